@@ -67,7 +67,7 @@ static inline void request_count(struct block_request *request, __u32 kind, __u6
 	key.what[BLOCK_CPU] = bpf_get_smp_processor_id();
 	__builtin_memcpy(key.comm, request->comm, sizeof(key.comm));
 	latency_add_amount(&key, end_ns - from_ns, request->bytes);
-	slow_tell_bytes(&key, request->bytes, end_ns, end_ns - from_ns);
+	slow_event_bytes(&key, request->bytes, end_ns, end_ns - from_ns);
 #endif
 }
 
@@ -162,7 +162,7 @@ static inline __u32 request_fill(struct request *from, struct block_request *req
 #endif
 
 /* Tracepoints tell the bytes of a request for sectors since 4.11, before that of others alone. */
-static inline __u32 told_bytes(__u32 bytes, __u32 sectors)
+static inline __u32 request_bytes(__u32 bytes, __u32 sectors)
 {
 	return bytes ? bytes : sectors << 9;
 }

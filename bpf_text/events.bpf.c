@@ -16,7 +16,7 @@ static inline int event_take(__u64 *place)
 	struct event_ring *ring;
 	__u64 before;
 
-	if (!control || control->teller != LATENCY_TURN_FIRST)
+	if (!control || control->event_set != LATENCY_TURN_FIRST)
 		return 0;
 	ring = ts_events.lookup(&cpu);
 	if (!ring)
@@ -100,7 +100,7 @@ static inline __u32 event_registers(__u64 place, __u64 kernel_stack)
 
 /* Reports a slow wait or call, with registers, of a thread that is in the kernel now or is coming
  * back to where it was. */
-static inline void slow_tell(struct latency_key *key, struct thread_state *thread, __u64 end_ns,
+static inline void slow_event(struct latency_key *key, struct thread_state *thread, __u64 end_ns,
 			     __u64 duration_ns)
 {
 #ifdef SLOWER_NS
@@ -121,7 +121,7 @@ static inline void slow_tell(struct latency_key *key, struct thread_state *threa
 }
 
 /* Reports a slow request that moved so many bytes, whatever thread is on the CPU. */
-static inline void slow_tell_bytes(struct latency_key *key, __u64 bytes, __u64 end_ns,
+static inline void slow_event_bytes(struct latency_key *key, __u64 bytes, __u64 end_ns,
 				   __u64 duration_ns)
 {
 #ifdef SLOWER_NS

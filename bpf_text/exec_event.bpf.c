@@ -108,7 +108,7 @@ static inline __u32 arguments_copy(__u64 place, struct arguments *found)
 #endif
 
 /* before: the name that the record has. */
-static inline void exec_tell(struct thread_state *thread, __u64 *before)
+static inline void exec_describe(struct thread_state *thread, __u64 *before)
 {
 	__u32 at = thread->sched.tid % 1024, bytes = THREAD_COMM_SIZE;
 	struct rename *rename = ts_renames.lookup(&at);

@@ -9,8 +9,8 @@
 
 #define TASK_KTHREAD 0x200000u /* PF_KTHREAD */
 #ifndef EVENTS		       /* events.bpf.c */
-#define slow_tell(key, thread, end_ns, duration_ns)
-#define slow_tell_bytes(key, bytes, end_ns, duration_ns)
+#define slow_event(key, thread, end_ns, duration_ns)
+#define slow_event_bytes(key, bytes, end_ns, duration_ns)
 #endif
 #define LATENCY_HAS(kind) (LATENCY_KINDS & (1u << (kind)))
 

@@ -79,7 +79,7 @@ struct latency_place {
  * takes over (live_grow) and both are attached, this one word decides who counts and tells. */
 struct latency_control {
 	__u32 turn;   /* the first number of the set that counts, plus the map's; 0: none */
-	__u32 teller; /* the first number of the set that tells events; 0: none */
+	__u32 event_set; /* the first number of the set that tells events; 0: none */
 };
 
 _Static_assert(sizeof(struct latency_key) == 48, "latency_key has no holes");

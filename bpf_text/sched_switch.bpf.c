@@ -222,7 +222,7 @@ static inline void runq_add(struct thread_state *thread, struct task_struct *tas
 	if (!latency_key_fill(&key, thread, LATENCY_RUNQ))
 		return;
 	latency_add_amount(&key, wait_ns, quota_ns);
-	slow_tell(&key, thread, end_ns, wait_ns);
+	slow_event(&key, thread, end_ns, wait_ns);
 #endif
 }
 
@@ -239,7 +239,7 @@ static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u6
 	key.what[OFFCPU_SYSCALL] = call;
 	key.what[OFFCPU_COMPAT] = compat;
 	latency_add(&key, asleep_ns);
-	slow_tell(&key, thread, end_ns, asleep_ns);
+	slow_event(&key, thread, end_ns, asleep_ns);
 #endif
 }
 
@@ -363,7 +363,7 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 }
 
 /* Whether the leaving thread was preempted, by the kernel's own count of voluntary switches. */
-static inline int count_tells_preempted(struct task_struct *task, __u32 tid)
+static inline int count_means_preempted(struct task_struct *task, __u32 tid)
 {
 	struct thread_state *thread = thread_find(tid);
 	__u64 count = task_voluntary_count(task), before;
@@ -413,7 +413,7 @@ TRACEPOINT_PROBE(sched, sched_switch)
 	__u32 tid = bpf_get_current_pid_tgid();
 
 	if (tid)
-		thread_leaves(args, prev, tid, task_state(prev), count_tells_preempted(prev, tid),
+		thread_leaves(args, prev, tid, task_state(prev), count_means_preempted(prev, tid),
 			      now_ns);
 	ways_meet();
 	tid = args->next_pid;
@@ -432,7 +432,7 @@ int kprobe__finish_task_switch(struct pt_regs *ctx)
 	__u32 tid = task_tid(prev);
 
 	if (tid)
-		thread_leaves(ctx, prev, tid, task_state(prev), count_tells_preempted(prev, tid),
+		thread_leaves(ctx, prev, tid, task_state(prev), count_means_preempted(prev, tid),
 			      now_ns);
 	ways_meet();
 	tid = bpf_get_current_pid_tgid();

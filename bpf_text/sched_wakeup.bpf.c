@@ -15,7 +15,7 @@ BYTES_OF(wake_ring);
 BPF_F_TABLE("array", __u32, struct wake_ring_bytes, ts_wakes, CPUS_MAX, MAPPED_FLAG);
 
 /* ctx: the raw tracepoint's arguments, which lie on the stack that the waker's code runs on. */
-static inline void wake_tell(void *ctx, struct thread_state *thread)
+static inline void wake_report(void *ctx, struct thread_state *thread)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tid = bpf_get_current_pid_tgid();
 	struct wake_ring *ring = (struct wake_ring *)ts_wakes.lookup(&cpu);
@@ -57,7 +57,7 @@ static inline void wake_tell(void *ctx, struct thread_state *thread)
 	row->done = place + 1;
 }
 #else
-static inline void wake_tell(void *ctx, struct thread_state *thread)
+static inline void wake_report(void *ctx, struct thread_state *thread)
 {
 }
 #endif
@@ -83,7 +83,7 @@ static inline void thread_woken(void *ctx, struct task_struct *task, __u32 tid)
 	thread->wake.wake_ns = bpf_ktime_get_ns();
 	ORDERED();
 	thread_list(thread);
-	wake_tell(ctx, thread);
+	wake_report(ctx, thread);
 }
 
 #ifdef SCHED_WAKEUP_TYPED

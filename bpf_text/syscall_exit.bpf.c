@@ -31,7 +31,7 @@ static inline void call_ends(__s64 result)
 	if ((__u64)result >= (__u64)-CALL_ERRORS)
 		key.what[SYSCALLS_ERROR] = -result;
 	latency_add(&key, now_ns - began_ns);
-	slow_tell(&key, thread, now_ns, now_ns - began_ns);
+	slow_event(&key, thread, now_ns, now_ns - began_ns);
 #endif
 #endif
 }

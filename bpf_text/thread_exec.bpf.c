@@ -34,7 +34,7 @@ static inline void thread_executed(__u32 old_tid)
 
 	__builtin_memcpy(before, thread->identity.comm, sizeof(before));
 	identity_read(thread, task, tid);
-	exec_tell(thread, before);
+	exec_describe(thread, before);
 #else
 	identity_read(thread, task, tid);
 #endif

@@ -13,24 +13,25 @@
 #define NAMED_MAX 8 /* in the footer, the others are counted */
 
 /* Words of the footer for one kind, processes or files. */
-struct told {
+struct reported {
 	struct text text;
 	size_t count;
 };
 
 static struct index ids; /* avoided processes and their threads */
 static char *directories[AVOID_FILES_MAX];
-static struct told processes, files;
+static struct reported processes, files;
 static bool users;
 static _Atomic uint64_t own_count, *asked_count = &own_count;
 
-static void told_add(struct told *told, const char *name, const char *why)
+static void reported_add(struct reported *reported, const char *name, const char *why)
 {
-	told->count++;
-	if (told->count <= NAMED_MAX)
-		text_add_format(&told->text, "%s%s (%s)", told->count > 1 ? ", " : "", name, why);
-	else if (told->count == NAMED_MAX + 1)
-		text_add_string(&told->text, ", ...");
+	reported->count++;
+	if (reported->count <= NAMED_MAX)
+		text_add_format(&reported->text, "%s%s (%s)", reported->count > 1 ? ", " : "", name,
+				why);
+	else if (reported->count == NAMED_MAX + 1)
+		text_add_string(&reported->text, ", ...");
 }
 
 /* The process of a thread, by names alone: what /proc/TID/status would tell may not come. */
@@ -65,7 +66,7 @@ bool avoid_process(int64_t id, const char *why)
 	if (!added)
 		return false;
 	snprintf(name, sizeof(name), "%lld", (long long)pid);
-	told_add(&processes, name, why);
+	reported_add(&processes, name, why);
 	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
 	tasks = opendir(path);
 	while (tasks && (entry = readdir(tasks)))
@@ -86,7 +87,7 @@ bool avoid_files(const char *directory, const char *why)
 		why = "too many files of which looks do not end";
 	}
 	directories[files.count] = memory_text(directory, strlen(directory));
-	told_add(&files, directory, why);
+	reported_add(&files, directory, why);
 	return true;
 }
 
@@ -128,18 +129,18 @@ bool avoids_users(void)
 	return users;
 }
 
-static const char *told_text(const struct told *told, size_t *count)
+static const char *reported_text(const struct reported *reported, size_t *count)
 {
-	*count = told->count;
-	return told->count ? text_string(&told->text) : NULL;
+	*count = reported->count;
+	return reported->count ? text_string(&reported->text) : NULL;
 }
 
 const char *avoid_processes_text(size_t *count)
 {
-	return told_text(&processes, count);
+	return reported_text(&processes, count);
 }
 
 const char *avoid_files_text(size_t *count)
 {
-	return told_text(&files, count);
+	return reported_text(&files, count);
 }

@@ -19,7 +19,7 @@ char *config_trim(char *words)
 	return words;
 }
 
-int config_file_read(const char *path, config_line_taker *take, void *to, struct error *e)
+int config_file_read(const char *path, config_line_callback *take, void *to, struct error *e)
 {
 	FILE *file = fopen(path, "re");
 	struct error inner = {0};

@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 
-/* Takes a line without blanks at its ends, which is the taker's to change for the time of the call.
+/* Takes a line without blanks at its ends, which is the callback's to change for the time of the call.
  * 0, or -EINVAL with e. */
-typedef int config_line_taker(void *to, char *line, struct error *e);
+typedef int config_line_callback(void *to, char *line, struct error *e);
 
 /* Hands over the lines that say something; a file that is not there has none. 0, or -errno with e,
  * which tells the file and the line. */
-int config_file_read(const char *path, config_line_taker *take, void *to, struct error *e);
+int config_file_read(const char *path, config_line_callback *take, void *to, struct error *e);
 /* Cuts blanks off both ends. */
 char *config_trim(char *words);
 

@@ -43,7 +43,7 @@ const char *name_lent_string(const char *text);
 size_t names_lent_bytes(void); /* memory of all lent strings */
 void names_lent_clear(void);   /* every pointer lent out becomes invalid */
 
-typedef const char *name_taker(const char *text, size_t length); /* name_of() or name_lent() */
+typedef const char *name_callback(const char *text, size_t length); /* name_of() or name_lent() */
 
 uint64_t names_refused(void);	    /* strings that the full table did not take */
 void names_set_limit(size_t bytes); /* limit of each kind, where it is less than the above */

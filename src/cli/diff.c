@@ -51,14 +51,14 @@ static bool is_recording(const char *text)
 
 /* named: with the part that is asked for. */
 static int recording_fold(const struct config *config, const char *named, source_opener *replay,
-			  void (*tell)(const char *lines), struct text *folded, struct error *e)
+			  void (*report)(const char *lines), struct text *folded, struct error *e)
 {
 	struct config fold = *config;
 
 	fold.format = &renderer_folded;
 	fold.replay = named;
 	fold.output = NULL;
-	return run_into(folded, &fold, replay, tell, e);
+	return run_into(folded, &fold, replay, report, e);
 }
 
 static bool config_filters(const struct config *config)
@@ -69,8 +69,8 @@ static bool config_filters(const struct config *config)
 }
 
 static int stacks_read(const struct config *config, const char *named, const char *path, bool whole,
-		       source_opener *replay, void (*tell)(const char *lines), struct text *folded,
-		       struct error *e)
+		       source_opener *replay, void (*report)(const char *lines),
+		       struct text *folded, struct error *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), more;
 
@@ -84,7 +84,7 @@ static int stacks_read(const struct config *config, const char *named, const cha
 					   "%s: a recording can't be compared from a pipe: write "
 					   "it to a file",
 					   named)
-			       : recording_fold(config, named, replay, tell, folded, e);
+			       : recording_fold(config, named, replay, report, folded, e);
 	} else if (more >= 0 && (!whole || config_filters(config))) {
 		more = error_set(e, EINVAL, EXIT_USAGE,
 				 "%s holds folded stacks: filters, columns and parts are for "
@@ -99,7 +99,7 @@ static int stacks_read(const struct config *config, const char *named, const cha
 
 /* Gets the folded stacks of a file, or of a part of it. */
 static int file_fold(const struct config *config, const char *named, source_opener *replay,
-		     void (*tell)(const char *lines), struct text *folded, struct error *e)
+		     void (*report)(const char *lines), struct text *folded, struct error *e)
 {
 	struct recording_part part;
 	char *path;
@@ -108,20 +108,20 @@ static int file_fold(const struct config *config, const char *named, source_open
 	if (err)
 		return err;
 	if (recording_is_packed(path))
-		err = recording_fold(config, named, replay, tell, folded, e);
+		err = recording_fold(config, named, replay, report, folded, e);
 	else
-		err = stacks_read(config, named, path, recording_part_whole(&part), replay, tell,
+		err = stacks_read(config, named, path, recording_part_whole(&part), replay, report,
 				  folded, e);
 	free(path);
 	return err;
 }
 
 static int side_add(struct frame_tree *tree, const struct config *config, const char *path,
-		    enum frame_part part, source_opener *replay, void (*tell)(const char *lines),
+		    enum frame_part part, source_opener *replay, void (*report)(const char *lines),
 		    struct error *e)
 {
 	struct text folded = {0};
-	int err = file_fold(config, path, replay, tell, &folded, e);
+	int err = file_fold(config, path, replay, report, &folded, e);
 
 	/* a part of a file is no side: it would be drawn as if it were all */
 	if (signals_stop())
@@ -135,14 +135,14 @@ static int side_add(struct frame_tree *tree, const struct config *config, const 
 	return err;
 }
 
-static void side_tell(struct text *out, const char *name, const char *path, int64_t weight)
+static void side_report(struct text *out, const char *name, const char *path, int64_t weight)
 {
 	text_add_string(out, name);
 	text_add_printable(out, path);
 	text_add_format(out, ", weight %lld\n", (long long)weight);
 }
 
-int diff(const struct config *config, source_opener *replay, void (*tell)(const char *lines),
+int diff(const struct config *config, source_opener *replay, void (*report)(const char *lines),
 	 struct error *e)
 {
 	struct text subtitle = {0}, svg = {0};
@@ -150,13 +150,14 @@ int diff(const struct config *config, source_opener *replay, void (*tell)(const 
 	int err = run_output_check(config->output, e);
 
 	if (!err)
-		err = side_add(&tree, config, config->diff, PART_BEFORE, replay, tell, e);
+		err = side_add(&tree, config, config->diff, PART_BEFORE, replay, report, e);
 	if (!err)
-		err = side_add(&tree, config, config->diff_after, PART_AFTER, replay, tell, e);
+		err = side_add(&tree, config, config->diff_after, PART_AFTER, replay, report, e);
 	if (!err) {
 		frame_tree_sort(&tree);
-		side_tell(&subtitle, "before: ", config->diff, tree.nodes[0].all[PART_BEFORE]);
-		side_tell(&subtitle, "after: ", config->diff_after, tree.nodes[0].all[PART_AFTER]);
+		side_report(&subtitle, "before: ", config->diff, tree.nodes[0].all[PART_BEFORE]);
+		side_report(&subtitle, "after: ", config->diff_after,
+			    tree.nodes[0].all[PART_AFTER]);
 		text_add_string(&subtitle, "A frame is as wide as the mean of its shares before "
 					   "and after; red grew, blue shrank");
 		flame_svg_add(&svg, &(struct flame){

@@ -9,7 +9,7 @@
 
 /* Each of config's two files is folded stacks, or a CSV with a column stack, which replay opens.
  * tell: as of run(). 0 or -errno with e. */
-int diff(const struct config *config, source_opener *replay, void (*tell)(const char *lines),
+int diff(const struct config *config, source_opener *replay, void (*report)(const char *lines),
 	 struct error *e);
 
 #endif

@@ -203,7 +203,7 @@ static void stop_signals_set(sigset_t *set)
 }
 
 /* Tells of a signal that nobody asked for: a script sees an exit code at best. */
-static void signal_tell(int number)
+static void signal_report(int number)
 {
 	char words[128];
 
@@ -220,7 +220,7 @@ static void keeper_end(int status)
 	if (WIFSIGNALED(status)) {
 		sigset_t all;
 
-		signal_tell(WTERMSIG(status));
+		signal_report(WTERMSIG(status));
 		signal(WTERMSIG(status), SIG_DFL);
 		sigfillset(&all);
 		sigprocmask(SIG_UNBLOCK, &all, NULL);

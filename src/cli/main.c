@@ -227,7 +227,7 @@ static int mode_run(const struct config *config, struct error *e)
 }
 
 /* Whatever failed for want of a descriptor: what to do is the same. */
-static void files_tell(struct error *e)
+static void files_report(struct error *e)
 {
 	struct rlimit limit = {0};
 	char words[120];
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
 
 		if (err == -EMFILE)
-			files_tell(&e);
+			files_report(&e);
 		if (more)
 			error_add(&e, " (-v tells more)");
 		complain(e.line);

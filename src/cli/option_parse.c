@@ -216,7 +216,7 @@ static const struct option_row *option_of_name(const char *name)
 	return NULL;
 }
 
-/* Takes "keep = 7d", "keep 7d", or "all": a config_line_taker. Values are kept for good. */
+/* Takes "keep = 7d", "keep 7d", or "all": a config_line_callback. Values are kept for good. */
 static int config_line_take(void *to, char *line, struct error *e)
 {
 	char *value = line + strcspn(line, " \t=");

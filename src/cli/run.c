@@ -100,9 +100,9 @@ static void run_pass_samples(struct run *run, const struct sample *sample)
 }
 
 /* A sample that is not shown, of a thread that may be. */
-static void run_pass(void *taker, const struct sample *sample)
+static void run_pass(void *take_to, const struct sample *sample)
 {
-	struct run *run = taker;
+	struct run *run = take_to;
 	struct sample account;
 
 	if (!filter_keeps_threads(&run->filter)) {
@@ -187,9 +187,9 @@ static int run_take(struct run *run, const struct scan *part)
 	return err;
 }
 
-static int run_take_part(void *taker, const struct scan *part)
+static int run_take_part(void *take_to, const struct scan *part)
 {
-	struct run *run = taker;
+	struct run *run = take_to;
 	int err = run_take(run, part);
 
 	if (run_grouped(run))
@@ -245,7 +245,7 @@ static int run_end_rows(struct run *run, const struct scan *scan, struct error *
 	late_waits_pass(&run->late_waits,
 			crowded ? INT64_MAX : scan->time_us - run->config->patience_us,
 			run_give_row, run);
-	return run_tells_events(run) ? run_write_events(run, e) : run_write(run, e);
+	return run_lists_events(run) ? run_write_events(run, e) : run_write(run, e);
 }
 
 /* Nothing more is found out. */
@@ -294,7 +294,7 @@ static int run_loop(struct run *run, struct error *e)
 
 	if (run->renderer->begin && !keeper_progress()->output_begun) {
 		run->renderer->begin(&run->out,
-				     run_tells_events(run) ? &run->events.list
+				     run_lists_events(run) ? &run->events.list
 				     : run->config->distributions
 					     ? distribution_rows_list(&run->distributions)
 					     : &run->list);
@@ -337,7 +337,7 @@ static int run_loop(struct run *run, struct error *e)
 	/* show what is left, unless a page has just told it */
 	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);
-	if (!err && !run_grouped(run) && run_tells_events(run))
+	if (!err && !run_grouped(run) && run_lists_events(run))
 		return run_write_events(run, e);
 	if (!err && !run_grouped(run))
 		return run_write_late(run, e);
@@ -420,7 +420,7 @@ static void run_resume(struct run *run)
 		run->total_us = run->end_us - least_us;
 }
 
-static int run_any(struct run run, source_opener *open_source, void (*tell)(const char *lines),
+static int run_any(struct run run, source_opener *open_source, void (*report)(const char *lines),
 		   struct error *e)
 {
 	const struct config *config = run.config;
@@ -430,20 +430,20 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 		err = open_source(config, &run.filter, run_needs(&run), &run.source, e);
 		if (!err) {
 			run.source->take = run_take_part;
-			run.source->taker = &run;
+			run.source->take_to = &run;
 			if (run.times.shared)
 				run.source->pass = run_pass;
 			run.source->describe(run.source, &run.status_before);
 			if (run.status_before.remarks)
-				tell(run.status_before.remarks);
+				report(run.status_before.remarks);
 			if (!run.renderer->footed)
-				run_tell_absent(&run, tell);
+				run_report_absent(&run, report);
 			if (config->verbose && run.status_before.chosen)
-				tell(run.status_before.chosen);
+				report(run.status_before.chosen);
 			run_resume(&run);
-			err = config->record ? run_record(&run, tell, e) : run_recorded(&run, e);
+			err = config->record ? run_record(&run, report, e) : run_recorded(&run, e);
 			if (!run.renderer->footed)
-				run_tell_foot(&run, tell);
+				run_report_foot(&run, report);
 		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */
 		}
@@ -452,14 +452,15 @@ static int run_any(struct run run, source_opener *open_source, void (*tell)(cons
 	return err == -EPIPE && !e->line[0] ? 0 : err;
 }
 
-int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+int run(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
 	struct error *e)
 {
-	return run_any((struct run){.config = config, .e = e}, open_source, tell, e);
+	return run_any((struct run){.config = config, .e = e}, open_source, report, e);
 }
 
 int run_into(struct text *text, const struct config *config, source_opener *open_source,
-	     void (*tell)(const char *lines), struct error *e)
+	     void (*report)(const char *lines), struct error *e)
 {
-	return run_any((struct run){.config = config, .e = e, .into = text}, open_source, tell, e);
+	return run_any((struct run){.config = config, .e = e, .into = text}, open_source, report,
+		       e);
 }

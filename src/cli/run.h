@@ -17,12 +17,12 @@ typedef int source_opener(const struct config *config, struct filter *filter, ui
  * signal (INT, TERM, HUP) asks for an end: then what there is is shown; a second signal ends the
  * process at once. tell gets lines for standard error, when they are known. 0 or -errno with e; a
  * reader that went away is a quiet end. */
-int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+int run(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
 	struct error *e);
 
 /* Runs as run() does, but adds what it would write to text. */
 int run_into(struct text *text, const struct config *config, source_opener *open_source,
-	     void (*tell)(const char *lines), struct error *e);
+	     void (*report)(const char *lines), struct error *e);
 
 /* Writes to the file, whole or not at all; to standard output, where file is NULL or "-". 0, -EPIPE
  * when nobody reads any more, or another -errno with e. */

@@ -139,11 +139,11 @@ static void event_take(void *to, const struct trace_kind *kind, const struct sam
 		       int64_t duration_ns)
 {
 	struct run *run = to;
-	struct sample told = *who;
+	struct sample reported = *who;
 
 	if (run->sleep_stacks_wanted)
-		sleep_stacks_fill(&run->sleep_stacks, &told, kind->runnable, duration_ns);
-	event_list_add(&run->events, kind, &told, duration_ns);
+		sleep_stacks_fill(&run->sleep_stacks, &reported, kind->runnable, duration_ns);
+	event_list_add(&run->events, kind, &reported, duration_ns);
 }
 
 void run_note_sleeps(struct run *run, const struct scan *part)
@@ -165,7 +165,7 @@ void run_release(struct run *run)
 
 void run_take_events(struct run *run)
 {
-	if (run_tells_events(run))
+	if (run_lists_events(run))
 		run->source->events(run->source, event_list_needs(&run->events), event_take, run);
 }
 
@@ -260,7 +260,7 @@ int run_show(struct run *run, struct error *e)
 	return run_write(run, e);
 }
 
-void run_tell_absent(struct run *run, void (*tell)(const char *lines))
+void run_report_absent(struct run *run, void (*report)(const char *lines))
 {
 	const struct column_list *list = run_events_only(run) ? &run->events.list : &run->list;
 	struct text lines = {0};
@@ -270,11 +270,11 @@ void run_tell_absent(struct run *run, void (*tell)(const char *lines))
 		absent_add(&lines, list, &run->status_before.absent[i]);
 		text_add_char(&lines, '\n');
 	}
-	tell(text_string(&lines));
+	report(text_string(&lines));
 	text_done(&lines);
 }
 
-void run_tell_foot(struct run *run, void (*tell)(const char *lines))
+void run_report_foot(struct run *run, void (*report)(const char *lines))
 {
 	struct source_status status;
 	struct text notes = {0};
@@ -298,6 +298,6 @@ void run_tell_foot(struct run *run, void (*tell)(const char *lines))
 		missed_add(&notes, &status.missed[i]);
 		text_add_char(&notes, '\n');
 	}
-	tell(text_string(&notes));
+	report(text_string(&notes));
 	text_done(&notes);
 }

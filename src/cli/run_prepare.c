@@ -118,17 +118,17 @@ static void run_times(struct run *run)
 static int run_events(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
-	uint32_t told = config->slower_ms ? config->traces : trace_singles_of(config->traces);
+	uint32_t reported = config->slower_ms ? config->traces : trace_singles_of(config->traces);
 	struct text names = {0};
 	int err;
 
-	if (!run_tells_events(run))
+	if (!run_lists_events(run))
 		return 0;
 	text_add_string(&names, config->columns ? config->columns : EVENT_COLUMNS_DEFAULT);
 	if (config->slower_ms && !config->columns)
 		text_add_string(&names, "," EVENT_COLUMNS_SLOW);
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		if (told >> kind & 1 && trace_rows[kind].kind.columns)
+		if (reported >> kind & 1 && trace_rows[kind].kind.columns)
 			text_add_format(&names, ",%s", trace_rows[kind].kind.columns);
 	run->page.events = &run->events;
 	run->page.slower_ms = config->slower_ms;

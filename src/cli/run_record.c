@@ -25,12 +25,12 @@ struct record {
 	struct recorder *recorder;
 	struct held_scans held; /* scans that are kept around moments only: --when */
 	bool moment;		/* the present scan is such a moment */
-	bool held_told;		/* the user knows that scans were dropped */
-	void (*tell)(const char *lines);
+	bool held_reported;	/* the user knows that scans were dropped */
+	void (*report)(const char *lines);
 	int64_t rows; /* rows of samples in the present scan */
 	struct archive archive;
 	struct column_list stack_list;
-	struct index stacks_told; /* hashes that the present part has */
+	struct index stacks_reported; /* hashes that the present part has */
 	struct text headings[RECORD_KIND_COUNT];
 };
 
@@ -57,9 +57,9 @@ static void rows_add(struct record *record, enum record_kind kind)
 	renderer_csv.add(rows_of(record, kind), &(struct page){.grid = &record->run->grid});
 }
 
-static int part_take(void *taker, const struct scan *part)
+static int part_take(void *take_to, const struct scan *part)
 {
-	struct record *record = taker;
+	struct record *record = take_to;
 	struct run *run = record->run;
 	struct scan archived;
 
@@ -83,7 +83,7 @@ static void stack_take(void *to, const struct stack_entry *entry)
 	struct grid *grid = &record->run->grid;
 	bool added;
 
-	index_put(&record->stacks_told, (uint64_t)entry->hash, &added);
+	index_put(&record->stacks_reported, (uint64_t)entry->hash, &added);
 	if (!added)
 		return;
 	grid_size(grid, &record->stack_list, 1);
@@ -92,21 +92,21 @@ static void stack_take(void *to, const struct stack_entry *entry)
 	rows_add(record, RECORD_STACKS);
 }
 
-static void words_tell(struct record *record)
+static void words_report(struct record *record)
 {
 	struct text words = {0};
 
 	recorder_words(record->recorder, &words);
-	if (record->held.dropped && !record->held_told) {
+	if (record->held.dropped && !record->held_reported) {
 		text_add_format(&words,
 				"tsnap: --keep-around is too long for so many rows: the oldest of "
 				"those that wait are dropped above %u MB (a lower -F, or fewer "
 				"threads)\n",
 				HELD_BYTES_MAX >> 20);
-		record->held_told = true;
+		record->held_reported = true;
 	}
 	if (words.length)
-		record->tell(text_string(&words));
+		record->report(text_string(&words));
 	text_done(&words);
 }
 
@@ -117,7 +117,7 @@ static void part_begin(struct record *record, int64_t time_us)
 
 	recording_host_add(rows_of(record, RECORD_HOST), time_us, &run->status_before,
 			   text_string(&run->command));
-	index_clear(&record->stacks_told);
+	index_clear(&record->stacks_reported);
 	if (run->source->stacks_anew)
 		run->source->stacks_anew(run->source);
 }
@@ -168,7 +168,7 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 		row.missing = (int64_t)recorder_missing(record->recorder, RECORD_ARCHIVE_SCANS);
 		scan_row_add(rows_of(record, RECORD_ARCHIVE_SCANS), &row);
 	}
-	if (run_tells_events(run))
+	if (run_lists_events(run))
 		events_add(record);
 	err = run_take_traced(run, false, e);
 	tally_add(&run->tally, scan);
@@ -178,7 +178,7 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 	if (recorder_begins(record->recorder))
 		part_begin(record, scan->time_us);
 	rows_put(record, scan->time_us);
-	words_tell(record);
+	words_report(record);
 	return err;
 }
 
@@ -217,7 +217,7 @@ static int record_end(struct record *record, struct error *e)
 
 	if (run->source->stacks_end)
 		run->source->stacks_end(run->source);
-	if (run_tells_events(run))
+	if (run_lists_events(run))
 		events_add(record);
 	if (run->distributions.kind_count)
 		err = distributions_add(record, e);
@@ -266,17 +266,17 @@ static void source_begin(struct record *record)
 	struct source *source = record->run->source;
 
 	source->take = part_take;
-	source->taker = record;
+	source->take_to = record;
 	if (lists_stack_ids(&record->run->list)) {
 		source->stack_take = stack_take;
-		source->stack_taker = record;
+		source->stack_take_to = record;
 	}
 }
 
-int run_record(struct run *run, void (*tell)(const char *lines), struct error *e)
+int run_record(struct run *run, void (*report)(const char *lines), struct error *e)
 {
 	const struct config *config = run->config;
-	struct record record = {.run = run, .tell = tell};
+	struct record record = {.run = run, .report = report};
 	struct recorder_options options = {
 		.path = config->record,
 		.host = run->status_before.host,
@@ -301,7 +301,7 @@ int run_record(struct run *run, void (*tell)(const char *lines), struct error *e
 		err = record_loop(&record, e);
 		err_of_end = record_end(&record, err ? &second : e);
 		err = err ? err : err_of_end;
-		words_tell(&record);
+		words_report(&record);
 		err_of_end = recorder_close(record.recorder, err ? &second : e);
 		err = err ? err : err_of_end;
 		error_done(&second);
@@ -310,6 +310,6 @@ int run_record(struct run *run, void (*tell)(const char *lines), struct error *e
 	}
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		text_done(&record.headings[kind]);
-	index_clear(&record.stacks_told);
+	index_clear(&record.stacks_reported);
 	return err;
 }

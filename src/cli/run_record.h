@@ -6,6 +6,6 @@
 
 /* -o DIR: records the samples of run->source until it is to end. tell gets lines for standard error
  * while it runs. 0 or -errno with e. */
-int run_record(struct run *run, void (*tell)(const char *lines), struct error *e);
+int run_record(struct run *run, void (*report)(const char *lines), struct error *e);
 
 #endif

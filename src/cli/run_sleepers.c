@@ -88,7 +88,7 @@ static void choices_ask(void *to, const struct sample *sample)
 }
 
 /* "no thread is chosen by -c nobody, nor by --cgroup /none." */
-static void unmet_tell(const struct choices *choices, struct text *to)
+static void unmet_report(const struct choices *choices, struct text *to)
 {
 	for (size_t i = 0; i < choices->count; i++) {
 		const struct choice *choice = &choices->items[i];
@@ -117,7 +117,7 @@ static void unmet_find(struct run *run)
 	choices_find(&choices, run);
 	if (choices.count &&
 	    !run->source->look(run->source, &all, choices.needs, choices_ask, &choices))
-		unmet_tell(&choices, &run->sleepers.unmet);
+		unmet_report(&choices, &run->sleepers.unmet);
 	choices_done(&choices);
 }
 

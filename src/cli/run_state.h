@@ -66,7 +66,7 @@ static inline bool run_grouped(const struct run *run)
 	return run->renderer->grouped || (run->config->distributions && !run->config->record);
 }
 
-static inline bool run_tells_events(const struct run *run)
+static inline bool run_lists_events(const struct run *run)
 {
 	return run->config->events;
 }
@@ -74,7 +74,7 @@ static inline bool run_tells_events(const struct run *run)
 /* True if events alone are written, and no samples. */
 static inline bool run_events_only(const struct run *run)
 {
-	return run_tells_events(run) && !run_grouped(run) && !run->config->record;
+	return run_lists_events(run) && !run_grouped(run) && !run->config->record;
 }
 
 /* True if not all threads were asked for. */
@@ -130,7 +130,7 @@ void run_note_sleeps(struct run *run, const struct scan *part);
 void run_release(struct run *run);
 /* Tell what rows and folded stacks have no foot for: before the first row columns that none will
  * have, and behind the last one what was missed, or all of the cost where it was asked for. */
-void run_tell_absent(struct run *run, void (*tell)(const char *lines));
-void run_tell_foot(struct run *run, void (*tell)(const char *lines));
+void run_report_absent(struct run *run, void (*report)(const char *lines));
+void run_report_foot(struct run *run, void (*report)(const char *lines));
 
 #endif

@@ -35,13 +35,13 @@ struct top {
 	struct history *history;
 	struct feed feed;
 	struct view *view;
-	struct shown_source told;
+	struct shown_source reported;
 	struct saved_views views;
 	struct text views_path; /* path of the user's own views */
 	/* options that the source obeys, as words of a command line; with those of the traces that
 	 * a screen asks for */
 	struct text base, base_traced;
-	int64_t told_us;
+	int64_t reported_us;
 };
 
 /* The options that choose threads before anything is kept. */
@@ -69,7 +69,7 @@ static void base_find(struct top *top)
 	if (query->off_cpu)
 		text_add_string(&top->base, " --off-cpu");
 	if (top->base.length)
-		top->told.base = text_string(&top->base);
+		top->reported.base = text_string(&top->base);
 	text_add_format(&top->base_traced, "%s --trace " TRACES_WANTED, text_string(&top->base));
 }
 
@@ -136,11 +136,11 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
 	top->source = source;
 	top->filter = filter;
 	top->feed.traces = config.traces;
-	top->told.needs = wish->needs;
-	top->told.all_states = wish->all_states;
-	top->told.traces = config.traces;
+	top->reported.needs = wish->needs;
+	top->reported.all_states = wish->all_states;
+	top->reported.traces = config.traces;
 	if (config.traces && !top->config->traces)
-		top->told.base = text_string(&top->base_traced);
+		top->reported.base = text_string(&top->base_traced);
 	return 0;
 }
 
@@ -232,7 +232,7 @@ static int settings_read(struct top *top, struct error *e)
 	return err;
 }
 
-static int top_open(struct top *top, source_opener *open_source, void (*tell)(const char *lines),
+static int top_open(struct top *top, source_opener *open_source, void (*report)(const char *lines),
 		    struct error *e)
 {
 	const struct config *config = top->config;
@@ -254,10 +254,10 @@ static int top_open(struct top *top, source_opener *open_source, void (*tell)(co
 		top->view->refresh_us = config->interval_us > VIEW_REFRESH_LEAST_US
 						? config->interval_us
 						: VIEW_REFRESH_LEAST_US;
-	top->told.recording = config->replay;
-	feed_tell(&top->feed, &top->told);
-	if (top->told.status.remarks)
-		tell(top->told.status.remarks);
+	top->reported.recording = config->replay;
+	feed_describe(&top->feed, &top->reported);
+	if (top->reported.status.remarks)
+		report(top->reported.status.remarks);
 	return 0;
 }
 
@@ -298,8 +298,8 @@ static int text_print(struct top *top, struct error *e)
 		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 	cells_clear(&cells, size_of("LINES", size.ws_row, TEXT_ROWS),
 		    size_of("COLUMNS", size.ws_col, TEXT_COLUMNS));
-	feed_tell(&top->feed, &top->told);
-	shown.source = top->told;
+	feed_describe(&top->feed, &top->reported);
+	shown.source = top->reported;
 	shown_fill(&shown, top->history, &top->view->now, draw_band_steps(cells.columns));
 	draw(&cells, top->view, &shown);
 	cells_text(&cells, &text);
@@ -341,33 +341,34 @@ static void source_load(struct top *top, struct screen *screen)
 
 	if (!screen_wants(screen, &wish))
 		return;
-	wish.needs |= top->told.needs;
-	wish.all_states |= top->told.all_states;
-	wish.traces |= top->told.traces;
+	wish.needs |= top->reported.needs;
+	wish.all_states |= top->reported.all_states;
+	wish.traces |= top->reported.traces;
 	if (source_open(top, &wish, &e))
-		snprintf(top->told.error, sizeof(top->told.error), "Not loaded: %s", e.line);
+		snprintf(top->reported.error, sizeof(top->reported.error), "Not loaded: %s",
+			 e.line);
 	else
-		top->told.error[0] = '\0';
+		top->reported.error[0] = '\0';
 	error_done(&e);
-	top->told_us = 0;
+	top->reported_us = 0;
 }
 
 /* Tells the screen of the source once a second, and of its end. more: of feed_next(). */
-static void top_tell(struct top *top, struct screen *screen, int more, const struct error *e)
+static void top_report(struct top *top, struct screen *screen, int more, const struct error *e)
 {
 	int64_t now_us = clock_monotonic_ns() / NS_PER_US;
 
-	if (more <= 0 && !top->told.ended) {
-		top->told.ended = true;
+	if (more <= 0 && !top->reported.ended) {
+		top->reported.ended = true;
 		if (more < 0)
-			snprintf(top->told.error, sizeof(top->told.error), "Sampling has ended: %s",
-				 e->line);
-	} else if (now_us - top->told_us < US_PER_SECOND) {
+			snprintf(top->reported.error, sizeof(top->reported.error),
+				 "Sampling has ended: %s", e->line);
+	} else if (now_us - top->reported_us < US_PER_SECOND) {
 		return;
 	}
-	top->told_us = now_us;
-	feed_tell(&top->feed, &top->told);
-	screen_tell(screen, &top->told);
+	top->reported_us = now_us;
+	feed_describe(&top->feed, &top->reported);
+	screen_describe(screen, &top->reported);
 }
 
 /* The screen has a thread of its own: sampling never waits for a terminal. */
@@ -384,8 +385,8 @@ static int top_screen(struct top *top, struct error *e)
 	err = screen_open(&screen, top->history, top->view, is_ascii(top->config), e);
 	if (err)
 		return err;
-	feed_tell(&top->feed, &top->told);
-	screen_tell(screen, &top->told);
+	feed_describe(&top->feed, &top->reported);
+	screen_describe(screen, &top->reported);
 	while (!signals_stop() && !screen_ended(screen)) {
 		if (more > 0)
 			more = feed_next(&top->feed, e);
@@ -395,13 +396,13 @@ static int top_screen(struct top *top, struct error *e)
 			more = 1;
 		if (more > 0)
 			source_load(top, screen);
-		top_tell(top, screen, more, e);
+		top_report(top, screen, more, e);
 	}
 	screen_close(screen);
 	return more < 0 ? more : 0;
 }
 
-int top(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+int top(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
 	struct error *e)
 {
 	struct top top = {.config = config, .query = config_query(config)};
@@ -413,7 +414,7 @@ int top(const struct config *config, source_opener *open_source, void (*tell)(co
 	if (err)
 		return err;
 	top.view = memory_get(sizeof(*top.view));
-	err = top_open(&top, open_source, tell, e);
+	err = top_open(&top, open_source, report, e);
 	if (!err)
 		err = config->text ? top_text(&top, e) : top_screen(&top, e);
 	else if (signals_stop())

@@ -6,7 +6,7 @@
 #include "run.h"
 
 /* Shows the screen until it is ended. 0 or -errno with e; tell as for run(). */
-int top(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
+int top(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
 	struct error *e);
 
 #endif

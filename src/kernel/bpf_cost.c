@@ -21,7 +21,7 @@ union program_info {
 	} cost;
 };
 
-static int64_t told(uint64_t value, size_t end, uint32_t size)
+static int64_t reported(uint64_t value, size_t end, uint32_t size)
 {
 	return end <= size ? (int64_t)value : -1;
 }
@@ -35,12 +35,12 @@ int program_cost_read(int program, struct program_cost *cost)
 	if (bpf_obj_get_info(program, &info, &size))
 		return -errno;
 	*cost = (struct program_cost){
-		.ns = told(info.cost.run_time_ns,
-			   offsetof(union program_info, cost.run_time_ns) + 8, size),
-		.runs = told(info.cost.run_count, offsetof(union program_info, cost.run_count) + 8,
-			     size),
-		.skipped = told(info.cost.recursion_misses,
-				offsetof(union program_info, cost.recursion_misses) + 8, size),
+		.ns = reported(info.cost.run_time_ns,
+			       offsetof(union program_info, cost.run_time_ns) + 8, size),
+		.runs = reported(info.cost.run_count,
+				 offsetof(union program_info, cost.run_count) + 8, size),
+		.skipped = reported(info.cost.recursion_misses,
+				    offsetof(union program_info, cost.recursion_misses) + 8, size),
 		.jited_bytes = info.known.jited_prog_len,
 	};
 	return 0;

@@ -32,7 +32,7 @@ static uint32_t near_max(uint32_t threads_max)
 	return entries;
 }
 
-static bool tells_exec(const struct program_knobs *knobs)
+static bool measures_exec(const struct program_knobs *knobs)
 {
 	return knobs->latency_kinds >> LATENCY_EXEC & 1;
 }
@@ -96,9 +96,9 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 		knob_add("LATENCY_TURN_FIRST", knobs->turn_first, to);
 		wanted_add(knobs, to);
 	}
-	if (knobs->slower_ns || tells_exec(knobs))
+	if (knobs->slower_ns || measures_exec(knobs))
 		knob_add("EVENTS", 1, to);
-	if (tells_exec(knobs))
+	if (measures_exec(knobs))
 		knob_add("EVENTS_EXEC", 1, to);
 	if (knobs->slower_ns)
 		text_add_format(to, "#define SLOWER_NS %lluull\n",
@@ -139,11 +139,11 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("latency.bpf.c", to);
 		fragment_add("throttles.bpf.c", to);
 	}
-	if (knobs->slower_ns || tells_exec(knobs)) {
+	if (knobs->slower_ns || measures_exec(knobs)) {
 		fragment_add("events.h", to);
 		fragment_add("events.bpf.c", to);
 	}
-	if (tells_exec(knobs))
+	if (measures_exec(knobs))
 		fragment_add("exec_event.bpf.c", to);
 	if (knobs->parts >> PART_WAKES & 1)
 		fragment_add("wakes.h", to);

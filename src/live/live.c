@@ -316,7 +316,7 @@ static int live_start(struct live *live, struct error *e)
 	live->times.previous_ns = due_ns - live->context.period_ns;
 	if (live->times.previous_ns < live->accounts.attached_ns) /* exact times begin then */
 		live->times.previous_ns = live->accounts.attached_ns;
-	live->context.totals.told_ns = live->times.previous_ns;
+	live->context.totals.reported_ns = live->times.previous_ns;
 	live->times.housekept_ns -= HOUSEKEEPING_NS; /* the first scan looks at everything */
 	live_accounts_begin(&live->accounts, &live->context);
 	if (live->context.config.self)
@@ -369,28 +369,28 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 	return err ? err : live_start(live, e);
 }
 
-static void account_of_source(struct source *source, account_taker *take, void *to)
+static void account_of_source(struct source *source, account_callback *take, void *to)
 {
 	struct live *live = (struct live *)source;
 
 	/* a sweep goes by what scans have marked: an account marks anew */
 	if (live->context.wants.needs & NEED_PROCESSES && live->context.wants.needs & NEED_TOTALS)
 		live->walk.sweep = false;
-	live_accounts_tell(&live->accounts, take, to);
+	live_accounts_report(&live->accounts, take, to);
 }
 
-static int traced_of_source(struct source *source, bool all, uint64_t needs, trace_taker *take,
+static int traced_of_source(struct source *source, bool all, uint64_t needs, trace_callback *take,
 			    void *to, struct error *e)
 {
 	return live_traced(&((struct live *)source)->context, all, needs, take, to, e);
 }
 
-static void events_of_source(struct source *source, uint64_t needs, event_taker *take, void *to)
+static void events_of_source(struct source *source, uint64_t needs, event_callback *take, void *to)
 {
 	live_events(&((struct live *)source)->context, needs, take, to);
 }
 
-static int64_t wakeups_of_source(struct source *source, wake_taker *take, void *to)
+static int64_t wakeups_of_source(struct source *source, wake_callback *take, void *to)
 {
 	struct live *live = (struct live *)source;
 

@@ -34,7 +34,7 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	accounts->context = context;
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
 		return;
-	accounts->dead.ended_ns = context->totals.told_ns;
+	accounts->dead.ended_ns = context->totals.reported_ns;
 	accounts->context->totals.gone = thread_gone;
 	accounts->context->totals.to = accounts;
 	/* threads outside of a container are not told of, and who attaches came later */
@@ -42,7 +42,7 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	    !accounts->context->config.attach)
 		cpu_busy_read(PROC, &accounts->first);
 	accounts->busy = accounts->first;
-	accounts->late_us = (accounts->first.at_ns - context->totals.told_ns) / NS_PER_US;
+	accounts->late_us = (accounts->first.at_ns - context->totals.reported_ns) / NS_PER_US;
 	process_totals_visit(accounts->context->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
 			     dead_read_baseline, accounts);
 }
@@ -106,29 +106,29 @@ static bool account_wanted(const struct live_accounts *accounts, const struct sa
 }
 
 /* Taker of accounts of the time up to end_ns. */
-struct telling {
+struct reporting {
 	struct live_accounts *accounts;
 	int64_t end_ns;
-	account_taker *take;
+	account_callback *take;
 	void *to;
 };
 
 /* A thread that has not been switched since the end is told as of then. Of others more is known
  * than is told now: totals_take() leaves the rest. */
-static int64_t record_end_ns(const struct telling *telling, const struct thread_state *record)
+static int64_t record_end_ns(const struct reporting *reporting, const struct thread_state *record)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t switched_ns = (int64_t)(sched->on_cpu ? sched->in_ns : sched->out_ns);
 
-	return switched_ns <= telling->end_ns ? telling->end_ns
-					      : telling->accounts->context->now.moment.now_ns;
+	return switched_ns <= reporting->end_ns ? reporting->end_ns
+						: reporting->accounts->context->now.moment.now_ns;
 }
 
 /* Makes an account of a thread: what does not change while it lives, and what it did since its
  * previous sample. */
-static void thread_account(const struct telling *telling, const struct thread_state *record)
+static void thread_account(const struct reporting *reporting, const struct thread_state *record)
 {
-	struct live_accounts *accounts = telling->accounts;
+	struct live_accounts *accounts = reporting->accounts;
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	uint64_t asked = accounts->context->wants.filter_needs & NEEDS_ANYTIME;
 	struct live_moment moment = accounts->context->now.moment;
@@ -137,14 +137,14 @@ static void thread_account(const struct telling *telling, const struct thread_st
 	enum thread_doing doing;
 	bool unsure;
 
-	moment.now_ns = record_end_ns(telling, record);
+	moment.now_ns = record_end_ns(reporting, record);
 	doing = record_doing(record, &moment, &unsure);
 	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
 	if (unsure && doing == DOING_ON)
 		doing = DOING_SLEEP;
 	record_sample(record, &moment, doing, &account);
 	record_totals(record, &moment, doing, &totals);
-	totals.at_ns = telling->end_ns;
+	totals.at_ns = reporting->end_ns;
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
 	lookup_fill(accounts->context->lookup, &account, &hint, asked,
 		    accounts->context->now.moment.now_ns);
@@ -160,13 +160,13 @@ static void thread_account(const struct telling *telling, const struct thread_st
 		    accounts->context->wants.needs & NEEDS_ANYTIME,
 		    accounts->context->now.moment.now_ns);
 	sample_derive(&account, accounts->context->wants.needs);
-	telling->take(telling->to, &account);
+	reporting->take(reporting->to, &account);
 }
 
 static void record_account(void *to, const struct thread_state *record)
 {
-	const struct telling *telling = to;
-	struct live_accounts *accounts = telling->accounts;
+	const struct reporting *reporting = to;
+	struct live_accounts *accounts = reporting->accounts;
 	struct thread_state completed;
 
 	if (accounts->context->view.translated && record->sched.tid &&
@@ -179,14 +179,14 @@ static void record_account(void *to, const struct thread_state *record)
 	record = live_seed_whole(record, &completed);
 	if (!record)
 		return;
-	thread_account(telling, record);
+	thread_account(reporting, record);
 }
 
 /* A walk of its own, beside those of scans, which go on where they were. On a full host later scans
  * may wait to be looked at: theirs is the time since the last one that was. */
-static void threads_account(struct telling *telling)
+static void threads_account(struct reporting *reporting)
 {
-	struct live_accounts *accounts = telling->accounts;
+	struct live_accounts *accounts = reporting->accounts;
 	struct totals_table *totals = &accounts->context->totals;
 	struct thread_table *table = &accounts->context->kernel.table;
 	uint64_t unseen = table->torn_count + table->unfinished_count;
@@ -199,43 +199,43 @@ static void threads_account(struct telling *telling)
 		cpu_busy_read(PROC, &accounts->busy);
 	if (accounts->busy.cpus != accounts->first.cpus)
 		accounts->first.cpus = 0; /* a CPU came or went: never again */
-	totals->end_ns = telling->end_ns;
+	totals->end_ns = reporting->end_ns;
 	accounts->context->now.moment.now_ns = clock_monotonic_ns();
-	err = thread_table_scan(table, record_account, telling);
+	err = thread_table_scan(table, record_account, reporting);
 	table->walked = walked;
-	live_seed_visit(&accounts->context->seed, record_account, telling);
-	late_us = (accounts->busy.at_ns - telling->end_ns) / NS_PER_US;
+	live_seed_visit(&accounts->context->seed, record_account, reporting);
+	late_us = (accounts->busy.at_ns - reporting->end_ns) / NS_PER_US;
 	accounts->error_us += accounts->late_us + late_us;
 	accounts->late_us = late_us;
-	totals->at_ns = telling->end_ns;
+	totals->at_ns = reporting->end_ns;
 	totals->end_ns = 0;
 	/* a thread that was not seen is gone, if all were seen */
 	if (!err && table->torn_count + table->unfinished_count == unseen)
 		totals_sweep(totals);
 }
 
-static void dead_account(const struct telling *telling)
+static void dead_account(const struct reporting *reporting)
 {
-	struct live_accounts *accounts = telling->accounts;
+	struct live_accounts *accounts = reporting->accounts;
 	bool totals = accounts->context->wants.needs & NEED_TOTALS;
 	struct sample account;
 
-	for (size_t at = 0; dead_table_tell(&accounts->dead, &at, totals, &account);) {
+	for (size_t at = 0; dead_table_report(&accounts->dead, &at, totals, &account);) {
 		if (account.uid != ABSENT)
 			account.user = lookup_user(accounts->context->lookup, account.uid,
 						   accounts->context->now.moment.now_ns);
 		sample_derive(&account, accounts->context->wants.needs);
 		if (account_wanted(accounts, &account))
-			telling->take(telling->to, &account);
+			reporting->take(reporting->to, &account);
 	}
 }
 
-void live_accounts_tell(struct live_accounts *accounts, account_taker *take, void *to)
+void live_accounts_report(struct live_accounts *accounts, account_callback *take, void *to)
 {
-	struct telling telling = {.accounts = accounts,
-				  .end_ns = accounts->context->now.moment.now_ns,
-				  .take = take,
-				  .to = to};
+	struct reporting reporting = {.accounts = accounts,
+				      .end_ns = accounts->context->now.moment.now_ns,
+				      .take = take,
+				      .to = to};
 	int64_t read_ns;
 
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
@@ -245,7 +245,7 @@ void live_accounts_tell(struct live_accounts *accounts, account_taker *take, voi
 			     dead_read, accounts);
 	read_ns = clock_monotonic_ns();
 	if (accounts->context->wants.needs & NEED_TOTALS)
-		threads_account(&telling);
-	dead_table_end(&accounts->dead, telling.end_ns, read_ns);
-	dead_account(&telling);
+		threads_account(&reporting);
+	dead_table_end(&accounts->dead, reporting.end_ns, read_ns);
+	dead_account(&reporting);
 }

@@ -32,7 +32,7 @@ struct live_accounts {
 void live_accounts_begin(struct live_accounts *accounts, struct live_context *context);
 void live_accounts_done(struct live_accounts *accounts);
 /* Hands over accounts, as account of struct source. */
-void live_accounts_tell(struct live_accounts *accounts, account_taker *take, void *to);
+void live_accounts_report(struct live_accounts *accounts, account_callback *take, void *to);
 /* The kernel counts in another table from now on. */
 void live_accounts_move(struct live_accounts *accounts, const struct kernel *bigger);
 /* Adds to the status what could not be told, since the beginning. */

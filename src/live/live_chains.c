@@ -164,7 +164,7 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 
 /* A thread that was met before its sample was made may have done something else by then than the
  * sample tells. */
-static void sample_tell(struct live_chains *chains, struct sample *sample)
+static void sample_fill(struct live_chains *chains, struct sample *sample)
 {
 	struct chain_nodes *nodes = &chains->nodes;
 	const uint64_t *place = index_find(&nodes->by_tid, (uint64_t)sample->tid);
@@ -173,7 +173,7 @@ static void sample_tell(struct live_chains *chains, struct sample *sample)
 		chain_fill(nodes, *place - 1, chains->context->wants.needs, sample);
 }
 
-void live_chains_tell(struct live_chains **all, struct live_context *context,
+void live_chains_fill(struct live_chains **all, struct live_context *context,
 		      struct live_host *host, struct sample *samples, size_t count)
 {
 	struct live_chains *chains;
@@ -198,7 +198,7 @@ void live_chains_tell(struct live_chains **all, struct live_context *context,
 	nodes_prove(chains);
 	for (size_t i = 0; i < count; i++)
 		if (samples[i].tid != ABSENT)
-			sample_tell(chains, &samples[i]);
+			sample_fill(chains, &samples[i]);
 }
 
 void live_chains_describe(const struct live_chains *chains, struct source_status *status)

@@ -28,7 +28,7 @@ struct source_status;
 void live_chains_note(struct live_chains **chains, struct live_context *context,
 		      const struct thread_state *record, size_t sample);
 /* At the end of a part: fills the chains of its samples, but for those whose tid is ABSENT. */
-void live_chains_tell(struct live_chains **chains, struct live_context *context,
+void live_chains_fill(struct live_chains **chains, struct live_context *context,
 		      struct live_host *host, struct sample *samples, size_t count);
 /* Tells of chains that were not followed. */
 void live_chains_describe(const struct live_chains *chains, struct source_status *status);

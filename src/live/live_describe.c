@@ -31,24 +31,24 @@ static void containers_describe(const struct live *live, struct source_status *s
 	}
 }
 
-static void scans_describe(const struct live *live, const struct sampler_status *told,
+static void scans_describe(const struct live *live, const struct sampler_status *reported,
 			   struct source_status *status)
 {
 	const struct thread_table *table = &live->context.kernel.table;
 
 	source_status_miss(status, "late scans (the one before took too long: a lower rate, or -p)",
-			   told->late_count[LATE_WORK]);
+			   reported->late_count[LATE_WORK]);
 	source_status_miss(status, "late scans (tsnap waited for a CPU, or for its output)",
-			   told->late_count[LATE_WAIT]);
+			   reported->late_count[LATE_WAIT]);
 	source_status_miss(status, "late scans (the map was made larger)",
-			   told->late_count[LATE_GROWTH]);
+			   reported->late_count[LATE_GROWTH]);
 	source_status_miss(status, "records that kept changing while they were read",
-			   table->torn_count + told->torn_count);
+			   table->torn_count + reported->torn_count);
 	source_status_miss(status, "scans that could not see the whole map",
-			   table->unfinished_count + told->unfinished_count);
+			   table->unfinished_count + reported->unfinished_count);
 }
 
-static void lacking_describe(const struct live *live, const struct sampler_status *told,
+static void lacking_describe(const struct live *live, const struct sampler_status *reported,
 			     struct source_status *status)
 {
 	const struct host *host = &live->context.kernel.host;
@@ -58,7 +58,7 @@ static void lacking_describe(const struct live *live, const struct sampler_statu
 		source_status_lack(status,
 				   "kind of fact: files, programs and earlier calls of other "
 				   "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
-	live_realtime_describe(&live->realtime, told, host, status);
+	live_realtime_describe(&live->realtime, reported, host, status);
 	if (lookup_sockets_error(live->context.lookup))
 		source_status_lack(status,
 				   "kind of fact: connections of sockets (the kernel does not tell "
@@ -70,7 +70,7 @@ void live_describe(struct source *source, struct source_status *status)
 	struct live *live = (struct live *)source;
 	const struct kernel *kernel = &live->context.kernel;
 	struct probe_counters counters = kernel_counters(&live->context.kernel);
-	struct sampler_status told;
+	struct sampler_status reported;
 	struct source_missed *missed;
 	uint64_t ns, runs, full = counters.map_full + live->context.seed.unfit_count;
 
@@ -85,14 +85,14 @@ void live_describe(struct source *source, struct source_status *status)
 		status->bpf_ns = (int64_t)ns;
 		status->bpf_runs = (int64_t)runs;
 	}
-	sampler_status_read(live->context.sampler, &told);
-	scans_describe(live, &told, status);
+	sampler_status_read(live->context.sampler, &reported);
+	scans_describe(live, &reported, status);
 	live_accounts_missed(&live->accounts, status);
 	live_accounts_busy(&live->accounts, status);
 	source_status_miss(status, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(
 		kernel, live->context.wants.needs & ~live->context.wants.optional_needs, status);
-	lacking_describe(live, &told, status);
+	lacking_describe(live, &reported, status);
 	live_avoided_describe(status);
 	if (live->context.view.translated) {
 		missed = source_status_miss(

@@ -29,7 +29,7 @@ enum thread_doing live_doubt_resolve(struct live *live, const struct thread_stat
 {
 	uint64_t sequence = record->sched.sequence_done << 8, *known;
 	struct proc_stat stat;
-	int64_t told;
+	int64_t reported;
 
 	known = index_put(&live->walk.doubts, record->identity.tid, NULL);
 	if (*known >> 8 << 8 == sequence && *known & 0xff)
@@ -42,12 +42,12 @@ enum thread_doing live_doubt_resolve(struct live *live, const struct thread_stat
 		record_forget(live, record);
 		return DOING_COUNT;
 	}
-	told = state_of_proc_letter(stat.state);
-	if (told == ABSENT)
+	reported = state_of_proc_letter(stat.state);
+	if (reported == ABSENT)
 		return doing;
-	if (told != DOING_RQ)
-		*known = sequence | (uint64_t)(told + 1);
-	return (enum thread_doing)told;
+	if (reported != DOING_RQ)
+		*known = sequence | (uint64_t)(reported + 1);
+	return (enum thread_doing)reported;
 }
 
 uint32_t live_gone_looks(const struct live *live)

@@ -100,7 +100,7 @@ static const char *lent_or_none(const char *text)
 }
 
 static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bool all,
-			    goroutine_taker *take, void *to)
+			    goroutine_callback *take, void *to)
 {
 	struct goroutine_row row = {
 		.time_us = clock_utc_us(), .pid = pid, .go = lent_or_none(goroutines->version)};
@@ -124,7 +124,7 @@ static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bo
 	text_done(&stack);
 }
 
-int live_goroutines(int64_t pid, bool all, bool free, goroutine_taker *take, void *to,
+int live_goroutines(int64_t pid, bool all, bool free, goroutine_callback *take, void *to,
 		    struct text *out, struct error *e)
 {
 	struct parsers *parsers = parsers_begin(goroutine_service, free, 1u << PARSER_NAMES);

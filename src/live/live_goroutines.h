@@ -22,11 +22,11 @@ struct goroutine_row {
 };
 
 /* Takes a row, whose texts are lent (base/names.h). */
-typedef void goroutine_taker(void *to, const struct goroutine_row *row);
+typedef void goroutine_callback(void *to, const struct goroutine_row *row);
 
 /* all: also those of the runtime. free: no sandbox. take: NULL, or gets the groups; then out has
  * only what was missed, if anything. 0, or -errno with e. */
-int live_goroutines(int64_t pid, bool all, bool free, goroutine_taker *take, void *to,
+int live_goroutines(int64_t pid, bool all, bool free, goroutine_callback *take, void *to,
 		    struct text *out, struct error *e);
 
 #endif

@@ -58,17 +58,18 @@ static void io_limits_describe(struct io_limits *limits, struct source_status *s
 			const struct io_limit *limit = &limits->groups[i].limits[j];
 			const char *path = limits->groups[i].path;
 			size_t length = strlen(path), most = SOURCE_TEXT_SIZE - 1;
-			struct source_io_limit *told = &status->io_limits[status->io_limit_count];
+			struct source_io_limit *reported =
+				&status->io_limits[status->io_limit_count];
 
 			if (!limit->limit || status->io_limit_count == SOURCE_IO_LIMITS_MAX)
 				continue;
-			*told = (struct source_io_limit){
+			*reported = (struct source_io_limit){
 				.device = device_name(limit->dev),
 				.word = io_limit_word(limit->kind),
 				.limit = limit->limit,
 				.used = limit->used - limit->first,
 			};
-			snprintf(told->path, sizeof(told->path), "%s",
+			snprintf(reported->path, sizeof(reported->path), "%s",
 				 length > most ? path + length - most : path);
 			status->io_limit_count++;
 		}

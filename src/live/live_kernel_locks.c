@@ -37,11 +37,11 @@ static void lock_put(struct keyed *locks, const struct kernel_lock *lock)
  * those of others there. */
 static void locks_open(struct live_context *context, struct live_kernel_locks *locks)
 {
-	bool told = !context->view.translated &&
-		    feature_has(&context->kernel.features, FEATURE_KERNEL_LOCKS);
+	bool reported = !context->view.translated &&
+			feature_has(&context->kernel.features, FEATURE_KERNEL_LOCKS);
 
 	locks->looked = true;
-	locks->program = told ? kernel_lock_load() : -1;
+	locks->program = reported ? kernel_lock_load() : -1;
 }
 
 static struct kernel_wait *wait_of(struct live_kernel_locks *locks, int64_t tid)

@@ -7,7 +7,7 @@
 
 /* Taker of samples. */
 struct look {
-	sample_taker *take;
+	sample_callback *take;
 	void *to;
 };
 
@@ -17,8 +17,8 @@ struct look_kept {
 	uint64_t needs, filter_needs, stack_needs;
 	bool work_wanted;
 	struct scan part;
-	int (*take)(void *taker, const struct scan *part);
-	void *taker;
+	int (*take)(void *take_to, const struct scan *part);
+	void *take_to;
 };
 
 static int look_take(void *to, const struct scan *part)
@@ -63,12 +63,12 @@ static int records_look(struct live *live)
 	table->walked = walked;
 	live_seed_visit(&live->context.seed, record_look, live);
 	live_part_settle(live);
-	look_take(live->source.taker, &live->part.scan);
+	look_take(live->source.take_to, &live->part.scan);
 	live->part.scan.count = 0;
 	return err;
 }
 
-int live_look(struct source *source, struct filter *filter, uint64_t needs, sample_taker *take,
+int live_look(struct source *source, struct filter *filter, uint64_t needs, sample_callback *take,
 	      void *to)
 {
 	struct live *live = (struct live *)source;
@@ -80,7 +80,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 				       live->context.wants.work,
 				       live->part.scan,
 				       source->take,
-				       source->taker};
+				       source->take_to};
 	int err;
 
 	live->context.wants.filter = filter;
@@ -92,7 +92,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->part.scan = (struct scan){.time_us = clock_utc_us(), .samples = live->part.samples};
 	proc_values_room_clear(&live->part.proc_values);
 	source->take = look_take;
-	source->taker = &look;
+	source->take_to = &look;
 	lookup_give_time(live->context.lookup, live->context.now.moment.now_ns, WHY_NS);
 	err = records_look(live);
 	live->context.wants.filter = kept.filter;
@@ -102,6 +102,6 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->context.wants.work = kept.work_wanted;
 	live->part.scan = kept.part;
 	source->take = kept.take;
-	source->taker = kept.taker;
+	source->take_to = kept.take_to;
 	return err;
 }

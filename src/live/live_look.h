@@ -13,7 +13,7 @@
 #include "live/live_state.h"
 
 /* struct source's */
-int live_look(struct source *source, struct filter *filter, uint64_t needs, sample_taker *take,
+int live_look(struct source *source, struct filter *filter, uint64_t needs, sample_callback *take,
 	      void *to);
 
 #endif

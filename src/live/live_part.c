@@ -108,7 +108,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 static bool sample_repeat(struct live *live, const struct thread_state *record,
 			  enum thread_doing doing, struct sample *sample)
 {
-	if (!live_repeat_tell(&live->repeat, &live->context, record, doing, sample))
+	if (!live_repeat_fill(&live->repeat, &live->context, record, doing, sample))
 		return false;
 	sample->time_us = live->part.scan.time_us;
 	sample->weight_us = live->part.scan.weight_us;
@@ -204,10 +204,10 @@ static void part_pack(struct live *live)
 void live_part_settle(struct live *live)
 {
 	live_part_ask(live);
-	live_stacks_tell(&live->stacks);
-	live_chains_tell(&live->chains, &live->context, &live->host, live->part.samples,
+	live_stacks_fill_pending(&live->stacks);
+	live_chains_fill(&live->chains, &live->context, &live->host, live->part.samples,
 			 live->part.scan.count);
-	live_runq_tell(&live->host, live->part.samples, live->part.scan.count);
+	live_runq_fill(&live->host, live->part.samples, live->part.scan.count);
 	late_filter(live);
 	part_pack(live);
 }
@@ -220,7 +220,7 @@ static void part_give(struct live *live)
 	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
 		live->part.err = -EOWNERDEAD;
 	if (!live->part.err)
-		live->part.err = live->source.take(live->source.taker, &live->part.scan);
+		live->part.err = live->source.take(live->source.take_to, &live->part.scan);
 	live->part.scan.count = 0;
 	proc_values_room_clear(&live->part.proc_values);
 }

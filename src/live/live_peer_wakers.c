@@ -78,7 +78,7 @@ static void waker_note(struct live_peer_wakers *wakers, const struct edge_asker 
 		wake_add(history, asker);
 }
 
-static struct peer_waker history_tell(const struct peer_waker_history *history)
+static struct peer_waker history_waker(const struct peer_waker_history *history)
 {
 	bool settled = history->wakes >= history->needed;
 
@@ -101,7 +101,7 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 	/* an earlier scan of this wait has noted who ended the last one */
 	if (!added && history->inode == inode &&
 	    history->sequence == asker->record->sched.sequence_done)
-		return history_tell(history);
+		return history_waker(history);
 	if (added)
 		*history = (struct peer_waker_history){
 			.inode = inode, .waker_tid = ABSENT, .needed = WAKES_MIN};
@@ -113,7 +113,7 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 		history->waker_tid = ABSENT;
 		history->sequence = asker->record->sched.sequence_done;
 	}
-	return history_tell(history);
+	return history_waker(history);
 }
 
 void live_peer_wakers_done(struct live_peer_wakers *wakers)

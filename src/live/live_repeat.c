@@ -29,7 +29,7 @@ static bool context_repeats(const struct live_context *context)
 	       context->wants.needs & NEED_SYSCALL && !context->view.translated;
 }
 
-bool live_repeat_tell(struct live_repeat *repeat, const struct live_context *context,
+bool live_repeat_fill(struct live_repeat *repeat, const struct live_context *context,
 		      const struct thread_state *record, enum thread_doing doing,
 		      struct sample *sample)
 {

@@ -130,7 +130,7 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	text_done(&why);
 }
 
-void live_runq_tell(struct live_host *host, struct sample *samples, size_t count)
+void live_runq_fill(struct live_host *host, struct sample *samples, size_t count)
 {
 	if (!(host->context->wants.needs & NEED_RUNQ_WHY))
 		return;

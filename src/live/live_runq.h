@@ -11,6 +11,6 @@
 const char *live_runq_throttled(struct live_host *host, const struct sample *sample,
 				const struct thread_state *on);
 /* Completes the samples in RQ, where the column is asked for. */
-void live_runq_tell(struct live_host *host, struct sample *samples, size_t count);
+void live_runq_fill(struct live_host *host, struct sample *samples, size_t count);
 
 #endif

@@ -37,20 +37,20 @@ static int64_t number_or_absent(int64_t number)
 
 static void program_add(struct self_cost *cost, const char *name, const char *kind, int program)
 {
-	struct program_cost told = {.ns = -1, .runs = -1, .skipped = -1, .jited_bytes = -1};
+	struct program_cost reported = {.ns = -1, .runs = -1, .skipped = -1, .jited_bytes = -1};
 	bool counted = !cost->uncounted_why;
 	int64_t bytes = bpf_memory_bytes(program);
 
-	program_cost_read(program, &told);
+	program_cost_read(program, &reported);
 	cost->programs_bytes =
 		bytes < 0 || cost->programs_bytes == ABSENT ? ABSENT : cost->programs_bytes + bytes;
 	cost->programs[cost->program_count++] = (struct self_program){
 		.name = name,
 		.kind = kind,
-		.ns = counted ? number_or_absent(told.ns) : ABSENT,
-		.runs = counted ? number_or_absent(told.runs) : ABSENT,
-		.skipped = number_or_absent(told.skipped),
-		.jited_bytes = number_or_absent(told.jited_bytes),
+		.ns = counted ? number_or_absent(reported.ns) : ABSENT,
+		.runs = counted ? number_or_absent(reported.runs) : ABSENT,
+		.skipped = number_or_absent(reported.skipped),
+		.jited_bytes = number_or_absent(reported.jited_bytes),
 	};
 }
 

@@ -15,7 +15,7 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 struct traced {
 	struct live_context *context;
 	uint64_t needs;
-	trace_taker *take;
+	trace_callback *take;
 	void *to;
 };
 
@@ -108,8 +108,8 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	if (row->kind.quota && !throttles_seen(&context->kernel))
 		histogram.amount = ABSENT;
 	who_fill(context, key, &who);
-	if (row->tell)
-		row->tell(key, &who, &hint.compat);
+	if (row->report)
+		row->report(key, &who, &hint.compat);
 	if (!who_wanted(context, &who, &hint, who_known(row, &who)))
 		return;
 	lookup_fill(context->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
@@ -124,11 +124,11 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 #define NEEDS_OF_CALL \
 	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
 
-struct told {
+struct reported {
 	struct live_context *context;
 	uint64_t needs;
 	int64_t ahead_us; /* UTC minus the monotonic clock */
-	event_taker *take;
+	event_callback *take;
 	void *to;
 };
 
@@ -194,8 +194,8 @@ static void bytes_fill(const struct trace_event *event, struct sample *who)
 static uint64_t event_fill(const struct live_context *context, const struct trace_row *row,
 			   const struct trace_event *event, struct sample *who, bool *compat)
 {
-	if (row->tell)
-		row->tell(&event->key, who, compat);
+	if (row->report)
+		row->report(&event->key, who, compat);
 	if (event->key.kind == LATENCY_EXEC) {
 		exec_fill(event, who);
 		return NEEDS_ANYTIME;
@@ -210,8 +210,8 @@ static uint64_t event_fill(const struct live_context *context, const struct trac
 
 static void event_take(void *to, const struct trace_event *event)
 {
-	const struct told *told = to;
-	struct live_context *context = told->context;
+	const struct reported *reported = to;
+	struct live_context *context = reported->context;
 	struct lookup_hint hint = {0};
 	const struct trace_row *row;
 	uint64_t known, needs;
@@ -222,7 +222,7 @@ static void event_take(void *to, const struct trace_event *event)
 		return;
 	row = &trace_rows[event->key.kind];
 	who_fill(context, &event->key, &who);
-	needs = told->needs & event_fill(context, row, event, &who, &hint.compat);
+	needs = reported->needs & event_fill(context, row, event, &who, &hint.compat);
 	known = who_known(row, &who) | KNOWN_EVENT;
 	if (!who_wanted(context, &who, &hint, known))
 		return;
@@ -230,24 +230,25 @@ static void event_take(void *to, const struct trace_event *event)
 	who.state = DOING_ON; /* it has gone on since: nothing known of it still holds */
 	lookup_fill(context->lookup, &who, &hint, needs, context->now.moment.now_ns);
 	who.state = state;
-	who.time_us = (int64_t)event->end_ns / NS_PER_US + told->ahead_us;
+	who.time_us = (int64_t)event->end_ns / NS_PER_US + reported->ahead_us;
 	sample_derive(&who, needs);
 	if (filter_ask_thread(context->wants.filter, &who, known | needs) == VERDICT_REFUSED)
 		return;
-	told->take(told->to, &row->kind, &who, row->single ? ABSENT : (int64_t)event->duration_ns);
+	reported->take(reported->to, &row->kind, &who,
+		       row->single ? ABSENT : (int64_t)event->duration_ns);
 }
 
-void live_events(struct live_context *context, uint64_t needs, event_taker *take, void *to)
+void live_events(struct live_context *context, uint64_t needs, event_callback *take, void *to)
 {
-	struct told told = {context,
-			    (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
-			    clock_utc_of_us(0), take, to};
+	struct reported reported = {
+		context, (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
+		clock_utc_of_us(0), take, to};
 
-	event_reader_take(&context->kernel.events, event_take, &told);
+	event_reader_take(&context->kernel.events, event_take, &reported);
 }
 
-int live_traced(struct live_context *context, bool all, uint64_t needs, trace_taker *take, void *to,
-		struct error *e)
+int live_traced(struct live_context *context, bool all, uint64_t needs, trace_callback *take,
+		void *to, struct error *e)
 {
 	struct latency_reader *reader = &context->kernel.latency;
 	struct traced traced = {context, needs, take, to};

@@ -27,8 +27,8 @@
 #include "sample/source.h"
 
 /* Hand over distributions and events, as traced and events of struct source. */
-int live_traced(struct live_context *context, bool all, uint64_t needs, trace_taker *take, void *to,
-		struct error *e);
-void live_events(struct live_context *context, uint64_t needs, event_taker *take, void *to);
+int live_traced(struct live_context *context, bool all, uint64_t needs, trace_callback *take,
+		void *to, struct error *e);
+void live_events(struct live_context *context, uint64_t needs, event_callback *take, void *to);
 
 #endif

@@ -8,10 +8,10 @@
 	(NEED_WHY | NEED_WAITS | NEED_WAITS_ONSUM | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | \
 	 NEED_CONNECTION)
 
-struct told {
+struct reported {
 	struct live_wakeups *wakeups;
 	const struct wake_reader *reader;
-	wake_taker *take;
+	wake_callback *take;
 	void *to;
 };
 
@@ -33,7 +33,7 @@ static bool entry_interrupts(struct live_wakeups *wakeups, uint64_t address)
 
 static void row_take(void *to, const struct wake_row *row)
 {
-	const struct told *told = to;
+	const struct reported *reported = to;
 	struct wakeup wakeup = {
 		.tid = row->tid,
 		.waker_tid = row->waker_tid ? row->waker_tid : ABSENT,
@@ -44,17 +44,17 @@ static void row_take(void *to, const struct wake_row *row)
 	/* a thread that users don't see has no sample */
 	if (!row->tid)
 		return;
-	wakeup.interrupt = wake_row_interrupts(told->reader, row) ||
-			   (row->entry && entry_interrupts(told->wakeups, row->entry));
-	told->take(told->to, &wakeup);
+	wakeup.interrupt = wake_row_interrupts(reported->reader, row) ||
+			   (row->entry && entry_interrupts(reported->wakeups, row->entry));
+	reported->take(reported->to, &wakeup);
 }
 
 int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *context,
-			  wake_taker *take, void *to)
+			  wake_callback *take, void *to)
 {
-	struct told told = {wakeups, &context->kernel.wakes, take, to};
+	struct reported reported = {wakeups, &context->kernel.wakes, take, to};
 
-	return wake_reader_take(&context->kernel.wakes, row_take, &told);
+	return wake_reader_take(&context->kernel.wakes, row_take, &reported);
 }
 
 void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid)

@@ -22,7 +22,7 @@ struct live_wakeups {
 
 /* Hands over ends of waits, as source->wakeups(). */
 int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *context,
-			  wake_taker *take, void *to);
+			  wake_callback *take, void *to);
 /* The thread is part of a path. */
 void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid);
 /* Returns what is to be found out of a sample where needs are wanted: nothing is looked up for

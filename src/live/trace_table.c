@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void offcpu_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+static void offcpu_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
 	int32_t nr = (int32_t)key->what[OFFCPU_SYSCALL];
 
@@ -20,21 +20,21 @@ static void offcpu_tell(const struct latency_key *key, struct sample *sample, bo
 	*compat = key->what[OFFCPU_COMPAT];
 }
 
-static void block_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+static void block_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
 	(void)compat;
 	sample->io_dev = device_name(key->what[BLOCK_DEV]);
 	sample->io_op = block_op_name(key->what[BLOCK_OP]);
 }
 
-static void syscalls_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+static void syscalls_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
 	sample->syscall_nr = key->what[SYSCALLS_CALL] & ~CALL_COMPAT_BIT;
 	*compat = key->what[SYSCALLS_CALL] & CALL_COMPAT_BIT;
 	sample->error = error_name(key->what[SYSCALLS_ERROR]);
 }
 
-static void exec_tell(const struct latency_key *key, struct sample *sample, bool *compat)
+static void exec_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
 	(void)compat;
 	sample->ppid = key->what[EXEC_PARENT];
@@ -53,28 +53,28 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",
 			 .columns = "state,syscall", .samples = "state!=ON && state!=RQ",
 			 .so_far = "state_us", .known = KNOWN_STATE | NEED_SYSCALL},
-		.groups = SWITCHES, .tell = offcpu_tell},
+		.groups = SWITCHES, .report = offcpu_describe},
 	[LATENCY_BLOCK] = {
 		.kind = {.name = "block", .help = "requests to block devices, from issue to completion",
 			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us",
 			 .known = NEED_BLOCK, .bytes = true},
-		.groups = BLOCK_REQUESTS, .tell = block_tell},
+		.groups = BLOCK_REQUESTS, .report = block_describe},
 	[LATENCY_BLOCKQ] = {
 		.kind = {.name = "blockq",
 			 .help = "requests to block devices, from their making to issue",
 			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us",
 			 .known = NEED_BLOCK, .bytes = true},
-		.groups = BLOCK_REQUESTS, .tell = block_tell},
+		.groups = BLOCK_REQUESTS, .report = block_describe},
 	[LATENCY_SYSCALLS] = {
 		.kind = {.name = "syscalls", .help = "system calls, from entry to return",
 			 .columns = "syscall", .samples = "syscall!=", .so_far = "syscall_us",
 			 .known = NEED_SYSCALL | KNOWN_EVENT, .fails = true},
-		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .tell = syscalls_tell},
+		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .report = syscalls_describe},
 	[LATENCY_EXEC] = {
 		.kind = {.name = "exec", .help = "each program executed, one by one",
 			 .columns = "ppid,comm_before,cmdline"},
 		.single = true,
-		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .tell = exec_tell},
+		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .report = exec_describe},
 };
 /* clang-format on */
 
@@ -146,10 +146,11 @@ void trace_kinds_describe(struct text *text)
 			"\nKinds of --trace (each is grouped by the columns of -g that it has "
 			"and by those in brackets):\n");
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
-		const struct trace_kind *told = &trace_rows[kind].kind;
+		const struct trace_kind *reported = &trace_rows[kind].kind;
 
-		text_add_format(text, "  %-12s     %s%s%s%s\n", told->name, told->help,
-				told->columns ? " [" : "", told->columns ? told->columns : "",
-				told->columns ? "]" : "");
+		text_add_format(text, "  %-12s     %s%s%s%s\n", reported->name, reported->help,
+				reported->columns ? " [" : "",
+				reported->columns ? reported->columns : "",
+				reported->columns ? "]" : "");
 	}
 }

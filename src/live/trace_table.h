@@ -4,7 +4,7 @@
  * A new kind is a LATENCY_x and its row here: name, help, own columns, what its events tell, the
  * probe groups it needs, and how its words fill a sample. Its probe, in a fragment of its own or a
  * present one, is switched by LATENCY_HAS(LATENCY_x), fills the key (latency_key_fill, then what)
- * and calls latency_add(); one that measures says slow_tell() beside it. What has other data to
+ * and calls latency_add(); one that measures says slow_event() beside it. What has other data to
  * tell calls event_begin() and event_end() around writing it, and event_at() for the event's
  * address after each call of a helper.
  */
@@ -26,7 +26,7 @@ struct trace_row {
 	unsigned int groups; /* probe groups, 1 << GROUP_x, without which it can't be measured */
 	/* Fills the kind's own fields of sample from key->what; *compat: syscall_nr is that of a
 	 * 32-bit caller. NULL: it has none. */
-	void (*tell)(const struct latency_key *key, struct sample *sample, bool *compat);
+	void (*report)(const struct latency_key *key, struct sample *sample, bool *compat);
 };
 
 extern const struct trace_row trace_rows[LATENCY_KIND_COUNT];

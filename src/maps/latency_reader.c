@@ -38,7 +38,7 @@ int latency_reader_init(struct latency_reader *reader, int control, const int *m
 /* Writes both words at once: they are one to the kernel's copy of a value, too. */
 static void control_write(const struct latency_reader *reader)
 {
-	struct latency_control control = {.turn = reader->turn, .teller = reader->teller};
+	struct latency_control control = {.turn = reader->turn, .event_set = reader->event_set};
 	uint32_t zero = 0;
 
 	bpf_update_elem(reader->control, &zero, &control, BPF_ANY);
@@ -52,7 +52,7 @@ uint32_t latency_turn_after(const struct latency_reader *from)
 void latency_reader_begin(struct latency_reader *reader, bool counts, int64_t now_ns)
 {
 	reader->turn = counts ? reader->first : 0;
-	reader->teller = reader->first;
+	reader->event_set = reader->first;
 	reader->turned_ns = now_ns;
 	control_write(reader);
 }
@@ -223,7 +223,7 @@ int latency_reader_take_over(struct latency_reader *reader, struct latency_reade
 {
 	int result = 0;
 
-	if (!from->teller)
+	if (!from->event_set)
 		return 0;
 	latency_reader_begin(reader, from->turn, now_ns);
 	programs_wait();
@@ -233,15 +233,15 @@ int latency_reader_take_over(struct latency_reader *reader, struct latency_reade
 		result = drain(from, other_turn(from));
 	if (from->turn && !result)
 		result = drain(from, (int)(from->turn - from->first));
-	from->turn = from->teller = 0;
+	from->turn = from->event_set = 0;
 	adopt(reader, from);
 	return result;
 }
 
 void latency_reader_done(struct latency_reader *reader)
 {
-	if (reader->teller) { /* others may sample on with these probes */
-		reader->turn = reader->teller = 0;
+	if (reader->event_set) { /* others may sample on with these probes */
+		reader->turn = reader->event_set = 0;
 		control_write(reader);
 	}
 	if (reader->wait)

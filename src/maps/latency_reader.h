@@ -18,7 +18,7 @@ struct latency_reader {
 	size_t place_count;			     /* in each */
 	bool batch;				     /* maps are read in batches */
 	uint32_t first;				     /* LATENCY_TURN_FIRST of the probes */
-	uint32_t turn, teller;	    /* words of struct latency_control as last written */
+	uint32_t turn, event_set;   /* words of struct latency_control as last written */
 	int64_t turned_ns;	    /* when it began */
 	bool drained;		    /* the other map has been read since */
 	struct programs_wait *wait; /* until it may be; NULL: for some time */

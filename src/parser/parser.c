@@ -222,7 +222,7 @@ int parser_ask_fixed(struct parser *parser, const struct parser_message *request
 	return (size_t)count == bytes ? 0 : -EBADMSG;
 }
 
-void parser_tell(struct parser *parser, const struct parser_message *request)
+void parser_send(struct parser *parser, const struct parser_message *request)
 {
 	if (parser->socket >= 0 && parser_message_send(parser->socket, request))
 		parser_lose(parser);

@@ -96,6 +96,6 @@ ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
 int parser_ask_fixed(struct parser *parser, const struct parser_message *request, void *answer,
 		     size_t bytes, int64_t most_ns);
 /* Sends a request that has no answer. Without a parser, does nothing. */
-void parser_tell(struct parser *parser, const struct parser_message *request);
+void parser_send(struct parser *parser, const struct parser_message *request);
 
 #endif

@@ -103,7 +103,7 @@ ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, c
 struct cgroup_walk {
 	const struct cgroup_mount *mount;
 	int64_t end_ns;
-	cgroup_taker *take;
+	cgroup_callback *take;
 	void *to;
 	char path[PATH_MAX]; /* group whose subgroups are being walked */
 };
@@ -135,7 +135,7 @@ static bool groups_walk(struct cgroup_walk *walk, int depth)
 	return all;
 }
 
-bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_taker *take,
+bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_callback *take,
 		       void *to)
 {
 	struct cgroup_walk walk = {.mount = mount, .end_ns = end_ns, .take = take, .to = to};

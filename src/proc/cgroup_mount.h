@@ -31,10 +31,10 @@ ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, c
 			  char *bytes, size_t size);
 
 /* Takes the path of a group; false: the walk is to end. */
-typedef bool cgroup_taker(void *to, const char *path);
+typedef bool cgroup_callback(void *to, const char *path);
 /* Goes through all groups below the one that is mounted, and begins with that; until end_ns
  * (monotonic), and some levels deep. Whether it has met all of them. */
-bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_taker *take,
+bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_callback *take,
 		       void *to);
 
 /* The length of the path of the group around the one whose path is that long; 0: there is none. */

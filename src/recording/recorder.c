@@ -93,7 +93,7 @@ static void words_add(struct recorder *recorder, const char *words)
 	pthread_mutex_unlock(&recorder->mutex);
 }
 
-static void tell_failed(struct recorder *recorder, int err)
+static void report_failed(struct recorder *recorder, int err)
 {
 	char words[200];
 
@@ -109,7 +109,7 @@ static void tell_failed(struct recorder *recorder, int err)
 	words_add(recorder, words);
 }
 
-static void tell_resumed(struct recorder *recorder)
+static void report_resumed(struct recorder *recorder)
 {
 	unsigned long long dropped;
 	char words[100];
@@ -143,9 +143,9 @@ static int part_flush(struct recorder *recorder)
 	int err = recorder_part_flush(&recorder->part, clock_utc_us());
 
 	if (err)
-		tell_failed(recorder, err);
+		report_failed(recorder, err);
 	else
-		tell_resumed(recorder);
+		report_resumed(recorder);
 	recorder->failed = err;
 	part_announce(recorder);
 	return err;
@@ -199,7 +199,7 @@ static bool scan_take(struct recorder *recorder, const struct queued_scan *scan)
 			return false;
 		err = recorder_part_begin(part, scan->time_us);
 		if (err) {
-			tell_failed(recorder, err);
+			report_failed(recorder, err);
 			recorder->failed = err;
 			return false;
 		}

@@ -42,7 +42,7 @@ struct recording {
 	struct frame_losses losses;
 	_Atomic uint64_t vanished; /* files that were removed before they were read */
 	char *typed;		   /* malloced */
-	struct recording_host told;
+	struct recording_host reported;
 };
 
 static struct frame_reader *reader_new(const struct recording_stream *stream)
@@ -161,7 +161,7 @@ static void recording_describe(struct sample_input *input, struct source_status 
 	const struct recording *recording = (const struct recording *)input;
 	const struct frame_losses *losses = &recording->losses;
 
-	recording_host_describe(&recording->told, status);
+	recording_host_describe(&recording->reported, status);
 	source_status_miss_any(status, "damaged parts of the recording were passed over",
 			       losses->damaged);
 	source_status_miss_any(status, "parts of it are of a later version of tsnap",
@@ -279,7 +279,7 @@ static int tier_open(const char *const *paths, const struct recording_part *part
 	if (has_kind(recording, RECORD_STACKS))
 		recording->input.stacks = &recording->stacks.input;
 	if (has_kind(recording, RECORD_HOST))
-		recording_host_read(&recording->told, &recording->host.input);
+		recording_host_read(&recording->reported, &recording->host.input);
 	return sample_file_open_input(&recording->input, filter, needs, source, e);
 }
 

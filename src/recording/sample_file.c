@@ -133,7 +133,7 @@ static int part_give(struct sample_file *file)
 	int err;
 
 	file->count = 0;
-	err = file->source.take(file->source.taker, &part);
+	err = file->source.take(file->source.take_to, &part);
 	proc_values_room_clear(&file->proc_values);
 	return err;
 }
@@ -141,7 +141,7 @@ static int part_give(struct sample_file *file)
 static int row_refuse(const struct sample_file *file, const struct sample *sample)
 {
 	if (file->source.pass)
-		file->source.pass(file->source.taker, sample);
+		file->source.pass(file->source.take_to, sample);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ int stack_dict_file_begin(struct stack_dict_file *file, const char *path, struct
 	file->path = path;
 	file->source = source;
 	source->stack_take = stack_take;
-	source->stack_taker = file;
+	source->stack_take_to = file;
 	for (size_t i = 0; i < stack_dict_column_count; i++)
 		file->list.items[file->list.count++] = &stack_dict_columns[i];
 	renderer_csv.begin(&file->out, &file->list);

@@ -21,9 +21,9 @@ struct tiers {
 	int64_t fine_us; /* weight of the fine scans since the last one of the archive */
 };
 
-static void refused_take(void *taker, const struct sample *sample)
+static void refused_take(void *take_to, const struct sample *sample)
 {
-	struct tier *tier = taker;
+	struct tier *tier = take_to;
 
 	tier->refused = memory_grow(tier->refused, &tier->refused_capacity, tier->refused_count + 1,
 				    sizeof(*tier->refused));
@@ -38,7 +38,7 @@ static int tier_peek(struct tier *tier, bool refused, struct error *e)
 	if (tier->ahead || tier->ended)
 		return 0;
 	tier->source->pass = refused ? refused_take : NULL;
-	tier->source->taker = tier;
+	tier->source->take_to = tier;
 	more = tier->source->next(tier->source, &tier->scan, e);
 	tier->ahead = more > 0;
 	tier->ended = !more;
@@ -49,7 +49,7 @@ static int tier_peek(struct tier *tier, bool refused, struct error *e)
 static void tier_take(struct tiers *tiers, struct tier *tier, bool wanted)
 {
 	for (size_t i = 0; wanted && i < tier->refused_count; i++)
-		tiers->source.pass(tiers->source.taker, &tier->refused[i]);
+		tiers->source.pass(tiers->source.take_to, &tier->refused[i]);
 	tier->refused_count = 0;
 	tier->ahead = false;
 }

@@ -84,7 +84,7 @@ static void frame_name_add(struct text *out, const struct frame_node *node, size
 }
 
 /* "1.200 s, 12.00 % of all, 50.00 % of main; 0.200 s on CPU, 1.000 s off CPU" */
-static void times_tell(struct text *out, const struct flame *flame, const struct frame_node *node)
+static void times_report(struct text *out, const struct flame *flame, const struct frame_node *node)
 {
 	const struct frame_node *nodes = flame->tree->nodes, *parent = &nodes[node->parent];
 	int64_t us = sum(node->all[0], node->all[1]);
@@ -114,7 +114,8 @@ static void times_tell(struct text *out, const struct flame *flame, const struct
 }
 
 /* "before 50.00 % (10), after 75.00 % (30): +25.00 points, 1.50 times" */
-static void change_tell(struct text *out, const struct flame *flame, const struct frame_node *node)
+static void change_report(struct text *out, const struct flame *flame,
+			  const struct frame_node *node)
 {
 	const int64_t *all = flame->tree->nodes[0].all;
 	int64_t before = ratio(node->all[PART_BEFORE], 10000, all[PART_BEFORE]);
@@ -239,9 +240,9 @@ static void frame_add(struct text *out, const struct flame *flame,
 	if (!flame->differs || *node->kind->mark)
 		text_add_format(out, "%s, ", node->kind->title);
 	if (flame->differs)
-		change_tell(out, flame, node);
+		change_report(out, flame, node);
 	else
-		times_tell(out, flame, node);
+		times_report(out, flame, node);
 	text_add_string(out, "</title>");
 	rect_add(out, "", x, width, y, flame_colour(layout, node, off == width));
 	if (off && off < width)

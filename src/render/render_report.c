@@ -332,17 +332,17 @@ static void add_check(struct text *out, const struct page *page)
 {
 	const struct source_status *status = page->status;
 	struct text line = {0};
-	int64_t told_us;
+	int64_t reported_us;
 
 	if (!page->tally->cpu_us || status->busy_us == ABSENT || status->own_cpu_ns == ABSENT)
 		return;
-	told_us = sum(page->tally->cpu_us, status->own_cpu_ns / NS_PER_US);
-	if (llabs(told_us - status->busy_us) <= check_bound_us(page) ||
-	    (told_us < status->busy_us &&
+	reported_us = sum(page->tally->cpu_us, status->own_cpu_ns / NS_PER_US);
+	if (llabs(reported_us - status->busy_us) <= check_bound_us(page) ||
+	    (reported_us < status->busy_us &&
 	     status->busy_us < page->tally->elapsed_us / QUIET_PART * status->cpus))
 		return;
 	text_add_string(&line, "Exact times are in doubt: all rows and tsnap itself have ");
-	add_seconds(&line, told_us);
+	add_seconds(&line, reported_us);
 	text_add_string(&line, " of CPU time, and the CPUs were busy for ");
 	add_seconds(&line, status->busy_us);
 	text_add_string(&line, " (/proc/stat)");

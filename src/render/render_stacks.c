@@ -280,7 +280,7 @@ void page_add_stacks(struct text *out, const struct page *page, size_t row)
 {
 	const struct stack_lines *lines = page->stacks;
 	int64_t of = 0, none = 0, rest = 0;
-	size_t told = 0, stacks = 0;
+	size_t reported = 0, stacks = 0;
 
 	if (!lines || lines->of != page->grid)
 		return;
@@ -297,16 +297,16 @@ void page_add_stacks(struct text *out, const struct page *page, size_t row)
 		if (!stack_line_frames(lines, at))
 			continue;
 		stacks++;
-		if (told == lines->most) {
+		if (reported == lines->most) {
 			rest += weight_us;
 			continue;
 		}
-		told++;
+		reported++;
 		share_add(out, weight_us, of);
 		stack_add(out, page, at);
 	}
 	if (stacks)
-		rest_add(out, page, of, rest, stacks - told, none);
+		rest_add(out, page, of, rest, stacks - reported, none);
 }
 
 void page_add_stacks_foot(struct text *out, const struct page *page)

@@ -379,7 +379,7 @@ static int locks_compare(const void *a, const void *b)
 }
 
 /* Values in the units of their columns. */
-static void root_tell(struct chain_root *root, const struct tally *tally)
+static void root_report(struct chain_root *root, const struct tally *tally)
 {
 	const int64_t *of = root->state_us;
 
@@ -420,7 +420,7 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 		qsort(locks, report->locks.count, sizeof(*locks), locks_compare);
 	grid_size(root_grid, &report->root_list, report->roots.count);
 	for (size_t i = 0; i < report->roots.count; i++) {
-		root_tell(&roots[i], tally);
+		root_report(&roots[i], tally);
 		grid_put(root_grid, i, &roots[i]);
 	}
 	stack_lines_fill(&report->stacks, root_grid, tally);

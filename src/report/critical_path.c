@@ -149,48 +149,48 @@ static void led_to_add(struct critical_path *path, const struct path_walk *walk)
 }
 
 /* The sample of a path: what its last thread did, and whose path it is. */
-static void path_tell(struct critical_path *path, const struct path_walk *walk, size_t scan,
-		      path_taker *take, void *to)
+static void path_report(struct critical_path *path, const struct path_walk *walk, size_t scan,
+			path_callback *take, void *to)
 {
 	const struct path_episode *end = walk->links[walk->count - 1];
 	const struct path_scan *at = &path->notes.scans[scan];
-	struct sample told = end->sample;
+	struct sample reported = end->sample;
 
-	told.time_us = at->time_us;
-	told.weight_us = at->weight_us;
-	if (told.state_us != ABSENT)
-		told.state_us -=
+	reported.time_us = at->time_us;
+	reported.weight_us = at->weight_us;
+	if (reported.state_us != ABSENT)
+		reported.state_us -=
 			(path->notes.scans[end->first].moment_ns - at->moment_ns) / NS_PER_US;
-	told.path_end = end_text(walk, &told);
-	told.path = walk_text(walk);
-	told.path_of = walk->links[0]->sample.comm;
-	told.path_of_tid = walk->links[0]->sample.tid;
-	told.path_depth = (int64_t)walk->count - 1;
-	told.cpu_us = told.runq_us = told.dwait_us = told.sleep_us = ABSENT;
-	told.vcsw = told.ivcsw = ABSENT;
-	told.wait_open = told.names_open = false;
-	told.proc_values = NULL;
+	reported.path_end = end_text(walk, &reported);
+	reported.path = walk_text(walk);
+	reported.path_of = walk->links[0]->sample.comm;
+	reported.path_of_tid = walk->links[0]->sample.tid;
+	reported.path_depth = (int64_t)walk->count - 1;
+	reported.cpu_us = reported.runq_us = reported.dwait_us = reported.sleep_us = ABSENT;
+	reported.vcsw = reported.ivcsw = ABSENT;
+	reported.wait_open = reported.names_open = false;
+	reported.proc_values = NULL;
 	path->unseen_count += walk->end == END_UNSEEN;
-	if (!path_is_awake(&told))
+	if (!path_is_awake(&reported))
 		led_to_add(path, walk);
 	if (!path->ordered) {
-		take(to, &told);
+		take(to, &reported);
 		return;
 	}
 	path->held = memory_grow(path->held, &path->held_capacity, path->held_count + 1,
 				 sizeof(*path->held));
-	path->held[path->held_count++] = told;
+	path->held[path->held_count++] = reported;
 }
 
 /* Tells the paths of an episode in the scans before `end`. */
-static void episode_tell(struct critical_path *path, const struct path_episode *episode, size_t end,
-			 path_taker *take, void *to)
+static void episode_report(struct critical_path *path, const struct path_episode *episode,
+			   size_t end, path_callback *take, void *to)
 {
 	struct path_walk walk;
 
 	for (size_t scan = episode->first; scan <= episode->last && scan < end; scan++) {
 		walk_make(path, episode, scan, &walk);
-		path_tell(path, &walk, scan, take, to);
+		path_report(path, &walk, scan, take, to);
 	}
 }
 
@@ -223,22 +223,22 @@ static int times_compare(const void *a, const void *b)
 }
 
 /* Hands over what is held of times before end_us. */
-static void held_tell(struct critical_path *path, int64_t end_us, path_taker *take, void *to)
+static void held_report(struct critical_path *path, int64_t end_us, path_callback *take, void *to)
 {
-	size_t told = 0;
+	size_t reported = 0;
 
 	if (!path->held_count)
 		return;
 	qsort(path->held, path->held_count, sizeof(*path->held), times_compare);
-	while (told < path->held_count && path->held[told].time_us < end_us)
-		take(to, &path->held[told++]);
-	path->held_count -= told;
-	memmove(path->held, path->held + told, path->held_count * sizeof(*path->held));
+	while (reported < path->held_count && path->held[reported].time_us < end_us)
+		take(to, &path->held[reported++]);
+	path->held_count -= reported;
+	memmove(path->held, path->held + reported, path->held_count * sizeof(*path->held));
 }
 
 /* Tells all of the scans before `from`, and forgets them: a wait that goes on has not ended in
  * these. */
-static void path_forget(struct critical_path *path, size_t from, path_taker *take, void *to)
+static void path_forget(struct critical_path *path, size_t from, path_callback *take, void *to)
 {
 	bool all = from == path->notes.scan_count;
 
@@ -246,12 +246,12 @@ static void path_forget(struct critical_path *path, size_t from, path_taker *tak
 		return;
 	for (size_t i = 0; i < path->notes.episode_count; i++)
 		if (path->notes.episodes[i].path != EPISODE_NONE)
-			episode_tell(path, &path->notes.episodes[i], from, take, to);
-	held_tell(path, all ? INT64_MAX : path->notes.scans[from].time_us, take, to);
+			episode_report(path, &path->notes.episodes[i], from, take, to);
+	held_report(path, all ? INT64_MAX : path->notes.scans[from].time_us, take, to);
 	path_notes_forget(&path->notes, from);
 }
 
-void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_taker *take,
+void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_callback *take,
 			    void *to)
 {
 	size_t left = 0;
@@ -266,7 +266,7 @@ void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_t
 		}
 		episode->path = episode_doubted(path, episode) ? EPISODE_DOUBTED : EPISODE_NONE;
 		if (episode->path == EPISODE_NONE)
-			episode_tell(path, episode, SIZE_MAX, take, to);
+			episode_report(path, episode, SIZE_MAX, take, to);
 	}
 	path->notes.open_count = left;
 	if (path_notes_full(&path->notes))
@@ -275,7 +275,7 @@ void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_t
 		critical_path_settle(path, take, to);
 }
 
-void critical_path_settle(struct critical_path *path, path_taker *take, void *to)
+void critical_path_settle(struct critical_path *path, path_callback *take, void *to)
 {
 	path_forget(path, path->notes.scan_count, take, to);
 }

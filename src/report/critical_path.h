@@ -36,14 +36,14 @@ struct critical_path {
 	int64_t unseen_count; /* samples whose path could not be followed */
 };
 
-typedef void path_taker(void *to, const struct sample *sample);
+typedef void path_callback(void *to, const struct sample *sample);
 
 /* After a scan, and the wake-ups since the one before: hands over what is known by now. No wake-up
  * until until_ns is missing. */
-void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_taker *take,
+void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_callback *take,
 			    void *to);
 /* Hands over all the rest, and begins anew. Texts of samples may go then. */
-void critical_path_settle(struct critical_path *path, path_taker *take, void *to);
+void critical_path_settle(struct critical_path *path, path_callback *take, void *to);
 void critical_path_done(struct critical_path *path);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Values of a distribution beside its keys. */
-struct told {
+struct reported {
 	int64_t until_us, elapsed_us;
 	const char *trace;
 	int64_t count, errors, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
@@ -16,7 +16,7 @@ struct told {
 	const char *buckets;
 };
 
-#define AT(member) offsetof(struct told, member)
+#define AT(member) offsetof(struct reported, member)
 
 static const struct column page_columns[] = {
 	{"timestamp", "", "", KIND_TIME, ROLE_MEASURE, 0, 0, AT(until_us)},
@@ -24,7 +24,7 @@ static const struct column page_columns[] = {
 	{"trace", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(trace)},
 };
 
-static const struct column told_columns[] = {
+static const struct column reported_columns[] = {
 	{"count", "COUNT", "", KIND_NUMBER, ROLE_MEASURE, 0, 5, AT(count)},
 	{"errors", "ERRORS", "", KIND_NUMBER, ROLE_MEASURE, 0, 6, AT(errors)},
 	{"total_ns", "TOTAL", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(total_ns)},
@@ -37,7 +37,7 @@ static const struct column told_columns[] = {
 	{"throttled_ns", "THROTTLED", "", KIND_NS, ROLE_MEASURE, 0, 9, AT(throttled_ns)},
 };
 
-/* Left out where there is little room: bits of told_columns. */
+/* Left out where there is little room: bits of reported_columns. */
 #define TOLD_WIDE (1u << 4 | 1u << 6)
 #define TOLD_ERRORS (1u << 1) /* kinds whose events can fail */
 #define TOLD_BYTES (1u << 8)  /* kinds whose events move bytes */
@@ -48,14 +48,14 @@ static const struct column buckets_column = {
 };
 
 #define PAGE_COUNT (sizeof(page_columns) / sizeof(page_columns[0]))
-#define TOLD_COUNT (sizeof(told_columns) / sizeof(told_columns[0]))
+#define REPORTED_COUNT (sizeof(reported_columns) / sizeof(reported_columns[0]))
 
 static void list_add(struct column_list *list, const struct column *column)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i] == column)
 			return;
-	if (list->count + PAGE_COUNT + TOLD_COUNT + 1 < COLUMN_LIST_MAX)
+	if (list->count + PAGE_COUNT + REPORTED_COUNT + 1 < COLUMN_LIST_MAX)
 		list->items[list->count++] = column;
 }
 
@@ -198,11 +198,11 @@ static size_t order_make(struct distribution_table *table, const struct trace_ki
 	return count;
 }
 
-static struct told told_of(const struct distribution *distribution)
+static struct reported reported_of(const struct distribution *distribution)
 {
 	const struct histogram *histogram = &distribution->histogram;
 
-	return (struct told){
+	return (struct reported){
 		.trace = distribution->kind->name,
 		.count = histogram_count(histogram),
 		.errors = distribution->kind->fails ? distribution->errors : ABSENT,
@@ -218,14 +218,14 @@ static struct told told_of(const struct distribution *distribution)
 }
 
 static void row_fill(const struct distribution_table *table, const struct column_list *list,
-		     const struct distribution *distribution, const struct told *told,
+		     const struct distribution *distribution, const struct reported *reported,
 		     union value *row)
 {
 	const union value *keys = keys_of(table, distribution);
 
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->items[i]->role == ROLE_MEASURE) {
-			row[i] = column_read(list->items[i], told);
+			row[i] = column_read(list->items[i], reported);
 			continue;
 		}
 		for (size_t key = 0; key < table->keys.count; key++)
@@ -260,17 +260,17 @@ size_t distribution_grid_fill(struct distribution_table *table, const struct tra
 			      (any_throttled(*order, count) ? 0 : TOLD_QUOTA);
 
 	table->shown = (struct column_list){0};
-	for (size_t i = 0; i < TOLD_COUNT; i++)
+	for (size_t i = 0; i < REPORTED_COUNT; i++)
 		if (!(hidden >> i & 1))
-			table->shown.items[table->shown.count++] = &told_columns[i];
+			table->shown.items[table->shown.count++] = &reported_columns[i];
 	for (size_t key = 0; key < table->keys.count; key++)
 		if (!key_lacking(table, *order, count, key))
 			table->shown.items[table->shown.count++] = table->keys.items[key];
 	grid_size(grid, &table->shown, count);
 	for (size_t i = 0; i < count; i++) {
-		const struct told told = told_of((*order)[i]);
+		const struct reported reported = reported_of((*order)[i]);
 
-		row_fill(table, &table->shown, (*order)[i], &told,
+		row_fill(table, &table->shown, (*order)[i], &reported,
 			 grid->values + i * table->shown.count);
 	}
 	return count;
@@ -285,8 +285,8 @@ const struct column_list *distribution_rows_list(struct distribution_table *tabl
 		list->items[list->count++] = &page_columns[i];
 	for (size_t i = 0; i < table->keys.count; i++)
 		list->items[list->count++] = table->keys.items[i];
-	for (size_t i = 0; i < TOLD_COUNT; i++)
-		list->items[list->count++] = &told_columns[i];
+	for (size_t i = 0; i < REPORTED_COUNT; i++)
+		list->items[list->count++] = &reported_columns[i];
 	list->items[list->count++] = &buckets_column;
 	return list;
 }
@@ -320,13 +320,13 @@ void distribution_rows_fill(struct distribution_table *table, const struct tally
 		buckets_add(&table->buckets, &order[i]->histogram);
 	buckets = text_string(&table->buckets);
 	for (size_t i = 0; i < count; i++) {
-		struct told told = told_of(order[i]);
+		struct reported reported = reported_of(order[i]);
 
-		told.until_us = tally->until_us;
-		told.elapsed_us = tally->elapsed_us;
-		told.buckets = buckets;
+		reported.until_us = tally->until_us;
+		reported.elapsed_us = tally->elapsed_us;
+		reported.buckets = buckets;
 		buckets += strlen(buckets) + 1;
-		row_fill(table, list, order[i], &told, grid->values + i * list->count);
+		row_fill(table, list, order[i], &reported, grid->values + i * list->count);
 	}
 	free(order);
 }

@@ -111,7 +111,7 @@ static void sample_put(struct late_waits *waits, const struct sample *sample,
 }
 
 /* A running thread has a connection, and waits for nothing. */
-static bool tells_wait(const struct sample *sample)
+static bool shows_wait(const struct sample *sample)
 {
 	return sample->waits_on ||
 	       (sample->connection && sample->state != DOING_ON && sample->state != DOING_RQ);
@@ -123,7 +123,7 @@ static void facts_take(struct late_waits *waits, const struct sample *sample)
 	const uint64_t *at;
 
 	/* the wait of who runs is over */
-	if (!sample->wait_open && tells_wait(sample) &&
+	if (!sample->wait_open && shows_wait(sample) &&
 	    (at = index_find(&waits->places, wait_key(sample))))
 		fact_take(&waits->facts[*at - 1], sample);
 	if (!sample->names_open && (sample->ufunc || sample->kfunc) &&
@@ -165,7 +165,7 @@ static void names_fill(struct sample *sample, const struct late_fact *fact)
 }
 
 /* Hands over the oldest. */
-static void sample_give(struct late_waits *waits, late_taker *take, void *to)
+static void sample_give(struct late_waits *waits, late_callback *take, void *to)
 {
 	struct late_sample *late = &waits->samples[waits->first];
 
@@ -178,7 +178,7 @@ static void sample_give(struct late_waits *waits, late_taker *take, void *to)
 	take(to, &late->sample, late->note);
 }
 
-void late_waits_end(struct late_waits *waits, late_taker *take, void *to)
+void late_waits_end(struct late_waits *waits, late_callback *take, void *to)
 {
 	while (waits->count)
 		sample_give(waits, take, to);
@@ -229,7 +229,7 @@ static void facts_drop_others(struct late_waits *waits)
 	free(before);
 }
 
-void late_waits_pass(struct late_waits *waits, int64_t until_us, late_taker *take, void *to)
+void late_waits_pass(struct late_waits *waits, int64_t until_us, late_callback *take, void *to)
 {
 	while (waits->count && !first_waits(waits, until_us))
 		sample_give(waits, take, to);
@@ -239,7 +239,7 @@ void late_waits_pass(struct late_waits *waits, int64_t until_us, late_taker *tak
 		facts_drop_others(waits);
 }
 
-void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_taker *take,
+void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_callback *take,
 		      void *to)
 {
 	const struct exact_note note = {EXACT_PART_NONE, true};

@@ -32,15 +32,15 @@ struct late_waits {
 /* Takes note of what the sample knows. True: it was copied, and is to be added later. */
 bool late_waits_hold(struct late_waits *waits, const struct sample *sample, struct exact_note note);
 
-typedef void late_taker(void *to, const struct sample *sample, struct exact_note note);
+typedef void late_callback(void *to, const struct sample *sample, struct exact_note note);
 /* Hands over all that was held, with what is known of their waits by now, and forgets it. */
-void late_waits_end(struct late_waits *waits, late_taker *take, void *to);
+void late_waits_end(struct late_waits *waits, late_callback *take, void *to);
 /* For rows, which stay in order: holds the sample, open or not, and hands over those before it and
  * itself as far as nothing is looked for any more. Not to be mixed with late_waits_hold(). */
-void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_taker *take,
+void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_callback *take,
 		      void *to);
 /* Passes on without a new sample; those that were seen until until_us (UTC) wait no longer. */
-void late_waits_pass(struct late_waits *waits, int64_t until_us, late_taker *take, void *to);
+void late_waits_pass(struct late_waits *waits, int64_t until_us, late_callback *take, void *to);
 void late_waits_done(struct late_waits *waits);
 
 #endif

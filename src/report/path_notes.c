@@ -43,7 +43,7 @@ static bool is_same_sleep(const struct path_notes *notes, const struct path_epis
 }
 
 /* The sample of a sleep has what was not found out for the one before. */
-static bool tells_more(const struct sample *sample, const struct sample *before)
+static bool has_more(const struct sample *sample, const struct sample *before)
 {
 	return before->wait_open || before->names_open || (sample->why && !before->why) ||
 	       (sample->waits_on && !before->waits_on);
@@ -57,7 +57,7 @@ static size_t episode_put(struct path_notes *notes, const struct sample *sample,
 	if (last && last->last == scan)
 		return *place - 1; /* a scan that has it twice */
 	if (last && is_same_sleep(notes, last, sample, scan)) {
-		if (tells_more(sample, &last->sample)) {
+		if (has_more(sample, &last->sample)) {
 			int64_t state_us = last->sample.state_us;
 
 			last->sample = *sample;

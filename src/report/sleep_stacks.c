@@ -26,7 +26,7 @@ static struct sleep_stack *sleeps_of(struct sleep_stacks *stacks, int64_t tid)
 	return keyed_put(&stacks->threads, SLEEPS_BYTES, (uint64_t)tid, NULL);
 }
 
-static bool tells_wait(const struct sample *sample)
+static bool shows_wait(const struct sample *sample)
 {
 	if (sample->state == DOING_RQ)
 		return sample->runq_why;
@@ -39,7 +39,7 @@ void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
 	struct sleep_stack *sleeps;
 	int64_t since_us;
 
-	if (sample->state_us == ABSENT || !tells_wait(sample))
+	if (sample->state_us == ABSENT || !shows_wait(sample))
 		return;
 	sleeps = sleeps_of(stacks, sample->tid);
 	since_us = sample->time_us - sample->state_us;

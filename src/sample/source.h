@@ -102,25 +102,25 @@ struct source_missed *source_status_miss_any(struct source_status *status, const
 void source_status_lack(struct source_status *status, const char *what);
 
 /* Takes a histogram of one thread. who: whatever is known of it, and the kind's own fields. */
-typedef void trace_taker(void *to, const struct trace_kind *kind, const struct sample *who,
-			 const struct histogram *histogram);
+typedef void trace_callback(void *to, const struct trace_kind *kind, const struct sample *who,
+			    const struct histogram *histogram);
 
 struct stack_entry;
 
-/* The stack is the taker's for the time of the call. */
-typedef void stack_taker(void *to, const struct stack_entry *stack);
+/* The stack is valid during the call only. */
+typedef void stack_callback(void *to, const struct stack_entry *stack);
 
-/* The account is the taker's for the time of the call. */
-typedef void account_taker(void *to, const struct sample *account);
+/* The account is valid during the call only. */
+typedef void account_callback(void *to, const struct sample *account);
 /* Takes a single event. who: as above, with time_us as of its end; and its kind's own fields. */
-typedef void event_taker(void *to, const struct trace_kind *kind, const struct sample *who,
-			 int64_t duration_ns);
+typedef void event_callback(void *to, const struct trace_kind *kind, const struct sample *who,
+			    int64_t duration_ns);
 
-/* The sample is the taker's for the time of the call. */
-typedef void sample_taker(void *to, const struct sample *sample);
+/* The sample is valid during the call only. */
+typedef void sample_callback(void *to, const struct sample *sample);
 
 /* Takes a wake-up. */
-typedef void wake_taker(void *to, const struct wakeup *wakeup);
+typedef void wake_callback(void *to, const struct wakeup *wakeup);
 
 struct filter;
 
@@ -134,7 +134,7 @@ struct source {
 	 * those that ended by name and user, of what came since their previous sample or account.
 	 * Fields that change within a thread (state, system call ...) and weights are absent. NULL:
 	 * there is none (replay). */
-	void (*account)(struct source *source, account_taker *take, void *to);
+	void (*account)(struct source *source, account_callback *take, void *to);
 	/* Nobody holds on to what was delivered: after a page, or after each scan. Texts of samples
 	 * may go, such as lookups have lent. NULL: they stay. */
 	void (*release)(struct source *source);
@@ -146,17 +146,17 @@ struct source {
 	/* Set by who opened it, or NULL: takes a part of the scan that next() gathers, so that the
 	 * samples of a large one need not be in memory at once. The scan's moment has passed: who
 	 * waits here makes the rest of it less exact. 0, or -errno to end the scan with. */
-	int (*take)(void *taker, const struct scan *part);
-	void *taker;
+	int (*take)(void *take_to, const struct scan *part);
+	void *take_to;
 	/* Set by who opened it, or NULL: gets the samples of a recording that the filter refuses,
 	 * as they hold exact times of their threads since the samples before; without the columns
 	 * that follow from others. Live these times are in the thread's next sample or account. */
-	void (*pass)(void *taker, const struct sample *sample);
+	void (*pass)(void *take_to, const struct sample *sample);
 	/* Set by who opened it, or NULL: takes the stacks that samples have the hashes of, once
 	 * each or more often. stacks_end: those that it has not had yet, which may take some
 	 * seconds; NULL where there are none. */
-	stack_taker *stack_take;
-	void *stack_taker;
+	stack_callback *stack_take;
+	void *stack_take_to;
 	void (*stacks_end)(struct source *source);
 	/* Has stack_take get each stack again, when a sample has it next. NULL where there are
 	 * none. */
@@ -165,15 +165,15 @@ struct source {
 	 * every scan, as a source keeps only so much. all: everything until now, for which it may
 	 * wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or
 	 * -errno with e. NULL: the source measures nothing. */
-	int (*traced)(struct source *source, bool all, uint64_t needs, trace_taker *take, void *to,
-		      struct error *e);
+	int (*traced)(struct source *source, bool all, uint64_t needs, trace_callback *take,
+		      void *to, struct error *e);
 	/* Hands over the single events since the last call, and that no filter refuses, after every
 	 * scan. needs: NEED_* of who. NULL: the source has none. */
-	void (*events)(struct source *source, uint64_t needs, event_taker *take, void *to);
+	void (*events)(struct source *source, uint64_t needs, event_callback *take, void *to);
 	/* Hands over the wake-ups that ended waits which scans have seen, since the last call,
 	 * where NEED_PATH was asked for. Returns until when none is missing, by the monotonic
 	 * clock. NULL: the source has none. */
-	int64_t (*wakeups)(struct source *source, wake_taker *take, void *to);
+	int64_t (*wakeups)(struct source *source, wake_callback *take, void *to);
 	/* From now on samples of this thread have what lookups tell of its waits; with NEED_PATH
 	 * others that sleep do without. NULL: all have it. */
 	void (*follow)(struct source *source, int64_t tid);
@@ -182,7 +182,7 @@ struct source {
 	 * opened for them. 0, or -errno: some threads may be lacking. NULL: the source has only
 	 * its samples. */
 	int (*look)(struct source *source, struct filter *filter, uint64_t needs,
-		    sample_taker *take, void *to);
+		    sample_callback *take, void *to);
 };
 
 #endif

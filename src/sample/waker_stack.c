@@ -32,7 +32,7 @@ static void reversed_add(struct text *text, const char *frames)
 	}
 }
 
-const char *stack_of_halves(const char *user, const char *kernel, name_taker *take)
+const char *stack_of_halves(const char *user, const char *kernel, name_callback *take)
 {
 	struct text text = {0};
 	const char *name;
@@ -45,7 +45,7 @@ const char *stack_of_halves(const char *user, const char *kernel, name_taker *ta
 	return name;
 }
 
-const char *waker_stack_of(const char *user, const char *kernel, name_taker *take)
+const char *waker_stack_of(const char *user, const char *kernel, name_callback *take)
 {
 	struct text text = {0};
 	const char *name;

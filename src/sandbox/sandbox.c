@@ -138,24 +138,24 @@ static int calls_bound(unsigned int uses)
 	return filter_load(uses);
 }
 
-static int capabilities_bound(unsigned int uses, struct text *told)
+static int capabilities_bound(unsigned int uses, struct text *reported)
 {
 	uint64_t held;
 	int err = capabilities_held(&held);
 
 	if (!err)
 		err = capabilities_keep(sandbox_capabilities(uses, held));
-	if (!told)
+	if (!reported)
 		return err;
-	text_add_string(told, "sandbox: capabilities ");
+	text_add_string(reported, "sandbox: capabilities ");
 	if (err)
-		text_add_format(told, "can't be given up (%s)", strerror(-err));
+		text_add_format(reported, "can't be given up (%s)", strerror(-err));
 	else
-		sandbox_capabilities_add(told, sandbox_capabilities(uses, held));
+		sandbox_capabilities_add(reported, sandbox_capabilities(uses, held));
 	return err;
 }
 
-int sandbox_enter(unsigned int uses, struct text *told)
+int sandbox_enter(unsigned int uses, struct text *reported)
 {
 	static bool entered;
 	int err, err_of_calls;
@@ -163,13 +163,13 @@ int sandbox_enter(unsigned int uses, struct text *told)
 	if (entered)
 		return 0;
 	entered = true;
-	err = capabilities_bound(uses, told);
+	err = capabilities_bound(uses, reported);
 	err_of_calls = calls_bound(uses);
-	if (told && err_of_calls)
-		text_add_format(told, "; system calls can't be bounded (%s)\n",
+	if (reported && err_of_calls)
+		text_add_format(reported, "; system calls can't be bounded (%s)\n",
 				strerror(-err_of_calls));
-	else if (told)
-		text_add_string(told, "; no new ones, and system calls bounded\n");
+	else if (reported)
+		text_add_string(reported, "; no new ones, and system calls bounded\n");
 	return err ? err : err_of_calls;
 }
 

@@ -15,7 +15,7 @@
  * Before other threads begin: each has capabilities of its own. The second time it does nothing.
  * told, or NULL, gets a line on what was done and what could not be. A call that is refused is
  * named on standard error, once, and fails with ENOSYS. 0, or -errno: not all of it is in force. */
-int sandbox_enter(unsigned int uses, struct text *told);
+int sandbox_enter(unsigned int uses, struct text *reported);
 
 /* Leaves a process that only computes on what it is given no capability and no call that opens a
  * file, or starts or finds another process. 0, or -errno: not all of it is in force. */

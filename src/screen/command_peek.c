@@ -127,11 +127,11 @@ static void trace_item(const struct shown *shown, size_t line, struct text *name
 	const struct {
 		const char *name;
 		int64_t ns;
-	} told[] = {{"p50", histogram_quantile_ns(histogram, 500)},
-		    {"p90", histogram_quantile_ns(histogram, 900)},
-		    {"p99", histogram_quantile_ns(histogram, 990)},
-		    {"max", histogram->max_ns},
-		    {"total", histogram->sum_ns}};
+	} reported[] = {{"p50", histogram_quantile_ns(histogram, 500)},
+			{"p90", histogram_quantile_ns(histogram, 900)},
+			{"p99", histogram_quantile_ns(histogram, 990)},
+			{"max", histogram->max_ns},
+			{"total", histogram->sum_ns}};
 
 	if (!shown->peek.trace_line_count) {
 		text_add_string(name, "durations");
@@ -147,9 +147,9 @@ static void trace_item(const struct shown *shown, size_t line, struct text *name
 		return;
 	}
 	text_add_format(help, "%lld", (long long)histogram_count(histogram));
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-		text_add_format(help, ", %s ", told[i].name);
-		text_add_duration(help, told[i].ns);
+	for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
+		text_add_format(help, ", %s ", reported[i].name);
+		text_add_duration(help, reported[i].ns);
 	}
 	text_add_format(help, ": %s", trace->kind->help);
 }

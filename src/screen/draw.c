@@ -58,7 +58,7 @@ static void add_keys(struct text *text, const struct view *view)
 	static const struct {
 		void (*run)(struct view *view, const struct shown *shown);
 		const char *words;
-	} told[] = {
+	} reported[] = {
 		{command_keep, "keep"}, {command_exclude, "exclude"},
 		{command_undo, "undo"}, {command_columns, "columns"},
 		{command_sort, "sort"}, {command_filter, "filter"},
@@ -66,10 +66,10 @@ static void add_keys(struct text *text, const struct view *view)
 		{command_quit, "end"},
 	};
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+	for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
 		text_add_string(text, i ? "  " : "");
-		add_key_of(text, view, told[i].run);
-		text_add_format(text, " %s", told[i].words);
+		add_key_of(text, view, reported[i].run);
+		text_add_format(text, " %s", reported[i].words);
 	}
 }
 

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-static int part_take(void *taker, const struct scan *part)
+static int part_take(void *take_to, const struct scan *part)
 {
-	struct feed *feed = taker;
+	struct feed *feed = take_to;
 
 	history_add_part(feed->history, part);
 	return 0;
@@ -18,7 +18,7 @@ void feed_begin(struct feed *feed, struct source *source, struct history *histor
 {
 	*feed = (struct feed){.source = source, .history = history};
 	source->take = part_take;
-	source->taker = feed;
+	source->take_to = feed;
 }
 
 /* Adds what was missed to what earlier sources have missed. */
@@ -55,10 +55,10 @@ void feed_change(struct feed *feed, struct source *source)
 	feed->source->describe(feed->source, &status);
 	missed_keep(&feed->before, &status);
 	feed->source = source;
-	feed->account_us = feed->told_us = 0;
+	feed->account_us = feed->reported_us = 0;
 	feed->changed = feed->last_us;
 	source->take = part_take;
-	source->taker = feed;
+	source->take_to = feed;
 }
 
 /* Counts the scans that were due since the last one of the source before. */
@@ -107,22 +107,24 @@ int feed_next(struct feed *feed, struct error *e)
 	return more;
 }
 
-void feed_tell(struct feed *feed, struct shown_source *told)
+void feed_describe(struct feed *feed, struct shown_source *reported)
 {
 	int64_t now_us = clock_monotonic_ns() / NS_PER_US, cpu_ns;
 
-	feed->source->describe(feed->source, &told->status);
-	if (told->status.rate_hz > 0)
-		feed->period_us = US_PER_SECOND / told->status.rate_hz;
+	feed->source->describe(feed->source, &reported->status);
+	if (reported->status.rate_hz > 0)
+		feed->period_us = US_PER_SECOND / reported->status.rate_hz;
 	for (size_t i = 0; i < feed->before.missed_count; i++)
-		source_status_miss(&told->status, feed->before.missed[i].what,
+		source_status_miss(&reported->status, feed->before.missed[i].what,
 				   feed->before.missed[i].count);
-	source_status_miss_any(&told->status, "scans while probes were loaded", feed->lost_count);
-	cpu_ns = told->status.own_cpu_ns;
-	told->own_cpu = ABSENT;
-	if (cpu_ns != ABSENT && feed->told_us)
-		told->own_cpu = ratio(cpu_ns - feed->told_cpu_ns, 10,
-				      now_us - feed->told_us); /* ns a us is a tenth of a % */
-	feed->told_us = now_us;
-	feed->told_cpu_ns = cpu_ns == ABSENT ? 0 : cpu_ns;
+	source_status_miss_any(&reported->status, "scans while probes were loaded",
+			       feed->lost_count);
+	cpu_ns = reported->status.own_cpu_ns;
+	reported->own_cpu = ABSENT;
+	if (cpu_ns != ABSENT && feed->reported_us)
+		reported->own_cpu =
+			ratio(cpu_ns - feed->reported_cpu_ns, 10,
+			      now_us - feed->reported_us); /* ns a us is a tenth of a % */
+	feed->reported_us = now_us;
+	feed->reported_cpu_ns = cpu_ns == ABSENT ? 0 : cpu_ns;
 }

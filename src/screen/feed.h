@@ -30,7 +30,7 @@ struct feed {
 	uint64_t lost_count; /* scans that were due between two sources */
 	struct source_status before; /* missed: rows of all earlier sources, summed */
 	int64_t account_us;	     /* time of the last accounts */
-	int64_t told_us, told_cpu_ns;
+	int64_t reported_us, reported_cpu_ns;
 };
 
 /* Has the source hand its samples to the history. Neither is owned. */
@@ -44,6 +44,6 @@ void feed_change(struct feed *feed, struct source *source);
 /* Waits for the next scan and adds it. As source->next(). */
 int feed_next(struct feed *feed, struct error *e);
 /* Fills what is told of the source: facts and tsnap's own cost since the last call. */
-void feed_tell(struct feed *feed, struct shown_source *told);
+void feed_describe(struct feed *feed, struct shown_source *reported);
 
 #endif

@@ -37,9 +37,9 @@ struct screen {
 	int signal_fd, wake_fd;
 	atomic_bool ended, stop;
 	pthread_mutex_t lock;
-	struct shown_source told; /* under the lock */
-	struct screen_wish wish;  /* under the lock */
-	bool wants;		  /* wish was set since the last screen_wants() */
+	struct shown_source reported; /* under the lock */
+	struct screen_wish wish;      /* under the lock */
+	bool wants;		      /* wish was set since the last screen_wants() */
 };
 
 int screen_check(struct error *e)
@@ -53,14 +53,14 @@ int screen_check(struct error *e)
 
 /* Takes over what is told of the source. What has failed since the last time is a message, too: the
  * head has no more than a line for it. */
-static void told_take(struct screen *screen)
+static void reported_take(struct screen *screen)
 {
 	struct shown_source *source = &screen->shown.source;
 	bool failed;
 
 	pthread_mutex_lock(&screen->lock);
-	failed = screen->told.error[0] && strcmp(source->error, screen->told.error) != 0;
-	*source = screen->told;
+	failed = screen->reported.error[0] && strcmp(source->error, screen->reported.error) != 0;
+	*source = screen->reported;
 	pthread_mutex_unlock(&screen->lock);
 	if (failed)
 		view_say(screen->view, true, "%s", source->error);
@@ -73,7 +73,7 @@ static void screen_fill(struct screen *screen, bool due)
 
 	if (!due && !ask_differs(&screen->answered, &view->now))
 		return;
-	told_take(screen);
+	reported_take(screen);
 	screen->answered = view->now;
 	screen->answered_ns = clock_monotonic_ns();
 	shown_fill(&screen->shown, screen->history, &view->now,
@@ -212,7 +212,7 @@ int screen_open(struct screen **opened, struct history *history, struct view *vi
 	screen->history = history;
 	screen->view = view;
 	screen->cells.ascii = ascii;
-	screen->told.status.cpus = ABSENT;
+	screen->reported.status.cpus = ABSENT;
 	pthread_mutex_init(&screen->lock, NULL);
 	/* no thread has them delivered */
 	sigemptyset(&mask);
@@ -232,10 +232,10 @@ int screen_open(struct screen **opened, struct history *history, struct view *vi
 	return error_set(e, -err, EXIT_FAILED, "--top: %s", strerror(-err));
 }
 
-void screen_tell(struct screen *screen, const struct shown_source *told)
+void screen_describe(struct screen *screen, const struct shown_source *reported)
 {
 	pthread_mutex_lock(&screen->lock);
-	screen->told = *told;
+	screen->reported = *reported;
 	pthread_mutex_unlock(&screen->lock);
 }
 

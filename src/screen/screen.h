@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The screen on a terminal, in a thread of its own: whoever samples never waits for a terminal, not
  * even for one that is stopped. The two share the history, which has a lock of its own, and what
- * screen_tell() copies.
+ * screen_describe() copies.
  *
  * The thread draws into cells, and gives ncurses those that have changed. It takes the signals of a
  * terminal itself (SIGWINCH, SIGTSTP); others stay with the main thread.
@@ -28,7 +28,7 @@ int screen_open(struct screen **screen, struct history *history, struct view *vi
 		struct error *e);
 /* Passes on what is told of the source from now on; its texts must stay until the screen is closed.
  */
-void screen_tell(struct screen *screen, const struct shown_source *told);
+void screen_describe(struct screen *screen, const struct shown_source *reported);
 /* Facts to be sampled besides those that were told, as in struct shown_source. */
 struct screen_wish {
 	uint64_t needs;

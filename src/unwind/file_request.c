@@ -129,21 +129,21 @@ int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
 	return err;
 }
 
-static void file_tell(struct parser *parser, enum file_request_kind kind, uint32_t number)
+static void file_send(struct parser *parser, enum file_request_kind kind, uint32_t number)
 {
 	const struct file_request request = {.kind = kind, .number = number};
 
-	parser_tell(parser,
+	parser_send(parser,
 		    &(struct parser_message){.head = &request, .head_bytes = sizeof(request)});
 }
 
 void file_drop(struct parser *parser, uint32_t number)
 {
-	file_tell(parser, FILE_DROP, number);
+	file_send(parser, FILE_DROP, number);
 }
 
 void file_forget(struct parser *parser)
 {
 	if (parser)
-		file_tell(parser, FILE_FORGET, 0);
+		file_send(parser, FILE_FORGET, 0);
 }

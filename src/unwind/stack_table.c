@@ -158,7 +158,7 @@ void stack_table_want(struct stack_table *table, uint32_t number)
 {
 	const struct stack *stack = &table->stacks[number];
 
-	for (uint32_t i = 0; i < stack->count && !stack->told; i++)
+	for (uint32_t i = 0; i < stack->count && !stack->reported; i++)
 		stack_frame(table, stack, i);
 }
 
@@ -186,7 +186,7 @@ static void name_add(struct text *text, const char *name, size_t most)
 	text_add(text, name, length);
 }
 
-static void folded_tell(struct stack_table *table, struct stack *stack, struct text *text)
+static void folded_format(struct stack_table *table, struct stack *stack, struct text *text)
 {
 	/* marks of render/frame_kind.c */
 	static const char *const marks[] = {
@@ -208,8 +208,8 @@ static void folded_tell(struct stack_table *table, struct stack *stack, struct t
 	stack->folded = name_lent(text_string(text), text->length);
 }
 
-/* The files of the frames that folded_tell() tells, as the column ufiles has them. */
-static void files_tell(struct stack_table *table, struct stack *stack, struct text *text)
+/* The files of the frames that folded_format() tells, as the column ufiles has them. */
+static void files_format(struct stack_table *table, struct stack *stack, struct text *text)
 {
 	static const char none[] = "-";
 	const char *before = NULL;
@@ -233,8 +233,8 @@ static void files_tell(struct stack_table *table, struct stack *stack, struct te
 
 /* from: the innermost frame that is not passed. Of the other frames of a kernel stack or a Python
  * program those are left out, too: they are the same in all. */
-static void path_tell(struct stack_table *table, struct stack *stack, uint32_t from,
-		      struct text *text)
+static void path_format(struct stack_table *table, struct stack *stack, uint32_t from,
+			struct text *text)
 {
 	const char *names[PATH_FRAMES];
 	uint32_t count = 0;
@@ -253,7 +253,7 @@ static void path_tell(struct stack_table *table, struct stack *stack, uint32_t f
 	stack->path = name_lent(text_string(text), text->length);
 }
 
-static struct stack_words stack_told(const struct stack *stack)
+static struct stack_words stack_reported(const struct stack *stack)
 {
 	return (struct stack_words){stack->function, stack->path, stack->folded, stack->files};
 }
@@ -265,8 +265,8 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number,
 	uint32_t from = stack->count;
 	bool final = true;
 
-	if (stack->told && (stack->folded || !folded))
-		return stack_told(stack);
+	if (stack->reported && (stack->folded || !folded))
+		return stack_reported(stack);
 	for (uint32_t i = 0; i < stack->count; i++) {
 		struct frame_view view = stack_frame(table, stack, i);
 
@@ -277,18 +277,18 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number,
 	if (from == stack->count)
 		from = 0;
 	stack->function = stack_frame(table, stack, from).name;
-	path_tell(table, stack, from, &text);
+	path_format(table, stack, from, &text);
 	text_clear(&text);
 	/* not that of a time when fewer names were known */
 	stack->folded = stack->files = NULL;
 	if (folded)
-		folded_tell(table, stack, &text);
+		folded_format(table, stack, &text);
 	text_clear(&text);
 	if (folded && !stack->kernel)
-		files_tell(table, stack, &text);
+		files_format(table, stack, &text);
 	text_done(&text);
-	stack->told = final;
-	return stack_told(stack);
+	stack->reported = final;
+	return stack_reported(stack);
 }
 
 bool stack_table_full(const struct stack_table *table)

@@ -22,10 +22,10 @@ struct stack {
 			*/
 	uint32_t first, count; /* in frames, innermost first */
 	bool kernel;
-	bool whole;  /* reaches the outermost frame */
-	bool python; /* has Python functions */
-	bool told;   /* the words below are final */
-	bool listed; /* for the caller's use: in a list of his */
+	bool whole;    /* reaches the outermost frame */
+	bool python;   /* has Python functions */
+	bool reported; /* the words below are final */
+	bool listed;   /* for the caller's use: in a list of his */
 	const char *function, *path, *folded, *files;
 };
 

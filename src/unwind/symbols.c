@@ -22,14 +22,14 @@ void symbols_cache_done(struct symbols_cache *cache)
 }
 
 /* True if the present parser knows the file. */
-static bool is_told(const struct symbols_cache *cache, const struct module *module)
+static bool is_reported(const struct symbols_cache *cache, const struct module *module)
 {
 	return module->named.generation && module->named.generation == cache->parser->generation;
 }
 
 void symbols_cache_close(struct symbols_cache *cache, struct module *module)
 {
-	if (is_told(cache, module))
+	if (is_reported(cache, module))
 		file_drop(cache->parser, module->number);
 	module->named.generation = 0;
 }
@@ -82,7 +82,7 @@ static int parser_wait(struct parser *parser)
 static int name_ask(struct symbols_cache *cache, struct module *module, uint64_t address, int map,
 		    struct file_name_answer *answer)
 {
-	bool jit = module->kind == FRAME_JIT, opens = jit ? map >= 0 : !is_told(cache, module);
+	bool jit = module->kind == FRAME_JIT, opens = jit ? map >= 0 : !is_reported(cache, module);
 	const struct file_request request = {.kind = FILE_NAME,
 					     .number = module->number,
 					     .address = address,
@@ -142,7 +142,7 @@ static bool jit_name_get(struct symbols_cache *cache, struct module *module, uin
 	bool known;
 	int map;
 
-	if (is_told(cache, module) && name_get(cache, module, address, -1, answer))
+	if (is_reported(cache, module) && name_get(cache, module, address, -1, answer))
 		return true;
 	map = map_open(cache, module);
 	known = map >= 0 && name_get(cache, module, address, map, answer);

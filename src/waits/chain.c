@@ -116,8 +116,8 @@ static void edge_add(struct text *text, const struct edge *edge)
 }
 
 /* "php-fpm socket> mariadbd mutex> mariadbd io> sda" */
-static void chain_tell(const struct chain_nodes *nodes, const struct chain *chain,
-		       struct text *text)
+static void chain_describe(const struct chain_nodes *nodes, const struct chain *chain,
+			   struct text *text)
 {
 	const struct chain_node *node = NULL;
 	bool cycle = chain->cycle < chain->count;
@@ -204,7 +204,7 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 		return;
 	chain_walk(nodes, from, &chain);
 	text_clear(&text);
-	chain_tell(nodes, &chain, &text);
+	chain_describe(nodes, &chain, &text);
 	sample->chain = name_lent(text_string(&text), text.length);
 	sample->depth = (int64_t)chain.count - 1;
 	if (chain.root && chain.root->edge.sure == SURE_PROCESS)

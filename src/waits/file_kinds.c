@@ -24,7 +24,7 @@ static int64_t fdinfo_number(const struct wait *wait, const char *key, int base)
 	return at ? strtoll(at + strlen(key), NULL, base) : ABSENT;
 }
 
-static void socket_tell(struct wait *wait)
+static void socket_describe(struct wait *wait)
 {
 	const struct socket_facts *socket = socket_find(
 		wait_sockets(wait), wait->pid, wait->tid, wait->fd, wait->link,
@@ -60,7 +60,7 @@ static bool own_end(const struct wait *wait, const char *link, enum holder_mode 
 	return holders_own(wait_root(wait), wait->pid, wait->tid, wait->fd, link, mode);
 }
 
-static void pipe_tell(struct wait *wait)
+static void pipe_describe(struct wait *wait)
 {
 	enum holder_mode mode;
 	uint32_t count = 1;
@@ -91,7 +91,7 @@ static void pipe_tell(struct wait *wait)
 	wait_add_thread(wait, reads ? " from " : " to ", pid);
 }
 
-static void eventfd_tell(struct wait *wait)
+static void eventfd_describe(struct wait *wait)
 {
 	int64_t count = fdinfo_number(wait, "eventfd-count:", 16);
 
@@ -101,7 +101,7 @@ static void eventfd_tell(struct wait *wait)
 		text_add_format(wait->text, " count %lld", (long long)count);
 }
 
-static void timerfd_tell(struct wait *wait)
+static void timerfd_describe(struct wait *wait)
 {
 	int64_t left_s = fdinfo_number(wait, "it_value: (", 10);
 
@@ -112,7 +112,7 @@ static void timerfd_tell(struct wait *wait)
 }
 
 /* Ids there are those of the reader's pid namespace; -1: it has been waited for. */
-static void pidfd_tell(struct wait *wait)
+static void pidfd_describe(struct wait *wait)
 {
 	int64_t pid = fdinfo_number(wait, "Pid:", 10);
 
@@ -125,7 +125,7 @@ static void pidfd_tell(struct wait *wait)
 	wait_add_thread(wait, "pid ", pid);
 }
 
-static void event_tell(struct wait *wait)
+static void event_describe(struct wait *wait)
 {
 	wait->facts.kind = WAIT_EVENT;
 	text_add_string(wait->text, file_word(wait->link));
@@ -134,22 +134,22 @@ static void event_tell(struct wait *wait)
 /* Beginnings of links, and one word for the kind of file. */
 static const struct file_kind {
 	const char *prefix, *word;
-	wait_teller *tell; /* NULL: the link itself tells most */
+	wait_teller *describe; /* NULL: the link itself tells most */
 } kinds[] = {
-	{SOCKET_LINK, "socket", socket_tell},
-	{"pipe:[", "pipe", pipe_tell},
-	{"anon_inode:[eventpoll]", "epoll", epoll_tell},
-	{"anon_inode:[eventfd]", "eventfd", eventfd_tell},
-	{"anon_inode:[timerfd]", "timerfd", timerfd_tell},
-	{"anon_inode:[signalfd]", "signalfd", signal_tell},
-	{"anon_inode:inotify", "inotify", event_tell},
-	{"anon_inode:[fanotify]", "fanotify", event_tell},
-	{"anon_inode:[pidfd]", "pidfd", pidfd_tell},
-	{"pidfd:[", "pidfd", pidfd_tell}, /* since 6.9 */
-	{"anon_inode:[io_uring]", "io_uring", uring_tell},
-	{"anon_inode:[userfaultfd]", "userfaultfd", event_tell},
-	{"anon_inode:[perf_event]", "perf_event", event_tell},
-	{"anon_inode:bpf", "bpf", event_tell},
+	{SOCKET_LINK, "socket", socket_describe},
+	{"pipe:[", "pipe", pipe_describe},
+	{"anon_inode:[eventpoll]", "epoll", epoll_describe},
+	{"anon_inode:[eventfd]", "eventfd", eventfd_describe},
+	{"anon_inode:[timerfd]", "timerfd", timerfd_describe},
+	{"anon_inode:[signalfd]", "signalfd", signal_describe},
+	{"anon_inode:inotify", "inotify", event_describe},
+	{"anon_inode:[fanotify]", "fanotify", event_describe},
+	{"anon_inode:[pidfd]", "pidfd", pidfd_describe},
+	{"pidfd:[", "pidfd", pidfd_describe}, /* since 6.9 */
+	{"anon_inode:[io_uring]", "io_uring", uring_describe},
+	{"anon_inode:[userfaultfd]", "userfaultfd", event_describe},
+	{"anon_inode:[perf_event]", "perf_event", event_describe},
+	{"anon_inode:bpf", "bpf", event_describe},
 	{"anon_inode:", "anon", NULL},
 	{"/memfd:", "memfd", NULL},
 };
@@ -193,22 +193,22 @@ static bool opens_fifo(const struct wait *wait)
 	       (!strcmp(wchan, "wait_for_partner") || !strcmp(wchan, "fifo_open"));
 }
 
-void file_tell(struct wait *wait)
+void file_describe(struct wait *wait)
 {
 	const struct file_kind *kind = wait->link ? kind_find(wait->link) : NULL;
 	const char *word;
 
 	if (!wait->link)
 		return;
-	if (kind && kind->tell) {
-		kind->tell(wait);
+	if (kind && kind->describe) {
+		kind->describe(wait);
 		return;
 	}
 	word = *wait->link == '/' && wait->fd >= 0
 		       ? file_type_word(wait_root(wait), wait->pid, wait->tid, wait->fd)
 		       : NULL;
 	if (word && !strcmp(word, "fifo")) {
-		pipe_tell(wait);
+		pipe_describe(wait);
 		return;
 	}
 	if (opens_fifo(wait)) {
@@ -238,7 +238,7 @@ static bool descriptor_is_own(const struct wait *wait)
 	return own_end(wait, pair, HOLDER_ANY);
 }
 
-bool descriptor_tell(struct wait *wait, int fd)
+bool descriptor_describe(struct wait *wait, int fd)
 {
 	char name[32], target[PATH_MAX];
 	struct wait part = *wait;
@@ -253,7 +253,7 @@ bool descriptor_tell(struct wait *wait, int fd)
 	if (part.link && !strncmp(part.link, "anon_inode:[eventpoll]", 22))
 		text_add_string(wait->text, "epoll");
 	else if (part.link)
-		file_tell(&part);
+		file_describe(&part);
 	else
 		text_add_format(wait->text, "fd %d", fd);
 	wait->facts = part.facts;

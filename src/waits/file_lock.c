@@ -69,7 +69,7 @@ static int64_t holder_find(const struct wait *wait)
 	return holder ? (int64_t)*holder : 0;
 }
 
-void flock_tell(struct wait *wait)
+void flock_describe(struct wait *wait)
 {
 	int64_t pid = holder_find(wait);
 
@@ -85,12 +85,12 @@ void flock_tell(struct wait *wait)
 }
 
 /* Other commands than these do not wait for a lock. */
-void fcntl_tell(struct wait *wait)
+void fcntl_describe(struct wait *wait)
 {
 	int command = (int)wait->arg[1];
 
 	if (command == F_SETLKW || command == SETLKW64 || command == OFD_SETLKW)
-		flock_tell(wait);
+		flock_describe(wait);
 	else
-		file_tell(wait);
+		file_describe(wait);
 }

@@ -148,7 +148,7 @@ static int64_t word_owner(struct wait *wait, struct futex *futex)
 	return holder_of(wait, futex, id);
 }
 
-static void held_tell(struct wait *wait, const struct futex *futex, int64_t tid)
+static void held_describe(struct wait *wait, const struct futex *futex, int64_t tid)
 {
 	text_add_format(wait->text, "mutex %#llx held", (unsigned long long)futex->address);
 	wait_add_thread(wait, " by ", tid);
@@ -157,7 +157,7 @@ static void held_tell(struct wait *wait, const struct futex *futex, int64_t tid)
 }
 
 /* The futex as a word of a read-write lock that somebody holds. */
-static bool rwlock_tell(struct wait *wait, struct futex *futex, int at)
+static bool rwlock_describe(struct wait *wait, struct futex *futex, int at)
 {
 	uint32_t words[RWLOCK_WORDS], writer, readers;
 	uint64_t lock = futex->address - (uint64_t)at * sizeof(*words);
@@ -183,7 +183,7 @@ static bool rwlock_tell(struct wait *wait, struct futex *futex, int at)
 
 /* "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker", "GIL, free" while
  * it goes from thread to thread. */
-static bool runtime_lock_tell(struct wait *wait, struct futex *futex)
+static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 {
 	struct runtime_lock lock;
 	int64_t tid;
@@ -212,7 +212,7 @@ static bool runtime_lock_tell(struct wait *wait, struct futex *futex)
 	return true;
 }
 
-static void word_tell(struct wait *wait, struct futex *futex)
+static void word_describe(struct wait *wait, struct futex *futex)
 {
 	int64_t tid = 0;
 
@@ -223,19 +223,19 @@ static void word_tell(struct wait *wait, struct futex *futex)
 		if (!tid && futex->expected == LOCKED_WITH_WAITERS)
 			tid = glibc_owner(wait, futex);
 		if (tid) {
-			held_tell(wait, futex, tid);
+			held_describe(wait, futex, tid);
 			return;
 		}
 		tid = futex->shared && !futex->owned ? holder_of(wait, futex, futex->words[0]) : 0;
 	}
-	if (!tid && runtime_lock_tell(wait, futex))
+	if (!tid && runtime_lock_describe(wait, futex))
 		return;
-	if (!tid && (rwlock_tell(wait, futex, RWLOCK_PHASE_WORD) ||
-		     rwlock_tell(wait, futex, RWLOCK_WRITER_WORD)))
+	if (!tid && (rwlock_describe(wait, futex, RWLOCK_PHASE_WORD) ||
+		     rwlock_describe(wait, futex, RWLOCK_WRITER_WORD)))
 		return;
 	if (!tid) {
 		text_add_format(wait->text, "futex %#llx", (unsigned long long)futex->address);
-		served_tell(wait_served(wait), wait);
+		served_describe(wait_served(wait), wait);
 		return;
 	}
 	wait->facts.kind = WAIT_PROCESS;
@@ -244,7 +244,7 @@ static void word_tell(struct wait *wait, struct futex *futex)
 	wait->facts.pid = wait->pid;
 }
 
-void futex_tell(struct wait *wait)
+void futex_describe(struct wait *wait)
 {
 	int command = (int)wait->arg[1] & FUTEX_CMD_MASK;
 	struct futex futex = {
@@ -265,11 +265,11 @@ void futex_tell(struct wait *wait)
 	default:
 		return; /* it does not wait */
 	}
-	word_tell(wait, &futex);
+	word_describe(wait, &futex);
 }
 
 /* futex_wait(2) of 6.7: address, value, mask, flags, timeout, clock. */
-void futex_wait_tell(struct wait *wait)
+void futex_wait_describe(struct wait *wait)
 {
 	struct futex futex = {
 		.address = wait_address(wait, 0),
@@ -277,11 +277,11 @@ void futex_wait_tell(struct wait *wait)
 		.shared = !(wait->arg[3] & FUTEX2_PRIVATE_FLAG),
 	};
 
-	word_tell(wait, &futex);
+	word_describe(wait, &futex);
 }
 
 /* futex_waitv(2) of 5.16: waiters, their count, flags, timeout. */
-void futex_waitv_tell(struct wait *wait)
+void futex_waitv_describe(struct wait *wait)
 {
 	int64_t count = (uint32_t)wait->arg[1];
 

@@ -143,8 +143,8 @@ static bool group_is_full(const struct cgroup_mount *memory, const char *group, 
 }
 
 /* " (memory.max of /x)": the innermost group that has nearly reached its limit. */
-static void limit_tell(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
-		       int64_t tid, const char *limit, struct text *to)
+static void limit_describe(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
+			   int64_t tid, const char *limit, struct text *to)
 {
 	char text[CGROUP_BYTES], group[PATH_MAX];
 	const char *path = NULL;
@@ -192,8 +192,8 @@ static bool page_is_absent(const char *proc_root, int64_t pid, int64_t tid, uint
 }
 
 /* " in FILE": the one that is mapped at the address. */
-static void mapped_file_tell(const char *proc_root, int64_t pid, int64_t tid, uint64_t address,
-			     struct text *to)
+static void mapped_file_describe(const char *proc_root, int64_t pid, int64_t tid, uint64_t address,
+				 struct text *to)
 {
 	int fd = proc_file_open(proc_root, pid, tid, "maps");
 	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
@@ -217,8 +217,8 @@ static void mapped_file_tell(const char *proc_root, int64_t pid, int64_t tid, ui
 		fclose(maps);
 }
 
-void memory_wait_tell(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
-		      int64_t tid, struct text *to)
+void memory_wait_describe(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
+			  int64_t tid, struct text *to)
 {
 	const char *limit, *words;
 	char stack[STACK_BYTES];
@@ -232,9 +232,9 @@ void memory_wait_tell(const char *proc_root, const struct cgroup_mount *memory, 
 		return;
 	text_add_string(to, words);
 	if (limit)
-		limit_tell(proc_root, memory, pid, tid, limit, to);
+		limit_describe(proc_root, memory, pid, tid, limit, to);
 	/* the address of data is kept nowhere that one may read; that of code is */
 	if (fault && instruction_find(proc_root, pid, tid, &address) &&
 	    page_is_absent(proc_root, pid, tid, address))
-		mapped_file_tell(proc_root, pid, tid, address, to);
+		mapped_file_describe(proc_root, pid, tid, address, to);
 }

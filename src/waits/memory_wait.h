@@ -16,8 +16,8 @@ struct cgroup_mount;
 /* Adds what the thread waits for: "reclaim (memory.max of /x)", "page fault in /data/x.db". Adds
  * nothing where it is none of these, or the kernel does not show the stack (CAP_SYS_ADMIN).
  * memory: where the memory controller is mounted. */
-void memory_wait_tell(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
-		      int64_t tid, struct text *to);
+void memory_wait_describe(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
+			  int64_t tid, struct text *to);
 
 /* The pure part: the words for a stack as /proc/TID/stack shows it, NULL: another wait. *limit: the
  * file of v2's control groups whose limit it is about, NULL: none; *fault: it is a page fault. */

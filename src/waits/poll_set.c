@@ -20,14 +20,14 @@
 #define LONG_SETS_MAX 4096
 
 /* poll(2): a negative descriptor is passed over. */
-void poll_tell(struct wait *wait)
+void poll_describe(struct wait *wait)
 {
 	static struct pollfd polled[POLL_FDS];
 	uint32_t given = (uint32_t)wait->arg[1], count = given < POLL_FDS ? given : POLL_FDS;
 	struct wait_set list = {0};
 
 	if (!given) {
-		timer_tell(wait);
+		timer_describe(wait);
 		return;
 	}
 	wait->facts.kind = WAIT_SET;
@@ -37,12 +37,12 @@ void poll_tell(struct wait *wait)
 		if (polled[i].fd >= 0)
 			wait_set_add(&list, polled[i].fd);
 	list.cut = count < given;
-	wait_set_tell(wait, &list);
+	wait_set_describe(wait, &list);
 }
 
 /* select(2): a bit for each descriptor, in up to three sets of words of the host's byte order; on
  * the little endian hosts that tsnap runs on, 32-bit words look the same. */
-void select_tell(struct wait *wait)
+void select_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0], fds = given < SELECT_FDS ? given : SELECT_FDS;
 	uint8_t any[SELECT_FDS / 8] = {0}, set[SELECT_FDS / 8];
@@ -66,9 +66,9 @@ void select_tell(struct wait *wait)
 			wait_set_add(&list, fd);
 	list.cut = fds < given;
 	if (list.count)
-		wait_set_tell(wait, &list);
+		wait_set_describe(wait, &list);
 	else
-		timer_tell(wait);
+		timer_describe(wait);
 }
 
 /* One that the kernel took long to list. */
@@ -121,11 +121,11 @@ static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
 	return true;
 }
 
-void epoll_tell(struct wait *wait)
+void epoll_describe(struct wait *wait)
 {
 	struct wait_set list = {.kept = true};
 
 	wait->facts.kind = WAIT_SET;
 	if (epoll_list_or_known(wait, &list))
-		wait_set_tell(wait, &list);
+		wait_set_describe(wait, &list);
 }

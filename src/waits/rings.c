@@ -31,7 +31,8 @@ static bool number_find(const char *text, const char *key, uint32_t *number)
 	return at != NULL;
 }
 
-static void inflight_tell(struct wait *wait, const char *what, const char *at_least, int64_t count)
+static void inflight_describe(struct wait *wait, const char *what, const char *at_least,
+			      int64_t count)
 {
 	wait->facts.kind = WAIT_IO;
 	text_add_string(wait->text, what);
@@ -45,7 +46,7 @@ static void inflight_tell(struct wait *wait, const char *what, const char *at_le
  * gave, since 5.16; before that nothing tells. A request that answers often, or never, spoils the
  * difference: then it is not told. PollList has those that only wait until a descriptor is ready;
  * timeouts are among those that were taken last. */
-void uring_tell(struct wait *wait)
+void uring_describe(struct wait *wait)
 {
 	bool cut;
 	const char *text = wait_fdinfo(wait, &cut), *armed;
@@ -55,7 +56,7 @@ void uring_tell(struct wait *wait)
 	if (number_find(text, "CachedSqHead:", &taken) &&
 	    number_find(text, "CachedCqTail:", &answered))
 		count = (int32_t)(taken - answered);
-	inflight_tell(wait, "io_uring", "", count);
+	inflight_describe(wait, "io_uring", "", count);
 	if (wait->facts.inflight == ABSENT)
 		return;
 	armed = strstr(text, "\nPollList:");
@@ -76,7 +77,7 @@ void uring_tell(struct wait *wait)
 
 /* The kernel does not show how many requests are in flight: at least as many as the thread still
  * waits for. */
-void aio_tell(struct wait *wait)
+void aio_describe(struct wait *wait)
 {
 	int64_t least = wait->arg[1], ready;
 	struct aio_ring ring;
@@ -84,9 +85,9 @@ void aio_tell(struct wait *wait)
 	if (!wait_memory_read(wait, wait_address(wait, 0), &ring, sizeof(ring)) ||
 	    ring.magic != AIO_RING_MAGIC || !ring.nr || ring.head >= ring.nr ||
 	    ring.tail >= ring.nr) {
-		inflight_tell(wait, "aio", "", -1);
+		inflight_describe(wait, "aio", "", -1);
 		return;
 	}
 	ready = (ring.tail + ring.nr - ring.head) % ring.nr;
-	inflight_tell(wait, "aio", "at least ", least > ready ? least - ready : 0);
+	inflight_describe(wait, "aio", "at least ", least > ready ? least - ready : 0);
 }

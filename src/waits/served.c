@@ -131,7 +131,7 @@ static bool client_waits_here(struct wait *wait, const struct socket_facts *sock
 	return *client && process_waits_on(wait_root(wait), *client, link);
 }
 
-void served_tell(struct cache *served, struct wait *wait)
+void served_describe(struct cache *served, struct wait *wait)
 {
 	const struct served *connection = cache_find(served, (uint64_t)wait->tid);
 	const struct socket_facts *socket;

@@ -49,7 +49,7 @@ struct socket {
 	uint32_t peer;	  /* inode of the other end; 0: not known */
 	bool near;	  /* it is in the same network namespace */
 	struct far_end far;
-	struct diag_record told;
+	struct diag_record reported;
 	struct socket_facts facts;
 };
 
@@ -159,15 +159,15 @@ static void inet_write(struct socket *socket, const struct diag_record *record, 
 	}
 }
 
-static void inet_tell(struct socket *socket, const struct diag_table *table,
-		      const struct diag_record *record)
+static void inet_describe(struct socket *socket, const struct diag_table *table,
+			  const struct diag_record *record)
 {
 	struct socket_facts *facts = &socket->facts;
 	const struct diag_record *opposite = NULL;
 	bool tcp = table->group == DIAG_TCP;
 
-	if (!facts->connection || memcmp(&socket->told, record, sizeof(*record)) != 0) {
-		socket->told = *record;
+	if (!facts->connection || memcmp(&socket->reported, record, sizeof(*record)) != 0) {
+		socket->reported = *record;
 		socket->facts = facts_absent;
 		socket->far = (struct far_end){0};
 		inet_write(socket, record, tcp);
@@ -185,8 +185,8 @@ static void inet_tell(struct socket *socket, const struct diag_table *table,
 }
 
 /* The name of a connection is that of its server's side. */
-static void unix_tell(struct socket *socket, const struct diag_table *table,
-		      const struct diag_record *record)
+static void unix_describe(struct socket *socket, const struct diag_table *table,
+			  const struct diag_record *record)
 {
 	static struct text text;
 	const struct diag_record *peer =
@@ -281,9 +281,9 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 		socket->facts.connection = socket->facts.brief =
 			name_lent_string(socket->protocol->name);
 	} else if (table->group == DIAG_UNIX) {
-		unix_tell(socket, table, record);
+		unix_describe(socket, table, record);
 	} else {
-		inet_tell(socket, table, record);
+		inet_describe(socket, table, record);
 	}
 	return true;
 }
@@ -296,8 +296,8 @@ static bool socket_look_far(struct sockets *sockets, struct socket *socket, int6
 
 	if (socket->protocol->group != DIAG_TCP || socket->near || !socket->facts.remote)
 		return true;
-	known = net_far_find(&sockets->far, &sockets->namespaces, socket->namespace, &socket->told,
-			     socket->asked_ns, now_ns, &socket->far);
+	known = net_far_find(&sockets->far, &sockets->namespaces, socket->namespace,
+			     &socket->reported, socket->asked_ns, now_ns, &socket->far);
 	socket->peer = socket->far.peer;
 	return known;
 }
@@ -368,8 +368,8 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 	return &socket->facts;
 }
 
-static bool request_tell(struct sockets *sockets, uint64_t inode,
-			 bool (*tell)(int fd, const struct diag_record *record))
+static bool request_describe(struct sockets *sockets, uint64_t inode,
+			     bool (*describe)(int fd, const struct diag_record *record))
 {
 	const struct socket *socket = cache_find(&sockets->known, inode);
 	const struct net_namespace *namespace;
@@ -377,15 +377,16 @@ static bool request_tell(struct sockets *sockets, uint64_t inode,
 	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP || !socket->told_ns)
 		return false;
 	namespace = net_namespaces_find(&sockets->namespaces, socket->namespace);
-	return namespace && namespace->single_fd >= 0 && tell(namespace->single_fd, &socket->told);
+	return namespace && namespace->single_fd >= 0 &&
+	       describe(namespace->single_fd, &socket->reported);
 }
 
 bool socket_asks(struct sockets *sockets, uint64_t inode)
 {
-	return request_tell(sockets, inode, tcp_request_is_out);
+	return request_describe(sockets, inode, tcp_request_is_out);
 }
 
 bool socket_owes(struct sockets *sockets, uint64_t inode)
 {
-	return request_tell(sockets, inode, tcp_request_is_in);
+	return request_describe(sockets, inode, tcp_request_is_in);
 }

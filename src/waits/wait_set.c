@@ -90,14 +90,14 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 }
 
 /* Tells one descriptor into wait->text and its facts into the sum. */
-static void part_tell(struct wait *wait, int fd, struct wait_set_sum *sum)
+static void part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 {
 	const struct socket_facts *socket;
 	bool pending = wait->pending, own;
 
 	wait->pending = false;
 	wait->facts = wait_facts_absent;
-	own = descriptor_tell(wait, fd);
+	own = descriptor_describe(wait, fd);
 	socket = wait->facts.kind == WAIT_SOCKET ? wait->socket : NULL;
 	sum->open |= wait->pending && socket && !socket->remote && !socket->listens &&
 		     !socket->peer_inode;
@@ -122,20 +122,20 @@ static void parts_look(struct wait *wait, const struct wait_set *set, struct wai
 		int before = sum->asking;
 
 		text_clear(&unread);
-		part_tell(&part, set->fds[i], sum);
+		part_describe(&part, set->fds[i], sum);
 		if (sum->asking > before)
 			asking = set->fds[i];
 	}
 	if (sum->asking == 1 && !wait->numbers_only) {
 		part.numbers_only = false;
 		part.facts = wait_facts_absent;
-		descriptor_tell(&part, asking);
+		descriptor_describe(&part, asking);
 		sum->one = part.facts;
 	}
 	wait->pending = part.pending;
 }
 
-void wait_set_tell(struct wait *wait, const struct wait_set *set)
+void wait_set_describe(struct wait *wait, const struct wait_set *set)
 {
 	struct wait_set_sum sum = {0};
 
@@ -143,7 +143,7 @@ void wait_set_tell(struct wait *wait, const struct wait_set *set)
 			set->count == 1 ? "" : "s");
 	for (int i = 0; set->count <= TOLD_MAX && i < (int)set->count; i++) {
 		text_add_string(wait->text, i ? ", " : ": ");
-		part_tell(wait, set->fds[i], &sum);
+		part_describe(wait, set->fds[i], &sum);
 	}
 	if (set->count > TOLD_MAX && set->count <= WAIT_SET_FDS && !set->cut)
 		parts_look(wait, set, &sum);

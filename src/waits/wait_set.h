@@ -39,7 +39,7 @@ struct wait_set_sum {
 
 void wait_set_add(struct wait_set *set, int fd);
 /* Tells the set: "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. */
-void wait_set_tell(struct wait *wait, const struct wait_set *set);
+void wait_set_describe(struct wait *wait, const struct wait_set *set);
 
 /* The pure part. own: only the process itself can make the descriptor ready. asks: an answer is due
  * on it. connection, remote: texts of a socket, or NULL. */

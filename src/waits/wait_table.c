@@ -13,19 +13,19 @@
 #define P_PIDFD 3 /* linux/wait.h, 5.4 */
 #endif
 
-void timer_tell(struct wait *wait)
+void timer_describe(struct wait *wait)
 {
 	wait->facts.kind = WAIT_TIMER;
 	text_add_string(wait->text, "timer");
 }
 
-void signal_tell(struct wait *wait)
+void signal_describe(struct wait *wait)
 {
 	wait->facts.kind = WAIT_SIGNAL;
 	text_add_string(wait->text, "signal");
 }
 
-static void process_tell(struct wait *wait, int64_t pid)
+static void process_describe(struct wait *wait, int64_t pid)
 {
 	wait->facts.pid = pid;
 	wait_add_thread(wait, "pid ", pid);
@@ -44,27 +44,27 @@ static int64_t only_child(const struct wait *wait)
 }
 
 /* wait4(2): its first argument names a child, or any. */
-void child_tell(struct wait *wait)
+void child_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0];
 	int64_t pid = given > 0 ? thread_of_inner(wait, given) : only_child(wait);
 
 	wait->facts.kind = WAIT_PROCESS;
 	if (pid > 0)
-		process_tell(wait, pid);
+		process_describe(wait, pid);
 	else
 		text_add_string(wait->text, "child");
 }
 
 /* waitid(2): the first argument tells what the second one is. */
-void child_id_tell(struct wait *wait)
+void child_id_describe(struct wait *wait)
 {
 	int type = (int)wait->arg[0], id = (int)wait->arg[1];
 	int64_t pid = 0;
 
 	wait->facts.kind = WAIT_PROCESS;
 	if (type == P_PIDFD) {
-		descriptor_tell(wait, id);
+		descriptor_describe(wait, id);
 		return;
 	}
 	if (type == P_PID)
@@ -72,26 +72,26 @@ void child_id_tell(struct wait *wait)
 	else if (type == P_ALL)
 		pid = only_child(wait);
 	if (pid > 0)
-		process_tell(wait, pid);
+		process_describe(wait, pid);
 	else
 		text_add_string(wait->text, "child");
 }
 
-static void object_tell(struct wait *wait, enum wait_kind kind, const char *what)
+static void object_describe(struct wait *wait, enum wait_kind kind, const char *what)
 {
 	wait->facts.kind = kind;
 	text_add_format(wait->text, "%s %d", what, (int)wait->arg[0]);
 }
 
 /* System V: the id that ipcs(1) shows. Who could wake the thread the kernel does not tell. */
-static void semaphores_tell(struct wait *wait)
+static void semaphores_describe(struct wait *wait)
 {
-	object_tell(wait, WAIT_LOCK, "semaphores");
+	object_describe(wait, WAIT_LOCK, "semaphores");
 }
 
-static void messages_tell(struct wait *wait)
+static void messages_describe(struct wait *wait)
 {
-	object_tell(wait, WAIT_EVENT, "message queue");
+	object_describe(wait, WAIT_EVENT, "message queue");
 }
 
 /* A row a call, of all architectures: its name; who tells what it waits for (NULL: the file behind
@@ -99,44 +99,44 @@ static void messages_tell(struct wait *wait)
  * time: no packet, no disk; and the argument that is a time limit (0: it has none). */
 static const struct wait_row {
 	const char *name;
-	wait_teller *tell;
+	wait_teller *describe;
 	bool threads_end;
 	int limit;
 } table[] = {
 	/* clang-format off */
-	{"futex",                  futex_tell,       true,  3},
-	{"futex_time64",           futex_tell,       true,  3},
-	{"futex_wait",             futex_wait_tell,  true,  4},
-	{"futex_waitv",            futex_waitv_tell, true,  3},
-	{"poll",                   poll_tell,        false, 0},
-	{"ppoll",                  poll_tell,        false, 0},
-	{"ppoll_time64",           poll_tell,        false, 0},
-	{"_newselect",             select_tell,      false, 0},
-	{"select",                 select_tell,      false, 0},
-	{"pselect6",               select_tell,      false, 0},
-	{"pselect6_time64",        select_tell,      false, 0},
-	{"wait4",                  child_tell,       false, 0},
-	{"waitpid",                child_tell,       false, 0},
-	{"waitid",                 child_id_tell,    false, 0},
-	{"io_getevents",           aio_tell,         false, 0},
-	{"io_pgetevents",          aio_tell,         false, 0},
-	{"io_pgetevents_time64",   aio_tell,         false, 0},
-	{"flock",                  flock_tell,       false, 0},
-	{"fcntl",                  fcntl_tell,       false, 0},
-	{"fcntl64",                fcntl_tell,       false, 0},
-	{"semop",                  semaphores_tell,  true,  0},
-	{"semtimedop",             semaphores_tell,  true,  3},
-	{"semtimedop_time64",      semaphores_tell,  true,  3},
-	{"msgrcv",                 messages_tell,    true,  0},
-	{"msgsnd",                 messages_tell,    true,  0},
-	{"nanosleep",              timer_tell,       false, 0},
-	{"clock_nanosleep",        timer_tell,       false, 0},
-	{"clock_nanosleep_time64", timer_tell,       false, 0},
-	{"pause",                  signal_tell,      false, 0},
-	{"sigsuspend",             signal_tell,      false, 0},
-	{"rt_sigsuspend",          signal_tell,      false, 0},
-	{"rt_sigtimedwait",        signal_tell,      false, 0},
-	{"rt_sigtimedwait_time64", signal_tell,      false, 0},
+	{"futex",                  futex_describe,       true,  3},
+	{"futex_time64",           futex_describe,       true,  3},
+	{"futex_wait",             futex_wait_describe,  true,  4},
+	{"futex_waitv",            futex_waitv_describe, true,  3},
+	{"poll",                   poll_describe,        false, 0},
+	{"ppoll",                  poll_describe,        false, 0},
+	{"ppoll_time64",           poll_describe,        false, 0},
+	{"_newselect",             select_describe,      false, 0},
+	{"select",                 select_describe,      false, 0},
+	{"pselect6",               select_describe,      false, 0},
+	{"pselect6_time64",        select_describe,      false, 0},
+	{"wait4",                  child_describe,       false, 0},
+	{"waitpid",                child_describe,       false, 0},
+	{"waitid",                 child_id_describe,    false, 0},
+	{"io_getevents",           aio_describe,         false, 0},
+	{"io_pgetevents",          aio_describe,         false, 0},
+	{"io_pgetevents_time64",   aio_describe,         false, 0},
+	{"flock",                  flock_describe,       false, 0},
+	{"fcntl",                  fcntl_describe,       false, 0},
+	{"fcntl64",                fcntl_describe,       false, 0},
+	{"semop",                  semaphores_describe,  true,  0},
+	{"semtimedop",             semaphores_describe,  true,  3},
+	{"semtimedop_time64",      semaphores_describe,  true,  3},
+	{"msgrcv",                 messages_describe,    true,  0},
+	{"msgsnd",                 messages_describe,    true,  0},
+	{"nanosleep",              timer_describe,       false, 0},
+	{"clock_nanosleep",        timer_describe,       false, 0},
+	{"clock_nanosleep_time64", timer_describe,       false, 0},
+	{"pause",                  signal_describe,      false, 0},
+	{"sigsuspend",             signal_describe,      false, 0},
+	{"rt_sigsuspend",          signal_describe,      false, 0},
+	{"rt_sigtimedwait",        signal_describe,      false, 0},
+	{"rt_sigtimedwait_time64", signal_describe,      false, 0},
 	{"read",                   NULL,             true,  0}, /* of an eventfd, or the like */
 	/* clang-format on */
 };
@@ -153,7 +153,7 @@ wait_teller *wait_teller_find(const char *syscall_name)
 {
 	const struct wait_row *row = row_find(syscall_name);
 
-	return row ? row->tell : NULL;
+	return row ? row->describe : NULL;
 }
 
 static bool is_limited(const struct wait_row *row, const struct sample *sample)

@@ -143,9 +143,9 @@ uint64_t wait_address(const struct wait *wait, int arg);
 
 /* Another descriptor of the thread, as part of the answer. Whether only its own process can make it
  * ready: an eventfd, a pipe whose other end it has, too. */
-bool descriptor_tell(struct wait *wait, int fd);
+bool descriptor_describe(struct wait *wait, int fd);
 /* Tells what wait->fd and wait->link lead to. */
-void file_tell(struct wait *wait);
+void file_describe(struct wait *wait);
 /* " by 123 worker" */
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* The thread that a process knows by this number in its own pid namespace; 0: there is none. */
@@ -167,7 +167,7 @@ void served_note(struct cache *served, const struct wait *wait, int64_t daemon_p
 /* True if anything is noted of the thread. */
 bool served_has(struct cache *served, int64_t tid);
 /* Adds to the answer that the client of the thread's connection waits, if it does. */
-void served_tell(struct cache *served, struct wait *wait);
+void served_describe(struct cache *served, struct wait *wait);
 
 /* Epoll sets that take long to list (poll_set.c): a cache of the caller's, of all waits. */
 void long_sets_init(struct cache *sets);
@@ -181,11 +181,11 @@ int64_t ring_timeouts(const struct wait *wait, uint32_t taken, uint32_t mask, in
  * file_type.h. */
 const char *file_word(const char *link);
 
-wait_teller futex_tell, futex_wait_tell, futex_waitv_tell;
-wait_teller poll_tell, select_tell, epoll_tell;
-wait_teller child_tell, child_id_tell;
-wait_teller uring_tell, aio_tell;
-wait_teller flock_tell, fcntl_tell;
-wait_teller timer_tell, signal_tell;
+wait_teller futex_describe, futex_wait_describe, futex_waitv_describe;
+wait_teller poll_describe, select_describe, epoll_describe;
+wait_teller child_describe, child_id_describe;
+wait_teller uring_describe, aio_describe;
+wait_teller flock_describe, fcntl_describe;
+wait_teller timer_describe, signal_describe;
 
 #endif

@@ -15,11 +15,11 @@
 static wait_teller *teller_of(struct waits *waits, const char *syscall_name)
 {
 	bool added;
-	uint64_t *teller = index_put(&waits->functions, (uintptr_t)syscall_name, &added);
+	uint64_t *describer = index_put(&waits->functions, (uintptr_t)syscall_name, &added);
 
 	if (added)
-		*teller = (uintptr_t)wait_teller_find(syscall_name);
-	return (wait_teller *)(uintptr_t)*teller; /* NOLINT(performance-no-int-to-ptr) */
+		*describer = (uintptr_t)wait_teller_find(syscall_name);
+	return (wait_teller *)(uintptr_t)*describer; /* NOLINT(performance-no-int-to-ptr) */
 }
 
 static const char *text_name(struct text *text)
@@ -52,15 +52,15 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		.text = &waits->text,
 		.facts = wait_facts_absent,
 	};
-	wait_teller *tell = sample->syscall ? teller_of(waits, sample->syscall) : NULL;
+	wait_teller *describe = sample->syscall ? teller_of(waits, sample->syscall) : NULL;
 
 	if (wait_call_names_path(sample, hint))
 		wait.fd = -1;
 	text_clear(&waits->text);
-	if (tell)
-		tell(&wait);
+	if (describe)
+		describe(&wait);
 	else
-		file_tell(&wait);
+		file_describe(&wait);
 	served_note(&waits->served, &wait, waits->classes.daemon_ports);
 	episode->waits_on = wait.numbers_only ? NULL : text_name(&waits->text);
 	episode->facts = wait.facts;
@@ -127,14 +127,15 @@ static bool may_want_memory(const struct sample *sample)
 }
 
 /* Tells a wait for memory in place of what the call is about. */
-static void memory_tell(struct waits *waits, struct wait_episode *episode,
-			const struct sample *sample)
+static void memory_describe(struct waits *waits, struct wait_episode *episode,
+			    const struct sample *sample)
 {
 	if (!waits->memory_group_looked_for)
 		cgroup_mount_find(&waits->memory_group, waits->root, "memory");
 	waits->memory_group_looked_for = true;
 	text_clear(&waits->text);
-	memory_wait_tell(waits->root, &waits->memory_group, sample->pid, sample->tid, &waits->text);
+	memory_wait_describe(waits->root, &waits->memory_group, sample->pid, sample->tid,
+			     &waits->text);
 	/* a runnable thread that was only interrupted in a page fault waits for a CPU */
 	if (sample->state == DOING_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
 		return;
@@ -148,7 +149,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1;
 	uint64_t wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
 	struct wait_episode *episode;
-	bool told;
+	bool reported;
 
 	if (may_want_memory(sample))
 		wanted |= needs & NEED_WAITS;
@@ -160,7 +161,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		return;
 	episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
 	missing = wanted & ~episode->known;
-	told = episode->known & (NEED_WAITS | NEED_WHY);
+	reported = episode->known & (NEED_WAITS | NEED_WHY);
 	episode->known |= missing;
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		episode_read_file(waits, episode, sample, hint, missing, now_ns);
@@ -168,11 +169,11 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		wait_episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
 	else if (missing & NEED_WAITS)
 		episode->facts = wait_facts_absent;
-	else if (missing & NEED_CONNECTION && !told && is_blocked(sample) &&
+	else if (missing & NEED_CONNECTION && !reported && is_blocked(sample) &&
 		 waits_for_set(waits, sample))
 		wait_episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
 	if (missing & NEED_WAITS && may_want_memory(sample))
-		memory_tell(waits, episode, sample);
+		memory_describe(waits, episode, sample);
 	if (missing & NEED_WCHAN)
 		episode->wchan = wchan_read(waits, sample);
 

@@ -26,12 +26,12 @@ enum { LIST_OF_THREADS = 1, OWNER_IDS = 2, LOCK_STACKS = 4, OBJECTS = 8 };
 static void field(struct java_layout *layout, enum java_field field, uint64_t at)
 {
 	layout->at[field] = at;
-	layout->told |= 1ull << field;
+	layout->reported |= 1ull << field;
 }
 
 static void layout_make(struct java_layout *layout, uint64_t kind)
 {
-	*layout = (struct java_layout){.told = 0};
+	*layout = (struct java_layout){.reported = 0};
 	field(layout, JAVA_THREAD_FIRST, BASE + 16);
 	field(layout, JAVA_THREAD_NEXT, 0);
 	field(layout, JAVA_THREAD_OS, 8);

@@ -127,9 +127,9 @@ class Sums(unittest.TestCase):
                 file.truncate()
                 file.write(tsnap("--folded", "--replay", recording, "-a").stdout)
                 file.flush()
-                told_of = dict(frames_of(graph("--diff", file.name, file.name)))
-                self.assertGreater(len(told_of), 10)
-                for told in told_of.values():
+                reported_of = dict(frames_of(graph("--diff", file.name, file.name)))
+                self.assertGreater(len(reported_of), 10)
+                for told in reported_of.values():
                     self.assertIn(": +0.00 points, 1.00 times", told)
 
 

@@ -31,12 +31,12 @@ EDGE_US = 5000  # of the first and the last row of a thread: switches and moment
 class Life:
     """Exact times of one thread, and the time between the rows that have them."""
 
-    __slots__ = ("who", "last_us", "reach_us", "wall_us", "told_us", "withheld", "withholding", "states")
+    __slots__ = ("who", "last_us", "reach_us", "wall_us", "reported_us", "withheld", "withholding", "states")
 
     def __init__(self, who, now_us, told):
         self.who, self.last_us, self.states = who, now_us, set()
         self.reach_us = now_us if told else None  # else nobody knows yet from when on the next times are
-        self.wall_us = self.told_us = self.withheld = 0
+        self.wall_us = self.reported_us = self.withheld = 0
         self.withholding = not told
 
     def add(self, now_us, state, times):
@@ -46,7 +46,7 @@ class Life:
             # of times that were withheld for about as long as they can be nobody knows whether they are told
             counts = self.reach_us and not (self.withholding and now_us - self.reach_us > WITHHELD_US - ABOUT_US)
             self.wall_us += now_us - self.reach_us if counts else 0
-            self.told_us += times if counts else 0
+            self.reported_us += times if counts else 0
             self.reach_us, self.withholding = now_us, False
             return
         # they did not add up: a later row has them, if they add up again soon
@@ -57,12 +57,12 @@ class Life:
 
     def __str__(self):
         return "%.2f %%: pid %s, tid %s, %s, %s, %.1f s of %.1f, %d rows withheld" % (
-            100 * self.apart, *self.who, "/".join(sorted(self.states)), self.told_us / 1e6, self.wall_us / 1e6, self.withheld)
+            100 * self.apart, *self.who, "/".join(sorted(self.states)), self.reported_us / 1e6, self.wall_us / 1e6, self.withheld)
 
     @property
     def apart(self):
         """By what part of the time the sum is wrong."""
-        return max(0, abs(self.told_us - self.wall_us) - EDGE_US) / max(1, self.wall_us)
+        return max(0, abs(self.reported_us - self.wall_us) - EDGE_US) / max(1, self.wall_us)
 
 
 def microseconds(timestamp):
@@ -189,7 +189,7 @@ class Soak:
         """(name, value) of all that is told."""
         told, taken, lives = self.told, self.taken, self.told.long_lives()
         worst = max(lives, key=lambda life: life.apart, default=None)
-        wall, sums = sum(life.wall_us for life in lives), sum(life.told_us for life in lives)
+        wall, sums = sum(life.wall_us for life in lives), sum(life.reported_us for life in lives)
         return [("seconds", "%.0f" % self.seconds), ("scans", told.scans), ("rows", told.rows), ("rows that are not whole", told.broken),
                 ("scans with two threads ON on a CPU", told.crowded), ("most threads ON in a scan", told.most_on),
                 ("threads seen for %d s and more" % LEAST_S, len(lives)),

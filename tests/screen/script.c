@@ -59,7 +59,7 @@ void stage_open(struct stage *stage, const char *recording, const struct query *
 	stage->shown.source.recording = recording;
 	stage->shown.source.needs = needs;
 	stage->shown.source.all_states = true;
-	feed_tell(&feed, &stage->shown.source);
+	feed_describe(&feed, &stage->shown.source);
 	source->close(source);
 	filter_done(&filter);
 	fill(stage);

@@ -30,7 +30,7 @@ static bool return_find(const struct elf_file *elf, uint64_t address, const stru
 /* True if the register is told as the table does, or as unknown. */
 static bool is_right(const struct frame_row *found, const struct frame_row *table, int i)
 {
-	const struct frame_rule *rule = &found->saved[i], *told = &table->saved[i];
+	const struct frame_rule *rule = &found->saved[i], *reported = &table->saved[i];
 
 	switch (rule->kind) {
 	case RULE_UNDEFINED:
@@ -38,11 +38,11 @@ static bool is_right(const struct frame_row *found, const struct frame_row *tabl
 	case RULE_SAME:
 		/* a register that was taken back may still be told by a table below the stack
 		 * pointer */
-		return told->kind == RULE_SAME ||
-		       (told->kind == RULE_AT_CFA && told->offset + table->cfa.offset < 0 &&
+		return reported->kind == RULE_SAME ||
+		       (reported->kind == RULE_AT_CFA && reported->offset + table->cfa.offset < 0 &&
 			table->cfa.number == machine_of(false)->sp);
 	default:
-		return told->kind == rule->kind && told->offset == rule->offset;
+		return reported->kind == rule->kind && reported->offset == rule->offset;
 	}
 }
 

@@ -85,7 +85,7 @@ static void refusal_tell(const char *name, int result, const char *log)
 }
 
 static void program_judge(const struct program_entry *entry, const struct bpf_insn *instructions,
-			  bool told)
+			  bool reported)
 {
 	static char log[LOG_BYTES + 1];
 	int fd = bpf_call_load((enum bpf_prog_type)entry->type, instructions,
@@ -94,7 +94,7 @@ static void program_judge(const struct program_entry *entry, const struct bpf_in
 
 	if (fd >= 0)
 		close(fd);
-	if (refused || told) {
+	if (refused || reported) {
 		log[0] = 0;
 		fd = bpf_call_load_described(
 			&(struct bpf_load){.type = (enum bpf_prog_type)entry->type,
@@ -105,7 +105,7 @@ static void program_judge(const struct program_entry *entry, const struct bpf_in
 		if (fd >= 0)
 			close(fd);
 	}
-	if (told)
+	if (reported)
 		printf("%ld visited of %u: %s\n", visited_read(log), entry->instruction_count,
 		       entry->name);
 	if (refused)
@@ -115,7 +115,7 @@ static void program_judge(const struct program_entry *entry, const struct bpf_in
 }
 
 /* 1: there was one; 0: the file's end; -errno. */
-static int program_next(FILE *from, uint32_t release, bool told)
+static int program_next(FILE *from, uint32_t release, bool reported)
 {
 	static struct bpf_insn instructions[INSTRUCTIONS_MAX];
 	struct program_map maps[PROGRAM_MAPS_MAX];
@@ -136,17 +136,17 @@ static int program_next(FILE *from, uint32_t release, bool told)
 	result = maps_name(instructions, entry.instruction_count, maps);
 	if (result)
 		return result;
-	program_judge(&entry, instructions, told);
+	program_judge(&entry, instructions, reported);
 	return 1;
 }
 
-static void file_judge(const char *path, uint32_t release, bool told)
+static void file_judge(const char *path, uint32_t release, bool reported)
 {
 	FILE *file = fopen(path, "re");
 	int result = file ? 0 : -errno;
 
 	do
-		result = file ? program_next(file, release, told) : result;
+		result = file ? program_next(file, release, reported) : result;
 	while (result > 0);
 	if (result) {
 		failed++;
@@ -158,11 +158,11 @@ static void file_judge(const char *path, uint32_t release, bool told)
 
 int main(int argc, char **argv)
 {
-	bool told = argc > 1 && !strcmp(argv[1], "-v");
+	bool reported = argc > 1 && !strcmp(argv[1], "-v");
 	struct host host;
 	uint32_t code;
 
-	if (argc < 2 + told) {
+	if (argc < 2 + reported) {
 		fprintf(stderr, "usage: program_loader [-v] FILE...\n");
 		return 2;
 	}
@@ -171,8 +171,8 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
 	host_read(&host);
 	code = version_code_of_release(host.release);
-	for (int i = 1 + told; i < argc; i++)
-		file_judge(argv[i], code >> 8, told);
+	for (int i = 1 + reported; i < argc; i++)
+		file_judge(argv[i], code >> 8, reported);
 	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
 	return failed || !passed;
 }

@@ -26,7 +26,7 @@ static void test_nothing_of_exact_times_is_lost(void **state)
 {
 	struct archive archive = {.every_us = SECOND_US};
 	int64_t cpu_us = 0, rare_us = 0, weight_us = 0, until_us = START_US - SCAN_US;
-	int64_t told_us = 0, rare_told_us = 0;
+	int64_t reported_us = 0, rare_told_us = 0;
 	int scans = 0;
 
 	(void)state;
@@ -45,7 +45,7 @@ static void test_nothing_of_exact_times_is_lost(void **state)
 		for (size_t j = 0; j < archived.count; j++) {
 			const struct sample *sample = &archived.samples[j];
 
-			told_us += sample->tid == 1 ? sample->cpu_us : 0;
+			reported_us += sample->tid == 1 ? sample->cpu_us : 0;
 			rare_told_us += sample->tid == 2 ? sample->cpu_us : 0;
 			assert_true(sample->tid != 2 || rare_told_us == rare_us);
 			assert_true(sample->tid != 3 || sample->cpu_us == ABSENT);
@@ -57,7 +57,7 @@ static void test_nothing_of_exact_times_is_lost(void **state)
 			continue;
 		assert_int_equal(row.samples, archived.count);
 		assert_int_equal(row.weight_us, now_us - until_us);
-		assert_int_equal(told_us, cpu_us);
+		assert_int_equal(reported_us, cpu_us);
 		weight_us += row.weight_us;
 		until_us = now_us;
 		scans++;

@@ -46,7 +46,7 @@ static struct chain_node *add(int64_t tid, const char *comm, enum edge_kind kind
 	return node;
 }
 
-static struct sample told(int64_t tid)
+static struct sample reported(int64_t tid)
 {
 	struct sample sample = *sample_absent();
 
@@ -57,7 +57,7 @@ static struct sample told(int64_t tid)
 
 static void expect_chain(int64_t tid, const char *chain, int64_t depth, const char *root)
 {
-	struct sample sample = told(tid);
+	struct sample sample = reported(tid);
 
 	assert_string_equal(sample.chain, chain);
 	assert_int_equal(sample.depth, depth);
@@ -80,7 +80,7 @@ static void to_a_device(void **state)
 	last->state = DOING_DISK;
 	expect_chain(10, "php-fpm socket> mariadbd mutex> mariadbd io> sda", 2, "mariadbd");
 	expect_chain(21, "mariadbd io> sda", 0, "mariadbd");
-	sample = told(10);
+	sample = reported(10);
 	assert_int_equal(sample.blocker_tid, 20);
 	assert_int_equal(sample.blocker_pid, 2);
 	assert_string_equal(sample.blocker_kind, "socket");
@@ -105,11 +105,11 @@ static void to_a_cpu(void **state)
 	/* it has a node, too, and the chain does not go there */
 	add(3, "stress", EDGE_NONE, 0)->state = DOING_ON;
 	expect_chain(1, "waiter mutex> holder cpu> stress", 1, "holder");
-	assert_int_equal(told(1).root_state, DOING_RQ);
-	assert_string_equal(told(2).oncpu_comm, "stress");
-	assert_string_equal(told(2).oncpu_cgroup, "/noisy");
-	assert_null(told(1).oncpu_comm);
-	assert_null(told(1).oncpu_cgroup);
+	assert_int_equal(reported(1).root_state, DOING_RQ);
+	assert_string_equal(reported(2).oncpu_comm, "stress");
+	assert_string_equal(reported(2).oncpu_cgroup, "/noisy");
+	assert_null(reported(1).oncpu_comm);
+	assert_null(reported(1).oncpu_cgroup);
 }
 
 /* A thread that is held back for a quota is nobody's victim. */
@@ -124,9 +124,9 @@ static void to_a_quota(void **state)
 	queued->edge.sure = SURE_LIKELY;
 	queued->edge.thing = name_lent_string("/small");
 	expect_chain(1, "waiter mutex> holder quota> /small", 1, "holder");
-	assert_string_equal(told(1).root_waits_on, "/small");
-	assert_string_equal(told(2).blocker_kind, "quota");
-	assert_null(told(2).oncpu_comm);
+	assert_string_equal(reported(1).root_waits_on, "/small");
+	assert_string_equal(reported(2).blocker_kind, "quota");
+	assert_null(reported(2).oncpu_comm);
 }
 
 /* A process of which no thread is known. */
@@ -140,10 +140,10 @@ static void to_a_process(void **state)
 	client->edge.sure = SURE_PROCESS;
 	client->edge.thing = name_lent_string("server");
 	expect_chain(1, "client socket> server", 1, "server");
-	assert_int_equal(told(1).root_pid, 50);
-	assert_int_equal(told(1).root_tid, ABSENT);
-	assert_int_equal(told(1).root_state, ABSENT);
-	assert_int_equal(told(1).blocker_tid, ABSENT);
+	assert_int_equal(reported(1).root_pid, 50);
+	assert_int_equal(reported(1).root_tid, ABSENT);
+	assert_int_equal(reported(1).root_state, ABSENT);
+	assert_int_equal(reported(1).blocker_tid, ABSENT);
 }
 
 static void of_cycles(void **state)
@@ -154,20 +154,20 @@ static void of_cycles(void **state)
 	add(6, "c", EDGE_FILE_LOCK, 5);
 	expect_chain(7, "a mutex> b mutex> c file lock> b DEADLOCK", 2, "b");
 	expect_chain(6, "c file lock> b mutex> c DEADLOCK", 1, "b");
-	assert_string_equal(told(7).root_why, "deadlock");
-	assert_int_equal(told(6).root_tid, told(5).root_tid);
+	assert_string_equal(reported(7).root_why, "deadlock");
+	assert_int_equal(reported(6).root_tid, reported(5).root_tid);
 	/* it ends by itself */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = true;
 	expect_chain(7, "a mutex> b mutex> c file lock> b cycle", 2, "b");
-	assert_string_equal(told(7).root_why, "cycle");
+	assert_string_equal(reported(7).root_why, "cycle");
 	/* or may be none */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = false;
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_LIKELY;
-	assert_string_equal(told(6).root_why, "cycle");
+	assert_string_equal(reported(6).root_why, "cycle");
 	/* the edge to it does not count: it is not in the cycle */
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_CERTAIN;
 	nodes.nodes[*index_find(&nodes.by_tid, 7) - 1].edge.sure = SURE_LIKELY;
-	assert_string_equal(told(7).root_why, "deadlock");
+	assert_string_equal(reported(7).root_why, "deadlock");
 }
 
 static void of_itself(void **state)
@@ -186,9 +186,9 @@ static void ends_in_the_dark(void **state)
 	add(3, "c", EDGE_PIPE, 99);
 	expect_chain(1, "a mutex> b ...", 1, NULL);
 	expect_chain(3, "c pipe> ...", 0, NULL);
-	assert_int_equal(told(3).blocker_tid, 99);
-	assert_null(told(2).chain);
-	assert_int_equal(told(2).depth, ABSENT);
+	assert_int_equal(reported(3).blocker_tid, 99);
+	assert_null(reported(2).chain);
+	assert_int_equal(reported(2).depth, ABSENT);
 }
 
 static void of_ten_thousand(void **state)
@@ -198,14 +198,14 @@ static void of_ten_thousand(void **state)
 	(void)state;
 	for (int64_t tid = 1; tid <= 10000; tid++)
 		add(tid, "link", tid == 10000 ? EDGE_NONE : EDGE_MUTEX, tid == 10000 ? 0 : tid + 1);
-	sample = told(1);
+	sample = reported(1);
 	assert_null(sample.root);
 	assert_int_equal(sample.depth, CHAIN_LINKS_MAX);
 	assert_true(strlen(sample.chain) < 300);
-	assert_string_equal(told(10000 - CHAIN_LINKS_MAX).root, "link");
-	assert_int_equal(told(10000 - CHAIN_LINKS_MAX).root_tid, 10000);
-	assert_int_equal(told(10000 - CHAIN_LINKS_MAX).depth, CHAIN_LINKS_MAX);
-	assert_null(told(10000 - CHAIN_LINKS_MAX - 1).root);
+	assert_string_equal(reported(10000 - CHAIN_LINKS_MAX).root, "link");
+	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).root_tid, 10000);
+	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).depth, CHAIN_LINKS_MAX);
+	assert_null(reported(10000 - CHAIN_LINKS_MAX - 1).root);
 }
 
 static void of_long_ones_the_middle_is_left_out(void **state)

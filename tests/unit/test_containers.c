@@ -166,28 +166,28 @@ static void names_of_storage_drivers(void **state)
 	assert_string_equal(name_at(scene, "/libpod_parent/libpod-" ID, NOW), "brief");
 }
 
-static bool monitor_tells(const char *words, size_t length, const char *expected)
+static bool monitor_names(const char *words, size_t length, const char *expected)
 {
 	char name[8] = "";
 
 	return container_monitor_parse(words, length, ID, name, sizeof(name)) &&
 	       !strcmp(name, expected);
 }
-#define MONITOR_TELLS(words, expected) monitor_tells(words, sizeof(words) - 1, expected)
+#define MONITOR_NAMES(words, expected) monitor_names(words, sizeof(words) - 1, expected)
 
 static void names_in_arguments(void **state)
 {
 	static const char whole[] = "conmon\0-c\0" ID "\0-n\0web\0";
 
 	(void)state;
-	assert_true(MONITOR_TELLS("conmon\0-c\0" ID "\0-u\0x\0-n\0web\0", "web"));
-	assert_true(MONITOR_TELLS("conmon\0--name\0web\0--cid\0" ID "\0", "web"));
-	assert_false(MONITOR_TELLS("conmon\0-c\0" ID_2 "\0-n\0web\0", "web"));
-	assert_false(MONITOR_TELLS("conmon\0-c\0" ID "\0-n\0longname\0", "longname"));
-	assert_false(MONITOR_TELLS("conmon\0-c\0" ID "\0-n\0\0", ""));
+	assert_true(MONITOR_NAMES("conmon\0-c\0" ID "\0-u\0x\0-n\0web\0", "web"));
+	assert_true(MONITOR_NAMES("conmon\0--name\0web\0--cid\0" ID "\0", "web"));
+	assert_false(MONITOR_NAMES("conmon\0-c\0" ID_2 "\0-n\0web\0", "web"));
+	assert_false(MONITOR_NAMES("conmon\0-c\0" ID "\0-n\0longname\0", "longname"));
+	assert_false(MONITOR_NAMES("conmon\0-c\0" ID "\0-n\0\0", ""));
 	for (size_t length = 0; length < sizeof(whole) - 1; length++)
-		assert_false(monitor_tells(whole, length, "web"));
-	assert_true(monitor_tells(whole, sizeof(whole) - 1, "web"));
+		assert_false(monitor_names(whole, length, "web"));
+	assert_true(monitor_names(whole, sizeof(whole) - 1, "web"));
 }
 
 static void process_put(struct scene *scene, int pid, int parent, const char *comm)

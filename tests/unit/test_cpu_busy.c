@@ -81,13 +81,13 @@ static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t err
 	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0};
 	const char *line;
-	bool told;
+	bool reported;
 
 	renderer_report.add(&text, &page);
 	line = strstr(text_string(&text), "Exact times are in doubt: all rows and tsnap itself ");
-	told = line && strstr(line, " (/proc/stat)\n");
+	reported = line && strstr(line, " (/proc/stat)\n");
 	text_done(&text);
-	return told;
+	return reported;
 }
 
 static void compared(void **state)

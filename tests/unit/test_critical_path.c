@@ -9,17 +9,17 @@
 #define OWN 1
 #define TOLD_MAX 64
 
-struct told {
+struct reported {
 	struct sample samples[TOLD_MAX];
 	size_t count;
 };
 
 static void take(void *to, const struct sample *sample)
 {
-	struct told *told = to;
+	struct reported *reported = to;
 
-	assert_true(told->count < TOLD_MAX);
-	told->samples[told->count++] = *sample;
+	assert_true(reported->count < TOLD_MAX);
+	reported->samples[reported->count++] = *sample;
 }
 
 static int64_t moment_ns(int scan)
@@ -57,31 +57,31 @@ static void woken(struct critical_path *path, int64_t tid, int64_t waker_tid, in
 							 .interrupt = interrupt});
 }
 
-static void expect(const struct told *told, size_t at, const char *end, const char *path)
+static void expect(const struct reported *reported, size_t at, const char *end, const char *path)
 {
-	assert_true(at < told->count);
-	assert_string_equal(told->samples[at].path_end, end);
-	assert_string_equal(told->samples[at].path, path);
-	assert_string_equal(told->samples[at].path_of, "t1");
-	assert_int_equal(told->samples[at].path_of_tid, 1);
-	assert_int_equal(told->samples[at].weight_us, 10000);
+	assert_true(at < reported->count);
+	assert_string_equal(reported->samples[at].path_end, end);
+	assert_string_equal(reported->samples[at].path, path);
+	assert_string_equal(reported->samples[at].path_of, "t1");
+	assert_int_equal(reported->samples[at].path_of_tid, 1);
+	assert_int_equal(reported->samples[at].weight_us, 10000);
 }
 
 /* A thread that runs, or would, is what its path ends with: told at once. */
 static void awake(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	seen(&path, 1, OWN, DOING_ON, 5, NULL);
 	seen(&path, 1, 2, DOING_ON, 5, NULL);
-	critical_path_end_scan(&path, moment_ns(1), take, &told);
+	critical_path_end_scan(&path, moment_ns(1), take, &reported);
 	seen(&path, 2, OWN, DOING_RQ, 15, NULL);
-	critical_path_end_scan(&path, moment_ns(2), take, &told);
-	assert_int_equal(told.count, 2);
-	expect(&told, 0, "CPU", "t1");
-	expect(&told, 1, "run queue", "t1");
+	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	assert_int_equal(reported.count, 2);
+	expect(&reported, 0, "CPU", "t1");
+	expect(&reported, 1, "run queue", "t1");
 	critical_path_done(&path);
 }
 
@@ -90,7 +90,7 @@ static void awake(void **state)
 static void through_another(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	for (int scan = 1; scan <= 3; scan++) {
@@ -98,22 +98,22 @@ static void through_another(void **state)
 		seen(&path, scan, 2, scan == 3 ? DOING_ON : DOING_SLEEP, 6, "sleep");
 		if (scan == 3)
 			woken(&path, 2, ABSENT, 6, 25, true);
-		critical_path_end_scan(&path, moment_ns(scan), take, &told);
-		assert_int_equal(told.count, 0);
+		critical_path_end_scan(&path, moment_ns(scan), take, &reported);
+		assert_int_equal(reported.count, 0);
 	}
 	woken(&path, OWN, 2, 5, 35, false);
 	seen(&path, 4, OWN, DOING_ON, 35, NULL);
-	critical_path_end_scan(&path, moment_ns(4), take, &told);
-	assert_int_equal(told.count, 4);
-	expect(&told, 0, "timer", "t1 read> t2");
-	expect(&told, 1, "timer", "t1 read> t2");
-	expect(&told, 2, "CPU", "t1 read> t2");
-	expect(&told, 3, "CPU", "t1");
-	assert_int_equal(told.samples[0].tid, 2);
-	assert_int_equal(told.samples[0].path_depth, 1);
-	assert_int_equal(told.samples[0].time_us, 10000);
-	assert_int_equal(told.samples[0].state_us, 4000);
-	assert_int_equal(told.samples[1].state_us, 14000);
+	critical_path_end_scan(&path, moment_ns(4), take, &reported);
+	assert_int_equal(reported.count, 4);
+	expect(&reported, 0, "timer", "t1 read> t2");
+	expect(&reported, 1, "timer", "t1 read> t2");
+	expect(&reported, 2, "CPU", "t1 read> t2");
+	expect(&reported, 3, "CPU", "t1");
+	assert_int_equal(reported.samples[0].tid, 2);
+	assert_int_equal(reported.samples[0].path_depth, 1);
+	assert_int_equal(reported.samples[0].time_us, 10000);
+	assert_int_equal(reported.samples[0].state_us, 4000);
+	assert_int_equal(reported.samples[1].state_us, 14000);
 	critical_path_done(&path);
 }
 
@@ -121,19 +121,19 @@ static void through_another(void **state)
 static void not_before_all_is_known(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
 	seen(&path, 1, 2, DOING_SLEEP, 5, NULL);
 	woken(&path, OWN, 2, 5, 14, false);
-	critical_path_end_scan(&path, 13 * NS_PER_MS, take, &told);
-	assert_int_equal(told.count, 0);
+	critical_path_end_scan(&path, 13 * NS_PER_MS, take, &reported);
+	assert_int_equal(reported.count, 0);
 	woken(&path, 2, 3, 5, 13, false);
 	seen(&path, 2, OWN, DOING_ON, 14, NULL);
-	critical_path_end_scan(&path, 23 * NS_PER_MS, take, &told);
-	assert_int_equal(told.count, 2);
-	expect(&told, 0, "not seen", "t1 read> t2"); /* 3 has no sample */
+	critical_path_end_scan(&path, 23 * NS_PER_MS, take, &reported);
+	assert_int_equal(reported.count, 2);
+	expect(&reported, 0, "not seen", "t1 read> t2"); /* 3 has no sample */
 	critical_path_done(&path);
 }
 
@@ -141,7 +141,7 @@ static void not_before_all_is_known(void **state)
 static void two_sleeps(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
@@ -152,10 +152,10 @@ static void two_sleeps(void **state)
 	seen(&path, 2, 3, DOING_ON, 0, NULL);
 	woken(&path, OWN, 3, 15, 25, false); /* rings are read one after the other */
 	woken(&path, OWN, 2, 5, 12, false);
-	critical_path_end_scan(&path, moment_ns(3), take, &told);
-	assert_int_equal(told.count, 2);
-	expect(&told, 0, "CPU", "t1 read> t2");
-	expect(&told, 1, "CPU", "t1 read> t3");
+	critical_path_end_scan(&path, moment_ns(3), take, &reported);
+	assert_int_equal(reported.count, 2);
+	expect(&reported, 0, "CPU", "t1 read> t2");
+	expect(&reported, 1, "CPU", "t1 read> t3");
 	critical_path_done(&path);
 }
 
@@ -174,14 +174,14 @@ static void ends(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct critical_path path = {.wanted = true};
-		struct told told = {.count = 0};
+		struct reported reported = {.count = 0};
 
 		seen(&path, 1, OWN, rows[i].doing, 5, rows[i].why);
 		seen(&path, 1, 2, DOING_ON, 5, NULL);
 		woken(&path, OWN, 2, 5, 15, true); /* it was interrupted, no more */
-		critical_path_end_scan(&path, moment_ns(2), take, &told);
-		assert_int_equal(told.count, 1);
-		expect(&told, 0, rows[i].end, "t1");
+		critical_path_end_scan(&path, moment_ns(2), take, &reported);
+		assert_int_equal(reported.count, 1);
+		expect(&reported, 0, rows[i].end, "t1");
 		critical_path_done(&path);
 	}
 }
@@ -191,17 +191,17 @@ static void ends(void **state)
 static void found_out_later(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
 	seen(&path, 2, OWN, DOING_SLEEP, 5, "sleep");
 	woken(&path, OWN, ABSENT, 5, 25, true);
-	critical_path_end_scan(&path, moment_ns(3), take, &told);
-	assert_int_equal(told.count, 2);
-	expect(&told, 0, "timer", "t1");
-	expect(&told, 1, "timer", "t1");
-	assert_int_equal(told.samples[0].state_us, 5000);
+	critical_path_end_scan(&path, moment_ns(3), take, &reported);
+	assert_int_equal(reported.count, 2);
+	expect(&reported, 0, "timer", "t1");
+	expect(&reported, 1, "timer", "t1");
+	assert_int_equal(reported.samples[0].state_us, 5000);
 	assert_int_equal(path.led_to_count, 2);
 	assert_int_equal(path.led_to[0], OWN);
 	critical_path_done(&path);
@@ -211,7 +211,7 @@ static void found_out_later(void **state)
 static void sent_on_this_host(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 	const struct scan scan = {.time_us = 10000, .weight_us = 10000, .moment_ns = moment_ns(1)};
 	struct sample sample = *sample_absent();
 
@@ -225,8 +225,8 @@ static void sent_on_this_host(void **state)
 	path_notes_add(&path.notes, &scan, &sample, true);
 	seen(&path, 1, 2, DOING_ON, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, true);
-	critical_path_end_scan(&path, moment_ns(2), take, &told);
-	expect(&told, 0, "CPU", "t1 recvfrom> t2");
+	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	expect(&reported, 0, "CPU", "t1 recvfrom> t2");
 	critical_path_done(&path);
 }
 
@@ -256,27 +256,27 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
 static void sent_to_short_waits(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	waited_on(&path, 1, 3, ABSENT);
-	critical_path_end_scan(&path, moment_ns(2), take, &told);
+	critical_path_end_scan(&path, moment_ns(2), take, &reported);
 	waited_on(&path, 2, 3, 200);
-	critical_path_end_scan(&path, moment_ns(3), take, &told);
+	critical_path_end_scan(&path, moment_ns(3), take, &reported);
 	waited_on(&path, 3, 3, ABSENT);
-	critical_path_end_scan(&path, moment_ns(4), take, &told);
+	critical_path_end_scan(&path, moment_ns(4), take, &reported);
 	waited_on(&path, 4, 4, ABSENT);
-	critical_path_end_scan(&path, moment_ns(5), take, &told);
+	critical_path_end_scan(&path, moment_ns(5), take, &reported);
 	waited_on(&path, 5, 3, 300); /* known now, and not the one that was interrupted */
-	critical_path_end_scan(&path, moment_ns(6), take, &told);
-	assert_int_equal(told.count, 3);
-	expect(&told, 0, "CPU", "t1 read> t2");
-	expect(&told, 1, "CPU", "t1 read> t2");
-	expect(&told, 2, "network", "t1");
-	critical_path_settle(&path, take, &told);
-	assert_int_equal(told.count, 5);
-	expect(&told, 3, "CPU", "t1 read> t2"); /* path of the first scan */
-	expect(&told, 4, "network", "t1");
+	critical_path_end_scan(&path, moment_ns(6), take, &reported);
+	assert_int_equal(reported.count, 3);
+	expect(&reported, 0, "CPU", "t1 read> t2");
+	expect(&reported, 1, "CPU", "t1 read> t2");
+	expect(&reported, 2, "network", "t1");
+	critical_path_settle(&path, take, &reported);
+	assert_int_equal(reported.count, 5);
+	expect(&reported, 3, "CPU", "t1 read> t2"); /* path of the first scan */
+	expect(&reported, 4, "network", "t1");
 	critical_path_done(&path);
 }
 
@@ -284,26 +284,26 @@ static void sent_to_short_waits(void **state)
 static void unknown(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
 	woken(&path, OWN, OWN, 5, 15, false);
-	critical_path_end_scan(&path, moment_ns(1), take, &told);
+	critical_path_end_scan(&path, moment_ns(1), take, &reported);
 	for (int scan = 2; scan <= 6; scan++) {
 		if (scan == 2)
 			seen(&path, scan, OWN, DOING_SLEEP, 16, NULL);
 		seen(&path, scan, 2, DOING_SLEEP, 1, NULL);
-		critical_path_end_scan(&path, moment_ns(scan), take, &told);
+		critical_path_end_scan(&path, moment_ns(scan), take, &reported);
 	}
 	seen(&path, 7, OWN, DOING_SLEEP, 65, NULL);
-	critical_path_end_scan(&path, moment_ns(7), take, &told);
-	assert_int_equal(told.count, 2);
-	expect(&told, 0, "self", "t1");
-	expect(&told, 1, "not seen", "t1");
-	critical_path_settle(&path, take, &told);
-	assert_int_equal(told.count, 3);
-	expect(&told, 2, "not ended", "t1");
+	critical_path_end_scan(&path, moment_ns(7), take, &reported);
+	assert_int_equal(reported.count, 2);
+	expect(&reported, 0, "self", "t1");
+	expect(&reported, 1, "not seen", "t1");
+	critical_path_settle(&path, take, &reported);
+	assert_int_equal(reported.count, 3);
+	expect(&reported, 2, "not ended", "t1");
 	assert_int_equal(path.notes.scan_count, 0);
 	assert_int_equal(path.unseen_count, 1);
 	critical_path_done(&path);
@@ -313,18 +313,18 @@ static void unknown(void **state)
 static void circles(void **state)
 {
 	struct critical_path path = {.wanted = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
 	seen(&path, 1, 2, DOING_SLEEP, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, false);
 	woken(&path, 2, OWN, 5, 15, false);
-	critical_path_end_scan(&path, moment_ns(2), take, &told);
-	assert_int_equal(told.count, 1);
-	assert_string_equal(told.samples[0].path_end, "not seen");
-	assert_int_equal(told.samples[0].path_depth, PATH_LINKS_MAX - 1);
-	assert_non_null(strstr(told.samples[0].path, "..."));
+	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	assert_int_equal(reported.count, 1);
+	assert_string_equal(reported.samples[0].path_end, "not seen");
+	assert_int_equal(reported.samples[0].path_depth, PATH_LINKS_MAX - 1);
+	assert_non_null(strstr(reported.samples[0].path, "..."));
 	critical_path_done(&path);
 }
 
@@ -332,24 +332,24 @@ static void circles(void **state)
 static void in_order(void **state)
 {
 	struct critical_path path = {.wanted = true, .ordered = true};
-	struct told told = {.count = 0};
+	struct reported reported = {.count = 0};
 
 	(void)state;
 	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
 	seen(&path, 1, 2, DOING_ON, 5, NULL);
-	critical_path_end_scan(&path, moment_ns(1), take, &told);
+	critical_path_end_scan(&path, moment_ns(1), take, &reported);
 	seen(&path, 2, OWN, DOING_SLEEP, 5, NULL);
 	seen(&path, 2, 2, DOING_ON, 5, NULL);
-	critical_path_end_scan(&path, moment_ns(2), take, &told);
+	critical_path_end_scan(&path, moment_ns(2), take, &reported);
 	seen(&path, 3, OWN, DOING_ON, 25, NULL);
-	critical_path_end_scan(&path, moment_ns(3), take, &told);
+	critical_path_end_scan(&path, moment_ns(3), take, &reported);
 	woken(&path, OWN, 2, 5, 25, false);
-	critical_path_end_scan(&path, moment_ns(4), take, &told);
-	assert_int_equal(told.count, 0);
-	critical_path_settle(&path, take, &told);
-	assert_int_equal(told.count, 3);
+	critical_path_end_scan(&path, moment_ns(4), take, &reported);
+	assert_int_equal(reported.count, 0);
+	critical_path_settle(&path, take, &reported);
+	assert_int_equal(reported.count, 3);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(told.samples[i].time_us, (i + 1) * 10000);
+		assert_int_equal(reported.samples[i].time_us, (i + 1) * 10000);
 	critical_path_done(&path);
 }
 
@@ -359,35 +359,35 @@ struct told_in_order {
 
 static void take_in_order(void *to, const struct sample *sample)
 {
-	struct told_in_order *told = to;
+	struct told_in_order *reported = to;
 
-	told->not_ended += !strcmp(sample->path_end, "not ended");
-	assert_int_equal(sample->time_us, ++told->count * 10000);
+	reported->not_ended += !strcmp(sample->path_end, "not ended");
+	assert_int_equal(sample->time_us, ++reported->count * 10000);
 	if (sample->path_depth == 0 && sample->state == DOING_SLEEP) /* for how long it has slept */
-		assert_int_equal(sample->state_us, told->count * 10000 - 5000);
+		assert_int_equal(sample->state_us, reported->count * 10000 - 5000);
 }
 
 /* When there is no more room for scans the oldest are told, and the wait goes on in the others. */
 static void longer_than_scans_are_held(void **state)
 {
 	struct critical_path path = {.wanted = true, .ordered = true};
-	struct told_in_order told = {.count = 0};
+	struct told_in_order reported = {.count = 0};
 	const int scans = PATH_SCANS_MAX + PATH_SCANS_MAX / 8;
 
 	(void)state;
 	for (int scan = 1; scan <= scans; scan++) {
 		seen(&path, scan, OWN, DOING_SLEEP, 5, NULL);
 		seen(&path, scan, 2, scan % 2 ? DOING_ON : DOING_RQ, 10 * scan - 1, NULL);
-		critical_path_end_scan(&path, moment_ns(scan), take_in_order, &told);
+		critical_path_end_scan(&path, moment_ns(scan), take_in_order, &reported);
 	}
-	assert_int_equal(told.count, PATH_SCANS_MAX / 4);
-	assert_int_equal(told.not_ended, PATH_SCANS_MAX / 4);
+	assert_int_equal(reported.count, PATH_SCANS_MAX / 4);
+	assert_int_equal(reported.not_ended, PATH_SCANS_MAX / 4);
 	seen(&path, scans + 1, OWN, DOING_ON, 10 * scans + 5, NULL);
 	woken(&path, OWN, 2, 5, 10 * scans + 5, false);
-	critical_path_end_scan(&path, moment_ns(scans + 1), take_in_order, &told);
-	critical_path_settle(&path, take_in_order, &told);
-	assert_int_equal(told.not_ended, PATH_SCANS_MAX / 4);
-	assert_int_equal(told.count, scans + 1);
+	critical_path_end_scan(&path, moment_ns(scans + 1), take_in_order, &reported);
+	critical_path_settle(&path, take_in_order, &reported);
+	assert_int_equal(reported.not_ended, PATH_SCANS_MAX / 4);
+	assert_int_equal(reported.count, scans + 1);
 	critical_path_done(&path);
 }
 

@@ -79,8 +79,8 @@ static struct block_flight flight(uint32_t tid, uint32_t tgid, uint32_t dev, uin
 	return made;
 }
 
-static void told(struct live_block *block, const struct block_flights *flights, uint32_t tid,
-		 uint32_t tgid, const char *others)
+static void reported(struct live_block *block, const struct block_flights *flights, uint32_t tid,
+		     uint32_t tgid, const char *others)
 {
 	const struct thread_state record = {.sched.tid = tid, .identity.tgid = tgid};
 	struct sample sample = *sample_absent();
@@ -111,15 +111,15 @@ static void others_are_named(void **state)
 	struct live_block block = {.of_ns = 0};
 
 	(void)state;
-	told(&block, &flights, 11, 10, "writer");
-	told(&block, &flights, 21, 20, "reader2");
+	reported(&block, &flights, 11, 10, "writer");
+	reported(&block, &flights, 21, 20, "reader2");
 	flights.count = sizeof(items) / sizeof(*items);
 	block.of_ns = 0;
-	told(&block, &flights, 11, 10, "kworker/u8:1, writer");
-	told(&block, &flights, 21, 20, "kworker/u8:1, reader2, writer");
+	reported(&block, &flights, 11, 10, "kworker/u8:1, writer");
+	reported(&block, &flights, 21, 20, "kworker/u8:1, reader2, writer");
 	flights.count = 2;
 	block.of_ns = 0;
-	told(&block, &flights, 12, 10, NULL);
+	reported(&block, &flights, 12, 10, NULL);
 	live_block_done(&block);
 	devices_clear();
 }

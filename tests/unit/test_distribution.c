@@ -276,13 +276,13 @@ static void sleeps_are_told(void **state)
 	bool compat;
 
 	(void)state;
-	trace_rows[LATENCY_OFFCPU].tell(&key, &sample, &compat);
+	trace_rows[LATENCY_OFFCPU].report(&key, &sample, &compat);
 	assert_int_equal(sample.state, DOING_DISK);
 	assert_int_equal(sample.syscall_nr, 74);
 	assert_true(compat);
 	key = (struct latency_key){.kind = LATENCY_OFFCPU, .what = {0x402, ~0u, 0}};
 	sample = *sample_absent();
-	trace_rows[LATENCY_OFFCPU].tell(&key, &sample, &compat);
+	trace_rows[LATENCY_OFFCPU].report(&key, &sample, &compat);
 	assert_int_equal(sample.state, DOING_IDLE);
 	assert_int_equal(sample.syscall_nr, ABSENT);
 	assert_false(compat);

@@ -8,7 +8,7 @@
 #define SECOND NS_PER_SECOND
 
 /* All limits, as "path word=limit dev used;" */
-static const char *told(const struct io_limits *limits)
+static const char *reported(const struct io_limits *limits)
 {
 	static char text[512];
 
@@ -51,21 +51,21 @@ static void version_2(void **state)
 	fake_tree_put("g/pod/io.stat", "8:16 rbytes=100 wbytes=50 rios=4 wios=3\n");
 	io_limits_init(&limits, fake_tree);
 	read_all(&limits, 1);
-	assert_string_equal(told(&limits), "/pod/a rbps=2097152 8:16 0;/pod/a wiops=120 8:16 0;"
-					   "/pod/a rbps=7 8:0 0;");
+	assert_string_equal(reported(&limits), "/pod/a rbps=2097152 8:16 0;/pod/a wiops=120 8:16 0;"
+					       "/pod/a rbps=7 8:0 0;");
 	fake_tree_put("g/pod/a/io.stat",
 		      "8:16 rbytes=1100 wbytes=50 rios=9 wios=5\n8:0 rbytes=3 wbytes=0\n");
 	fake_tree_put("g/pod/a/io.max", "8:16 rbps=4096 wbps=max riops=max wiops=120\n");
 	/* a limit that is set later: what was used before does not matter */
 	fake_tree_put("g/pod/io.max", "8:16 rbps=max wbps=1000 riops=max wiops=max\n");
 	io_limits_read(&limits, limits.walked_ns + 1);
-	assert_string_equal(told(&limits), "/pod/a rbps=4096 8:16 1000;/pod/a wiops=120 8:16 2;"
-					   "/pod/a rbps=0 8:0 0;");
+	assert_string_equal(reported(&limits), "/pod/a rbps=4096 8:16 1000;/pod/a wiops=120 8:16 2;"
+					       "/pod/a rbps=0 8:0 0;");
 	read_all(&limits, 2);
-	assert_non_null(strstr(told(&limits), "/pod wbps=1000 8:16 0;"));
+	assert_non_null(strstr(reported(&limits), "/pod wbps=1000 8:16 0;"));
 	fake_tree_put("g/pod/io.stat", "8:16 rbytes=100 wbytes=90 rios=4 wios=3\n");
 	io_limits_read(&limits, limits.walked_ns + 1);
-	assert_non_null(strstr(told(&limits), "/pod wbps=1000 8:16 40;"));
+	assert_non_null(strstr(reported(&limits), "/pod wbps=1000 8:16 40;"));
 	io_limits_done(&limits);
 }
 
@@ -91,8 +91,8 @@ static void version_1(void **state)
 	fake_tree_put("b/x/blkio.throttle.io_serviced",
 		      "254:0 Read 4\n254:0 Write 5\n7:1 Read 9\nTotal 8\n");
 	io_limits_read(&limits, limits.walked_ns + 1);
-	assert_string_equal(told(&limits), "/x rbps=1048576 254:0 20;/x riops=50 254:0 3;"
-					   "/x riops=60 7:1 7;");
+	assert_string_equal(reported(&limits), "/x rbps=1048576 254:0 20;/x riops=50 254:0 3;"
+					       "/x riops=60 7:1 7;");
 	io_limits_done(&limits);
 }
 

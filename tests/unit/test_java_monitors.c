@@ -15,7 +15,7 @@
 #define OTHER 101
 #define HOLDER 102
 #define ANONYMOUS 1
-#define ABSENT_FIELD(scene, field) ((scene)->java.layout.told &= ~(1ull << (field)))
+#define ABSENT_FIELD(scene, field) ((scene)->java.layout.reported &= ~(1ull << (field)))
 
 struct os_thread {
 	uint64_t state;
@@ -56,7 +56,7 @@ struct scene {
 static void field(struct scene *scene, enum java_field field, uint64_t at)
 {
 	scene->java.layout.at[field] = at;
-	scene->java.layout.told |= 1ull << field;
+	scene->java.layout.reported |= 1ull << field;
 }
 
 static void layout_fill(struct scene *scene)

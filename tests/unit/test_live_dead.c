@@ -30,7 +30,7 @@ static void differences_are_told_once(void **state)
 
 	(void)state;
 	dead_table_read(&table, &key, &(struct process_totals){.forks = 100, .cpu_ns = 5000}, true);
-	assert_false(dead_table_tell(&table, &at, true, &account));
+	assert_false(dead_table_report(&table, &at, true, &account));
 	read_row(&table, "sh", 0,
 		 (struct process_totals){.forks = 103,
 					 .execs = 2,
@@ -40,7 +40,7 @@ static void differences_are_told_once(void **state)
 					 .voluntary_count = 4});
 	read_row(&table, "sh", 7, (struct process_totals){.exits = 9});
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_string_equal(account.comm, "sh");
 	assert_int_equal(account.uid, 0);
 	assert_int_equal(account.forks, 3);
@@ -52,10 +52,10 @@ static void differences_are_told_once(void **state)
 	assert_int_equal(account.vcsw, 4);
 	assert_int_equal(account.state, ABSENT);
 	assert_int_equal(account.pid, ABSENT);
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.uid, 7);
 	assert_int_equal(account.exits, 9);
-	assert_false(dead_table_tell(&table, &at, true, &account));
+	assert_false(dead_table_report(&table, &at, true, &account));
 	read_row(&table, "sh", 0,
 		 (struct process_totals){.forks = 103,
 					 .execs = 2,
@@ -64,7 +64,7 @@ static void differences_are_told_once(void **state)
 					 .sleep_ns = 1000000,
 					 .voluntary_count = 4});
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, false, &account));
+	assert_true(dead_table_report(&table, &at, false, &account));
 	assert_int_equal(account.dead_cpu_us, 1);
 	assert_int_equal(account.cpu_us, ABSENT); /* not asked for */
 	dead_table_done(&table);
@@ -75,7 +75,7 @@ static void what_was_told_is_taken_off(void **state)
 	struct dead_table table = {.others = 0};
 	const struct totals_gone gone = {.comm = name_of_string("cc1"),
 					 .uid = 5,
-					 .told = {.cpu_ns = 30000, .voluntary_count = 2}};
+					 .reported = {.cpu_ns = 30000, .voluntary_count = 2}};
 	struct sample account;
 	struct process_key key = key_of("cc1", 6);
 	size_t at = 0;
@@ -83,24 +83,24 @@ static void what_was_told_is_taken_off(void **state)
 	(void)state;
 	/* gone before its end was read */
 	dead_table_take_off(&table, &gone);
-	assert_false(dead_table_tell(&table, &at, true, &account));
+	assert_false(dead_table_report(&table, &at, true, &account));
 	read_row(&table, "cc1", 5,
 		 (struct process_totals){.exits = 1, .cpu_ns = 50000, .voluntary_count = 3});
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 20);
 	assert_int_equal(account.vcsw, 1);
 	assert_int_equal(account.dead_cpu_us, 50); /* CPU time of all its life */
 	/* another user's is another's */
 	read_row(&table, "cc1", 6, (struct process_totals){.exits = 1, .cpu_ns = 50000});
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 50);
 	/* another table of the kernel's goes on from what it had at the same moment */
 	dead_table_read(&table, &key, &(struct process_totals){.exits = 3}, true);
 	read_row(&table, "cc1", 6, (struct process_totals){.exits = 5});
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.exits, 2);
 	dead_table_done(&table);
 }
@@ -114,7 +114,7 @@ static void others_are_counted(void **state)
 	(void)state;
 	read_row(&table, "", PROCESS_OTHERS_UID, (struct process_totals){.forks = 2, .exits = 3});
 	assert_int_equal(table.others, 5);
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_string_equal(account.comm, OTHERS_COMM);
 	assert_int_equal(account.uid, ABSENT);
 	dead_table_done(&table);
@@ -126,7 +126,7 @@ static void what_was_told_of_others_is_taken_off(void **state)
 {
 	const struct totals_gone gone = {.comm = name_of_string("late"),
 					 .uid = 5,
-					 .told = {.cpu_ns = 30000, .voluntary_count = 2}};
+					 .reported = {.cpu_ns = 30000, .voluntary_count = 2}};
 	struct dead_table table = {.others = 0};
 	struct sample account;
 	size_t at = 0;
@@ -137,9 +137,9 @@ static void what_was_told_of_others_is_taken_off(void **state)
 		 (struct process_totals){.exits = 3, .cpu_ns = 50000});
 	dead_table_take_off(&table, &gone);
 	assert_int_equal(table.rows.count, 2);
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 7);
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_string_equal(account.comm, OTHERS_COMM);
 	assert_int_equal(account.cpu_us, 20);
 	assert_int_equal(account.dead_cpu_us, 50);
@@ -157,7 +157,7 @@ static void what_came_after_the_last_scan_stays(void **state)
 	const struct totals_gone gone = {
 		.comm = name_of_string("cc1"),
 		.uid = 5,
-		.told = {.cpu_ns = 30000, .sleep_ns = 10000, .until_ns = 1010000}};
+		.reported = {.cpu_ns = 30000, .sleep_ns = 10000, .until_ns = 1010000}};
 	struct dead_table table = {.ended_ns = 1000000};
 	struct sample account;
 	size_t at = 0;
@@ -168,7 +168,7 @@ static void what_came_after_the_last_scan_stays(void **state)
 			 .exits = 3, .cpu_ns = 80000, .sleep_ns = 17000, .voluntary_count = 3});
 	dead_table_take_off(&table, &gone);
 	dead_table_end(&table, 1040000, 1100000);
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	/* samples have told 7500 of it since the end before: 0.4 of 50000 and that, but that */
 	assert_int_equal(account.cpu_us, 15);
 	assert_int_equal(account.sleep_us, 1); /* 0.4 of 7000 + 2500, but 2500 */
@@ -177,40 +177,40 @@ static void what_came_after_the_last_scan_stays(void **state)
 	assert_int_equal(account.vcsw, 3);
 	dead_table_end(&table, 1200000, 1200100);
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 35);
 	assert_int_equal(account.sleep_us, 6);
 	assert_int_equal(account.dead_cpu_us, 0);
 	assert_int_equal(account.exits, 0);
 	/* samples have told more than what is taken to have been before the end */
 	read_row(&table, "cc1", 5, (struct process_totals){.exits = 3, .cpu_ns = 130000});
-	dead_table_take_off(&table,
-			    &(struct totals_gone){.comm = name_of_string("cc1"),
-						  .uid = 5,
-						  .told = {.cpu_ns = 40000, .until_ns = 1250000}});
+	dead_table_take_off(
+		&table, &(struct totals_gone){.comm = name_of_string("cc1"),
+					      .uid = 5,
+					      .reported = {.cpu_ns = 40000, .until_ns = 1250000}});
 	dead_table_end(&table, 1210000, 1220000);
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 0);
 	assert_int_equal(account.dead_cpu_us, 50);
 	dead_table_end(&table, 1300000, 1300000);
 	at = 0;
-	assert_true(dead_table_tell(&table, &at, true, &account));
+	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 10);
 	dead_table_done(&table);
 }
 
-struct told {
+struct reported {
 	struct totals_gone gone;
 	int count;
 };
 
 static void gone_keep(void *to, const struct totals_gone *gone)
 {
-	struct told *told = to;
+	struct reported *reported = to;
 
-	told->gone = *gone;
-	told->count++;
+	reported->gone = *gone;
+	reported->count++;
 }
 
 static void take(struct totals_table *table, int64_t tid, int64_t start_ns, int64_t cpu_ns,
@@ -229,8 +229,8 @@ static void take(struct totals_table *table, int64_t tid, int64_t start_ns, int6
 
 static void threads_that_are_gone(void **state)
 {
-	struct told told = {.count = 0};
-	struct totals_table table = {.gone = gone_keep, .to = &told};
+	struct reported reported = {.count = 0};
+	struct totals_table table = {.gone = gone_keep, .to = &reported};
 	int64_t cpu_us;
 
 	(void)state;
@@ -240,19 +240,19 @@ static void threads_that_are_gone(void **state)
 	/* the tid is another thread's now */
 	take(&table, 10, 2, 1000, 1, &cpu_us);
 	assert_int_equal(cpu_us, 1);
-	assert_int_equal(told.count, 1);
-	assert_int_equal(told.gone.told.cpu_ns, 5000);
-	assert_string_equal(told.gone.comm, "a");
-	assert_int_equal(told.gone.uid, 3);
+	assert_int_equal(reported.count, 1);
+	assert_int_equal(reported.gone.reported.cpu_ns, 5000);
+	assert_string_equal(reported.gone.comm, "a");
+	assert_int_equal(reported.gone.uid, 3);
 	/* a record that began anew under the same tid and start */
 	take(&table, 10, 2, 700000, 0, &cpu_us);
 	assert_int_equal(cpu_us, 700);
-	assert_int_equal(told.count, 2);
+	assert_int_equal(reported.count, 2);
 	totals_unmark(&table);
 	totals_mark(&table, 10);
 	totals_sweep(&table);
-	assert_int_equal(told.count, 3);
-	assert_int_equal(told.gone.told.cpu_ns, 9000);
+	assert_int_equal(reported.count, 3);
+	assert_int_equal(reported.gone.reported.cpu_ns, 9000);
 	totals_done(&table);
 }
 
@@ -298,7 +298,7 @@ static void take_until(struct totals_table *table, int64_t until_s, struct sampl
 
 static void times_are_of_the_scans_alone(void **state)
 {
-	struct totals_table table = {.begun_ns = 100 * SECOND, .told_ns = 104 * SECOND};
+	struct totals_table table = {.begun_ns = 100 * SECOND, .reported_ns = 104 * SECOND};
 	struct sample sample;
 
 	(void)state;

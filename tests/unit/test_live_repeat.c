@@ -55,9 +55,9 @@ static void keep(struct scene *scene)
 			 scene->compat);
 }
 
-static bool tell(struct scene *scene, struct sample *sample)
+static bool report(struct scene *scene, struct sample *sample)
 {
-	return live_repeat_tell(&scene->repeat, &scene->context, &scene->record, DOING_SLEEP,
+	return live_repeat_fill(&scene->repeat, &scene->context, &scene->record, DOING_SLEEP,
 				sample);
 }
 
@@ -67,17 +67,17 @@ static void sleepers_are_told_again(void **state)
 	struct sample sample;
 
 	(void)state;
-	assert_false(tell(scene, &sample));
+	assert_false(report(scene, &sample));
 	keep(scene);
 	scene->context.now.moment.now_ns += NS_PER_SECOND / 10;
-	assert_true(tell(scene, &sample));
+	assert_true(report(scene, &sample));
 	assert_string_equal(sample.syscall, "futex");
 	assert_string_equal(sample.waits_on, "lock held by 8");
 	assert_int_equal(sample.state_us, 2100000);
 	assert_int_equal(sample.syscall_us, 2100007);
 	assert_int_equal(sample.cpu_us, ABSENT); /* what is new of it is the caller's to tell */
 	scene->context.now.moment.now_ns += 2 * NS_PER_SECOND;
-	assert_false(tell(scene, &sample));
+	assert_false(report(scene, &sample));
 	scene_done(scene);
 }
 
@@ -97,9 +97,9 @@ static void sleepers_are_told_until_their_wait_is_read(void **state)
 	assert_true(until_ns > NOW_NS);
 	scene->context.now.moment.now_ns = until_ns - 2;
 	keep(scene);
-	assert_true(tell(scene, &sample));
+	assert_true(report(scene, &sample));
 	scene->context.now.moment.now_ns = until_ns;
-	assert_false(tell(scene, &sample));
+	assert_false(report(scene, &sample));
 	scene_done(scene);
 }
 
@@ -142,9 +142,9 @@ static void others_are_looked_up(void **state)
 		struct scene *scene = scene_make();
 
 		keep(scene);
-		assert_true(tell(scene, &sample));
+		assert_true(report(scene, &sample));
 		changes[i](scene);
-		if (tell(scene, &sample))
+		if (report(scene, &sample))
 			fail_msg("told again after change %zu", i);
 		scene_done(scene);
 	}
@@ -204,7 +204,7 @@ static void some_are_not_kept(void **state)
 
 		reasons[i](scene);
 		keep(scene);
-		if (tell(scene, &sample))
+		if (report(scene, &sample))
 			fail_msg("told again in spite of reason %zu", i);
 		scene_done(scene);
 	}

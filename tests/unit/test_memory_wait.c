@@ -101,14 +101,14 @@ static void groups(void **state)
 	fake_tree_put("g/pod/a/b/memory.max", "max\n");
 	fake_tree_put("g/pod/a/b/memory.current", "999000\n");
 	cgroup_mount_find(&memory, fake_tree, "memory");
-	memory_wait_tell(proc.root, &memory, 7, 7, &words);
+	memory_wait_describe(proc.root, &memory, 7, 7, &words);
 	assert_string_equal(text_string(&words), "reclaim (memory.max of /pod)");
 	fake_tree_put("g/pod/memory.max", "max\n");
 	text_clear(&words);
-	memory_wait_tell(proc.root, &memory, 7, 7, &words);
+	memory_wait_describe(proc.root, &memory, 7, 7, &words);
 	assert_string_equal(text_string(&words), "reclaim (memory.max)");
 	text_clear(&words);
-	memory_wait_tell(proc.root, &memory, 8, 8, &words);
+	memory_wait_describe(proc.root, &memory, 8, 8, &words);
 	assert_string_equal(text_string(&words), "");
 	cgroup_mount_done(&memory);
 	fake_proc_done(&proc);

@@ -468,7 +468,7 @@ static void lines_are_pythons(void **state)
 /* struct _gil_runtime_state of all versions: last_holder, locked, switch_number, cond, mutex. */
 enum { GIL_HOLDER = 8, GIL_LOCKED = 16, GIL_SWITCHES = 24, GIL_MUTEX = 80, GIL_BYTES = 256 };
 
-static bool gil_read(uint64_t gil, struct python_gil *told)
+static bool gil_read(uint64_t gil, struct python_gil *reported)
 {
 	const struct python python = {.layout = scene.layout,
 				      .runtime = scene.runtime,
@@ -476,14 +476,14 @@ static bool gil_read(uint64_t gil, struct python_gil *told)
 				      .string_type = scene.string_type};
 
 	thread_memory_begin(&scene.memory, scene.thread.tid, gil);
-	return python_gil_read(&python, &scene.memory, gil, true, told);
+	return python_gil_read(&python, &scene.memory, gil, true, reported);
 }
 
 static void gil_has_a_holder(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
-		struct python_gil told;
+		struct python_gil reported;
 		uint64_t gil;
 
 		python_scene_make(&scene, versions[i]);
@@ -491,24 +491,24 @@ static void gil_has_a_holder(void **state)
 		gil = place(&scene, GIL_BYTES);
 		put_word(gil + GIL_HOLDER, scene.state);
 		put_word(gil + GIL_SWITCHES, 7);
-		assert_true(gil_read(gil, &told)); /* free: its last holder is none */
-		assert_int_equal(told.holder, 0);
+		assert_true(gil_read(gil, &reported)); /* free: its last holder is none */
+		assert_int_equal(reported.holder, 0);
 		put_word(gil + GIL_LOCKED, 1);
-		assert_true(gil_read(gil, &told));
-		assert_int_equal(told.holder, scene.thread.tid);
-		assert_int_equal(told.switches, 7);
-		assert_false(told.changing);
-		assert_string_equal(told.place, "x.py:11");
+		assert_true(gil_read(gil, &reported));
+		assert_int_equal(reported.holder, scene.thread.tid);
+		assert_int_equal(reported.switches, 7);
+		assert_false(reported.changing);
+		assert_string_equal(reported.place, "x.py:11");
 		put_word(gil + GIL_MUTEX, 2);
-		assert_true(gil_read(gil, &told));
-		assert_true(told.changing);
+		assert_true(gil_read(gil, &reported));
+		assert_true(reported.changing);
 		python_scene_done(&scene);
 	}
 }
 
 static void gil_may_be_none(void **state)
 {
-	struct python_gil told;
+	struct python_gil reported;
 	uint64_t gil;
 
 	(void)state;
@@ -516,15 +516,15 @@ static void gil_may_be_none(void **state)
 	gil = place(&scene, GIL_BYTES);
 	put_word(gil + GIL_HOLDER, scene.state);
 	put_word(gil + GIL_LOCKED, UINT32_MAX); /* before it is made */
-	assert_false(gil_read(gil, &told));
+	assert_false(gil_read(gil, &reported));
 	put_word(gil + GIL_LOCKED, 2);
-	assert_false(gil_read(gil, &told));
+	assert_false(gil_read(gil, &reported));
 	put_word(gil + GIL_LOCKED, 1);
-	assert_true(gil_read(gil, &told));
-	assert_string_equal(told.place, ""); /* it is in no function */
+	assert_true(gil_read(gil, &reported));
+	assert_string_equal(reported.place, ""); /* it is in no function */
 	put_word(gil + GIL_HOLDER, 4096);
-	assert_false(gil_read(gil, &told));
-	assert_false(gil_read(4096, &told));
+	assert_false(gil_read(gil, &reported));
+	assert_false(gil_read(4096, &reported));
 	python_scene_done(&scene);
 }
 

@@ -319,7 +319,7 @@ static void test_rate_of_a_day(void **state)
 	struct recorder *recorder = recorder_begin(scene, NULL);
 	struct error e = {0};
 	double recorded_h = 9900 / 3600.0, day;
-	const char *told;
+	const char *reported;
 
 	assert_int_equal(recording_rate_describe(scene->path, &retention, &scene->text, &e), 0);
 	assert_non_null(
@@ -329,15 +329,16 @@ static void test_rate_of_a_day(void **state)
 	assert_int_equal(recorder_close(recorder, &e), 0);
 	text_clear(&scene->text);
 	assert_int_equal(recording_rate_describe(scene->path, &retention, &scene->text, &e), 0);
-	told = strstr(text_string(&scene->text), "a day takes ");
-	assert_non_null(told);
-	day = strtod(told + strlen("a day takes "), NULL) * (strstr(told, " KB (") ? 1024 : 1);
+	reported = strstr(text_string(&scene->text), "a day takes ");
+	assert_non_null(reported);
+	day = strtod(reported + strlen("a day takes "), NULL) *
+	      (strstr(reported, " KB (") ? 1024 : 1);
 	assert_true(day > 0.95 * (double)bytes_of(scene) / recorded_h * 24);
 	assert_true(day < 1.2 * (double)bytes_of(scene) / recorded_h * 24);
-	assert_non_null(strstr(told, "in the last 2."));
-	assert_non_null(strstr(told, " hours that were recorded)"));
-	assert_non_null(strstr(told, "--keep: "));
-	assert_non_null(strstr(told, "free space: "));
+	assert_non_null(strstr(reported, "in the last 2."));
+	assert_non_null(strstr(reported, " hours that were recorded)"));
+	assert_non_null(strstr(reported, "--keep: "));
+	assert_non_null(strstr(reported, "free space: "));
 	text_clear(&scene->text); /* a directory that is still to be made */
 	assert_int_equal(recording_rate_describe("/nowhere", &retention, &scene->text, &e), 0);
 	assert_non_null(strstr(text_string(&scene->text), "0 files, 0 bytes\n"));

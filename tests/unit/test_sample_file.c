@@ -111,7 +111,7 @@ static ssize_t pieces_read(struct csv_input *input, char *bytes, size_t size, st
 }
 
 /* Adds a field at *at as RFC 4180 has it; false: it is none. */
-static bool field_told(const char **at, const char *end, struct text *told)
+static bool field_told(const char **at, const char *end, struct text *reported)
 {
 	bool quoted = *at < end && **at == '"';
 
@@ -124,16 +124,16 @@ static bool field_told(const char **at, const char *end, struct text *told)
 			return false;
 		else if (!quoted && **at == ',')
 			break;
-		text_add(told, *at, 1);
+		text_add(reported, *at, 1);
 	}
-	text_add_string(told, quoted ? "|q" : "|u");
+	text_add_string(reported, quoted ? "|q" : "|u");
 	if (quoted && (*at == end || *(*at)++ != '"'))
 		return false;
 	return *at == end || **at == ',';
 }
 
 /* Adds what a reader must tell of the text, byte by byte: fields and bad records. */
-static void records_told(const char *at, const char *end, struct text *told)
+static void records_told(const char *at, const char *end, struct text *reported)
 {
 	while (at < end) {
 		const char *record_end = at, *record = at;
@@ -150,14 +150,14 @@ static void records_told(const char *at, const char *end, struct text *told)
 		while (right && (right = field_told(&record, record_end, &fields)) &&
 		       record++ < record_end)
 			;
-		text_add_string(told, right ? text_string(&fields) : "bad");
-		text_add_string(told, ";");
+		text_add_string(reported, right ? text_string(&fields) : "bad");
+		text_add_string(reported, ";");
 		text_done(&fields);
 	}
 }
 
 /* Adds what a reader tells, in the words of records_told(). */
-static void records_read(struct csv_reader *reader, struct text *told)
+static void records_read(struct csv_reader *reader, struct text *reported)
 {
 	struct csv_field fields[CSV_FIELDS_MAX];
 	struct error e = {0};
@@ -167,12 +167,12 @@ static void records_read(struct csv_reader *reader, struct text *told)
 	while ((more = csv_read(reader, fields, &count, &e))) {
 		for (size_t i = 0; more > 0 && i < count; i++) {
 			assert_int_equal(fields[i].length, strlen(fields[i].text));
-			text_add_string(told, fields[i].text);
-			text_add_string(told, fields[i].quoted ? "|q" : "|u");
+			text_add_string(reported, fields[i].text);
+			text_add_string(reported, fields[i].quoted ? "|q" : "|u");
 		}
 		if (more < 0 && strstr(e.line, "a quoted field without an end"))
 			break; /* the rest of the text at the end */
-		text_add_string(told, more > 0 ? ";" : "bad;");
+		text_add_string(reported, more > 0 ? ";" : "bad;");
 		error_done(&e);
 	}
 	error_done(&e);
@@ -188,14 +188,14 @@ static void records_expect(struct pieces pieces)
 		struct pieces given = pieces;
 		struct csv_reader reader = {.fd = -1, .input = &given.input, .name = "text"};
 		struct csv_ahead *thread = ahead ? csv_ahead_new(&given.input) : NULL;
-		struct text told = {0};
+		struct text reported = {0};
 
 		reader.ahead = thread;
-		records_read(&reader, &told);
-		assert_string_equal(text_string(&told), text_string(&expected));
+		records_read(&reader, &reported);
+		assert_string_equal(text_string(&reported), text_string(&expected));
 		csv_done(&reader);
 		csv_ahead_free(thread);
-		text_done(&told);
+		text_done(&reported);
 	}
 	text_done(&expected);
 }

@@ -94,11 +94,11 @@ static void capabilities_are_bounded(void)
 
 static void sandbox_live(void)
 {
-	struct text told = {0};
+	struct text reported = {0};
 
-	assert_int_equal(sandbox_enter(SANDBOX_SAMPLES, &told), 0);
-	assert_non_null(strstr(text_string(&told), "system calls bounded"));
-	text_done(&told);
+	assert_int_equal(sandbox_enter(SANDBOX_SAMPLES, &reported), 0);
+	assert_non_null(strstr(text_string(&reported), "system calls bounded"));
+	text_done(&reported);
 	assert_int_equal(sandbox_enter(SANDBOX_SAMPLES, NULL), 0);
 	capabilities_are_bounded();
 	allowed_calls();
@@ -139,7 +139,7 @@ static void sandbox_replay(void)
 }
 
 /* In a child process, whose standard error goes to told. */
-static int run_apart(void (*run)(void), char *told, size_t size)
+static int run_apart(void (*run)(void), char *reported, size_t size)
 {
 	int fds[2], status;
 	ssize_t got, length = 0;
@@ -154,9 +154,9 @@ static int run_apart(void (*run)(void), char *told, size_t size)
 		_exit(0);
 	}
 	close(fds[1]);
-	while ((got = read(fds[0], told + length, size - 1 - (size_t)length)) > 0)
+	while ((got = read(fds[0], reported + length, size - 1 - (size_t)length)) > 0)
 		length += got;
-	told[length] = '\0';
+	reported[length] = '\0';
 	close(fds[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return status;
@@ -167,31 +167,31 @@ static void what_is_not_sampling_is_refused_and_named(void **state)
 	static const char *const names[] = {"execve",  "ptrace", "process_vm_writev", "clone",
 					    "unshare", "socket", "setresuid",	      "init_module",
 					    "ioctl",   "mount"};
-	char told[8192];
+	char reported[8192];
 
 	(void)state;
 	if (getenv("TSNAP_TEST_EMULATED"))
 		skip(); /* the emulator has no seccomp(2) */
-	assert_int_equal(run_apart(sandbox_live, told, sizeof(told)), 0);
+	assert_int_equal(run_apart(sandbox_live, reported, sizeof(reported)), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char words[64], *first;
 
 		snprintf(words, sizeof(words), "refused the system call %s;", names[i]);
-		first = strstr(told, words);
+		first = strstr(reported, words);
 		if (!first)
-			fail_msg("%s is not named: %s", names[i], told);
+			fail_msg("%s is not named: %s", names[i], reported);
 		assert_true(!first || !strstr(first + 1, words));
 	}
 }
 
 static void replay_is_bounded_further(void **state)
 {
-	char told[8192];
+	char reported[8192];
 
 	(void)state;
 	if (getenv("TSNAP_TEST_EMULATED"))
 		skip();
-	assert_int_equal(run_apart(sandbox_replay, told, sizeof(told)), 0);
+	assert_int_equal(run_apart(sandbox_replay, reported, sizeof(reported)), 0);
 }
 
 static void capabilities_follow_from_uses(void **state)

@@ -31,7 +31,7 @@ static int dict_of(const char *content, struct stack_dict **dict, struct error *
 	return err;
 }
 
-static struct sample told(struct stack_dict *dict, int64_t user, int64_t kernel)
+static struct sample reported(struct stack_dict *dict, int64_t user, int64_t kernel)
 {
 	struct sample sample = *sample_absent();
 
@@ -56,21 +56,21 @@ static void hashes_are_told(void **state)
 					 "\"0x5\",\"use",
 				 &dict, &e),
 			 0);
-	sample = told(dict, 1, -1);
+	sample = reported(dict, 1, -1);
 	assert_string_equal(sample.ufunc, "f");
 	assert_string_equal(sample.ufuncs, "main>f");
 	assert_string_equal(sample.kfunc, "k");
 	assert_string_equal(sample.stack, "main;f;k_[k]");
-	assert_ptr_equal(told(dict, 1, -1).stack, sample.stack);
-	assert_string_equal(told(dict, 1, ABSENT).stack, "main;f");
-	assert_string_equal(told(dict, ABSENT, -1).stack, "k_[k]");
-	assert_string_equal(told(dict, 3, ABSENT).stack, "\x1b;\\");
-	assert_string_equal(told(dict, 4, ABSENT).stack, "x\"y");
+	assert_ptr_equal(reported(dict, 1, -1).stack, sample.stack);
+	assert_string_equal(reported(dict, 1, ABSENT).stack, "main;f");
+	assert_string_equal(reported(dict, ABSENT, -1).stack, "k_[k]");
+	assert_string_equal(reported(dict, 3, ABSENT).stack, "\x1b;\\");
+	assert_string_equal(reported(dict, 4, ABSENT).stack, "x\"y");
 	assert_int_equal(stack_dict_lacking(dict), 0);
 	/* cut off; of the other kind; absent is not asked for */
-	assert_null(told(dict, 5, ABSENT).stack);
-	assert_null(told(dict, -1, 1).ufunc);
-	assert_null(told(dict, ABSENT, ABSENT).stack);
+	assert_null(reported(dict, 5, ABSENT).stack);
+	assert_null(reported(dict, -1, 1).ufunc);
+	assert_null(reported(dict, ABSENT, ABSENT).stack);
 	assert_int_equal(stack_dict_lacking(dict), 3);
 	stack_dict_free(dict);
 	names_clear();
@@ -87,8 +87,8 @@ static void zero_is_a_hash(void **state)
 					 "\"0x2\",\"kernel\",,,\"k_[k]\"\n",
 				 &dict, &e),
 			 0);
-	assert_string_equal(told(dict, ABSENT, 2).stack, "k_[k]");
-	assert_string_equal(told(dict, 0, 2).stack, "zero;k_[k]");
+	assert_string_equal(reported(dict, ABSENT, 2).stack, "k_[k]");
+	assert_string_equal(reported(dict, 0, 2).stack, "zero;k_[k]");
 	stack_dict_free(dict);
 	names_clear();
 }
@@ -183,10 +183,10 @@ static void others_are_refused(void **state)
 
 static void give(struct source *source, int64_t hash, const char *frames)
 {
-	source->stack_take(source->stack_taker, &(struct stack_entry){.hash = hash,
-								      .kind = STACK_DICT_USER,
-								      .funcs = "a>b",
-								      .frames = frames});
+	source->stack_take(source->stack_take_to, &(struct stack_entry){.hash = hash,
+									 .kind = STACK_DICT_USER,
+									 .funcs = "a>b",
+									 .frames = frames});
 }
 
 static void source_end(struct source *source)
@@ -224,16 +224,16 @@ static void written_is_read(void **state)
 	give(&source, INT64_MAX, "another of the same hash");
 	/* bytes that were written are whole at any time */
 	assert_int_equal(stack_dict_open(path, UINT64_MAX, &dict, &e), 0);
-	assert_string_equal(told(dict, INT64_MAX, ABSENT).stack, hostile);
-	assert_null(told(dict, 7, ABSENT).stack);
+	assert_string_equal(reported(dict, INT64_MAX, ABSENT).stack, hostile);
+	assert_null(reported(dict, 7, ABSENT).stack);
 	stack_dict_free(dict);
 	assert_int_equal(stack_dict_file_end(&file, &e), 0);
 	stack_dict_file_done(&file);
 	assert_int_equal(stack_dict_open(path, UINT64_MAX, &dict, &e), 0);
-	assert_string_equal(told(dict, INT64_MAX, ABSENT).stack, hostile);
-	assert_null(told(dict, INT64_MAX, ABSENT).ufunc);
-	assert_string_equal(told(dict, INT64_MIN + 1, ABSENT).ufuncs, "a>b");
-	assert_string_equal(told(dict, 7, ABSENT).stack, "at;the;end");
+	assert_string_equal(reported(dict, INT64_MAX, ABSENT).stack, hostile);
+	assert_null(reported(dict, INT64_MAX, ABSENT).ufunc);
+	assert_string_equal(reported(dict, INT64_MIN + 1, ABSENT).ufuncs, "a>b");
+	assert_string_equal(reported(dict, 7, ABSENT).stack, "at;the;end");
 	stack_dict_free(dict);
 	assert_int_equal(lines_of(fd), 4); /* each once, and the heading */
 	close(fd);

@@ -227,20 +227,20 @@ static void maps_that_are_no_files(void **state)
 static void maps_of_root(void **state)
 {
 	char path[64];
-	int told[2], err = 0;
+	int reported[2], err = 0;
 	pid_t child;
 
 	(void)state;
-	if (geteuid() || pipe(told))
+	if (geteuid() || pipe(reported))
 		skip();
 	child = fork();
 	if (!child) {
 		err = unshare(CLONE_NEWNS) ? errno : 0;
-		if (write(told[1], &err, sizeof(err)) == sizeof(err))
+		if (write(reported[1], &err, sizeof(err)) == sizeof(err))
 			pause();
 		_exit(0);
 	}
-	assert_int_equal(read(told[0], &err, sizeof(err)), sizeof(err));
+	assert_int_equal(read(reported[0], &err, sizeof(err)), sizeof(err));
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", child);
 	unlink(path);
 	map_write(path, "");
@@ -249,8 +249,8 @@ static void maps_of_root(void **state)
 	unlink(path);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	close(told[0]);
-	close(told[1]);
+	close(reported[0]);
+	close(reported[1]);
 }
 
 /* A file that was put there by somebody else, or is none, is not read. */

@@ -26,7 +26,7 @@ static void found(struct wait_episode *episode, bool pending, int64_t other)
 	episode->facts.pid = other;
 }
 
-static int64_t told(struct wait_episode *episode, bool *whole)
+static int64_t reported(struct wait_episode *episode, bool *whole)
 {
 	return wait_episode_facts(episode, whole)->pid;
 }
@@ -42,38 +42,39 @@ static void before_serves(void **state)
 	(void)state;
 	wait_episodes_init(&episodes);
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), true, ABSENT);
-	assert_int_equal(told(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole),
+	assert_int_equal(reported(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole),
 			 ABSENT);
 	assert_false(whole);
 	now_ns += WAIT_STILL_NS / 20;
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), false, 20);
-	assert_int_equal(told(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole), 20);
+	assert_int_equal(reported(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole),
+			 20);
 	assert_true(whole);
 
 	/* looked for anew, for several scans */
 	for (int i = 0; i < 3; i++) {
 		now_ns += i ? WAIT_STILL_NS / 20 : ENDS_NS;
 		found(wait_episode_find(&episodes, &sample, &hint, now_ns), true, ABSENT);
-		assert_int_equal(told(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole),
-				 20);
+		assert_int_equal(
+			reported(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole), 20);
 		assert_true(whole);
 	}
 	/* the other end was closed meanwhile */
 	now_ns += WAIT_STILL_NS / 20;
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), false, ABSENT);
-	assert_int_equal(told(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole),
+	assert_int_equal(reported(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole),
 			 ABSENT);
 	/* another wait */
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), false, 20);
 	found(wait_episode_find(&episodes, &sample, &woken, now_ns), true, ABSENT);
-	assert_int_equal(told(wait_episode_find(&episodes, &sample, &woken, now_ns), &whole),
+	assert_int_equal(reported(wait_episode_find(&episodes, &sample, &woken, now_ns), &whole),
 			 ABSENT);
 	assert_false(whole);
 	/* it is not found again for long */
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), false, 20);
 	now_ns += 6 * NS_PER_SECOND;
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), true, ABSENT);
-	told(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole);
+	reported(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole);
 	assert_false(whole);
 	cache_done(&episodes);
 }
@@ -99,7 +100,7 @@ static void same_end_is_read_less(void **state)
 		assert_int_equal(episode->known, 0);
 		/* what is known serves while it is looked for anew */
 		found(episode, true, ABSENT);
-		assert_int_equal(told(episode, &whole), i ? reads[i - 1].other : ABSENT);
+		assert_int_equal(reported(episode, &whole), i ? reads[i - 1].other : ABSENT);
 		now_ns += WAIT_STILL_NS / 20;
 		episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
 		found(episode, false, reads[i].other);

@@ -142,7 +142,7 @@ static int file_open(const char *path)
 	return fd;
 }
 
-static void told(pid_t pid, const char *letters)
+static void reported(pid_t pid, const char *letters)
 {
 	await_state(pid, pid, letters, NR_ANY);
 	ready_begin(pid, pid);
@@ -170,7 +170,7 @@ static void stack_run(void)
 				 : "r"(page + FILE_BYTES / 2), "i"(SYS_pause)
 				 : "rax", "rcx", "r11", "memory");
 	}
-	told(pid, "S");
+	reported(pid, "S");
 #else
 	unready("the stack pointer is moved on x86-64 only");
 #endif
@@ -208,7 +208,7 @@ static void maps_run(void)
 		_exit(0);
 	}
 	sleep_ns(500 * NS_PER_MS);
-	told(pid, "S");
+	reported(pid, "S");
 }
 
 /* An exec that waits for a read which its process began. */
@@ -263,7 +263,7 @@ static void file_run(void)
 	}
 	await_state(pid, pid, "S", SYS_pause);
 	served->dead = true;
-	told(pid, "S");
+	reported(pid, "S");
 #else
 	unready("its file holds code of x86-64");
 #endif

@@ -42,7 +42,7 @@ const char *live_realtime_why(const struct realtime *realtime, const struct host
 	return lack == LACK_COUNT ? NULL : reasons[lack];
 }
 
-void live_realtime_describe(const struct realtime *realtime, const struct sampler_status *told,
+void live_realtime_describe(const struct realtime *realtime, const struct sampler_status *reported,
 			    const struct host *host, struct source_status *status)
 {
 	enum lack lack = lack_of(realtime, host);
@@ -55,13 +55,13 @@ void live_realtime_describe(const struct realtime *realtime, const struct sample
 	}
 	missed = source_status_miss_any(
 		status, "scans that went on at normal priority, as they took more than 1 ms",
-		told->over_count);
+		reported->over_count);
 	if (missed)
 		missed->natural = true;
 	missed = source_status_miss_any(status,
 					"scans made only when tsnap got a CPU, more than 100 ms "
 					"or too many switches late",
-					told->moved_count);
+					reported->moved_count);
 	if (missed)
 		missed->natural = true;
 }

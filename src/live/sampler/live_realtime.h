@@ -12,7 +12,7 @@
 const char *live_realtime_why(const struct realtime *realtime, const struct host *host);
 
 /* Adds what the foot of a report tells of it, and of scans that came late all the same. */
-void live_realtime_describe(const struct realtime *realtime, const struct sampler_status *told,
+void live_realtime_describe(const struct realtime *realtime, const struct sampler_status *reported,
 			    const struct host *host, struct source_status *status);
 
 #endif

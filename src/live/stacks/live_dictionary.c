@@ -32,10 +32,10 @@ static bool stack_give(struct live_stacks *stacks, uint32_t number, bool whateve
 		.files = words.files,
 	};
 
-	if (!stack->told && !whatever)
+	if (!stack->reported && !whatever)
 		return false;
-	stacks->unnamed_count += !stack->told;
-	stacks->source->stack_take(stacks->source->stack_taker, &entry);
+	stacks->unnamed_count += !stack->reported;
+	stacks->source->stack_take(stacks->source->stack_take_to, &entry);
 	return true;
 }
 

@@ -54,7 +54,7 @@ static void words_clear(struct live_stacks *stacks)
 	stacks->wanted_count = 0;
 	python_frames_clear(&stacks->python);
 	stacks->waiting_count = 0;
-	stacks->telling_count = 0;
+	stacks->pending_count = 0;
 	stacks->listed_count = 0;
 }
 
@@ -88,7 +88,7 @@ void live_stacks_done(struct live_stacks *stacks)
 	stacks_clear(stacks);
 	stack_names_free(stacks->names);
 	unwinder_done(&stacks->unwinder);
-	free(stacks->tellings);
+	free(stacks->pending);
 	free(stacks->listed);
 	free(stacks->wanted);
 	stacks->needs = 0;
@@ -109,29 +109,29 @@ void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, u
 	live_stacks_note(stacks, stacks->samples[sample].tid, user, kernel);
 	if (user == STACK_NONE && kernel == STACK_NONE)
 		return;
-	stacks->tellings = memory_grow(stacks->tellings, &stacks->telling_capacity,
-				       stacks->telling_count + 1, sizeof(*stacks->tellings));
-	stacks->tellings[stacks->telling_count++] = (struct stack_telling){sample, user, kernel};
+	stacks->pending = memory_grow(stacks->pending, &stacks->pending_capacity,
+				      stacks->pending_count + 1, sizeof(*stacks->pending));
+	stacks->pending[stacks->pending_count++] = (struct pending_stack){sample, user, kernel};
 	if (user != STACK_NONE)
 		live_dictionary_add(stacks, user);
 	if (kernel != STACK_NONE)
 		live_dictionary_add(stacks, kernel);
 }
 
-static void telling_tell(struct live_stacks *stacks, const struct stack_telling *telling)
+static void pending_fill(struct live_stacks *stacks, const struct pending_stack *reporting)
 {
-	struct sample *sample = &stacks->samples[telling->sample];
+	struct sample *sample = &stacks->samples[reporting->sample];
 	bool folded = stacks->needs & (NEED_STACK | NEED_UFILES);
 	struct stack_words user = {0}, kernel = {0};
 	bool named = true;
 
-	if (telling->user != STACK_NONE) {
-		user = stack_table_words(&stacks->table, telling->user, folded);
-		named = stacks->table.stacks[telling->user].told;
+	if (reporting->user != STACK_NONE) {
+		user = stack_table_words(&stacks->table, reporting->user, folded);
+		named = stacks->table.stacks[reporting->user].reported;
 	}
-	if (telling->kernel != STACK_NONE) {
-		kernel = stack_table_words(&stacks->table, telling->kernel, folded);
-		named = named && stacks->table.stacks[telling->kernel].told;
+	if (reporting->kernel != STACK_NONE) {
+		kernel = stack_table_words(&stacks->table, reporting->kernel, folded);
+		named = named && stacks->table.stacks[reporting->kernel].reported;
 	}
 	sample->names_open = !named;
 	sample->ufunc = user.function;
@@ -141,7 +141,7 @@ static void telling_tell(struct live_stacks *stacks, const struct stack_telling 
 	sample->ufiles = user.files;
 	if (folded)
 		sample->stack = stack_of_halves(user.folded, kernel.folded, name_lent);
-	live_wakers_tell(stacks, sample);
+	live_wakers_fill(stacks, sample);
 }
 
 /* A scan waits for names of functions for half of the time that is left over anyhow; at the start,
@@ -191,7 +191,7 @@ static void stacks_keep(struct live_stacks *stacks)
 	module_table_forget(modules);
 }
 
-void live_stacks_tell(struct live_stacks *stacks)
+void live_stacks_fill_pending(struct live_stacks *stacks)
 {
 	struct thread_state waker;
 
@@ -202,9 +202,9 @@ void live_stacks_tell(struct live_stacks *stacks)
 		live_stacks_add_other(stacks, &waker);
 	live_waiting_take(stacks);
 	names_wait(stacks);
-	for (size_t i = 0; i < stacks->telling_count; i++)
-		telling_tell(stacks, &stacks->tellings[i]);
-	stacks->telling_count = 0;
+	for (size_t i = 0; i < stacks->pending_count; i++)
+		pending_fill(stacks, &stacks->pending[i]);
+	stacks->pending_count = 0;
 	if (stacks->context->now.housekeeping) {
 		live_dictionary_give(stacks, false);
 		cache_sweep(&stacks->threads, stacks->context->now.moment.now_ns, THREAD_IDLE_NS);

@@ -25,7 +25,8 @@ void live_stacks_forget(struct live_stacks *stacks);
 /* Forgets stacks and names, but not what was read of files: before lent names go. Counts it. */
 void live_stacks_forget_words(struct live_stacks *stacks);
 
-/* Fills the stacks of the sample with that index, or has them wait for live_stacks_tell(). */
+/* Fills the stacks of the sample with that index, or has them wait for live_stacks_fill_pending().
+ */
 void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample);
 /* True if stacks of a scan's moment are kept: they are wanted, but not with functions of Python,
  * which are read from the thread's memory as it is now. */
@@ -46,7 +47,7 @@ struct stack_thread live_stack_thread(const struct live_stacks *stacks,
 /* Returns why a walk found nothing: -EPERM, -ESRCH, or 0. */
 int walk_error(const struct stack_walk *walk);
 /* At the end of a part of a scan: reads those that wait, and fills the words of all its samples. */
-void live_stacks_tell(struct live_stacks *stacks);
+void live_stacks_fill_pending(struct live_stacks *stacks);
 
 /* Between live_stacks.c and live_waiting.c, which has the stacks of threads off their CPUs: as the
  * last switch kept them, as they were read since, or read now. Those that are to be read wait, so

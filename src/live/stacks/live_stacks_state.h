@@ -32,7 +32,7 @@ struct stack_wait {
 };
 
 /* A sample of this scan whose stacks are to be told in words. */
-struct stack_telling {
+struct pending_stack {
 	size_t sample;
 	uint32_t user, kernel;
 };
@@ -82,8 +82,8 @@ struct live_stacks {
 	struct cache threads;
 	struct stack_wait waiting[ASK_MAX];
 	uint32_t waiting_count;
-	struct stack_telling *tellings;
-	size_t telling_count, telling_capacity;
+	struct pending_stack *pending;
+	size_t pending_count, pending_capacity;
 	struct cache wakers; /* live_wakers.c: their last stacks */
 	struct index waker_words;
 	uint32_t *wanted; /* wakers of this scan, by tid */

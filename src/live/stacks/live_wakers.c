@@ -103,12 +103,12 @@ static const char *waker_words(struct live_stacks *stacks, const struct known_wa
 	if (waker->kernel != STACK_NONE)
 		kernel = stack_table_words(&stacks->table, waker->kernel, true);
 	text = waker_stack_of(user.folded, kernel.folded, name_lent);
-	if (waker->user == STACK_NONE || stacks->table.stacks[waker->user].told)
+	if (waker->user == STACK_NONE || stacks->table.stacks[waker->user].reported)
 		*index_put(&stacks->waker_words, key, NULL) = (uintptr_t)text;
 	return text;
 }
 
-void live_wakers_tell(struct live_stacks *stacks, struct sample *sample)
+void live_wakers_fill(struct live_stacks *stacks, struct sample *sample)
 {
 	const struct known_waker *waker;
 

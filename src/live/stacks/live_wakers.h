@@ -16,6 +16,6 @@ void live_wakers_note(struct live_stacks *stacks, int64_t tid, uint32_t user, ui
 /* The wakers that are to be told, are off their CPUs and were not sampled yet, in turn: *at starts
  * at 0. False: there are no more, and nobody is to be told. */
 bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_state *record);
-void live_wakers_tell(struct live_stacks *stacks, struct sample *sample);
+void live_wakers_fill(struct live_stacks *stacks, struct sample *sample);
 
 #endif

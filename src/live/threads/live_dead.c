@@ -70,25 +70,26 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 }
 
 /* The part of what was told of a thread that was since the previous account. */
-static double told_lately(const struct dead_table *table, const struct live_totals *told)
+static double reported_lately(const struct dead_table *table, const struct live_totals *reported)
 {
-	int64_t all_ns = told->cpu_ns + told->runq_ns + told->disk_ns + told->sleep_ns;
-	int64_t lately_ns = told->until_ns - table->ended_ns;
+	int64_t all_ns =
+		reported->cpu_ns + reported->runq_ns + reported->disk_ns + reported->sleep_ns;
+	int64_t lately_ns = reported->until_ns - table->ended_ns;
 
 	if (lately_ns >= all_ns)
 		return 1;
-	return told->until_ns && lately_ns > 0 ? (double)lately_ns / (double)all_ns : 0;
+	return reported->until_ns && lately_ns > 0 ? (double)lately_ns / (double)all_ns : 0;
 }
 
-static void time_move(int64_t *left, int64_t *sampled, int64_t told, double lately)
+static void time_move(int64_t *left, int64_t *sampled, int64_t reported, double lately)
 {
-	*left -= told;
-	*sampled += (int64_t)((double)told * lately);
+	*left -= reported;
+	*sampled += (int64_t)((double)reported * lately);
 }
 
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone)
 {
-	double lately = told_lately(table, &gone->told);
+	double lately = reported_lately(table, &gone->reported);
 	struct dead_row *row;
 
 	if (!gone->comm)
@@ -98,12 +99,12 @@ void dead_table_take_off(struct dead_table *table, const struct totals_gone *gon
 		row = row_of(table, OTHERS_COMM, ABSENT);
 	else
 		row = row_of(table, gone->comm, gone->uid);
-	time_move(&row->left.cpu_ns, &row->sampled.cpu_ns, gone->told.cpu_ns, lately);
-	time_move(&row->left.runq_ns, &row->sampled.runq_ns, gone->told.runq_ns, lately);
-	time_move(&row->left.disk_ns, &row->sampled.disk_ns, gone->told.disk_ns, lately);
-	time_move(&row->left.sleep_ns, &row->sampled.sleep_ns, gone->told.sleep_ns, lately);
-	row->left.voluntary_count -= gone->told.voluntary_count;
-	row->left.involuntary_count -= gone->told.involuntary_count;
+	time_move(&row->left.cpu_ns, &row->sampled.cpu_ns, gone->reported.cpu_ns, lately);
+	time_move(&row->left.runq_ns, &row->sampled.runq_ns, gone->reported.runq_ns, lately);
+	time_move(&row->left.disk_ns, &row->sampled.disk_ns, gone->reported.disk_ns, lately);
+	time_move(&row->left.sleep_ns, &row->sampled.sleep_ns, gone->reported.sleep_ns, lately);
+	row->left.voluntary_count -= gone->reported.voluntary_count;
+	row->left.involuntary_count -= gone->reported.involuntary_count;
 }
 
 void dead_table_end(struct dead_table *table, int64_t end_ns, int64_t read_ns)
@@ -140,7 +141,7 @@ static int64_t take_part(int64_t *left, int64_t *sampled, double later)
 	return taken;
 }
 
-static bool row_tell(struct dead_row *row, bool totals, double later, struct sample *account)
+static bool row_report(struct dead_row *row, bool totals, double later, struct sample *account)
 {
 	struct live_totals *left = &row->left, *sampled = &row->sampled;
 	int64_t any;
@@ -165,12 +166,12 @@ static bool row_tell(struct dead_row *row, bool totals, double later, struct sam
 	       account->vcsw | account->ivcsw;
 }
 
-bool dead_table_tell(struct dead_table *table, size_t *at, bool totals, struct sample *account)
+bool dead_table_report(struct dead_table *table, size_t *at, bool totals, struct sample *account)
 {
 	struct dead_row *rows = table->rows.rows;
 
 	while (*at < table->rows.count)
-		if (row_tell(&rows[(*at)++], totals, table->later, account))
+		if (row_report(&rows[(*at)++], totals, table->later, account))
 			return true;
 	return false;
 }

@@ -42,7 +42,7 @@ void dead_table_end(struct dead_table *table, int64_t end_ns, int64_t read_ns);
 
 /* The next row with something to tell, as an account in which all but comm, uid, totals (where they
  * are asked for), forks, execs and exits are absent; *at starts at 0. False at the end. */
-bool dead_table_tell(struct dead_table *table, size_t *at, bool totals, struct sample *account);
+bool dead_table_report(struct dead_table *table, size_t *at, bool totals, struct sample *account);
 void dead_table_done(struct dead_table *table);
 
 #endif

@@ -21,11 +21,11 @@ struct totals_row {
 	size_t next_free;
 };
 
-static void row_tell(const struct totals_table *table, const struct totals_row *row)
+static void row_report(const struct totals_table *table, const struct totals_row *row)
 {
 	struct totals_gone gone = {*row->comm ? row->comm : NULL, row->uid, row->last};
 
-	gone.told.until_ns = row->since_ns;
+	gone.reported.until_ns = row->since_ns;
 	if (table->gone)
 		table->gone(table->to, &gone);
 }
@@ -75,7 +75,7 @@ static struct totals_row *row_of(struct totals_table *table, const struct sample
 		id_map_set(&table->rows_by_tid, (uint64_t)sample->tid, (uint32_t)place);
 	row = &table->rows[place - 1];
 	if (!added && row->start_ns != sample->start_ns) {
-		row_tell(table, row);
+		row_report(table, row);
 		row_hide(table, row, false);
 	}
 	if (added || row->start_ns != sample->start_ns)
@@ -161,16 +161,16 @@ static struct live_totals totals_between(const struct live_totals *from,
 	return between;
 }
 
-/* Leaves out what came before told_ns: on a full host the first scan comes long after the first
+/* Leaves out what came before reported_ns: on a full host the first scan comes long after the first
  * switch that was seen. How the totals have grown is not known: they are taken to have done so
  * evenly. */
 static void row_skip_start(const struct totals_table *table, struct totals_row *row,
 			   const struct live_totals *now)
 {
 	int64_t gained_ns = time_between(&row->last, now);
-	int64_t before_ns = gained_ns - (now->until_ns - table->told_ns);
+	int64_t before_ns = gained_ns - (now->until_ns - table->reported_ns);
 
-	if (row->since_ns || !now->until_ns || !table->told_ns || before_ns <= 0 ||
+	if (row->since_ns || !now->until_ns || !table->reported_ns || before_ns <= 0 ||
 	    before_ns > gained_ns)
 		return;
 	row->last = totals_between(&row->last, now, (double)before_ns / (double)gained_ns);
@@ -218,7 +218,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	/* a thread that executed a program under another tid has taken over a dead one's (tid and
 	 * start time), and its record began anew */
 	if (now->voluntary_count < last->voluntary_count) {
-		row_tell(table, row);
+		row_report(table, row);
 		*last = (struct live_totals){0};
 		row->since_ns = 0;
 	}
@@ -293,7 +293,7 @@ void totals_sweep(struct totals_table *table)
 		if (!row->used)
 			continue;
 		if (!row->marked) {
-			row_tell(table, row);
+			row_report(table, row);
 			row_hide(table, row, false);
 			id_map_set(&table->rows_by_tid, (uint64_t)row->tid, 0);
 			row->used = false;

@@ -21,9 +21,10 @@ struct totals_row;
 
 /* A thread that is gone. */
 struct totals_gone {
-	const char *comm;	 /* name in its last sample or account, valid during the call */
-	int64_t uid;		 /* uid that its record told then */
-	struct live_totals told; /* until_ns: the moment of the last that was told; 0: not known */
+	const char *comm; /* name in its last sample or account, valid during the call */
+	int64_t uid;	  /* uid that its record told then */
+	struct live_totals
+		reported; /* until_ns: the moment of the last that was told; 0: not known */
 };
 
 struct totals_table {
@@ -37,16 +38,16 @@ struct totals_table {
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
 	int64_t read_ns;  /* the records of the totals were read before that, monotonic; 0: now */
 	int64_t begun_ns; /* no record is from before that, monotonic; 0: not known */
-	int64_t told_ns;  /* the first scan stands for the time from then on; 0: from begun_ns */
-	int64_t end_ns;	  /* totals that came later are not taken yet; 0: all are */
+	int64_t reported_ns; /* the first scan stands for the time from then on; 0: from begun_ns */
+	int64_t end_ns;	     /* totals that came later are not taken yet; 0: all are */
 	size_t hidden_count; /* threads whose last times did not add up */
 };
 
 /* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
- * since told_ns; what came before, while tsnap began, is left out in proportion), and keeps now for
- * the next. Where that is not the time that has gone by these are ABSENT, and are given out later
- * if they add up again within TOTALS_HIDDEN_NS. Nothing is new in totals from before table->at_ns:
- * a scan that was copied before an account, and is looked at after it. */
+ * since reported_ns; what came before, while tsnap began, is left out in proportion), and keeps now
+ * for the next. Where that is not the time that has gone by these are ABSENT, and are given out
+ * later if they add up again within TOTALS_HIDDEN_NS. Nothing is new in totals from before
+ * table->at_ns: a scan that was copied before an account, and is looked at after it. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
 /* True if totals_take() would find nothing but sleep. */

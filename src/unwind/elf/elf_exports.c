@@ -59,7 +59,7 @@ static uint64_t export_find(const struct exports *exports, const char *name)
 	const struct hash_head *head = &exports->head;
 	uint64_t buckets = sizeof(*head) + head->bloom_words * 8ull;
 	uint64_t hashes = buckets + head->bucket_count * 4ull, address;
-	uint32_t hash = name_hash(name), number, told;
+	uint32_t hash = name_hash(name), number, reported;
 
 	if (!part_take(exports, &exports->hash, buckets + hash % head->bucket_count * 4ull, &number,
 		       sizeof(number)) ||
@@ -67,10 +67,12 @@ static uint64_t export_find(const struct exports *exports, const char *name)
 		return 0;
 	for (int i = 0; i < CHAIN_MAX; i++, number++) {
 		if (!part_take(exports, &exports->hash,
-			       hashes + (number - head->first_symbol) * 4ull, &told, sizeof(told)))
+			       hashes + (number - head->first_symbol) * 4ull, &reported,
+			       sizeof(reported)))
 			return 0;
-		address = (told | 1) == (hash | 1) ? symbol_address_of(exports, number, name) : 0;
-		if (address || told & 1)
+		address =
+			(reported | 1) == (hash | 1) ? symbol_address_of(exports, number, name) : 0;
+		if (address || reported & 1)
 			return address;
 	}
 	return 0;

@@ -104,25 +104,25 @@ static uint64_t module_text(const struct elf_file *elf, uint64_t table_address)
 
 /* Finds the code's begin, from which the list counts: the head tells, or a relocation of it does,
  * or the module, or it is the section that the functions fill exactly. */
-static int text_find(struct go_table *table, const struct elf_file *elf, uint64_t told,
-		     const struct elf_section *section, uint64_t told_at)
+static int text_find(struct go_table *table, const struct elf_file *elf, uint64_t reported,
+		     const struct elf_section *section, uint64_t reported_at)
 {
 	struct elf_section text;
 	char end[sizeof(uint32_t)];
 
 	if (elf_file_section(elf, ".text", &text))
 		return -EBADMSG;
-	if (told - text.address >= text.bytes)
-		told = elf_relocation_find(elf, section->address + told_at);
-	if (told - text.address >= text.bytes)
-		told = module_text(elf, section->address);
-	if (told - text.address >= text.bytes) {
+	if (reported - text.address >= text.bytes)
+		reported = elf_relocation_find(elf, section->address + reported_at);
+	if (reported - text.address >= text.bytes)
+		reported = module_text(elf, section->address);
+	if (reported - text.address >= text.bytes) {
 		if (elf_file_take(elf, table->functions + table->count * 8, end, sizeof(end)) ||
 		    number_at(end, sizeof(end)) != text.bytes)
 			return -EBADMSG;
-		told = text.address;
+		reported = text.address;
 	}
-	table->text = told;
+	table->text = reported;
 	return 0;
 }
 
@@ -254,10 +254,10 @@ int go_table_read(struct go_table *table, const struct elf_file *elf)
 }
 
 /* Takes a function of the list. */
-typedef void function_taker(void *of, uint64_t from, uint64_t to, uint64_t record);
+typedef void function_callback(void *of, uint64_t from, uint64_t to, uint64_t record);
 
 static void functions_each(const struct go_table *table, const struct elf_file *elf,
-			   function_taker *take, void *of)
+			   function_callback *take, void *of)
 {
 	size_t word = table->address_bytes, each = 2 * word;
 	char *piece = memory_get((PIECE_FUNCTIONS + 1) * each);
@@ -280,24 +280,24 @@ static void functions_each(const struct go_table *table, const struct elf_file *
 	free(piece);
 }
 
-struct symbol_taker {
+struct symbol_walk {
 	struct symbol_table *to;
 	unsigned int source;
 };
 
 static void symbol_take(void *of, uint64_t from, uint64_t to, uint64_t record)
 {
-	const struct symbol_taker *taker = of;
+	const struct symbol_walk *walk = of;
 
-	symbol_add(taker->to, from, to - from, 0, taker->source, record);
+	symbol_add(walk->to, from, to - from, 0, walk->source, record);
 }
 
 void go_table_symbols(const struct go_table *table, const struct elf_file *elf,
 		      struct symbol_table *to, unsigned int source)
 {
-	struct symbol_taker taker = {to, source};
+	struct symbol_walk walk = {to, source};
 
-	functions_each(table, elf, symbol_take, &taker);
+	functions_each(table, elf, symbol_take, &walk);
 }
 
 /* A record begins with the function's address, and then has where its name is among names. */
@@ -421,7 +421,7 @@ int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
 	return depth_find(steps, steps + left, address - function->from, table->quantum);
 }
 
-struct end_taker {
+struct end_walk {
 	struct go_table table; /* table with offsets in memory, as if that were the file */
 	struct elf_file memory;
 	struct go_end *ends;
@@ -430,19 +430,19 @@ struct end_taker {
 
 static void end_take(void *of, uint64_t from, uint64_t to, uint64_t record)
 {
-	struct end_taker *taker = of;
+	struct end_walk *walk = of;
 	uint64_t place, left;
 
-	if (taker->count == GO_ENDS_MAX ||
-	    !name_place(&taker->table, &taker->memory, record, &place, &left))
+	if (walk->count == GO_ENDS_MAX ||
+	    !name_place(&walk->table, &walk->memory, record, &place, &left))
 		return;
 	for (size_t i = 0; i < END_NAMES; i++) {
 		size_t bytes = strlen(end_names[i].name) + 1;
 
-		if (bytes <= left && !memcmp(taker->memory.image + place, end_names[i].name, bytes))
-			taker->ends[taker->count++] =
+		if (bytes <= left && !memcmp(walk->memory.image + place, end_names[i].name, bytes))
+			walk->ends[walk->count++] =
 				(struct go_end){from, to, end_names[i].may_return};
-		if (taker->count == GO_ENDS_MAX)
+		if (walk->count == GO_ENDS_MAX)
 			return;
 	}
 }
@@ -450,20 +450,20 @@ static void end_take(void *of, uint64_t from, uint64_t to, uint64_t record)
 size_t go_table_ends(const struct go_table *table, const struct elf_file *elf,
 		     struct go_end ends[GO_ENDS_MAX])
 {
-	struct end_taker taker = {.table = *table, .memory = {.fd = -1}, .ends = ends};
+	struct end_walk walk = {.table = *table, .memory = {.fd = -1}, .ends = ends};
 	char *bytes;
 
 	if (table->bytes > ENDS_BYTES_MAX)
 		return 0;
 	bytes = memory_get(table->bytes);
-	taker.memory.image = bytes;
-	taker.memory.bytes = table->bytes;
-	taker.table.offset = 0;
-	taker.table.names -= table->offset;
-	taker.table.records -= table->offset;
-	taker.table.functions -= table->offset;
+	walk.memory.image = bytes;
+	walk.memory.bytes = table->bytes;
+	walk.table.offset = 0;
+	walk.table.names -= table->offset;
+	walk.table.records -= table->offset;
+	walk.table.functions -= table->offset;
 	if (!elf_file_take(elf, table->offset, bytes, table->bytes))
-		functions_each(&taker.table, &taker.memory, end_take, &taker);
+		functions_each(&walk.table, &walk.memory, end_take, &walk);
 	free(bytes);
-	return taker.count;
+	return walk.count;
 }

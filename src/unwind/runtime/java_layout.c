@@ -149,7 +149,7 @@ static bool field_take(struct java_layout *layout, const struct table *table,
 		layout->complete_short = !strcmp(type, "int16_t");
 	}
 	layout->at[row->field] = value;
-	layout->told |= BIT(row->field);
+	layout->reported |= BIT(row->field);
 	return true;
 }
 
@@ -219,7 +219,7 @@ static bool types_read(struct java_layout *layout, struct table *table)
 
 static bool has_all(const struct java_layout *layout, uint64_t fields)
 {
-	return (layout->told & fields) == fields;
+	return (layout->reported & fields) == fields;
 }
 
 bool java_layout_has_monitors(const struct java_layout *layout)
@@ -233,7 +233,7 @@ bool java_layout_get(struct java_layout *layout, const uint64_t exports[MODULE_J
 {
 	struct table table = {.memory = memory};
 
-	*layout = (struct java_layout){.told = 0};
+	*layout = (struct java_layout){.reported = 0};
 	for (int i = 0; i < MODULE_JAVA_EXPORTS; i++)
 		if (!java_word(memory, exports[i] + distance, &table.exported[i]))
 			return false;

@@ -52,14 +52,14 @@ enum java_field {
 
 struct java_layout {
 	uint64_t at[JAVA_FIELDS];
-	uint64_t told;	      /* bits of fields */
+	uint64_t reported;    /* bits of fields */
 	uint64_t block_bytes; /* size of a HeapBlock */
 	bool complete_short;  /* JAVA_BLOB_COMPLETE has 16 bits */
 };
 
 static inline bool java_layout_has(const struct java_layout *layout, enum java_field field)
 {
-	return layout->told >> field & 1;
+	return layout->reported >> field & 1;
 }
 
 /* True if it tells of threads, and of monitors that they wait for. */

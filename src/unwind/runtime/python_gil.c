@@ -15,9 +15,9 @@ struct gil_process {
 	struct runtime_standing standing;
 	struct gils_answer known;
 	/* the last one that was read with its holder's place, for all who wait for it in a scan */
-	int64_t told_ns;
-	uint64_t told_at;
-	struct python_gil told;
+	int64_t reported_ns;
+	uint64_t reported_at;
+	struct python_gil reported;
 };
 
 void python_gils_init(struct python_gils *gils, const char *proc_root, struct parser *parser)
@@ -101,17 +101,18 @@ static bool gil_read(struct python_gils *gils, struct gil_process *process,
 }
 
 /* Fills gil as of this scan: what was read last is kept. */
-static bool gil_tell(struct python_gils *gils, struct gil_process *process,
-		     const struct stack_thread *thread, uint64_t address, struct python_gil *gil)
+static bool gil_describe(struct python_gils *gils, struct gil_process *process,
+			 const struct stack_thread *thread, uint64_t address,
+			 struct python_gil *gil)
 {
-	if (process->told_ns != thread->now_ns || process->told_at != address) {
-		process->told_ns = 0;
-		if (!gil_read(gils, process, thread, address, true, &process->told))
+	if (process->reported_ns != thread->now_ns || process->reported_at != address) {
+		process->reported_ns = 0;
+		if (!gil_read(gils, process, thread, address, true, &process->reported))
 			return false;
-		process->told_ns = thread->now_ns;
-		process->told_at = address;
+		process->reported_ns = thread->now_ns;
+		process->reported_at = address;
 	}
-	*gil = process->told;
+	*gil = process->reported;
 	return true;
 }
 
@@ -127,7 +128,7 @@ bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread
 			    !is_within(futex, locked + SWITCH_AT)))
 			continue;
 		if (with_place)
-			return gil_tell(gils, process, thread, at, gil);
+			return gil_describe(gils, process, thread, at, gil);
 		return gil_read(gils, process, thread, at, false, gil);
 	}
 	return false;

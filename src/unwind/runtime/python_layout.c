@@ -114,7 +114,7 @@ static uint64_t word_at(const uint8_t *head, size_t at)
 	return word;
 }
 
-static bool layout_told(struct python_layout *layout, uint64_t version, const uint8_t *head)
+static bool layout_published(struct python_layout *layout, uint64_t version, const uint8_t *head)
 {
 	struct python_layout made = {.has_cframe = false};
 	bool newer = MINOR(version) == 0x030e;
@@ -125,10 +125,10 @@ static bool layout_told(struct python_layout *layout, uint64_t version, const ui
 		return false;
 	for (size_t i = 0; i < sizeof(slot_table) / sizeof(slot_table[0]); i++) {
 		const struct slot_row *row = &slot_table[i];
-		uint64_t told = word_at(head, newer ? row->at_3_14 : row->at_3_13);
-		uint32_t offset = (uint32_t)told;
+		uint64_t reported = word_at(head, newer ? row->at_3_14 : row->at_3_13);
+		uint32_t offset = (uint32_t)reported;
 
-		if (told > PYTHON_OFFSET_MAX)
+		if (reported > PYTHON_OFFSET_MAX)
 			return false;
 		memcpy((char *)&made + row->member, &offset, sizeof(offset));
 	}
@@ -168,5 +168,5 @@ bool python_layout_get(struct python_layout *layout, uint64_t version,
 			*layout = layout_table[i].layout;
 			return true;
 		}
-	return layout_told(layout, version, head) && layout_fits(layout);
+	return layout_published(layout, version, head) && layout_fits(layout);
 }
