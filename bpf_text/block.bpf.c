@@ -162,7 +162,7 @@ static inline __u32 request_fill(struct request *from, struct block_request *req
 #endif
 
 /* Tracepoints tell the bytes of a request for sectors since 4.11, before that of others alone. */
-static inline __u32 request_bytes(__u32 bytes, __u32 sectors)
+static inline __u32 event_bytes(__u32 bytes, __u32 sectors)
 {
 	return bytes ? bytes : sectors << 9;
 }

@@ -80,7 +80,7 @@ TRACEPOINT_PROBE(block, block_rq_insert)
 {
 	struct block_key key = {.request = args->sector, .dev = args->dev};
 	struct block_request request = {.dev = args->dev,
-					.bytes = request_bytes(args->bytes, args->nr_sector)};
+					.bytes = event_bytes(args->bytes, args->nr_sector)};
 
 	request.op = request_op_of(args->rwbs[0], args->rwbs[1]);
 	request_inserted(&key, &request);

@@ -63,10 +63,10 @@ static inline struct latency *latency_near(__u32 turn, struct latency_key *key)
 
 	if (!place)
 		return 0;
-	if (!place->taker_count) {
-		__sync_fetch_and_add(&place->taker_count, 1);
+	if (!place->claim_count) {
+		__sync_fetch_and_add(&place->claim_count, 1);
 		ORDERED();
-		if (place->taker_count != 1)
+		if (place->claim_count != 1)
 			return 0;
 		place->key = *key;
 		ORDERED();

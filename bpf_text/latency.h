@@ -66,7 +66,7 @@ struct latency {
 
 struct latency_place {
 	struct latency_key key;
-	__u32 taker_count;
+	__u32 claim_count;
 	__u32 taken; /* 1: the key is whole */
 	struct latency latency;
 };

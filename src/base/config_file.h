@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-/* Takes a line without blanks at its ends, which is the callback's to change for the time of the call.
- * 0, or -EINVAL with e. */
+/* Takes a line without blanks at its ends, which is the callback's to change for the time of the
+ * call. 0, or -EINVAL with e. */
 typedef int config_line_callback(void *to, char *line, struct error *e);
 
 /* Hands over the lines that say something; a file that is not there has none. 0, or -errno with e,

@@ -105,7 +105,7 @@ static bool account_wanted(const struct live_accounts *accounts, const struct sa
 		       VERDICT_ACCEPTED;
 }
 
-/* Taker of accounts of the time up to end_ns. */
+/* Where accounts of the time up to end_ns go. */
 struct reporting {
 	struct live_accounts *accounts;
 	int64_t end_ns;

@@ -5,7 +5,7 @@
 
 #define WHY_NS (50 * NS_PER_MS) /* at most, to find out why threads sleep */
 
-/* Taker of samples. */
+/* Where samples go. */
 struct look {
 	sample_callback *take;
 	void *to;

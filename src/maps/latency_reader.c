@@ -130,7 +130,7 @@ static int drain_singly(struct latency_reader *reader, int map)
 static void drain_places(struct latency_reader *reader, struct latency_place *places)
 {
 	for (size_t i = 0; places && i < reader->place_count; i++) {
-		if (!places[i].taker_count)
+		if (!places[i].claim_count)
 			continue;
 		if (places[i].taken) {
 			room_make(reader, 1);

@@ -24,8 +24,9 @@ struct time_rows;
 
 struct page {
 	const struct grid *grid;
-	const struct tally *tally;	    /* tally of a grouped page */
-	const struct source_status *status; /* status of the source for a grouped page, since the one before it */
+	const struct tally *tally; /* tally of a grouped page */
+	const struct source_status
+		*status; /* status of the source for a grouped page, since the one before it */
 	/* measurements of --trace, of a grouped page; NULL: not asked for */
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not asked for */

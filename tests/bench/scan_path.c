@@ -93,9 +93,9 @@ int64_t __wrap_clock_monotonic_ns(void)
 
 static size_t taken;
 
-static int part_take(void *taker, const struct scan *part)
+static int part_take(void *take_to, const struct scan *part)
 {
-	(void)taker;
+	(void)take_to;
 	taken += part->count;
 	return 0;
 }

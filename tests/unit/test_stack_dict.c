@@ -184,9 +184,9 @@ static void others_are_refused(void **state)
 static void give(struct source *source, int64_t hash, const char *frames)
 {
 	source->stack_take(source->stack_take_to, &(struct stack_entry){.hash = hash,
-									 .kind = STACK_DICT_USER,
-									 .funcs = "a>b",
-									 .frames = frames});
+									.kind = STACK_DICT_USER,
+									.funcs = "a>b",
+									.frames = frames});
 }
 
 static void source_end(struct source *source)
