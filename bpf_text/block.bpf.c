@@ -101,14 +101,14 @@ static inline void request_who_copy(struct block_request *request, struct block_
 static inline void request_who_find(struct block_request *request)
 {
 	struct block_key key = {.dev = request->dev};
-	struct block_request *asked;
+	struct block_request *requested;
 
 	request_who(request);
 	if (request->op != BLOCK_FLUSH)
 		return;
-	asked = ts_block.lookup(&key);
-	if (asked)
-		request_who_copy(request, asked);
+	requested = ts_block.lookup(&key);
+	if (requested)
+		request_who_copy(request, requested);
 }
 
 /* The driver puts some requests back and gets them again: they are counted once. */

@@ -229,7 +229,7 @@ static inline void thread_forget(__u32 tid)
 
 /* For what a sampler asks of a record by its key; NULL where there is none. sequence is from before
  * anything else is looked at. */
-static inline struct thread_state *thread_asked(__u32 key, __u64 *sequence)
+static inline struct thread_state *thread_requested(__u32 key, __u64 *sequence)
 {
 	struct thread_state *thread = ts_threads.lookup(&key);
 

@@ -19,9 +19,9 @@
 #define STATE_NOLOAD_BIT 0x400u /* TASK_NOLOAD: an idle kernel thread, which is no D */
 
 /* Registers stay where they are, at the end of the kernel stack, until the thread runs again. So
- * where they can be asked for (REGISTERS_ASKED, registers.bpf.c) a switch keeps them only while a
+ * where they can be asked for (REGISTERS_REQUESTED, registers.bpf.c) a switch keeps them only while a
  * sampler is at work: of those that leave, and of those that come back before it has asked. */
-#if defined(KEEP_REGISTERS) && defined(REGISTERS_ASKED)
+#if defined(KEEP_REGISTERS) && defined(REGISTERS_REQUESTED)
 #define REGISTERS_AT_TIMES 1
 #else
 #define REGISTERS_AT_TIMES 0

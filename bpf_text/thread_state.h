@@ -218,23 +218,23 @@ struct changed_ring {
 };
 
 /* Request of a sampler to registers.bpf.c, with the answer. One for each of the samplers. */
-#define ASK_MAX 64
-#define ASKERS_MAX 16
+#define REQUESTS_MAX 64
+#define REQUESTERS_MAX 16
 
-struct registers_ask {
-	__u32 asker; /* process id of the sampler; 0: free */
+struct registers_request {
+	__u32 requester; /* process id of the sampler; 0: free */
 	__u32 count;
-	__u32 keys[ASK_MAX];	  /* thread_state.key of the threads asked for */
-	__u64 sequences[ASK_MAX]; /* each thread's sequence_done before its registers were read */
-	__u64 registers[ASK_MAX][THREAD_REGISTER_COUNT];
+	__u32 keys[REQUESTS_MAX];	  /* thread_state.key of the threads asked for */
+	__u64 sequences[REQUESTS_MAX]; /* each thread's sequence_done before its registers were read */
+	__u64 registers[REQUESTS_MAX][THREAD_REGISTER_COUNT];
 };
 
-/* Request to user_stack.bpf.c, of the sampler with the registers_ask of that index. */
-struct stack_ask {
+/* Request to user_stack.bpf.c, of the sampler with the registers_request of that index. */
+struct stack_request {
 	__u32 unused, count;
-	__u32 keys[ASK_MAX];
-	__u64 sequences[ASK_MAX];
-	__u64 registers[ASK_MAX][STACK_REGISTER_COUNT];
+	__u32 keys[REQUESTS_MAX];
+	__u64 sequences[REQUESTS_MAX];
+	__u64 registers[REQUESTS_MAX][STACK_REGISTER_COUNT];
 };
 
 /* Last look of on_cpu.bpf.c, one per CPU. */

@@ -2,26 +2,26 @@
 /* Like registers.bpf.c, but for the registers that a walk of the thread's user stack begins with
  * (5.10). */
 
-BYTES_OF(stack_ask);
-BPF_F_TABLE("array", __u32, struct stack_ask_bytes, ts_stack_asks, ASKERS_MAX, MAPPED_FLAG);
+BYTES_OF(stack_request);
+BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_requests, REQUESTERS_MAX, MAPPED_FLAG);
 
 #define STACK_READ_PIECE(TO, FROM, COUNT) \
-	bpf_probe_read_kernel(ask->registers[i] + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
+	bpf_probe_read_kernel(request->registers[i] + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
 
 int ts_ask_stack(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 asker = ctx->args[0];
-	struct stack_ask *ask = (struct stack_ask *)ts_stack_asks.lookup(&asker);
+	__u32 requester = ctx->args[0];
+	struct stack_request *request = (struct stack_request *)ts_stack_requests.lookup(&requester);
 	struct thread_state *thread;
 	__u64 from;
 
-	if (!ask)
+	if (!request)
 		return 0;
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < ASK_MAX; i++) {
-		if (i >= ask->count)
+	for (int i = 0; i < REQUESTS_MAX; i++) {
+		if (i >= request->count)
 			break;
-		thread = thread_asked(ask->keys[i], &ask->sequences[i]);
+		thread = thread_requested(request->keys[i], &request->sequences[i]);
 		if (!thread)
 			continue;
 		from = thread->kernel_stack + KERNEL_STACK_REGISTERS;

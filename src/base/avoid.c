@@ -22,7 +22,7 @@ static struct index ids; /* avoided processes and their threads */
 static char *directories[AVOID_FILES_MAX];
 static struct reported processes, files;
 static bool users;
-static _Atomic uint64_t own_count, *asked_count = &own_count;
+static _Atomic uint64_t own_count, *requested_count = &own_count;
 
 static void reported_add(struct reported *reported, const char *name, const char *why)
 {
@@ -96,15 +96,15 @@ void avoid_users(void)
 	users = true;
 }
 
-void avoid_users_asked(bool begins)
+void avoid_users_requested(bool begins)
 {
 	/* a worker that was given up may have left it odd */
-	*asked_count = (*asked_count | 1) + !begins;
+	*requested_count = (*requested_count | 1) + !begins;
 }
 
 void avoid_users_count(_Atomic uint64_t *count)
 {
-	asked_count = count;
+	requested_count = count;
 }
 
 bool avoids_process(int64_t id)

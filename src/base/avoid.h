@@ -26,7 +26,7 @@ void avoid_users(void);
 
 /* Told around each question for a user's name, which is counted in *count of avoid_users_count():
  * an odd number for as long as the answer takes. */
-void avoid_users_asked(bool begins);
+void avoid_users_requested(bool begins);
 void avoid_users_count(_Atomic uint64_t *count);
 
 /* True if the process or thread, the file, or the names of users must not be looked at. */

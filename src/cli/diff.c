@@ -39,7 +39,7 @@ static int piece_read(int fd, const char *path, struct text *bytes, struct error
 	return got > 0;
 }
 
-/* The heading of tsnap's rows: names with commas between, one of them timestamp. */
+/* The header line of tsnap's rows: names with commas between, one of them timestamp. */
 static bool is_recording(const char *text)
 {
 	size_t length = strcspn(text, "\n");
@@ -165,7 +165,7 @@ int diff(const struct config *config, source_opener *replay, void (*report)(cons
 					    .differs = true,
 					    .title = "Flame graph: what changed",
 					    .subtitle = text_string(&subtitle),
-					    .foot = "",
+					    .footer = "",
 				    });
 		err = run_output(config->output, &svg, e);
 	}

@@ -44,14 +44,14 @@ struct watched {
 struct watch {
 	pid_t worker;
 	pid_t shown; /* worker as /proc has it, which may be of another pid namespace */
-	bool stop_asked;
+	bool stop_requested;
 	bool reads; /* a thread was in a call that reads at the last look */
 	bool rests; /* no thread was busy at the last poll (base/thread.h) */
 	struct watched threads[THREADS_MAX];
 	size_t count;
 	struct blocked_subject subject; /* process or file that a blocked call was to read */
-	uint64_t users_asked;		/* users_asked of the workers at the last look */
-	int64_t users_since_ns;		/* since when users_asked has been so */
+	uint64_t users_requested;	/* users_requested of the workers at the last look */
+	int64_t users_since_ns;		/* since when users_requested has been so */
 	bool users; /* the answer to a question for a user's name does not come */
 };
 
@@ -102,13 +102,13 @@ static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const 
 /* The name service waits in calls of its own, one after the other. */
 static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_ns)
 {
-	uint64_t asked = shared_progress->users_asked;
+	uint64_t requested = shared_progress->users_requested;
 
-	if (asked != watch->users_asked) {
-		watch->users_asked = asked;
+	if (requested != watch->users_requested) {
+		watch->users_requested = requested;
 		watch->users_since_ns = now_ns;
 	}
-	watch->users = asked & 1 && now_ns - watch->users_since_ns > 2 * most_ns;
+	watch->users = requested & 1 && now_ns - watch->users_since_ns > 2 * most_ns;
 	return watch->users;
 }
 
@@ -122,7 +122,7 @@ static bool worker_is_blocked(struct watch *watch)
 	bool blocked = false;
 	DIR *tasks;
 
-	most_ns = watch->stop_asked ? BLOCKED_STOP_NS : BLOCKED_NS;
+	most_ns = watch->stop_requested ? BLOCKED_STOP_NS : BLOCKED_NS;
 	watch->reads = false;
 	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
 	tasks = opendir(path);
@@ -137,7 +137,7 @@ static bool worker_is_blocked(struct watch *watch)
 	if (tasks)
 		closedir(tasks);
 	/* a file that the name service reads is no other's */
-	watch->users = blocked && !watch->subject.pid && shared_progress->users_asked & 1;
+	watch->users = blocked && !watch->subject.pid && shared_progress->users_requested & 1;
 	return blocked || users_are_blocked(watch, now_ns, most_ns);
 }
 
@@ -231,7 +231,7 @@ static void keeper_end(int status)
 
 static int64_t poll_ns(const struct watch *watch)
 {
-	if (watch->stop_asked || watch->reads || watch->users)
+	if (watch->stop_requested || watch->reads || watch->users)
 		return POLL_NS;
 	return watch->rests ? POLL_REST_NS : POLL_QUIET_NS;
 }
@@ -249,7 +249,7 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 		int number = sigtimedwait(signals, &info, &period);
 
 		if (number > 0 && number != SIGCHLD) {
-			watch->stop_asked = true;
+			watch->stop_requested = true;
 			/* a terminal sends its own to both */
 			if (info.si_code <= 0)
 				kill(watch->worker, number);
@@ -311,7 +311,7 @@ static void worker_give_up(struct watch *watch)
 			 watch->subject.why);
 	else
 		snprintf(name, sizeof(name), "%s (%s)", watch->subject.path, watch->subject.why);
-	if (watch->stop_asked) {
+	if (watch->stop_requested) {
 		line_write("stopped while it could not be ended in order, with what was sampled "
 			   "lost: a look did not end at ",
 			   name);
@@ -333,7 +333,7 @@ bool keeper_begin(void)
 	if (shared == MAP_FAILED)
 		return false;
 	shared_progress = shared;
-	avoid_users_count(&shared->users_asked);
+	avoid_users_count(&shared->users_requested);
 	stop_signals_set(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	for (;;) {

@@ -20,9 +20,9 @@ struct keeper_progress {
 	int64_t reports;   /* printed, with --csv and --json scans */
 	bool output_begun; /* the first lines of the output are written */
 	int64_t restarts;
-	_Atomic int64_t worker_pid;   /* pid of the present worker, as /proc shows it; 0: not yet */
-	_Atomic uint64_t users_asked; /* base/avoid.h */
-	_Atomic int64_t busy;	      /* base/thread.h, of the present worker */
+	_Atomic int64_t worker_pid; /* pid of the present worker, as /proc shows it; 0: not yet */
+	_Atomic uint64_t users_requested; /* base/avoid.h */
+	_Atomic int64_t busy;		  /* base/thread.h, of the present worker */
 };
 
 /* Returns true in each worker. The keeper ends here, with the exit code of the worker that ended by

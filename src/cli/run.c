@@ -113,7 +113,7 @@ static void run_pass(void *take_to, const struct sample *sample)
 		return;
 	account = sample_account(sample);
 	sample_derive(&account, column_list_needs(&run->list) | filter_needs(&run->filter));
-	if (filter_ask_thread(&run->filter, &account, ~0ull) != VERDICT_ACCEPTED)
+	if (filter_eval_thread(&run->filter, &account, ~0ull) != VERDICT_ACCEPTED)
 		return;
 	time_rows_begin(&run->time_rows, sample->time_us, &run->groups);
 	run_times_at(run,
@@ -436,14 +436,14 @@ static int run_any(struct run run, source_opener *open_source, void (*report)(co
 			run.source->describe(run.source, &run.status_before);
 			if (run.status_before.remarks)
 				report(run.status_before.remarks);
-			if (!run.renderer->footed)
+			if (!run.renderer->has_footer)
 				run_report_absent(&run, report);
 			if (config->verbose && run.status_before.chosen)
 				report(run.status_before.chosen);
 			run_resume(&run);
 			err = config->record ? run_record(&run, report, e) : run_recorded(&run, e);
-			if (!run.renderer->footed)
-				run_report_foot(&run, report);
+			if (!run.renderer->has_footer)
+				run_report_footer(&run, report);
 		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */
 		}

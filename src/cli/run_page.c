@@ -26,7 +26,8 @@ int run_write(struct run *run, struct error *e)
 	return err;
 }
 
-/* Counts samples without a stack in a recording; a live host's foot tells why each was not read. */
+/* Counts samples without a stack in a recording; a live host's footer says why each was not read.
+ */
 static void stacks_miss(const struct run *run, struct source_status *status)
 {
 	if (run->config->replay && run_shows_stacks(run))
@@ -194,7 +195,7 @@ static void run_end_times(struct run *run)
 	group_table_end_page(&run->groups, &run->tally);
 	exact_times_end_page(&run->times);
 	/* a report without samples tells who sleeps, unless it is asked for exact times */
-	if (run->renderer->footed && !run->tally.samples && !run->groups.exact)
+	if (run->renderer->has_footer && !run->tally.samples && !run->groups.exact)
 		group_table_clear(&run->groups);
 }
 
@@ -274,7 +275,7 @@ void run_report_absent(struct run *run, void (*report)(const char *lines))
 	text_done(&lines);
 }
 
-void run_report_foot(struct run *run, void (*report)(const char *lines))
+void run_report_footer(struct run *run, void (*report)(const char *lines))
 {
 	struct source_status status;
 	struct text notes = {0};
@@ -287,11 +288,11 @@ void run_report_foot(struct run *run, void (*report)(const char *lines))
 	source_status_miss_any(&status, "stacks beyond what a dictionary holds",
 			       run->stack_dict.refused);
 	stacks_miss(run, &status);
-	if (status.self.asked) {
+	if (status.self.requested) {
 		status_subtract(&status, &run->status_before);
 		page_add_self(&notes, &(struct page){.status = &status});
 	}
-	for (size_t i = 0; i < status.missed_count && !status.self.asked; i++) {
+	for (size_t i = 0; i < status.missed_count && !status.self.requested; i++) {
 		if (!status.missed[i].count || status.missed[i].natural)
 			continue;
 		text_add_string(&notes, "missed: ");

@@ -249,7 +249,7 @@ static void run_split(struct run *run)
 	run->time_rows.times = &run->times;
 	group_table_split(&run->groups, &run->times,
 			  !filter_keeps_threads(&run->filter) ? REST_LEFT_OUT
-			  : run->renderer->footed	      ? REST_LARGE_GROUPS
+			  : run->renderer->has_footer	      ? REST_LARGE_GROUPS
 							      : REST_GROUPS);
 	if (run->config->stacks)
 		group_table_split(&run->stacks.groups, &run->times, REST_NOWHERE);

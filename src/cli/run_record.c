@@ -31,7 +31,7 @@ struct record {
 	struct archive archive;
 	struct column_list stack_list;
 	struct index stacks_reported; /* hashes that the present part has */
-	struct text headings[RECORD_KIND_COUNT];
+	struct text headers[RECORD_KIND_COUNT];
 };
 
 /* Returns the present scan's rows of that kind, to be added to. */
@@ -227,29 +227,29 @@ static int record_end(struct record *record, struct error *e)
 	return err;
 }
 
-static void heading_make(struct record *record, enum record_kind kind,
-			 const struct column_list *list)
+static void header_make(struct record *record, enum record_kind kind,
+			const struct column_list *list)
 {
-	struct text *heading = &record->headings[kind];
+	struct text *header = &record->headers[kind];
 
-	renderer_csv.begin(heading, list);
-	heading->bytes[--heading->length] = '\0'; /* the end of the line */
+	renderer_csv.begin(header, list);
+	header->bytes[--header->length] = '\0'; /* the end of the line */
 }
 
-static void headings_make(struct record *record)
+static void headers_make(struct record *record)
 {
 	struct run *run = record->run;
 
 	for (size_t i = 0; i < stack_dict_column_count; i++)
 		record->stack_list.items[record->stack_list.count++] = &stack_dict_columns[i];
-	heading_make(record, RECORD_SAMPLES, &run->list);
-	text_add_string(&record->headings[RECORD_SCANS], SCAN_ROWS_HEADING);
-	heading_make(record, RECORD_STACKS, &record->stack_list);
-	heading_make(record, RECORD_EVENTS, &run->events.list);
-	heading_make(record, RECORD_DISTRIBUTIONS, distribution_rows_list(&run->distributions));
-	text_add_string(&record->headings[RECORD_HOST], RECORDING_HOST_HEADING);
-	heading_make(record, RECORD_ARCHIVE, &run->list);
-	text_add_string(&record->headings[RECORD_ARCHIVE_SCANS], SCAN_ROWS_HEADING);
+	header_make(record, RECORD_SAMPLES, &run->list);
+	text_add_string(&record->headers[RECORD_SCANS], SCAN_ROWS_HEADER);
+	header_make(record, RECORD_STACKS, &record->stack_list);
+	header_make(record, RECORD_EVENTS, &run->events.list);
+	header_make(record, RECORD_DISTRIBUTIONS, distribution_rows_list(&run->distributions));
+	text_add_string(&record->headers[RECORD_HOST], RECORDING_HOST_HEADER);
+	header_make(record, RECORD_ARCHIVE, &run->list);
+	text_add_string(&record->headers[RECORD_ARCHIVE_SCANS], SCAN_ROWS_HEADER);
 }
 
 /* Whether samples tell their stacks by the numbers that a dictionary explains. */
@@ -286,9 +286,9 @@ int run_record(struct run *run, void (*report)(const char *lines), struct error 
 	struct error second = {0};
 	int err, err_of_end;
 
-	headings_make(&record);
+	headers_make(&record);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
-		options.headings[kind] = text_string(&record.headings[kind]);
+		options.headers[kind] = text_string(&record.headers[kind]);
 	err = recorder_open(&options, &record.recorder, e);
 	if (!err) {
 		record.held = (struct held_scans){
@@ -309,7 +309,7 @@ int run_record(struct run *run, void (*report)(const char *lines), struct error 
 		archive_done(&record.archive);
 	}
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
-		text_done(&record.headings[kind]);
+		text_done(&record.headers[kind]);
 	index_clear(&record.stacks_reported);
 	return err;
 }

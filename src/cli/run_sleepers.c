@@ -75,7 +75,7 @@ static void choices_done(struct choices *choices)
 	}
 }
 
-static void choices_ask(void *to, const struct sample *sample)
+static void choices_request(void *to, const struct sample *sample)
 {
 	struct choices *choices = to;
 
@@ -83,7 +83,7 @@ static void choices_ask(void *to, const struct sample *sample)
 		struct choice *choice = &choices->items[i];
 
 		choice->met |=
-			filter_ask_thread(&choice->filter, sample, ~0ull) == VERDICT_ACCEPTED;
+			filter_eval_thread(&choice->filter, sample, ~0ull) == VERDICT_ACCEPTED;
 	}
 }
 
@@ -116,7 +116,7 @@ static void unmet_find(struct run *run)
 
 	choices_find(&choices, run);
 	if (choices.count &&
-	    !run->source->look(run->source, &all, choices.needs, choices_ask, &choices))
+	    !run->source->look(run->source, &all, choices.needs, choices_request, &choices))
 		unmet_report(&choices, &run->sleepers.unmet);
 	choices_done(&choices);
 }

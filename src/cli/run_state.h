@@ -128,9 +128,9 @@ void run_take_events(struct run *run);
 void run_note_sleeps(struct run *run, const struct scan *part);
 /* Lets the source have texts back that nobody holds. */
 void run_release(struct run *run);
-/* Tell what rows and folded stacks have no foot for: before the first row columns that none will
+/* Tell what rows and folded stacks have no footer for: before the first row columns that none will
  * have, and behind the last one what was missed, or all of the cost where it was asked for. */
 void run_report_absent(struct run *run, void (*report)(const char *lines));
-void run_report_foot(struct run *run, void (*report)(const char *lines));
+void run_report_footer(struct run *run, void (*report)(const char *lines));
 
 #endif

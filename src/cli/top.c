@@ -148,11 +148,11 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
  * recording all states. */
 static int source_begin(struct top *top, struct error *e)
 {
-	const struct ask *ask = &top->view->now;
+	const struct question *question = &top->view->now;
 	struct filter filter = {0};
-	int err = ask_filter(ask, &filter, e);
-	uint64_t needs = FEED_NEEDS | column_list_needs(&ask->list) | filter_needs(&filter);
-	struct screen_wish wish = {.all_states = ask->all_states || top->config->replay ||
+	int err = question_filter(question, &filter, e);
+	uint64_t needs = FEED_NEEDS | column_list_needs(&question->list) | filter_needs(&filter);
+	struct screen_wish wish = {.all_states = question->all_states || top->config->replay ||
 						 filter_wants_idle(&filter)};
 
 	if (top->config->replay)

@@ -23,12 +23,12 @@ enum kernel_map {
 	KERNEL_MAP_CHANGED,
 	KERNEL_MAP_MOMENT,
 	KERNEL_MAP_TICKS,
-	KERNEL_MAP_ASKS,
+	KERNEL_MAP_REQUESTS,
 	KERNEL_MAP_LATENCY,	/* the control of --trace, */
 	KERNEL_MAP_LATENCY_ONE, /* and its histograms, in turns */
 	KERNEL_MAP_LATENCY_TWO,
 	KERNEL_MAP_PROCESSES,
-	KERNEL_MAP_STACK_ASKS,
+	KERNEL_MAP_STACK_REQUESTS,
 	KERNEL_MAP_BLOCK,      /* requests in flight */
 	KERNEL_MAP_PLACES_ONE, /* requests that are found without a search */
 	KERNEL_MAP_PLACES_TWO,

@@ -40,7 +40,7 @@ size_t field_index(const char *of, const char *name);
 struct field_layout {
 	unsigned char name[FIELD_MAX]; /* the one of the row's names that this kernel has */
 	uint32_t offset[FIELD_MAX];    /* bytes from the struct's start */
-	unsigned int sets;	       /* sets wanted by the asker, FIELDS_x */
+	unsigned int sets;	       /* sets wanted by the caller, FIELDS_x */
 	bool lacking[FIELD_MAX];       /* wanted fields that this kernel lacks */
 };
 

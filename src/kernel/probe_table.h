@@ -30,7 +30,7 @@ enum probe_group {
 	GROUP_EXEC,	   /* users and tids changed by exec */
 	GROUP_EXIT,	   /* zombies that were waited for */
 	GROUP_CLOCK,	   /* activity of threads on a CPU */
-	GROUP_ASK,	   /* registers of threads off their CPUs, else kept at every switch */
+	GROUP_REQUEST,	   /* registers of threads off their CPUs, else kept at every switch */
 	GROUP_STACK,	   /* registers for walks of user stacks */
 	GROUP_BLOCK_QUEUE, /* requests to block devices when a thread makes them, */
 	GROUP_BLOCK_ISSUE, /* when the driver gets them, */

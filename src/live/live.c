@@ -173,7 +173,7 @@ static void live_close(struct source *source)
 	live_asleep_done(&live->asleep);
 	live_repeat_clear(&live->repeat);
 	free(live->walk.arrived_ns);
-	index_clear(&live->walk.doubts);
+	index_clear(&live->walk.ambiguous);
 	index_clear(&live->walk.awake);
 	index_clear(&live->walk.crowds);
 	index_clear(&live->walk.awake_next);

@@ -101,7 +101,7 @@ void live_accounts_move(struct live_accounts *accounts, const struct kernel *big
 static bool account_wanted(const struct live_accounts *accounts, const struct sample *account)
 {
 	return !accounts->context->wants.filter->no_samples &&
-	       filter_ask_thread(accounts->context->wants.filter, account, ~0ull) ==
+	       filter_eval_thread(accounts->context->wants.filter, account, ~0ull) ==
 		       VERDICT_ACCEPTED;
 }
 
@@ -130,25 +130,25 @@ static void thread_account(const struct reporting *reporting, const struct threa
 {
 	struct live_accounts *accounts = reporting->accounts;
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	uint64_t asked = accounts->context->wants.filter_needs & NEEDS_ANYTIME;
+	uint64_t requested = accounts->context->wants.filter_needs & NEEDS_ANYTIME;
 	struct live_moment moment = accounts->context->now.moment;
 	struct live_totals totals;
 	struct sample account;
 	enum thread_doing doing;
-	bool unsure;
+	bool ambiguous;
 
 	moment.now_ns = record_end_ns(reporting, record);
-	doing = record_doing(record, &moment, &unsure);
+	doing = record_doing(record, &moment, &ambiguous);
 	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
-	if (unsure && doing == DOING_ON)
+	if (ambiguous && doing == DOING_ON)
 		doing = DOING_SLEEP;
 	record_sample(record, &moment, doing, &account);
 	record_totals(record, &moment, doing, &totals);
 	totals.at_ns = reporting->end_ns;
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
-	lookup_fill(accounts->context->lookup, &account, &hint, asked,
+	lookup_fill(accounts->context->lookup, &account, &hint, requested,
 		    accounts->context->now.moment.now_ns);
-	sample_derive(&account, asked);
+	sample_derive(&account, requested);
 	if (!account_wanted(accounts, &account) ||
 	    (!(accounts->context->wants.needs & NEED_SLEEP) &&
 	     totals_only_slept(&accounts->context->totals, &totals, &account))) {

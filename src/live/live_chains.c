@@ -48,13 +48,13 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 }
 
 /* Fills the node that was put at that place. */
-static void node_fill(struct live_chains *chains, size_t place, const struct edge_asker *asker)
+static void node_fill(struct live_chains *chains, size_t place, const struct edge_waiter *waiter)
 {
 	struct chain_node *node = &chains->nodes.nodes[place];
-	const struct sample *sample = asker->sample;
+	const struct sample *sample = waiter->sample;
 	struct edge edge;
 	struct edge_basis basis;
-	bool known = live_edge_find(chains->context, &chains->edges, asker, &edge, &basis);
+	bool known = live_edge_find(chains->context, &chains->edges, waiter, &edge, &basis);
 
 	node->pid = sample->pid;
 	node->state = sample->state;
@@ -67,9 +67,9 @@ static void node_fill(struct live_chains *chains, size_t place, const struct edg
 	chains->proofs = memory_grow(chains->proofs, &chains->proof_capacity, chains->nodes.count,
 				     sizeof(*chains->proofs));
 	chains->proofs[place] = (struct chain_proof){
-		.key = asker->record->key,
-		.tid = asker->record->sched.tid,
-		.sequence = asker->record->sched.sequence_done,
+		.key = waiter->record->key,
+		.tid = waiter->record->sched.tid,
+		.sequence = waiter->record->sched.sequence_done,
 		.basis = basis,
 		.uid = live_edge_time_user(&chains->time, sample->pid),
 	};
@@ -87,7 +87,7 @@ static void node_fill_now(struct live_chains *chains, size_t place, int64_t pid)
 		looked.record = (struct thread_state){0};
 		looked.sample = *sample_absent();
 	}
-	node_fill(chains, place, &looked.asker);
+	node_fill(chains, place, &looked.waiter);
 	nodes->nodes[place].unknown |= !there;
 }
 
@@ -145,7 +145,7 @@ static void nodes_prove(struct live_chains *chains)
  * before, or there is no time for it. */
 static void sample_meet(struct live_chains *chains, const struct sample *sample, size_t at)
 {
-	struct edge_asker asker;
+	struct edge_waiter waiter;
 	bool added;
 	size_t place;
 
@@ -153,13 +153,13 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 	    !live_edge_time_left(&chains->time, live_edge_time_user(&chains->time, sample->pid)))
 		return;
 	place = chain_nodes_put(&chains->nodes, sample->tid, &added);
-	live_edge_asker_of(chains->context, &chains->records[at], sample, &asker);
+	live_edge_waiter_of(chains->context, &chains->records[at], sample, &waiter);
 	/* it has woken since the moment: others wait for what it does now */
-	if (is_asleep(asker.sample->state) && asker.record->sched.tid &&
-	    !record_still(&chains->context->kernel.table, asker.record))
-		node_fill_now(chains, place, asker.sample->pid);
+	if (is_asleep(waiter.sample->state) && waiter.record->sched.tid &&
+	    !record_still(&chains->context->kernel.table, waiter.record))
+		node_fill_now(chains, place, waiter.sample->pid);
 	else
-		node_fill(chains, place, &asker);
+		node_fill(chains, place, &waiter);
 }
 
 /* A thread that was met before its sample was made may have done something else by then than the

@@ -66,9 +66,9 @@ static bool process_has_inode(int64_t pid, uint64_t inode)
 }
 
 static void file_lock_edge(struct live_context *context, struct live_edges *edges,
-			   const struct edge_asker *asker, struct edge *edge)
+			   const struct edge_waiter *waiter, struct edge *edge)
 {
-	const struct sample *sample = asker->sample;
+	const struct sample *sample = waiter->sample;
 	const struct lock_wait *wait;
 	uint64_t inode;
 
@@ -113,10 +113,10 @@ static bool is_vfork(const struct sample *sample)
 }
 
 static void vfork_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_asker *asker, struct edge *edge)
+		       const struct edge_waiter *waiter, struct edge *edge)
 {
 	int64_t last = ABSENT;
-	size_t count = children_read(asker->sample, &last);
+	size_t count = children_read(waiter->sample, &last);
 
 	edge->kind = EDGE_CHILD;
 	/* orphans that it adopts become its last ones, too */
@@ -140,19 +140,19 @@ static const char *group_of(struct live_context *context, const struct thread_st
 /* A waker may have put it into the queue of another CPU than that of its record. A thread that is
  * held back for a quota is nobody's victim. */
 static void cpu_edge(struct live_context *context, struct live_host *host,
-		     const struct edge_asker *asker, struct edge *edge)
+		     const struct edge_waiter *waiter, struct edge *edge)
 {
 	const struct thread_state *record;
 	const char *group;
 	const struct thread_identity *on;
 	struct proc_stat stat;
 
-	if (proc_stat_read(PROC, asker->sample->pid, asker->sample->tid, &stat))
+	if (proc_stat_read(PROC, waiter->sample->pid, waiter->sample->tid, &stat))
 		return;
 	record = live_cpus_thread(context, stat.cpu);
-	if (record && record->identity.tid == asker->sample->tid)
+	if (record && record->identity.tid == waiter->sample->tid)
 		return;
-	group = live_runq_throttled(host, asker->sample, record);
+	group = live_runq_throttled(host, waiter->sample, record);
 	if (group) {
 		edge->kind = EDGE_QUOTA;
 		edge->sure = SURE_LIKELY;
@@ -174,21 +174,21 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 
 /* --- all of them */
 
-static void device_edge(const struct edge_asker *asker, struct edge *edge)
+static void device_edge(const struct edge_waiter *waiter, struct edge *edge)
 {
 	edge->kind = EDGE_IO;
-	edge->thing = asker->sample->io_dev;
+	edge->thing = waiter->sample->io_dev;
 }
 
 /* To who has the other end of what the thread waits on. */
 static void end_edge(struct live_context *context, struct live_edges *edges,
-		     const struct edge_asker *asker, const struct wait_facts *facts,
+		     const struct edge_waiter *waiter, const struct wait_facts *facts,
 		     enum edge_kind kind, struct edge *edge)
 {
-	struct peer_end end = {.asker = asker, .inode = facts->inode};
+	struct peer_end end = {.waiter = waiter, .inode = facts->inode};
 
 	edge->kind = kind;
-	if (facts->pid == ABSENT || facts->pid == asker->sample->pid)
+	if (facts->pid == ABSENT || facts->pid == waiter->sample->pid)
 		return;
 	if (facts->inode != ABSENT)
 		end.link = peer_link_of(kind, facts->inode);
@@ -211,36 +211,36 @@ static void process_edge(struct live_context *context, struct live_edges *edges,
 /* Makes an edge to the last waker, but not where /proc numbers threads in its own way: the waker's
  * id is the kernel's. */
 static void waker_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_asker *asker, struct edge *edge)
+		       const struct edge_waiter *waiter, struct edge *edge)
 {
 	int64_t uid;
 
 	if (context->view.translated)
 		return;
-	live_last_waker_edge(&edges->last_wakers, asker, edge);
+	live_last_waker_edge(&edges->last_wakers, waiter, edge);
 	if (edge->tid != ABSENT && proc_ids_read(PROC, edge->tid, &uid, &edge->pid))
 		*edge = edge_absent;
 }
 
 static bool facts_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_asker *asker, struct edge *edge, size_t *mutex)
+		       const struct edge_waiter *waiter, struct edge *edge, size_t *mutex)
 {
-	const char *syscall = asker->sample->syscall;
+	const char *syscall = waiter->sample->syscall;
 	struct wait_facts facts;
-	bool known = lookup_wait_facts(context->lookup, asker->sample, &asker->hint, false,
+	bool known = lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, false,
 				       context->now.moment.now_ns, &facts);
 
 	switch (facts.kind) {
 	case WAIT_LOCK:
 		if (!strncmp(syscall, "futex", 5))
-			live_mutex_edge(context, &edges->mutexes, asker, edge, mutex);
+			live_mutex_edge(context, &edges->mutexes, waiter, edge, mutex);
 		else if (!strncmp(syscall, "f", 1))
-			file_lock_edge(context, edges, asker, edge);
+			file_lock_edge(context, edges, waiter, edge);
 		if (edge->kind == EDGE_NONE)
-			waker_edge(context, edges, asker, edge);
+			waker_edge(context, edges, waiter, edge);
 		return true;
 	case WAIT_EVENT:
-		waker_edge(context, edges, asker, edge);
+		waker_edge(context, edges, waiter, edge);
 		return true;
 	case WAIT_PROCESS:
 		process_edge(context, edges, &facts, edge);
@@ -248,22 +248,22 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 	case WAIT_PIPE:
 		if (facts.count > 1) /* beside what signals and the process itself make ready */
 			return true;
-		end_edge(context, edges, asker, &facts, EDGE_PIPE, edge);
+		end_edge(context, edges, waiter, &facts, EDGE_PIPE, edge);
 		return known;
 	case WAIT_SOCKET:
-		end_edge(context, edges, asker, &facts, EDGE_SOCKET, edge);
+		end_edge(context, edges, waiter, &facts, EDGE_SOCKET, edge);
 		return known;
 	case WAIT_SET:
-		if (facts.asked_pid != ABSENT) {
-			facts.pid = facts.asked_pid;
-			facts.inode = facts.asked_inode;
-			end_edge(context, edges, asker, &facts, EDGE_SOCKET, edge);
+		if (facts.requested_pid != ABSENT) {
+			facts.pid = facts.requested_pid;
+			facts.inode = facts.requested_inode;
+			end_edge(context, edges, waiter, &facts, EDGE_SOCKET, edge);
 		}
-		return known || facts.asked_pid != ABSENT;
+		return known || facts.requested_pid != ABSENT;
 	case WAIT_IO:
 	case WAIT_FILE:
-		if (asker->sample->io_dev)
-			device_edge(asker, edge);
+		if (waiter->sample->io_dev)
+			device_edge(waiter, edge);
 		return true;
 	default:
 		return known || facts.kind != WAIT_UNKNOWN;
@@ -271,24 +271,24 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 }
 
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
-		    const struct edge_asker *asker, struct edge *edge, struct edge_basis *basis)
+		    const struct edge_waiter *waiter, struct edge *edge, struct edge_basis *basis)
 {
-	const struct sample *sample = asker->sample;
+	const struct sample *sample = waiter->sample;
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
 	if (sample->state == DOING_DISK &&
-	    live_kernel_lock_edge(context, &edges->kernel_locks, asker, edge, &basis->kernel))
+	    live_kernel_lock_edge(context, &edges->kernel_locks, waiter, edge, &basis->kernel))
 		return true;
 	if (sample->state == DOING_RQ)
-		cpu_edge(context, edges->host, asker, edge);
+		cpu_edge(context, edges->host, waiter, edge);
 	else if (is_vfork(sample))
-		vfork_edge(context, edges, asker, edge);
+		vfork_edge(context, edges, waiter, edge);
 	else if (sample->state == DOING_DISK && sample->io_dev)
-		device_edge(asker, edge);
+		device_edge(waiter, edge);
 	else if ((sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
 		 sample->kthread != 1 && sample->syscall)
-		return facts_edge(context, edges, asker, edge, &basis->mutex);
+		return facts_edge(context, edges, waiter, edge, &basis->mutex);
 	/* it woke before its registers could be read */
 	return sample->state != DOING_SLEEP || sample->kthread == 1 || sample->syscall;
 }

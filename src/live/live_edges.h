@@ -38,15 +38,15 @@ struct edge_basis {
 
 /* A thread of which an edge is to be found: its record (sched.tid 0: none), what it does as a
  * sample, filled with the needs of live_edge_needs(), and how its call was made. */
-struct edge_asker {
+struct edge_waiter {
 	const struct thread_state *record;
 	const struct sample *sample;
 	struct lookup_hint hint;
 };
 
-/* One that was looked at by itself; not to be copied, as its asker leads into it. */
+/* One that was looked at by itself; not to be copied, as its waiter leads into it. */
 struct edge_looked {
-	struct edge_asker asker;
+	struct edge_waiter waiter;
 	struct thread_state record;
 	struct sample sample;
 };
@@ -57,13 +57,13 @@ uint64_t live_edge_needs(const struct live_context *context);
 /* Reads what that thread does now. pid: of its process, or ABSENT. False: it is gone. */
 bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 		    struct edge_looked *looked);
-/* Fills asker for a thread that was sampled; it leads to record and sample. */
-void live_edge_asker_of(struct live_context *context, const struct thread_state *record,
-			const struct sample *sample, struct edge_asker *asker);
+/* Fills waiter for a thread that was sampled; it leads to record and sample. */
+void live_edge_waiter_of(struct live_context *context, const struct thread_state *record,
+			 const struct sample *sample, struct edge_waiter *waiter);
 
 /* The edge of a thread, and what tells of it. False: not known yet. */
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
-		    const struct edge_asker *asker, struct edge *edge, struct edge_basis *basis);
+		    const struct edge_waiter *waiter, struct edge *edge, struct edge_basis *basis);
 bool edge_basis_moves(const struct edge_basis *basis); /* true: read it again */
 /* Reads it again, a mutex once a scan. True: the holder is the same as before. slept: the thread
  * has slept all the time, as its record tells. */

@@ -34,14 +34,14 @@ static void totals_move(struct live *live, const struct thread_state *old,
 	struct live_totals before, since;
 	struct thread_state completed;
 	struct sample sample;
-	bool unsure;
+	bool ambiguous;
 
 	/* completed as live_scan does it, so that it is the same thread there */
 	old = live_seed_whole(old, &completed);
 	if (!old)
 		return;
-	record_totals(old, &moment, record_doing(old, &moment, &unsure), &before);
-	record_totals(made, &moment, record_doing(made, &moment, &unsure), &since);
+	record_totals(old, &moment, record_doing(old, &moment, &ambiguous), &before);
+	record_totals(made, &moment, record_doing(made, &moment, &ambiguous), &since);
 	before.cpu_ns -= since.cpu_ns;
 	before.runq_ns -= since.runq_ns;
 	before.disk_ns -= since.disk_ns;
@@ -141,7 +141,7 @@ static int maps_grow(struct live *live)
 	/* drops what was known by keys and sequence numbers of the old records */
 	index_clear(&live->walk.awake);
 	live_sleepers_clear(&live->sleepers);
-	index_clear(&live->walk.doubts);
+	index_clear(&live->walk.ambiguous);
 	live_repeat_clear(&live->repeat);
 	live_asleep_done(&live->asleep);
 	lookup_free(live->context.lookup);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts of the kernel about the host as a whole, for the head and the foot of reports: control
+/* Facts of the kernel about the host as a whole, for the head and the footer of reports: control
  * groups that were held back for their quota of CPU time, or have a limit of I/O, and pressure
  * stall information. */
 #ifndef TSNAP_LIVE_LIVE_HOST_H

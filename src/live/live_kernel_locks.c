@@ -80,14 +80,14 @@ static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *
 }
 
 bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
-			   const struct edge_asker *asker, struct edge *edge,
+			   const struct edge_waiter *waiter, struct edge *edge,
 			   struct kernel_lock *lock)
 {
-	int64_t tid = asker->sample->tid;
+	int64_t tid = waiter->sample->tid;
 
 	if (!locks->looked)
 		locks_open(context, locks);
-	if (locks->program < 0 || !lock_of(locks, asker->record, tid, lock) || !lock->blocker)
+	if (locks->program < 0 || !lock_of(locks, waiter->record, tid, lock) || !lock->blocker)
 		return false;
 	edge->kind = EDGE_KERNEL_LOCK;
 	/* the last reader to take it may be tsnap, which has looked through files of /proc */

@@ -11,7 +11,7 @@
 #include "kernel/kernel_lock.h"
 #include "waits/chain.h"
 
-struct edge_asker;
+struct edge_waiter;
 struct live_context;
 
 /* Zeroed: not looked for yet. */
@@ -25,7 +25,7 @@ struct live_kernel_locks {
 
 /* False: the thread waits for no lock, or it is not known. *lock: what was read. */
 bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
-			   const struct edge_asker *asker, struct edge *edge,
+			   const struct edge_waiter *waiter, struct edge *edge,
 			   struct kernel_lock *lock);
 /* A new scan: who has a lock is read anew, once for all that wait for it. What a thread waits for
  * is not, unless it has run. */

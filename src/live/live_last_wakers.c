@@ -28,10 +28,10 @@ static uint64_t wait_hash(const struct sample *sample)
 }
 
 /* A thread that is seen in the same wait of the same switch again tells nothing new. */
-static void history_add(struct wake_history *history, const struct edge_asker *asker)
+static void history_add(struct wake_history *history, const struct edge_waiter *waiter)
 {
-	uint64_t wait = wait_hash(asker->sample), sequence = asker->record->sched.sequence_done;
-	int64_t waker_tid = asker->sample->waker_tid;
+	uint64_t wait = wait_hash(waiter->sample), sequence = waiter->record->sched.sequence_done;
+	int64_t waker_tid = waiter->sample->waker_tid;
 
 	if (history->wait != wait) {
 		*history = (struct wake_history){.wait = wait,
@@ -52,16 +52,16 @@ static void history_add(struct wake_history *history, const struct edge_asker *a
 		history->needed *= 2;
 }
 
-void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_asker *asker,
+void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_waiter *waiter,
 			  struct edge *edge)
 {
-	const struct sample *sample = asker->sample;
+	const struct sample *sample = waiter->sample;
 	struct wake_history *history;
 
-	if (!asker->record->sched.tid || !wait_threads_end(sample))
+	if (!waiter->record->sched.tid || !wait_threads_end(sample))
 		return;
 	history = history_of(wakers, sample->tid);
-	history_add(history, asker);
+	history_add(history, waiter);
 	if (history->wakes < history->needed || history->waker_tid <= 0 ||
 	    history->waker_tid == sample->tid)
 		return;

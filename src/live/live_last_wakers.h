@@ -15,7 +15,7 @@
 #include "base/keyed.h"
 #include "waits/chain.h"
 
-struct edge_asker;
+struct edge_waiter;
 
 /* Wakers of one wait of a thread, as scans have seen them. */
 struct wake_history {
@@ -32,8 +32,8 @@ struct live_last_wakers {
 };
 
 /* Makes it an edge to who ended the thread's last waits, if these were one and the same thread's.
- * asker: waits for a lock or an event (WAIT_LOCK, WAIT_EVENT). */
-void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_asker *asker,
+ * waiter: waits for a lock or an event (WAIT_LOCK, WAIT_EVENT). */
+void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_waiter *waiter,
 			  struct edge *edge);
 void live_last_wakers_done(struct live_last_wakers *wakers);
 

@@ -35,7 +35,7 @@ static void record_look(void *to, const struct thread_state *record)
 	struct live *live = to;
 	struct thread_state completed;
 	enum thread_doing doing;
-	bool unsure;
+	bool ambiguous;
 
 	if (live->context.view.translated && record->sched.tid &&
 	    !live_namespace_meet(&live->context, record))
@@ -46,7 +46,7 @@ static void record_look(void *to, const struct thread_state *record)
 	if (!record || filter_excludes(live->context.wants.filter, record->identity.tgid,
 				       record->identity.tid))
 		return;
-	doing = record_doing(record, &live->context.now.moment, &unsure);
+	doing = record_doing(record, &live->context.now.moment, &ambiguous);
 	/* no CPU is interrupted for the stack of who runs there */
 	if (state_row(doing)->active && live->stacks.needs)
 		return;

@@ -57,12 +57,12 @@ static bool holder_stays(struct live_context *context, const struct mutex *mutex
 	       has_not_run_since(context, mutex->tid, mutex->read_ns);
 }
 
-static void mutex_read(struct live_context *context, const struct edge_asker *asker,
+static void mutex_read(struct live_context *context, const struct edge_waiter *waiter,
 		       struct mutex *mutex)
 {
 	struct wait_facts facts;
 
-	lookup_wait_facts(context->lookup, asker->sample, &asker->hint, true,
+	lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, true,
 			  context->now.moment.now_ns, &facts);
 	*mutex = (struct mutex){.tid = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
 				.pid = facts.pid,
@@ -70,15 +70,15 @@ static void mutex_read(struct live_context *context, const struct edge_asker *as
 				.one_of_many = facts.one_of_many,
 				.changing = facts.changing,
 				.read_ns = context->now.moment.now_ns,
-				.waiter = *asker->sample,
-				.hint = asker->hint};
+				.waiter = *waiter->sample,
+				.hint = waiter->hint};
 }
 
 static size_t mutex_place(struct live_context *context, struct live_mutexes *mutexes,
-			  const struct edge_asker *asker)
+			  const struct edge_waiter *waiter)
 {
 	struct mutex_list *now = &mutexes->now, *before = &mutexes->before;
-	uint64_t key = mutex_key(asker->sample);
+	uint64_t key = mutex_key(waiter->sample);
 	bool added;
 	uint64_t *place = index_put(&now->places, key, &added), *known;
 
@@ -91,7 +91,7 @@ static size_t mutex_place(struct live_context *context, struct live_mutexes *mut
 		now->mutexes[now->count] = before->mutexes[*known - 1];
 		now->mutexes[now->count].checked = false;
 	} else {
-		mutex_read(context, asker, &now->mutexes[now->count]);
+		mutex_read(context, waiter, &now->mutexes[now->count]);
 	}
 	*place = ++now->count;
 	return *place;
@@ -121,14 +121,14 @@ static bool is_of_other_user(const struct sample *sample, int64_t pid)
 }
 
 void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
-		     const struct edge_asker *asker, struct edge *edge, size_t *place)
+		     const struct edge_waiter *waiter, struct edge *edge, size_t *place)
 {
 	const struct mutex *mutex;
 
-	*place = mutex_place(context, mutexes, asker);
+	*place = mutex_place(context, mutexes, waiter);
 	mutex = &mutexes->now.mutexes[*place - 1];
 	edge->kind = EDGE_NONE;
-	if (mutex->tid == ABSENT || mutex->tid == asker->sample->tid)
+	if (mutex->tid == ABSENT || mutex->tid == waiter->sample->tid)
 		return;
 	edge->kind = mutex->turn == ABSENT ? EDGE_MUTEX
 		     : mutex->one_of_many  ? EDGE_MONITOR
@@ -137,9 +137,9 @@ void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 	edge->pid = mutex->pid;
 	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
 	 * time */
-	edge->timed = edge->kind == EDGE_MUTEX && wait_has_limit(asker->sample);
-	edge->sure = mutex->changing || is_of_other_user(asker->sample, mutex->pid) ? SURE_LIKELY
-										    : SURE_CERTAIN;
+	edge->timed = edge->kind == EDGE_MUTEX && wait_has_limit(waiter->sample);
+	edge->sure = mutex->changing || is_of_other_user(waiter->sample, mutex->pid) ? SURE_LIKELY
+										     : SURE_CERTAIN;
 }
 
 void live_mutexes_begin(struct live_mutexes *mutexes)

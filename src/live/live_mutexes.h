@@ -12,7 +12,7 @@
 #include "base/index.h"
 
 struct edge;
-struct edge_asker;
+struct edge_waiter;
 struct live_context;
 struct mutex;
 
@@ -31,7 +31,7 @@ void live_mutexes_begin(struct live_mutexes *mutexes); /* another scan */
 void live_mutexes_done(struct live_mutexes *mutexes);
 /* Fills the edge to the holder, if it is known, and the place of the lock, plus one. */
 void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
-		     const struct edge_asker *asker, struct edge *edge, size_t *place);
+		     const struct edge_waiter *waiter, struct edge *edge, size_t *place);
 /* True if the lock at that place, plus one, has the same holder, still. */
 bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t place);
 

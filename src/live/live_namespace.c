@@ -11,12 +11,12 @@ static void seed_carry(struct live_context *context, const struct thread_state *
 	struct live_totals totals;
 	struct sample sample;
 	enum thread_doing doing;
-	bool unsure;
+	bool ambiguous;
 
 	record_totals(record, &context->now.moment,
-		      record_doing(record, &context->now.moment, &unsure), &totals);
+		      record_doing(record, &context->now.moment, &ambiguous), &totals);
 	made.now_ns -= totals.cpu_ns + totals.runq_ns + totals.disk_ns + totals.sleep_ns;
-	doing = record_doing(seed, &context->now.moment, &unsure);
+	doing = record_doing(seed, &context->now.moment, &ambiguous);
 	record_totals(seed, &made, doing, &totals);
 	/* a runnable one that was on no CPU waited for one: no switch had told it yet */
 	if (seed->sched.on_cpu && doing == DOING_RQ && made.now_ns > (int64_t)seed->sched.out_ns)

@@ -49,7 +49,7 @@ bool live_container_read(void *of, int fd, const struct container_question *ques
 	struct container_answer answer;
 
 	if (!parser || parser_ready(parser) ||
-	    parser_ask(parser, &message, got, CONTAINER_NS) != sizeof(answer))
+	    parser_request(parser, &message, got, CONTAINER_NS) != sizeof(answer))
 		return false;
 	memcpy(&answer, got, sizeof(answer));
 	memcpy(name, answer.name, sizeof(answer.name));

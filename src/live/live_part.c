@@ -46,11 +46,11 @@ static void proc_values_give(struct live *live, struct sample *sample, uint64_t 
 
 /* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
  * known: so far; can: what can be found out now. */
-static enum verdict sample_ask(struct live *live, const struct thread_state *record,
-			       struct sample *sample, const struct lookup_hint *hint,
-			       uint64_t known, uint64_t can)
+static enum verdict sample_request(struct live *live, const struct thread_state *record,
+				   struct sample *sample, const struct lookup_hint *hint,
+				   uint64_t known, uint64_t can)
 {
-	enum verdict verdict = filter_ask(live->context.wants.filter, sample, known);
+	enum verdict verdict = filter_eval(live->context.wants.filter, sample, known);
 	uint64_t need;
 
 	can &= live->context.wants.filter_needs & ~known;
@@ -64,7 +64,7 @@ static enum verdict sample_ask(struct live *live, const struct thread_state *rec
 		sample_derive(sample, need);
 		known |= need;
 		can &= ~need;
-		verdict = filter_ask(live->context.wants.filter, sample, known);
+		verdict = filter_eval(live->context.wants.filter, sample, known);
 	}
 	return verdict;
 }
@@ -84,8 +84,8 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 			live_stay_seed_call(&live->context, record, sample, &hint.compat);
 	}
 	if (live->context.wants.filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
-		verdict = sample_ask(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
-				     NEEDS_LATE);
+		verdict = sample_request(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
+					 NEEDS_LATE);
 	if (verdict == VERDICT_REFUSED)
 		return false;
 	if (live->context.wants.needs & NEED_TOTALS)
@@ -148,33 +148,33 @@ static void sample_note(struct live *live, const struct thread_state *record, ui
 }
 
 /* Asks for the registers of those that wait for them, and completes their samples. */
-void live_part_ask(struct live *live)
+void live_part_request(struct live *live)
 {
-	struct thread_state *records[ASK_MAX];
+	struct thread_state *records[REQUESTS_MAX];
 
-	if (!live->part.asked_count)
+	if (!live->part.requested_count)
 		return;
-	for (uint32_t i = 0; i < live->part.asked_count; i++)
-		records[i] = &live->part.asked[i];
-	pthread_mutex_lock(sampler_asking(live->context.sampler));
-	registers_fill(&live->context.kernel.asker, &live->context.kernel.table, records,
-		       live->part.asked_count);
+	for (uint32_t i = 0; i < live->part.requested_count; i++)
+		records[i] = &live->part.requested[i];
+	pthread_mutex_lock(sampler_requesting(live->context.sampler));
+	registers_fill(&live->context.kernel.requester, &live->context.kernel.table, records,
+		       live->part.requested_count);
 	/* the scan goes on */
 	live->context.totals.read_ns = clock_monotonic_ns();
-	registers_want(&live->context.kernel.asker,
+	registers_want(&live->context.kernel.requester,
 		       live->context.totals.read_ns + REGISTERS_MORE_NS);
-	pthread_mutex_unlock(sampler_asking(live->context.sampler));
-	for (uint32_t i = 0; i < live->part.asked_count; i++) {
-		struct sample *sample = &live->part.samples[live->part.asked_sample[i]];
+	pthread_mutex_unlock(sampler_requesting(live->context.sampler));
+	for (uint32_t i = 0; i < live->part.requested_count; i++) {
+		struct sample *sample = &live->part.samples[live->part.requested_sample[i]];
 
-		if (sample_fill(live, &live->part.asked[i], sample)) {
-			sample_note(live, &live->part.asked[i], live->part.asked_sample[i]);
+		if (sample_fill(live, &live->part.requested[i], sample)) {
+			sample_note(live, &live->part.requested[i], live->part.requested_sample[i]);
 			continue;
 		}
 		sample->tid = ABSENT;
 		live->part.refused_count++;
 	}
-	live->part.asked_count = 0;
+	live->part.requested_count = 0;
 }
 
 /* Refuses samples by filters on stacks or chains, once these are there. */
@@ -203,7 +203,7 @@ static void part_pack(struct live *live)
 
 void live_part_settle(struct live *live)
 {
-	live_part_ask(live);
+	live_part_request(live);
 	live_stacks_fill_pending(&live->stacks);
 	live_chains_fill(&live->chains, &live->context, &live->host, live->part.samples,
 			 live->part.scan.count);
@@ -226,7 +226,7 @@ static void part_give(struct live *live)
 }
 
 void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
-		   bool asked)
+		   bool requested)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample *sample;
@@ -246,13 +246,14 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	sample->weight_us = live->part.scan.weight_us;
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
 		live_namespace_waker(&live->context, sample);
-	if (sample_ask(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) == VERDICT_REFUSED) {
+	if (sample_request(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) ==
+	    VERDICT_REFUSED) {
 		sample_refuse(live, sample);
 		return;
 	}
 	live->part.scan.count++;
-	lacking = !asked && live->context.wants.needs & NEED_SYSCALL && sample->kthread != 1 &&
-		  registers_lacking(&live->context.kernel.asker, record);
+	lacking = !requested && live->context.wants.needs & NEED_SYSCALL && sample->kthread != 1 &&
+		  registers_lacking(&live->context.kernel.requester, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
 			sample_note(live, record, (uint32_t)live->part.scan.count - 1);
@@ -262,8 +263,9 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 		sample_refuse(live, sample);
 		return;
 	}
-	live->part.asked[live->part.asked_count] = *record;
-	live->part.asked_sample[live->part.asked_count++] = (uint32_t)live->part.scan.count - 1;
-	if (live->part.asked_count == ASK_MAX)
-		live_part_ask(live);
+	live->part.requested[live->part.requested_count] = *record;
+	live->part.requested_sample[live->part.requested_count++] =
+		(uint32_t)live->part.scan.count - 1;
+	if (live->part.requested_count == REQUESTS_MAX)
+		live_part_request(live);
 }

@@ -80,15 +80,15 @@ static bool seen_still(struct live_context *context, const struct seen_thread *s
 }
 
 static void seen_keep(struct live_context *context, struct seen_thread *seen,
-		      const struct edge_asker *asker, const struct peer_thread *thread)
+		      const struct edge_waiter *waiter, const struct peer_thread *thread)
 {
-	seen->pid = asker->sample->pid;
+	seen->pid = waiter->sample->pid;
 	seen->until_ns =
-		lookup_wait_until(context->lookup, asker->sample->tid,
-				  asker->record->sched.sequence_done, context->now.moment.now_ns);
-	seen->record_key = asker->record->key;
-	seen->record_tid = asker->record->sched.tid;
-	seen->sequence = asker->record->sched.sequence_done;
+		lookup_wait_until(context->lookup, waiter->sample->tid,
+				  waiter->record->sched.sequence_done, context->now.moment.now_ns);
+	seen->record_key = waiter->record->key;
+	seen->record_tid = waiter->record->sched.tid;
+	seen->sequence = waiter->record->sched.sequence_done;
 	seen->thread = *thread;
 }
 
@@ -112,7 +112,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 	if (!live_edge_look(context, tid, pid, &looked) || sample->pid != pid)
 		return false;
 	state = state_row(sample->state);
-	known = lookup_wait_facts(context->lookup, sample, &looked.asker.hint, false,
+	known = lookup_wait_facts(context->lookup, sample, &looked.waiter.hint, false,
 				  context->now.moment.now_ns, &facts);
 	epolls = sample->syscall && !strncmp(sample->syscall, "epoll", 5);
 	polls = sample->syscall &&
@@ -130,7 +130,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 		.set_count = facts.count,
 	};
 	if (known && sample->state == DOING_SLEEP && looked.record.sched.tid)
-		seen_keep(context, seen, &looked.asker, thread);
+		seen_keep(context, seen, &looked.waiter, thread);
 	return true;
 }
 

@@ -15,10 +15,10 @@ struct peer_waker_history {
 	unsigned int needed; /* before it counts as settled: twice as many with each change */
 };
 
-static uint64_t history_key(const struct edge_asker *asker, int64_t pid)
+static uint64_t history_key(const struct edge_waiter *waiter, int64_t pid)
 {
-	return hash_u64((uint64_t)asker->sample->tid) ^
-	       hash_u64((uint64_t)asker->sample->start_ns) ^ hash_u64((uint64_t)pid + 1);
+	return hash_u64((uint64_t)waiter->sample->tid) ^
+	       hash_u64((uint64_t)waiter->sample->start_ns) ^ hash_u64((uint64_t)pid + 1);
 }
 
 static struct peer_waker_history *history_of(struct live_peer_wakers *wakers, uint64_t key,
@@ -54,28 +54,28 @@ static void needed_double(struct peer_waker_history *history)
 }
 
 /* A waker that is seen at the same switch again tells nothing new. */
-static void wake_add(struct peer_waker_history *history, const struct edge_asker *asker)
+static void wake_add(struct peer_waker_history *history, const struct edge_waiter *waiter)
 {
-	uint64_t sequence = asker->record->sched.sequence_done;
+	uint64_t sequence = waiter->record->sched.sequence_done;
 
 	if (history->sequence == sequence)
 		return;
 	history->sequence = sequence;
-	if (history->waker_tid != ABSENT && history->waker_tid != asker->sample->waker_tid)
+	if (history->waker_tid != ABSENT && history->waker_tid != waiter->sample->waker_tid)
 		needed_double(history);
-	history->waker_tid = asker->sample->waker_tid;
+	history->waker_tid = waiter->sample->waker_tid;
 	history->wakes++;
 }
 
 /* The waker may have answered on another connection than the present one. */
-static void waker_note(struct live_peer_wakers *wakers, const struct edge_asker *asker,
+static void waker_note(struct live_peer_wakers *wakers, const struct edge_waiter *waiter,
 		       int64_t waker_pid)
 {
 	struct peer_waker_history *history =
-		keyed_find(&wakers->histories, sizeof(*history), history_key(asker, waker_pid));
+		keyed_find(&wakers->histories, sizeof(*history), history_key(waiter, waker_pid));
 
 	if (history)
-		wake_add(history, asker);
+		wake_add(history, waiter);
 }
 
 static struct peer_waker history_waker(const struct peer_waker_history *history)
@@ -90,28 +90,29 @@ static struct peer_waker history_waker(const struct peer_waker_history *history)
 
 struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 					struct live_context *context,
-					const struct edge_asker *asker, int64_t pid, int64_t inode)
+					const struct edge_waiter *waiter, int64_t pid,
+					int64_t inode)
 {
 	struct peer_waker_history *history;
 	bool added;
 
-	if (!asker->record->sched.tid)
+	if (!waiter->record->sched.tid)
 		return (struct peer_waker){.tid = ABSENT};
-	history = history_of(wakers, history_key(asker, pid), &added);
+	history = history_of(wakers, history_key(waiter, pid), &added);
 	/* an earlier scan of this wait has noted who ended the last one */
 	if (!added && history->inode == inode &&
-	    history->sequence == asker->record->sched.sequence_done)
+	    history->sequence == waiter->record->sched.sequence_done)
 		return history_waker(history);
 	if (added)
 		*history = (struct peer_waker_history){
 			.inode = inode, .waker_tid = ABSENT, .needed = WAKES_MIN};
 	if (history->inode == inode) {
-		waker_note(wakers, asker, waker_process(context, asker->sample->waker_tid));
+		waker_note(wakers, waiter, waker_process(context, waiter->sample->waker_tid));
 	} else {
 		needed_double(history);
 		history->inode = inode;
 		history->waker_tid = ABSENT;
-		history->sequence = asker->record->sched.sequence_done;
+		history->sequence = waiter->record->sched.sequence_done;
 	}
 	return history_waker(history);
 }

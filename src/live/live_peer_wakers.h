@@ -16,7 +16,7 @@
 
 #include "base/keyed.h"
 
-struct edge_asker;
+struct edge_waiter;
 struct live_context;
 
 /* Zeroed is empty. */
@@ -34,7 +34,8 @@ struct peer_waker {
  * of the socket or pipe at the other end; ABSENT: not known. */
 struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 					struct live_context *context,
-					const struct edge_asker *asker, int64_t pid, int64_t inode);
+					const struct edge_waiter *waiter, int64_t pid,
+					int64_t inode);
 void live_peer_wakers_done(struct live_peer_wakers *wakers);
 
 #endif

@@ -108,7 +108,7 @@ static int64_t peer_choose(struct live_context *context, struct live_edges *edge
 	struct peer_thread other;
 
 	if (end)
-		waker = live_peer_wakers_note(&edges->peer_wakers, context, end->asker,
+		waker = live_peer_wakers_note(&edges->peer_wakers, context, end->waiter,
 					      process->pid, end->inode);
 	choice_find(&edges->peers, process, end ? end->link : 0, waker.tid, &choice);
 	waker_find(context, &edges->peers, process, waker.tid, &other, &choice);

@@ -9,15 +9,15 @@
 
 #include "waits/chain.h"
 
-struct edge_asker;
+struct edge_waiter;
 struct live_context;
 struct live_edges;
 
 /* Other end of what a thread waits on. */
 struct peer_end {
-	const struct edge_asker *asker; /* the thread */
-	int64_t inode;			/* inode of the other end; ABSENT: not known */
-	uint64_t link;			/* by peer_link_of(); 0: not known */
+	const struct edge_waiter *waiter; /* the thread */
+	int64_t inode;			  /* inode of the other end; ABSENT: not known */
+	uint64_t link;			  /* by peer_link_of(); 0: not known */
 };
 
 /* Completes an edge to a process. end: what leads there, NULL if that is no descriptor. sure: if

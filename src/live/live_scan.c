@@ -48,7 +48,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 {
 	struct thread_state completed;
 	enum thread_doing doing;
-	bool unsure;
+	bool ambiguous;
 
 	record = live_seed_whole(record, &completed);
 	if (!record)
@@ -57,16 +57,16 @@ static void record_take(struct live *live, const struct thread_state *record,
 	/* the next capture has it */
 	if (!copy && (!record_settled(record) || (live->context.wants.idle && record->sched.tid)))
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
-	doing = captured_doing(copy, record, &live->context.now.moment, &unsure);
-	if (unsure)
-		doing = live_doubt_resolve(live, record, doing);
+	doing = captured_doing(copy, record, &live->context.now.moment, &ambiguous);
+	if (ambiguous)
+		doing = live_ambiguous_resolve(live, record, doing);
 	if (doing == DOING_COUNT || live_record_gone(live, record, doing))
 		return;
 	if (!filter_wants_state(live->context.wants.filter, doing))
 		return;
 	if (live->context.wants.work && doing == DOING_SLEEP && !sleeper_due(live, record))
 		return;
-	live_part_add(live, record, doing, copy && copy->asked);
+	live_part_add(live, record, doing, copy && copy->requested);
 }
 
 /* Does what need not be done at every tick. */
@@ -169,7 +169,7 @@ static void off_cpu_take(struct live *live)
 	off_cpu_visit(live, few_meet);
 	live->stacks.until_ns = live->context.now.moment.now_ns + live->context.period_ns / 2;
 	off_cpu_visit(live, crowd_meet);
-	live_part_ask(live);
+	live_part_request(live);
 	live->stacks.until_ns = 0;
 }
 
@@ -225,7 +225,7 @@ static void awake_take(struct live *live)
 		asleep_verify(live);
 	arrivals_note(live);
 	off_cpu_take(live);
-	live_part_ask(live);
+	live_part_request(live);
 	for (size_t i = 0; i < live->context.now.capture->count; i++)
 		if (live->context.now.capture->threads[i].record.sched.on_cpu)
 			copy_meet(live, &live->context.now.capture->threads[i]);
@@ -314,7 +314,7 @@ static void round_begin(struct live *live)
 	live->walk.gone_turns = (uint32_t)(threads / (scans * live_gone_looks(live))) + 1;
 	live->walk.sweep = live->context.now.housekeeping && live->walk.rounds % SWEEP_ROUNDS == 0;
 	if (live->walk.sweep)
-		index_clear(&live->walk.doubts);
+		index_clear(&live->walk.ambiguous);
 }
 
 /* All records have been seen since the round began. */
@@ -335,10 +335,11 @@ static void round_end(struct live *live)
 static void sleeper_meet(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
-	bool unsure;
+	bool ambiguous;
 
 	if (record_settled(record) &&
-	    record_doing(record, &live->context.now.moment, &unsure) == DOING_SLEEP && !unsure)
+	    record_doing(record, &live->context.now.moment, &ambiguous) == DOING_SLEEP &&
+	    !ambiguous)
 		record_meet(live, record);
 }
 

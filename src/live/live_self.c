@@ -16,7 +16,7 @@ _Static_assert(KERNEL_MAP_COUNT + 3 <= SELF_MAPS_MAX, "room for each map");
 void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns)
 {
 	*self = (struct live_self){
-		.asked = true,
+		.requested = true,
 		.start_cpu_ns = clock_cpu_ns() - cpu_ns,
 		.child_cpu_ns = clock_children_cpu_ns(),
 	};
@@ -25,7 +25,7 @@ void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_n
 
 void live_self_close(struct live_self *self)
 {
-	if (self->asked && self->stats >= 0)
+	if (self->requested && self->stats >= 0)
 		close(self->stats);
 	*self = (struct live_self){0};
 }
@@ -114,8 +114,8 @@ void live_self_describe(const struct live_self *self, const struct kernel *kerne
 	char status[4096] = "";
 	int64_t bytes;
 
-	*cost = (struct self_cost){.asked = self->asked};
-	if (!self->asked)
+	*cost = (struct self_cost){.requested = self->requested};
+	if (!self->requested)
 		return;
 	host_file_read("/proc/self/status", status, sizeof(status));
 	cost->at_ns = clock_monotonic_ns();

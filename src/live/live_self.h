@@ -13,7 +13,7 @@
 #include "sample/self_cost.h"
 
 struct live_self {
-	bool asked;
+	bool requested;
 	int stats;		   /* the kernel counts while this descriptor is open; -1: none */
 	const char *uncounted_why; /* reason, as in struct self_cost */
 	int64_t start_cpu_ns, child_cpu_ns;

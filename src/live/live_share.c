@@ -14,7 +14,7 @@ static void totals_begin(void *to, const struct thread_state *record)
 	struct live_totals totals;
 	struct sample sample;
 	enum thread_doing doing;
-	bool unsure;
+	bool ambiguous;
 
 	if (live->context.view.translated &&
 	    (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid))
@@ -23,7 +23,7 @@ static void totals_begin(void *to, const struct thread_state *record)
 	record = live_seed_whole(record, &completed);
 	if (!record)
 		return;
-	doing = record_doing(record, &live->context.now.moment, &unsure);
+	doing = record_doing(record, &live->context.now.moment, &ambiguous);
 	record_sample(record, &live->context.now.moment, doing, &sample);
 	record_totals(record, &live->context.now.moment, doing, &totals);
 	totals_take(&live->context.totals, &totals, &sample);

@@ -42,7 +42,7 @@ struct live_walk {
 	struct index keys_next;	 /* keys of settled ones, too, that the next captures must have */
 	struct index crowds;	 /* processes to how many of their threads were captured */
 	int64_t *arrived_ns;	 /* of the present moment, see struct live_moment */
-	struct index doubts;	 /* tid to switch sequence << 8 | what /proc said of it, plus one */
+	struct index ambiguous;	 /* tid to switch sequence << 8 | what /proc said of it, plus one */
 	bool walking;		 /* past records that nobody has asked for */
 	size_t threads, walked;	 /* in the last round of walks, in this one so far */
 	unsigned int rounds;	 /* rounds that began when housekeeping was done */
@@ -60,9 +60,9 @@ struct live_part {
 	int err;			     /* error of who took a part */
 	size_t refused_count;		     /* samples that are to go: their tid is ABSENT */
 	struct proc_values_room proc_values; /* room for the samples' values of /proc */
-	struct thread_state asked[ASK_MAX];  /* records that lack their registers */
-	uint32_t asked_sample[ASK_MAX];	     /* and their samples */
-	uint32_t asked_count;
+	struct thread_state requested[REQUESTS_MAX]; /* records that lack their registers */
+	uint32_t requested_sample[REQUESTS_MAX];     /* and their samples */
+	uint32_t requested_count;
 };
 
 /* Larger maps: live_grow.c. */
@@ -113,14 +113,14 @@ static inline uint64_t awake_key(const struct thread_state *record, uint32_t key
  * room (asked: its registers are not to be asked for again); asks for the registers that samples
  * wait for; the same, and completes live->part.scan. */
 void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
-		   bool asked);
-void live_part_ask(struct live *live);
+		   bool requested);
+void live_part_request(struct live *live);
 void live_part_settle(struct live *live);
 
-/* live_doubt.c: asks /proc about a thread whose record is in doubt, once for each switch: unless it
- * is runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
-enum thread_doing live_doubt_resolve(struct live *live, const struct thread_state *record,
-				     enum thread_doing doing);
+/* live_ambiguous.c: asks /proc about a thread whose record is ambiguous, once for each switch:
+ * unless it is runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
+enum thread_doing live_ambiguous_resolve(struct live *live, const struct thread_state *record,
+					 enum thread_doing doing);
 /* How many threads are looked for in one housekeeping; true if it is this one's turn. */
 uint32_t live_gone_looks(const struct live *live);
 static inline bool live_gone_turn(const struct live *live, const struct thread_state *record)

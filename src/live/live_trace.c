@@ -75,7 +75,7 @@ static bool who_wanted(struct live_context *context, struct sample *who,
 		return false;
 	lookup_fill(context->lookup, who, hint, needs, context->now.moment.now_ns);
 	sample_derive(who, needs);
-	return filter_ask_thread(context->wants.filter, who, known | needs) != VERDICT_REFUSED;
+	return filter_eval_thread(context->wants.filter, who, known | needs) != VERDICT_REFUSED;
 }
 
 /* True if THROTTLES_SEEN of throttles.bpf.c holds, and the scheduler has these functions. */
@@ -232,7 +232,7 @@ static void event_take(void *to, const struct trace_event *event)
 	who.state = state;
 	who.time_us = (int64_t)event->end_ns / NS_PER_US + reported->ahead_us;
 	sample_derive(&who, needs);
-	if (filter_ask_thread(context->wants.filter, &who, known | needs) == VERDICT_REFUSED)
+	if (filter_eval_thread(context->wants.filter, &who, known | needs) == VERDICT_REFUSED)
 		return;
 	reported->take(reported->to, &row->kind, &who,
 		       row->single ? ABSENT : (int64_t)event->duration_ns);

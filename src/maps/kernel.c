@@ -247,16 +247,17 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 	if (result)
 		return error_set(e, -result, EXIT_FAILED, "the wake-ups can't be mapped: %s",
 				 strerror(-result));
-	result = register_asker_init(&kernel->asker, kernel->compiled.programs[GROUP_ASK],
-				     maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_ASKS]);
+	result = register_requester_init(&kernel->requester,
+					 kernel->compiled.programs[GROUP_REQUEST],
+					 maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_REQUESTS]);
 	if (result == -EBUSY)
 		return error_set(e, EBUSY, EXIT_FAILED,
 				 "%d tsnaps sample with these probes already, which is the most",
-				 ASKERS_MAX);
+				 REQUESTERS_MAX);
 	if (!result)
-		result = register_asker_add_stacks(&kernel->asker,
-						   kernel->compiled.programs[GROUP_STACK],
-						   maps[KERNEL_MAP_STACK_ASKS]);
+		result = register_requester_add_stacks(&kernel->requester,
+						       kernel->compiled.programs[GROUP_STACK],
+						       maps[KERNEL_MAP_STACK_REQUESTS]);
 	return result ? error_set(e, -result, EXIT_FAILED, "the registers can't be asked for: %s",
 				  strerror(-result))
 		      : 0;
@@ -366,7 +367,7 @@ void kernel_close(struct kernel *kernel)
 	latency_reader_done(&kernel->latency);
 	event_reader_done(&kernel->events);
 	wake_reader_done(&kernel->wakes);
-	register_asker_done(&kernel->asker);
+	register_requester_done(&kernel->requester);
 	if (kernel->table.store)
 		thread_table_done(&kernel->table);
 	share_leave(&kernel->share);

@@ -29,7 +29,7 @@
 #include "maps/moment_rows.h"
 #include "kernel/probe_attach.h"
 #include "kernel/probe_table.h"
-#include "maps/register_asker.h"
+#include "maps/register_requester.h"
 #include "kernel/share.h"
 #include "maps/thread_table.h"
 #include "maps/wake_reader.h"
@@ -62,7 +62,7 @@ struct kernel {
 	struct thread_table table;
 	struct changed_reader changed;
 	struct moment_rows moment;
-	struct register_asker asker;
+	struct register_requester requester;
 	struct latency_reader latency;
 	struct event_reader events;
 	struct wake_reader wakes;

@@ -5,7 +5,7 @@
 #include "maps/thread_table.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
-#include "maps/register_asker.h"
+#include "maps/register_requester.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
@@ -88,8 +88,8 @@ static int slots_get(struct thread_table *table, uint32_t key, struct thread_sta
 	record->sched.sequence_begun =
 		__atomic_load_n(&from->sched.sequence_begun, __ATOMIC_RELAXED);
 	record->key = key;
-	if (table->asked)
-		registers_recall(&table->asked[key], record);
+	if (table->requested)
+		registers_recall(&table->requested[key], record);
 	return record->sched.tid ? 0 : -ENOENT;
 }
 

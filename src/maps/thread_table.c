@@ -184,8 +184,8 @@ int thread_table_scan(struct thread_table *table,
 
 void thread_table_forget(struct thread_table *table)
 {
-	free(table->asked);
-	table->asked = NULL;
+	free(table->requested);
+	table->requested = NULL;
 }
 
 void thread_table_rewind(struct thread_table *table)

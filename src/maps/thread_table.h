@@ -28,8 +28,8 @@ struct thread_table;
 
 /* Registers that were asked of the thread in a slot, and the stay off its CPU that they are of: who
  * shows all threads asks for those of sleepers at every scan. */
-struct asked_registers {
-	uint64_t stay; /* maps/register_asker.c; 0: nothing */
+struct requested_registers {
+	uint64_t stay; /* maps/register_requester.c; 0: nothing */
 	__u64 registers[THREAD_REGISTER_COUNT];
 };
 
@@ -66,7 +66,8 @@ struct thread_table {
 	uint32_t chunk;		     /* records read by one batch call */
 	uint32_t *keys;
 	struct thread_state *records;
-	struct asked_registers *asked; /* by slot, of entries_max; NULL: none, or no slots */
+	struct requested_registers
+		*requested;	   /* by slot, of entries_max; NULL: none, or no slots */
 	uint32_t *found;	   /* slots by tid, of those that were asked for; NULL: none yet */
 	struct index seen;	   /* tids of this walk, read one by one: it may restart */
 	uint64_t torn_count;	   /* records left out of a scan because they kept changing */

@@ -186,9 +186,9 @@ int parser_ready(struct parser *parser)
 	return parser_begin(parser);
 }
 
-/* As parser_ask(), for an answer of at most so many bytes. */
-static ssize_t answer_ask(struct parser *parser, const struct parser_message *request, void *answer,
-			  size_t bytes, int64_t most_ns)
+/* As parser_request(), for an answer of at most so many bytes. */
+static ssize_t answer_request(struct parser *parser, const struct parser_message *request,
+			      void *answer, size_t bytes, int64_t most_ns)
 {
 	size_t got = 0;
 	int err = parser_message_send(parser->socket, request) ? -EPIPE
@@ -206,16 +206,16 @@ static ssize_t answer_ask(struct parser *parser, const struct parser_message *re
 	return err == -EAGAIN ? err : -EPIPE;
 }
 
-ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
-		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns)
+ssize_t parser_request(struct parser *parser, const struct parser_message *request,
+		       char answer[PARSER_MESSAGE_MAX], int64_t most_ns)
 {
-	return answer_ask(parser, request, answer, PARSER_MESSAGE_MAX, most_ns);
+	return answer_request(parser, request, answer, PARSER_MESSAGE_MAX, most_ns);
 }
 
-int parser_ask_fixed(struct parser *parser, const struct parser_message *request, void *answer,
-		     size_t bytes, int64_t most_ns)
+int parser_request_fixed(struct parser *parser, const struct parser_message *request, void *answer,
+			 size_t bytes, int64_t most_ns)
 {
-	ssize_t count = answer_ask(parser, request, answer, bytes, most_ns);
+	ssize_t count = answer_request(parser, request, answer, bytes, most_ns);
 
 	if (count < 0)
 		return (int)count;

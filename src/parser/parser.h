@@ -90,11 +90,11 @@ uint32_t parsers_pid(enum parser_place place);
 int parser_ready(struct parser *parser);
 /* Asks a ready one. Returns how many bytes its answer has; -EPIPE: it died, or was given up after
  * most_ns; -EAGAIN: it was, but had hardly a CPU in that time, on a full host. */
-ssize_t parser_ask(struct parser *parser, const struct parser_message *request,
-		   char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
+ssize_t parser_request(struct parser *parser, const struct parser_message *request,
+		       char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
 /* The same for an answer of exactly so many bytes. 0, or -errno; -EBADMSG: it has fewer. */
-int parser_ask_fixed(struct parser *parser, const struct parser_message *request, void *answer,
-		     size_t bytes, int64_t most_ns);
+int parser_request_fixed(struct parser *parser, const struct parser_message *request, void *answer,
+			 size_t bytes, int64_t most_ns);
 /* Sends a request that has no answer. Without a parser, does nothing. */
 void parser_send(struct parser *parser, const struct parser_message *request);
 

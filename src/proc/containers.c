@@ -28,8 +28,8 @@ void containers_init(struct containers *containers)
 		.read = container_file_read};
 }
 
-static const char *name_ask(const struct containers *containers, int fd, uint32_t row,
-			    const char *id)
+static const char *name_request(const struct containers *containers, int fd, uint32_t row,
+				const char *id)
 {
 	struct container_question question = {.row = row};
 	char name[JSON_STRING_SIZE];
@@ -61,7 +61,7 @@ static const char *name_search(const struct containers *containers, uint32_t num
 	}
 	if (fd < 0)
 		return NULL;
-	name = name_ask(containers, fd, number, id);
+	name = name_request(containers, fd, number, id);
 	close(fd);
 	return name;
 }

@@ -31,13 +31,13 @@ static const char *user_read(int64_t uid)
 	char *bytes = NULL, number[24];
 	int err = ERANGE;
 
-	avoid_users_asked(true);
+	avoid_users_requested(true);
 	for (size_t size = RECORD_BYTES;
 	     !avoids_users() && err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
 		bytes = memory_resize(bytes, size, 1);
 		err = getpwuid_r(uid, &record, bytes, size, &found);
 	}
-	avoid_users_asked(false);
+	avoid_users_requested(false);
 	if (!err && found && *found->pw_name)
 		name = name_lent_string(found->pw_name);
 	free(bytes);

@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
-#define FLAG_HEADING 1
+#define FLAG_HEADER 1
 #define PAYLOAD_BYTES (FRAME_HEAD_BYTES - 8)
 
 static const char *const kind_names[RECORD_KIND_COUNT] = {
@@ -61,7 +61,7 @@ void frame_head_write(const struct frame_head *head, unsigned char bytes[FRAME_H
 		.size = htole32(PAYLOAD_BYTES),
 		.format = htole32(head->format),
 		.kind = htole16((uint16_t)head->kind),
-		.flags = htole16(head->heading ? FLAG_HEADING : 0),
+		.flags = htole16(head->header ? FLAG_HEADER : 0),
 		.first_us = htole64((uint64_t)head->first_us),
 		.last_us = htole64((uint64_t)head->last_us),
 		.packed_bytes = htole64(head->packed_bytes),
@@ -85,7 +85,7 @@ bool frame_head_read(const unsigned char bytes[FRAME_HEAD_BYTES], struct frame_h
 	*head = (struct frame_head){
 		.format = le32toh(raw.format),
 		.kind = le16toh(raw.kind),
-		.heading = le16toh(raw.flags) & FLAG_HEADING,
+		.header = le16toh(raw.flags) & FLAG_HEADER,
 		.first_us = (int64_t)le64toh(raw.first_us),
 		.last_us = (int64_t)le64toh(raw.last_us),
 		.packed_bytes = le64toh(raw.packed_bytes),

@@ -3,8 +3,8 @@
  *
  * A file is a row of zstd frames, each with its checksum, and before each frame a head of 64 bytes.
  * The head is a skippable frame of zstd, so that `zstd -dc` and every other program that knows zstd
- * passes over it and reads one CSV. The first frame is the heading (names of columns) alone; every
- * other one holds whole rows. A head tells what the frame is of, so that a reader passes over
+ * passes over it and reads one CSV. The first frame is the header line (names of columns) alone;
+ * every other one holds whole rows. A head tells what the frame is of, so that a reader passes over
  * frames of other times without reading them, and finds the next whole one behind a damaged one.
  *
  * Bytes of a head, all numbers little-endian:
@@ -30,8 +30,8 @@
 struct frame_head {
 	uint32_t format;
 	unsigned int kind; /* enum record_kind, or one of a later version */
-	bool heading;
-	int64_t first_us, last_us; /* times of the first and last row, UTC; 0 in a heading */
+	bool header;
+	int64_t first_us, last_us; /* times of the first and last row, UTC; 0 in a header line */
 	uint64_t packed_bytes, raw_bytes;
 };
 

@@ -105,15 +105,15 @@ static off_t behind(off_t at, const struct frame_head *head)
 
 /* Finds the end of the last whole frame. After a power cut a file may have its length and not its
  * bytes, so that the last frames are unpacked until one is whole. 0, or -EEXIST. */
-static int end_find(struct frame_file *file, const char *heading, off_t size)
+static int end_find(struct frame_file *file, const char *header, off_t size)
 {
 	off_t *starts = NULL;
 	size_t count = 0, capacity = 0;
 	struct frame_head head;
-	char *rows = head_at(file, 0, &head) && head.heading && behind(0, &head) <= size
+	char *rows = head_at(file, 0, &head) && head.header && behind(0, &head) <= size
 			     ? frame_read(file, 0, &head)
 			     : NULL;
-	bool same = rows && !strcmp(rows, heading);
+	bool same = rows && !strcmp(rows, header);
 
 	free(rows);
 	if (!same)
@@ -138,13 +138,13 @@ static int end_find(struct frame_file *file, const char *heading, off_t size)
 	return 0;
 }
 
-static int file_begin(struct frame_file *file, const char *heading)
+static int file_begin(struct frame_file *file, const char *header)
 {
 	struct text line = {0};
 	int err;
 
-	text_add_string(&line, heading);
-	err = frame_make(file, &(struct frame_head){.heading = true}, &line);
+	text_add_string(&line, header);
+	err = frame_make(file, &(struct frame_head){.header = true}, &line);
 	if (!err)
 		err = frame_file_put(file);
 	text_done(&line);
@@ -158,7 +158,7 @@ static bool is_own(const struct stat *file)
 }
 
 int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
-		    const char *heading)
+		    const char *header)
 {
 	struct stat there;
 	int fd, err = 0;
@@ -173,11 +173,11 @@ int frame_file_open(struct frame_file *file, int directory, const char *name, en
 	else if (!is_own(&there))
 		err = -EEXIST;
 	else if (there.st_size)
-		err = end_find(file, heading, there.st_size);
+		err = end_find(file, header, there.st_size);
 	if (!err && there.st_size > file->end && ftruncate(fd, file->end))
 		err = -errno;
 	if (!err && !file->end)
-		err = file_begin(file, heading);
+		err = file_begin(file, header);
 	if (err)
 		frame_file_close(file);
 	return err;

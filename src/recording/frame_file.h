@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes a recorded file: a heading, then frames of whole rows (frame.h). Each frame is on the disk
- * when frame_file_put() returns, or nothing of it is in the file.
+/* Writes a recorded file: a header line, then frames of whole rows (frame.h). Each frame is on the
+ * disk when frame_file_put() returns, or nothing of it is in the file.
  */
 #ifndef TSNAP_RECORDING_FRAME_FILE_H
 #define TSNAP_RECORDING_FRAME_FILE_H
@@ -20,10 +20,10 @@ struct frame_file {
 };
 
 /* Opens the file of that name in a directory, or makes it, with mode 0640. What is behind the last
- * whole frame of a file that was there is cut off. heading: a line. No link is followed. 0;
- * -EEXIST: what is there has another heading or is not ours, and was left alone; or -errno. */
+ * whole frame of a file that was there is cut off. header: a line. No link is followed. 0;
+ * -EEXIST: what is there has another header line or is not ours, and was left alone; or -errno. */
 int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
-		    const char *heading);
+		    const char *header);
 /* Makes a frame of rows (whole lines, at most FRAME_RAW_MAX bytes), which frame_file_put() writes;
  * file->room has it. 0, or -errno. */
 int frame_file_pack(struct frame_file *file, int64_t first_us, int64_t last_us,

@@ -35,11 +35,11 @@ struct frame_reader {
 		bool skips;		   /* the last frame was passed over */
 		size_t out_start, out_end; /* bytes of `out` that are not given yet */
 		bool begun;
-		bool plain;    /* not compressed at all */
-		bool packed;   /* a frame of zstd was met */
-		bool foreign;  /* within a frame that is not tsnap's */
-		bool headed;   /* the heading was given */
-		bool searched; /* within a damaged stretch, which has been counted */
+		bool plain;	 /* not compressed at all */
+		bool packed;	 /* a frame of zstd was met */
+		bool foreign;	 /* within a frame that is not tsnap's */
+		bool has_header; /* the header line was given */
+		bool searched;	 /* within a damaged stretch, which has been counted */
 	} file;
 	bool copied; /* frames are given as they are */
 };
@@ -195,7 +195,7 @@ static bool head_wanted(const struct frame_reader *reader, const struct frame_he
 {
 	if (head->kind != (unsigned int)reader->kind)
 		return false;
-	if (head->heading || reader->kind == RECORD_STACKS || reader->kind == RECORD_HOST)
+	if (head->header || reader->kind == RECORD_STACKS || reader->kind == RECORD_HOST)
 		return true;
 	return (reader->from_us == ABSENT || head->last_us >= reader->from_us) &&
 	       (reader->until_us == ABSENT || head->first_us < reader->until_us);
@@ -253,12 +253,12 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 	if (!frame_unpack(reader, head)) {
 		reader->losses->damaged++;
 		reader->file.out_start = reader->file.out_end = 0;
-	} else if (!head->heading && !reader->file.headed) {
+	} else if (!head->header && !reader->file.has_header) {
 		reader->losses->headless++;
 		reader->file.out_start = reader->file.out_end = 0;
 	}
-	reader->losses->frames += !head->heading && reader->file.out_end;
-	reader->file.headed |= head->heading && reader->file.out_end;
+	reader->losses->frames += !head->header && reader->file.out_end;
+	reader->file.has_header |= head->header && reader->file.out_end;
 	if (reader->copied && reader->file.out_end) {
 		memcpy(out_room(reader, length), reader->in + reader->file.start, length);
 		reader->file.out_end = length;

@@ -304,11 +304,11 @@ static void part_init(struct recorder *recorder, const struct recorder_options *
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
 		struct text line = {0};
 
-		if (!options->headings[kind])
+		if (!options->headers[kind])
 			continue;
-		text_add_string(&line, options->headings[kind]);
+		text_add_string(&line, options->headers[kind]);
 		text_add_char(&line, '\n');
-		part->headings[kind] = text_take(&line);
+		part->headers[kind] = text_take(&line);
 	}
 }
 

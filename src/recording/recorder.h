@@ -26,7 +26,7 @@ struct recorder_options {
 	size_t queue_bytes; /* bytes that may wait for the disk; 0: the default */
 	struct retention retention;
 	/* lines, without their ends; NULL: nothing is recorded of that kind */
-	const char *headings[RECORD_KIND_COUNT];
+	const char *headers[RECORD_KIND_COUNT];
 };
 
 struct recorder;

@@ -80,8 +80,7 @@ static int file_open(struct recorder_part *part, enum record_kind kind)
 
 	part->name.kind = kind;
 	part_name_write(&part->name, name);
-	err = frame_file_open(&part->files[kind], part->directory, name, kind,
-			      part->headings[kind]);
+	err = frame_file_open(&part->files[kind], part->directory, name, kind, part->headers[kind]);
 	/* without that group, or the right to give files to it, they are root's alone */
 	if (!err && part->group != (gid_t)-1 &&
 	    fchown(part->files[kind].fd, (uid_t)-1, part->group))
@@ -154,14 +153,14 @@ static int frames_put(struct recorder_part *part)
 	return err;
 }
 
-/* Bytes that the headings of files to be opened take, at most. */
-static uint64_t headings_bytes(const struct recorder_part *part)
+/* Bytes that the header lines of files to be opened take, at most. */
+static uint64_t headers_bytes(const struct recorder_part *part)
 {
 	uint64_t bytes = 0;
 
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		if (part->rows[kind].length && !part->files[kind].fd)
-			bytes += FRAME_HEAD_BYTES + FRAME_OVERHEAD + strlen(part->headings[kind]);
+			bytes += FRAME_HEAD_BYTES + FRAME_OVERHEAD + strlen(part->headers[kind]);
 	return bytes;
 }
 
@@ -182,7 +181,7 @@ int recorder_part_flush(struct recorder_part *part, int64_t now_us)
 	if (most && files_bytes(part) >= most)
 		err = number_next(part);
 	if (!err)
-		err = room_make(part, now_us, headings_bytes(part));
+		err = room_make(part, now_us, headers_bytes(part));
 	if (!err)
 		err = files_open(part);
 	if (!err)
@@ -197,6 +196,6 @@ void recorder_part_done(struct recorder_part *part)
 	files_close(part);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
 		text_done(&part->rows[kind]);
-		free(part->headings[kind]);
+		free(part->headers[kind]);
 	}
 }

@@ -17,7 +17,7 @@
 struct recorder_part {
 	int directory; /* the recorder's */
 	gid_t group;   /* group of the files; -1: as the system makes them */
-	char *headings[RECORD_KIND_COUNT];
+	char *headers[RECORD_KIND_COUNT];
 	struct retention retention;
 	struct part_name name; /* name of the present part, without a kind */
 	bool begun;	       /* there is one */

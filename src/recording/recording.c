@@ -166,7 +166,8 @@ static void recording_describe(struct sample_input *input, struct source_status 
 			       losses->damaged);
 	source_status_miss_any(status, "parts of it are of a later version of tsnap",
 			       losses->newer);
-	source_status_miss_any(status, "parts of it have no heading any more", losses->headless);
+	source_status_miss_any(status, "parts of it have no header line any more",
+			       losses->headless);
 	source_status_miss_any(status, "links, directories or pipes in it were not read",
 			       recording->files.strange);
 	source_status_miss_any(status, "files were removed while they were read",

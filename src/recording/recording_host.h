@@ -7,7 +7,7 @@
 #include "recording/csv_reader.h"
 #include "sample/source.h"
 
-#define RECORDING_HOST_HEADING                                                       \
+#define RECORDING_HOST_HEADER                                                        \
 	"timestamp,format,version,host,kernel,machine,cpus,rate_hz,boot_id,boot_us," \
 	"timezone,command"
 

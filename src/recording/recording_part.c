@@ -23,7 +23,7 @@ static bool time_take(const char **end, int64_t *time_us, bool *of_day)
 	if (length) {
 		text_add_string(&text, *of_day ? "1970-01-01T" : "");
 		text_add(&text, *end, length);
-		/* a report's heading has a blank for the T */
+		/* a report's header line has a blank for the T */
 		if (text.length > 10 && text.bytes[10] == ' ')
 			text.bytes[10] = 'T';
 		read = !clock_parse_iso_part(text_string(&text), time_us);

@@ -31,7 +31,7 @@ static int64_t file_time(int directory, const char *name)
 
 	while (fd >= 0 && pread(fd, bytes, sizeof(bytes), at) == sizeof(bytes) &&
 	       frame_head_read(bytes, &head) && head.packed_bytes < INT32_MAX) {
-		if (!head.heading) {
+		if (!head.header) {
 			first_us = first_us ? first_us : head.first_us;
 			last_us = head.last_us;
 		}

@@ -42,20 +42,20 @@ struct sample_file {
 	struct sample *samples; /* samples of the scan being gathered */
 	struct proc_values_room proc_values;
 	size_t count, capacity, rows;
-	size_t copied; /* samples, from the first on, that are copies of rows of this heading */
+	size_t copied; /* samples, from the first on, that are copies of rows of this header line */
 	int64_t time_us, weight_us,
 		silent_us;   /* the scan being gathered; time_us is ABSENT before its first row */
 	int64_t previous_us; /* time of the scan before it in this recording */
 	bool next_read;
 };
 
-/* The record that was read is a heading. */
-static int heading_read(struct sample_file *file, struct error *e)
+/* The record that was read is a header line. */
+static int header_read(struct sample_file *file, struct error *e)
 {
 	file->copied = 0;
 	/* whatever time lies between two recordings was not sampled */
 	file->previous_us = ABSENT;
-	return sample_row_heading(&file->row, e);
+	return sample_row_header(&file->row, e);
 }
 
 /* A row that can't be read: passed over in a compressed recording, which has many; e is emptied. */
@@ -78,7 +78,7 @@ static int row_next(struct sample_file *file, struct error *e)
 			continue;
 		if (err <= 0)
 			return err;
-		if (!sample_row_is_heading(&file->row)) {
+		if (!sample_row_is_header(&file->row)) {
 			err = sample_row_read(&file->row, e);
 			if (err && row_pass(file, e))
 				continue;
@@ -89,7 +89,7 @@ static int row_next(struct sample_file *file, struct error *e)
 				return 1;
 			continue;
 		}
-		err = heading_read(file, e);
+		err = header_read(file, e);
 		if (err)
 			return err;
 	}
@@ -156,8 +156,8 @@ static int scan_add(struct sample_file *file, struct error *e)
 				       "more than a million rows have this one");
 	if (sample->weight_us == ABSENT)
 		sample->weight_us = file->weight_us;
-	verdict = filter_ask(file->filter, sample,
-			     ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
+	verdict = filter_eval(file->filter, sample,
+			      ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
 	if (verdict == VERDICT_REFUSED)
 		return row_refuse(file, sample);
 	if (file->stacks)
@@ -319,7 +319,7 @@ static int first_read(struct sample_file *file, struct error *e)
 	return empty_fail(file, e);
 }
 
-/* Sets the source up and reads the heading. 0, or -errno: the file is closed. */
+/* Sets the source up and reads the header line. 0, or -errno: the file is closed. */
 static int file_begin(struct sample_file *file, const struct filter *filter, uint64_t needs,
 		      struct source **source, struct error *e)
 {
@@ -341,7 +341,7 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 	if (err == 0 && !file->scan_rows)
 		err = empty_fail(file, e);
 	if (err == 1)
-		err = heading_read(file, e);
+		err = header_read(file, e);
 	if (!err && !file->scan_rows && !recording_part_whole(&file->part))
 		err = first_read(file, e);
 	if (err) {

@@ -13,13 +13,13 @@ int sample_row_fail(const struct sample_row *row, struct error *e, const char *c
 			 (unsigned long long)row->reader->line, column, *column ? ": " : "", what);
 }
 
-int sample_row_heading(struct sample_row *row, struct error *e)
+int sample_row_header(struct sample_row *row, struct error *e)
 {
 	const struct column *columns[CSV_FIELDS_MAX];
 	bool timed = false;
 
 	row->fresh = true;
-	row->heading_count = row->count;
+	row->header_count = row->count;
 	row->cell_count = 0;
 	for (size_t i = 0; i < row->count; i++) {
 		const struct column *column = sample_column_find(row->fields[i].text);
@@ -38,11 +38,11 @@ int sample_row_heading(struct sample_row *row, struct error *e)
 	if (!timed)
 		return sample_row_fail(
 			row, e, "",
-			"no heading with a timestamp: not a CSV that tsnap --csv wrote");
+			"no header line with a timestamp: not a CSV that tsnap --csv wrote");
 	return 0;
 }
 
-bool sample_row_is_heading(const struct sample_row *row)
+bool sample_row_is_header(const struct sample_row *row)
 {
 	const struct csv_field *fields = row->fields;
 
@@ -89,7 +89,7 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 	}
 }
 
-/* All that the columns of the heading will not write. */
+/* All that the columns of the header line will not write. */
 static void next_clear(struct sample_row *row)
 {
 	row->next.sample.weight_us = ABSENT;
@@ -105,11 +105,11 @@ static void next_clear(struct sample_row *row)
 
 int sample_row_read(struct sample_row *row, struct error *e)
 {
-	if (row->count != row->heading_count)
+	if (row->count != row->header_count)
 		return error_set(e, EINVAL, EXIT_FAILED,
-				 "%s: line %llu: %zu columns where the heading has %zu",
+				 "%s: line %llu: %zu columns where the header line has %zu",
 				 row->reader->name, (unsigned long long)row->reader->line,
-				 row->count, row->heading_count);
+				 row->count, row->header_count);
 	next_clear(row);
 	for (size_t i = 0; i < row->cell_count; i++) {
 		const struct column *column = row->cells[i].column;

@@ -11,14 +11,14 @@
 #include "sample/column.h"
 #include "sample/proc_values.h"
 
-/* Zeroed but for reader, needs and changed is a valid row without a heading. */
+/* Zeroed but for reader, needs and changed is a valid row without a header line. */
 struct sample_row {
 	struct csv_reader *reader; /* the caller's */
 	uint64_t needs;		   /* NEED_*; text that they do not ask for is not kept */
 	bool changed;		   /* callers change more of the sample than its weight */
 	struct csv_field fields[CSV_FIELDS_MAX];
-	size_t count;	      /* fields that csv_read() filled */
-	size_t heading_count; /* the heading's */
+	size_t count;	     /* fields that csv_read() filled */
+	size_t header_count; /* the header line's */
 	size_t time_field;
 	struct row_cell {
 		const struct column *column;
@@ -28,7 +28,7 @@ struct sample_row {
 	struct sample_wide next; /* the row that was read last */
 
 	/* for sample_row.c only */
-	bool fresh; /* next is not absent but for the columns of this heading */
+	bool fresh; /* next is not absent but for the columns of this header line */
 	struct text room;
 	struct csv_texts texts;
 	char time_text[CLOCK_ISO_SIZE]; /* the time last read, which the next row most likely has
@@ -36,13 +36,13 @@ struct sample_row {
 	int64_t time_value;
 };
 
-/* The record in fields is a heading: finds each field's column. 0, or -errno with e. */
-int sample_row_heading(struct sample_row *row, struct error *e);
-/* Is the record in fields another heading? */
-bool sample_row_is_heading(const struct sample_row *row);
+/* The record in fields is a header line: finds each field's column. 0, or -errno with e. */
+int sample_row_header(struct sample_row *row, struct error *e);
+/* Is the record in fields another header line? */
+bool sample_row_is_header(const struct sample_row *row);
 /* The record in fields is a row: fills next. 0, or -errno with e. */
 int sample_row_read(struct sample_row *row, struct error *e);
-/* Copies the sample. again: *to has such a copy of the same heading. */
+/* Copies the sample. again: *to has such a copy of the same header line. */
 void sample_row_copy(const struct sample_row *row, struct sample *to, bool again);
 int sample_row_fail(const struct sample_row *row, struct error *e, const char *column,
 		    const char *what);

@@ -26,7 +26,7 @@ struct scan_rows {
 	struct csv_reader reader;
 	struct csv_field fields[CSV_FIELDS_MAX];
 	int column_of[CSV_FIELDS_MAX]; /* index into columns[], -1: not known */
-	size_t count;		       /* fields of a row; 0: no heading yet */
+	size_t count;		       /* fields of a row; 0: no header line yet */
 	struct scan_row ahead;	       /* next row; time_us is ABSENT: none was read */
 	uint64_t bad;		       /* rows that can't be read */
 	uint64_t missing;	       /* scans that were not recorded */
@@ -50,7 +50,7 @@ void scan_rows_free(struct scan_rows *rows)
 	free(rows);
 }
 
-static void heading_read(struct scan_rows *rows, size_t count)
+static void header_read(struct scan_rows *rows, size_t count)
 {
 	rows->count = count;
 	for (size_t i = 0; i < count; i++) {
@@ -96,7 +96,7 @@ static int row_next(struct scan_rows *rows, struct scan_row *row, struct error *
 			return more;
 		/* times of rows are quoted */
 		if (!strcmp(rows->fields[0].text, columns[0].name) && !rows->fields[0].quoted)
-			heading_read(rows, count);
+			header_read(rows, count);
 		else if (count == rows->count && row_read(rows, row))
 			return 1;
 		else

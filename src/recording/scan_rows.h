@@ -11,7 +11,7 @@
 #include "recording/recording_part.h"
 #include "sample/source.h"
 
-#define SCAN_ROWS_HEADING "timestamp,weight_us,samples,threads,missing"
+#define SCAN_ROWS_HEADER "timestamp,weight_us,samples,threads,missing"
 
 struct scan_row {
 	int64_t time_us, weight_us; /* see struct scan */

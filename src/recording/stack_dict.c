@@ -61,7 +61,7 @@ static const struct column *dict_column_find(const char *name)
 	return NULL;
 }
 
-static int heading_read(struct stack_dict *dict, size_t count, struct error *e)
+static int header_read(struct stack_dict *dict, size_t count, struct error *e)
 {
 	unsigned int found = 0, column_bits = 0;
 
@@ -80,13 +80,13 @@ static int heading_read(struct stack_dict *dict, size_t count, struct error *e)
 	/* hash, kind, frames */
 	if ((found & 0x13) != 0x13)
 		return dict_fail(dict, e, "",
-				 "no heading with hash, kind and frames: not a file that tsnap "
+				 "no header line with hash, kind and frames: not a file that tsnap "
 				 "--stack-dict wrote");
 	return 0;
 }
 
-/* Text in rows is quoted, so none is taken for a heading. */
-static bool is_heading(const struct stack_dict *dict, size_t count)
+/* Text in rows is quoted, so none is taken for a header line. */
+static bool is_header(const struct stack_dict *dict, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!dict->fields[i].quoted && !strcmp(dict->fields[i].text, "hash"))
@@ -106,7 +106,7 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 {
 	*entry = (struct stack_entry){.hash = ABSENT};
 	if (count != dict->column_count)
-		return dict_fail(dict, e, "", "not as many columns as the heading has");
+		return dict_fail(dict, e, "", "not as many columns as the header line has");
 	for (size_t i = 0; i < count; i++) {
 		const struct column *column = dict->columns[i];
 		const char *text = dict->fields[i].text;
@@ -161,13 +161,13 @@ static int dict_read(struct stack_dict *dict, struct error *e)
 				 "%s: empty: not a file that tsnap --stack-dict wrote",
 				 dict->reader.name);
 	if (more > 0)
-		more = heading_read(dict, count, e) ? -EINVAL : 1;
+		more = header_read(dict, count, e) ? -EINVAL : 1;
 	while (more > 0) {
 		more = csv_read(&dict->reader, dict->fields, &count, e);
 		if (more == -EINTR)
 			more = 1;
-		else if (more > 0 && is_heading(dict, count))
-			more = heading_read(dict, count, e) ? -EINVAL : 1;
+		else if (more > 0 && is_header(dict, count))
+			more = header_read(dict, count, e) ? -EINVAL : 1;
 		else if (more > 0 &&
 			 (entry_read(dict, count, &entry, e) || entry_add(dict, &entry, e)))
 			more = -EINVAL;

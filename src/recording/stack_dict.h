@@ -2,8 +2,8 @@
 /* The dictionary of stacks beside a recording: a CSV with a row for each stack, so that rows of
  * samples need just its hash. Its form, and what reads it; recording/stack_dict_file.h writes it.
  *
- * Dictionaries may follow each other in one file, each with its heading; of a hash that is there
- * twice the first row counts.
+ * Dictionaries may follow each other in one file, each with its header line; of a hash that is
+ * there twice the first row counts.
  */
 #ifndef TSNAP_RECORDING_STACK_DICT_H
 #define TSNAP_RECORDING_STACK_DICT_H

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define HEADING "TIMESTAMP,WEIGHT_US,"
+#define HEADER "TIMESTAMP,WEIGHT_US,"
 #define READ_BYTES 65536
 #define FRACTION_DIGITS 6
 
@@ -169,7 +169,7 @@ static char *field_take(char **at, char *end)
 	return from;
 }
 
-static void heading_convert(struct input *input, char *at, char *end)
+static void header_convert(struct input *input, char *at, char *end)
 {
 	const char *between = "";
 
@@ -191,13 +191,13 @@ static void heading_convert(struct input *input, char *at, char *end)
 	text_add_char(&input->to, '\n');
 }
 
-/* A file that was begun anew in the same hour has its heading again. */
+/* A file that was begun anew in the same hour has its header line again. */
 static void line_convert(struct input *input, char *at, char *end)
 {
 	const char *between = "";
 
-	if (!strncmp(at, HEADING, strlen(HEADING))) {
-		heading_convert(input, at, end);
+	if (!strncmp(at, HEADER, strlen(HEADER))) {
+		header_convert(input, at, end);
 		return;
 	}
 	for (size_t i = 0; i < input->columns && at <= end; i++) {
@@ -270,13 +270,12 @@ static ssize_t text_give(struct text *text, size_t *read_until, char *bytes, siz
 /* The first bytes decide what the file is. */
 static void input_begin(struct input *input)
 {
-	size_t length = strlen(HEADING);
+	size_t length = strlen(HEADER);
 
 	if (input->begun || (input->from.length < length && !input->ended))
 		return;
 	input->begun = true;
-	input->foreign =
-		input->from.length >= length && !memcmp(input->from.bytes, HEADING, length);
+	input->foreign = input->from.length >= length && !memcmp(input->from.bytes, HEADER, length);
 }
 
 static ssize_t input_read(struct csv_input *csv, char *bytes, size_t size, struct error *e)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples that xcapture v3 (0xtools) wrote with its -o DIR, as tsnap's own CSV.
  *
- * Its files (xcapture_samples_*.csv) have upper-case headings, times in the local zone of the host
- * without saying which (taken to be the present one), texts in single quotes of which none is
+ * Its files (xcapture_samples_*.csv) have upper-case header lines, times in the local zone of the
+ * host without saying which (taken to be the present one), texts in single quotes of which none is
  * escaped, and states of its own: RUN, RUNQ, SLEEP, DISK. As of its output_writer.c and
  * format_task_state(), November 2025.
  */

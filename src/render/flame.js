@@ -269,7 +269,7 @@
 			return;
 		event.preventDefault();
 	});
-	/* The foot of a high graph is where it begins; the head goes along. */
+	/* The end of a high graph is where it begins; the head goes along. */
 	window.addEventListener("scroll", () => head.setAttribute("transform", "translate(0, " + window.scrollY + ")"));
 	window.addEventListener("resize", () => {
 		place();

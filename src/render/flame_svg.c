@@ -277,21 +277,21 @@ static void frames_add(struct text *out, const struct flame *flame,
 	} while (at);
 }
 
-static void foot_add(struct text *out, const struct flame *flame, const struct flame_layout *layout,
-		     int y)
+static void footer_add(struct text *out, const struct flame *flame,
+		       const struct flame_layout *layout, int y)
 {
-	struct text foot = {0};
+	struct text footer = {0};
 
 	if (layout->limited)
-		text_add_format(&foot, "%zu frames are not drawn: only the widest %zu are\n",
+		text_add_format(&footer, "%zu frames are not drawn: only the widest %zu are\n",
 				layout->culled, layout->drawn);
 	else if (layout->culled)
-		text_add_format(&foot, "%zu frame%s narrower than 0.01 %% %s not drawn\n",
+		text_add_format(&footer, "%zu frame%s narrower than 0.01 %% %s not drawn\n",
 				layout->culled, layout->culled == 1 ? "" : "s",
 				layout->culled == 1 ? "is" : "are");
-	text_add_string(&foot, flame->foot);
-	lines_add(out, "minor", text_string(&foot), y);
-	text_done(&foot);
+	text_add_string(&footer, flame->footer);
+	lines_add(out, "minor", text_string(&footer), y);
+	text_done(&footer);
 }
 
 static int line_count(const char *lines)
@@ -309,8 +309,8 @@ void flame_svg_add(struct text *out, const struct flame *flame)
 	int legend_y = TITLE_Y + 30 + line_count(flame->subtitle) * LINE_HEIGHT;
 	int details_y = legend_y + 27, frames_y = details_y + 12;
 	int frames_height = ((int)layout.depth_most + 1) * FRAME_HEIGHT;
-	int foot_y = frames_y + frames_height + LINE_HEIGHT;
-	int height = foot_y + (line_count(flame->foot) + (layout.culled > 0)) * LINE_HEIGHT;
+	int footer_y = frames_y + frames_height + LINE_HEIGHT;
+	int height = footer_y + (line_count(flame->footer) + (layout.culled > 0)) * LINE_HEIGHT;
 
 	text_add_format(out,
 			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -327,13 +327,13 @@ void flame_svg_add(struct text *out, const struct flame *flame)
 			"</svg>\n<g id=\"head\">\n"
 			"<rect class=\"page\" width=\"100%%\" height=\"%d\"/>\n",
 			frames_y);
-	lines_add(out, "heading", flame->title, TITLE_Y);
+	lines_add(out, "title", flame->title, TITLE_Y);
 	lines_add(out, "minor", flame->subtitle, TITLE_Y + 22);
 	legend_add(out, flame, &layout, legend_y);
 	text_add_format(out,
 			"<text id=\"details\" x=\"%d\" y=\"%d\"></text>\n"
 			"<text id=\"matched\" x=\"%d\" y=\"%d\"></text>\n</g>\n",
 			MARGIN, details_y, WIDTH - MARGIN, details_y);
-	foot_add(out, flame, &layout, foot_y);
+	footer_add(out, flame, &layout, footer_y);
 	text_add_format(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", flame_script);
 }

@@ -19,7 +19,7 @@ struct flame {
 		       * and off it */
 	const char *title;
 	const char *subtitle; /* lines; "" for none */
-	const char *foot;     /* lines; "" for none */
+	const char *footer;   /* lines; "" for none */
 };
 
 /* Adds the file. All words are printable; they are escaped here. */

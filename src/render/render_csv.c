@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CSV as RFC 4180 has it, but with bare line feeds: a heading, then a row per sample. Text is
+/* CSV as RFC 4180 has it, but with bare line feeds: a header line, then a row per sample. Text is
  * always in quotes, so that "" and absent are told apart; numbers never are. */
 #include "render/render_cells.h"
 #include "render/render_grouped.h"

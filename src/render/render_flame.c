@@ -19,7 +19,7 @@ static const char *title_of(const struct frame_tree *tree)
 static void flame_add(struct text *out, const struct page *page)
 {
 	struct page whole = *page;
-	struct text subtitle = {0}, foot = {0};
+	struct text subtitle = {0}, footer = {0};
 	struct frame_tree tree = {0};
 
 	whole.width = 0;
@@ -33,24 +33,24 @@ static void flame_add(struct text *out, const struct page *page)
 	}
 	/* all of it: in lines as long as fit */
 	whole.width = FLAME_LINE_COLUMNS;
-	page_add_absent(&foot, &whole);
-	page_add_missed(&foot, &whole);
+	page_add_absent(&footer, &whole);
+	page_add_missed(&footer, &whole);
 	flame_svg_add(out, &(struct flame){
 				   .tree = &tree,
 				   .title = title_of(&tree),
 				   .subtitle = text_string(&subtitle),
-				   .foot = text_string(&foot),
+				   .footer = text_string(&footer),
 			   });
 	frame_tree_done(&tree);
 	text_done(&subtitle);
-	text_done(&foot);
+	text_done(&footer);
 }
 
 const struct renderer renderer_flame = {
 	.name = "flame",
 	.kind = RENDERER_STACKS,
 	.grouped = true,
-	.footed = true,
+	.has_footer = true,
 	.whole = "flame graph",
 	.chains = true,
 	.columns = FOLD_ROOTS_DEFAULT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A report for machines (--report with --csv or --json): a row for each group, and of which time it
- * is. JSON has before them an object with what the text form tells in its head and foot. */
+ * is. JSON has before them an object with what the text form has in its header lines and footer. */
 #include "render/render_grouped.h"
 #include "report/value.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The report for people: a heading, a table with the most active groups first, and a foot that
- * tells what was missed and what tsnap itself cost. */
+/* The report for people: a header line, a table with the most active groups first, and a footer
+ * that tells what was missed and what tsnap itself cost. */
 #include "render/renderer.h"
 #include "render/page_rows.h"
 #include "report/value.h"
@@ -152,7 +152,7 @@ static void add_path_words(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
-static void add_heading(struct text *out, const struct page *page)
+static void add_header(struct text *out, const struct page *page)
 {
 	struct text line = {0};
 
@@ -385,9 +385,9 @@ static void add_cost(struct text *out, const struct page *page)
 	text_done(&line);
 }
 
-static void add_foot(struct text *out, const struct page *page)
+static void footer_add(struct text *out, const struct page *page)
 {
-	size_t foot;
+	size_t footer;
 
 	if (page->distributions)
 		page_add_distributions(out, page);
@@ -397,23 +397,23 @@ static void add_foot(struct text *out, const struct page *page)
 		page_add_sleep_sums(out, page);
 	if (page->chains)
 		page_add_chains(out, page);
-	foot = out->length;
+	footer = out->length;
 	text_add_char(out, '\n');
 	add_coverage(out, page);
-	page_add_stacks_foot(out, page);
+	page_add_stacks_footer(out, page);
 	add_processes(out, page);
 	add_quotas(out, page);
 	add_io_limits(out, page);
 	page_add_absent(out, page);
 	add_check(out, page);
-	if (page->status->self.asked) {
+	if (page->status->self.requested) {
 		page_add_self(out, page);
 	} else {
 		page_add_missed(out, page);
 		add_cost(out, page);
 	}
-	/* an empty line sets the foot off, or else ends the report */
-	if (out->length > foot + 1)
+	/* an empty line sets the footer off, or else ends the report */
+	if (out->length > footer + 1)
 		text_add_char(out, '\n');
 }
 
@@ -441,11 +441,11 @@ static void add_nobody(struct text *out, const struct page *page)
 static void report_add(struct text *out, const struct page *page)
 {
 	size_t start = out->length, rows;
-	struct text foot = {0};
+	struct text footer = {0};
 
-	add_foot(&foot, page);
-	add_heading(out, page);
-	rows = page_rows(page, lines_count(out, start) + lines_count(&foot, 0));
+	footer_add(&footer, page);
+	add_header(out, page);
+	rows = page_rows(page, lines_count(out, start) + lines_count(&footer, 0));
 	if (rows && page->heatmap)
 		page_add_heatmap(out, page);
 	else if (rows)
@@ -456,8 +456,8 @@ static void report_add(struct text *out, const struct page *page)
 		page_add_sleepers(out, page);
 	if (rows < page->grid->row_count && !page->heatmap)
 		page_add_rest(out, page, rows);
-	text_add(out, text_string(&foot), foot.length);
-	text_done(&foot);
+	text_add(out, text_string(&footer), footer.length);
+	text_done(&footer);
 }
 
 const struct renderer renderer_report = {
@@ -465,7 +465,7 @@ const struct renderer renderer_report = {
 	.kind = RENDERER_REPORT,
 	.grouped = true,
 	.accounts = true,
-	.footed = true,
+	.has_footer = true,
 	.before = REPORT_MEASURES_DEFAULT,
 	.columns = REPORT_COLUMNS_DEFAULT,
 	.add = report_add,

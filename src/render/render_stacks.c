@@ -309,7 +309,7 @@ void page_add_stacks(struct text *out, const struct page *page, size_t row)
 		rest_add(out, page, of, rest, stacks - reported, none);
 }
 
-void page_add_stacks_foot(struct text *out, const struct page *page)
+void page_add_stacks_footer(struct text *out, const struct page *page)
 {
 	const struct stack_lines *lines = page->stacks;
 	struct text line = {0};

@@ -60,9 +60,9 @@ enum renderer_kind {
 struct renderer {
 	const char *name; /* name of the option that asks for it */
 	enum renderer_kind kind;
-	bool grouped;  /* takes groups, at the end of an interval; else samples, scan by scan */
-	bool accounts; /* tells what samples don't, too: see sample/source.h */
-	bool footed;   /* tells what was missed by itself */
+	bool grouped;	 /* takes groups, at the end of an interval; else samples, scan by scan */
+	bool accounts;	 /* tells what samples don't, too: see sample/source.h */
+	bool has_footer; /* tells what was missed by itself */
 	/* Rows of samples: the same of groups, for --report; NULL: there are none. */
 	const struct renderer *of_groups;
 	/* Word for a page that ends what is written, so that the next one replaces it: "profile";
@@ -106,7 +106,7 @@ void page_add_table(struct text *out, const struct page *page, size_t rows);
 void page_add_heatmap(struct text *out, const struct page *page);
 /* stacks (--stacks) of a row of that grid, and in the footer: */
 void page_add_stacks(struct text *out, const struct page *page, size_t row);
-void page_add_stacks_foot(struct text *out, const struct page *page);
+void page_add_stacks_footer(struct text *out, const struct page *page);
 /* the distributions, for each kind of trace a table and bars: */
 void page_add_distributions(struct text *out, const struct page *page);
 /* single events, longest first; */

@@ -17,7 +17,7 @@ struct path_walk {
 	const struct path_episode *links[PATH_LINKS_MAX];
 	size_t count;
 	const char *end;
-	bool doubted; /* perhaps a packet that the interrupted thread sent: path_waits_for() will
+	bool ambiguous; /* perhaps a packet that the interrupted thread sent: path_waits_for() will
 			 know */
 };
 
@@ -71,9 +71,9 @@ static const struct path_episode *walk_next(const struct critical_path *path,
 			: path_episode_find(&path->notes, wakeup->waker_tid, scan);
 	if (wakeup->interrupt && !path_waits_for(&path->notes, sleeper, waker)) {
 		walk->end = interrupt_end(&sleeper->sample);
-		walk->doubted = (walk->end == END_NETWORK || walk->end == END_INTERRUPT) && waker &&
-				sleeper->sample.waits_on_pid == ABSENT &&
-				path_names_call(&sleeper->sample);
+		walk->ambiguous = (walk->end == END_NETWORK || walk->end == END_INTERRUPT) &&
+				  waker && sleeper->sample.waits_on_pid == ABSENT &&
+				  path_names_call(&sleeper->sample);
 	} else if (wakeup->waker_tid == sleeper->sample.tid)
 		walk->end = END_SELF;
 	else if (!waker || wakeup->wake_ns > *before_ns || walk->count == PATH_LINKS_MAX)
@@ -207,12 +207,13 @@ static bool episode_known(const struct critical_path *path, const struct path_ep
 		      : episode->last + 1 + GRACE_SCANS < path->notes.scan_count;
 }
 
-static bool episode_doubted(const struct critical_path *path, const struct path_episode *episode)
+static bool episode_is_ambiguous(const struct critical_path *path,
+				 const struct path_episode *episode)
 {
 	struct path_walk walk;
 
 	walk_make(path, episode, episode->last, &walk);
-	return walk.doubted;
+	return walk.ambiguous;
 }
 
 static int times_compare(const void *a, const void *b)
@@ -264,7 +265,8 @@ void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_c
 			path->notes.open[left++] = place;
 			continue;
 		}
-		episode->path = episode_doubted(path, episode) ? EPISODE_DOUBTED : EPISODE_NONE;
+		episode->path =
+			episode_is_ambiguous(path, episode) ? EPISODE_AMBIGUOUS : EPISODE_NONE;
 		if (episode->path == EPISODE_NONE)
 			episode_report(path, episode, SIZE_MAX, take, to);
 	}

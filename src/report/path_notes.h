@@ -24,9 +24,9 @@ struct path_scan {
 
 /* Path of an episode of the process. */
 enum episode_path {
-	EPISODE_NONE,	 /* there is nothing to tell, or no more */
-	EPISODE_OPEN,	 /* not known yet */
-	EPISODE_DOUBTED, /* more may be found out about it: it is told when it is forgotten */
+	EPISODE_NONE,	   /* there is nothing to tell, or no more */
+	EPISODE_OPEN,	   /* not known yet */
+	EPISODE_AMBIGUOUS, /* more may be found out about it: it is told when it is forgotten */
 };
 
 struct path_episode {

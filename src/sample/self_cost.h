@@ -26,7 +26,7 @@ struct self_map {
 };
 
 struct self_cost {
-	bool asked;	/* without it nothing else is filled */
+	bool requested; /* without it nothing else is filled */
 	int64_t at_ns;	/* monotonic; of a difference, the time between */
 	int64_t cpu_ns; /* CPU time of this process, */
 	int64_t scans;	/* made by it: since the source was opened */

@@ -23,7 +23,7 @@
 #define SOURCE_IO_LIMITS_MAX 32
 #define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
 
-/* Something that was not seen, for the foot of a report: "12 late scans". */
+/* Something that was not seen, for the footer of a report: "12 late scans". */
 struct source_missed {
 	const char *what; /* static words: "late scans", "threads did not fit the map
 			     (--max-threads)" */

@@ -50,12 +50,12 @@ struct wait_facts {
 	int64_t served_inode;
 	int64_t armed; /* requests in flight that only wait until a descriptor is ready */
 	/* the set, or the only one of its descriptors that counts */
-	bool asks;    /* a connection of a client on which an answer is due; its ports */
-	bool open;    /* a later scan knows more of a descriptor */
-	bool changes; /* an answer may come to be due while the thread sleeps on */
+	bool has_request; /* a connection of a client on which an answer is due; its ports */
+	bool open;	  /* a later scan knows more of a descriptor */
+	bool changes;	  /* an answer may come to be due while the thread sleeps on */
 	/* process and socket at the other end of a set's only such connection, also beside sockets
 	 * that are listened on */
-	int64_t asked_pid, asked_inode;
+	int64_t requested_pid, requested_inode;
 };
 
 struct why_rule {

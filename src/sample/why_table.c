@@ -36,9 +36,9 @@ static bool socket_is_connected(const struct wait_facts *facts, int64_t daemon_p
 	return facts->connected;
 }
 
-static bool set_asks(const struct wait_facts *facts, int64_t daemon_ports)
+static bool set_has_request(const struct wait_facts *facts, int64_t daemon_ports)
 {
-	return facts->asks && !socket_is_server(facts, daemon_ports);
+	return facts->has_request && !socket_is_server(facts, daemon_ports);
 }
 
 static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
@@ -62,7 +62,7 @@ const struct why_rule why_rules[] = {
 	{"client", true, NULL, WAIT_SOCKET, socket_is_connected,
 	 "a client, for its server's answer"},
 	{"socket", false, NULL, WAIT_SOCKET, NULL, "on a socket without a known other side"},
-	{"client", true, NULL, WAIT_SET, set_asks, "a client, for its server's answer"},
+	{"client", true, NULL, WAIT_SET, set_has_request, "a client, for its server's answer"},
 	{"poll", false,
 	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
 	 "pselect6_time64 poll ppoll ppoll_time64 ",
@@ -95,8 +95,8 @@ const struct wait_facts wait_facts_absent = {
 	.pid = ABSENT,
 	.tid = ABSENT,
 	.inode = ABSENT,
-	.asked_pid = ABSENT,
-	.asked_inode = ABSENT,
+	.requested_pid = ABSENT,
+	.requested_inode = ABSENT,
 	.count = ABSENT,
 	.inflight = ABSENT,
 	.armed = ABSENT,

@@ -18,7 +18,7 @@
 /* Look of a cell. The terminal's table of colours has a row for each. */
 enum style {
 	STYLE_PLAIN,
-	STYLE_TITLE,  /* headings */
+	STYLE_TITLE,  /* header lines */
 	STYLE_FAINT,  /* hints and labels, as on every screen */
 	STYLE_CURSOR, /* the row under the cursor */
 	STYLE_CELL,   /* the cell under the cursor */

@@ -38,7 +38,7 @@ void command_find(struct view *view, const struct shown *shown);
 void command_find_next(struct view *view, const struct shown *shown);
 void command_find_previous(struct view *view, const struct shown *shown);
 
-/* command_ask.c: what is asked. */
+/* command_question.c: what is asked. */
 void command_keep(struct view *view, const struct shown *shown);
 void command_exclude(struct view *view, const struct shown *shown);
 void command_undo(struct view *view, const struct shown *shown);
@@ -54,16 +54,17 @@ void command_follow(struct view *view, const struct shown *shown);
 void command_views(struct view *view, const struct shown *shown);
 /* Keeps only the samples that the condition is true of, as a step. False: the filter gets too long.
  */
-bool ask_keep(struct view *view, bool widens, const char *condition);
+bool question_keep(struct view *view, bool widens, const char *condition);
 /* Adds "column=value" or, if it is not wanted, "!column=value". */
 void add_condition(struct text *text, const struct column *column, union value value, bool wanted);
 /* True if the condition would let idle threads in: it names states, so the rule for what is active
  * has no say any more. */
 bool condition_widens(const struct column *column, union value value, bool wanted);
 /* Adds the question's filter with a condition more. widens: condition_widens(). */
-void add_filter(struct text *text, const struct ask *ask, bool widens, const char *condition);
+void add_filter(struct text *text, const struct question *question, bool widens,
+		const char *condition);
 /* Sorts by the column; again: in reverse. */
-void ask_sort_by(struct view *view, const struct column *column);
+void question_sort_by(struct view *view, const struct column *column);
 /* Has the source sample more, beside what it does. all_states: idle threads, too. */
 void view_load(struct view *view, const struct shown *shown, uint64_t needs, bool all_states);
 /* True if the column's values are in what is sampled; why tells if not: "" if that can be changed.

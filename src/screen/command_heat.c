@@ -91,7 +91,7 @@ static void heat_choose(struct view *view, const struct shown *shown, size_t ite
 	size_t row = row_of(shown, item);
 	int64_t from_us = cell_from_us(view, shown), end = heat_bound(heat->of_threads, row + 1);
 	struct text condition = {0};
-	struct ask *ask;
+	struct question *question;
 
 	if (!heat->columns || !heat->cells[row][column_of(view, shown)]) {
 		view_say(view, true, "No sample is in this cell");
@@ -101,12 +101,12 @@ static void heat_choose(struct view *view, const struct shown *shown, size_t ite
 	if (end != ABSENT)
 		text_add_format(&condition, " && state_us<%lld", (long long)end);
 	if (heat->of_threads)
-		ask = view_step(view, "cell");
+		question = view_step(view, "cell");
 	else
-		ask = ask_keep(view, false, text_string(&condition)) ? &view->now : NULL;
-	if (ask) {
-		ask->until_us = from_us + heat->step_us;
-		ask->window_us = heat->step_us;
+		question = question_keep(view, false, text_string(&condition)) ? &view->now : NULL;
+	if (question) {
+		question->until_us = from_us + heat->step_us;
+		question->window_us = heat->step_us;
 		view->row = view->top = 0;
 		view->list.kind = NULL;
 	}
@@ -134,7 +134,7 @@ static bool heat_key(struct view *view, const struct shown *shown, size_t item, 
 	return true;
 }
 
-static void heat_heading(const struct view *view, const struct shown *shown, struct text *title)
+static void heat_header(const struct view *view, const struct shown *shown, struct text *title)
 {
 	const struct heat *heat = &shown->heat;
 	char from[CLOCK_ISO_SIZE];
@@ -186,7 +186,7 @@ const struct list_kind list_heat = {
 	.choose = heat_choose,
 	.stays = true,
 	.fill = shown_heat,
-	.heading = heat_heading,
+	.header = heat_header,
 	.detail = heat_detail,
 	.cursor = heat_cursor,
 	.key = heat_key,

@@ -33,7 +33,7 @@ static void add_recording(struct text *text, const struct shown *shown)
 
 void command_line_add(struct text *text, const struct view *view, const struct shown *shown)
 {
-	const struct ask *ask = &view->now;
+	const struct question *question = &view->now;
 	struct column_list before = {0};
 	struct error e = {0};
 	size_t at = 0;
@@ -42,28 +42,29 @@ void command_line_add(struct text *text, const struct view *view, const struct s
 	if (shown->source.recording)
 		add_recording(text, shown);
 	else
-		text_add_format(text, " -d %g", (double)ask->window_us / US_PER_SECOND);
+		text_add_format(text, " -d %g", (double)question->window_us / US_PER_SECOND);
 	if (shown->source.base)
 		text_add_string(text, shown->source.base);
-	if (ask->all_states)
+	if (question->all_states)
 		text_add_string(text, " -a");
 	/* a report has these in front anyway */
 	column_list_add(&before, REPORT_MEASURES_DEFAULT, true, &e);
 	error_done(&e);
 	text_add_string(text, " -g ");
-	for (size_t i = 0; i < ask->list.count; i++) {
+	for (size_t i = 0; i < question->list.count; i++) {
 		bool given = false;
 
 		for (size_t j = 0; j < before.count; j++)
-			given |= before.items[j] == ask->list.items[i];
+			given |= before.items[j] == question->list.items[i];
 		if (!given)
-			text_add_format(text, "%s%s", at++ ? "," : "", ask->list.items[i]->name);
+			text_add_format(text, "%s%s", at++ ? "," : "",
+					question->list.items[i]->name);
 	}
 	if (!at)
 		text_add_string(text, "share"); /* -g needs one, and that is there already */
-	if (ask->filter[0]) {
+	if (question->filter[0]) {
 		text_add_string(text, " --filter ");
-		text_add_word(text, ask->filter);
+		text_add_word(text, question->filter);
 	}
 }
 

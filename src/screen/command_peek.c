@@ -220,13 +220,13 @@ static void add_duration_condition(struct text *text, const struct shown *shown,
 /* True if the condition alone would let idle threads in. */
 static bool wants_idle(const char *condition)
 {
-	struct ask ask = {0};
+	struct question question = {0};
 	struct filter filter = {0};
 	struct error e = {0};
 	bool wants;
 
-	text_into(ask.filter, sizeof(ask.filter), condition);
-	wants = !ask_filter(&ask, &filter, &e) && filter_wants_idle(&filter);
+	text_into(question.filter, sizeof(question.filter), condition);
+	wants = !question_filter(&question, &filter, &e) && filter_wants_idle(&filter);
 	filter_done(&filter);
 	error_done(&e);
 	return wants;
@@ -285,7 +285,7 @@ static bool peek_can(struct view *view, const struct shown *shown, size_t item)
 static void peek_choose(struct view *view, const struct shown *shown, size_t item)
 {
 	struct text condition = {0}, filter = {0};
-	struct ask row = view->now;
+	struct question row = view->now;
 	bool widens;
 
 	if (!peek_can(view, shown, item))
@@ -312,7 +312,7 @@ static void peek_exclude(struct view *view, const struct shown *shown, size_t it
 	if (item == SIZE_MAX || !peek_can(view, shown, item))
 		return;
 	peek_condition(&condition, shown, item, false, &widens);
-	if (ask_keep(view, widens, text_string(&condition)))
+	if (question_keep(view, widens, text_string(&condition)))
 		view->list.kind = NULL;
 	text_done(&condition);
 }
@@ -369,7 +369,7 @@ static void peek_top(struct cells *cells, const struct shown *shown, size_t row)
 }
 
 /* Adds the row's keys, and its exact times. */
-static void peek_heading(const struct view *view, const struct shown *shown, struct text *title)
+static void peek_header(const struct view *view, const struct shown *shown, struct text *title)
 {
 	const struct measures *exact = &shown->peek.exact;
 	const struct {
@@ -414,7 +414,7 @@ const struct list_kind list_peek = {
 	.choose = peek_choose,
 	.half = true,
 	.fill = shown_peek,
-	.heading = peek_heading,
+	.header = peek_header,
 	.top = peek_top,
 	.detail = peek_detail,
 	.key = peek_key,

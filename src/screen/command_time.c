@@ -11,7 +11,7 @@ static void window_move(struct view *view, const struct shown *shown, int64_t wi
 {
 	int64_t until_us = shown->until_us + windows * view->now.window_us;
 	int64_t first_us = shown->history.first_us, last_us = shown->history.last_us;
-	struct ask *ask;
+	struct question *question;
 
 	if (first_us == ABSENT) {
 		view_say(view, true, "There is no scan yet");
@@ -21,13 +21,14 @@ static void window_move(struct view *view, const struct shown *shown, int64_t wi
 		view_say(view, true, "The history begins here");
 		return;
 	}
-	ask = view_step(view, windows < 0 ? "back" : "forth");
+	question = view_step(view, windows < 0 ? "back" : "forth");
 	if (until_us > last_us) {
-		ask->until_us = ABSENT;
+		question->until_us = ABSENT;
 		return;
 	}
-	ask->until_us = until_us - view->now.window_us < first_us ? first_us + view->now.window_us
-								  : until_us;
+	question->until_us = until_us - view->now.window_us < first_us
+				     ? first_us + view->now.window_us
+				     : until_us;
 }
 
 void command_back(struct view *view, const struct shown *shown)

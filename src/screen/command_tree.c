@@ -133,7 +133,7 @@ static void tree_item(const struct view *view, const struct shown *shown, size_t
 	tree_add_label(help, &shown->tree, node);
 }
 
-static void node_ask(struct view *view, const struct shown *shown, size_t item, bool wanted)
+static void node_eval(struct view *view, const struct shown *shown, size_t item, bool wanted)
 {
 	struct text condition = {0};
 
@@ -141,7 +141,7 @@ static void node_ask(struct view *view, const struct shown *shown, size_t item, 
 		view_say(view, true,
 			 "More than %d processes are below it: Left folds, Down goes on",
 			 PROCESSES_MOST);
-	} else if (ask_keep(view, false, text_string(&condition))) {
+	} else if (question_keep(view, false, text_string(&condition))) {
 		view->row = view->top = 0;
 		view->list.kind = NULL;
 	}
@@ -150,7 +150,7 @@ static void node_ask(struct view *view, const struct shown *shown, size_t item, 
 
 static void tree_choose(struct view *view, const struct shown *shown, size_t item)
 {
-	node_ask(view, shown, item, true);
+	node_eval(view, shown, item, true);
 }
 
 static void tree_mode(struct view *view, const struct shown *shown)
@@ -178,14 +178,14 @@ static bool tree_key(struct view *view, const struct shown *shown, size_t item, 
 		return true;
 	case ' ':
 		if (item != SIZE_MAX)
-			node_ask(view, shown, item, false);
+			node_eval(view, shown, item, false);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void tree_heading(const struct view *view, const struct shown *shown, struct text *title)
+static void tree_header(const struct view *view, const struct shown *shown, struct text *title)
 {
 	(void)shown;
 	text_add_string(title, view->tree_of_parents
@@ -210,7 +210,7 @@ const struct list_kind list_tree = {
 	.choose = tree_choose,
 	.stays = true,
 	.fill = shown_tree,
-	.heading = tree_heading,
+	.header = tree_header,
 	.detail = tree_detail,
 	.key = tree_key,
 };

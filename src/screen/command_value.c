@@ -55,7 +55,7 @@ static void value_item(const struct view *view, const struct shown *shown, size_
 	text_done(&value);
 }
 
-static void value_heading(const struct view *view, const struct shown *shown, struct text *title)
+static void value_header(const struct view *view, const struct shown *shown, struct text *title)
 {
 	if (view->column < shown->list.count)
 		text_add_format(title, " of %s", shown->list.items[view->column]->name);
@@ -75,7 +75,7 @@ const struct list_kind list_value = {
 	.hint = "Up and Down scroll, Esc or Enter closes",
 	.count = value_count,
 	.item = value_item,
-	.heading = value_heading,
+	.header = value_header,
 	.detail = value_detail,
 	.wide = true,
 };

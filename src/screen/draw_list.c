@@ -48,8 +48,8 @@ void draw_list(struct cells *cells, const struct layout *layout, struct view *vi
 	text_add_format(&title, "%s (%zu)", list->kind->title, matches);
 	if (list->words[0])
 		text_add_format(&title, " with '%s'", list->words);
-	if (list->kind->heading)
-		list->kind->heading(view, shown, &title);
+	if (list->kind->header)
+		list->kind->header(view, shown, &title);
 	cells_put_cut(cells, layout->list_title, 0, layout->columns, text_string(&title),
 		      STYLE_TITLE);
 	for (size_t row = 0; row < rows; row++) {

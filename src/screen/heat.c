@@ -135,7 +135,7 @@ static void heat_fill(struct heat *heat, const struct shown *shown, const struct
 	/* the band begins further to the left than the items of a list */
 	heat->columns = shown->band.count + BAND_LABEL_WIDTH - LIST_NAME_WIDTH;
 	heat_move(heat, history, anew);
-	if (!ask_filter(&view->now, &heating.filter, &e))
+	if (!question_filter(&view->now, &heating.filter, &e))
 		history_visit_part(history, &heat->seen, heat->from_us, &visitor);
 	scan_end(&heating);
 	most_find(heat);
@@ -147,12 +147,13 @@ void shown_heat(struct shown *shown, const struct view *view)
 {
 	struct heat *heat = &shown->heat;
 	bool anew = heat->of_threads != view->heat_of_threads ||
-		    ask_differs(&heat->ask, &view->now) || heat->band_count != shown->band.count;
+		    question_differs(&heat->question, &view->now) ||
+		    heat->band_count != shown->band.count;
 
 	if (!anew && heat->answer == shown->answer)
 		return;
 	heat->answer = shown->answer;
-	heat->ask = view->now;
+	heat->question = view->now;
 	heat->band_count = shown->band.count;
 	heat_fill(heat, shown, view, anew);
 }

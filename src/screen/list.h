@@ -29,7 +29,7 @@ struct list_kind {
 	 * there is nothing to fill. */
 	void (*fill)(struct shown *shown, const struct view *view);
 	/* Adds to the title; NULL: nothing. */
-	void (*heading)(const struct view *view, const struct shown *shown, struct text *title);
+	void (*header)(const struct view *view, const struct shown *shown, struct text *title);
 	/* Draws above the items, one row; NULL: nothing. */
 	void (*top)(struct cells *cells, const struct shown *shown, size_t row);
 	/* Adds the line about the item under the cursor; NULL: what explains it. */

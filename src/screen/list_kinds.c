@@ -124,7 +124,7 @@ static bool sort_marked(const struct view *view, const struct shown *shown, size
 static void sort_choose(struct view *view, const struct shown *shown, size_t item)
 {
 	(void)shown;
-	ask_sort_by(view, view->now.list.items[item]);
+	question_sort_by(view, view->now.list.items[item]);
 }
 
 const struct list_kind list_sort = {
@@ -234,7 +234,7 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 	const struct saved_view *saved;
 	struct column_list list = {0};
 	struct error e = {0};
-	struct ask *ask;
+	struct question *question;
 	uint64_t needs = 0;
 	const char *why;
 
@@ -246,25 +246,25 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 	column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e);
 	column_list_add(&list, saved->columns, true, &e);
 	error_done(&e);
-	ask = view_step(view, "view %s", saved->name);
-	ask->list = (struct column_list){0};
+	question = view_step(view, "view %s", saved->name);
+	question->list = (struct column_list){0};
 	for (size_t i = 0; i < list.count; i++)
 		if (column_is_there(shown, list.items[i], &why)) {
-			ask->list.items[ask->list.count++] = list.items[i];
+			question->list.items[question->list.count++] = list.items[i];
 		} else if (!*why) {
-			ask->list.items[ask->list.count++] = list.items[i];
+			question->list.items[question->list.count++] = list.items[i];
 			needs |= list.items[i]->needs;
 			view_say(view, false, "%s is sampled from now on", list.items[i]->name);
 		}
-	text_into(ask->filter, sizeof(ask->filter), saved->filter);
-	ask->all_states = saved->all_states;
+	text_into(question->filter, sizeof(question->filter), saved->filter);
+	question->all_states = saved->all_states;
 	if (saved->all_states && !shown->source.all_states)
 		view_say(view, false,
 			 "Idle threads are sampled from now on, at the cost of looking at all");
 	if (needs || (saved->all_states && !shown->source.all_states))
 		view_load(view, shown, needs, saved->all_states);
-	ask->sort = NULL;
-	ask->reversed = false;
+	question->sort = NULL;
+	question->reversed = false;
 	view->row = view->top = view->left = view->column = 0;
 	return true;
 }

@@ -83,7 +83,7 @@ static void peek_trace(void *to, const struct trace_kind *kind, const struct sam
 	struct peek *peek = peeking->peek;
 	size_t at = 0;
 
-	if (filter_ask_thread(&peeking->filter, who, trace_known(kind)) == VERDICT_REFUSED)
+	if (filter_eval_thread(&peeking->filter, who, trace_known(kind)) == VERDICT_REFUSED)
 		return;
 	while (at < peek->trace_count && peek->traces[at].kind != kind)
 		at++;
@@ -137,10 +137,10 @@ static void lines_add(struct peek *peek, const struct peeking *peeking, size_t a
 }
 
 /* True if the column is one of the table's, so that the row has just one value of it. */
-static bool is_asked(const struct ask *ask, const struct column *column)
+static bool is_requested(const struct question *question, const struct column *column)
 {
-	for (size_t i = 0; i < ask->list.count; i++)
-		if (ask->list.items[i] == column)
+	for (size_t i = 0; i < question->list.count; i++)
+		if (question->list.items[i] == column)
 			return true;
 	return false;
 }
@@ -225,7 +225,7 @@ static void exact_fill(struct peek *peek, const struct group_table *all)
 			ABSENT;
 }
 
-static void peek_fill(struct peek *peek, const struct shown *shown, const struct ask *ask)
+static void peek_fill(struct peek *peek, const struct shown *shown, const struct question *question)
 {
 	struct peeking *peeking = memory_get(sizeof(*peeking));
 	struct history_visitor visitor = {.scan = peek_scan,
@@ -240,15 +240,15 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 	peeking->peek = peek;
 	peek->trace_count = 0;
 	lists_make(peeking);
-	if (!ask_filter(ask, &peeking->filter, &e)) {
+	if (!question_filter(question, &peeking->filter, &e)) {
 		history_visit(&shown->history, shown->from_us, shown->until_us, &visitor);
-		peek_band_fill(&peek->band, shown, ask, &peeking->filter);
+		peek_band_fill(&peek->band, shown, question, &peeking->filter);
 	}
 	error_done(&e);
 	peek->count = 0;
 	peek->tally = peeking->tally;
 	for (size_t i = 0; i < PEEK_COLUMNS; i++)
-		if (!is_asked(ask, peeking->lists[i].items[0]))
+		if (!is_requested(question, peeking->lists[i].items[0]))
 			lines_add(peek, peeking, i, &grid);
 	exact_fill(peek, &peeking->groups[GROUPS_ALL]);
 	trace_lines_fill(peek);
@@ -263,14 +263,14 @@ static void peek_fill(struct peek *peek, const struct shown *shown, const struct
 void shown_peek(struct shown *shown, const struct view *view)
 {
 	struct peek *peek = &shown->peek;
-	struct ask ask;
+	struct question question;
 
 	if (peek->answer != shown->answer || strcmp(peek->filter, view->peek) != 0) {
-		ask = view->now;
-		text_into(ask.filter, sizeof(ask.filter), view->peek);
+		question = view->now;
+		text_into(question.filter, sizeof(question.filter), view->peek);
 		text_into(peek->filter, sizeof(peek->filter), view->peek);
 		peek->answer = shown->answer;
-		peek_fill(peek, shown, &ask);
+		peek_fill(peek, shown, &question);
 	}
 	tree_order(&peek->stacks, &view->folds);
 }

@@ -44,18 +44,20 @@ static void count_sample(void *to, const struct sample *sample, uint64_t *memo)
 
 /* Keeps what was counted, where the same is to be counted of the same steps, which have moved on.
  */
-static void counts_move(struct peek_band *counts, const struct shown *shown, const struct ask *ask)
+static void counts_move(struct peek_band *counts, const struct shown *shown,
+			const struct question *question)
 {
 	const struct band *band = &shown->band;
 	int64_t until_us = shown->history.last_us + 1, steps;
 
 	steps = counts->step_us ? (band->from_us - counts->from_us) / counts->step_us : -1;
 	if (counts->step_us != band->step_us || steps < 0 || steps >= BAND_STEPS_MAX ||
-	    counts->all_states != ask->all_states || strcmp(counts->filter, ask->filter) != 0 ||
+	    counts->all_states != question->all_states ||
+	    strcmp(counts->filter, question->filter) != 0 ||
 	    counts->seen.until_us + SEEN_GAP_US < until_us) {
-		*counts =
-			(struct peek_band){.step_us = band->step_us, .all_states = ask->all_states};
-		text_into(counts->filter, sizeof(counts->filter), ask->filter);
+		*counts = (struct peek_band){.step_us = band->step_us,
+					     .all_states = question->all_states};
+		text_into(counts->filter, sizeof(counts->filter), question->filter);
 		counts->seen = history_seen_none(&shown->history);
 		steps = 0;
 	}
@@ -69,8 +71,8 @@ static void counts_move(struct peek_band *counts, const struct shown *shown, con
 	counts->from_us = band->from_us;
 }
 
-void peek_band_fill(struct peek_band *counts, const struct shown *shown, const struct ask *ask,
-		    const struct filter *filter)
+void peek_band_fill(struct peek_band *counts, const struct shown *shown,
+		    const struct question *question, const struct filter *filter)
 {
 	const struct history_view *history = &shown->history;
 	struct counting counting = {.counts = counts,
@@ -83,6 +85,6 @@ void peek_band_fill(struct peek_band *counts, const struct shown *shown, const s
 
 	if (!shown->band.count)
 		return;
-	counts_move(counts, shown, ask);
+	counts_move(counts, shown, question);
 	history_visit_part(history, &counts->seen, counts->from_us, &visitor);
 }

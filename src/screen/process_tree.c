@@ -136,14 +136,14 @@ static void parents_add(struct tree *tree, const struct shown *shown, struct ind
 
 static void tree_fill(struct shown *shown, const struct view *view)
 {
-	struct ask ask = view->now;
+	struct question question = view->now;
 	struct shown by = {.history = shown->history, .source = shown->source};
 	struct index names = {0};
 	struct error e = {0};
 
 	column_list_add(&by.list, LEVEL_COLUMNS, true, &e);
 	error_done(&e);
-	window_group(&by, &ask, shown->until_us, &by.groups, &by.times, &by.tally);
+	window_group(&by, &question, shown->until_us, &by.groups, &by.times, &by.tally);
 	names_find(&names, &by.groups);
 	tree_clear(&shown->tree);
 	if (view->tree_of_parents)

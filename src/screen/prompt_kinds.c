@@ -32,7 +32,7 @@ static void filter_error(struct prompt *prompt, const char *line)
 static bool filter_done_typing(struct view *view, const struct shown *shown)
 {
 	struct prompt *prompt = &view->prompt;
-	struct ask ask = view->now;
+	struct question question = view->now;
 	struct filter filter = {0};
 	struct error e = {0};
 	int err;
@@ -40,8 +40,8 @@ static bool filter_done_typing(struct view *view, const struct shown *shown)
 	(void)shown;
 	if (!strcmp(prompt->text, view->now.filter))
 		return true;
-	text_into(ask.filter, sizeof(ask.filter), prompt->text);
-	err = ask_filter(&ask, &filter, &e);
+	text_into(question.filter, sizeof(question.filter), prompt->text);
+	err = question_filter(&question, &filter, &e);
 	if (err)
 		filter_error(prompt, e.line);
 	else

@@ -126,12 +126,12 @@ void saved_views_done(struct saved_views *views)
 
 void saved_view_add(struct text *text, const struct view *view, const char *name)
 {
-	const struct ask *ask = &view->now;
+	const struct question *question = &view->now;
 
 	text_add_format(text, "\n[%s]\ncolumns = ", name);
-	for (size_t i = 0; i < ask->list.count; i++)
-		text_add_format(text, "%s%s", i ? "," : "", ask->list.items[i]->name);
-	if (ask->filter[0])
-		text_add_format(text, "\nfilter = %s", ask->filter);
-	text_add_format(text, "%s\n", ask->all_states ? "\nall = yes" : "");
+	for (size_t i = 0; i < question->list.count; i++)
+		text_add_format(text, "%s%s", i ? "," : "", question->list.items[i]->name);
+	if (question->filter[0])
+		text_add_format(text, "\nfilter = %s", question->filter);
+	text_add_format(text, "%s\n", question->all_states ? "\nall = yes" : "");
 }

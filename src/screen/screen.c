@@ -31,7 +31,7 @@ struct screen {
 	struct view *view;
 	struct cells cells;
 	struct shown shown;
-	struct ask answered; /* the question that `shown` answers */
+	struct question answered; /* the question that `shown` answers */
 	int64_t answered_ns;
 	bool redraw;
 	int signal_fd, wake_fd;
@@ -71,7 +71,7 @@ static void screen_fill(struct screen *screen, bool due)
 {
 	struct view *view = screen->view;
 
-	if (!due && !ask_differs(&screen->answered, &view->now))
+	if (!due && !question_differs(&screen->answered, &view->now))
 		return;
 	reported_take(screen);
 	screen->answered = view->now;

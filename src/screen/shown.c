@@ -169,8 +169,8 @@ static void band_fill(struct shown *shown, size_t steps)
 	history_visit(history, band->from_us, history->last_us + 1, &visitor);
 }
 
-static int row_compare(const struct ask *ask, size_t at, const struct grid *grid, size_t x,
-		       size_t y)
+static int row_compare(const struct question *question, size_t at, const struct grid *grid,
+		       size_t x, size_t y)
 {
 	const struct column *column = grid->list->items[at];
 	union value a = grid_row(grid, x)[at], b = grid_row(grid, y)[at];
@@ -181,11 +181,11 @@ static int row_compare(const struct ask *ask, size_t at, const struct grid *grid
 		return -order;
 	if (!column_is_text(column))
 		order = -order; /* large numbers first */
-	return ask->reversed ? -order : order;
+	return question->reversed ? -order : order;
 }
 
 struct sorting {
-	const struct ask *ask;
+	const struct question *question;
 	const struct grid *grid;
 	size_t at;
 };
@@ -194,33 +194,33 @@ static int order_compare(const void *a, const void *b, void *from)
 {
 	const struct sorting *sorting = from;
 	size_t x = *(const size_t *)a, y = *(const size_t *)b;
-	int order = row_compare(sorting->ask, sorting->at, sorting->grid, x, y);
+	int order = row_compare(sorting->question, sorting->at, sorting->grid, x, y);
 
 	return order ? order : (x > y) - (x < y);
 }
 
-void shown_sort(struct shown *shown, const struct ask *ask)
+void shown_sort(struct shown *shown, const struct question *question)
 {
-	struct sorting sorting = {.ask = ask, .grid = &shown->grid};
+	struct sorting sorting = {.question = question, .grid = &shown->grid};
 	size_t count = shown->grid.row_count;
 
 	shown->order = memory_grow(shown->order, &shown->order_capacity, count, sizeof(size_t));
 	for (size_t row = 0; row < count; row++)
-		shown->order[row] = ask->sort || !ask->reversed ? row : count - 1 - row;
-	while (sorting.at < shown->list.count && shown->list.items[sorting.at] != ask->sort)
+		shown->order[row] = question->sort || !question->reversed ? row : count - 1 - row;
+	while (sorting.at < shown->list.count && shown->list.items[sorting.at] != question->sort)
 		sorting.at++;
-	if (count && ask->sort && sorting.at < shown->list.count)
+	if (count && question->sort && sorting.at < shown->list.count)
 		qsort_r(shown->order, count, sizeof(size_t), order_compare, &sorting);
 }
 
-static void window_find(struct shown *shown, const struct ask *ask)
+static void window_find(struct shown *shown, const struct question *question)
 {
 	const struct history_view *history = &shown->history;
 
-	shown->until_us = ask->until_us;
+	shown->until_us = question->until_us;
 	if (shown->until_us == ABSENT)
 		shown->until_us = history->last_us == ABSENT ? 0 : history->last_us + 1;
-	shown->from_us = shown->until_us - ask->window_us;
+	shown->from_us = shown->until_us - question->window_us;
 }
 
 /* Kinds of time that are shared out, a bit each. Sleep only where all sleepers are asked for, so
@@ -247,10 +247,10 @@ static int64_t times_begin(const struct shown *shown, int64_t from_us)
 	return from_us - ACCOUNT_AGE_US > first_us ? from_us - ACCOUNT_AGE_US : first_us;
 }
 
-void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
+void window_group(const struct shown *shown, const struct question *question, int64_t until_us,
 		  struct group_table *groups, struct exact_times *times, struct tally *tally)
 {
-	int64_t from_us = until_us - ask->window_us;
+	int64_t from_us = until_us - question->window_us;
 	struct filling filling = {.groups = groups,
 				  .times = times,
 				  .tally = tally,
@@ -265,7 +265,7 @@ void window_group(const struct shown *shown, const struct ask *ask, int64_t unti
 	exact_times_end_page(times);
 	group_table_init(groups, &shown->list);
 	/* it was looked at when it was typed */
-	if (!ask_filter(ask, &filling.filter, &e)) {
+	if (!question_filter(question, &filling.filter, &e)) {
 		times->shared = kinds_shared(&filling.filter);
 		group_table_split(groups, times,
 				  filter_keeps_threads(&filling.filter) ? REST_LARGE_GROUPS
@@ -280,13 +280,13 @@ void window_group(const struct shown *shown, const struct ask *ask, int64_t unti
 }
 
 /* Subtracts the second window. */
-static void mark_subtract(struct shown *shown, const struct ask *ask)
+static void mark_subtract(struct shown *shown, const struct question *question)
 {
 	struct exact_times times = {0};
 	struct group_table groups;
 	struct grid before = {0};
 
-	window_group(shown, ask, ask->mark_us, &groups, &times, &shown->marked);
+	window_group(shown, question, question->mark_us, &groups, &times, &shown->marked);
 	grid_fill_groups(&before, &groups, &shown->marked);
 	grid_subtract(&shown->grid, &before);
 	grid_done(&before);
@@ -294,21 +294,22 @@ static void mark_subtract(struct shown *shown, const struct ask *ask)
 	exact_times_done(&times);
 }
 
-void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
+void shown_fill(struct shown *shown, struct history *history, const struct question *question,
 		size_t band_steps)
 {
 	history_look(history, &shown->history);
-	window_find(shown, ask);
+	window_find(shown, question);
 	if (shown->grouped)
 		group_table_done(&shown->groups);
-	shown->list = ask->list;
-	window_group(shown, ask, shown->until_us, &shown->groups, &shown->times, &shown->tally);
+	shown->list = question->list;
+	window_group(shown, question, shown->until_us, &shown->groups, &shown->times,
+		     &shown->tally);
 	shown->grouped = true;
 	grid_fill_groups(&shown->grid, &shown->groups, &shown->tally);
 	shown->marked = (struct tally){0};
-	if (ask->mark_us != ABSENT)
-		mark_subtract(shown, ask);
-	shown_sort(shown, ask);
+	if (question->mark_us != ABSENT)
+		mark_subtract(shown, question);
+	shown_sort(shown, question);
 	shown->answer++;
 	band_fill(shown, band_steps);
 }

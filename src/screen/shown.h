@@ -98,7 +98,7 @@ struct heat {
 	bool of_threads;
 	/* answer, question and width that it was made of */
 	uint64_t answer;
-	struct ask ask;
+	struct question question;
 	size_t band_count;
 	struct history_seen seen; /* times whose samples are in the cells */
 };
@@ -127,7 +127,7 @@ struct shown {
 };
 
 /* Takes a snapshot of the history and answers the question; band_steps: how many to fill. */
-void shown_fill(struct shown *shown, struct history *history, const struct ask *ask,
+void shown_fill(struct shown *shown, struct history *history, const struct question *question,
 		size_t band_steps);
 /* difference.c: subtracts the rows of another window with the same columns. A row that is in only
  * one of them counts as nothing in the other. */
@@ -135,16 +135,16 @@ void grid_subtract(struct grid *grid, const struct grid *before);
 /* Groups the history's samples of the question's window that ends then by shown->list, and shares
  * the exact times of their threads out; to be ended with group_table_done(). times: zeroed or from
  * an earlier call; must outlive the groups. */
-void window_group(const struct shown *shown, const struct ask *ask, int64_t until_us,
+void window_group(const struct shown *shown, const struct question *question, int64_t until_us,
 		  struct group_table *groups, struct exact_times *times, struct tally *tally);
 /* Sorts anew, where only that has changed. */
-void shown_sort(struct shown *shown, const struct ask *ask);
+void shown_sort(struct shown *shown, const struct question *question);
 /* peek.c: fills what a row is made of, if that was not done yet. */
 void shown_peek(struct shown *shown, const struct view *view);
 /* peek_band.c: counts the samples that the filter, that of the question, accepts in each step of
  * the band; of a long history only as many as a key can wait for. */
-void peek_band_fill(struct peek_band *counts, const struct shown *shown, const struct ask *ask,
-		    const struct filter *filter);
+void peek_band_fill(struct peek_band *counts, const struct shown *shown,
+		    const struct question *question, const struct filter *filter);
 /* process_tree.c: the same of the tree of processes, and of the heat map: heat.c. */
 void shown_tree(struct shown *shown, const struct view *view);
 void shown_heat(struct shown *shown, const struct view *view);

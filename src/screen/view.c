@@ -8,34 +8,34 @@
 
 int view_init(struct view *view, const struct query *query, struct error *e)
 {
-	struct ask *ask = &view->now;
+	struct question *question = &view->now;
 	struct filter filter = {0};
 	int err;
 
 	*view = (struct view){.refresh_us = VIEW_REFRESH_DEFAULT_US};
-	ask->window_us = VIEW_WINDOW_DEFAULT_US;
-	ask->until_us = ask->mark_us = ABSENT;
-	ask->all_states = query->all_states;
-	err = column_list_add(&ask->list, REPORT_MEASURES_DEFAULT, true, e);
+	question->window_us = VIEW_WINDOW_DEFAULT_US;
+	question->until_us = question->mark_us = ABSENT;
+	question->all_states = query->all_states;
+	err = column_list_add(&question->list, REPORT_MEASURES_DEFAULT, true, e);
 	if (!err)
-		err = query_columns(query, REPORT_COLUMNS_DEFAULT, true, &ask->list, e);
+		err = query_columns(query, REPORT_COLUMNS_DEFAULT, true, &question->list, e);
 	if (!err && query->more_columns)
-		err = column_list_add(&ask->list, query->more_columns, true, e);
+		err = column_list_add(&question->list, query->more_columns, true, e);
 	if (err)
 		return err;
-	if (query->filter && !text_into(ask->filter, sizeof(ask->filter), query->filter))
+	if (query->filter && !text_into(question->filter, sizeof(question->filter), query->filter))
 		return error_set(e, EINVAL, EXIT_USAGE, "--filter: longer than %d bytes",
 				 EXPRESSION_BYTES_MAX);
 	/* the cursor begins where Enter does something */
-	while (view->column + 1 < ask->list.count &&
-	       ask->list.items[view->column]->role != ROLE_KEY)
+	while (view->column + 1 < question->list.count &&
+	       question->list.items[view->column]->role != ROLE_KEY)
 		view->column++;
-	err = ask_filter(ask, &filter, e);
+	err = question_filter(question, &filter, e);
 	filter_done(&filter);
 	return err;
 }
 
-struct ask *view_step(struct view *view, const char *label_format, ...)
+struct question *view_step(struct view *view, const char *label_format, ...)
 {
 	va_list args;
 
@@ -68,11 +68,11 @@ void view_say(struct view *view, bool failed, const char *format, ...)
 	view->failed = failed;
 }
 
-int ask_filter(const struct ask *ask, struct filter *filter, struct error *e)
+int question_filter(const struct question *question, struct filter *filter, struct error *e)
 {
 	const struct query query = {
-		.filter = ask->filter[0] ? ask->filter : NULL,
-		.all_states = ask->all_states,
+		.filter = question->filter[0] ? question->filter : NULL,
+		.all_states = question->all_states,
 		.recorded = true,
 	};
 

@@ -26,7 +26,7 @@
 #define VIEW_REFRESH_LEAST_US 100000
 
 /* A question: what one report answers. Copied whole for each step, so that any step is undone. */
-struct ask {
+struct question {
 	struct column_list list; /* measures and keys, in the order of the table */
 	char filter[VIEW_INPUT_SIZE];
 	bool all_states;
@@ -97,8 +97,8 @@ enum write_format {
 };
 
 struct view {
-	struct ask now;
-	struct ask undo[VIEW_UNDO_MAX]; /* steps before, oldest first */
+	struct question now;
+	struct question undo[VIEW_UNDO_MAX]; /* steps before, oldest first */
 	size_t undo_count;
 	size_t row, column; /* under the cursor: of the rows in their order, of now.list */
 	size_t top, left;   /* first row and column that are drawn */
@@ -132,7 +132,7 @@ struct view {
 int view_init(struct view *view, const struct query *query, struct error *e);
 
 /* Keeps the present question for undo, and returns it to be changed. */
-struct ask *view_step(struct view *view, const char *label_format, ...)
+struct question *view_step(struct view *view, const char *label_format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Goes back one step; false: there is none. */
 bool view_undo(struct view *view);
@@ -141,6 +141,6 @@ void view_say(struct view *view, bool failed, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The filter that the question means; to be ended with filter_done(). 0, or -EINVAL with e. */
-int ask_filter(const struct ask *ask, struct filter *filter, struct error *e);
+int question_filter(const struct question *question, struct filter *filter, struct error *e);
 
 #endif

@@ -136,13 +136,13 @@ void view_mouse(struct view *view, const struct shown *shown, const struct mouse
 	} else if (places->count && mouse->row == places->title_row) {
 		column = column_at(places, mouse->column);
 		if (column < view->now.list.count)
-			ask_sort_by(view, view->now.list.items[column]);
+			question_sort_by(view, view->now.list.items[column]);
 	} else if (is_within(mouse->row, places->table_top, places->table_rows)) {
 		table_click(view, shown, mouse);
 	}
 }
 
-bool ask_differs(const struct ask *a, const struct ask *b)
+bool question_differs(const struct question *a, const struct question *b)
 {
 	return a->list.count != b->list.count ||
 	       memcmp(a->list.items, b->list.items, a->list.count * sizeof(a->list.items[0])) ||

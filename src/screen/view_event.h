@@ -20,6 +20,6 @@ struct mouse {
 void view_mouse(struct view *view, const struct shown *shown, const struct mouse *mouse);
 
 /* True if the question of one is another than that of the other, so that shown_fill() is due. */
-bool ask_differs(const struct ask *a, const struct ask *b);
+bool question_differs(const struct question *a, const struct question *b);
 
 #endif

@@ -31,7 +31,7 @@ static void csv_add(struct text *text, const struct shown *shown)
 static void stacks_add(struct text *text, const struct renderer *renderer, const struct view *view,
 		       const struct shown *shown)
 {
-	struct ask ask = view->now;
+	struct question question = view->now;
 	struct shown stacks = {.history = shown->history, .source = shown->source};
 	struct text command = {0};
 	struct error e = {0};
@@ -43,13 +43,14 @@ static void stacks_add(struct text *text, const struct renderer *renderer, const
 		.root_count = 1,
 	};
 
-	ask.list = (struct column_list){0};
-	column_list_add(&ask.list, FOLD_ROOTS_DEFAULT "," FOLD_COLUMNS, true, &e);
+	question.list = (struct column_list){0};
+	column_list_add(&question.list, FOLD_ROOTS_DEFAULT "," FOLD_COLUMNS, true, &e);
 	error_done(&e);
 	command_line_add(&command, view, shown);
 	page.command = text_string(&command);
-	stacks.list = ask.list;
-	window_group(&stacks, &ask, shown->until_us, &stacks.groups, &stacks.times, &stacks.tally);
+	stacks.list = question.list;
+	window_group(&stacks, &question, shown->until_us, &stacks.groups, &stacks.times,
+		     &stacks.tally);
 	grid_fill_groups(&stacks.grid, &stacks.groups, &stacks.tally);
 	renderer->add(text, &page);
 	group_table_done(&stacks.groups);

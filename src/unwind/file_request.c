@@ -20,8 +20,8 @@ static void file_add(struct parser_message *message, const struct elf_file *elf)
 	}
 }
 
-int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
-		 uint64_t address, struct file_row_answer *answer)
+int file_row_request(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
+		     uint64_t address, struct file_row_answer *answer)
 {
 	const struct file_request request = {.kind = FILE_ROW,
 					     .number = number,
@@ -38,7 +38,7 @@ int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *
 		return err;
 	if (opens)
 		file_add(&message, elf);
-	got = parser_ask(parser, &message, bytes, ROW_NS);
+	got = parser_request(parser, &message, bytes, ROW_NS);
 	if (got < 0)
 		return (int)got;
 	memset(&answer->head, 0, head);
@@ -54,23 +54,23 @@ int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *
 }
 
 /* Asks about a file that the parser does not keep. */
-static int once_ask(struct parser *parser, struct file_request request, const struct elf_file *elf,
-		    void *answer, size_t bytes)
+static int once_request(struct parser *parser, struct file_request request,
+			const struct elf_file *elf, void *answer, size_t bytes)
 {
 	struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
 	int err = parser_ready(parser);
 
 	request.bytes = elf->bytes;
 	file_add(&message, elf);
-	return err ? err : parser_ask_fixed(parser, &message, answer, bytes, ROW_NS);
+	return err ? err : parser_request_fixed(parser, &message, answer, bytes, ROW_NS);
 }
 
-int file_head_ask(struct parser *parser, struct elf_file *elf)
+int file_head_request(struct parser *parser, struct elf_file *elf)
 {
 	static struct file_head_answer answer;
-	const struct elf_file asked = *elf;
-	int err = once_ask(parser, (struct file_request){.kind = FILE_HEAD}, elf, &answer,
-			   sizeof(answer));
+	const struct elf_file requested = *elf;
+	int err = once_request(parser, (struct file_request){.kind = FILE_HEAD}, elf, &answer,
+			       sizeof(answer));
 
 	if (err)
 		return err;
@@ -79,31 +79,31 @@ int file_head_ask(struct parser *parser, struct elf_file *elf)
 		return -ENOEXEC;
 	memcpy(&answer.elf.narrow, &(bool){answer.narrow != 0}, sizeof(bool));
 	*elf = answer.elf;
-	elf->fd = asked.fd;
-	elf->image = asked.image;
-	elf->bytes = asked.bytes;
+	elf->fd = requested.fd;
+	elf->image = requested.image;
+	elf->bytes = requested.bytes;
 	return 0;
 }
 
-int file_exports_ask(struct parser *parser, const struct elf_file *elf,
-		     struct runtime_exports *exports)
+int file_exports_request(struct parser *parser, const struct elf_file *elf,
+			 struct runtime_exports *exports)
 {
-	return once_ask(parser, (struct file_request){.kind = FILE_EXPORTS}, elf, exports,
-			sizeof(*exports));
+	return once_request(parser, (struct file_request){.kind = FILE_EXPORTS}, elf, exports,
+			    sizeof(*exports));
 }
 
-int file_returns_ask(struct parser *parser, const struct elf_file *elf, uint64_t address,
-		     bool exact, struct file_returns_answer *answer)
+int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,
+			 bool exact, struct file_returns_answer *answer)
 {
 	const struct file_request request = {
 		.kind = FILE_RETURNS, .address = address, .exact = exact};
-	int err = once_ask(parser, request, elf, answer, sizeof(*answer));
+	int err = once_request(parser, request, elf, answer, sizeof(*answer));
 
 	return !err && answer->count > X86_RETURNS_MAX ? -EBADMSG : err;
 }
 
-int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,
-		struct file_go_answer *answer)
+int file_go_request(struct parser *parser, uint32_t number, const struct elf_file *elf,
+		    struct file_go_answer *answer)
 {
 	const struct file_request request = {
 		.kind = FILE_GO, .number = number, .bytes = elf->bytes, .opens = true};
@@ -112,18 +112,18 @@ int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *e
 	int err = parser_ready(parser);
 
 	if (!err)
-		err = parser_ask_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
+		err = parser_request_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
 	answer->program.version[GO_VERSION_SIZE - 1] = '\0';
 	return err;
 }
 
-int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
-		      struct file_go_frame_answer *answer)
+int file_go_frame_request(struct parser *parser, uint32_t number, uint64_t address,
+			  struct file_go_frame_answer *answer)
 {
 	const struct file_request request = {
 		.kind = FILE_GO_FRAME, .number = number, .address = address};
 	const struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
-	int err = parser_ask_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
+	int err = parser_request_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
 
 	answer->name[FUNCTION_NAME_SIZE - 1] = '\0';
 	return err;

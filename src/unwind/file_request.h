@@ -85,27 +85,28 @@ struct file_returns_answer {
 };
 
 /* Asks for the headers of the file or image that elf has, with its bytes, and fills the rest. 0, or
- * -errno as file_row_ask() has them, or -ENOEXEC: it is no ELF file. */
-int file_head_ask(struct parser *parser, struct elf_file *elf);
-/* Asks what the file or image exports. 0, or -errno as file_row_ask() has them. */
-int file_exports_ask(struct parser *parser, const struct elf_file *elf,
-		     struct runtime_exports *exports);
-/* Asks where x86-64 code of the file or image returns. 0, or -errno as file_row_ask() has them. */
-int file_returns_ask(struct parser *parser, const struct elf_file *elf, uint64_t address,
-		     bool exact, struct file_returns_answer *answer);
+ * -errno as file_row_request() has them, or -ENOEXEC: it is no ELF file. */
+int file_head_request(struct parser *parser, struct elf_file *elf);
+/* Asks what the file or image exports. 0, or -errno as file_row_request() has them. */
+int file_exports_request(struct parser *parser, const struct elf_file *elf,
+			 struct runtime_exports *exports);
+/* Asks where x86-64 code of the file or image returns. 0, or -errno as file_row_request() has them.
+ */
+int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,
+			 bool exact, struct file_returns_answer *answer);
 /* Asks what a file is as a program of Go; the parser knows it by that number from then on. 0, or
- * -errno as file_row_ask() has them. */
-int file_go_ask(struct parser *parser, uint32_t number, const struct elf_file *elf,
-		struct file_go_answer *answer);
-/* Asks for the function at an address of a program of Go. 0, or -errno as file_row_ask() has
+ * -errno as file_row_request() has them. */
+int file_go_request(struct parser *parser, uint32_t number, const struct elf_file *elf,
+		    struct file_go_answer *answer);
+/* Asks for the function at an address of a program of Go. 0, or -errno as file_row_request() has
  * them. */
-int file_go_frame_ask(struct parser *parser, uint32_t number, uint64_t address,
-		      struct file_go_frame_answer *answer);
+int file_go_frame_request(struct parser *parser, uint32_t number, uint64_t address,
+			  struct file_go_frame_answer *answer);
 
 /* Asks for a row; opens: the parser does not know the file. 0; -EAGAIN: there is no parser now;
  * -EPIPE: it ended over the request; or -errno: there is none at all. */
-int file_row_ask(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
-		 uint64_t address, struct file_row_answer *answer);
+int file_row_request(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
+		     uint64_t address, struct file_row_answer *answer);
 /* Has the parser forget one file, or all. */
 void file_drop(struct parser *parser, uint32_t number);
 void file_forget(struct parser *parser);

@@ -125,12 +125,13 @@ static bool row_take(struct frame_table *table, const struct file_row *answer,
 	return true;
 }
 
-int frame_table_ask(struct frame_table *table, uint64_t address)
+int frame_table_request(struct frame_table *table, uint64_t address)
 {
 	static struct file_row_answer answer;
 	bool opens = !frame_table_is_read(table);
 	struct frame_row row = {.looked = true}, *to;
-	int err = file_row_ask(table->parser, table->number, table->elf, opens, address, &answer);
+	int err =
+		file_row_request(table->parser, table->number, table->elf, opens, address, &answer);
 
 	if (err == -EPIPE) {
 		table->ended++;

@@ -49,7 +49,7 @@ bool frame_table_is_read(const struct frame_table *table);
 bool frame_table_find(const struct frame_table *table, uint64_t address,
 		      const struct frame_row **row);
 /* Asks the parser. 0, or -EAGAIN: it can't be known now. */
-int frame_table_ask(struct frame_table *table, uint64_t address);
+int frame_table_request(struct frame_table *table, uint64_t address);
 
 /* Returns the row at an address that the table tells nothing of, for others to fill; a new one is
  * zeroed. Valid until the next call. */

@@ -15,7 +15,7 @@ static bool is_put_off(struct module_read *read, int err)
 
 int module_read_head(struct module_read *read, struct parser *parser, struct elf_file *elf)
 {
-	int err = parser ? file_head_ask(parser, elf) : -ECHILD;
+	int err = parser ? file_head_request(parser, elf) : -ECHILD;
 
 	if (err == -ECHILD) {
 		elf->machine = machine_of(false)->elf;
@@ -33,7 +33,7 @@ const struct runtime_exports *module_read_exports(struct module_read *read, stru
 
 	if (read->has_exports || elf->fd < 0)
 		return &read->exports;
-	err = parser ? file_exports_ask(parser, elf, &read->exports) : -ECHILD;
+	err = parser ? file_exports_request(parser, elf, &read->exports) : -ECHILD;
 	read->has_exports = !err || !is_put_off(read, err);
 	return &read->exports;
 }
@@ -42,7 +42,7 @@ int module_read_returns(struct module_read *read, struct parser *parser, const s
 			uint64_t address, bool exact, struct file_returns_answer *answer)
 {
 	int err = parser && read->ended < FILE_ENDS_MAX
-			  ? file_returns_ask(parser, elf, address, exact, answer)
+			  ? file_returns_request(parser, elf, address, exact, answer)
 			  : -ECHILD;
 
 	return err && is_put_off(read, err) ? -EAGAIN : err;

@@ -28,8 +28,8 @@ int module_read_head(struct module_read *read, struct parser *parser, struct elf
 const struct runtime_exports *module_read_exports(struct module_read *read, struct parser *parser,
 						  const struct elf_file *elf);
 
-/* Asks where x86-64 code of the file returns, from an address on (file_returns_ask()). parser: or
- * NULL. 0; -EAGAIN: none could tell now; or another -errno: none will. */
+/* Asks where x86-64 code of the file returns, from an address on (file_returns_request()). parser:
+ * or NULL. 0; -EAGAIN: none could tell now; or another -errno: none will. */
 int module_read_returns(struct module_read *read, struct parser *parser, const struct elf_file *elf,
 			uint64_t address, bool exact, struct file_returns_answer *answer);
 

@@ -477,7 +477,7 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	}
 	row_room(table, module);
 	start_ns = clock_monotonic_ns();
-	if (frame_table_ask(&module->table, address)) {
+	if (frame_table_request(&module->table, address)) {
 		refuse(table);
 		return NULL;
 	}

@@ -79,8 +79,8 @@ static int parser_wait(struct parser *parser)
 
 /* Sends what a parser lacks of the module as well. map: the descriptor of its perf map, or below 0.
  * 0 or -errno. */
-static int name_ask(struct symbols_cache *cache, struct module *module, uint64_t address, int map,
-		    struct file_name_answer *answer)
+static int name_request(struct symbols_cache *cache, struct module *module, uint64_t address,
+			int map, struct file_name_answer *answer)
 {
 	bool jit = module->kind == FRAME_JIT, opens = jit ? map >= 0 : !is_reported(cache, module);
 	const struct file_request request = {.kind = FILE_NAME,
@@ -102,7 +102,7 @@ static int name_ask(struct symbols_cache *cache, struct module *module, uint64_t
 		if (debug >= 0)
 			message.fds[message.fd_count++] = debug;
 	}
-	got = parser_ask(cache->parser, &message, bytes, NAME_NS);
+	got = parser_request(cache->parser, &message, bytes, NAME_NS);
 	if (debug >= 0)
 		close(debug);
 	if (got != sizeof(*answer))
@@ -122,7 +122,7 @@ static bool name_get(struct symbols_cache *cache, struct module *module, uint64_
 	       module->named.ended < FILE_ENDS_MAX && !cache->parser->stop) {
 		err = parser_wait(cache->parser);
 		if (!err)
-			err = name_ask(cache, module, address, map, answer);
+			err = name_request(cache, module, address, map, answer);
 		module->named.ended += err == -EPIPE && !cache->parser->stop;
 	}
 	if (err)

@@ -31,7 +31,7 @@ struct wanted {
 	const char *link;
 	enum holder_mode mode;
 	enum wanted_state state;
-	int64_t asker, pid;
+	int64_t requester, pid;
 	int fd;
 	int64_t own_fd;	    /* the asking process has it itself; -1: not seen */
 	uint64_t end_round; /* all processes have been seen then */
@@ -132,7 +132,7 @@ static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool n
 			continue;
 		if (near)
 			holder = process_of(holders, pid);
-		if (holder == wanted->asker)
+		if (holder == wanted->requester)
 			wanted->own_fd = fd;
 		else if (holder)
 			wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
@@ -196,7 +196,7 @@ static void round_end(struct holders *holders)
 
 		if (wanted->state == WANTED_PENDING && holders->round >= wanted->end_round)
 			wanted_settle(holders, wanted, own ? WANTED_FOUND : WANTED_NOBODY,
-				      own ? wanted->asker : 0, own ? (int)wanted->own_fd : -1);
+				      own ? wanted->requester : 0, own ? (int)wanted->own_fd : -1);
 	}
 }
 
@@ -233,11 +233,11 @@ static void near_look_all(struct holders *holders, struct wanted *wanted)
 	struct proc_stat stat;
 
 	for (int64_t far = 1; far <= NEAR_PIDS; far++) {
-		near_look(holders, wanted, wanted->asker - far);
-		near_look(holders, wanted, wanted->asker + far);
+		near_look(holders, wanted, wanted->requester - far);
+		near_look(holders, wanted, wanted->requester + far);
 	}
 	if (wanted->state == WANTED_PENDING &&
-	    !proc_stat_read(holders->root, 0, wanted->asker, &stat))
+	    !proc_stat_read(holders->root, 0, wanted->requester, &stat))
 		near_look(holders, wanted, stat.ppid);
 	holders->left_ns -= clock_monotonic_ns() - start_ns;
 }
@@ -271,15 +271,16 @@ static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
 
 /* The one that was found asks itself. Who asked before may have it, too: that is its answer; if
  * not, another one is looked for. */
-static int64_t other_find(struct holders *holders, struct wanted *wanted, int64_t asker)
+static int64_t other_find(struct holders *holders, struct wanted *wanted, int64_t requester)
 {
 	char target[PATH_MAX];
 	int own_fd = wanted->fd;
 
-	if (wanted->own_fd >= 0 && link_read(holders, wanted->asker, (int)wanted->own_fd, target) &&
+	if (wanted->own_fd >= 0 &&
+	    link_read(holders, wanted->requester, (int)wanted->own_fd, target) &&
 	    !strcmp(target, wanted->link))
-		return wanted->asker;
-	wanted->asker = asker;
+		return wanted->requester;
+	wanted->requester = requester;
 	wanted_begin(holders, wanted);
 	if (wanted->own_fd < 0)
 		wanted->own_fd = own_fd;
@@ -321,7 +322,7 @@ void holders_note(struct holders *holders, const char *link, int64_t pid, int fd
 
 	scan_begin(holders, now_ns);
 	wanted = wanted_get(holders, link, HOLDER_ANY, now_ns, &added);
-	if (!wanted || wanted->asker == pid || (!added && wanted->state == WANTED_FOUND))
+	if (!wanted || wanted->requester == pid || (!added && wanted->state == WANTED_FOUND))
 		return;
 	holders->pending += added || wanted->state == WANTED_NOBODY;
 	wanted_settle(holders, wanted, WANTED_FOUND, pid, fd);
@@ -329,7 +330,7 @@ void holders_note(struct holders *holders, const char *link, int64_t pid, int fd
 		wanted->own_fd = -1;
 }
 
-static void users_look(struct holders *holders, struct wanted *wanted, int64_t asker)
+static void users_look(struct holders *holders, struct wanted *wanted, int64_t requester)
 {
 	mode_t mode = mode_bits[wanted->mode];
 
@@ -339,29 +340,29 @@ static void users_look(struct holders *holders, struct wanted *wanted, int64_t a
 		wanted->users_ns = holders->scan_ns;
 	}
 	if (wanted->users.count > 1 &&
-	    (wanted->own_pid != asker || holders->scan_ns - wanted->own_ns >= HOLDS_STILL_NS)) {
-		wanted->own = end_is_among(holders->root, asker, wanted->link, mode);
-		wanted->own_pid = asker;
+	    (wanted->own_pid != requester || holders->scan_ns - wanted->own_ns >= HOLDS_STILL_NS)) {
+		wanted->own = end_is_among(holders->root, requester, wanted->link, mode);
+		wanted->own_pid = requester;
 		wanted->own_ns = holders->scan_ns;
 	}
 }
 
 /* Chooses one of the processes that have inherited the end: the asking one itself, or one that uses
  * it. */
-static int64_t user_choose(struct holders *holders, struct wanted *wanted, int64_t asker,
+static int64_t user_choose(struct holders *holders, struct wanted *wanted, int64_t requester,
 			   uint32_t *count)
 {
 	int64_t start_ns;
 
-	if (wanted->pid == asker)
-		return asker;
+	if (wanted->pid == requester)
+		return requester;
 	start_ns = clock_monotonic_ns();
-	users_look(holders, wanted, asker);
+	users_look(holders, wanted, requester);
 	holders->left_ns -= clock_monotonic_ns() - start_ns;
 	if (wanted->users.count < 2)
 		return wanted->pid;
 	if (wanted->own)
-		return asker;
+		return requester;
 	if (wanted->users.in_call)
 		return wanted->users.in_call;
 	*count = wanted->users.count;
@@ -369,7 +370,7 @@ static int64_t user_choose(struct holders *holders, struct wanted *wanted, int64
 }
 
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
-		     int64_t asker, int64_t now_ns, uint32_t *count, bool *pending)
+		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending)
 {
 	struct wanted *wanted;
 	int64_t other;
@@ -380,12 +381,13 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	if (!wanted)
 		return 0;
 	if (added || wanted_is_old(holders, wanted)) {
-		if (!wanted->asker) /* new, or only noted */
-			wanted->asker = asker;
+		if (!wanted->requester) /* new, or only noted */
+			wanted->requester = requester;
 		wanted_begin(holders, wanted);
 	}
-	if (wanted->state == WANTED_FOUND && wanted->pid == asker && wanted->asker != asker) {
-		other = other_find(holders, wanted, asker);
+	if (wanted->state == WANTED_FOUND && wanted->pid == requester &&
+	    wanted->requester != requester) {
+		other = other_find(holders, wanted, requester);
 		if (other)
 			return other;
 	}
@@ -395,7 +397,7 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	if (count)
 		*count = 1;
 	if (count && wanted->state == WANTED_FOUND)
-		return user_choose(holders, wanted, asker, count);
+		return user_choose(holders, wanted, requester, count);
 	return wanted->state == WANTED_FOUND ? wanted->pid : 0;
 }
 

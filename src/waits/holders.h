@@ -43,7 +43,7 @@ void holders_done(struct holders *holders);
  * not found yet, ask again in the next scan. now_ns: monotonic, the same for all of a scan: the
  * search takes up to a sixteenth of the time between two. */
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
-		     int64_t asker, int64_t now_ns, uint32_t *count, bool *pending);
+		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending);
 
 /* Notes that the process has that descriptor: whoever asks for its link gets it without a search.
  */

@@ -153,7 +153,7 @@ static bool namespaces_count(const struct net_far *far, struct net_namespaces *n
 }
 
 bool net_far_find(struct net_far *far, struct net_namespaces *namespaces, uint64_t number,
-		  const struct diag_record *own, int64_t asked_ns, int64_t now_ns,
+		  const struct diag_record *own, int64_t requested_ns, int64_t now_ns,
 		  struct far_end *end)
 {
 	struct far_count count = {0};
@@ -166,7 +166,7 @@ bool net_far_find(struct net_far *far, struct net_namespaces *namespaces, uint64
 		return !far->walk;
 	if (end->listed_ns == far->now_ns)
 		return true;
-	as_of_ns = far->now_ns > asked_ns ? far->now_ns : asked_ns;
+	as_of_ns = far->now_ns > requested_ns ? far->now_ns : requested_ns;
 	if (!far->now.cut &&
 	    !namespaces_count(far, namespaces, number, own, as_of_ns, now_ns, &count))
 		return end->listed_ns != 0;

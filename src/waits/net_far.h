@@ -39,10 +39,10 @@ struct far_end {
 	int64_t listed_ns; /* the list that it was looked for with; 0: it was not */
 };
 
-/* own: the connection's record in the namespace of that number, asked for since asked_ns. False: a
- * later scan knows more. */
+/* own: the connection's record in the namespace of that number, asked for since requested_ns.
+ * False: a later scan knows more. */
 bool net_far_find(struct net_far *far, struct net_namespaces *namespaces, uint64_t number,
-		  const struct diag_record *own, int64_t asked_ns, int64_t now_ns,
+		  const struct diag_record *own, int64_t requested_ns, int64_t now_ns,
 		  struct far_end *end);
 void net_far_done(struct net_far *far);
 

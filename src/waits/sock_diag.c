@@ -34,7 +34,7 @@ static const struct diag_step {
 };
 #define STEP_COUNT (sizeof(steps) / sizeof(steps[0]))
 
-static int step_ask(int fd, const struct diag_step *step)
+static int step_request(int fd, const struct diag_step *step)
 {
 	struct {
 		struct nlmsghdr header;
@@ -222,7 +222,7 @@ static bool step_begin(struct diag_table *table, size_t step)
 	table->step = step;
 	if (step == STEP_COUNT)
 		return false;
-	table->err = step_ask(table->fd, &steps[step]);
+	table->err = step_request(table->fd, &steps[step]);
 	return true;
 }
 

@@ -44,10 +44,10 @@ struct socket {
 	struct cache_entry entry;	 /* key: inode */
 	const struct protocol *protocol; /* NULL: there is no table of it */
 	uint64_t namespace;
-	int64_t asked_ns; /* first */
-	int64_t told_ns;  /* the read of the table that facts are from; 0: none */
-	uint32_t peer;	  /* inode of the other end; 0: not known */
-	bool near;	  /* it is in the same network namespace */
+	int64_t requested_ns; /* first */
+	int64_t told_ns;      /* the read of the table that facts are from; 0: none */
+	uint32_t peer;	      /* inode of the other end; 0: not known */
+	bool near;	      /* it is in the same network namespace */
 	struct far_end far;
 	struct diag_record reported;
 	struct socket_facts facts;
@@ -219,7 +219,7 @@ static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t 
 	char path[PATH_MAX], protocol[PROTOCOL_BYTES + 1];
 	ssize_t length;
 
-	socket->asked_ns = now_ns;
+	socket->requested_ns = now_ns;
 	socket->facts = facts_absent;
 	snprintf(path, sizeof(path), "%s/%lld/task/%lld/fd/%d", sockets->root, (long long)pid,
 		 (long long)tid, fd);
@@ -264,8 +264,8 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 		return true;
 	as_of_ns = now_ns - states_still_ns(table);
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
-	if (!record && as_of_ns < socket->asked_ns)
-		as_of_ns = socket->asked_ns;
+	if (!record && as_of_ns < socket->requested_ns)
+		as_of_ns = socket->requested_ns;
 	fresh = net_namespaces_refresh(&sockets->namespaces, table, as_of_ns, now_ns);
 	if (socket->told_ns == table->now_ns || !table->now_ns)
 		return fresh || table->err;
@@ -297,7 +297,7 @@ static bool socket_look_far(struct sockets *sockets, struct socket *socket, int6
 	if (socket->protocol->group != DIAG_TCP || socket->near || !socket->facts.remote)
 		return true;
 	known = net_far_find(&sockets->far, &sockets->namespaces, socket->namespace,
-			     &socket->reported, socket->asked_ns, now_ns, &socket->far);
+			     &socket->reported, socket->requested_ns, now_ns, &socket->far);
 	socket->peer = socket->far.peer;
 	return known;
 }
@@ -381,7 +381,7 @@ static bool request_describe(struct sockets *sockets, uint64_t inode,
 	       describe(namespace->single_fd, &socket->reported);
 }
 
-bool socket_asks(struct sockets *sockets, uint64_t inode)
+bool socket_has_request(struct sockets *sockets, uint64_t inode)
 {
 	return request_describe(sockets, inode, tcp_request_is_out);
 }

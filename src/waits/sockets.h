@@ -60,7 +60,7 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 
 /* True if an answer is due on a TCP connection that socket_find() has told: see
  * lookup/tcp_request.h. */
-bool socket_asks(struct sockets *sockets, uint64_t inode);
+bool socket_has_request(struct sockets *sockets, uint64_t inode);
 /* True if a request that came on it is not answered. */
 bool socket_owes(struct sockets *sockets, uint64_t inode);
 

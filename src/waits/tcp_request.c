@@ -94,7 +94,7 @@ static void address_put(const struct diag_address *address, bool v4, __be32 word
 		memcpy(words, address->bytes, 16);
 }
 
-static bool request_ask(int fd, const struct diag_record *record)
+static bool diag_request_send(int fd, const struct diag_record *record)
 {
 	bool v4 = address_is_v4(&record->remote);
 	struct {
@@ -120,7 +120,7 @@ static bool request_ask(int fd, const struct diag_record *record)
 /* The kernel answers before send(2) returns. */
 static ssize_t answer_get(int fd, const struct diag_record *record, char answer[ANSWER_BYTES])
 {
-	return request_ask(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;
+	return diag_request_send(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;
 }
 
 bool tcp_request_is_out(int fd, const struct diag_record *record)

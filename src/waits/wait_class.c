@@ -56,7 +56,7 @@ static bool episode_serves(const struct wait_episode *episode, const struct samp
 	case WAIT_LOCK:
 		return true;
 	case WAIT_SET:
-		return !episode->facts.changes && !episode->facts.asks &&
+		return !episode->facts.changes && !episode->facts.has_request &&
 		       episode->second_arg == sample->arg[1];
 	case WAIT_IO:
 		return false;

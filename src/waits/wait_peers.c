@@ -35,17 +35,17 @@ static struct wait_peer *place_of(struct wait_peers *peers, const struct wait_pe
 const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct sample *sample,
 					 const struct lookup_hint *hint, int64_t now_ns)
 {
-	struct wait_peer asked = peer_of(sample, hint), *peer = place_of(peers, &asked);
+	struct wait_peer requested = peer_of(sample, hint), *peer = place_of(peers, &requested);
 
-	if (peer->now_ns != now_ns || peer->pid != asked.pid ||
-	    peer->syscall_nr != asked.syscall_nr || peer->compat != asked.compat ||
-	    memcmp(peer->arg, asked.arg, sizeof(asked.arg)) != 0)
+	if (peer->now_ns != now_ns || peer->pid != requested.pid ||
+	    peer->syscall_nr != requested.syscall_nr || peer->compat != requested.compat ||
+	    memcmp(peer->arg, requested.arg, sizeof(requested.arg)) != 0)
 		return NULL;
 	/* a futex is found by its address, and threads of a process have one memory */
 	if (peer->facts.kind == WAIT_LOCK &&
 	    syscall_fd(sample->syscall_nr, hint->compat, sample->arg) < 0)
 		return &peer->facts;
-	return fd_are_shared(peer->tid, asked.tid) ? &peer->facts : NULL;
+	return fd_are_shared(peer->tid, requested.tid) ? &peer->facts : NULL;
 }
 
 void wait_peers_put(struct wait_peers *peers, const struct sample *sample,

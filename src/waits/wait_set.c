@@ -36,23 +36,24 @@ static bool is_bus(const char *remote)
 	return false;
 }
 
-void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own, bool asks,
-		      const char *connection, const char *remote)
+void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own,
+		      bool has_request, const char *connection, const char *remote)
 {
 	if (own)
 		return;
 	sum->others++;
 	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
 	sum->connects |= is_of_client(facts);
-	sum->asking += asks;
+	sum->requesting += has_request;
 	/* with several answers due the connection with the highest port counts, a client's if any
 	 * is */
-	if (sum->others > 1 && (!asks || (sum->asks && facts->local_port <= sum->one.local_port)))
+	if (sum->others > 1 &&
+	    (!has_request || (sum->has_request && facts->local_port <= sum->one.local_port)))
 		return;
 	sum->one = *facts;
 	sum->connection = connection;
 	sum->remote = remote;
-	sum->asks = asks;
+	sum->has_request = has_request;
 }
 
 /* True if the only descriptor decides as if the thread read from it. */
@@ -60,7 +61,7 @@ static bool one_decides(const struct wait_set_sum *sum, bool kept)
 {
 	if (sum->others != 1 || sum->one.kind == WAIT_UNKNOWN)
 		return false;
-	return !is_of_client(&sum->one) || sum->asks || !(kept || is_bus(sum->remote));
+	return !is_of_client(&sum->one) || sum->has_request || !(kept || is_bus(sum->remote));
 }
 
 struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept)
@@ -72,15 +73,15 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 	} else {
 		facts.kind = WAIT_SET;
 		facts.listens = sum->listens && sum->listens == sum->others;
-		if (sum->asks && !sum->listens) {
-			facts.asks = true;
+		if (sum->has_request && !sum->listens) {
+			facts.has_request = true;
 			facts.pid = sum->one.pid;
 			facts.local_port = sum->one.local_port;
 			facts.remote_port = sum->one.remote_port;
 		}
-		if (sum->asking == 1) {
-			facts.asked_pid = sum->one.pid;
-			facts.asked_inode = sum->one.inode;
+		if (sum->requesting == 1) {
+			facts.requested_pid = sum->one.pid;
+			facts.requested_inode = sum->one.inode;
 		}
 	}
 	facts.count = count;
@@ -103,7 +104,7 @@ static void part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 		     !socket->peer_inode;
 	wait_set_sum_add(sum, &wait->facts, own,
 			 socket && is_of_client(&wait->facts) &&
-				 socket_asks(wait_sockets(wait), socket->inode),
+				 socket_has_request(wait_sockets(wait), socket->inode),
 			 socket ? socket->connection : NULL, socket ? socket->remote : NULL);
 	wait->pending |= pending;
 }
@@ -114,22 +115,22 @@ static void parts_look(struct wait *wait, const struct wait_set *set, struct wai
 {
 	static struct text unread;
 	struct wait part = *wait;
-	int asking = -1;
+	int requesting = -1;
 
 	part.text = &unread;
 	part.numbers_only = true;
 	for (int i = 0; i < (int)set->count; i++) {
-		int before = sum->asking;
+		int before = sum->requesting;
 
 		text_clear(&unread);
 		part_describe(&part, set->fds[i], sum);
-		if (sum->asking > before)
-			asking = set->fds[i];
+		if (sum->requesting > before)
+			requesting = set->fds[i];
 	}
-	if (sum->asking == 1 && !wait->numbers_only) {
+	if (sum->requesting == 1 && !wait->numbers_only) {
 		part.numbers_only = false;
 		part.facts = wait_facts_absent;
-		descriptor_describe(&part, asking);
+		descriptor_describe(&part, requesting);
 		sum->one = part.facts;
 	}
 	wait->pending = part.pending;
@@ -156,7 +157,7 @@ void wait_set_describe(struct wait *wait, const struct wait_set *set)
 		return;
 	}
 	wait->facts = wait_set_decide(&sum, set->count, set->kept);
-	if (sum.others == 1 || wait->facts.asks) {
+	if (sum.others == 1 || wait->facts.has_request) {
 		wait->connection = sum.connection;
 		wait->remote = sum.remote;
 	}

@@ -33,8 +33,8 @@ struct wait_set_sum {
 	bool connects;	       /* among them a connection of a client */
 	struct wait_facts one; /* facts of the only descriptor, or of the connection that asks */
 	const char *connection, *remote; /* texts of the socket in `one`; NULL: none */
-	bool asks;  /* `one` is a connection of a client on which an answer is due */
-	int asking; /* connections on which an answer is due */
+	bool has_request; /* `one` is a connection of a client on which an answer is due */
+	int requesting;	  /* connections on which an answer is due */
 };
 
 void wait_set_add(struct wait_set *set, int fd);
@@ -43,8 +43,8 @@ void wait_set_describe(struct wait *wait, const struct wait_set *set);
 
 /* The pure part. own: only the process itself can make the descriptor ready. asks: an answer is due
  * on it. connection, remote: texts of a socket, or NULL. */
-void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own, bool asks,
-		      const char *connection, const char *remote);
+void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own,
+		      bool has_request, const char *connection, const char *remote);
 /* The facts of a set of `count` descriptors. */
 struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept);
 

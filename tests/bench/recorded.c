@@ -96,16 +96,16 @@ static int record(const char *directory, long count)
 	struct scan scan = {.samples = samples, .count = THREADS, .weight_us = LENGTH_US / count};
 	struct column_list list = {0};
 	struct grid grid = {0};
-	struct text heading = {0};
+	struct text header = {0};
 	struct error e = {0};
 	int err = 0;
 
 	part.directory = mkdir(directory, 0755) ? -1 : open(directory, O_RDONLY | O_DIRECTORY);
 	if (part.directory < 0 || !samples || column_list_add(&list, ROW_COLUMNS_DEFAULT, true, &e))
 		return -1;
-	renderer_csv.begin(&heading, &list);
-	part.headings[RECORD_SAMPLES] = text_take(&heading);
-	part.headings[RECORD_SCANS] = strdup(SCAN_ROWS_HEADING "\n");
+	renderer_csv.begin(&header, &list);
+	part.headers[RECORD_SAMPLES] = text_take(&header);
+	part.headers[RECORD_SCANS] = strdup(SCAN_ROWS_HEADER "\n");
 	for (unsigned int i = 0; i < THREADS; i++)
 		thread_make(&samples[i], i);
 	for (long at = 0; !err && at < count; at++) {

@@ -60,7 +60,7 @@ static void host_make(struct kernel *kernel)
 	struct changed_reader *changed = &kernel->changed;
 
 	compile_result_init(&kernel->compiled, 0);
-	kernel->asker.program = kernel->asker.stack_program = -1;
+	kernel->requester.program = kernel->requester.stack_program = -1;
 	kernel->host.cpus = kernel->host.cpus_possible = 1;
 	*table = (struct thread_table){
 		.store = &thread_slots,
@@ -147,7 +147,7 @@ static int scan_make(struct live *live, struct capturer *capturer)
 int main(int argc, char **argv)
 {
 	long scans = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
-	pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_t requesting = PTHREAD_MUTEX_INITIALIZER;
 	struct capturer capturer;
 	struct error e = {0};
 	struct live *live;
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 					.filter = live->context.wants.filter,
 					.all = live->context.wants.idle,
 					.registers = live->context.wants.needs & NEED_SYSCALL},
-		&live->realtime, &asking);
+		&live->realtime, &requesting);
 	for (long scan = 0; scan < scans; scan++) {
 		scan_ns = FIRST_NS + scan * PERIOD_NS;
 		if (scan_make(live, &capturer))

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parser.socket = pair[0];
 	parser.begun_ns = clock_monotonic_ns();
 	frame_table_init(&table, &elf, machine, &parser, 0);
-	if (!frame_table_ask(&table, ADDRESS) && frame_table_find(&table, ADDRESS, &row) && row)
+	if (!frame_table_request(&table, ADDRESS) && frame_table_find(&table, ADDRESS, &row) && row)
 		row_apply(machine, &table, row, ADDRESS);
 	frame_table_done(&table);
 	close(pair[1]);

@@ -35,17 +35,17 @@ static struct sample sample_make(void)
 	return sample;
 }
 
-static void ask(const struct expression *expression)
+static void request(const struct expression *expression)
 {
 	struct sample sample = sample_make();
-	enum verdict at_last = expression_ask(expression, &sample, ~0ull);
+	enum verdict at_last = expression_eval(expression, &sample, ~0ull);
 
 	must(at_last == VERDICT_ACCEPTED || at_last == VERDICT_REFUSED);
 	for (unsigned int bit = 0; bit < 36; bit++) {
-		enum verdict early = expression_ask(expression, &sample, 1ull << bit);
+		enum verdict early = expression_eval(expression, &sample, 1ull << bit);
 
 		must(early == VERDICT_OPEN || early == at_last);
-		early = expression_ask(expression, &sample, (1ull << bit) - 1);
+		early = expression_eval(expression, &sample, (1ull << bit) - 1);
 		must(early == VERDICT_OPEN || early == at_last);
 	}
 }
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	names_set_limit(NAMES_BYTES);
 	if (!is_dear(text) && !expression_add(&expression, text, &e))
-		ask(&expression);
+		request(&expression);
 	else
 		must(is_dear(text) || (e.exit_code == EXIT_USAGE && *e.line));
 	expression_done(&expression);

@@ -25,7 +25,7 @@ static void must(bool holds)
 		abort();
 }
 
-static int function_ask(void *of, uint64_t address, struct file_go_frame_answer *answer)
+static int function_request(void *of, uint64_t address, struct file_go_frame_answer *answer)
 {
 	unsigned int number = (unsigned int)(address % FUNCTIONS);
 
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						.tid = syscall(SYS_gettid),
 						.program = &program,
 						.distance = BASE,
-						.ask = function_ask};
+						.request = function_request};
 	struct goroutines goroutines = {.group_count = 0};
 	const char *why = "";
 	static char *base;

@@ -60,14 +60,14 @@ static void monitors_read(struct java_threads *java, struct thread_memory *memor
 {
 	for (uint64_t i = 0; i < 2 * IDS; i++) {
 		struct java_monitor monitor = {.address = 0};
-		uint8_t asked = false;
+		uint8_t requested = false;
 
 		memory->calls_left = READS;
 		/* each twice in the same stay */
-		if (!java_monitor_read(java, memory, FIRST_ID + (int64_t)(i / 2), 1, &asked,
+		if (!java_monitor_read(java, memory, FIRST_ID + (int64_t)(i / 2), 1, &requested,
 				       &monitor))
 			continue;
-		must(asked && monitor.address);
+		must(requested && monitor.address);
 		must(monitor.owner || !monitor.holder);
 	}
 }

@@ -59,7 +59,7 @@ static inline void svg_draw(const struct frame_tree *tree, bool differs, const c
 					    .differs = differs,
 					    .title = "title",
 					    .subtitle = words,
-					    .foot = words});
+					    .footer = words});
 	must(strlen(text_string(&out)) == out.length, "text all through");
 	svg_check(text_string(&out));
 	text_done(&out);

@@ -261,7 +261,7 @@ class Recordings(unittest.TestCase):
             got = set(rows.split(b"\n"))
             self.assertLess(got, lines)
             self.assertGreater(len(got), len(lines) / 2)
-            self.assertRegex(said, "damaged|no heading")
+            self.assertRegex(said, "damaged|no header line")
             self.assertIn("scans whose samples are lost", said)
 
     def test_links_are_not_followed(self):

@@ -135,7 +135,7 @@ def times_counted(directory, kind):
         subprocess.run(["zstd", "-tq", path], check=True, timeout=60)
         with subprocess.Popen(["zstd", "-dc", path], stdout=subprocess.PIPE) as unpacked:
             rows = csv.reader(io.TextIOWrapper(unpacked.stdout, newline=""))
-            check(next(rows)[0] == "timestamp", "%s: no heading", path)
+            check(next(rows)[0] == "timestamp", "%s: no header line", path)
             counts.update(row[0] for row in rows)
     return counts
 

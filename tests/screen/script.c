@@ -76,7 +76,7 @@ static bool settle(struct stage *stage)
 		stage->asked = request;
 	if (request == REQUEST_WRITE && !stage->quiet)
 		write_view(view, &stage->shown, &stage->cells);
-	if (ask_differs(&stage->answered, &view->now))
+	if (question_differs(&stage->answered, &view->now))
 		fill(stage);
 	list_fill(&stage->shown, view);
 	return request != REQUEST_QUIT;

@@ -15,7 +15,7 @@ struct stage {
 	struct view *view;
 	struct shown shown;
 	struct saved_views views;
-	struct ask answered;
+	struct question answered;
 	struct cells cells;
 	size_t rows, columns;
 	enum view_request asked; /* by the last key that asked for something */

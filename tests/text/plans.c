@@ -44,9 +44,9 @@ void plan_choose(const struct plan_kind *kind, const struct program_knobs *knobs
 {
 	plan_fill(kind, plan);
 	if (!knobs->thread_slots)
-		plan->chosen[GROUP_ASK] = plan->chosen[GROUP_STACK] = NULL;
+		plan->chosen[GROUP_REQUEST] = plan->chosen[GROUP_STACK] = NULL;
 	if (!knobs->parts)
-		plan->chosen[GROUP_ASK] = NULL;
+		plan->chosen[GROUP_REQUEST] = NULL;
 }
 
 /* Knobs of a text as bits. */

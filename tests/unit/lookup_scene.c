@@ -13,12 +13,12 @@ int scene_init(void **state)
 	scene.lookup = lookup_new(scene.proc.root);
 	scene.hint = (struct lookup_hint){.sequence = 1};
 	scene.now_ns = 1000 * NS_PER_SECOND;
-	scene.asked = *sample_absent();
-	scene.asked.tid = scene.asked.pid = 7;
-	scene.asked.start_ns = 1;
-	scene.asked.kthread = 0;
-	scene.asked.state = DOING_SLEEP;
-	scene.asked.comm = name_of_string("one");
+	scene.requested = *sample_absent();
+	scene.requested.tid = scene.requested.pid = 7;
+	scene.requested.start_ns = 1;
+	scene.requested.kthread = 0;
+	scene.requested.state = DOING_SLEEP;
+	scene.requested.comm = name_of_string("one");
 	*state = &scene;
 	return 0;
 }
@@ -36,11 +36,11 @@ int waits_init(void **state)
 
 void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2)
 {
-	scene->asked.syscall_nr = nr;
-	memset(scene->asked.arg, 0, sizeof(scene->asked.arg));
-	scene->asked.arg[0] = arg0;
-	scene->asked.arg[1] = arg1;
-	scene->asked.arg[2] = arg2;
+	scene->requested.syscall_nr = nr;
+	memset(scene->requested.arg, 0, sizeof(scene->requested.arg));
+	scene->requested.arg[0] = arg0;
+	scene->requested.arg[1] = arg1;
+	scene->requested.arg[2] = arg2;
 	scene->hint.sequence++;
 }
 

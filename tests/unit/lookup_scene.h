@@ -9,7 +9,7 @@
 struct scene {
 	struct fake_proc proc;
 	struct lookup *lookup;
-	struct sample asked; /* thread 7 of process 7, called one */
+	struct sample requested; /* thread 7 of process 7, called one */
 	struct lookup_hint hint;
 	int64_t now_ns;
 };

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-#define HEADING "timestamp,weight_us,tid,state,comm"
+#define HEADER "timestamp,weight_us,tid,state,comm"
 #define START_US 1763650800000000ll /* 2025-11-20T15:00:00Z */
 #define SECOND_US 1000000ll
 

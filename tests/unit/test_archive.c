@@ -133,11 +133,11 @@ static void tiers_record(struct scene *scene, const struct retention *retention)
 		.host = "unit",
 		.flush_us = 20000,
 		.retention = *retention,
-		.headings = {[RECORD_SAMPLES] = HEADING,
-			     [RECORD_SCANS] = SCAN_ROWS_HEADING,
-			     [RECORD_HOST] = "timestamp",
-			     [RECORD_ARCHIVE] = HEADING,
-			     [RECORD_ARCHIVE_SCANS] = SCAN_ROWS_HEADING},
+		.headers = {[RECORD_SAMPLES] = HEADER,
+			    [RECORD_SCANS] = SCAN_ROWS_HEADER,
+			    [RECORD_HOST] = "timestamp",
+			    [RECORD_ARCHIVE] = HEADER,
+			    [RECORD_ARCHIVE_SCANS] = SCAN_ROWS_HEADER},
 	};
 	struct recorder *recorder;
 	struct error e = {0};

@@ -57,9 +57,9 @@ static void questions_for_users_are_counted(void **state)
 
 	(void)state;
 	avoid_users_count(&count);
-	avoid_users_asked(true);
+	avoid_users_requested(true);
 	assert_int_equal(count & 1, 1);
-	avoid_users_asked(false);
+	avoid_users_requested(false);
 	assert_int_equal(count, 2);
 	assert_false(avoids_users());
 	avoid_users();

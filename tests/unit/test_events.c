@@ -170,7 +170,7 @@ static void longest_come_first(void **state)
 	assert_int_equal(events.refused, 3);
 	event_list_clear(&events);
 	assert_int_equal(events.refused, 0);
-	assert_int_equal(events.refused_ever, 3); /* rows have one foot, at the end */
+	assert_int_equal(events.refused_ever, 3); /* rows have one footer, at the end */
 	grid_done(&grid);
 	text_done(&text);
 	event_list_done(&events);

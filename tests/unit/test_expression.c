@@ -128,12 +128,12 @@ static void tells_what_holds(void **state)
 
 		if (expression_add(&expression, truths[i].text, &e))
 			fail_msg("%s", e.line);
-		if (expression_ask(&expression, &sample, ~0ull) !=
+		if (expression_eval(&expression, &sample, ~0ull) !=
 		    (truths[i].holds ? VERDICT_ACCEPTED : VERDICT_REFUSED))
 			fail_msg("%s", truths[i].text);
 		/* two together: both must hold */
 		assert_int_equal(expression_add(&expression, "tid!=12", &e), 0);
-		assert_int_equal(expression_ask(&expression, &sample, ~0ull), VERDICT_REFUSED);
+		assert_int_equal(expression_eval(&expression, &sample, ~0ull), VERDICT_REFUSED);
 		expression_done(&expression);
 	}
 	error_done(&e);
@@ -243,7 +243,7 @@ static void has_limits(void **state)
 		fill(text, rows[i].part, rows[i].count, rows[i].end);
 		if (!rows[i].words) {
 			assert_int_equal(expression_add(&expression, text, &e), 0);
-			assert_int_equal(expression_ask(&expression, &sample, ~0ull),
+			assert_int_equal(expression_eval(&expression, &sample, ~0ull),
 					 VERDICT_REFUSED);
 		} else {
 			assert_int_equal(expression_add(&expression, text, &e), -EINVAL);
@@ -254,7 +254,7 @@ static void has_limits(void **state)
 	error_done(&e);
 }
 
-static enum verdict ask(const char *text, uint64_t known)
+static enum verdict question(const char *text, uint64_t known)
 {
 	struct expression expression = {0};
 	struct sample sample = person();
@@ -262,7 +262,7 @@ static enum verdict ask(const char *text, uint64_t known)
 	enum verdict verdict;
 
 	assert_int_equal(expression_add(&expression, text, &e), 0);
-	verdict = expression_ask(&expression, &sample, known);
+	verdict = expression_eval(&expression, &sample, known);
 	expression_done(&expression);
 	return verdict;
 }
@@ -270,19 +270,19 @@ static enum verdict ask(const char *text, uint64_t known)
 static void is_asked_as_early_as_it_can(void **state)
 {
 	(void)state;
-	assert_int_equal(ask("tid=12 && user=root", KNOWN_IDS), VERDICT_OPEN);
-	assert_int_equal(ask("tid=12 && user=root", KNOWN_IDS | NEED_USER), VERDICT_ACCEPTED);
-	assert_int_equal(ask("tid=13 && user=root", KNOWN_IDS), VERDICT_REFUSED);
-	assert_int_equal(ask("user=root && tid=13", KNOWN_IDS), VERDICT_REFUSED);
-	assert_int_equal(ask("user=root || tid=12", KNOWN_IDS), VERDICT_ACCEPTED);
-	assert_int_equal(ask("!(user=root || tid=12)", KNOWN_IDS), VERDICT_REFUSED);
-	assert_int_equal(ask("state=S && user=root", KNOWN_IDS), VERDICT_OPEN);
-	assert_int_equal(ask("state=S && user=root", KNOWN_STATE), VERDICT_REFUSED);
-	assert_int_equal(ask("state_us<5 && filename=", KNOWN_STATE), VERDICT_OPEN);
-	assert_int_equal(ask("state_us<5 && filename=", KNOWN_RECORD), VERDICT_REFUSED);
+	assert_int_equal(question("tid=12 && user=root", KNOWN_IDS), VERDICT_OPEN);
+	assert_int_equal(question("tid=12 && user=root", KNOWN_IDS | NEED_USER), VERDICT_ACCEPTED);
+	assert_int_equal(question("tid=13 && user=root", KNOWN_IDS), VERDICT_REFUSED);
+	assert_int_equal(question("user=root && tid=13", KNOWN_IDS), VERDICT_REFUSED);
+	assert_int_equal(question("user=root || tid=12", KNOWN_IDS), VERDICT_ACCEPTED);
+	assert_int_equal(question("!(user=root || tid=12)", KNOWN_IDS), VERDICT_REFUSED);
+	assert_int_equal(question("state=S && user=root", KNOWN_IDS), VERDICT_OPEN);
+	assert_int_equal(question("state=S && user=root", KNOWN_STATE), VERDICT_REFUSED);
+	assert_int_equal(question("state_us<5 && filename=", KNOWN_STATE), VERDICT_OPEN);
+	assert_int_equal(question("state_us<5 && filename=", KNOWN_RECORD), VERDICT_REFUSED);
 	/* needs that a need implies must be known, too */
-	assert_int_equal(ask("filename=", NEED_FILE), VERDICT_OPEN);
-	assert_int_equal(ask("filename=", NEED_FILE | NEED_SYSCALL), VERDICT_ACCEPTED);
+	assert_int_equal(question("filename=", NEED_FILE), VERDICT_OPEN);
+	assert_int_equal(question("filename=", NEED_FILE | NEED_SYSCALL), VERDICT_ACCEPTED);
 }
 
 static void filter_asks_the_state_first(void **state)
@@ -369,8 +369,8 @@ static void events_tell_more(void **state)
 		struct filter filter = {0};
 
 		assert_int_equal(filter_set_expression(&filter, rows[i].text, &e), 0);
-		assert_int_equal(filter_ask_thread(&filter, &sample, NEED_BLOCK), rows[i].key);
-		assert_int_equal(filter_ask_thread(&filter, &sample, NEED_BLOCK | KNOWN_EVENT),
+		assert_int_equal(filter_eval_thread(&filter, &sample, NEED_BLOCK), rows[i].key);
+		assert_int_equal(filter_eval_thread(&filter, &sample, NEED_BLOCK | KNOWN_EVENT),
 				 rows[i].event);
 		filter_done(&filter);
 	}

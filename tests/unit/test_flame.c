@@ -119,7 +119,7 @@ static void narrow_frames_are_counted(void **state)
 	assert_int_equal(layout.drawn + layout.culled, 601);
 	assert_true(flame_drawn(&layout, node_of(&tree, "wide")));
 	flame_svg_add(&out,
-		      &(struct flame){.tree = &tree, .title = "", .subtitle = "", .foot = ""});
+		      &(struct flame){.tree = &tree, .title = "", .subtitle = "", .footer = ""});
 	assert_non_null(strstr(out.bytes, ">200 frames narrower than 0.01 % are not drawn<"));
 	assert_non_null(strstr(out.bytes, "f299"));
 	assert_null(strstr(out.bytes, "f99"));
@@ -197,7 +197,7 @@ static void words_are_escaped(void **state)
 	flame_svg_add(&out, &(struct flame){.tree = &tree,
 					    .title = "<b>",
 					    .subtitle = "one & two\nthree",
-					    .foot = "a > b\n"});
+					    .footer = "a > b\n"});
 	assert_has(&out, "<title>&lt;b&gt;</title>");
 	assert_has(&out, ">one &amp; two</text>");
 	assert_has(&out, ">three</text>");
@@ -211,7 +211,7 @@ static void words_are_escaped(void **state)
 	frame_tree_done(&tree);
 }
 
-/* However much was missed, the foot has room for all of it. */
+/* However much was missed, the footer has room for all of it. */
 static void all_that_was_missed_is_told(void **state)
 {
 	struct source_status status = {.cpus = ABSENT, .rate_hz = ABSENT};
@@ -243,7 +243,7 @@ static void changes_are_told(void **state)
 	flame_svg_add(
 		&out,
 		&(struct flame){
-			.tree = &tree, .differs = true, .title = "", .subtitle = "", .foot = ""});
+			.tree = &tree, .differs = true, .title = "", .subtitle = "", .footer = ""});
 	assert_has(&out, "<title>a\nbefore 100.00 % (4), after 100.00 % (40): +0.00 points, 1.00 "
 			 "times</title>");
 	assert_has(&out, "<title>x\nbefore 75.00 % (3), after 25.00 % (10): -50.00 points, 0.33 "
@@ -269,7 +269,7 @@ static void nothing_to_draw(void **state)
 							    .differs = differs,
 							    .title = "empty",
 							    .subtitle = "",
-							    .foot = ""});
+							    .footer = ""});
 			assert_has(&out, "</svg>\n<g id=\"head\">");
 		}
 		frame_tree_add(&tree, "a;b", PART_ON, 0);

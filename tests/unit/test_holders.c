@@ -36,15 +36,15 @@ static int scene_done(void **state)
 }
 
 /* The holder as scans find it in the end. *scans: how many it takes. */
-static int64_t holder_of(struct scene *scene, const char *link, int64_t asker, int *scans)
+static int64_t holder_of(struct scene *scene, const char *link, int64_t requester, int *scans)
 {
 	int64_t pid = 0;
 	bool pending = true;
 
 	for (*scans = 0; pending && *scans < 100; ++*scans) {
 		pending = false;
-		pid = holders_find(&scene->holders, link, HOLDER_ANY, asker, scene->now_ns, NULL,
-				   &pending);
+		pid = holders_find(&scene->holders, link, HOLDER_ANY, requester, scene->now_ns,
+				   NULL, &pending);
 		scene->now_ns += SCAN_NS;
 	}
 	assert_false(pending);

@@ -117,11 +117,11 @@ static void memory_begin(struct scene *scene)
 static int64_t holder_of(struct scene *scene, int64_t id)
 {
 	struct java_monitor monitor;
-	uint8_t asked;
+	uint8_t requested;
 
 	memory_begin(scene);
 	assert_true(java_threads_list(&scene->java, &scene->memory));
-	if (!java_monitor_read(&scene->java, &scene->memory, id, 1, &asked, &monitor))
+	if (!java_monitor_read(&scene->java, &scene->memory, id, 1, &requested, &monitor))
 		return -1;
 	assert_int_equal(monitor.address, (uintptr_t)&scene->monitor);
 	assert_int_equal(monitor.owner, scene->monitor.owner);
@@ -201,7 +201,7 @@ static void threads_that_are_none(void **state)
 {
 	struct scene *scene = *state;
 	struct java_monitor monitor;
-	uint8_t asked;
+	uint8_t requested;
 
 	scene->threads[1].os = 0;
 	assert_int_equal(holder_of(scene, OTHER), -1);
@@ -213,11 +213,13 @@ static void threads_that_are_none(void **state)
 	assert_true(java_threads_list(&scene->java, &scene->memory));
 	scene->os[2].id = 4711;
 	memory_begin(scene);
-	assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, 1, &asked, &monitor));
+	assert_true(
+		java_monitor_read(&scene->java, &scene->memory, WAITER, 1, &requested, &monitor));
 	assert_int_equal(monitor.holder, 0);
 	scene->os[0].id = 4711;
 	memory_begin(scene);
-	assert_false(java_monitor_read(&scene->java, &scene->memory, WAITER, 2, &asked, &monitor));
+	assert_false(
+		java_monitor_read(&scene->java, &scene->memory, WAITER, 2, &requested, &monitor));
 	scene->list.count = UINT32_MAX;
 	scene->list.threads = 0;
 	memory_begin(scene);
@@ -230,19 +232,19 @@ static void stays(void **state)
 {
 	struct scene *scene = *state;
 	struct java_monitor monitor;
-	uint8_t asked;
+	uint8_t requested;
 
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 	for (uint64_t stay = 7; stay < 9; stay++) {
 		memory_begin(scene);
 		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, stay,
-						   &asked, &monitor),
+						   &requested, &monitor),
 				 stay == 7);
 		scene->threads[0].pending = 0;
 		scene->monitor.owner = (uintptr_t)&scene->threads[1];
 		memory_begin(scene);
 		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, stay,
-						   &asked, &monitor),
+						   &requested, &monitor),
 				 stay == 7);
 		assert_int_equal(monitor.holder, OTHER);
 	}
@@ -255,7 +257,7 @@ static void monitors_without_end(void **state)
 	size_t count = 3 * (size_t)JAVA_THREADS_MAX;
 	char *monitors = calloc(1, count + sizeof(struct monitor));
 	struct java_monitor monitor;
-	uint8_t asked;
+	uint8_t requested;
 
 	assert_non_null(monitors);
 	memset(monitors, ANONYMOUS, count + sizeof(struct monitor));
@@ -264,14 +266,14 @@ static void monitors_without_end(void **state)
 	for (size_t i = 0; i < count; i++) {
 		scene->threads[0].pending = (uintptr_t)monitors + i;
 		memory_begin(scene);
-		assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, i, &asked,
+		assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, i, &requested,
 					      &monitor));
 		assert_true(scene->java.holders.used <= JAVA_THREADS_MAX);
 	}
 	scene->threads[0].pending = (uintptr_t)&scene->monitor;
 	memory_begin(scene);
-	assert_true(
-		java_monitor_read(&scene->java, &scene->memory, WAITER, count, &asked, &monitor));
+	assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, count, &requested,
+				      &monitor));
 	assert_int_equal(monitor.holder, HOLDER);
 	free(monitors);
 }

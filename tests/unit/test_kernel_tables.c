@@ -111,7 +111,7 @@ static void probes_have_fragments(void **state)
 			given |= probe_rows[i].gives == (enum probe_group)group;
 		assert_true(given);
 		assert_true(*probe_group_rows[group].name);
-		assert_true(group == GROUP_ASK || *probe_group_rows[group].without);
+		assert_true(group == GROUP_REQUEST || *probe_group_rows[group].without);
 	}
 }
 
@@ -267,7 +267,7 @@ static void bad_offsets_are_refused(void **state)
 {
 	static const char head[] = "tsnap offsets 1\nrelease 6.1.0-test\nmachine x86_64\n";
 	static const struct {
-		bool headed;
+		bool has_header;
 		const char *text, *words;
 	} rows[] = {
 		{false, "", "not an offsets file"},
@@ -290,7 +290,7 @@ static void bad_offsets_are_refused(void **state)
 		struct text text = {0};
 		struct error e = {0};
 
-		text_add_string(&text, rows[i].headed ? head : "");
+		text_add_string(&text, rows[i].has_header ? head : "");
 		text_add_string(&text, rows[i].text);
 		assert_int_equal(offsets_try(text_string(&text), &layout, &e), -EINVAL);
 		if (!strstr(e.line, rows[i].words))

@@ -16,7 +16,7 @@ static struct edge edge_of(const char *call, int limit_argument)
 	struct live_last_wakers wakers = {0};
 	struct thread_state record = {.sched.tid = WAITER};
 	struct sample sample = {.tid = WAITER, .pid = WAITER, .waker_tid = WAKER};
-	const struct edge_asker asker = {.record = &record, .sample = &sample};
+	const struct edge_waiter requester = {.record = &record, .sample = &sample};
 	struct edge edge = edge_absent;
 
 	sample.syscall = name_of_string(call);
@@ -25,7 +25,7 @@ static struct edge edge_of(const char *call, int limit_argument)
 		sample.arg[limit_argument] = 0x8000;
 	for (uint64_t wait = 1; wait <= WAITS; wait++) {
 		record.sched.sequence_done = wait;
-		live_last_waker_edge(&wakers, &asker, &edge);
+		live_last_waker_edge(&wakers, &requester, &edge);
 	}
 	live_last_wakers_done(&wakers);
 	return edge;

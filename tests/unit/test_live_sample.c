@@ -29,10 +29,10 @@ static struct scene scene_make(void)
 	return scene;
 }
 
-static enum thread_doing doing_of(struct scene *scene, bool *unsure)
+static enum thread_doing doing_of(struct scene *scene, bool *ambiguous)
 {
 	scene->moment.ticks = scene->ticks;
-	return record_doing(&scene->record, &scene->moment, unsure);
+	return record_doing(&scene->record, &scene->moment, ambiguous);
 }
 
 /* in, out, wake: us. What the thread did at 1000 us, and since when. */
@@ -42,7 +42,7 @@ static void records_tell_of_one_moment(void **state)
 		unsigned int on_cpu, bits, in, out, wake;
 		enum thread_doing doing;
 		int since;
-		bool unsure;
+		bool ambiguous;
 	} rows[] = {
 		{1, 0x1, 900, 500, 890, DOING_ON, 900, false},
 		{0, 0x0, 900, 950, 890, DOING_RQ, 950, false}, /* preempted */
@@ -73,7 +73,7 @@ static void records_tell_of_one_moment(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scene scene = scene_make();
 		struct sample sample;
-		bool unsure;
+		bool ambiguous;
 		enum thread_doing doing;
 
 		scene.record.sched.on_cpu = rows[i].on_cpu;
@@ -81,48 +81,48 @@ static void records_tell_of_one_moment(void **state)
 		scene.record.sched.in_ns = rows[i].in * US;
 		scene.record.sched.out_ns = rows[i].out * US;
 		scene.record.wake.wake_ns = rows[i].wake * US;
-		doing = doing_of(&scene, &unsure);
+		doing = doing_of(&scene, &ambiguous);
 		record_sample(&scene.record, &scene.moment, doing, &sample);
-		if (doing != rows[i].doing || unsure != rows[i].unsure ||
+		if (doing != rows[i].doing || ambiguous != rows[i].ambiguous ||
 		    sample.state_us != 1000 - rows[i].since)
 			fail_msg("row %zu: %s, %s, for %lld us", i, state_row(doing)->name,
-				 unsure ? "unsure" : "sure", (long long)sample.state_us);
+				 ambiguous ? "ambiguous" : "sure", (long long)sample.state_us);
 	}
 }
 
 static void zombies_stay_zombies(void **state)
 {
 	struct scene scene = scene_make();
-	bool unsure;
+	bool ambiguous;
 
 	(void)state;
 	scene.record.sched.exit_state = 0x20;
 	scene.record.sched.state = 0x80;
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ZOMBIE);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ZOMBIE);
 }
 
 static void displaced_thread_is_on(void **state)
 {
 	struct scene scene = scene_make();
-	bool unsure;
+	bool ambiguous;
 
 	(void)state;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = scene.moment.own_in_ns = 990 * US;
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
 	scene.record.sched.state = 1; /* it went to sleep, and the sampler came after it */
-	assert_int_equal(doing_of(&scene, &unsure), DOING_SLEEP);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_SLEEP);
 	scene.moment.own_wake_ns = 850 * US; /* but it ran on when that was due */
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
 	scene.moment.own_wake_ns = 750 * US; /* another one ran then */
-	assert_int_equal(doing_of(&scene, &unsure), DOING_SLEEP);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_SLEEP);
 }
 
 /* The sampler's timer interrupt ends sleeps that were to end some microseconds later. */
 static void wakes_of_the_same_interrupt_are_later(void **state)
 {
 	struct scene scene = scene_make();
-	bool unsure;
+	bool ambiguous;
 
 	(void)state;
 	scene.moment.own_wake_ns = 970 * US;
@@ -132,47 +132,47 @@ static void wakes_of_the_same_interrupt_are_later(void **state)
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = 900 * US;
 	scene.record.wake.wake_ns = 975 * US;
-	assert_int_equal(doing_of(&scene, &unsure), DOING_SLEEP);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_SLEEP);
 	scene.record.sched.cpu = 0; /* another CPU's */
-	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
 	scene.record.sched.cpu = 1;
 	scene.record.wake.wake_ns = 965 * US; /* before it */
-	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
 	scene.record.wake.wake_ns = 995 * US; /* after it */
-	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
 	scene.moment.own_wake_ns = 700 * US; /* the sampler waited for its CPU */
 	scene.record.wake.wake_ns = 975 * US;
-	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
 }
 
 static void looks_tell_missed_switches(void **state)
 {
 	struct scene scene = scene_make();
-	bool unsure;
+	bool ambiguous;
 
 	(void)state;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.cpu = 1;
 	scene.ticks[1] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
-	assert_false(unsure);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_false(ambiguous);
 	scene.ticks[1].tid = 8;
-	doing_of(&scene, &unsure);
-	assert_true(unsure);
+	doing_of(&scene, &ambiguous);
+	assert_true(ambiguous);
 	scene.ticks[1].tick_ns = 700 * US; /* before it came */
-	doing_of(&scene, &unsure);
-	assert_false(unsure);
+	doing_of(&scene, &ambiguous);
+	assert_false(ambiguous);
 	scene.record.sched.cpu = 99; /* hotplugged beyond what is known */
-	doing_of(&scene, &unsure);
-	assert_false(unsure);
+	doing_of(&scene, &ambiguous);
+	assert_false(ambiguous);
 }
 
 static void later_arrivals_tell_missed_switches(void **state)
 {
 	int64_t arrived_ns[2] = {950 * US, 800 * US};
 	struct scene scene = scene_make();
-	bool unsure;
+	bool ambiguous;
 
 	(void)state;
 	scene.moment.arrived_ns = arrived_ns;
@@ -180,32 +180,32 @@ static void later_arrivals_tell_missed_switches(void **state)
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.cpu = 1;
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
-	assert_false(unsure); /* it is itself the last one */
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_false(ambiguous); /* it is itself the last one */
 	arrived_ns[1] = 801 * US;
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
-	assert_true(unsure);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_true(ambiguous);
 	scene.record.sched.cpu = 2;
-	doing_of(&scene, &unsure);
-	assert_false(unsure);
+	doing_of(&scene, &ambiguous);
+	assert_false(ambiguous);
 }
 
 static void seeded_thread_runs_where_it_is_seen(void **state)
 {
 	struct scene scene = scene_make();
-	bool unsure;
+	bool ambiguous;
 
 	(void)state;
 	scene.record.sched.known = SCHED_SEEDED;
 	scene.record.sched.sequence_done = 0;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = scene.record.sched.out_ns = 800 * US;
-	assert_int_equal(doing_of(&scene, &unsure), DOING_RQ);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
 	scene.ticks[0] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
 	scene.ticks[0].tid = 0;
 	scene.moment.tick_count = 0; /* no way to look */
-	assert_int_equal(doing_of(&scene, &unsure), DOING_ON);
+	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
 }
 
 static void kernel_threads_have_no_call(void **state)

@@ -45,7 +45,7 @@ static void stages_are_in_order(void **state)
 
 static struct sample fill(struct scene *scene, uint64_t needs, int64_t now_ns)
 {
-	struct sample sample = scene->asked;
+	struct sample sample = scene->requested;
 
 	lookup_fill(scene->lookup, &sample, &scene->hint, needs, now_ns);
 	return sample;
@@ -57,7 +57,7 @@ static void each_need_alone(void **state)
 	struct scene *scene = *state;
 	static struct proc_values values;
 
-	scene->asked.proc_values = &values;
+	scene->requested.proc_values = &values;
 	for (size_t i = 0; i < needs_row_count; i++)
 		fill(scene, needs_rows[i].need, NOW);
 }
@@ -135,12 +135,12 @@ static void only_what_is_needed_and_absent(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
 	fake_proc_put_stat(&scene->proc, 7, 7, 5);
-	put_read_call(&scene->asked, 3);
-	scene->asked.waker_tid = 0;
+	put_read_call(&scene->requested, 3);
+	scene->requested.waker_tid = 0;
 	sample = fill(scene, 0, NOW);
-	assert_memory_equal(&sample, &scene->asked, sizeof(sample));
-	scene->asked.exe = name_of_string("known");
-	scene->asked.ppid = 3;
+	assert_memory_equal(&sample, &scene->requested, sizeof(sample));
+	scene->requested.exe = name_of_string("known");
+	scene->requested.ppid = 3;
 	sample = fill(scene, NEED_EXE | NEED_PPID | NEED_CGROUP, NOW);
 	assert_string_equal(sample.exe, "known");
 	assert_int_equal(sample.ppid, 3);
@@ -155,8 +155,8 @@ static void gone_thread_stays_absent(void **state)
 	struct scene *scene = *state;
 	struct sample sample;
 
-	put_read_call(&scene->asked, 3);
-	scene->asked.waker_tid = 8;
+	put_read_call(&scene->requested, 3);
+	scene->requested.waker_tid = 8;
 	sample = fill(scene, NEED_ALL, NOW);
 	assert_null(sample.user);
 	assert_null(sample.cmdline);
@@ -175,7 +175,7 @@ static void gone_thread_keeps_its_uid(void **state)
 	struct scene *scene = *state;
 	struct sample sample;
 
-	scene->asked.uid = 0;
+	scene->requested.uid = 0;
 	sample = fill(scene, NEED_USER, NOW);
 	assert_int_equal(sample.uid, 0);
 	assert_string_equal(sample.user, "root");
@@ -188,7 +188,7 @@ static void stale_uid_is_corrected(void **state)
 	struct sample sample;
 
 	fake_proc_put(&scene->proc, 7, 7, "comm", "one\n");
-	scene->asked.uid = 4011222333; /* a switch ago */
+	scene->requested.uid = 4011222333; /* a switch ago */
 	sample = fill(scene, NEED_USER, NOW);
 	assert_int_equal(sample.uid, geteuid());
 	if (own)
@@ -205,7 +205,7 @@ static void reused_tid_shows_nothing_old(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "cmdline", "old");
 	fake_proc_put_stat(&scene->proc, 7, 7, 5);
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
-	put_read_call(&scene->asked, 3);
+	put_read_call(&scene->requested, 3);
 	sample = fill(scene, NEED_ALL, NOW);
 	assert_string_equal(sample.cgroup, "/old");
 	assert_string_equal(sample.cmdline, "old");
@@ -213,7 +213,7 @@ static void reused_tid_shows_nothing_old(void **state)
 
 	/* a thread with this tid, comm and switch sequence, and nothing to read */
 	fake_proc_drop(&scene->proc, 7, 7);
-	scene->asked.start_ns = clock_boot_ns();
+	scene->requested.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_ALL, NOW + 1);
 	assert_null(sample.cgroup);
 	assert_null(sample.exe);
@@ -232,14 +232,14 @@ static void thread_of_a_reused_pid(void **state)
 	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/old");
 	/* a thread not seen before, of a process that got the pid: younger than what was read */
 	fake_proc_put(&scene->proc, 7, 8, "exe", "/bin/new");
-	scene->asked.tid = 8;
-	scene->asked.start_ns = clock_boot_ns();
+	scene->requested.tid = 8;
+	scene->requested.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_EXE, NOW + 1);
 	assert_string_equal(sample.exe, "/bin/new");
 	/* a thread of unknown age: nothing is taken over either */
 	fake_proc_put(&scene->proc, 7, 9, "exe", "/bin/third");
-	scene->asked.tid = 9;
-	scene->asked.start_ns = ABSENT;
+	scene->requested.tid = 9;
+	scene->requested.start_ns = ABSENT;
 	assert_string_equal(fill(scene, NEED_EXE, NOW + 2).exe, "/bin/third");
 }
 
@@ -249,7 +249,7 @@ static void process_is_read_once_for_its_threads(void **state)
 
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
 	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
-	scene->asked.tid = 8; /* nothing is there to read of this one */
+	scene->requested.tid = 8; /* nothing is there to read of this one */
 	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
 }
 
@@ -259,7 +259,7 @@ static void ended_thread_hides_nothing_from_others(void **state)
 
 	fake_proc_put(&scene->proc, 7, 8, "exe", "/bin/one");
 	assert_null(fill(scene, NEED_EXE, NOW).exe);
-	scene->asked.tid = 8;
+	scene->requested.tid = 8;
 	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
 }
 
@@ -274,7 +274,7 @@ static void exec_is_seen_at_once(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/two");
 	fake_proc_put(&scene->proc, 7, 7, "cmdline", "two");
 	assert_string_equal(fill(scene, NEED_EXE, NOW + 1).exe, "/bin/one");
-	scene->asked.comm = name_of_string("two");
+	scene->requested.comm = name_of_string("two");
 	sample = fill(scene, NEED_EXE | NEED_CMDLINE, NOW + 2);
 	assert_string_equal(sample.exe, "/bin/two");
 	assert_string_equal(sample.cmdline, "two");
@@ -296,7 +296,7 @@ static void sleeper_stays_with_its_leader(void **state)
 	struct scene *scene = *state;
 	int64_t now_ns = NOW;
 
-	scene->asked.tid = 8;
+	scene->requested.tid = 8;
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/a\n");
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
@@ -341,10 +341,10 @@ static void thread_that_ran_is_read_again(void **state)
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).cgroup, "/b");
 	/* on a CPU it changes without a switch, also between that sample and the next */
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/c\n");
-	scene->asked.state = DOING_ON;
+	scene->requested.state = DOING_ON;
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).cgroup, "/c");
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/d\n");
-	scene->asked.state = DOING_SLEEP;
+	scene->requested.state = DOING_SLEEP;
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).cgroup, "/d");
 }
 
@@ -352,7 +352,7 @@ static void file_of_one_stay(void **state)
 {
 	struct scene *scene = *state;
 
-	put_read_call(&scene->asked, 3);
+	put_read_call(&scene->requested, 3);
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/var/log/x (deleted)");
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).filename, "pipe:[1]");
@@ -361,12 +361,12 @@ static void file_of_one_stay(void **state)
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).filename, "pipe:[1]");
 	scene->hint.sequence = 2;
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[2]");
-	scene->asked.arg[0] = 4;
+	scene->requested.arg[0] = 4;
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 3).filename,
 			    "/var/log/x (deleted)");
-	scene->asked.arg[0] = 5;
+	scene->requested.arg[0] = 5;
 	assert_null(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 4).filename);
-	scene->asked.syscall_nr = SYS_futex;
+	scene->requested.syscall_nr = SYS_futex;
 	assert_int_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 5).fd, ABSENT);
 }
 
@@ -374,14 +374,14 @@ static void file_on_cpu_is_read_each_time(void **state)
 {
 	struct scene *scene = *state;
 
-	put_read_call(&scene->asked, 3);
-	scene->asked.state = DOING_ON;
+	put_read_call(&scene->requested, 3);
+	scene->requested.state = DOING_ON;
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).filename, "pipe:[1]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[2]");
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).filename, "pipe:[2]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[3]");
-	scene->asked.state = DOING_SLEEP;
+	scene->requested.state = DOING_SLEEP;
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[3]");
 }
 
@@ -395,17 +395,17 @@ static void waker_process(void **state)
 	snprintf(root, sizeof(root), "%s/7/task", scene->proc.root);
 	lookup = lookup_new(root);
 	for (int64_t tid = 7; tid <= 8; tid++) {
-		struct sample sample = scene->asked;
+		struct sample sample = scene->requested;
 
 		sample.waker_tid = tid;
 		lookup_fill(lookup, &sample, &scene->hint, NEED_WAKER_PID, NOW);
 		assert_int_equal(sample.waker_pid, tid == 8 ? 7 : ABSENT);
 		assert_null(sample.waker_comm);
 	}
-	scene->asked.waker_tid = 0;
-	lookup_fill(lookup, &scene->asked, &scene->hint, NEED_WAKER_PID | NEED_WAKER_COMM, NOW);
-	assert_int_equal(scene->asked.waker_pid, 0);
-	assert_string_equal(scene->asked.waker_comm, "swapper");
+	scene->requested.waker_tid = 0;
+	lookup_fill(lookup, &scene->requested, &scene->hint, NEED_WAKER_PID | NEED_WAKER_COMM, NOW);
+	assert_int_equal(scene->requested.waker_pid, 0);
+	assert_string_equal(scene->requested.waker_comm, "swapper");
 	lookup_free(lookup);
 }
 
@@ -417,9 +417,9 @@ static void pid_namespace(void **state)
 	assert_int_equal(sample.pid_ns, ABSENT);
 	assert_int_equal(sample.ns_pid, ABSENT);
 	assert_int_equal(sample.ns_tid, ABSENT);
-	fake_proc_put(&scene->proc, (int)scene->asked.pid, (int)scene->asked.tid, "ns/pid",
+	fake_proc_put(&scene->proc, (int)scene->requested.pid, (int)scene->requested.tid, "ns/pid",
 		      "pid:[4026532000]");
-	fake_proc_put(&scene->proc, (int)scene->asked.pid, (int)scene->asked.tid, "status",
+	fake_proc_put(&scene->proc, (int)scene->requested.pid, (int)scene->requested.tid, "status",
 		      "NStgid:\t7\t1\nNSpid:\t8\t2\n");
 	sample = fill(scene, NEED_PID_NS, NOW + 3 * LOOKUP_STILL_NS);
 	assert_int_equal(sample.pid_ns, 4026532000ll);
@@ -437,9 +437,9 @@ static void waker_name_ages(void **state)
 	fake_proc_put(&scene->proc, 7, 8, "comm", "waker\n\n");
 	snprintf(root, sizeof(root), "%s/7/task", scene->proc.root);
 	lookup = lookup_new(root);
-	scene->asked.waker_tid = 8;
+	scene->requested.waker_tid = 8;
 	for (int64_t age_ns = 0; age_ns <= LOOKUP_RAN_NS; age_ns += LOOKUP_RAN_NS / 2) {
-		struct sample sample = scene->asked;
+		struct sample sample = scene->requested;
 
 		lookup_fill(lookup, &sample, &scene->hint, NEED_WAKER_COMM, NOW + age_ns);
 		assert_string_equal(sample.waker_comm, age_ns < LOOKUP_RAN_NS ? "waker\n" : "new");

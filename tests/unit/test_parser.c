@@ -62,13 +62,13 @@ static size_t serve(struct parser_request *request, char answer[PARSER_MESSAGE_M
 	}
 }
 
-static ssize_t ask(struct parser *parser, enum order order, char answer[PARSER_MESSAGE_MAX],
-		   int64_t most_ns)
+static ssize_t question(struct parser *parser, enum order order, char answer[PARSER_MESSAGE_MAX],
+			int64_t most_ns)
 {
 	const char byte = (char)order;
 	const struct parser_message request = {.head = &byte, .head_bytes = 1};
 
-	return parser_ask(parser, &request, answer, most_ns);
+	return parser_request(parser, &request, answer, most_ns);
 }
 
 static int64_t number_of(struct parser *parser, enum order order)
@@ -76,7 +76,7 @@ static int64_t number_of(struct parser *parser, enum order order)
 	static char answer[PARSER_MESSAGE_MAX];
 	int64_t number;
 
-	assert_int_equal(ask(parser, order, answer, ASK_NS), sizeof(number));
+	assert_int_equal(question(parser, order, answer, ASK_NS), sizeof(number));
 	memcpy(&number, answer, sizeof(number));
 	return number;
 }
@@ -104,7 +104,8 @@ static void bytes_and_files_pass(void **state)
 	memset(body, 'x', sizeof(body));
 	for (int i = 0; i < PARSER_PLACES; i++) {
 		assert_int_equal(parser_ready(&parsers->parser[i]), 0);
-		assert_int_equal(parser_ask(&parsers->parser[i], &request, answer, ASK_NS), 40001);
+		assert_int_equal(parser_request(&parsers->parser[i], &request, answer, ASK_NS),
+				 40001);
 		assert_memory_equal(answer + 1, body, sizeof(body));
 	}
 	/* more often than a process may have descriptors open: none is left open in the parser */
@@ -114,7 +115,7 @@ static void bytes_and_files_pass(void **state)
 					  .fds = {fds[0], fds[1]},
 					  .fd_count = 2};
 	for (int i = 0; i < 20000; i++) {
-		assert_int_equal(parser_ask(&parsers->parser[0], &request, answer, ASK_NS), 6);
+		assert_int_equal(parser_request(&parsers->parser[0], &request, answer, ASK_NS), 6);
 		assert_memory_equal(answer, "second", 6);
 	}
 	close(fds[0]);
@@ -165,7 +166,7 @@ static void others_follow_the_dead(void **state)
 		assert_true(parsers_have((uint32_t)pid));
 		assert_int_equal(kill(pid, i % 2 ? SIGKILL : SIGSEGV), 0);
 		if (i < 2)
-			assert_int_equal(ask(parser, ORDER_ECHO, answer, ASK_NS), -EPIPE);
+			assert_int_equal(question(parser, ORDER_ECHO, answer, ASK_NS), -EPIPE);
 		while (parsers_lost(parsers) == i)
 			wait_ready(parser); /* one that died unasked */
 		assert_int_equal(parsers_lost(parsers), i + 1);
@@ -174,20 +175,20 @@ static void others_follow_the_dead(void **state)
 	/* one that computes and does not answer: what it took is counted, too */
 	wait_ready(parser);
 	cpu_ns = parsers_cpu_ns(parsers);
-	got = ask(parser, ORDER_HANG, answer, 200 * NS_PER_MS);
+	got = question(parser, ORDER_HANG, answer, 200 * NS_PER_MS);
 	assert_true(got == -EPIPE || got == -EAGAIN); /* this machine may be full, too */
 	assert_true(parsers_cpu_ns(parsers) - cpu_ns > NS_PER_MS);
 	assert_int_equal(parsers_lost(parsers), 5);
 	/* one that is not waited for any more is no loss */
 	wait_ready(parser);
 	parser->stop = true;
-	assert_int_equal(ask(parser, ORDER_HANG, answer, ASK_NS), -EPIPE);
+	assert_int_equal(question(parser, ORDER_HANG, answer, ASK_NS), -EPIPE);
 	parser->stop = false;
 	assert_int_equal(parsers_lost(parsers), 5);
 	assert_int_equal(number_of(&parsers->parser[PARSER_NAMES], ORDER_PID), other);
 	/* without the spawner there is no other one */
 	kill(parsers->spawner, SIGKILL);
-	while (ask(&parsers->parser[PARSER_NAMES], ORDER_ECHO, answer, ASK_NS) != -EPIPE)
+	while (question(&parsers->parser[PARSER_NAMES], ORDER_ECHO, answer, ASK_NS) != -EPIPE)
 		;
 	assert_false(parsers_ended(parsers));
 	while ((got = parser_ready(parser)) == -EAGAIN || !got)

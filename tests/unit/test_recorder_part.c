@@ -28,7 +28,7 @@ static void test_order_of_kinds(void **state)
 	const char *at = events;
 
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
-		part.headings[kind] = strdup(HEADING "\n");
+		part.headers[kind] = strdup(HEADER "\n");
 	text_add_string(&scene->text, "\"2025-11-20T15:00:00Z\",1000000,100,\"ON\",\"x\"\n");
 	assert_int_equal(recorder_part_begin(&part, START_US), 0);
 	rows_flush(&part, &scene->text); /* makes the files */

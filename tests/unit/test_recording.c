@@ -145,7 +145,7 @@ static void test_damage_anywhere(void **state)
 		if (strcmp(rows, "a,b\n0,x\n1,x\n2,x\n")) {
 			assert_true(losses.damaged + losses.newer + losses.cut + losses.headless ||
 				    at < 4);
-			/* behind the heading at most a frame is lost */
+			/* behind the header line at most a frame is lost */
 			if (!strncmp(rows, "a,b\n", 4) && losses.damaged)
 				assert_true(scene->text.length >= strlen("a,b\n0,x\n1,x\n"));
 		}
@@ -206,7 +206,7 @@ static struct recorder *recorder_begin(struct scene *scene, const struct retenti
 		.host = "unit",
 		.flush_us = 20000,
 		.retention = retention ? *retention : (struct retention){0},
-		.headings = {[RECORD_SAMPLES] = HEADING, [RECORD_SCANS] = SCAN_ROWS_HEADING},
+		.headers = {[RECORD_SAMPLES] = HEADER, [RECORD_SCANS] = SCAN_ROWS_HEADER},
 	};
 	struct recorder *recorder;
 	struct error e = {0};
@@ -370,7 +370,7 @@ static void test_one_writer(void **state)
 		.path = scene->path,
 		.host = "unit",
 		.flush_us = SECOND_US,
-		.headings = {[RECORD_SAMPLES] = HEADING, [RECORD_SCANS] = SCAN_ROWS_HEADING},
+		.headers = {[RECORD_SAMPLES] = HEADER, [RECORD_SCANS] = SCAN_ROWS_HEADER},
 	};
 	struct recorder *recorder = recorder_begin(scene, NULL), *second;
 	struct error e = {0};
@@ -423,8 +423,8 @@ static void test_keep_bytes(void **state)
 	};
 	struct replayed replayed;
 
-	part.headings[RECORD_SAMPLES] = strdup(HEADING "\n");
-	part.headings[RECORD_SCANS] = strdup(SCAN_ROWS_HEADING "\n");
+	part.headers[RECORD_SAMPLES] = strdup(HEADER "\n");
+	part.headers[RECORD_SCANS] = strdup(SCAN_ROWS_HEADER "\n");
 	assert_int_equal(recorder_part_begin(&part, START_US), 0);
 	for (int i = 0; i < 400; i += 10) {
 		part_fill(&part, i);
@@ -479,7 +479,7 @@ static void test_missing_scans_are_told(void **state)
 		.flush_us = 20000,
 		.queue_bytes = 4000,
 		.retention = {.keep_free_tenths = 999}, /* free space that no disk has */
-		.headings = {[RECORD_SAMPLES] = HEADING, [RECORD_SCANS] = SCAN_ROWS_HEADING},
+		.headers = {[RECORD_SAMPLES] = HEADER, [RECORD_SCANS] = SCAN_ROWS_HEADER},
 	};
 	struct recorder *recorder;
 	struct error e = {0};

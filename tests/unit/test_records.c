@@ -6,7 +6,7 @@
 #include "kernel/bpf_call.h"
 #include "maps/changed_list.h"
 #include "maps/moment_rows.h"
-#include "maps/register_asker.h"
+#include "maps/register_requester.h"
 #include "maps/thread_table.h"
 
 #include <errno.h>
@@ -328,7 +328,7 @@ static void registers_that_can_be_asked_for(void **state)
 		{SCHED_SEEDED, 0, 0, 0, 1, true},	 {SCHED_SEEDED, 0, 0, 0, 0, false},
 		{SCHED_SEEDED, 1, 0, 0, 1, false},	 {0, 0, 0, 0, 1, false},
 	};
-	const struct register_asker asker = {.program = 1}, none = {.program = -1};
+	const struct register_requester requester = {.program = 1}, none = {.program = -1};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -338,7 +338,7 @@ static void registers_that_can_be_asked_for(void **state)
 							.sequence_done = rows[i].done,
 							.registers_sequence = rows[i].registers}};
 
-		assert_int_equal(registers_lacking(&asker, &record), rows[i].lacking);
+		assert_int_equal(registers_lacking(&requester, &record), rows[i].lacking);
 		assert_false(registers_lacking(&none, &record));
 	}
 }
@@ -354,13 +354,13 @@ static void registers_are_recalled(void **state)
 		{1000, 24, false, true},  {1000, 25, true, false}, {1000, 26, false, false},
 		{2000, 24, false, false}, {0, 0, false, false},
 	};
-	struct asked_registers asked[SLOTS] = {[1] = {.stay = 1024, .registers = {7, 8}}};
+	struct requested_registers requested[SLOTS] = {[1] = {.stay = 1024, .registers = {7, 8}}};
 	struct scene scene;
 	struct thread_state record;
 
 	(void)state;
 	scene_fill(&scene);
-	scene.table.asked = asked;
+	scene.table.requested = requested;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t slot = 0; slot < 2; slot++) {
 			scene.mapped[slot].identity.start_boot_ns = rows[i].start_ns;
@@ -374,8 +374,8 @@ static void registers_are_recalled(void **state)
 		}
 	scene.mapped[1].identity.start_boot_ns = 1000;
 	scene.mapped[1].sched.sequence_done = 24;
-	scene.table.asked = memory_get(sizeof(asked));
-	memcpy(scene.table.asked, asked, sizeof(asked));
+	scene.table.requested = memory_get(sizeof(requested));
+	memcpy(scene.table.requested, requested, sizeof(requested));
 	thread_table_forget(&scene.table);
 	assert_int_equal(thread_table_get(&scene.table, 1, &record), 0);
 	assert_false(registers_there(&record));

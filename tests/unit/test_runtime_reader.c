@@ -25,8 +25,8 @@ static size_t serve(struct parser_request *request, char answer[PARSER_MESSAGE_M
 	return runtime_service(request, answer);
 }
 
-static ssize_t ask(struct runtime_reader *reader, struct runtime_standing *standing,
-		   uint64_t distance, int64_t now_ns)
+static ssize_t question(struct runtime_reader *reader, struct runtime_standing *standing,
+			uint64_t distance, int64_t now_ns)
 {
 	static char answer[PARSER_MESSAGE_MAX];
 	const struct runtime_request request = {.kind = RUNTIME_PYTHON_STACK,
@@ -35,7 +35,7 @@ static ssize_t ask(struct runtime_reader *reader, struct runtime_standing *stand
 						.now_ns = now_ns,
 						.distance = distance};
 
-	return runtime_ask(reader, standing, &request, NULL, 0, true, 1, answer);
+	return runtime_request(reader, standing, &request, NULL, 0, true, 1, answer);
 }
 
 static void memory_that_never_comes(void **state)
@@ -48,16 +48,16 @@ static void memory_that_never_comes(void **state)
 	(void)state;
 	assert_non_null(parsers);
 	reader.parser = &parsers->parser[PARSER_MEMORY];
-	assert_true(ask(&reader, &good, 0, now_ns) > 0);
-	assert_int_equal(ask(&reader, &bad, HELD, now_ns), -EPIPE);
+	assert_true(question(&reader, &good, 0, now_ns) > 0);
+	assert_int_equal(question(&reader, &bad, HELD, now_ns), -EPIPE);
 	assert_int_equal(parsers_lost(parsers), 1);
-	assert_int_equal(ask(&reader, &bad, 0, now_ns + 3600 * NS_PER_SECOND), -ETIMEDOUT);
-	assert_int_equal(ask(&reader, &stranger, 0, now_ns), -ETIMEDOUT);
+	assert_int_equal(question(&reader, &bad, 0, now_ns + 3600 * NS_PER_SECOND), -ETIMEDOUT);
+	assert_int_equal(question(&reader, &stranger, 0, now_ns), -ETIMEDOUT);
 	/* one begins anew, not at once */
 	while (parser_ready(reader.parser) == -EAGAIN)
 		nanosleep(&(struct timespec){0, 10 * NS_PER_MS}, NULL);
-	assert_true(ask(&reader, &good, 0, now_ns) > 0);
-	assert_true(ask(&reader, &stranger, 0, now_ns + 3600 * NS_PER_SECOND) > 0);
+	assert_true(question(&reader, &good, 0, now_ns) > 0);
+	assert_true(question(&reader, &stranger, 0, now_ns + 3600 * NS_PER_SECOND) > 0);
 	parsers_end(parsers);
 }
 

@@ -69,10 +69,10 @@ static void bad_recordings(void **state)
 	(void)state;
 	fails("", "empty");
 	fails("timestamp", "empty");
-	fails("tid\n1\n", "line 1: no heading with a timestamp");
-	fails("\177ELF\n\n", "line 1: no heading");
+	fails("tid\n1\n", "line 1: no header line with a timestamp");
+	fails("\177ELF\n\n", "line 1: no header line");
 	fails("timestamp,tid,tid\n", "line 1: tid: two such columns");
-	fails("timestamp,tid\n" T0 ",1\n" T0 "\n", "line 3: 1 columns where the heading has 2");
+	fails("timestamp,tid\n" T0 ",1\n" T0 "\n", "line 3: 1 columns where the header line has 2");
 	fails("timestamp,tid\n" T0 ",1x\n", "line 2: tid: not a number");
 	fails("timestamp,tid\n" T0 ",-\n", "line 2: tid: not a number");
 	fails("timestamp,tid\n" T0 ",9223372036854775808\n", "line 2: tid: not a number");
@@ -340,15 +340,15 @@ static void cut_anywhere(void **state)
 {
 	static const char content[] = "timestamp,weight_us,tid,comm\n" T0 ",50000,1,\"a\"\"b\"\n" T0
 				      ",50000,2,\"c\\x0ad\"\n" T1 ",50000,1,\"e\"\n";
-	size_t heading = strcspn(content, "\n") + 1;
+	size_t header = strcspn(content, "\n") + 1;
 	struct error e = {0};
 
 	(void)state;
-	for (size_t length = heading; length < sizeof(content); length++) {
+	for (size_t length = header; length < sizeof(content); length++) {
 		size_t scans, samples, whole = 0;
 		struct source_status status;
 
-		for (size_t i = heading; i < length; i++)
+		for (size_t i = header; i < length; i++)
 			whole += content[i] == '\n';
 		assert_int_equal(replay(content, length, &scans, &samples, &status, &e), 0);
 		assert_int_equal(samples, whole);

@@ -15,7 +15,7 @@ static const struct source_status status_example = {
 	.missed_count = 2,
 	.self =
 		{
-			.asked = true,
+			.requested = true,
 			.at_ns = 2 * NS_PER_SECOND,
 			.cpu_ns = 25000000,
 			.scans = 40,
@@ -154,7 +154,7 @@ static void report_has_it_instead_of_its_foot(void **state)
 	assert_non_null(strstr(text_string(&text), "\nsched_switch  typed raw tracepoint"));
 	assert_null(strstr(text_string(&text), "tsnap itself: "));
 	text_clear(&text);
-	status.self.asked = false;
+	status.self.requested = false;
 	renderer_report.add(&text, &page);
 	assert_null(strstr(text_string(&text), "PROGRAM"));
 	assert_non_null(strstr(text_string(&text),
@@ -219,10 +219,11 @@ static void groups_follow_needs(void **state)
 	(void)state;
 	assert_int_equal(live_groups_of(0), always);
 	assert_int_equal(live_groups_of(NEED_TOTALS | NEED_WAKER), always);
-	assert_int_equal(live_groups_of(NEED_SYSCALL), always | BIT(GROUP_ASK));
+	assert_int_equal(live_groups_of(NEED_SYSCALL), always | BIT(GROUP_REQUEST));
 	assert_int_equal(live_groups_of(NEED_COMM), always | BIT(GROUP_NAME));
 	assert_int_equal(live_groups_of(NEED_EXE), always | BIT(GROUP_NAME));
-	assert_int_equal(live_groups_of(NEED_USTACK), always | BIT(GROUP_ASK) | BIT(GROUP_STACK));
+	assert_int_equal(live_groups_of(NEED_USTACK),
+			 always | BIT(GROUP_REQUEST) | BIT(GROUP_STACK));
 	assert_int_equal(live_groups_of(NEED_BLOCK), always | BIT(GROUP_BLOCK_QUEUE) |
 							     BIT(GROUP_BLOCK_ISSUE) |
 							     BIT(GROUP_BLOCK_DONE));

@@ -51,7 +51,7 @@ static void cut_answers(void **state)
 	message = message_of(2);
 	message.header.nlmsg_len = (uint32_t)length;
 	answer(ends[1], &message, length);
-	/* cut off in the middle of a message, and of a heading */
+	/* cut off in the middle of a message, and of a header line */
 	message = message_of(3);
 	answer(ends[1], &message, message.header.nlmsg_len - 1);
 	answer(ends[1], &message, sizeof(message.header) - 1);

@@ -9,7 +9,7 @@
 
 #include <sys/mman.h>
 
-#define HEADING "hash,kind,func,funcs,frames\n"
+#define HEADER "hash,kind,func,funcs,frames\n"
 
 static int content_open(const char *content, char path[64])
 {
@@ -48,12 +48,12 @@ static void hashes_are_told(void **state)
 	struct sample sample;
 
 	(void)state;
-	assert_int_equal(dict_of(HEADING "\"0x1\",\"user\",\"f\",\"main>f\",\"main;f\"\n"
-					 "\"0xffffffffffffffff\",\"kernel\",\"k\",\"k\",\"k_[k]\"\n"
-					 "\"0x1\",\"user\",\"again\",,\n" HEADING
-					 "\"0x3\",\"user\",,,\"\\x1b;\\\\\"\n"
-					 "frames,kind,hash\n\"x\"\"y\",\"user\",\"0x4\"\n"
-					 "\"0x5\",\"use",
+	assert_int_equal(dict_of(HEADER "\"0x1\",\"user\",\"f\",\"main>f\",\"main;f\"\n"
+					"\"0xffffffffffffffff\",\"kernel\",\"k\",\"k\",\"k_[k]\"\n"
+					"\"0x1\",\"user\",\"again\",,\n" HEADER
+					"\"0x3\",\"user\",,,\"\\x1b;\\\\\"\n"
+					"frames,kind,hash\n\"x\"\"y\",\"user\",\"0x4\"\n"
+					"\"0x5\",\"use",
 				 &dict, &e),
 			 0);
 	sample = reported(dict, 1, -1);
@@ -83,8 +83,8 @@ static void zero_is_a_hash(void **state)
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(dict_of(HEADING "\"0x0\",\"user\",,,\"zero\"\n"
-					 "\"0x2\",\"kernel\",,,\"k_[k]\"\n",
+	assert_int_equal(dict_of(HEADER "\"0x0\",\"user\",,,\"zero\"\n"
+					"\"0x2\",\"kernel\",,,\"k_[k]\"\n",
 				 &dict, &e),
 			 0);
 	assert_string_equal(reported(dict, ABSENT, 2).stack, "k_[k]");
@@ -100,8 +100,8 @@ static void wakers_are_told(void **state)
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(dict_of(HEADING "\"0x1\",\"user\",\"f\",\"main>f\",\"main;f_[l]\"\n"
-					 "\"0x2\",\"kernel\",\"k\",\"k\",\"a_[k];k_[k]\"\n",
+	assert_int_equal(dict_of(HEADER "\"0x1\",\"user\",\"f\",\"main>f\",\"main;f_[l]\"\n"
+					"\"0x2\",\"kernel\",\"k\",\"k\",\"a_[k];k_[k]\"\n",
 				 &dict, &e),
 			 0);
 	sample.waker_ustack = 1;
@@ -141,7 +141,7 @@ static void what_a_row_tells_stays(void **state)
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(dict_of(HEADING "\"0x1\",\"user\",\"f\",\"f\",\"f\"\n", &dict, &e), 0);
+	assert_int_equal(dict_of(HEADER "\"0x1\",\"user\",\"f\",\"f\",\"f\"\n", &dict, &e), 0);
 	sample.ustack = 1;
 	sample.stack = "recorded";
 	stack_dict_fill(dict, &sample);
@@ -168,17 +168,17 @@ static void others_are_refused(void **state)
 {
 	(void)state;
 	fails("", "empty");
-	fails("timestamp,tid\n", "line 1: no heading with hash, kind and frames");
-	fails("hash,kind\n", "no heading");
+	fails("timestamp,tid\n", "line 1: no header line with hash, kind and frames");
+	fails("hash,kind\n", "no header line");
 	fails("hash,kind,frames,hash\n", "hash: two such columns");
-	fails(HEADING "\"0x1\",\"user\"\n", "line 2: not as many columns");
-	fails(HEADING "\"1\",\"user\",,,\"f\"\n", "hash: not a 0x number");
-	fails(HEADING "\"0x10000000000000000\",\"user\",,,\"f\"\n", "hash: not a 0x number");
-	fails(HEADING ",\"user\",,,\"f\"\n", "hash: missing");
-	fails(HEADING "\"0x1\",\"stack\",,,\"f\"\n", "kind: neither user nor kernel");
-	fails(HEADING "\"0x1\",,,,\"f\"\n", "kind: neither user nor kernel");
-	fails(HEADING "\"0x1\",\"user\n", "without an end");
-	fails(HEADING "\"0x1\",\"user\",,,\"f\"\nhash\n", "no heading");
+	fails(HEADER "\"0x1\",\"user\"\n", "line 2: not as many columns");
+	fails(HEADER "\"1\",\"user\",,,\"f\"\n", "hash: not a 0x number");
+	fails(HEADER "\"0x10000000000000000\",\"user\",,,\"f\"\n", "hash: not a 0x number");
+	fails(HEADER ",\"user\",,,\"f\"\n", "hash: missing");
+	fails(HEADER "\"0x1\",\"stack\",,,\"f\"\n", "kind: neither user nor kernel");
+	fails(HEADER "\"0x1\",,,,\"f\"\n", "kind: neither user nor kernel");
+	fails(HEADER "\"0x1\",\"user\n", "without an end");
+	fails(HEADER "\"0x1\",\"user\",,,\"f\"\nhash\n", "no header line");
 }
 
 static void give(struct source *source, int64_t hash, const char *frames)
@@ -235,7 +235,7 @@ static void written_is_read(void **state)
 	assert_string_equal(reported(dict, INT64_MIN + 1, ABSENT).ufuncs, "a>b");
 	assert_string_equal(reported(dict, 7, ABSENT).stack, "at;the;end");
 	stack_dict_free(dict);
-	assert_int_equal(lines_of(fd), 4); /* each once, and the heading */
+	assert_int_equal(lines_of(fd), 4); /* each once, and the header line */
 	close(fd);
 	names_clear();
 }

@@ -92,12 +92,12 @@ static void one_that_is_asked(void **state)
 	(void)state;
 	part_add(&sum, LISTENER);
 	part_add(&sum, IDLE);
-	assert_int_equal(wait_set_decide(&sum, 2, true).asked_pid, ABSENT);
+	assert_int_equal(wait_set_decide(&sum, 2, true).requested_pid, ABSENT);
 	wait_set_sum_add(&sum, &facts, false, true, "c", "10.0.0.1:80");
-	assert_int_equal(wait_set_decide(&sum, 3, true).asked_pid, 7);
-	assert_int_equal(wait_set_decide(&sum, 3, true).asked_inode, 9);
+	assert_int_equal(wait_set_decide(&sum, 3, true).requested_pid, 7);
+	assert_int_equal(wait_set_decide(&sum, 3, true).requested_inode, 9);
 	part_add(&sum, DUE);
-	assert_int_equal(wait_set_decide(&sum, 4, true).asked_pid, ABSENT);
+	assert_int_equal(wait_set_decide(&sum, 4, true).requested_pid, ABSENT);
 }
 
 /* A loop that only takes connections does not serve them. */

@@ -18,7 +18,7 @@
 
 static struct sample fill(struct scene *scene)
 {
-	struct sample sample = scene->asked;
+	struct sample sample = scene->requested;
 
 	scene->now_ns += BEAT_NS;
 	lookup_fill(scene->lookup, &sample, &scene->hint, NEEDS, scene->now_ns);
@@ -55,7 +55,7 @@ static void mutex_holders(void **state)
 /* Another thread that waits for the same in the same scan. */
 static struct sample other_fill(struct scene *scene)
 {
-	struct sample sample = scene->asked;
+	struct sample sample = scene->requested;
 
 	sample.tid = 9;
 	lookup_fill(scene->lookup, &sample, &scene->hint, NEEDS, scene->now_ns);
@@ -260,10 +260,10 @@ static void pipe_ends_shared(void **state)
 	fake_proc_put_process(&scene->proc, 7, "status", "Tgid:\t7\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put_process(&scene->proc, 9, "status", "Tgid:\t9\nUid:\t0\t0\t0\t0\n");
 	for (int turn = 0; turn < 2; turn++) {
-		scene->asked.tid = scene->asked.pid = 7;
+		scene->requested.tid = scene->requested.pid = 7;
 		call_put(scene, SYS_read, 3, 0, 0);
 		assert_string_equal(fill(scene).waits_on, "pipe from 9 nine");
-		scene->asked.tid = scene->asked.pid = 9;
+		scene->requested.tid = scene->requested.pid = 9;
 		call_put(scene, SYS_read, 3, 0, 0);
 		assert_string_equal(fill(scene).waits_on, "pipe from 7 seven");
 	}
@@ -558,7 +558,7 @@ static void wchan_of_who_sleeps(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "0");
 	scene->hint.sequence++;
 	assert_null(fill(scene).wchan);
-	scene->asked.state = DOING_ON;
+	scene->requested.state = DOING_ON;
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "do_wait");
 	assert_null(fill(scene).wchan);
 }
@@ -578,9 +578,9 @@ static void stay_is_kept(void **state)
 	assert_string_equal(fill(scene).waits_on, "eventfd count 2");
 	/* another thread with this tid */
 	fake_proc_drop(&scene->proc, 7, 7);
-	scene->asked.start_ns = 2;
+	scene->requested.start_ns = 2;
 	assert_null(fill(scene).waits_on);
-	scene->asked.state = DOING_RQ;
+	scene->requested.state = DOING_RQ;
 	assert_null(fill(scene).waits_on);
 }
 

@@ -23,7 +23,7 @@ int64_t __wrap_clock_monotonic_ns(void)
 
 static const char *why_soon(struct scene *scene, int64_t after_ns)
 {
-	struct sample sample = scene->asked;
+	struct sample sample = scene->requested;
 
 	scene->hint.sequence++;
 	scene->now_ns += after_ns;
@@ -93,16 +93,16 @@ static void why_by_call_and_facts(void **state)
 	assert_string_equal(why_of(scene), "pipe");
 	call_put(scene, SYS_ppoll, PAGE, 2, 0);
 	assert_string_equal(why_of(scene), "poll");
-	scene->asked.state = DOING_DISK;
+	scene->requested.state = DOING_DISK;
 	assert_null(why_of(scene));
-	scene->asked.state = DOING_SLEEP;
-	scene->asked.syscall_nr = ABSENT;
+	scene->requested.state = DOING_SLEEP;
+	scene->requested.syscall_nr = ABSENT;
 	assert_null(why_of(scene));
 }
 
 static const char *why_now(struct scene *scene, int64_t tid)
 {
-	struct sample sample = scene->asked;
+	struct sample sample = scene->requested;
 
 	sample.tid = tid;
 	scene->hint.sequence++;
@@ -119,31 +119,31 @@ static void why_of_peers(void **state)
 	struct scene *scene = *state;
 
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
-	scene->asked.pid = getpid(); /* kcmp(2) is asked of its threads */
+	scene->requested.pid = getpid(); /* kcmp(2) is asked of its threads */
 	fake_proc_put(&scene->proc, getpid(), getpid(), "status", "Name:\tone\nNSpid:\t9\n");
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	fake_proc_put(&scene->proc, getpid(), 7, "comm", "x\n");
 	assert_string_equal(why_now(scene, getpid()), "lock");
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, free, sizeof(free));
-	scene->asked.start_ns = 2; /* no stay of its own */
+	scene->requested.start_ns = 2; /* no stay of its own */
 	assert_string_equal(why_now(scene, getpid()), "lock");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 3);
 	assert_string_equal(why_now(scene, getpid()), "futex");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
 	scene->now_ns += BEAT_NS;
-	scene->asked.start_ns = 3;
+	scene->requested.start_ns = 3;
 	assert_string_equal(why_now(scene, getpid()), "futex");
 	/* the thread holds the lock itself */
 	scene->now_ns += BEAT_NS;
-	scene->asked.start_ns = 4;
+	scene->requested.start_ns = 4;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));
 	assert_string_equal(why_now(scene, getpid()), "futex");
 	scene->now_ns += BEAT_NS;
-	scene->asked.start_ns = 5;
+	scene->requested.start_ns = 5;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	assert_string_equal(why_now(scene, getpid()), "lock");
 	/* no such thread */
-	scene->asked.start_ns = 6;
+	scene->requested.start_ns = 6;
 	fake_proc_put(&scene->proc, getpid(), 9999999, "fd/3", "/mnt/far/file");
 	fake_proc_put(&scene->proc, getpid(), getpid(), "fd/3", "pipe:[11]");
 	call_put(scene, SYS_read, 3, 0, 0);

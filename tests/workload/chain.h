@@ -30,7 +30,7 @@ struct part {
 pid_t part_start(const struct part *part);
 
 /* A client of `out`, a proxy of `in` for `out`, and a server that takes a while on `in`. */
-void part_ask(const struct part *part);
+void part_request(const struct part *part);
 void part_forward(const struct part *part);
 void part_answer(const struct part *part);
 

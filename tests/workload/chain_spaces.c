@@ -143,7 +143,7 @@ static void proxy_spaces(void)
 	spaces_join(1, 2, 2);
 	pair_make(0, 1, 1, near);
 	pair_make(1, 2, 2, far);
-	client = part_start_in(0, &(struct part){"chain_client", part_ask, -1, near[0]});
+	client = part_start_in(0, &(struct part){"chain_client", part_request, -1, near[0]});
 	middle = part_start_in(1, &(struct part){"chain_proxy", part_forward, near[1], far[0]});
 	server = part_start_in(2, &(struct part){"chain_server", part_answer, far[1], -1});
 	pairs_close(near, far);
@@ -167,8 +167,8 @@ static void twin_spaces(void)
 		pair_make(2 * i, 2 * i + 1, 1, pairs[i]);
 		part_start_in(2 * i + 1,
 			      &(struct part){"chain_server", part_answer, pairs[i][1], -1});
-		client = part_start_in(2 * i,
-				       &(struct part){"chain_client", part_ask, -1, pairs[i][0]});
+		client = part_start_in(
+			2 * i, &(struct part){"chain_client", part_request, -1, pairs[i][0]});
 		victim_add(client, 0, "chain_client");
 	}
 	pairs_close(pairs[0], pairs[1]);

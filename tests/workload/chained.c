@@ -36,7 +36,7 @@ static void *serve(void *data)
 	return NULL;
 }
 
-static void *ask(void *data)
+static void *request(void *data)
 {
 	struct pair *pair = data;
 	char byte = 'q';
@@ -76,7 +76,7 @@ static void processes_start(long first, long count)
 		pairs[i].mutex = &mutexes[i / GROUP];
 	}
 	side_start("chained-server", serve, first, count, 1);
-	side_start("chained-client", ask, first, count, 0);
+	side_start("chained-client", request, first, count, 0);
 	for (long i = first; i < first + count; i++) {
 		close(pairs[i].ends[0]);
 		close(pairs[i].ends[1]);

@@ -189,7 +189,7 @@ static void unix_pair(int pair[2])
 		die("socketpair");
 }
 
-void part_ask(const struct part *part)
+void part_request(const struct part *part)
 {
 	char c = 0;
 
@@ -224,7 +224,7 @@ static void proxy(void (*pair)(int ends[2]))
 
 	pair(near);
 	pair(far);
-	client = part_start(&(struct part){"chain_client", part_ask, -1, near[0]});
+	client = part_start(&(struct part){"chain_client", part_request, -1, near[0]});
 	middle = part_start(&(struct part){"chain_proxy", part_forward, near[1], far[0]});
 	server = part_start(&(struct part){"chain_server", part_answer, far[1], -1});
 	for (int i = 0; i < 2; i++) {
@@ -290,7 +290,7 @@ static void server_threads(void)
 	for (long i = 0; i < CONNECTIONS; i++) {
 		make_tcp(pair);
 		connections[i] = pair[1];
-		client = part_start(&(struct part){"chain_client", part_ask, -1, pair[0]});
+		client = part_start(&(struct part){"chain_client", part_request, -1, pair[0]});
 		close(pair[0]);
 		subject_start(&threads[i], names[i], connection_serve, (void *)i);
 		victim_add(client, threads[i].tid, "chain_client socket> %s", names[i]);
@@ -303,8 +303,8 @@ static void server_threads(void)
  * a mutex: only the holder is in a call on something that tells nothing of its client. */
 #define ASKING 5
 
-static pthread_mutex_t asked; /* zeroed is unlocked */
-static int asks[2], answers[2];
+static pthread_mutex_t requested; /* zeroed is unlocked */
+static int requests[2], answers[2];
 
 static void helper_run(const struct part *part)
 {
@@ -323,10 +323,10 @@ static void connection_ask(void *fd)
 	char c;
 
 	while (read(connection, &c, 1) == 1) {
-		pthread_mutex_lock(&asked);
-		if (write(asks[1], &c, 1) != 1 || read(answers[0], &c, 1) != 1)
+		pthread_mutex_lock(&requested);
+		if (write(requests[1], &c, 1) != 1 || read(answers[0], &c, 1) != 1)
 			stay();
-		pthread_mutex_unlock(&asked);
+		pthread_mutex_unlock(&requested);
 		if (write(connection, &c, 1) != 1)
 			break;
 	}
@@ -340,14 +340,14 @@ static void server_pipe(void)
 	pid_t client;
 	int pair[2];
 
-	make_pipe(asks);
+	make_pipe(requests);
 	make_pipe(answers);
-	part_start(&(struct part){"chain_helper", helper_run, asks[0], answers[1]});
-	close(asks[0]);
+	part_start(&(struct part){"chain_helper", helper_run, requests[0], answers[1]});
+	close(requests[0]);
 	close(answers[1]);
 	for (long i = 0; i < ASKING; i++) {
 		unix_pair(pair);
-		client = part_start(&(struct part){"chain_client", part_ask, -1, pair[0]});
+		client = part_start(&(struct part){"chain_client", part_request, -1, pair[0]});
 		close(pair[0]);
 		subject_start(&threads[i], names[i], connection_ask, (void *)(long)pair[1]);
 		victim_add(client, threads[i].tid, "chain_client socket> %s *pipe> chain_helper*",

@@ -4,7 +4,7 @@
 
 static void cpus_read(struct live_context *context)
 {
-	bool unsure;
+	bool ambiguous;
 
 	index_empty(&context->now.cpus.threads);
 	context->now.cpus.moment_ns = context->now.moment.now_ns;
@@ -13,8 +13,8 @@ static void cpus_read(struct live_context *context)
 		const struct thread_state *record = &copy->record;
 
 		if (record->identity.tid && !live_is_own(context, record->identity.tgid) &&
-		    captured_doing(copy, record, &context->now.moment, &unsure) == DOING_ON &&
-		    !unsure)
+		    captured_doing(copy, record, &context->now.moment, &ambiguous) == DOING_ON &&
+		    !ambiguous)
 			*index_put(&context->now.cpus.threads, record->sched.cpu, NULL) = i + 1;
 	}
 }

@@ -43,7 +43,7 @@ static uint32_t own_tid(void)
 }
 
 void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
-		   struct realtime *realtime, pthread_mutex_t *asking)
+		   struct realtime *realtime, pthread_mutex_t *requesting)
 {
 	*capturer = (struct capturer){
 		.wants = *wants,
@@ -51,7 +51,7 @@ void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 		.seen = memory_get((size_t)wants->kernel->host.cpus_possible *
 				   sizeof(*capturer->seen)),
 		.realtime = realtime,
-		.asking = asking,
+		.requesting = requesting,
 		.whole = true,
 		.own_tid = own_tid(),
 	};
@@ -131,7 +131,7 @@ static void record_copy(void *to, const struct thread_state *record)
 				       sizeof(*capture->threads));
 	copy = &capture->threads[capture->count++];
 	copy->record = *record;
-	copy->switched = copy->moved = copy->asked = false;
+	copy->switched = copy->moved = copy->requested = false;
 	if (!capturer->looked)
 		cpu_want(capturer, record);
 	limit_now_and_then(capturer, capture->count);
@@ -293,12 +293,12 @@ static void calls_check(struct capturer *capturer)
 static bool registers_due(const struct capturer *capturer, const struct thread_state *record)
 {
 	const struct capture_wants *wants = &capturer->wants;
-	bool unsure;
+	bool ambiguous;
 
 	return record->identity.known & IDENTITY_NAME &&
-	       registers_lacking(&wants->kernel->asker, record) && !record_is_kthread(record) &&
+	       registers_lacking(&wants->kernel->requester, record) && !record_is_kthread(record) &&
 	       filter_wants_state(wants->filter,
-				  record_doing(record, &capturer->capture->moment, &unsure));
+				  record_doing(record, &capturer->capture->moment, &ambiguous));
 }
 
 static void registers_fill_some(struct capturer *capturer, struct thread_state *const *records,
@@ -306,27 +306,27 @@ static void registers_fill_some(struct capturer *capturer, struct thread_state *
 {
 	const struct capture_wants *wants = &capturer->wants;
 
-	pthread_mutex_lock(capturer->asking);
-	registers_fill(&wants->kernel->asker, &capturer->table, records, count);
-	pthread_mutex_unlock(capturer->asking);
+	pthread_mutex_lock(capturer->requesting);
+	registers_fill(&wants->kernel->requester, &capturer->table, records, count);
+	pthread_mutex_unlock(capturer->requesting);
 	realtime_limit(capturer->realtime);
 }
 
 /* Asks for the registers of the copies from that index on. */
-static void registers_ask(struct capturer *capturer, size_t from)
+static void registers_request(struct capturer *capturer, size_t from)
 {
 	struct live_capture *capture = capturer->capture;
-	struct thread_state *records[ASK_MAX];
+	struct thread_state *records[REQUESTS_MAX];
 	uint32_t count = 0;
 
 	for (size_t i = from; capturer->wants.registers && i < capture->count; i++) {
 		struct captured *copy = &capture->threads[i];
 
-		copy->asked = registers_due(capturer, &copy->record);
-		if (!copy->asked)
+		copy->requested = registers_due(capturer, &copy->record);
+		if (!copy->requested)
 			continue;
 		records[count++] = &copy->record;
-		if (count < ASK_MAX)
+		if (count < REQUESTS_MAX)
 			continue;
 		registers_fill_some(capturer, records, count);
 		count = 0;
@@ -352,7 +352,7 @@ static void asleep_copy(struct capturer *capturer)
 
 	thread_table_rewind(&capturer->table);
 	thread_table_walk(&capturer->table, &visitor, UINT32_MAX, &end);
-	registers_ask(capturer, from);
+	registers_request(capturer, from);
 }
 
 /* The next scan must copy those again of which more than a wake-up tells. */
@@ -397,11 +397,11 @@ static void stacks_take(struct capturer *capturer, bool room)
 	stack_copies_empty(&capture->copies);
 	kept_stacks_seek(wants->kept, &moment, &capture->kept);
 	if (wants->stacks_copy && room) {
-		pthread_mutex_lock(capturer->asking);
+		pthread_mutex_lock(capturer->requesting);
 		if (wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter,
 				       capture))
 			capturer->stacks_lost_ns = moment.now_ns;
-		pthread_mutex_unlock(capturer->asking);
+		pthread_mutex_unlock(capturer->requesting);
 	}
 	kept_stacks_copy(wants->kept, &capture->kept);
 	cpu_sampler_take(wants->cpu_stacks, capturer->wanted_cpus, &capture->looked);
@@ -426,7 +426,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 		cpus_look(capturer);
 	calls_check(capturer);
 	moment_take(capturer, tick_ns);
-	registers_ask(capturer, 0);
+	registers_request(capturer, 0);
 	stacks_take(capturer, stacks);
 	memset(capturer->wanted_cpus, 0, (size_t)capturer->wants.kernel->host.cpus_possible);
 	realtime_limit(capturer->realtime);

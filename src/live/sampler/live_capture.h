@@ -39,21 +39,21 @@ struct captured {
 	struct thread_state record;
 	bool switched;	/* since the copy of the record, until CPUs had been looked at, too */
 	bool moved;	/* after the moment: more than a wake-up tells what it does next */
-	bool asked;	/* for its registers; true also if the thread ran meanwhile, and has none */
+	bool requested; /* for its registers; true also if the thread ran meanwhile, and has none */
 	uint32_t round; /* live/live_asleep.h */
 };
 
 /* record_doing() of the copy's record; of any other one where copy is NULL. A thread that was on a
- * CPU when it was copied, and off it when that was looked at, is in no doubt because another one
+ * CPU when it was copied, and off it when that was looked at, is not ambiguous because another one
  * was seen there. */
 static inline enum thread_doing captured_doing(const struct captured *copy,
 					       const struct thread_state *record,
-					       const struct live_moment *moment, bool *unsure)
+					       const struct live_moment *moment, bool *ambiguous)
 {
-	enum thread_doing doing = record_doing(record, moment, unsure);
+	enum thread_doing doing = record_doing(record, moment, ambiguous);
 
-	if (*unsure && doing == DOING_ON && copy && copy->switched)
-		*unsure = record_followed(record, moment);
+	if (*ambiguous && doing == DOING_ON && copy && copy->switched)
+		*ambiguous = record_followed(record, moment);
 	return doing;
 }
 
@@ -113,7 +113,7 @@ struct capturer {
 	struct cpu_seen *seen; /* by CPU: the last look at it */
 	struct block_reader block;
 	struct realtime *realtime;
-	pthread_mutex_t *asking;      /* held by who asks for registers */
+	pthread_mutex_t *requesting;  /* held by who asks for registers */
 	struct live_capture *capture; /* the scan that is filled now */
 	uint32_t own_tid, own_key;    /* ids of the thread that copies */
 	bool own_key_known;	      /* own_key is set: it has a record */
@@ -126,7 +126,7 @@ struct capturer {
 /* By the thread that will copy. Both are the caller's to free with capturer_done(), which the same
  * or another thread calls. */
 void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
-		   struct realtime *realtime, pthread_mutex_t *asking);
+		   struct realtime *realtime, pthread_mutex_t *requesting);
 void capturer_done(struct capturer *capturer);
 
 /* Fills the capture. tick_ns: when the scan was due; stacks: there is room for those of who is off

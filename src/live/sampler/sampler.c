@@ -35,7 +35,7 @@ struct sampler {
 	int64_t beat_cpu_ns;	    /* clock_cpu_ns() at the last beat */
 	bool grown;		    /* since the last beat */
 	int64_t crowded_until_ns;
-	pthread_mutex_t asking;
+	pthread_mutex_t requesting;
 	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
 
 	pthread_mutex_t lock; /* guards all below */
@@ -145,9 +145,9 @@ static int64_t registers_keep(struct sampler *sampler, int64_t until_ns)
 {
 	int64_t since_ns;
 
-	pthread_mutex_lock(&sampler->asking);
-	since_ns = registers_want(&sampler->options.wants.kernel->asker, until_ns);
-	pthread_mutex_unlock(&sampler->asking);
+	pthread_mutex_lock(&sampler->requesting);
+	since_ns = registers_want(&sampler->options.wants.kernel->requester, until_ns);
+	pthread_mutex_unlock(&sampler->requesting);
 	return since_ns;
 }
 
@@ -178,7 +178,7 @@ static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 		*next_ns = least_ns;
 	lead_ns = lead_ns ? lead_ns : REGISTERS_LEAD_NS;
 	if (wants->kernel->moment.rings) {
-		registers_want_from(&wants->kernel->asker, *next_ns - lead_ns);
+		registers_want_from(&wants->kernel->requester, *next_ns - lead_ns);
 		kept_stacks_begin(wants->kept, *next_ns - lead_ns, *next_ns + STACKS_LATE_NS);
 		return moment_wait(sampler, next_ns);
 	}
@@ -281,9 +281,9 @@ static void registers_done(struct sampler *sampler)
 	struct kernel *kernel = sampler->options.wants.kernel;
 
 	if (kernel->moment.rings)
-		registers_want_from(&kernel->asker, 0);
+		registers_want_from(&kernel->requester, 0);
 	else
-		registers_want_no_more(&kernel->asker, sampler->registers_until_ns);
+		registers_want_no_more(&kernel->requester, sampler->registers_until_ns);
 }
 
 /* From before its sleep to the end of what must be short nobody of normal priority keeps it from
@@ -318,7 +318,7 @@ static void *sampler_run(void *of)
 	/* else a timer may expire with another one, and see those that it wakes */
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	capturer_init(&sampler->capturer, &sampler->options.wants, &sampler->realtime,
-		      &sampler->asking);
+		      &sampler->requesting);
 	while ((capture = room_take(sampler))) {
 		if (!beat(sampler, capture)) {
 			pthread_mutex_lock(&sampler->lock);
@@ -360,7 +360,7 @@ int sampler_begin(struct sampler **made, const struct sampler_options *options)
 	sampler->options.wants.filter = &sampler->filter;
 	sampler->filter_changes = options->wants.filter->changes;
 	lock_init(&sampler->lock);
-	lock_init(&sampler->asking);
+	lock_init(&sampler->requesting);
 	news_init(&sampler->news);
 	sem_init(&sampler->filled, 0, 0);
 	sampler->ticks_bytes =
@@ -401,7 +401,7 @@ void sampler_end(struct sampler *sampler)
 	index_clear(&sampler->filter.tids);
 	sem_destroy(&sampler->filled);
 	pthread_cond_destroy(&sampler->news);
-	pthread_mutex_destroy(&sampler->asking);
+	pthread_mutex_destroy(&sampler->requesting);
 	pthread_mutex_destroy(&sampler->lock);
 	free(sampler);
 }
@@ -483,7 +483,7 @@ void sampler_status_read(struct sampler *sampler, struct sampler_status *status)
 	pthread_mutex_unlock(&sampler->lock);
 }
 
-pthread_mutex_t *sampler_asking(struct sampler *sampler)
+pthread_mutex_t *sampler_requesting(struct sampler *sampler)
 {
-	return &sampler->asking;
+	return &sampler->requesting;
 }

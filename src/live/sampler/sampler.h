@@ -63,6 +63,6 @@ void sampler_excuse(struct sampler *sampler);
 void sampler_status_read(struct sampler *sampler, struct sampler_status *status);
 
 /* To be held by another thread that asks for registers. */
-pthread_mutex_t *sampler_asking(struct sampler *sampler);
+pthread_mutex_t *sampler_requesting(struct sampler *sampler);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COPIES_MAX ((size_t)4 * ASK_MAX)
+#define COPIES_MAX ((size_t)4 * REQUESTS_MAX)
 #define BYTES_MAX (4u << 20) /* bytes of all copies of a scan */
 #define USER_BYTES 32768u    /* bytes of a stack's top */
 #define KERNEL_TEXT_BYTES 4096
@@ -24,7 +24,7 @@ void live_copies_open(struct live_stacks *stacks)
 		.user = stacks->needs & NEED_USTACK,
 		.kernel = stacks->needs & NEED_KSTACK,
 		.proc_root = stacks->proc_root,
-		.asker = &stacks->context->kernel.asker,
+		.requester = &stacks->context->kernel.requester,
 	};
 	thread_memory_init(&copies->memory, memory->proc_root, memory->by_file, USER_BYTES);
 }
@@ -54,7 +54,7 @@ static bool copy_due(struct live_copies *copies, const struct filter *filter,
 	uint32_t tid = record->sched.tid;
 	uint64_t sequence = record->sched.sequence_done;
 	const uint64_t *known;
-	bool unsure;
+	bool ambiguous;
 
 	if (record->sched.on_cpu || !(record->identity.known & IDENTITY_FULL) ||
 	    (record_is_kthread(record) && !copies->kernel))
@@ -65,7 +65,7 @@ static bool copy_due(struct live_copies *copies, const struct filter *filter,
 		return false;
 	}
 	return capture->moment.now_ns - (int64_t)record->sched.out_ns <= OLDEST_NS &&
-	       filter_wants_state(filter, record_doing(record, &capture->moment, &unsure));
+	       filter_wants_state(filter, record_doing(record, &capture->moment, &ambiguous));
 }
 
 static int record_compare(const void *one, const void *other)
@@ -99,7 +99,7 @@ static void user_copy(struct live_copies *copies, struct stack_copies *made,
 	struct thread_memory *memory = &copies->memory;
 	uint64_t last;
 
-	if (!stack_registers_get(copies->asker, record, at, &copy->registers) ||
+	if (!stack_registers_get(copies->requester, record, at, &copy->registers) ||
 	    thread_memory_begin(memory, record->identity.tid, copy->registers.sp))
 		return;
 	/* all of it, or as much as there is */
@@ -151,9 +151,9 @@ static size_t due_copy(struct live_copies *copies, struct stack_copies *made,
 	size_t batch, lost = 0;
 
 	for (size_t from = 0; from < count; from += batch) {
-		batch = count - from < ASK_MAX ? count - from : ASK_MAX;
+		batch = count - from < REQUESTS_MAX ? count - from : REQUESTS_MAX;
 		if (copies->user)
-			stack_registers_ask(copies->asker, due + from, (uint32_t)batch);
+			stack_registers_request(copies->requester, due + from, (uint32_t)batch);
 		for (uint32_t i = 0; i < batch; i++) {
 			if (clock_monotonic_ns() > end_ns || made->used > BYTES_MAX)
 				return lost;

@@ -31,7 +31,7 @@ void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *
 /* The kernel's functions by address, NULL: not known (yet). */
 const struct kernel_symbols *live_kernel_symbols(struct live_stacks *stacks);
 
-/* Adds what the foot of a report tells. */
+/* Adds what the footer of a report tells. */
 void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_status *status);
 const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks); /* for -v */
 

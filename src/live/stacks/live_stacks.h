@@ -68,7 +68,7 @@ void live_waiting_take(struct live_stacks *stacks);
  * well. */
 void live_stacks_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel);
 
-/* Adds what the foot of a report tells. */
+/* Adds what the footer of a report tells. */
 void live_stacks_describe(const struct live_stacks *stacks, struct source_status *status);
 
 #endif

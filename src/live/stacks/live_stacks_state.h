@@ -11,7 +11,7 @@
 #include "live/context/live_context.h"
 #include "maps/cpu_sampler.h"
 #include "maps/kept_stacks.h"
-#include "maps/register_asker.h"
+#include "maps/register_requester.h"
 #include "sample/source.h"
 #include "unwind/runtime/python_frames.h"
 #include "unwind/stack_table.h"
@@ -57,7 +57,7 @@ struct live_kept {
 struct live_copies {
 	bool user, kernel; /* stacks that are copied */
 	const char *proc_root;
-	struct register_asker *asker;
+	struct register_requester *requester;
 	struct thread_memory memory;
 	struct index known, again; /* tid to sequence: of the last scan's, and of this one */
 };
@@ -80,7 +80,7 @@ struct live_stacks {
 	struct stack_names *names;
 	struct stack_table table;
 	struct cache threads;
-	struct stack_wait waiting[ASK_MAX];
+	struct stack_wait waiting[REQUESTS_MAX];
 	uint32_t waiting_count;
 	struct pending_stack *pending;
 	size_t pending_count, pending_capacity;

@@ -89,7 +89,7 @@ static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait
 		stacks->late_count += !kept_set(stacks, wait, true);
 		return;
 	}
-	if (++stacks->waiting_count == ASK_MAX)
+	if (++stacks->waiting_count == REQUESTS_MAX)
 		live_waiting_take(stacks);
 }
 
@@ -270,28 +270,28 @@ static void stacks_read(struct live_stacks *stacks, uint32_t at)
 
 /* Asks for the registers of threads in waiting. The thread that scans asks, too, unless this is in
  * a scan. */
-static void registers_ask(struct live_stacks *stacks, const struct thread_state *const *records)
+static void registers_request(struct live_stacks *stacks, const struct thread_state *const *records)
 {
 
-	pthread_mutex_lock(sampler_asking(stacks->context->sampler));
-	stack_registers_ask(&stacks->context->kernel.asker, records, stacks->waiting_count);
+	pthread_mutex_lock(sampler_requesting(stacks->context->sampler));
+	stack_registers_request(&stacks->context->kernel.requester, records, stacks->waiting_count);
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
 		stacks->waiting[i].registers_known =
-			stack_registers_get(&stacks->context->kernel.asker, records[i], i,
+			stack_registers_get(&stacks->context->kernel.requester, records[i], i,
 					    &stacks->waiting[i].registers);
-	pthread_mutex_unlock(sampler_asking(stacks->context->sampler));
+	pthread_mutex_unlock(sampler_requesting(stacks->context->sampler));
 }
 
 void live_waiting_take(struct live_stacks *stacks)
 {
-	const struct thread_state *records[ASK_MAX];
+	const struct thread_state *records[REQUESTS_MAX];
 
 	if (!stacks->waiting_count)
 		return;
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
 		records[i] = &stacks->waiting[i].record;
 	if (stacks->needs & NEED_USTACK)
-		registers_ask(stacks, records);
+		registers_request(stacks, records);
 	for (uint32_t i = 0; i < stacks->waiting_count; i++)
 		stacks_read(stacks, i);
 	stacks->waiting_count = 0;

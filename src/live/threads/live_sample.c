@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "kernel/registers.h"
-#include "maps/register_asker.h"
+#include "maps/register_requester.h"
 
 #include <unistd.h>
 
@@ -90,7 +90,7 @@ static bool is_woken(const struct thread_state *record, const struct live_moment
 
 /* Returns what a thread that was off its CPU at the moment did then. */
 static enum thread_doing off_cpu_doing(const struct thread_state *record,
-				       const struct live_moment *moment, bool *unsure)
+				       const struct live_moment *moment, bool *ambiguous)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
@@ -107,7 +107,7 @@ static enum thread_doing off_cpu_doing(const struct thread_state *record,
 		return DOING_ON;
 	if (doing == DOING_RQ || is_woken(record, moment))
 		return DOING_RQ;
-	*unsure =
+	*ambiguous =
 		!sched->on_cpu && wake_ns && wake_ns >= (int64_t)sched->in_ns && wake_ns <= out_ns;
 	return doing;
 }
@@ -115,32 +115,32 @@ static enum thread_doing off_cpu_doing(const struct thread_state *record,
 /* A scan takes time, and threads move meanwhile; a record tells enough of its past to say what the
  * thread did at the moment, so that all records tell of the same one. */
 enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
-			       bool *unsure)
+			       bool *ambiguous)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t in_ns = (int64_t)sched->in_ns, out_ns = (int64_t)sched->out_ns;
 
-	*unsure = false;
+	*ambiguous = false;
 	if (sched->exit_state & EXIT_ZOMBIE_BIT)
 		return DOING_ZOMBIE;
 	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done) /* runnable */
 		return tick_of(record, moment) || !moment->tick_count ? DOING_ON : DOING_RQ;
 	if (sched->on_cpu && in_ns <= moment->now_ns) {
-		*unsure = is_replaced(record, moment);
+		*ambiguous = is_replaced(record, moment);
 		return DOING_ON;
 	}
 	if (!sched->on_cpu && out_ns > moment->now_ns && in_ns <= moment->now_ns)
 		return DOING_ON;
-	return off_cpu_doing(record, moment, unsure);
+	return off_cpu_doing(record, moment, ambiguous);
 }
 
 bool record_settled(const struct thread_state *record)
 {
 	static const struct live_moment ever = {.now_ns = INT64_MAX};
-	bool unsure;
+	bool ambiguous;
 
-	return !record->sched.on_cpu && !state_row(record_doing(record, &ever, &unsure))->active &&
-	       !unsure;
+	return !record->sched.on_cpu &&
+	       !state_row(record_doing(record, &ever, &ambiguous))->active && !ambiguous;
 }
 
 /* When the present state began. */

@@ -57,10 +57,11 @@ struct live_totals {
 /* enum thread_doing of task state bits, as struct thread_sched has them. */
 enum thread_doing task_state_doing(uint32_t state);
 
-/* enum thread_doing of a record. *unsure: a waker came while the thread was on its way to sleep, so
- * it may be runnable, or another thread has its CPU although nobody saw it leave: /proc knows. */
+/* enum thread_doing of a record. *ambiguous: a waker came while the thread was on its way to sleep,
+ * so it may be runnable, or another thread has its CPU although nobody saw it leave: /proc knows.
+ */
 enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
-			       bool *unsure);
+			       bool *ambiguous);
 
 /* True if another thread had come to the CPU that it was on last by the moment: if its record has
  * it there still, its switch out was missed. */

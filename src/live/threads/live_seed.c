@@ -160,7 +160,7 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
 	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns(), proc_own_pid(PROC), {0}};
 	int err;
 
-	if (kernel->asker.program >= 0 || kernel->compiled.programs[GROUP_STACK] >= 0)
+	if (kernel->requester.program >= 0 || kernel->compiled.programs[GROUP_STACK] >= 0)
 		task_stacks_read(&kernel->compiled.layout, &walk.stacks);
 	err = proc_threads_walk(PROC, thread_seed, &walk);
 	index_clear(&walk.stacks);

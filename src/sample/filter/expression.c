@@ -113,29 +113,29 @@ static bool comparison_holds(const struct expression_node *node, const struct sa
 	}
 }
 
-static enum verdict nodes_ask(const struct expression_node *nodes, size_t count,
-			      enum verdict decisive, const struct sample *sample, uint64_t known);
+static enum verdict nodes_eval(const struct expression_node *nodes, size_t count,
+			       enum verdict decisive, const struct sample *sample, uint64_t known);
 
-static enum verdict node_ask(const struct expression_node *node, const struct sample *sample,
-			     uint64_t known)
+static enum verdict node_eval(const struct expression_node *node, const struct sample *sample,
+			      uint64_t known)
 {
 	if (node->kind == NODE_ALL)
-		return nodes_ask(node + 1, node->size - 1, VERDICT_REFUSED, sample, known);
+		return nodes_eval(node + 1, node->size - 1, VERDICT_REFUSED, sample, known);
 	if (node->kind == NODE_ANY)
-		return nodes_ask(node + 1, node->size - 1, VERDICT_ACCEPTED, sample, known);
+		return nodes_eval(node + 1, node->size - 1, VERDICT_ACCEPTED, sample, known);
 	if (node->needs & ~known)
 		return VERDICT_OPEN;
 	return comparison_holds(node, sample) != node->negated ? VERDICT_ACCEPTED : VERDICT_REFUSED;
 }
 
 /* Verdict of neighbours: the decisive one, if any of them has it. */
-static enum verdict nodes_ask(const struct expression_node *nodes, size_t count,
-			      enum verdict decisive, const struct sample *sample, uint64_t known)
+static enum verdict nodes_eval(const struct expression_node *nodes, size_t count,
+			       enum verdict decisive, const struct sample *sample, uint64_t known)
 {
 	enum verdict all = decisive == VERDICT_REFUSED ? VERDICT_ACCEPTED : VERDICT_REFUSED;
 
 	for (size_t i = 0; i < count; i += nodes[i].size) {
-		enum verdict one = node_ask(&nodes[i], sample, known);
+		enum verdict one = node_eval(&nodes[i], sample, known);
 
 		if (one == decisive)
 			return one;
@@ -145,10 +145,10 @@ static enum verdict nodes_ask(const struct expression_node *nodes, size_t count,
 	return all;
 }
 
-enum verdict expression_ask(const struct expression *expression, const struct sample *sample,
-			    uint64_t known)
+enum verdict expression_eval(const struct expression *expression, const struct sample *sample,
+			     uint64_t known)
 {
-	return nodes_ask(expression->nodes, expression->count, VERDICT_REFUSED, sample, known);
+	return nodes_eval(expression->nodes, expression->count, VERDICT_REFUSED, sample, known);
 }
 
 bool expression_reads(const struct expression *expression, bool (*is)(const struct column *column))

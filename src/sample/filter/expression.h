@@ -62,8 +62,8 @@ void expression_add_pattern(struct expression *expression, const struct column *
 			    const char *pattern);
 
 /* known: ~0ull where all of the sample is filled; then never VERDICT_OPEN. */
-enum verdict expression_ask(const struct expression *expression, const struct sample *sample,
-			    uint64_t known);
+enum verdict expression_eval(const struct expression *expression, const struct sample *sample,
+			     uint64_t known);
 /* True if a comparison is of a column that the function is true of. */
 bool expression_reads(const struct expression *expression, bool (*is)(const struct column *column));
 void expression_done(struct expression *expression);

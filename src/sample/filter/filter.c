@@ -94,7 +94,7 @@ static void states_find(struct filter *filter)
 	if (!(filter->expression.needs & KNOWN_STATE))
 		return;
 	for (sample.state = 0; sample.state < DOING_COUNT; sample.state++)
-		if (expression_ask(&filter->expression, &sample, KNOWN_STATE) != VERDICT_REFUSED)
+		if (expression_eval(&filter->expression, &sample, KNOWN_STATE) != VERDICT_REFUSED)
 			filter->states |= 1u << sample.state;
 }
 
@@ -109,8 +109,8 @@ static void idle_whys_find(struct filter *filter)
 		sample.why = why_rules[i].name;
 		filter->idle_whys |=
 			!why_rules[i].works &&
-			expression_ask(&filter->expression, &sample,
-				       KNOWN_STATE | NEED_WHY | NEED_SYSCALL) != VERDICT_REFUSED;
+			expression_eval(&filter->expression, &sample,
+					KNOWN_STATE | NEED_WHY | NEED_SYSCALL) != VERDICT_REFUSED;
 	}
 }
 
@@ -262,12 +262,12 @@ bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid)
 		return true;
 	if (!(filter->expression.needs & KNOWN_IDS))
 		return false;
-	return expression_ask(&filter->expression, &(struct sample){.pid = pid, .tid = tid},
-			      KNOWN_IDS) == VERDICT_REFUSED;
+	return expression_eval(&filter->expression, &(struct sample){.pid = pid, .tid = tid},
+			       KNOWN_IDS) == VERDICT_REFUSED;
 }
 
-enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,
-			       uint64_t known)
+enum verdict filter_eval_thread(const struct filter *filter, const struct sample *sample,
+				uint64_t known)
 {
 	if (ids_exclude(filter, sample->pid, sample->tid))
 		return VERDICT_REFUSED;
@@ -277,16 +277,16 @@ enum verdict filter_ask_thread(const struct filter *filter, const struct sample 
 		if (!process_matches(&filter->names, sample))
 			return VERDICT_REFUSED;
 	}
-	return expression_ask(&filter->expression, sample, known);
+	return expression_eval(&filter->expression, sample, known);
 }
 
-enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known)
+enum verdict filter_eval(const struct filter *filter, const struct sample *sample, uint64_t known)
 {
 	enum verdict verdict;
 
 	if (!filter_wants_state(filter, sample->state))
 		return VERDICT_REFUSED;
-	verdict = filter_ask_thread(filter, sample, known);
+	verdict = filter_eval_thread(filter, sample, known);
 	if (verdict == VERDICT_REFUSED || sample->state != DOING_SLEEP ||
 	    !filter_wants_work(filter))
 		return verdict;
@@ -297,7 +297,7 @@ enum verdict filter_ask(const struct filter *filter, const struct sample *sample
 
 bool filter_accepts(const struct filter *filter, const struct sample *sample)
 {
-	return filter_ask(filter, sample, ~0ull) == VERDICT_ACCEPTED;
+	return filter_eval(filter, sample, ~0ull) == VERDICT_ACCEPTED;
 }
 
 void filter_done(struct filter *filter)

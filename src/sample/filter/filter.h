@@ -77,10 +77,10 @@ static inline bool filter_looks_at_ids(const struct filter *filter)
 /* True if the ids alone refuse a thread: asked before there is a sample. */
 bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
 /* By what is known of the sample so far: KNOWN_* and NEED_*, and what needs nothing. */
-enum verdict filter_ask(const struct filter *filter, const struct sample *sample, uint64_t known);
+enum verdict filter_eval(const struct filter *filter, const struct sample *sample, uint64_t known);
 /* Verdict by ids and expression alone: where these name no state all of them are wanted. */
-enum verdict filter_ask_thread(const struct filter *filter, const struct sample *sample,
-			       uint64_t known);
+enum verdict filter_eval_thread(const struct filter *filter, const struct sample *sample,
+				uint64_t known);
 /* By all of it. */
 bool filter_accepts(const struct filter *filter, const struct sample *sample);
 void filter_done(struct filter *filter);

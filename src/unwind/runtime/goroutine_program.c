@@ -60,7 +60,7 @@ static int frames_name(struct goroutines *goroutines, struct parser *parser,
 	for (uint32_t i = 0; i < group->frame_count; i++) {
 		if (index_find(&goroutines->places, group->frames[i]))
 			continue;
-		err = file_go_frame_ask(parser, PROGRAM, group->frames[i], &answer);
+		err = file_go_frame_request(parser, PROGRAM, group->frames[i], &answer);
 		if (err)
 			return err;
 		goroutine_place_add(goroutines, group->frames[i], &answer);
@@ -73,7 +73,7 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 	const struct goroutine_request request = {.kind = GOROUTINES_GROUP, .group = number};
 	struct goroutine_group_answer answer;
 	struct goroutine_group *group;
-	int err = parser_ask_fixed(
+	int err = parser_request_fixed(
 		parser, &(struct parser_message){.head = &request, .head_bytes = sizeof(request)},
 		&answer, sizeof(answer), ANSWER_NS);
 
@@ -102,7 +102,7 @@ static int routines_take(struct goroutines *goroutines, struct parser *parser, i
 
 	request->kind = GOROUTINES_READ;
 	request->number = PROGRAM;
-	err = parser_ask_fixed(parser, &message, &answer, sizeof(answer), ANSWER_NS);
+	err = parser_request_fixed(parser, &message, &answer, sizeof(answer), ANSWER_NS);
 	if (!err && answer.err) {
 		answer.why[GOROUTINE_WHY_SIZE - 1] = '\0';
 		return refuse(e, EIO, pid, answer.why);
@@ -144,11 +144,11 @@ static int program_read(struct goroutines *goroutines, const char *proc_root, in
 	if (fstat(fd, &status))
 		return refuse(e, errno, pid, "its program could not be looked at");
 	elf.bytes = (uint64_t)status.st_size;
-	err = file_head_ask(parser, &elf);
+	err = file_head_request(parser, &elf);
 	if (err == -ENOEXEC)
 		return refuse(e, ENOEXEC, pid, "its program is no ELF file");
 	if (!err)
-		err = file_go_ask(parser, PROGRAM, &elf, &answer);
+		err = file_go_request(parser, PROGRAM, &elf, &answer);
 	if (err)
 		return refuse(e, -err, pid, "its program could not be parsed");
 	why = program_refused(&answer);

@@ -22,7 +22,7 @@ static size_t all_answer(const struct parser_request *request, struct goroutine_
 	const struct goroutine_source source = {.memory = runtime_memory_begin(request, 0),
 						.program = &of->program,
 						.distance = of->distance,
-						.ask = place_find,
+						.request = place_find,
 						.of = &of->number};
 	const char *why = "";
 

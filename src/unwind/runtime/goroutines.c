@@ -137,7 +137,7 @@ static const struct goroutine_place *place_get(struct reader *reader, uint64_t a
 	struct file_go_frame_answer answer = {.found = false};
 
 	if (known || to->place_count == PLACES_MAX ||
-	    reader->source->ask(reader->source->of, address, &answer))
+	    reader->source->request(reader->source->of, address, &answer))
 		return known;
 	goroutine_place_add(to, address, &answer);
 	return &to->place_list[to->place_count - 1];

@@ -75,7 +75,7 @@ struct goroutine_source {
 	const struct go_program *program;
 	uint64_t distance; /* addresses in the process, less those in the file */
 	/* Asks for the function at an address of the file. 0 or -errno. */
-	int (*ask)(void *of, uint64_t address, struct file_go_frame_answer *answer);
+	int (*request)(void *of, uint64_t address, struct file_go_frame_answer *answer);
 	void *of;
 };
 

@@ -90,10 +90,10 @@ static const struct module *hotspot_find(const struct java_frames *java,
 
 /* Takes what a parser tells of the process and of those addresses. anew: of its heaps, too. NULL:
  * nothing is known. */
-static const struct java_code_answer *code_ask(struct java_frames *java,
-					       struct java_process *process,
-					       const struct stack_thread *thread, bool anew,
-					       const uint64_t *addresses, uint32_t count)
+static const struct java_code_answer *code_request(struct java_frames *java,
+						   struct java_process *process,
+						   const struct stack_thread *thread, bool anew,
+						   const uint64_t *addresses, uint32_t count)
 {
 	static union {
 		char bytes[PARSER_MESSAGE_MAX];
@@ -109,8 +109,8 @@ static const struct java_code_answer *code_ask(struct java_frames *java,
 						.exports = process->module->read.exports,
 						.calls_left = process->calls_left,
 						.anew = anew};
-	ssize_t bytes = runtime_ask(&java->reader, &process->standing, &request, addresses,
-				    count * sizeof(*addresses), true, head, got.bytes);
+	ssize_t bytes = runtime_request(&java->reader, &process->standing, &request, addresses,
+					count * sizeof(*addresses), true, head, got.bytes);
 	const struct java_code_answer *answer = &got.answer;
 
 	if (bytes < 0 || !answer->known || answer->heap_count > JAVA_HEAPS_MAX ||
@@ -169,7 +169,7 @@ static void process_renew(struct java_frames *java, struct java_process *process
 	if (other || thread->now_ns - process->kept_ns >= PROCESS_OLD_NS)
 		count = places_take(process, thread->now_ns, addresses);
 	if (module)
-		answer = code_ask(java, process, thread, true, addresses, other ? 0 : count);
+		answer = code_request(java, process, thread, true, addresses, other ? 0 : count);
 	process->heap_count = answer ? answer->heap_count : 0;
 	if (!answer)
 		return;
@@ -190,7 +190,7 @@ static bool code_get(struct java_frames *java, struct java_process *process,
 		index_clear(&process->places);
 	place = index_put(&process->places, address, NULL);
 	if (!(*place & PLACE_LOOKED) && process->calls_left) {
-		answer = code_ask(java, process, thread, false, &address, 1);
+		answer = code_request(java, process, thread, false, &address, 1);
 		*place = answer && answer->count ? place_of_code(answer->codes[0]) : PLACE_LOOKED;
 	}
 	*place |= PLACE_USED;

@@ -14,7 +14,7 @@ struct java_thread {
 	uint64_t stack, stack_bytes; /* upper end of the stack, and its size */
 	uint64_t owner_id;	     /* constant for a platform's thread */
 	int32_t id;
-	bool asked; /* in that stay it waits for that monitor; 0: for none */
+	bool requested; /* in that stay it waits for that monitor; 0: for none */
 	uint64_t stay, pending;
 };
 
@@ -188,17 +188,17 @@ static int64_t holder_of(struct java_threads *java, struct thread_memory *memory
 static bool pending_read(const struct java_layout *layout, struct thread_memory *memory,
 			 struct java_thread *waiter, uint64_t stay)
 {
-	if (waiter->asked && waiter->stay == stay)
+	if (waiter->requested && waiter->stay == stay)
 		return true;
-	waiter->asked = is_same(layout, memory, waiter) &&
-			java_word(memory, waiter->address + layout->at[JAVA_THREAD_PENDING],
-				  &waiter->pending);
+	waiter->requested = is_same(layout, memory, waiter) &&
+			    java_word(memory, waiter->address + layout->at[JAVA_THREAD_PENDING],
+				      &waiter->pending);
 	waiter->stay = stay;
-	return waiter->asked;
+	return waiter->requested;
 }
 
 bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
-		       uint64_t stay, uint8_t *asked, struct java_monitor *monitor)
+		       uint64_t stay, uint8_t *requested, struct java_monitor *monitor)
 {
 	const struct java_layout *layout = &java->layout;
 	struct java_thread *waiter = java->threads;
@@ -208,8 +208,8 @@ bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, 
 		waiter++;
 		left--;
 	}
-	*asked = left && pending_read(layout, memory, waiter, stay);
-	if (!*asked || !waiter->pending)
+	*requested = left && pending_read(layout, memory, waiter, stay);
+	if (!*requested || !waiter->pending)
 		return false;
 	*monitor = (struct java_monitor){.address = waiter->pending};
 	if (!java_word(memory, monitor->address + layout->at[JAVA_MONITOR_OWNER], &monitor->owner))

@@ -57,15 +57,15 @@ static bool is_jvm(const struct runtime_exports *exports)
 
 static const struct runtime_kind jvm_kind = {{"/libjvm.so", NULL}, is_jvm};
 
-static bool layout_ask(struct java_monitors *monitors, struct monitor_process *process,
-		       const struct stack_thread *thread)
+static bool layout_request(struct java_monitors *monitors, struct monitor_process *process,
+			   const struct stack_thread *thread)
 {
 	struct runtime_request request = {.kind = RUNTIME_JAVA_LAYOUT};
 	struct java_layout_answer answer = {.has_monitors = false};
 
 	/* names of fields, which nobody else reads, are in memory only when they are */
-	return !runtime_place_ask(&monitors->reader, &process->standing, thread, &process->place,
-				  &request, true, &answer, sizeof(answer)) &&
+	return !runtime_place_request(&monitors->reader, &process->standing, thread,
+				      &process->place, &request, true, &answer, sizeof(answer)) &&
 	       answer.has_monitors;
 }
 
@@ -81,7 +81,7 @@ static struct monitor_process *process_get(struct java_monitors *monitors,
 			       &began_ns)) {
 		process->known =
 			runtime_find(&monitors->reader, thread, &jvm_kind, &process->place) &&
-			layout_ask(monitors, process, thread);
+			layout_request(monitors, process, thread);
 		process->nested = process->known && monitors->id_of(monitors->reader.proc_root,
 								    thread) != thread->tid;
 		process->next_look_ns =
@@ -112,14 +112,14 @@ bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread
 		(uint64_t)(process->nested ? monitors->id_of(monitors->reader.proc_root, thread)
 					   : thread->tid);
 	request.anew = thread->now_ns >= process->next_list_ns;
-	if (runtime_place_ask(&monitors->reader, &process->standing, thread, &process->place,
-			      &request, false, &answer, sizeof(answer)))
+	if (runtime_place_request(&monitors->reader, &process->standing, thread, &process->place,
+				  &request, false, &answer, sizeof(answer)))
 		return false;
 	if (request.anew)
 		process->next_list_ns = thread->now_ns + LIST_OLD_NS;
 	if (!answer.known) /* a parser that has begun since */
 		process->next_look_ns = 0;
-	if (answer.asked && !answer.waits)
+	if (answer.requested && !answer.waits)
 		resting_put(process, thread->tid, stay);
 	*monitor = answer.monitor;
 	return answer.waits;

@@ -60,6 +60,6 @@ bool java_threads_list(struct java_threads *java, struct thread_memory *memory);
 void java_threads_done(struct java_threads *java);
 /* *asked: what it waits for could be read. False: it waits for no monitor. */
 bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
-		       uint64_t stay, uint8_t *asked, struct java_monitor *monitor);
+		       uint64_t stay, uint8_t *requested, struct java_monitor *monitor);
 
 #endif

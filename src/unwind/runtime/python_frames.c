@@ -186,9 +186,9 @@ static bool answer_fits(const struct python_stack_answer *answer, size_t bytes)
 }
 
 /* NULL: there is none. */
-static const struct python_stack_answer *stack_ask(struct python_frames *python,
-						   struct python_process *process,
-						   const struct stack_thread *thread)
+static const struct python_stack_answer *stack_request(struct python_frames *python,
+						       struct python_process *process,
+						       const struct stack_thread *thread)
 {
 	static union {
 		char bytes[PARSER_MESSAGE_MAX];
@@ -204,8 +204,8 @@ static const struct python_stack_answer *stack_ask(struct python_frames *python,
 						.distance = process->distance,
 						.exports = process->module->read.exports,
 						.id = (uint64_t)id};
-	ssize_t bytes = runtime_ask(reader, &process->standing, &request, NULL, 0, true,
-				    offsetof(struct python_stack_answer, texts), got.bytes);
+	ssize_t bytes = runtime_request(reader, &process->standing, &request, NULL, 0, true,
+					offsetof(struct python_stack_answer, texts), got.bytes);
 
 	return bytes >= 0 && answer_fits(&got.answer, (size_t)bytes) ? &got.answer : NULL;
 }
@@ -226,7 +226,7 @@ void python_frames_add(struct python_frames *python, const struct stack_thread *
 		python->late_count++;
 		return;
 	}
-	stack.answer = stack_ask(python, process, thread);
+	stack.answer = stack_request(python, process, thread);
 	if (!stack.answer) {
 		python->broken_count++;
 		return;

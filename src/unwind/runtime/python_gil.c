@@ -52,8 +52,8 @@ static bool gils_take(struct python_gils *gils, struct gil_process *process,
 	struct runtime_request request = {.kind = RUNTIME_GILS, .anew = true};
 	struct gils_answer *known = &process->known;
 
-	if (!runtime_place_ask(&gils->reader, &process->standing, thread, &process->place, &request,
-			       false, known, sizeof(*known)) &&
+	if (!runtime_place_request(&gils->reader, &process->standing, thread, &process->place,
+				   &request, false, known, sizeof(*known)) &&
 	    known->known && known->count <= GILS_MAX)
 		return true;
 	known->count = 0;
@@ -90,8 +90,8 @@ static bool gil_read(struct python_gils *gils, struct gil_process *process,
 		.kind = RUNTIME_GIL, .address = address, .with_place = with_place};
 	struct gil_answer answer = {.found = false};
 
-	if (runtime_place_ask(&gils->reader, &process->standing, thread, &process->place, &request,
-			      false, &answer, sizeof(answer)) ||
+	if (runtime_place_request(&gils->reader, &process->standing, thread, &process->place,
+				  &request, false, &answer, sizeof(answer)) ||
 	    !answer.found)
 		return false;
 	*gil = answer.gil;

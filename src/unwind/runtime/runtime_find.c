@@ -33,7 +33,8 @@ static bool mapping_take(struct parser *parser, const struct mapping *mapping, i
 	if (fstat(fd, &file))
 		return false;
 	elf.bytes = (uint64_t)file.st_size;
-	if (file_head_ask(parser, &elf) || file_exports_ask(parser, &elf, &place->exports) ||
+	if (file_head_request(parser, &elf) ||
+	    file_exports_request(parser, &elf, &place->exports) ||
 	    !elf_address_of(&elf, mapping->offset, &address))
 		return false;
 	place->distance = mapping->start - address;
@@ -68,9 +69,9 @@ bool runtime_find(const struct runtime_reader *reader, const struct stack_thread
 	return found;
 }
 
-int runtime_place_ask(struct runtime_reader *reader, struct runtime_standing *standing,
-		      const struct stack_thread *thread, const struct runtime_place *place,
-		      struct runtime_request *request, bool faults, void *answer, size_t bytes)
+int runtime_place_request(struct runtime_reader *reader, struct runtime_standing *standing,
+			  const struct stack_thread *thread, const struct runtime_place *place,
+			  struct runtime_request *request, bool faults, void *answer, size_t bytes)
 {
 	static char got[PARSER_MESSAGE_MAX];
 	ssize_t count;
@@ -80,7 +81,7 @@ int runtime_place_ask(struct runtime_reader *reader, struct runtime_standing *st
 	request->now_ns = thread->now_ns;
 	request->distance = place->distance;
 	request->exports = place->exports;
-	count = runtime_ask(reader, standing, request, NULL, 0, faults, bytes, got);
+	count = runtime_request(reader, standing, request, NULL, 0, faults, bytes, got);
 	if (count < 0)
 		return (int)count;
 	memcpy(answer, got, bytes);

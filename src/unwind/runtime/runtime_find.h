@@ -28,11 +28,11 @@ struct runtime_place {
 bool runtime_find(const struct runtime_reader *reader, const struct stack_thread *thread,
 		  const struct runtime_kind *kind, struct runtime_place *place);
 
-/* runtime_ask() about this thread and the runtime at that place, which the request gets. Fills so
- * many bytes of answer; 0, or -errno, then it is as it was. */
-int runtime_place_ask(struct runtime_reader *reader, struct runtime_standing *standing,
-		      const struct stack_thread *thread, const struct runtime_place *place,
-		      struct runtime_request *request, bool faults, void *answer, size_t bytes);
+/* runtime_request() about this thread and the runtime at that place, which the request gets. Fills
+ * so many bytes of answer; 0, or -errno, then it is as it was. */
+int runtime_place_request(struct runtime_reader *reader, struct runtime_standing *standing,
+			  const struct stack_thread *thread, const struct runtime_place *place,
+			  struct runtime_request *request, bool faults, void *answer, size_t bytes);
 
 /* Time that looking for runtimes took in a scan, of all processes. */
 struct runtime_looks {

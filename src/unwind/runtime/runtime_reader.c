@@ -38,8 +38,8 @@ static int memory_open(const struct runtime_reader *reader, int64_t tid, bool fa
 	return fd < 0 ? fd : 0;
 }
 
-static ssize_t here_ask(const struct runtime_reader *reader, const struct parser_message *message,
-			char answer[PARSER_MESSAGE_MAX])
+static ssize_t here_request(const struct runtime_reader *reader,
+			    const struct parser_message *message, char answer[PARSER_MESSAGE_MAX])
 {
 	static char bytes[PARSER_MESSAGE_MAX];
 	struct parser_request request = {.bytes = bytes,
@@ -54,17 +54,18 @@ static ssize_t here_ask(const struct runtime_reader *reader, const struct parser
 }
 
 /* True if it may be asked about now. */
-static bool may_ask(const struct runtime_reader *reader, const struct runtime_standing *standing,
-		    const struct runtime_request *request)
+static bool may_request(const struct runtime_reader *reader,
+			const struct runtime_standing *standing,
+			const struct runtime_request *request)
 {
 	return !standing->ended &&
 	       (standing->answered || request->now_ns >= reader->strangers_ns) &&
 	       !avoids_process(request->tid);
 }
 
-ssize_t runtime_ask(struct runtime_reader *reader, struct runtime_standing *standing,
-		    const struct runtime_request *request, const void *more, size_t more_bytes,
-		    bool faults, size_t least, char answer[PARSER_MESSAGE_MAX])
+ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *standing,
+			const struct runtime_request *request, const void *more, size_t more_bytes,
+			bool faults, size_t least, char answer[PARSER_MESSAGE_MAX])
 {
 	struct parser_message message = {.head = request,
 					 .head_bytes = sizeof(*request),
@@ -72,7 +73,7 @@ ssize_t runtime_ask(struct runtime_reader *reader, struct runtime_standing *stan
 					 .body_bytes = more_bytes};
 	ssize_t got = -ECHILD;
 
-	if (!may_ask(reader, standing, request))
+	if (!may_request(reader, standing, request))
 		return -ETIMEDOUT;
 	if (reader->parser)
 		got = parser_ready(reader->parser);
@@ -81,8 +82,8 @@ ssize_t runtime_ask(struct runtime_reader *reader, struct runtime_standing *stan
 	if (!got)
 		got = memory_open(reader, request->tid, faults, &message);
 	if (!got)
-		got = reader->parser ? parser_ask(reader->parser, &message, answer, RUNTIME_NS)
-				     : here_ask(reader, &message, answer);
+		got = reader->parser ? parser_request(reader->parser, &message, answer, RUNTIME_NS)
+				     : here_request(reader, &message, answer);
 	while (message.fd_count)
 		close(message.fds[--message.fd_count]);
 	if (got == -EPIPE) {

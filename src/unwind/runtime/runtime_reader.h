@@ -34,8 +34,8 @@ struct runtime_standing {
 
 /* Fills answer, of which there are at least so many bytes: as many as came, or -errno. more: behind
  * the request, or NULL. */
-ssize_t runtime_ask(struct runtime_reader *reader, struct runtime_standing *standing,
-		    const struct runtime_request *request, const void *more, size_t more_bytes,
-		    bool faults, size_t least, char answer[PARSER_MESSAGE_MAX]);
+ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *standing,
+			const struct runtime_request *request, const void *more, size_t more_bytes,
+			bool faults, size_t least, char answer[PARSER_MESSAGE_MAX]);
 
 #endif

@@ -110,9 +110,9 @@ struct java_monitor {
 };
 
 struct java_monitor_answer {
-	uint8_t known; /* else the layout has to be asked for first */
-	uint8_t asked; /* the thread's monitor could be read */
-	uint8_t waits; /* the thread waits for monitor: */
+	uint8_t known;	   /* else the layout has to be asked for first */
+	uint8_t requested; /* the thread's monitor could be read */
+	uint8_t waits;	   /* the thread waits for monitor: */
 	struct java_monitor monitor;
 };
 

@@ -37,11 +37,11 @@ static enum thread_doing doing_now(const struct live_context *context,
 				   const struct live_moment *now, const struct thread_state *record)
 {
 	enum thread_doing doing;
-	bool unsure;
+	bool ambiguous;
 
-	doing = record_doing(record, now, &unsure);
+	doing = record_doing(record, now, &ambiguous);
 	if (doing == DOING_RQ && !record->sched.state &&
-	    record_doing(record, &context->now.moment, &unsure) == DOING_ON &&
+	    record_doing(record, &context->now.moment, &ambiguous) == DOING_ON &&
 	    record->sched.cpu == (uint32_t)sched_getcpu())
 		return DOING_ON;
 	return doing;
@@ -50,12 +50,12 @@ static enum thread_doing doing_now(const struct live_context *context,
 static void looked_fill(struct live_context *context, struct edge_looked *looked)
 {
 	uint64_t needs = live_edge_needs(context);
-	const struct lookup_hint *hint = &looked->asker.hint;
+	const struct lookup_hint *hint = &looked->waiter.hint;
 	struct sample *sample = &looked->sample;
 
 	if (!sample->kthread && sample->syscall_nr == ABSENT &&
 	    looked->record.sched.known & SCHED_SEEDED)
-		live_seed_call(&context->seed, sample, &looked->asker.hint.compat);
+		live_seed_call(&context->seed, sample, &looked->waiter.hint.compat);
 	if (context->wants.needs & NEED_BLOCK && context->now.capture)
 		live_block_fill(&context->now.block, &context->now.capture->block, &looked->record,
 				context->now.moment.now_ns, sample);
@@ -82,10 +82,10 @@ static bool looked_of_proc(int64_t tid, int64_t pid, struct sample *sample)
 	return true;
 }
 
-static void record_ask(struct live_context *context, struct thread_state *record)
+static void record_waiter(struct live_context *context, struct thread_state *record)
 {
-	if (registers_lacking(&context->kernel.asker, record))
-		registers_fill(&context->kernel.asker, &context->kernel.table, &record, 1);
+	if (registers_lacking(&context->kernel.requester, record))
+		registers_fill(&context->kernel.requester, &context->kernel.table, &record, 1);
 }
 
 bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
@@ -98,36 +98,36 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 	enum thread_doing doing;
 
 	*looked = (struct edge_looked){.sample = *sample_absent()};
-	looked->asker.record = record;
-	looked->asker.sample = &looked->sample;
+	looked->waiter.record = record;
+	looked->waiter.sample = &looked->sample;
 	if (!record_find(context, tid, record))
 		return looked_of_proc(tid, pid, &looked->sample);
 	whole = live_seed_whole(record, &completed);
 	if (!whole)
 		return false;
 	if (!record_is_kthread(whole) && record->sched.tid)
-		record_ask(context, record);
+		record_waiter(context, record);
 	now.now_ns = clock_monotonic_ns();
 	doing = doing_now(context, &now, record);
 	record->identity = whole->identity;
-	looked->asker.hint.sequence = record->sched.sequence_done;
+	looked->waiter.hint.sequence = record->sched.sequence_done;
 	record_sample(record, &context->now.moment, doing, &looked->sample);
-	record_call(record, &now, doing, &looked->sample, &looked->asker.hint.compat);
+	record_call(record, &now, doing, &looked->sample, &looked->waiter.hint.compat);
 	looked_fill(context, looked);
 	return true;
 }
 
-void live_edge_asker_of(struct live_context *context, const struct thread_state *record,
-			const struct sample *sample, struct edge_asker *asker)
+void live_edge_waiter_of(struct live_context *context, const struct thread_state *record,
+			 const struct sample *sample, struct edge_waiter *waiter)
 {
 	struct sample call;
 
-	*asker = (struct edge_asker){.record = record, .sample = sample};
-	asker->hint.sequence = record->sched.sequence_done;
+	*waiter = (struct edge_waiter){.record = record, .sample = sample};
+	waiter->hint.sequence = record->sched.sequence_done;
 	if (sample->syscall_nr == ABSENT ||
 	    record_call_compat(record, &context->now.moment, (enum thread_doing)sample->state,
-			       &asker->hint.compat))
+			       &waiter->hint.compat))
 		return;
 	call = *sample;
-	live_seed_call(&context->seed, &call, &asker->hint.compat);
+	live_seed_call(&context->seed, &call, &waiter->hint.compat);
 }

@@ -53,19 +53,20 @@ void view_load(struct view *view, const struct shown *shown, uint64_t needs, boo
 }
 
 /* Puts the key that comes after the column at its place. value: that was kept. */
-static void go_deeper(struct ask *ask, const struct shown *shown, size_t at, union value value)
+static void go_deeper(struct question *question, const struct shown *shown, size_t at,
+		      union value value)
 {
 	for (size_t i = 0; i < sizeof(deeper_table) / sizeof(deeper_table[0]); i++) {
 		const struct column *next = sample_column_find(deeper_table[i].next);
 		const char *why;
 
-		if (strcmp(deeper_table[i].column, ask->list.items[at]->name) != 0)
+		if (strcmp(deeper_table[i].column, question->list.items[at]->name) != 0)
 			continue;
-		if (ask->list.items[at]->kind == KIND_STATE && value.number == DOING_SLEEP)
+		if (question->list.items[at]->kind == KIND_STATE && value.number == DOING_SLEEP)
 			next = sample_column_find("why"); /* filled in S alone */
-		if (list_find(&ask->list, next) == ask->list.count &&
+		if (list_find(&question->list, next) == question->list.count &&
 		    column_is_there(shown, next, &why))
-			ask->list.items[at] = next;
+			question->list.items[at] = next;
 		return;
 	}
 }
@@ -112,11 +113,11 @@ static void add_active(struct text *text)
 }
 
 /* True if the question's filter says itself which states are wanted. */
-static bool names_states(const struct ask *ask)
+static bool names_states(const struct question *question)
 {
 	struct filter filter = {0};
 	struct error e = {0};
-	bool names = !ask_filter(ask, &filter, &e) && filter.states;
+	bool names = !question_filter(question, &filter, &e) && filter.states;
 
 	filter_done(&filter);
 	error_done(&e);
@@ -130,20 +131,21 @@ bool condition_widens(const struct column *column, union value value, bool wante
 	return column->kind == KIND_STATE && !(wanted && state && state->active);
 }
 
-void add_filter(struct text *text, const struct ask *ask, bool widens, const char *condition)
+void add_filter(struct text *text, const struct question *question, bool widens,
+		const char *condition)
 {
-	bool grouped = strstr(ask->filter, "||") != NULL;
+	bool grouped = strstr(question->filter, "||") != NULL;
 
-	if (ask->filter[0])
-		text_add_format(text, grouped ? "(%s) && " : "%s && ", ask->filter);
-	if (widens && !ask->all_states && !names_states(ask)) {
+	if (question->filter[0])
+		text_add_format(text, grouped ? "(%s) && " : "%s && ", question->filter);
+	if (widens && !question->all_states && !names_states(question)) {
 		add_active(text);
 		text_add_string(text, " && ");
 	}
 	text_add_string(text, condition);
 }
 
-bool ask_keep(struct view *view, bool widens, const char *condition)
+bool question_keep(struct view *view, bool widens, const char *condition)
 {
 	struct text filter = {0};
 	bool fits;
@@ -167,7 +169,7 @@ void add_condition(struct text *text, const struct column *column, union value v
 }
 
 /* The column under the cursor, if its values can be asked for. */
-static const struct column *column_asked(struct view *view, const struct shown *shown)
+static const struct column *column_of_question(struct view *view, const struct shown *shown)
 {
 	const struct column *column;
 
@@ -183,7 +185,7 @@ static const struct column *column_asked(struct view *view, const struct shown *
 
 void command_keep(struct view *view, const struct shown *shown)
 {
-	const struct column *column = column_asked(view, shown);
+	const struct column *column = column_of_question(view, shown);
 	struct text condition = {0};
 	union value value;
 
@@ -191,7 +193,7 @@ void command_keep(struct view *view, const struct shown *shown)
 		return;
 	value = shown_row(shown, view->row)[view->column];
 	add_condition(&condition, column, value, true);
-	if (ask_keep(view, condition_widens(column, value, true), text_string(&condition))) {
+	if (question_keep(view, condition_widens(column, value, true), text_string(&condition))) {
 		go_deeper(&view->now, shown, view->column, value);
 		view->row = view->top = 0;
 	}
@@ -200,7 +202,7 @@ void command_keep(struct view *view, const struct shown *shown)
 
 void command_exclude(struct view *view, const struct shown *shown)
 {
-	const struct column *column = column_asked(view, shown);
+	const struct column *column = column_of_question(view, shown);
 	struct text condition = {0};
 	union value value;
 
@@ -208,7 +210,7 @@ void command_exclude(struct view *view, const struct shown *shown)
 		return;
 	value = shown_row(shown, view->row)[view->column];
 	add_condition(&condition, column, value, false);
-	ask_keep(view, condition_widens(column, value, false), text_string(&condition));
+	question_keep(view, condition_widens(column, value, false), text_string(&condition));
 	text_done(&condition);
 }
 
@@ -243,29 +245,30 @@ void command_views(struct view *view, const struct shown *shown)
 	list_open(view, &list_views);
 }
 
-void ask_sort_by(struct view *view, const struct column *column)
+void question_sort_by(struct view *view, const struct column *column)
 {
 	bool again = view->now.sort == column;
-	struct ask *ask = view_step(view, again ? "reverse" : "sort %s", column->name);
+	struct question *question = view_step(view, again ? "reverse" : "sort %s", column->name);
 
-	ask->reversed = again && !ask->reversed;
-	ask->sort = column;
+	question->reversed = again && !question->reversed;
+	question->sort = column;
 	view->row = view->top = 0;
 }
 
 void command_sort_here(struct view *view, const struct shown *shown)
 {
 	(void)shown;
-	ask_sort_by(view, view->now.list.items[view->column]);
+	question_sort_by(view, view->now.list.items[view->column]);
 }
 
 static void column_swap(struct view *view, size_t with)
 {
-	struct ask *ask = view_step(view, "move %s", view->now.list.items[view->column]->name);
-	const struct column *column = ask->list.items[view->column];
+	struct question *question =
+		view_step(view, "move %s", view->now.list.items[view->column]->name);
+	const struct column *column = question->list.items[view->column];
 
-	ask->list.items[view->column] = ask->list.items[with];
-	ask->list.items[with] = column;
+	question->list.items[view->column] = question->list.items[with];
+	question->list.items[with] = column;
 	view->column = with;
 }
 
@@ -285,45 +288,46 @@ void command_column_right(struct view *view, const struct shown *shown)
 
 void command_column_drop(struct view *view, const struct shown *shown)
 {
-	struct ask *ask;
+	struct question *question;
 
 	(void)shown;
 	if (view->now.list.count == 1) {
 		view_say(view, true, "This is the last column");
 		return;
 	}
-	ask = view_step(view, "-%s", view->now.list.items[view->column]->name);
-	if (ask->sort == ask->list.items[view->column])
-		ask->sort = NULL;
-	list_remove(&ask->list, view->column);
-	if (view->column == ask->list.count)
+	question = view_step(view, "-%s", view->now.list.items[view->column]->name);
+	if (question->sort == question->list.items[view->column])
+		question->sort = NULL;
+	list_remove(&question->list, view->column);
+	if (view->column == question->list.count)
 		view->column--;
 }
 
 void command_all_states(struct view *view, const struct shown *shown)
 {
-	struct ask *ask;
+	struct question *question;
 
 	if (!view->now.all_states && !shown->source.all_states) {
 		view_load(view, shown, 0, true);
 		view_say(view, false,
 			 "Idle threads are sampled from now on, at the cost of looking at all");
 	}
-	ask = view_step(view, view->now.all_states ? "active" : "all states");
-	ask->all_states = !ask->all_states;
+	question = view_step(view, view->now.all_states ? "active" : "all states");
+	question->all_states = !question->all_states;
 }
 
 /* Makes the question one about that thread or process. */
 static void follow(struct view *view, const char *key, int64_t id)
 {
-	struct ask *ask = view_step(view, "follow %s %lld", key, (long long)id);
+	struct question *question = view_step(view, "follow %s %lld", key, (long long)id);
 	struct error e = {0};
 
-	snprintf(ask->filter, sizeof(ask->filter), "%s=%lld", key, (long long)id);
-	ask->list = (struct column_list){0};
-	column_list_add(&ask->list, REPORT_MEASURES_DEFAULT ",state,syscall,filename", true, &e);
+	snprintf(question->filter, sizeof(question->filter), "%s=%lld", key, (long long)id);
+	question->list = (struct column_list){0};
+	column_list_add(&question->list, REPORT_MEASURES_DEFAULT ",state,syscall,filename", true,
+			&e);
 	error_done(&e);
-	ask->sort = NULL;
+	question->sort = NULL;
 	view->row = view->column = view->top = view->left = 0;
 }
 

@@ -24,14 +24,14 @@ static void record_forget(struct live *live, const struct thread_state *record)
 	live_asleep_drop(&live->asleep, record->key);
 }
 
-enum thread_doing live_doubt_resolve(struct live *live, const struct thread_state *record,
-				     enum thread_doing doing)
+enum thread_doing live_ambiguous_resolve(struct live *live, const struct thread_state *record,
+					 enum thread_doing doing)
 {
 	uint64_t sequence = record->sched.sequence_done << 8, *known;
 	struct proc_stat stat;
 	int64_t reported;
 
-	known = index_put(&live->walk.doubts, record->identity.tid, NULL);
+	known = index_put(&live->walk.ambiguous, record->identity.tid, NULL);
 	if (*known >> 8 << 8 == sequence && *known & 0xff)
 		return (enum thread_doing)((*known & 0xff) - 1);
 	*known = 0;
