@@ -12,7 +12,7 @@ static inline __u32 task_tid(struct task_struct *task)
 	return tid;
 }
 
-/* Members of what a typed tracepoint hands over: plain loads, which the verifier proves. In
+/* Members of what a typed tracepoint hands over: plain loads, which the verifier checks. In
  * assembly, because libbcc makes a helper call of every load from a kernel pointer that it
  * recognises. */
 #define MEMBER_OF_TYPED(type, to, from, of, member) \

@@ -23,7 +23,7 @@ struct name_table {
 #define NAME_EXTRA_BYTES 56
 
 static _Thread_local struct name_table kept = {.bytes_max = NAMES_LIMIT_BYTES},
-				       lent = {.bytes_max = NAMES_LENT_BYTES},
+				       transient = {.bytes_max = NAMES_TRANSIENT_BYTES},
 				       of_threads = {.bytes_max = NAMES_COMMS_BYTES};
 static size_t bytes_limit = NAMES_LIMIT_BYTES;
 static _Thread_local uint64_t refused;
@@ -87,7 +87,7 @@ static inline const char *name_in(struct name_table *table, const char *text, si
 		return table->last->text;
 	hash = hash_bytes(text, length);
 	name = name_find(table, text, length, hash);
-	if (!name && table == &lent)
+	if (!name && table == &transient)
 		name = name_find(&kept, text, length, hash);
 	return name ? name->text : name_add(table, text, length, hash);
 }
@@ -115,9 +115,9 @@ const char *name_of_comm(const char comm[NAMES_COMM_SIZE])
 	return name;
 }
 
-const char *name_lent(const char *text, size_t length)
+const char *name_transient(const char *text, size_t length)
 {
-	return name_in(&lent, text, length);
+	return name_in(&transient, text, length);
 }
 
 const char *name_of_string(const char *text)
@@ -125,9 +125,9 @@ const char *name_of_string(const char *text)
 	return text ? name_of(text, strlen(text)) : NULL;
 }
 
-const char *name_lent_string(const char *text)
+const char *name_transient_string(const char *text)
 {
-	return text ? name_lent(text, strlen(text)) : NULL;
+	return text ? name_transient(text, strlen(text)) : NULL;
 }
 
 uint64_t names_refused(void)
@@ -140,9 +140,9 @@ void names_set_limit(size_t bytes)
 	bytes_limit = bytes;
 }
 
-size_t names_lent_bytes(void)
+size_t names_transient_bytes(void)
 {
-	return lent.bytes;
+	return transient.bytes;
 }
 
 static void table_clear(struct name_table *table)
@@ -162,9 +162,9 @@ static void table_clear(struct name_table *table)
 	*table = (struct name_table){.bytes_max = table->bytes_max};
 }
 
-void names_lent_clear(void)
+void names_transient_clear(void)
 {
-	table_clear(&lent);
+	table_clear(&transient);
 }
 
 size_t names_comms_bytes(void)
@@ -181,7 +181,7 @@ void names_comms_clear(void)
 void names_clear(void)
 {
 	table_clear(&kept);
-	table_clear(&lent);
+	table_clear(&transient);
 	names_comms_clear();
 	refused = 0;
 }

@@ -93,7 +93,7 @@ void list_json_add(struct text *out)
 	columns_add(out);
 	for (size_t i = 0; i < column_set_count; i++)
 		pair_add(out, "set", column_sets[i].name, "columns", column_sets[i].columns);
-	for (int64_t i = 0; i < DOING_COUNT; i++)
+	for (int64_t i = 0; i < STATE_COUNT; i++)
 		pair_add(out, "state", state_row(i)->name, "help", state_row(i)->help);
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
 		pair_add(out, "trace", trace_rows[kind].kind.name, "help",

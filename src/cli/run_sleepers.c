@@ -32,7 +32,7 @@ static struct choice *choice_add(struct choices *choices, const char *option, co
 	return choice;
 }
 
-/* They were parsed before: no errors. Ids are lent by the filter of the run. */
+/* They were parsed before: no errors. Ids stay those of the filter of the run. */
 static void choices_find(struct choices *choices, const struct run *run)
 {
 	const struct config *config = run->config;

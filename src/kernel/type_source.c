@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/type_source.h"
 #include "kernel/btf_ids.h"
-#include "kernel/layout_prove.h"
+#include "kernel/layout_validate.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -155,12 +155,12 @@ static const char *source_named(const struct type_request *request)
 	return NULL;
 }
 
-/* Proves the layout on this kernel; where gets how, or why that could not be done. */
-static int source_prove(const struct type_request *request, const struct type_source *source,
-			const struct field_layout *layout, struct text *where, struct error *e)
+/* Validates the layout on this kernel; where gets how, or why that could not be done. */
+static int source_validate(const struct type_request *request, const struct type_source *source,
+			   const struct field_layout *layout, struct text *where, struct error *e)
 {
-	struct layout_proof proof = {0};
-	int result = layout_prove(layout, request->parent_name, &proof);
+	struct layout_validation proof = {0};
+	int result = layout_validate(layout, request->parent_name, &proof);
 	const struct field_row *row = &field_rows[proof.field];
 
 	if (result > 0)
@@ -171,13 +171,13 @@ static int source_prove(const struct type_request *request, const struct type_so
 			text_string(where), row->of, row->names[layout->name[proof.field]],
 			layout->offset[proof.field], source->gives, request->host->release);
 	if (result)
-		text_add_format(where, ", not proved (%s)", proof.why);
+		text_add_format(where, ", not validated (%s)", proof.why);
 	else
-		text_add_string(where, ", proved on this kernel");
+		text_add_string(where, ", validated on this kernel");
 	return 0;
 }
 
-/* Reads the types from a source and proves them; where gets the words on what was read. */
+/* Reads the types from a source and validates them; where gets the words on what was read. */
 static int source_try(const struct type_request *request, const struct type_source *source,
 		      struct type_found *found, struct text *where, struct error *e)
 {
@@ -190,7 +190,7 @@ static int source_try(const struct type_request *request, const struct type_sour
 	text_add_string(where, place);
 	result = source->read(request, &made.layout, e);
 	if (!result)
-		result = source_prove(request, source, &made.layout, where, e);
+		result = source_validate(request, source, &made.layout, where, e);
 	if (!result)
 		*found = made;
 	return result;

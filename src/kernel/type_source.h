@@ -27,7 +27,7 @@ struct type_request {
 	const struct features *features;
 	const struct bcc_library *bcc;
 	const char *work_dir;
-	const char *parent_name; /* layout_prove() asks */
+	const char *parent_name; /* layout_validate() asks */
 	unsigned int fields;	 /* sets, FIELDS_x, that are looked for beyond what all need */
 	int output;		 /* descriptor that holds what libbcc and its compiler print */
 };
@@ -61,9 +61,9 @@ struct type_found {
 	const struct type_source *source;
 };
 
-/* Finds a layout and has it proved on the running kernel; one that is refuted is as good as none.
- * tried gets a line for each source that was tried. A source that the user named (by name or by
- * file) must work: its error is the error. 0 or -errno with e. */
+/* Finds a layout and has it validated on the running kernel; one that is refuted is as good as
+ * none. tried gets a line for each source that was tried. A source that the user named (by name or
+ * by file) must work: its error is the error. 0 or -errno with e. */
 int type_source_find(const struct type_request *request, struct type_found *found,
 		     struct text *tried, struct error *e);
 

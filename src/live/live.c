@@ -33,9 +33,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENT_BYTES_MAX (16u << 20)	  /* bytes of lent names from which on lookups begin anew */
-#define COMMS_BYTES_MAX (2u << 20)	  /* bytes of threads' names from which on they do */
-#define LENT_STACKS_BYTES_MAX (32u << 20) /* LENT_BYTES_MAX where there are stacks, too */
+/* Bytes of transient names, and of threads' names, from which on lookups begin anew. */
+#define TRANSIENT_BYTES_MAX (16u << 20)
+#define TRANSIENT_STACKS_BYTES_MAX (32u << 20) /* where there are stacks, too */
+#define COMMS_BYTES_MAX (2u << 20)
 #define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
 
 /* Gives the capture back, with keys of threads that the next scan wants although only a wake-up
@@ -117,14 +118,16 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 	return err;
 }
 
-static bool lent_crowded(const struct live *live)
+static bool transient_crowded(const struct live *live)
 {
-	return names_lent_bytes() >= (live->stacks.needs ? LENT_STACKS_BYTES_MAX : LENT_BYTES_MAX);
+	return names_transient_bytes() >=
+	       (live->stacks.needs ? TRANSIENT_STACKS_BYTES_MAX : TRANSIENT_BYTES_MAX);
 }
 
 static bool live_crowded(const struct source *source)
 {
-	return lent_crowded((const struct live *)source) || names_comms_bytes() >= COMMS_BYTES_MAX;
+	return transient_crowded((const struct live *)source) ||
+	       names_comms_bytes() >= COMMS_BYTES_MAX;
 }
 
 /* The first scan after that looks all up again: every few hours at most, unless a program renames
@@ -132,17 +135,17 @@ static bool live_crowded(const struct source *source)
 static void live_release(struct source *source)
 {
 	struct live *live = (struct live *)source;
-	bool lent = lent_crowded(live);
+	bool transient = transient_crowded(live);
 	bool comms = names_comms_bytes() >= COMMS_BYTES_MAX;
 
-	if (!lent && !comms)
+	if (!transient && !comms)
 		return;
 	live_repeat_clear(&live->repeat);
 	lookup_free(live->context.lookup);
-	if (lent && live->stacks.needs)
+	if (transient && live->stacks.needs)
 		live_stacks_forget_words(&live->stacks);
-	if (lent)
-		names_lent_clear();
+	if (transient)
+		names_transient_clear();
 	if (comms)
 		names_comms_clear();
 	live->context.lookup = live_lookup_new(live);

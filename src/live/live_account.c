@@ -134,16 +134,16 @@ static void thread_account(const struct reporting *reporting, const struct threa
 	struct live_moment moment = accounts->context->now.moment;
 	struct live_totals totals;
 	struct sample account;
-	enum thread_doing doing;
+	enum thread_state_kind state;
 	bool ambiguous;
 
 	moment.now_ns = record_end_ns(reporting, record);
-	doing = record_doing(record, &moment, &ambiguous);
+	state = record_state(record, &moment, &ambiguous);
 	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
-	if (ambiguous && doing == DOING_ON)
-		doing = DOING_SLEEP;
-	record_sample(record, &moment, doing, &account);
-	record_totals(record, &moment, doing, &totals);
+	if (ambiguous && state == STATE_ON)
+		state = STATE_SLEEP;
+	record_sample(record, &moment, state, &account);
+	record_totals(record, &moment, state, &totals);
 	totals.at_ns = reporting->end_ns;
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
 	lookup_fill(accounts->context->lookup, &account, &hint, requested,

@@ -24,8 +24,8 @@ static void record_forget(struct live *live, const struct thread_state *record)
 	live_asleep_drop(&live->asleep, record->key);
 }
 
-enum thread_doing live_ambiguous_resolve(struct live *live, const struct thread_state *record,
-					 enum thread_doing doing)
+enum thread_state_kind live_ambiguous_resolve(struct live *live, const struct thread_state *record,
+					      enum thread_state_kind state)
 {
 	uint64_t sequence = record->sched.sequence_done << 8, *known;
 	struct proc_stat stat;
@@ -33,21 +33,21 @@ enum thread_doing live_ambiguous_resolve(struct live *live, const struct thread_
 
 	known = index_put(&live->walk.ambiguous, record->identity.tid, NULL);
 	if (*known >> 8 << 8 == sequence && *known & 0xff)
-		return (enum thread_doing)((*known & 0xff) - 1);
+		return (enum thread_state_kind)((*known & 0xff) - 1);
 	*known = 0;
 	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat)) {
 		if (!live->context.view.proc_whole)
-			return doing;
+			return state;
 		/* gone: that was its last switch */
 		record_forget(live, record);
-		return DOING_COUNT;
+		return STATE_COUNT;
 	}
 	reported = state_of_proc_letter(stat.state);
 	if (reported == ABSENT)
-		return doing;
-	if (reported != DOING_RQ)
+		return state;
+	if (reported != STATE_RQ)
 		*known = sequence | (uint64_t)(reported + 1);
-	return (enum thread_doing)reported;
+	return (enum thread_state_kind)reported;
 }
 
 uint32_t live_gone_looks(const struct live *live)
@@ -69,12 +69,13 @@ static bool thread_is_there(const struct live *live, uint32_t tid)
 	return !access(path, F_OK) || errno != ENOENT;
 }
 
-bool live_record_gone(struct live *live, const struct thread_state *record, enum thread_doing doing)
+bool live_record_gone(struct live *live, const struct thread_state *record,
+		      enum thread_state_kind state)
 {
 	if (!live->context.now.housekeeping || !live->context.view.proc_whole ||
-	    (doing != DOING_ZOMBIE && !live_gone_turn(live, record)))
+	    (state != STATE_ZOMBIE && !live_gone_turn(live, record)))
 		return false;
-	live->walk.gone_looks_left -= doing != DOING_ZOMBIE;
+	live->walk.gone_looks_left -= state != STATE_ZOMBIE;
 	if (thread_is_there(live, record->identity.tid))
 		return false;
 	record_forget(live, record);

@@ -28,7 +28,7 @@ struct live_chains {
 	struct chain_nodes nodes;
 	struct chain_proof *proofs; /* by place of the node */
 	size_t proof_capacity;
-	size_t proved; /* nodes up to here have been looked at again */
+	size_t validated; /* nodes up to here have been looked at again */
 };
 
 static struct live_chains *chains_of(struct live_chains **chains, struct live_context *context)
@@ -114,19 +114,19 @@ static void blockers_meet(struct live_chains *chains, size_t from)
 
 static bool is_asleep(int64_t state)
 {
-	return state == DOING_SLEEP || state == DOING_DISK;
+	return state == STATE_SLEEP || state == STATE_DISK;
 }
 
 /* An edge whose wait has ended meanwhile may lead to anybody. So may one to a thread that waited
  * for a mutex: it may have got it only since then. */
-static void nodes_prove(struct live_chains *chains)
+static void nodes_validate(struct live_chains *chains)
 {
 	struct thread_table *table = &chains->context->kernel.table;
 
 	live_kernel_locks_check(&chains->edges.kernel_locks);
-	for (; chains->proved < chains->nodes.count; chains->proved++) {
-		const struct chain_proof *proof = &chains->proofs[chains->proved];
-		struct chain_node *node = &chains->nodes.nodes[chains->proved];
+	for (; chains->validated < chains->nodes.count; chains->validated++) {
+		const struct chain_proof *proof = &chains->proofs[chains->validated];
+		struct chain_node *node = &chains->nodes.nodes[chains->validated];
 
 		if (!edge_leads_on(&node->edge) && node->edge.sure != SURE_PROCESS &&
 		    !edge_basis_moves(&proof->basis))
@@ -187,7 +187,7 @@ void live_chains_fill(struct live_chains **all, struct live_context *context,
 		live_edges_begin(&chains->edges, context->now.moment.now_ns);
 		live_edge_time_begin(&chains->time, context->now.moment.now_ns, context->period_ns);
 		chain_nodes_clear(&chains->nodes);
-		chains->proved = 0;
+		chains->validated = 0;
 	}
 	from = chains->nodes.count;
 	live_edge_time_resume(&chains->time);
@@ -195,7 +195,7 @@ void live_chains_fill(struct live_chains **all, struct live_context *context,
 		if (samples[i].tid != ABSENT)
 			sample_meet(chains, &samples[i], i);
 	blockers_meet(chains, from);
-	nodes_prove(chains);
+	nodes_validate(chains);
 	for (size_t i = 0; i < count; i++)
 		if (samples[i].tid != ABSENT)
 			sample_fill(chains, &samples[i]);

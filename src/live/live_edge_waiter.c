@@ -33,18 +33,19 @@ static bool record_find(struct live_context *context, int64_t tid, struct thread
 
 /* Returns what a thread does as of now. tsnap needs a CPU to find that out: the thread that it took
  * it from would be running. */
-static enum thread_doing doing_now(const struct live_context *context,
-				   const struct live_moment *now, const struct thread_state *record)
+static enum thread_state_kind state_now(const struct live_context *context,
+					const struct live_moment *now,
+					const struct thread_state *record)
 {
-	enum thread_doing doing;
+	enum thread_state_kind state;
 	bool ambiguous;
 
-	doing = record_doing(record, now, &ambiguous);
-	if (doing == DOING_RQ && !record->sched.state &&
-	    record_doing(record, &context->now.moment, &ambiguous) == DOING_ON &&
+	state = record_state(record, now, &ambiguous);
+	if (state == STATE_RQ && !record->sched.state &&
+	    record_state(record, &context->now.moment, &ambiguous) == STATE_ON &&
 	    record->sched.cpu == (uint32_t)sched_getcpu())
-		return DOING_ON;
-	return doing;
+		return STATE_ON;
+	return state;
 }
 
 static void looked_fill(struct live_context *context, struct edge_looked *looked)
@@ -76,7 +77,7 @@ static bool looked_of_proc(int64_t tid, int64_t pid, struct sample *sample)
 		return false;
 	sample->tid = tid;
 	sample->pid = pid;
-	sample->comm = name_lent_string(stat.comm);
+	sample->comm = name_transient_string(stat.comm);
 	if (stat.state != 'R') /* on a CPU, or waiting for one */
 		sample->state = state_of_proc_letter(stat.state);
 	return true;
@@ -95,7 +96,7 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 	const struct thread_state *whole;
 	/* a call that began after the scan is the one that others wait for */
 	struct live_moment now = context->now.moment;
-	enum thread_doing doing;
+	enum thread_state_kind state;
 
 	*looked = (struct edge_looked){.sample = *sample_absent()};
 	looked->waiter.record = record;
@@ -108,11 +109,11 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 	if (!record_is_kthread(whole) && record->sched.tid)
 		record_waiter(context, record);
 	now.now_ns = clock_monotonic_ns();
-	doing = doing_now(context, &now, record);
+	state = state_now(context, &now, record);
 	record->identity = whole->identity;
 	looked->waiter.hint.sequence = record->sched.sequence_done;
-	record_sample(record, &context->now.moment, doing, &looked->sample);
-	record_call(record, &now, doing, &looked->sample, &looked->waiter.hint.compat);
+	record_sample(record, &context->now.moment, state, &looked->sample);
+	record_call(record, &now, state, &looked->sample, &looked->waiter.hint.compat);
 	looked_fill(context, looked);
 	return true;
 }
@@ -125,7 +126,7 @@ void live_edge_waiter_of(struct live_context *context, const struct thread_state
 	*waiter = (struct edge_waiter){.record = record, .sample = sample};
 	waiter->hint.sequence = record->sched.sequence_done;
 	if (sample->syscall_nr == ABSENT ||
-	    record_call_compat(record, &context->now.moment, (enum thread_doing)sample->state,
+	    record_call_compat(record, &context->now.moment, (enum thread_state_kind)sample->state,
 			       &waiter->hint.compat))
 		return;
 	call = *sample;

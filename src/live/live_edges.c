@@ -107,7 +107,7 @@ static size_t children_read(const struct sample *sample, int64_t *last)
 /* A child that uses the memory of its parent until it executes a program. */
 static bool is_vfork(const struct sample *sample)
 {
-	return sample->state == DOING_DISK && sample->syscall &&
+	return sample->state == STATE_DISK && sample->syscall &&
 	       (!strcmp(sample->syscall, "vfork") || !strcmp(sample->syscall, "clone") ||
 		!strcmp(sample->syscall, "clone3"));
 }
@@ -132,7 +132,7 @@ static const char *group_of(struct live_context *context, const struct thread_st
 	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample sample;
 
-	record_sample(record, &context->now.moment, DOING_ON, &sample);
+	record_sample(record, &context->now.moment, STATE_ON, &sample);
 	lookup_fill(context->lookup, &sample, &hint, NEED_CGROUP, context->now.moment.now_ns);
 	return sample.cgroup;
 }
@@ -156,7 +156,7 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	if (group) {
 		edge->kind = EDGE_QUOTA;
 		edge->sure = SURE_LIKELY;
-		edge->thing = name_lent_string(group);
+		edge->thing = name_transient_string(group);
 		return;
 	}
 	if (!record)
@@ -167,7 +167,7 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 		.sure = SURE_LIKELY,
 		.tid = on->tid,
 		.pid = on->tgid,
-		.thing = name_lent(on->comm, sizeof(on->comm)),
+		.thing = name_transient(on->comm, sizeof(on->comm)),
 		.group = context->wants.needs & NEED_CGROUP ? group_of(context, record) : NULL,
 	};
 }
@@ -277,20 +277,20 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
-	if (sample->state == DOING_DISK &&
+	if (sample->state == STATE_DISK &&
 	    live_kernel_lock_edge(context, &edges->kernel_locks, waiter, edge, &basis->kernel))
 		return true;
-	if (sample->state == DOING_RQ)
+	if (sample->state == STATE_RQ)
 		cpu_edge(context, edges->host, waiter, edge);
 	else if (is_vfork(sample))
 		vfork_edge(context, edges, waiter, edge);
-	else if (sample->state == DOING_DISK && sample->io_dev)
+	else if (sample->state == STATE_DISK && sample->io_dev)
 		device_edge(waiter, edge);
-	else if ((sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
+	else if ((sample->state == STATE_SLEEP || sample->state == STATE_DISK) &&
 		 sample->kthread != 1 && sample->syscall)
 		return facts_edge(context, edges, waiter, edge, &basis->mutex);
 	/* it woke before its registers could be read */
-	return sample->state != DOING_SLEEP || sample->kthread == 1 || sample->syscall;
+	return sample->state != STATE_SLEEP || sample->kthread == 1 || sample->syscall;
 }
 
 void live_edges_begin(struct live_edges *edges, int64_t moment_ns)

@@ -94,16 +94,17 @@ static void goroutines_describe(const struct goroutines *goroutines, int64_t pid
 	missed_add(goroutines, out);
 }
 
-static const char *lent_or_none(const char *text)
+static const char *transient_or_none(const char *text)
 {
-	return *text ? name_lent_string(text) : NULL;
+	return *text ? name_transient_string(text) : NULL;
 }
 
 static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bool all,
 			    goroutine_callback *take, void *to)
 {
-	struct goroutine_row row = {
-		.time_us = clock_utc_us(), .pid = pid, .go = lent_or_none(goroutines->version)};
+	struct goroutine_row row = {.time_us = clock_utc_us(),
+				    .pid = pid,
+				    .go = transient_or_none(goroutines->version)};
 	struct text stack = {0};
 
 	for (size_t i = 0; i < goroutines->group_count; i++) {
@@ -115,10 +116,10 @@ static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bo
 		stack_add(goroutines, group, &stack);
 		row.count = (int64_t)group->count;
 		row.state = goroutine_state_name(group->state);
-		row.reason = lent_or_none(group_reason(goroutines, group));
+		row.reason = transient_or_none(group_reason(goroutines, group));
 		row.waited_ns = group->waited_ns >= 0 ? group->waited_ns : ABSENT;
 		row.runtime = group->system;
-		row.stack = lent_or_none(text_string(&stack));
+		row.stack = transient_or_none(text_string(&stack));
 		take(to, &row);
 	}
 	text_done(&stack);

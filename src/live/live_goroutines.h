@@ -21,7 +21,7 @@ struct goroutine_row {
 	const char *stack;	    /* folded; NULL: it has none */
 };
 
-/* Takes a row, whose texts are lent (base/names.h). */
+/* Takes a row, whose texts are transient (base/names.h). */
 typedef void goroutine_callback(void *to, const struct goroutine_row *row);
 
 /* all: also those of the runtime. free: no sandbox. take: NULL, or gets the groups; then out has

@@ -34,7 +34,7 @@ static void record_look(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
 	struct thread_state completed;
-	enum thread_doing doing;
+	enum thread_state_kind state;
 	bool ambiguous;
 
 	if (live->context.view.translated && record->sched.tid &&
@@ -46,11 +46,11 @@ static void record_look(void *to, const struct thread_state *record)
 	if (!record || filter_excludes(live->context.wants.filter, record->identity.tgid,
 				       record->identity.tid))
 		return;
-	doing = record_doing(record, &live->context.now.moment, &ambiguous);
+	state = record_state(record, &live->context.now.moment, &ambiguous);
 	/* no CPU is interrupted for the stack of who runs there */
-	if (state_row(doing)->active && live->stacks.needs)
+	if (state_row(state)->active && live->stacks.needs)
 		return;
-	live_part_add(live, record, doing, false);
+	live_part_add(live, record, state, false);
 }
 
 /* A walk of its own, beside those of scans, which go on where they were. */

@@ -10,18 +10,18 @@ static void seed_carry(struct live_context *context, const struct thread_state *
 	struct live_moment made = context->now.moment;
 	struct live_totals totals;
 	struct sample sample;
-	enum thread_doing doing;
+	enum thread_state_kind state;
 	bool ambiguous;
 
 	record_totals(record, &context->now.moment,
-		      record_doing(record, &context->now.moment, &ambiguous), &totals);
+		      record_state(record, &context->now.moment, &ambiguous), &totals);
 	made.now_ns -= totals.cpu_ns + totals.runq_ns + totals.disk_ns + totals.sleep_ns;
-	doing = record_doing(seed, &context->now.moment, &ambiguous);
-	record_totals(seed, &made, doing, &totals);
+	state = record_state(seed, &context->now.moment, &ambiguous);
+	record_totals(seed, &made, state, &totals);
 	/* a runnable one that was on no CPU waited for one: no switch had told it yet */
-	if (seed->sched.on_cpu && doing == DOING_RQ && made.now_ns > (int64_t)seed->sched.out_ns)
+	if (seed->sched.on_cpu && state == STATE_RQ && made.now_ns > (int64_t)seed->sched.out_ns)
 		totals.runq_ns = made.now_ns - (int64_t)seed->sched.out_ns;
-	record_sample(record, &context->now.moment, DOING_SLEEP, &sample);
+	record_sample(record, &context->now.moment, STATE_SLEEP, &sample);
 	totals_carry(&context->totals, &totals, &sample);
 }
 
@@ -55,5 +55,5 @@ void live_namespace_waker(struct live_context *context, struct sample *sample)
 		return;
 	}
 	sample->waker_tid = waker.identity.tid ? waker.identity.tid : ABSENT;
-	sample->waker_comm = name_lent(waker.identity.comm, sizeof(waker.identity.comm));
+	sample->waker_comm = name_transient(waker.identity.comm, sizeof(waker.identity.comm));
 }

@@ -25,9 +25,10 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 	if (sample->cpu_us != ABSENT)
 		return;
 	/* an account of the dead has what a zombie used, where there is one */
-	if (sample->state == DOING_ZOMBIE && live->context.wants.needs & NEED_PROCESSES)
+	if (sample->state == STATE_ZOMBIE && live->context.wants.needs & NEED_PROCESSES)
 		return;
-	record_totals(record, &live->context.now.moment, (enum thread_doing)sample->state, &totals);
+	record_totals(record, &live->context.now.moment, (enum thread_state_kind)sample->state,
+		      &totals);
 	totals_take(&live->context.totals, &totals, sample);
 }
 
@@ -74,12 +75,12 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 			    struct sample *sample)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	enum thread_doing doing = (enum thread_doing)sample->state;
+	enum thread_state_kind state = (enum thread_state_kind)sample->state;
 	enum verdict verdict = VERDICT_ACCEPTED;
 
 	if (live->context.wants.needs & NEED_SYSCALL) {
-		record_call(record, &live->context.now.moment, doing, sample, &hint.compat);
-		if (record->sched.known & SCHED_SEEDED && doing != DOING_ZOMBIE &&
+		record_call(record, &live->context.now.moment, state, sample, &hint.compat);
+		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
 		    !sample->kthread && sample->syscall_nr == ABSENT)
 			live_stay_seed_call(&live->context, record, sample, &hint.compat);
 	}
@@ -106,9 +107,9 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 
 /* True if it was made from an earlier one of the same sleep, and the filter wants it. */
 static bool sample_repeat(struct live *live, const struct thread_state *record,
-			  enum thread_doing doing, struct sample *sample)
+			  enum thread_state_kind state, struct sample *sample)
 {
-	if (!live_repeat_fill(&live->repeat, &live->context, record, doing, sample))
+	if (!live_repeat_fill(&live->repeat, &live->context, record, state, sample))
 		return false;
 	sample->time_us = live->part.scan.time_us;
 	sample->weight_us = live->part.scan.weight_us;
@@ -133,7 +134,7 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 {
 	bool wanted = sample_complete(live, record, sample);
 
-	if (live->context.wants.work && sample->state == DOING_SLEEP &&
+	if (live->context.wants.work && sample->state == STATE_SLEEP &&
 	    (wanted || lookup_why_changes(live->context.lookup, sample->tid)))
 		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
 	return wanted;
@@ -225,8 +226,8 @@ static void part_give(struct live *live)
 	proc_values_room_clear(&live->part.proc_values);
 }
 
-void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
-		   bool requested)
+void live_part_add(struct live *live, const struct thread_state *record,
+		   enum thread_state_kind state, bool requested)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample *sample;
@@ -235,13 +236,13 @@ void live_part_add(struct live *live, const struct thread_state *record, enum th
 	if (live->part.scan.count == SCAN_PART)
 		part_give(live);
 	sample = &live->part.samples[live->part.scan.count];
-	if (sample_repeat(live, record, doing, sample)) {
+	if (sample_repeat(live, record, state, sample)) {
 		if (live->context.wants.work)
 			live_sleepers_again(&live->sleepers, awake_key(record, record->key));
 		sample_note(live, record, (uint32_t)live->part.scan.count++);
 		return;
 	}
-	record_sample(record, &live->context.now.moment, doing, sample);
+	record_sample(record, &live->context.now.moment, state, sample);
 	sample->time_us = live->part.scan.time_us;
 	sample->weight_us = live->part.scan.weight_us;
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)

@@ -129,7 +129,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 		.set_fd = epolls ? sample->fd : ABSENT,
 		.set_count = facts.count,
 	};
-	if (known && sample->state == DOING_SLEEP && looked.record.sched.tid)
+	if (known && sample->state == STATE_SLEEP && looked.record.sched.tid)
 		seen_keep(context, seen, &looked.waiter, thread);
 	return true;
 }

@@ -30,12 +30,12 @@ static bool context_repeats(const struct live_context *context)
 }
 
 bool live_repeat_fill(struct live_repeat *repeat, const struct live_context *context,
-		      const struct thread_state *record, enum thread_doing doing,
+		      const struct thread_state *record, enum thread_state_kind state,
 		      struct sample *sample)
 {
 	const struct repeated *before;
 
-	if (doing != DOING_SLEEP || !repeat->samples.count)
+	if (state != STATE_SLEEP || !repeat->samples.count)
 		return false;
 	before = cache_find(&repeat->samples, record->key);
 	if (!before || before->sequence != record->sched.sequence_done ||
@@ -46,7 +46,7 @@ bool live_repeat_fill(struct live_repeat *repeat, const struct live_context *con
 	    memcmp(before->comm, record->identity.comm, sizeof(before->comm)) != 0)
 		return false;
 	*sample = before->sample;
-	sample->state_us = record_state_us(record, &context->now.moment, doing);
+	sample->state_us = record_state_us(record, &context->now.moment, state);
 	if (sample->syscall_us != ABSENT) /* as much longer as it has slept */
 		sample->syscall_us += sample->state_us - before->sample.state_us;
 	return true;
@@ -59,7 +59,7 @@ void live_repeat_keep(struct live_repeat *repeat, const struct live_context *con
 	struct cache_entry entry;
 	bool added;
 
-	if (!context_repeats(context) || sample->state != DOING_SLEEP || sample->wait_open ||
+	if (!context_repeats(context) || sample->state != STATE_SLEEP || sample->wait_open ||
 	    sample->io_dev || compat || !record->sched.tid || !record_settled(record))
 		return;
 	if (repeat->samples.count == REPEATED_MAX && !cache_find(&repeat->samples, record->key))

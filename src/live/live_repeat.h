@@ -27,7 +27,7 @@ struct live_repeat {
 /* Fills all of a sample but its totals and requests in flight from an earlier one of the thread's
  * present sleep. False: it is to be looked up. */
 bool live_repeat_fill(struct live_repeat *repeat, const struct live_context *context,
-		      const struct thread_state *record, enum thread_doing doing,
+		      const struct thread_state *record, enum thread_state_kind state,
 		      struct sample *sample);
 /* Keeps a sample that all was looked up of, but for stacks and chains, if it may be told again.
  * compat: of a call of a 32-bit program. */

@@ -126,7 +126,7 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	else if (on)
 		text_add_format(&why, "behind %.*s", THREAD_COMM_SIZE, on->identity.comm);
 	if (why.length)
-		sample->runq_why = name_lent(why.bytes, why.length);
+		sample->runq_why = name_transient(why.bytes, why.length);
 	text_done(&why);
 }
 
@@ -135,6 +135,6 @@ void live_runq_fill(struct live_host *host, struct sample *samples, size_t count
 	if (!(host->context->wants.needs & NEED_RUNQ_WHY))
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (samples[i].tid != ABSENT && samples[i].state == DOING_RQ)
+		if (samples[i].tid != ABSENT && samples[i].state == STATE_RQ)
 			runq_why_fill(host, &samples[i]);
 }

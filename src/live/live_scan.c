@@ -47,7 +47,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 			const struct captured *copy)
 {
 	struct thread_state completed;
-	enum thread_doing doing;
+	enum thread_state_kind state;
 	bool ambiguous;
 
 	record = live_seed_whole(record, &completed);
@@ -57,16 +57,16 @@ static void record_take(struct live *live, const struct thread_state *record,
 	/* the next capture has it */
 	if (!copy && (!record_settled(record) || (live->context.wants.idle && record->sched.tid)))
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
-	doing = captured_doing(copy, record, &live->context.now.moment, &ambiguous);
+	state = captured_state(copy, record, &live->context.now.moment, &ambiguous);
 	if (ambiguous)
-		doing = live_ambiguous_resolve(live, record, doing);
-	if (doing == DOING_COUNT || live_record_gone(live, record, doing))
+		state = live_ambiguous_resolve(live, record, state);
+	if (state == STATE_COUNT || live_record_gone(live, record, state))
 		return;
-	if (!filter_wants_state(live->context.wants.filter, doing))
+	if (!filter_wants_state(live->context.wants.filter, state))
 		return;
-	if (live->context.wants.work && doing == DOING_SLEEP && !sleeper_due(live, record))
+	if (live->context.wants.work && state == STATE_SLEEP && !sleeper_due(live, record))
 		return;
-	live_part_add(live, record, doing, copy && copy->requested);
+	live_part_add(live, record, state, copy && copy->requested);
 }
 
 /* Does what need not be done at every tick. */
@@ -245,7 +245,7 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 {
 	uint64_t sequence = record->sched.sequence_done;
 
-	if (task_state_doing(record->sched.state) == DOING_SLEEP &&
+	if (task_state_kind(record->sched.state) == STATE_SLEEP &&
 	    !live_sleepers_judged(&live->sleepers, awake, sequence) &&
 	    !live_refuses(&live->context, record) && !index_find(&live->walk.awake, awake))
 		live_sleepers_queue(&live->sleepers, awake, sequence);
@@ -338,7 +338,7 @@ static void sleeper_meet(void *to, const struct thread_state *record)
 	bool ambiguous;
 
 	if (record_settled(record) &&
-	    record_doing(record, &live->context.now.moment, &ambiguous) == DOING_SLEEP &&
+	    record_state(record, &live->context.now.moment, &ambiguous) == STATE_SLEEP &&
 	    !ambiguous)
 		record_meet(live, record);
 }

@@ -13,7 +13,7 @@ static void totals_begin(void *to, const struct thread_state *record)
 	struct thread_state completed;
 	struct live_totals totals;
 	struct sample sample;
-	enum thread_doing doing;
+	enum thread_state_kind state;
 	bool ambiguous;
 
 	if (live->context.view.translated &&
@@ -23,9 +23,9 @@ static void totals_begin(void *to, const struct thread_state *record)
 	record = live_seed_whole(record, &completed);
 	if (!record)
 		return;
-	doing = record_doing(record, &live->context.now.moment, &ambiguous);
-	record_sample(record, &live->context.now.moment, doing, &sample);
-	record_totals(record, &live->context.now.moment, doing, &totals);
+	state = record_state(record, &live->context.now.moment, &ambiguous);
+	record_sample(record, &live->context.now.moment, state, &sample);
+	record_totals(record, &live->context.now.moment, state, &totals);
 	totals_take(&live->context.totals, &totals, &sample);
 }
 

@@ -112,15 +112,15 @@ static inline uint64_t awake_key(const struct thread_state *record, uint32_t key
 /* live_part.c: makes a sample of the record, and hands over what was gathered where there is no
  * room (asked: its registers are not to be asked for again); asks for the registers that samples
  * wait for; the same, and completes live->part.scan. */
-void live_part_add(struct live *live, const struct thread_state *record, enum thread_doing doing,
-		   bool requested);
+void live_part_add(struct live *live, const struct thread_state *record,
+		   enum thread_state_kind state, bool requested);
 void live_part_request(struct live *live);
 void live_part_settle(struct live *live);
 
 /* live_ambiguous.c: asks /proc about a thread whose record is ambiguous, once for each switch:
- * unless it is runnable, it stays as it is until the next one. DOING_COUNT: the thread is gone. */
-enum thread_doing live_ambiguous_resolve(struct live *live, const struct thread_state *record,
-					 enum thread_doing doing);
+ * unless it is runnable, it stays as it is until the next one. STATE_COUNT: the thread is gone. */
+enum thread_state_kind live_ambiguous_resolve(struct live *live, const struct thread_state *record,
+					      enum thread_state_kind state);
 /* How many threads are looked for in one housekeeping; true if it is this one's turn. */
 uint32_t live_gone_looks(const struct live *live);
 static inline bool live_gone_turn(const struct live *live, const struct thread_state *record)
@@ -133,7 +133,7 @@ static inline bool live_gone_turn(const struct live *live, const struct thread_s
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
  * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
 bool live_record_gone(struct live *live, const struct thread_state *record,
-		      enum thread_doing doing);
+		      enum thread_state_kind state);
 
 /* live_scan.c: makes samples of what was captured, and reads the other records that this scan
  * needs; the last samples of it, or all, are left in live->part.scan. 0, or -errno of the kernel.

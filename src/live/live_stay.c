@@ -93,7 +93,7 @@ void live_stay_fill(struct live_context *context, const struct thread_state *rec
 	before = facts_of(sample);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
 	if (!facts_differ(&before, sample) ||
-	    live_stay_lasts(context, record, sample->state == DOING_ON))
+	    live_stay_lasts(context, record, sample->state == STATE_ON))
 		return;
 	facts_put(&before, sample);
 	sample->wait_open = false;

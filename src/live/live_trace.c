@@ -42,7 +42,7 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 	struct thread_state record;
 
 	if (record_find(context, key, &record)) {
-		record_sample(&record, &context->now.moment, DOING_SLEEP, who);
+		record_sample(&record, &context->now.moment, STATE_SLEEP, who);
 		who->state = who->state_us = who->cpu = who->waker_tid = ABSENT;
 		return;
 	}
@@ -164,7 +164,7 @@ static const char *arguments_name(const char *from, size_t bytes, uint32_t count
 	}
 	if (line.length && count)
 		text_add_string(&line, "...");
-	name = line.length ? name_lent(line.bytes, line.length) : NULL;
+	name = line.length ? name_transient(line.bytes, line.length) : NULL;
 	text_done(&line);
 	return name;
 }
@@ -227,7 +227,7 @@ static void event_take(void *to, const struct trace_event *event)
 	if (!who_wanted(context, &who, &hint, known))
 		return;
 	state = who.state;
-	who.state = DOING_ON; /* it has gone on since: nothing known of it still holds */
+	who.state = STATE_ON; /* it has gone on since: nothing known of it still holds */
 	lookup_fill(context->lookup, &who, &hint, needs, context->now.moment.now_ns);
 	who.state = state;
 	who.time_us = (int64_t)event->end_ns / NS_PER_US + reported->ahead_us;

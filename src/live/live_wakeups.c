@@ -67,7 +67,7 @@ void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid)
 uint64_t live_wakeups_needs(const struct live_wakeups *wakeups, const struct sample *sample,
 			    uint64_t needs)
 {
-	bool awake = sample->state == DOING_ON || sample->state == DOING_RQ;
+	bool awake = sample->state == STATE_ON || sample->state == STATE_RQ;
 
 	if (!(needs & NEED_PATH) || awake || index_find(&wakeups->followed, (uint64_t)sample->tid))
 		return needs;

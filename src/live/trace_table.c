@@ -14,7 +14,7 @@ static void offcpu_describe(const struct latency_key *key, struct sample *sample
 {
 	int32_t nr = (int32_t)key->what[OFFCPU_SYSCALL];
 
-	sample->state = task_state_doing(key->what[OFFCPU_STATE]);
+	sample->state = task_state_kind(key->what[OFFCPU_STATE]);
 	if (nr >= 0)
 		sample->syscall_nr = nr;
 	*compat = key->what[OFFCPU_COMPAT];

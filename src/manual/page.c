@@ -205,10 +205,10 @@ static void add_needs(struct page_state *state)
 
 static void add_states(struct page_state *state)
 {
-	for (int64_t i = 0; i < DOING_COUNT; i++) {
+	for (int64_t i = 0; i < STATE_COUNT; i++) {
 		add_entry(state->page, state_row(i)->name, state_row(i)->help);
 		text_add_string(state->page, state_row(i)->active ? "\n"
-					     : i == DOING_SLEEP
+					     : i == STATE_SLEEP
 						     ? " (shown with \\-a, or where it is work)\n"
 						     : " (shown with \\-a)\n");
 	}

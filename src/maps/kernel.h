@@ -4,12 +4,12 @@
  *
  * kernel_open(): feature_table tries what the kernel offers and probe_table chooses a probe for
  * each group of facts about threads. compile_child forks; its child finds the offsets of kernel
- * structs (type_source), has each proved on the running kernel (layout_prove: a program reads all
- * fields at the child's own sleep, own_switch, and each must be what the kernel says of the child),
- * finds where saved registers lie on a kernel stack (calibrate), writes a tree of tiny headers
- * (program_text), compiles with libbcc, loads, and sends the descriptors over a socket. It alone
- * loads libbcc (64 MB, 97 MB after a compile). The parent attaches (probe_attach): closing its
- * descriptors detaches, also when it is killed.
+ * structs (type_source), has each validated on the running kernel (layout_validate: a program reads
+ * all fields at the child's own sleep, own_switch, and each must be what the kernel says of the
+ * child), finds where saved registers lie on a kernel stack (calibrate), writes a tree of tiny
+ * headers (program_text), compiles with libbcc, loads, and sends the descriptors over a socket. It
+ * alone loads libbcc (64 MB, 97 MB after a compile). The parent attaches (probe_attach): closing
+ * its descriptors detaches, also when it is killed.
  *
  * What libbcc would do in vain, for more than half of a start, is kept from it: a table of all
  * kernel symbols (bcc_library), code that prints long arrays (BYTES_OF in maps.bpf.c),

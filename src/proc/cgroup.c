@@ -132,6 +132,6 @@ const char *cgroup_read(const char *root, int64_t pid, int64_t tid, const char *
 	if (proc_file_read(root, pid, tid, "cgroup", text, sizeof(text)) > 0)
 		path = cgroup_choose(text, &length);
 	if (path && others && cgroup_others(text, path, length, more, sizeof(more)))
-		*others = name_lent_string(more);
-	return path ? name_lent(path, length) : NULL;
+		*others = name_transient_string(more);
+	return path ? name_transient(path, length) : NULL;
 }

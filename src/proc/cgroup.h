@@ -18,8 +18,8 @@ const char *cgroup_of_controller(const char *text, const char *controller, size_
 /* Writes the other paths into `to`, what fits; whether there are any. */
 bool cgroup_others(const char *text, const char *chosen, size_t length, char *to, size_t size);
 /* *others (NULL: never mind): the other paths that are not the root, each once, with line breaks
- * between, a lent name; NULL: there is none. What cgroup_choose() chooses for the thread, a lent
- * name (base/names.h); NULL: it has gone, or there is none. */
+ * between, a transient name; NULL: there is none. What cgroup_choose() chooses for the thread, a
+ * transient name (base/names.h); NULL: it has gone, or there is none. */
 const char *cgroup_read(const char *root, int64_t pid, int64_t tid, const char **others);
 
 #endif

@@ -26,7 +26,7 @@ static const char *comm_read(const char *root, int64_t tid)
 
 	if (length > 0 && comm[length - 1] == '\n')
 		length--;
-	return length > 0 ? name_lent(comm, length) : NULL;
+	return length > 0 ? name_transient(comm, length) : NULL;
 }
 
 /* Finds or adds the thread's entry; forgets name and pid after LOOKUP_RAN_NS. */

@@ -35,7 +35,7 @@ static const char *name_request(const struct containers *containers, int fd, uin
 	char name[JSON_STRING_SIZE];
 
 	snprintf(question.id, sizeof(question.id), "%s", id);
-	return containers->read(containers->of, fd, &question, name) ? name_lent_string(name)
+	return containers->read(containers->of, fd, &question, name) ? name_transient_string(name)
 								     : NULL;
 }
 
@@ -79,9 +79,9 @@ static const char *name_find(const struct containers *containers, const char *pr
 	for (uint32_t i = 0; !name && i < container_file_row_count; i++)
 		name = name_search(containers, i, proc_root, id, refused);
 	if (!name && kubelet_container_name(proc_root, id, monitored, sizeof(monitored)))
-		name = name_lent_string(monitored);
+		name = name_transient_string(monitored);
 	if (!name && container_monitor_name(proc_root, pid, id, monitored, sizeof(monitored)))
-		name = name_lent_string(monitored);
+		name = name_transient_string(monitored);
 	return name;
 }
 
@@ -111,7 +111,7 @@ const char *container_name(struct containers *containers, const char *proc_root,
 	cgroup_names_find(cgroup, &names);
 	if (!*names.container)
 		return NULL;
-	id = name_lent_string(names.container);
+	id = name_transient_string(names.container);
 	container = container_get(containers, id, now_ns, &old);
 	if (old)
 		container->name = name_find(containers, proc_root, id, pid, &container->refused);
@@ -143,12 +143,12 @@ const char *pod_name(struct containers *containers, const char *proc_root, const
 	cgroup_names_find(cgroup, &names);
 	if (!*names.pod)
 		return NULL;
-	uid = name_lent_string(names.pod);
+	uid = name_transient_string(names.pod);
 	pod = container_get(containers, uid, now_ns, &old);
 	pod->pod = true;
 	if (old)
 		pod->name = kubelet_pod_name(proc_root, uid, name, sizeof(name))
-				    ? name_lent_string(name)
+				    ? name_transient_string(name)
 				    : NULL;
 	return pod->name;
 }

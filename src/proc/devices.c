@@ -41,7 +41,7 @@ const char *device_link_read(const char *root, uint32_t dev)
 	for (char *at = ++name; *at; at++)
 		if (*at == '!')
 			*at = '/';
-	return name_lent_string(name);
+	return name_transient_string(name);
 }
 
 const char *device_name(uint32_t dev)
@@ -64,7 +64,7 @@ const char *device_name(uint32_t dev)
 	if (device->name)
 		return device->name;
 	device_number(dev, number, sizeof(number));
-	return name_lent_string(number);
+	return name_transient_string(number);
 }
 
 void devices_clear(void)

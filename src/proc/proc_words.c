@@ -176,7 +176,7 @@ static const char *policy_of(int64_t policy)
 					    NULL,    "IDLE", "DEADLINE", "EXT"};
 
 	return policy >= 0 && policy < (int64_t)(sizeof(names) / sizeof(names[0]))
-		       ? name_lent_string(names[policy])
+		       ? name_transient_string(names[policy])
 		       : NULL;
 }
 
@@ -189,7 +189,7 @@ static const char *text_of(char *words)
 	for (size_t i = 0; i < length; i++)
 		if (words[i] == '\t')
 			words[i] = ' ';
-	return length ? name_lent(words, length) : NULL;
+	return length ? name_transient(words, length) : NULL;
 }
 
 static union value value_of(enum word_form form, char *words)

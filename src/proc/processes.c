@@ -38,7 +38,7 @@ static const char *cmdline_read(const char *root, int64_t pid, int64_t tid)
 	for (ssize_t i = 0; i < length; i++)
 		if (!bytes[i])
 			bytes[i] = ' ';
-	return length > 0 ? name_lent(bytes, length) : NULL;
+	return length > 0 ? name_transient(bytes, length) : NULL;
 }
 
 static const char *exe_read(const char *root, int64_t pid, int64_t tid)
@@ -46,7 +46,7 @@ static const char *exe_read(const char *root, int64_t pid, int64_t tid)
 	char path[PATH_MAX];
 	ssize_t length = proc_link_read(root, pid, tid, "exe", path, sizeof(path));
 
-	return length > 0 ? name_lent(path, length) : NULL;
+	return length > 0 ? name_transient(path, length) : NULL;
 }
 
 /* A thread never changes its process, so if it lived when the facts were read they are of its

@@ -61,7 +61,7 @@ const char *syscall_name_resolve(uint32_t arch, int64_t nr)
 	const char *name;
 
 	snprintf(number, sizeof(number), "syscall_%lld", (long long)nr);
-	name = name_lent_string(known ? known : number);
+	name = name_transient_string(known ? known : number);
 	free(known);
 	return name;
 }

@@ -39,12 +39,12 @@ static const char *user_read(int64_t uid)
 	}
 	avoid_users_requested(false);
 	if (!err && found && *found->pw_name)
-		name = name_lent_string(found->pw_name);
+		name = name_transient_string(found->pw_name);
 	free(bytes);
 	if (name)
 		return name;
 	snprintf(number, sizeof(number), "%lld", (long long)uid);
-	return name_lent_string(number);
+	return name_transient_string(number);
 }
 
 const char *user_name(struct cache *users, int64_t uid, int64_t now_ns)

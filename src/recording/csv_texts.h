@@ -8,7 +8,7 @@
 
 #define CSV_TEXTS 1024
 
-/* Zeroed is empty and valid, until names_lent_clear(). */
+/* Zeroed is empty and valid, until names_transient_clear(). */
 struct csv_texts {
 	struct {
 		uint64_t first, last; /* first and last 8 bytes; of a shorter text all */

@@ -37,8 +37,8 @@ int csv_hex_read(const char *text, int64_t *number)
 const char *csv_text_read(const char *text, struct text *room)
 {
 	if (!strchr(text, '\\'))
-		return name_lent_string(text);
+		return name_transient_string(text);
 	text_clear(room);
 	text_add_original(room, text);
-	return name_lent(text_string(room), room->length);
+	return name_transient(text_string(room), room->length);
 }

@@ -265,7 +265,7 @@ static void waker_fill(struct stack_dict *dict, struct sample *sample)
 	uint64_t *text = pair_put(&dict->wakers, user, kernel, &added);
 
 	if (added)
-		*text = (uintptr_t)waker_stack_of(user->frames, kernel->frames, name_lent);
+		*text = (uintptr_t)waker_stack_of(user->frames, kernel->frames, name_transient);
 	text_fill(&sample->waker_stack, (const char *)(uintptr_t)*text);
 }
 
@@ -276,7 +276,7 @@ static void stack_fill(struct stack_dict *dict, struct sample *sample,
 	uint64_t *text = pair_put(&dict->joined, user, kernel, &added);
 
 	if (added)
-		*text = (uintptr_t)stack_of_halves(user->frames, kernel->frames, name_lent);
+		*text = (uintptr_t)stack_of_halves(user->frames, kernel->frames, name_transient);
 	text_fill(&sample->stack, (const char *)(uintptr_t)*text);
 }
 

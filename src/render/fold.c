@@ -167,7 +167,7 @@ void fold_page(struct frame_tree *tree, const struct page *page)
 		text_clear(&frames);
 		roots_add(&frames, page, row);
 		fold_add_stack(&frames, page, row);
-		frame_tree_add(tree, text_string(&frames), state == DOING_ON ? PART_ON : PART_OFF,
+		frame_tree_add(tree, text_string(&frames), state == STATE_ON ? PART_ON : PART_OFF,
 			       weight_us);
 	}
 	frame_tree_sort(tree);

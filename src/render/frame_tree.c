@@ -27,7 +27,7 @@ static uint32_t node_new(struct frame_tree *tree, uint32_t parent, const char *n
 static uint32_t node_child(struct frame_tree *tree, uint32_t parent, const char *name,
 			   size_t length, size_t most)
 {
-	const char *one = name_lent(name, length);
+	const char *one = name_transient(name, length);
 	bool added;
 	uint64_t *number = index_put(&tree->names, (uintptr_t)one, &added), key, *child;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks merged into a tree of frames, in bounded memory: what folded stacks and flame graphs are
- * written from. Names are lent (base/names.h).
+ * written from. Names are transient (base/names.h).
  *
  * A weight has two parts: time on a CPU and off it, or before and after.
  */

@@ -133,14 +133,14 @@ struct colour_span {
 /* Colour of a thread state; NULL: none. */
 static const char *state_colour(int64_t state)
 {
-	static const char *const colours[DOING_COUNT] = {
-		[DOING_ON] = "\033[32m",    /* green */
-		[DOING_RQ] = "\033[33m",    /* yellow */
-		[DOING_DISK] = "\033[31m",  /* red */
-		[DOING_SLEEP] = "\033[34m", /* blue */
+	static const char *const colours[STATE_COUNT] = {
+		[STATE_ON] = "\033[32m",    /* green */
+		[STATE_RQ] = "\033[33m",    /* yellow */
+		[STATE_DISK] = "\033[31m",  /* red */
+		[STATE_SLEEP] = "\033[34m", /* blue */
 	};
 
-	return state >= 0 && state < DOING_COUNT ? colours[state] : NULL;
+	return state >= 0 && state < STATE_COUNT ? colours[state] : NULL;
 }
 
 /* The colour of the row's state and bar. */

@@ -47,7 +47,8 @@ static uint64_t string_id(struct pprof *pprof, const char *bytes, size_t length)
 		pprof->string_count--;
 	if (!length)
 		return 0;
-	id = index_put(&pprof->string_ids, (uint64_t)(uintptr_t)name_lent(bytes, length), &added);
+	id = index_put(&pprof->string_ids, (uint64_t)(uintptr_t)name_transient(bytes, length),
+		       &added);
 	if (!added)
 		return *id;
 	*id = pprof->string_count++;
@@ -67,8 +68,8 @@ static uint64_t mapping_id(struct pprof *pprof, const char *file, size_t length,
 {
 	struct text mapping = {0};
 	bool added;
-	uint64_t *at = index_put(&pprof->mapping_ids, (uint64_t)(uintptr_t)name_lent(file, length),
-				 &added),
+	uint64_t *at = index_put(&pprof->mapping_ids,
+				 (uint64_t)(uintptr_t)name_transient(file, length), &added),
 		 id;
 
 	if (!added)
@@ -105,7 +106,7 @@ static uint64_t frame_id(struct pprof *pprof, const char *name, size_t length,
 				   ? mapping_id(pprof, file->file, file->length, file->path_length)
 				   : kind_mapping_id(pprof, kind);
 	struct text location = {0}, function = {0}, line = {0};
-	const char *kept = name_lent(name, length);
+	const char *kept = name_transient(name, length);
 	bool added;
 	uint64_t *at = index_put(&pprof->frame_ids, (uint64_t)(uintptr_t)kept ^ hash_u64(mapping),
 				 &added),

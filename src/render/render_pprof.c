@@ -12,11 +12,11 @@
 static enum pprof_value value_of_state(int64_t state)
 {
 	switch (state) {
-	case DOING_ON:
+	case STATE_ON:
 		return PPROF_ON_CPU;
-	case DOING_RQ:
+	case STATE_RQ:
 		return PPROF_RUN_QUEUE;
-	case DOING_DISK:
+	case STATE_DISK:
 		return PPROF_DISK;
 	default:
 		return PPROF_OFF_CPU;

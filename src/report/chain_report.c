@@ -14,7 +14,7 @@ struct chain_root {
 	const char *name;
 	int64_t pid;
 	int64_t samples, weight_us; /* samples of the threads that wait */
-	int64_t state_us[DOING_COUNT];
+	int64_t state_us[STATE_COUNT];
 	int64_t known_us; /* the part of weight_us in which the root's activity is known */
 	/* the root's majority activity (more than half of the time), by Boyer and Moore's vote */
 	const char *syscall, *waits_on;
@@ -168,7 +168,7 @@ static void root_add(struct chain_report *report, const union value *group)
 	}
 	root->samples += samples;
 	root->weight_us = sum(root->weight_us, weight_us);
-	if (state >= 0 && state < DOING_COUNT) {
+	if (state >= 0 && state < STATE_COUNT) {
 		root->known_us = sum(root->known_us, weight_us);
 		root->state_us[state] = sum(root->state_us[state], weight_us);
 	}
@@ -213,7 +213,7 @@ static const char *lock_name(const struct sample *sample, const struct edge_kind
 		return NULL;
 	text_clear(&text);
 	kind->lock_add(sample, kind->name, &text);
-	return text.length ? name_lent(text_string(&text), text.length) : NULL;
+	return text.length ? name_transient(text_string(&text), text.length) : NULL;
 }
 
 /* of_host: name is that of one lock for all processes. */
@@ -387,10 +387,10 @@ static void root_report(struct chain_root *root, const struct tally *tally)
 	root->waiting = ratio(root->samples, 100, tally->scans);
 	root->on = root->queued = root->disk = root->asleep = ABSENT;
 	if (root->known_us) {
-		root->on = ratio(of[DOING_ON], 1000, root->known_us);
-		root->queued = ratio(of[DOING_RQ], 1000, root->known_us);
-		root->disk = ratio(of[DOING_DISK], 1000, root->known_us);
-		root->asleep = ratio(of[DOING_SLEEP], 1000, root->known_us);
+		root->on = ratio(of[STATE_ON], 1000, root->known_us);
+		root->queued = ratio(of[STATE_RQ], 1000, root->known_us);
+		root->disk = ratio(of[STATE_DISK], 1000, root->known_us);
+		root->asleep = ratio(of[STATE_SLEEP], 1000, root->known_us);
 	}
 }
 

@@ -241,10 +241,10 @@ void columns_describe(struct text *text)
 				column_sets[i].columns);
 	needs_describe(text);
 	text_add_string(text, "\nStates:\n");
-	for (int64_t i = 0; i < DOING_COUNT; i++)
+	for (int64_t i = 0; i < STATE_COUNT; i++)
 		text_add_format(text, "  %-21s     %s%s\n", state_row(i)->name, state_row(i)->help,
 				state_row(i)->active ? ""
-				: i == DOING_SLEEP   ? " (shown with -a, or where it is work)"
+				: i == STATE_SLEEP   ? " (shown with -a, or where it is work)"
 						     : " (shown with -a)");
 	whys_describe(text);
 }

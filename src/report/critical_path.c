@@ -38,7 +38,7 @@ static const char *interrupt_end(const struct sample *sample)
 
 	const char *why = sample->why; /* or by the call alone */
 
-	if (sample->state == DOING_DISK)
+	if (sample->state == STATE_DISK)
 		return END_DISK;
 	if (!why && sample->syscall) {
 		const struct why_rule *rule = why_of_call(sample->syscall);
@@ -95,7 +95,7 @@ static void walk_make(const struct critical_path *path, const struct path_episod
 	while (link) {
 		walk->links[walk->count++] = link;
 		if (path_is_awake(&link->sample)) {
-			walk->end = link->sample.state == DOING_ON ? END_CPU : END_QUEUE;
+			walk->end = link->sample.state == STATE_ON ? END_CPU : END_QUEUE;
 			return;
 		}
 		link = walk_next(path, walk, scan, &before_ns);
@@ -124,7 +124,7 @@ static const char *walk_text(const struct path_walk *walk)
 			text_add_format(&text, " %s> ",
 					sample->syscall ? sample->syscall : state->name);
 	}
-	return name_lent(text_string(&text), text.length);
+	return name_transient(text_string(&text), text.length);
 }
 
 /* "disk vda" */
@@ -136,7 +136,7 @@ static const char *end_text(const struct path_walk *walk, const struct sample *s
 		return walk->end;
 	text_clear(&text);
 	text_add_format(&text, "%s %s", walk->end, sample->io_dev);
-	return name_lent(text_string(&text), text.length);
+	return name_transient(text_string(&text), text.length);
 }
 
 /* All threads of the path slept: what they waited for matters. */

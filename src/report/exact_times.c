@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int8_t kinds_of_states[DOING_COUNT] = {
-	[DOING_ON] = TIME_ON,	      [DOING_RQ] = TIME_RQ,	     [DOING_DISK] = TIME_DISK,
-	[DOING_SLEEP] = TIME_ASLEEP,  [DOING_STOPPED] = TIME_ASLEEP, [DOING_IDLE] = TIME_ASLEEP,
-	[DOING_PARKED] = TIME_ASLEEP, [DOING_ZOMBIE] = -1,
+static const int8_t kinds_of_states[STATE_COUNT] = {
+	[STATE_ON] = TIME_ON,	      [STATE_RQ] = TIME_RQ,	     [STATE_DISK] = TIME_DISK,
+	[STATE_SLEEP] = TIME_ASLEEP,  [STATE_STOPPED] = TIME_ASLEEP, [STATE_IDLE] = TIME_ASLEEP,
+	[STATE_PARKED] = TIME_ASLEEP, [STATE_ZOMBIE] = -1,
 };
 
 int time_kind_of(int64_t state)
 {
-	return state >= 0 && state < DOING_COUNT ? kinds_of_states[state] : -1;
+	return state >= 0 && state < STATE_COUNT ? kinds_of_states[state] : -1;
 }
 
 int64_t time_kind_state(int kind)
 {
-	static const int8_t states[TIME_KINDS] = {DOING_ON, DOING_RQ, DOING_DISK, DOING_SLEEP};
+	static const int8_t states[TIME_KINDS] = {STATE_ON, STATE_RQ, STATE_DISK, STATE_SLEEP};
 
 	return states[kind];
 }

@@ -59,7 +59,7 @@ struct exact_note {
 	bool began;    /* the thread came into its state since its sample before */
 };
 
-/* The kind of a state (enum thread_doing); -1: none, the time of a zombie is not counted. */
+/* The kind of a state (enum thread_state_kind); -1: none, the time of a zombie is not counted. */
 int time_kind_of(int64_t state);
 /* The state of time that no sample saw. */
 int64_t time_kind_state(int kind);

@@ -114,7 +114,7 @@ static void sample_put(struct late_waits *waits, const struct sample *sample,
 static bool shows_wait(const struct sample *sample)
 {
 	return sample->waits_on ||
-	       (sample->connection && sample->state != DOING_ON && sample->state != DOING_RQ);
+	       (sample->connection && sample->state != STATE_ON && sample->state != STATE_RQ);
 }
 
 /* Takes from a complete sample what it tells of those that are held. */

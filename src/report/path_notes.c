@@ -102,7 +102,7 @@ void path_notes_add(struct path_notes *notes, const struct scan *scan, const str
 {
 	size_t count = notes->episode_count, place;
 
-	if (sample->state == DOING_ZOMBIE)
+	if (sample->state == STATE_ZOMBIE)
 		return;
 	end_note(notes, sample);
 	place = episode_put(notes, sample, scan_put(notes, scan));

@@ -76,7 +76,7 @@ void path_notes_done(struct path_notes *notes);
 
 static inline bool path_is_awake(const struct sample *sample)
 {
-	return sample->state == DOING_ON || sample->state == DOING_RQ;
+	return sample->state == STATE_ON || sample->state == STATE_RQ;
 }
 
 #endif

@@ -28,9 +28,9 @@ static struct sleep_stack *sleeps_of(struct sleep_stacks *stacks, int64_t tid)
 
 static bool shows_wait(const struct sample *sample)
 {
-	if (sample->state == DOING_RQ)
+	if (sample->state == STATE_RQ)
 		return sample->runq_why;
-	return (sample->state == DOING_SLEEP || sample->state == DOING_DISK) &&
+	return (sample->state == STATE_SLEEP || sample->state == STATE_DISK) &&
 	       (sample->ustack != ABSENT || sample->kstack != ABSENT);
 }
 
@@ -56,7 +56,7 @@ void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
 		.kfuncs = sample->kfuncs,
 		.stack = sample->stack,
 		.ufiles = sample->ufiles,
-		.runnable = sample->state == DOING_RQ,
+		.runnable = sample->state == STATE_RQ,
 		.runq_why = sample->runq_why,
 	};
 }

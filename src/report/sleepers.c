@@ -49,7 +49,7 @@ void sleepers_take(struct sleepers *sleepers, const struct sample *sample)
 		sleepers->active++;
 		return;
 	}
-	if (sample->state == DOING_STOPPED || sample->state == DOING_ZOMBIE) {
+	if (sample->state == STATE_STOPPED || sample->state == STATE_ZOMBIE) {
 		sleepers->halted++;
 		return;
 	}

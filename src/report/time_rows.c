@@ -36,7 +36,7 @@ static const char *step_name(const struct time_rows *rows)
 	clock_format_iso(rows->from_us, text);
 	text[10] = ' ';
 	text[length] = '\0';
-	return name_lent_string(text);
+	return name_transient_string(text);
 }
 
 /* Rows of the step, behind those of the steps before. */

@@ -23,7 +23,7 @@ enum column_kind {
 	KIND_NUMBER, /* decimal */
 	KIND_HEX,   /* 64 bits without a sign, written as 0x text: they do not fit JSON's numbers */
 	KIND_TIME,  /* UTC microseconds, written as ISO 8601 */
-	KIND_STATE, /* enum thread_doing, written as its row's name */
+	KIND_STATE, /* enum thread_state_kind, written as its row's name */
 	KIND_HUNDREDTHS,  /* a number with two decimals */
 	KIND_THOUSANDTHS, /* a number with three */
 	KIND_PERMILLE,	  /* a share, written in percent with one decimal */

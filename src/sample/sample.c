@@ -7,25 +7,25 @@
 
 #include <string.h>
 
-static const struct state_row state_table[DOING_COUNT] = {
-	[DOING_ON] = {"ON", "on a CPU", "", true},
-	[DOING_RQ] = {"RQ", "runnable, waiting for a CPU", "R", true},
-	[DOING_DISK] = {"D", "uninterruptible sleep: disk, or a kernel lock", "D", true},
-	[DOING_SLEEP] = {"S", "interruptible sleep", "S", false},
-	[DOING_STOPPED] = {"T", "stopped by a signal or a tracer", "Tt", false},
-	[DOING_IDLE] = {"I", "idle kernel thread", "I", false},
-	[DOING_ZOMBIE] = {"Z", "dead, not yet waited for", "ZXx", false},
-	[DOING_PARKED] = {"P", "parked kernel thread", "P", false},
+static const struct state_row state_table[STATE_COUNT] = {
+	[STATE_ON] = {"ON", "on a CPU", "", true},
+	[STATE_RQ] = {"RQ", "runnable, waiting for a CPU", "R", true},
+	[STATE_DISK] = {"D", "uninterruptible sleep: disk, or a kernel lock", "D", true},
+	[STATE_SLEEP] = {"S", "interruptible sleep", "S", false},
+	[STATE_STOPPED] = {"T", "stopped by a signal or a tracer", "Tt", false},
+	[STATE_IDLE] = {"I", "idle kernel thread", "I", false},
+	[STATE_ZOMBIE] = {"Z", "dead, not yet waited for", "ZXx", false},
+	[STATE_PARKED] = {"P", "parked kernel thread", "P", false},
 };
 
-const struct state_row *state_row(int64_t doing)
+const struct state_row *state_row(int64_t state)
 {
-	return doing >= 0 && doing < DOING_COUNT ? &state_table[doing] : NULL;
+	return state >= 0 && state < STATE_COUNT ? &state_table[state] : NULL;
 }
 
 int64_t state_of_name(const char *name)
 {
-	for (int i = 0; i < DOING_COUNT; i++)
+	for (int i = 0; i < STATE_COUNT; i++)
 		if (!strcmp(state_table[i].name, name))
 			return i;
 	return ABSENT;
@@ -33,7 +33,7 @@ int64_t state_of_name(const char *name)
 
 int64_t state_of_proc_letter(char letter)
 {
-	for (int i = 0; letter && i < DOING_COUNT; i++)
+	for (int i = 0; letter && i < STATE_COUNT; i++)
 		if (strchr(state_table[i].proc, letter))
 			return i;
 	return ABSENT;
@@ -42,23 +42,23 @@ int64_t state_of_proc_letter(char letter)
 static const char *digits_folded(const char *string, struct text *room)
 {
 	if (!strpbrk(string, "0123456789"))
-		return name_lent_string(string);
+		return name_transient_string(string);
 	text_clear(room);
 	text_add_digits_folded(room, string);
-	return name_lent(room->bytes, room->length);
+	return name_transient(room->bytes, room->length);
 }
 
 static const char *waits_folded(const char *waits_on, struct text *room)
 {
 	text_clear(room);
 	waits_fold(room, waits_on);
-	return name_lent(room->bytes, room->length);
+	return name_transient(room->bytes, room->length);
 }
 
 static void text_put(const char **field, const char *text, size_t length)
 {
 	if (!*field && text && *text)
-		*field = name_lent(text, length);
+		*field = name_transient(text, length);
 }
 
 static void cgroup_derive(struct sample *sample)

@@ -18,16 +18,16 @@
 #define ABSENT INT64_MIN
 
 /* State of a thread. Values are indexes into the table behind state_row(). */
-enum thread_doing {
-	DOING_ON,      /* on a CPU */
-	DOING_RQ,      /* runnable, waiting in a run queue */
-	DOING_DISK,    /* D: uninterruptible sleep */
-	DOING_SLEEP,   /* S: interruptible sleep */
-	DOING_STOPPED, /* T: stopped by a signal or a tracer */
-	DOING_IDLE,    /* I: an idle kernel thread (TASK_IDLE) */
-	DOING_ZOMBIE,  /* Z: dead, not yet waited for */
-	DOING_PARKED,  /* P: a parked kernel thread */
-	DOING_COUNT,
+enum thread_state_kind {
+	STATE_ON,      /* on a CPU */
+	STATE_RQ,      /* runnable, waiting in a run queue */
+	STATE_DISK,    /* D: uninterruptible sleep */
+	STATE_SLEEP,   /* S: interruptible sleep */
+	STATE_STOPPED, /* T: stopped by a signal or a tracer */
+	STATE_IDLE,    /* I: an idle kernel thread (TASK_IDLE) */
+	STATE_ZOMBIE,  /* Z: dead, not yet waited for */
+	STATE_PARKED,  /* P: a parked kernel thread */
+	STATE_COUNT,
 };
 
 struct state_row {
@@ -37,11 +37,11 @@ struct state_row {
 	bool active;	  /* shown without -a */
 };
 
-/* doing: a value of enum thread_doing; NULL for anything else. */
-const struct state_row *state_row(int64_t doing);
+/* state: a value of enum thread_state_kind; NULL for anything else. */
+const struct state_row *state_row(int64_t state);
 /* The value whose row has this name (as in the state column); ABSENT if none. */
 int64_t state_of_name(const char *name);
-/* The value for a letter of /proc/TID/stat; R gives DOING_RQ. ABSENT if unknown. */
+/* The value for a letter of /proc/TID/stat; R gives STATE_RQ. ABSENT if unknown. */
 int64_t state_of_proc_letter(char letter);
 
 #define SAMPLE_ARG_COUNT 6
@@ -60,7 +60,7 @@ struct sample {
 	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
 	int64_t pid_ns, ns_pid, ns_tid;
 	/* activity */
-	int64_t state; /* enum thread_doing */
+	int64_t state; /* enum thread_state_kind */
 	int64_t state_us, cpu;
 	int64_t syscall_nr, arg[SAMPLE_ARG_COUNT];
 	const char *syscall;

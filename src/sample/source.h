@@ -136,7 +136,7 @@ struct source {
 	 * there is none (replay). */
 	void (*account)(struct source *source, account_callback *take, void *to);
 	/* Nobody holds on to what was delivered: after a page, or after each scan. Texts of samples
-	 * may go, such as lookups have lent. NULL: they stay. */
+	 * may go, such as lookups have transient. NULL: they stay. */
 	void (*release)(struct source *source);
 	/* True if release() would let texts go: who holds samples is to let go of them. NULL: no.
 	 */

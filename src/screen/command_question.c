@@ -62,7 +62,7 @@ static void go_deeper(struct question *question, const struct shown *shown, size
 
 		if (strcmp(deeper_table[i].column, question->list.items[at]->name) != 0)
 			continue;
-		if (question->list.items[at]->kind == KIND_STATE && value.number == DOING_SLEEP)
+		if (question->list.items[at]->kind == KIND_STATE && value.number == STATE_SLEEP)
 			next = sample_column_find("why"); /* filled in S alone */
 		if (list_find(&question->list, next) == question->list.count &&
 		    column_is_there(shown, next, &why))
@@ -96,7 +96,7 @@ static void add_active(struct text *text)
 	const char *between = "";
 
 	text_add_string(text, "(state=||state~\"^(");
-	for (int64_t state = 0; state < DOING_COUNT; state++)
+	for (int64_t state = 0; state < STATE_COUNT; state++)
 		if (state_row(state)->active) {
 			text_add_format(text, "%s%s", between, state_row(state)->name);
 			between = "|";

@@ -173,16 +173,16 @@ static struct history_chunk *chunk_for(struct history *history, int64_t time_us)
 static void band_add(struct history_scan *scan, const struct sample *sample)
 {
 	switch (sample->state) {
-	case DOING_RQ:
+	case STATE_RQ:
 		scan->band[BAND_RQ]++;
 		return;
-	case DOING_DISK:
+	case STATE_DISK:
 		scan->band[BAND_DISK]++;
 		return;
-	case DOING_SLEEP:
+	case STATE_SLEEP:
 		scan->band[BAND_WORK] += sample->why && why_works(sample->why);
 		return;
-	case DOING_ON:
+	case STATE_ON:
 	case ABSENT: /* such samples count as active */
 		scan->band[BAND_ON]++;
 		return;

@@ -52,10 +52,10 @@ struct history_number {
 	ROW(syscall_us,	EXPECT_STAY,	-1)            \
 	ROW(cpu,	EXPECT_SAME,	-1)            \
 	ROW(weight_us,	EXPECT_WEIGHT,	-1)            \
-	ROW(cpu_us,	EXPECT_NONE,	DOING_ON)      \
-	ROW(runq_us,	EXPECT_NONE,	DOING_RQ)      \
-	ROW(dwait_us,	EXPECT_NONE,	DOING_DISK)    \
-	ROW(sleep_us,	EXPECT_NONE,	DOING_SLEEP)   \
+	ROW(cpu_us,	EXPECT_NONE,	STATE_ON)      \
+	ROW(runq_us,	EXPECT_NONE,	STATE_RQ)      \
+	ROW(dwait_us,	EXPECT_NONE,	STATE_DISK)    \
+	ROW(sleep_us,	EXPECT_NONE,	STATE_SLEEP)   \
 	ROW(vcsw,	EXPECT_NONE,	-1)            \
 	ROW(ivcsw,	EXPECT_NONE,	-1)            \
 	ROW(io_bytes,	EXPECT_SAME,	-1)            \

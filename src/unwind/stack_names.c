@@ -218,7 +218,7 @@ uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame)
 
 uint32_t stack_names_kernel(struct stack_names *names, const char *function)
 {
-	const char *name = name_lent_string(function);
+	const char *name = name_transient_string(function);
 	/* equal names have one address */
 	struct frame frame = {MODULE_KERNEL, (uint64_t)(uintptr_t)name};
 
@@ -241,7 +241,7 @@ static void work_collect(struct stack_names *names)
 			continue;
 		frame->state = work->found ? NAME_KNOWN : NAME_NONE;
 		if (work->found)
-			frame->name = name_lent_string(work->name);
+			frame->name = name_transient_string(work->name);
 	}
 }
 
@@ -278,7 +278,7 @@ static const char *frame_place(struct named_frame *frame, const struct module *m
 		snprintf(text, sizeof(text), "%.200s+0x%llx", module ? module->name : "[?]",
 			 (unsigned long long)frame->frame.address);
 		function_name_clean(text); /* the file's name is whoever's */
-		frame->place = name_lent_string(text);
+		frame->place = name_transient_string(text);
 	}
 	return frame->place;
 }

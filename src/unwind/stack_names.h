@@ -3,7 +3,7 @@
  * its own, so that nobody waits for a large file: until it is there, a frame is its module and
  * offset.
  *
- * All calls are of one thread; the names handed out are lent (base/names.h), and live until
+ * All calls are of one thread; the names handed out are transient (base/names.h), and live until
  * stack_names_clear() or stack_names_forget().
  */
 #ifndef TSNAP_UNWIND_STACK_NAMES_H

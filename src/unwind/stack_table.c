@@ -205,7 +205,7 @@ static void folded_format(struct stack_table *table, struct stack *stack, struct
 		name_add(text, view.name, most);
 		text_add_string(text, marks[view.kind]);
 	}
-	stack->folded = name_lent(text_string(text), text->length);
+	stack->folded = name_transient(text_string(text), text->length);
 }
 
 /* The files of the frames that folded_format() tells, as the column ufiles has them. */
@@ -228,7 +228,7 @@ static void files_format(struct stack_table *table, struct stack *stack, struct 
 			text_add_string(text, place);
 		before = place;
 	}
-	stack->files = name_lent(text_string(text), text->length);
+	stack->files = name_transient(text_string(text), text->length);
 }
 
 /* from: the innermost frame that is not passed. Of the other frames of a kernel stack or a Python
@@ -250,7 +250,7 @@ static void path_format(struct stack_table *table, struct stack *stack, uint32_t
 		if (count)
 			text_add_char(text, '>');
 	}
-	stack->path = name_lent(text_string(text), text->length);
+	stack->path = name_transient(text_string(text), text->length);
 }
 
 static struct stack_words stack_reported(const struct stack *stack)

@@ -45,7 +45,7 @@
 struct frame {
 	uint32_t module; /* in module_table; MODULE_NONE: outside of all files */
 	/* Address as the module's file has it; JIT: in memory. A caller's is that of the byte
-	 * before the return address, which is in the call. MODULE_PYTHON: pointer to a lent
+	 * before the return address, which is in the call. MODULE_PYTHON: pointer to a transient
 	 * name. */
 	uint64_t address;
 };

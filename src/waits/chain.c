@@ -146,15 +146,15 @@ static void chain_describe(const struct chain_nodes *nodes, const struct chain *
 /* Makes names of a node those that columns of a root tell: once for all whose chains end there. */
 static void root_lend(struct chain_node *root)
 {
-	if (root->lent)
+	if (root->transient)
 		return;
 	/* of a CPU the thing is the thread on it */
 	if (edge_kinds[root->edge.kind].ends && root->edge.kind != EDGE_CPU)
 		root->waits_on = root->edge.thing;
-	root->comm = name_lent_string(root->comm);
-	root->syscall = name_lent_string(root->syscall);
-	root->waits_on = name_lent_string(root->waits_on);
-	root->lent = true;
+	root->comm = name_transient_string(root->comm);
+	root->syscall = name_transient_string(root->syscall);
+	root->waits_on = name_transient_string(root->waits_on);
+	root->transient = true;
 }
 
 /* Fills the root's columns. If no thread of the root's process is known: its name and pid alone. */
@@ -165,7 +165,7 @@ static void root_fill(const struct chain *chain, struct sample *sample)
 	if (!root)
 		return;
 	if (root->edge.sure == SURE_PROCESS) {
-		sample->root = name_lent_string(root->edge.thing);
+		sample->root = name_transient_string(root->edge.thing);
 		sample->root_pid = root->edge.pid;
 		return;
 	}
@@ -197,7 +197,7 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	if (edge->sure != SURE_NONE)
 		sample->blocker_sure = edge_sure_names[edge->sure];
 	if (edge->kind == EDGE_CPU) {
-		sample->oncpu_comm = name_lent_string(edge->thing);
+		sample->oncpu_comm = name_transient_string(edge->thing);
 		sample->oncpu_cgroup = edge->group;
 	}
 	if (!(needs & NEED_CHAIN))
@@ -205,7 +205,7 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	chain_walk(nodes, from, &chain);
 	text_clear(&text);
 	chain_describe(nodes, &chain, &text);
-	sample->chain = name_lent(text_string(&text), text.length);
+	sample->chain = name_transient(text_string(&text), text.length);
 	sample->depth = (int64_t)chain.count - 1;
 	if (chain.root && chain.root->edge.sure == SURE_PROCESS)
 		sample->depth++;

@@ -46,11 +46,11 @@ struct edge {
 extern const struct edge edge_absent;
 
 struct chain_node {
-	int64_t tid, pid, state; /* enum thread_doing */
+	int64_t tid, pid, state; /* enum thread_state_kind */
 	const char *comm, *why, *waits_on, *syscall;
 	struct edge edge;
-	bool unknown; /* it ran while its edge was looked for, or the search still goes on */
-	bool lent;    /* names are as columns of a root tell them */
+	bool unknown;	/* it ran while its edge was looked for, or the search still goes on */
+	bool transient; /* names are as columns of a root tell them */
 	uint64_t walk;
 };
 
@@ -80,9 +80,9 @@ size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added);
 bool edge_leads_on(const struct edge *edge);
 
 void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain);
-/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; names are lent, or
+/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; names are transient, or
  * constants where all of a column are. What is not known becomes absent. The nodes change: a root
- * has lent names from then on. */
+ * has transient names from then on. */
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample);
 
 #endif

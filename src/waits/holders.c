@@ -309,7 +309,7 @@ static struct wanted *wanted_get(struct holders *holders, const char *link, enum
 		return NULL;
 	wanted = cache_get(&holders->wanted, key, now_ns, added);
 	if (*added) {
-		wanted->link = name_lent_string(link);
+		wanted->link = name_transient_string(link);
 		wanted->mode = mode;
 	}
 	return wanted;

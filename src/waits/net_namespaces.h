@@ -21,7 +21,7 @@ struct net_namespace {
 };
 
 struct net_namespaces {
-	const char *root; /* path of /proc; lent */
+	const char *root; /* path of /proc; transient */
 	struct net_namespace *namespaces[NET_NAMESPACES_MAX];
 	size_t count;
 	int64_t scan_ns, left_ns; /* the present scan, and the time that reading has left in it */

@@ -126,7 +126,7 @@ static void address_add(struct text *text, const struct diag_address *address, u
 
 static const char *name_taken(struct text *text)
 {
-	const char *name = name_lent(text_string(text), text->length);
+	const char *name = name_transient(text_string(text), text->length);
 
 	text_clear(text);
 	return name;
@@ -199,12 +199,12 @@ static void unix_describe(struct socket *socket, const struct diag_table *table,
 	facts->listens = record->state == STATE_LISTEN;
 	facts->accepts_there = record->name != 0;
 	if (peer && peer->name)
-		facts->remote = name_lent_string(names + peer->name);
+		facts->remote = name_transient_string(names + peer->name);
 	socket->peer = record->peer;
 	text_add_string(&text, "unix");
 	if (name)
 		text_add_format(&text, " %s", names + name);
-	facts->brief = name_lent(text_string(&text), text.length);
+	facts->brief = name_transient(text_string(&text), text.length);
 	if (facts->listens || (!record->peer && !record->name))
 		text_add_format(&text, " %s", state_name(record->state));
 	facts->connection = name_taken(&text);
@@ -237,7 +237,7 @@ static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t 
 	/* netlink, packet, af_vsock, ... */
 	for (char *c = protocol; *c; c++)
 		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 'a' - 'A') : *c;
-	socket->facts.connection = socket->facts.brief = name_lent_string(protocol);
+	socket->facts.connection = socket->facts.brief = name_transient_string(protocol);
 }
 
 /* How long states that the table tells serve. */
@@ -279,7 +279,7 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 		socket->near = false;
 		socket->facts = facts_absent;
 		socket->facts.connection = socket->facts.brief =
-			name_lent_string(socket->protocol->name);
+			name_transient_string(socket->protocol->name);
 	} else if (table->group == DIAG_UNIX) {
 		unix_describe(socket, table, record);
 	} else {

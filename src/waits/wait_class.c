@@ -35,7 +35,7 @@ const struct why_rule *wait_rule_of_call(struct wait_classes *classes, const cha
 
 static void why_take(struct sample *sample, const struct why_rule *rule)
 {
-	sample->why = name_lent_string(rule->name);
+	sample->why = name_transient_string(rule->name);
 }
 
 bool waits_why_by_call(struct waits *waits, struct sample *sample)

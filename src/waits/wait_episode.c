@@ -73,7 +73,7 @@ static bool episode_continues(const struct wait_episode *episode, const struct s
 {
 	return episode->start_ns == sample->start_ns && episode->sequence == hint->sequence &&
 	       episode->syscall_nr == sample->syscall_nr && episode->link == sample->filename &&
-	       sample->state != DOING_ON;
+	       sample->state != STATE_ON;
 }
 
 struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,

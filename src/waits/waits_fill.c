@@ -24,7 +24,7 @@ static wait_teller *teller_of(struct waits *waits, const char *syscall_name)
 
 static const char *text_name(struct text *text)
 {
-	return text->length ? name_lent(text->bytes, text->length) : NULL;
+	return text->length ? name_transient(text->bytes, text->length) : NULL;
 }
 
 bool wait_call_names_path(const struct sample *sample, const struct lookup_hint *hint)
@@ -102,13 +102,13 @@ static const char *wchan_read(const struct waits *waits, const struct sample *sa
 	ssize_t length = proc_file_read(waits->root, sample->pid, sample->tid, "wchan", wchan,
 					sizeof(wchan));
 
-	return length > 0 && strcmp(wchan, "0") != 0 ? name_lent(wchan, length) : NULL;
+	return length > 0 && strcmp(wchan, "0") != 0 ? name_transient(wchan, length) : NULL;
 }
 
 static bool is_blocked(const struct sample *sample)
 {
-	return sample->state != DOING_ON && sample->state != DOING_RQ &&
-	       sample->state != DOING_ZOMBIE;
+	return sample->state != STATE_ON && sample->state != STATE_RQ &&
+	       sample->state != STATE_ZOMBIE;
 }
 
 static bool waits_for_set(struct waits *waits, const struct sample *sample)
@@ -123,7 +123,7 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
  * outside of any. */
 static bool may_want_memory(const struct sample *sample)
 {
-	return (sample->state == DOING_DISK || sample->state == DOING_RQ) && sample->kthread != 1;
+	return (sample->state == STATE_DISK || sample->state == STATE_RQ) && sample->kthread != 1;
 }
 
 /* Tells a wait for memory in place of what the call is about. */
@@ -137,7 +137,7 @@ static void memory_describe(struct waits *waits, struct wait_episode *episode,
 	memory_wait_describe(waits->root, &waits->memory_group, sample->pid, sample->tid,
 			     &waits->text);
 	/* a runnable thread that was only interrupted in a page fault waits for a CPU */
-	if (sample->state == DOING_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
+	if (sample->state == STATE_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
 		return;
 	if (waits->text.length)
 		episode->waits_on = text_name(&waits->text);

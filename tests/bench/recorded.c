@@ -47,7 +47,7 @@ static void thread_step(struct sample *sample, int64_t time_us, int64_t weight_u
 	unsigned int call = (unsigned int)(sample->tid / 7 + dice(3)) % 8, asleep = dice(8);
 
 	sample->weight_us = weight_us;
-	sample->state = asleep ? DOING_SLEEP : (int64_t)dice(3);
+	sample->state = asleep ? STATE_SLEEP : (int64_t)dice(3);
 	sample->state_us = sample->time_us == ABSENT || !asleep || !dice(8)
 				   ? dice(50000)
 				   : sample->state_us + time_us - sample->time_us;
@@ -60,7 +60,7 @@ static void thread_step(struct sample *sample, int64_t time_us, int64_t weight_u
 				   : NULL;
 	sample->cpu_us = asleep ? 0 : dice(20000);
 	sample->runq_us = asleep ? 0 : dice(2000);
-	sample->dwait_us = sample->state == DOING_DISK ? dice(2000) : 0;
+	sample->dwait_us = sample->state == STATE_DISK ? dice(2000) : 0;
 	sample->sleep_us = weight_us - sample->cpu_us - sample->runq_us - sample->dwait_us;
 }
 

@@ -24,7 +24,7 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 {
 	static const char *const calls[] = {"futex", "read", "epoll_wait", "pread64"};
 	uint64_t dice = hash_u64((uint64_t)(thread * 100003 + scan / (1 + thread % 40)));
-	int64_t state = dice % 4 ? DOING_DISK : dice % 8 ? DOING_ON : DOING_RQ;
+	int64_t state = dice % 4 ? STATE_DISK : dice % 8 ? STATE_ON : STATE_RQ;
 	struct sample sample = *sample_absent();
 	char name[64];
 
@@ -40,10 +40,10 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 	sample.state_us = (int64_t)(hash_u64(dice) % 100000);
 	sample.cpu = (int64_t)(dice % 64);
 	snprintf(name, sizeof(name), "/var/lib/postgresql/15/main/base/%d", (int)(dice % 100));
-	sample.syscall = state == DOING_ON ? NULL : name_of_string(calls[dice / 8 % 4]);
-	sample.filename = state == DOING_ON ? NULL : name_of_string(name);
-	sample.cpu_us = state == DOING_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
-	sample.dwait_us = state == DOING_DISK ? PERIOD_US : 0;
+	sample.syscall = state == STATE_ON ? NULL : name_of_string(calls[dice / 8 % 4]);
+	sample.filename = state == STATE_ON ? NULL : name_of_string(name);
+	sample.cpu_us = state == STATE_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
+	sample.dwait_us = state == STATE_DISK ? PERIOD_US : 0;
 	sample.runq_us = (int64_t)(dice % 5);
 	sample.vcsw = (int64_t)(dice % 3);
 	return sample;

@@ -26,7 +26,7 @@ static struct sample sample_make(void)
 	sample.time_us = 1763671373500000;
 	sample.tid = 12;
 	sample.pid = 10;
-	sample.state = DOING_DISK;
+	sample.state = STATE_DISK;
 	sample.state_us = 10500;
 	sample.user = "root";
 	sample.comm = "worker-3";

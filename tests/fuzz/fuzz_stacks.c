@@ -28,7 +28,7 @@ static size_t samples_make(struct sample *samples, const char *at)
 
 		*sample = *sample_absent();
 		sample->weight_us = WEIGHT_US;
-		sample->state = (int64_t)count % DOING_COUNT;
+		sample->state = (int64_t)count % STATE_COUNT;
 		sample->comm = field_take(&at);
 		sample->syscall = field_take(&at);
 		sample->stack = field_take(&at);

@@ -1,4 +1,4 @@
-"""Where the layout of kernel types comes from: proved on this kernel, refused by name, or the next source."""
+"""Where the layout of kernel types comes from: validated on this kernel, refused by name, or the next source."""
 import ctypes
 import os
 import platform
@@ -132,10 +132,10 @@ def proof_is_told(ctx):
     """--check and -v say which source was taken, and that it was proved."""
     checked = ctx.plain("--check")
     checked.finish_plain()
-    check(b", proved on this kernel" in checked.out, "--check: %s", checked.out.decode())
+    check(b", validated on this kernel" in checked.out, "--check: %s", checked.out.decode())
     verbose = ctx.plain("-v", "-a", "-n", 1, "-d", 1)
     verbose.finish_plain()
-    check("proved on this kernel" in verbose.err + verbose.out.decode(), "-v: %s", verbose.err)
+    check("validated on this kernel" in verbose.err + verbose.out.decode(), "-v: %s", verbose.err)
 
 
 class Filter(ctypes.Structure):
@@ -157,14 +157,14 @@ def without_call(number):
 
 @case
 def unproved_is_told(ctx):
-    """Where perf events are forbidden the layout is taken as it is, and --check says that it was not proved, and why."""
+    """Where perf events are forbidden the layout is taken as it is, and --check says that it was not validated, and why."""
     free_of_arguments(ctx)
     if not PERF_EVENT_OPEN:
         raise Skip("the number of perf_event_open is not known on this machine")
     checked = ctx.plain("--check", preexec_fn=without_call(PERF_EVENT_OPEN))
     if checked.wait(START_S + STOP_S) == UNREADY:
         raise Skip("this kernel's probes need perf events")
-    check(b"not proved (perf_event_open: Permission denied)" in checked.out, "--check: %s", checked.out.decode())
+    check(b"not validated (perf_event_open: Permission denied)" in checked.out, "--check: %s", checked.out.decode())
 
 
 def fake_modprobe(ctx):

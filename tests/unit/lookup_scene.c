@@ -17,7 +17,7 @@ int scene_init(void **state)
 	scene.requested.tid = scene.requested.pid = 7;
 	scene.requested.start_ns = 1;
 	scene.requested.kthread = 0;
-	scene.requested.state = DOING_SLEEP;
+	scene.requested.state = STATE_SLEEP;
 	scene.requested.comm = name_of_string("one");
 	*state = &scene;
 	return 0;

@@ -83,9 +83,9 @@ static void test_archive_has_no_rhythm(void **state)
 		struct scan archived;
 		struct scan_row row;
 
-		samples[0].state = i % 10 ? DOING_SLEEP : DOING_ON;
+		samples[0].state = i % 10 ? STATE_SLEEP : STATE_ON;
 		archived = archive_take(&archive, &scan);
-		if (archived.count && archived.samples->state == DOING_ON)
+		if (archived.count && archived.samples->state == STATE_ON)
 			awake_us += archived.samples->weight_us;
 		scan.count = 0;
 		if (archive_scan_end(&archive, &scan, &row))

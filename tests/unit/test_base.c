@@ -311,7 +311,7 @@ static void names_of_threads(void **state)
 }
 
 /* Strings that are kept for ever take no room from transient ones. */
-static void names_lent_have_room(void **state)
+static void names_transient_have_room(void **state)
 {
 	char word[16];
 
@@ -322,36 +322,36 @@ static void names_lent_have_room(void **state)
 		name_of_string(word);
 	}
 	assert_string_equal(name_of_string("kept"), NAMES_FULL);
-	assert_string_equal(name_lent_string("lent"), "lent");
+	assert_string_equal(name_transient_string("lent"), "lent");
 	names_clear();
 	names_set_limit(NAMES_LIMIT_BYTES);
 }
 
-/* A lent one is told by the address that was there first, and goes. */
-static void names_are_lent(void **state)
+/* A transient one is told by the address that was there first, and goes. */
+static void names_are_transient(void **state)
 {
-	const char *lent = name_lent_string("file"), *kept = name_of_string("root");
-	size_t bytes = names_lent_bytes();
+	const char *transient = name_transient_string("file"), *kept = name_of_string("root");
+	size_t bytes = names_transient_bytes();
 
 	(void)state;
-	assert_string_equal(lent, "file");
-	assert_ptr_equal(name_lent("file and more", 4), lent);
-	assert_ptr_equal(name_lent_string("root"), kept);
-	assert_ptr_not_equal(name_of_string("file"), lent);
-	assert_ptr_equal(name_lent_string("file"), lent);
-	assert_int_equal(names_lent_bytes(), bytes);
-	assert_null(name_lent_string(NULL));
-	names_lent_clear();
-	assert_int_equal(names_lent_bytes(), 0);
-	assert_ptr_equal(name_lent_string("file"), name_of_string("file"));
+	assert_string_equal(transient, "file");
+	assert_ptr_equal(name_transient("file and more", 4), transient);
+	assert_ptr_equal(name_transient_string("root"), kept);
+	assert_ptr_not_equal(name_of_string("file"), transient);
+	assert_ptr_equal(name_transient_string("file"), transient);
+	assert_int_equal(names_transient_bytes(), bytes);
+	assert_null(name_transient_string(NULL));
+	names_transient_clear();
+	assert_int_equal(names_transient_bytes(), 0);
+	assert_ptr_equal(name_transient_string("file"), name_of_string("file"));
 	assert_ptr_equal(name_of_string("root"), kept);
 	names_set_limit(4 * bytes);
 	for (int i = 0; i < 100; i++) {
 		char word[16];
 
 		snprintf(word, sizeof(word), "file %d", i);
-		assert_string_equal(name_lent_string(word), word);
-		names_lent_clear();
+		assert_string_equal(name_transient_string(word), word);
+		names_transient_clear();
 	}
 	assert_int_equal(names_refused(), 0);
 	names_clear();
@@ -561,9 +561,9 @@ int main(void)
 		cmocka_unit_test(names_are_one),
 		cmocka_unit_test(names_of_threads),
 
-		cmocka_unit_test(names_are_lent),
+		cmocka_unit_test(names_are_transient),
 
-		cmocka_unit_test(names_lent_have_room),
+		cmocka_unit_test(names_transient_have_room),
 		cmocka_unit_test(names_are_bounded),
 
 		cmocka_unit_test(descriptors_are_shared),

@@ -33,10 +33,10 @@ static struct chain_node *add(int64_t tid, const char *comm, enum edge_kind kind
 	assert_true(added);
 	node = &nodes.nodes[place];
 	node->pid = tid / 10;
-	node->state = DOING_SLEEP;
-	node->comm = name_lent_string(comm);
-	node->why = name_lent_string("lock");
-	node->syscall = name_lent_string("futex");
+	node->state = STATE_SLEEP;
+	node->comm = name_transient_string(comm);
+	node->why = name_transient_string("lock");
+	node->syscall = name_transient_string("futex");
 	node->edge.kind = kind;
 	if (blocker) {
 		node->edge.tid = blocker;
@@ -76,8 +76,8 @@ static void to_a_device(void **state)
 	add(10, "php-fpm", EDGE_SOCKET, 20)->edge.sure = SURE_LIKELY;
 	add(20, "mariadbd", EDGE_MUTEX, 21);
 	last = add(21, "mariadbd", EDGE_IO, 0);
-	last->edge.thing = name_lent_string("sda");
-	last->state = DOING_DISK;
+	last->edge.thing = name_transient_string("sda");
+	last->state = STATE_DISK;
 	expect_chain(10, "php-fpm socket> mariadbd mutex> mariadbd io> sda", 2, "mariadbd");
 	expect_chain(21, "mariadbd io> sda", 0, "mariadbd");
 	sample = reported(10);
@@ -87,7 +87,7 @@ static void to_a_device(void **state)
 	assert_string_equal(sample.blocker_sure, "likely");
 	assert_int_equal(sample.root_tid, 21);
 	assert_int_equal(sample.root_pid, 2);
-	assert_int_equal(sample.root_state, DOING_DISK);
+	assert_int_equal(sample.root_state, STATE_DISK);
 	assert_string_equal(sample.root_waits_on, "sda");
 	assert_string_equal(sample.root_syscall, "futex");
 }
@@ -99,13 +99,13 @@ static void to_a_cpu(void **state)
 	(void)state;
 	add(1, "waiter", EDGE_MUTEX, 2);
 	queued = add(2, "holder", EDGE_CPU, 3);
-	queued->state = DOING_RQ;
-	queued->edge.thing = name_lent_string("stress");
-	queued->edge.group = name_lent_string("/noisy");
+	queued->state = STATE_RQ;
+	queued->edge.thing = name_transient_string("stress");
+	queued->edge.group = name_transient_string("/noisy");
 	/* it has a node, too, and the chain does not go there */
-	add(3, "stress", EDGE_NONE, 0)->state = DOING_ON;
+	add(3, "stress", EDGE_NONE, 0)->state = STATE_ON;
 	expect_chain(1, "waiter mutex> holder cpu> stress", 1, "holder");
-	assert_int_equal(reported(1).root_state, DOING_RQ);
+	assert_int_equal(reported(1).root_state, STATE_RQ);
 	assert_string_equal(reported(2).oncpu_comm, "stress");
 	assert_string_equal(reported(2).oncpu_cgroup, "/noisy");
 	assert_null(reported(1).oncpu_comm);
@@ -120,9 +120,9 @@ static void to_a_quota(void **state)
 	(void)state;
 	add(1, "waiter", EDGE_MUTEX, 2);
 	queued = add(2, "holder", EDGE_QUOTA, 0);
-	queued->state = DOING_RQ;
+	queued->state = STATE_RQ;
 	queued->edge.sure = SURE_LIKELY;
-	queued->edge.thing = name_lent_string("/small");
+	queued->edge.thing = name_transient_string("/small");
 	expect_chain(1, "waiter mutex> holder quota> /small", 1, "holder");
 	assert_string_equal(reported(1).root_waits_on, "/small");
 	assert_string_equal(reported(2).blocker_kind, "quota");
@@ -138,7 +138,7 @@ static void to_a_process(void **state)
 	client = add(1, "client", EDGE_SOCKET, 0);
 	client->edge.pid = 50;
 	client->edge.sure = SURE_PROCESS;
-	client->edge.thing = name_lent_string("server");
+	client->edge.thing = name_transient_string("server");
 	expect_chain(1, "client socket> server", 1, "server");
 	assert_int_equal(reported(1).root_pid, 50);
 	assert_int_equal(reported(1).root_tid, ABSENT);

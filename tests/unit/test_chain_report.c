@@ -9,12 +9,12 @@ static struct sample waiting(int64_t root_pid, int64_t root_state, const char *r
 	struct sample sample = *sample_absent();
 
 	sample.weight_us = 1000;
-	sample.chain = name_lent_string("a mutex> b");
+	sample.chain = name_transient_string("a mutex> b");
 	sample.depth = 1;
-	sample.root = name_lent_string("b");
+	sample.root = name_transient_string("b");
 	sample.root_pid = root_pid;
 	sample.root_state = root_state;
-	sample.root_syscall = name_lent_string(root_syscall);
+	sample.root_syscall = name_transient_string(root_syscall);
 	return sample;
 }
 
@@ -54,7 +54,7 @@ static void mostly_in(void **state)
 	(void)state;
 	chain_report_init(&report, 0);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-		sample = waiting(7, DOING_DISK, calls[i]);
+		sample = waiting(7, STATE_DISK, calls[i]);
 		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	}
 	chain_report_fill(&report, &tally);
@@ -69,14 +69,14 @@ static void only_chains(void **state)
 {
 	struct tally tally = {.scans = 1};
 	struct chain_report report;
-	struct sample sample = waiting(7, DOING_ON, NULL);
+	struct sample sample = waiting(7, STATE_ON, NULL);
 
 	(void)state;
 	chain_report_init(&report, 0);
 	sample.depth = 0;
 	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
-	sample = waiting(7, DOING_SLEEP, "futex");
-	sample.root_why = name_lent_string("cycle");
+	sample = waiting(7, STATE_SLEEP, "futex");
+	sample.root_why = name_transient_string("cycle");
 	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 0);
@@ -97,13 +97,13 @@ static void locks_of_the_kernel(void **state)
 	(void)state;
 	chain_report_init(&report, 0);
 	for (int64_t holder = 1; holder <= 4; holder++) {
-		sample = waiting(7, DOING_ON, NULL);
-		sample.blocker_kind = name_lent_string("kernel lock");
+		sample = waiting(7, STATE_ON, NULL);
+		sample.blocker_kind = name_transient_string("kernel lock");
 		sample.blocker_tid = sample.blocker_pid = holder % 2 ? 11 : 12;
-		sample.filename = name_lent_string("/data/log");
+		sample.filename = name_transient_string("/data/log");
 		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 		sample.filename = NULL;
-		sample.syscall = name_lent_string("mkdir");
+		sample.syscall = name_transient_string("mkdir");
 		if (holder == 4)
 			chain_report_add(&report, &sample,
 					 (struct exact_note){EXACT_PART_NONE, true});
@@ -131,7 +131,7 @@ static struct sample seen(int64_t tid, const char *stack, bool names_open)
 
 	sample.tid = tid;
 	sample.weight_us = 1000;
-	sample.stack = name_lent_string(stack);
+	sample.stack = name_transient_string(stack);
 	sample.names_open = names_open;
 	return sample;
 }
@@ -149,7 +149,7 @@ static void stacks_of_roots(void **state)
 		     {NULL, false, 1}};
 	struct tally tally = {.scans = 4};
 	struct chain_report report;
-	struct sample victim = waiting(7, DOING_DISK, "fsync");
+	struct sample victim = waiting(7, STATE_DISK, "fsync");
 	size_t at = STACK_LINE_NONE;
 
 	(void)state;
@@ -189,17 +189,17 @@ static void times_are_shared_out(void **state)
 	chain_report_split(&report, &times);
 	exact_times_at(&times, 0, 5000000);
 	for (int i = 0; i < 5; i++) {
-		struct sample sample = waiting(i < 3 ? 7 : 8, DOING_DISK, "fsync");
+		struct sample sample = waiting(i < 3 ? 7 : 8, STATE_DISK, "fsync");
 
 		sample.tid = 5;
 		sample.start_ns = 1;
 		sample.time_us = (i + 1) * 1000000;
 		sample.weight_us = 900000;
-		sample.state = i < 4 ? DOING_SLEEP : DOING_ON;
+		sample.state = i < 4 ? STATE_SLEEP : STATE_ON;
 		sample.cpu_us = i < 4 ? 0 : 1000000;
 		sample.sleep_us = i < 4 ? 1000000 : 0;
 		sample.runq_us = sample.dwait_us = 0;
-		sample.blocker_kind = name_lent_string("mutex");
+		sample.blocker_kind = name_transient_string("mutex");
 		sample.blocker_tid = sample.blocker_pid = 11;
 		sample.arg[0] = i < 3 ? 0x100 : 0x200;
 		if (i == 4)
@@ -230,11 +230,11 @@ static void more_than_are_kept(void **state)
 	(void)state;
 	chain_report_init(&report, 0);
 	for (int64_t pid = 1; pid <= CHAIN_LINES_MAX + 10; pid++) {
-		sample = waiting(pid, DOING_ON, NULL);
+		sample = waiting(pid, STATE_ON, NULL);
 		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	}
 	/* one that has a line already */
-	sample = waiting(3, DOING_ON, NULL);
+	sample = waiting(3, STATE_ON, NULL);
 	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.refused, 10);

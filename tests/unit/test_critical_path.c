@@ -28,7 +28,7 @@ static int64_t moment_ns(int scan)
 }
 
 /* since_ms: of sleeps, when it left its CPU. */
-static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_doing state,
+static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_state_kind state,
 		 int64_t since_ms, const char *why)
 {
 	const struct scan at = {
@@ -39,11 +39,11 @@ static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_
 	snprintf(comm, sizeof(comm), "t%d", (int)tid);
 	sample.tid = tid;
 	sample.pid = tid * 100;
-	sample.comm = name_lent_string(comm);
+	sample.comm = name_transient_string(comm);
 	sample.state = state;
 	sample.state_us = (moment_ns(scan) - since_ms * NS_PER_MS) / NS_PER_US;
 	sample.why = why;
-	sample.syscall = name_lent_string(state == DOING_ON ? NULL : "read");
+	sample.syscall = name_transient_string(state == STATE_ON ? NULL : "read");
 	path_notes_add(&path->notes, &at, &sample, tid == OWN);
 }
 
@@ -74,10 +74,10 @@ static void awake(void **state)
 	struct reported reported = {.count = 0};
 
 	(void)state;
-	seen(&path, 1, OWN, DOING_ON, 5, NULL);
-	seen(&path, 1, 2, DOING_ON, 5, NULL);
+	seen(&path, 1, OWN, STATE_ON, 5, NULL);
+	seen(&path, 1, 2, STATE_ON, 5, NULL);
 	critical_path_end_scan(&path, moment_ns(1), take, &reported);
-	seen(&path, 2, OWN, DOING_RQ, 15, NULL);
+	seen(&path, 2, OWN, STATE_RQ, 15, NULL);
 	critical_path_end_scan(&path, moment_ns(2), take, &reported);
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "CPU", "t1");
@@ -94,15 +94,15 @@ static void through_another(void **state)
 
 	(void)state;
 	for (int scan = 1; scan <= 3; scan++) {
-		seen(&path, scan, OWN, DOING_SLEEP, 5, "client");
-		seen(&path, scan, 2, scan == 3 ? DOING_ON : DOING_SLEEP, 6, "sleep");
+		seen(&path, scan, OWN, STATE_SLEEP, 5, "client");
+		seen(&path, scan, 2, scan == 3 ? STATE_ON : STATE_SLEEP, 6, "sleep");
 		if (scan == 3)
 			woken(&path, 2, ABSENT, 6, 25, true);
 		critical_path_end_scan(&path, moment_ns(scan), take, &reported);
 		assert_int_equal(reported.count, 0);
 	}
 	woken(&path, OWN, 2, 5, 35, false);
-	seen(&path, 4, OWN, DOING_ON, 35, NULL);
+	seen(&path, 4, OWN, STATE_ON, 35, NULL);
 	critical_path_end_scan(&path, moment_ns(4), take, &reported);
 	assert_int_equal(reported.count, 4);
 	expect(&reported, 0, "timer", "t1 read> t2");
@@ -124,13 +124,13 @@ static void not_before_all_is_known(void **state)
 	struct reported reported = {.count = 0};
 
 	(void)state;
-	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
-	seen(&path, 1, 2, DOING_SLEEP, 5, NULL);
+	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
+	seen(&path, 1, 2, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, 2, 5, 14, false);
 	critical_path_end_scan(&path, 13 * NS_PER_MS, take, &reported);
 	assert_int_equal(reported.count, 0);
 	woken(&path, 2, 3, 5, 13, false);
-	seen(&path, 2, OWN, DOING_ON, 14, NULL);
+	seen(&path, 2, OWN, STATE_ON, 14, NULL);
 	critical_path_end_scan(&path, 23 * NS_PER_MS, take, &reported);
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "not seen", "t1 read> t2"); /* 3 has no sample */
@@ -144,12 +144,12 @@ static void two_sleeps(void **state)
 	struct reported reported = {.count = 0};
 
 	(void)state;
-	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
-	seen(&path, 1, 2, DOING_ON, 0, NULL);
-	seen(&path, 1, 3, DOING_ON, 0, NULL);
-	seen(&path, 2, OWN, DOING_SLEEP, 15, NULL);
-	seen(&path, 2, 2, DOING_ON, 0, NULL);
-	seen(&path, 2, 3, DOING_ON, 0, NULL);
+	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
+	seen(&path, 1, 2, STATE_ON, 0, NULL);
+	seen(&path, 1, 3, STATE_ON, 0, NULL);
+	seen(&path, 2, OWN, STATE_SLEEP, 15, NULL);
+	seen(&path, 2, 2, STATE_ON, 0, NULL);
+	seen(&path, 2, 3, STATE_ON, 0, NULL);
 	woken(&path, OWN, 3, 15, 25, false); /* rings are read one after the other */
 	woken(&path, OWN, 2, 5, 12, false);
 	critical_path_end_scan(&path, moment_ns(3), take, &reported);
@@ -163,12 +163,12 @@ static void two_sleeps(void **state)
 static void ends(void **state)
 {
 	static const struct {
-		enum thread_doing doing;
+		enum thread_state_kind kind;
 		const char *why, *end;
 	} rows[] = {
-		{DOING_DISK, NULL, "disk"},	    {DOING_SLEEP, "sleep", "timer"},
-		{DOING_SLEEP, "futex", "timer"},    {DOING_SLEEP, "client", "network"},
-		{DOING_SLEEP, "poll", "interrupt"}, {DOING_SLEEP, NULL, "interrupt"},
+		{STATE_DISK, NULL, "disk"},	    {STATE_SLEEP, "sleep", "timer"},
+		{STATE_SLEEP, "futex", "timer"},    {STATE_SLEEP, "client", "network"},
+		{STATE_SLEEP, "poll", "interrupt"}, {STATE_SLEEP, NULL, "interrupt"},
 	};
 
 	(void)state;
@@ -176,8 +176,8 @@ static void ends(void **state)
 		struct critical_path path = {.wanted = true};
 		struct reported reported = {.count = 0};
 
-		seen(&path, 1, OWN, rows[i].doing, 5, rows[i].why);
-		seen(&path, 1, 2, DOING_ON, 5, NULL);
+		seen(&path, 1, OWN, rows[i].kind, 5, rows[i].why);
+		seen(&path, 1, 2, STATE_ON, 5, NULL);
 		woken(&path, OWN, 2, 5, 15, true); /* it was interrupted, no more */
 		critical_path_end_scan(&path, moment_ns(2), take, &reported);
 		assert_int_equal(reported.count, 1);
@@ -194,8 +194,8 @@ static void found_out_later(void **state)
 	struct reported reported = {.count = 0};
 
 	(void)state;
-	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
-	seen(&path, 2, OWN, DOING_SLEEP, 5, "sleep");
+	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
+	seen(&path, 2, OWN, STATE_SLEEP, 5, "sleep");
 	woken(&path, OWN, ABSENT, 5, 25, true);
 	critical_path_end_scan(&path, moment_ns(3), take, &reported);
 	assert_int_equal(reported.count, 2);
@@ -217,13 +217,13 @@ static void sent_on_this_host(void **state)
 
 	(void)state;
 	sample.tid = sample.pid = OWN;
-	sample.comm = name_lent_string("t1");
-	sample.state = DOING_SLEEP;
+	sample.comm = name_transient_string("t1");
+	sample.state = STATE_SLEEP;
 	sample.state_us = 5000;
-	sample.syscall = name_lent_string("recvfrom");
+	sample.syscall = name_transient_string("recvfrom");
 	sample.waits_on_pid = 200;
 	path_notes_add(&path.notes, &scan, &sample, true);
-	seen(&path, 1, 2, DOING_ON, 5, NULL);
+	seen(&path, 1, 2, STATE_ON, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, true);
 	critical_path_end_scan(&path, moment_ns(2), take, &reported);
 	expect(&reported, 0, "CPU", "t1 recvfrom> t2");
@@ -238,16 +238,16 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
 	struct sample sample = *sample_absent();
 
 	sample.tid = sample.pid = OWN;
-	sample.comm = name_lent_string("t1");
-	sample.state = DOING_SLEEP;
+	sample.comm = name_transient_string("t1");
+	sample.state = STATE_SLEEP;
 	sample.state_us = 5000;
 	sample.why = "client";
-	sample.syscall = name_lent_string("read");
+	sample.syscall = name_transient_string("read");
 	sample.syscall_nr = 0;
 	sample.arg[0] = fd;
 	sample.waits_on_pid = pid;
 	path_notes_add(&path->notes, &at, &sample, true);
-	seen(path, scan, 2, DOING_ON, scan * 10 - 5, NULL);
+	seen(path, scan, 2, STATE_ON, scan * 10 - 5, NULL);
 	woken(path, OWN, 2, scan * 10 - 5, scan * 10 + 4, true);
 }
 
@@ -287,16 +287,16 @@ static void unknown(void **state)
 	struct reported reported = {.count = 0};
 
 	(void)state;
-	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
+	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, OWN, 5, 15, false);
 	critical_path_end_scan(&path, moment_ns(1), take, &reported);
 	for (int scan = 2; scan <= 6; scan++) {
 		if (scan == 2)
-			seen(&path, scan, OWN, DOING_SLEEP, 16, NULL);
-		seen(&path, scan, 2, DOING_SLEEP, 1, NULL);
+			seen(&path, scan, OWN, STATE_SLEEP, 16, NULL);
+		seen(&path, scan, 2, STATE_SLEEP, 1, NULL);
 		critical_path_end_scan(&path, moment_ns(scan), take, &reported);
 	}
-	seen(&path, 7, OWN, DOING_SLEEP, 65, NULL);
+	seen(&path, 7, OWN, STATE_SLEEP, 65, NULL);
 	critical_path_end_scan(&path, moment_ns(7), take, &reported);
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "self", "t1");
@@ -316,8 +316,8 @@ static void circles(void **state)
 	struct reported reported = {.count = 0};
 
 	(void)state;
-	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
-	seen(&path, 1, 2, DOING_SLEEP, 5, NULL);
+	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
+	seen(&path, 1, 2, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, false);
 	woken(&path, 2, OWN, 5, 15, false);
 	critical_path_end_scan(&path, moment_ns(2), take, &reported);
@@ -335,13 +335,13 @@ static void in_order(void **state)
 	struct reported reported = {.count = 0};
 
 	(void)state;
-	seen(&path, 1, OWN, DOING_SLEEP, 5, NULL);
-	seen(&path, 1, 2, DOING_ON, 5, NULL);
+	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
+	seen(&path, 1, 2, STATE_ON, 5, NULL);
 	critical_path_end_scan(&path, moment_ns(1), take, &reported);
-	seen(&path, 2, OWN, DOING_SLEEP, 5, NULL);
-	seen(&path, 2, 2, DOING_ON, 5, NULL);
+	seen(&path, 2, OWN, STATE_SLEEP, 5, NULL);
+	seen(&path, 2, 2, STATE_ON, 5, NULL);
 	critical_path_end_scan(&path, moment_ns(2), take, &reported);
-	seen(&path, 3, OWN, DOING_ON, 25, NULL);
+	seen(&path, 3, OWN, STATE_ON, 25, NULL);
 	critical_path_end_scan(&path, moment_ns(3), take, &reported);
 	woken(&path, OWN, 2, 5, 25, false);
 	critical_path_end_scan(&path, moment_ns(4), take, &reported);
@@ -363,7 +363,7 @@ static void take_in_order(void *to, const struct sample *sample)
 
 	reported->not_ended += !strcmp(sample->path_end, "not ended");
 	assert_int_equal(sample->time_us, ++reported->count * 10000);
-	if (sample->path_depth == 0 && sample->state == DOING_SLEEP) /* for how long it has slept */
+	if (sample->path_depth == 0 && sample->state == STATE_SLEEP) /* for how long it has slept */
 		assert_int_equal(sample->state_us, reported->count * 10000 - 5000);
 }
 
@@ -376,13 +376,13 @@ static void longer_than_scans_are_held(void **state)
 
 	(void)state;
 	for (int scan = 1; scan <= scans; scan++) {
-		seen(&path, scan, OWN, DOING_SLEEP, 5, NULL);
-		seen(&path, scan, 2, scan % 2 ? DOING_ON : DOING_RQ, 10 * scan - 1, NULL);
+		seen(&path, scan, OWN, STATE_SLEEP, 5, NULL);
+		seen(&path, scan, 2, scan % 2 ? STATE_ON : STATE_RQ, 10 * scan - 1, NULL);
 		critical_path_end_scan(&path, moment_ns(scan), take_in_order, &reported);
 	}
 	assert_int_equal(reported.count, PATH_SCANS_MAX / 4);
 	assert_int_equal(reported.not_ended, PATH_SCANS_MAX / 4);
-	seen(&path, scans + 1, OWN, DOING_ON, 10 * scans + 5, NULL);
+	seen(&path, scans + 1, OWN, STATE_ON, 10 * scans + 5, NULL);
 	woken(&path, OWN, 2, 5, 10 * scans + 5, false);
 	critical_path_end_scan(&path, moment_ns(scans + 1), take_in_order, &reported);
 	critical_path_settle(&path, take_in_order, &reported);

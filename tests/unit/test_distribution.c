@@ -41,17 +41,17 @@ static int begin(void **state)
 					   .amount = 4096,
 					   .buckets = {[28] = 1}};
 	struct column_list list = {0};
-	struct sample failed = sample_of("a", DOING_SLEEP, "read");
+	struct sample failed = sample_of("a", STATE_SLEEP, "read");
 	struct error e = {0};
 
 	(void)state;
 	failed.error = "EAGAIN";
 	assert_int_equal(column_list_add(&list, "samples,timestamp,comm,cpu_us", true, &e), 0);
 	distribution_table_init(&table, kinds, 2, &list);
-	add(&sleeps, "b,\"x\"", DOING_SLEEP, "read", &short_ones);
-	add(&sleeps, "a", DOING_SLEEP, "read", &short_ones);
+	add(&sleeps, "b,\"x\"", STATE_SLEEP, "read", &short_ones);
+	add(&sleeps, "a", STATE_SLEEP, "read", &short_ones);
 	distribution_table_add(&table, &sleeps, &failed, &short_ones);
-	add(&sleeps, "a", DOING_DISK, "fsync", &long_one);
+	add(&sleeps, "a", STATE_DISK, "fsync", &long_one);
 	add(&waits, "a", ABSENT, NULL, &long_one);
 	return 0;
 }
@@ -277,13 +277,13 @@ static void sleeps_are_told(void **state)
 
 	(void)state;
 	trace_rows[LATENCY_OFFCPU].report(&key, &sample, &compat);
-	assert_int_equal(sample.state, DOING_DISK);
+	assert_int_equal(sample.state, STATE_DISK);
 	assert_int_equal(sample.syscall_nr, 74);
 	assert_true(compat);
 	key = (struct latency_key){.kind = LATENCY_OFFCPU, .what = {0x402, ~0u, 0}};
 	sample = *sample_absent();
 	trace_rows[LATENCY_OFFCPU].report(&key, &sample, &compat);
-	assert_int_equal(sample.state, DOING_IDLE);
+	assert_int_equal(sample.state, STATE_IDLE);
 	assert_int_equal(sample.syscall_nr, ABSENT);
 	assert_false(compat);
 }

@@ -131,7 +131,7 @@ static void time_is_shared_by_samples_of_its_state(void **state)
 		    REST_GROUPS);
 	for (int i = 0; i < 100; i++) {
 		bool on = i % 10 < 4;
-		struct sample sample = sample_of(7, "db", on ? DOING_ON : DOING_SLEEP,
+		struct sample sample = sample_of(7, "db", on ? STATE_ON : STATE_SLEEP,
 						 !on	      ? "futex"
 						 : i % 4 == 3 ? "write"
 							      : "read");
@@ -141,16 +141,16 @@ static void time_is_shared_by_samples_of_its_state(void **state)
 	}
 	page_end(&scene);
 	assert_int_equal(scene.grid.row_count, 3);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "read") +
-				 number_of(&scene, 0, "db", DOING_ON, "write"),
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "read") +
+				 number_of(&scene, 0, "db", STATE_ON, "write"),
 			 4500000);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "write"), 4500000 / 4);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_SLEEP, "futex"), 500000);
-	assert_int_equal(number_of(&scene, 1, "db", DOING_SLEEP, "futex"), 10);	 /* 0.10 threads */
-	assert_int_equal(number_of(&scene, 2, "db", DOING_SLEEP, "futex"), 100); /* 10.0 % */
-	assert_int_equal(number_of(&scene, 3, "db", DOING_ON, "write"), 1125);	 /* cpu_s, too */
-	assert_int_equal(number_of(&scene, 3, "db", DOING_SLEEP, "futex"), ABSENT);
-	assert_int_equal(number_of(&scene, 4, "db", DOING_SLEEP, "futex"), 500);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "write"), 4500000 / 4);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, "futex"), 500000);
+	assert_int_equal(number_of(&scene, 1, "db", STATE_SLEEP, "futex"), 10);	 /* 0.10 threads */
+	assert_int_equal(number_of(&scene, 2, "db", STATE_SLEEP, "futex"), 100); /* 10.0 % */
+	assert_int_equal(number_of(&scene, 3, "db", STATE_ON, "write"), 1125);	 /* cpu_s, too */
+	assert_int_equal(number_of(&scene, 3, "db", STATE_SLEEP, "futex"), ABSENT);
+	assert_int_equal(number_of(&scene, 4, "db", STATE_SLEEP, "futex"), 500);
 	assert_int_equal(scene.tally.shared_us, 5000000);
 	assert_int_equal(scene.tally.covered_us[TIME_ON], scene.tally.all_us[TIME_ON]);
 	scene_done(&scene);
@@ -165,14 +165,14 @@ static void rounding_loses_nothing(void **state)
 	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (size_t i = 0; i < 7; i++) {
-		struct sample sample = sample_of(7, "db", DOING_ON, calls[i]);
+		struct sample sample = sample_of(7, "db", STATE_ON, calls[i]);
 
 		times_set(&sample, i ? 0 : 1000, 0, 0, 0);
 		scan(&scene, &sample, 1);
 	}
 	page_end(&scene);
 	for (size_t i = 0; i < 7; i++) {
-		int64_t part = number_of(&scene, 0, "db", DOING_ON, calls[i]);
+		int64_t part = number_of(&scene, 0, "db", STATE_ON, calls[i]);
 
 		assert_in_range(part, 142, 143);
 		us += part;
@@ -189,7 +189,7 @@ static void unseen_time_has_rows(void **state)
 	(void)state;
 	scene_begin(&scene, "weight_us,samples,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int i = 0; i < 10; i++) {
-		struct sample sample = sample_of(7, "db", DOING_SLEEP, "futex");
+		struct sample sample = sample_of(7, "db", STATE_SLEEP, "futex");
 
 		times_set(&sample, 1000, 0, 0, 49000);
 		scan(&scene, &sample, 1);
@@ -198,14 +198,14 @@ static void unseen_time_has_rows(void **state)
 	account(&scene, ABSENT, "sh", 70000, 4000, 0, 0);
 	account(&scene, ABSENT, "sh", 10000, 0, 0, 0);
 	page_end(&scene);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_SLEEP, "futex"), 490000);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, NULL), 10000);
-	assert_int_equal(number_of(&scene, 1, "db", DOING_ON, NULL), 0);
-	assert_int_equal(number_of(&scene, 0, "cron", DOING_ON, NULL), 300);
-	assert_int_equal(number_of(&scene, 0, "cron", DOING_RQ, NULL), 200);
-	assert_int_equal(number_of(&scene, 0, "cron", DOING_SLEEP, NULL), 1000);
-	assert_int_equal(number_of(&scene, 0, "sh", DOING_ON, NULL), 80000);
-	assert_int_equal(number_of(&scene, 0, "sh", DOING_RQ, NULL), 4000);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, "futex"), 490000);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, NULL), 10000);
+	assert_int_equal(number_of(&scene, 1, "db", STATE_ON, NULL), 0);
+	assert_int_equal(number_of(&scene, 0, "cron", STATE_ON, NULL), 300);
+	assert_int_equal(number_of(&scene, 0, "cron", STATE_RQ, NULL), 200);
+	assert_int_equal(number_of(&scene, 0, "cron", STATE_SLEEP, NULL), 1000);
+	assert_int_equal(number_of(&scene, 0, "sh", STATE_ON, NULL), 80000);
+	assert_int_equal(number_of(&scene, 0, "sh", STATE_RQ, NULL), 4000);
 	assert_int_equal(scene.tally.all_us[TIME_ON], 10000 + 300 + 80000);
 	assert_int_equal(scene.tally.covered_us[TIME_ON], 0);
 	assert_int_equal(scene.tally.covered_us[TIME_ASLEEP], 490000);
@@ -226,8 +226,8 @@ static void small_rests_are_one_row(void **state)
 	account(&scene, 10, "top", 5000, 0, 0, 0);
 	page_end(&scene);
 	assert_int_equal(scene.grid.row_count, 2);
-	assert_int_equal(number_of(&scene, 0, NULL, DOING_ON, NULL), 700);
-	assert_int_equal(number_of(&scene, 0, "top", DOING_ON, NULL), 5000);
+	assert_int_equal(number_of(&scene, 0, NULL, STATE_ON, NULL), 700);
+	assert_int_equal(number_of(&scene, 0, "top", STATE_ON, NULL), 5000);
 	scene_done(&scene);
 }
 
@@ -240,15 +240,15 @@ static void some_states_count_samples(void **state)
 	scene_begin(&scene, "weight_us,sleep_s,comm,state,syscall",
 		    ALL_KINDS & ~(1u << TIME_ASLEEP), REST_GROUPS);
 	for (int i = 0; i < 20; i++) {
-		struct sample sample = sample_of(7, "db", i % 2 ? DOING_ON : DOING_SLEEP, "poll");
+		struct sample sample = sample_of(7, "db", i % 2 ? STATE_ON : STATE_SLEEP, "poll");
 
 		times_set(&sample, 10000, 0, 0, 40000);
 		scan(&scene, &sample, 1);
 	}
 	page_end(&scene);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "poll"), 200000);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_SLEEP, "poll"), 10 * SCAN_US);
-	assert_int_equal(number_of(&scene, 1, "db", DOING_SLEEP, "poll"), 800);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "poll"), 200000);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, "poll"), 10 * SCAN_US);
+	assert_int_equal(number_of(&scene, 1, "db", STATE_SLEEP, "poll"), 800);
 	scene_done(&scene);
 }
 
@@ -260,13 +260,13 @@ static void hidden_sleep_is_nobodys(void **state)
 	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int i = 0; i < 40; i++) {
-		struct sample sample = sample_of(7, "db", DOING_SLEEP, "recvfrom");
+		struct sample sample = sample_of(7, "db", STATE_SLEEP, "recvfrom");
 
 		times_set(&sample, 0, 0, 0, 10 * SCAN_US);
 		scan(&scene, &sample, i % 10 == 9);
 	}
 	page_end(&scene);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_SLEEP, "recvfrom"), 4 * SCAN_US);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, "recvfrom"), 4 * SCAN_US);
 	scene_done(&scene);
 }
 
@@ -277,15 +277,15 @@ static void without_times_samples_count(void **state)
 	(void)state;
 	scene_begin(&scene, "weight_us,avg_thr,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int i = 0; i < 4; i++) {
-		struct sample samples[2] = {sample_of(7, "db", DOING_ON, i ? "read" : NULL),
-					    sample_of(ABSENT, "db", DOING_ZOMBIE, NULL)};
+		struct sample samples[2] = {sample_of(7, "db", STATE_ON, i ? "read" : NULL),
+					    sample_of(ABSENT, "db", STATE_ZOMBIE, NULL)};
 
 		scan(&scene, samples, 2);
 	}
 	page_end(&scene);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "read"), 3 * SCAN_US);
-	assert_int_equal(number_of(&scene, 1, "db", DOING_ON, "read"), 75);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ZOMBIE, NULL), 4 * SCAN_US);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "read"), 3 * SCAN_US);
+	assert_int_equal(number_of(&scene, 1, "db", STATE_ON, "read"), 75);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ZOMBIE, NULL), 4 * SCAN_US);
 	assert_int_equal(scene.tally.shared_us, 0);
 	scene_done(&scene);
 }
@@ -298,12 +298,12 @@ static void time_before_the_page_is_not_told(void **state)
 
 	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
-	sample = sample_of(7, "db", DOING_ON, "read");
+	sample = sample_of(7, "db", STATE_ON, "read");
 	times_set(&sample, 10 * SCAN_US, 0, 30 * SCAN_US, 0);
 	scan(&scene, &sample, 1);
 	page_end(&scene);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "read"), SCAN_US / 4);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_DISK, NULL), SCAN_US * 3 / 4);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "read"), SCAN_US / 4);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_DISK, NULL), SCAN_US * 3 / 4);
 	scene_done(&scene);
 }
 
@@ -316,7 +316,7 @@ static void sums_hold_across_pages(void **state)
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int page = 0; page < 2; page++) {
 		for (int i = 0; i < 10; i++) {
-			struct sample sample = sample_of(7, "db", DOING_ON, i % 2 ? "a" : "b");
+			struct sample sample = sample_of(7, "db", STATE_ON, i % 2 ? "a" : "b");
 
 			times_set(&sample, 30000, 0, 0, 20000);
 			scan(&scene, &sample, 1);
@@ -326,10 +326,10 @@ static void sums_hold_across_pages(void **state)
 			}
 		}
 		page_end(&scene);
-		assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "a") +
-					 number_of(&scene, 0, "db", DOING_ON, "b"),
+		assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "a") +
+					 number_of(&scene, 0, "db", STATE_ON, "b"),
 				 300000);
-		assert_int_equal(number_of(&scene, 0, "db", DOING_SLEEP, NULL), 200000);
+		assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, NULL), 200000);
 		group_table_clear(&scene.groups);
 	}
 	scene_done(&scene);
@@ -349,7 +349,7 @@ static void error_goes_by_episodes(void **state)
 		scene_begin(&scene, "error,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 		for (int i = 0; i < scans[look]; i++) {
 			bool first = look == 2 ? i < 50 : i % 2;
-			struct sample sample = sample_of(7, "db", DOING_DISK, first ? "a" : "b");
+			struct sample sample = sample_of(7, "db", STATE_DISK, first ? "a" : "b");
 
 			if (look == 2)
 				sample.state_us = i % 50 * SCAN_US;
@@ -357,7 +357,7 @@ static void error_goes_by_episodes(void **state)
 			scan(&scene, &sample, 1);
 		}
 		page_end(&scene);
-		errors[look] = number_of(&scene, 0, "db", DOING_DISK, "a");
+		errors[look] = number_of(&scene, 0, "db", STATE_DISK, "a");
 		scene_done(&scene);
 	}
 	assert_in_range(errors[0], 78, 80); /* 0.5 s * sqrt(1/2 * 1/2 / 10) */
@@ -373,7 +373,7 @@ static void error_of_a_thread_is_none(void **state)
 
 	(void)state;
 	scene_begin(&scene, "error,seconds,tid,comm,state", ALL_KINDS, REST_GROUPS);
-	sample = sample_of(7, "db", DOING_DISK, "a");
+	sample = sample_of(7, "db", STATE_DISK, "a");
 	times_set(&sample, 0, 0, SCAN_US, 0);
 	scan(&scene, &sample, 1);
 	page_end(&scene);
@@ -393,7 +393,7 @@ static void other_tables_agree(void **state)
 	group_table_init(&few, &scene.list);
 	group_table_split(&few, &scene.times, REST_NOWHERE);
 	for (int i = 0; i < 10; i++) {
-		struct sample sample = sample_of(7, "db", DOING_ON, i < 4 ? "a" : "b");
+		struct sample sample = sample_of(7, "db", STATE_ON, i < 4 ? "a" : "b");
 		struct exact_note note;
 
 		times_set(&sample, 20000, 0, 0, 30000);
@@ -406,7 +406,7 @@ static void other_tables_agree(void **state)
 	}
 	group_table_share_out(&few);
 	page_end(&scene);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "a"), 80000);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "a"), 80000);
 	assert_int_equal(few.count, 1);
 	assert_int_equal(group_weight_us(&few, group_at(&few, 0)), 80000);
 	group_table_done(&few);
@@ -424,7 +424,7 @@ static void refused_samples_have_their_part(void **state)
 	scene_begin(&scene, "weight_us,avg_thr,share,comm,state,syscall", ALL_KINDS, REST_LEFT_OUT);
 	for (int i = 0; i < 8; i++) {
 		const char *call = i % 4 ? "read" : "write";
-		struct sample sample = sample_of(1, "db", i < 4 ? DOING_ON : DOING_SLEEP, call);
+		struct sample sample = sample_of(1, "db", i < 4 ? STATE_ON : STATE_SLEEP, call);
 		bool wanted = i % 4 && i < 4;
 
 		times_set(&sample, 45000, 1000, 0, 4000);
@@ -442,9 +442,9 @@ static void refused_samples_have_their_part(void **state)
 	group_table_end_page(&scene.groups, &scene.tally);
 	grid_fill_groups(&scene.grid, &scene.groups, &scene.tally);
 	assert_int_equal(scene.grid.row_count, 1);
-	assert_int_equal(number_of(&scene, 0, "db", DOING_ON, "read"), 8 * 45000 * 3 / 4);
-	assert_int_equal(number_of(&scene, 1, "db", DOING_ON, "read"), 68);
-	assert_int_equal(number_of(&scene, 2, "db", DOING_ON, "read"), 1000);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "read"), 8 * 45000 * 3 / 4);
+	assert_int_equal(number_of(&scene, 1, "db", STATE_ON, "read"), 68);
+	assert_int_equal(number_of(&scene, 2, "db", STATE_ON, "read"), 1000);
 	scene_done(&scene);
 }
 
@@ -452,7 +452,7 @@ static void refused_samples_have_their_part(void **state)
  * its time in that state, is not known. */
 static void a_sample_stands_for_its_part(void **state)
 {
-	struct sample sample = sample_of(1, "db", DOING_ON, "read"), other;
+	struct sample sample = sample_of(1, "db", STATE_ON, "read"), other;
 	struct scene scene;
 
 	(void)state;
@@ -464,9 +464,9 @@ static void a_sample_stands_for_its_part(void **state)
 		scan(&scene, &sample, 1);
 	group_table_share_out(&scene.groups);
 	assert_int_equal(exact_sample_us(&scene.times, &sample), 90000);
-	other = sample_of(1, "db", DOING_SLEEP, "read");
+	other = sample_of(1, "db", STATE_SLEEP, "read");
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
-	other = sample_of(2, "db", DOING_ON, "read");
+	other = sample_of(2, "db", STATE_ON, "read");
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
 	other.tid = 1; /* and began at another time */
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);

@@ -19,7 +19,7 @@ static struct sample person(void)
 	sample.user = "root";
 	sample.comm = "pg \"3\\\x01";
 	sample.cmdline = "";
-	sample.state = DOING_DISK;
+	sample.state = STATE_DISK;
 	sample.state_us = 10500;
 	sample.cpu = -1;
 	sample.arg[0] = -1;
@@ -309,8 +309,8 @@ static void filter_asks_the_state_first(void **state)
 		struct filter filter = {0};
 
 		assert_int_equal(filter_set_expression(&filter, rows[i].text, &e), 0);
-		assert_int_equal(filter_wants_state(&filter, DOING_ON), rows[i].on);
-		assert_int_equal(filter_wants_state(&filter, DOING_SLEEP), rows[i].asleep);
+		assert_int_equal(filter_wants_state(&filter, STATE_ON), rows[i].on);
+		assert_int_equal(filter_wants_state(&filter, STATE_SLEEP), rows[i].asleep);
 		assert_int_equal(filter_wants_idle(&filter), rows[i].idle);
 		filter_done(&filter);
 	}
@@ -324,8 +324,8 @@ static void filter_without_samples(void **state)
 	(void)state;
 	assert_int_equal(filter_needs(&filter), 0); /* not even why */
 	assert_int_equal(filter_set_expression(&filter, "state=S || tid=1", &e), 0);
-	for (int64_t doing = 0; doing < DOING_COUNT; doing++)
-		assert_false(filter_wants_state(&filter, doing));
+	for (int64_t kind = 0; kind < STATE_COUNT; kind++)
+		assert_false(filter_wants_state(&filter, kind));
 	assert_false(filter_wants_idle(&filter));
 	filter_done(&filter);
 }

@@ -150,7 +150,7 @@ static void equal_frames_are_culled(void **state)
 }
 
 /* A flame graph at each interval of a long run: none may leave its frames behind. */
-static void frames_are_lent(void **state)
+static void frames_are_transient(void **state)
 {
 	struct frame_tree tree = {0};
 
@@ -287,7 +287,7 @@ int main(void)
 		cmocka_unit_test(colours_of_changes),
 		cmocka_unit_test(narrow_frames_are_counted),
 		cmocka_unit_test(equal_frames_are_culled),
-		cmocka_unit_test(frames_are_lent),
+		cmocka_unit_test(frames_are_transient),
 		cmocka_unit_test(frames_that_do_not_fit_are_told),
 		cmocka_unit_test(words_are_escaped),
 		cmocka_unit_test(all_that_was_missed_is_told),

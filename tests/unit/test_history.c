@@ -20,7 +20,7 @@ struct taken {
 static struct sample sample_of(int64_t thread, int64_t scan)
 {
 	uint64_t dice = hash_u64((uint64_t)(thread * 100003 + scan / (1 + thread % 40)));
-	int64_t state = dice % 4 ? DOING_DISK : dice % 8 ? DOING_ON : DOING_RQ;
+	int64_t state = dice % 4 ? STATE_DISK : dice % 8 ? STATE_ON : STATE_RQ;
 	struct sample sample = *sample_absent();
 	char name[32];
 
@@ -33,12 +33,12 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 	sample.user = name_of_string("postgres");
 	sample.state = state;
 	sample.state_us = (int64_t)(hash_u64(dice) % 100000);
-	sample.cpu = state == DOING_ON ? (int64_t)(dice % 64) : 3;
+	sample.cpu = state == STATE_ON ? (int64_t)(dice % 64) : 3;
 	snprintf(name, sizeof(name), "/data/file-%d", (int)(dice % 100));
-	sample.syscall = state == DOING_ON ? NULL : name_of_string("pread64");
-	sample.filename = state == DOING_ON ? NULL : name_of_string(name);
-	sample.cpu_us = state == DOING_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
-	sample.dwait_us = state == DOING_DISK ? PERIOD_US : 0;
+	sample.syscall = state == STATE_ON ? NULL : name_of_string("pread64");
+	sample.filename = state == STATE_ON ? NULL : name_of_string(name);
+	sample.cpu_us = state == STATE_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
+	sample.dwait_us = state == STATE_DISK ? PERIOD_US : 0;
 	sample.runq_us = (int64_t)(dice % 5);
 	sample.vcsw = (int64_t)(dice % 3);
 	return sample;
@@ -379,7 +379,7 @@ static void test_peek_band(void **state)
 	for (int64_t scan = 0; scan < 1200; scan++) { /* three chunks, and 60 of 72 steps */
 		scan_add(history, scan);
 		for (int64_t i = 0; i < THREADS; i++)
-			expected += sample_of(i, scan).state == DOING_DISK;
+			expected += sample_of(i, scan).state == STATE_DISK;
 		if (scan >= 900 && scan % 100 == 50)
 			peek(kept, history, view);
 	}
@@ -429,7 +429,7 @@ static void trace_take(void *to, const struct trace_kind *kind, const struct sam
 
 	assert_ptr_equal(kind, &sleeps);
 	assert_int_equal(who->tid, 1007);
-	assert_int_equal(who->state, DOING_SLEEP);
+	assert_int_equal(who->state, STATE_SLEEP);
 	assert_string_equal(who->syscall, "nanosleep");
 	assert_true(who->filename == NULL && who->waker_tid == ABSENT);
 	assert_memory_equal(histogram, &expected, sizeof(expected));
@@ -455,7 +455,7 @@ static void test_traces(void **state)
 		scan_add(history, scan);
 		if (scan % 20)
 			continue;
-		who.state = DOING_SLEEP;
+		who.state = STATE_SLEEP;
 		who.syscall = name_of_string("nanosleep");
 		who.filename = NULL;
 		history_add_account(history, &who);

@@ -28,7 +28,7 @@ static struct sample sample_of(int tid, const char *file, int time, int since, c
 
 	sample.tid = tid;
 	sample.pid = tid / 10;
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	sample.time_us = (int64_t)time * 1000000;
 	sample.state_us = (int64_t)(time - since) * 1000000;
 	sample.syscall_nr = 7;
@@ -136,9 +136,9 @@ static void connection_alone(void **state)
 	sample.connection = name_of_string("tcp a");
 	assert_string_equal(queue(sample), "");
 	sample.wait_open = false;
-	sample.state = DOING_ON; /* and may be about to wait */
+	sample.state = STATE_ON; /* and may be about to wait */
 	assert_string_equal(queue(sample), "");
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	assert_int_equal(strlen(queue(sample)), 3 * strlen("10:-:4294967295;"));
 }
 

@@ -34,7 +34,7 @@ static struct scene *scene_make(void)
 				     .out_ns = NOW_NS - SLEPT_NS,
 				     .sequence_done = 4}},
 	};
-	record_sample(&scene.record, &scene.context.now.moment, DOING_SLEEP, &scene.sample);
+	record_sample(&scene.record, &scene.context.now.moment, STATE_SLEEP, &scene.sample);
 	scene.sample.syscall = "futex";
 	scene.sample.waits_on = "lock held by 8";
 	scene.sample.syscall_us = 2000007;
@@ -57,7 +57,7 @@ static void keep(struct scene *scene)
 
 static bool report(struct scene *scene, struct sample *sample)
 {
-	return live_repeat_fill(&scene->repeat, &scene->context, &scene->record, DOING_SLEEP,
+	return live_repeat_fill(&scene->repeat, &scene->context, &scene->record, STATE_SLEEP,
 				sample);
 }
 
@@ -162,7 +162,7 @@ static void has_request(struct scene *scene)
 
 static void is_awake(struct scene *scene)
 {
-	scene->sample.state = DOING_RQ;
+	scene->sample.state = STATE_RQ;
 }
 
 static void is_compat(struct scene *scene)

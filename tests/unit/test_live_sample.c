@@ -29,10 +29,10 @@ static struct scene scene_make(void)
 	return scene;
 }
 
-static enum thread_doing doing_of(struct scene *scene, bool *ambiguous)
+static enum thread_state_kind state_of(struct scene *scene, bool *ambiguous)
 {
 	scene->moment.ticks = scene->ticks;
-	return record_doing(&scene->record, &scene->moment, ambiguous);
+	return record_state(&scene->record, &scene->moment, ambiguous);
 }
 
 /* in, out, wake: us. What the thread did at 1000 us, and since when. */
@@ -40,33 +40,33 @@ static void records_tell_of_one_moment(void **state)
 {
 	static const struct {
 		unsigned int on_cpu, bits, in, out, wake;
-		enum thread_doing doing;
+		enum thread_state_kind kind;
 		int since;
 		bool ambiguous;
 	} rows[] = {
-		{1, 0x1, 900, 500, 890, DOING_ON, 900, false},
-		{0, 0x0, 900, 950, 890, DOING_RQ, 950, false}, /* preempted */
-		{0, 0x1, 900, 950, 890, DOING_SLEEP, 950, false},
-		{0, 0x1, 900, 950, 960, DOING_RQ, 960, false},	 /* woken since */
-		{0, 0x1, 900, 950, 920, DOING_SLEEP, 950, true}, /* woken on its way to sleep */
-		{0, 0x2, 900, 950, 0, DOING_DISK, 950, false},
-		{0, 0x102, 900, 950, 0, DOING_DISK, 950, false}, /* killable */
-		{0, 0x402, 900, 950, 0, DOING_IDLE, 950, false},
-		{0, 0x2001, 900, 950, 0, DOING_SLEEP, 950, false}, /* freezable */
-		{0, 0x2402, 900, 950, 0, DOING_IDLE, 950, false},
-		{0, 0x4, 900, 950, 0, DOING_STOPPED, 950, false},
-		{0, 0x8, 900, 950, 0, DOING_STOPPED, 950, false},
-		{0, 0x40, 900, 950, 0, DOING_PARKED, 950, false},
-		{0, 0x8000, 900, 950, 0, DOING_DISK, 950, false}, /* frozen */
-		{0, 0x200, 900, 950, 0, DOING_RQ, 950, false},	  /* waking */
+		{1, 0x1, 900, 500, 890, STATE_ON, 900, false},
+		{0, 0x0, 900, 950, 890, STATE_RQ, 950, false}, /* preempted */
+		{0, 0x1, 900, 950, 890, STATE_SLEEP, 950, false},
+		{0, 0x1, 900, 950, 960, STATE_RQ, 960, false},	 /* woken since */
+		{0, 0x1, 900, 950, 920, STATE_SLEEP, 950, true}, /* woken on its way to sleep */
+		{0, 0x2, 900, 950, 0, STATE_DISK, 950, false},
+		{0, 0x102, 900, 950, 0, STATE_DISK, 950, false}, /* killable */
+		{0, 0x402, 900, 950, 0, STATE_IDLE, 950, false},
+		{0, 0x2001, 900, 950, 0, STATE_SLEEP, 950, false}, /* freezable */
+		{0, 0x2402, 900, 950, 0, STATE_IDLE, 950, false},
+		{0, 0x4, 900, 950, 0, STATE_STOPPED, 950, false},
+		{0, 0x8, 900, 950, 0, STATE_STOPPED, 950, false},
+		{0, 0x40, 900, 950, 0, STATE_PARKED, 950, false},
+		{0, 0x8000, 900, 950, 0, STATE_DISK, 950, false}, /* frozen */
+		{0, 0x200, 900, 950, 0, STATE_RQ, 950, false},	  /* waking */
 		/* switches and wake-ups after the moment */
-		{1, 0x1, 1010, 500, 1005, DOING_SLEEP, 500, false}, /* asleep then */
-		{1, 0x1, 1010, 500, 990, DOING_RQ, 990, false},
-		{1, 0x0, 1010, 500, 400, DOING_RQ, 500, false},
-		{0, 0x1, 900, 1010, 890, DOING_ON, 900, false},
-		{0, 0x1, 900, 950, 1001, DOING_SLEEP, 950, false},
-		{0, 0x1, 1010, 1020, 990, DOING_RQ, 1000, false}, /* came and went */
-		{0, 0x1, 1010, 1020, 1005, DOING_SLEEP, 1000, false},
+		{1, 0x1, 1010, 500, 1005, STATE_SLEEP, 500, false}, /* asleep then */
+		{1, 0x1, 1010, 500, 990, STATE_RQ, 990, false},
+		{1, 0x0, 1010, 500, 400, STATE_RQ, 500, false},
+		{0, 0x1, 900, 1010, 890, STATE_ON, 900, false},
+		{0, 0x1, 900, 950, 1001, STATE_SLEEP, 950, false},
+		{0, 0x1, 1010, 1020, 990, STATE_RQ, 1000, false}, /* came and went */
+		{0, 0x1, 1010, 1020, 1005, STATE_SLEEP, 1000, false},
 	};
 
 	(void)state;
@@ -74,18 +74,18 @@ static void records_tell_of_one_moment(void **state)
 		struct scene scene = scene_make();
 		struct sample sample;
 		bool ambiguous;
-		enum thread_doing doing;
+		enum thread_state_kind kind;
 
 		scene.record.sched.on_cpu = rows[i].on_cpu;
 		scene.record.sched.state = rows[i].bits;
 		scene.record.sched.in_ns = rows[i].in * US;
 		scene.record.sched.out_ns = rows[i].out * US;
 		scene.record.wake.wake_ns = rows[i].wake * US;
-		doing = doing_of(&scene, &ambiguous);
-		record_sample(&scene.record, &scene.moment, doing, &sample);
-		if (doing != rows[i].doing || ambiguous != rows[i].ambiguous ||
+		kind = state_of(&scene, &ambiguous);
+		record_sample(&scene.record, &scene.moment, kind, &sample);
+		if (kind != rows[i].kind || ambiguous != rows[i].ambiguous ||
 		    sample.state_us != 1000 - rows[i].since)
-			fail_msg("row %zu: %s, %s, for %lld us", i, state_row(doing)->name,
+			fail_msg("row %zu: %s, %s, for %lld us", i, state_row(kind)->name,
 				 ambiguous ? "ambiguous" : "sure", (long long)sample.state_us);
 	}
 }
@@ -98,7 +98,7 @@ static void zombies_stay_zombies(void **state)
 	(void)state;
 	scene.record.sched.exit_state = 0x20;
 	scene.record.sched.state = 0x80;
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ZOMBIE);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ZOMBIE);
 }
 
 static void displaced_thread_is_on(void **state)
@@ -109,13 +109,13 @@ static void displaced_thread_is_on(void **state)
 	(void)state;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = scene.moment.own_in_ns = 990 * US;
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	scene.record.sched.state = 1; /* it went to sleep, and the sampler came after it */
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_SLEEP);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
 	scene.moment.own_wake_ns = 850 * US; /* but it ran on when that was due */
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	scene.moment.own_wake_ns = 750 * US; /* another one ran then */
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_SLEEP);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
 }
 
 /* The sampler's timer interrupt ends sleeps that were to end some microseconds later. */
@@ -132,17 +132,17 @@ static void wakes_of_the_same_interrupt_are_later(void **state)
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = 900 * US;
 	scene.record.wake.wake_ns = 975 * US;
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_SLEEP);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
 	scene.record.sched.cpu = 0; /* another CPU's */
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.record.sched.cpu = 1;
 	scene.record.wake.wake_ns = 965 * US; /* before it */
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.record.wake.wake_ns = 995 * US; /* after it */
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.moment.own_wake_ns = 700 * US; /* the sampler waited for its CPU */
 	scene.record.wake.wake_ns = 975 * US;
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 }
 
 static void looks_tell_missed_switches(void **state)
@@ -155,16 +155,16 @@ static void looks_tell_missed_switches(void **state)
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.cpu = 1;
 	scene.ticks[1] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	assert_false(ambiguous);
 	scene.ticks[1].tid = 8;
-	doing_of(&scene, &ambiguous);
+	state_of(&scene, &ambiguous);
 	assert_true(ambiguous);
 	scene.ticks[1].tick_ns = 700 * US; /* before it came */
-	doing_of(&scene, &ambiguous);
+	state_of(&scene, &ambiguous);
 	assert_false(ambiguous);
 	scene.record.sched.cpu = 99; /* hotplugged beyond what is known */
-	doing_of(&scene, &ambiguous);
+	state_of(&scene, &ambiguous);
 	assert_false(ambiguous);
 }
 
@@ -180,13 +180,13 @@ static void later_arrivals_tell_missed_switches(void **state)
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.cpu = 1;
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	assert_false(ambiguous); /* it is itself the last one */
 	arrived_ns[1] = 801 * US;
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	assert_true(ambiguous);
 	scene.record.sched.cpu = 2;
-	doing_of(&scene, &ambiguous);
+	state_of(&scene, &ambiguous);
 	assert_false(ambiguous);
 }
 
@@ -200,12 +200,12 @@ static void seeded_thread_runs_where_it_is_seen(void **state)
 	scene.record.sched.sequence_done = 0;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = scene.record.sched.out_ns = 800 * US;
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_RQ);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.ticks[0] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	scene.ticks[0].tid = 0;
 	scene.moment.tick_count = 0; /* no way to look */
-	assert_int_equal(doing_of(&scene, &ambiguous), DOING_ON);
+	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 }
 
 static void kernel_threads_have_no_call(void **state)
@@ -215,11 +215,11 @@ static void kernel_threads_have_no_call(void **state)
 	bool compat;
 
 	(void)state;
-	record_call(&scene.record, &scene.moment, DOING_SLEEP, &sample, &compat);
+	record_call(&scene.record, &scene.moment, STATE_SLEEP, &sample, &compat);
 	assert_int_equal(sample.syscall_nr, 0); /* read(2): zero is not absent */
 	sample = *sample_absent();
 	scene.record.identity.task_flags = 0x200000;
-	record_call(&scene.record, &scene.moment, DOING_SLEEP, &sample, &compat);
+	record_call(&scene.record, &scene.moment, STATE_SLEEP, &sample, &compat);
 	assert_int_equal(sample.syscall_nr, ABSENT);
 }
 
@@ -335,14 +335,14 @@ static void calls_began_when_two_reads_agree(void **state)
 		again.call_ns += (unsigned int)changed * 590 * US;
 		sample = *sample_absent();
 		record_call_check(&scene.record, &again);
-		record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
+		record_call(&scene.record, &scene.moment, STATE_ON, &sample, &compat);
 		assert_int_equal(sample.syscall_nr, 0);
 		assert_int_equal(sample.syscall_us, changed ? ABSENT : 600);
 	}
 	scene.record.call_ns = 400 * US;
 	scene.ticks[1].tick_ns = 390 * US; /* a clock's, of a call before */
 	sample = *sample_absent();
-	record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
+	record_call(&scene.record, &scene.moment, STATE_ON, &sample, &compat);
 	assert_int_equal(sample.syscall_us, ABSENT);
 }
 
@@ -367,7 +367,7 @@ static void who_left_is_told_by_a_look_before(void **state)
 		memset(tick.registers, 0xff, sizeof(tick.registers)); /* in no call */
 		scene.ticks[1] = tick;
 		sample = *sample_absent();
-		record_call(&scene.record, &scene.moment, DOING_ON, &sample, &compat);
+		record_call(&scene.record, &scene.moment, STATE_ON, &sample, &compat);
 		assert_int_equal(sample.syscall_nr == ABSENT, looks[i].computing);
 	}
 }
@@ -382,16 +382,16 @@ static void totals_grow_by_the_present_state(void **state)
 	scene.record.sched.in_ns = 900 * US;
 	scene.record.sched.out_ns = 800 * US;
 	scene.record.sched.on_cpu = 1;
-	record_totals(&scene.record, &scene.moment, DOING_ON, &totals);
+	record_totals(&scene.record, &scene.moment, STATE_ON, &totals);
 	assert_int_equal(totals.cpu_ns, 110 * US);
 	scene.record.sched.on_cpu = 0;
 	scene.record.sched.out_ns = 950 * US;
 	scene.record.sched.state = 2;
-	record_totals(&scene.record, &scene.moment, DOING_DISK, &totals);
+	record_totals(&scene.record, &scene.moment, STATE_DISK, &totals);
 	assert_int_equal(totals.disk_ns, 50 * US);
 	assert_int_equal(totals.cpu_ns, 10 * US);
 	scene.record.wake.wake_ns = 970 * US;
-	record_totals(&scene.record, &scene.moment, DOING_RQ, &totals);
+	record_totals(&scene.record, &scene.moment, STATE_RQ, &totals);
 	assert_int_equal(totals.disk_ns, 20 * US);
 	assert_int_equal(totals.runq_ns, 30 * US);
 	assert_int_equal(totals.sleep_ns, 0);

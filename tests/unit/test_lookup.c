@@ -100,7 +100,7 @@ static void fixture_thread(void **state)
 	assert_int_equal(sample.fd, 5);
 	assert_string_equal(sample.filename, "socket:[4026]");
 	assert_string_equal(sample.waker_comm, "kworker/u4:2-events_unbound");
-	assert_ptr_equal(sample.exe, name_lent_string(sample.exe));
+	assert_ptr_equal(sample.exe, name_transient_string(sample.exe));
 	lookup_free(lookup);
 }
 
@@ -341,10 +341,10 @@ static void thread_that_ran_is_read_again(void **state)
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).cgroup, "/b");
 	/* on a CPU it changes without a switch, also between that sample and the next */
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/c\n");
-	scene->requested.state = DOING_ON;
+	scene->requested.state = STATE_ON;
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).cgroup, "/c");
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/d\n");
-	scene->requested.state = DOING_SLEEP;
+	scene->requested.state = STATE_SLEEP;
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).cgroup, "/d");
 }
 
@@ -375,13 +375,13 @@ static void file_on_cpu_is_read_each_time(void **state)
 	struct scene *scene = *state;
 
 	put_read_call(&scene->requested, 3);
-	scene->requested.state = DOING_ON;
+	scene->requested.state = STATE_ON;
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).filename, "pipe:[1]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[2]");
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).filename, "pipe:[2]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[3]");
-	scene->requested.state = DOING_SLEEP;
+	scene->requested.state = STATE_SLEEP;
 	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[3]");
 }
 
@@ -493,7 +493,7 @@ static void own_sleeping_thread(void **state)
 	sample.tid = sleeper.tid;
 	sample.start_ns = clock_boot_ns();
 	sample.kthread = 0;
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	sample.syscall_nr = call.nr;
 	sample.waker_tid = getpid();
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)

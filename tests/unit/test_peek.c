@@ -45,7 +45,7 @@ static void scan_add(struct history *history, int64_t number)
 		samples[i].weight_us = PERIOD_US;
 		samples[i].time_us = scan.time_us;
 		samples[i].comm = samples[i].commsum = name_of_string("worker");
-		samples[i].state = i ? DOING_ON : DOING_SLEEP;
+		samples[i].state = i ? STATE_ON : STATE_SLEEP;
 		samples[i].state_us = (1 + number % 20) * 1000;
 	}
 	history_end_scan(history, &scan);

@@ -168,7 +168,7 @@ static struct sample fill(struct lookup *lookup, struct proc_values *values, uin
 	sample.tid = sample.pid = 7;
 	sample.start_ns = 1;
 	sample.kthread = 0;
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	sample.comm = name_of_string("one");
 	*values = *proc_values_absent();
 	sample.proc_values = values;

@@ -187,7 +187,7 @@ static void accounts_add_to_groups(void **state)
 	column_list_add(&list, "state,comm,cpu_s,forks,samples", true, &e);
 	group_table_init(&groups, &list);
 	sample.comm = name_of_string("a");
-	sample.state = DOING_DISK;
+	sample.state = STATE_DISK;
 	sample.cpu_us = 10000;
 	group_table_add(&groups, &sample);
 	sample.state = ABSENT;
@@ -205,7 +205,7 @@ static void accounts_add_to_groups(void **state)
 	group_table_add_account(&groups, &dead);
 	grid_fill_groups(&grid, &groups, &tally);
 	assert_int_equal(grid.row_count, 3);
-	assert_int_equal(grid_row(&grid, 0)[0].number, DOING_DISK);
+	assert_int_equal(grid_row(&grid, 0)[0].number, STATE_DISK);
 	assert_int_equal(grid_row(&grid, 0)[2].number, 10);
 	assert_int_equal(grid_row(&grid, 0)[3].number, ABSENT);
 	assert_int_equal(grid_row(&grid, 0)[4].number, 1);
@@ -388,8 +388,8 @@ static void csv_cells(void **state)
 		const char *comm, *user;
 		int64_t tid, state;
 	} rows[] = {
-		{"a", "", 1, DOING_ON},	      {"a", "", 1, DOING_ON},
-		{"a\"\n", NULL, 1, DOING_RQ}, {"a\"\n", NULL, 22, DOING_RQ},
+		{"a", "", 1, STATE_ON},	      {"a", "", 1, STATE_ON},
+		{"a\"\n", NULL, 1, STATE_RQ}, {"a\"\n", NULL, 22, STATE_RQ},
 		{NULL, "a", ABSENT, ABSENT},  {NULL, "a", 22, ABSENT},
 	};
 	struct column_list list = {0};
@@ -442,8 +442,8 @@ static void tallies(void **state)
 	struct tally tally = {0};
 
 	(void)state;
-	samples[0].state = DOING_ON;
-	samples[1].state = DOING_SLEEP;
+	samples[0].state = STATE_ON;
+	samples[1].state = STATE_SLEEP;
 	tally_add(&tally, &busy);
 	tally_add(&tally, &idle);
 	assert_int_equal(tally.scans, 2);

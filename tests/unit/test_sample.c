@@ -9,21 +9,21 @@
 static void states_are_complete(void **state)
 {
 	(void)state;
-	for (int64_t i = 0; i < DOING_COUNT; i++) {
+	for (int64_t i = 0; i < STATE_COUNT; i++) {
 		assert_non_null(state_row(i)->name);
 		assert_true(*state_row(i)->name && *state_row(i)->help);
 		assert_int_equal(state_of_name(state_row(i)->name), i);
 		for (const char *letter = state_row(i)->proc; *letter; letter++)
 			assert_int_equal(state_of_proc_letter(*letter), i);
 	}
-	assert_null(state_row(DOING_COUNT));
+	assert_null(state_row(STATE_COUNT));
 	assert_null(state_row(-1));
 	assert_null(state_row(ABSENT));
 	assert_int_equal(state_of_name("d"), ABSENT);
 	assert_int_equal(state_of_name(""), ABSENT);
 	assert_int_equal(state_of_proc_letter('\0'), ABSENT);
-	assert_int_equal(state_of_proc_letter('R'), DOING_RQ);
-	assert_int_equal(state_of_proc_letter('D'), DOING_DISK);
+	assert_int_equal(state_of_proc_letter('R'), STATE_RQ);
+	assert_int_equal(state_of_proc_letter('D'), STATE_DISK);
 }
 
 static void needs_close(void **state)
@@ -65,10 +65,10 @@ static void derives(void **state)
 	sample_derive(&sample, 0);
 	assert_null(sample.commsum);
 	sample_derive(&sample, NEED_COMMSUM);
-	assert_ptr_equal(sample.commsum, name_lent_string("worker-*"));
+	assert_ptr_equal(sample.commsum, name_transient_string("worker-*"));
 	assert_null(sample.filenamesum);
 	sample_derive(&sample, NEED_FILENAMESUM);
-	assert_ptr_equal(sample.filenamesum, name_lent_string("/var/log/a.*"));
+	assert_ptr_equal(sample.filenamesum, name_transient_string("/var/log/a.*"));
 }
 
 /* Derives a summary of a lock with its holder, whatever the holder's name looks like; all else
@@ -108,13 +108,13 @@ static void derives_from_cgroup(void **state)
 	sample_derive(&sample, NEED_CGROUP);
 	assert_null(sample.container);
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.container, name_lent_string("c8b38413c88e"));
-	assert_ptr_equal(sample.container_runtime, name_lent_string("docker"));
+	assert_ptr_equal(sample.container, name_transient_string("c8b38413c88e"));
+	assert_ptr_equal(sample.container_runtime, name_transient_string("docker"));
 	assert_null(sample.pod);
 	sample = *sample_absent();
-	sample.cgroup = name_lent_string("/lxc.payload.web-server-of-a-long-name");
+	sample.cgroup = name_transient_string("/lxc.payload.web-server-of-a-long-name");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.container, name_lent_string("web-server-of-a-long-name"));
+	assert_ptr_equal(sample.container, name_transient_string("web-server-of-a-long-name"));
 	assert_null(sample.unit);
 	/* a recording's own container is not overruled */
 	sample.container = name_of_string("recorded");
@@ -190,7 +190,7 @@ static struct sample person(void)
 	sample.pid = 10;
 	sample.uid = 0;
 	sample.comm = "worker-3";
-	sample.state = DOING_DISK;
+	sample.state = STATE_DISK;
 	return sample;
 }
 
@@ -201,7 +201,7 @@ static void filter_by_state(void **state)
 
 	(void)state;
 	assert_true(filter_accepts(&filter, &sample));
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	assert_false(filter_accepts(&filter, &sample));
 	filter.all_states = true;
 	assert_true(filter_accepts(&filter, &sample));
@@ -215,10 +215,10 @@ static void filter_by_cpu(void **state)
 	static const struct {
 		int64_t state;
 		bool on, off;
-	} rows[] = {{DOING_ON, true, false},
-		    {DOING_RQ, false, true},
-		    {DOING_DISK, false, true},
-		    {DOING_SLEEP, false, true},
+	} rows[] = {{STATE_ON, true, false},
+		    {STATE_RQ, false, true},
+		    {STATE_DISK, false, true},
+		    {STATE_SLEEP, false, true},
 		    {ABSENT, false, false}};
 	struct sample sample = person();
 

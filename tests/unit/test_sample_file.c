@@ -373,7 +373,7 @@ static void fields_are_read(void **state)
 	assert_int_equal(scan.samples[0].arg[0], -100);
 	assert_int_equal(scan.samples[0].arg[1], ABSENT);
 	assert_string_equal(scan.samples[0].comm, "a\x1b,\"\\");
-	assert_int_equal(scan.samples[0].state, DOING_DISK);
+	assert_int_equal(scan.samples[0].state, STATE_DISK);
 	assert_int_equal(scan.samples[0].tid, -7);
 	assert_string_equal(scan.samples[0].user, "");
 	assert_null(scan.samples[0].filename);

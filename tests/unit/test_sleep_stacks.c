@@ -17,7 +17,7 @@ static void sampled(int64_t tid, int64_t time_us, int64_t state_us, int64_t usta
 	struct sample sample = *sample_absent();
 
 	sample.tid = tid;
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	sample.time_us = time_us;
 	sample.state_us = state_us;
 	sample.ustack = ustack;
@@ -31,7 +31,7 @@ static const char *slept(int64_t tid, int64_t from_us, int64_t until_us)
 	struct sample who = *sample_absent();
 
 	who.tid = tid;
-	who.state = DOING_SLEEP;
+	who.state = STATE_SLEEP;
 	who.time_us = until_us;
 	sleep_stacks_fill(&stacks, &who, false, (until_us - from_us) * 1000);
 	event_list_add(&events, &offcpu, &who, (until_us - from_us) * 1000);
@@ -85,7 +85,7 @@ static void why_not_run(void **state)
 
 	(void)state;
 	sample.tid = who.tid = 1;
-	sample.state = DOING_RQ;
+	sample.state = STATE_RQ;
 	sample.time_us = 1500;
 	sample.state_us = 500;
 	sample.runq_why = name_of_string("throttled by /x");

@@ -13,9 +13,9 @@ static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, cons
 
 	sample.state = state;
 	sample.kthread = kthread;
-	sample.comm = comm ? name_lent_string(comm) : NULL;
-	sample.syscall = why ? name_lent_string("read") : NULL;
-	sample.why = why && *why ? name_lent_string(why) : NULL;
+	sample.comm = comm ? name_transient_string(comm) : NULL;
+	sample.syscall = why ? name_transient_string("read") : NULL;
+	sample.why = why && *why ? name_transient_string(why) : NULL;
 	sample_derive(&sample, sleepers_needs(sleepers));
 	sleepers_take(sleepers, &sample);
 }
@@ -38,15 +38,15 @@ static void largest_groups(void **state)
 	(void)state;
 	sleepers_begin(&sleepers);
 	for (int i = 0; i < 3; i++)
-		take(&sleepers, DOING_SLEEP, 0, i ? "db-17" : "db-4", "server");
+		take(&sleepers, STATE_SLEEP, 0, i ? "db-17" : "db-4", "server");
 	for (int i = 0; i < 2; i++)
-		take(&sleepers, DOING_SLEEP, 0, "shell", "pipe");
+		take(&sleepers, STATE_SLEEP, 0, "shell", "pipe");
 	for (char name[] = "a"; *name <= 'e'; ++*name)
-		take(&sleepers, DOING_SLEEP, 0, name, "pipe");
-	take(&sleepers, DOING_IDLE, 1, "kworker/0:1", NULL);
-	take(&sleepers, DOING_SLEEP, 1, "kthreadd", NULL);
-	take(&sleepers, DOING_ZOMBIE, 0, "gone", NULL);
-	take(&sleepers, DOING_ON, 0, "busy", NULL);
+		take(&sleepers, STATE_SLEEP, 0, name, "pipe");
+	take(&sleepers, STATE_IDLE, 1, "kworker/0:1", NULL);
+	take(&sleepers, STATE_SLEEP, 1, "kthreadd", NULL);
+	take(&sleepers, STATE_ZOMBIE, 0, "gone", NULL);
+	take(&sleepers, STATE_ON, 0, "busy", NULL);
 	sleepers_end(&sleepers);
 	assert_int_equal(sleepers.active, 1);
 	assert_int_equal(sleepers.unsettled, 0);
@@ -63,7 +63,7 @@ static void largest_groups(void **state)
 		     "2 more threads in 2 groups. -a shows threads that sleep, too; -a -g "
 		     "comm,why,waits_on: what each waits for.\n");
 	sleepers_done(&sleepers);
-	names_lent_clear();
+	names_transient_clear();
 }
 
 /* A second look begins anew, and says that a third may know more. */
@@ -73,13 +73,13 @@ static void looked_at_again(void **state)
 
 	(void)state;
 	sleepers_begin(&sleepers);
-	take(&sleepers, DOING_SLEEP, 0, "one", "pipe");
-	take(&sleepers, DOING_SLEEP, 0, "two", "");
+	take(&sleepers, STATE_SLEEP, 0, "one", "pipe");
+	take(&sleepers, STATE_SLEEP, 0, "two", "");
 	sleepers_end(&sleepers);
 	assert_int_equal(sleepers.unsettled, 1);
 	sleepers_begin(&sleepers);
 	sleepers.filtered = true;
-	take(&sleepers, DOING_SLEEP, 0, "two", "client");
+	take(&sleepers, STATE_SLEEP, 0, "two", "client");
 	sleepers_end(&sleepers);
 	assert_int_equal(sleepers.unsettled, 0);
 	expect_shown(&sleepers,
@@ -91,7 +91,7 @@ static void looked_at_again(void **state)
 		     "-a shows threads that sleep, too; -a -g comm,why,waits_on: what each waits "
 		     "for.\n");
 	sleepers_done(&sleepers);
-	names_lent_clear();
+	names_transient_clear();
 }
 
 static void nobody_there(void **state)
@@ -106,12 +106,12 @@ static void nobody_there(void **state)
 	expect_shown(&sleepers, "No samples: there is no thread for -c x.\n");
 	sleepers_begin(&sleepers);
 	sleepers.filtered = true;
-	take(&sleepers, DOING_STOPPED, 0, "held", NULL);
+	take(&sleepers, STATE_STOPPED, 0, "held", NULL);
 	sleepers_end(&sleepers);
 	expect_shown(&sleepers, "No samples: no thread that was asked for was active. 0 of them "
 				"sleep; 1 is stopped or a zombie.\n");
 	sleepers_done(&sleepers);
-	names_lent_clear();
+	names_transient_clear();
 }
 
 int main(void)

@@ -115,9 +115,9 @@ static void wakers_are_told(void **state)
 
 static void stacks_are_turned_round(void **state)
 {
-	/* lent ones come first: one that is kept already is no other */
-	const char *waker = waker_stack_of("main", NULL, name_lent);
-	const char *halves = stack_of_halves("a;b", "k_[k]", name_lent);
+	/* transient ones come first: one that is kept already is no other */
+	const char *waker = waker_stack_of("main", NULL, name_transient);
+	const char *halves = stack_of_halves("a;b", "k_[k]", name_transient);
 
 	(void)state;
 	assert_ptr_not_equal(name_of_string("main_[w]"), waker);

@@ -19,7 +19,7 @@ static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
 
 	sample.time_us = 1;
 	sample.weight_us = 1000;
-	sample.state = DOING_ON;
+	sample.state = STATE_ON;
 	sample.comm = name_of_string(comm);
 	sample.tid = tid;
 	sample.stack = name_of_string(stack);

@@ -353,8 +353,8 @@ static int dictionary_close(void **state)
 	return 0;
 }
 
-/* Stacks come without end, and their words with them: they are lent, not kept. */
-static void assert_lent(struct stack_words words)
+/* Stacks come without end, and their words with them: they are transient, not kept. */
+static void assert_transient(struct stack_words words)
 {
 	assert_ptr_not_equal(name_of_string(words.function), words.function);
 	assert_ptr_not_equal(name_of_string(words.path), words.path);
@@ -375,7 +375,7 @@ static void kernel_words(void **state)
 	number = stack_of_kernel(&dictionary->table, &stack);
 	assert_int_equal(stack_of_kernel(&dictionary->table, &stack), number);
 	words = stack_table_words(&dictionary->table, number, true);
-	assert_lent(words);
+	assert_transient(words);
 	assert_string_equal(words.function, "folio_wait");
 	assert_string_equal(words.path, "filemap_fault>folio_wait");
 	assert_string_equal(words.folded,
@@ -423,7 +423,7 @@ static void words_catch_up(struct dictionary *dictionary, uint32_t module, uint6
 	walk.frames[0] = (struct frame){module, address + 1};
 	stack = stack_of_walk(&dictionary->table, &walk);
 	words = stack_table_words(&dictionary->table, stack, true);
-	assert_lent(words);
+	assert_transient(words);
 	if (!strstr(words.folded, "+0x"))
 		assert_string_equal(words.folded, "kernel_words");
 	assert_true(stack_names_wait(dictionary->names, clock_monotonic_ns() + 20 * NS_PER_SECOND));
@@ -518,7 +518,7 @@ static void long_names_are_cut(void **state)
 		memcpy(name + i, "\xc3\xa4", 2);
 	name[sizeof(name) - 1] = '\0';
 	for (uint32_t i = 0; i < walk.count; i++)
-		walk.frames[i] = frame_of_python(name_lent_string(name));
+		walk.frames[i] = frame_of_python(name_transient_string(name));
 	folded = stack_table_words(&dictionary->table, stack_of_walk(&dictionary->table, &walk),
 				   true)
 			 .folded;

@@ -168,12 +168,12 @@ static void assert_rows(const struct row *rows, size_t count, const char *expect
 static void system_calls(void **state)
 {
 	static const struct row rows[] = {
-		{"a", 1, DOING_DISK, 5, "read", "m;r_[l];e_[k];v_[k]"},
-		{"b", 1, DOING_DISK, 5, "read", "m;r_[l]"},
-		{"c", 1, DOING_DISK, 5, "read", "e_[k]"},
-		{"d", 1, DOING_DISK, 5, "read", NULL},
-		{"e", 1, DOING_DISK, 5, "read", "m;--;w_[w]"},
-		{"f", 1, DOING_ON, 5, NULL, "m;e_[k]"},
+		{"a", 1, STATE_DISK, 5, "read", "m;r_[l];e_[k];v_[k]"},
+		{"b", 1, STATE_DISK, 5, "read", "m;r_[l]"},
+		{"c", 1, STATE_DISK, 5, "read", "e_[k]"},
+		{"d", 1, STATE_DISK, 5, "read", NULL},
+		{"e", 1, STATE_DISK, 5, "read", "m;--;w_[w]"},
+		{"f", 1, STATE_ON, 5, NULL, "m;e_[k]"},
 	};
 
 	(void)state;
@@ -189,12 +189,12 @@ static void system_calls(void **state)
 static void hostile_names(void **state)
 {
 	static const struct row rows[] = {
-		{"a;b_[l]", 1, DOING_ON, 5, NULL, "x\n;\xff 3\033[0m"},
-		{NULL, ABSENT, DOING_ON, 5, NULL, NULL},
-		{"", 1, DOING_ON, 5, ";\n", "f 8;g 9.5"},
-		{"k", 7, DOING_ON, 0, NULL, "m"},
-		{"k", 8, DOING_ON, -1, NULL, "m"},
-		{"k", 9, DOING_ON, ABSENT, NULL, "m"},
+		{"a;b_[l]", 1, STATE_ON, 5, NULL, "x\n;\xff 3\033[0m"},
+		{NULL, ABSENT, STATE_ON, 5, NULL, NULL},
+		{"", 1, STATE_ON, 5, ";\n", "f 8;g 9.5"},
+		{"k", 7, STATE_ON, 0, NULL, "m"},
+		{"k", 8, STATE_ON, -1, NULL, "m"},
+		{"k", 9, STATE_ON, ABSENT, NULL, "m"},
 	};
 
 	(void)state;
@@ -203,7 +203,7 @@ static void hostile_names(void **state)
 		    "-;1;f 8;g 9.5;\\x0a 5\n"
 		    "a:b_[l];1;x\\x0a;\\xff 3\\x1b[0m 5\n");
 	/* flamegraph.pl reads two numbers at the end as two weights */
-	assert_rows(&(struct row){"k", 1, DOING_ON, 5, NULL, "pool 3;f 8.5"}, 1,
+	assert_rows(&(struct row){"k", 1, STATE_ON, 5, NULL, "pool 3;f 8.5"}, 1,
 		    "k;1;pool 3;f_8.5 5\n");
 }
 

@@ -54,7 +54,7 @@ static void names_of_this_machine(void **state)
 	(void)state;
 	assert_string_equal(name, "read");
 	assert_ptr_equal(name, syscall_name(SYS_read, false));
-	assert_ptr_equal(name, name_lent_string("read"));
+	assert_ptr_equal(name, name_transient_string("read"));
 	assert_string_equal(syscall_name(SYS_futex, false), "futex");
 	assert_string_equal(syscall_name(1023, false), "syscall_1023");
 	assert_string_equal(syscall_name(1024, false), "syscall_1024");
@@ -163,7 +163,7 @@ static void fd_of_a_call(void **state)
 #endif
 }
 
-/* Nobody holds a name that was lent to a lookup that is gone. */
+/* Nobody holds a name that was transient to a lookup that is gone. */
 static void names_go_with_the_lookup(void **state)
 {
 	struct lookup *lookup = lookup_new("/proc");
@@ -171,10 +171,10 @@ static void names_go_with_the_lookup(void **state)
 	(void)state;
 	assert_string_equal(syscall_name(SYS_read, false), "read");
 	lookup_free(lookup);
-	names_lent_clear();
-	name_lent_string("fill"); /* text at the place where "read" has been, most likely */
+	names_transient_clear();
+	name_transient_string("fill"); /* text at the place where "read" has been, most likely */
 	assert_string_equal(syscall_name(SYS_read, false), "read");
-	assert_ptr_equal(syscall_name(SYS_read, false), name_lent_string("read"));
+	assert_ptr_equal(syscall_name(SYS_read, false), name_transient_string("read"));
 }
 
 int main(void)

@@ -4,7 +4,7 @@
 #include "unit.h"
 #include "kernel/elf_image.h"
 #include "kernel/host.h"
-#include "kernel/layout_prove.h"
+#include "kernel/layout_validate.h"
 #include "kernel/type_source.h"
 #include "kernel/version_code.h"
 #include "sleeper.h"
@@ -176,7 +176,7 @@ static void version_code_is_this_kernels(void **state)
 	assert_int_equal(code >> 8, version_code_of_release(name.release) >> 8);
 }
 
-static void each_field_is_proved(void **state)
+static void each_field_is_validated(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < field_count; i++)
@@ -186,7 +186,7 @@ static void each_field_is_proved(void **state)
 }
 
 /* In a child, as tsnap does it: its parent is this test. */
-static int prove_in_child(const struct field_layout *layout, struct layout_proof *proof)
+static int validate_in_child(const struct field_layout *layout, struct layout_validation *proof)
 {
 	int pipes[2], status, result = -EIO;
 	pid_t child;
@@ -199,7 +199,7 @@ static int prove_in_child(const struct field_layout *layout, struct layout_proof
 
 		prctl(PR_GET_NAME, parent_name);
 		prctl(PR_SET_NAME, "prove-child");
-		result = layout_prove(layout, parent_name, proof);
+		result = layout_validate(layout, parent_name, proof);
 		if (write(pipes[1], &result, sizeof(result)) < 0 ||
 		    write(pipes[1], proof, sizeof(*proof)) < 0)
 			_exit(1);
@@ -214,11 +214,11 @@ static int prove_in_child(const struct field_layout *layout, struct layout_proof
 	return result;
 }
 
-/* This kernel's own layout, which is proved, or a skip. */
+/* This kernel's own layout, which is validated, or a skip. */
 static struct field_layout layout_here(void)
 {
 	struct field_layout layout = {0};
-	struct layout_proof proof = {0};
+	struct layout_validation proof = {0};
 	struct error e = {0};
 	int result;
 
@@ -226,9 +226,9 @@ static struct field_layout layout_here(void)
 		skip();
 	if (btf_layout_read(VMLINUX, &layout, &e))
 		fail_msg("%s", e.line);
-	result = prove_in_child(&layout, &proof);
+	result = validate_in_child(&layout, &proof);
 	if (result == -EPERM || result == -EACCES || result == -ENOSYS) {
-		print_message("not proved: %s\n", proof.why);
+		print_message("not validated: %s\n", proof.why);
 		skip();
 	}
 	if (result)
@@ -237,7 +237,7 @@ static struct field_layout layout_here(void)
 	return layout;
 }
 
-static void right_layout_is_proved(void **state)
+static void right_layout_is_validated(void **state)
 {
 	(void)state;
 	layout_here();
@@ -271,14 +271,14 @@ static void wrong_field_is_named(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct field_layout layout = right;
-		struct layout_proof proof = {0};
+		struct layout_validation proof = {0};
 		size_t field = 0;
 
 		while (strcmp(field_rows[field].of, rows[i].of) ||
 		       strcmp(field_rows[field].names[0], rows[i].name))
 			field++;
 		layout.offset[field] = (uint32_t)((int)layout.offset[field] + rows[i].by);
-		if (prove_in_child(&layout, &proof) != 1)
+		if (validate_in_child(&layout, &proof) != 1)
 			fail_msg("row %zu: %s moved by %d was believed", i, rows[i].name,
 				 rows[i].by);
 		if (proof.field != field)
@@ -357,8 +357,8 @@ int main(void)
 		cmocka_unit_test(bad_btf_is_refused),
 		cmocka_unit_test(version_code_is_read),
 		cmocka_unit_test(version_code_is_this_kernels),
-		cmocka_unit_test(each_field_is_proved),
-		cmocka_unit_test(right_layout_is_proved),
+		cmocka_unit_test(each_field_is_validated),
+		cmocka_unit_test(right_layout_is_validated),
 		cmocka_unit_test(wrong_field_is_named),
 		cmocka_unit_test(stale_work_dir_is_removed),
 		cmocka_unit_test(sources_are_named),

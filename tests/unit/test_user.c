@@ -20,7 +20,7 @@ static void names(void **state)
 	users_init(&users);
 	assert_string_equal(user_name(&users, 0, 1), "root");
 	assert_string_equal(user_name(&users, UNKNOWN_UID, 1), "4011222333");
-	assert_ptr_equal(user_name(&users, 0, 2), name_lent_string("root"));
+	assert_ptr_equal(user_name(&users, 0, 2), name_transient_string("root"));
 	assert_int_equal(users.count, 2);
 	assert_string_equal(user_name(&users, 0, 1 + USERS_RECHECK_NS), "root");
 	cache_done(&users);

@@ -11,7 +11,7 @@ static struct sample sleeper(void)
 	struct sample sample = *sample_absent();
 
 	sample.tid = 8;
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	sample.start_ns = 1;
 	sample.syscall_nr = 0;
 	return sample;

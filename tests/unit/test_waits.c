@@ -558,7 +558,7 @@ static void wchan_of_who_sleeps(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "0");
 	scene->hint.sequence++;
 	assert_null(fill(scene).wchan);
-	scene->requested.state = DOING_ON;
+	scene->requested.state = STATE_ON;
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "do_wait");
 	assert_null(fill(scene).wchan);
 }
@@ -580,7 +580,7 @@ static void stay_is_kept(void **state)
 	fake_proc_drop(&scene->proc, 7, 7);
 	scene->requested.start_ns = 2;
 	assert_null(fill(scene).waits_on);
-	scene->requested.state = DOING_RQ;
+	scene->requested.state = STATE_RQ;
 	assert_null(fill(scene).waits_on);
 }
 

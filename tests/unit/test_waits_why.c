@@ -93,9 +93,9 @@ static void why_by_call_and_facts(void **state)
 	assert_string_equal(why_of(scene), "pipe");
 	call_put(scene, SYS_ppoll, PAGE, 2, 0);
 	assert_string_equal(why_of(scene), "poll");
-	scene->requested.state = DOING_DISK;
+	scene->requested.state = STATE_DISK;
 	assert_null(why_of(scene));
-	scene->requested.state = DOING_SLEEP;
+	scene->requested.state = STATE_SLEEP;
 	scene->requested.syscall_nr = ABSENT;
 	assert_null(why_of(scene));
 }

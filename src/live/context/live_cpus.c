@@ -13,7 +13,7 @@ static void cpus_read(struct live_context *context)
 		const struct thread_state *record = &copy->record;
 
 		if (record->identity.tid && !live_is_own(context, record->identity.tgid) &&
-		    captured_doing(copy, record, &context->now.moment, &ambiguous) == DOING_ON &&
+		    captured_state(copy, record, &context->now.moment, &ambiguous) == STATE_ON &&
 		    !ambiguous)
 			*index_put(&context->now.cpus.threads, record->sched.cpu, NULL) = i + 1;
 	}

@@ -45,7 +45,7 @@ static const char *file_read(struct lookup *lookup, struct thread *thread,
 		length = fd_link_read(&lookup->fd_dirs, lookup->root, sample->pid, sample->tid,
 				      thread->files_shared, fd, now_ns, target, PATH_MAX);
 	}
-	return length > 0 ? name_lent(target, (size_t)length) : NULL;
+	return length > 0 ? name_transient(target, (size_t)length) : NULL;
 }
 
 /* The call's descriptor, and the file behind it or the path that it was given. */
@@ -65,12 +65,12 @@ void stage_file(struct lookup_item *item)
 	/* A thread that was not switched is in the same call, and holds its file even if another
 	 * thread closes the descriptor. One on a CPU makes new calls without a switch. */
 	if (!thread->file_known || thread->file_sequence != item->hint->sequence ||
-	    thread->fd != fd || sample->state == DOING_ON) {
+	    thread->fd != fd || sample->state == STATE_ON) {
 		thread->filename =
 			file_read(item->lookup, thread, sample, compat, fd, item->now_ns);
 		thread->fd = fd;
 		thread->file_sequence = item->hint->sequence;
-		thread->file_known = sample->state != DOING_ON;
+		thread->file_known = sample->state != STATE_ON;
 	}
 	if (sample->fd == ABSENT && fd >= 0)
 		sample->fd = fd;

@@ -18,7 +18,7 @@
 struct lookup;
 
 /* proc_root: "/proc", or a fixture. Never fails (out of memory ends the process). Holds interned
- * names: free it before names_lent_clear(). */
+ * names: free it before names_transient_clear(). */
 struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 /* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
@@ -51,7 +51,7 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 /* Name of a user, interned; the number as text where there is none. */
 const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
 
-/* The name of any thread, lent, up to LOOKUP_RAN_NS old; NULL: there is none. */
+/* The name of any thread, transient, up to LOOKUP_RAN_NS old; NULL: there is none. */
 const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns);
 
 /* Drops what is cached about threads not sampled for a while; call about once a second. */

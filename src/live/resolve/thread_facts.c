@@ -36,7 +36,7 @@ int64_t lookup_spread_ns(uint64_t number, int64_t ns)
 static bool thread_ran(const struct thread *thread, const struct sample *sample,
 		       const struct lookup_hint *hint)
 {
-	return thread->was_running || sample->state == DOING_ON ||
+	return thread->was_running || sample->state == STATE_ON ||
 	       hint->sequence != thread->sequence;
 }
 
@@ -78,7 +78,7 @@ struct thread *thread_find(struct lookup_item *item)
 	thread->known = 0;
 	thread->read_ns = item->now_ns;
 	thread->sequence = item->hint->sequence;
-	thread->was_running = sample->state == DOING_ON;
+	thread->was_running = sample->state == STATE_ON;
 	thread->comm = sample->comm;
 	return thread;
 }

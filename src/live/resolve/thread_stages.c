@@ -30,7 +30,7 @@ void stage_waker(struct lookup_item *item)
 	if (item->needs & NEED_WAKER_COMM && !sample->waker_comm)
 		sample->waker_comm =
 			tid ? comm_find(&lookup->comms, lookup->root, tid, item->now_ns)
-			    : name_lent_string("swapper");
+			    : name_transient_string("swapper");
 	if (item->needs & NEED_WAKER_PID)
 		sample->waker_pid =
 			tid ? comm_pid_find(&lookup->comms, lookup->root, tid, item->now_ns) : 0;

@@ -298,7 +298,7 @@ static bool registers_due(const struct capturer *capturer, const struct thread_s
 	return record->identity.known & IDENTITY_NAME &&
 	       registers_lacking(&wants->kernel->requester, record) && !record_is_kthread(record) &&
 	       filter_wants_state(wants->filter,
-				  record_doing(record, &capturer->capture->moment, &ambiguous));
+				  record_state(record, &capturer->capture->moment, &ambiguous));
 }
 
 static void registers_fill_some(struct capturer *capturer, struct thread_state *const *records,

@@ -43,18 +43,19 @@ struct captured {
 	uint32_t round; /* live/live_asleep.h */
 };
 
-/* record_doing() of the copy's record; of any other one where copy is NULL. A thread that was on a
+/* record_state() of the copy's record; of any other one where copy is NULL. A thread that was on a
  * CPU when it was copied, and off it when that was looked at, is not ambiguous because another one
  * was seen there. */
-static inline enum thread_doing captured_doing(const struct captured *copy,
-					       const struct thread_state *record,
-					       const struct live_moment *moment, bool *ambiguous)
+static inline enum thread_state_kind captured_state(const struct captured *copy,
+						    const struct thread_state *record,
+						    const struct live_moment *moment,
+						    bool *ambiguous)
 {
-	enum thread_doing doing = record_doing(record, moment, ambiguous);
+	enum thread_state_kind state = record_state(record, moment, ambiguous);
 
-	if (*ambiguous && doing == DOING_ON && copy && copy->switched)
+	if (*ambiguous && state == STATE_ON && copy && copy->switched)
 		*ambiguous = record_followed(record, moment);
-	return doing;
+	return state;
 }
 
 /* Zeroed is empty. */

@@ -18,7 +18,7 @@
 #define MOMENT_LEAD_NS 2000		 /* all CPUs know of a moment by then */
 #define CROWDED_PART 4 /* part of a period from which on a wait for a CPU is long */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
-#define OFFSET_PULL 8 /* the part of the offset that a beat takes back */
+#define OFFSET_PULL 8 /* the part of the offset that a tick takes back */
 
 struct sampler {
 	struct sampler_options options;
@@ -31,9 +31,9 @@ struct sampler {
 	uint64_t begun;		    /* scans */
 	uint64_t random;	    /* the last one: base/index.h, hash_u64() */
 	int64_t registers_until_ns; /* switches were asked to keep registers until then */
-	int64_t offset_ns;	    /* of the last beat, from when it was due */
-	int64_t beat_cpu_ns;	    /* clock_cpu_ns() at the last beat */
-	bool grown;		    /* since the last beat */
+	int64_t offset_ns;	    /* of the last tick, from when it was due */
+	int64_t tick_cpu_ns;	    /* clock_cpu_ns() at the last tick */
+	bool grown;		    /* since the last tick */
 	int64_t crowded_until_ns;
 	pthread_mutex_t requesting;
 	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
@@ -73,18 +73,18 @@ static void news_init(pthread_cond_t *news)
 	pthread_condattr_destroy(&attributes);
 }
 
-/* --- beats */
+/* --- ticks */
 
-/* By what tsnap itself did since the last beat. */
+/* By what tsnap itself did since the last tick. */
 static enum late_why late_why(const struct sampler *sampler, int64_t late_ns)
 {
 	if (sampler->grown)
 		return LATE_GROWTH;
-	return clock_cpu_ns() - sampler->beat_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
+	return clock_cpu_ns() - sampler->tick_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
 }
 
-/* The time from beat to beat must have nothing to do with where in the period the beat then lies,
- * because samples weigh that time. So it is not enough to move each beat away from when it is due:
+/* The time from tick to tick must have nothing to do with where in the period the tick then lies,
+ * because samples weigh that time. So it is not enough to move each tick away from when it is due:
  * steps of up to half a period add up, and a small part of the sum is taken back each time, which
  * keeps the number of scans within about two of what was asked for. */
 static void beat_offset_next(struct sampler *sampler)
@@ -96,7 +96,7 @@ static void beat_offset_next(struct sampler *sampler)
 			      sampler->offset_ns / OFFSET_PULL;
 }
 
-/* The moment of the next beat. One that was missed is counted, not made up for: a scan that began
+/* The moment of the next tick. One that was missed is counted, not made up for: a scan that began
  * when the one before ends would see what others do while tsnap has a CPU. */
 static int64_t beat_next_ns(struct sampler *sampler)
 {
@@ -265,7 +265,7 @@ static void queue_add(struct sampler *sampler, struct live_capture *capture)
 	sem_post(&sampler->filled);
 }
 
-/* True if it took long to get a CPU at normal priority after the last beat, or not long ago. */
+/* True if it took long to get a CPU at normal priority after the last tick, or not long ago. */
 static bool is_crowded(struct sampler *sampler)
 {
 	int64_t now_ns = clock_monotonic_ns(), ended_ns = sampler->realtime.ended_ns;
@@ -287,16 +287,16 @@ static void registers_done(struct sampler *sampler)
 }
 
 /* From before its sleep to the end of what must be short nobody of normal priority keeps it from
- * its CPU. On a full host it keeps the priority from beat to beat: a thread that gives it up goes
- * to the end of its CPU's queue, and beside 30 busy threads may not be back at the next beat.
+ * its CPU. On a full host it keeps the priority from tick to tick: a thread that gives it up goes
+ * to the end of its CPU's queue, and beside 30 busy threads may not be back at the next tick.
  * Elsewhere it gives it up first, so that the thread that takes the copies need not look for
  * another CPU, and displace who runs there. */
-static bool beat(struct sampler *sampler, struct live_capture *capture)
+static bool tick(struct sampler *sampler, struct live_capture *capture)
 {
 	int64_t next_ns = beat_next_ns(sampler);
 	bool crowded = is_crowded(sampler), go_on;
 
-	sampler->beat_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
+	sampler->tick_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
 	realtime_begin(&sampler->realtime);
 	go_on = beat_wait(sampler, &next_ns);
 	realtime_restart(&sampler->realtime);
@@ -320,7 +320,7 @@ static void *sampler_run(void *of)
 	capturer_init(&sampler->capturer, &sampler->options.wants, &sampler->realtime,
 		      &sampler->requesting);
 	while ((capture = room_take(sampler))) {
-		if (!beat(sampler, capture)) {
+		if (!tick(sampler, capture)) {
 			pthread_mutex_lock(&sampler->lock);
 			room_return(sampler, capture);
 			pthread_mutex_unlock(&sampler->lock);

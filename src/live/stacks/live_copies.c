@@ -65,7 +65,7 @@ static bool copy_due(struct live_copies *copies, const struct filter *filter,
 		return false;
 	}
 	return capture->moment.now_ns - (int64_t)record->sched.out_ns <= OLDEST_NS &&
-	       filter_wants_state(filter, record_doing(record, &capture->moment, &ambiguous));
+	       filter_wants_state(filter, record_state(record, &capture->moment, &ambiguous));
 }
 
 static int record_compare(const void *one, const void *other)

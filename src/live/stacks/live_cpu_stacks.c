@@ -61,7 +61,7 @@ void live_cpu_stacks_open(struct live_stacks *stacks)
 		.events_map = events_map(stacks),
 	};
 
-	cpu->wanted = stacks->needs && filter_wants_state(stacks->context->wants.filter, DOING_ON);
+	cpu->wanted = stacks->needs && filter_wants_state(stacks->context->wants.filter, STATE_ON);
 	if (!cpu->wanted)
 		return;
 	cpu->err = way_choose(stacks, &options.way);

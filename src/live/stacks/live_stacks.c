@@ -43,7 +43,7 @@ void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 	live_wakers_init(stacks);
 }
 
-/* All that has numbers of stacks or frames, or lent names. */
+/* All that has numbers of stacks or frames, or transient names. */
 static void words_clear(struct live_stacks *stacks)
 {
 	stack_names_forget(stacks->names);
@@ -140,7 +140,7 @@ static void pending_fill(struct live_stacks *stacks, const struct pending_stack 
 	sample->kfuncs = kernel.path;
 	sample->ufiles = user.files;
 	if (folded)
-		sample->stack = stack_of_halves(user.folded, kernel.folded, name_lent);
+		sample->stack = stack_of_halves(user.folded, kernel.folded, name_transient);
 	live_wakers_fill(stacks, sample);
 }
 

@@ -22,7 +22,8 @@ void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 void live_stacks_done(struct live_stacks *stacks); /* also of a zeroed one */
 /* Forgets all: before the records' numbers begin anew. The dictionary gets first what it lacks. */
 void live_stacks_forget(struct live_stacks *stacks);
-/* Forgets stacks and names, but not what was read of files: before lent names go. Counts it. */
+/* Forgets stacks and names, but not what was read of files: before transient names go. Counts it.
+ */
 void live_stacks_forget_words(struct live_stacks *stacks);
 
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_fill_pending().

@@ -62,7 +62,7 @@ bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state 
 {
 	uint32_t user, kernel;
 
-	if (!live_kept_stacks(stacks, record, stacks->samples[sample].state == DOING_ON, true,
+	if (!live_kept_stacks(stacks, record, stacks->samples[sample].state == STATE_ON, true,
 			      &user, &kernel))
 		return false;
 	live_stacks_set(stacks, sample, user, kernel);
@@ -98,7 +98,7 @@ static bool moved_since(const struct live_stacks *stacks, const struct thread_st
 			bool running)
 {
 	if (running)
-		return task_state_doing(record->sched.state) != DOING_RQ;
+		return task_state_kind(record->sched.state) != STATE_RQ;
 	return record->sched.on_cpu ||
 	       (int64_t)record->sched.out_ns > stacks->context->now.moment.now_ns;
 }
@@ -108,10 +108,10 @@ void live_stacks_add(struct live_stacks *stacks, const struct thread_state *reco
 	struct stack_wait *wait;
 	bool running;
 
-	if (!stacks->needs || stacks->samples[sample].state == DOING_ZOMBIE)
+	if (!stacks->needs || stacks->samples[sample].state == STATE_ZOMBIE)
 		return;
 	wait = &stacks->waiting[stacks->waiting_count];
-	running = stacks->samples[sample].state == DOING_ON;
+	running = stacks->samples[sample].state == STATE_ON;
 	if (running && record->sched.on_cpu) {
 		live_cpu_stacks_add(stacks, record, sample);
 		return;
@@ -136,7 +136,7 @@ void live_stacks_add_other(struct live_stacks *stacks, const struct thread_state
 	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
 	struct sample sample;
 
-	record_sample(record, &stacks->context->now.moment, DOING_SLEEP, &sample);
+	record_sample(record, &stacks->context->now.moment, STATE_SLEEP, &sample);
 	*wait = (struct stack_wait){.record = *record,
 				    .sample = SAMPLE_NONE,
 				    .start_ns = sample.start_ns,

@@ -36,7 +36,7 @@ static struct known_waker *waker_get(struct live_stacks *stacks, int64_t tid)
 /* 0: an interrupt of an idle CPU. */
 static bool waker_is_thread(const struct sample *sample)
 {
-	return sample->state != DOING_ON && sample->waker_tid != ABSENT && sample->waker_tid;
+	return sample->state != STATE_ON && sample->waker_tid != ABSENT && sample->waker_tid;
 }
 
 void live_wakers_want(struct live_stacks *stacks, const struct sample *sample)
@@ -102,7 +102,7 @@ static const char *waker_words(struct live_stacks *stacks, const struct known_wa
 		user = stack_table_words(&stacks->table, waker->user, true);
 	if (waker->kernel != STACK_NONE)
 		kernel = stack_table_words(&stacks->table, waker->kernel, true);
-	text = waker_stack_of(user.folded, kernel.folded, name_lent);
+	text = waker_stack_of(user.folded, kernel.folded, name_transient);
 	if (waker->user == STACK_NONE || stacks->table.stacks[waker->user].reported)
 		*index_put(&stacks->waker_words, key, NULL) = (uintptr_t)text;
 	return text;

@@ -120,7 +120,7 @@ static const char *others_of(const struct live_block *block, const struct block_
 		text_add_string(&text, i ? ", " : "");
 		text_add(&text, names[i], strnlen(names[i], THREAD_COMM_SIZE));
 	}
-	return name_lent(text_string(&text), text.length);
+	return name_transient(text_string(&text), text.length);
 }
 
 void live_block_fill(struct live_block *block, const struct block_flights *flights,

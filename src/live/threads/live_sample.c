@@ -60,19 +60,19 @@ static bool is_replaced(const struct thread_state *record, const struct live_mom
 	       record_followed(record, moment);
 }
 
-enum thread_doing task_state_doing(uint32_t state)
+enum thread_state_kind task_state_kind(uint32_t state)
 {
 	if (state & TASK_UNINTERRUPTIBLE_BIT)
-		return state & TASK_NOLOAD_BIT ? DOING_IDLE : DOING_DISK;
+		return state & TASK_NOLOAD_BIT ? STATE_IDLE : STATE_DISK;
 	if (state & TASK_DISK_LIKE_BITS)
-		return DOING_DISK;
+		return STATE_DISK;
 	if (state & TASK_INTERRUPTIBLE_BIT)
-		return DOING_SLEEP;
+		return STATE_SLEEP;
 	if (state & TASK_STOPPED_TRACED_BITS)
-		return DOING_STOPPED;
+		return STATE_STOPPED;
 	if (state & TASK_PARKED_BIT)
-		return DOING_PARKED;
-	return DOING_RQ; /* preempted, or TASK_WAKING */
+		return STATE_PARKED;
+	return STATE_RQ; /* preempted, or TASK_WAKING */
 }
 
 /* True if the thread had been woken at the moment. The timer interrupt that wakes the sampler also
@@ -89,49 +89,49 @@ static bool is_woken(const struct thread_state *record, const struct live_moment
 }
 
 /* Returns what a thread that was off its CPU at the moment did then. */
-static enum thread_doing off_cpu_doing(const struct thread_state *record,
-				       const struct live_moment *moment, bool *ambiguous)
+static enum thread_state_kind off_cpu_state(const struct thread_state *record,
+					    const struct live_moment *moment, bool *ambiguous)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
-	enum thread_doing doing = task_state_doing(sched->state);
+	enum thread_state_kind state = task_state_kind(sched->state);
 
 	/* it came and went since, woken before: that was its wait for a CPU */
 	if (!sched->on_cpu && (int64_t)sched->in_ns > moment->now_ns && wake_ns <= moment->now_ns)
-		return DOING_RQ;
+		return STATE_RQ;
 	/* The thread that the sampler itself took the CPU from would be running. Where it went to
 	 * sleep by itself the sampler had to wait for that: without preemption a system call goes
 	 * on. It was running when the sampler's timer expired. */
 	if (out_ns == moment->own_in_ns &&
-	    (doing == DOING_RQ || (int64_t)sched->in_ns <= moment->own_wake_ns))
-		return DOING_ON;
-	if (doing == DOING_RQ || is_woken(record, moment))
-		return DOING_RQ;
+	    (state == STATE_RQ || (int64_t)sched->in_ns <= moment->own_wake_ns))
+		return STATE_ON;
+	if (state == STATE_RQ || is_woken(record, moment))
+		return STATE_RQ;
 	*ambiguous =
 		!sched->on_cpu && wake_ns && wake_ns >= (int64_t)sched->in_ns && wake_ns <= out_ns;
-	return doing;
+	return state;
 }
 
 /* A scan takes time, and threads move meanwhile; a record tells enough of its past to say what the
  * thread did at the moment, so that all records tell of the same one. */
-enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
-			       bool *ambiguous)
+enum thread_state_kind record_state(const struct thread_state *record,
+				    const struct live_moment *moment, bool *ambiguous)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t in_ns = (int64_t)sched->in_ns, out_ns = (int64_t)sched->out_ns;
 
 	*ambiguous = false;
 	if (sched->exit_state & EXIT_ZOMBIE_BIT)
-		return DOING_ZOMBIE;
+		return STATE_ZOMBIE;
 	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done) /* runnable */
-		return tick_of(record, moment) || !moment->tick_count ? DOING_ON : DOING_RQ;
+		return tick_of(record, moment) || !moment->tick_count ? STATE_ON : STATE_RQ;
 	if (sched->on_cpu && in_ns <= moment->now_ns) {
 		*ambiguous = is_replaced(record, moment);
-		return DOING_ON;
+		return STATE_ON;
 	}
 	if (!sched->on_cpu && out_ns > moment->now_ns && in_ns <= moment->now_ns)
-		return DOING_ON;
-	return off_cpu_doing(record, moment, ambiguous);
+		return STATE_ON;
+	return off_cpu_state(record, moment, ambiguous);
 }
 
 bool record_settled(const struct thread_state *record)
@@ -140,18 +140,18 @@ bool record_settled(const struct thread_state *record)
 	bool ambiguous;
 
 	return !record->sched.on_cpu &&
-	       !state_row(record_doing(record, &ever, &ambiguous))->active && !ambiguous;
+	       !state_row(record_state(record, &ever, &ambiguous))->active && !ambiguous;
 }
 
 /* When the present state began. */
 static int64_t since_ns(const struct thread_state *record, const struct live_moment *moment,
-			enum thread_doing doing)
+			enum thread_state_kind state)
 {
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)record->sched.out_ns;
 
-	if (doing == DOING_ON)
+	if (state == STATE_ON)
 		return (int64_t)record->sched.in_ns;
-	if (doing == DOING_RQ && is_woken(record, moment))
+	if (state == STATE_RQ && is_woken(record, moment))
 		return wake_ns;
 	return out_ns;
 }
@@ -182,13 +182,13 @@ int64_t record_start_ns(const struct thread_state *record)
 }
 
 int64_t record_state_us(const struct thread_state *record, const struct live_moment *moment,
-			enum thread_doing doing)
+			enum thread_state_kind state)
 {
-	return span_ns(since_ns(record, moment, doing), moment->now_ns) / NS_PER_US;
+	return span_ns(since_ns(record, moment, state), moment->now_ns) / NS_PER_US;
 }
 
 void record_sample(const struct thread_state *record, const struct live_moment *moment,
-		   enum thread_doing doing, struct sample *sample)
+		   enum thread_state_kind state, struct sample *sample)
 {
 	const struct thread_identity *identity = &record->identity;
 
@@ -200,8 +200,8 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 	sample->comm = name_of_comm(identity->comm);
 	if (identity->known & IDENTITY_FULL)
 		sample->uid = identity->uid;
-	sample->state = doing;
-	sample->state_us = record_state_us(record, moment, doing);
+	sample->state = state;
+	sample->state_us = record_state_us(record, moment, state);
 	sample->cpu = record->sched.cpu;
 	if (record->wake.wake_ns)
 		sample->waker_tid = record->wake.waker_tid;
@@ -210,19 +210,19 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 /* The registers that tell of a thread's system call at the moment, and when it was looked at for
  * them; UINT64_MAX: they are those with which it left its CPU. NULL: nobody knows. */
 static const uint64_t *registers_of(const struct thread_state *record,
-				    const struct live_moment *moment, enum thread_doing doing,
+				    const struct live_moment *moment, enum thread_state_kind state,
 				    uint64_t *looked_ns)
 {
-	const struct cpu_tick *tick = doing == DOING_ON ? tick_of(record, moment) : NULL;
+	const struct cpu_tick *tick = state == STATE_ON ? tick_of(record, moment) : NULL;
 
 	*looked_ns = tick ? tick->tick_ns : UINT64_MAX;
 	if (tick)
 		return (const uint64_t *)tick->registers;
-	if (doing == DOING_ON && record->sched.on_cpu)
+	if (state == STATE_ON && record->sched.on_cpu)
 		return NULL;
 	/* else it came and went since, and they are of a later call */
 	if (registers_there(record) &&
-	    (doing == DOING_ON || (int64_t)record->sched.out_ns <= moment->now_ns))
+	    (state == STATE_ON || (int64_t)record->sched.out_ns <= moment->now_ns))
 		return (const uint64_t *)record->sched.registers;
 	return NULL;
 }
@@ -230,13 +230,13 @@ static const uint64_t *registers_of(const struct thread_state *record,
 /* The system call that the thread was in, and until when its registers can tell of one. False: in
  * none, or nobody knows. */
 static bool call_of(const struct thread_state *record, const struct live_moment *moment,
-		    enum thread_doing doing, struct registers_call *call, uint64_t *looked_ns)
+		    enum thread_state_kind state, struct registers_call *call, uint64_t *looked_ns)
 {
 	const uint64_t *words;
 
-	if (!moment->registers_known || record_is_kthread(record) || doing == DOING_ZOMBIE)
+	if (!moment->registers_known || record_is_kthread(record) || state == STATE_ZOMBIE)
 		return false;
-	words = registers_of(record, moment, doing, looked_ns);
+	words = registers_of(record, moment, state, looked_ns);
 	if (!words)
 		return false;
 	registers_decode(words, moment->registers_marked, call);
@@ -244,24 +244,24 @@ static bool call_of(const struct thread_state *record, const struct live_moment 
 }
 
 bool record_call_compat(const struct thread_state *record, const struct live_moment *moment,
-			enum thread_doing doing, bool *compat)
+			enum thread_state_kind state, bool *compat)
 {
 	struct registers_call call;
 	uint64_t looked_ns;
-	bool known = call_of(record, moment, doing, &call, &looked_ns);
+	bool known = call_of(record, moment, state, &call, &looked_ns);
 
 	*compat = known && call.compat;
 	return known;
 }
 
 void record_call(const struct thread_state *record, const struct live_moment *moment,
-		 enum thread_doing doing, struct sample *sample, bool *compat)
+		 enum thread_state_kind state, struct sample *sample, bool *compat)
 {
 	struct registers_call call;
 	uint64_t looked_ns;
 
 	*compat = false;
-	if (!call_of(record, moment, doing, &call, &looked_ns))
+	if (!call_of(record, moment, state, &call, &looked_ns))
 		return;
 	sample->syscall_nr = call.nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
@@ -282,7 +282,7 @@ void record_call_check(struct thread_state *record, const struct thread_state *a
 }
 
 void record_totals(const struct thread_state *record, const struct live_moment *moment,
-		   enum thread_doing doing, struct live_totals *totals)
+		   enum thread_state_kind state, struct live_totals *totals)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t out_ns = (int64_t)sched->out_ns, wake_ns = (int64_t)record->wake.wake_ns;
@@ -300,23 +300,23 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 			(int64_t)(sched->in_ns > sched->out_ns ? sched->in_ns : sched->out_ns),
 	};
 	/* zombies, and threads that ran or waited before their first switch, lack time */
-	if (doing == DOING_ZOMBIE)
+	if (state == STATE_ZOMBIE)
 		return;
 	if (!sched->on_cpu || !(sched->known & SCHED_SEEDED) || sched->sequence_done)
 		totals->until_ns = moment->now_ns;
 	if (sched->on_cpu) {
-		if (doing == DOING_ON)
+		if (state == STATE_ON)
 			totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);
 		return;
 	}
 	/* sleep and run queue are told apart as switch_in() in bpf_text/sched_switch.bpf.c will do
 	 * it */
-	if (doing != DOING_RQ && (doing != DOING_ON || sched->state))
+	if (state != STATE_RQ && (state != STATE_ON || sched->state))
 		asleep_ns = span_ns(out_ns, moment->now_ns);
 	else if (sched->state && wake_ns > out_ns)
 		asleep_ns = span_ns(out_ns, wake_ns < moment->now_ns ? wake_ns : moment->now_ns);
 	totals->runq_ns += span_ns(out_ns, moment->now_ns) - asleep_ns;
-	if (task_state_doing(sched->state) == DOING_DISK)
+	if (task_state_kind(sched->state) == STATE_DISK)
 		totals->disk_ns += asleep_ns;
 	else
 		totals->sleep_ns += asleep_ns;

@@ -6,7 +6,7 @@
  * written in the opposite order to the reader's, so a copy with equal words is whole; any other
  * is read again.
  *
- * A scan takes time. record_doing() uses the last switch in, switch out and wake-up to tell what
+ * A scan takes time. record_state() uses the last switch in, switch out and wake-up to tell what
  * each thread did at the one moment of a scan: when it was due, where switches since have kept
  * that (maps/moment_rows.h), else when tsnap began to copy. For that it needs a CPU: the thread
  * that it displaced left at the very nanosecond at which tsnap's own record came in, and counts
@@ -54,14 +54,15 @@ struct live_totals {
 	int64_t switched_ns; /* time of the last switch that they have */
 };
 
-/* enum thread_doing of task state bits, as struct thread_sched has them. */
-enum thread_doing task_state_doing(uint32_t state);
+/* enum thread_state_kind of task state bits, as struct thread_sched has them. */
+enum thread_state_kind task_state_kind(uint32_t state);
 
-/* enum thread_doing of a record. *ambiguous: a waker came while the thread was on its way to sleep,
- * so it may be runnable, or another thread has its CPU although nobody saw it leave: /proc knows.
+/* enum thread_state_kind of a record. *ambiguous: a waker came while the thread was on its way to
+ * sleep, so it may be runnable, or another thread has its CPU although nobody saw it leave: /proc
+ * knows.
  */
-enum thread_doing record_doing(const struct thread_state *record, const struct live_moment *moment,
-			       bool *ambiguous);
+enum thread_state_kind record_state(const struct thread_state *record,
+				    const struct live_moment *moment, bool *ambiguous);
 
 /* True if another thread had come to the CPU that it was on last by the moment: if its record has
  * it there still, its switch out was missed. */
@@ -84,26 +85,26 @@ int64_t record_start_ns(const struct thread_state *record);
 
 /* How long it had done that at the moment. */
 int64_t record_state_us(const struct thread_state *record, const struct live_moment *moment,
-			enum thread_doing doing);
+			enum thread_state_kind state);
 
 /* Fills tid, pid, ppid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest
  * becomes absent. */
 void record_sample(const struct thread_state *record, const struct live_moment *moment,
-		   enum thread_doing doing, struct sample *sample);
+		   enum thread_state_kind state, struct sample *sample);
 
 /* Fills syscall_nr and arg where the registers tell; *compat: of a 32-bit caller. */
 void record_call(const struct thread_state *record, const struct live_moment *moment,
-		 enum thread_doing doing, struct sample *sample, bool *compat);
+		 enum thread_state_kind state, struct sample *sample, bool *compat);
 
 /* The same for *compat alone. False: the registers do not tell. */
 bool record_call_compat(const struct thread_state *record, const struct live_moment *moment,
-			enum thread_doing doing, bool *compat);
+			enum thread_state_kind state, bool *compat);
 
 /* On a CPU, registers are read after the record: what it says of the call's beginning holds only if
  * a record read after them, again, still says so. Otherwise it becomes absent. */
 void record_call_check(struct thread_state *record, const struct thread_state *again);
 
 void record_totals(const struct thread_state *record, const struct live_moment *moment,
-		   enum thread_doing doing, struct live_totals *totals);
+		   enum thread_state_kind state, struct live_totals *totals);
 
 #endif

@@ -33,7 +33,7 @@ struct expression_node {
 	/* members of a comparison */
 	const struct column *column;
 	uint64_t needs;
-	unsigned int orders; /* ORDER_*; of NODE_STATE a bit per enum thread_doing */
+	unsigned int orders; /* ORDER_*; of NODE_STATE a bit per enum thread_state_kind */
 	int64_t number;
 	const char *text; /* interned, or of NODE_PATTERN the caller's */
 	regex_t *regex;	  /* malloced */

@@ -125,7 +125,7 @@ static unsigned int states_find(const regex_t *regex)
 {
 	unsigned int states = 0;
 
-	for (int64_t i = 0; i < DOING_COUNT; i++)
+	for (int64_t i = 0; i < STATE_COUNT; i++)
 		states |= !regexec(regex, state_row(i)->name, 0, NULL, 0) ? 1u << i : 0;
 	return states;
 }
@@ -144,15 +144,15 @@ static bool state_read(struct expression_node *node, const struct comparator *co
 		free(node->regex);
 		node->regex = NULL;
 	} else {
-		int64_t doing = state_of_name(text);
+		int64_t state = state_of_name(text);
 		int length = snprintf(why, EXPRESSION_WHY_SIZE, "a state:");
 
-		for (int64_t i = 0; doing == ABSENT && i < DOING_COUNT; i++)
+		for (int64_t i = 0; state == ABSENT && i < STATE_COUNT; i++)
 			length += snprintf(why + length, EXPRESSION_WHY_SIZE - (size_t)length,
 					   " %s", state_row(i)->name);
-		if (doing == ABSENT)
+		if (state == ABSENT)
 			return false;
-		states = 1u << doing;
+		states = 1u << state;
 	}
 	node->kind = NODE_STATE;
 	node->orders = comparator->orders == ORDER_EQUAL ? states : ~states;

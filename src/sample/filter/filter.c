@@ -93,7 +93,7 @@ static void states_find(struct filter *filter)
 	filter->states = 0;
 	if (!(filter->expression.needs & KNOWN_STATE))
 		return;
-	for (sample.state = 0; sample.state < DOING_COUNT; sample.state++)
+	for (sample.state = 0; sample.state < STATE_COUNT; sample.state++)
 		if (expression_eval(&filter->expression, &sample, KNOWN_STATE) != VERDICT_REFUSED)
 			filter->states |= 1u << sample.state;
 }
@@ -104,7 +104,7 @@ static void idle_whys_find(struct filter *filter)
 
 	if (!(filter->expression.needs & NEED_WHY))
 		return;
-	sample.state = DOING_SLEEP;
+	sample.state = STATE_SLEEP;
 	for (size_t i = 0; i < why_rule_count; i++) {
 		sample.why = why_rules[i].name;
 		filter->idle_whys |=
@@ -216,17 +216,17 @@ uint64_t filter_needs(const struct filter *filter)
 	       (filter_wants_work(filter) ? NEED_WHY | NEED_SYSCALL : 0);
 }
 
-bool filter_wants_state(const struct filter *filter, int64_t doing)
+bool filter_wants_state(const struct filter *filter, int64_t state)
 {
-	const struct state_row *state = state_row(doing);
+	const struct state_row *row = state_row(state);
 
 	if (filter->no_samples)
 		return false;
-	if (filter->on_cpu != filter->off_cpu && (!state || (doing == DOING_ON) != filter->on_cpu))
+	if (filter->on_cpu != filter->off_cpu && (!row || (state == STATE_ON) != filter->on_cpu))
 		return false;
 	if (filter->states)
-		return !state || filter->states >> doing & 1;
-	return filter->all_states || !state || state->active || doing == DOING_SLEEP;
+		return !row || filter->states >> state & 1;
+	return filter->all_states || !row || row->active || state == STATE_SLEEP;
 }
 
 bool filter_wants_work(const struct filter *filter)
@@ -244,9 +244,9 @@ bool filter_wants_idle(const struct filter *filter)
 {
 	bool wanted = false;
 
-	for (int64_t doing = 0; doing < DOING_COUNT; doing++)
-		wanted |= !state_row(doing)->active && filter_wants_state(filter, doing) &&
-			  !(doing == DOING_SLEEP && filter_wants_work(filter));
+	for (int64_t state = 0; state < STATE_COUNT; state++)
+		wanted |= !state_row(state)->active && filter_wants_state(filter, state) &&
+			  !(state == STATE_SLEEP && filter_wants_work(filter));
 	return wanted;
 }
 
@@ -287,7 +287,7 @@ enum verdict filter_eval(const struct filter *filter, const struct sample *sampl
 	if (!filter_wants_state(filter, sample->state))
 		return VERDICT_REFUSED;
 	verdict = filter_eval_thread(filter, sample, known);
-	if (verdict == VERDICT_REFUSED || sample->state != DOING_SLEEP ||
+	if (verdict == VERDICT_REFUSED || sample->state != STATE_SLEEP ||
 	    !filter_wants_work(filter))
 		return verdict;
 	if (!(known & NEED_WHY))

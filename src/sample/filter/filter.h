@@ -60,8 +60,9 @@ void filter_remove_tid(struct filter *filter, int64_t tid);
 /* Needs of the filter, NEED_*. */
 uint64_t filter_needs(const struct filter *filter);
 
-/* True if threads of that state (enum thread_doing) can be wanted; and any that are not active. */
-bool filter_wants_state(const struct filter *filter, int64_t doing);
+/* True if threads of that state (enum thread_state_kind) can be wanted; and any that are not
+ * active. */
+bool filter_wants_state(const struct filter *filter, int64_t state);
 bool filter_wants_idle(const struct filter *filter);
 /* True if it decides by what threads keep and by their state alone, other than an expression does.
  */

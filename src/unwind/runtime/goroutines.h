@@ -4,7 +4,7 @@
  * counts, time and depth are bounded, and each stack must lie within its goroutine's bounds.
  *
  * struct g is known as Go 1.19 and later have it (src/runtime/runtime2.go; two forms, which differ
- * by a word before its state), and that is proved on the process before it is believed: each g
+ * by a word before its state), and that is validated on the process before it is believed: each g
  * holds its own address and a number that no other one has. Stacks are followed by how deep the
  * functions' frames are, which the program's table of functions tells (unwind/elf/go_table.h). A
  * goroutine counts if it was the same after its stack was read as before. A parser reads all of it.

@@ -102,14 +102,14 @@ static struct python_process *process_get(struct python_frames *python,
 	return process;
 }
 
-/* Lent. What a parser tells is cleaned once more. */
+/* Transient. What a parser tells is cleaned once more. */
 static const char *frame_name(const struct python_stack *stack, uint32_t at)
 {
 	char name[FUNCTION_NAME_SIZE];
 
 	snprintf(name, sizeof(name), "%s", stack->answer->texts + stack->answer->frames[at].name);
 	function_name_clean(name);
-	return name_lent_string(name);
+	return name_transient_string(name);
 }
 
 /* Adds the functions of the call of the interpreter that frame *at belongs to. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kernel/layout_prove.h"
+#include "kernel/layout_validate.h"
 #include "kernel/bpf_call.h"
 #include "kernel/calibrate.h"
 #include "kernel/host_file.h"
@@ -347,8 +347,8 @@ static int sleeps_look(struct trial *trial, struct own_switch *own)
 	return result;
 }
 
-static int program_prove(struct trial *trial, int map, struct layout_proof *proof,
-			 const char **what)
+static int program_validate(struct trial *trial, int map, struct layout_validation *proof,
+			    const char **what)
 {
 	struct own_switch own = {
 		.map = map, .value = &trial->copy, .fits = trial_fits, .of = trial};
@@ -368,8 +368,8 @@ static int program_prove(struct trial *trial, int map, struct layout_proof *proo
 	return result;
 }
 
-int layout_prove(const struct field_layout *layout, const char *parent_name,
-		 struct layout_proof *proof)
+int layout_validate(const struct field_layout *layout, const char *parent_name,
+		    struct layout_validation *proof)
 {
 	struct trial trial = {.layout = layout, .parent_name = parent_name};
 	const char *what = "bpf(BPF_MAP_CREATE)";
@@ -377,7 +377,7 @@ int layout_prove(const struct field_layout *layout, const char *parent_name,
 
 	if (map >= 0) {
 		trial_begin(&trial);
-		result = program_prove(&trial, map, proof, &what);
+		result = program_validate(&trial, map, proof, &what);
 		close(map);
 	}
 	if (result < 0) {
