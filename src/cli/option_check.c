@@ -8,7 +8,7 @@
 #include "recording/time_word.h"
 #include "render/renderer.h"
 #include "sample/sample.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 #include "live/trace_table.h"
 
 #include <errno.h>
@@ -460,6 +460,6 @@ int config_check(struct config *config, struct error *e)
 	if (!config->flush_us)
 		config->flush_us = FLUSH_DEFAULT_US;
 	if (!config->daemon_ports)
-		config->daemon_ports = WHY_DAEMON_PORTS;
+		config->daemon_ports = DAEMON_PORTS_DEFAULT;
 	return kernel_types_check(config, e);
 }

@@ -236,7 +236,7 @@ static unsigned int sandbox_uses(const struct live *live)
 		uses |= SANDBOX_WRITES;
 	if (needs & (NEED_KSTACK | NEED_WAKER_STACK))
 		uses |= SANDBOX_STACKS;
-	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WHY) || live->context.wants.work)
+	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WAIT_CLASS) || live->context.wants.work)
 		uses |= SANDBOX_NAMESPACES;
 	if (live->context.view.translated)
 		uses |= SANDBOX_IDS;

@@ -12,7 +12,7 @@ static const char *registers_lack(const struct kernel *kernel)
 		       : "the saved registers were not found on the kernel stack; tsnap --check";
 }
 
-static const char *why_lacks(const struct kernel *kernel)
+static const char *class_lacks(const struct kernel *kernel)
 {
 	return registers_lack(kernel) ? "no sleeping thread counts as work without its system call"
 				      : NULL;
@@ -52,7 +52,7 @@ static const struct {
 	uint64_t need;
 	const char *(*why)(const struct kernel *kernel);
 } absent_rows[] = {
-	{NEED_SYSCALL, registers_lack}, {NEED_WHY, why_lacks},
+	{NEED_SYSCALL, registers_lack}, {NEED_WAIT_CLASS, class_lacks},
 	{NEED_WAKER, wakeups_lack},	{NEED_IO, io_lacks},
 	{NEED_BLOCK, block_lacks},	{NEED_CALL_TIME, call_time_lacks},
 };

@@ -61,7 +61,8 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 		live_block_fill(&context->now.block, &context->now.capture->block, &looked->record,
 				context->now.moment.now_ns, sample);
 	/* the thread's wait decides why, without a search that has little time */
-	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WHY, context->now.moment.now_ns);
+	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WAIT_CLASS,
+		    context->now.moment.now_ns);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
 }
 

@@ -8,7 +8,7 @@
 
 /* Lock that a thread waits for: it is the same one until the thread runs again. */
 struct kernel_wait {
-	uint64_t stay;	  /* another number for each sleep */
+	uint64_t episode; /* another number for each sleep */
 	uint64_t blocker; /* blocker of struct kernel_lock */
 };
 
@@ -59,10 +59,10 @@ static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *
 	struct kernel_wait *wait = record->sched.tid ? wait_of(locks, tid) : NULL;
 	/* no two sleeps of threads with one id have the same: a thread is switched less often than
 	 * every ns */
-	uint64_t stay = record->identity.start_boot_ns + record->sched.sequence_done;
+	uint64_t episode = record->identity.start_boot_ns + record->sched.sequence_done;
 	const struct kernel_lock *found;
 
-	if (wait && wait->stay == stay) {
+	if (wait && wait->episode == episode) {
 		*lock = (struct kernel_lock){.blocker = wait->blocker};
 		found = lock_find(&locks->found, lock_address(lock));
 		if (found)
@@ -75,7 +75,7 @@ static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *
 	if (lock->blocker)
 		lock_put(&locks->found, lock);
 	if (wait)
-		*wait = (struct kernel_wait){.stay = stay, .blocker = lock->blocker};
+		*wait = (struct kernel_wait){.episode = episode, .blocker = lock->blocker};
 	return true;
 }
 

@@ -3,7 +3,7 @@
 #include "live/live_namespace.h"
 #include "base/clock.h"
 
-#define WHY_NS (50 * NS_PER_MS) /* at most, to find out why threads sleep */
+#define CLASS_NS (50 * NS_PER_MS) /* at most, to find out why threads sleep */
 
 /* Where samples go. */
 struct look {
@@ -93,7 +93,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	proc_values_room_clear(&live->part.proc_values);
 	source->take = look_take;
 	source->take_to = &look;
-	lookup_give_time(live->context.lookup, live->context.now.moment.now_ns, WHY_NS);
+	lookup_give_time(live->context.lookup, live->context.now.moment.now_ns, CLASS_NS);
 	err = records_look(live);
 	live->context.wants.filter = kept.filter;
 	live->context.wants.needs = kept.needs;

@@ -4,7 +4,7 @@
 #include "live/live_runq.h"
 #include "live/live_namespace.h"
 #include "live/live_state.h"
-#include "live/live_stay.h"
+#include "live/live_episode.h"
 #include "base/clock.h"
 #include "sample/needs_table.h"
 
@@ -15,7 +15,7 @@
 #define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
 #define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS | NEED_RUNQ_WHY)
-#define NEEDS_LATE (NEED_SYSCALL | NEED_WHY | NEED_FILE | NEED_FILENAMESUM)
+#define NEEDS_LATE (NEED_SYSCALL | NEED_WAIT_CLASS | NEED_FILE | NEED_FILENAMESUM)
 
 /* Fills what is new since the thread's previous sample; asked for once. */
 static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
@@ -61,7 +61,7 @@ static enum verdict sample_request(struct live *live, const struct thread_state 
 		if (need == NEED_BLOCK)
 			block_fill(live, record, sample);
 		proc_values_give(live, sample, need);
-		live_stay_fill(&live->context, record, sample, hint, need);
+		live_episode_fill(&live->context, record, sample, hint, need);
 		sample_derive(sample, need);
 		known |= need;
 		can &= ~need;
@@ -82,7 +82,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 		record_call(record, &live->context.now.moment, state, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
 		    !sample->kthread && sample->syscall_nr == ABSENT)
-			live_stay_seed_call(&live->context, record, sample, &hint.compat);
+			live_episode_seed_call(&live->context, record, sample, &hint.compat);
 	}
 	if (live->context.wants.filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
 		verdict = sample_request(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
@@ -94,13 +94,13 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	proc_values_give(live, sample, live->context.wants.needs);
 	if (live->context.wants.needs & NEED_BLOCK)
 		block_fill(live, record, sample);
-	live_stay_fill(&live->context, record, sample, &hint,
-		       live_wakeups_needs(&live->wakeups, sample, live->context.wants.needs));
+	live_episode_fill(&live->context, record, sample, &hint,
+			  live_wakeups_needs(&live->wakeups, sample, live->context.wants.needs));
 	sample_derive(sample, live->context.wants.needs);
 	if (verdict != VERDICT_ACCEPTED && !(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
-	if (!lookup_why_changes(live->context.lookup, sample->tid))
+	if (!lookup_class_changes(live->context.lookup, sample->tid))
 		live_repeat_keep(&live->repeat, &live->context, record, sample, hint.compat);
 	return true;
 }
@@ -135,7 +135,7 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 	bool wanted = sample_complete(live, record, sample);
 
 	if (live->context.wants.work && sample->state == STATE_SLEEP &&
-	    (wanted || lookup_why_changes(live->context.lookup, sample->tid)))
+	    (wanted || lookup_class_changes(live->context.lookup, sample->tid)))
 		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
 	return wanted;
 }

@@ -61,7 +61,8 @@ static uint64_t peer_link(const char *link)
 	return link && !strncmp(link, "pipe:[", 6) ? peer_link_of(EDGE_PIPE, atoll(link + 6)) : 0;
 }
 
-/* True for the classes of waits (sample/why_table.c) in which threads of pools wait for work. */
+/* True for the classes of waits (sample/wait_rule_table.c) in which threads of pools wait for work.
+ */
 static bool is_rest(const char *why)
 {
 	static const char *const rests[] = {"futex", "server", "socket", "event", "ring", "signal"};
@@ -120,7 +121,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 	*thread = (struct peer_thread){
 		.tid = tid,
 		.holder = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
-		.active = (state && state->active) || why_works(sample->why),
+		.active = (state && state->active) || wait_class_works(sample->why),
 		.rests = is_rest(sample->why),
 		.end = facts.served_inode == ABSENT ? peer_link(sample->filename)
 						    : peer_link_of(EDGE_SOCKET, facts.served_inode),

@@ -43,11 +43,11 @@ static bool gil_find(struct live_runtime_locks *locks, const struct stack_thread
 }
 
 static bool monitor_find(struct live_runtime_locks *locks, const struct stack_thread *thread,
-			 uint64_t stay, struct runtime_lock *lock)
+			 uint64_t episode, struct runtime_lock *lock)
 {
 	struct java_monitor monitor;
 
-	if (!java_monitor_find(&locks->monitors, thread, stay, &monitor))
+	if (!java_monitor_find(&locks->monitors, thread, episode, &monitor))
 		return false;
 	lock->name = "monitor";
 	lock->address = monitor.address;
@@ -74,5 +74,5 @@ bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t fute
 	}
 	*lock = (struct runtime_lock){.address = 0};
 	return gil_find(locks, &thread, futex, with_place, lock) ||
-	       monitor_find(locks, &thread, wait->stay, lock);
+	       monitor_find(locks, &thread, wait->episode, lock);
 }

@@ -4,9 +4,9 @@
 #include "unwind/kernel_stack.h"
 
 #define FOLLOWED_MAX 65536
-#define NEEDS_OF_WAITS                                                                             \
-	(NEED_WHY | NEED_WAITS | NEED_WAITS_ONSUM | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | \
-	 NEED_CONNECTION)
+#define NEEDS_OF_WAITS                                                                    \
+	(NEED_WAIT_CLASS | NEED_WAITS | NEED_WAITS_ONSUM | NEED_FILE | NEED_FILENAMESUM | \
+	 NEED_FILETYPE | NEED_CONNECTION)
 
 struct reported {
 	struct live_wakeups *wakeups;

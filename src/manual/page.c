@@ -5,7 +5,7 @@
 #include "report/column_list.h"
 #include "report/measure.h"
 #include "sample/needs_table.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 #include "live/trace_table.h"
 
 #include <ctype.h>
@@ -231,12 +231,12 @@ static void add_traces(struct page_state *state)
 
 static void add_classes(struct page_state *state)
 {
-	for (size_t i = 0; i < why_rule_count; i++) {
-		if (why_rule_find(why_rules[i].name) != &why_rules[i])
+	for (size_t i = 0; i < wait_rule_count; i++) {
+		if (wait_rule_find(wait_rules[i].name) != &wait_rules[i])
 			continue;
-		text_add_format(state->page, ".TP\n\\fB%s\\fR (%s)\nWaits ", why_rules[i].name,
-				why_rules[i].works ? "work" : "idle");
-		add_words(state->page, why_rules[i].help);
+		text_add_format(state->page, ".TP\n\\fB%s\\fR (%s)\nWaits ", wait_rules[i].name,
+				wait_rules[i].works ? "work" : "idle");
+		add_words(state->page, wait_rules[i].help);
 		text_add_string(state->page, ".\n");
 	}
 }

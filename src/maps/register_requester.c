@@ -142,7 +142,7 @@ bool registers_lacking(const struct register_requester *requester,
 
 /* One number for both, as a thread that begins after another has ended does so by more ns than that
  * one was switched. */
-static uint64_t stay_of(const struct thread_state *record)
+static uint64_t episode_of(const struct thread_state *record)
 {
 	return record->identity.start_boot_ns + out_sequence(record);
 }
@@ -157,7 +157,7 @@ static void registers_put(struct thread_state *record, const __u64 *registers)
 
 void registers_recall(const struct requested_registers *requested, struct thread_state *record)
 {
-	if (requested->stay && requested->stay == stay_of(record) && !record->sched.on_cpu)
+	if (requested->episode && requested->episode == episode_of(record) && !record->sched.on_cpu)
 		registers_put(record, requested->registers);
 }
 
@@ -178,7 +178,7 @@ static void registers_take(struct thread_table *table, struct thread_state *reco
 	registers_put(record, registers);
 	if (!table->requested)
 		return;
-	table->requested[record->key].stay = stay_of(record);
+	table->requested[record->key].episode = episode_of(record);
 	memcpy(table->requested[record->key].registers, registers, sizeof(record->sched.registers));
 }
 

@@ -26,10 +26,10 @@ struct thread_maps {
 
 struct thread_table;
 
-/* Registers that were asked of the thread in a slot, and the stay off its CPU that they are of: who
- * shows all threads asks for those of sleepers at every scan. */
+/* Registers that were asked of the thread in a slot, and the episode off its CPU that they are of:
+ * who shows all threads asks for those of sleepers at every scan. */
 struct requested_registers {
-	uint64_t stay; /* maps/register_requester.c; 0: nothing */
+	uint64_t episode; /* maps/register_requester.c; 0: nothing */
 	__u64 registers[THREAD_REGISTER_COUNT];
 };
 

@@ -3,7 +3,7 @@
 #include "report/measure.h"
 #include "sample/proc_values.h"
 #include "sample/needs_table.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 #include <errno.h>
 #include <string.h>
@@ -206,16 +206,16 @@ static void needs_describe(struct text *text)
 				needs_cost_names[needs_rows[i].cost], needs_rows[i].help);
 }
 
-static void whys_describe(struct text *text)
+static void classes_describe(struct text *text)
 {
 	text_add_string(
 		text,
 		"\nWhy a thread in S is work, shown without -a, or idle; what it waits for:\n");
-	for (size_t i = 0; i < why_rule_count; i++) {
-		if (why_rule_find(why_rules[i].name) != &why_rules[i])
+	for (size_t i = 0; i < wait_rule_count; i++) {
+		if (wait_rule_find(wait_rules[i].name) != &wait_rules[i])
 			continue;
-		text_add_format(text, "  %-21s     %-6s        %s\n", why_rules[i].name,
-				why_rules[i].works ? "work" : "idle", why_rules[i].help);
+		text_add_format(text, "  %-21s     %-6s        %s\n", wait_rules[i].name,
+				wait_rules[i].works ? "work" : "idle", wait_rules[i].help);
 	}
 }
 
@@ -246,5 +246,5 @@ void columns_describe(struct text *text)
 				state_row(i)->active ? ""
 				: i == STATE_SLEEP   ? " (shown with -a, or where it is work)"
 						     : " (shown with -a)");
-	whys_describe(text);
+	classes_describe(text);
 }

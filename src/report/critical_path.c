@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static const char *interrupt_end(const struct sample *sample)
 	if (sample->state == STATE_DISK)
 		return END_DISK;
 	if (!why && sample->syscall) {
-		const struct why_rule *rule = why_of_call(sample->syscall);
+		const struct wait_rule *rule = wait_rule_of_call(sample->syscall);
 
 		why = rule ? rule->name : NULL;
 	}

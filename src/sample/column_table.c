@@ -118,7 +118,7 @@ const struct column sample_columns[] = {
 	 "the most",
 	 KIND_TEXT, ROLE_KEY, NEED_BLOCK, 20, AT(io_others)},
 	{"why", "WHY", "wait class: why a thread in S is work or idle", KIND_TEXT, ROLE_KEY,
-	 NEED_WHY, 6, AT(why)},
+	 NEED_WAIT_CLASS, 6, AT(why)},
 	{"wchan", "WCHAN", "kernel function that the thread sleeps in", KIND_TEXT, ROLE_KEY,
 	 NEED_WCHAN, 20, AT(wchan)},
 	{"ustack", "USTACK", "user stack, as a number (hash)", KIND_HEX, ROLE_KEY, NEED_USTACK, 18,

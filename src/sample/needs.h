@@ -42,7 +42,7 @@
 #define NEED_USTACK SAMPLE_NEED(27)	    /* ustack, ufunc, ufuncs */
 #define NEED_KSTACK SAMPLE_NEED(28)	    /* kstack, kfunc, kfuncs */
 #define NEED_BLOCK SAMPLE_NEED(29)	    /* io_dev .. io_others */
-#define NEED_WHY SAMPLE_NEED(30)	    /* why */
+#define NEED_WAIT_CLASS SAMPLE_NEED(30)	    /* why */
 #define NEED_CALL_TIME SAMPLE_NEED(31)	    /* syscall_us */
 #define NEED_WAKER_STACK SAMPLE_NEED(32)    /* waker_ustack, waker_kstack, waker_stack */
 #define NEED_BLOCKER SAMPLE_NEED(33)	    /* blocker_tid .. oncpu_cgroup; that with NEED_CGROUP */
@@ -105,7 +105,7 @@ enum needs_trait {
 	    "/proc/TID/status of the waker") \
 	ROW(NEED_SYSCALL, 0, 0, COST_SAMPLED, "registers", \
 	    "saved registers on the kernel stack; before 5.10 kept at every switch") \
-	ROW(NEED_WHY, NEED_SYSCALL, NEED_IS_KEPT, COST_SAMPLED, "why", \
+	ROW(NEED_WAIT_CLASS, NEED_SYSCALL, NEED_IS_KEPT, COST_SAMPLED, "why", \
 	    "registers; for some calls also what is waited for, once per wait") \
 	ROW(NEED_FILE, NEED_SYSCALL, NEED_IS_KEPT, COST_SAMPLED, "file", \
 	    "registers, and /proc/PID/task/TID/fd/FD") \
@@ -127,9 +127,9 @@ enum needs_trait {
 	ROW(NEED_BLOCKER, NEED_COMM | NEED_WAITS, 0, COST_EVENT, "blocker", \
 	    "waits; locks and threads of other ends, read anew for each scan; block and wakeup, " \
 	    "where the host has them") \
-	ROW(NEED_CHAIN, NEED_BLOCKER | NEED_WHY, 0, COST_SAMPLED, "chain", \
+	ROW(NEED_CHAIN, NEED_BLOCKER | NEED_WAIT_CLASS, 0, COST_SAMPLED, "chain", \
 	    "blocker, of each thread that a chain leads to") \
-	ROW(NEED_PATH, NEED_COMM | NEED_WHY, 0, COST_EVENT, "path", \
+	ROW(NEED_PATH, NEED_COMM | NEED_WAIT_CLASS, 0, COST_EVENT, "path", \
 	    "a row for each wake-up that ends a wait which a scan has seen; block, where the " \
 	    "host has it") \
 	ROW(NEED_CALL_TIME, NEED_SYSCALL, 0, COST_EVENT, "calls", "a probe at each system call") \

@@ -71,7 +71,7 @@ struct sample {
 	const char *filename, *filenamesum;
 	/* on what */
 	const char *filetype, *connection, *remote, *waits_on, *waits_onsum, *wchan;
-	const char *why; /* the rule of sample/why.h that fits; of threads in S alone */
+	const char *why; /* the rule of sample/wait_rule.h that fits; of threads in S alone */
 	int64_t waits_on_pid, inflight;
 	/* by whom */
 	const char *runq_why; /* reason of the wait for a CPU; only in RQ */

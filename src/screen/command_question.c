@@ -4,7 +4,7 @@
 #include "screen/list.h"
 #include "screen/prompt.h"
 #include "report/value.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -103,10 +103,10 @@ static void add_active(struct text *text)
 		}
 	text_add_string(text, ")$\"||state=S&&why~\"^(");
 	between = "";
-	for (size_t i = 0; i < why_rule_count; i++)
+	for (size_t i = 0; i < wait_rule_count; i++)
 		/* several rules may have one name: it is added once */
-		if (why_rules[i].works && why_rule_find(why_rules[i].name) == &why_rules[i]) {
-			text_add_format(text, "%s%s", between, why_rules[i].name);
+		if (wait_rules[i].works && wait_rule_find(wait_rules[i].name) == &wait_rules[i]) {
+			text_add_format(text, "%s%s", between, wait_rules[i].name);
 			between = "|";
 		}
 	text_add_string(text, ")$\")");

@@ -9,11 +9,11 @@
 
 /* Needs that a history keeps of every sample, if nobody says more: none that attaches a probe which
  * a report would not have (NEED_*). */
-#define FEED_NEEDS                                                                               \
-	(NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_WHY | NEED_FILE | \
-	 NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION | NEED_WAITS | NEED_CGROUP |         \
-	 NEED_CGROUP_NAMES | NEED_PPID | NEED_PROCESSES | NEED_WAKER | NEED_WAKER_COMM |         \
-	 NEED_TOTALS)
+#define FEED_NEEDS                                                                          \
+	(NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_WAIT_CLASS | \
+	 NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION | NEED_WAITS |      \
+	 NEED_CGROUP | NEED_CGROUP_NAMES | NEED_PPID | NEED_PROCESSES | NEED_WAKER |        \
+	 NEED_WAKER_COMM | NEED_TOTALS)
 
 /* Needs kept of threads whose waits are traced: facts that are known of a thread at any time. */
 #define FEED_TRACE_NEEDS                                                                        \

@@ -4,7 +4,7 @@
 #include "screen/history_coarse.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -180,7 +180,7 @@ static void band_add(struct history_scan *scan, const struct sample *sample)
 		scan->band[BAND_DISK]++;
 		return;
 	case STATE_SLEEP:
-		scan->band[BAND_WORK] += sample->why && why_works(sample->why);
+		scan->band[BAND_WORK] += sample->why && wait_class_works(sample->why);
 		return;
 	case STATE_ON:
 	case ABSENT: /* such samples count as active */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds out a sample's wait class (the column why), by the rules of sample/why_table.c. */
+/* Finds out a sample's wait class (the column why), by the rules of sample/wait_rule_table.c. */
 #include "waits/waits_state.h"
 #include "base/names.h"
 
@@ -18,34 +18,34 @@ void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns)
 	waits->classes.left_ns = time_ns;
 }
 
-bool waits_why_changes(const struct waits *waits, int64_t tid)
+bool waits_class_changes(const struct waits *waits, int64_t tid)
 {
 	return waits->classes.changes_tid == tid;
 }
 
-const struct why_rule *wait_rule_of_call(struct wait_classes *classes, const char *syscall_name)
+const struct wait_rule *wait_rule_known(struct wait_classes *classes, const char *syscall_name)
 {
 	bool added;
 	uint64_t *known = index_put(&classes->rules, (uintptr_t)syscall_name, &added);
 
 	if (added)
-		*known = (uintptr_t)why_of_call(syscall_name);
-	return (const struct why_rule *)(uintptr_t)*known; /* NOLINT(performance-no-int-to-ptr) */
+		*known = (uintptr_t)wait_rule_of_call(syscall_name);
+	return (const struct wait_rule *)(uintptr_t)*known; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-static void why_take(struct sample *sample, const struct why_rule *rule)
+static void class_take(struct sample *sample, const struct wait_rule *rule)
 {
 	sample->why = name_transient_string(rule->name);
 }
 
-bool waits_why_by_call(struct waits *waits, struct sample *sample)
+bool waits_class_by_call(struct waits *waits, struct sample *sample)
 {
-	const struct why_rule *rule = wait_rule_of_call(&waits->classes, sample->syscall);
+	const struct wait_rule *rule = wait_rule_known(&waits->classes, sample->syscall);
 
 	if (!rule || rule->kind == WAIT_SET)
 		return false;
 	waits->classes.changes_tid = 0;
-	why_take(sample, rule);
+	class_take(sample, rule);
 	return true;
 }
 
@@ -65,7 +65,7 @@ static bool episode_serves(const struct wait_episode *episode, const struct samp
 	}
 }
 
-bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now_ns)
+bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t now_ns)
 {
 	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
 
@@ -74,17 +74,17 @@ bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now
 		return false;
 	if (!episode || episode->start_ns != sample->start_ns ||
 	    episode->syscall_nr != sample->syscall_nr || episode->first_arg != sample->arg[0] ||
-	    now_ns - episode->read_ns >= WAIT_STILL_NS || !(episode->known & NEED_WHY) ||
+	    now_ns - episode->read_ns >= WAIT_STILL_NS || !(episode->known & NEED_WAIT_CLASS) ||
 	    episode->pending || !episode_serves(episode, sample))
 		return false;
 	/* a set may have others in it by now: it is looked at when its second is over */
 	waits->classes.changes_tid = episode->facts.kind == WAIT_SET ? sample->tid : 0;
-	why_take(sample, why_of_facts(&episode->facts, waits->classes.daemon_ports));
+	class_take(sample, wait_rule_of_facts(&episode->facts, waits->classes.daemon_ports));
 	return true;
 }
 
-bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
-		       int64_t now_ns)
+bool waits_class_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+			 int64_t now_ns)
 {
 	const struct wait_facts *facts =
 		wait_call_names_path(sample, hint)
@@ -94,12 +94,12 @@ bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct 
 	if (!facts || (facts->kind == WAIT_LOCK && served_has(&waits->served, sample->tid)))
 		return false;
 	waits->classes.changes_tid = 0;
-	why_take(sample, why_of_facts(facts, waits->classes.daemon_ports));
+	class_take(sample, wait_rule_of_facts(facts, waits->classes.daemon_ports));
 	return true;
 }
 
 /* True if this scan has time for one more, that was not known before. */
-static bool why_has_time(struct waits *waits, int64_t now_ns)
+static bool class_has_time(struct waits *waits, int64_t now_ns)
 {
 	int64_t share_ns = (now_ns - waits->classes.scan_ns) / CLASS_SHARE;
 
@@ -112,8 +112,8 @@ static bool why_has_time(struct waits *waits, int64_t now_ns)
 	return waits->classes.left_ns > 0;
 }
 
-void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
-	       int64_t now_ns)
+void waits_class(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		 int64_t now_ns)
 {
 	struct wait_episode *episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
 	const struct wait_facts *facts;
@@ -121,23 +121,23 @@ void waits_why(struct waits *waits, struct sample *sample, const struct lookup_h
 	bool whole;
 
 	waits->classes.changes_tid = sample->tid;
-	if (!(episode->known & (NEED_WAITS | NEED_WHY))) {
-		if (!why_has_time(waits, now_ns)) {
+	if (!(episode->known & (NEED_WAITS | NEED_WAIT_CLASS))) {
+		if (!class_has_time(waits, now_ns)) {
 			episode->pending = true;
 			if (episode->judged_before)
-				why_take(sample, why_of_facts(&episode->facts_before,
-							      waits->classes.daemon_ports));
+				class_take(sample, wait_rule_of_facts(&episode->facts_before,
+								      waits->classes.daemon_ports));
 			return;
 		}
 		start_ns = clock_monotonic_ns();
 		wait_episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
-		episode->known |= NEED_WHY;
+		episode->known |= NEED_WAIT_CLASS;
 		waits->classes.left_ns -= clock_monotonic_ns() - start_ns;
 	}
 	facts = wait_episode_facts(episode, &whole);
 	if (!whole && !wait_facts_suffice(facts))
 		return;
-	why_take(sample, why_of_facts(facts, waits->classes.daemon_ports));
+	class_take(sample, wait_rule_of_facts(facts, waits->classes.daemon_ports));
 	if (facts->kind == WAIT_IO || facts->changes)
 		return;
 	waits->classes.changes_tid = 0;

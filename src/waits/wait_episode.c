@@ -91,7 +91,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 		if (now_ns < wait_episode_until(episode))
 			return episode;
 		same = same_now(episode);
-		if (episode->known & (NEED_WAITS | NEED_WHY) &&
+		if (episode->known & (NEED_WAITS | NEED_WAIT_CLASS) &&
 		    (!episode->pending || !episode->whole_ns)) {
 			before = episode->facts;
 			judged = !episode->pending || wait_facts_suffice(&before);

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 #define WAIT_STILL_NS NS_PER_SECOND /* facts of one episode serve so long, and to twice that */
 #define WAIT_SAME_MAX 2		    /* and twice as long so many times: see `same` */

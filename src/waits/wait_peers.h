@@ -10,7 +10,7 @@
 
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 #define WAIT_PEERS_MAX 256 /* slots by hash: later facts take the place of earlier ones */
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 struct wait;
 

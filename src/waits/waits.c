@@ -23,7 +23,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	waits->root = proc_root;
 	waits->own_ids = !strcmp(proc_root, "/proc") && shown_pid() == getpid();
 	waits->comms = comms;
-	waits->classes.daemon_ports = WHY_DAEMON_PORTS;
+	waits->classes.daemon_ports = DAEMON_PORTS_DEFAULT;
 	wait_episodes_init(&waits->episodes);
 	locks_init(&waits->locks);
 	served_init(&waits->served);

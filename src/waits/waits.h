@@ -9,8 +9,8 @@
  * ends from a walk over /proc/PID/fd (holders); both are read in pieces with a budget for each
  * scan, and answers that are not there yet are asked for again in the next one. Memory of
  * threads is read through proc/user_memory alone: pages that are there, nothing else. Rules of
- * sample/why.h look at the answer as numbers (struct wait_facts), found without the search for
- * other ends.
+ * sample/wait_rule.h look at the answer as numbers (struct wait_facts), found without the search
+ * for other ends.
  */
 #ifndef TSNAP_WAITS_WAITS_H
 #define TSNAP_WAITS_WAITS_H
@@ -21,7 +21,7 @@
 #include "base/index.h"
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 struct cache;
 struct text;
@@ -38,7 +38,7 @@ struct wait {
 	int64_t pid, tid, now_ns;
 	int64_t start_ns; /* start of the thread: with tid, its identity */
 	bool compat;
-	uint64_t stay;	    /* another one whenever the thread was switched */
+	uint64_t episode;   /* another one whenever the thread was switched */
 	const int64_t *arg; /* arguments of the call */
 	int fd;		    /* descriptor among them; -1: none */
 	const char *link;   /* link of fd; NULL: not known */
@@ -63,23 +63,23 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns);
 
-/* Fills why (sample/why.h) of a thread in S and in a system call: by the call alone; as it was less
- * than a second ago, when the thread waited in the same call for the same descriptor or lock; as of
- * another thread of the process that waits for the same; or by what it waits for. The first three
- * need syscall and return whether that decides; the last needs fd and filename, too, and may leave
- * why absent until a later scan, as a scan has only so much time for it. */
-bool waits_why_by_call(struct waits *waits, struct sample *sample);
-bool waits_why_as_before(struct waits *waits, struct sample *sample, int64_t now_ns);
-bool waits_why_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
-		       int64_t now_ns);
-void waits_why(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
-	       int64_t now_ns);
-/* True if that thread's why, of which waits_why() was asked, may be another in a later scan though
- * the thread sleeps on. */
-bool waits_why_changes(const struct waits *waits, int64_t tid);
-/* Gives waits_why() so much time in the scan of now_ns. */
+/* Fills why (sample/wait_rule.h) of a thread in S and in a system call: by the call alone; as it
+ * was less than a second ago, when the thread waited in the same call for the same descriptor or
+ * lock; as of another thread of the process that waits for the same; or by what it waits for. The
+ * first three need syscall and return whether that decides; the last needs fd and filename, too,
+ * and may leave why absent until a later scan, as a scan has only so much time for it. */
+bool waits_class_by_call(struct waits *waits, struct sample *sample);
+bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t now_ns);
+bool waits_class_of_peer(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+			 int64_t now_ns);
+void waits_class(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		 int64_t now_ns);
+/* True if that thread's why, of which waits_class() was asked, may be another in a later scan
+ * though the thread sleeps on. */
+bool waits_class_changes(const struct waits *waits, int64_t tid);
+/* Gives waits_class() so much time in the scan of now_ns. */
 void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns);
-/* Local ports below that are servers'; WHY_DAEMON_PORTS at first. */
+/* Local ports below that are servers'; DAEMON_PORTS_DEFAULT at first. */
 void waits_set_daemon_ports(struct waits *waits, int64_t ports);
 
 /* Fills *facts with what waits_fill() found for that sample, as numbers; anew: read now, without a

@@ -43,7 +43,7 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		.now_ns = now_ns,
 		.start_ns = sample->start_ns,
 		.compat = hint->compat,
-		.stay = hint->sequence,
+		.episode = hint->sequence,
 		.arg = sample->arg,
 		.fd = sample->fd == ABSENT ? -1 : (int)sample->fd,
 		.link = sample->filename,
@@ -113,8 +113,8 @@ static bool is_blocked(const struct sample *sample)
 
 static bool waits_for_set(struct waits *waits, const struct sample *sample)
 {
-	const struct why_rule *rule =
-		sample->syscall ? wait_rule_of_call(&waits->classes, sample->syscall) : NULL;
+	const struct wait_rule *rule =
+		sample->syscall ? wait_rule_known(&waits->classes, sample->syscall) : NULL;
 
 	return rule && rule->kind == WAIT_SET;
 }
@@ -161,7 +161,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		return;
 	episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
 	missing = wanted & ~episode->known;
-	reported = episode->known & (NEED_WAITS | NEED_WHY);
+	reported = episode->known & (NEED_WAITS | NEED_WAIT_CLASS);
 	episode->known |= missing;
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		episode_read_file(waits, episode, sample, hint, missing, now_ns);

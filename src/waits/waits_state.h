@@ -19,7 +19,7 @@ struct wait_classes {
 	struct wait_peers peers;
 	int64_t daemon_ports;
 	int64_t scan_ns, left_ns; /* the present scan, and the time that classes have left in it */
-	int64_t changes_tid;	  /* see waits_why_changes() */
+	int64_t changes_tid;	  /* see waits_class_changes() */
 };
 
 struct waits {
@@ -60,6 +60,6 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 bool wait_call_names_path(const struct sample *sample, const struct lookup_hint *hint);
 
 /* The rule that a call decides by, or whose facts it takes (WAIT_SET); NULL: none. */
-const struct why_rule *wait_rule_of_call(struct wait_classes *classes, const char *syscall_name);
+const struct wait_rule *wait_rule_known(struct wait_classes *classes, const char *syscall_name);
 
 #endif

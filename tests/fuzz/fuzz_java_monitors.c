@@ -63,7 +63,7 @@ static void monitors_read(struct java_threads *java, struct thread_memory *memor
 		uint8_t requested = false;
 
 		memory->calls_left = READS;
-		/* each twice in the same stay */
+		/* each twice in the same episode */
 		if (!java_monitor_read(java, memory, FIRST_ID + (int64_t)(i / 2), 1, &requested,
 				       &monitor))
 			continue;

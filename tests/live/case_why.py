@@ -28,7 +28,7 @@ def wait_of(workload):
 
 
 @case
-def why_of_waits(ctx):
+def class_of_waits(ctx):
     """Each of the things that the workload `wait` waits on is work or not, and so it is shown without -a or not, in every
     scan once threads that slept before have had their turn."""
     workloads = waiting_workloads(ctx)

@@ -18,7 +18,7 @@ static void only_what_was_asked_for_is_told(void **state)
 	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &status);
 	assert_int_equal(status.absent_count, 2);
 	status.absent_count = 0;
-	live_absent_describe(&kernel, NEED_WHY, &status);
+	live_absent_describe(&kernel, NEED_WAIT_CLASS, &status);
 	assert_int_equal(status.absent_count, 1);
 	assert_non_null(strstr(status.absent[0].why, "no sleeping thread counts as work"));
 	status.absent_count = 0;

@@ -227,7 +227,7 @@ static void threads_that_are_none(void **state)
 	assert_int_equal(scene->java.count, 0);
 }
 
-/* The lock that a thread waits for is read once in a stay, its holder each time. */
+/* The lock that a thread waits for is read once in an episode, its holder each time. */
 static void stays(void **state)
 {
 	struct scene *scene = *state;
@@ -235,17 +235,17 @@ static void stays(void **state)
 	uint8_t requested;
 
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
-	for (uint64_t stay = 7; stay < 9; stay++) {
+	for (uint64_t episode = 7; episode < 9; episode++) {
 		memory_begin(scene);
-		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, stay,
+		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, episode,
 						   &requested, &monitor),
-				 stay == 7);
+				 episode == 7);
 		scene->threads[0].pending = 0;
 		scene->monitor.owner = (uintptr_t)&scene->threads[1];
 		memory_begin(scene);
-		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, stay,
+		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, episode,
 						   &requested, &monitor),
-				 stay == 7);
+				 episode == 7);
 		assert_int_equal(monitor.holder, OTHER);
 	}
 }

@@ -108,7 +108,7 @@ static void change_needs(struct scene *scene)
 	scene->context.wants.needs |= NEED_USER;
 }
 
-static void change_stay(struct scene *scene)
+static void change_episode(struct scene *scene)
 {
 	scene->record.sched.sequence_done += 2;
 }
@@ -133,7 +133,7 @@ static void forget(struct scene *scene)
 static void others_are_looked_up(void **state)
 {
 	static void (*const changes[])(struct scene * scene) = {
-		change_needs, change_stay, change_name, change_thread, forget,
+		change_needs, change_episode, change_name, change_thread, forget,
 	};
 	struct sample sample;
 

@@ -348,7 +348,7 @@ static void thread_that_ran_is_read_again(void **state)
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).cgroup, "/d");
 }
 
-static void file_of_one_stay(void **state)
+static void file_of_one_episode(void **state)
 {
 	struct scene *scene = *state;
 
@@ -532,7 +532,7 @@ int main(void)
 		scene_test(sleeper_stays_with_its_leader),
 		scene_test(uid_of_a_sleeper_is_kept),
 		scene_test(thread_that_ran_is_read_again),
-		scene_test(file_of_one_stay),
+		scene_test(file_of_one_episode),
 		scene_test(file_on_cpu_is_read_each_time),
 		scene_test(waker_name_ages),
 		scene_test(waker_process),

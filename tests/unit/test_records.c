@@ -354,7 +354,8 @@ static void registers_are_recalled(void **state)
 		{1000, 24, false, true},  {1000, 25, true, false}, {1000, 26, false, false},
 		{2000, 24, false, false}, {0, 0, false, false},
 	};
-	struct requested_registers requested[SLOTS] = {[1] = {.stay = 1024, .registers = {7, 8}}};
+	struct requested_registers requested[SLOTS] = {
+		[1] = {.episode = 1024, .registers = {7, 8}}};
 	struct scene scene;
 	struct thread_state record;
 

@@ -78,7 +78,7 @@ static void what_remains_decides(void **state)
 		while (count < 4 && rows[i].parts[count] != END)
 			part_add(&sum, rows[i].parts[count++]);
 		facts = wait_set_decide(&sum, count, rows[i].kept);
-		assert_string_equal(why_of_facts(&facts, DAEMON_PORTS)->name, rows[i].why);
+		assert_string_equal(wait_rule_of_facts(&facts, DAEMON_PORTS)->name, rows[i].why);
 		assert_int_equal(facts.count, count);
 	}
 }

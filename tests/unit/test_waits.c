@@ -564,7 +564,7 @@ static void wchan_of_who_sleeps(void **state)
 }
 
 /* One stay is told once, and again after a second. */
-static void stay_is_kept(void **state)
+static void episode_is_kept(void **state)
 {
 	struct scene *scene = *state;
 
@@ -611,7 +611,7 @@ int main(void)
 		waits_test(file_locks_come_in_pieces),
 		waits_test(sockets_that_are_none),
 		waits_test(wchan_of_who_sleeps),
-		waits_test(stay_is_kept),
+		waits_test(episode_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ struct live_config {
 	const char *cgroup;	  /* --cgroup as typed; NULL: all */
 	bool descendants;	  /* processes that those fork are sampled, too */
 	const char *threads;	  /* -t as typed: tids; NULL: all */
-	int64_t daemon_ports;	  /* local ports below it are servers' (sample/why.h) */
+	int64_t daemon_ports;	  /* local ports below it are servers' (sample/wait_rule.h) */
 	int64_t max_threads;	  /* capacity of the maps; 0: fit to the host */
 	const char *kernel_types; /* a row of kernel/type_source.c, or NULL: the first that works */
 	const char *btf_file;	  /* a file with kernel types; NULL: the kernel's own */

@@ -65,7 +65,8 @@ struct live_context {
 	struct live_seed seed; /* threads that sleep since before the start */
 	struct lookup *lookup;
 	struct parsers *parsers; /* NULL: nothing is parsed (live_parsers.h) */
-	uint64_t later_lookups;	 /* lookups dropped: the thread was in its next call: live_stay.h */
+	uint64_t later_lookups;	 /* lookups dropped: the thread was in its next call: live_episode.h
+				  */
 	struct totals_table totals; /* times of each thread that samples have told */
 	struct sampler *sampler;
 	int64_t period_ns; /* from scan to scan */

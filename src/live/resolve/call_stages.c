@@ -23,9 +23,9 @@ void stage_class_by_call(struct lookup_item *item)
 
 	if (!item->class_open)
 		return;
-	item->class_open = !waits_why_by_call(waits, sample) &&
-			   !waits_why_as_before(waits, sample, item->now_ns) &&
-			   !waits_why_of_peer(waits, sample, item->hint, item->now_ns);
+	item->class_open = !waits_class_by_call(waits, sample) &&
+			   !waits_class_as_before(waits, sample, item->now_ns) &&
+			   !waits_class_of_peer(waits, sample, item->hint, item->now_ns);
 	if (item->class_open)
 		item->needs |= NEED_FILE;
 }
@@ -81,7 +81,7 @@ void stage_file(struct lookup_item *item)
 void stage_class(struct lookup_item *item)
 {
 	if (item->class_open)
-		waits_why(item->lookup->waits, item->sample, item->hint, item->now_ns);
+		waits_class(item->lookup->waits, item->sample, item->hint, item->now_ns);
 }
 
 void stage_wait(struct lookup_item *item)

@@ -22,8 +22,8 @@
  * served for one of gives; true: it keeps what it reads with the thread. */
 /* clang-format off */
 const struct lookup_stage lookup_stages[] = {
-	{"call",          NEED_SYSCALL | NEED_WHY,             0,                        false, stage_call},
-	{"class by call", NEED_WHY,                            NEED_SYSCALL,             false, stage_class_by_call},
+	{"call",          NEED_SYSCALL | NEED_WAIT_CLASS,             0,                        false, stage_call},
+	{"class by call", NEED_WAIT_CLASS,                            NEED_SYSCALL,             false, stage_class_by_call},
 	{"waker",         NEED_WAKER_COMM | NEED_WAKER_PID,    0,                        false, stage_waker},
 	{"process",       NEED_PPID | NEED_CMDLINE | NEED_EXE, 0,                        true,  stage_process},
 	{"user",          NEED_USER,                           0,                        true,  stage_user},
@@ -31,8 +31,8 @@ const struct lookup_stage lookup_stages[] = {
 	{"namespace",     NEED_PID_NS,                         0,                        true,  stage_namespace},
 	{"values",        NEEDS_PROC_VALUES,                   0,                        true,  stage_values},
 	{"container",     NEED_CONTAINER_NAME,                 NEED_CGROUP,              false, stage_container},
-	{"file",          NEED_FILE | NEED_WHY,                0,                        false, stage_file},
-	{"class",         NEED_WHY,                            NEED_SYSCALL | NEED_FILE, false, stage_class},
+	{"file",          NEED_FILE | NEED_WAIT_CLASS,                0,                        false, stage_file},
+	{"class",         NEED_WAIT_CLASS,                            NEED_SYSCALL | NEED_FILE, false, stage_class},
 	{"wait",          NEEDS_OF_WAITS,                      NEED_SYSCALL | NEED_FILE, false, stage_wait},
 };
 /* clang-format on */
@@ -124,8 +124,8 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 		.in_call = sample->syscall_nr != ABSENT && sample->kthread != 1,
 	};
 
-	item.class_open =
-		needs & NEED_WHY && !sample->why && sample->state == STATE_SLEEP && item.in_call;
+	item.class_open = needs & NEED_WAIT_CLASS && !sample->why && sample->state == STATE_SLEEP &&
+			  item.in_call;
 	if (lookup->planned != needs)
 		stages_plan(lookup, needs);
 	if (lookup->plan_of_thread)
@@ -149,9 +149,9 @@ void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns)
 	waits_give_time(lookup->waits, now_ns, time_ns);
 }
 
-bool lookup_why_changes(const struct lookup *lookup, int64_t tid)
+bool lookup_class_changes(const struct lookup *lookup, int64_t tid)
 {
-	return waits_why_changes(lookup->waits, tid);
+	return waits_class_changes(lookup->waits, tid);
 }
 
 bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,

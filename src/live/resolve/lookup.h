@@ -12,7 +12,7 @@
 #include "proc/container_file.h"
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 #include "waits/waits.h"
 
 struct lookup;
@@ -21,7 +21,7 @@ struct lookup;
  * names: free it before names_transient_clear(). */
 struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
-/* Local ports below that are servers'; WHY_DAEMON_PORTS at first (sample/why.h). */
+/* Local ports below that are servers'; DAEMON_PORTS_DEFAULT at first (sample/wait_rule.h). */
 void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
 /* Sets who reads the files of containers' runtimes; at first this process does. */
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
@@ -59,7 +59,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns);
 
 /* True if the why of the thread that lookup_fill() was asked about last may be another in a later
  * scan, or be known then, though the thread sleeps on. */
-bool lookup_why_changes(const struct lookup *lookup, int64_t tid);
+bool lookup_class_changes(const struct lookup *lookup, int64_t tid);
 
 /* Reads, as numbers, what the thread waits for, of a sample that lookup_fill() has filled with
  * NEED_WAITS; anew: as it is now, without a search for other ends. False: not known yet. */

@@ -6,7 +6,7 @@
  * thread's later samples (lookup.h tells for how long).
  *
  * A stage takes one sample at a time. Facts are kept only if their thread is still in the wait that
- * was sampled once they have been read (live/live_stay), and most samples need only stages that
+ * was sampled once they have been read (live/live_episode), and most samples need only stages that
  * have kept what they read before. Read for all 256 samples of a part, and held against their
  * threads after that, almost twice as many facts are lost: 28 % instead of 15 % of those of 60
  * pairs of threads on pipes that keep two CPUs busy.
@@ -94,7 +94,7 @@ struct thread {
 	struct rare_facts *rare; /* NULL: nobody has asked */
 	int64_t cgroup_ns;	 /* when cgroup was read; 0: it ran since */
 	int64_t files_asked_ns;	 /* when files_shared was found out */
-	/* the file of one stay in a system call */
+	/* the file of one episode in a system call */
 	uint64_t file_sequence;
 	const char *filename;
 	int fd;

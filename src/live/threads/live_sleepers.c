@@ -34,14 +34,14 @@ bool live_sleepers_judged(const struct live_sleepers *sleepers, uint64_t key, ui
 bool live_sleepers_judge(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence)
 {
 	bool judged = live_sleepers_judged(sleepers, key, sequence);
-	uint32_t stay = (uint32_t)sequence + 1;
+	uint32_t episode = (uint32_t)sequence + 1;
 
 	if (key > UINT32_MAX) {
-		*index_put(&sleepers->judged_far, key, NULL) = stay;
+		*index_put(&sleepers->judged_far, key, NULL) = episode;
 		return judged;
 	}
 	judged_fit(sleepers, key);
-	sleepers->judged[key] = stay;
+	sleepers->judged[key] = episode;
 	return judged;
 }
 

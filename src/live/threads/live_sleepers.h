@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads in S of which a scan without -a must find out whether they work.
  *
- * A stay in a sleep is judged once: in the scan in which it is listed as new, or, of threads that
+ * A wait episode is judged once: in the scan in which it is listed as new, or, of threads that
  * slept before or that no list told of, in turn, some in each scan. Those that work, or may do so
  * later though they sleep on, are looked at again in each scan. Records are told by their key, a
- * stay by the switch sequence.
+ * episode by the switch sequence.
  */
 #ifndef TSNAP_LIVE_THREADS_LIVE_SLEEPERS_H
 #define TSNAP_LIVE_THREADS_LIVE_SLEEPERS_H
@@ -18,18 +18,18 @@
 /* Zeroed is empty. */
 struct live_sleepers {
 	struct index again, again_next; /* keys for this scan, and the next one */
-	uint32_t *judged;		/* by key: sequence of the stay, plus one; 0: none */
+	uint32_t *judged;		/* by key: sequence of the episode, plus one; 0: none */
 	size_t judged_count;
 	struct index judged_far; /* numbers as in judged, for keys beyond 32 bits */
 	uint64_t *turn;		 /* keys that wait for theirs: a ring */
 	size_t turn_first, turn_count;
 };
 
-/* True if the stay was judged, or waits for its turn. */
+/* True if the episode was judged, or waits for its turn. */
 bool live_sleepers_judged(const struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
-/* Returns live_sleepers_judged(), and marks the stay as judged. */
+/* Returns live_sleepers_judged(), and marks the episode as judged. */
 bool live_sleepers_judge(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
-/* Judges in turn a stay that was not judged. */
+/* Judges in turn an episode that was not judged. */
 void live_sleepers_queue(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
 /* Takes the next one whose turn it is. False: there is none. */
 bool live_sleepers_next(struct live_sleepers *sleepers, uint64_t *key);

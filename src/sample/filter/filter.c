@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/filter/filter.h"
 #include "sample/column.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -98,19 +98,19 @@ static void states_find(struct filter *filter)
 			filter->states |= 1u << sample.state;
 }
 
-static void idle_whys_find(struct filter *filter)
+static void idle_classes_find(struct filter *filter)
 {
 	struct sample sample = *sample_absent();
 
-	if (!(filter->expression.needs & NEED_WHY))
+	if (!(filter->expression.needs & NEED_WAIT_CLASS))
 		return;
 	sample.state = STATE_SLEEP;
-	for (size_t i = 0; i < why_rule_count; i++) {
-		sample.why = why_rules[i].name;
-		filter->idle_whys |=
-			!why_rules[i].works &&
-			expression_eval(&filter->expression, &sample,
-					KNOWN_STATE | NEED_WHY | NEED_SYSCALL) != VERDICT_REFUSED;
+	for (size_t i = 0; i < wait_rule_count; i++) {
+		sample.why = wait_rules[i].name;
+		filter->idle_classes |= !wait_rules[i].works &&
+					expression_eval(&filter->expression, &sample,
+							KNOWN_STATE | NEED_WAIT_CLASS |
+								NEED_SYSCALL) != VERDICT_REFUSED;
 	}
 }
 
@@ -118,10 +118,10 @@ int filter_set_expression(struct filter *filter, const char *text, struct error 
 {
 	int err = expression_add(&filter->expression, text, e);
 
-	filter->idle_whys = false;
+	filter->idle_classes = false;
 	if (!err) {
 		states_find(filter);
-		idle_whys_find(filter);
+		idle_classes_find(filter);
 	}
 	return err;
 }
@@ -213,7 +213,7 @@ uint64_t filter_needs(const struct filter *filter)
 
 	return (filter->expression.needs & ~known) |
 	       (filter->names.length ? NEED_COMM | NEED_EXE : 0) |
-	       (filter_wants_work(filter) ? NEED_WHY | NEED_SYSCALL : 0);
+	       (filter_wants_work(filter) ? NEED_WAIT_CLASS | NEED_SYSCALL : 0);
 }
 
 bool filter_wants_state(const struct filter *filter, int64_t state)
@@ -232,7 +232,7 @@ bool filter_wants_state(const struct filter *filter, int64_t state)
 bool filter_wants_work(const struct filter *filter)
 {
 	return !filter->no_samples && filter->on_cpu == filter->off_cpu && !filter->states &&
-	       !filter->all_states && !filter->idle_whys;
+	       !filter->all_states && !filter->idle_classes;
 }
 
 bool filter_keeps_threads(const struct filter *filter)
@@ -290,9 +290,9 @@ enum verdict filter_eval(const struct filter *filter, const struct sample *sampl
 	if (verdict == VERDICT_REFUSED || sample->state != STATE_SLEEP ||
 	    !filter_wants_work(filter))
 		return verdict;
-	if (!(known & NEED_WHY))
+	if (!(known & NEED_WAIT_CLASS))
 		return VERDICT_OPEN;
-	return why_works(sample->why) ? verdict : VERDICT_REFUSED;
+	return wait_class_works(sample->why) ? verdict : VERDICT_REFUSED;
 }
 
 bool filter_accepts(const struct filter *filter, const struct sample *sample)

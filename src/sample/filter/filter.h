@@ -4,9 +4,9 @@
  * the record or a cheap lookup refuse needs no other. A field that a recording does not hold
  * refuses every filter on it, except the state: without it every sample counts as active.
  *
- * An expression that names the state, or a rule of why (sample/why.h) for idle threads, decides
- * about states itself; otherwise all are wanted, or the active ones and of those in S the ones that
- * work.
+ * An expression that names the state, or a rule of why (sample/wait_rule.h) for idle threads,
+ * decides about states itself; otherwise all are wanted, or the active ones and of those in S the
+ * ones that work.
  *
  * Processes are asked for by a list of ids and of names, which are patterns; one of them must hold.
  * The live source resolves the list against /proc and adds ids, once or whenever it looks again; a
@@ -36,7 +36,7 @@ struct filter {
 	bool no_samples;      /* none at all: it is of threads that --trace tells of */
 	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
 	unsigned int states;  /* states the expression may accept, a bit each; 0: names none */
-	bool idle_whys;	      /* it names why, and may accept such as are idle */
+	bool idle_classes;    /* it names why, and may accept such as are idle */
 	struct expression expression;
 };
 

@@ -14,8 +14,8 @@ struct java_thread {
 	uint64_t stack, stack_bytes; /* upper end of the stack, and its size */
 	uint64_t owner_id;	     /* constant for a platform's thread */
 	int32_t id;
-	bool requested; /* in that stay it waits for that monitor; 0: for none */
-	uint64_t stay, pending;
+	bool requested; /* in that episode it waits for that monitor; 0: for none */
+	uint64_t episode, pending;
 };
 
 /* --- threads */
@@ -183,22 +183,22 @@ static int64_t holder_of(struct java_threads *java, struct thread_memory *memory
 	return 0;
 }
 
-/* Reads the monitor that a thread waits to enter, once in a stay: it stays as it is until the
+/* Reads the monitor that a thread waits to enter, once in an episode: it stays as it is until the
  * thread is woken. */
 static bool pending_read(const struct java_layout *layout, struct thread_memory *memory,
-			 struct java_thread *waiter, uint64_t stay)
+			 struct java_thread *waiter, uint64_t episode)
 {
-	if (waiter->requested && waiter->stay == stay)
+	if (waiter->requested && waiter->episode == episode)
 		return true;
 	waiter->requested = is_same(layout, memory, waiter) &&
 			    java_word(memory, waiter->address + layout->at[JAVA_THREAD_PENDING],
 				      &waiter->pending);
-	waiter->stay = stay;
+	waiter->episode = episode;
 	return waiter->requested;
 }
 
 bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
-		       uint64_t stay, uint8_t *requested, struct java_monitor *monitor)
+		       uint64_t episode, uint8_t *requested, struct java_monitor *monitor)
 {
 	const struct java_layout *layout = &java->layout;
 	struct java_thread *waiter = java->threads;
@@ -208,7 +208,7 @@ bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, 
 		waiter++;
 		left--;
 	}
-	*requested = left && pending_read(layout, memory, waiter, stay);
+	*requested = left && pending_read(layout, memory, waiter, episode);
 	if (!*requested || !waiter->pending)
 		return false;
 	*monitor = (struct java_monitor){.address = waiter->pending};

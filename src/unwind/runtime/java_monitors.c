@@ -17,8 +17,8 @@ struct monitor_process {
 	bool nested; /* it knows its threads by other ids */
 	struct runtime_place place;
 	struct runtime_standing standing;
-	/* threads to stays in which they wait for no monitor, plus one: there are many of them, and
-	 * nobody is asked again */
+	/* threads to episodes in which they wait for no monitor, plus one: there are many of them,
+	 * and nobody is asked again */
 	struct index resting;
 };
 
@@ -91,22 +91,22 @@ static struct monitor_process *process_get(struct java_monitors *monitors,
 	return process;
 }
 
-static void resting_put(struct monitor_process *process, int64_t tid, uint64_t stay)
+static void resting_put(struct monitor_process *process, int64_t tid, uint64_t episode)
 {
 	if (process->resting.used >= RESTING_MAX)
 		index_empty(&process->resting);
-	*index_put(&process->resting, (uint64_t)tid, NULL) = stay + 1;
+	*index_put(&process->resting, (uint64_t)tid, NULL) = episode + 1;
 }
 
 bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread *thread,
-		       uint64_t stay, struct java_monitor *monitor)
+		       uint64_t episode, struct java_monitor *monitor)
 {
 	struct monitor_process *process = process_get(monitors, thread);
-	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .stay = stay};
+	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .episode = episode};
 	const uint64_t *resting = index_find(&process->resting, (uint64_t)thread->tid);
 	struct java_monitor_answer answer = {.known = false};
 
-	if (!process->known || (resting && *resting == stay + 1))
+	if (!process->known || (resting && *resting == episode + 1))
 		return false;
 	request.id =
 		(uint64_t)(process->nested ? monitors->id_of(monitors->reader.proc_root, thread)
@@ -120,7 +120,7 @@ bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread
 	if (!answer.known) /* a parser that has begun since */
 		process->next_look_ns = 0;
 	if (answer.requested && !answer.waits)
-		resting_put(process, thread->tid, stay);
+		resting_put(process, thread->tid, episode);
 	*monitor = answer.monitor;
 	return answer.waits;
 }

@@ -49,10 +49,10 @@ void java_monitors_init(struct java_monitors *monitors, const char *proc_root,
 void java_monitors_done(struct java_monitors *monitors);		  /* also of a zeroed one */
 void java_monitors_sweep(struct java_monitors *monitors, int64_t now_ns); /* about once a second */
 
-/* True if the thread waits to enter a monitor. As long as it has the same stay it is taken to wait
- * for the same. */
+/* True if the thread waits to enter a monitor. As long as it has the same episode it is taken to
+ * wait for the same. */
 bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread *thread,
-		       uint64_t stay, struct java_monitor *monitor);
+		       uint64_t episode, struct java_monitor *monitor);
 
 /* In a parser. List: what threads there are, for java_threads_done() of zeroed ones. False: it
  * can't be read. */
@@ -60,6 +60,6 @@ bool java_threads_list(struct java_threads *java, struct thread_memory *memory);
 void java_threads_done(struct java_threads *java);
 /* *asked: what it waits for could be read. False: it waits for no monitor. */
 bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
-		       uint64_t stay, uint8_t *requested, struct java_monitor *monitor);
+		       uint64_t episode, uint8_t *requested, struct java_monitor *monitor);
 
 #endif

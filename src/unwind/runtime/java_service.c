@@ -277,8 +277,8 @@ size_t java_monitor_answer(const struct runtime_request *of, struct thread_memor
 	}
 	memory->calls_left = MONITOR_CALLS;
 	if (answer.known)
-		answer.waits = java_monitor_read(&process->java, memory, (int64_t)of->id, of->stay,
-						 &answer.requested, &answer.monitor);
+		answer.waits = java_monitor_read(&process->java, memory, (int64_t)of->id,
+						 of->episode, &answer.requested, &answer.monitor);
 	memcpy(to, &answer, sizeof(answer));
 	return sizeof(answer);
 }

@@ -36,7 +36,7 @@ struct runtime_request {
 	/* Members that only some kinds have: */
 	uint64_t id;	     /* the thread's, as its process knows it */
 	uint64_t address;    /* address of a GIL */
-	uint64_t stay;	     /* java_monitors.h */
+	uint64_t episode;    /* java_monitors.h */
 	uint32_t calls_left; /* reads of memory that are left */
 	uint8_t with_place;
 	uint8_t anew; /* read again what may have changed since */

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rules of why: the table's own, and sockets. Its other rows: test_waits_why.c. And the threads
- * that wait for being judged. */
+/* The rules of why: the table's own, and sockets. Its other rows: test_waits_class.c. And the
+ * threads that wait for being judged. */
 #include "unit.h"
 
 #include "live/threads/live_sleepers.h"
 #include "sample/sample.h"
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 
 static void rows_agree(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < why_rule_count; i++) {
-		const struct why_rule *first = why_rule_find(why_rules[i].name);
+	for (size_t i = 0; i < wait_rule_count; i++) {
+		const struct wait_rule *first = wait_rule_find(wait_rules[i].name);
 
-		assert_int_equal(first->works, why_rules[i].works);
-		assert_string_equal(first->help, why_rules[i].help);
-		assert_true(why_rules[i].calls || why_rules[i].kind || i == why_rule_count - 1);
-		if (!why_rules[i].calls)
+		assert_int_equal(first->works, wait_rules[i].works);
+		assert_string_equal(first->help, wait_rules[i].help);
+		assert_true(wait_rules[i].calls || wait_rules[i].kind || i == wait_rule_count - 1);
+		if (!wait_rules[i].calls)
 			continue;
-		assert_int_equal(why_rules[i].calls[0], ' ');
-		assert_int_equal(why_rules[i].calls[strlen(why_rules[i].calls) - 1], ' ');
+		assert_int_equal(wait_rules[i].calls[0], ' ');
+		assert_int_equal(wait_rules[i].calls[strlen(wait_rules[i].calls) - 1], ' ');
 	}
-	assert_false(why_works(NULL));
-	assert_false(why_works("no such"));
+	assert_false(wait_class_works(NULL));
+	assert_false(wait_class_works("no such"));
 }
 
 static void calls_are_whole_words(void **state)
 {
 	(void)state;
-	assert_string_equal(why_of_call("accept")->name, "server");
-	assert_string_equal(why_of_call("accept4")->name, "server");
-	assert_string_equal(why_of_call("write")->name, "write");
-	assert_null(why_of_call("wri"));
-	assert_null(why_of_call("read"));
-	assert_null(why_of_call("io_getevents"));
+	assert_string_equal(wait_rule_of_call("accept")->name, "server");
+	assert_string_equal(wait_rule_of_call("accept4")->name, "server");
+	assert_string_equal(wait_rule_of_call("write")->name, "write");
+	assert_null(wait_rule_of_call("wri"));
+	assert_null(wait_rule_of_call("read"));
+	assert_null(wait_rule_of_call("io_getevents"));
 }
 
 static void sockets_by_their_ports(void **state)
@@ -64,12 +64,13 @@ static void sockets_by_their_ports(void **state)
 		facts.accepts_there = rows[i].accepts_there;
 		facts.connected = rows[i].connected;
 		facts.local_port = rows[i].local;
-		assert_string_equal(why_of_facts(&facts, rows[i].daemon_ports)->name, rows[i].why);
+		assert_string_equal(wait_rule_of_facts(&facts, rows[i].daemon_ports)->name,
+				    rows[i].why);
 	}
-	assert_string_equal(why_of_facts(&wait_facts_absent, 1)->name, "other");
+	assert_string_equal(wait_rule_of_facts(&wait_facts_absent, 1)->name, "other");
 }
 
-static void sleepers_wait_once_for_a_stay(void **state)
+static void sleepers_wait_once_in_an_episode(void **state)
 {
 	const uint64_t far = 1ull << 32 | 7;
 	struct live_sleepers sleepers = {0};
@@ -122,7 +123,7 @@ int main(void)
 		cmocka_unit_test(rows_agree),
 		cmocka_unit_test(calls_are_whole_words),
 		cmocka_unit_test(sockets_by_their_ports),
-		cmocka_unit_test(sleepers_wait_once_for_a_stay),
+		cmocka_unit_test(sleepers_wait_once_in_an_episode),
 		cmocka_unit_test(sleepers_come_again_in_the_next_scan),
 	};
 

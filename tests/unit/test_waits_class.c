@@ -21,98 +21,98 @@ int64_t __wrap_clock_monotonic_ns(void)
 	return clock_ns += clock_step_ns;
 }
 
-static const char *why_soon(struct scene *scene, int64_t after_ns)
+static const char *class_soon(struct scene *scene, int64_t after_ns)
 {
 	struct sample sample = scene->requested;
 
 	scene->hint.sequence++;
 	scene->now_ns += after_ns;
-	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WHY, scene->now_ns);
+	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WAIT_CLASS, scene->now_ns);
 	return sample.why;
 }
 
-static const char *why_of(struct scene *scene)
+static const char *class_of(struct scene *scene)
 {
-	return why_soon(scene, 3 * NS_PER_SECOND);
+	return class_soon(scene, 3 * NS_PER_SECOND);
 }
 
 /* One descriptor is looked at once a second. */
-static void why_as_before(void **state)
+static void class_as_before(void **state)
 {
 	struct scene *scene = *state;
 
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/mnt/far/file");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_string_equal(why_of(scene), "pipe");
+	assert_string_equal(class_of(scene), "pipe");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/dev/pts/0");
-	assert_string_equal(why_soon(scene, BEAT_NS), "pipe");
+	assert_string_equal(class_soon(scene, BEAT_NS), "pipe");
 	call_put(scene, SYS_read, 4, 0, 0);
-	assert_string_equal(why_soon(scene, BEAT_NS), "file");
+	assert_string_equal(class_soon(scene, BEAT_NS), "file");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_string_equal(why_soon(scene, BEAT_NS), "device");
+	assert_string_equal(class_soon(scene, BEAT_NS), "device");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
-	assert_string_equal(why_soon(scene, NS_PER_SECOND), "pipe");
+	assert_string_equal(class_soon(scene, NS_PER_SECOND), "pipe");
 }
 
-static void why_by_call_and_facts(void **state)
+static void class_by_call_and_facts(void **state)
 {
 	const uint32_t held[4] = {2, 0, 8, 1}, free[4] = {0}, word[4] = {8};
 	struct pollfd polled[2] = {{.fd = 3}, {.fd = 4}};
 	struct scene *scene = *state;
 
 	call_put(scene, SYS_clock_nanosleep, 0, 0, 0);
-	assert_string_equal(why_of(scene), "sleep");
+	assert_string_equal(class_of(scene), "sleep");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, held, sizeof(held));
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
-	assert_string_equal(why_of(scene), "lock");
+	assert_string_equal(class_of(scene), "lock");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, free, sizeof(free));
-	assert_string_equal(why_of(scene), "futex");
+	assert_string_equal(class_of(scene), "futex");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, word, sizeof(word));
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_BITSET, 8);
-	assert_string_equal(why_of(scene), "child");
+	assert_string_equal(class_of(scene), "child");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_string_equal(why_of(scene), "other"); /* no such descriptor */
+	assert_string_equal(class_of(scene), "other"); /* no such descriptor */
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/mnt/far/file");
-	assert_string_equal(why_of(scene), "file");
+	assert_string_equal(class_of(scene), "file");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/dev/pts/0");
-	assert_string_equal(why_of(scene), "device");
+	assert_string_equal(class_of(scene), "device");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
-	assert_string_equal(why_of(scene), "pipe");
+	assert_string_equal(class_of(scene), "pipe");
 	/* open(2): of a file, of a FIFO */
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "/srv/x", sizeof("/srv/x"));
 	call_put(scene, SYS_openat, 3, PAGE, 0);
-	assert_string_equal(why_of(scene), "file");
+	assert_string_equal(class_of(scene), "file");
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "wait_for_partner");
-	assert_string_equal(why_of(scene), "pipe");
+	assert_string_equal(class_of(scene), "pipe");
 	call_put(scene, SYS_write, 3, 0, 0);
-	assert_string_equal(why_of(scene), "write");
+	assert_string_equal(class_of(scene), "write");
 	/* one descriptor is as a read of it */
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, polled, sizeof(polled));
 	call_put(scene, SYS_ppoll, PAGE, 1, 0);
-	assert_string_equal(why_of(scene), "pipe");
+	assert_string_equal(class_of(scene), "pipe");
 	call_put(scene, SYS_ppoll, PAGE, 2, 0);
-	assert_string_equal(why_of(scene), "poll");
+	assert_string_equal(class_of(scene), "poll");
 	scene->requested.state = STATE_DISK;
-	assert_null(why_of(scene));
+	assert_null(class_of(scene));
 	scene->requested.state = STATE_SLEEP;
 	scene->requested.syscall_nr = ABSENT;
-	assert_null(why_of(scene));
+	assert_null(class_of(scene));
 }
 
-static const char *why_now(struct scene *scene, int64_t tid)
+static const char *class_now(struct scene *scene, int64_t tid)
 {
 	struct sample sample = scene->requested;
 
 	sample.tid = tid;
 	scene->hint.sequence++;
-	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WHY, scene->now_ns);
+	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WAIT_CLASS, scene->now_ns);
 	return sample.why;
 }
 
 /* Threads of a process that wait for one lock have one of them looked up, in each scan anew; unless
  * it holds the lock itself, or they may have other descriptors. */
-static void why_of_peers(void **state)
+static void class_of_peers(void **state)
 {
 	const uint32_t held[4] = {2, 0, 7, 1}, own[4] = {2, 0, (uint32_t)getpid(), 1},
 		       free[4] = {0};
@@ -123,36 +123,36 @@ static void why_of_peers(void **state)
 	fake_proc_put(&scene->proc, getpid(), getpid(), "status", "Name:\tone\nNSpid:\t9\n");
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	fake_proc_put(&scene->proc, getpid(), 7, "comm", "x\n");
-	assert_string_equal(why_now(scene, getpid()), "lock");
+	assert_string_equal(class_now(scene, getpid()), "lock");
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, free, sizeof(free));
-	scene->requested.start_ns = 2; /* no stay of its own */
-	assert_string_equal(why_now(scene, getpid()), "lock");
+	scene->requested.start_ns = 2; /* no episode of its own */
+	assert_string_equal(class_now(scene, getpid()), "lock");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 3);
-	assert_string_equal(why_now(scene, getpid()), "futex");
+	assert_string_equal(class_now(scene, getpid()), "futex");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
 	scene->now_ns += BEAT_NS;
 	scene->requested.start_ns = 3;
-	assert_string_equal(why_now(scene, getpid()), "futex");
+	assert_string_equal(class_now(scene, getpid()), "futex");
 	/* the thread holds the lock itself */
 	scene->now_ns += BEAT_NS;
 	scene->requested.start_ns = 4;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));
-	assert_string_equal(why_now(scene, getpid()), "futex");
+	assert_string_equal(class_now(scene, getpid()), "futex");
 	scene->now_ns += BEAT_NS;
 	scene->requested.start_ns = 5;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
-	assert_string_equal(why_now(scene, getpid()), "lock");
+	assert_string_equal(class_now(scene, getpid()), "lock");
 	/* no such thread */
 	scene->requested.start_ns = 6;
 	fake_proc_put(&scene->proc, getpid(), 9999999, "fd/3", "/mnt/far/file");
 	fake_proc_put(&scene->proc, getpid(), getpid(), "fd/3", "pipe:[11]");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_string_equal(why_now(scene, getpid()), "pipe");
-	assert_string_equal(why_now(scene, 9999999), "file");
+	assert_string_equal(class_now(scene, getpid()), "pipe");
+	assert_string_equal(class_now(scene, 9999999), "file");
 }
 
 /* A scan has only so much time: who comes when it is used up is looked up in a later one. */
-static void why_in_time(void **state)
+static void class_in_time(void **state)
 {
 	struct scene *scene = *state;
 
@@ -160,19 +160,19 @@ static void why_in_time(void **state)
 	fake_proc_put(&scene->proc, 7, 8, "fd/4", "/dev/pts/0");
 	call_put(scene, SYS_read, 3, 0, 0);
 	clock_step_ns = NS_PER_SECOND;
-	assert_string_equal(why_now(scene, 7), "pipe");
+	assert_string_equal(class_now(scene, 7), "pipe");
 	call_put(scene, SYS_read, 4, 0, 0);
-	assert_null(why_now(scene, 8));
-	assert_true(lookup_why_changes(scene->lookup, 8));
+	assert_null(class_now(scene, 8));
+	assert_true(lookup_class_changes(scene->lookup, 8));
 	scene->now_ns += BEAT_NS;
-	assert_string_equal(why_now(scene, 8), "device");
-	assert_false(lookup_why_changes(scene->lookup, 8));
+	assert_string_equal(class_now(scene, 8), "device");
+	assert_false(lookup_class_changes(scene->lookup, 8));
 	clock_step_ns = 0;
 }
 
 /* Requests that only wait until a descriptor is ready are no I/O; and it can change unseen. */
 /* The entries of a ring of four: the requests that it took last are behind the others. */
-static void why_of_timeouts(struct scene *scene)
+static void class_of_timeouts(struct scene *scene)
 {
 	static const struct {
 		const char *fdinfo;
@@ -201,11 +201,11 @@ static void why_of_timeouts(struct scene *scene)
 		fake_proc_put_page(&scene->proc, 7, 7, 0x20000, entries, sizeof(entries));
 		fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", rows[i].fdinfo);
 		call_put(scene, SYS_io_uring_enter, 3, 0, 1);
-		assert_string_equal(why_of(scene), rows[i].why);
+		assert_string_equal(class_of(scene), rows[i].why);
 	}
 }
 
-static void why_of_rings(void **state)
+static void class_of_rings(void **state)
 {
 	static const struct {
 		const char *fdinfo, *why;
@@ -224,17 +224,17 @@ static void why_of_rings(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", rows[i].fdinfo);
 		call_put(scene, SYS_io_uring_enter, 3, 0, 1);
-		assert_string_equal(why_of(scene), rows[i].why);
-		assert_true(lookup_why_changes(scene->lookup, 7));
+		assert_string_equal(class_of(scene), rows[i].why);
+		assert_true(lookup_class_changes(scene->lookup, 7));
 	}
-	why_of_timeouts(scene);
+	class_of_timeouts(scene);
 	call_put(scene, SYS_rt_sigtimedwait, 0, 0, 0);
-	why_of(scene);
-	assert_false(lookup_why_changes(scene->lookup, 7));
+	class_of(scene);
+	assert_false(lookup_class_changes(scene->lookup, 7));
 }
 
 /* A server's: so many polls that not all of them may be read. */
-static void why_of_large_rings(void **state)
+static void class_of_large_rings(void **state)
 {
 	struct scene *scene = *state;
 	struct text text = {0};
@@ -247,7 +247,7 @@ static void why_of_large_rings(void **state)
 			text_add_string(&text, "  op=6, task_works=0\n");
 		fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", text_string(&text));
 		call_put(scene, SYS_io_uring_enter, 3, 0, 1);
-		assert_string_equal(why_of(scene), "ring");
+		assert_string_equal(class_of(scene), "ring");
 	}
 	text_done(&text);
 }
@@ -255,9 +255,9 @@ static void why_of_large_rings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		waits_test(why_as_before), waits_test(why_by_call_and_facts),
-		waits_test(why_of_peers),  waits_test(why_in_time),
-		waits_test(why_of_rings),  waits_test(why_of_large_rings),
+		waits_test(class_as_before), waits_test(class_by_call_and_facts),
+		waits_test(class_of_peers),  waits_test(class_in_time),
+		waits_test(class_of_rings),  waits_test(class_of_large_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

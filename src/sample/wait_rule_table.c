@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sample/why.h"
+#include "sample/wait_rule.h"
 #include "sample/sample.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
 	return facts->stored;
 }
 
-const struct why_rule why_rules[] = {
+const struct wait_rule wait_rules[] = {
 	{"client", true, " connect ", 0, NULL, "a client, for its server's answer"},
 	{"lock", true, " flock fcntl fcntl64 ", WAIT_LOCK, lock_is_held,
 	 "for a lock that another thread or process holds"},
@@ -87,7 +87,7 @@ const struct why_rule why_rules[] = {
 	{"other", false, NULL, 0, NULL, "for something else"},
 };
 
-const size_t why_rule_count = sizeof(why_rules) / sizeof(*why_rules);
+const size_t wait_rule_count = sizeof(wait_rules) / sizeof(*wait_rules);
 
 const struct wait_facts wait_facts_absent = {
 	.local_port = ABSENT,
@@ -118,17 +118,17 @@ static bool call_listed(const char *calls, const char *syscall)
 	return false;
 }
 
-const struct why_rule *why_of_call(const char *syscall)
+const struct wait_rule *wait_rule_of_call(const char *syscall)
 {
-	for (size_t i = 0; i < why_rule_count; i++)
-		if (call_listed(why_rules[i].calls, syscall))
-			return &why_rules[i];
+	for (size_t i = 0; i < wait_rule_count; i++)
+		if (call_listed(wait_rules[i].calls, syscall))
+			return &wait_rules[i];
 	return NULL;
 }
 
-const struct why_rule *why_of_facts(const struct wait_facts *facts, int64_t daemon_ports)
+const struct wait_rule *wait_rule_of_facts(const struct wait_facts *facts, int64_t daemon_ports)
 {
-	const struct why_rule *rule = why_rules, *other = &why_rules[why_rule_count - 1];
+	const struct wait_rule *rule = wait_rules, *other = &wait_rules[wait_rule_count - 1];
 
 	for (; rule < other; rule++)
 		if (rule->kind && rule->kind == facts->kind &&
@@ -137,17 +137,17 @@ const struct why_rule *why_of_facts(const struct wait_facts *facts, int64_t daem
 	return other;
 }
 
-const struct why_rule *why_rule_find(const char *name)
+const struct wait_rule *wait_rule_find(const char *name)
 {
-	for (size_t i = 0; name && i < why_rule_count; i++)
-		if (!strcmp(why_rules[i].name, name))
-			return &why_rules[i];
+	for (size_t i = 0; name && i < wait_rule_count; i++)
+		if (!strcmp(wait_rules[i].name, name))
+			return &wait_rules[i];
 	return NULL;
 }
 
-bool why_works(const char *name)
+bool wait_class_works(const char *name)
 {
-	const struct why_rule *rule = why_rule_find(name);
+	const struct wait_rule *rule = wait_rule_find(name);
 
 	return rule && rule->works;
 }

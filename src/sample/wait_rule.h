@@ -7,14 +7,14 @@
  * condition variable or the end of a pipe does not, because who it waits for is shown itself: but a
  * server's thread on a condition variable does while its client waits.
  */
-#ifndef TSNAP_SAMPLE_WHY_H
-#define TSNAP_SAMPLE_WHY_H
+#ifndef TSNAP_SAMPLE_WAIT_RULE_H
+#define TSNAP_SAMPLE_WAIT_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define WHY_DAEMON_PORTS 10000 /* --daemon-ports, unless given */
+#define DAEMON_PORTS_DEFAULT 10000 /* --daemon-ports, unless given */
 
 enum wait_kind {
 	WAIT_UNKNOWN,
@@ -58,7 +58,7 @@ struct wait_facts {
 	int64_t requested_pid, requested_inode;
 };
 
-struct why_rule {
+struct wait_rule {
 	const char *name; /* column why; of two rows, where one can't tell all */
 	bool works;
 	const char *calls;   /* calls that decide alone, with spaces around each; NULL: none */
@@ -69,16 +69,16 @@ struct why_rule {
 };
 
 extern const struct wait_facts wait_facts_absent;
-extern const struct why_rule why_rules[];
-extern const size_t why_rule_count;
+extern const struct wait_rule wait_rules[];
+extern const size_t wait_rule_count;
 
 /* The rule for a system call by itself, or NULL: it takes facts. */
-const struct why_rule *why_of_call(const char *syscall);
+const struct wait_rule *wait_rule_of_call(const char *syscall);
 /* The rule for what is waited for; never NULL. */
-const struct why_rule *why_of_facts(const struct wait_facts *facts, int64_t daemon_ports);
+const struct wait_rule *wait_rule_of_facts(const struct wait_facts *facts, int64_t daemon_ports);
 /* The first rule of that name; NULL: there is none, or no name. */
-const struct why_rule *why_rule_find(const char *name);
+const struct wait_rule *wait_rule_find(const char *name);
 /* True if a rule of that name is for work. */
-bool why_works(const char *name);
+bool wait_class_works(const char *name);
 
 #endif

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_stay.h"
+#include "live/live_episode.h"
 #include "live/context/live_context.h"
 #include "sample/source.h"
 
 #include <sched.h>
 
-/* Facts that lookups read of one stay in a system call. */
+/* Facts that lookups read of one episode in a system call. */
 #define NEEDS_OF_STAY (NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
 /* Fields of a sample that NEEDS_OF_STAY fill. */
-struct stay_facts {
+struct episode_facts {
 	const char *filename, *filetype, *connection, *remote, *waits_on, *wchan;
 	int64_t waits_on_pid, inflight;
 };
 
-static struct stay_facts facts_of(const struct sample *sample)
+static struct episode_facts facts_of(const struct sample *sample)
 {
-	return (struct stay_facts){sample->filename,	 sample->filetype, sample->connection,
-				   sample->remote,	 sample->waits_on, sample->wchan,
-				   sample->waits_on_pid, sample->inflight};
+	return (struct episode_facts){sample->filename,	    sample->filetype, sample->connection,
+				      sample->remote,	    sample->waits_on, sample->wchan,
+				      sample->waits_on_pid, sample->inflight};
 }
 
-static bool facts_differ(const struct stay_facts *facts, const struct sample *sample)
+static bool facts_differ(const struct episode_facts *facts, const struct sample *sample)
 {
 	return facts->filename != sample->filename || facts->filetype != sample->filetype ||
 	       facts->connection != sample->connection || facts->remote != sample->remote ||
@@ -29,7 +29,7 @@ static bool facts_differ(const struct stay_facts *facts, const struct sample *sa
 	       facts->waits_on_pid != sample->waits_on_pid || facts->inflight != sample->inflight;
 }
 
-static void facts_put(const struct stay_facts *facts, struct sample *sample)
+static void facts_put(const struct episode_facts *facts, struct sample *sample)
 {
 	sample->filename = facts->filename;
 	sample->filetype = facts->filetype;
@@ -48,7 +48,7 @@ static uint64_t own_switches(const struct thread_state *record)
 	return !record->sched.on_cpu + (sched_getcpu() == (int)record->sched.cpu);
 }
 
-bool live_stay_lasts(struct live_context *context, const struct thread_state *record, bool runs)
+bool live_episode_lasts(struct live_context *context, const struct thread_state *record, bool runs)
 {
 	const struct thread_table *table = &context->kernel.table;
 	const struct thread_state *seed;
@@ -81,10 +81,10 @@ bool live_stay_lasts(struct live_context *context, const struct thread_state *re
 		(runs && !state && begun - record->sched.sequence_done <= own_switches(record)));
 }
 
-void live_stay_fill(struct live_context *context, const struct thread_state *record,
-		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
+void live_episode_fill(struct live_context *context, const struct thread_state *record,
+		       struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
-	struct stay_facts before;
+	struct episode_facts before;
 
 	if (!(needs & NEEDS_OF_STAY)) {
 		lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
@@ -93,18 +93,18 @@ void live_stay_fill(struct live_context *context, const struct thread_state *rec
 	before = facts_of(sample);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
 	if (!facts_differ(&before, sample) ||
-	    live_stay_lasts(context, record, sample->state == STATE_ON))
+	    live_episode_lasts(context, record, sample->state == STATE_ON))
 		return;
 	facts_put(&before, sample);
 	sample->wait_open = false;
 	context->later_lookups++;
 }
 
-void live_stay_seed_call(struct live_context *context, const struct thread_state *record,
-			 struct sample *sample, bool *compat)
+void live_episode_seed_call(struct live_context *context, const struct thread_state *record,
+			    struct sample *sample, bool *compat)
 {
 	live_seed_call(&context->seed, sample, compat);
-	if (sample->syscall_nr == ABSENT || live_stay_lasts(context, record, false))
+	if (sample->syscall_nr == ABSENT || live_episode_lasts(context, record, false))
 		return;
 	sample->syscall_nr = ABSENT;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
@@ -112,7 +112,7 @@ void live_stay_seed_call(struct live_context *context, const struct thread_state
 	context->later_lookups++;
 }
 
-void live_stay_describe(const struct live_context *context, struct source_status *facts)
+void live_episode_describe(const struct live_context *context, struct source_status *facts)
 {
 	struct source_missed *missed = source_status_miss_any(
 		facts, "files, connections and waits not kept: the thread ran meanwhile",
