@@ -43,7 +43,7 @@ static inline struct sampling *sampler_at_work(__u64 now_ns)
 	if (!sampling ||
 	    (REGISTERS_AT_TIMES ? now_ns - sampling->registers_from_ns >= REGISTERS_OPEN_NS &&
 					  now_ns >= sampling->registers_until_ns
-				: now_ns - sampling->moment_ns >= MOMENT_OPEN_NS))
+				: now_ns - sampling->scan_time_ns >= SCAN_TIME_OPEN_NS))
 		return 0;
 	return sampling;
 #else
@@ -52,28 +52,28 @@ static inline struct sampling *sampler_at_work(__u64 now_ns)
 }
 
 #ifdef THREAD_SLOTS
-BYTES_OF(moment_ring);
-BPF_F_TABLE("array", __u32, struct moment_ring_bytes, ts_moment, CPUS_MAX, MAPPED_FLAG);
+BYTES_OF(scan_time_ring);
+BPF_F_TABLE("array", __u32, struct scan_time_ring_bytes, ts_scan_time, CPUS_MAX, MAPPED_FLAG);
 #endif
 
-/* To be called for the first switch of a thread behind the moment only: before_ns is when it was
+/* To be called for the first switch of a thread behind the scan time only: before_ns is when it was
  * switched before. */
-static inline void moment_keep(const struct thread_state *thread, const struct sampling *sampling,
+static inline void scan_time_keep(const struct thread_state *thread, const struct sampling *sampling,
 			       __u64 before_ns, __u64 now_ns)
 {
 #ifdef THREAD_SLOTS
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct moment_ring *ring;
-	struct moment_row *row;
+	struct scan_time_ring *ring;
+	struct scan_time_row *row;
 	__u64 at;
 
-	if (now_ns - sampling->moment_ns >= MOMENT_OPEN_NS || before_ns >= sampling->moment_ns)
+	if (now_ns - sampling->scan_time_ns >= SCAN_TIME_OPEN_NS || before_ns >= sampling->scan_time_ns)
 		return;
-	ring = (struct moment_ring *)ts_moment.lookup(&cpu);
+	ring = (struct scan_time_ring *)ts_scan_time.lookup(&cpu);
 	if (!ring)
 		return;
 	at = ring->count;
-	if (at < MOMENT_ROWS_MAX) {
+	if (at < SCAN_TIME_ROWS_MAX) {
 		/* bound by a mask, as in thread_list() */
 		asm volatile("%0 &= 127" : "+r"(at));
 		row = &ring->rows[at];
@@ -157,7 +157,7 @@ static inline void switch_in(struct thread_state *thread, const struct sampling 
 	if (sampling && thread->sched.known & SCHED_SWITCHED_OUT) {
 		if (REGISTERS_AT_TIMES && thread->sched.registers_sequence != sequence - 1)
 			registers_keep(thread, sequence - 1);
-		moment_keep(thread, sampling, thread->sched.out_ns, now_ns);
+		scan_time_keep(thread, sampling, thread->sched.out_ns, now_ns);
 	}
 	waits_count(thread, now_ns);
 	thread->sched.in_ns = now_ns;
@@ -202,7 +202,7 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 	if (unseen) /* nor was it seen to wake: it would be told of as still in the sleep before */
 		thread_list(thread);
 	if (sampling)
-		moment_keep(thread, sampling, thread->sched.in_ns, now_ns);
+		scan_time_keep(thread, sampling, thread->sched.in_ns, now_ns);
 	/* the capture window lies in the time in which registers are kept, where that is not always
 	 */
 	if (!REGISTERS_AT_TIMES || sampling)

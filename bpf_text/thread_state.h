@@ -164,22 +164,22 @@ struct process_totals {
 struct sampling {
 	__u64 registers_until_ns; /* until then, switches keep registers, */
 	__u64 registers_from_ns;  /* and from then on for REGISTERS_OPEN_NS; 0: never */
-	__u64 moment_ns;	  /* moment of the scan that comes, of the probes' owner; 0: none */
+	__u64 scan_time_ns;	  /* moment of the scan that comes, of the probes' owner; 0: none */
 	__u32 scan;
 	__u32 unused;
 };
 
 /* A scan tells what threads did at a moment, and its sampler needs a CPU to copy their records,
- * which takes some time. So the first switch of a thread behind the moment, for at most this long,
+ * which takes some time. So the first switch of a thread behind the scan time, for at most this long,
  * keeps what the record tells of it: one that comes keeps the record as it was, one that leaves as
- * it is then. A ring for each CPU; the sampler empties them before the moment. */
-#define MOMENT_OPEN_NS 100000000
-#define MOMENT_ROWS_MAX 128
+ * it is then. A ring for each CPU; the sampler empties them before the scan time. */
+#define SCAN_TIME_OPEN_NS 100000000
+#define SCAN_TIME_ROWS_MAX 128
 
 /* The longest capture window and what a moment stays open. */
 #define REGISTERS_OPEN_NS 110000000
 
-struct moment_row {
+struct scan_time_row {
 	struct thread_wake wake; /* copy of thread_state.wake */
 	struct thread_sched sched;
 	__u64 call_ns;
@@ -187,9 +187,9 @@ struct moment_row {
 	__u32 key;
 };
 
-struct moment_ring {
-	__u64 count; /* rows ever offered; what is above MOMENT_ROWS_MAX had no room */
-	struct moment_row rows[MOMENT_ROWS_MAX];
+struct scan_time_ring {
+	__u64 count; /* rows ever offered; what is above SCAN_TIME_ROWS_MAX had no room */
+	struct scan_time_row rows[SCAN_TIME_ROWS_MAX];
 };
 
 /* The capture window of the sampler that owns the probes: in it a switch out hands over the leaving

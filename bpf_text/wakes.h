@@ -2,7 +2,7 @@
 /* Wake-ups that end a wait which a scan has seen (--critical-path): a ring for each CPU. gcc
  * includes this file; the BPF text gets the same bytes pasted in.
  *
- * A thread is told once for each scan at most: a wait that began after the last scan's moment is
+ * A thread is told once for each scan at most: a wait that began after the time of the last scan is
  * of no scan.
  */
 #ifndef TSNAP_WAKES_H
@@ -32,7 +32,7 @@ struct wake_row {
 };
 
 struct wake_ring {
-	__u64 before_ns; /* waits that began before then are told: the moment of the last scan, or
+	__u64 before_ns; /* waits that began before then are told: the time of the last scan, or
 			    of one that is due */
 	__u64 count;	 /* ever begun */
 	struct wake_row rows[WAKE_ROWS_MAX];

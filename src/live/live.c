@@ -70,17 +70,17 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 	int err;
 
 	progress_end();
-	live->context.now.moment = live->context.now.capture->moment;
+	live->context.now.scan_time = live->context.now.capture->scan_time;
 	live->context.now.housekeeping =
-		live->context.now.moment.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
+		live->context.now.scan_time.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
 	live->part.scan = (struct scan){
 		.time_us = live->context.now.capture->time_us,
-		.moment_ns = live->context.now.moment.now_ns,
+		.scan_time_ns = live->context.now.scan_time.now_ns,
 		.weight_us =
-			(live->context.now.moment.now_ns - live->times.previous_ns) / NS_PER_US,
+			(live->context.now.scan_time.now_ns - live->times.previous_ns) / NS_PER_US,
 		.samples = live->part.samples,
 	};
-	live->times.previous_ns = live->context.now.moment.now_ns;
+	live->times.previous_ns = live->context.now.scan_time.now_ns;
 	err = scan_read(live);
 	*scan = live->part.scan;
 	scan->threads = live->walk.threads;
@@ -204,7 +204,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 			  .cpu_stacks = &live->stacks.cpu.sampler,
 			  .kept = &live->stacks.kept.stacks,
 			  .stacks_copy =
-				  live_stacks_of_moment(&live->stacks) ? live_copies_make : NULL,
+				  live_stacks_of_scan_time(&live->stacks) ? live_copies_make : NULL,
 			  .stacks_copier = &live->stacks.copies,
 			  .filter = live->context.wants.filter,
 			  .all = live->context.wants.idle,
@@ -291,9 +291,11 @@ static int live_start(struct live *live, struct error *e)
 			     &live->chosen);
 	text_add_format(&live->chosen, "stacks on CPU: %s\n",
 			live_cpu_stacks_way(&live->stacks.cpu));
-	text_add_format(&live->chosen, "stacks of the moment: %s\n", live_kept_way(&live->stacks));
-	live->context.now.moment.registers_marked = live->context.kernel.compiled.registers_marked;
-	live->context.now.moment.registers_known =
+	text_add_format(&live->chosen, "stacks at the scan time: %s\n",
+			live_kept_way(&live->stacks));
+	live->context.now.scan_time.registers_marked =
+		live->context.kernel.compiled.registers_marked;
+	live->context.now.scan_time.registers_known =
 		live->context.kernel.compiled.stack_registers != 0;
 	live->context.view.own_pid = (uint32_t)live->context.kernel.host.own_pid;
 	live->context.view.keeper_pid =

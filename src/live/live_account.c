@@ -120,8 +120,9 @@ static int64_t record_end_ns(const struct reporting *reporting, const struct thr
 	const struct thread_sched *sched = &record->sched;
 	int64_t switched_ns = (int64_t)(sched->on_cpu ? sched->in_ns : sched->out_ns);
 
-	return switched_ns <= reporting->end_ns ? reporting->end_ns
-						: reporting->accounts->context->now.moment.now_ns;
+	return switched_ns <= reporting->end_ns
+		       ? reporting->end_ns
+		       : reporting->accounts->context->now.scan_time.now_ns;
 }
 
 /* Makes an account of a thread: what does not change while it lives, and what it did since its
@@ -131,23 +132,23 @@ static void thread_account(const struct reporting *reporting, const struct threa
 	struct live_accounts *accounts = reporting->accounts;
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	uint64_t requested = accounts->context->wants.filter_needs & NEEDS_ANYTIME;
-	struct live_moment moment = accounts->context->now.moment;
+	struct live_scan_time scan_time = accounts->context->now.scan_time;
 	struct live_totals totals;
 	struct sample account;
 	enum thread_state_kind state;
 	bool ambiguous;
 
-	moment.now_ns = record_end_ns(reporting, record);
-	state = record_state(record, &moment, &ambiguous);
+	scan_time.now_ns = record_end_ns(reporting, record);
+	state = record_state(record, &scan_time, &ambiguous);
 	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
 	if (ambiguous && state == STATE_ON)
 		state = STATE_SLEEP;
-	record_sample(record, &moment, state, &account);
-	record_totals(record, &moment, state, &totals);
+	record_sample(record, &scan_time, state, &account);
+	record_totals(record, &scan_time, state, &totals);
 	totals.at_ns = reporting->end_ns;
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
 	lookup_fill(accounts->context->lookup, &account, &hint, requested,
-		    accounts->context->now.moment.now_ns);
+		    accounts->context->now.scan_time.now_ns);
 	sample_derive(&account, requested);
 	if (!account_wanted(accounts, &account) ||
 	    (!(accounts->context->wants.needs & NEED_SLEEP) &&
@@ -158,7 +159,7 @@ static void thread_account(const struct reporting *reporting, const struct threa
 	totals_take(&accounts->context->totals, &totals, &account);
 	lookup_fill(accounts->context->lookup, &account, &hint,
 		    accounts->context->wants.needs & NEEDS_ANYTIME,
-		    accounts->context->now.moment.now_ns);
+		    accounts->context->now.scan_time.now_ns);
 	sample_derive(&account, accounts->context->wants.needs);
 	reporting->take(reporting->to, &account);
 }
@@ -200,7 +201,7 @@ static void threads_account(struct reporting *reporting)
 	if (accounts->busy.cpus != accounts->first.cpus)
 		accounts->first.cpus = 0; /* a CPU came or went: never again */
 	totals->end_ns = reporting->end_ns;
-	accounts->context->now.moment.now_ns = clock_monotonic_ns();
+	accounts->context->now.scan_time.now_ns = clock_monotonic_ns();
 	err = thread_table_scan(table, record_account, reporting);
 	table->walked = walked;
 	live_seed_visit(&accounts->context->seed, record_account, reporting);
@@ -223,7 +224,7 @@ static void dead_account(const struct reporting *reporting)
 	for (size_t at = 0; dead_table_report(&accounts->dead, &at, totals, &account);) {
 		if (account.uid != ABSENT)
 			account.user = lookup_user(accounts->context->lookup, account.uid,
-						   accounts->context->now.moment.now_ns);
+						   accounts->context->now.scan_time.now_ns);
 		sample_derive(&account, accounts->context->wants.needs);
 		if (account_wanted(accounts, &account))
 			reporting->take(reporting->to, &account);
@@ -233,7 +234,7 @@ static void dead_account(const struct reporting *reporting)
 void live_accounts_report(struct live_accounts *accounts, account_callback *take, void *to)
 {
 	struct reporting reporting = {.accounts = accounts,
-				      .end_ns = accounts->context->now.moment.now_ns,
+				      .end_ns = accounts->context->now.scan_time.now_ns,
 				      .take = take,
 				      .to = to};
 	int64_t read_ns;

@@ -154,7 +154,7 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 		return;
 	place = chain_nodes_put(&chains->nodes, sample->tid, &added);
 	live_edge_waiter_of(chains->context, &chains->records[at], sample, &waiter);
-	/* it has woken since the moment: others wait for what it does now */
+	/* it has woken since the scan time: others wait for what it does now */
 	if (is_asleep(waiter.sample->state) && waiter.record->sched.tid &&
 	    !record_still(&chains->context->kernel.table, waiter.record))
 		node_fill_now(chains, place, waiter.sample->pid);
@@ -183,9 +183,10 @@ void live_chains_fill(struct live_chains **all, struct live_context *context,
 		return;
 	chains = chains_of(all, context);
 	chains->edges.host = host;
-	if (chains->edges.moment_ns != context->now.moment.now_ns) {
-		live_edges_begin(&chains->edges, context->now.moment.now_ns);
-		live_edge_time_begin(&chains->time, context->now.moment.now_ns, context->period_ns);
+	if (chains->edges.scan_time_ns != context->now.scan_time.now_ns) {
+		live_edges_begin(&chains->edges, context->now.scan_time.now_ns);
+		live_edge_time_begin(&chains->time, context->now.scan_time.now_ns,
+				     context->period_ns);
 		chain_nodes_clear(&chains->nodes);
 		chains->validated = 0;
 	}

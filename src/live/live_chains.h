@@ -4,7 +4,7 @@
  *
  * When a part of a scan ends, chains are followed from its samples through the kernel's records:
  * also to threads that have no sample, such as idle ones, whose registers are asked for then. What
- * a thread waits for is read some 100 us after the moment of the scan. So edges are as of that
+ * a thread waits for is read some 100 us after the scan time. So edges are as of that
  * time, and of threads that have slept all the time from before until after: their switch numbers
  * are compared when all edges of the part have been found, and lock words are read again.
  *

@@ -34,7 +34,7 @@ static bool record_find(struct live_context *context, int64_t tid, struct thread
 /* Returns what a thread does as of now. tsnap needs a CPU to find that out: the thread that it took
  * it from would be running. */
 static enum thread_state_kind state_now(const struct live_context *context,
-					const struct live_moment *now,
+					const struct live_scan_time *now,
 					const struct thread_state *record)
 {
 	enum thread_state_kind state;
@@ -42,7 +42,7 @@ static enum thread_state_kind state_now(const struct live_context *context,
 
 	state = record_state(record, now, &ambiguous);
 	if (state == STATE_RQ && !record->sched.state &&
-	    record_state(record, &context->now.moment, &ambiguous) == STATE_ON &&
+	    record_state(record, &context->now.scan_time, &ambiguous) == STATE_ON &&
 	    record->sched.cpu == (uint32_t)sched_getcpu())
 		return STATE_ON;
 	return state;
@@ -59,11 +59,11 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 		live_seed_call(&context->seed, sample, &looked->waiter.hint.compat);
 	if (context->wants.needs & NEED_BLOCK && context->now.capture)
 		live_block_fill(&context->now.block, &context->now.capture->block, &looked->record,
-				context->now.moment.now_ns, sample);
+				context->now.scan_time.now_ns, sample);
 	/* the thread's wait decides why, without a search that has little time */
 	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WAIT_CLASS,
-		    context->now.moment.now_ns);
-	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
+		    context->now.scan_time.now_ns);
+	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 }
 
 /* All that /proc alone tells: its name and state. */
@@ -96,7 +96,7 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 	struct thread_state completed, *record = &looked->record;
 	const struct thread_state *whole;
 	/* a call that began after the scan is the one that others wait for */
-	struct live_moment now = context->now.moment;
+	struct live_scan_time now = context->now.scan_time;
 	enum thread_state_kind state;
 
 	*looked = (struct edge_looked){.sample = *sample_absent()};
@@ -113,7 +113,7 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 	state = state_now(context, &now, record);
 	record->identity = whole->identity;
 	looked->waiter.hint.sequence = record->sched.sequence_done;
-	record_sample(record, &context->now.moment, state, &looked->sample);
+	record_sample(record, &context->now.scan_time, state, &looked->sample);
 	record_call(record, &now, state, &looked->sample, &looked->waiter.hint.compat);
 	looked_fill(context, looked);
 	return true;
@@ -127,8 +127,8 @@ void live_edge_waiter_of(struct live_context *context, const struct thread_state
 	*waiter = (struct edge_waiter){.record = record, .sample = sample};
 	waiter->hint.sequence = record->sched.sequence_done;
 	if (sample->syscall_nr == ABSENT ||
-	    record_call_compat(record, &context->now.moment, (enum thread_state_kind)sample->state,
-			       &waiter->hint.compat))
+	    record_call_compat(record, &context->now.scan_time,
+			       (enum thread_state_kind)sample->state, &waiter->hint.compat))
 		return;
 	call = *sample;
 	live_seed_call(&context->seed, &call, &waiter->hint.compat);

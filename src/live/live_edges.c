@@ -75,9 +75,9 @@ static void file_lock_edge(struct live_context *context, struct live_edges *edge
 	edge->kind = EDGE_FILE_LOCK;
 	if (sample->fd == ABSENT || !inode_read(sample->tid, (int)sample->fd, &inode))
 		return;
-	if (edges->file_locks_ns != context->now.moment.now_ns)
+	if (edges->file_locks_ns != context->now.scan_time.now_ns)
 		lock_list_read(&edges->file_locks, PROC);
-	edges->file_locks_ns = context->now.moment.now_ns;
+	edges->file_locks_ns = context->now.scan_time.now_ns;
 	wait = lock_list_find(&edges->file_locks, sample->pid, inode);
 	if (wait && (!wait->of_file || process_has_inode(wait->holder, inode)))
 		edge_to_process(context, edges, wait->holder, NULL, SURE_CERTAIN, edge);
@@ -132,8 +132,8 @@ static const char *group_of(struct live_context *context, const struct thread_st
 	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample sample;
 
-	record_sample(record, &context->now.moment, STATE_ON, &sample);
-	lookup_fill(context->lookup, &sample, &hint, NEED_CGROUP, context->now.moment.now_ns);
+	record_sample(record, &context->now.scan_time, STATE_ON, &sample);
+	lookup_fill(context->lookup, &sample, &hint, NEED_CGROUP, context->now.scan_time.now_ns);
 	return sample.cgroup;
 }
 
@@ -228,7 +228,7 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 	const char *syscall = waiter->sample->syscall;
 	struct wait_facts facts;
 	bool known = lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, false,
-				       context->now.moment.now_ns, &facts);
+				       context->now.scan_time.now_ns, &facts);
 
 	switch (facts.kind) {
 	case WAIT_LOCK:
@@ -293,11 +293,11 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 	return sample->state != STATE_SLEEP || sample->kthread == 1 || sample->syscall;
 }
 
-void live_edges_begin(struct live_edges *edges, int64_t moment_ns)
+void live_edges_begin(struct live_edges *edges, int64_t scan_time_ns)
 {
-	edges->moment_ns = moment_ns;
+	edges->scan_time_ns = scan_time_ns;
 	live_mutexes_begin(&edges->mutexes);
-	live_peer_threads_begin(&edges->peers, moment_ns);
+	live_peer_threads_begin(&edges->peers, scan_time_ns);
 	live_kernel_locks_begin(&edges->kernel_locks);
 }
 

@@ -19,9 +19,9 @@ struct live_host;
 /* Knowledge of a scan about edges. Zeroed is empty. */
 struct live_edges {
 	struct live_host *host; /* knows CPU quotas */
-	int64_t moment_ns;
+	int64_t scan_time_ns;
 	struct lock_list file_locks;
-	int64_t file_locks_ns; /* the moment for which they were read */
+	int64_t file_locks_ns; /* the scan time for which they were read */
 	struct live_peer_threads peers;
 	struct live_kernel_locks kernel_locks;
 	/* knowledge of earlier scans, too */
@@ -70,7 +70,7 @@ bool edge_basis_moves(const struct edge_basis *basis); /* true: read it again */
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
 		     const struct edge_basis *basis, bool slept);
 
-void live_edges_begin(struct live_edges *edges, int64_t moment_ns); /* a new scan */
+void live_edges_begin(struct live_edges *edges, int64_t scan_time_ns); /* a new scan */
 void live_edges_done(struct live_edges *edges);
 
 #endif

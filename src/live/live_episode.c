@@ -87,11 +87,11 @@ void live_episode_fill(struct live_context *context, const struct thread_state *
 	struct episode_facts before;
 
 	if (!(needs & NEEDS_OF_STAY)) {
-		lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
+		lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 		return;
 	}
 	before = facts_of(sample);
-	lookup_fill(context->lookup, sample, hint, needs, context->now.moment.now_ns);
+	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 	if (!facts_differ(&before, sample) ||
 	    live_episode_lasts(context, record, sample->state == STATE_ON))
 		return;

@@ -30,7 +30,7 @@ struct move {
 static void totals_move(struct live *live, const struct thread_state *old,
 			const struct thread_state *made)
 {
-	const struct live_moment moment = {.now_ns = clock_monotonic_ns()};
+	const struct live_scan_time scan_time = {.now_ns = clock_monotonic_ns()};
 	struct live_totals before, since;
 	struct thread_state completed;
 	struct sample sample;
@@ -40,15 +40,15 @@ static void totals_move(struct live *live, const struct thread_state *old,
 	old = live_seed_whole(old, &completed);
 	if (!old)
 		return;
-	record_totals(old, &moment, record_state(old, &moment, &ambiguous), &before);
-	record_totals(made, &moment, record_state(made, &moment, &ambiguous), &since);
+	record_totals(old, &scan_time, record_state(old, &scan_time, &ambiguous), &before);
+	record_totals(made, &scan_time, record_state(made, &scan_time, &ambiguous), &since);
 	before.cpu_ns -= since.cpu_ns;
 	before.runq_ns -= since.runq_ns;
 	before.disk_ns -= since.disk_ns;
 	before.sleep_ns -= since.sleep_ns;
 	before.voluntary_count -= since.voluntary_count;
 	before.involuntary_count -= since.involuntary_count;
-	record_sample(old, &moment, STATE_SLEEP, &sample);
+	record_sample(old, &scan_time, STATE_SLEEP, &sample);
 	totals_carry(&live->context.totals, &before, &sample);
 }
 

@@ -46,7 +46,7 @@ static void record_look(void *to, const struct thread_state *record)
 	if (!record || filter_excludes(live->context.wants.filter, record->identity.tgid,
 				       record->identity.tid))
 		return;
-	state = record_state(record, &live->context.now.moment, &ambiguous);
+	state = record_state(record, &live->context.now.scan_time, &ambiguous);
 	/* no CPU is interrupted for the stack of who runs there */
 	if (state_row(state)->active && live->stacks.needs)
 		return;
@@ -88,12 +88,12 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->context.wants.needs = sample_needs_close(needs | live->context.wants.filter_needs);
 	live->stacks.needs &= live->context.wants.filter_needs & NEEDS_STACKS ? UINT64_MAX : 0;
 	live->context.wants.work = false;
-	live->context.now.moment.now_ns = clock_monotonic_ns();
+	live->context.now.scan_time.now_ns = clock_monotonic_ns();
 	live->part.scan = (struct scan){.time_us = clock_utc_us(), .samples = live->part.samples};
 	proc_values_room_clear(&live->part.proc_values);
 	source->take = look_take;
 	source->take_to = &look;
-	lookup_give_time(live->context.lookup, live->context.now.moment.now_ns, CLASS_NS);
+	lookup_give_time(live->context.lookup, live->context.now.scan_time.now_ns, CLASS_NS);
 	err = records_look(live);
 	live->context.wants.filter = kept.filter;
 	live->context.wants.needs = kept.needs;

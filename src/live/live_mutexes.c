@@ -53,7 +53,7 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 static bool holder_stays(struct live_context *context, const struct mutex *mutex)
 {
 	return mutex->tid != ABSENT && mutex->turn == ABSENT &&
-	       context->now.moment.now_ns - mutex->read_ns < READ_STILL_NS &&
+	       context->now.scan_time.now_ns - mutex->read_ns < READ_STILL_NS &&
 	       has_not_run_since(context, mutex->tid, mutex->read_ns);
 }
 
@@ -63,13 +63,13 @@ static void mutex_read(struct live_context *context, const struct edge_waiter *w
 	struct wait_facts facts;
 
 	lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, true,
-			  context->now.moment.now_ns, &facts);
+			  context->now.scan_time.now_ns, &facts);
 	*mutex = (struct mutex){.tid = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
 				.pid = facts.pid,
 				.turn = facts.turn,
 				.one_of_many = facts.one_of_many,
 				.changing = facts.changing,
-				.read_ns = context->now.moment.now_ns,
+				.read_ns = context->now.scan_time.now_ns,
 				.waiter = *waiter->sample,
 				.hint = waiter->hint};
 }
@@ -104,7 +104,7 @@ bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes
 
 	if (!mutex->checked && !holder_stays(context, mutex)) {
 		lookup_wait_facts(context->lookup, &mutex->waiter, &mutex->hint, true,
-				  context->now.moment.now_ns, &facts);
+				  context->now.scan_time.now_ns, &facts);
 		mutex->changed = facts.tid != mutex->tid || facts.turn != mutex->turn;
 	}
 	mutex->checked = true;

@@ -7,21 +7,21 @@
 static void seed_carry(struct live_context *context, const struct thread_state *seed,
 		       const struct thread_state *record)
 {
-	struct live_moment made = context->now.moment;
+	struct live_scan_time made = context->now.scan_time;
 	struct live_totals totals;
 	struct sample sample;
 	enum thread_state_kind state;
 	bool ambiguous;
 
-	record_totals(record, &context->now.moment,
-		      record_state(record, &context->now.moment, &ambiguous), &totals);
+	record_totals(record, &context->now.scan_time,
+		      record_state(record, &context->now.scan_time, &ambiguous), &totals);
 	made.now_ns -= totals.cpu_ns + totals.runq_ns + totals.disk_ns + totals.sleep_ns;
-	state = record_state(seed, &context->now.moment, &ambiguous);
+	state = record_state(seed, &context->now.scan_time, &ambiguous);
 	record_totals(seed, &made, state, &totals);
 	/* a runnable one that was on no CPU waited for one: no switch had told it yet */
 	if (seed->sched.on_cpu && state == STATE_RQ && made.now_ns > (int64_t)seed->sched.out_ns)
 		totals.runq_ns = made.now_ns - (int64_t)seed->sched.out_ns;
-	record_sample(record, &context->now.moment, STATE_SLEEP, &sample);
+	record_sample(record, &context->now.scan_time, STATE_SLEEP, &sample);
 	totals_carry(&context->totals, &totals, &sample);
 }
 

@@ -27,7 +27,7 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 	/* an account of the dead has what a zombie used, where there is one */
 	if (sample->state == STATE_ZOMBIE && live->context.wants.needs & NEED_PROCESSES)
 		return;
-	record_totals(record, &live->context.now.moment, (enum thread_state_kind)sample->state,
+	record_totals(record, &live->context.now.scan_time, (enum thread_state_kind)sample->state,
 		      &totals);
 	totals_take(&live->context.totals, &totals, sample);
 }
@@ -36,7 +36,7 @@ static void block_fill(struct live *live, const struct thread_state *record, str
 {
 	if (live->context.now.capture)
 		live_block_fill(&live->context.now.block, &live->context.now.capture->block, record,
-				live->context.now.moment.now_ns, sample);
+				live->context.now.scan_time.now_ns, sample);
 }
 
 static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
@@ -79,7 +79,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	enum verdict verdict = VERDICT_ACCEPTED;
 
 	if (live->context.wants.needs & NEED_SYSCALL) {
-		record_call(record, &live->context.now.moment, state, sample, &hint.compat);
+		record_call(record, &live->context.now.scan_time, state, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
 		    !sample->kthread && sample->syscall_nr == ABSENT)
 			live_episode_seed_call(&live->context, record, sample, &hint.compat);
@@ -242,7 +242,7 @@ void live_part_add(struct live *live, const struct thread_state *record,
 		sample_note(live, record, (uint32_t)live->part.scan.count++);
 		return;
 	}
-	record_sample(record, &live->context.now.moment, state, sample);
+	record_sample(record, &live->context.now.scan_time, state, sample);
 	sample->time_us = live->part.scan.time_us;
 	sample->weight_us = live->part.scan.weight_us;
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)

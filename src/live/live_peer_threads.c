@@ -75,7 +75,7 @@ static bool is_rest(const char *why)
 
 static bool seen_still(struct live_context *context, const struct seen_thread *seen, int64_t pid)
 {
-	return seen->pid == pid && context->now.moment.now_ns < seen->until_ns &&
+	return seen->pid == pid && context->now.scan_time.now_ns < seen->until_ns &&
 	       thread_table_is_asleep(&context->kernel.table, seen->record_key, seen->record_tid,
 				      seen->sequence);
 }
@@ -84,9 +84,9 @@ static void seen_keep(struct live_context *context, struct seen_thread *seen,
 		      const struct edge_waiter *waiter, const struct peer_thread *thread)
 {
 	seen->pid = waiter->sample->pid;
-	seen->until_ns =
-		lookup_wait_until(context->lookup, waiter->sample->tid,
-				  waiter->record->sched.sequence_done, context->now.moment.now_ns);
+	seen->until_ns = lookup_wait_until(context->lookup, waiter->sample->tid,
+					   waiter->record->sched.sequence_done,
+					   context->now.scan_time.now_ns);
 	seen->record_key = waiter->record->key;
 	seen->record_tid = waiter->record->sched.tid;
 	seen->sequence = waiter->record->sched.sequence_done;
@@ -103,7 +103,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 	const struct sample *sample = &looked.sample;
 	bool epolls, polls, known, added;
 	struct seen_thread *seen =
-		cache_get(&threads->seen, (uint64_t)tid, context->now.moment.now_ns, &added);
+		cache_get(&threads->seen, (uint64_t)tid, context->now.scan_time.now_ns, &added);
 
 	if (seen_still(context, seen, pid)) {
 		*thread = seen->thread;
@@ -114,7 +114,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 		return false;
 	state = state_row(sample->state);
 	known = lookup_wait_facts(context->lookup, sample, &looked.waiter.hint, false,
-				  context->now.moment.now_ns, &facts);
+				  context->now.scan_time.now_ns, &facts);
 	epolls = sample->syscall && !strncmp(sample->syscall, "epoll", 5);
 	polls = sample->syscall &&
 		(strstr(sample->syscall, "poll") || strstr(sample->syscall, "select"));
@@ -207,7 +207,7 @@ static void threads_read(struct live_peer_threads *threads, struct live_context 
 {
 	bool added;
 	struct thread_list *list = cache_get(&threads->lists, (uint64_t)process->pid,
-					     context->now.moment.now_ns, &added);
+					     context->now.scan_time.now_ns, &added);
 	bool listed = list->links == links;
 
 	if (!listed)

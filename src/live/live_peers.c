@@ -130,5 +130,5 @@ void edge_to_process(struct live_context *context, struct live_edges *edges, int
 	edge->tid = peer_choose(context, edges, process, end);
 	edge->sure = edge->tid == ABSENT ? SURE_PROCESS : SURE_LIKELY;
 	if (edge->tid == ABSENT)
-		edge->thing = lookup_comm(context->lookup, pid, context->now.moment.now_ns);
+		edge->thing = lookup_comm(context->lookup, pid, context->now.scan_time.now_ns);
 }

@@ -40,13 +40,13 @@ bool live_repeat_fill(struct live_repeat *repeat, const struct live_context *con
 	before = cache_find(&repeat->samples, record->key);
 	if (!before || before->sequence != record->sched.sequence_done ||
 	    before->needs != context->wants.needs ||
-	    context->now.moment.now_ns >= before->until_ns ||
+	    context->now.scan_time.now_ns >= before->until_ns ||
 	    before->sample.tid != record->identity.tid ||
 	    before->sample.start_ns != record_start_ns(record) ||
 	    memcmp(before->comm, record->identity.comm, sizeof(before->comm)) != 0)
 		return false;
 	*sample = before->sample;
-	sample->state_us = record_state_us(record, &context->now.moment, state);
+	sample->state_us = record_state_us(record, &context->now.scan_time, state);
 	if (sample->syscall_us != ABSENT) /* as much longer as it has slept */
 		sample->syscall_us += sample->state_us - before->sample.state_us;
 	return true;
@@ -66,13 +66,13 @@ void live_repeat_keep(struct live_repeat *repeat, const struct live_context *con
 		return;
 	repeat->samples.entry_bytes = sizeof(*kept);
 	repeat->samples.entries_max = REPEATED_MAX;
-	kept = cache_get(&repeat->samples, record->key, context->now.moment.now_ns, &added);
+	kept = cache_get(&repeat->samples, record->key, context->now.scan_time.now_ns, &added);
 	entry = kept->entry;
 	*kept = (struct repeated){
 		.entry = entry,
 		.until_ns =
 			lookup_wait_until(context->lookup, sample->tid, record->sched.sequence_done,
-					  context->now.moment.now_ns),
+					  context->now.scan_time.now_ns),
 		.sequence = record->sched.sequence_done,
 		.needs = context->wants.needs,
 		.sample = *sample,
@@ -85,7 +85,7 @@ void live_repeat_keep(struct live_repeat *repeat, const struct live_context *con
 
 void live_repeat_sweep(struct live_repeat *repeat, const struct live_context *context)
 {
-	cache_sweep(&repeat->samples, context->now.moment.now_ns, REPEAT_IDLE_NS);
+	cache_sweep(&repeat->samples, context->now.scan_time.now_ns, REPEAT_IDLE_NS);
 }
 
 void live_repeat_clear(struct live_repeat *repeat)

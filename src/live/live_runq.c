@@ -47,9 +47,9 @@ static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int
 		*paths = (struct cache){.entry_bytes = sizeof(struct thread_path),
 					.entries_max = PATHS_MAX,
 					.drop = path_drop};
-	thread = cache_get(paths, (uint64_t)tid, host->context->now.moment.now_ns, &added);
+	thread = cache_get(paths, (uint64_t)tid, host->context->now.scan_time.now_ns, &added);
 	if (!added && thread->start_ns == start_ns &&
-	    host->context->now.moment.now_ns - thread->read_ns < PATH_STILL_NS)
+	    host->context->now.scan_time.now_ns - thread->read_ns < PATH_STILL_NS)
 		return thread->path;
 	entry = thread->entry;
 	path_drop(thread);
@@ -58,7 +58,7 @@ static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int
 	*thread = (struct thread_path){
 		.entry = entry,
 		.start_ns = start_ns,
-		.read_ns = host->context->now.moment.now_ns,
+		.read_ns = host->context->now.scan_time.now_ns,
 		.path = path ? memory_text(path, length) : NULL,
 	};
 	return thread->path;
@@ -86,7 +86,7 @@ static bool is_throttled(struct live_host *host, const struct cpu_quota_group *g
 	if (!on && sample->state_us >= IDLE_US)
 		return true;
 	return group->throttled_ns &&
-	       host->context->now.moment.now_ns - group->throttled_ns <= LATELY_NS &&
+	       host->context->now.scan_time.now_ns - group->throttled_ns <= LATELY_NS &&
 	       !group_runs(host, group);
 }
 
@@ -95,7 +95,7 @@ const char *live_runq_throttled(struct live_host *host, const struct sample *sam
 {
 	struct cpu_quotas *quotas = &host->quotas;
 	const char *path = path_of(host, sample->pid, sample->tid, sample->start_ns);
-	int64_t now_ns = host->context->now.moment.now_ns;
+	int64_t now_ns = host->context->now.scan_time.now_ns;
 	int place = path ? cpu_quota_find(quotas, path, strlen(path), now_ns) : -1;
 
 	for (; place >= 0; place = cpu_quota_outer(quotas, place, now_ns)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Why threads in RQ don't run (column runq_why): a stage of its own, as the threads on all CPUs at
- * the scan's moment decide. */
+ * the scan time decide. */
 #ifndef TSNAP_LIVE_LIVE_RUNQ_H
 #define TSNAP_LIVE_LIVE_RUNQ_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The second part of a scan, at leisure: what each thread did at the scan's moment, and the samples
+/* The second part of a scan, at leisure: what each thread did at the scan time, and the samples
  * of those that are wanted; of threads that live_capture.c has copied, and of those that have slept
  * since the last scan. */
 #include "live/live_namespace.h"
@@ -57,7 +57,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 	/* the next capture has it */
 	if (!copy && (!record_settled(record) || (live->context.wants.idle && record->sched.tid)))
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
-	state = captured_state(copy, record, &live->context.now.moment, &ambiguous);
+	state = captured_state(copy, record, &live->context.now.scan_time, &ambiguous);
 	if (ambiguous)
 		state = live_ambiguous_resolve(live, record, state);
 	if (state == STATE_COUNT || live_record_gone(live, record, state))
@@ -74,11 +74,11 @@ static void house_keep(struct live *live)
 {
 	if (!live->context.now.housekeeping)
 		return;
-	live->times.housekept_ns = live->context.now.moment.now_ns;
+	live->times.housekept_ns = live->context.now.scan_time.now_ns;
 	live->walk.gone_looks_left = live_gone_looks(live);
-	lookup_sweep(live->context.lookup, live->context.now.moment.now_ns);
+	lookup_sweep(live->context.lookup, live->context.now.scan_time.now_ns);
 	live_repeat_sweep(&live->repeat, &live->context);
-	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.moment.now_ns);
+	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.scan_time.now_ns);
 }
 
 /* True if the thread is one that users see. */
@@ -167,7 +167,7 @@ static void off_cpu_take(struct live *live)
 	index_empty(&live->walk.crowds);
 	off_cpu_visit(live, crowd_count);
 	off_cpu_visit(live, few_meet);
-	live->stacks.until_ns = live->context.now.moment.now_ns + live->context.period_ns / 2;
+	live->stacks.until_ns = live->context.now.scan_time.now_ns + live->context.period_ns / 2;
 	off_cpu_visit(live, crowd_meet);
 	live_part_request(live);
 	live->stacks.until_ns = 0;
@@ -187,12 +187,12 @@ static void arrivals_note(struct live *live)
 		const struct thread_sched *sched = &capture->threads[i].record.sched;
 		int64_t in_ns = (int64_t)sched->in_ns;
 
-		if (sched->cpu < cpus && in_ns <= live->context.now.moment.now_ns &&
+		if (sched->cpu < cpus && in_ns <= live->context.now.scan_time.now_ns &&
 		    in_ns > arrived_ns[sched->cpu])
 			arrived_ns[sched->cpu] = in_ns;
 	}
-	live->context.now.moment.arrived_ns = arrived_ns;
-	live->context.now.moment.arrived_count = cpus;
+	live->context.now.scan_time.arrived_ns = arrived_ns;
+	live->context.now.scan_time.arrived_count = cpus;
 }
 
 /* Where the list of changes has lost some, any of the copies may be out of date. */
@@ -338,7 +338,7 @@ static void sleeper_meet(void *to, const struct thread_state *record)
 	bool ambiguous;
 
 	if (record_settled(record) &&
-	    record_state(record, &live->context.now.moment, &ambiguous) == STATE_SLEEP &&
+	    record_state(record, &live->context.now.scan_time, &ambiguous) == STATE_SLEEP &&
 	    !ambiguous)
 		record_meet(live, record);
 }
@@ -430,7 +430,7 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	proc_values_room_clear(&live->part.proc_values);
-	live_processes_check(&live->processes, live->context.now.moment.now_ns,
+	live_processes_check(&live->processes, live->context.now.scan_time.now_ns,
 			     live->context.now.housekeeping);
 	house_keep(live);
 	return records_read(live);

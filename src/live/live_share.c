@@ -23,9 +23,9 @@ static void totals_begin(void *to, const struct thread_state *record)
 	record = live_seed_whole(record, &completed);
 	if (!record)
 		return;
-	state = record_state(record, &live->context.now.moment, &ambiguous);
-	record_sample(record, &live->context.now.moment, state, &sample);
-	record_totals(record, &live->context.now.moment, state, &totals);
+	state = record_state(record, &live->context.now.scan_time, &ambiguous);
+	record_sample(record, &live->context.now.scan_time, state, &sample);
+	record_totals(record, &live->context.now.scan_time, state, &totals);
 	totals_take(&live->context.totals, &totals, &sample);
 }
 
@@ -35,7 +35,7 @@ int live_share_begin(struct live *live, const struct kernel_options *options, st
 	int err;
 
 	if (options->attach) {
-		live->context.now.moment.now_ns = clock_monotonic_ns();
+		live->context.now.scan_time.now_ns = clock_monotonic_ns();
 		if (live->context.wants.needs & NEED_TOTALS)
 			thread_table_scan(&live->context.kernel.table, totals_begin, live);
 		return 0;

@@ -41,7 +41,7 @@ struct live_walk {
 	struct index awake_next; /* keys of who waits in the next scan, or was missed in this one */
 	struct index keys_next;	 /* keys of settled ones, too, that the next captures must have */
 	struct index crowds;	 /* processes to how many of their threads were captured */
-	int64_t *arrived_ns;	 /* of the present moment, see struct live_moment */
+	int64_t *arrived_ns;	 /* of the present scan time, see struct live_scan_time */
 	struct index ambiguous;	 /* tid to switch sequence << 8 | what /proc said of it, plus one */
 	bool walking;		 /* past records that nobody has asked for */
 	size_t threads, walked;	 /* in the last round of walks, in this one so far */

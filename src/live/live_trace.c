@@ -42,7 +42,7 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 	struct thread_state record;
 
 	if (record_find(context, key, &record)) {
-		record_sample(&record, &context->now.moment, STATE_SLEEP, who);
+		record_sample(&record, &context->now.scan_time, STATE_SLEEP, who);
 		who->state = who->state_us = who->cpu = who->waker_tid = ABSENT;
 		return;
 	}
@@ -73,7 +73,7 @@ static bool who_wanted(struct live_context *context, struct sample *who,
 	if (live_is_own(context, who->pid) ||
 	    filter_excludes(context->wants.filter, who->pid, who->tid))
 		return false;
-	lookup_fill(context->lookup, who, hint, needs, context->now.moment.now_ns);
+	lookup_fill(context->lookup, who, hint, needs, context->now.scan_time.now_ns);
 	sample_derive(who, needs);
 	return filter_eval_thread(context->wants.filter, who, known | needs) != VERDICT_REFUSED;
 }
@@ -113,7 +113,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	if (!who_wanted(context, &who, &hint, who_known(row, &who)))
 		return;
 	lookup_fill(context->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
-		    context->now.moment.now_ns);
+		    context->now.scan_time.now_ns);
 	sample_derive(&who, traced->needs);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		histogram.buckets[i] = latency->buckets[i];
@@ -142,7 +142,7 @@ static void call_fill(const struct live_context *context, const struct trace_eve
 	if (event->data_bytes != sizeof(words))
 		return;
 	memcpy(words, event->data, sizeof(words));
-	registers_decode(words, context->now.moment.registers_marked, &call);
+	registers_decode(words, context->now.scan_time.registers_marked, &call);
 	if (call.nr < 0 || (who->syscall_nr != ABSENT && who->syscall_nr != call.nr))
 		return;
 	who->syscall_nr = call.nr;
@@ -228,7 +228,7 @@ static void event_take(void *to, const struct trace_event *event)
 		return;
 	state = who.state;
 	who.state = STATE_ON; /* it has gone on since: nothing known of it still holds */
-	lookup_fill(context->lookup, &who, &hint, needs, context->now.moment.now_ns);
+	lookup_fill(context->lookup, &who, &hint, needs, context->now.scan_time.now_ns);
 	who.state = state;
 	who.time_us = (int64_t)event->end_ns / NS_PER_US + reported->ahead_us;
 	sample_derive(&who, needs);

@@ -26,7 +26,7 @@
 #define KEPT_FEW_LOST 64 /* KEPT_FEW where threads wait for a CPU for longer than such a window */
 #define KEPT_FEW_PERIOD_NS (50 * NS_PER_MS)
 
-/* A thread's stacks before a scan's moment, and after it. */
+/* A thread's stacks before the scan time, and after it. */
 enum side { SIDE_BEFORE, SIDE_AFTER };
 
 static uint64_t sample_key(uint32_t tid, enum side side)
@@ -180,14 +180,15 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* The longer a window, the fewer threads have left their CPUs before it. */
-static void lead_adapt(struct kept_stacks *stacks, const struct kept_moment *moment)
+static void lead_adapt(struct kept_stacks *stacks, const struct kept_scan_time *scan_time)
 {
-	int64_t period_ns = moment->period_ns;
+	int64_t period_ns = scan_time->period_ns;
 	int64_t most_ns = least(period_ns / LEAD_MOST_SHARE, LEAD_MOST_NS);
 	int64_t least_ns = least(period_ns / LEAD_LEAST_SHARE, LEAD_LEAST_NS);
 	uint64_t seen = stacks->seen_count,
-		 few = (moment->lost_lately ? KEPT_FEW_LOST : KEPT_FEW) * (uint64_t)moment->cpus *
-		       (uint64_t)least(period_ns, KEPT_FEW_PERIOD_NS) / KEPT_FEW_PERIOD_NS;
+		 few = (scan_time->lost_lately ? KEPT_FEW_LOST : KEPT_FEW) *
+		       (uint64_t)scan_time->cpus * (uint64_t)least(period_ns, KEPT_FEW_PERIOD_NS) /
+		       KEPT_FEW_PERIOD_NS;
 	int64_t lead_ns = kept_stacks_lead_ns(stacks);
 
 	if (stacks->cut_short)
@@ -227,11 +228,11 @@ static bool head_read(const struct kept_stacks *stacks, const struct cpu_ring *r
 	return true;
 }
 
-/* Notes the sample, unless one of the same thread and side is nearer to the moment. */
+/* Notes the sample, unless one of the same thread and side is nearer to the scan time. */
 static void found_add(struct kept_taken *taken, const struct kept_found *found, uint32_t tid,
-		      int64_t moment_ns)
+		      int64_t scan_time_ns)
 {
-	enum side side = found->time_ns > moment_ns ? SIDE_AFTER : SIDE_BEFORE;
+	enum side side = found->time_ns > scan_time_ns ? SIDE_AFTER : SIDE_BEFORE;
 	struct kept_found *other;
 	bool added;
 	uint64_t *place = index_put(&taken->samples, sample_key(tid, side), &added);
@@ -252,7 +253,7 @@ static void found_add(struct kept_taken *taken, const struct kept_found *found, 
 	}
 }
 
-static void ring_seek(struct kept_stacks *stacks, int cpu, const struct kept_moment *moment,
+static void ring_seek(struct kept_stacks *stacks, int cpu, const struct kept_scan_time *scan_time,
 		      struct kept_taken *taken)
 {
 	const struct cpu_ring *ring = &stacks->rings[cpu];
@@ -275,8 +276,8 @@ static void ring_seek(struct kept_stacks *stacks, int cpu, const struct kept_mom
 			return;
 		stacks->seen_count++;
 		found.sequence = id.sequence;
-		if (!moment->little_room || found.time_ns > moment->now_ns - LEAD_LEAST_NS)
-			found_add(taken, &found, id.tid, moment->now_ns);
+		if (!scan_time->little_room || found.time_ns > scan_time->now_ns - LEAD_LEAST_NS)
+			found_add(taken, &found, id.tid, scan_time->now_ns);
 	}
 }
 
@@ -290,7 +291,7 @@ static void window_end(struct kept_stacks *stacks)
 	stacks->until_ns = stacks->window_ns;
 }
 
-void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_moment *moment,
+void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_scan_time *scan_time,
 		      struct kept_taken *taken)
 {
 	if (!stacks->rings)
@@ -302,9 +303,9 @@ void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_moment *mome
 	stacks->cut_short = false;
 	for (int cpu = 0; cpu < stacks->options.cpus_possible; cpu++)
 		if (stacks->rings[cpu].event >= 0)
-			ring_seek(stacks, cpu, moment, taken);
+			ring_seek(stacks, cpu, scan_time, taken);
 	stacks->kept_count += stacks->seen_count;
-	lead_adapt(stacks, moment);
+	lead_adapt(stacks, scan_time);
 }
 
 void kept_stacks_copy(const struct kept_stacks *stacks, struct kept_taken *taken)

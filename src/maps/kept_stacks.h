@@ -5,7 +5,7 @@
  * top of the user's. Outside of the window the rings rest.
  *
  * A ring keeps the newest samples and forgets the oldest (write_backward, 4.7). A scan needs of
- * each thread the stacks of its last switch out before the scan's moment, and of its first one
+ * each thread the stacks of its last switch out before the scan time, and of its first one
  * after that. kept_stacks_seek() looks which of them there are, which takes few us, and
  * kept_stacks_copy() copies them, which takes ten times as long and can wait: stacks that nobody
  * has kept can't. Who uses them must know the sequence number of the switch out, which is compared.
@@ -78,7 +78,7 @@ int64_t kept_stacks_lead_ns(const struct kept_stacks *stacks);
 void kept_stacks_begin(struct kept_stacks *stacks, int64_t from_ns, int64_t until_ns);
 
 /* Choice of the kept stacks that a scan takes. */
-struct kept_moment {
+struct kept_scan_time {
 	int64_t now_ns;
 	bool little_room;  /* only of who ran, or was displaced by tsnap itself: those that left
 			    * their CPUs in the millisecond before it, or later */
@@ -89,7 +89,7 @@ struct kept_moment {
 };
 
 /* Ends the window, and finds those of its samples that a scan of that moment needs. */
-void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_moment *moment,
+void kept_stacks_seek(struct kept_stacks *stacks, const struct kept_scan_time *scan_time,
 		      struct kept_taken *taken);
 /* Copies what was found, before the next window begins. */
 void kept_stacks_copy(const struct kept_stacks *stacks, struct kept_taken *taken);

@@ -223,9 +223,10 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 			&kernel->changed,
 			kernel->plan.chosen[GROUP_WAKE] ? maps[KERNEL_MAP_SAMPLING] : -1,
 			maps[KERNEL_MAP_CHANGED], kernel->host.cpus_possible, mapped);
-	if (!result && !options->attach) /* the rows of moments are the owner's */
-		result = moment_rows_init(&kernel->moment, maps[KERNEL_MAP_SAMPLING],
-					  maps[KERNEL_MAP_MOMENT], kernel->host.cpus_possible);
+	if (!result && !options->attach) /* the rows of scan times are the owner's */
+		result =
+			scan_time_rows_init(&kernel->scan_time, maps[KERNEL_MAP_SAMPLING],
+					    maps[KERNEL_MAP_SCAN_TIME], kernel->host.cpus_possible);
 	if (result)
 		return error_set(e, -result, EXIT_FAILED,
 				 "the thread state array can't be mapped: %s", strerror(-result));
@@ -363,7 +364,7 @@ void kernel_close(struct kernel *kernel)
 {
 	probe_detach(&kernel->links);
 	changed_reader_done(&kernel->changed);
-	moment_rows_done(&kernel->moment);
+	scan_time_rows_done(&kernel->scan_time);
 	latency_reader_done(&kernel->latency);
 	event_reader_done(&kernel->events);
 	wake_reader_done(&kernel->wakes);

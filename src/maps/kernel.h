@@ -26,7 +26,7 @@
 #include "kernel/feature_table.h"
 #include "kernel/host.h"
 #include "maps/latency_reader.h"
-#include "maps/moment_rows.h"
+#include "maps/scan_time_rows.h"
 #include "kernel/probe_attach.h"
 #include "kernel/probe_table.h"
 #include "maps/register_requester.h"
@@ -61,7 +61,7 @@ struct kernel {
 	int64_t clocks_looked_ns; /* at perf clocks that may have ended */
 	struct thread_table table;
 	struct changed_reader changed;
-	struct moment_rows moment;
+	struct scan_time_rows scan_time;
 	struct register_requester requester;
 	struct latency_reader latency;
 	struct event_reader events;

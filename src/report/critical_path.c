@@ -160,7 +160,7 @@ static void path_report(struct critical_path *path, const struct path_walk *walk
 	reported.weight_us = at->weight_us;
 	if (reported.state_us != ABSENT)
 		reported.state_us -=
-			(path->notes.scans[end->first].moment_ns - at->moment_ns) / NS_PER_US;
+			(path->notes.scans[end->first].scan_time_ns - at->scan_time_ns) / NS_PER_US;
 	reported.path_end = end_text(walk, &reported);
 	reported.path = walk_text(walk);
 	reported.path_of = walk->links[0]->sample.comm;

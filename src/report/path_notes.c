@@ -16,11 +16,11 @@ struct path_wakeup {
 static size_t scan_put(struct path_notes *notes, const struct scan *scan)
 {
 	if (!notes->scan_count ||
-	    notes->scans[notes->scan_count - 1].moment_ns != scan->moment_ns) {
+	    notes->scans[notes->scan_count - 1].scan_time_ns != scan->scan_time_ns) {
 		notes->scans = memory_grow(notes->scans, &notes->scan_capacity,
 					   notes->scan_count + 1, sizeof(*notes->scans));
 		notes->scans[notes->scan_count++] = (struct path_scan){
-			.moment_ns = scan->moment_ns,
+			.scan_time_ns = scan->scan_time_ns,
 			.time_us = scan->time_us,
 			.weight_us = scan->weight_us,
 		};
@@ -38,8 +38,8 @@ static bool is_same_sleep(const struct path_notes *notes, const struct path_epis
 		return false;
 	if (sample->state_us == ABSENT) /* from before the first scan */
 		return true;
-	since_ns = notes->scans[scan].moment_ns - sample->state_us * NS_PER_US;
-	return since_ns <= notes->scans[episode->last].moment_ns + ROUNDED_NS;
+	since_ns = notes->scans[scan].scan_time_ns - sample->state_us * NS_PER_US;
+	return since_ns <= notes->scans[episode->last].scan_time_ns + ROUNDED_NS;
 }
 
 /* The sample of a sleep has what was not found out for the one before. */
@@ -145,12 +145,12 @@ const struct path_episode *path_episode_find(const struct path_notes *notes, int
 const struct wakeup *path_wakeup_find(const struct path_notes *notes, int64_t tid, size_t scan)
 {
 	const uint64_t *last = index_find(&notes->last_wakeups, (uint64_t)tid);
-	int64_t moment_ns = notes->scans[scan].moment_ns;
+	int64_t scan_time_ns = notes->scans[scan].scan_time_ns;
 
 	for (size_t at = last ? *last : 0; at; at = notes->wakeups[at - 1].previous) {
 		const struct wakeup *wakeup = &notes->wakeups[at - 1].wakeup;
 
-		if (wakeup->slept_ns < moment_ns && wakeup->wake_ns >= moment_ns)
+		if (wakeup->slept_ns < scan_time_ns && wakeup->wake_ns >= scan_time_ns)
 			return wakeup;
 	}
 	return NULL;
@@ -191,9 +191,10 @@ static void episodes_forget(struct path_notes *notes, size_t from)
 			continue;
 		if (episode.first < from) {
 			if (episode.sample.state_us != ABSENT) /* it is as of the first scan */
-				episode.sample.state_us += (notes->scans[from].moment_ns -
-							    notes->scans[episode.first].moment_ns) /
-							   NS_PER_US;
+				episode.sample.state_us +=
+					(notes->scans[from].scan_time_ns -
+					 notes->scans[episode.first].scan_time_ns) /
+					NS_PER_US;
 			episode.first = from;
 		}
 		episode.first -= from;
@@ -227,8 +228,8 @@ void path_notes_forget(struct path_notes *notes, size_t from)
 	bool all = from == notes->scan_count;
 
 	episodes_forget(notes, from);
-	wakeups_forget(notes,
-		       all ? notes->scans[from - 1].moment_ns + 1 : notes->scans[from].moment_ns);
+	wakeups_forget(notes, all ? notes->scans[from - 1].scan_time_ns + 1
+				  : notes->scans[from].scan_time_ns);
 	notes->scan_count -= from;
 	memmove(notes->scans, notes->scans + from, notes->scan_count * sizeof(*notes->scans));
 }

@@ -19,7 +19,7 @@
 #define PATH_ENDS_MAX 65536	/* other ends of what threads waited for */
 
 struct path_scan {
-	int64_t moment_ns, time_us, weight_us;
+	int64_t scan_time_ns, time_us, weight_us;
 };
 
 /* Path of an episode of the process. */

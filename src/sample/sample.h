@@ -127,11 +127,11 @@ void sample_derive(struct sample *sample, uint64_t needs);
 /* One scan: what a sampler delivers at one tick, or a part of that. samples belong to the source
  * and are valid until its next scan or part. */
 struct scan {
-	int64_t time_us;   /* UTC */
-	int64_t weight_us; /* since the previous scan; of the first one, the period asked for */
-	int64_t moment_ns; /* time_us by the monotonic clock; 0: a recording */
-	int64_t silent_us; /* time before that in which scans saw nobody, so that they are not in
-			    * the recording; 0 live, where such scans are delivered */
+	int64_t time_us;      /* UTC */
+	int64_t weight_us;    /* since the previous scan; of the first one, the period asked for */
+	int64_t scan_time_ns; /* time_us by the monotonic clock; 0: a recording */
+	int64_t silent_us;    /* time before that in which scans saw nobody, so that they are not in
+			       * the recording; 0 live, where such scans are delivered */
 	struct sample *samples;
 	size_t count;
 	size_t threads; /* threads seen in this scan, shown or not; 0 when not known (replay, or

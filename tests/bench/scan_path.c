@@ -134,9 +134,9 @@ static int scan_make(struct live *live, struct capturer *capturer)
 
 	index_add(&capturer->awake, &live->walk.keys_next);
 	capture_take(capturer, live->context.now.capture, scan_ns, true);
-	live->context.now.moment = live->context.now.capture->moment;
+	live->context.now.scan_time = live->context.now.capture->scan_time;
 	live->context.now.housekeeping =
-		live->context.now.moment.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
+		live->context.now.scan_time.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
 	live->part.scan = (struct scan){.samples = live->part.samples, .weight_us = 50000};
 	err = live_scan_read(live);
 	taken += live->part.scan.count;

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-import moment
+import scan_time
 import truth
 from case_block import Device, Worker, unseen_of, used_again
 from case_block import begin as begin_block
@@ -142,13 +142,13 @@ def peers_on_full_host(ctx):
     if SLOW > 1:
         raise Skip("where CPUs are emulated the tools' programs take more time than the load")
     workload = ctx.workload("mixed")
-    kinds, findings = moment.kinds_of(workload), Findings()
+    kinds, findings = scan_time.kinds_of(workload), Findings()
     peers = {}
 
     def begin_peers():
         peers["profile"] = Profile(ctx, "-f", "-p", workload["pid"], "-F", PROFILE_HZ)
         peers["off"], peers["begin_s"] = Offcputime(ctx, "offcputime", "-p", workload["pid"]), time.monotonic()
-    report = moment.Report(ctx, kinds, SHARE_S, between=begin_peers)
+    report = scan_time.Report(ctx, kinds, SHARE_S, between=begin_peers)
     text, seconds, folded = peers["off"].finish(), time.monotonic() - peers["begin_s"], peers["profile"].finish()
     samples = {kind: sum(int(count) for count in re.findall(r"^%s(?:;.*)? (\d+)$" % kind, folded, re.M)) for kind in kinds}
     on = {kind: report.rates.get((workload["pid"], kind, "ON"), 0) for kind in kinds}

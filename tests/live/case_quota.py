@@ -6,7 +6,7 @@ import re
 import time
 
 import truth
-from case_moment import RT_GROUP, cpu_group, group_made
+from case_scan_time import RT_GROUP, cpu_group, group_made
 from harness import START_S, STOP_S, Findings, Skip, case, check
 
 QUOTA_US = 20000  # of each 100 ms

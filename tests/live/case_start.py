@@ -9,7 +9,7 @@ import signal
 import termios
 import time
 
-from case_moment import RT_GROUP, cpu_group
+from case_scan_time import RT_GROUP, cpu_group
 from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, wait_until
 
 ERASE = b"\r\x1b[K"

@@ -50,7 +50,7 @@ import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
 import case_java  # noqa: F401
 import case_memory  # noqa: F401
-import case_moment  # noqa: F401
+import case_scan_time  # noqa: F401
 import case_options  # noqa: F401
 import case_parsers  # noqa: F401
 import case_parts  # noqa: F401
@@ -69,7 +69,7 @@ import case_spaces  # noqa: F401
 import case_stack_truth  # noqa: F401
 import case_stack_trouble  # noqa: F401
 import case_stacks  # noqa: F401
-import case_stacks_moment  # noqa: F401
+import case_stacks_scan_time  # noqa: F401
 import case_stacks_on_cpu  # noqa: F401
 import case_start  # noqa: F401
 import case_state  # noqa: F401
@@ -89,12 +89,12 @@ LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spi
 # These run when no other does: it matters to them how many threads are on the host, who has programs loaded or ends, or that a CPU is
 # free.
 ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
-         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "moment_on_full_host", "stuck*",
+         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "scan_time_on_full_host", "stuck*",
          "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
-         "hostile_java", "soak_*", "moment_of_slow_reader*", "moment_beside_spinners", "moment_of_postgres", "stacks_moment_*",
+         "hostile_java", "soak_*", "scan_time_of_slow_reader*", "scan_time_beside_spinners", "scan_time_of_postgres", "stacks_scan_time_*",
          # how long things take that they count, or how soon tsnap gets to look
          "births_of_*", "births_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
-         "gil_in_a_pid_namespace", "moment_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
+         "gil_in_a_pid_namespace", "scan_time_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_pages_that_wait",
          "trace_run_queue")
 # The same, but these sleep nearly all the time: two of them run side by side.
@@ -108,13 +108,13 @@ THOROUGH = ("asleep_in_every_scan", "bench_*", "births_inside*", "births_over_gr
             "critical_path_of_*", "events_over_growth", "every_trace", "faults_of_all_*", "file_of_the_same_wait", "gil_turns", "go_of_*",
             "go_without_symbols", "hostile_java", "hostile_kinds", "hostile_many_*", "hostile_names", "hostile_python",
             "hostile_sparse_files", "hostile_unwind_tables", "idle_by_filter", "inside_choices", "inside_nested", "inside_states",
-            "inside_times", "mariadb_*", "moment_beside_spinners", "moment_has_a_budget", "moment_in_group_with_quota",
-            "moment_of_a_report", "moment_of_niced", "moment_of_postgres", "moment_of_slow_reader_of_stacks", "moment_of_two",
+            "inside_times", "mariadb_*", "scan_time_beside_spinners", "scan_time_has_a_budget", "scan_time_in_group_with_quota",
+            "scan_time_of_a_report", "scan_time_of_niced", "scan_time_of_postgres", "scan_time_of_slow_reader_of_stacks", "scan_time_of_two",
             "parsers_killed_*", "peers_*", "podman_*", "postgres_sockets", "postgres_wal", "pressure_of_a_group",
             "progress_is_for_terminals", "python_in_a_pid_namespace", "record_archive_around_moments", "record_killed_often",
             "record_of_50_gb", "record_of_a_day", "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet",
             "schema_of_postgresql", "schema_of_sqlite", "share_race", "slow_sleeps_by_stack", "slow_waits_of_a_quota", "soak_*",
-            "stacks_as_gdb", "stacks_moment_coverage", "stacks_moment_of_postgres", "stacks_moment_shares", "stacks_of_many_files",
+            "stacks_as_gdb", "stacks_scan_time_coverage", "stacks_scan_time_of_postgres", "stacks_scan_time_shares", "stacks_of_many_files",
             "stacks_of_strange_maps", "stacks_on_cpu_anywhere", "stacks_on_cpu_by_timer", "stacks_on_cpu_of_jit", "stacks_under_load",
             "start_on_a_full_host", "stress_*", "stuck_file", "stuck_stack", "times_of_sleepers", "top_durations", "top_load_fails",
             "top_monkey", "top_same_numbers", "totals_at_any_rate", "totals_over_sweeps", "trace_memory", "trace_of_growth",

@@ -22,7 +22,7 @@ static void take(void *to, const struct sample *sample)
 	reported->samples[reported->count++] = *sample;
 }
 
-static int64_t moment_ns(int scan)
+static int64_t scan_time_ns(int scan)
 {
 	return scan * 10 * NS_PER_MS;
 }
@@ -32,7 +32,7 @@ static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_
 		 int64_t since_ms, const char *why)
 {
 	const struct scan at = {
-		.time_us = scan * 10000, .weight_us = 10000, .moment_ns = moment_ns(scan)};
+		.time_us = scan * 10000, .weight_us = 10000, .scan_time_ns = scan_time_ns(scan)};
 	struct sample sample = *sample_absent();
 	char comm[8];
 
@@ -41,7 +41,7 @@ static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_
 	sample.pid = tid * 100;
 	sample.comm = name_transient_string(comm);
 	sample.state = state;
-	sample.state_us = (moment_ns(scan) - since_ms * NS_PER_MS) / NS_PER_US;
+	sample.state_us = (scan_time_ns(scan) - since_ms * NS_PER_MS) / NS_PER_US;
 	sample.why = why;
 	sample.syscall = name_transient_string(state == STATE_ON ? NULL : "read");
 	path_notes_add(&path->notes, &at, &sample, tid == OWN);
@@ -76,9 +76,9 @@ static void awake(void **state)
 	(void)state;
 	seen(&path, 1, OWN, STATE_ON, 5, NULL);
 	seen(&path, 1, 2, STATE_ON, 5, NULL);
-	critical_path_end_scan(&path, moment_ns(1), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(1), take, &reported);
 	seen(&path, 2, OWN, STATE_RQ, 15, NULL);
-	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "CPU", "t1");
 	expect(&reported, 1, "run queue", "t1");
@@ -98,12 +98,12 @@ static void through_another(void **state)
 		seen(&path, scan, 2, scan == 3 ? STATE_ON : STATE_SLEEP, 6, "sleep");
 		if (scan == 3)
 			woken(&path, 2, ABSENT, 6, 25, true);
-		critical_path_end_scan(&path, moment_ns(scan), take, &reported);
+		critical_path_end_scan(&path, scan_time_ns(scan), take, &reported);
 		assert_int_equal(reported.count, 0);
 	}
 	woken(&path, OWN, 2, 5, 35, false);
 	seen(&path, 4, OWN, STATE_ON, 35, NULL);
-	critical_path_end_scan(&path, moment_ns(4), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(4), take, &reported);
 	assert_int_equal(reported.count, 4);
 	expect(&reported, 0, "timer", "t1 read> t2");
 	expect(&reported, 1, "timer", "t1 read> t2");
@@ -152,7 +152,7 @@ static void two_sleeps(void **state)
 	seen(&path, 2, 3, STATE_ON, 0, NULL);
 	woken(&path, OWN, 3, 15, 25, false); /* rings are read one after the other */
 	woken(&path, OWN, 2, 5, 12, false);
-	critical_path_end_scan(&path, moment_ns(3), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(3), take, &reported);
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "CPU", "t1 read> t2");
 	expect(&reported, 1, "CPU", "t1 read> t3");
@@ -179,7 +179,7 @@ static void ends(void **state)
 		seen(&path, 1, OWN, rows[i].kind, 5, rows[i].why);
 		seen(&path, 1, 2, STATE_ON, 5, NULL);
 		woken(&path, OWN, 2, 5, 15, true); /* it was interrupted, no more */
-		critical_path_end_scan(&path, moment_ns(2), take, &reported);
+		critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 		assert_int_equal(reported.count, 1);
 		expect(&reported, 0, rows[i].end, "t1");
 		critical_path_done(&path);
@@ -197,7 +197,7 @@ static void found_out_later(void **state)
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 2, OWN, STATE_SLEEP, 5, "sleep");
 	woken(&path, OWN, ABSENT, 5, 25, true);
-	critical_path_end_scan(&path, moment_ns(3), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(3), take, &reported);
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "timer", "t1");
 	expect(&reported, 1, "timer", "t1");
@@ -212,7 +212,8 @@ static void sent_on_this_host(void **state)
 {
 	struct critical_path path = {.wanted = true};
 	struct reported reported = {.count = 0};
-	const struct scan scan = {.time_us = 10000, .weight_us = 10000, .moment_ns = moment_ns(1)};
+	const struct scan scan = {
+		.time_us = 10000, .weight_us = 10000, .scan_time_ns = scan_time_ns(1)};
 	struct sample sample = *sample_absent();
 
 	(void)state;
@@ -225,7 +226,7 @@ static void sent_on_this_host(void **state)
 	path_notes_add(&path.notes, &scan, &sample, true);
 	seen(&path, 1, 2, STATE_ON, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, true);
-	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 	expect(&reported, 0, "CPU", "t1 recvfrom> t2");
 	critical_path_done(&path);
 }
@@ -234,7 +235,7 @@ static void sent_on_this_host(void **state)
 static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t pid)
 {
 	const struct scan at = {
-		.time_us = scan * 10000, .weight_us = 10000, .moment_ns = moment_ns(scan)};
+		.time_us = scan * 10000, .weight_us = 10000, .scan_time_ns = scan_time_ns(scan)};
 	struct sample sample = *sample_absent();
 
 	sample.tid = sample.pid = OWN;
@@ -260,15 +261,15 @@ static void sent_to_short_waits(void **state)
 
 	(void)state;
 	waited_on(&path, 1, 3, ABSENT);
-	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 	waited_on(&path, 2, 3, 200);
-	critical_path_end_scan(&path, moment_ns(3), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(3), take, &reported);
 	waited_on(&path, 3, 3, ABSENT);
-	critical_path_end_scan(&path, moment_ns(4), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(4), take, &reported);
 	waited_on(&path, 4, 4, ABSENT);
-	critical_path_end_scan(&path, moment_ns(5), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(5), take, &reported);
 	waited_on(&path, 5, 3, 300); /* known now, and not the one that was interrupted */
-	critical_path_end_scan(&path, moment_ns(6), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(6), take, &reported);
 	assert_int_equal(reported.count, 3);
 	expect(&reported, 0, "CPU", "t1 read> t2");
 	expect(&reported, 1, "CPU", "t1 read> t2");
@@ -289,15 +290,15 @@ static void unknown(void **state)
 	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, OWN, 5, 15, false);
-	critical_path_end_scan(&path, moment_ns(1), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(1), take, &reported);
 	for (int scan = 2; scan <= 6; scan++) {
 		if (scan == 2)
 			seen(&path, scan, OWN, STATE_SLEEP, 16, NULL);
 		seen(&path, scan, 2, STATE_SLEEP, 1, NULL);
-		critical_path_end_scan(&path, moment_ns(scan), take, &reported);
+		critical_path_end_scan(&path, scan_time_ns(scan), take, &reported);
 	}
 	seen(&path, 7, OWN, STATE_SLEEP, 65, NULL);
-	critical_path_end_scan(&path, moment_ns(7), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(7), take, &reported);
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "self", "t1");
 	expect(&reported, 1, "not seen", "t1");
@@ -320,7 +321,7 @@ static void circles(void **state)
 	seen(&path, 1, 2, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, false);
 	woken(&path, 2, OWN, 5, 15, false);
-	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 	assert_int_equal(reported.count, 1);
 	assert_string_equal(reported.samples[0].path_end, "not seen");
 	assert_int_equal(reported.samples[0].path_depth, PATH_LINKS_MAX - 1);
@@ -337,14 +338,14 @@ static void in_order(void **state)
 	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 1, 2, STATE_ON, 5, NULL);
-	critical_path_end_scan(&path, moment_ns(1), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(1), take, &reported);
 	seen(&path, 2, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 2, 2, STATE_ON, 5, NULL);
-	critical_path_end_scan(&path, moment_ns(2), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 	seen(&path, 3, OWN, STATE_ON, 25, NULL);
-	critical_path_end_scan(&path, moment_ns(3), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(3), take, &reported);
 	woken(&path, OWN, 2, 5, 25, false);
-	critical_path_end_scan(&path, moment_ns(4), take, &reported);
+	critical_path_end_scan(&path, scan_time_ns(4), take, &reported);
 	assert_int_equal(reported.count, 0);
 	critical_path_settle(&path, take, &reported);
 	assert_int_equal(reported.count, 3);
@@ -378,13 +379,13 @@ static void longer_than_scans_are_held(void **state)
 	for (int scan = 1; scan <= scans; scan++) {
 		seen(&path, scan, OWN, STATE_SLEEP, 5, NULL);
 		seen(&path, scan, 2, scan % 2 ? STATE_ON : STATE_RQ, 10 * scan - 1, NULL);
-		critical_path_end_scan(&path, moment_ns(scan), take_in_order, &reported);
+		critical_path_end_scan(&path, scan_time_ns(scan), take_in_order, &reported);
 	}
 	assert_int_equal(reported.count, PATH_SCANS_MAX / 4);
 	assert_int_equal(reported.not_ended, PATH_SCANS_MAX / 4);
 	seen(&path, scans + 1, OWN, STATE_ON, 10 * scans + 5, NULL);
 	woken(&path, OWN, 2, 5, 10 * scans + 5, false);
-	critical_path_end_scan(&path, moment_ns(scans + 1), take_in_order, &reported);
+	critical_path_end_scan(&path, scan_time_ns(scans + 1), take_in_order, &reported);
 	critical_path_settle(&path, take_in_order, &reported);
 	assert_int_equal(reported.not_ended, PATH_SCANS_MAX / 4);
 	assert_int_equal(reported.count, scans + 1);

@@ -84,17 +84,17 @@ static void switch_out(struct rings *rings, int cpu, uint32_t tid, uint64_t sequ
 	ring->page->data_head = head;
 }
 
-static void take_of(struct rings *rings, const struct kept_moment *moment)
+static void take_of(struct rings *rings, const struct kept_scan_time *scan_time)
 {
-	kept_stacks_seek(&rings->stacks, moment, &rings->taken);
+	kept_stacks_seek(&rings->stacks, scan_time, &rings->taken);
 	kept_stacks_copy(&rings->stacks, &rings->taken);
 }
 
-static void take(struct rings *rings, int64_t window_ns, int64_t moment_ns)
+static void take(struct rings *rings, int64_t window_ns, int64_t scan_time_ns)
 {
 	rings->stacks.window_ns = window_ns;
-	take_of(rings,
-		&(struct kept_moment){.now_ns = moment_ns, .cpus = CPUS, .period_ns = PERIOD_NS});
+	take_of(rings, &(struct kept_scan_time){
+			       .now_ns = scan_time_ns, .cpus = CPUS, .period_ns = PERIOD_NS});
 }
 
 static void expect(const struct rings *rings, uint32_t tid, uint64_t sequence, bool there)
@@ -109,23 +109,23 @@ static void expect(const struct rings *rings, uint32_t tid, uint64_t sequence, b
 	assert_int_equal(sample.kernel[0], sequence * 100);
 }
 
-/* Little room: only of who ran at the moment or shortly before it. */
+/* Little room: only of who ran at the scan time or shortly before it. */
 static void little_room(void **state)
 {
 	struct rings *rings = *state;
-	const struct kept_moment moment = {
+	const struct kept_scan_time scan_time = {
 		.now_ns = 5000000, .little_room = true, .cpus = CPUS, .period_ns = PERIOD_NS};
 
 	switch_out(rings, 0, 10, 1, 3900000);
 	switch_out(rings, 0, 11, 1, 4100000);
 	switch_out(rings, 0, 12, 1, 5100000);
-	take_of(rings, &moment);
+	take_of(rings, &scan_time);
 	expect(rings, 10, 1, false);
 	expect(rings, 11, 1, true);
 	expect(rings, 12, 1, true);
 }
 
-/* The last switch out before the moment and the first one after it are found of each thread. */
+/* The last switch out before the scan time and the first one after it are found of each thread. */
 static void nearest_ones(void **state)
 {
 	struct rings *rings = *state;
@@ -166,12 +166,12 @@ static void two_cpus(void **state)
 static void overwritten(void **state)
 {
 	struct rings *rings = *state;
-	const struct kept_moment moment = {
+	const struct kept_scan_time scan_time = {
 		.now_ns = MOMENT_NS, .cpus = CPUS, .period_ns = PERIOD_NS};
 
 	switch_out(rings, 0, 10, 1, 100);
 	switch_out(rings, 1, 11, 1, 100);
-	kept_stacks_seek(&rings->stacks, &moment, &rings->taken);
+	kept_stacks_seek(&rings->stacks, &scan_time, &rings->taken);
 	assert_true(kept_stacks_known(&rings->taken, 10, 1));
 	assert_true(kept_stacks_known(&rings->taken, 11, 1));
 	assert_false(kept_stacks_known(&rings->taken, 11, 3));
@@ -249,10 +249,10 @@ static void windows(void **state)
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), PERIOD_NS / 5 / 10);
 	/* twice as many are few where others are lost */
 	rings->stacks.lead_ns = PERIOD_NS / 5;
-	take_of(rings, &(struct kept_moment){.now_ns = MOMENT_NS,
-					     .lost_lately = true,
-					     .cpus = CPUS,
-					     .period_ns = PERIOD_NS});
+	take_of(rings, &(struct kept_scan_time){.now_ns = MOMENT_NS,
+						.lost_lately = true,
+						.cpus = CPUS,
+						.period_ns = PERIOD_NS});
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), PERIOD_NS / 5 / 5);
 	for (int i = 0; i < 20; i++)
 		take(rings, 1, MOMENT_NS);
@@ -271,16 +271,16 @@ static void windows_of_fast_scans(void **state)
 {
 	struct rings *rings = *state;
 	const int64_t period_ns = 1000000;
-	const struct kept_moment moment = {
+	const struct kept_scan_time scan_time = {
 		.now_ns = MOMENT_NS, .cpus = CPUS, .period_ns = period_ns};
 
 	for (int i = 0; i < 20; i++)
-		take_of(rings, &moment);
+		take_of(rings, &scan_time);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 5);
 	for (uint32_t tid = 1; tid <= 64; tid++)
 		switch_out(rings, 0, tid, 1, tid);
 	rings->stacks.window_ns = 1;
-	take_of(rings, &moment);
+	take_of(rings, &scan_time);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), period_ns / 20);
 }
 

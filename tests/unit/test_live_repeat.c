@@ -25,7 +25,7 @@ static struct scene *scene_make(void)
 
 	scene = (struct scene){
 		.context = {.wants = {.needs = NEED_SYSCALL | NEED_TOTALS, .work = true},
-			    .now.moment.now_ns = NOW_NS},
+			    .now.scan_time.now_ns = NOW_NS},
 		.record = {.key = 3,
 			   .identity = {.tid = 7, .tgid = 5, .comm = "worker", .known = 3},
 			   .sched = {.tid = 7,
@@ -34,7 +34,7 @@ static struct scene *scene_make(void)
 				     .out_ns = NOW_NS - SLEPT_NS,
 				     .sequence_done = 4}},
 	};
-	record_sample(&scene.record, &scene.context.now.moment, STATE_SLEEP, &scene.sample);
+	record_sample(&scene.record, &scene.context.now.scan_time, STATE_SLEEP, &scene.sample);
 	scene.sample.syscall = "futex";
 	scene.sample.waits_on = "lock held by 8";
 	scene.sample.syscall_us = 2000007;
@@ -69,14 +69,14 @@ static void sleepers_are_told_again(void **state)
 	(void)state;
 	assert_false(report(scene, &sample));
 	keep(scene);
-	scene->context.now.moment.now_ns += NS_PER_SECOND / 10;
+	scene->context.now.scan_time.now_ns += NS_PER_SECOND / 10;
 	assert_true(report(scene, &sample));
 	assert_string_equal(sample.syscall, "futex");
 	assert_string_equal(sample.waits_on, "lock held by 8");
 	assert_int_equal(sample.state_us, 2100000);
 	assert_int_equal(sample.syscall_us, 2100007);
 	assert_int_equal(sample.cpu_us, ABSENT); /* what is new of it is the caller's to tell */
-	scene->context.now.moment.now_ns += 2 * NS_PER_SECOND;
+	scene->context.now.scan_time.now_ns += 2 * NS_PER_SECOND;
 	assert_false(report(scene, &sample));
 	scene_done(scene);
 }
@@ -95,10 +95,10 @@ static void sleepers_are_told_until_their_wait_is_read(void **state)
 	lookup_fill(scene->context.lookup, &sample, &hint, NEED_SYSCALL | NEED_WAITS, NOW_NS);
 	until_ns = lookup_wait_until(scene->context.lookup, sample.tid, hint.sequence, 0);
 	assert_true(until_ns > NOW_NS);
-	scene->context.now.moment.now_ns = until_ns - 2;
+	scene->context.now.scan_time.now_ns = until_ns - 2;
 	keep(scene);
 	assert_true(report(scene, &sample));
-	scene->context.now.moment.now_ns = until_ns;
+	scene->context.now.scan_time.now_ns = until_ns;
 	assert_false(report(scene, &sample));
 	scene_done(scene);
 }
@@ -125,9 +125,9 @@ static void change_thread(struct scene *scene)
 
 static void forget(struct scene *scene)
 {
-	scene->context.now.moment.now_ns += 3 * NS_PER_SECOND;
+	scene->context.now.scan_time.now_ns += 3 * NS_PER_SECOND;
 	live_repeat_sweep(&scene->repeat, &scene->context);
-	scene->context.now.moment.now_ns -= 3 * NS_PER_SECOND;
+	scene->context.now.scan_time.now_ns -= 3 * NS_PER_SECOND;
 }
 
 static void others_are_looked_up(void **state)

@@ -11,7 +11,7 @@
 /* A moment at 1000 us on two CPUs, which a look saw idle long ago. */
 struct scene {
 	struct cpu_tick ticks[2];
-	struct live_moment moment;
+	struct live_scan_time scan_time;
 	struct thread_state record;
 };
 
@@ -20,9 +20,9 @@ static struct scene scene_make(void)
 	struct scene scene = {
 		.record.identity = {.tid = 7, .tgid = 5, .comm = "worker", .known = 3}};
 
-	scene.moment.now_ns = 1000 * US;
-	scene.moment.tick_count = 2;
-	scene.moment.registers_known = true;
+	scene.scan_time.now_ns = 1000 * US;
+	scene.scan_time.tick_count = 2;
+	scene.scan_time.registers_known = true;
 	scene.record.sched.known = SCHED_SWITCHED_OUT;
 	scene.record.sched.sequence_done = 4;
 	scene.record.sched.registers_sequence = 4;
@@ -31,12 +31,12 @@ static struct scene scene_make(void)
 
 static enum thread_state_kind state_of(struct scene *scene, bool *ambiguous)
 {
-	scene->moment.ticks = scene->ticks;
-	return record_state(&scene->record, &scene->moment, ambiguous);
+	scene->scan_time.ticks = scene->ticks;
+	return record_state(&scene->record, &scene->scan_time, ambiguous);
 }
 
 /* in, out, wake: us. What the thread did at 1000 us, and since when. */
-static void records_tell_of_one_moment(void **state)
+static void records_are_of_one_scan_time(void **state)
 {
 	static const struct {
 		unsigned int on_cpu, bits, in, out, wake;
@@ -59,7 +59,7 @@ static void records_tell_of_one_moment(void **state)
 		{0, 0x40, 900, 950, 0, STATE_PARKED, 950, false},
 		{0, 0x8000, 900, 950, 0, STATE_DISK, 950, false}, /* frozen */
 		{0, 0x200, 900, 950, 0, STATE_RQ, 950, false},	  /* waking */
-		/* switches and wake-ups after the moment */
+		/* switches and wake-ups after the scan time */
 		{1, 0x1, 1010, 500, 1005, STATE_SLEEP, 500, false}, /* asleep then */
 		{1, 0x1, 1010, 500, 990, STATE_RQ, 990, false},
 		{1, 0x0, 1010, 500, 400, STATE_RQ, 500, false},
@@ -82,7 +82,7 @@ static void records_tell_of_one_moment(void **state)
 		scene.record.sched.out_ns = rows[i].out * US;
 		scene.record.wake.wake_ns = rows[i].wake * US;
 		kind = state_of(&scene, &ambiguous);
-		record_sample(&scene.record, &scene.moment, kind, &sample);
+		record_sample(&scene.record, &scene.scan_time, kind, &sample);
 		if (kind != rows[i].kind || ambiguous != rows[i].ambiguous ||
 		    sample.state_us != 1000 - rows[i].since)
 			fail_msg("row %zu: %s, %s, for %lld us", i, state_row(kind)->name,
@@ -108,13 +108,13 @@ static void displaced_thread_is_on(void **state)
 
 	(void)state;
 	scene.record.sched.in_ns = 800 * US;
-	scene.record.sched.out_ns = scene.moment.own_in_ns = 990 * US;
+	scene.record.sched.out_ns = scene.scan_time.own_in_ns = 990 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	scene.record.sched.state = 1; /* it went to sleep, and the sampler came after it */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
-	scene.moment.own_wake_ns = 850 * US; /* but it ran on when that was due */
+	scene.scan_time.own_wake_ns = 850 * US; /* but it ran on when that was due */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
-	scene.moment.own_wake_ns = 750 * US; /* another one ran then */
+	scene.scan_time.own_wake_ns = 750 * US; /* another one ran then */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
 }
 
@@ -125,9 +125,9 @@ static void wakes_of_the_same_interrupt_are_later(void **state)
 	bool ambiguous;
 
 	(void)state;
-	scene.moment.own_wake_ns = 970 * US;
-	scene.moment.own_in_ns = 990 * US;
-	scene.moment.own_cpu = scene.record.sched.cpu = 1;
+	scene.scan_time.own_wake_ns = 970 * US;
+	scene.scan_time.own_in_ns = 990 * US;
+	scene.scan_time.own_cpu = scene.record.sched.cpu = 1;
 	scene.record.sched.state = 1;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = 900 * US;
@@ -140,7 +140,7 @@ static void wakes_of_the_same_interrupt_are_later(void **state)
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.record.wake.wake_ns = 995 * US; /* after it */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
-	scene.moment.own_wake_ns = 700 * US; /* the sampler waited for its CPU */
+	scene.scan_time.own_wake_ns = 700 * US; /* the sampler waited for its CPU */
 	scene.record.wake.wake_ns = 975 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 }
@@ -175,8 +175,8 @@ static void later_arrivals_tell_missed_switches(void **state)
 	bool ambiguous;
 
 	(void)state;
-	scene.moment.arrived_ns = arrived_ns;
-	scene.moment.arrived_count = 2;
+	scene.scan_time.arrived_ns = arrived_ns;
+	scene.scan_time.arrived_count = 2;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.cpu = 1;
@@ -204,7 +204,7 @@ static void seeded_thread_runs_where_it_is_seen(void **state)
 	scene.ticks[0] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	scene.ticks[0].tid = 0;
-	scene.moment.tick_count = 0; /* no way to look */
+	scene.scan_time.tick_count = 0; /* no way to look */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 }
 
@@ -215,11 +215,11 @@ static void kernel_threads_have_no_call(void **state)
 	bool compat;
 
 	(void)state;
-	record_call(&scene.record, &scene.moment, STATE_SLEEP, &sample, &compat);
+	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &compat);
 	assert_int_equal(sample.syscall_nr, 0); /* read(2): zero is not absent */
 	sample = *sample_absent();
 	scene.record.identity.task_flags = 0x200000;
-	record_call(&scene.record, &scene.moment, STATE_SLEEP, &sample, &compat);
+	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &compat);
 	assert_int_equal(sample.syscall_nr, ABSENT);
 }
 
@@ -329,24 +329,24 @@ static void calls_began_when_two_reads_agree(void **state)
 	scene.record.sched.in_ns = 100 * US;
 	scene.record.call_ns = 400 * US; /* enters call 0, as the words of the look have it */
 	scene.ticks[1] = (struct cpu_tick){.tick_ns = 1010 * US, .tid = 7};
-	scene.moment.ticks = scene.ticks;
+	scene.scan_time.ticks = scene.ticks;
 	again = scene.record;
 	for (int changed = 0; changed < 2; changed++) {
 		again.call_ns += (unsigned int)changed * 590 * US;
 		sample = *sample_absent();
 		record_call_check(&scene.record, &again);
-		record_call(&scene.record, &scene.moment, STATE_ON, &sample, &compat);
+		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
 		assert_int_equal(sample.syscall_nr, 0);
 		assert_int_equal(sample.syscall_us, changed ? ABSENT : 600);
 	}
 	scene.record.call_ns = 400 * US;
 	scene.ticks[1].tick_ns = 390 * US; /* a clock's, of a call before */
 	sample = *sample_absent();
-	record_call(&scene.record, &scene.moment, STATE_ON, &sample, &compat);
+	record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
 	assert_int_equal(sample.syscall_us, ABSENT);
 }
 
-/* A thread that was ON at the moment, computing, and then left in a system call. */
+/* A thread that was ON at the scan time, computing, and then left in a system call. */
 static void who_left_is_told_by_a_look_before(void **state)
 {
 	const struct {
@@ -360,14 +360,14 @@ static void who_left_is_told_by_a_look_before(void **state)
 	(void)state;
 	scene.record.sched.in_ns = 100 * US;
 	scene.record.sched.out_ns = 1010 * US;
-	scene.moment.ticks = scene.ticks;
+	scene.scan_time.ticks = scene.ticks;
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
 		struct cpu_tick tick = {.tick_ns = looks[i].tick_ns, .tid = 7};
 
 		memset(tick.registers, 0xff, sizeof(tick.registers)); /* in no call */
 		scene.ticks[1] = tick;
 		sample = *sample_absent();
-		record_call(&scene.record, &scene.moment, STATE_ON, &sample, &compat);
+		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
 		assert_int_equal(sample.syscall_nr == ABSENT, looks[i].computing);
 	}
 }
@@ -382,16 +382,16 @@ static void totals_grow_by_the_present_state(void **state)
 	scene.record.sched.in_ns = 900 * US;
 	scene.record.sched.out_ns = 800 * US;
 	scene.record.sched.on_cpu = 1;
-	record_totals(&scene.record, &scene.moment, STATE_ON, &totals);
+	record_totals(&scene.record, &scene.scan_time, STATE_ON, &totals);
 	assert_int_equal(totals.cpu_ns, 110 * US);
 	scene.record.sched.on_cpu = 0;
 	scene.record.sched.out_ns = 950 * US;
 	scene.record.sched.state = 2;
-	record_totals(&scene.record, &scene.moment, STATE_DISK, &totals);
+	record_totals(&scene.record, &scene.scan_time, STATE_DISK, &totals);
 	assert_int_equal(totals.disk_ns, 50 * US);
 	assert_int_equal(totals.cpu_ns, 10 * US);
 	scene.record.wake.wake_ns = 970 * US;
-	record_totals(&scene.record, &scene.moment, STATE_RQ, &totals);
+	record_totals(&scene.record, &scene.scan_time, STATE_RQ, &totals);
 	assert_int_equal(totals.disk_ns, 20 * US);
 	assert_int_equal(totals.runq_ns, 30 * US);
 	assert_int_equal(totals.sleep_ns, 0);
@@ -600,8 +600,8 @@ static void totals_are_held_back_for_a_while(void **state)
 	totals_done(&table);
 }
 
-/* The record was read 300 ms after the moment of the scan, and told of a switch since. */
-static void totals_may_reach_beyond_the_moment(void **state)
+/* The record was read 300 ms after the scan time, and told of a switch since. */
+static void totals_may_reach_beyond_the_scan_time(void **state)
 {
 	const int64_t first_ns = clock_monotonic_ns() - NS_PER_SECOND;
 	struct totals_table table = {.begun_ns = first_ns - NS_PER_SECOND};
@@ -681,7 +681,7 @@ static void totals_forget_the_dead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_tell_of_one_moment),
+		cmocka_unit_test(records_are_of_one_scan_time),
 		cmocka_unit_test(zombies_stay_zombies),
 		cmocka_unit_test(displaced_thread_is_on),
 		cmocka_unit_test(wakes_of_the_same_interrupt_are_later),
@@ -700,7 +700,7 @@ int main(void)
 		cmocka_unit_test(totals_are_carried_over),
 		cmocka_unit_test(totals_add_up_or_are_absent),
 		cmocka_unit_test(totals_are_held_back_for_a_while),
-		cmocka_unit_test(totals_may_reach_beyond_the_moment),
+		cmocka_unit_test(totals_may_reach_beyond_the_scan_time),
 		cmocka_unit_test(totals_are_not_older_than_tsnap),
 		cmocka_unit_test(totals_forget_the_dead),
 	};

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "maps/changed_list.h"
-#include "maps/moment_rows.h"
+#include "maps/scan_time_rows.h"
 #include "maps/register_requester.h"
 #include "maps/thread_table.h"
 
@@ -212,37 +212,38 @@ static void rings_are_read_by_all(void **state)
 	assert_int_equal(other.keys[0], 4);
 }
 
-static void row_add(struct moment_ring *ring, uint32_t key, uint64_t out_ns)
+static void row_add(struct scan_time_ring *ring, uint32_t key, uint64_t out_ns)
 {
-	struct moment_row *row = &ring->rows[ring->count++ % MOMENT_ROWS_MAX];
+	struct scan_time_row *row = &ring->rows[ring->count++ % SCAN_TIME_ROWS_MAX];
 
-	*row = (struct moment_row){.key = key};
+	*row = (struct scan_time_row){.key = key};
 	row->sched.out_ns = out_ns;
 	row->sched.sequence_done = 4;
 	row->sched.sequence_begun = 5; /* kept in the midst of a switch in */
 }
 
-static void moment_is_kept(void **state)
+static void scan_time_is_kept(void **state)
 {
-	static struct moment_ring rings[CPUS];
+	static struct scan_time_ring rings[CPUS];
 	struct sampling sampling = {0};
-	struct moment_rows none = {0}, rows = {.sampling = &sampling, .rings = rings, .cpus = CPUS};
+	struct scan_time_rows none = {0},
+			      rows = {.sampling = &sampling, .rings = rings, .cpus = CPUS};
 	struct thread_state record = {.key = 9, .call_ns = 3};
 	struct index found = {0};
 	const uint64_t *row;
 
 	(void)state;
-	assert_false(moment_end(&none, &found));
-	row_add(&rings[0], 7, 1); /* row of the moment before */
-	moment_begin(&rows, clock_monotonic_ns() - 1);
+	assert_false(scan_time_end(&none, &found));
+	row_add(&rings[0], 7, 1); /* row of the scan time before */
+	scan_time_begin(&rows, clock_monotonic_ns() - 1);
 	row_add(&rings[1], 9, 100);
-	assert_true(moment_end(&rows, &found));
-	assert_int_equal(sampling.moment_ns, 0);
+	assert_true(scan_time_end(&rows, &found));
+	assert_int_equal(sampling.scan_time_ns, 0);
 	assert_null(index_find(&found, 7));
 	row = index_find(&found, 9);
 	assert_non_null(row);
 	record.sched.out_ns = 200;
-	moment_restore((const struct moment_row *)(uintptr_t)*row, &record);
+	scan_time_restore((const struct scan_time_row *)(uintptr_t)*row, &record);
 	assert_int_equal(record.sched.out_ns, 100);
 	assert_int_equal(record.sched.sequence_begun, 4);
 	assert_int_equal(record.key, 9);
@@ -250,20 +251,20 @@ static void moment_is_kept(void **state)
 	index_clear(&found);
 }
 
-static void moment_that_is_not_whole_is_none(void **state)
+static void scan_time_that_is_not_whole_is_none(void **state)
 {
-	static struct moment_ring rings[CPUS];
+	static struct scan_time_ring rings[CPUS];
 	struct sampling sampling = {0};
-	struct moment_rows rows = {.sampling = &sampling, .rings = rings, .cpus = CPUS};
+	struct scan_time_rows rows = {.sampling = &sampling, .rings = rings, .cpus = CPUS};
 	struct index found = {0};
 
 	(void)state;
-	moment_begin(&rows, clock_monotonic_ns() - 2 * MOMENT_OPEN_NS);
-	assert_false(moment_end(&rows, &found));
-	moment_begin(&rows, clock_monotonic_ns());
-	for (uint32_t i = 0; i <= MOMENT_ROWS_MAX; i++)
+	scan_time_begin(&rows, clock_monotonic_ns() - 2 * SCAN_TIME_OPEN_NS);
+	assert_false(scan_time_end(&rows, &found));
+	scan_time_begin(&rows, clock_monotonic_ns());
+	for (uint32_t i = 0; i <= SCAN_TIME_ROWS_MAX; i++)
 		row_add(&rings[1], i, 1);
-	assert_false(moment_end(&rows, &found));
+	assert_false(scan_time_end(&rows, &found));
 	index_clear(&found);
 }
 
@@ -415,8 +416,8 @@ int main(void)
 		cmocka_unit_test(no_record_is_none),
 		cmocka_unit_test(rings_are_read_by_all),
 		cmocka_unit_test(ring_that_overflowed_tells),
-		cmocka_unit_test(moment_is_kept),
-		cmocka_unit_test(moment_that_is_not_whole_is_none),
+		cmocka_unit_test(scan_time_is_kept),
+		cmocka_unit_test(scan_time_that_is_not_whole_is_none),
 		cmocka_unit_test(registers_are_of_the_last_switch_out),
 		cmocka_unit_test(registers_that_can_be_asked_for),
 		cmocka_unit_test(registers_are_recalled),

@@ -43,14 +43,14 @@ struct live_view {
 
 /* Threads that were on the CPUs, of the present scan: live_cpus.h. */
 struct live_cpus {
-	int64_t moment_ns;
+	int64_t scan_time_ns;
 	struct index threads; /* CPU to place in the scan's capture, plus one */
 };
 
 /* The scan that is being worked on. */
 struct live_now {
 	struct live_capture *capture; /* NULL: there is none */
-	struct live_moment moment;
+	struct live_scan_time scan_time;
 	struct live_block block;
 	struct live_cpus cpus;
 	uint64_t scan_count; /* scans before it */

@@ -7,13 +7,13 @@ static void cpus_read(struct live_context *context)
 	bool ambiguous;
 
 	index_empty(&context->now.cpus.threads);
-	context->now.cpus.moment_ns = context->now.moment.now_ns;
+	context->now.cpus.scan_time_ns = context->now.scan_time.now_ns;
 	for (size_t i = 0; context->now.capture && i < context->now.capture->count; i++) {
 		const struct captured *copy = &context->now.capture->threads[i];
 		const struct thread_state *record = &copy->record;
 
 		if (record->identity.tid && !live_is_own(context, record->identity.tgid) &&
-		    captured_state(copy, record, &context->now.moment, &ambiguous) == STATE_ON &&
+		    captured_state(copy, record, &context->now.scan_time, &ambiguous) == STATE_ON &&
 		    !ambiguous)
 			*index_put(&context->now.cpus.threads, record->sched.cpu, NULL) = i + 1;
 	}
@@ -23,7 +23,7 @@ const struct thread_state *live_cpus_thread(struct live_context *context, int64_
 {
 	const uint64_t *place;
 
-	if (context->now.cpus.moment_ns != context->now.moment.now_ns)
+	if (context->now.cpus.scan_time_ns != context->now.scan_time.now_ns)
 		cpus_read(context);
 	place = context->now.capture ? index_find(&context->now.cpus.threads, (uint64_t)cpu) : NULL;
 	return place ? &context->now.capture->threads[*place - 1].record : NULL;
@@ -33,7 +33,7 @@ const struct thread_state *live_cpus_next(struct live_context *context, size_t *
 {
 	uint64_t cpu, place;
 
-	if (context->now.cpus.moment_ns != context->now.moment.now_ns)
+	if (context->now.cpus.scan_time_ns != context->now.scan_time.now_ns)
 		cpus_read(context);
 	if (!context->now.capture || !index_next(&context->now.cpus.threads, at, &cpu, &place))
 		return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that were on the CPUs at the moment of the present scan. tsnap's own are left out: they
+/* Threads that were on the CPUs at the time of the present scan. tsnap's own are left out: they
  * took the CPU from somebody at that moment. */
 #ifndef TSNAP_LIVE_CONTEXT_LIVE_CPUS_H
 #define TSNAP_LIVE_CONTEXT_LIVE_CPUS_H

@@ -107,7 +107,7 @@ static bool was_replaced(const struct capturer *capturer, const struct thread_st
 			 const struct cpu_seen *seen)
 {
 	return record_replaced(record, seen->seen_ns, seen->tid) &&
-	       capturer->capture->moment.now_ns - (int64_t)seen->seen_ns < REPLACED_STILL_NS;
+	       capturer->capture->scan_time.now_ns - (int64_t)seen->seen_ns < REPLACED_STILL_NS;
 }
 
 static void cpu_want(struct capturer *capturer, const struct thread_state *record)
@@ -179,9 +179,9 @@ static void cpus_look(struct capturer *capturer)
 	struct live_capture *capture = capturer->capture;
 
 	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
-	capture->moment.tick_count =
+	capture->scan_time.tick_count =
 		kernel_ticks_read(capturer->wants.kernel, capturer->wanted_cpus, capture->ticks);
-	for (int cpu = 0; cpu < capture->moment.tick_count; cpu++)
+	for (int cpu = 0; cpu < capture->scan_time.tick_count; cpu++)
 		capturer->seen[cpu] =
 			(struct cpu_seen){capture->ticks[cpu].tick_ns, capture->ticks[cpu].tid};
 	capturer->looked = true;
@@ -231,43 +231,43 @@ static void awake_copy(struct capturer *capturer)
  * that very moment. */
 static void own_times_read(struct capturer *capturer, int64_t tick_ns)
 {
-	struct live_moment *moment = &capturer->capture->moment;
+	struct live_scan_time *scan_time = &capturer->capture->scan_time;
 	struct thread_state own;
 
 	if (!capturer->own_key_known ||
 	    thread_table_get(&capturer->table, capturer->own_key, &own) ||
 	    own.identity.tid != capturer->own_tid)
 		return;
-	moment->own_in_ns = (int64_t)own.sched.in_ns;
+	scan_time->own_in_ns = (int64_t)own.sched.in_ns;
 	if ((int64_t)own.wake.wake_ns >= tick_ns)
-		moment->own_wake_ns = (int64_t)own.wake.wake_ns;
-	moment->own_cpu = own.sched.cpu;
+		scan_time->own_wake_ns = (int64_t)own.wake.wake_ns;
+	scan_time->own_cpu = own.sched.cpu;
 }
 
-/* Records tell of a thread's last switches only. So they are made what they were at the moment, or
- * where that can't be told, the moment is when they were read. */
-static void moment_take(struct capturer *capturer, int64_t tick_ns)
+/* Records tell of a thread's last switches only. So they are made what they were at the scan time,
+ * or where that can't be told, the scan time is when they were read. */
+static void scan_time_take(struct capturer *capturer, int64_t tick_ns)
 {
 	struct live_capture *capture = capturer->capture;
 
-	if (!moment_end(&capturer->wants.kernel->moment, &capturer->moved)) {
-		capturer->moved_count += capturer->wants.kernel->moment.rings != NULL;
+	if (!scan_time_end(&capturer->wants.kernel->scan_time, &capturer->moved)) {
+		capturer->moved_count += capturer->wants.kernel->scan_time.rings != NULL;
 		return;
 	}
-	capture->moment.now_ns = tick_ns;
+	capture->scan_time.now_ns = tick_ns;
 	for (size_t i = 0; i < capture->count; i++) {
 		struct captured *copy = &capture->threads[i];
 		const struct thread_sched *sched = &copy->record.sched;
-		const struct moment_row *row;
+		const struct scan_time_row *row;
 		uint64_t *place;
 
 		if ((int64_t)(sched->on_cpu ? sched->in_ns : sched->out_ns) < tick_ns)
 			continue;
 		copy->moved = true;
 		place = index_find(&capturer->moved, copy->record.key);
-		row = place ? (const struct moment_row *)(uintptr_t)*place : NULL;
+		row = place ? (const struct scan_time_row *)(uintptr_t)*place : NULL;
 		if (row && row->sched.tid == sched->tid)
-			moment_restore(row, &copy->record);
+			scan_time_restore(row, &copy->record);
 	}
 }
 
@@ -298,7 +298,7 @@ static bool registers_due(const struct capturer *capturer, const struct thread_s
 	return record->identity.known & IDENTITY_NAME &&
 	       registers_lacking(&wants->kernel->requester, record) && !record_is_kthread(record) &&
 	       filter_wants_state(wants->filter,
-				  record_state(record, &capturer->capture->moment, &ambiguous));
+				  record_state(record, &capturer->capture->scan_time, &ambiguous));
 }
 
 static void registers_fill_some(struct capturer *capturer, struct thread_state *const *records,
@@ -387,20 +387,21 @@ static void stacks_take(struct capturer *capturer, bool room)
 {
 	const struct capture_wants *wants = &capturer->wants;
 	struct live_capture *capture = capturer->capture;
-	const struct kept_moment moment = {
-		.now_ns = capture->moment.now_ns,
+	const struct kept_scan_time scan_time = {
+		.now_ns = capture->scan_time.now_ns,
 		.little_room = !room,
-		.lost_lately = capture->moment.now_ns - capturer->stacks_lost_ns < LOST_LATELY_NS,
+		.lost_lately =
+			capture->scan_time.now_ns - capturer->stacks_lost_ns < LOST_LATELY_NS,
 		.cpus = wants->kernel->host.cpus,
 		.period_ns = wants->period_ns};
 
 	stack_copies_empty(&capture->copies);
-	kept_stacks_seek(wants->kept, &moment, &capture->kept);
+	kept_stacks_seek(wants->kept, &scan_time, &capture->kept);
 	if (wants->stacks_copy && room) {
 		pthread_mutex_lock(capturer->requesting);
 		if (wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter,
 				       capture))
-			capturer->stacks_lost_ns = moment.now_ns;
+			capturer->stacks_lost_ns = scan_time.now_ns;
 		pthread_mutex_unlock(capturer->requesting);
 	}
 	kept_stacks_copy(wants->kept, &capture->kept);
@@ -413,7 +414,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	const struct compile_result *compiled = &capturer->wants.kernel->compiled;
 
 	capturer->capture = capture;
-	capture->moment = (struct live_moment){
+	capture->scan_time = (struct live_scan_time){
 		.now_ns = clock_monotonic_ns(),
 		.ticks = capture->ticks,
 		.registers_known = compiled->stack_registers != 0,
@@ -425,12 +426,12 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	if (!capturer->looked)
 		cpus_look(capturer);
 	calls_check(capturer);
-	moment_take(capturer, tick_ns);
+	scan_time_take(capturer, tick_ns);
 	registers_request(capturer, 0);
 	stacks_take(capturer, stacks);
 	memset(capturer->wanted_cpus, 0, (size_t)capturer->wants.kernel->host.cpus_possible);
 	realtime_limit(capturer->realtime);
-	capture->time_us = clock_utc_of_us(capture->moment.now_ns);
+	capture->time_us = clock_utc_of_us(capture->scan_time.now_ns);
 	if (capture->whole)
 		asleep_copy(capturer);
 	awake_turn_over(capturer);

@@ -4,8 +4,8 @@
  * the kernel's maps and writes nothing; live_scan.c makes samples of the copies later.
  *
  * The moment is when a scan was due, while tsnap needs a CPU first: whoever is switched in between
- * has kept what it did then (maps/moment_rows.h). Where nobody keeps that, the moment is when tsnap
- * began, which leans to what threads do when others are on their CPU, too.
+ * has kept what it did then (maps/scan_time_rows.h). Where nobody keeps that, the scan time is when
+ * tsnap began, which leans to what threads do when others are on their CPU, too.
  *
  * It begins at real-time priority, so that this is soon; what takes longer than REALTIME_BUDGET_NS
  * goes on at normal priority, and so does the copy of those that have slept all the time, where all
@@ -38,7 +38,7 @@
 struct captured {
 	struct thread_state record;
 	bool switched;	/* since the copy of the record, until CPUs had been looked at, too */
-	bool moved;	/* after the moment: more than a wake-up tells what it does next */
+	bool moved;	/* after the scan time: more than a wake-up tells what it does next */
 	bool requested; /* for its registers; true also if the thread ran meanwhile, and has none */
 	uint32_t round; /* live/live_asleep.h */
 };
@@ -48,13 +48,13 @@ struct captured {
  * was seen there. */
 static inline enum thread_state_kind captured_state(const struct captured *copy,
 						    const struct thread_state *record,
-						    const struct live_moment *moment,
+						    const struct live_scan_time *scan_time,
 						    bool *ambiguous)
 {
-	enum thread_state_kind state = record_state(record, moment, ambiguous);
+	enum thread_state_kind state = record_state(record, scan_time, ambiguous);
 
 	if (*ambiguous && state == STATE_ON && copy && copy->switched)
-		*ambiguous = record_followed(record, moment);
+		*ambiguous = record_followed(record, scan_time);
 	return state;
 }
 
@@ -67,13 +67,13 @@ struct live_capture {
 	uint32_t *gone;	 /* keys that were to be copied, and of which there is nothing */
 	size_t gone_count, gone_capacity;
 	bool listed; /* else: the list of changes was not whole, all records were looked at */
-	struct live_moment moment;
-	struct cpu_tick *ticks;	    /* the moment's: room for each possible CPU */
-	int64_t time_us;	    /* time of the moment, UTC */
+	struct live_scan_time scan_time;
+	struct cpu_tick *ticks;	    /* the scan time's: room for each possible CPU */
+	int64_t time_us;	    /* time of the scan time, UTC */
 	struct block_flights block; /* requests in flight, where they are wanted */
 	/* stacks of who ran, where stacks are wanted */
 	struct cpu_samples looked;
-	struct kept_taken kept;	    /* stacks of who left right before the moment or after it */
+	struct kept_taken kept;	    /* stacks of who left right before the scan time or after it */
 	struct stack_copies copies; /* stacks of who had left before that */
 };
 
@@ -108,7 +108,7 @@ struct capturer {
 	struct capture_wants wants;
 	struct thread_table table; /* a view of the kernel's, */
 	struct index awake;	   /* keys that the next scan must copy */
-	struct index moved;	   /* rows of the moment, struct moment_row * by key */
+	struct index moved;	   /* rows of the scan time, struct scan_time_row * by key */
 	struct index copied;	   /* keys that the last scan copied, but for who has slept */
 	unsigned char *wanted_cpus;
 	struct cpu_seen *seen; /* by CPU: the last look at it */

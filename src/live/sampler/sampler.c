@@ -12,11 +12,13 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define REGISTERS_LEAD_NS NS_PER_MS	 /* before a scan, switches begin to keep registers, */
-#define REGISTERS_LATE_NS MOMENT_OPEN_NS /* and go on until it was taken, should it come late */
-#define STACKS_LATE_NS (5 * NS_PER_MS)	 /* stacks are dear: not as long */
-#define MOMENT_LEAD_NS 2000		 /* all CPUs know of a moment by then */
-#define CROWDED_PART 4 /* part of a period from which on a wait for a CPU is long */
+#define REGISTERS_LEAD_NS NS_PER_MS /* before a scan, switches begin to keep registers, */
+#define REGISTERS_LATE_NS                                                                   \
+	SCAN_TIME_OPEN_NS	       /* and go on until it was taken, should it come late \
+					*/
+#define STACKS_LATE_NS (5 * NS_PER_MS) /* stacks are dear: not as long */
+#define SCAN_TIME_LEAD_NS 2000	       /* all CPUs know of a scan time by then */
+#define CROWDED_PART 4		       /* part of a period from which on a wait for a CPU is long */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
 #define OFFSET_PULL 8 /* the part of the offset that a tick takes back */
 
@@ -152,35 +154,35 @@ static int64_t registers_keep(struct sampler *sampler, int64_t until_ns)
 }
 
 /* Sleeps until then, or a little longer: from then on switches keep what threads did. */
-static bool moment_wait(struct sampler *sampler, int64_t *next_ns)
+static bool scan_time_wait(struct sampler *sampler, int64_t *next_ns)
 {
-	int64_t least_ns = clock_monotonic_ns() + MOMENT_LEAD_NS;
+	int64_t least_ns = clock_monotonic_ns() + SCAN_TIME_LEAD_NS;
 
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
 	wake_reader_before(&sampler->options.wants.kernel->wakes, *next_ns);
-	moment_begin(&sampler->options.wants.kernel->moment, *next_ns);
+	scan_time_begin(&sampler->options.wants.kernel->scan_time, *next_ns);
 	return sleep_until(sampler, *next_ns);
 }
 
-/* Does moment_wait(), and has switches keep registers and stacks from some time before it. Who owns
- * the probes tells them beforehand when to begin: a thread that ran for that would keep others from
- * their CPU right before the moment, and change what they do then. */
+/* Does scan_time_wait(), and has switches keep registers and stacks from some time before it. Who
+ * owns the probes tells them beforehand when to begin: a thread that ran for that would keep others
+ * from their CPU right before the scan time, and change what they do then. */
 static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 {
 	const struct capture_wants *wants = &sampler->options.wants;
 	int64_t lead_ns = kept_stacks_lead_ns(wants->kept), least_ns;
 
 	if (!sampler->options.registers_early && !lead_ns)
-		return moment_wait(sampler, next_ns);
+		return scan_time_wait(sampler, next_ns);
 	least_ns = clock_monotonic_ns() + REGISTERS_LEAD_NS;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
 	lead_ns = lead_ns ? lead_ns : REGISTERS_LEAD_NS;
-	if (wants->kernel->moment.rings) {
+	if (wants->kernel->scan_time.rings) {
 		registers_want_from(&wants->kernel->requester, *next_ns - lead_ns);
 		kept_stacks_begin(wants->kept, *next_ns - lead_ns, *next_ns + STACKS_LATE_NS);
-		return moment_wait(sampler, next_ns);
+		return scan_time_wait(sampler, next_ns);
 	}
 	if (!sleep_until(sampler, *next_ns - lead_ns))
 		return false;
@@ -189,7 +191,7 @@ static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 	least_ns = registers_keep(sampler, sampler->registers_until_ns) + REGISTERS_LEAD_NS;
 	if (*next_ns < least_ns)
 		*next_ns = least_ns;
-	return moment_wait(sampler, next_ns);
+	return scan_time_wait(sampler, next_ns);
 }
 
 /* --- the queue */
@@ -280,7 +282,7 @@ static void registers_done(struct sampler *sampler)
 {
 	struct kernel *kernel = sampler->options.wants.kernel;
 
-	if (kernel->moment.rings)
+	if (kernel->scan_time.rings)
 		registers_want_from(&kernel->requester, 0);
 	else
 		registers_want_no_more(&kernel->requester, sampler->registers_until_ns);

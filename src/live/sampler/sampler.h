@@ -9,7 +9,7 @@
  * comes before each: at a fixed rate a thread that works once in every period would be seen at work
  * in each scan or in none.
  *
- * One other thread takes the copies, in the order of their moments, and gives each back.
+ * One other thread takes the copies, in the order of their scan times, and gives each back.
  */
 #ifndef TSNAP_LIVE_SAMPLER_SAMPLER_H
 #define TSNAP_LIVE_SAMPLER_SAMPLER_H

@@ -18,7 +18,7 @@ void live_copies_open(struct live_stacks *stacks)
 	struct live_copies *copies = &stacks->copies;
 	const struct thread_memory *memory = &stacks->unwinder.memory;
 
-	if (!live_stacks_of_moment(stacks))
+	if (!live_stacks_of_scan_time(stacks))
 		return;
 	*copies = (struct live_copies){
 		.user = stacks->needs & NEED_USTACK,
@@ -64,8 +64,8 @@ static bool copy_due(struct live_copies *copies, const struct filter *filter,
 		know(copies, tid, sequence);
 		return false;
 	}
-	return capture->moment.now_ns - (int64_t)record->sched.out_ns <= OLDEST_NS &&
-	       filter_wants_state(filter, record_state(record, &capture->moment, &ambiguous));
+	return capture->scan_time.now_ns - (int64_t)record->sched.out_ns <= OLDEST_NS &&
+	       filter_wants_state(filter, record_state(record, &capture->scan_time, &ambiguous));
 }
 
 static int record_compare(const void *one, const void *other)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks of threads that left their CPUs before the capture window (live_kept.h) and may run again
- * at any time: the thread that scans copies them right after the moment, while it has real-time
+ * at any time: the thread that scans copies them right after the scan time, while it has real-time
  * priority; they are walked at leisure. A copy counts if the thread has not run until it was made.
  * Those that wait for a CPU come first, then those that have slept for the shortest time; what is
  * not reached within the budget is left to be read later. What was copied once is known to who

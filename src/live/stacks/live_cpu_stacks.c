@@ -106,7 +106,7 @@ const struct kernel_symbols *live_kernel_symbols(struct live_stacks *stacks)
 		stacks->names,
 		stacks->context->now.scan_count
 			? 0
-			: stacks->context->now.moment.now_ns + KERNEL_NAMES_FIRST_NS);
+			: stacks->context->now.scan_time.now_ns + KERNEL_NAMES_FIRST_NS);
 
 	cpu->names_lacking = symbols && !symbols->count;
 	cpu->functions_refused = symbols ? symbols->refused : 0;

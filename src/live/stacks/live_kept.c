@@ -34,7 +34,7 @@ void live_kept_open(struct live_stacks *stacks)
 	struct live_kept *kept = &stacks->kept;
 
 	kept->err = -ENOTSUP;
-	if (!live_stacks_of_moment(stacks))
+	if (!live_stacks_of_scan_time(stacks))
 		return;
 	kept->err = kept_stacks_open(&kept->stacks, &options);
 	if (!kept->err && options.kernel)
@@ -53,20 +53,21 @@ void live_kept_move(struct live_stacks *stacks)
 	kept_stacks_move(&stacks->kept.stacks, options.events_map, options.window_map);
 }
 
-/* The number of the switch out that began what the thread did at the moment, or ended it if it ran.
+/* The number of the switch out that began what the thread did at the scan time, or ended it if it
+ * ran.
  */
-static uint64_t sequence_at(const struct thread_state *record, const struct live_moment *moment,
-			    bool running)
+static uint64_t sequence_at(const struct thread_state *record,
+			    const struct live_scan_time *scan_time, bool running)
 {
 	const struct thread_sched *sched = &record->sched;
 	uint64_t out = sched->sequence_done - sched->on_cpu;
 
 	if (running)
-		return sched->on_cpu && (int64_t)sched->in_ns <= moment->now_ns
+		return sched->on_cpu && (int64_t)sched->in_ns <= scan_time->now_ns
 			       ? sched->sequence_done + 1
 			       : out;
 	/* it came and went since */
-	return (int64_t)sched->out_ns > moment->now_ns ? out - 2 : out;
+	return (int64_t)sched->out_ns > scan_time->now_ns ? out - 2 : out;
 }
 
 /* Stacks of a thread that were kept or copied. */
@@ -109,7 +110,7 @@ static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t
 	return true;
 }
 
-/* True if a walk may have gone over another program's files than those of the moment: its thread
+/* True if a walk may have gone over another program's files than those of the scan time: its thread
  * has moved since, and may have executed one. While it does that, nothing tells but the walk's end.
  */
 static bool other_program(struct live_stacks *stacks, const struct thread_state *record,
@@ -178,14 +179,14 @@ bool live_kept_stacks(struct live_stacks *stacks, const struct thread_state *rec
 	struct stacks_found found;
 
 	return stacks_find(stacks, record->sched.tid,
-			   sequence_at(record, &stacks->context->now.moment, running), &found) &&
+			   sequence_at(record, &stacks->context->now.scan_time, running), &found) &&
 	       kernel_take(stacks, &found, running, kernel) &&
 	       user_take(stacks, record, &found, cut, user);
 }
 
 const char *live_kept_way(const struct live_stacks *stacks)
 {
-	if (!live_stacks_of_moment(stacks))
+	if (!live_stacks_of_scan_time(stacks))
 		return "none";
 	return stacks->kept.err ? "copied at once"
 				: "perf samples of switches before it, or copied at once";

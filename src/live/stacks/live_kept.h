@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples' stacks from what switches kept before the scan's moment (maps/kept_stacks.h), or from
+/* Samples' stacks from what switches kept before the scan time (maps/kept_stacks.h), or from
  * what was copied right after it (live_copies.h): what a thread does later does not matter to them.
  * Those of threads that have none there are read after the scan (live_stacks.c), if they still
  * stand.
@@ -18,7 +18,7 @@ void live_kept_close(struct live_kept *kept); /* also of a zeroed one */
 /* The probes are others now. */
 void live_kept_move(struct live_stacks *stacks);
 
-/* The stacks that the thread of a sample had at the moment, as numbers of the table of stacks.
+/* The stacks that the thread of a sample had at the scan time, as numbers of the table of stacks.
  * running: it was on a CPU then. cut: also such whose user part is longer than what was kept.
  * False: none were kept. */
 bool live_kept_stacks(struct live_stacks *stacks, const struct thread_state *record, bool running,

@@ -149,24 +149,24 @@ static void pending_fill(struct live_stacks *stacks, const struct pending_stack 
 static void names_wait(struct live_stacks *stacks)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	int64_t next_ns = stacks->context->now.moment.now_ns + stacks->context->period_ns;
+	int64_t next_ns = stacks->context->now.scan_time.now_ns + stacks->context->period_ns;
 
 	if (stacks->context->now.scan_count) {
 		stack_names_wait(stacks->names, now_ns + (next_ns - now_ns) / 2);
 		return;
 	}
-	stack_names_wait(stacks->names, stacks->context->now.moment.now_ns + NAMES_FIRST_NS);
+	stack_names_wait(stacks->names, stacks->context->now.scan_time.now_ns + NAMES_FIRST_NS);
 	sampler_excuse(stacks->context->sampler);
 }
 
 static void modules_keep(struct live_stacks *stacks)
 {
-	const bool due = stacks->context->now.moment.now_ns - stacks->kept_ns >= FILES_KEEP_NS;
+	const bool due = stacks->context->now.scan_time.now_ns - stacks->kept_ns >= FILES_KEEP_NS;
 
 	if (!due && !stacks->modules.refused)
 		return;
 	if (due) {
-		stacks->kept_ns = stacks->context->now.moment.now_ns;
+		stacks->kept_ns = stacks->context->now.scan_time.now_ns;
 		unwinder_drop_ended(&stacks->unwinder);
 	}
 	if (module_table_mark(&stacks->modules, due) && stack_names_close(stacks->names))
@@ -207,10 +207,11 @@ void live_stacks_fill_pending(struct live_stacks *stacks)
 	stacks->pending_count = 0;
 	if (stacks->context->now.housekeeping) {
 		live_dictionary_give(stacks, false);
-		cache_sweep(&stacks->threads, stacks->context->now.moment.now_ns, THREAD_IDLE_NS);
-		cache_sweep(&stacks->wakers, stacks->context->now.moment.now_ns, THREAD_IDLE_NS);
-		unwinder_sweep(&stacks->unwinder, stacks->context->now.moment.now_ns);
-		python_frames_sweep(&stacks->python, stacks->context->now.moment.now_ns);
+		cache_sweep(&stacks->threads, stacks->context->now.scan_time.now_ns,
+			    THREAD_IDLE_NS);
+		cache_sweep(&stacks->wakers, stacks->context->now.scan_time.now_ns, THREAD_IDLE_NS);
+		unwinder_sweep(&stacks->unwinder, stacks->context->now.scan_time.now_ns);
+		python_frames_sweep(&stacks->python, stacks->context->now.scan_time.now_ns);
 	}
 	modules_keep(stacks);
 	stacks_keep(stacks);

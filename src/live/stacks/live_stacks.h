@@ -29,9 +29,9 @@ void live_stacks_forget_words(struct live_stacks *stacks);
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_fill_pending().
  */
 void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample);
-/* True if stacks of a scan's moment are kept: they are wanted, but not with functions of Python,
+/* True if stacks of the scan time are kept: they are wanted, but not with functions of Python,
  * which are read from the thread's memory as it is now. */
-bool live_stacks_of_moment(const struct live_stacks *stacks);
+bool live_stacks_of_scan_time(const struct live_stacks *stacks);
 /* Fills them as a switch out kept them, if one did. */
 bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state *record,
 			  size_t sample);
@@ -42,7 +42,7 @@ void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, u
 /* Counts a thread's stacks that could not be read (-errno, or 0), unless it was ending. */
 void live_stacks_unread(struct live_stacks *stacks, const struct thread_identity *identity,
 			int user_err, int kernel_err);
-/* Returns the thread of that record, at the scan's moment, for a walk over its stack. */
+/* Returns the thread of that record, at the scan time, for a walk over its stack. */
 struct stack_thread live_stack_thread(const struct live_stacks *stacks,
 				      const struct thread_state *record);
 /* Returns why a walk found nothing: -EPERM, -ESRCH, or 0. */

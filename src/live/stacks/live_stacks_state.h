@@ -52,8 +52,8 @@ struct live_kept {
 	int err; /* why switches keep none, or 0 */
 };
 
-/* Stacks copied right after the moment: live_copies.h. Zeroed is empty. The thread that scans has
- * it alone. */
+/* Stacks copied right after the scan time: live_copies.h. Zeroed is empty. The thread that scans
+ * has it alone. */
 struct live_copies {
 	bool user, kernel; /* stacks that are copied */
 	const char *proc_root;

@@ -28,7 +28,7 @@ static void thread_know(struct live_stacks *stacks, const struct stack_wait *wai
 	bool added;
 
 	known = cache_get(&stacks->threads, wait->record.identity.tid,
-			  stacks->context->now.moment.now_ns, &added);
+			  stacks->context->now.scan_time.now_ns, &added);
 	known->start_ns = wait->start_ns;
 	known->sequence = wait->record.sched.sequence_done;
 	known->displaced = wait->displaced;
@@ -52,7 +52,7 @@ static bool kept_set(struct live_stacks *stacks, const struct stack_wait *wait, 
 	return true;
 }
 
-bool live_stacks_of_moment(const struct live_stacks *stacks)
+bool live_stacks_of_scan_time(const struct live_stacks *stacks)
 {
 	return stacks->needs && !stacks->python_wanted;
 }
@@ -76,7 +76,7 @@ static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait
 	bool added;
 
 	known = cache_get(&stacks->threads, wait->record.identity.tid,
-			  stacks->context->now.moment.now_ns, &added);
+			  stacks->context->now.scan_time.now_ns, &added);
 	if (!added && known->displaced == wait->displaced && known->start_ns == wait->start_ns &&
 	    known->sequence == wait->record.sched.sequence_done) {
 		stacks->reused_count++;
@@ -93,14 +93,14 @@ static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait
 		live_waiting_take(stacks);
 }
 
-/* True if a thread has begun to run after the moment, or, if it ran then, to sleep. */
+/* True if a thread has begun to run after the scan time, or, if it ran then, to sleep. */
 static bool moved_since(const struct live_stacks *stacks, const struct thread_state *record,
 			bool running)
 {
 	if (running)
 		return task_state_kind(record->sched.state) != STATE_RQ;
 	return record->sched.on_cpu ||
-	       (int64_t)record->sched.out_ns > stacks->context->now.moment.now_ns;
+	       (int64_t)record->sched.out_ns > stacks->context->now.scan_time.now_ns;
 }
 
 void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample)
@@ -116,7 +116,7 @@ void live_stacks_add(struct live_stacks *stacks, const struct thread_state *reco
 		live_cpu_stacks_add(stacks, record, sample);
 		return;
 	}
-	/* the thread's present stack is no longer that of the moment */
+	/* the thread's present stack is no longer that of the scan time */
 	if (moved_since(stacks, record, running)) {
 		if (!live_stacks_add_kept(stacks, record, sample))
 			*(running ? &stacks->cpu.gone_count : &stacks->moved_count) += 1;
@@ -136,7 +136,7 @@ void live_stacks_add_other(struct live_stacks *stacks, const struct thread_state
 	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
 	struct sample sample;
 
-	record_sample(record, &stacks->context->now.moment, STATE_SLEEP, &sample);
+	record_sample(record, &stacks->context->now.scan_time, STATE_SLEEP, &sample);
 	*wait = (struct stack_wait){.record = *record,
 				    .sample = SAMPLE_NONE,
 				    .start_ns = sample.start_ns,
@@ -205,7 +205,7 @@ struct stack_thread live_stack_thread(const struct live_stacks *stacks,
 				      const struct thread_state *record)
 {
 	return (struct stack_thread){record->identity.tgid, record->identity.tid,
-				     record_start_ns(record), stacks->context->now.moment.now_ns,
+				     record_start_ns(record), stacks->context->now.scan_time.now_ns,
 				     record->identity.known >> IDENTITY_PROGRAM_SHIFT};
 }
 

@@ -11,7 +11,7 @@
 
 struct known_waker {
 	struct cache_entry entry; /* key: tid, as users see it */
-	int64_t read_ns;	  /* when its stack was read, at the moment of a scan; 0: never */
+	int64_t read_ns;	  /* when its stack was read, at the scan time; 0: never */
 	int64_t wanted_ns;
 	uint32_t user, kernel;
 };
@@ -26,7 +26,7 @@ static struct known_waker *waker_get(struct live_stacks *stacks, int64_t tid)
 {
 	bool added;
 	struct known_waker *waker = cache_get(&stacks->wakers, (uint64_t)tid,
-					      stacks->context->now.moment.now_ns, &added);
+					      stacks->context->now.scan_time.now_ns, &added);
 
 	if (added)
 		waker->user = waker->kernel = STACK_NONE;
@@ -46,10 +46,10 @@ void live_wakers_want(struct live_stacks *stacks, const struct sample *sample)
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
 	waker = waker_get(stacks, sample->waker_tid);
-	if (waker->wanted_ns == stacks->context->now.moment.now_ns ||
-	    waker->read_ns == stacks->context->now.moment.now_ns)
+	if (waker->wanted_ns == stacks->context->now.scan_time.now_ns ||
+	    waker->read_ns == stacks->context->now.scan_time.now_ns)
 		return;
-	waker->wanted_ns = stacks->context->now.moment.now_ns;
+	waker->wanted_ns = stacks->context->now.scan_time.now_ns;
 	stacks->wanted = memory_grow(stacks->wanted, &stacks->wanted_capacity,
 				     stacks->wanted_count + 1, sizeof(*stacks->wanted));
 	stacks->wanted[stacks->wanted_count++] = (uint32_t)sample->waker_tid;
@@ -62,7 +62,7 @@ void live_wakers_note(struct live_stacks *stacks, int64_t tid, uint32_t user, ui
 	if (!(stacks->needs & NEED_WAKER_STACK))
 		return;
 	waker = waker_get(stacks, tid);
-	waker->read_ns = stacks->context->now.moment.now_ns;
+	waker->read_ns = stacks->context->now.scan_time.now_ns;
 	waker->user = user;
 	waker->kernel = kernel;
 }
@@ -76,7 +76,7 @@ bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_stat
 		uint32_t tid = stacks->wanted[(*at)++], key;
 
 		/* in a container the array goes by other ids: there a sample must tell */
-		if (waker_get(stacks, tid)->read_ns == context->now.moment.now_ns ||
+		if (waker_get(stacks, tid)->read_ns == context->now.scan_time.now_ns ||
 		    context->view.translated)
 			continue;
 		if (!thread_table_key(table, tid, &key) && !thread_table_get(table, key, record) &&
@@ -115,7 +115,8 @@ void live_wakers_fill(struct live_stacks *stacks, struct sample *sample)
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
 	waker = waker_get(stacks, sample->waker_tid);
-	if (!waker->read_ns || stacks->context->now.moment.now_ns - waker->read_ns > WAKER_AGE_NS)
+	if (!waker->read_ns ||
+	    stacks->context->now.scan_time.now_ns - waker->read_ns > WAKER_AGE_NS)
 		return;
 	sample->waker_ustack = live_stack_hash(stacks, waker->user);
 	sample->waker_kstack = live_stack_hash(stacks, waker->kernel);

@@ -3,7 +3,7 @@
  *
  *   block_queue, block_issue, block_done -> ts_block: requests in flight, and who made them
  *         at issue and completion -> histograms of blockq and block, with the CPU in their key
- *         copied at a scan's moment (live/sampler) -> live_block: the oldest of each thread
+ *         copied at the scan time (live/sampler) -> live_block: the oldest of each thread
  *   block_merge: one that became part of another is never completed; it is taken away
  *
  * request_done() in bpf_text/block.bpf.c is where a request has ended and all of it is known. A
@@ -20,7 +20,7 @@
 
 struct live_block {
 	struct index oldest; /* kernel's tid to the place of its oldest request, plus one */
-	int64_t of_ns;	     /* the moment that this is of */
+	int64_t of_ns;	     /* the scan time that this is of */
 	struct keyed users;  /* struct block_user, of the same moment, each device's together */
 };
 

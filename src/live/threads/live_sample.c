@@ -26,38 +26,39 @@ bool record_is_kthread(const struct thread_state *record)
 	return record->identity.task_flags & PF_KTHREAD_BIT;
 }
 
-/* The clock's look at the thread since it came on a CPU; of one that has left it, since the moment
- * and before it left. */
+/* The clock's look at the thread since it came on a CPU; of one that has left it, since the scan
+ * time and before it left. */
 static const struct cpu_tick *tick_of(const struct thread_state *record,
-				      const struct live_moment *moment)
+				      const struct live_scan_time *scan_time)
 {
 	const struct thread_sched *sched = &record->sched;
 
-	for (int i = 0; i < moment->tick_count; i++) {
-		const struct cpu_tick *tick = &moment->ticks[i];
+	for (int i = 0; i < scan_time->tick_count; i++) {
+		const struct cpu_tick *tick = &scan_time->ticks[i];
 
 		if (tick->tid == record->identity.tid && tick->tick_ns >= sched->in_ns &&
-		    (sched->on_cpu ||
-		     ((int64_t)tick->tick_ns >= moment->now_ns && tick->tick_ns <= sched->out_ns)))
+		    (sched->on_cpu || ((int64_t)tick->tick_ns >= scan_time->now_ns &&
+				       tick->tick_ns <= sched->out_ns)))
 			return tick;
 	}
 	return NULL;
 }
 
-bool record_followed(const struct thread_state *record, const struct live_moment *moment)
+bool record_followed(const struct thread_state *record, const struct live_scan_time *scan_time)
 {
-	return record->sched.cpu < moment->arrived_count &&
-	       moment->arrived_ns[record->sched.cpu] > (int64_t)record->sched.in_ns;
+	return record->sched.cpu < scan_time->arrived_count &&
+	       scan_time->arrived_ns[record->sched.cpu] > (int64_t)record->sched.in_ns;
 }
 
 /* True if another thread was seen on the thread's CPU after it had come there. */
-static bool is_replaced(const struct thread_state *record, const struct live_moment *moment)
+static bool is_replaced(const struct thread_state *record, const struct live_scan_time *scan_time)
 {
 	uint32_t cpu = record->sched.cpu;
 
-	return (cpu < (uint32_t)moment->tick_count &&
-		record_replaced(record, moment->ticks[cpu].tick_ns, moment->ticks[cpu].tid)) ||
-	       record_followed(record, moment);
+	return (cpu < (uint32_t)scan_time->tick_count &&
+		record_replaced(record, scan_time->ticks[cpu].tick_ns,
+				scan_time->ticks[cpu].tid)) ||
+	       record_followed(record, scan_time);
 }
 
 enum thread_state_kind task_state_kind(uint32_t state)
@@ -75,37 +76,39 @@ enum thread_state_kind task_state_kind(uint32_t state)
 	return STATE_RQ; /* preempted, or TASK_WAKING */
 }
 
-/* True if the thread had been woken at the moment. The timer interrupt that wakes the sampler also
- * ends sleeps of other threads of that CPU, up to their timer slack before they were to end: those
- * count as asleep. */
-static bool is_woken(const struct thread_state *record, const struct live_moment *moment)
+/* True if the thread had been woken at the scan time. The timer interrupt that wakes the sampler
+ * also ends sleeps of other threads of that CPU, up to their timer slack before they were to end:
+ * those count as asleep. */
+static bool is_woken(const struct thread_state *record, const struct live_scan_time *scan_time)
 {
 	int64_t wake_ns = (int64_t)record->wake.wake_ns;
 
-	if (wake_ns <= (int64_t)record->sched.out_ns || wake_ns > moment->now_ns)
+	if (wake_ns <= (int64_t)record->sched.out_ns || wake_ns > scan_time->now_ns)
 		return false;
-	return wake_ns < moment->own_wake_ns || wake_ns > moment->own_in_ns ||
-	       wake_ns > moment->own_wake_ns + INTERRUPT_NS || record->sched.cpu != moment->own_cpu;
+	return wake_ns < scan_time->own_wake_ns || wake_ns > scan_time->own_in_ns ||
+	       wake_ns > scan_time->own_wake_ns + INTERRUPT_NS ||
+	       record->sched.cpu != scan_time->own_cpu;
 }
 
-/* Returns what a thread that was off its CPU at the moment did then. */
+/* Returns what a thread that was off its CPU at the scan time did then. */
 static enum thread_state_kind off_cpu_state(const struct thread_state *record,
-					    const struct live_moment *moment, bool *ambiguous)
+					    const struct live_scan_time *scan_time, bool *ambiguous)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
 	enum thread_state_kind state = task_state_kind(sched->state);
 
 	/* it came and went since, woken before: that was its wait for a CPU */
-	if (!sched->on_cpu && (int64_t)sched->in_ns > moment->now_ns && wake_ns <= moment->now_ns)
+	if (!sched->on_cpu && (int64_t)sched->in_ns > scan_time->now_ns &&
+	    wake_ns <= scan_time->now_ns)
 		return STATE_RQ;
 	/* The thread that the sampler itself took the CPU from would be running. Where it went to
 	 * sleep by itself the sampler had to wait for that: without preemption a system call goes
 	 * on. It was running when the sampler's timer expired. */
-	if (out_ns == moment->own_in_ns &&
-	    (state == STATE_RQ || (int64_t)sched->in_ns <= moment->own_wake_ns))
+	if (out_ns == scan_time->own_in_ns &&
+	    (state == STATE_RQ || (int64_t)sched->in_ns <= scan_time->own_wake_ns))
 		return STATE_ON;
-	if (state == STATE_RQ || is_woken(record, moment))
+	if (state == STATE_RQ || is_woken(record, scan_time))
 		return STATE_RQ;
 	*ambiguous =
 		!sched->on_cpu && wake_ns && wake_ns >= (int64_t)sched->in_ns && wake_ns <= out_ns;
@@ -113,9 +116,9 @@ static enum thread_state_kind off_cpu_state(const struct thread_state *record,
 }
 
 /* A scan takes time, and threads move meanwhile; a record tells enough of its past to say what the
- * thread did at the moment, so that all records tell of the same one. */
+ * thread did at the scan time, so that all records tell of the same one. */
 enum thread_state_kind record_state(const struct thread_state *record,
-				    const struct live_moment *moment, bool *ambiguous)
+				    const struct live_scan_time *scan_time, bool *ambiguous)
 {
 	const struct thread_sched *sched = &record->sched;
 	int64_t in_ns = (int64_t)sched->in_ns, out_ns = (int64_t)sched->out_ns;
@@ -124,19 +127,19 @@ enum thread_state_kind record_state(const struct thread_state *record,
 	if (sched->exit_state & EXIT_ZOMBIE_BIT)
 		return STATE_ZOMBIE;
 	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done) /* runnable */
-		return tick_of(record, moment) || !moment->tick_count ? STATE_ON : STATE_RQ;
-	if (sched->on_cpu && in_ns <= moment->now_ns) {
-		*ambiguous = is_replaced(record, moment);
+		return tick_of(record, scan_time) || !scan_time->tick_count ? STATE_ON : STATE_RQ;
+	if (sched->on_cpu && in_ns <= scan_time->now_ns) {
+		*ambiguous = is_replaced(record, scan_time);
 		return STATE_ON;
 	}
-	if (!sched->on_cpu && out_ns > moment->now_ns && in_ns <= moment->now_ns)
+	if (!sched->on_cpu && out_ns > scan_time->now_ns && in_ns <= scan_time->now_ns)
 		return STATE_ON;
-	return off_cpu_state(record, moment, ambiguous);
+	return off_cpu_state(record, scan_time, ambiguous);
 }
 
 bool record_settled(const struct thread_state *record)
 {
-	static const struct live_moment ever = {.now_ns = INT64_MAX};
+	static const struct live_scan_time ever = {.now_ns = INT64_MAX};
 	bool ambiguous;
 
 	return !record->sched.on_cpu &&
@@ -144,14 +147,14 @@ bool record_settled(const struct thread_state *record)
 }
 
 /* When the present state began. */
-static int64_t since_ns(const struct thread_state *record, const struct live_moment *moment,
+static int64_t since_ns(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state)
 {
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)record->sched.out_ns;
 
 	if (state == STATE_ON)
 		return (int64_t)record->sched.in_ns;
-	if (state == STATE_RQ && is_woken(record, moment))
+	if (state == STATE_RQ && is_woken(record, scan_time))
 		return wake_ns;
 	return out_ns;
 }
@@ -181,13 +184,13 @@ int64_t record_start_ns(const struct thread_state *record)
 	return start_in_ticks(record->identity.start_boot_ns);
 }
 
-int64_t record_state_us(const struct thread_state *record, const struct live_moment *moment,
+int64_t record_state_us(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state)
 {
-	return span_ns(since_ns(record, moment, state), moment->now_ns) / NS_PER_US;
+	return span_ns(since_ns(record, scan_time, state), scan_time->now_ns) / NS_PER_US;
 }
 
-void record_sample(const struct thread_state *record, const struct live_moment *moment,
+void record_sample(const struct thread_state *record, const struct live_scan_time *scan_time,
 		   enum thread_state_kind state, struct sample *sample)
 {
 	const struct thread_identity *identity = &record->identity;
@@ -201,19 +204,19 @@ void record_sample(const struct thread_state *record, const struct live_moment *
 	if (identity->known & IDENTITY_FULL)
 		sample->uid = identity->uid;
 	sample->state = state;
-	sample->state_us = record_state_us(record, moment, state);
+	sample->state_us = record_state_us(record, scan_time, state);
 	sample->cpu = record->sched.cpu;
 	if (record->wake.wake_ns)
 		sample->waker_tid = record->wake.waker_tid;
 }
 
-/* The registers that tell of a thread's system call at the moment, and when it was looked at for
+/* The registers that tell of a thread's system call at the scan time, and when it was looked at for
  * them; UINT64_MAX: they are those with which it left its CPU. NULL: nobody knows. */
 static const uint64_t *registers_of(const struct thread_state *record,
-				    const struct live_moment *moment, enum thread_state_kind state,
-				    uint64_t *looked_ns)
+				    const struct live_scan_time *scan_time,
+				    enum thread_state_kind state, uint64_t *looked_ns)
 {
-	const struct cpu_tick *tick = state == STATE_ON ? tick_of(record, moment) : NULL;
+	const struct cpu_tick *tick = state == STATE_ON ? tick_of(record, scan_time) : NULL;
 
 	*looked_ns = tick ? tick->tick_ns : UINT64_MAX;
 	if (tick)
@@ -222,46 +225,46 @@ static const uint64_t *registers_of(const struct thread_state *record,
 		return NULL;
 	/* else it came and went since, and they are of a later call */
 	if (registers_there(record) &&
-	    (state == STATE_ON || (int64_t)record->sched.out_ns <= moment->now_ns))
+	    (state == STATE_ON || (int64_t)record->sched.out_ns <= scan_time->now_ns))
 		return (const uint64_t *)record->sched.registers;
 	return NULL;
 }
 
 /* The system call that the thread was in, and until when its registers can tell of one. False: in
  * none, or nobody knows. */
-static bool call_of(const struct thread_state *record, const struct live_moment *moment,
+static bool call_of(const struct thread_state *record, const struct live_scan_time *scan_time,
 		    enum thread_state_kind state, struct registers_call *call, uint64_t *looked_ns)
 {
 	const uint64_t *words;
 
-	if (!moment->registers_known || record_is_kthread(record) || state == STATE_ZOMBIE)
+	if (!scan_time->registers_known || record_is_kthread(record) || state == STATE_ZOMBIE)
 		return false;
-	words = registers_of(record, moment, state, looked_ns);
+	words = registers_of(record, scan_time, state, looked_ns);
 	if (!words)
 		return false;
-	registers_decode(words, moment->registers_marked, call);
+	registers_decode(words, scan_time->registers_marked, call);
 	return call->nr >= 0;
 }
 
-bool record_call_compat(const struct thread_state *record, const struct live_moment *moment,
+bool record_call_compat(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state, bool *compat)
 {
 	struct registers_call call;
 	uint64_t looked_ns;
-	bool known = call_of(record, moment, state, &call, &looked_ns);
+	bool known = call_of(record, scan_time, state, &call, &looked_ns);
 
 	*compat = known && call.compat;
 	return known;
 }
 
-void record_call(const struct thread_state *record, const struct live_moment *moment,
+void record_call(const struct thread_state *record, const struct live_scan_time *scan_time,
 		 enum thread_state_kind state, struct sample *sample, bool *compat)
 {
 	struct registers_call call;
 	uint64_t looked_ns;
 
 	*compat = false;
-	if (!call_of(record, moment, state, &call, &looked_ns))
+	if (!call_of(record, scan_time, state, &call, &looked_ns))
 		return;
 	sample->syscall_nr = call.nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
@@ -269,9 +272,9 @@ void record_call(const struct thread_state *record, const struct live_moment *mo
 	*compat = call.compat;
 	/* an older look is of a call before that */
 	if (record->call_ns && record->call_ns <= looked_ns &&
-	    (int64_t)record->call_ns <= moment->now_ns &&
+	    (int64_t)record->call_ns <= scan_time->now_ns &&
 	    (record->call & ~CALL_COMPAT_BIT) == (uint32_t)call.nr)
-		sample->syscall_us = (moment->now_ns - (int64_t)record->call_ns) / NS_PER_US;
+		sample->syscall_us = (scan_time->now_ns - (int64_t)record->call_ns) / NS_PER_US;
 }
 
 void record_call_check(struct thread_state *record, const struct thread_state *again)
@@ -281,7 +284,7 @@ void record_call_check(struct thread_state *record, const struct thread_state *a
 		record->call_ns = 0;
 }
 
-void record_totals(const struct thread_state *record, const struct live_moment *moment,
+void record_totals(const struct thread_state *record, const struct live_scan_time *scan_time,
 		   enum thread_state_kind state, struct live_totals *totals)
 {
 	const struct thread_sched *sched = &record->sched;
@@ -289,7 +292,7 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 	int64_t asleep_ns = 0;
 
 	*totals = (struct live_totals){
-		.at_ns = moment->now_ns,
+		.at_ns = scan_time->now_ns,
 		.cpu_ns = (int64_t)sched->cpu_ns,
 		.runq_ns = (int64_t)sched->runq_ns,
 		.disk_ns = (int64_t)sched->disk_ns,
@@ -303,19 +306,20 @@ void record_totals(const struct thread_state *record, const struct live_moment *
 	if (state == STATE_ZOMBIE)
 		return;
 	if (!sched->on_cpu || !(sched->known & SCHED_SEEDED) || sched->sequence_done)
-		totals->until_ns = moment->now_ns;
+		totals->until_ns = scan_time->now_ns;
 	if (sched->on_cpu) {
 		if (state == STATE_ON)
-			totals->cpu_ns += span_ns((int64_t)sched->in_ns, moment->now_ns);
+			totals->cpu_ns += span_ns((int64_t)sched->in_ns, scan_time->now_ns);
 		return;
 	}
 	/* sleep and run queue are told apart as switch_in() in bpf_text/sched_switch.bpf.c will do
 	 * it */
 	if (state != STATE_RQ && (state != STATE_ON || sched->state))
-		asleep_ns = span_ns(out_ns, moment->now_ns);
+		asleep_ns = span_ns(out_ns, scan_time->now_ns);
 	else if (sched->state && wake_ns > out_ns)
-		asleep_ns = span_ns(out_ns, wake_ns < moment->now_ns ? wake_ns : moment->now_ns);
-	totals->runq_ns += span_ns(out_ns, moment->now_ns) - asleep_ns;
+		asleep_ns =
+			span_ns(out_ns, wake_ns < scan_time->now_ns ? wake_ns : scan_time->now_ns);
+	totals->runq_ns += span_ns(out_ns, scan_time->now_ns) - asleep_ns;
 	if (task_state_kind(sched->state) == STATE_DISK)
 		totals->disk_ns += asleep_ns;
 	else

@@ -7,8 +7,8 @@
  * is read again.
  *
  * A scan takes time. record_state() uses the last switch in, switch out and wake-up to tell what
- * each thread did at the one moment of a scan: when it was due, where switches since have kept
- * that (maps/moment_rows.h), else when tsnap began to copy. For that it needs a CPU: the thread
+ * each thread did at the one scan time: when it was due, where switches since have kept
+ * that (maps/scan_time_rows.h), else when tsnap began to copy. For that it needs a CPU: the thread
  * that it displaced left at the very nanosecond at which tsnap's own record came in, and counts
  * as ON. So does one that went to sleep at that nanosecond, if it ran when tsnap's timer
  * expired: without kernel preemption tsnap waits for the end of a system call. The interrupt of
@@ -30,7 +30,7 @@
 #include "sample/sample.h"
 
 /* Moment of a scan, and what the sampler knows about CPUs and itself at it. */
-struct live_moment {
+struct live_scan_time {
 	int64_t now_ns;		      /* monotonic */
 	const struct cpu_tick *ticks; /* one per possible CPU */
 	int tick_count;
@@ -50,7 +50,7 @@ struct live_totals {
 	int64_t at_ns; /* when they were asked for, monotonic */
 	int64_t cpu_ns, runq_ns, disk_ns, sleep_ns;
 	int64_t voluntary_count, involuntary_count;
-	int64_t until_ns;    /* the moment that they reach to; 0: some time before it is in none */
+	int64_t until_ns; /* the scan time that they reach to; 0: some time before it is in none */
 	int64_t switched_ns; /* time of the last switch that they have */
 };
 
@@ -62,11 +62,11 @@ enum thread_state_kind task_state_kind(uint32_t state);
  * knows.
  */
 enum thread_state_kind record_state(const struct thread_state *record,
-				    const struct live_moment *moment, bool *ambiguous);
+				    const struct live_scan_time *scan_time, bool *ambiguous);
 
-/* True if another thread had come to the CPU that it was on last by the moment: if its record has
- * it there still, its switch out was missed. */
-bool record_followed(const struct thread_state *record, const struct live_moment *moment);
+/* True if another thread had come to the CPU that it was on last by the scan time: if its record
+ * has it there still, its switch out was missed. */
+bool record_followed(const struct thread_state *record, const struct live_scan_time *scan_time);
 /* True if a look at that CPU (struct cpu_tick) found another thread there after it had come. */
 static inline bool record_replaced(const struct thread_state *record, uint64_t look_ns,
 				   uint32_t look_tid)
@@ -83,28 +83,28 @@ bool record_settled(const struct thread_state *record);
 /* When the thread began, as samples tell it. */
 int64_t record_start_ns(const struct thread_state *record);
 
-/* How long it had done that at the moment. */
-int64_t record_state_us(const struct thread_state *record, const struct live_moment *moment,
+/* How long it had done that at the scan time. */
+int64_t record_state_us(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state);
 
 /* Fills tid, pid, ppid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest
  * becomes absent. */
-void record_sample(const struct thread_state *record, const struct live_moment *moment,
+void record_sample(const struct thread_state *record, const struct live_scan_time *scan_time,
 		   enum thread_state_kind state, struct sample *sample);
 
 /* Fills syscall_nr and arg where the registers tell; *compat: of a 32-bit caller. */
-void record_call(const struct thread_state *record, const struct live_moment *moment,
+void record_call(const struct thread_state *record, const struct live_scan_time *scan_time,
 		 enum thread_state_kind state, struct sample *sample, bool *compat);
 
 /* The same for *compat alone. False: the registers do not tell. */
-bool record_call_compat(const struct thread_state *record, const struct live_moment *moment,
+bool record_call_compat(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state, bool *compat);
 
 /* On a CPU, registers are read after the record: what it says of the call's beginning holds only if
  * a record read after them, again, still says so. Otherwise it becomes absent. */
 void record_call_check(struct thread_state *record, const struct thread_state *again);
 
-void record_totals(const struct thread_state *record, const struct live_moment *moment,
+void record_totals(const struct thread_state *record, const struct live_scan_time *scan_time,
 		   enum thread_state_kind state, struct live_totals *totals);
 
 #endif

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Totals are read a little after the moment that they are told of. */
+/* Totals are read a little after the scan time that they are told of. */
 #define ERROR_NS (10 * NS_PER_MS)
 
 struct totals_row {
 	int64_t tid, start_ns;
 	struct live_totals last; /* in ns; only whole us have been given out */
-	int64_t since_ns;	 /* the moment that last reaches to; 0: not known */
-	int64_t late_ns;	 /* last may reach further by that: it was read after the moment */
-	bool hidden;		 /* now did not add up with it */
+	int64_t since_ns;	 /* the scan time that last reaches to; 0: not known */
+	int64_t late_ns; /* last may reach further by that: it was read after the scan time */
+	bool hidden;	 /* now did not add up with it */
 	int64_t uid;
 	char comm[THREAD_COMM_SIZE]; /* name in its last sample; empty: it had none */
 	bool marked, used;

@@ -24,7 +24,7 @@ struct totals_gone {
 	const char *comm; /* name in its last sample or account, valid during the call */
 	int64_t uid;	  /* uid that its record told then */
 	struct live_totals
-		reported; /* until_ns: the moment of the last that was told; 0: not known */
+		reported; /* until_ns: the scan time of the last that was told; 0: not known */
 };
 
 struct totals_table {

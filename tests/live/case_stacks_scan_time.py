@@ -40,13 +40,13 @@ def cover(ctx, pids):
 
 
 @case
-def stacks_moment_coverage(ctx):
+def stacks_scan_time_coverage(ctx):
     """Busy threads of four kinds, more than CPUs: nearly all samples of each state have their user and kernel stack."""
     cover(ctx, [ctx.workload("mixed")["pid"]])
 
 
 @case
-def stacks_moment_of_postgres(ctx):
+def stacks_scan_time_of_postgres(ctx):
     """The same of PostgreSQL's backends and their clients beside a build, which goes on and on."""
     directory = ctx.temporary()
     with open(directory + "/build.c", "w", encoding="ascii") as file:
@@ -71,7 +71,7 @@ def spent(workload, count):
 
 
 @case
-def stacks_moment_shares(ctx):
+def stacks_scan_time_shares(ctx):
     """A thread that sleeps 50 us and 5 ms in turn, in two functions, on a full host: each has its share of the samples."""
     if SLOW > 1:
         raise Skip("where CPUs are emulated a scan takes longer than what it looks at")

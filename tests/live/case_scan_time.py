@@ -8,7 +8,7 @@ import shutil
 import statistics
 import time
 
-import moment
+import scan_time
 import truth
 from case_trace import Stolen
 from harness import SLOW, START_S, Findings, Skip, case, check, number, wait_until
@@ -91,27 +91,27 @@ def expect_shares(found, tool, seconds, findings, more=0):
 
 def hold(ctx, kinds, seconds=SECONDS, more=0, **popen):
     findings, stolen = Findings(), Stolen()
-    found = moment.measure(ctx, kinds, seconds, rate=RATE, **popen)
+    found = scan_time.measure(ctx, kinds, seconds, rate=RATE, **popen)
     # interrupts that end a wait come late then, and scans, too, in whatever order
     expect_shares(*found, seconds, findings, more + stolen.share())
     findings.close()
 
 
 @case
-def moment_on_full_host(ctx):
+def scan_time_on_full_host(ctx):
     """Busy threads of four kinds, more than CPUs: sampled over exact time of each kind and state is 1."""
-    hold(ctx, moment.kinds_of(ctx.workload("mixed", **LONGER)))
+    hold(ctx, scan_time.kinds_of(ctx.workload("mixed", **LONGER)))
 
 
 @case
-def moment_of_a_rhythm(ctx):
+def scan_time_of_a_rhythm(ctx):
     """The same of threads that work in every period of the scans, each at another place of it: none is seen at work too often, or never."""
     workload = ctx.workload("rhythm", period_us=1000000 // RATE, work_us=200000 // RATE)
     hold(ctx, {name: [int(tid)] for name, tid in workload.ready.items() if name.startswith("rhythm")}, RHYTHM_S)
 
 
 @case
-def moment_of_postgres(ctx):
+def scan_time_of_postgres(ctx):
     """The same of PostgreSQL's backends and their clients: commits that wait for fdatasync, more connections than CPUs. Where switches
     keep no moment, a record is copied some time after it: who went to sleep again by then is told as of later, which matters where a
     commit takes no longer."""
@@ -126,7 +126,7 @@ def moment_of_postgres(ctx):
 
 
 @case
-def moment_in_locked_memory(ctx):
+def scan_time_in_locked_memory(ctx):
     """What tsnap has touched stays in memory, so that no scan waits for a page; where the limit on locked memory can't be raised, -v
     says so."""
     tool = ctx.stream("-a", "-v")
@@ -147,7 +147,7 @@ def moment_in_locked_memory(ctx):
 
 
 @case
-def moment_beside_spinners(ctx):
+def scan_time_beside_spinners(ctx):
     """Scans come in time beside 15 busy processes on each CPU, in one control group, so that each thread's share is the same. A copy
     that another machine's work makes longer than a millisecond may make a few late."""
     real_clock()
@@ -163,22 +163,22 @@ def moment_beside_spinners(ctx):
 
 
 @case
-def moment_of_niced(ctx):
+def scan_time_of_niced(ctx):
     """The same of a tsnap that has the least of CPUs (nice 15)."""
     real_clock()
     hold(ctx.but(tsnap=shutil.which("nice"), tsnap_args="-n 15 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args)),
-         moment.kinds_of(ctx.workload("mixed")), SHORT_S)
+         scan_time.kinds_of(ctx.workload("mixed")), SHORT_S)
 
 
 @case
-def moment_in_group_with_quota(ctx):
+def scan_time_in_group_with_quota(ctx):
     """The same in a control group that may use a fifth of a CPU (cpu.max)."""
     real_clock()
-    hold(ctx, moment.kinds_of(ctx.workload("mixed")), SHORT_S, preexec_fn=cpu_group(ctx, 20000))
+    hold(ctx, scan_time.kinds_of(ctx.workload("mixed")), SHORT_S, preexec_fn=cpu_group(ctx, 20000))
 
 
 @case
-def moment_of_two(ctx):
+def scan_time_of_two(ctx):
     """Two tsnaps at once, one with the least of CPUs (nice 15), the other in a group with cpu.max where there is one: both have true samples."""
     real_clock()
     workload, findings, how = ctx.workload("mixed"), Findings(), {}
@@ -187,25 +187,25 @@ def moment_of_two(ctx):
     except Skip as skip:
         print("# neither has a quota: %s" % skip)
     niced = ctx.but(tsnap=shutil.which("nice"), tsnap_args="-n 15 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args))
-    other = niced.stream("-a", "-p", workload["pid"], "-F", RATE, columns=moment.COLUMNS)
+    other = niced.stream("-a", "-p", workload["pid"], "-F", RATE, columns=scan_time.COLUMNS)
     other.wait_scans(2)
-    kinds = moment.kinds_of(workload)
-    expect_shares(*moment.measure(ctx, kinds, SHORT_S, rate=RATE, **how), SHORT_S, findings)
-    expect_shares(moment.shares(other.interrupt(), kinds), other, SHORT_S, findings)
+    kinds = scan_time.kinds_of(workload)
+    expect_shares(*scan_time.measure(ctx, kinds, SHORT_S, rate=RATE, **how), SHORT_S, findings)
+    expect_shares(scan_time.shares(other.interrupt(), kinds), other, SHORT_S, findings)
     findings.close()
 
 
 @case
-def moment_of_a_report(ctx):
+def scan_time_of_a_report(ctx):
     """A report's seconds are what the scheduler counts of each kind of thread in ON and RQ, all of a thread's states together are
     its time, and all of ON is what /proc/stat says of the CPUs; also where samples lean, as without real-time priority."""
     real_clock()
     workload = ctx.workload("mixed")
-    kinds, findings, stolen = moment.kinds_of(workload), Findings(), Stolen()
-    report = moment.Report(ctx, kinds, SHORT_S, "--no-realtime")
+    kinds, findings, stolen = scan_time.kinds_of(workload), Findings(), Stolen()
+    report = scan_time.Report(ctx, kinds, SHORT_S, "--no-realtime")
     share = stolen.share()  # which schedstat leaves out, and which need not come to each alike
     for kind, tids in kinds.items():
-        told = {state: report.rates.get((workload["pid"], kind, state), 0) for state in moment.EXACT}
+        told = {state: report.rates.get((workload["pid"], kind, state), 0) for state in scan_time.EXACT}
         for i, state in enumerate(("ON", "RQ")):
             account = report.accounts[kind][i]
             findings.expect(abs(told[state] - account) <= (ALLOWED + 2 * share) * account + 0.02, "%s in %s: %.2f threads, %.2f by schedstat", kind,
@@ -230,7 +230,7 @@ def expect_lean(ctx, why, **popen):
 
 
 @case
-def moment_without_privilege(ctx):
+def scan_time_without_privilege(ctx):
     """Without CAP_SYS_NICE and RLIMIT_RTPRIO tsnap samples, and says that samples may lean."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is not installed")
@@ -240,7 +240,7 @@ def moment_without_privilege(ctx):
 
 
 @case
-def moment_in_group_without_realtime(ctx):
+def scan_time_in_group_without_realtime(ctx):
     """The same in a control group that has no real-time run time, as a container's may be."""
     if not os.path.exists(os.path.dirname(RT_GROUP) + "/cpu.rt_runtime_us"):
         raise Skip("no control groups with a real-time run time here (version 1, CONFIG_RT_GROUP_SCHED)")
@@ -248,7 +248,7 @@ def moment_in_group_without_realtime(ctx):
 
 
 @case
-def moment_not_wanted(ctx):
+def scan_time_not_wanted(ctx):
     """--no-realtime: the scanning thread keeps its policy, and a report says what that means."""
     tool = ctx.plain("-a", "-d", "2", "--no-realtime")
     deadline = time.monotonic() + START_S
@@ -275,7 +275,7 @@ def policies(tool):
 
 
 @case
-def moment_not_inherited(ctx):
+def scan_time_not_inherited(ctx):
     """While it samples, the threads that copy scans and that take the copies have the lowest real-time priority now and then, and no
     other; what they start would never inherit it."""
     tool = ctx.stream("-a", columns="state,ufunc")
@@ -305,7 +305,7 @@ def moment_not_inherited(ctx):
 
 
 @case
-def moment_has_a_budget(ctx):
+def scan_time_has_a_budget(ctx):
     """Where a scan copies so many records, one system call each, that it takes more than a millisecond, it goes on at normal priority."""
     ctx.workload("many", threads=2000, pairs=300, period_us=1000)
     tool = ctx.plain("-a", "-d", "2", *ctx.without("thread_slots,map_batch"))
@@ -348,13 +348,13 @@ def slow_reader(ctx, columns):
 
 
 @case
-def moment_of_slow_reader(ctx):
+def scan_time_of_slow_reader(ctx):
     """Nobody reads the rows for three seconds: scans go on, each is there afterwards, and exact times are whole."""
     slow_reader(ctx, "")
 
 
 @case
-def moment_of_slow_reader_of_stacks(ctx):
+def scan_time_of_slow_reader_of_stacks(ctx):
     """The same with stacks: those of a thread on a CPU are of the scan's moment, however late they are walked."""
     rows = slow_reader(ctx, ",ustack")
     lacking = sum(not row["ustack"] for row in rows if row["state"] == "ON")
