@@ -11,7 +11,7 @@
 
 /* Writes whole lines. 0 when all was written, else -errno (EPIPE: nobody reads any more); a file
  * then ends with its last whole line. Signals don't end it, but after SIGTERM a reader has a second
- * for each page, and no more five seconds after it: -OUTPUT_UNREAD. */
+ * for each report, and no more five seconds after it: -OUTPUT_UNREAD. */
 int output_write(int fd, const char *bytes, size_t length);
 
 /* True if so many bytes can be written at once; false: perhaps the reader must be waited for. */

@@ -45,7 +45,7 @@ static void rows_write(const struct rows *rows, const struct renderer *renderer,
 {
 	struct column_list list = {.count = COLUMN_COUNT};
 	struct grid grid = {0};
-	const struct page page = {.grid = &grid};
+	const struct interval interval = {.grid = &grid};
 	union value *value;
 
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
@@ -57,7 +57,7 @@ static void rows_write(const struct rows *rows, const struct renderer *renderer,
 			*value++ = column_read(&row_columns[i], &rows->items[row]);
 	if (renderer->begin)
 		renderer->begin(out, &list);
-	renderer->add(out, &page);
+	renderer->add(out, &interval);
 	grid_done(&grid);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The loop: take a scan from the source, keep it, show what was kept. The way of the data:
  *
- *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid --> page
- *                  --> part --> rows: grid at once                              --> page
- *   source->traced() (--trace) --> distribution_table, at the end of an interval --> page
- *   source->events() (--slower, --trace exec) --> event_list, at the end of an interval --> page
- *   page --> renderer --> text --> standard output
+ *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid -->
+ * interval
+ *                  --> part --> rows: grid at once                              --> interval
+ *   source->traced() (--trace) --> distribution_table, at the end of an interval --> interval
+ *   source->events() (--slower, --trace exec) --> event_list, at the end of an interval -->
+ * interval interval --> renderer --> text --> standard output
  *
  * What comes from where: the source has applied the filter and filled what the columns need.
  */
@@ -50,7 +51,7 @@ static void silence_add_steps(struct run *run, int64_t weight_us, int64_t from_u
  * an interval; whole intervals of it are passed over. */
 static int run_take_silence(struct run *run, const struct scan *scan, struct error *e)
 {
-	int64_t left = scan->silent_us, first = run->interval_us - run->page_us;
+	int64_t left = scan->silent_us, first = run->interval_us - run->passed_us;
 	int64_t from_us = scan->time_us - scan->weight_us - left;
 	int err;
 
@@ -63,12 +64,12 @@ static int run_take_silence(struct run *run, const struct scan *scan, struct err
 		err = run_show(run, e);
 		if (err)
 			return err;
-		run->page_us = 0;
+		run->passed_us = 0;
 		left = (left - first) % run->interval_us;
 		from_us = scan->time_us - scan->weight_us - left;
 	}
 	tally_add_silence(&run->tally, from_us, left, ratio(left, 1, scan->weight_us));
-	run->page_us = sum(run->page_us, left);
+	run->passed_us = sum(run->passed_us, left);
 	return 0;
 }
 
@@ -148,7 +149,7 @@ void run_add_row(struct run *run, const struct sample *sample)
 	struct sample row = *sample;
 
 	grid_fill_rows(&run->grid, &run->list, &(struct scan){.samples = &row, .count = 1});
-	run->renderer->add(&run->out, &run->page);
+	run->renderer->add(&run->out, &run->interval);
 }
 
 /* A row that has waited. */
@@ -166,7 +167,7 @@ static void run_take_rows(struct run *run, const struct scan *part)
 		return;
 	}
 	grid_fill_rows(&run->grid, &run->list, part);
-	run->renderer->add(&run->out, &run->page);
+	run->renderer->add(&run->out, &run->interval);
 }
 
 static int run_take(struct run *run, const struct scan *part)
@@ -209,7 +210,7 @@ static void run_show_progress(const struct run *run)
 	/* no scans: a report has just been written, perhaps the last one */
 	if (run->config->replay || !run_grouped(run) || !run->tally.scans)
 		return;
-	progress_sampling(run->interval_us ? run->page_us : run->total_us, total_us,
+	progress_sampling(run->interval_us ? run->passed_us : run->total_us, total_us,
 			  run->tally.samples);
 }
 
@@ -218,11 +219,11 @@ static int run_end_groups(struct run *run, const struct scan *scan, struct error
 {
 	tally_add(&run->tally, scan);
 	tally_add(&run->time_rows.tally, scan);
-	run->page_us = sum(run->page_us, scan->weight_us);
-	/* ends where it is nearest to the interval; the next page makes up for the rest */
-	if (!run->interval_us || sum(run->page_us, scan->weight_us / 2) < run->interval_us)
+	run->passed_us = sum(run->passed_us, scan->weight_us);
+	/* ends where it is nearest to the interval; the next interval makes up for the rest */
+	if (!run->interval_us || sum(run->passed_us, scan->weight_us / 2) < run->interval_us)
 		return 0;
-	run->page_us = (run->page_us - run->interval_us) % run->interval_us;
+	run->passed_us = (run->passed_us - run->interval_us) % run->interval_us;
 	return run_show(run, e);
 }
 
@@ -231,7 +232,7 @@ static int run_write_events(struct run *run, struct error *e)
 {
 	run_take_events(run);
 	event_rows_fill(&run->events, &run->grid);
-	run->renderer->add(&run->out, &run->page);
+	run->renderer->add(&run->out, &run->interval);
 	event_list_clear(&run->events);
 	return run_write(run, e);
 }
@@ -334,7 +335,7 @@ static int run_loop(struct run *run, struct error *e)
 	}
 	if (!err && run_grouped(run))
 		err = run_take_rest(run, &scan, e);
-	/* show what is left, unless a page has just told it */
+	/* show what is left, unless an interval has just told it */
 	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);
 	if (!err && !run_grouped(run) && run_lists_events(run))

@@ -46,7 +46,7 @@ int run_path_begin(struct run *run, struct error *e)
 		return err;
 	run->path.wanted = true;
 	run->path.ordered = !run_grouped(run);
-	run->page.path_of = who;
+	run->interval.path_of = who;
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prepares a run as its configuration asks: columns, filter, times, page. */
+/* Prepares a run as its configuration asks: columns, filter, times, interval. */
 #include "cli/run_state.h"
 #include "render/fold.h"
 #include "sample/waker_stack.h"
@@ -15,7 +15,7 @@
 #define TERMINAL_WIDTH_DEFAULT 80
 
 /* Width, height, row limit and colour are for terminals; all else is never cut. */
-static void page_fit(struct page *page, bool all_rows)
+static void interval_fit(struct interval *interval, bool all_rows)
 {
 	const char *columns = getenv("COLUMNS"), *no_color = getenv("NO_COLOR");
 	struct winsize size = {0};
@@ -24,12 +24,12 @@ static void page_fit(struct page *page, bool all_rows)
 	if (!isatty(STDOUT_FILENO))
 		return;
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	page->width = typed > 0 && typed < 10000 ? (size_t)typed : size.ws_col;
-	if (!page->width)
-		page->width = TERMINAL_WIDTH_DEFAULT;
-	page->row_limit = all_rows ? 0 : TERMINAL_ROWS;
-	page->height = all_rows ? 0 : size.ws_row;
-	page->colour = !no_color || !*no_color;
+	interval->width = typed > 0 && typed < 10000 ? (size_t)typed : size.ws_col;
+	if (!interval->width)
+		interval->width = TERMINAL_WIDTH_DEFAULT;
+	interval->row_limit = all_rows ? 0 : TERMINAL_ROWS;
+	interval->height = all_rows ? 0 : size.ws_row;
+	interval->colour = !no_color || !*no_color;
 }
 
 #define PATH_COLUMNS "path_end,comm,syscall,waits_on,path"
@@ -73,7 +73,7 @@ static int run_columns(struct run *run, struct error *e)
 		err = column_list_add(&run->list, "ustack,kstack", grouped, e);
 	if (!err && config->by_chain)
 		err = column_list_add(&run->list, FOLD_CHAIN_ROOT, grouped, e);
-	run->page.root_count = run->list.count;
+	run->interval.root_count = run->list.count;
 	if (err || !renderer->behind)
 		return err;
 	for (size_t i = 0; i < run->list.count; i++)
@@ -99,7 +99,7 @@ static int run_filter(struct run *run, struct error *e)
 	return query_filter(&query, &run->filter, e);
 }
 
-/* Sets the length of the run, and the interval of its pages. */
+/* Sets the length of the run, and the interval of its intervals. */
 static void run_times(struct run *run)
 {
 	const struct config *config = run->config;
@@ -130,8 +130,8 @@ static int run_events(struct run *run, struct error *e)
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
 		if (reported >> kind & 1 && trace_rows[kind].kind.columns)
 			text_add_format(&names, ",%s", trace_rows[kind].kind.columns);
-	run->page.events = &run->events;
-	run->page.slower_ms = config->slower_ms;
+	run->interval.events = &run->events;
+	run->interval.slower_ms = config->slower_ms;
 	err = event_list_init(&run->events, text_string(&names), config->more_columns, e);
 	text_done(&names);
 	return err;
@@ -151,7 +151,7 @@ static void run_sleep_stacks(struct run *run)
 	run->sleep_stacks_wanted =
 		stacks ||
 		(config->slower_ms && config->traces >> LATENCY_RUNQ & 1 && needs & NEED_RUNQ_WHY);
-	run->page.sleep_sums = stacks && config->stacks;
+	run->interval.sleep_sums = stacks && config->stacks;
 	if (!run_events_only(run))
 		return;
 	run->filter.no_samples = !run->sleep_stacks_wanted;
@@ -181,7 +181,7 @@ static int run_traces(struct run *run, struct error *e)
 	}
 	distribution_table_init(&run->distributions, kinds, count, &keys);
 	if (count)
-		run->page.distributions = &run->distributions;
+		run->interval.distributions = &run->distributions;
 	return 0;
 }
 
@@ -220,7 +220,7 @@ static void run_command(struct run *run)
 	for (char **word = run->config->words; word && *word; word++)
 		text_add_format(&run->command, "%s%s", run->command.length ? " " : "",
 				run->command.length ? *word : "tsnap");
-	run->page.command = text_string(&run->command);
+	run->interval.command = text_string(&run->command);
 }
 
 /* The kinds of time that are shared out, a bit each. A filter that refuses some samples of a state
@@ -290,10 +290,10 @@ int run_prepare(struct run *run, struct error *e)
 	if (err)
 		return err;
 	if (run->config->stacks)
-		run->page.stacks = &run->stacks;
+		run->interval.stacks = &run->stacks;
 	if (run->config->chains) {
 		chain_report_init(&run->chains, (size_t)run->config->stacks);
-		run->page.chains = &run->chains;
+		run->interval.chains = &run->chains;
 		if (run->times.shared)
 			chain_report_split(&run->chains, &run->times);
 	}
@@ -301,18 +301,18 @@ int run_prepare(struct run *run, struct error *e)
 	if (err)
 		return err;
 	if (run->renderer->kind == RENDERER_COUNTERS)
-		run->page.metrics = &run->metrics;
-	page_fit(&run->page, run->config->all_rows);
+		run->interval.metrics = &run->metrics;
+	interval_fit(&run->interval, run->config->all_rows);
 	run_command(run);
-	run->page.grid = run->config->by_time_us ? &run->time_rows.grid : &run->grid;
+	run->interval.grid = run->config->by_time_us ? &run->time_rows.grid : &run->grid;
 	if (run->config->heatmap)
-		run->page.heatmap = &run->time_rows;
+		run->interval.heatmap = &run->time_rows;
 	else if (run->config->by_time_us)
-		run->page.row_limit = 0; /* the last rows are as good as the first */
-	run->page.tally = &run->tally;
-	run->page.formulas_kept_out = run->config->csv_safe;
-	run->page.recording = run->config->replay;
-	if (run->page.recording && !strcmp(run->page.recording, "-"))
-		run->page.recording = "standard input";
+		run->interval.row_limit = 0; /* the last rows are as good as the first */
+	run->interval.tally = &run->tally;
+	run->interval.formulas_kept_out = run->config->csv_safe;
+	run->interval.recording = run->config->replay;
+	if (run->interval.recording && !strcmp(run->interval.recording, "-"))
+		run->interval.recording = "standard input";
 	return 0;
 }

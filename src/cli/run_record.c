@@ -54,7 +54,7 @@ static void rows_put(struct record *record, int64_t time_us)
 /* Adds the rows of run->grid. */
 static void rows_add(struct record *record, enum record_kind kind)
 {
-	renderer_csv.add(rows_of(record, kind), &(struct page){.grid = &record->run->grid});
+	renderer_csv.add(rows_of(record, kind), &(struct interval){.grid = &record->run->grid});
 }
 
 static int part_take(void *take_to, const struct scan *part)

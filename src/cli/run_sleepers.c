@@ -140,7 +140,7 @@ void run_find_sleepers(struct run *run)
 {
 	int err = -ENOSYS;
 
-	run->page.sleepers = NULL;
+	run->interval.sleepers = NULL;
 	if (run->renderer != &renderer_report || run->grid.row_count || !run->source->look ||
 	    !run->tally.scans)
 		return;
@@ -154,5 +154,5 @@ void run_find_sleepers(struct run *run)
 		return;
 	if (!run->sleepers.asleep && !run->sleepers.halted && !run->sleepers.active)
 		unmet_find(run);
-	run->page.sleepers = &run->sleepers;
+	run->interval.sleepers = &run->sleepers;
 }

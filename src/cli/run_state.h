@@ -39,19 +39,19 @@ struct run {
 	struct sleep_stacks sleep_stacks;	 /* stacks of the sleeps among events */
 	bool sleep_stacks_wanted;
 	struct metric_totals metrics; /* --metrics */
-	struct sleepers sleepers;     /* contents of a page without samples */
-	struct tally tally;	      /* since the last page */
+	struct sleepers sleepers;     /* contents of an interval without samples */
+	struct tally tally;	      /* since the last interval */
 	struct time_rows time_rows;   /* --by-time */
 	struct grid grid;
 	struct text out, command;
-	struct page page;
-	struct source_status status_before; /* status as of the last page */
-	int64_t interval_us;		    /* length of a page; 0: one page at the end */
-	int64_t page_us;   /* time in the page so far; negative: the page before overran */
+	struct interval interval;
+	struct source_status status_before; /* status as of the last interval */
+	int64_t interval_us;		    /* length of an interval; 0: one interval at the end */
+	int64_t passed_us; /* time in the interval so far; negative: the interval before overran */
 	int64_t total_us;  /* time in the whole run */
 	int64_t end_us;	   /* total to end at; 0: none */
-	int64_t shown;	   /* pages, or scans when not grouped */
-	int64_t refused;   /* samples without a group, in all pages */
+	int64_t shown;	   /* intervals, or scans when not grouped */
+	int64_t refused;   /* samples without a group, in all intervals */
 	int64_t stackless; /* samples so far, as long as none had a stack; then 0 */
 	bool stacks_seen;  /* a sample had a stack */
 	bool in_scan;	   /* parts of the present scan were taken */
@@ -59,8 +59,8 @@ struct run {
 	struct error *e;
 };
 
-/* True if a page is of an interval. With --trace, formats for machines write distributions instead
- * of samples, and with --slower events, which they write when they come. */
+/* True if a report is of an interval, not of a scan. With --trace, formats for machines write
+ * distributions instead of samples, and with --slower events, which they write when they come. */
 static inline bool run_grouped(const struct run *run)
 {
 	return run->renderer->grouped || (run->config->distributions && !run->config->record);
@@ -101,8 +101,9 @@ static inline bool run_accounts(const struct run *run)
 /* run_prepare.c: what config asks for, all but the source. 0 or -errno with e. */
 int run_prepare(struct run *run, struct error *e);
 
-/* run_page.c: shows the groups kept since the last page, and starts anew; takes what --trace
- * measured since the last time, all: until now; writes what was rendered. 0 or -errno with e. */
+/* run_interval.c: shows the groups kept since the last interval, and starts anew; takes what
+ * --trace measured since the last time, all: until now; writes what was rendered. 0 or -errno with
+ * e. */
 int run_show(struct run *run, struct error *e);
 int run_take_traced(struct run *run, bool all, struct error *e);
 int run_write(struct run *run, struct error *e);
@@ -120,7 +121,7 @@ uint64_t run_path_needs(const struct run *run);
 void run_path_take(struct run *run, const struct scan *part);
 void run_path_end_scan(struct run *run);
 void run_path_settle(struct run *run);
-/* run_sleepers.c: finds what a page without samples tells instead. */
+/* run_sleepers.c: finds what an interval without samples tells instead. */
 void run_find_sleepers(struct run *run);
 /* Takes the single events that came. */
 void run_take_events(struct run *run);

@@ -12,7 +12,7 @@
 static void stack_take(void *to, const struct stack_entry *entry)
 {
 	struct stack_dict_file *file = to;
-	struct page page = {.grid = &file->grid};
+	struct interval interval = {.grid = &file->grid};
 	bool added;
 
 	if (file->written.used == STACK_DICT_MAX &&
@@ -26,7 +26,7 @@ static void stack_take(void *to, const struct stack_entry *entry)
 	grid_size(&file->grid, &file->list, 1);
 	for (size_t i = 0; i < file->list.count; i++)
 		file->grid.values[i] = column_read(file->list.items[i], entry);
-	renderer_csv.add(&file->out, &page);
+	renderer_csv.add(&file->out, &interval);
 }
 
 int stack_dict_file_begin(struct stack_dict_file *file, const char *path, struct source *source,

@@ -22,7 +22,7 @@
 #define WORD_LETTER_WIDTH 640
 #define LABEL_PADDING 8
 #define LABEL_LEAST 22	 /* three letters */
-#define NAME_COLUMNS 400 /* C++ can go on for pages */
+#define NAME_COLUMNS 400 /* C++ can go on for intervals */
 #define ELLIPSIS "…"
 
 /* Adds bytes of printable text as XML, in elements and quoted values alike. */

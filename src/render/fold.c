@@ -9,27 +9,27 @@
 
 #define DIGITS "0123456789"
 
-/* The value of the page's row in the column at that offset of struct sample. */
-static const union value *value_at(const struct page *page, size_t row, size_t offset)
+/* The value of the interval's row in the column at that offset of struct sample. */
+static const union value *value_at(const struct interval *interval, size_t row, size_t offset)
 {
-	const struct column_list *list = page->grid->list;
+	const struct column_list *list = interval->grid->list;
 
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i]->role != ROLE_MEASURE && list->items[i]->offset == offset)
-			return &grid_row(page->grid, row)[i];
+			return &grid_row(interval->grid, row)[i];
 	return NULL;
 }
 
-static const char *text_or_null(const struct page *page, size_t row, size_t offset)
+static const char *text_or_null(const struct interval *interval, size_t row, size_t offset)
 {
-	const union value *value = value_at(page, row, offset);
+	const union value *value = value_at(interval, row, offset);
 
 	return value ? value->text : NULL;
 }
 
-static const char *text_at(const struct page *page, size_t row, size_t offset)
+static const char *text_at(const struct interval *interval, size_t row, size_t offset)
 {
-	const char *text = text_or_null(page, row, offset);
+	const char *text = text_or_null(interval, row, offset);
 
 	return text ? text : "";
 }
@@ -104,12 +104,12 @@ static size_t user_length(const char *stack)
 	return (size_t)(at - stack);
 }
 
-/* Adds the first page->root_count columns of a row, as frames. */
-static void roots_add(struct text *frames, const struct page *page, size_t row)
+/* Adds the first interval->root_count columns of a row, as frames. */
+static void roots_add(struct text *frames, const struct interval *interval, size_t row)
 {
-	for (size_t i = 0; i < page->root_count; i++) {
-		const struct column *column = page->grid->list->items[i];
-		union value value = grid_row(page->grid, row)[i];
+	for (size_t i = 0; i < interval->root_count; i++) {
+		const struct column *column = interval->grid->list->items[i];
+		union value value = grid_row(interval->grid, row)[i];
 
 		if (column->role == ROLE_KEY && column->offset == offsetof(struct sample, chain) &&
 		    value.text)
@@ -119,13 +119,13 @@ static void roots_add(struct text *frames, const struct page *page, size_t row)
 	}
 }
 
-void fold_add_stack(struct text *frames, const struct page *page, size_t row)
+void fold_add_stack(struct text *frames, const struct interval *interval, size_t row)
 {
-	const char *syscall = text_at(page, row, offsetof(struct sample, syscall));
+	const char *syscall = text_at(interval, row, offsetof(struct sample, syscall));
 	struct text stack = {0};
 	size_t user;
 
-	text_add_printable(&stack, text_at(page, row, offsetof(struct sample, stack)));
+	text_add_printable(&stack, text_at(interval, row, offsetof(struct sample, stack)));
 	user = user_length(text_string(&stack));
 	text_add(frames, text_string(&stack), user);
 	if (*syscall) {
@@ -135,38 +135,38 @@ void fold_add_stack(struct text *frames, const struct page *page, size_t row)
 		text_add_string(frames, FRAME_SYSCALL ";");
 	}
 	text_add_string(frames, text_string(&stack) + user);
-	if (stack.length && value_at(page, row, offsetof(struct sample, waker_stack)))
+	if (stack.length && value_at(interval, row, offsetof(struct sample, waker_stack)))
 		fold_add_waker(frames,
-			       text_or_null(page, row, offsetof(struct sample, waker_stack)),
-			       text_or_null(page, row, offsetof(struct sample, waker_comm)));
+			       text_or_null(interval, row, offsetof(struct sample, waker_stack)),
+			       text_or_null(interval, row, offsetof(struct sample, waker_comm)));
 	text_done(&stack);
 }
 
-void fold_add_files(struct text *files, const struct page *page, size_t row)
+void fold_add_files(struct text *files, const struct interval *interval, size_t row)
 {
-	text_add_printable(files, text_at(page, row, offsetof(struct sample, ufiles)));
+	text_add_printable(files, text_at(interval, row, offsetof(struct sample, ufiles)));
 }
 
-int64_t fold_weight_us(const struct page *page, size_t row, int64_t *state)
+int64_t fold_weight_us(const struct interval *interval, size_t row, int64_t *state)
 {
-	const union value *kept = value_at(page, row, offsetof(struct sample, state)),
-			  *weight = value_at(page, row, offsetof(struct sample, weight_us));
+	const union value *kept = value_at(interval, row, offsetof(struct sample, state)),
+			  *weight = value_at(interval, row, offsetof(struct sample, weight_us));
 
 	if (state)
 		*state = kept ? kept->number : ABSENT;
 	return weight && weight->number > 0 ? weight->number : 0;
 }
 
-void fold_page(struct frame_tree *tree, const struct page *page)
+void fold_interval(struct frame_tree *tree, const struct interval *interval)
 {
 	struct text frames = {0};
 
-	for (size_t row = 0; row < page->grid->row_count; row++) {
-		int64_t state, weight_us = fold_weight_us(page, row, &state);
+	for (size_t row = 0; row < interval->grid->row_count; row++) {
+		int64_t state, weight_us = fold_weight_us(interval, row, &state);
 
 		text_clear(&frames);
-		roots_add(&frames, page, row);
-		fold_add_stack(&frames, page, row);
+		roots_add(&frames, interval, row);
+		fold_add_stack(&frames, interval, row);
 		frame_tree_add(tree, text_string(&frames), state == STATE_ON ? PART_ON : PART_OFF,
 			       weight_us);
 	}

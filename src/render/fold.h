@@ -29,18 +29,18 @@
  * those columns, NULL: absent. */
 void fold_add_waker(struct text *frames, const char *waker_stack, const char *waker_comm);
 
-/* The time that a row stands for in us, not below 0; its state, where the page has that column and
- * state is not NULL. */
-int64_t fold_weight_us(const struct page *page, size_t row, int64_t *state);
+/* The time that a row stands for in us, not below 0; its state, where the interval has that column
+ * and state is not NULL. */
+int64_t fold_weight_us(const struct interval *interval, size_t row, int64_t *state);
 /* Adds the frames of a row's stack: user frames, the system call, kernel frames; printable, each
  * with its annotation. */
-void fold_add_stack(struct text *frames, const struct page *page, size_t row);
+void fold_add_stack(struct text *frames, const struct interval *interval, size_t row);
 
 /* Adds the column ufiles of a row: files of the first of these frames. */
-void fold_add_files(struct text *files, const struct page *page, size_t row);
+void fold_add_files(struct text *files, const struct interval *interval, size_t row);
 
 /* Adds all rows, time on a CPU and off it apart. */
-void fold_page(struct frame_tree *tree, const struct page *page);
+void fold_interval(struct frame_tree *tree, const struct interval *interval);
 
 /* Adds a line per stack, by name. The tree must be sorted. */
 void fold_write(struct text *out, const struct frame_tree *tree);

@@ -23,37 +23,37 @@ static const struct {
 	[CHAIN_CYCLES] = {"Threads that wait for each other. DEADLOCK: for ever", NULL},
 };
 
-static void part_add(struct text *out, const struct page *page, enum chain_part part)
+static void part_add(struct text *out, const struct interval *interval, enum chain_part part)
 {
-	const struct grid *grid = &page->chains->grids[part];
+	const struct grid *grid = &interval->chains->grids[part];
 	size_t rows = grid->row_count < ROWS_MAX ? grid->row_count : ROWS_MAX;
-	struct page table = *page;
+	struct interval table = *interval;
 	struct text line = {0};
 
 	table.grid = grid;
-	table.stacks = part == CHAIN_ROOTS ? &page->chains->stacks : NULL;
+	table.stacks = part == CHAIN_ROOTS ? &interval->chains->stacks : NULL;
 	if (!rows && !words[part].none)
 		return;
 	text_add_char(out, '\n');
 	text_add_string(&line, rows ? words[part].some : words[part].none);
 	if (rows)
 		text_add_char(&line, ':');
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	if (rows)
-		page_add_table(out, &table, rows);
+		interval_add_table(out, &table, rows);
 	text_clear(&line);
 	if (rows < grid->row_count)
 		text_add_format(&line, "and %zu more", grid->row_count - rows);
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
 /* A deadlock comes first: nothing else matters then. */
-void page_add_chains(struct text *out, const struct page *page)
+void interval_add_chains(struct text *out, const struct interval *interval)
 {
-	part_add(out, page, CHAIN_CYCLES);
-	part_add(out, page, CHAIN_ROOTS);
-	part_add(out, page, CHAIN_LOCKS);
-	part_add(out, page, CHAIN_QUEUES);
-	part_add(out, page, CHAIN_DEVICES);
+	part_add(out, interval, CHAIN_CYCLES);
+	part_add(out, interval, CHAIN_ROOTS);
+	part_add(out, interval, CHAIN_LOCKS);
+	part_add(out, interval, CHAIN_QUEUES);
+	part_add(out, interval, CHAIN_DEVICES);
 }

@@ -47,25 +47,25 @@ static inline void csv_add_safe_cell(struct text *out, const struct column *colu
 			 "\"", '"');
 }
 
-static void csv_add_rows(struct text *out, const struct page *page, const char *row_end)
+static void csv_add_rows(struct text *out, const struct interval *interval, const char *row_end)
 {
-	if (page->formulas_kept_out)
-		cells_add(out, page->grid, csv_add_safe_cell, row_end);
+	if (interval->formulas_kept_out)
+		cells_add(out, interval->grid, csv_add_safe_cell, row_end);
 	else
-		cells_add(out, page->grid, csv_add_cell, row_end);
+		cells_add(out, interval->grid, csv_add_cell, row_end);
 }
 
-static void csv_add(struct text *out, const struct page *page)
+static void csv_add(struct text *out, const struct interval *interval)
 {
-	csv_add_rows(out, page, "\n");
+	csv_add_rows(out, interval, "\n");
 }
 
-static void csv_add_grouped(struct text *out, const struct page *page)
+static void csv_add_grouped(struct text *out, const struct interval *interval)
 {
 	struct text row_end = {0};
 
-	grouped_csv_end(&row_end, page);
-	csv_add_rows(out, page, text_string(&row_end));
+	grouped_csv_end(&row_end, interval);
+	csv_add_rows(out, interval, text_string(&row_end));
 	text_done(&row_end);
 }
 

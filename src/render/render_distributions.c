@@ -10,7 +10,7 @@
 #define ROWS_ON_TERMINAL 10
 #define BARS_ON_TERMINAL 3
 #define BAR_WIDTH_MOST 40
-#define WIDE 100      /* a page with room for all percentiles */
+#define WIDE 100      /* an interval with room for all percentiles */
 #define BOUND_WIDTH 7 /* "1.05 ms" */
 
 static void add_right(struct text *line, const struct text *cell, size_t width)
@@ -29,15 +29,15 @@ static void add_bound(struct text *line, int64_t ns)
 }
 
 /* "  16.4 us ..  32.8 us     120  ##########" */
-static void add_bucket(struct text *out, const struct page *page, const struct histogram *histogram,
-		       int bucket, int64_t most)
+static void add_bucket(struct text *out, const struct interval *interval,
+		       const struct histogram *histogram, int bucket, int64_t most)
 {
 	const size_t before = 2 + BOUND_WIDTH + 4 + BOUND_WIDTH + 2 + 8 + 2;
 	size_t width = BAR_WIDTH_MOST, marks;
 	struct text line = {0}, cell = {0};
 
-	if (page->width)
-		width = page->width > before + 4 ? page->width - before : 4;
+	if (interval->width)
+		width = interval->width > before + 4 ? interval->width - before : 4;
 	if (width > BAR_WIDTH_MOST)
 		width = BAR_WIDTH_MOST;
 	/* any event is worth a mark */
@@ -60,13 +60,14 @@ static void add_bucket(struct text *out, const struct page *page, const struct h
 	while (marks--)
 		text_add_char(&line, '#');
 	text_add(out, text_string(&line),
-		 page->width ? text_fit(text_string(&line), page->width) : line.length);
+		 interval->width ? text_fit(text_string(&line), interval->width) : line.length);
 	text_add_char(out, '\n');
 	text_done(&line);
 	text_done(&cell);
 }
 
-static void add_bars(struct text *out, const struct page *page, const struct histogram *histogram)
+static void add_bars(struct text *out, const struct interval *interval,
+		     const struct histogram *histogram)
 {
 	int first = HISTOGRAM_BUCKETS, last = 0;
 	int64_t most = 0;
@@ -79,14 +80,14 @@ static void add_bars(struct text *out, const struct page *page, const struct his
 		most = histogram->buckets[i] > most ? histogram->buckets[i] : most;
 	}
 	for (int i = first; i <= last; i++)
-		add_bucket(out, page, histogram, i, most);
+		add_bucket(out, interval, histogram, i, most);
 }
 
 /* The keys of a row: "S root sleeper nanosleep:" */
-static void add_name(struct text *out, const struct page *page, size_t row)
+static void add_name(struct text *out, const struct interval *interval, size_t row)
 {
-	const struct column_list *list = page->grid->list;
-	const union value *values = grid_row(page->grid, row);
+	const struct column_list *list = interval->grid->list;
+	const union value *values = grid_row(interval->grid, row);
 	struct text line = {0};
 
 	for (size_t i = 0; i < list->count; i++) {
@@ -100,43 +101,45 @@ static void add_name(struct text *out, const struct page *page, size_t row)
 			value_add(&line, list->items[i], values[i]);
 	}
 	text_add_char(out, '\n');
-	page_add_wrapped(out, page, line.length ? text_string(&line) : "all");
+	interval_add_wrapped(out, interval, line.length ? text_string(&line) : "all");
 	text_done(&line);
 }
 
-static void add_kind(struct text *out, const struct page *page, const struct trace_kind *kind)
+static void add_kind(struct text *out, const struct interval *interval,
+		     const struct trace_kind *kind)
 {
 	const struct distribution **order;
 	struct grid grid = {0};
-	struct page table = *page;
+	struct interval table = *interval;
 	struct text line = {0};
-	size_t count = distribution_grid_fill(page->distributions, kind,
-					      page->width && page->width < WIDE, &grid, &order);
-	size_t rows = page->row_limit && count > ROWS_ON_TERMINAL ? ROWS_ON_TERMINAL : count;
-	size_t bars = page->row_limit && rows > BARS_ON_TERMINAL ? BARS_ON_TERMINAL : rows;
+	size_t count =
+		distribution_grid_fill(interval->distributions, kind,
+				       interval->width && interval->width < WIDE, &grid, &order);
+	size_t rows = interval->row_limit && count > ROWS_ON_TERMINAL ? ROWS_ON_TERMINAL : count;
+	size_t bars = interval->row_limit && rows > BARS_ON_TERMINAL ? BARS_ON_TERMINAL : rows;
 
 	table.grid = &grid;
 	text_add_format(&line, "%s: %s%s", kind->name, kind->help, count ? "" : ": none");
 	text_add_char(out, '\n');
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	if (count)
-		page_add_table(out, &table, rows);
+		interval_add_table(out, &table, rows);
 	if (rows < count) {
 		text_clear(&line);
 		text_add_format(&line, "%zu more with less time", count - rows);
-		page_add_wrapped(out, page, text_string(&line));
+		interval_add_wrapped(out, interval, text_string(&line));
 	}
 	for (size_t row = 0; row < bars; row++) {
 		add_name(out, &table, row);
-		add_bars(out, page, &order[row]->histogram);
+		add_bars(out, interval, &order[row]->histogram);
 	}
 	free(order);
 	grid_done(&grid);
 	text_done(&line);
 }
 
-void page_add_distributions(struct text *out, const struct page *page)
+void interval_add_distributions(struct text *out, const struct interval *interval)
 {
-	for (size_t i = 0; i < page->distributions->kind_count; i++)
-		add_kind(out, page, page->distributions->kinds[i]);
+	for (size_t i = 0; i < interval->distributions->kind_count; i++)
+		add_kind(out, interval, interval->distributions->kinds[i]);
 }

@@ -3,26 +3,26 @@
 #include "report/event_list.h"
 #include "render/renderer.h"
 
-void page_add_events(struct text *out, const struct page *page)
+void interval_add_events(struct text *out, const struct interval *interval)
 {
-	size_t count = page->events->count, rows = count;
-	struct page table = *page;
+	size_t count = interval->events->count, rows = count;
+	struct interval table = *interval;
 	struct grid grid = {0};
 	struct text line = {0};
 
-	if (page->row_limit && rows > page->row_limit)
-		rows = page->row_limit;
-	if (page->slower_ms)
-		text_add_format(&line, "slower than %lld ms: ", (long long)page->slower_ms);
+	if (interval->row_limit && rows > interval->row_limit)
+		rows = interval->row_limit;
+	if (interval->slower_ms)
+		text_add_format(&line, "slower than %lld ms: ", (long long)interval->slower_ms);
 	text_add_format(&line, "%zu single event%s", count, count == 1 ? "" : "s");
 	if (rows < count)
 		text_add_format(&line, ", of which the longest %zu", rows);
 	text_add_char(out, '\n');
-	page_add_wrapped(out, page, text_string(&line));
-	event_grid_fill(page->events, &grid);
+	interval_add_wrapped(out, interval, text_string(&line));
+	event_grid_fill(interval->events, &grid);
 	table.grid = &grid;
 	if (rows)
-		page_add_table(out, &table, rows);
+		interval_add_table(out, &table, rows);
 	grid_done(&grid);
 	text_done(&line);
 }

@@ -16,25 +16,25 @@ static const char *title_of(const struct frame_tree *tree)
 			    : "Flame graph: threads off CPU";
 }
 
-static void flame_add(struct text *out, const struct page *page)
+static void flame_add(struct text *out, const struct interval *interval)
 {
-	struct page whole = *page;
+	struct interval whole = *interval;
 	struct text subtitle = {0}, footer = {0};
 	struct frame_tree tree = {0};
 
 	whole.width = 0;
-	fold_page(&tree, page);
-	page_add_origin(&subtitle, &whole);
+	fold_interval(&tree, interval);
+	interval_add_origin(&subtitle, &whole);
 	text_add_char(&subtitle, '\n');
-	page_add_scans(&subtitle, &whole);
-	if (page->command) {
+	interval_add_scans(&subtitle, &whole);
+	if (interval->command) {
 		text_add_char(&subtitle, '\n');
-		text_add_printable(&subtitle, page->command);
+		text_add_printable(&subtitle, interval->command);
 	}
 	/* all of it: in lines as long as fit */
 	whole.width = FLAME_LINE_COLUMNS;
-	page_add_absent(&footer, &whole);
-	page_add_missed(&footer, &whole);
+	interval_add_absent(&footer, &whole);
+	interval_add_missed(&footer, &whole);
 	flame_svg_add(out, &(struct flame){
 				   .tree = &tree,
 				   .title = title_of(&tree),

@@ -2,11 +2,11 @@
 /* Folded stacks, weighed by sampled time in microseconds. */
 #include "render/fold.h"
 
-static void folded_add(struct text *out, const struct page *page)
+static void folded_add(struct text *out, const struct interval *interval)
 {
 	struct frame_tree tree = {0};
 
-	fold_page(&tree, page);
+	fold_interval(&tree, interval);
 	fold_write(out, &tree);
 	frame_tree_done(&tree);
 }

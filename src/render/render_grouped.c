@@ -29,20 +29,20 @@ void grouped_csv_begin(struct text *out, const struct column_list *list)
 	text_add_string(out, "begin,end,elapsed_us,scans\n");
 }
 
-void grouped_csv_end(struct text *row_end, const struct page *page)
+void grouped_csv_end(struct text *row_end, const struct interval *interval)
 {
 	static const char *const words[] = {",", ",", ",", ","};
 
-	add_interval(row_end, page->tally, words);
+	add_interval(row_end, interval->tally, words);
 	text_add_char(row_end, '\n');
 }
 
-void grouped_json_end(struct text *row_end, const struct page *page)
+void grouped_json_end(struct text *row_end, const struct interval *interval)
 {
 	static const char *const words[] = {",\"begin\":\"", "\",\"end\":\"",
 					    "\",\"elapsed_us\":", ",\"scans\":"};
 
-	add_interval(row_end, page->tally, words);
+	add_interval(row_end, interval->tally, words);
 	text_add_string(row_end, "}\n");
 }
 
@@ -115,9 +115,9 @@ static void json_add_io_limits(struct text *out, const struct source_status *sta
 	text_add_char(out, ']');
 }
 
-static void json_add_missed(struct text *out, const struct page *page)
+static void json_add_missed(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	const char *before = ",\"missed\":[{\"what\":";
 	struct text line = {0};
 
@@ -133,17 +133,17 @@ static void json_add_missed(struct text *out, const struct page *page)
 	text_add_string(out, ",\"absent\":[");
 	for (size_t i = 0; i < status->absent_count; i++) {
 		text_clear(&line);
-		absent_add(&line, page->grid->list, &status->absent[i]);
+		absent_add(&line, interval->grid->list, &status->absent[i]);
 		json_add_text(out, i ? "," : "", text_string(&line));
 	}
 	text_add_char(out, ']');
 	text_done(&line);
 }
 
-void grouped_json_head(struct text *out, const struct page *page)
+void grouped_json_head(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
-	const struct tally *tally = page->tally;
+	const struct source_status *status = interval->status;
+	const struct tally *tally = interval->tally;
 	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
 
 	json_add_text(out, "{\"report\":{\"host\":", status->host);
@@ -167,7 +167,7 @@ void grouped_json_head(struct text *out, const struct page *page)
 	json_add_pressure(out, "cgroup_pressure", status->group_pressure);
 	json_add_quotas(out, status);
 	json_add_io_limits(out, status);
-	json_add_missed(out, page);
+	json_add_missed(out, interval);
 	json_add_number(out, "own_cpu_us",
 			status->own_cpu_ns == ABSENT ? ABSENT : status->own_cpu_ns / NS_PER_US);
 	text_add_string(out, "}}\n");

@@ -166,10 +166,10 @@ static void scale_add(struct text *out, const struct heatmap *map)
 	text_add_char(out, '\n');
 }
 
-static void map_add(struct text *out, struct heatmap *map, const struct page *page,
+static void map_add(struct text *out, struct heatmap *map, const struct interval *interval,
 		    size_t label_width)
 {
-	size_t most = page->row_limit ? page->row_limit : LINES_MAX;
+	size_t most = interval->row_limit ? interval->row_limit : LINES_MAX;
 
 	rows_take(map);
 	cells_divide(map);
@@ -207,9 +207,9 @@ static size_t labels_width(const struct heatmap *map)
 	return width < LABEL_MAX ? width : LABEL_MAX;
 }
 
-void page_add_heatmap(struct text *out, const struct page *page)
+void interval_add_heatmap(struct text *out, const struct interval *interval)
 {
-	const struct time_rows *rows = page->heatmap;
+	const struct time_rows *rows = interval->heatmap;
 	struct heatmap map = {.rows = rows, .average = average_find(&rows->list)};
 	size_t label_width = labels_width(&map), signs = SIGNS_DEFAULT;
 	int64_t first_us = 0, last_us = 0, steps;
@@ -220,14 +220,15 @@ void page_add_heatmap(struct text *out, const struct page *page)
 	for (size_t i = 0; i < rows->step_count; i++)
 		if (rows->steps[i].from_us > last_us)
 			last_us = rows->steps[i].from_us;
-	if (page->width)
-		signs = page->width > label_width + SIGNS_LEAST + 3 ? page->width - label_width - 3
-								    : SIGNS_LEAST;
+	if (interval->width)
+		signs = interval->width > label_width + SIGNS_LEAST + 3
+				? interval->width - label_width - 3
+				: SIGNS_LEAST;
 	steps = (last_us - first_us) / rows->step_us + 1;
 	map.merged = (steps - 1) / (int64_t)signs + 1;
 	map.sign_count = (size_t)((steps - 1) / map.merged + 1);
 	map.sign_steps = memory_get(map.sign_count * sizeof(*map.sign_steps));
-	map_add(out, &map, page, label_width);
+	map_add(out, &map, interval, label_width);
 	free(map.sign_steps);
 	for (size_t i = 0; i < map.count; i++) {
 		text_done(&map.lines[i].label);

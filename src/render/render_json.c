@@ -20,9 +20,9 @@ static inline void json_add_cell(struct text *out, const struct column *column, 
 	cell_add_value(out, column, value, room, "\"\\", '\\');
 }
 
-static void json_add(struct text *out, const struct page *page)
+static void json_add(struct text *out, const struct interval *interval)
 {
-	cells_add(out, page->grid, json_add_cell, "}\n");
+	cells_add(out, interval->grid, json_add_cell, "}\n");
 }
 
 const struct renderer renderer_json = {
@@ -33,13 +33,13 @@ const struct renderer renderer_json = {
 	.add = json_add,
 };
 
-static void json_add_grouped(struct text *out, const struct page *page)
+static void json_add_grouped(struct text *out, const struct interval *interval)
 {
 	struct text row_end = {0};
 
-	grouped_json_head(out, page);
-	grouped_json_end(&row_end, page);
-	cells_add(out, page->grid, json_add_cell, text_string(&row_end));
+	grouped_json_head(out, interval);
+	grouped_json_end(&row_end, interval);
+	cells_add(out, interval->grid, json_add_cell, text_string(&row_end));
 	text_done(&row_end);
 }
 

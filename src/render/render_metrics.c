@@ -25,20 +25,21 @@ static void label_add(struct text *labels, const char *name, const char *value)
 	text_add_char(labels, '"');
 }
 
-static void groups_take(struct metric_totals *totals, const struct page *page)
+static void groups_take(struct metric_totals *totals, const struct interval *interval)
 {
 	struct text labels = {0}, value = {0};
 
-	for (size_t row = 0; row < page->grid->row_count; row++) {
+	for (size_t row = 0; row < interval->grid->row_count; row++) {
 		text_clear(&labels);
-		for (size_t i = 0; i < page->root_count; i++) {
-			const struct column *column = page->grid->list->items[i];
+		for (size_t i = 0; i < interval->root_count; i++) {
+			const struct column *column = interval->grid->list->items[i];
 
 			text_clear(&value);
-			value_add(&value, column, grid_row(page->grid, row)[i]);
+			value_add(&value, column, grid_row(interval->grid, row)[i]);
 			label_add(&labels, column->name, text_string(&value));
 		}
-		metric_totals_add(totals, text_string(&labels), fold_weight_us(page, row, NULL));
+		metric_totals_add(totals, text_string(&labels),
+				  fold_weight_us(interval, row, NULL));
 	}
 	text_done(&labels);
 	text_done(&value);
@@ -81,20 +82,20 @@ static void series_add(struct text *out, const char *name, const char *labels, i
 }
 
 /* The labels of what did not fit: each is the same word. */
-static void others_label(struct text *labels, const struct page *page)
+static void others_label(struct text *labels, const struct interval *interval)
 {
-	for (size_t i = 0; i < page->root_count; i++)
-		label_add(labels, page->grid->list->items[i]->name, OTHERS);
+	for (size_t i = 0; i < interval->root_count; i++)
+		label_add(labels, interval->grid->list->items[i]->name, OTHERS);
 }
 
 static void groups_add(struct text *out, const struct metric_totals *totals,
-		       const struct page *page)
+		       const struct interval *interval)
 {
 	static const char threads[] = "tsnap_threads", seconds[] = "tsnap_thread_seconds_total";
-	int64_t elapsed_us = page->tally->elapsed_us;
+	int64_t elapsed_us = interval->tally->elapsed_us;
 	struct text others = {0};
 
-	others_label(&others, page);
+	others_label(&others, interval);
 	metric_begin(out, threads, "gauge", "Threads on average over the latest interval.");
 	for (size_t i = 0; i < totals->count; i++)
 		series_add(out, threads, totals->groups[i].labels,
@@ -127,18 +128,18 @@ static void missed_write(struct text *out, const struct metric_totals *totals)
 	}
 }
 
-static void metrics_add(struct text *out, const struct page *page)
+static void metrics_add(struct text *out, const struct interval *interval)
 {
-	struct metric_totals *totals = page->metrics;
+	struct metric_totals *totals = interval->metrics;
 
 	metric_totals_begin(totals);
-	groups_take(totals, page);
-	metric_totals_end(totals, page->tally->scans, page->status);
-	groups_add(out, totals, page);
+	groups_take(totals, interval);
+	metric_totals_end(totals, interval->tally->scans, interval->status);
+	groups_add(out, totals, interval);
 	metric_add(out, "tsnap_interval_seconds", "gauge", "Length of the latest interval.",
-		   page->tally->elapsed_us, US_DECIMALS);
+		   interval->tally->elapsed_us, US_DECIMALS);
 	metric_add(out, "tsnap_until_timestamp_seconds", "gauge", "End of the latest interval.",
-		   page->tally->until_us, US_DECIMALS);
+		   interval->tally->until_us, US_DECIMALS);
 	metric_add(out, "tsnap_scans_total", "counter", "Scans of all threads.", totals->scans, 0);
 	missed_write(out, totals);
 	metric_add(out, "tsnap_own_cpu_seconds_total", "counter", "CPU time of tsnap.",

@@ -36,27 +36,28 @@ static void label_add(struct pprof *pprof, const struct column *column, union va
 	text_done(&words);
 }
 
-static void pprof_add(struct text *out, const struct page *page)
+static void pprof_add(struct text *out, const struct interval *interval)
 {
 	struct text frames = {0}, files = {0};
 	struct pprof pprof = {0};
 
-	for (size_t row = 0; row < page->grid->row_count; row++) {
-		int64_t state, weight_us = fold_weight_us(page, row, &state);
+	for (size_t row = 0; row < interval->grid->row_count; row++) {
+		int64_t state, weight_us = fold_weight_us(interval, row, &state);
 
 		if (!weight_us)
 			continue;
-		for (size_t i = 0; i < page->root_count; i++)
-			label_add(&pprof, page->grid->list->items[i], grid_row(page->grid, row)[i]);
+		for (size_t i = 0; i < interval->root_count; i++)
+			label_add(&pprof, interval->grid->list->items[i],
+				  grid_row(interval->grid, row)[i]);
 		text_clear(&frames);
-		fold_add_stack(&frames, page, row);
+		fold_add_stack(&frames, interval, row);
 		text_clear(&files);
-		fold_add_files(&files, page, row);
+		fold_add_files(&files, interval, row);
 		pprof_sample(&pprof, text_string(&frames), text_string(&files),
 			     value_of_state(state), ratio(weight_us, NS_PER_US, 1));
 	}
 	/* no file is better than half of one */
-	if (pprof_end(&pprof, page->tally->from_us, page->tally->elapsed_us, out))
+	if (pprof_end(&pprof, interval->tally->from_us, interval->tally->elapsed_us, out))
 		text_clear(out);
 	pprof_done(&pprof);
 	text_done(&frames);

@@ -2,7 +2,7 @@
 /* The report for people: a header line, a table with the most active groups first, and a footer
  * that tells what was missed and what tsnap itself cost. */
 #include "render/renderer.h"
-#include "render/page_rows.h"
+#include "render/report_rows.h"
 #include "report/value.h"
 
 #include <stdlib.h>
@@ -19,9 +19,9 @@
 #define QUOTAS_SHOWN 5	       /* control groups */
 #define LIMIT_PERCENT_LEAST 10 /* use of an I/O limit from which on a group is told */
 
-void page_add_wrapped(struct text *out, const struct page *page, const char *line)
+void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line)
 {
-	size_t width = page->width ? page->width : SIZE_MAX;
+	size_t width = interval->width ? interval->width : SIZE_MAX;
 
 	while (*line) {
 		size_t fit = text_fit(line, width), cut = fit;
@@ -29,7 +29,7 @@ void page_add_wrapped(struct text *out, const struct page *page, const char *lin
 		while (line[fit] && cut && line[cut] != ' ')
 			cut--;
 		if (!cut)
-			cut = fit ? fit : strlen(line); /* a word wider than the page */
+			cut = fit ? fit : strlen(line); /* a word wider than the interval */
 		text_add(out, line, cut);
 		text_add_char(out, '\n');
 		line += cut + strspn(line + cut, " ");
@@ -55,14 +55,14 @@ static void add_times(struct text *out, const struct tally *tally)
 	text_add_format(out, "%.12s UTC", until + 11);
 }
 
-void page_add_origin(struct text *out, const struct page *page)
+void interval_add_origin(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 
 	text_add_string(out, "tsnap");
-	if (page->recording) {
+	if (interval->recording) {
 		text_add_string(out, ", replay of ");
-		text_add_printable(out, page->recording);
+		text_add_printable(out, interval->recording);
 	}
 	if (*status->host) {
 		text_add_string(out, " on ");
@@ -75,13 +75,13 @@ void page_add_origin(struct text *out, const struct page *page)
 	if (status->cpus != ABSENT)
 		text_add_format(out, ", %lld CPU%s", (long long)status->cpus,
 				status->cpus == 1 ? "" : "s");
-	if (page->tally->scans)
-		add_times(out, page->tally);
+	if (interval->tally->scans)
+		add_times(out, interval->tally);
 }
 
-void page_add_scans(struct text *out, const struct page *page)
+void interval_add_scans(struct text *out, const struct interval *interval)
 {
-	const struct tally *tally = page->tally;
+	const struct tally *tally = interval->tally;
 
 	text_add_format(out, "%lld scan%s in ", (long long)tally->scans,
 			tally->scans == 1 ? "" : "s");
@@ -89,8 +89,8 @@ void page_add_scans(struct text *out, const struct page *page)
 	text_add_string(out, " s, ");
 	text_add_decimals(out, ratio(tally->scans, 100 * US_PER_SECOND, tally->elapsed_us), 2);
 	text_add_string(out, " Hz");
-	if (page->status->rate_hz != ABSENT)
-		text_add_format(out, " of %lld asked", (long long)page->status->rate_hz);
+	if (interval->status->rate_hz != ABSENT)
+		text_add_format(out, " of %lld asked", (long long)interval->status->rate_hz);
 	if (tally->threads) {
 		text_add_string(out, "; threads seen: ");
 		add_average(out, tally->threads, tally->scans);
@@ -109,7 +109,7 @@ static void add_percent(struct text *line, int64_t part, int64_t whole)
 }
 
 /* All of the time in which threads waited for a resource, whoever was asked for. */
-static void add_pressure(struct text *out, const struct page *page, const char *of,
+static void add_pressure(struct text *out, const struct interval *interval, const char *of,
 			 const struct source_pressure pressures[RESOURCE_COUNT], bool host)
 {
 	static const char *const names[RESOURCE_COUNT] = {
@@ -117,7 +117,7 @@ static void add_pressure(struct text *out, const struct page *page, const char *
 		[RESOURCE_MEMORY] = "memory",
 		[RESOURCE_IO] = "I/O",
 	};
-	int64_t elapsed_us = page->tally->elapsed_us;
+	int64_t elapsed_us = interval->tally->elapsed_us;
 	struct text line = {0};
 
 	for (int i = 0; i < RESOURCE_COUNT && elapsed_us; i++) {
@@ -136,49 +136,50 @@ static void add_pressure(struct text *out, const struct page *page, const char *
 		text_add_string(&line, " full ");
 		add_percent(&line, pressure->full_us, elapsed_us);
 	}
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-static void add_path_words(struct text *out, const struct page *page)
+static void add_path_words(struct text *out, const struct interval *interval)
 {
 	struct text line = {0};
 
 	text_add_string(&line, "Critical path of ");
-	text_add_printable(&line, page->path_of);
+	text_add_printable(&line, interval->path_of);
 	text_add_string(&line, ": the time of its threads (by samples), by the thread that each "
 			       "wait was for in the end, and what that one did meanwhile");
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-static void add_header(struct text *out, const struct page *page)
+static void add_header(struct text *out, const struct interval *interval)
 {
 	struct text line = {0};
 
-	page_add_origin(&line, page);
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_origin(&line, interval);
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_clear(&line);
-	page_add_scans(&line, page);
-	page_add_wrapped(out, page, text_string(&line));
-	add_pressure(out, page, "the host", page->status->pressure, true);
-	add_pressure(out, page, page->status->pressed_group, page->status->group_pressure, false);
-	if (page->path_of)
-		add_path_words(out, page);
+	interval_add_scans(&line, interval);
+	interval_add_wrapped(out, interval, text_string(&line));
+	add_pressure(out, interval, "the host", interval->status->pressure, true);
+	add_pressure(out, interval, interval->status->pressed_group,
+		     interval->status->group_pressure, false);
+	if (interval->path_of)
+		add_path_words(out, interval);
 	text_add_char(out, '\n');
 	text_done(&line);
 }
 
-void page_add_absent(struct text *out, const struct page *page)
+void interval_add_absent(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	struct text line = {0};
 
 	for (size_t i = 0; i < status->absent_count; i++) {
 		text_add_string(&line, line.length ? "; " : "Absent on this host: ");
-		absent_add(&line, page->grid->list, &status->absent[i]);
+		absent_add(&line, interval->grid->list, &status->absent[i]);
 	}
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
@@ -191,9 +192,9 @@ static void add_seconds(struct text *line, int64_t us)
 
 /* Adds how much of the exact time is of threads that samples saw in that state, and what is not
  * exact. */
-static void add_coverage(struct text *out, const struct page *page)
+static void add_coverage(struct text *out, const struct interval *interval)
 {
-	const struct tally *tally = page->tally;
+	const struct tally *tally = interval->tally;
 	int64_t exact_us = 0, covered_us = 0;
 	struct text line = {0};
 
@@ -217,14 +218,14 @@ static void add_coverage(struct text *out, const struct page *page)
 			tally->all_us[TIME_ASLEEP]
 				? ""
 				: "; S counts samples (exact where all states are sampled: -a)");
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
 /* Counts processes: those that live for less than the time between two scans are in few samples. */
-static void add_processes(struct text *out, const struct page *page)
+static void add_processes(struct text *out, const struct interval *interval)
 {
-	const struct tally *tally = page->tally;
+	const struct tally *tally = interval->tally;
 	struct text line = {0};
 
 	if (!tally->forks && !tally->execs && !tally->exits)
@@ -241,14 +242,14 @@ static void add_processes(struct text *out, const struct page *page)
 		text_add_string(&line, ") ");
 		add_seconds(&line, tally->most_cpu_us);
 	}
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
 /* Control groups whose threads did not run because of a quota, as the kernel counts it. */
-static void add_quotas(struct text *out, const struct page *page)
+static void add_quotas(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	size_t shown = status->quota_count < QUOTAS_SHOWN ? status->quota_count : QUOTAS_SHOWN;
 	size_t more = status->quota_count - shown + status->quotas_more;
 	struct text line = {0};
@@ -265,29 +266,29 @@ static void add_quotas(struct text *out, const struct page *page)
 	}
 	if (shown && more)
 		text_add_format(&line, "; and %zu more control groups", more);
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-/* In percent of what the page's time allows; more: it saved some before, as limits have it. */
-static int64_t limit_percent(const struct page *page, const struct source_io_limit *limit)
+/* In percent of what the interval's time allows; more: it saved some before, as limits have it. */
+static int64_t limit_percent(const struct interval *interval, const struct source_io_limit *limit)
 {
-	int64_t allowed = ratio(limit->limit, page->tally->elapsed_us, US_PER_SECOND);
+	int64_t allowed = ratio(limit->limit, interval->tally->elapsed_us, US_PER_SECOND);
 
 	return allowed > 0 ? ratio(limit->used, 100, allowed) : 0;
 }
 
 /* Control groups with limits of I/O, and how far they used them: the kernel does not tell how long
  * it held anybody back. */
-static void add_io_limits(struct text *out, const struct page *page)
+static void add_io_limits(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	struct text line = {0};
 	size_t shown = 0;
 
-	for (size_t i = 0; i < status->io_limit_count && page->tally->elapsed_us; i++) {
+	for (size_t i = 0; i < status->io_limit_count && interval->tally->elapsed_us; i++) {
 		const struct source_io_limit *limit = &status->io_limits[i];
-		int64_t percent = limit_percent(page, limit);
+		int64_t percent = limit_percent(interval, limit);
 
 		if (percent < LIMIT_PERCENT_LEAST)
 			continue;
@@ -297,13 +298,13 @@ static void add_io_limits(struct text *out, const struct page *page)
 				limit->word, (long long)limit->limit);
 		text_add_printable(&line, limit->device);
 	}
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-void page_add_missed(struct text *out, const struct page *page)
+void interval_add_missed(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	struct text line = {0};
 
 	for (size_t i = 0; i < status->missed_count; i++) {
@@ -312,41 +313,41 @@ void page_add_missed(struct text *out, const struct page *page)
 		text_add_string(&line, line.length ? "; " : "Missed: ");
 		missed_add(&line, &status->missed[i]);
 	}
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
 /* Returns how far the exact CPU times may be off what the CPUs were busy. */
-static int64_t check_bound_us(const struct page *page)
+static int64_t check_bound_us(const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 
 	int64_t busy_us = status->busy_us / BUSY_PART,
-		all_us = page->tally->elapsed_us / CPUS_PART * status->cpus;
+		all_us = interval->tally->elapsed_us / CPUS_PART * status->cpus;
 
 	return (busy_us > all_us ? busy_us : all_us) + TICKS_US * status->cpus +
 	       status->busy_error_us;
 }
 
-static void add_check(struct text *out, const struct page *page)
+static void add_check(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	struct text line = {0};
 	int64_t reported_us;
 
-	if (!page->tally->cpu_us || status->busy_us == ABSENT || status->own_cpu_ns == ABSENT)
+	if (!interval->tally->cpu_us || status->busy_us == ABSENT || status->own_cpu_ns == ABSENT)
 		return;
-	reported_us = sum(page->tally->cpu_us, status->own_cpu_ns / NS_PER_US);
-	if (llabs(reported_us - status->busy_us) <= check_bound_us(page) ||
+	reported_us = sum(interval->tally->cpu_us, status->own_cpu_ns / NS_PER_US);
+	if (llabs(reported_us - status->busy_us) <= check_bound_us(interval) ||
 	    (reported_us < status->busy_us &&
-	     status->busy_us < page->tally->elapsed_us / QUIET_PART * status->cpus))
+	     status->busy_us < interval->tally->elapsed_us / QUIET_PART * status->cpus))
 		return;
 	text_add_string(&line, "Exact times are in doubt: all rows and tsnap itself have ");
 	add_seconds(&line, reported_us);
 	text_add_string(&line, " of CPU time, and the CPUs were busy for ");
 	add_seconds(&line, status->busy_us);
 	text_add_string(&line, " (/proc/stat)");
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
@@ -362,55 +363,55 @@ static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tal
 	text_add_string(line, " % of one CPU");
 }
 
-static void add_cost(struct text *out, const struct page *page)
+static void add_cost(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	struct text line = {0};
 
 	if (status->own_cpu_ns != ABSENT) {
 		text_add_string(&line, "tsnap itself: ");
 		text_add_decimals(&line, ratio(status->own_cpu_ns, 1, 100000), 1);
 		text_add_string(&line, " ms of CPU time");
-		add_cpu_share(&line, status->own_cpu_ns, page->tally);
+		add_cpu_share(&line, status->own_cpu_ns, interval->tally);
 	}
 	if (status->bpf_ns != ABSENT && status->bpf_runs != ABSENT) {
 		text_add_string(&line, line.length ? "; its BPF programs: " : "BPF programs: ");
 		text_add_decimals(&line, ratio(status->bpf_ns, 1, 100000), 1);
 		text_add_format(&line, " ms in %lld runs", (long long)status->bpf_runs);
-		add_cpu_share(&line, status->bpf_ns, page->tally);
+		add_cpu_share(&line, status->bpf_ns, interval->tally);
 		text_add_format(&line, ", %lld ns a run",
 				(long long)ratio(status->bpf_ns, 1, status->bpf_runs));
 	}
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-static void footer_add(struct text *out, const struct page *page)
+static void footer_add(struct text *out, const struct interval *interval)
 {
 	size_t footer;
 
-	if (page->distributions)
-		page_add_distributions(out, page);
-	if (page->events)
-		page_add_events(out, page);
-	if (page->sleep_sums)
-		page_add_sleep_sums(out, page);
-	if (page->chains)
-		page_add_chains(out, page);
+	if (interval->distributions)
+		interval_add_distributions(out, interval);
+	if (interval->events)
+		interval_add_events(out, interval);
+	if (interval->sleep_sums)
+		interval_add_sleep_sums(out, interval);
+	if (interval->chains)
+		interval_add_chains(out, interval);
 	footer = out->length;
 	text_add_char(out, '\n');
-	add_coverage(out, page);
-	page_add_stacks_footer(out, page);
-	add_processes(out, page);
-	add_quotas(out, page);
-	add_io_limits(out, page);
-	page_add_absent(out, page);
-	add_check(out, page);
-	if (page->status->self.requested) {
-		page_add_self(out, page);
+	add_coverage(out, interval);
+	interval_add_stacks_footer(out, interval);
+	add_processes(out, interval);
+	add_quotas(out, interval);
+	add_io_limits(out, interval);
+	interval_add_absent(out, interval);
+	add_check(out, interval);
+	if (interval->status->self.requested) {
+		interval_add_self(out, interval);
 	} else {
-		page_add_missed(out, page);
-		add_cost(out, page);
+		interval_add_missed(out, interval);
+		add_cost(out, interval);
 	}
 	/* an empty line sets the footer off, or else ends the report */
 	if (out->length > footer + 1)
@@ -427,35 +428,35 @@ static size_t lines_count(const struct text *text, size_t from)
 }
 
 /* --critical-path of somebody who was not there. */
-static void add_nobody(struct text *out, const struct page *page)
+static void add_nobody(struct text *out, const struct interval *interval)
 {
 	struct text line = {0};
 
 	text_add_string(&line, "No samples: no thread of ");
-	text_add_printable(&line, page->path_of);
+	text_add_printable(&line, interval->path_of);
 	text_add_string(&line, " was seen.");
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-static void report_add(struct text *out, const struct page *page)
+static void report_add(struct text *out, const struct interval *interval)
 {
 	size_t start = out->length, rows;
 	struct text footer = {0};
 
-	footer_add(&footer, page);
-	add_header(out, page);
-	rows = page_rows(page, lines_count(out, start) + lines_count(&footer, 0));
-	if (rows && page->heatmap)
-		page_add_heatmap(out, page);
+	footer_add(&footer, interval);
+	add_header(out, interval);
+	rows = report_rows(interval, lines_count(out, start) + lines_count(&footer, 0));
+	if (rows && interval->heatmap)
+		interval_add_heatmap(out, interval);
 	else if (rows)
-		page_add_table(out, page, rows);
-	else if (page->path_of)
-		add_nobody(out, page);
+		interval_add_table(out, interval, rows);
+	else if (interval->path_of)
+		add_nobody(out, interval);
 	else
-		page_add_sleepers(out, page);
-	if (rows < page->grid->row_count && !page->heatmap)
-		page_add_rest(out, page, rows);
+		interval_add_sleepers(out, interval);
+	if (rows < interval->grid->row_count && !interval->heatmap)
+		interval_add_rest(out, interval, rows);
 	text_add(out, text_string(&footer), footer.length);
 	text_done(&footer);
 }

@@ -29,19 +29,19 @@ static const struct column map_columns[] = {
 	 offsetof(struct self_map, kernel_bytes)},
 };
 
-/* Adds a table of the page's width, a blank line before it. */
-static void table_add(struct text *out, const struct page *page, const struct column *columns,
-		      size_t count, union value *values, size_t rows)
+/* Adds a table of the interval's width, a blank line before it. */
+static void table_add(struct text *out, const struct interval *interval,
+		      const struct column *columns, size_t count, union value *values, size_t rows)
 {
 	struct column_list list = {.count = count};
 	struct grid grid = {.list = &list, .values = values, .row_count = rows};
-	struct page table = *page;
+	struct interval table = *interval;
 
 	for (size_t i = 0; i < count; i++)
 		list.items[i] = &columns[i];
 	table.grid = &grid;
 	text_add_char(out, '\n');
-	page_add_table(out, &table, rows);
+	interval_add_table(out, &table, rows);
 }
 
 static size_t row_read(const struct column *columns, size_t count, const void *from,
@@ -70,7 +70,8 @@ static struct program_shown program_show(const struct self_program *program, int
 	};
 }
 
-static void programs_add(struct text *out, const struct page *page, const struct self_cost *cost)
+static void programs_add(struct text *out, const struct interval *interval,
+			 const struct self_cost *cost)
 {
 	enum { COUNT = sizeof(program_columns) / sizeof(program_columns[0]) };
 	union value values[(SELF_PROGRAMS_MAX + 1) * COUNT];
@@ -84,16 +85,17 @@ static void programs_add(struct text *out, const struct page *page, const struct
 
 		used += row_read(program_columns, COUNT, &shown, &values[used]);
 	}
-	table_add(out, page, program_columns, COUNT, values, cost->program_count + 1);
+	table_add(out, interval, program_columns, COUNT, values, cost->program_count + 1);
 	if (cost->uncounted_why) {
 		text_add_string(&line, "Not counted: ");
 		text_add_string(&line, cost->uncounted_why);
-		page_add_wrapped(out, page, text_string(&line));
+		interval_add_wrapped(out, interval, text_string(&line));
 		text_done(&line);
 	}
 }
 
-static void memory_add(struct text *out, const struct page *page, const struct self_cost *cost)
+static void memory_add(struct text *out, const struct interval *interval,
+		       const struct self_cost *cost)
 {
 	enum { COUNT = sizeof(map_columns) / sizeof(map_columns[0]) };
 	union value values[(SELF_MAPS_MAX + 2) * COUNT];
@@ -107,7 +109,7 @@ static void memory_add(struct text *out, const struct page *page, const struct s
 		used += row_read(map_columns, COUNT,
 				 i < cost->map_count ? &cost->maps[i] : &rest[i - cost->map_count],
 				 &values[used]);
-	table_add(out, page, map_columns, COUNT, values, cost->map_count + 2);
+	table_add(out, interval, map_columns, COUNT, values, cost->map_count + 2);
 }
 
 /* "12.3 ms" */
@@ -185,32 +187,32 @@ static void missed_describe(struct text *line, const struct source_status *statu
 	}
 }
 
-static void line_end(struct text *out, const struct page *page, struct text *line)
+static void line_end(struct text *out, const struct interval *interval, struct text *line)
 {
-	page_add_wrapped(out, page, text_string(line));
+	interval_add_wrapped(out, interval, text_string(line));
 	text_clear(line);
 }
 
-void page_add_self(struct text *out, const struct page *page)
+void interval_add_self(struct text *out, const struct interval *interval)
 {
-	const struct source_status *status = page->status;
+	const struct source_status *status = interval->status;
 	struct text line = {0};
 
 	cpu_describe(&line, &status->self);
-	line_end(out, page, &line);
+	line_end(out, interval, &line);
 	scans_describe(&line, &status->self, status->rate_hz);
-	line_end(out, page, &line);
+	line_end(out, interval, &line);
 	if (status->self.window_ns != ABSENT) {
 		window_describe(&line, &status->self);
-		line_end(out, page, &line);
+		line_end(out, interval, &line);
 	}
 	start_describe(&line, &status->self);
-	line_end(out, page, &line);
+	line_end(out, interval, &line);
 	memory_describe(&line, &status->self);
-	line_end(out, page, &line);
+	line_end(out, interval, &line);
 	missed_describe(&line, status);
-	line_end(out, page, &line);
-	programs_add(out, page, &status->self);
-	memory_add(out, page, &status->self);
+	line_end(out, interval, &line);
+	programs_add(out, interval, &status->self);
+	memory_add(out, interval, &status->self);
 	text_done(&line);
 }

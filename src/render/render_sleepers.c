@@ -49,37 +49,37 @@ static void add_more(struct text *line, const struct grid *grid, size_t rows)
 	text_add_string(line, ". ");
 }
 
-static void add_groups(struct text *out, const struct page *page, struct text *line)
+static void add_groups(struct text *out, const struct interval *interval, struct text *line)
 {
-	const struct grid *grid = &page->sleepers->grid;
+	const struct grid *grid = &interval->sleepers->grid;
 	size_t rows = grid->row_count < SLEEPERS_ROWS ? grid->row_count : SLEEPERS_ROWS;
-	struct page table = *page;
+	struct interval table = *interval;
 
 	table.grid = grid;
 	table.stacks = NULL;
 	text_add_char(out, '\n');
-	page_add_table(out, &table, rows);
+	interval_add_table(out, &table, rows);
 	text_clear(line);
 	add_more(line, grid, rows);
 	text_add_string(line,
 			"-a shows threads that sleep, too; -a -g comm,why,waits_on: what each "
 			"waits for.");
-	page_add_wrapped(out, page, text_string(line));
+	interval_add_wrapped(out, interval, text_string(line));
 }
 
-void page_add_sleepers(struct text *out, const struct page *page)
+void interval_add_sleepers(struct text *out, const struct interval *interval)
 {
-	const struct sleepers *sleepers = page->sleepers;
+	const struct sleepers *sleepers = interval->sleepers;
 	struct text line = {0};
 
-	if (!page->tally->scans) {
-		page_add_wrapped(out, page, "No samples: there was no scan.");
+	if (!interval->tally->scans) {
+		interval_add_wrapped(out, interval, "No samples: there was no scan.");
 		return;
 	}
 	if (!sleepers) {
-		page_add_wrapped(out, page,
-				 "No samples: no thread that was asked for was active. "
-				 "-a shows those that sleep, too.");
+		interval_add_wrapped(out, interval,
+				     "No samples: no thread that was asked for was active. "
+				     "-a shows those that sleep, too.");
 		return;
 	}
 	text_add_string(&line, "No samples: ");
@@ -96,8 +96,8 @@ void page_add_sleepers(struct text *out, const struct page *page)
 					? "no thread that was asked for was active at a scan."
 					: "no thread fits all that was asked for.");
 	}
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	if (!sleepers->unmet.length && sleepers->grid.row_count)
-		add_groups(out, page, &line);
+		add_groups(out, interval, &line);
 	text_done(&line);
 }

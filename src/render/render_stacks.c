@@ -93,7 +93,7 @@ static size_t plain_length(const char *name, size_t length)
 /* Line of text that is being written, and how far it may go. */
 struct line {
 	struct text *out;
-	size_t width; /* width of the page; SIZE_MAX: any */
+	size_t width; /* width of the interval; SIZE_MAX: any */
 	size_t left;  /* column that frames begin at */
 	size_t at;
 };
@@ -132,11 +132,11 @@ static void frame_add(struct line *line, const char *name, size_t length, const 
 	text_done(&words);
 }
 
-static void half_add(struct text *out, const struct page *page, const struct half *half)
+static void half_add(struct text *out, const struct interval *interval, const struct half *half)
 {
-	bool narrow = page->width && page->width < LEFT + FRAME_WIDTH_LEAST;
+	bool narrow = interval->width && interval->width < LEFT + FRAME_WIDTH_LEAST;
 	const size_t left = narrow ? LEFT_NARROW : LEFT;
-	struct line line = {out, page->width ? page->width : SIZE_MAX, left, left};
+	struct line line = {out, interval->width ? interval->width : SIZE_MAX, left, left};
 	const char *end = half->frames + half->length, *arrow = NULL;
 	size_t before = half->kind->innermost_first ? FRAMES_INNER : FRAMES_OUTER;
 	size_t number = 0, hidden = 0;
@@ -176,7 +176,7 @@ static void share_add(struct text *out, int64_t weight_us, int64_t of)
 }
 
 /* frames: printable, outermost first */
-static void halves_add(struct text *out, const struct page *page, const char *frames)
+static void halves_add(struct text *out, const struct interval *interval, const char *frames)
 {
 	const char *at = frames;
 	bool first = true;
@@ -188,27 +188,27 @@ static void halves_add(struct text *out, const struct page *page, const char *fr
 			continue;
 		if (!first)
 			text_add_spaces(out, INDENT + SHARE_WIDTH);
-		half_add(out, page, &half);
+		half_add(out, interval, &half);
 		first = false;
 	}
 	if (first)
 		text_add_string(out, "-\n");
 }
 
-static void stack_add(struct text *out, const struct page *page, size_t stack)
+static void stack_add(struct text *out, const struct interval *interval, size_t stack)
 {
-	const struct stack_lines *lines = page->stacks;
+	const struct stack_lines *lines = interval->stacks;
 	struct text printable = {0};
 
 	text_add_printable(&printable, stack_line_frames(lines, stack));
 	fold_add_waker(&printable, stack_line_waker_stack(lines, stack),
 		       stack_line_waker_comm(lines, stack));
-	halves_add(out, page, text_string(&printable));
+	halves_add(out, interval, text_string(&printable));
 	text_done(&printable);
 }
 
 /* "  111   0.558  ", as wide as a share */
-static void sum_add(struct text *out, const struct page *page, const struct sleep_sum *sum)
+static void sum_add(struct text *out, const struct interval *interval, const struct sleep_sum *sum)
 {
 	struct text cell = {0}, printable = {0};
 
@@ -220,15 +220,15 @@ static void sum_add(struct text *out, const struct page *page, const struct slee
 	text_add_spaces(out, cell.length < SECONDS_WIDTH ? SECONDS_WIDTH - cell.length : 1);
 	text_add_format(out, "%s  ", text_string(&cell));
 	text_add_printable(&printable, sum->stack ? sum->stack : "");
-	halves_add(out, page, text_string(&printable));
+	halves_add(out, interval, text_string(&printable));
 	text_done(&printable);
 	text_done(&cell);
 }
 
-void page_add_sleep_sums(struct text *out, const struct page *page)
+void interval_add_sleep_sums(struct text *out, const struct interval *interval)
 {
 	size_t count, rows;
-	struct sleep_sum *sums = sleep_sums_make(page->events, &count);
+	struct sleep_sum *sums = sleep_sums_make(interval->events, &count);
 	struct text line = {0};
 	int64_t sleeps = 0, none;
 
@@ -236,19 +236,19 @@ void page_add_sleep_sums(struct text *out, const struct page *page)
 		sleeps += sums[i].count;
 	none = count && !sums[count - 1].stack ? sums[count - 1].count : 0;
 	text_add_format(&line, "offcpu slower than %lld ms by stack: %lld sleep%s",
-			(long long)page->slower_ms, (long long)sleeps, sleeps == 1 ? "" : "s");
+			(long long)interval->slower_ms, (long long)sleeps, sleeps == 1 ? "" : "s");
 	if (none)
 		text_add_format(&line,
 				", %lld without a stack, as no scan saw them (-a has idle threads, "
 				"a higher -F short sleeps)",
 				(long long)none);
 	text_add_char(out, '\n');
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	if (count)
 		text_add_string(out, "COUNT SECONDS  STACK\n");
-	rows = page->row_limit && count > page->row_limit ? page->row_limit : count;
+	rows = interval->row_limit && count > interval->row_limit ? interval->row_limit : count;
 	for (size_t i = 0; i < rows; i++)
-		sum_add(out, page, &sums[i]);
+		sum_add(out, interval, &sums[i]);
 	if (rows < count)
 		text_add_format(out, "(%zu more)\n", count - rows);
 	free(sums);
@@ -256,7 +256,7 @@ void page_add_sleep_sums(struct text *out, const struct page *page)
 }
 
 /* Adds the share of stacks that are not shown. */
-static void rest_add(struct text *out, const struct page *page, int64_t of, int64_t rest,
+static void rest_add(struct text *out, const struct interval *interval, int64_t of, int64_t rest,
 		     size_t stacks, int64_t none)
 {
 	struct text line = {0};
@@ -272,17 +272,17 @@ static void rest_add(struct text *out, const struct page *page, int64_t of, int6
 		text_add_string(&line, "% ");
 	}
 	text_add_string(&line, none ? "without a stack" : "");
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-void page_add_stacks(struct text *out, const struct page *page, size_t row)
+void interval_add_stacks(struct text *out, const struct interval *interval, size_t row)
 {
-	const struct stack_lines *lines = page->stacks;
+	const struct stack_lines *lines = interval->stacks;
 	int64_t of = 0, none = 0, rest = 0;
 	size_t reported = 0, stacks = 0;
 
-	if (!lines || lines->of != page->grid)
+	if (!lines || lines->of != interval->grid)
 		return;
 	for (size_t at = STACK_LINE_NONE;
 	     (at = stack_lines_next(lines, row, at)) != STACK_LINE_NONE;) {
@@ -303,15 +303,15 @@ void page_add_stacks(struct text *out, const struct page *page, size_t row)
 		}
 		reported++;
 		share_add(out, weight_us, of);
-		stack_add(out, page, at);
+		stack_add(out, interval, at);
 	}
 	if (stacks)
-		rest_add(out, page, of, rest, stacks - reported, none);
+		rest_add(out, interval, of, rest, stacks - reported, none);
 }
 
-void page_add_stacks_footer(struct text *out, const struct page *page)
+void interval_add_stacks_footer(struct text *out, const struct interval *interval)
 {
-	const struct stack_lines *lines = page->stacks;
+	const struct stack_lines *lines = interval->stacks;
 	struct text line = {0};
 
 	if (!lines || !lines->samples)
@@ -320,16 +320,16 @@ void page_add_stacks_footer(struct text *out, const struct page *page)
 	if (!lines->known) {
 		text_add_string(&line, "none of the samples has one");
 		text_add_string(
-			&line, page->recording
+			&line, interval->recording
 				       ? "; a recording needs the column stack, or its --stack-dict"
 				       : "");
-		page_add_wrapped(out, page, text_string(&line));
+		interval_add_wrapped(out, interval, text_string(&line));
 		text_done(&line);
 		return;
 	}
 	text_add_decimals(&line, ratio(lines->known, 1000, lines->samples), 1);
 	text_add_string(&line, " % of the samples have one; their shares are of the line above "
 			       "them");
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Renderers write a page into a text buffer. They see the grid and what is told around it, never a
- * sample or a terminal. A new format is a file with its struct renderer, a row of renderer_table.c,
- * and an option of the renderer's name (cli/option_table.c, MODE_FORMAT).
+/* Renderers write an interval into a text buffer. They see the grid and what is told around it,
+ * never a sample or a terminal. A new format is a file with its struct renderer, a row of
+ * renderer_table.c, and an option of the renderer's name (cli/option_table.c, MODE_FORMAT).
  */
 #ifndef TSNAP_RENDER_RENDERER_H
 #define TSNAP_RENDER_RENDERER_H
@@ -22,17 +22,17 @@ struct metric_totals;
 struct sleepers;
 struct time_rows;
 
-struct page {
+struct interval {
 	const struct grid *grid;
-	const struct tally *tally; /* tally of a grouped page */
+	const struct tally *tally; /* tally of a grouped interval */
 	const struct source_status
-		*status; /* status of the source for a grouped page, since the one before it */
-	/* measurements of --trace, of a grouped page; NULL: not asked for */
+		*status; /* status of the source for a grouped interval, since the one before it */
+	/* measurements of --trace, of a grouped interval; NULL: not asked for */
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not asked for */
 	const struct chain_report *chains; /* chains of --chains; NULL: not asked for */
 	const char *path_of; /* name typed with --critical-path; NULL: not asked for */
-	/* sleeping threads, of a page without samples; NULL: not known */
+	/* sleeping threads, of an interval without samples; NULL: not known */
 	const struct sleepers *sleepers;
 	const struct time_rows
 		*heatmap;      /* steps of --heatmap, in place of the grid; NULL: not asked for */
@@ -42,9 +42,10 @@ struct page {
 	size_t width;	       /* no line is longer; 0: any length */
 	size_t row_limit;      /* rows of events and distributions shown; 0: all */
 	size_t height;	       /* lines of the window; 0: not known, or all rows are wanted */
-	struct event_list *events; /* events of --slower, of a grouped page; NULL: not asked for, */
-	int64_t slower_ms;	   /* least duration of those events */
-	bool sleep_sums;	   /* sleeps among them are added up by stack */
+	struct event_list
+		*events;   /* events of --slower, of a grouped interval; NULL: not asked for, */
+	int64_t slower_ms; /* least duration of those events */
+	bool sleep_sums;   /* sleeps among them are added up by stack */
 	struct metric_totals *metrics; /* counters of --metrics; NULL: not asked for */
 	bool colour;
 	bool formulas_kept_out; /* in CSV no text begins as a formula of a spreadsheet does */
@@ -54,7 +55,7 @@ enum renderer_kind {
 	RENDERER_REPORT,   /* text for people */
 	RENDERER_ROWS,	   /* rows for programs */
 	RENDERER_STACKS,   /* stacks, or wait chains, with their times */
-	RENDERER_COUNTERS, /* counters that grow, page->metrics */
+	RENDERER_COUNTERS, /* counters that grow, interval->metrics */
 };
 
 struct renderer {
@@ -65,17 +66,17 @@ struct renderer {
 	bool has_footer; /* tells what was missed by itself */
 	/* Rows of samples: the same of groups, for --report; NULL: there are none. */
 	const struct renderer *of_groups;
-	/* Word for a page that ends what is written, so that the next one replaces it: "profile";
-	 * NULL: pages may follow each other. */
+	/* Word for an interval that ends what is written, so that the next one replaces it:
+	 * "profile"; NULL: intervals may follow each other. */
 	const char *whole;
-	bool at_end; /* the only page is that of the whole run */
+	bool at_end; /* the only interval is that of the whole run */
 	bool chains; /* can write wait chains in place of stacks (--by-chain) */
 	/* Columns, as column_list_add() takes them: always first, unless others are chosen, and
 	 * always last; NULL: none. */
 	const char *before, *columns, *behind;
-	/* Before the first page; NULL: nothing. */
+	/* Before the first interval; NULL: nothing. */
 	void (*begin)(struct text *out, const struct column_list *list);
-	void (*add)(struct text *out, const struct page *page);
+	void (*add)(struct text *out, const struct interval *interval);
 };
 
 extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
@@ -93,31 +94,31 @@ void absent_add(struct text *out, const struct column_list *list,
 
 #define ABSENT_TEXT "-" /* in reports */
 
-/* Parts of reports. A line, broken at spaces where it is wider than the page: */
-void page_add_wrapped(struct text *out, const struct page *page, const char *line);
+/* Parts of reports. A line, broken at spaces where it is wider than the interval: */
+void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line);
 /* host and times; scans and rate; columns that the host lacks, and what was missed, if anything: */
-void page_add_origin(struct text *out, const struct page *page);
-void page_add_scans(struct text *out, const struct page *page);
-void page_add_absent(struct text *out, const struct page *page);
-void page_add_missed(struct text *out, const struct page *page);
-/* the titles and the first rows of the page's grid: */
-void page_add_table(struct text *out, const struct page *page, size_t rows);
+void interval_add_origin(struct text *out, const struct interval *interval);
+void interval_add_scans(struct text *out, const struct interval *interval);
+void interval_add_absent(struct text *out, const struct interval *interval);
+void interval_add_missed(struct text *out, const struct interval *interval);
+/* the titles and the first rows of the interval's grid: */
+void interval_add_table(struct text *out, const struct interval *interval, size_t rows);
 /* the grid as a line a group, with time from left to right: */
-void page_add_heatmap(struct text *out, const struct page *page);
+void interval_add_heatmap(struct text *out, const struct interval *interval);
 /* stacks (--stacks) of a row of that grid, and in the footer: */
-void page_add_stacks(struct text *out, const struct page *page, size_t row);
-void page_add_stacks_footer(struct text *out, const struct page *page);
+void interval_add_stacks(struct text *out, const struct interval *interval, size_t row);
+void interval_add_stacks_footer(struct text *out, const struct interval *interval);
 /* the distributions, for each kind of trace a table and bars: */
-void page_add_distributions(struct text *out, const struct page *page);
+void interval_add_distributions(struct text *out, const struct interval *interval);
 /* single events, longest first; */
-void page_add_events(struct text *out, const struct page *page);
-/* sums of sleeps among them by their stacks, where page->sleep_sums; */
-void page_add_sleep_sums(struct text *out, const struct page *page);
+void interval_add_events(struct text *out, const struct interval *interval);
+/* sums of sleeps among them by their stacks, where interval->sleep_sums; */
+void interval_add_sleep_sums(struct text *out, const struct interval *interval);
 /* tables of --chains; */
-void page_add_chains(struct text *out, const struct page *page);
-/* contents of a page without samples: */
-void page_add_sleepers(struct text *out, const struct page *page);
-/* costs of tsnap itself, where page->status->self was asked for. */
-void page_add_self(struct text *out, const struct page *page);
+void interval_add_chains(struct text *out, const struct interval *interval);
+/* contents of an interval without samples: */
+void interval_add_sleepers(struct text *out, const struct interval *interval);
+/* costs of tsnap itself, where interval->status->self was asked for. */
+void interval_add_self(struct text *out, const struct interval *interval);
 
 #endif

@@ -18,7 +18,7 @@ struct reported {
 
 #define AT(member) offsetof(struct reported, member)
 
-static const struct column page_columns[] = {
+static const struct column interval_columns[] = {
 	{"timestamp", "", "", KIND_TIME, ROLE_MEASURE, 0, 0, AT(until_us)},
 	{"elapsed_us", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(elapsed_us)},
 	{"trace", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(trace)},
@@ -47,7 +47,7 @@ static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),
 };
 
-#define PAGE_COUNT (sizeof(page_columns) / sizeof(page_columns[0]))
+#define INTERVAL_COUNT (sizeof(interval_columns) / sizeof(interval_columns[0]))
 #define REPORTED_COUNT (sizeof(reported_columns) / sizeof(reported_columns[0]))
 
 static void list_add(struct column_list *list, const struct column *column)
@@ -55,7 +55,7 @@ static void list_add(struct column_list *list, const struct column *column)
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i] == column)
 			return;
-	if (list->count + PAGE_COUNT + REPORTED_COUNT + 1 < COLUMN_LIST_MAX)
+	if (list->count + INTERVAL_COUNT + REPORTED_COUNT + 1 < COLUMN_LIST_MAX)
 		list->items[list->count++] = column;
 }
 
@@ -281,8 +281,8 @@ const struct column_list *distribution_rows_list(struct distribution_table *tabl
 	struct column_list *list = &table->shown;
 
 	*list = (struct column_list){0};
-	for (size_t i = 0; i < PAGE_COUNT; i++)
-		list->items[list->count++] = &page_columns[i];
+	for (size_t i = 0; i < INTERVAL_COUNT; i++)
+		list->items[list->count++] = &interval_columns[i];
 	for (size_t i = 0; i < table->keys.count; i++)
 		list->items[list->count++] = table->keys.items[i];
 	for (size_t i = 0; i < REPORTED_COUNT; i++)

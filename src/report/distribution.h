@@ -49,7 +49,7 @@ void distribution_table_clear(struct distribution_table *table);
 void distribution_table_done(struct distribution_table *table);
 
 /* For people: the kind's distributions, most time first; order (its count of them is returned)
- * becomes malloced. A column that all of them lack is left out, and where the page is narrow
+ * becomes malloced. A column that all of them lack is left out, and where the interval is narrow
  * some percentiles. */
 size_t distribution_grid_fill(struct distribution_table *table, const struct trace_kind *kind,
 			      bool narrow, struct grid *grid, const struct distribution ***order);

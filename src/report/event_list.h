@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Single events that --trace told, each as a row: of one page, in bounded memory.
+/* Single events that --trace told, each as a row: of one interval, in bounded memory.
  */
 #ifndef TSNAP_REPORT_EVENT_LIST_H
 #define TSNAP_REPORT_EVENT_LIST_H

@@ -44,7 +44,8 @@ static uint32_t thread_find(struct exact_times *times, const struct sample *samp
 	uint32_t place = id_map_get(&times->by_tid, (uint64_t)sample->tid);
 	struct exact_thread *thread;
 
-	/* a recording has no start times: then a thread id stays the same thread's in a page */
+	/* a recording has no start times: then a thread id stays the same thread's in an interval
+	 */
 	if (place && times->threads[place - 1].start_ns == sample->start_ns)
 		return place - 1;
 	times->threads = memory_grow(times->threads, &times->capacity, times->count + 1,
@@ -58,7 +59,7 @@ static uint32_t thread_find(struct exact_times *times, const struct sample *samp
 	return (uint32_t)times->count - 1;
 }
 
-/* Adds what is new in the sample, as far as it is of the page. */
+/* Adds what is new in the sample, as far as it is of the interval. */
 static void thread_add(const struct exact_times *times, struct exact_thread *thread,
 		       const struct sample *sample)
 {
@@ -145,7 +146,7 @@ void exact_times_clear(struct exact_times *times)
 	times->count = 0;
 }
 
-void exact_times_end_page(struct exact_times *times)
+void exact_times_end_interval(struct exact_times *times)
 {
 	exact_times_clear(times);
 	memset(times->all_us, 0, sizeof(times->all_us));

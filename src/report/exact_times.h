@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Times that each thread was on a CPU, in a run queue, in D and asleep since a page of a report
- * began: exact, from the columns cpu_us, runq_us, dwait_us and sleep_us of its samples and of the
- * account at the page's end. What samples alone tell (system call, file, stack) shares these times
- * out: group_split.h.
+/* Times that each thread was on a CPU, in a run queue, in D and asleep since an interval of a
+ * report began: exact, from the columns cpu_us, runq_us, dwait_us and sleep_us of its samples and
+ * of the account at the interval's end. What samples alone tell (system call, file, stack) shares
+ * these times out: group_split.h.
  *
  * A sample holds the times since the thread's previous sample. Where that one lies before the
- * page, as in a replay with --from, the part of them that belongs to the page is taken to be as
- * large as its part of the time. In bounded memory: the caller shares out early when it is full.
+ * interval, as in a replay with --from, the part of them that belongs to the interval is taken to
+ * be as large as its part of the time. In bounded memory: the caller shares out early when it is
+ * full.
  */
 #ifndef TSNAP_REPORT_EXACT_TIMES_H
 #define TSNAP_REPORT_EXACT_TIMES_H
@@ -46,7 +47,7 @@ struct exact_times {
 	struct id_map by_tid; /* place in threads plus one */
 	struct exact_thread *threads;
 	size_t count, capacity;
-	int64_t from_us, until_us; /* UTC: the page so far */
+	int64_t from_us, until_us; /* UTC: the interval so far */
 	int64_t weight_us;	   /* weight of the last sample */
 	/* Sums of this interval, by group_table_split(): all threads, and those with a sample of
 	 * the kind. */
@@ -83,7 +84,7 @@ bool exact_times_full(const struct exact_times *times);
 /* Drops the threads, as what they had was shared out. */
 void exact_times_clear(struct exact_times *times);
 /* Ends the interval: clears its sums, too. */
-void exact_times_end_page(struct exact_times *times);
+void exact_times_end_interval(struct exact_times *times);
 void exact_times_done(struct exact_times *times);
 
 #endif

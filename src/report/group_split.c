@@ -404,7 +404,7 @@ void group_table_share_out(struct group_table *table)
 	split->count = split->part_count = 0;
 }
 
-void group_table_end_page(struct group_table *table, struct tally *tally)
+void group_table_end_interval(struct group_table *table, struct tally *tally)
 {
 	struct exact_times *times = table->split ? table->split->times : NULL;
 	int64_t all_us = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shares the exact times of threads out among groups, at the end of a page: a ratio estimate.
+/* Shares the exact times of threads out among groups, at the end of an interval: a ratio estimate.
  *
  * A thread was on a CPU for exactly 2.00 s; of its samples there 30 are of one group and 10 of
  * another, so these have 1.50 s and 0.50 s of it. The same in a run queue, in state D and asleep.
@@ -44,7 +44,7 @@ bool group_table_crowded(const struct group_table *table);
 void group_table_share_out(struct group_table *table);
 
 /* Fills what the tally says of exact times. After group_table_share_out(). */
-void group_table_end_page(struct group_table *table, struct tally *tally);
+void group_table_end_interval(struct group_table *table, struct tally *tally);
 
 /* The exact time that a sample stands for, after a table with the same times has shared them out
  * and before they are cleared; its weight where that is not known. */

@@ -46,7 +46,7 @@ static void step_add(struct time_rows *rows, struct group_table *groups)
 	union value time;
 
 	group_table_share_out(groups);
-	group_table_end_page(groups, &rows->tally);
+	group_table_end_interval(groups, &rows->tally);
 	if (rows->times)
 		exact_times_clear(rows->times);
 	grid_fill_groups(&rows->step_grid, groups, &rows->tally);

@@ -135,8 +135,8 @@ struct source {
 	 * Fields that change within a thread (state, system call ...) and weights are absent. NULL:
 	 * there is none (replay). */
 	void (*account)(struct source *source, account_callback *take, void *to);
-	/* Nobody holds on to what was delivered: after a page, or after each scan. Texts of samples
-	 * may go, such as lookups have transient. NULL: they stay. */
+	/* Nobody holds on to what was delivered: after an interval, or after each scan. Texts of
+	 * samples may go, such as lookups have transient. NULL: they stay. */
 	void (*release)(struct source *source);
 	/* True if release() would let texts go: who holds samples is to let go of them. NULL: no.
 	 */

@@ -190,7 +190,7 @@ static void stacks_fill(struct peek *peek, const struct peeking *peeking, struct
 			values[3] = values[4]; /* weighed by samples, as all lines here */
 	}
 	if (any)
-		fold_page(&frames, &(struct page){.grid = grid});
+		fold_interval(&frames, &(struct interval){.grid = grid});
 	frames_add(&peek->stacks, &frames, PART_ON, STACK_ON);
 	frames_add(&peek->stacks, &frames, PART_OFF, "off CPU");
 	frame_tree_done(&frames);

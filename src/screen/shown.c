@@ -262,7 +262,7 @@ void window_group(const struct shown *shown, const struct question *question, in
 	struct error e = {0};
 
 	*tally = (struct tally){0};
-	exact_times_end_page(times);
+	exact_times_end_interval(times);
 	group_table_init(groups, &shown->list);
 	/* it was looked at when it was typed */
 	if (!question_filter(question, &filling.filter, &e)) {
@@ -274,7 +274,7 @@ void window_group(const struct shown *shown, const struct question *question, in
 		history_visit(&shown->history, from_us, until_us, &visitor);
 	}
 	group_table_share_out(groups);
-	group_table_end_page(groups, tally);
+	group_table_end_interval(groups, tally);
 	error_done(&e);
 	filter_done(&filling.filter);
 }

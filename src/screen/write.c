@@ -23,7 +23,7 @@ static void csv_add(struct text *text, const struct shown *shown)
 		memcpy(sorted.values + row * shown->list.count, shown_row(shown, row),
 		       shown->list.count * sizeof(union value));
 	csv->begin(text, &shown->list);
-	csv->add(text, &(struct page){.grid = &sorted});
+	csv->add(text, &(struct interval){.grid = &sorted});
 	grid_done(&sorted);
 }
 
@@ -35,7 +35,7 @@ static void stacks_add(struct text *text, const struct renderer *renderer, const
 	struct shown stacks = {.history = shown->history, .source = shown->source};
 	struct text command = {0};
 	struct error e = {0};
-	struct page page = {
+	struct interval interval = {
 		.grid = &stacks.grid,
 		.tally = &stacks.tally,
 		.status = &shown->source.status,
@@ -47,12 +47,12 @@ static void stacks_add(struct text *text, const struct renderer *renderer, const
 	column_list_add(&question.list, FOLD_ROOTS_DEFAULT "," FOLD_COLUMNS, true, &e);
 	error_done(&e);
 	command_line_add(&command, view, shown);
-	page.command = text_string(&command);
+	interval.command = text_string(&command);
 	stacks.list = question.list;
 	window_group(&stacks, &question, shown->until_us, &stacks.groups, &stacks.times,
 		     &stacks.tally);
 	grid_fill_groups(&stacks.grid, &stacks.groups, &stacks.tally);
-	renderer->add(text, &page);
+	renderer->add(text, &interval);
 	group_table_done(&stacks.groups);
 	exact_times_done(&stacks.times);
 	grid_done(&stacks.grid);

@@ -80,7 +80,7 @@ static int scan_write(struct recorder_part *part, struct grid *grid, const struc
 			err = recorder_part_begin(part, scan->time_us);
 	}
 	grid_fill_rows(grid, list, scan);
-	renderer_csv.add(&samples, &(struct page){.grid = grid});
+	renderer_csv.add(&samples, &(struct interval){.grid = grid});
 	scan_row_add(&scans, &row);
 	recorder_part_add(part, RECORD_SAMPLES, scan->time_us, &samples);
 	recorder_part_add(part, RECORD_SCANS, scan->time_us, &scans);

@@ -68,13 +68,13 @@ static size_t group_scans(const struct column_list *list, const struct scan *sca
 static size_t write_scans(const struct column_list *list, const struct scan *scan, long scans)
 {
 	struct grid grid = {0};
-	struct page page = {.grid = &grid};
+	struct interval interval = {.grid = &grid};
 	struct text text = {0};
 	size_t count = 0;
 
 	for (; scans; scans--) {
 		grid_fill_rows(&grid, list, scan);
-		renderer_csv.add(&text, &page);
+		renderer_csv.add(&text, &interval);
 		count += text.length;
 		text_clear(&text);
 	}

@@ -47,7 +47,7 @@ static size_t recording_read(const void *bytes, size_t length, struct text *csv,
 	struct text out = {0};
 	struct error e = {0};
 	struct source_status status;
-	struct page page = {.grid = &grid, .tally = &tally, .status = &status, .width = 90};
+	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status, .width = 90};
 	struct scan scan;
 	struct source *source;
 	size_t rows = 0;
@@ -68,15 +68,15 @@ static size_t recording_read(const void *bytes, size_t length, struct text *csv,
 		for (size_t i = 0; i < scan.count; i++)
 			group_table_add(&groups, &scan.samples[i]);
 		grid_fill_rows(&grid, &every, &scan);
-		renderer_csv.add(csv, &page);
-		renderer_json.add(&out, &page);
+		renderer_csv.add(csv, &interval);
+		renderer_json.add(&out, &interval);
 	}
 	*failed = more < 0;
 	must(!*failed || e.line[0], "an error has words");
 	if (source) {
 		source->describe(source, &status);
 		grid_fill_groups(&grid, &groups, &tally);
-		renderer_report.add(&out, &page);
+		renderer_report.add(&out, &interval);
 		source->close(source);
 	}
 	close(fd);

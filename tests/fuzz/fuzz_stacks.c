@@ -38,15 +38,15 @@ static size_t samples_make(struct sample *samples, const char *at)
 	return count;
 }
 
-/* The page's roots are comm and state. */
-static void page_check(const struct page *page)
+/* The interval's roots are comm and state. */
+static void page_check(const struct interval *interval)
 {
 	struct frame_tree tree = {0}, again = {0};
 	struct text folded = {0}, printable = {0};
 	struct error e = {0};
-	int64_t all = (int64_t)page->grid->row_count * WEIGHT_US;
+	int64_t all = (int64_t)interval->grid->row_count * WEIGHT_US;
 
-	fold_page(&tree, page);
+	fold_interval(&tree, interval);
 	fold_write(&folded, &tree);
 	must(!fold_read(&again, "own", text_string(&folded), PART_ON, &e),
 	     "what tsnap wrote can be read");
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	static struct sample samples[ROWS_MAX];
 	struct column_list list = {0};
 	struct grid grid = {0};
-	struct page page = {.grid = &grid, .root_count = 2};
+	struct interval interval = {.grid = &grid, .root_count = 2};
 	struct scan scan = {.samples = samples};
 	struct text given = {0};
 	struct error e = {0};
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	scan.count = samples_make(samples, text_string(&given));
 	must(!column_list_add(&list, "comm,state," FOLD_COLUMNS, false, &e), "columns");
 	grid_fill_rows(&grid, &list, &scan);
-	page_check(&page);
+	page_check(&interval);
 	grid_done(&grid);
 	text_done(&given);
 	names_clear();

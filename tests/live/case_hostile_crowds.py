@@ -59,7 +59,7 @@ def expect_crowd(ctx, threads, attack):
     find.expect(among.scans + among.late >= among.due - 2, "scans that are missing and not told: %s", among)
     find.expect(among.cpu_s < SCAN_S * SLOW, "%s", among)
     find.expect(among.bytes - alone.bytes < MORE_BYTES, "%d bytes more", among.bytes - alone.bytes)
-    # that its time is exact is held by totals_of_pages_that_wait
+    # that its time is exact is held by totals_of_intervals_that_wait
     find.expect(among.spinning > 1, "the spinning thread and the one that waits for it are told as %.3f threads", among.spinning)
     find.close()
 

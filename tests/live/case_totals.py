@@ -155,7 +155,7 @@ def totals_of_growth(ctx):
 
 
 @case
-def totals_of_pages_that_wait(ctx):
+def totals_of_intervals_that_wait(ctx):
     """Reports that nobody reads for a while: scans wait to be looked at meanwhile, and each page has the time of its own scans;
     of threads that end as well, of which two live at any time."""
     spin = ctx.workload("spin")

@@ -95,7 +95,7 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          # how long things take that they count, or how soon tsnap gets to look
          "births_of_*", "births_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
          "gil_in_a_pid_namespace", "scan_time_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
-         "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_pages_that_wait",
+         "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_intervals_that_wait",
          "trace_run_queue")
 # The same, but these sleep nearly all the time: two of them run side by side.
 PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "chain_of_mutexes",

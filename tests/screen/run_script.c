@@ -167,7 +167,7 @@ static void table_print(const struct stage *stage)
 	struct text text = {0};
 
 	csv->begin(&text, &stage->shown.list);
-	csv->add(&text, &(struct page){.grid = &stage->shown.grid});
+	csv->add(&text, &(struct interval){.grid = &stage->shown.grid});
 	text_print(&text);
 }
 

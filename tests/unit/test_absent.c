@@ -45,7 +45,7 @@ static void assert_told(const char *columns, uint64_t needs, const char *expecte
 	struct column_list list = {0};
 	struct grid grid = {.list = &list};
 	struct tally tally = {.scans = 1, .elapsed_us = 1};
-	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
+	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0}, line = {0};
 	struct error e = {0};
 
@@ -54,7 +54,7 @@ static void assert_told(const char *columns, uint64_t needs, const char *expecte
 	assert_string_equal(text_string(&text), expected);
 	text_add_format(&line, "\nAbsent on this host: %s\n", expected);
 	text_clear(&text);
-	renderer_report.add(&text, &page);
+	renderer_report.add(&text, &interval);
 	assert_non_null(strstr(text_string(&text), text_string(&line)));
 	text_done(&text);
 	text_done(&line);

@@ -78,12 +78,12 @@ static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t err
 	struct tally tally = {.scans = 200, .elapsed_us = 10 * SECOND, .cpu_us = cpu_us};
 	struct column_list list = {0};
 	struct grid grid = {.list = &list};
-	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
+	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0};
 	const char *line;
 	bool reported;
 
-	renderer_report.add(&text, &page);
+	renderer_report.add(&text, &interval);
 	line = strstr(text_string(&text), "Exact times are in doubt: all rows and tsnap itself ");
 	reported = line && strstr(line, " (/proc/stat)\n");
 	text_done(&text);

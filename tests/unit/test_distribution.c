@@ -65,11 +65,11 @@ static int end(void **state)
 
 static void people_see_tables_and_bars(void **state)
 {
-	struct page page = {.distributions = &table, .width = 80};
+	struct interval interval = {.distributions = &table, .width = 80};
 	struct text text = {0};
 
 	(void)state;
-	page_add_distributions(&text, &page);
+	interval_add_distributions(&text, &interval);
 	assert_string_equal(
 		text_string(&text),
 		"\n"
@@ -126,13 +126,13 @@ static void expect_rows(const struct renderer *renderer, const char *expected)
 {
 	const struct tally tally = {.until_us = 1000000, .elapsed_us = 250000};
 	struct grid grid = {0};
-	struct page page = {.grid = &grid};
+	struct interval interval = {.grid = &grid};
 	struct text text = {0};
 
 	if (renderer->begin)
 		renderer->begin(&text, distribution_rows_list(&table));
 	distribution_rows_fill(&table, &tally, &grid);
-	renderer->add(&text, &page);
+	renderer->add(&text, &interval);
 	assert_string_equal(text_string(&text), expected);
 	text_done(&text);
 	grid_done(&grid);
@@ -226,16 +226,16 @@ static void too_many_are_counted(void **state)
 
 static void lines_fit(void **state)
 {
-	struct page page = {.distributions = &table, .row_limit = 20};
+	struct interval interval = {.distributions = &table, .row_limit = 20};
 
 	(void)state;
-	for (page.width = 10; page.width < 120; page.width++) {
+	for (interval.width = 10; interval.width < 120; interval.width++) {
 		struct text text = {0};
 
-		page_add_distributions(&text, &page);
+		interval_add_distributions(&text, &interval);
 		for (char *save = NULL, *line = strtok_r(text.bytes, "\n", &save); line;
 		     line = strtok_r(NULL, "\n", &save))
-			assert_true(text_width(line) <= page.width);
+			assert_true(text_width(line) <= interval.width);
 		text_done(&text);
 	}
 }

@@ -140,7 +140,7 @@ static void longest_come_first(void **state)
 	static const struct trace_kind calls = {
 		.name = "calls", .help = "a fake kind", .fails = true};
 	struct event_list events = {0};
-	struct page page = {.events = &events, .slower_ms = 20};
+	struct interval interval = {.events = &events, .slower_ms = 20};
 	struct sample who = *sample_absent();
 	struct text text = {0};
 	struct error e = {0};
@@ -155,7 +155,7 @@ static void longest_come_first(void **state)
 	who.tid = 8;
 	who.error = name_of_string("ENOENT");
 	event_list_add(&events, &calls, &who, 30000000);
-	page_add_events(&text, &page);
+	interval_add_events(&text, &interval);
 	assert_string_equal(text_string(&text),
 			    "\n"
 			    "slower than 20 ms: 2 single events\n"

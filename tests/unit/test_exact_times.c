@@ -97,8 +97,8 @@ static void page_end(struct scene *scene)
 {
 	scene->tally.shared_us = 0;
 	group_table_share_out(&scene->groups);
-	group_table_end_page(&scene->groups, &scene->tally);
-	exact_times_end_page(&scene->times);
+	group_table_end_interval(&scene->groups, &scene->tally);
+	exact_times_end_interval(&scene->times);
 	grid_fill_groups(&scene->grid, &scene->groups, &scene->tally);
 }
 
@@ -291,7 +291,7 @@ static void without_times_samples_count(void **state)
 }
 
 /* A sample whose times reach back to before the page. */
-static void time_before_the_page_is_not_told(void **state)
+static void time_before_the_interval_is_not_reported(void **state)
 {
 	struct scene scene;
 	struct sample sample;
@@ -308,7 +308,7 @@ static void time_before_the_page_is_not_told(void **state)
 }
 
 /* Pages, and sharing out in the middle of one, leave the sums as they are. */
-static void sums_hold_across_pages(void **state)
+static void sums_hold_across_intervals(void **state)
 {
 	struct scene scene;
 
@@ -439,7 +439,7 @@ static void refused_samples_have_their_part(void **state)
 						       .count = wanted});
 	}
 	group_table_share_out(&scene.groups);
-	group_table_end_page(&scene.groups, &scene.tally);
+	group_table_end_interval(&scene.groups, &scene.tally);
 	grid_fill_groups(&scene.grid, &scene.groups, &scene.tally);
 	assert_int_equal(scene.grid.row_count, 1);
 	assert_int_equal(number_of(&scene, 0, "db", STATE_ON, "read"), 8 * 45000 * 3 / 4);
@@ -470,7 +470,7 @@ static void a_sample_stands_for_its_part(void **state)
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
 	other.tid = 1; /* and began at another time */
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
-	exact_times_end_page(&scene.times);
+	exact_times_end_interval(&scene.times);
 	assert_int_equal(exact_sample_us(&scene.times, &sample), SCAN_US);
 	scene_done(&scene);
 }
@@ -485,8 +485,8 @@ int main(void)
 		cmocka_unit_test(some_states_count_samples),
 		cmocka_unit_test(hidden_sleep_is_nobodys),
 		cmocka_unit_test(without_times_samples_count),
-		cmocka_unit_test(time_before_the_page_is_not_told),
-		cmocka_unit_test(sums_hold_across_pages),
+		cmocka_unit_test(time_before_the_interval_is_not_reported),
+		cmocka_unit_test(sums_hold_across_intervals),
 		cmocka_unit_test(error_goes_by_episodes),
 		cmocka_unit_test(error_of_a_thread_is_none),
 		cmocka_unit_test(other_tables_agree),

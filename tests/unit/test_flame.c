@@ -218,14 +218,14 @@ static void all_that_was_missed_is_told(void **state)
 	struct column_list list = {.count = 0};
 	struct grid grid = {.list = &list};
 	struct tally tally = {.scans = 0};
-	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
+	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text out = {0};
 
 	(void)state;
 	for (int i = 0; i < 9; i++)
 		source_status_miss(&status, "things of which a line tells no more than some", 1);
 	source_status_miss(&status, "the last thing", 1);
-	renderer_flame.add(&out, &page);
+	renderer_flame.add(&out, &interval);
 	assert_has(&out, "the last thing</text>");
 	text_done(&out);
 }

@@ -324,7 +324,7 @@ static void cut_cells_stay_in_line(void **state)
 	sample.tid = 12;
 	column_list_add(&list, "comm,tid", true, &e);
 	grid_fill_rows(&grid, &list, &scan);
-	page_add_table(&out, &(struct page){.grid = &grid, .width = 23}, 1);
+	interval_add_table(&out, &(struct interval){.grid = &grid, .width = 23}, 1);
 	assert_string_equal(text_string(&out), "COMM                TID\n"
 					       "世界世…界世界        12\n");
 	text_done(&out);
@@ -381,7 +381,7 @@ static void groups_of_odd_keys(void **state)
 	group_table_done(&groups);
 }
 
-/* A cell that is as the one above, or not, whatever is in it; and a page after another. */
+/* A cell that is as the one above, or not, whatever is in it; and an interval after another. */
 static void csv_cells(void **state)
 {
 	static const struct {
@@ -396,7 +396,7 @@ static void csv_cells(void **state)
 	struct sample samples[6];
 	struct scan scan = {.samples = samples, .count = 6};
 	struct grid grid = {0};
-	struct page page = {.grid = &grid};
+	struct interval interval = {.grid = &grid};
 	struct text out = {0};
 	struct error e = {0};
 
@@ -410,11 +410,11 @@ static void csv_cells(void **state)
 		samples[i].state = rows[i].state;
 	}
 	grid_fill_rows(&grid, &list, &scan);
-	renderer_csv.add(&out, &page);
+	renderer_csv.add(&out, &interval);
 	scan.samples += 5;
 	scan.count = 1;
 	grid_fill_rows(&grid, &list, &scan);
-	renderer_csv.add(&out, &page);
+	renderer_csv.add(&out, &interval);
 	assert_string_equal(text_string(&out), "\"a\",1,\"ON\",\"\"\n"
 					       "\"a\",1,\"ON\",\"\"\n"
 					       "\"a\"\"\\x0a\",1,\"RQ\",\n"
@@ -424,10 +424,10 @@ static void csv_cells(void **state)
 					       ",22,,\"a\"\n");
 	/* --csv-safe */
 	text_clear(&out);
-	page.formulas_kept_out = true;
+	interval.formulas_kept_out = true;
 	samples[5].comm = name_of_string("=cmd(\"x\")");
 	grid_fill_rows(&grid, &list, &scan);
-	renderer_csv.add(&out, &page);
+	renderer_csv.add(&out, &interval);
 	assert_string_equal(text_string(&out), "\"'=cmd(\"\"x\"\")\",22,,\"a\"\n");
 	text_done(&out);
 	grid_done(&grid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --self: which probes are asked for, what is new in a page, how it is shown */
+/* --self: which probes are asked for, what is new in an interval, how it is shown */
 #include "unit.h"
 #include "kernel/probe_table.h"
 #include "live/live_groups.h"
@@ -56,10 +56,10 @@ static void missed_are_bounded(void **state)
 
 static void expect_shown(const struct source_status *status, size_t width, const char *expected)
 {
-	struct page page = {.status = status, .width = width};
+	struct interval interval = {.status = status, .width = width};
 	struct text text = {0};
 
-	page_add_self(&text, &page);
+	interval_add_self(&text, &interval);
 	assert_string_equal(text_string(&text), expected);
 	text_done(&text);
 }
@@ -121,19 +121,19 @@ static void unknown_is_not_zero(void **state)
 		     "all                    -\n");
 }
 
-/* No line is wider than the page, and what is widest is cut: names. */
-static void fits_narrow_pages(void **state)
+/* No line is wider than the interval, and what is widest is cut: names. */
+static void fits_narrow_reports(void **state)
 {
-	struct page page = {.status = &status_example};
+	struct interval interval = {.status = &status_example};
 
 	(void)state;
-	for (page.width = 30; page.width < 100; page.width++) {
+	for (interval.width = 30; interval.width < 100; interval.width++) {
 		struct text text = {0};
 
-		page_add_self(&text, &page);
+		interval_add_self(&text, &interval);
 		for (char *save = NULL, *line = strtok_r(text.bytes, "\n", &save); line;
 		     line = strtok_r(NULL, "\n", &save))
-			assert_true(text_width(line) <= page.width);
+			assert_true(text_width(line) <= interval.width);
 		text_done(&text);
 	}
 }
@@ -144,18 +144,18 @@ static void report_has_it_instead_of_its_foot(void **state)
 	struct column_list list = {0};
 	struct grid grid = {.list = &list};
 	struct tally tally = {.scans = 40, .elapsed_us = 2000000};
-	struct page page = {.grid = &grid, .tally = &tally, .status = &status};
+	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0};
 
 	(void)state;
 	status.own_cpu_ns = 25000000;
 	status.bpf_ns = status.bpf_runs = ABSENT;
-	renderer_report.add(&text, &page);
+	renderer_report.add(&text, &interval);
 	assert_non_null(strstr(text_string(&text), "\nsched_switch  typed raw tracepoint"));
 	assert_null(strstr(text_string(&text), "tsnap itself: "));
 	text_clear(&text);
 	status.self.requested = false;
-	renderer_report.add(&text, &page);
+	renderer_report.add(&text, &interval);
 	assert_null(strstr(text_string(&text), "PROGRAM"));
 	assert_non_null(strstr(text_string(&text),
 			       "Missed: 7 names beyond memory\n"
@@ -252,7 +252,7 @@ int main(void)
 		cmocka_unit_test(missed_are_bounded),
 		cmocka_unit_test(cost_is_shown),
 		cmocka_unit_test(unknown_is_not_zero),
-		cmocka_unit_test(fits_narrow_pages),
+		cmocka_unit_test(fits_narrow_reports),
 		cmocka_unit_test(report_has_it_instead_of_its_foot),
 		cmocka_unit_test(pages_have_what_is_new),
 		cmocka_unit_test(groups_follow_needs),

@@ -23,10 +23,10 @@ static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, cons
 static void expect_shown(const struct sleepers *sleepers, const char *expected)
 {
 	const struct tally tally = {.scans = 1};
-	struct page page = {.sleepers = sleepers, .tally = &tally};
+	struct interval interval = {.sleepers = sleepers, .tally = &tally};
 	struct text text = {0};
 
-	page_add_sleepers(&text, &page);
+	interval_add_sleepers(&text, &interval);
 	assert_string_equal(text_string(&text), expected);
 	text_done(&text);
 }

@@ -129,7 +129,7 @@ static void no_waker_behind_its_mark(void **state)
 	stack_lines_add(&lines, &sample, unnoted);
 	grid_fill_groups(&report, &groups, &tally);
 	stack_lines_fill(&lines, &report, &tally);
-	page_add_stacks(&out, &(struct page){.grid = &report, .stacks = &lines}, 0);
+	interval_add_stacks(&out, &(struct interval){.grid = &report, .stacks = &lines}, 0);
 	assert_string_equal(text_string(&out),
 			    "      100.0%  user    main > "
 			    "a_function_whose_name_fills_the_buffer_to_its_last_byte\n");

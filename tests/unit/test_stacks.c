@@ -144,7 +144,7 @@ static void assert_rows(const struct row *rows, size_t count, const char *expect
 	struct scan scan = {.samples = samples, .count = count};
 	struct frame_tree tree = {0};
 	struct grid grid = {0};
-	struct page page = {.grid = &grid, .root_count = 2};
+	struct interval interval = {.grid = &grid, .root_count = 2};
 	struct error e = {0};
 
 	for (size_t i = 0; i < count; i++) {
@@ -158,7 +158,7 @@ static void assert_rows(const struct row *rows, size_t count, const char *expect
 	}
 	assert_int_equal(column_list_add(&list, "comm,tid," FOLD_COLUMNS, false, &e), 0);
 	grid_fill_rows(&grid, &list, &scan);
-	fold_page(&tree, &page);
+	fold_interval(&tree, &interval);
 	assert_folded(&tree, expected);
 	frame_tree_done(&tree);
 	grid_done(&grid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "render/page_rows.h"
+#include "render/report_rows.h"
 #include "report/value.h"
 
 #define SHARE_LEAST 5 /* per mille: rows below are summed up in one */
@@ -21,59 +21,62 @@ static const struct column *const *share_column(const struct column_list *list)
 	return found;
 }
 
-static int64_t share_of(const struct page *page, const struct column *const *share, size_t row)
+static int64_t share_of(const struct interval *interval, const struct column *const *share,
+			size_t row)
 {
-	return grid_row(page->grid, row)[share - page->grid->list->items].number;
+	return grid_row(interval->grid, row)[share - interval->grid->list->items].number;
 }
 
-static size_t lines_of_row(const struct page *page, size_t row, struct text *scratch)
+static size_t lines_of_row(const struct interval *interval, size_t row, struct text *scratch)
 {
 	size_t lines = 1;
 
 	text_clear(scratch);
-	page_add_stacks(scratch, page, row);
+	interval_add_stacks(scratch, interval, row);
 	for (size_t i = 0; i < scratch->length; i++)
 		lines += scratch->bytes[i] == '\n';
 	return lines;
 }
 
 /* The first of `rows` rows that so many lines hold. */
-static size_t rows_in_lines(const struct page *page, size_t rows, size_t lines)
+static size_t rows_in_lines(const struct interval *interval, size_t rows, size_t lines)
 {
 	struct text scratch = {0};
 	size_t row = 0, taken = 0;
 
-	while (row < rows && (taken += lines_of_row(page, row, &scratch)) <= lines)
+	while (row < rows && (taken += lines_of_row(interval, row, &scratch)) <= lines)
 		row++;
 	text_done(&scratch);
 	return row;
 }
 
-size_t page_rows(const struct page *page, size_t other_lines)
+size_t report_rows(const struct interval *interval, size_t other_lines)
 {
-	size_t rows = page->grid->row_count, all = rows, fit, least;
-	const struct column *const *share = share_column(page->grid->list);
-	size_t lines =
-		page->height > other_lines + OWN_LINES ? page->height - other_lines - OWN_LINES : 0;
+	size_t rows = interval->grid->row_count, all = rows, fit, least;
+	const struct column *const *share = share_column(interval->grid->list);
+	size_t lines = interval->height > other_lines + OWN_LINES
+			       ? interval->height - other_lines - OWN_LINES
+			       : 0;
 
-	if (!page->height)
-		return page->row_limit && rows > page->row_limit ? page->row_limit : rows;
-	while (share && rows && share_of(page, share, rows - 1) < SHARE_LEAST)
+	if (!interval->height)
+		return interval->row_limit && rows > interval->row_limit ? interval->row_limit
+									 : rows;
+	while (share && rows && share_of(interval, share, rows - 1) < SHARE_LEAST)
 		rows--;
 	/* the line that stands for one row takes as much as the row */
 	if (!rows || rows + 1 >= all)
 		rows = all;
-	fit = rows_in_lines(page, rows, lines);
+	fit = rows_in_lines(interval, rows, lines);
 	if (fit < all)
-		fit = rows_in_lines(page, rows, lines ? lines - 1 : 0);
+		fit = rows_in_lines(interval, rows, lines ? lines - 1 : 0);
 	least = rows < ROWS_LEAST ? rows : ROWS_LEAST;
 	return fit < least ? least : fit;
 }
 
-void page_add_rest(struct text *out, const struct page *page, size_t rows)
+void interval_add_rest(struct text *out, const struct interval *interval, size_t rows)
 {
-	const struct column_list *list = page->grid->list;
-	size_t left = page->grid->row_count - rows;
+	const struct column_list *list = interval->grid->list;
+	size_t left = interval->grid->row_count - rows;
 	struct text line = {0};
 
 	text_add_format(&line, "%zu more row%s", left, left == 1 ? "" : "s");
@@ -83,12 +86,12 @@ void page_add_rest(struct text *out, const struct page *page, size_t rows)
 		if (list->items[i]->kind != KIND_PERMILLE)
 			continue;
 		for (size_t row = 0; row < rows; row++)
-			share += grid_row(page->grid, row)[i].number;
+			share += grid_row(interval->grid, row)[i].number;
 		text_add_string(&line, ", ");
 		text_add_decimals(&line, share < 1000 ? 1000 - share : 0, 1);
 		text_add_string(&line, " %");
 	}
 	text_add_string(&line, " (--all-rows shows them)");
-	page_add_wrapped(out, page, text_string(&line));
+	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }

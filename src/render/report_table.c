@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A grid as people read it: titles and rows in columns that fit the page. */
+/* A grid as people read it: titles and rows in columns that fit the interval. */
 #include "render/renderer.h"
 #include "report/value.h"
 
@@ -10,8 +10,8 @@
 #define COLOUR_BAR "\033[36m"
 #define GAP 2 /* between columns */
 #define BAR_WIDTH 10
-#define BAR_PAGE_WIDTH 80  /* no bar on a narrower page */
-#define TEXT_WIDTH_LEAST 8 /* a text column is not cut below */
+#define BAR_REPORT_WIDTH 80 /* no bar on a narrower interval */
+#define TEXT_WIDTH_LEAST 8  /* a text column is not cut below */
 #define ELLIPSIS "…"
 
 /* "  4.5% #         " */
@@ -33,14 +33,15 @@ static void share_write(struct text *cell, int64_t permille, bool bar)
 }
 
 /* The cell's words, without padding. A share has its bar with it. */
-static void cell_write(struct text *cell, const struct page *page, const struct column *column,
-		       union value value)
+static void cell_write(struct text *cell, const struct interval *interval,
+		       const struct column *column, union value value)
 {
 	text_clear(cell);
 	if (value_is_absent(column, value))
 		text_add_string(cell, ABSENT_TEXT);
 	else if (column->kind == KIND_PERMILLE)
-		share_write(cell, value.number, !page->width || page->width >= BAR_PAGE_WIDTH);
+		share_write(cell, value.number,
+			    !interval->width || interval->width >= BAR_REPORT_WIDTH);
 	else if (column->kind == KIND_NS)
 		text_add_duration(cell, value.number);
 	else
@@ -65,9 +66,9 @@ static size_t *widest(const struct column_list *list, size_t *widths)
 	return found;
 }
 
-static void widths_find(const struct page *page, size_t rows, size_t *widths)
+static void widths_find(const struct interval *interval, size_t rows, size_t *widths)
 {
-	const struct column_list *list = page->grid->list;
+	const struct column_list *list = interval->grid->list;
 	struct text cell = {0};
 	size_t total = 0, *cut;
 
@@ -78,14 +79,15 @@ static void widths_find(const struct page *page, size_t rows, size_t *widths)
 		for (size_t row = 0; row < rows; row++) {
 			size_t width;
 
-			cell_write(&cell, page, list->items[i], grid_row(page->grid, row)[i]);
+			cell_write(&cell, interval, list->items[i],
+				   grid_row(interval->grid, row)[i]);
 			width = text_width(text_string(&cell));
 			if (width > widths[i])
 				widths[i] = width;
 		}
 		total += widths[i] + (i ? GAP : 0);
 	}
-	for (; page->width && total > page->width && (cut = widest(list, widths)); total--)
+	for (; interval->width && total > interval->width && (cut = widest(list, widths)); total--)
 		--*cut;
 	text_done(&cell);
 }
@@ -187,13 +189,13 @@ static void add_coloured(struct text *out, const char *line, size_t length,
 }
 
 /* Adds the row's cells, or the titles when values is NULL. */
-static void add_row(struct text *out, const struct page *page, const size_t *widths,
+static void add_row(struct text *out, const struct interval *interval, const size_t *widths,
 		    const union value *values)
 {
-	const struct column_list *list = page->grid->list;
+	const struct column_list *list = interval->grid->list;
 	struct colour_span spans[COLUMN_LIST_MAX];
-	const char *colour = values && page->colour ? row_colour(list, values) : NULL;
-	bool bold = !values && page->colour;
+	const char *colour = values && interval->colour ? row_colour(list, values) : NULL;
+	bool bold = !values && interval->colour;
 	size_t span_count = 0;
 	struct text line = {0}, cell = {0};
 	const char *words;
@@ -204,7 +206,7 @@ static void add_row(struct text *out, const struct page *page, const size_t *wid
 
 		text_clear(&cell);
 		if (values)
-			cell_write(&cell, page, list->items[i], values[i]);
+			cell_write(&cell, interval, list->items[i], values[i]);
 		else
 			text_add_string(&cell, list->items[i]->title);
 		if (i)
@@ -217,7 +219,7 @@ static void add_row(struct text *out, const struct page *page, const size_t *wid
 		span_count += colour && spans[span_count].colour;
 	}
 	words = text_string(&line);
-	length = page->width ? text_fit(words, page->width) : line.length;
+	length = interval->width ? text_fit(words, interval->width) : line.length;
 	while (length && words[length - 1] == ' ')
 		length--;
 	text_add_string(out, bold ? BOLD : "");
@@ -227,14 +229,14 @@ static void add_row(struct text *out, const struct page *page, const size_t *wid
 	text_done(&cell);
 }
 
-void page_add_table(struct text *out, const struct page *page, size_t rows)
+void interval_add_table(struct text *out, const struct interval *interval, size_t rows)
 {
 	size_t widths[COLUMN_LIST_MAX];
 
-	widths_find(page, rows, widths);
-	add_row(out, page, widths, NULL);
+	widths_find(interval, rows, widths);
+	add_row(out, interval, widths, NULL);
 	for (size_t row = 0; row < rows; row++) {
-		add_row(out, page, widths, grid_row(page->grid, row));
-		page_add_stacks(out, page, row);
+		add_row(out, interval, widths, grid_row(interval->grid, row));
+		interval_add_stacks(out, interval, row);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A page of what was kept: filled, rendered, written; and what is told beside rows. */
+/* An interval of what was kept: filled, rendered, written; and what is told beside rows. */
 #include "cli/run_state.h"
 #include "cli/keeper.h"
 #include "base/progress.h"
@@ -188,12 +188,12 @@ void run_share_out(struct run *run)
 	exact_times_clear(&run->times);
 }
 
-/* The exact times of the page are in its groups. */
+/* The exact times of the interval are in its groups. */
 static void run_end_times(struct run *run)
 {
 	run_share_out(run);
-	group_table_end_page(&run->groups, &run->tally);
-	exact_times_end_page(&run->times);
+	group_table_end_interval(&run->groups, &run->tally);
+	exact_times_end_interval(&run->times);
 	/* a report without samples tells who sleeps, unless it is asked for exact times */
 	if (run->renderer->has_footer && !run->tally.samples && !run->groups.exact)
 		group_table_clear(&run->groups);
@@ -209,7 +209,7 @@ static int64_t run_cpu_us(const struct run *run)
 
 int run_show(struct run *run, struct error *e)
 {
-	struct source_status now, page;
+	struct source_status now, interval;
 	int err = run_take_traced(run, true, e);
 
 	if (err)
@@ -219,38 +219,40 @@ int run_show(struct run *run, struct error *e)
 	run_take_events(run);
 	run_path_settle(run);
 	run->source->describe(run->source, &now);
-	page = now;
-	status_subtract(&page, &run->status_before);
-	source_status_miss_any(&page, SAMPLES_REFUSED, (uint64_t)run->groups.refused);
+	interval = now;
+	status_subtract(&interval, &run->status_before);
+	source_status_miss_any(&interval, SAMPLES_REFUSED, (uint64_t)run->groups.refused);
 	run->refused = sum(run->refused, run->groups.refused);
-	source_status_miss_any(&page, DISTRIBUTIONS_REFUSED, (uint64_t)run->distributions.refused);
-	source_status_miss_any(&page, EVENTS_REFUSED, (uint64_t)run->events.refused);
-	stacks_miss(run, &page);
-	run->page.status = &page;
-	source_status_miss_any(&page, "samples in more stacks than tsnap keeps",
+	source_status_miss_any(&interval, DISTRIBUTIONS_REFUSED,
+			       (uint64_t)run->distributions.refused);
+	source_status_miss_any(&interval, EVENTS_REFUSED, (uint64_t)run->events.refused);
+	stacks_miss(run, &interval);
+	run->interval.status = &interval;
+	source_status_miss_any(&interval, "samples in more stacks than tsnap keeps",
 			       (uint64_t)run->stacks.groups.refused);
-	source_status_miss_any(&page, "rows of more steps of time than tsnap keeps",
+	source_status_miss_any(&interval, "rows of more steps of time than tsnap keeps",
 			       (uint64_t)run->time_rows.refused);
 	if (run->time_rows.step_us)
 		time_rows_end(&run->time_rows, &run->groups);
 	run_end_times(run);
 	if (run->time_rows.step_us) {
-		run->page.grid = &run->time_rows.grid;
+		run->interval.grid = &run->time_rows.grid;
 	} else if (run->renderer->grouped) {
 		run->status_before = now;
 		run->tally.cpu_us = run_cpu_us(run);
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
 		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
 		chain_report_fill(&run->chains, &run->tally);
-		source_status_miss_any(&page, "samples of more roots or locks than --chains keeps",
+		source_status_miss_any(&interval,
+				       "samples of more roots or locks than --chains keeps",
 				       (uint64_t)run->chains.refused);
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}
 	if (!run->path.wanted)
 		run_find_sleepers(run);
-	run->renderer->add(&run->out, &run->page);
-	run->page.status = NULL;
+	run->renderer->add(&run->out, &run->interval);
+	run->interval.status = NULL;
 	group_table_clear(&run->groups);
 	distribution_table_clear(&run->distributions);
 	stack_lines_clear(&run->stacks);
@@ -290,7 +292,7 @@ void run_report_footer(struct run *run, void (*report)(const char *lines))
 	stacks_miss(run, &status);
 	if (status.self.requested) {
 		status_subtract(&status, &run->status_before);
-		page_add_self(&notes, &(struct page){.status = &status});
+		interval_add_self(&notes, &(struct interval){.status = &status});
 	}
 	for (size_t i = 0; i < status.missed_count && !status.self.requested; i++) {
 		if (!status.missed[i].count || status.missed[i].natural)
