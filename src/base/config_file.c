@@ -23,7 +23,7 @@ int config_file_read(const char *path, config_line_callback *take, void *to, str
 {
 	FILE *file = fopen(path, "re");
 	struct error inner = {0};
-	size_t room = 0, number = 0;
+	size_t capacity = 0, number = 0;
 	char *line = NULL;
 	int err = 0;
 
@@ -31,7 +31,7 @@ int config_file_read(const char *path, config_line_callback *take, void *to, str
 		return errno == ENOENT || errno == ENOTDIR
 			       ? 0
 			       : error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
-	while (!err && getline(&line, &room, file) >= 0) {
+	while (!err && getline(&line, &capacity, file) >= 0) {
 		char *words = config_trim(line);
 
 		number++;

@@ -76,12 +76,13 @@ int output_write(int fd, const char *bytes, size_t length)
 bool output_is_ready(int fd, size_t length)
 {
 	struct stat stat;
-	int room, unread;
+	int capacity, unread;
 
 	if (!fstat(fd, &stat) &&
 	    (S_ISREG(stat.st_mode) || (S_ISCHR(stat.st_mode) && !isatty(fd)))) /* /dev/null */
 		return true;
 	/* a pipe's room is in pages, which what is unread may fill but in part */
-	room = fcntl(fd, F_GETPIPE_SZ);
-	return room > 0 && length <= (size_t)room && !ioctl(fd, FIONREAD, &unread) && !unread;
+	capacity = fcntl(fd, F_GETPIPE_SZ);
+	return capacity > 0 && length <= (size_t)capacity && !ioctl(fd, FIONREAD, &unread) &&
+	       !unread;
 }

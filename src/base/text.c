@@ -16,7 +16,7 @@ void text_grow(struct text *text, size_t bytes)
 
 void text_add(struct text *text, const char *bytes, size_t length)
 {
-	char *at = text_room(text, length);
+	char *at = text_reserve(text, length);
 
 	memcpy(at, bytes, length);
 	text_end(text, at + length);
@@ -38,7 +38,7 @@ void text_add_format(struct text *text, const char *format, ...)
 	va_end(args);
 	if (length < 0)
 		return;
-	at = text_room(text, (size_t)length);
+	at = text_reserve(text, (size_t)length);
 	va_start(args, format);
 	vsnprintf(at, (size_t)length + 1, format, args);
 	va_end(args);
@@ -47,7 +47,7 @@ void text_add_format(struct text *text, const char *format, ...)
 
 void text_add_spaces(struct text *text, size_t count)
 {
-	char *at = text_room(text, count);
+	char *at = text_reserve(text, count);
 
 	memset(at, ' ', count);
 	text_end(text, at + count);
@@ -95,7 +95,7 @@ static size_t number_length(uint64_t number)
 void text_add_number(struct text *text, int64_t number)
 {
 	uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-	char *at = text_room(text, NUMBER_LENGTH), *end;
+	char *at = text_reserve(text, NUMBER_LENGTH), *end;
 
 	if (number < 0)
 		*at++ = '-';

@@ -27,11 +27,11 @@ char *text_take(struct text *text);		       /* the malloced bytes; text becomes 
 void text_clear(struct text *text);		       /* keeps the memory */
 void text_done(struct text *text);
 
-void text_grow(struct text *text, size_t bytes); /* for text_room() */
+void text_grow(struct text *text, size_t bytes); /* for text_reserve() */
 
 /* For inner loops: room for that many bytes and a NUL behind the end. What is written there is
  * added by telling text_end() where it ends. */
-static inline char *text_room(struct text *text, size_t bytes)
+static inline char *text_reserve(struct text *text, size_t bytes)
 {
 	if (text->length + bytes >= text->capacity)
 		text_grow(text, bytes);
@@ -46,7 +46,7 @@ static inline void text_end(struct text *text, char *end)
 
 static inline void text_add_char(struct text *text, char c)
 {
-	char *at = text_room(text, 1);
+	char *at = text_reserve(text, 1);
 
 	*at = c;
 	text_end(text, at + 1);

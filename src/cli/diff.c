@@ -20,7 +20,7 @@
 /* Reads some more of the file. 1, 0 at its end, or -errno with e. */
 static int piece_read(int fd, const char *path, struct text *bytes, struct error *e)
 {
-	char *at = text_room(bytes, PIECE);
+	char *at = text_reserve(bytes, PIECE);
 	ssize_t got;
 
 	do

@@ -114,7 +114,7 @@ static int file_open(struct btf_types *btf, const char *path, struct error *e)
 static const char *header_read(struct btf_types *btf, const struct elf_part *part)
 {
 	struct btf_start header = {0};
-	uint64_t room;
+	uint64_t capacity;
 
 	if (part->size < START_BYTES_MIN)
 		return "it is too short";
@@ -129,10 +129,10 @@ static const char *header_read(struct btf_types *btf, const struct elf_part *par
 		return "its header is broken";
 	if (header.hdr_len >= sizeof(header))
 		memcpy(&header, part->bytes, sizeof(header));
-	room = part->size - header.hdr_len;
-	if ((uint64_t)header.type_off + header.type_len > room ||
-	    (uint64_t)header.str_off + header.str_len > room ||
-	    (uint64_t)header.layout_off + header.layout_len > room)
+	capacity = part->size - header.hdr_len;
+	if ((uint64_t)header.type_off + header.type_len > capacity ||
+	    (uint64_t)header.str_off + header.str_len > capacity ||
+	    (uint64_t)header.layout_off + header.layout_len > capacity)
 		return "it is cut off";
 	btf->types = part->bytes + header.hdr_len + header.type_off;
 	btf->types_bytes = header.type_len;
@@ -165,9 +165,9 @@ static bool kind_find(const struct btf_types *btf, unsigned int number, struct k
 /* Notes where each type begins. NULL, or what is wrong. */
 static const char *types_index(struct btf_types *btf)
 {
-	uint32_t room = btf->types_bytes / sizeof(struct btf_type) + 1, at = 0;
+	uint32_t capacity = btf->types_bytes / sizeof(struct btf_type) + 1, at = 0;
 
-	btf->at = memory_get((size_t)room * sizeof(*btf->at));
+	btf->at = memory_get((size_t)capacity * sizeof(*btf->at));
 	while (at < btf->types_bytes) {
 		struct btf_type type;
 		struct kind_bytes kind;

@@ -11,10 +11,10 @@ int kernel_function_find(const char *name, char *found, unsigned int size)
 	FILE *file = fopen("/proc/kallsyms", "re");
 	size_t length = strlen(name);
 	char *line = NULL, *symbol;
-	size_t room = 0;
+	size_t capacity = 0;
 	int result = -ENOENT;
 
-	while (file && getline(&line, &room, file) > 0) {
+	while (file && getline(&line, &capacity, file) > 0) {
 		/* "ffffffff810b2a30 t finish_task_switch.isra.0" and, in modules, "\t[name]" */
 		symbol = strchr(line, ' ');
 		if (!symbol || !strchr("tTwW", symbol[1]) || !symbol[1])

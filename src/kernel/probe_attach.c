@@ -188,12 +188,12 @@ static const char *const event_files[] = {"/sys/kernel/debug/tracing/kprobe_even
 static void legacy_events_walk(void (*each)(const char *name, pid_t pid))
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	FILE *file = NULL;
 
 	for (size_t i = 0; !file && i < 2; i++)
 		file = fopen(event_files[i], "re");
-	while (file && getline(&line, &room, file) > 0) {
+	while (file && getline(&line, &capacity, file) > 0) {
 		/* "p:kprobes/tsnap_1234_2_sched_switch finish_task_switch" */
 		char *name = strstr(line, "/" EVENT_PREFIX);
 

@@ -117,11 +117,11 @@ static void holders_add(struct text *to, int fd)
 	FILE *file = fopen("/proc/locks", "re");
 	struct stat about;
 	char *line = NULL;
-	size_t room = 0, start = to->length;
+	size_t capacity = 0, start = to->length;
 
 	if (fstat(fd, &about))
 		about.st_ino = 0;
-	while (file && getline(&line, &room, file) > 0) {
+	while (file && getline(&line, &capacity, file) > 0) {
 		unsigned int major_nr, minor_nr;
 		unsigned long inode;
 		long pid;

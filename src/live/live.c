@@ -182,7 +182,7 @@ static void live_close(struct source *source)
 	index_clear(&live->walk.awake_next);
 	index_clear(&live->walk.keys_next);
 	live_sleepers_clear(&live->sleepers);
-	proc_values_room_done(&live->part.proc_values);
+	proc_values_pool_done(&live->part.proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
 	live_processes_done(&live->processes);

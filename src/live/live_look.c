@@ -90,7 +90,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->context.wants.work = false;
 	live->context.now.scan_time.now_ns = clock_monotonic_ns();
 	live->part.scan = (struct scan){.time_us = clock_utc_us(), .samples = live->part.samples};
-	proc_values_room_clear(&live->part.proc_values);
+	proc_values_pool_clear(&live->part.proc_values);
 	source->take = look_take;
 	source->take_to = &look;
 	lookup_give_time(live->context.lookup, live->context.now.scan_time.now_ns, CLASS_NS);

@@ -42,7 +42,7 @@ static void block_fill(struct live *live, const struct thread_state *record, str
 static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
 {
 	if (needs & NEEDS_PROC_VALUES && !sample->proc_values)
-		sample->proc_values = proc_values_room_take(&live->part.proc_values);
+		sample->proc_values = proc_values_pool_take(&live->part.proc_values);
 }
 
 /* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
@@ -126,7 +126,7 @@ static bool sample_repeat(struct live *live, const struct thread_state *record,
 /* The sample goes, and what it has: refused samples are many more than a part holds. */
 static void sample_refuse(struct live *live, struct sample *sample)
 {
-	proc_values_room_return(&live->part.proc_values, sample->proc_values);
+	proc_values_pool_return(&live->part.proc_values, sample->proc_values);
 	sample->proc_values = NULL;
 }
 
@@ -223,7 +223,7 @@ static void part_give(struct live *live)
 	if (!live->part.err)
 		live->part.err = live->source.take(live->source.take_to, &live->part.scan);
 	live->part.scan.count = 0;
-	proc_values_room_clear(&live->part.proc_values);
+	proc_values_pool_clear(&live->part.proc_values);
 }
 
 void live_part_add(struct live *live, const struct thread_state *record,

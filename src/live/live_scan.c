@@ -429,7 +429,7 @@ static int records_read(struct live *live)
 
 int live_scan_read(struct live *live)
 {
-	proc_values_room_clear(&live->part.proc_values);
+	proc_values_pool_clear(&live->part.proc_values);
 	live_processes_check(&live->processes, live->context.now.scan_time.now_ns,
 			     live->context.now.housekeeping);
 	house_keep(live);

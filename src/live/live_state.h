@@ -59,7 +59,7 @@ struct live_part {
 	struct scan scan;		     /* scan with these samples */
 	int err;			     /* error of who took a part */
 	size_t refused_count;		     /* samples that are to go: their tid is ABSENT */
-	struct proc_values_room proc_values; /* room for the samples' values of /proc */
+	struct proc_values_pool proc_values; /* room for the samples' values of /proc */
 	struct thread_state requested[REQUESTS_MAX]; /* records that lack their registers */
 	uint32_t requested_sample[REQUESTS_MAX];     /* and their samples */
 	uint32_t requested_count;

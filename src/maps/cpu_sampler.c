@@ -200,11 +200,11 @@ void cpu_sampler_take(struct cpu_sampler *sampler, const unsigned char *wanted,
 		*record = (struct cpu_record){samples->used, 0};
 		if (!wanted[cpu] || ring->ring.event < 0)
 			continue;
-		samples->room = memory_grow(samples->room, &samples->capacity,
-					    samples->used + CPU_RECORD_BYTES_MAX / 8, 8);
-		record->bytes = sample_read(sampler, &ring->ring, samples->room + record->at);
+		samples->copies = memory_grow(samples->copies, &samples->capacity,
+					      samples->used + CPU_RECORD_BYTES_MAX / 8, 8);
+		record->bytes = sample_read(sampler, &ring->ring, samples->copies + record->at);
 		ring->silent_count = record->bytes ? 0 : ring->silent_count + 1;
-		if (!sample_parse(sampler, samples->room + record->at, record->bytes, &sample) ||
+		if (!sample_parse(sampler, samples->copies + record->at, record->bytes, &sample) ||
 		    sample.time_ns < sampler->look_ns)
 			record->bytes = 0;
 		samples->used += (record->bytes + 7) / 8;
@@ -214,7 +214,7 @@ void cpu_sampler_take(struct cpu_sampler *sampler, const unsigned char *wanted,
 void cpu_samples_done(struct cpu_samples *samples)
 {
 	free(samples->cpus);
-	free(samples->room);
+	free(samples->copies);
 	*samples = (struct cpu_samples){0};
 }
 
@@ -222,7 +222,7 @@ bool cpu_sampler_get(const struct cpu_sampler *sampler, const struct cpu_samples
 		     uint32_t cpu, struct cpu_sample *sample)
 {
 	return samples->cpus && cpu < (uint32_t)sampler->options.cpus_possible &&
-	       sample_parse(sampler, samples->room + samples->cpus[cpu].at,
+	       sample_parse(sampler, samples->copies + samples->cpus[cpu].at,
 			    samples->cpus[cpu].bytes, sample);
 }
 

@@ -49,8 +49,8 @@ struct cpu_sampler {
 struct cpu_samples {
 	struct cpu_record {
 		size_t at, bytes;
-	} * cpus;	/* the record of each possible CPU, at this place in room; bytes 0: none */
-	uint64_t *room; /* copies of the records */
+	} * cpus; /* the record of each possible CPU, at this place in room; bytes 0: none */
+	uint64_t *copies; /* copies of the records */
 	size_t used, capacity;
 };
 

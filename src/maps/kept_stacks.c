@@ -276,7 +276,8 @@ static void ring_seek(struct kept_stacks *stacks, int cpu, const struct kept_sca
 			return;
 		stacks->seen_count++;
 		found.sequence = id.sequence;
-		if (!scan_time->little_room || found.time_ns > scan_time->now_ns - LEAD_LEAST_NS)
+		if (!scan_time->short_of_memory ||
+		    found.time_ns > scan_time->now_ns - LEAD_LEAST_NS)
 			found_add(taken, &found, id.tid, scan_time->now_ns);
 	}
 }

@@ -80,8 +80,8 @@ void kept_stacks_begin(struct kept_stacks *stacks, int64_t from_ns, int64_t unti
 /* Choice of the kept stacks that a scan takes. */
 struct kept_scan_time {
 	int64_t now_ns;
-	bool little_room;  /* only of who ran, or was displaced by tsnap itself: those that left
-			    * their CPUs in the millisecond before it, or later */
+	bool short_of_memory; /* only of who ran, or was displaced by tsnap itself: those that left
+			       * their CPUs in the millisecond before it, or later */
 	bool lost_lately;  /* threads that had left before the window ran before their stacks were
 			    * copied: it may be longer */
 	int cpus;	   /* online */

@@ -71,7 +71,7 @@ static void turn_next(struct latency_reader *reader, int64_t now_ns)
 }
 
 /* Room for so many more. */
-static void room_make(struct latency_reader *reader, size_t more)
+static void space_make(struct latency_reader *reader, size_t more)
 {
 	if (reader->count + more <= reader->capacity)
 		return;
@@ -89,7 +89,7 @@ static int drain_batches(struct latency_reader *reader, int map)
 	do {
 		uint32_t next = 0, count = chunk;
 
-		room_make(reader, chunk);
+		space_make(reader, chunk);
 		result = bpf_call_lookup_delete_batch(map, first ? NULL : &position, &next,
 						      reader->keys + reader->count,
 						      reader->values + reader->count, &count);
@@ -117,7 +117,7 @@ static int drain_singly(struct latency_reader *reader, int map)
 	while (more) {
 		key = next;
 		more = !bpf_get_next_key(map, &key, &next);
-		room_make(reader, 1);
+		space_make(reader, 1);
 		reader->keys[reader->count] = key;
 		if (bpf_lookup_elem(map, &key, &reader->values[reader->count]))
 			return -errno;
@@ -133,7 +133,7 @@ static void drain_places(struct latency_reader *reader, struct latency_place *pl
 		if (!places[i].claim_count)
 			continue;
 		if (places[i].taken) {
-			room_make(reader, 1);
+			space_make(reader, 1);
 			reader->keys[reader->count] = places[i].key;
 			reader->values[reader->count++] = places[i].latency;
 		}
@@ -211,7 +211,7 @@ static void adopt(struct latency_reader *reader, struct latency_reader *from)
 {
 	if (!from->count)
 		return;
-	room_make(reader, from->count);
+	space_make(reader, from->count);
 	memcpy(reader->keys + reader->count, from->keys, from->count * sizeof(*from->keys));
 	memcpy(reader->values + reader->count, from->values, from->count * sizeof(*from->values));
 	reader->count += from->count;

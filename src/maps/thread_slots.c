@@ -51,12 +51,12 @@ static int slots_map(struct thread_table *table, uint32_t slot)
 
 static int slots_open(struct thread_table *table)
 {
-	void *room = mmap(NULL, array_bytes(table), PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *mapping = mmap(NULL, array_bytes(table), PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (room == MAP_FAILED)
+	if (mapping == MAP_FAILED)
 		return -errno;
-	table->mapped = room;
+	table->mapped = mapping;
 	return slots_map(table, 0);
 }
 

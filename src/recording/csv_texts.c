@@ -25,7 +25,7 @@ static inline void text_words(const char *text, size_t length, uint64_t *first, 
 }
 
 const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *field,
-			   struct text *room)
+			   struct text *scratch)
 {
 	uint64_t first, last, hash;
 	size_t length = field->length, at;
@@ -38,7 +38,7 @@ const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *fiel
 	    texts->known[at].first == first && texts->known[at].last == last &&
 	    (length <= 16 || !memcmp(texts->known[at].name, field->text, length)))
 		return texts->known[at].name;
-	name = csv_text_read(field->text, room);
+	name = csv_text_read(field->text, scratch);
 	/* one that was escaped, or that the table of names refused, reads otherwise */
 	if (!strcmp(name, field->text)) {
 		texts->known[at].first = first;

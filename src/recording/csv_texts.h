@@ -19,6 +19,6 @@ struct csv_texts {
 
 /* csv_text_read() of a field that csv_read() filled. */
 const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *field,
-			   struct text *room);
+			   struct text *scratch);
 
 #endif

@@ -34,11 +34,11 @@ int csv_hex_read(const char *text, int64_t *number)
 	return 0;
 }
 
-const char *csv_text_read(const char *text, struct text *room)
+const char *csv_text_read(const char *text, struct text *scratch)
 {
 	if (!strchr(text, '\\'))
 		return name_transient_string(text);
-	text_clear(room);
-	text_add_original(room, text);
-	return name_transient(text_string(room), room->length);
+	text_clear(scratch);
+	text_add_original(scratch, text);
+	return name_transient(text_string(scratch), scratch->length);
 }

@@ -35,6 +35,6 @@ static inline int csv_digits_read(const char *text, size_t length, int64_t *numb
 int csv_hex_read(const char *text, int64_t *number);
 /* The text as it was before it became printable, transient: some columns are also derived from
  * others (sample_derive()), and equal texts must have one address. room: for its use. */
-const char *csv_text_read(const char *text, struct text *room);
+const char *csv_text_read(const char *text, struct text *scratch);
 
 #endif

@@ -19,8 +19,8 @@ static int frame_make(struct frame_file *file, struct frame_head *head, const st
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 	char *at;
 
-	text_clear(&file->room);
-	at = text_room(&file->room, FRAME_HEAD_BYTES + bound);
+	text_clear(&file->scratch);
+	at = text_reserve(&file->scratch, FRAME_HEAD_BYTES + bound);
 	ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
 	packed = ZSTD_compress2(context, at + FRAME_HEAD_BYTES, bound, rows->bytes, rows->length);
@@ -32,7 +32,7 @@ static int frame_make(struct frame_file *file, struct frame_head *head, const st
 	head->packed_bytes = packed;
 	head->raw_bytes = rows->length;
 	frame_head_write(head, (unsigned char *)at);
-	text_end(&file->room, at + FRAME_HEAD_BYTES + packed);
+	text_end(&file->scratch, at + FRAME_HEAD_BYTES + packed);
 	return 0;
 }
 
@@ -41,9 +41,9 @@ int frame_file_put(struct frame_file *file)
 	size_t done = 0;
 	int err = 0;
 
-	while (!err && done < file->room.length) {
-		ssize_t wrote = pwrite(file->fd, file->room.bytes + done, file->room.length - done,
-				       file->end + (off_t)done);
+	while (!err && done < file->scratch.length) {
+		ssize_t wrote = pwrite(file->fd, file->scratch.bytes + done,
+				       file->scratch.length - done, file->end + (off_t)done);
 
 		if (wrote > 0)
 			done += (size_t)wrote;
@@ -56,7 +56,7 @@ int frame_file_put(struct frame_file *file)
 		err = -errno;
 	if (!err) {
 		file->end += (off_t)done;
-		text_clear(&file->room);
+		text_clear(&file->scratch);
 		return 0;
 	}
 	/* if this fails, too, the next frame overwrites the rest of this one, or a start cuts it
@@ -194,6 +194,6 @@ void frame_file_close(struct frame_file *file)
 {
 	if (file->fd > 0)
 		close(file->fd);
-	text_done(&file->room);
+	text_done(&file->scratch);
 	*file = (struct frame_file){0};
 }

@@ -15,8 +15,8 @@
 struct frame_file {
 	int fd; /* above 0; 0: closed */
 	enum record_kind kind;
-	off_t end;	  /* bytes of whole frames */
-	struct text room; /* a frame while it is made */
+	off_t end;	     /* bytes of whole frames */
+	struct text scratch; /* a frame while it is made */
 };
 
 /* Opens the file of that name in a directory, or makes it, with mode 0640. What is behind the last

@@ -201,7 +201,7 @@ static bool head_wanted(const struct frame_reader *reader, const struct frame_he
 	       (reader->until_us == ABSENT || head->first_us < reader->until_us);
 }
 
-static char *out_room(struct frame_reader *reader, size_t bytes)
+static char *out_capacity(struct frame_reader *reader, size_t bytes)
 {
 	reader->out = memory_grow(reader->out, &reader->out_capacity, bytes, 1);
 	reader->file.out_start = reader->file.out_end = 0;
@@ -218,7 +218,7 @@ static bool frame_unpack(struct frame_reader *reader, const struct frame_head *h
 	/* no memory for more than the frame itself says */
 	if (ZSTD_getFrameContentSize(packed, head->packed_bytes) != head->raw_bytes)
 		return false;
-	out = out_room(reader, head->raw_bytes);
+	out = out_capacity(reader, head->raw_bytes);
 	got = ZSTD_decompressDCtx(reader->context, out, head->raw_bytes, packed,
 				  head->packed_bytes);
 	if (ZSTD_isError(got) || got != head->raw_bytes || !got || out[got - 1] != '\n')
@@ -260,7 +260,7 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 	reader->losses->frames += !head->header && reader->file.out_end;
 	reader->file.has_header |= head->header && reader->file.out_end;
 	if (reader->copied && reader->file.out_end) {
-		memcpy(out_room(reader, length), reader->in + reader->file.start, length);
+		memcpy(out_capacity(reader, length), reader->in + reader->file.start, length);
 		reader->file.out_end = length;
 	}
 	reader->file.start += length;
@@ -279,7 +279,7 @@ static int foreign_take(struct frame_reader *reader, struct error *e)
 	int more = in_fill(reader, 1, e);
 	ZSTD_inBuffer in = {reader->in + reader->file.start, reader->file.end - reader->file.start,
 			    0};
-	ZSTD_outBuffer out = {out_room(reader, READ_BYTES), READ_BYTES, 0};
+	ZSTD_outBuffer out = {out_capacity(reader, READ_BYTES), READ_BYTES, 0};
 	size_t left;
 
 	if (more < 0)
@@ -307,7 +307,7 @@ static int plain_take(struct frame_reader *reader, struct error *e)
 
 	if (more <= 0 || !foreign_wanted(reader))
 		return more < 0 ? more : 0;
-	memcpy(out_room(reader, bytes), reader->in + reader->file.start, bytes);
+	memcpy(out_capacity(reader, bytes), reader->in + reader->file.start, bytes);
 	reader->file.out_end = bytes;
 	reader->file.start = reader->file.end;
 	return 1;

@@ -125,7 +125,7 @@ static int frames_pack(struct recorder_part *part, uint64_t *bytes)
 			continue;
 		err = frame_file_pack(&part->files[kind], part->first_us[kind], part->last_us[kind],
 				      &part->rows[kind]);
-		*bytes += part->files[kind].room.length;
+		*bytes += part->files[kind].scratch.length;
 	}
 	return err;
 }
@@ -164,7 +164,7 @@ static uint64_t headers_bytes(const struct recorder_part *part)
 	return bytes;
 }
 
-static int room_make(const struct recorder_part *part, int64_t now_us, uint64_t bytes)
+static int space_make(const struct recorder_part *part, int64_t now_us, uint64_t bytes)
 {
 	return bytes ? retention_apply(&part->retention, part->directory, &part->name, now_us,
 				       bytes)
@@ -181,13 +181,13 @@ int recorder_part_flush(struct recorder_part *part, int64_t now_us)
 	if (most && files_bytes(part) >= most)
 		err = number_next(part);
 	if (!err)
-		err = room_make(part, now_us, headers_bytes(part));
+		err = space_make(part, now_us, headers_bytes(part));
 	if (!err)
 		err = files_open(part);
 	if (!err)
 		err = frames_pack(part, &bytes);
 	if (!err)
-		err = room_make(part, now_us, bytes);
+		err = space_make(part, now_us, bytes);
 	return err ? err : frames_put(part);
 }
 

@@ -40,7 +40,7 @@ struct sample_file {
 	uint64_t rows_bad;	  /* passed over */
 
 	struct sample *samples; /* samples of the scan being gathered */
-	struct proc_values_room proc_values;
+	struct proc_values_pool proc_values;
 	size_t count, capacity, rows;
 	size_t copied; /* samples, from the first on, that are copies of rows of this header line */
 	int64_t time_us, weight_us,
@@ -112,7 +112,7 @@ static void scan_start(struct sample_file *file)
 		file->silent_us = 0;
 	file->previous_us = file->time_us;
 	file->count = file->rows = 0;
-	proc_values_room_clear(&file->proc_values);
+	proc_values_pool_clear(&file->proc_values);
 }
 
 static struct scan scan_gathered(const struct sample_file *file)
@@ -134,7 +134,7 @@ static int part_give(struct sample_file *file)
 
 	file->count = 0;
 	err = file->source.take(file->source.take_to, &part);
-	proc_values_room_clear(&file->proc_values);
+	proc_values_pool_clear(&file->proc_values);
 	return err;
 }
 
@@ -170,7 +170,7 @@ static int scan_add(struct sample_file *file, struct error *e)
 	file->samples =
 		memory_grow(file->samples, &file->capacity, file->count + 1, sizeof(*sample));
 	if (sample->proc_values) {
-		sample->proc_values = proc_values_room_take(&file->proc_values);
+		sample->proc_values = proc_values_pool_take(&file->proc_values);
 		*sample->proc_values = file->row.next.proc_values;
 	}
 	sample_row_copy(&file->row, &file->samples[file->count], file->count < file->copied);
@@ -253,7 +253,7 @@ static void sample_file_close(struct source *source)
 	sample_row_done(&file->row);
 	free(file->path);
 	free(file->samples);
-	proc_values_room_done(&file->proc_values);
+	proc_values_pool_done(&file->proc_values);
 	stack_dict_free(file->stacks);
 	scan_rows_free(file->scan_rows);
 	if (file->input)

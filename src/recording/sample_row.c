@@ -74,7 +74,7 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 {
 	switch (column->kind) {
 	case KIND_TEXT:
-		value->text = csv_texts_read(&row->texts, field, &row->room);
+		value->text = csv_texts_read(&row->texts, field, &row->scratch);
 		return NULL;
 	case KIND_HEX:
 		return csv_hex_read(field->text, &value->number) ? "not a 0x number" : NULL;
@@ -152,5 +152,5 @@ void sample_row_copy(const struct sample_row *row, struct sample *to, bool again
 
 void sample_row_done(struct sample_row *row)
 {
-	text_done(&row->room);
+	text_done(&row->scratch);
 }

@@ -29,7 +29,7 @@ struct sample_row {
 
 	/* for sample_row.c only */
 	bool fresh; /* next is not absent but for the columns of this header line */
-	struct text room;
+	struct text scratch;
 	struct csv_texts texts;
 	char time_text[CLOCK_ISO_SIZE]; /* the time last read, which the next row most likely has
 					   too */

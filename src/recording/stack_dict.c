@@ -43,7 +43,7 @@ struct stack_dict {
 	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
 	size_t column_count;
 	uint64_t needs;
-	struct text room;
+	struct text scratch;
 };
 
 static int dict_fail(const struct stack_dict *dict, struct error *e, const char *column,
@@ -119,7 +119,7 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 			entry->kind = kind_read(text);
 		else if (column->kind == KIND_TEXT && column->needs & dict->needs)
 			*(const char **)((char *)entry + column->offset) =
-				csv_text_read(text, &dict->room);
+				csv_text_read(text, &dict->scratch);
 	}
 	if (entry->hash == ABSENT)
 		return dict_fail(dict, e, "hash", "missing");
@@ -186,7 +186,7 @@ static int dict_open(struct csv_reader reader, uint64_t needs, struct stack_dict
 	dict->needs = needs;
 	err = dict_read(dict, e);
 	csv_done(&dict->reader);
-	text_done(&dict->room);
+	text_done(&dict->scratch);
 	if (err || !dict->column_count) {
 		stack_dict_free(dict);
 		dict = NULL;

@@ -228,7 +228,7 @@ static void lines_convert(struct input *input)
 /* Reads more behind what is there. */
 static int input_fill(struct input *input, struct error *e)
 {
-	char *room;
+	char *bytes;
 	ssize_t got;
 
 	if (input->from_read) {
@@ -243,11 +243,11 @@ static int input_fill(struct input *input, struct error *e)
 	if (input->from.length > CSV_RECORD_MAX)
 		return error_set(e, EINVAL, EXIT_FAILED, "%s: a line of more than a mebibyte",
 				 input->name);
-	room = text_room(&input->from, READ_BYTES);
-	got = input->source->read(input->source, room, READ_BYTES, e);
+	bytes = text_reserve(&input->from, READ_BYTES);
+	got = input->source->read(input->source, bytes, READ_BYTES, e);
 	if (got < 0)
 		return (int)got;
-	text_end(&input->from, room + got);
+	text_end(&input->from, bytes + got);
 	input->ended = !got;
 	return 0;
 }

@@ -230,10 +230,11 @@ static void frame_add(struct text *out, const struct flame *flame,
 		      const struct flame_layout *layout, const struct frame_node *node, int64_t x)
 {
 	int64_t width = flame_width(layout, node), off = flame_width_off(layout, node);
-	int64_t room = ratio(width, FRAMES_WIDTH, WIDTH_ALL) - LABEL_PADDING;
+	int64_t label_width = ratio(width, FRAMES_WIDTH, WIDTH_ALL) - LABEL_PADDING;
 	int y = (int)(layout->depth_most - node->depth) * FRAME_HEIGHT;
 
-	text_add_format(out, "<g%s><title>", room + LABEL_PADDING < THIN ? " class=\"thin\"" : "");
+	text_add_format(out, "<g%s><title>",
+			label_width + LABEL_PADDING < THIN ? " class=\"thin\"" : "");
 	frame_name_add(out, node, NAME_COLUMNS);
 	text_add_char(out, '\n');
 	/* folded stacks that are compared have lost what was a library */
@@ -251,8 +252,8 @@ static void frame_add(struct text *out, const struct flame *flame,
 	text_add_string(out, "<text x=\"");
 	width_add(out, x);
 	text_add_format(out, "%%\" y=\"%d\">", y + FRAME_HEIGHT - 5);
-	if (room >= LABEL_LEAST)
-		frame_name_add(out, node, (size_t)(room * 100 / LETTER_WIDTH));
+	if (label_width >= LABEL_LEAST)
+		frame_name_add(out, node, (size_t)(label_width * 100 / LETTER_WIDTH));
 	text_add_string(out, "</text></g>\n");
 }
 

@@ -214,19 +214,19 @@ static void types_add(struct pprof *pprof)
 static int gzip_add(struct text *out, const struct text *bytes)
 {
 	z_stream stream = {0};
-	size_t room;
+	size_t capacity;
 	char *at;
 	int err;
 
 	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
-	room = deflateBound(&stream, bytes->length);
-	at = text_room(out, room);
+	capacity = deflateBound(&stream, bytes->length);
+	at = text_reserve(out, capacity);
 	stream.next_in = (unsigned char *)bytes->bytes;
 	stream.avail_in = (unsigned int)bytes->length;
 	stream.next_out = (unsigned char *)at;
-	stream.avail_out = (unsigned int)room;
+	stream.avail_out = (unsigned int)capacity;
 	err = deflate(&stream, Z_FINISH) == Z_STREAM_END ? 0 : -EOVERFLOW;
 	if (!err)
 		text_end(out, at + stream.total_out);

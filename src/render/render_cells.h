@@ -12,14 +12,14 @@
 
 /* Writes a cell and what sets it off from the one before. room: for its use. */
 typedef void cell_writer(struct text *out, const struct column *column, union value value,
-			 bool first, struct text *room);
+			 bool first, struct text *scratch);
 
 /* Adds so many cells of the row above again. starts: of these, and where the last one ends; those
  * of the copies take their place, but for the end. */
 static inline void cells_repeat(struct text *out, size_t *starts, size_t count)
 {
 	size_t length = starts[count] - starts[0], by = out->length - starts[0];
-	char *at = text_room(out, length);
+	char *at = text_reserve(out, length);
 
 	memcpy(at, out->bytes + starts[0], length);
 	text_end(out, at + length);
@@ -36,7 +36,7 @@ static inline void cells_add(struct text *out, const struct grid *grid, cell_wri
 {
 	size_t count = grid->list->count, starts[COLUMN_LIST_MAX + 1];
 	const union value *above = NULL;
-	struct text room = {0};
+	struct text scratch = {0};
 
 	for (size_t row = 0; row < grid->row_count; row++) {
 		const union value *values = grid_row(grid, row);
@@ -49,14 +49,14 @@ static inline void cells_add(struct text *out, const struct grid *grid, cell_wri
 				continue;
 			}
 			starts[i] = out->length;
-			add(out, grid->list->items[i], values[i], i == 0, &room);
+			add(out, grid->list->items[i], values[i], i == 0, &scratch);
 			i++;
 		}
 		starts[count] = out->length;
 		text_add_string(out, row_end);
 		above = values;
 	}
-	text_done(&room);
+	text_done(&scratch);
 }
 
 /* Adds in quotes what CSV and JSON write alike: plain text, as most names are. False: it is not. */
@@ -70,7 +70,7 @@ static inline bool cell_add_plain(struct text *out, const struct column *column,
 	length = strlen(value.text);
 	if (!text_is_plain(value.text, length))
 		return false;
-	at = text_room(out, length + 2);
+	at = text_reserve(out, length + 2);
 	*at++ = '"';
 	memcpy(at, value.text, length + 1);
 	at[length] = '"';
@@ -98,14 +98,14 @@ static inline void cell_add_escaped(struct text *out, const char *string, const 
 
 /* Adds a value that is there; what is to be escaped in text, as cell_add_escaped(). */
 static inline void cell_add_value(struct text *out, const struct column *column, union value value,
-				  struct text *room, const char *escaped, char escape)
+				  struct text *scratch, const char *escaped, char escape)
 {
 	if (!column_is_text(column)) {
 		value_add(out, column, value);
 	} else if (!cell_add_plain(out, column, value)) {
-		text_clear(room);
-		value_add(room, column, value);
-		cell_add_escaped(out, text_string(room), escaped, escape);
+		text_clear(scratch);
+		value_add(scratch, column, value);
+		cell_add_escaped(out, text_string(scratch), escaped, escape);
 	}
 }
 

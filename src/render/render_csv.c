@@ -17,32 +17,32 @@ static void csv_begin(struct text *out, const struct column_list *list)
 }
 
 static inline void csv_add_cell(struct text *out, const struct column *column, union value value,
-				bool first, struct text *room)
+				bool first, struct text *scratch)
 {
 	if (!first)
 		text_add_char(out, ',');
 	if (value_is_absent(column, value))
 		return;
-	cell_add_value(out, column, value, room, "\"", '"');
+	cell_add_value(out, column, value, scratch, "\"", '"');
 }
 
 /* A spreadsheet runs what begins so, and a thread may be called "=cmd|...": OWASP, CSV injection.
  */
 static inline void csv_add_safe_cell(struct text *out, const struct column *column,
-				     union value value, bool first, struct text *room)
+				     union value value, bool first, struct text *scratch)
 {
 	const char *string;
 
 	if (value_is_absent(column, value) || !column_is_text(column)) {
-		csv_add_cell(out, column, value, first, room);
+		csv_add_cell(out, column, value, first, scratch);
 		return;
 	}
 	if (!first)
 		text_add_char(out, ',');
-	text_clear(room);
-	text_add_char(room, '\'');
-	value_add(room, column, value);
-	string = text_string(room);
+	text_clear(scratch);
+	text_add_char(scratch, '\'');
+	value_add(scratch, column, value);
+	string = text_string(scratch);
 	cell_add_escaped(out, string[1] && strchr("=+-@\t\r", string[1]) ? string : string + 1,
 			 "\"", '"');
 }

@@ -48,12 +48,12 @@ void grouped_json_end(struct text *row_end, const struct interval *interval)
 
 static void json_add_text(struct text *out, const char *before, const char *string)
 {
-	struct text room = {0};
+	struct text scratch = {0};
 
 	text_add_string(out, before);
-	text_add_printable(&room, string);
-	cell_add_escaped(out, text_string(&room), "\"\\", '\\');
-	text_done(&room);
+	text_add_printable(&scratch, string);
+	cell_add_escaped(out, text_string(&scratch), "\"\\", '\\');
+	text_done(&scratch);
 }
 
 static void json_add_number(struct text *out, const char *name, int64_t number)

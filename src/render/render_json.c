@@ -8,7 +8,7 @@
 /* Text went through text_add_printable(), so that quotes and backslashes are all there is to
  * escape (RFC 8259, 7). */
 static inline void json_add_cell(struct text *out, const struct column *column, union value value,
-				 bool first, struct text *room)
+				 bool first, struct text *scratch)
 {
 	text_add(out, first ? "{\"" : ",\"", 2);
 	text_add_string(out, column->name);
@@ -17,7 +17,7 @@ static inline void json_add_cell(struct text *out, const struct column *column, 
 		text_add_string(out, "null");
 		return;
 	}
-	cell_add_value(out, column, value, room, "\"\\", '\\');
+	cell_add_value(out, column, value, scratch, "\"\\", '\\');
 }
 
 static void json_add(struct text *out, const struct interval *interval)

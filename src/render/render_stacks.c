@@ -113,15 +113,15 @@ static void arrow_add(struct line *line, const char *arrow, size_t next_width)
 /* Adds a frame, or what stands for some; arrow: from the one before, NULL for the first. */
 static void frame_add(struct line *line, const char *name, size_t length, const char *arrow)
 {
-	size_t room = line->width > line->left + FRAME_WIDTH_LEAST ? line->width - line->left
-								   : FRAME_WIDTH_LEAST;
+	size_t free_width = line->width > line->left + FRAME_WIDTH_LEAST ? line->width - line->left
+									 : FRAME_WIDTH_LEAST;
 	struct text words = {0};
 	size_t width;
 
 	text_add(&words, name, length);
 	width = text_width(text_string(&words));
-	if (line->width != SIZE_MAX && width + ARROW_WIDTH > room) {
-		text_end(&words, words.bytes + text_fit(words.bytes, room - ARROW_WIDTH - 1));
+	if (line->width != SIZE_MAX && width + ARROW_WIDTH > free_width) {
+		text_end(&words, words.bytes + text_fit(words.bytes, free_width - ARROW_WIDTH - 1));
 		text_add_string(&words, ELLIPSIS);
 		width = text_width(text_string(&words));
 	}

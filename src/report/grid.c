@@ -20,7 +20,7 @@ void grid_size(struct grid *grid, const struct column_list *list, size_t row_cou
 
 void grid_fill_rows(struct grid *grid, const struct column_list *list, const struct scan *scan)
 {
-	struct sample_wide room;
+	struct sample_wide scratch;
 	union value *value;
 
 	grid_size(grid, list, scan->count);
@@ -29,7 +29,7 @@ void grid_fill_rows(struct grid *grid, const struct column_list *list, const str
 		const void *from = &scan->samples[row];
 
 		if (list->wide)
-			from = sample_widen(&room, from);
+			from = sample_widen(&scratch, from);
 		for (size_t i = 0; i < list->count; i++)
 			*value++ = column_read(list->items[i], from);
 	}

@@ -168,12 +168,12 @@ static inline union value *sample_fold(struct group_table *table, const struct s
 {
 	union value keys[COLUMN_LIST_MAX], *group;
 	const void *from = sample;
-	struct sample_wide room;
+	struct sample_wide scratch;
 	uint64_t hash = 0;
 
 	slots_grow(table);
 	if (table->list->wide)
-		from = sample_widen(&room, sample);
+		from = sample_widen(&scratch, sample);
 	for (size_t i = 0; i < table->key_count; i++) {
 		keys[i] = column_read(table->keys[i], from);
 		hash = hash_add(hash, keys[i]);
@@ -197,15 +197,15 @@ void group_table_fold_into(struct group_table *table, uint32_t index, const stru
 			   int64_t samples, int64_t weight_us)
 {
 	union value *group = table->words + index * table->stride;
-	struct sample_wide room;
+	struct sample_wide scratch;
 
 	if (table->fold_first == table->fold_count && weight_us == ABSENT) {
 		group[table->key_count].number += samples;
 		return;
 	}
 	group_fold(table, group,
-		   table->list->wide ? sample_widen(&room, sample) : (const void *)sample, samples,
-		   weight_us);
+		   table->list->wide ? sample_widen(&scratch, sample) : (const void *)sample,
+		   samples, weight_us);
 }
 
 void group_table_add(struct group_table *table, const struct sample *sample)

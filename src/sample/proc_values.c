@@ -18,47 +18,47 @@ const struct proc_values *proc_values_absent(void)
 	return &absent;
 }
 
-const void *sample_widen(struct sample_wide *room, const struct sample *sample)
+const void *sample_widen(struct sample_wide *wide, const struct sample *sample)
 {
-	room->sample = *sample;
-	room->proc_values = sample->proc_values ? *sample->proc_values : *proc_values_absent();
-	return room;
+	wide->sample = *sample;
+	wide->proc_values = sample->proc_values ? *sample->proc_values : *proc_values_absent();
+	return wide;
 }
 
-static struct proc_values *values_at(const struct proc_values_room *room, size_t at)
+static struct proc_values *values_at(const struct proc_values_pool *pool, size_t at)
 {
-	return &room->blocks[at / BLOCK_VALUES][at % BLOCK_VALUES];
+	return &pool->blocks[at / BLOCK_VALUES][at % BLOCK_VALUES];
 }
 
-struct proc_values *proc_values_room_take(struct proc_values_room *room)
+struct proc_values *proc_values_pool_take(struct proc_values_pool *pool)
 {
 	struct proc_values *values;
 
-	if (room->count == room->block_count * BLOCK_VALUES) {
-		room->blocks =
-			memory_resize(room->blocks, room->block_count + 1, sizeof(*room->blocks));
-		room->blocks[room->block_count++] = memory_get(BLOCK_VALUES * sizeof(*values));
+	if (pool->count == pool->block_count * BLOCK_VALUES) {
+		pool->blocks =
+			memory_resize(pool->blocks, pool->block_count + 1, sizeof(*pool->blocks));
+		pool->blocks[pool->block_count++] = memory_get(BLOCK_VALUES * sizeof(*values));
 	}
-	values = values_at(room, room->count++);
+	values = values_at(pool, pool->count++);
 	*values = *proc_values_absent();
 	return values;
 }
 
-void proc_values_room_return(struct proc_values_room *room, const struct proc_values *values)
+void proc_values_pool_return(struct proc_values_pool *pool, const struct proc_values *values)
 {
-	if (values && room->count && values == values_at(room, room->count - 1))
-		room->count--;
+	if (values && pool->count && values == values_at(pool, pool->count - 1))
+		pool->count--;
 }
 
-void proc_values_room_clear(struct proc_values_room *room)
+void proc_values_pool_clear(struct proc_values_pool *pool)
 {
-	room->count = 0;
+	pool->count = 0;
 }
 
-void proc_values_room_done(struct proc_values_room *room)
+void proc_values_pool_done(struct proc_values_pool *pool)
 {
-	for (size_t i = 0; i < room->block_count; i++)
-		free(room->blocks[i]);
-	free(room->blocks);
-	*room = (struct proc_values_room){0};
+	for (size_t i = 0; i < pool->block_count; i++)
+		free(pool->blocks[i]);
+	free(pool->blocks);
+	*pool = (struct proc_values_pool){0};
 }

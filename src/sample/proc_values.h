@@ -36,7 +36,7 @@ static inline size_t proc_values_slot(const struct column *column)
 const struct proc_values *proc_values_absent(void);
 
 /* Fills room from sample, and returns it: for column_read() of any column. */
-const void *sample_widen(struct sample_wide *room, const struct sample *sample);
+const void *sample_widen(struct sample_wide *wide, const struct sample *sample);
 
 /* The value of any column. */
 static inline union value sample_value(const struct column *column, const struct sample *sample)
@@ -48,16 +48,16 @@ static inline union value sample_value(const struct column *column, const struct
 }
 
 /* Values of a scan's samples, which stay in place until the next one. Zeroed is empty. */
-struct proc_values_room {
+struct proc_values_pool {
 	struct proc_values **blocks;
 	size_t block_count, count;
 };
 
 /* One more, all of it absent. */
-struct proc_values *proc_values_room_take(struct proc_values_room *room);
+struct proc_values *proc_values_pool_take(struct proc_values_pool *pool);
 /* Takes them back, if they were the last ones taken; NULL: does nothing. */
-void proc_values_room_return(struct proc_values_room *room, const struct proc_values *values);
-void proc_values_room_clear(struct proc_values_room *room); /* keeps the memory */
-void proc_values_room_done(struct proc_values_room *room);
+void proc_values_pool_return(struct proc_values_pool *pool, const struct proc_values *values);
+void proc_values_pool_clear(struct proc_values_pool *pool); /* keeps the memory */
+void proc_values_pool_done(struct proc_values_pool *pool);
 
 #endif

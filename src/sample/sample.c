@@ -39,20 +39,20 @@ int64_t state_of_proc_letter(char letter)
 	return ABSENT;
 }
 
-static const char *digits_folded(const char *string, struct text *room)
+static const char *digits_folded(const char *string, struct text *scratch)
 {
 	if (!strpbrk(string, "0123456789"))
 		return name_transient_string(string);
-	text_clear(room);
-	text_add_digits_folded(room, string);
-	return name_transient(room->bytes, room->length);
+	text_clear(scratch);
+	text_add_digits_folded(scratch, string);
+	return name_transient(scratch->bytes, scratch->length);
 }
 
-static const char *waits_folded(const char *waits_on, struct text *room)
+static const char *waits_folded(const char *waits_on, struct text *scratch)
 {
-	text_clear(room);
-	waits_fold(room, waits_on);
-	return name_transient(room->bytes, room->length);
+	text_clear(scratch);
+	waits_fold(scratch, waits_on);
+	return name_transient(scratch->bytes, scratch->length);
 }
 
 static void text_put(const char **field, const char *text, size_t length)
@@ -77,14 +77,14 @@ static void cgroup_derive(struct sample *sample)
 
 void sample_derive(struct sample *sample, uint64_t needs)
 {
-	static struct text room;
+	static struct text scratch;
 
 	if ((needs & NEED_COMMSUM) && sample->comm)
-		sample->commsum = digits_folded(sample->comm, &room);
+		sample->commsum = digits_folded(sample->comm, &scratch);
 	if ((needs & NEED_FILENAMESUM) && sample->filename)
-		sample->filenamesum = digits_folded(sample->filename, &room);
+		sample->filenamesum = digits_folded(sample->filename, &scratch);
 	if ((needs & NEED_WAITS_ONSUM) && sample->waits_on && *sample->waits_on)
-		sample->waits_onsum = waits_folded(sample->waits_on, &room);
+		sample->waits_onsum = waits_folded(sample->waits_on, &scratch);
 	if ((needs & NEED_CGROUP_NAMES) && sample->cgroup)
 		cgroup_derive(sample);
 }

@@ -162,10 +162,10 @@ void draw_table(struct cells *cells, const struct layout *layout, struct view *v
 	view->places.table_rows = rows;
 	view->places.first = view->left;
 	for (size_t i = view->left; i < shown->list.count && left < layout->columns; i++) {
-		size_t width = widths[i], room = layout->columns - left;
+		size_t width = widths[i], free_width = layout->columns - left;
 
-		if (width > room)
-			width = room;
+		if (width > free_width)
+			width = free_width;
 		draw_title(cells, layout, view, shown->list.items[i], left, width);
 		for (size_t row = 0; row < rows && view->top + row < shown->grid.row_count; row++)
 			draw_cell(cells, layout->table_top + row, left, width, shown->list.items[i],

@@ -55,7 +55,7 @@ static int64_t number_of(const struct sample *sample, size_t offset)
 
 static void varint_add(struct text *bytes, uint64_t number)
 {
-	char *at = text_room(bytes, 10);
+	char *at = text_reserve(bytes, 10);
 
 	for (; number >= 128; number >>= 7)
 		*at++ = (char)(number | 128);

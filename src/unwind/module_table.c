@@ -428,7 +428,7 @@ static void rows_trim(struct module_table *table)
 		frame_table_forget(&table->modules[i]->table);
 }
 
-static void row_room(struct module_table *table, const struct module *module)
+static void row_reserve(struct module_table *table, const struct module *module)
 {
 	if (module->table.count == module->table.capacity && module->table.count >= 1024)
 		rows_trim(table);
@@ -437,7 +437,7 @@ static void row_room(struct module_table *table, const struct module *module)
 struct frame_row *module_row_other(struct module_table *table, struct module *module,
 				   uint64_t address)
 {
-	row_room(table, module);
+	row_reserve(table, module);
 	return frame_table_other(&module->table, address);
 }
 
@@ -475,7 +475,7 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 		refuse(table);
 		return NULL;
 	}
-	row_room(table, module);
+	row_reserve(table, module);
 	start_ns = clock_monotonic_ns();
 	if (frame_table_request(&module->table, address)) {
 		refuse(table);

@@ -19,10 +19,10 @@ static inline unsigned int dice(unsigned int limit)
 
 static inline const char *name(const char *prefix, unsigned int number, const char *suffix)
 {
-	char room[128];
-	int length = snprintf(room, sizeof(room), "%s%u%s", prefix, number, suffix);
+	char text[128];
+	int length = snprintf(text, sizeof(text), "%s%u%s", prefix, number, suffix);
 
-	return name_of(room, (size_t)length);
+	return name_of(text, (size_t)length);
 }
 
 #endif

@@ -140,7 +140,7 @@ static int scan_make(struct live *live, struct capturer *capturer)
 	live->part.scan = (struct scan){.samples = live->part.samples, .weight_us = 50000};
 	err = live_scan_read(live);
 	taken += live->part.scan.count;
-	proc_values_room_clear(&live->part.proc_values);
+	proc_values_pool_clear(&live->part.proc_values);
 	return err;
 }
 

@@ -311,7 +311,7 @@ static void names_of_threads(void **state)
 }
 
 /* Strings that are kept for ever take no room from transient ones. */
-static void names_transient_have_room(void **state)
+static void names_transient_are_bounded(void **state)
 {
 	char word[16];
 
@@ -466,7 +466,7 @@ static void output_that_is_ready(void **state)
 /* A reader that is slow, on a pipe that does not wait. */
 static void output_waits(void **state)
 {
-	static char bytes[300000], room[65536];
+	static char bytes[300000], buffer[65536];
 	size_t got = 0;
 	int ends[2], status;
 	ssize_t more;
@@ -483,7 +483,7 @@ static void output_waits(void **state)
 	}
 	close(ends[1]);
 	usleep(20000);
-	while ((more = read(ends[0], room, sizeof(room))) > 0)
+	while ((more = read(ends[0], buffer, sizeof(buffer))) > 0)
 		got += (size_t)more;
 	assert_int_equal(got, sizeof(bytes));
 	close(ends[0]);
@@ -563,7 +563,7 @@ int main(void)
 
 		cmocka_unit_test(names_are_transient),
 
-		cmocka_unit_test(names_transient_have_room),
+		cmocka_unit_test(names_transient_are_bounded),
 		cmocka_unit_test(names_are_bounded),
 
 		cmocka_unit_test(descriptors_are_shared),

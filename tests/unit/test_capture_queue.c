@@ -23,7 +23,7 @@ static unsigned int fill(struct capture_queue *queue, size_t copies)
 	bool stacks;
 
 	for (; !capture_queue_is_full(queue); scans++) {
-		struct live_capture *capture = capture_queue_room(queue, &stacks);
+		struct live_capture *capture = capture_queue_has_capacity(queue, &stacks);
 
 		capture->count = copies;
 		capture_fit(capture);

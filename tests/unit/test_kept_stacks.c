@@ -110,11 +110,11 @@ static void expect(const struct rings *rings, uint32_t tid, uint64_t sequence, b
 }
 
 /* Little room: only of who ran at the scan time or shortly before it. */
-static void little_room(void **state)
+static void short_of_memory(void **state)
 {
 	struct rings *rings = *state;
 	const struct kept_scan_time scan_time = {
-		.now_ns = 5000000, .little_room = true, .cpus = CPUS, .period_ns = PERIOD_NS};
+		.now_ns = 5000000, .short_of_memory = true, .cpus = CPUS, .period_ns = PERIOD_NS};
 
 	switch_out(rings, 0, 10, 1, 3900000);
 	switch_out(rings, 0, 11, 1, 4100000);
@@ -288,7 +288,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nearest_ones, rings_make, rings_free),
-		cmocka_unit_test_setup_teardown(little_room, rings_make, rings_free),
+		cmocka_unit_test_setup_teardown(short_of_memory, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(two_cpus, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(overwritten, rings_make, rings_free),
 		cmocka_unit_test_setup_teardown(earlier_windows, rings_make, rings_free),

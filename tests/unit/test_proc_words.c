@@ -203,29 +203,29 @@ static void is_kept_for_a_while(void **state)
 }
 
 /* Accounts stay where they are as more are taken. */
-static void rooms_stay(void **state)
+static void pools_stay(void **state)
 {
-	struct proc_values_room room = {0};
-	struct proc_values *first = proc_values_room_take(&room), *last = first;
+	struct proc_values_pool pool = {0};
+	struct proc_values *first = proc_values_pool_take(&pool), *last = first;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
-		last = proc_values_room_take(&room);
+		last = proc_values_pool_take(&pool);
 		last->slots[0].number = i;
 	}
-	assert_int_equal(room.blocks[0][0].slots[0].number, first->slots[0].number);
-	proc_values_room_clear(&room);
-	assert_ptr_equal(proc_values_room_take(&room), first);
-	proc_values_room_return(&room, NULL);
-	last = proc_values_room_take(&room);
-	proc_values_room_return(&room, first); /* not the last one */
-	proc_values_room_return(&room, last);
-	assert_ptr_equal(proc_values_room_take(&room), last);
-	proc_values_room_return(&room, last);
-	proc_values_room_return(&room, first);
-	proc_values_room_return(&room, first);
-	assert_int_equal(room.count, 0);
-	proc_values_room_done(&room);
+	assert_int_equal(pool.blocks[0][0].slots[0].number, first->slots[0].number);
+	proc_values_pool_clear(&pool);
+	assert_ptr_equal(proc_values_pool_take(&pool), first);
+	proc_values_pool_return(&pool, NULL);
+	last = proc_values_pool_take(&pool);
+	proc_values_pool_return(&pool, first); /* not the last one */
+	proc_values_pool_return(&pool, last);
+	assert_ptr_equal(proc_values_pool_take(&pool), last);
+	proc_values_pool_return(&pool, last);
+	proc_values_pool_return(&pool, first);
+	proc_values_pool_return(&pool, first);
+	assert_int_equal(pool.count, 0);
+	proc_values_pool_done(&pool);
 }
 
 int main(void)
@@ -237,7 +237,7 @@ int main(void)
 		cmocka_unit_test(status_and_io_are_read),
 		cmocka_unit_test(what_is_odd_is_absent),
 		cmocka_unit_test(is_kept_for_a_while),
-		cmocka_unit_test(rooms_stay),
+		cmocka_unit_test(pools_stay),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

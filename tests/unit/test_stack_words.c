@@ -391,7 +391,7 @@ static void kernel_words(void **state)
 }
 
 /* A full dictionary takes no more stacks, and counts them, until it is cleared. */
-static void no_more_stacks_than_there_is_room_for(void **state)
+static void no_more_stacks_than_fit(void **state)
 {
 	static struct kernel_stack stack = {.count = 1};
 	struct dictionary *dictionary = *state;
@@ -842,7 +842,7 @@ int main(void)
 		cmocka_unit_test(maps_are_replaced),
 		cmocka_unit_test(names_are_demangled),
 		WITH(kernel_words),
-		WITH(no_more_stacks_than_there_is_room_for),
+		WITH(no_more_stacks_than_fit),
 		WITH(no_thread_outlives_clearing),
 		WITH(user_words),
 		WITH(long_names_are_cut),

@@ -6,7 +6,7 @@
 
 #define QUEUE_BYTES ((size_t)32 << 20)
 #define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
-#define ROOM_KEPT 2		       /* scans of which the memory stays when nobody is behind */
+#define CAPACITY_KEPT 2		       /* scans of which the memory stays when nobody is behind */
 #define MORE_LEAST 64
 #define MUCH_MORE 8   /* times as much memory as a scan needed is given back */
 #define MOST_FADES 16 /* the part of it that is forgotten with each scan */
@@ -69,12 +69,12 @@ bool capture_queue_is_full(struct capture_queue *queue)
 		       QUEUE_BYTES;
 }
 
-struct live_capture *capture_queue_room(struct capture_queue *queue, bool *stacks_room)
+struct live_capture *capture_queue_has_capacity(struct capture_queue *queue, bool *stacks_capacity)
 {
 	struct live_capture *capture = queue->unused[--queue->unused_count];
 
-	*stacks_room = capture_queue_outstanding(queue) <= 1 || capture->kept.capacity ||
-		       captures_bytes(queue) < STACKS_BYTES;
+	*stacks_capacity = capture_queue_outstanding(queue) <= 1 || capture->kept.capacity ||
+			   captures_bytes(queue) < STACKS_BYTES;
 	return capture;
 }
 
@@ -121,7 +121,7 @@ struct live_capture capture_queue_surplus(struct capture_queue *queue)
 
 	if (capture_queue_outstanding(queue) > 1) /* one is being filled, most of the time */
 		return surplus;
-	for (unsigned int i = 0; i < CAPTURE_QUEUE_MAX - ROOM_KEPT && !surplus.capacity; i++) {
+	for (unsigned int i = 0; i < CAPTURE_QUEUE_MAX - CAPACITY_KEPT && !surplus.capacity; i++) {
 		surplus = *queue->unused[i];
 		*queue->unused[i] = (struct live_capture){0};
 	}

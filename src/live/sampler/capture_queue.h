@@ -24,12 +24,13 @@ unsigned int capture_queue_outstanding(const struct capture_queue *queue);
 /* True if there is no room, or no memory for what is probably copied into it. */
 bool capture_queue_is_full(struct capture_queue *queue);
 
-/* Room for a scan, of one that is not full; *stacks_room: for its stacks, too. */
-struct live_capture *capture_queue_room(struct capture_queue *queue, bool *stacks_room);
+/* Room for a scan, of one that is not full; *stacks_capacity: for its stacks, too. */
+struct live_capture *capture_queue_has_capacity(struct capture_queue *queue, bool *stacks_capacity);
 void capture_queue_add(struct capture_queue *queue, struct live_capture *capture);
 /* The oldest one; NULL: there is none. */
 struct live_capture *capture_queue_take(struct capture_queue *queue);
-/* Gives back a capture of capture_queue_room(), or of capture_queue_take() when it is done with. */
+/* Gives back a capture of capture_queue_has_capacity(), or of capture_queue_take() when it is done
+ * with. */
 void capture_queue_return(struct capture_queue *queue, struct live_capture *capture);
 
 /* Memory of what was taken for as many copies as it has, and some more: so that who copies need

@@ -28,7 +28,7 @@ size_t live_capture_bytes(const struct live_capture *capture)
 {
 	return capture->capacity * sizeof(struct captured) +
 	       capture->block.capacity * sizeof(*capture->block.items) +
-	       capture->looked.capacity * sizeof(*capture->looked.room) +
+	       capture->looked.capacity * sizeof(*capture->looked.copies) +
 	       kept_taken_bytes(&capture->kept) + stack_copies_bytes(&capture->copies);
 }
 
@@ -383,13 +383,13 @@ static void block_take(struct capturer *capturer)
 }
 
 /* Stacks that may change at any time first: what was kept is kept. */
-static void stacks_take(struct capturer *capturer, bool room)
+static void stacks_take(struct capturer *capturer, bool has_capacity)
 {
 	const struct capture_wants *wants = &capturer->wants;
 	struct live_capture *capture = capturer->capture;
 	const struct kept_scan_time scan_time = {
 		.now_ns = capture->scan_time.now_ns,
-		.little_room = !room,
+		.short_of_memory = !has_capacity,
 		.lost_lately =
 			capture->scan_time.now_ns - capturer->stacks_lost_ns < LOST_LATELY_NS,
 		.cpus = wants->kernel->host.cpus,
@@ -397,7 +397,7 @@ static void stacks_take(struct capturer *capturer, bool room)
 
 	stack_copies_empty(&capture->copies);
 	kept_stacks_seek(wants->kept, &scan_time, &capture->kept);
-	if (wants->stacks_copy && room) {
+	if (wants->stacks_copy && has_capacity) {
 		pthread_mutex_lock(capturer->requesting);
 		if (wants->stacks_copy(wants->stacks_copier, &capturer->table, wants->filter,
 				       capture))

@@ -45,7 +45,7 @@ struct sampler {
 	bool stop, waiting;   /* waiting: for room */
 	bool excused;
 	struct capture_queue queue;
-	bool stacks_room;	 /* for the scan that is made */
+	bool stacks_capacity;	 /* for the scan that is made */
 	struct index keys;	 /* keys given to sampler_return() */
 	bool keys_copied;	 /* once */
 	struct index pids, tids; /* the filter's */
@@ -197,7 +197,7 @@ static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
 /* --- the queue */
 
 /* Room for a scan, which is waited for. NULL: it is to stop. */
-static struct live_capture *room_take(struct sampler *sampler)
+static struct live_capture *buffer_take(struct sampler *sampler)
 {
 	struct live_capture *capture = NULL;
 
@@ -210,14 +210,14 @@ static struct live_capture *room_take(struct sampler *sampler)
 	}
 	sampler->waiting = false;
 	if (!sampler->stop)
-		capture = capture_queue_room(&sampler->queue, &sampler->stacks_room);
+		capture = capture_queue_has_capacity(&sampler->queue, &sampler->stacks_capacity);
 	pthread_mutex_unlock(&sampler->lock);
 	if (capture && !capture->ticks)
 		capture->ticks = memory_get(sampler->ticks_bytes);
 	return capture;
 }
 
-static void room_return(struct sampler *sampler, struct live_capture *capture)
+static void buffer_return(struct sampler *sampler, struct live_capture *capture)
 {
 	capture_queue_return(&sampler->queue, capture);
 	if (sampler->waiting)
@@ -304,7 +304,7 @@ static bool tick(struct sampler *sampler, struct live_capture *capture)
 	realtime_restart(&sampler->realtime);
 	if (go_on) {
 		wanted_take(sampler);
-		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_room);
+		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_capacity);
 		registers_done(sampler);
 	}
 	if (!crowded)
@@ -321,10 +321,10 @@ static void *sampler_run(void *of)
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	capturer_init(&sampler->capturer, &sampler->options.wants, &sampler->realtime,
 		      &sampler->requesting);
-	while ((capture = room_take(sampler))) {
+	while ((capture = buffer_take(sampler))) {
 		if (!tick(sampler, capture)) {
 			pthread_mutex_lock(&sampler->lock);
-			room_return(sampler, capture);
+			buffer_return(sampler, capture);
 			pthread_mutex_unlock(&sampler->lock);
 			break;
 		}
@@ -462,7 +462,7 @@ void sampler_return(struct sampler *sampler, struct live_capture *capture, const
 		index_empty(&sampler->keys);
 	sampler->keys_copied = false;
 	index_add(&sampler->keys, keys);
-	room_return(sampler, capture);
+	buffer_return(sampler, capture);
 	surplus = capture_queue_surplus(&sampler->queue);
 	pthread_mutex_unlock(&sampler->lock);
 	live_capture_done(&surplus);

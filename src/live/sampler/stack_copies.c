@@ -23,7 +23,7 @@ size_t stack_copies_bytes(const struct stack_copies *copies)
 	return copies->capacity * sizeof(*copies->copies) + copies->bytes_capacity;
 }
 
-char *stack_copies_room(struct stack_copies *copies, size_t bytes)
+char *stack_copies_reserve(struct stack_copies *copies, size_t bytes)
 {
 	copies->bytes =
 		memory_grow(copies->bytes, &copies->bytes_capacity, copies->used + bytes, 1);

@@ -38,7 +38,7 @@ size_t stack_copies_bytes(const struct stack_copies *copies);
 
 /* Room for so many bytes behind those used, which stays until the next call; stack_copies_use()
  * takes it and returns its place. */
-char *stack_copies_room(struct stack_copies *copies, size_t bytes);
+char *stack_copies_reserve(struct stack_copies *copies, size_t bytes);
 size_t stack_copies_use(struct stack_copies *copies, size_t bytes);
 void stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy);
 

@@ -105,7 +105,7 @@ static void user_copy(struct live_copies *copies, struct stack_copies *made,
 	/* all of it, or as much as there is */
 	thread_memory_read(memory, copy->registers.sp + USER_BYTES - sizeof(last), &last,
 			   sizeof(last));
-	memcpy(stack_copies_room(made, memory->top_bytes), memory->top, memory->top_bytes);
+	memcpy(stack_copies_reserve(made, memory->top_bytes), memory->top, memory->top_bytes);
 	copy->stack_at = stack_copies_use(made, memory->top_bytes);
 	copy->stack_bytes = memory->top_bytes;
 	copy->registers_known = true;
@@ -115,7 +115,7 @@ static void kernel_copy(const struct live_copies *copies, struct stack_copies *m
 			const struct thread_state *record, struct stack_copy *copy)
 {
 	ssize_t length = kernel_stack_read_text(copies->proc_root, record->identity.tid,
-						stack_copies_room(made, KERNEL_TEXT_BYTES),
+						stack_copies_reserve(made, KERNEL_TEXT_BYTES),
 						KERNEL_TEXT_BYTES);
 
 	if (length < 0 || length == KERNEL_TEXT_BYTES - 1)

@@ -329,15 +329,15 @@ static bool frame_answer(struct python_stack_answer *answer, uint64_t mark, uint
 static void frames_answer(struct python_stack *stack, struct python_stack_answer *answer)
 {
 	static uint64_t given[STACK_FRAMES_MAX];
-	bool room = true;
+	bool fits = true;
 
-	for (uint32_t i = 0; room && i < stack->count; i++) {
+	for (uint32_t i = 0; fits && i < stack->count; i++) {
 		uint64_t name = frame_name(stack, &stack->frames[i]);
 
 		stack->broken = stack->broken || !name;
-		room = !name || frame_answer(answer, stack->frames[i].mark, name, given);
+		fits = !name || frame_answer(answer, stack->frames[i].mark, name, given);
 	}
-	answer->broken = stack->broken || !room;
+	answer->broken = stack->broken || !fits;
 }
 
 size_t python_stack_answer(const struct runtime_request *of, struct thread_memory *memory, char *to)
