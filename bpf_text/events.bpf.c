@@ -9,7 +9,7 @@ BPF_F_TABLE("array", __u32, struct event_ring, ts_events, CPUS_MAX, MAPPED_FLAG)
 /* Takes the next place of this CPU's ring: its number since the beginning. 0: nobody is told, or an
  * interrupt's event came between, and nobody knows whose place it is. The reader finds one that was
  * not filled. */
-static inline int event_take(__u64 *place)
+static inline int event_take(__u64 *slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), zero = 0;
 	struct latency_control *control = ts_latency.lookup(&zero);
@@ -24,7 +24,7 @@ static inline int event_take(__u64 *place)
 	before = ring->count;
 	__sync_fetch_and_add(&ring->count, 1);
 	ORDERED();
-	*place = before;
+	*slot = before;
 	return ring->count == before + 1;
 }
 
@@ -33,7 +33,7 @@ static inline int event_take(__u64 *place)
  * into account that is added to an address from there, and verifiers before 5.10 forget the bounds
  * of a number that was there. So the ring is looked up, and address and bound are made in one go.
  */
-static inline struct trace_event *event_at(__u64 place)
+static inline struct trace_event *event_at(__u64 slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	char *at = (char *)ts_events.lookup(&cpu);
@@ -41,7 +41,7 @@ static inline struct trace_event *event_at(__u64 place)
 	if (!at)
 		return 0;
 	asm volatile("%1 &= %2\n\t%1 *= %3\n\t%0 += %1"
-		     : "+r"(at), "+r"(place)
+		     : "+r"(at), "+r"(slot)
 		     : "i"(EVENTS_MAX - 1), "i"(sizeof(struct trace_event)));
 	return (struct trace_event *)(at + __builtin_offsetof(struct event_ring, events));
 }
@@ -50,7 +50,7 @@ static inline struct trace_event *event_at(__u64 place)
  * returned. */
 #define EVENT_DATA(AT)                                       \
 	({                                                   \
-		struct trace_event *event = event_at(place); \
+		struct trace_event *event = event_at(slot); \
                                                              \
 		if (!event)                                  \
 			return 0;                            \
@@ -58,17 +58,17 @@ static inline struct trace_event *event_at(__u64 place)
 	})
 
 /* Takes a place and fills all but the kind's own data. The event, or NULL. */
-static inline struct trace_event *event_begin(__u64 *place, struct latency_key *key, __u64 end_ns,
+static inline struct trace_event *event_begin(__u64 *slot, struct latency_key *key, __u64 end_ns,
 					      __u64 duration_ns)
 {
 	struct trace_event *event;
 
-	if (!event_take(place))
+	if (!event_take(slot))
 		return 0;
-	event = event_at(*place);
+	event = event_at(*slot);
 	if (!event)
 		return 0;
-	event->begun = *place + 1;
+	event->begun = *slot + 1;
 	ORDERED();
 	event->end_ns = end_ns;
 	event->duration_ns = duration_ns;
@@ -84,7 +84,7 @@ static inline void event_end(struct trace_event *event)
 }
 
 /* Copies the registers of the thread with that stack into the event at a place; how many bytes. */
-static inline __u32 event_registers(__u64 place, __u64 kernel_stack)
+static inline __u32 event_registers(__u64 slot, __u64 kernel_stack)
 {
 #if KERNEL_STACK_REGISTERS
 	__u64 from = kernel_stack + KERNEL_STACK_REGISTERS;
@@ -106,13 +106,13 @@ static inline void slow_event(struct latency_key *key, struct thread_state *thre
 #ifdef SLOWER_NS
 	__u32 bytes = 0;
 	struct trace_event *event;
-	__u64 place;
+	__u64 slot;
 
-	if (duration_ns < SLOWER_NS || !event_begin(&place, key, end_ns, duration_ns))
+	if (duration_ns < SLOWER_NS || !event_begin(&slot, key, end_ns, duration_ns))
 		return;
 	if (!(thread->identity.task_flags & TASK_KTHREAD) && thread->kernel_stack)
-		bytes = event_registers(place, thread->kernel_stack);
-	event = event_at(place);
+		bytes = event_registers(slot, thread->kernel_stack);
+	event = event_at(slot);
 	if (!event)
 		return;
 	event->data_bytes = bytes;
@@ -126,11 +126,11 @@ static inline void slow_event_bytes(struct latency_key *key, __u64 bytes, __u64 
 {
 #ifdef SLOWER_NS
 	struct trace_event *event;
-	__u64 place;
+	__u64 slot;
 
 	if (duration_ns < SLOWER_NS)
 		return;
-	event = event_begin(&place, key, end_ns, duration_ns);
+	event = event_begin(&slot, key, end_ns, duration_ns);
 	if (!event)
 		return;
 	*(__u64 *)event->data = bytes;

@@ -62,7 +62,7 @@ static inline void arguments_find(struct arguments *found, __u64 kernel_stack)
 
 #ifdef READ_INTO_MAP
 /* Copies the text of the arguments behind the name; how much of it. */
-static inline __u32 arguments_copy(__u64 place, struct arguments *found)
+static inline __u32 arguments_copy(__u64 slot, struct arguments *found)
 {
 	__u64 bytes = found->bytes;
 
@@ -85,7 +85,7 @@ static inline __u32 arguments_copy(__u64 place, struct arguments *found)
 #else
 /* Copies the text of the arguments behind the name in pieces, because helpers write only to the
  * program's stack, which is small; how much of it. */
-static inline __u32 arguments_copy(__u64 place, struct arguments *found)
+static inline __u32 arguments_copy(__u64 slot, struct arguments *found)
 {
 	__u64 piece[4] = {};
 
@@ -115,7 +115,7 @@ static inline void exec_describe(struct thread_state *thread, __u64 *before)
 	struct arguments found = {};
 	struct latency_key key = {};
 	struct trace_event *event;
-	__u64 place;
+	__u64 slot;
 
 	if (!latency_key_fill(&key, thread, LATENCY_EXEC))
 		return;
@@ -124,13 +124,13 @@ static inline void exec_describe(struct thread_state *thread, __u64 *before)
 	arguments_find(&found, thread->kernel_stack);
 	key.what[EXEC_PARENT] = thread->identity.parent_tgid;
 	key.what[EXEC_ARGUMENTS] = found.count;
-	event = event_begin(&place, &key, bpf_ktime_get_ns(), 0);
+	event = event_begin(&slot, &key, bpf_ktime_get_ns(), 0);
 	if (!event)
 		return;
 	__builtin_memcpy(event->data, before, THREAD_COMM_SIZE);
 	if (found.text)
-		bytes += arguments_copy(place, &found);
-	event = event_at(place);
+		bytes += arguments_copy(slot, &found);
+	event = event_at(slot);
 	if (!event)
 		return;
 	event->data_bytes = bytes;

@@ -18,9 +18,9 @@ BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_one, LATENCY_MA
 BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_two, LATENCY_MAX);
 BPF_TABLE("array", __u32, struct latency_control, ts_latency, 1);
 #ifdef THREAD_SLOTS
-BPF_F_TABLE("array", __u32, struct latency_place, ts_places_one, CPUS_MAX *LATENCY_NEAR,
+BPF_F_TABLE("array", __u32, struct latency_slot, ts_slots_one, CPUS_MAX *LATENCY_SLOTS,
 	    MAPPED_FLAG);
-BPF_F_TABLE("array", __u32, struct latency_place, ts_places_two, CPUS_MAX *LATENCY_NEAR,
+BPF_F_TABLE("array", __u32, struct latency_slot, ts_slots_two, CPUS_MAX *LATENCY_SLOTS,
 	    MAPPED_FLAG);
 #endif
 
@@ -52,33 +52,33 @@ static inline struct latency *latency_make(__u32 turn, struct latency_key *key)
 
 /* Returns a key's histogram if it is in a place that needs no search, else NULL. Needs memory that
  * the sampler maps, as the record's array does (THREAD_SLOTS). */
-static inline struct latency *latency_near(__u32 turn, struct latency_key *key)
+static inline struct latency *latency_slot_of(__u32 turn, struct latency_key *key)
 {
 #ifdef THREAD_SLOTS
 	__u32 mixed = key->tid + key->kind * 11 + key->what[0] * 31 + key->what[1] * 7;
-	__u32 at = bpf_get_smp_processor_id() * LATENCY_NEAR +
-		   ((mixed * 0x9e3779b1u) >> 24) % LATENCY_NEAR;
-	struct latency_place *place = !turn ? ts_places_one.lookup(&at) : ts_places_two.lookup(&at);
+	__u32 at = bpf_get_smp_processor_id() * LATENCY_SLOTS +
+		   ((mixed * 0x9e3779b1u) >> 24) % LATENCY_SLOTS;
+	struct latency_slot *slot = !turn ? ts_slots_one.lookup(&at) : ts_slots_two.lookup(&at);
 	__u64 *mine = (__u64 *)key, *its;
 
-	if (!place)
+	if (!slot)
 		return 0;
-	if (!place->claim_count) {
-		__sync_fetch_and_add(&place->claim_count, 1);
+	if (!slot->claim_count) {
+		__sync_fetch_and_add(&slot->claim_count, 1);
 		ORDERED();
-		if (place->claim_count != 1)
+		if (slot->claim_count != 1)
 			return 0;
-		place->key = *key;
+		slot->key = *key;
 		ORDERED();
-		place->taken = 1;
+		slot->taken = 1;
 	}
-	if (!place->taken)
+	if (!slot->taken)
 		return 0;
-	its = (__u64 *)&place->key;
+	its = (__u64 *)&slot->key;
 	if ((mine[0] ^ its[0]) | (mine[1] ^ its[1]) | (mine[2] ^ its[2]) | (mine[3] ^ its[3]) |
 	    (mine[4] ^ its[4]) | (mine[5] ^ its[5]))
 		return 0;
-	return &place->latency;
+	return &slot->latency;
 #else
 	return 0;
 #endif
@@ -136,7 +136,7 @@ static inline void latency_add_amount(struct latency_key *key, __u64 ns, __u64 a
 	turn = control->turn - LATENCY_TURN_FIRST;
 	if (turn >= LATENCY_TURNS)
 		return;
-	latency = latency_near(turn, key);
+	latency = latency_slot_of(turn, key);
 	if (!latency)
 		latency = latency_find(turn, key);
 	if (!latency)

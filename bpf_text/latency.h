@@ -62,9 +62,9 @@ struct latency {
  *
  * A program in an interrupt may come between another's look at a free place and its taking it. So
  * programs count themselves there first, and whoever is not the first takes none. */
-#define LATENCY_NEAR 256 /* places of each CPU, a power of two */
+#define LATENCY_SLOTS 256 /* places of each CPU, a power of two */
 
-struct latency_place {
+struct latency_slot {
 	struct latency_key key;
 	__u32 claim_count;
 	__u32 taken; /* 1: the key is whole */

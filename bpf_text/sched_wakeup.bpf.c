@@ -21,19 +21,19 @@ static inline void wake_report(void *ctx, struct thread_state *thread)
 	struct wake_ring *ring = (struct wake_ring *)ts_wakes.lookup(&cpu);
 	struct thread_state *waker;
 	struct wake_row *row;
-	__u64 place, at, entry = 0;
+	__u64 slot, at, entry = 0;
 
 	if (!ring || thread->sched.on_cpu || thread->sched.out_ns >= ring->before_ns)
 		return;
-	place = at = ring->count;
+	slot = at = ring->count;
 	__sync_fetch_and_add(&ring->count, 1);
 	ORDERED();
 	/* an interrupt's wake-up came between: see event_take() */
-	if (ring->count != place + 1)
+	if (ring->count != slot + 1)
 		return;
 	asm volatile("%0 &= %1" : "+r"(at) : "i"(WAKE_ROWS_MAX - 1));
 	row = &ring->rows[at];
-	row->begun = place + 1;
+	row->begun = slot + 1;
 	ORDERED();
 	row->slept_ns = thread->sched.out_ns;
 	row->wake_ns = thread->wake.wake_ns;
@@ -54,7 +54,7 @@ static inline void wake_report(void *ctx, struct thread_state *thread)
 #endif
 	}
 	ORDERED();
-	row->done = place + 1;
+	row->done = slot + 1;
 }
 #else
 static inline void wake_report(void *ctx, struct thread_state *thread)

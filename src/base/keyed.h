@@ -8,8 +8,8 @@
 #include "base/index.h"
 
 struct keyed {
-	struct index places; /* key to place, plus one */
-	void *rows;	     /* an array of the user's type, of `each` bytes in all calls */
+	struct index slots; /* key to slot, plus one */
+	void *rows;	    /* an array of the user's type, of `each` bytes in all calls */
 	size_t count, capacity;
 };
 

@@ -21,7 +21,7 @@
 #define BESIDE_TRIES 16
 
 /* Place of a file that is there or would be, after all links on the way were followed. */
-struct place {
+struct location {
 	int directory; /* only names it (O_PATH) */
 	char name[NAME_MAX + 1];
 	bool there;
@@ -42,31 +42,32 @@ static bool is_planted(int directory, const struct stat *file)
 }
 
 /* True if a link of /proc leads elsewhere than its text says: pipe:[4711], /memfd:x (deleted). */
-static bool is_magic(const struct place *place, const char *target)
+static bool is_magic(const struct location *location, const char *target)
 {
 	struct stat there, named;
 	struct statfs system;
 
-	return !fstatfs(place->directory, &system) && system.f_type == PROC_SUPER_MAGIC &&
-	       !fstatat(place->directory, place->name, &there, 0) &&
+	return !fstatfs(location->directory, &system) && system.f_type == PROC_SUPER_MAGIC &&
+	       !fstatat(location->directory, location->name, &there, 0) &&
 	       (target[0] != '/' || stat(target, &named) || named.st_dev != there.st_dev ||
 		named.st_ino != there.st_ino);
 }
 
 /* Puts what the link leads to in the place of its name, which *rest followed. */
-static int link_follow(struct place *place, char **path, char **rest)
+static int link_follow(struct location *location, char **path, char **rest)
 {
 	char target[PATH_MAX];
-	ssize_t length = readlinkat(place->directory, place->name, target, sizeof(target) - 1);
+	ssize_t length =
+		readlinkat(location->directory, location->name, target, sizeof(target) - 1);
 	struct text next = {0};
 
 	if (length < 0)
 		return -errno;
 	target[length] = '\0';
-	if (is_planted(place->directory, &place->file))
+	if (is_planted(location->directory, &location->file))
 		return -OUTPUT_PLANTED;
-	place->magic = !**rest && is_magic(place, target);
-	if (place->magic)
+	location->magic = !**rest && is_magic(location, target);
+	if (location->magic)
 		return 0;
 	text_add_format(&next, "%s/%s", target, *rest);
 	if (!**rest)
@@ -76,107 +77,109 @@ static int link_follow(struct place *place, char **path, char **rest)
 	return 0;
 }
 
-static int directory_enter(struct place *place, const char *name)
+static int directory_enter(struct location *location, const char *name)
 {
-	int next = openat(place->directory < 0 ? AT_FDCWD : place->directory, name,
+	int next = openat(location->directory < 0 ? AT_FDCWD : location->directory, name,
 			  O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (next < 0)
 		return -errno;
-	if (place->directory >= 0)
-		close(place->directory);
-	place->directory = next;
+	if (location->directory >= 0)
+		close(location->directory);
+	location->directory = next;
 	return 0;
 }
 
 /* Goes one name further. 0, or -errno. */
-static int place_step(struct place *place, char **path, char **rest, int *links)
+static int location_step(struct location *location, char **path, char **rest, int *links)
 {
 	size_t length = strcspn(*rest, "/");
 
 	if (length > NAME_MAX)
 		return -ENAMETOOLONG;
-	memcpy(place->name, *rest, length);
-	place->name[length] = '\0';
+	memcpy(location->name, *rest, length);
+	location->name[length] = '\0';
 	*rest += length;
 	*rest += strspn(*rest, "/");
-	place->there = !fstatat(place->directory, place->name, &place->file, AT_SYMLINK_NOFOLLOW);
-	if (!place->there)
+	location->there =
+		!fstatat(location->directory, location->name, &location->file, AT_SYMLINK_NOFOLLOW);
+	if (!location->there)
 		return errno == ENOENT && !**rest ? 0 : -errno;
-	if (!S_ISLNK(place->file.st_mode))
-		return **rest ? directory_enter(place, place->name) : 0;
+	if (!S_ISLNK(location->file.st_mode))
+		return **rest ? directory_enter(location, location->name) : 0;
 	if (++*links > LINKS_MAX)
 		return -ELOOP;
-	return link_follow(place, path, rest);
+	return link_follow(location, path, rest);
 }
 
-static void place_done(struct place *place)
+static void location_done(struct location *location)
 {
-	if (place->directory >= 0)
-		close(place->directory);
-	place->directory = -1;
+	if (location->directory >= 0)
+		close(location->directory);
+	location->directory = -1;
 }
 
-/* 0: place is the caller's to place_done(), or -errno. */
-static int place_walk(struct place *place, const char *path)
+/* 0: place is the caller's to location_done(), or -errno. */
+static int location_walk(struct location *location, const char *path)
 {
 	static char here[] = ".";
 	struct text copy = {0};
 	char *whole, *rest;
 	int err = 0, links = 0;
 
-	*place = (struct place){.directory = -1};
+	*location = (struct location){.directory = -1};
 	text_add_string(&copy, path);
 	whole = rest = text_take(&copy);
 	if (!whole)
 		return -ENOENT;
 	if (*rest != '/')
-		err = directory_enter(place, ".");
-	while (!err && *rest && !place->magic) {
+		err = directory_enter(location, ".");
+	while (!err && *rest && !location->magic) {
 		if (*rest == '/') {
-			err = directory_enter(place, "/");
+			err = directory_enter(location, "/");
 			rest += strspn(rest, "/");
 			if (!*rest)
 				rest = here;
 		}
 		if (!err)
-			err = place_step(place, &whole, &rest, &links);
+			err = location_step(location, &whole, &rest, &links);
 	}
-	if (!err && place->magic && fstatat(place->directory, place->name, &place->file, 0))
+	if (!err && location->magic &&
+	    fstatat(location->directory, location->name, &location->file, 0))
 		err = -errno;
 	if (err)
-		place_done(place);
+		location_done(location);
 	free(whole);
 	return err;
 }
 
-/* Walks to the place of a file, as place_walk() does; refuses directories and planted files. */
-static int place_find(struct place *place, const char *path)
+/* Walks to the place of a file, as location_walk() does; refuses directories and planted files. */
+static int location_find(struct location *location, const char *path)
 {
-	int err = place_walk(place, path);
+	int err = location_walk(location, path);
 
 	if (err)
 		return err;
-	if (place->there && S_ISDIR(place->file.st_mode))
+	if (location->there && S_ISDIR(location->file.st_mode))
 		err = -EISDIR;
-	else if (place->there && !S_ISREG(place->file.st_mode) && !place->magic &&
-		 is_planted(place->directory, &place->file))
+	else if (location->there && !S_ISREG(location->file.st_mode) && !location->magic &&
+		 is_planted(location->directory, &location->file))
 		err = -OUTPUT_PLANTED;
 	if (err)
-		place_done(place);
+		location_done(location);
 	return err;
 }
 
-static int place_open(const struct place *place, int flags, mode_t mode)
+static int location_open(const struct location *location, int flags, mode_t mode)
 {
-	int fd = openat(place->directory, place->name,
-			flags | O_CLOEXEC | (place->magic ? 0 : O_NOFOLLOW), mode);
+	int fd = openat(location->directory, location->name,
+			flags | O_CLOEXEC | (location->magic ? 0 : O_NOFOLLOW), mode);
 
 	return fd < 0 ? -errno : fd;
 }
 
 struct output_file {
-	struct place place;
+	struct location location;
 	struct text beside; /* name of the new file until it is whole; none: the file is written in
 			       its place */
 	mode_t mode;
@@ -184,7 +187,7 @@ struct output_file {
 };
 
 /* A new file beside the place, whose name it is given. A descriptor, or -errno. */
-static int beside_create(const struct place *place, struct text *name)
+static int beside_create(const struct location *location, struct text *name)
 {
 	int fd = -1;
 
@@ -194,8 +197,8 @@ static int beside_create(const struct place *place, struct text *name)
 		if (getrandom(&dice, sizeof(dice), 0) != sizeof(dice))
 			return -errno;
 		text_clear(name);
-		text_add_format(name, "%.200s.%08x", place->name, dice);
-		fd = openat(place->directory, name->bytes,
+		text_add_format(name, "%.200s.%08x", location->name, dice);
+		fd = openat(location->directory, name->bytes,
 			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0 && errno != EEXIST)
 			break;
@@ -204,18 +207,18 @@ static int beside_create(const struct place *place, struct text *name)
 }
 
 /* Permissions are those of a file of ours that was there, or what the umask leaves of these. */
-static mode_t mode_of(const struct place *place, mode_t mode)
+static mode_t mode_of(const struct location *location, mode_t mode)
 {
 	mode_t mask = umask(0);
 
 	umask(mask);
-	return place->there && place->file.st_uid == geteuid() ? place->file.st_mode & 0777
-							       : mode & ~mask;
+	return location->there && location->file.st_uid == geteuid() ? location->file.st_mode & 0777
+								     : mode & ~mask;
 }
 
 static void file_free(struct output_file *file)
 {
-	place_done(&file->place);
+	location_done(&file->location);
 	text_done(&file->beside);
 	free(file);
 }
@@ -224,16 +227,16 @@ struct output_file *output_begin(const char *path, mode_t mode, int *err)
 {
 	struct output_file *file = memory_get(sizeof(*file));
 
-	*err = place_find(&file->place, path);
+	*err = location_find(&file->location, path);
 	if (*err) {
 		free(file);
 		return NULL;
 	}
 	/* a rename as root would put a regular file in the place of /dev/null */
-	if (file->place.there && !S_ISREG(file->place.file.st_mode))
-		file->fd = place_open(&file->place, O_WRONLY, 0);
+	if (file->location.there && !S_ISREG(file->location.file.st_mode))
+		file->fd = location_open(&file->location, O_WRONLY, 0);
 	else
-		file->fd = beside_create(&file->place, &file->beside);
+		file->fd = beside_create(&file->location, &file->beside);
 	file->mode = mode;
 	if (file->fd >= 0)
 		return file;
@@ -249,14 +252,14 @@ int output_descriptor(const struct output_file *file)
 
 int output_end(struct output_file *file, int err)
 {
-	int directory = file->place.directory;
+	int directory = file->location.directory;
 	const char *beside = file->beside.length ? text_string(&file->beside) : NULL;
 
-	if (beside && fchmod(file->fd, mode_of(&file->place, file->mode)) && !err)
+	if (beside && fchmod(file->fd, mode_of(&file->location, file->mode)) && !err)
 		err = -errno;
 	if (close(file->fd) && !err)
 		err = -errno;
-	if (beside && !err && renameat(directory, beside, directory, file->place.name))
+	if (beside && !err && renameat(directory, beside, directory, file->location.name))
 		err = -errno;
 	if (beside && err)
 		unlinkat(directory, beside, 0);
@@ -274,46 +277,46 @@ int output_replace(const char *path, const char *bytes, size_t length)
 
 int output_create(const char *path)
 {
-	struct place place;
-	int err = place_find(&place, path), fd;
+	struct location location;
+	int err = location_find(&location, path), fd;
 
 	if (err)
 		return err;
-	if (place.there && is_planted(place.directory, &place.file) && !place.magic)
+	if (location.there && is_planted(location.directory, &location.file) && !location.magic)
 		fd = -OUTPUT_PLANTED;
 	else
-		fd = place_open(&place, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	place_done(&place);
+		fd = location_open(&location, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	location_done(&location);
 	return fd;
 }
 
 int output_directory(const char *path, mode_t mode)
 {
-	struct place place;
-	int err = place_walk(&place, path), fd;
+	struct location location;
+	int err = location_walk(&location, path), fd;
 
 	if (err)
 		return err;
-	if (!place.there && mkdirat(place.directory, place.name, mode) && errno != EEXIST)
+	if (!location.there && mkdirat(location.directory, location.name, mode) && errno != EEXIST)
 		fd = -errno;
 	else
-		fd = place_open(&place, O_RDONLY | O_DIRECTORY, 0);
-	place_done(&place);
+		fd = location_open(&location, O_RDONLY | O_DIRECTORY, 0);
+	location_done(&location);
 	return fd;
 }
 
 int output_replace_check(const char *path)
 {
-	struct place place;
-	int err = place_find(&place, path);
+	struct location location;
+	int err = location_find(&location, path);
 
 	if (err)
 		return err;
-	if (place.there && !S_ISREG(place.file.st_mode))
-		err = faccessat(place.directory, place.name, W_OK, 0) ? -errno : 0;
+	if (location.there && !S_ISREG(location.file.st_mode))
+		err = faccessat(location.directory, location.name, W_OK, 0) ? -errno : 0;
 	else
-		err = faccessat(place.directory, ".", W_OK | X_OK, 0) ? -errno : 0;
-	place_done(&place);
+		err = faccessat(location.directory, ".", W_OK | X_OK, 0) ? -errno : 0;
+	location_done(&location);
 	return err;
 }
 

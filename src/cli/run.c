@@ -3,7 +3,7 @@
  *
  *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid -->
  * interval
- *                  --> part --> rows: grid at once                              --> interval
+ *                  --> batch --> rows: grid at once                              --> interval
  *   source->traced() (--trace) --> distribution_table, at the end of an interval --> interval
  *   source->events() (--slower, --trace exec) --> event_list, at the end of an interval -->
  * interval interval --> renderer --> text --> standard output
@@ -74,21 +74,22 @@ static int run_take_silence(struct run *run, const struct scan *scan, struct err
 }
 
 /* For what is made of stacks alone. */
-static void run_note_stacks(struct run *run, const struct scan *part)
+static void run_note_stacks(struct run *run, const struct scan *batch)
 {
-	for (size_t i = 0; i < part->count && !run->stacks_seen; i++) {
-		run->stacks_seen = part->samples[i].stack;
+	for (size_t i = 0; i < batch->count && !run->stacks_seen; i++) {
+		run->stacks_seen = batch->samples[i].stack;
 		run->stackless = run->stacks_seen ? 0 : run->stackless + 1;
 	}
 }
 
-/* Sets the time that the part's exact times may be of. */
-static void run_times_at(struct run *run, const struct scan *part)
+/* Sets the time that the batch's exact times may be of. */
+static void run_times_at(struct run *run, const struct scan *batch)
 {
 	const struct tally *tally = run->time_rows.step_us ? &run->time_rows.tally : &run->tally;
 
-	exact_times_at(&run->times, tally->scans ? tally->from_us : part->time_us - part->weight_us,
-		       part->time_us);
+	exact_times_at(&run->times,
+		       tally->scans ? tally->from_us : batch->time_us - batch->weight_us,
+		       batch->time_us);
 }
 
 /* The filter takes other samples of the thread: this one has its part of the thread's times. */
@@ -122,25 +123,25 @@ static void run_pass(void *take_to, const struct sample *sample)
 	group_table_add_account(&run->groups, &account);
 }
 
-static int run_take_groups(struct run *run, const struct scan *part)
+static int run_take_groups(struct run *run, const struct scan *batch)
 {
-	int err = run->in_scan ? 0 : run_take_silence(run, part, run->e);
+	int err = run->in_scan ? 0 : run_take_silence(run, batch, run->e);
 
-	time_rows_begin(&run->time_rows, part->time_us, &run->groups);
-	run_times_at(run, part);
-	for (size_t i = 0; !err && i < part->count; i++) {
+	time_rows_begin(&run->time_rows, batch->time_us, &run->groups);
+	run_times_at(run, batch);
+	for (size_t i = 0; !err && i < batch->count; i++) {
 		struct exact_note note = {EXACT_PART_NONE, true};
 
 		if (run->groups.split)
-			note = exact_times_add(&run->times, &part->samples[i]);
-		if (!late_waits_hold(&run->late_waits, &part->samples[i], note))
-			run_add_sample(run, &part->samples[i], note);
+			note = exact_times_add(&run->times, &batch->samples[i]);
+		if (!late_waits_hold(&run->late_waits, &batch->samples[i], note))
+			run_add_sample(run, &batch->samples[i], note);
 	}
 	if (exact_times_full(&run->times) || group_table_crowded(&run->groups) ||
 	    group_table_crowded(&run->stacks.groups) || chain_report_crowded(&run->chains))
 		run_share_out(run);
 	if (run_shows_stacks(run))
-		run_note_stacks(run, part);
+		run_note_stacks(run, batch);
 	return err;
 }
 
@@ -159,43 +160,43 @@ static void run_give_row(void *to, const struct sample *sample, struct exact_not
 	run_add_row(to, sample);
 }
 
-static void run_take_rows(struct run *run, const struct scan *part)
+static void run_take_rows(struct run *run, const struct scan *batch)
 {
 	if (run->config->patience_us) {
-		for (size_t i = 0; i < part->count; i++)
-			late_waits_queue(&run->late_waits, &part->samples[i], run_give_row, run);
+		for (size_t i = 0; i < batch->count; i++)
+			late_waits_queue(&run->late_waits, &batch->samples[i], run_give_row, run);
 		return;
 	}
-	grid_fill_rows(&run->grid, &run->list, part);
+	grid_fill_rows(&run->grid, &run->list, batch);
 	run->renderer->add(&run->out, &run->interval);
 }
 
-static int run_take(struct run *run, const struct scan *part)
+static int run_take(struct run *run, const struct scan *batch)
 {
 	int err = 0;
 
-	run_note_sleeps(run, part);
-	chain_report_note(&run->chains, part);
+	run_note_sleeps(run, batch);
+	chain_report_note(&run->chains, batch);
 	if (run->path.wanted)
-		run_path_take(run, part);
+		run_path_take(run, batch);
 	else if (run_grouped(run))
-		err = run_take_groups(run, part);
+		err = run_take_groups(run, batch);
 	else if (!run_events_only(run))
-		run_take_rows(run, part);
+		run_take_rows(run, batch);
 	run->in_scan = true;
-	run->part = *part;
-	run->part.count = 0;
+	run->batch = *batch;
+	run->batch.count = 0;
 	return err;
 }
 
-static int run_take_part(void *take_to, const struct scan *part)
+static int run_take_batch(void *take_to, const struct scan *batch)
 {
 	struct run *run = take_to;
-	int err = run_take(run, part);
+	int err = run_take(run, batch);
 
 	if (run_grouped(run))
-		tally_add_part(&run->tally, part);
-	tally_add_part(&run->time_rows.tally, part);
+		tally_add_batch(&run->tally, batch);
+	tally_add_batch(&run->time_rows.tally, batch);
 	/* no thread of the scan waits until somebody has read those before it */
 	if (!err && run->out.length && output_is_ready(STDOUT_FILENO, run->out.length))
 		err = run_write(run, run->e);
@@ -330,8 +331,8 @@ static int run_loop(struct run *run, struct error *e)
 			run_release(run);
 	}
 	if (run->in_scan) { /* and no more of it comes */
-		tally_add(&run->tally, &run->part);
-		tally_add(&run->time_rows.tally, &run->part);
+		tally_add(&run->tally, &run->batch);
+		tally_add(&run->time_rows.tally, &run->batch);
 	}
 	if (!err && run_grouped(run))
 		err = run_take_rest(run, &scan, e);
@@ -430,7 +431,7 @@ static int run_any(struct run run, source_opener *open_source, void (*report)(co
 	if (!err) {
 		err = open_source(config, &run.filter, run_needs(&run), &run.source, e);
 		if (!err) {
-			run.source->take = run_take_part;
+			run.source->take = run_take_batch;
 			run.source->take_to = &run;
 			if (run.times.shared)
 				run.source->pass = run_pass;

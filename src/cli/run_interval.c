@@ -147,10 +147,10 @@ static void event_take(void *to, const struct trace_kind *kind, const struct sam
 	event_list_add(&run->events, kind, &reported, duration_ns);
 }
 
-void run_note_sleeps(struct run *run, const struct scan *part)
+void run_note_sleeps(struct run *run, const struct scan *batch)
 {
-	for (size_t i = 0; run->sleep_stacks_wanted && i < part->count; i++)
-		sleep_stacks_note(&run->sleep_stacks, &part->samples[i]);
+	for (size_t i = 0; run->sleep_stacks_wanted && i < batch->count; i++)
+		sleep_stacks_note(&run->sleep_stacks, &batch->samples[i]);
 }
 
 void run_release(struct run *run)

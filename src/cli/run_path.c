@@ -68,16 +68,16 @@ static void path_take(void *to, const struct sample *sample)
 		run_add_row(run, sample);
 }
 
-void run_path_take(struct run *run, const struct scan *part)
+void run_path_take(struct run *run, const struct scan *batch)
 {
-	run->tally.samples -= (int64_t)part->count; /* samples of paths count instead */
-	for (size_t i = 0; i < part->count; i++) {
-		const struct sample *sample = &part->samples[i];
+	run->tally.samples -= (int64_t)batch->count; /* samples of paths count instead */
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct sample *sample = &batch->samples[i];
 		bool own = filter_accepts(&run->path_filter, sample);
 
 		if (own)
 			run->source->follow(run->source, sample->tid);
-		path_notes_add(&run->path.notes, part, sample, own);
+		path_notes_add(&run->path.notes, batch, sample, own);
 	}
 }
 

@@ -57,19 +57,19 @@ static void rows_add(struct record *record, enum record_kind kind)
 	renderer_csv.add(rows_of(record, kind), &(struct interval){.grid = &record->run->grid});
 }
 
-static int part_take(void *take_to, const struct scan *part)
+static int batch_take(void *take_to, const struct scan *batch)
 {
 	struct record *record = take_to;
 	struct run *run = record->run;
 	struct scan archived;
 
-	run_note_sleeps(run, part);
-	grid_fill_rows(&run->grid, &run->list, part);
+	run_note_sleeps(run, batch);
+	grid_fill_rows(&run->grid, &run->list, batch);
 	rows_add(record, RECORD_SAMPLES);
-	for (size_t i = 0; run->config->when && !record->moment && i < part->count; i++)
-		record->moment = filter_accepts(&run->when, &part->samples[i]);
-	record->rows += (int64_t)part->count;
-	archived = archive_take(&record->archive, part);
+	for (size_t i = 0; run->config->when && !record->moment && i < batch->count; i++)
+		record->moment = filter_accepts(&run->when, &batch->samples[i]);
+	record->rows += (int64_t)batch->count;
+	archived = archive_take(&record->archive, batch);
 	if (archived.count) {
 		grid_fill_rows(&run->grid, &run->list, &archived);
 		rows_add(record, RECORD_ARCHIVE);
@@ -160,7 +160,7 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 	};
 	int err;
 
-	part_take(record, scan);
+	batch_take(record, scan);
 	row.samples = record->rows;
 	record->rows = 0;
 	scan_row_add(rows_of(record, RECORD_SCANS), &row);
@@ -265,7 +265,7 @@ static void source_begin(struct record *record)
 {
 	struct source *source = record->run->source;
 
-	source->take = part_take;
+	source->take = batch_take;
 	source->take_to = record;
 	if (lists_stack_ids(&record->run->list)) {
 		source->stack_take = stack_take;

@@ -55,7 +55,7 @@ struct run {
 	int64_t stackless; /* samples so far, as long as none had a stack; then 0 */
 	bool stacks_seen;  /* a sample had a stack */
 	bool in_scan;	   /* parts of the present scan were taken */
-	struct scan part;  /* last part of the scan, without its samples */
+	struct scan batch; /* last batch of the scan, without its samples */
 	struct error *e;
 };
 
@@ -118,7 +118,7 @@ void run_add_row(struct run *run, const struct sample *sample);
  * may go. */
 int run_path_begin(struct run *run, struct error *e);
 uint64_t run_path_needs(const struct run *run);
-void run_path_take(struct run *run, const struct scan *part);
+void run_path_take(struct run *run, const struct scan *batch);
 void run_path_end_scan(struct run *run);
 void run_path_settle(struct run *run);
 /* run_sleepers.c: finds what an interval without samples tells instead. */
@@ -126,7 +126,7 @@ void run_find_sleepers(struct run *run);
 /* Takes the single events that came. */
 void run_take_events(struct run *run);
 /* Takes note of stacks of sleeps, before the events that end them. */
-void run_note_sleeps(struct run *run, const struct scan *part);
+void run_note_sleeps(struct run *run, const struct scan *batch);
 /* Lets the source have texts back that nobody holds. */
 void run_release(struct run *run);
 /* Tell what rows and folded stacks have no footer for: before the first row columns that none will

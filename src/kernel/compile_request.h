@@ -29,9 +29,9 @@ enum kernel_map {
 	KERNEL_MAP_LATENCY_TWO,
 	KERNEL_MAP_PROCESSES,
 	KERNEL_MAP_STACK_REQUESTS,
-	KERNEL_MAP_BLOCK,      /* requests in flight */
-	KERNEL_MAP_PLACES_ONE, /* requests that are found without a search */
-	KERNEL_MAP_PLACES_TWO,
+	KERNEL_MAP_BLOCK,     /* requests in flight */
+	KERNEL_MAP_SLOTS_ONE, /* requests that are found without a search */
+	KERNEL_MAP_SLOTS_TWO,
 	KERNEL_MAP_EVENTS,
 	KERNEL_MAP_KEPT,   /* perf events for the stacks that switches keep, */
 	KERNEL_MAP_WINDOW, /* and when they do */

@@ -150,14 +150,14 @@ static void status_read(struct host *host)
 
 static void tracefs_find(struct host *host)
 {
-	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	static const char *const paths[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
 	for (size_t i = 0; i < 2; i++) {
 		char path[HOST_TEXT_SIZE];
 
-		snprintf(path, sizeof(path), "%s/events/sched/sched_switch/id", places[i]);
+		snprintf(path, sizeof(path), "%s/events/sched/sched_switch/id", paths[i]);
 		if (!access(path, R_OK)) {
-			snprintf(host->tracefs, HOST_TEXT_SIZE, "%s", places[i]);
+			snprintf(host->tracefs, HOST_TEXT_SIZE, "%s", paths[i]);
 			return;
 		}
 	}

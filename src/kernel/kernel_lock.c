@@ -34,24 +34,24 @@ struct look {
 
 #define LOOK(member) ((short)offsetof(struct look, member))
 
-/* Places in the running kernel of what the program reads. */
-struct places {
+/* Offsets of the members and ids of the functions of the running kernel that the program uses. */
+struct offsets {
 	short blocker, pid, tgid;
 	short mutex_owner, rwsem_owner, rwsem_count, semaphore_holder;
 	int task_from_pid, task_release; /* functions */
 };
 
-static bool place_find(const struct btf_types *btf, const char *of, const char *member,
-		       unsigned int bytes, short *place)
+static bool offset_find(const struct btf_types *btf, const char *of, const char *member,
+			unsigned int bytes, short *offset)
 {
 	uint32_t id = btf_struct_find(btf, of);
 	int64_t at = id ? btf_member_find(btf, id, member, bytes) : -1;
 
-	*place = (short)at;
+	*offset = (short)at;
 	return at >= 0 && at <= INT16_MAX;
 }
 
-static int places_find(struct places *places)
+static int offsets_find(struct offsets *offsets)
 {
 	struct btf_types btf;
 	struct error e = {0};
@@ -60,16 +60,16 @@ static int places_find(struct places *places)
 	error_done(&e);
 	if (result)
 		return result;
-	places->task_from_pid = (int)btf_function_find(&btf, "bpf_task_from_pid");
-	places->task_release = (int)btf_function_find(&btf, "bpf_task_release");
-	if (!place_find(&btf, "task_struct", "blocker", 8, &places->blocker) ||
-	    !place_find(&btf, "task_struct", "pid", 4, &places->pid) ||
-	    !place_find(&btf, "task_struct", "tgid", 4, &places->tgid) ||
-	    !place_find(&btf, "mutex", "owner", 8, &places->mutex_owner) ||
-	    !place_find(&btf, "rw_semaphore", "owner", 8, &places->rwsem_owner) ||
-	    !place_find(&btf, "rw_semaphore", "count", 8, &places->rwsem_count) ||
-	    !place_find(&btf, "semaphore", "last_holder", 8, &places->semaphore_holder) ||
-	    !places->task_from_pid || !places->task_release)
+	offsets->task_from_pid = (int)btf_function_find(&btf, "bpf_task_from_pid");
+	offsets->task_release = (int)btf_function_find(&btf, "bpf_task_release");
+	if (!offset_find(&btf, "task_struct", "blocker", 8, &offsets->blocker) ||
+	    !offset_find(&btf, "task_struct", "pid", 4, &offsets->pid) ||
+	    !offset_find(&btf, "task_struct", "tgid", 4, &offsets->tgid) ||
+	    !offset_find(&btf, "mutex", "owner", 8, &offsets->mutex_owner) ||
+	    !offset_find(&btf, "rw_semaphore", "owner", 8, &offsets->rwsem_owner) ||
+	    !offset_find(&btf, "rw_semaphore", "count", 8, &offsets->rwsem_count) ||
+	    !offset_find(&btf, "semaphore", "last_holder", 8, &offsets->semaphore_holder) ||
+	    !offsets->task_from_pid || !offsets->task_release)
 		result = -ENOENT;
 	btf_types_close(&btf);
 	return result;
@@ -93,7 +93,7 @@ enum { NO_MUTEX = 14, NO_SEMAPHORE = 17, OWNER = 18, RELEASE = 56, END = 58 };
 
 /* Register 6: the context, 7: the thread's task, 8: the lock, 9: where its owner is, and the owner.
  */
-static int program_load(const struct places *at)
+static int program_load(const struct offsets *at)
 {
 	const struct bpf_insn program[] = {
 		BPF_COPY_(BPF_REG_6, BPF_REG_1),
@@ -144,10 +144,10 @@ static int program_load(const struct places *at)
 
 int kernel_lock_load(void)
 {
-	struct places places;
-	int result = places_find(&places);
+	struct offsets offsets;
+	int result = offsets_find(&offsets);
 
-	return result ? result : program_load(&places);
+	return result ? result : program_load(&offsets);
 }
 
 static bool owner_has_it(const struct look *look)

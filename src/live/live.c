@@ -73,19 +73,19 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 	live->context.now.scan_time = live->context.now.capture->scan_time;
 	live->context.now.housekeeping =
 		live->context.now.scan_time.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
-	live->part.scan = (struct scan){
+	live->batch.scan = (struct scan){
 		.time_us = live->context.now.capture->time_us,
 		.scan_time_ns = live->context.now.scan_time.now_ns,
 		.weight_us =
 			(live->context.now.scan_time.now_ns - live->times.previous_ns) / NS_PER_US,
-		.samples = live->part.samples,
+		.samples = live->batch.samples,
 	};
 	live->times.previous_ns = live->context.now.scan_time.now_ns;
 	err = scan_read(live);
-	*scan = live->part.scan;
+	*scan = live->batch.scan;
 	scan->threads = live->walk.threads;
-	if (live->part.err && live->part.err != -EOWNERDEAD)
-		return live->part.err;
+	if (live->batch.err && live->batch.err != -EOWNERDEAD)
+		return live->batch.err;
 	if (err)
 		return error_set(e, -err, EXIT_FAILED,
 				 "the thread state array can't be read any more: %s",
@@ -182,7 +182,7 @@ static void live_close(struct source *source)
 	index_clear(&live->walk.awake_next);
 	index_clear(&live->walk.keys_next);
 	live_sleepers_clear(&live->sleepers);
-	proc_values_pool_done(&live->part.proc_values);
+	proc_values_pool_done(&live->batch.proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
 	live_processes_done(&live->processes);
@@ -368,7 +368,7 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 	live->context.wants.probe_needs =
 		live->context.wants.needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
 	live_parsers_begin(&live->context);
-	live_stacks_init(&live->stacks, &live->context, &live->source, live->part.samples);
+	live_stacks_init(&live->stacks, &live->context, &live->source, live->batch.samples);
 	live->context.wants.idle = filter_wants_idle(filter);
 	live->context.wants.work = filter_wants_work(filter);
 	return err ? err : live_start(live, e);

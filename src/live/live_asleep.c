@@ -4,30 +4,30 @@
 
 #include <stdlib.h>
 
-static void place_drop(struct live_asleep *asleep, size_t place)
+static void slot_drop(struct live_asleep *asleep, size_t slot)
 {
 	struct captured *last = &asleep->copies[--asleep->count];
 
-	id_map_set(&asleep->places, asleep->copies[place].record.key, 0);
-	if (place == asleep->count)
+	id_map_set(&asleep->slots, asleep->copies[slot].record.key, 0);
+	if (slot == asleep->count)
 		return;
-	asleep->copies[place] = *last;
-	id_map_set(&asleep->places, last->record.key, (uint32_t)place + 1);
+	asleep->copies[slot] = *last;
+	id_map_set(&asleep->slots, last->record.key, (uint32_t)slot + 1);
 }
 
 void live_asleep_drop(struct live_asleep *asleep, uint32_t key)
 {
-	uint32_t place = id_map_get(&asleep->places, key);
+	uint32_t slot = id_map_get(&asleep->slots, key);
 
-	if (place)
-		place_drop(asleep, place - 1);
+	if (slot)
+		slot_drop(asleep, slot - 1);
 }
 
 void live_asleep_begin(struct live_asleep *asleep, const struct live_capture *capture)
 {
 	if (capture->whole) {
 		asleep->count = 0;
-		id_map_clear(&asleep->places);
+		id_map_clear(&asleep->slots);
 	}
 	for (size_t i = 0; asleep->count && i < capture->count; i++)
 		live_asleep_drop(asleep, capture->threads[i].record.key);
@@ -48,7 +48,7 @@ static void whole_take(struct live_asleep *asleep, struct live_capture *capture)
 
 bool live_asleep_has(struct live_asleep *asleep, uint32_t key)
 {
-	return id_map_get(&asleep->places, key);
+	return id_map_get(&asleep->slots, key);
 }
 
 void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture,
@@ -59,7 +59,7 @@ void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture,
 
 	for (size_t i = asleep->count; wanted && i--;)
 		if (!index_find(wanted, asleep->copies[i].record.key))
-			place_drop(asleep, i);
+			slot_drop(asleep, i);
 	if (capture->whole) {
 		whole_take(asleep, capture);
 		capture->count = 0;
@@ -72,20 +72,19 @@ void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture,
 					     sizeof(*asleep->copies));
 		copies[i].round = round;
 		asleep->copies[asleep->count++] = copies[i];
-		id_map_set(&asleep->places, copies[i].record.key, (uint32_t)asleep->count);
+		id_map_set(&asleep->slots, copies[i].record.key, (uint32_t)asleep->count);
 	}
 }
 
 bool live_asleep_seen(struct live_asleep *asleep, const struct thread_state *record, uint32_t key,
 		      unsigned int round, bool *later)
 {
-	uint32_t place = id_map_get(&asleep->places, key);
+	uint32_t slot = id_map_get(&asleep->slots, key);
 
-	if (!place)
+	if (!slot)
 		return false;
-	asleep->copies[place - 1].round = round;
-	*later =
-		asleep->copies[place - 1].record.sched.sequence_done != record->sched.sequence_done;
+	asleep->copies[slot - 1].round = round;
+	*later = asleep->copies[slot - 1].record.sched.sequence_done != record->sched.sequence_done;
 	return true;
 }
 
@@ -93,12 +92,12 @@ void live_asleep_sweep(struct live_asleep *asleep, unsigned int round)
 {
 	for (size_t i = asleep->count; i--;)
 		if (asleep->copies[i].round != round)
-			place_drop(asleep, i);
+			slot_drop(asleep, i);
 }
 
 void live_asleep_done(struct live_asleep *asleep)
 {
 	free(asleep->copies);
-	id_map_clear(&asleep->places);
+	id_map_clear(&asleep->slots);
 	*asleep = (struct live_asleep){0};
 }

@@ -22,7 +22,7 @@
 struct live_asleep {
 	struct captured *copies;
 	size_t count, capacity;
-	struct id_map places; /* by key, plus one */
+	struct id_map slots; /* by key, plus one */
 };
 
 /* Before a capture's samples are made: drops those that it has a copy of, or that are gone; all,
@@ -46,13 +46,13 @@ bool live_asleep_seen(struct live_asleep *asleep, const struct thread_state *rec
 
 /* To be called before a copy is visited, in falling order: by the time that those AHEAD before it
  * are, they are in the cache. */
-static inline void live_asleep_prefetch(const struct live_asleep *asleep, size_t place)
+static inline void live_asleep_prefetch(const struct live_asleep *asleep, size_t slot)
 {
 	const char *from;
 
-	if (place < ASLEEP_AHEAD)
+	if (slot < ASLEEP_AHEAD)
 		return;
-	from = (const char *)&asleep->copies[place - ASLEEP_AHEAD];
+	from = (const char *)&asleep->copies[slot - ASLEEP_AHEAD];
 	for (size_t at = 0; at < sizeof(*asleep->copies); at += 64)
 		__builtin_prefetch(from + at);
 }

@@ -22,7 +22,7 @@ struct chain_proof {
 
 struct live_chains {
 	struct live_context *context;
-	struct thread_state records[SCAN_PART];
+	struct thread_state records[SCAN_BATCH];
 	struct live_edges edges;
 	struct live_edge_time time;
 	struct chain_nodes nodes;
@@ -48,9 +48,9 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 }
 
 /* Fills the node that was put at that place. */
-static void node_fill(struct live_chains *chains, size_t place, const struct edge_waiter *waiter)
+static void node_fill(struct live_chains *chains, size_t slot, const struct edge_waiter *waiter)
 {
-	struct chain_node *node = &chains->nodes.nodes[place];
+	struct chain_node *node = &chains->nodes.nodes[slot];
 	const struct sample *sample = waiter->sample;
 	struct edge edge;
 	struct edge_basis basis;
@@ -66,29 +66,29 @@ static void node_fill(struct live_chains *chains, size_t place, const struct edg
 	node->unknown = !known && edge.sure == SURE_NONE;
 	chains->proofs = memory_grow(chains->proofs, &chains->proof_capacity, chains->nodes.count,
 				     sizeof(*chains->proofs));
-	chains->proofs[place] = (struct chain_proof){
+	chains->proofs[slot] = (struct chain_proof){
 		.key = waiter->record->key,
 		.tid = waiter->record->sched.tid,
 		.sequence = waiter->record->sched.sequence_done,
 		.basis = basis,
 		.uid = live_edge_time_user(&chains->time, sample->pid),
 	};
-	live_edge_time_take(&chains->time, chains->proofs[place].uid);
+	live_edge_time_take(&chains->time, chains->proofs[slot].uid);
 }
 
 /* Fills a node with its thread as it is now. */
-static void node_fill_now(struct live_chains *chains, size_t place, int64_t pid)
+static void node_fill_now(struct live_chains *chains, size_t slot, int64_t pid)
 {
 	struct chain_nodes *nodes = &chains->nodes;
 	struct edge_looked looked;
-	bool there = live_edge_look(chains->context, nodes->nodes[place].tid, pid, &looked);
+	bool there = live_edge_look(chains->context, nodes->nodes[slot].tid, pid, &looked);
 
 	if (!there) {
 		looked.record = (struct thread_state){0};
 		looked.sample = *sample_absent();
 	}
-	node_fill(chains, place, &looked.waiter);
-	nodes->nodes[place].unknown |= !there;
+	node_fill(chains, slot, &looked.waiter);
+	nodes->nodes[slot].unknown |= !there;
 }
 
 /* Meets those that edges of nodes lead to, until nobody is new, or time is up. */
@@ -98,7 +98,7 @@ static void blockers_meet(struct live_chains *chains, size_t from)
 
 	for (size_t i = from; i < nodes->count && nodes->count < NODES_MAX; i++) {
 		const struct edge edge = nodes->nodes[i].edge;
-		size_t place;
+		size_t slot;
 		bool added;
 
 		if (!edge_leads_on(&edge) || !(chains->context->wants.needs & NEED_CHAIN))
@@ -106,9 +106,9 @@ static void blockers_meet(struct live_chains *chains, size_t from)
 		if (!index_find(&nodes->by_tid, (uint64_t)edge.tid) &&
 		    !live_edge_time_left(&chains->time, chains->proofs[i].uid))
 			continue;
-		place = chain_nodes_put(nodes, edge.tid, &added);
+		slot = chain_nodes_put(nodes, edge.tid, &added);
 		if (added)
-			node_fill_now(chains, place, edge.pid);
+			node_fill_now(chains, slot, edge.pid);
 	}
 }
 
@@ -147,19 +147,19 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 {
 	struct edge_waiter waiter;
 	bool added;
-	size_t place;
+	size_t slot;
 
 	if (index_find(&chains->nodes.by_tid, (uint64_t)sample->tid) ||
 	    !live_edge_time_left(&chains->time, live_edge_time_user(&chains->time, sample->pid)))
 		return;
-	place = chain_nodes_put(&chains->nodes, sample->tid, &added);
+	slot = chain_nodes_put(&chains->nodes, sample->tid, &added);
 	live_edge_waiter_of(chains->context, &chains->records[at], sample, &waiter);
 	/* it has woken since the scan time: others wait for what it does now */
 	if (is_asleep(waiter.sample->state) && waiter.record->sched.tid &&
 	    !record_still(&chains->context->kernel.table, waiter.record))
-		node_fill_now(chains, place, waiter.sample->pid);
+		node_fill_now(chains, slot, waiter.sample->pid);
 	else
-		node_fill(chains, place, &waiter);
+		node_fill(chains, slot, &waiter);
 }
 
 /* A thread that was met before its sample was made may have done something else by then than the
@@ -167,10 +167,10 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 static void sample_fill(struct live_chains *chains, struct sample *sample)
 {
 	struct chain_nodes *nodes = &chains->nodes;
-	const uint64_t *place = index_find(&nodes->by_tid, (uint64_t)sample->tid);
+	const uint64_t *slot = index_find(&nodes->by_tid, (uint64_t)sample->tid);
 
-	if (place && nodes->nodes[*place - 1].state == sample->state)
-		chain_fill(nodes, *place - 1, chains->context->wants.needs, sample);
+	if (slot && nodes->nodes[*slot - 1].state == sample->state)
+		chain_fill(nodes, *slot - 1, chains->context->wants.needs, sample);
 }
 
 void live_chains_fill(struct live_chains **all, struct live_context *context,

@@ -16,17 +16,17 @@ struct look_kept {
 	struct filter *filter;
 	uint64_t needs, filter_needs, stack_needs;
 	bool work_wanted;
-	struct scan part;
-	int (*take)(void *take_to, const struct scan *part);
+	struct scan batch;
+	int (*take)(void *take_to, const struct scan *batch);
 	void *take_to;
 };
 
-static int look_take(void *to, const struct scan *part)
+static int look_take(void *to, const struct scan *batch)
 {
 	const struct look *look = to;
 
-	for (size_t i = 0; i < part->count; i++)
-		look->take(look->to, &part->samples[i]);
+	for (size_t i = 0; i < batch->count; i++)
+		look->take(look->to, &batch->samples[i]);
 	return 0;
 }
 
@@ -50,7 +50,7 @@ static void record_look(void *to, const struct thread_state *record)
 	/* no CPU is interrupted for the stack of who runs there */
 	if (state_row(state)->active && live->stacks.needs)
 		return;
-	live_part_add(live, record, state, false);
+	live_batch_add(live, record, state, false);
 }
 
 /* A walk of its own, beside those of scans, which go on where they were. */
@@ -62,9 +62,9 @@ static int records_look(struct live *live)
 
 	table->walked = walked;
 	live_seed_visit(&live->context.seed, record_look, live);
-	live_part_settle(live);
-	look_take(live->source.take_to, &live->part.scan);
-	live->part.scan.count = 0;
+	live_batch_settle(live);
+	look_take(live->source.take_to, &live->batch.scan);
+	live->batch.scan.count = 0;
 	return err;
 }
 
@@ -78,7 +78,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 				       live->context.wants.filter_needs,
 				       live->stacks.needs,
 				       live->context.wants.work,
-				       live->part.scan,
+				       live->batch.scan,
 				       source->take,
 				       source->take_to};
 	int err;
@@ -89,8 +89,8 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->stacks.needs &= live->context.wants.filter_needs & NEEDS_STACKS ? UINT64_MAX : 0;
 	live->context.wants.work = false;
 	live->context.now.scan_time.now_ns = clock_monotonic_ns();
-	live->part.scan = (struct scan){.time_us = clock_utc_us(), .samples = live->part.samples};
-	proc_values_pool_clear(&live->part.proc_values);
+	live->batch.scan = (struct scan){.time_us = clock_utc_us(), .samples = live->batch.samples};
+	proc_values_pool_clear(&live->batch.proc_values);
 	source->take = look_take;
 	source->take_to = &look;
 	lookup_give_time(live->context.lookup, live->context.now.scan_time.now_ns, CLASS_NS);
@@ -100,7 +100,7 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	live->context.wants.filter_needs = kept.filter_needs;
 	live->stacks.needs = kept.stack_needs;
 	live->context.wants.work = kept.work_wanted;
-	live->part.scan = kept.part;
+	live->batch.scan = kept.batch;
 	source->take = kept.take;
 	source->take_to = kept.take_to;
 	return err;

@@ -74,32 +74,32 @@ static void mutex_read(struct live_context *context, const struct edge_waiter *w
 				.hint = waiter->hint};
 }
 
-static size_t mutex_place(struct live_context *context, struct live_mutexes *mutexes,
-			  const struct edge_waiter *waiter)
+static size_t mutex_slot(struct live_context *context, struct live_mutexes *mutexes,
+			 const struct edge_waiter *waiter)
 {
 	struct mutex_list *now = &mutexes->now, *before = &mutexes->before;
 	uint64_t key = mutex_key(waiter->sample);
 	bool added;
-	uint64_t *place = index_put(&now->places, key, &added), *known;
+	uint64_t *slot = index_put(&now->slots, key, &added), *known;
 
 	if (!added)
-		return *place;
+		return *slot;
 	now->mutexes =
 		memory_grow(now->mutexes, &now->capacity, now->count + 1, sizeof(*now->mutexes));
-	known = index_find(&before->places, key);
+	known = index_find(&before->slots, key);
 	if (known && holder_stays(context, &before->mutexes[*known - 1])) {
 		now->mutexes[now->count] = before->mutexes[*known - 1];
 		now->mutexes[now->count].checked = false;
 	} else {
 		mutex_read(context, waiter, &now->mutexes[now->count]);
 	}
-	*place = ++now->count;
-	return *place;
+	*slot = ++now->count;
+	return *slot;
 }
 
-bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t place)
+bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t slot)
 {
-	struct mutex *mutex = &mutexes->now.mutexes[place - 1];
+	struct mutex *mutex = &mutexes->now.mutexes[slot - 1];
 	struct wait_facts facts;
 
 	if (!mutex->checked && !holder_stays(context, mutex)) {
@@ -121,12 +121,12 @@ static bool is_of_other_user(const struct sample *sample, int64_t pid)
 }
 
 void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
-		     const struct edge_waiter *waiter, struct edge *edge, size_t *place)
+		     const struct edge_waiter *waiter, struct edge *edge, size_t *slot)
 {
 	const struct mutex *mutex;
 
-	*place = mutex_place(context, mutexes, waiter);
-	mutex = &mutexes->now.mutexes[*place - 1];
+	*slot = mutex_slot(context, mutexes, waiter);
+	mutex = &mutexes->now.mutexes[*slot - 1];
 	edge->kind = EDGE_NONE;
 	if (mutex->tid == ABSENT || mutex->tid == waiter->sample->tid)
 		return;
@@ -149,13 +149,13 @@ void live_mutexes_begin(struct live_mutexes *mutexes)
 	mutexes->before = mutexes->now;
 	mutexes->now = before;
 	mutexes->now.count = 0;
-	index_empty(&mutexes->now.places);
+	index_empty(&mutexes->now.slots);
 }
 
 static void list_done(struct mutex_list *list)
 {
 	free(list->mutexes);
-	index_clear(&list->places);
+	index_clear(&list->slots);
 }
 
 void live_mutexes_done(struct live_mutexes *mutexes)

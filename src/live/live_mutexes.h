@@ -19,7 +19,7 @@ struct mutex;
 struct mutex_list {
 	struct mutex *mutexes;
 	size_t count, capacity;
-	struct index places; /* hash of process, address and call, to place plus one */
+	struct index slots; /* hash of process, address and call, to place plus one */
 };
 
 /* Zeroed is empty. */
@@ -31,8 +31,8 @@ void live_mutexes_begin(struct live_mutexes *mutexes); /* another scan */
 void live_mutexes_done(struct live_mutexes *mutexes);
 /* Fills the edge to the holder, if it is known, and the place of the lock, plus one. */
 void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
-		     const struct edge_waiter *waiter, struct edge *edge, size_t *place);
+		     const struct edge_waiter *waiter, struct edge *edge, size_t *slot);
 /* True if the lock at that place, plus one, has the same holder, still. */
-bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t place);
+bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t slot);
 
 #endif

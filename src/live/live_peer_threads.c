@@ -289,18 +289,18 @@ struct peer_process *peer_process_find(struct live_peer_threads *threads,
 	return process;
 }
 
-const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t place)
+const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t slot)
 {
-	return place ? &threads->threads[place - 1] : NULL;
+	return slot ? &threads->threads[slot - 1] : NULL;
 }
 
 const struct peer_thread *peer_thread_find(const struct live_peer_threads *threads,
 					   const struct peer_process *process, int64_t tid)
 {
-	const uint64_t *place = tid == ABSENT ? NULL : index_find(&threads->by_tid, (uint64_t)tid);
+	const uint64_t *slot = tid == ABSENT ? NULL : index_find(&threads->by_tid, (uint64_t)tid);
 
-	return place && *place > process->first && *place <= process->first + process->count
-		       ? peer_thread_at(threads, *place)
+	return slot && *slot > process->first && *slot <= process->first + process->count
+		       ? peer_thread_at(threads, *slot)
 		       : NULL;
 }
 

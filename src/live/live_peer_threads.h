@@ -64,7 +64,7 @@ uint64_t peer_link_of(enum edge_kind kind, int64_t inode);
 struct peer_process *peer_process_find(struct live_peer_threads *threads,
 				       struct live_context *context, int64_t pid);
 /* One of them, by its place plus one; by its id; NULL: there is none. */
-const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t place);
+const struct peer_thread *peer_thread_at(const struct live_peer_threads *threads, size_t slot);
 const struct peer_thread *peer_thread_find(const struct live_peer_threads *threads,
 					   const struct peer_process *process, int64_t tid);
 /* Returns how many threads are in a call on that end; *thread: one of them. */

@@ -162,11 +162,11 @@ static bool id_is_taken(int64_t pid)
  * told later, too, in histograms, accounts, scans that were copied before. */
 static void ended_keep(struct live_processes *processes, int64_t pid)
 {
-	struct ended_process *place = &processes->ended[processes->ended_at++ % LIVE_ENDED_MAX];
+	struct ended_process *slot = &processes->ended[processes->ended_at++ % LIVE_ENDED_MAX];
 
-	if (place->pid)
-		filter_remove_pid(processes->filter, place->pid);
-	*place = (struct ended_process){pid, processes->now_ns};
+	if (slot->pid)
+		filter_remove_pid(processes->filter, slot->pid);
+	*slot = (struct ended_process){pid, processes->now_ns};
 }
 
 static void ended_check(struct live_processes *processes)

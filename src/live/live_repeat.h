@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples of threads that sleep on since an earlier scan: told again without a lookup, as long as
- * lookups would tell the same again out of what they keep. For live_part.c.
+ * lookups would tell the same again out of what they keep. For live_batch.c.
  *
  * A thread that was not switched since is in the same call. What others may change meanwhile
  * (holders, peers) is read again after a second or two of the wait, or up to eight

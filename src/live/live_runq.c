@@ -96,10 +96,10 @@ const char *live_runq_throttled(struct live_host *host, const struct sample *sam
 	struct cpu_quotas *quotas = &host->quotas;
 	const char *path = path_of(host, sample->pid, sample->tid, sample->start_ns);
 	int64_t now_ns = host->context->now.scan_time.now_ns;
-	int place = path ? cpu_quota_find(quotas, path, strlen(path), now_ns) : -1;
+	int slot = path ? cpu_quota_find(quotas, path, strlen(path), now_ns) : -1;
 
-	for (; place >= 0; place = cpu_quota_outer(quotas, place, now_ns)) {
-		const struct cpu_quota_group *group = cpu_quota_count(quotas, place, now_ns);
+	for (; slot >= 0; slot = cpu_quota_outer(quotas, slot, now_ns)) {
+		const struct cpu_quota_group *group = cpu_quota_count(quotas, slot, now_ns);
 
 		if (is_throttled(host, group, sample, on))
 			return group->path;

@@ -27,18 +27,18 @@ static int64_t inner_id(const char *proc_root, const struct stack_thread *thread
 }
 
 static bool gil_find(struct live_runtime_locks *locks, const struct stack_thread *thread,
-		     uint64_t futex, bool with_place, struct runtime_lock *lock)
+		     uint64_t futex, bool with_location, struct runtime_lock *lock)
 {
 	struct python_gil gil;
 
-	if (!python_gil_find(&locks->gils, thread, futex, with_place, &gil))
+	if (!python_gil_find(&locks->gils, thread, futex, with_location, &gil))
 		return false;
 	lock->name = "GIL";
 	lock->holder = (int64_t)gil.holder;
 	lock->free = !gil.holder;
 	lock->turn = (int64_t)(gil.switches & INT64_MAX);
 	lock->changing = gil.changing;
-	snprintf(lock->place, sizeof(lock->place), "%s", gil.place);
+	snprintf(lock->location, sizeof(lock->location), "%s", gil.location);
 	return true;
 }
 
@@ -57,8 +57,8 @@ static bool monitor_find(struct live_runtime_locks *locks, const struct stack_th
 	return true;
 }
 
-bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t futex, bool with_place,
-			    struct runtime_lock *lock)
+bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t futex,
+			    bool with_location, struct runtime_lock *lock)
 {
 	const struct stack_thread thread = {
 		.pid = wait->pid, .tid = wait->tid, .now_ns = wait->now_ns};
@@ -73,6 +73,6 @@ bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t fute
 		java_monitors_init(&locks->monitors, PROC, inner_id, parser);
 	}
 	*lock = (struct runtime_lock){.address = 0};
-	return gil_find(locks, &thread, futex, with_place, lock) ||
+	return gil_find(locks, &thread, futex, with_location, lock) ||
 	       monitor_find(locks, &thread, wait->episode, lock);
 }

@@ -66,7 +66,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 		return;
 	if (live->context.wants.work && state == STATE_SLEEP && !sleeper_due(live, record))
 		return;
-	live_part_add(live, record, state, copy && copy->requested);
+	live_batch_add(live, record, state, copy && copy->requested);
 }
 
 /* Does what need not be done at every tick. */
@@ -169,7 +169,7 @@ static void off_cpu_take(struct live *live)
 	off_cpu_visit(live, few_meet);
 	live->stacks.until_ns = live->context.now.scan_time.now_ns + live->context.period_ns / 2;
 	off_cpu_visit(live, crowd_meet);
-	live_part_request(live);
+	live_batch_request(live);
 	live->stacks.until_ns = 0;
 }
 
@@ -225,7 +225,7 @@ static void awake_take(struct live *live)
 		asleep_verify(live);
 	arrivals_note(live);
 	off_cpu_take(live);
-	live_part_request(live);
+	live_batch_request(live);
 	for (size_t i = 0; i < live->context.now.capture->count; i++)
 		if (live->context.now.capture->threads[i].record.sched.on_cpu)
 			copy_meet(live, &live->context.now.capture->threads[i]);
@@ -418,7 +418,7 @@ static int records_read(struct live *live)
 	live->walk.walking = false;
 	if (live->sleepers.turn_count)
 		sleepers_visit(live);
-	live_part_settle(live);
+	live_batch_settle(live);
 	if (live->context.wants.idle || live->context.wants.work)
 		live_asleep_end(&live->asleep, live->context.now.capture,
 				live->context.wants.idle ? NULL : &live->sleepers.again_next,
@@ -429,7 +429,7 @@ static int records_read(struct live *live)
 
 int live_scan_read(struct live *live)
 {
-	proc_values_pool_clear(&live->part.proc_values);
+	proc_values_pool_clear(&live->batch.proc_values);
 	live_processes_check(&live->processes, live->context.now.scan_time.now_ns,
 			     live->context.now.housekeeping);
 	house_keep(live);

@@ -96,10 +96,10 @@ static int64_t parsers_bytes(void)
 {
 	int64_t bytes = 0, own;
 
-	for (int place = 0; place < PARSER_PLACES; place++) {
+	for (int slot = 0; slot < PARSER_SLOTS; slot++) {
 		char path[32], status[4096] = "";
 
-		snprintf(path, sizeof(path), "/proc/%u/status", parsers_pid(place));
+		snprintf(path, sizeof(path), "/proc/%u/status", parsers_pid(slot));
 		host_file_read(path, status, sizeof(status));
 		own = status_bytes(status, "\nRssAnon:");
 		bytes += own == ABSENT ? 0 : own;

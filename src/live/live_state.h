@@ -53,11 +53,11 @@ struct live_walk {
 	int64_t other_threads;	  /* threads of other pid namespaces, in the last round */
 };
 
-/* The part of a scan that is gathered: live_part.c. */
-struct live_part {
-	struct sample samples[SCAN_PART];
+/* The batch of a scan that is gathered: live_batch.c. */
+struct live_batch {
+	struct sample samples[SCAN_BATCH];
 	struct scan scan;		     /* scan with these samples */
-	int err;			     /* error of who took a part */
+	int err;			     /* error of who took a batch */
 	size_t refused_count;		     /* samples that are to go: their tid is ABSENT */
 	struct proc_values_pool proc_values; /* room for the samples' values of /proc */
 	struct thread_state requested[REQUESTS_MAX]; /* records that lack their registers */
@@ -87,7 +87,7 @@ struct live {
 	struct live_walk walk;
 	struct live_asleep asleep; /* sleepers, where they are wanted, too */
 	struct live_sleepers sleepers;
-	struct live_part part;
+	struct live_batch batch;
 	struct live_repeat repeat;
 	struct live_stacks stacks;
 	struct live_chains *chains; /* NULL: nobody has asked for any */
@@ -109,13 +109,13 @@ static inline uint64_t awake_key(const struct thread_state *record, uint32_t key
 	return record->sched.tid ? key : SEED_KEY | record->identity.tid;
 }
 
-/* live_part.c: makes a sample of the record, and hands over what was gathered where there is no
+/* live_batch.c: makes a sample of the record, and hands over what was gathered where there is no
  * room (asked: its registers are not to be asked for again); asks for the registers that samples
- * wait for; the same, and completes live->part.scan. */
-void live_part_add(struct live *live, const struct thread_state *record,
-		   enum thread_state_kind state, bool requested);
-void live_part_request(struct live *live);
-void live_part_settle(struct live *live);
+ * wait for; the same, and completes live->batch.scan. */
+void live_batch_add(struct live *live, const struct thread_state *record,
+		    enum thread_state_kind state, bool requested);
+void live_batch_request(struct live *live);
+void live_batch_settle(struct live *live);
 
 /* live_ambiguous.c: asks /proc about a thread whose record is ambiguous, once for each switch:
  * unless it is runnable, it stays as it is until the next one. STATE_COUNT: the thread is gone. */
@@ -136,7 +136,7 @@ bool live_record_gone(struct live *live, const struct thread_state *record,
 		      enum thread_state_kind state);
 
 /* live_scan.c: makes samples of what was captured, and reads the other records that this scan
- * needs; the last samples of it, or all, are left in live->part.scan. 0, or -errno of the kernel.
+ * needs; the last samples of it, or all, are left in live->batch.scan. 0, or -errno of the kernel.
  */
 int live_scan_read(struct live *live);
 

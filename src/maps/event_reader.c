@@ -48,7 +48,7 @@ static struct trace_event *event_new(struct event_reader *reader)
 }
 
 /* Copies the event at a place; false: it is not there whole, and *begun tells what is. */
-static bool event_copy(const struct trace_event *from, uint64_t place, struct trace_event *to,
+static bool event_copy(const struct trace_event *from, uint64_t slot, struct trace_event *to,
 		       uint64_t *begun)
 {
 	uint64_t done = __atomic_load_n(&from->done, __ATOMIC_ACQUIRE);
@@ -56,7 +56,7 @@ static bool event_copy(const struct trace_event *from, uint64_t place, struct tr
 	*to = *from;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	*begun = __atomic_load_n(&from->begun, __ATOMIC_RELAXED);
-	return done == place && *begun == place;
+	return done == slot && *begun == slot;
 }
 
 /* await: what is being written is left for the next time, with all behind it. Whether nothing was
@@ -72,16 +72,16 @@ static bool ring_take(struct event_reader *reader, int cpu, const struct event_r
 		*taken = count - EVENTS_MAX;
 	}
 	for (; *taken < count; (*taken)++) {
-		uint64_t place = *taken + 1;
+		uint64_t slot = *taken + 1;
 
-		if (event_copy(&ring->events[*taken % EVENTS_MAX], place, event_new(reader),
+		if (event_copy(&ring->events[*taken % EVENTS_MAX], slot, event_new(reader),
 			       &begun)) {
 			reader->count++;
 			continue;
 		}
 		/* it is being written: that takes no longer than until the next time */
-		if (await && begun <= place && reader->awaited[cpu] != place) {
-			reader->awaited[cpu] = place;
+		if (await && begun <= slot && reader->awaited[cpu] != slot) {
+			reader->awaited[cpu] = slot;
 			return false;
 		}
 		reader->lost_count++;

@@ -235,17 +235,17 @@ static void found_add(struct kept_taken *taken, const struct kept_found *found, 
 	enum side side = found->time_ns > scan_time_ns ? SIDE_AFTER : SIDE_BEFORE;
 	struct kept_found *other;
 	bool added;
-	uint64_t *place = index_put(&taken->samples, sample_key(tid, side), &added);
+	uint64_t *slot = index_put(&taken->samples, sample_key(tid, side), &added);
 
 	if (added) {
 		taken->found = memory_grow(taken->found, &taken->found_capacity,
 					   taken->found_count + 1, sizeof(*taken->found));
-		*place = taken->found_count++;
-		taken->found[*place] = *found;
+		*slot = taken->found_count++;
+		taken->found[*slot] = *found;
 		taken->found_bytes += found->bytes;
 		return;
 	}
-	other = &taken->found[*place];
+	other = &taken->found[*slot];
 	if (side == SIDE_BEFORE ? other->time_ns <= found->time_ns
 				: other->time_ns >= found->time_ns) {
 		taken->found_bytes += found->bytes - other->bytes;
@@ -261,7 +261,7 @@ static void ring_seek(struct kept_stacks *stacks, int cpu, const struct kept_sca
 	struct kept_stack_id id;
 
 	while (taken->found_bytes < TAKEN_BYTES_MAX) {
-		struct kept_found found = {.cpu = cpu, .at = at, .place = SIZE_MAX};
+		struct kept_found found = {.cpu = cpu, .at = at, .slot = SIZE_MAX};
 
 		found.bytes = cpu_ring_next(ring, begin, &at);
 		if (!found.bytes)
@@ -323,7 +323,7 @@ void kept_stacks_copy(const struct kept_stacks *stacks, struct kept_taken *taken
 		cpu_ring_copy(ring, found->at, taken->bytes + taken->used, found->bytes);
 		if (!cpu_ring_kept(ring, found->at + found->bytes))
 			continue;
-		found->place = taken->used;
+		found->slot = taken->used;
 		taken->used += found->bytes;
 	}
 }
@@ -345,10 +345,10 @@ static const struct kept_found *found_get(const struct kept_taken *taken, uint32
 					  uint64_t sequence)
 {
 	for (enum side side = SIDE_BEFORE; side <= SIDE_AFTER; side++) {
-		const uint64_t *place = index_find(&taken->samples, sample_key(tid, side));
+		const uint64_t *slot = index_find(&taken->samples, sample_key(tid, side));
 
-		if (place && taken->found[*place].sequence == sequence)
-			return &taken->found[*place];
+		if (slot && taken->found[*slot].sequence == sequence)
+			return &taken->found[*slot];
 	}
 	return NULL;
 }
@@ -363,9 +363,9 @@ bool kept_stacks_find(const struct kept_stacks *stacks, const struct kept_taken 
 {
 	const struct kept_found *found = found_get(taken, tid, sequence);
 
-	return found && found->place != SIZE_MAX &&
-	       !cpu_sample_parse(taken->bytes + found->place, found->bytes,
-				 stacks->attr.sample_type, stacks->attr.sample_regs_user, sample);
+	return found && found->slot != SIZE_MAX &&
+	       !cpu_sample_parse(taken->bytes + found->slot, found->bytes, stacks->attr.sample_type,
+				 stacks->attr.sample_regs_user, sample);
 }
 
 size_t kept_stacks_ring_bytes(const struct kept_stacks *stacks)

@@ -50,7 +50,7 @@ struct kept_found {
 	int cpu; /* CPU whose ring has the sample */
 	uint64_t at;
 	size_t bytes;
-	size_t place; /* place of its copy in the scan's bytes; SIZE_MAX: there is none */
+	size_t slot; /* place of its copy in the scan's bytes; SIZE_MAX: there is none */
 };
 
 /* Kept stacks that one scan has; zeroed is none. */

@@ -231,7 +231,7 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 		return error_set(e, -result, EXIT_FAILED,
 				 "the thread state array can't be mapped: %s", strerror(-result));
 	result = latency_reader_init(&kernel->latency, maps[KERNEL_MAP_LATENCY],
-				     &maps[KERNEL_MAP_LATENCY_ONE], &maps[KERNEL_MAP_PLACES_ONE],
+				     &maps[KERNEL_MAP_LATENCY_ONE], &maps[KERNEL_MAP_SLOTS_ONE],
 				     kernel->host.cpus_possible,
 				     feature_has(&kernel->features, FEATURE_MAP_BATCH));
 	kernel->latency.first = latency_turn_after(options->takes_over);

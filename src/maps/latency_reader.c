@@ -14,24 +14,24 @@
 #define NO_THREAD_NS TURN_NS /* a program that has begun has long ended by then */
 #define CHUNK 256
 
-static size_t places_bytes(const struct latency_reader *reader)
+static size_t slots_bytes(const struct latency_reader *reader)
 {
-	return reader->place_count * sizeof(struct latency_place);
+	return reader->slot_count * sizeof(struct latency_slot);
 }
 
 int latency_reader_init(struct latency_reader *reader, int control, const int *maps,
-			const int *places, int cpus, bool batch)
+			const int *slots, int cpus, bool batch)
 {
 	int err = 0;
 
 	*reader = (struct latency_reader){
 		.control = control, .batch = batch, .drained = true, .first = 1};
-	reader->place_count = (size_t)cpus * LATENCY_NEAR;
+	reader->slot_count = (size_t)cpus * LATENCY_SLOTS;
 	memcpy(reader->maps, maps, sizeof(reader->maps));
 	for (int i = 0; !err && i < LATENCY_TURNS; i++)
-		if (places[i] >= 0)
-			err = bpf_call_map_mapped(places[i], places_bytes(reader),
-						  (void **)&reader->places[i]);
+		if (slots[i] >= 0)
+			err = bpf_call_map_mapped(slots[i], slots_bytes(reader),
+						  (void **)&reader->slots[i]);
 	return err;
 }
 
@@ -127,17 +127,17 @@ static int drain_singly(struct latency_reader *reader, int map)
 	return 0;
 }
 
-static void drain_places(struct latency_reader *reader, struct latency_place *places)
+static void drain_slots(struct latency_reader *reader, struct latency_slot *slots)
 {
-	for (size_t i = 0; places && i < reader->place_count; i++) {
-		if (!places[i].claim_count)
+	for (size_t i = 0; slots && i < reader->slot_count; i++) {
+		if (!slots[i].claim_count)
 			continue;
-		if (places[i].taken) {
+		if (slots[i].taken) {
 			space_make(reader, 1);
-			reader->keys[reader->count] = places[i].key;
-			reader->values[reader->count++] = places[i].latency;
+			reader->keys[reader->count] = slots[i].key;
+			reader->values[reader->count++] = slots[i].latency;
 		}
-		places[i] = (struct latency_place){0};
+		slots[i] = (struct latency_slot){0};
 	}
 }
 
@@ -147,7 +147,7 @@ static int drain(struct latency_reader *reader, int turn)
 	int map = reader->maps[turn];
 
 	reader->drained = true;
-	drain_places(reader, reader->places[turn]);
+	drain_slots(reader, reader->slots[turn]);
 	return reader->batch ? drain_batches(reader, map) : drain_singly(reader, map);
 }
 
@@ -247,8 +247,8 @@ void latency_reader_done(struct latency_reader *reader)
 	if (reader->wait)
 		programs_await(reader);
 	for (int i = 0; i < LATENCY_TURNS; i++)
-		if (reader->places[i])
-			munmap(reader->places[i], places_bytes(reader));
+		if (reader->slots[i])
+			munmap(reader->slots[i], slots_bytes(reader));
 	free(reader->keys);
 	free(reader->values);
 	*reader = (struct latency_reader){.control = -1};

@@ -14,10 +14,10 @@
 
 struct latency_reader {
 	int control, maps[LATENCY_TURNS];
-	struct latency_place *places[LATENCY_TURNS]; /* NULL: the probes have none */
-	size_t place_count;			     /* in each */
-	bool batch;				     /* maps are read in batches */
-	uint32_t first;				     /* LATENCY_TURN_FIRST of the probes */
+	struct latency_slot *slots[LATENCY_TURNS]; /* NULL: the probes have none */
+	size_t slot_count;			   /* in each */
+	bool batch;				   /* maps are read in batches */
+	uint32_t first;				   /* LATENCY_TURN_FIRST of the probes */
 	uint32_t turn, event_set;   /* words of struct latency_control as last written */
 	int64_t turned_ns;	    /* when it began */
 	bool drained;		    /* the other map has been read since */
@@ -31,7 +31,7 @@ struct latency_reader {
 /* maps, places: LATENCY_TURNS of each, places of so many CPUs or -1. The descriptors stay the
  * caller's. Until latency_reader_begin() all else does nothing. 0 or -errno. */
 int latency_reader_init(struct latency_reader *reader, int control, const int *maps,
-			const int *places, int cpus, bool batch);
+			const int *slots, int cpus, bool batch);
 /* Returns LATENCY_TURN_FIRST for a set of probes that takes over from that of from (NULL: from
  * none). */
 uint32_t latency_turn_after(const struct latency_reader *from);

@@ -18,17 +18,17 @@
 _Static_assert(sizeof(struct registers_request) % 8 == 0, "values of an array are rounded up to 8");
 
 /* Takes a place that is free, or that of a sampler that is gone. */
-static int place_take(struct register_requester *requester)
+static int slot_take(struct register_requester *requester)
 {
 	uint32_t own = (uint32_t)getpid();
 
 	for (uint32_t i = 0; i < REQUESTERS_MAX; i++) {
-		uint32_t *place = &requester->requests[i].requester,
-			 holder = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+		uint32_t *slot = &requester->requests[i].requester,
+			 holder = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 
 		if (holder && (!kill((pid_t)holder, 0) || errno != ESRCH))
 			continue;
-		if (__atomic_compare_exchange_n(place, &holder, own, false, __ATOMIC_ACQ_REL,
+		if (__atomic_compare_exchange_n(slot, &holder, own, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE)) {
 			requester->number = i;
 			return 0;
@@ -50,7 +50,7 @@ int register_requester_init(struct register_requester *requester, int program, i
 	if (!err)
 		err = bpf_call_map_mapped(requests_map, ASKS_BYTES, (void **)&requester->requests);
 	if (!err)
-		err = place_take(requester);
+		err = slot_take(requester);
 	if (err && requester->requests) { /* no place to give back */
 		munmap(requester->requests, ASKS_BYTES);
 		requester->requests = NULL;

@@ -33,14 +33,14 @@ void wake_reader_before(struct wake_reader *reader, int64_t before_ns)
 }
 
 /* Copies the row at a place; false: it is not there whole. */
-static bool row_copy(const struct wake_row *from, uint64_t place, struct wake_row *to)
+static bool row_copy(const struct wake_row *from, uint64_t slot, struct wake_row *to)
 {
 	uint64_t done = __atomic_load_n(&from->done, __ATOMIC_ACQUIRE), begun;
 
 	*to = *from;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	begun = __atomic_load_n(&from->begun, __ATOMIC_RELAXED);
-	return done == place && begun == place;
+	return done == slot && begun == slot;
 }
 
 static void ring_take(struct wake_reader *reader, int cpu,

@@ -26,7 +26,7 @@
 #define STOP_POLL_MS 50
 
 /* Pids of the parsers, and of the spawner, as /proc shows them; 0: none. */
-static _Atomic uint32_t pids[PARSER_PLACES + 1];
+static _Atomic uint32_t pids[PARSER_SLOTS + 1];
 static _Atomic bool begun; /* some were started: all others need not look through pids */
 
 bool parsers_have(uint32_t pid)
@@ -79,7 +79,7 @@ static int answer_wait(const struct parser *parser, int64_t most_ns)
 	while (!came && !parser->stop && clock_monotonic_ns() < until_ns);
 	if (came)
 		return came > 0 ? 0 : came;
-	return is_runnable(pids[parser->place]) &&
+	return is_runnable(pids[parser->slot]) &&
 			       clock_cpu_of_ns(parser->pid) - used_ns < most_ns / STARVED_PART
 		       ? -EAGAIN
 		       : -EPIPE;
@@ -123,7 +123,7 @@ static void parser_close(struct parser *parser)
 	parser->socket = -1;
 	parser->gone_cpu_ns += clock_cpu_of_ns(parser->pid);
 	parser->pid = 0;
-	pids[parser->place] = 0;
+	pids[parser->slot] = 0;
 }
 
 static void parser_lose(struct parser *parser)
@@ -162,8 +162,7 @@ static int parser_begin(struct parser *parser)
 		   sizeof(struct timeval));
 	parser->socket = pair[0];
 	if (!err)
-		err = hello_take(pair[0], &pids[parser->place], &parser->pid,
-				 &parser->parsers->err);
+		err = hello_take(pair[0], &pids[parser->slot], &parser->pid, &parser->parsers->err);
 	if (err) {
 		parser_close(parser);
 		return begin_error(parser->parsers);
@@ -228,7 +227,7 @@ void parser_send(struct parser *parser, const struct parser_message *request)
 		parser_lose(parser);
 }
 
-struct parsers *parsers_begin(parser_service *service, bool free, unsigned int places)
+struct parsers *parsers_begin(parser_service *service, bool free, unsigned int slots)
 {
 	struct parsers *parsers = memory_get(sizeof(*parsers));
 	_Atomic pid_t own;
@@ -236,8 +235,8 @@ struct parsers *parsers_begin(parser_service *service, bool free, unsigned int p
 
 	begun = true;
 	parsers->control = -1;
-	for (int i = 0; i < PARSER_PLACES; i++)
-		parsers->parser[i] = (struct parser){.parsers = parsers, .place = i, .socket = -1};
+	for (int i = 0; i < PARSER_SLOTS; i++)
+		parsers->parser[i] = (struct parser){.parsers = parsers, .slot = i, .socket = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		parsers_end(parsers);
 		return NULL;
@@ -247,9 +246,9 @@ struct parsers *parsers_begin(parser_service *service, bool free, unsigned int p
 	close(pair[1]);
 	err = parsers->spawner < 0 ? parsers->spawner : 0;
 	if (!err)
-		err = hello_take(parsers->control, &pids[PARSER_PLACES], &own, &parsers->err);
-	for (int i = 0; !err && i < PARSER_PLACES; i++)
-		if (places >> i & 1)
+		err = hello_take(parsers->control, &pids[PARSER_SLOTS], &own, &parsers->err);
+	for (int i = 0; !err && i < PARSER_SLOTS; i++)
+		if (slots >> i & 1)
 			err = parser_begin(&parsers->parser[i]);
 	if (!err)
 		return parsers;
@@ -261,7 +260,7 @@ uint64_t parsers_lost(const struct parsers *parsers)
 {
 	uint64_t lost = 0;
 
-	for (int i = 0; parsers && i < PARSER_PLACES; i++)
+	for (int i = 0; parsers && i < PARSER_SLOTS; i++)
 		lost += parsers->parser[i].lost;
 	return lost;
 }
@@ -275,14 +274,14 @@ int64_t parsers_cpu_ns(const struct parsers *parsers)
 {
 	int64_t ns = 0;
 
-	for (int i = 0; parsers && i < PARSER_PLACES; i++)
+	for (int i = 0; parsers && i < PARSER_SLOTS; i++)
 		ns += parsers->parser[i].gone_cpu_ns + clock_cpu_of_ns(parsers->parser[i].pid);
 	return ns;
 }
 
-uint32_t parsers_pid(enum parser_place place)
+uint32_t parsers_pid(enum parser_slot slot)
 {
-	return pids[place];
+	return pids[slot];
 }
 
 void parsers_describe(const struct parsers *parsers, bool free, struct text *to)
@@ -317,12 +316,12 @@ void parsers_end(struct parsers *parsers)
 {
 	if (!parsers)
 		return;
-	for (int i = 0; i < PARSER_PLACES; i++)
+	for (int i = 0; i < PARSER_SLOTS; i++)
 		parser_close(&parsers->parser[i]);
 	if (parsers->control >= 0)
 		close(parsers->control);
 	if (parsers->spawner > 0)
 		spawner_wait(parsers->spawner);
-	pids[PARSER_PLACES] = 0;
+	pids[PARSER_SLOTS] = 0;
 	free(parsers);
 }

@@ -3,7 +3,7 @@
  * and with system calls that open, start and send nothing. Whoever takes one over by a hostile file
  * has what its answers say, and no more.
  *
- *   worker ----- requests, descriptors of files -----> parser (one for each enum parser_place)
+ *   worker ----- requests, descriptors of files -----> parser (one for each enum parser_slot)
  *      |   <---------------- answers ------------------   ^
  *      +------ a socket for a new parser ---> spawner ----+ fork(2)
  *
@@ -30,21 +30,21 @@
 
 /* Parsers that must not wait for each other. PARSER_MEMORY may hang for ever: memory of a process
  * may have to come from a file system of its owner's. */
-enum parser_place {
+enum parser_slot {
 	PARSER_TABLES,
 	PARSER_NAMES,
 	PARSER_MEMORY,
-	PARSER_PLACES,
+	PARSER_SLOTS,
 };
 
 #define PARSERS_OF_STACKS (1u << PARSER_TABLES | 1u << PARSER_NAMES)
-#define PARSERS_ALL ((1u << PARSER_PLACES) - 1)
+#define PARSERS_ALL ((1u << PARSER_SLOTS) - 1)
 
 struct parsers;
 
 struct parser {
 	struct parsers *parsers;
-	enum parser_place place;
+	enum parser_slot slot;
 	int socket; /* -1: there is none */
 	/* Number of the present process, from 1 on: it knows nothing that an earlier one was
 	 * told. */
@@ -61,13 +61,13 @@ struct parsers {
 	pid_t spawner;
 	_Atomic bool ended; /* the spawner has died */
 	int err;	    /* why they are not bounded (-errno), or 0 */
-	struct parser parser[PARSER_PLACES];
+	struct parser parser[PARSER_SLOTS];
 };
 
 /* Forks the spawner and the parsers of some places (bits): before other threads begin. Those of the
  * others begin when they are asked first. free: their system calls are not bounded (--no-sandbox).
  * NULL: there can be none, and nothing is parsed. */
-struct parsers *parsers_begin(parser_service *service, bool free, unsigned int places);
+struct parsers *parsers_begin(parser_service *service, bool free, unsigned int slots);
 void parsers_end(struct parsers *parsers); /* also of NULL */
 
 /* Returns how many parsers died or were given up; 0 for NULL. */
@@ -83,7 +83,7 @@ void parsers_describe(const struct parsers *parsers, bool free, struct text *to)
 /* True if a process is one of these, by its number as /proc shows it. Of any thread. */
 bool parsers_have(uint32_t pid);
 /* The number of the one in that place, as /proc shows it; 0: there is none. */
-uint32_t parsers_pid(enum parser_place place);
+uint32_t parsers_pid(enum parser_slot slot);
 
 /* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, or there can be none
  * now; or -errno: there will be none. */

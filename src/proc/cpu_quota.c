@@ -23,7 +23,7 @@ void cpu_quotas_done(struct cpu_quotas *quotas)
 		free(quotas->groups[i].path);
 	free(quotas->groups);
 	cgroup_mount_done(&quotas->mount);
-	index_clear(&quotas->places);
+	index_clear(&quotas->slots);
 	*quotas = (struct cpu_quotas){0};
 }
 
@@ -73,22 +73,22 @@ static void counts_read(const struct cpu_quotas *quotas, struct cpu_quota_group 
 static int group_put(struct cpu_quotas *quotas, const char *path, size_t length, int64_t now_ns)
 {
 	bool added;
-	uint64_t *place;
+	uint64_t *slot;
 	struct cpu_quota_group *group;
 
-	place = index_find(&quotas->places, hash_bytes(path, length));
-	if (!place && quotas->count == CPU_QUOTA_GROUPS_MAX)
+	slot = index_find(&quotas->slots, hash_bytes(path, length));
+	if (!slot && quotas->count == CPU_QUOTA_GROUPS_MAX)
 		return -1;
-	place = index_put(&quotas->places, hash_bytes(path, length), &added);
+	slot = index_put(&quotas->slots, hash_bytes(path, length), &added);
 	if (added) {
 		quotas->groups = memory_grow(quotas->groups, &quotas->capacity, quotas->count + 1,
 					     sizeof(*quotas->groups));
 		quotas->groups[quotas->count++] = (struct cpu_quota_group){
 			.path = memory_text(path, length),
 		};
-		*place = quotas->count;
+		*slot = quotas->count;
 	}
-	group = &quotas->groups[*place - 1];
+	group = &quotas->groups[*slot - 1];
 	if (!group->checked_ns || now_ns - group->checked_ns >= QUOTA_STILL_NS) {
 		group->limited = quota_read(quotas, group->path);
 		group->checked_ns = now_ns;
@@ -99,7 +99,7 @@ static int group_put(struct cpu_quotas *quotas, const char *path, size_t length,
 		if (!quotas->walked_ns || quotas->walk_cut)
 			group->first = group->counts;
 	}
-	return (int)*place - 1;
+	return (int)*slot - 1;
 }
 
 struct quota_walk {
@@ -138,31 +138,31 @@ void cpu_quotas_read(struct cpu_quotas *quotas, int64_t now_ns)
 
 int cpu_quota_find(struct cpu_quotas *quotas, const char *path, size_t length, int64_t now_ns)
 {
-	int place;
+	int slot;
 
 	if (!quotas->mount.path)
 		return -1;
 	/* an outer group, such as a container's, may have a quota, too: "/a/b", then "/a" and
 	 * "/" */
 	while (length) {
-		place = group_put(quotas, path, length, now_ns);
-		if (place < 0 || quotas->groups[place].limited)
-			return place;
+		slot = group_put(quotas, path, length, now_ns);
+		if (slot < 0 || quotas->groups[slot].limited)
+			return slot;
 		length = cgroup_outer(path, length);
 	}
 	return -1;
 }
 
-int cpu_quota_outer(struct cpu_quotas *quotas, int place, int64_t now_ns)
+int cpu_quota_outer(struct cpu_quotas *quotas, int slot, int64_t now_ns)
 {
-	const char *path = quotas->groups[place].path;
+	const char *path = quotas->groups[slot].path;
 
 	return cpu_quota_find(quotas, path, cgroup_outer(path, strlen(path)), now_ns);
 }
 
-const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int place, int64_t now_ns)
+const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int slot, int64_t now_ns)
 {
-	struct cpu_quota_group *group = &quotas->groups[place];
+	struct cpu_quota_group *group = &quotas->groups[slot];
 
 	if (group->counted_ns < now_ns)
 		counts_read(quotas, group, now_ns);

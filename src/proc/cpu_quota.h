@@ -38,9 +38,9 @@ struct cpu_quotas {
 	struct cgroup_mount mount;
 	struct cpu_quota_group *groups;
 	size_t count, capacity;
-	struct index places; /* hash of a path to place, plus one */
-	int64_t walked_ns;   /* when all groups of the host were looked at; 0: never */
-	bool walk_cut;	     /* some were not: it took too long, or there are too many */
+	struct index slots; /* hash of a path to place, plus one */
+	int64_t walked_ns;  /* when all groups of the host were looked at; 0: never */
+	bool walk_cut;	    /* some were not: it took too long, or there are too many */
 };
 
 /* Finds the hierarchy in PROC_ROOT/self/mountinfo. */
@@ -54,9 +54,9 @@ void cpu_quotas_read(struct cpu_quotas *quotas, int64_t now_ns);
  * terminated. */
 int cpu_quota_find(struct cpu_quotas *quotas, const char *path, size_t length, int64_t now_ns);
 /* The innermost group with a quota outside of the group at place: its place, or -1. */
-int cpu_quota_outer(struct cpu_quotas *quotas, int place, int64_t now_ns);
+int cpu_quota_outer(struct cpu_quotas *quotas, int slot, int64_t now_ns);
 /* The group, with counts no older than now_ns. */
-const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int place, int64_t now_ns);
+const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int slot, int64_t now_ns);
 
 /* True if the path is that of the group, or below it. The path is not terminated. */
 bool cpu_quota_holds(const struct cpu_quota_group *group, const char *path, size_t length);

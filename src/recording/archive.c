@@ -104,25 +104,25 @@ static void scan_begin(struct archive *archive, int64_t time_us)
 	archive->now = scan_is_due(archive, time_us);
 }
 
-struct scan archive_take(struct archive *archive, const struct scan *part)
+struct scan archive_take(struct archive *archive, const struct scan *batch)
 {
 	struct scan archived = {.samples = archive->samples};
 
-	if (!archive->every_us || !part->count)
+	if (!archive->every_us || !batch->count)
 		return archived;
-	scan_begin(archive, part->samples[0].time_us);
-	archive->samples = memory_grow(archive->samples, &archive->capacity, part->count,
+	scan_begin(archive, batch->samples[0].time_us);
+	archive->samples = memory_grow(archive->samples, &archive->capacity, batch->count,
 				       sizeof(*archive->samples));
-	for (size_t i = 0; i < part->count; i++) {
+	for (size_t i = 0; i < batch->count; i++) {
 		struct sample *sample = &archive->samples[i];
 
-		*sample = part->samples[i];
+		*sample = batch->samples[i];
 		sums_move(archive, sample);
 		if (sample->weight_us != ABSENT)
 			sample->weight_us += archive->weight_us;
 	}
 	archived.samples = archive->samples;
-	archived.count = archive->now ? part->count : 0;
+	archived.count = archive->now ? batch->count : 0;
 	archive->rows += (int64_t)archived.count;
 	return archived;
 }

@@ -24,13 +24,13 @@ struct archive {
 	struct archive_sums *sums;
 	size_t sum_count, sum_capacity;
 	int64_t swept_us;
-	struct sample *samples; /* samples of the present part, with the archive's sums */
+	struct sample *samples; /* samples of the present batch, with the archive's sums */
 	size_t capacity;
 };
 
-/* Takes a part of the present scan. The samples to be archived, weights and exact times of those
+/* Takes a batch of the present scan. The samples to be archived, weights and exact times of those
  * since the last one; the archive's, until the next call. */
-struct scan archive_take(struct archive *archive, const struct scan *part);
+struct scan archive_take(struct archive *archive, const struct scan *batch);
 /* The present scan has all of its parts. True: it is archived, and *row is filled but for what is
  * missing. */
 bool archive_scan_end(struct archive *archive, const struct scan *scan, struct scan_row *row);

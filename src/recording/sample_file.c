@@ -127,13 +127,13 @@ static struct scan scan_gathered(const struct sample_file *file)
 	};
 }
 
-static int part_give(struct sample_file *file)
+static int batch_give(struct sample_file *file)
 {
-	struct scan part = scan_gathered(file);
+	struct scan batch = scan_gathered(file);
 	int err;
 
 	file->count = 0;
-	err = file->source.take(file->source.take_to, &part);
+	err = file->source.take(file->source.take_to, &batch);
 	proc_values_pool_clear(&file->proc_values);
 	return err;
 }
@@ -165,8 +165,8 @@ static int scan_add(struct sample_file *file, struct error *e)
 	sample_derive(sample, file->needs);
 	if (verdict == VERDICT_OPEN && !filter_accepts(file->filter, sample))
 		return row_refuse(file, sample);
-	if (file->count >= SCAN_PART && file->source.take)
-		err = part_give(file);
+	if (file->count >= SCAN_BATCH && file->source.take)
+		err = batch_give(file);
 	file->samples =
 		memory_grow(file->samples, &file->capacity, file->count + 1, sizeof(*sample));
 	if (sample->proc_values) {

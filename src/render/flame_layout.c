@@ -48,15 +48,15 @@ bool flame_drawn(const struct flame_layout *layout, const struct frame_node *nod
 	       (width == layout->width_least && node->depth < layout->depth_least);
 }
 
-struct place {
+struct position {
 	int64_t width;
 	uint32_t depth;
 };
 
 /* Order of drawing: wide frames first, then low ones: none is drawn without those below it. */
-static int place_compare(const void *a, const void *b)
+static int position_compare(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct position *x = a, *y = b;
 
 	if (x->width != y->width)
 		return x->width > y->width ? -1 : 1;
@@ -67,23 +67,23 @@ static int place_compare(const void *a, const void *b)
 static void layout_limit(struct flame_layout *layout, size_t most)
 {
 	const struct frame_tree *tree = layout->tree;
-	struct place *places;
+	struct position *positions;
 
 	layout->width_least = WIDTH_LEAST;
 	layout->depth_least = FRAME_DEPTH_MAX + 1;
 	if (tree->count <= most)
 		return;
-	places = memory_get(tree->count * sizeof(*places));
+	positions = memory_get(tree->count * sizeof(*positions));
 	for (size_t i = 0; i < tree->count; i++)
-		places[i] =
-			(struct place){flame_width(layout, &tree->nodes[i]), tree->nodes[i].depth};
-	qsort(places, tree->count, sizeof(*places), place_compare);
-	if (places[most].width >= WIDTH_LEAST) {
+		positions[i] = (struct position){flame_width(layout, &tree->nodes[i]),
+						 tree->nodes[i].depth};
+	qsort(positions, tree->count, sizeof(*positions), position_compare);
+	if (positions[most].width >= WIDTH_LEAST) {
 		layout->limited = true;
-		layout->width_least = places[most].width;
-		layout->depth_least = places[most].depth;
+		layout->width_least = positions[most].width;
+		layout->depth_least = positions[most].depth;
 	}
-	free(places);
+	free(positions);
 }
 
 struct flame_layout flame_layout_of(const struct frame_tree *tree, bool differs, size_t most)

@@ -258,11 +258,11 @@ void critical_path_end_scan(struct critical_path *path, int64_t until_ns, path_c
 	size_t left = 0;
 
 	for (size_t i = 0; i < path->notes.open_count; i++) {
-		size_t place = path->notes.open[i];
-		struct path_episode *episode = &path->notes.episodes[place];
+		size_t slot = path->notes.open[i];
+		struct path_episode *episode = &path->notes.episodes[slot];
 
 		if (!episode_known(path, episode, until_ns)) {
-			path->notes.open[left++] = place;
+			path->notes.open[left++] = slot;
 			continue;
 		}
 		episode->path =

@@ -41,13 +41,13 @@ void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us
 /* The thread's place in the list, from 0 on. */
 static uint32_t thread_find(struct exact_times *times, const struct sample *sample)
 {
-	uint32_t place = id_map_get(&times->by_tid, (uint64_t)sample->tid);
+	uint32_t slot = id_map_get(&times->by_tid, (uint64_t)sample->tid);
 	struct exact_thread *thread;
 
 	/* a recording has no start times: then a thread id stays the same thread's in an interval
 	 */
-	if (place && times->threads[place - 1].start_ns == sample->start_ns)
-		return place - 1;
+	if (slot && times->threads[slot - 1].start_ns == sample->start_ns)
+		return slot - 1;
 	times->threads = memory_grow(times->threads, &times->capacity, times->count + 1,
 				     sizeof(*times->threads));
 	thread = &times->threads[times->count++];
@@ -89,12 +89,12 @@ struct exact_note exact_times_add(struct exact_times *times, const struct sample
 	return exact_times_add_at(times, thread_find(times, sample), sample);
 }
 
-struct exact_note exact_times_add_at(struct exact_times *times, uint32_t place,
+struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 				     const struct sample *sample)
 {
 	struct exact_note note = {EXACT_PART_NONE, true};
 	int kind = time_kind_of(sample->state);
-	struct exact_thread *thread = &times->threads[place];
+	struct exact_thread *thread = &times->threads[slot];
 
 	thread_add(times, thread, sample);
 	/* on a CPU a thread goes from call to call: each sample is another look */
@@ -108,31 +108,31 @@ struct exact_note exact_times_add_at(struct exact_times *times, uint32_t place,
 	thread->parts[kind].sampled_us = sum(thread->parts[kind].sampled_us, sample->weight_us);
 	thread->parts[kind].episodes += note.began;
 	times->weight_us = sample->weight_us;
-	note.part = place * TIME_KINDS + (uint32_t)kind;
+	note.part = slot * TIME_KINDS + (uint32_t)kind;
 	return note;
 }
 
 bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part)
 {
-	uint32_t place = id_map_get((struct id_map *)&times->by_tid, (uint64_t)sample->tid);
+	uint32_t slot = id_map_get((struct id_map *)&times->by_tid, (uint64_t)sample->tid);
 	int kind = time_kind_of(sample->state);
 
-	if (!place || kind < 0 || sample->weight_us <= 0 ||
-	    times->threads[place - 1].start_ns != sample->start_ns)
+	if (!slot || kind < 0 || sample->weight_us <= 0 ||
+	    times->threads[slot - 1].start_ns != sample->start_ns)
 		return false;
-	*part = (place - 1) * TIME_KINDS + (uint32_t)kind;
+	*part = (slot - 1) * TIME_KINDS + (uint32_t)kind;
 	return true;
 }
 
 uint32_t exact_times_add_account(struct exact_times *times, const struct sample *account)
 {
-	uint32_t place;
+	uint32_t slot;
 
 	if (account->tid == ABSENT)
 		return EXACT_PART_NONE;
-	place = thread_find(times, account);
-	thread_add(times, &times->threads[place], account);
-	return place;
+	slot = thread_find(times, account);
+	thread_add(times, &times->threads[slot], account);
+	return slot;
 }
 
 bool exact_times_full(const struct exact_times *times)

@@ -72,7 +72,7 @@ void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us
 /* Adds the times of a sample. */
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample);
 /* Adds the times of a sample whose thread's place is known. */
-struct exact_note exact_times_add_at(struct exact_times *times, uint32_t place,
+struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 				     const struct sample *sample);
 /* Finds the part of the times that the sample belongs to; false: there is none. */
 bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part);

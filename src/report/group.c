@@ -17,7 +17,7 @@ struct group_slot {
 #define KEY_MULTIPLIER 0x9e3779b97f4a7c15ull /* odd, 2^64 / the golden ratio */
 
 /* The place among the sums of the column's field; MEASURE_SUMS: it is none of them. */
-static size_t sum_place(const struct column *column)
+static size_t sum_slot(const struct column *column)
 {
 	size_t at = 0;
 
@@ -28,9 +28,9 @@ static size_t sum_place(const struct column *column)
 }
 
 /* The word of a group that the column shows; a fold of its own where it is none of the others. */
-static size_t word_place(struct group_table *table, const struct column *column)
+static size_t word_slot(struct group_table *table, const struct column *column)
 {
-	size_t first = table->key_count + 2, sum_at = sum_place(column);
+	size_t first = table->key_count + 2, sum_at = sum_slot(column);
 
 	if (column->role == ROLE_SUM && column->offset == offsetof(struct sample, weight_us))
 		return first - 1;
@@ -53,7 +53,7 @@ void group_table_init(struct group_table *table, const struct column_list *list)
 		table->folds[table->fold_count++] = &measure_sums[i];
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i]->role == ROLE_SUM || list->items[i]->role == ROLE_MAX)
-			table->word_of[i] = word_place(table, list->items[i]);
+			table->word_of[i] = word_slot(table, list->items[i]);
 	table->stride = table->key_count + 2 + table->fold_count;
 	table->slot_count = SLOTS_FIRST;
 	table->slots = memory_get(table->slot_count * sizeof(*table->slots));

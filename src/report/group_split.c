@@ -205,7 +205,7 @@ static uint32_t rest_group(struct group_table *table, uint32_t group, int kind)
 void group_split_add_account(struct group_table *table, const struct sample *account)
 {
 	struct group_split *split = table->split;
-	uint32_t place = exact_times_add_account(split->times, account), group;
+	uint32_t slot = exact_times_add_account(split->times, account), group;
 	struct sample stated = *account;
 	int64_t us[TIME_KINDS];
 	int most = account_kind(account, us);
@@ -217,9 +217,9 @@ void group_split_add_account(struct group_table *table, const struct sample *acc
 	group = group_table_fold(table, &stated, 0, ABSENT);
 	if (group == GROUP_NONE)
 		return;
-	if (place != EXACT_PART_NONE) {
-		if (!split->times->threads[place].group)
-			split->times->threads[place].group = group + 1;
+	if (slot != EXACT_PART_NONE) {
+		if (!split->times->threads[slot].group)
+			split->times->threads[slot].group = group + 1;
 		return;
 	}
 	for (int kind = 0; kind < TIME_KINDS; kind++)

@@ -8,14 +8,14 @@
 
 #define FACTS_MAX \
 	((size_t)2 * LATE_WAITS_MAX) /* beyond, facts of waits without a sample are dropped */
-#define PLACE_NONE SIZE_MAX
+#define SLOT_NONE SIZE_MAX
 #define MOVE_PART 4 /* divisor of the samples: so many are handed over before the rest is moved */
 
 struct late_sample {
 	struct sample sample;
 	struct exact_note note;
-	size_t place; /* place of its wait in facts; PLACE_NONE: nothing is looked for */
-	size_t names; /* place of its stacks in facts, or PLACE_NONE */
+	size_t slot;  /* place of its wait in facts; SLOT_NONE: nothing is looked for */
+	size_t names; /* place of its stacks in facts, or SLOT_NONE */
 };
 
 /* Facts of one wait, or of its stacks. */
@@ -45,18 +45,18 @@ static uint64_t names_key(const struct sample *sample)
 	return hash_u64(hash_u64((uint64_t)sample->ustack) + (uint64_t)sample->kstack);
 }
 
-static size_t fact_place(struct late_waits *waits, uint64_t key)
+static size_t fact_slot(struct late_waits *waits, uint64_t key)
 {
 	bool added;
-	uint64_t *place = index_put(&waits->places, key, &added);
+	uint64_t *slot = index_put(&waits->slots, key, &added);
 
 	if (added) {
 		waits->facts = memory_grow(waits->facts, &waits->fact_capacity,
 					   waits->fact_count + 1, sizeof(*waits->facts));
 		waits->facts[waits->fact_count++] = (struct late_fact){.waits_on_pid = ABSENT};
-		*place = waits->fact_count;
+		*slot = waits->fact_count;
 	}
-	return *place - 1;
+	return *slot - 1;
 }
 
 static void text_fill(const char **field, const char *known)
@@ -93,12 +93,12 @@ static void names_take(struct late_fact *fact, const struct sample *sample)
 static void sample_put(struct late_waits *waits, const struct sample *sample,
 		       struct exact_note note)
 {
-	struct late_sample late = {*sample, note, PLACE_NONE, PLACE_NONE};
+	struct late_sample late = {*sample, note, SLOT_NONE, SLOT_NONE};
 
 	if (sample->wait_open)
-		late.place = fact_place(waits, wait_key(sample));
+		late.slot = fact_slot(waits, wait_key(sample));
 	if (sample->names_open)
-		late.names = fact_place(waits, names_key(sample));
+		late.names = fact_slot(waits, names_key(sample));
 	if (waits->first > waits->count / MOVE_PART &&
 	    waits->first + waits->count == waits->capacity) {
 		memmove(waits->samples, &waits->samples[waits->first],
@@ -124,10 +124,10 @@ static void facts_take(struct late_waits *waits, const struct sample *sample)
 
 	/* the wait of who runs is over */
 	if (!sample->wait_open && shows_wait(sample) &&
-	    (at = index_find(&waits->places, wait_key(sample))))
+	    (at = index_find(&waits->slots, wait_key(sample))))
 		fact_take(&waits->facts[*at - 1], sample);
 	if (!sample->names_open && (sample->ufunc || sample->kfunc) &&
-	    (at = index_find(&waits->places, names_key(sample))))
+	    (at = index_find(&waits->slots, names_key(sample))))
 		names_take(&waits->facts[*at - 1], sample);
 }
 
@@ -169,9 +169,9 @@ static void sample_give(struct late_waits *waits, late_callback *take, void *to)
 {
 	struct late_sample *late = &waits->samples[waits->first];
 
-	if (late->place != PLACE_NONE && waits->facts[late->place].known)
-		sample_fill(&late->sample, &waits->facts[late->place]);
-	if (late->names != PLACE_NONE && waits->facts[late->names].known)
+	if (late->slot != SLOT_NONE && waits->facts[late->slot].known)
+		sample_fill(&late->sample, &waits->facts[late->slot]);
+	if (late->names != SLOT_NONE && waits->facts[late->names].known)
 		names_fill(&late->sample, &waits->facts[late->names]);
 	waits->first++;
 	waits->count--;
@@ -183,12 +183,12 @@ void late_waits_end(struct late_waits *waits, late_callback *take, void *to)
 	while (waits->count)
 		sample_give(waits, take, to);
 	waits->first = waits->fact_count = 0;
-	index_clear(&waits->places);
+	index_clear(&waits->slots);
 }
 
-static bool is_open(const struct late_waits *waits, size_t place)
+static bool is_open(const struct late_waits *waits, size_t slot)
 {
-	return place != PLACE_NONE && !waits->facts[place].known;
+	return slot != SLOT_NONE && !waits->facts[slot].known;
 }
 
 /* True if the oldest sample may still be told more. */
@@ -197,15 +197,15 @@ static bool first_waits(const struct late_waits *waits, int64_t until_us)
 	const struct late_sample *late = &waits->samples[waits->first];
 
 	return late->sample.time_us > until_us &&
-	       (is_open(waits, late->place) || is_open(waits, late->names));
+	       (is_open(waits, late->slot) || is_open(waits, late->names));
 }
 
 static size_t fact_keep(struct late_waits *waits, uint64_t key, const struct late_fact *fact)
 {
-	size_t place = fact_place(waits, key);
+	size_t slot = fact_slot(waits, key);
 
-	waits->facts[place] = *fact;
-	return place;
+	waits->facts[slot] = *fact;
+	return slot;
 }
 
 /* Rows of some thread may always wait. */
@@ -215,14 +215,13 @@ static void facts_drop_others(struct late_waits *waits)
 
 	waits->facts = NULL;
 	waits->fact_count = waits->fact_capacity = 0;
-	index_clear(&waits->places);
+	index_clear(&waits->slots);
 	for (size_t i = 0; i < waits->count; i++) {
 		struct late_sample *late = &waits->samples[waits->first + i];
 
-		if (late->place != PLACE_NONE)
-			late->place =
-				fact_keep(waits, wait_key(&late->sample), &before[late->place]);
-		if (late->names != PLACE_NONE)
+		if (late->slot != SLOT_NONE)
+			late->slot = fact_keep(waits, wait_key(&late->sample), &before[late->slot]);
+		if (late->names != SLOT_NONE)
 			late->names =
 				fact_keep(waits, names_key(&late->sample), &before[late->names]);
 	}
@@ -257,6 +256,6 @@ void late_waits_done(struct late_waits *waits)
 {
 	free(waits->samples);
 	free(waits->facts);
-	index_clear(&waits->places);
+	index_clear(&waits->slots);
 	*waits = (struct late_waits){0};
 }

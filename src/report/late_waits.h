@@ -26,7 +26,7 @@ struct late_waits {
 	size_t first, count, capacity;
 	struct late_fact *facts; /* facts of waits and stacks of samples that are held */
 	size_t fact_count, fact_capacity;
-	struct index places; /* key of a wait to place in facts, plus one */
+	struct index slots; /* key of a wait to place in facts, plus one */
 };
 
 /* Takes note of what the sample knows. True: it was copied, and is to be added later. */

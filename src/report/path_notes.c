@@ -51,11 +51,11 @@ static bool has_more(const struct sample *sample, const struct sample *before)
 
 static size_t episode_put(struct path_notes *notes, const struct sample *sample, size_t scan)
 {
-	uint64_t *place = index_put(&notes->last_episodes, (uint64_t)sample->tid, NULL);
-	struct path_episode *last = *place ? &notes->episodes[*place - 1] : NULL;
+	uint64_t *slot = index_put(&notes->last_episodes, (uint64_t)sample->tid, NULL);
+	struct path_episode *last = *slot ? &notes->episodes[*slot - 1] : NULL;
 
 	if (last && last->last == scan)
-		return *place - 1; /* a scan that has it twice */
+		return *slot - 1; /* a scan that has it twice */
 	if (last && is_same_sleep(notes, last, sample, scan)) {
 		if (has_more(sample, &last->sample)) {
 			int64_t state_us = last->sample.state_us;
@@ -64,14 +64,14 @@ static size_t episode_put(struct path_notes *notes, const struct sample *sample,
 			last->sample.state_us = state_us; /* it is as of the first scan */
 		}
 		last->last = scan;
-		return *place - 1;
+		return *slot - 1;
 	}
 	notes->episodes = memory_grow(notes->episodes, &notes->episode_capacity,
 				      notes->episode_count + 1, sizeof(*notes->episodes));
 	notes->episodes[notes->episode_count] = (struct path_episode){
-		.previous = *place, .first = scan, .last = scan, .sample = *sample};
-	*place = ++notes->episode_count;
-	return *place - 1;
+		.previous = *slot, .first = scan, .last = scan, .sample = *sample};
+	*slot = ++notes->episode_count;
+	return *slot - 1;
 }
 
 /* Key of the ends that were noted: the thread, the process that it waits for, its call and the
@@ -100,29 +100,29 @@ static void end_note(struct path_notes *notes, const struct sample *sample)
 void path_notes_add(struct path_notes *notes, const struct scan *scan, const struct sample *sample,
 		    bool own)
 {
-	size_t count = notes->episode_count, place;
+	size_t count = notes->episode_count, slot;
 
 	if (sample->state == STATE_ZOMBIE)
 		return;
 	end_note(notes, sample);
-	place = episode_put(notes, sample, scan_put(notes, scan));
+	slot = episode_put(notes, sample, scan_put(notes, scan));
 	if (!own || notes->episode_count == count)
 		return;
 	notes->open = memory_grow(notes->open, &notes->open_capacity, notes->open_count + 1,
 				  sizeof(*notes->open));
-	notes->open[notes->open_count++] = place;
-	notes->episodes[place].path = EPISODE_OPEN;
+	notes->open[notes->open_count++] = slot;
+	notes->episodes[slot].path = EPISODE_OPEN;
 }
 
 void path_notes_wakeup(struct path_notes *notes, const struct wakeup *wakeup)
 {
-	uint64_t *place = index_put(&notes->last_wakeups, (uint64_t)wakeup->tid, NULL);
+	uint64_t *slot = index_put(&notes->last_wakeups, (uint64_t)wakeup->tid, NULL);
 
 	notes->wakeups = memory_grow(notes->wakeups, &notes->wakeup_capacity,
 				     notes->wakeup_count + 1, sizeof(*notes->wakeups));
 	notes->wakeups[notes->wakeup_count] =
-		(struct path_wakeup){.previous = *place, .wakeup = *wakeup};
-	*place = ++notes->wakeup_count;
+		(struct path_wakeup){.previous = *slot, .wakeup = *wakeup};
+	*slot = ++notes->wakeup_count;
 }
 
 const struct path_episode *path_episode_find(const struct path_notes *notes, int64_t tid,
@@ -185,7 +185,7 @@ static void episodes_forget(struct path_notes *notes, size_t from)
 	notes->episode_count = notes->open_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct path_episode episode = notes->episodes[i];
-		uint64_t *place;
+		uint64_t *slot;
 
 		if (episode.last < from)
 			continue;
@@ -199,12 +199,12 @@ static void episodes_forget(struct path_notes *notes, size_t from)
 		}
 		episode.first -= from;
 		episode.last -= from;
-		place = index_put(&notes->last_episodes, (uint64_t)episode.sample.tid, NULL);
-		episode.previous = *place;
+		slot = index_put(&notes->last_episodes, (uint64_t)episode.sample.tid, NULL);
+		episode.previous = *slot;
 		if (episode.path == EPISODE_OPEN)
 			notes->open[notes->open_count++] = notes->episode_count;
 		notes->episodes[notes->episode_count] = episode;
-		*place = ++notes->episode_count;
+		*slot = ++notes->episode_count;
 	}
 }
 

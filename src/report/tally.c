@@ -24,19 +24,19 @@ int64_t tally_share(const struct tally *tally, int64_t weight)
 	return ratio(weight, 1000, tally->shared_us ? tally->shared_us : tally->samples);
 }
 
-void tally_add_part(struct tally *tally, const struct scan *part)
+void tally_add_batch(struct tally *tally, const struct scan *batch)
 {
-	tally->samples += (int64_t)part->count;
-	tally->active_parts += scan_active(part);
+	tally->samples += (int64_t)batch->count;
+	tally->active_sum += scan_active(batch);
 }
 
 void tally_add(struct tally *tally, const struct scan *scan)
 {
 	int64_t active, threads = (int64_t)scan->threads;
 
-	tally_add_part(tally, scan);
-	active = tally->active_parts;
-	tally->active_parts = 0;
+	tally_add_batch(tally, scan);
+	active = tally->active_sum;
+	tally->active_sum = 0;
 	/* counted when all were last looked at: since then many may have come */
 	if (threads && threads < active)
 		threads = active;

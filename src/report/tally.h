@@ -16,7 +16,7 @@ struct tally {
 	int64_t from_us, until_us;    /* UTC; meant when there are scans */
 	int64_t active, active_max;   /* active threads: sum over the scans, and most in one */
 	int64_t threads, threads_max; /* all threads that were seen, likewise; 0: not known */
-	int64_t active_parts;	      /* active threads in parts of a scan that is not whole yet */
+	int64_t active_sum;	      /* active threads in parts of a scan that is not whole yet */
 	/* processes, and CPU time that threads had used that ended; the most of it, by whom */
 	int64_t forks, execs, exits, dead_cpu_us, most_cpu_us;
 	const char *most_comm, *most_user;
@@ -31,8 +31,8 @@ struct tally {
 int64_t tally_avg_thr(const struct tally *tally, int64_t weight);
 int64_t tally_share(const struct tally *tally, int64_t weight);
 
-void tally_add_part(struct tally *tally, const struct scan *part);
-/* scan: the last part, or all of it. */
+void tally_add_batch(struct tally *tally, const struct scan *batch);
+/* scan: the last batch, or all of it. */
 void tally_add(struct tally *tally, const struct scan *scan);
 /* An account, which may be one of forks, execs and exits. */
 void tally_add_account(struct tally *tally, const struct sample *account);

@@ -21,7 +21,7 @@
 #define SOURCE_ABSENT_MAX 16
 #define SOURCE_QUOTAS_MAX 32
 #define SOURCE_IO_LIMITS_MAX 32
-#define SCAN_PART 256 /* samples of a part, so few that they stay in the cache */
+#define SCAN_BATCH 256 /* samples of a batch, so few that they stay in the cache */
 
 /* Something that was not seen, for the footer of a report: "12 late scans". */
 struct source_missed {
@@ -126,7 +126,7 @@ struct filter;
 
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
-	 * no part had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
+	 * no batch had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
 	 * failed, e is filled, if not by take's failure (-EOWNERDEAD: but the scans until then are
 	 * whole). */
 	int (*next)(struct source *source, struct scan *scan, struct error *e);
@@ -143,10 +143,10 @@ struct source {
 	bool (*crowded)(const struct source *source);
 	void (*describe)(struct source *source, struct source_status *status);
 	void (*close)(struct source *source); /* frees source too */
-	/* Set by who opened it, or NULL: takes a part of the scan that next() gathers, so that the
+	/* Set by who opened it, or NULL: takes a batch of the scan that next() gathers, so that the
 	 * samples of a large one need not be in memory at once. The scan's moment has passed: who
 	 * waits here makes the rest of it less exact. 0, or -errno to end the scan with. */
-	int (*take)(void *take_to, const struct scan *part);
+	int (*take)(void *take_to, const struct scan *batch);
 	void *take_to;
 	/* Set by who opened it, or NULL: gets the samples of a recording that the filter refuses,
 	 * as they hold exact times of their threads since the samples before; without the columns

@@ -18,7 +18,7 @@ static void add_value(struct text *text, const struct view *view, const struct s
 /* Passes over lines of the text until that one; returns how many there are before its end. */
 static size_t lines_pass(const struct view *view, const char **at, size_t lines)
 {
-	size_t columns = view->places.columns ? view->places.columns : SCREEN_COLUMNS_LEAST;
+	size_t columns = view->positions.columns ? view->positions.columns : SCREEN_COLUMNS_LEAST;
 	size_t count = 0;
 
 	for (; **at && count < lines; count++)

@@ -178,13 +178,13 @@ static const char *step_label(const struct view *view, size_t step)
 static void draw_steps(struct cells *cells, const struct layout *layout, struct view *view)
 {
 	struct text line = {0};
-	struct places *places = &view->places;
+	struct positions *positions = &view->positions;
 	size_t same, cut;
 	const char *words;
 
 	text_add_string(&line, "all");
-	places->steps_row = layout->steps_row;
-	places->steps[0] = text_width(text_string(&line));
+	positions->steps_row = layout->steps_row;
+	positions->steps[0] = text_width(text_string(&line));
 	for (size_t i = 1; i <= view->undo_count; i += same) {
 		const char *label = step_label(view, i);
 
@@ -195,7 +195,7 @@ static void draw_steps(struct cells *cells, const struct layout *layout, struct 
 		if (same > 1)
 			text_add_format(&line, " x%zu", same);
 		for (size_t step = i; step < i + same; step++)
-			places->steps[step] = text_width(text_string(&line));
+			positions->steps[step] = text_width(text_string(&line));
 	}
 	if (!view->undo_count && view->now.filter[0])
 		text_add_format(&line, " › %s", view->now.filter);
@@ -212,8 +212,9 @@ static void draw_steps(struct cells *cells, const struct layout *layout, struct 
 	}
 	cut = text_width(text_string(&line)) - text_width(words);
 	for (size_t step = 0; step <= view->undo_count; step++)
-		places->steps[step] = places->steps[step] > cut ? places->steps[step] - cut : 0;
-	places->step_count = view->undo_count + 1;
+		positions->steps[step] =
+			positions->steps[step] > cut ? positions->steps[step] - cut : 0;
+	positions->step_count = view->undo_count + 1;
 	cells_put_cut(cells, layout->steps_row, 0, layout->columns, words, STYLE_KEY);
 	text_done(&line);
 }
@@ -235,7 +236,7 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 	enum style style;
 
 	cells_clear(cells, cells->rows, cells->columns);
-	view->places = (struct places){0};
+	view->positions = (struct positions){0};
 	/* rows may have gone */
 	if (view->row >= shown->grid.row_count)
 		view->row = shown->grid.row_count ? shown->grid.row_count - 1 : 0;
@@ -243,7 +244,7 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 		draw_small(cells);
 		return;
 	}
-	view->places.columns = cells->columns;
+	view->positions.columns = cells->columns;
 	if (view->list.kind)
 		list_add_detail(&cell, view, shown);
 	else
@@ -251,9 +252,9 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 	add_bottom(&bottom, view, &style);
 	layout = layout_of(cells, text_string(&cell), text_string(&bottom), view);
 	draw_head(cells, &layout, view, shown);
-	view->places.band_top = layout.band_top;
-	view->places.band_rows = layout.band_rows;
-	view->places.band_left = cells->columns - shown->band.count;
+	view->positions.band_top = layout.band_top;
+	view->positions.band_rows = layout.band_rows;
+	view->positions.band_left = cells->columns - shown->band.count;
 	if (layout.band_rows)
 		draw_band(cells, &layout, shown);
 	draw_steps(cells, &layout, view);

@@ -25,7 +25,7 @@ static void add_duration(struct text *text, int64_t us)
 }
 
 /* Adds the window's position in time: LIVE, FROZEN, 00:01:30 ago, END. */
-static void add_place(struct text *text, const struct view *view, const struct shown *shown)
+static void add_position(struct text *text, const struct view *view, const struct shown *shown)
 {
 	int64_t behind_us =
 		shown->history.last_us == ABSENT ? 0 : shown->history.last_us + 1 - shown->until_us;
@@ -175,13 +175,13 @@ void draw_head(struct cells *cells, const struct layout *layout, const struct vi
 	       const struct shown *shown)
 {
 	size_t columns = layout->columns, width;
-	struct text line = {0}, place = {0};
+	struct text line = {0}, position = {0};
 
-	add_place(&place, view, shown);
-	width = text_width(text_string(&place));
+	add_position(&position, view, shown);
+	width = text_width(text_string(&position));
 	add_origin(&line, shown);
 	cells_put_cut(cells, 0, 0, columns - width - 1, text_string(&line), STYLE_TITLE);
-	cells_put_right(cells, 0, columns - width, width, text_string(&place), STYLE_KEY);
+	cells_put_right(cells, 0, columns - width, width, text_string(&position), STYLE_KEY);
 	text_clear(&line);
 	add_window(&line, shown, true);
 	if (text_width(text_string(&line)) > columns) { /* avg_thr matters more than the date */
@@ -203,7 +203,7 @@ void draw_head(struct cells *cells, const struct layout *layout, const struct vi
 	if (width < columns)
 		cells_put_cut(cells, 2, width, columns - width, text_string(&line), STYLE_FAINT);
 	text_done(&line);
-	text_done(&place);
+	text_done(&position);
 }
 
 /* Threads on average in a step, as hundredths. */

@@ -36,8 +36,8 @@ void draw_list(struct cells *cells, const struct layout *layout, struct view *vi
 		list->kind->top(cells, shown, top++);
 		rows--;
 	}
-	view->page_rows = view->places.list_rows = rows;
-	view->places.list_top = top;
+	view->page_rows = view->positions.list_rows = rows;
+	view->positions.list_top = top;
 	/* the screen may have grown: no room is left below the last item while others are above */
 	if (list->top + rows > matches)
 		list->top = matches > rows ? matches - rows : 0;

@@ -157,10 +157,10 @@ void draw_table(struct cells *cells, const struct layout *layout, struct view *v
 	for (size_t i = 0; i < shown->list.count; i++)
 		widths[i] = width_of(view, shown, i, rows);
 	scroll(view, layout, widths, shown->list.count);
-	view->places.title_row = layout->title_row;
-	view->places.table_top = layout->table_top;
-	view->places.table_rows = rows;
-	view->places.first = view->left;
+	view->positions.title_row = layout->title_row;
+	view->positions.table_top = layout->table_top;
+	view->positions.table_rows = rows;
+	view->positions.first = view->left;
 	for (size_t i = view->left; i < shown->list.count && left < layout->columns; i++) {
 		size_t width = widths[i], free_width = layout->columns - left;
 
@@ -178,7 +178,7 @@ void draw_table(struct cells *cells, const struct layout *layout, struct view *v
 			if (i == view->column)
 				cells_style(cells, at, left, width, STYLE_CELL);
 		}
-		view->places.lefts[view->places.count++] = left;
+		view->positions.lefts[view->positions.count++] = left;
 		left += width + GAP;
 	}
 	if (!shown->grid.row_count)

@@ -6,18 +6,18 @@
 #include <errno.h>
 #include <string.h>
 
-static int part_take(void *take_to, const struct scan *part)
+static int batch_take(void *take_to, const struct scan *batch)
 {
 	struct feed *feed = take_to;
 
-	history_add_part(feed->history, part);
+	history_add_batch(feed->history, batch);
 	return 0;
 }
 
 void feed_begin(struct feed *feed, struct source *source, struct history *history)
 {
 	*feed = (struct feed){.source = source, .history = history};
-	source->take = part_take;
+	source->take = batch_take;
 	source->take_to = feed;
 }
 
@@ -57,7 +57,7 @@ void feed_change(struct feed *feed, struct source *source)
 	feed->source = source;
 	feed->account_us = feed->reported_us = 0;
 	feed->changed = feed->last_us;
-	source->take = part_take;
+	source->take = batch_take;
 	source->take_to = feed;
 }
 

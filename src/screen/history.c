@@ -191,33 +191,33 @@ static void band_add(struct history_scan *scan, const struct sample *sample)
 	}
 }
 
-static void part_add(struct history *history, const struct scan *part)
+static void batch_add(struct history *history, const struct scan *batch)
 {
 	struct history_chunk *chunk;
 
 	if (!history->in_scan) {
-		chunk = chunk_for(history, part->time_us);
+		chunk = chunk_for(history, batch->time_us);
 		history->scan = (struct history_scan){
-			.time_us = part->time_us,
-			.weight_us = part->weight_us,
-			.silent_us = part->silent_us,
+			.time_us = batch->time_us,
+			.weight_us = batch->weight_us,
+			.silent_us = batch->silent_us,
 			.offset = (uint32_t)chunk->bytes.length,
 		};
 		history->in_scan = true;
 		chunk->coder->who = -1;
 	}
 	chunk = history->chunks[history->count - 1];
-	for (size_t i = 0; i < part->count; i++) {
-		history_encode(chunk, &history->texts, &part->samples[i], &history->scan);
-		band_add(&history->scan, &part->samples[i]);
+	for (size_t i = 0; i < batch->count; i++) {
+		history_encode(chunk, &history->texts, &batch->samples[i], &history->scan);
+		band_add(&history->scan, &batch->samples[i]);
 	}
-	history->scan.samples += (uint32_t)part->count;
+	history->scan.samples += (uint32_t)batch->count;
 }
 
-void history_add_part(struct history *history, const struct scan *part)
+void history_add_batch(struct history *history, const struct scan *batch)
 {
 	pthread_mutex_lock(&history->lock);
-	part_add(history, part);
+	batch_add(history, batch);
 	pthread_mutex_unlock(&history->lock);
 }
 
@@ -226,7 +226,7 @@ void history_end_scan(struct history *history, const struct scan *scan)
 	struct history_chunk *chunk;
 
 	pthread_mutex_lock(&history->lock);
-	part_add(history, scan);
+	batch_add(history, scan);
 	chunk = history->chunks[history->count - 1];
 	history->scan.threads = (uint32_t)scan->threads;
 	history->scan.end = (uint32_t)chunk->bytes.length;

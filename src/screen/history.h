@@ -63,8 +63,8 @@ struct history_visitor {
 struct history *history_new(size_t bytes, int64_t age_us);
 void history_free(struct history *history);
 
-/* Adds samples of the scan that is being gathered; history_end_scan() those of its last part. */
-void history_add_part(struct history *history, const struct scan *part);
+/* Adds samples of the scan that is being gathered; history_end_scan() those of its last batch. */
+void history_add_batch(struct history *history, const struct scan *batch);
 void history_end_scan(struct history *history, const struct scan *scan);
 /* Adds an account (sample/source.h) to the scan that was added last. */
 void history_add_account(struct history *history, const struct sample *account);

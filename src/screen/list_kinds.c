@@ -49,7 +49,7 @@ static void columns_item(const struct view *view, const struct shown *shown, siz
 		text_add_format(help, "; %s", *why ? why : "not sampled yet: Enter loads it");
 }
 
-static size_t column_place(const struct column_list *list, const struct column *column)
+static size_t column_position(const struct column_list *list, const struct column *column)
 {
 	size_t at = 0;
 
@@ -61,13 +61,13 @@ static size_t column_place(const struct column_list *list, const struct column *
 static bool columns_marked(const struct view *view, const struct shown *shown, size_t item)
 {
 	(void)shown;
-	return column_place(&view->now.list, column_of_item(item)) < view->now.list.count;
+	return column_position(&view->now.list, column_of_item(item)) < view->now.list.count;
 }
 
 static void columns_choose(struct view *view, const struct shown *shown, size_t item)
 {
 	const struct column *column = column_of_item(item);
-	size_t at = column_place(&view->now.list, column);
+	size_t at = column_position(&view->now.list, column);
 	struct error e = {0};
 	const char *why;
 

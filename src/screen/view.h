@@ -66,7 +66,7 @@ struct prompt {
 };
 
 /* Positions of what was drawn: rows and columns of the screen, for the mouse. */
-struct places {
+struct positions {
 	size_t columns; /* width of the screen */
 	size_t title_row, table_top, table_rows;
 	size_t first, count;	       /* columns of the table that are seen: from the first */
@@ -105,7 +105,7 @@ struct view {
 	size_t page_rows;   /* rows of the table, as it was drawn last */
 	struct list list;
 	struct prompt prompt;
-	struct places places;
+	struct positions positions;
 	char peek[VIEW_INPUT_SIZE];	    /* filter of the row that is peeked at */
 	char peek_title[VIEW_MESSAGE_SIZE]; /* title: the row's keys */
 	struct folds folds;

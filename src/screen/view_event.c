@@ -52,21 +52,21 @@ static void mouse_wheel(struct view *view, const struct shown *shown, int way)
 }
 
 /* The column of the table that is there; SIZE_MAX: none. */
-static size_t column_at(const struct places *places, size_t column)
+static size_t column_at(const struct positions *positions, size_t column)
 {
 	size_t at = SIZE_MAX;
 
-	for (size_t i = 0; i < places->count && places->lefts[i] <= column; i++)
-		at = places->first + i;
+	for (size_t i = 0; i < positions->count && positions->lefts[i] <= column; i++)
+		at = positions->first + i;
 	return at;
 }
 
 static void band_click(struct view *view, const struct shown *shown, size_t column)
 {
 	const struct band *band = &shown->band;
-	size_t step = column - view->places.band_left;
+	size_t step = column - view->positions.band_left;
 
-	if (column < view->places.band_left || step >= band->count ||
+	if (column < view->positions.band_left || step >= band->count ||
 	    band->from_us + (int64_t)(step + 1) * band->step_us <= shown->history.first_us)
 		return;
 	view_step(view, "click")->until_us =
@@ -76,21 +76,21 @@ static void band_click(struct view *view, const struct shown *shown, size_t colu
 /* Back to the step that was clicked. */
 static void steps_click(struct view *view, size_t column)
 {
-	const struct places *places = &view->places;
+	const struct positions *positions = &view->positions;
 	size_t step = 0;
 
-	while (step < places->step_count && column >= places->steps[step])
+	while (step < positions->step_count && column >= positions->steps[step])
 		step++;
-	if (step < places->step_count)
+	if (step < positions->step_count)
 		while (view->undo_count > step)
 			view_undo(view);
 }
 
 static void table_click(struct view *view, const struct shown *shown, const struct mouse *mouse)
 {
-	const struct places *places = &view->places;
-	size_t row = view->top + mouse->row - places->table_top;
-	size_t column = column_at(places, mouse->column);
+	const struct positions *positions = &view->positions;
+	size_t row = view->top + mouse->row - positions->table_top;
+	size_t column = column_at(positions, mouse->column);
 
 	if (row < shown->grid.row_count)
 		view->row = row;
@@ -101,7 +101,7 @@ static void table_click(struct view *view, const struct shown *shown, const stru
 /* An item under the cursor is chosen, another one gets the cursor. */
 static void list_click(struct view *view, const struct shown *shown, size_t row)
 {
-	size_t at = view->list.top + row - view->places.list_top;
+	size_t at = view->list.top + row - view->positions.list_top;
 
 	if (at == view->list.at)
 		view_key(view, shown, KEY_CODE_ENTER);
@@ -116,7 +116,7 @@ static bool is_within(size_t row, size_t top, size_t rows)
 
 void view_mouse(struct view *view, const struct shown *shown, const struct mouse *mouse)
 {
-	const struct places *places = &view->places;
+	const struct positions *positions = &view->positions;
 	size_t column;
 
 	if (mouse->wheel) {
@@ -127,17 +127,17 @@ void view_mouse(struct view *view, const struct shown *shown, const struct mouse
 		return;
 	view->message[0] = '\0';
 	if (view->list.kind) {
-		if (is_within(mouse->row, places->list_top, places->list_rows))
+		if (is_within(mouse->row, positions->list_top, positions->list_rows))
 			list_click(view, shown, mouse->row);
-	} else if (is_within(mouse->row, places->band_top, places->band_rows)) {
+	} else if (is_within(mouse->row, positions->band_top, positions->band_rows)) {
 		band_click(view, shown, mouse->column);
-	} else if (places->step_count && mouse->row == places->steps_row) {
+	} else if (positions->step_count && mouse->row == positions->steps_row) {
 		steps_click(view, mouse->column);
-	} else if (places->count && mouse->row == places->title_row) {
-		column = column_at(places, mouse->column);
+	} else if (positions->count && mouse->row == positions->title_row) {
+		column = column_at(positions, mouse->column);
 		if (column < view->now.list.count)
 			question_sort_by(view, view->now.list.items[column]);
-	} else if (is_within(mouse->row, places->table_top, places->table_rows)) {
+	} else if (is_within(mouse->row, positions->table_top, positions->table_rows)) {
 		table_click(view, shown, mouse);
 	}
 }

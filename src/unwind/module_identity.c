@@ -37,17 +37,17 @@ uint64_t module_identity(const struct elf_file *elf, int64_t owner)
 	return hash_bytes(words, sizeof(words));
 }
 
-char *module_place_text(const char *path, const struct elf_file *elf)
+char *module_location_text(const char *path, const struct elf_file *elf)
 {
-	struct text place = {0};
+	struct text location = {0};
 	char *text;
 
-	text_add_string(&place, *path ? path : "?");
-	function_name_clean(place.bytes);
-	text_add_char(&place, '@');
+	text_add_string(&location, *path ? path : "?");
+	function_name_clean(location.bytes);
+	text_add_char(&location, '@');
 	for (uint32_t i = 0; i < elf->build_id_bytes; i++)
-		text_add_format(&place, "%02x", elf->build_id[i]);
-	text = memory_text(text_string(&place), place.length);
-	text_done(&place);
+		text_add_format(&location, "%02x", elf->build_id[i]);
+	text = memory_text(text_string(&location), location.length);
+	text_done(&location);
 	return text;
 }

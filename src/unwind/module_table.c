@@ -29,7 +29,7 @@ static void module_done(struct module *module)
 		close(module->fd);
 	free(module->image);
 	free(module->path);
-	free(module->place);
+	free(module->location);
 }
 
 void module_table_clear(struct module_table *table)
@@ -236,7 +236,7 @@ static bool name_is_libc(const char *name)
 }
 
 /* A zeroed one, with a number. */
-static struct module *module_place(struct module_table *table)
+static struct module *module_location(struct module_table *table)
 {
 	uint32_t number = table->free_count ? table->free[--table->free_count] : table->count++;
 	struct module *module = table->modules[number];
@@ -256,7 +256,7 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 		table->refused++;
 		return NULL;
 	}
-	module = module_place(table);
+	module = module_location(table);
 	module->fd = -1;
 	module->serial = ++table->serials;
 	module->key = key;
@@ -302,8 +302,8 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
 	if (module->elf.build_id_bytes && module->uid != OWNER_UNKNOWN)
 		module->identity = module_identity(&module->elf, module->uid);
-	free(module->place);
-	module->place = module_place_text(module->path, &module->elf);
+	free(module->location);
+	module->location = module_location_text(module->path, &module->elf);
 	return module->elf.bytes ? module->number : MODULE_NONE;
 }
 

@@ -42,7 +42,7 @@ struct module {
 	bool libc;	     /* the C library, its threads, or the dynamic linker */
 	uint64_t identity;   /* hash, in every run that of the file's copies as well; else key */
 	char *path, *name;   /* path as the first process saw it; its last part */
-	char *place;	     /* PATH@BUILD-ID, as the column ufiles has it; NULL: in no file */
+	char *location;	     /* PATH@BUILD-ID, as the column ufiles has it; NULL: in no file */
 	int fd;		     /* -1: in no file */
 	char *image;	     /* the vDSO's bytes, or NULL */
 	struct elf_file elf; /* constant from then on */

@@ -284,7 +284,7 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
 }
 
 /* A number of /proc/PID/stat, by its place in proc_pid_stat(5), behind the name; or 0. */
-static uint64_t process_number(const char *proc_root, int64_t pid, int place)
+static uint64_t process_number(const char *proc_root, int64_t pid, int location)
 {
 	char path[PATH_MAX], text[1024], *at;
 	ssize_t length;
@@ -299,7 +299,7 @@ static uint64_t process_number(const char *proc_root, int64_t pid, int place)
 		return 0;
 	text[length] = '\0';
 	at = strrchr(text, ')');
-	for (int field = 2; at && field < place; field++)
+	for (int field = 2; at && field < location; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
 }

@@ -21,7 +21,7 @@ enum name_state { NAME_NEW, NAME_QUEUED, NAME_KNOWN, NAME_NONE };
 
 struct named_frame {
 	struct frame frame;
-	const char *name, *place; /* place: module+0xOFFSET */
+	const char *name, *location; /* place: module+0xOFFSET */
 	enum name_state state;
 };
 
@@ -270,17 +270,17 @@ static void work_add(struct stack_names *names, uint32_t number)
 	frame->state = NAME_QUEUED;
 }
 
-static const char *frame_place(struct named_frame *frame, const struct module *module)
+static const char *frame_location(struct named_frame *frame, const struct module *module)
 {
 	char text[256];
 
-	if (!frame->place) {
+	if (!frame->location) {
 		snprintf(text, sizeof(text), "%.200s+0x%llx", module ? module->name : "[?]",
 			 (unsigned long long)frame->frame.address);
 		function_name_clean(text); /* the file's name is whoever's */
-		frame->place = name_transient_string(text);
+		frame->location = name_transient_string(text);
 	}
-	return frame->place;
+	return frame->location;
 }
 
 struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
@@ -304,7 +304,7 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 	if (frame->frame.module != MODULE_NONE)
 		module = names->modules->modules[frame->frame.module];
 	return (struct frame_view){
-		.name = frame->state == NAME_KNOWN ? frame->name : frame_place(frame, module),
+		.name = frame->state == NAME_KNOWN ? frame->name : frame_location(frame, module),
 		.module = module,
 		.kind = module ? module->kind : FRAME_JIT,
 		.libc = module && module->libc,

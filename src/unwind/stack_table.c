@@ -218,15 +218,15 @@ static void files_format(struct stack_table *table, struct stack *stack, struct 
 		text_add_string(text, before = none);
 	for (uint32_t i = stack->count; i-- > 0;) {
 		const struct module *module = stack_frame(table, stack, i).module;
-		const char *place = module && module->place ? module->place : none;
+		const char *location = module && module->location ? module->location : none;
 
-		if (text->length + strlen(place) > FOLDED_BYTES_MAX)
-			place = none;
+		if (text->length + strlen(location) > FOLDED_BYTES_MAX)
+			location = none;
 		if (before)
 			text_add_char(text, ';');
-		if (place != before)
-			text_add_string(text, place);
-		before = place;
+		if (location != before)
+			text_add_string(text, location);
+		before = location;
 	}
 	stack->files = name_transient(text_string(text), text->length);
 }

@@ -284,7 +284,7 @@ static bool frame_add(struct walker *walker, uint64_t ip, uint64_t sp, struct co
 
 	if (!code_of(walker, ip, code) && !code_again(walker, ip, code))
 		return false;
-	walk->places[walk->count] = (struct frame_place){ip, sp};
+	walk->locations[walk->count] = (struct frame_location){ip, sp};
 	walk->frames[walk->count++] = (struct frame){code->mapping->module, code->address};
 	return true;
 }

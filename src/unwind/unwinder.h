@@ -51,7 +51,7 @@ struct frame {
 };
 
 /* Addresses of a frame in the process. */
-struct frame_place {
+struct frame_location {
 	uint64_t ip;
 	uint64_t sp; /* the frame's part of the stack is from sp to the next frame's */
 };
@@ -91,7 +91,7 @@ struct stack_walk {
 	bool maps_new; /* the process' maps were read for this very walk, or at the same time */
 	uint32_t count;
 	struct frame frames[STACK_FRAMES_MAX]; /* innermost first */
-	struct frame_place places[STACK_FRAMES_MAX];
+	struct frame_location locations[STACK_FRAMES_MAX];
 };
 
 struct java_frames;

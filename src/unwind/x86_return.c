@@ -25,8 +25,8 @@ struct location {
 	int64_t offset;
 };
 
-/* A place on a way to a return. */
-struct place {
+/* A point on a way to a return. */
+struct point {
 	uint64_t address;
 	struct location sp, fp;
 	struct location written;	  /* up to there this way may have written to the stack */
@@ -41,7 +41,7 @@ struct follower {
 	uint8_t window[WINDOW_BYTES];
 	uint64_t window_from;
 	size_t window_bytes;
-	struct place ways[WAYS_MAX];
+	struct point ways[WAYS_MAX];
 	uint64_t jumps[JUMPS_MAX];
 	size_t way_count, jump_count;
 };
@@ -83,17 +83,17 @@ static bool is_same(struct location one, struct location other)
 	return one.base == other.base && one.offset == other.offset;
 }
 
-static void register_load(struct place *place, uint8_t number, struct location from)
+static void register_load(struct point *point, uint8_t number, struct location from)
 {
 	struct location value = from;
 
-	if (from.base && is_same(from, place->stored_at[number]))
-		value = place->stored[number];
-	else if (from.base == place->written.base && from.offset < place->written.offset)
+	if (from.base && is_same(from, point->stored_at[number]))
+		value = point->stored[number];
+	else if (from.base == point->written.base && from.offset < point->written.offset)
 		value = (struct location){0}; /* the first value was overwritten */
-	place->saved[number] = value;
+	point->saved[number] = value;
 	if (number == RBP)
-		place->fp = (struct location){value.base == IN_PLACE ? DWARF_RBP : 0, 0};
+		point->fp = (struct location){value.base == IN_PLACE ? DWARF_RBP : 0, 0};
 }
 
 static struct location location_at(struct location base, int64_t distance)
@@ -103,24 +103,24 @@ static struct location location_at(struct location base, int64_t distance)
 }
 
 /* number: RSP stands for all that is no register which a function gives back. */
-static void register_store(struct place *place, uint8_t number, struct location to)
+static void register_store(struct point *point, uint8_t number, struct location to)
 {
 	for (size_t i = 0; i < REGISTERS; i++)
-		if (is_same(place->stored_at[i], to))
-			place->stored_at[i].base = 0;
-	place->stored_at[number] = to;
-	place->stored[number] = place->saved[number];
+		if (is_same(point->stored_at[i], to))
+			point->stored_at[i].base = 0;
+	point->stored_at[number] = to;
+	point->stored[number] = point->saved[number];
 }
 
-static void sp_move(struct place *place, int64_t distance)
+static void sp_move(struct point *point, int64_t distance)
 {
 	if (distance < 0 &&
-	    (place->sp.base != place->written.base || place->sp.offset > place->written.offset))
-		place->written = place->sp;
-	place->sp.offset += distance;
+	    (point->sp.base != point->written.base || point->sp.offset > point->written.offset))
+		point->written = point->sp;
+	point->sp.offset += distance;
 }
 
-static enum step jump_to(struct follower *follower, struct place *place, uint64_t target)
+static enum step jump_to(struct follower *follower, struct point *point, uint64_t target)
 {
 	for (size_t i = 0; i < follower->jump_count; i++)
 		if (follower->jumps[i] == target)
@@ -128,33 +128,33 @@ static enum step jump_to(struct follower *follower, struct place *place, uint64_
 	if (follower->jump_count == JUMPS_MAX)
 		return STEP_NOWHERE;
 	follower->jumps[follower->jump_count++] = target;
-	place->address = target;
+	point->address = target;
 	return STEP_ON;
 }
 
 /* It is gone on with where the branch is not taken. */
-static enum step branch(struct follower *follower, const struct place *place, int32_t distance)
+static enum step branch(struct follower *follower, const struct point *point, int32_t distance)
 {
 	if (follower->way_count == WAYS_MAX)
 		return STEP_ON;
-	follower->ways[follower->way_count] = *place;
+	follower->ways[follower->way_count] = *point;
 	follower->ways[follower->way_count++].address += (uint64_t)(int64_t)distance;
 	return STEP_ON;
 }
 
 /* The frame pointer becomes what the stack pointer is, and some bytes. */
-static void frame_begin(struct place *place, int32_t distance)
+static void frame_begin(struct point *point, int32_t distance)
 {
-	register_load(place, RBP, (struct location){0});
-	place->fp = location_at(place->sp, distance);
+	register_load(point, RBP, (struct location){0});
+	point->fp = location_at(point->sp, distance);
 }
 
 /* The other way round. */
-static enum step frame_leave(struct place *place, int32_t distance)
+static enum step frame_leave(struct point *point, int32_t distance)
 {
-	if (!place->fp.base)
+	if (!point->fp.base)
 		return STEP_NOWHERE;
-	place->sp = location_at(place->fp, distance);
+	point->sp = location_at(point->fp, distance);
 	return STEP_ON;
 }
 
@@ -175,7 +175,7 @@ static bool sets_sp(const struct x86_instruction *instruction)
 }
 
 /* mov and lea to or from the stack pointer and the frame. Whether it was one of these. */
-static bool frame_step(struct place *place, const struct x86_instruction *instruction,
+static bool frame_step(struct point *point, const struct x86_instruction *instruction,
 		       enum step *step)
 {
 	uint8_t opcode = instruction->opcode, reg = instruction->reg;
@@ -187,102 +187,102 @@ static bool frame_step(struct place *place, const struct x86_instruction *instru
 	*step = STEP_ON;
 	if (registers && ((opcode == 0x89 && reg == RSP && instruction->rm == RBP) ||
 			  (opcode == 0x8b && reg == RBP && instruction->rm == RSP)))
-		frame_begin(place, 0);
+		frame_begin(point, 0);
 	else if (opcode == 0x8d && reg == RBP && instruction->on_stack)
-		frame_begin(place, distance);
+		frame_begin(point, distance);
 	else if (opcode == 0x8d && reg == RSP && instruction->on_stack)
-		sp_move(place, distance);
+		sp_move(point, distance);
 	else if (opcode == 0x8d && reg == RSP && at_frame)
-		*step = frame_leave(place, distance);
+		*step = frame_leave(point, distance);
 	else if ((opcode == 0x89 && registers && reg == RBP && instruction->rm == RSP) ||
 		 (opcode == 0x8b && registers && reg == RSP && instruction->rm == RBP))
-		*step = frame_leave(place, 0);
+		*step = frame_leave(point, 0);
 	else if (opcode == 0x8b && reg != RSP && instruction->wide && instruction->on_stack)
-		register_load(place, reg, location_at(place->sp, distance));
-	else if (opcode == 0x8b && reg != RSP && instruction->wide && at_frame && place->fp.base)
-		register_load(place, reg, location_at(place->fp, distance));
+		register_load(point, reg, location_at(point->sp, distance));
+	else if (opcode == 0x8b && reg != RSP && instruction->wide && at_frame && point->fp.base)
+		register_load(point, reg, location_at(point->fp, distance));
 	else if (opcode == 0x89 && instruction->wide && instruction->on_stack)
-		register_store(place, reg, location_at(place->sp, distance));
-	else if (opcode == 0x89 && instruction->wide && at_frame && place->fp.base)
-		register_store(place, reg, location_at(place->fp, distance));
+		register_store(point, reg, location_at(point->sp, distance));
+	else if (opcode == 0x89 && instruction->wide && at_frame && point->fp.base)
+		register_store(point, reg, location_at(point->fp, distance));
 	else
 		return false;
 	return true;
 }
 
-static void push(struct place *place, uint8_t number)
+static void push(struct point *point, uint8_t number)
 {
-	sp_move(place, -8);
-	register_store(place, number, place->sp);
+	sp_move(point, -8);
+	register_store(point, number, point->sp);
 }
 
-static void pop(struct place *place, uint8_t number)
+static void pop(struct point *point, uint8_t number)
 {
-	register_load(place, number, place->sp);
-	sp_move(place, 8);
+	register_load(point, number, point->sp);
+	sp_move(point, 8);
 }
 
 /* Follows an instruction with ModRM. */
-static enum step operands_step(struct place *place, const struct x86_instruction *instruction)
+static enum step operands_step(struct point *point, const struct x86_instruction *instruction)
 {
 	uint8_t opcode = instruction->opcode, kind = instruction->reg & 7;
 	enum step step;
 
 	if ((opcode == 0x81 || opcode == 0x83) && instruction->mode == 3 &&
 	    instruction->rm == RSP && (kind == 0 || kind == 5)) {
-		sp_move(place, kind ? -(int64_t)instruction->immediate : instruction->immediate);
+		sp_move(point, kind ? -(int64_t)instruction->immediate : instruction->immediate);
 		return STEP_ON;
 	}
-	if (frame_step(place, instruction, &step))
+	if (frame_step(point, instruction, &step))
 		return step;
 	if (sets_sp(instruction))
 		return STEP_NOWHERE;
 	if (opcode == 0x8f)
-		sp_move(place, 8);
+		sp_move(point, 8);
 	else if (opcode == 0xff && kind == 6)
-		push(place, RSP);
+		push(point, RSP);
 	else if (opcode == 0xff && kind == 2)
-		place->called = true;
+		point->called = true;
 	else if (opcode == 0xff && kind > 2)
 		return STEP_NOWHERE; /* a jump to where a register tells */
 	return STEP_ON;
 }
 
-static enum step plain_step(struct follower *follower, struct place *place,
+static enum step plain_step(struct follower *follower, struct point *point,
 			    const struct x86_instruction *instruction)
 {
 	uint8_t opcode = instruction->opcode;
 	enum step step;
 
 	if (instruction->has_modrm)
-		return operands_step(place, instruction);
+		return operands_step(point, instruction);
 	if ((opcode >= 0x70 && opcode < 0x80) || (opcode >= 0xe0 && opcode < 0xe4))
-		return branch(follower, place, instruction->immediate);
+		return branch(follower, point, instruction->immediate);
 	if (opcode >= 0x50 && opcode < 0x58)
-		push(place, instruction->low);
+		push(point, instruction->low);
 	else if (opcode == 0x68 || opcode == 0x6a)
-		push(place, RSP);
+		push(point, RSP);
 	else if (opcode >= 0x58 && opcode < 0x60 && instruction->low == RSP)
 		return STEP_NOWHERE;
 	else if (opcode >= 0x58 && opcode < 0x60)
-		pop(place, instruction->low);
+		pop(point, instruction->low);
 	switch (opcode) {
 	case 0xc2: /* it takes arguments from the stack, as no calling convention here has it */
 		return instruction->immediate ? STEP_NOWHERE : STEP_RETURN;
 	case 0xc3:
 		return STEP_RETURN;
 	case 0xc9: /* leave */
-		step = frame_leave(place, 0);
+		step = frame_leave(point, 0);
 		if (step == STEP_ON)
-			pop(place, RBP);
+			pop(point, RBP);
 		return step;
 	case 0xe8:
-		place->called = true;
+		point->called = true;
 		return STEP_ON;
 	case 0xe9:
 	case 0xeb:
-		return jump_to(follower, place,
-			       place->address + (uint64_t)(int64_t)instruction->immediate);
+		return jump_to(follower, point,
+			       point->address + (uint64_t)(int64_t)instruction->immediate);
 	case 0xcc: /* int3 */
 	case 0xf4: /* hlt */
 		return STEP_NOWHERE;
@@ -291,60 +291,60 @@ static enum step plain_step(struct follower *follower, struct place *place,
 	}
 }
 
-static enum step instruction_step(struct follower *follower, struct place *place)
+static enum step instruction_step(struct follower *follower, struct point *point)
 {
 	struct x86_instruction instruction;
 	size_t count;
-	const uint8_t *code = code_at(follower, place->address, &count);
+	const uint8_t *code = code_at(follower, point->address, &count);
 
 	if (!x86_instruction_read(code, count, &instruction))
 		return STEP_NOWHERE;
-	place->address += instruction.bytes;
+	point->address += instruction.bytes;
 	if (instruction.vector || instruction.map > 1)
 		return STEP_ON;
 	if (!instruction.map)
-		return plain_step(follower, place, &instruction);
+		return plain_step(follower, point, &instruction);
 	if (instruction.opcode == 0x0b) /* ud2 */
 		return STEP_NOWHERE;
 	return instruction.opcode >= 0x80 && instruction.opcode < 0x90
-		       ? branch(follower, place, instruction.immediate)
+		       ? branch(follower, point, instruction.immediate)
 		       : STEP_ON;
 }
 
-static struct frame_rule rule_of(const struct place *place, uint8_t number)
+static struct frame_rule rule_of(const struct point *point, uint8_t number)
 {
-	const struct location *saved = &place->saved[number];
+	const struct location *saved = &point->saved[number];
 
 	if (saved->base == IN_PLACE)
 		return (struct frame_rule){.kind = RULE_SAME};
 	/* saved near one register and found by the other: compilers make no such code */
-	if (saved->base != place->sp.base)
+	if (saved->base != point->sp.base)
 		return (struct frame_rule){.kind = RULE_UNDEFINED};
 	return (struct frame_rule){.kind = RULE_AT_CFA,
-				   .offset = (int32_t)(saved->offset - place->sp.offset - 8)};
+				   .offset = (int32_t)(saved->offset - point->sp.offset - 8)};
 }
 
-static bool is_known(const struct x86_return *returns, size_t count, const struct place *place)
+static bool is_known(const struct x86_return *returns, size_t count, const struct point *point)
 {
 	for (size_t i = 0; i < count; i++)
-		if (returns[i].base == place->sp.base && returns[i].offset == place->sp.offset &&
-		    returns[i].called == place->called)
+		if (returns[i].base == point->sp.base && returns[i].offset == point->sp.offset &&
+		    returns[i].called == point->called)
 			return true;
 	return false;
 }
 
 /* The stack pointer is where the return address lies: it was there at first. */
-static size_t return_add(const struct place *place, struct x86_return *returns, size_t count)
+static size_t return_add(const struct point *point, struct x86_return *returns, size_t count)
 {
-	if ((place->sp.base == DWARF_RSP && place->sp.offset < 0) ||
-	    place->sp.offset >= OFFSET_MAX || place->sp.offset <= -OFFSET_MAX ||
-	    is_known(returns, count, place))
+	if ((point->sp.base == DWARF_RSP && point->sp.offset < 0) ||
+	    point->sp.offset >= OFFSET_MAX || point->sp.offset <= -OFFSET_MAX ||
+	    is_known(returns, count, point))
 		return count;
-	returns[count] = (struct x86_return){.offset = (int32_t)place->sp.offset,
-					     .base = place->sp.base,
-					     .called = place->called};
+	returns[count] = (struct x86_return){.offset = (int32_t)point->sp.offset,
+					     .base = point->sp.base,
+					     .called = point->called};
 	for (size_t i = 0; i < X86_SAVED; i++)
-		returns[count].saved[i] = rule_of(place, kept[i]);
+		returns[count].saved[i] = rule_of(point, kept[i]);
 	return count + 1;
 }
 
@@ -352,7 +352,7 @@ size_t x86_returns_find(const struct elf_file *elf, uint64_t address, bool exact
 			struct x86_return returns[X86_RETURNS_MAX])
 {
 	struct follower follower = {.elf = elf};
-	struct place place = {
+	struct point point = {
 		.address = address,
 		.sp = {DWARF_RSP, 0},
 		.fp = {DWARF_RBP, 0},
@@ -362,20 +362,20 @@ size_t x86_returns_find(const struct elf_file *elf, uint64_t address, bool exact
 	size_t count = 0;
 
 	for (size_t i = 0; i < REGISTERS; i++)
-		place.saved[i].base = IN_PLACE;
+		point.saved[i].base = IN_PLACE;
 
 	for (int i = 0; i < INSTRUCTIONS_MAX && count < X86_RETURNS_MAX; i++) {
-		enum step step = instruction_step(&follower, &place);
+		enum step step = instruction_step(&follower, &point);
 
 		if (step == STEP_ON)
 			continue;
 		if (step == STEP_RETURN)
-			count = return_add(&place, returns, count);
+			count = return_add(&point, returns, count);
 		do {
 			if (!follower.way_count)
 				return count;
-			place = follower.ways[--follower.way_count];
-		} while (jump_to(&follower, &place, place.address) == STEP_NOWHERE);
+			point = follower.ways[--follower.way_count];
+		} while (jump_to(&follower, &point, point.address) == STEP_NOWHERE);
 	}
 	return count;
 }

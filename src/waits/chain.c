@@ -29,16 +29,16 @@ void chain_nodes_done(struct chain_nodes *nodes)
 
 size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added)
 {
-	uint64_t *place = index_put(&nodes->by_tid, (uint64_t)tid, added);
+	uint64_t *slot = index_put(&nodes->by_tid, (uint64_t)tid, added);
 
 	if (!*added)
-		return *place - 1;
+		return *slot - 1;
 	nodes->nodes = memory_grow(nodes->nodes, &nodes->capacity, nodes->count + 1,
 				   sizeof(*nodes->nodes));
 	nodes->nodes[nodes->count] = (struct chain_node){
 		.tid = tid, .pid = ABSENT, .state = ABSENT, .edge = edge_absent};
-	*place = ++nodes->count;
-	return *place - 1;
+	*slot = ++nodes->count;
+	return *slot - 1;
 }
 
 bool edge_leads_on(const struct edge *edge)
@@ -59,28 +59,28 @@ static void cycle_find(const struct chain_nodes *nodes, struct chain *chain)
 	}
 }
 
-static size_t path_find(const struct chain *chain, size_t place)
+static size_t path_find(const struct chain *chain, size_t slot)
 {
 	size_t i = 0;
 
-	while (i < chain->count && chain->path[i] != place)
+	while (i < chain->count && chain->path[i] != slot)
 		i++;
 	return i;
 }
 
 void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain)
 {
-	size_t place = from;
+	size_t slot = from;
 
 	chain->count = 0;
 	chain->root = NULL;
 	chain->deadlock = false;
 	nodes->walks++;
 	for (;;) {
-		struct chain_node *node = &nodes->nodes[place];
+		struct chain_node *node = &nodes->nodes[slot];
 		const uint64_t *next;
 
-		chain->path[chain->count++] = place;
+		chain->path[chain->count++] = slot;
 		chain->cycle = chain->count;
 		node->walk = nodes->walks;
 		if (node->unknown)
@@ -92,9 +92,9 @@ void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain)
 		next = index_find(&nodes->by_tid, (uint64_t)node->edge.tid);
 		if (!next)
 			return;
-		place = *next - 1;
-		if (nodes->nodes[place].walk == nodes->walks) {
-			chain->cycle = path_find(chain, place);
+		slot = *next - 1;
+		if (nodes->nodes[slot].walk == nodes->walks) {
+			chain->cycle = path_find(chain, slot);
 			cycle_find(nodes, chain);
 			return;
 		}

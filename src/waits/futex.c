@@ -202,8 +202,8 @@ static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 		return true;
 	text_add_string(wait->text, " held");
 	wait_add_thread(wait, " by ", tid);
-	if (*lock.place)
-		text_add_format(wait->text, " %s", lock.place);
+	if (*lock.location)
+		text_add_format(wait->text, " %s", lock.location);
 	wait->facts.tid = tid;
 	wait->facts.pid = wait->pid;
 	wait->facts.turn = lock.turn;

@@ -24,7 +24,7 @@ static struct wait_peer peer_of(const struct sample *sample, const struct lookup
 	return peer;
 }
 
-static struct wait_peer *place_of(struct wait_peers *peers, const struct wait_peer *peer)
+static struct wait_peer *slot_of(struct wait_peers *peers, const struct wait_peer *peer)
 {
 	return &peers->peers[hash_u64((uint64_t)peer->pid ^ (uint64_t)peer->syscall_nr << 32 ^
 				      hash_u64((uint64_t)peer->arg[0])) %
@@ -35,7 +35,7 @@ static struct wait_peer *place_of(struct wait_peers *peers, const struct wait_pe
 const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct sample *sample,
 					 const struct lookup_hint *hint, int64_t now_ns)
 {
-	struct wait_peer requested = peer_of(sample, hint), *peer = place_of(peers, &requested);
+	struct wait_peer requested = peer_of(sample, hint), *peer = slot_of(peers, &requested);
 
 	if (peer->now_ns != now_ns || peer->pid != requested.pid ||
 	    peer->syscall_nr != requested.syscall_nr || peer->compat != requested.compat ||
@@ -55,5 +55,5 @@ void wait_peers_put(struct wait_peers *peers, const struct sample *sample,
 
 	peer.now_ns = now_ns;
 	peer.facts = *facts;
-	*place_of(peers, &peer) = peer;
+	*slot_of(peers, &peer) = peer;
 }

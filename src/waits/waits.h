@@ -93,18 +93,18 @@ int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t
 
 /* A lock of a language's runtime that a futex belongs to, and its holder. */
 struct runtime_lock {
-	const char *name; /* static */
-	uint64_t address; /* 0: the process has only one such lock */
-	bool free;	  /* nobody holds it */
-	int64_t holder;	  /* id of a thread, as its process knows it; 0: not known */
-	int64_t turn;	  /* another number for each holder */
-	bool changing;	  /* the holder may be about to change */
-	char place[176];  /* position of the holder in its program; "": not known */
+	const char *name;   /* static */
+	uint64_t address;   /* 0: the process has only one such lock */
+	bool free;	    /* nobody holds it */
+	int64_t holder;	    /* id of a thread, as its process knows it; 0: not known */
+	int64_t turn;	    /* another number for each holder */
+	bool changing;	    /* the holder may be about to change */
+	char location[176]; /* position of the holder in its program; "": not known */
 };
 
-/* True if the thread waits for a runtime's lock; with_place: fill lock->place. */
+/* True if the thread waits for a runtime's lock; with_location: fill lock->place. */
 typedef bool runtime_lock_finder(void *finder, const struct wait *wait, uint64_t futex,
-				 bool with_place, struct runtime_lock *lock);
+				 bool with_location, struct runtime_lock *lock);
 
 /* Sets the function that knows these locks; there is none at first. */
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);

@@ -93,10 +93,10 @@ int64_t __wrap_clock_monotonic_ns(void)
 
 static size_t taken;
 
-static int part_take(void *take_to, const struct scan *part)
+static int batch_take(void *take_to, const struct scan *batch)
 {
 	(void)take_to;
-	taken += part->count;
+	taken += batch->count;
 	return 0;
 }
 
@@ -114,7 +114,7 @@ static struct live *live_make(bool all, struct error *e)
 	live->context.config = (struct live_config){.rate_hz = 20};
 	live->context.wants.filter = &filter;
 	live->context.lookup = lookup_new("/nowhere");
-	live->source.take = part_take;
+	live->source.take = batch_take;
 	live->context.wants.filter_needs = filter_needs(&filter);
 	live->context.wants.needs = column_list_needs(&list) | live->context.wants.filter_needs;
 	live->context.wants.idle = filter_wants_idle(&filter);
@@ -122,7 +122,7 @@ static struct live *live_make(bool all, struct error *e)
 	live->context.period_ns = PERIOD_NS;
 	live->context.now.capture = &capture;
 	live->host.context = &live->context;
-	live_stacks_init(&live->stacks, &live->context, &live->source, live->part.samples);
+	live_stacks_init(&live->stacks, &live->context, &live->source, live->batch.samples);
 	capture.ticks = memory_get(sizeof(*capture.ticks));
 	return live;
 }
@@ -137,10 +137,10 @@ static int scan_make(struct live *live, struct capturer *capturer)
 	live->context.now.scan_time = live->context.now.capture->scan_time;
 	live->context.now.housekeeping =
 		live->context.now.scan_time.now_ns - live->times.housekept_ns >= HOUSEKEEPING_NS;
-	live->part.scan = (struct scan){.samples = live->part.samples, .weight_us = 50000};
+	live->batch.scan = (struct scan){.samples = live->batch.samples, .weight_us = 50000};
 	err = live_scan_read(live);
-	taken += live->part.scan.count;
-	proc_values_pool_clear(&live->part.proc_values);
+	taken += live->batch.scan.count;
+	proc_values_pool_clear(&live->batch.proc_values);
 	return err;
 }
 

@@ -34,7 +34,8 @@ static void walk_make(struct stack_walk *walk)
 	walk->count = FRAMES;
 	for (uint32_t i = 0; i < FRAMES; i++) {
 		walk->frames[i] = (struct frame){0, i};
-		walk->places[i] = (struct frame_place){BASE + i, BASE + STACK + i * FRAME_BYTES};
+		walk->locations[i] =
+			(struct frame_location){BASE + i, BASE + STACK + i * FRAME_BYTES};
 	}
 }
 

@@ -8,7 +8,7 @@
 
 const uint64_t versions[VERSION_COUNT] = {V3_11, V3_12, V3_13, V3_14};
 
-uint64_t place(struct python_scene *scene, size_t bytes)
+uint64_t fake_memory(struct python_scene *scene, size_t bytes)
 {
 	size_t at = scene->used;
 
@@ -35,7 +35,7 @@ uint64_t string_make(struct python_scene *scene, unsigned int kind, bool ascii, 
 		     size_t length)
 {
 	uint32_t from = ascii ? scene->layout.string_bytes : scene->layout.string_wide_bytes;
-	uint64_t at = place(scene, from + (length + 1) * kind);
+	uint64_t at = fake_memory(scene, from + (length + 1) * kind);
 	uint32_t state = kind << 2 | 0x20 | (ascii ? 0x40 : 0);
 
 	put_word(at + 8, scene->string_type);
@@ -55,8 +55,8 @@ uint64_t code_make(struct python_scene *scene, uint64_t name, uint64_t file, int
 	/* eight units without a change, eight of the next line */
 	static const uint8_t lines[] = {0x87, 0x00, 0xdf, 0x00, 0x00};
 	const struct python_layout *layout = &scene->layout;
-	uint64_t table = place(scene, layout->bytes_bytes + sizeof(lines));
-	uint64_t at = place(scene, layout->code_bytes + 32);
+	uint64_t table = fake_memory(scene, layout->bytes_bytes + sizeof(lines));
+	uint64_t at = fake_memory(scene, layout->code_bytes + 32);
 
 	put_word(table + layout->bytes_length, sizeof(lines));
 	put(table + layout->bytes_bytes, lines, sizeof(lines));
@@ -85,7 +85,7 @@ void frame_put(struct python_scene *scene, uint64_t at, uint64_t code, uint64_t 
 
 uint64_t frame_make(struct python_scene *scene, uint64_t code, uint64_t previous)
 {
-	uint64_t at = place(scene, 96);
+	uint64_t at = fake_memory(scene, 96);
 
 	frame_put(scene, at, code, previous, 0);
 	return at;
@@ -125,13 +125,13 @@ void python_scene_make(struct python_scene *scene, uint64_t version)
 	scene->version = version;
 	head_fill(head, version);
 	assert_true(python_layout_get(&scene->layout, version, head));
-	scene->code_type = place(scene, 16);
-	scene->string_type = place(scene, 16);
-	scene->runtime = place(scene, sizeof(head));
+	scene->code_type = fake_memory(scene, 16);
+	scene->string_type = fake_memory(scene, 16);
+	scene->runtime = fake_memory(scene, sizeof(head));
 	if (!scene->layout.has_cframe)
 		put(scene->runtime, head, sizeof(head));
-	scene->interpreter = place(scene, 512);
-	scene->state = place(scene, 256);
+	scene->interpreter = fake_memory(scene, 512);
+	scene->state = fake_memory(scene, 256);
 	put_word(scene->runtime + scene->layout.runtime_interpreters, scene->interpreter);
 	put_word(scene->interpreter + scene->layout.interpreter_threads, scene->state);
 	put_word(scene->state + scene->layout.thread_interpreter, scene->interpreter);
@@ -180,7 +180,7 @@ void calls_make(struct python_scene *scene)
 		put_word(mark_outer + scene->layout.cframe_frame, main_frame);
 		put_word(scene->state + scene->layout.thread_frame, mark_inner);
 	} else if (has_cframe) {
-		scene->cframe = place(scene, 16);
+		scene->cframe = fake_memory(scene, 16);
 		put_word(scene->cframe + scene->layout.cframe_frame, inner);
 		put_word(scene->state + scene->layout.thread_frame, scene->cframe);
 	} else {

@@ -35,7 +35,7 @@ struct python_scene {
 	struct stack_walk walk;
 };
 
-uint64_t place(struct python_scene *scene, size_t bytes);
+uint64_t fake_memory(struct python_scene *scene, size_t bytes);
 void put(uint64_t address, const void *bytes, size_t count);
 void put_word(uint64_t address, uint64_t word);
 /* kind: bytes of a character; as PyUnicode_New() lays it out. */

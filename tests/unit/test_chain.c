@@ -28,10 +28,10 @@ static struct chain_node *add(int64_t tid, const char *comm, enum edge_kind kind
 {
 	struct chain_node *node;
 	bool added;
-	size_t place = chain_nodes_put(&nodes, tid, &added);
+	size_t slot = chain_nodes_put(&nodes, tid, &added);
 
 	assert_true(added);
-	node = &nodes.nodes[place];
+	node = &nodes.nodes[slot];
 	node->pid = tid / 10;
 	node->state = STATE_SLEEP;
 	node->comm = name_transient_string(comm);

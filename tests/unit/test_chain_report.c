@@ -18,10 +18,10 @@ static struct sample waiting(int64_t root_pid, int64_t root_state, const char *r
 	return sample;
 }
 
-static const char *text_in(const struct chain_report *report, enum chain_part part, size_t row,
+static const char *text_in(const struct chain_report *report, enum chain_part batch, size_t row,
 			   const char *column)
 {
-	const struct grid *grid = &report->grids[part];
+	const struct grid *grid = &report->grids[batch];
 
 	for (size_t i = 0; i < grid->list->count; i++)
 		if (!strcmp(grid->list->items[i]->name, column))
@@ -30,10 +30,10 @@ static const char *text_in(const struct chain_report *report, enum chain_part pa
 	return NULL;
 }
 
-static int64_t number_in(const struct chain_report *report, enum chain_part part, size_t row,
+static int64_t number_in(const struct chain_report *report, enum chain_part batch, size_t row,
 			 const char *column)
 {
-	const struct grid *grid = &report->grids[part];
+	const struct grid *grid = &report->grids[batch];
 
 	for (size_t i = 0; i < grid->list->count; i++)
 		if (!strcmp(grid->list->items[i]->name, column))
@@ -119,9 +119,9 @@ static void locks_of_the_kernel(void **state)
 
 static void taken(struct chain_report *report, struct sample sample)
 {
-	const struct scan part = {.samples = &sample, .count = 1};
+	const struct scan batch = {.samples = &sample, .count = 1};
 
-	chain_report_note(report, &part);
+	chain_report_note(report, &batch);
 	chain_report_add(report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 }
 

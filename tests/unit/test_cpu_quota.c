@@ -36,7 +36,7 @@ static void version_2(void **state)
 {
 	struct cpu_quotas quotas;
 	const struct cpu_quota_group *group;
-	int place;
+	int slot;
 
 	(void)state;
 	fake_tree_mounts("1 1 0:1 / /proc rw - proc proc rw\n2 1 0:2 / %s/g rw shared:1 - cgroup2 "
@@ -63,13 +63,13 @@ static void version_2(void **state)
 	/* groups that hold a thread back: the innermost first */
 	assert_int_equal(find(&quotas, "/other/x", 2 * SECOND), -1);
 	assert_int_equal(find(&quotas, "/", 2 * SECOND), -1);
-	place = find(&quotas, "/pod/small/a", 2 * SECOND);
-	assert_string_equal(quotas.groups[place].path, "/pod/small");
-	place = cpu_quota_outer(&quotas, place, 2 * SECOND);
-	assert_string_equal(quotas.groups[place].path, "/pod");
-	assert_int_equal(cpu_quota_outer(&quotas, place, 2 * SECOND), -1);
-	place = find(&quotas, "/pod/free/deep", 2 * SECOND);
-	group = cpu_quota_count(&quotas, place, 3 * SECOND);
+	slot = find(&quotas, "/pod/small/a", 2 * SECOND);
+	assert_string_equal(quotas.groups[slot].path, "/pod/small");
+	slot = cpu_quota_outer(&quotas, slot, 2 * SECOND);
+	assert_string_equal(quotas.groups[slot].path, "/pod");
+	assert_int_equal(cpu_quota_outer(&quotas, slot, 2 * SECOND), -1);
+	slot = find(&quotas, "/pod/free/deep", 2 * SECOND);
+	group = cpu_quota_count(&quotas, slot, 3 * SECOND);
 	assert_string_equal(group->path, "/pod");
 	assert_int_equal(group->throttled_ns, 2 * SECOND);
 	assert_true(cpu_quota_holds(group, "/pod", 4));
@@ -78,10 +78,10 @@ static void version_2(void **state)
 
 	/* the group that is mounted may have one, too, in a container */
 	fake_tree_put("g/cpu.max", "90000 100000\n");
-	place = find(&quotas, "/other/x", 4 * SECOND);
-	assert_string_equal(quotas.groups[place].path, "/");
-	assert_true(cpu_quota_holds(&quotas.groups[place], "/other/x", 8));
-	assert_int_equal(cpu_quota_outer(&quotas, place, 4 * SECOND), -1);
+	slot = find(&quotas, "/other/x", 4 * SECOND);
+	assert_string_equal(quotas.groups[slot].path, "/");
+	assert_true(cpu_quota_holds(&quotas.groups[slot], "/other/x", 8));
+	assert_int_equal(cpu_quota_outer(&quotas, slot, 4 * SECOND), -1);
 	fake_tree_put("g/cpu.max", "max 100000\n");
 
 	/* a quota that was taken away */

@@ -193,14 +193,14 @@ static void quotes_what_is_wrong(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct expression expression = {0};
-		char place[64];
+		char start[64];
 
-		snprintf(place, sizeof(place), "--filter: at character %zu of '",
+		snprintf(start, sizeof(start), "--filter: at character %zu of '",
 			 rows[i].character);
 		if (expression_add(&expression, rows[i].text, &e) != (rows[i].words ? -EINVAL : 0))
 			fail_msg("%s: taken, or refused: %s", rows[i].text, e.line);
 		else if (rows[i].words &&
-			 (strncmp(e.line, place, strlen(place)) != 0 ||
+			 (strncmp(e.line, start, strlen(start)) != 0 ||
 			  !strstr(e.line, rows[i].words) || !strstr(e.line, rows[i].text) ||
 			  e.exit_code != EXIT_USAGE))
 			fail_msg("%s: %s", rows[i].text, e.line);

@@ -62,16 +62,16 @@ static void keys(void **state)
 	assert_true(module_file_key(&file) != module_file_key(&other));
 }
 
-static void places(void **state)
+static void locations(void **state)
 {
 	const struct elf_file elf = {.build_id = {0xab, 1}, .build_id_bytes = 2}, none = {0};
-	char *text = module_place_text("/lib/a\x1b[2J.so", &elf);
+	char *text = module_location_text("/lib/a\x1b[2J.so", &elf);
 
 	(void)state;
 	assert_null(strchr(text, '\x1b'));
 	assert_string_equal(strchr(text, '@'), "@ab01");
 	free(text);
-	text = module_place_text("", &none);
+	text = module_location_text("", &none);
 	assert_string_equal(text, "?@");
 	free(text);
 }
@@ -82,7 +82,7 @@ int main(void)
 		cmocka_unit_test(owners),
 		cmocka_unit_test(copies),
 		cmocka_unit_test(keys),
-		cmocka_unit_test(places),
+		cmocka_unit_test(locations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,7 +102,7 @@ static void bytes_and_files_pass(void **state)
 	(void)state;
 	assert_non_null(parsers);
 	memset(body, 'x', sizeof(body));
-	for (int i = 0; i < PARSER_PLACES; i++) {
+	for (int i = 0; i < PARSER_SLOTS; i++) {
 		assert_int_equal(parser_ready(&parsers->parser[i]), 0);
 		assert_int_equal(parser_request(&parsers->parser[i], &request, answer, ASK_NS),
 				 40001);

@@ -20,7 +20,8 @@ static void walk_make(struct python_scene *scene, uint32_t count, enum walk_end 
 	scene->walk.count = count;
 	for (uint32_t i = 0; i < count; i++) {
 		scene->walk.frames[i] = (struct frame){0, 0x1000 + i};
-		scene->walk.places[i] = (struct frame_place){0x2000 + i, stack_at(scene, 8 * i)};
+		scene->walk.locations[i] =
+			(struct frame_location){0x2000 + i, stack_at(scene, 8 * i)};
 	}
 }
 
@@ -82,7 +83,8 @@ static void lost_walks_keep_functions(void **state)
 		assert_walk(&scene, "0|Some.inner (x.py:11)|outer (x.py:11)|2|main (x.py:11)|");
 		assert_int_equal(scene.walk.end, WALK_LOST);
 		walk_make(&scene, 5, WALK_WHOLE);
-		scene.walk.places[0].sp = scene.walk.places[1].sp = scene.walk.places[2].sp;
+		scene.walk.locations[0].sp = scene.walk.locations[1].sp =
+			scene.walk.locations[2].sp;
 		add(&scene);
 		assert_walk(&scene, "Some.inner (x.py:11)|outer (x.py:11)|0|1|2|main (x.py:11)|4|");
 		/* the interpreter is known from before */
@@ -161,7 +163,7 @@ static uint64_t frame_set(uint64_t frame)
 	uint64_t at = scene.state + scene.layout.thread_frame;
 
 	if (scene.layout.has_cframe) {
-		uint64_t cframe = place(&scene, 32);
+		uint64_t cframe = fake_memory(&scene, 32);
 
 		put_word(at, cframe);
 		at = cframe + scene.layout.cframe_frame;
@@ -329,7 +331,7 @@ static void threads_in_a_circle(void **state)
 	(void)state;
 	python_scene_make(&scene, V3_13);
 	calls_make(&scene);
-	other = place(&scene, 256);
+	other = fake_memory(&scene, 256);
 	put_word(scene.interpreter + scene.layout.interpreter_threads, other);
 	put_word(other + scene.layout.thread_interpreter, scene.interpreter);
 	put_word(other + scene.layout.thread_native_id, 1);
@@ -488,7 +490,7 @@ static void gil_has_a_holder(void **state)
 
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
-		gil = place(&scene, GIL_BYTES);
+		gil = fake_memory(&scene, GIL_BYTES);
 		put_word(gil + GIL_HOLDER, scene.state);
 		put_word(gil + GIL_SWITCHES, 7);
 		assert_true(gil_read(gil, &reported)); /* free: its last holder is none */
@@ -498,7 +500,7 @@ static void gil_has_a_holder(void **state)
 		assert_int_equal(reported.holder, scene.thread.tid);
 		assert_int_equal(reported.switches, 7);
 		assert_false(reported.changing);
-		assert_string_equal(reported.place, "x.py:11");
+		assert_string_equal(reported.location, "x.py:11");
 		put_word(gil + GIL_MUTEX, 2);
 		assert_true(gil_read(gil, &reported));
 		assert_true(reported.changing);
@@ -513,7 +515,7 @@ static void gil_may_be_none(void **state)
 
 	(void)state;
 	python_scene_make(&scene, V3_13);
-	gil = place(&scene, GIL_BYTES);
+	gil = fake_memory(&scene, GIL_BYTES);
 	put_word(gil + GIL_HOLDER, scene.state);
 	put_word(gil + GIL_LOCKED, UINT32_MAX); /* before it is made */
 	assert_false(gil_read(gil, &reported));
@@ -521,7 +523,7 @@ static void gil_may_be_none(void **state)
 	assert_false(gil_read(gil, &reported));
 	put_word(gil + GIL_LOCKED, 1);
 	assert_true(gil_read(gil, &reported));
-	assert_string_equal(reported.place, ""); /* it is in no function */
+	assert_string_equal(reported.location, ""); /* it is in no function */
 	put_word(gil + GIL_HOLDER, 4096);
 	assert_false(gil_read(gil, &reported));
 	assert_false(gil_read(4096, &reported));

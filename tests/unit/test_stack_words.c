@@ -70,17 +70,17 @@ static void symbols_are_found(void **state)
 	symbol_table_sort(&table, false);
 	assert_int_equal(table.count, 4);
 	assert_null(symbol_find(&table, 0xff));
-	assert_int_equal(symbol_place(symbol_find(&table, 0x124)), 2);
-	assert_int_equal(symbol_place(symbol_find(&table, 0x130)), 1);
+	assert_int_equal(symbol_location(symbol_find(&table, 0x124)), 2);
+	assert_int_equal(symbol_location(symbol_find(&table, 0x130)), 1);
 	assert_null(symbol_find(&table, 0x150));
-	assert_int_equal(symbol_place(symbol_find(&table, 0x20f)), 7);
+	assert_int_equal(symbol_location(symbol_find(&table, 0x20f)), 7);
 	assert_int_equal(symbol_source(symbol_find(&table, 0x20f)), 1);
 	assert_null(symbol_find(&table, 0x210));
-	assert_int_equal(symbol_place(symbol_find(&table, 0x30000)), 3);
+	assert_int_equal(symbol_location(symbol_find(&table, 0x30000)), 3);
 	/* a JIT's newest function counts */
 	symbol_add(&table, 0x120, 0x8, 0, 0, 9);
 	symbol_table_sort(&table, true);
-	assert_int_equal(symbol_place(symbol_find(&table, 0x124)), 9);
+	assert_int_equal(symbol_location(symbol_find(&table, 0x124)), 9);
 	symbol_add(&table, 1ull << 60, 1, 0, 0, 1);
 	symbol_add(&table, 1, 1, 0, 0, 1u << 30);
 	assert_int_equal(table.refused, 2);
@@ -427,7 +427,7 @@ static void words_catch_up(struct dictionary *dictionary, uint32_t module, uint6
 	if (!strstr(words.folded, "+0x"))
 		assert_string_equal(words.folded, "kernel_words");
 	assert_true(stack_names_wait(dictionary->names, clock_monotonic_ns() + 20 * NS_PER_SECOND));
-	assert_string_equal(words.files, dictionary->modules.modules[module]->place);
+	assert_string_equal(words.files, dictionary->modules.modules[module]->location);
 	words = stack_table_words(&dictionary->table, stack, false);
 	assert_string_equal(words.function, "kernel_words");
 	words = stack_table_words(&dictionary->table, stack, true);

@@ -93,10 +93,9 @@ static inline bool live_refuses(const struct live_context *context,
 }
 
 /* NULL: there is none. */
-static inline struct parser *live_parser(const struct live_context *context,
-					 enum parser_place place)
+static inline struct parser *live_parser(const struct live_context *context, enum parser_slot slot)
 {
-	return context->parsers ? &context->parsers->parser[place] : NULL;
+	return context->parsers ? &context->parsers->parser[slot] : NULL;
 }
 
 #endif

@@ -21,21 +21,21 @@ static void cpus_read(struct live_context *context)
 
 const struct thread_state *live_cpus_thread(struct live_context *context, int64_t cpu)
 {
-	const uint64_t *place;
+	const uint64_t *slot;
 
 	if (context->now.cpus.scan_time_ns != context->now.scan_time.now_ns)
 		cpus_read(context);
-	place = context->now.capture ? index_find(&context->now.cpus.threads, (uint64_t)cpu) : NULL;
-	return place ? &context->now.capture->threads[*place - 1].record : NULL;
+	slot = context->now.capture ? index_find(&context->now.cpus.threads, (uint64_t)cpu) : NULL;
+	return slot ? &context->now.capture->threads[*slot - 1].record : NULL;
 }
 
 const struct thread_state *live_cpus_next(struct live_context *context, size_t *at)
 {
-	uint64_t cpu, place;
+	uint64_t cpu, slot;
 
 	if (context->now.cpus.scan_time_ns != context->now.scan_time.now_ns)
 		cpus_read(context);
-	if (!context->now.capture || !index_next(&context->now.cpus.threads, at, &cpu, &place))
+	if (!context->now.capture || !index_next(&context->now.cpus.threads, at, &cpu, &slot))
 		return NULL;
-	return &context->now.capture->threads[place - 1].record;
+	return &context->now.capture->threads[slot - 1].record;
 }

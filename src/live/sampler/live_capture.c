@@ -259,13 +259,13 @@ static void scan_time_take(struct capturer *capturer, int64_t tick_ns)
 		struct captured *copy = &capture->threads[i];
 		const struct thread_sched *sched = &copy->record.sched;
 		const struct scan_time_row *row;
-		uint64_t *place;
+		uint64_t *slot;
 
 		if ((int64_t)(sched->on_cpu ? sched->in_ns : sched->out_ns) < tick_ns)
 			continue;
 		copy->moved = true;
-		place = index_find(&capturer->moved, copy->record.key);
-		row = place ? (const struct scan_time_row *)(uintptr_t)*place : NULL;
+		slot = index_find(&capturer->moved, copy->record.key);
+		row = slot ? (const struct scan_time_row *)(uintptr_t)*slot : NULL;
 		if (row && row->sched.tid == sched->tid)
 			scan_time_restore(row, &copy->record);
 	}

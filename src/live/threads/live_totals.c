@@ -59,21 +59,21 @@ static bool swept_already(struct totals_table *table, const struct live_totals *
 
 static struct totals_row *row_of(struct totals_table *table, const struct sample *sample)
 {
-	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
-	bool added = !place;
+	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	bool added = !slot;
 	struct totals_row *row;
 
 	if (added && table->free_row) {
-		place = table->free_row;
-		table->free_row = table->rows[place - 1].next_free;
+		slot = table->free_row;
+		table->free_row = table->rows[slot - 1].next_free;
 	} else if (added) {
 		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
 					  sizeof(*table->rows));
-		place = ++table->count;
+		slot = ++table->count;
 	}
 	if (added)
-		id_map_set(&table->rows_by_tid, (uint64_t)sample->tid, (uint32_t)place);
-	row = &table->rows[place - 1];
+		id_map_set(&table->rows_by_tid, (uint64_t)sample->tid, (uint32_t)slot);
+	row = &table->rows[slot - 1];
 	if (!added && row->start_ns != sample->start_ns) {
 		row_report(table, row);
 		row_hide(table, row, false);
@@ -245,8 +245,8 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
 		       const struct sample *sample)
 {
-	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
-	const struct totals_row *row = place ? &table->rows[place - 1] : NULL;
+	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	const struct totals_row *row = slot ? &table->rows[slot - 1] : NULL;
 	struct live_totals last = {0};
 
 	if (row && row->start_ns == sample->start_ns)
@@ -272,10 +272,10 @@ void totals_carry(struct totals_table *table, const struct live_totals *before,
 
 void totals_mark(struct totals_table *table, int64_t tid)
 {
-	size_t place = id_map_get(&table->rows_by_tid, (uint64_t)tid);
+	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)tid);
 
-	if (place)
-		table->rows[place - 1].marked = true;
+	if (slot)
+		table->rows[slot - 1].marked = true;
 }
 
 void totals_unmark(struct totals_table *table)

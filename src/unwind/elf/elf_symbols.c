@@ -227,11 +227,12 @@ bool elf_symbol_name(const struct elf_symbols *symbols, uint64_t address, char *
 		return false;
 	source = &symbols->sources[symbol_source(symbol)];
 	if (source->is_go)
-		return go_table_name(&source->go, &source->elf, symbol_place(symbol), name, size);
-	left = source->names_bytes - symbol_place(symbol);
+		return go_table_name(&source->go, &source->elf, symbol_location(symbol), name,
+				     size);
+	left = source->names_bytes - symbol_location(symbol);
 	if (left < size)
 		size = left + 1;
-	if (elf_file_take(&source->elf, source->names_offset + symbol_place(symbol), name,
+	if (elf_file_take(&source->elf, source->names_offset + symbol_location(symbol), name,
 			  size - 1))
 		return false;
 	name[size - 1] = '\0';

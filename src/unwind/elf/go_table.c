@@ -301,8 +301,8 @@ void go_table_symbols(const struct go_table *table, const struct elf_file *elf,
 }
 
 /* A record begins with the function's address, and then has where its name is among names. */
-static bool name_place(const struct go_table *table, const struct elf_file *elf, uint64_t record,
-		       uint64_t *place, uint64_t *left)
+static bool name_location(const struct go_table *table, const struct elf_file *elf, uint64_t record,
+			  uint64_t *location, uint64_t *left)
 {
 	uint64_t end = table->offset + table->bytes;
 	char bytes[sizeof(uint32_t)];
@@ -314,21 +314,21 @@ static bool name_place(const struct go_table *table, const struct elf_file *elf,
 	name = (uint32_t)number_at(bytes, sizeof(bytes));
 	if (name >= end - table->names)
 		return false;
-	*place = table->names + name;
-	*left = end - *place;
+	*location = table->names + name;
+	*left = end - *location;
 	return true;
 }
 
 bool go_table_name(const struct go_table *table, const struct elf_file *elf, uint32_t record,
 		   char *name, size_t size)
 {
-	uint64_t place, left;
+	uint64_t location, left;
 
-	if (!name_place(table, elf, record, &place, &left))
+	if (!name_location(table, elf, record, &location, &left))
 		return false;
 	if (left < size)
 		size = left + 1;
-	if (elf_file_take(elf, place, name, size - 1))
+	if (elf_file_take(elf, location, name, size - 1))
 		return false;
 	name[size - 1] = '\0';
 	return *name;
@@ -402,7 +402,7 @@ int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
 	uint64_t end = table->offset + table->bytes, left;
 	uint8_t steps[STEPS_BYTES_MAX];
 	char bytes[sizeof(uint32_t)];
-	uint32_t place;
+	uint32_t location;
 
 	/* a record goes on with its name, what it is given, its end of deferred calls, and steps */
 	if (function->record > end - table->records ||
@@ -410,13 +410,13 @@ int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
 			  table->records + function->record + table->start_bytes + RECORD_STEPS,
 			  bytes, sizeof(bytes)))
 		return -1;
-	place = (uint32_t)number_at(bytes, sizeof(bytes));
-	if (!place || place >= end - table->steps)
+	location = (uint32_t)number_at(bytes, sizeof(bytes));
+	if (!location || location >= end - table->steps)
 		return -1;
-	left = end - table->steps - place;
+	left = end - table->steps - location;
 	if (left > sizeof(steps))
 		left = sizeof(steps);
-	if (elf_file_take(elf, table->steps + place, steps, left))
+	if (elf_file_take(elf, table->steps + location, steps, left))
 		return -1;
 	return depth_find(steps, steps + left, address - function->from, table->quantum);
 }
@@ -431,15 +431,16 @@ struct end_walk {
 static void end_take(void *of, uint64_t from, uint64_t to, uint64_t record)
 {
 	struct end_walk *walk = of;
-	uint64_t place, left;
+	uint64_t location, left;
 
 	if (walk->count == GO_ENDS_MAX ||
-	    !name_place(&walk->table, &walk->memory, record, &place, &left))
+	    !name_location(&walk->table, &walk->memory, record, &location, &left))
 		return;
 	for (size_t i = 0; i < END_NAMES; i++) {
 		size_t bytes = strlen(end_names[i].name) + 1;
 
-		if (bytes <= left && !memcmp(walk->memory.image + place, end_names[i].name, bytes))
+		if (bytes <= left &&
+		    !memcmp(walk->memory.image + location, end_names[i].name, bytes))
 			walk->ends[walk->count++] =
 				(struct go_end){from, to, end_names[i].may_return};
 		if (walk->count == GO_ENDS_MAX)

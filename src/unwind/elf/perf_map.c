@@ -142,7 +142,7 @@ bool perf_map_name(const struct perf_map *map, uint64_t address, char *name, siz
 
 	if (!symbol || map->fd < 0)
 		return false;
-	got = pread(map->fd, name, size - 1, (off_t)symbol_place(symbol));
+	got = pread(map->fd, name, size - 1, (off_t)symbol_location(symbol));
 	if (got <= 0)
 		return false;
 	name[got] = '\0';

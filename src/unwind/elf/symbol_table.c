@@ -7,9 +7,9 @@
 #define LOOKS_BACK 16 /* for a function around one that was found too short */
 
 void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, unsigned int rank,
-		unsigned int source, uint64_t place)
+		unsigned int source, uint64_t location)
 {
-	if (table->count == SYMBOLS_MAX || place >> 30 || address >> 60) {
+	if (table->count == SYMBOLS_MAX || location >> 30 || address >> 60) {
 		table->refused++;
 		return;
 	}
@@ -18,7 +18,7 @@ void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, un
 	table->symbols[table->count++] = (struct symbol){
 		.key = address * SYMBOL_RANKS + (rank < SYMBOL_RANKS ? rank : SYMBOL_RANKS - 1),
 		.bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX,
-		.name = (uint32_t)place | source << 30};
+		.name = (uint32_t)location | source << 30};
 }
 
 static int symbol_compare(const void *a, const void *b)

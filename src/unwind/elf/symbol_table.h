@@ -28,7 +28,7 @@ struct symbol_table {
  * the first, or (newest) that with the last place. place: below 2^30, of the name in what the
  * source is. */
 void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, unsigned int rank,
-		unsigned int source, uint64_t place);
+		unsigned int source, uint64_t location);
 void symbol_table_sort(struct symbol_table *table, bool newest); /* after all were added */
 void symbol_table_done(struct symbol_table *table);
 
@@ -45,7 +45,7 @@ static inline unsigned int symbol_source(const struct symbol *symbol)
 	return symbol->name >> 30;
 }
 
-static inline uint32_t symbol_place(const struct symbol *symbol)
+static inline uint32_t symbol_location(const struct symbol *symbol)
 {
 	return symbol->name & ((1u << 30) - 1);
 }

@@ -58,12 +58,12 @@ static int frames_name(struct goroutines *goroutines, struct parser *parser,
 	int err;
 
 	for (uint32_t i = 0; i < group->frame_count; i++) {
-		if (index_find(&goroutines->places, group->frames[i]))
+		if (index_find(&goroutines->locations, group->frames[i]))
 			continue;
 		err = file_go_frame_request(parser, PROGRAM, group->frames[i], &answer);
 		if (err)
 			return err;
-		goroutine_place_add(goroutines, group->frames[i], &answer);
+		goroutine_location_add(goroutines, group->frames[i], &answer);
 	}
 	return 0;
 }

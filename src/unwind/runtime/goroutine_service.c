@@ -9,7 +9,7 @@
 /* Those that were read last. */
 static struct goroutines present;
 
-static int place_find(void *of, uint64_t address, struct file_go_frame_answer *answer)
+static int location_find(void *of, uint64_t address, struct file_go_frame_answer *answer)
 {
 	file_go_frame(*(const uint32_t *)of, address, answer);
 	return 0;
@@ -22,7 +22,7 @@ static size_t all_answer(const struct parser_request *request, struct goroutine_
 	const struct goroutine_source source = {.memory = runtime_memory_begin(request, 0),
 						.program = &of->program,
 						.distance = of->distance,
-						.request = place_find,
+						.request = location_find,
 						.of = &of->number};
 	const char *why = "";
 

@@ -12,7 +12,7 @@
 #define LIST_PIECE 512
 #define READ_NS (5 * NS_PER_SECOND)
 #define TRIES 3
-#define PLACES_MAX 65536
+#define LOCATIONS_MAX 65536
 #define STACK_BYTES_MAX (1ull << 30) /* runtime.maxstacksize on 64 bits */
 #define PROOF_MAX 256		     /* goroutines that a layout is tried on */
 
@@ -28,9 +28,9 @@
 #define STATE_SINCE 24	/* waitsince, */
 #define STATE_REASON 32 /* waitreason */
 
-static const uint32_t state_places[] = {144, 152};
+static const uint32_t state_locations[] = {144, 152};
 
-#define STATE_PLACES (sizeof(state_places) / sizeof(state_places[0]))
+#define STATE_LOCATIONS (sizeof(state_locations) / sizeof(state_locations[0]))
 
 /* States of the runtime's struct g; STATE_SCANNED: the collector looks at its stack. */
 #define STATE_SCANNED 0x1000
@@ -90,57 +90,57 @@ void goroutines_done(struct goroutines *goroutines)
 {
 	for (size_t i = 0; i < goroutines->group_count; i++)
 		free(goroutines->groups[i].frames);
-	for (size_t i = 0; i < goroutines->place_count; i++)
-		free(goroutines->place_list[i].name);
+	for (size_t i = 0; i < goroutines->location_count; i++)
+		free(goroutines->location_list[i].name);
 	free(goroutines->groups);
-	free(goroutines->place_list);
+	free(goroutines->location_list);
 	index_clear(&goroutines->group_of);
-	index_clear(&goroutines->places);
+	index_clear(&goroutines->locations);
 	memset(goroutines, 0, sizeof(*goroutines));
 }
 
-static const struct goroutine_place *place_known(const struct goroutines *goroutines,
-						 uint64_t address)
+static const struct goroutine_location *location_known(const struct goroutines *goroutines,
+						       uint64_t address)
 {
-	const uint64_t *position = index_find(&goroutines->places, address);
+	const uint64_t *position = index_find(&goroutines->locations, address);
 
-	return position ? &goroutines->place_list[*position] : NULL;
+	return position ? &goroutines->location_list[*position] : NULL;
 }
 
 const char *goroutine_function(const struct goroutines *goroutines, uint64_t address)
 {
-	const struct goroutine_place *place = place_known(goroutines, address);
+	const struct goroutine_location *location = location_known(goroutines, address);
 
-	return place ? place->name : NULL;
+	return location ? location->name : NULL;
 }
 
-void goroutine_place_add(struct goroutines *goroutines, uint64_t address,
-			 const struct file_go_frame_answer *answer)
+void goroutine_location_add(struct goroutines *goroutines, uint64_t address,
+			    const struct file_go_frame_answer *answer)
 {
 	bool found = answer->found;
 
-	goroutines->place_list =
-		memory_grow(goroutines->place_list, &goroutines->place_capacity,
-			    goroutines->place_count + 1, sizeof(*goroutines->place_list));
-	goroutines->place_list[goroutines->place_count] = (struct goroutine_place){
+	goroutines->location_list =
+		memory_grow(goroutines->location_list, &goroutines->location_capacity,
+			    goroutines->location_count + 1, sizeof(*goroutines->location_list));
+	goroutines->location_list[goroutines->location_count] = (struct goroutine_location){
 		.depth = found ? answer->depth : -1,
 		.function = hash_bytes(answer->name, strlen(answer->name)),
 		.name = found ? memory_text(answer->name, strlen(answer->name)) : NULL};
-	*index_put(&goroutines->places, address, NULL) = goroutines->place_count++;
+	*index_put(&goroutines->locations, address, NULL) = goroutines->location_count++;
 }
 
 /* Returns the function at an address, which is asked for once. NULL: it can't be asked for. */
-static const struct goroutine_place *place_get(struct reader *reader, uint64_t address)
+static const struct goroutine_location *location_get(struct reader *reader, uint64_t address)
 {
 	struct goroutines *to = reader->to;
-	const struct goroutine_place *known = place_known(to, address);
+	const struct goroutine_location *known = location_known(to, address);
 	struct file_go_frame_answer answer = {.found = false};
 
-	if (known || to->place_count == PLACES_MAX ||
+	if (known || to->location_count == LOCATIONS_MAX ||
 	    reader->source->request(reader->source->of, address, &answer))
 		return known;
-	goroutine_place_add(to, address, &answer);
-	return &to->place_list[to->place_count - 1];
+	goroutine_location_add(to, address, &answer);
+	return &to->location_list[to->location_count - 1];
 }
 
 /* Reads what is there now, not what was read before. */
@@ -220,25 +220,25 @@ static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
 	if (thread_memory_begin(reader->source->memory, reader->source->tid, sp))
 		return 0;
 	while (count < GOROUTINE_FRAMES_MAX) {
-		const struct goroutine_place *place =
-			place_get(reader, pc - reader->source->distance);
+		const struct goroutine_location *location =
+			location_get(reader, pc - reader->source->distance);
 		uint64_t next, at;
 
-		if (!place || !place->name)
+		if (!location || !location->name)
 			return count;
-		if (!strcmp(place->name, "runtime.goexit")) {
+		if (!strcmp(location->name, "runtime.goexit")) {
 			*cut = false;
 			return count;
 		}
 		frames[count++] = pc - reader->source->distance;
-		if (place->depth < 0)
+		if (location->depth < 0)
 			return count;
 #if defined(__aarch64__)
 		/* the return address is the innermost word of a frame */
 		at = sp;
-		next = sp + (uint64_t)place->depth;
+		next = sp + (uint64_t)location->depth;
 #elif defined(__x86_64__)
-		at = sp + (uint64_t)place->depth;
+		at = sp + (uint64_t)location->depth;
 		next = at + sizeof(pc);
 #else
 #error "unknown CPU: where a Go frame has its return address"
@@ -284,7 +284,7 @@ static uint64_t stack_hash(const struct goroutines *to, const uint64_t *frames, 
 	uint64_t functions[GOROUTINE_FRAMES_MAX];
 
 	for (uint32_t i = 0; i < count; i++)
-		functions[i] = place_known(to, frames[i])->function;
+		functions[i] = location_known(to, frames[i])->function;
 	return hash_bytes(functions, count * sizeof(*functions));
 }
 
@@ -392,9 +392,9 @@ static bool layout_fits(struct reader *reader, const uint64_t *list, size_t coun
 
 static bool layout_find(struct reader *reader, const uint64_t *list, size_t count)
 {
-	for (size_t i = 0; i < STATE_PLACES; i++)
-		if (layout_fits(reader, list, count, state_places[i])) {
-			reader->state_at = state_places[i];
+	for (size_t i = 0; i < STATE_LOCATIONS; i++)
+		if (layout_fits(reader, list, count, state_locations[i])) {
+			reader->state_at = state_locations[i];
 			return true;
 		}
 	return false;

@@ -29,7 +29,7 @@ struct thread_memory;
 #define GOROUTINE_REASON_SIZE 48
 
 /* A function at an address, or that there is none. */
-struct goroutine_place {
+struct goroutine_location {
 	int32_t depth;	   /* depth of the function's frame; -1: not known */
 	uint64_t function; /* hash of name */
 	char *name;	   /* owned */
@@ -61,10 +61,10 @@ struct goroutines {
 	char reasons[GOROUTINE_REASONS_MAX][GOROUTINE_REASON_SIZE];
 	struct goroutine_group *groups; /* groups with most goroutines first */
 	size_t group_count, group_capacity;
-	struct index group_of; /* hash of state, reason and stack, to position */
-	struct index places;   /* addresses to positions in place_list */
-	struct goroutine_place *place_list;
-	size_t place_count, place_capacity;
+	struct index group_of;	/* hash of state, reason and stack, to position */
+	struct index locations; /* addresses to positions in place_list */
+	struct goroutine_location *location_list;
+	size_t location_count, location_capacity;
 	struct goroutine_counts counts;
 };
 
@@ -84,8 +84,8 @@ int goroutines_list(struct goroutines *goroutines, const struct goroutine_source
 		    const char **why);
 
 /* Adds what is at an address of the program, which is not known yet. */
-void goroutine_place_add(struct goroutines *goroutines, uint64_t address,
-			 const struct file_go_frame_answer *answer);
+void goroutine_location_add(struct goroutines *goroutines, uint64_t address,
+			    const struct file_go_frame_answer *answer);
 
 /* Finds out all of that by a parser of goroutine_service. proc_root tells the process by pid. 0, or
  * -errno with e. Zeroed is empty and valid. */

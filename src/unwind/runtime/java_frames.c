@@ -10,12 +10,12 @@
 #define PROCESS_IDLE_NS (10 * NS_PER_SECOND)
 #define PROCESS_OLD_NS (5 * NS_PER_SECOND) /* code comes and goes */
 #define LIBRARIES_MAX 8 /* mappings of files named libjvm.so that are looked at */
-#define PLACES_KEPT_MAX 65536
-#define PLACES_CALLS 16384 /* reads of memory, for all that is looked up until it gets old */
+#define LOCATIONS_KEPT_MAX 65536
+#define LOCATIONS_CALLS 16384 /* reads of memory, for all that is looked up until it gets old */
 
 /* Beside JAVA_CODE_*. */
-#define PLACE_LOOKED (1ull << 32)
-#define PLACE_USED (1ull << 36) /* since it got old last */
+#define LOCATION_LOOKED (1ull << 32)
+#define LOCATION_USED (1ull << 36) /* since it got old last */
 
 struct java_process {
 	struct cache_entry entry; /* key: pid */
@@ -26,13 +26,13 @@ struct java_process {
 	struct runtime_standing standing;
 	uint32_t heap_count;
 	struct java_range heaps[JAVA_HEAPS_MAX];
-	struct index places; /* addresses to words of java_code */
+	struct index locations; /* addresses to words of java_code */
 	uint32_t calls_left;
 };
 
 static void process_drop(void *entry)
 {
-	index_clear(&((struct java_process *)entry)->places);
+	index_clear(&((struct java_process *)entry)->locations);
 }
 
 void java_frames_init(struct java_frames *java, const char *proc_root, struct module_table *modules,
@@ -123,30 +123,30 @@ static const struct java_code_answer *code_request(struct java_frames *java,
 }
 
 /* A word of what a parser tells. */
-static uint64_t place_of_code(uint64_t code)
+static uint64_t location_of_code(uint64_t code)
 {
 	uint32_t words = (uint32_t)code;
 
 	if (words > JAVA_FRAME_WORDS_MAX)
-		return PLACE_LOOKED;
-	return PLACE_LOOKED | words |
+		return LOCATION_LOOKED;
+	return LOCATION_LOOKED | words |
 	       (code & (JAVA_CODE_FOUND | JAVA_CODE_INCOMPLETE | JAVA_CODE_INTERPRETER));
 }
 
 /* Forgets what is known of addresses, and gives those that were asked for since this was done last.
  */
-static uint32_t places_take(struct java_process *process, int64_t now_ns,
-			    uint64_t addresses[JAVA_CODES_MAX])
+static uint32_t locations_take(struct java_process *process, int64_t now_ns,
+			       uint64_t addresses[JAVA_CODES_MAX])
 {
-	uint64_t address, place;
+	uint64_t address, location;
 	uint32_t count = 0;
 	size_t at = 0;
 
-	while (count < JAVA_CODES_MAX && index_next(&process->places, &at, &address, &place))
-		if (place & PLACE_USED)
+	while (count < JAVA_CODES_MAX && index_next(&process->locations, &at, &address, &location))
+		if (location & LOCATION_USED)
 			addresses[count++] = address;
-	index_clear(&process->places);
-	process->calls_left = PLACES_CALLS;
+	index_clear(&process->locations);
+	process->calls_left = LOCATIONS_CALLS;
 	process->kept_ns = now_ns;
 	return count;
 }
@@ -167,7 +167,7 @@ static void process_renew(struct java_frames *java, struct java_process *process
 	process->module = module;
 	process->distance = distance;
 	if (other || thread->now_ns - process->kept_ns >= PROCESS_OLD_NS)
-		count = places_take(process, thread->now_ns, addresses);
+		count = locations_take(process, thread->now_ns, addresses);
 	if (module)
 		answer = code_request(java, process, thread, true, addresses, other ? 0 : count);
 	process->heap_count = answer ? answer->heap_count : 0;
@@ -175,7 +175,8 @@ static void process_renew(struct java_frames *java, struct java_process *process
 		return;
 	memcpy(process->heaps, answer->heaps, sizeof(process->heaps));
 	for (uint32_t i = 0; i < answer->count; i++)
-		*index_put(&process->places, addresses[i], NULL) = place_of_code(answer->codes[i]);
+		*index_put(&process->locations, addresses[i], NULL) =
+			location_of_code(answer->codes[i]);
 }
 
 /* Returns whether there is code at an address in a heap; fills *code from what is known, or asks
@@ -184,20 +185,21 @@ static bool code_get(struct java_frames *java, struct java_process *process,
 		     const struct stack_thread *thread, uint64_t address, struct java_code *code)
 {
 	const struct java_code_answer *answer;
-	uint64_t *place;
+	uint64_t *location;
 
-	if (process->places.used >= PLACES_KEPT_MAX)
-		index_clear(&process->places);
-	place = index_put(&process->places, address, NULL);
-	if (!(*place & PLACE_LOOKED) && process->calls_left) {
+	if (process->locations.used >= LOCATIONS_KEPT_MAX)
+		index_clear(&process->locations);
+	location = index_put(&process->locations, address, NULL);
+	if (!(*location & LOCATION_LOOKED) && process->calls_left) {
 		answer = code_request(java, process, thread, false, &address, 1);
-		*place = answer && answer->count ? place_of_code(answer->codes[0]) : PLACE_LOOKED;
+		*location = answer && answer->count ? location_of_code(answer->codes[0])
+						    : LOCATION_LOOKED;
 	}
-	*place |= PLACE_USED;
-	*code = (struct java_code){.frame_words = (uint32_t)*place,
-				   .incomplete = *place & JAVA_CODE_INCOMPLETE,
-				   .interpreter = *place & JAVA_CODE_INTERPRETER};
-	return *place & JAVA_CODE_FOUND;
+	*location |= LOCATION_USED;
+	*code = (struct java_code){.frame_words = (uint32_t)*location,
+				   .incomplete = *location & JAVA_CODE_INCOMPLETE,
+				   .interpreter = *location & JAVA_CODE_INTERPRETER};
+	return *location & JAVA_CODE_FOUND;
 }
 
 bool java_frames_find(struct java_frames *java, const struct stack_thread *thread,

@@ -155,7 +155,7 @@ static bool is_same(const struct java_layout *layout, struct thread_memory *memo
 
 /* Returns the slot for the place of a monitor's last holder. No more monitors are waited for at one
  * time than there are threads to do so; who lies names a new one each time. */
-static uint64_t *holder_place(struct java_threads *java, uint64_t monitor)
+static uint64_t *holder_location(struct java_threads *java, uint64_t monitor)
 {
 	if (java->holders.used >= JAVA_THREADS_MAX && !index_find(&java->holders, monitor))
 		index_empty(&java->holders);
@@ -167,7 +167,7 @@ static int64_t holder_of(struct java_threads *java, struct thread_memory *memory
 			 const struct java_monitor *monitor)
 {
 	const struct java_layout *layout = &java->layout;
-	uint64_t *before = holder_place(java, monitor->address), object = 0;
+	uint64_t *before = holder_location(java, monitor->address), object = 0;
 	size_t first = *before ? *before - 1 : 0;
 
 	if (monitor->owner == ANONYMOUS_OWNER)

@@ -15,7 +15,7 @@ struct monitor_process {
 	int64_t next_look_ns, next_list_ns;
 	bool known;  /* a parser knows the layout */
 	bool nested; /* it knows its threads by other ids */
-	struct runtime_place place;
+	struct runtime_location location;
 	struct runtime_standing standing;
 	/* threads to episodes in which they wait for no monitor, plus one: there are many of them,
 	 * and nobody is asked again */
@@ -64,8 +64,9 @@ static bool layout_request(struct java_monitors *monitors, struct monitor_proces
 	struct java_layout_answer answer = {.has_monitors = false};
 
 	/* names of fields, which nobody else reads, are in memory only when they are */
-	return !runtime_place_request(&monitors->reader, &process->standing, thread,
-				      &process->place, &request, true, &answer, sizeof(answer)) &&
+	return !runtime_location_request(&monitors->reader, &process->standing, thread,
+					 &process->location, &request, true, &answer,
+					 sizeof(answer)) &&
 	       answer.has_monitors;
 }
 
@@ -80,7 +81,7 @@ static struct monitor_process *process_get(struct java_monitors *monitors,
 	if (runtime_look_begin(&monitors->looks, thread->now_ns, process->next_look_ns,
 			       &began_ns)) {
 		process->known =
-			runtime_find(&monitors->reader, thread, &jvm_kind, &process->place) &&
+			runtime_find(&monitors->reader, thread, &jvm_kind, &process->location) &&
 			layout_request(monitors, process, thread);
 		process->nested = process->known && monitors->id_of(monitors->reader.proc_root,
 								    thread) != thread->tid;
@@ -112,8 +113,8 @@ bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread
 		(uint64_t)(process->nested ? monitors->id_of(monitors->reader.proc_root, thread)
 					   : thread->tid);
 	request.anew = thread->now_ns >= process->next_list_ns;
-	if (runtime_place_request(&monitors->reader, &process->standing, thread, &process->place,
-				  &request, false, &answer, sizeof(answer)))
+	if (runtime_location_request(&monitors->reader, &process->standing, thread,
+				     &process->location, &request, false, &answer, sizeof(answer)))
 		return false;
 	if (request.anew)
 		process->next_list_ns = thread->now_ns + LIST_OLD_NS;

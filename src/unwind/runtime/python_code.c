@@ -195,28 +195,28 @@ static int64_t line_read(const struct python *python, struct thread_memory *memo
 	return python_line(table, bytes, code->first_line, unit);
 }
 
-void python_code_place(const struct python *python, struct thread_memory *memory,
-		       const struct python_code *code, const struct python_texts *texts,
-		       uint64_t instruction, char place[PYTHON_PLACE_SIZE])
+void python_code_location(const struct python *python, struct thread_memory *memory,
+			  const struct python_code *code, const struct python_texts *texts,
+			  uint64_t instruction, char location[PYTHON_LOCATION_SIZE])
 {
 	int64_t line = line_read(python, memory, code, instruction);
 	const char *file = strrchr(texts->file, '/');
 
 	file = file ? file + 1 : texts->file;
 	if (line)
-		snprintf(place, PYTHON_PLACE_SIZE, "%.150s:%lld", file, (long long)line);
+		snprintf(location, PYTHON_LOCATION_SIZE, "%.150s:%lld", file, (long long)line);
 	else
-		snprintf(place, PYTHON_PLACE_SIZE, "%.150s", file);
-	function_name_clean(place);
+		snprintf(location, PYTHON_LOCATION_SIZE, "%.150s", file);
+	function_name_clean(location);
 }
 
 void python_code_name(const struct python *python, struct thread_memory *memory,
 		      const struct python_code *code, const struct python_texts *texts,
 		      uint64_t instruction, char name[FUNCTION_NAME_SIZE])
 {
-	char place[PYTHON_PLACE_SIZE];
+	char location[PYTHON_LOCATION_SIZE];
 
-	python_code_place(python, memory, code, texts, instruction, place);
-	snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%s)", texts->name, place);
+	python_code_location(python, memory, code, texts, instruction, location);
+	snprintf(name, FUNCTION_NAME_SIZE, "%.300s (%s)", texts->name, location);
 	function_name_clean(name);
 }

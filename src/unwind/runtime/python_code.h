@@ -56,11 +56,11 @@ void python_code_name(const struct python *python, struct thread_memory *memory,
 		      const struct python_code *code, const struct python_texts *texts,
 		      uint64_t instruction, char name[FUNCTION_NAME_SIZE]);
 
-#define PYTHON_PLACE_SIZE 176
+#define PYTHON_LOCATION_SIZE 176
 /* Fills place, "file.py:12", cut where it is long; without a line where that is not known. */
-void python_code_place(const struct python *python, struct thread_memory *memory,
-		       const struct python_code *code, const struct python_texts *texts,
-		       uint64_t instruction, char place[PYTHON_PLACE_SIZE]);
+void python_code_location(const struct python *python, struct thread_memory *memory,
+			  const struct python_code *code, const struct python_texts *texts,
+			  uint64_t instruction, char location[PYTHON_LOCATION_SIZE]);
 
 /* The pure part: the line of a code unit (two bytes of code) by a location table, or 0. Format:
  * Objects/locations.md of 3.11. */

@@ -69,7 +69,7 @@ static const struct module *interpreter_find(const struct python_frames *python,
 		module = python->modules->modules[last];
 		exports = module_read_exports(&module->read, python->modules->parser, &module->elf);
 		if (exports->python[MODULE_PYTHON_RUNTIME]) {
-			*distance = walk->places[i].ip - frame->address;
+			*distance = walk->locations[i].ip - frame->address;
 			return module;
 		}
 	}
@@ -139,11 +139,11 @@ static void walk_merge(const struct python_stack *stack, struct stack_walk *walk
 	merged.count = 0;
 	for (uint32_t i = 0; i < walk->count; i++) {
 		/* the outermost frame has no known end */
-		uint64_t until = walk->places[i + 1 < walk->count ? i + 1 : i].sp;
+		uint64_t until = walk->locations[i + 1 < walk->count ? i + 1 : i].sp;
 		bool call = false;
 
 		while (at < count && frames[at].mark < until) {
-			call = call || frames[at].mark >= walk->places[i].sp;
+			call = call || frames[at].mark >= walk->locations[i].sp;
 			call_put(stack, &at, &merged);
 		}
 		if (call)

@@ -11,7 +11,7 @@
 struct gil_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t next_look_ns;
-	struct runtime_place place;
+	struct runtime_location location;
 	struct runtime_standing standing;
 	struct gils_answer known;
 	/* the last one that was read with its holder's place, for all who wait for it in a scan */
@@ -52,8 +52,8 @@ static bool gils_take(struct python_gils *gils, struct gil_process *process,
 	struct runtime_request request = {.kind = RUNTIME_GILS, .anew = true};
 	struct gils_answer *known = &process->known;
 
-	if (!runtime_place_request(&gils->reader, &process->standing, thread, &process->place,
-				   &request, false, known, sizeof(*known)) &&
+	if (!runtime_location_request(&gils->reader, &process->standing, thread, &process->location,
+				      &request, false, known, sizeof(*known)) &&
 	    known->known && known->count <= GILS_MAX)
 		return true;
 	known->count = 0;
@@ -70,7 +70,7 @@ static struct gil_process *process_get(struct python_gils *gils, const struct st
 	if (!runtime_look_begin(&gils->looks, thread->now_ns, process->next_look_ns, &began_ns))
 		return process;
 	process->known.count = 0;
-	found = runtime_find(&gils->reader, thread, &python_kind, &process->place) &&
+	found = runtime_find(&gils->reader, thread, &python_kind, &process->location) &&
 		gils_take(gils, process, thread);
 	process->next_look_ns = runtime_look_end(&gils->looks, thread->now_ns, began_ns,
 						 found ? KNOWN_OLD_NS : OTHER_OLD_NS);
@@ -83,20 +83,20 @@ static bool is_within(uint64_t address, uint64_t condition)
 }
 
 static bool gil_read(struct python_gils *gils, struct gil_process *process,
-		     const struct stack_thread *thread, uint64_t address, bool with_place,
+		     const struct stack_thread *thread, uint64_t address, bool with_location,
 		     struct python_gil *gil)
 {
 	struct runtime_request request = {
-		.kind = RUNTIME_GIL, .address = address, .with_place = with_place};
+		.kind = RUNTIME_GIL, .address = address, .with_location = with_location};
 	struct gil_answer answer = {.found = false};
 
-	if (runtime_place_request(&gils->reader, &process->standing, thread, &process->place,
-				  &request, false, &answer, sizeof(answer)) ||
+	if (runtime_location_request(&gils->reader, &process->standing, thread, &process->location,
+				     &request, false, &answer, sizeof(answer)) ||
 	    !answer.found)
 		return false;
 	*gil = answer.gil;
-	gil->place[PYTHON_PLACE_SIZE - 1] = '\0';
-	function_name_clean(gil->place);
+	gil->location[PYTHON_LOCATION_SIZE - 1] = '\0';
+	function_name_clean(gil->location);
 	return true;
 }
 
@@ -117,7 +117,7 @@ static bool gil_describe(struct python_gils *gils, struct gil_process *process,
 }
 
 bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread, uint64_t futex,
-		     bool with_place, struct python_gil *gil)
+		     bool with_location, struct python_gil *gil)
 {
 	struct gil_process *process = process_get(gils, thread);
 
@@ -127,7 +127,7 @@ bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread
 		if (!at || (!is_within(futex, locked + CONDITION_AT) &&
 			    !is_within(futex, locked + SWITCH_AT)))
 			continue;
-		if (with_place)
+		if (with_location)
 			return gil_describe(gils, process, thread, at, gil);
 		return gil_read(gils, process, thread, at, false, gil);
 	}

@@ -41,13 +41,13 @@ void python_gils_init(struct python_gils *gils, const char *proc_root, struct pa
 void python_gils_done(struct python_gils *gils);		  /* also of a zeroed one */
 void python_gils_sweep(struct python_gils *gils, int64_t now_ns); /* about once a second */
 
-/* True if the thread, which waits for that futex, waits for a GIL. with_place: where
+/* True if the thread, which waits for that futex, waits for a GIL. with_location: where
  * the holder is, is wanted, and all is as of the first question of this scan. */
 bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread, uint64_t futex,
-		     bool with_place, struct python_gil *gil);
+		     bool with_location, struct python_gil *gil);
 
 /* In a parser: the GIL of that address. */
 bool python_gil_read(const struct python *python, struct thread_memory *memory, uint64_t address,
-		     bool with_place, struct python_gil *gil);
+		     bool with_location, struct python_gil *gil);
 
 #endif

@@ -32,8 +32,8 @@ static uint64_t frame_of(const struct python_layout *layout, struct thread_memor
 }
 
 /* The holder mostly runs: what was read is believed if the same function is there afterwards. */
-static void place_read(const struct python *python, struct thread_memory *memory, uint64_t state,
-		       char place[PYTHON_PLACE_SIZE])
+static void location_read(const struct python *python, struct thread_memory *memory, uint64_t state,
+			  char location[PYTHON_LOCATION_SIZE])
 {
 	const struct python_layout *layout = &python->layout;
 	struct python_texts texts;
@@ -44,14 +44,14 @@ static void place_read(const struct python *python, struct thread_memory *memory
 	    !python_code_read(python, memory, at, &code) ||
 	    !python_texts_read(python, memory, &code, &texts))
 		return;
-	python_code_place(python, memory, &code, &texts, instruction, place);
+	python_code_location(python, memory, &code, &texts, instruction, location);
 	runtime_memory_again(memory);
 	if (frame_of(layout, memory, state, &now) != frame || now != at)
-		*place = '\0';
+		*location = '\0';
 }
 
 bool python_gil_read(const struct python *python, struct thread_memory *memory, uint64_t address,
-		     bool with_place, struct python_gil *gil)
+		     bool with_location, struct python_gil *gil)
 {
 	const struct python_layout *layout = &python->layout;
 	uint64_t locked = address + layout->gil_locked, state;
@@ -73,7 +73,7 @@ bool python_gil_read(const struct python *python, struct thread_memory *memory, 
 	if (!state || !python_word(memory, state + layout->thread_native_id, &gil->holder) ||
 	    !gil->holder)
 		return false;
-	if (with_place)
-		place_read(python, memory, state, gil->place);
+	if (with_location)
+		location_read(python, memory, state, gil->location);
 	return true;
 }

@@ -408,7 +408,7 @@ size_t python_gil_answer(const struct runtime_request *of, struct thread_memory 
 
 	memset(&answer, 0, sizeof(answer));
 	answer.found = process->known && python_gil_read(&process->python, memory, of->address,
-							 of->with_place, &answer.gil);
+							 of->with_location, &answer.gil);
 	memcpy(to, &answer, sizeof(answer));
 	return sizeof(answer);
 }

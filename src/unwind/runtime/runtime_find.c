@@ -24,7 +24,7 @@ static bool has_name(const struct mapping *mapping, const struct runtime_kind *k
 }
 
 static bool mapping_take(struct parser *parser, const struct mapping *mapping, int fd,
-			 const struct runtime_kind *kind, struct runtime_place *place)
+			 const struct runtime_kind *kind, struct runtime_location *location)
 {
 	struct elf_file elf = {.fd = fd};
 	struct stat file;
@@ -34,15 +34,15 @@ static bool mapping_take(struct parser *parser, const struct mapping *mapping, i
 		return false;
 	elf.bytes = (uint64_t)file.st_size;
 	if (file_head_request(parser, &elf) ||
-	    file_exports_request(parser, &elf, &place->exports) ||
+	    file_exports_request(parser, &elf, &location->exports) ||
 	    !elf_address_of(&elf, mapping->offset, &address))
 		return false;
-	place->distance = mapping->start - address;
-	return kind->is(&place->exports);
+	location->distance = mapping->start - address;
+	return kind->is(&location->exports);
 }
 
 bool runtime_find(const struct runtime_reader *reader, const struct stack_thread *thread,
-		  const struct runtime_kind *kind, struct runtime_place *place)
+		  const struct runtime_kind *kind, struct runtime_location *location)
 {
 	unsigned int files = 0;
 	struct process_maps *maps;
@@ -61,7 +61,7 @@ bool runtime_find(const struct runtime_reader *reader, const struct stack_thread
 				 : -1;
 
 		files += fd >= 0;
-		found = fd >= 0 && mapping_take(reader->parser, mapping, fd, kind, place);
+		found = fd >= 0 && mapping_take(reader->parser, mapping, fd, kind, location);
 		if (fd >= 0)
 			close(fd);
 	}
@@ -69,9 +69,11 @@ bool runtime_find(const struct runtime_reader *reader, const struct stack_thread
 	return found;
 }
 
-int runtime_place_request(struct runtime_reader *reader, struct runtime_standing *standing,
-			  const struct stack_thread *thread, const struct runtime_place *place,
-			  struct runtime_request *request, bool faults, void *answer, size_t bytes)
+int runtime_location_request(struct runtime_reader *reader, struct runtime_standing *standing,
+			     const struct stack_thread *thread,
+			     const struct runtime_location *location,
+			     struct runtime_request *request, bool faults, void *answer,
+			     size_t bytes)
 {
 	static char got[PARSER_MESSAGE_MAX];
 	ssize_t count;
@@ -79,8 +81,8 @@ int runtime_place_request(struct runtime_reader *reader, struct runtime_standing
 	request->pid = thread->pid;
 	request->tid = thread->tid;
 	request->now_ns = thread->now_ns;
-	request->distance = place->distance;
-	request->exports = place->exports;
+	request->distance = location->distance;
+	request->exports = location->exports;
 	count = runtime_request(reader, standing, request, NULL, 0, faults, bytes, got);
 	if (count < 0)
 		return (int)count;

@@ -19,20 +19,22 @@ struct runtime_kind {
 };
 
 /* A runtime in a process. */
-struct runtime_place {
+struct runtime_location {
 	uint64_t distance; /* addresses in the process, less those that are exported */
 	struct runtime_exports exports;
 };
 
 /* Asks about files with such names until one is. */
 bool runtime_find(const struct runtime_reader *reader, const struct stack_thread *thread,
-		  const struct runtime_kind *kind, struct runtime_place *place);
+		  const struct runtime_kind *kind, struct runtime_location *location);
 
 /* runtime_request() about this thread and the runtime at that place, which the request gets. Fills
  * so many bytes of answer; 0, or -errno, then it is as it was. */
-int runtime_place_request(struct runtime_reader *reader, struct runtime_standing *standing,
-			  const struct stack_thread *thread, const struct runtime_place *place,
-			  struct runtime_request *request, bool faults, void *answer, size_t bytes);
+int runtime_location_request(struct runtime_reader *reader, struct runtime_standing *standing,
+			     const struct stack_thread *thread,
+			     const struct runtime_location *location,
+			     struct runtime_request *request, bool faults, void *answer,
+			     size_t bytes);
 
 /* Time that looking for runtimes took in a scan, of all processes. */
 struct runtime_looks {

@@ -38,7 +38,7 @@ struct runtime_request {
 	uint64_t address;    /* address of a GIL */
 	uint64_t episode;    /* java_monitors.h */
 	uint32_t calls_left; /* reads of memory that are left */
-	uint8_t with_place;
+	uint8_t with_location;
 	uint8_t anew; /* read again what may have changed since */
 };
 
@@ -74,7 +74,9 @@ struct python_gil {
 	uint64_t holder;   /* id of a thread, as the process knows it */
 	uint64_t switches; /* times that another thread got it */
 	uint8_t changing;  /* the GIL's mutex is held: the holder may be about to change */
-	char place[PYTHON_PLACE_SIZE]; /* line that the holder is at, "app.py:88"; "": not known */
+	char location[PYTHON_LOCATION_SIZE]; /* line that the holder is at, "app.py:88"; "": not
+					      * known
+					      */
 };
 
 struct gil_answer {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The part of a scan that is being gathered: samples of records, completed by registers and lookups
- * as far as the filter wants them, and handed over whenever there are enough. */
+/* The batch of a scan that is being gathered: samples of records, completed by registers and
+ * lookups as far as the filter wants them, and handed over whenever there are enough. */
 #include "live/live_runq.h"
 #include "live/live_namespace.h"
 #include "live/live_state.h"
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* Facts that a filter can be told by a thread's record; that are there when a part of the scan has
+/* Facts that a filter can be told by a thread's record; that are there when a batch of the scan has
  * been gathered; and by lookups once the thread's registers are there. */
 #define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
@@ -42,7 +42,7 @@ static void block_fill(struct live *live, const struct thread_state *record, str
 static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
 {
 	if (needs & NEEDS_PROC_VALUES && !sample->proc_values)
-		sample->proc_values = proc_values_pool_take(&live->part.proc_values);
+		sample->proc_values = proc_values_pool_take(&live->batch.proc_values);
 }
 
 /* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
@@ -111,8 +111,8 @@ static bool sample_repeat(struct live *live, const struct thread_state *record,
 {
 	if (!live_repeat_fill(&live->repeat, &live->context, record, state, sample))
 		return false;
-	sample->time_us = live->part.scan.time_us;
-	sample->weight_us = live->part.scan.weight_us;
+	sample->time_us = live->batch.scan.time_us;
+	sample->weight_us = live->batch.scan.weight_us;
 	if (!(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
@@ -123,10 +123,10 @@ static bool sample_repeat(struct live *live, const struct thread_state *record,
 	return true;
 }
 
-/* The sample goes, and what it has: refused samples are many more than a part holds. */
+/* The sample goes, and what it has: refused samples are many more than a batch holds. */
 static void sample_refuse(struct live *live, struct sample *sample)
 {
-	proc_values_pool_return(&live->part.proc_values, sample->proc_values);
+	proc_values_pool_return(&live->batch.proc_values, sample->proc_values);
 	sample->proc_values = NULL;
 }
 
@@ -140,7 +140,7 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 	return wanted;
 }
 
-/* What more is found out of a sample that the filter wants, and can wait until the part is
+/* What more is found out of a sample that the filter wants, and can wait until the batch is
  * settled. */
 static void sample_note(struct live *live, const struct thread_state *record, uint32_t sample)
 {
@@ -149,102 +149,103 @@ static void sample_note(struct live *live, const struct thread_state *record, ui
 }
 
 /* Asks for the registers of those that wait for them, and completes their samples. */
-void live_part_request(struct live *live)
+void live_batch_request(struct live *live)
 {
 	struct thread_state *records[REQUESTS_MAX];
 
-	if (!live->part.requested_count)
+	if (!live->batch.requested_count)
 		return;
-	for (uint32_t i = 0; i < live->part.requested_count; i++)
-		records[i] = &live->part.requested[i];
+	for (uint32_t i = 0; i < live->batch.requested_count; i++)
+		records[i] = &live->batch.requested[i];
 	pthread_mutex_lock(sampler_requesting(live->context.sampler));
 	registers_fill(&live->context.kernel.requester, &live->context.kernel.table, records,
-		       live->part.requested_count);
+		       live->batch.requested_count);
 	/* the scan goes on */
 	live->context.totals.read_ns = clock_monotonic_ns();
 	registers_want(&live->context.kernel.requester,
 		       live->context.totals.read_ns + REGISTERS_MORE_NS);
 	pthread_mutex_unlock(sampler_requesting(live->context.sampler));
-	for (uint32_t i = 0; i < live->part.requested_count; i++) {
-		struct sample *sample = &live->part.samples[live->part.requested_sample[i]];
+	for (uint32_t i = 0; i < live->batch.requested_count; i++) {
+		struct sample *sample = &live->batch.samples[live->batch.requested_sample[i]];
 
-		if (sample_fill(live, &live->part.requested[i], sample)) {
-			sample_note(live, &live->part.requested[i], live->part.requested_sample[i]);
+		if (sample_fill(live, &live->batch.requested[i], sample)) {
+			sample_note(live, &live->batch.requested[i],
+				    live->batch.requested_sample[i]);
 			continue;
 		}
 		sample->tid = ABSENT;
-		live->part.refused_count++;
+		live->batch.refused_count++;
 	}
-	live->part.requested_count = 0;
+	live->batch.requested_count = 0;
 }
 
 /* Refuses samples by filters on stacks or chains, once these are there. */
 static void late_filter(struct live *live)
 {
 	for (size_t i = 0;
-	     live->context.wants.filter_needs & NEEDS_SETTLED && i < live->part.scan.count; i++)
-		if (live->part.samples[i].tid != ABSENT &&
-		    !filter_accepts(live->context.wants.filter, &live->part.samples[i])) {
-			live->part.samples[i].tid = ABSENT;
-			live->part.refused_count++;
+	     live->context.wants.filter_needs & NEEDS_SETTLED && i < live->batch.scan.count; i++)
+		if (live->batch.samples[i].tid != ABSENT &&
+		    !filter_accepts(live->context.wants.filter, &live->batch.samples[i])) {
+			live->batch.samples[i].tid = ABSENT;
+			live->batch.refused_count++;
 		}
 }
 
 /* Takes out those that were refused when their registers were there. */
-static void part_pack(struct live *live)
+static void batch_pack(struct live *live)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; live->part.refused_count && i < live->part.scan.count; i++)
-		if (live->part.samples[i].tid != ABSENT)
-			live->part.samples[kept++] = live->part.samples[i];
-	live->part.scan.count -= live->part.refused_count;
-	live->part.refused_count = 0;
+	for (size_t i = 0; live->batch.refused_count && i < live->batch.scan.count; i++)
+		if (live->batch.samples[i].tid != ABSENT)
+			live->batch.samples[kept++] = live->batch.samples[i];
+	live->batch.scan.count -= live->batch.refused_count;
+	live->batch.refused_count = 0;
 }
 
-void live_part_settle(struct live *live)
+void live_batch_settle(struct live *live)
 {
-	live_part_request(live);
+	live_batch_request(live);
 	live_stacks_fill_pending(&live->stacks);
-	live_chains_fill(&live->chains, &live->context, &live->host, live->part.samples,
-			 live->part.scan.count);
-	live_runq_fill(&live->host, live->part.samples, live->part.scan.count);
+	live_chains_fill(&live->chains, &live->context, &live->host, live->batch.samples,
+			 live->batch.scan.count);
+	live_runq_fill(&live->host, live->batch.samples, live->batch.scan.count);
 	late_filter(live);
-	part_pack(live);
+	batch_pack(live);
 }
 
 /* Hands over what was gathered. */
-static void part_give(struct live *live)
+static void batch_give(struct live *live)
 {
-	live_part_settle(live);
+	live_batch_settle(live);
 	/* asked after what is handed over was read: it was alive then */
 	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
-		live->part.err = -EOWNERDEAD;
-	if (!live->part.err)
-		live->part.err = live->source.take(live->source.take_to, &live->part.scan);
-	live->part.scan.count = 0;
-	proc_values_pool_clear(&live->part.proc_values);
+		live->batch.err = -EOWNERDEAD;
+	if (!live->batch.err)
+		live->batch.err = live->source.take(live->source.take_to, &live->batch.scan);
+	live->batch.scan.count = 0;
+	proc_values_pool_clear(&live->batch.proc_values);
 }
 
-void live_part_add(struct live *live, const struct thread_state *record,
-		   enum thread_state_kind state, bool requested)
+void live_batch_add(struct live *live, const struct thread_state *record,
+		    enum thread_state_kind state, bool requested)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	struct sample *sample;
 	bool lacking;
 
-	if (live->part.scan.count == SCAN_PART)
-		part_give(live);
-	sample = &live->part.samples[live->part.scan.count];
+	if (live->batch.scan.count == SCAN_BATCH)
+		batch_give(live);
+	sample = &live->batch.samples[live->batch.scan.count];
 	if (sample_repeat(live, record, state, sample)) {
 		if (live->context.wants.work)
 			live_sleepers_again(&live->sleepers, awake_key(record, record->key));
-		sample_note(live, record, (uint32_t)live->part.scan.count++);
+		sample_note(live, record, (uint32_t)live->batch.scan.count++);
 		return;
 	}
 	record_sample(record, &live->context.now.scan_time, state, sample);
-	sample->time_us = live->part.scan.time_us;
-	sample->weight_us = live->part.scan.weight_us;
+	sample->time_us = live->batch.scan.time_us;
+	sample->weight_us = live->batch.scan.weight_us;
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
 		live_namespace_waker(&live->context, sample);
 	if (sample_request(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) ==
@@ -252,21 +253,21 @@ void live_part_add(struct live *live, const struct thread_state *record,
 		sample_refuse(live, sample);
 		return;
 	}
-	live->part.scan.count++;
+	live->batch.scan.count++;
 	lacking = !requested && live->context.wants.needs & NEED_SYSCALL && sample->kthread != 1 &&
 		  registers_lacking(&live->context.kernel.requester, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {
-			sample_note(live, record, (uint32_t)live->part.scan.count - 1);
+			sample_note(live, record, (uint32_t)live->batch.scan.count - 1);
 			return;
 		}
-		live->part.scan.count--;
+		live->batch.scan.count--;
 		sample_refuse(live, sample);
 		return;
 	}
-	live->part.requested[live->part.requested_count] = *record;
-	live->part.requested_sample[live->part.requested_count++] =
-		(uint32_t)live->part.scan.count - 1;
-	if (live->part.requested_count == REQUESTS_MAX)
-		live_part_request(live);
+	live->batch.requested[live->batch.requested_count] = *record;
+	live->batch.requested_sample[live->batch.requested_count++] =
+		(uint32_t)live->batch.scan.count - 1;
+	if (live->batch.requested_count == REQUESTS_MAX)
+		live_batch_request(live);
 }
