@@ -48,13 +48,13 @@ static inline struct trace_event *event_at(__u64 slot)
 
 /* In a function with a variable place: the address of a byte of that event's data, or 0 is
  * returned. */
-#define EVENT_DATA(AT)                                       \
-	({                                                   \
+#define EVENT_DATA(AT)                                      \
+	({                                                  \
 		struct trace_event *event = event_at(slot); \
-                                                             \
-		if (!event)                                  \
-			return 0;                            \
-		(__u64 *)(event->data + (AT));               \
+                                                            \
+		if (!event)                                 \
+			return 0;                           \
+		(__u64 *)(event->data + (AT));              \
 	})
 
 /* Takes a place and fills all but the kind's own data. The event, or NULL. */
@@ -101,7 +101,7 @@ static inline __u32 event_registers(__u64 slot, __u64 kernel_stack)
 /* Reports a slow wait or call, with registers, of a thread that is in the kernel now or is coming
  * back to where it was. */
 static inline void slow_event(struct latency_key *key, struct thread_state *thread, __u64 end_ns,
-			     __u64 duration_ns)
+			      __u64 duration_ns)
 {
 #ifdef SLOWER_NS
 	__u32 bytes = 0;
@@ -122,7 +122,7 @@ static inline void slow_event(struct latency_key *key, struct thread_state *thre
 
 /* Reports a slow request that moved so many bytes, whatever thread is on the CPU. */
 static inline void slow_event_bytes(struct latency_key *key, __u64 bytes, __u64 end_ns,
-				   __u64 duration_ns)
+				    __u64 duration_ns)
 {
 #ifdef SLOWER_NS
 	struct trace_event *event;

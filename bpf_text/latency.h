@@ -78,7 +78,7 @@ struct latency_slot {
 /* Each set of probes has numbers of its own, from LATENCY_TURN_FIRST on. So where a larger set
  * takes over (live_grow) and both are attached, this one word decides who counts and tells. */
 struct latency_control {
-	__u32 turn;   /* the first number of the set that counts, plus the map's; 0: none */
+	__u32 turn;	 /* the first number of the set that counts, plus the map's; 0: none */
 	__u32 event_set; /* the first number of the set that tells events; 0: none */
 };
 

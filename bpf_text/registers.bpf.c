@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The registers of threads that are off their CPUs, when a sampler wants them: it runs the program
- * with the number of its struct registers_request (5.10). A thread whose sequence has not moved since
- * has not run either, so they were its own.
+ * with the number of its struct registers_request (5.10). A thread whose sequence has not moved
+ * since has not run either, so they were its own.
  *
  * Knobs: REGISTERS_REQUESTED.
  */
 
 BYTES_OF(registers_request);
-BPF_F_TABLE("array", __u32, struct registers_request_bytes, ts_requests, REQUESTERS_MAX, MAPPED_FLAG);
+BPF_F_TABLE("array", __u32, struct registers_request_bytes, ts_requests, REQUESTERS_MAX,
+	    MAPPED_FLAG);
 
 int ts_request(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 requester = ctx->args[0];
-	struct registers_request *request = (struct registers_request *)ts_requests.lookup(&requester);
+	struct registers_request *request =
+		(struct registers_request *)ts_requests.lookup(&requester);
 	struct thread_state *thread;
 
 	if (!request)

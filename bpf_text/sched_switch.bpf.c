@@ -19,8 +19,8 @@
 #define STATE_NOLOAD_BIT 0x400u /* TASK_NOLOAD: an idle kernel thread, which is no D */
 
 /* Registers stay where they are, at the end of the kernel stack, until the thread runs again. So
- * where they can be asked for (REGISTERS_REQUESTED, registers.bpf.c) a switch keeps them only while a
- * sampler is at work: of those that leave, and of those that come back before it has asked. */
+ * where they can be asked for (REGISTERS_REQUESTED, registers.bpf.c) a switch keeps them only while
+ * a sampler is at work: of those that leave, and of those that come back before it has asked. */
 #if defined(KEEP_REGISTERS) && defined(REGISTERS_REQUESTED)
 #define REGISTERS_AT_TIMES 1
 #else
@@ -58,8 +58,8 @@ BPF_F_TABLE("array", __u32, struct scan_time_ring_bytes, ts_scan_time, CPUS_MAX,
 
 /* To be called for the first switch of a thread behind the scan time only: before_ns is when it was
  * switched before. */
-static inline void scan_time_keep(const struct thread_state *thread, const struct sampling *sampling,
-			       __u64 before_ns, __u64 now_ns)
+static inline void scan_time_keep(const struct thread_state *thread,
+				  const struct sampling *sampling, __u64 before_ns, __u64 now_ns)
 {
 #ifdef THREAD_SLOTS
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -67,7 +67,8 @@ static inline void scan_time_keep(const struct thread_state *thread, const struc
 	struct scan_time_row *row;
 	__u64 at;
 
-	if (now_ns - sampling->scan_time_ns >= SCAN_TIME_OPEN_NS || before_ns >= sampling->scan_time_ns)
+	if (now_ns - sampling->scan_time_ns >= SCAN_TIME_OPEN_NS ||
+	    before_ns >= sampling->scan_time_ns)
 		return;
 	ring = (struct scan_time_ring *)ts_scan_time.lookup(&cpu);
 	if (!ring)

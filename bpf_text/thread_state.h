@@ -170,9 +170,9 @@ struct sampling {
 };
 
 /* A scan tells what threads did at a moment, and its sampler needs a CPU to copy their records,
- * which takes some time. So the first switch of a thread behind the scan time, for at most this long,
- * keeps what the record tells of it: one that comes keeps the record as it was, one that leaves as
- * it is then. A ring for each CPU; the sampler empties them before the scan time. */
+ * which takes some time. So the first switch of a thread behind the scan time, for at most this
+ * long, keeps what the record tells of it: one that comes keeps the record as it was, one that
+ * leaves as it is then. A ring for each CPU; the sampler empties them before the scan time. */
 #define SCAN_TIME_OPEN_NS 100000000
 #define SCAN_TIME_ROWS_MAX 128
 
@@ -224,8 +224,9 @@ struct changed_ring {
 struct registers_request {
 	__u32 requester; /* process id of the sampler; 0: free */
 	__u32 count;
-	__u32 keys[REQUESTS_MAX];	  /* thread_state.key of the threads asked for */
-	__u64 sequences[REQUESTS_MAX]; /* each thread's sequence_done before its registers were read */
+	__u32 keys[REQUESTS_MAX];      /* thread_state.key of the threads asked for */
+	__u64 sequences[REQUESTS_MAX]; /* each thread's sequence_done before its registers were read
+					*/
 	__u64 registers[REQUESTS_MAX][THREAD_REGISTER_COUNT];
 };
 

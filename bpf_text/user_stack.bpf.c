@@ -3,15 +3,18 @@
  * (5.10). */
 
 BYTES_OF(stack_request);
-BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_requests, REQUESTERS_MAX, MAPPED_FLAG);
+BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_requests, REQUESTERS_MAX,
+	    MAPPED_FLAG);
 
-#define STACK_READ_PIECE(TO, FROM, COUNT) \
-	bpf_probe_read_kernel(request->registers[i] + (TO), 8 * (COUNT), (void *)(from + 8 * (FROM)));
+#define STACK_READ_PIECE(TO, FROM, COUNT)                                \
+	bpf_probe_read_kernel(request->registers[i] + (TO), 8 * (COUNT), \
+			      (void *)(from + 8 * (FROM)));
 
 int ts_ask_stack(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 requester = ctx->args[0];
-	struct stack_request *request = (struct stack_request *)ts_stack_requests.lookup(&requester);
+	struct stack_request *request =
+		(struct stack_request *)ts_stack_requests.lookup(&requester);
 	struct thread_state *thread;
 	__u64 from;
 

@@ -45,16 +45,16 @@ static bool nanosleep_marked(long ns)
  * what prctl(2) tells with PR_SET_DUMPABLE and PR_SET_PDEATHSIG. */
 static int nanosleep_as_other(long ns, bool *slept)
 {
-	int dumpable = prctl(PR_GET_DUMPABLE), on_death = 0;
+	int dumpable = prctl(PR_GET_DUMPABLE), on_parent_exit = 0;
 	uid_t own = geteuid();
 
-	prctl(PR_GET_PDEATHSIG, &on_death);
+	prctl(PR_GET_PDEATHSIG, &on_parent_exit);
 	if (syscall(SYS_setresuid, -1, own + 1, -1))
 		return -errno;
 	*slept = nanosleep_marked(ns);
 	if (syscall(SYS_setresuid, -1, own, -1))
 		return -errno;
-	prctl(PR_SET_PDEATHSIG, on_death);
+	prctl(PR_SET_PDEATHSIG, on_parent_exit);
 	if (dumpable == 1)
 		prctl(PR_SET_DUMPABLE, 1);
 	return 0;

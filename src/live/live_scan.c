@@ -22,7 +22,7 @@
 #define TURN_SHARE 20
 #define TURN_MOST_NS (20 * NS_PER_MS)
 
-static void house_keep_record(struct live *live, const struct thread_state *record)
+static void housekeep_record(struct live *live, const struct thread_state *record)
 {
 	if (live->walk.sweep)
 		totals_mark(&live->context.totals, record->identity.tid);
@@ -53,7 +53,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 	record = live_seed_whole(record, &completed);
 	if (!record)
 		return;
-	house_keep_record(live, record);
+	housekeep_record(live, record);
 	/* the next capture has it */
 	if (!copy && (!record_settled(record) || (live->context.wants.idle && record->sched.tid)))
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
@@ -70,7 +70,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 }
 
 /* Does what need not be done at every tick. */
-static void house_keep(struct live *live)
+static void housekeep(struct live *live)
 {
 	if (!live->context.now.housekeeping)
 		return;
@@ -283,7 +283,7 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 	if (wanted && !met && !index_find(&live->walk.awake, awake))
 		return false;
 	if (!wanted)
-		house_keep_record(live, record);
+		housekeep_record(live, record);
 	live->walk.walked += record_known(live, record);
 	if (!wanted && live->context.wants.work)
 		sleeper_pass(live, record, awake);
@@ -432,6 +432,6 @@ int live_scan_read(struct live *live)
 	proc_values_pool_clear(&live->batch.proc_values);
 	live_processes_check(&live->processes, live->context.now.scan_time.now_ns,
 			     live->context.now.housekeeping);
-	house_keep(live);
+	housekeep(live);
 	return records_read(live);
 }

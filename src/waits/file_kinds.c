@@ -134,7 +134,7 @@ static void event_describe(struct wait *wait)
 /* Beginnings of links, and one word for the kind of file. */
 static const struct file_kind {
 	const char *prefix, *word;
-	wait_teller *describe; /* NULL: the link itself tells most */
+	wait_describer *describe; /* NULL: the link itself tells most */
 } kinds[] = {
 	{SOCKET_LINK, "socket", socket_describe},
 	{"pipe:[", "pipe", pipe_describe},

@@ -99,7 +99,7 @@ static void messages_describe(struct wait *wait)
  * time: no packet, no disk; and the argument that is a time limit (0: it has none). */
 static const struct wait_row {
 	const char *name;
-	wait_teller *describe;
+	wait_describer *describe;
 	bool threads_end;
 	int limit;
 } table[] = {
@@ -149,7 +149,7 @@ static const struct wait_row *row_find(const char *syscall_name)
 	return NULL;
 }
 
-wait_teller *wait_teller_find(const char *syscall_name)
+wait_describer *wait_describer_find(const char *syscall_name)
 {
 	const struct wait_row *row = row_find(syscall_name);
 

@@ -121,10 +121,10 @@ int waits_sockets_error(const struct waits *waits);
 
 /* --- for those that answer */
 
-typedef void wait_teller(struct wait *wait);
+typedef void wait_describer(struct wait *wait);
 
 /* NULL: the call waits for what is behind its descriptor. name: interned. */
-wait_teller *wait_teller_find(const char *syscall_name);
+wait_describer *wait_describer_find(const char *syscall_name);
 
 const char *wait_root(const struct wait *wait);
 bool wait_own_ids(const struct wait *wait); /* /proc numbers threads as system calls do */
@@ -181,11 +181,11 @@ int64_t ring_timeouts(const struct wait *wait, uint32_t taken, uint32_t mask, in
  * file_type.h. */
 const char *file_word(const char *link);
 
-wait_teller futex_describe, futex_wait_describe, futex_waitv_describe;
-wait_teller poll_describe, select_describe, epoll_describe;
-wait_teller child_describe, child_id_describe;
-wait_teller uring_describe, aio_describe;
-wait_teller flock_describe, fcntl_describe;
-wait_teller timer_describe, signal_describe;
+wait_describer futex_describe, futex_wait_describe, futex_waitv_describe;
+wait_describer poll_describe, select_describe, epoll_describe;
+wait_describer child_describe, child_id_describe;
+wait_describer uring_describe, aio_describe;
+wait_describer flock_describe, fcntl_describe;
+wait_describer timer_describe, signal_describe;
 
 #endif

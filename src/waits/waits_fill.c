@@ -12,14 +12,14 @@
 #define WCHAN_BYTES 128 /* KSYM_NAME_LEN was that; longer names are cut */
 #define NEEDS_OF_FILE (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS)
 
-static wait_teller *teller_of(struct waits *waits, const char *syscall_name)
+static wait_describer *describer_of(struct waits *waits, const char *syscall_name)
 {
 	bool added;
 	uint64_t *describer = index_put(&waits->functions, (uintptr_t)syscall_name, &added);
 
 	if (added)
-		*describer = (uintptr_t)wait_teller_find(syscall_name);
-	return (wait_teller *)(uintptr_t)*describer; /* NOLINT(performance-no-int-to-ptr) */
+		*describer = (uintptr_t)wait_describer_find(syscall_name);
+	return (wait_describer *)(uintptr_t)*describer; /* NOLINT(performance-no-int-to-ptr) */
 }
 
 static const char *text_name(struct text *text)
@@ -52,7 +52,7 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		.text = &waits->text,
 		.facts = wait_facts_absent,
 	};
-	wait_teller *describe = sample->syscall ? teller_of(waits, sample->syscall) : NULL;
+	wait_describer *describe = sample->syscall ? describer_of(waits, sample->syscall) : NULL;
 
 	if (wait_call_names_path(sample, hint))
 		wait.fd = -1;

@@ -89,7 +89,7 @@ static enum late_why late_why(const struct sampler *sampler, int64_t late_ns)
  * because samples weigh that time. So it is not enough to move each tick away from when it is due:
  * steps of up to half a period add up, and a small part of the sum is taken back each time, which
  * keeps the number of scans within about two of what was asked for. */
-static void beat_offset_next(struct sampler *sampler)
+static void tick_offset_next(struct sampler *sampler)
 {
 	int64_t period_ns = sampler->options.period_ns;
 
@@ -100,7 +100,7 @@ static void beat_offset_next(struct sampler *sampler)
 
 /* The moment of the next tick. One that was missed is counted, not made up for: a scan that began
  * when the one before ends would see what others do while tsnap has a CPU. */
-static int64_t beat_next_ns(struct sampler *sampler)
+static int64_t tick_next_ns(struct sampler *sampler)
 {
 	int64_t period_ns = sampler->options.period_ns, next_ns = sampler->options.due_ns;
 	int64_t now_ns = clock_monotonic_ns(), missed;
@@ -108,7 +108,7 @@ static int64_t beat_next_ns(struct sampler *sampler)
 	if (!sampler->begun)
 		return next_ns;
 	pthread_mutex_lock(&sampler->lock);
-	beat_offset_next(sampler);
+	tick_offset_next(sampler);
 	next_ns += sampler->offset_ns;
 	if (sampler->excused && next_ns < now_ns) {
 		next_ns = sampler->options.due_ns = now_ns;
@@ -168,7 +168,7 @@ static bool scan_time_wait(struct sampler *sampler, int64_t *next_ns)
 /* Does scan_time_wait(), and has switches keep registers and stacks from some time before it. Who
  * owns the probes tells them beforehand when to begin: a thread that ran for that would keep others
  * from their CPU right before the scan time, and change what they do then. */
-static bool beat_wait(struct sampler *sampler, int64_t *next_ns)
+static bool tick_wait(struct sampler *sampler, int64_t *next_ns)
 {
 	const struct capture_wants *wants = &sampler->options.wants;
 	int64_t lead_ns = kept_stacks_lead_ns(wants->kept), least_ns;
@@ -295,12 +295,12 @@ static void registers_done(struct sampler *sampler)
  * another CPU, and displace who runs there. */
 static bool tick(struct sampler *sampler, struct live_capture *capture)
 {
-	int64_t next_ns = beat_next_ns(sampler);
+	int64_t next_ns = tick_next_ns(sampler);
 	bool crowded = is_crowded(sampler), go_on;
 
 	sampler->tick_cpu_ns = clock_cpu_ns(); /* a sleep uses none */
 	realtime_begin(&sampler->realtime);
-	go_on = beat_wait(sampler, &next_ns);
+	go_on = tick_wait(sampler, &next_ns);
 	realtime_restart(&sampler->realtime);
 	if (go_on) {
 		wanted_take(sampler);
