@@ -10,7 +10,7 @@ BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_requests, REQUE
 	bpf_probe_read_kernel(request->registers[i] + (TO), 8 * (COUNT), \
 			      (void *)(from + 8 * (FROM)));
 
-int ts_ask_stack(struct bpf_raw_tracepoint_args *ctx)
+int ts_request_stack(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 requester = ctx->args[0];
 	struct stack_request *request =

@@ -43,7 +43,7 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 	[FEATURE_ASK_REGISTERS] =
 		{"ask_registers",
 		 "registers of sleeping threads can be asked for (needs thread_slots)",
-		 FEATURE_SINCE(5, 10), NULL, try_ask_registers},
+		 FEATURE_SINCE(5, 10), NULL, try_request_registers},
 	[FEATURE_READ_INTO_MAP] = {"read_into_map", "helpers may write to a map value",
 				   FEATURE_SINCE(4, 14), NULL, try_read_into_map},
 	[FEATURE_PROBE_READ_KERNEL] = {"probe_read_kernel", "the helper bpf_probe_read_kernel",

@@ -264,7 +264,7 @@ int try_thread_slots(char *why)
 }
 
 /* Runs a program with an argument. */
-int try_ask_registers(char *why)
+int try_request_registers(char *why)
 {
 	const struct bpf_insn insns[] = {
 		BPF_LOAD_(BPF_REG_0, BPF_REG_1, 0),

@@ -18,7 +18,7 @@ int try_perf_clock(char *why);
 int try_cpu_samples(char *why);
 int try_map_batch(char *why);
 int try_thread_slots(char *why);
-int try_ask_registers(char *why);
+int try_request_registers(char *why);
 int try_read_into_map(char *why);
 int try_probe_read_kernel(char *why);
 int try_probe_read_user(char *why);

@@ -251,7 +251,7 @@ static size_t row_field(const struct proof_row *row)
 	return field_index(row->of, row->name);
 }
 
-bool layout_prove_knows(size_t field)
+bool layout_validate_knows(size_t field)
 {
 	for (size_t i = 0; i < PROOF_ROWS; i++)
 		if (!strcmp(proof_rows[i].of, field_rows[field].of) &&

@@ -21,6 +21,6 @@ int layout_validate(const struct field_layout *layout, const char *parent_name,
 		    struct layout_validation *proof);
 
 /* True if a field of the table is looked at. */
-bool layout_prove_knows(size_t field);
+bool layout_validate_knows(size_t field);
 
 #endif

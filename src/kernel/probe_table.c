@@ -110,7 +110,7 @@ const struct probe_row probe_rows[] = {
 	 "demand", "ts_request"},
 
 	{"user_stack", PROBE_LOOK, GROUP_STACK, FEATURE_ASK_REGISTERS, NULL,
-	 "demand", "ts_ask_stack"},
+	 "demand", "ts_request_stack"},
 
 	{"block_queue", TYPED, GROUP_BLOCK_QUEUE, FEATURE_TYPED_BLOCK_IO_START,
 	 "BLOCK_QUEUE_START_TYPED", "block_io_start", "raw_tracepoint__block_io_start"},

@@ -128,7 +128,7 @@ static void host_describe(const struct host *host, struct text *out)
 			  "libbcc0");
 }
 
-static void facts_describe(struct kernel *kernel, struct text *out)
+static void features_describe(struct kernel *kernel, struct text *out)
 {
 	text_add_string(out, "Facts (tried now)\n");
 	for (int feature = 0; feature < FEATURE_COUNT; feature++) {
@@ -398,7 +398,7 @@ int live_check(const struct live_config *config, struct text *out, struct error 
 	if (planned && e->exit_code == EXIT_USAGE)
 		return planned;
 	host_describe(&kernel.host, out);
-	facts_describe(&kernel, out);
+	features_describe(&kernel, out);
 	types_describe(config, &kernel, out);
 	probes_describe(&kernel, out);
 	remedies_describe(config, &kernel, out);

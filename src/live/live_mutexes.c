@@ -50,7 +50,7 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 
 /* True for a mutex that is certain to have the holder that was read. Locks of runtimes have turns:
  * one may be passed on for its holder. */
-static bool holder_stays(struct live_context *context, const struct mutex *mutex)
+static bool holder_remains(struct live_context *context, const struct mutex *mutex)
 {
 	return mutex->tid != ABSENT && mutex->turn == ABSENT &&
 	       context->now.scan_time.now_ns - mutex->read_ns < READ_STILL_NS &&
@@ -87,7 +87,7 @@ static size_t mutex_slot(struct live_context *context, struct live_mutexes *mute
 	now->mutexes =
 		memory_grow(now->mutexes, &now->capacity, now->count + 1, sizeof(*now->mutexes));
 	known = index_find(&before->slots, key);
-	if (known && holder_stays(context, &before->mutexes[*known - 1])) {
+	if (known && holder_remains(context, &before->mutexes[*known - 1])) {
 		now->mutexes[now->count] = before->mutexes[*known - 1];
 		now->mutexes[now->count].checked = false;
 	} else {
@@ -102,7 +102,7 @@ bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes
 	struct mutex *mutex = &mutexes->now.mutexes[slot - 1];
 	struct wait_facts facts;
 
-	if (!mutex->checked && !holder_stays(context, mutex)) {
+	if (!mutex->checked && !holder_remains(context, mutex)) {
 		lookup_wait_facts(context->lookup, &mutex->waiter, &mutex->hint, true,
 				  context->now.scan_time.now_ns, &facts);
 		mutex->changed = facts.tid != mutex->tid || facts.turn != mutex->turn;

@@ -146,8 +146,8 @@ static int lines_read(struct process_maps *maps, int fd)
 
 /* True if that file is mapped there as before. As its module has it open, no other file can have
  * been given its inode number since. */
-static bool mapping_stays(const struct mapping *before, const struct mapping *now,
-			  const struct module_table *modules)
+static bool mapping_remains(const struct mapping *before, const struct mapping *now,
+			    const struct module_table *modules)
 {
 	const struct module *module = modules ? mapping_known(before, modules) : NULL;
 
@@ -168,7 +168,7 @@ static void modules_take_over(struct process_maps *maps, struct process_maps *be
 		while (at < before->count && before->mappings[at].start < mapping->start)
 			at++;
 		old = at < before->count ? &before->mappings[at] : NULL;
-		if (!old || !mapping_stays(old, mapping, maps->modules))
+		if (!old || !mapping_remains(old, mapping, maps->modules))
 			continue;
 		mapping->module = old->module;
 		mapping->serial = old->serial;

@@ -45,7 +45,7 @@ struct socket {
 	const struct protocol *protocol; /* NULL: there is no table of it */
 	uint64_t namespace;
 	int64_t requested_ns; /* first */
-	int64_t told_ns;      /* the read of the table that facts are from; 0: none */
+	int64_t reported_ns;  /* the read of the table that facts are from; 0: none */
 	uint32_t peer;	      /* inode of the other end; 0: not known */
 	bool near;	      /* it is in the same network namespace */
 	struct far_end far;
@@ -267,12 +267,12 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 	if (!record && as_of_ns < socket->requested_ns)
 		as_of_ns = socket->requested_ns;
 	fresh = net_namespaces_refresh(&sockets->namespaces, table, as_of_ns, now_ns);
-	if (socket->told_ns == table->now_ns || !table->now_ns)
+	if (socket->reported_ns == table->now_ns || !table->now_ns)
 		return fresh || table->err;
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
 	if (!record && !fresh)
 		return false;
-	socket->told_ns = table->now_ns;
+	socket->reported_ns = table->now_ns;
 	if (!record) {
 		/* neither bound nor connected, or of another namespace than its thread */
 		socket->peer = 0;
@@ -374,7 +374,8 @@ static bool request_describe(struct sockets *sockets, uint64_t inode,
 	const struct socket *socket = cache_find(&sockets->known, inode);
 	const struct net_namespace *namespace;
 
-	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP || !socket->told_ns)
+	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP ||
+	    !socket->reported_ns)
 		return false;
 	namespace = net_namespaces_find(&sockets->namespaces, socket->namespace);
 	return namespace && namespace->single_fd >= 0 &&

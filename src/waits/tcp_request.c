@@ -20,7 +20,7 @@
 /* Times of tcp_info are milliseconds ago, as coarse as the kernel's tick. Both are those of the
  * handshake at first. In one tick a request may go out after the handshake, or be answered: only
  * the byte counts (4.1) tell these apart, and where both are there it counts as answered. */
-static bool info_tells_request(const struct tcp_info *info)
+static bool info_means_request(const struct tcp_info *info)
 {
 	if (info->tcpi_last_data_sent != info->tcpi_last_data_recv)
 		return info->tcpi_last_data_sent < info->tcpi_last_data_recv;
@@ -74,7 +74,7 @@ bool tcp_request_parse(const void *answer, size_t length, const struct diag_reco
 	struct tcp_info info;
 
 	return message && (message->idiag_state == STATE_SYN_SENT ||
-			   (info_find(message, length, &info) && info_tells_request(&info)));
+			   (info_find(message, length, &info) && info_means_request(&info)));
 }
 
 static bool address_is_v4(const struct diag_address *address)

@@ -180,7 +180,7 @@ static void each_field_is_validated(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < field_count; i++)
-		if (!field_rows[i].sets && !layout_prove_knows(i))
+		if (!field_rows[i].sets && !layout_validate_knows(i))
 			fail_msg("no row tells what %s.%s must be", field_rows[i].of,
 				 field_rows[i].names[0]);
 }

@@ -38,9 +38,10 @@ static const char *file_read(struct lookup *lookup, struct thread *thread,
 	ssize_t length = call_path_read(lookup->root, sample, compat, target, sizeof(target));
 
 	if (length <= 0 && fd >= 0) {
-		if (!thread->files_asked_ns || now_ns - thread->files_asked_ns >= LOOKUP_RAN_NS) {
+		if (!thread->files_requested_ns ||
+		    now_ns - thread->files_requested_ns >= LOOKUP_RAN_NS) {
 			thread->files_shared = fd_are_shared(sample->pid, sample->tid);
-			thread->files_asked_ns = now_ns;
+			thread->files_requested_ns = now_ns;
 		}
 		length = fd_link_read(&lookup->fd_dirs, lookup->root, sample->pid, sample->tid,
 				      thread->files_shared, fd, now_ns, target, PATH_MAX);

@@ -91,9 +91,9 @@ struct thread {
 	/* facts */
 	int64_t uid;
 	const char *user, *exe, *cgroup, *cgroup_others;
-	struct rare_facts *rare; /* NULL: nobody has asked */
-	int64_t cgroup_ns;	 /* when cgroup was read; 0: it ran since */
-	int64_t files_asked_ns;	 /* when files_shared was found out */
+	struct rare_facts *rare;    /* NULL: nobody has asked */
+	int64_t cgroup_ns;	    /* when cgroup was read; 0: it ran since */
+	int64_t files_requested_ns; /* when files_shared was found out */
 	/* the file of one episode in a system call */
 	uint64_t file_sequence;
 	const char *filename;
