@@ -90,7 +90,7 @@ void interval_add_scans(struct text *out, const struct interval *interval)
 	text_add_decimals(out, ratio(tally->scans, 100 * US_PER_SECOND, tally->elapsed_us), 2);
 	text_add_string(out, " Hz");
 	if (interval->status->rate_hz != ABSENT)
-		text_add_format(out, " of %lld asked", (long long)interval->status->rate_hz);
+		text_add_format(out, " (-F %lld)", (long long)interval->status->rate_hz);
 	if (tally->threads) {
 		text_add_string(out, "; threads seen: ");
 		add_average(out, tally->threads, tally->scans);
@@ -128,7 +128,7 @@ static void add_pressure(struct text *out, const struct interval *interval, cons
 		if (line.length)
 			text_add_char(&line, ',');
 		else
-			text_add_format(&line, "Pressure of %s:", of);
+			text_add_format(&line, "Pressure (PSI) of %s:", of);
 		text_add_format(&line, " %s some ", names[i]);
 		add_percent(&line, pressure->some_us, elapsed_us);
 		if (i == RESOURCE_CPU && host)

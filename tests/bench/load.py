@@ -48,7 +48,7 @@ def bench_rate(options):
             say("rate: " + words)
             report = subprocess.run([options.tsnap, "--self", "-F", "1000", "-d", str(options.scan_s)] + options.args.split() + args,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True).stdout.decode()
-            rate = float(re.search(r"([\d.]+) Hz of 1000 asked", report).group(1))
+            rate = float(re.search(r"([\d.]+) Hz \(-F 1000\)", report).group(1))
             cpu = float(re.search(r"^tsnap itself in .*, ([\d.]+) % of one CPU", report, re.M).group(1))
             rows.append(Row(words, "tsnap", cpu, "%", aim=aim, remark="%.1f scans a second" % rate))
     return rows

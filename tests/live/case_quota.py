@@ -149,7 +149,7 @@ def pressure(ctx):
     ctx.workloads([("spin", {})] * (2 * os.cpu_count()))
     before = total()
     text = report(ctx, 3)
-    found = re.search(r"^Pressure of the host: CPU some ([0-9.]+) %, memory some [0-9.]+ % full [0-9.]+ %,\s+I/O some [0-9.]+ % "
+    found = re.search(r"^Pressure \(PSI\) of the host: CPU some ([0-9.]+) %, memory some [0-9.]+ % full [0-9.]+ %,\s+I/O some [0-9.]+ % "
                       r"full [0-9.]+ %$", text, re.M)
     check(found, "no pressure in %s", text[:600])
     check(60 <= float(found[1]) <= 101, "%s %% of the time threads waited for a CPU, with twice as many as there are", found[1])
@@ -184,9 +184,9 @@ def pressure_of_a_group(ctx):
     before = total()
     text = report(ctx, 3, "--cgroup", "/" + name)
     whole = total() - before
-    found = re.search(r"^Pressure of /%s: CPU some ([0-9.]+) %% full [0-9.]+ %%, memory some [0-9.]+ %%\s+full [0-9.]+ %%,"
+    found = re.search(r"^Pressure \(PSI\) of /%s: CPU some ([0-9.]+) %% full [0-9.]+ %%, memory some [0-9.]+ %%\s+full [0-9.]+ %%,"
                       % name, text, re.M)
     check(found, "no pressure of the group in %s", text[:800])
     check(60 <= float(found[1]) <= 101, "%s %% of the time threads waited for a CPU", found[1])
     check(float(found[1]) / 100 * 3 <= whole + 0.1, "%s %% of 3 s, the kernel has %.2f s", found[1], whole)
-    check("Pressure of /" not in report(ctx, 1, "--cgroup", name[:-1] + "*"), "pressure of a pattern")
+    check("Pressure (PSI) of /" not in report(ctx, 1, "--cgroup", name[:-1] + "*"), "pressure of a pattern")

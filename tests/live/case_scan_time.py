@@ -24,7 +24,7 @@ COPY_US = 50  # from a scan's moment until a record is copied, on a full host
 LEAST_S = 2  # less of a state is too little for a share
 LATE_MOST = 0.2  # of all scans: then others have the machine
 LEAN = "on a busy host samples may lean towards threads that sleep"
-OVER = "scans that went on at normal priority"
+OVER = "scans that took more than 1 ms, and ended at normal priority"
 RT_GROUP = "/sys/fs/cgroup/cpu/tsnap-test-%d"
 
 

@@ -44,7 +44,7 @@ def report(ctx, pids, seconds=3, columns="tid,stack"):
     tool = ctx.plain("-a", "-F", HZ, "-d", seconds, "-g", columns, *(["-p", ",".join(str(pid) for pid in pids)] if pids else []))
     tool.finish_plain(0, START_S + seconds + STOP_S)
     text = tool.out.decode(errors="replace")
-    rate = float(re.search(r"([\d.]+) Hz of %d asked" % HZ, text).group(1))
+    rate = float(re.search(r"([\d.]+) Hz \(-F %d\)" % HZ, text).group(1))
     missed = dict((what, int(count)) for count, what in re.findall(r"(?:Missed: |; |, )(\d+) ([a-z][^;\n]*)", text))
     return rate + missed.get(NO_CPU, 0) / seconds, missed, text
 

@@ -54,7 +54,7 @@ void live_realtime_describe(const struct realtime *realtime, const struct sample
 		missed->natural = lack == LACK_ASKED;
 	}
 	missed = source_status_miss_any(
-		status, "scans that went on at normal priority, as they took more than 1 ms",
+		status, "scans that took more than 1 ms, and ended at normal priority",
 		reported->over_count);
 	if (missed)
 		missed->natural = true;
