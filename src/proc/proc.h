@@ -3,7 +3,9 @@
  * fixture). A thread that is gone gives -ENOENT or -ESRCH; text fields of hostile threads are taken
  * as they are.
  *
- * pid and tid name ROOT/PID/task/TID; where pid is not known it is 0, and ROOT/TID is opened.
+ * pid and tid name ROOT/PID/task/TID; where pid is not known it is 0, and ROOT/TID is opened. Some
+ * files are in ROOT/PID alone, not in task/TID: timerslack_ns, coredump_filter, autogroup
+ * (tgid_base_stuff in fs/proc/base.c).
  */
 #ifndef TSNAP_PROC_PROC_H
 #define TSNAP_PROC_PROC_H
