@@ -3,7 +3,7 @@
  *
  *   kernel's thread state array --> record --> wanted? --> sample --> lookups --> scan
  *
- * The filter is asked before anything is looked up.
+ * The filter is evaluated before anything is looked up.
  */
 #include "live/live.h"
 #include "base/clock.h"
@@ -35,9 +35,9 @@
 
 /* Bytes of transient names, and of threads' names, from which on lookups begin anew. */
 #define TRANSIENT_BYTES_MAX (16u << 20)
-#define TRANSIENT_STACKS_BYTES_MAX (32u << 20) /* where there are stacks, too */
+#define TRANSIENT_STACKS_BYTES_MAX (32u << 20) /* limit where there are stacks, too */
 #define COMMS_BYTES_MAX (2u << 20)
-#define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* by then every CPU's clock has ticked once */
+#define FIRST_SCAN_NS (NS_PER_SECOND / 20) /* every CPU's clock has ticked once by then */
 
 /* Gives the capture back, with keys of threads that the next scan wants although only a wake-up
  * changes what they do, or that are awake and were not in this one. */
@@ -90,7 +90,7 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 		return error_set(e, -err, EXIT_FAILED,
 				 "the thread state array can't be read any more: %s",
 				 strerror(-err));
-	/* asked after the scan: what it saw was alive */
+	/* checked after the scan, so that the programs ran all through it */
 	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
 		return error_set(
 			e, EOWNERDEAD, EXIT_FAILED,
@@ -111,7 +111,7 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 				   &live->context.now.capture);
 	if (err)
 		return err;
-	live->context.totals.read_ns = clock_monotonic_ns(); /* all of the copy */
+	live->context.totals.read_ns = clock_monotonic_ns(); /* the copy was read before this */
 	err = scan_deliver(live, scan, e);
 	live->context.totals.read_ns = 0;
 	capture_return(live);
@@ -130,8 +130,8 @@ static bool live_crowded(const struct source *source)
 	       names_comms_bytes() >= COMMS_BYTES_MAX;
 }
 
-/* The first scan after that looks all up again: every few hours at most, unless a program renames
- * its threads all the time. */
+/* Drops names once they take much memory. The first scan after that looks all up again: every few
+ * hours at most, unless a program renames its threads all the time. */
 static void live_release(struct source *source)
 {
 	struct live *live = (struct live *)source;
@@ -189,7 +189,7 @@ static void live_close(struct source *source)
 	free(live);
 }
 
-/* The parent, as /proc shows it. */
+/* Returns the parent's pid, as /proc shows it. */
 static uint32_t keeper_find(uint32_t own_pid)
 {
 	struct proc_stat stat;
@@ -243,7 +243,7 @@ static unsigned int sandbox_uses(const struct live *live)
 	return uses;
 }
 
-/* After the start, before the first look at what others have written. */
+/* Enters the sandbox: after the start, before the first look at what others have written. */
 static void live_sandbox(struct live *live)
 {
 	if (live->context.config.no_sandbox)
@@ -302,8 +302,8 @@ static int live_start(struct live *live, struct error *e)
 		live->context.config.kept ? keeper_find(live->context.view.own_pid) : 0;
 	live->context.view.translated = live->context.kernel.compiled.pids_translated;
 	live->context.view.proc_whole = !access(PROC "/1", F_OK);
-	/* the records of who is attached to hold them, but for those that wait for theirs; the
-	 * first scan sorts out which do */
+	/* an attached sampler finds threads in the records of the one that shares, but for threads
+	 * that wait for a record; the first scan sorts out which do */
 	progress_step("looking for the threads there are");
 	if (!options.attach || live->context.view.translated)
 		err = live_seed_all(&live->context.seed, &live->context.kernel, e);
@@ -352,7 +352,7 @@ struct lookup *live_lookup_new(struct live *live)
 	return lookup;
 }
 
-/* All of the start that takes time. */
+/* Does all of the start that takes time. */
 static int live_begin(struct live *live, uint64_t needs, struct error *e)
 {
 	struct filter *filter = live->context.wants.filter;

@@ -18,7 +18,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
  * way. */
 int live_check(const struct live_config *config, struct text *out, struct error *e);
 
-/* --write-offsets. */
+/* --write-offsets: writes the kernel's field offsets to a file. 0, or -errno with e. */
 int live_write_offsets(const struct live_config *config, struct error *e);
 
 #endif

@@ -37,7 +37,7 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	accounts->dead.ended_ns = context->totals.reported_ns;
 	accounts->context->totals.gone = thread_gone;
 	accounts->context->totals.to = accounts;
-	/* threads outside of a container are not told of, and who attaches came later */
+	/* threads outside of a container are not reported, and an attached sampler came later */
 	if (accounts->context->wants.needs & NEED_TOTALS && !accounts->context->view.translated &&
 	    !accounts->context->config.attach)
 		cpu_busy_read(PROC, &accounts->first);
@@ -88,7 +88,7 @@ static void dead_move(void *to, const struct process_key *key, const struct proc
 	dead_table_read(&accounts->dead, key, seconds, true);
 }
 
-/* Both count for a while: a row's old one until it is read, its new one from there on. */
+/* Both tables count for a while: a row's old one until it is read, its new one from then on. */
 void live_accounts_move(struct live_accounts *accounts, const struct kernel *bigger)
 {
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
@@ -105,7 +105,7 @@ static bool account_wanted(const struct live_accounts *accounts, const struct sa
 		       VERDICT_ACCEPTED;
 }
 
-/* Where accounts of the time up to end_ns go. */
+/* Destination of accounts of the time up to end_ns. */
 struct reporting {
 	struct live_accounts *accounts;
 	int64_t end_ns;
@@ -113,8 +113,8 @@ struct reporting {
 	void *to;
 };
 
-/* A thread that has not been switched since the end is told as of then. Of others more is known
- * than is told now: totals_take() leaves the rest. */
+/* Returns the end for a thread that has not been switched since; else the present scan time. Of
+ * such a thread more is known than is reported now: totals_take() leaves the rest. */
 static int64_t record_end_ns(const struct reporting *reporting, const struct thread_state *record)
 {
 	const struct thread_sched *sched = &record->sched;
@@ -140,7 +140,7 @@ static void thread_account(const struct reporting *reporting, const struct threa
 
 	scan_time.now_ns = record_end_ns(reporting, record);
 	state = record_state(record, &scan_time, &ambiguous);
-	/* it left its CPU, but not by a switch that a program saw: nobody knows when */
+	/* the thread left its CPU, but not by a switch that a program saw: the time is not known */
 	if (ambiguous && state == STATE_ON)
 		state = STATE_SLEEP;
 	record_sample(record, &scan_time, state, &account);
@@ -183,8 +183,9 @@ static void record_account(void *to, const struct thread_state *record)
 	thread_account(reporting, record);
 }
 
-/* A walk of its own, beside those of scans, which go on where they were. On a full host later scans
- * may wait to be looked at: theirs is the time since the last one that was. */
+/* Makes the accounts of all threads, in a walk of its own beside those of scans, which go on where
+ * they were. On a full host later scans may wait to be looked at: the time since the last scan that
+ * was looked at is theirs. */
 static void threads_account(struct reporting *reporting)
 {
 	struct live_accounts *accounts = reporting->accounts;
@@ -241,7 +242,8 @@ void live_accounts_report(struct live_accounts *accounts, account_callback *take
 
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
 		return;
-	/* first: who is gone in the walk has ended before, or ends in the next account */
+	/* read first: a thread that is gone in the walk has ended before, or ends in the next
+	 * account */
 	process_totals_visit(accounts->context->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
 			     dead_read, accounts);
 	read_ns = clock_monotonic_ns();

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* At the end of an interval: exact times of all threads, sampled or not, and which processes
- * forked, executed and exited. For
- * src/live/live*.c only.
+/* Accounts at the end of an interval: exact times of all threads, sampled or not, and the processes
+ * that forked, executed and exited. For src/live/live*.c only.
  *
- * Accounts are of each thread what it did since its last sample, without a state, as struct
- * sample with a weight of none. When a thread ends the switch adds its totals to ts_processes,
- * by name and user (bpf_text/processes.bpf.c), next to forks and execs; what samples have told
- * of it already is taken off when it is found to be gone (threads/live_dead.h). The map and that
- * code are there only where a report or a share wants them. Next to an account proc/cpu_busy
- * reads how long CPUs were not idle, which is what all threads' time on CPUs must be.
+ * An account is a struct sample without a state and with no weight: what a thread did since its
+ * last sample. When a thread ends, the switch adds its totals to ts_processes, by name and user
+ * (bpf_text/processes.bpf.c), next to forks and execs; the part that samples have reported already
+ * is taken off when the thread is found to be gone (threads/live_dead.h). The map and that code are
+ * there only where a report or a share wants them. Next to an account, proc/cpu_busy reads how long
+ * CPUs were not idle: all threads' time on CPUs must be the same.
  */
 #ifndef TSNAP_LIVE_LIVE_ACCOUNT_H
 #define TSNAP_LIVE_LIVE_ACCOUNT_H
@@ -22,20 +21,20 @@
 struct live_accounts {
 	struct live_context *context;
 	struct dead_table dead;
-	int64_t attached_ns;	     /* when totals began to count */
+	int64_t attached_ns;	     /* monotonic time from which totals count */
 	struct cpu_busy first, busy; /* CPU times at the first totals, and the last account */
 	int64_t error_us;	     /* one CPU's difference of busy and totals, all accounts */
-	int64_t late_us; /* part of it at the last account, where the next one's time begins */
+	int64_t late_us; /* error_us at the last account, where the next one's time begins */
 };
 
-/* Begins accounts: what came until now is not told. */
+/* Begins accounts: what threads did until now is not reported. */
 void live_accounts_begin(struct live_accounts *accounts, struct live_context *context);
 void live_accounts_done(struct live_accounts *accounts);
 /* Hands over accounts, as account of struct source. */
 void live_accounts_report(struct live_accounts *accounts, account_callback *take, void *to);
-/* The kernel counts in another table from now on. */
+/* Moves accounts to the larger maps, in which the kernel counts from now on. */
 void live_accounts_move(struct live_accounts *accounts, const struct kernel *bigger);
-/* Adds to the status what could not be told, since the beginning. */
+/* Adds to the status what could not be reported since the beginning. */
 void live_accounts_missed(const struct live_accounts *accounts, struct source_status *status);
 
 /* Fills busy_us and busy_error_us. */

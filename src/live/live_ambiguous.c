@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records that may not tell the truth: /proc is asked, or the kernel whether the thread is there.
- */
+/* Records that may be wrong: the state is read from /proc, or a system call shows whether the
+ * thread is there. */
 #include "live/live_state.h"
 #include "proc/proc.h"
 
@@ -16,7 +16,7 @@
 
 static void record_forget(struct live *live, const struct thread_state *record)
 {
-	if (!record->sched.tid) { /* it has no key of the map's */
+	if (!record->sched.tid) { /* the record has no key of the map */
 		live_seed_remove(&live->context.seed, record->identity.tid);
 		return;
 	}
@@ -57,8 +57,8 @@ uint32_t live_gone_looks(const struct live *live)
 	return live->walk.unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
 }
 
-/* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
- */
+/* True if the thread is there. kill(2) with signal 0 costs a tenth of a look at /proc; it is used
+ * if both mean the same ids. */
 static bool thread_is_there(const struct live *live, uint32_t tid)
 {
 	char path[32];

@@ -35,7 +35,7 @@ void live_asleep_begin(struct live_asleep *asleep, const struct live_capture *ca
 		live_asleep_drop(asleep, capture->gone[i]);
 }
 
-/* A copy of all is kept as it is, without those that are awake. */
+/* Takes over a capture of all threads as it is; those that are awake are left out afterwards. */
 static void whole_take(struct live_asleep *asleep, struct live_capture *capture)
 {
 	const struct live_asleep before = *asleep;

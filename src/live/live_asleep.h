@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The records of threads that have slept since an earlier scan, and of which samples are wanted:
- * all where idle ones are, else those that work. A record stands still until its thread is woken,
- * so a scan copies it once, when the thread has fallen asleep; from then on the copy is here.
+/* Records of threads that have slept since an earlier scan, if their samples are wanted: all of
+ * them where idle threads are wanted, else only threads that work. A record stands still until its
+ * thread is woken, so a scan copies it once, when the thread has fallen asleep; from then on the
+ * copy is here.
  *
  * A key stands for one record of the kernel's map (thread_state.key).
  */
@@ -22,16 +23,16 @@
 struct live_asleep {
 	struct captured *copies;
 	size_t count, capacity;
-	struct id_map slots; /* by key, plus one */
+	struct id_map slots; /* key to slot in copies, plus one */
 };
 
-/* Before a capture's samples are made: drops those that it has a copy of, or that are gone; all,
- * where it has copied all. */
+/* Drops the records that the capture has copied, or that are gone; all, if it has copied all. Call
+ * before the capture's samples are made. */
 void live_asleep_begin(struct live_asleep *asleep, const struct live_capture *capture);
 
-/* Afterwards: keeps the copies of those that sleep. wanted: keys of all that are wanted, others are
- * dropped; NULL: all are. round: of walks, see live_asleep_seen(). May take the capture's memory,
- * and empties it then. */
+/* Keeps the capture's copies of threads that sleep. Call after its samples were made. wanted: keys
+ * of all that are wanted, others are dropped; NULL: all are wanted. round: of walks, see
+ * live_asleep_seen(). May take the capture's memory, and empties it then. */
 void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture,
 		     const struct index *wanted, unsigned int round);
 
@@ -39,13 +40,13 @@ bool live_asleep_has(struct live_asleep *asleep, uint32_t key);
 
 void live_asleep_drop(struct live_asleep *asleep, uint32_t key);
 
-/* True if that record, which a walk over the kernel's map meets, has a copy here. *later: the
- * thread was switched since, so that the next capture has it. */
+/* True if a record that a walk over the kernel's map meets has a copy here. *later: the thread was
+ * switched since, so that the next capture has it. */
 bool live_asleep_seen(struct live_asleep *asleep, const struct thread_state *record, uint32_t key,
 		      unsigned int round, bool *later);
 
-/* To be called before a copy is visited, in falling order: by the time that those AHEAD before it
- * are, they are in the cache. */
+/* Prefetches the copy that is ASLEEP_AHEAD slots before this one, so that it is in the cache when
+ * it is visited. Call before each copy is visited, in falling order. */
 static inline void live_asleep_prefetch(const struct live_asleep *asleep, size_t slot)
 {
 	const char *from;
@@ -57,7 +58,7 @@ static inline void live_asleep_prefetch(const struct live_asleep *asleep, size_t
 		__builtin_prefetch(from + at);
 }
 
-/* Drops those that the walk did not meet: their records are gone, without a word. */
+/* Drops copies that the walk did not meet: their records are gone, without notice. */
 void live_asleep_sweep(struct live_asleep *asleep, unsigned int round);
 
 void live_asleep_done(struct live_asleep *asleep);

@@ -10,14 +10,15 @@
 
 #include <errno.h>
 
-/* Facts that a filter can be told by a thread's record; that are there when a batch of the scan has
- * been gathered; and by lookups once the thread's registers are there. */
+/* Facts for a filter. NEEDS_RECORD: known by a thread's record. NEEDS_SETTLED: known when a batch
+ * of the scan has been gathered. NEEDS_LATE: known by lookups once the thread's registers are
+ * there. */
 #define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
 #define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
 #define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS | NEED_RUNQ_WHY)
 #define NEEDS_LATE (NEED_SYSCALL | NEED_WAIT_CLASS | NEED_FILE | NEED_FILENAMESUM)
 
-/* Fills what is new since the thread's previous sample; asked for once. */
+/* Fills what the totals have new since the thread's previous sample; once for each sample. */
 static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
 	struct live_totals totals;
@@ -45,8 +46,8 @@ static void proc_values_give(struct live *live, struct sample *sample, uint64_t 
 		sample->proc_values = proc_values_pool_take(&live->batch.proc_values);
 }
 
-/* Whether the filter wants the sample: what it asks for is found out in turn until it can tell.
- * known: so far; can: what can be found out now. */
+/* Evaluates the filter: the facts that it needs of the sample are found out in turn until it can
+ * decide. known: facts known so far. can: facts that can be found out now. */
 static enum verdict sample_request(struct live *live, const struct thread_state *record,
 				   struct sample *sample, const struct lookup_hint *hint,
 				   uint64_t known, uint64_t can)
@@ -105,7 +106,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	return true;
 }
 
-/* True if it was made from an earlier one of the same sleep, and the filter wants it. */
+/* True if the sample was made from an earlier one of the same sleep, and the filter wants it. */
 static bool sample_repeat(struct live *live, const struct thread_state *record,
 			  enum thread_state_kind state, struct sample *sample)
 {
@@ -123,7 +124,7 @@ static bool sample_repeat(struct live *live, const struct thread_state *record,
 	return true;
 }
 
-/* The sample goes, and what it has: refused samples are many more than a batch holds. */
+/* Gives back the memory of a refused sample: refused samples are many more than a batch holds. */
 static void sample_refuse(struct live *live, struct sample *sample)
 {
 	proc_values_pool_return(&live->batch.proc_values, sample->proc_values);
@@ -140,15 +141,14 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 	return wanted;
 }
 
-/* What more is found out of a sample that the filter wants, and can wait until the batch is
- * settled. */
+/* Notes a sample that the filter wants, for facts that can wait until the batch is settled. */
 static void sample_note(struct live *live, const struct thread_state *record, uint32_t sample)
 {
 	live_chains_note(&live->chains, &live->context, record, sample);
 	live_stacks_add(&live->stacks, record, sample);
 }
 
-/* Asks for the registers of those that wait for them, and completes their samples. */
+/* Requests the registers that samples wait for, and completes these samples. */
 void live_batch_request(struct live *live)
 {
 	struct thread_state *records[REQUESTS_MAX];
@@ -191,7 +191,7 @@ static void late_filter(struct live *live)
 		}
 }
 
-/* Takes out those that were refused when their registers were there. */
+/* Takes out samples that were refused when their registers, stacks or chains were there. */
 static void batch_pack(struct live *live)
 {
 	size_t kept = 0;
@@ -218,7 +218,7 @@ void live_batch_settle(struct live *live)
 static void batch_give(struct live *live)
 {
 	live_batch_settle(live);
-	/* asked after what is handed over was read: it was alive then */
+	/* checked after the samples were read, so that the programs ran until then */
 	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
 		live->batch.err = -EOWNERDEAD;
 	if (!live->batch.err)

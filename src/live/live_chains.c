@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX 65536 /* met in one scan; chains that lead farther have no root */
+#define NODES_MAX 65536 /* threads met in one scan; chains that lead farther have no root */
 
 /* Record and basis that the edge of a node was found with. */
 struct chain_proof {
@@ -26,7 +26,7 @@ struct live_chains {
 	struct live_edges edges;
 	struct live_edge_time time;
 	struct chain_nodes nodes;
-	struct chain_proof *proofs; /* by place of the node */
+	struct chain_proof *proofs; /* indexed by slot of the node */
 	size_t proof_capacity;
 	size_t validated; /* nodes up to here have been looked at again */
 };
@@ -47,7 +47,7 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 		chains_of(chains, context)->records[sample] = *record;
 }
 
-/* Fills the node that was put at that place. */
+/* Fills the node that was put at that slot. */
 static void node_fill(struct live_chains *chains, size_t slot, const struct edge_waiter *waiter)
 {
 	struct chain_node *node = &chains->nodes.nodes[slot];
@@ -91,7 +91,7 @@ static void node_fill_now(struct live_chains *chains, size_t slot, int64_t pid)
 	nodes->nodes[slot].unknown |= !there;
 }
 
-/* Meets those that edges of nodes lead to, until nobody is new, or time is up. */
+/* Meets threads that edges of nodes lead to, until none is new, or time is up. */
 static void blockers_meet(struct live_chains *chains, size_t from)
 {
 	struct chain_nodes *nodes = &chains->nodes;
@@ -117,8 +117,8 @@ static bool is_asleep(int64_t state)
 	return state == STATE_SLEEP || state == STATE_DISK;
 }
 
-/* An edge whose wait has ended meanwhile may lead to anybody. So may one to a thread that waited
- * for a mutex: it may have got it only since then. */
+/* Drops edges that may be wrong. An edge of a wait that has ended meanwhile may lead to any thread.
+ * So may one to a thread that waited for a mutex: it may have got it only since then. */
 static void nodes_validate(struct live_chains *chains)
 {
 	struct thread_table *table = &chains->context->kernel.table;
@@ -141,7 +141,7 @@ static void nodes_validate(struct live_chains *chains)
 	}
 }
 
-/* Puts the sample's thread, as the sample tells of it, unless a chain of this scan has led to it
+/* Puts the sample's thread, as the sample shows it, unless a chain of this scan has led to it
  * before, or there is no time for it. */
 static void sample_meet(struct live_chains *chains, const struct sample *sample, size_t at)
 {
@@ -154,7 +154,7 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 		return;
 	slot = chain_nodes_put(&chains->nodes, sample->tid, &added);
 	live_edge_waiter_of(chains->context, &chains->records[at], sample, &waiter);
-	/* it has woken since the scan time: others wait for what it does now */
+	/* the thread has woken since the scan time: others wait for what it does now */
 	if (is_asleep(waiter.sample->state) && waiter.record->sched.tid &&
 	    !record_still(&chains->context->kernel.table, waiter.record))
 		node_fill_now(chains, slot, waiter.sample->pid);
@@ -162,8 +162,8 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 		node_fill(chains, slot, &waiter);
 }
 
-/* A thread that was met before its sample was made may have done something else by then than the
- * sample tells. */
+/* Fills a sample's chain, if its node has the same state: a thread that was met before its sample
+ * was made may have done something else by then than the sample shows. */
 static void sample_fill(struct live_chains *chains, struct sample *sample)
 {
 	struct chain_nodes *nodes = &chains->nodes;

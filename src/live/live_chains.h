@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wait chains of the live host, for the columns blocker_tid to root_waits_on; nothing is done, nor
- * in memory, unless one of these is wanted.
+/* Wait chains of the live host, for the columns blocker_tid to root_waits_on; no work is done and
+ * no memory is used unless one of these is wanted.
  *
- * When a part of a scan ends, chains are followed from its samples through the kernel's records:
- * also to threads that have no sample, such as idle ones, whose registers are asked for then. What
- * a thread waits for is read some 100 us after the scan time. So edges are as of that
- * time, and of threads that have slept all the time from before until after: their switch numbers
- * are compared when all edges of the part have been found, and lock words are read again.
+ * When a batch of a scan ends, chains are followed from its samples through the kernel's records:
+ * also to threads that have no sample, such as idle ones; their registers are requested then. What
+ * a thread waits for is read some 100 us after the scan time. So edges are as of that time, and
+ * only of threads that have slept all the time from before until after: their switch numbers are
+ * compared when all edges of the batch have been found, and lock words are read again.
  *
  * A thread is met once in a scan, however many chains lead to it.
  */
@@ -23,15 +23,15 @@ struct live_host;
 struct sample;
 struct source_status;
 
-/* Keeps the record of a sample of the part, by the sample's index. *chains: NULL until somebody
- * asks for any. */
+/* Keeps the record of a sample of the batch, by the sample's index. *chains: NULL until chains are
+ * wanted. */
 void live_chains_note(struct live_chains **chains, struct live_context *context,
 		      const struct thread_state *record, size_t sample);
-/* At the end of a part: fills the chains of its samples, but for those whose tid is ABSENT. */
+/* Fills the chains of a batch's samples at its end, but for samples with a tid of ABSENT. */
 void live_chains_fill(struct live_chains **chains, struct live_context *context,
 		      struct live_host *host, struct sample *samples, size_t count);
-/* Tells of chains that were not followed. */
+/* Adds to the status the chains that were not followed. */
 void live_chains_describe(const struct live_chains *chains, struct source_status *status);
-void live_chains_free(struct live_chains *chains); /* or NULL */
+void live_chains_free(struct live_chains *chains); /* chains may be NULL */
 
 #endif

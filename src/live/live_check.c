@@ -169,7 +169,8 @@ static void types_describe(const struct live_config *config, const struct kernel
 	}
 }
 
-/* The first row of a group that this kernel offers, or NULL; passed_over: why none before it. */
+/* Returns the first row of a group that this kernel offers, or NULL. passed_over: reasons why none
+ * before it was chosen. */
 static const struct probe_row *row_choose(struct kernel *kernel, enum probe_group group,
 					  struct text *passed_over)
 {
@@ -222,12 +223,12 @@ static void probes_describe(struct kernel *kernel, struct text *out)
 
 	error_done(&e);
 	text_add_string(out, "Probes\n");
-	/* probes are told as they would be, also where there is no way to see switches */
+	/* probes are reported as they would be, also where there is no way to see switches */
 	for (int group = 0; group < GROUP_COUNT; group++)
 		group_describe(kernel, planned ? &plan : NULL, (enum probe_group)group, out);
 }
 
-/* For each thing that is missing, how to get it on each distribution. */
+/* Adds what is missing, and how to get it on each distribution. */
 static void remedies_describe(const struct live_config *config, struct kernel *kernel,
 			      struct text *out)
 {

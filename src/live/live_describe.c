@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* Why container_name is empty. */
+/* Adds why container_name is empty. */
 static void containers_describe(const struct live *live, struct source_status *status)
 {
 	static const char *const words[] = {
@@ -132,13 +132,13 @@ void live_describe(struct source *source, struct source_status *status)
 				   kernel->wakes.lost_count);
 	status->chosen = text_string(&live->chosen);
 	status->remarks = text_string(&live->remarks);
-	/* nothing is traced of a thread that did not fit, also where it has a place by now */
+	/* a thread that did not fit was not traced, also where it has a slot by now */
 	if (live->context.view.translated || live->context.config.traces)
 		source_status_miss(status,
 				   "times that a thread did not fit the map (raise --max-threads)",
 				   live->growth.earlier.map_full + full);
 	if (!live->context.view.translated)
-		/* threads without a place now, not how often one was refused */
+		/* threads without a slot now, not how often one was refused */
 		source_status_miss(status, "threads that do not fit the map (raise --max-threads)",
 				   full && live->walk.unfit_threads > 0
 					   ? (uint64_t)live->walk.unfit_threads

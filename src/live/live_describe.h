@@ -11,10 +11,11 @@ struct source;
 struct source_status;
 struct text;
 
-/* struct source's */
+/* Implements describe of struct source. */
 void live_describe(struct source *source, struct source_status *status);
 
-/* Adds which kernel types and probes were chosen. groups: bits 1 << GROUP_x, those asked for. */
+/* Adds which kernel types and probes were chosen. groups: bits 1 << GROUP_x of the probe groups
+ * that were requested. */
 void live_chosen_describe(const struct live_config *config, const struct kernel *kernel,
 			  unsigned int groups, struct text *to);
 

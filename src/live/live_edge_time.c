@@ -5,7 +5,7 @@
 #include "proc/proc.h"
 #include "sample/sample.h"
 
-#define USER_LEAST_NS (20 * NS_PER_MS) /* at high rates: a host may be slow for a moment */
+#define USER_LEAST_NS (20 * NS_PER_MS) /* least at high rates: a host may be slow for a moment */
 #define OWNERS_STILL_NS NS_PER_SECOND
 
 void live_edge_time_begin(struct live_edge_time *time, int64_t now_ns, int64_t period_ns)
@@ -44,7 +44,7 @@ bool live_edge_time_left(struct live_edge_time *time, int64_t uid)
 
 	if (time->left_ns > 0 && (!taken_ns || (int64_t)*taken_ns < time->user_most_ns))
 		return true;
-	/* it was another thread that had the CPU: asked only now, as it takes a system call */
+	/* another thread had the CPU: checked only now, as it takes a system call */
 	if (clock_thread_cpu_ns() - time->cpu_ns < time->user_most_ns)
 		return true;
 	time->refused_count++;

@@ -11,7 +11,7 @@
 
 uint64_t live_edge_needs(const struct live_context *context)
 {
-	/* never stacks or values of /proc: nobody asks for those of a blocker */
+	/* stacks and values of /proc are never needed of a blocker */
 	return sample_needs_close(NEED_BLOCKER | (context->wants.needs & NEED_CHAIN));
 }
 
@@ -20,7 +20,7 @@ static bool record_find(struct live_context *context, int64_t tid, struct thread
 	const struct thread_state *seed;
 	uint32_t key;
 
-	/* in a container the array goes by the kernel's ids */
+	/* the array goes by the kernel's ids, which are others in a container */
 	if (!context->view.translated &&
 	    !thread_table_key(&context->kernel.table, (uint32_t)tid, &key))
 		if (!thread_table_get_whole(&context->kernel.table, key, record))
@@ -31,8 +31,8 @@ static bool record_find(struct live_context *context, int64_t tid, struct thread
 	return seed;
 }
 
-/* Returns what a thread does as of now. tsnap needs a CPU to find that out: the thread that it took
- * it from would be running. */
+/* Returns the state of a thread as of now. tsnap needs a CPU to find that out: the thread that it
+ * took it from would be running. */
 static enum thread_state_kind state_now(const struct live_context *context,
 					const struct live_scan_time *now,
 					const struct thread_state *record)
@@ -60,13 +60,13 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 	if (context->wants.needs & NEED_BLOCK && context->now.capture)
 		live_block_fill(&context->now.block, &context->now.capture->block, &looked->record,
 				context->now.scan_time.now_ns, sample);
-	/* the thread's wait decides why, without a search that has little time */
+	/* the thread's wait decides its wait class, without a search that has little time */
 	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WAIT_CLASS,
 		    context->now.scan_time.now_ns);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 }
 
-/* All that /proc alone tells: its name and state. */
+/* Fills all that /proc alone shows of a thread: its name and state. */
 static bool looked_of_proc(int64_t tid, int64_t pid, struct sample *sample)
 {
 	struct proc_stat stat;

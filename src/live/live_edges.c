@@ -85,7 +85,7 @@ static void file_lock_edge(struct live_context *context, struct live_edges *edge
 
 /* --- children */
 
-/* The thread's children, oldest first: how many, and the last one. */
+/* Reads the thread's children, oldest first. Returns how many there are; *last: the last one. */
 static size_t children_read(const struct sample *sample, int64_t *last)
 {
 	char text[CHILDREN_BYTES], *end;
@@ -104,7 +104,7 @@ static size_t children_read(const struct sample *sample, int64_t *last)
 	return count;
 }
 
-/* A child that uses the memory of its parent until it executes a program. */
+/* True if the thread waits for a child that uses its memory until it executes a program. */
 static bool is_vfork(const struct sample *sample)
 {
 	return sample->state == STATE_DISK && sample->syscall &&
@@ -119,7 +119,7 @@ static void vfork_edge(struct live_context *context, struct live_edges *edges,
 	size_t count = children_read(waiter->sample, &last);
 
 	edge->kind = EDGE_CHILD;
-	/* orphans that it adopts become its last ones, too */
+	/* orphans that the thread adopts become its last children, too */
 	if (count)
 		edge_to_process(context, edges, last, NULL, count == 1 ? SURE_CERTAIN : SURE_LIKELY,
 				edge);
@@ -137,8 +137,9 @@ static const char *group_of(struct live_context *context, const struct thread_st
 	return sample.cgroup;
 }
 
-/* A waker may have put it into the queue of another CPU than that of its record. A thread that is
- * held back for a quota is nobody's victim. */
+/* Makes an edge to the thread on the CPU that the waiter is queued for. The CPU is read from /proc:
+ * a waker may have put the thread into the queue of another CPU than that of its record. A thread
+ * that is held back for a quota waits for no other thread. */
 static void cpu_edge(struct live_context *context, struct live_host *host,
 		     const struct edge_waiter *waiter, struct edge *edge)
 {
@@ -180,7 +181,7 @@ static void device_edge(const struct edge_waiter *waiter, struct edge *edge)
 	edge->thing = waiter->sample->io_dev;
 }
 
-/* To who has the other end of what the thread waits on. */
+/* Makes an edge to the process that has the other end of what the thread waits on. */
 static void end_edge(struct live_context *context, struct live_edges *edges,
 		     const struct edge_waiter *waiter, const struct wait_facts *facts,
 		     enum edge_kind kind, struct edge *edge)
@@ -289,7 +290,7 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 	else if ((sample->state == STATE_SLEEP || sample->state == STATE_DISK) &&
 		 sample->kthread != 1 && sample->syscall)
 		return facts_edge(context, edges, waiter, edge, &basis->mutex);
-	/* it woke before its registers could be read */
+	/* a sleeper without a system call woke before its registers could be read */
 	return sample->state != STATE_SLEEP || sample->kthread == 1 || sample->syscall;
 }
 

@@ -32,19 +32,19 @@ struct live_edges {
 
 /* Lock that an edge was found by. Zeroed: nothing that changes while its thread sleeps. */
 struct edge_basis {
-	size_t mutex;		   /* place of live_mutex_edge() */
+	size_t mutex;		   /* slot of live_mutex_edge(); 0: none */
 	struct kernel_lock kernel; /* blocker 0: none */
 };
 
-/* A thread of which an edge is to be found: its record (sched.tid 0: none), what it does as a
- * sample, filled with the needs of live_edge_needs(), and how its call was made. */
+/* A thread to find the edge of: its record (sched.tid 0: none), what it does as a sample, filled
+ * with the needs of live_edge_needs(), and how its call was made. */
 struct edge_waiter {
 	const struct thread_state *record;
 	const struct sample *sample;
 	struct lookup_hint hint;
 };
 
-/* One that was looked at by itself; not to be copied, as its waiter leads into it. */
+/* A thread that was looked at by itself. Must not be copied, as waiter points into it. */
 struct edge_looked {
 	struct edge_waiter waiter;
 	struct thread_state record;
@@ -61,16 +61,16 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 void live_edge_waiter_of(struct live_context *context, const struct thread_state *record,
 			 const struct sample *sample, struct edge_waiter *waiter);
 
-/* The edge of a thread, and what tells of it. False: not known yet. */
+/* Finds the edge of a thread, and the lock that it was found by. False: not known yet. */
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		    const struct edge_waiter *waiter, struct edge *edge, struct edge_basis *basis);
-bool edge_basis_moves(const struct edge_basis *basis); /* true: read it again */
-/* Reads it again, a mutex once a scan. True: the holder is the same as before. slept: the thread
- * has slept all the time, as its record tells. */
+bool edge_basis_moves(const struct edge_basis *basis); /* true: the lock must be read again */
+/* Reads the lock of an edge again, a mutex once a scan. True: the holder is the same as before.
+ * slept: the thread has slept all the time, as its record shows. */
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
 		     const struct edge_basis *basis, bool slept);
 
-void live_edges_begin(struct live_edges *edges, int64_t scan_time_ns); /* a new scan */
+void live_edges_begin(struct live_edges *edges, int64_t scan_time_ns); /* begins a new scan */
 void live_edges_done(struct live_edges *edges);
 
 #endif

@@ -41,8 +41,8 @@ static void facts_put(const struct episode_facts *facts, struct sample *sample)
 	sample->inflight = facts->inflight;
 }
 
-/* Returns how many switches tsnap's own threads have made of a thread that runs: the one that scans
- * took its CPU, and it has it again; and this one runs there now. */
+/* Returns how many switches of a running thread tsnap's own threads have made: the thread that
+ * scans took its CPU, and it has it again; and this thread runs there now. */
 static uint64_t own_switches(const struct thread_state *record)
 {
 	return !record->sched.on_cpu + (sched_getcpu() == (int)record->sched.cpu);
@@ -56,7 +56,7 @@ bool live_episode_lasts(struct live_context *context, const struct thread_state 
 	uint64_t begun;
 	uint32_t tid, state;
 
-	if (!record->sched.tid) { /* it has a record of the kernel's from its first switch on */
+	if (!record->sched.tid) { /* seed: the kernel has a record from the first switch on */
 		seed = live_seed_waiting(&context->seed, record->identity.tid);
 		return seed && seed->identity.tid;
 	}
@@ -75,7 +75,7 @@ bool live_episode_lasts(struct live_context *context, const struct thread_state 
 		tid = copy.sched.tid;
 		state = copy.sched.state;
 	}
-	/* state: one that went to sleep was not displaced */
+	/* state: a thread that went to sleep was not displaced */
 	return tid == record->sched.tid &&
 	       (begun == record->sched.sequence_done ||
 		(runs && !state && begun - record->sched.sequence_done <= own_switches(record)));

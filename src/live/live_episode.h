@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lookups tell of one episode: what is read of a thread after its record was copied (the name
- * behind a descriptor, a path in its memory, the connection of a socket, what it waits for) may be
- * of its next system call already. The record tells: the thread was switched since.
- */
+/* Lookups that stay within one wait episode. What is read of a thread after its record was copied
+ * (the name of the file that a descriptor refers to, a path in its memory, the connection of a
+ * socket, what it waits for) may be of its next system call already. The record shows it: the
+ * thread was switched since. */
 #ifndef TSNAP_LIVE_LIVE_EPISODE_H
 #define TSNAP_LIVE_LIVE_EPISODE_H
 
@@ -15,19 +15,18 @@ struct sample;
 struct source_status;
 struct thread_state;
 
-/* True if the thread of the record, of the kernel's map or of the seed, is in the episode that the
- * record tells of. runs: it is told as being on a CPU; that tsnap itself took its CPU, or gave it
- * back, ends no episode. It reads the record again: one look at memory where the array is mapped.
- */
+/* True if the thread is still in the episode that its record, of the kernel's map or of the seed,
+ * shows. runs: its state is ON; that tsnap itself took its CPU, or gave it back, ends no episode.
+ * Reads the record again: one look at memory where the array is mapped. */
 bool live_episode_lasts(struct live_context *context, const struct thread_state *record, bool runs);
 
-/* lookup_fill(); then what it has filled of a later episode becomes absent again, and is counted.
+/* Calls lookup_fill(); what it has filled of a later episode becomes absent again, and is counted.
  */
 void live_episode_fill(struct live_context *context, const struct thread_state *record,
 		       struct sample *sample, const struct lookup_hint *hint, uint64_t needs);
 
-/* The system call of a thread that was not switched since the start, live_seed_call(); absent if it
- * may be a later one. */
+/* Fills the system call of a thread that was not switched since the start (live_seed_call());
+ * absent if it may be a later one. */
 void live_episode_seed_call(struct live_context *context, const struct thread_state *record,
 			    struct sample *sample, bool *compat);
 

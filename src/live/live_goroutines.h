@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --goroutines: those of one process, as text. Without BPF programs, and with a parser and a
- * sandbox of its own. */
+/* --goroutines: the goroutines of one process, as text. It loads no BPF programs, and has a parser
+ * and a sandbox of its own. */
 #ifndef TSNAP_LIVE_LIVE_GOROUTINES_H
 #define TSNAP_LIVE_LIVE_GOROUTINES_H
 
@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* A group of them: with one state, reason and stack. */
+/* A group of goroutines with the same state, reason and stack. */
 struct goroutine_row {
-	int64_t time_us, pid; /* UTC, when they were read */
+	int64_t time_us, pid; /* time: UTC, when the goroutines were read */
 	const char *go;	      /* version */
 	int64_t count;
 	const char *state, *reason; /* NULL: it has none */
@@ -21,11 +21,11 @@ struct goroutine_row {
 	const char *stack;	    /* folded; NULL: it has none */
 };
 
-/* Takes a row, whose texts are transient (base/names.h). */
+/* Receives a row; its texts are transient (base/names.h). */
 typedef void goroutine_callback(void *to, const struct goroutine_row *row);
 
-/* all: also those of the runtime. free: no sandbox. take: NULL, or gets the groups; then out has
- * only what was missed, if anything. 0, or -errno with e. */
+/* Reads the goroutines of a process. all: also those of the runtime. free: no sandbox. take: NULL,
+ * or receives the groups; then out has only what was missed, if anything. 0, or -errno with e. */
 int live_goroutines(int64_t pid, bool all, bool free, goroutine_callback *take, void *to,
 		    struct text *out, struct error *e);
 

@@ -8,11 +8,11 @@
 /* A group is compiled and attached when any of these is needed. */
 static const uint64_t group_needs[GROUP_COUNT] = {
 	[GROUP_SWITCH] = ALWAYS,
-	[GROUP_WAKE] = ALWAYS,	/* RQ, and who is to be read in the next scan */
+	[GROUP_WAKE] = ALWAYS,	/* RQ, and records to be read in the next scan */
 	[GROUP_NEW] = ALWAYS,	/* a thread before its first switch */
 	[GROUP_EXEC] = ALWAYS,	/* tids change hands */
-	[GROUP_EXIT] = ALWAYS,	/* or the dead stay for a second */
-	[GROUP_CLOCK] = ALWAYS, /* tells a missed switch, and ON from RQ at the start */
+	[GROUP_EXIT] = ALWAYS,	/* else dead threads stay for a second */
+	[GROUP_CLOCK] = ALWAYS, /* shows a missed switch, and ON or RQ at the start */
 	[GROUP_REQUEST] = NEEDS_REGISTERS,
 	[GROUP_STACK] = NEED_USTACK,
 	[GROUP_NAME] = NEED_COMM | NEEDS_KEPT, /* NEED_PROCESSES implies the first */

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-/* True if few places are left. A number that the user gave is kept to, and
- * what others sample, too. */
+/* True if few slots are left. The array is not made larger if the user gave its size, or if other
+ * samplers use it. */
 static bool growth_due(struct live *live)
 {
 	uint32_t most = live->context.kernel.table.entries_max;
@@ -25,8 +25,8 @@ struct move {
 	struct kernel *bigger;
 };
 
-/* The thread has a new record already, whose totals began when that was made: what the old one
- * counted until then is what they differ by. */
+/* Carries over the totals of a thread that has a new record already. Its totals began when it was
+ * made: what the old record counted until then is what both differ by. */
 static void totals_move(struct live *live, const struct thread_state *old,
 			const struct thread_state *made)
 {
@@ -93,7 +93,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 			   feature_has(&live->context.kernel.features, FEATURE_MAP_BATCH));
 	block_reader_done(&requests);
 	thread_table_forget(
-		&live->context.kernel.table); /* registers asked for there are no switch's */
+		&live->context.kernel.table); /* registers requested there are of no switch */
 	return thread_table_scan(&live->context.kernel.table, record_move, &move);
 }
 
@@ -107,15 +107,16 @@ static void counters_keep(struct live *live)
 	live->growth.earlier.block_unseen += counters.block_unseen;
 }
 
-/* The maps become larger ones, if there can be such. 0, or -EINTR. */
+/* Replaces the maps by larger ones, if there can be such. 0, or -EINTR. */
 static int maps_grow(struct live *live)
 {
 	struct error e = {0};
 	struct kernel bigger;
 	int err;
 
-	/* Also ends its threads, before the fork: the child could find a lock taken by one that it
-	 * has not. Such as wait for programs (maps/programs_wait.h) take none. */
+	/* Forgets stacks, and ends the threads for them before the fork: the child could find a
+	 * lock taken by a thread that it does not have. Threads that wait for programs
+	 * (maps/programs_wait.h) take none. */
 	live_stacks_forget(&live->stacks);
 	err = growth_make(live, &bigger, &e);
 	error_done(&e);

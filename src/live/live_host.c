@@ -75,7 +75,7 @@ static void io_limits_describe(struct io_limits *limits, struct source_status *s
 		}
 }
 
-/* "total=123" of the line that begins with that word; Documentation/accounting/psi.rst. */
+/* Finds "total=123" in the line that begins with that word; Documentation/accounting/psi.rst. */
 static bool total_find(const char *text, const char *word, int64_t *total_us)
 {
 	const char *line = strstr(text, word), *at = line ? strstr(line, "total=") : NULL;
@@ -88,7 +88,7 @@ static bool total_find(const char *text, const char *word, int64_t *total_us)
 static void pressure_parse(const char *text, struct source_pressure *pressure)
 {
 	pressure->known = total_find(text, "some ", &pressure->some_us);
-	/* until 5.13 there is no "full" of CPUs; later it is 0 for the host */
+	/* "full" of CPUs exists since 5.13, and is 0 for the host */
 	total_find(text, "full ", &pressure->full_us);
 }
 

@@ -16,7 +16,7 @@ struct live_host {
 	struct live_context *context;
 	struct cpu_quotas quotas;
 	struct io_limits io_limits;
-	struct cgroup_mount groups; /* cgroup v2: its files of pressure */
+	struct cgroup_mount groups; /* cgroup v2: for its files of pressure */
 	struct cache paths;	    /* cgroup paths of threads in RQ: live_runq.c */
 };
 

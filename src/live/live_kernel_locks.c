@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#define WAITS_MAX 16384 /* then all are forgotten */
+#define WAITS_MAX 16384 /* waits kept; then all are forgotten */
 
 /* Lock that a thread waits for: it is the same one until the thread runs again. */
 struct kernel_wait {
@@ -57,8 +57,8 @@ static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *
 		    struct kernel_lock *lock)
 {
 	struct kernel_wait *wait = record->sched.tid ? wait_of(locks, tid) : NULL;
-	/* no two sleeps of threads with one id have the same: a thread is switched less often than
-	 * every ns */
+	/* no two sleeps of threads with one id have the same number: a thread is switched less
+	 * often than every ns */
 	uint64_t episode = record->identity.start_boot_ns + record->sched.sequence_done;
 	const struct kernel_lock *found;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Edges to the holders of locks of the kernel, for threads in D: see kernel/kernel_lock.h. Where
- * the kernel does not tell them there are none. For live_edges.c.
- */
+ * the kernel does not report holders there are no edges. For live_edges.c. */
 #ifndef TSNAP_LIVE_LIVE_KERNEL_LOCKS_H
 #define TSNAP_LIVE_LIVE_KERNEL_LOCKS_H
 
@@ -23,17 +22,19 @@ struct live_kernel_locks {
 	struct keyed checked; /* locks read again since live_kernel_locks_check(), by address */
 };
 
-/* False: the thread waits for no lock, or it is not known. *lock: what was read. */
+/* Fills the edge of a thread that waits for a lock of the kernel. False: it waits for none, or that
+ * is not known. *lock: what was read. */
 bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_locks *locks,
 			   const struct edge_waiter *waiter, struct edge *edge,
 			   struct kernel_lock *lock);
-/* A new scan: who has a lock is read anew, once for all that wait for it. What a thread waits for
- * is not, unless it has run. */
+/* Begins a new scan: the owner of a lock is read anew, once for all threads that wait for it. What
+ * a thread waits for is read anew only if it has run. */
 void live_kernel_locks_begin(struct live_kernel_locks *locks);
-/* Drops what was read again before, which is too old from now on. */
+/* Drops the locks that were read again before: they are too old from now on. */
 void live_kernel_locks_check(struct live_kernel_locks *locks);
-/* Reads it again. True: the same thread still waits for the same lock, and this has the same owner.
- * slept: its record tells the former, so one of those that wait for a lock is enough. */
+/* Reads a lock again. True: the same thread still waits for the same lock, and this has the same
+ * owner. slept: the thread's record shows that it still waits, so that it is enough to read the
+ * lock for one of its waiters. */
 bool live_kernel_lock_holds(struct live_kernel_locks *locks, int64_t tid,
 			    const struct kernel_lock *lock, bool slept);
 void live_kernel_locks_done(struct live_kernel_locks *locks);

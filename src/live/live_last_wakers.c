@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define WAKES_MIN 8
-#define WAKES_MAX 4096	    /* in a row that are asked for after changes of the waker */
-#define HISTORIES_MAX 16384 /* then all are forgotten */
+#define WAKES_MAX 4096	    /* most wakes in a row that are needed after changes of the waker */
+#define HISTORIES_MAX 16384 /* histories kept; then all are forgotten */
 
 static struct wake_history *history_of(struct live_last_wakers *wakers, int64_t tid)
 {
@@ -27,7 +27,7 @@ static uint64_t wait_hash(const struct sample *sample)
 	       hash_u64((uint64_t)sample->pid + 2);
 }
 
-/* A thread that is seen in the same wait of the same switch again tells nothing new. */
+/* Adds a wake. A thread that is seen in the same wait of the same switch again adds nothing new. */
 static void history_add(struct wake_history *history, const struct edge_waiter *waiter)
 {
 	uint64_t wait = wait_hash(waiter->sample), sequence = waiter->record->sched.sequence_done;

@@ -3,9 +3,9 @@
 #include "live/live_namespace.h"
 #include "base/clock.h"
 
-#define CLASS_NS (50 * NS_PER_MS) /* at most, to find out why threads sleep */
+#define CLASS_NS (50 * NS_PER_MS) /* most time to find out why threads sleep */
 
-/* Where samples go. */
+/* Destination of samples. */
 struct look {
 	sample_callback *take;
 	void *to;
@@ -47,13 +47,13 @@ static void record_look(void *to, const struct thread_state *record)
 				       record->identity.tid))
 		return;
 	state = record_state(record, &live->context.now.scan_time, &ambiguous);
-	/* no CPU is interrupted for the stack of who runs there */
+	/* no CPU is interrupted for the stack of the thread that runs there */
 	if (state_row(state)->active && live->stacks.needs)
 		return;
 	live_batch_add(live, record, state, false);
 }
 
-/* A walk of its own, beside those of scans, which go on where they were. */
+/* Looks at all records, in a walk of its own beside those of scans, which go on where they were. */
 static int records_look(struct live *live)
 {
 	struct thread_table *table = &live->context.kernel.table;

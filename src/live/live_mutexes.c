@@ -8,27 +8,28 @@
 
 #include <stdlib.h>
 
-/* It is read again after that: programs must not let go of what another thread holds, but can. */
+/* A mutex is read again after this time: programs must not let go of what another thread holds, but
+ * can. */
 #define READ_STILL_NS (NS_PER_SECOND / 4)
 
 struct mutex {
 	int64_t tid, pid;	    /* the holder; ABSENT: not known */
 	int64_t turn;		    /* turn of struct wait_facts; ABSENT: a mutex */
 	bool one_of_many, changing; /* flags of struct wait_facts */
-	bool checked, changed;	    /* it was looked at again; the holder was another one then */
-	int64_t read_ns;	    /* moment of the scan that read it */
+	bool checked, changed;	    /* mutex was looked at again; it had another holder then */
+	int64_t read_ns;	    /* scan time of the scan that read it */
 	struct sample waiter;	    /* thread whose call it was read for */
 	struct lookup_hint hint;
 };
 
-/* One lock for all threads of a process that wait in the same call for the same futex. */
+/* Returns one key for all threads of a process that wait in the same call for the same futex. */
 static uint64_t mutex_key(const struct sample *sample)
 {
 	return hash_u64((uint64_t)sample->arg[0]) ^ hash_u64((uint64_t)sample->pid + 1) ^
 	       hash_u64(((uint64_t)sample->arg[1] << 32 ^ (uint64_t)sample->arg[2]) + 2);
 }
 
-/* True if the thread has been off its CPU since then, so that it can have changed nothing. */
+/* True if the thread has been off its CPU since since_ns, so that it can have changed nothing. */
 static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t since_ns)
 {
 	struct thread_table *table = &context->kernel.table;
@@ -36,13 +37,13 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 	uint64_t sequence;
 	uint32_t key;
 
-	/* in a container the array goes by the kernel's ids */
+	/* the array goes by the kernel's ids, which are others in a container */
 	if (context->view.translated || thread_table_key(table, (uint32_t)tid, &key))
 		return false;
 	record = thread_table_mapped(table, key);
 	if (!record)
 		return false;
-	/* thread_table_is_out() tells if it has changed since */
+	/* thread_table_is_out() says if the record has changed since */
 	sequence = __atomic_load_n(&record->sched.sequence_done, __ATOMIC_ACQUIRE);
 	return (int64_t)__atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED) <= since_ns &&
 	       thread_table_is_out(table, key, (uint32_t)tid, sequence);
@@ -111,7 +112,8 @@ bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes
 	return !mutex->changed;
 }
 
-/* Any user can write any thread's id into a lock word of memory that is shared. */
+/* True if the holder is another user's. Any user can write any thread's id into a lock word of
+ * memory that is shared. */
 static bool is_of_other_user(const struct sample *sample, int64_t pid)
 {
 	int64_t own, other;

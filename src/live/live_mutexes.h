@@ -19,20 +19,20 @@ struct mutex;
 struct mutex_list {
 	struct mutex *mutexes;
 	size_t count, capacity;
-	struct index slots; /* hash of process, address and call, to place plus one */
+	struct index slots; /* hash of process, address and call, to slot plus one */
 };
 
 /* Zeroed is empty. */
 struct live_mutexes {
-	struct mutex_list now, before; /* of this scan, and the last one */
+	struct mutex_list now, before; /* mutexes of this scan, and of the last one */
 };
 
-void live_mutexes_begin(struct live_mutexes *mutexes); /* another scan */
+void live_mutexes_begin(struct live_mutexes *mutexes); /* begins another scan */
 void live_mutexes_done(struct live_mutexes *mutexes);
-/* Fills the edge to the holder, if it is known, and the place of the lock, plus one. */
+/* Fills the edge to the holder, if it is known, and the slot of the lock, plus one. */
 void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 		     const struct edge_waiter *waiter, struct edge *edge, size_t *slot);
-/* True if the lock at that place, plus one, has the same holder, still. */
+/* True if the lock still has the same holder. slot: of the lock, plus one. */
 bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes, size_t slot);
 
 #endif

@@ -2,8 +2,8 @@
 #include "live/live_namespace.h"
 #include "base/names.h"
 
-/* The record's totals, and what the thread did since it was seeded, are all of its time: so the
- * record was made when its totals began. */
+/* Carries over what the thread did from its seed until its record was made. That and the record's
+ * totals are all of its time, so the record was made when its totals began. */
 static void seed_carry(struct live_context *context, const struct thread_state *seed,
 		       const struct thread_state *record)
 {
@@ -18,7 +18,7 @@ static void seed_carry(struct live_context *context, const struct thread_state *
 	made.now_ns -= totals.cpu_ns + totals.runq_ns + totals.disk_ns + totals.sleep_ns;
 	state = record_state(seed, &context->now.scan_time, &ambiguous);
 	record_totals(seed, &made, state, &totals);
-	/* a runnable one that was on no CPU waited for one: no switch had told it yet */
+	/* a runnable thread that was on no CPU waited for one: no switch had shown it yet */
 	if (seed->sched.on_cpu && state == STATE_RQ && made.now_ns > (int64_t)seed->sched.out_ns)
 		totals.runq_ns = made.now_ns - (int64_t)seed->sched.out_ns;
 	record_sample(record, &context->now.scan_time, STATE_SLEEP, &sample);
@@ -29,7 +29,7 @@ bool live_namespace_meet(struct live_context *context, const struct thread_state
 {
 	const struct thread_state *seed;
 
-	/* the first switch out tells whose it is, where the probe did not give the task */
+	/* the first switch out shows the record's thread, where the probe did not have the task */
 	if (!(record->identity.known & IDENTITY_FULL) || !record->identity.tid)
 		return false;
 	seed = live_seed_waiting(&context->seed, record->identity.tid);

@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-#define CLOCK_RATE_MIN_HZ 20 /* the perf clock's, so that its look is never old */
+#define CLOCK_RATE_MIN_HZ 20 /* rate of the perf clock, so that its look is never old */
 
-/* Ids that stay the same: a name is looked for again, and descendants come. */
+/* Returns the ids of -p if they stay the same, else NULL: a name is looked for again, and
+ * descendants come. */
 static const char *pids_fixed(const struct live_config *config)
 {
 	const char *text = config->process;
@@ -19,7 +20,7 @@ static const char *pids_fixed(const struct live_config *config)
 void live_kernel_options(const struct live_config *config, uint64_t needs,
 			 struct kernel_options *options)
 {
-	/* samplers that attach later may ask for more */
+	/* samplers that attach later may need more */
 	const uint64_t wanted = config->share ? needs | ~NEEDS_PROBED : needs;
 
 	*options = (struct kernel_options){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the command line to the kernel's options; shared by live and live_check. */
+/* Kernel options made from the command line; shared by live and live_check. */
 #ifndef TSNAP_LIVE_LIVE_OPTIONS_H
 #define TSNAP_LIVE_LIVE_OPTIONS_H
 

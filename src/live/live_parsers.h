@@ -8,8 +8,8 @@
 #include "live/context/live_context.h"
 #include "proc/container_file.h"
 
-/* Begins those that columns of these needs want; context->parsers stays NULL where there are none.
- */
+/* Starts the parsers that the context's needs want; context->parsers stays NULL where there are
+ * none. */
 void live_parsers_begin(struct live_context *context);
 void live_parsers_end(struct live_context *context);
 

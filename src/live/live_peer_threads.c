@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 
 #define PEERS_MAX 1024	    /* threads of one process that are looked at */
-#define PEERS_SCAN_MAX 4096 /* and of all in one scan */
+#define PEERS_SCAN_MAX 4096 /* threads of all processes that are looked at in one scan */
 #define SEEN_MAX 32768
 #define LISTS_MAX 4096
-#define IDLE_NS (5 * NS_PER_SECOND) /* lists and threads not asked for so long are forgotten */
+#define IDLE_NS (5 * NS_PER_SECOND) /* lists and threads not used for so long are forgotten */
 
 /* Go's runtime begins its heap here (the first arena hint of its malloc.go); no other program is
  * known to use the address. */
@@ -28,7 +28,7 @@
 struct seen_thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t pid;		  /* 0: nothing is known */
-	int64_t until_ns;	  /* then what is known of its wait is read again */
+	int64_t until_ns;	  /* time at which its wait is read again */
 	uint32_t record_key, record_tid;
 	uint64_t sequence; /* number of its switch out */
 	struct peer_thread thread;
@@ -53,7 +53,8 @@ uint64_t peer_link_of(enum edge_kind kind, int64_t inode)
 	return hash_u64((uint64_t)inode << 1 | (kind == EDGE_PIPE)) | 1;
 }
 
-/* 0: it links to no socket or pipe, or is NULL. */
+/* Returns the number of the socket or pipe that a link leads to. 0: it leads to neither, or is
+ * NULL. */
 static uint64_t peer_link(const char *link)
 {
 	if (link && !strncmp(link, "socket:[", 8))
@@ -125,7 +126,7 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 		.rests = is_rest(sample->why),
 		.end = facts.served_inode == ABSENT ? peer_link(sample->filename)
 						    : peer_link_of(EDGE_SOCKET, facts.served_inode),
-		/* a poll of one is as a read of it */
+		/* a poll of one descriptor is as a read of it */
 		.loops = polls && !facts.listens && (epolls || facts.count != 1),
 		.set_fd = epolls ? sample->fd : ABSENT,
 		.set_count = facts.count,
@@ -144,7 +145,8 @@ static bool has_goroutines(int64_t pid)
 	return user_memory_read(PROC, pid, pid, GO_HEAP, &byte, 1) == 1;
 }
 
-/* The kernel counts a process's threads as links of their directory, two more. 0: it is gone. */
+/* Returns the links of the directory of a process's threads: the kernel counts one for each thread,
+ * and two more. 0: the process is gone. */
 static uint64_t links_read(const char *path)
 {
 	struct stat task;
@@ -175,7 +177,7 @@ static void list_read(struct thread_list *list, const char *path, int64_t pid, u
 	list->goroutines = has_goroutines(pid);
 }
 
-/* False: one of them is gone. */
+/* Reads the threads of a list. False: one of them is gone. */
 static bool list_take(struct live_peer_threads *threads, struct live_context *context,
 		      const struct thread_list *list, struct peer_process *process)
 {
@@ -214,7 +216,7 @@ static void threads_read(struct live_peer_threads *threads, struct live_context 
 		list_read(list, path, process->pid, links);
 	if (list_take(threads, context, list, process) || !listed)
 		return;
-	/* there are as many, but others */
+	/* the process has as many threads as before, but others */
 	list_read(list, path, process->pid, links);
 	list_take(threads, context, list, process);
 }

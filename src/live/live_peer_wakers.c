@@ -3,8 +3,8 @@
 #include "live_edges.h"
 
 #define WAKES_MIN 8
-#define WAKES_MAX 4096	    /* in a row that are asked for after changes of the waker */
-#define HISTORIES_MAX 16384 /* then all are forgotten */
+#define WAKES_MAX 4096	    /* most wakes in a row that are needed after changes of the waker */
+#define HISTORIES_MAX 16384 /* histories kept; then all are forgotten */
 
 /* Wakers of a thread's waits for one process, as scans have seen them. */
 struct peer_waker_history {
@@ -12,7 +12,7 @@ struct peer_waker_history {
 	uint64_t sequence;   /* number of the thread's last switch out that was seen */
 	int64_t waker_tid;   /* ABSENT: not known */
 	unsigned int wakes;  /* wakes in a row by this thread */
-	unsigned int needed; /* before it counts as settled: twice as many with each change */
+	unsigned int needed; /* wakes before it counts as settled; doubled with each change */
 };
 
 static uint64_t history_key(const struct edge_waiter *waiter, int64_t pid)
@@ -29,7 +29,8 @@ static struct peer_waker_history *history_of(struct live_peer_wakers *wakers, ui
 	return keyed_put(&wakers->histories, sizeof(struct peer_waker_history), key, added);
 }
 
-/* The process of the thread that ended the last wait; ABSENT: it has ended, or has no record. */
+/* Returns the process of the thread that ended the last wait. ABSENT: the thread has ended, or has
+ * no record. */
 static int64_t waker_process(struct live_context *context, int64_t tid)
 {
 	struct thread_table *table = &context->kernel.table;
@@ -53,7 +54,7 @@ static void needed_double(struct peer_waker_history *history)
 		history->needed *= 2;
 }
 
-/* A waker that is seen at the same switch again tells nothing new. */
+/* Adds a wake. A waker that is seen at the same switch again adds nothing new. */
 static void wake_add(struct peer_waker_history *history, const struct edge_waiter *waiter)
 {
 	uint64_t sequence = waiter->record->sched.sequence_done;
@@ -67,7 +68,8 @@ static void wake_add(struct peer_waker_history *history, const struct edge_waite
 	history->wakes++;
 }
 
-/* The waker may have answered on another connection than the present one. */
+/* Notes a waker for its own process: it may have answered on another connection than the present
+ * one. */
 static void waker_note(struct live_peer_wakers *wakers, const struct edge_waiter *waiter,
 		       int64_t waker_pid)
 {
@@ -99,7 +101,7 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 	if (!waiter->record->sched.tid)
 		return (struct peer_waker){.tid = ABSENT};
 	history = history_of(wakers, history_key(waiter, pid), &added);
-	/* an earlier scan of this wait has noted who ended the last one */
+	/* an earlier scan of this wait has noted the waker of the last one */
 	if (!added && history->inode == inode &&
 	    history->sequence == waiter->record->sched.sequence_done)
 		return history_waker(history);

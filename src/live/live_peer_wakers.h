@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads of processes that answer on connections: who ended a thread's last waits on one.
- * Remembered over scans for each waiting thread and process at the other end. For live_peers.c.
+/* Threads that answer on connections: those of the process at the other end that ended a thread's
+ * last waits on one. They are remembered over scans, for each waiting thread and process at the
+ * other end. For live_peers.c.
  *
- * A record tells who ended its thread's last wait, whatever that was for. Of a thread that waits
- * for several processes in turn this is the last one's, so a waker counts for the process that it
- * belongs to. Of one with several connections to the same process nobody can tell: then it counts
- * for none.
+ * A record shows which thread ended its thread's last wait, whatever that was for. If a thread
+ * waits for several processes in turn, the waker is of the last one, so a waker counts for the
+ * process that it belongs to. If a thread has several connections to the same process, it is not
+ * known which one the waker answered on: then it counts for none.
  */
 #ifndef TSNAP_LIVE_LIVE_PEER_WAKERS_H
 #define TSNAP_LIVE_LIVE_PEER_WAKERS_H
@@ -27,11 +28,11 @@ struct live_peer_wakers {
 /* The thread of the other end's process that ended the last wait on a connection. */
 struct peer_waker {
 	int64_t tid;  /* ABSENT: not known, or now one thread and now another */
-	bool settled; /* it ended so many in a row that the connection is its own */
+	bool settled; /* thread ended so many waits in a row that the connection is its own */
 };
 
-/* Notes that the thread waits on a connection to that process, and who ended its last wait. inode:
- * of the socket or pipe at the other end; ABSENT: not known. */
+/* Notes that the thread waits on a connection to that process, and the thread that ended its last
+ * wait. inode: of the socket or pipe at the other end; ABSENT: not known. */
 struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 					struct live_context *context,
 					const struct edge_waiter *waiter, int64_t pid,

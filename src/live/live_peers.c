@@ -12,7 +12,7 @@
 #define SET_MAX 1024	 /* descriptors of an epoll set that is looked through */
 #define SET_BYTES 131072 /* bytes of SET_MAX descriptors in fdinfo */
 
-/* Whether an epoll set, as fdinfo tells it, waits until the socket can be read from: proc(5). */
+/* True if an epoll set, as fdinfo shows it (proc(5)), waits until the socket can be read from. */
 static bool set_has(const char *text, uint64_t inode)
 {
 	char word[40];
@@ -26,7 +26,7 @@ static bool set_has(const char *text, uint64_t inode)
 	return line && line < at && strtoul(line + strlen("events:"), NULL, 16) & EPOLLIN;
 }
 
-/* Whether an event loop waits for the end, too. Pools take a connection out of their loop's set
+/* True if an event loop waits for the end, too. Pools take a connection out of their loop's set
  * while a thread of theirs serves it. A set that can't be looked through is taken to have it. */
 static bool loop_serves(const struct peer_process *process, const struct peer_thread *loop,
 			const struct peer_end *end)
@@ -37,15 +37,15 @@ static bool loop_serves(const struct peer_process *process, const struct peer_th
 	if (loop->set_fd == ABSENT || end->inode == ABSENT || loop->set_count > SET_MAX)
 		return true;
 	snprintf(name, sizeof(name), "fdinfo/%lld", (long long)loop->set_fd);
-	/* the kernel tells inodes since 4.13 */
+	/* the kernel shows inodes since 4.13 */
 	return proc_file_read(PROC, process->pid, loop->tid, name, text, sizeof(text)) <= 0 ||
 	       !strstr(text, " ino:") || set_has(text, (uint64_t)end->inode);
 }
 
-/* Threads of a process by which it is decided to which one an edge leads. NULL: there is none, or
- * where only one would decide, there are several. */
+/* Threads of a process that decide to which one an edge leads. NULL: there is none, or where only
+ * one would decide, there are several. */
 struct peer_choice {
-	const struct peer_thread *in_call, *active, *loop; /* the only one */
+	const struct peer_thread *in_call, *active, *loop; /* the only such thread */
 	const struct peer_thread *waker;
 };
 
@@ -61,8 +61,8 @@ static void choice_find(const struct live_peer_threads *threads, const struct pe
 		choice->in_call = NULL;
 }
 
-/* The thread that ended the last waits on this connection is looked at by itself where it is not
- * among the threads that were listed. */
+/* Looks by itself at the thread that ended the last waits on this connection, where it is not among
+ * the threads that were listed. */
 static void waker_find(struct live_context *context, struct live_peer_threads *threads,
 		       const struct peer_process *process, int64_t waker_tid,
 		       struct peer_thread *thread, struct peer_choice *choice)
@@ -72,11 +72,11 @@ static void waker_find(struct live_context *context, struct live_peer_threads *t
 		choice->waker = thread;
 }
 
-/* The thread that an edge leads to, NULL: not known. In this order: the only one that is in a call
- * on the other end; the one that ended the last waits on this connection, if it works, or if it has
- * done so for long and does not wait for work; the only one that works; the former though it
- * sleeps; an event loop, if nobody has ended a wait. A thread that rests in a queue may take
- * anybody's request next time. */
+/* Returns the thread that an edge leads to; NULL: not known. The first of these: the only thread
+ * that is in a call on the other end; the waker of the last waits on this connection, if it works,
+ * or if it has ended them for long and does not wait for work; the only thread that works; the
+ * waker though it sleeps; an event loop, if there is no waker. A thread that rests in a queue may
+ * take any request next time. */
 static const struct peer_thread *choice_decide(const struct peer_process *process,
 					       const struct peer_choice *choice, bool settled,
 					       const struct peer_end *end)

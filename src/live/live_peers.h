@@ -17,11 +17,11 @@ struct live_edges;
 struct peer_end {
 	const struct edge_waiter *waiter; /* the thread */
 	int64_t inode;			  /* inode of the other end; ABSENT: not known */
-	uint64_t link;			  /* by peer_link_of(); 0: not known */
+	uint64_t link;			  /* number by peer_link_of(); 0: not known */
 };
 
-/* Completes an edge to a process. end: what leads there, NULL if that is no descriptor. sure: if
- * the process has one thread. */
+/* Completes an edge to a process. end: other end of what leads there, NULL if that is no
+ * descriptor. sure: how sure the edge is if the process has one thread. */
 void edge_to_process(struct live_context *context, struct live_edges *edges, int64_t pid,
 		     const struct peer_end *end, enum edge_sure sure, struct edge *edge);
 

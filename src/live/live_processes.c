@@ -17,7 +17,7 @@ static bool is_id(const char *part)
 	return !part[strspn(part, "0123456789")];
 }
 
-/* From now on the process is wanted, until it ends. */
+/* Makes a process wanted from now on, until it ends. */
 static void process_want(struct live_processes *processes, int64_t pid, uint64_t start_boot_ns)
 {
 	if (process_set_add(&processes->wanted, pid, start_boot_ns))
@@ -39,7 +39,7 @@ static int pids_add(struct live_processes *processes, const char *list, size_t *
 	return err;
 }
 
-/* No part of the list means a process. */
+/* Fails, as no part of the list means a process. */
 static int nobody_fail(const char *list, struct error *e)
 {
 	if (strchr(list, ','))
@@ -55,7 +55,7 @@ static int nobody_fail(const char *list, struct error *e)
 			 "-p %s: no process has such a name; give ids or another pattern", list);
 }
 
-/* Some parts of the list mean a process, and these don't. */
+/* Adds a remark for each part of the list that means no process, where other parts do. */
 static void missing_remark(const char *missing, struct text *remarks)
 {
 	struct text part = {0};
@@ -72,7 +72,7 @@ static void missing_remark(const char *missing, struct text *remarks)
 	text_done(&part);
 }
 
-/* The names of the list, without its ids; NULL: there are none. */
+/* Returns the names of the list, without its ids; NULL: there are none. */
 static char *names_of(const char *list)
 {
 	struct text part = {0}, names = {0};
@@ -85,7 +85,7 @@ static char *names_of(const char *list)
 	return names.length ? text_take(&names) : NULL;
 }
 
-/* Adds children of wanted processes until there are no more. */
+/* Adds the process if it is a child of a wanted one. */
 static int descendant_add(void *to, int64_t pid, int64_t tid)
 {
 	struct live_processes *processes = to;
@@ -108,7 +108,7 @@ static void descendants_add(struct live_processes *processes)
 	} while (processes->added);
 }
 
-/* Threads of -t: who has such an id now. */
+/* Finds the threads of -t: those that have such an id now. */
 static void threads_find(struct live_processes *processes)
 {
 	uint64_t tid, value;
@@ -133,7 +133,7 @@ int live_processes_find(struct live_processes *processes, const struct live_conf
 	threads_find(processes);
 	if (!list)
 		return 0;
-	index_clear(&processes->filter->pids); /* some may be of nobody */
+	index_clear(&processes->filter->pids); /* some ids may be of no process */
 	err = pids_add(processes, list, &count, &missing);
 	if (err)
 		error_set(e, -err, EXIT_FAILED, "-p %s: %s", list, strerror(-err));
@@ -159,7 +159,7 @@ static bool id_is_taken(int64_t pid)
 }
 
 /* Keeps a process wanted for a while after its end, unless another one gets its id: what it did is
- * told later, too, in histograms, accounts, scans that were copied before. */
+ * reported later, too, in histograms, accounts, scans that were copied before. */
 static void ended_keep(struct live_processes *processes, int64_t pid)
 {
 	struct ended_process *slot = &processes->ended[processes->ended_at++ % LIVE_ENDED_MAX];
@@ -177,7 +177,7 @@ static void ended_check(struct live_processes *processes)
 		if (!ended->pid)
 			continue;
 		if (process_set_lives(&processes->wanted, ended->pid)) {
-			ended->pid = 0; /* another wanted one has the id */
+			ended->pid = 0; /* another wanted process has the id */
 		} else if (processes->now_ns - ended->at_ns > ENDED_KEPT_NS ||
 			   id_is_taken(ended->pid)) {
 			filter_remove_pid(processes->filter, ended->pid);

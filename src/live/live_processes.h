@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes and threads that are wanted: -p by ids and names, -r with their descendants, -t. Their
- * ids in the filter follow them: one that has ended leaves it, as its id may be another's by then.
- */
+ * ids in the filter follow them: the id of a process that has ended is removed, as it may be
+ * another's by then. */
 #ifndef TSNAP_LIVE_LIVE_PROCESSES_H
 #define TSNAP_LIVE_LIVE_PROCESSES_H
 
@@ -18,7 +18,7 @@
 
 #define LIVE_ENDED_MAX 256
 
-/* A process of which something may still be told. */
+/* An ended process of which something may still be reported. */
 struct ended_process {
 	int64_t pid; /* 0: none */
 	int64_t at_ns;
@@ -30,9 +30,9 @@ struct live_processes {
 	const char *listed;    /* -p as typed; NULL: all */
 	char *names;	       /* names of -p, looked for again as time goes; NULL: none */
 	struct process_set wanted, threads; /* living processes of -p and -r, threads of -t */
-	struct ended_process ended[LIVE_ENDED_MAX]; /* wanted ones that ended last */
+	struct ended_process ended[LIVE_ENDED_MAX]; /* wanted processes that ended last */
 	unsigned int ended_at;
-	size_t added;	/* by the present walk over descendants */
+	size_t added;	/* processes added by the present walk over descendants */
 	int64_t now_ns; /* time of the last check, monotonic */
 };
 
@@ -41,7 +41,7 @@ int live_processes_find(struct live_processes *processes, const struct live_conf
 			struct filter *filter, struct text *remarks, struct error *e);
 void live_processes_done(struct live_processes *processes);
 
-/* After each capture: drops those that have ended; look: looks for names again, too. */
+/* Drops processes that have ended. Call after each capture. look: look for names again, too. */
 void live_processes_check(struct live_processes *processes, int64_t now_ns, bool look);
 
 /* Adds the process of the record if it is a child of a wanted one (-r). */

@@ -20,8 +20,9 @@ struct repeated {
 	struct sample sample;
 };
 
-/* Where idle threads are sampled, too, they are many, and little is looked up of each. A filter
- * that asks for totals or requests takes what is new of them itself. */
+/* True if samples are kept. They are not where idle threads are sampled, too: these are many, and
+ * little is looked up of each. A filter that needs totals or requests takes what is new of them
+ * itself. */
 static bool context_repeats(const struct live_context *context)
 {
 	return context->wants.work && !(context->wants.needs & NEEDS_ANEW) &&
@@ -47,7 +48,7 @@ bool live_repeat_fill(struct live_repeat *repeat, const struct live_context *con
 		return false;
 	*sample = before->sample;
 	sample->state_us = record_state_us(record, &context->now.scan_time, state);
-	if (sample->syscall_us != ABSENT) /* as much longer as it has slept */
+	if (sample->syscall_us != ABSENT) /* longer by the time slept since */
 		sample->syscall_us += sample->state_us - before->sample.state_us;
 	return true;
 }

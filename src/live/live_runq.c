@@ -32,7 +32,7 @@ static void path_drop(void *entry)
 	free(((struct thread_path *)entry)->path);
 }
 
-/* NULL: it is gone. */
+/* Returns the path of a thread's group in the hierarchy of CPU quotas. NULL: the thread is gone. */
 static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int64_t start_ns)
 {
 	struct cache *paths = &host->paths;
@@ -114,7 +114,7 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	struct proc_stat stat;
 	const char *group;
 
-	/* a waker may have put it into the queue of another CPU than it was on */
+	/* a waker may have put the thread into the queue of another CPU than it was on */
 	if (proc_stat_read(PROC, sample->pid, sample->tid, &stat))
 		return;
 	on = live_cpus_thread(host->context, stat.cpu);

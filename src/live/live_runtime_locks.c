@@ -21,7 +21,7 @@ static int64_t inner_id(const char *proc_root, const struct stack_thread *thread
 {
 	int64_t pid, tid = thread->tid;
 
-	/* before 4.1 /proc does not tell it: the thread's tid is taken */
+	/* /proc does not show the inner id before 4.1: the thread's tid is taken */
 	proc_namespace_ids_read(proc_root, thread->pid, thread->tid, &pid, &tid);
 	return tid;
 }

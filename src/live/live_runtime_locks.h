@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Python's GIL and Java's monitors, for those who look up what a thread waits for: nothing is read,
- * nor in memory, unless a column that tells it is wanted.
- */
+/* Python's GIL and Java's monitors, for lookups of what a thread waits for. Nothing is read, nor in
+ * memory, unless a column that shows it is wanted. */
 #ifndef TSNAP_LIVE_LIVE_RUNTIME_LOCKS_H
 #define TSNAP_LIVE_LIVE_RUNTIME_LOCKS_H
 
@@ -18,7 +17,7 @@ struct live_runtime_locks {
 };
 
 void live_runtime_locks_done(struct live_runtime_locks *locks);
-/* About once a second. */
+/* Sweeps the GILs and monitors that are known. Call about once a second. */
 void live_runtime_locks_sweep(struct live_runtime_locks *locks, int64_t now_ns);
 
 runtime_lock_finder live_runtime_lock_find; /* finder: struct live_runtime_locks */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The second part of a scan, at leisure: what each thread did at the scan time, and the samples
- * of those that are wanted; of threads that live_capture.c has copied, and of those that have slept
- * since the last scan. */
+/* The second half of a scan, at leisure: what each thread did at the scan time, and the samples of
+ * wanted threads. They are made from the copies of live_capture.c, and from those of threads that
+ * have slept since the last scan. */
 #include "live/live_namespace.h"
 #include "live/live_state.h"
 #include "base/clock.h"
@@ -12,13 +12,13 @@
 #define SWEEP_ROUNDS 10 /* rounds from one sweep of totals to the next */
 #define CROWD_LEAST 32	/* threads of a process that were captured off their CPUs */
 
-/* Records that a scan passes although it need not look at them: so many, or this part of them where
- * that is more; each touches memory that nobody else does. */
+/* Records that a scan passes although it need not look at them: WALK_RECORDS, or one in WALK_PART
+ * where that is more. Each touches memory that nothing else does. */
 #define WALK_RECORDS 8192
 #define WALK_PART 16
 
-/* Sleepers are judged in turn for one part in so many of the time, and in a scan at most so long:
- * all that slept before tsnap, some 10 000 in a second, and then nobody is left. */
+/* Sleepers are judged in turn for one part in TURN_SHARE of the time, and for at most TURN_MOST_NS
+ * in a scan: some 10 000 in a second of those that slept before tsnap, until none is left. */
 #define TURN_SHARE 20
 #define TURN_MOST_NS (20 * NS_PER_MS)
 
@@ -42,7 +42,7 @@ static bool sleeper_due(struct live *live, const struct thread_state *record)
 	return !live->walk.walking;
 }
 
-/* copy: where the record was captured; or NULL. */
+/* Makes a sample of a record if it is wanted. copy: where the record was captured; or NULL. */
 static void record_take(struct live *live, const struct thread_state *record,
 			const struct captured *copy)
 {
@@ -106,7 +106,7 @@ static void record_meet(void *to, const struct thread_state *record)
 	record_meet_as(to, record, NULL);
 }
 
-/* From behind: the one that is visited may be dropped. */
+/* Visits the copies from the last to the first: the one that is visited may be dropped. */
 static void asleep_visit(struct live *live,
 			 void (*visit)(struct live *live, const struct captured *copy))
 {
@@ -154,10 +154,10 @@ static void crowd_meet(struct live *live, const struct captured *copy)
 		copy_meet(live, copy);
 }
 
-/* Samples of who was captured off its CPU, or has slept since it was. Stacks are read meanwhile, of
- * threads that may run again any time: those of processes with many such threads come last, and
- * only in the first half of the period, so that such a process keeps nobody else's from being read,
- * in the next scan neither. */
+/* Makes samples of threads that were captured off their CPUs, or have slept since they were. Stacks
+ * are read meanwhile, of threads that may run again any time: those of processes with many such
+ * threads come last, and only in the first half of the period, so that such a process keeps no
+ * other stacks from being read, in this scan or the next. */
 static void off_cpu_take(struct live *live)
 {
 	if (!live->stacks.needs) {
@@ -173,7 +173,7 @@ static void off_cpu_take(struct live *live)
 	live->stacks.until_ns = 0;
 }
 
-/* Notes for each CPU when the last thread had come there. */
+/* Notes when the last thread had arrived on each CPU. */
 static void arrivals_note(struct live *live)
 {
 	const struct live_capture *capture = live->context.now.capture;
@@ -195,7 +195,7 @@ static void arrivals_note(struct live *live)
 	live->context.now.scan_time.arrived_count = cpus;
 }
 
-/* Where the list of changes has lost some, any of the copies may be out of date. */
+/* Drops copies that are out of date: any may be, where the changed list has lost some records. */
 static void asleep_verify(struct live *live)
 {
 	for (size_t i = live->asleep.count; i--;) {
@@ -207,8 +207,8 @@ static void asleep_verify(struct live *live)
 	}
 }
 
-/* Samples of what was captured: first of those off their CPUs, as they may run again any time;
- * those without a record last, as one may have been made by now. */
+/* Makes samples of what was captured: first of threads off their CPUs, as they may run again any
+ * time; last of threads without a record, as one may have been made by now. */
 static void awake_take(struct live *live)
 {
 	const struct thread_state *seed;
@@ -239,8 +239,8 @@ static void awake_take(struct live *live)
 	live->walk.walked = walked;
 }
 
-/* A record that a walk passes: its thread is judged in turn, unless that is done, or this scan has
- * visited it. */
+/* Queues the thread of a record that a walk passes, to be judged in turn, unless that is done, or
+ * this scan has visited it. */
 static void sleeper_pass(struct live *live, const struct thread_state *record, uint64_t awake)
 {
 	uint64_t sequence = record->sched.sequence_done;
@@ -251,8 +251,8 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 		live_sleepers_queue(&live->sleepers, awake, sequence);
 }
 
-/* True if this scan has met a copy of the record, of an earlier one. If that is not what it is now,
- * the next capture must have it: mostly it is listed for that, too. */
+/* True if this scan has met a copy of the record that an earlier scan made. If the record has
+ * changed since, the next capture must have it: mostly it is on the changed list, too. */
 static bool asleep_met(struct live *live, const struct thread_state *record, uint32_t key)
 {
 	bool later = false;
@@ -268,7 +268,7 @@ static bool asleep_met(struct live *live, const struct thread_state *record, uin
 }
 
 /* True if a walk need not read the record whole: it was visited in this scan, or the thread sleeps
- * and nobody asks for such. */
+ * and such threads are not wanted. */
 static bool record_passes(void *to, const struct thread_state *record, uint32_t key)
 {
 	uint64_t awake = awake_key(record, key);
@@ -301,7 +301,7 @@ static uint32_t walk_limit(const struct live *live)
 	size_t threads = live->walk.threads;
 
 	if (!threads)
-		return UINT32_MAX; /* nobody knows yet how many there are */
+		return UINT32_MAX; /* their number is not known yet */
 	return threads / WALK_PART > WALK_RECORDS ? (uint32_t)(threads / WALK_PART) : WALK_RECORDS;
 }
 
@@ -317,7 +317,7 @@ static void round_begin(struct live *live)
 		index_clear(&live->walk.ambiguous);
 }
 
-/* All records have been seen since the round began. */
+/* Ends a round: all records have been seen since it began. */
 static void round_end(struct live *live)
 {
 	int64_t threads = host_threads_count() - (int64_t)live->walk.walked;
@@ -331,7 +331,8 @@ static void round_end(struct live *live)
 	live_asleep_sweep(&live->asleep, live->walk.rounds);
 }
 
-/* Meets a record that this scan may have met: only one that slept then, as it has no sample yet. */
+/* Meets a record that this scan may have met: only if its thread slept then, as it has no sample
+ * yet. */
 static void sleeper_meet(void *to, const struct thread_state *record)
 {
 	struct live *live = to;
@@ -343,7 +344,7 @@ static void sleeper_meet(void *to, const struct thread_state *record)
 		record_meet(live, record);
 }
 
-/* Judges sleepers whose turn it is. */
+/* Judges the sleepers that are next in turn. */
 static void sleepers_visit(struct live *live)
 {
 	const struct thread_visitor visitor = {NULL, sleeper_meet, live};
@@ -366,7 +367,7 @@ static void sleepers_visit(struct live *live)
 	live->walk.walked = walked;
 }
 
-/* Looks at records in turn: all of them, or so many. */
+/* Looks at records in turn, at limit of them at most. */
 static int records_walk(struct live *live, uint32_t limit)
 {
 	const struct thread_visitor visitor = {record_passes, record_meet, live};
@@ -380,7 +381,7 @@ static int records_walk(struct live *live, uint32_t limit)
 	return err;
 }
 
-/* The records that the next captures must have, should nobody list them. */
+/* Notes the records that the next captures must have, should they not be on the changed list. */
 static void awake_turn_over(struct live *live)
 {
 	uint64_t key, value;
@@ -399,7 +400,8 @@ static void awake_turn_over(struct live *live)
 }
 
 /* Makes samples of the records that this scan needs: of those captured, and where some may be
- * missing, of others. All in turn as time goes, should a wake-up have been missed. */
+ * missing, of others. All records are looked at in turn as time goes, should a wake-up have been
+ * missed. */
 static int records_read(struct live *live)
 {
 	bool all = !live->context.now.capture->listed && !live->context.wants.idle;

@@ -83,7 +83,7 @@ static void kept_add(struct self_cost *cost, const struct kept_stacks *kept)
 	map_add(cost, "kept_rings", (int64_t)kept_stacks_ring_bytes(kept));
 }
 
-/* "VmRSS:\t    3456 kB" */
+/* Returns the bytes of a line such as "VmRSS:\t    3456 kB"; ABSENT: there is none. */
 static int64_t status_bytes(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
@@ -91,7 +91,7 @@ static int64_t status_bytes(const char *status, const char *key)
 	return line ? 1024 * strtoll(line + strlen(key), NULL, 10) : ABSENT;
 }
 
-/* Memory of the parsers' own, but for what they share with others: RssAnon, since 4.5. */
+/* Returns the parsers' own memory, without what they share with others: RssAnon, since 4.5. */
 static int64_t parsers_bytes(void)
 {
 	int64_t bytes = 0, own;

@@ -19,12 +19,12 @@ struct live_self {
 	int64_t start_cpu_ns, child_cpu_ns;
 };
 
-/* Counting begins; to be called when all is loaded. cpu_ns: clock_cpu_ns() at the start. */
+/* Begins counting. Call when all is loaded. cpu_ns: clock_cpu_ns() at the start. */
 void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns);
-void live_self_close(struct live_self *self); /* also where it was never opened */
+void live_self_close(struct live_self *self); /* may be called where it was never opened */
 
-/* sampler: of stacks on CPUs, kept: of those that switches keep, either may be closed; scans: made
- * so far. Where it was not opened, *cost is one that nobody asked for. */
+/* Fills *cost; if self was not opened, as not requested. sampler: of stacks on CPUs. kept: stacks
+ * that switches keep. Either may be closed. scans: made so far. */
 void live_self_describe(const struct live_self *self, const struct kernel *kernel,
 			const struct cpu_sampler *sampler, const struct kept_stacks *kept,
 			const struct parsers *parsers, uint64_t scans, struct self_cost *cost);

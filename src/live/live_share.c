@@ -5,8 +5,8 @@
 #include "live/live_state.h"
 #include "base/clock.h"
 
-/* Begins the totals of a thread. Their present values have been told, by others or by nobody: its
- * first row has what came since this sampler did. */
+/* Begins the totals of a thread. Their present values are not this sampler's to report: the
+ * thread's first row has what it did since this sampler came. */
 static void totals_begin(void *to, const struct thread_state *record)
 {
 	struct live *live = to;

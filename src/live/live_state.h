@@ -37,18 +37,18 @@
 
 /* Records that are awake, and walks over all of them: live_scan.c. */
 struct live_walk {
-	struct index awake;	 /* keys of who was captured in this scan, or waits for a record */
-	struct index awake_next; /* keys of who waits in the next scan, or was missed in this one */
-	struct index keys_next;	 /* keys of settled ones, too, that the next captures must have */
-	struct index crowds;	 /* processes to how many of their threads were captured */
-	int64_t *arrived_ns;	 /* of the present scan time, see struct live_scan_time */
-	struct index ambiguous;	 /* tid to switch sequence << 8 | what /proc said of it, plus one */
-	bool walking;		 /* past records that nobody has asked for */
-	size_t threads, walked;	 /* in the last round of walks, in this one so far */
-	unsigned int rounds;	 /* rounds that began when housekeeping was done */
-	uint32_t gone_looks_left; /* in this scan */
-	uint32_t gone_turns;	  /* rounds in which all are looked for */
-	bool sweep;		  /* in this round */
+	struct index awake;	  /* keys captured in this scan, or waiting for a record */
+	struct index awake_next;  /* keys that wait in the next scan, or were missed in this one */
+	struct index keys_next;	  /* keys, also settled ones, that the next captures must have */
+	struct index crowds;	  /* pid to how many of its threads were captured */
+	int64_t *arrived_ns;	  /* arrivals at the present scan time, see struct live_scan_time */
+	struct index ambiguous;	  /* tid to switch sequence << 8 | state shown by /proc, plus one */
+	bool walking;		  /* true while a walk passes records that were not captured */
+	size_t threads, walked;	  /* threads in the last round of walks, in this one so far */
+	unsigned int rounds;	  /* rounds that began when housekeeping was done */
+	uint32_t gone_looks_left; /* looks for gone threads left in this scan */
+	uint32_t gone_turns;	  /* rounds in which all threads are looked for */
+	bool sweep;		  /* true: totals are swept at the end of this round */
 	int64_t unfit_threads;	  /* threads without a record; negative: stale records */
 	int64_t other_threads;	  /* threads of other pid namespaces, in the last round */
 };
@@ -57,11 +57,11 @@ struct live_walk {
 struct live_batch {
 	struct sample samples[SCAN_BATCH];
 	struct scan scan;		     /* scan with these samples */
-	int err;			     /* error of who took a batch */
-	size_t refused_count;		     /* samples that are to go: their tid is ABSENT */
-	struct proc_values_pool proc_values; /* room for the samples' values of /proc */
+	int err;			     /* error of the callback that took a batch */
+	size_t refused_count;		     /* samples to be removed: their tid is ABSENT */
+	struct proc_values_pool proc_values; /* memory for the samples' values of /proc */
 	struct thread_state requested[REQUESTS_MAX]; /* records that lack their registers */
-	uint32_t requested_sample[REQUESTS_MAX];     /* and their samples */
+	uint32_t requested_sample[REQUESTS_MAX];     /* indexes of their samples */
 	uint32_t requested_count;
 };
 
@@ -71,7 +71,7 @@ struct live_growth {
 	bool ended;		       /* the maps can't be made larger */
 };
 
-/* Monotonic. */
+/* Times, monotonic but for own_cpu_start_ns. */
 struct live_times {
 	int64_t previous_ns;	  /* the scan before this one */
 	int64_t housekept_ns;	  /* the last housekeeping */
@@ -85,23 +85,23 @@ struct live {
 	struct realtime realtime; /* priority of the thread that makes samples */
 	struct live_processes processes;
 	struct live_walk walk;
-	struct live_asleep asleep; /* sleepers, where they are wanted, too */
+	struct live_asleep asleep; /* copies of sleepers' records, where these are wanted */
 	struct live_sleepers sleepers;
 	struct live_batch batch;
 	struct live_repeat repeat;
 	struct live_stacks stacks;
-	struct live_chains *chains; /* NULL: nobody has asked for any */
+	struct live_chains *chains; /* NULL until chains are wanted */
 	struct live_wakeups wakeups;
 	struct live_runtime_locks runtime_locks;
 	struct live_host host;
 	struct live_accounts accounts;
 	struct live_growth growth;
 	struct live_self self;
-	struct text chosen, remarks; /* for -v, for everybody */
+	struct text chosen, remarks; /* text for -v, and remarks for all users */
 };
 
-/* A key of live->walk.awake of a thread that has no record in the kernel's map yet; keys there are
- * 32 bits. */
+/* Bit in a key of live->walk.awake for a thread that has no record in the kernel's map yet; keys of
+ * the map are 32 bits. */
 #define SEED_KEY (1ull << 32)
 
 static inline uint64_t awake_key(const struct thread_state *record, uint32_t key)
@@ -109,19 +109,22 @@ static inline uint64_t awake_key(const struct thread_state *record, uint32_t key
 	return record->sched.tid ? key : SEED_KEY | record->identity.tid;
 }
 
-/* live_batch.c: makes a sample of the record, and hands over what was gathered where there is no
- * room (asked: its registers are not to be asked for again); asks for the registers that samples
- * wait for; the same, and completes live->batch.scan. */
+/* live_batch.c. add: makes a sample of the record, and first hands over what was gathered if the
+ * batch is full (requested: its registers are not to be requested again). request: requests the
+ * registers that samples wait for, and completes these samples. settle: does the same, and
+ * completes live->batch.scan. */
 void live_batch_add(struct live *live, const struct thread_state *record,
 		    enum thread_state_kind state, bool requested);
 void live_batch_request(struct live *live);
 void live_batch_settle(struct live *live);
 
-/* live_ambiguous.c: asks /proc about a thread whose record is ambiguous, once for each switch:
- * unless it is runnable, it stays as it is until the next one. STATE_COUNT: the thread is gone. */
+/* live_ambiguous.c: reads from /proc the state of a thread with an ambiguous record, once for each
+ * switch: unless it is runnable, its state stays the same until the next switch. STATE_COUNT: the
+ * thread is gone. */
 enum thread_state_kind live_ambiguous_resolve(struct live *live, const struct thread_state *record,
 					      enum thread_state_kind state);
-/* How many threads are looked for in one housekeeping; true if it is this one's turn. */
+/* Return the number of threads that are looked for in one housekeeping; and true if it is this
+ * thread's turn. */
 uint32_t live_gone_looks(const struct live *live);
 static inline bool live_gone_turn(const struct live *live, const struct thread_state *record)
 {
@@ -129,7 +132,7 @@ static inline bool live_gone_turn(const struct live *live, const struct thread_s
 						     live->walk.rounds % live->walk.gone_turns;
 }
 
-/* True if the thread has gone without a probe's telling: a zombie that was waited for, or a last
+/* True if the thread has gone without a probe's notice: a zombie that was waited for, or a last
  * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
  * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
 bool live_record_gone(struct live *live, const struct thread_state *record,
@@ -140,7 +143,7 @@ bool live_record_gone(struct live *live, const struct thread_state *record,
  */
 int live_scan_read(struct live *live);
 
-/* live.c: what to look up with. */
+/* live.c: makes the lookup that facts are looked up with. */
 struct lookup *live_lookup_new(struct live *live);
 
 /* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has

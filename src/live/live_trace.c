@@ -19,7 +19,7 @@ struct traced {
 	void *to;
 };
 
-/* True if there is a record that is still of the thread that the key tells of. */
+/* True if there is a record that is still of the thread in the key. */
 static bool record_find(struct live_context *context, const struct latency_key *key,
 			struct thread_state *record)
 {
@@ -35,7 +35,7 @@ static bool record_find(struct live_context *context, const struct latency_key *
 			      !memcmp(record->identity.comm, key->comm, sizeof(key->comm)));
 }
 
-/* Fills who an event is of; of a thread that has gone since, with what the key tells. */
+/* Fills the thread that an event is of; if it has gone since, with what the key has. */
 static void who_fill(struct live_context *context, const struct latency_key *key,
 		     struct sample *who)
 {
@@ -55,7 +55,7 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 	who->comm = name_of_comm(key->comm);
 }
 
-/* Returns what is known besides what lookups tell: by a distribution's key, and so by an event,
+/* Returns the facts that are known without lookups: by a distribution's key, and also by an event,
  * which may have found the call that the thread was in. */
 static uint64_t who_known(const struct trace_row *row, const struct sample *who)
 {
@@ -64,7 +64,8 @@ static uint64_t who_known(const struct trace_row *row, const struct sample *who)
 	return who->syscall_nr != ABSENT ? known | NEED_SYSCALL : known;
 }
 
-/* By what is known of it; what only a sample has refuses nothing. */
+/* True if the filter wants the thread, by what is known of it; what only a sample has refuses
+ * nothing. */
 static bool who_wanted(struct live_context *context, struct sample *who,
 		       const struct lookup_hint *hint, uint64_t known)
 {
@@ -120,7 +121,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	traced->take(traced->to, &row->kind, &who, &histogram);
 }
 
-/* Needs about the call that an event is of, which is found when the event is told. */
+/* Needs about the call that an event is of; the call is found when the event is reported. */
 #define NEEDS_OF_CALL \
 	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
 
@@ -132,7 +133,7 @@ struct reported {
 	void *to;
 };
 
-/* The arguments of the call that the event is of, or in which the thread was. */
+/* Fills the call that the event is of, or in which the thread was, and its arguments. */
 static void call_fill(const struct live_context *context, const struct trace_event *event,
 		      struct sample *who, bool *compat)
 {
@@ -151,7 +152,8 @@ static void call_fill(const struct live_context *context, const struct trace_eve
 		who->arg[i] = (int64_t)call.arg[i];
 }
 
-/* The first count words, each ended by a NUL, as ps shows them; what did not fit is three dots. */
+/* Returns the first count words, each ended by a NUL, as ps shows them; three dots for what did not
+ * fit. */
 static const char *arguments_name(const char *from, size_t bytes, uint32_t count)
 {
 	struct text line = {0};
@@ -190,7 +192,7 @@ static void bytes_fill(const struct trace_event *event, struct sample *who)
 	who->io_bytes = (int64_t)bytes;
 }
 
-/* Fills what the event itself tells. Returns what lookups can complete then. */
+/* Fills what the event itself has. Returns the needs that lookups can complete then. */
 static uint64_t event_fill(const struct live_context *context, const struct trace_row *row,
 			   const struct trace_event *event, struct sample *who, bool *compat)
 {
@@ -227,7 +229,7 @@ static void event_take(void *to, const struct trace_event *event)
 	if (!who_wanted(context, &who, &hint, known))
 		return;
 	state = who.state;
-	who.state = STATE_ON; /* it has gone on since: nothing known of it still holds */
+	who.state = STATE_ON; /* the thread has gone on since: nothing known of it still holds */
 	lookup_fill(context->lookup, &who, &hint, needs, context->now.scan_time.now_ns);
 	who.state = state;
 	who.time_us = (int64_t)event->end_ns / NS_PER_US + reported->ahead_us;

@@ -3,7 +3,7 @@
  *
  *   probe -> latency_add(): ts_latency_one or _two, a histogram of a thread and a kind's words
  *         -> maps/latency_reader: the maps take turns; the one not written is read and emptied
- *         -> live_trace: who that was, the filter, lookups; a sample with the kind's own fields
+ *         -> live_trace: the thread, the filter, lookups; a sample with the kind's own fields
  *         -> report/distribution: merged by the key columns -> a grid -> render/
  *
  * A histogram has one writer at a time: its thread, when it arrives on a CPU. So there are no

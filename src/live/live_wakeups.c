@@ -60,7 +60,7 @@ int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *con
 void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid)
 {
 	if (wakeups->followed.used >= FOLLOWED_MAX)
-		index_empty(&wakeups->followed); /* they come again */
+		index_empty(&wakeups->followed); /* threads of paths come again */
 	index_put(&wakeups->followed, (uint64_t)tid, NULL);
 }
 

@@ -17,16 +17,16 @@ struct live_wakeups {
 	struct kernel_symbols symbols;
 	bool symbols_read;
 	struct index followed; /* threads of paths, by tid */
-	struct index entries;  /* return address to whether an interrupt entered there: 1, 2: no */
+	struct index entries;  /* return address to 1: an interrupt entered there, 2: none did */
 };
 
 /* Hands over ends of waits, as source->wakeups(). */
 int64_t live_wakeups_take(struct live_wakeups *wakeups, struct live_context *context,
 			  wake_callback *take, void *to);
-/* The thread is part of a path. */
+/* Marks the thread as part of a path. */
 void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid);
-/* Returns what is to be found out of a sample where needs are wanted: nothing is looked up for
- * sleepers that no path has led to, which may be very many. */
+/* Returns the part of needs that is looked up for a sample: waits are not looked up for sleepers
+ * that no path has led to, which may be very many. */
 uint64_t live_wakeups_needs(const struct live_wakeups *wakeups, const struct sample *sample,
 			    uint64_t needs);
 void live_wakeups_done(struct live_wakeups *wakeups);
