@@ -9,7 +9,7 @@
 
 /* .gnu.hash, as binutils and all dynamic linkers have it: this head, bloom_words of 64 bits, the
  * number of each bucket's first symbol, and for each symbol from first_symbol on the hash of its
- * name, whose lowest bit ends a bucket's. */
+ * name, whose lowest bit ends a bucket's list. */
 struct hash_head {
 	uint32_t bucket_count, first_symbol, bloom_words, bloom_shift;
 };
@@ -36,7 +36,7 @@ static uint32_t name_hash(const char *name)
 	return hash;
 }
 
-/* The symbol's address, if it has that name, or 0. */
+/* Returns the symbol's address if it has that name, or 0. */
 static uint64_t symbol_address_of(const struct exports *exports, uint32_t number, const char *name)
 {
 	size_t bytes = strlen(name) + 1;

@@ -7,8 +7,8 @@
 
 #include "unwind/elf/elf_file.h"
 
-/* Fills addresses, as the file has them, 0 where it exports no such name. How many were found.
- * 64-bit files only. */
+/* Fills addresses, as the file has them; 0 where it exports no such name. Returns how many were
+ * found. 64-bit files only. */
 unsigned int elf_exports(const struct elf_file *elf, const char *const *names, uint64_t *addresses,
 			 unsigned int count);
 

@@ -23,8 +23,8 @@ struct elf_section {
 };
 
 struct elf_file {
-	int fd;		   /* not owned; -1: */
-	const char *image; /* the bytes, not owned */
+	int fd;		   /* descriptor, not owned; -1: the file is in image */
+	const char *image; /* bytes of a file in memory, not owned */
 	uint64_t bytes;
 	bool narrow; /* 32 bits */
 	uint16_t machine;
@@ -37,18 +37,19 @@ struct elf_file {
 	uint32_t build_id_bytes; /* 0: none */
 };
 
-/* fd of a regular file, or -1 and the file in memory. 0, or -errno (-ENOEXEC: no such ELF). */
+/* Reads the headers of a file. fd: of a regular file, or -1 where image has the file. Returns 0, or
+ * -errno (-ENOEXEC: no such ELF file). */
 int elf_file_read(struct elf_file *elf, int fd, const char *image, uint64_t bytes);
 
-/* Reads exactly so many bytes. 0 or -errno; -ERANGE past the end. */
+/* Reads exactly that many bytes. Returns 0 or -errno; -ERANGE past the end. */
 int elf_file_take(const struct elf_file *elf, uint64_t offset, void *to, size_t bytes);
 
-/* The section of that name, or of that index. 0, -ENOENT, or -ENOEXEC where it lies outside of the
- * file. */
+/* Find the section of that name, or of that index. Return 0, -ENOENT, or -ENOEXEC where it lies
+ * outside of the file. */
 int elf_file_section(const struct elf_file *elf, const char *name, struct elf_section *section);
 int elf_file_section_at(const struct elf_file *elf, uint32_t index, struct elf_section *section);
 
-/* The address, as the file has them, of what is at that offset. */
+/* Finds the address, as the file has addresses, of what is at that offset of the file. */
 bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *address);
 
 #endif

@@ -45,7 +45,7 @@ static unsigned int symbol_rank(const Elf64_Sym *symbol, const char *name)
 
 struct addition {
 	struct elf_symbols *symbols;
-	const char *names; /* all of them, or NULL where they are too many */
+	const char *names; /* all names, or NULL where they are too many */
 	uint64_t names_bytes;
 };
 

@@ -30,14 +30,15 @@ struct elf_symbols {
 
 /* Adds the file's symbols; the file's descriptor or bytes must stay. */
 void elf_symbols_add(struct elf_symbols *symbols, const struct elf_file *elf);
-/* Adds the symbols of the file behind a descriptor, which is taken over, if it has the build-id of
- * `of`. */
+/* Adds the symbols of the file of a descriptor, which is taken over, if the file has the build-id
+ * of `of`. */
 void elf_symbols_add_debug(struct elf_symbols *symbols, int fd, const struct elf_file *of);
 void elf_symbols_sort(struct elf_symbols *symbols);
 void elf_symbols_done(struct elf_symbols *symbols);
 size_t elf_symbols_bytes(const struct elf_symbols *symbols);
 
-/* The function's name, cut at size - 1. False where there is none. */
+/* Fills name with that of the function at an address, cut at size - 1. False where there is
+ * none. */
 bool elf_symbol_name(const struct elf_symbols *symbols, uint64_t address, char *name, size_t size);
 
 #endif

@@ -13,14 +13,14 @@
 #define STRING_BYTES 16 /* size of a string of Go: an address and a length */
 
 /* .go.buildinfo: a mark, the bytes of a word, flags; since Go 1.18 texts follow the 32 bytes, each
- * behind its length. */
+ * after its length. */
 #define MARK "\xff Go buildinf:"
 #define MARK_BYTES 14
 #define FLAGS_AT 15
 #define FLAG_TEXTS 2
 #define TEXTS_AT 32
 
-/* The length of the first text takes one byte up to this. */
+/* Largest length of the first text that takes one byte. */
 #define LENGTH_MAX 0x7f
 
 static void version_read(struct go_program *program, const struct elf_file *elf,

@@ -10,16 +10,16 @@
 #define PIECE_FUNCTIONS 2048
 #define PIECE_BYTES 65536
 #define TABLE_ALIGNMENT 8
-#define HEADS_MAX 4		   /* heads of tables that are tried among other data */
+#define HEADS_MAX 4		   /* heads of tables tried in a search among other data */
 #define ENDS_BYTES_MAX (64u << 20) /* the table is read at once to look for names */
-#define WORDS_MAX 8		   /* words behind the head */
+#define WORDS_MAX 8		   /* words after the head */
 #define SECTION_NAMES_BYTES 4096
 #define RECORD_STEPS 12
 #define STEPS_BYTES_MAX 16384 /* bytes of one function's steps that are read */
 #define DEPTH_MAX (256u << 20)
 #define NONE UINT8_MAX
-/* struct moduledata, which newer Go has in a section of its own (1.27; 1.24 has not): it begins
- * with the table's address, and six lists and three addresses later has that of the code. */
+/* struct moduledata, which newer Go has in a section of its own (1.27; not 1.24). It begins with
+ * the table's address; after that come six lists, three addresses, and the address of the code. */
 #define MODULE_SECTION ".go.module"
 #define MODULE_TEXT ((1 + 6 * 3 + 3) * sizeof(uint64_t))
 
@@ -30,7 +30,7 @@ struct head {
 	uint8_t zero[2], quantum, word_bytes;
 };
 
-/* Index of the word behind the head for each part of the table. NONE: names and records count from
+/* Index of the word after the head for each part of the table. NONE: names and records count from
  * the table's begin, and the list of functions follows the first word. */
 static const struct layout {
 	uint32_t magic;
@@ -102,8 +102,9 @@ static uint64_t module_text(const struct elf_file *elf, uint64_t table_address)
 	return module_word(elf, &module, MODULE_TEXT);
 }
 
-/* Finds the code's begin, from which the list counts: the head tells, or a relocation of it does,
- * or the module, or it is the section that the functions fill exactly. */
+/* Finds the address where the code begins, from which the list counts: it is in the head, or in a
+ * relocation of the head, or in the module, or is that of the section that the functions fill
+ * exactly. */
 static int text_find(struct go_table *table, const struct elf_file *elf, uint64_t reported,
 		     const struct elf_section *section, uint64_t reported_at)
 {
@@ -147,7 +148,7 @@ static bool list_fits(const struct go_table *table)
 	       table->count < (end - table->functions) / each;
 }
 
-/* section: from the table on. */
+/* Reads the table that section begins with. */
 static int table_read(struct go_table *table, const struct elf_file *elf,
 		      const struct elf_section *section)
 {
@@ -191,7 +192,8 @@ static int table_read(struct go_table *table, const struct elf_file *elf,
 				: 0;
 }
 
-/* The linkers of C put the table of programs that are position-independent among other data. */
+/* Finds the table among other data, where the linkers of C put that of position-independent
+ * programs. */
 static int merged_read(struct go_table *table, const struct elf_file *elf)
 {
 	struct elf_section section, at;
@@ -225,7 +227,8 @@ static int merged_read(struct go_table *table, const struct elf_file *elf)
 	return err;
 }
 
-/* True if a section may have Go's names: one look at all names, as most files are not of Go. */
+/* True if a section may have one of Go's names: one look at all names, for most files are not
+ * Go's. */
 static bool is_of_go(const struct elf_file *elf)
 {
 	char names[SECTION_NAMES_BYTES];
@@ -234,7 +237,7 @@ static bool is_of_go(const struct elf_file *elf)
 	if (elf_file_section_at(elf, elf->names_section, &section))
 		return false;
 	if (section.bytes > sizeof(names))
-		return true; /* it is not known */
+		return true; /* too many names to look at */
 	return !elf_file_take(elf, section.offset, names, section.bytes) &&
 	       (memmem(names, section.bytes, ".gopclntab", strlen(".gopclntab")) ||
 		memmem(names, section.bytes, ".go.buildinfo", strlen(".go.buildinfo")));
@@ -253,7 +256,7 @@ int go_table_read(struct go_table *table, const struct elf_file *elf)
 	return table_read(table, elf, &section);
 }
 
-/* Takes a function of the list. */
+/* Callback for a function of the list. */
 typedef void function_callback(void *of, uint64_t from, uint64_t to, uint64_t record);
 
 static void functions_each(const struct go_table *table, const struct elf_file *elf,
@@ -262,7 +265,7 @@ static void functions_each(const struct go_table *table, const struct elf_file *
 	size_t word = table->address_bytes, each = 2 * word;
 	char *piece = memory_get((PIECE_FUNCTIONS + 1) * each);
 
-	/* each one ends where the next one begins; the last of all is only an end */
+	/* a function ends where the next one begins; the last entry is only an end */
 	for (uint64_t at = 0; at < table->count; at += PIECE_FUNCTIONS) {
 		uint64_t n =
 			table->count - at < PIECE_FUNCTIONS ? table->count - at : PIECE_FUNCTIONS;
@@ -341,7 +344,7 @@ bool go_table_find(const struct go_table *table, const struct elf_file *elf, uin
 	uint64_t low = 0, high = table->count;
 	char entry[3 * sizeof(uint64_t)];
 
-	/* the last one that does not begin behind the address */
+	/* the last function that does not begin after the address */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
@@ -376,8 +379,9 @@ static bool varint_take(const uint8_t **at, const uint8_t *end, uint32_t *number
 	return false;
 }
 
-/* Steps are pairs: how much more the depth is than before, with its sign in the lowest bit, and for
- * how many instructions on; 0 for the first of a pair ends them. The depth begins at -1. */
+/* Finds the depth at a distance from the function's begin. Steps are pairs: the change of the
+ * depth, with its sign in the lowest bit, and for how many instructions the depth holds; 0 for the
+ * first of a pair ends them. The depth begins at -1. */
 static int32_t depth_find(const uint8_t *at, const uint8_t *end, uint64_t distance,
 			  unsigned int quantum)
 {
@@ -404,7 +408,7 @@ int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
 	char bytes[sizeof(uint32_t)];
 	uint32_t location;
 
-	/* a record goes on with its name, what it is given, its end of deferred calls, and steps */
+	/* a record goes on with its name, its arguments, its end of deferred calls, and steps */
 	if (function->record > end - table->records ||
 	    elf_file_take(elf,
 			  table->records + function->record + table->start_bytes + RECORD_STEPS,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of functions that Go's runtime has in every program (.gopclntab), also in a stripped
  * one: where functions begin, and their names. Its layouts are those of Go 1.2, 1.16, 1.18 and 1.20
- * (src/runtime/symtab.go, src/debug/gosym/pclntab.go); later ones are the last of these so far, and
- * newer ones (1.27; not 1.24) have elsewhere where code begins: in struct moduledata.
- * Everything in it is hostile.
+ * (src/runtime/symtab.go, src/debug/gosym/pclntab.go); later versions have the last of these so
+ * far, and newer ones (1.27; not 1.24) have the address where code begins elsewhere, in struct
+ * moduledata. Everything in it is hostile.
  */
 #ifndef TSNAP_UNWIND_ELF_GO_TABLE_H
 #define TSNAP_UNWIND_ELF_GO_TABLE_H
@@ -38,17 +38,18 @@ struct go_function {
 /* A function at which a walk ends. */
 struct go_end {
 	uint64_t from, to;
-	/* False: it has switched stacks, and what its frame pointer leads to is not its caller.
-	 * True: it is the outermost one if its frame can't be left. */
+	/* False: the function has switched stacks, and what its frame pointer leads to is not its
+	 * caller. True: the function is the outermost one if its frame can't be left. */
 	bool may_return;
 };
 
-/* Finds the table of a file. 0, -ENOENT, or -EBADMSG where it is none of the known layouts. */
+/* Finds the table of a file. Returns 0, -ENOENT, or -EBADMSG where it has none of the known
+ * layouts. */
 int go_table_read(struct go_table *table, const struct elf_file *elf);
-/* Adds the functions; their places are those of their records. */
+/* Adds the functions; the location of a symbol is that of the function's record. */
 void go_table_symbols(const struct go_table *table, const struct elf_file *elf,
 		      struct symbol_table *to, unsigned int source);
-/* The name of the function with that record, cut at size - 1. False: there is none. */
+/* Fills name with that of the function of a record, cut at size - 1. False: there is none. */
 bool go_table_name(const struct go_table *table, const struct elf_file *elf, uint32_t record,
 		   char *name, size_t size);
 /* Finds the function that the address is in. */

@@ -11,7 +11,7 @@
 
 #define NAMES_BYTES_MAX (64u << 20)
 #define LINE_BYTES 65536
-#define FUNCTION_BYTES_MAX (256u << 10) /* behind the last one of a module there may be nothing */
+#define FUNCTION_BYTES_MAX (256u << 10) /* after a module's last one there may be nothing */
 
 static void symbol_add(struct kernel_symbols *symbols, uint64_t address, const char *name,
 		       size_t length)
@@ -41,7 +41,7 @@ static void bound_take(struct kernel_symbols *symbols, uint64_t address, const c
 		symbols->sched_to = address;
 }
 
-/* "ffffffff81000000 T name", and behind a tab "[module]" */
+/* Takes a line: "ffffffff81000000 T name", and after a tab "[module]". */
 static void line_take(struct kernel_symbols *symbols, const char *line)
 {
 	size_t length;

@@ -12,21 +12,21 @@
 
 struct kernel_symbol {
 	uint64_t address;
-	uint32_t name; /* place in names */
+	uint32_t name; /* offset in names */
 };
 
 /* Zeroed is empty and valid. */
 struct kernel_symbols {
-	struct kernel_symbol *symbols; /* in order of address */
+	struct kernel_symbol *symbols; /* symbols in order of address */
 	size_t count, capacity;
 	char *names;
 	size_t names_bytes, names_capacity;
-	uint64_t sched_from, sched_to; /* the functions that wait for others; 0: not known */
+	uint64_t sched_from, sched_to; /* range of functions that wait; 0: not known */
 	uint64_t refused;	       /* functions beyond these limits */
 };
 
-/* Some 50 ms. 0, or -errno: -EPERM where the kernel shows no addresses (sysctl
- * kernel.kptr_restrict). */
+/* Reads all symbols, in some 50 ms. Returns 0, or -errno: -EPERM where the kernel shows no
+ * addresses (sysctl kernel.kptr_restrict). */
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path);
 void kernel_symbols_done(struct kernel_symbols *symbols);
 

@@ -58,7 +58,7 @@ int perf_map_open(const char *proc_root, int64_t tid, int64_t uid, bool *refused
 		return -ENOENT;
 	snprintf(path, sizeof(path), "tmp/perf-%lld.map", (long long)inner);
 	fd = process_file_open(proc_root, tid, path, true);
-	*refused = fd == -ELOOP || fd == -EINVAL; /* a link; no file */
+	*refused = fd == -ELOOP || fd == -EINVAL; /* a link; no regular file */
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &file) || ((int64_t)file.st_uid != uid &&
@@ -113,7 +113,8 @@ static void map_read(struct perf_map *map)
 		symbol_table_sort(&map->table, true);
 }
 
-/* True if what was read of one is the beginning of the other. */
+/* True if the descriptor is of the map that was read, and the map is no shorter than what was read
+ * of it. */
 static bool same_map(const struct perf_map *map, int fd)
 {
 	struct stat old, file;

@@ -28,7 +28,7 @@ struct how {
 };
 
 /* File systems that the kernel makes up: reading may do something (/proc/kmsg is emptied), wait, or
- * tell what is not meant for who has it mapped in his own mount namespace. From
+ * show what is not meant for a user who has it mapped in a mount namespace of his own. From
  * include/uapi/linux/magic.h and, where that lacks one, the file systems' sources. */
 static const uint32_t file_systems_refused[] = {
 	0x00009fa0, /* proc */
@@ -69,7 +69,8 @@ static bool is_plain(int fd)
 	return true;
 }
 
-/* From a descriptor that only names a file (O_PATH) to one that reads it. Takes it over. */
+/* Opens for reading the file of a descriptor that only names it (O_PATH). Takes the descriptor
+ * over. */
 static int plain_open(int named)
 {
 	char path[64];
@@ -86,8 +87,9 @@ static int plain_open(int named)
 	return fd;
 }
 
-/* The descriptors of both only name what they are of. Folder by folder, so that no link leads
- * elsewhere, also before 5.6. Takes root over. */
+/* Opens path below root, as name_within() does, with O_PATH: the descriptor only names the file.
+ * Opens one directory after the other, so that no link leads elsewhere, also before Linux 5.6.
+ * Takes root over. */
 static int name_without_links(int root, const char *path)
 {
 	int at = root, next;
@@ -118,14 +120,14 @@ static int name_without_links(int root, const char *path)
 	}
 }
 
-/* Links lead to where they would lead the process. */
+/* Opens path below root (O_PATH). Links lead to where they would lead the process. */
 static int name_within(int root, const char *path)
 {
 	struct how how = {.flags = O_PATH | O_CLOEXEC,
 			  .resolve = RESOLVE_IN_ROOT_BIT | RESOLVE_NO_MAGICLINKS_BIT};
 	long fd = syscall(__NR_openat2, root, path, &how, sizeof(how));
 
-	/* before 5.6: only the last part is known to be no link */
+	/* before Linux 5.6: only the last part is known to be no link */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		fd = openat(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	fd = fd < 0 ? -errno : fd;
@@ -173,7 +175,7 @@ bool process_has_root(const char *proc_root, int64_t tid)
 	return !access(path, F_OK);
 }
 
-/* Returns the text behind key in status, without the line's end; NULL: none. *gone: status can't be
+/* Returns the text after key in status, without the line's end; NULL: none. *gone: status can't be
  * read. */
 static const char *status_line(const char *proc_root, int64_t tid, const char *key,
 			       char text[STATUS_BYTES], bool *gone)
@@ -199,7 +201,8 @@ static const char *status_line(const char *proc_root, int64_t tid, const char *k
 	return line;
 }
 
-/* The last of the ids that status has in that line, or tid if it has none; -1: it is gone. */
+/* Returns the last of the ids in that line of status, or tid if status has no such line; -1: the
+ * thread is gone. */
 static int64_t status_inner(const char *proc_root, int64_t tid, const char *key)
 {
 	char text[STATUS_BYTES];
@@ -212,8 +215,8 @@ static int64_t status_inner(const char *proc_root, int64_t tid, const char *key)
 	return strtoll(last ? last + 1 : line, NULL, 10);
 }
 
-/* Uid: real, effective, saved, of the file system. The owner of /proc/PID is root where the process
- * has changed its ids (not dumpable). */
+/* The line Uid has the real, effective, saved and file system uid. The owner of /proc/PID is root
+ * where the process has changed its ids (not dumpable). */
 int64_t process_user(const char *proc_root, int64_t tid)
 {
 	char text[STATUS_BYTES];
@@ -224,7 +227,7 @@ int64_t process_user(const char *proc_root, int64_t tid)
 	return effective ? strtoll(effective, NULL, 10) : -1;
 }
 
-/* NStgid and NSpid, 4.1: ids in each namespace, the innermost last. */
+/* NStgid and NSpid (Linux 4.1) are ids in each namespace, the innermost last. */
 int64_t process_inner_pid(const char *proc_root, int64_t tid)
 {
 	return status_inner(proc_root, tid, "\nNStgid:\t");

@@ -6,26 +6,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Opens a file below the process' root for reading; path without a leading slash. Its symbolic
- * links lead to where they would lead the process; plain: there may be none. A descriptor, or
+/* Opens a file below the process' root for reading; path without a leading slash. Symbolic links
+ * lead to where they would lead the process; plain: there may be none. Returns a descriptor, or
  * -errno; -EINVAL: it is no regular file, or one that the kernel makes up (proc, sysfs, tracefs,
- * cgroup ...). Such a one is not even opened: that alone may do something. */
+ * cgroup ...). Such a file is not even opened: opening alone may do something. */
 int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain);
 /* Opens the file that a link of /proc/TID/map_files leads to, as process_file_open() does. */
 int process_link_open(const char *link);
 
-/* True if it has the mount namespace of tsnap: what is there no other user has put there. */
+/* True if the process has the mount namespace of tsnap: no other user has put there what is
+ * there. */
 bool process_shares_mounts(const char *proc_root, int64_t tid);
 
 /* The process' effective user, or -1. */
 int64_t process_user(const char *proc_root, int64_t tid);
 
-/* True if there is a way to them: not by a thread that has ended. */
+/* True if the process' files can be reached by this thread: not by one that has ended. */
 bool process_has_root(const char *proc_root, int64_t tid);
 
-/* The process' number in its own pid namespace, or -1. */
+/* Returns the process' id in its own pid namespace, or -1. */
 int64_t process_inner_pid(const char *proc_root, int64_t tid);
-/* The thread's number in its own pid namespace, or -1. */
+/* Returns the thread's id in its own pid namespace, or -1. */
 int64_t thread_inner_tid(const char *proc_root, int64_t tid);
 
 #endif

@@ -6,7 +6,7 @@
 
 static const char *const python_names[MODULE_PYTHON_EXPORTS] = {
 	[MODULE_PYTHON_RUNTIME] = "_PyRuntime",
-	[MODULE_PYTHON_VERSION] = "Py_Version", /* since 3.11 */
+	[MODULE_PYTHON_VERSION] = "Py_Version", /* Python 3.11 and later */
 	[MODULE_PYTHON_CODE] = "PyCode_Type",
 	[MODULE_PYTHON_STRING] = "PyUnicode_Type",
 };

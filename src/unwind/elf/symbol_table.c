@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define LOOKS_BACK 16 /* for a function around one that was found too short */
+#define LOOKS_BACK 16 /* symbols tried for a function around one that is too short */
 
 void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, unsigned int rank,
 		unsigned int source, uint64_t location)

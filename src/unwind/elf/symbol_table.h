@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Table of functions' begins and ends, in order of address; 16 bytes each. Names stay where they
- * come from: a symbol has only their place there. */
+ * come from: a symbol has only the location of its name there. */
 #ifndef TSNAP_UNWIND_ELF_SYMBOL_TABLE_H
 #define TSNAP_UNWIND_ELF_SYMBOL_TABLE_H
 
@@ -14,8 +14,8 @@
 
 struct symbol {
 	uint64_t key;	/* address << 4 | rank */
-	uint32_t bytes; /* 0: not known, up to the next one */
-	uint32_t name;	/* source << 30 | place */
+	uint32_t bytes; /* size; 0: not known, up to the next symbol */
+	uint32_t name;	/* source << 30 | location */
 };
 
 struct symbol_table {
@@ -24,12 +24,12 @@ struct symbol_table {
 	uint64_t refused;
 };
 
-/* rank: of several symbols at one address the one with the lowest is kept; of several with that,
- * the first, or (newest) that with the last place. place: below 2^30, of the name in what the
- * source is. */
+/* Adds a symbol. rank: of several symbols at one address the one with the lowest rank is kept; of
+ * several with that rank the first, or (newest) the one with the last location. location: of the
+ * name in the source, below 2^30. */
 void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, unsigned int rank,
 		unsigned int source, uint64_t location);
-void symbol_table_sort(struct symbol_table *table, bool newest); /* after all were added */
+void symbol_table_sort(struct symbol_table *table, bool newest); /* call after all were added */
 void symbol_table_done(struct symbol_table *table);
 
 /* The function that the address is in, or NULL. */
