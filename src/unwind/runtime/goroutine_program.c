@@ -16,10 +16,10 @@
 
 #define AUXV_MAX 64
 #define ANSWER_NS (10 * 1000000000ll)
-#define PROGRAM 0 /* the file's number for the parser */
+#define PROGRAM 0 /* number by which the parser knows the file */
 
-/* Finds the distance of the program from its file's addresses: the entry point as the kernel tells
- * it, less the file's. */
+/* Finds the distance of the program from its file's addresses: the entry point as the kernel
+ * reports it, less the file's. */
 static bool distance_find(const char *proc_root, int64_t pid, const struct elf_file *elf,
 			  uint64_t *distance)
 {
@@ -91,7 +91,7 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 	return frames_name(goroutines, parser, group);
 }
 
-/* Has the parser read them all, and takes them. 0 or -errno with e. */
+/* Has the parser read all goroutines, and takes them. Returns 0, or -errno with e. */
 static int routines_take(struct goroutines *goroutines, struct parser *parser, int64_t pid,
 			 int memory, struct goroutine_request *request, struct error *e)
 {
@@ -130,7 +130,8 @@ static const char *program_refused(const struct file_go_answer *answer)
 	return NULL;
 }
 
-/* Reads all of the program behind the descriptor. memory: descriptor of its memory. */
+/* Reads all of the goroutines of a program. fd: descriptor of the program's file; memory:
+ * descriptor of the process' memory. */
 static int program_read(struct goroutines *goroutines, const char *proc_root, int64_t pid, int fd,
 			int memory, struct parser *parser, struct error *e)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to a parser about the goroutines of a process, and its answers: first all are read, with
- * the descriptor of the process' memory, then their groups are asked for one by one. */
+/* Requests to a parser about the goroutines of a process, and its answers. The first request, with
+ * the descriptor of the process' memory, has all of them read; then their groups are requested one
+ * by one. */
 #ifndef TSNAP_UNWIND_RUNTIME_GOROUTINE_REQUEST_H
 #define TSNAP_UNWIND_RUNTIME_GOROUTINE_REQUEST_H
 
@@ -19,14 +20,14 @@ enum goroutine_request_kind {
 
 struct goroutine_request {
 	uint32_t kind;
-	uint32_t number;   /* of the program's file, which the parser knows (file_request.h) */
-	uint64_t distance; /* struct goroutine_source's */
-	uint64_t group;	   /* index of the group that is asked for */
+	uint32_t number;   /* of the program's file in the parser (file_request.h) */
+	uint64_t distance; /* as in struct goroutine_source */
+	uint64_t group;	   /* index of the requested group */
 	struct go_program program;
 };
 
 struct goroutines_answer {
-	int32_t err; /* -errno; why: in words */
+	int32_t err; /* -errno, or 0; why has it in words */
 	uint32_t group_count;
 	struct goroutine_counts counts;
 	char why[GOROUTINE_WHY_SIZE];
@@ -34,7 +35,7 @@ struct goroutines_answer {
 };
 
 struct goroutine_group_answer {
-	struct goroutine_group group; /* but for frames */
+	struct goroutine_group group; /* group without frames */
 	uint64_t frames[GOROUTINE_FRAMES_MAX];
 };
 

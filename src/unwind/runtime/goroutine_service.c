@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Those that were read last. */
+/* Goroutines that were read last. */
 static struct goroutines present;
 
 static int location_find(void *of, uint64_t address, struct file_go_frame_answer *answer)
@@ -18,7 +18,7 @@ static int location_find(void *of, uint64_t address, struct file_go_frame_answer
 static size_t all_answer(const struct parser_request *request, struct goroutine_request *of,
 			 struct goroutines_answer *answer)
 {
-	/* each piece that is read begins with calls of its own */
+	/* 0 reads left: each piece that is read begins with reads of its own */
 	const struct goroutine_source source = {.memory = runtime_memory_begin(request, 0),
 						.program = &of->program,
 						.distance = of->distance,

@@ -14,19 +14,19 @@
 #define TRIES 3
 #define LOCATIONS_MAX 65536
 #define STACK_BYTES_MAX (1ull << 30) /* runtime.maxstacksize on 64 bits */
-#define PROOF_MAX 256		     /* goroutines that a layout is tried on */
+#define PROOF_MAX 256		     /* limit of the goroutines that a layout is tried on */
 
-/* struct g: the first members have been the same since Go 1.19, and so is their order from the
- * state on; a word may lie between (sched.ret went, syscallbp came). */
+/* struct g: the first members have been the same since Go 1.19, and so has the order of members
+ * from the state on; a word may lie between (sched.ret went, syscallbp came). */
 #define G_STACK_LOW 0
 #define G_STACK_HIGH 8
 #define G_SP 56
 #define G_PC 64
 #define G_SELF 72
 #define G_BYTES 192
-#define STATE_NUMBER 8	/* from the state on: goid, */
-#define STATE_SINCE 24	/* waitsince, */
-#define STATE_REASON 32 /* waitreason */
+#define STATE_NUMBER 8	/* goid, as an offset from the state */
+#define STATE_SINCE 24	/* waitsince, from the state */
+#define STATE_REASON 32 /* waitreason, from the state */
 
 static const uint32_t state_locations[] = {144, 152};
 
@@ -43,7 +43,7 @@ enum {
 	GO_DEAD = 6,
 	GO_COPIED = 8,
 	GO_PREEMPTED,
-	GO_LEAKED,     /* one that waits, and that nobody can wake; newer than Go 1.24 */
+	GO_LEAKED,     /* waits, and nobody can wake it; newer than Go 1.24 */
 	GO_DEAD_EXTRA, /* dead until C code calls Go; newer than 1.24 */
 };
 
@@ -129,7 +129,8 @@ void goroutine_location_add(struct goroutines *goroutines, uint64_t address,
 	*index_put(&goroutines->locations, address, NULL) = goroutines->location_count++;
 }
 
-/* Returns the function at an address, which is asked for once. NULL: it can't be asked for. */
+/* Returns the function at an address, which is requested once. NULL: the request failed, or too
+ * many are known. */
 static const struct goroutine_location *location_get(struct reader *reader, uint64_t address)
 {
 	struct goroutines *to = reader->to;
@@ -143,7 +144,7 @@ static const struct goroutine_location *location_get(struct reader *reader, uint
 	return &to->location_list[to->location_count - 1];
 }
 
-/* Reads what is there now, not what was read before. */
+/* Reads memory as it is now, not as it was read before. */
 static bool memory_read(struct reader *reader, uint64_t address, void *bytes, size_t count)
 {
 	struct thread_memory *memory = reader->source->memory;
@@ -192,7 +193,7 @@ static bool routine_lives(const struct routine *routine)
 	return routine->state != GO_IDLE && !routine_dead(routine);
 }
 
-/* True if the members of a live one are what they must be. */
+/* True if the members of a live goroutine are what they must be. */
 static bool routine_fits(const struct routine *routine, uint64_t address)
 {
 	return routine->state < STATE_NAMES && state_names[routine->state] &&
@@ -209,7 +210,7 @@ static bool routine_same(const struct routine *one, const struct routine *other)
 	       one->reason == other->reason && one->since == other->since;
 }
 
-/* Follows the stack of one that does not run. Frames have places in the file. */
+/* Follows the stack of a goroutine that does not run. Frames are addresses in the file. */
 static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
 			   uint64_t frames[GOROUTINE_FRAMES_MAX], bool *cut)
 {
@@ -251,8 +252,8 @@ static uint32_t stack_walk(struct reader *reader, const struct routine *routine,
 	return count;
 }
 
-/* True if the goroutine was begun by the runtime, as runtime.isSystemGoroutine() tells by its first
- * function. */
+/* True if the runtime began the goroutine: its first function says so, as in
+ * runtime.isSystemGoroutine(). */
 static bool begun_by_runtime(const struct goroutines *to, const uint64_t *frames, uint32_t count,
 			     bool cut)
 {
@@ -262,7 +263,7 @@ static bool begun_by_runtime(const struct goroutines *to, const uint64_t *frames
 	       strcmp(name, "runtime.main") != 0;
 }
 
-/* NULL: there are too many. */
+/* Finds or adds a group. NULL: there are too many. */
 static struct goroutine_group *group_get(struct goroutines *to, uint64_t key, bool *added)
 {
 	uint64_t *position = index_find(&to->group_of, key);
@@ -278,7 +279,7 @@ static struct goroutine_group *group_get(struct goroutines *to, uint64_t key, bo
 	return &to->groups[to->group_count++];
 }
 
-/* Equal for stacks of the same functions. */
+/* Returns a hash that is equal for stacks of the same functions. */
 static uint64_t stack_hash(const struct goroutines *to, const uint64_t *frames, uint32_t count)
 {
 	uint64_t functions[GOROUTINE_FRAMES_MAX];
@@ -324,7 +325,7 @@ static void routine_count(struct reader *reader, const struct routine *routine,
 
 enum taken {
 	TAKEN,
-	TAKEN_NOT, /* it changed meanwhile */
+	TAKEN_NOT, /* the goroutine changed meanwhile */
 	TAKEN_UNREAD,
 };
 
@@ -363,7 +364,7 @@ static void routine_take(struct reader *reader, uint64_t address)
 	reader->to->counts.unread += taken == TAKEN_UNREAD;
 }
 
-/* True if the goroutines of a piece of the list have their state there. */
+/* True if the goroutines of a piece of the list have their state at that offset. */
 static bool layout_fits(struct reader *reader, const uint64_t *list, size_t count,
 			uint32_t state_at)
 {
@@ -386,7 +387,7 @@ static bool layout_fits(struct reader *reader, const uint64_t *list, size_t coun
 			others++;
 	}
 	index_clear(&numbers);
-	/* some change while they are looked at */
+	/* some goroutines change while they are looked at */
 	return fits > 1 && fits > 4 * others;
 }
 

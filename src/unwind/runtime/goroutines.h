@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The goroutines of a Go process, grouped by state, wait reason and stack: read out of the
+/* The goroutines of a Go process, grouped by state, wait reason and stack: they are read from the
  * runtime's list (runtime.allgptr) while the process runs. Everything in its memory may be a lie:
  * counts, time and depth are bounded, and each stack must lie within its goroutine's bounds.
  *
- * struct g is known as Go 1.19 and later have it (src/runtime/runtime2.go; two forms, which differ
- * by a word before its state), and that is validated on the process before it is believed: each g
- * holds its own address and a number that no other one has. Stacks are followed by how deep the
- * functions' frames are, which the program's table of functions tells (unwind/elf/go_table.h). A
+ * The layout of struct g is that of Go 1.19 and later (src/runtime/runtime2.go; two forms, which
+ * differ by a word before its state). It is validated on the process before it is believed: each g
+ * holds its own address and a number that no other one has. Stacks are followed by the depth of the
+ * functions' frames, which the program's table of functions has (unwind/elf/go_table.h). A
  * goroutine counts if it was the same after its stack was read as before. A parser reads all of it.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_GOROUTINES_H
@@ -28,7 +28,7 @@ struct thread_memory;
 #define GOROUTINE_REASONS_MAX 96
 #define GOROUTINE_REASON_SIZE 48
 
-/* A function at an address, or that there is none. */
+/* A function at an address; name is NULL where there is none. */
 struct goroutine_location {
 	int32_t depth;	   /* depth of the function's frame; -1: not known */
 	uint64_t function; /* hash of name */
@@ -37,21 +37,22 @@ struct goroutine_location {
 
 struct goroutine_group {
 	uint64_t count;
-	/* The longest of them. The runtime dates a wait when a collection of garbage meets it, with
-	 * the time of the one before. -1: none is dated. */
+	/* Longest wait of the group's goroutines. The runtime dates a wait when a collection of
+	 * garbage meets it, with the time of the one before. -1: none is dated. */
 	int64_t waited_ns;
-	uint32_t state; /* the runtime's number: goroutine_state_name() */
-	uint8_t reason; /* number in `reasons`, if they wait */
+	uint32_t state; /* number of the runtime's: goroutine_state_name() */
+	uint8_t reason; /* index in `reasons`, if they wait */
 	bool system;	/* goroutines of the runtime, which runtime.NumGoroutine leaves out */
 	bool cut;	/* the stack is longer, or was lost */
 	uint32_t frame_count;
-	/* One goroutine's stack: addresses as the file has them, innermost first; owned. */
+	/* Stack of one of the goroutines: addresses as the file has them, innermost first;
+	 * owned. */
 	uint64_t *frames;
 };
 
 struct goroutine_counts {
-	uint64_t program, system; /* in groups: of the program, of the runtime */
-	uint64_t moved;		  /* changed each time that they were read */
+	uint64_t program, system; /* goroutines in groups: of the program, of the runtime */
+	uint64_t moved;		  /* goroutines that changed each time they were read */
 	uint64_t unread;	  /* goroutines that could not be read, or make no sense */
 	uint64_t left;		  /* goroutines left out: no time, or too many */
 };
@@ -62,7 +63,7 @@ struct goroutines {
 	struct goroutine_group *groups; /* groups with most goroutines first */
 	size_t group_count, group_capacity;
 	struct index group_of;	/* hash of state, reason and stack, to position */
-	struct index locations; /* addresses to positions in place_list */
+	struct index locations; /* addresses to positions in location_list */
 	struct goroutine_location *location_list;
 	size_t location_count, location_capacity;
 	struct goroutine_counts counts;
@@ -70,32 +71,33 @@ struct goroutines {
 
 /* A process whose program is known. */
 struct goroutine_source {
-	struct thread_memory *memory; /* the process' */
-	int64_t tid;		      /* as thread_memory_begin() is told; 0: it needs none */
+	struct thread_memory *memory; /* memory of the process */
+	int64_t tid;		      /* argument of thread_memory_begin(); 0: it needs none */
 	const struct go_program *program;
 	uint64_t distance; /* addresses in the process, less those in the file */
-	/* Asks for the function at an address of the file. 0 or -errno. */
+	/* Requests the function at an address of the file. Returns 0 or -errno. */
 	int (*request)(void *of, uint64_t address, struct file_go_frame_answer *answer);
 	void *of;
 };
 
-/* Reads the goroutines of a process as it lies there: in a parser. 0, or -errno; why: in words. */
+/* Reads the goroutines out of a process' memory: in a parser. Returns 0, or -errno with *why, in
+ * words. */
 int goroutines_list(struct goroutines *goroutines, const struct goroutine_source *source,
 		    const char **why);
 
-/* Adds what is at an address of the program, which is not known yet. */
+/* Adds the function at an address of the program that is not known yet. */
 void goroutine_location_add(struct goroutines *goroutines, uint64_t address,
 			    const struct file_go_frame_answer *answer);
 
-/* Finds out all of that by a parser of goroutine_service. proc_root tells the process by pid. 0, or
- * -errno with e. Zeroed is empty and valid. */
+/* Reads the goroutines of a process by a parser of goroutine_service. pid: the process' id in
+ * proc_root. Returns 0, or -errno with e. Zeroed goroutines are empty and valid. */
 int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
 		    struct parser *parser, struct error *e);
 void goroutines_done(struct goroutines *goroutines);
 
 const char *goroutine_state_name(uint32_t state);
-bool goroutine_waits(uint32_t state); /* true: its reason counts */
-/* The function's name, or NULL. */
+bool goroutine_waits(uint32_t state); /* true: the reason counts */
+/* Returns the name of the function at an address, or NULL. */
 const char *goroutine_function(const struct goroutines *goroutines, uint64_t address);
 
 #endif

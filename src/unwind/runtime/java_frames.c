@@ -11,17 +11,17 @@
 #define PROCESS_OLD_NS (5 * NS_PER_SECOND) /* code comes and goes */
 #define LIBRARIES_MAX 8 /* mappings of files named libjvm.so that are looked at */
 #define LOCATIONS_KEPT_MAX 65536
-#define LOCATIONS_CALLS 16384 /* reads of memory, for all that is looked up until it gets old */
+#define LOCATIONS_CALLS 16384 /* reads of memory for all look-ups of PROCESS_OLD_NS */
 
-/* Beside JAVA_CODE_*. */
+/* Bits of java_process.locations beside JAVA_CODE_*. */
 #define LOCATION_LOOKED (1ull << 32)
-#define LOCATION_USED (1ull << 36) /* since it got old last */
+#define LOCATION_USED (1ull << 36) /* looked up since the words got old last */
 
 struct java_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t maps_read_ns;	  /* read_ns of the maps that were searched */
 	int64_t kept_ns;
-	const struct module *module; /* libjvm.so, and how far from its addresses it lies: */
+	const struct module *module; /* libjvm.so; distance: how far from its addresses it lies */
 	uint64_t distance;
 	struct runtime_standing standing;
 	uint32_t heap_count;
@@ -88,8 +88,8 @@ static const struct module *hotspot_find(const struct java_frames *java,
 	return NULL;
 }
 
-/* Takes what a parser tells of the process and of those addresses. anew: of its heaps, too. NULL:
- * nothing is known. */
+/* Requests a parser's answer about the process and those addresses. anew: its heaps are read again,
+ * too. NULL: nothing is known. */
 static const struct java_code_answer *code_request(struct java_frames *java,
 						   struct java_process *process,
 						   const struct stack_thread *thread, bool anew,
@@ -122,7 +122,7 @@ static const struct java_code_answer *code_request(struct java_frames *java,
 	return answer;
 }
 
-/* A word of what a parser tells. */
+/* Makes a word of java_process.locations from one that a parser sent. */
 static uint64_t location_of_code(uint64_t code)
 {
 	uint32_t words = (uint32_t)code;
@@ -133,8 +133,8 @@ static uint64_t location_of_code(uint64_t code)
 	       (code & (JAVA_CODE_FOUND | JAVA_CODE_INCOMPLETE | JAVA_CODE_INTERPRETER));
 }
 
-/* Forgets what is known of addresses, and gives those that were asked for since this was done last.
- */
+/* Forgets what is known of addresses, and fills those that were looked up since the last call.
+ * Returns how many. */
 static uint32_t locations_take(struct java_process *process, int64_t now_ns,
 			       uint64_t addresses[JAVA_CODES_MAX])
 {
@@ -151,7 +151,7 @@ static uint32_t locations_take(struct java_process *process, int64_t now_ns,
 	return count;
 }
 
-/* The process as it is since its maps were read. */
+/* Renews what is known of a process after its maps were read. */
 static void process_renew(struct java_frames *java, struct java_process *process,
 			  const struct stack_thread *thread, struct process_maps *maps,
 			  struct thread_memory *memory)
@@ -179,8 +179,8 @@ static void process_renew(struct java_frames *java, struct java_process *process
 			location_of_code(answer->codes[i]);
 }
 
-/* Returns whether there is code at an address in a heap; fills *code from what is known, or asks
- * now. */
+/* Returns whether there is code at an address in a heap; fills *code from what is known, or by a
+ * request now. */
 static bool code_get(struct java_frames *java, struct java_process *process,
 		     const struct stack_thread *thread, uint64_t address, struct java_code *code)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sizes of the frames of code that HotSpot (Java 8 and later) has compiled: its best compiler uses
- * the frame pointer for something else, and nothing but the JVM's own memory tells. There
- * everything may be a lie, or change meanwhile.
+ * the frame pointer for something else, and only the JVM's own memory has the sizes. Everything in
+ * it may be a lie, or change meanwhile.
  *
- * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields
- * java_layout finds by what libjvm.so exports (vmStructs). A parser does that (java_service.h).
- * What it found is kept for 5 s by address; where it is looked up and does not fit, frame pointers
- * are followed. x86-64 only.
+ * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields java_layout
+ * finds by what libjvm.so exports (vmStructs). A parser reads it (java_service.h). What it found is
+ * kept for 5 s by address. Where a size is looked up and does not fit, frame pointers are followed.
+ * x86-64 only.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
 #define TSNAP_UNWIND_RUNTIME_JAVA_FRAMES_H
@@ -28,18 +28,19 @@ struct java_frames {
 
 /* Facts about the code at an address. */
 struct java_code {
-	uint32_t frame_words; /* with the return address; 0: its frame pointer tells */
-	bool incomplete;      /* it has not made its frame yet */
-	bool interpreter;     /* the interpreter of bytecode */
+	uint32_t frame_words; /* size, with the return address; 0: it has a frame pointer */
+	bool incomplete;      /* the code has not made its frame yet */
+	bool interpreter;     /* the code is the interpreter of bytecode */
 };
 
-/* parser: reads the memory; or NULL. */
+/* Makes an empty struct. parser: reads the memory; or NULL. */
 void java_frames_init(struct java_frames *java, const char *proc_root, struct module_table *modules,
 		      struct parser *parser);
-void java_frames_clear(struct java_frames *java);		  /* also before modules go */
+void java_frames_clear(struct java_frames *java); /* also called before modules go */
 void java_frames_sweep(struct java_frames *java, int64_t now_ns); /* about once a second */
 
-/* False: the process runs no Java, or it is no such code. memory: of the walk. */
+/* Fills code for the code at an address. memory: that of the walk. False: the process runs no Java,
+ * or the address is in no such code. */
 bool java_frames_find(struct java_frames *java, const struct stack_thread *thread,
 		      struct process_maps *maps, struct thread_memory *memory, uint64_t address,
 		      struct java_code *code);

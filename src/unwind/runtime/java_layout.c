@@ -14,7 +14,7 @@ struct field_row {
 	enum java_field field;
 };
 
-/* vmStructs.cpp of 8, 11, 17, 21 and 25 */
+/* Fields in vmStructs.cpp of Java 8, 11, 17, 21 and 25. */
 static const struct field_row field_table[] = {
 	{"CodeCache", "_heaps", JAVA_CACHE_HEAPS},
 	{"CodeCache", "_heap", JAVA_CACHE_HEAP},
@@ -85,7 +85,7 @@ bool java_text(struct thread_memory *memory, uint64_t address, char *text, size_
 {
 	size_t used = 0;
 
-	/* in pages: there may be none behind a text */
+	/* page by page: after a text there may be none */
 	while (used < bytes - 1) {
 		size_t part = THREAD_MEMORY_PAGE_BYTES - address % THREAD_MEMORY_PAGE_BYTES;
 
@@ -101,7 +101,7 @@ bool java_text(struct thread_memory *memory, uint64_t address, char *text, size_
 	return true;
 }
 
-/* A table of the process, and a row of it. */
+/* A table in the process, at one of its rows. */
 struct table {
 	struct thread_memory *memory;
 	uint64_t exported[MODULE_JAVA_EXPORTS];
@@ -115,7 +115,7 @@ static bool table_begin(struct table *table, enum module_java rows, enum module_
 	return table->stride >= sizeof(uint64_t) && table->stride <= STRIDE_MAX;
 }
 
-/* A word of the row. */
+/* Reads a word of the row. */
 static bool table_word(const struct table *table, enum module_java column, uint64_t *word)
 {
 	uint64_t offset = table->exported[column];
@@ -143,7 +143,7 @@ static bool field_take(struct java_layout *layout, const struct table *table,
 			&value) ||
 	    (!is_static && value > OFFSET_MAX))
 		return false;
-	if (row->field == JAVA_BLOB_COMPLETE) { /* others need not tell one */
+	if (row->field == JAVA_BLOB_COMPLETE) { /* other fields need no type */
 		if (!table_text(table, MODULE_JAVA_FIELD_TYPE, type))
 			return false;
 		layout->complete_short = !strcmp(type, "int16_t");
@@ -153,7 +153,7 @@ static bool field_take(struct java_layout *layout, const struct table *table,
 	return true;
 }
 
-/* The row's field, if it is one of those that are wanted. */
+/* Reads the row's field, if it is wanted. */
 static bool field_look(struct java_layout *layout, const struct table *table, const char *class)
 {
 	char name[NAME_BYTES];

@@ -12,9 +12,9 @@
 struct java_thread {
 	uint64_t address;	     /* address of the JavaThread */
 	uint64_t stack, stack_bytes; /* upper end of the stack, and its size */
-	uint64_t owner_id;	     /* constant for a platform's thread */
+	uint64_t owner_id; /* JavaThread::_monitor_owner_id; constant for a platform's thread */
 	int32_t id;
-	bool requested; /* in that episode it waits for that monitor; 0: for none */
+	bool requested; /* pending was read in episode; pending is 0 if it waits for no monitor */
 	uint64_t episode, pending;
 };
 
@@ -94,7 +94,7 @@ void java_threads_done(struct java_threads *java)
 
 /* --- monitors */
 
-/* True if the thread has the object in its LockStack, whose top is told from the thread on. */
+/* True if the thread has the object in its LockStack, whose top is an offset from the thread. */
 static bool has_locked(const struct java_layout *layout, struct thread_memory *memory,
 		       uint64_t thread, uint64_t object)
 {
@@ -129,7 +129,8 @@ static uint64_t object_of(const struct java_layout *layout, struct thread_memory
 		       : 0;
 }
 
-/* True if the thread was the owner, or, where only that can tell, is. */
+/* True if the thread, as it was read, is the owner; for an anonymous owner its LockStack is read
+ * now. */
 static bool may_own(const struct java_layout *layout, struct thread_memory *memory,
 		    const struct java_thread *thread, uint64_t owner, uint64_t object)
 {
@@ -153,8 +154,8 @@ static bool is_same(const struct java_layout *layout, struct thread_memory *memo
 		 owner_id == thread->owner_id));
 }
 
-/* Returns the slot for the place of a monitor's last holder. No more monitors are waited for at one
- * time than there are threads to do so; who lies names a new one each time. */
+/* Returns the slot for the position of a monitor's last holder. No more monitors are waited for at
+ * one time than there are threads to do so; a process that lies names a new one each time. */
 static uint64_t *holder_location(struct java_threads *java, uint64_t monitor)
 {
 	if (java->holders.used >= JAVA_THREADS_MAX && !index_find(&java->holders, monitor))
@@ -162,7 +163,7 @@ static uint64_t *holder_location(struct java_threads *java, uint64_t monitor)
 	return index_put(&java->holders, monitor, NULL);
 }
 
-/* 0: nobody that is known. */
+/* Returns the thread id of the monitor's holder. 0: not known. */
 static int64_t holder_of(struct java_threads *java, struct thread_memory *memory,
 			 const struct java_monitor *monitor)
 {

@@ -5,7 +5,7 @@
 
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
-#define KNOWN_OLD_NS (30 * NS_PER_SECOND) /* an exec */
+#define KNOWN_OLD_NS (30 * NS_PER_SECOND) /* an exec may have passed unseen */
 #define OTHER_OLD_NS (60 * NS_PER_SECOND)
 #define LIST_OLD_NS (5 * NS_PER_SECOND) /* threads come and go */
 #define RESTING_MAX 65536
@@ -14,11 +14,11 @@ struct monitor_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t next_look_ns, next_list_ns;
 	bool known;  /* a parser knows the layout */
-	bool nested; /* it knows its threads by other ids */
+	bool nested; /* the process knows its threads by other ids */
 	struct runtime_location location;
 	struct runtime_standing standing;
-	/* threads to episodes in which they wait for no monitor, plus one: there are many of them,
-	 * and nobody is asked again */
+	/* Threads to episodes, plus one, in which they wait for no monitor: there are many of them,
+	 * and no request is made for them again */
 	struct index resting;
 };
 
@@ -63,7 +63,8 @@ static bool layout_request(struct java_monitors *monitors, struct monitor_proces
 	struct runtime_request request = {.kind = RUNTIME_JAVA_LAYOUT};
 	struct java_layout_answer answer = {.has_monitors = false};
 
-	/* names of fields, which nobody else reads, are in memory only when they are */
+	/* faults: names of fields, which nobody else reads, are in memory only when they are
+	 * read */
 	return !runtime_location_request(&monitors->reader, &process->standing, thread,
 					 &process->location, &request, true, &answer,
 					 sizeof(answer)) &&
@@ -118,7 +119,7 @@ bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread
 		return false;
 	if (request.anew)
 		process->next_list_ns = thread->now_ns + LIST_OLD_NS;
-	if (!answer.known) /* a parser that has begun since */
+	if (!answer.known) /* the parser is a new one */
 		process->next_look_ns = 0;
 	if (answer.requested && !answer.waits)
 		resting_put(process, thread->tid, episode);

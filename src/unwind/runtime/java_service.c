@@ -11,17 +11,17 @@
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (150 * NS_PER_SECOND)
 #define SWEEP_NS (10 * NS_PER_SECOND)
-#define LAYOUT_OLD_NS (5 * NS_PER_SECOND) /* until it is looked for again where there was none */
-#define SEGMENT_MAX 20			  /* log2 of its bytes; HotSpot has 6 to 8 */
+#define LAYOUT_OLD_NS (5 * NS_PER_SECOND) /* interval of looking for a missing layout */
+#define SEGMENT_MAX 20			  /* log2 of a segment's bytes; HotSpot has 6 to 8 */
 #define HEAP_BYTES_MAX (4ull << 30)
 #define HOPS_MAX 8192
 #define SEGMENT_FREE 0xff
 #define HEAPS_CALLS 64	   /* reads of memory, for the heaps of one process */
-#define LAYOUT_CALLS 4096  /* reads of memory, for its layout */
-#define LIST_CALLS 16384   /* reads of memory, for its threads */
+#define LAYOUT_CALLS 4096  /* reads of memory, for the layout of a process */
+#define LIST_CALLS 16384   /* reads of memory, for the threads of a process */
 #define MONITOR_CALLS 1024 /* reads of memory, for one answer on a monitor */
 
-/* CodeHeap */
+/* A CodeHeap of HotSpot. */
 struct java_heap {
 	uint64_t first, end; /* range that may have code */
 	uint64_t low, map;   /* begin of the blocks; begin of the segment map */
@@ -36,7 +36,7 @@ struct java_known {
 	bool known; /* the layout is filled */
 	uint32_t heap_count;
 	struct java_heap heaps[JAVA_HEAPS_MAX];
-	struct java_threads java; /* with the layout */
+	struct java_threads java; /* threads, and the layout */
 	bool listed;		  /* threads are listed */
 };
 
@@ -125,7 +125,7 @@ static void heaps_read(struct java_known *process, struct thread_memory *memory)
 			process->heap_count++;
 }
 
-/* The CodeBlob that has the address, or 0. */
+/* Returns the CodeBlob that has the address, or 0. */
 static uint64_t blob_find(const struct java_layout *layout, const struct java_heap *heap,
 			  struct thread_memory *memory, uint64_t address)
 {
@@ -181,7 +181,7 @@ static bool blob_incomplete(const struct java_layout *layout, struct thread_memo
 	return complete > 0 && address >= code && address - code < (uint64_t)complete;
 }
 
-/* JAVA_CODE_* and words of the frame. */
+/* Returns JAVA_CODE_* and the words of the frame. */
 static uint64_t code_read(const struct java_layout *layout, const struct java_heap *heap,
 			  struct thread_memory *memory, uint64_t address)
 {
@@ -201,7 +201,7 @@ static uint64_t code_read(const struct java_layout *layout, const struct java_he
 	return JAVA_CODE_FOUND;
 }
 
-/* Only what has not been found out before, or may have changed. */
+/* Reads what has not been found out before, or may have changed. */
 static void process_renew(struct java_known *process, const struct runtime_request *of,
 			  struct thread_memory *memory)
 {

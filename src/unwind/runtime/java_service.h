@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* In a parser: code and monitors out of the memory of HotSpot, in which everything may be a lie, or
- * change meanwhile. An answer is what runtime_request.h says; its bytes are returned.
+/* Reads code and monitors out of the memory of HotSpot, in a parser. Everything in that memory may
+ * be a lie, or change meanwhile. The functions fill an answer as runtime_request.h has it, and
+ * return its bytes.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_JAVA_SERVICE_H
 #define TSNAP_UNWIND_RUNTIME_JAVA_SERVICE_H
@@ -17,6 +18,6 @@ size_t java_code_answer(const struct runtime_request *of, const char *addresses,
 size_t java_layout_answer(const struct runtime_request *of, struct thread_memory *memory, char *to);
 size_t java_monitor_answer(const struct runtime_request *of, struct thread_memory *memory,
 			   char *to);
-void java_service_clear(void); /* all that is known */
+void java_service_clear(void); /* forgets all processes */
 
 #endif

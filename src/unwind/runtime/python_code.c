@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OBJECT_TYPE 8 /* ob_type of PyObject, since ever */
+#define OBJECT_TYPE 8 /* offset of ob_type in PyObject, in all versions */
 #define STRING_LENGTH_MAX (1u << 24)
 #define LINES_BYTES_MAX 16384
 #define CODE_UNIT_BYTES 2
 
-/* kinds of location entries */
-#define ENTRY_ONE_LINE 10 /* to 12 */
+/* Kinds of location entries. */
+#define ENTRY_ONE_LINE 10 /* first of three kinds, 10 to 12 */
 #define ENTRY_NO_COLUMN 13
 #define ENTRY_LONG 14
 #define ENTRY_NONE 15
@@ -97,8 +97,8 @@ static uint32_t character_at(const uint8_t *bytes, unsigned int kind, size_t at)
 	return !c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? '?' : c;
 }
 
-/* At most so many characters, the first or the last ones, as UTF-8. text: room for
- * PYTHON_UTF8_BYTES of each, and one. PyASCIIObject and PyCompactUnicodeObject of
+/* Reads at most `most` characters of a string, the first or the last ones, as UTF-8. text:
+ * PYTHON_UTF8_BYTES for each, and one. PyASCIIObject and PyCompactUnicodeObject of
  * Include/cpython/unicodeobject.h. */
 static bool string_read(const struct python *python, struct thread_memory *memory, uint64_t address,
 			size_t most, bool last, char *text)
@@ -138,7 +138,8 @@ bool python_texts_read(const struct python *python, struct thread_memory *memory
 	       string_read(python, memory, code->file, PYTHON_FILE_CHARS_MAX, true, texts->file);
 }
 
-/* Six bits a byte, lowest first; bit 6: one more comes. *at: behind it then. */
+/* Reads a number of six bits a byte, lowest first; bit 6: one more byte comes. *at: after the
+ * number then. */
 static uint64_t varint_take(const uint8_t *table, size_t bytes, size_t *at)
 {
 	uint64_t value = 0;

@@ -18,8 +18,8 @@
 struct python_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t looked_ns;
-	bool foreign;		     /* it knows its threads by other ids */
-	const struct module *module; /* the interpreter, and its distance from the file: */
+	bool foreign;		     /* the process knows its threads by other ids */
+	const struct module *module; /* the interpreter; distance: how far from its file */
 	uint64_t distance;
 	struct runtime_standing standing;
 	int64_t scan_ns;
@@ -52,7 +52,8 @@ void python_frames_sweep(struct python_frames *python, int64_t now_ns)
 	cache_sweep(&python->processes, now_ns, PROCESS_IDLE_NS);
 }
 
-/* The innermost interpreter that the walk passes, and how far from its file's addresses it lies. */
+/* Finds the innermost interpreter that the walk passes, and how far from its file's addresses it
+ * lies. */
 static const struct module *interpreter_find(const struct python_frames *python,
 					     const struct stack_walk *walk, uint64_t *distance)
 {
@@ -76,8 +77,8 @@ static const struct module *interpreter_find(const struct python_frames *python,
 	return NULL;
 }
 
-/* The process' interpreter: as the walk passes it, or where that has lost its way, as another walk
- * did. NULL: none is known. */
+/* Returns the process with its interpreter: the one that this walk passes, or, where it has lost
+ * its way, that of an earlier walk. NULL: none is known. */
 static struct python_process *process_get(struct python_frames *python,
 					  const struct stack_thread *thread,
 					  const struct stack_walk *walk)
@@ -102,7 +103,7 @@ static struct python_process *process_get(struct python_frames *python,
 	return process;
 }
 
-/* Transient. What a parser tells is cleaned once more. */
+/* Returns the name of a frame, transient. A parser's text is cleaned once more. */
 static const char *frame_name(const struct python_stack *stack, uint32_t at)
 {
 	char name[FUNCTION_NAME_SIZE];
@@ -127,7 +128,7 @@ static void call_put(const struct python_stack *stack, uint32_t *at, struct stac
 }
 
 /* Puts each call's functions in place of the C frame that has its mark; where there is no such
- * frame, because the walk lost its way, where it would be. */
+ * frame, because the walk lost its way, puts them where it would be. */
 static void walk_merge(const struct python_stack *stack, struct stack_walk *walk)
 {
 	static struct stack_walk merged;
@@ -185,7 +186,7 @@ static bool answer_fits(const struct python_stack_answer *answer, size_t bytes)
 	return true;
 }
 
-/* NULL: there is none. */
+/* Returns the parser's answer; NULL: there is none. */
 static const struct python_stack_answer *stack_request(struct python_frames *python,
 						       struct python_process *process,
 						       const struct stack_thread *thread)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Python functions that a thread is in, in place of the C function that interprets them: as a
+/* Puts the Python functions that a thread is in, in place of the C function that interprets them. A
  * parser reads them (python_stacks.h) from the memory of CPython 3.11 to 3.14. The thread must
- * stand still, as for its stack; who calls checks that it did.
+ * stand still, as for its stack; the caller checks that it did.
  *
  * An interpreter is known by what its file exports, its threads by their ids. Each call of the
  * interpreter's loop has a mark on the C stack (a _PyCFrame in 3.11, the frame that it begins with
- * since 3.12), and that tells which C frame is that call's, however it was compiled.
+ * since 3.12), and the mark shows which C frame is that call's, however it was compiled.
  *
  * A program can make each of its stacks as long to read as the bounds of one stack allow. So one
- * process' stacks may take about 8 ms of a scan, and all together 20 ms; others are
- * left as they are, and counted in late_count, for a later scan to read.
+ * process' stacks may take about 8 ms of a scan, and all together 20 ms; others are left as they
+ * are, and counted in late_count, for a later scan to read.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_FRAMES_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_FRAMES_H
@@ -27,20 +27,20 @@ struct python_frames {
 	struct module_table *modules;
 	struct cache processes;
 	int64_t scan_ns;	/* time of the present scan */
-	uint64_t unknown_count; /* stacks of a version that is not known */
+	uint64_t unknown_count; /* stacks of a Python version that is not known */
 	uint64_t broken_count;	/* stacks of which a part could not be read */
-	uint64_t work;		/* work of reading stacks, since scan_ns */
+	uint64_t work;		/* work of reading stacks in the present scan */
 	uint64_t late_count;	/* stacks that were not read, because there had been too much */
 };
 
-/* parser: reads the memory; or NULL. */
+/* Makes an empty struct. parser: reads the memory; or NULL. */
 void python_frames_init(struct python_frames *python, const char *proc_root,
 			struct module_table *modules, struct parser *parser);
-void python_frames_clear(struct python_frames *python); /* also before modules or names go */
+void python_frames_clear(struct python_frames *python); /* also called before modules or names go */
 void python_frames_sweep(struct python_frames *python, int64_t now_ns); /* about once a second */
 
-/* A walk without an interpreter in it stays as it is. thread->now_ns is the same for all of one
- * scan. */
+/* Puts Python functions into a walk; one without an interpreter in it stays as it is.
+ * thread->now_ns is the same for all of one scan. */
 void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
 		       struct stack_walk *walk);
 

@@ -5,7 +5,7 @@
 
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
-#define KNOWN_OLD_NS (5 * NS_PER_SECOND) /* an exec, or an interpreter more */
+#define KNOWN_OLD_NS (5 * NS_PER_SECOND) /* an exec or a new interpreter may have passed unseen */
 #define OTHER_OLD_NS (60 * NS_PER_SECOND)
 
 struct gil_process {
@@ -14,7 +14,8 @@ struct gil_process {
 	struct runtime_location location;
 	struct runtime_standing standing;
 	struct gils_answer known;
-	/* the last one that was read with its holder's place, for all who wait for it in a scan */
+	/* Last GIL that was read with its holder's location, for all threads that wait for it in a
+	 * scan. */
 	int64_t reported_ns;
 	uint64_t reported_at;
 	struct python_gil reported;

@@ -8,7 +8,7 @@
 #define OWNED_BY_STACK 3
 #define POINTER_BITS (~(uint64_t)7)
 
-/* The innermost frame of a function, and its code; 0: not known. */
+/* Returns the innermost frame of a function, and its code; 0: not known. */
 static uint64_t frame_of(const struct python_layout *layout, struct thread_memory *memory,
 			 uint64_t state, uint64_t *code)
 {
@@ -31,7 +31,8 @@ static uint64_t frame_of(const struct python_layout *layout, struct thread_memor
 	return 0;
 }
 
-/* The holder mostly runs: what was read is believed if the same function is there afterwards. */
+/* Reads the line that the holder is at. The holder mostly runs: what was read is believed if the
+ * same function is there afterwards. */
 static void location_read(const struct python *python, struct thread_memory *memory, uint64_t state,
 			  char location[PYTHON_LOCATION_SIZE])
 {
@@ -59,7 +60,7 @@ bool python_gil_read(const struct python *python, struct thread_memory *memory, 
 	int32_t is_locked;
 
 	*gil = (struct python_gil){.holder = 0};
-	/* one copy of all of it */
+	/* the whole GIL is copied at once */
 	runtime_memory_copy(memory, address);
 	if (!python_word(memory, address + layout->gil_holder, &state) ||
 	    thread_memory_read(memory, locked, &is_locked, sizeof(is_locked)) ||

@@ -6,10 +6,9 @@
 #define MINOR(version) ((version) >> 16) /* 0x030b of 0x030b02f0 */
 #define COOKIE "xdebugpy"
 
-/* Include/internal/pycore_frame.h, pycore_gil.h, pycore_runtime.h, pycore_interp.h and
+/* Layouts from Include/internal/pycore_frame.h, pycore_gil.h, pycore_runtime.h, pycore_interp.h and
  * Include/cpython/pystate.h, code.h, unicodeobject.h of 3.11.7 and 3.12.1; these are kept for all
- * releases of a minor version.
- */
+ * releases of a minor version. */
 struct layout_row {
 	uint32_t minor;
 	struct python_layout layout;
@@ -78,7 +77,7 @@ static const struct layout_row layout_table[] = {
 	  .has_cframe = true}},
 };
 
-/* Place of a number of the layout in _Py_DebugOffsets of 3.13 and 3.14. */
+/* Offset of a number of the layout in _Py_DebugOffsets of 3.13 and 3.14. */
 struct slot_row {
 	size_t member;
 	uint16_t at_3_13, at_3_14;
@@ -101,7 +100,7 @@ static const struct slot_row slot_table[] = {
 	{MEMBER(gil_locked), 136, 144},		{MEMBER(gil_holder), 144, 152},
 };
 
-/* Place, in _Py_DebugOffsets, of the own GIL's offset in an interpreter, which may share
+/* Offset, in _Py_DebugOffsets, of the offset of an interpreter's own GIL; it may share
  * another's. */
 #define GIL_AT_3_13 120
 #define GIL_AT_3_14 128
@@ -135,7 +134,7 @@ static bool layout_published(struct python_layout *layout, uint64_t version, con
 	gil = word_at(head, newer ? GIL_AT_3_14 : GIL_AT_3_13);
 	made.gil_locked -= (uint32_t)gil;
 	made.gil_holder -= (uint32_t)gil;
-	made.string_wide_bytes = made.string_bytes + 16; /* behind length and address of UTF-8 */
+	made.string_wide_bytes = made.string_bytes + 16; /* after length and address of UTF-8 */
 	*layout = made;
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Offsets in CPython's structs, for each version: what frames need, of 64-bit builds. From 3.13 on
- * the interpreter tells them itself (_Py_DebugOffsets). */
+ * the interpreter has them in its own memory (_Py_DebugOffsets). */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_LAYOUT_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_LAYOUT_H
 
@@ -16,23 +16,24 @@ struct python_layout {
 	uint32_t runtime_interpreters; /* _PyRuntime */
 	uint32_t interpreter_next, interpreter_threads;
 	uint32_t thread_next, thread_interpreter, thread_native_id;
-	uint32_t thread_frame; /* to 3.12: its _PyCFrame */
-	uint32_t cframe_frame; /* offset in _PyCFrame; frames on the C stack tell from 3.12 on */
+	uint32_t thread_frame; /* 3.11 and 3.12: offset of the pointer to its _PyCFrame */
+	uint32_t cframe_frame; /* offset in _PyCFrame; from 3.12 on stack frames are the marks */
 	uint32_t cframe_previous;
 	uint32_t frame_previous, frame_code, frame_instruction, frame_owner, frame_is_entry;
 	uint32_t code_file, code_name, code_lines, code_first_line, code_bytes;
 	uint32_t string_length, string_state;
 	uint32_t string_bytes, string_wide_bytes; /* offset of ASCII text; of other text */
 	uint32_t bytes_length, bytes_bytes;
-	uint32_t runtime_gil;		 /* 3.11: the GIL, in _PyRuntime */
-	uint32_t interpreter_gil;	 /* since 3.12: address of the GIL; 0: there is none */
+	uint32_t runtime_gil;		 /* 3.11: offset of the GIL in _PyRuntime */
+	uint32_t interpreter_gil;	 /* since 3.12: offset of the GIL's address; 0: none */
 	uint32_t gil_holder, gil_locked; /* offsets in struct _gil_runtime_state */
-	bool has_cframe;		 /* to 3.12 */
+	bool has_cframe;		 /* 3.11 and 3.12 */
 	bool has_is_entry;		 /* 3.11 only */
 };
 
-/* version: PY_VERSION_HEX as Py_Version has it; head: so many bytes of _PyRuntime. False where it
- * is a version that is not known, a build without the GIL, or makes no sense. */
+/* Fills the layout of a version. version: PY_VERSION_HEX as Py_Version has it; head: the first
+ * bytes of _PyRuntime. False where it is a version that is not known, a build without the GIL, or
+ * makes no sense. */
 bool python_layout_get(struct python_layout *layout, uint64_t version,
 		       const uint8_t head[PYTHON_RUNTIME_HEAD_BYTES]);
 

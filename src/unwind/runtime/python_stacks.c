@@ -17,16 +17,17 @@
 #define THREADS_LISTED_MAX 8192
 #define LIST_CALLS (2 * THREADS_LISTED_MAX)
 #define FRAMES_PASSED_MAX 65536 /* frames of one stack */
-/* Work is counted, not time, which passes on a full host without any: about 0.1 us each. */
-#define WORK_FRAME 1ull /* passed */
+/* Units of work. Work is counted instead of time, which on a full host passes without any: a unit
+ * is about 0.1 us. */
+#define WORK_FRAME 1ull /* a frame that is passed */
 #define WORK_CALL 8ull	/* a read of memory */
 #define LIST_LEAST_NS (5 * NS_PER_MS)
 #define LIST_SHARE 50 /* divisor of the time for listing one process' threads */
 #define NAMES_KEPT_MAX 65536
 #define TEXT_BYTES_MAX (8u << 20)
-#define SAME_LOOKED_AT 16 /* frames before, whose name may be the same */
+#define SAME_LOOKED_AT 16 /* frames before one, whose name may be the same */
 #define OWNED_BY_STACK 3  /* FRAME_OWNED_BY_CSTACK; in 3.14 FRAME_OWNED_BY_INTERPRETER, and more */
-#define POINTER_BITS (~(uint64_t)7) /* 3.14 has marks in the others */
+#define POINTER_BITS (~(uint64_t)7) /* 3.14 has marks in the other bits */
 
 struct python_known {
 	struct cache_entry entry; /* key: pid */
@@ -41,7 +42,7 @@ struct python_known {
 
 /* A function that is interpreted. */
 struct python_frame {
-	uint64_t mark; /* address of what its call of the interpreter has on the stack */
+	uint64_t mark; /* address of the mark that its call of the interpreter has on the stack */
 	uint64_t code, instruction;
 };
 
@@ -58,8 +59,8 @@ struct python_stack {
 static struct {
 	struct cache processes;
 	int64_t swept_ns;
-	/* Name of code at an instruction, as its offset in text plus one: by what the code is as
-	 * well. */
+	/* Name of code at an instruction, as its offset in text plus one. The key has the code's
+	 * texts, too. */
 	struct index names;
 	struct index scan_names; /* names by the code's place alone, in one scan */
 	int64_t scan_ns;	 /* time of the present scan */
@@ -127,7 +128,7 @@ static bool state_is(const struct python_known *process, struct thread_memory *m
 	       found == tid;
 }
 
-/* The states of one interpreter's threads. Others may come and go meanwhile. */
+/* Lists the states of one interpreter's threads. Threads may come and go meanwhile. */
 static void threads_list(struct python_known *process, struct thread_memory *memory,
 			 uint64_t interpreter, unsigned int *left)
 {
@@ -168,7 +169,7 @@ static void process_list(struct python_known *process, struct thread_memory *mem
 	process->next_list_ns = now_ns + (took_ns > LIST_LEAST_NS ? took_ns : LIST_LEAST_NS);
 }
 
-/* The thread's state, or 0: it is none that Python knows. */
+/* Returns the thread's state, or 0: Python does not know the thread. */
 static uint64_t state_find(struct python_known *process, const struct runtime_request *of,
 			   struct thread_memory *memory)
 {
@@ -185,8 +186,8 @@ static uint64_t state_find(struct python_known *process, const struct runtime_re
 	return known ? *known : 0;
 }
 
-/* Reads a frame and goes to the one that called it. False where it can't be read. first: of those
- * whose call of the interpreter is not known yet. */
+/* Reads a frame and goes to the one that called it. False where it can't be read. first: the first
+ * frame whose call of the interpreter is not known yet. */
 static bool frame_take(struct python_stack *stack, uint64_t *address, uint64_t *cframe,
 		       uint32_t *first)
 {
@@ -229,17 +230,17 @@ static void frames_read(struct python_stack *stack, uint64_t state)
 		stack->broken = !python_word(stack->memory, cframe + layout->cframe_frame, &frame);
 	}
 	for (uint32_t i = 0; frame && !stack->broken && i < FRAMES_PASSED_MAX; i++) {
-		/* no more are kept, but where the last ones belong is told further out */
+		/* no more frames are kept, but the marks of the last ones lie further out */
 		if (stack->count == STACK_FRAMES_MAX &&
 		    (layout->has_is_entry || first == stack->count))
 			return;
 		stack->passed++;
 		stack->broken = !frame_take(stack, &frame, &cframe, &first);
 	}
-	stack->broken = stack->broken || frame; /* too many were passed */
+	stack->broken = stack->broken || frame; /* frames are left: too many were passed */
 }
 
-/* Adds a name to text. Its offset there, plus one. */
+/* Adds a name to text. Returns its offset there, plus one. */
 static uint64_t text_keep(const char *name)
 {
 	size_t bytes = strlen(name) + 1, at = all.text_bytes;
@@ -250,7 +251,8 @@ static uint64_t text_keep(const char *name)
 	return at + 1;
 }
 
-/* 0 where it can't be read. key: of where its code is. */
+/* Makes a frame's name. key: hash of the code and its address. Returns as frame_name(); 0 where it
+ * can't be read. */
 static uint64_t name_make(struct python_stack *stack, const struct python_code *code,
 			  uint64_t instruction, uint64_t key)
 {
@@ -270,7 +272,7 @@ static uint64_t name_make(struct python_stack *stack, const struct python_code *
 }
 
 /* Returns a frame's name as its offset in text, plus one; 0 where it can't be read. Texts are read
- * once in a scan: what is made later may have their places. */
+ * once in a scan: what is made later may have their addresses. */
 static uint64_t frame_name(struct python_stack *stack, const struct python_frame *frame)
 {
 	struct {
@@ -302,7 +304,7 @@ static void names_begin(int64_t now_ns)
 	all.scan_ns = now_ns;
 }
 
-/* Adds a frame with its name, which frames before may have. False: there is no room. */
+/* Adds a frame with its name, which frames before it may have. False: the texts are full. */
 static bool frame_answer(struct python_stack_answer *answer, uint64_t mark, uint64_t name,
 			 uint64_t given[STACK_FRAMES_MAX])
 {

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_MAX 4		     /* with such names, of one process */
+#define FILES_MAX 4		     /* files with such names that are read, of one process */
 #define LOOK_SHARE 1000		     /* divisor of the time for looking in one process */
-#define LOOK_SCAN_NS (2 * NS_PER_MS) /* in one scan, for all processes; others come later */
+#define LOOK_SCAN_NS (2 * NS_PER_MS) /* time in one scan, for all processes; others come later */
 
 static bool has_name(const struct mapping *mapping, const struct runtime_kind *kind)
 {

@@ -6,7 +6,7 @@
 
 #define PAGEMAP_PRESENT (1ull << 63)
 
-/* Descriptors of the present request; pagemap: -1: all may be read. */
+/* Descriptors of the present request; pagemap -1: all pages may be read. */
 static struct {
 	int mem, pagemap;
 } present;
@@ -21,7 +21,7 @@ static bool page_is_there(uint64_t address)
 	       entry & PAGEMAP_PRESENT;
 }
 
-/* Returns how many of the bytes lie in pages that are there. */
+/* Returns how many of the bytes lie in pages that are present. */
 static size_t bytes_there(uint64_t address, size_t bytes)
 {
 	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* In a parser: the memory of the process that the present request is about. */
+/* Memory of the process that the present request is about, in a parser. */
 #ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_MEMORY_H
 #define TSNAP_UNWIND_RUNTIME_RUNTIME_MEMORY_H
 
 #include "parser/parser_service.h"
 #include "unwind/thread_memory.h"
 
-/* The memory behind the request's first descriptor; where there is a second one, only pages that it
- * tells to be there. NULL: the request has none. Valid until the next request. */
+/* Returns the memory that the request's first descriptor refers to; where there is a second one
+ * (pagemap), only pages that it shows as present. NULL: the request has none. Valid until the next
+ * request. */
 struct thread_memory *runtime_memory_begin(const struct parser_request *request,
 					   unsigned int calls_left);
-/* Forgets what was read of it before, and copies what lies from an address on. */
+/* Forgets what was read of the memory before, and copies what lies from an address on. */
 void runtime_memory_copy(struct thread_memory *memory, uint64_t address);
-/* Forgets what was read of it before. */
+/* Forgets what was read of the memory before. */
 void runtime_memory_again(struct thread_memory *memory);
 
 #endif

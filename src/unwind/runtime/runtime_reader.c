@@ -21,7 +21,7 @@ static int file_open(const struct runtime_reader *reader, int64_t tid, const cha
 	return fd < 0 ? -errno : fd;
 }
 
-/* 0 or -errno. */
+/* Adds the descriptors of a process' memory to a message. Returns 0 or -errno. */
 static int memory_open(const struct runtime_reader *reader, int64_t tid, bool faults,
 		       struct parser_message *message)
 {
@@ -53,7 +53,7 @@ static ssize_t here_request(const struct runtime_reader *reader,
 	return (ssize_t)reader->service(&request, answer);
 }
 
-/* True if it may be asked about now. */
+/* True if a request about the process may be made now. */
 static bool may_request(const struct runtime_reader *reader,
 			const struct runtime_standing *standing,
 			const struct runtime_request *request)

@@ -33,17 +33,17 @@ struct runtime_request {
 	int64_t now_ns;
 	uint64_t distance; /* addresses in the process, less those that are exported */
 	struct runtime_exports exports;
-	/* Members that only some kinds have: */
-	uint64_t id;	     /* the thread's, as its process knows it */
+	/* The members from here on are for some kinds only: */
+	uint64_t id;	     /* thread id, as its process knows it */
 	uint64_t address;    /* address of a GIL */
-	uint64_t episode;    /* java_monitors.h */
+	uint64_t episode;    /* wait episode of the thread: java_monitors.h */
 	uint32_t calls_left; /* reads of memory that are left */
 	uint8_t with_location;
-	uint8_t anew; /* read again what may have changed since */
+	uint8_t anew; /* read again what may have changed */
 };
 
 struct python_stack_frame {
-	uint64_t mark; /* address of what its call of the interpreter has on the stack */
+	uint64_t mark; /* address of the mark that its call of the interpreter has on the stack */
 	uint32_t name; /* offset of the name in the texts */
 	uint32_t unused;
 };
@@ -93,7 +93,7 @@ struct java_range {
 	uint64_t first, end;
 };
 
-/* Behind the request are so many addresses. */
+/* Answer for the addresses that follow the request. */
 struct java_code_answer {
 	struct java_range heaps[JAVA_HEAPS_MAX]; /* ranges that may have code */
 	uint32_t heap_count, count, calls_used;
@@ -112,9 +112,9 @@ struct java_monitor {
 };
 
 struct java_monitor_answer {
-	uint8_t known;	   /* else the layout has to be asked for first */
+	uint8_t known;	   /* false: the layout has to be requested first */
 	uint8_t requested; /* the thread's monitor could be read */
-	uint8_t waits;	   /* the thread waits for monitor: */
+	uint8_t waits;	   /* the thread waits for monitor */
 	struct java_monitor monitor;
 };
 

@@ -13,8 +13,8 @@
 #define FP_BYTES 3
 #define JAVA_ARGUMENT_BYTES_MAX 65536
 
-/* To the caller whose return address is in that word of the stack; the frame pointer of x86 is
- * always saved below it. -EBADMSG: it is none. */
+/* Goes to the caller whose return address is in that word of the stack; the frame pointer of x86 is
+ * always saved below it. -EBADMSG: the word is no return address. */
 static int jit_return(struct walker *walker, uint32_t word)
 {
 	const struct machine *machine = walker->machine;
@@ -39,7 +39,7 @@ static int jit_return(struct walker *walker, uint32_t word)
  * frame pointer back. */
 static bool fp_is_on_top(struct walker *walker)
 {
-	/* mov %rsp,%rbp, as one may write it */
+	/* mov %rsp,%rbp, in its two encodings */
 	static const uint8_t sets_fp[2][FP_BYTES] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
 	uint8_t bytes[FP_BYTES];
 
@@ -49,9 +49,9 @@ static bool fp_is_on_top(struct walker *walker)
 		!memcmp(bytes, sets_fp[1], FP_BYTES));
 }
 
-/* To the caller of code that HotSpot has compiled, for x86-64. Where it is interrupted it may be
- * about to make its frame, or have just taken it back: frames have an even number of words, so that
- * no other one's return address is taken for its own. */
+/* Goes to the caller of code that HotSpot has compiled, for x86-64. Where the code was interrupted
+ * it may be about to make its frame, or have just taken it back. Frames have an even number of
+ * words, so that no other frame's return address is taken for its own. */
 static int java_step(struct walker *walker, const struct java_code *code)
 {
 	int err;
@@ -64,8 +64,9 @@ static int java_step(struct walker *walker, const struct java_code *code)
 	return err && !jit_return(walker, 0) ? 0 : err;
 }
 
-/* Bytecode's caller may have had less on its stack than it was called with: where that ended is
- * saved below the frame pointer (frame_x86.hpp, interpreter_frame_sender_sp_offset). */
+/* Corrects sp after the interpreter's frame: bytecode's caller may have had less on its stack than
+ * the callee was called with; where the caller's stack ended is saved below the frame pointer
+ * (frame_x86.hpp, interpreter_frame_sender_sp_offset). */
 static void java_interpreter_leave(struct walker *walker, uint64_t fp)
 {
 	struct user_registers *registers = &walker->registers;
