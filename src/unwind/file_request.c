@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ROW_NS (2 * NS_PER_SECOND) /* a scan waits for it */
+#define ROW_NS (2 * NS_PER_SECOND) /* limit of an answer that a scan waits for */
 #define GO_NS (10 * NS_PER_SECOND)
 
-/* With the file, or with the image behind the request. */
+/* Adds the file's descriptor to a message, or its image, which follows the request. */
 static void file_add(struct parser_message *message, const struct elf_file *elf)
 {
 	if (elf->fd >= 0) {
@@ -53,7 +53,7 @@ int file_row_request(struct parser *parser, uint32_t number, const struct elf_fi
 	return 0;
 }
 
-/* Asks about a file that the parser does not keep. */
+/* Makes a request about a file that the parser does not keep. */
 static int once_request(struct parser *parser, struct file_request request,
 			const struct elf_file *elf, void *answer, size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to a parser about files, and its answers: unwind rows, names of functions, and of
- * programs of Go where their runtime keeps what. Files are known by numbers (module_table.h); with
- * the first request for one comes its descriptor. */
+/* Requests to a parser about files, and its answers: unwind rows, names of functions, and where the
+ * runtime of a Go program keeps its data. Files are known by numbers (module_table.h); with the
+ * first request for a file comes its descriptor. */
 #ifndef TSNAP_UNWIND_FILE_REQUEST_H
 #define TSNAP_UNWIND_FILE_REQUEST_H
 
@@ -17,13 +17,13 @@
 #include "unwind/x86_return.h"
 
 #define FUNCTION_NAME_SIZE 512
-#define FILE_ENDS_MAX 2 /* parsers that may end over one file */
+#define FILE_ENDS_MAX 2 /* limit of parsers that end over one file */
 
 enum file_request_kind {
 	FILE_ROW,      /* struct file_row_answer */
 	FILE_NAME,     /* struct file_name_answer */
-	FILE_DROP,     /* the file: no answer */
-	FILE_FORGET,   /* all files: no answer */
+	FILE_DROP,     /* forget the file: no answer */
+	FILE_FORGET,   /* forget all files: no answer */
 	FILE_GO,       /* struct file_go_answer: a whole program of Go */
 	FILE_GO_FRAME, /* struct file_go_frame_answer: a function of it */
 	FILE_HEAD,     /* struct file_head_answer; the parser keeps nothing of the file */
@@ -31,12 +31,13 @@ enum file_request_kind {
 	FILE_RETURNS,  /* struct file_returns_answer; the parser keeps nothing of the file */
 };
 
-/* Behind it may lie a file's bytes (the vDSO). */
+/* A request about a file, whose bytes may follow it (the vDSO). */
 struct file_request {
 	uint32_t kind, number;
 	uint64_t address;
-	/* The file comes with the request: of so many bytes, which are behind this, or in the first
-	 * descriptor. The second one is that of its debug file. jit: it is a perf map. */
+	/* Size of the file. If opens is set, the file comes with the request: its bytes follow the
+	 * struct, or the first descriptor is its own, and the second one that of its debug file.
+	 * jit: it is a perf map. */
 	uint64_t bytes;
 	uint8_t opens, jit;
 	uint8_t exact; /* FILE_RETURNS: the thread is there; else a call returns there */
@@ -76,7 +77,7 @@ struct file_go_frame_answer {
 
 struct file_head_answer {
 	uint8_t is_elf, narrow;
-	struct elf_file elf; /* but for the file itself, and narrow */
+	struct elf_file elf; /* headers without the file itself, and without narrow */
 };
 
 struct file_returns_answer {
@@ -84,27 +85,27 @@ struct file_returns_answer {
 	struct x86_return returns[X86_RETURNS_MAX];
 };
 
-/* Asks for the headers of the file or image that elf has, with its bytes, and fills the rest. 0, or
- * -errno as file_row_request() has them, or -ENOEXEC: it is no ELF file. */
+/* Requests the headers of the file or image that elf has, with its bytes, and fills the rest of
+ * elf. Returns 0, -errno as file_row_request() does, or -ENOEXEC: it is no ELF file. */
 int file_head_request(struct parser *parser, struct elf_file *elf);
-/* Asks what the file or image exports. 0, or -errno as file_row_request() has them. */
+/* Requests what the file or image exports. Returns 0, or -errno as file_row_request() does. */
 int file_exports_request(struct parser *parser, const struct elf_file *elf,
 			 struct runtime_exports *exports);
-/* Asks where x86-64 code of the file or image returns. 0, or -errno as file_row_request() has them.
- */
+/* Requests where x86-64 code of the file or image returns. Returns 0, or -errno as
+ * file_row_request() does. */
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,
 			 bool exact, struct file_returns_answer *answer);
-/* Asks what a file is as a program of Go; the parser knows it by that number from then on. 0, or
- * -errno as file_row_request() has them. */
+/* Requests what a file is as a program of Go; the parser knows the file by that number from then
+ * on. Returns 0, or -errno as file_row_request() does. */
 int file_go_request(struct parser *parser, uint32_t number, const struct elf_file *elf,
 		    struct file_go_answer *answer);
-/* Asks for the function at an address of a program of Go. 0, or -errno as file_row_request() has
- * them. */
+/* Requests the function at an address of a program of Go. Returns 0, or -errno as
+ * file_row_request() does. */
 int file_go_frame_request(struct parser *parser, uint32_t number, uint64_t address,
 			  struct file_go_frame_answer *answer);
 
-/* Asks for a row; opens: the parser does not know the file. 0; -EAGAIN: there is no parser now;
- * -EPIPE: it ended over the request; or -errno: there is none at all. */
+/* Requests a row; opens: the parser does not know the file. Returns 0; -EAGAIN: there is no parser
+ * now; -EPIPE: it ended over the request; or another -errno: there is none at all. */
 int file_row_request(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
 		     uint64_t address, struct file_row_answer *answer);
 /* Has the parser forget one file, or all. */

@@ -18,10 +18,10 @@
 
 _Static_assert(sizeof(struct file_row_answer) <= PARSER_MESSAGE_MAX, "an answer is one message");
 
-/* A file, of which rows or names are asked. */
+/* A file, of which rows or names are requested. */
 struct known_file {
 	uint32_t number;
-	bool jit; /* it is a perf map */
+	bool jit; /* the file is a perf map */
 	struct elf_file elf;
 	int fd, debug_fd; /* -1: none */
 	char *image;
@@ -33,7 +33,7 @@ struct known_file {
 	const struct machine *machine;
 	struct elf_symbols symbols;
 	struct perf_map map;
-	bool loaded; /* symbols are */
+	bool loaded; /* symbols are loaded */
 	int64_t used;
 	struct known_file *next;
 };
@@ -84,8 +84,8 @@ static int fd_take(struct parser_request *request, unsigned int number)
 	return fd;
 }
 
-/* Reads the ELF file of the request's descriptor, which stays the request's, or of the bytes behind
- * the request. */
+/* Reads the ELF file of the request's descriptor, which stays the request's, or of the bytes that
+ * follow the request. */
 static bool elf_read(struct elf_file *elf, const struct parser_request *request,
 		     const struct file_request *of)
 {
@@ -202,7 +202,7 @@ static size_t row_answer(struct parser_request *request, const struct file_reque
 		file = file_add(request, of);
 		file->source = file->machine ? frame_source_open(&file->elf) : NULL;
 		ends_read(file);
-		/* it has a copy */
+		/* source has a copy */
 		if (file->fd >= 0)
 			close(file->fd);
 		file->fd = -1;
@@ -256,7 +256,7 @@ static bool name_find(const struct known_file *file, uint64_t address, char *nam
 		return false;
 	if (name_demangle(found, name, FUNCTION_NAME_SIZE))
 		return true;
-	/* foo@@VERSION */
+	/* the name may be foo@@VERSION */
 	if (!file->jit)
 		found[strcspn(found, "@")] = '\0';
 	memcpy(name, found, sizeof(found));

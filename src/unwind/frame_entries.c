@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* .eh_frame_hdr, as all linkers write it: version 1, how .eh_frame's address, the number of pairs
- * and the pairs are written, these, and the pairs. Lengths differ from 4 in nobody's. */
+/* .eh_frame_hdr, as all linkers write it: version 1; the encodings of .eh_frame's address, of the
+ * number of pairs and of the pairs; then these themselves. No linker writes other lengths than
+ * 4. */
 #define HDR_FRAMES_ENCODING 0x1b /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 #define HDR_COUNT_ENCODING 0x03	 /* DW_EH_PE_udata4 */
 #define HDR_TABLE_ENCODING 0x3b	 /* DW_EH_PE_datarel | DW_EH_PE_sdata4 */
@@ -30,7 +31,7 @@ static uint64_t signed_at(const uint8_t *at)
 	return (uint64_t)(int64_t)value;
 }
 
-/* 0: the width is none that tables have. */
+/* Returns the width of an encoded address. 0: tables have no such width. */
 static size_t encoding_bytes(const struct frame_entries *entries, uint8_t encoding)
 {
 	static const uint8_t widths[ENCODING_WIDTH + 1] = {
@@ -48,9 +49,10 @@ static bool encoding_known(uint8_t encoding)
 	return !(encoding & ENCODING_INDIRECT) && (!base || base == ENCODING_PCREL);
 }
 
-/* R: how FDEs write addresses; P: the personality, an encoded address; L: how FDEs write those of
- * their data; S, B and G have no data. libdw stops at what it does not know, where it may not know
- * B and G: none of these may come before R. */
+/* Reads the letters of a CIE's augmentation and their data. R: encoding of addresses in FDEs; P:
+ * the personality, an encoded address; L: encoding of the addresses of FDEs' data; S, B and G have
+ * no data. libdw stops at what it does not know, which may be B and G: none of these may come
+ * before R. */
 static bool augmentation_take(struct frame_entries *entries, const Dwarf_CIE *cie)
 {
 	const uint8_t *at = cie->augmentation_data;
@@ -102,7 +104,7 @@ static bool cie_take(struct frame_entries *entries, uint64_t offset)
 	return entries->cie_fits;
 }
 
-/* True if libdw may run it, and the one that it begins with. */
+/* True if libdw may run the FDE's program, and that of its CIE. */
 static bool fde_fits(struct frame_entries *entries, const Dwarf_FDE *fde)
 {
 	const uint8_t *at = fde->start;
@@ -154,7 +156,7 @@ static int index_make(struct frame_entries *entries)
 	Dwarf_CFI_Entry entry;
 	uint64_t address;
 
-	/* 1: the end; -1 with next: an entry that is none */
+	/* got is 1 at the end, -1 (with next) for what is no entry */
 	for (int got = 0; got <= 0 && at < entries->data.d_size; at = next) {
 		next = at;
 		got = dwarf_next_cfi(entries->ident, &entries->data, true, at, &next, &entry);
@@ -184,7 +186,7 @@ static int table_open(struct frame_entries *entries, const char *image, const st
 
 	if (unwind->file_bytes < HDR_BYTES || hdr[0] != 1 || hdr[1] != HDR_FRAMES_ENCODING)
 		return -EBADMSG;
-	distance = signed_at(hdr + 4) + 4; /* from the table */
+	distance = signed_at(hdr + 4) + 4; /* distance from the search table */
 	offset = unwind->offset + distance;
 	if (offset >= elf->bytes)
 		return -EBADMSG;
@@ -255,7 +257,7 @@ int frame_entries_find(struct frame_entries *entries, uint64_t address, struct f
 	Dwarf_CFI_Entry found;
 	Dwarf_Off next;
 
-	/* the last one that is not above */
+	/* the last pair that is not above the address */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 

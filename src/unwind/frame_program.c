@@ -7,7 +7,7 @@
 #define LEB128_BYTES_MAX 10
 
 /* Operands of each instruction without an operand in its upper bits. r: a register that gets a
- * rule; n: another number; b: a block of that many bytes; a digit: so many bytes; < and >:
+ * rule; n: another number; b: a block of that many bytes; a digit: that many bytes; < and >:
  * remembers and restores a state. DW_CFA_set_loc, which nobody writes into .eh_frame, is not among
  * them. */
 /* clang-format off */

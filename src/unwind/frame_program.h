@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 #define FRAME_PROGRAM_REGISTERS 128u /* arm64's vector registers end at 127 */
-#define FRAME_PROGRAM_STATES 16u     /* remembered at once; those remember 1 */
+#define FRAME_PROGRAM_STATES 16u     /* states remembered at once; those programs remember 1 */
 #define FRAME_PROGRAM_BYTES 65536u   /* the largest of 1700 programs and libraries has 22171 */
 #define FRAME_PROGRAM_EXPRESSION_BYTES 1024u
 
-/* A number of DWARF's (LEB128), of whatever sign; *at is then behind it. False: it does not end
- * before end, or within 10 bytes. */
+/* Reads a number of DWARF's (LEB128), signed or not; *at is after it then. False: the number does
+ * not end before end, or within 10 bytes. */
 bool leb128_take(const uint8_t **at, const uint8_t *end, uint64_t *value);
 
 /* True if a program of call frame instructions is whole and within the limits. */

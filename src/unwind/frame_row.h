@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rules to come from a frame to its caller's, at one place of the code: a row of what DWARF calls
- * the call frame information, made small for a cache. */
+/* Rules that lead from a frame to its caller's, at one address of the code: a row of DWARF's call
+ * frame information, made small for a cache. */
 #ifndef TSNAP_UNWIND_FRAME_ROW_H
 #define TSNAP_UNWIND_FRAME_ROW_H
 
@@ -9,28 +9,28 @@
 
 #include "unwind/machine.h"
 
-/* CFA: the caller's sp, as a rule. */
+/* Kinds of rules. CFA: the caller's sp, usually. */
 enum frame_rule_kind {
 	RULE_UNDEFINED,
 	RULE_SAME,
 	RULE_AT_CFA,	 /* saved at CFA + offset */
 	RULE_CFA,	 /* is CFA + offset */
 	RULE_REGISTER,	 /* is in another register, + offset */
-	RULE_AT,	 /* saved where an expression tells */
-	RULE_EXPRESSION, /* is what it tells */
+	RULE_AT,	 /* saved at the address that an expression gives */
+	RULE_EXPRESSION, /* is the value that an expression gives */
 };
 
 struct frame_rule {
 	uint8_t kind;
 	uint8_t number; /* number of the register */
 	uint16_t count; /* operations of the expression */
-	int32_t offset; /* or index of the expression in the table's operations */
+	int32_t offset; /* offset, or index of the expression in the table's operations */
 };
 
 /* Whether a walk goes past a function that has no row. */
 enum stack_end {
 	STACK_GOES_ON,
-	STACK_ENDS_IF_LOST, /* it is the outermost one if its frame can't be left */
+	STACK_ENDS_IF_LOST, /* the function is the outermost one if its frame can't be left */
 	STACK_ENDS,
 };
 
@@ -43,15 +43,15 @@ enum return_kind {
 };
 
 struct frame_row {
-	bool looked;	     /* the table was asked */
-	bool found;	     /* the table tells of this place */
+	bool looked;	     /* the row was looked up in the table */
+	bool found;	     /* the table has a row for this address */
 	bool signal;	     /* the caller was interrupted there, it did not call */
-	bool followed;	     /* the table does not, but the code does (x86_return.h) */
-	uint8_t tries;	     /* to follow it */
+	bool followed;	     /* the table has no row, but the code gave one (x86_return.h) */
+	uint8_t tries;	     /* tries to follow the code */
 	uint8_t end;	     /* enum stack_end */
 	uint8_t return_kind; /* enum return_kind of the next byte's address */
 	struct frame_rule cfa, ra;
-	struct frame_rule saved[MACHINE_SAVED_MAX]; /* in the order of machine.saved */
+	struct frame_rule saved[MACHINE_SAVED_MAX]; /* rules in the order of machine.saved */
 };
 
 /* An operation of a DWARF expression, DW_OP_*. */

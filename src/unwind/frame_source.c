@@ -14,14 +14,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define IMAGE_BYTES_MAX (16ull << 30) /* address space; what is not read takes no memory */
-#define HEAD_BYTES 4096		      /* has the ELF header */
+#define IMAGE_BYTES_MAX (16ull << 30) /* limit of address space; unread parts take no memory \ */
+#define HEAD_BYTES 4096		      /* first bytes of a file, with the ELF header */
 #define TABLE_BYTES_MAX (96u << 20)   /* .eh_frame; the largest browsers have a third of it */
 #define OPERATIONS_MAX 256	      /* length of one expression */
 
 /* All that libdw gets to see of a file beside .eh_frame: a search table (PT_GNU_EH_FRAME) with one
- * entry, which is always the one to be run. What it would find by itself in a hostile file has not
- * been looked at. */
+ * entry, which is always the one to be run. What libdw would find by itself in a hostile file has
+ * not been looked at. */
 struct search {
 	uint8_t version, frames_encoding, count_encoding, table_encoding;
 	uint64_t frames; /* address of .eh_frame */
@@ -38,9 +38,8 @@ struct view {
 };
 
 struct frame_source {
-	/* Copy of the file, as large as it, but read only in part, the rest zeros: libelf maps
-	 * files otherwise, and their owner could cut them. Behind the file's bytes lies the
-	 * view. */
+	/* Copy of the file, as large as it, but read only in part, the rest zeros: otherwise libelf
+	 * maps files, and their owner could cut them. The view lies after the file's bytes. */
 	char *image;
 	size_t image_bytes, file_bytes, read_bytes;
 	struct view *view;
@@ -80,8 +79,9 @@ static int head_read(struct frame_source *source, const struct elf_file *elf)
 	return piece_read(source, elf, 0, bytes, HEAD_BYTES);
 }
 
-/* With a search table (PT_GNU_EH_FRAME) no sections are needed: .eh_frame reaches from where that
- * says to the end of its segment at most. It lies behind the search table or right before it. */
+/* Reads the tables of a file with a search table (PT_GNU_EH_FRAME). No sections are needed:
+ * .eh_frame reaches from where the search table says to the end of its segment at most. It lies
+ * after the search table or right before it. */
 static int searched_read(struct frame_source *source, const struct elf_file *elf)
 {
 	const struct elf_segment *unwind = &elf->unwind;
@@ -105,7 +105,7 @@ static int searched_read(struct frame_source *source, const struct elf_file *elf
 	return -ENOENT;
 }
 
-/* Without one .eh_frame is found by its section. */
+/* Reads the tables of a file. Without a search table .eh_frame is found by its section. */
 static int tables_read(struct frame_source *source, const struct elf_file *elf)
 {
 	struct elf_section section = {0};
@@ -122,7 +122,8 @@ static int tables_read(struct frame_source *source, const struct elf_file *elf)
 	return err ? err : frame_entries_open(&source->entries, source->image, elf, &section);
 }
 
-/* The program headers are ours alone, and there are no sections. */
+/* Makes the file as libdw sees it: the program headers are all made here, and there are no
+ * sections. */
 static void view_make(struct frame_source *source, const struct elf_file *elf)
 {
 	const struct frame_entries *entries = &source->entries;
@@ -241,7 +242,7 @@ static bool offset_fits(uint64_t number)
 	return (int64_t)number >= INT32_MIN && (int64_t)number <= INT32_MAX;
 }
 
-/* The register and offset of an operation that adds the two. */
+/* Reads the register and offset of an operation that adds the two. */
 static bool is_base_offset(const Dwarf_Op *operation, struct frame_rule *rule)
 {
 	uint64_t number = operation->atom - DW_OP_breg0, offset = operation->number;
@@ -318,12 +319,13 @@ int frame_source_row(struct frame_source *source, const struct machine *machine,
 
 	if (frame_entries_find(&source->entries, address, &entry))
 		return -ENOENT;
-	search->address = 0; /* up to all addresses: libdw asks the entry itself */
+	search->address =
+		0; /* 0 is below all addresses; libdw reads the range in the entry itself */
 	search->entry = source->entries.address + entry.offset;
 	if (dwarf_cfi_addrframe(source->cfi, address, &frame))
 		return -ENOENT;
 	ra = dwarf_frame_info(frame, NULL, NULL, &row->signal);
-	/* arm64's tables may give a caller's address a column of its own behind signals */
+	/* arm64's tables may give a caller's address a column of its own after signals */
 	err = ra < 0 ? -ENOENT : cfa_read(frame, operations, &row->cfa);
 	if (!err)
 		err = rule_read(frame, ra, operations, &row->ra);

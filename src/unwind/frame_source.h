@@ -19,12 +19,12 @@ struct frame_operations {
 
 struct frame_source;
 
-/* The file's tables; what it is read from is not needed any more. NULL: there are none. */
+/* Reads a file's tables; what elf reads from is not needed afterwards. NULL: there are none. */
 struct frame_source *frame_source_open(const struct elf_file *elf);
-void frame_source_close(struct frame_source *source); /* also of NULL */
+void frame_source_close(struct frame_source *source); /* source may be NULL */
 size_t frame_source_bytes(const struct frame_source *source);
-/* Fills *row, whose expressions are added to operations. 0, or -ENOENT where the table does not
- * tell. */
+/* Fills *row, whose expressions are added to operations. Returns 0, or -ENOENT where the table has
+ * no row. */
 int frame_source_row(struct frame_source *source, const struct machine *machine,
 		     struct frame_operations *operations, uint64_t address, struct frame_row *row);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For a build without libdw: no file has an unwind table, and walks follow frame pointers. */
+/* Functions for a build without libdw: no file has an unwind table, and walks follow frame
+ * pointers. */
 #include "unwind/frame_source.h"
 #include "unwind/frame_step.h"
 

@@ -13,7 +13,7 @@ int frame_step_pointer(const struct machine *machine, struct thread_memory *memo
 
 	if (!user_register_get(registers, machine->fp, &fp))
 		return -ENODATA;
-	if (!fp) /* all C libraries begin a thread with 0 */
+	if (!fp) /* all C libraries begin a thread with fp 0 */
 		return 1;
 	if (fp % machine->word_bytes || fp < registers->sp || fp - registers->sp > FRAME_BYTES_MAX)
 		return -EBADMSG;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From one frame to its caller's: by a row of the unwind table (frame_step_row.c;
+/* Goes from one frame to its caller's: by a row of the unwind table (frame_step_row.c;
  * frame_source_none.c has none), or along frame pointers. */
 #ifndef TSNAP_UNWIND_FRAME_STEP_H
 #define TSNAP_UNWIND_FRAME_STEP_H
@@ -9,7 +9,7 @@
 #include "unwind/frame_table.h"
 #include "unwind/thread_memory.h"
 
-/* A word of that machine's. 0 or -errno. */
+/* Reads a word of that machine's. Returns 0 or -errno. */
 static inline int word_read(const struct machine *machine, struct thread_memory *memory,
 			    uint64_t address, uint64_t *word)
 {
@@ -17,9 +17,9 @@ static inline int word_read(const struct machine *machine, struct thread_memory 
 	return thread_memory_read(memory, address, word, machine->word_bytes);
 }
 
-/* 0: registers are the caller's; 1: there is none, this was the outermost frame; -errno: -ENODATA
- * where a register is needed that nobody knows, -EBADMSG for a table that makes no sense, or what
- * thread_memory_read() gave. */
+/* Go to the caller's frame. Return 0: registers are the caller's; 1: there is no caller, this was
+ * the outermost frame; -errno: -ENODATA where a register is needed that nobody knows, -EBADMSG for
+ * a table that makes no sense, or what thread_memory_read() gave. */
 int frame_step_row(const struct machine *machine, const struct frame_table *table,
 		   const struct frame_row *row, struct thread_memory *memory,
 		   struct user_registers *registers);

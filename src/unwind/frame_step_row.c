@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define VALUES_MAX 32	/* depth of an expression's stack */
-#define STEPS_MAX 512	/* it may branch backwards */
+#define STEPS_MAX 512	/* operations of an expression, which may branch backwards */
 #define BRANCH_STEPS 16 /* steps that a search for a branch's target counts as */
 
 static int register_read(const struct machine *machine, const struct user_registers *registers,
@@ -25,8 +25,8 @@ static int register_read(const struct machine *machine, const struct user_regist
 	return user_register_get(registers, (int)number, value) ? 0 : -ENODATA;
 }
 
-/* The operations that frame tables use in life: everything but calls, pieces and thread-local
- * storage. */
+/* State of an expression. It has the operations that frame tables use in practice: all but calls,
+ * pieces and thread-local storage. */
 struct evaluation {
 	const struct machine *machine;
 	const struct user_registers *registers;
@@ -205,7 +205,7 @@ static int operation_do(struct evaluation *to, const struct frame_operation *ope
 	}
 }
 
-/* True if there is work left that a walk may do. */
+/* True if the walk may still do that many steps. */
 static bool step_take(struct evaluation *to, unsigned int steps)
 {
 	if (to->memory->steps_left < steps)
@@ -260,7 +260,7 @@ static int expression_evaluate(struct evaluation *to, const struct frame_table *
 	return 0;
 }
 
-/* 1: undefined. */
+/* Applies a rule. Returns 1: undefined; 0 or -errno. */
 static int rule_apply(struct evaluation *to, const struct frame_table *table,
 		      const struct frame_rule *rule, uint8_t number, uint64_t *value)
 {
@@ -306,16 +306,16 @@ int frame_step_row(const struct machine *machine, const struct frame_table *tabl
 	if (err)
 		return err;
 	caller.ip = value & machine->address_mask;
-	caller.known = 0; /* a function gives back those below, no others */
+	caller.known = 0; /* a function gives back the registers below, no others */
 	for (int i = 0; i < machine->saved_count; i++) {
 		uint8_t number = machine->saved[i];
 
-		if (row->saved[i].kind == RULE_SAME) { /* most registers */
+		if (row->saved[i].kind == RULE_SAME) { /* true of most registers */
 			caller.known |= registers->known & 1u << number;
 			continue;
 		}
 		err = rule_apply(&to, table, &row->saved[i], number, &value);
-		/* nobody may ever ask for it */
+		/* an error does not matter here: the register may never be needed */
 		if (!err)
 			user_register_set(&caller, number, value);
 	}

@@ -82,8 +82,8 @@ struct frame_row *frame_table_other(struct frame_table *table, uint64_t address)
 	return &table->rows[*position];
 }
 
-/* An expression's place in the answer becomes that in the table. False: it lies outside of the
- * answer. */
+/* Turns an expression's position in the answer into that in the table. False: the expression lies
+ * outside of the answer. */
 static bool rule_move(const struct frame_table *table, size_t operation_count,
 		      struct frame_rule *rule)
 {
@@ -98,7 +98,7 @@ static bool rule_move(const struct frame_table *table, size_t operation_count,
 	return true;
 }
 
-/* Takes what a parser answers, who may say anything. */
+/* Takes a row from a parser's answer, which may say anything. */
 static bool row_take(struct frame_table *table, const struct file_row *answer,
 		     const struct frame_operation *operations, struct frame_row *row)
 {

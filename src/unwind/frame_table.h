@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The unwind table of one file, which a parser reads (file_service.h): rows are kept here as they
- * are asked for, the table's own bytes there, as long as there is room for them.
+/* The unwind table of one file, which a parser reads (file_service.h). Rows are kept here once they
+ * were requested; the parser keeps the table's own bytes as long as there is memory for them.
  */
 #ifndef TSNAP_UNWIND_FRAME_TABLE_H
 #define TSNAP_UNWIND_FRAME_TABLE_H
@@ -14,9 +14,9 @@
 #include "unwind/frame_row.h"
 
 struct frame_table {
-	const struct elf_file *elf; /* not owned */
+	const struct elf_file *elf; /* headers of the file, not owned */
 	const struct machine *machine;
-	struct parser *parser; /* not owned; NULL: nobody reads the table */
+	struct parser *parser; /* reader of the table, not owned; NULL: none */
 	uint32_t number;       /* number that the parser knows the file by */
 	uint64_t generation;   /* generation of the parser that has read the file; 0: none has */
 	size_t read_bytes;     /* bytes that the parser holds of the file */
@@ -29,7 +29,7 @@ struct frame_table {
 	size_t operation_count, operation_capacity;
 };
 
-/* parser: may be NULL: the file counts as one without a table. */
+/* Makes an empty table. parser: may be NULL: the file counts as one without a table. */
 void frame_table_init(struct frame_table *table, const struct elf_file *elf,
 		      const struct machine *machine, struct parser *parser, uint32_t number);
 void frame_table_done(struct frame_table *table);
@@ -44,14 +44,14 @@ size_t frame_table_bytes(const struct frame_table *table);
 /* True if the parser knows the file. */
 bool frame_table_is_read(const struct frame_table *table);
 
-/* True: it is known what the table tells of that address (as the file has addresses), and *row is
- * that, or NULL where it tells nothing. Valid until the next call. */
+/* True: it is known what the table has for that address (as the file has addresses). *row is the
+ * row, or NULL where it has none. Valid until the next call. */
 bool frame_table_find(const struct frame_table *table, uint64_t address,
 		      const struct frame_row **row);
-/* Asks the parser. 0, or -EAGAIN: it can't be known now. */
+/* Requests a row from the parser. Returns 0, or -EAGAIN: the row can't be known now. */
 int frame_table_request(struct frame_table *table, uint64_t address);
 
-/* Returns the row at an address that the table tells nothing of, for others to fill; a new one is
+/* Returns the row at an address that the table has none for, for the caller to fill; a new one is
  * zeroed. Valid until the next call. */
 struct frame_row *frame_table_other(struct frame_table *table, uint64_t address);
 

@@ -18,8 +18,8 @@ void kernel_stack_parse(struct kernel_stack *stack, const char *text)
 	while (*text && stack->count < KERNEL_FRAMES_MAX) {
 		size_t line = strcspn(text, "\n"), name, length;
 
-		/* an address, 0 to those who may not know it; 0xffffffffffffffff ended the list
-		 * until 5.1 */
+		/* a line begins with an address: 0 for users who may not know it;
+		 * 0xffffffffffffffff ended the list until Linux 5.1 */
 		name = strcspn(text, "]");
 		if (name < line && text[name + 1] == ' ') {
 			name += 2;
@@ -69,8 +69,9 @@ int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t
 	return 0;
 }
 
-/* Functions where interrupts enter the kernel: arch/x86/include/asm/idtentry.h (5.8; before, the
- * entries of irq_entries_start and apicinterrupt), arch/arm64/kernel/entry.S and entry-common.c. */
+/* Functions where interrupts enter the kernel: arch/x86/include/asm/idtentry.h (Linux 5.8; before,
+ * the entries of irq_entries_start and apicinterrupt), arch/arm64/kernel/entry.S and
+ * entry-common.c. */
 static const char *const interrupt_entries[] = {
 	"asm_sysvec_*",		"asm_common_interrupt",
 	"common_interrupt",	"apic_timer_interrupt",
@@ -89,7 +90,7 @@ bool kernel_entry_interrupts(const char *function)
 	return NAME_AMONG(function, interrupt_entries);
 }
 
-/* Frames of the innermost interrupt, 0: there is none. */
+/* Returns how many frames the innermost interrupt has. 0: there is none. */
 static uint32_t interrupt_frames(const struct kernel_stack *stack)
 {
 	uint32_t at = 0;
@@ -119,8 +120,8 @@ void kernel_stack_resume(struct kernel_stack *stack)
 	innermost_drop(stack, passed);
 }
 
-/* exact: the address is no call's return address. Returns whether the next one is not, either: what
- * an interrupt or exception interrupted. */
+/* Adds the name of a frame. exact: the address is no call's return address. Returns whether the
+ * next one is not, either: it is where an interrupt or exception interrupted. */
 static bool frame_name(struct kernel_stack *stack, const struct kernel_symbols *symbols,
 		       uint64_t address, bool exact)
 {
@@ -144,7 +145,7 @@ bool kernel_stack_of_switch(struct kernel_stack *stack, const struct kernel_symb
 	uint32_t at = 0;
 
 	stack->count = 0;
-	/* the program that took it, and who ran that */
+	/* skip the BPF program that took the chain, and its callers */
 	while (at < count && !is_sched(symbols, chain[at]))
 		at++;
 	if (at == count)

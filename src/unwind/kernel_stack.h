@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel stack of a thread: of one that is off its CPU as /proc/TID/stack tells it (to
- * CAP_SYS_ADMIN; needs CONFIG_STACKTRACE), of one that is on it by a call chain of perf. Both give
+/* The kernel stack of a thread: of one that is off its CPU from /proc/TID/stack (needs
+ * CAP_SYS_ADMIN and CONFIG_STACKTRACE), of one that is on a CPU by a call chain of perf. Both give
  * the same names.
  */
 #ifndef TSNAP_UNWIND_KERNEL_STACK_H
@@ -23,23 +23,24 @@ struct kernel_stack {
 
 /* True if the function is where an interrupt enters the kernel. */
 bool kernel_entry_interrupts(const char *function);
-/* 0 or -errno. */
+/* Reads and parses /proc/TID/stack. Returns 0 or -errno. */
 int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid);
-/* Reads the text of /proc/TID/stack, with a NUL behind it, cut to size. Its length, or -errno. */
+/* Reads the text of /proc/TID/stack, with a NUL after it, cut to size. Returns its length, or
+ * -errno. */
 ssize_t kernel_stack_read_text(const char *proc_root, int64_t tid, char *text, size_t size);
-/* The pure part: "[<0>] do_nanosleep+0x69/0x180" lines. */
+/* Parses "[<0>] do_nanosleep+0x69/0x180" lines; reads nothing else. */
 void kernel_stack_parse(struct kernel_stack *stack, const char *text);
 
-/* chain: addresses, innermost first. interrupted: it begins in an interrupt that looked at the
- * thread, whose frames are no part of it; none is left of a thread that ran in user mode. False:
- * where the interrupt began was not found. */
+/* Fills stack from a call chain. chain: addresses, innermost first. interrupted: the chain begins
+ * in an interrupt that looked at the thread, and the interrupt's frames are left out; of a thread
+ * that ran in user mode none is left. False: where the interrupt began was not found. */
 bool kernel_stack_of_chain(struct kernel_stack *stack, const struct kernel_symbols *symbols,
 			   const uint64_t *chain, uint32_t count, bool interrupted);
 /* Fills stack from a chain that begins in the scheduler, at a switch out: without the functions
  * that wait, as /proc/TID/stack leaves them out. False: no scheduler was found in it. */
 bool kernel_stack_of_switch(struct kernel_stack *stack, const struct kernel_symbols *symbols,
 			    const uint64_t *chain, uint32_t count);
-/* Leaves out how the thread was preempted: what is left is what it did. */
+/* Drops the frames of a preemption: what is left is what the thread did. */
 void kernel_stack_resume(struct kernel_stack *stack);
 
 #endif

@@ -12,7 +12,7 @@ static const struct machine native = {
 	.fp = 29,
 	.ra = 30,
 	.ra_in_register = true,
-	/* pointer authentication signs in the bits above the address (52 with large ones) */
+	/* pointer authentication signs in the bits above the address (52 bits with large ones) */
 	.address_mask = (1ull << 52) - 1,
 	.saved_count = 12,
 	.saved = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30},

@@ -14,15 +14,15 @@ struct machine {
 	uint16_t elf; /* e_machine */
 	uint8_t word_bytes;
 	uint8_t sp, fp, ra;
-	bool ra_in_register;   /* a call leaves its return address there, and not on the stack */
+	bool ra_in_register;   /* a call leaves its return address in ra, and not on the stack */
 	uint64_t address_mask; /* bits of a return address that are no signature */
 	uint8_t saved_count;
-	uint8_t saved[MACHINE_SAVED_MAX]; /* registers that a function gives back, but sp */
+	uint8_t saved[MACHINE_SAVED_MAX]; /* registers that a function gives back, without sp */
 };
 
-/* NULL: this machine runs no 32-bit code. */
+/* Returns this machine, or with compat the one of its 32-bit code. NULL: it runs none. */
 const struct machine *machine_of(bool compat);
-/* The one of an ELF file's e_machine, or NULL. */
+/* Returns the machine of an ELF file's e_machine, or NULL. */
 const struct machine *machine_of_elf(uint16_t elf);
 
 #endif

@@ -17,7 +17,7 @@ uint64_t module_file_key(const struct stat *file)
 	return hash_bytes(words, sizeof(words));
 }
 
-/* The file system of any user's program (FUSE) tells whatever owner it likes. */
+/* A file system in any user's program (FUSE) reports whatever owner it likes. */
 int64_t module_file_owner(int fd, const struct stat *file)
 {
 	struct statfs system;
@@ -27,8 +27,8 @@ int64_t module_file_owner(int fd, const struct stat *file)
 		       : (int64_t)file->st_uid;
 }
 
-/* A build-id is what the file claims: one of another owner may have it, too, or a stripped one, and
- * must not give its names to the stacks of others. */
+/* A build-id is what the file claims: a file of another owner may have it, too, or a stripped one,
+ * and must not give its names to the stacks of others. */
 uint64_t module_identity(const struct elf_file *elf, int64_t owner)
 {
 	const uint64_t words[] = {hash_bytes(elf->build_id, elf->build_id_bytes), elf->bytes,

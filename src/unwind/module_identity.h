@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a file with code is known by: to open it once, and to count equal stacks as one. */
+/* Identity of a file with code: to open it once, and to count equal stacks as one. */
 #ifndef TSNAP_UNWIND_MODULE_IDENTITY_H
 #define TSNAP_UNWIND_MODULE_IDENTITY_H
 
@@ -10,9 +10,9 @@
 
 #define OWNER_UNKNOWN (-1)
 
-/* Hash of what fstat(2) tells of the file: device, inode, time and size. */
+/* Hash of the file's device, inode, time and size, from fstat(2). */
 uint64_t module_file_key(const struct stat *file);
-/* Owner of the file behind an opened descriptor, of which fstat(2) told that, or OWNER_UNKNOWN. */
+/* Owner of the file of an open descriptor, or OWNER_UNKNOWN. file: from fstat(2) of it. */
 int64_t module_file_owner(int fd, const struct stat *file);
 /* Hash that copies of a file by the same owner have in every run; elf has a build-id. */
 uint64_t module_identity(const struct elf_file *elf, int64_t owner);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* True if another parser is to be asked. */
+/* True if another parser is to get the request. */
 static bool is_put_off(struct module_read *read, int err)
 {
 	if (err == -EPIPE)

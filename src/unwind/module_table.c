@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHARES_MAX 8	/* shares of a scan's time, at most */
+#define SHARES_MAX 8	/* most shares that a scan's time is divided into */
 #define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
 
 void module_table_init(struct module_table *table, struct parser *parser)
@@ -221,7 +221,7 @@ bool module_table_may_open(struct module_table *table)
 	return may;
 }
 
-/* The C library and what belongs to it, of glibc and musl. */
+/* True if the name is that of the C library or belongs to it, in glibc and musl. */
 static bool name_is_libc(const char *name)
 {
 	static const char *const patterns[] = {
@@ -235,7 +235,7 @@ static bool name_is_libc(const char *name)
 	return false;
 }
 
-/* A zeroed one, with a number. */
+/* Returns a zeroed module that has a number. */
 static struct module *module_location(struct module_table *table)
 {
 	uint32_t number = table->free_count ? table->free[--table->free_count] : table->count++;
@@ -272,7 +272,7 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 	return module;
 }
 
-/* Nothing is known of it now: the next one who asks for it opens it. */
+/* Leaves a module closed, for nothing is known of it now: the next walk that needs it opens it. */
 static uint32_t module_put_off(struct module_table *table, struct module *module)
 {
 	module->elf = (struct elf_file){.fd = -1};
@@ -283,7 +283,7 @@ static uint32_t module_put_off(struct module_table *table, struct module *module
 	return MODULE_NONE;
 }
 
-/* A file that is none of code is kept as well: it is not opened again. */
+/* Fills a module from its file. A file without code is kept as well: it is not opened again. */
 static uint32_t module_fill(struct module_table *table, struct module *module, uint64_t bytes)
 {
 	const struct machine *machine = NULL;
@@ -393,7 +393,8 @@ uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid,
 	return module->number;
 }
 
-/* Gives back what was asked for longest ago, but not the newest. */
+/* Gives back unwind tables until they are within the limit: those used longest ago, but not the
+ * newest. */
 static void tables_trim(struct module_table *table, const struct module *newest)
 {
 	for (;;) {
@@ -415,7 +416,7 @@ static void tables_trim(struct module_table *table, const struct module *newest)
 	}
 }
 
-/* Rows are quickly made again. */
+/* Forgets all rows if they take too much memory: they are quickly made again. */
 static void rows_trim(struct module_table *table)
 {
 	size_t bytes = 0;
@@ -470,7 +471,7 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	if (frame_table_find(&module->table, address, &row))
 		return row;
 	read = frame_table_is_read(&module->table);
-	/* a row that is not read now must not be kept as not being there */
+	/* a row that can't be read now must not be kept as missing */
 	if (!read && time_is_up(table)) {
 		refuse(table);
 		return NULL;

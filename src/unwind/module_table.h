@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files with code, each opened once however many processes map it, and known by device, inode, time
- * and size as fstat(2) tells them; their unwind tables; also the vDSO, by its bytes, and code that
- * is in no file (JIT), one module for each process.
+ * and size from fstat(2); their unwind tables; also the vDSO, by its bytes, and code that is in no
+ * file (JIT), one module for each process.
  */
 #ifndef TSNAP_UNWIND_MODULE_TABLE_H
 #define TSNAP_UNWIND_MODULE_TABLE_H
@@ -15,16 +15,15 @@
 #include "unwind/module_identity.h"
 #include "unwind/module_read.h"
 
-#define MODULES_MAX 2048       /* open at once */
-#define MODULES_KNOWN_MAX 8192 /* with those that are closed: their numbers and names stay */
-#define MODULES_PROCESS_MAX \
-	1024 /* known for the sake of one process: it may make files without end */
+#define MODULES_MAX 2048	 /* modules open at once */
+#define MODULES_KNOWN_MAX 8192	 /* closed ones, too: their numbers and names stay */
+#define MODULES_PROCESS_MAX 1024 /* modules of one process: it may make files without end \ */
 #define MODULE_NONE UINT32_MAX
-#define MODULE_PYTHON (UINT32_MAX - 2)	    /* in no file: a function that an interpreter runs */
+#define MODULE_PYTHON (UINT32_MAX - 2)	    /* interpreted function, in no file */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
 #define MODULE_ROWS_BYTES_MAX (12u << 20)
 
-/* Kinds of frames, as they are shown. */
+/* Kinds of frames, as reports show them. */
 enum frame_kind {
 	FRAME_PROGRAM,
 	FRAME_LIBRARY,
@@ -35,27 +34,27 @@ enum frame_kind {
 
 struct module {
 	uint32_t number;
-	uint64_t serial;   /* no other one has it, also if its number is given anew */
+	uint64_t serial;   /* unique, even if another module gets the number */
 	uint64_t key;	   /* hash by which module_table.at has it */
 	int64_t known_pid; /* process for whose sake the module was added */
 	enum frame_kind kind;
 	bool libc;	     /* the C library, its threads, or the dynamic linker */
-	uint64_t identity;   /* hash, in every run that of the file's copies as well; else key */
+	uint64_t identity;   /* hash that the file's copies share, in every run; else key */
 	char *path, *name;   /* path as the first process saw it; its last part */
 	char *location;	     /* PATH@BUILD-ID, as the column ufiles has it; NULL: in no file */
 	int fd;		     /* -1: in no file */
 	char *image;	     /* the vDSO's bytes, or NULL */
-	struct elf_file elf; /* constant from then on */
+	struct elf_file elf; /* constant once it is filled */
 	int64_t tid;	     /* thread whose root has the file; JIT: of the process */
 	int64_t uid;	     /* owner of the file, or OWNER_UNKNOWN; JIT: of the process */
 	int64_t pid;	     /* JIT: the process; its first thread, and tid, may have ended */
 	struct frame_table table;
-	int64_t used;	   /* when the unwind table was asked for last, as a number */
-	int64_t walked_ns; /* when a walk came by last */
-	uint32_t mapped;   /* mappings that are known to be its */
+	int64_t used;	   /* number of the last use of the unwind table, from uses */
+	int64_t walked_ns; /* time when a walk came by last */
+	uint32_t mapped;   /* known mappings of the module */
 	bool unmapped;	   /* no mappings were known at the last sweep */
-	bool closing;	   /* module_table_close() comes */
-	bool closed;	   /* the file, and what was made of it; a walk opens it again */
+	bool closing;	   /* module_table_close() will close it */
+	bool closed;	   /* file and tables are closed; a walk opens them again */
 	bool nobody;	   /* no module: the number is free */
 	struct {
 		uint64_t generation; /* parser generation that knows the file; 0: none */
@@ -68,7 +67,7 @@ struct module {
 
 struct module_table {
 	struct parser *parser; /* reads unwind tables; NULL: none is read */
-	struct index at;       /* hash of what it is known by, to number */
+	struct index at;       /* hash of what a module is known by, to number */
 	struct module *modules[MODULES_KNOWN_MAX];
 	uint32_t count; /* numbers that were given, of which some may have no module now */
 	uint32_t *free; /* numbers without a module */
@@ -76,57 +75,60 @@ struct module_table {
 	uint64_t serials;
 	uint32_t open_count, open_max;
 	int64_t spent_ns, spent_max_ns; /* reading files since the last scan, its limit; 0: none */
-	int64_t walked_pid;		/* for which process files are read now */
+	int64_t walked_pid;		/* process that files are read for now */
 	struct index spent_by; /* pids to what was spent for them; also those that were refused */
 	struct index known_by; /* pids to how many modules were added for them */
-	int64_t share_ns;      /* part of spent_max_ns for one process */
+	int64_t share_ns;      /* share of spent_max_ns for one process */
 	int64_t uses;
-	bool without_tables; /* no file's is read: walks follow frame pointers */
+	bool without_tables; /* no unwind table is read: walks follow frame pointers */
 	uint64_t refused;    /* times that a file was not opened, by these limits */
-	uint64_t shrunk; /* unwind tables given back for want of room, read again when asked for */
+	uint64_t shrunk; /* unwind tables given back for want of memory, read again when needed */
 };
 
-/* parser: not owned; NULL: no unwind table is read. Takes a share of all descriptors. */
+/* Makes an empty table, which takes a share of all descriptors. parser: not owned; NULL: no unwind
+ * table is read. */
 void module_table_init(struct module_table *table, struct parser *parser);
 void module_table_clear(struct module_table *table);
 
-/* Marks as `closing` what nobody has mapped, nor had at the sweep before (swept: this is one), and
- * as many as room is lacking for of those that no walk has come by for longest. Whether there are
- * any. module_table_close() closes them; nobody may look for names in them then. */
+/* Marks modules as `closing`: if this is a sweep (swept), those that no process has mapped now and
+ * at the sweep before; and, if no more files can be opened, as many as were refused, those first
+ * that no walk has come by for longest. Returns whether any are marked. module_table_close() closes
+ * them; nobody may look for names in them then. */
 bool module_table_mark(struct module_table *table, bool swept);
 void module_table_close(struct module_table *table);
-/* True if there is no number for another one. */
+/* True if there is no number for another module. */
 bool module_table_full(const struct module_table *table);
 /* Marks half of the modules as `closing`: first closed ones, of these first those that no walk has
- * come by for longest. module_table_forget() forgets them and gives their numbers anew: nobody may
- * have kept one but struct mapping. */
+ * come by for longest. module_table_forget() forgets them and frees their numbers for new modules:
+ * only struct mapping may have kept one. */
 void module_table_mark_old(struct module_table *table);
 void module_table_forget(struct module_table *table);
-/* Begins to count anew; spent_max_ns: what may go into reading files in the next scan. One process
- * has all of it where no other one wanted any in this scan, or else a part, so that a process with
- * many or large files keeps nobody waiting but itself. */
+/* Begins to count time anew. spent_max_ns: time that may go into reading files in the next scan.
+ * One process has all of it where no other one wanted any in this scan, else a share, so that a
+ * process with many or large files keeps nobody waiting but itself. */
 void module_table_next_scan(struct module_table *table, int64_t spent_max_ns);
-/* Files are read for this process from now on; and so much time was spent on it. */
+/* Sets the process that files are read for from now on; adds time that was spent on it. */
 void module_table_walk(struct module_table *table, int64_t pid);
 void module_table_spend(struct module_table *table, int64_t ns);
-/* True if a file may be opened now; counted in refused where not. */
+/* True if a file may be opened now; if not, it is counted in refused. */
 bool module_table_may_open(struct module_table *table);
 
-/* The file behind an opened descriptor, which is taken over (closed if it is known already or no
- * ELF file of this machine). tid: of a process that maps it. MODULE_NONE where it can't be used,
- * or, counted in refused, not now. */
+/* Returns the module of a file, given by an open descriptor, which is taken over (closed if the
+ * file is known already or no ELF file of this machine). tid: of a process that maps it.
+ * MODULE_NONE where the file can't be used, or not now, which is counted in refused. */
 uint32_t module_of_file(struct module_table *table, int fd, const char *path, int64_t tid);
 uint32_t module_of_image(struct module_table *table, const char *image, size_t bytes,
 			 const char *name);
-/* start: with pid, the process' identity; uid: of its owner. */
+/* Returns the module of a process' code that is in no file. start: with pid, the process' identity;
+ * uid: of its owner. */
 uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, uint64_t start,
 			   int64_t uid);
 
-/* The unwind row, or NULL. Valid until the next call. */
+/* Returns the unwind row at an address, or NULL. Valid until the next call. */
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address);
-/* Asks where code without a row returns (module_read_returns()); counted in refused where not now.
- */
+/* Requests where code without a row returns (module_read_returns()); if that can't be done now, it
+ * is counted in refused. */
 int module_returns(struct module_table *table, struct module *module, uint64_t address, bool exact,
 		   struct file_returns_answer *answer);
 /* Returns a row for an address without one, to be filled from another source than the table. Valid

@@ -23,7 +23,7 @@
 #define STAT_STARTTIME 22
 #define STAT_STARTSTACK 28
 
-/* The module whose number it has, or NULL: that one was forgotten. */
+/* Returns the module whose number the mapping has, or NULL: that module was forgotten. */
 static struct module *mapping_known(const struct mapping *mapping,
 				    const struct module_table *modules)
 {
@@ -75,7 +75,7 @@ static char *hex_take(char *at, char until, uint64_t *value)
 	return errno || end == at || *end != until ? NULL : end + 1;
 }
 
-/* 7f0a00000000-7f0a00021000 r-xp 00000000 08:01 1234    /usr/lib/x.so */
+/* Format: 7f0a00000000-7f0a00021000 r-xp 00000000 08:01 1234    /usr/lib/x.so */
 bool mapping_parse(char *line, struct mapping *mapping, char **path)
 {
 	struct mapping made = {.module = MODULE_NONE};
@@ -109,14 +109,14 @@ static void line_take(struct process_maps *maps, char *line)
 	if (maps->count == MAPPINGS_MAX || !mapping_parse(line, &mapping, &path))
 		return;
 	if (maps->count && mapping.start < maps->mappings[maps->count - 1].end)
-		return; /* the kernel gives them in order */
+		return; /* the kernel lists mappings in order */
 	maps->mappings = memory_grow(maps->mappings, &maps->capacity, maps->count + 1,
 				     sizeof(*maps->mappings));
 	mapping.path = mapping.jit ? NULL : memory_text(path, strlen(path));
 	maps->mappings[maps->count++] = mapping;
 }
 
-/* Hands over whole lines; one longer than the buffer is dropped. */
+/* Takes whole lines of maps; one that is longer than the buffer is dropped. */
 static int lines_read(struct process_maps *maps, int fd)
 {
 	char text[16384];
@@ -157,7 +157,8 @@ static bool mapping_remains(const struct mapping *before, const struct mapping *
 	       before->inode == now->inode;
 }
 
-/* Modules of files that are mapped as before need not be found again. Both are in order. */
+/* Takes over the modules of files that are mapped as before, so that they need not be found again.
+ * Both maps are in order. */
 static void modules_take_over(struct process_maps *maps, struct process_maps *before)
 {
 	size_t at = 0;
@@ -217,7 +218,7 @@ void process_maps_drop_ended(struct cache *processes, const char *proc_root)
 		if (!maps->count || !access(path, F_OK) || errno != ENOENT)
 			continue;
 		mappings_free(maps);
-		maps->read_ns = 0; /* the number may be given anew */
+		maps->read_ns = 0; /* the pid may be reused */
 	}
 }
 
@@ -232,7 +233,7 @@ struct process_maps *process_maps_get(struct cache *processes, const char *proc_
 	if (!added && same && thread->now_ns - maps->read_ns < MAPS_OLD_NS)
 		return maps;
 	if (!same) {
-		mappings_free(maps); /* they tell nothing, should it not be read now */
+		mappings_free(maps); /* mappings of another program, of no use */
 		maps->program = thread->program;
 	}
 	*err = maps_read(maps, proc_root, thread);
@@ -257,7 +258,7 @@ int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t t
 	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
 		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
 	fd = process_link_open(path);
-	/* map_files needs CAP_SYS_ADMIN, or since 5.9 CAP_CHECKPOINT_RESTORE */
+	/* map_files needs CAP_SYS_ADMIN, or since Linux 5.9 CAP_CHECKPOINT_RESTORE */
 	if (fd >= 0 || fd == -EINVAL || mapping->path[0] != '/')
 		return fd;
 	fd = process_file_open(proc_root, tid, mapping->path + 1, false);
@@ -283,7 +284,8 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
 	return module_of_image(modules, image, bytes, mapping->path);
 }
 
-/* A number of /proc/PID/stat, by its place in proc_pid_stat(5), behind the name; or 0. */
+/* Returns a number of /proc/PID/stat, by its field number in proc_pid_stat(5), which must be after
+ * the name; or 0. */
 static uint64_t process_number(const char *proc_root, int64_t pid, int location)
 {
 	char path[PATH_MAX], text[1024], *at;
@@ -304,7 +306,7 @@ static uint64_t process_number(const char *proc_root, int64_t pid, int location)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* In clock ticks: a number may be given anew. */
+/* Returns the process' start time in clock ticks, as a pid may be reused. */
 static uint64_t process_start(const char *proc_root, int64_t pid)
 {
 	return process_number(proc_root, pid, STAT_STARTTIME);
@@ -335,7 +337,8 @@ static uint32_t mapping_module(struct mapping *mapping, const char *proc_root,
 	if (fd >= 0)
 		module = module_of_file(modules, fd, mapping->path, thread->tid);
 	if (module == MODULE_NONE && modules->refused == refused) {
-		/* also memory files, which JITs use to have their code writable elsewhere */
+		/* code of a JIT: memory files, too, by which JITs have their code writable
+		 * elsewhere */
 		mapping->jit = true;
 		module = module_of_process(modules, thread->pid, thread->tid,
 					   process_start(proc_root, thread->pid),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Mappings of code in a process, from /proc/TID/maps; kept, and read again when an address is in
- * none of them or they got old. Files are found when first met: through /proc/TID/map_files, which
- * also leads to deleted and replaced ones and those of other mount namespaces, else below
+/* Mappings of code in a process, from /proc/TID/maps; they are kept, and read again when an address
+ * is in none of them or they got old. Files are found when first met: through /proc/TID/map_files,
+ * which also leads to deleted and replaced files and to those of other mount namespaces, else below
  * /proc/TID/root. */
 #ifndef TSNAP_UNWIND_PROCESS_MAPS_H
 #define TSNAP_UNWIND_PROCESS_MAPS_H
@@ -14,11 +14,11 @@
 #include "unwind/module_table.h"
 #include "unwind/thread_memory.h"
 
-#define MAPPINGS_MAX 16384 /* with code, of one process */
+#define MAPPINGS_MAX 16384 /* mappings with code, of one process */
 
 struct mapping {
 	uint64_t start, end, offset, device, inode; /* device: major << 32 | minor */
-	uint64_t serial; /* serial of the module: its number may be given anew */
+	uint64_t serial; /* serial of the module: another one may get its number */
 	uint32_t module; /* MODULE_NONE: not looked at yet, or known by nobody */
 	bool looked_at;
 	bool jit;
@@ -29,41 +29,42 @@ struct process_maps {
 	struct cache_entry entry; /* key: pid */
 	int64_t read_ns, next_read_ns;
 	uint32_t program;	  /* stack_thread.program when the maps were read */
-	struct mapping *mappings; /* in order of address */
+	struct mapping *mappings; /* mappings in order of address */
 	size_t count, capacity, last;
 	struct module_table *modules; /* counts the mappings; NULL: none does */
-	int64_t start_read_ns;	      /* when these were read, stack_start was looked at */
+	int64_t start_read_ns;	      /* read_ns of the maps at which stack_start was read */
 	uint64_t stack_start;
 };
 
 /* A thread to walk. */
 struct stack_thread {
 	int64_t pid, tid;
-	int64_t start_ns; /* with tid, the thread's identity */
+	int64_t start_ns; /* start time; with tid, the thread's identity */
 	int64_t now_ns;	  /* monotonic */
-	uint32_t program; /* changes with each exec; of a process' first thread */
+	uint32_t program; /* program of the process' first thread: changes with each exec */
 };
 
-/* Reads one line of maps. False where it is none of code. *path: within line, NUL-terminated. */
+/* Parses one line of maps. False where it is no mapping of code. *path: within line,
+ * NUL-terminated. */
 bool mapping_parse(char *line, struct mapping *mapping, char **path);
 
-/* Opens the file of a mapping that has one. A descriptor, or -errno. */
+/* Opens the file of a mapping that has one. Returns a descriptor, or -errno. */
 int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid);
 
 void process_maps_cache_init(struct cache *processes);
 
-/* Lets go of the files of processes that are there no more. */
+/* Lets go of the files of processes that have ended. */
 void process_maps_drop_ended(struct cache *processes, const char *proc_root);
 
-/* The process' maps, read if they are not known, of another program, or older than 5 s. NULL where
- * they can't be read, and *err (-errno) why. */
+/* Returns the process' maps, read anew if they are not known, of another program, or older than 5
+ * s. NULL where they can't be read; *err (-errno) says why. */
 struct process_maps *process_maps_get(struct cache *processes, const char *proc_root,
 				      const struct stack_thread *thread, int *err);
-/* Reads them again, unless that was done just now. Whether they were read. */
+/* Reads the maps again, unless that was done just now. Returns whether they were read. */
 bool process_maps_again(struct process_maps *maps, const char *proc_root,
 			const struct stack_thread *thread);
 
-/* Start of the first thread's stack when its program began, or 0. */
+/* Returns the start of the first thread's stack when its program began, or 0. */
 uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
 			     const struct stack_thread *thread);
 

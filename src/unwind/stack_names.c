@@ -21,7 +21,7 @@ enum name_state { NAME_NEW, NAME_QUEUED, NAME_KNOWN, NAME_NONE };
 
 struct named_frame {
 	struct frame frame;
-	const char *name, *location; /* place: module+0xOFFSET */
+	const char *name, *location; /* location: module+0xOFFSET */
 	enum name_state state;
 };
 
@@ -38,10 +38,10 @@ struct stack_names {
 	struct index at; /* hash of a frame, to number */
 	struct named_frame *frames;
 	uint32_t count;
-	uint32_t round; /* times that frames were forgotten: work from before is for nobody */
+	uint32_t round; /* times that frames were forgotten: work of earlier rounds is dropped */
 	size_t capacity;
 	/* Shared with the thread: work from done on to todo is waiting, from taken on to done is
-	 * done; the places are those numbers modulo QUEUE_MAX. */
+	 * done; indexes into work are these numbers modulo QUEUE_MAX. */
 	pthread_mutex_t lock;
 	pthread_cond_t more, less;
 	struct name_work *work;
@@ -49,9 +49,9 @@ struct stack_names {
 	struct stack_names_counts counts;
 	pthread_t kernel_thread;
 	bool kernel_threaded, kernel_read;
-	struct kernel_symbols kernel; /* kernel_thread's, until kernel_read */
+	struct kernel_symbols kernel; /* owned by kernel_thread until kernel_read */
 	bool end;
-	/* the thread's own */
+	/* Members that only the thread uses. */
 	pthread_t thread;
 	bool threaded;
 	struct symbols_cache symbols;
@@ -112,7 +112,8 @@ static void parser_stop(struct stack_names *names, bool stop)
 		names->symbols.parser->stop = stop;
 }
 
-/* The name that is being looked for is given up, and the rest of the work is dropped. */
+/* Ends the thread: the name that is being looked for is given up, and the rest of the work is
+ * dropped. */
 static void thread_stop(struct stack_names *names)
 {
 	if (!names->threaded)
@@ -128,7 +129,7 @@ static void thread_stop(struct stack_names *names)
 	names->taken = names->done = names->todo = 0;
 }
 
-/* Waits until it has read all. */
+/* Waits until the kernel's names are all read. */
 static void kernel_thread_end(struct stack_names *names)
 {
 	if (names->kernel_threaded)
@@ -166,7 +167,7 @@ void stack_names_clear(struct stack_names *names)
 void stack_names_forget(struct stack_names *names)
 {
 	pthread_mutex_lock(&names->lock);
-	/* the name that is being looked for stays in its place */
+	/* the name that is being looked for keeps its index */
 	if (names->todo > names->done)
 		names->todo = names->done + 1;
 	pthread_mutex_unlock(&names->lock);
@@ -225,7 +226,7 @@ uint32_t stack_names_kernel(struct stack_names *names, const char *function)
 	return frame_number(names, &frame, name);
 }
 
-/* Takes what the thread has found. */
+/* Takes the names that the thread has found. */
 static void work_collect(struct stack_names *names)
 {
 	uint64_t done;
@@ -257,7 +258,7 @@ static void work_add(struct stack_names *names, uint32_t number)
 	if (!names->threaded)
 		thread_start(names);
 	if (!names->threaded || names->todo - names->taken == QUEUE_MAX)
-		return; /* later */
+		return; /* the name is queued by a later call */
 	pthread_mutex_lock(&names->lock);
 	names->work[names->todo % QUEUE_MAX] =
 		(struct name_work){.module = names->modules->modules[frame->frame.module],
@@ -277,7 +278,7 @@ static const char *frame_location(struct named_frame *frame, const struct module
 	if (!frame->location) {
 		snprintf(text, sizeof(text), "%.200s+0x%llx", module ? module->name : "[?]",
 			 (unsigned long long)frame->frame.address);
-		function_name_clean(text); /* the file's name is whoever's */
+		function_name_clean(text); /* any user may have chosen the file's name */
 		frame->location = name_transient_string(text);
 	}
 	return frame->location;
@@ -317,7 +318,7 @@ bool stack_names_close(struct stack_names *names)
 	bool idle;
 
 	pthread_mutex_lock(&names->lock);
-	idle = names->done == names->todo; /* nothing is added while the lock is held */
+	idle = names->done == names->todo; /* no work is added while the lock is held */
 	for (uint32_t i = 0; idle && i < names->modules->count; i++)
 		if (names->modules->modules[i]->closing && names->symbols.parser)
 			symbols_cache_close(&names->symbols, names->modules->modules[i]);

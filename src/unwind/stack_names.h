@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames by number, each kept once, and their functions' names. A name is looked for by a thread of
- * its own, so that nobody waits for a large file: until it is there, a frame is its module and
- * offset.
+/* Frames by number, each kept once, and their functions' names. A thread of its own looks for
+ * names, so that nobody waits for a large file: until a name is there, a frame is shown as its
+ * module and offset.
  *
  * All calls are of one thread; the names handed out are transient (base/names.h), and live until
  * stack_names_clear() or stack_names_forget().
@@ -24,13 +24,13 @@ struct stack_names;
 /* A frame's function and module, as far as they are known. */
 struct frame_view {
 	const char *name;	     /* function; module+0xOFFSET where it is not known (yet) */
-	const struct module *module; /* NULL: in none */
+	const struct module *module; /* NULL: in no module */
 	enum frame_kind kind;
-	bool libc;  /* in the C library */
+	bool libc;  /* the frame is in the C library */
 	bool final; /* name stays what it is */
 };
 
-/* parser: not owned; NULL: no names are known. */
+/* Makes an empty struct. parser: not owned; NULL: no names are known. */
 struct stack_names *stack_names_new(const char *proc_root, struct module_table *modules,
 				    struct parser *parser);
 void stack_names_free(struct stack_names *names);
@@ -38,24 +38,24 @@ void stack_names_free(struct stack_names *names);
  */
 void stack_names_clear(struct stack_names *names);
 
-/* Forgets all frames, whose numbers become invalid, and nothing that was read of files. */
+/* Forgets all frames, whose numbers become invalid, but nothing that was read of files. */
 void stack_names_forget(struct stack_names *names);
 
 /* Closes what was opened for modules that are closing. False: names are being looked for now, and
  * nothing may be closed. */
 bool stack_names_close(struct stack_names *names);
 
-/* The frame's number, or FRAME_REFUSED: there are FRAMES_MAX already. */
+/* Returns the frame's number, or FRAME_REFUSED: there are FRAMES_MAX already. */
 uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame);
 bool stack_names_full(const struct stack_names *names);
 uint32_t stack_names_kernel(struct stack_names *names, const char *function);
 
-/* Returns what is known of a frame now; a name that is not is queued. */
+/* Returns what is known of a frame now; a name that is not known is queued. */
 struct frame_view stack_names_get(struct stack_names *names, uint32_t frame);
 
-/* Since the start: files with more functions than are kept; processes whose map of a JIT's
- * functions was not believed; tables of functions that were given back for want of room, and are
- * read again when asked for. */
+/* Counts since the start: files with more functions than are kept; processes whose map of a JIT's
+ * functions was not believed; tables of functions that were given back for want of memory, and are
+ * read again when needed. */
 struct stack_names_counts {
 	uint64_t cut, refused, unloaded;
 };
@@ -69,7 +69,8 @@ void stack_names_want_kernel(struct stack_names *names);
 const struct kernel_symbols *stack_names_kernel_symbols(struct stack_names *names,
 							int64_t until_ns);
 
-/* Waits until all that was queued is known, or until then (monotonic). Whether it is. */
+/* Waits until all that was queued is known, or until until_ns (monotonic). Returns whether it
+ * is. */
 bool stack_names_wait(struct stack_names *names, int64_t until_ns);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_FRAMES 5 /* frames of a>b>c */
+#define PATH_FRAMES 5 /* limit of the frames of a>b>c */
 #define FOLDED_BYTES_MAX \
 	100000 /* bytes; readers of CSV take fields of 128 KB, and a thread's names are not all */
 
@@ -22,7 +22,7 @@ static const char *const kernel_passed[] = {
 	"ret_from_fork*", "exit_to_user_mode*", "irqentry_exit*",  "asm_*",
 };
 
-/* Functions by which a program that has its C library in itself enters the kernel. */
+/* Functions by which a statically linked program enters the kernel. */
 static const char *const user_passed[] = {
 	"syscall",
 	"__syscall*",
@@ -48,7 +48,7 @@ static bool frame_passed(const struct stack *stack, const struct frame_view *vie
 {
 	if (stack->kernel)
 		return NAME_AMONG(view->name, kernel_passed);
-	if (stack->python) /* C functions below and between are how the interpreter does it */
+	if (stack->python) /* C functions below and between are the interpreter's own */
 		return view->kind != FRAME_PYTHON;
 	return view->libc || NAME_AMONG(view->name, user_passed);
 }
@@ -68,7 +68,7 @@ void stack_table_clear(struct stack_table *table)
 		.modules = table->modules, .names = table->names, .refused = table->refused};
 }
 
-/* A place for count frames, or NULL. */
+/* Adds a stack of count frames, or returns NULL. */
 static struct stack *stack_add(struct stack_table *table, uint64_t hash, uint32_t count)
 {
 	if (table->count == STACKS_MAX || count > STACK_FRAMES_TOTAL_MAX - table->frame_count) {
@@ -128,7 +128,7 @@ uint32_t stack_of_walk(struct stack_table *table, const struct stack_walk *walk)
 
 uint32_t stack_of_kernel(struct stack_table *table, const struct kernel_stack *kernel)
 {
-	uint64_t hash = 1, *known; /* not as a user stack's */
+	uint64_t hash = 1, *known; /* a user stack's hash begins with 0 */
 	struct stack *stack;
 
 	if (!kernel->count)
@@ -162,8 +162,8 @@ void stack_table_want(struct stack_table *table, uint32_t number)
 		stack_frame(table, stack, i);
 }
 
-/* Returns how many bytes of each name there is room for: all of them, unless somebody has many
- * frames with long names. */
+/* Returns how many bytes of each name fit: all of them, unless a stack has many frames with long
+ * names. */
 static size_t names_most(struct stack_table *table, const struct stack *stack)
 {
 	size_t bytes = 0;
@@ -197,7 +197,7 @@ static void folded_format(struct stack_table *table, struct stack *stack, struct
 	struct frame_view view;
 
 	if (!stack->whole)
-		text_add_string(text, "[lost]"); /* the frames further out */
+		text_add_string(text, "[lost]"); /* stands for the frames further out */
 	for (uint32_t i = stack->count; i-- > 0;) {
 		if (text->length)
 			text_add_char(text, ';');
@@ -208,7 +208,7 @@ static void folded_format(struct stack_table *table, struct stack *stack, struct
 	stack->folded = name_transient(text_string(text), text->length);
 }
 
-/* The files of the frames that folded_format() tells, as the column ufiles has them. */
+/* Formats the files of the frames of folded_format(), as the column ufiles has them. */
 static void files_format(struct stack_table *table, struct stack *stack, struct text *text)
 {
 	static const char none[] = "-";
@@ -231,8 +231,8 @@ static void files_format(struct stack_table *table, struct stack *stack, struct 
 	stack->files = name_transient(text_string(text), text->length);
 }
 
-/* from: the innermost frame that is not passed. Of the other frames of a kernel stack or a Python
- * program those are left out, too: they are the same in all. */
+/* Formats the path. from: the innermost frame that is not passed. Passed frames further out in a
+ * kernel stack or a Python program are left out, too: they are the same in all stacks. */
 static void path_format(struct stack_table *table, struct stack *stack, uint32_t from,
 			struct text *text)
 {
@@ -279,7 +279,7 @@ struct stack_words stack_table_words(struct stack_table *table, uint32_t number,
 	stack->function = stack_frame(table, stack, from).name;
 	path_format(table, stack, from, &text);
 	text_clear(&text);
-	/* not that of a time when fewer names were known */
+	/* drop texts from when fewer names were known */
 	stack->folded = stack->files = NULL;
 	if (folded)
 		folded_format(table, stack, &text);

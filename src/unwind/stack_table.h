@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The dictionary of stacks: each one once, by number and by a 64-bit hash of its frames, and how it
- * is told in words. Bounded: when it is full, new stacks are refused until it is cleared.
+/* The dictionary of stacks: each one once, by number and by a 64-bit hash of its frames, and its
+ * text as reports have it. Bounded: when it is full, new stacks are refused until it is cleared.
  */
 #ifndef TSNAP_UNWIND_STACK_TABLE_H
 #define TSNAP_UNWIND_STACK_TABLE_H
@@ -20,12 +20,12 @@
 struct stack {
 	uint64_t hash; /* user stacks: of files and offsets, the same in every run; kernel: of names
 			*/
-	uint32_t first, count; /* in frames, innermost first */
+	uint32_t first, count; /* range in stack_table.frames, innermost first */
 	bool kernel;
 	bool whole;    /* reaches the outermost frame */
 	bool python;   /* has Python functions */
 	bool reported; /* the words below are final */
-	bool listed;   /* for the caller's use: in a list of his */
+	bool listed;   /* list membership, for the caller's use */
 	const char *function, *path, *folded, *files;
 };
 
@@ -38,31 +38,31 @@ struct stack_table {
 	uint32_t *frames; /* numbers of stack_names */
 	uint32_t frame_count;
 	size_t capacity, frame_capacity;
-	uint64_t refused; /* stacks that found no room, since the start */
+	uint64_t refused; /* stacks refused because the table was full, since the start */
 };
 
-/* A stack in words, as far as they are known; NULL where it has no frame. */
+/* A stack in words, as far as names are known; NULL where it has no frame. */
 struct stack_words {
-	const char *function; /* the innermost frame that tells: stack_table.c says which */
+	const char *function; /* the innermost frame that says something: see stack_table.c */
 	const char *path;     /* the frames that lead there, a>b>c */
-	const char *folded;   /* all of it, outermost first, a;b;c, kernel frames with _[k] */
+	const char *folded;   /* the whole stack, outermost first, a;b;c, kernel frames with _[k] */
 	const char *files;    /* a user stack's files, of the frames of folded, path@build-id; "-":
-				 none; "": as the one before */
+				 none; "": as the frame before */
 };
 
 void stack_table_init(struct stack_table *table, struct module_table *modules,
 		      struct stack_names *names);
 void stack_table_clear(struct stack_table *table);
 
-/* The number of a stack, or STACK_NONE. */
+/* Return the number of a stack, or STACK_NONE. */
 uint32_t stack_of_walk(struct stack_table *table, const struct stack_walk *walk);
 uint32_t stack_of_kernel(struct stack_table *table, const struct kernel_stack *kernel);
 
-/* The frames' names are queued, so that stack_table_words() may know them. */
+/* Queues the frames' names, so that stack_table_words() may know them. */
 void stack_table_want(struct stack_table *table, uint32_t stack);
-/* folded: that and the files are wanted, too; else they may be NULL. */
+/* Returns a stack in words. folded: folded and files are wanted, too; else they may be NULL. */
 struct stack_words stack_table_words(struct stack_table *table, uint32_t stack, bool folded);
-/* True if there is no room for new ones. */
+/* True if the table is full: new stacks are refused. */
 bool stack_table_full(const struct stack_table *table);
 
 #endif

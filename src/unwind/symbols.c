@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define DEBUG_PATH "usr/lib/debug/.build-id/"
-#define NAME_NS (30 * NS_PER_SECOND) /* a large file, on a full host */
+#define NAME_NS (30 * NS_PER_SECOND) /* limit of an answer: a large file, on a full host */
 #define AGAIN_NS (50 * NS_PER_MS)
 #define STARVED_TRIES 3
 
@@ -34,7 +34,7 @@ void symbols_cache_close(struct symbols_cache *cache, struct module *module)
 	module->named.generation = 0;
 }
 
-/* The separate debug file as gdb finds it by the build-id: the process' own first, then this
+/* Opens the separate debug file as gdb finds it by the build-id: the process' own first, then this
  * host's. */
 static int debug_open(const struct symbols_cache *cache, const struct module *module)
 {
@@ -54,7 +54,7 @@ static int debug_open(const struct symbols_cache *cache, const struct module *mo
 	return fd;
 }
 
-/* By a thread of the process that is there, if any of the two that are known is. */
+/* Opens a process' perf map, through that one of its two known threads that is still there. */
 static int map_open(struct symbols_cache *cache, struct module *module)
 {
 	bool refused;
@@ -66,7 +66,7 @@ static int map_open(struct symbols_cache *cache, struct module *module)
 	return fd;
 }
 
-/* One that ended may not be followed at once. */
+/* Waits for a parser: after one that ended the next may not be started at once. */
 static int parser_wait(struct parser *parser)
 {
 	const struct timespec pause = {0, AGAIN_NS};
@@ -77,8 +77,8 @@ static int parser_wait(struct parser *parser)
 	return err;
 }
 
-/* Sends what a parser lacks of the module as well. map: the descriptor of its perf map, or below 0.
- * 0 or -errno. */
+/* Requests a name, and sends what the parser lacks of the module as well. map: the descriptor of
+ * its perf map, or below 0. Returns 0 or -errno. */
 static int name_request(struct symbols_cache *cache, struct module *module, uint64_t address,
 			int map, struct file_name_answer *answer)
 {
@@ -112,7 +112,7 @@ static int name_request(struct symbols_cache *cache, struct module *module, uint
 	return 0;
 }
 
-/* Asks, and asks the next parser where this one ends over it. */
+/* Requests a name, from the next parser where this one ends over the request. */
 static bool name_get(struct symbols_cache *cache, struct module *module, uint64_t address, int map,
 		     struct file_name_answer *answer)
 {

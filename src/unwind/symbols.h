@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of functions of modules, which a parser looks for in files (file_service.h): slow at first.
- * One thread's. */
+ * To be used by one thread. */
 #ifndef TSNAP_UNWIND_SYMBOLS_H
 #define TSNAP_UNWIND_SYMBOLS_H
 
@@ -15,10 +15,10 @@ struct symbols_cache {
 	struct parser *parser;	 /* NULL: no name is known */
 	uint64_t cut_count;	 /* files with more functions than are kept */
 	uint64_t refused_count;	 /* processes whose map is another user's, or no file */
-	uint64_t unloaded_count; /* tables given back for want of room */
+	uint64_t unloaded_count; /* tables given back for want of memory */
 };
 
-/* Fills name, printable for people, cut where it is long; false where the function is not known. */
+/* Fills name, printable for people, cut where it is long. False where the function is not known. */
 bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
 		  char name[FUNCTION_NAME_SIZE]);
 /* Has the parser forget a module that is closing. */

@@ -44,16 +44,16 @@ static ssize_t file_copy(const struct thread_memory *memory, uint64_t from, void
 	if (fd < 0)
 		return -errno;
 	got = pread(fd, to, bytes, (off_t)from);
-	/* EIO: nothing is there */
+	/* EIO: no memory is there */
 	got = got < 0 ? (errno == EIO ? -EFAULT : -errno) : got;
 	close(fd);
 	return got;
 }
 
-/* Bytes copied, as far as they are there, or -errno. */
+/* Copies memory as far as it is there. Returns the bytes copied, or -errno. */
 static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to, size_t bytes)
 {
-	/* in pages: a copy that meets a missing one ends before it */
+	/* two parts, cut at a page: a copy that meets a missing page ends before it */
 	struct iovec local = {to, bytes}, remote[2];
 	size_t first = THREAD_MEMORY_PAGE_BYTES - from % THREAD_MEMORY_PAGE_BYTES;
 	ssize_t got;
@@ -72,14 +72,14 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 		return got ? got : -EFAULT;
 	}
 	first = first < bytes ? first : bytes;
-	/* a number from outside that is not looked at here */
+	/* the address is the thread's and is not dereferenced here */
 	memcpy(&remote[0].iov_base, &from, sizeof(from));
 	remote[0].iov_len = first;
 	from += first;
 	memcpy(&remote[1].iov_base, &from, sizeof(from));
 	remote[1].iov_len = bytes - first;
 	got = process_vm_readv((pid_t)memory->tid, &local, 1, remote, bytes > first ? 2 : 1, 0);
-	if (got < 0 && errno == ENOSYS) { /* CONFIG_CROSS_MEMORY_ATTACH */
+	if (got < 0 && errno == ENOSYS) { /* kernel without CONFIG_CROSS_MEMORY_ATTACH */
 		memory->by_file = true;
 		return thread_copy(memory, from - first, to, bytes);
 	}
@@ -122,7 +122,7 @@ void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint6
 		memcpy(memory->top, copy, memory->top_bytes);
 }
 
-/* Makes the copy reach to there, twice as long at least. */
+/* Grows the copy to that many bytes, and to twice its size at least. */
 static int top_grow(struct thread_memory *memory, size_t bytes)
 {
 	size_t wanted = 2 * memory->top_bytes > bytes ? 2 * memory->top_bytes : bytes;
@@ -137,7 +137,7 @@ static int top_grow(struct thread_memory *memory, size_t bytes)
 	return bytes <= memory->top_bytes ? 0 : -EFAULT;
 }
 
-/* The page that begins there, or NULL. */
+/* Returns the page that begins at an address, or NULL. */
 static const struct thread_memory_page *page_get(struct thread_memory *memory, uint64_t address,
 						 int *err)
 {
@@ -164,7 +164,7 @@ static int elsewhere_read(struct thread_memory *memory, uint64_t address, char *
 	while (bytes) {
 		size_t at = address % THREAD_MEMORY_PAGE_BYTES;
 		size_t part = THREAD_MEMORY_PAGE_BYTES - at;
-		/* the first one has nothing, and its address stands for none */
+		/* the first page has nothing, and its address 0 stands for no page */
 		const struct thread_memory_page *page =
 			address >= THREAD_MEMORY_PAGE_BYTES ? page_get(memory, address - at, &err)
 							    : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stack of another thread: a copy of its top, made with one call; more of it, or other places,
- * as they are asked for. Nothing of it is trusted to be there.
+/* The stack of another thread: a copy of its top, made with one call; more of it, or other
+ * addresses, are copied when they are read. Nothing of it is trusted to be there.
  */
 #ifndef TSNAP_UNWIND_THREAD_MEMORY_H
 #define TSNAP_UNWIND_THREAD_MEMORY_H
@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #define THREAD_MEMORY_PAGE_BYTES 4096u
-#define THREAD_MEMORY_PAGES 16 /* outside of the top, by their numbers modulo this */
+#define THREAD_MEMORY_PAGES 16 /* pages outside of the top; index: page number modulo this */
 
 struct thread_memory_page {
 	uint64_t address; /* 0: none is held */
@@ -21,9 +21,10 @@ struct thread_memory_page {
 struct thread_memory {
 	const char *proc_root;
 	bool by_file; /* memory is read through /proc/TID/mem */
-	/* else, if set, by this: bytes copied, or -errno */
+	/* Callback that reads memory if by_file is not set; NULL: a system call does. Returns bytes
+	 * copied, or -errno. */
 	ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to, size_t bytes);
-	bool moving;	   /* the thread runs: nothing but the copy of the top tells of its stack */
+	bool moving;	   /* the thread runs: only the copy of the top has its stack */
 	size_t most_bytes; /* size of the copy of the top, at most */
 	char *top;
 	int64_t tid;
@@ -34,19 +35,20 @@ struct thread_memory {
 	struct thread_memory_page pages[THREAD_MEMORY_PAGES];
 };
 
-/* by_file: proc_root tells other ids than system calls take. */
+/* Makes an empty struct. by_file: proc_root shows other ids than system calls take. */
 void thread_memory_init(struct thread_memory *memory, const char *proc_root, bool by_file,
 			size_t most_bytes);
 void thread_memory_done(struct thread_memory *memory);
 
-/* Forgets the thread before, and copies what lies from sp on. 0, or -errno: -ESRCH, -EPERM, -EFAULT
- * (nothing there). */
+/* Forgets the thread before, and copies what lies from sp on. Returns 0, or -errno: -ESRCH, -EPERM,
+ * -EFAULT (nothing there). */
 int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp);
 /* Forgets the thread before, and takes a copy from sp on, of a thread that runs, made when it was
  * there; cut to most_bytes. */
 void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint64_t sp,
 				const void *copy, size_t bytes);
-/* 0 or -errno; -ENOSPC: behind the end of the copy of a thread that runs. */
+/* Reads memory of the thread. Returns 0 or -errno; -ENOSPC: past the end of the copy of a thread
+ * that runs. */
 int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);
 /* Reads code, which stays as it is also while the thread runs. 0 or -errno. */
 int thread_memory_read_code(struct thread_memory *memory, uint64_t address, void *to, size_t bytes);

@@ -19,7 +19,7 @@
 #define CALL_BYTES_MAX 7
 #define PROCESS_IDLE_NS (30 * NS_PER_SECOND)
 
-/* True if that /proc tells other ids than system calls take. */
+/* True if that /proc shows other ids than system calls take. */
 static bool ids_foreign(const char *proc_root)
 {
 	char path[256], pid[32];
@@ -79,7 +79,7 @@ const struct mapping *walker_code(struct walker *walker, uint64_t address)
 			    &unwinder->memory, address);
 }
 
-/* False: there is no code. */
+/* Finds the code at ip. False: there is none. */
 static bool code_of(struct walker *walker, uint64_t ip, struct code *code)
 {
 	const struct mapping *mapping = walker_code(walker, ip);
@@ -93,25 +93,25 @@ static bool code_of(struct walker *walker, uint64_t ip, struct code *code)
 	if (module)
 		module->walked_ns = walker->thread->now_ns;
 	if (module && !walker->walk->count && module->table.machine)
-		walker->machine = module->table.machine; /* /proc does not tell 32-bit code */
+		walker->machine = module->table.machine; /* /proc does not show 32-bit code */
 	if (module && !mapping->jit && module->table.machine == walker->machine &&
 	    elf_address_of(&module->elf, ip - mapping->start + mapping->offset, &code->address))
 		code->module = module;
 	return true;
 }
 
-/* Looks at the maps again, which don't know the place. */
+/* Reads the maps again, which lack ip, and finds the code there. */
 static bool code_again(struct walker *walker, uint64_t ip, struct code *code)
 {
 	return process_maps_again(walker->maps, walker->unwinder->proc_root, walker->thread) &&
 	       code_of(walker, ip, code);
 }
 
-/* A call's last bytes. Only x86's tell. */
+/* True if the bytes end in a call. Only x86's calls can be recognized. */
 static bool ends_in_call(const uint8_t bytes[CALL_BYTES_MAX])
 {
-	/* lengths of call *..., from 0xff on: a register; with a distance of 8 bits, or of 32; the
-	 * last two with an index */
+	/* lengths of call *..., from 0xff on: a register; with a distance of 8 bits, of 32; these
+	 * two with an index */
 	static const uint8_t lengths[] = {2, 3, 6, 4, 7};
 
 	if (bytes[2] == 0xe8) /* call distance */
@@ -138,7 +138,8 @@ static enum return_kind return_in_file(struct walker *walker, const struct code 
 	return signal_frame_is(walker->machine, elf, offset) ? RETURN_OF_SIGNAL : RETURN_NONE;
 }
 
-/* Files don't change, so that what one tells is kept in its rows. */
+/* Returns what returns to an address. Files don't change, so that a file's answer is kept in its
+ * rows. */
 static enum return_kind return_kind_of(struct walker *walker, uint64_t address)
 {
 	uint8_t bytes[CALL_BYTES_MAX];
@@ -169,8 +170,8 @@ bool walker_word(struct walker *walker, uint64_t address, uint64_t *word)
 	return !word_read(walker->machine, &walker->unwinder->memory, address, word);
 }
 
-/* Code without a table that has not made its frame yet, or makes none: its return address is where
- * a call leaves it. */
+/* Leaves code without a table that has not made its frame yet, or makes none: its return address is
+ * where a call leaves it. */
 bool walker_return_at_once(struct walker *walker)
 {
 	struct user_registers *registers = &walker->registers;
@@ -184,8 +185,9 @@ bool walker_return_at_once(struct walker *walker)
 	return true;
 }
 
-/* Behind a call that does not return lies another function, which leaves the stack pointer as it
- * was at the call. Where this one's return address lies it is never so. */
+/* True if a return that was found has a return address on the stack. After a call that does not
+ * return lies another function, at whose return the stack pointer would be as it was at the call;
+ * this function's return address never lies at an address with that alignment. */
 static bool is_return_at(struct walker *walker, const struct x86_return *found)
 {
 	uint64_t address = walker->registers.sp, ip;
@@ -200,7 +202,7 @@ static bool is_return_at(struct walker *walker, const struct x86_return *found)
 	       walker_word(walker, address, &ip) && walker_is_return(walker, ip);
 }
 
-/* The row that following the code gives, or NULL. */
+/* Returns the row that following the code gives, or NULL. */
 static const struct frame_row *row_followed(struct walker *walker, const struct code *code)
 {
 	struct module_table *modules = walker->unwinder->modules;
@@ -225,7 +227,7 @@ static const struct frame_row *row_followed(struct walker *walker, const struct 
 		i++;
 	if (err || i == answer.count)
 		return NULL;
-	/* asking for returns may have moved it */
+	/* the request for returns may have moved the row */
 	row = module_row_other(modules, code->module, code->address);
 	made.return_kind = row->return_kind;
 	made.looked = row->looked;
@@ -234,7 +236,7 @@ static const struct frame_row *row_followed(struct walker *walker, const struct 
 	return row;
 }
 
-/* To the caller of code in a file that has no table. */
+/* Goes to the caller of code in a file that has no table. */
 static int step_in_file(struct walker *walker, const struct code *code)
 {
 	struct thread_memory *memory = &walker->unwinder->memory;
@@ -252,7 +254,7 @@ static int step_in_file(struct walker *walker, const struct code *code)
 	if (walker->exact && !followed && walker_return_at_once(walker))
 		return 0;
 	err = frame_step_pointer(walker->machine, memory, &by_pointer);
-	/* nobody calls what a thread begins with, and its frame pointer is none */
+	/* no code calls what a thread begins with, and its frame pointer is 0 */
 	if (!err && by_pointer.word[walker->machine->fp] &&
 	    !walker_is_return(walker, by_pointer.ip))
 		return -EBADMSG;
@@ -295,7 +297,7 @@ static const struct frame_row *row_of(struct walker *walker, const struct code *
 			    : NULL;
 }
 
-/* Code without a table that a signal's handler returns to. No call leads there. */
+/* True if code without a table is what a signal's handler returns to. No call leads there. */
 static bool is_signal_frame(struct walker *walker, const struct code *code)
 {
 	return !walker->exact && code->module &&
@@ -303,7 +305,7 @@ static bool is_signal_frame(struct walker *walker, const struct code *code)
 }
 
 /* True if a frame that could not be left is where the kernel had the program begin. What is there
- * never returns, so that C libraries without tables need not tell how it would. */
+ * never returns, so that C libraries without tables need not say how it would. */
 static bool is_start(struct walker *walker)
 {
 	uint64_t start =
@@ -323,7 +325,7 @@ static enum stack_end end_of(struct walker *walker, const struct code *code)
 	return module_row_other(walker->unwinder->modules, module, code->address)->end;
 }
 
-/* Goes to the caller of the code. 0, 1: it has none, or -errno. */
+/* Goes to the caller of the code. Returns 0, 1: there is no caller, or -errno. */
 static int frame_leave(struct walker *walker, const struct code *code, bool signal)
 {
 	struct thread_memory *memory = &walker->unwinder->memory;
@@ -347,7 +349,8 @@ static int frame_leave(struct walker *walker, const struct code *code, bool sign
 	return err;
 }
 
-/* Adds the frame that registers are in, and goes to its caller's. *end where there is none. */
+/* Adds the frame that registers are in, and goes to its caller's. False: there is none, and *end
+ * says why. */
 static bool frame_take(struct walker *walker, enum walk_end *end)
 {
 	struct user_registers *registers = &walker->registers;
@@ -401,7 +404,7 @@ static struct walker walk_begin(struct unwinder *unwinder, const struct stack_th
 	};
 }
 
-/* copy: NULL: the thread's memory stands still. */
+/* Walks a stack once. copy NULL: the thread's memory stands still. */
 static void walk_once(struct unwinder *unwinder, const struct stack_thread *thread,
 		      const struct user_registers *registers, const struct stack_copy *copy,
 		      struct process_maps *maps, struct stack_walk *walk)

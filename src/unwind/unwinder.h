@@ -4,27 +4,25 @@
  * there is no table (JIT). Nothing is done to the thread; that it has not run meanwhile is for the
  * caller to check.
  *
- * thread_memory copies the stack's top, process_maps tells which file an address is in,
+ * thread_memory copies the stack's top, process_maps finds which file an address is in,
  * module_table opens each file once, frame_table has rows of its unwind table by address, which a
- * process without rights makes (file_service; there frame_source: through libdw, which gets to see
- * only the entry that frame_entries has found and frame_program has looked through), frame_row and
- * frame_step go to the caller. Files are
- * read, never mapped: whoever owns one may cut it. Without the kernel feature `unwinder` (a
- * build without libdw, or --without unwinder) no file has a table, and walks follow frame
- * pointers.
+ * process without privileges makes (file_service; there frame_source: through libdw, which gets to
+ * see only the entry that frame_entries has found and frame_program has looked through), frame_row
+ * and frame_step go to the caller. Files are read, never mapped: whoever owns one may cut it.
+ * Without the kernel feature `unwinder` (a build without libdw, or --without unwinder) no file has
+ * a table, and walks follow frame pointers.
  *
  * Of x86-64 code without a table a parser makes rows: x86_return follows the instructions
- * (x86_instruction) to returns, of which one must lead behind a call. signal_frame knows what
- * handlers of signals return to. A walk that ends in the first 256 bytes of the process' stack is
- * whole: what begins a program never returns. runtime/walk_jit.c leaves code of JIT compilers;
+ * (x86_instruction) to returns, of which one must lead to the byte after a call. signal_frame knows
+ * what handlers of signals return to. A walk that ends in the first 256 bytes of the process' stack
+ * is whole: what begins a program never returns. runtime/walk_jit.c leaves code of JIT compilers;
  * runtime/python_frames.h puts functions of Python in place of the C frames of its loop.
  *
- * A file is closed when no process that was walked has it mapped any more, or when there is no
- * room for another one and no walk has come by it for longest; its number and names stay
- * (module_table_mark()). New files have 10 ms of each scan, of which processes get equal
- * shares: a stack that needed more is read again in the next one. An exec puts other files at a
- * process' addresses: the record of its first thread tells (KEEP_PROGRAM), and process_maps reads
- * again.
+ * A file is closed when no process that was walked has it mapped any more, or when no more files
+ * can be opened and no walk has come by it for longest; its number and names stay
+ * (module_table_mark()). New files have 10 ms of each scan, of which processes get equal shares: a
+ * stack that needed more is read again in the next one. An exec puts other files at a process'
+ * addresses: the record of its first thread shows it (KEEP_PROGRAM), and process_maps reads again.
  */
 #ifndef TSNAP_UNWIND_UNWINDER_H
 #define TSNAP_UNWIND_UNWINDER_H
@@ -40,10 +38,10 @@
 #include "unwind/thread_memory.h"
 
 #define STACK_FRAMES_MAX 512
-#define STACK_COPY_BYTES (64u << 10) /* a stack's top, at once; deeper ones in pieces */
+#define STACK_COPY_BYTES (64u << 10) /* a stack's top, copied at once; deeper stacks in pieces */
 
 struct frame {
-	uint32_t module; /* in module_table; MODULE_NONE: outside of all files */
+	uint32_t module; /* number in module_table; MODULE_NONE: outside of all files */
 	/* Address as the module's file has it; JIT: in memory. A caller's is that of the byte
 	 * before the return address, which is in the call. MODULE_PYTHON: pointer to a transient
 	 * name. */
@@ -63,7 +61,7 @@ static inline struct frame frame_of_python(const char *name)
 	return frame;
 }
 
-/* NULL: it is none of MODULE_PYTHON. */
+/* Returns the name of a MODULE_PYTHON frame; NULL: it is another one. */
 static inline const char *frame_python_name(const struct frame *frame)
 {
 	uintptr_t address = (uintptr_t)frame->address;
@@ -75,10 +73,10 @@ static inline const char *frame_python_name(const struct frame *frame)
 }
 
 enum walk_end {
-	WALK_WHOLE,   /* to the outermost frame */
-	WALK_DEEP,    /* STACK_FRAMES_MAX */
+	WALK_WHOLE,   /* the walk reached the outermost frame */
+	WALK_DEEP,    /* the walk reached STACK_FRAMES_MAX frames */
 	WALK_LOST,    /* a register or table is missing, or makes no sense */
-	WALK_OUTSIDE, /* an address that is none of code */
+	WALK_OUTSIDE, /* an address that is not in code */
 	WALK_UNREAD,  /* the memory could not be read */
 	WALK_GONE,    /* the thread is gone */
 	WALK_CUT,     /* the copy of a running thread's stack ends there */
@@ -105,22 +103,22 @@ struct unwinder {
 	uint64_t ended[WALK_END_COUNT]; /* walks, by how they ended */
 };
 
-/* memory: reads that of Java; or NULL. proc_root and modules must outlive it. Files below it tell
- * foreign ids where foreign. */
+/* Makes an empty struct. memory: parser that reads Java's memory; or NULL. proc_root and modules
+ * must outlive the struct. Files below proc_root may show other ids than system calls take. */
 void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct module_table *modules,
 		   struct parser *memory, size_t copy_bytes);
 void unwinder_done(struct unwinder *unwinder);
-void unwinder_forget(struct unwinder *unwinder); /* all processes: before the modules go */
-/* Forgets interpreters and virtual machines: before some modules go. */
+void unwinder_forget(struct unwinder *unwinder); /* forgets all processes: before the modules go */
+/* Forgets interpreters and virtual machines: to be called before some modules go. */
 void unwinder_forget_runtimes(struct unwinder *unwinder);
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns); /* about once a second */
-/* Lets go of the files of processes that are there no more. */
+/* Lets go of the files of processes that have ended. */
 void unwinder_drop_ended(struct unwinder *unwinder);
 
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
 		   const struct user_registers *registers, struct stack_walk *walk);
-/* Walks a thread that runs, as it was when its registers and so much of its stack from sp on were
- * copied. */
+/* Walks a thread that runs, as it was when its registers and its stack from sp on (bytes of copy)
+ * were copied. */
 void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
 			  const struct user_registers *registers, const void *copy, size_t bytes,
 			  struct stack_walk *walk);

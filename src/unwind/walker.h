@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A walk on its way: what unwinder.c and the files beside it that know kinds of code share. */
+/* A walk in progress: shared by unwinder.c and the files beside it that know kinds of code. */
 #ifndef TSNAP_UNWIND_WALKER_H
 #define TSNAP_UNWIND_WALKER_H
 
@@ -16,24 +16,26 @@ struct walker {
 	struct stack_walk *walk;
 };
 
-/* Code at an address, and its place in files. */
+/* Code at an address, and where it is in files. */
 struct code {
 	const struct mapping *mapping;
-	struct module *module; /* module whose table tells of address, or NULL */
+	struct module *module; /* module whose table covers address, or NULL */
 	uint64_t address;      /* address as struct frame has it */
 };
 
-/* The code there, or NULL. */
+/* Returns the mapping of the code at an address, or NULL. */
 const struct mapping *walker_code(struct walker *walker, uint64_t address);
 bool walker_word(struct walker *walker, uint64_t address, uint64_t *word);
-/* True if a call ends at the address, or signals' handlers return there. Only x86's calls tell. */
+/* True if a call ends at the address, or signals' handlers return there. Only x86's calls can be
+ * recognized. */
 bool walker_is_return(struct walker *walker, uint64_t address);
-/* From code that has not made its frame yet, or makes none: its return address is where a call
+/* Leaves code that has not made its frame yet, or makes none: its return address is where a call
  * leaves it. */
 bool walker_return_at_once(struct walker *walker);
 
-/* To the caller of code that a JIT compiler has made, which always has a frame pointer, but for
- * that of HotSpot's best. 0, 1: it has none, or -errno. walk_jit.c */
+/* Goes to the caller of code that a JIT compiler has made. Such code always has a frame pointer,
+ * except for that of HotSpot's best compiler. Returns 0, 1: there is no caller, or -errno.
+ * walk_jit.c */
 int walker_leave_jit(struct walker *walker);
 
 /* Makes the state of walker_leave_jit(), for an unwinder: released by free() after

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* Operands behind an opcode, one letter an opcode:
- * .  nothing		b w d q  an immediate of 1, 2, 4 (2 behind 66) or, with REX.W, 8 bytes
- * m  ModRM		i I	 ModRM and an immediate of 1, of 4 bytes (2 behind 66)
+/* Operands after an opcode, one letter an opcode:
+ * .  nothing		b w d q  an immediate of 1, 2, 4 (2 after 66) or, with REX.W, 8 bytes
+ * m  ModRM		i I	 ModRM and an immediate of 1, of 4 bytes (2 after 66)
  * o  an address	g G	 ModRM, and if its reg is 0 or 1 an immediate of 1, of 4 bytes
  * x  none of these, or not made by compilers
  */
@@ -89,7 +89,7 @@ static void modrm_next(struct reader *reader, struct x86_instruction *instructio
 		instruction->displacement = number_next(reader, 4);
 }
 
-/* VEX: its prefix tells the table. Its registers are no concern here. */
+/* Reads a VEX prefix, which has the opcode's table. Its registers are no concern here. */
 static void vector_next(struct reader *reader, bool short_form, struct x86_instruction *instruction)
 {
 	uint8_t byte = byte_next(reader);
@@ -105,7 +105,7 @@ static void opcode_next(struct reader *reader, struct x86_instruction *instructi
 {
 	uint8_t byte = byte_next(reader);
 
-	/* operand size, repeat, lock, segments */
+	/* prefixes: operand size, repeat, lock, segments */
 	while (byte == 0x66 || byte == 0xf2 || byte == 0xf3 || byte == 0xf0 || byte == 0x2e ||
 	       byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65) {
 		reader->short_operand = reader->short_operand || byte == 0x66;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One x86-64 instruction: how long it is, and the fields that tell what it does to the stack.
- * Intel SDM volume 2, chapter 2 and appendix A.
+/* One x86-64 instruction: its length, and the fields that show what it does to the stack. Intel SDM
+ * volume 2, chapter 2 and appendix A.
  */
 #ifndef TSNAP_UNWIND_X86_INSTRUCTION_H
 #define TSNAP_UNWIND_X86_INSTRUCTION_H
@@ -12,9 +12,9 @@
 #define X86_BYTES_MAX 15
 
 struct x86_instruction {
-	uint8_t bytes;	/* long */
+	uint8_t bytes;	/* length */
 	uint8_t opcode; /* last byte of the opcode */
-	uint8_t map;	/* opcode's table: of one byte (0), of 0f (1), 0f 38 (2), 0f 3a (3) */
+	uint8_t map;	/* opcode's table: one byte (0), after 0f (1), 0f 38 (2), 0f 3a (3) */
 	bool vector;	/* VEX: no instruction that touches the stack pointer */
 	bool has_modrm;
 	uint8_t mode, reg, rm; /* fields of ModRM, with the bits of REX; rm is not that of SIB */
@@ -24,7 +24,7 @@ struct x86_instruction {
 	int32_t displacement, immediate;
 };
 
-/* False: it is none that compilers make, or code has too few bytes of it. */
+/* Reads an instruction. False: compilers do not make it, or code has too few bytes of it. */
 bool x86_instruction_read(const uint8_t *code, size_t count, struct x86_instruction *instruction);
 
 #endif

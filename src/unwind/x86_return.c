@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define INSTRUCTIONS_MAX 1024 /* on all ways */
+#define INSTRUCTIONS_MAX 1024 /* instructions followed on all ways */
 #define WAYS_MAX 16	      /* branches that are kept for later */
 #define JUMPS_MAX 64	      /* known targets of jumps, so that no circle is gone twice */
 #define WINDOW_BYTES 512      /* bytes of code that are read at once */
@@ -49,10 +49,10 @@ struct follower {
 enum step {
 	STEP_ON,
 	STEP_RETURN,
-	STEP_NOWHERE, /* this way can't be followed */
+	STEP_NOWHERE, /* the way can't be followed */
 };
 
-/* Code at the address, and how many bytes there are of it. */
+/* Returns the code at an address, and how many bytes there are of it. */
 static const uint8_t *code_at(struct follower *follower, uint64_t address, size_t *count)
 {
 	uint64_t at = address - follower->window_from;
@@ -102,7 +102,8 @@ static struct location location_at(struct location base, int64_t distance)
 	return base;
 }
 
-/* number: RSP stands for all that is no register which a function gives back. */
+/* Stores a register to the stack. number: RSP stands for all that is no register which a function
+ * gives back. */
 static void register_store(struct point *point, uint8_t number, struct location to)
 {
 	for (size_t i = 0; i < REGISTERS; i++)
@@ -132,7 +133,7 @@ static enum step jump_to(struct follower *follower, struct point *point, uint64_
 	return STEP_ON;
 }
 
-/* It is gone on with where the branch is not taken. */
+/* Keeps the way to the branch's target for later, and goes on where the branch is not taken. */
 static enum step branch(struct follower *follower, const struct point *point, int32_t distance)
 {
 	if (follower->way_count == WAYS_MAX)
@@ -142,14 +143,14 @@ static enum step branch(struct follower *follower, const struct point *point, in
 	return STEP_ON;
 }
 
-/* The frame pointer becomes what the stack pointer is, and some bytes. */
+/* Sets the frame pointer to the stack pointer plus some bytes. */
 static void frame_begin(struct point *point, int32_t distance)
 {
 	register_load(point, RBP, (struct location){0});
 	point->fp = location_at(point->sp, distance);
 }
 
-/* The other way round. */
+/* Sets the stack pointer to the frame pointer plus some bytes. */
 static enum step frame_leave(struct point *point, int32_t distance)
 {
 	if (!point->fp.base)
@@ -158,7 +159,7 @@ static enum step frame_leave(struct point *point, int32_t distance)
 	return STEP_ON;
 }
 
-/* True if it sets the stack pointer in a way that is not followed. */
+/* True if the instruction sets the stack pointer in a way that is not followed. */
 static bool sets_sp(const struct x86_instruction *instruction)
 {
 	uint8_t opcode = instruction->opcode;
@@ -174,7 +175,8 @@ static bool sets_sp(const struct x86_instruction *instruction)
 			 (opcode < 0x38 && (opcode & 7) == 1));
 }
 
-/* mov and lea to or from the stack pointer and the frame. Whether it was one of these. */
+/* Follows mov and lea to or from the stack pointer and the frame. Returns whether it was one of
+ * these. */
 static bool frame_step(struct point *point, const struct x86_instruction *instruction,
 		       enum step *step)
 {
@@ -244,7 +246,7 @@ static enum step operands_step(struct point *point, const struct x86_instruction
 	else if (opcode == 0xff && kind == 2)
 		point->called = true;
 	else if (opcode == 0xff && kind > 2)
-		return STEP_NOWHERE; /* a jump to where a register tells */
+		return STEP_NOWHERE; /* a jump to where the operand says */
 	return STEP_ON;
 }
 
@@ -267,7 +269,7 @@ static enum step plain_step(struct follower *follower, struct point *point,
 	else if (opcode >= 0x58 && opcode < 0x60)
 		pop(point, instruction->low);
 	switch (opcode) {
-	case 0xc2: /* it takes arguments from the stack, as no calling convention here has it */
+	case 0xc2: /* ret that pops arguments, as no calling convention here has it */
 		return instruction->immediate ? STEP_NOWHERE : STEP_RETURN;
 	case 0xc3:
 		return STEP_RETURN;
@@ -333,7 +335,8 @@ static bool is_known(const struct x86_return *returns, size_t count, const struc
 	return false;
 }
 
-/* The stack pointer is where the return address lies: it was there at first. */
+/* Adds a return, where the stack pointer is at the return address, which was there from the
+ * start. */
 static size_t return_add(const struct point *point, struct x86_return *returns, size_t count)
 {
 	if ((point->sp.base == DWARF_RSP && point->sp.offset < 0) ||

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the returns of x86-64 code that has no unwind table, as musl's and Go's: its instructions
- * are followed from where it is, for what they do to the stack pointer and to the registers that a
- * function gives back. A parser does so. Which of the returns it is the thread's stack tells. */
+ * are followed from an address on, for what they do to the stack pointer and to the registers that
+ * a function gives back. A parser does so. The thread's stack shows which of the returns is the
+ * right one. */
 #ifndef TSNAP_UNWIND_X86_RETURN_H
 #define TSNAP_UNWIND_X86_RETURN_H
 
@@ -12,19 +13,21 @@
 #define X86_SAVED 6 /* registers that a function gives back, in the order of machine.saved */
 
 struct x86_return {
-	int32_t offset; /* of the return address, from what that register is now */
-	uint8_t base;	/* DWARF's number */
+	int32_t offset; /* offset of the return address from the present value of base */
+	uint8_t base;	/* register, by DWARF's number */
 	uint8_t called; /* a function was called on the way, so that the stack was aligned there;
-			 * behind a call that does not return lies another function */
+			 * after a call that does not return lies another function */
 	struct frame_rule saved[X86_SAVED];
 };
 
-/* Fills returns, those of the ways that are gone first before others; how many. address: as the
- * file has them, of the instruction. exact: the thread is there; else a call returns there. */
+/* Fills returns in the order in which the ways to them are followed. Returns how many. address: of
+ * the instruction, as the file has addresses. exact: the thread is there; else a call returns
+ * there. */
 size_t x86_returns_find(const struct elf_file *elf, uint64_t address, bool exact,
 			struct x86_return returns[X86_RETURNS_MAX]);
 
-/* Makes a row of it, as a table would have it. False: it is none that x86_returns_find() tells. */
+/* Makes a row of a return, as a table would have it. False: x86_returns_find() makes no such
+ * return. */
 bool x86_return_row(const struct x86_return *found, struct frame_row *row);
 
 #endif

@@ -20,8 +20,8 @@ enum goroutine_request_kind {
 
 struct goroutine_request {
 	uint32_t kind;
-	uint32_t number;   /* of the program's file in the parser (file_request.h) */
-	uint64_t distance; /* as in struct goroutine_source */
+	uint32_t number;   /* the file's number in the parser (file_request.h) */
+	uint64_t distance; /* distance as in struct goroutine_source */
 	uint64_t group;	   /* index of the requested group */
 	struct go_program program;
 };

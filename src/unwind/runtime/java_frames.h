@@ -36,7 +36,7 @@ struct java_code {
 /* Makes an empty struct. parser: reads the memory; or NULL. */
 void java_frames_init(struct java_frames *java, const char *proc_root, struct module_table *modules,
 		      struct parser *parser);
-void java_frames_clear(struct java_frames *java); /* also called before modules go */
+void java_frames_clear(struct java_frames *java); /* called before modules go, too */
 void java_frames_sweep(struct java_frames *java, int64_t now_ns); /* about once a second */
 
 /* Fills code for the code at an address. memory: that of the walk. False: the process runs no Java,

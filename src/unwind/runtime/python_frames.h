@@ -36,7 +36,7 @@ struct python_frames {
 /* Makes an empty struct. parser: reads the memory; or NULL. */
 void python_frames_init(struct python_frames *python, const char *proc_root,
 			struct module_table *modules, struct parser *parser);
-void python_frames_clear(struct python_frames *python); /* also called before modules or names go */
+void python_frames_clear(struct python_frames *python); /* called before modules or names go, too */
 void python_frames_sweep(struct python_frames *python, int64_t now_ns); /* about once a second */
 
 /* Puts Python functions into a walk; one without an interpreter in it stays as it is.

@@ -25,7 +25,7 @@ struct python_layout {
 	uint32_t string_bytes, string_wide_bytes; /* offset of ASCII text; of other text */
 	uint32_t bytes_length, bytes_bytes;
 	uint32_t runtime_gil;		 /* 3.11: offset of the GIL in _PyRuntime */
-	uint32_t interpreter_gil;	 /* since 3.12: offset of the GIL's address; 0: none */
+	uint32_t interpreter_gil;	 /* 3.12 on: offset of the GIL's address; 0: none */
 	uint32_t gil_holder, gil_locked; /* offsets in struct _gil_runtime_state */
 	bool has_cframe;		 /* 3.11 and 3.12 */
 	bool has_is_entry;		 /* 3.11 only */
