@@ -25,7 +25,7 @@ enum file_request_kind {
 	FILE_DROP,     /* forget the file: no answer */
 	FILE_FORGET,   /* forget all files: no answer */
 	FILE_GO,       /* struct file_go_answer: a whole program of Go */
-	FILE_GO_FRAME, /* struct file_go_frame_answer: a function of it */
+	FILE_GO_FRAME, /* struct file_go_frame_answer: a function of such a program */
 	FILE_HEAD,     /* struct file_head_answer; the parser keeps nothing of the file */
 	FILE_EXPORTS,  /* struct runtime_exports; the parser keeps nothing of the file */
 	FILE_RETURNS,  /* struct file_returns_answer; the parser keeps nothing of the file */

@@ -319,8 +319,7 @@ int frame_source_row(struct frame_source *source, const struct machine *machine,
 
 	if (frame_entries_find(&source->entries, address, &entry))
 		return -ENOENT;
-	search->address =
-		0; /* 0 is below all addresses; libdw reads the range in the entry itself */
+	search->address = 0; /* below all addresses; libdw reads the entry's range itself */
 	search->entry = source->entries.address + entry.offset;
 	if (dwarf_cfi_addrframe(source->cfi, address, &frame))
 		return -ENOENT;
@@ -331,8 +330,8 @@ int frame_source_row(struct frame_source *source, const struct machine *machine,
 		err = rule_read(frame, ra, operations, &row->ra);
 	for (int i = 0; i < machine->saved_count && !err; i++)
 		err = rule_read(frame, machine->saved[i], operations, &row->saved[i]);
-	/* libdw's x86_64_cfi.c says rax, where it means that functions give rbx back; tables that
-	 * say themselves that rbx is lost there are none */
+	/* libdw's x86_64_cfi.c says rax where it means that functions give rbx back; no table says
+	 * by itself that rbx is lost */
 	if (machine->elf == EM_X86_64 && row->saved[0].kind == RULE_UNDEFINED)
 		row->saved[0].kind = RULE_SAME;
 	row->found = !err;

@@ -13,7 +13,7 @@
 static inline int word_read(const struct machine *machine, struct thread_memory *memory,
 			    uint64_t address, uint64_t *word)
 {
-	*word = 0; /* little-endian: the rest of a short one */
+	*word = 0; /* little-endian: clears the rest of a short word */
 	return thread_memory_read(memory, address, word, machine->word_bytes);
 }
 

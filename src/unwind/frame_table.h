@@ -37,7 +37,7 @@ void frame_table_done(struct frame_table *table);
 void frame_table_shrink(struct frame_table *table);
 /* Forgets the rows. */
 void frame_table_forget(struct frame_table *table);
-/* Memory held of the file's bytes, by the parser; by rows, here. */
+/* Return the memory that the parser holds of the file's bytes; the memory that rows take here. */
 size_t frame_table_read_bytes(const struct frame_table *table);
 size_t frame_table_bytes(const struct frame_table *table);
 

@@ -16,7 +16,7 @@ uint64_t module_file_key(const struct stat *file);
 int64_t module_file_owner(int fd, const struct stat *file);
 /* Hash that copies of a file by the same owner have in every run; elf has a build-id. */
 uint64_t module_identity(const struct elf_file *elf, int64_t owner);
-/* PATH@BUILD-ID, without bytes that a terminal obeys. The caller frees it. */
+/* Returns PATH@BUILD-ID, without bytes that a terminal obeys. The caller frees it. */
 char *module_location_text(const char *path, const struct elf_file *elf);
 
 #endif

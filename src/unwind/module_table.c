@@ -307,7 +307,7 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 	return module->elf.bytes ? module->number : MODULE_NONE;
 }
 
-/* Makes a known, closed module ready to be filled anew. NULL: it is not closed, or too many are
+/* Makes a known, closed module ready to be filled again. NULL: it is not closed, or too many are
  * open. */
 static struct module *module_reopen(struct module_table *table, uint64_t number)
 {

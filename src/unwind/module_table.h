@@ -36,7 +36,7 @@ struct module {
 	uint32_t number;
 	uint64_t serial;   /* unique, even if another module gets the number */
 	uint64_t key;	   /* hash by which module_table.at has it */
-	int64_t known_pid; /* process for whose sake the module was added */
+	int64_t known_pid; /* process that the module was added for */
 	enum frame_kind kind;
 	bool libc;	     /* the C library, its threads, or the dynamic linker */
 	uint64_t identity;   /* hash that the file's copies share, in every run; else key */
@@ -74,10 +74,10 @@ struct module_table {
 	size_t free_count, free_capacity;
 	uint64_t serials;
 	uint32_t open_count, open_max;
-	int64_t spent_ns, spent_max_ns; /* reading files since the last scan, its limit; 0: none */
+	int64_t spent_ns, spent_max_ns; /* time reading files since last scan; limit, 0: none */
 	int64_t walked_pid;		/* process that files are read for now */
-	struct index spent_by; /* pids to what was spent for them; also those that were refused */
-	struct index known_by; /* pids to how many modules were added for them */
+	struct index spent_by; /* pids to time spent for them; also pids that were refused */
+	struct index known_by; /* pids to counts of modules that were added for them */
 	int64_t share_ns;      /* share of spent_max_ns for one process */
 	int64_t uses;
 	bool without_tables; /* no unwind table is read: walks follow frame pointers */

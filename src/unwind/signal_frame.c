@@ -13,10 +13,10 @@
 struct signal_frame {
 	uint16_t elf;
 	uint8_t code_bytes;
-	uint8_t code[CODE_BYTES_MAX]; /* __NR_rt_sigreturn into its register, the system call */
-	uint16_t registers, sp, ip;   /* bytes */
+	uint8_t code[CODE_BYTES_MAX]; /* moves __NR_rt_sigreturn to its register; system call */
+	uint16_t registers, sp, ip;   /* offsets in bytes */
 	uint8_t register_count;
-	uint8_t names[REGISTERS_MAX]; /* DWARF's, in the order of struct sigcontext */
+	uint8_t names[REGISTERS_MAX]; /* DWARF's numbers, in the order of struct sigcontext */
 };
 
 static const struct signal_frame frames[] = {

@@ -23,7 +23,7 @@ bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t a
 		  char name[FUNCTION_NAME_SIZE]);
 /* Has the parser forget a module that is closing. */
 void symbols_cache_close(struct symbols_cache *cache, struct module *module);
-/* Has the parser forget all modules, before their numbers begin anew. */
+/* Has the parser forget all modules, before their numbers are reused. */
 void symbols_cache_done(struct symbols_cache *cache);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FOLLOW_TRIES 8	    /* tries to follow code at one place; stacks may be broken */
+#define FOLLOW_TRIES 8	    /* tries to follow code at one address; stacks may be broken */
 #define CALL_ALIGNMENT 16   /* stack alignment at a call: System V ABI, AMD64 3.2.2 */
 #define START_BYTES_MAX 256 /* stack bytes of all that a program begins with before main */
 #define CALL_BYTES_MAX 7

@@ -6,7 +6,7 @@
 
 #define INSTRUCTIONS_MAX 1024 /* instructions followed on all ways */
 #define WAYS_MAX 16	      /* branches that are kept for later */
-#define JUMPS_MAX 64	      /* known targets of jumps, so that no circle is gone twice */
+#define JUMPS_MAX 64	      /* known targets of jumps, so that no loop is followed twice */
 #define WINDOW_BYTES 512      /* bytes of code that are read at once */
 #define OFFSET_MAX (1 << 30)
 
@@ -19,7 +19,7 @@ static const uint8_t kept[X86_SAVED] = {3, RBP, 12, 13, 14, 15};
 #define REGISTERS 16
 #define IN_PLACE UINT8_MAX /* a location's base: the register has the value itself */
 
-/* Offset from what a register was where the way begins. */
+/* A location: an offset from the value that a register had where the way begins. */
 struct location {
 	uint8_t base; /* DWARF's number; 0: it is not known */
 	int64_t offset;
@@ -29,10 +29,10 @@ struct location {
 struct point {
 	uint64_t address;
 	struct location sp, fp;
-	struct location written;	  /* up to there this way may have written to the stack */
+	struct location written;	  /* stack limit up to which this way may have written */
 	struct location saved[REGISTERS]; /* location of the value that the register gives back */
 	struct location stored_at[REGISTERS]; /* stack slot that this way put the register into */
-	struct location stored[REGISTERS];    /* saved at the time of that store */
+	struct location stored[REGISTERS];    /* value of saved at the time of that store */
 	bool called;
 };
 

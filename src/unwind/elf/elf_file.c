@@ -34,7 +34,7 @@ int elf_file_take(const struct elf_file *elf, uint64_t offset, void *to, size_t 
 	return 0;
 }
 
-/* Segments that lie outside of the file are cut at its end. */
+/* Returns how many of the bytes lie in the file: segments that reach beyond are cut at its end. */
 static uint64_t bytes_within(const struct elf_file *elf, uint64_t offset, uint64_t bytes)
 {
 	if (offset >= elf->bytes)

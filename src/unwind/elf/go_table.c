@@ -11,7 +11,7 @@
 #define PIECE_BYTES 65536
 #define TABLE_ALIGNMENT 8
 #define HEADS_MAX 4		   /* heads of tables tried in a search among other data */
-#define ENDS_BYTES_MAX (64u << 20) /* the table is read at once to look for names */
+#define ENDS_BYTES_MAX (64u << 20) /* limit of a table that is read at once to look for names */
 #define WORDS_MAX 8		   /* words after the head */
 #define SECTION_NAMES_BYTES 4096
 #define RECORD_STEPS 12
@@ -63,7 +63,7 @@ static const struct {
 
 #define END_NAMES (sizeof(end_names) / sizeof(end_names[0]))
 
-/* A little-endian number of 4 or 8 bytes. */
+/* Returns a little-endian number of 4 or 8 bytes. */
 static uint64_t number_at(const char *at, size_t bytes)
 {
 	uint32_t narrow;
@@ -90,7 +90,7 @@ static uint64_t module_word(const struct elf_file *elf, const struct elf_section
 	return word ? word : elf_relocation_find(elf, module->address + at);
 }
 
-/* Returns where the code begins of the module whose table is at that address. 0: it is not
+/* Returns where the code of the module begins whose table is at that address. 0: it is not
  * known. */
 static uint64_t module_text(const struct elf_file *elf, uint64_t table_address)
 {
@@ -139,7 +139,7 @@ static const struct layout *layout_find(const struct head *head)
 	return NULL;
 }
 
-/* The list and the function that ends it lie within the table. */
+/* True if the list, and the function that ends it, lie within the table. */
 static bool list_fits(const struct go_table *table)
 {
 	uint64_t end = table->offset + table->bytes, each = 2ull * table->address_bytes;
@@ -303,7 +303,8 @@ void go_table_symbols(const struct go_table *table, const struct elf_file *elf,
 	functions_each(table, elf, symbol_take, &walk);
 }
 
-/* A record begins with the function's address, and then has where its name is among names. */
+/* Finds the name of a record's function. A record begins with the function's address, and then has
+ * where the name is among names. */
 static bool name_location(const struct go_table *table, const struct elf_file *elf, uint64_t record,
 			  uint64_t *location, uint64_t *left)
 {

@@ -18,7 +18,7 @@
 #define GO_ENDS_MAX 32 /* functions at which stacks end: some have two addresses */
 
 struct go_table {
-	uint64_t offset, bytes;	   /* the section's place in the file */
+	uint64_t offset, bytes;	   /* offset of the section in the file; its size */
 	uint64_t names, records;   /* offsets in the file: of names, and what records count from */
 	uint64_t steps;		   /* offset in the file, from which steps count in records */
 	uint64_t functions, count; /* the list of functions: its offset in the file, its length */

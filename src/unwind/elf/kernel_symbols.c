@@ -32,7 +32,7 @@ static void symbol_add(struct kernel_symbols *symbols, uint64_t address, const c
 	symbols->names_bytes += length + 1;
 }
 
-/* The bounds of the section .sched.text, include/asm-generic/sections.h. */
+/* Takes the bounds of the section .sched.text, include/asm-generic/sections.h. */
 static void bound_take(struct kernel_symbols *symbols, uint64_t address, const char *name)
 {
 	if (!strcmp(name, "__sched_text_start"))
@@ -48,7 +48,7 @@ static void line_take(struct kernel_symbols *symbols, const char *line)
 	char *at;
 	uint64_t address = strtoull(line, &at, 16);
 
-	/* text sections only; addresses are 0 to those who may not know them */
+	/* text sections only; addresses are 0 for users who may not know them */
 	if (!address || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ')
 		return;
 	length = strcspn(at + 3, " \t;");

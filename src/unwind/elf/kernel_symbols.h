@@ -15,7 +15,7 @@ struct kernel_symbol {
 	uint32_t name; /* offset in names */
 };
 
-/* Zeroed is empty and valid. */
+/* Functions of the kernel. A zeroed struct is empty and valid. */
 struct kernel_symbols {
 	struct kernel_symbol *symbols; /* symbols in order of address */
 	size_t count, capacity;
@@ -30,8 +30,8 @@ struct kernel_symbols {
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path);
 void kernel_symbols_done(struct kernel_symbols *symbols);
 
-/* The function that the address is in, as %pB of the kernel's printk() has it; NULL: none is known.
- */
+/* Returns the function that the address is in, as %pB of the kernel's printk() has it; NULL: none
+ * is known. */
 const char *kernel_symbol_find(const struct kernel_symbols *symbols, uint64_t address);
 
 #endif

@@ -18,7 +18,7 @@ int process_link_open(const char *link);
  * there. */
 bool process_shares_mounts(const char *proc_root, int64_t tid);
 
-/* The process' effective user, or -1. */
+/* Returns the process' effective uid, or -1. */
 int64_t process_user(const char *proc_root, int64_t tid);
 
 /* True if the process' files can be reached by this thread: not by one that has ended. */

@@ -32,7 +32,7 @@ void symbol_add(struct symbol_table *table, uint64_t address, uint64_t bytes, un
 void symbol_table_sort(struct symbol_table *table, bool newest); /* call after all were added */
 void symbol_table_done(struct symbol_table *table);
 
-/* The function that the address is in, or NULL. */
+/* Returns the function that the address is in, or NULL. */
 const struct symbol *symbol_find(const struct symbol_table *table, uint64_t address);
 
 static inline uint64_t symbol_address(const struct symbol *symbol)

@@ -88,8 +88,8 @@ static const struct module *hotspot_find(const struct java_frames *java,
 	return NULL;
 }
 
-/* Requests a parser's answer about the process and those addresses. anew: its heaps are read again,
- * too. NULL: nothing is known. */
+/* Requests a parser's answer about a process and addresses. anew: its heaps are read again, too.
+ * NULL: nothing is known. */
 static const struct java_code_answer *code_request(struct java_frames *java,
 						   struct java_process *process,
 						   const struct stack_thread *thread, bool anew,

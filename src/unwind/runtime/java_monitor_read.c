@@ -141,7 +141,7 @@ static bool may_own(const struct java_layout *layout, struct thread_memory *memo
 	return owner == thread->address || thread->stack - owner - 1 < thread->stack_bytes;
 }
 
-/* True if the thread is still what was read of it. */
+/* True if the thread is still the one that was read. */
 static bool is_same(const struct java_layout *layout, struct thread_memory *memory,
 		    const struct java_thread *thread)
 {

@@ -12,7 +12,7 @@
 #define JAVA_CODE_CALLS_MAX 16384 /* reads of memory, for one answer */
 #define JAVA_FRAME_WORDS_MAX (1u << 17)
 
-/* addresses: as many as the request says. */
+/* Fill answers to requests. addresses: as many as the request says. */
 size_t java_code_answer(const struct runtime_request *of, const char *addresses,
 			struct thread_memory *memory, char *to);
 size_t java_layout_answer(const struct runtime_request *of, struct thread_memory *memory, char *to);

@@ -12,7 +12,7 @@
 #include "unwind/symbols.h"
 #include "unwind/thread_memory.h"
 
-/* An interpreter in a process: where it is. */
+/* Layout and addresses of an interpreter in a process. */
 struct python {
 	struct python_layout layout;
 	uint64_t runtime, code_type, string_type;

@@ -30,7 +30,7 @@ struct python_frames {
 	uint64_t unknown_count; /* stacks of a Python version that is not known */
 	uint64_t broken_count;	/* stacks of which a part could not be read */
 	uint64_t work;		/* work of reading stacks in the present scan */
-	uint64_t late_count;	/* stacks that were not read, because there had been too much */
+	uint64_t late_count;	/* stacks that were not read, because too much work was done */
 };
 
 /* Makes an empty struct. parser: reads the memory; or NULL. */

@@ -62,7 +62,7 @@ static struct {
 	/* Name of code at an instruction, as its offset in text plus one. The key has the code's
 	 * texts, too. */
 	struct index names;
-	struct index scan_names; /* names by the code's place alone, in one scan */
+	struct index scan_names; /* names of one scan; the key has no texts */
 	int64_t scan_ns;	 /* time of the present scan */
 	char *text;
 	size_t text_bytes, text_capacity;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests to a parser about the memory of a process that runs Python or Java, and its answers.
  * With each request come descriptors of the process' memory (runtime_reader.h), so that a parser
- * reads no other one's, and may be begun anew at any time. What it knows of a process it keeps by
- * pid, as long as exports and distance are the same. */
+ * reads no other process' memory, and may be restarted at any time. What it knows of a process it
+ * keeps by pid, as long as exports and distance are the same. */
 #ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
 #define TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
 
