@@ -35,9 +35,9 @@ enum file_request_kind {
 struct file_request {
 	uint32_t kind, number;
 	uint64_t address;
-	/* Size of the file. If opens is set, the file comes with the request: its bytes follow the
-	 * struct, or the first descriptor is its own, and the second one that of its debug file.
-	 * jit: it is a perf map. */
+	/* Size of the file that comes with the request: where the parser keeps nothing, else if
+	 * opens is set. Its bytes follow the struct, or the first descriptor is its own, and the
+	 * second one that of its debug file. jit: it is a perf map. */
 	uint64_t bytes;
 	uint8_t opens, jit;
 	uint8_t exact; /* FILE_RETURNS: the thread is there; else a call returns there */
