@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #define QUEUE_BYTES ((size_t)32 << 20)
-#define STACKS_BYTES (QUEUE_BYTES / 2) /* from there on scans do without most stacks */
-#define CAPACITY_KEPT 2		       /* scans of which the memory stays when nobody is behind */
+#define STACKS_BYTES (QUEUE_BYTES / 2) /* limit from which on scans do without most stacks */
+#define CAPACITY_KEPT 2		       /* scans of which the memory stays while no scan waits */
 #define MORE_LEAST 64
 #define MUCH_MORE 8   /* times as much memory as a scan needed is given back */
-#define MOST_FADES 16 /* the part of it that is forgotten with each scan */
+#define MOST_FADES 16 /* part of capture_queue.most that is forgotten with each scan */
 
 void capture_queue_init(struct capture_queue *queue)
 {
@@ -37,8 +37,8 @@ static size_t captures_bytes(const struct capture_queue *queue)
 	return bytes;
 }
 
-/* The one that is used next: with memory for as many copies as there probably are, or with the most
- * that any has. */
+/* Returns the capture that is used next: with memory for as many copies as there probably are, or
+ * with the most that any has. */
 static const struct live_capture *next_find(struct capture_queue *queue)
 {
 	struct live_capture **next = &queue->unused[queue->unused_count - 1];
@@ -62,7 +62,7 @@ bool capture_queue_is_full(struct capture_queue *queue)
 		return false;
 	if (!queue->unused_count)
 		return true;
-	/* one of a smaller scan has memory, too, but must get more */
+	/* a capture of a smaller scan has memory, too, but must get more */
 	next = next_find(queue);
 	return next->capacity < queue->most &&
 	       captures_bytes(queue) + (queue->most - next->capacity) * sizeof(struct captured) >

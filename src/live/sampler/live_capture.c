@@ -100,9 +100,9 @@ static void limit_now_and_then(struct capturer *capturer, uint64_t count)
 		realtime_limit(capturer->realtime);
 }
 
-/* True if a look has found another thread in its place since it came: the kernel hid from programs
- * that it left. It may have come back as unseen, so that does not hold for long; but a look takes
- * an interrupt, and where the CPU is idle, waiting until that wakes. */
+/* True if a look found another thread on the CPU after this one had come there: the kernel hid from
+ * programs that it left. It may have come back just as unseen, so the result does not hold for
+ * long. But a look takes an interrupt, and where the CPU is idle, a wait until that wakes. */
 static bool was_replaced(const struct capturer *capturer, const struct thread_state *record,
 			 const struct cpu_seen *seen)
 {
@@ -156,7 +156,8 @@ static void unlisted_copy(void *to, const struct thread_state *record)
 	record_copy(to, record);
 }
 
-/* The list of changes has lost some: whoever is not settled may be one of those. */
+/* Finds the threads that are not settled: the changed list has lost entries, and any of these
+ * threads may have been in one. */
 static void unlisted_find(struct capturer *capturer)
 {
 	const struct thread_visitor visitor = {unlisted_passes, unlisted_copy, capturer};
@@ -187,8 +188,8 @@ static void cpus_look(struct capturer *capturer)
 	capturer->looked = true;
 }
 
-/* The sooner the look, the fewer have left their CPUs, and are told by what they did then. So it
- * does not wait for copies where records can be read without one. */
+/* Looks at CPUs before records are copied, where records can be read without a copy. The sooner the
+ * look, the fewer threads have left their CPUs, and are reported by what they did then. */
 static void cpus_look_early(struct capturer *capturer)
 {
 	uint64_t key, value;
@@ -227,8 +228,8 @@ static void awake_copy(struct capturer *capturer)
 		unlisted_find(capturer);
 }
 
-/* When this thread was woken for the scan, and when it came on its CPU: whom it displaced left at
- * that very moment. */
+/* Reads when this thread was woken for the scan, and when it came on its CPU: the thread that it
+ * displaced left at that very time. */
 static void own_times_read(struct capturer *capturer, int64_t tick_ns)
 {
 	struct live_scan_time *scan_time = &capturer->capture->scan_time;
@@ -244,8 +245,8 @@ static void own_times_read(struct capturer *capturer, int64_t tick_ns)
 	scan_time->own_cpu = own.sched.cpu;
 }
 
-/* Records tell of a thread's last switches only. So they are made what they were at the scan time,
- * or where that can't be told, the scan time is when they were read. */
+/* Makes the records what they were at the scan time, as they have a thread's last switches only.
+ * Where that can't be done, the scan time is when they were read. */
 static void scan_time_take(struct capturer *capturer, int64_t tick_ns)
 {
 	struct live_capture *capture = capturer->capture;
@@ -271,7 +272,8 @@ static void scan_time_take(struct capturer *capturer, int64_t tick_ns)
 	}
 }
 
-/* A call began when the record says so, unless the thread has begun another one since. */
+/* Checks when system calls began: when the record says so, unless the thread has begun another one
+ * since. */
 static void calls_check(struct capturer *capturer)
 {
 	struct live_capture *capture = capturer->capture;
@@ -282,7 +284,8 @@ static void calls_check(struct capturer *capturer)
 
 		if (!copy->record.sched.on_cpu)
 			continue;
-		thread_table_get(&capturer->table, copy->record.key, &again); /* or it is gone */
+		thread_table_get(&capturer->table, copy->record.key,
+				 &again); /* zeroes: it is gone */
 		copy->switched = again.sched.sequence_done != copy->record.sched.sequence_done;
 		if (copy->record.call_ns)
 			record_call_check(&copy->record, &again);
@@ -312,7 +315,7 @@ static void registers_fill_some(struct capturer *capturer, struct thread_state *
 	realtime_limit(capturer->realtime);
 }
 
-/* Asks for the registers of the copies from that index on. */
+/* Requests the registers of the copies from that index on. */
 static void registers_request(struct capturer *capturer, size_t from)
 {
 	struct live_capture *capture = capturer->capture;
@@ -355,7 +358,7 @@ static void asleep_copy(struct capturer *capturer)
 	registers_request(capturer, from);
 }
 
-/* The next scan must copy those again of which more than a wake-up tells. */
+/* Has the next scan copy the threads again that may change without a wake-up. */
 static void awake_turn_over(struct capturer *capturer)
 {
 	const struct live_capture *capture = capturer->capture;
@@ -369,7 +372,8 @@ static void awake_turn_over(struct capturer *capturer)
 			index_put(&capturer->awake, capture->threads[i].record.key, NULL);
 }
 
-/* Right after the records: a request that ends wakes who waits for it. */
+/* Copies requests in flight, right after the records: a request that ends wakes the thread that
+ * waits for it. */
 static void block_take(struct capturer *capturer)
 {
 	struct kernel *kernel = capturer->wants.kernel;
@@ -382,7 +386,7 @@ static void block_take(struct capturer *capturer)
 		block_flights_take(&capture->block, &capturer->block);
 }
 
-/* Stacks that may change at any time first: what was kept is kept. */
+/* Copies stacks: first those that may change at any time, as kept ones stay. */
 static void stacks_take(struct capturer *capturer, bool has_capacity)
 {
 	const struct capture_wants *wants = &capturer->wants;

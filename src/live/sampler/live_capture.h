@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Capture, the part of a scan that must be short: records of all threads that may have moved since
- * the last scan, looks at the CPUs where threads run, and registers. It looks nothing up outside of
- * the kernel's maps and writes nothing; live_scan.c makes samples of the copies later.
+/* Capture: the part of a scan that must be short. It copies the records of all threads that may
+ * have moved since the last scan, looks at the CPUs where threads run, and reads registers. It
+ * looks up nothing outside of the kernel's maps and writes nothing; live_scan.c makes samples of
+ * the copies later.
  *
- * The moment is when a scan was due, while tsnap needs a CPU first: whoever is switched in between
- * has kept what it did then (maps/scan_time_rows.h). Where nobody keeps that, the scan time is when
- * tsnap began, which leans to what threads do when others are on their CPU, too.
+ * The scan time is when a scan was due. tsnap gets a CPU only after that, so a thread that is
+ * switched in between has kept what it did at the scan time (maps/scan_time_rows.h). Where switches
+ * do not keep that, the scan time is when tsnap began, which is biased towards what threads do
+ * while others are on their CPU.
  *
- * It begins at real-time priority, so that this is soon; what takes longer than REALTIME_BUDGET_NS
- * goes on at normal priority, and so does the copy of those that have slept all the time, where all
- * are wanted: they stand still. That copy is made once, and again when something may be missing
- * (capture.whole); who has it keeps it up (live/live_asleep.h).
+ * A capture begins at real-time priority, so that it begins soon. What takes longer than
+ * REALTIME_BUDGET_NS goes on at normal priority. So does the copy of threads that have slept all
+ * the time, where all threads are wanted: their records stand still. That copy is made once, and
+ * again when something may be missing (capture.whole); its user keeps it up to date
+ * (live/live_asleep.h).
  *
- * Copied first are the records of whoever was woken or began, as the CPUs' rings list them once
- * for each number that samplers count up (maps/changed_list.h), of whoever was not settled in the
- * last scan, and of those that were asked for (sampler_return()).
+ * The first records to be copied are those of threads that were woken or began, as the CPUs' rings
+ * list them once for each number that samplers count up (maps/changed_list.h), of threads that were
+ * not settled in the last scan, and of those that were requested (sampler_return()).
  */
 #ifndef TSNAP_LIVE_SAMPLER_LIVE_CAPTURE_H
 #define TSNAP_LIVE_SAMPLER_LIVE_CAPTURE_H
@@ -37,15 +40,15 @@
 
 struct captured {
 	struct thread_state record;
-	bool switched;	/* since the copy of the record, until CPUs had been looked at, too */
-	bool moved;	/* after the scan time: more than a wake-up tells what it does next */
-	bool requested; /* for its registers; true also if the thread ran meanwhile, and has none */
+	bool switched;	/* record had another switch when read again, after looks at CPUs */
+	bool moved;	/* switched after the scan time: may change without a wake-up */
+	bool requested; /* registers were; true also if it ran meanwhile, and has none */
 	uint32_t round; /* live/live_asleep.h */
 };
 
-/* record_state() of the copy's record; of any other one where copy is NULL. A thread that was on a
- * CPU when it was copied, and off it when that was looked at, is not ambiguous because another one
- * was seen there. */
+/* Returns record_state() of a record: the copy's, or any other one where copy is NULL. A thread
+ * that was on a CPU when it was copied, and off it when that CPU was looked at, is not ambiguous
+ * because another thread was seen there. */
 static inline enum thread_state_kind captured_state(const struct captured *copy,
 						    const struct thread_state *record,
 						    const struct live_scan_time *scan_time,
@@ -58,23 +61,24 @@ static inline enum thread_state_kind captured_state(const struct captured *copy,
 	return state;
 }
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct live_capture {
 	struct captured *threads;
 	size_t count, capacity;
-	uint64_t passed; /* records, all looked at by a walk over the array */
-	bool whole;	 /* all that sleep were copied, too, not only who was woken since */
-	uint32_t *gone;	 /* keys that were to be copied, and of which there is nothing */
+	uint64_t passed; /* records that walks over the array looked at */
+	bool whole;	 /* all sleepers were copied, too, not only threads that were woken since */
+	uint32_t *gone;	 /* keys that were to be copied, and of which there is no copy */
 	size_t gone_count, gone_capacity;
-	bool listed; /* else: the list of changes was not whole, all records were looked at */
+	bool listed; /* the changed list was whole; false: all records were looked at */
 	struct live_scan_time scan_time;
-	struct cpu_tick *ticks;	    /* the scan time's: room for each possible CPU */
-	int64_t time_us;	    /* time of the scan time, UTC */
+	struct cpu_tick *ticks;	    /* memory of scan_time.ticks: one per possible CPU */
+	int64_t time_us;	    /* scan time in UTC */
 	struct block_flights block; /* requests in flight, where they are wanted */
-	/* stacks of who ran, where stacks are wanted */
+	/* stacks of threads that ran, where stacks are wanted */
 	struct cpu_samples looked;
-	struct kept_taken kept;	    /* stacks of who left right before the scan time or after it */
-	struct stack_copies copies; /* stacks of who had left before that */
+	struct kept_taken
+		kept; /* stacks of threads that left right before the scan time or later */
+	struct stack_copies copies; /* stacks of threads that had left before that */
 };
 
 /* Options of a scan's copies: threads and what is copied of them. */
@@ -90,53 +94,53 @@ struct capture_wants {
 	const struct filter *filter; /* ids may change while no scan is copied */
 	bool all;		     /* threads that have slept all the time, too */
 	bool refused;		     /* threads whose ids the filter refuses, too */
-	bool blockers;	   /* refused ones that may keep others waiting, too: such as are awake */
-	bool registers;	   /* registers, which tell system calls */
-	bool block;	   /* requests in flight */
-	bool block_batch;  /* requests are read by one call */
-	int64_t period_ns; /* from scan to scan */
-	uint32_t own_pid, keeper_pid; /* tsnap's, which is left out */
+	bool blockers; /* refused threads that may keep others waiting, too: those that are awake */
+	bool registers;		      /* registers, which show system calls */
+	bool block;		      /* requests in flight */
+	bool block_batch;	      /* requests are read by one call */
+	int64_t period_ns;	      /* period of scans */
+	uint32_t own_pid, keeper_pid; /* tsnap's own processes, which are left out */
 };
 
 struct cpu_seen {
 	uint64_t seen_ns; /* 0: never */
-	uint32_t tid;	  /* as in struct cpu_tick */
+	uint32_t tid;	  /* tid as in struct cpu_tick */
 };
 
-/* The way of it; one thread's. */
+/* State of the thread that captures; no other one uses it. */
 struct capturer {
 	struct capture_wants wants;
-	struct thread_table table; /* a view of the kernel's, */
+	struct thread_table table; /* view of wants.kernel's table */
 	struct index awake;	   /* keys that the next scan must copy */
 	struct index moved;	   /* rows of the scan time, struct scan_time_row * by key */
-	struct index copied;	   /* keys that the last scan copied, but for who has slept */
+	struct index copied;	   /* keys that the last scan copied, without long sleepers' */
 	unsigned char *wanted_cpus;
-	struct cpu_seen *seen; /* by CPU: the last look at it */
+	struct cpu_seen *seen; /* last look at each CPU */
 	struct block_reader block;
 	struct realtime *realtime;
-	pthread_mutex_t *requesting;  /* held by who asks for registers */
+	pthread_mutex_t *requesting;  /* held while registers are requested */
 	struct live_capture *capture; /* the scan that is filled now */
 	uint32_t own_tid, own_key;    /* ids of the thread that copies */
 	bool own_key_known;	      /* own_key is set: it has a record */
-	uint64_t moved_count;	      /* scans whose moment could not be kept */
-	int64_t stacks_lost_ns;	      /* when stacks were last copied too late */
-	bool looked;		      /* CPUs were, for this scan */
+	uint64_t moved_count;	      /* scans that could not keep their scan time */
+	int64_t stacks_lost_ns;	      /* time when stacks were last copied too late */
+	bool looked;		      /* CPUs were looked at for this scan */
 	bool whole;		      /* the next scan copies all that sleep */
 };
 
-/* By the thread that will copy. Both are the caller's to free with capturer_done(), which the same
- * or another thread calls. */
+/* Must be called by the thread that will copy. The capturer is the caller's to free with
+ * capturer_done(), which the same or another thread calls. */
 void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 		   struct realtime *realtime, pthread_mutex_t *requesting);
 void capturer_done(struct capturer *capturer);
 
-/* Fills the capture. tick_ns: when the scan was due; stacks: there is room for those of who is off
- * its CPU. Afterwards capturer->awake has those of which more than a wake-up may change what they
- * do. */
+/* Fills the capture. tick_ns: when the scan was due; stacks: there is memory for the stacks of
+ * threads that are off their CPU. Afterwards capturer->awake has the keys of threads that may
+ * change without a wake-up. */
 void capture_take(struct capturer *capturer, struct live_capture *capture, int64_t tick_ns,
 		  bool stacks);
 void live_capture_done(struct live_capture *capture);
-/* Memory that it takes. */
+/* Returns the bytes of memory that a capture takes. */
 size_t live_capture_bytes(const struct live_capture *capture);
 
 #endif

@@ -5,7 +5,7 @@
 
 #define LEAN "real-time priority: on a busy host samples may lean towards threads that sleep ("
 
-/* A row for each reason, as the footer of a report tells it. */
+/* Reasons for normal priority, one a row, in the words of a report's footer. */
 #define LACKS                                                                           \
 	X(ASKED, "--no-realtime")                                                       \
 	X(RIGHT, "needs CAP_SYS_NICE, or ulimit -r 1")                                  \

@@ -12,12 +12,11 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define REGISTERS_LEAD_NS NS_PER_MS /* before a scan, switches begin to keep registers, */
-#define REGISTERS_LATE_NS                                                                   \
-	SCAN_TIME_OPEN_NS	       /* and go on until it was taken, should it come late \
-					*/
-#define STACKS_LATE_NS (5 * NS_PER_MS) /* stacks are dear: not as long */
-#define SCAN_TIME_LEAD_NS 2000	       /* all CPUs know of a scan time by then */
+#define REGISTERS_LEAD_NS NS_PER_MS /* time before a scan when switches begin to keep registers */
+#define REGISTERS_LATE_NS \
+	SCAN_TIME_OPEN_NS /* time for which switches keep registers, should a scan come late */
+#define STACKS_LATE_NS (5 * NS_PER_MS) /* time for stacks: shorter, as they are expensive */
+#define SCAN_TIME_LEAD_NS 2000	       /* time in which all CPUs get to know of a scan time */
 #define CROWDED_PART 4		       /* part of a period from which on a wait for a CPU is long */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)
 #define OFFSET_PULL 8 /* the part of the offset that a tick takes back */
@@ -30,31 +29,32 @@ struct sampler {
 	pthread_t thread;
 	bool running;
 	size_t ticks_bytes;	    /* bytes of one scan's ticks */
-	uint64_t begun;		    /* scans */
-	uint64_t random;	    /* the last one: base/index.h, hash_u64() */
-	int64_t registers_until_ns; /* switches were asked to keep registers until then */
-	int64_t offset_ns;	    /* of the last tick, from when it was due */
+	uint64_t begun;		    /* scans begun */
+	uint64_t random;	    /* last random number: base/index.h, hash_u64() */
+	int64_t registers_until_ns; /* switches were set to keep registers until then */
+	int64_t offset_ns;	    /* offset of the last tick from when it was due */
 	int64_t tick_cpu_ns;	    /* clock_cpu_ns() at the last tick */
-	bool grown;		    /* since the last tick */
+	bool grown;		    /* maps were enlarged since the last tick */
 	int64_t crowded_until_ns;
 	pthread_mutex_t requesting;
 	sem_t filled; /* counts the queue, so that a signal ends the wait for it */
 
 	pthread_mutex_t lock; /* guards all below */
-	pthread_cond_t news;  /* it is to stop, or there is room */
-	bool stop, waiting;   /* waiting: for room */
+	pthread_cond_t news;  /* the thread is to stop, or a capture was returned */
+	bool stop, waiting;   /* waiting: for an unused capture */
 	bool excused;
 	struct capture_queue queue;
-	bool stacks_capacity;	 /* for the scan that is made */
+	bool stacks_capacity;	 /* memory for stacks is left in the scan that is made */
 	struct index keys;	 /* keys given to sampler_return() */
-	bool keys_copied;	 /* once */
-	struct index pids, tids; /* the filter's */
+	bool keys_copied;	 /* keys were given to at least one scan */
+	struct index pids, tids; /* new ids of the filter */
 	bool ids_new;
 	unsigned int filter_changes;
 	struct sampler_status status, before; /* before: of views that are gone */
 };
 
-/* A thread that waits for such a lock lends its priority to who holds it. */
+/* Inits a lock with priority inheritance: a thread that waits for it lends its priority to the one
+ * that holds it. */
 static void lock_init(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attributes;
@@ -77,7 +77,7 @@ static void news_init(pthread_cond_t *news)
 
 /* --- ticks */
 
-/* By what tsnap itself did since the last tick. */
+/* Returns why a scan is late, judged by what tsnap itself did since the last tick. */
 static enum late_why late_why(const struct sampler *sampler, int64_t late_ns)
 {
 	if (sampler->grown)
@@ -85,10 +85,10 @@ static enum late_why late_why(const struct sampler *sampler, int64_t late_ns)
 	return clock_cpu_ns() - sampler->tick_cpu_ns > late_ns / 2 ? LATE_WORK : LATE_WAIT;
 }
 
-/* The time from tick to tick must have nothing to do with where in the period the tick then lies,
- * because samples weigh that time. So it is not enough to move each tick away from when it is due:
- * steps of up to half a period add up, and a small part of the sum is taken back each time, which
- * keeps the number of scans within about two of what was asked for. */
+/* Moves the next tick by chance. The time between ticks must not depend on where in the period the
+ * tick lies, because samples are weighted by that time. So it is not enough to move each tick away
+ * from when it is due: steps of up to half a period add up, and a small part of the sum is taken
+ * back each time, which keeps the number of scans within about two of what was requested. */
 static void tick_offset_next(struct sampler *sampler)
 {
 	int64_t period_ns = sampler->options.period_ns;
@@ -98,8 +98,8 @@ static void tick_offset_next(struct sampler *sampler)
 			      sampler->offset_ns / OFFSET_PULL;
 }
 
-/* The moment of the next tick. One that was missed is counted, not made up for: a scan that began
- * when the one before ends would see what others do while tsnap has a CPU. */
+/* Returns the time of the next tick. A tick that was missed is counted, not made up for: a scan
+ * that began when the one before ends would see what others do while tsnap has a CPU. */
 static int64_t tick_next_ns(struct sampler *sampler)
 {
 	int64_t period_ns = sampler->options.period_ns, next_ns = sampler->options.due_ns;
@@ -126,7 +126,7 @@ static int64_t tick_next_ns(struct sampler *sampler)
 	return next_ns;
 }
 
-/* False: it is to stop. */
+/* False: the thread is to stop. */
 static bool sleep_until(struct sampler *sampler, int64_t until_ns)
 {
 	const struct timespec until = {until_ns / NS_PER_SECOND, until_ns % NS_PER_SECOND};
@@ -153,7 +153,7 @@ static int64_t registers_keep(struct sampler *sampler, int64_t until_ns)
 	return since_ns;
 }
 
-/* Sleeps until then, or a little longer: from then on switches keep what threads did. */
+/* Sleeps until *next_ns, or a little longer: from then on switches keep what threads did. */
 static bool scan_time_wait(struct sampler *sampler, int64_t *next_ns)
 {
 	int64_t least_ns = clock_monotonic_ns() + SCAN_TIME_LEAD_NS;
@@ -165,9 +165,9 @@ static bool scan_time_wait(struct sampler *sampler, int64_t *next_ns)
 	return sleep_until(sampler, *next_ns);
 }
 
-/* Does scan_time_wait(), and has switches keep registers and stacks from some time before it. Who
- * owns the probes tells them beforehand when to begin: a thread that ran for that would keep others
- * from their CPU right before the scan time, and change what they do then. */
+/* Does scan_time_wait(), and has switches keep registers and stacks from some time before it. The
+ * sampler that owns the probes sets beforehand when they begin: a thread that ran for that would
+ * keep others from their CPU right before the scan time, and change what they do then. */
 static bool tick_wait(struct sampler *sampler, int64_t *next_ns)
 {
 	const struct capture_wants *wants = &sampler->options.wants;
@@ -196,7 +196,7 @@ static bool tick_wait(struct sampler *sampler, int64_t *next_ns)
 
 /* --- the queue */
 
-/* Room for a scan, which is waited for. NULL: it is to stop. */
+/* Waits for an unused capture. NULL: the thread is to stop. */
 static struct live_capture *buffer_take(struct sampler *sampler)
 {
 	struct live_capture *capture = NULL;
@@ -288,11 +288,12 @@ static void registers_done(struct sampler *sampler)
 		registers_want_no_more(&kernel->requester, sampler->registers_until_ns);
 }
 
-/* From before its sleep to the end of what must be short nobody of normal priority keeps it from
- * its CPU. On a full host it keeps the priority from tick to tick: a thread that gives it up goes
- * to the end of its CPU's queue, and beside 30 busy threads may not be back at the next tick.
- * Elsewhere it gives it up first, so that the thread that takes the copies need not look for
- * another CPU, and displace who runs there. */
+/* Waits for a tick and captures. From before its sleep to the end of the capture no thread of
+ * normal priority keeps it from its CPU. On a full host it keeps the priority from tick to tick: a
+ * thread that gives it up goes to the end of its CPU's queue, and beside 30 busy threads may not be
+ * back at the next tick. Elsewhere it gives it up before it hands on the capture, so that the
+ * thread that takes the copies need not look for another CPU, and displace the thread that runs
+ * there. */
 static bool tick(struct sampler *sampler, struct live_capture *capture)
 {
 	int64_t next_ns = tick_next_ns(sampler);
@@ -317,7 +318,8 @@ static void *sampler_run(void *of)
 	struct sampler *sampler = of;
 	struct live_capture *capture;
 
-	/* else a timer may expire with another one, and see those that it wakes */
+	/* else the timer may expire together with another one, and the scan see the threads that
+	 * that one wakes */
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	capturer_init(&sampler->capturer, &sampler->options.wants, &sampler->realtime,
 		      &sampler->requesting);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The thread that scans: it sleeps until a tick, copies (live_capture.h), puts the copy into a
- * queue and sleeps again. It waits for nobody else: who makes samples of the copies may be slow in
- * looking things up, in writing, or for want of a CPU, and yet no scan is late, unless the queue is
- * full. Then the scans that could not be begun are counted, not made up for. From the half of it on
- * scans have stacks only of who is on a CPU or has just left it.
+ * queue and sleeps again. It waits for no other thread: the one that makes samples of the copies
+ * may be slow in looking things up, in writing, or for want of a CPU, and yet no scan is late,
+ * unless the queue is full. Scans that can't be begun then are counted, not made up for. From half
+ * of the queue's memory on scans have stacks only of threads that are on a CPU or have just left
+ * it.
  *
- * From moment to moment it takes about half a period to one and a half, by chance, and a sleep
- * comes before each: at a fixed rate a thread that works once in every period would be seen at work
+ * The time between ticks is random, about half a period to one and a half, and the thread sleeps
+ * before each tick: at a fixed rate a thread that works once in every period would be seen at work
  * in each scan or in none.
  *
  * One other thread takes the copies, in the order of their scan times, and gives each back.
@@ -32,7 +33,7 @@ struct sampler_options {
 struct sampler_status {
 	uint64_t late_count[LATE_COUNT];
 	uint64_t over_count;  /* scans that used up their time at real-time priority */
-	uint64_t moved_count; /* scans that tell of when tsnap began, not of when they were due */
+	uint64_t moved_count; /* scans at the time when tsnap began, not when they were due */
 	uint64_t torn_count, unfinished_count; /* counts of struct thread_table */
 };
 
@@ -42,8 +43,8 @@ struct sampler;
 int sampler_begin(struct sampler **sampler, const struct sampler_options *options);
 void sampler_end(struct sampler *sampler); /* frees it, too; NULL is fine */
 
-/* The next scan, which is waited for. This thread may get its CPU at real-time priority for that
- * moment, as far as realtime (its own) allows. 0; -EINTR: a signal came first. */
+/* Waits for the next scan. The calling thread may get its CPU at real-time priority for a moment,
+ * as far as realtime (its own) allows. 0; -EINTR: a signal came first. */
 int sampler_take(struct sampler *sampler, struct realtime *realtime, struct live_capture **capture);
 /* keys: of records that scans are to copy until the next call, although they are settled. filter:
  * as given to sampler_begin(), whose ids may have changed since. */
@@ -55,14 +56,14 @@ void sampler_return(struct sampler *sampler, struct live_capture *capture, const
 void sampler_pause(struct sampler *sampler);
 int sampler_resume(struct sampler *sampler); /* starts the thread again; 0 or -errno */
 
-/* Scans that could not be begun until now are not late: there was more to do than there ever will
- * be. */
+/* Excuses scans that could not be begun until now, so that they are not counted as late: there was
+ * more to do than there ever will be. */
 void sampler_excuse(struct sampler *sampler);
 
-/* NULL: all are 0. */
+/* Reads the status. sampler NULL: all values are 0. */
 void sampler_status_read(struct sampler *sampler, struct sampler_status *status);
 
-/* To be held by another thread that asks for registers. */
+/* Returns the lock that another thread must hold while it requests registers. */
 pthread_mutex_t *sampler_requesting(struct sampler *sampler);
 
 #endif

@@ -17,12 +17,12 @@ struct stack_copy {
 	uint64_t sequence; /* sequence number of the switch out */
 	bool registers_known;
 	struct user_registers registers;
-	size_t stack_at, stack_bytes; /* the top of the user's, from registers.sp on */
-	size_t kernel_at;	      /* text with a NUL behind it */
+	size_t stack_at, stack_bytes; /* top of the user stack, from registers.sp on */
+	size_t kernel_at;	      /* text with a NUL after it */
 	bool kernel_known;
 };
 
-/* Zeroed is none. */
+/* A zeroed struct has no copies. */
 struct stack_copies {
 	struct stack_copy *copies;
 	size_t count, capacity;
@@ -33,16 +33,16 @@ struct stack_copies {
 
 void stack_copies_empty(struct stack_copies *copies);
 void stack_copies_done(struct stack_copies *copies);
-/* Memory that they take. */
+/* Returns the bytes of memory that the copies take. */
 size_t stack_copies_bytes(const struct stack_copies *copies);
 
-/* Room for so many bytes behind those used, which stays until the next call; stack_copies_use()
- * takes it and returns its place. */
+/* Returns memory for so many bytes after those used, valid until the next call; stack_copies_use()
+ * takes it and returns its offset. */
 char *stack_copies_reserve(struct stack_copies *copies, size_t bytes);
 size_t stack_copies_use(struct stack_copies *copies, size_t bytes);
 void stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy);
 
-/* The copy of the thread's stacks since that switch out; NULL: there is none. */
+/* Finds the copy of the thread's stacks since that switch out. NULL: there is none. */
 const struct stack_copy *stack_copies_find(const struct stack_copies *copies, uint32_t tid,
 					   uint64_t sequence);
 
