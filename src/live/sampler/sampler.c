@@ -15,7 +15,7 @@
 #define REGISTERS_LEAD_NS NS_PER_MS /* time before a scan when switches begin to keep registers */
 #define REGISTERS_LATE_NS \
 	SCAN_TIME_OPEN_NS /* time for which switches keep registers, should a scan come late */
-#define STACKS_LATE_NS (5 * NS_PER_MS) /* time for stacks: shorter, as they are expensive */
+#define STACKS_LATE_NS (5 * NS_PER_MS) /* time for which they keep stacks, which are expensive */
 #define SCAN_TIME_LEAD_NS 2000	       /* time in which all CPUs get to know of a scan time */
 #define CROWDED_PART 4		       /* part of a period from which on a wait for a CPU is long */
 #define CROWDED_STILL_NS (60 * NS_PER_SECOND)

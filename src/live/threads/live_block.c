@@ -14,7 +14,7 @@
 struct block_user {
 	uint32_t dev, tgid;
 	size_t count;
-	const char *comm; /* name of the last of its threads; in the flights */
+	const char *comm; /* name of its thread that was counted last; in the flights */
 };
 
 static const char *const op_names[] = {
@@ -33,7 +33,7 @@ const char *block_op_name(uint32_t op)
 	return name_of_string(name);
 }
 
-/* When it was made; of one that nobody saw then, when it was issued. */
+/* Returns when a request was made, or when it was issued if no probe saw it made. */
 static int64_t made_ns(const struct block_request *request)
 {
 	return (int64_t)(request->queue_ns ? request->queue_ns : request->issue_ns);
@@ -73,8 +73,8 @@ static void flights_read(struct live_block *block, const struct block_flights *f
 		uint64_t *oldest;
 
 		if (!flight->key.request && flight->key.dev)
-			continue; /* a note of who asked last for a flush */
-		/* the copy takes time: what came after its moment was not there */
+			continue; /* a note of the thread that last requested a flush */
+		/* the copy takes time: a request made after the scan time was not there */
 		if (made_ns(&flight->request) > now_ns)
 			continue;
 		user_count(block, &flight->request);
@@ -93,7 +93,8 @@ static int names_compare(const void *a, const void *b)
 	return strncmp(*(const char *const *)a, *(const char *const *)b, THREAD_COMM_SIZE);
 }
 
-/* "kworker/u8:1, postgres"; NULL: nobody. In the order of names: who has most changes. */
+/* Names other processes with requests at the device, "kworker/u8:1, postgres". NULL: there are
+ * none. Sorted by name, as the order by number of requests changes. */
 static const char *others_of(const struct live_block *block, const struct block_request *request)
 {
 	static struct text text;

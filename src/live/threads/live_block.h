@@ -19,18 +19,18 @@
 #include "sample/sample.h"
 
 struct live_block {
-	struct index oldest; /* kernel's tid to the place of its oldest request, plus one */
-	int64_t of_ns;	     /* the scan time that this is of */
-	struct keyed users;  /* struct block_user, of the same moment, each device's together */
+	struct index oldest; /* kernel's tid to the index of its oldest request, plus one */
+	int64_t of_ns;	     /* scan time of the requests */
+	struct keyed users;  /* struct block_user at the scan time, each device's together */
 };
 
-/* Fills io_dev to io_others of a sample with the oldest request of that thread. flights: of that
- * moment, always the same ones. */
+/* Fills io_dev to io_others of a sample with the oldest request of the record's thread. flights:
+ * requests in flight at now_ns, the same ones in each call for that time. */
 void live_block_fill(struct live_block *block, const struct block_flights *flights,
 		     const struct thread_state *record, int64_t now_ns, struct sample *sample);
 void live_block_done(struct live_block *block);
 
-/* The word of block_request.op, for column io_op. */
+/* Returns the word for block_request.op, for the column io_op. */
 const char *block_op_name(uint32_t op);
 
 #endif

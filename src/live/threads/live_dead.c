@@ -12,9 +12,9 @@ struct dead_row {
 	char comm[THREAD_COMM_SIZE];
 	int64_t uid;
 	struct process_totals before; /* totals as the kernel's table had them */
-	/* to be told: */
+	/* values to be reported: */
 	struct live_totals left;
-	struct live_totals sampled; /* totals that samples have told since the previous account */
+	struct live_totals sampled; /* totals in samples since the previous account */
 	int64_t forks, execs, exits, cpu_ns;
 };
 
@@ -69,7 +69,7 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 				 now->exits - before.exits;
 }
 
-/* The part of what was told of a thread that was since the previous account. */
+/* Returns the part of a thread's reported totals that came since the previous account. */
 static double reported_lately(const struct dead_table *table, const struct live_totals *reported)
 {
 	int64_t all_ns =
@@ -128,8 +128,9 @@ static int64_t take(int64_t *left, int64_t unit)
 	return taken;
 }
 
-/* Takes what is to be told now: all but the part `later` of what is left and what samples have told
- * since the previous account; the latter all came before this one's end. */
+/* Takes what is to be reported now: all but the part `later` of the sum of what is left and what
+ * samples have reported since the previous account. All of the latter came before this account's
+ * end. */
 static int64_t take_part(int64_t *left, int64_t *sampled, double later)
 {
 	int64_t stays = (int64_t)((double)(*left + *sampled) * later);

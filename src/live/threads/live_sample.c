@@ -26,8 +26,8 @@ bool record_is_kthread(const struct thread_state *record)
 	return record->identity.task_flags & PF_KTHREAD_BIT;
 }
 
-/* The clock's look at the thread since it came on a CPU; of one that has left it, since the scan
- * time and before it left. */
+/* Finds the clock's look at the thread since it came on a CPU; if it has left that, a look since
+ * the scan time and before it left. */
 static const struct cpu_tick *tick_of(const struct thread_state *record,
 				      const struct live_scan_time *scan_time)
 {
@@ -98,7 +98,7 @@ static enum thread_state_kind off_cpu_state(const struct thread_state *record,
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)sched->out_ns;
 	enum thread_state_kind state = task_state_kind(sched->state);
 
-	/* it came and went since, woken before: that was its wait for a CPU */
+	/* a thread that was woken before, and came and went since, was waiting for a CPU */
 	if (!sched->on_cpu && (int64_t)sched->in_ns > scan_time->now_ns &&
 	    wake_ns <= scan_time->now_ns)
 		return STATE_RQ;
@@ -115,8 +115,8 @@ static enum thread_state_kind off_cpu_state(const struct thread_state *record,
 	return state;
 }
 
-/* A scan takes time, and threads move meanwhile; a record tells enough of its past to say what the
- * thread did at the scan time, so that all records tell of the same one. */
+/* A scan takes time, and threads move meanwhile; a record has enough of the thread's past to say
+ * what it did at the scan time, so that all records are of the same time. */
 enum thread_state_kind record_state(const struct thread_state *record,
 				    const struct live_scan_time *scan_time, bool *ambiguous)
 {
@@ -146,7 +146,7 @@ bool record_settled(const struct thread_state *record)
 	       !state_row(record_state(record, &ever, &ambiguous))->active && !ambiguous;
 }
 
-/* When the present state began. */
+/* Returns when the present state began. */
 static int64_t since_ns(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state)
 {
@@ -165,7 +165,7 @@ static int64_t span_ns(int64_t from_ns, int64_t until_ns)
 	return until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
-/* Start times from /proc come in clock ticks: all are made so, because they are part of the
+/* Start times from /proc come in clock ticks: all are rounded to them, because they are part of the
  * identity. */
 static int64_t start_in_ticks(uint64_t start_ns)
 {
@@ -173,7 +173,7 @@ static int64_t start_in_ticks(uint64_t start_ns)
 
 	if (!tick_ns)
 		tick_ns = NS_PER_SECOND / sysconf(_SC_CLK_TCK);
-	/* nearly always so: a constant makes it a tenth of a division by a variable */
+	/* the usual case: a division by a constant takes a tenth of one by a variable */
 	if (tick_ns == TICK_USUAL_NS)
 		return (int64_t)start_ns / TICK_USUAL_NS * TICK_USUAL_NS;
 	return (int64_t)start_ns / tick_ns * tick_ns;
@@ -210,8 +210,9 @@ void record_sample(const struct thread_state *record, const struct live_scan_tim
 		sample->waker_tid = record->wake.waker_tid;
 }
 
-/* The registers that tell of a thread's system call at the scan time, and when it was looked at for
- * them; UINT64_MAX: they are those with which it left its CPU. NULL: nobody knows. */
+/* Returns the registers that show a thread's system call at the scan time. NULL: not known.
+ * *looked_ns: when a look at the CPU read them; UINT64_MAX: they are those with which the thread
+ * left its CPU. */
 static const uint64_t *registers_of(const struct thread_state *record,
 				    const struct live_scan_time *scan_time,
 				    enum thread_state_kind state, uint64_t *looked_ns)
@@ -223,15 +224,15 @@ static const uint64_t *registers_of(const struct thread_state *record,
 		return (const uint64_t *)tick->registers;
 	if (state == STATE_ON && record->sched.on_cpu)
 		return NULL;
-	/* else it came and went since, and they are of a later call */
+	/* otherwise the thread came and went since, and its registers are of a later call */
 	if (registers_there(record) &&
 	    (state == STATE_ON || (int64_t)record->sched.out_ns <= scan_time->now_ns))
 		return (const uint64_t *)record->sched.registers;
 	return NULL;
 }
 
-/* The system call that the thread was in, and until when its registers can tell of one. False: in
- * none, or nobody knows. */
+/* Finds the system call that the thread was in. *looked_ns: the last time of which its registers
+ * can show one. False: it was in no call, or that is not known. */
 static bool call_of(const struct thread_state *record, const struct live_scan_time *scan_time,
 		    enum thread_state_kind state, struct registers_call *call, uint64_t *looked_ns)
 {
@@ -270,7 +271,7 @@ void record_call(const struct thread_state *record, const struct live_scan_time 
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
 		sample->arg[i] = (int64_t)call.arg[i];
 	*compat = call.compat;
-	/* an older look is of a call before that */
+	/* a look from before the call began is of an earlier call */
 	if (record->call_ns && record->call_ns <= looked_ns &&
 	    (int64_t)record->call_ns <= scan_time->now_ns &&
 	    (record->call & ~CALL_COMPAT_BIT) == (uint32_t)call.nr)
@@ -312,8 +313,7 @@ void record_totals(const struct thread_state *record, const struct live_scan_tim
 			totals->cpu_ns += span_ns((int64_t)sched->in_ns, scan_time->now_ns);
 		return;
 	}
-	/* sleep and run queue are told apart as switch_in() in bpf_text/sched_switch.bpf.c will do
-	 * it */
+	/* sleep and run queue are split as switch_in() in bpf_text/sched_switch.bpf.c will do it */
 	if (state != STATE_RQ && (state != STATE_ON || sched->state))
 		asleep_ns = span_ns(out_ns, scan_time->now_ns);
 	else if (sched->state && wake_ns > out_ns)

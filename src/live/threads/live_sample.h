@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a kernel record to a sample: what the thread is doing at a moment, and its running totals
- * then. Pure.
+/* Makes samples of kernel records: what a thread did at the scan time, and its running totals then.
+ * Pure.
  *
  * Each group of a record has one writer. The switch group is bracketed by two sequence words,
- * written in the opposite order to the reader's, so a copy with equal words is whole; any other
- * is read again.
+ * written in the opposite order to the reader's, so a copy with equal words is whole; any other is
+ * read again.
  *
- * A scan takes time. record_state() uses the last switch in, switch out and wake-up to tell what
- * each thread did at the one scan time: when it was due, where switches since have kept
- * that (maps/scan_time_rows.h), else when tsnap began to copy. For that it needs a CPU: the thread
- * that it displaced left at the very nanosecond at which tsnap's own record came in, and counts
- * as ON. So does one that went to sleep at that nanosecond, if it ran when tsnap's timer
- * expired: without kernel preemption tsnap waits for the end of a system call. The interrupt of
- * that timer also wakes threads of its CPU whose sleep was to end within their timer slack; they
+ * A scan takes time. record_state() uses the last switch in, switch out and wake-up to find out
+ * what each thread did at the one scan time: when the scan was due, where switches since have kept
+ * that (maps/scan_time_rows.h), else when tsnap began to copy. To begin, tsnap needs a CPU: the
+ * thread that it displaced left at the very nanosecond at which tsnap's own record came in, and
+ * counts as ON. So does a thread that went to sleep at that nanosecond, if it ran when tsnap's
+ * timer expired: without kernel preemption tsnap waits for the end of a system call. The interrupt
+ * of that timer also wakes threads of its CPU whose sleep was to end within their timer slack; they
  * count as asleep.
  *
- * A waker can come while a thread is on its way to sleep, and the kernel may skip a program.
- * Such records are told by their own times or by the perf clock, and /proc decides, once for
- * each switch (live_scan.c). A dead thread's record goes with its last switch; a zombie's when
- * it was waited for, or by looking once a second.
+ * A waker can come while a thread is on its way to sleep, and the kernel may skip a program. Such
+ * records show by their own times or by the perf clock, and /proc decides, once for each switch
+ * (live_scan.c). A dead thread's record is removed at its last switch; a zombie's when it was
+ * waited for, or by a look once a second.
  */
 #ifndef TSNAP_LIVE_THREADS_LIVE_SAMPLE_H
 #define TSNAP_LIVE_THREADS_LIVE_SAMPLE_H
@@ -29,29 +29,29 @@
 #include "kernel/record.h"
 #include "sample/sample.h"
 
-/* Moment of a scan, and what the sampler knows about CPUs and itself at it. */
+/* Scan time, and what the sampler knows about CPUs and itself at that time. */
 struct live_scan_time {
 	int64_t now_ns;		      /* monotonic */
 	const struct cpu_tick *ticks; /* one per possible CPU */
 	int tick_count;
-	/* one per possible CPU: when the last of the known threads had come there, up to the
-	 * moment, 0: none; NULL: not looked at */
+	/* one per possible CPU: when the last of the known threads had come there, up to the scan
+	 * time; 0: none; NULL: not looked at */
 	const int64_t *arrived_ns;
 	size_t arrived_count;
-	bool registers_known;  /* the place of the saved registers was found */
+	bool registers_known;  /* the location of the saved registers was found */
 	bool registers_marked; /* native calls leave a mark, for registers_decode() */
-	int64_t own_wake_ns;   /* when the timer woke the sampler; 0: it did not sleep */
+	int64_t own_wake_ns;   /* time when the timer woke the sampler; 0: it did not sleep */
 	uint32_t own_cpu;      /* CPU that the sampler came on */
-	int64_t own_in_ns;     /* when the sampler itself came on it */
+	int64_t own_in_ns;     /* time when the sampler came on own_cpu */
 };
 
 /* Totals of a thread since its record was made, the state it is in now counted up to now. */
 struct live_totals {
-	int64_t at_ns; /* when they were asked for, monotonic */
+	int64_t at_ns; /* scan time at which they were computed, monotonic */
 	int64_t cpu_ns, runq_ns, disk_ns, sleep_ns;
 	int64_t voluntary_count, involuntary_count;
-	int64_t until_ns; /* the scan time that they reach to; 0: some time before it is in none */
-	int64_t switched_ns; /* time of the last switch that they have */
+	int64_t until_ns;    /* scan time that they reach to; 0: some time before it is in none */
+	int64_t switched_ns; /* time of the last switch that they include */
 };
 
 /* enum thread_state_kind of task state bits, as struct thread_sched has them. */
@@ -64,8 +64,8 @@ enum thread_state_kind task_state_kind(uint32_t state);
 enum thread_state_kind record_state(const struct thread_state *record,
 				    const struct live_scan_time *scan_time, bool *ambiguous);
 
-/* True if another thread had come to the CPU that it was on last by the scan time: if its record
- * has it there still, its switch out was missed. */
+/* True if by the scan time another thread had come to the CPU that this one was on last: if the
+ * record still has it there, its switch out was missed. */
 bool record_followed(const struct thread_state *record, const struct live_scan_time *scan_time);
 /* True if a look at that CPU (struct cpu_tick) found another thread there after it had come. */
 static inline bool record_replaced(const struct thread_state *record, uint64_t look_ns,
@@ -80,10 +80,10 @@ bool record_is_kthread(const struct thread_state *record);
  * to notice. */
 bool record_settled(const struct thread_state *record);
 
-/* When the thread began, as samples tell it. */
+/* Returns when the thread began, as samples have it. */
 int64_t record_start_ns(const struct thread_state *record);
 
-/* How long it had done that at the scan time. */
+/* Returns how long the thread had been in that state at the scan time. */
 int64_t record_state_us(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state);
 
@@ -92,16 +92,18 @@ int64_t record_state_us(const struct thread_state *record, const struct live_sca
 void record_sample(const struct thread_state *record, const struct live_scan_time *scan_time,
 		   enum thread_state_kind state, struct sample *sample);
 
-/* Fills syscall_nr and arg where the registers tell; *compat: of a 32-bit caller. */
+/* Fills syscall_nr and arg where the registers show them, and syscall_us where it is known;
+ * *compat: the caller is a 32-bit one. */
 void record_call(const struct thread_state *record, const struct live_scan_time *scan_time,
 		 enum thread_state_kind state, struct sample *sample, bool *compat);
 
-/* The same for *compat alone. False: the registers do not tell. */
+/* Sets *compat as record_call() does, and nothing else. False: the registers show no call. */
 bool record_call_compat(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state, bool *compat);
 
-/* On a CPU, registers are read after the record: what it says of the call's beginning holds only if
- * a record read after them, again, still says so. Otherwise it becomes absent. */
+/* Checks when the call of a thread on a CPU began. Its registers are read after the record, so what
+ * the record says of the call's beginning holds only if a record read again, after them, still says
+ * so. Otherwise it becomes absent. */
 void record_call_check(struct thread_state *record, const struct thread_state *again);
 
 void record_totals(const struct thread_state *record, const struct live_scan_time *scan_time,

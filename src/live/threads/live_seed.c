@@ -19,7 +19,7 @@
 struct seed_call {
 	int64_t start_ns;
 	uint64_t arg[SAMPLE_ARG_COUNT];
-	int32_t nr; /* below 0: in none */
+	int32_t nr; /* negative: in no call */
 	bool compat;
 };
 
@@ -115,7 +115,7 @@ struct walk {
 	struct kernel *kernel;
 	uint64_t now_ns;
 	int64_t own_pid;
-	struct index stacks; /* kernel stacks by tid, where registers may be asked for */
+	struct index stacks; /* kernel stacks by tid, where registers may be requested */
 };
 
 static int thread_seed(void *to, int64_t pid, int64_t tid)
@@ -133,7 +133,7 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	record.sched.out_ns = record.sched.in_ns = walk->now_ns;
 	record.sched.state = state_bits(stat.state);
 	record.sched.exit_state = stat.state == 'Z' ? 0x20 : 0;
-	/* A runnable one may be on a CPU: then its switch out comes first, else its switch in. */
+	/* A runnable thread may be on a CPU: its switch out comes first then, else that in. */
 	record.sched.on_cpu = stat.state == 'R';
 	record.sched.cpu = (uint32_t)stat.cpu;
 	record.sched.known = SCHED_SEEDED;
@@ -148,7 +148,8 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	walk->seed->unfit_count += err == -E2BIG;
 	if (err)
 		return 0;
-	/* had it gone before it was added, its last switch would not take it away again */
+	/* a thread that ended before its seed was added has no last switch to come that would
+	 * remove it */
 	snprintf(task, sizeof(task), PROC "/%lld/task/%lld", (long long)pid, (long long)tid);
 	if (access(task, F_OK))
 		thread_table_remove(&walk->kernel->table, &record);
@@ -171,7 +172,7 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
 	return 0;
 }
 
-/* True if the process runs a 32-bit program, by its ELF class: /proc does not tell how a call was
+/* True if the process runs a 32-bit program, by its ELF class: /proc does not show how a call was
  * made. */
 static bool program_is_32_bit(int64_t pid)
 {
@@ -207,7 +208,7 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 	if (call->start_ns == sample->start_ns)
 		return call;
 	err = proc_syscall_read(PROC, sample->pid, sample->tid, &now);
-	if (err == -EPERM || err == -EACCES) /* for good */
+	if (err == -EPERM || err == -EACCES) /* refused for good */
 		now = (struct proc_syscall){.nr = -1};
 	else if (err || now.running)
 		return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that are there already: a thread that never switches is in no map. Put into the thread
- * state array from /proc at start; what they sleep in is read from /proc when one is sampled before
- * its first switch.
+/* Seeds: records of threads that are there already at the start, as a thread that never switches is
+ * in no map. They are made from /proc and put into the thread state array. What a thread sleeps in
+ * is read from /proc when it is sampled before its first switch.
  *
- * Where ids are translated, /proc does not tell the key that the array has for a thread. Such
- * threads wait here instead, with the key 0, until the kernel has made their record.
+ * Where ids are translated, /proc does not have the key that the array has for a thread. The seeds
+ * of such threads wait here instead, with the key 0, until the kernel has made their record.
  */
 #ifndef TSNAP_LIVE_THREADS_LIVE_SEED_H
 #define TSNAP_LIVE_THREADS_LIVE_SEED_H
@@ -18,7 +18,7 @@
 
 struct live_seed {
 	uint64_t unfit_count;	      /* threads that did not fit the map */
-	struct thread_state *waiting; /* with their tid 0: not any more */
+	struct thread_state *waiting; /* seeds that wait; tid 0: not any more */
 	size_t waiting_count, waiting_capacity;
 	struct index waiting_by_tid;
 	struct id_map calls; /* tid to its row in call, plus one */
@@ -36,11 +36,12 @@ void live_seed_remove(struct live_seed *seed, uint32_t tid);
 /* Walks /proc. 0 or -errno with e. */
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e);
 
-/* Fills syscall_nr and arg of a thread that has not been switched since; *compat: its program is a
- * 32-bit one. */
+/* Fills syscall_nr and arg of a thread that has not been switched since the start; *compat: its
+ * program is a 32-bit one. */
 void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat);
 
-/* A copy in *whole, filled from /proc. NULL: the thread is gone. */
+/* Copies the record to *whole, with its identity from /proc, and returns that. NULL: the thread is
+ * gone. */
 const struct thread_state *live_seed_fill(const struct thread_state *record,
 					  struct thread_state *whole);
 

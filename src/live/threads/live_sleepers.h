@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads in S of which a scan without -a must find out whether they work.
+/* Threads in S for which a scan without -a must find out whether they work.
  *
- * A wait episode is judged once: in the scan in which it is listed as new, or, of threads that
- * slept before or that no list told of, in turn, some in each scan. Those that work, or may do so
- * later though they sleep on, are looked at again in each scan. Records are told by their key, a
- * episode by the switch sequence.
+ * A wait episode is judged once: in the scan in which it is listed as new. Threads that slept
+ * before, or that no list has reported, are judged in turn, some in each scan. Threads that work,
+ * or may do so later though they sleep on, are looked at again in each scan. A record is identified
+ * by its key, an episode by the switch sequence.
  */
 #ifndef TSNAP_LIVE_THREADS_LIVE_SLEEPERS_H
 #define TSNAP_LIVE_THREADS_LIVE_SLEEPERS_H
@@ -15,10 +15,10 @@
 
 #include "base/index.h"
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct live_sleepers {
 	struct index again, again_next; /* keys for this scan, and the next one */
-	uint32_t *judged;		/* by key: sequence of the episode, plus one; 0: none */
+	uint32_t *judged;		/* sequence of each key's episode, plus one; 0: none */
 	size_t judged_count;
 	struct index judged_far; /* numbers as in judged, for keys beyond 32 bits */
 	uint64_t *turn;		 /* keys that wait for theirs: a ring */
@@ -31,11 +31,11 @@ bool live_sleepers_judged(const struct live_sleepers *sleepers, uint64_t key, ui
 bool live_sleepers_judge(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
 /* Judges in turn an episode that was not judged. */
 void live_sleepers_queue(struct live_sleepers *sleepers, uint64_t key, uint64_t sequence);
-/* Takes the next one whose turn it is. False: there is none. */
+/* Takes the next key whose turn it is. False: there is none. */
 bool live_sleepers_next(struct live_sleepers *sleepers, uint64_t *key);
-/* It is to be looked at in the next scan. */
+/* Has the next scan look at the thread again. */
 void live_sleepers_again(struct live_sleepers *sleepers, uint64_t key);
-/* A new scan begins: what was for the next one is for this. */
+/* Begins a new scan: keys that were for the next scan are for this one. */
 void live_sleepers_turn_over(struct live_sleepers *sleepers);
 void live_sleepers_clear(struct live_sleepers *sleepers);
 

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Totals are read a little after the scan time that they are told of. */
+/* Totals are read a little after the scan time that they are reported for. */
 #define ERROR_NS (10 * NS_PER_MS)
 
 struct totals_row {
 	int64_t tid, start_ns;
-	struct live_totals last; /* in ns; only whole us have been given out */
-	int64_t since_ns;	 /* the scan time that last reaches to; 0: not known */
-	int64_t late_ns; /* last may reach further by that: it was read after the scan time */
-	bool hidden;	 /* now did not add up with it */
+	struct live_totals last; /* totals in ns; only whole us have been reported */
+	int64_t since_ns;	 /* scan time that last reaches to; 0: not known */
+	int64_t late_ns; /* time by which last may reach further: it was read after the scan time */
+	bool hidden;	 /* the newest totals do not add up with last */
 	int64_t uid;
 	char comm[THREAD_COMM_SIZE]; /* name in its last sample; empty: it had none */
 	bool marked, used;
@@ -47,9 +47,8 @@ static void row_hide(struct totals_table *table, struct totals_row *row, bool hi
 	row->hidden = hidden;
 }
 
-/* True if the totals are of a moment before a sweep, of a thread that has no row: it may be one
- * that the sweep took for gone, and all of its time would be told again. A living one's comes
- * later. */
+/* True if the totals are from before a sweep, and the thread has no row: the sweep may have taken
+ * it for gone, and all of its time would be reported again. A living thread's time comes later. */
 static bool swept_already(struct totals_table *table, const struct live_totals *now,
 			  const struct sample *sample)
 {
@@ -122,7 +121,7 @@ static bool row_adds_up(const struct totals_table *table, const struct totals_ro
 		return true;
 	if (lacking_ns > ERROR_NS + row->late_ns)
 		return !row->since_ns; /* a record may have begun at any time */
-	/* records are read after that moment, and tell of switches since */
+	/* records are read after the scan time, and include switches since */
 	return lacking_ns >= -ERROR_NS ||
 	       lacking_ns >= now->until_ns - clock_monotonic_ns() - ERROR_NS;
 }
@@ -135,7 +134,7 @@ static void row_reach(const struct totals_table *table, struct totals_row *row, 
 	row->late_ns = since_ns && late_ns > 0 ? late_ns : 0;
 }
 
-/* Gives out nothing, and begins anew when that has been so for long. */
+/* Reports nothing, and begins anew when that has been so for long. */
 static void row_withhold(struct totals_table *table, struct totals_row *row,
 			 const struct live_totals *now, struct sample *sample)
 {
@@ -148,7 +147,8 @@ static void row_withhold(struct totals_table *table, struct totals_row *row,
 	sample->vcsw = sample->ivcsw = ABSENT;
 }
 
-/* Between the two, so far on the way as part says; no switch is counted before it is sure. */
+/* Returns totals between the two, so far on the way as part says; no switch is counted before it is
+ * sure. */
 static struct live_totals totals_between(const struct live_totals *from,
 					 const struct live_totals *to, double part)
 {
@@ -176,7 +176,8 @@ static void row_skip_start(const struct totals_table *table, struct totals_row *
 	row->last = totals_between(&row->last, now, (double)before_ns / (double)gained_ns);
 }
 
-/* The totals as of end_ns. How they have grown since is not known: evenly, too. */
+/* Returns the totals as of end_ns. How they have grown since is not known: they are taken to have
+ * done so evenly, too. */
 static struct live_totals totals_to_end(const struct totals_table *table,
 					const struct totals_row *row, const struct live_totals *now)
 {
@@ -210,7 +211,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	table->at_ns = now->at_ns;
 	row = row_of(table, sample);
 	last = &row->last;
-	/* it was copied for this scan before an earlier scan, looked at late, read the record */
+	/* this scan copied the record before an earlier scan, looked at late, read it */
 	if (now->voluntary_count < last->voluntary_count && now->switched_ns < last->switched_ns) {
 		take_nothing(sample);
 		return;

@@ -14,53 +14,52 @@
 #include "base/id_map.h"
 #include "live/threads/live_sample.h"
 
-/* Times that do not add up for so long are never given out. */
+/* Times that do not add up for so long are never reported. */
 #define TOTALS_HIDDEN_NS (10 * NS_PER_SECOND)
 
 struct totals_row;
 
 /* A thread that is gone. */
 struct totals_gone {
-	const char *comm; /* name in its last sample or account, valid during the call */
-	int64_t uid;	  /* uid that its record told then */
-	struct live_totals
-		reported; /* until_ns: the scan time of the last that was told; 0: not known */
+	const char *comm;	     /* name in its last sample or account, valid during the call */
+	int64_t uid;		     /* uid in its record then */
+	struct live_totals reported; /* until_ns: scan time of the last report; 0: not known */
 };
 
 struct totals_table {
-	/* Told of each thread that is forgotten; NULL: nobody asks. */
+	/* Callback for each thread that is forgotten; NULL: there is none. */
 	void (*gone)(void *to, const struct totals_gone *gone);
 	void *to;
 	int64_t at_ns;		   /* time of the last totals that were taken, monotonic */
 	int64_t swept_ns;	   /* time of the last sweep */
-	struct id_map rows_by_tid; /* their indexes plus one */
+	struct id_map rows_by_tid; /* tid to index in rows, plus one */
 	struct totals_row *rows;
 	size_t count, capacity, free_row; /* free_row: index plus one of a list of unused rows */
-	int64_t read_ns;  /* the records of the totals were read before that, monotonic; 0: now */
-	int64_t begun_ns; /* no record is from before that, monotonic; 0: not known */
-	int64_t reported_ns; /* the first scan stands for the time from then on; 0: from begun_ns */
-	int64_t end_ns;	     /* totals that came later are not taken yet; 0: all are */
+	int64_t read_ns;     /* time before which the records were read, monotonic; 0: now */
+	int64_t begun_ns;    /* time of the oldest possible record, monotonic; 0: not known */
+	int64_t reported_ns; /* start of the time that the first scan stands for; 0: begun_ns */
+	int64_t end_ns;	     /* time up to which totals are taken; 0: all are */
 	size_t hidden_count; /* threads whose last times did not add up */
 };
 
 /* Fills cpu_us .. ivcsw of sample with what came since the thread's previous sample (its first:
  * since reported_ns; what came before, while tsnap began, is left out in proportion), and keeps now
- * for the next. Where that is not the time that has gone by these are ABSENT, and are given out
- * later if they add up again within TOTALS_HIDDEN_NS. Nothing is new in totals from before
- * table->at_ns: a scan that was copied before an account, and is looked at after it. */
+ * for the next. Where that is not the time that has gone by, these fields are ABSENT, and are
+ * reported later if they add up again within TOTALS_HIDDEN_NS. Totals from before table->at_ns have
+ * nothing new: their scan was copied before an account, and is looked at after it. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
 /* True if totals_take() would find nothing but sleep. */
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
 		       const struct sample *sample);
 
-/* Adds totals from before those of now began to count: they are still to be told of the thread, or
- * have been. */
+/* Adds totals from before the present ones began to count: they have been reported of the thread,
+ * or are still to be. */
 void totals_carry(struct totals_table *table, const struct live_totals *before,
 		  const struct sample *sample);
 
-/* Forgets threads that are gone: mark those that are there, then sweep the others. What was marked
- * since the last sweep can be taken back. */
+/* Forgets threads that are gone: mark those that are there, then sweep the others. Marks since the
+ * last sweep can be taken back. */
 void totals_unmark(struct totals_table *table);
 void totals_mark(struct totals_table *table, int64_t tid);
 void totals_sweep(struct totals_table *table);
