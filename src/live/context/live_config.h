@@ -11,18 +11,18 @@ struct live_config {
 	int64_t rate_hz;	  /* scans per second */
 	const char *process;	  /* -p as typed: ids or a name pattern; NULL: all */
 	const char *cgroup;	  /* --cgroup as typed; NULL: all */
-	bool descendants;	  /* processes that those fork are sampled, too */
+	bool descendants;	  /* processes that these fork are sampled, too */
 	const char *threads;	  /* -t as typed: tids; NULL: all */
 	int64_t daemon_ports;	  /* local ports below it are servers' (sample/wait_rule.h) */
 	int64_t max_threads;	  /* capacity of the maps; 0: fit to the host */
 	const char *kernel_types; /* a row of kernel/type_source.c, or NULL: the first that works */
 	const char *btf_file;	  /* a file with kernel types; NULL: the kernel's own */
 	const char *offsets_file; /* a file of offsets, as --write-offsets makes it; NULL: none */
-	const char *write_offsets; /* file to write offsets to; NULL: not asked for */
+	const char *write_offsets; /* file to write offsets to; NULL: none */
 	const char *without;	   /* kernel features that are not to be used; NULL: none */
 	uint32_t traces;	   /* kinds of --trace, bits 1 << LATENCY_x */
 	int64_t slower_ms;	   /* single events that took as long; 0: none */
-	bool events;		   /* true if single events are told */
+	bool events;		   /* true if single events are reported */
 	bool distributions;	   /* true if what is traced is shown as distributions */
 	int64_t stack_bytes;	   /* bytes of a running thread's stack, copied for its walk */
 	bool frame_pointers;	   /* walks follow frame pointers, not unwind tables */
@@ -32,7 +32,7 @@ struct live_config {
 	bool no_sandbox;	   /* all privileges stay as they are */
 	bool writes;		   /* files are written while it samples, or at the end */
 	bool loads_more;	   /* another source may be opened for other needs */
-	bool self;		   /* true if costs of tsnap itself are told */
+	bool self;		   /* true if costs of tsnap itself are reported */
 	const char *share;	   /* name under which others may attach; NULL: none */
 	const char *attach;	   /* name to attach to; NULL: probes of its own */
 };

@@ -35,16 +35,16 @@ struct live_wants {
 
 /* Part of the host that /proc shows here. */
 struct live_view {
-	uint32_t own_pid;    /* tsnap's, as /proc shows it */
+	uint32_t own_pid;    /* tsnap's pid, as /proc shows it */
 	uint32_t keeper_pid; /* pid of the process that waits for this one; 0: none */
 	bool translated;     /* /proc is not the first pid namespace's */
-	bool proc_whole;     /* it hides nobody (hidepid): who is not there is gone */
+	bool proc_whole;     /* /proc hides no process (hidepid): one that is not there is gone */
 };
 
 /* Threads that were on the CPUs, of the present scan: live_cpus.h. */
 struct live_cpus {
 	int64_t scan_time_ns;
-	struct index threads; /* CPU to place in the scan's capture, plus one */
+	struct index threads; /* CPU to index in the scan's capture, plus one */
 };
 
 /* The scan that is being worked on. */
@@ -67,9 +67,9 @@ struct live_context {
 	struct parsers *parsers; /* NULL: nothing is parsed (live_parsers.h) */
 	uint64_t later_lookups;	 /* lookups dropped: the thread was in its next call: live_episode.h
 				  */
-	struct totals_table totals; /* times of each thread that samples have told */
+	struct totals_table totals; /* times of each thread that samples have reported */
 	struct sampler *sampler;
-	int64_t period_ns; /* from scan to scan */
+	int64_t period_ns; /* period of scans */
 	struct live_now now;
 };
 
@@ -82,7 +82,7 @@ static inline bool live_is_own(const struct live_context *context, int64_t pid)
 	       parsers_have((uint32_t)pid);
 }
 
-/* True if nobody asks for the thread, as its record tells. */
+/* True if the filter excludes the thread, by the ids in its record. */
 static inline bool live_refuses(const struct live_context *context,
 				const struct thread_state *record)
 {
@@ -92,7 +92,7 @@ static inline bool live_refuses(const struct live_context *context,
 	       filter_excludes(filter, record->identity.tgid, record->identity.tid);
 }
 
-/* NULL: there is none. */
+/* Returns the parser of that slot. NULL: there is none. */
 static inline struct parser *live_parser(const struct live_context *context, enum parser_slot slot)
 {
 	return context->parsers ? &context->parsers->parser[slot] : NULL;

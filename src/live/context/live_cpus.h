@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that were on the CPUs at the time of the present scan. tsnap's own are left out: they
- * took the CPU from somebody at that moment. */
+/* Threads that were on the CPUs at the time of the present scan. tsnap's own threads are left out:
+ * they took the CPU from another thread at that time. */
 #ifndef TSNAP_LIVE_CONTEXT_LIVE_CPUS_H
 #define TSNAP_LIVE_CONTEXT_LIVE_CPUS_H
 
@@ -11,9 +11,9 @@
 
 struct live_context;
 
-/* The record of the thread on that CPU; NULL: the CPU was idle, or it is not known. */
+/* Returns the record of the thread on that CPU. NULL: the CPU was idle, or it is not known. */
 const struct thread_state *live_cpus_thread(struct live_context *context, int64_t cpu);
-/* All of them in turn: *at starts at 0; NULL at the end. */
+/* Returns the records of all threads on CPUs in turn: *at starts at 0; NULL at the end. */
 const struct thread_state *live_cpus_next(struct live_context *context, size_t *at);
 
 #endif
