@@ -15,7 +15,8 @@ void stage_call(struct lookup_item *item)
 			  syscall_name(item->sample->syscall_nr, item->hint->compat));
 }
 
-/* Most calls decide by themselves, or as before. For the others stage_class() needs the file. */
+/* Decides the wait class by the call alone, or as before, which is enough for most calls. For the
+ * others stage_class() needs the file. */
 void stage_class_by_call(struct lookup_item *item)
 {
 	struct waits *waits = item->lookup->waits;
@@ -30,7 +31,7 @@ void stage_class_by_call(struct lookup_item *item)
 		item->needs |= NEED_FILE;
 }
 
-/* The path that the call was given, or else what is behind its descriptor. */
+/* Returns the path that the call was given, or else what its descriptor refers to. */
 static const char *file_read(struct lookup *lookup, struct thread *thread,
 			     const struct sample *sample, bool compat, int fd, int64_t now_ns)
 {
@@ -49,7 +50,8 @@ static const char *file_read(struct lookup *lookup, struct thread *thread,
 	return length > 0 ? name_transient(target, (size_t)length) : NULL;
 }
 
-/* The call's descriptor, and the file behind it or the path that it was given. */
+/* Fills the call's descriptor, and the file that it refers to or the path that the call was given.
+ */
 void stage_file(struct lookup_item *item)
 {
 	struct sample *sample = item->sample;
@@ -64,7 +66,7 @@ void stage_file(struct lookup_item *item)
 		return;
 	thread = item->thread ? item->thread : thread_find(item);
 	/* A thread that was not switched is in the same call, and holds its file even if another
-	 * thread closes the descriptor. One on a CPU makes new calls without a switch. */
+	 * thread closes the descriptor. A thread on a CPU makes new calls without a switch. */
 	if (!thread->file_known || thread->file_sequence != item->hint->sequence ||
 	    thread->fd != fd || sample->state == STATE_ON) {
 		thread->filename =
@@ -78,7 +80,7 @@ void stage_file(struct lookup_item *item)
 	text_take(&sample->filename, thread->filename);
 }
 
-/* Before stage_wait(): numbers are found sooner than words. */
+/* Finds the wait class, before stage_wait(): numbers are found sooner than words. */
 void stage_class(struct lookup_item *item)
 {
 	if (item->class_open)

@@ -18,8 +18,9 @@
 
 #define NEEDS_OF_WAITS (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
-/* In the order in which they fill a sample; wants: needs (NEED_*) that stages above must have
- * served for one of gives; true: it keeps what it reads with the thread. */
+/* Stages in the order in which they fill a sample. Columns: name; gives; wants: needs (NEED_*) that
+ * stages above must have served for one of gives; of_thread: the stage keeps what it reads with the
+ * thread; fill. */
 /* clang-format off */
 const struct lookup_stage lookup_stages[] = {
 	{"call",          NEED_SYSCALL | NEED_WAIT_CLASS,             0,                        false, stage_call},
@@ -96,7 +97,8 @@ const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns)
 	return comm_find(&lookup->comms, lookup->root, tid, now_ns);
 }
 
-/* Most lookups are for the same needs as the one before. */
+/* Plans the stages for the needs; seldom, as most lookups are for the same needs as the one before.
+ */
 static SELDOM void stages_plan(struct lookup *lookup, uint64_t needs)
 {
 	size_t count = 0;

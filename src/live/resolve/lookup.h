@@ -21,14 +21,16 @@ struct lookup;
  * names: free it before names_transient_clear(). */
 struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
-/* Local ports below that are servers'; DAEMON_PORTS_DEFAULT at first (sample/wait_rule.h). */
+/* Sets the number below which local ports are servers'; DAEMON_PORTS_DEFAULT at first
+ * (sample/wait_rule.h). */
 void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
-/* Sets who reads the files of containers' runtimes; at first this process does. */
+/* Sets the reader of files of containers' runtimes; at first this process reads them. */
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
-/* Sets who knows locks of languages' runtimes (waits/waits.h). */
+/* Sets the finder of locks of languages' runtimes (waits/waits.h). */
 void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder);
 
-/* Gives finding out `why` so much time in the scan of now_ns; each scan has little otherwise. */
+/* Allows so much time for finding wait classes in the scan of now_ns; each scan has little
+ * otherwise. */
 void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns);
 
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
@@ -39,12 +41,13 @@ void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns);
  * syscall_nr, arg and waker_tid must be set by the caller, and proc_values where it is wanted.
  * needs must be closed (sample_needs_close). now_ns: monotonic.
  *
- * What was read serves the same tid and start_ns, never past a change of comm, for LOOKUP_RAN_NS if
- * the thread ran since then. If it did not, it cannot have called exec or setuid, only others can
- * move it to a cgroup or take its parent: then for LOOKUP_STILL_NS to twice that, its uid until it
- * runs, and its cgroup, while the leader of its process is in the same, for ten times that. What
- * threads of a process share is read once for all of them, so at worst it is two LOOKUP_RAN_NS old.
- * A waker is known by its tid alone: its name can be as old as that. */
+ * Facts that were read serve the same tid and start_ns, never past a change of comm. If the thread
+ * ran since then, they serve for LOOKUP_RAN_NS. If it did not, it cannot have called exec or
+ * setuid, and only others can move it to a cgroup or take its parent: then they serve for
+ * LOOKUP_STILL_NS to twice that, its uid until it runs, and its cgroup, while the leader of its
+ * process is in the same, for ten times that. Facts that threads of a process share are read once
+ * for all of them, so at worst they are two LOOKUP_RAN_NS old. A waker is known by its tid alone:
+ * its name can be as old as that. */
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
 		 uint64_t needs, int64_t now_ns);
 
@@ -57,8 +60,8 @@ const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns);
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
 
-/* True if the why of the thread that lookup_fill() was asked about last may be another in a later
- * scan, or be known then, though the thread sleeps on. */
+/* True if the wait class of the thread that the last lookup_fill() was for may be another in a
+ * later scan, or be known then, though the thread sleeps on. */
 bool lookup_class_changes(const struct lookup *lookup, int64_t tid);
 
 /* Reads, as numbers, what the thread waits for, of a sample that lookup_fill() has filled with
@@ -67,14 +70,14 @@ bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
 		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
 		       struct wait_facts *facts);
 
-/* When what the thread waits for is read again, or asked for again if it was not, monotonic.
- * sequence: of its switch out. */
+/* Returns when what the thread waits for is to be read again, or tried again if it was not read,
+ * monotonic. sequence: of its switch out. */
 int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence, int64_t now_ns);
 
 /* Returns containers_unnamed() of proc/containers.h. */
 size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused);
 
-/* Why nothing is told of sockets, -errno; 0: it is, or nobody asked. */
+/* Returns why sockets can't be looked up, -errno; 0: they are, or none was needed. */
 int lookup_sockets_error(const struct lookup *lookup);
 
 #endif

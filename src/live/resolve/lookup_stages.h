@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stages of a lookup: lookup.c has the table of them, in order. For src/live/resolve only.
  *
- * A stage fills its own fields of the sample, as far as they are absent and the item's needs ask
- * for them, by what stages above it have filled; it calls no other stage. What it reads serves the
- * thread's later samples (lookup.h tells for how long).
+ * A stage fills its own fields of the sample, as far as they are absent and the item's needs
+ * include them, by what stages above it have filled; it calls no other stage. What it reads serves
+ * the thread's later samples (lookup.h says for how long).
  *
  * A stage takes one sample at a time. Facts are kept only if their thread is still in the wait that
  * was sampled once they have been read (live/live_episode), and most samples need only stages that
- * have kept what they read before. Read for all 256 samples of a part, and held against their
- * threads after that, almost twice as many facts are lost: 28 % instead of 15 % of those of 60
- * pairs of threads on pipes that keep two CPUs busy.
+ * have kept what they read before. If facts are read for all 256 samples of a batch, and checked
+ * against their threads after that, almost twice as many are lost: 28 % instead of 15 % of those of
+ * 60 pairs of threads on pipes that keep two CPUs busy.
  */
 #ifndef TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
 #define TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
@@ -37,7 +37,8 @@ struct lookup {
 	lookup_stage_fill *plan[LOOKUP_STAGES_MAX + 1]; /* in order, ended by NULL */
 };
 
-/* Marks functions that read. Known facts serve most samples: reading must not make that dearer. */
+/* Marks functions that read. Known facts serve most samples, and code that reads must not slow that
+ * down. */
 #define SELDOM __attribute__((noinline))
 
 /* A sample on its way through the stages. */
@@ -45,18 +46,18 @@ struct lookup_item {
 	struct lookup *lookup;
 	struct sample *sample;
 	const struct lookup_hint *hint;
-	uint64_t needs;	 /* facts that are asked for; a stage may add what one below it lacks */
-	int64_t now_ns;	 /* monotonic */
-	bool in_call;	 /* the thread is in a system call */
-	bool class_open; /* the wait class is asked for, and not known yet */
-	struct thread *thread; /* facts cached of it; NULL: no stage of the plan is of_thread */
-	bool renamed;	       /* since it was cached */
+	uint64_t needs;	       /* facts that are wanted; a stage may add what one below it lacks */
+	int64_t now_ns;	       /* monotonic */
+	bool in_call;	       /* the thread is in a system call */
+	bool class_open;       /* the wait class is wanted, and not known yet */
+	struct thread *thread; /* its cached facts; NULL: no stage of the plan is of_thread */
+	bool renamed;	       /* its name changed since it was cached */
 };
 
 struct lookup_stage {
 	const char *name;
 	uint64_t gives; /* needs (NEED_*): it is called for any of them */
-	uint64_t wants; /* needs that stages above have served, as far as they are asked for */
+	uint64_t wants; /* needs that stages above have served, as far as they are wanted */
 	bool of_thread; /* it is given item->thread, the facts that are kept of the thread */
 	lookup_stage_fill *fill;
 };
@@ -67,13 +68,13 @@ extern const size_t lookup_stage_count;
 /* call_stages.c: the system call, its file, what the thread waits for, and the class of that wait.
  */
 lookup_stage_fill stage_call, stage_class_by_call, stage_file, stage_class, stage_wait;
-/* thread_stages.c: who the thread is. */
+/* thread_stages.c: the thread's waker, process, user, cgroup, namespace and container. */
 lookup_stage_fill stage_waker, stage_process, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;
 
-/* thread_facts.c: what is cached of a thread. */
+/* thread_facts.c: facts that are cached of a thread. */
 
-/* Facts that no column asks for by default. */
+/* Facts that no default column needs. */
 struct rare_facts {
 	int64_t ppid, pid_ns, ns_pid, ns_tid;
 	const char *cmdline;
@@ -83,7 +84,7 @@ struct rare_facts {
 struct thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;
-	/* when the facts were read, and what would make them stale */
+	/* time when the facts were read, and what would make them stale */
 	int64_t read_ns;
 	uint64_t sequence;
 	const char *comm;
@@ -91,28 +92,28 @@ struct thread {
 	/* facts */
 	int64_t uid;
 	const char *user, *exe, *cgroup, *cgroup_others;
-	struct rare_facts *rare;    /* NULL: nobody has asked */
-	int64_t cgroup_ns;	    /* when cgroup was read; 0: it ran since */
-	int64_t files_requested_ns; /* when files_shared was found out */
+	struct rare_facts *rare;    /* NULL: none was needed */
+	int64_t cgroup_ns;	    /* time when cgroup was read; 0: it ran since */
+	int64_t files_requested_ns; /* time when files_shared was found out */
 	/* the file of one episode in a system call */
 	uint64_t file_sequence;
 	const char *filename;
 	int fd;
 	bool file_known;
 	bool files_shared; /* fd_are_shared() */
-	bool uid_read;	   /* since it ran */
+	bool uid_read;	   /* uid was read since it ran */
 	bool was_running;
 };
 
 void thread_facts_init(struct cache *threads);
-/* The thread's entry, whose facts are those of this thread and not stale (but may not be known). */
+/* Returns the thread's entry, whose facts are of this thread and not stale (but may not be known).
+ */
 struct thread *thread_find(struct lookup_item *item);
 
-/* Returns the rare facts of a thread, absent where nobody has asked before. */
+/* Returns the rare facts of a thread, absent at the first call. */
 struct rare_facts *thread_rare(struct thread *thread);
 
-/* Returns those of the needs that are not known of the thread, and marks them known: the caller
- * reads them.
+/* Returns the needs that are not known of the thread, and marks them known: the caller reads them.
  */
 static inline uint64_t thread_missing(struct thread *thread, uint64_t needs)
 {
@@ -122,11 +123,11 @@ static inline uint64_t thread_missing(struct thread *thread, uint64_t needs)
 	return missing;
 }
 
-/* ns to twice that, by the number, so that thousands of sleepers seen in one scan don't all come
- * due in one. */
+/* Returns ns to twice that, by the number, so that thousands of sleepers seen in one scan don't all
+ * come due in one. */
 int64_t lookup_spread_ns(uint64_t number, int64_t ns);
 
-/* Sets a text that is asked for and absent. */
+/* Sets a text that is wanted and absent. */
 static inline void text_take(const char **field, const char *text)
 {
 	if (!*field)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define NEIGHBOURS 64 /* threads by their ids */
+#define NEIGHBOURS 64 /* adjacent thread ids that come due together */
 
 static void thread_drop(void *entry)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stages for who the sampled thread is: from /proc and the user database. */
+/* Stages for the sampled thread's waker, process, user, cgroup, namespace and container: from /proc
+ * and the user database. */
 #include "live/resolve/lookup_stages.h"
 #include "base/names.h"
 #include "proc/cgroup.h"
@@ -13,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sleeper is asked for its own cgroup that seldom while its leader is in the same. */
+/* Time after which a sleeper's own cgroup is read again while its leader is in the same. */
 #define CGROUP_OWN_NS (10 * LOOKUP_STILL_NS)
 
 #define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
 
-/* The waker's name and process. The idle task has no entry in /proc. */
+/* Fills the waker's name and process. The idle task has no entry in /proc. */
 void stage_waker(struct lookup_item *item)
 {
 	struct lookup *lookup = item->lookup;
@@ -53,7 +54,7 @@ static SELDOM void process_read(struct lookup_item *item, struct thread *thread,
 		thread_rare(thread)->cmdline = facts.cmdline;
 }
 
-/* Parent, command line and program. */
+/* Fills parent, command line and program. */
 void stage_process(struct lookup_item *item)
 {
 	struct sample *sample = item->sample;
@@ -97,7 +98,8 @@ void stage_user(struct lookup_item *item)
 	sample->uid = thread->uid;
 }
 
-/* Processes are moved whole, as good as always: then their leaders are moved, too. */
+/* Updates the thread's cgroup. Processes are nearly always moved whole: then their leaders are
+ * moved, too. */
 static SELDOM void cgroup_take(struct lookup_item *item, struct thread *thread)
 {
 	struct lookup *lookup = item->lookup;
@@ -127,7 +129,7 @@ void stage_cgroup(struct lookup_item *item)
 	text_take(&item->sample->cgroup_others, thread->cgroup_others);
 }
 
-/* "pid:[4026531836]" */
+/* Reads the pid namespace from its link, "pid:[4026531836]", and the thread's ids there. */
 static SELDOM void pid_namespace_read(const char *root, int64_t pid, int64_t tid,
 				      struct rare_facts *facts)
 {
@@ -141,7 +143,7 @@ static SELDOM void pid_namespace_read(const char *root, int64_t pid, int64_t tid
 	proc_namespace_ids_read(root, pid, tid, &facts->ns_pid, &facts->ns_tid);
 }
 
-/* The thread's pid namespace, and its ids there. */
+/* Fills the thread's pid namespace, and its ids there. */
 void stage_namespace(struct lookup_item *item)
 {
 	struct sample *sample = item->sample;
@@ -155,7 +157,7 @@ void stage_namespace(struct lookup_item *item)
 	sample->ns_tid = facts->ns_tid;
 }
 
-/* Words of /proc/TID/stat, status and io. */
+/* Fills words of /proc/TID/stat, status and io. */
 void stage_values(struct lookup_item *item)
 {
 	uint64_t wanted = item->needs & NEEDS_PROC_VALUES;
@@ -165,7 +167,7 @@ void stage_values(struct lookup_item *item)
 				thread_missing(item->thread, wanted), item->now_ns);
 }
 
-/* By the cgroup. */
+/* Fills the names of container and pod, which are found by the cgroup. */
 void stage_container(struct lookup_item *item)
 {
 	struct lookup *lookup = item->lookup;
