@@ -8,7 +8,7 @@
 
 #define CALL_ARGUMENTS 2
 
-/* Part of an argument that is compared: the kernel takes an int, whatever is above it. */
+/* Part of an argument that is compared: the kernel takes an int, and ignores the bits above it. */
 struct call_argument {
 	uint32_t mask; /* 0: any value */
 	unsigned int number;
@@ -25,8 +25,8 @@ struct call_row {
 extern const struct call_row call_rows[];
 extern const size_t call_row_count;
 
-/* Numbers of calls that are newer than the libseccomp of some distributions; the same on all
- * architectures (424 and above), or left out. */
+/* Returns the number of a call that is newer than the libseccomp of some distributions. -1: it is
+ * not known, or not the same on all architectures (as those from 424 on are). */
 int call_number(const char *name);
 
 #endif

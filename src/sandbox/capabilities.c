@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* newer than the headers of some distributions */
+/* capabilities that are newer than the headers of some distributions */
 #define PERFMON 38
 #define BPF 39
 #define CHECKPOINT_RESTORE 40
@@ -52,7 +52,7 @@ unsigned int sandbox_kernel_use(void)
 	return got > 0 && atoi(text) >= BPF ? 0 : SANDBOX_OLD_KERNEL;
 }
 
-/* Wider ones that the kernel takes as well, and containers are given. */
+/* Wider capabilities that the kernel takes as well, and that containers are given. */
 static const struct {
 	int number, instead;
 } substitutes[] = {
@@ -110,7 +110,8 @@ int capabilities_keep(uint64_t kept)
 	const uint32_t low = (uint32_t)kept, high = (uint32_t)(kept >> 32);
 	struct __user_cap_data_struct words[2] = {{low, low, 0}, {high, high, 0}};
 
-	/* without CAP_SETPCAP the others stay here, which only an exec could make use of */
+	/* without CAP_SETPCAP the others stay in the bounding set, which only an exec could make
+	 * use of */
 	for (int number = 0; number < CAPABILITIES; number++)
 		if (!(kept >> number & 1))
 			prctl(PR_CAPBSET_DROP, number, 0, 0, 0);

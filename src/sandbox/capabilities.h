@@ -8,18 +8,19 @@
 #include "base/text.h"
 #include "sandbox/sandbox_use.h"
 
-/* The permitted ones. 0, or -errno. */
+/* Reads the permitted capabilities. 0, or -errno. */
 int capabilities_held(uint64_t *held);
-/* Gives up all others, those that an exec could bring as well. 0, or -errno: they are all there. */
+/* Gives up all capabilities but kept, and those that an exec could bring. 0, or -errno: they are
+ * all there. */
 int capabilities_keep(uint64_t kept);
 
-/* Whether the kernel has no CAP_BPF: SANDBOX_OLD_KERNEL, or 0. */
+/* Returns SANDBOX_OLD_KERNEL if the kernel has no CAP_BPF, or 0. */
 unsigned int sandbox_kernel_use(void);
 
-/* The capabilities that these uses need, bits 1 << CAP_x; held: those that there are. A wider one
- * is among them where a narrower one is not held. */
+/* Returns the capabilities that these uses need, bits 1 << CAP_x; held: those that there are. A
+ * wider one is among them where a narrower one is not held. */
 uint64_t sandbox_capabilities(unsigned int uses, uint64_t held);
-/* Their names, "CAP_BPF, CAP_PERFMON". */
+/* Adds the names of capabilities, "CAP_BPF, CAP_PERFMON". */
 void sandbox_capabilities_add(struct text *text, uint64_t capabilities);
 
 #endif

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #define CALL_NAME_SIZE 64
-#define NUMBERS 1024 /* beyond those of all system calls */
+#define NUMBERS 1024 /* limit above the numbers of all system calls */
 
-/* An int is in the low half of its word, whatever the other one holds. */
+/* Makes the comparisons of a row. An int is in the low half of its word, whatever the other half
+ * holds. */
 static size_t comparisons_make(const struct call_row *row, struct scmp_arg_cmp *to)
 {
 	size_t count = 0;
@@ -33,7 +34,7 @@ static int call_find(const char *name)
 {
 	int number = seccomp_syscall_resolve_name(name);
 
-	/* below 0: of other architectures only */
+	/* negative: a call of other architectures only */
 	return number == __NR_SCMP_ERROR ? call_number(name) : number;
 }
 
@@ -77,8 +78,8 @@ static int filter_load(unsigned int uses)
 
 	if (!filter)
 		return -ENOMEM;
-		/* no other program runs here, so that nobody's speculation is of harm: before 5.16
-		 * a filter costs that otherwise */
+		/* no other program runs here, so that speculation does no harm: before 5.16 a
+		 * filter turns it off otherwise */
 #if SCMP_VER_MAJOR > 2 || SCMP_VER_MINOR >= 5
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
@@ -112,7 +113,7 @@ static void refused_say(int number)
 	output_write(STDERR_FILENO, line, (size_t)length);
 }
 
-/* The call returns what the handler puts into its register. */
+/* Handles SIGSYS: the refused call returns what the handler puts into its register. */
 static void refused(int signal_number, siginfo_t *info, void *context)
 {
 	ucontext_t *of = context;
