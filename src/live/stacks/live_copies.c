@@ -11,7 +11,7 @@
 #define BYTES_MAX (4u << 20) /* bytes of all copies of a scan */
 #define USER_BYTES 32768u    /* bytes of a stack's top */
 #define KERNEL_TEXT_BYTES 4096
-#define OLDEST_NS NS_PER_SECOND /* age of a switch out: who left earlier sleeps on */
+#define OLDEST_NS NS_PER_SECOND /* greatest age of a switch out: older ones' threads sleep on */
 
 void live_copies_open(struct live_stacks *stacks)
 {
@@ -47,7 +47,7 @@ static void know(struct live_copies *copies, uint32_t tid, uint64_t sequence)
 	*index_put(&copies->again, tid, NULL) = sequence;
 }
 
-/* True if the thread's stacks must be copied: nobody knows them, and somebody wants them. */
+/* True if the thread's stacks must be copied: they are not known, and they are wanted. */
 static bool copy_due(struct live_copies *copies, const struct filter *filter,
 		     const struct live_capture *capture, const struct thread_state *record)
 {
@@ -80,7 +80,7 @@ static int record_compare(const void *one, const void *other)
 	return a->sched.out_ns > b->sched.out_ns ? -1 : a->sched.out_ns < b->sched.out_ns;
 }
 
-/* The records whose stacks are due, those first that will run first. */
+/* Collects the records whose stacks are due. Threads that will run first come first. */
 static size_t records_due(struct live_copies *copies, const struct filter *filter,
 			  const struct live_capture *capture, const struct thread_state **due)
 {
@@ -124,7 +124,7 @@ static void kernel_copy(const struct live_copies *copies, struct stack_copies *m
 	copy->kernel_known = true;
 }
 
-/* False: the thread has run, what was copied may be of neither time. */
+/* Copies the stacks of a thread. False: it has run, so what was copied may be of neither time. */
 static bool record_copy(struct live_copies *copies, struct stack_copies *made,
 			struct thread_table *table, const struct thread_state *record, uint32_t at)
 {
@@ -142,7 +142,7 @@ static bool record_copy(struct live_copies *copies, struct stack_copies *made,
 	return true;
 }
 
-/* Returns how many had run before they were copied. */
+/* Copies the stacks that are due. Returns how many threads had run before they were copied. */
 static size_t due_copy(struct live_copies *copies, struct stack_copies *made,
 		       struct thread_table *table, const struct thread_state *const *due,
 		       size_t count)

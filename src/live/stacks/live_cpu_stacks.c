@@ -11,13 +11,13 @@
 #define TICK_WAIT_MOST_NS (20 * NS_PER_MS)
 #define KERNEL_NAMES_FIRST_NS (500 * NS_PER_MS) /* the first scan waits so long for names */
 
-/* By what the kernel offers. -ENOTSUP: nothing. */
+/* Chooses a way by what the kernel offers. 0; -ENOTSUP: nothing; -EPERM: it forbids that. */
 static int way_choose(struct live_stacks *stacks, enum cpu_sampler_way *way)
 {
 	struct features *features = &stacks->context->kernel.features;
 
 	*way = feature_has(features, FEATURE_RUN_ON_CPU) ? SAMPLE_BY_PROGRAM : SAMPLE_BY_TIMER;
-	/* cpu_sampler.h tells why */
+	/* cpu_sampler.h says why */
 	if (*way == SAMPLE_BY_TIMER &&
 	    stacks->context->kernel.host.kernel_code >= KERNEL_CODE(6, 16) &&
 	    stacks->context->kernel.host.kernel_code < KERNEL_CODE(6, 18))
@@ -25,7 +25,7 @@ static int way_choose(struct live_stacks *stacks, enum cpu_sampler_way *way)
 	if (!feature_has(features, FEATURE_CPU_SAMPLES))
 		return features->state[FEATURE_CPU_SAMPLES] == FEATURE_FORBIDDEN ? -EPERM
 										 : -ENOTSUP;
-	/* perf tells ids of tsnap's own namespace */
+	/* perf reports ids of tsnap's own namespace */
 	return stacks->context->kernel.host.pid_depth == 1 ? 0 : -ENOTSUP;
 }
 

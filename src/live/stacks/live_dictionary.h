@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hands the stacks that samples had to who keeps a dictionary of them (source->stack_take), each
- * one when the names of its functions are known.
- */
+/* Hands the stacks that samples had to the callback that keeps a dictionary of them
+ * (source->stack_take), each one when the names of its functions are known. */
 #ifndef TSNAP_LIVE_STACKS_LIVE_DICTIONARY_H
 #define TSNAP_LIVE_STACKS_LIVE_DICTIONARY_H
 
 #include "live/stacks/live_stacks_state.h"
 
-/* A sample has this stack. */
+/* Adds a stack that a sample has. */
 void live_dictionary_add(struct live_stacks *stacks, uint32_t stack);
-/* Hands over those whose names are known; all: the others, too, as they are. */
+/* Hands over the stacks whose names are known; all: the others, too, as they are. */
 void live_dictionary_give(struct live_stacks *stacks, bool all);
-/* source->stacks_anew. */
+/* Implements source->stacks_anew. */
 void live_dictionary_anew(struct live_stacks *stacks);
-/* source->stacks_end: waits for the names, but not for ever. */
+/* Implements source->stacks_end: waits for the names, but not for ever. */
 void live_dictionary_end(struct live_stacks *stacks);
 
 #endif

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Node.js has 12 KB in one frame (uv__io_poll), and 28 KB in all. Fewer bytes only where less is
- * asked for than is copied of threads on a CPU by default. */
+/* Node.js has 12 KB in one frame (uv__io_poll), and 28 KB in all. Fewer bytes are kept only where
+ * fewer are wanted than are copied of threads on a CPU by default. */
 #define USER_BYTES 32768
 #define USER_BYTES_FEW 16384
 
@@ -53,9 +53,8 @@ void live_kept_move(struct live_stacks *stacks)
 	kept_stacks_move(&stacks->kept.stacks, options.events_map, options.window_map);
 }
 
-/* The number of the switch out that began what the thread did at the scan time, or ended it if it
- * ran.
- */
+/* Returns the number of the switch out that began what the thread did at the scan time, or ended it
+ * if it ran. */
 static uint64_t sequence_at(const struct thread_state *record,
 			    const struct live_scan_time *scan_time, bool running)
 {
@@ -66,7 +65,7 @@ static uint64_t sequence_at(const struct thread_state *record,
 		return sched->on_cpu && (int64_t)sched->in_ns <= scan_time->now_ns
 			       ? sched->sequence_done + 1
 			       : out;
-	/* it came and went since */
+	/* the thread came and went since */
 	return (int64_t)sched->out_ns > scan_time->now_ns ? out - 2 : out;
 }
 
@@ -87,7 +86,7 @@ static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t
 	const struct stack_copy *copy;
 	const char *bytes;
 
-	if (!stacks->context->now.capture) /* not in a scan */
+	if (!stacks->context->now.capture) /* no scan is worked on */
 		return false;
 	if (kept_stacks_find(&stacks->kept.stacks, &stacks->context->now.capture->kept, tid,
 			     sequence, &seen)) {
@@ -110,9 +109,8 @@ static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t
 	return true;
 }
 
-/* True if a walk may have gone over another program's files than those of the scan time: its thread
- * has moved since, and may have executed one. While it does that, nothing tells but the walk's end.
- */
+/* True if a walk may have used files of another program than that of the scan time: the thread has
+ * moved since, and may have executed one. While it does that, only the walk's end shows it. */
 static bool other_program(struct live_stacks *stacks, const struct thread_state *record,
 			  const struct stack_walk *walk)
 {

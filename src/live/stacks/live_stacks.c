@@ -15,10 +15,10 @@
 
 #define THREADS_KEPT_MAX 131072
 #define NAMES_FIRST_NS (300 * NS_PER_MS) /* the first scan waits so long for names */
-#define FILES_KEEP_NS (500 * NS_PER_MS)	 /* between two looks for files that nobody has mapped */
+#define FILES_KEEP_NS (500 * NS_PER_MS)	 /* time between looks for files that no process maps */
 #define THREAD_IDLE_NS (30 * NS_PER_SECOND)
 #define OPENING_NS_MAX \
-	(10 * NS_PER_MS) /* in a scan, but for the first one, into files that are new */
+	(10 * NS_PER_MS) /* most time for opening new files in a scan, but for the first one */
 
 void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 		      struct source *source, struct sample *samples)
@@ -43,7 +43,7 @@ void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 	live_wakers_init(stacks);
 }
 
-/* All that has numbers of stacks or frames, or transient names. */
+/* Clears all that has numbers of stacks or frames, or transient names. */
 static void words_clear(struct live_stacks *stacks)
 {
 	stack_names_forget(stacks->names);
@@ -173,8 +173,8 @@ static void modules_keep(struct live_stacks *stacks)
 		module_table_close(&stacks->modules);
 }
 
-/* Makes room for stacks and modules. Whoever made so many has others' walked and named again, which
- * is quick, as nothing is read of files again. */
+/* Frees memory for stacks and modules. A process that has so many costs the others new walks and
+ * names, which is quick, as nothing is read of files again. */
 static void stacks_keep(struct live_stacks *stacks)
 {
 	struct module_table *modules = &stacks->modules;
@@ -186,7 +186,7 @@ static void stacks_keep(struct live_stacks *stacks)
 		return;
 	module_table_mark_old(modules);
 	if (!stack_names_close(stacks->names))
-		return; /* in a later scan */
+		return; /* done in a later scan */
 	unwinder_forget_runtimes(&stacks->unwinder);
 	module_table_forget(modules);
 }

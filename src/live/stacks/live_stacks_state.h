@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* State of the stacks of a live source; for the files of this folder, and for whoever holds it. */
+/* State of the stacks of a live source; for the files of this folder, and for the owner of the
+ * state. */
 #ifndef TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
 #define TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
 
@@ -23,7 +24,7 @@
 /* A thread of this scan whose stacks are to be read, and its sample. */
 struct stack_wait {
 	struct thread_state record;
-	size_t sample; /* or SAMPLE_NONE */
+	size_t sample; /* index, or SAMPLE_NONE */
 	int64_t start_ns;
 	bool kthread;
 	bool displaced; /* runs again as soon as tsnap leaves its CPU */
@@ -31,7 +32,7 @@ struct stack_wait {
 	struct user_registers registers; /* registers that a walk begins with */
 };
 
-/* A sample of this scan whose stacks are to be told in words. */
+/* A sample of this scan whose stacks are to be put into words. */
 struct pending_stack {
 	size_t sample;
 	uint32_t user, kernel;
@@ -40,7 +41,7 @@ struct pending_stack {
 /* Stacks of threads on their CPUs: live_cpu_stacks.h. */
 struct live_cpu_stacks {
 	struct cpu_sampler sampler;
-	int err; /* why there are none, or 0 */
+	int err; /* reason why there are none, or 0 */
 	bool wanted, names_lacking;
 	uint64_t gone_count; /* samples without a stack: the thread had left its CPU by then */
 	uint64_t functions_refused; /* kernel functions beyond those that are kept */
@@ -49,11 +50,11 @@ struct live_cpu_stacks {
 /* Stacks that switches kept: live_kept.h. */
 struct live_kept {
 	struct kept_stacks stacks;
-	int err; /* why switches keep none, or 0 */
+	int err; /* reason why switches keep none, or 0 */
 };
 
-/* Stacks copied right after the scan time: live_copies.h. Zeroed is empty. The thread that scans
- * has it alone. */
+/* Stacks copied right after the scan time: live_copies.h. A zeroed struct is empty. Only the thread
+ * that scans uses it. */
 struct live_copies {
 	bool user, kernel; /* stacks that are copied */
 	const char *proc_root;
@@ -63,10 +64,10 @@ struct live_copies {
 };
 
 struct live_stacks {
-	/* the caller's */
+	/* set by the caller */
 	struct live_context *context;
 	struct source *source;	/* source whose stack_take gets the dictionary */
-	struct sample *samples; /* samples of the part of a scan that is gathered */
+	struct sample *samples; /* samples of the batch that is gathered */
 	uint64_t needs;		/* wanted ones of NEEDS_STACKS; 0: nothing is done */
 
 	struct live_cpu_stacks cpu;
@@ -84,26 +85,26 @@ struct live_stacks {
 	uint32_t waiting_count;
 	struct pending_stack *pending;
 	size_t pending_count, pending_capacity;
-	struct cache wakers; /* live_wakers.c: their last stacks */
+	struct cache wakers; /* last stacks of wakers: live_wakers.c */
 	struct index waker_words;
 	uint32_t *wanted; /* wakers of this scan, by tid */
 	size_t wanted_count, wanted_capacity;
 	uint32_t *listed; /* stacks that a dictionary is to get: live_dictionary.c */
 	size_t listed_count, listed_capacity;
-	uint64_t unnamed_count; /* stacks in it without all names */
-	int64_t kept_ns;	/* when files that nobody has mapped were looked for */
+	uint64_t unnamed_count; /* stacks in the dictionary without all names */
+	int64_t kept_ns;	/* time when files that no process maps were looked for */
 	int64_t until_ns;	/* stacks are not read later than that (monotonic); 0: they are */
-	uint64_t late_count;	/* stacks not read for that */
+	uint64_t late_count;	/* stacks not read because of until_ns */
 	uint64_t moved_count;	/* stacks thrown away: the thread ran meanwhile */
 	uint64_t unread_count;	/* user stacks that the kernel does not show */
 	uint64_t unknown_count; /* stacks whose registers are not known */
 	uint64_t kernel_refused_count;
 	uint64_t ended_count; /* stacks of threads that were ending: there was nothing to read */
 	uint64_t reused_count, clear_count;
-	uint64_t late_files; /* times that a file was not read yet, for want of room or time */
+	uint64_t late_files; /* times that a file was not read yet, for want of memory or time */
 };
 
-/* The column's value: a 64-bit number, or ABSENT. */
+/* Returns the column's value: a 64-bit number, or ABSENT. */
 static inline int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack)
 {
 	int64_t hash = stack == STACK_NONE ? ABSENT : (int64_t)stacks->table.stacks[stack].hash;

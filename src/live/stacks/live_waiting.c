@@ -36,8 +36,8 @@ static void thread_know(struct live_stacks *stacks, const struct stack_wait *wai
 	known->kernel = kernel;
 }
 
-/* Sets the stacks that the thread's switch out kept. cut: also such as are longer than that. False:
- * it has kept none. */
+/* Sets the stacks that the thread's switch out kept. cut: stacks that are longer than what was
+ * kept, too. False: none were kept. */
 static bool kept_set(struct live_stacks *stacks, const struct stack_wait *wait, bool cut)
 {
 	const uint64_t unopened = stacks->modules.refused;
@@ -46,7 +46,7 @@ static bool kept_set(struct live_stacks *stacks, const struct stack_wait *wait, 
 	if (!live_kept_stacks(stacks, &wait->record, wait->displaced, cut, &user, &kernel))
 		return false;
 	thread_set(stacks, wait, user, kernel);
-	/* else there was no room or time for a file: the next scan has some */
+	/* else there was no memory or time for a file: the next scan has some */
 	if (stacks->modules.refused == unopened && !wait->record.sched.on_cpu)
 		thread_know(stacks, wait, user, kernel);
 	return true;
@@ -69,7 +69,8 @@ bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state 
 	return true;
 }
 
-/* wait is the next one of those that wait, or takes its stacks at once. */
+/* Sets the stacks of wait at once if they are known or kept. Otherwise wait becomes the last one of
+ * waiting, unless it is too late to read stacks. */
 static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait)
 {
 	const struct known_stacks *known;
@@ -144,9 +145,9 @@ void live_stacks_add_other(struct live_stacks *stacks, const struct thread_state
 	thread_add(stacks, wait);
 }
 
-/* Registers of a thread that the kernel's programs don't know any of: it has slept since before
- * they were there, or they can't be asked (before 5.10). /proc tells where its code and stack are;
- * the record may have some more. 0 or -errno. */
+/* Reads the registers of a thread of which the kernel's programs know none: it has slept since
+ * before they were there, or they can't be run on request (before 5.10). /proc shows where its code
+ * and stack are; the record may have some more. 0 or -errno. */
 static int registers_from_proc(const struct live_stacks *stacks, const struct thread_state *record,
 			       struct user_registers *registers)
 {
@@ -171,7 +172,7 @@ int walk_error(const struct stack_walk *walk)
 	return walk->end == WALK_REFUSED ? -EPERM : walk->end == WALK_GONE ? -ESRCH : 0;
 }
 
-/* The kernel may refuse one that is on its way out, whoever asks. */
+/* True if the thread is ending: the kernel may refuse its stacks to any reader then. */
 static bool thread_is_ending(const struct live_stacks *stacks,
 			     const struct thread_identity *identity)
 {
@@ -248,7 +249,7 @@ static void stacks_read(struct live_stacks *stacks, uint32_t at)
 	uint32_t user = STACK_NONE, kernel = STACK_NONE;
 	int user_err = 0, kernel_err = 0;
 
-	/* nothing to read of one that is on its way again */
+	/* a thread that runs again has nothing to read */
 	if (!record_still(&stacks->context->kernel.table, &wait->record)) {
 		stacks->moved_count += !kept_set(stacks, wait, true);
 		return;
@@ -262,14 +263,14 @@ static void stacks_read(struct live_stacks *stacks, uint32_t at)
 		return;
 	}
 	live_stacks_unread(stacks, &wait->record.identity, user_err, kernel_err);
-	/* else there was no room or time for a part of it: the next scan has some */
+	/* else there was no memory or time for a part of it: the next scan has some */
 	if (stacks->modules.refused + stacks->python.late_count == put_off)
 		thread_know(stacks, wait, user, kernel);
 	thread_set(stacks, wait, user, kernel);
 }
 
-/* Asks for the registers of threads in waiting. The thread that scans asks, too, unless this is in
- * a scan. */
+/* Requests the registers of threads in waiting. The thread that scans requests some, too, unless
+ * this is in a scan. */
 static void registers_request(struct live_stacks *stacks, const struct thread_state *const *records)
 {
 

@@ -11,7 +11,7 @@
 
 struct known_waker {
 	struct cache_entry entry; /* key: tid, as users see it */
-	int64_t read_ns;	  /* when its stack was read, at the scan time; 0: never */
+	int64_t read_ns;	  /* scan time when its stack was read; 0: never */
 	int64_t wanted_ns;
 	uint32_t user, kernel;
 };
@@ -33,7 +33,8 @@ static struct known_waker *waker_get(struct live_stacks *stacks, int64_t tid)
 	return waker;
 }
 
-/* 0: an interrupt of an idle CPU. */
+/* True if the sample is off its CPU, and its waker a thread. waker_tid 0: an interrupt of an idle
+ * CPU. */
 static bool waker_is_thread(const struct sample *sample)
 {
 	return sample->state != STATE_ON && sample->waker_tid != ABSENT && sample->waker_tid;
@@ -75,7 +76,8 @@ bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_stat
 	while (*at < stacks->wanted_count) {
 		uint32_t tid = stacks->wanted[(*at)++], key;
 
-		/* in a container the array goes by other ids: there a sample must tell */
+		/* in a container the array has other ids: only a waker's sample shows its stack
+		 * there */
 		if (waker_get(stacks, tid)->read_ns == context->now.scan_time.now_ns ||
 		    context->view.translated)
 			continue;
@@ -88,7 +90,7 @@ bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_stat
 	return false;
 }
 
-/* The text of a pair, made once when all names are known. */
+/* Returns the text of a pair of stacks, made once when all names are known. */
 static const char *waker_words(struct live_stacks *stacks, const struct known_waker *waker)
 {
 	uint64_t key = (uint64_t)waker->user << 32 | waker->kernel;
