@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define HELLO_NS (5 * NS_PER_SECOND)
-#define BEGIN_LEAST_NS (250 * NS_PER_MS) /* between the beginnings of two in one place */
+#define BEGIN_LEAST_NS (250 * NS_PER_MS) /* least time between two parsers of a slot */
 #define STARVED_PART 2 /* divisor of an answer's time: a parser with less CPU time was starved */
 #define END_POLL_NS (2 * NS_PER_MS)
 #define END_POLLS 500
@@ -27,7 +27,7 @@
 
 /* Pids of the parsers, and of the spawner, as /proc shows them; 0: none. */
 static _Atomic uint32_t pids[PARSER_SLOTS + 1];
-static _Atomic bool begun; /* some were started: all others need not look through pids */
+static _Atomic bool begun; /* parsers were started; false: pids need not be searched */
 
 bool parsers_have(uint32_t pid)
 {
@@ -37,7 +37,8 @@ bool parsers_have(uint32_t pid)
 	return false;
 }
 
-/* 1; 0: nothing came in STOP_POLL_MS; -EPIPE: it is dead. */
+/* Polls for an answer. 1: there is one; 0: nothing came in STOP_POLL_MS; -EPIPE: the process is
+ * dead. */
 static int answer_poll(int socket)
 {
 	struct pollfd ready = {socket, POLLIN, 0};
@@ -47,7 +48,7 @@ static int answer_poll(int socket)
 	return ready.revents & POLLIN ? 1 : -EPIPE;
 }
 
-/* True if it is on a CPU or waits for one, as its line in /proc/PID/stat tells. */
+/* True if the process is on a CPU or waits for one, by its line in /proc/PID/stat. */
 static bool is_runnable(uint32_t pid)
 {
 	char path[32], line[256];
@@ -66,8 +67,8 @@ static bool is_runnable(uint32_t pid)
 	return state && !strncmp(state, ") R", 3);
 }
 
-/* 0: there is an answer. -EPIPE: it is dead, or does not answer in time; -EAGAIN: but it has hardly
- * had a CPU. */
+/* Waits for an answer. 0: there is one. -EPIPE: the parser is dead, or does not answer in time;
+ * -EAGAIN: it does not answer in time, but has hardly had a CPU. */
 static int answer_wait(const struct parser *parser, int64_t most_ns)
 {
 	const int64_t until_ns = clock_monotonic_ns() + most_ns;
@@ -85,7 +86,7 @@ static int answer_wait(const struct parser *parser, int64_t most_ns)
 		       : -EPIPE;
 }
 
-/* The bytes of a message without descriptors, or 0. */
+/* Receives a message, and closes descriptors that come with it. Returns its bytes, or 0. */
 static size_t answer_take(int socket, void *to, size_t size)
 {
 	int fds[PARSER_FDS_MAX];
@@ -99,7 +100,7 @@ static size_t answer_take(int socket, void *to, size_t size)
 	return got;
 }
 
-/* err: why it is not bounded. */
+/* Receives the first message of a process. *err: why the process is not bounded. */
 static int hello_take(int socket, _Atomic uint32_t *pid, _Atomic pid_t *own, int *err)
 {
 	const int64_t until_ns = clock_monotonic_ns() + HELLO_NS;
@@ -132,7 +133,7 @@ static void parser_lose(struct parser *parser)
 	parser->lost++;
 }
 
-/* True if the process at the other end is there no more. */
+/* True if the process at the other end is gone. */
 static bool is_dead(int socket)
 {
 	struct pollfd ready = {socket, 0, 0};
@@ -140,7 +141,8 @@ static bool is_dead(int socket)
 	return poll(&ready, 1, 0) > 0;
 }
 
-/* -EAGAIN where one may begin later: there was no memory for it, or no number. */
+/* Returns -EAGAIN where a parser may begin later: there was no memory for it, or no pid. -ECHILD:
+ * the spawner is dead. */
 static int begin_error(struct parsers *parsers)
 {
 	parsers->ended = is_dead(parsers->control);
@@ -173,7 +175,7 @@ static int parser_begin(struct parser *parser)
 
 int parser_ready(struct parser *parser)
 {
-	/* one may have died when nobody asked it anything */
+	/* the parser may have died while it had no request */
 	if (parser->socket >= 0 && is_dead(parser->socket))
 		parser_lose(parser);
 	if (parser->socket >= 0)
@@ -185,7 +187,7 @@ int parser_ready(struct parser *parser)
 	return parser_begin(parser);
 }
 
-/* As parser_request(), for an answer of at most so many bytes. */
+/* Does parser_request(), for an answer of at most so many bytes. */
 static ssize_t answer_request(struct parser *parser, const struct parser_message *request,
 			      void *answer, size_t bytes, int64_t most_ns)
 {
@@ -298,7 +300,7 @@ void parsers_describe(const struct parsers *parsers, bool free, struct text *to)
 		text_add_string(to, "read by processes without capabilities that open nothing\n");
 }
 
-/* It ends by itself when its socket does; nobody waits for one that does not. */
+/* Waits for the spawner, which ends by itself when its socket does, and kills one that does not. */
 static void spawner_wait(pid_t spawner)
 {
 	const struct timespec pause = {0, END_POLL_NS};

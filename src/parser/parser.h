@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes that read what others have written, for one that has privileges: without capabilities,
- * and with system calls that open, start and send nothing. Whoever takes one over by a hostile file
- * has what its answers say, and no more.
+ * and with system calls that open, start and send nothing. An attacker that takes one over by a
+ * hostile file controls its answers, and no more.
  *
  *   worker ----- requests, descriptors of files -----> parser (one for each enum parser_slot)
  *      |   <---------------- answers ------------------   ^
  *      +------ a socket for a new parser ---> spawner ----+ fork(2)
  *
  * The spawner is forked before there is anything in the worker's memory that is of worth, and does
- * nothing but fork. A parser that dies, or does not answer in time, costs the request, is
- * counted, and the next request begins a new one: who asks tells each generation anew what it has
- * to know. A spawner that dies takes its parsers with it, and nobody follows: what is not known
- * then stays so. A file that ends its parser twice is not to be asked about again. Limits: 512 MB
+ * nothing but fork. A parser that dies, or does not answer in time, costs the request and is
+ * counted. The next request begins a new one, and a requester must send each generation anew what
+ * it has to know. A spawner that dies takes its parsers with it, and none follows: what is not
+ * known then stays so. A file that ends its parser twice is not to be sent again. Limits: 512 MB
  * of memory (RLIMIT_DATA: RLIMIT_AS would count address space that is only reserved), 10 s of CPU
  * time a request (RLIMIT_CPU).
  *
- * A parser is one thread's at a time. What it answers is as hostile as what it has read.
+ * A parser is used by one thread at a time. Its answers are as hostile as what it has read.
  */
 #ifndef TSNAP_PARSER_PARSER_H
 #define TSNAP_PARSER_PARSER_H
@@ -46,11 +46,11 @@ struct parser {
 	struct parsers *parsers;
 	enum parser_slot slot;
 	int socket; /* -1: there is none */
-	/* Number of the present process, from 1 on: it knows nothing that an earlier one was
-	 * told. */
+	/* Number of the present process, from 1 on: it knows nothing of what an earlier one was
+	 * sent. */
 	uint64_t generation;
 	_Atomic pid_t pid;
-	_Atomic int64_t gone_cpu_ns; /* CPU time of those before */
+	_Atomic int64_t gone_cpu_ns; /* CPU time of earlier processes */
 	int64_t begun_ns;
 	_Atomic uint64_t lost; /* processes that died, or did not answer in time */
 	_Atomic bool stop;     /* requests are given up: set by another thread */
@@ -60,39 +60,42 @@ struct parsers {
 	int control; /* the spawner's socket; -1: there is none */
 	pid_t spawner;
 	_Atomic bool ended; /* the spawner has died */
-	int err;	    /* why they are not bounded (-errno), or 0 */
+	int err;	    /* reason why they are not bounded (-errno), or 0 */
 	struct parser parser[PARSER_SLOTS];
 };
 
-/* Forks the spawner and the parsers of some places (bits): before other threads begin. Those of the
- * others begin when they are asked first. free: their system calls are not bounded (--no-sandbox).
- * NULL: there can be none, and nothing is parsed. */
+/* Forks the spawner and the parsers of some slots (bits). Must be called before other threads
+ * begin. Parsers of other slots begin at their first request. free: their system calls are not
+ * bounded (--no-sandbox). NULL: there can be no parsers, and nothing is parsed. */
 struct parsers *parsers_begin(parser_service *service, bool free, unsigned int slots);
-void parsers_end(struct parsers *parsers); /* also of NULL */
+void parsers_end(struct parsers *parsers); /* NULL is fine */
 
 /* Returns how many parsers died or were given up; 0 for NULL. */
 uint64_t parsers_lost(const struct parsers *parsers);
 /* True if no parser will start any more, as the spawner died; false for NULL. */
 bool parsers_ended(const struct parsers *parsers);
-/* CPU time that the parsers took; 0 for NULL. */
+/* Returns the CPU time that the parsers took; 0 for NULL. */
 int64_t parsers_cpu_ns(const struct parsers *parsers);
 
-/* Adds a line on how files are read; free: as parsers_begin() was told. */
+/* Adds a line on how files are read; free: as given to parsers_begin(). */
 void parsers_describe(const struct parsers *parsers, bool free, struct text *to);
 
-/* True if a process is one of these, by its number as /proc shows it. Of any thread. */
+/* True if a process is a parser or the spawner; pid: as /proc shows it. Any thread may call this.
+ */
 bool parsers_have(uint32_t pid);
-/* The number of the one in that place, as /proc shows it; 0: there is none. */
+/* Returns the pid of the parser in that slot, as /proc shows it; 0: there is none. */
 uint32_t parsers_pid(enum parser_slot slot);
 
-/* Begins one, if there is none. 0; -EAGAIN: the one before had just begun, or there can be none
- * now; or -errno: there will be none. */
+/* Begins the parser, if there is none. 0; -EAGAIN: the one before had just begun, or there can be
+ * none now; or -errno: there will be none. */
 int parser_ready(struct parser *parser);
-/* Asks a ready one. Returns how many bytes its answer has; -EPIPE: it died, or was given up after
- * most_ns; -EAGAIN: it was, but had hardly a CPU in that time, on a full host. */
+/* Sends a request to a ready parser, and waits for the answer. Returns how many bytes the answer
+ * has; -EPIPE: the parser died, or was given up after most_ns; -EAGAIN: it was given up, but had
+ * hardly a CPU in that time, on a full host. */
 ssize_t parser_request(struct parser *parser, const struct parser_message *request,
 		       char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
-/* The same for an answer of exactly so many bytes. 0, or -errno; -EBADMSG: it has fewer. */
+/* Does parser_request() for an answer of exactly so many bytes. 0, or -errno; -EBADMSG: the answer
+ * has fewer. */
 int parser_request_fixed(struct parser *parser, const struct parser_message *request, void *answer,
 			 size_t bytes, int64_t most_ns);
 /* Sends a request that has no answer. Without a parser, does nothing. */

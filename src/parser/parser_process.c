@@ -32,7 +32,8 @@ static void limit_set(int what, rlim_t value)
 	setrlimit(what, &limit);
 }
 
-/* The limit counts from the process' beginning. A soft one can be raised again. */
+/* Moves the limit of CPU time, which counts from the beginning of the process. A soft limit can be
+ * raised again. */
 static void cpu_limit_move(void)
 {
 	static time_t limited_s = -1;
@@ -47,14 +48,14 @@ static void cpu_limit_move(void)
 	setrlimit(RLIMIT_CPU, &limit);
 }
 
-/* Without a word: the one who asked counts it. */
+/* Ends the process without a word: the requester counts it. */
 static void memory_end(void)
 {
 	_exit(EXIT_FAILURE);
 }
 
-/* A terminal sends signals to all processes in its foreground: the worker alone tells when it ends.
- * Faults end a parser, whoever would handle them elsewhere. */
+/* Ignores signals that a terminal sends to all processes in its foreground: the worker alone
+ * decides when a parser ends. Faults end a parser, whatever handles them in the worker. */
 static void signals_set(void)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGPIPE,  SIGUSR1,
@@ -70,7 +71,7 @@ static void signals_set(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Dies with its parent. */
+/* Has the process die with its parent. */
 static void life_bind(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -105,8 +106,8 @@ static int compare(const void *one, const void *other)
 	return *(const char *)one - *(const char *)other;
 }
 
-/* Has the C library look up now, while files can be opened, what it keeps: qsort(3) asks how much
- * memory there is. */
+/* Has the C library look up now, while files can be opened, what it keeps: qsort(3) looks up how
+ * much memory there is. */
 static void library_warm(void)
 {
 	char bytes[4096] = {0};
@@ -136,7 +137,7 @@ static void parser_run(int socket, parser_service *service, bool free)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Closes all numbers up to RLIMIT_NOFILE but kept and standard error: /proc/self/fd can't be
+/* Closes all descriptors up to RLIMIT_NOFILE but kept and standard error: /proc/self/fd can't be
  * opened. */
 static void numbers_close(int kept)
 {
@@ -218,7 +219,7 @@ pid_t spawner_fork(int control, parser_service *service, bool free)
 	if (child < 0)
 		return -errno;
 	if (!child) {
-		/* ends with the socket: a worker that is killed leaves nobody behind */
+		/* the spawner ends with the socket: a worker that is killed leaves no process */
 		spawner_run(control, service, free);
 	}
 	return child;

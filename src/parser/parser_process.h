@@ -13,11 +13,11 @@
 struct parser_hello {
 	uint32_t pid; /* pid as /proc shows it */
 	pid_t own;    /* pid as getpid(2) returns it */
-	int32_t err;  /* why it is not bounded, or 0 */
+	int32_t err;  /* reason why it is not bounded, or 0 */
 };
 
-/* Forks, and returns in the caller alone: the spawner's number, or -errno. Each socket that comes
- * over control gets a parser. The spawner ends with control. */
+/* Forks, and returns in the caller alone: the spawner's pid, or -errno. Each socket that comes over
+ * control gets a parser. The spawner ends with control. */
 pid_t spawner_fork(int control, parser_service *service, bool free);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "parser/parser_message.h"
 
-/* A request begins with a 32-bit number of its kind; those who ask have numbers from here on. */
+/* First number of each requester's kinds: a request begins with a 32-bit number of its kind. */
 enum parser_kinds {
 	PARSER_FILES = 0,	   /* src/unwind/file_request.h */
 	PARSER_CONTAINERS = 0x100, /* src/live/live_parsers.h */
@@ -25,7 +25,7 @@ struct parser_request {
 	unsigned int fd_count;
 };
 
-/* The request's kind; UINT32_MAX: it has none. */
+/* Returns the request's kind; UINT32_MAX: it has none. */
 static inline uint32_t parser_request_kind(const struct parser_request *request)
 {
 	uint32_t kind = UINT32_MAX;
@@ -35,7 +35,7 @@ static inline uint32_t parser_request_kind(const struct parser_request *request)
 	return kind;
 }
 
-/* Runs in the parser. The answer's bytes; 0: the request gets none. */
+/* Runs in the parser. Returns the number of the answer's bytes; 0: the request gets no answer. */
 typedef size_t parser_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX]);
 
 #endif
