@@ -8,7 +8,7 @@
 #define STACKS_BYTES (QUEUE_BYTES / 2) /* limit from which on scans do without most stacks */
 #define CAPACITY_KEPT 2		       /* scans of which the memory stays while no scan waits */
 #define MORE_LEAST 64
-#define MUCH_MORE 8   /* times as much memory as a scan needed is given back */
+#define MUCH_MORE 8   /* times as much memory as a scan needed is freed */
 #define MOST_FADES 16 /* part of capture_queue.most that is forgotten with each scan */
 
 void capture_queue_init(struct capture_queue *queue)
@@ -119,7 +119,7 @@ struct live_capture capture_queue_surplus(struct capture_queue *queue)
 {
 	struct live_capture surplus = {0};
 
-	if (capture_queue_outstanding(queue) > 1) /* one is being filled, most of the time */
+	if (capture_queue_outstanding(queue) > 1) /* usually one is being filled */
 		return surplus;
 	for (unsigned int i = 0; i < CAPTURE_QUEUE_MAX - CAPACITY_KEPT && !surplus.capacity; i++) {
 		surplus = *queue->unused[i];

@@ -37,8 +37,7 @@ void capture_queue_return(struct capture_queue *queue, struct live_capture *capt
 /* Resizes the memory of a capture that was taken, for as many copies as it has, and some more: the
  * thread that copies then need not get or free any. */
 void capture_fit(struct live_capture *capture);
-/* Takes out memory that is too much while no scan waits: for live_capture_done(), without a lock.
- */
+/* Takes out memory that is too much while no scan waits, for live_capture_done() without a lock. */
 struct live_capture capture_queue_surplus(struct capture_queue *queue);
 
 #endif

@@ -43,7 +43,7 @@ struct captured {
 	bool switched;	/* record had another switch when read again, after looks at CPUs */
 	bool moved;	/* switched after the scan time: may change without a wake-up */
 	bool requested; /* registers were; true also if it ran meanwhile, and has none */
-	uint32_t round; /* live/live_asleep.h */
+	uint32_t round; /* round of walks: live/live_asleep.h */
 };
 
 /* Returns record_state() of a record: the copy's, or any other one where copy is NULL. A thread
@@ -87,7 +87,7 @@ struct capture_wants {
 	struct cpu_sampler *cpu_stacks; /* looks at the same CPUs at the same time */
 	struct kept_stacks *kept;	/* may be closed */
 	/* Copies stacks that may change at any time, for a capture that has all the rest. Returns
-	 * how many threads had run before it came to them. NULL: nobody wants any. */
+	 * how many threads had run before it came to them. NULL: none are wanted. */
 	size_t (*stacks_copy)(void *copier, struct thread_table *table, const struct filter *filter,
 			      struct live_capture *capture);
 	void *stacks_copier;
@@ -121,7 +121,7 @@ struct capturer {
 	pthread_mutex_t *requesting;  /* held while registers are requested */
 	struct live_capture *capture; /* the scan that is filled now */
 	uint32_t own_tid, own_key;    /* ids of the thread that copies */
-	bool own_key_known;	      /* own_key is set: it has a record */
+	bool own_key_known;	      /* own_key is set: the thread has a record */
 	uint64_t moved_count;	      /* scans that could not keep their scan time */
 	int64_t stacks_lost_ns;	      /* time when stacks were last copied too late */
 	bool looked;		      /* CPUs were looked at for this scan */

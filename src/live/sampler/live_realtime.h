@@ -11,8 +11,7 @@
 /* Returns why scans are at normal priority, as a static string. NULL: they are not. */
 const char *live_realtime_why(const struct realtime *realtime, const struct host *host);
 
-/* Adds what the footer of a report says of the priority, and of scans that came late all the same.
- */
+/* Adds what a report's footer says of the priority, and of scans that came late all the same. */
 void live_realtime_describe(const struct realtime *realtime, const struct sampler_status *reported,
 			    const struct host *host, struct source_status *status);
 

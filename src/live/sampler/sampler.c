@@ -50,7 +50,7 @@ struct sampler {
 	struct index pids, tids; /* new ids of the filter */
 	bool ids_new;
 	unsigned int filter_changes;
-	struct sampler_status status, before; /* before: of views that are gone */
+	struct sampler_status status, before; /* before: counts of views that are gone */
 };
 
 /* Inits a lock with priority inheritance: a thread that waits for it lends its priority to the one

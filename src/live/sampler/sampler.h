@@ -20,7 +20,7 @@
 
 #include "live/sampler/live_capture.h"
 
-/* Why a scan came late. */
+/* Reasons why a scan came late. */
 enum late_why { LATE_WORK, LATE_WAIT, LATE_GROWTH, LATE_COUNT };
 
 struct sampler_options {
@@ -51,8 +51,8 @@ int sampler_take(struct sampler *sampler, struct realtime *realtime, struct live
 void sampler_return(struct sampler *sampler, struct live_capture *capture, const struct index *keys,
 		    const struct filter *filter);
 
-/* Ends the thread for a while, in which records can be moved to other maps; copies that nobody has
- * taken are lost, and counted as late for that. */
+/* Ends the thread for a while, in which records can be moved to other maps. Copies that were not
+ * taken yet are lost, and counted as late for that. */
 void sampler_pause(struct sampler *sampler);
 int sampler_resume(struct sampler *sampler); /* starts the thread again; 0 or -errno */
 
