@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests to block devices that threads have in flight, for the columns io_dev to io_others.
  *
- *   block_queue, block_issue, block_done -> ts_block: requests in flight, and who made them
+ *   block_queue, block_issue, block_done -> ts_block: requests in flight, with their threads
  *         at issue and completion -> histograms of blockq and block, with the CPU in their key
- *         copied at the scan time (live/sampler) -> live_block: the oldest of each thread
- *   block_merge: one that became part of another is never completed; it is taken away
+ *         copied at the scan time (live/sampler) -> live_block: the oldest request of each thread
+ *   block_merge: a request that became part of another never completes; it is removed
  *
  * request_done() in bpf_text/block.bpf.c is where a request has ended and all of it is known. A
  * field of struct request is in a set (FIELDS_BLOCK, kernel/field_table.h): looked for only

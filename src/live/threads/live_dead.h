@@ -32,8 +32,7 @@ struct dead_table {
  * be reported. */
 void dead_table_read(struct dead_table *table, const struct process_key *key,
 		     const struct process_totals *now, bool baseline);
-/* Takes off what samples have reported of a thread that is gone, so that it is not reported again.
- */
+/* Takes off what samples have reported of a thread that is gone: it is not reported again. */
 void dead_table_take_off(struct dead_table *table, const struct totals_gone *gone);
 
 /* Begins an account of the time up to end_ns, with a table that was read at read_ns. Where scans

@@ -7,8 +7,8 @@
 
 #include <unistd.h>
 
-/* Task state bits, include/linux/sched.h of 4.14 and later. Before, those from 0x40 on were others:
- * task_state() in bpf_text/kernel_fields.h makes the one that matters here the same. */
+/* Task state bits, include/linux/sched.h of 4.14 and later. Before 4.14 the bits from 0x40 on were
+ * others: task_state() in bpf_text/kernel_fields.h maps the one that matters here. */
 #define TASK_INTERRUPTIBLE_BIT 0x1u
 #define TASK_UNINTERRUPTIBLE_BIT 0x2u
 #define TASK_STOPPED_TRACED_BITS 0xcu

@@ -45,7 +45,7 @@ struct live_scan_time {
 	int64_t own_in_ns;     /* time when the sampler came on own_cpu */
 };
 
-/* Totals of a thread since its record was made, the state it is in now counted up to now. */
+/* Totals of a thread since its record was made, with its present state up to now. */
 struct live_totals {
 	int64_t at_ns; /* scan time at which they were computed, monotonic */
 	int64_t cpu_ns, runq_ns, disk_ns, sleep_ns;
@@ -54,20 +54,20 @@ struct live_totals {
 	int64_t switched_ns; /* time of the last switch that they include */
 };
 
-/* enum thread_state_kind of task state bits, as struct thread_sched has them. */
+/* Returns the enum thread_state_kind of task state bits, as struct thread_sched has them. */
 enum thread_state_kind task_state_kind(uint32_t state);
 
-/* enum thread_state_kind of a record. *ambiguous: a waker came while the thread was on its way to
- * sleep, so it may be runnable, or another thread has its CPU although nobody saw it leave: /proc
- * knows.
- */
+/* Returns the enum thread_state_kind of a record. *ambiguous: a waker came while the thread was on
+ * its way to sleep, so it may be runnable, or another thread has its CPU although no probe saw it
+ * leave: /proc knows. */
 enum thread_state_kind record_state(const struct thread_state *record,
 				    const struct live_scan_time *scan_time, bool *ambiguous);
 
 /* True if by the scan time another thread had come to the CPU that this one was on last: if the
  * record still has it there, its switch out was missed. */
 bool record_followed(const struct thread_state *record, const struct live_scan_time *scan_time);
-/* True if a look at that CPU (struct cpu_tick) found another thread there after it had come. */
+/* True if a look at the thread's CPU (struct cpu_tick) found another thread there after this one
+ * had come. */
 static inline bool record_replaced(const struct thread_state *record, uint64_t look_ns,
 				   uint32_t look_tid)
 {
@@ -76,8 +76,8 @@ static inline bool record_replaced(const struct thread_state *record, uint64_t l
 
 bool record_is_kthread(const struct thread_state *record);
 
-/* True if only a wake-up can change what the thread does: then its being listed as woken is enough
- * to notice. */
+/* True if only a wake-up can change what the thread does: then it is enough to notice when it is
+ * listed as woken. */
 bool record_settled(const struct thread_state *record);
 
 /* Returns when the thread began, as samples have it. */
@@ -87,8 +87,8 @@ int64_t record_start_ns(const struct thread_state *record);
 int64_t record_state_us(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state);
 
-/* Fills tid, pid, ppid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest
- * becomes absent. */
+/* Fills tid, pid, uid, start, comm, kthread, state, state_us, cpu, waker_tid; the rest becomes
+ * absent. */
 void record_sample(const struct thread_state *record, const struct live_scan_time *scan_time,
 		   enum thread_state_kind state, struct sample *sample);
 

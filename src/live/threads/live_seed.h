@@ -27,7 +27,7 @@ struct live_seed {
 };
 
 /* Returns the waiting thread with that tid, or NULL. live_seed_visit() visits all that wait, and
- * visit may take away the one that it is given. */
+ * visit may remove the one that it is given. */
 const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid);
 void live_seed_visit(struct live_seed *seed,
 		     void (*visit)(void *to, const struct thread_state *record), void *to);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURNS_MAX 65536 /* more are met again by a later walk */
+#define TURNS_MAX 65536 /* limit of turn; a later walk meets the rest again */
 #define KEYS_LEAST 4096
 
 static void judged_fit(struct live_sleepers *sleepers, uint64_t key)

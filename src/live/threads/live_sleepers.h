@@ -21,7 +21,7 @@ struct live_sleepers {
 	uint32_t *judged;		/* sequence of each key's episode, plus one; 0: none */
 	size_t judged_count;
 	struct index judged_far; /* numbers as in judged, for keys beyond 32 bits */
-	uint64_t *turn;		 /* keys that wait for theirs: a ring */
+	uint64_t *turn;		 /* keys that wait for their turn: a ring */
 	size_t turn_first, turn_count;
 };
 
