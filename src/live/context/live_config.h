@@ -21,7 +21,7 @@ struct live_config {
 	const char *write_offsets; /* file to write offsets to; NULL: none */
 	const char *without;	   /* kernel features that are not to be used; NULL: none */
 	uint32_t traces;	   /* kinds of --trace, bits 1 << LATENCY_x */
-	int64_t slower_ms;	   /* single events that took as long; 0: none */
+	int64_t slower_ms;	   /* single events that took at least so long; 0: none */
 	bool events;		   /* true if single events are reported */
 	bool distributions;	   /* true if what is traced is shown as distributions */
 	int64_t stack_bytes;	   /* bytes of a running thread's stack, copied for its walk */

@@ -53,8 +53,8 @@ struct live_now {
 	struct live_scan_time scan_time;
 	struct live_block block;
 	struct live_cpus cpus;
-	uint64_t scan_count; /* scans before it */
-	bool housekeeping;   /* once a second: what need not be done at every tick */
+	uint64_t scan_count; /* scans before this one */
+	bool housekeeping;   /* set once a second, for work that need not be done at every tick */
 };
 
 struct live_context {
@@ -62,7 +62,7 @@ struct live_context {
 	struct live_wants wants;
 	struct live_view view;
 	struct kernel kernel;
-	struct live_seed seed; /* threads that sleep since before the start */
+	struct live_seed seed; /* threads that have slept since before the start */
 	struct lookup *lookup;
 	struct parsers *parsers; /* NULL: nothing is parsed (live_parsers.h) */
 	uint64_t later_lookups;	 /* lookups dropped: the thread was in its next call: live_episode.h
