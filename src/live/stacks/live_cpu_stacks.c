@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #define KERNEL_CODE(major, minor) ((uint32_t)(major) << 16 | (minor) << 8)
-#define TICK_WAIT_SHARE 4 /* a tick is waited for one part in so many of a period */
+#define TICK_WAIT_SHARE 4 /* divisor of a period: the time to wait for a tick */
 #define TICK_WAIT_LEAST_NS (2 * NS_PER_MS)
 #define TICK_WAIT_MOST_NS (20 * NS_PER_MS)
 #define KERNEL_NAMES_FIRST_NS (500 * NS_PER_MS) /* the first scan waits so long for names */

@@ -17,14 +17,13 @@
 
 #include "live/stacks/live_stacks_state.h"
 
-/* Must be called when it is known what the context wants. samples: those that stacks are added to.
- */
+/* Must be called when the context's wants are known. samples: array that stacks are added to. */
 void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 		      struct source *source, struct sample *samples);
 void live_stacks_done(struct live_stacks *stacks); /* a zeroed one is fine */
-/* Forgets all: before the records' numbers begin anew. The dictionary gets first what it lacks. */
+/* Forgets all, before the records' numbers begin anew. The dictionary first gets what it lacks. */
 void live_stacks_forget(struct live_stacks *stacks);
-/* Forgets stacks and names, but not what was read of files: before transient names go. Counts it.
+/* Forgets stacks and names, but not what was read of files, before transient names go. Counts that.
  */
 void live_stacks_forget_words(struct live_stacks *stacks);
 

@@ -60,7 +60,7 @@ struct live_copies {
 	const char *proc_root;
 	struct register_requester *requester;
 	struct thread_memory memory;
-	struct index known, again; /* tid to sequence: of the last scan's, and of this one */
+	struct index known, again; /* tid to sequence of copies: the last scan's, and this one's */
 };
 
 struct live_stacks {
@@ -68,7 +68,7 @@ struct live_stacks {
 	struct live_context *context;
 	struct source *source;	/* source whose stack_take gets the dictionary */
 	struct sample *samples; /* samples of the batch that is gathered */
-	uint64_t needs;		/* wanted ones of NEEDS_STACKS; 0: nothing is done */
+	uint64_t needs;		/* wanted needs of NEEDS_STACKS; 0: nothing is done */
 
 	struct live_cpu_stacks cpu;
 	struct live_kept kept;
@@ -93,7 +93,7 @@ struct live_stacks {
 	size_t listed_count, listed_capacity;
 	uint64_t unnamed_count; /* stacks in the dictionary without all names */
 	int64_t kept_ns;	/* time when files that no process maps were looked for */
-	int64_t until_ns;	/* stacks are not read later than that (monotonic); 0: they are */
+	int64_t until_ns;	/* time after which stacks are not read (monotonic); 0: none */
 	uint64_t late_count;	/* stacks not read because of until_ns */
 	uint64_t moved_count;	/* stacks thrown away: the thread ran meanwhile */
 	uint64_t unread_count;	/* user stacks that the kernel does not show */

@@ -7,7 +7,7 @@
 #include "sample/waker_stack.h"
 
 #define WAKERS_MAX 131072
-#define WAKER_AGE_NS NS_PER_SECOND /* age of a waker's last stack, at most */
+#define WAKER_AGE_NS NS_PER_SECOND /* greatest age of a waker's last stack */
 
 struct known_waker {
 	struct cache_entry entry; /* key: tid, as users see it */
