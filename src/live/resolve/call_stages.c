@@ -50,8 +50,7 @@ static const char *file_read(struct lookup *lookup, struct thread *thread,
 	return length > 0 ? name_transient(target, (size_t)length) : NULL;
 }
 
-/* Fills the call's descriptor, and the file that it refers to or the path that the call was given.
- */
+/* Fills the call's descriptor, and the file that it refers to or the path that the call has. */
 void stage_file(struct lookup_item *item)
 {
 	struct sample *sample = item->sample;

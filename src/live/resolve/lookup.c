@@ -97,8 +97,7 @@ const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns)
 	return comm_find(&lookup->comms, lookup->root, tid, now_ns);
 }
 
-/* Plans the stages for the needs; seldom, as most lookups are for the same needs as the one before.
- */
+/* Plans the stages for needs; seldom, as most lookups are for the same needs as the one before. */
 static SELDOM void stages_plan(struct lookup *lookup, uint64_t needs)
 {
 	size_t count = 0;

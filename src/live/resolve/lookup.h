@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fills what the kernel record does not hold, for sampled threads only, from /proc, the user
- * database and libseccomp; each kind cached and bounded. Knows nothing of BPF, columns or
- * terminals.
- */
+/* Fills facts that the kernel's record does not hold, for sampled threads only, from /proc, the
+ * user database and libseccomp; each kind cached and bounded. Knows nothing of BPF, columns or
+ * terminals. */
 #ifndef TSNAP_LIVE_RESOLVE_LOOKUP_H
 #define TSNAP_LIVE_RESOLVE_LOOKUP_H
 
@@ -51,10 +50,10 @@ void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns);
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
 		 uint64_t needs, int64_t now_ns);
 
-/* Name of a user, interned; the number as text where there is none. */
+/* Returns the name of a user, interned; the number as text where there is none. */
 const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns);
 
-/* The name of any thread, transient, up to LOOKUP_RAN_NS old; NULL: there is none. */
+/* Returns the name of any thread, transient, up to LOOKUP_RAN_NS old. NULL: there is none. */
 const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns);
 
 /* Drops what is cached about threads not sampled for a while; call about once a second. */

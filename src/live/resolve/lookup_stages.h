@@ -34,7 +34,7 @@ struct lookup {
 	struct waits *waits;
 	uint64_t planned; /* needs that plan is for */
 	bool plan_of_thread;
-	lookup_stage_fill *plan[LOOKUP_STAGES_MAX + 1]; /* in order, ended by NULL */
+	lookup_stage_fill *plan[LOOKUP_STAGES_MAX + 1]; /* stages in order, ended by NULL */
 };
 
 /* Marks functions that read. Known facts serve most samples, and code that reads must not slow that
@@ -56,9 +56,9 @@ struct lookup_item {
 
 struct lookup_stage {
 	const char *name;
-	uint64_t gives; /* needs (NEED_*): it is called for any of them */
+	uint64_t gives; /* needs (NEED_*): the stage is called for any of them */
 	uint64_t wants; /* needs that stages above have served, as far as they are wanted */
-	bool of_thread; /* it is given item->thread, the facts that are kept of the thread */
+	bool of_thread; /* the stage is given item->thread, the facts that are kept of the thread */
 	lookup_stage_fill *fill;
 };
 
@@ -80,7 +80,8 @@ struct rare_facts {
 	const char *cmdline;
 };
 
-/* With -a there is one for each thread of the host: 176 bytes with malloc(3)'s own. */
+/* Facts that are cached of a thread. With -a there is one struct for each thread of the host: 176
+ * bytes with malloc(3)'s own. */
 struct thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;
@@ -100,14 +101,13 @@ struct thread {
 	const char *filename;
 	int fd;
 	bool file_known;
-	bool files_shared; /* fd_are_shared() */
+	bool files_shared; /* result of fd_are_shared() */
 	bool uid_read;	   /* uid was read since it ran */
 	bool was_running;
 };
 
 void thread_facts_init(struct cache *threads);
-/* Returns the thread's entry, whose facts are of this thread and not stale (but may not be known).
- */
+/* Returns the thread's entry. Its facts are of this thread and not stale, but may not be known. */
 struct thread *thread_find(struct lookup_item *item);
 
 /* Returns the rare facts of a thread, absent at the first call. */
