@@ -80,8 +80,7 @@ int64_t parsers_cpu_ns(const struct parsers *parsers);
 /* Adds a line on how files are read; free: as given to parsers_begin(). */
 void parsers_describe(const struct parsers *parsers, bool free, struct text *to);
 
-/* True if a process is a parser or the spawner; pid: as /proc shows it. Any thread may call this.
- */
+/* True if a process is a parser or the spawner. pid: as /proc shows it. For any thread. */
 bool parsers_have(uint32_t pid);
 /* Returns the pid of the parser in that slot, as /proc shows it; 0: there is none. */
 uint32_t parsers_pid(enum parser_slot slot);

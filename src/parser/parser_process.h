@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The spawner's process, and the parsers'. */
+/* Processes of the spawner and of the parsers. */
 #ifndef TSNAP_PARSER_PARSER_PROCESS_H
 #define TSNAP_PARSER_PARSER_PROCESS_H
 
