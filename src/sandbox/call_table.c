@@ -46,7 +46,7 @@ const struct call_row call_rows[] = {
 	 "sigaltstack signalfd4 restart_syscall pause", 0, {{0}}},
 	{"poll ppoll select _newselect pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait "
 	 "epoll_pwait epoll_pwait2 eventfd2 inotify_init1 inotify_add_watch inotify_rm_watch", 0, {{0}}},
-	/* a parser that is begun anew bounds itself: both can only take away */
+	/* a parser that is begun later bounds itself: both calls can only take away */
 	{"seccomp capset", SANDBOX_SAMPLES, {{0}}},
 	{"getuid geteuid getgid getegid getresuid getresgid getgroups uname sysinfo getcpu getrandom",
 	 0, {{0}}},

@@ -65,7 +65,7 @@ static int filter_fill(scmp_filter_ctx filter, unsigned int uses)
 	for (size_t i = 0; !err && i < call_row_count; i++)
 		if (call_rows[i].uses & uses || (!call_rows[i].uses && uses != SANDBOX_PARSES))
 			err = row_add(filter, &call_rows[i]);
-	/* flags of clone3 can't be looked at: it fails, and the C library takes clone */
+	/* flags of clone3 can't be filtered: it fails, and the C library takes clone */
 	return err ? err
 		   : seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOSYS), call_find("clone3"), 0,
 					    NULL);
@@ -100,7 +100,7 @@ static void refused_say(int number)
 	if (number < 0 || number >= NUMBERS || said[number])
 		return;
 	said[number] = 1;
-	/* takes memory: no call of malloc itself is refused */
+	/* this takes memory: no call of malloc itself is refused */
 	name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
 	/* calls newer than this library fail here as on an older kernel */
 	if (!name)
