@@ -76,8 +76,7 @@ struct live_capture {
 	struct block_flights block; /* requests in flight, where they are wanted */
 	/* stacks of threads that ran, where stacks are wanted */
 	struct cpu_samples looked;
-	struct kept_taken
-		kept; /* stacks of threads that left right before the scan time or later */
+	struct kept_taken kept;	    /* stacks of switches out right before the scan time or later */
 	struct stack_copies copies; /* stacks of threads that had left before that */
 };
 
