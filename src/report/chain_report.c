@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The thread that others wait for in the end, or those of a process that have its name. */
+/* The thread at the end of wait chains, or all threads of a process with its name. */
 struct chain_root {
 	const char *name;
 	int64_t pid;
 	int64_t samples, weight_us; /* samples of the threads that wait */
 	int64_t state_us[STATE_COUNT];
-	int64_t known_us; /* the part of weight_us in which the root's activity is known */
-	/* the root's majority activity (more than half of the time), by Boyer and Moore's vote */
+	int64_t known_us; /* part of weight_us in which the root's activity is known */
+	/* majority activity of the root (more than half of the time), by Boyer and Moore's vote */
 	const char *syscall, *waits_on;
 	int64_t lead_us;
-	/* values that are told */
+	/* values of the report's columns */
 	int64_t seconds, waiting, on, queued, disk, asleep;
 };
 
@@ -32,7 +32,7 @@ struct chain_lock {
 	int64_t seconds, waiting;
 };
 
-/* A sample of a thread that waits for another one in the end. */
+/* A sample of a thread whose wait chain ends at another thread. */
 struct chain_victim {
 	int64_t weight_us, root_tid, root_pid;
 	const char *root, *syscall, *waits_on;
@@ -65,12 +65,12 @@ static const struct column lock_columns[] = {
 	{"lock", "LOCK", "", KIND_TEXT, ROLE_KEY, 0, 20, LOCK(name)},
 };
 
-/* Keys of what roots and locks are made of, in the order of group_columns. */
+/* Keys of the groups that roots and locks are made of, in the order of group_columns. */
 enum root_key { KEY_ROOT, KEY_PID, KEY_STATE, KEY_SYSCALL, KEY_WAITS_ON };
 enum lock_key { LOCK_KEY_PID, LOCK_KEY_NAME };
 
-/* Columns of the groups of samples that a part is made of. Samples of locks are copies in which
- * waits_on is the lock's name, and blocker_pid what tells it from those of other processes. */
+/* Columns of the groups of samples that each part is made of. Samples of locks are copies: waits_on
+ * is the lock's name, and blocker_pid distinguishes it from locks of other processes. */
 static const char *const group_columns[CHAIN_PARTS] = {
 	[CHAIN_ROOTS] = "root,root_pid,root_state,root_syscall,root_waits_on",
 	[CHAIN_LOCKS] = "blocker_pid,waits_on",
@@ -118,7 +118,7 @@ static uint64_t hash_of(const char *name, int64_t pid)
 	return hash_u64((uint64_t)(uintptr_t)name) ^ hash_u64((uint64_t)pid + 1);
 }
 
-/* NULL: there are too many. */
+/* Finds or adds a line; NULL: there are too many. */
 static void *line_put(struct keyed *lines, size_t each, uint64_t key, bool *added)
 {
 	*added = false;
@@ -175,7 +175,7 @@ static void root_add(struct chain_report *report, const union value *group)
 	root_vote(root, group, weight_us);
 }
 
-/* After the groups' times are shared out. */
+/* Makes the roots; call after the groups' times are shared out. */
 static void roots_gather(struct chain_report *report)
 {
 	const struct group_table *groups = &report->groups[CHAIN_ROOTS];
@@ -185,7 +185,7 @@ static void roots_gather(struct chain_report *report)
 		root_add(report, group_at(groups, at));
 }
 
-/* Puts the locks together: each has its group's time, which is exact. */
+/* Makes the locks: each has its group's time, which is exact. */
 static void locks_gather(struct chain_report *report)
 {
 	const struct group_table *groups = &report->groups[CHAIN_LOCKS];
@@ -203,8 +203,8 @@ static void locks_gather(struct chain_report *report)
 	report->refused += groups->refused;
 }
 
-/* "mutex 0x55d0c8", as sample/edge_kind.c has it of that kind; NULL: it is no lock, or not known
- * which. */
+/* Name of a lock as sample/edge_kind.c writes it: "mutex 0x55d0c8"; NULL: it is no lock, or not
+ * known which. */
 static const char *lock_name(const struct sample *sample, const struct edge_kind_row *kind)
 {
 	static struct text text;
@@ -216,7 +216,7 @@ static const char *lock_name(const struct sample *sample, const struct edge_kind
 	return text.length ? name_transient(text_string(&text), text.length) : NULL;
 }
 
-/* of_host: name is that of one lock for all processes. */
+/* of_host: the lock of that name is one for all processes. */
 static void lock_add(struct chain_report *report, const struct sample *sample, const char *name,
 		     bool of_host, struct exact_note note)
 {
@@ -327,7 +327,7 @@ void chain_report_note(struct chain_report *report, const struct scan *part)
 	for (size_t i = 0; report->stacks.most && i < part->count; i++) {
 		const struct sample *sample = &part->samples[i];
 
-		/* one whose functions are not named yet would be a stack of its own */
+		/* a stack whose functions are not named yet would be a stack of its own */
 		if (sample->stack && !sample->names_open)
 			*index_put(&report->scan_stacks, (uint64_t)sample->tid, NULL) =
 				(uint64_t)(uintptr_t)sample->stack;
@@ -378,7 +378,7 @@ static int locks_compare(const void *a, const void *b)
 	return order ? order : strcmp(left->name, right->name);
 }
 
-/* Values in the units of their columns. */
+/* Computes the root's values in the units of their columns. */
 static void root_report(struct chain_root *root, const struct tally *tally)
 {
 	const int64_t *of = root->state_us;

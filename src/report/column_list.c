@@ -21,7 +21,7 @@ const struct column_set column_sets[] = {
 };
 const size_t column_set_count = sizeof(column_sets) / sizeof(column_sets[0]);
 
-/* All columns: those of samples, then those of groups; NULL behind the last. */
+/* All columns: those of samples, then those of groups; NULL after the last. */
 static const struct column *column_at(size_t at)
 {
 	if (at < sample_column_count)
@@ -87,7 +87,7 @@ static int column_add(struct column_list *list, const char *name, bool grouped, 
 	if (column->role == ROLE_MEASURE && !grouped)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "%s is told of groups in a report, not of single samples", name);
-	/* each column once, and there are fewer than a list holds */
+	/* a list has each column once, and there are fewer than it holds */
 	if (!column_list_has(list, column))
 		list->items[list->count++] = column;
 	list->wide |= column_is_proc_value(column);
@@ -153,7 +153,7 @@ void column_list_name(const struct column_list *list, uint64_t needs, struct tex
 					list->items[i]->name);
 }
 
-/* Adds the needs of a column, without those that they imply, and the dearest of all. */
+/* Adds the needs of a column, without those that they imply, and the most expensive of all. */
 static void column_add_cost(struct text *text, const struct column *column)
 {
 	uint64_t all = sample_needs_close(column->needs);

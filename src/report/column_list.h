@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The columns chosen with -g and -G, in order; and the words of --list. */
+/* The columns chosen with -g and -G, in order; and the output of --list. */
 #ifndef TSNAP_REPORT_COLUMN_LIST_H
 #define TSNAP_REPORT_COLUMN_LIST_H
 
@@ -20,20 +20,20 @@
 struct column_list {
 	const struct column *items[COLUMN_LIST_MAX];
 	size_t count;
-	bool wide; /* some are in the proc_values of a sample */
+	bool wide; /* some columns are in the proc_values of a sample */
 };
 
 /* Several columns under one name, wherever columns are named. */
 struct column_set {
 	const char *name;
-	const char *columns; /* with commas between */
+	const char *columns; /* comma-separated names */
 };
 
 extern const struct column_set column_sets[];
 extern const size_t column_set_count;
 
-/* Appends the columns and sets named in names (with commas between), but those already there.
- * grouped: measures are allowed. 0, or -EINVAL with a usage error that suggests the nearest name.
+/* Appends the columns and sets in names (comma-separated), except those already there. grouped:
+ * measures are allowed. 0, or -EINVAL with a usage error that suggests the nearest name.
  */
 int column_list_add(struct column_list *list, const char *names, bool grouped, struct error *e);
 /* Adds columns that are keys, for --by. */
@@ -42,13 +42,12 @@ int column_list_add_keys(struct column_list *list, const char *names, struct err
 /* Needs of the columns, NEED_*, with all that these imply. */
 uint64_t column_list_needs(const struct column_list *list);
 
-/* Adds the names of those that have one of these needs, with commas between. */
+/* Adds the comma-separated names of the columns that have one of these needs. */
 void column_list_name(const struct column_list *list, uint64_t needs, struct text *names);
 
 /* Adds the column's help, and what a report shows of a group. */
 void column_add_help(struct text *text, const struct column *column);
-/* Adds how the column is shown unless others are asked for: "r" in a report, "c" in rows, "-" not.
- */
+/* Adds the column's default: "r" shown in a report, "c" shown in rows, "-" only if requested. */
 void column_add_default(struct text *text, const struct column *column);
 
 /* Text of --list. */

@@ -9,23 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_SCANS 2	/* after the last one of a sleep its end is told, or was lost */
-#define PATH_TOLD_MAX 8 /* threads that the text names; of a longer path the first and last */
+#define GRACE_SCANS 2	/* scans by which a sleep's end was reported, or was lost */
+#define PATH_TOLD_MAX 8 /* threads that a text names; else first and last ones */
 
 /* A walk from a thread of the process to the end. */
 struct path_walk {
 	const struct path_episode *links[PATH_LINKS_MAX];
 	size_t count;
 	const char *end;
-	bool ambiguous; /* perhaps a packet that the interrupted thread sent: path_waits_for() will
-			 know */
+	bool ambiguous; /* perhaps the interrupted thread sent a packet: path_waits_for() will know
+			 */
 };
 
 static const char END_CPU[] = "CPU", END_QUEUE[] = "run queue", END_DISK[] = "disk",
 		  END_TIMER[] = "timer", END_NETWORK[] = "network", END_INTERRUPT[] = "interrupt",
 		  END_SELF[] = "self", END_OPEN[] = "not ended", END_UNSEEN[] = "not seen";
 
-/* Meaning of an interrupt that ended a wait, by what was waited for. */
+/* Meaning of an interrupt that ended a wait, by what the thread waited for. */
 static const char *interrupt_end(const struct sample *sample)
 {
 	static const struct {
@@ -36,7 +36,7 @@ static const char *interrupt_end(const struct sample *sample)
 		{"server", END_NETWORK}, {"socket", END_NETWORK}, {"io", END_DISK},
 	};
 
-	const char *why = sample->why; /* or by the call alone */
+	const char *why = sample->why; /* NULL: found by the call alone */
 
 	if (sample->state == STATE_DISK)
 		return END_DISK;
@@ -51,9 +51,9 @@ static const char *interrupt_end(const struct sample *sample)
 	return END_INTERRUPT;
 }
 
-/* The next thread of the path; NULL: walk->end tells why there is none. A packet of a process of
- * this host is delivered in an interrupt of the CPU on which it was sent: if the wait is one for
- * the interrupted thread, that is the sender. */
+/* The next thread of the path; NULL: walk->end says why there is none. A packet of a process of
+ * this host is delivered in an interrupt of the CPU on which it was sent: if the wait is for the
+ * interrupted thread, that thread is the sender. */
 static const struct path_episode *walk_next(const struct critical_path *path,
 					    struct path_walk *walk, size_t scan, int64_t *before_ns)
 {
@@ -139,7 +139,7 @@ static const char *end_text(const struct path_walk *walk, const struct sample *s
 	return name_transient(text_string(&text), text.length);
 }
 
-/* All threads of the path slept: what they waited for matters. */
+/* Adds the path's threads if all of them slept: what they waited for matters. */
 static void led_to_add(struct critical_path *path, const struct path_walk *walk)
 {
 	path->led_to = memory_grow(path->led_to, &path->led_to_capacity,
@@ -148,7 +148,7 @@ static void led_to_add(struct critical_path *path, const struct path_walk *walk)
 		path->led_to[path->led_to_count++] = walk->links[i]->sample.tid;
 }
 
-/* The sample of a path: what its last thread did, and whose path it is. */
+/* Makes the sample of a path: the activity of its last thread, and whose path it is. */
 static void path_report(struct critical_path *path, const struct path_walk *walk, size_t scan,
 			path_callback *take, void *to)
 {
@@ -182,7 +182,7 @@ static void path_report(struct critical_path *path, const struct path_walk *walk
 	path->held[path->held_count++] = reported;
 }
 
-/* Tells the paths of an episode in the scans before `end`. */
+/* Reports the paths of an episode in the scans before `end`. */
 static void episode_report(struct critical_path *path, const struct path_episode *episode,
 			   size_t end, path_callback *take, void *to)
 {
@@ -194,7 +194,7 @@ static void episode_report(struct critical_path *path, const struct path_episode
 	}
 }
 
-/* True if all that the paths of an episode lead through has been told. */
+/* True if everything that the paths of an episode lead through has been reported. */
 static bool episode_known(const struct critical_path *path, const struct path_episode *episode,
 			  int64_t until_ns)
 {
@@ -223,7 +223,7 @@ static int times_compare(const void *a, const void *b)
 	return (x->time_us > y->time_us) - (x->time_us < y->time_us);
 }
 
-/* Hands over what is held of times before end_us. */
+/* Hands over the held samples of times before end_us. */
 static void held_report(struct critical_path *path, int64_t end_us, path_callback *take, void *to)
 {
 	size_t reported = 0;
@@ -237,8 +237,7 @@ static void held_report(struct critical_path *path, int64_t end_us, path_callbac
 	memmove(path->held, path->held + reported, path->held_count * sizeof(*path->held));
 }
 
-/* Tells all of the scans before `from`, and forgets them: a wait that goes on has not ended in
- * these. */
+/* Reports all scans before `from` and forgets them: a wait that goes on has not ended in these. */
 static void path_forget(struct critical_path *path, size_t from, path_callback *take, void *to)
 {
 	bool all = from == path->notes.scan_count;

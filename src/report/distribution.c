@@ -37,10 +37,11 @@ static const struct column reported_columns[] = {
 	{"throttled_ns", "THROTTLED", "", KIND_NS, ROLE_MEASURE, 0, 9, AT(throttled_ns)},
 };
 
-/* Left out where there is little room: bits of reported_columns. */
+/* Columns that are hidden in some reports, as bits of reported_columns. Wide: hidden in a narrow
+ * report. */
 #define TOLD_WIDE (1u << 4 | 1u << 6)
-#define TOLD_ERRORS (1u << 1) /* kinds whose events can fail */
-#define TOLD_BYTES (1u << 8)  /* kinds whose events move bytes */
+#define TOLD_ERRORS (1u << 1) /* shown for kinds whose events can fail */
+#define TOLD_BYTES (1u << 8)  /* shown for kinds whose events move bytes */
 #define TOLD_QUOTA (1u << 9)  /* shown where any thread was throttled */
 
 static const struct column buckets_column = {
@@ -167,7 +168,7 @@ void distribution_table_done(struct distribution_table *table)
 	*table = (struct distribution_table){0};
 }
 
-/* By kind, then most time first, equal ones by their keys. */
+/* Order: by kind, then most time first; equal ones by their keys. */
 static int distribution_compare(const void *a, const void *b, void *from)
 {
 	const struct distribution_table *table = from;
@@ -184,7 +185,7 @@ static int distribution_compare(const void *a, const void *b, void *from)
 	return (more > 0) - (more < 0);
 }
 
-/* kind: NULL, all. */
+/* Makes the sorted list of a kind's distributions; kind: NULL for all. */
 static size_t order_make(struct distribution_table *table, const struct trace_kind *kind,
 			 const struct distribution ***order)
 {
@@ -291,7 +292,7 @@ const struct column_list *distribution_rows_list(struct distribution_table *tabl
 	return list;
 }
 
-/* "64:12 256:3": lower bounds in ns, and how many events; NUL-terminated. */
+/* Adds lower bounds in ns, and the number of events: "64:12 256:3"; NUL-terminated. */
 static void buckets_add(struct text *to, const struct histogram *histogram)
 {
 	bool any = false;

@@ -38,7 +38,7 @@ void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us
 	times->until_us = until_us;
 }
 
-/* The thread's place in the list, from 0 on. */
+/* Index of the thread in threads; it is added if it is new. */
 static uint32_t thread_find(struct exact_times *times, const struct sample *sample)
 {
 	uint32_t slot = id_map_get(&times->by_tid, (uint64_t)sample->tid);
@@ -59,7 +59,7 @@ static uint32_t thread_find(struct exact_times *times, const struct sample *samp
 	return (uint32_t)times->count - 1;
 }
 
-/* Adds what is new in the sample, as far as it is of the interval. */
+/* Adds the times of a sample, as far as they belong to the interval. */
 static void thread_add(const struct exact_times *times, struct exact_thread *thread,
 		       const struct sample *sample)
 {
@@ -73,11 +73,11 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 	for (int kind = 0; kind < TIME_KINDS; kind++) {
 		int64_t *part_us = &thread->parts[kind].us;
 
-		if (us[kind] < 0) /* or absent */
+		if (us[kind] < 0) /* ABSENT */
 			continue;
 		if (all_us > since_us)
 			*part_us = sum(*part_us, ratio(us[kind], since_us, all_us));
-		else /* also of none: whether there is some is not foreseen by any CPU */
+		else /* zero is added, too: no CPU could predict a branch on it */
 			*part_us = sum(*part_us, us[kind]);
 	}
 }

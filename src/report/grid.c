@@ -43,7 +43,7 @@ static int64_t busy_us(const union value *sums)
 
 struct ordering {
 	const struct group_table *groups;
-	bool by_time; /* or by samples */
+	bool by_time; /* false: by samples */
 };
 
 static int group_compare(const void *a, const void *b, void *from)
@@ -66,7 +66,7 @@ static int group_compare(const void *a, const void *b, void *from)
 	return (more > 0) - (more < 0);
 }
 
-/* True if there is nothing to tell of it: it has no samples, and its threads only slept. */
+/* True if the group has nothing to report: no samples, and its threads only slept. */
 static bool group_idle(const struct group_table *groups, const union value *group)
 {
 	if (group_samples(groups, group) || (groups->split && group_weight_us(groups, group)))

@@ -16,7 +16,7 @@ struct group_slot {
 #define SLOTS_FIRST 1024
 #define KEY_MULTIPLIER 0x9e3779b97f4a7c15ull /* odd, 2^64 / the golden ratio */
 
-/* The place among the sums of the column's field; MEASURE_SUMS: it is none of them. */
+/* Index of the column's field among the sums; MEASURE_SUMS: it is none of them. */
 static size_t sum_slot(const struct column *column)
 {
 	size_t at = 0;
@@ -27,7 +27,7 @@ static size_t sum_slot(const struct column *column)
 	return at;
 }
 
-/* The word of a group that the column shows; a fold of its own where it is none of the others. */
+/* Index of the word of a group that the column shows; a new fold if no other word has it. */
 static size_t word_slot(struct group_table *table, const struct column *column)
 {
 	size_t first = table->key_count + 2, sum_at = sum_slot(column);
@@ -59,7 +59,7 @@ void group_table_init(struct group_table *table, const struct column_list *list)
 	table->slots = memory_get(table->slot_count * sizeof(*table->slots));
 }
 
-/* Doubles the slots when half of them are taken, so that there is one for another group. */
+/* Doubles the slots when half of them are taken, so that a new group finds a free one. */
 static void slots_grow(struct group_table *table)
 {
 	size_t count = table->slot_count * 2;
@@ -106,7 +106,7 @@ static bool group_fits(const struct group_table *table, const union value *group
 	return !differ;
 }
 
-/* The group with these keys, made if the table may have another one, else NULL. */
+/* Finds or makes the group with these keys; NULL: the table is full. */
 static union value *group_find(struct group_table *table, const union value *keys, uint32_t hash)
 {
 	size_t mask = table->slot_count - 1, at = hash & mask;
@@ -123,7 +123,7 @@ static union value *group_find(struct group_table *table, const union value *key
 	return group_new(table, keys);
 }
 
-/* A multiplication tells keys apart; the bits are mixed once, at the end. */
+/* The multiplication makes hashes of different keys differ; bits are mixed once, at the end. */
 static inline uint64_t hash_add(uint64_t hash, union value key)
 {
 	return ((hash << 29 | hash >> 35) ^ (uint64_t)key.number) * KEY_MULTIPLIER;
@@ -144,7 +144,7 @@ uint32_t group_table_find(struct group_table *table, const union value *keys)
 	return group_index(table, group_find(table, keys, (uint32_t)hash_u64(hash)));
 }
 
-/* Adds what a group sums up; from: the sample, widened where the list is wide. */
+/* Adds the values that a group sums up; from: the sample, widened where the list is wide. */
 static inline void group_fold(struct group_table *table, union value *group, const void *from,
 			      int64_t samples, int64_t weight_us)
 {
@@ -162,7 +162,7 @@ static inline void group_fold(struct group_table *table, union value *group, con
 	}
 }
 
-/* samples: 1, or 0 of an account */
+/* Adds to the group of a sample; samples: 1, or 0 for an account */
 static inline union value *sample_fold(struct group_table *table, const struct sample *sample,
 				       int64_t samples, int64_t weight_us)
 {

@@ -10,7 +10,7 @@
 #include "report/measure.h"
 #include "sample/sample.h"
 
-#define GROUPS_MAX (1u << 17) /* with their names some 40 MB */
+#define GROUPS_MAX (1u << 17) /* limit of groups; with their names some 40 MB */
 #define GROUP_NONE UINT32_MAX
 
 struct group_slot;
@@ -24,28 +24,29 @@ struct group_table {
 	bool exact;			 /* the first folds are the measures' sums */
 	size_t fold_first;		 /* folds before this one are shared out instead */
 	size_t word_of[COLUMN_LIST_MAX]; /* index of a column's word; none for measures */
-	/* Groups lie behind each other: the keys, samples, weight_us, the folds. */
+	/* Words of all groups, one group after the other: keys, samples, weight_us, folds. */
 	union value *words;
 	size_t stride, count, capacity;
 	struct group_slot *slots;
 	size_t slot_count;
 	int64_t refused;	   /* samples whose group did not fit */
-	struct group_split *split; /* group_split.h; NULL: samples count */
+	struct group_split *split; /* group_split.h; NULL: samples are counted */
 };
 
 /* list must outlive the table. */
 void group_table_init(struct group_table *table, const struct column_list *list);
-/* Adds a sample, where samples count. */
+/* Adds a sample, in a table that counts samples. */
 void group_table_add(struct group_table *table, const struct sample *sample);
-/* Adds what is told of threads beside their samples; nothing where no column asks for that. */
+/* Adds an account of threads; does nothing where no column needs it. */
 void group_table_add_account(struct group_table *table, const struct sample *account);
 void group_table_clear(struct group_table *table); /* drops the groups, keeps the memory */
 void group_table_done(struct group_table *table);
 
 const union value *group_at(const struct group_table *table, size_t index);
-/* For group_split.c: folds a sample, or an account (samples: 0), with that weight; the index of its
- * group, GROUP_NONE: it did not fit. The same into a group that is known. The group with those
- * values of the table's keys, made where it is new. */
+/* Functions for group_split.c. group_table_fold() adds a sample, or an account (samples: 0), with
+ * that weight and returns the index of its group; GROUP_NONE: it did not fit.
+ * group_table_fold_into() adds it to a known group. The third one finds or makes the group with
+ * those values of the table's keys. */
 uint32_t group_table_fold(struct group_table *table, const struct sample *sample, int64_t samples,
 			  int64_t weight_us);
 void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
@@ -57,9 +58,9 @@ void group_split_clear(struct group_table *table);
 void group_split_done(struct group_table *table);
 int64_t group_samples(const struct group_table *table, const union value *group);
 int64_t group_weight_us(const struct group_table *table, const union value *group);
-/* Exact CPU time of all groups; 0: nobody counted. */
+/* Exact CPU time of all groups; 0: not counted. */
 int64_t group_table_cpu_us(const struct group_table *table);
-/* MEASURE_SUMS values; NULL: no column asks for them. */
+/* The group's MEASURE_SUMS values; NULL: no column needs them. */
 const union value *group_sums(const struct group_table *table, const union value *group);
 
 #endif

@@ -20,18 +20,18 @@ struct group_share {
 	int64_t weight_us;
 	uint32_t part, group;
 	uint32_t episodes; /* see struct exact_part */
-	uint32_t next;	   /* older one of the same part, plus one */
+	uint32_t next;	   /* older share of the same part, plus one */
 };
 
 struct group_split {
 	struct exact_times *times;
 	enum split_rest rest;
-	bool errors;	  /* standard errors are told */
-	bool varies;	  /* groups have a key that only samples tell */
+	bool errors;	  /* standard errors are computed */
+	bool varies;	  /* groups have a key that only samples have */
 	size_t state_key; /* index of the key `state`; COLUMN_LIST_MAX: it is no key */
 	struct group_share *shares;
 	size_t count, capacity;
-	uint32_t *newest; /* share of each part, plus one */
+	uint32_t *newest; /* newest share of each part, plus one */
 	size_t part_count, part_capacity;
 	double *variances; /* variances of the groups' weights, in us * us */
 	size_t variance_count, variance_capacity;
@@ -150,7 +150,7 @@ void group_table_add_again(struct group_table *table, const struct sample *sampl
 	share_add(table, found, sample, began);
 }
 
-/* The kind that the account has most time of; -1: it has none. */
+/* Kind of time that the account has most of; -1: none. */
 static int account_kind(const struct sample *account, int64_t us[TIME_KINDS])
 {
 	int most = -1;
@@ -212,7 +212,7 @@ void group_split_add_account(struct group_table *table, const struct sample *acc
 
 	if (most < 0 && !table->exact)
 		return;
-	/* other values go to the group of its most time */
+	/* other values of the account go to the group of the kind with most time */
 	stated.state = most < 0 ? ABSENT : time_kind_state(most);
 	group = group_table_fold(table, &stated, 0, ABSENT);
 	if (group == GROUP_NONE)
@@ -232,8 +232,8 @@ bool group_table_crowded(const struct group_table *table)
 	return table->split && table->split->count >= SHARES_MAX;
 }
 
-/* A thread that had much more time than its samples stand for was hidden from them, as sleepers are
- * without -a: those of its samples that slept are not all of its sleep. */
+/* True if a thread had much more time than its samples stand for. Then it was hidden from them, as
+ * sleepers are without -a, and those of its samples that slept are not all of its sleep. */
 static bool thread_hidden(const struct exact_times *times, const struct exact_thread *thread)
 {
 	int64_t us = 0, sampled_us = 0;
@@ -247,7 +247,7 @@ static bool thread_hidden(const struct exact_times *times, const struct exact_th
 	return us / 5 > sampled_us / 4;
 }
 
-/* True if the times of a part are what its groups weigh. */
+/* True if the groups of a part are weighed by its exact times. */
 static bool part_shared(const struct exact_times *times, uint32_t part)
 {
 	const struct exact_thread *thread = &times->threads[part / TIME_KINDS];
@@ -266,8 +266,8 @@ static void variance_add(struct group_table *table, const struct group_share *sh
 	double seen = share->episodes, of = part->episodes > seen ? part->episodes : seen, likely;
 	int64_t followed_us, open_us;
 
-	/* n looks that found the group x times: (x + 1) / (n + 2) of the time, so that one look is
-	 * not certainty. Without an exact time the number of looks varies, too. */
+	/* a group found in x of n looks is taken to have (x + 1) / (n + 2) of the time, so that one
+	 * look is not certainty. Without an exact time the number of looks varies, too. */
 	likely = (seen + 1) / (of + 2);
 	/* time that samples followed from one scan to the next is known */
 	followed_us = part->sampled_us - ratio(split->times->weight_us, part->episodes, 1);
@@ -318,8 +318,8 @@ static void shares_give(struct group_table *table)
 	free(left);
 }
 
-/* It is known that a thread of the group had no such time: 0 rather than nothing where groups are
- * of threads. */
+/* Adds 0 for a thread that is known to have had no such time: groups of threads then show 0 rather
+ * than nothing. */
 static void zero_add(struct group_table *table, uint32_t group, int kind)
 {
 	union value *time = time_sum(table, group, kind);
@@ -328,7 +328,7 @@ static void zero_add(struct group_table *table, uint32_t group, int kind)
 		time->number = sum(time->number, 0);
 }
 
-/* Tells times of threads apart: those that samples saw, and the others, which get groups. */
+/* Splits the times of threads into those that samples saw, and others, which get groups. */
 static void rests_give(struct group_table *table)
 {
 	struct exact_times *times = table->split->times;
@@ -356,7 +356,7 @@ static void rests_give(struct group_table *table)
 	}
 }
 
-/* Puts small groups of time that no sample saw together; the state stays. */
+/* Merges small groups of time that no sample saw; their state is kept. */
 static void rests_sum_up(struct group_table *table)
 {
 	const struct group_split *split = table->split;

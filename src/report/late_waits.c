@@ -14,8 +14,8 @@
 struct late_sample {
 	struct sample sample;
 	struct exact_note note;
-	size_t slot;  /* place of its wait in facts; SLOT_NONE: nothing is looked for */
-	size_t names; /* place of its stacks in facts, or SLOT_NONE */
+	size_t slot;  /* index of its wait in facts; SLOT_NONE: nothing is looked for */
+	size_t names; /* index of its stacks in facts, or SLOT_NONE */
 };
 
 /* Facts of one wait, or of its stacks. */
@@ -26,8 +26,8 @@ struct late_fact {
 	int64_t waits_on_pid;
 };
 
-/* Two samples of one process that wait in the same call for the same file have one; of others those
- * of one wait. */
+/* Key of a sample's wait: the same for samples of one process that wait in the same call for the
+ * same file; otherwise for samples of one wait. */
 static uint64_t wait_key(const struct sample *sample)
 {
 	uint64_t call = hash_u64((uint64_t)sample->syscall_nr + 1);
@@ -39,7 +39,7 @@ static uint64_t wait_key(const struct sample *sample)
 	       hash_u64((uint64_t)(sample->time_us - sample->state_us) / 10000);
 }
 
-/* Functions of a stack are named for all samples that have it. */
+/* Key of a sample's stacks: functions of a stack are named for all samples that have it. */
 static uint64_t names_key(const struct sample *sample)
 {
 	return hash_u64(hash_u64((uint64_t)sample->ustack) + (uint64_t)sample->kstack);
@@ -65,7 +65,8 @@ static void text_fill(const char **field, const char *known)
 		*field = known;
 }
 
-/* A sample that has the connection alone leaves the rest as it is known. */
+/* Copies the facts of a sample. A sample that has only the connection leaves the rest as it is
+ * known. */
 static void fact_take(struct late_fact *fact, const struct sample *sample)
 {
 	fact->known = true;
@@ -89,7 +90,7 @@ static void names_take(struct late_fact *fact, const struct sample *sample)
 	fact->ufiles = sample->ufiles;
 }
 
-/* Behind the others. */
+/* Appends the sample. */
 static void sample_put(struct late_waits *waits, const struct sample *sample,
 		       struct exact_note note)
 {
@@ -110,19 +111,20 @@ static void sample_put(struct late_waits *waits, const struct sample *sample,
 	waits->samples[waits->first + waits->count++] = late;
 }
 
-/* A running thread has a connection, and waits for nothing. */
+/* True if the sample shows a wait. A running thread may have a connection, but waits for
+ * nothing. */
 static bool shows_wait(const struct sample *sample)
 {
 	return sample->waits_on ||
 	       (sample->connection && sample->state != STATE_ON && sample->state != STATE_RQ);
 }
 
-/* Takes from a complete sample what it tells of those that are held. */
+/* Copies from a complete sample the facts that held samples lack. */
 static void facts_take(struct late_waits *waits, const struct sample *sample)
 {
 	const uint64_t *at;
 
-	/* the wait of who runs is over */
+	/* the wait of a running thread is over */
 	if (!sample->wait_open && shows_wait(sample) &&
 	    (at = index_find(&waits->slots, wait_key(sample))))
 		fact_take(&waits->facts[*at - 1], sample);
@@ -135,7 +137,7 @@ bool late_waits_hold(struct late_waits *waits, const struct sample *sample, stru
 {
 	if (waits->count)
 		facts_take(waits, sample);
-	/* values of /proc are the source's until its next scan */
+	/* values of /proc are valid only until the source's next scan */
 	if ((!sample->wait_open && !sample->names_open) || waits->count == LATE_WAITS_MAX ||
 	    sample->proc_values)
 		return false;
@@ -164,7 +166,7 @@ static void names_fill(struct sample *sample, const struct late_fact *fact)
 	sample->ufiles = fact->ufiles;
 }
 
-/* Hands over the oldest. */
+/* Hands over the oldest sample. */
 static void sample_give(struct late_waits *waits, late_callback *take, void *to)
 {
 	struct late_sample *late = &waits->samples[waits->first];
@@ -191,7 +193,7 @@ static bool is_open(const struct late_waits *waits, size_t slot)
 	return slot != SLOT_NONE && !waits->facts[slot].known;
 }
 
-/* True if the oldest sample may still be told more. */
+/* True if the oldest sample may still get more facts. */
 static bool first_waits(const struct late_waits *waits, int64_t until_us)
 {
 	const struct late_sample *late = &waits->samples[waits->first];
@@ -208,7 +210,7 @@ static size_t fact_keep(struct late_waits *waits, uint64_t key, const struct lat
 	return slot;
 }
 
-/* Rows of some thread may always wait. */
+/* Drops facts that no held sample uses: rows of some thread may always wait. */
 static void facts_drop_others(struct late_waits *waits)
 {
 	struct late_fact *before = waits->facts;

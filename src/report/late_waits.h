@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples of which a later scan knows more (who has the other end of a socket that is waited for,
- * the names of a stack's functions): held back until the interval ends, so that what is found out
- * is filled in for all of them, and a report has one line of such a wait; rows (--patience) until
- * it is found out, for so long. In bounded memory: a report does not hold what does not fit, rows
- * wait for less long.
+/* Holds samples of which a later scan will know more: the process at the other end of a socket, or
+ * the names of a stack's functions. For a report, they are held until the interval ends. Then the
+ * facts are filled in for all of them, so that such a wait has one line. Rows (--patience) are held
+ * until the facts are found, at most for that long. Memory is bounded: a report does not hold
+ * samples that do not fit, and rows wait for a shorter time.
  */
 #ifndef TSNAP_REPORT_LATE_WAITS_H
 #define TSNAP_REPORT_LATE_WAITS_H
@@ -20,26 +20,26 @@
 struct late_sample;
 struct late_fact;
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct late_waits {
-	struct late_sample *samples; /* count of them, the oldest at first */
+	struct late_sample *samples; /* count samples; the oldest is samples[first] */
 	size_t first, count, capacity;
 	struct late_fact *facts; /* facts of waits and stacks of samples that are held */
 	size_t fact_count, fact_capacity;
-	struct index slots; /* key of a wait to place in facts, plus one */
+	struct index slots; /* key of a wait to index in facts, plus one */
 };
 
-/* Takes note of what the sample knows. True: it was copied, and is to be added later. */
+/* Notes the sample's facts. True: the sample was copied, and is handed over later. */
 bool late_waits_hold(struct late_waits *waits, const struct sample *sample, struct exact_note note);
 
 typedef void late_callback(void *to, const struct sample *sample, struct exact_note note);
-/* Hands over all that was held, with what is known of their waits by now, and forgets it. */
+/* Hands over all held samples, with what is known of their waits by now, and forgets them. */
 void late_waits_end(struct late_waits *waits, late_callback *take, void *to);
-/* For rows, which stay in order: holds the sample, open or not, and hands over those before it and
- * itself as far as nothing is looked for any more. Not to be mixed with late_waits_hold(). */
+/* Holds a row's sample, open or not, and hands over, in order, the samples up to the first for
+ * which facts are still looked for. Not to be mixed with late_waits_hold(). */
 void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_callback *take,
 		      void *to);
-/* Passes on without a new sample; those that were seen until until_us (UTC) wait no longer. */
+/* Hands over rows without a new sample; samples seen until until_us (UTC) wait no longer. */
 void late_waits_pass(struct late_waits *waits, int64_t until_us, late_callback *take, void *to);
 void late_waits_done(struct late_waits *waits);
 

@@ -79,7 +79,7 @@ static void exact_fill(struct measures *measures, const union value *sums,
 	measures->sleep_s = scaled(sums[SUM_SLEEP_US].number, 1000, US_PER_SECOND);
 	measures->dead_cpu_s = scaled(sums[SUM_DEAD_CPU_US].number, 1000, US_PER_SECOND);
 	measures->csw_per_s = scaled(switches, 100 * US_PER_SECOND, tally->elapsed_us);
-	/* a thread has got a CPU as often as it left one */
+	/* a thread has entered a CPU as often as it has left one */
 	measures->runq_avg_us =
 		switches > 0 ? scaled(sums[SUM_RUNQ_US].number, 1, switches) : ABSENT;
 	measures->forks = sums[SUM_FORKS].number;

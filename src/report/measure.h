@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Columns that a report has of a group beside those of its samples: rows as in sample_columns[],
- * read from a struct measures. */
+/* Columns that a group of a report has in addition to those of its samples: rows as in
+ * sample_columns[], read from a struct measures. */
 #ifndef TSNAP_REPORT_MEASURE_H
 #define TSNAP_REPORT_MEASURE_H
 
@@ -14,8 +14,8 @@ struct measures {
 	int64_t avg_thr; /* hundredths */
 	int64_t seconds; /* hundredths */
 	int64_t share;	 /* per mille */
-	int64_t error;	 /* thousandths of a second; ABSENT where samples count */
-	/* exact; ABSENT where nobody counted */
+	int64_t error;	 /* thousandths of a second; ABSENT where samples are counted */
+	/* exact values; ABSENT where they were not counted */
 	int64_t cpu_s, runq_s, dwait_s, sleep_s, dead_cpu_s; /* thousandths */
 	int64_t csw_per_s;				     /* hundredths */
 	int64_t runq_avg_us;
@@ -40,7 +40,7 @@ enum measure_sum {
 
 extern const struct column measure_sums[MEASURE_SUMS];
 
-#define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* needs of columns that want the sums */
+#define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* needs of columns that use the sums */
 
 extern const struct column measure_columns[];
 extern const size_t measure_column_count;
@@ -51,7 +51,7 @@ struct tally;
  * caller. sums: MEASURE_SUMS values, or NULL. */
 struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,
 			    const struct tally *tally);
-/* True if there was nothing but sleep. */
+/* True if the sums have no time but sleep. */
 bool measure_sums_idle(const union value *sums);
 
 #endif

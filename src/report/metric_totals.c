@@ -14,7 +14,7 @@ void metric_totals_begin(struct metric_totals *totals)
 	totals->others_latest_us = 0;
 }
 
-/* NULL: there is no capacity for another one. */
+/* Finds or adds a group; NULL: there is no capacity for another one. */
 static struct metric_group *group_find(struct metric_totals *totals, const char *labels)
 {
 	uint64_t hash = hash_bytes(labels, strlen(labels));
@@ -58,7 +58,7 @@ void metric_totals_end(struct metric_totals *totals, int64_t scans,
 		       const struct source_status *status)
 {
 	totals->scans += scans;
-	/* a value that is true of this moment alone is no counter */
+	/* a standing value, true only now, is no counter */
 	for (size_t i = 0; i < status->missed_count; i++)
 		if (!status->missed[i].standing)
 			missed_add_count(totals, &status->missed[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counters of --metrics, from the start of the run on: time by group, and what was missed. A group
- * is known by its labels, as text, which outlive the interned strings of its values.
+ * is identified by the text of its labels, which outlives the interned strings of its values.
  *
  * Bounded: the first METRIC_GROUPS_MAX groups, of each interval those with the most time first;
  * time of all others goes to one group.
@@ -18,8 +18,8 @@
 struct metric_group {
 	char *labels;	   /* labels as they are written: state="ON",comm="x" */
 	uint64_t hash;	   /* hash of the labels */
-	int64_t us;	   /* since the start */
-	int64_t latest_us; /* in the latest interval */
+	int64_t us;	   /* time since the start */
+	int64_t latest_us; /* time in the latest interval */
 };
 
 struct metric_missed {
@@ -27,7 +27,7 @@ struct metric_missed {
 	uint64_t count;
 };
 
-/* Zeroed is an empty one. */
+/* A zeroed struct is empty. */
 struct metric_totals {
 	struct metric_group groups[METRIC_GROUPS_MAX];
 	size_t count;
@@ -41,7 +41,7 @@ struct metric_totals {
 void metric_totals_begin(struct metric_totals *totals);
 /* Adds time to the group with these labels. */
 void metric_totals_add(struct metric_totals *totals, const char *labels, int64_t us);
-/* Adds the interval's scans, and what the source says of it. */
+/* Adds the interval's scans, and what the source reports of it. */
 void metric_totals_end(struct metric_totals *totals, int64_t scans,
 		       const struct source_status *status);
 void metric_totals_done(struct metric_totals *totals);

@@ -28,7 +28,7 @@ static size_t scan_put(struct path_notes *notes, const struct scan *scan)
 	return notes->scan_count - 1;
 }
 
-/* The sleep that the thread is in is the one that an earlier scan saw. */
+/* True if the thread is in the same sleep that an earlier scan saw. */
 static bool is_same_sleep(const struct path_notes *notes, const struct path_episode *episode,
 			  const struct sample *sample, size_t scan)
 {
@@ -36,13 +36,13 @@ static bool is_same_sleep(const struct path_notes *notes, const struct path_epis
 
 	if (path_is_awake(sample) || episode->sample.state != sample->state)
 		return false;
-	if (sample->state_us == ABSENT) /* from before the first scan */
+	if (sample->state_us == ABSENT) /* sleep from before the first scan */
 		return true;
 	since_ns = notes->scans[scan].scan_time_ns - sample->state_us * NS_PER_US;
 	return since_ns <= notes->scans[episode->last].scan_time_ns + ROUNDED_NS;
 }
 
-/* The sample of a sleep has what was not found out for the one before. */
+/* True if the sample has facts of a sleep that the sample before lacks. */
 static bool has_more(const struct sample *sample, const struct sample *before)
 {
 	return before->wait_open || before->names_open || (sample->why && !before->why) ||
@@ -55,13 +55,13 @@ static size_t episode_put(struct path_notes *notes, const struct sample *sample,
 	struct path_episode *last = *slot ? &notes->episodes[*slot - 1] : NULL;
 
 	if (last && last->last == scan)
-		return *slot - 1; /* a scan that has it twice */
+		return *slot - 1; /* a scan has the thread twice */
 	if (last && is_same_sleep(notes, last, sample, scan)) {
 		if (has_more(sample, &last->sample)) {
 			int64_t state_us = last->sample.state_us;
 
 			last->sample = *sample;
-			last->sample.state_us = state_us; /* it is as of the first scan */
+			last->sample.state_us = state_us; /* as of the first scan */
 		}
 		last->last = scan;
 		return *slot - 1;
@@ -74,8 +74,8 @@ static size_t episode_put(struct path_notes *notes, const struct sample *sample,
 	return *slot - 1;
 }
 
-/* Key of the ends that were noted: the thread, the process that it waits for, its call and the
- * first argument of that. */
+/* Key of a noted end: the thread, the process that it waits for, the call and its first
+ * argument. */
 static uint64_t end_key(const struct sample *sample, int64_t pid)
 {
 	return hash_u64(hash_u64((uint64_t)sample->tid) ^ hash_u64((uint64_t)pid + 1) ^
@@ -93,7 +93,7 @@ static void end_note(struct path_notes *notes, const struct sample *sample)
 	if (sample->waits_on_pid == ABSENT || !path_names_call(sample))
 		return;
 	if (notes->ends.used >= PATH_ENDS_MAX)
-		index_empty(&notes->ends); /* they come again */
+		index_empty(&notes->ends); /* ends are noted again by later samples */
 	index_put(&notes->ends, end_key(sample, sample->waits_on_pid), NULL);
 }
 
@@ -141,7 +141,7 @@ const struct path_episode *path_episode_find(const struct path_notes *notes, int
 	return NULL;
 }
 
-/* The end of the sleep that the thread was in at that time; NULL: not told. */
+/* The end of the sleep that the thread was in at that scan; NULL: not reported. */
 const struct wakeup *path_wakeup_find(const struct path_notes *notes, int64_t tid, size_t scan)
 {
 	const uint64_t *last = index_find(&notes->last_wakeups, (uint64_t)tid);
@@ -156,8 +156,8 @@ const struct wakeup *path_wakeup_find(const struct path_notes *notes, int64_t ti
 	return NULL;
 }
 
-/* On a busy host many waits are over before their other end is looked up: then what earlier waits
- * of the thread in the same call were for counts. */
+/* On a busy host many waits are over before their other end is looked up; then the other ends of
+ * earlier waits of the thread in the same call count. */
 bool path_waits_for(const struct path_notes *notes, const struct path_episode *sleeper,
 		    const struct path_episode *waker)
 {
@@ -190,7 +190,7 @@ static void episodes_forget(struct path_notes *notes, size_t from)
 		if (episode.last < from)
 			continue;
 		if (episode.first < from) {
-			if (episode.sample.state_us != ABSENT) /* it is as of the first scan */
+			if (episode.sample.state_us != ABSENT) /* as of the first scan */
 				episode.sample.state_us +=
 					(notes->scans[from].scan_time_ns -
 					 notes->scans[episode.first].scan_time_ns) /

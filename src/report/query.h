@@ -12,7 +12,7 @@
 #include "sample/filter/filter.h"
 
 /* Zeroed: all active threads, default columns. Strings are as typed, NULL for an option that was
- * not given, and must outlive what is made of them. */
+ * not given; they must outlive the filter and lists made of them. */
 struct query {
 	const char *columns;	  /* -g */
 	const char *by;		  /* --by */
@@ -25,14 +25,14 @@ struct query {
 	const char *filter;	  /* --filter */
 	bool all_states;	  /* -a */
 	bool on_cpu, off_cpu;	  /* --on-cpu, --off-cpu */
-	bool recorded;		  /* samples come from a recording: a user may be unknown here */
+	bool recorded; /* samples come from a recording: a user may be unknown on this host */
 };
 
-/* Sets what the query asks for in the filter, which must be zeroed or have other flags only. 0, or
+/* Sets the query's conditions in the filter, which must be zeroed or have other flags only. 0, or
  * -EINVAL with a usage error. */
 int query_filter(const struct query *query, struct filter *filter, struct error *e);
 
-/* Appends the query's columns, or those named in otherwise; all but the additional ones (-G).
+/* Appends the query's columns, or those named in otherwise, without the additional ones (-G).
  * grouped: measures are allowed. 0, or -EINVAL with a usage error. */
 int query_columns(const struct query *query, const char *otherwise, bool grouped,
 		  struct column_list *list, struct error *e);

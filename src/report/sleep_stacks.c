@@ -145,7 +145,7 @@ struct sleep_sum *sleep_sums_make(const struct event_list *events, size_t *count
 			sums[(*count)++] = sums[i];
 			continue;
 		}
-		/* names of functions that were not known yet are by then */
+		/* functions may have names in a later sample that were not known before */
 		last->stack = sums[i].stack;
 		last->ended_us = sums[i].ended_us;
 		last->count++;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts of single waits (--slower) from samples: stacks of sleeps (offcpu), and why a thread did
- * not get a CPU (runq, the same way). When a sleep ends its stack is gone, and reading it when each
- * begins would cost every switch. So it is that of a scan's sample in the midst of the sleep: a
- * thread that a scan saw asleep between the two moments has slept since the first one. A sleep that
- * no scan saw has none.
+/* Facts of single waits (--slower) from samples: stacks of sleeps (offcpu), and, in the same way,
+ * why a thread did not get a CPU (runq). When a sleep ends its stack is gone, and reading it at the
+ * start of each sleep would cost time at every switch. So the stack is taken from a scan's sample
+ * within the sleep: a thread that a scan saw asleep between the start and the end of a sleep slept
+ * all of that time. A sleep that no scan saw has no stack.
  *
- * Events of a scan's time come after its samples, so that the last two sleeps of a thread are all
- * that is asked for. In bounded memory: where there is no more room all begins anew.
+ * Events of a scan's time come after its samples, so that only the last two sleeps of a thread are
+ * needed. Memory is bounded: when it is full, all sleeps are dropped.
  */
 #ifndef TSNAP_REPORT_SLEEP_STACKS_H
 #define TSNAP_REPORT_SLEEP_STACKS_H
@@ -19,27 +19,27 @@
 
 #define SLEEP_STACKS_MAX 65536 /* threads */
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct sleep_stacks {
 	struct keyed threads; /* two of struct sleep_stack, by tid, the last one first */
 };
 
-/* Takes note of a sample: its stacks, if its thread is asleep; why it does not run, in RQ. */
+/* Notes a sample: its stacks, if its thread is asleep; the reason that it does not run, in RQ. */
 void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample);
-/* Fills an event of so long that ended at who->time_us: the stacks of a sleep (it has a state), why
- * it did not run of a wait for a CPU (runnable). */
+/* Fills an event of duration_ns that ended at who->time_us: the stacks of a sleep (which has a
+ * state), or, for a wait for a CPU (runnable), the reason that the thread did not run. */
 void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bool runnable,
 		       int64_t duration_ns);
-/* Forgets all: before texts of samples go. */
+/* Forgets all sleeps; call before texts of samples are freed. */
 void sleep_stacks_clear(struct sleep_stacks *stacks);
 void sleep_stacks_done(struct sleep_stacks *stacks);
 
 /* Sleeps with the same stack. */
 struct sleep_sum {
 	int64_t ustack, kstack; /* both ABSENT: no scan saw them */
-	const char *stack;	/* stack as the last of the sleeps tells it; NULL: there is none */
+	const char *stack;	/* stack of the last of the sleeps; NULL: none */
 	int64_t count, duration_ns;
-	int64_t ended_us; /* the last of them */
+	int64_t ended_us; /* end of the last of them */
 };
 
 /* Sums of the sleeps among the events, the longest first, those without a stack last. The caller

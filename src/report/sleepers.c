@@ -3,7 +3,7 @@
 #include "report/measure.h"
 #include "sample/column.h"
 
-/* In one look a group has a sample of each of its threads. */
+/* Count of threads: one look has one sample of each thread. */
 static const struct column threads_column = {"threads",
 					     "THREADS",
 					     "threads of the group",

@@ -10,26 +10,26 @@
 #include "base/text.h"
 #include "report/grid.h"
 
-/* Zeroed is one that was not looked at. */
+/* A zeroed struct has no look in it. */
 struct sleepers {
 	struct column_list list;
 	struct group_table groups; /* user threads that sleep */
 	struct grid grid;	   /* rows of the groups, most threads first */
-	int64_t asleep;		   /* the kernel's own, too */
+	int64_t asleep;		   /* sleeping threads, with those of the kernel */
 	int64_t kernel_asleep;
 	int64_t halted;	   /* stopped, or zombies */
-	int64_t active;	   /* just now */
-	int64_t unsettled; /* threads that a look a moment later knows more of */
-	bool filtered;	   /* not all threads were asked for */
+	int64_t active;	   /* threads that are active now */
+	int64_t unsettled; /* sleepers without a wait class: a look a moment later may find it */
+	bool filtered;	   /* filters select only some threads */
 	struct text unmet; /* options that no thread meets, a line each */
 };
 
-/* Forgets what was taken. */
+/* Forgets all samples. */
 void sleepers_begin(struct sleepers *sleepers);
-/* Needs of the columns, NEED_*; to be asked after sleepers_begin(). */
+/* Needs of the columns, NEED_*; valid after sleepers_begin(). */
 uint64_t sleepers_needs(const struct sleepers *sleepers);
 void sleepers_take(struct sleepers *sleepers, const struct sample *sample);
-/* All have been taken. */
+/* Ends the look: all threads have been taken. */
 void sleepers_end(struct sleepers *sleepers);
 void sleepers_done(struct sleepers *sleepers);
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind the keys, and always there: a key may be one of the first. */
+/* Columns after the keys, always present; found by name, as a key of the report may be one of
+ * them. */
 #define STACK_COLUMN "stack"
 #define TIME_COLUMN "weight_us"
 
@@ -98,7 +99,7 @@ void stack_lines_fill(struct stack_lines *lines, const struct grid *report,
 	lines->next = memory_grow(lines->next, &lines->next_capacity, lines->grid.row_count,
 				  sizeof(*lines->next));
 	index_clear(&lines->first);
-	/* from the last, each put before those of its hash */
+	/* rows from the last to the first: each is put before the others of its hash */
 	for (size_t row = lines->grid.row_count; row-- > 0;) {
 		uint64_t hash = keys_hash(lines, grid_row(&lines->grid, row));
 		uint64_t *first = index_put(&lines->first, hash, NULL);

@@ -37,7 +37,7 @@ void tally_add(struct tally *tally, const struct scan *scan)
 	tally_add_batch(tally, scan);
 	active = tally->active_sum;
 	tally->active_sum = 0;
-	/* counted when all were last looked at: since then many may have come */
+	/* threads were counted at the last look at all of them: many may have come since then */
 	if (threads && threads < active)
 		threads = active;
 	if (!tally->scans)

@@ -39,7 +39,7 @@ static const char *step_name(const struct time_rows *rows)
 	return name_transient_string(text);
 }
 
-/* Rows of the step, behind those of the steps before. */
+/* Appends the rows of the step to those of the steps before. */
 static void step_add(struct time_rows *rows, struct group_table *groups)
 {
 	size_t columns = rows->list.count - 1, before = rows->grid.row_count, count;

@@ -12,15 +12,15 @@
 
 struct time_step {
 	int64_t from_us;
-	size_t row_end; /* behind its rows, which follow those of the step before */
+	size_t row_end; /* end of its rows, which follow those of the step before */
 };
 
-/* Zeroed is one that nobody asked for. */
+/* A zeroed struct is disabled. */
 struct time_rows {
-	int64_t step_us;	   /* 0: not asked for */
-	int64_t from_us;	   /* when the present step began; ABSENT: none has */
+	int64_t step_us;	   /* length of a step; 0: disabled */
+	int64_t from_us;	   /* begin of the present step; ABSENT: no step has begun */
 	struct tally tally;	   /* tally of the present step */
-	struct exact_times *times; /* exact times of the groups; NULL: samples count */
+	struct exact_times *times; /* exact times of the groups; NULL: samples are counted */
 	struct column_list list;   /* the time, then the columns of groups */
 	struct grid grid;	   /* rows of all steps that ended */
 	struct grid step_grid;
@@ -29,10 +29,10 @@ struct time_rows {
 	int64_t refused; /* rows that did not fit */
 };
 
-/* list: of the groups; must outlive the rows. */
+/* list: columns of the groups; must outlive the rows. */
 void time_rows_init(struct time_rows *rows, int64_t step_us, const struct column_list *list);
-/* Before what happened at that time is added to groups and tally: where another step begins then,
- * the groups of the step before become rows, and are cleared. */
+/* Call before samples of that time are added to groups and tally. If another step begins then, the
+ * groups of the step before become rows, and are cleared. */
 void time_rows_begin(struct time_rows *rows, int64_t time_us, struct group_table *groups);
 /* Ends the last step. */
 void time_rows_end(struct time_rows *rows, struct group_table *groups);

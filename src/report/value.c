@@ -25,7 +25,7 @@ void text_add_duration(struct text *text, int64_t ns)
 	size_t unit = 0;
 	int decimals;
 
-	/* rounded to three digits, so that 999.9 us is 1.00 ms */
+	/* unit for the value rounded to three digits, so that 999.9 us is 1.00 ms */
 	while (unit < 3 && ratio(ns, 1, unit_ns) >= 1000) {
 		unit_ns *= 1000;
 		unit++;

@@ -11,7 +11,7 @@
 /* Adds the value, printable and without quotes, whatever the locale; nothing when it is absent. */
 void value_add(struct text *text, const struct column *column, union value value);
 
-/* Text in CSV and JSON, and aligned left; the others are bare numbers. */
+/* True for columns that are text in CSV and JSON, and aligned left; the others are bare numbers. */
 static inline bool column_is_text(const struct column *column)
 {
 	return column->kind == KIND_TEXT || column->kind == KIND_HEX || column->kind == KIND_TIME ||
@@ -21,10 +21,10 @@ static inline bool column_is_text(const struct column *column)
 /* Order for equal groups: absent first, then by number or by bytes. As strcmp(3). */
 int value_compare(const struct column *column, union value a, union value b);
 
-/* number * times / by, rounded to nearest, held within int64_t; 0 when by is 0. */
+/* number * times / by, rounded to nearest, clamped to int64_t; 0 if by is 0. */
 int64_t ratio(int64_t number, int64_t times, int64_t by);
 
-/* a + b, held within int64_t; an absent one counts as nothing. */
+/* a + b, clamped to int64_t; an ABSENT one counts as 0. */
 static inline int64_t sum(int64_t a, int64_t b)
 {
 	int64_t total;
