@@ -53,7 +53,8 @@ struct position {
 	uint32_t depth;
 };
 
-/* Order of drawing: wide frames first, then low ones: none is drawn without those below it. */
+/* Order of drawing: wide frames first, then low ones, so that no frame is drawn without those below
+ * it. */
 static int position_compare(const void *a, const void *b)
 {
 	const struct position *x = a, *y = b;
@@ -63,7 +64,7 @@ static int position_compare(const void *a, const void *b)
 	return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* Sets what is too narrow, so that no more than most are drawn. */
+/* Sets the limits of width and depth so that no more than `most` frames are drawn. */
 static void layout_limit(struct flame_layout *layout, size_t most)
 {
 	const struct frame_tree *tree = layout->tree;
@@ -105,7 +106,7 @@ struct flame_layout flame_layout_of(const struct frame_tree *tree, bool differs,
 	return layout;
 }
 
-/* Each channel, part / MIX_ALL of the way from one to the other. */
+/* Mixes each channel: part / MIX_ALL of the way from one to the other. */
 static uint32_t colour_mix(uint32_t from, uint32_t to, int part)
 {
 	uint32_t mixed = 0;
@@ -133,7 +134,7 @@ uint32_t flame_colour(const struct flame_layout *layout, const struct frame_node
 	if (layout->differs)
 		return flame_colour_change(flame_share(layout, node, PART_BEFORE),
 					   flame_share(layout, node, PART_AFTER));
-	/* a function has the same one everywhere */
+	/* a function has the same colour everywhere */
 	colour = colour_mix(node->kind->colours[0], node->kind->colours[1],
 			    (int)(hash_bytes(node->name, strlen(node->name)) % MIX_ALL));
 	return off ? colour_mix(colour, WHITE, MIX_OFF) : colour;

@@ -15,14 +15,14 @@
 #define SWATCH_HEIGHT 12
 #define SWATCH_GAP 18
 #define FRAME_HEIGHT 18
-#define THIN 3 /* no line around a frame that is thinner */
+#define THIN 3 /* thinner frames have no line around them */
 #define FRAMES_WIDTH (WIDTH - 2 * MARGIN)
 /* Hundredths of a pixel: letters of 12 pixels, monospaced and not. */
 #define LETTER_WIDTH 723
 #define WORD_LETTER_WIDTH 640
 #define LABEL_PADDING 8
 #define LABEL_LEAST 22	 /* three letters */
-#define NAME_COLUMNS 400 /* C++ can go on for intervals */
+#define NAME_COLUMNS 400 /* names of C++ can be much longer */
 #define ELLIPSIS "…"
 
 /* Adds bytes of printable text as XML, in elements and quoted values alike. */
@@ -42,7 +42,7 @@ static void xml_add(struct text *out, const char *bytes, size_t length)
 	}
 }
 
-/* Adds text that is cut to so many columns. */
+/* Adds text, cut to that many columns. */
 static void xml_add_fit(struct text *out, const char *bytes, size_t length, size_t columns)
 {
 	struct text whole = {0};
@@ -59,7 +59,7 @@ static void xml_add_fit(struct text *out, const char *bytes, size_t length, size
 	text_done(&whole);
 }
 
-/* 12.345678 */
+/* Adds a width as "12.345678". */
 static void width_add(struct text *out, int64_t width)
 {
 	text_add_format(out, "%lld.%06lld", (long long)(width / 1000000),
@@ -83,7 +83,8 @@ static void frame_name_add(struct text *out, const struct frame_node *node, size
 	xml_add_fit(out, node->name, frame_kind_plain(node->kind, strlen(node->name)), columns);
 }
 
-/* "1.200 s, 12.00 % of all, 50.00 % of main; 0.200 s on CPU, 1.000 s off CPU" */
+/* Adds a frame's times: "1.200 s, 12.00 % of all, 50.00 % of main; 0.200 s on CPU, 1.000 s off
+ * CPU" */
 static void times_report(struct text *out, const struct flame *flame, const struct frame_node *node)
 {
 	const struct frame_node *nodes = flame->tree->nodes, *parent = &nodes[node->parent];
@@ -113,7 +114,7 @@ static void times_report(struct text *out, const struct flame *flame, const stru
 	}
 }
 
-/* "before 50.00 % (10), after 75.00 % (30): +25.00 points, 1.50 times" */
+/* Adds a frame's change: "before 50.00 % (10), after 75.00 % (30): +25.00 points, 1.50 times" */
 static void change_report(struct text *out, const struct flame *flame,
 			  const struct frame_node *node)
 {
@@ -142,7 +143,8 @@ static void change_report(struct text *out, const struct flame *flame,
 	}
 }
 
-/* Line breaks between; y: of the first one's base line. Returns y behind the last. */
+/* Adds lines, which end at line breaks; y: base line of the first one. Returns the y after the
+ * last. */
 static int lines_add(struct text *out, const char *class, const char *lines, int y)
 {
 	for (; *lines; y += LINE_HEIGHT) {
@@ -156,7 +158,7 @@ static int lines_add(struct text *out, const char *class, const char *lines, int
 	return y;
 }
 
-/* Adds a swatch, half of it in each colour, and its words at x; returns x behind them. */
+/* Adds a swatch, half of it in each colour, and its words at x; returns the x after them. */
 static int swatch_add(struct text *out, int x, int y, uint32_t left, uint32_t right,
 		      const char *words)
 {
@@ -200,7 +202,7 @@ static void legend_add(struct text *out, const struct flame *flame,
 
 		x = swatch_add(out, x, y, colour, colour, changes[i].words);
 	}
-	/* from what is most often asked for to what is least */
+	/* legend, from the kind most often looked for to the least */
 	for (size_t i = frame_kind_count; !flame->differs && i-- > 0;) {
 		struct frame_node node = {.kind = &frame_kinds[i], .name = ""};
 
@@ -237,7 +239,7 @@ static void frame_add(struct text *out, const struct flame *flame,
 			label_width + LABEL_PADDING < THIN ? " class=\"thin\"" : "");
 	frame_name_add(out, node, NAME_COLUMNS);
 	text_add_char(out, '\n');
-	/* folded stacks that are compared have lost what was a library */
+	/* compared folded stacks do not say which frames are of a library */
 	if (!flame->differs || *node->kind->mark)
 		text_add_format(out, "%s, ", node->kind->title);
 	if (flame->differs)

@@ -9,7 +9,7 @@
 
 #define DIGITS "0123456789"
 
-/* The value of the interval's row in the column at that offset of struct sample. */
+/* The value of a row in the column at that offset of struct sample. */
 static const union value *value_at(const struct interval *interval, size_t row, size_t offset)
 {
 	const struct column_list *list = interval->grid->list;
@@ -34,7 +34,8 @@ static const char *text_at(const struct interval *interval, size_t row, size_t o
 	return text ? text : "";
 }
 
-/* Replaces ';' in names by ':', as perf's own collapsing script does: no name is two frames. */
+/* Replaces ';' in names by ':', as perf's own collapsing script does, so that no name becomes two
+ * frames. */
 static void separators_hide(struct text *frames, size_t start)
 {
 	for (size_t i = start; i < frames->length; i++)
@@ -53,7 +54,8 @@ static void root_add(struct text *frames, const struct column *column, union val
 	text_add_string(frames, FRAME_ROOT ";");
 }
 
-/* "php-fpm socket> mariadbd": a frame for each, the one that waits below. */
+/* Adds a frame for each thread of a chain like "php-fpm socket> mariadbd", the waiting thread
+ * below. */
 static void chain_add(struct text *frames, const char *chain)
 {
 	while (*chain) {
@@ -88,7 +90,7 @@ void fold_add_waker(struct text *frames, const char *waker_stack, const char *wa
 	text_add_string(frames, WAKER_MARK);
 }
 
-/* Bytes of stack that come before the kernel's frames, and a waker's. */
+/* Bytes of the stack before the kernel's frames and those of a waker. */
 static size_t user_length(const char *stack)
 {
 	const char *at = stack;
@@ -182,7 +184,8 @@ static void frame_write(struct text *out, const struct frame_node *node)
 		 node->kind->known ? length : frame_kind_plain(node->kind, length));
 }
 
-/* flamegraph.pl takes "frame 12 34" for two weights of the stack "frame". */
+/* Joins a number at the end of a frame to its name: flamegraph.pl takes "frame 12 34" for two
+ * weights of the stack "frame". */
 static void number_join(struct text *out)
 {
 	size_t at = out->length;
@@ -217,7 +220,7 @@ void fold_write(struct text *out, const struct frame_tree *tree)
 	}
 }
 
-/* Splits the line into frames and weight; false: it is no folded stack. */
+/* Splits the line into frames and weight; false: not a folded stack. */
 static bool line_split(char *line, int64_t *weight)
 {
 	char *space = strrchr(line, ' ');

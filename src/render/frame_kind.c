@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The last one has no mark: whatever is left. */
+/* Table of kinds; the last one has no mark and matches all other frames. */
 const struct frame_kind frame_kinds[] = {
 	{FRAME_ROOT, false, false, "group", {0xc9c7c1, 0xbcbab4}},
 	{FRAME_SEPARATOR, true, true, "waker above", {0xa9a9a9, 0xa9a9a9}},

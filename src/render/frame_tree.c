@@ -23,7 +23,8 @@ static uint32_t node_new(struct frame_tree *tree, uint32_t parent, const char *n
 	return (uint32_t)tree->count++;
 }
 
-/* The parent's child of that name, made if there is room for it, else 0. */
+/* The parent's child of that name, made if the tree has fewer than `most` nodes; 0: there are too
+ * many. */
 static uint32_t node_child(struct frame_tree *tree, uint32_t parent, const char *name,
 			   size_t length, size_t most)
 {
@@ -94,7 +95,7 @@ void frame_tree_sort(struct frame_tree *tree)
 	}
 	if (tree->count > 1)
 		qsort_r(order + 1, tree->count - 1, sizeof(*order), name_compare, tree);
-	/* from the last name to the first, each put before its siblings */
+	/* nodes from the last name to the first: each is put before its siblings */
 	for (size_t i = tree->count; i-- > 1;) {
 		struct frame_node *node = &tree->nodes[order[i]];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks merged into a tree of frames, in bounded memory: what folded stacks and flame graphs are
- * written from. Names are transient (base/names.h).
+/* Stacks merged into a tree of frames, in bounded memory; folded stacks and flame graphs are
+ * written from it. Names are transient (base/names.h).
  *
  * A weight has two parts: time on a CPU and off it, or before and after.
  */
@@ -15,7 +15,7 @@
 
 #define FRAMES_MAX (1u << 18)
 #define FRAME_DEPTH_MAX 512
-/* Names under which the tree keeps what did not fit or has no frame. */
+/* Names of frames for stacks that did not fit or have no frame. */
 #define FRAMES_FULL "[more frames than tsnap keeps]"
 #define FRAMES_NONE "-"
 #define FRAMES_DEEPER "[deeper frames]"
@@ -29,28 +29,29 @@ enum frame_part {
 };
 
 struct frame_node {
-	const char *name; /* with its annotation */
+	const char *name; /* name with its annotation */
 	const struct frame_kind *kind;
 	uint32_t parent, child, sibling; /* child and sibling: after frame_tree_sort(); 0: none */
 	uint32_t depth;
 	int64_t own[PART_COUNT]; /* weight of stacks that end here */
-	int64_t all[PART_COUNT]; /* with those of all frames above */
+	int64_t all[PART_COUNT]; /* weight of these and of all frames above */
 };
 
-/* Zeroed is an empty one. Node 0 is below all stacks, there once one was added. */
+/* A zeroed tree is empty. Node 0 is below all stacks; it exists once one was added. */
 struct frame_tree {
 	struct frame_node *nodes;
 	size_t count, capacity;
-	struct index names;    /* from a name to its number */
-	struct index children; /* from a node and a name's number to a node */
+	struct index names;    /* name to its number */
+	struct index children; /* node and a name's number to a child */
 };
 
-/* frames: outermost first, with ';' between; empty ones are passed over. */
+/* frames: outermost first, separated by ';'; empty ones are skipped. */
 void frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part part,
 		    int64_t weight);
 /* Orders each node's children by name. */
 void frame_tree_sort(struct frame_tree *tree);
-/* The node after this one, parents first, 0 behind the last; past those above it, if asked. */
+/* The node after this one, parents first; 0: it was the last. past: skip the nodes above this
+ * one. */
 uint32_t frame_tree_next(const struct frame_tree *tree, uint32_t at, bool past);
 void frame_tree_done(struct frame_tree *tree);
 

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #define FRAMES_MOST 1024	   /* limit for one stack; the innermost are kept */
-#define GZIP_WINDOW_BITS (15 + 16) /* 16: with gzip's head, see zlib.h */
+#define GZIP_WINDOW_BITS (15 + 16) /* 16: with gzip's header, see zlib.h */
 
 /* Numbers of fields in profile.proto. */
 enum profile_field {
@@ -34,7 +34,7 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
 
-/* The number of a string; 0 is the empty one, which must be the first. */
+/* The number of a string. The empty string has 0 and must be the first. */
 static uint64_t string_id(struct pprof *pprof, const char *bytes, size_t length)
 {
 	struct text string = {0};

@@ -11,7 +11,8 @@
 
 enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_BYTES = 2 };
 
-/* A number, seven bits a byte, the lowest ones first; a negative int64 as its two's complement. */
+/* Adds a number, seven bits a byte, the lowest ones first; a negative int64 as its two's
+ * complement. */
 static inline void protobuf_varint(struct text *to, uint64_t number)
 {
 	for (; number >= 0x80; number >>= 7)
@@ -19,7 +20,7 @@ static inline void protobuf_varint(struct text *to, uint64_t number)
 	text_add_char(to, (char)number);
 }
 
-/* A field with a number; 0, which is what an absent field means, is left out. */
+/* Adds a field with a number; 0, which is what an absent field means, is left out. */
 static inline void protobuf_number(struct text *to, uint32_t field, uint64_t number)
 {
 	if (!number)
@@ -28,7 +29,7 @@ static inline void protobuf_number(struct text *to, uint32_t field, uint64_t num
 	protobuf_varint(to, number);
 }
 
-/* A field with bytes: a string, a message, or packed numbers. */
+/* Adds a field with bytes: a string, a message, or packed numbers. */
 static inline void protobuf_bytes(struct text *to, uint32_t field, const struct text *bytes)
 {
 	protobuf_varint(to, field << 3 | PROTOBUF_BYTES);

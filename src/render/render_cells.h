@@ -10,12 +10,12 @@
 #include "report/grid.h"
 #include "report/value.h"
 
-/* Writes a cell and what sets it off from the one before. room: for its use. */
+/* Writes a cell and its separator from the one before. scratch: for its use. */
 typedef void cell_writer(struct text *out, const struct column *column, union value value,
 			 bool first, struct text *scratch);
 
-/* Adds so many cells of the row above again. starts: of these, and where the last one ends; those
- * of the copies take their place, but for the end. */
+/* Adds `count` cells of the row above again. starts: offsets of these cells, and the end of the
+ * last one; all but that end are replaced by the offsets of the copies. */
 static inline void cells_repeat(struct text *out, size_t *starts, size_t count)
 {
 	size_t length = starts[count] - starts[0], by = out->length - starts[0];
@@ -27,8 +27,8 @@ static inline void cells_repeat(struct text *out, size_t *starts, size_t count)
 		starts[i] += by;
 }
 
-/* Adds a row for each of the grid's, and row_end after each. Many cells say what those above say,
- * as the time always does: the bytes of neighbours are copied at once, which is cheaper than any
+/* Adds each row of the grid, and row_end after it. Many cells, such as the time, have the value of
+ * the cell above: the bytes of such neighbours are copied at once, which is cheaper than any
  * formatting.
  */
 static inline void cells_add(struct text *out, const struct grid *grid, cell_writer *add,
@@ -59,7 +59,8 @@ static inline void cells_add(struct text *out, const struct grid *grid, cell_wri
 	text_done(&scratch);
 }
 
-/* Adds in quotes what CSV and JSON write alike: plain text, as most names are. False: it is not. */
+/* Adds plain text in quotes, which CSV and JSON write alike; most names are plain. False: it is not
+ * plain. */
 static inline bool cell_add_plain(struct text *out, const struct column *column, union value value)
 {
 	size_t length;
@@ -78,7 +79,7 @@ static inline bool cell_add_plain(struct text *out, const struct column *column,
 	return true;
 }
 
-/* In quotes, with the sign `escape` before each of those in `escaped`. */
+/* Adds a string in quotes, with the sign `escape` before each of those in `escaped`. */
 static inline void cell_add_escaped(struct text *out, const char *string, const char *escaped,
 				    char escape)
 {
@@ -96,7 +97,7 @@ static inline void cell_add_escaped(struct text *out, const char *string, const 
 	text_add_char(out, '"');
 }
 
-/* Adds a value that is there; what is to be escaped in text, as cell_add_escaped(). */
+/* Adds a value that is not absent; escaped, escape: as for cell_add_escaped(). */
 static inline void cell_add_value(struct text *out, const struct column *column, union value value,
 				  struct text *scratch, const char *escaped, char escape)
 {

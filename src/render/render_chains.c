@@ -7,7 +7,7 @@
 #define ROWS_MAX 10
 
 static const struct {
-	const char *some, *none; /* sentence above the table, and in its place; NULL: none */
+	const char *some, *none; /* sentence above the table, or in its place; NULL: none */
 } words[CHAIN_PARTS] = {
 	[CHAIN_ROOTS] = {"Who others wait for in the end: seconds that they waited, how many "
 			 "at a time, and what the root did meanwhile, in percent",
@@ -48,7 +48,7 @@ static void part_add(struct text *out, const struct interval *interval, enum cha
 	text_done(&line);
 }
 
-/* A deadlock comes first: nothing else matters then. */
+/* Adds the parts. Deadlocks come first: nothing else matters then. */
 void interval_add_chains(struct text *out, const struct interval *interval)
 {
 	part_add(out, interval, CHAIN_CYCLES);

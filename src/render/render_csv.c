@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CSV as RFC 4180 has it, but with bare line feeds: a header line, then a row per sample. Text is
- * always in quotes, so that "" and absent are told apart; numbers never are. */
+ * always in quotes, so that "" and absent differ; numbers never are. */
 #include "render/render_cells.h"
 #include "render/render_grouped.h"
 #include "render/renderer.h"
@@ -26,7 +26,8 @@ static inline void csv_add_cell(struct text *out, const struct column *column, u
 	cell_add_value(out, column, value, scratch, "\"", '"');
 }
 
-/* A spreadsheet runs what begins so, and a thread may be called "=cmd|...": OWASP, CSV injection.
+/* Adds a cell that no spreadsheet runs as a formula: a thread may be called "=cmd|..." (OWASP, CSV
+ * injection).
  */
 static inline void csv_add_safe_cell(struct text *out, const struct column *column,
 				     union value value, bool first, struct text *scratch)

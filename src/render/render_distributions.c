@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Distributions for people: of each kind a table with most time first, then the buckets of the
- * first ones as bars. */
+/* Distributions for people: a table for each kind, most time first, then the buckets of the first
+ * rows as bars. */
 #include "report/distribution.h"
 #include "render/renderer.h"
 #include "report/value.h"
@@ -10,7 +10,7 @@
 #define ROWS_ON_TERMINAL 10
 #define BARS_ON_TERMINAL 3
 #define BAR_WIDTH_MOST 40
-#define WIDE 100      /* an interval with room for all percentiles */
+#define WIDE 100      /* least width of a line for all percentiles */
 #define BOUND_WIDTH 7 /* "1.05 ms" */
 
 static void add_right(struct text *line, const struct text *cell, size_t width)
@@ -28,7 +28,7 @@ static void add_bound(struct text *line, int64_t ns)
 	text_done(&cell);
 }
 
-/* "  16.4 us ..  32.8 us     120  ##########" */
+/* Adds a bucket as a line: "  16.4 us ..  32.8 us     120  ##########" */
 static void add_bucket(struct text *out, const struct interval *interval,
 		       const struct histogram *histogram, int bucket, int64_t most)
 {
@@ -40,7 +40,7 @@ static void add_bucket(struct text *out, const struct interval *interval,
 		width = interval->width > before + 4 ? interval->width - before : 4;
 	if (width > BAR_WIDTH_MOST)
 		width = BAR_WIDTH_MOST;
-	/* any event is worth a mark */
+	/* a bucket with any event has a mark */
 	marks = (size_t)ratio(histogram->buckets[bucket], (int64_t)width, most);
 	if (!marks && histogram->buckets[bucket])
 		marks = 1;
@@ -83,7 +83,7 @@ static void add_bars(struct text *out, const struct interval *interval,
 		add_bucket(out, interval, histogram, i, most);
 }
 
-/* The keys of a row: "S root sleeper nanosleep:" */
+/* Adds the keys of a row: "S root sleeper nanosleep:" */
 static void add_name(struct text *out, const struct interval *interval, size_t row)
 {
 	const struct column_list *list = interval->grid->list;

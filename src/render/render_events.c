@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Single events for people: what took longest first. */
+/* Single events for people, longest first. */
 #include "report/event_list.h"
 #include "render/renderer.h"
 

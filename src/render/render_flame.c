@@ -31,7 +31,7 @@ static void flame_add(struct text *out, const struct interval *interval)
 		text_add_char(&subtitle, '\n');
 		text_add_printable(&subtitle, interval->command);
 	}
-	/* all of it: in lines as long as fit */
+	/* the whole footer, in lines as long as fit */
 	whole.width = FLAME_LINE_COLUMNS;
 	interval_add_absent(&footer, &whole);
 	interval_add_missed(&footer, &whole);

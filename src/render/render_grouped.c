@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A report for machines (--report with --csv or --json): a row for each group, and of which time it
- * is. JSON has before them an object with what the text form has in its header lines and footer. */
+/* A report for machines (--report with --csv or --json): a row for each group, with its interval.
+ * In JSON an object precedes the rows; it has what the text form has in its header lines and
+ * footer. */
 #include "render/render_grouped.h"
 #include "report/value.h"
 
@@ -10,7 +11,8 @@ static const char *const resource_names[RESOURCE_COUNT] = {
 	[RESOURCE_IO] = "io",
 };
 
-/* Cells are cut into a row by what ends it, so the times stand behind them. */
+/* Adds the interval's times and scans. They come after the cells, in the text that ends each
+ * row. */
 static void add_interval(struct text *out, const struct tally *tally, const char *const words[4])
 {
 	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];

@@ -6,12 +6,13 @@
 #include "render/render_cells.h"
 #include "render/renderer.h"
 
-/* The first line of CSV: the columns, and those of each row's interval. */
+/* Adds the first line of CSV: the columns, and those of each row's interval. */
 void grouped_csv_begin(struct text *out, const struct column_list *list);
-/* End of each row of an interval: its begin and end, and the number of its scans. */
+/* Makes the end of each row of an interval: begin and end of the interval, and the number of its
+ * scans. */
 void grouped_csv_end(struct text *row_end, const struct interval *interval);
 void grouped_json_end(struct text *row_end, const struct interval *interval);
-/* An object with what is known of the host and the interval. */
+/* Adds an object with what is known of the host and the interval. */
 void grouped_json_head(struct text *out, const struct interval *interval);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --heatmap: a line for each group, a sign for each step of time, the darker the more threads an
- * average scan saw. */
+/* --heatmap: a line for each group, a sign for each step of time; the more threads an average scan
+ * saw, the darker the sign. */
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/memory.h"
@@ -29,13 +29,13 @@ struct line {
 struct heatmap {
 	const struct time_rows *rows;
 	size_t average; /* column of the average */
-	int64_t merged; /* steps of a sign */
+	int64_t merged; /* number of steps in a sign */
 	size_t sign_count;
 	int64_t *sign_steps; /* recorded steps of each sign */
 	struct line *lines;
 	size_t count, capacity;
 	struct index by_label; /* hash to line, plus one */
-	int64_t most;	       /* in a cell */
+	int64_t most;	       /* largest value of a cell */
 };
 
 static void label_make(const struct heatmap *map, const union value *row, struct text *label)
@@ -43,7 +43,7 @@ static void label_make(const struct heatmap *map, const union value *row, struct
 	const struct column_list *list = &map->rows->list;
 
 	text_clear(label);
-	/* the time is the first column */
+	/* column 0 is the time */
 	for (size_t i = 1; i < list->count; i++) {
 		if (list->items[i]->role != ROLE_KEY)
 			continue;
@@ -90,7 +90,7 @@ static void rows_take(struct heatmap *map)
 
 			label_make(map, values, &label);
 			line = line_of(map, &label);
-			/* a clock that was put back leads out of the map */
+			/* after a clock was put back, a step may be outside the map */
 			if (sign >= map->sign_count)
 				continue;
 			line->cells[sign] = sum(line->cells[sign], values[map->average].number);
@@ -101,7 +101,7 @@ static void rows_take(struct heatmap *map)
 	text_done(&label);
 }
 
-/* Makes averages of sums. */
+/* Makes the cells' sums averages. */
 static void cells_divide(struct heatmap *map)
 {
 	for (size_t i = 0; i < map->count; i++) {
@@ -110,7 +110,7 @@ static void cells_divide(struct heatmap *map)
 		for (size_t sign = 0; sign < map->sign_count; sign++) {
 			int64_t *cell = &line->cells[sign];
 
-			/* a group that was there at all is seen */
+			/* a group that was there at all has a mark */
 			if (*cell) {
 				*cell = ratio(*cell, 1, map->sign_steps[sign]);
 				*cell += !*cell;
@@ -143,14 +143,14 @@ static void line_add(struct text *out, const struct heatmap *map, const struct l
 	for (size_t i = 0; i < map->sign_count; i++) {
 		int64_t cell = line->cells[i];
 
-		/* a group that was there at all is seen */
+		/* a group that was there at all has a mark */
 		text_add_char(out,
 			      shades[cell ? 1 + ratio(cell - 1, SHADE_MAX - 1, map->most) : 0]);
 	}
 	text_add_string(out, "|\n");
 }
 
-/* "2026-11-20 20:42 to 21:42 UTC, 1m a sign; @: 3.20 threads" */
+/* Adds the scale: "2026-11-20 20:42 to 21:42 UTC, 1m a sign; @: 3.20 threads" */
 static void scale_add(struct text *out, const struct heatmap *map)
 {
 	const struct time_rows *rows = map->rows;

@@ -5,8 +5,8 @@
 #include "render/renderer.h"
 #include "report/value.h"
 
-/* Text went through text_add_printable(), so that quotes and backslashes are all there is to
- * escape (RFC 8259, 7). */
+/* Adds a cell. Text went through text_add_printable(), so only quotes and backslashes are to be
+ * escaped (RFC 8259, 7). */
 static inline void json_add_cell(struct text *out, const struct column *column, union value value,
 				 bool first, struct text *scratch)
 {

@@ -13,7 +13,8 @@
 #define NS_DECIMALS 9
 #define OTHERS "[others]"
 
-/* Text between quotes, with what would end it hidden; it is printable and of one line already. */
+/* Adds a label. Characters that would end the quoted text are escaped; the text is printable and of
+ * one line already. */
 static void label_add(struct text *labels, const char *name, const char *value)
 {
 	text_add_format(labels, "%s%s=\"", labels->length ? "," : "", name);
@@ -63,7 +64,7 @@ static void metric_begin(struct text *out, const char *name, const char *kind, c
 	text_add_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
 }
 
-/* A metric without labels. */
+/* Adds a metric without labels. */
 static void metric_add(struct text *out, const char *name, const char *kind, const char *help,
 		       int64_t number, int decimals)
 {
@@ -81,7 +82,7 @@ static void series_add(struct text *out, const char *name, const char *labels, i
 	number_add(out, number, decimals);
 }
 
-/* The labels of what did not fit: each is the same word. */
+/* Makes the labels of groups that did not fit: each is the same word. */
 static void others_label(struct text *labels, const struct interval *interval)
 {
 	for (size_t i = 0; i < interval->root_count; i++)

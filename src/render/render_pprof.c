@@ -56,7 +56,7 @@ static void pprof_add(struct text *out, const struct interval *interval)
 		pprof_sample(&pprof, text_string(&frames), text_string(&files),
 			     value_of_state(state), ratio(weight_us, NS_PER_US, 1));
 	}
-	/* no file is better than half of one */
+	/* no file is better than half a file */
 	if (pprof_end(&pprof, interval->tally->from_us, interval->tally->elapsed_us, out))
 		text_clear(out);
 	pprof_done(&pprof);

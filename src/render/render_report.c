@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The report for people: a header line, a table with the most active groups first, and a footer
- * that tells what was missed and what tsnap itself cost. */
+ * that says what was missed and what tsnap itself cost. */
 #include "render/renderer.h"
 #include "render/report_rows.h"
 #include "report/value.h"
@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bound on how far exact CPU times may be off what /proc/stat says: 2 % of the busy time, or 0.5 %
- * of all time if that is more, two of its ticks on each CPU, and what the source says. Interrupts
- * of idle CPUs are nobody's: that there is too little is told only where CPUs were busy for a
- * quarter of the time. */
+/* Bound on the difference between exact CPU times and /proc/stat: 2 % of the busy time, or 0.5 % of
+ * all time if that is more, two ticks of /proc/stat on each CPU, and what the source adds.
+ * Interrupts of idle CPUs belong to no thread: times that are too small are reported only if the
+ * CPUs were busy for a quarter of the time. */
 #define BUSY_PART 50
 #define CPUS_PART 200
 #define TICKS_US 20000
 #define QUIET_PART 4
-#define QUOTAS_SHOWN 5	       /* control groups */
-#define LIMIT_PERCENT_LEAST 10 /* use of an I/O limit from which on a group is told */
+#define QUOTAS_SHOWN 5	       /* limit of control groups */
+#define LIMIT_PERCENT_LEAST 10 /* least use of an I/O limit that is reported */
 
 void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line)
 {
@@ -29,20 +29,20 @@ void interval_add_wrapped(struct text *out, const struct interval *interval, con
 		while (line[fit] && cut && line[cut] != ' ')
 			cut--;
 		if (!cut)
-			cut = fit ? fit : strlen(line); /* a word wider than the interval */
+			cut = fit ? fit : strlen(line); /* a word wider than the line */
 		text_add(out, line, cut);
 		text_add_char(out, '\n');
 		line += cut + strspn(line + cut, " ");
 	}
 }
 
-/* "2.50", of total / scans. */
+/* Adds total / scans as "2.50". */
 static void add_average(struct text *out, int64_t total, int64_t scans)
 {
 	text_add_decimals(out, ratio(total, 100, scans), 2);
 }
 
-/* ", 2026-11-20 20:42:53.000 to 20:42:58.000 UTC" */
+/* Adds begin and end: ", 2026-11-20 20:42:53.000 to 20:42:58.000 UTC" */
 static void add_times(struct text *out, const struct tally *tally)
 {
 	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
@@ -101,14 +101,14 @@ void interval_add_scans(struct text *out, const struct interval *interval)
 	text_add_format(out, " on average, %lld at most", (long long)tally->active_max);
 }
 
-/* "12.3 %" */
+/* Adds a percentage as "12.3 %". */
 static void add_percent(struct text *line, int64_t part, int64_t whole)
 {
 	text_add_decimals(line, ratio(part, 1000, whole), 1);
 	text_add_string(line, " %");
 }
 
-/* All of the time in which threads waited for a resource, whoever was asked for. */
+/* Adds the time in which threads waited for a resource: of all threads, whatever the filter. */
 static void add_pressure(struct text *out, const struct interval *interval, const char *of,
 			 const struct source_pressure pressures[RESOURCE_COUNT], bool host)
 {
@@ -132,7 +132,7 @@ static void add_pressure(struct text *out, const struct interval *interval, cons
 		text_add_format(&line, " %s some ", names[i]);
 		add_percent(&line, pressure->some_us, elapsed_us);
 		if (i == RESOURCE_CPU && host)
-			continue; /* always 0 for a host */
+			continue; /* cpu full is always 0 for a host */
 		text_add_string(&line, " full ");
 		add_percent(&line, pressure->full_us, elapsed_us);
 	}
@@ -183,15 +183,15 @@ void interval_add_absent(struct text *out, const struct interval *interval)
 	text_done(&line);
 }
 
-/* "0.31 s" */
+/* Adds a time as "0.31 s". */
 static void add_seconds(struct text *line, int64_t us)
 {
 	text_add_decimals(line, ratio(us, 100, US_PER_SECOND), 2);
 	text_add_string(line, " s");
 }
 
-/* Adds how much of the exact time is of threads that samples saw in that state, and what is not
- * exact. */
+/* Adds how much of the exact time is of threads that samples saw in that state, and which times are
+ * not exact. */
 static void add_coverage(struct text *out, const struct interval *interval)
 {
 	const struct tally *tally = interval->tally;
@@ -222,7 +222,8 @@ static void add_coverage(struct text *out, const struct interval *interval)
 	text_done(&line);
 }
 
-/* Counts processes: those that live for less than the time between two scans are in few samples. */
+/* Adds counts of processes: those that live for less than the time between two scans are in few
+ * samples. */
 static void add_processes(struct text *out, const struct interval *interval)
 {
 	const struct tally *tally = interval->tally;
@@ -246,7 +247,7 @@ static void add_processes(struct text *out, const struct interval *interval)
 	text_done(&line);
 }
 
-/* Control groups whose threads did not run because of a quota, as the kernel counts it. */
+/* Adds the control groups whose threads did not run because of a quota, as the kernel counts it. */
 static void add_quotas(struct text *out, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
@@ -270,7 +271,8 @@ static void add_quotas(struct text *out, const struct interval *interval)
 	text_done(&line);
 }
 
-/* In percent of what the interval's time allows; more: it saved some before, as limits have it. */
+/* Use of a limit in percent of what the interval allows. More than 100: unused I/O was saved
+ * before, which limits permit. */
 static int64_t limit_percent(const struct interval *interval, const struct source_io_limit *limit)
 {
 	int64_t allowed = ratio(limit->limit, interval->tally->elapsed_us, US_PER_SECOND);
@@ -278,8 +280,8 @@ static int64_t limit_percent(const struct interval *interval, const struct sourc
 	return allowed > 0 ? ratio(limit->used, 100, allowed) : 0;
 }
 
-/* Control groups with limits of I/O, and how far they used them: the kernel does not tell how long
- * it held anybody back. */
+/* Adds the control groups with limits of I/O, and how far they used them: the kernel does not
+ * report how long it throttled them. */
 static void add_io_limits(struct text *out, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
@@ -317,7 +319,7 @@ void interval_add_missed(struct text *out, const struct interval *interval)
 	text_done(&line);
 }
 
-/* Returns how far the exact CPU times may be off what the CPUs were busy. */
+/* Returns how far the exact CPU times may differ from the busy time of the CPUs. */
 static int64_t check_bound_us(const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
@@ -351,7 +353,7 @@ static void add_check(struct text *out, const struct interval *interval)
 	text_done(&line);
 }
 
-/* ", 1.23 % of one CPU" */
+/* Adds a share as ", 1.23 % of one CPU". */
 static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tally)
 {
 	int64_t elapsed_ns = ratio(tally->elapsed_us, NS_PER_US, 1);
@@ -413,7 +415,7 @@ static void footer_add(struct text *out, const struct interval *interval)
 		interval_add_missed(out, interval);
 		add_cost(out, interval);
 	}
-	/* an empty line sets the footer off, or else ends the report */
+	/* an empty line precedes the footer, or else ends the report */
 	if (out->length > footer + 1)
 		text_add_char(out, '\n');
 }
@@ -427,7 +429,7 @@ static size_t lines_count(const struct text *text, size_t from)
 	return lines;
 }
 
-/* --critical-path of somebody who was not there. */
+/* Adds a line if the process of --critical-path was not there. */
 static void add_nobody(struct text *out, const struct interval *interval)
 {
 	struct text line = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Costs of tsnap itself (--self): in the footer of a report, or words after rows. */
+/* Costs of tsnap itself (--self): in the footer of a report, or text after rows. */
 #include "render/renderer.h"
 #include "report/value.h"
 
@@ -112,7 +112,7 @@ static void memory_add(struct text *out, const struct interval *interval,
 	table_add(out, interval, map_columns, COUNT, values, cost->map_count + 2);
 }
 
-/* "12.3 ms" */
+/* Adds a time as "12.3 ms". */
 static void ms_add(struct text *line, int64_t ns, int decimals)
 {
 	text_add_decimals(line, ratio(ns, 1, decimals == 1 ? 100000 : 10000), decimals);
@@ -141,7 +141,8 @@ static void scans_describe(struct text *line, const struct self_cost *cost, int6
 	text_add_format(line, "; %lld a second are asked for", (long long)rate_hz);
 }
 
-/* Stacks as of a scan's moment: how often the window before it is open, and what it lets through.
+/* Describes the capture window, in which stacks as of the scan time are saved: its share of the
+ * time, and the number of stacks saved in it.
  */
 static void window_describe(struct text *line, const struct self_cost *cost)
 {
@@ -160,7 +161,7 @@ static void start_describe(struct text *line, const struct self_cost *cost)
 	text_add_string(line, " in the compile child");
 }
 
-/* "4988 KB", or "-" */
+/* Adds a size as "4988 KB", or "-". */
 static void kb_add(struct text *line, int64_t bytes)
 {
 	if (bytes == ABSENT)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A report's lines in place of a table: who sleeps, and in what. */
+/* The lines of a report that replace a table without samples: how many threads sleep, and in
+ * what. */
 #include "render/renderer.h"
 #include "report/sleepers.h"
 #include "report/value.h"
@@ -11,7 +12,7 @@ static void add_count(struct text *line, int64_t count, const char *one, const c
 	text_add_format(line, "%lld %s", (long long)count, count == 1 ? one : more);
 }
 
-/* "12 of them sleep, 3 of these are the kernel's own. Where the others sleep:" */
+/* Adds a summary: "12 of them sleep, 3 of these are the kernel's own. Where the others sleep:" */
 static void add_summary(struct text *line, const struct sleepers *sleepers)
 {
 	if (sleepers->filtered)

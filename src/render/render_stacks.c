@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The stacks below a line of the report: for each its share of the line's time, and its frames,
- * outermost first, in the words of people. */
+ * outermost first, formatted for people. */
 #include "render/fold.h"
 #include "render/frame_kind.h"
 #include "render/renderer.h"
@@ -16,21 +16,21 @@
 #define INDENT 6
 #define SHARE_WIDTH 8 /* "100.0%  " */
 #define LABEL_WIDTH 8 /* "kernel  " */
-#define COUNT_WIDTH 5 /* a sum of sleeps has, in place of that: */
+#define COUNT_WIDTH 5 /* widths in place of SHARE_WIDTH for a sum of sleeps */
 #define SECONDS_WIDTH 7
-#define FRAMES_OUTER 2	/* shown of a half that is deeper than both, */
-#define FRAMES_INNER 10 /* and behind what is left out */
+#define FRAMES_OUTER 2	/* frames shown of a half that is deeper than both numbers: */
+#define FRAMES_INNER 10 /* outermost ones, and innermost ones */
 #define FRAME_WIDTH_LEAST 16
-#define LEFT (INDENT + SHARE_WIDTH + LABEL_WIDTH) /* width of frames, */
-#define LEFT_NARROW 2 /* and where that leaves no room for one, below its label */
+#define LEFT (INDENT + SHARE_WIDTH + LABEL_WIDTH) /* column at which frames begin */
+#define LEFT_NARROW 2 /* column if the line is too narrow: frames are below the label */
 #define ARROW_WIDTH 3
 #define ELLIPSIS "…"
 
-/* A line each. */
+/* Kind of a half of a stack; each half begins a line. */
 struct half_kind {
 	const char *label;
-	const char *arrow;    /* between two frames */
-	bool innermost_first; /* or it is last */
+	const char *arrow;    /* sign between two frames */
+	bool innermost_first; /* false: the innermost frame is last */
 };
 
 enum half_of { HALF_USER, HALF_KERNEL, HALF_WAKER };
@@ -43,7 +43,7 @@ static const struct half_kind half_kinds[] = {
 
 struct half {
 	const struct half_kind *kind;
-	const char *frames; /* with ';' between */
+	const char *frames; /* frames separated by ';' */
 	size_t length, count;
 };
 
@@ -52,7 +52,7 @@ static bool is_of(const char *frame, size_t length, const char *mark)
 	return !strcmp(frame_kind_of(frame, length)->mark, mark);
 }
 
-/* Takes the frames of one half, to where another begins. A waker's are the last. */
+/* Takes the frames of one half, up to the next half. The waker's half is the last. */
 static struct half half_take(const char **at)
 {
 	enum half_of of = HALF_USER;
@@ -90,15 +90,16 @@ static size_t plain_length(const char *name, size_t length)
 	return length;
 }
 
-/* Line of text that is being written, and how far it may go. */
+/* A line of text that is being written, and its bounds. */
 struct line {
 	struct text *out;
-	size_t width; /* width of the interval; SIZE_MAX: any */
+	size_t width; /* width of the line; SIZE_MAX: no limit */
 	size_t left;  /* column that frames begin at */
 	size_t at;
 };
 
-/* Begins a new line, or not: the arrow stays with what it leads from. */
+/* Adds an arrow, and a line break if the next frame does not fit: the arrow stays with the frame
+ * before. */
 static void arrow_add(struct line *line, const char *arrow, size_t next_width)
 {
 	text_add_string(line->out, arrow);
@@ -110,7 +111,8 @@ static void arrow_add(struct line *line, const char *arrow, size_t next_width)
 	line->at = line->left;
 }
 
-/* Adds a frame, or what stands for some; arrow: from the one before, NULL for the first. */
+/* Adds a frame, or a text that replaces some. arrow: sign after the previous frame; NULL for the
+ * first. */
 static void frame_add(struct line *line, const char *name, size_t length, const char *arrow)
 {
 	size_t free_width = line->width > line->left + FRAME_WIDTH_LEAST ? line->width - line->left
@@ -163,7 +165,7 @@ static void half_add(struct text *out, const struct interval *interval, const st
 	text_add_char(out, '\n');
 }
 
-/* " 71.2%" of the line's time, at the beginning of a line */
+/* Adds a share of the line's time at the beginning of a line: " 71.2%" */
 static void share_add(struct text *out, int64_t weight_us, int64_t of)
 {
 	struct text share = {0};
@@ -175,7 +177,7 @@ static void share_add(struct text *out, int64_t weight_us, int64_t of)
 	text_done(&share);
 }
 
-/* frames: printable, outermost first */
+/* Adds the halves of a stack. frames: printable, outermost first */
 static void halves_add(struct text *out, const struct interval *interval, const char *frames)
 {
 	const char *at = frames;
@@ -207,7 +209,7 @@ static void stack_add(struct text *out, const struct interval *interval, size_t 
 	text_done(&printable);
 }
 
-/* "  111   0.558  ", as wide as a share */
+/* Adds count and seconds of sleeps, as wide as a share: "  111   0.558  " */
 static void sum_add(struct text *out, const struct interval *interval, const struct sleep_sum *sum)
 {
 	struct text cell = {0}, printable = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Renderers write an interval into a text buffer. They see the grid and what is told around it,
- * never a sample or a terminal. A new format is a file with its struct renderer, a row of
+/* Renderers write an interval into a text buffer. They see the grid and the facts around it, never
+ * a sample or a terminal. A new format is a file with its struct renderer, a row of
  * renderer_table.c, and an option of the renderer's name (cli/option_table.c, MODE_FORMAT).
  */
 #ifndef TSNAP_RENDER_RENDERER_H
@@ -27,28 +27,28 @@ struct interval {
 	const struct tally *tally; /* tally of a grouped interval */
 	const struct source_status
 		*status; /* status of the source for a grouped interval, since the one before it */
-	/* measurements of --trace, of a grouped interval; NULL: not asked for */
+	/* distributions of --trace, of a grouped interval; NULL: not requested */
 	struct distribution_table *distributions;
-	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not asked for */
-	const struct chain_report *chains; /* chains of --chains; NULL: not asked for */
-	const char *path_of; /* name typed with --critical-path; NULL: not asked for */
+	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not requested */
+	const struct chain_report *chains; /* chains of --chains; NULL: not requested */
+	const char *path_of; /* name typed with --critical-path; NULL: not requested */
 	/* sleeping threads, of an interval without samples; NULL: not known */
 	const struct sleepers *sleepers;
 	const struct time_rows
-		*heatmap;      /* steps of --heatmap, in place of the grid; NULL: not asked for */
+		*heatmap;      /* steps of --heatmap, in place of the grid; NULL: not requested */
 	const char *recording; /* recording that is replayed; NULL: live */
 	const char *command;   /* command line as typed; NULL: not known */
 	size_t root_count;     /* columns before renderer->behind */
-	size_t width;	       /* no line is longer; 0: any length */
+	size_t width;	       /* limit of a line's width; 0: any width */
 	size_t row_limit;      /* rows of events and distributions shown; 0: all */
 	size_t height;	       /* lines of the window; 0: not known, or all rows are wanted */
 	struct event_list
-		*events;   /* events of --slower, of a grouped interval; NULL: not asked for, */
+		*events;   /* events of --slower, of a grouped interval; NULL: not requested */
 	int64_t slower_ms; /* least duration of those events */
-	bool sleep_sums;   /* sleeps among them are added up by stack */
-	struct metric_totals *metrics; /* counters of --metrics; NULL: not asked for */
+	bool sleep_sums;   /* sleeps among the events are summed up by stack */
+	struct metric_totals *metrics; /* counters of --metrics; NULL: not requested */
 	bool colour;
-	bool formulas_kept_out; /* in CSV no text begins as a formula of a spreadsheet does */
+	bool formulas_kept_out; /* CSV only: no text begins like a formula of a spreadsheet */
 };
 
 enum renderer_kind {
@@ -59,22 +59,23 @@ enum renderer_kind {
 };
 
 struct renderer {
-	const char *name; /* name of the option that asks for it */
+	const char *name; /* name of the option that selects it */
 	enum renderer_kind kind;
-	bool grouped;	 /* takes groups, at the end of an interval; else samples, scan by scan */
-	bool accounts;	 /* tells what samples don't, too: see sample/source.h */
-	bool has_footer; /* tells what was missed by itself */
-	/* Rows of samples: the same of groups, for --report; NULL: there are none. */
+	bool grouped;	 /* takes groups at an interval's end; false: samples, scan by scan */
+	bool accounts;	 /* uses accounts, too: see sample/source.h */
+	bool has_footer; /* reports by itself what was missed */
+	/* Renderer for the rows of groups (--report) beside this one for rows of samples; NULL:
+	 * none. */
 	const struct renderer *of_groups;
-	/* Word for an interval that ends what is written, so that the next one replaces it:
+	/* Word for an output that one interval completes, so that the next one replaces it:
 	 * "profile"; NULL: intervals may follow each other. */
 	const char *whole;
 	bool at_end; /* the only interval is that of the whole run */
 	bool chains; /* can write wait chains in place of stacks (--by-chain) */
-	/* Columns, as column_list_add() takes them: always first, unless others are chosen, and
-	 * always last; NULL: none. */
+	/* Names of columns, as column_list_add() takes them: those that are always first; the
+	 * default of the others; those that are always last; NULL: none. */
 	const char *before, *columns, *behind;
-	/* Before the first interval; NULL: nothing. */
+	/* Writes what precedes the first interval; NULL: nothing. */
 	void (*begin)(struct text *out, const struct column_list *list);
 	void (*add)(struct text *out, const struct interval *interval);
 };
@@ -82,43 +83,44 @@ struct renderer {
 extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
 	renderer_json_grouped, renderer_folded, renderer_flame, renderer_pprof, renderer_metrics;
 
-/* NULL if there is none. */
+/* Finds a renderer by name; NULL: none. */
 const struct renderer *renderer_find(const char *name);
 
-/* One line for a thing missed: "12 late scans". */
+/* Adds a text for something missed: "12 late scans". */
 void missed_add(struct text *out, const struct source_missed *missed);
 
 /* Adds the columns that are absent on this host: "syscall: why". */
 void absent_add(struct text *out, const struct column_list *list,
 		const struct source_absent *absent);
 
-#define ABSENT_TEXT "-" /* in reports */
+#define ABSENT_TEXT "-" /* text for an absent value in reports */
 
-/* Parts of reports. A line, broken at spaces where it is wider than the interval: */
+/* Parts of reports. Adds a line, broken at spaces if it is wider than interval->width. */
 void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line);
-/* host and times; scans and rate; columns that the host lacks, and what was missed, if anything: */
+/* Adds host and times; scans and rate; columns that the host lacks; and what was missed, if
+ * anything. */
 void interval_add_origin(struct text *out, const struct interval *interval);
 void interval_add_scans(struct text *out, const struct interval *interval);
 void interval_add_absent(struct text *out, const struct interval *interval);
 void interval_add_missed(struct text *out, const struct interval *interval);
-/* the titles and the first rows of the interval's grid: */
+/* Adds the titles and the first rows of the interval's grid. */
 void interval_add_table(struct text *out, const struct interval *interval, size_t rows);
-/* the grid as a line a group, with time from left to right: */
+/* Adds a line for each group, with time from left to right. */
 void interval_add_heatmap(struct text *out, const struct interval *interval);
-/* stacks (--stacks) of a row of that grid, and in the footer: */
+/* Adds the stacks (--stacks) of a row of the grid, and their lines of the footer. */
 void interval_add_stacks(struct text *out, const struct interval *interval, size_t row);
 void interval_add_stacks_footer(struct text *out, const struct interval *interval);
-/* the distributions, for each kind of trace a table and bars: */
+/* Adds the distributions: for each kind of trace a table and bars. */
 void interval_add_distributions(struct text *out, const struct interval *interval);
-/* single events, longest first; */
+/* Adds single events, longest first. */
 void interval_add_events(struct text *out, const struct interval *interval);
-/* sums of sleeps among them by their stacks, where interval->sleep_sums; */
+/* Adds sums of the sleeps among the events by stack; if interval->sleep_sums. */
 void interval_add_sleep_sums(struct text *out, const struct interval *interval);
-/* tables of --chains; */
+/* Adds the tables of --chains. */
 void interval_add_chains(struct text *out, const struct interval *interval);
-/* contents of an interval without samples: */
+/* Adds the contents of an interval without samples. */
 void interval_add_sleepers(struct text *out, const struct interval *interval);
-/* costs of tsnap itself, where interval->status->self was asked for. */
+/* Adds the costs of tsnap itself; if interval->status->self was requested. */
 void interval_add_self(struct text *out, const struct interval *interval);
 
 #endif

@@ -2,12 +2,12 @@
 #include "render/report_rows.h"
 #include "report/value.h"
 
-#define SHARE_LEAST 5 /* per mille: rows below are summed up in one */
-#define ROWS_LEAST 3  /* in a window of any height */
-#define OWN_LINES 2   /* the titles, and the prompt after the report */
+#define SHARE_LEAST 5 /* per mille: rows with less are summed up in one */
+#define ROWS_LEAST 3  /* least number of rows in a window of any height */
+#define OWN_LINES 2   /* lines of the titles, and of the prompt after the report */
 
-/* The column of shares; NULL: no small row is left out, because there is no such column, or because
- * rows have exact times, which may be large where the share of the samples is small. */
+/* The column of shares; NULL: no small row is left out, either because there is no such column, or
+ * because rows have exact times, which may be large where the share of the samples is small. */
 static const struct column *const *share_column(const struct column_list *list)
 {
 	const struct column *const *found = NULL;
@@ -38,7 +38,7 @@ static size_t lines_of_row(const struct interval *interval, size_t row, struct t
 	return lines;
 }
 
-/* The first of `rows` rows that so many lines hold. */
+/* Number of the first of `rows` rows that fit into that many lines. */
 static size_t rows_in_lines(const struct interval *interval, size_t rows, size_t lines)
 {
 	struct text scratch = {0};
@@ -63,7 +63,7 @@ size_t report_rows(const struct interval *interval, size_t other_lines)
 									 : rows;
 	while (share && rows && share_of(interval, share, rows - 1) < SHARE_LEAST)
 		rows--;
-	/* the line that stands for one row takes as much as the row */
+	/* a line in place of one row takes as much height as the row */
 	if (!rows || rows + 1 >= all)
 		rows = all;
 	fit = rows_in_lines(interval, rows, lines);

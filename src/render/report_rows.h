@@ -6,7 +6,7 @@
 #include "render/renderer.h"
 
 /* The number of first rows that fit into the interval's height beside other_lines, without those
- * below half a per cent; all where the interval has no height. */
+ * below half a per cent; all rows if the height is not known. */
 size_t report_rows(const struct interval *interval, size_t other_lines);
 
 /* Adds one line for the rows from `rows` on: "38 more rows, 6.1 %". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A grid as people read it: titles and rows in columns that fit the interval. */
+/* A grid for people: titles and rows in columns that fit the width of a line. */
 #include "render/renderer.h"
 #include "report/value.h"
 
@@ -8,17 +8,17 @@
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
 #define COLOUR_BAR "\033[36m"
-#define GAP 2 /* between columns */
+#define GAP 2 /* spaces between columns */
 #define BAR_WIDTH 10
-#define BAR_REPORT_WIDTH 80 /* no bar on a narrower interval */
-#define TEXT_WIDTH_LEAST 8  /* a text column is not cut below */
+#define BAR_REPORT_WIDTH 80 /* least width of a line that has bars */
+#define TEXT_WIDTH_LEAST 8  /* least width to which a text column is cut */
 #define ELLIPSIS "…"
 
-/* "  4.5% #         " */
+/* Writes a share and its bar: "  4.5% #         " */
 static void share_write(struct text *cell, int64_t permille, bool bar)
 {
 	struct text number = {0};
-	size_t marks = (size_t)(permille * BAR_WIDTH + 999) / 1000; /* any share is worth a mark */
+	size_t marks = (size_t)(permille * BAR_WIDTH + 999) / 1000; /* any share has a mark */
 
 	text_add_decimals(&number, permille, 1);
 	text_add_spaces(cell, number.length < 5 ? 5 - number.length : 0);
@@ -32,7 +32,7 @@ static void share_write(struct text *cell, int64_t permille, bool bar)
 	text_done(&number);
 }
 
-/* The cell's words, without padding. A share has its bar with it. */
+/* Writes the text of a cell, without padding. A share is followed by its bar. */
 static void cell_write(struct text *cell, const struct interval *interval,
 		       const struct column *column, union value value)
 {
@@ -48,7 +48,7 @@ static void cell_write(struct text *cell, const struct interval *interval,
 		value_add(cell, column, value);
 }
 
-/* Text, and a share because of its bar. */
+/* True for text, and for a share because of its bar. */
 static bool aligned_left(const struct column *column)
 {
 	return column_is_text(column) || column->kind == KIND_PERMILLE;
@@ -98,7 +98,7 @@ static void add_shortened(struct text *line, const char *cell, size_t width)
 	size_t tail = (width - 1) / 2;
 	const char *end = cell + text_fit(cell, text_width(cell) - tail);
 
-	/* move on to the start of a character, and past a wide one that does not fit */
+	/* skip to the start of a character, and past a wide one that does not fit */
 	while ((*end & 0xc0) == 0x80 || text_width(end) > tail)
 		end++;
 	text_add(line, cell, text_fit(cell, width - 1 - tail));
@@ -126,7 +126,7 @@ static void add_cell(struct text *line, const char *cell, size_t width, bool lef
 		text_add_spaces(line, width - taken);
 }
 
-/* Bytes of a line to be shown in colour. */
+/* Bytes of a line that are shown in colour. */
 struct colour_span {
 	size_t from, to;
 	const char *colour;
