@@ -8,7 +8,7 @@
 
 #define SWEEP_US (60 * US_PER_SECOND)
 
-/* Exact numbers of samples that a thread's row in the archive sums up. */
+/* Exact counters of samples that a row of the archive sums up for a thread. */
 static const size_t summed[] = {
 	offsetof(struct sample, cpu_us),   offsetof(struct sample, runq_us),
 	offsetof(struct sample, dwait_us), offsetof(struct sample, sleep_us),
@@ -17,7 +17,7 @@ static const size_t summed[] = {
 
 #define SUMMED_COUNT (sizeof(summed) / sizeof(summed[0]))
 
-/* Sums of a thread, since its last row in the archive. */
+/* Sums of a thread since its last row in the archive. */
 struct archive_sums {
 	int64_t tid, seen_us;
 	int64_t values[SUMMED_COUNT];
@@ -36,7 +36,7 @@ static struct archive_sums *sums_of(struct archive *archive, int64_t tid)
 	return &archive->sums[*number - 1];
 }
 
-/* Threads that were not seen for long are gone, or do nothing. */
+/* Drops the sums of threads that were not seen for long: these have exited, or are idle. */
 static void sums_sweep(struct archive *archive, int64_t now_us)
 {
 	size_t kept = 0;
@@ -61,8 +61,8 @@ static int64_t *summed_at(struct sample *sample, size_t i)
 	return (int64_t *)(void *)((char *)sample + summed[i]);
 }
 
-/* Adds what the thread's sums hold to the sample, and what is known of that to the sums: either is
- * empty then. */
+/* Adds the thread's sums to the sample of an archived scan, or the sample's counters to the sums;
+ * the other one is empty afterwards. */
 static void sums_move(struct archive *archive, struct sample *sample)
 {
 	struct archive_sums *sums = sums_of(archive, sample->tid);
@@ -78,13 +78,13 @@ static void sums_move(struct archive *archive, struct sample *sample)
 	}
 }
 
-/* Whether a scan is archived, as the first since one was due. From then to the next it takes half a
+/* True if a scan is archived: it is the first since one was due. The next one is due after half a
  * period to one and a half, by chance: see sampler.h. */
 static bool scan_is_due(struct archive *archive, int64_t time_us)
 {
 	int64_t every_us = archive->every_us;
 
-	/* the first one, one after a pause, or a clock that was put back */
+	/* first scan, first after a pause, or a clock that was put back */
 	if (archive->due_us < time_us - every_us || archive->due_us > time_us + 2 * every_us)
 		archive->due_us = time_us;
 	if (time_us < archive->due_us)
@@ -94,7 +94,7 @@ static bool scan_is_due(struct archive *archive, int64_t time_us)
 	return true;
 }
 
-/* To be called for the first row of a scan, or for its end where it has none. */
+/* Begins a scan: call for its first row, or at its end if it has none. */
 static void scan_begin(struct archive *archive, int64_t time_us)
 {
 	if (archive->begun)

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define BLOCK_BYTES ((size_t)128 << 10)
-/* About what a frame of a recording (8 MB) leaves time to read while the next one is unpacked. */
+/* Blocks that last for about as long as the unpacking of the next frame of a recording (8 MB). */
 #define BLOCK_COUNT 48
-#define BLOCKS_MOST (BLOCK_COUNT - 1) /* the block that was taken last is still read */
+#define BLOCKS_MOST (BLOCK_COUNT - 1) /* the block that was taken last is still being read */
 /* Blocks to be filled, or empty, before a waiting thread goes on: waking a thread costs about as
  * much as reading a block. */
 #define BLOCKS_AGAIN (BLOCK_COUNT / 8)
@@ -21,7 +21,7 @@ struct csv_ahead {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	/* under the mutex: blocks that were filled, and that were taken, in turn */
+	/* under the mutex: numbers of blocks that were filled, and that were taken, in order */
 	size_t filled, taken;
 	bool ended;   /* nothing more is filled */
 	bool stopped; /* nothing more is taken */
@@ -29,7 +29,7 @@ struct csv_ahead {
 	struct text_rest {
 		char *bytes;
 		size_t length, capacity;
-	} rest; /* the thread's: bytes that the next block begins with */
+	} rest; /* owned by the thread: bytes that the next block begins with */
 };
 
 static void block_grow(struct csv_block *block, size_t capacity)
@@ -40,7 +40,7 @@ static void block_grow(struct csv_block *block, size_t capacity)
 	block->bytes = memory_resize(block->bytes, capacity + CSV_INDEX_AHEAD, 1);
 }
 
-/* Reads until the block is full, or nothing more is there. */
+/* Reads until the block is full, or at the end of the input. */
 static void block_fill(struct csv_ahead *ahead, struct csv_block *block)
 {
 	while (!block->err && block->length < block->capacity) {
@@ -54,7 +54,7 @@ static void block_fill(struct csv_ahead *ahead, struct csv_block *block)
 	}
 }
 
-/* Finds the records; the offset behind the last whole one. */
+/* Finds the records. Returns the offset after the last complete one. */
 static size_t block_index(struct csv_block *block)
 {
 	size_t at = 0, ends = 0;
@@ -117,7 +117,7 @@ static size_t blocks_full(const struct csv_ahead *ahead)
 	return ahead->filled - ahead->taken;
 }
 
-/* Waits until one of the ahead's numbers changed. */
+/* Waits until one of the variables under the mutex has changed. */
 static void ahead_wait(struct csv_ahead *ahead)
 {
 	thread_rest(true);
@@ -125,7 +125,7 @@ static void ahead_wait(struct csv_ahead *ahead)
 	thread_rest(false);
 }
 
-/* All are filled: waits until some are not. */
+/* Waits while all blocks are filled, until some are not. */
 static void ahead_rest(struct csv_ahead *ahead)
 {
 	while (!ahead->stopped && blocks_full(ahead) > BLOCKS_MOST - BLOCKS_AGAIN)

@@ -42,7 +42,7 @@ static inline struct block_bits block_read(const char *block)
 #else
 #define EACH_BYTE 0x0101010101010101u
 
-/* The top bits of bytes that are zero, gathered into 8 bits. */
+/* The top bits of the bytes that are zero, gathered into 8 bits. */
 static inline uint64_t bits_zero(uint64_t word)
 {
 	const uint64_t low = 0x7f * EACH_BYTE;
@@ -69,7 +69,8 @@ static inline struct block_bits block_read(const char *block)
 }
 #endif
 
-/* Sets each bit behind which, itself included, an odd number of bits are set. */
+/* Sets each bit for which an odd number of bits are set, from the lowest one up to and including
+ * itself. */
 static inline uint64_t bits_between(uint64_t bits)
 {
 	for (int by = 1; by < 64; by *= 2)
@@ -79,7 +80,8 @@ static inline uint64_t bits_between(uint64_t bits)
 
 size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, size_t length)
 {
-	/* the byte before the block ended a field; ended a quoted text; quotes are open */
+	/* state at the byte before the block: it ended a field; ended a quoted text; quotes are
+	 * open */
 	uint64_t ended = 1, closed = 0, open = 0;
 	size_t found = 0;
 
@@ -100,7 +102,7 @@ size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, size_t le
 			break;
 		for (uint64_t left = ending; left; left &= left - 1)
 			ends[found++] = (uint16_t)(at + (size_t)__builtin_ctzll(left));
-		/* arithmetic: all bits or none, as the last byte is in quotes or not */
+		/* all bits or none, if the last byte is in quotes or not */
 		open = 0 - (inside >> 63);
 		ended = ending >> 63;
 		closed = closing >> 63;
@@ -111,7 +113,8 @@ size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, size_t le
 	return found ? (size_t)ends[found - 1] + 1 : 0;
 }
 
-/* True if the number of quotes is odd: eight bytes at a time, as there are some in every row. */
+/* True if the number of quotes is odd. Tests eight bytes at a time, as every row has some
+ * quotes. */
 static bool quotes_odd(const char *from, const char *to)
 {
 	const uint64_t low = 0x7f7f7f7f7f7f7f7fu, quotes = 0x2222222222222222u;

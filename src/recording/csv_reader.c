@@ -22,14 +22,14 @@ static int csv_fail_columns(const struct csv_reader *reader, struct error *e)
 	return csv_fail(reader, e, "more columns than tsnap knows");
 }
 
-/* Drops the bytes that were read: a caller who reads on is given those that follow. */
+/* Fails, and drops the bytes that were read: a caller that reads on gets those that follow. */
 static int csv_fail_long(struct csv_reader *reader, struct error *e)
 {
 	reader->start = reader->end;
 	return csv_fail(reader, e, "longer than a mebibyte: not a CSV of tsnap");
 }
 
-/* Takes the next block once the one before is used up. As csv_fill(). */
+/* Takes the next block once the one before is used up. Returns as csv_fill(). */
 static int csv_take_block(struct csv_reader *reader, struct error *e)
 {
 	if (reader->end - reader->start > CSV_RECORD_MAX)
@@ -48,7 +48,7 @@ static int csv_take_block(struct csv_reader *reader, struct error *e)
 	return 1;
 }
 
-/* Reads more behind what is there. 1, 0 at the end of the file, or -errno. */
+/* Reads more bytes after those that are there. 1, 0 at the end of the file, or -errno. */
 static int csv_fill(struct csv_reader *reader, struct error *e)
 {
 	ssize_t got;
@@ -89,14 +89,14 @@ static char *csv_end_find(const struct csv_reader *reader)
 		       : csv_record_end(reader->bytes + reader->start, reader->bytes + reader->end);
 }
 
-/* Takes one field apart in place; *at is moved behind its separator. */
+/* Splits one field off in place; *at is moved past its separator. */
 static const char *csv_field_read(char **at, char *end, struct csv_field *field)
 {
 	char *from = *at, *to;
 
 	field->quoted = from < end && *from == '"';
 	if (!field->quoted) {
-		/* a number: shorter than a call of memchr() */
+		/* a loop: numbers are so short that a call of memchr() would take longer */
 		field->text = from;
 		for (to = from; to < end && *to != ','; to++)
 			if (*to == '"')
@@ -147,13 +147,13 @@ static int csv_split(struct csv_reader *reader, char *at, char *end, struct csv_
 	return 1;
 }
 
-/* Ends the reading. Bytes that are left have no line end outside quotes. */
+/* Ends the reading. The remaining bytes have no line end outside quotes. */
 static int csv_end(struct csv_reader *reader, struct error *e)
 {
 	size_t left = reader->end - reader->start;
 
 	reader->ended = true;
-	/* tsnap writes no line end inside quotes, so this is no row that was cut off */
+	/* tsnap writes no line end inside quotes, so this is not a row that was cut off */
 	if (left && memchr(reader->bytes + reader->start, '\n', left))
 		return csv_fail(reader, e, "a quoted field without an end");
 	reader->cut = left > 0;
@@ -187,7 +187,8 @@ static bool csv_plain(struct csv_reader *reader)
 			      reader->end - reader->start);
 }
 
-/* Takes a plain record apart, in place; the last of the known ends is a record's. 1, or -errno. */
+/* Splits a plain record in place; the last of the known ends is the end of a record. 1, or
+ * -errno. */
 static int csv_plain_split(struct csv_reader *reader, struct csv_field *fields, size_t *count,
 			   struct error *e)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The first and the last eight bytes; of a shorter text all, and 0. */
+/* Gets the first and the last eight bytes of a text; of a shorter text, all bytes and 0. */
 static inline void text_words(const char *text, size_t length, uint64_t *first, uint64_t *last)
 {
 	uint32_t low, high;
@@ -39,7 +39,7 @@ const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *fiel
 	    (length <= 16 || !memcmp(texts->known[at].name, field->text, length)))
 		return texts->known[at].name;
 	name = csv_text_read(field->text, scratch);
-	/* one that was escaped, or that the table of names refused, reads otherwise */
+	/* the name of an escaped text, or of one that the table of names refused, differs */
 	if (!strcmp(name, field->text)) {
 		texts->known[at].first = first;
 		texts->known[at].last = last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Values as report/value.c writes them into CSV, read back. */
+/* Reads values that report/value.c wrote into CSV. */
 #ifndef TSNAP_RECORDING_CSV_VALUE_H
 #define TSNAP_RECORDING_CSV_VALUE_H
 
@@ -7,13 +7,13 @@
 
 #include "base/text.h"
 
-/* no two times of four-digit years lie further apart */
+/* limit of the difference of two times in four-digit years */
 #define CSV_WEIGHT_MAX_US 320000000000000000ll
 
-/* Decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
+/* Reads decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
 int csv_number_read(const char *text, int64_t *number);
 
-/* As csv_number_read(), of a text of that length; ten a row are read. */
+/* Does csv_number_read() for a text of that length; ten per row are read. */
 static inline int csv_digits_read(const char *text, size_t length, int64_t *number)
 {
 	uint64_t value = 0;
@@ -31,10 +31,11 @@ static inline int csv_digits_read(const char *text, size_t length, int64_t *numb
 	return 0;
 }
 
-/* 0x1f, at most 64 bits. 0 or -EINVAL. */
+/* Reads a number like 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
-/* The text as it was before it became printable, transient: some columns are also derived from
- * others (sample_derive()), and equal texts must have one address. room: for its use. */
+/* Returns the text as it was before it was made printable; it is transient: some columns are also
+ * derived from others (sample_derive()), and equal texts must have one address. scratch: for its
+ * use. */
 const char *csv_text_read(const char *text, struct text *scratch);
 
 #endif

@@ -32,7 +32,7 @@ enum record_kind record_kind_find(const char *name)
 	return (enum record_kind)kind;
 }
 
-/* A head's bytes on the disk. */
+/* Bytes of a head on the disk. */
 struct raw_head {
 	uint32_t magic, size;
 	char signature[8];
@@ -43,7 +43,7 @@ struct raw_head {
 
 _Static_assert(sizeof(struct raw_head) == FRAME_HEAD_BYTES, "no holes");
 
-/* FNV-1a: part of the format, so not base's hash. */
+/* Checksum of a head, FNV-1a: it is part of the format, so base's hash is not used. */
 static uint64_t head_check(const struct raw_head *raw)
 {
 	const unsigned char *bytes = (const unsigned char *)raw;

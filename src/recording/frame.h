@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The form of a compressed recording, format 1.
  *
- * A file is a row of zstd frames, each with its checksum, and before each frame a head of 64 bytes.
- * The head is a skippable frame of zstd, so that `zstd -dc` and every other program that knows zstd
- * passes over it and reads one CSV. The first frame is the header line (names of columns) alone;
- * every other one holds whole rows. A head tells what the frame is of, so that a reader passes over
- * frames of other times without reading them, and finds the next whole one behind a damaged one.
+ * A file is a sequence of zstd frames, each with its checksum and with a head of 64 bytes before
+ * it. The head is a skippable frame of zstd, so that `zstd -dc` and every other program that knows
+ * zstd passes over it and reads one CSV. The first frame is the header line (names of columns)
+ * alone; every other one holds whole rows. A head has the kind and times of its frame, so that a
+ * reader skips frames of other times without reading them, and finds the next whole one after a
+ * damaged one.
  *
  * Bytes of a head, all numbers little-endian:
  *   0 u32 0x184d2a5e  4 u32 56  8 "tsnaprec"  16 u32 format  20 u16 kind  22 u16 flags
@@ -22,10 +23,10 @@
 
 #define FRAME_FORMAT 1
 #define FRAME_HEAD_BYTES 64
-#define FRAME_RAW_MAX (256u << 20) /* a reader holds one frame in memory */
+#define FRAME_RAW_MAX (256u << 20) /* bytes; a reader holds one frame in memory */
 #define FRAME_HEAD_MAGIC 0x184d2a5eu
 #define FRAME_ZSTD_MAGIC 0xfd2fb528u
-#define FRAME_SIGNATURE "tsnaprec" /* behind magic and size */
+#define FRAME_SIGNATURE "tsnaprec" /* signature after magic and size */
 
 struct frame_head {
 	uint32_t format;
@@ -36,7 +37,7 @@ struct frame_head {
 };
 
 void frame_head_write(const struct frame_head *head, unsigned char bytes[FRAME_HEAD_BYTES]);
-/* False: not a head, or a damaged one. */
+/* Reads a head; false: not a head, or a damaged one. */
 bool frame_head_read(const unsigned char bytes[FRAME_HEAD_BYTES], struct frame_head *head);
 
 #endif

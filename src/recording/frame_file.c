@@ -12,7 +12,7 @@
 
 #define LEVEL 3
 
-/* Makes a frame of rows in file->room: head and packed bytes. 0 or -errno. */
+/* Makes a frame of rows in file->scratch: head and packed bytes. 0 or -errno. */
 static int frame_make(struct frame_file *file, struct frame_head *head, const struct text *rows)
 {
 	size_t bound = ZSTD_compressBound(rows->length), packed;
@@ -66,7 +66,7 @@ int frame_file_put(struct frame_file *file)
 	return err;
 }
 
-/* Reads the frame at an offset whole. Its rows, malloced and with a NUL behind them, or NULL: there
+/* Reads the frame at an offset whole. Returns its rows, malloced and NUL-terminated, or NULL: there
  * is no whole one. */
 static char *frame_read(const struct frame_file *file, off_t at, const struct frame_head *head)
 {
@@ -151,7 +151,7 @@ static int file_begin(struct frame_file *file, const char *header)
 	return err;
 }
 
-/* True if no other user can have put the file there: others are not written to. */
+/* True if no other user can have put the file there: tsnap does not write to any other. */
 static bool is_own(const struct stat *file)
 {
 	return S_ISREG(file->st_mode) && file->st_nlink == 1 && file->st_uid == geteuid();

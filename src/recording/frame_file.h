@@ -11,24 +11,25 @@
 #include "base/text.h"
 #include "recording/frame.h"
 
-/* Zeroed is a closed one. */
+/* A zeroed file is closed. */
 struct frame_file {
-	int fd; /* above 0; 0: closed */
+	int fd; /* 0: closed; else above 0 */
 	enum record_kind kind;
 	off_t end;	     /* bytes of whole frames */
 	struct text scratch; /* a frame while it is made */
 };
 
-/* Opens the file of that name in a directory, or makes it, with mode 0640. What is behind the last
- * whole frame of a file that was there is cut off. header: a line. No link is followed. 0;
- * -EEXIST: what is there has another header line or is not ours, and was left alone; or -errno. */
+/* Opens the file of that name in a directory, or makes it, with mode 0640. An existing file is
+ * truncated after its last whole frame. header: a line. No link is followed. 0; -EEXIST: the
+ * existing file has another header line or is not ours, and was left alone; or -errno. */
 int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
 		    const char *header);
 /* Makes a frame of rows (whole lines, at most FRAME_RAW_MAX bytes), which frame_file_put() writes;
- * file->room has it. 0, or -errno. */
+ * the frame is in file->scratch. 0, or -errno. */
 int frame_file_pack(struct frame_file *file, int64_t first_us, int64_t last_us,
 		    const struct text *rows);
-/* 0: it is on the disk; or -errno: the file is as it was, and the frame is kept. */
+/* Writes the packed frame. 0: it is on the disk; or -errno: the file is as it was, and the frame is
+ * kept. */
 int frame_file_put(struct frame_file *file);
 void frame_file_close(struct frame_file *file);
 

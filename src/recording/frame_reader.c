@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #define READ_BYTES (128u << 10)
-#define LOOK_BYTES 512u /* behind a frame that was passed over, as more of them may follow */
+#define LOOK_BYTES 512u /* bytes read after a skipped frame, as more skipped ones may follow */
 #define SKIPPABLE(magic) (((magic) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START)
 
 struct frame_reader {
@@ -31,17 +31,17 @@ struct frame_reader {
 		const char *name;
 		size_t start, end; /* bytes of `in` that are not used yet */
 		bool ended;
-		uint64_t skip_bytes;	   /* from start on, to be passed over */
-		bool skips;		   /* the last frame was passed over */
-		size_t out_start, out_end; /* bytes of `out` that are not given yet */
+		uint64_t skip_bytes;	   /* bytes to be skipped, from start on */
+		bool skips;		   /* the last frame was skipped */
+		size_t out_start, out_end; /* bytes of `out` that were not returned yet */
 		bool begun;
-		bool plain;	 /* not compressed at all */
+		bool plain;	 /* the file is not compressed */
 		bool packed;	 /* a frame of zstd was met */
 		bool foreign;	 /* within a frame that is not tsnap's */
-		bool has_header; /* the header line was given */
+		bool has_header; /* the header line was returned */
 		bool searched;	 /* within a damaged stretch, which has been counted */
 	} file;
-	bool copied; /* frames are given as they are */
+	bool copied; /* frames are returned as they are in the file */
 };
 
 struct frame_reader *frame_reader_new(enum record_kind kind, int64_t from_us, int64_t until_us,
@@ -98,7 +98,7 @@ static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
 			reader->file.start = 0;
 		}
 		reader->in = memory_grow(reader->in, &reader->in_capacity, wanted, 1);
-		/* no more than that: frames that are passed over need not be read */
+		/* no more than wanted: frames that are skipped need not be read */
 		got = read(reader->file.fd, reader->in + reader->file.end,
 			   wanted - reader->file.end);
 		if (got < 0 && errno == EINTR)
@@ -112,8 +112,8 @@ static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
 	return reader->file.end - reader->file.start >= bytes;
 }
 
-/* Passes over the bytes that are to be skipped, without reading them where the file can be sought
- * in. 1, 0: the file ends before that, or -errno. */
+/* Skips skip_bytes, without reading them if the file can be sought in. 1, 0: the file ends before
+ * that, or -errno. */
 static int skip_take(struct frame_reader *reader, struct error *e)
 {
 	while (reader->file.skip_bytes) {
@@ -161,8 +161,7 @@ static uint32_t in_word(const struct frame_reader *reader, size_t at)
 	return le32toh(word);
 }
 
-/* Goes on at the next head behind a damaged stretch. 1: goes on there, 0: the file ended, or
- * -errno. */
+/* Finds the next head after a damaged stretch. 1: goes on there, 0: the file ended, or -errno. */
 static int in_search(struct frame_reader *reader, struct error *e)
 {
 	if (!reader->file.searched)
@@ -186,7 +185,7 @@ static int in_search(struct frame_reader *reader, struct error *e)
 			reader->file.start = (size_t)(found - 8 - reader->in);
 			return 1;
 		}
-		/* a signature may begin in the last bytes, 8 bytes behind its magic */
+		/* a signature may begin in the last bytes, 8 bytes after its magic */
 		reader->file.start = found ? (size_t)(found - reader->in) : reader->file.end - 16;
 	}
 }
@@ -208,14 +207,14 @@ static char *out_capacity(struct frame_reader *reader, size_t bytes)
 	return reader->out;
 }
 
-/* Unpacks the frame behind a head; both are in memory. False: it is damaged. */
+/* Unpacks the frame of a head; both are in memory. False: it is damaged. */
 static bool frame_unpack(struct frame_reader *reader, const struct frame_head *head)
 {
 	const unsigned char *packed = reader->in + reader->file.start + FRAME_HEAD_BYTES;
 	char *out;
 	size_t got;
 
-	/* no memory for more than the frame itself says */
+	/* do not allocate more memory than the frame itself says */
 	if (ZSTD_getFrameContentSize(packed, head->packed_bytes) != head->raw_bytes)
 		return false;
 	out = out_capacity(reader, head->raw_bytes);
@@ -227,7 +226,7 @@ static bool frame_unpack(struct frame_reader *reader, const struct frame_head *h
 	return true;
 }
 
-/* A frame with tsnap's head, of which 64 bytes are there. 1: go on, 0: the end, or -errno. */
+/* Takes a frame with tsnap's head, whose 64 bytes are there. 1: go on, 0: the end, or -errno. */
 static int frame_take(struct frame_reader *reader, const struct frame_head *head, struct error *e)
 {
 	uint64_t length = FRAME_HEAD_BYTES + head->packed_bytes;
@@ -273,7 +272,7 @@ static bool foreign_wanted(const struct frame_reader *reader)
 	return reader->kind == RECORD_SAMPLES && !reader->copied;
 }
 
-/* A part of a frame that another program wrote. 1: go on, 0: the end, or -errno. */
+/* Takes a part of a frame that another program wrote. 1: go on, 0: the end, or -errno. */
 static int foreign_take(struct frame_reader *reader, struct error *e)
 {
 	int more = in_fill(reader, 1, e);
@@ -313,7 +312,7 @@ static int plain_take(struct frame_reader *reader, struct error *e)
 	return 1;
 }
 
-/* The next frame, or a part of one. 1: go on, 0: the end, or -errno. */
+/* Takes the next frame, or a part of one. 1: go on, 0: the end, or -errno. */
 static int next_take(struct frame_reader *reader, struct error *e)
 {
 	struct frame_head head;

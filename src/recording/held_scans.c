@@ -11,7 +11,7 @@ static struct held_scan *held_at(struct held_scans *held, size_t index)
 	return &held->ring[(held->first + index) % held->capacity];
 }
 
-/* Room for the present scan behind those that wait. */
+/* Ensures capacity for the present scan after those that wait. */
 static void ring_grow(struct held_scans *held)
 {
 	size_t capacity = held->capacity ? 2 * held->capacity : COUNT_FIRST;
@@ -43,7 +43,8 @@ static size_t scan_bytes(const struct held_scan *scan)
 	return bytes;
 }
 
-/* Hands the oldest to the recorder: all of it, or what is not of the scan itself. */
+/* Hands the oldest scan to the recorder: all of it, or (not kept) only the rows that always are
+ * recorded. */
 static void oldest_put(struct held_scans *held, bool kept)
 {
 	struct held_scan *scan = held_at(held, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Scans that are recorded only around certain moments: their rows wait until it is known whether
- * one comes soon after them. What else came with a scan, as events and the dictionary of stacks, is
- * always recorded.
+/* Holds scans that are recorded only around certain moments (--when): their rows wait until it is
+ * known whether a moment comes soon after them. Other rows of a scan, such as events and the
+ * dictionary of stacks, are always recorded.
  */
 #ifndef TSNAP_RECORDING_HELD_SCANS_H
 #define TSNAP_RECORDING_HELD_SCANS_H
@@ -13,25 +13,26 @@ struct held_scan {
 	struct text rows[RECORD_KIND_COUNT];
 };
 
-/* Zeroed, but for around_us and recorder, is empty. */
+/* A zeroed struct, except for around_us and recorder, is empty. */
 struct held_scans {
 	struct recorder *recorder;
 	int64_t around_us;	/* time that is kept before and after a moment */
-	int64_t until_us;	/* scans until then are kept, as of the last moment */
-	struct held_scan *ring; /* the oldest at first, the present one behind the others */
+	int64_t until_us;	/* end of the time that is kept after the last moment */
+	struct held_scan *ring; /* the oldest scan first, the present one after the others */
 	size_t first, count, capacity;
-	size_t bytes;	  /* rows that wait; above HELD_BYTES_MAX the oldest go */
-	uint64_t dropped; /* scans that went because of HELD_BYTES_MAX */
+	size_t bytes;	  /* waiting rows; above HELD_BYTES_MAX the oldest scans are dropped */
+	uint64_t dropped; /* scans that were dropped because of HELD_BYTES_MAX */
 };
 
 #define HELD_BYTES_MAX (64u << 20)
 
-/* Returns the present scan's rows of that kind, to be added to. */
+/* Returns the present scan's rows of that kind; the caller adds to them. */
 struct text *held_scans_rows(struct held_scans *held, enum record_kind kind);
-/* Ends the present scan, of that time; moment: this is one. Hands to the recorder what is decided
- * on, in the order of time. */
+/* Ends the present scan, of that time; moment: it is such a moment. Hands the scans that are
+ * decided on to the recorder, in order of time. */
 void held_scans_put(struct held_scans *held, int64_t time_us, bool moment);
-/* At the end: nothing comes any more. Hands all but undecided scans to the recorder. */
+/* Ends the recording: no more scans come. Hands undecided scans to the recorder without their
+ * samples. */
 void held_scans_end(struct held_scans *held);
 void held_scans_done(struct held_scans *held);
 

@@ -13,14 +13,14 @@ struct part_file {
 	uint64_t bytes;
 };
 
-/* Zeroed is an empty one. */
+/* A zeroed list is empty. */
 struct part_list {
-	struct part_file *files; /* in the order of part_name_compare() */
+	struct part_file *files; /* files in the order of part_name_compare() */
 	size_t count, capacity;
-	size_t strange; /* links, directories and the like with a name as recorded files have */
+	size_t strange; /* links, directories and the like with names of recorded files */
 };
 
-/* Reads the directory, which stays the caller's. 0 or -errno. */
+/* Reads the directory; the caller keeps the descriptor. 0 or -errno. */
 int part_list_read(struct part_list *list, int directory);
 void part_list_done(struct part_list *list);
 

@@ -42,7 +42,7 @@ void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE])
 		 record_kind_name(part->kind));
 }
 
-/* Fields by their places: the name is written again and compared, which settles all else. */
+/* Reads the fields by position, then writes the name again and compares: that checks all else. */
 bool part_name_read(const char *name, struct part_name *part)
 {
 	const char *line = strchr(name, '_'), *kind;

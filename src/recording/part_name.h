@@ -18,19 +18,19 @@
 
 struct part_name {
 	char host[PART_HOST_SIZE]; /* letters, digits, dots and dashes */
-	int64_t hour_us;	   /* UTC, when the hour began */
-	int number;		   /* from 1 */
+	int64_t hour_us;	   /* begin of the hour, UTC */
+	int number;		   /* number of the part within the hour, from 1 */
 	enum record_kind kind;
 };
 
-/* The hour in which that time lies. */
+/* The begin of the hour of that time. */
 int64_t part_hour(int64_t time_us);
-/* A host's name as it is in file names. */
+/* Makes the form of a host's name that file names have. */
 void part_host(const char *name, char host[PART_HOST_SIZE]);
 void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE]);
-/* False: not the name of a recorded file. */
+/* Reads a name; false: not the name of a recorded file. */
 bool part_name_read(const char *name, struct part_name *part);
-/* By host, time and kind. As strcmp(3). */
+/* Compares by host, time and kind. Returns as strcmp(3). */
 int part_name_compare(const struct part_name *a, const struct part_name *b);
 
 #endif

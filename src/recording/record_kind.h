@@ -10,7 +10,7 @@
 /* Values are written into frames: never change one, add new ones at the end. */
 enum record_kind {
 	RECORD_SAMPLES,	      /* a row per sampled thread and scan */
-	RECORD_SCANS,	      /* a row per scan, also of those that saw nobody */
+	RECORD_SCANS,	      /* a row per scan, including scans that saw no thread */
 	RECORD_STACKS,	      /* the dictionary of stacks */
 	RECORD_EVENTS,	      /* single events: --slower, --trace exec */
 	RECORD_DISTRIBUTIONS, /* distributions of --trace, a row a minute and group */
@@ -20,9 +20,9 @@ enum record_kind {
 	RECORD_KIND_COUNT,
 };
 
-/* Name of the kind, as in file names. NULL: there is no such kind. */
+/* Name of the kind in file names. NULL: there is no such kind. */
 const char *record_kind_name(unsigned int kind);
-/* RECORD_KIND_COUNT: there is none of that name. */
+/* Finds a kind by its name; RECORD_KIND_COUNT: there is none of that name. */
 enum record_kind record_kind_find(const char *name);
 
 #endif

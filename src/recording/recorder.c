@@ -33,21 +33,21 @@ struct recorder {
 	size_t queue_bytes;
 	int directory, lock;
 	pthread_t thread;
-	struct queued_scan *scan; /* being filled by the caller */
-	/* scans with such rows that were dropped since the last one that was queued */
+	struct queued_scan *scan; /* scan that the caller fills */
+	/* scans with rows of each kind that were dropped since the last one that was queued */
 	uint64_t missing[RECORD_KIND_COUNT];
 
 	pthread_mutex_t mutex;
 	pthread_cond_t wakes;
 	/* under the mutex */
 	struct queued_scan *first, **last;
-	struct queued_scan *spare; /* an empty one with its rooms; or NULL */
-	size_t queued;		   /* bytes */
-	uint64_t dropped;	   /* scans since the disk failed */
-	bool begins, stopped;	   /* a part was begun; the caller ends */
+	struct queued_scan *spare; /* an empty scan that keeps its memory; or NULL */
+	size_t queued;		   /* bytes of queued scans */
+	uint64_t dropped;	   /* scans dropped since the disk failed */
+	bool begins, stopped;	   /* a part was begun; the caller has ended the recorder */
 	struct text words;
 
-	/* the thread's alone */
+	/* used by the thread only */
 	struct recorder_part part;
 	bool begun; /* the first part was begun */
 	int failed; /* -errno of the disk; 0: it works */
@@ -61,8 +61,8 @@ static int directory_open(struct recorder *recorder, struct error *e)
 		      : 0;
 }
 
-/* The lock is the process' own: it goes with it however it ends, and a child that compiles does not
- * keep it. The file stays. */
+/* Locks the directory. The lock belongs to the process: it is released however the process ends,
+ * and a child that compiles does not inherit it. The file stays. */
 static int directory_lock(struct recorder *recorder, struct error *e)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -78,7 +78,7 @@ static int directory_lock(struct recorder *recorder, struct error *e)
 	if (recorder->lock < 0 || (err != EACCES && err != EAGAIN))
 		return error_set(e, err, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
 				 strerror(err));
-	/* 0: in another pid namespace */
+	/* pid 0: the holder is in another pid namespace */
 	if (!fcntl(recorder->lock, F_GETLK, &lock) && lock.l_type != F_UNLCK && lock.l_pid > 0)
 		snprintf(holder, sizeof(holder), " with pid %d", (int)lock.l_pid);
 	return error_set(e, EBUSY, EXIT_FAILED,
@@ -124,7 +124,7 @@ static void report_resumed(struct recorder *recorder)
 	words_add(recorder, words);
 }
 
-/* The first part is known to begin from the start. */
+/* Announces a new part to the caller, except the first one, which is announced from the start. */
 static void part_announce(struct recorder *recorder)
 {
 	struct recorder_part *part = &recorder->part;
@@ -160,7 +160,7 @@ static void scan_free(struct queued_scan *scan)
 	free(scan);
 }
 
-/* Takes the mutex. */
+/* Gets an empty scan. Takes the mutex. */
 static struct queued_scan *scan_begin(struct recorder *recorder)
 {
 	struct queued_scan *spare;
@@ -172,8 +172,8 @@ static struct queued_scan *scan_begin(struct recorder *recorder)
 	return spare ? spare : memory_get(sizeof(*spare));
 }
 
-/* Keeps a scan for scan_begin(), as rooms of megabytes that are taken anew for each scan cost more
- * than what is put there. Takes the mutex. */
+/* Keeps a scan for scan_begin(): allocating megabytes for each scan would cost more than filling
+ * them. Takes the mutex. */
 static void scan_end(struct recorder *recorder, struct queued_scan *scan)
 {
 	struct queued_scan *spare;
@@ -188,7 +188,7 @@ static void scan_end(struct recorder *recorder, struct queued_scan *scan)
 	scan_free(spare);
 }
 
-/* Adds a queued scan to its part. False: the disk does not take what is before it. */
+/* Adds a queued scan to its part. False: the rows before it can't be written. */
 static bool scan_take(struct recorder *recorder, const struct queued_scan *scan)
 {
 	struct recorder_part *part = &recorder->part;
@@ -231,7 +231,7 @@ static void queue_empty(struct recorder *recorder)
 	}
 }
 
-/* Waits for a scan, the end, or that time. True: it is to end. */
+/* Waits for a scan, the end, or that time. True: the recorder is to end. */
 static bool wait_until(struct recorder *recorder, int64_t until_ns)
 {
 	struct timespec until = {until_ns / NS_PER_SECOND, until_ns % NS_PER_SECOND};
@@ -240,7 +240,7 @@ static bool wait_until(struct recorder *recorder, int64_t until_ns)
 
 	pthread_mutex_lock(&recorder->mutex);
 	thread_rest(true);
-	/* while the disk fails, scans that come do not make it work */
+	/* while the disk fails, new scans do not wake the thread */
 	while (!recorder->stopped && !err && (!recorder->first || recorder->failed))
 		err = pthread_cond_timedwait(&recorder->wakes, &recorder->mutex, &until);
 	thread_rest(false);
@@ -409,7 +409,7 @@ void recorder_words(struct recorder *recorder, struct text *to)
 	pthread_mutex_unlock(&recorder->mutex);
 }
 
-/* Scans that are in memory and not on the disk. */
+/* Number of scans that are in memory and not on the disk. */
 static uint64_t scans_left(const struct recorder *recorder)
 {
 	const struct text *rows = &recorder->part.rows[RECORD_SCANS];

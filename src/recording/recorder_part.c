@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRAME_OVERHEAD 64 /* bytes that zstd adds to some hundred that do not get smaller */
+#define FRAME_OVERHEAD 64 /* bytes that zstd adds to some hundred incompressible ones */
 
 void recorder_part_add(struct recorder_part *part, enum record_kind kind, int64_t time_us,
 		       const struct text *rows)
@@ -81,15 +81,15 @@ static int file_open(struct recorder_part *part, enum record_kind kind)
 	part->name.kind = kind;
 	part_name_write(&part->name, name);
 	err = frame_file_open(&part->files[kind], part->directory, name, kind, part->headers[kind]);
-	/* without that group, or the right to give files to it, they are root's alone */
+	/* without such a group, or the right to give files to it, only root can read them */
 	if (!err && part->group != (gid_t)-1 &&
 	    fchown(part->files[kind].fd, (uid_t)-1, part->group))
 		err = errno == EPERM ? 0 : -errno;
 	return err;
 }
 
-/* Opens the files of all kinds that have rows. One that has other columns, or is not ours, ends the
- * part: the next one begins. */
+/* Opens the files of all kinds that have rows. A file that has other columns, or is not ours, ends
+ * the part: the next one begins. */
 static int files_open(struct recorder_part *part)
 {
 	int err = 0;
@@ -130,8 +130,8 @@ static int frames_pack(struct recorder_part *part, uint64_t *bytes)
 	return err;
 }
 
-/* What others refer to comes first: who is killed meanwhile leaves no sample without its stack or
- * host, and no scan without its samples. */
+/* Writes the frames of all kinds. Rows that others refer to come first: if tsnap is killed
+ * meanwhile, no sample is without its stack or host, and no scan without its samples. */
 static int frames_put(struct recorder_part *part)
 {
 	static const enum record_kind order[] = {
@@ -153,7 +153,7 @@ static int frames_put(struct recorder_part *part)
 	return err;
 }
 
-/* Bytes that the header lines of files to be opened take, at most. */
+/* Limit of the bytes that the header lines of files to be opened take. */
 static uint64_t headers_bytes(const struct recorder_part *part)
 {
 	uint64_t bytes = 0;

@@ -23,20 +23,20 @@
 
 #define COPY_BYTES (1u << 20)
 
-/* The rows of one kind, of all files. */
+/* Stream of the rows of one kind, of all files. */
 struct recording_stream {
-	struct csv_input input; /* first, so that an input is a stream */
+	struct csv_input input; /* first member, so that an input is a stream */
 	struct recording *of;
 	enum record_kind kind;
-	size_t at;		     /* the file that is read */
-	int fd;			     /* the file's; -1: it is not open */
+	size_t at;		     /* index of the file that is read */
+	int fd;			     /* descriptor of that file; -1: it is not open */
 	struct frame_reader *reader; /* NULL: none was opened */
 	bool cut;		     /* the last file ended within a line */
-	bool copied;		     /* frames are wanted as they are */
+	bool copied;		     /* frames are returned as they are in the file */
 };
 
 struct recording {
-	struct sample_input input; /* first, so that an input is a recording */
+	struct sample_input input; /* first member, so that an input is a recording */
 	struct recording_files files;
 	struct recording_stream samples, scans, stacks, host;
 	struct frame_losses losses;
@@ -50,7 +50,7 @@ static struct frame_reader *reader_new(const struct recording_stream *stream)
 	const struct recording_part *part = &stream->of->input.part;
 	struct frame_reader *reader;
 
-	/* times of a day that is not known yet say nothing of frames */
+	/* times of a day that is not known yet can't select frames */
 	reader =
 		frame_reader_new(stream->kind, part->from_of_day ? ABSENT : part->from_us,
 				 part->until_of_day ? ABSENT : part->until_us, &stream->of->losses);
@@ -59,7 +59,7 @@ static struct frame_reader *reader_new(const struct recording_stream *stream)
 	return reader;
 }
 
-/* 1, 0: there is no further file, or -errno. */
+/* Opens the next file. 1, 0: there is none, or -errno. */
 static int file_open(struct recording_stream *stream, struct error *e)
 {
 	struct recording *recording = stream->of;
@@ -112,7 +112,7 @@ static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, st
 
 			if (more <= 0)
 				return more;
-			/* the rest of a line that was cut off is a row of its own */
+			/* a line that was cut off ends here, so that it is a row of its own */
 			if (stream->cut) {
 				stream->cut = false;
 				*bytes = '\n';
@@ -131,7 +131,7 @@ static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, st
 	}
 }
 
-/* Files and their bytes, as far as they can be read ahead: pipes can't. */
+/* Number of bytes of the files that can be read ahead: pipes can't. */
 static uint64_t bytes_find(const struct recording *recording, enum record_kind kind)
 {
 	uint64_t bytes = 0;
@@ -206,7 +206,7 @@ static int files_find(struct recording *recording, const char *const *paths, str
 	return err ? err : recording_files_end(&recording->files, recording->input.name, e);
 }
 
-/* The part that is typed behind the only path, where no other one is asked for. */
+/* Finds the part: the one that is typed after the only path, unless another one is requested. */
 static int part_find(struct recording *recording, const char *typed,
 		     const struct recording_part *part, struct error *e)
 {
@@ -225,7 +225,7 @@ static const struct tier {
 	enum record_kind samples, scans;
 } tier_fine = {RECORD_SAMPLES, RECORD_SCANS}, tier_archive = {RECORD_ARCHIVE, RECORD_ARCHIVE_SCANS};
 
-/* Finds the files. 0, or -errno with e: nothing is to be freed. */
+/* Finds the files. 0, or -errno with e: there is nothing to free. */
 static int recording_begin(const char *const *paths, const struct recording_part *part,
 			   const struct tier *tier, struct recording **begun, struct error *e)
 {
@@ -257,7 +257,7 @@ static int recording_begin(const char *const *paths, const struct recording_part
 	return err;
 }
 
-/* -ENODATA or -EINVAL: nothing of the tier is there. */
+/* Opens a tier as a source. -ENODATA or -EINVAL: there is nothing of the tier. */
 static int tier_open(const char *const *paths, const struct recording_part *part,
 		     const struct tier *tier, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e)
@@ -387,7 +387,7 @@ static int kinds_copy(struct recording *recording, int fd, const char *file, str
 		return error_set(e, ENODATA, EXIT_FAILED,
 				 "%s: nothing that tsnap -o recorded is in it for that time",
 				 recording->input.name);
-	/* EINVAL: of a pipe, a device */
+	/* EINVAL: a pipe or a device */
 	if (fsync(fd) && errno != EINVAL)
 		return error_set(e, errno, EXIT_FAILED, "%s: %s", file, strerror(errno));
 	return 0;

@@ -115,7 +115,7 @@ int recording_files_end(struct recording_files *files, const char *name, struct 
 					 name, first->name.host, file->name.host, name,
 					 first->name.host);
 	}
-	/* others stay in the order in which they were typed */
+	/* other files stay in the order in which they were typed */
 	if (parts)
 		qsort(files->files, files->count, sizeof(*files->files), file_compare);
 	return 0;

@@ -12,23 +12,23 @@
 struct recording_file {
 	char *path;	       /* "-": standard input */
 	bool is_part;	       /* name is set: the file's name is one of tsnap's */
-	struct part_name name; /* kind, host and time, as the file's name tells */
-	bool streamed;	       /* a pipe: it can be read once */
+	struct part_name name; /* kind, host and time, as in the file's name */
+	bool streamed;	       /* the file is a pipe, which can be read once */
 };
 
-/* Zeroed is an empty one. */
+/* A zeroed struct is empty. */
 struct recording_files {
 	struct recording_file *files;
 	size_t count, capacity;
-	size_t passed;	/* files of other times */
+	size_t passed;	/* files that were left out because of their times */
 	size_t strange; /* see struct part_list */
 };
 
-/* Adds a directory's files, or a file. Those whose name tells another time than the part are left
+/* Adds a directory's files, or a file. Files whose name has another time than the part are left
  * out. 0, or -errno with e. */
 int recording_files_add(struct recording_files *files, const char *path,
 			const struct recording_part *part, struct error *e);
-/* Puts them in order. 0, or -EINVAL with e: they are of more than one host, or there are none. */
+/* Sorts the files. 0, or -EINVAL with e: they are of more than one host, or there are none. */
 int recording_files_end(struct recording_files *files, const char *name, struct error *e);
 /* True if there may be rows of that kind in the file. */
 bool recording_file_has(const struct recording_file *file, enum record_kind kind);

@@ -17,7 +17,7 @@
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
-/* A value of text, in quotes, and the comma before it. */
+/* Adds a text value in quotes, after a comma. */
 static void text_value_add(struct text *rows, const char *value)
 {
 	struct text printable = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rows of a recording that tell of the host: one at the beginning of each part. */
+/* Rows of a recording that describe the host: one at the beginning of each part. */
 #ifndef TSNAP_RECORDING_RECORDING_HOST_H
 #define TSNAP_RECORDING_RECORDING_HOST_H
 
@@ -11,13 +11,13 @@
 	"timestamp,format,version,host,kernel,machine,cpus,rate_hz,boot_id,boot_us," \
 	"timezone,command"
 
-/* Facts of the row that a replay uses. Zeroed: nothing is known. */
+/* Facts of such a row that a replay uses. Zeroed: nothing is known. */
 struct recording_host {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus, rate_hz; /* 0: not known */
 };
 
-/* Adds a row as of that time. status: of the source that is recorded. */
+/* Adds a row of that time. status: of the source that is recorded. */
 void recording_host_add(struct text *rows, int64_t time_us, const struct source_status *status,
 			const char *command);
 /* Reads the first row, if there is one. */

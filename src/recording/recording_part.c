@@ -10,7 +10,7 @@
 
 #define DAY_US (86400 * US_PER_SECOND)
 
-/* A time up to its end or to "..", which *end is moved to. False: none. */
+/* Takes a time, which ends at ".." or the end of the text; *end is moved there. False: none. */
 static bool time_take(const char **end, int64_t *time_us, bool *of_day)
 {
 	const char *stop = strstr(*end, "..");
@@ -23,7 +23,7 @@ static bool time_take(const char **end, int64_t *time_us, bool *of_day)
 	if (length) {
 		text_add_string(&text, *of_day ? "1970-01-01T" : "");
 		text_add(&text, *end, length);
-		/* a report's header line has a blank for the T */
+		/* the header line of a report has a space instead of the T */
 		if (text.length > 10 && text.bytes[10] == ' ')
 			text.bytes[10] = 'T';
 		read = !clock_parse_iso_part(text_string(&text), time_us);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A part of a recording, typed behind its name: FILE@FROM..TO. Times are in UTC, whole or in part,
- * with a date or of the day of the recording's first row; either may be missing.
+/* A part of a recording, typed after its name: FILE@FROM..TO. Times are in UTC, complete or
+ * abbreviated, with a date or of the day of the recording's first row; either may be missing.
  */
 #ifndef TSNAP_RECORDING_RECORDING_PART_H
 #define TSNAP_RECORDING_RECORDING_PART_H
@@ -10,19 +10,19 @@
 
 #include "base/error.h"
 
-/* From from_us on, before until_us; ABSENT: from the first row, to the last. */
+/* Times from from_us on and before until_us; ABSENT: from the first row, to the last. */
 struct recording_part {
 	int64_t from_us, until_us;
-	bool from_of_day, until_of_day; /* since midnight of a day not known yet */
+	bool from_of_day, until_of_day; /* the time is since midnight of a day not known yet */
 };
 
-/* Takes typed apart; *path becomes malloced. What is the name of a file is no more than that. 0, or
- * -EINVAL with a usage error. */
+/* Splits typed into path and part; *path becomes malloced. If typed is the name of a file, it has
+ * no part. 0, or -EINVAL with a usage error. */
 int recording_part_read(const char *typed, char **path, struct recording_part *part,
 			struct error *e);
-/* True if it is all of the recording. */
+/* True if the part is the whole recording. */
 bool recording_part_whole(const struct recording_part *part);
-/* The first row's time says which day is meant. */
+/* Sets the day of times without a date: the day of the first row. */
 void recording_part_date(struct recording_part *part, int64_t first_us);
 bool recording_part_has(const struct recording_part *part, int64_t time_us);
 

@@ -13,14 +13,14 @@
 #define DAY_US (86400 * US_PER_SECOND)
 
 struct rate {
-	uint64_t bytes, files; /* the directory's */
+	uint64_t bytes, files; /* totals of the directory */
 	uint64_t recent_bytes; /* parts of the last day that was recorded */
-	uint64_t fine_bytes;   /* part of recent_bytes that is of the first tier */
+	uint64_t fine_bytes;   /* part of recent_bytes that is in the first tier */
 	int64_t recent_us;     /* time recorded on the last day */
 	int64_t archive_us;    /* time recorded into the archive on the last day */
 };
 
-/* The time between a file's first and last frame. */
+/* Time between the first and the last frame of a file. */
 static int64_t file_time(int directory, const char *name)
 {
 	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -96,7 +96,7 @@ static void kept_add(struct text *text, const char *what, int64_t keep_us, doubl
 	text_add_string(text, " at most\n");
 }
 
-/* With --when only the archive has all of the time. */
+/* Recorded time of the last day. With --when, only the archive has all of the time. */
 static int64_t rate_us(const struct rate *rate)
 {
 	return rate->recent_us > rate->archive_us ? rate->recent_us : rate->archive_us;
@@ -131,7 +131,7 @@ int recording_rate_describe(const char *path, const struct retention *retention,
 	struct rate rate = {0};
 
 	err = directory < 0 ? -errno : part_list_read(&list, directory);
-	if (err == -ENOENT) /* the recorder makes it */
+	if (err == -ENOENT) /* the recorder will make the directory */
 		err = 0;
 	if (!err) {
 		rate_find(&rate, &list, directory);

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "recording/retention.h"
 
-/* Adds lines: what the directory holds, what a day takes at the rate of its last day, and for how
- * long the disk and the bounds suffice. 0, or -errno with e. */
+/* Adds lines: size of the directory, size of a day at the rate of its last day, and time for which
+ * the disk and the bounds suffice. 0, or -errno with e. */
 int recording_rate_describe(const char *path, const struct retention *retention, struct text *text,
 			    struct error *e);
 

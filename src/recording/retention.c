@@ -60,7 +60,7 @@ struct shrink {
 	int directory;
 	const struct part_name *present;
 	int64_t now_us;
-	uint64_t bytes, coming; /* bytes of files there, and of frames to be written */
+	uint64_t bytes, coming; /* bytes of existing files, and of frames to be written */
 };
 
 static bool within_bounds(const struct shrink *shrink)
@@ -71,7 +71,8 @@ static bool within_bounds(const struct shrink *shrink)
 	       free_enough(shrink->retention, shrink->directory, shrink->coming);
 }
 
-/* Parts from the oldest on: those older than keep_us, and further ones until the bounds hold. */
+/* Removes parts of a tier from the oldest on: those older than keep_us, and further ones until the
+ * bounds hold. */
 static int tier_shrink(struct shrink *shrink, bool fine, int64_t keep_us)
 {
 	const struct part_name *present = shrink->present;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Retention of a recording: the oldest parts of this host go first. Where it has an archive,
- * samples and scans of a part's first tier go before its other files, as they are most of it. */
+/* Retention of a recording: the oldest parts of this host are removed first. If the recording has
+ * an archive, samples and scans of a part's first tier are removed before its other files, as they
+ * are most of it. */
 #ifndef TSNAP_RECORDING_RETENTION_H
 #define TSNAP_RECORDING_RETENTION_H
 
@@ -9,20 +10,20 @@
 
 #include "recording/part_name.h"
 
-/* Zeroed keeps everything. */
+/* A zeroed struct keeps everything. */
 struct retention {
-	int64_t keep_us;	  /* parts whose hour ended before that long ago go; 0: none */
-	bool has_archive;	  /* keep_us is for the first tier alone */
-	int64_t keep_archive_us;  /* as keep_us, for all but the first tier; 0: none */
-	int64_t keep_bytes;	  /* size of all files of this host; 0: no bound */
-	int64_t keep_free_tenths; /* free part of the file system, in 0.1 %; 0: no bound */
+	int64_t keep_us;	  /* age of a part's hour at which the part is removed; 0: none */
+	bool has_archive;	  /* keep_us applies to the first tier only */
+	int64_t keep_archive_us;  /* age for the files of other tiers; 0: none */
+	int64_t keep_bytes;	  /* limit of the size of all files of this host; 0: no bound */
+	int64_t keep_free_tenths; /* least free part of the file system, in 0.1 %; 0: no bound */
 };
 
-/* Removes parts until all bounds hold after `coming` bytes more; never the present part. 0;
- * -ENOSPC: nothing more can be removed and a bound does not hold; or another -errno. */
+/* Removes parts until all bounds hold with `coming` bytes more; never the present part. 0; -ENOSPC:
+ * nothing more can be removed and a bound does not hold; or another -errno. */
 int retention_apply(const struct retention *retention, int directory,
 		    const struct part_name *present, int64_t now_us, uint64_t coming);
-/* True if files of that kind are of the first tier of a recording that has an archive. */
+/* True if files of that kind are in the first tier of a recording that has an archive. */
 bool retention_of_fine(enum record_kind kind);
 /* The largest size of a part, so that removing one leaves most of what is kept; 0: no bound. */
 uint64_t retention_part_bytes(const struct retention *retention);

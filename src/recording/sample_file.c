@@ -19,46 +19,47 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
-#define AHEAD_BYTES (256u << 10) /* a thread of its own reads so many, and more */
+#define AHEAD_BYTES (256u << 10) /* size of input from which a thread of its own reads ahead */
 #define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_WAITS_ONSUM | NEED_CGROUP_NAMES))
 
 struct sample_file {
-	struct source source; /* first, so that a source is a sample_file */
+	struct source source; /* first member, so that a source is a sample_file */
 	struct csv_reader reader;
 	struct csv_input *foreign; /* input of reader, or of ahead, in a recording */
 	struct csv_ahead *ahead;   /* NULL: none */
 	char *path;
 	struct recording_part part;
 	const struct filter *filter;
-	uint64_t needs;		   /* asked for, and what the filter looks at */
-	struct sample_row row;	   /* the one read ahead, which starts the next scan */
+	uint64_t needs;		   /* requested needs, and those of the filter */
+	struct sample_row row;	   /* row that was read ahead, which begins the next scan */
 	struct stack_dict *stacks; /* NULL: none */
 
 	struct sample_input *input;  /* NULL: path is read as it is */
 	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
 	struct scan_row scan_now; /* row of the scan being gathered; time_us is ABSENT: not known */
-	uint64_t rows_bad;	  /* passed over */
+	uint64_t rows_bad;	  /* rows that can't be read and were skipped */
 
 	struct sample *samples; /* samples of the scan being gathered */
 	struct proc_values_pool proc_values;
 	size_t count, capacity, rows;
 	size_t copied; /* samples, from the first on, that are copies of rows of this header line */
-	int64_t time_us, weight_us,
-		silent_us;   /* the scan being gathered; time_us is ABSENT before its first row */
-	int64_t previous_us; /* time of the scan before it in this recording */
+	int64_t time_us, weight_us, silent_us; /* times of the scan being gathered; time_us is
+						  ABSENT before its first row */
+	int64_t previous_us;		       /* time of the scan before it in this recording */
 	bool next_read;
 };
 
-/* The record that was read is a header line. */
+/* Takes the record that was read, a header line. */
 static int header_read(struct sample_file *file, struct error *e)
 {
 	file->copied = 0;
-	/* whatever time lies between two recordings was not sampled */
+	/* the time between two recordings was not sampled */
 	file->previous_us = ABSENT;
 	return sample_row_header(&file->row, e);
 }
 
-/* A row that can't be read: passed over in a compressed recording, which has many; e is emptied. */
+/* True: skips a row that can't be read, and empties e. Only in a compressed recording, which has
+ * many rows. */
 static bool row_pass(struct sample_file *file, struct error *e)
 {
 	if (!file->input || !file->input->lenient)
@@ -95,8 +96,8 @@ static int row_next(struct sample_file *file, struct error *e)
 	}
 }
 
-/* file->row starts a scan: what time does it stand for, and what time before it is unaccounted
- * for? */
+/* Begins a scan with file->row: finds the time that it stands for, and the time before it that is
+ * unaccounted for. */
 static void scan_start(struct sample_file *file)
 {
 	int64_t since = 0;
@@ -179,7 +180,8 @@ static int scan_add(struct sample_file *file, struct error *e)
 	return err;
 }
 
-/* A signal may end a call in the middle of a scan; the next call goes on with it. */
+/* Returns the next scan. A signal may end a call in the middle of a scan; the next call goes on
+ * with it. */
 static int sample_file_next(struct source *source, struct scan *scan, struct error *e)
 {
 	struct sample_file *file = (struct sample_file *)source;
@@ -261,7 +263,7 @@ static void sample_file_close(struct source *source)
 	free(file);
 }
 
-/* The file of that name, with its reader at the first record. */
+/* Opens the file of that name; its reader is at the first record. */
 static int file_open(const char *name, struct sample_file **opened, struct error *e)
 {
 	struct sample_file *file = memory_get(sizeof(*file));
@@ -283,7 +285,7 @@ static int file_open(const char *name, struct sample_file **opened, struct error
 	return 0;
 }
 
-/* Reads the first row of a scan. Where there is none, scans follow from samples. */
+/* Reads the first row of a scan. If there is none, scans are derived from samples. */
 static int scan_rows_begin(struct sample_file *file, struct error *e)
 {
 	int more = file->scan_rows ? scan_rows_peek(file->scan_rows, &file->part, e) : 1;
@@ -308,7 +310,7 @@ static int empty_fail(const struct sample_file *file, struct error *e)
 			 file->reader.name);
 }
 
-/* A part of a recording without a row is a mistake more often than not. */
+/* Reads the first row. A part of a recording without a row is most often a mistake. */
 static int first_read(struct sample_file *file, struct error *e)
 {
 	int more = row_next(file, e);
@@ -319,7 +321,7 @@ static int first_read(struct sample_file *file, struct error *e)
 	return empty_fail(file, e);
 }
 
-/* Sets the source up and reads the header line. 0, or -errno: the file is closed. */
+/* Initializes the source and reads the header line. 0, or -errno: the file is closed. */
 static int file_begin(struct sample_file *file, const struct filter *filter, uint64_t needs,
 		      struct source **source, struct error *e)
 {
@@ -337,7 +339,7 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 	err = scan_rows_begin(file, e);
 	if (!err)
 		err = csv_read(&file->reader, file->row.fields, &file->row.count, e);
-	/* scans that saw nobody have no samples */
+	/* scans that saw no thread have no samples */
 	if (err == 0 && !file->scan_rows)
 		err = empty_fail(file, e);
 	if (err == 1)

@@ -46,10 +46,10 @@ bool sample_row_is_header(const struct sample_row *row)
 {
 	const struct csv_field *fields = row->fields;
 
-	/* most records are rows */
+	/* most records are rows, with a time of 2... */
 	if (row->time_field < row->count && fields[row->time_field].text[0] == '2')
 		return false;
-	/* text in rows is quoted, so none is taken for one */
+	/* text in rows is quoted, so that none looks like a header line */
 	for (size_t i = 0; i < row->count; i++)
 		if (!fields[i].quoted && !strcmp(fields[i].text, "timestamp"))
 			return true;
@@ -68,7 +68,7 @@ static int time_read(struct sample_row *row, const struct csv_field *field, int6
 	return 0;
 }
 
-/* NULL, or what is wrong with the field. */
+/* Reads a field. NULL, or an error text. */
 static const char *value_read(struct sample_row *row, const struct column *column,
 			      const struct csv_field *field, union value *value)
 {
@@ -89,7 +89,7 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 	}
 }
 
-/* All that the columns of the header line will not write. */
+/* Clears everything that the columns of the header line will not write. */
 static void next_clear(struct sample_row *row)
 {
 	row->next.sample.weight_us = ABSENT;

@@ -27,7 +27,7 @@ struct scan_rows {
 	struct csv_field fields[CSV_FIELDS_MAX];
 	int column_of[CSV_FIELDS_MAX]; /* index into columns[], -1: not known */
 	size_t count;		       /* fields of a row; 0: no header line yet */
-	struct scan_row ahead;	       /* next row; time_us is ABSENT: none was read */
+	struct scan_row ahead;	       /* next row, read ahead; time_us is ABSENT: none */
 	uint64_t bad;		       /* rows that can't be read */
 	uint64_t missing;	       /* scans that were not recorded */
 	uint64_t lost;		       /* scans whose samples are lost */
@@ -80,7 +80,7 @@ static bool row_read(const struct scan_rows *rows, struct scan_row *row)
 	       row->weight_us <= CSV_WEIGHT_MAX_US;
 }
 
-/* 1: *row is filled, 0: the end, or -errno. */
+/* Reads a row. 1: *row is filled, 0: the end, or -errno. */
 static int row_next(struct scan_rows *rows, struct scan_row *row, struct error *e)
 {
 	for (;;) {
@@ -94,7 +94,7 @@ static int row_next(struct scan_rows *rows, struct scan_row *row, struct error *
 		}
 		if (more <= 0)
 			return more;
-		/* times of rows are quoted */
+		/* the time of a row is quoted, the name in a header line is not */
 		if (!strcmp(rows->fields[0].text, columns[0].name) && !rows->fields[0].quoted)
 			header_read(rows, count);
 		else if (count == rows->count && row_read(rows, row))

@@ -37,10 +37,10 @@ struct stack_dict {
 	struct index at;	     /* hash to entry */
 	struct index joined, wakers; /* hash of two hashes to the text of both */
 	uint64_t lacking;
-	/* while it is read */
+	/* state while the file is read */
 	struct csv_reader reader;
 	struct csv_field fields[CSV_FIELDS_MAX];
-	const struct column *columns[CSV_FIELDS_MAX]; /* by field; NULL: not known */
+	const struct column *columns[CSV_FIELDS_MAX]; /* columns by field; NULL: not known */
 	size_t column_count;
 	uint64_t needs;
 	struct text scratch;
@@ -77,7 +77,7 @@ static int header_read(struct stack_dict *dict, size_t count, struct error *e)
 		found |= column_bits;
 	}
 	dict->column_count = count;
-	/* hash, kind, frames */
+	/* bits of the columns hash, kind and frames */
 	if ((found & 0x13) != 0x13)
 		return dict_fail(dict, e, "",
 				 "no header line with hash, kind and frames: not a file that tsnap "
@@ -85,7 +85,7 @@ static int header_read(struct stack_dict *dict, size_t count, struct error *e)
 	return 0;
 }
 
-/* Text in rows is quoted, so none is taken for a header line. */
+/* Text in rows is quoted, so that none looks like a header line. */
 static bool is_header(const struct stack_dict *dict, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -175,7 +175,7 @@ static int dict_read(struct stack_dict *dict, struct error *e)
 	return more;
 }
 
-/* Reads what the reader gives. */
+/* Reads all rows of the reader. */
 static int dict_open(struct csv_reader reader, uint64_t needs, struct stack_dict **opened,
 		     struct error *e)
 {
@@ -243,7 +243,7 @@ static const struct stack_entry *entry_find(struct stack_dict *dict, int64_t has
 	return &none;
 }
 
-/* The place for a text of two stacks, which is made once. */
+/* The slot for the text of two stacks, which is made once. */
 static uint64_t *pair_put(struct index *pairs, const struct stack_entry *user,
 			  const struct stack_entry *kernel, bool *added)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes a dictionary of stacks (recording/stack_dict.h) beside rows: each stack once, as soon as
- * the source knows its functions, so that whatever ends tsnap the file holds what came before.
+ * the source knows its functions, so that, whatever ends tsnap, the file has the stacks until then.
  */
 #ifndef TSNAP_RECORDING_STACK_DICT_FILE_H
 #define TSNAP_RECORDING_STACK_DICT_FILE_H
@@ -11,25 +11,25 @@
 #include "report/grid.h"
 #include "sample/source.h"
 
-/* Zeroed is one that nobody asked for. */
+/* A zeroed struct is disabled. */
 struct stack_dict_file {
 	const char *path;
 	int fd;
 	struct source *source;
-	struct index written; /* hashes */
+	struct index written; /* hashes of the stacks in the file */
 	struct column_list list;
 	struct grid grid;
 	struct text out;
 	uint64_t refused; /* stacks beyond STACK_DICT_MAX */
 };
 
-/* Makes the file anew and has it take the source's stacks. path must outlive it; NULL: nothing is
- * written. 0, or -errno with e. */
+/* Creates or truncates the file and takes the source's stacks from now on. path must outlive it;
+ * NULL: nothing is written. 0, or -errno with e. */
 int stack_dict_file_begin(struct stack_dict_file *file, const char *path, struct source *source,
 			  struct error *e);
-/* Writes what was taken. 0, or -errno with e. */
+/* Writes the stacks that were taken. 0, or -errno with e. */
 int stack_dict_file_flush(struct stack_dict_file *file, struct error *e);
-/* Writes all stacks that the source has still to tell, too, and ends the file. */
+/* Writes the stacks that the source has not delivered yet, too, and ends the file. */
 int stack_dict_file_end(struct stack_dict_file *file, struct error *e);
 void stack_dict_file_done(struct stack_dict_file *file);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the two, with the scan that was read ahead. */
+/* A tier, with the scan that was read ahead. */
 struct tier {
 	struct source *source;
 	struct scan scan;
@@ -16,9 +16,9 @@ struct tier {
 };
 
 struct tiers {
-	struct source source; /* first, so that a source is a tiers */
+	struct source source; /* first member, so that a source is a tiers */
 	struct tier fine, archive;
-	int64_t fine_us; /* weight of the fine scans since the last one of the archive */
+	int64_t fine_us; /* weight of the fine scans since the last scan of the archive */
 };
 
 static void refused_take(void *take_to, const struct sample *sample)
@@ -30,7 +30,7 @@ static void refused_take(void *take_to, const struct sample *sample)
 	tier->refused[tier->refused_count++] = *sample;
 }
 
-/* 0, or as next() of a source, below 0. */
+/* Reads a scan ahead, if there is none yet. 0, or below 0 as next() of a source. */
 static int tier_peek(struct tier *tier, bool refused, struct error *e)
 {
 	int more;
@@ -45,7 +45,7 @@ static int tier_peek(struct tier *tier, bool refused, struct error *e)
 	return more < 0 ? more : 0;
 }
 
-/* The scan that was read ahead is the next one, or nobody's. */
+/* Takes the scan that was read ahead; wanted: it is the next one, else it is dropped. */
 static void tier_take(struct tiers *tiers, struct tier *tier, bool wanted)
 {
 	for (size_t i = 0; wanted && i < tier->refused_count; i++)
@@ -76,7 +76,7 @@ static int tiers_next(struct source *source, struct scan *scan, struct error *e)
 			*scan = fine->scan;
 			return 1;
 		}
-		/* a scan of the archive is one of the fine ones, if these are still there */
+		/* a scan of the archive is also a fine scan, if those are still there */
 		lacking = tiers->fine_us < archive->scan.weight_us / 2;
 		tiers->fine_us = 0;
 		tier_take(tiers, archive, lacking);

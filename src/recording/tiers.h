@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A recording of two tiers as one source: scans of the fine one where there are such, else those of
+/* A recording of two tiers as one source: scans of the fine tier where it has some, else those of
  * the archive.
  */
 #ifndef TSNAP_RECORDING_TIERS_H
@@ -7,9 +7,9 @@
 
 #include "sample/source.h"
 
-/* Both become the new source's. It gives no parts of scans. */
+/* Makes one source of two, which it owns then. It delivers whole scans, no batches. */
 struct source *tiers_new(struct source *fine, struct source *archive);
-/* The two of a source that tiers_new() made; false: it is another one. */
+/* Gets the two sources of a source that tiers_new() made; false: it is another source. */
 bool tiers_of(const struct source *source, struct source **fine, struct source **archive);
 
 #endif

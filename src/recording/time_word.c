@@ -11,14 +11,14 @@
 
 #define ZONE_MAX_S 64800
 
-/* A time that is being put together. */
+/* A time that is being read. */
 struct words {
 	struct tm tm;
 	int64_t us;
 	bool dated;	   /* the day was typed */
-	bool zoned;	   /* with its distance to UTC: */
-	int64_t zone_s;	   /* east of it */
-	bool of_two_later; /* a local time that comes twice is the later one */
+	bool zoned;	   /* the zone was typed */
+	int64_t zone_s;	   /* offset of the zone, east of UTC */
+	bool of_two_later; /* if a local time comes twice, the later one is meant */
 };
 
 /* Takes count digits. */
@@ -39,7 +39,7 @@ static bool char_take(const char **at, char c)
 	return (*at)[-1] == c;
 }
 
-/* 2026-11-20 */
+/* Takes a date: 2026-11-20 */
 static bool date_take(const char **at, struct tm *tm)
 {
 	if (!digits_take(at, 4, &tm->tm_year) || !char_take(at, '-') ||
@@ -51,7 +51,7 @@ static bool date_take(const char **at, struct tm *tm)
 	return tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
 }
 
-/* .5: up to six digits, as microseconds */
+/* Takes a fraction without its dot, up to six digits, as microseconds. */
 static bool fraction_take(const char **at, int64_t *us)
 {
 	int64_t unit = 100000;
@@ -64,7 +64,7 @@ static bool fraction_take(const char **at, int64_t *us)
 	return unit < 100000;
 }
 
-/* 02:10, 02:10:00, 02:10:00.5 */
+/* Takes a time of day: 02:10, 02:10:00, 02:10:00.5 */
 static bool day_time_take(const char **at, struct words *words)
 {
 	struct tm *tm = &words->tm;
@@ -84,7 +84,7 @@ static bool day_time_take(const char **at, struct words *words)
 	       tm->tm_sec < 60;
 }
 
-/* Z, UTC, +01:00, +0100, +01; or nothing */
+/* Takes a zone: Z, UTC, +01:00, +0100, +01; or nothing */
 static bool zone_take(const char **at, struct words *words)
 {
 	int hours, minutes = 0;
@@ -112,7 +112,7 @@ static bool zone_take(const char **at, struct words *words)
 	return true;
 }
 
-/* The time that the words mean as local time, summer time or not; false: there is none. */
+/* Converts the words as local time, summer time or not; false: there is no such time. */
 static bool local_time(const struct words *words, int summer, time_t *seconds)
 {
 	struct tm tm = words->tm, back;
@@ -139,14 +139,14 @@ static int64_t words_time(const struct words *words)
 	else if (has_other)
 		one = other;
 	else if (!has_one) {
-		/* clocks are put forward over it */
+		/* clocks were put forward past this time */
 		tm.tm_isdst = -1;
 		one = mktime(&tm);
 	}
 	return one * US_PER_SECOND + words->us;
 }
 
-/* Sets the day in which a time lies, in the words' zone. */
+/* Sets the day to that of a time, in the words' zone. */
 static void day_set(struct words *words, int64_t time_us)
 {
 	time_t seconds = time_us / US_PER_SECOND + words->zone_s;
@@ -161,7 +161,7 @@ static void day_set(struct words *words, int64_t time_us)
 	words->tm.tm_mday = day.tm_mday;
 }
 
-/* -1h30m */
+/* Reads a time before now: 1h30m */
 static int ago_read(const char *word, int64_t now_us, int64_t *time_us)
 {
 	static const char letters[] = "smhdw";
@@ -184,7 +184,7 @@ static int ago_read(const char *word, int64_t now_us, int64_t *time_us)
 	return 0;
 }
 
-/* yesterday, today: false where neither is typed. */
+/* Takes "yesterday" or "today"; false: neither is typed. */
 static bool day_word_take(const char **at, struct words *words, int64_t now_us)
 {
 	static const char *const days[] = {"today", "yesterday"};

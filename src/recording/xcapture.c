@@ -16,17 +16,17 @@
 typedef void (*value_writer)(struct text *to, const char *text);
 
 struct input {
-	struct csv_input input; /* first */
+	struct csv_input input; /* first member, so that an input is a struct input */
 	struct csv_input *source;
 	const char *name;
-	struct text from, to; /* lines of xcapture; what of tsnap's has not been read yet */
+	struct text from, to; /* lines of xcapture; lines of tsnap that were not read yet */
 	size_t from_read, to_read;
 	bool begun, foreign, ended;
-	value_writer writers[CSV_FIELDS_MAX]; /* writers of its columns; NULL: not taken */
+	value_writer writers[CSV_FIELDS_MAX]; /* writers of its columns; NULL: not used */
 	size_t columns;
 };
 
-/* Writes a text as tsnap's rows have it: printable, quotes doubled. */
+/* Writes a text in the form of tsnap's rows: printable, quotes doubled. */
 static void text_write(struct text *to, const char *text)
 {
 	size_t start = to->length + 1;
@@ -47,7 +47,7 @@ static void text_write(struct text *to, const char *text)
 	text_add_char(to, '"');
 }
 
-/* "-" and "?": there is none, or it is not known. */
+/* Writes a text; "-" and "?" mean none or not known, and nothing is written. */
 static void word_write(struct text *to, const char *text)
 {
 	if (*text && strcmp(text, "-") != 0 && strcmp(text, "?") != 0)
@@ -68,14 +68,14 @@ static void hex_write(struct text *to, const char *text)
 	text_add_char(to, '"');
 }
 
-/* A stack's hash: 0 for none. */
+/* Writes a stack's hash; 0 means none. */
 static void hash_write(struct text *to, const char *text)
 {
 	if (strcmp(text, "0") != 0)
 		hex_write(to, text);
 }
 
-/* ns; 0: in no call that was seen to begin. */
+/* Writes a time in ns; 0: the thread is in no call that was seen to begin. */
 static void ns_write(struct text *to, const char *text)
 {
 	long long ns = strtoll(text, NULL, 10);
@@ -84,7 +84,8 @@ static void ns_write(struct text *to, const char *text)
 		text_add_number(to, ns / NS_PER_US);
 }
 
-/* Q: in a run queue, whatever the state; M, a migration, says nothing of what it does. */
+/* Writes a state. Q: in a run queue, whatever the state; M, a migration, does not show the
+ * state. */
 static void state_write(struct text *to, const char *text)
 {
 	static const struct {
@@ -105,7 +106,7 @@ static void state_write(struct text *to, const char *text)
 			text_write(to, states[i].state);
 }
 
-/* 2025-11-24T19:53:38.123456, of the local zone. */
+/* Writes a time like 2025-11-24T19:53:38.123456, which is in the local zone. */
 static void time_write(struct text *to, const char *text)
 {
 	struct tm tm = {.tm_isdst = -1};
@@ -115,7 +116,7 @@ static void time_write(struct text *to, const char *text)
 
 	if (seconds == -1 || *rest != '.' || strspn(rest + 1, "0123456789") != FRACTION_DIGITS ||
 	    rest[1 + FRACTION_DIGITS]) {
-		text_write(to, text); /* the row can't be read, as the reader says */
+		text_write(to, text); /* the reader will report a row that can't be read */
 		return;
 	}
 	clock_format_iso(seconds * US_PER_SECOND + strtol(rest + 1, NULL, 10), iso);
@@ -149,8 +150,8 @@ static const struct column_row {
 	{"USTACK_HASH", "ustack", hash_write},
 };
 
-/* Takes a field apart in place; *at is moved behind its comma. A text ends at a quote that a comma
- * or the end of the line follows. */
+/* Splits a field off in place; *at is moved past its comma. A text ends at a quote that a comma or
+ * the end of the line follows. */
 static char *field_take(char **at, char *end)
 {
 	char *from = *at, *to;
@@ -191,7 +192,7 @@ static void header_convert(struct input *input, char *at, char *end)
 	text_add_char(&input->to, '\n');
 }
 
-/* A file that was begun anew in the same hour has its header line again. */
+/* Converts a line. A file that was begun again in the same hour has a second header line. */
 static void line_convert(struct input *input, char *at, char *end)
 {
 	const char *between = "";
@@ -225,7 +226,7 @@ static void lines_convert(struct input *input)
 	input->from_read = (size_t)(at - input->from.bytes);
 }
 
-/* Reads more behind what is there. */
+/* Reads more bytes after those that are there. */
 static int input_fill(struct input *input, struct error *e)
 {
 	char *bytes;
@@ -252,7 +253,7 @@ static int input_fill(struct input *input, struct error *e)
 	return 0;
 }
 
-/* Hands on what there is of a text. */
+/* Returns as much of a text as fits. */
 static ssize_t text_give(struct text *text, size_t *read_until, char *bytes, size_t size)
 {
 	size_t left = text->length - *read_until, count = left < size ? left : size;
@@ -267,7 +268,7 @@ static ssize_t text_give(struct text *text, size_t *read_until, char *bytes, siz
 	return (ssize_t)count;
 }
 
-/* The first bytes decide what the file is. */
+/* Detects by the first bytes whether the file is of xcapture. */
 static void input_begin(struct input *input)
 {
 	size_t length = strlen(HEADER);
@@ -286,7 +287,8 @@ static ssize_t input_read(struct csv_input *csv, char *bytes, size_t size, struc
 	for (;;) {
 		if (input->to.length)
 			return text_give(&input->to, &input->to_read, bytes, size);
-		/* a file of xcapture leaves a line that was cut off, as the reader will say */
+		/* in a file of xcapture, a line that was cut off is left, and the reader will
+		 * report it */
 		if (input->begun && input->from.length && (!input->foreign || input->ended))
 			return text_give(&input->from, &input->from_read, bytes, size);
 		if (input->ended)
