@@ -12,10 +12,10 @@
 
 #define WAIT_NAME_SIZE 128
 
-/* Indexes of a call's arguments that name what it reads; -1: none. */
+/* Indexes of a call's arguments that name the process or file that it reads; -1: none. */
 struct call_row {
 	long number;
-	int pid, fd, path; /* a path counts from the directory fd, where there is one */
+	int pid, fd, path; /* a path is relative to the directory fd, if there is one */
 };
 
 /* clang-format off */
@@ -46,7 +46,7 @@ static const struct call_row call_rows[] = {
 #endif
 };
 
-/* The kernel function that a thread waits in begins so; what it waits for then. */
+/* Prefixes of the kernel function that a thread waits in, and what it waits for then. */
 static const struct wait_row {
 	const char *function, *why;
 } wait_rows[] = {
@@ -59,7 +59,7 @@ static const struct wait_row {
 	{"wait_on_page",         "a page that is not read"},
 	{"__lock_page",          "a page that is not read"},
 	{"__folio_lock",         "a page that is not read"},
-	/* the caller of the lock's own functions is what the kernel tells */
+	/* wchan has the caller of the lock's own functions */
 	{"mm_access",            "an exec that does not end"},
 	{"do_task_stat",         "an exec that does not end"},
 	{"proc_pid_",            "an exec that does not end"},
@@ -78,8 +78,8 @@ bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE])
 	return host_file_read(path, line, BLOCKED_LINE_SIZE) > 0 && strcmp(line, "running");
 }
 
-/* The row of the line's call; arguments: where they begin. NULL: a call that is in no row, or no
- * call. */
+/* Finds the row of a line's call; *arguments: begin of its arguments. NULL: a call that has no row,
+ * or no call. */
 static const struct call_row *row_find(const char *line, char **arguments)
 {
 	const struct call_row *row = call_rows, *end = row + sizeof(call_rows) / sizeof(*row);
@@ -97,12 +97,12 @@ bool blocked_line_reads(const char *line)
 	return row_find(line, &arguments);
 }
 
-/* Reads a text of the process. */
+/* Reads a string from the memory of the process. */
 static bool text_copy(pid_t pid, uint64_t address, char text[PATH_MAX])
 {
 	size_t got = 0;
 
-	/* page by page: the one behind its end may not be there */
+	/* page by page: the page after the string's end may not exist */
 	while (got < PATH_MAX) {
 		size_t part = 4096 - (address + got) % 4096;
 		struct iovec here, there;
@@ -120,7 +120,8 @@ static bool text_copy(pid_t pid, uint64_t address, char text[PATH_MAX])
 	return false;
 }
 
-/* The name of what a descriptor of the process is of; -100 (AT_FDCWD): its directory. */
+/* Reads the name of the file that a descriptor of the process refers to; -100 (AT_FDCWD): its
+ * working directory. */
 static bool descriptor_name(pid_t shown, int fd, char name[PATH_MAX])
 {
 	char path[64];
@@ -135,7 +136,7 @@ static bool descriptor_name(pid_t shown, int fd, char name[PATH_MAX])
 	return length > 0;
 }
 
-/* Finds the path of what the call's arguments name. */
+/* Finds the path of the file that the call's arguments name. */
 static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const uint64_t *arguments,
 		      char path[PATH_MAX])
 {
@@ -147,7 +148,7 @@ static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const 
 	if (!text_copy(pid, arguments[row->path], name))
 		return false;
 	if (name[0] == '/') {
-		/* another descriptor's name */
+		/* the name of another descriptor */
 		if (sscanf(name, "/proc/self/fd/%d", &own) == 1)
 			return descriptor_name(shown, own, path);
 		memcpy(path, name, strlen(name) + 1);
@@ -160,8 +161,8 @@ static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const 
 	return !name[0] || snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
 }
 
-/* Finds what a path is of: "/proc/4711/maps" of the process 4711, another absolute name of the
- * file. False: of neither (pipe:[1], /dev/pts/0). */
+/* Finds the subject of a path: process 4711 for "/proc/4711/maps", the file for another absolute
+ * name. False: neither (pipe:[1], /dev/pts/0). */
 static bool path_subject(const char *path, struct blocked_subject *subject)
 {
 	char *end;

@@ -17,7 +17,7 @@ struct renderer;
 
 enum mode {
 	MODE_REPORT,
-	MODE_FORMAT, /* samples, or what is made of them, in config->format */
+	MODE_FORMAT, /* samples, or output made of them, in config->format */
 	MODE_RECORD,
 	MODE_SNAPSHOT,
 	MODE_TOP,
@@ -36,8 +36,8 @@ enum mode {
 #define RATE_MAX_HZ 1000
 #define DURATION_DEFAULT_US (5 * 1000000ll)
 #define DURATION_MAX_US (366ll * 86400 * 1000000)
-/* Most stacks end within that much, and an interrupt copies it in some 2 us; a sample of 64 KB is
- * the largest, and has more than the stack. */
+/* Bytes of user stack per sample. Most stacks end within the default, which an interrupt copies in
+ * some 2 us. The maximum is below the largest sample, 64 KB, which has more than the stack. */
 #define STACK_BYTES_DEFAULT 16384
 #define STACK_BYTES_MIN 256
 #define STACK_BYTES_MAX 61440
@@ -45,7 +45,7 @@ enum mode {
 
 struct config {
 	enum mode mode;
-	/* of MODE_FORMAT and MODE_GOROUTINES; NULL: text for people */
+	/* format of MODE_FORMAT and MODE_GOROUTINES; NULL: text for people */
 	const struct renderer *format;
 	int64_t duration_us;	   /* -d; 0: not given */
 	int64_t interval_us;	   /* -i; 0: one report */
@@ -91,9 +91,9 @@ struct config {
 	bool python;		    /* --python */
 	bool no_realtime;	    /* --no-realtime */
 	bool no_sandbox;	    /* --no-sandbox */
-	bool kept;		    /* the parent process is tsnap's, too: cli/keeper.h */
+	bool kept;		    /* the parent process is tsnap, too: cli/keeper.h */
 	const char *replay;	    /* --replay: a CSV that tsnap wrote; NULL: live */
-	char **replay_more;	    /* further names behind --replay's, up to a NULL; NULL: none */
+	char **replay_more;	    /* further names after --replay's, up to a NULL; NULL: none */
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
 	struct recording_part part; /* --from, --to as times */
 	int64_t by_time_us;	    /* --by-time; 0: not given */
@@ -110,25 +110,26 @@ struct config {
 	bool csv_safe;		    /* --csv-safe */
 	int64_t patience_us;	    /* --patience */
 	bool report;		    /* --report: rows of groups */
-	const char *share;	    /* --share: a name; NULL: for nobody else */
+	const char *share;	    /* --share: a name; NULL: not shared */
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */
 	bool help_all;		    /* --help all */
-	const char *config_file;    /* --config, the last one; its options are members as others */
-	char **words;		    /* words of the command line, NULL behind the last */
+	const char *config_file;    /* --config, the last one; its options are set as others */
+	char **words;		    /* words of the command line, NULL after the last */
 	int64_t slower_ms;	    /* --slower; 0: not given */
-	bool events;		    /* true if single events are told */
-	bool distributions;	    /* true if what is traced is shown as such */
+	bool events;		    /* true if single events are reported */
+	bool distributions;	    /* true if traces are shown as distributions */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).
  * 0, or -EINVAL with a usage error (exit code 2) that suggests the nearest option. */
 int config_parse(struct config *config, int argc, char **argv, struct error *e);
 
-/* The end of that: refuses what contradicts itself, and fills in what was not given. */
+/* Completes config_parse(): refuses contradictory options, and fills in those that were not
+ * given. */
 int config_check(struct config *config, struct error *e);
 
-/* The part of config that says which threads, and grouped by what. */
+/* The part of config that selects threads and their grouping. */
 struct query config_query(const struct config *config);
 
 /* Adds what --help prints; all: every option, and how expressions and parts of files are written.

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define PIECE (1u << 16)
-#define FOLDED_MAX (256u << 20) /* bytes */
+#define FOLDED_MAX (256u << 20) /* limit of bytes */
 
 /* Reads some more of the file. 1, 0 at its end, or -errno with e. */
 static int piece_read(int fd, const char *path, struct text *bytes, struct error *e)
@@ -39,7 +39,7 @@ static int piece_read(int fd, const char *path, struct text *bytes, struct error
 	return got > 0;
 }
 
-/* The header line of tsnap's rows: names with commas between, one of them timestamp. */
+/* The header line of tsnap's rows: comma-separated names, one of them timestamp. */
 static bool is_recording(const char *text)
 {
 	size_t length = strcspn(text, "\n");
@@ -49,7 +49,7 @@ static bool is_recording(const char *text)
 	       !memchr(text, ';', length) && (at == text || at[-1] == ',');
 }
 
-/* named: with the part that is asked for. */
+/* Replays a recording into folded stacks. named: its name, with the requested part. */
 static int recording_fold(const struct config *config, const char *named, source_opener *replay,
 			  void (*report)(const char *lines), struct text *folded, struct error *e)
 {
@@ -123,7 +123,7 @@ static int side_add(struct frame_tree *tree, const struct config *config, const 
 	struct text folded = {0};
 	int err = file_fold(config, path, replay, report, &folded, e);
 
-	/* a part of a file is no side: it would be drawn as if it were all */
+	/* an incomplete side would be drawn as if it were complete */
 	if (signals_stop())
 		err = error_set(e, EINTR, EXIT_FAILED,
 				"stopped before both sides were read: nothing is drawn");

@@ -8,7 +8,7 @@
 #include "cli/run.h"
 
 /* Each of config's two files is folded stacks, or a CSV with a column stack, which replay opens.
- * tell: as of run(). 0 or -errno with e. */
+ * report: as for run(). 0 or -errno with e. */
 int diff(const struct config *config, source_opener *replay, void (*report)(const char *lines),
 	 struct error *e);
 

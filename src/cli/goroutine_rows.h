@@ -6,7 +6,8 @@
 #include "base/error.h"
 #include "config.h"
 
-/* Writes them to standard output, and gives what was missed to complain. 0, or -errno with e. */
+/* Writes the rows to standard output, and passes what was missed to complain. 0, or -errno with
+ * e. */
 int goroutine_rows_print(const struct config *config, void (*complain)(const char *line),
 			 struct error *e);
 

@@ -25,34 +25,34 @@
 #define POLL_NS (250 * NS_PER_MS)
 #define POLL_QUIET_NS (500 * NS_PER_MS)	  /* while no thread was seen to read */
 #define POLL_REST_NS (1 * NS_PER_SECOND)  /* while all were at rest (base/thread.h) */
-#define BLOCKED_NS (1 * NS_PER_SECOND)	  /* in one call: it is not going to end */
-#define BLOCKED_STOP_NS (300 * NS_PER_MS) /* in one call, when tsnap is asked to end */
+#define BLOCKED_NS (1 * NS_PER_SECOND)	  /* time in one call: it is not going to end */
+#define BLOCKED_STOP_NS (300 * NS_PER_MS) /* time in one call, if tsnap is requested to end */
 #define RESTARTS_MAX 32
 #define THREADS_MAX 16 /* threads of a worker that are watched */
 #define MOUNT_LINE_SIZE 4096
 #define LET_GO_POLL_NS (5 * NS_PER_MS)
 #define LET_GO_POLLS 40
 
-/* A worker's thread that was found in a call. */
+/* A thread of the worker that was found in a call. */
 struct watched {
 	pid_t tid;
 	char line[BLOCKED_LINE_SIZE];
-	uint64_t switches; /* voluntary ones until then: the same means the same call */
+	uint64_t switches; /* voluntary switches until then: an equal number means the same call */
 	int64_t since_ns;
 };
 
 struct watch {
 	pid_t worker;
-	pid_t shown; /* worker as /proc has it, which may be of another pid namespace */
+	pid_t shown; /* pid of the worker in /proc, which may be of another pid namespace */
 	bool stop_requested;
 	bool reads; /* a thread was in a call that reads at the last look */
 	bool rests; /* no thread was busy at the last poll (base/thread.h) */
 	struct watched threads[THREADS_MAX];
 	size_t count;
-	struct blocked_subject subject; /* process or file that a blocked call was to read */
+	struct blocked_subject subject; /* process or file that the blocked call was to read */
 	uint64_t users_requested;	/* users_requested of the workers at the last look */
-	int64_t users_since_ns;		/* since when users_requested has been so */
-	bool users; /* the answer to a question for a user's name does not come */
+	int64_t users_since_ns;		/* time of the last change of users_requested */
+	bool users;			/* the request for a user's name is not answered */
 };
 
 static struct keeper_progress own_progress, *shared_progress = &own_progress;
@@ -75,7 +75,8 @@ static uint64_t switches_read(pid_t pid, pid_t tid)
 	return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
 }
 
-/* Returns how long the thread has been in its present reading call; 0: in none, or in a new one. */
+/* Returns how long the thread has been in its present reading call; 0: in no such call, or in a new
+ * one. */
 static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const char **line)
 {
 	struct watched *watched = watch->threads, *end = watched + watch->count;
@@ -99,7 +100,8 @@ static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const 
 	return 0;
 }
 
-/* The name service waits in calls of its own, one after the other. */
+/* True if a request for a user's name does not end: the name service waits in calls of its own, one
+ * after the other. */
 static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_ns)
 {
 	uint64_t requested = shared_progress->users_requested;
@@ -136,12 +138,12 @@ static bool worker_is_blocked(struct watch *watch)
 	}
 	if (tasks)
 		closedir(tasks);
-	/* a file that the name service reads is no other's */
+	/* the name service reads files only for user names */
 	watch->users = blocked && !watch->subject.pid && shared_progress->users_requested & 1;
 	return blocked || users_are_blocked(watch, now_ns, most_ns);
 }
 
-/* Finds the mount point of a file's file system; the file itself where that is the root. */
+/* Finds the mount point of a file's file system; the file itself if that is the root. */
 static void mount_point_find(const char *path, char point[PATH_MAX])
 {
 	char line[MOUNT_LINE_SIZE], at[PATH_MAX];
@@ -150,7 +152,7 @@ static void mount_point_find(const char *path, char point[PATH_MAX])
 
 	snprintf(point, PATH_MAX, "%s", path);
 	while (mounts && fgets(line, sizeof(line), mounts)) {
-		/* 36 35 98:0 / /mnt/nfs rw,noatime - nfs server:/ rw */
+		/* like: 36 35 98:0 / /mnt/nfs rw,noatime - nfs server:/ rw */
 		if (sscanf(line, "%*s %*s %*s %*s %4095s", at) == 1 && strlen(at) > longest &&
 		    !strncmp(path, at, strlen(at)) && path[strlen(at)] == '/') {
 			longest = strlen(at);
@@ -161,7 +163,8 @@ static void mount_point_find(const char *path, char point[PATH_MAX])
 		fclose(mounts);
 }
 
-/* False: it was avoided, and is met all the same. */
+/* Adds the subject to those that are avoided. False: it was avoided already, and was met
+ * nevertheless. */
 static bool subject_avoid(const struct watch *watch)
 {
 	const struct blocked_subject *subject = &watch->subject;
@@ -202,7 +205,7 @@ static void stop_signals_set(sigset_t *set)
 		sigaddset(set, SIGHUP);
 }
 
-/* Tells of a signal that nobody asked for: a script sees an exit code at best. */
+/* Reports an unexpected signal: a script sees an exit code at best. */
 static void signal_report(int number)
 {
 	char words[128];
@@ -214,7 +217,7 @@ static void signal_report(int number)
 		   words);
 }
 
-/* Ends with the exit code of the worker, or by the signal that ended it. */
+/* Ends the keeper with the exit code of the worker, or by the signal that ended it. */
 static void keeper_end(int status)
 {
 	if (WIFSIGNALED(status)) {
@@ -236,7 +239,7 @@ static int64_t poll_ns(const struct watch *watch)
 	return watch->rests ? POLL_REST_NS : POLL_QUIET_NS;
 }
 
-/* Returns when the worker is blocked. */
+/* Waits for the worker; returns when it is blocked. */
 static void worker_keep(struct watch *watch, const sigset_t *signals)
 {
 	int status;
@@ -250,7 +253,7 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 
 		if (number > 0 && number != SIGCHLD) {
 			watch->stop_requested = true;
-			/* a terminal sends its own to both */
+			/* a terminal sends its signals to both processes */
 			if (info.si_code <= 0)
 				kill(watch->worker, number);
 		}
@@ -263,9 +266,9 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 	}
 }
 
-/* In a worker that is given up, in a thread that still runs: what is open would stay so for as long
- * as the other thread waits in the kernel. A reader of the output would get no end, a recording
- * would stay locked, and probes would run on. */
+/* Closes all files, in a thread that still runs of a worker that is given up. Files would stay open
+ * for as long as the other thread waits in the kernel. A reader of the output would get no end, a
+ * recording would stay locked, and probes would run on. */
 static void let_go(int number)
 {
 	(void)number;
@@ -274,8 +277,8 @@ static void let_go(int number)
 	_exit(EXIT_FAILURE);
 }
 
-/* Signals each of the worker's threads: the kernel would give a signal of the process to the one
- * that waits. */
+/* Signals each of the worker's threads: the kernel would deliver a signal of the process to the
+ * thread that waits. */
 static void worker_let_go(const struct watch *watch)
 {
 	const struct timespec pause = {0, LET_GO_POLL_NS};
@@ -296,7 +299,7 @@ static void worker_let_go(const struct watch *watch)
 		nanosleep(&pause, NULL);
 }
 
-/* A worker of which no call ends is not waited for. */
+/* Gives the worker up: it is not waited for if one of its calls does not end. */
 static void worker_give_up(struct watch *watch)
 {
 	struct keeper_progress *progress = shared_progress;
@@ -346,7 +349,7 @@ bool keeper_begin(void)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != parent)
 				_exit(EXIT_FAILURE);
-			/* processes that parse files must not have it */
+			/* parsers must not inherit this memory */
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			thread_busy_count(&shared->busy);
 			signal(THREAD_LET_GO_SIGNAL, let_go);

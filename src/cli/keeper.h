@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Two processes: the worker samples and prints, the keeper waits for it and does nothing else.
  *
- * A host in trouble has processes of which each look never ends: one whose memory map is locked for
- * ever, an exec that does not end, a page of a server that is gone. The kernel does not let go of
- * who looks, and mostly not even for SIGKILL. Where the worker is found in such a call, the keeper
- * ends it as far as it can be ended, finds all such processes by looks that may be lost
- * (cli/scout.h), and lets a new worker go on that avoids them (base/avoid.h). The keeper itself
- * opens nothing of others, so that tsnap always ends in time and can always be stopped.
+ * A host in trouble has processes that block any thread that reads their files in /proc: one whose
+ * memory map is locked for ever, an exec that does not end, a page of a server that is gone. The
+ * kernel does not release the reading thread, mostly not even for SIGKILL. If the worker is found
+ * in such a call, the keeper ends it as far as possible, finds all such processes by child
+ * processes that may be lost (cli/scout.h), and starts a new worker that avoids them
+ * (base/avoid.h). The keeper itself opens no files of other processes, so that tsnap always ends in
+ * time and can always be stopped.
  */
 #ifndef TSNAP_CLI_KEEPER_H
 #define TSNAP_CLI_KEEPER_H
@@ -17,7 +18,7 @@
 /* Progress of the workers, in memory that all of them share. */
 struct keeper_progress {
 	int64_t began_ns;  /* clock_monotonic_ns() when the first worker was ready to sample */
-	int64_t reports;   /* printed, with --csv and --json scans */
+	int64_t reports;   /* printed reports; with --csv and --json, scans */
 	bool output_begun; /* the first lines of the output are written */
 	int64_t restarts;
 	_Atomic int64_t worker_pid; /* pid of the present worker, as /proc shows it; 0: not yet */
@@ -25,11 +26,12 @@ struct keeper_progress {
 	_Atomic int64_t busy;		  /* base/thread.h, of the present worker */
 };
 
-/* Returns true in each worker. The keeper ends here, with the exit code of the worker that ended by
- * itself. False: there can be no second process, the caller is to work. */
+/* Starts the workers, and returns true in each of them. The keeper ends in this call, with the exit
+ * code of the worker that ended by itself. False: no second process can be created; the caller is
+ * to work itself. */
 bool keeper_begin(void);
 
-/* Never NULL: of this process alone, without keeper_begin(). */
+/* Progress of the workers; never NULL: without keeper_begin(), that of this process. */
 struct keeper_progress *keeper_progress(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Types of values, as they are written in CSV and JSON. */
+/* Types of values in CSV and JSON. */
 static const char *const kind_names[] = {
 	[KIND_TEXT] = "text",		[KIND_NUMBER] = "integer",   [KIND_HEX] = "hex",
 	[KIND_TIME] = "time",		[KIND_STATE] = "text",	     [KIND_HUNDREDTHS] = "decimal",
@@ -23,7 +23,7 @@ static const char *const role_names[] = {
 	[ROLE_MEASURE] = "measure",
 };
 
-/* Adds a member; NULL is null. Words are of tables: printable. */
+/* Adds a member; NULL is written as null. words: printable, from a table. */
 static void member_add(struct text *out, const char *name, const char *words)
 {
 	text_add_format(out, ",\"%s\":", name);
@@ -78,7 +78,7 @@ static void columns_add(struct text *out)
 		column_add(out, &measure_columns[i], NULL);
 }
 
-/* A thing with a name and one more member. */
+/* Adds an object with a name and one more member. */
 static void pair_add(struct text *out, const char *list, const char *name, const char *member,
 		     const char *words)
 {

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-/* Adds an object a line: columns and measures, sets of columns, states, kinds of --trace. */
+/* Adds one object per line: columns and measures, sets of columns, states, kinds of --trace. */
 void list_json_add(struct text *out);
 
 #endif

@@ -34,8 +34,9 @@
 #define STACK_LIMIT_WANTED (8 << 20)
 #define STACK_LIMIT_MIN (1 << 20)
 
-/* A file or socket opened later must not become standard output by its number. What is written to a
- * standard output that was closed is lost, so that it must fail. */
+/* Opens standard files that are closed: a file or socket opened later must not become standard
+ * output by its number. Output to a standard output that was closed is lost, so that writing must
+ * fail. */
 static void standard_files_open(void)
 {
 	static const char words[] = "tsnap: /dev/null can't be opened in the place of standard "
@@ -49,8 +50,9 @@ static void standard_files_open(void)
 		}
 }
 
-/* LLVM, in the child that compiles, needs what a process gets by default. The limit counts when the
- * stack grows, so that it can still be raised; the hard one only by who has CAP_SYS_RESOURCE. */
+/* Raises the limit of the stack: LLVM, in the child that compiles, needs the default one. The limit
+ * counts when the stack grows, so that it can still be raised; the hard limit only with
+ * CAP_SYS_RESOURCE. */
 static int stack_limit_raise(struct error *e)
 {
 	struct rlimit limit, more;
@@ -71,7 +73,7 @@ static int stack_limit_raise(struct error *e)
 			 (unsigned long long)limit.rlim_max / 1024, STACK_LIMIT_MIN / 1024);
 }
 
-/* The names of recordings up to a NULL, to be freed. */
+/* Makes the list of names of recordings, up to a NULL; the caller frees it. */
 static const char **replay_paths(const struct config *config)
 {
 	const char **paths;
@@ -86,12 +88,13 @@ static const char **replay_paths(const struct config *config)
 	return paths;
 }
 
-/* A recording may be anybody's: before its first byte is read. */
+/* Enters the sandbox for a replay, before the first byte is read: a recording may come from
+ * anybody. */
 static void replay_bound(const struct config *config)
 {
 	unsigned int uses = SANDBOX_REPLAYS;
 
-	/* sides of a comparison have no output of their own */
+	/* the sides of a comparison have no output of their own */
 	if (config->output || config->snapshot || config->diff)
 		uses |= SANDBOX_WRITES;
 	if (config->mode == MODE_TOP)
@@ -132,7 +135,7 @@ static int snapshot_make(const struct config *config, struct error *e)
 	return err;
 }
 
-/* Each line of words goes through the gate, as it may quote the outside. */
+/* Prints each line of words after making it printable, as it may quote foreign text. */
 static void complain(const char *words)
 {
 	struct text out = {0};
@@ -154,7 +157,7 @@ static void complain(const char *words)
 	text_done(&out);
 }
 
-/* Prints what a mode without samples has to say. */
+/* Prints the text of a mode without samples. */
 static int words_print(const struct text *words, struct error *e)
 {
 	int err = output_write(STDOUT_FILENO, text_string(words), words->length);
@@ -164,7 +167,7 @@ static int words_print(const struct text *words, struct error *e)
 	return error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
 }
 
-/* True if other processes are looked at. */
+/* True if the mode looks at other processes. */
 static bool mode_looks(const struct config *config)
 {
 	return !config->replay && !config->diff &&
@@ -226,7 +229,7 @@ static int mode_run(const struct config *config, struct error *e)
 	return err;
 }
 
-/* Whatever failed for want of a descriptor: what to do is the same. */
+/* Adds advice to an error for want of descriptors: it is the same whatever failed. */
 static void files_report(struct error *e)
 {
 	struct rlimit limit = {0};
@@ -248,8 +251,8 @@ int main(int argc, char **argv)
 
 	standard_files_open();
 	signals_set();
-	signal(SIGPIPE, SIG_IGN); /* writing tells with EPIPE, */
-	signal(SIGXFSZ, SIG_IGN); /* or EFBIG (ulimit -f) */
+	signal(SIGPIPE, SIG_IGN); /* write() fails with EPIPE instead, */
+	signal(SIGXFSZ, SIG_IGN); /* write() fails with EFBIG instead (ulimit -f) */
 	err = stack_limit_raise(&e);
 	if (!err)
 		err = config_parse(&config, argc, argv, &e);

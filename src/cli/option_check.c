@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks which options go together, and fills in what follows from those that are given. */
+/* Checks which options go together, and derives others from those that are given. */
 #include "cli/config.h"
 #include "base/clock.h"
 #include "kernel/share_directory.h"
@@ -23,7 +23,7 @@ static int usage(struct error *e, const char *what, const char *why)
 	return error_set(e, EINVAL, EXIT_USAGE, "%s %s", what, why);
 }
 
-/* True if samples, or what is made of them, are written in a format of that kind. */
+/* True if samples, or output made of them, are written in a format of that kind. */
 static bool writes(const struct config *config, enum renderer_kind kind)
 {
 	return config->mode == MODE_FORMAT && config->format->kind == kind;
@@ -260,7 +260,7 @@ static int record_check(struct config *config, struct error *e)
 	return 0;
 }
 
-/* 0, or -EINVAL: word is no time. */
+/* Checks the result of reading a time. 0, or -EINVAL: word is no time. */
 static int time_check(int err, const char *option, const char *word, struct error *e)
 {
 	return err ? error_set(e, EINVAL, EXIT_USAGE, "%s '%s' is not a time: " TIME_WORD_HELP,
@@ -326,7 +326,7 @@ struct query config_query(const struct config *config)
 	};
 }
 
-/* It follows waits through all threads, and counts samples. */
+/* Checks --critical-path, which follows waits through all threads, and counts samples. */
 static int path_check(struct config *config, struct error *e)
 {
 	bool samples = config->mode == MODE_REPORT || writes(config, RENDERER_ROWS) ||
@@ -374,7 +374,7 @@ static int goroutines_check(struct config *config, struct error *e)
 	return 0;
 }
 
-/* From here on it is a mode of its own. */
+/* Begins --goroutines, which is a mode of its own from here on. */
 static int goroutines_begin(struct config *config, struct error *e)
 {
 	if (!config->goroutines)
@@ -451,7 +451,7 @@ int config_check(struct config *config, struct error *e)
 	config->all_states |= config->off_cpu;
 	if (!config->stack_bytes)
 		config->stack_bytes = STACK_BYTES_DEFAULT;
-	config->stack_bytes &= ~7; /* words */
+	config->stack_bytes &= ~7; /* multiple of 8 */
 	if (!config->rate_hz)
 		config->rate_hz = config->record ? RATE_RECORD_HZ : RATE_DEFAULT_HZ;
 	if (config->archive_hz >= config->rate_hz && config->archive_hz)

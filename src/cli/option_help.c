@@ -80,7 +80,7 @@ const char *option_help(const struct option_row *row)
 #define HELP_COLUMN 32
 #define HELP_WIDTH 80
 
-/* Adds the words from HELP_COLUMN on, which the line has reached, in as many lines as they take. */
+/* Adds words from HELP_COLUMN on, which the line has reached, in as many lines as needed. */
 static void help_add(struct text *text, const char *words)
 {
 	size_t at = HELP_COLUMN;
@@ -89,7 +89,7 @@ static void help_add(struct text *text, const char *words)
 		size_t length = strcspn(words, " ");
 
 		if (at + length > HELP_WIDTH) {
-			text_end(text, text->bytes + text->length - 1); /* the space */
+			text_end(text, text->bytes + text->length - 1); /* cut the last space */
 			text_add_format(text, "\n%*s", HELP_COLUMN, "");
 			at = HELP_COLUMN;
 		}

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define FEW_DEFAULT "3"
-/* getopt gives a row without a letter by its index above all letters */
+/* code of a row without a letter: CODE_FIRST and its index, above all letters */
 #define CODE_FIRST 256
 
 static int option_code(size_t row)
@@ -62,7 +62,7 @@ static int decimal_read(const char *text, int decimals, int64_t *number)
 	return any ? 0 : -EINVAL;
 }
 
-/* Seconds may have a unit. 0 or -errno. */
+/* Reads a number; seconds may have a unit. 0 or -errno. */
 static int number_read(const struct option_row *row, const char *argument, int64_t *number)
 {
 	if (row->kind != OPTION_SECONDS)
@@ -70,7 +70,7 @@ static int number_read(const struct option_row *row, const char *argument, int64
 	return decimal_read(argument, 6, number) ? span_read(argument, number) : 0;
 }
 
-/* "-F 5000: HZ must be 1 to 1000" */
+/* Sets an error like "-F 5000: HZ must be 1 to 1000". */
 static int number_fail(const struct option_row *row, const char *typed, const char *argument,
 		       struct error *e)
 {
@@ -108,7 +108,7 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 		config->mode = MODE_LIST_JSON;
 		return 0;
 	}
-	/* help and version are given whatever else is asked for */
+	/* help and version override other options */
 	if (config->mode != MODE_REPORT && other && row->mode < MODE_VERSION)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "--%s can't go with another option that says what to print",
@@ -120,7 +120,7 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 	return 0;
 }
 
-/* "--keep 7x: TIME must be a number with a unit, as 7d" */
+/* Takes a number with a unit. Error: "--keep 7x: TIME must be a number with a unit, as 7d" */
 static int units_take(const struct option_row *row, const char *typed, const char *argument,
 		      int64_t *to, struct error *e)
 {
@@ -139,7 +139,7 @@ static int units_take(const struct option_row *row, const char *typed, const cha
 static int option_unknown(int letter, const char *word, struct error *e);
 static int config_read(struct config *config, const char *path, struct error *e);
 
-/* typed: the option's name with its dashes, for errors. */
+/* Takes an option. typed: its name with dashes, for errors. */
 static int option_take(struct config *config, const struct option_row *row, const char *typed,
 		       const char *argument, struct error *e)
 {
@@ -191,7 +191,7 @@ static int option_unknown(int letter, const char *word, struct error *e)
 	const char *nearest;
 	char name[64];
 
-	if (letter && option_of_code(letter)) /* --all=yes */
+	if (letter && option_of_code(letter)) /* like --all=yes */
 		return error_set(e, EINVAL, EXIT_USAGE, "%s takes no argument", word);
 	if (letter)
 		return error_set(e, EINVAL, EXIT_USAGE,
@@ -216,7 +216,7 @@ static const struct option_row *option_of_name(const char *name)
 	return NULL;
 }
 
-/* Takes "keep = 7d", "keep 7d", or "all": a config_line_callback. Values are kept for good. */
+/* Takes "keep = 7d", "keep 7d", or "all": a config_line_callback. Values are permanent. */
 static int config_line_take(void *to, char *line, struct error *e)
 {
 	char *value = line + strcspn(line, " \t=");
@@ -239,7 +239,7 @@ static int config_line_take(void *to, char *line, struct error *e)
 	return option_take(to, row, line, *value ? name_of_string(value) : NULL, e);
 }
 
-/* Takes the options of a file, which must be there. Options behind --config override them. */
+/* Takes the options of a file, which must be there. Options after --config override them. */
 static int config_read(struct config *config, const char *path, struct error *e)
 {
 	if (access(path, F_OK))
@@ -249,7 +249,7 @@ static int config_read(struct config *config, const char *path, struct error *e)
 
 static void getopt_fill(char *letters, struct option *longs)
 {
-	*letters++ = ':'; /* a missing argument is told apart */
+	*letters++ = ':'; /* getopt reports a missing argument as ':' */
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_row *row = &option_table[i];
 
@@ -265,8 +265,8 @@ static void getopt_fill(char *letters, struct option *longs)
 	*letters = '\0';
 }
 
-/* getopt takes an argument that may be missing only behind a '='. tsnap has no operands that are
- * numbers. */
+/* Takes the next word if it is a number: getopt takes an optional argument only after a '='. tsnap
+ * has no operands that are numbers. */
 static const char *number_next(char **argv)
 {
 	const char *word = optarg ? NULL : argv[optind];
@@ -278,7 +278,7 @@ static const char *number_next(char **argv)
 	return word;
 }
 
-/* Takes the next word if it is "all", as number_next() takes a number. */
+/* Takes the next word if it is "all", like number_next(). */
 static const char *all_next(char **argv)
 {
 	const char *word = optarg ? NULL : argv[optind];
@@ -298,7 +298,7 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 
 	getopt_fill(letters, longs);
 	opterr = 0;
-	optind = 0; /* glibc: start anew */
+	optind = 0; /* glibc: restart the scan */
 	for (;;) {
 		const struct option_row *row;
 

@@ -159,7 +159,7 @@ const struct option_row option_table[] = {
 	{0, "max-threads", "COUNT", "capacity for this many threads (default: fit to the host)",
 	 OPTION_NUMBER, AT(max_threads), 64, THREADS_MAX, 0},
 	{0, "kernel-types", "SOURCE",
-	 "source of the layout of kernel types:" /* option_help() adds which */, OPTION_TEXT,
+	 "source of the layout of kernel types:" /* option_help() adds the sources */, OPTION_TEXT,
 	 AT(kernel_types), 0, 0, 0},
 	{0, "btf", "FILE", "take the layout of kernel types from this BTF file", OPTION_TEXT,
 	 AT(btf_file), 0, 0, 0},

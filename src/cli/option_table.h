@@ -15,49 +15,50 @@ enum option_kind {
 	OPTION_FLAG,	/* bool */
 	OPTION_TEXT,	/* const char * */
 	OPTION_NUMBER,	/* int64_t */
-	OPTION_FEW,	/* int64_t, FEW_DEFAULT where none is typed */
+	OPTION_FEW,	/* int64_t, FEW_DEFAULT if no number is typed */
 	OPTION_SPAN,	/* int64_t in microseconds, typed with a unit */
 	OPTION_BYTES,	/* int64_t, typed with a unit */
 	OPTION_PERCENT, /* int64_t in tenths of a percent */
 	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds, or with a unit */
-	OPTION_MODE,	/* nothing but the mode */
+	OPTION_MODE,	/* the mode only */
 	OPTION_ALL,	/* bool: the word "all" follows, or nothing */
 	OPTION_CONFIG,	/* const char *, a file whose lines are options */
 };
 
 struct option_row {
-	int letter;	      /* 0: none */
-	const char *name;     /* NULL: none */
+	int letter;	      /* letter of the option; 0: none */
+	const char *name;     /* long name; NULL: none */
 	const char *argument; /* name of the argument in --help; NULL: takes none */
 	const char *help;     /* see option_help() */
 	enum option_kind kind;
-	size_t offset;	     /* in struct config */
+	size_t offset;	     /* offset in struct config */
 	int64_t least, most; /* bounds of a number, or of microseconds */
-	/* set as well, unless MODE_REPORT; MODE_FORMAT: the format is the renderer that has the
-	 * option's name */
+	/* mode that the option sets, too, unless MODE_REPORT; MODE_FORMAT: the format is the
+	 * renderer of the option's name */
 	enum mode mode;
 };
 
-/* The option's help. Of one that takes a word of another table (SOURCE): with these words, and
- * until the next call. */
+/* The option's help. For an option that takes a word of another table (SOURCE), it has these words,
+ * and is valid until the next call. */
 const char *option_help(const struct option_row *row);
 
-#define OPTIONS_MAX 128 /* rows */
+#define OPTIONS_MAX 128 /* limit of rows */
 
 extern const struct option_row option_table[];
 extern const size_t option_count;
 
-/* Names of options with commas between, in the order in which they are shown. */
+/* Comma-separated names of options in the order of --help. */
 struct option_section {
 	const char *title;
-	const char *common; /* in --help */
-	const char *more;   /* in --help all only; NULL: every option that no section names */
+	const char *common; /* shown in --help */
+	const char *more;   /* shown in --help all only; NULL: every option that no section names */
 };
 
 extern const struct option_section option_sections[];
 extern const size_t option_section_count;
 
-/* Calls visit for each option of the section, in order; all: those that --help leaves out, too. */
+/* Calls visit for each option of the section, in order; all: including those that --help leaves
+ * out. */
 void option_section_visit(const struct option_section *section, bool all,
 			  void (*visit)(void *to, const struct option_row *row), void *to);
 

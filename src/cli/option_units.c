@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Digits with at most three decimals, as thousandths. NULL: none, or too many. */
+/* Reads digits with at most three decimals, as thousandths. NULL: no digits, or too many. */
 static const char *thousandths_read(const char *text, int64_t *number)
 {
 	int decimals = -1;

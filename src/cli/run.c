@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The loop: take a scan from the source, keep it, show what was kept. The way of the data:
+/* The loop: takes a scan from the source, keeps it, and shows what was kept. The data flow:
  *
- *   source->next() --> scan --> grouped: group_table, at the end of an interval --> grid -->
- * interval
- *                  --> batch --> rows: grid at once                              --> interval
- *   source->traced() (--trace) --> distribution_table, at the end of an interval --> interval
- *   source->events() (--slower, --trace exec) --> event_list, at the end of an interval -->
- * interval interval --> renderer --> text --> standard output
+ *   source->next() --> scan --> grouped: group_table, at an interval's end --> grid --> interval
+ *                  --> batch --> rows: grid at once --> interval
+ *   source->traced() (--trace) --> distribution_table, at an interval's end --> interval
+ *   source->events() (--slower, --trace exec) --> event_list, at an interval's end --> interval
+ *   interval --> renderer --> text --> standard output
  *
- * What comes from where: the source has applied the filter and filled what the columns need.
+ * The source has applied the filter and filled what the columns need.
  */
 #include "cli/run_state.h"
 #include "cli/keeper.h"
@@ -22,8 +21,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Adds the time before a scan in which nobody was seen to the steps of --by-time: steps between the
- * first and the last one have no rows. */
+/* Adds the time before a scan in which no thread was seen to the steps of --by-time: steps between
+ * the first and the last one have no rows. */
 static void silence_add_steps(struct run *run, int64_t weight_us, int64_t from_us,
 			      int64_t silent_us)
 {
@@ -47,8 +46,8 @@ static void silence_add_steps(struct run *run, int64_t weight_us, int64_t from_u
 			  ratio(silent_us, 1, weight_us));
 }
 
-/* Time before the scan in which nobody was seen, and of which a recording has no rows. It may end
- * an interval; whole intervals of it are passed over. */
+/* Adds the time before the scan in which no thread was seen, and for which a recording has no rows.
+ * It may end an interval; whole intervals of it are skipped. */
 static int run_take_silence(struct run *run, const struct scan *scan, struct error *e)
 {
 	int64_t left = scan->silent_us, first = run->interval_us - run->passed_us;
@@ -73,7 +72,7 @@ static int run_take_silence(struct run *run, const struct scan *scan, struct err
 	return 0;
 }
 
-/* For what is made of stacks alone. */
+/* Counts samples without a stack, for output that is made of stacks alone. */
 static void run_note_stacks(struct run *run, const struct scan *batch)
 {
 	for (size_t i = 0; i < batch->count && !run->stacks_seen; i++) {
@@ -82,7 +81,7 @@ static void run_note_stacks(struct run *run, const struct scan *batch)
 	}
 }
 
-/* Sets the time that the batch's exact times may be of. */
+/* Sets the interval of the batch's exact times. */
 static void run_times_at(struct run *run, const struct scan *batch)
 {
 	const struct tally *tally = run->time_rows.step_us ? &run->time_rows.tally : &run->tally;
@@ -92,7 +91,8 @@ static void run_times_at(struct run *run, const struct scan *batch)
 		       batch->time_us);
 }
 
-/* The filter takes other samples of the thread: this one has its part of the thread's times. */
+/* Adds a sample that the filter refuses, of a thread whose other samples it may accept: it has a
+ * part of the thread's times. */
 static void run_pass_samples(struct run *run, const struct sample *sample)
 {
 	time_rows_begin(&run->time_rows, sample->time_us, &run->groups);
@@ -101,7 +101,7 @@ static void run_pass_samples(struct run *run, const struct sample *sample)
 	exact_times_add(&run->times, sample);
 }
 
-/* A sample that is not shown, of a thread that may be. */
+/* Takes a sample that is not shown, of a thread that may be. */
 static void run_pass(void *take_to, const struct sample *sample)
 {
 	struct run *run = take_to;
@@ -153,7 +153,7 @@ void run_add_row(struct run *run, const struct sample *sample)
 	run->renderer->add(&run->out, &run->interval);
 }
 
-/* A row that has waited. */
+/* Adds a row that has waited. */
 static void run_give_row(void *to, const struct sample *sample, struct exact_note note)
 {
 	(void)note;
@@ -197,38 +197,40 @@ static int run_take_batch(void *take_to, const struct scan *batch)
 	if (run_grouped(run))
 		tally_add_batch(&run->tally, batch);
 	tally_add_batch(&run->time_rows.tally, batch);
-	/* no thread of the scan waits until somebody has read those before it */
+	/* write only if that does not block: threads of the scan must not wait for the reader of
+	 * earlier ones */
 	if (!err && run->out.length && output_is_ready(STDOUT_FILENO, run->out.length))
 		err = run_write(run, run->e);
 	return err;
 }
 
-/* Progress is shown for grouped output only: rows are written as they come. */
+/* Shows progress, for grouped output only: rows are written as they come. */
 static void run_show_progress(const struct run *run)
 {
 	int64_t total_us = run->interval_us ? run->interval_us : run->end_us;
 
-	/* no scans: a report has just been written, perhaps the last one */
+	/* no scans: a report has just been written, possibly the last one */
 	if (run->config->replay || !run_grouped(run) || !run->tally.scans)
 		return;
 	progress_sampling(run->interval_us ? run->passed_us : run->total_us, total_us,
 			  run->tally.samples);
 }
 
-/* All of the scan has been taken: its time has passed. */
+/* Ends the scan in the groups: all of it has been taken, and its time has passed. */
 static int run_end_groups(struct run *run, const struct scan *scan, struct error *e)
 {
 	tally_add(&run->tally, scan);
 	tally_add(&run->time_rows.tally, scan);
 	run->passed_us = sum(run->passed_us, scan->weight_us);
-	/* ends where it is nearest to the interval; the next interval makes up for the rest */
+	/* an interval ends at the scan nearest to its length; the next one makes up for the
+	 * difference */
 	if (!run->interval_us || sum(run->passed_us, scan->weight_us / 2) < run->interval_us)
 		return 0;
 	run->passed_us = (run->passed_us - run->interval_us) % run->interval_us;
 	return run_show(run, e);
 }
 
-/* Writes the events that came, where rows are written. */
+/* Writes new events, if rows are written. */
 static int run_write_events(struct run *run, struct error *e)
 {
 	run_take_events(run);
@@ -250,7 +252,7 @@ static int run_end_rows(struct run *run, const struct scan *scan, struct error *
 	return run_lists_events(run) ? run_write_events(run, e) : run_write(run, e);
 }
 
-/* Nothing more is found out. */
+/* Writes all rows that wait: no more facts will be found. */
 static int run_write_late(struct run *run, struct error *e)
 {
 	late_waits_end(&run->late_waits, run_give_row, run);
@@ -258,7 +260,7 @@ static int run_write_late(struct run *run, struct error *e)
 	return run_write(run, e);
 }
 
-/* True if nobody holds texts of the source's samples. */
+/* True if the run holds no texts of the source's samples. */
 static bool run_holds_none(const struct run *run)
 {
 	return run_grouped(run) ? !run->tally.scans
@@ -271,8 +273,8 @@ static bool run_ended(const struct run *run, int64_t weight_us)
 	       (run->end_us && sum(run->total_us, weight_us / 2) >= run->end_us);
 }
 
-/* Who interrupts before the first scan after a report gets what --trace has measured since, too: as
- * of a scan that saw nobody. */
+/* Takes what --trace has measured since the last report, if the user interrupts before the next
+ * scan: as of a scan that saw no thread. */
 static int run_take_rest(struct run *run, const struct scan *last, struct error *e)
 {
 	struct scan rest = {.time_us = clock_utc_us()};
@@ -330,20 +332,20 @@ static int run_loop(struct run *run, struct error *e)
 		if (!err && run_holds_none(run))
 			run_release(run);
 	}
-	if (run->in_scan) { /* and no more of it comes */
+	if (run->in_scan) { /* no more of the scan will come */
 		tally_add(&run->tally, &run->batch);
 		tally_add(&run->time_rows.tally, &run->batch);
 	}
 	if (!err && run_grouped(run))
 		err = run_take_rest(run, &scan, e);
-	/* show what is left, unless an interval has just told it */
+	/* show the rest, unless an interval was just shown */
 	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
 		return run_show(run, e);
 	if (!err && !run_grouped(run) && run_lists_events(run))
 		return run_write_events(run, e);
 	if (!err && !run_grouped(run))
 		return run_write_late(run, e);
-	/* show what is left; an error here is not told: the one that ended the run is worse */
+	/* show the rest; errors are not reported here: the one that ended the run is worse */
 	if (err == -EOWNERDEAD && run_grouped(run) && run->tally.scans)
 		run_show(run, &unsaid);
 	else if (err == -EOWNERDEAD && !run_grouped(run))
@@ -352,7 +354,8 @@ static int run_loop(struct run *run, struct error *e)
 	return err;
 }
 
-/* The loop, with a dictionary of its stacks beside it: whole, however the loop ends. */
+/* Runs the loop with a dictionary of its stacks beside it, which is complete however the loop
+ * ends. */
 static int run_recorded(struct run *run, struct error *e)
 {
 	const char *path = run->config->replay ? NULL : run->config->stack_dict;
@@ -406,7 +409,7 @@ static uint64_t run_needs(const struct run *run)
 	return run_accounts(run) ? sample_needs_close(needs | NEED_PROCESSES) : needs;
 }
 
-/* Goes on where a worker before this one was given up, for a second at least. */
+/* Continues after a worker that was given up, for at least a second. */
 static void run_resume(struct run *run)
 {
 	struct keeper_progress *progress = keeper_progress();

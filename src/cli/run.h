@@ -9,25 +9,25 @@
 #include "sample/filter/filter.h"
 #include "sample/source.h"
 
-/* Opens what delivers the scans; what it got must outlive the source. 0 or -errno with e. */
+/* Opens the source of the scans; its arguments must outlive the source. 0 or -errno with e. */
 typedef int source_opener(const struct config *config, struct filter *filter, uint64_t needs,
 			  struct source **source, struct error *e);
 
 /* Samples as config says and writes reports or rows to standard output, until it is done or a
- * signal (INT, TERM, HUP) asks for an end: then what there is is shown; a second signal ends the
- * process at once. tell gets lines for standard error, when they are known. 0 or -errno with e; a
- * reader that went away is a quiet end. */
+ * signal (INT, TERM, HUP) requests the end: then the samples so far are shown; a second signal ends
+ * the process at once. report gets lines for standard error, when they are known. 0 or -errno with
+ * e; if the reader has closed the pipe, the end is silent. */
 int run(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
 	struct error *e);
 
-/* Runs as run() does, but adds what it would write to text. */
+/* Runs as run() does, but adds its output to text. */
 int run_into(struct text *text, const struct config *config, source_opener *open_source,
 	     void (*report)(const char *lines), struct error *e);
 
-/* Writes to the file, whole or not at all; to standard output, where file is NULL or "-". 0, -EPIPE
- * when nobody reads any more, or another -errno with e. */
+/* Writes to the file, completely or not at all; to standard output, if file is NULL or "-". 0,
+ * -EPIPE if the reader has closed the pipe, or another -errno with e. */
 int run_output(const char *file, const struct text *out, struct error *e);
-/* Checks whether run_output() may work, so that nobody waits for nothing. */
+/* Checks whether run_output() may work, so that no user waits in vain. */
 int run_output_check(const char *file, struct error *e);
 
 #endif

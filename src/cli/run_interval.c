@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An interval of what was kept: filled, rendered, written; and what is told beside rows. */
+/* An interval: filled, rendered, written; and what is reported beside rows. */
 #include "cli/run_state.h"
 #include "cli/keeper.h"
 #include "base/progress.h"
@@ -42,7 +42,7 @@ static int64_t since(int64_t now, int64_t before)
 	return now == ABSENT || before == ABSENT ? now : counted_since(now, before);
 }
 
-/* Groups that were not held back since then go. */
+/* Subtracts the status of before; control groups that were not throttled since then are removed. */
 static void quotas_subtract(struct source_status *now, const struct source_status *before)
 {
 	size_t kept = 0;
@@ -65,7 +65,7 @@ static void quotas_subtract(struct source_status *now, const struct source_statu
 	now->quota_count = kept;
 }
 
-/* Limits of which nothing was used since then go. */
+/* Subtracts the status of before; limits of which nothing was used since then are removed. */
 static void io_limits_subtract(struct source_status *now, const struct source_status *before)
 {
 	size_t kept = 0;
@@ -86,7 +86,7 @@ static void io_limits_subtract(struct source_status *now, const struct source_st
 	now->io_limit_count = kept;
 }
 
-/* now: as of now; becomes what is new since before. */
+/* Changes now, the present status, to the difference since before. */
 static void status_subtract(struct source_status *now, const struct source_status *before)
 {
 	now->own_cpu_ns = since(now->own_cpu_ns, before->own_cpu_ns);
@@ -188,18 +188,18 @@ void run_share_out(struct run *run)
 	exact_times_clear(&run->times);
 }
 
-/* The exact times of the interval are in its groups. */
+/* Ends the exact times of the interval: they are in its groups then. */
 static void run_end_times(struct run *run)
 {
 	run_share_out(run);
 	group_table_end_interval(&run->groups, &run->tally);
 	exact_times_end_interval(&run->times);
-	/* a report without samples tells who sleeps, unless it is asked for exact times */
+	/* a report without samples shows the sleepers, unless exact times were requested */
 	if (run->renderer->has_footer && !run->tally.samples && !run->groups.exact)
 		group_table_clear(&run->groups);
 }
 
-/* Exact CPU time of all threads; 0: not all were asked for, or nobody counted. */
+/* Exact CPU time of all threads; 0: the filter refuses some, or it was not counted. */
 static int64_t run_cpu_us(const struct run *run)
 {
 	if (run_filters(run) || run->groups.refused)

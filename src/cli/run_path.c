@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --critical-path: samples of all threads go in, those of the process's paths come out. */
+/* --critical-path: takes samples of all threads, and returns those of the process's paths. */
 #include "cli/run_state.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No such process: told before anything is compiled. */
+/* Reports a process that does not exist, before anything is compiled. */
 static int path_process_check(const char *who, struct error *e)
 {
 	if (who[strspn(who, "0123456789")] || !kill((pid_t)strtol(who, NULL, 10), 0) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prepares a run as its configuration asks: columns, filter, times, interval. */
+/* Prepares a run by its configuration: columns, filter, times, interval. */
 #include "cli/run_state.h"
 #include "render/fold.h"
 #include "sample/waker_stack.h"
@@ -11,10 +11,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define TERMINAL_ROWS 20 /* rows of a table on a terminal, unless its height says more */
+#define TERMINAL_ROWS 20 /* rows of a table on a terminal, unless its height allows more */
 #define TERMINAL_WIDTH_DEFAULT 80
 
-/* Width, height, row limit and colour are for terminals; all else is never cut. */
+/* Sets width, height, row limit and colour, for terminals; other output is never cut. */
 static void interval_fit(struct interval *interval, bool all_rows)
 {
 	const char *columns = getenv("COLUMNS"), *no_color = getenv("NO_COLOR");
@@ -34,7 +34,8 @@ static void interval_fit(struct interval *interval, bool all_rows)
 
 #define PATH_COLUMNS "path_end,comm,syscall,waits_on,path"
 
-/* With --critical-path: rows tell whose path it is, too. Stacks have their own. */
+/* Columns with --critical-path: rows name the process of the path, too. Stacks have their own
+ * columns. */
 static const char *path_columns(const struct run *run)
 {
 	if (run->renderer->behind)
@@ -57,14 +58,14 @@ static int run_columns(struct run *run, struct error *e)
 		: grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
 		: config->by_chain		? FOLD_CHAIN_ROOT
 						: renderer->columns;
-	/* a replay goes by it */
+	/* a replay needs the time */
 	if (config->mode == MODE_RECORD)
 		err = column_list_add(&run->list, "timestamp", grouped, e);
 	if (!err && renderer->before)
 		err = column_list_add(&run->list, renderer->before, grouped, e);
 	if (!err)
 		err = query_columns(&query, names, grouped, &run->list, e);
-	/* rows of threads that sleep: what chose them, also for a replay */
+	/* rows of sleeping threads have the wait class that chose them, for a replay, too */
 	if (!err && !config->columns && !grouped && filter_wants_work(&run->filter))
 		err = column_list_add(&run->list, "why", grouped, e);
 	if (!err && config->more_columns)
@@ -99,7 +100,7 @@ static int run_filter(struct run *run, struct error *e)
 	return query_filter(&query, &run->filter, e);
 }
 
-/* Sets the length of the run, and the interval of its intervals. */
+/* Sets the length of the run and of its intervals. */
 static void run_times(struct run *run)
 {
 	const struct config *config = run->config;
@@ -110,7 +111,7 @@ static void run_times(struct run *run)
 	run->interval_us = config->interval_us;
 	if (!run->interval_us && config->count)
 		run->interval_us = DURATION_DEFAULT_US;
-	/* a recording is told whole */
+	/* a recording is read to its end */
 	if (!run->interval_us && !run->end_us && !config->replay)
 		run->end_us = DURATION_DEFAULT_US;
 }
@@ -137,7 +138,7 @@ static int run_events(struct run *run, struct error *e)
 	return err;
 }
 
-/* Waits have what samples tell that were taken in their midst. */
+/* Enables the facts that single waits take from samples within them. */
 static void run_sleep_stacks(struct run *run)
 {
 	const struct config *config = run->config;
@@ -170,7 +171,7 @@ static int run_traces(struct run *run, struct error *e)
 		if (run->config->distributions && run->config->traces >> kind & 1 &&
 		    !trace_rows[kind].single)
 			kinds[count++] = &trace_rows[kind].kind;
-	/* rows of samples have far more keys */
+	/* columns of recorded rows are far too many as keys */
 	if (run->config->record) {
 		int err;
 
@@ -185,7 +186,7 @@ static int run_traces(struct run *run, struct error *e)
 	return 0;
 }
 
-/* Refuses options that tell how to read user stacks where none are read. */
+/* Refuses options for the reading of user stacks if none are read. */
 static int run_stacks_check(const struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
@@ -204,7 +205,8 @@ static int run_stacks_check(const struct run *run, struct error *e)
 			 option);
 }
 
-/* Rows that wait have no more of these words than those of the present scan are kept. */
+/* Refuses --patience with columns of /proc values: these are valid only during a scan, and rows
+ * would wait longer. */
 static int run_patience_check(const struct run *run, struct error *e)
 {
 	if (!run->config->patience_us || !run->list.wide)
@@ -214,7 +216,7 @@ static int run_patience_check(const struct run *run, struct error *e)
 			 "don't wait");
 }
 
-/* Sets the command line as it was typed, but for quotes. */
+/* Sets the command line as typed, except for quotes. */
 static void run_command(struct run *run)
 {
 	for (char **word = run->config->words; word && *word; word++)
@@ -223,9 +225,9 @@ static void run_command(struct run *run)
 	run->interval.command = text_string(&run->command);
 }
 
-/* The kinds of time that are shared out, a bit each. A filter that refuses some samples of a state
- * and takes others leaves open how much of the thread's time is meant, but in a replay, where those
- * are counted, too; so it is with sleep, of which only some is shown without -a. */
+/* The kinds of time that are shared out, a bit each. If a filter refuses some samples of a state
+ * and accepts others, it is open how much of the thread's time is meant, except in a replay, where
+ * refused samples are counted, too. Sleep is also open, as only some of it is shown without -a. */
 static unsigned int kinds_shared(const struct run *run)
 {
 	unsigned int kinds = 0;
@@ -308,7 +310,7 @@ int run_prepare(struct run *run, struct error *e)
 	if (run->config->heatmap)
 		run->interval.heatmap = &run->time_rows;
 	else if (run->config->by_time_us)
-		run->interval.row_limit = 0; /* the last rows are as good as the first */
+		run->interval.row_limit = 0; /* later steps matter as much as the first ones */
 	run->interval.tally = &run->tally;
 	run->interval.formulas_kept_out = run->config->csv_safe;
 	run->interval.recording = run->config->replay;

@@ -23,25 +23,25 @@
 struct record {
 	struct run *run;
 	struct recorder *recorder;
-	struct held_scans held; /* scans that are kept around moments only: --when */
+	struct held_scans held; /* scans that are recorded around moments only: --when */
 	bool moment;		/* the present scan is such a moment */
-	bool held_reported;	/* the user knows that scans were dropped */
+	bool held_reported;	/* the user was informed that scans were dropped */
 	void (*report)(const char *lines);
 	int64_t rows; /* rows of samples in the present scan */
 	struct archive archive;
 	struct column_list stack_list;
-	struct index stacks_reported; /* hashes that the present part has */
+	struct index stacks_reported; /* hashes of the stacks in the present part */
 	struct text headers[RECORD_KIND_COUNT];
 };
 
-/* Returns the present scan's rows of that kind, to be added to. */
+/* Returns the present scan's rows of that kind; the caller adds to them. */
 static struct text *rows_of(struct record *record, enum record_kind kind)
 {
 	return record->run->config->when ? held_scans_rows(&record->held, kind)
 					 : recorder_rows(record->recorder, kind);
 }
 
-/* The present scan has all of its rows. */
+/* Ends the rows of the present scan. */
 static void rows_put(struct record *record, int64_t time_us)
 {
 	if (record->run->config->when)
@@ -110,7 +110,7 @@ static void words_report(struct record *record)
 	text_done(&words);
 }
 
-/* Adds what each part must have, so that it can be read without the parts before it. */
+/* Adds the rows that each part must have, so that it can be read without the parts before it. */
 static void part_begin(struct record *record, int64_t time_us)
 {
 	struct run *run = record->run;
@@ -146,7 +146,7 @@ static void events_add(struct record *record)
 	event_list_clear(&run->events);
 }
 
-/* All of the scan was taken, but for what is in scan itself. */
+/* Ends the scan: all samples were taken; scan has the rest. */
 static int scan_end(struct record *record, const struct scan *scan, struct error *e)
 {
 	int64_t every_us = record->run->config->interval_us ? record->run->config->interval_us
@@ -209,7 +209,7 @@ static int record_loop(struct record *record, struct error *e)
 	return err;
 }
 
-/* Records what came since the last scan. */
+/* Records the rows since the last scan. */
 static int record_end(struct record *record, struct error *e)
 {
 	struct run *run = record->run;
@@ -233,7 +233,7 @@ static void header_make(struct record *record, enum record_kind kind,
 	struct text *header = &record->headers[kind];
 
 	renderer_csv.begin(header, list);
-	header->bytes[--header->length] = '\0'; /* the end of the line */
+	header->bytes[--header->length] = '\0'; /* cut the line end */
 }
 
 static void headers_make(struct record *record)
@@ -252,7 +252,7 @@ static void headers_make(struct record *record)
 	text_add_string(&record->headers[RECORD_ARCHIVE_SCANS], SCAN_ROWS_HEADER);
 }
 
-/* Whether samples tell their stacks by the numbers that a dictionary explains. */
+/* True if samples have hashes of stacks, which a dictionary explains. */
 static bool lists_stack_ids(const struct column_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)

@@ -4,8 +4,8 @@
 
 #include "cli/run_state.h"
 
-/* -o DIR: records the samples of run->source until it is to end. tell gets lines for standard error
- * while it runs. 0 or -errno with e. */
+/* -o DIR: records the samples of run->source until it is to end. report gets lines for standard
+ * error while it runs. 0 or -errno with e. */
 int run_record(struct run *run, void (*report)(const char *lines), struct error *e);
 
 #endif

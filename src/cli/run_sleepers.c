@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Contents of a report without samples: which of the threads that were asked for sleep, or which
- * parts of the filter no thread meets. */
+/* Contents of a report without samples: which of the requested threads sleep, or which parts of the
+ * filter no thread meets. */
 #include "cli/run_state.h"
 #include "base/clock.h"
 
 #include <errno.h>
 
-#define LOOKS_MAX 5 /* while some are not settled */
+#define LOOKS_MAX 5 /* limit of looks while some wait classes are not known */
 #define LOOK_NS (20 * NS_PER_MS)
 
-/* An option that chooses threads, and whether it would choose any by itself. */
+/* An option that selects threads; met: it selects a thread by itself. */
 struct choice {
 	const char *option, *argument;
 	struct filter filter;
@@ -32,7 +32,8 @@ static struct choice *choice_add(struct choices *choices, const char *option, co
 	return choice;
 }
 
-/* They were parsed before: no errors. Ids stay those of the filter of the run. */
+/* Finds the options that select threads. They were parsed before, so there are no errors. Ids stay
+ * those of the run's filter. */
 static void choices_find(struct choices *choices, const struct run *run)
 {
 	const struct config *config = run->config;
@@ -87,7 +88,7 @@ static void choices_request(void *to, const struct sample *sample)
 	}
 }
 
-/* "no thread is chosen by -c nobody, nor by --cgroup /none." */
+/* Adds "there is no thread for -c nobody, nor --cgroup /none". */
 static void unmet_report(const struct choices *choices, struct text *to)
 {
 	for (size_t i = 0; i < choices->count; i++) {
@@ -108,7 +109,7 @@ static void sleeper_take(void *to, const struct sample *sample)
 	sleepers_take(to, sample);
 }
 
-/* Nobody is there: which of the options is it that nobody fits? */
+/* Finds the options that no thread meets, if no thread was found. */
 static void unmet_find(struct run *run)
 {
 	struct filter all = {.all_states = true};

@@ -21,7 +21,7 @@
 struct run {
 	const struct config *config;
 	const struct renderer *renderer;
-	struct text *into; /* NULL: written where the configuration says */
+	struct text *into; /* text that gets the output; NULL: it is written as configured */
 	struct column_list list;
 	struct filter filter;
 	struct filter when; /* --when */
@@ -40,7 +40,7 @@ struct run {
 	bool sleep_stacks_wanted;
 	struct metric_totals metrics; /* --metrics */
 	struct sleepers sleepers;     /* contents of an interval without samples */
-	struct tally tally;	      /* since the last interval */
+	struct tally tally;	      /* totals since the last interval */
 	struct time_rows time_rows;   /* --by-time */
 	struct grid grid;
 	struct text out, command;
@@ -49,18 +49,18 @@ struct run {
 	int64_t interval_us;		    /* length of an interval; 0: one interval at the end */
 	int64_t passed_us; /* time in the interval so far; negative: the interval before overran */
 	int64_t total_us;  /* time in the whole run */
-	int64_t end_us;	   /* total to end at; 0: none */
-	int64_t shown;	   /* intervals, or scans when not grouped */
+	int64_t end_us;	   /* limit of total_us; 0: none */
+	int64_t shown;	   /* number of shown intervals, or of scans if not grouped */
 	int64_t refused;   /* samples without a group, in all intervals */
-	int64_t stackless; /* samples so far, as long as none had a stack; then 0 */
+	int64_t stackless; /* samples before the first with a stack; 0 after it */
 	bool stacks_seen;  /* a sample had a stack */
-	bool in_scan;	   /* parts of the present scan were taken */
+	bool in_scan;	   /* batches of the present scan were taken */
 	struct scan batch; /* last batch of the scan, without its samples */
 	struct error *e;
 };
 
-/* True if a report is of an interval, not of a scan. With --trace, formats for machines write
- * distributions instead of samples, and with --slower events, which they write when they come. */
+/* True if output is made for an interval, not for a scan. With --trace, formats for machines write
+ * distributions instead of samples, and with --slower events, as they come. */
 static inline bool run_grouped(const struct run *run)
 {
 	return run->renderer->grouped || (run->config->distributions && !run->config->record);
@@ -71,13 +71,13 @@ static inline bool run_lists_events(const struct run *run)
 	return run->config->events;
 }
 
-/* True if events alone are written, and no samples. */
+/* True if only events are written, and no samples. */
 static inline bool run_events_only(const struct run *run)
 {
 	return run_lists_events(run) && !run_grouped(run) && !run->config->record;
 }
 
-/* True if not all threads were asked for. */
+/* True if options select only some threads. */
 static inline bool run_filters(const struct run *run)
 {
 	const struct config *config = run->config;
@@ -86,51 +86,53 @@ static inline bool run_filters(const struct run *run)
 	       config->cgroup || config->filter;
 }
 
-/* True if what is written is made of stacks. */
+/* True if the output is made of stacks. */
 static inline bool run_shows_stacks(const struct run *run)
 {
 	return run->renderer->behind && column_list_needs(&run->list) & NEED_STACK;
 }
 
-/* True if the source is asked for what no sample tells. */
+/* True if the source is to deliver accounts: times that no sample has. */
 static inline bool run_accounts(const struct run *run)
 {
 	return !run->path.wanted && (run->renderer->accounts || run->times.shared);
 }
 
-/* run_prepare.c: what config asks for, all but the source. 0 or -errno with e. */
+/* run_prepare.c: prepares all that config requests, except the source. 0 or -errno with e. */
 int run_prepare(struct run *run, struct error *e);
 
-/* run_interval.c: shows the groups kept since the last interval, and starts anew; takes what
- * --trace measured since the last time, all: until now; writes what was rendered. 0 or -errno with
- * e. */
+/* run_interval.c. run_show() shows the groups since the last interval, and starts anew.
+ * run_take_traced() takes what --trace has measured since the last call; all: until now.
+ * run_write() writes the rendered text. 0 or -errno with e. */
 int run_show(struct run *run, struct error *e);
 int run_take_traced(struct run *run, bool all, struct error *e);
 int run_write(struct run *run, struct error *e);
-/* Adds a sample to the groups and what goes along with them. */
+/* Adds a sample to the groups and to all that is made of samples with them. */
 void run_add_sample(void *run, const struct sample *sample, struct exact_note note);
-/* Gives the groups the exact times of what was added so far. */
+/* Shares the exact times of the samples added so far out among the groups. */
 void run_share_out(struct run *run);
-/* A row that is written with the scan. */
+/* Adds a row that is written with the scan. */
 void run_add_row(struct run *run, const struct sample *sample);
-/* run_path.c, which does nothing without --critical-path: what it needs of samples; takes samples,
- * which become others; adds those whose paths are known by now; adds all, so that texts of samples
- * may go. */
+/* run_path.c, which does nothing without --critical-path. run_path_begin() prepares it;
+ * run_path_needs() are its needs of samples; run_path_take() takes samples; run_path_end_scan()
+ * adds the samples whose paths are known by now; run_path_settle() adds all, so that texts of
+ * samples may be freed. */
 int run_path_begin(struct run *run, struct error *e);
 uint64_t run_path_needs(const struct run *run);
 void run_path_take(struct run *run, const struct scan *batch);
 void run_path_end_scan(struct run *run);
 void run_path_settle(struct run *run);
-/* run_sleepers.c: finds what an interval without samples tells instead. */
+/* run_sleepers.c: finds the contents of an interval without samples. */
 void run_find_sleepers(struct run *run);
-/* Takes the single events that came. */
+/* Takes the new single events. */
 void run_take_events(struct run *run);
-/* Takes note of stacks of sleeps, before the events that end them. */
+/* Notes the stacks of sleeps, before the events that end them. */
 void run_note_sleeps(struct run *run, const struct scan *batch);
-/* Lets the source have texts back that nobody holds. */
+/* Lets the source free texts that are not used any more. */
 void run_release(struct run *run);
-/* Tell what rows and folded stacks have no footer for: before the first row columns that none will
- * have, and behind the last one what was missed, or all of the cost where it was asked for. */
+/* Report what has no place in rows and folded stacks, as they have no footer: before the first row,
+ * columns that no row will have; after the last one, what was missed, or the whole cost if
+ * requested. */
 void run_report_absent(struct run *run, void (*report)(const char *lines));
 void run_report_footer(struct run *run, void (*report)(const char *lines));
 

@@ -21,22 +21,22 @@
 
 #define LOOKERS 8
 #define LOST_MAX 64		  /* child processes that may be given up */
-#define LOOK_NS (300 * NS_PER_MS) /* for one process */
+#define LOOK_NS (300 * NS_PER_MS) /* time for the look at one process */
 #define POLL_NS (10 * NS_PER_MS)
-#define ALL_NS (5 * NS_PER_SECOND) /* for all: what is left then counts as well */
+#define ALL_NS (5 * NS_PER_SECOND) /* time for all; those left then count as blocked, too */
 
-/* One child process: takes pids in turn. */
+/* A child process that takes pids in turn. */
 struct looker {
 	pid_t process;
-	_Atomic pid_t shown; /* pid as /proc has it; 0: not yet */
+	_Atomic pid_t shown; /* pid of process in /proc; 0: not known yet */
 	_Atomic int64_t at;  /* index of the pid that it looks at; -1: it has ended */
-	int64_t seen_at;     /* index that the scout sees it at, since since_ns */
+	int64_t seen_at;     /* value of at that the scout has seen since since_ns */
 	int64_t since_ns;
 };
 
-/* In memory that all child processes share. */
+/* State of a scout, in memory that all child processes share. */
 struct scout {
-	_Atomic int64_t next; /* index of the pid that nobody looks at yet */
+	_Atomic int64_t next; /* index of the first pid that no child process has taken */
 	struct looker lookers[LOOKERS];
 };
 
@@ -59,7 +59,7 @@ static void process_look(int64_t pid)
 	char path[64], target[PATH_MAX];
 
 	file_look(pid, "stat");
-	file_look(pid, "stack"); /* waits for an exec, as syscall does */
+	file_look(pid, "stack"); /* reading it waits for an exec, like syscall */
 	file_look(pid, "cmdline");
 	file_look(pid, "maps");
 	snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)pid);
@@ -75,7 +75,7 @@ static void looker_begin(struct scout *scout, struct looker *looker, const int64
 	looker->since_ns = clock_monotonic_ns();
 	looker->at = 0;
 	looker->shown = 0;
-	process = fork(); /* looker is the child's, too */
+	process = fork(); /* looker is in shared memory */
 	if (process) {
 		looker->process = process;
 		return;
@@ -100,7 +100,7 @@ static bool looker_is_lost(struct looker *looker, int64_t now_ns)
 		looker->since_ns = now_ns;
 		return false;
 	}
-	/* on a full host it may just wait for a CPU */
+	/* on a loaded host it may just wait for a CPU */
 	return looker->shown && now_ns - looker->since_ns > LOOK_NS &&
 	       blocked_line_read(looker->shown, looker->shown, line);
 }
@@ -110,7 +110,7 @@ static bool looker_has_ended(const struct looker *looker)
 	return looker->process < 0 || looker->at < 0;
 }
 
-/* Adds who a child process waits for, and gives that one up. */
+/* Adds the process or file that a child process waits for, and gives the child up. */
 static bool looker_give_up(const struct looker *looker, const int64_t *pids)
 {
 	struct blocked_subject subject = {.why = "it does not answer"};

@@ -24,13 +24,13 @@
 
 #define TEXT_ROWS 40
 #define TEXT_COLUMNS 120
-#define TRACES_WANTED "runq,offcpu" /* by a screen that asks for durations */
+#define TRACES_WANTED "runq,offcpu" /* traces that a screen of durations needs */
 
 struct top {
 	const struct config *config;
 	struct query query;
 	source_opener *open_source;
-	struct filter *filter; /* the source's */
+	struct filter *filter; /* filter of the source */
 	struct source *source;
 	struct history *history;
 	struct feed feed;
@@ -38,13 +38,13 @@ struct top {
 	struct shown_source reported;
 	struct saved_views views;
 	struct text views_path; /* path of the user's own views */
-	/* options that the source obeys, as words of a command line; with those of the traces that
-	 * a screen asks for */
+	/* options of the source, as words of a command line; and these with the traces that a
+	 * screen needs */
 	struct text base, base_traced;
 	int64_t reported_us;
 };
 
-/* The options that choose threads before anything is kept. */
+/* Finds the options that select threads before anything is kept. */
 static void base_find(struct top *top)
 {
 	const struct query *query = &top->query;
@@ -84,19 +84,18 @@ static void source_close(struct top *top)
 	top->filter = NULL;
 }
 
-/* Goes on with that source. What the one before has sampled meanwhile is waiting: it comes first.
- */
+/* Changes to that source. Samples of the previous one that still wait are taken first. */
 static void source_change(struct top *top, struct source *source)
 {
 	struct error e = {0};
 
-	feed_finish(&top->feed, clock_utc_us(), &e); /* if it fails, the new one goes on */
+	feed_finish(&top->feed, clock_utc_us(), &e); /* if it fails, the new source goes on */
 	error_done(&e);
 	feed_change(&top->feed, source);
 }
 
 /* Fills the configuration to open a source with: its traces are those of --trace, else those that a
- * screen asks for. */
+ * screen needs. */
 static int config_fill(const struct top *top, bool traces, struct config *config, struct error *e)
 {
 	*config = *top->config;
@@ -106,8 +105,8 @@ static int config_fill(const struct top *top, bool traces, struct config *config
 	return trace_kinds_parse(TRACES_WANTED, &config->traces, e);
 }
 
-/* Opens a source that samples at least that, and closes the one before, whose probes go on until
- * then. 0, or -errno with e: the one before goes on. */
+/* Opens a source that samples at least what is wished, and closes the previous one, whose probes go
+ * on until then. 0, or -errno with e: the previous one goes on. */
 static int source_open(struct top *top, const struct screen_wish *wish, struct error *e)
 {
 	struct config config;
@@ -116,7 +115,7 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
 	struct source *source;
 	int err;
 
-	query.filter = NULL; /* the view's own */
+	query.filter = NULL; /* the view has its own filter */
 	query.all_states = wish->all_states;
 	err = config_fill(top, wish->traces, &config, e);
 	if (!err)
@@ -144,8 +143,8 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
 	return 0;
 }
 
-/* The source gets all that the screen may ask for later: its filter has no expression, and of a
- * recording all states. */
+/* Opens the source for all that the screen may need later: its filter has no expression, and for a
+ * recording, it has all states. */
 static int source_begin(struct top *top, struct error *e)
 {
 	const struct question *question = &top->view->now;
@@ -174,7 +173,8 @@ static int columns_check(const struct view *view, struct error *e)
 	return 0;
 }
 
-/* Adds the path of the user's own file of that name; nothing: there is no place for it. */
+/* Adds the path of the user's own file of that name; adds nothing if the user has no directory for
+ * it. */
 static void add_own_path(struct text *text, const char *name)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -185,8 +185,8 @@ static void add_own_path(struct text *text, const char *name)
 		text_add_format(text, "%s/.config/tsnap/%s", home, name);
 }
 
-/* Result of reading a file: one that is wrong ends tsnap, one that can't be read does not, and the
- * first screen says so. */
+/* Handles the result of reading a settings file: a wrong file ends tsnap; one that can't be read
+ * does not, and the first screen says so. */
 static int setting_took(struct top *top, int err, struct error *e)
 {
 	if (err == -EINVAL || !err)
@@ -208,7 +208,7 @@ static int keys_read(struct top *top, const char *path, struct error *e)
 	return setting_took(top, bindings_read(&top->view->bindings, path, e), e);
 }
 
-/* tsnap's own views, the host's and the user's; and keys. */
+/* Reads tsnap's own views, the host's and the user's; and keys. */
 static int settings_read(struct top *top, struct error *e)
 {
 	struct text keys = {0};
@@ -261,7 +261,7 @@ static int top_open(struct top *top, source_opener *open_source, void (*report)(
 	return 0;
 }
 
-/* Adds scans until that time has passed, 0: to the end. 1; 0 at the end, or -errno. */
+/* Adds scans until that time has passed; 0: to the end. Returns 1; 0 at the end, or -errno. */
 static int scans_add(struct top *top, int64_t us, struct error *e)
 {
 	int64_t end_ns = clock_monotonic_ns() + us * NS_PER_US;
@@ -285,7 +285,7 @@ static size_t size_of(const char *variable, size_t terminal, size_t otherwise)
 	return terminal ? terminal : otherwise;
 }
 
-/* One screen as text. */
+/* Prints one screen as text. */
 static int text_print(struct top *top, struct error *e)
 {
 	struct cells cells = {.ascii = top->config->ascii};
@@ -312,7 +312,8 @@ static int text_print(struct top *top, struct error *e)
 		       : err;
 }
 
-/* Screens as text: of a recording its end; live a window, then one each refresh. */
+/* Prints screens as text: the end of a recording; live, one after the window, then one each
+ * refresh. */
 static int top_text(struct top *top, struct error *e)
 {
 	int64_t count = top->config->replay ? 1 : top->config->count;
@@ -333,7 +334,7 @@ static bool is_ascii(const struct config *config)
 	return config->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 }
 
-/* Samples more, if the screen wants that. */
+/* Opens a source that samples more, if the screen needs that. */
 static void source_load(struct top *top, struct screen *screen)
 {
 	struct screen_wish wish;
@@ -353,7 +354,8 @@ static void source_load(struct top *top, struct screen *screen)
 	top->reported_us = 0;
 }
 
-/* Tells the screen of the source once a second, and of its end. more: of feed_next(). */
+/* Informs the screen about the source once a second, and about its end. more: result of
+ * feed_next(). */
 static void top_report(struct top *top, struct screen *screen, int more, const struct error *e)
 {
 	int64_t now_us = clock_monotonic_ns() / NS_PER_US;
@@ -371,7 +373,7 @@ static void top_report(struct top *top, struct screen *screen, int more, const s
 	screen_describe(screen, &top->reported);
 }
 
-/* The screen has a thread of its own: sampling never waits for a terminal. */
+/* Runs the screen, which has a thread of its own: sampling never waits for a terminal. */
 static int top_screen(struct top *top, struct error *e)
 {
 	struct screen *screen;
