@@ -41,7 +41,7 @@ struct chain_victim {
 #define ROOT(member) offsetof(struct chain_root, member)
 #define LOCK(member) offsetof(struct chain_lock, member)
 
-/* name, title, help, kind, role, needs, width, offset in the line */
+/* fields: name, title, help, kind, role, needs, width, offset in the line */
 static const struct column root_columns[] = {
 	{"seconds", "SECONDS", "", KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, ROOT(seconds)},
 	{"waiting", "WAITING", "", KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, ROOT(waiting)},

@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_SCANS 2	/* scans by which a sleep's end was reported, or was lost */
-#define PATH_TOLD_MAX 8 /* threads that a text names; else first and last ones */
+#define GRACE_SCANS 2	/* scans after a sleep until its end is reported, or lost */
+#define PATH_TOLD_MAX 8 /* limit of threads that a text names: the first and last ones */
 
-/* A walk from a thread of the process to the end. */
+/* A walk from a thread of the process to the end of its path. */
 struct path_walk {
 	const struct path_episode *links[PATH_LINKS_MAX];
 	size_t count;
 	const char *end;
-	bool ambiguous; /* perhaps the interrupted thread sent a packet: path_waits_for() will know
-			 */
+	bool ambiguous; /* perhaps the interrupted thread sent a packet; path_waits_for() knows
+			   later */
 };
 
 static const char END_CPU[] = "CPU", END_QUEUE[] = "run queue", END_DISK[] = "disk",
@@ -102,7 +102,7 @@ static void walk_make(const struct critical_path *path, const struct path_episod
 	}
 }
 
-/* "client read> server futex> worker" */
+/* Text of a walk: "client read> server futex> worker" */
 static const char *walk_text(const struct path_walk *walk)
 {
 	static struct text text;
@@ -127,7 +127,7 @@ static const char *walk_text(const struct path_walk *walk)
 	return name_transient(text_string(&text), text.length);
 }
 
-/* "disk vda" */
+/* Text of a walk's end: "disk vda" */
 static const char *end_text(const struct path_walk *walk, const struct sample *sample)
 {
 	static struct text text;

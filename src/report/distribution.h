@@ -27,10 +27,10 @@ struct distribution_table {
 	struct column_list keys;  /* keys of all kinds; absent where a kind lacks one */
 	struct column_list shown; /* columns of the last grid */
 	struct distribution *items;
-	union value *values; /* keys.count of each */
+	union value *values; /* keys.count values of each distribution */
 	size_t count, capacity;
 	struct index by_hash;
-	int64_t refused;      /* events whose distribution did not fit since it was cleared */
+	int64_t refused; /* events whose distribution did not fit since the table was cleared */
 	int64_t refused_ever; /* events whose distribution did not fit since the start */
 	struct text buckets;  /* text of the last grid's rows */
 };

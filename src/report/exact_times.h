@@ -46,7 +46,7 @@ struct exact_times {
 	struct id_map by_tid; /* tid to index in threads, plus one */
 	struct exact_thread *threads;
 	size_t count, capacity;
-	int64_t from_us, until_us; /* UTC: the interval so far */
+	int64_t from_us, until_us; /* begin and present end of the interval, UTC */
 	int64_t weight_us;	   /* weight of the last sample */
 	/* Sums of this interval, made by group_table_split(): of all threads, and of those with a
 	 * sample of the kind. */

@@ -181,7 +181,7 @@ static void rest_add(struct group_table *table, uint32_t group, int kind, int64_
 	times->all_us[kind] = sum(times->all_us[kind], us);
 }
 
-/* Finds the group for time of that kind that no sample saw, of threads of another group. */
+/* Finds the group for time of that kind that no sample saw; group: any group of the threads. */
 static uint32_t rest_group(struct group_table *table, uint32_t group, int kind)
 {
 	const struct group_split *split = table->split;

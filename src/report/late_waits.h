@@ -15,7 +15,7 @@
 #include "report/exact_times.h"
 #include "sample/sample.h"
 
-#define LATE_WAITS_MAX 8192 /* samples, some 7 MB */
+#define LATE_WAITS_MAX 8192 /* limit of samples, some 7 MB */
 
 struct late_sample;
 struct late_fact;

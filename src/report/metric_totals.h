@@ -23,7 +23,7 @@ struct metric_group {
 };
 
 struct metric_missed {
-	const char *what; /* static words */
+	const char *what; /* name of what was missed; static */
 	uint64_t count;
 };
 

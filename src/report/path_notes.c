@@ -176,7 +176,7 @@ bool path_notes_full(const struct path_notes *notes)
 	return notes->scan_count >= PATH_SCANS_MAX || notes->episode_count >= PATH_EPISODES_MAX;
 }
 
-/* Forgets episodes that ended before the scan `from`, and of others the part before it. */
+/* Forgets episodes that ended before the scan `from`, and the part before it of other episodes. */
 static void episodes_forget(struct path_notes *notes, size_t from)
 {
 	size_t count = notes->episode_count;

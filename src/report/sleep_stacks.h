@@ -17,7 +17,7 @@
 #include "report/event_list.h"
 #include "sample/sample.h"
 
-#define SLEEP_STACKS_MAX 65536 /* threads */
+#define SLEEP_STACKS_MAX 65536 /* limit of threads */
 
 /* A zeroed struct is empty. */
 struct sleep_stacks {
@@ -36,7 +36,7 @@ void sleep_stacks_done(struct sleep_stacks *stacks);
 
 /* Sleeps with the same stack. */
 struct sleep_sum {
-	int64_t ustack, kstack; /* both ABSENT: no scan saw them */
+	int64_t ustack, kstack; /* hashes; both ABSENT: no scan saw them */
 	const char *stack;	/* stack of the last of the sleeps; NULL: none */
 	int64_t count, duration_ns;
 	int64_t ended_us; /* end of the last of them */

@@ -74,7 +74,7 @@ int64_t stack_line_weight_us(const struct stack_lines *lines, size_t stack)
 	return value_named(lines, stack, TIME_COLUMN).number;
 }
 
-/* keys: values of the report's keys, in order. */
+/* Hash of a line's keys. keys: values of the report's keys, in order. */
 static uint64_t keys_hash(const struct stack_lines *lines, const union value *keys)
 {
 	return hash_bytes(keys, lines->key_count * sizeof(*keys));

@@ -15,7 +15,7 @@ struct tally {
 	int64_t elapsed_us;	      /* time that the scans stand for */
 	int64_t from_us, until_us;    /* UTC; valid if there are scans */
 	int64_t active, active_max;   /* active threads: sum over the scans, and most in one */
-	int64_t threads, threads_max; /* all threads that were seen, likewise; 0: not known */
+	int64_t threads, threads_max; /* all threads seen: sum, and most in one; 0: not known */
 	int64_t active_sum; /* active threads in the batches of a scan that is not complete yet */
 	/* numbers of forks, execs and exits; CPU time of exited threads; the most of one group of
 	 * them (by comm and user) */

@@ -8,7 +8,8 @@
 #include "base/text.h"
 #include "sample/column.h"
 
-/* Adds the value, printable and without quotes, whatever the locale; nothing when it is absent. */
+/* Adds the value, printable and without quotes, whatever the locale; adds nothing if it is
+ * ABSENT. */
 void value_add(struct text *text, const struct column *column, union value value);
 
 /* True for columns that are text in CSV and JSON, and aligned left; the others are bare numbers. */
@@ -18,7 +19,8 @@ static inline bool column_is_text(const struct column *column)
 	       column->kind == KIND_STATE;
 }
 
-/* Order for equal groups: absent first, then by number or by bytes. As strcmp(3). */
+/* Compares values for the order of equal groups: absent first, then by number or by bytes. Returns
+ * as strcmp(3). */
 int value_compare(const struct column *column, union value a, union value b);
 
 /* number * times / by, rounded to nearest, clamped to int64_t; 0 if by is 0. */
