@@ -14,8 +14,8 @@
 struct flame_layout {
 	const struct frame_tree *tree;
 	bool differs;
-	int64_t width_least;  /* narrower frames are not drawn, */
-	uint32_t depth_least; /* nor are frames of this width from this depth on */
+	int64_t width_least;  /* least width of a frame that is drawn */
+	uint32_t depth_least; /* frames of the least width are drawn below this depth only */
 	bool limited;	      /* the limits were raised because there are too many frames */
 	size_t drawn, culled;
 	uint32_t depth_most; /* depth of the deepest frame that is drawn */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* JSON lines: an object per sample, every column in every object, absent as null. */
+/* JSON lines: an object per sample; every object has every column, absent ones as null. */
 #include "render/render_cells.h"
 #include "render/render_grouped.h"
 #include "render/renderer.h"

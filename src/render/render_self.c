@@ -5,7 +5,7 @@
 
 #define KB 1024
 
-/* A BPF program as it is shown. */
+/* Row of the table of BPF programs. */
 struct program_shown {
 	const char *name, *kind;
 	int64_t runs_hz, run_ns, cpu_hundredths, skipped, jited_bytes;

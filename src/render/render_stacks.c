@@ -94,7 +94,7 @@ static size_t plain_length(const char *name, size_t length)
 struct line {
 	struct text *out;
 	size_t width; /* width of the line; SIZE_MAX: no limit */
-	size_t left;  /* column that frames begin at */
+	size_t left;  /* column at which frames begin */
 	size_t at;
 };
 
