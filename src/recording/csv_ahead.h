@@ -28,7 +28,7 @@ struct csv_block {
 	size_t ends_capacity;
 	struct csv_run *runs;
 	size_t run_count, run_capacity;
-	int err; /* after these bytes: 0: more, -ENODATA: the end, or another -errno with e */
+	int err; /* after the bytes: 0: more, -ENODATA: the end, or another -errno with e */
 	struct error e;
 };
 

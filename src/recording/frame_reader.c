@@ -83,7 +83,7 @@ bool frame_reader_packed(const struct frame_reader *reader)
 	return reader->file.packed;
 }
 
-/* Reads on until `bytes` are there. 1, 0: the file ends before that, or -errno. */
+/* Reads until `bytes` bytes are in memory. 1, 0: the file ends before that, or -errno. */
 static int in_fill(struct frame_reader *reader, size_t bytes, struct error *e)
 {
 	while (reader->file.end - reader->file.start < bytes && !reader->file.ended) {

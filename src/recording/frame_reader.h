@@ -16,7 +16,7 @@
 
 /* Counts of frames that could not be read; they add up over all files, in several threads. */
 struct frame_losses {
-	_Atomic uint64_t damaged; /* frames, or stretches of bytes, that are not what was written */
+	_Atomic uint64_t damaged; /* frames, or stretches of bytes, that are damaged */
 	_Atomic uint64_t newer;	  /* frames of a later format */
 	_Atomic uint64_t cut; /* files that end within a frame: still being written, or cut off */
 	_Atomic uint64_t headless; /* frames of rows in files whose header line is damaged */

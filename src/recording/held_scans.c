@@ -43,7 +43,7 @@ static size_t scan_bytes(const struct held_scan *scan)
 	return bytes;
 }
 
-/* Hands the oldest scan to the recorder: all of it, or (not kept) only the rows that always are
+/* Hands the oldest scan to the recorder: all of it, or (not kept) only the rows that are always
  * recorded. */
 static void oldest_put(struct held_scans *held, bool kept)
 {

@@ -31,8 +31,8 @@ struct text *held_scans_rows(struct held_scans *held, enum record_kind kind);
 /* Ends the present scan, of that time; moment: it is such a moment. Hands the scans that are
  * decided on to the recorder, in order of time. */
 void held_scans_put(struct held_scans *held, int64_t time_us, bool moment);
-/* Ends the recording: no more scans come. Hands undecided scans to the recorder without their
- * samples. */
+/* Ends the recording: no more scans come. Drops undecided scans; only their rows of other kinds go
+ * to the recorder. */
 void held_scans_end(struct held_scans *held);
 void held_scans_done(struct held_scans *held);
 

@@ -12,9 +12,9 @@
 
 /* A zeroed struct keeps everything. */
 struct retention {
-	int64_t keep_us;	  /* age of a part's hour at which the part is removed; 0: none */
+	int64_t keep_us;	  /* parts are removed so long after their hour's end; 0: never */
 	bool has_archive;	  /* keep_us applies to the first tier only */
-	int64_t keep_archive_us;  /* age for the files of other tiers; 0: none */
+	int64_t keep_archive_us;  /* as keep_us, for all but the first tier; 0: never */
 	int64_t keep_bytes;	  /* limit of the size of all files of this host; 0: no bound */
 	int64_t keep_free_tenths; /* least free part of the file system, in 0.1 %; 0: no bound */
 };

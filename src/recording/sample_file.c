@@ -69,7 +69,7 @@ static bool row_pass(struct sample_file *file, struct error *e)
 	return true;
 }
 
-/* Reads on until a row is in file->row. 1, 0 at the end, or -errno. */
+/* Reads the next row into file->row. 1, 0 at the end, or -errno. */
 static int row_next(struct sample_file *file, struct error *e)
 {
 	for (;;) {

@@ -17,13 +17,13 @@ struct sample_input {
 	const char *name; /* name for errors */
 	struct csv_input *samples;
 	struct csv_input *scans;    /* rows of scans, see recording/scan_rows.h; NULL: none */
-	struct csv_input *stacks;   /* a dictionary, perhaps an empty one; NULL: none */
+	struct csv_input *stacks;   /* rows of a dictionary, possibly an empty one; NULL: none */
 	struct recording_part part; /* requested times */
 	_Atomic bool lenient;	    /* rows that can't be read are counted and skipped */
 	uint64_t bytes; /* size of the samples, in files; 0: not known, or not in files alone */
 	/* Adds what the input knows of the host, and its losses. */
 	void (*describe)(struct sample_input *input, struct source_status *status);
-	void (*close)(struct sample_input *input); /* frees it */
+	void (*close)(struct sample_input *input); /* frees the input */
 };
 
 /* path: "-" is standard input; @FROM..TO after it selects a part (recording_part.h). filter must
