@@ -17,7 +17,7 @@
 struct blocked_subject {
 	int64_t pid;	     /* another process; 0: no process */
 	char path[PATH_MAX]; /* a file, if pid is 0 */
-	const char *why;     /* static words */
+	const char *why;     /* reason of the blocking; static */
 };
 
 /* Reads /proc/PID/task/TID/syscall while the thread sleeps; false: it runs, or has exited. */

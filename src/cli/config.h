@@ -132,8 +132,8 @@ int config_check(struct config *config, struct error *e);
 /* The part of config that selects threads and their grouping. */
 struct query config_query(const struct config *config);
 
-/* Adds what --help prints; all: every option, and how expressions and parts of files are written.
- */
+/* Adds what --help prints; all: every option, and the syntax of expressions and of parts of
+ * files. */
 void options_describe(struct text *text, bool all);
 
 #endif

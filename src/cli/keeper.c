@@ -114,7 +114,8 @@ static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_
 	return watch->users;
 }
 
-/* True if a thread of the worker is in a look at another process, or at a file, that does not end.
+/* True if a thread of the worker looks at another process, or at a file, in a call that does not
+ * end.
  */
 static bool worker_is_blocked(struct watch *watch)
 {
@@ -138,7 +139,7 @@ static bool worker_is_blocked(struct watch *watch)
 	}
 	if (tasks)
 		closedir(tasks);
-	/* the name service reads files only for user names */
+	/* a file that blocks during a request for a user's name is read by the name service */
 	watch->users = blocked && !watch->subject.pid && shared_progress->users_requested & 1;
 	return blocked || users_are_blocked(watch, now_ns, most_ns);
 }

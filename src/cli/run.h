@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The loop: scan, keep, show. Read run.c first. */
+/* The loop of a run: scan, keep, show. Read run.c first. */
 #ifndef TSNAP_CLI_RUN_H
 #define TSNAP_CLI_RUN_H
 

@@ -30,7 +30,7 @@ struct looker {
 	pid_t process;
 	_Atomic pid_t shown; /* pid of process in /proc; 0: not known yet */
 	_Atomic int64_t at;  /* index of the pid that it looks at; -1: it has ended */
-	int64_t seen_at;     /* value of at that the scout has seen since since_ns */
+	int64_t seen_at;     /* value of `at` seen since since_ns */
 	int64_t since_ns;
 };
 
