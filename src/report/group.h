@@ -45,8 +45,8 @@ void group_table_done(struct group_table *table);
 const union value *group_at(const struct group_table *table, size_t index);
 /* Functions for group_split.c. group_table_fold() adds a sample, or an account (samples: 0), with
  * that weight and returns the index of its group; GROUP_NONE: it did not fit.
- * group_table_fold_into() adds it to a known group. The third one finds or makes the group with
- * those values of the table's keys. */
+ * group_table_fold_into() adds it to a known group. group_table_find() finds or makes the group
+ * with these values of the table's keys. */
 uint32_t group_table_fold(struct group_table *table, const struct sample *sample, int64_t samples,
 			  int64_t weight_us);
 void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
