@@ -267,7 +267,7 @@ int main(int argc, char **argv)
 		if (err == -EMFILE)
 			files_report(&e);
 		if (more)
-			error_add(&e, " (-v tells more)");
+			error_add(&e, " (-v says more)");
 		complain(e.line);
 		if (config.verbose && e.detail)
 			complain(e.detail);

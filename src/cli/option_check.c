@@ -338,7 +338,7 @@ static int path_check(struct config *config, struct error *e)
 		return usage(e, "--critical-path", "is for a report, rows and stacks");
 	if (config->replay)
 		return usage(e, "--critical-path",
-			     "needs the live host: a recording does not tell who ended a wait");
+			     "needs the live host: a recording does not say who ended a wait");
 	if (config->share || config->attach)
 		return usage(e, "--critical-path",
 			     "needs probes of its own, and can't go with --share or --attach");

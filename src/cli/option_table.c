@@ -145,7 +145,8 @@ const struct option_row option_table[] = {
 	 "with --replay: cut what was recorded between --from and --to into one file, to hand on",
 	 OPTION_TEXT, AT(snapshot), 0, 0, MODE_SNAPSHOT},
 	{0, "stack-dict", "FILE",
-	 "file with the stacks behind the numbers ustack and kstack: written with --csv and "
+	 "file with the stacks that the numbers ustack and kstack stand for: written with --csv "
+	 "and "
 	 "--json, read with --replay",
 	 OPTION_TEXT, AT(stack_dict), 0, 0, 0},
 	{0, "list", NULL, "list columns, states and kinds of trace, and end", OPTION_MODE, 0, 0, 0,

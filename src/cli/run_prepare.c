@@ -80,7 +80,7 @@ static int run_columns(struct run *run, struct error *e)
 	for (size_t i = 0; i < run->list.count; i++)
 		if (run->list.items[i]->role != ROLE_KEY)
 			return error_set(e, EINVAL, EXIT_USAGE,
-					 "%s is told of groups; it can't be a frame or a label",
+					 "%s is a value of groups; it can't be a frame or a label",
 					 run->list.items[i]->name);
 	err = column_list_add(&run->list, config->by_chain ? FOLD_CHAIN_COLUMNS : renderer->behind,
 			      grouped, e);
@@ -200,7 +200,7 @@ static int run_stacks_check(const struct run *run, struct error *e)
 	if (!option || sample_needs_close(needs) & NEED_USTACK)
 		return 0;
 	return error_set(e, EINVAL, EXIT_USAGE,
-			 "%s is about user stacks, and none are asked for: with --stacks, "
+			 "%s is about user stacks, and none are wanted: with --stacks, "
 			 "-G ufunc, --folded, --flame FILE ...",
 			 option);
 }

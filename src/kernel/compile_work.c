@@ -64,7 +64,7 @@ static int fields_check(const struct compile_request *request, const struct fiel
 	    field_sets_there(layout, fields_wanted(request->plan) & ~FIELDS_QUOTA))
 		return 0;
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
-			 "the kernel types tell nothing of struct request, which --trace block and "
+			 "the kernel types lack struct request, which --trace block and "
 			 "io columns need: give another source, or --without raw_tracepoint where "
 			 "tracefs is mounted");
 }
@@ -268,7 +268,7 @@ static int module_explain(const struct compile_request *request, struct error *e
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "the kernel made no maps for %u threads: before 5.11 they count "
 				 "against the memory limit (ulimit -l), which is %llu KB, and "
-				 "which only CAP_SYS_RESOURCE lets tsnap raise; -v tells more",
+				 "which only CAP_SYS_RESOURCE lets tsnap raise; -v says more",
 				 request->threads_max, (unsigned long long)limit.rlim_cur / 1024);
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < DESCRIPTORS_LEAST)
 		return error_set(e, EMFILE, EXIT_FAILED, "libbcc could not make tsnap's maps: %s",

@@ -77,7 +77,7 @@ static int try_typed(const char *event, char *why)
 	int btf_id = btf_tracepoint_id(event), program;
 
 	if (btf_id < 0) {
-		snprintf(why, FEATURE_WHY_SIZE, "%s does not tell of %s", KERNEL_BTF_PATH, event);
+		snprintf(why, FEATURE_WHY_SIZE, "%s does not have %s", KERNEL_BTF_PATH, event);
 		return btf_id;
 	}
 	program = bpf_call_load_described(&(struct bpf_load){.type = BPF_PROG_TYPE_TRACING,

@@ -65,7 +65,7 @@ int kheaders_read(const struct type_request *request, struct field_layout *layou
 				   "no %s: modprobe kheaders %s, so this kernel has no headers of "
 				   "its own",
 				   KERNEL_KHEADERS_PATH,
-				   failed == -EIO ? "failed (-v tells why)"
+				   failed == -EIO ? "failed (-v says why)"
 				   : failed	  ? "can't be run"
 						  : "did not bring it");
 	else

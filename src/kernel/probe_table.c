@@ -164,7 +164,7 @@ const struct probe_row probe_rows[] = {
 const size_t probe_row_count = sizeof(probe_rows) / sizeof(probe_rows[0]);
 
 const char probe_merge_useless[] =
-	"it tells requests by their addresses, and no other probe here does";
+	"it tells requests apart by their addresses, and no other probe here does";
 
 int probe_plan_make(unsigned int needs, bool (*has)(void *of, const struct probe_row *row),
 		    void *of, struct probe_plan *plan, struct error *e)
@@ -189,7 +189,7 @@ int probe_plan_make(unsigned int needs, bool (*has)(void *of, const struct probe
 				e, ENOTSUP, EXIT_HOST_CANNOT,
 				"this kernel offers no way to see scheduler switches: neither raw "
 				"tracepoints (4.17), nor tracepoints (is tracefs mounted?), nor "
-				"kprobes; tsnap --check tells more");
+				"kprobes; tsnap --check says more");
 	*plan = made;
 	return 0;
 }

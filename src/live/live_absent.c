@@ -37,14 +37,16 @@ static const char *block_lacks(const struct kernel *kernel)
 {
 	return kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0
 		       ? NULL
-		       : "no probe of block devices: none is offered, or who shares did not ask";
+		       : "no probe of block devices: none is offered, or the tsnap that shares its "
+			 "probes did not want it";
 }
 
 static const char *call_time_lacks(const struct kernel *kernel)
 {
-	return kernel->plan.chosen[GROUP_CALL] ? NULL
-					       : "no probe where system calls begin: none is "
-						 "offered, or who shares did not ask";
+	return kernel->plan.chosen[GROUP_CALL]
+		       ? NULL
+		       : "no probe where system calls begin: none is "
+			 "offered, or the tsnap that shares its probes did not want it";
 }
 
 /* A row for each need that a host may not meet: why it does not, or NULL. */

@@ -340,7 +340,7 @@ static int trial_describe(const struct live_config *config, struct text *out, st
 	for (char *save = NULL, *line = strtok_r(kernel.left_out, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		line_add(out, "  not attached", line);
-	snprintf(words, sizeof(words), "compiled, loaded and attached; room for %u threads",
+	snprintf(words, sizeof(words), "compiled, loaded and attached; capacity: %u threads",
 		 kernel.compiled.threads_max);
 	line_add(out, "result", words);
 	kernel_close(&kernel);

@@ -61,7 +61,7 @@ static void lacking_describe(const struct live *live, const struct sampler_statu
 	live_realtime_describe(&live->realtime, reported, host, status);
 	if (lookup_sockets_error(live->context.lookup))
 		source_status_lack(status,
-				   "kind of fact: connections of sockets (the kernel does not tell "
+				   "kind of fact: connections of sockets (the kernel does not show "
 				   "them here, by sock_diag)");
 }
 
@@ -159,8 +159,7 @@ void live_chosen_describe(const struct live_config *config, const struct kernel 
 		const struct probe_row *row = kernel->plan.chosen[group];
 
 		if (!row && !(groups >> group & 1)) {
-			text_add_format(to, "%s: nobody asked for it\n",
-					probe_group_rows[group].name);
+			text_add_format(to, "%s: not wanted\n", probe_group_rows[group].name);
 			continue;
 		}
 		if (!row && !probe_group_rows[group].without) {

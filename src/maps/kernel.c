@@ -142,8 +142,8 @@ static int latency_refuse(struct kernel *kernel, enum probe_group group, struct 
 			last = &probe_rows[i];
 	probe_offered(&kernel->features, last, &missing);
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
-			 "--trace: there is no probe for '%s', which a kind that was asked for "
-			 "needs: %s: %s; tsnap --check tells more",
+			 "--trace: there is no probe for '%s', which a kind that is wanted "
+			 "needs: %s: %s; tsnap --check says more",
 			 probe_group_rows[group].name, missing,
 			 feature_has(&kernel->features, last->wants)
 				 ? "tracefs does not show it"
@@ -170,7 +170,7 @@ static int wakes_check(struct kernel *kernel, const struct kernel_options *optio
 		return 0;
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
 			 "--critical-path needs raw tracepoints (4.17) and maps that can be mapped "
-			 "(5.5), which this kernel lacks; tsnap --check tells more");
+			 "(5.5), which this kernel lacks; tsnap --check says more");
 }
 
 static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
@@ -259,8 +259,8 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 		result = register_requester_add_stacks(&kernel->requester,
 						       kernel->compiled.programs[GROUP_STACK],
 						       maps[KERNEL_MAP_STACK_REQUESTS]);
-	return result ? error_set(e, -result, EXIT_FAILED, "the registers can't be asked for: %s",
-				  strerror(-result))
+	return result ? error_set(e, -result, EXIT_FAILED,
+				  "the registers can't be read on demand: %s", strerror(-result))
 		      : 0;
 }
 

@@ -143,7 +143,7 @@ int recording_rate_describe(const char *path, const struct retention *retention,
 		if (rate_us(&rate))
 			rate_describe(&rate, retention, directory, text);
 		else
-			text_add_string(text, "  nothing that tells how much a day takes: record "
+			text_add_string(text, "  nothing that shows how much a day takes: record "
 					      "for some minutes\n");
 	}
 	if (directory >= 0)

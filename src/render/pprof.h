@@ -25,10 +25,9 @@ struct pprof {
 	struct index string_ids; /* interned text to its number */
 	uint64_t string_count;
 	int64_t total_ns[PPROF_VALUES];
-	struct index frame_ids;	   /* interned text and mapping to location and function */
-	struct index mapping_ids;  /* interned file, or title of a kind of frames, to its number */
-	struct text sample;	   /* fields of the next sample */
-	struct text labels, stack; /* its labels; its frames, separated by ';' */
+	struct index frame_ids;	  /* interned text and mapping to location and function */
+	struct index mapping_ids; /* interned file, or title of a kind of frames, to its number */
+	struct text labels;	  /* fields of the next sample's labels */
 };
 
 /* A label of the next sample: a text, or a number where text is NULL. Empty texts add no label. */

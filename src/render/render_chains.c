@@ -11,7 +11,7 @@ static const struct {
 } words[CHAIN_PARTS] = {
 	[CHAIN_ROOTS] = {"Who others wait for in the end: seconds that they waited, how many "
 			 "at a time, and what the root did meanwhile, in percent",
-			 "Nobody is known to have waited for another thread."},
+			 "No thread is known to have waited for another one."},
 	[CHAIN_LOCKS] =
 		{"Locks that were waited for: seconds, how many threads at a time, the "
 		 "longest wait, and how often a scan saw another holder than the one before",

@@ -344,7 +344,7 @@ static void add_check(struct text *out, const struct interval *interval)
 	    (reported_us < status->busy_us &&
 	     status->busy_us < interval->tally->elapsed_us / QUIET_PART * status->cpus))
 		return;
-	text_add_string(&line, "Exact times are in doubt: all rows and tsnap itself have ");
+	text_add_string(&line, "Exact times may be wrong: all rows and tsnap itself have ");
 	add_seconds(&line, reported_us);
 	text_add_string(&line, " of CPU time, and the CPUs were busy for ");
 	add_seconds(&line, status->busy_us);

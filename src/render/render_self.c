@@ -138,7 +138,7 @@ static void scans_describe(struct text *line, const struct self_cost *cost, int6
 		ms_add(line, ratio(cost->cpu_ns, 1, cost->scans), 2);
 		text_add_string(line, " of that");
 	}
-	text_add_format(line, "; %lld a second are asked for", (long long)rate_hz);
+	text_add_format(line, "; %lld a second are wanted", (long long)rate_hz);
 }
 
 /* Describes the capture window, in which stacks as of the scan time are saved: its share of the

@@ -23,7 +23,7 @@ void absent_add(struct text *out, const struct column_list *list,
 	size_t start = out->length;
 
 	column_list_name(list, absent->needs, out);
-	text_add_format(out, "%s: %s", out->length > start ? "" : "what the filter asks for",
+	text_add_format(out, "%s: %s", out->length > start ? "" : "what the filter needs",
 			absent->why);
 }
 

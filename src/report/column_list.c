@@ -86,7 +86,8 @@ static int column_add(struct column_list *list, const char *name, bool grouped, 
 		return column_unknown(name, e);
 	if (column->role == ROLE_MEASURE && !grouped)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s is told of groups in a report, not of single samples", name);
+				 "%s is a value of groups in a report, not of single samples",
+				 name);
 	/* a list has each column once, and there are fewer than it holds */
 	if (!column_list_has(list, column))
 		list->items[list->count++] = column;

@@ -56,7 +56,7 @@ const struct wait_rule wait_rules[] = {
 	{"write", true,
 	 " write writev pwrite64 pwritev pwritev2 send sendto sendmsg sendmmsg sendfile "
 	 "sendfile64 vmsplice msgsnd mq_timedsend mq_timedsend_time64 ",
-	 0, NULL, "for room to write: a reader is slow"},
+	 0, NULL, "for space to write: a reader is slow"},
 	{"server", false, " accept accept4 ", WAIT_SOCKET, socket_is_server,
 	 "a server, for a connection or a request"},
 	{"client", true, NULL, WAIT_SOCKET, socket_is_connected,

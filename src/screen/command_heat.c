@@ -145,7 +145,7 @@ static void heat_header(const struct view *view, const struct shown *shown, stru
 	clock_format_iso(heat->from_us, from);
 	text_add_string(title, heat->of_threads ? " of threads in a scan" : " of state_us");
 	if (!heat->most) {
-		text_add_string(title, ": no sample of this filter tells it; h: the other map");
+		text_add_string(title, ": no sample of this filter has it; h: the other map");
 		return;
 	}
 	text_add_format(title, " from %.8s on, ", from + 11);

@@ -73,7 +73,7 @@ void command_line(struct view *view, const struct shown *shown)
 	struct text line = {0};
 
 	if (view->now.mark_us != ABSENT)
-		text_add_string(&line, "(of the later window: one report tells no difference) ");
+		text_add_string(&line, "(of the later window: one report shows no difference) ");
 	command_line_add(&line, view, shown);
 	view_say(view, false, "%s", text_string(&line));
 	text_done(&line);

@@ -41,7 +41,7 @@ static const struct machine i386 = {
 };
 static const struct machine *const narrow = &i386;
 #else
-#error "unknown CPU: its registers are told here"
+#error "unknown CPU: its registers are described here"
 #endif
 
 const struct machine *machine_of(bool compat)

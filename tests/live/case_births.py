@@ -173,7 +173,7 @@ def births_of_storm(ctx):
 
 @case
 def births_in_foot(ctx):
-    """A report that nobody asked for it tells that processes come and go."""
+    """A report that not wanted tells that processes come and go."""
     workload = ctx.workload("births", us=3000)
     tool = ctx.plain("-i", 2, "-n", 3)
     wait_until(lambda: b"tsnap itself" in tool.out, START_S + 4 * SLOW, "a report")

@@ -133,7 +133,7 @@ def slow_alone(ctx):
     tool = ctx.plain("--csv", "--slower", 15, "-v", "-t", 1)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
     tool.interrupt()
-    check(" registers: nobody asked for it\n" in tool.err and " rename: nobody" not in tool.err, "%s", tool.err)
+    check(" registers: not wanted\n" in tool.err and " rename: nobody" not in tool.err, "%s", tool.err)
 
 
 @case

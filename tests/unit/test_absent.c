@@ -65,7 +65,7 @@ static void columns_are_named(void **state)
 	(void)state;
 	assert_told("state,syscall,comm,filename", NEED_SYSCALL, "syscall, filename: no way");
 	assert_told("state,syscall,comm,filename", NEED_FILE, "filename: no way");
-	assert_told("state", NEED_FILE, "what the filter asks for: no way");
+	assert_told("state", NEED_FILE, "what the filter needs: no way");
 }
 
 /* Each begins at a column, in the order of the columns. */

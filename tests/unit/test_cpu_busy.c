@@ -84,7 +84,7 @@ static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t err
 	bool reported;
 
 	renderer_report.add(&text, &interval);
-	line = strstr(text_string(&text), "Exact times are in doubt: all rows and tsnap itself ");
+	line = strstr(text_string(&text), "Exact times may be wrong: all rows and tsnap itself ");
 	reported = line && strstr(line, " (/proc/stat)\n");
 	text_done(&text);
 	return reported;

@@ -151,7 +151,7 @@ void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *
 const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks)
 {
 	if (!stacks->wanted)
-		return "nobody asked for it";
+		return "not wanted";
 	if (stacks->err)
 		return "none";
 	return stacks->sampler.options.way == SAMPLE_BY_PROGRAM ? "perf samples, by a program run"

@@ -230,7 +230,7 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 	source_status_miss_any(
 		status,
 		"processes that read files for stacks and ended over one (others went "
-		"on, and what was asked of them then is lost)",
+		"on, and the requests that they had are lost)",
 		parsers_lost(stacks->context->parsers));
 	source_status_miss_any(status,
 			       "process that starts those and ended (files and functions that were "
@@ -274,15 +274,14 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 	source_status_miss_any(status,
 			       "processes whose perf-PID.map is no plain file, or another user's",
 			       names.refused);
+	source_status_miss_any(
+		status, "tables of files given back for want of memory (they are read again)",
+		names.unloaded + stacks->modules.shrunk);
 	source_status_miss_any(status,
-			       "tables of files given back for want of room (they are read again)",
-			       names.unloaded + stacks->modules.shrunk);
-	source_status_miss_any(status,
-			       "times that a file was not read at once for want of time or room "
+			       "times that a file was not read at once for want of time or memory "
 			       "(its stacks are, in a later scan)",
 			       stacks->late_files);
-	source_status_miss_any(status,
-			       "stacks of samples that found no room in the memory for them",
+	source_status_miss_any(status, "stacks of samples that did not fit in the memory for them",
 			       stacks->table.refused);
 	source_status_miss_any(status,
 			       "times that the memory for stacks was full and they were forgotten",
