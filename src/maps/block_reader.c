@@ -21,7 +21,7 @@ static int read_at_once(struct block_reader *reader, int map)
 	return 0;
 }
 
-/* A request that ends sends the walk back to its start: it may go so far only. */
+/* A request that ends sends the walk back to the first key: at most BLOCK_MAX requests are read. */
 static void read_singly(struct block_reader *reader, int map)
 {
 	const struct block_key *key = NULL;
@@ -64,8 +64,8 @@ void block_flights_done(struct block_flights *flights)
 	*flights = (struct block_flights){0};
 }
 
-/* An event's programs follow each other at once: when the second map has been written, it must have
- * what the first one has then. */
+/* The programs of an event run right after each other: once the second map has been written, the
+ * first one must still have the same value. */
 static void request_carry(int map, int second, struct block_key *key, struct block_request *request)
 {
 	struct block_request now;

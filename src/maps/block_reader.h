@@ -10,15 +10,15 @@
 #include "kernel/record.h"
 
 struct block_reader {
-	struct block_key *keys; /* keys of the last reading; NULL, or room for BLOCK_MAX */
+	struct block_key *keys; /* keys of the last reading; NULL, or BLOCK_MAX of them */
 	struct block_request *requests;
 	size_t count;
 };
 
-/* Reads all that there are, in any order; one that begins or ends meanwhile may be missing. batch:
- * maps can be read in batches. 0, or -errno with none read. */
+/* Reads all requests in flight, in any order; a request that begins or ends meanwhile may be
+ * missing. batch: maps can be read in batches. 0, or -errno with none read. */
 int block_reader_read(struct block_reader *reader, int map, bool batch);
-/* Some of them, of one moment; zeroed is none. */
+/* Requests in flight that one reading has found; zeroed block_flights have none. */
 struct block_flight {
 	struct block_key key;
 	struct block_request request;
@@ -31,8 +31,8 @@ struct block_flights {
 void block_flights_take(struct block_flights *flights, const struct block_reader *reader);
 void block_flights_done(struct block_flights *flights);
 
-/* Gives the requests in flight to a second map, whose programs are attached, too, but have not seen
- * how they began. */
+/* Copies the requests in flight to a second map, whose programs are attached, too, but have not
+ * seen them begin. */
 void block_reader_carry(struct block_reader *reader, int map, int second, bool batch);
 void block_reader_done(struct block_reader *reader);
 

@@ -65,7 +65,7 @@ static const struct changed_ring *ring_of(struct changed_reader *reader, int cpu
 	return bpf_lookup_elem(reader->changed_map, &cpu, &reader->copy) ? NULL : &reader->copy;
 }
 
-/* Visits what was listed on one CPU since the last time. False if some of that is there no more. */
+/* Visits what was listed on one CPU since the last time. False if some of it was overwritten. */
 static bool ring_take(struct changed_reader *reader, int cpu, void (*visit)(void *to, uint32_t key),
 		      void *to)
 {

@@ -23,7 +23,7 @@ int cpu_ring_open(struct cpu_ring *ring, struct perf_event_attr *attr, int cpu, 
 	ring->data_bytes = page_bytes();
 	while (ring->data_bytes < data_bytes)
 		ring->data_bytes *= 2;
-	/* one that can't be written to is overwritten by the kernel */
+	/* the kernel overwrites the oldest records of a ring that is mapped read-only */
 	page = mmap(NULL, page_bytes() + ring->data_bytes,
 		    attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, event,
 		    0);

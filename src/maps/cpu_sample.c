@@ -12,7 +12,7 @@ struct words {
 	size_t count;
 };
 
-/* NULL: there are not so many. */
+/* Takes the next count words. NULL: fewer are left. */
 static const uint64_t *words_take(struct words *words, uint64_t count)
 {
 	const uint64_t *taken = words->at;
@@ -24,8 +24,8 @@ static const uint64_t *words_take(struct words *words, uint64_t count)
 	return taken;
 }
 
-/* The part of the chain behind the mark of its context, PERF_CONTEXT_KERNEL or _USER; marks are
- * numbers that no address can be. */
+/* Returns the part of the chain after the mark of its context, PERF_CONTEXT_KERNEL or _USER; marks
+ * are numbers that no address can be. */
 static const uint64_t *chain_part(const uint64_t *chain, uint64_t count, uint64_t mark,
 				  uint32_t *part_count)
 {
@@ -53,7 +53,7 @@ static bool chain_take(struct words *words, struct cpu_sample *sample)
 	return true;
 }
 
-/* A size of 32 bits, so many bytes, which end where a word does. */
+/* Raw data is a 32-bit size and that many bytes, which end where a word does. */
 static bool raw_take(struct words *words, struct cpu_sample *sample)
 {
 	const uint64_t *raw = words->at;

@@ -13,14 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SILENT_MAX 3	  /* looks; then the CPU is taken to have been off, which ends its event */
+#define SILENT_MAX                                                                                \
+	3 /* looks without a sample; then the CPU is taken to have been off, which ends its event \
+	   */
 #define RECORD_BYTES 4096 /* bytes of a sample without the stack: a chain of some 130 words */
-#define RECORDS 2	  /* records of that size, with a stack each, that a ring has room for */
-#define TIMER_NS 10000	  /* the least of a perf clock */
+#define RECORDS 2	  /* records of that size, with a stack each, that a ring holds */
+#define TIMER_NS 10000	  /* shortest period of a perf clock */
 #define TIMER_SLEEP_NS (20 * NS_PER_US)
 
-/* bpf_perf_event_output(context, events, this CPU, 8 bytes that nobody reads): the sample is as its
- * event wants it. */
+/* Loads a program that calls bpf_perf_event_output(context, events, this CPU, 8 bytes that nobody
+ * reads): the event's attributes decide what the sample has. */
 static int program_load(int events)
 {
 	const struct bpf_insn program[] = {
@@ -104,7 +106,7 @@ int cpu_sampler_open(struct cpu_sampler *sampler, const struct cpu_sampler_optio
 	attr_fill(&sampler->attr, options);
 	host_cpus_online(&cpu, 1);
 	err = way_open(sampler);
-	if (!err) /* the others when they are wanted */
+	if (!err) /* other rings are opened when they are wanted */
 		err = ring_open(sampler, cpu);
 	if (err)
 		cpu_sampler_close(sampler);
@@ -135,7 +137,8 @@ void cpu_sampler_move(struct cpu_sampler *sampler, int events_map)
 			bpf_update_elem(events_map, &cpu, &sampler->rings[cpu].ring.event, BPF_ANY);
 }
 
-/* The event of a CPU that was off is gone, without a word; one that came is new. */
+/* Reopens the event of a CPU that was offline, which ended it silently, and opens that of a CPU
+ * that came online. */
 static bool ring_ready(struct cpu_sampler *sampler, int cpu)
 {
 	struct cpu_sampler_ring *ring = &sampler->rings[cpu];

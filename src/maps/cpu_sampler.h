@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples of what runs on CPUs right now, with its stacks: perf events, one for each CPU where it
- * was wanted once, which do nothing but when they are asked. Nothing runs at scheduler switches.
+/* Samples of what runs on CPUs right now, with its stacks: perf events, one for each CPU that was
+ * looked at once, which are idle between looks. Nothing runs at scheduler switches.
  *
  * SAMPLE_BY_PROGRAM: a program is run on the CPU, in an interrupt of whatever runs there, and has
- * the kernel write a sample (5.10): that of bpf_text/on_cpu.bpf.c, which looks at the CPU anyhow,
- * or where that is another tsnap's, one of a few instructions. SAMPLE_BY_TIMER: a perf clock is
- * started there for one tick. Such an event that ends itself hangs the CPU with Linux 6.16.8
- * to 6.17.7 ("perf/core: Fix system hang caused by cpu-clock usage"), so it is not used on these.
+ * the kernel write a sample (5.10). It is the program of bpf_text/on_cpu.bpf.c, which looks at the
+ * CPU anyhow, or where that belongs to another tsnap, one of a few instructions. SAMPLE_BY_TIMER: a
+ * perf clock is started there for one tick. A perf clock that ends itself hangs the CPU with Linux
+ * 6.16.8 to 6.17.7 ("perf/core: Fix system hang caused by cpu-clock usage"), so SAMPLE_BY_TIMER is
+ * not used on these.
  */
 #ifndef TSNAP_MAPS_CPU_SAMPLER_H
 #define TSNAP_MAPS_CPU_SAMPLER_H
@@ -40,7 +41,7 @@ struct cpu_sampler_ring {
 struct cpu_sampler {
 	struct cpu_sampler_options options;
 	struct perf_event_attr attr;
-	int program, events;		/* program: -1 where somebody else's is run */
+	int program, events;		/* program: -1 where the probes' program is run */
 	struct cpu_sampler_ring *rings; /* a ring for each possible CPU; NULL: closed */
 	int64_t look_ns;		/* when the last look began */
 };
@@ -49,31 +50,32 @@ struct cpu_sampler {
 struct cpu_samples {
 	struct cpu_record {
 		size_t at, bytes;
-	} * cpus; /* the record of each possible CPU, at this place in room; bytes 0: none */
+	} * cpus;	  /* record of each possible CPU; at: index in copies; bytes 0: none */
 	uint64_t *copies; /* copies of the records */
 	size_t used, capacity;
 };
 
-/* Sampler: zeroed. 0 or -errno: then it is closed; -EACCES, -EPERM: perf events are not permitted.
- */
+/* Opens a zeroed sampler. 0, or -errno: it is closed; -EACCES, -EPERM: perf events are not
+ * permitted. */
 int cpu_sampler_open(struct cpu_sampler *sampler, const struct cpu_sampler_options *options);
-void cpu_sampler_close(struct cpu_sampler *sampler); /* also of a zeroed one */
+void cpu_sampler_close(struct cpu_sampler *sampler); /* May be called for a zeroed sampler */
 
 /* Has the programs of other maps write to the rings from now on. */
 void cpu_sampler_move(struct cpu_sampler *sampler, int events_map);
 
-/* Looks at those CPUs whose wanted byte is set; where the program is another's, it gets ready for
- * that. */
+/* Looks at those CPUs whose wanted byte is set. Where kernel_ticks_read() runs the program, only
+ * prepares the rings. */
 void cpu_sampler_look(struct cpu_sampler *sampler, const unsigned char *wanted);
-/* Copies what that look saw; a timer may be waited for, for a millisecond or two. */
+/* Copies the samples of the last look; may wait for a timer, for a millisecond or two. */
 void cpu_sampler_take(struct cpu_sampler *sampler, const unsigned char *wanted,
 		      struct cpu_samples *samples);
 void cpu_samples_done(struct cpu_samples *samples);
-/* Returns that CPU's sample; *sample points into samples. By any thread. False: it has none. */
+/* Gets a CPU's sample; *sample points into samples. May be called by any thread. False: the CPU has
+ * none. */
 bool cpu_sampler_get(const struct cpu_sampler *sampler, const struct cpu_samples *samples,
 		     uint32_t cpu, struct cpu_sample *sample);
 
-/* Memory of the kernel that its rings take now; 0: it is closed. */
+/* Returns the kernel memory that the sampler's rings take now; 0: it is closed. */
 size_t cpu_sampler_ring_bytes(const struct cpu_sampler *sampler);
 
 #endif

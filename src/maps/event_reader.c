@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Between two events of a thread that are alike: an exec takes longer, and what --slower tells,
- * too. */
+/* Least time between two equal events of a thread: an exec takes longer, and so does what --slower
+ * reports. */
 #define TWIN_NS 200000ull
 
 _Static_assert(sizeof(struct event_ring) % 8 == 0, "values of an array are rounded up to 8");
@@ -47,7 +47,8 @@ static struct trace_event *event_new(struct event_reader *reader)
 	return &reader->events[reader->count];
 }
 
-/* Copies the event at a place; false: it is not there whole, and *begun tells what is. */
+/* Copies the event of a slot. False: the copy is not whole, and *begun says which event is
+ * there. */
 static bool event_copy(const struct trace_event *from, uint64_t slot, struct trace_event *to,
 		       uint64_t *begun)
 {
@@ -59,8 +60,8 @@ static bool event_copy(const struct trace_event *from, uint64_t slot, struct tra
 	return done == slot && *begun == slot;
 }
 
-/* await: what is being written is left for the next time, with all behind it. Whether nothing was
- * left. */
+/* Reads the events of one CPU. await: an event that is being written is left for the next time,
+ * with all after it. True if nothing was left. */
 static bool ring_take(struct event_reader *reader, int cpu, const struct event_ring *ring,
 		      bool await)
 {
@@ -79,7 +80,7 @@ static bool ring_take(struct event_reader *reader, int cpu, const struct event_r
 			reader->count++;
 			continue;
 		}
-		/* it is being written: that takes no longer than until the next time */
+		/* the event is being written, which ends before the next time */
 		if (await && begun <= slot && reader->awaited[cpu] != slot) {
 			reader->awaited[cpu] = slot;
 			return false;
@@ -89,7 +90,7 @@ static bool ring_take(struct event_reader *reader, int cpu, const struct event_r
 	return true;
 }
 
-/* True if nothing is left. */
+/* Reads the events of all CPUs. True if nothing is left. */
 static bool rings_take(struct event_reader *reader, bool await)
 {
 	bool all = true;
@@ -137,7 +138,7 @@ static bool has_twin(const struct event_reader *reader, const struct trace_event
 	return false;
 }
 
-/* Takes off reader those that from has, too. */
+/* Drops the events of reader that from has, too. */
 static void twins_drop(struct event_reader *reader, const struct event_reader *from)
 {
 	size_t left = 0;
@@ -150,7 +151,7 @@ static void twins_drop(struct event_reader *reader, const struct event_reader *f
 
 void event_reader_adopt(struct event_reader *reader, struct event_reader *from)
 {
-	rings_take(from, false); /* there is no next time */
+	rings_take(from, false); /* from is not read again */
 	rings_take(reader, true);
 	twins_drop(reader, from);
 	for (size_t i = 0; i < from->count; i++) {

@@ -15,20 +15,21 @@ struct event_reader {
 	int map, cpus;		    /* map -1: there are no events */
 	struct event_ring *rings;   /* NULL: rings are copied to read them */
 	struct event_ring *copy;    /* copy of one CPU's ring, where they are not mapped */
-	uint64_t *taken, *awaited;  /* by CPU: events read; one that was not done, plus one */
-	struct trace_event *events; /* read, and not yet handed over */
+	uint64_t *taken, *awaited;  /* of each CPU: events read; index of the event that is awaited,
+				       plus one */
+	struct trace_event *events; /* events that are read and not yet handed over */
 	size_t count, capacity;
 	uint64_t lost_count;
 };
 
-/* map: the caller's, or -1; mapped: it can be mapped. 0 or -errno. */
+/* Opens a reader. map: the caller's, or -1; mapped: it can be mapped. 0 or -errno. */
 int event_reader_init(struct event_reader *reader, int map, int cpus, bool mapped);
-/* Hands over what has come since the last time, in the order of time, and forgets it. */
+/* Hands over the events since the last call, in the order of time, and forgets them. */
 void event_reader_take(struct event_reader *reader,
 		       void (*take)(void *to, const struct trace_event *event), void *to);
-/* Moves to reader what from has and was not handed over. No probe writes to from any more, and none
- * runs that did. An event in whose midst the probes of reader took over is in both: it is told
- * once. */
+/* Moves the events of from that were not handed over to reader. No probe may write to from any
+ * more, and none that did may still run. An event during which the probes of reader took over is in
+ * both: it is reported once. */
 void event_reader_adopt(struct event_reader *reader, struct event_reader *from);
 void event_reader_done(struct event_reader *reader);
 

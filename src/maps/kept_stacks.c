@@ -20,13 +20,13 @@
 #define LEAD_MOST_NS (10 * NS_PER_MS)
 #define LEAD_MOST_SHARE 5   /* lead, at most: the period divided by this */
 #define LEAD_LEAST_SHARE 20 /* lead, at least: the period divided by this, or LEAD_LEAST_NS */
-/* Switches of a CPU in a window: as long as there are no more it may grow. Fewer where scans come
- * faster than this. */
+/* Switches of a CPU in a window up to which the window may grow. The number is smaller where scans
+ * follow each other faster than KEPT_FEW_PERIOD_NS. */
 #define KEPT_FEW 32
 #define KEPT_FEW_LOST 64 /* KEPT_FEW where threads wait for a CPU for longer than such a window */
 #define KEPT_FEW_PERIOD_NS (50 * NS_PER_MS)
 
-/* A thread's stacks before the scan time, and after it. */
+/* Side of the scan time on which a thread's stacks were kept. */
 enum side { SIDE_BEFORE, SIDE_AFTER };
 
 static uint64_t sample_key(uint32_t tid, enum side side)
@@ -85,7 +85,8 @@ static int ring_open(struct kept_stacks *stacks, int cpu)
 	return err;
 }
 
-/* The event of a CPU that was off is gone, without a word. The first error, or 0. */
+/* Opens rings of CPUs that came online: the event of a CPU that was offline has ended silently.
+ * Returns the first error, or 0. */
 static int rings_renew(struct kept_stacks *stacks)
 {
 	int count = stacks->options.cpus_possible, *list = memory_get((size_t)count * sizeof(int));
@@ -192,7 +193,7 @@ static void lead_adapt(struct kept_stacks *stacks, const struct kept_scan_time *
 	int64_t lead_ns = kept_stacks_lead_ns(stacks);
 
 	if (stacks->cut_short)
-		lead_ns /= 2; /* nobody knows how many they were */
+		lead_ns /= 2; /* the number of switches is not known */
 	else
 		lead_ns = seen <= few ? lead_ns * 3 / 2 : (int64_t)((uint64_t)lead_ns * few / seen);
 	lead_ns = least(lead_ns, most_ns);
@@ -208,7 +209,7 @@ void kept_stacks_begin(struct kept_stacks *stacks, int64_t from_ns, int64_t unti
 	window_set(stacks, from_ns, until_ns);
 }
 
-/* Reads thread and time of the sample that lies there, from its head only. */
+/* Reads thread and time of the sample at that position, from its head only. */
 static bool head_read(const struct kept_stacks *stacks, const struct cpu_ring *ring, uint64_t at,
 		      size_t bytes, struct kept_stack_id *id, int64_t *time_ns)
 {

@@ -31,7 +31,7 @@ static int proc_check(const struct host *host, struct error *e)
 					 "tsnap's: mount -t proc proc /proc");
 }
 
-/* Also raises the limit that maps count against, before 5.11. */
+/* Checks that BPF works, which also raises the limit that maps count against, before 5.11. */
 static int bpf_check(struct kernel *kernel, struct error *e)
 {
 	const char *why = kernel->features.why[FEATURE_BPF];
@@ -131,7 +131,7 @@ int kernel_layout(struct kernel *kernel, const struct kernel_options *options, s
 	return compile_child_run(&request, &kernel->compiled, e);
 }
 
-/* Why the kernel does not offer the group's last way, which is the oldest. */
+/* Reports why the kernel does not offer the group's last probe, which is the oldest. */
 static int latency_refuse(struct kernel *kernel, enum probe_group group, struct error *e)
 {
 	const struct probe_row *last = probe_rows;
@@ -159,7 +159,7 @@ static int latency_check(struct kernel *kernel, const struct kernel_options *opt
 	return 0;
 }
 
-/* Only a raw tracepoint tells what stack its waker is on, and only mapped rings are cheap. */
+/* Only a raw tracepoint shows what stack its waker is on, and only mapped rings are cheap. */
 static int wakes_check(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	const struct probe_row *row = kernel->plan.chosen[GROUP_WAKE];
@@ -282,8 +282,8 @@ static void own_record_meet(void *to, const struct thread_state *record)
 	((struct own_record *)to)->tid = record->sched.tid;
 }
 
-/* Returns the tid that this thread has in the kernel, whose programs know it: it was made after
- * them. 0: not known (the map was full). */
+/* Returns the tid that this thread has in the kernel, from its record: the probes were attached
+ * before the thread was made. 0: not known (the map was full). */
 static uint32_t own_tid(struct kernel *kernel)
 {
 	struct own_record own = {(uint32_t)kernel->host.own_pid, 0};
@@ -333,7 +333,7 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 
 	if (!kernel->links.taken || !feature_has(&kernel->features, FEATURE_KPROBE))
 		return result;
-	/* also by tsnap itself, for a map that is too small */
+	/* tsnap itself may have taken the tracepoint, for a map that is too small */
 	kernel_close(kernel);
 	*e = (struct error){0};
 	text_add_format(&without, "%s%stracepoint", options->without ? options->without : "",
@@ -345,7 +345,7 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 		error_done(&taken);
 		return second;
 	}
-	/* the probes that were asked for need tracepoints, which the kernel has */
+	/* the requested probes need tracepoints, which the kernel has */
 	error_done(e);
 	*e = taken;
 	return result;
@@ -384,7 +384,8 @@ static int cpu_values_read(int map, void *values)
 	return map < 0 || bpf_lookup_elem(map, &zero, values) ? -ENOENT : 0;
 }
 
-/* A clock that is late where a thread runs ended when its CPU went off, or never began there. */
+/* Attaches late perf clocks again: a clock that is late where a thread runs ended when its CPU went
+ * offline, or never began there. */
 static void clocks_renew(struct kernel *kernel, const unsigned char *wanted,
 			 const struct cpu_tick *ticks)
 {

@@ -7,14 +7,14 @@
  * structs (type_source), has each validated on the running kernel (layout_validate: a program reads
  * all fields at the child's own sleep, own_switch, and each must be what the kernel says of the
  * child), finds where saved registers lie on a kernel stack (calibrate), writes a tree of tiny
- * headers (program_text), compiles with libbcc, loads, and sends the descriptors over a socket. It
- * alone loads libbcc (64 MB, 97 MB after a compile). The parent attaches (probe_attach): closing
- * its descriptors detaches, also when it is killed.
+ * headers (program_text), compiles with libbcc, loads, and sends the descriptors over a socket. The
+ * child alone loads libbcc (64 MB, 97 MB after a compile). The parent attaches (probe_attach):
+ * closing its descriptors detaches, also when it is killed.
  *
- * What libbcc would do in vain, for more than half of a start, is kept from it: a table of all
- * kernel symbols (bcc_library), code that prints long arrays (BYTES_OF in maps.bpf.c),
- * optimising what clang has optimised (program_text). All this runs at nice -20 (base/priority),
- * else a full host would make a start of 0.3 s take 20 s.
+ * Useless work of libbcc, which would be more than half of a start, is avoided: a table of all
+ * kernel symbols (bcc_library), code that prints long arrays (BYTES_OF in maps.bpf.c), optimising
+ * what clang has optimised (program_text). All this runs at nice -20 (base/priority), or a start of
+ * 0.3 s would take 20 s on a fully loaded host.
  */
 #ifndef TSNAP_MAPS_KERNEL_H
 #define TSNAP_MAPS_KERNEL_H
@@ -37,19 +37,20 @@
 struct kernel_options {
 	const char *types_choice, *btf_file, *offsets_file; /* or NULL */
 	const char *without;				    /* feature names, or NULL */
-	int64_t threads_max; /* records in the map; 0: half as many again as there are now, at least
+	int64_t threads_max; /* records in the map; 0: 1.5 times the number of threads now, at least
 				16384 */
 	int64_t rate_hz;
 	unsigned int groups;	/* bits 1 << GROUP_x */
 	unsigned int parts;	/* bits 1 << PART_x */
-	uint32_t latency_kinds; /* bits 1 << LATENCY_x, of --trace, */
-	uint64_t slower_ns;	/* threshold of --slower: events as long are told singly; 0: none */
-	const char *trace_pids, *trace_tids; /* ids of who is traced, as in struct program_knobs */
-	unsigned int latency_groups;	     /* probe groups that latency_kinds need */
-	bool process_totals;		     /* forks, execs and exits are counted, too */
-	const struct latency_reader *takes_over; /* NULL, or that of the set before */
+	uint32_t latency_kinds; /* bits 1 << LATENCY_x of --trace */
+	uint64_t slower_ns; /* threshold of --slower: events as long are reported singly; 0: none */
+	const char *trace_pids,
+		*trace_tids; /* ids of traced processes and threads, as in struct program_knobs */
+	unsigned int latency_groups;		 /* probe groups that latency_kinds need */
+	bool process_totals;			 /* forks, execs and exits are counted, too */
+	const struct latency_reader *takes_over; /* latency reader of the set before, or NULL */
 	const char *share;  /* NULL, or the name under which others may attach */
-	const char *attach; /* NULL, or the name to attach to: all but this is its owner's */
+	const char *attach; /* NULL, or the name to attach to: its owner chose all other options */
 };
 
 struct kernel {
@@ -58,7 +59,7 @@ struct kernel {
 	struct probe_plan plan;
 	struct compile_result compiled;
 	struct probe_links links;
-	int64_t clocks_looked_ns; /* at perf clocks that may have ended */
+	int64_t clocks_looked_ns; /* last check for perf clocks that ended */
 	struct thread_table table;
 	struct changed_reader changed;
 	struct scan_time_rows scan_time;
@@ -67,7 +68,7 @@ struct kernel {
 	struct event_reader events;
 	struct wake_reader wakes;
 	struct share share;
-	bool share_cleared;  /* first of what a killed tsnap had left */
+	bool share_cleared;  /* files that a killed tsnap had left were removed first */
 	char left_out[1024]; /* probes that could not be attached, a line each */
 };
 
@@ -78,23 +79,23 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 /* Plans, compiles, loads and attaches, or attaches to what is shared: from then on the map is
  * alive. 0, -EINTR, or -errno with e. */
 int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e);
-/* Shares probes and maps, if options->share asks for that: from then on others can attach. The map
- * must know all threads. 0 or -errno with e. */
+/* Shares probes and maps, if options->share is set: from then on others can attach. The map must
+ * know all threads. 0 or -errno with e. */
 int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e);
 /* Finds the offsets only, for --write-offsets. */
 int kernel_layout(struct kernel *kernel, const struct kernel_options *options, struct error *e);
-void kernel_close(struct kernel *kernel); /* also after a failed open */
+void kernel_close(struct kernel *kernel); /* May be called after a failed open */
 
-/* The last look at each CPU; ticks has host.cpus_possible rows. Where looks are made on demand, at
- * those CPUs whose wanted byte is set, now. Returns how many rows there are to read (0 without a
+/* Reads the last look at each CPU; ticks has host.cpus_possible rows. Where looks are made on
+ * demand, looks now at those CPUs whose wanted byte is set. Returns the number of rows (0 without a
  * way to look). */
 int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks);
 
 /* Returns what the probes could not do since they were attached, as sums over all CPUs. */
 struct probe_counters kernel_counters(struct kernel *kernel);
 
-/* ns spent in tsnap's programs and their runs, since they were loaded; -ENODATA where the kernel
- * does not count (sysctl kernel.bpf_stats_enabled, since 5.1). */
+/* Reads the ns spent in tsnap's programs and the number of their runs, since they were loaded;
+ * -ENODATA where the kernel does not count (sysctl kernel.bpf_stats_enabled, since 5.1). */
 int kernel_bpf_cost(struct kernel *kernel, uint64_t *ns, uint64_t *runs);
 
 #endif

@@ -70,7 +70,7 @@ static void turn_next(struct latency_reader *reader, int64_t now_ns)
 	reader->drained = false;
 }
 
-/* Room for so many more. */
+/* Makes the arrays large enough for that many more histograms. */
 static void space_make(struct latency_reader *reader, size_t more)
 {
 	if (reader->count + more <= reader->capacity)
@@ -141,7 +141,7 @@ static void drain_slots(struct latency_reader *reader, struct latency_slot *slot
 	}
 }
 
-/* Reads what was written in a turn. No program must be left that writes it. */
+/* Reads the histograms of a turn. No program may still write them. */
 static int drain(struct latency_reader *reader, int turn)
 {
 	int map = reader->maps[turn];
@@ -240,7 +240,7 @@ int latency_reader_take_over(struct latency_reader *reader, struct latency_reade
 
 void latency_reader_done(struct latency_reader *reader)
 {
-	if (reader->event_set) { /* others may sample on with these probes */
+	if (reader->event_set) { /* other samplers may go on with these probes */
 		reader->turn = reader->event_set = 0;
 		control_write(reader);
 	}

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* An event's programs follow each other at once; nothing but an interrupt can come between. */
+/* Time in which all programs of an event run: they follow each other at once; nothing but an
+ * interrupt can come between. */
 #define EVENT_NS (20 * NS_PER_US)
 #define SETTLE_TRIES 1000 /* readings; one in three succeeds with 50 000 events a second */
 
@@ -26,8 +27,8 @@ void process_totals_visit(int map,
 {
 	struct process_key key, *previous = NULL, next;
 	struct process_totals totals;
-	/* rows that come to an earlier bucket are met the next time; no key goes, so that no walk
-	 * begins anew, but the map may be another process's to change */
+	/* rows that are added to an earlier bucket are visited the next time; no key is deleted, so
+	 * that no walk begins anew, but another process may be able to change the map */
 	uint32_t left = PROCESS_KEYS_MAX;
 
 	while (map >= 0 && left-- && !bpf_get_next_key(map, previous, &next)) {
@@ -51,7 +52,8 @@ static void both_read(int map, int second, const struct process_key *key, struct
 	bpf_lookup_elem(second, &of, &both->second);
 }
 
-/* Both after the same events: neither has changed for longer than an event's programs take. */
+/* Reads both after the same events: neither has changed for longer than an event's programs
+ * take. */
 static void both_settle(int map, int second, const struct process_key *key,
 			struct both_totals *both)
 {

@@ -5,19 +5,20 @@
 
 #include "kernel/record.h"
 
-/* map: -1 where nobody asked for it. Once, before the probes are attached. 0 or -errno. */
+/* Adds the row for all others; to be called once, before the probes are attached. map: -1 where
+ * totals are not wanted. 0 or -errno. */
 int process_totals_begin(int map);
 
-/* Calls visit for each row there is. Rows are added and counted meanwhile, but none goes. */
+/* Calls visit for each row there is. Rows are added and counted meanwhile, but none is deleted. */
 void process_totals_visit(int map,
 			  void (*visit)(void *to, const struct process_key *key,
 					const struct process_totals *totals),
 			  void *to);
 
-/* Calls visit for each row of the first of two maps whose probes are both attached (the first one's
- * were first), with what the second has of it (nothing, maybe) after the very same events. So who
- * counts on from there tells each event once. A row that the second alone has is one that began
- * meanwhile. */
+/* Calls visit for each row of the first of two maps whose probes are both attached (those of the
+ * first one came first), with the second map's row (zero if it has none) after the very same
+ * events. So a caller that counts on from there counts each event once. A row that only the second
+ * map has began meanwhile. */
 void process_totals_visit_both(int map, int second,
 			       void (*visit)(void *to, const struct process_key *key,
 					     const struct process_totals *totals,

@@ -20,7 +20,7 @@ void programs_wait(void)
 {
 	const struct timespec time = {.tv_nsec = RUN_NS};
 
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_SHARED, 0)) /* GLOBAL's name to 4.15 */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_SHARED, 0)) /* name of GLOBAL until 4.15 */
 		nanosleep(&time, NULL);
 }
 

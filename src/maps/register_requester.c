@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(struct registers_request) % 8 == 0, "values of an array are rounded up to 8");
 
-/* Takes a place that is free, or that of a sampler that is gone. */
+/* Takes a slot that is free, or that of a sampler that is gone. */
 static int slot_take(struct register_requester *requester)
 {
 	uint32_t own = (uint32_t)getpid();
@@ -51,7 +51,7 @@ int register_requester_init(struct register_requester *requester, int program, i
 		err = bpf_call_map_mapped(requests_map, ASKS_BYTES, (void **)&requester->requests);
 	if (!err)
 		err = slot_take(requester);
-	if (err && requester->requests) { /* no place to give back */
+	if (err && requester->requests) { /* no slot to give back */
 		munmap(requester->requests, ASKS_BYTES);
 		requester->requests = NULL;
 	}
@@ -140,19 +140,19 @@ bool registers_lacking(const struct register_requester *requester,
 	       !registers_there(record);
 }
 
-/* One number for both, as a thread that begins after another has ended does so by more ns than that
- * one was switched. */
+/* Returns one number for a thread and its switch out: a thread that begins after another has ended
+ * does so by more ns than that one was switched. */
 static uint64_t episode_of(const struct thread_state *record)
 {
 	return record->identity.start_boot_ns + out_sequence(record);
 }
 
-/* The registers of that switch out. */
+/* Fills in the registers of the last switch out. */
 static void registers_put(struct thread_state *record, const __u64 *registers)
 {
 	memcpy(record->sched.registers, registers, sizeof(record->sched.registers));
 	record->sched.registers_sequence = out_sequence(record);
-	record->sched.known |= SCHED_SWITCHED_OUT; /* before anybody looked, may be */
+	record->sched.known |= SCHED_SWITCHED_OUT; /* perhaps before anybody looked */
 }
 
 void registers_recall(const struct requested_registers *requested, struct thread_state *record)
@@ -213,7 +213,7 @@ void stack_registers_request(struct register_requester *requester,
 	request = &requester->stack_requests[requester->number];
 	for (uint32_t i = 0; i < count; i++) {
 		request->keys[i] = records[i]->key;
-		request->sequences[i] = UINT64_MAX; /* should the program not run */
+		request->sequences[i] = UINT64_MAX; /* in case the program does not run */
 	}
 	request->count = count;
 	bpf_call_run(requester->stack_program, requester->number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows that switches after the scan time kept of the scan time: the sampler's side of ts_scan_time,
- * see bpf_text/thread_state.h. Only the sampler that owns the probes has scan times; before 5.5,
- * where the maps can't be mapped, none has.
+/* Rows that switches after the scan time have kept, with thread states at the scan time: the
+ * sampler's side of ts_scan_time, see bpf_text/thread_state.h. Only the sampler that owns the
+ * probes has scan times; before 5.5, where the maps can't be mapped, none has.
  */
 #ifndef TSNAP_MAPS_SCAN_TIME_ROWS_H
 #define TSNAP_MAPS_SCAN_TIME_ROWS_H
@@ -12,23 +12,24 @@
 #include "base/index.h"
 #include "kernel/record.h"
 
-/* Zeroed has no scan times. */
+/* Zeroed rows have no scan times. */
 struct scan_time_rows {
-	struct sampling *sampling; /* the two maps; NULL: there are none */
+	struct sampling *sampling; /* mapped ts_sampling, and ts_scan_time; NULL: no scan times */
 	struct scan_time_ring *rings;
-	int cpus; /* possible ones */
+	int cpus; /* possible CPUs */
 };
 
-/* -1 for a map: there are no scan times. 0 or -errno; the rows are the caller's to
+/* Maps both; with -1 for a map there are no scan times. 0 or -errno; the caller calls
  * scan_time_rows_done() either way. */
 int scan_time_rows_init(struct scan_time_rows *rows, int sampling_map, int scan_time_map, int cpus);
 void scan_time_rows_done(struct scan_time_rows *rows);
 
-/* From then on (monotonic) the first switch of each thread keeps what it did at the scan time. */
+/* Has the first switch of each thread from scan_time_ns (monotonic) on keep what the thread did at
+ * the scan time. */
 void scan_time_begin(struct scan_time_rows *rows, int64_t scan_time_ns);
-/* Ends that. False: not all is there, as there are no scan times, too much time has passed or too
- * much was kept; else found gets the rows by the keys of their records, as pointers that are good
- * until the next moment. */
+/* Ends what scan_time_begin() began. False: rows are missing, because there are no scan times, too
+ * much time has passed or too much was kept; else found gets the rows by the keys of their records,
+ * as pointers that are valid until the next scan time. */
 bool scan_time_end(struct scan_time_rows *rows, struct index *found);
 
 /* Makes the record what it was at the scan time, or when the thread left its CPU if it ran then.

@@ -52,7 +52,7 @@ int task_stacks_read(const struct field_layout *layout, struct index *stacks)
 	close(program);
 	if (iterator < 0)
 		return iterator;
-	/* whole ones: the kernel keeps what does not fit */
+	/* rows come whole: the kernel keeps those that do not fit */
 	while ((got = read(iterator, tasks, sizeof(tasks))) > 0 || (got < 0 && errno == EAGAIN))
 		for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(tasks[0]); i++)
 			*index_put(stacks, tasks[i].tid, NULL) = tasks[i].stack;

@@ -8,7 +8,7 @@
 #include "base/index.h"
 #include "kernel/field_table.h"
 
-/* Fills stacks: the kernel's own tid, to its task->stack. 0 or -errno. */
+/* Fills stacks, an index from the kernel's own tid to the thread's task->stack. 0 or -errno. */
 int task_stacks_read(const struct field_layout *layout, struct index *stacks);
 
 #endif

@@ -104,7 +104,7 @@ static int walk_singly(struct thread_table *table)
 	return errno == ENOENT ? 0 : -errno;
 }
 
-/* All of it at once: a part of a hash has no bounds. */
+/* Walks the whole hash, whatever the limit: a part of a hash has no bounds. */
 static int hash_walk(struct thread_table *table, uint32_t limit, bool *end)
 {
 	(void)limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The thread state array as an array in memory that is shared with the kernel; a hash tells each
- * thread's slot, and a stack has the free ones. Reading needs no system call.
+/* The thread state array as an array in memory that is shared with the kernel; a hash has each
+ * thread's slot, and a stack has the free slots. Reading needs no system call.
  */
 #include "maps/thread_table.h"
 #include "base/memory.h"
@@ -14,13 +14,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define AHEAD 8 /* records; beyond the last one it is harmless */
-/* Slots are first taken from the lowest on, each CPU being at one at most: behind so many that
- * never were, none was. */
+#define AHEAD 8 /* records to prefetch ahead; harmless beyond the last one */
+/* Slots are first taken from the lowest on, by each CPU one at a time: after this many slots in a
+ * row that were never used, no slot was. */
 #define FRESH_MAX 1024
-/* Slots that are known by the ids of their threads, one of those whose ids share a remainder. */
+/* Cached slots by tid, one for all tids with the same remainder. */
 #define FOUND_MAX 8192
-/* Registers of so many switches ago are copied with their record. */
+/* Age in switches below which registers are copied with their record. */
 #define REGISTERS_KEPT 16
 
 /* Step in which the array is mapped, whole pages of any size. Mapped bytes count as memory of the
@@ -60,8 +60,8 @@ static int slots_open(struct thread_table *table)
 	return slots_map(table, 0);
 }
 
-/* The probes write the sequence's begun, the rest, then its done: to be read the other way round.
- */
+/* The probes write sequence_begun, the rest, then sequence_done: the order of reading is the
+ * reverse. */
 static int slots_get(struct thread_table *table, uint32_t key, struct thread_state *record)
 {
 	const struct thread_state *from;
@@ -78,7 +78,7 @@ static int slots_get(struct thread_table *table, uint32_t key, struct thread_sta
 	if (age < REGISTERS_KEPT)
 		memcpy(record->sched.registers, from->sched.registers,
 		       sizeof(record->sched.registers));
-	else /* two lines of the cache that nobody asks for */
+	else /* saves two cache lines that nobody needs */
 		record->sched.registers_sequence = 0;
 	memcpy(&record->identity, &from->identity,
 	       sizeof(*record) - offsetof(struct thread_state, identity));
@@ -174,10 +174,10 @@ static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 		if (err)
 			return err;
 		table->fresh = record->sched.tid || record->sched.out_ns ? 0 : table->fresh + 1;
-		/* lines of a record some steps on that a walk looks at */
+		/* cache lines that a walk looks at, of a record some steps ahead */
 		__builtin_prefetch(&record[AHEAD].wake);
 		__builtin_prefetch(&record[AHEAD].sched.tid);
-		if (met) { /* lines to copy of a record that is met, as most likely that one is */
+		if (met) { /* cache lines to copy, as that record is most likely met, too */
 			__builtin_prefetch(&record[AHEAD].sched.sequence_begun);
 			__builtin_prefetch(&record[AHEAD].identity.comm);
 		}
@@ -193,7 +193,7 @@ static int slots_walk(struct thread_table *table, uint32_t limit, bool *end)
 	return 0;
 }
 
-/* A program that makes the slot below counter a free one, and counts down to it. */
+/* Loads a program that makes the slot below counter a free one, and counts down to it. */
 static int filler_load(int counter, int stack)
 {
 	const int count = BPF_REG_6, slot = BPF_REG_7;
@@ -220,8 +220,9 @@ static int filler_load(int counter, int stack)
 	return bpf_call_load(BPF_PROG_TYPE_SOCKET_FILTER, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Makes the *left lowest slots free ones, the lowest last; *left becomes how many are still to be
- * made: all, where the program can't be run. 0, or -errno when that is not known. */
+/* Makes the *left lowest slots free ones, the lowest last; *left becomes the number of slots that
+ * are still to be made free: all, where the program can't be run. 0, or -errno when that is not
+ * known. */
 static int slots_fill(const struct thread_table *table, uint64_t *left)
 {
 	int counter = bpf_call_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(*left), 1);

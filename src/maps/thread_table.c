@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 
 #define CHUNK_START 1024
-/* Copies of a record that is being written: a switch that keeps its stacks takes up to 10 us. */
+/* Limit of tries to copy a record that is being written: a switch that keeps its stacks takes up to
+ * 10 us. */
 #define TORN_TRIES 256
 
 static void chunk_get(struct thread_table *table)
@@ -83,7 +84,7 @@ int thread_table_get_whole(struct thread_table *table, uint32_t key, struct thre
 	return -EAGAIN;
 }
 
-/* The sequence's begun is read last, as slots_get() does. */
+/* Reads sequence_begun last, as slots_get() does. */
 static bool is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence,
 		   bool *woken)
 {

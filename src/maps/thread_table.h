@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the thread state array: from memory where it is mapped (thread_slots.c), in batches where
  * the kernel has them, one by one elsewhere (thread_hash.c); each thread at most once a scan, never
- * a torn record. A record is named by its key: struct thread_state has it.
+ * a torn record. A record is identified by its key, thread_state.key.
  *
- * From 5.5 the array is memory shared with the kernel and read without a system call. A hash
- * tells each thread's slot, ts_near is the probes' shortcut to it, a stack has the free ones.
- * Before 5.5 it is a hash by tid. A key is a slot, or a tid there. Task-local storage (5.11)
- * costs a switch more than the shortcut does, and a task iterator to be read.
+ * From 5.5 the array is memory shared with the kernel and read without a system call. A hash has
+ * each thread's slot, ts_near is the probes' shortcut to it, a stack has the free slots. Before 5.5
+ * the array is a hash by tid. A key is a slot, or a tid in the hash. Task-local storage (5.11)
+ * would cost a switch more than the shortcut does, and need a task iterator to be read.
  */
 #ifndef TSNAP_MAPS_THREAD_TABLE_H
 #define TSNAP_MAPS_THREAD_TABLE_H
@@ -26,10 +26,10 @@ struct thread_maps {
 
 struct thread_table;
 
-/* Registers that were asked of the thread in a slot, and the episode off its CPU that they are of:
- * who shows all threads asks for those of sleepers at every scan. */
+/* Requested registers of the thread in a slot, and the episode off its CPU that they belong to: a
+ * sampler that shows all threads requests those of sleepers at every scan. */
 struct requested_registers {
-	uint64_t episode; /* maps/register_requester.c; 0: nothing */
+	uint64_t episode; /* result of episode_of() in maps/register_requester.c; 0: none */
 	__u64 registers[THREAD_REGISTER_COUNT];
 };
 
@@ -43,13 +43,13 @@ struct thread_store {
 	int (*walk)(struct thread_table *table, uint32_t limit, bool *end);
 };
 
-/* Whom a walk meets. */
+/* Callbacks of a walk. */
 struct thread_visitor {
-	/* True if the record with that key is of no interest; NULL: all are of some. It may be
-	 * torn, and change while it is looked at. Its first two lines of the cache are there
+	/* True if the record with that key is of no interest; NULL: every record is visited. It may
+	 * be torn, and change while it is looked at. Its first two cache lines are loaded
 	 * already. */
 	bool (*passes)(void *to, const struct thread_state *record, uint32_t key);
-	/* The record is visit's for the time of the call. */
+	/* The record is visit's until it returns. */
 	void (*visit)(void *to, const struct thread_state *record);
 	void *to;
 };
@@ -62,32 +62,33 @@ struct thread_table {
 	struct thread_state *mapped; /* address space for the whole array; NULL: it is a hash */
 	size_t mapped_bytes;	     /* bytes of the array that are mapped */
 	uint32_t walked;	     /* slots of this round that walks have seen */
-	uint32_t fresh;		     /* slots at the end of those that were never used */
+	uint32_t fresh;		     /* slots in a row, up to walked, that were never used */
 	uint32_t chunk;		     /* records read by one batch call */
 	uint32_t *keys;
 	struct thread_state *records;
 	struct requested_registers
-		*requested;	   /* by slot, of entries_max; NULL: none, or no slots */
-	uint32_t *found;	   /* slots by tid, of those that were asked for; NULL: none yet */
-	struct index seen;	   /* tids of this walk, read one by one: it may restart */
-	uint64_t torn_count;	   /* records left out of a scan because they kept changing */
+		*requested;  /* registers by slot, entries_max of them; NULL: none, or no slots */
+	uint32_t *found;     /* slots that were looked up, by tid; NULL: none yet */
+	struct index seen;   /* tids of this walk, read one by one: it may restart */
+	uint64_t torn_count; /* records left out of a scan because they kept changing */
 	uint64_t unfinished_count; /* walks that could not see the whole map */
 };
 
 extern const struct thread_store thread_hash, thread_slots;
 
-/* The visitor is copied. 0, or -errno where the array can't be mapped; the table is the caller's to
+/* Opens a table; maps are copied. 0, or -errno: the array can't be mapped; the caller calls
  * thread_table_done() either way. */
 int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
 		      uint32_t entries_max);
 void thread_table_done(struct thread_table *table);
 
-/* Another reader of the same array, for another thread; to be done with before `of` is. Each counts
- * what it has missed. */
+/* Makes another reader of the same array, for another thread; it must be done with before `of` is.
+ * Each counts what it has missed. */
 void thread_table_view(struct thread_table *view, const struct thread_table *of);
 void thread_table_view_done(struct thread_table *view);
 
-/* From then on records are as the probes have written them, until more is asked. */
+/* Forgets requested registers: records are as the probes have written them, until more is
+ * requested. */
 void thread_table_forget(struct thread_table *table);
 
 /* Makes all slots free ones; once, before the probes are attached. 0 or -errno. */
@@ -99,16 +100,16 @@ int thread_table_clear(struct thread_table *table);
 int thread_table_walk(struct thread_table *table, const struct thread_visitor *visitor,
 		      uint32_t limit, bool *end);
 void thread_table_rewind(struct thread_table *table); /* the next walk begins anew */
-/* Begins anew, and visits them all. */
+/* Begins a new walk, and visits all records. */
 int thread_table_scan(struct thread_table *table,
 		      void (*visit)(void *to, const struct thread_state *record), void *to);
 
-/* Visits one record, unasked whether it passes; nothing where there is none. */
+/* Visits one record without a call of passes(); does nothing where there is none. */
 void thread_table_visit(struct thread_table *table, uint32_t key,
 			const struct thread_visitor *visitor);
 
-/* The record where it lies: it may be free, torn, and change while it is looked at. NULL: there is
- * none, or it is not mapped, as those of the newest slots are when they are asked for. */
+/* Returns the record in place: it may be free, torn, and change while it is looked at. NULL: there
+ * is none, or it is not mapped (records of the newest slots are mapped when they are read). */
 static inline const struct thread_state *thread_table_mapped(const struct thread_table *table,
 							     uint32_t key)
 {
@@ -117,29 +118,29 @@ static inline const struct thread_state *thread_table_mapped(const struct thread
 		       : NULL;
 }
 
-/* One record, perhaps torn, or -ENOENT. */
+/* Copies one record, perhaps torn. 0 or -ENOENT. */
 int thread_table_get(struct thread_table *table, uint32_t key, struct thread_state *record);
-/* One that is whole; also -EAGAIN: it kept changing. */
+/* Copies one record, whole. 0, -ENOENT, or -EAGAIN: it kept changing. */
 int thread_table_get_whole(struct thread_table *table, uint32_t key, struct thread_state *record);
 /* True if the thread has not run since its switch out with that sequence number. Where the array is
  * mapped nothing is copied. */
 bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence);
-/* True if it was not woken since either. */
+/* True if the thread has not run since, and was not woken either. */
 bool thread_table_is_asleep(struct thread_table *table, uint32_t key, uint32_t tid,
 			    uint64_t sequence);
-/* The key of the thread's record, or -ENOENT. */
+/* Finds the key of the thread's record. 0 or -ENOENT. */
 int thread_table_key(struct thread_table *table, uint32_t tid, uint32_t *key);
 /* Adds a record unless the thread has one, and fills its key. 0, -EEXIST, or -E2BIG: the map is
  * full. */
 int thread_table_add(struct thread_table *table, struct thread_state *record);
 void thread_table_remove(struct thread_table *table, const struct thread_state *record);
-/* Gives the record with that key, where the array is mapped, the system call that another record of
- * its thread tells of, unless the thread has begun one since. */
+/* Copies the system call of from, another record of the thread, into the record with that key,
+ * unless the thread has begun one since. Only where the array is mapped. */
 void thread_table_put_call(struct thread_table *table, uint32_t key,
 			   const struct thread_state *from);
 
-/* For the stores: whether the visitor passes a record by; and to hand it a whole one: what was
- * written while it was copied is read again. */
+/* Functions for the stores: thread_table_passes() is true if the visitor passes a record by;
+ * thread_table_meet() hands it a whole record, and reads again what was written during the copy. */
 static inline bool thread_table_passes(const struct thread_table *table,
 				       const struct thread_state *record, uint32_t key)
 {

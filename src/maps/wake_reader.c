@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define STACK_BYTES 16384    /* a kernel stack, where the place of saved registers is not known */
-#define WRITTEN_NS NS_PER_MS /* a row that was begun so long ago is done, or never will be */
+#define STACK_BYTES \
+	16384 /* bytes of a kernel stack, where the offset of saved registers is not known */
+#define WRITTEN_NS NS_PER_MS /* age at which a begun row is done, or never will be */
 
 _Static_assert(sizeof(struct wake_ring) % 8 == 0, "values of an array are rounded up to 8");
 
@@ -32,7 +33,7 @@ void wake_reader_before(struct wake_reader *reader, int64_t before_ns)
 		__atomic_store_n(&reader->rings[cpu].before_ns, (__u64)before_ns, __ATOMIC_RELEASE);
 }
 
-/* Copies the row at a place; false: it is not there whole. */
+/* Copies the row of a slot; false: the copy is not whole. */
 static bool row_copy(const struct wake_row *from, uint64_t slot, struct wake_row *to)
 {
 	uint64_t done = __atomic_load_n(&from->done, __ATOMIC_ACQUIRE), begun;
