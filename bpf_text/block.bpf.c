@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests to block devices: queued by a thread, issued to the driver, completed on any CPU.
  *
- * What block_queue.bpf.c, block_issue.bpf.c and block_done.bpf.c share.
+ * Shared by block_queue.bpf.c, block_issue.bpf.c and block_done.bpf.c.
  *
  * Knobs: BLOCK_ARGUMENT: which argument of block_rq_insert and block_rq_issue is the request: 1,
- * behind its queue, until 5.10, and 0 since. LATENCY_KINDS (latency.bpf.c): histograms are kept.
+ * after its queue, until 5.10, and 0 since. LATENCY_KINDS (latency.bpf.c): histograms are kept.
  */
 
 #define REQUEST_OP_MASK 0xffu /* REQ_OP_MASK */
@@ -74,7 +74,7 @@ static inline void request_count(struct block_request *request, __u32 kind, __u6
 #ifdef LATENCY_KINDS
 #define REQUEST_COUNT(request, kind, from_ns, end_ns) request_count(request, kind, from_ns, end_ns)
 #else
-/* not nothing: the compiler would then lay out its callers with jumps backwards */
+/* must not be empty: the compiler would then lay out the callers with jumps backwards */
 #define REQUEST_COUNT(request, kind, from_ns, end_ns) asm volatile("" ::"r"((end_ns) - (from_ns)))
 #endif
 
@@ -95,9 +95,9 @@ static inline void request_who_copy(struct block_request *request, struct block_
 	__builtin_memcpy(request->comm, from->comm, sizeof(request->comm));
 }
 
-/* Finds the thread that made a request not seen before. A flush of the device is one: the kernel
- * makes it for all who ask for one at the time, and a kernel thread issues it, so it counts as of
- * the thread that asked last. */
+/* Finds the thread that made a request not seen before. A flush of the device is such a request:
+ * the kernel makes it for all threads that want one at the time, and a kernel thread issues it, so
+ * it counts for the thread that requested it last. */
 static inline void request_who_find(struct block_request *request)
 {
 	struct block_key key = {.dev = request->dev};
@@ -141,7 +141,7 @@ static inline void request_done(struct block_key *key)
 
 	if (!request)
 		return;
-	/* one that was never issued asked for a flush and nothing else */
+	/* a request that was never issued was for a flush and nothing else */
 	if (request->issue_ns) {
 		now_ns = bpf_ktime_get_ns();
 		REQUEST_COUNT(request, LATENCY_BLOCK, request->issue_ns, now_ns);
@@ -161,13 +161,14 @@ static inline __u32 request_fill(struct request *from, struct block_request *req
 }
 #endif
 
-/* Tracepoints tell the bytes of a request for sectors since 4.11, before that of others alone. */
+/* Tracepoints have the bytes of a request for sectors since 4.11; before, of other requests
+ * only. */
 static inline __u32 event_bytes(__u32 bytes, __u32 sectors)
 {
 	return bytes ? bytes : sectors << 9;
 }
 
-/* blk_fill_rwbs(): F of a flush that comes before the rest, then what it is */
+/* blk_fill_rwbs() writes F for a flush that comes before the rest, then the operation */
 static inline __u32 request_op_of(char first, char second)
 {
 	char what = first;

@@ -9,8 +9,8 @@
 
 /* Key of a request in flight. */
 struct block_key {
-	/* Address of the struct request; its first sector where probes are not told the address; 0
-	 * with a device: no request, but the thread that asked last that the device be flushed. */
+	/* Address of the struct request, or its first sector where probes do not get the address. 0
+	 * with a device: no request, but the thread that last requested a flush of the device. */
 	__u64 request;
 	__u64 dev; /* device if request is a sector or 0; else 0 */
 };

@@ -12,8 +12,8 @@
 #endif
 
 #ifdef BLOCK_DONE_RAW
-/* (request, error, bytes) in all kernels that have raw tracepoints; called before what is done is
- * taken off the request's length */
+/* The arguments are (request, error, bytes) in all kernels that have raw tracepoints. It is called
+ * before the bytes that are done are taken off the request's length. */
 RAW_TRACEPOINT_PROBE(block_rq_complete)
 {
 	struct request *from = (struct request *)ctx->args[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A request became part of another one and is given back, without ever being completed: what it was
- * to do is that one's now. attempt_merge() in block/blk-merge.c, which has a scheduler told of all
- * but discards before there is a tracepoint.
+/* A request became part of another one, which now does its work, and is given back without ever
+ * being completed: attempt_merge() in block/blk-merge.c, which calls elv_merge_requests() for all
+ * requests but discards where there is no tracepoint.
  *
  * Knobs: BLOCK_MERGE_RAW or BLOCK_MERGE_KPROBE (elv_merge_requests).
  */

@@ -17,8 +17,9 @@
 #ifdef BLOCK_QUEUE_START
 #define REQUEST_PREFLUSH_BIT (1u << 18) /* REQ_PREFLUSH, since 4.10 */
 
-/* The kernel uses the place of a request again: it was completed, also where none of our programs
- * was run then, as when the interrupt came upon a task that a sandbox hides from them. */
+/* Counts a completion that was not seen: the kernel uses the memory of a request again, so it was
+ * completed, but none of our programs was run then, for example because the interrupt came upon a
+ * task that a sandbox hides from them. */
 static inline void request_unseen(const struct block_request *before)
 {
 	struct probe_counters *counters;
@@ -52,7 +53,7 @@ RAW_TRACEPOINT_PROBE(block_io_start)
 #endif
 
 #ifndef BLOCK_QUEUE_START
-/* One that is issued already was put back by the driver: it stays whose it is. */
+/* A request that is issued already was put back by the driver: it keeps its thread. */
 static inline void request_inserted(struct block_key *key, struct block_request *request)
 {
 	struct block_request *known = ts_block.lookup(key);

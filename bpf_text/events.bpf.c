@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The way by which single events reach the sampler; behind latency.bpf.c, whose keys they have.
+/* The way by which single events reach the sampler; comes after latency.bpf.c, whose keys the
+ * events have.
  *
- * Knobs: EVENTS, without which this fragment is not there; SLOWER_NS: what takes longer is told.
+ * Knobs: EVENTS, without which this fragment is not there; SLOWER_NS: what takes at least as long
+ * is reported.
  */
 
 BPF_F_TABLE("array", __u32, struct event_ring, ts_events, CPUS_MAX, MAPPED_FLAG);
 
-/* Takes the next place of this CPU's ring: its number since the beginning. 0: nobody is told, or an
- * interrupt's event came between, and nobody knows whose place it is. The reader finds one that was
- * not filled. */
+/* Takes the next slot of this CPU's ring; *slot is its number since the beginning. 0: this set does
+ * not report events, or an interrupt's event came between, and it is not known whose slot it is.
+ * The reader finds a slot that was not filled. */
 static inline int event_take(__u64 *slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), zero = 0;
@@ -28,11 +30,11 @@ static inline int event_take(__u64 *slot)
 	return ring->count == before + 1;
 }
 
-/* The event at a place that was taken. To be asked for anew after each helper call, over which the
- * compiler may put an address, or a number that it is made of, on the stack: 4.9 takes no number
- * into account that is added to an address from there, and verifiers before 5.10 forget the bounds
- * of a number that was there. So the ring is looked up, and address and bound are made in one go.
- */
+/* Returns the event of a slot that was taken. To be called again after each helper call, over which
+ * the compiler may put an address, or a number that it is made of, on the stack: 4.9 takes no
+ * number into account that is added to an address from there, and verifiers before 5.10 forget the
+ * bounds of a number that was there. So the ring is looked up, and address and bound are made in
+ * one go. */
 static inline struct trace_event *event_at(__u64 slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -46,8 +48,8 @@ static inline struct trace_event *event_at(__u64 slot)
 	return (struct trace_event *)(at + __builtin_offsetof(struct event_ring, events));
 }
 
-/* In a function with a variable place: the address of a byte of that event's data, or 0 is
- * returned. */
+/* Address of a byte of the event's data, for a function with a variable `slot`, which returns 0 if
+ * there is no event. */
 #define EVENT_DATA(AT)                                      \
 	({                                                  \
 		struct trace_event *event = event_at(slot); \
@@ -57,7 +59,7 @@ static inline struct trace_event *event_at(__u64 slot)
 		(__u64 *)(event->data + (AT));              \
 	})
 
-/* Takes a place and fills all but the kind's own data. The event, or NULL. */
+/* Takes a slot and fills all but the kind's own data. Returns the event, or NULL. */
 static inline struct trace_event *event_begin(__u64 *slot, struct latency_key *key, __u64 end_ns,
 					      __u64 duration_ns)
 {
@@ -83,7 +85,8 @@ static inline void event_end(struct trace_event *event)
 	event->done = event->begun;
 }
 
-/* Copies the registers of the thread with that stack into the event at a place; how many bytes. */
+/* Copies the registers of the thread with that stack into the event of a slot. Returns the number
+ * of bytes. */
 static inline __u32 event_registers(__u64 slot, __u64 kernel_stack)
 {
 #if KERNEL_STACK_REGISTERS

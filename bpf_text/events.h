@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Single events that the sampler is told of, whatever they are: a ring for each CPU. gcc includes
- * this file; the BPF text gets the same bytes pasted in.
+/* Single events that probes report to the sampler, of whatever kind: a ring for each CPU. gcc
+ * includes this file; the BPF text gets the same bytes pasted in.
  */
 #ifndef TSNAP_EVENTS_H
 #define TSNAP_EVENTS_H
@@ -28,7 +28,7 @@ struct trace_event {
 };
 
 struct event_ring {
-	__u64 count; /* ever begun */
+	__u64 count; /* events ever begun */
 	struct trace_event events[EVENTS_MAX];
 };
 

@@ -2,7 +2,7 @@
 /* Each exec as an event: the name before it, and the command line, read from the new program's
  * stack before it has run, because it may be gone when anybody looks.
  *
- * Where there is LATENCY_EXEC among LATENCY_KINDS.
+ * Included where LATENCY_EXEC is among LATENCY_KINDS.
  */
 
 struct rename {
@@ -10,7 +10,8 @@ struct rename {
 	char comm[THREAD_COMM_SIZE];
 };
 
-/* The last name of a thread before its present one; of all tids equal in their low bits. */
+/* The last name of a thread before its present one; one entry for all tids that are equal in their
+ * low bits. */
 BPF_TABLE("array", __u32, struct rename, ts_renames, 1024);
 
 static inline void rename_note(struct thread_state *thread)
@@ -25,8 +26,8 @@ static inline void rename_note(struct thread_state *thread)
 }
 
 struct arguments {
-	__u64 count; /* with the program's name */
-	__u64 text;  /* the address of the first; 0: not known */
+	__u64 count; /* number of arguments, with the program's name */
+	__u64 text;  /* address of the first argument; 0: not known */
 	__u64 bytes; /* length of all arguments, 1 to EXEC_ARGUMENT_BYTES; 0: not known */
 };
 
@@ -41,7 +42,7 @@ static inline void arguments_find(struct arguments *found, __u64 kernel_stack)
 
 	bpf_probe_read_kernel(&stack, sizeof(stack), (void *)(from + 8 * THREAD_STACK_WORD));
 	bpf_probe_read_kernel(words, sizeof(words), (void *)(from + 8 * THREAD_CALL_FROM));
-	THREAD_CALL_NUMBER(words) = -1; /* the program's segment tells, not execve's entry */
+	THREAD_CALL_NUMBER(words) = -1; /* the program's segment decides, not execve's entry */
 	if (THREAD_CALL_COMPAT(words)) {
 		bpf_probe_read_user(&found->count, 4, (void *)stack);
 		bpf_probe_read_user(&found->text, 4, (void *)(stack + 4));
@@ -61,7 +62,7 @@ static inline void arguments_find(struct arguments *found, __u64 kernel_stack)
 }
 
 #ifdef READ_INTO_MAP
-/* Copies the text of the arguments behind the name; how much of it. */
+/* Copies the text of the arguments after the name. Returns the number of bytes. */
 static inline __u32 arguments_copy(__u64 slot, struct arguments *found)
 {
 	__u64 bytes = found->bytes;
@@ -74,7 +75,8 @@ static inline __u32 arguments_copy(__u64 slot, struct arguments *found)
 		asm volatile("%0 += -1\n\t%0 &= 255\n\t%0 += 1" : "+r"(bytes));
 		ARGUMENTS_TRY(bytes)
 	}
-	/* without an environment it is near the end of the stack: as much as there is */
+	/* without an environment the text is near the end of the stack: copies as much as there
+	 * is */
 	ARGUMENTS_TRY(EXEC_ARGUMENT_BYTES)
 	ARGUMENTS_TRY(128)
 	ARGUMENTS_TRY(64)
@@ -83,8 +85,8 @@ static inline __u32 arguments_copy(__u64 slot, struct arguments *found)
 	return 0;
 }
 #else
-/* Copies the text of the arguments behind the name in pieces, because helpers write only to the
- * program's stack, which is small; how much of it. */
+/* Copies the text of the arguments after the name in pieces, because helpers write only to the
+ * program's stack, which is small. Returns the number of bytes. */
 static inline __u32 arguments_copy(__u64 slot, struct arguments *found)
 {
 	__u64 piece[4] = {};

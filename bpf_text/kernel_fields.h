@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernel structs are read here only, one static inline per field. The structs come from the
- * generated header (kernel/type_header): just the members used, at this kernel's offsets. Which of
- * a member's old and new names exists is told by HAVE_<struct>_<member>. A read that fails leaves
- * zero. */
+ * generated header (kernel/type_header): just the members used, at this kernel's offsets.
+ * HAVE_<struct>_<member> says which of a member's old and new names exists. A read that fails
+ * leaves zero. */
 
 static inline __u32 task_tid(struct task_struct *task)
 {
@@ -12,9 +12,9 @@ static inline __u32 task_tid(struct task_struct *task)
 	return tid;
 }
 
-/* Members of what a typed tracepoint hands over: plain loads, which the verifier checks. In
- * assembly, because libbcc makes a helper call of every load from a kernel pointer that it
- * recognises. */
+/* Reads a member of a struct that a typed tracepoint hands over, by a plain load, which the
+ * verifier checks. It is in assembly, because libbcc makes a helper call of every load from a
+ * kernel pointer that it recognises. */
 #define MEMBER_OF_TYPED(type, to, from, of, member) \
 	asm volatile("%0 = *(" #type " *)(%1 + %2)" \
 		     : "=r"(to)                     \
@@ -37,12 +37,12 @@ static inline __u32 task_tgid(struct task_struct *task)
 	return tgid;
 }
 
-/* Where /proc is not the first pid namespace's (PID_NAMESPACE), ids are translated to those it
- * shows.
+/* Ids are translated to those that /proc shows, where that is not the first pid namespace's
+ * (PID_NAMESPACE).
  *
  * Knobs: PID_NAMESPACE, the address of its struct pid_namespace; PID_NAMESPACE_LEVEL, how deep it
  * lies; PID_NUMBER_BYTES, the size of a struct upid: { int nr; struct pid_namespace *ns; }, with a
- * list node behind it until 4.14.
+ * list node at its end until 4.14.
  */
 #ifdef PID_NAMESPACE
 static inline __u32 task_shown_tid(struct task_struct *task, __u32 tid)
@@ -95,7 +95,7 @@ static inline __u32 task_flags(struct task_struct *task)
 }
 
 #define STATE_PARKED_BIT 0x40u	    /* TASK_PARKED from 4.14 on */
-#define STATE_PARKED_OLD_BIT 0x200u /* and before, when 0x40 was TASK_DEAD */
+#define STATE_PARKED_OLD_BIT 0x200u /* TASK_PARKED before 4.14, when 0x40 was TASK_DEAD */
 
 /* `state`, a long, until 5.13; `__state`, an int, from 5.14 on and in some RHEL 8. The bits in use
  * fit the low 32 of the old one. */
@@ -148,8 +148,8 @@ static inline __u64 task_kernel_stack(struct task_struct *task)
 	return stack;
 }
 
-/* Boot time clock, the one behind field 22 of /proc/TID/stat; `real_start_time` until 5.4, and to
- * 3.16, which RHEL 7's 3.10 is like, a timespec. */
+/* Start time by the boot time clock, as in field 22 of /proc/TID/stat; `real_start_time` until 5.4,
+ * and to 3.16, which RHEL 7's 3.10 is like, a timespec. */
 static inline __u64 task_start_boot_ns(struct task_struct *task)
 {
 	__u64 start_ns = 0;
@@ -183,8 +183,8 @@ static inline __u32 task_parent_tgid(struct task_struct *task)
 	return task_shown_tgid(parent);
 }
 
-/* Whether users saw a thread that ends. It tells no tid any more as soon as it was waited for,
- * which most threads are at once: its process does, or else its parent. */
+/* True if users saw a thread that ends. It has no tid any more as soon as it was waited for, which
+ * most threads are at once: its process has one, or else its parent. */
 static inline int task_was_shown(struct task_struct *task)
 {
 #ifdef PID_NAMESPACE

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Histograms of --trace: each probe counts a duration in the histogram of its key.
  *
- * Knobs: LATENCY_KINDS, bits 1 << LATENCY_x of the kinds that are asked for; not defined: none, and
- * this fragment is not there. LATENCY_TURN_FIRST, as latency.h tells. TRACE_WANTED(identity):
- * threads whose waits and calls alone are measured; not defined: all threads. REGISTERS_MARKED: as
+ * Knobs: LATENCY_KINDS, bits 1 << LATENCY_x of the kinds that are wanted; not defined: none, and
+ * this fragment is not there. LATENCY_TURN_FIRST: see latency.h. TRACE_WANTED(identity): true for
+ * threads whose waits and calls are measured; not defined: all threads. REGISTERS_MARKED: as
  * registers_decode() of src/kernel takes it.
  */
 
@@ -38,7 +38,8 @@ static inline struct latency *latency_find(__u32 turn, struct latency_key *key)
 	return !turn ? ts_latency_one.lookup(key) : ts_latency_two.lookup(key);
 }
 
-/* insert: another program may have come between and made it, and what that counted must stay */
+/* uses insert: another program may have come between and made the histogram, and its counts must
+ * stay */
 static inline struct latency *latency_make(__u32 turn, struct latency_key *key)
 {
 	struct latency fresh = {};
@@ -50,7 +51,7 @@ static inline struct latency *latency_make(__u32 turn, struct latency_key *key)
 	return latency_find(turn, key);
 }
 
-/* Returns a key's histogram if it is in a place that needs no search, else NULL. Needs memory that
+/* Returns a key's histogram if it is in a slot that needs no search, else NULL. Needs memory that
  * the sampler maps, as the record's array does (THREAD_SLOTS). */
 static inline struct latency *latency_slot_of(__u32 turn, struct latency_key *key)
 {
@@ -84,8 +85,8 @@ static inline struct latency *latency_slot_of(__u32 turn, struct latency_key *ke
 #endif
 }
 
-/* 1 where value is greater than limit, else 0, without a jump; both are below 2^63. The compiler
- * must not see a comparison in it. */
+/* Returns 1 if value is greater than limit, else 0, without a jump; both are below 2^63. The
+ * compiler must not see a comparison in it. */
 static inline __u64 is_greater(__u64 value, __u64 limit)
 {
 	__u64 difference = limit - value;
@@ -122,7 +123,7 @@ static inline __u64 latency_bucket(__u64 ns)
 	return bucket + step + (units >> step >> 1);
 }
 
-/* All of the key must be initialised. */
+/* Adds a duration and an amount to the histogram of a key, all of which must be initialised. */
 static inline void latency_add_amount(struct latency_key *key, __u64 ns, __u64 amount)
 {
 	__u32 zero = 0;
@@ -164,7 +165,7 @@ static inline void latency_add(struct latency_key *key, __u64 ns)
 	latency_add_amount(key, ns, 0);
 }
 
-/* 0: nobody's, as the thread is outside of the pid namespace that users see, or not wanted. */
+/* Fills in a key. 0: the thread is outside of the pid namespace that users see, or not wanted. */
 static inline int latency_key_fill(struct latency_key *key, struct thread_state *thread, __u32 kind)
 {
 #ifdef PID_NAMESPACE
@@ -187,8 +188,9 @@ static inline int latency_key_fill(struct latency_key *key, struct thread_state 
 	return 1;
 }
 
-/* The system call that a thread off its CPU is in, and whether it was made through the 32-bit
- * entry: what registers_decode() makes of the same words. -1: in none, or not known. */
+/* Returns the system call that a thread off its CPU is in, and in *compat whether it was made
+ * through the 32-bit entry, as registers_decode() does from the same words. -1: in none, or not
+ * known. */
 static inline __u32 thread_call(struct thread_state *thread, __u32 *compat)
 {
 	*compat = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Histograms of durations, kept by the probes of --trace, and what a histogram is of. gcc includes
- * this file; the BPF text gets the same bytes pasted in.
+/* Histograms of durations, kept by the probes of --trace, and their keys. gcc includes this file;
+ * the BPF text gets the same bytes pasted in.
  */
 #ifndef TSNAP_LATENCY_H
 #define TSNAP_LATENCY_H
@@ -18,9 +18,9 @@
 #define LATENCY_BUCKETS 32
 #define LATENCY_SHIFT 5
 
-/* A histogram has one writer at a time, so no event is lost and none needs an atomic operation or a
- * copy for each CPU: the thread that it is of writes it. A kind whose events end elsewhere must
- * have the CPU among its own words. */
+/* Key of a histogram. A histogram has one writer at a time, the thread that it belongs to, so no
+ * event is lost and none needs an atomic operation or a copy for each CPU. A kind whose events end
+ * elsewhere must have the CPU among its own words. */
 struct latency_key {
 	__u32 kind;
 	__u32 tid; /* the kernel's own */
@@ -57,12 +57,13 @@ struct latency {
 	__u32 buckets[LATENCY_BUCKETS];
 };
 
-/* A place for a histogram that is found without a search, of the CPU that the event ended on: so it
- * has one writer at a time, too. On a collision the histogram falls back to the map.
+/* Slot for a histogram that is found without a search. It belongs to the CPU that the event ended
+ * on, so it has one writer at a time, too. On a collision the histogram falls back to the map.
  *
- * A program in an interrupt may come between another's look at a free place and its taking it. So
- * programs count themselves there first, and whoever is not the first takes none. */
-#define LATENCY_SLOTS 256 /* places of each CPU, a power of two */
+ * A program in an interrupt may come between another program's look at a free slot and its taking
+ * it. So programs count themselves in claim_count first, and a program that is not the first does
+ * not take the slot. */
+#define LATENCY_SLOTS 256 /* slots of each CPU, a power of two */
 
 struct latency_slot {
 	struct latency_key key;
@@ -73,13 +74,14 @@ struct latency_slot {
 
 /* Two maps take turns: the sampler reads and empties the one that is not written. */
 #define LATENCY_TURNS 2
-#define LATENCY_MAX 16384 /* histograms in each */
+#define LATENCY_MAX 16384 /* histograms in each map */
 
 /* Each set of probes has numbers of its own, from LATENCY_TURN_FIRST on. So where a larger set
- * takes over (live_grow) and both are attached, this one word decides who counts and tells. */
+ * takes over (live_grow) and both are attached, this struct decides which of them counts and which
+ * reports events. */
 struct latency_control {
 	__u32 turn;	 /* the first number of the set that counts, plus the map's; 0: none */
-	__u32 event_set; /* the first number of the set that tells events; 0: none */
+	__u32 event_set; /* the first number of the set that reports events; 0: none */
 };
 
 _Static_assert(sizeof(struct latency_key) == 48, "latency_key has no holes");

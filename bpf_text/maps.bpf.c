@@ -6,12 +6,14 @@
  * THREAD_SLOTS where the array is one that the sampler maps into its memory (5.5), else it is a
  * hash by tid; NEAR_MAX, a power of two.
  *
- * With slots ts_slots tells a thread's, and ts_near is a shortcut to it: an entry for all tids that
- * are equal in their low bits, which may be of another thread, or out of date; the record tells.
+ * With slots, ts_slots has each thread's slot, and ts_near is a shortcut to it: an entry for all
+ * tids that are equal in their low bits, which may be of another thread, or out of date; the
+ * record's tid decides.
  */
 
-/* For every member of a map's values, and of every array in them, libbcc makes code that prints it
- * and reads it in. For long arrays that takes longer than all else: their maps hold plain bytes. */
+/* Plain bytes in place of a struct with long arrays: libbcc makes code that prints and reads in
+ * every member of a map's values, and of every array in them, which takes longer than all else for
+ * long arrays. */
 #define BYTES_OF(name)                           \
 	struct name##_bytes {                    \
 		char bytes[sizeof(struct name)]; \
@@ -38,9 +40,9 @@ BPF_F_TABLE("array", __u32, struct changed_ring_bytes, ts_changed, CPUS_MAX, MAP
 /* Keeps the compiler from moving a group's words past its sequence numbers. */
 #define ORDERED() asm volatile("" ::: "memory")
 
-/* Verifiers before 4.15 take two ways through a program for different if anything was left in a
- * register by one that was not by the other, and follow both to the end: the ways that a program
- * has before this point are multiplied by those behind it. This leaves the same in all. */
+/* Verifiers before 4.15 take two ways through a program for different if one left something in a
+ * register that the other did not, and follow both to the end: the number of ways before this point
+ * is multiplied by that after it. This function leaves the same in all registers. */
 #if defined(THREAD_SLOTS) || !defined(LATENCY_KINDS)
 static inline void ways_meet(void)
 {
@@ -99,8 +101,8 @@ static inline void thread_list(struct thread_state *thread)
 	ORDERED();
 	__sync_fetch_and_add(&ring->count, 1);
 	ORDERED();
-	/* With interrupts on, another program may have come between and taken the same place: all
-	 * must be looked at, as after an overflow. */
+	/* Another program may have come between, with interrupts on, and taken the same slot: all
+	 * threads must be looked at, as after an overflow. */
 	if (ring->count != before + 1)
 		__sync_fetch_and_add(&ring->count, CHANGED_MAX);
 }
@@ -132,7 +134,7 @@ static inline struct thread_state *thread_find(__u32 tid)
 	return ts_threads.lookup(slot);
 }
 
-/* The thread's slot, or a free one that becomes its; NULL when all are taken. */
+/* Returns the thread's slot, or a free one that it now has; NULL: all are taken. */
 static inline __u32 *slot_take(__u32 tid)
 {
 	__u32 fresh, *slot = ts_slots.lookup(&tid);
@@ -147,8 +149,8 @@ static inline __u32 *slot_take(__u32 tid)
 	return ts_slots.lookup(&tid);
 }
 
-/* A new record, or the old one of that tid made new. NULL when the map is full. The numbers of its
- * sequence go on: a copy that holds some of the old one is never whole. */
+/* Returns a new record, or the tid's old record made new; NULL: the map is full. The sequence
+ * numbers go on: a copy that has parts of the old record is never whole. */
 static inline struct thread_state *thread_make(__u32 tid, __u64 now_ns)
 {
 	__u32 *slot = slot_take(tid), near = tid & (NEAR_MAX - 1);
@@ -187,7 +189,7 @@ static inline void thread_forget(__u32 tid)
 	if (!known)
 		return;
 	slot = *known;
-	/* the user may be taking it away, too: the slot is free once */
+	/* user space may be removing the record, too: the slot must be freed once only */
 	if (ts_slots.delete(&tid))
 		return;
 	thread = ts_threads.lookup(&slot);
@@ -227,8 +229,8 @@ static inline void thread_forget(__u32 tid)
 }
 #endif
 
-/* For what a sampler asks of a record by its key; NULL where there is none. sequence is from before
- * anything else is looked at. */
+/* Returns the record of a key that a sampler requested; NULL: there is none. *sequence is read
+ * before anything else. */
 static inline struct thread_state *thread_requested(__u32 key, __u64 *sequence)
 {
 	struct thread_state *thread = ts_threads.lookup(&key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The thread on this CPU (0: none, it idles), and what it is doing, even if it never leaves the
+/* The thread on this CPU (0: none, the CPU idles), and what it does, even if it never leaves the
  * CPU. In user mode the interrupt's own registers lie where a system call's would, with -1 for its
  * number.
  *
@@ -35,7 +35,7 @@ int ts_look(struct bpf_raw_tracepoint_args *ctx)
 {
 	cpu_look();
 #ifdef KEEP_STACKS
-	__u64 nothing = 0; /* the sample is as its event wants it */
+	__u64 nothing = 0; /* the event's attributes decide what the sample has */
 
 	ts_looked.perf_submit(ctx, &nothing, sizeof(nothing));
 #endif

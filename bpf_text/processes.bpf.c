@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Forks, execs and exits of processes, and the totals of threads that ended: what no sample shows
- * of those that live for less than the time between two. The functions are called by the probes
- * that see it; without the knob PROCESS_TOTALS they are nothing.
+/* Forks, execs and exits of processes, and the totals of threads that ended: no sample shows those
+ * that live for less than the time between two scans. The probes that see these events call the
+ * functions, which are empty without the knob PROCESS_TOTALS.
  */
 
 #ifdef PROCESS_TOTALS
@@ -23,11 +23,11 @@ static inline void comm_end(__u64 *comm)
 	}
 }
 
-/* The row of a name and user or, when all are taken, the one that the sampler made for all others.
- * NULL: not even that one is there.
+/* Returns the row of a name and user or, when all rows are taken, the row that the sampler made for
+ * all others. NULL: not even that row is there.
  *
- * Here and below an address that was found to be NULL is never asked about again: the verifiers of
- * 4.9 to 4.13 have forgotten by then that it is 0, and follow both ways. */
+ * Here and below an address that was found to be NULL is never tested again: the verifiers of 4.9
+ * to 4.13 have forgotten by then that it is 0, and follow both ways. */
 static inline struct process_totals *process_totals_of(struct process_key *key)
 {
 	struct process_totals none = {}, *totals;
@@ -91,7 +91,8 @@ static inline void exit_count(struct process_totals *totals, struct task_struct 
 		__sync_fetch_and_add(&totals->exits, 1);
 }
 
-/* A thread's last switch. Its parent may have waited for it by then: the record knows best. */
+/* Counts a thread at its last switch. Its parent may have waited for it by then: the record, if it
+ * is complete, says whether users saw it. */
 static inline void thread_ended(struct thread_state *thread, struct task_struct *task, __u32 tid,
 				__u64 now_ns)
 {
@@ -129,8 +130,9 @@ static inline void thread_counted(struct thread_state *thread, struct task_struc
 		totals_add(totals, thread, now_ns);
 }
 
-/* It goes on under the tid of its process' first thread, with a record that begins anew. That one
- * has become a zombie, but may have yet to be switched a last time. */
+/* Counts both threads when one that executes a program goes on under the tid of its process's first
+ * thread, with a record that begins anew. The first thread has become a zombie, but its last switch
+ * may be yet to come. */
 static inline void thread_moved(__u32 old_tid, __u32 tid, struct task_struct *task, __u64 now_ns)
 {
 	struct thread_state *thread = thread_find(old_tid);

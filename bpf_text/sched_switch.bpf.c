@@ -2,15 +2,13 @@
 /* The scheduler switch: closes what the leaving thread did, opens what the arriving one does.
  *
  * Knobs: SCHED_SWITCH_TYPED, SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A
- * raw tracepoint gives both tasks and tells whether the leaving one was preempted. The tracepoint
- * gives the arriving tid only, and the kprobe runs after the switch; both tell a preemption by
- * task->nvcsw, which
- * __schedule() counts up before either of them for every switch that is not one.
- * LATENCY_KINDS (latency.bpf.c): the waits that end here are measured one by one.
- * KEEP_REGISTERS, KEEP_TOTALS: what a record keeps where somebody asks for it.
- * KEEP_STACKS: in the capture window, the time right before a scan, a switch out has the kernel
- * write a perf sample with the leaving thread's stacks. Not by the kprobe: it runs as the arriving
- * thread.
+ * raw tracepoint gives both tasks and whether the leaving one was preempted. The tracepoint gives
+ * the arriving tid only, and the kprobe runs after the switch; both recognise a preemption by
+ * task->nvcsw, which __schedule() counts up before either of them for every switch that is not one.
+ * LATENCY_KINDS (latency.bpf.c): the waits that end here are measured one by one. KEEP_REGISTERS,
+ * KEEP_TOTALS: what a record keeps if it is needed. KEEP_STACKS: in the capture window, the time
+ * right before a scan, a switch out has the kernel write a perf sample with the leaving thread's
+ * stacks. Not by the kprobe: it runs as the arriving thread.
  */
 
 #define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE */
@@ -19,8 +17,9 @@
 #define STATE_NOLOAD_BIT 0x400u /* TASK_NOLOAD: an idle kernel thread, which is no D */
 
 /* Registers stay where they are, at the end of the kernel stack, until the thread runs again. So
- * where they can be asked for (REGISTERS_REQUESTED, registers.bpf.c) a switch keeps them only while
- * a sampler is at work: of those that leave, and of those that come back before it has asked. */
+ * where they can be requested (REGISTERS_REQUESTED, registers.bpf.c) a switch keeps them only while
+ * a sampler is at work: those of threads that leave, and of threads that come back before the
+ * sampler has requested them. */
 #if defined(KEEP_REGISTERS) && defined(REGISTERS_REQUESTED)
 #define REGISTERS_AT_TIMES 1
 #else
@@ -33,7 +32,7 @@
 #endif
 
 /* Returns ts_sampling while a sampler is at work, when a switch keeps something for it; else 0.
- * Moments lie in the time in which registers are kept. */
+ * Scan times lie in the time in which registers are kept. */
 static inline struct sampling *sampler_at_work(__u64 now_ns)
 {
 #ifdef THREAD_SLOTS
@@ -56,8 +55,8 @@ BYTES_OF(scan_time_ring);
 BPF_F_TABLE("array", __u32, struct scan_time_ring_bytes, ts_scan_time, CPUS_MAX, MAPPED_FLAG);
 #endif
 
-/* To be called for the first switch of a thread behind the scan time only: before_ns is when it was
- * switched before. */
+/* Keeps a row of the thread, if this is its first switch after the scan time. before_ns: time of
+ * its switch before. */
 static inline void scan_time_keep(const struct thread_state *thread,
 				  const struct sampling *sampling, __u64 before_ns, __u64 now_ns)
 {
@@ -117,7 +116,7 @@ static inline void registers_keep(struct thread_state *thread, __u64 sequence)
 	thread->sched.registers_sequence = sequence;
 }
 
-/* The time off the CPU that ends now: asleep, then runnable. */
+/* Adds the time off the CPU that ends now to the totals: asleep, then runnable. */
 static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 {
 #ifdef KEEP_TOTALS
@@ -147,7 +146,7 @@ static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 #endif
 }
 
-/* sampling: as sampler_at_work() has it. */
+/* sampling: as sampler_at_work() returns it. */
 static inline void switch_in(struct thread_state *thread, const struct sampling *sampling,
 			     __u64 now_ns)
 {
@@ -176,8 +175,8 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 	int unseen = !thread->sched.on_cpu;
 	__u64 sequence;
 
-	/* It came unseen (a new record, or the kernel ran no program then): until now it waited. No
-	 * time is lost, only called wrong. */
+	/* The thread came unseen (a new record, or the kernel ran no program then): it counts as
+	 * waiting until now. No time is lost, only attributed wrongly. */
 	if (unseen)
 		switch_in(thread, 0, now_ns);
 	sequence = thread->sched.sequence_done + 1;
@@ -187,7 +186,7 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 	thread->sched.cpu_ns += now_ns - thread->sched.in_ns;
 	if (preempted) {
 		thread->sched.involuntary_count++;
-		ORDERED(); /* for the verifier of 4.9: see waits_count() */
+		ORDERED(); /* needed by the verifier of 4.9: see waits_count() */
 	} else {
 		thread->sched.voluntary_count++;
 	}
@@ -200,7 +199,8 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 		registers_keep(thread, sequence);
 	ORDERED();
 	thread->sched.sequence_done = sequence;
-	if (unseen) /* nor was it seen to wake: it would be told of as still in the sleep before */
+	if (unseen) /* its wake-up was not seen either: it would be reported as still in the sleep
+		       before */
 		thread_list(thread);
 	if (sampling)
 		scan_time_keep(thread, sampling, thread->sched.in_ns, now_ns);
@@ -216,7 +216,7 @@ static inline void runq_add(struct thread_state *thread, struct task_struct *tas
 			    __u64 end_ns)
 {
 #if LATENCY_HAS(LATENCY_RUNQ)
-	/* before there is a key, as in offcpu_add() */
+	/* called before there is a key, as in offcpu_add() */
 	__u64 quota_ns = throttled_ns(task, end_ns - wait_ns, end_ns);
 	struct latency_key key = {};
 
@@ -230,7 +230,7 @@ static inline void runq_add(struct thread_state *thread, struct task_struct *tas
 static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u64 end_ns)
 {
 #if LATENCY_HAS(LATENCY_OFFCPU)
-	/* before there is a key, whose part of the small stack it then has */
+	/* called before there is a key, to use its part of the small stack */
 	__u32 compat, call = thread_call(thread, &compat);
 	struct latency_key key = {};
 
@@ -270,7 +270,7 @@ static inline void waits_end(struct thread_state *thread, struct task_struct *ta
 }
 #endif
 
-/* The bits of exit_state where a dead thread leaves for the last time, else 0. */
+/* Returns the bits of exit_state if a dead thread leaves for the last time, else 0. */
 static inline __u32 dead_bits(struct task_struct *task, __u32 state, int preempted)
 {
 	/* only rare states are worth the look */
@@ -278,15 +278,15 @@ static inline __u32 dead_bits(struct task_struct *task, __u32 state, int preempt
 }
 
 /* Prepares a leaving thread's record for the switch out. Returns 0 if it has no record any more: a
- * zombie keeps its record until it was waited for, any other goes with its last switch and must not
- * come back. */
+ * zombie keeps its record until it was waited for; any other record goes with the thread's last
+ * switch and must not come back. */
 static inline int record_stays(struct thread_state *thread, struct task_struct *task, __u32 tid,
 			       __u32 dead, __u64 now_ns)
 {
 #if defined(LATENCY_KINDS) && defined(THREAD_SLOTS)
-	/* It came unseen: its wait ended before now, and nobody knows when. The totals have it so,
-	 * too. Kernels before 5.5, which hide no switch, are spared the way: their verifiers take
-	 * just so many through a program. */
+	/* A thread that came unseen has a wait that ended before now, at a time that is not known.
+	 * The totals have it so, too. Kernels before 5.5, which hide no switch, are spared this
+	 * way: their verifiers take a limited number of ways through a program. */
 	if (thread->sched.known)
 		waits_end(thread, 0, now_ns);
 #endif
@@ -303,7 +303,7 @@ static inline int record_stays(struct thread_state *thread, struct task_struct *
 	return 1;
 }
 
-/* The record of a leaving thread that had none. NULL: it gets none. */
+/* Makes the record of a leaving thread that had none. NULL: it gets none. */
 static inline struct thread_state *record_begin(struct task_struct *task, __u32 tid, __u32 dead,
 						__u64 now_ns)
 {
@@ -340,8 +340,7 @@ static inline void thread_leaves(void *ctx, struct task_struct *task, __u32 tid,
 	switch_out(ctx, thread, state, preempted, now_ns);
 }
 
-/* task: 0 where the probe does not give it; what it would tell is then read when the thread leaves.
- */
+/* task: 0 where the probe does not give it; the identity is then read when the thread leaves. */
 static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now_ns)
 {
 	struct thread_state *thread = thread_find(tid);
@@ -353,17 +352,17 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 	if (task && !(thread->identity.known & IDENTITY_FULL))
 		identity_read(thread, task, tid);
 #ifdef LATENCY_KINDS
-	if (thread->sched.out_ns != now_ns) /* else it was just made */
+	if (thread->sched.out_ns != now_ns) /* else the record was just made */
 		waits_end(thread, task, now_ns);
 	ways_meet();
 #endif
 	switch_in(thread, sampler_at_work(now_ns), now_ns);
-	/* it was not seen to wake, or on its way to sleep */
+	/* its wake-up was not seen, or came on its way to sleep */
 	if (thread->sched.state && thread->wake.wake_ns < thread->sched.out_ns)
 		thread_list(thread);
 }
 
-/* Whether the leaving thread was preempted, by the kernel's own count of voluntary switches. */
+/* True if the leaving thread was preempted, by the kernel's own count of voluntary switches. */
 static inline int count_means_preempted(struct task_struct *task, __u32 tid)
 {
 	struct thread_state *thread = thread_find(tid);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The wake-up: when, and by whom. sched_waking, not sched_wakeup: it runs in the waker's own
- * context, also where the wake-up itself is done by another CPU. A waker in an interrupt is the
- * thread it interrupted.
+/* The wake-up: its time, and its waker. The event is sched_waking, not sched_wakeup: it runs in the
+ * waker's own context, also where the wake-up itself is done by another CPU. A waker in an
+ * interrupt is the thread it interrupted.
  *
  * Knobs: SCHED_WAKEUP_TYPED, SCHED_WAKEUP_RAW, SCHED_WAKEUP_TRACEPOINT or SCHED_WAKEUP_KPROBE
  * (try_to_wake_up, which also runs for threads that are awake: harmless, because only a wake-up
- * after the switch out counts); KEEP_WAKER where somebody asks who it was; TELL_WAKES where waits
- * that a scan has seen are told when they end (wakes.h), by the raw tracepoint alone.
+ * after the switch out counts); KEEP_WAKER where the waker is wanted; TELL_WAKES where waits that a
+ * scan has seen are reported when they end (wakes.h), by the raw tracepoint alone.
  */
 
 #if defined(TELL_WAKES) && defined(THREAD_SLOTS) && \
@@ -68,7 +68,7 @@ static inline void thread_woken(void *ctx, struct task_struct *task, __u32 tid)
 	struct thread_state *thread = thread_find(tid);
 
 #ifdef PID_NAMESPACE
-	/* seeded, and not in the map: it is runnable from now on */
+	/* a seeded thread that is not in the map: it is runnable from now on */
 	if (!thread && task) {
 		thread = thread_make(tid, bpf_ktime_get_ns());
 		if (thread)

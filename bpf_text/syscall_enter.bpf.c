@@ -9,7 +9,7 @@
 		     : "=r"(words[WORD])            \
 		     : "r"(registers), "i"(8 * (THREAD_CALL_FROM + (WORD))));
 
-/* registers: where those lie that the kernel saved at this entry, if that is known. */
+/* registers: address of those that the kernel saved at this entry; 0: not known. */
 static inline int call_begins(__u64 id, __u64 registers)
 {
 	__u64 words[THREAD_CALL_COUNT] = {};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A thread executed a program: its user may be another now, and where it was not its process's
- * first thread it has taken over that one's tid (de_thread() in fs/exec.c), while its own old tid
+/* A thread executed a program. Its user may be another now. If it was not its process's first
+ * thread, it has taken over the tid of that thread (de_thread() in fs/exec.c), and its own old tid
  * is gone.
  *
  * Knobs: THREAD_EXEC_RAW or THREAD_EXEC_TRACEPOINT; EVENTS_EXEC (exec_event.bpf.c); KEEP_PROGRAM:
- * the record tells that the program is another one.
+ * the record shows that the program is another one.
  */
 
 static inline void thread_executed(__u32 old_tid)

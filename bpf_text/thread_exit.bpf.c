@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A zombie was waited for: its record goes. Other threads' records go with their last switch. The
- * tid may be another thread's already: the start time tells, where there is a task to read it from,
- * and that the record is a zombie's. Who took it over in an exec has the zombie's start time.
+ * tid may be another thread's already: the record must be a zombie's and, where there is a task to
+ * read it from, have its start time. After an exec by another thread the new leader keeps the old
+ * leader's start time.
  *
  * Knobs: THREAD_EXIT_RAW or THREAD_EXIT_TRACEPOINT.
  */

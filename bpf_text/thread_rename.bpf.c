@@ -18,7 +18,7 @@ static inline void thread_renamed(__u32 tid, const char *from)
 	/* the kernel gives a name of any length and cuts it after the tracepoint */
 	comm[THREAD_COMM_SIZE - 1] = 0;
 	__builtin_memcpy(thread->identity.comm, comm, sizeof(comm));
-	thread_list(thread); /* it may sleep, and another have named it */
+	thread_list(thread); /* the thread may sleep, named by another one */
 }
 
 #ifdef THREAD_RENAME_RAW

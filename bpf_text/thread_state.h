@@ -11,18 +11,19 @@
 #define TSNAP_THREAD_STATE_H
 
 #define THREAD_COMM_SIZE 16 /* TASK_COMM_LEN, the same on every kernel */
-/* Until 4.18 a task's struct pid is task_struct.pids[PIDTYPE_PID].pid, behind a list node. */
+/* Bytes of the list node before a task's struct pid, task_struct.pids[PIDTYPE_PID].pid, until
+ * 4.18. */
 #define PIDS_LINK_BYTES 16
 
-/* The registers that the kernel saved when the thread last entered it, as far as a system call is
- * told by them: pieces of its struct pt_regs, decoded by kernel/registers. READ(to, from, count):
- * that many words of it, from word `from` on, are the words from `to` on here. */
+/* Registers that the kernel saved when the thread last entered it, as far as they describe a system
+ * call: pieces of its struct pt_regs, decoded by kernel/registers. READ(to, from, count): that many
+ * words of it, from word `from` on, are the words from `to` on here. */
 #if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 /* x1 to x5; pstate, orig_x0, syscallno. All 36 words would not fit a BPF program's stack. */
 #define THREAD_REGISTER_COUNT 8
 #define THREAD_REGISTER_PIECES(READ) READ(0, 1, 5) READ(5, 33, 3)
 #define THREAD_REGISTER_SMALL_PIECES THREAD_REGISTER_PIECES
-/* words that tell the call: pstate, orig_x0, syscallno; PSR_MODE32_BIT is compat */
+/* words that describe the call: pstate, orig_x0, syscallno; PSR_MODE32_BIT is compat */
 #define THREAD_CALL_FROM 33
 #define THREAD_CALL_COUNT 3
 #define THREAD_STACK_WORD 31 /* the user's sp */
@@ -39,7 +40,7 @@
 #define THREAD_REGISTER_PIECES(READ) READ(0, 4, 14)
 /* pieces that fit a program's stack of 512 bytes */
 #define THREAD_REGISTER_SMALL_PIECES(READ) READ(0, 4, 7) READ(7, 11, 7)
-/* words that tell the call: cx to cs; compat: __USER32_CS, or no mark of a native call */
+/* words that describe the call: cx to cs; compat: __USER32_CS, or no mark of a native call */
 #define THREAD_CALL_FROM 11
 #define THREAD_CALL_COUNT 7
 #define THREAD_STACK_WORD 19 /* the user's sp */
@@ -52,7 +53,7 @@
 #else
 #define THREAD_CALL_COMPAT(words) (((words)[6] & 0xffff) == 0x23)
 #endif
-/* A program that has not begun: exec took the mark with all other registers. */
+/* True for a program that has not begun: exec took the mark with all other registers. */
 #define THREAD_CALL_EXECUTED(words)                 \
 	(((words)[4] == 59 || (words)[4] == 322) && \
 	 !((words)[0] | (words)[1] | (words)[2] | (words)[3])) /* execve, execveat */
@@ -74,10 +75,10 @@
 struct thread_identity {
 	__u64 start_boot_ns; /* boot time clock; 0 before IDENTITY_FULL */
 	/* Ids are those that /proc shows. Where that is not the first pid namespace's, they are the
-	 * kernel's before IDENTITY_FULL, and 0 for who is not in it. */
+	 * kernel's before IDENTITY_FULL, and 0 for threads that are not in it. */
 	__u32 tid;
 	__u32 tgid;
-	__u32 parent_tgid; /* when the thread appeared */
+	__u32 parent_tgid; /* tgid of its parent when the thread appeared */
 	__u32 uid;	   /* effective, when the thread appeared or executed a program */
 	__u32 task_flags;  /* PF_* */
 	__u32 known;
@@ -98,20 +99,20 @@ struct thread_sched {
 	__u64 sequence_done;
 	__u64 out_ns;	/* last switch out, or when the thread appeared */
 	__u64 in_ns;	/* last switch in */
-	__u64 cpu_ns;	/* running totals since the record was made: on a CPU, */
-	__u64 runq_ns;	/* runnable and waiting for one, */
-	__u64 disk_ns;	/* in uninterruptible sleep (D), */
-	__u64 sleep_ns; /* in any other sleep */
+	__u64 cpu_ns;	/* time on a CPU; all totals are since the record was made */
+	__u64 runq_ns;	/* time runnable and waiting for a CPU */
+	__u64 disk_ns;	/* time in uninterruptible sleep (D) */
+	__u64 sleep_ns; /* time in any other sleep */
 	__u64 voluntary_count;
 	__u64 involuntary_count;
-	__u64 kernel_voluntary; /* task->nvcsw at the last switch, where the probe can't tell by
-				   itself */
+	__u64 kernel_voluntary; /* task->nvcsw at the last switch, where the probe itself does not
+				   show a preemption */
 	__u32 state;		/* task state bits at the switch out; 0: runnable */
 	__u32 exit_state;
 	__u32 cpu;
 	__u32 on_cpu; /* 1: running since in_ns */
 	__u32 known;
-	__u32 tid; /* the kernel's own, of the first pid namespace; 0: nobody's record */
+	__u32 tid; /* the kernel's own tid, of the first pid namespace; 0: a free record */
 	/* Registers saved at the switch out with number registers_sequence; stale unless that is
 	 * the thread's last */
 	__u64 registers_sequence;
@@ -134,24 +135,25 @@ struct thread_state {
 	struct thread_identity identity;
 	__u64 kernel_stack; /* task->stack; 0 before IDENTITY_FULL */
 	/* The system call, where entries are traced (syscall_enter.bpf.c): */
-	__u64 call_ns; /* when the thread entered the last one; 0: not seen, or over and told */
+	__u64 call_ns; /* time when the thread entered the last one; 0: not seen, or over and
+			  counted */
 	__u32 call;    /* number of the system call, and CALL_COMPAT_BIT */
-	__u32 key;     /* in the thread state array: its slot, or the tid where that is a hash */
+	__u32 key; /* key in the thread state array: its slot, or the tid where that is a hash */
 };
 
-/* Forks, execs and exits by name and user, where somebody asks for them (processes.bpf.c). */
+/* Forks, execs and exits by name and user, where they are wanted (processes.bpf.c). */
 #define PROCESS_KEYS_MAX 4096
 #define PROCESS_OTHERS_UID 0xffffffffu /* uid of the row for all without one; it has no name */
 
 struct process_key {
-	__u64 comm[THREAD_COMM_SIZE / 8]; /* 0 behind the name's end */
+	__u64 comm[THREAD_COMM_SIZE / 8]; /* zero after the name's end */
 	__u32 uid;			  /* effective, as in thread_identity */
 	__u32 unused;
 };
 
 struct process_totals {
 	__u64 forks; /* processes, by the name and user of their parent */
-	__u64 execs; /* by the name and user after the exec */
+	__u64 execs; /* execs, by the name and user after the exec */
 	__u64 exits; /* first threads of processes that ended */
 	/* Totals of threads that ended, as in thread_sched */
 	__u64 cpu_ns, runq_ns, disk_ns, sleep_ns;
@@ -162,21 +164,22 @@ struct process_totals {
 
 /* Written by samplers for the probes. */
 struct sampling {
-	__u64 registers_until_ns; /* until then, switches keep registers, */
-	__u64 registers_from_ns;  /* and from then on for REGISTERS_OPEN_NS; 0: never */
-	__u64 scan_time_ns;	  /* moment of the scan that comes, of the probes' owner; 0: none */
+	__u64 registers_until_ns; /* switches keep registers until then */
+	__u64 registers_from_ns;  /* switches keep registers from then on for REGISTERS_OPEN_NS; 0:
+				     never */
+	__u64 scan_time_ns;	  /* next scan time of the probes' owner; 0: none */
 	__u32 scan;
 	__u32 unused;
 };
 
-/* A scan tells what threads did at a moment, and its sampler needs a CPU to copy their records,
- * which takes some time. So the first switch of a thread behind the scan time, for at most this
- * long, keeps what the record tells of it: one that comes keeps the record as it was, one that
- * leaves as it is then. A ring for each CPU; the sampler empties them before the scan time. */
+/* A scan shows what threads did at the scan time, and its sampler needs a CPU to copy their
+ * records, which takes some time. So the first switch of a thread after the scan time, for at most
+ * this long, keeps what the record has: a switch in keeps the record as it was, a switch out as it
+ * is then. There is a ring for each CPU; the sampler empties them before the scan time. */
 #define SCAN_TIME_OPEN_NS 100000000
 #define SCAN_TIME_ROWS_MAX 128
 
-/* The longest capture window and what a moment stays open. */
+/* The longest capture window, plus SCAN_TIME_OPEN_NS. */
 #define REGISTERS_OPEN_NS 110000000
 
 struct scan_time_row {
@@ -188,7 +191,7 @@ struct scan_time_row {
 };
 
 struct scan_time_ring {
-	__u64 count; /* rows ever offered; what is above SCAN_TIME_ROWS_MAX had no room */
+	__u64 count; /* rows ever offered; those above SCAN_TIME_ROWS_MAX did not fit */
 	struct scan_time_row rows[SCAN_TIME_ROWS_MAX];
 };
 
@@ -205,15 +208,15 @@ struct kept_stack_id {
 	__u32 unused;
 };
 
-/* Threads that began, or were woken, or switched in without (the kernel may run no program), so
- * that a scan need not walk over all that sleep: whoever is neither listed since the last scan nor
- * was awake in it has slept through. A ring for each CPU; every sampler keeps its own place in
- * them, and when it has read them counts sampling.scan up, before it reads records: a thread is
- * listed but once for each number. */
+/* Changed list: threads that began, or were woken, or switched in with no wake-up seen (the kernel
+ * may run no program), so that a scan need not walk over all sleepers: a thread that is not listed
+ * since the last scan and was not awake in it has slept through. There is a ring for each CPU.
+ * Every sampler keeps its own position in them, and when it has read them counts sampling.scan up,
+ * before it reads records: a thread is listed once only for each number. */
 #define CHANGED_MAX 1024
 
 struct changed_ring {
-	__u64 count;		 /* ever listed; the last CHANGED_MAX are there */
+	__u64 count;		 /* threads ever listed; the last CHANGED_MAX are there */
 	__u32 keys[CHANGED_MAX]; /* thread_state.key of the threads */
 };
 
@@ -224,7 +227,7 @@ struct changed_ring {
 struct registers_request {
 	__u32 requester; /* process id of the sampler; 0: free */
 	__u32 count;
-	__u32 keys[REQUESTS_MAX];      /* thread_state.key of the threads asked for */
+	__u32 keys[REQUESTS_MAX];      /* thread_state.key of the requested threads */
 	__u64 sequences[REQUESTS_MAX]; /* each thread's sequence_done before its registers were read
 					*/
 	__u64 registers[REQUESTS_MAX][THREAD_REGISTER_COUNT];

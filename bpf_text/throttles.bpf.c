@@ -13,9 +13,9 @@
 	defined(HAVE_task_struct_prio) && defined(THROTTLE_KPROBE) && defined(UNTHROTTLE_KPROBE)
 #define THROTTLES_SEEN 1
 
-#define THROTTLES_MAX 2048	/* groups times CPUs; of more those that were seen last */
-#define THROTTLES_KEPT 32	/* past throttles of each, a power of two */
-#define PRIORITY_FAIR_LEAST 100 /* MAX_RT_PRIO: below it a quota holds nobody back */
+#define THROTTLES_MAX 2048 /* groups times CPUs; if there are more, those that were seen last */
+#define THROTTLES_KEPT 32  /* past throttles of each, a power of two */
+#define PRIORITY_FAIR_LEAST 100 /* MAX_RT_PRIO: below it a quota holds no thread back */
 
 struct throttled_queue {
 	__u64 group; /* address of its struct task_group */
@@ -33,7 +33,7 @@ struct throttles {
 
 BYTES_OF(throttles);
 BPF_TABLE("lru_hash", struct throttled_queue, struct throttles_bytes, ts_throttles, THROTTLES_MAX);
-/* A zeroed one, which the stack has no room for. */
+/* A zeroed struct throttles, which does not fit the stack. */
 BPF_TABLE("array", __u32, struct throttles_bytes, ts_throttles_none, 1);
 
 static inline void throttle_begins(struct task_group *group, struct rq *rq)
@@ -63,7 +63,7 @@ static inline void throttle_ends(struct task_group *group, struct rq *rq)
 	struct throttles *throttles = (struct throttles *)ts_throttles.lookup(&queue);
 	__u32 at;
 
-	if (!throttles || !throttles->depth) /* it began before the probes were there */
+	if (!throttles || !throttles->depth) /* the throttle began before the probes were there */
 		return;
 	throttles->depth--;
 	if (throttles->depth)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Like registers.bpf.c, but for the registers that a walk of the thread's user stack begins with
+/* The registers that a walk of the thread's user stack begins with, requested as in registers.bpf.c
  * (5.10). */
 
 BYTES_OF(stack_request);

@@ -16,7 +16,7 @@ struct cpu_sample {
 	/* Call chains, innermost first; the user's along frame pointers. */
 	const uint64_t *kernel, *user;
 	uint32_t kernel_count, user_count;
-	bool registers_known; /* true if the thread has a user part; registers are valid */
+	bool registers_known; /* the thread has a user part, with the registers below */
 	struct user_registers registers;
 	const void *stack; /* copy of the user stack from registers.sp on */
 	size_t stack_bytes;

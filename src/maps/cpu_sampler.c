@@ -13,9 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SILENT_MAX                                                                                \
-	3 /* looks without a sample; then the CPU is taken to have been off, which ends its event \
-	   */
+#define SILENT_MAX 3	  /* silent looks: the CPU was off, which ended its event \ */
 #define RECORD_BYTES 4096 /* bytes of a sample without the stack: a chain of some 130 words */
 #define RECORDS 2	  /* records of that size, with a stack each, that a ring holds */
 #define TIMER_NS 10000	  /* shortest period of a perf clock */

@@ -44,8 +44,7 @@ struct kernel_options {
 	unsigned int parts;	/* bits 1 << PART_x */
 	uint32_t latency_kinds; /* bits 1 << LATENCY_x of --trace */
 	uint64_t slower_ns; /* threshold of --slower: events as long are reported singly; 0: none */
-	const char *trace_pids,
-		*trace_tids; /* ids of traced processes and threads, as in struct program_knobs */
+	const char *trace_pids, *trace_tids;	 /* traced ids, as in struct program_knobs */
 	unsigned int latency_groups;		 /* probe groups that latency_kinds need */
 	bool process_totals;			 /* forks, execs and exits are counted, too */
 	const struct latency_reader *takes_over; /* latency reader of the set before, or NULL */
@@ -68,7 +67,7 @@ struct kernel {
 	struct event_reader events;
 	struct wake_reader wakes;
 	struct share share;
-	bool share_cleared;  /* files that a killed tsnap had left were removed first */
+	bool share_cleared;  /* leftovers of a killed tsnap were removed first */
 	char left_out[1024]; /* probes that could not be attached, a line each */
 };
 

@@ -18,11 +18,10 @@ struct latency_reader {
 	size_t slot_count;			   /* slots in each array */
 	bool batch;				   /* maps are read in batches */
 	uint32_t first;				   /* LATENCY_TURN_FIRST of the probes */
-	uint32_t turn, event_set; /* words of struct latency_control as last written */
-	int64_t turned_ns;	  /* time when the turn began */
-	bool drained;		  /* the other map has been read since */
-	struct programs_wait
-		*wait; /* wait until the other map may be read; NULL: some time after turned_ns */
+	uint32_t turn, event_set;   /* words of struct latency_control as last written */
+	int64_t turned_ns;	    /* time when the turn began */
+	bool drained;		    /* the other map has been read since */
+	struct programs_wait *wait; /* wait until the other map may be read; NULL: by time */
 	/* histograms that are read and not yet taken */
 	struct latency_key *keys;
 	struct latency *values;
@@ -38,10 +37,10 @@ int latency_reader_init(struct latency_reader *reader, int control, const int *m
 uint32_t latency_turn_after(const struct latency_reader *from);
 /* Has the probes report events from now on and, if counts is set, write histograms. */
 void latency_reader_begin(struct latency_reader *reader, bool counts, int64_t now_ns);
-/* Has the probes of reader do that from now on, and those of from no more, by one write to the map
- * that both read: an event during which it comes is reported by both. When this returns, no program
- * is left that uses the old word, and all histograms of from, read or not, are reader's. 0 or
- * -errno. */
+/* Has the probes of reader report and count from now on, and those of from no more, by one write to
+ * the map that both read: an event during which it comes is reported by both. When this returns, no
+ * program is left that uses the old word, and all histograms of from, read or not, are reader's. 0
+ * or -errno. */
 int latency_reader_take_over(struct latency_reader *reader, struct latency_reader *from,
 			     int64_t now_ns);
 /* Lets the maps change turns about once a second. To be called often, because a map holds a limited

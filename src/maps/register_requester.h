@@ -34,8 +34,7 @@ int register_requester_init(struct register_requester *requester, int program, i
  * 0 or -errno. */
 int register_requester_add_stacks(struct register_requester *requester, int program,
 				  int requests_map);
-void register_requester_done(
-	struct register_requester *requester); /* May be called for a zeroed requester */
+void register_requester_done(struct register_requester *requester); /* May be called if zeroed */
 
 /* Has switches keep registers until until_ns (monotonic) at least: those of threads that leave, and
  * of threads that come back before theirs were requested. Returns since when switches do that, as

@@ -125,7 +125,8 @@ int thread_table_get_whole(struct thread_table *table, uint32_t key, struct thre
 /* True if the thread has not run since its switch out with that sequence number. Where the array is
  * mapped nothing is copied. */
 bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence);
-/* True if the thread has not run since, and was not woken either. */
+/* True if the thread has neither run nor been woken since its switch out with that sequence
+ * number. */
 bool thread_table_is_asleep(struct thread_table *table, uint32_t key, uint32_t tid,
 			    uint64_t sequence);
 /* Finds the key of the thread's record. 0 or -ENOENT. */

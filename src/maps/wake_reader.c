@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define STACK_BYTES \
-	16384 /* bytes of a kernel stack, where the offset of saved registers is not known */
+#define STACK_BYTES 16384    /* kernel stack, where the offset of its registers is not known */
 #define WRITTEN_NS NS_PER_MS /* age at which a begun row is done, or never will be */
 
 _Static_assert(sizeof(struct wake_ring) % 8 == 0, "values of an array are rounded up to 8");
