@@ -14,11 +14,11 @@
 
 static bool opened;
 
-/* Stands in front of libbcc_bpf's own, which reads /proc/kallsyms. With every text that it compiles
+/* Replaces libbcc_bpf's own function, which reads /proc/kallsyms. With every text that it compiles,
  * libbcc makes a table of all kernel symbols, in 0.1 s, and looks up these two: without them it
  * would write bpf_probe_read into the text (check_bpf_probe_read_kernel() in b_frontend_action.cc).
- * That is for the text itself to do, which a trial has told. A libbcc that does not look for
- * symbols here first (-Bsymbolic) works as before. */
+ * The text itself does that, where a trial found these helpers missing. A libbcc that does not look
+ * for symbols here first (-Bsymbolic) works as before. */
 int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
 {
 	int (*each)(bcc_procutils_ksymcb callback, void *payload);
@@ -32,7 +32,7 @@ int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
 	return 0;
 }
 
-/* glibc's dynamic linker has words only. */
+/* True if the words of dlerror() mean ENOMEM: glibc's dynamic linker gives no errno. */
 static bool memory_was_short(const char *words)
 {
 	static const char *const signs[] = {"cannot allocate memory", "failed to map segment",

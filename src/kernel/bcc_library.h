@@ -21,17 +21,17 @@ struct bcc_library {
 #undef BCC_MEMBER
 };
 
-/* 0, or -ENOENT with the package to install. */
+/* Loads libbcc. 0, -ENOMEM, or -ENOENT with the package to install. */
 int bcc_library_open(struct bcc_library *bcc, struct error *e);
 
-/* From now on the compiler leaves the parts of a program in the order that they were written in,
- * instead of the likely ones first, and keeps equal parts apart, instead of having one jump into
- * the other: then none jumps backwards. Where libbcc has an LLVM inside, instead of using the
- * library, nothing is changed. */
+/* Has the compiler leave the parts of a program in the order that they were written in, instead of
+ * the likely ones first, and keep equal parts apart, instead of having one jump into the other:
+ * then none jumps backwards. Changes nothing where libbcc has an LLVM inside, instead of using the
+ * library. */
 void bcc_library_keep_order(const struct bcc_library *bcc);
 
-/* The file that would be loaded, links resolved ("libbcc.so.0.26.0"), without loading it; "" if
- * none is found. */
+/* Finds the file that would be loaded, links resolved ("libbcc.so.0.26.0"), without loading it; ""
+ * if none is found. */
 void bcc_library_find(char *file, size_t size);
 
 #endif

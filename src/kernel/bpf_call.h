@@ -36,11 +36,11 @@ struct bpf_load {
 	const char *name; /* name that bpftool shows, at most 15 characters; NULL: none */
 	const struct bpf_insn *instructions;
 	size_t count;
-	enum bpf_attach_type attach_type; /* for BPF_PROG_TYPE_TRACING, else 0 */
+	enum bpf_attach_type attach_type; /* attach type of BPF_PROG_TYPE_TRACING, else 0 */
 	uint32_t btf_id;		  /* BTF id that such a program is attached to */
 	uint32_t flags;			  /* BPF_F_* */
-	char *log;	   /* the verifier writes here what it looked at; NULL: nowhere */
-	uint32_t log_size; /* below 16 MB before 5.2 */
+	char *log;			  /* buffer for the verifier's log; NULL: none */
+	uint32_t log_size;		  /* bytes of log; below 16 MB before 5.2 */
 };
 
 /* Loads a program under the license GPL. A kprobe program is given the running kernel's version,
@@ -49,36 +49,39 @@ int bpf_call_load_described(const struct bpf_load *load);
 int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count);
 /* Loads a program that an iterator runs: btf_id as btf_iterator_id() finds it (5.8). */
 int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, int btf_id);
-/* Reading it runs the program for each of the iterator's things, and gives what that writes. */
+/* Opens an iterator. Reading it runs the program for each of its objects, and gives what the
+ * program writes. */
 int bpf_call_iterator(int program);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
-/* An array that bpf_call_map_mapped() takes (5.5). */
+/* Makes an array that bpf_call_map_mapped() can map (5.5). */
 int bpf_call_map_mappable(size_t value_bytes, size_t entries);
-/* The values of an array as memory, the caller's to munmap(2): *memory becomes its address. */
+/* Maps the values of an array into memory, the caller's to munmap(2): *memory becomes its
+ * address. */
 int bpf_call_map_mapped(int map, size_t bytes, void **memory);
 /* Maps a part of a map into address space that the caller has reserved: memory is the address of
  * its first byte, from and bytes are whole pages, but for the end. */
 int bpf_call_map_mapped_at(int map, size_t from, size_t bytes, void *memory);
 /* Takes the top of a stack (4.20); -ENOENT: it is empty. */
 int bpf_call_pop(int map, void *value);
-/* name: NULL for a typed program, which knows its tracepoint. */
+/* Attaches a program to a raw tracepoint. name: NULL for a typed program, which knows its
+ * tracepoint. */
 int bpf_call_raw_tracepoint(int program, const char *name);
-/* A name for it in a bpf file system, so that it outlives its descriptors: of maps and programs
- * since 4.4, of the links of raw tracepoints since 5.7. */
+/* Pins an object in a bpf file system, so that it outlives its descriptors: maps and programs since
+ * 4.4, links of raw tracepoints since 5.7. */
 int bpf_call_pin(int fd, const char *path);
-/* A descriptor of what has that name. */
+/* Opens a descriptor of the object that is pinned as path. */
 int bpf_call_get(const char *path);
 /* Runs a raw tracepoint program once, as this thread, with that first argument (5.10). */
 int bpf_call_run(int program, uint64_t argument);
-/* Runs a program once with a context of that many bytes. One of type BPF_PROG_TYPE_SYSCALL leaves
- * there what it made of it (5.14). */
+/* Runs a program once with a context of that many bytes. A program of type BPF_PROG_TYPE_SYSCALL
+ * leaves its changes in the context (5.14). */
 int bpf_call_run_with(int program, void *context, size_t bytes);
 /* Runs a socket filter program that many times, on an empty packet (4.12). */
 int bpf_call_run_often(int program, uint32_t count);
 /* Runs a raw tracepoint program once on that CPU, in an interrupt of whatever runs there (5.10). */
 int bpf_call_run_on_cpu(int program, int cpu);
-/* keys and values hold *count entries; in: NULL at the start, then the previous out. -ENOENT: that
- * was the last batch, *count of it are filled. */
+/* Reads a batch of a map. keys and values hold *count entries; in: NULL at the start, then the
+ * previous out. -ENOENT: that was the last batch, with *count entries. */
 int bpf_call_lookup_batch(int map, const void *in, void *out, void *keys, void *values,
 			  uint32_t *count);
 /* Reads a batch of a hash and deletes it (5.6, too). */

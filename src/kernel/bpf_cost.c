@@ -11,8 +11,8 @@
 
 #define STATS_SYSCTL "/proc/sys/kernel/bpf_stats_enabled"
 
-/* The part of struct bpf_prog_info that is asked for: recursion_misses follows run_cnt, and is not
- * yet in the header of 5.10. */
+/* Part of struct bpf_prog_info that is read: recursion_misses follows run_cnt, and is not yet in
+ * the header of 5.10. */
 union program_info {
 	struct bpf_prog_info known;
 	struct {
@@ -29,7 +29,7 @@ static int64_t reported(uint64_t value, size_t end, uint32_t size)
 int program_cost_read(int program, struct program_cost *cost)
 {
 	union program_info info;
-	uint32_t size = sizeof(info); /* the kernel makes it what it has filled */
+	uint32_t size = sizeof(info); /* the kernel sets it to the bytes that it has filled */
 
 	memset(&info, 0, sizeof(info));
 	if (bpf_obj_get_info(program, &info, &size))

@@ -15,7 +15,7 @@
 
 #define BTF_BYTES_MAX (256l << 20)
 #define NESTING_MAX 8	       /* unnamed structs and unions in one another */
-#define MEMBERS_MAX (1u << 14) /* looked at for one name: a hostile file nests wide, too */
+#define MEMBERS_MAX (1u << 14) /* members read for one name: a hostile file nests wide, too */
 
 /* struct btf_header of include/uapi/linux/btf.h, declared here because that header grew in 2026 by
  * the two last words, which only newer files have. */
@@ -33,7 +33,7 @@ struct kind_bytes {
 	uint16_t flags;
 };
 
-/* By number, because older headers name fewer. */
+/* Table by number, because older headers name fewer kinds. */
 static const struct kind_bytes kind_bytes[] = {
 	[1] = {.once = 4},  [2] = {0},		[3] = {.once = 12},  [4] = {.each = 12},
 	[5] = {.each = 12}, [6] = {.each = 8},	[7] = {0},	     [8] = {0},
@@ -275,7 +275,7 @@ static int64_t member_search(struct search *search, uint32_t id, int nesting)
 	if (kind_of(&type) != BTF_KIND_STRUCT && kind_of(&type) != BTF_KIND_UNION)
 		return -1;
 	for (uint32_t i = 0; i < length_of(&type) && search->left; i++) {
-		/* with this bit the offset's high byte is the width of a bit-field */
+		/* if this bit is set, the offset's high byte is the width of a bit-field */
 		bool fields = type.info >> 31;
 		struct btf_member member;
 		uint32_t bits;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The structs of a BTF file, raw or in ELF. Why not libbpf: it refuses all of a file for one kind
- * of type that is newer than itself (0.3 of Debian 11 knows no enum64, and the BTF of 6.1 has
- * them), and before 1.3 it trusts what it reads. Here nothing in the file is trusted: every record,
- * name and reference is looked at before it is used.
+/* The structs of a BTF file, raw or in ELF. libbpf is not used, because it refuses all of a file
+ * for one kind of type that is newer than itself (0.3 of Debian 11 knows no enum64, and the BTF of
+ * 6.1 has them), and before 1.3 it trusts what it reads. Here nothing in the file is trusted: every
+ * record, name and reference is checked before it is used.
  */
 #ifndef TSNAP_KERNEL_BTF_TYPES_H
 #define TSNAP_KERNEL_BTF_TYPES_H
@@ -24,17 +24,17 @@ struct btf_types {
 	uint32_t count;
 };
 
-/* 0, or -errno with e filled and nothing held. */
+/* Opens a BTF file. 0, or -errno with e filled and nothing held. */
 int btf_types_open(struct btf_types *btf, const char *path, struct error *e);
 void btf_types_close(struct btf_types *btf);
 
-/* The number of the first struct, function, or typedef, of that name, or 0. */
+/* Returns the number of the first struct, function, or typedef, of that name, or 0. */
 uint32_t btf_struct_find(const struct btf_types *btf, const char *name);
 uint32_t btf_function_find(const struct btf_types *btf, const char *name);
 uint32_t btf_typedef_find(const struct btf_types *btf, const char *name);
 
-/* Bytes from the struct's start to a member of so many bytes that lies in it, unnamed structs and
- * unions searched as well; -1 where there is none that is no bit-field. */
+/* Returns the bytes from the struct's start to a member of that many bytes that lies in it; unnamed
+ * structs and unions are searched as well. -1: there is no such member that is no bit-field. */
 int64_t btf_member_find(const struct btf_types *btf, uint32_t of, const char *name,
 			unsigned int bytes);
 

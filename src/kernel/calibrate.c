@@ -24,7 +24,8 @@ struct candidate {
 		BPF_LOAD_(BPF_REG_3, BPF_REG_10, -8),                                     \
 		BPF_ADD_(BPF_REG_3, (int)candidate + 8 * (from)), BPF_CALL_(BPF_FUNC_probe_read),
 
-/* A program that copies the registers at candidate, of the thread it runs in, into the map. */
+/* Loads a program that copies the registers at candidate, of the thread it runs in, into the
+ * map. */
 static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 {
 	const struct bpf_insn insns[] = {
@@ -52,7 +53,7 @@ static bool candidate_fits(void *of)
 	       !memcmp(&call.arg[2], own_switch_marks, sizeof(own_switch_marks));
 }
 
-/* 1: they are where the program looks, 0: they are not, or -errno. */
+/* Tries a candidate. 1: the registers are where the program looks; 0: they are not; or -errno. */
 static int candidate_try(int map, int program, bool *marked)
 {
 	struct candidate candidate;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Place of a thread's saved registers on its kernel stack, found by sleeping in a known system call
- * and looking where its own arguments are. The size of the stack and the padding at its end differ
- * by configuration (KASAN, FRED).
+/* Location of a thread's saved registers on its kernel stack, found by sleeping in a known system
+ * call and looking where its own arguments are. The size of the stack and the padding at its end
+ * differ by configuration (KASAN, FRED).
  */
 #ifndef TSNAP_KERNEL_CALIBRATE_H
 #define TSNAP_KERNEL_CALIBRATE_H
@@ -10,9 +10,9 @@
 
 #include "kernel/field_table.h"
 
-/* Bytes from task->stack to the saved registers in *offset, and whether native calls leave their
- * mark (registers_marked). 0; -ENOENT where no candidate fits; another -errno where trying is not
- * possible (no perf software events). */
+/* Finds the bytes from task->stack to the saved registers, *offset, and whether native calls leave
+ * their mark (registers_marked). 0; -ENOENT where no candidate fits; another -errno where trying is
+ * not possible (no perf software events). */
 int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked);
 
 #endif

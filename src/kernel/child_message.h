@@ -28,11 +28,11 @@ struct child_message {
 	char text[ERROR_LINE_SIZE];
 };
 
-/* descriptor: -1 for none. 0, or -errno with e. */
+/* Sends a message. descriptor: -1 for none. 0, or -errno with e. */
 int child_message_send(int socket, const struct child_message *message, int descriptor,
 		       struct error *e);
-/* 1, 0 at the other side's end, or -errno (-EMFILE: this process may open no more descriptors).
- * *descriptor gets -1 or a descriptor to close. */
+/* Receives a message. 1, 0 at the other side's end, or -errno (-EMFILE: this process may open no
+ * more descriptors). *descriptor gets -1 or a descriptor to close. */
 int child_message_receive(int socket, struct child_message *message, int *descriptor);
 
 #endif

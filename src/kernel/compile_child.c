@@ -63,7 +63,7 @@ static void child_main(const struct compile_request *request, const char *work_d
 	_exit(result ? 1 : 0);
 }
 
-/* 1: go on; 0: the child is done; -errno: it failed, with its words in e. */
+/* Handles a message. 1: go on; 0: the child is done; -errno: it failed, with its words in e. */
 static int message_take(const struct child_message *message, int descriptor,
 			struct compile_result *result, struct error *e)
 {
@@ -110,7 +110,7 @@ static int listen_fail(int err, struct error *e)
 			 strerror(-err));
 }
 
-/* 0, -ECHILD where the child ended early, or another -errno with e. */
+/* Reads the child's messages. 0, -ECHILD where the child ended early, or another -errno with e. */
 static int child_listen(int socket, pid_t child, struct compile_result *result, struct error *e)
 {
 	struct pollfd answer = {.fd = socket, .events = POLLIN};
@@ -196,14 +196,14 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	priority_pass_on(child);
 	close(sockets[1]);
 	sockets[1] = -1;
-	event = own_switch_event(); /* the child will want some */
+	event = own_switch_event(); /* the child will open such events */
 	failed = child_listen(sockets[0], child, &made, e);
 	if (event >= 0)
 		close(event);
 	if (failed && failed != -ECHILD)
 		kill(child, SIGKILL); /* nobody listens to it any more */
 	if (!failed)
-		work_dir_remove(&work_dir); /* while the child frees its memory */
+		work_dir_remove(&work_dir); /* meanwhile the child frees its memory */
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (failed == -ECHILD)

@@ -24,24 +24,24 @@ enum kernel_map {
 	KERNEL_MAP_SCAN_TIME,
 	KERNEL_MAP_TICKS,
 	KERNEL_MAP_REQUESTS,
-	KERNEL_MAP_LATENCY,	/* the control of --trace, */
-	KERNEL_MAP_LATENCY_ONE, /* and its histograms, in turns */
+	KERNEL_MAP_LATENCY,	/* control of --trace */
+	KERNEL_MAP_LATENCY_ONE, /* histograms of --trace, in turns */
 	KERNEL_MAP_LATENCY_TWO,
 	KERNEL_MAP_PROCESSES,
 	KERNEL_MAP_STACK_REQUESTS,
 	KERNEL_MAP_BLOCK,     /* requests in flight */
-	KERNEL_MAP_SLOTS_ONE, /* requests that are found without a search */
+	KERNEL_MAP_SLOTS_ONE, /* histograms that are found without a search */
 	KERNEL_MAP_SLOTS_TWO,
 	KERNEL_MAP_EVENTS,
-	KERNEL_MAP_KEPT,   /* perf events for the stacks that switches keep, */
-	KERNEL_MAP_WINDOW, /* and when they do */
-	KERNEL_MAP_LOOKED, /* for those that a look at a CPU takes */
+	KERNEL_MAP_KEPT,   /* perf events for the stacks that switches keep */
+	KERNEL_MAP_WINDOW, /* capture window, in which they do */
+	KERNEL_MAP_LOOKED, /* perf events for the stacks that a look at a CPU takes */
 	KERNEL_MAP_WAKES,  /* wake-ups that end waits which a scan has seen */
 	KERNEL_MAP_COUNT
 };
 
 struct kernel_map_row {
-	const char *name;  /* in the BPF text, and as the kernel shows it */
+	const char *name;  /* name in the BPF text, and as the kernel shows it */
 	size_t leaf_bytes; /* size of a value */
 };
 
@@ -57,12 +57,12 @@ struct compile_request {
 	unsigned int parts;		     /* bits 1 << PART_x */
 	uint32_t latency_kinds;		     /* bits 1 << LATENCY_x, of --trace */
 	const char *trace_pids, *trace_tids; /* numbers for --trace, as in struct program_knobs */
-	uint32_t turn_first;		     /* first turn of this set, and */
+	uint32_t turn_first;		     /* first turn of this set */
 	int latency_control;		     /* map that is shared with the set before; -1: none */
 	uint32_t block_argument;	     /* argument of block tracepoints that is the request */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	uint64_t slower_ns;   /* threshold of --slower */
-	char parent_name[16]; /* compile_child_run's: what the child's parent is called */
+	char parent_name[16]; /* name of the child's parent; set in the child */
 };
 
 struct compile_result {
@@ -70,11 +70,11 @@ struct compile_result {
 	char types_source[32];	    /* the type source used */
 	struct text types_tried;    /* a line for each source tried */
 	struct text output;	    /* output of the child */
-	uint32_t stack_registers;   /* 0: calibration failed, or nobody asks, and */
+	uint32_t stack_registers;   /* 0: calibration failed, or was not needed */
 	bool registers_marked;	    /* native calls leave a mark: see registers_decode() */
-	int calibration;	    /* -errno says why */
-	bool pids_translated;	    /* records hold the ids of /proc's pid namespace, and */
-	uint32_t own_tid;	    /* this thread is this one to the kernel */
+	int calibration;	    /* -errno: why calibration failed */
+	bool pids_translated;	    /* records hold the ids of /proc's pid namespace */
+	uint32_t own_tid;	    /* the kernel's own tid of this thread */
 	int programs[GROUP_COUNT];  /* descriptors; -1: not in the plan */
 	int maps[KERNEL_MAP_COUNT]; /* descriptors; -1: of a fragment that is not in the plan */
 	uint32_t threads_max;

@@ -45,7 +45,8 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_WAKES] = {"ts_wakes", sizeof(struct wake_ring)},
 };
 
-/* Sets of fields that the plan's programs read; without a plan all, for an offsets file. */
+/* Returns the sets of fields that the plan's programs read; without a plan all, for an offsets
+ * file. */
 static unsigned int fields_wanted(const struct probe_plan *plan)
 {
 	unsigned int sets = plan ? 0 : FIELDS_ALL;
@@ -59,7 +60,7 @@ static unsigned int fields_wanted(const struct probe_plan *plan)
 static int fields_check(const struct compile_request *request, const struct field_layout *layout,
 			struct error *e)
 {
-	/* without those of FIELDS_QUOTA programs do less */
+	/* programs do less without the fields of FIELDS_QUOTA */
 	if (!request->plan ||
 	    field_sets_there(layout, fields_wanted(request->plan) & ~FIELDS_QUOTA))
 		return 0;
@@ -107,7 +108,8 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 #define LOG_BYTES ((16u << 20) - 1) /* the most that kernels before 5.2 take */
 #define LOG_SHOWN_BYTES 4096	    /* the log's end has the verifier's complaint */
 
-/* Descriptor or -errno; log: what the verifier says, of LOG_BYTES, or NULL. */
+/* Loads a program. log: buffer of LOG_BYTES for the verifier's log, or NULL. Descriptor or
+ * -errno. */
 static int program_try(const struct bcc_library *bcc, void *module, const struct probe_row *row,
 		       char *log)
 {
@@ -130,7 +132,7 @@ static int program_try(const struct bcc_library *bcc, void *module, const struct
 	return bpf_call_load_described(&load);
 }
 
-/* In words, as the kernel has one error for many things. */
+/* Words for an errno: the kernel has one for many things. */
 static const char *refusal_words(int error)
 {
 	switch (error) {
@@ -146,8 +148,8 @@ static const char *refusal_words(int error)
 	return strerror(error);
 }
 
-/* The verifier's words are asked for only when it refused, because they cost time; a log that does
- * not hold them all makes an error of its own, which nobody wants to know. */
+/* Prints the verifier's log, which is requested only when it refused, because it costs time; a log
+ * that does not fit makes an error of its own, which is ignored. */
 static void refusal_print(const struct bcc_library *bcc, void *module, const struct probe_row *row)
 {
 	char *log = memory_get(LOG_BYTES);
@@ -181,7 +183,8 @@ static int program_load(const struct bcc_library *bcc, void *module, const struc
 			 fd == -EMFILE ? "" : "; -v shows the end of the verifier's log");
 }
 
-/* Programs name maps by descriptor until they are loaded. */
+/* Replaces the module's control map by the shared one: programs name maps by descriptor until they
+ * are loaded. */
 static void control_share(const struct bcc_library *bcc, void *module, int control)
 {
 	int fd = bcc->bpf_table_fd(module, kernel_map_rows[KERNEL_MAP_LATENCY].name);
@@ -258,7 +261,7 @@ static int pids_find(const struct field_layout *layout, const struct host *host,
 	return child_message_send(socket, &message, -1, e);
 }
 
-/* libbcc has one answer for both: no module. */
+/* Explains why there is no module, libbcc's only answer to failures of the compiler and of maps. */
 static int module_explain(const struct compile_request *request, struct error *e)
 {
 	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};

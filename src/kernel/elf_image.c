@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* size bytes at offset of the image, or false where it has them not. */
+/* Gets size bytes at offset of the image; false if it does not have them. */
 static bool part_get(const void *image, size_t image_size, uint64_t offset, uint64_t size,
 		     struct elf_part *part)
 {

@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 struct elf_part {
-	const unsigned char *bytes; /* in the image; aligned to nothing */
+	const unsigned char *bytes; /* address in the image; not aligned */
 	size_t size;
 };
 
 bool elf_is(const void *image, size_t size);
-/* 0; -ENOENT where there is none of that name with contents. */
+/* Finds a section with contents by name. 0 or -ENOENT. */
 int elf_section_find(const void *image, size_t size, const char *name, struct elf_part *part);
 /* Finds the contents of a note by owner and type. 0 or -ENOENT. */
 int elf_note_find(const void *image, size_t size, const char *owner, uint32_t type,

@@ -10,8 +10,8 @@ struct embedded_file {
 
 extern const struct embedded_file embedded_files[]; /* ends with a NULL name */
 
-/* The text of bpf_text/<name>; every name asked for in this program exists (a unit test sees to
- * it). */
+/* Returns the text of bpf_text/<name>; every name that this program uses exists (a unit test checks
+ * that). */
 const char *embedded_text(const char *name);
 
 #endif

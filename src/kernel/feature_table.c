@@ -120,7 +120,7 @@ static int feature_of_name(const char *name, size_t length)
 
 static void feature_take_away(struct features *features, int feature)
 {
-	if (feature == FEATURE_BTF || feature == FEATURE_RAW_TRACEPOINT) /* it is one, with types */
+	if (feature == FEATURE_BTF || feature == FEATURE_RAW_TRACEPOINT) /* typed ones need both */
 		feature_take_away(features, FEATURE_TYPED_TRACEPOINT);
 	if (feature == FEATURE_BTF)
 		feature_take_away(features, FEATURE_KERNEL_LOCKS);
@@ -130,13 +130,13 @@ static void feature_take_away(struct features *features, int feature)
 	}
 	if (feature == FEATURE_TYPED_TRACEPOINT || feature == FEATURE_BLOCK_IO_START)
 		feature_take_away(features, FEATURE_TYPED_BLOCK_IO_START);
-	if (feature == FEATURE_THREAD_SLOTS) /* registers are asked for through slots */
+	if (feature == FEATURE_THREAD_SLOTS) /* registers are requested through slots */
 		feature_take_away(features, FEATURE_ASK_REGISTERS);
 	features->state[feature] = FEATURE_TAKEN_AWAY;
 	snprintf(features->why[feature], FEATURE_WHY_SIZE, "taken away by --without");
 }
 
-/* "kernel-4.14" of a list; 0: it is not of that form. */
+/* Returns the release of "kernel-4.14" in a list; 0: it is not of that form. */
 static uint32_t release_of_name(const char *name, size_t length)
 {
 	unsigned int major, minor;

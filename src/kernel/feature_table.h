@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Features of this kernel and this build, found by trying, each at most once and only when somebody
- * asks. A new feature is a row here; --check prints the rows, --without pretends that one is
+/* Features of this kernel and this build, found by trying, each at most once and only when it is
+ * needed. A new feature is a row here; --check prints the rows, --without pretends that one is
  * missing, or (kernel-4.9) all that came after a release. */
 #ifndef TSNAP_KERNEL_FEATURE_TABLE_H
 #define TSNAP_KERNEL_FEATURE_TABLE_H
@@ -49,7 +49,8 @@ struct feature_row {
 	uint32_t since; /* first release with it, FEATURE_SINCE(); backports come earlier; 0: not
 			     the kernel's */
 	const char *remedy; /* step that makes it available; NULL: only another kernel does */
-	/* 0: there; -errno: not there, and why (FEATURE_WHY_SIZE bytes) may say more than errno. */
+	/* Tries the feature. 0: there; -errno: not there, and why (FEATURE_WHY_SIZE bytes) may say
+	 * more than errno. */
 	int (*try)(char *why);
 };
 
@@ -59,7 +60,7 @@ enum feature_state {
 	FEATURE_UNTRIED,
 	FEATURE_THERE,
 	FEATURE_MISSING,
-	FEATURE_FORBIDDEN, /* this user may not try: the kernel may well have it */
+	FEATURE_FORBIDDEN, /* trying is forbidden to this user: the kernel may well have it */
 	FEATURE_TAKEN_AWAY,
 };
 
@@ -70,9 +71,9 @@ struct features {
 
 /* True if the kernel has it; tries on the first call. */
 bool feature_has(struct features *features, enum feature feature);
-/* list: names with commas between, NULL for none; "kernel-4.14" names all features that came
- * after 4.14. Features named are missing from now on. -EINVAL: unknown name, a usage error that
- * lists the names. */
+/* Takes away the features in list: names with commas between, NULL for none; "kernel-4.14" names
+ * all features that came after 4.14. Features named are missing from now on. -EINVAL: unknown name,
+ * a usage error that lists the names. */
 int features_take_away(struct features *features, const char *list, struct error *e);
 
 #endif

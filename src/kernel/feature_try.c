@@ -169,7 +169,7 @@ int try_kprobe(char *why)
 	if (event < 0)
 		return said(why, -EINVAL, "attaching to wake_up_new_task");
 	close(event);
-	/* only there where the kernel had no kprobe PMU (before 4.17) */
+	/* the event has a name only where the kernel has no kprobe PMU (before 4.17) */
 	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK))
 		bpf_detach_kprobe(name);
 	return 0;
@@ -237,7 +237,7 @@ int try_map_batch(char *why)
 	return said(why, result ? result : -EINVAL, "bpf(BPF_MAP_LOOKUP_BATCH)");
 }
 
-/* An array in shared memory, and a stack. */
+/* Tries an array in shared memory, and a stack. */
 int try_thread_slots(char *why)
 {
 	int array = bpf_call_map_mappable(8, 1), stack, result;
@@ -285,8 +285,8 @@ int try_request_registers(char *why)
 
 /* Loads a program that has a helper read eight bytes into a map value. 4.11 to 4.13 would take
  * that, too, but follow as many ways through programs as 4.9, which the text is made for where this
- * feature is missing: so the program asks a second time whether the address is NULL, and what it
- * then does is refused by a verifier that did not keep the answer. */
+ * feature is missing: so the program tests a second time whether the address is NULL, and what it
+ * then does is refused by a verifier that did not keep the result. */
 int try_read_into_map(char *why)
 {
 	int map = bpf_call_map(BPF_MAP_TYPE_ARRAY, 4, 16, 1), program;
@@ -389,7 +389,7 @@ int try_pinned_links(char *why)
 	program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
 	if (program >= 0)
 		link = bpf_call_raw_tracepoint(program, "sched_process_exec");
-	/* with no dot: the kernel keeps such names for itself */
+	/* the name has no dot: the kernel keeps names with dots for itself */
 	snprintf(path, sizeof(path), "/sys/fs/bpf/tsnap_trial_%ld", (long)getpid());
 	result = program < 0 ? program : link < 0 ? link : bpf_call_pin(link, path);
 	if (!result)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The trials behind the rows of feature_table.c, which alone calls them. Each returns 0, or -errno
- * with why filled (FEATURE_WHY_SIZE), and leaves nothing behind.
+/* Trials for the rows of feature_table.c, which alone calls them. Each returns 0, or -errno with
+ * why filled (FEATURE_WHY_SIZE), and leaves no trace.
  */
 #ifndef TSNAP_KERNEL_FEATURE_TRY_H
 #define TSNAP_KERNEL_FEATURE_TRY_H

@@ -29,11 +29,11 @@ const struct field_row field_rows[] = {
 	{"request", {"q"}, "struct request_queue *", "", 8, FIELDS_BLOCK},
 	{"request", {"cmd_flags"}, "unsigned int", "", 4, FIELDS_BLOCK},
 	{"request", {"__data_len"}, "unsigned int", "", 4, FIELDS_BLOCK},
-	{"request", {"rq_disk"}, "struct gendisk *", "", 8, FIELDS_BLOCK}, /* or the queue's */
+	{"request", {"rq_disk"}, "struct gendisk *", "", 8, FIELDS_BLOCK}, /* or q->disk */
 	{"request_queue", {"disk"}, "struct gendisk *", "", 8, FIELDS_BLOCK},
 	{"gendisk", {"major"}, "int", "", 4, FIELDS_BLOCK},
 	{"gendisk", {"first_minor"}, "int", "", 4, FIELDS_BLOCK},
-	{"rq", {"cpu"}, "int", "", 4, FIELDS_QUOTA}, /* in no header */
+	{"rq", {"cpu"}, "int", "", 4, FIELDS_QUOTA}, /* no header has it */
 };
 
 const size_t field_count = sizeof(field_rows) / sizeof(field_rows[0]);
@@ -72,7 +72,7 @@ static const char *field_name(const struct field_layout *layout, size_t field)
 	return field_rows[field].names[layout->name[field]];
 }
 
-/* The field of struct `of` with the lowest offset from `from` on, or -1. */
+/* Returns the field of struct `of` with the lowest offset from `from` on, or -1. */
 static int field_after(const struct field_layout *layout, const char *of, uint32_t from)
 {
 	int next = -1;
@@ -135,8 +135,8 @@ void field_offsets_write(const struct field_layout *layout, const char *release,
 					layout->offset[i]);
 }
 
-/* "struct.member 123" into layout; -EINVAL if it is not of that form. Unknown fields pass: another
- * tsnap's. */
+/* Reads a line "struct.member 123" into layout; -EINVAL if it is not of that form. Unknown fields
+ * pass: they are another tsnap's. */
 static int offsets_line_read(char *line, struct field_layout *layout, bool *found)
 {
 	char *number = strchr(line, ' '), *member = strchr(line, '.'), *end;

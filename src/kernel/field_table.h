@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The members of kernel structs that the BPF text reads, and where they lie on this kernel. A new
- * one is a row here and an inline in bpf_text/kernel_fields.h.
+ * member is a row here and an inline in bpf_text/kernel_fields.h.
  */
 #ifndef TSNAP_KERNEL_FIELD_TABLE_H
 #define TSNAP_KERNEL_FIELD_TABLE_H
@@ -20,8 +20,8 @@ struct field_row {
 	const char *type;		    /* type declared in the generated header */
 	const char *array;		    /* "[16]" or "" */
 	unsigned int bytes;		    /* 0: an array of any length, at the struct's end */
-	/* Sets that it is in: looked for when one of them is wanted, and may be lacking. 0: every
-	 * kernel has it, and every plan needs it. */
+	/* Sets that the field is in: it is looked for when one of them is wanted, and may be
+	 * lacking. 0: every kernel has it, and every plan needs it. */
 	unsigned int sets;
 };
 
@@ -33,18 +33,18 @@ struct field_row {
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 
-/* The row of a field of the table by its newest name. */
+/* Returns the row of a field of the table by its newest name. */
 size_t field_index(const char *of, const char *name);
 
 /* Layout of the table's fields, which a type source finds out. */
 struct field_layout {
-	unsigned char name[FIELD_MAX]; /* the one of the row's names that this kernel has */
+	unsigned char name[FIELD_MAX]; /* index of the row's name that this kernel has */
 	uint32_t offset[FIELD_MAX];    /* bytes from the struct's start */
 	unsigned int sets;	       /* sets wanted by the caller, FIELDS_x */
 	bool lacking[FIELD_MAX];       /* wanted fields that this kernel lacks */
 };
 
-/* True if the layout tells of the field. */
+/* True if the layout has the field. */
 bool field_there(const struct field_layout *layout, size_t field);
 /* True if all that a plan's probes need of these sets is there. */
 bool field_sets_there(const struct field_layout *layout, unsigned int sets);
@@ -59,9 +59,9 @@ void field_header_write(const struct field_layout *layout, struct text *to);
 #define STRUCT_BYTES_MAX 65536
 int field_layout_check(const struct field_layout *layout, const char *what, struct error *e);
 
-/* The layout as an offsets file for a host with the same kernel, and back. Reading checks release
- * and machine; -EINVAL (with the line) for anything not understood, -ENOENT where the file can't be
- * read. */
+/* Writes the layout as an offsets file for a host with the same kernel, and reads it back. Reading
+ * checks release and machine; -EINVAL (with the line) for anything not understood, -ENOENT where
+ * the file can't be read. */
 void field_offsets_write(const struct field_layout *layout, const char *release,
 			 const char *machine, struct text *to);
 int field_offsets_read(const char *path, const char *release, const char *machine,

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A function per field that returns its offset: the compiled program's first instruction holds it.
- */
+/* Writes a function per field that returns its offset: the compiled program's first instruction
+ * holds it. */
 static void offsets_text(const struct field_layout *layout, struct text *text)
 {
 	text_add_string(
@@ -42,7 +42,7 @@ static int offset_of_program(const struct type_request *request, void *module, s
 	return 0;
 }
 
-/* Reads the output from the given place on, at most size - 1 bytes. */
+/* Reads the output from the given offset on, at most size - 1 bytes. */
 static void output_read(int output, off_t from, char *text, size_t size)
 {
 	ssize_t got;
@@ -67,8 +67,8 @@ static bool member_is_missing(const char *printed, const char *of, const char *m
 	return false;
 }
 
-/* A member that the headers lack gives way to its older name, or is known to be lacking. Whether
- * any did. */
+/* Replaces the name of each member that the headers lack by its older name, or marks it as lacking.
+ * True if there was any. */
 static bool names_step(const char *printed, struct field_layout *layout)
 {
 	bool stepped = false;
@@ -93,7 +93,7 @@ static bool names_step(const char *printed, struct field_layout *layout)
 static void *offsets_compile(const struct type_request *request, struct field_layout *layout)
 {
 	static char printed[65536];
-	/* 7.x needs -fms-extensions: without it layouts are wrong in silence */
+	/* 7.x needs -fms-extensions: without it layouts are silently wrong */
 	const char *flags[] = {"-fms-extensions", "-Wno-everything"};
 	void *module = NULL;
 
@@ -123,7 +123,7 @@ int header_layout_read(const struct type_request *request, const char *tree,
 	else
 		unsetenv("BCC_KERNEL_SOURCE");
 	module = offsets_compile(request, &read);
-	if (!module && read.sets) { /* more headers, of which one may be beyond this libbcc */
+	if (!module && read.sets) { /* sets need more headers, which may be beyond this libbcc */
 		read = (struct field_layout){0};
 		module = offsets_compile(request, &read);
 	}

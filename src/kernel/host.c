@@ -14,7 +14,7 @@
 
 #define PID_MAX_LIMIT (1 << 22) /* include/linux/threads.h, on 64-bit kernels */
 
-/* A "0-3,8" list of /sys/devices/system/cpu. */
+/* Reads a "0-3,8" list of /sys/devices/system/cpu. */
 static int cpu_list_read(const char *path, int *cpus, int count)
 {
 	char text[4096], *at = text;
@@ -211,7 +211,7 @@ int64_t host_threads_limit(const struct host *host)
 	char text[HOST_TEXT_SIZE];
 	int64_t limit = 0;
 
-	/* since 6.14 each pid namespace has its own */
+	/* each pid namespace has its own limit since 6.14 */
 	if (host_pids_first(host) &&
 	    host_file_read("/proc/sys/kernel/pid_max", text, sizeof(text)) > 0)
 		limit = strtoll(text, NULL, 10);

@@ -38,15 +38,15 @@ bool host_pids_first(const struct host *host);
 
 void host_read(struct host *host);
 
-/* CPUs online now, as a list of at most count numbers; returns how many. */
+/* Lists the CPUs online now, at most count numbers; returns how many. */
 int host_cpus_online(int *cpus, int count);
 
-/* Threads on the host now, kernel threads and zombies counted, from /proc/loadavg; -errno if
- * unreadable. */
+/* Returns the number of threads on the host now, kernel threads and zombies counted, from
+ * /proc/loadavg; -errno if unreadable. */
 int64_t host_threads_count(void);
 
-/* Thread ids are below it, so there are never more threads: the sysctl kernel.pid_max, where it is
- * the whole host's; elsewhere PID_MAX_LIMIT. */
+/* Returns the limit below which thread ids are, so that there are never more threads: the sysctl
+ * kernel.pid_max, where it is the whole host's; elsewhere PID_MAX_LIMIT. */
 int64_t host_threads_limit(const struct host *host);
 
 #endif

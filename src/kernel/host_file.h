@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /* Reads at most size - 1 bytes of the file into text, NUL-terminated, its last newline dropped.
- * Bytes, or -errno. */
+ * Returns the bytes, or -errno. */
 ssize_t host_file_read(const char *path, char *text, size_t size);
 
 #endif

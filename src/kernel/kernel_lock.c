@@ -81,7 +81,7 @@ static int offsets_find(struct offsets *offsets)
 		BPF_COPY_(BPF_REG_3, base), BPF_ADD_(BPF_REG_3, at),                              \
 		BPF_CALL_(BPF_FUNC_probe_read_kernel), BPF_LOAD_(BPF_REG_1, BPF_REG_10, -8),      \
 		BPF_STORE_(BPF_REG_6, to, BPF_REG_1)
-/* By places in the program, the first is 0. */
+/* Jumps by indexes of instructions in the program; the first is 0. */
 #define JUMP_IF_(here, condition, reg, value, there) \
 	BPF_OP_(BPF_JMP | (condition) | BPF_K, (reg), 0, (there) - (here)-1, (value))
 #define JUMP_(here, there) BPF_OP_(BPF_JMP | BPF_JA, 0, 0, (there) - (here)-1, 0)
@@ -171,7 +171,7 @@ int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock)
 	if (result < 0)
 		return result;
 	*lock = (struct kernel_lock){.blocker = look.blocker, .owner_word = look.owner_word};
-	/* one task at both looks: nothing was read of one that is gone */
+	/* it was one task at both looks: nothing was read of a task that is gone */
 	if (look.blocker && look.owner_task &&
 	    look.owner_task == (look.owner_word & ~(uint64_t)OWNER_FLAGS)) {
 		lock->owner_tid = (uint32_t)look.owner_tid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Holder of the kernel's lock that a thread waits for: since 6.16 a kernel built with
- * CONFIG_DETECT_HUNG_TASK_BLOCKER keeps its address in task_struct.blocker
+ * CONFIG_DETECT_HUNG_TASK_BLOCKER keeps the lock's address in task_struct.blocker
  * (include/linux/hung_task.h), and the lock has its owner. A program reads both when it is run for
  * that; nothing is attached. */
 #ifndef TSNAP_KERNEL_KERNEL_LOCK_H
@@ -14,10 +14,10 @@ struct kernel_lock {
 	uint64_t owner_word; /* owner word of the lock, with its flags */
 	uint32_t owner_tid;  /* kernel's own tid of the owner; 0: nobody, or not known */
 	uint32_t owner_pid;
-	bool sure; /* the owner has it; else it is only the last one who took it */
+	bool sure; /* the owner has the lock; else it is only the last thread that took it */
 };
 
-/* The program's descriptor, the caller's; or -errno. */
+/* Loads the program. Returns its descriptor, the caller's; or -errno. */
 int kernel_lock_load(void);
 /* Reads the lock that a thread waits for now; tid: as the kernel numbers it. 0 or -errno. */
 int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock);

@@ -32,9 +32,9 @@ struct trial {
 	const struct field_layout *layout;
 	const char *parent_name;
 	struct switch_copy copy;
-	bool other_user, same_user; /* euid is one above uid; is uid */
+	bool other_user, same_user; /* the sleep has euid uid + 1; euid is uid */
 	long nvcsw_before;
-	bool stat_known, start_known; /* this thread in /proc: */
+	bool stat_known, start_known; /* stat was read; its start time can be compared */
 	uint64_t flags, start_ticks;
 	size_t rows_held; /* rows that the best value held */
 };
@@ -56,7 +56,7 @@ static void program_add(struct program *program, const struct bpf_insn *insns, s
 	program_add(program, (const struct bpf_insn[]){__VA_ARGS__}, \
 		    sizeof((const struct bpf_insn[]){__VA_ARGS__}) / sizeof(struct bpf_insn))
 
-/* bytes: 0, an array of any length: its first 16. */
+/* Adds a read of a field. bytes: 0: the first 16 of an array of any length. */
 static void read_add(struct program *program, int to, int base, uint32_t offset, uint32_t bytes)
 {
 	ADD(program, BPF_STACK_(BPF_REG_1, to), BPF_SET_(BPF_REG_2, (int)(bytes ? bytes : 16)),
@@ -151,14 +151,14 @@ static bool is_flags(const struct trial *trial, size_t field)
 	return !trial->stat_known || !((number(trial, field) ^ trial->flags) & stable);
 }
 
-/* __schedule() counts first. */
+/* __schedule() counts before the event of the switch. */
 static bool is_nvcsw(const struct trial *trial, size_t field)
 {
 	return number(trial, field) > (uint64_t)trial->nvcsw_before &&
 	       number(trial, field) <= (uint64_t)own_switch_voluntary();
 }
 
-/* In 3.10 (RHEL 7) it is a timespec: the first word counts seconds. */
+/* The start time is a timespec in 3.10 (RHEL 7): the first word counts seconds. */
 static bool is_start(const struct trial *trial, size_t field)
 {
 	uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK), start = number(trial, field);
@@ -173,7 +173,8 @@ static bool is_kernel_address(uint64_t address)
 	return address >> 63;
 }
 
-/* STACK_END_MAGIC lies at its low end, since 3.18; before 4.9 (arm64: 4.10) above other things. */
+/* STACK_END_MAGIC lies at the stack's low end, since 3.18; before 4.9 (arm64: 4.10) above other
+ * things. */
 static bool is_stack(const struct trial *trial, size_t field)
 {
 	uint32_t offset;
@@ -202,7 +203,7 @@ static bool is_parent(const struct trial *trial, size_t field)
 	       !strncmp(trial->copy.parent_comm, trial->parent_name, THREAD_COMM_SIZE - 1);
 }
 
-/* The child has no other thread. */
+/* The group leader is the task itself: the child has no other thread. */
 static bool is_task(const struct trial *trial, size_t field)
 {
 	return number(trial, field) == trial->copy.task;
@@ -221,7 +222,7 @@ static bool is_level(const struct trial *trial, size_t field)
 	return number(trial, field) <= 32;
 }
 
-/* In the order of asking: what a row relies on comes before it. */
+/* Checks in their order: what a row relies on comes before it. */
 static const struct proof_row {
 	const char *of, *name;
 	bool (*holds)(const struct trial *trial, size_t field);
@@ -294,7 +295,7 @@ static bool clock_is_moved(void)
 	return line && sscanf(line, "boottime %lld %lld", &seconds, &ns) == 2 && (seconds || ns);
 }
 
-/* In a user namespace the kernel's number of the next user is another. */
+/* True outside of user namespaces: in one, the kernel's number of the next user is another. */
 static bool users_are_plain(void)
 {
 	char text[256];
@@ -312,11 +313,12 @@ static void trial_begin(struct trial *trial)
 	stat_read(trial);
 	trial->start_known = trial->stat_known && !clock_is_moved();
 	trial->same_user = !getresuid(&uid, &euid, &suid) && uid == euid;
-	/* all of root's numbers are the same: another tells which is the effective one */
+	/* root's user ids are all the same: another one shows which is the effective one */
 	trial->other_user = trial->same_user && !uid && !suid && users_are_plain();
 }
 
-/* True if all rows hold. Of several values the one that came furthest is that of the sleep. */
+/* True if all rows hold. If there are several values, the one that passes the most rows is that of
+ * the sleep. */
 static bool trial_fits(void *of)
 {
 	struct trial *trial = of;
@@ -329,7 +331,7 @@ static bool trial_fits(void *of)
 	return row == PROOF_ROWS;
 }
 
-/* Two sleeps must fit: what counts then went on by one. */
+/* Two sleeps must fit: counters must have gone on in the second one. */
 static int sleeps_look(struct trial *trial, struct own_switch *own)
 {
 	int result = 1;
@@ -340,7 +342,7 @@ static int sleeps_look(struct trial *trial, struct own_switch *own)
 		own->other_user = trial->other_user;
 		result = own_switch_run(own);
 		if (result < 0 && trial->other_user) {
-			own->other_user = trial->other_user = false; /* may not be had */
+			own->other_user = trial->other_user = false; /* it may be refused */
 			result = own_switch_run(own);
 		}
 	}

@@ -41,8 +41,8 @@ static bool nanosleep_marked(long ns)
 	return own_switch_voluntary() > before;
 }
 
-/* The system call, because the library's changes all threads of the process. A change takes away
- * what prctl(2) tells with PR_SET_DUMPABLE and PR_SET_PDEATHSIG. */
+/* Uses the system call, because the library's setresuid() changes all threads of the process. A
+ * change takes away what PR_SET_DUMPABLE and PR_SET_PDEATHSIG of prctl(2) have set. */
 static int nanosleep_as_other(long ns, bool *slept)
 {
 	int dumpable = prctl(PR_GET_DUMPABLE), on_parent_exit = 0;
@@ -96,7 +96,7 @@ int own_switch_take(struct own_switch *own)
 	uint64_t none = 0, key;
 	int result = -ENOENT;
 
-	/* a key that is not there asks for the first */
+	/* a key that is not there gives the first one */
 	while (!bpf_get_next_key(own->map, &none, &key)) {
 		if (result != 1 && !bpf_lookup_elem(own->map, &key, own->value))
 			result = own->fits(own->of);
@@ -106,9 +106,9 @@ int own_switch_take(struct own_switch *own)
 	return result;
 }
 
-/* A short sleep can end before the switch: sleeps longer and longer until the program has run. What
- * it saw where the thread did not sleep says nothing: on a busy host that may be the thread being
- * preempted, again and again. */
+/* A short sleep can end before the switch: sleeps longer and longer until the program has run.
+ * Values of a try in which the thread did not sleep mean nothing: on a busy host that may be the
+ * thread being preempted, again and again. */
 int own_switch_run(struct own_switch *own)
 {
 	int seen = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Runs a BPF program at the context switches of this very thread, one of which is a sleep in a
- * known system call: what the program reads of the kernel can then be held against what this thread
- * knows of itself.
+ * known system call: what the program reads of the kernel can then be compared with what this
+ * thread knows of itself.
  */
 #ifndef TSNAP_KERNEL_OWN_SWITCH_H
 #define TSNAP_KERNEL_OWN_SWITCH_H
@@ -14,17 +14,18 @@
 #define OWN_SWITCH_MARKS 4
 extern const uint64_t own_switch_marks[OWN_SWITCH_MARKS];
 
-/* An event of this thread's context switches, disabled: a descriptor or -errno. Who opens the first
- * such event of the host waits until all CPUs know that there are some, 10 ms (account_event() in
- * kernel/events/core.c); opened early and kept, it has others not wait. */
+/* Opens an event of this thread's context switches, disabled: a descriptor or -errno. The opener of
+ * the first such event of the host waits until all CPUs know that there are some, 10 ms
+ * (account_event() in kernel/events/core.c); if it is opened early and kept, others need not
+ * wait. */
 int own_switch_event(void);
 
-/* A map for what the program saw at each switch: it adds a value of so many bytes, under the time
- * (bpf_ktime_get_ns). A descriptor or -errno. */
+/* Makes a map for what the program saw at each switch: the program adds a value of that many bytes,
+ * under the time (bpf_ktime_get_ns). A descriptor or -errno. */
 int own_switch_map(size_t bytes);
 
-/* The end of such a program (kernel/bpf_call.h): adds the value at an offset of its stack; at key
- * there is room for the time. */
+/* End of a program for an own_switch (kernel/bpf_call.h): adds the value at an offset of its stack;
+ * key: offset of 8 bytes for the time. */
 #define OWN_SWITCH_END_(map, key, value)                                            \
 	BPF_CALL_(BPF_FUNC_ktime_get_ns), BPF_STORE_(BPF_REG_10, (key), BPF_REG_0), \
 		BPF_MAP_(BPF_REG_1, (map)), BPF_STACK_(BPF_REG_2, (key)),           \
@@ -34,9 +35,9 @@ int own_switch_map(size_t bytes);
 struct own_switch {
 	int program; /* program of type perf event */
 	int map;
-	void *value; /* room for one */
-	/* True if the value is what the sleep must have left. Others come as well: this thread may
-	 * be preempted, or stopped by a debugger. */
+	void *value; /* buffer for one value */
+	/* True if the value is what the sleep must have left. Other values come as well: this
+	 * thread may be preempted, or stopped by a debugger. */
 	bool (*fits)(void *of);
 	void *of;
 	bool other_user;  /* have an effective user id that is one higher during the sleep */

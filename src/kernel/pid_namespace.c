@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NUMBER_WORDS 40	   /* the list of numbers: 19 levels; 9 where they are 32 bytes each */
+#define NUMBER_WORDS 40	   /* words of numbers: 19 levels; 9 where they are 32 bytes each */
 #define PID_MAX (1u << 22) /* PID_MAX_LIMIT of include/linux/threads.h */
 
 /* Output of the program below. */
@@ -31,8 +31,8 @@ static uint32_t field_offset(const struct field_layout *layout, const char *of, 
 		BPF_LOAD_(BPF_REG_3, BPF_REG_10, (slot)), BPF_ADD_(BPF_REG_3, (int)(offset)), \
 		BPF_CALL_(BPF_FUNC_probe_read)
 
-/* A program that copies the numbers of the thread it runs in into the map, as an own_switch does.
- */
+/* Loads a program that copies the numbers of the thread it runs in into the map, as an own_switch
+ * does. */
 static int look_load(enum bpf_prog_type type, int map, const struct field_layout *layout)
 {
 	enum { KEY = -8, TASK = -16, PID = -24, OWN = -24 - (int)sizeof(struct own_pid) };
@@ -57,7 +57,7 @@ static bool own_fits(void *of)
 	return ((struct own_pid *)of)->parent_tid != 0;
 }
 
-/* The kernel runs the program when told so (5.10), or when this thread is switched. */
+/* Runs the program once, by a call (5.10) or when this thread is switched. */
 static int look_with(enum bpf_prog_type type, int map, const struct field_layout *layout,
 		     struct own_pid *own)
 {
@@ -88,7 +88,7 @@ static int look(const struct field_layout *layout, struct own_pid *own)
 	return result;
 }
 
-/* True if the words read well as numbers of so many bytes each, one for each level. */
+/* True if the words read well as numbers of that many bytes each, one for each level. */
 static bool numbers_fit(const uint64_t *words, unsigned int count, uint32_t level, uint32_t own_pid,
 			uint32_t bytes)
 {
@@ -108,7 +108,7 @@ static bool numbers_fit(const uint64_t *words, unsigned int count, uint32_t leve
 int pid_namespace_decode(const uint64_t *words, unsigned int count, uint32_t level,
 			 uint32_t own_pid, int depth, struct pid_namespace *namespace)
 {
-	/* until 4.14 with a list node at its end */
+	/* sizes of a struct upid, which has a list node at its end until 4.14 */
 	static const uint32_t sizes[] = {16, 32};
 
 	if (depth < 1 || level >= count || (uint32_t)depth > level + 1)

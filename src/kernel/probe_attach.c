@@ -61,8 +61,9 @@ static int attach_tracepoint(const struct probe_row *row, int program, struct pr
 	return 0;
 }
 
-/* "tsnap_1234_2_sched_switch": names the process, so that what a killed one left can be told, and
- * how many it made before: a larger map's probes begin while the others are there. */
+/* Makes the name "tsnap_1234_2_sched_switch". It has the process, so that events that a killed one
+ * left can be recognised, and the number of events made before: the probes of a larger map begin
+ * while the others are there. */
 static void event_name(const struct probe_row *row, char *name, size_t size)
 {
 	static unsigned int made;

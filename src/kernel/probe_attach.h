@@ -8,7 +8,7 @@
 #include "kernel/feature_table.h"
 #include "kernel/probe_table.h"
 
-/* Place of a CPU's clock in probe_links.fds. */
+/* Index of a CPU's clock in probe_links.fds. */
 struct probe_clock {
 	int cpu;
 	size_t link;
@@ -17,8 +17,8 @@ struct probe_clock {
 struct probe_links {
 	int *fds; /* malloced */
 	size_t count;
-	bool legacy_kprobes; /* some need bpf_detach_kprobe */
-	bool taken;	     /* not attached: a tracepoint is another program's (before 4.15) */
+	bool legacy_kprobes; /* some probes need bpf_detach_kprobe */
+	bool taken;	     /* a tracepoint is another program's (before 4.15): none attached */
 	/* perf clocks, if the plan has any */
 	struct probe_clock *clocks; /* malloced */
 	size_t clock_count;
@@ -28,17 +28,17 @@ struct probe_links {
 
 /* True if the kernel has what the row wants, and its event where that is a tracepoint: 4.2 and RHEL
  * 7 have no sched_waking, and libbcc refuses all of a text that names a tracepoint which is not
- * there. missing, unless NULL: a word for what is not there. */
+ * there. missing, unless NULL: gets the name of what is not there. */
 bool probe_offered(struct features *features, const struct probe_row *row, const char **missing);
 
-/* programs: a descriptor for each group of the plan. rate_hz: of scans; the perf clock looks more
- * often. A group that is not required and can't be attached is left out, and left tells why (text
- * of lines); but if a tracepoint is taken, nothing is attached. */
+/* Attaches the programs. programs: a descriptor for each group of the plan. rate_hz: rate of scans;
+ * the perf clock looks more often. A group that is not required and can't be attached is left out,
+ * and left says why (text of lines); but if a tracepoint is taken, nothing is attached. */
 int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rate_hz,
 		 struct probe_links *links, char *left, size_t left_size, struct error *e);
 void probe_detach(struct probe_links *links);
-/* Starts a clock on the CPU, in the place of one that is there. The kernel ends those of a CPU that
- * goes off (perf_event_exit_cpu), without a word. 0 or -errno. */
+/* Starts a clock on the CPU, in place of one that is there. The kernel silently ends the clocks of
+ * a CPU that goes offline (perf_event_exit_cpu). 0 or -errno. */
 int probe_clock_attach(struct probe_links *links, int cpu);
 
 /* Removes kprobe events that a killed tsnap left in tracefs (kernels without a kprobe event source,

@@ -31,7 +31,7 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_EXIT] = {"exit", "the moment a zombie goes (found by looking, within a second)",
 			false, 0},
 	[GROUP_CLOCK] = {"on CPU", "the system call of threads on a CPU", false, 0},
-	[GROUP_REQUEST] = {"registers", NULL, false, 0}, /* or every switch keeps them */
+	[GROUP_REQUEST] = {"registers", NULL, false, 0}, /* else every switch keeps them */
 	[GROUP_STACK] = {"user stacks", "some user stacks", false, 0},
 	[GROUP_BLOCK_QUEUE] = {"block queue", "how long requests were queued", false, FIELDS_BLOCK},
 	[GROUP_BLOCK_ISSUE] = {"block issue", "requests to block devices", false, FIELDS_BLOCK},

@@ -13,7 +13,7 @@
 #include <linux/bpf.h>
 
 enum probe_kind {
-	PROBE_TYPED_TRACEPOINT, /* a raw one whose arguments the verifier knows the types of */
+	PROBE_TYPED_TRACEPOINT, /* raw tracepoint; the verifier knows its arguments' types */
 	PROBE_RAW_TRACEPOINT,
 	PROBE_TRACEPOINT,
 	PROBE_KPROBE,
@@ -24,33 +24,33 @@ enum probe_kind {
 /* Groups of a record that probes fill. */
 enum probe_group {
 	GROUP_SWITCH,	   /* on CPU or off it, since when, registers, totals */
-	GROUP_WAKE,	   /* runnable since when, woken by whom */
-	GROUP_NEW,	   /* threads from their first moment */
+	GROUP_WAKE,	   /* runnable since when, and the waker */
+	GROUP_NEW,	   /* threads from their start on */
 	GROUP_NAME,	   /* new names */
 	GROUP_EXEC,	   /* users and tids changed by exec */
 	GROUP_EXIT,	   /* zombies that were waited for */
 	GROUP_CLOCK,	   /* activity of threads on a CPU */
 	GROUP_REQUEST,	   /* registers of threads off their CPUs, else kept at every switch */
 	GROUP_STACK,	   /* registers for walks of user stacks */
-	GROUP_BLOCK_QUEUE, /* requests to block devices when a thread makes them, */
-	GROUP_BLOCK_ISSUE, /* when the driver gets them, */
-	GROUP_BLOCK_DONE,  /* when they are completed, */
-	GROUP_BLOCK_MERGE, /* and when they become part of others */
+	GROUP_BLOCK_QUEUE, /* requests to block devices when a thread makes them */
+	GROUP_BLOCK_ISSUE, /* requests when the driver gets them */
+	GROUP_BLOCK_DONE,  /* requests when they are completed */
+	GROUP_BLOCK_MERGE, /* requests when they become part of others */
 	GROUP_CALL,	   /* system calls from their entry on */
-	GROUP_RETURN,	   /* and their ends */
-	GROUP_THROTTLE,	   /* control groups that are held back for their quota, */
-	GROUP_UNTHROTTLE,  /* and those that may run again */
+	GROUP_RETURN,	   /* ends of system calls */
+	GROUP_THROTTLE,	   /* control groups that are held back for their quota */
+	GROUP_UNTHROTTLE,  /* control groups that may run again */
 	GROUP_COUNT,
 };
 
-/* Parts of records that probes keep only where somebody asks for them. */
+/* Parts of records that probes keep only if they are needed. */
 enum record_part {
 	PART_REGISTERS, /* registers at switches and on a CPU: the system call */
 	PART_TOTALS,	/* exact times, and switches */
 	PART_WAKER,	/* waker of the thread */
-	PART_PROGRAM,	/* when it executed one */
+	PART_PROGRAM,	/* stamp of the thread's exec */
 	PART_STACKS,	/* stacks of threads that leave their CPU right before a scan */
-	PART_WAKES,	/* waits that a scan has seen, told when they end */
+	PART_WAKES,	/* waits that a scan has seen, reported when they end */
 	PART_COUNT,
 };
 
@@ -60,7 +60,7 @@ struct probe_group_row {
 	const char *name;
 	const char *without; /* lack of a report without the group; NULL: none, at a price */
 	bool required;
-	unsigned int fields; /* sets of fields that its programs read but those on tracepoints */
+	unsigned int fields; /* sets of fields that its programs read, except on tracepoints */
 };
 
 struct probe_row {
@@ -76,12 +76,12 @@ struct probe_row {
 extern const struct probe_group_row probe_group_rows[GROUP_COUNT];
 extern const struct probe_row probe_rows[];
 extern const size_t probe_row_count;
-/* By enum probe_kind: for users, and as the kernel is told it. */
+/* Names for users, and the kernel's program types, by enum probe_kind. */
 extern const char *const probe_kind_names[];
 extern const enum bpf_prog_type probe_program_types[];
 
-/* Why a plan has no row for GROUP_BLOCK_MERGE where requests are seen through tracepoints, which
- * tell them by their sectors, or not at all. */
+/* Reason why a plan has no row for GROUP_BLOCK_MERGE where requests are seen through tracepoints,
+ * which identify them by their sectors, or not at all. */
 extern const char probe_merge_useless[];
 
 /* The row chosen for each group, or NULL. */
@@ -89,7 +89,7 @@ struct probe_plan {
 	const struct probe_row *chosen[GROUP_COUNT];
 };
 
-/* Chooses for each group the first row that `has` confirms, as probe_offered() does; has is asked
+/* Chooses for each group the first row that `has` confirms, as probe_offered() does; has is called
  * only where needed. needs: bits 1 << GROUP_x; required groups are always taken. -ENOTSUP where a
  * required group has no way. */
 int probe_plan_make(unsigned int needs, bool (*has)(void *of, const struct probe_row *row),

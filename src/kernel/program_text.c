@@ -22,7 +22,7 @@ static void knob_add(const char *name, uint32_t value, struct text *to)
 	text_add_format(to, "#define %s %u\n", name, value);
 }
 
-/* Twice as many entries as threads, so that few share one; a power of two. */
+/* Returns twice as many entries as threads, so that few share one; a power of two. */
 static uint32_t near_max(uint32_t threads_max)
 {
 	uint32_t entries = 1;
@@ -37,7 +37,8 @@ static bool measures_exec(const struct program_knobs *knobs)
 	return knobs->latency_kinds >> LATENCY_EXEC & 1;
 }
 
-/* Each is a comparison at each event: of many the sampler knows as well. */
+/* Limit of ids that probes compare: each is a comparison at each event, and the sampler knows them
+ * as well. */
 #define TRACE_IDS_MAX 8
 
 static bool few_ids(const char *ids)
@@ -49,7 +50,7 @@ static bool few_ids(const char *ids)
 	return ids && count <= TRACE_IDS_MAX;
 }
 
-/* "(0 | is_same((identity).tgid, 12u))"; 1 where all are wanted. */
+/* Adds "(0 | is_same((identity).tgid, 12u))"; 1 where all are wanted. */
 static void ids_add(const char *member, const char *ids, struct text *to)
 {
 	char *end;

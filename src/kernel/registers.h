@@ -16,18 +16,19 @@ struct registers_call {
 	bool compat; /* made by 32-bit code */
 };
 
-/* words: THREAD_REGISTER_COUNT of them, as bpf_text/thread_state.h has them. marked: native system
- * calls leave their mark on this host, so that one without it was made through the 32-bit entry. */
+/* Decodes a system call. words: THREAD_REGISTER_COUNT of them, as bpf_text/thread_state.h has them.
+ * marked: native system calls leave their mark on this host, so that a call without it was made
+ * through the 32-bit entry. */
 void registers_decode(const uint64_t *words, bool marked, struct registers_call *call);
 
-/* words: STACK_REGISTER_COUNT of them. */
+/* Decodes user registers. words: STACK_REGISTER_COUNT of them. */
 void registers_user(const uint64_t *words, struct user_registers *registers);
-/* User registers from THREAD_REGISTER_COUNT words, of which some are lacking, as sp, which the
- * caller must know. False: too many are. */
+/* Decodes user registers from THREAD_REGISTER_COUNT words, which lack some, such as sp, which the
+ * caller must know. False: too many are lacking. */
 bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_registers *registers);
 
-/* Registers that a perf sample is asked for (PERF_SAMPLE_REGS_USER), as bits, and their meaning:
- * words in the order of the bits. compat: of 32-bit code. */
+/* Registers that a perf sample is to have (PERF_SAMPLE_REGS_USER), as bits, and their decoder:
+ * words in the order of the bits. compat: registers of 32-bit code. */
 extern const uint64_t registers_sample_mask;
 void registers_sampled(const uint64_t *words, bool compat, struct user_registers *registers);
 

@@ -11,7 +11,7 @@ _Static_assert(WORDS == THREAD_REGISTER_COUNT, "these are the words of the recor
 
 bool registers_marked(const uint64_t *words)
 {
-	(void)words; /* and none is needed: 64-bit code has no 32-bit entry */
+	(void)words; /* no mark is needed: 64-bit code has no 32-bit entry */
 	return false;
 }
 

@@ -41,9 +41,9 @@ bool registers_marked(const uint64_t *words)
 	return words[CX] == words[IP];
 }
 
-/* A program that has not begun: exec took the mark with all other registers (ELF_PLAT_INIT,
- * arch/x86/include/asm/elf.h), and the segment is the new program's. With these numbers int 0x80
- * makes oldolduname and timerfd_create, which have arguments. */
+/* True for a program that has not begun: exec took the mark with all other registers
+ * (ELF_PLAT_INIT, arch/x86/include/asm/elf.h), and the segment is the new program's. With these
+ * numbers int 0x80 makes oldolduname and timerfd_create, which have arguments. */
 static bool executed(const uint64_t *words)
 {
 	return (words[ORIG_AX] == SYS_execve || words[ORIG_AX] == SYS_execveat) &&
@@ -64,7 +64,7 @@ void registers_decode(const uint64_t *words, bool marked, struct registers_call 
 		call->arg[i] = call->compat ? (uint32_t)words[order[1][i]] : words[order[0][i]];
 }
 
-/* word: as the record keeps them, bp to di. */
+/* word: index of a word as the record keeps them, bp to di. */
 static void dwarf_set(struct user_registers *registers, int word, uint64_t value)
 {
 	static const int numbers[2][DI + 1] = {
@@ -101,7 +101,8 @@ bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_register
  * sp, ip, and r8 to r15 from bit 16 on */
 const uint64_t registers_sample_mask = 0xff01ff;
 
-/* Until 5.10 the kernel has -1 for those that a system call need not save. */
+/* True if registers are lacking: until 5.10 the kernel has -1 for those that a system call need not
+ * save. */
 static bool saved_lacking(const uint64_t *words)
 {
 	return (words[1] & words[6] & words[13] & words[14] & words[15] & words[16]) == UINT64_MAX;

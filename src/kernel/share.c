@@ -75,9 +75,7 @@ static void meta_fill(struct share_meta *meta, const struct host *host,
 	memcpy(meta->types_source, compiled->types_source, sizeof(meta->types_source));
 }
 
-/* The number behind a key of a map's fdinfo; 0: none. The kernel tells it by bpf(2) only
- * since 4.13.
- */
+/* Returns the number after a key of a map's fdinfo; 0: none. bpf(2) has it only since 4.13. */
 static unsigned long map_number(int map, const char *key)
 {
 	char path[64], text[1024];
@@ -90,7 +88,7 @@ static unsigned long map_number(int map, const char *key)
 	return found ? strtoul(found + strlen(key), NULL, 10) : 0;
 }
 
-/* Why what is shared is not for this tsnap, in words; 0: it is. */
+/* Checks that what is shared is for this tsnap. 0, or -errno with e. */
 static int meta_check(const struct share_meta *meta, size_t bytes, const struct host *host,
 		      const char *name, struct error *e)
 {
@@ -120,7 +118,7 @@ static int meta_check(const struct share_meta *meta, size_t bytes, const struct 
 	return 0;
 }
 
-/* By the descriptor, so that it is in the directory that was looked at and locked. */
+/* Makes a path by the descriptor, so that it is in the directory that was checked and locked. */
 static void pin_path(const struct share *share, const char *kind, const char *name, char *path,
 		     size_t size)
 {
@@ -163,7 +161,7 @@ static void link_name(size_t link, char *name, size_t size)
 	snprintf(name, size, "%zu", link);
 }
 
-/* All of them, or none: links of perf events can't be. */
+/* Pins all links, or none: links of perf events can't be pinned. */
 static int links_pin(const struct share *share, const struct probe_links *links)
 {
 	struct error unsaid = {0};
@@ -288,7 +286,7 @@ static int owner_find(struct share *share, struct error *e)
 			 share->directory.name, share->directory.name);
 }
 
-/* The size of what it holds is what readers make room for. */
+/* Gets a map, whose values must have the size that readers allocate. */
 static int map_get(const struct share *share, int map, struct compile_result *compiled,
 		   struct error *e)
 {

@@ -7,8 +7,8 @@
  *   owner                   only where links can't be pinned: an empty directory that is locked as
  *                           long as the starter runs, whose descriptors are what keeps them
  *
- * Every sampler reads the rings from its own place on, counts the number up itself, and asks for
- * registers in a block of its own.
+ * Every sampler reads the rings from its own position on, counts the number of the scan up itself,
+ * and requests registers in a block of its own.
  */
 #ifndef TSNAP_KERNEL_SHARE_H
 #define TSNAP_KERNEL_SHARE_H
@@ -19,14 +19,14 @@
 
 struct share {
 	struct share_directory directory; /* zeroed: nothing is shared */
-	bool needs_owner;		  /* and owner is locked by it */
+	bool needs_owner;		  /* links are not pinned, and owner is a descriptor */
 	bool is_owner;
 	bool adopted;
 	int owner;
 };
 
-/* After share_directory_make(): pins all of it; then others can come. pin_links: the kernel may be
- * asked to pin links. 0 or -errno with e. */
+/* Pins all of it, after share_directory_make(); then others can attach. pin_links: the kernel can
+ * pin links. 0 or -errno with e. */
 int share_publish(struct share *share, const struct host *host,
 		  const struct compile_result *compiled, const struct probe_plan *plan,
 		  const struct probe_links *links, bool pin_links, struct error *e);
@@ -37,7 +37,7 @@ int share_adopt(struct share *share, const char *name, const struct host *host,
 		struct compile_result *compiled, struct probe_plan *plan, struct error *e);
 /* True if the programs still run. */
 bool share_alive(const struct share *share);
-/* The last one to leave removes all of it. */
+/* Leaves the share; the last one to leave removes all of it. */
 void share_leave(struct share *share);
 
 #endif

@@ -21,7 +21,8 @@
 #define PREFIX "tsnap-"
 #define ENTRY_SIZE (sizeof(PREFIX) + SHARE_NAME_MAX)
 #define LOOK_NS (NS_PER_SECOND / 50)
-/* for one that is just leaving, or the compile child of one that was killed */
+/* Time to wait for a tsnap that is just leaving, or for the compile child of one that was
+ * killed. */
 #define BUSY_NS (2 * NS_PER_SECOND)
 #define WAIT_NS (20 * NS_PER_SECOND) /* a compile under emulation takes 16 s */
 
@@ -55,7 +56,7 @@ static void entry_name(const char *name, char *entry)
 	snprintf(entry, ENTRY_SIZE, PREFIX "%s", name);
 }
 
-/* A descriptor, or -ENOENT without words, or -errno with e. */
+/* Opens the directory of a share. A descriptor, -ENOENT without words, or -errno with e. */
 static int entry_open(int root, const char *entry, struct error *e)
 {
 	struct stat about;
@@ -75,7 +76,7 @@ static int entry_open(int root, const char *entry, struct error *e)
 			 entry);
 }
 
-/* Another tsnap may have removed it before it was locked. */
+/* True if fd is still the entry: another tsnap may have removed it before it was locked. */
 static bool is_linked(int root, const char *entry, int fd)
 {
 	struct stat held, named;
@@ -111,7 +112,7 @@ static int entry_remove(int root, const char *entry, int fd)
 	return unlinkat(root, entry, AT_REMOVEDIR) ? -errno : any;
 }
 
-/* Adds the pids of those who hold the directory or file fd, with commas between. */
+/* Adds the pids of the holders of the directory or file fd, with commas between. */
 static void holders_add(struct text *to, int fd)
 {
 	FILE *file = fopen("/proc/locks", "re");
@@ -149,8 +150,8 @@ static int busy_explain(int fd, const char *name, struct error *e)
 	return -EBUSY;
 }
 
-/* A descriptor; -EAGAIN: another tsnap came between; -EBUSY: one is in it; or another -errno; the
- * last two with e. */
+/* Tries to make the directory. A descriptor; -EAGAIN: another tsnap came between; -EBUSY: one is in
+ * it; or another -errno; the last two with e. */
 static int make_try(int root, const char *name, bool *cleared, struct error *e)
 {
 	char entry[ENTRY_SIZE];
@@ -170,7 +171,7 @@ static int make_try(int root, const char *name, bool *cleared, struct error *e)
 	} else if (is_linked(root, entry, fd)) {
 		if (made)
 			return fd;
-		/* not used again: a lock on it tells nothing of a new one */
+		/* the directory is not used again: a lock on it says nothing about a new one */
 		result = entry_remove(root, entry, fd);
 		*cleared = *cleared || result > 0;
 		if (result >= 0)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number that perf knows the event by. */
+/* Reads the number that perf knows the event by. */
 static int id_read(const char *event, uint64_t *id)
 {
 	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Perf tracepoints, through tracefs. libbcc's call for them tells no errno, and prints it. */
+/* Perf tracepoints, through tracefs. libbcc's call for them returns no errno, and prints it. */
 #ifndef TSNAP_KERNEL_TRACEPOINT_H
 #define TSNAP_KERNEL_TRACEPOINT_H
 

@@ -91,7 +91,7 @@ const struct type_source *type_source_of(const char *name)
 	return NULL;
 }
 
-/* The next name in alphabetical order; NULL: there is none. */
+/* Returns the next name in alphabetical order; NULL: there is none. */
 static const char *name_behind(const char *name)
 {
 	const char *next = NULL;
@@ -143,7 +143,7 @@ void type_source_remedy(const struct host *host, char *words, size_t size)
 	snprintf(words, size, "install the headers of kernel %s", host->release);
 }
 
-/* The source that the user insists on, or NULL. */
+/* Returns the source that the user insists on, or NULL. */
 static const char *source_named(const struct type_request *request)
 {
 	if (request->offsets_file)
@@ -196,7 +196,7 @@ static int source_try(const struct type_request *request, const struct type_sour
 	return result;
 }
 
-/* "; " between the lines of tried. */
+/* Joins the lines of tried with "; " between. */
 static void tried_join(const struct text *tried, char *words, size_t size)
 {
 	size_t at = 0;

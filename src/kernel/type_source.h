@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sources of the offsets of kernel structs. Each source is a row; the first that works is taken.
- * Runs in the compile child, because libbpf keeps a BTF of several megabytes and libbcc far more.
+ * Runs in the compile child, because a BTF takes several megabytes and libbcc far more.
  */
 #ifndef TSNAP_KERNEL_TYPE_SOURCE_H
 #define TSNAP_KERNEL_TYPE_SOURCE_H
@@ -27,7 +27,7 @@ struct type_request {
 	const struct features *features;
 	const struct bcc_library *bcc;
 	const char *work_dir;
-	const char *parent_name; /* layout_validate() asks */
+	const char *parent_name; /* parent_name of layout_validate() */
 	unsigned int fields;	 /* sets, FIELDS_x, that are looked for beyond what all need */
 	int output;		 /* descriptor that holds what libbcc and its compiler print */
 };
@@ -35,7 +35,7 @@ struct type_request {
 struct type_source {
 	const char *name;
 	const char *help;
-	const char *gives; /* "the BTF": what of this kernel would be right */
+	const char *gives; /* right input of this kernel, such as "the BTF" */
 	int wants;	   /* a feature that --without may take away, or -1 */
 	/* True if the source is there at all, without reading it; where (size bytes) says where or
 	 * why not. */
@@ -44,12 +44,12 @@ struct type_source {
 		    struct error *e);
 };
 
-extern const struct type_source type_sources[]; /* in the order of auto; ends with a NULL name */
+extern const struct type_source type_sources[]; /* order of auto; ends with a NULL name */
 
-/* NULL: no source has that name. */
+/* Finds a source by its name. NULL: no source has that name. */
 const struct type_source *type_source_of(const char *name);
 /* Adds the words that --kernel-types takes: auto, and the names of the sources, in alphabetical
- * order. last: what is before the last of them, between: before the others. */
+ * order. last: text before the last of them; between: text before the others. */
 void type_source_names_add(struct text *text, const char *between, const char *last);
 
 /* True if the source is there and was not taken away; a file that the user gave is always tried. */
@@ -67,7 +67,7 @@ struct type_found {
 int type_source_find(const struct type_request *request, struct type_found *found,
 		     struct text *tried, struct error *e);
 
-/* The words that tell how to get kernel types on this distribution: "apt install
+/* Writes the words that say how to get kernel types on this distribution: "apt install
  * linux-headers-6.1.0-56-amd64". */
 void type_source_remedy(const struct host *host, char *words, size_t size);
 

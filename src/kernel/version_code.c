@@ -38,7 +38,7 @@ uint32_t version_code_of_signature(const char *text)
 	return last ? version_code_of_release(last + 1) : 0;
 }
 
-/* The kernel maps it whole; its segments tell how long it is. */
+/* Returns the size of the vDSO, by its segments; the kernel maps it whole. */
 static size_t vdso_size(const Elf64_Ehdr *vdso)
 {
 	const Elf64_Phdr *segments = (const void *)((const unsigned char *)vdso + vdso->e_phoff);

@@ -60,8 +60,8 @@ static void stale_try(const char *path)
 	close(fd);
 }
 
-/* True if it is the name of one: tsnap.PID.XXXXXX. A folder that is called nearly so is not ours.
- */
+/* True for the name of a work directory: tsnap.PID.XXXXXX. A folder with a similar name is not
+ * ours. */
 static bool is_name(const char *name)
 {
 	size_t digits;
@@ -90,7 +90,8 @@ static void stale_remove(const char *parent)
 		closedir(dir);
 }
 
-/* Another tsnap may take it for stale before it is locked: then it is gone when the lock comes. */
+/* Locks the directory. Another tsnap may take it for stale before that: then it is gone when the
+ * lock comes. */
 static bool lock_take(struct work_dir *dir)
 {
 	struct stat locked, named;

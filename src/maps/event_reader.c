@@ -151,7 +151,7 @@ static void twins_drop(struct event_reader *reader, const struct event_reader *f
 
 void event_reader_adopt(struct event_reader *reader, struct event_reader *from)
 {
-	rings_take(from, false); /* from is not read again */
+	rings_take(from, false); /* no more reads of from */
 	rings_take(reader, true);
 	twins_drop(reader, from);
 	for (size_t i = 0; i < from->count; i++) {

@@ -12,11 +12,11 @@
 #include "kernel/record.h"
 
 struct event_reader {
-	int map, cpus;		    /* map -1: there are no events */
-	struct event_ring *rings;   /* NULL: rings are copied to read them */
-	struct event_ring *copy;    /* copy of one CPU's ring, where they are not mapped */
-	uint64_t *taken, *awaited;  /* of each CPU: events read; index of the event that is awaited,
-				       plus one */
+	int map, cpus;		  /* map -1: there are no events */
+	struct event_ring *rings; /* NULL: rings are copied to read them */
+	struct event_ring *copy;  /* copy of one CPU's ring, where they are not mapped */
+	uint64_t *taken,
+		*awaited; /* events read of each CPU; index of the awaited event, plus one */
 	struct trace_event *events; /* events that are read and not yet handed over */
 	size_t count, capacity;
 	uint64_t lost_count;

@@ -33,7 +33,7 @@ struct kept_stacks {
 	struct kept_stacks_options options;
 	struct perf_event_attr attr;
 	struct cpu_ring *rings;	     /* a ring for each possible CPU; NULL: closed */
-	bool *online;		     /* of each CPU: online when kept_stacks_renew() last looked */
+	bool *online;		     /* CPUs online when kept_stacks_renew() last looked */
 	int64_t lead_ns;	     /* time from the begin of a capture window to its scan */
 	int64_t window_ns, until_ns; /* begin and end of the last window */
 	_Atomic int64_t open_ns;     /* time that windows were open, of all so far */

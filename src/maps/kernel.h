@@ -35,7 +35,7 @@
 #include "maps/wake_reader.h"
 
 struct kernel_options {
-	const char *types_choice, *btf_file, *offsets_file; /* or NULL */
+	const char *types_choice, *btf_file, *offsets_file; /* each may be NULL */
 	const char *without;				    /* feature names, or NULL */
 	int64_t threads_max; /* records in the map; 0: 1.5 times the number of threads now, at least
 				16384 */
