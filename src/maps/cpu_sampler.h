@@ -43,7 +43,7 @@ struct cpu_sampler {
 	struct perf_event_attr attr;
 	int program, events;		/* program: -1 where the probes' program is run */
 	struct cpu_sampler_ring *rings; /* a ring for each possible CPU; NULL: closed */
-	int64_t look_ns;		/* when the last look began */
+	int64_t look_ns;		/* time when the last look began */
 };
 
 /* Samples that one look at the CPUs has copied; zeroed is none. */

@@ -12,11 +12,10 @@
 #include "kernel/record.h"
 
 struct event_reader {
-	int map, cpus;		  /* map -1: there are no events */
-	struct event_ring *rings; /* NULL: rings are copied to read them */
-	struct event_ring *copy;  /* copy of one CPU's ring, where they are not mapped */
-	uint64_t *taken,
-		*awaited; /* events read of each CPU; index of the awaited event, plus one */
+	int map, cpus;		    /* map -1: there are no events */
+	struct event_ring *rings;   /* NULL: rings are copied to read them */
+	struct event_ring *copy;    /* copy of one CPU's ring, where they are not mapped */
+	uint64_t *taken, *awaited;  /* events read of each CPU; awaited one's index plus one */
 	struct trace_event *events; /* events that are read and not yet handed over */
 	size_t count, capacity;
 	uint64_t lost_count;

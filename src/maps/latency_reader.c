@@ -35,7 +35,7 @@ int latency_reader_init(struct latency_reader *reader, int control, const int *m
 	return err;
 }
 
-/* Writes both words at once: they are one to the kernel's copy of a value, too. */
+/* Writes both words at once; the kernel copies them as one, too. */
 static void control_write(const struct latency_reader *reader)
 {
 	struct latency_control control = {.turn = reader->turn, .event_set = reader->event_set};

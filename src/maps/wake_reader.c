@@ -59,7 +59,7 @@ static void ring_take(struct wake_reader *reader, int cpu,
 		if (row_copy(&ring->rows[*taken % WAKE_ROWS_MAX], *taken + 1, &row))
 			take(to, &row);
 		else if (*taken + 1 == count)
-			break; /* it is being written */
+			break; /* the row is being written */
 		else
 			reader->lost_count++;
 	}
