@@ -8,9 +8,9 @@
 
 BPF_F_TABLE("array", __u32, struct event_ring, ts_events, CPUS_MAX, MAPPED_FLAG);
 
-/* Takes the next slot of this CPU's ring; *slot is its number since the beginning. 0: this set does
- * not report events, or an interrupt's event came between, and it is not known whose slot it is.
- * The reader finds a slot that was not filled. */
+/* Takes the next slot of this CPU's ring; *slot is its number since the beginning. 0: this set of
+ * probes does not report events, or an interrupt's event came between, and it is not known whose
+ * slot it is. The reader finds a slot that was not filled. */
 static inline int event_take(__u64 *slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), zero = 0;
@@ -123,7 +123,7 @@ static inline void slow_event(struct latency_key *key, struct thread_state *thre
 #endif
 }
 
-/* Reports a slow request that moved so many bytes, whatever thread is on the CPU. */
+/* Reports a slow request that moved that many bytes, whatever thread is on the CPU. */
 static inline void slow_event_bytes(struct latency_key *key, __u64 bytes, __u64 end_ns,
 				    __u64 duration_ns)
 {

@@ -20,7 +20,7 @@ struct trace_event {
 	__u64 duration_ns;
 	struct latency_key key;
 	/* The kind's own data. For what a thread did: its registers, THREAD_REGISTER_COUNT words;
-	 * for what moved bytes: their number, in 8. */
+	 * for a request that moved bytes: their number, in 8 bytes. */
 	__u32 data_bytes; /* 0: none */
 	__u32 unused;
 	char data[EVENT_DATA_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The registers of threads that are off their CPUs, when a sampler wants them: it runs the program
- * with the number of its struct registers_request (5.10). A thread whose sequence has not moved
- * since has not run either, so they were its own.
+/* Reads the registers of threads that are off their CPUs when a sampler requests them: it runs the
+ * program with the number of its struct registers_request (5.10). A thread whose sequence has not
+ * moved since has not run either, so the registers were its own.
  *
  * Knobs: REGISTERS_REQUESTED.
  */

@@ -199,8 +199,7 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 		registers_keep(thread, sequence);
 	ORDERED();
 	thread->sched.sequence_done = sequence;
-	if (unseen) /* its wake-up was not seen either: it would be reported as still in the sleep
-		       before */
+	if (unseen) /* unseen wake-up: it would be reported as still in the sleep before */
 		thread_list(thread);
 	if (sampling)
 		scan_time_keep(thread, sampling, thread->sched.in_ns, now_ns);
@@ -357,7 +356,7 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 	ways_meet();
 #endif
 	switch_in(thread, sampler_at_work(now_ns), now_ns);
-	/* its wake-up was not seen, or came on its way to sleep */
+	/* the wake-up was not seen, or came on the way to sleep */
 	if (thread->sched.state && thread->wake.wake_ns < thread->sched.out_ns)
 		thread_list(thread);
 }

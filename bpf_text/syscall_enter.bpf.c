@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A thread enters a system call: which, and when, in its record.
+/* A thread enters a system call: its record gets the call and the time.
  *
  * Knobs: SYSCALL_ENTER_TYPED, SYSCALL_ENTER_RAW or SYSCALL_ENTER_TRACEPOINT.
  */

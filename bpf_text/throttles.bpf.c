@@ -5,8 +5,8 @@
  * kernel/sched/fair.c, since 3.2, with that CPU's run queue locked), a call for each group that
  * this concerns.
  *
- * THROTTLES_SEEN: the plan has both probes, and the layout has what they read. Only where programs
- * may jump backwards (5.3), as the thread state array of THREAD_SLOTS has it.
+ * THROTTLES_SEEN: the plan has both probes, and the layout has what they read. Only with
+ * THREAD_SLOTS, because programs must be allowed to jump backwards (5.3).
  */
 
 #if defined(THREAD_SLOTS) && defined(HAVE_rq_cpu) && defined(HAVE_task_struct_sched_task_group) && \

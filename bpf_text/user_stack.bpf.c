@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The registers that a walk of the thread's user stack begins with, requested as in registers.bpf.c
- * (5.10). */
+/* Reads the registers that a walk of the thread's user stack begins with, on request, as
+ * registers.bpf.c does (5.10). */
 
 BYTES_OF(stack_request);
 BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_requests, REQUESTERS_MAX,
