@@ -75,7 +75,7 @@ static int offsets_find(struct offsets *offsets)
 	return result;
 }
 
-/* Reads so many bytes at base + at, and puts them into the context: nine instructions. */
+/* Reads that many bytes at base + at, and puts them into the context: nine instructions. */
 #define READ_(base, at, bytes, to)                                                                \
 	BPF_STORE_IMM_(BPF_REG_10, -8, 0), BPF_STACK_(BPF_REG_1, -8), BPF_SET_(BPF_REG_2, bytes), \
 		BPF_COPY_(BPF_REG_3, base), BPF_ADD_(BPF_REG_3, at),                              \

@@ -70,7 +70,7 @@ int kheaders_read(const struct type_request *request, struct field_layout *layou
 						  : "did not bring it");
 	else
 		failed = archive_unpack(request, tree, e);
-	/* a module that tsnap loaded goes again: the archive is unpacked */
+	/* a module that tsnap loaded is unloaded again: the archive is unpacked */
 	if (loaded)
 		command_run(unload);
 	return failed ? failed : header_layout_read(request, tree, layout, e);

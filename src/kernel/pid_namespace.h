@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ids in records: those that /proc shows, so that what is looked up there is of the same thread. In
- * the first pid namespace they are the kernel's own. In another one (a container) the BPF text
- * reads each thread's number in it; what it needs to know for that is found here, by looking at
- * this process's own struct pid. */
+/* Ids in records are those that /proc shows, so that lookups there find the same thread. In the
+ * first pid namespace ids are the kernel's own. In another one (a container) the BPF text reads
+ * each thread's number in it; what it needs to know for that is found here, by looking at this
+ * process's own struct pid. */
 #ifndef TSNAP_KERNEL_PID_NAMESPACE_H
 #define TSNAP_KERNEL_PID_NAMESPACE_H
 

@@ -30,9 +30,9 @@ struct share {
 int share_publish(struct share *share, const struct host *host,
 		  const struct compile_result *compiled, const struct probe_plan *plan,
 		  const struct probe_links *links, bool pin_links, struct error *e);
-/* Takes over what another tsnap published; *compiled (initialised, without layout, and with the
- * own_tid of nobody) is the caller's to compile_result_done(), also after a failure. 0, -EINTR, or
- * -errno with e: nothing there, not complete, or of another tsnap or pid namespace. */
+/* Takes over what another tsnap published; *compiled (initialised, without layout, and with own_tid
+ * 0) is the caller's to compile_result_done(), also after a failure. 0, -EINTR, or -errno with e:
+ * nothing there, not complete, or of another tsnap or pid namespace. */
 int share_adopt(struct share *share, const char *name, const struct host *host,
 		struct compile_result *compiled, struct probe_plan *plan, struct error *e);
 /* True if the programs still run. */

@@ -91,9 +91,9 @@ static bool is_pin(const char *name)
 	       !strncmp(name, "link_", 5);
 }
 
-/* Removes the directory, which is held alone, and in it what tsnap puts there, first of all what
- * says that it is complete. 1: there was something, 0: there was not, -errno: something else is in
- * it. */
+/* Removes the directory, which is held alone, and what tsnap puts in it; first of all meta, which
+ * says that it is complete. 1: there was something, 0: there was nothing, -errno: something else is
+ * in it. */
 static int entry_remove(int root, const char *entry, int fd)
 {
 	int listing = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -28,7 +28,7 @@ struct type_request {
 	const struct bcc_library *bcc;
 	const char *work_dir;
 	const char *parent_name; /* parent_name of layout_validate() */
-	unsigned int fields;	 /* sets, FIELDS_x, that are looked for beyond what all need */
+	unsigned int fields;	 /* sets, FIELDS_x, that are looked for beyond the fields of all */
 	int output;		 /* descriptor that holds what libbcc and its compiler print */
 };
 
