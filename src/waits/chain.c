@@ -46,7 +46,8 @@ bool edge_leads_on(const struct edge *edge)
 	return edge->kind != EDGE_NONE && !edge_kinds[edge->kind].ends && edge->tid != ABSENT;
 }
 
-/* The thread of the cycle with the least id stands for it: the same one for all who wait in it. */
+/* Makes the cycle's thread with the lowest id the root, so that all threads in the cycle have the
+ * same root. */
 static void cycle_find(const struct chain_nodes *nodes, struct chain *chain)
 {
 	chain->deadlock = true;
@@ -143,12 +144,12 @@ static void chain_describe(const struct chain_nodes *nodes, const struct chain *
 	}
 }
 
-/* Makes names of a node those that columns of a root tell: once for all whose chains end there. */
+/* Makes the root's names transient for the root's columns: once for all chains that end there. */
 static void root_lend(struct chain_node *root)
 {
 	if (root->transient)
 		return;
-	/* of a CPU the thing is the thread on it */
+	/* the thing of EDGE_CPU is the thread on the CPU, which is no waits_on */
 	if (edge_kinds[root->edge.kind].ends && root->edge.kind != EDGE_CPU)
 		root->waits_on = root->edge.thing;
 	root->comm = name_transient_string(root->comm);
@@ -157,7 +158,7 @@ static void root_lend(struct chain_node *root)
 	root->transient = true;
 }
 
-/* Fills the root's columns. If no thread of the root's process is known: its name and pid alone. */
+/* Fills the root's columns. If no thread of the root's process is known, only its name and pid. */
 static void root_fill(const struct chain *chain, struct sample *sample)
 {
 	struct chain_node *root = chain->root;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wait chains: who a thread waits for, who that one waits for, and so on to the last thread, the
- * root. A node is a thread, an edge leads from a thread to its blocker; live_chains.c finds both
- * on the host, tests make them up. Pure: nothing here reads the host.
+/* Wait chains: the blocker that a thread waits for, the blocker of that blocker, and so on to the
+ * last thread, the root. A node is a thread, an edge leads from a thread to its blocker;
+ * live_chains.c finds both on the host, tests make them up. Pure: nothing here reads the host.
  *
  * A node has one edge at most, so a walk from any node either ends or comes to a cycle.
  */
@@ -18,11 +18,12 @@
 
 /* A longer chain has no root. */
 #define CHAIN_LINKS_MAX 64
-/* Links that the text names; of a longer chain the first and the last half. */
+/* Limit of threads in the text; of a longer chain it has the first and the last half of that
+ * number. */
 #define CHAIN_TOLD_MAX 16
 
 enum edge_sure {
-	SURE_NONE,    /* nobody is known */
+	SURE_NONE,    /* no blocker is known */
 	SURE_PROCESS, /* the process is known, not which of its threads */
 	SURE_LIKELY,
 	SURE_CERTAIN, /* the kernel or the lock word says so */
@@ -49,8 +50,8 @@ struct chain_node {
 	int64_t tid, pid, state; /* enum thread_state_kind */
 	const char *comm, *why, *waits_on, *syscall;
 	struct edge edge;
-	bool unknown;	/* it ran while its edge was looked for, or the search still goes on */
-	bool transient; /* names are as columns of a root tell them */
+	bool unknown;	/* the thread ran in the search for its edge, or the search goes on */
+	bool transient; /* names are transient, as the root's columns need them */
 	uint64_t walk;
 };
 
@@ -58,30 +59,30 @@ struct chain_node {
 struct chain_nodes {
 	struct chain_node *nodes;
 	size_t count, capacity;
-	struct index by_tid; /* tid to place, plus one */
+	struct index by_tid; /* tid to index in nodes, plus one */
 	uint64_t walks;
 };
 
 /* A walk from a node to the root. */
 struct chain {
-	size_t path[CHAIN_LINKS_MAX + 1]; /* places of nodes, the first is the thread itself */
+	size_t path[CHAIN_LINKS_MAX + 1]; /* indexes in nodes; the first is the thread's */
 	size_t count;
 	struct chain_node *root; /* NULL: not known */
-	size_t cycle;  /* index in path of the node that the last one waits for; count: no cycle */
+	size_t cycle;  /* index in path of the node that the last node waits for; count: no cycle */
 	bool deadlock; /* a cycle in which all edges are certain and none ends by itself */
 };
 
 void chain_nodes_clear(struct chain_nodes *nodes);
 void chain_nodes_done(struct chain_nodes *nodes);
-/* The place of the thread's node; added with all fields absent where it is missing (*added). */
+/* Index of the thread's node; a missing node is added with all fields absent (*added). */
 size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added);
 
 /* True if a chain goes on at the edge's blocker. */
 bool edge_leads_on(const struct edge *edge);
 
 void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain);
-/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth; names are transient, or
- * constants where all of a column are. What is not known becomes absent. The nodes change: a root
+/* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth. Names are transient, or
+ * constants in columns that have no others. Unknown fields become absent. Changes the nodes: a root
  * has transient names from then on. */
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample);
 

@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define END_FAMILY_MAX 128 /* processes that are looked at */
+#define END_FAMILY_MAX 128 /* limit of processes that are searched */
 #define END_FDS_MAX 1024
-#define END_THREADS_MAX 16 /* threads of each that are looked at */
+#define END_THREADS_MAX 16 /* limit of threads of each process that are searched */
 
 struct end_users {
 	uint32_t count;	 /* processes that have the end */
-	int64_t in_call; /* one of them that is in a system call on it; 0: none */
+	int64_t in_call; /* pid of one of these that is in a system call on the end; 0: none */
 };
 
 /* True if the process has that descriptor, its link reads so ("pipe:[12]"), and the link's mode has
@@ -22,7 +22,7 @@ struct end_users {
  * for both is no other end. */
 bool end_is_had(const char *root, int64_t pid, int fd, const char *link, uint32_t mode_bits);
 
-/* True if the process has any such descriptor: of its first END_FDS_MAX. */
+/* True if one of the process's first END_FDS_MAX descriptors is such a one. */
 bool end_is_among(const char *root, int64_t pid, const char *link, uint32_t mode_bits);
 
 /* Looks at the process that has the end as descriptor fd, its parent, and the children of both. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kinds of files behind a descriptor, by the link that /proc/PID/fd shows of it. */
+/* Kinds of files that a descriptor refers to, by its link in /proc/PID/fd. */
 #include "waits/waits.h"
 #include "waits/holders.h"
 #include "proc/proc.h"
@@ -111,7 +111,8 @@ static void timerfd_describe(struct wait *wait)
 		text_add_format(wait->text, " %llds left", (long long)left_s);
 }
 
-/* Ids there are those of the reader's pid namespace; -1: it has been waited for. */
+/* The Pid line of fdinfo has the id in the reader's pid namespace; -1: the process has been waited
+ * for. */
 static void pidfd_describe(struct wait *wait)
 {
 	int64_t pid = fdinfo_number(wait, "Pid:", 10);
@@ -131,10 +132,10 @@ static void event_describe(struct wait *wait)
 	text_add_string(wait->text, file_word(wait->link));
 }
 
-/* Beginnings of links, and one word for the kind of file. */
+/* Kinds of files by the beginning of the link, with one word for each. */
 static const struct file_kind {
 	const char *prefix, *word;
-	wait_describer *describe; /* NULL: the link itself tells most */
+	wait_describer *describe; /* NULL: the link itself says most */
 } kinds[] = {
 	{SOCKET_LINK, "socket", socket_describe},
 	{"pipe:[", "pipe", pipe_describe},
@@ -145,7 +146,7 @@ static const struct file_kind {
 	{"anon_inode:inotify", "inotify", event_describe},
 	{"anon_inode:[fanotify]", "fanotify", event_describe},
 	{"anon_inode:[pidfd]", "pidfd", pidfd_describe},
-	{"pidfd:[", "pidfd", pidfd_describe}, /* since 6.9 */
+	{"pidfd:[", "pidfd", pidfd_describe}, /* link since 6.9 */
 	{"anon_inode:[io_uring]", "io_uring", uring_describe},
 	{"anon_inode:[userfaultfd]", "userfaultfd", event_describe},
 	{"anon_inode:[perf_event]", "perf_event", event_describe},
@@ -181,8 +182,9 @@ static bool path_is_stored(const char *path)
 	return *path == '/';
 }
 
-/* open(2) of a FIFO waits for who opens its other end. Its kernel function tells: a look at the
- * path could wait for a file system's server. */
+/* True if the thread is in open(2) of a FIFO and waits for another process to open its other end.
+ * The kernel function in wchan shows it: a look at the path could wait for a file system's
+ * server. */
 static bool opens_fifo(const struct wait *wait)
 {
 	char wchan[128];
@@ -249,7 +251,7 @@ bool descriptor_describe(struct wait *wait, int fd)
 	if (proc_link_read(wait_root(wait), wait->pid, wait->tid, name, target, sizeof(target)) <=
 	    0)
 		part.link = NULL;
-	/* sets of sets are not gone into: they may hold each other */
+	/* nested sets are not read: they may contain each other */
 	if (part.link && !strncmp(part.link, "anon_inode:[eventpoll]", 22))
 		text_add_string(wait->text, "epoll");
 	else if (part.link)

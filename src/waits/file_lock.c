@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOCKS_BYTES 65536 /* some 900 locks of the host; what is beyond is not looked at */
+#define LOCKS_BYTES 65536 /* some 900 locks of the host; the rest is ignored */
 #define SETLKW64 14	  /* F_SETLKW64 of 32-bit calls, and F_OFD_SETLKW: asm-generic/fcntl.h */
 #define OFD_SETLKW 38
 
@@ -45,7 +45,7 @@ static void locks_read(struct file_locks *locks, const char *root)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* the kernel gives a page at a time */
+	/* each read returns one memory page at most */
 	while ((got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
 		length += (size_t)got;
 	close(fd);
@@ -56,7 +56,7 @@ static void locks_read(struct file_locks *locks, const char *root)
 	}
 }
 
-/* The process whose lock the thread's process waits for. 0: not told. */
+/* The process whose lock the thread's process waits for. 0: not known. */
 static int64_t holder_find(const struct wait *wait)
 {
 	struct file_locks *locks = wait_file_locks(wait);
@@ -84,7 +84,7 @@ void flock_describe(struct wait *wait)
 	wait_add_thread(wait, " by ", pid);
 }
 
-/* Other commands than these do not wait for a lock. */
+/* Only these commands of fcntl(2) wait for a lock. */
 void fcntl_describe(struct wait *wait)
 {
 	int command = (int)wait->arg[1];

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holder of a lock that a thread waits for in futex(2), as far as user memory tells it.
+/* Holder of a lock that a thread waits for in futex(2), as far as user memory shows it.
  *
  * The kernel knows the holder of a PI futex only: its word holds the thread's id, with bit 31 for
- * waiters (FUTEX_TID_MASK, FUTEX_WAITERS). Of others the C library knows, and what is assumed is
- * this:
+ * waiters (FUTEX_TID_MASK, FUTEX_WAITERS). Holders of other locks are known to the C library only;
+ * its layouts are assumed to be:
  *  - glibc's pthread_mutex_t, from 2.3 to 2.41, is int lock, unsigned count, int owner, unsigned
- *    nusers (on 32-bit hosts: kind, nusers); its waiters set the word to 2 and wait for a change of
- *    that. Robust ones hold id | FUTEX_WAITERS in the word.
- *  - musl's typed mutexes hold id | 0x80000000 in the word; its normal ones EBUSY in place of the
- *    id.
+ *    nusers (on 32-bit hosts: kind, nusers); its waiters set the word to 2 and wait until that
+ *    changes. Robust mutexes have id | FUTEX_WAITERS in the word.
+ *  - musl's typed mutexes have id | 0x80000000 in the word; its normal mutexes EBUSY in place of
+ *    the id.
  *  - pthread_join waits with a shared futex on the id of a thread, which is zeroed by the kernel at
  *    its end (CLONE_CHILD_CLEARTID). In later glibc (seen in 2.43) that word holds a state and no
- *    id: such a wait is told by its address.
- * Whatever is read is believed only if the word is the one that the call was given, still, and the
- * id is that of a living thread of the same process (of any, for a shared PI futex). Read-write
- * locks of glibc: see waits/rwlock.h. Locks of languages' runtimes, whose waiters sleep on a
- * condition variable: as somebody else knows them (struct runtime_lock). All else, condition
- * variables and semaphores among it, is told by its address.
+ *    id: such a wait is reported by its address.
+ * The words are believed only if the futex word still has the value that the call was given, and
+ * the id is that of a living thread of the same process (of any process, for a shared PI futex).
+ * Read-write locks of glibc: see waits/rwlock.h. Locks of language runtimes, whose waiters sleep on
+ * a condition variable, come from a runtime_lock_finder (waits/waits.h). Everything else, such as
+ * condition variables and semaphores, is reported by its address.
  */
 #include "waits/waits.h"
 #include "proc/proc.h"
@@ -33,7 +33,7 @@
 
 #define LOCKED_WITH_WAITERS 2 /* value of glibc's lowlevellock */
 #define TID_MAX (1 << 22)     /* PID_MAX_LIMIT of include/linux/threads.h */
-#define NUSERS_MAX 16384      /* more is no count, but half of an address */
+#define NUSERS_MAX 16384      /* a larger value is no count, but half of an address */
 #ifndef FUTEX_LOCK_PI2
 #define FUTEX_LOCK_PI2 13 /* 5.14 */
 #endif
@@ -50,10 +50,10 @@ struct futex {
 
 #define LOCKS_MAX 4096
 
-/* Words at a futex as one of its waiters had them read. */
+/* Words at a futex, read once in a scan for all of its waiters. */
 struct lock_words {
 	struct cache_entry entry; /* key: lock_key() */
-	int64_t pid, scan_ns;	  /* scan_ns: scan that read them; 0: none has */
+	int64_t pid, scan_ns;	  /* scan_ns: the scan that read the words; 0: none has */
 	uint64_t address;
 	uint32_t words[4];
 	size_t count; /* words read */
@@ -90,8 +90,8 @@ static void words_read(struct wait *wait, struct futex *futex)
 	futex->count = lock->count;
 }
 
-/* A signal that is none asks the kernel at a tenth of what /proc costs, if both mean the same ids.
- */
+/* True if the process has that thread. Signal 0 costs a tenth of a look into /proc, but needs the
+ * same ids as /proc shows. */
 static bool process_has(const struct wait *wait, int64_t tid)
 {
 	char path[64 + 256];
@@ -103,8 +103,8 @@ static bool process_has(const struct wait *wait, int64_t tid)
 	return !access(path, F_OK);
 }
 
-/* The process of a thread that may hold the futex: the waiting one's own, or any that shares a PI
- * futex; ABSENT: there is no such thread. */
+/* The process of a thread that may hold the futex: the waiter's own process, or any process that
+ * shares a PI futex. ABSENT: there is no such thread. */
 static int64_t holder_process(const struct wait *wait, const struct futex *futex, int64_t tid)
 {
 	int64_t uid, pid;
@@ -116,7 +116,7 @@ static int64_t holder_process(const struct wait *wait, const struct futex *futex
 		       : ABSENT;
 }
 
-/* The living thread with this number; 0: none. */
+/* The living thread that has this id in its pid namespace; 0: none. */
 static int64_t holder_of(struct wait *wait, struct futex *futex, uint32_t number)
 {
 	int64_t tid = number && number <= TID_MAX ? thread_of_inner(wait, number) : 0;
@@ -132,7 +132,7 @@ static int64_t glibc_owner(struct wait *wait, struct futex *futex)
 {
 	uint32_t users = futex->words[3];
 
-	/* 32-bit: kind, which is small too, then nusers */
+	/* in a 32-bit process this word is kind, which is small too; nusers follows it */
 	if (futex->count < 4 || futex->words[0] != LOCKED_WITH_WAITERS ||
 	    (!wait->compat && (!users || users > NUSERS_MAX)))
 		return 0;
@@ -156,7 +156,7 @@ static void held_describe(struct wait *wait, const struct futex *futex, int64_t 
 	wait->facts.pid = futex->holder;
 }
 
-/* The futex as a word of a read-write lock that somebody holds. */
+/* Describes the futex if it is a word of a read-write lock that is held; false: it is not. */
 static bool rwlock_describe(struct wait *wait, struct futex *futex, int at)
 {
 	uint32_t words[RWLOCK_WORDS], writer, readers;
@@ -181,8 +181,8 @@ static bool rwlock_describe(struct wait *wait, struct futex *futex, int at)
 	return true;
 }
 
-/* "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker", "GIL, free" while
- * it goes from thread to thread. */
+/* Writes "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker", or "GIL,
+ * free" while the lock passes from thread to thread. */
 static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 {
 	struct runtime_lock lock;
@@ -263,12 +263,12 @@ void futex_describe(struct wait *wait)
 	case FUTEX_WAIT_REQUEUE_PI:
 		break;
 	default:
-		return; /* it does not wait */
+		return; /* other commands do not wait */
 	}
 	word_describe(wait, &futex);
 }
 
-/* futex_wait(2) of 6.7: address, value, mask, flags, timeout, clock. */
+/* Arguments of futex_wait(2), 6.7: address, value, mask, flags, timeout, clock. */
 void futex_wait_describe(struct wait *wait)
 {
 	struct futex futex = {
@@ -280,7 +280,7 @@ void futex_wait_describe(struct wait *wait)
 	word_describe(wait, &futex);
 }
 
-/* futex_waitv(2) of 5.16: waiters, their count, flags, timeout. */
+/* Arguments of futex_waitv(2), 5.16: waiters, their count, flags, timeout. */
 void futex_waitv_describe(struct wait *wait)
 {
 	int64_t count = (uint32_t)wait->arg[1];

@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHARE 16		     /* one part in so many of the time between scans */
-#define PIECE_NS (5 * 1000000ll)     /* at most, in one scan */
-#define CLOCK_EVERY 32		     /* descriptors between two looks at the clock */
-#define NEAR_PIDS 4		     /* to each side of the asking one */
-#define NEAR_DESCRIPTORS 64	     /* descriptors of each of these processes; the walk sees all */
+#define SHARE 16		     /* the search takes 1/SHARE of the time between scans */
+#define PIECE_NS (5 * 1000000ll)     /* limit of the search in one scan */
+#define CLOCK_EVERY 32		     /* descriptors between two reads of the clock */
+#define NEAR_PIDS 4		     /* ids to each side of the requester's */
+#define NEAR_DESCRIPTORS 64	     /* descriptors read of each of these; the walk reads all */
 #define OWN_FAR 8		     /* numbers to each side of a descriptor */
-#define HOLDS_STILL_NS NS_PER_SECOND /* then it is checked that the process still has it */
+#define HOLDS_STILL_NS NS_PER_SECOND /* age at which a found descriptor is checked again */
 #define NOBODY_STILL_NS (10 * NS_PER_SECOND)
 
 enum wanted_state { WANTED_PENDING, WANTED_FOUND, WANTED_NOBODY };
@@ -33,8 +33,8 @@ struct wanted {
 	enum wanted_state state;
 	int64_t requester, pid;
 	int fd;
-	int64_t own_fd;	    /* the asking process has it itself; -1: not seen */
-	uint64_t end_round; /* all processes have been seen then */
+	int64_t own_fd;	    /* descriptor of the requester itself; -1: not seen */
+	uint64_t end_round; /* walk count at which all processes have been seen */
 	int64_t checked_ns;
 	struct end_users users; /* users of the end as of users_ns; users_ns 0: not looked for */
 	int64_t users_ns;
@@ -81,7 +81,7 @@ static void wanted_settle(struct holders *holders, struct wanted *wanted, enum w
 	holders->pending--;
 }
 
-/* Reads where a descriptor leads to. */
+/* Reads the link of a descriptor. */
 static bool link_read(const struct holders *holders, int64_t pid, int fd, char target[PATH_MAX])
 {
 	char name[32];
@@ -108,7 +108,8 @@ static bool mode_allows(const struct holders *holders, int64_t pid, int fd, enum
 	return !lstat(path, &link) && link.st_mode & mode_bits[mode];
 }
 
-/* The process that a number near the asking one's belongs to: /proc/TID is there for any thread. */
+/* The process of an id near the requester's, which may be any thread's: /proc/TID exists for all
+ * threads. 0: none. */
 static int64_t process_of(const struct holders *holders, int64_t tid)
 {
 	int64_t uid, pid;
@@ -116,7 +117,7 @@ static int64_t process_of(const struct holders *holders, int64_t tid)
 	return proc_ids_read(holders->root, tid, &uid, &pid) ? 0 : pid;
 }
 
-/* A descriptor of a process: is it what somebody waits for? */
+/* Settles the wanted links that this descriptor of a process matches. */
 static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool near)
 {
 	char target[PATH_MAX];
@@ -149,7 +150,7 @@ static DIR *descriptors_open(const struct holders *holders, int64_t pid)
 	return opendir(path);
 }
 
-/* Meets the next descriptor of dir. False: that was all. */
+/* Checks the next descriptor of dir. False: there are no more. */
 static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid, bool near)
 {
 	const struct dirent *entry;
@@ -162,7 +163,7 @@ static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid, bool
 	return entry != NULL;
 }
 
-/* Takes the walk on by one process or descriptor. False: it has come round. */
+/* Advances the walk by one process or descriptor. False: the walk has ended. */
 static bool walk_step(struct holders *holders)
 {
 	const struct dirent *entry;
@@ -186,7 +187,8 @@ static bool walk_step(struct holders *holders)
 	return entry != NULL;
 }
 
-/* A walk has ended: whoever waited for all of it gets no other answer. */
+/* Settles, at the end of a walk, the links for which all of it has been searched: the requester's
+ * own descriptor, or no holder. */
 static void round_end(struct holders *holders)
 {
 	holders->round++;
@@ -200,7 +202,7 @@ static void round_end(struct holders *holders)
 	}
 }
 
-/* Goes on as long as somebody waits and this scan has time left for it. */
+/* Continues the walk while a link is pending and this scan has time left for it. */
 static void walk_on(struct holders *holders)
 {
 	int64_t start_ns = clock_monotonic_ns(), now_ns = start_ns;
@@ -226,7 +228,7 @@ static void near_look(struct holders *holders, struct wanted *wanted, int64_t pi
 	closedir(dir);
 }
 
-/* Looks at processes that were probably started together with the asking one, and at its parent. */
+/* Looks at processes that were probably started together with the requester, and at its parent. */
 static void near_look_all(struct holders *holders, struct wanted *wanted)
 {
 	int64_t start_ns = clock_monotonic_ns();
@@ -247,14 +249,14 @@ static void wanted_begin(struct holders *holders, struct wanted *wanted)
 	wanted->state = WANTED_PENDING;
 	wanted->own_fd = -1;
 	wanted->users_ns = 0;
-	/* the walk that is under way has passed some already */
+	/* a walk that is under way has passed some processes already */
 	wanted->end_round = holders->round + 1 + (holders->processes != NULL);
 	holders->pending++;
 	if (holders->left_ns > 0)
 		near_look_all(holders, wanted);
 }
 
-/* True if what was found is to be looked for anew. */
+/* True if the result is out of date and must be searched for again. */
 static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
 {
 	int64_t age_ns = holders->scan_ns - wanted->checked_ns;
@@ -269,8 +271,8 @@ static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
 	       strcmp(target, wanted->link) != 0;
 }
 
-/* The one that was found asks itself. Who asked before may have it, too: that is its answer; if
- * not, another one is looked for. */
+/* Finds another holder for a requester that is the found holder itself. The requester before it is
+ * the answer if it has the link, too; if not, a new search begins and 0 is returned. */
 static int64_t other_find(struct holders *holders, struct wanted *wanted, int64_t requester)
 {
 	char target[PATH_MAX];
@@ -304,7 +306,7 @@ static struct wanted *wanted_get(struct holders *holders, const char *link, enum
 	uint64_t key = wanted_key(link, mode);
 	struct wanted *wanted;
 
-	/* a spare entry of a full cache is nobody's to find */
+	/* a full cache hands out a spare entry that no search would find */
 	if (holders->wanted.count == HOLDERS_MAX && !cache_find(&holders->wanted, key))
 		return NULL;
 	wanted = cache_get(&holders->wanted, key, now_ns, added);
@@ -347,7 +349,7 @@ static void users_look(struct holders *holders, struct wanted *wanted, int64_t r
 	}
 }
 
-/* Chooses one of the processes that have inherited the end: the asking one itself, or one that uses
+/* Chooses one of the processes that have inherited the end: the requester itself, or one that uses
  * it. */
 static int64_t user_choose(struct holders *holders, struct wanted *wanted, int64_t requester,
 			   uint32_t *count)
@@ -381,7 +383,7 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	if (!wanted)
 		return 0;
 	if (added || wanted_is_old(holders, wanted)) {
-		if (!wanted->requester) /* new, or only noted */
+		if (!wanted->requester) /* a new entry, or one from holders_note() */
 			wanted->requester = requester;
 		wanted_begin(holders, wanted);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the process that has an end of a pipe, or a socket, by going through /proc/PID/fd of all
- * processes, as nothing in the kernel leads from a pipe to its holder. That takes long, so it is
- * done in pieces, only for ends that were asked for, and what was found is kept.
+ * processes, as nothing in the kernel leads from a pipe to its holder. The search takes long, so it
+ * is done in pieces, only for requested ends, and its results are cached.
  *
- * Processes near the one that asks come first: processes that were started together have ids that
- * follow each other.
+ * Processes with ids near the requester's come first: processes that were started together have
+ * consecutive ids.
  */
 #ifndef TSNAP_WAITS_HOLDERS_H
 #define TSNAP_WAITS_HOLDERS_H
@@ -15,9 +15,9 @@
 
 #include "base/cache.h"
 
-#define HOLDERS_MAX 16384 /* links that are asked for at a time */
+#define HOLDERS_MAX 16384 /* limit of links that are searched for at a time */
 
-/* Open mode of a descriptor, as the kernel shows it in the mode of its link. */
+/* Open mode of a descriptor, as the mode of its link in /proc/PID/fd shows it. */
 enum holder_mode { HOLDER_ANY, HOLDER_READS, HOLDER_WRITES, HOLDER_MODE_COUNT };
 
 struct holders {
@@ -36,22 +36,21 @@ void holders_init(struct holders *holders, const char *root);
 void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns);
 void holders_done(struct holders *holders);
 
-/* The process that has a descriptor of such a mode whose link reads so ("pipe:[12]"), other than
- * the asking one where there is another. 0: none found. count, unless NULL: the asking one itself
- * if it has that descriptor, too, else one of those that inherited it which is in a call on it; or
- * else *count is how many processes have it, of which one is returned (1: only that one). *pending:
- * not found yet, ask again in the next scan. now_ns: monotonic, the same for all of a scan: the
- * search takes up to a sixteenth of the time between two. */
+/* The process that has a descriptor with this mode and this link ("pipe:[12]"), other than the
+ * requester where there is another; 0: none found. If count is not NULL, the requester itself is
+ * returned if it has that descriptor, too; else a process that inherited the descriptor and is in a
+ * system call on it; else one of *count processes that have it (1: only that one). *pending: not
+ * found yet; call again in the next scan. now_ns: monotonic, the same for a whole scan. The search
+ * takes up to a sixteenth of the time between two scans. */
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
 		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending);
 
-/* Notes that the process has that descriptor: whoever asks for its link gets it without a search.
- */
+/* Notes that the process has that descriptor: holders_find() of its link then needs no search. */
 void holders_note(struct holders *holders, const char *link, int64_t pid, int fd, int64_t now_ns);
 
-/* True if the process has a descriptor of such a mode whose link reads so, other than fd, which is
- * one of the thread's. Both ends of a pipe or a socket pair are made by one call, so that their
- * numbers are close: only such are looked at. */
+/* True if the process has a descriptor with this mode and this link, other than fd, which is the
+ * thread's. Both ends of a pipe or a socket pair are made by one call, so their numbers are close:
+ * only descriptors near fd are looked at. */
 bool holders_own(const char *root, int64_t pid, int64_t tid, int fd, const char *link,
 		 enum holder_mode mode);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ids that a thread of another pid namespace has in its memory, as /proc here shows them. */
+/* Translates ids in the memory of a thread of another pid namespace to the ids that /proc here
+ * shows. */
 #include "base/cache.h"
 #include "proc/proc.h"
 #include "waits/waits.h"
@@ -14,12 +15,12 @@
 #define TASKS_MAX 256 /* threads of a process looked at; each costs some 10 us */
 #define OUTER_MAX 131072
 
-/* A thread stays in the namespace that it was made in: setns(2) and unshare(2) change that of
- * children only, pid_namespaces(7). */
+/* A thread and whether it has ids of another pid namespace. A thread never leaves its pid
+ * namespace: setns(2) and unshare(2) change that of children only, pid_namespaces(7). */
 struct outer_thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;
-	bool known; /* it has no other ids than those that /proc shows */
+	bool known; /* the thread has no other ids than those that /proc shows */
 };
 
 void outer_threads_init(struct cache *threads)
@@ -28,14 +29,14 @@ void outer_threads_init(struct cache *threads)
 				  .entries_max = OUTER_MAX};
 }
 
-/* The thread's id in its own namespace. nested: that, or its process's, differs from the one that
- * /proc shows. 0: the thread is gone. */
+/* The thread's id in its own pid namespace; 0: the thread is gone. nested: its id or its process's
+ * differs from the one that /proc shows. */
 static int64_t inner_id(const struct wait *wait, int64_t tid, bool *nested)
 {
 	int64_t inner_pid = wait->pid, inner_tid = tid;
 	int err = proc_namespace_ids_read(wait_root(wait), wait->pid, tid, &inner_pid, &inner_tid);
 
-	/* -EINVAL: the kernel does not tell (4.1) */
+	/* -EINVAL: the kernel does not show these ids (before 4.1) */
 	*nested = inner_pid != wait->pid || inner_tid != tid;
 	return err && err != -EINVAL ? 0 : inner_tid;
 }

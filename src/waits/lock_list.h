@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* File locks that threads wait for, and who holds them: /proc/locks, proc_locks(5), by process and
+/* File locks that processes wait for, and their holders: /proc/locks, proc_locks(5), by process and
  * inode, as of one read.
  */
 #ifndef TSNAP_WAITS_LOCK_LIST_H
@@ -12,8 +12,8 @@
 struct lock_wait {
 	int64_t waiter, holder; /* processes; holder 0: not known */
 	uint64_t inode;
-	bool of_file; /* flock(2): of an open file, which several processes may have; else of the
-		       * process */
+	bool of_file; /* flock(2): the lock belongs to an open file, which several processes may
+			 share; else to the process */
 };
 
 /* Zeroed is empty. */

@@ -15,20 +15,20 @@
 #define CGROUP_BYTES 8192
 #define FUNCTION_SIZE 64
 #define PRESENT (UINT64_C(1) << 63) /* Documentation/admin-guide/mm/pagemap.rst */
-#define NEARLY_PERCENT 90	    /* percent of a limit: a group at it is the one that reclaims */
+#define NEARLY_PERCENT 90	    /* percent of its limit that a group which reclaims uses */
 
-/* Functions are patterns of fnmatch(3) with spaces between. The first row of which one is on the
- * stack decides: what is nearer to the reason comes first. mm/memcontrol.c, mm/vmscan.c,
- * mm/page-writeback.c, mm/memory.c, mm/filemap.c; folios are pages until 5.16. */
+/* Waits by kernel functions, which are patterns of fnmatch(3) separated by spaces. The first row
+ * with a function on the stack decides; functions nearer to the reason come first. mm/memcontrol.c,
+ * mm/vmscan.c, mm/page-writeback.c, mm/memory.c, mm/filemap.c; folios are pages until 5.16. */
 struct memory_row {
 	const char *functions;
-	const char *within; /* one of these is on the stack, too; NULL: never mind */
+	const char *within; /* one of these must be on the stack, too; NULL: no such condition */
 	const char *words;
 	const char *limit; /* limit of cgroup v2 that the group has reached */
 	bool fault;
 };
 
-/* The compiler may have put __folio_lock() into these: then the stack begins with one of them. */
+/* Functions that __folio_lock() may be inlined into: then the stack begins with one of them. */
 #define PAGE_LOCKERS "__filemap_get_folio* pagecache_get_page*"
 #define PAGE_LOCK_WORDS "page lock"
 
@@ -71,7 +71,7 @@ static bool name_listed(const char *patterns, const char *name)
 	return false;
 }
 
-/* The next function of "[<0>] name+0x12/0x34\n..."; false: that was all. */
+/* The next function of "[<0>] name+0x12/0x34\n..."; false: there are no more. */
 static bool function_next(const char **stack, char name[FUNCTION_SIZE])
 {
 	const char *at = strstr(*stack, "] ");
@@ -120,7 +120,7 @@ const char *memory_wait_words(const char *stack, const char **limit, bool *fault
 	return innermost_is(PAGE_LOCKERS, stack) ? PAGE_LOCK_WORDS : NULL;
 }
 
-/* A number of a group's file; -1: there is none, as "max". */
+/* The number in a control group's file; -1: it has none, for example "max". */
 static int64_t number_read(const struct cgroup_mount *memory, const char *group, const char *name)
 {
 	char text[64], *end;
@@ -142,7 +142,7 @@ static bool group_is_full(const struct cgroup_mount *memory, const char *group, 
 	return most >= 0 && used >= most / 100 * NEARLY_PERCENT;
 }
 
-/* " (memory.max of /x)": the innermost group that has nearly reached its limit. */
+/* Adds " (memory.max of /x)": the innermost group that has nearly reached its limit. */
 static void limit_describe(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
 			   int64_t tid, const char *limit, struct text *to)
 {
@@ -174,7 +174,7 @@ static bool instruction_find(const char *proc_root, int64_t pid, int64_t tid, ui
 	return true;
 }
 
-/* True if the page of that address is not there. */
+/* True if the page at that address is not in memory. */
 static bool page_is_absent(const char *proc_root, int64_t pid, int64_t tid, uint64_t address)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -191,7 +191,7 @@ static bool page_is_absent(const char *proc_root, int64_t pid, int64_t tid, uint
 	return absent;
 }
 
-/* " in FILE": the one that is mapped at the address. */
+/* Adds " in FILE": the file that is mapped at the address. */
 static void mapped_file_describe(const char *proc_root, int64_t pid, int64_t tid, uint64_t address,
 				 struct text *to)
 {
@@ -233,7 +233,7 @@ void memory_wait_describe(const char *proc_root, const struct cgroup_mount *memo
 	text_add_string(to, words);
 	if (limit)
 		limit_describe(proc_root, memory, pid, tid, limit, to);
-	/* the address of data is kept nowhere that one may read; that of code is */
+	/* only a fault on code shows its address; no file of /proc has that of a fault on data */
 	if (fault && instruction_find(proc_root, pid, tid, &address) &&
 	    page_is_absent(proc_root, pid, tid, address))
 		mapped_file_describe(proc_root, pid, tid, address, to);

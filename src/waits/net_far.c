@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define LIST_STILL_NS (5 * NS_PER_SECOND)
-#define LIST_SHARE 200 /* processes are walked through for one part in so many of the time */
-#define LOOKS_MAX 64   /* processes between two looks at the clock */
+#define LIST_SHARE 200 /* the walk over processes takes 1/LIST_SHARE of the time */
+#define LOOKS_MAX 64   /* processes between two reads of the clock */
 
-/* --- which namespaces there are */
+/* --- list of namespaces */
 
 static void list_add(struct net_list *list, uint64_t number, int64_t pid)
 {
@@ -29,7 +29,7 @@ static void list_add(struct net_list *list, uint64_t number, int64_t pid)
 	list->pids[list->count++] = pid;
 }
 
-/* Looks at some processes. True: all have been. */
+/* Reads the namespaces of some processes. True: the list is complete. */
 static bool list_read(struct net_far *far, const char *root)
 {
 	const struct dirent *entry;
@@ -107,7 +107,7 @@ static bool is_loopback(const struct diag_address *address)
 struct far_count {
 	uint32_t peer;
 	size_t mirrored, same;
-	bool unknown; /* a namespace could not be read, or not all of it */
+	bool unknown; /* a namespace could not be read completely */
 };
 
 static void table_count(const struct diag_table *table, const struct diag_record *own,
@@ -123,7 +123,7 @@ static void table_count(const struct diag_table *table, const struct diag_record
 	count->unknown |= table->now.count >= SOCKETS_MAX;
 }
 
-/* False: a table must still be read. */
+/* Counts in the tables of all other namespaces. False: a table must still be read. */
 static bool namespaces_count(const struct net_far *far, struct net_namespaces *namespaces,
 			     uint64_t number, const struct diag_record *own, int64_t as_of_ns,
 			     int64_t now_ns, struct far_count *count)
@@ -138,7 +138,7 @@ static bool namespaces_count(const struct net_far *far, struct net_namespaces *n
 			return false;
 		table = net_namespaces_table(namespaces, far->now.numbers[i], DIAG_TCP, pid, pid,
 					     now_ns);
-		net_namespaces_spent(namespaces, start_ns); /* it may have been opened */
+		net_namespaces_spent(namespaces, start_ns); /* for opening it */
 		if (!table || table->err) {
 			count->unknown = true;
 			return true;
@@ -171,7 +171,7 @@ bool net_far_find(struct net_far *far, struct net_namespaces *namespaces, uint64
 	    !namespaces_count(far, namespaces, number, own, as_of_ns, now_ns, &count))
 		return end->listed_ns != 0;
 	end->listed_ns = far->now_ns;
-	/* an end that was found before stays: addresses of a connection do not change */
+	/* an end that was found before stays valid: addresses of a connection do not change */
 	if (far->now.cut || count.unknown)
 		return true;
 	end->peer = count.mirrored == 1 && !count.same ? count.peer : 0;

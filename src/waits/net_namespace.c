@@ -41,8 +41,8 @@ static int diag_open(void)
 	return fd;
 }
 
-/* Opens a socket in a namespace. of: the namespace's descriptor; becomes the socket's, or -errno.
- */
+/* Opens a socket in a namespace. of: the namespace's descriptor, replaced by the socket's or
+ * -errno. */
 static void *diag_open_there(void *of)
 {
 	int *fd = of;

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define READ_SHARE 20		       /* tables are read for one part in so many of the time */
-#define READ_GAP_NS (20 * NS_PER_MS)   /* time between two reads of a table, at least */
-#define REFUSED_STILL_NS NS_PER_SECOND /* time until what was refused is tried again */
-#define PIECE_NS (3 * NS_PER_MS)       /* time for reading in one scan */
-#define FIRST_NS (10 * NS_PER_MS) /* time for reading in the first scan: it may be the only one */
+#define READ_SHARE 20		       /* reading a table takes 1/READ_SHARE of the time */
+#define READ_GAP_NS (20 * NS_PER_MS)   /* least time between two reads of a table */
+#define REFUSED_STILL_NS NS_PER_SECOND /* time until a refusal is tried again */
+#define PIECE_NS (3 * NS_PER_MS)       /* limit of reading in one scan */
+#define FIRST_NS (10 * NS_PER_MS)      /* limit in the first scan, which may be the only one */
 
 static void namespace_free(struct net_namespace *namespace)
 {

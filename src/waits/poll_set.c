@@ -10,16 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SELECT_FDS 1024 /* FD_SETSIZE; programs with larger sets of their own make are cut */
-#define POLL_FDS 1024	/* looked at for those that are not in use */
+#define SELECT_FDS 1024 /* FD_SETSIZE; larger sets, which a program has to make itself, are cut */
+#define POLL_FDS 1024	/* limit of entries that are read, with the unused (negative) ones */
 
-/* The kernel lists an epoll set as a whole, however little of it is read: one of 60 000 descriptors
- * takes it 30 ms. A set that takes so long is listed for so small a share of the time. */
+/* Limits for epoll sets that take long to list. The kernel lists a set as a whole, however little
+ * of it is read: 30 ms for 60 000 descriptors. A set that takes LONG_SET_NS or more is listed for
+ * 1/LONG_SET_SHARE of the time. */
 #define LONG_SET_NS NS_PER_MS
 #define LONG_SET_SHARE 100
 #define LONG_SETS_MAX 4096
 
-/* poll(2): a negative descriptor is passed over. */
+/* Describes poll(2), which ignores negative descriptors. */
 void poll_describe(struct wait *wait)
 {
 	static struct pollfd polled[POLL_FDS];
@@ -40,8 +41,8 @@ void poll_describe(struct wait *wait)
 	wait_set_describe(wait, &list);
 }
 
-/* select(2): a bit for each descriptor, in up to three sets of words of the host's byte order; on
- * the little endian hosts that tsnap runs on, 32-bit words look the same. */
+/* Describes select(2): up to three sets with a bit for each descriptor, in words of the host's byte
+ * order; on the little-endian hosts that tsnap runs on, 32-bit words look the same. */
 void select_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0], fds = given < SELECT_FDS ? given : SELECT_FDS;
@@ -50,7 +51,7 @@ void select_describe(struct wait *wait)
 	struct wait_set list = {0};
 
 	wait->facts.kind = WAIT_SET;
-	/* the first one of i386 has its arguments in memory: its nfds is an address */
+	/* the old select of i386 has its arguments in memory: its first argument is an address */
 	if (wait->compat && given > SELECT_FDS)
 		return;
 	for (int arg = 1; arg <= 3; arg++) {
@@ -71,7 +72,7 @@ void select_describe(struct wait *wait)
 		timer_describe(wait);
 }
 
-/* One that the kernel took long to list. */
+/* An epoll set that the kernel took long to list. */
 struct long_set {
 	struct cache_entry entry; /* key: process and descriptor */
 	int64_t again_ns, count;
@@ -84,8 +85,8 @@ void long_sets_init(struct cache *sets)
 			       .entries_max = LONG_SETS_MAX};
 }
 
-/* fdinfo has a line "tfd: 5 events: ..." for each descriptor of the set, proc(5), since 3.8. False:
- * it can't be read. */
+/* Lists the epoll set from fdinfo, which has a line "tfd: 5 events: ..." for each descriptor,
+ * proc(5), since 3.8. False: fdinfo can't be read. */
 static bool epoll_list(struct wait *wait, struct wait_set *list)
 {
 	const char *text = wait_fdinfo(wait, &list->cut);
@@ -95,8 +96,8 @@ static bool epoll_list(struct wait *wait, struct wait_set *list)
 	return *text;
 }
 
-/* Lists the epoll set. Only the number of a long one's descriptors is told: that of a while ago
- * will do. */
+/* Lists the epoll set. Of a set that takes long only the number of descriptors is used: a recent
+ * count will do. */
 static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
 {
 	uint64_t key = (uint64_t)wait->pid << 32 | (uint32_t)wait->fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counts the requests of an io_uring(7) that only let time pass. The kernel does not list them;
- * their entries stay in the submission ring, in the process' memory, until others take their
- * places. */
+ * their entries remain in the submission ring, in the process's memory, until others overwrite
+ * them. */
 #include "waits/waits.h"
 #include "proc/proc.h"
 
@@ -15,7 +15,7 @@
 #define ENTRY_BYTES 64		 /* struct io_uring_sqe; its first byte is the operation */
 #define OP_TIMEOUT 11		 /* IORING_OP_TIMEOUT, IORING_OP_LINK_TIMEOUT */
 #define OP_LINK_TIMEOUT 15
-#define LOOK_MAX 64 /* requests that are looked at */
+#define LOOK_MAX 64 /* limit of requests that are read */
 
 /* Address of the entries of the process's only ring; 0: it has none, or several. */
 static uint64_t entries_find(const struct wait *wait)

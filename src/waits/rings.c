@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INFLIGHT_MAX (1 << 24) /* more is a difference that went below 0 */
+#define INFLIGHT_MAX (1 << 24) /* a larger value is a difference that went below 0 */
 
-/* struct aio_ring of fs/aio.c, at the address that is the context's id; since 2.6. */
+/* Copy of struct aio_ring of fs/aio.c, which is at the address that is the context's id; since
+ * 2.6. */
 struct aio_ring {
 	uint32_t id, nr, head, tail, magic, compat_features, incompat_features, header_length;
 };
@@ -42,10 +43,11 @@ static void inflight_describe(struct wait *wait, const char *what, const char *a
 	text_add_format(wait->text, " %s%lld in flight", at_least, (long long)count);
 }
 
-/* fdinfo has CachedSqHead, the requests that the kernel took, and CachedCqTail, the answers that it
- * gave, since 5.16; before that nothing tells. A request that answers often, or never, spoils the
- * difference: then it is not told. PollList has those that only wait until a descriptor is ready;
- * timeouts are among those that were taken last. */
+/* Counts the requests in flight from fdinfo: CachedSqHead (requests that the kernel took) minus
+ * CachedCqTail (completions that it posted), since 5.16; before that they are not known. A request
+ * that completes several times, or never, spoils the difference, which is then not reported.
+ * PollList lists the requests that only wait until a descriptor is ready; timeouts are searched for
+ * among the requests that were taken last. */
 void uring_describe(struct wait *wait)
 {
 	bool cut;
@@ -64,7 +66,7 @@ void uring_describe(struct wait *wait)
 		wait->facts.armed = ring_timeouts(wait, taken, mask, count);
 		return;
 	}
-	wait->facts.armed = cut ? count : 0; /* a ring with so many polls is a server's */
+	wait->facts.armed = cut ? count : 0; /* a ring whose PollList does not fit is a server's */
 	if (cut)
 		return;
 	while ((armed = strstr(armed, "op="))) {
@@ -75,8 +77,8 @@ void uring_describe(struct wait *wait)
 		wait->facts.armed += ring_timeouts(wait, taken, mask, count);
 }
 
-/* The kernel does not show how many requests are in flight: at least as many as the thread still
- * waits for. */
+/* Counts the requests in flight of libaio, which the kernel does not show: at least as many as the
+ * thread still waits for. */
 void aio_describe(struct wait *wait)
 {
 	int64_t least = wait->arg[1], ready;

@@ -5,12 +5,12 @@
 #define WORD_WRITER_ID 6
 #define WORD_SHARED 7
 
-/* nptl/pthread_rwlock_common.c of glibc: PTHREAD_RWLOCK_... */
+/* Bits of the first word: PTHREAD_RWLOCK_... in nptl/pthread_rwlock_common.c of glibc. */
 #define WRITE_PHASE 1u
 #define WRITE_LOCKED 2u
 #define READER_SHIFT 3
 #define FUTEX_USED 2u
-#define READERS_MAX 16384 /* more is no count, but part of something else */
+#define READERS_MAX 16384 /* a larger value is no count, but part of something else */
 
 bool rwlock_parse(const uint32_t words[RWLOCK_WORDS], int at, uint32_t expected, bool shared,
 		  uint32_t *writer, uint32_t *readers)

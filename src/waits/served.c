@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The connection that a thread of a server serves: the one that it was last seen to wait for. While
- * a request on it is not answered the thread works, also where it sleeps on a condition variable,
- * as in a lock of a database. Where the connection is one by a path this is asked of the client, so
- * that here the search for other ends is part of finding out why.
+ * a request on it is not answered the thread works, even if it sleeps on a condition variable, as
+ * in a lock of a database. For an AF_UNIX connection, the threads of the client show whether a
+ * request is open, so here the wait class depends on the search for other ends.
  */
 #include "waits/waits.h"
 #include "base/avoid.h"
@@ -23,13 +23,13 @@
 #include <string.h>
 
 #define SERVED_MAX 65536 /* threads */
-#define THREADS_MAX 16	 /* threads of a client that are looked at */
+#define THREADS_MAX 16	 /* limit of threads of a client that are read */
 
 /* Connection that a thread serves. */
 struct served {
 	struct cache_entry entry; /* key: tid */
 	int fd;
-	uint64_t inode; /* the socket's */
+	uint64_t inode; /* inode of the socket */
 };
 
 void served_init(struct cache *served)
@@ -57,7 +57,7 @@ bool served_has(struct cache *served, int64_t tid)
 	return cache_find(served, (uint64_t)tid);
 }
 
-/* Fills link; false: the descriptor is another one by now, or closed. */
+/* Fills link. False: the descriptor was closed, or refers to another file by now. */
 static bool connection_is_there(const struct wait *wait, const struct served *connection,
 				char link[40])
 {
@@ -70,7 +70,8 @@ static bool connection_is_there(const struct wait *wait, const struct served *co
 	       !strcmp(target, link);
 }
 
-/* The descriptor that a thread waits for, in a call on it or in a poll(2) of it alone; -1: none. */
+/* The descriptor that a thread waits for, in a system call on it or in poll(2) of it alone; -1:
+ * none. */
 static int descriptor_of_wait(const char *root, int64_t pid, int64_t tid)
 {
 	struct proc_syscall call;
@@ -90,7 +91,7 @@ static int descriptor_of_wait(const char *root, int64_t pid, int64_t tid)
 	return syscall_fd(call.nr, false, arg);
 }
 
-/* True if a thread of the process waits for what the link names. */
+/* True if a thread of the process waits for the file that the link names. */
 static bool process_waits_on(const char *root, int64_t pid, const char *link)
 {
 	const struct dirent *entry;
@@ -117,13 +118,13 @@ static bool process_waits_on(const char *root, int64_t pid, const char *link)
 	return found;
 }
 
-/* True if the client of a connection by a path waits for it: the kernel keeps no times of these,
- * but the client is on this host. */
+/* True if the client of an AF_UNIX connection waits for it: the kernel keeps no times of such
+ * connections, but the client is on this host. */
 static bool client_waits_here(struct wait *wait, const struct socket_facts *socket, int64_t *client)
 {
 	char link[40];
 
-	/* it may be asking later */
+	/* the client may send a request later */
 	wait->facts.changes = true;
 	snprintf(link, sizeof(link), SOCKET_LINK "%u]", socket->peer_inode);
 	*client = holders_find(wait_holders(wait), link, HOLDER_ANY, wait->pid, wait->now_ns, NULL,

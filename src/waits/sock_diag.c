@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define ANSWER_BYTES 32768 /* the kernel fills up to that in one piece */
+#define ANSWER_BYTES 32768 /* most that the kernel puts into one piece */
 #define STATE_SYN_RECV 3   /* include/net/tcp_states.h */
 #define STATE_TIME_WAIT 6
 #define STATE_LISTEN 10
@@ -65,7 +65,7 @@ static struct diag_record *record_add(struct diag_records *records, uint32_t ino
 {
 	struct diag_record *record;
 
-	if (!inode /* nobody's any more */ || records->count == SOCKETS_MAX)
+	if (!inode /* belongs to no process any more */ || records->count == SOCKETS_MAX)
 		return NULL;
 	records->rows = memory_grow(records->rows, &records->capacity, records->count + 1,
 				    sizeof(*records->rows));
@@ -124,15 +124,16 @@ static void inet_take(struct diag_records *records, enum diag_group group,
 			records->count - 1;
 }
 
-/* An abstract name begins with a NUL, and may hold more, unix(7): each becomes an @. */
+/* Adds a name. An abstract name begins with a NUL and may contain more, unix(7): each becomes an
+ * @. */
 static uint32_t name_take(struct text *names, const char *name, size_t length)
 {
 	uint32_t start;
 
 	if (!names->length)
-		text_add_char(names, '\0'); /* position 0 is nobody's */
+		text_add_char(names, '\0'); /* offset 0 means no name */
 	start = (uint32_t)names->length;
-	/* a path may count its NUL, or not */
+	/* the length of a path may include its NUL */
 	if (length && name[0] && !name[length - 1])
 		length--;
 	for (size_t i = 0; i < length; i++)
@@ -171,7 +172,7 @@ static void unix_take(struct diag_records *records, const struct unix_diag_msg *
 	}
 }
 
-/* One piece of the answer. 1: the last one; 0: more follow; -errno. */
+/* Reads one piece of the answer. 1: the last one; 0: more follow; -errno. */
 static int answer_take(struct diag_table *table)
 {
 	static char bytes[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -180,7 +181,7 @@ static int answer_take(struct diag_table *table)
 
 	if (length < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* with a sign: what NLMSG_NEXT() takes off may be more than is left */
+	/* signed: NLMSG_NEXT() may subtract more than is left */
 	for (ssize_t left = length; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
 		const struct nlmsgerr *error = NLMSG_DATA(header);
 		size_t payload = header->nlmsg_len - NLMSG_HDRLEN;
@@ -214,7 +215,7 @@ void diag_table_done(struct diag_table *table)
 	records_done(&table->next);
 }
 
-/* Asks for the group's next family from step on. False: there is none. */
+/* Sends the query for the group's next family from step on. False: there is none. */
 static bool step_begin(struct diag_table *table, size_t step)
 {
 	while (step < STEP_COUNT && steps[step].group != table->group)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All sockets of one family and protocol in one network namespace, out of the kernel by
- * sock_diag(7) (inet_diag and unix_diag, 3.3+): a table by inode, read anew in pieces, so that a
- * host with a hundred thousand connections does not hold up a scan.
+/* All sockets of one family and protocol in one network namespace, from sock_diag(7) (inet_diag and
+ * unix_diag, 3.3+): a table by inode, read in pieces, so that a host with a hundred thousand
+ * connections does not delay a scan.
  *
  * The kernel may load its modules inet_diag, tcp_diag, udp_diag, unix_diag for it, as for ss(8).
  */
@@ -15,7 +15,7 @@
 #include "base/index.h"
 #include "base/text.h"
 
-#define SOCKETS_MAX 131072 /* in a table; what is beyond is not known */
+#define SOCKETS_MAX 131072 /* limit of sockets in a table; others are not known */
 
 enum diag_group { DIAG_TCP, DIAG_UDP, DIAG_UNIX, DIAG_GROUP_COUNT };
 
@@ -27,13 +27,13 @@ struct diag_address {
 struct diag_record {
 	uint32_t inode;
 	uint32_t peer;	    /* AF_UNIX: inode of the other side; 0: none */
-	uint32_t interface; /* bound to; for link-local addresses */
-	uint32_t state;	    /* see include/net/tcp_states.h, for all families */
+	uint32_t interface; /* interface that the socket is bound to; for link-local addresses */
+	uint32_t state;	    /* state of include/net/tcp_states.h, for all families */
 	uint32_t name;	    /* AF_UNIX: offset in names; 0: it has no name */
 	struct diag_address local, remote;
 };
 
-/* compared as bytes */
+/* records are compared as bytes */
 _Static_assert(sizeof(struct diag_record) == 56, "diag_record has no holes");
 
 struct diag_records {
@@ -42,33 +42,33 @@ struct diag_records {
 	struct index by_inode;	      /* inode to the position in rows */
 	struct index by_pair;	      /* TCP: hash of both addresses to the position in rows */
 	uint64_t listens[65536 / 64]; /* TCP: a bit for each port that is listened on */
-	struct text names;	      /* each ended by a NUL */
+	struct text names;	      /* AF_UNIX: names, each ended by a NUL */
 };
 
 struct diag_table {
 	enum diag_group group;
-	int fd;			  /* NETLINK_SOCK_DIAG, of the namespace; its owner closes it */
+	int fd; /* NETLINK_SOCK_DIAG socket of the namespace; its owner closes it */
 	struct diag_records now;  /* the read that ended last, as of now_ns */
 	struct diag_records next; /* the read under way */
-	int64_t now_ns;		  /* when the read of `now` began; 0: none has ended */
-	int64_t begun_ns;	  /* when a read began last, whatever became of it */
-	int64_t next_ns;	  /* 0: none is under way */
-	int64_t spent_ns;	  /* on it so far, or on the last one */
-	size_t step;		  /* the families of a group follow each other */
-	int err;		  /* -errno of a read that failed: then nothing is known */
+	int64_t now_ns;		  /* time when the read of `now` began; 0: none has ended */
+	int64_t begun_ns;	  /* time when the last read began, complete or not */
+	int64_t next_ns;	  /* time when the read of `next` began; 0: none is under way */
+	int64_t spent_ns;	  /* time spent on the read under way, or on the last one */
+	size_t step; /* present query: the families of a group are read one after the other */
+	int err;     /* -errno of the last read; 0: it did not fail */
 };
 
-/* Reads on, or begins to, until the table is as of now_ns or later, or until_ns (monotonic) has
- * come. True when it is; false also where the kernel refuses (err). */
+/* Begins or continues to read until the table is as of now_ns or later (true), or until_ns
+ * (monotonic) has come. False also where the kernel refuses (err). */
 bool diag_table_read(struct diag_table *table, int64_t now_ns, int64_t until_ns);
 void diag_table_done(struct diag_table *table);
 
-/* NULL: not there. */
+/* The socket with this inode. NULL: not in the table. */
 const struct diag_record *diag_record_find(const struct diag_table *table, uint32_t inode);
 /* The other end of a TCP connection within this namespace, or NULL. */
 const struct diag_record *diag_record_opposite(const struct diag_table *table,
 					       const struct diag_record *record);
-/* The connection with the very addresses of one in another namespace, or NULL. */
+/* The connection that has the very addresses of a record of another namespace, or NULL. */
 const struct diag_record *diag_record_same(const struct diag_table *table,
 					   const struct diag_record *record);
 bool diag_port_listens(const struct diag_table *table, uint16_t port);

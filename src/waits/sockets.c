@@ -22,15 +22,15 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define STATES_STILL_NS NS_PER_SECOND	   /* states serve so long */
-#define STATES_LONG_NS (5 * NS_PER_SECOND) /* at most, where reading them takes long: */
-#define STATES_SHARE 1000		   /* then it takes one part in so many of the time */
-#define PROTOCOL_BYTES 32		   /* struct proto of the kernel: name[32] */
-#define STATE_ESTABLISHED 1		   /* include/net/tcp_states.h, of all families */
+#define STATES_STILL_NS NS_PER_SECOND	   /* states are used for so long */
+#define STATES_LONG_NS (5 * NS_PER_SECOND) /* limit of that where reading them takes long */
+#define STATES_SHARE 1000   /* share of the time that reading them takes then: 1/STATES_SHARE */
+#define PROTOCOL_BYTES 32   /* struct proto of the kernel: name[32] */
+#define STATE_ESTABLISHED 1 /* include/net/tcp_states.h, for all families */
 #define STATE_CLOSE 7
 #define STATE_LISTEN 10
 
-/* Protocols that have tables: names of struct proto, and what tsnap calls them. */
+/* Protocols that have tables: the name in struct proto, and the name that tsnap uses. */
 static const struct protocol {
 	const char *kernel_name, *name;
 	enum diag_group group;
@@ -42,12 +42,12 @@ static const struct protocol {
 
 struct socket {
 	struct cache_entry entry;	 /* key: inode */
-	const struct protocol *protocol; /* NULL: there is no table of it */
+	const struct protocol *protocol; /* NULL: the protocol has no table */
 	uint64_t namespace;
-	int64_t requested_ns; /* first */
-	int64_t reported_ns;  /* the read of the table that facts are from; 0: none */
+	int64_t requested_ns; /* time of the first request */
+	int64_t reported_ns;  /* time of the table that the facts are from; 0: none */
 	uint32_t peer;	      /* inode of the other end; 0: not known */
-	bool near;	      /* it is in the same network namespace */
+	bool near;	      /* the other end is in the same network namespace */
 	struct far_end far;
 	struct diag_record reported;
 	struct socket_facts facts;
@@ -105,7 +105,7 @@ static bool address_is_none(const struct diag_address *address)
 				  !memcmp(address->bytes, mapped_none, sizeof(none)));
 }
 
-/* 10.0.0.5:80, [fe80::1%3]:80 */
+/* Adds 10.0.0.5:80 or [fe80::1%3]:80. */
 static void address_add(struct text *text, const struct diag_address *address, uint32_t interface)
 {
 	char words[INET6_ADDRSTRLEN];
@@ -134,7 +134,7 @@ static const char *name_taken(struct text *text)
 
 static const struct socket_facts facts_absent = {.local_port = ABSENT, .remote_port = ABSENT};
 
-/* The texts of a connection. */
+/* Writes the texts of a connection. */
 static void inet_write(struct socket *socket, const struct diag_record *record, bool tcp)
 {
 	static struct text text;
@@ -184,7 +184,7 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 	socket->peer = opposite ? opposite->inode : 0;
 }
 
-/* The name of a connection is that of its server's side. */
+/* Describes an AF_UNIX socket. A connection has the name of its server's side. */
 static void unix_describe(struct socket *socket, const struct diag_table *table,
 			  const struct diag_record *record)
 {
@@ -212,7 +212,7 @@ static void unix_describe(struct socket *socket, const struct diag_table *table,
 		facts->brief = facts->connection;
 }
 
-/* The socket seen first: what it is, and where. */
+/* Reads protocol and namespace of a socket that is seen for the first time. */
 static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			int fd, int64_t now_ns)
 {
@@ -234,13 +234,13 @@ static void socket_meet(struct sockets *sockets, struct socket *socket, int64_t 
 		socket->namespace = net_namespace_of(sockets->root, pid, tid);
 		return;
 	}
-	/* netlink, packet, af_vsock, ... */
+	/* other protocols are named in lower case: netlink, packet, af_vsock, ... */
 	for (char *c = protocol; *c; c++)
 		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 'a' - 'A') : *c;
 	socket->facts.connection = socket->facts.brief = name_transient_string(protocol);
 }
 
-/* How long states that the table tells serve. */
+/* Time for which the states in the table are used. */
 static int64_t states_still_ns(const struct diag_table *table)
 {
 	int64_t still_ns = table->spent_ns * STATES_SHARE;
@@ -250,7 +250,7 @@ static int64_t states_still_ns(const struct diag_table *table)
 	return still_ns < STATES_LONG_NS ? still_ns : STATES_LONG_NS;
 }
 
-/* Tells facts anew if the table is newer. False: a later scan knows more. */
+/* Renews the facts if the table is newer than they are. False: a later scan knows more. */
 static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			 int64_t now_ns)
 {
@@ -274,7 +274,8 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 		return false;
 	socket->reported_ns = table->now_ns;
 	if (!record) {
-		/* neither bound nor connected, or of another namespace than its thread */
+		/* the socket is neither bound nor connected, or in another namespace than its
+		 * thread */
 		socket->peer = 0;
 		socket->near = false;
 		socket->facts = facts_absent;
@@ -288,8 +289,8 @@ static bool socket_renew(struct sockets *sockets, struct socket *socket, int64_t
 	return true;
 }
 
-/* The other end in another network namespace, where there is none in its own. False: a later scan
- * knows more. */
+/* Finds the other end in another network namespace if the socket's own has none. False: a later
+ * scan knows more. */
 static bool socket_look_far(struct sockets *sockets, struct socket *socket, int64_t now_ns)
 {
 	bool known;
@@ -302,8 +303,8 @@ static bool socket_look_far(struct sockets *sockets, struct socket *socket, int6
 	return known;
 }
 
-/* Finds the process at the other end. A pair without names is the asking process' own if it has
- * both ends: children may have inherited the other one. */
+/* Finds the process at the other end. If the process has both ends of a pair without names it is
+ * its own peer, even if children have inherited the other end. */
 static int64_t peer_find(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,
 			 int fd, int64_t now_ns, bool *pending)
 {
@@ -311,7 +312,7 @@ static int64_t peer_find(struct sockets *sockets, struct socket *socket, int64_t
 		    !socket->facts.accepts_there;
 	char link[40];
 
-	/* the other end may ask for this one */
+	/* a search from the other end may want this one */
 	snprintf(link, sizeof(link), "socket:[%u]", (uint32_t)socket->entry.key);
 	holders_note(sockets->holders, link, pid, fd, now_ns);
 	snprintf(link, sizeof(link), "socket:[%u]", socket->peer);
@@ -353,7 +354,7 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 		socket_meet(sockets, socket, pid, tid, fd, now_ns);
 	if (!socket->protocol)
 		return &socket->facts;
-	/* the other end of a pair without names stays the same, too */
+	/* the other end of a pair without names never changes, either */
 	if (peer == PEER_NONE &&
 	    (socket->facts.remote || socket->facts.listens || socket->facts.peer_inode))
 		return &socket->facts;

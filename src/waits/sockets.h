@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Other ends of sockets. A socket is looked up by its inode, which is unique on the host, in the
- * table of the network namespace of the thread that uses it (waits/sock_diag). The protocol is told
- * by the attribute system.sockprotoname of the descriptor (3.6+), so that sockets of which there
- * are no tables are named as well.
+ * table of the network namespace of the thread that uses it (waits/sock_diag). The protocol comes
+ * from the attribute system.sockprotoname of the descriptor (3.6+), so that sockets without tables
+ * are named as well.
  */
 #ifndef TSNAP_WAITS_SOCKETS_H
 #define TSNAP_WAITS_SOCKETS_H
@@ -30,12 +30,13 @@ struct sockets {
 
 struct socket_facts {
 	const char *connection, *remote; /* texts; NULL: not known */
-	const char *brief;		 /* the other side, or what is listened on */
+	const char *brief; /* protocol and address of the other side, or of the listening socket */
 	bool listens;
-	bool accepts_there;		 /* the server's side: its local port is listened on */
+	bool accepts_there; /* this is the server's side: a socket listens on its local port */
 	int64_t local_port, remote_port; /* ABSENT: it has none */
 	int64_t peer_pid;		 /* process at the other end, on this host; 0: not known */
-	uint32_t peer_count;		 /* above 1: one of so many, of an inherited socket pair */
+	uint32_t peer_count; /* above 1: peer_pid is one of so many processes that have inherited
+				the end of a socket pair */
 	uint64_t inode;
 	uint32_t peer_inode; /* inode of the other end within the host; 0: not known */
 };
@@ -45,23 +46,23 @@ void sockets_init(struct sockets *sockets, const char *root, struct holders *hol
 void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns);
 void sockets_done(struct sockets *sockets);
 
-/* Connections within the host that have the process at the other end looked for. */
+/* Connections within the host for which the process at the other end is searched. */
 enum socket_peer {
-	PEER_NONE, /* no connections; ends are told as of when they were seen first */
+	PEER_NONE, /* none; known ends of connections are not refreshed */
 	PEER_UNIX,
 	PEER_ALL,
 };
 
-/* A descriptor of a thread whose link begins with SOCKET_LINK. *pending: more is known in a later
- * scan. now_ns as for holders_find(). Valid until the next call. */
+/* Facts of a thread's descriptor whose link begins with SOCKET_LINK, valid until the next call.
+ * *pending: more is known in a later scan. now_ns: as for holders_find(). */
 const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
 				       const char *link, enum socket_peer peer, int64_t now_ns,
 				       bool *pending);
 
-/* True if an answer is due on a TCP connection that socket_find() has told: see
- * lookup/tcp_request.h. */
+/* True if an answer is due on a TCP connection that socket_find() has found: see
+ * waits/tcp_request.h. */
 bool socket_has_request(struct sockets *sockets, uint64_t inode);
-/* True if a request that came on it is not answered. */
+/* True if a request that came on the connection is not answered. */
 bool socket_owes(struct sockets *sockets, uint64_t inode);
 
 #endif

@@ -17,9 +17,10 @@
 #define STATE_SYN_SENT 2 /* include/net/tcp_states.h */
 #define SYN_BYTES 1	 /* tcpi_bytes_acked counts the SYN */
 
-/* Times of tcp_info are milliseconds ago, as coarse as the kernel's tick. Both are those of the
- * handshake at first. In one tick a request may go out after the handshake, or be answered: only
- * the byte counts (4.1) tell these apart, and where both are there it counts as answered. */
+/* True if the last data was sent, not received. Times of tcp_info are in milliseconds before now,
+ * with the resolution of the kernel's tick. At first both are those of the handshake. If both are
+ * of one tick, only the byte counts (4.1) show whether a request went out after the handshake or
+ * was answered; if bytes went both ways it counts as answered. */
 static bool info_means_request(const struct tcp_info *info)
 {
 	if (info->tcpi_last_data_sent != info->tcpi_last_data_recv)
@@ -28,7 +29,7 @@ static bool info_means_request(const struct tcp_info *info)
 	       (info->tcpi_unacked || info->tcpi_bytes_acked > SYN_BYTES);
 }
 
-/* Finds what the kernel tells of the record's connection. False: nothing. */
+/* Finds the tcp_info in the message. False: it has none. */
 static bool info_find(const struct inet_diag_msg *message, size_t length, struct tcp_info *info)
 {
 	const struct rtattr *attribute = (const void *)(message + 1);
@@ -53,7 +54,7 @@ static bool info_find(const struct inet_diag_msg *message, size_t length, struct
 	return false;
 }
 
-/* The message of an answer, if it is of the record's connection; or NULL. */
+/* The message in the answer if it is about the record's connection, or NULL. */
 static const struct inet_diag_msg *message_find(const void *answer, size_t length,
 						const struct diag_record *record, size_t *bytes)
 {
@@ -117,7 +118,7 @@ static bool diag_request_send(int fd, const struct diag_record *record)
 	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
 }
 
-/* The kernel answers before send(2) returns. */
+/* Sends the query and reads the answer, which the kernel gives before send(2) returns. */
 static ssize_t answer_get(int fd, const struct diag_record *record, char answer[ANSWER_BYTES])
 {
 	return diag_request_send(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;

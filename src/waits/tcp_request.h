@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tells whether an answer is due on a TCP connection: one question to the kernel about one
- * connection (inet_diag, 3.3+), some microseconds. The tables of sock_diag.h do not carry it, as it
- * would make them three times as large.
+/* Finds whether an answer is due on a TCP connection: one query to the kernel about one connection
+ * (inet_diag, 3.3+), some microseconds. The tables of sock_diag.h do not have this, as it would
+ * make them three times as large.
  */
 #ifndef TSNAP_WAITS_TCP_REQUEST_H
 #define TSNAP_WAITS_TCP_REQUEST_H
@@ -11,17 +11,19 @@
 
 struct diag_record;
 
-/* True if the process on this side of the connection has sent data after the last data that it got,
- * or the connection is being made. fd: a NETLINK_SOCK_DIAG socket of the connection's network
- * namespace, with no other answer under way. record: the connection as a table has it; the answer
- * is believed only if it is of the same inode. False also where the kernel does not tell. */
+/* True if the process on this side of the connection has sent data after the last data that it
+ * received, or the connection is being made. False also if the kernel does not know. fd: a
+ * NETLINK_SOCK_DIAG socket of the connection's network namespace, with no other answer under way.
+ * record: the connection as a table has it; the answer is used only if it has the same inode. */
 bool tcp_request_is_out(int fd, const struct diag_record *record);
 
-/* True if this side got data after the last that it sent. The kernel counts in ticks: within one it
- * may also have been the other way round, and true is told. Else as tcp_request_is_out(). */
+/* True if this side has received data after the last data that it sent. The kernel's times have the
+ * resolution of its tick: if both are of one tick, the order is not known, and the result is true.
+ * Otherwise like tcp_request_is_out(). */
 bool tcp_request_is_in(int fd, const struct diag_record *record);
 
-/* tcp_request_is_out() from an answer of the kernel; pure. Anything cut or strange gives false. */
+/* The result of tcp_request_is_out() for an answer of the kernel. False for a truncated or
+ * unexpected answer. Pure. */
 bool tcp_request_parse(const void *answer, size_t length, const struct diag_record *record);
 
 #endif

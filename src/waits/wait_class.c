@@ -3,7 +3,7 @@
 #include "waits/waits_state.h"
 #include "base/names.h"
 
-#define CLASS_SHARE 64 /* finding out takes one part in so many of the time between scans */
+#define CLASS_SHARE 64 /* finding classes takes 1/CLASS_SHARE of the time between scans */
 #define CLASS_LEAST_NS 200000
 #define CLASS_MOST_NS 2000000
 
@@ -49,7 +49,7 @@ bool waits_class_by_call(struct waits *waits, struct sample *sample)
 	return true;
 }
 
-/* True if a call with these arguments waits for what the one of this episode did. */
+/* True if the sample's call waits for the same as the call of the episode did. */
 static bool episode_serves(const struct wait_episode *episode, const struct sample *sample)
 {
 	switch (episode->facts.kind) {
@@ -69,7 +69,7 @@ bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t n
 {
 	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
 
-	/* whether the client waits is another question each time */
+	/* whether the client waits has to be found anew each time */
 	if (episode && episode->facts.kind == WAIT_LOCK && served_has(&waits->served, sample->tid))
 		return false;
 	if (!episode || episode->start_ns != sample->start_ns ||
@@ -77,7 +77,7 @@ bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t n
 	    now_ns - episode->read_ns >= WAIT_STILL_NS || !(episode->known & NEED_WAIT_CLASS) ||
 	    episode->pending || !episode_serves(episode, sample))
 		return false;
-	/* a set may have others in it by now: it is looked at when its second is over */
+	/* a set may have other descriptors by now: it is read again when its second is over */
 	waits->classes.changes_tid = episode->facts.kind == WAIT_SET ? sample->tid : 0;
 	class_take(sample, wait_rule_of_facts(&episode->facts, waits->classes.daemon_ports));
 	return true;
@@ -98,7 +98,7 @@ bool waits_class_of_peer(struct waits *waits, struct sample *sample, const struc
 	return true;
 }
 
-/* True if this scan has time for one more, that was not known before. */
+/* True if this scan has time to find one more class. */
 static bool class_has_time(struct waits *waits, int64_t now_ns)
 {
 	int64_t share_ns = (now_ns - waits->classes.scan_ns) / CLASS_SHARE;

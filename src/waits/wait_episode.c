@@ -17,7 +17,7 @@ bool wait_facts_suffice(const struct wait_facts *facts)
 	       (facts->kind != WAIT_SOCKET || facts->connected || facts->listens);
 }
 
-/* The next time of that turn, of which there is one in each second. */
+/* The next time of the turn, which comes once in each second. */
 static int64_t until_turn(uint64_t turn, int64_t read_ns)
 {
 	int64_t until_ns = read_ns + WAIT_STILL_NS, turn_ns = (int64_t)(turn % WAIT_STILL_NS);
@@ -30,8 +30,8 @@ int64_t wait_still_until(int64_t tid, int64_t read_ns)
 	return until_turn(hash_u64((uint64_t)tid), read_ns);
 }
 
-/* Those that wait for one lock have few turns, as its word is read once for all that have the same.
- */
+/* The thread's turn. Threads that wait for one lock share few turns, as its word is read once for
+ * all threads with the same turn. */
 static uint64_t turn_of(const struct wait_episode *episode)
 {
 	uint64_t tid = episode->entry.key;
@@ -49,7 +49,7 @@ static bool end_is_same(const struct wait_facts *facts, const struct wait_facts 
 	       facts->inode == before->inode && facts->count == before->count;
 }
 
-/* Times in a row by now that the other end was found to be the same. */
+/* Number of consecutive lookups, with the present one, that found the same other end. */
 static unsigned int same_now(const struct wait_episode *episode)
 {
 	if (episode->pending)

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Other arguments of a descriptor's call tell where to, and how much. */
+/* Key of the sample's wait. Of a call on a descriptor only the descriptor counts: other arguments
+ * are buffers and sizes. */
 static struct wait_peer peer_of(const struct sample *sample, const struct lookup_hint *hint)
 {
 	int fd = syscall_fd(sample->syscall_nr, hint->compat, sample->arg);
@@ -31,7 +32,7 @@ static struct wait_peer *slot_of(struct wait_peers *peers, const struct wait_pee
 			     WAIT_PEERS_MAX];
 }
 
-/* Two threads of a process can have descriptors of their own. */
+/* Compares descriptor tables, too: two threads of a process can have different ones. */
 const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct sample *sample,
 					 const struct lookup_hint *hint, int64_t now_ns)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts found in this scan of threads that wait, for others of their processes that wait in the
- * same call for the same descriptor or lock: the hundreds of a pool are looked up once.
+/* Facts that this scan has found of waiting threads, for other threads of the same process that
+ * wait in the same call for the same descriptor or lock: the hundreds of threads of a pool are
+ * looked up once.
  */
 #ifndef TSNAP_WAITS_WAIT_PEERS_H
 #define TSNAP_WAITS_WAIT_PEERS_H
@@ -12,12 +13,12 @@
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
 
-#define WAIT_PEERS_MAX 256 /* slots by hash: later facts take the place of earlier ones */
+#define WAIT_PEERS_MAX 256 /* slots by hash: later facts replace earlier ones */
 
 /* Zeroed is empty. */
 struct wait_peers {
 	struct wait_peer {
-		int64_t now_ns; /* the scan; 0: none */
+		int64_t now_ns; /* time of the scan; 0: empty slot */
 		int64_t pid, tid;
 		int64_t syscall_nr, arg[3];
 		bool compat;
@@ -25,7 +26,7 @@ struct wait_peers {
 	} peers[WAIT_PEERS_MAX];
 };
 
-/* The facts of a peer, or NULL. Not for calls that are given a path. */
+/* The facts of a thread that waits for the same, or NULL. Not for calls with a path argument. */
 const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct sample *sample,
 					 const struct lookup_hint *hint, int64_t now_ns);
 void wait_peers_put(struct wait_peers *peers, const struct sample *sample,

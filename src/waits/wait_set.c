@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-#define TOLD_MAX 4 /* a set of so many is told one by one */
+#define TOLD_MAX 4 /* limit of descriptors that are described one by one */
 
-/* Connections to these are open for ever, and the other side speaks first: buses and displays. */
+/* Sockets of buses and displays: connections to them are open forever, and the other side speaks
+ * first. */
 static const char *const buses[] = {
 	"/run/dbus/",	   "/var/run/dbus/",   "/run/user/",
 	"/tmp/.X11-unix/", "@/tmp/.X11-unix/", "@/tmp/dbus-",
@@ -45,8 +46,8 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
 	sum->connects |= is_of_client(facts);
 	sum->requesting += has_request;
-	/* with several answers due the connection with the highest port counts, a client's if any
-	 * is */
+	/* if several answers are due, the connection with the highest local port counts: a
+	 * client's, if there is one */
 	if (sum->others > 1 &&
 	    (!has_request || (sum->has_request && facts->local_port <= sum->one.local_port)))
 		return;
@@ -56,7 +57,8 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->has_request = has_request;
 }
 
-/* True if the only descriptor decides as if the thread read from it. */
+/* True if there is only one descriptor that counts, and it decides as if the thread read from
+ * it. */
 static bool one_decides(const struct wait_set_sum *sum, bool kept)
 {
 	if (sum->others != 1 || sum->one.kind == WAIT_UNKNOWN)
@@ -90,7 +92,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 	return facts;
 }
 
-/* Tells one descriptor into wait->text and its facts into the sum. */
+/* Adds one descriptor to wait->text, and its facts to the sum. */
 static void part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 {
 	const struct socket_facts *socket;
@@ -109,8 +111,8 @@ static void part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 	wait->pending |= pending;
 }
 
-/* Facts of a set that is too large to be told one by one. Who is at the other end is looked for
- * only where an answer is due, on one of them. */
+/* Adds the facts of a set that is too large for a text of each descriptor. The process at the other
+ * end is searched only if an answer is due on exactly one of them. */
 static void parts_look(struct wait *wait, const struct wait_set *set, struct wait_set_sum *sum)
 {
 	static struct text unread;
@@ -148,7 +150,8 @@ void wait_set_describe(struct wait *wait, const struct wait_set *set)
 	}
 	if (set->count > TOLD_MAX && set->count <= WAIT_SET_FDS && !set->cut)
 		parts_look(wait, set, &sum);
-	/* a poll of one is as a read of it, even of what the process itself makes ready */
+	/* poll of one descriptor is like a read of it, even if only the process itself makes it
+	 * ready */
 	if (set->count == 1 && !set->kept) {
 		wait->facts.count = 1;
 		wait->fd = set->fds[0];

@@ -2,8 +2,8 @@
 /* A thread that waits for any of several descriptors: which of them decides whether it works.
  *
  * Descriptors that only the process itself can make ready do not count: they interrupt the wait.
- * What remains decides: one descriptor as a read of it; of several a connection on which an answer
- * is due, unless connections or requests of clients are awaited among them.
+ * The others decide: a single descriptor like a read of it; of several, a connection on which an
+ * answer is due, unless the set also awaits connections or requests of clients.
  */
 #ifndef TSNAP_WAITS_WAIT_SET_H
 #define TSNAP_WAITS_WAIT_SET_H
@@ -15,37 +15,39 @@
 
 struct wait;
 
-#define WAIT_SET_FDS 64 /* sets of more are taken for those of a server */
+#define WAIT_SET_FDS 64 /* larger sets are taken for those of a server */
 
 /* A set as the system call was given it. Zeroed is empty. */
 struct wait_set {
-	int64_t count;	       /* descriptors, also those beyond fds */
+	int64_t count;	       /* number of descriptors, with those that do not fit into fds */
 	bool cut;	       /* more descriptors than could be read */
 	bool kept;	       /* epoll(7): it also has connections on which nothing is due */
-	int fds[WAIT_SET_FDS]; /* the first */
+	int fds[WAIT_SET_FDS]; /* the first descriptors */
 };
 
 /* Sum of the facts of a set's descriptors, one after the other. Zeroed is none. */
 struct wait_set_sum {
 	int others;	       /* descriptors that others can make ready */
-	int listens;	       /* those among them that connections come from */
-	bool open;	       /* a later scan knows more of one */
-	bool connects;	       /* among them a connection of a client */
-	struct wait_facts one; /* facts of the only descriptor, or of the connection that asks */
+	int listens;	       /* of these, descriptors that listen for connections */
+	bool open;	       /* a later scan knows more of a descriptor */
+	bool connects;	       /* one of the others is a client's connection */
+	struct wait_facts one; /* facts of the only descriptor, or of a connection on which an
+				  answer is due */
 	const char *connection, *remote; /* texts of the socket in `one`; NULL: none */
 	bool has_request; /* `one` is a connection of a client on which an answer is due */
 	int requesting;	  /* connections on which an answer is due */
 };
 
 void wait_set_add(struct wait_set *set, int fd);
-/* Tells the set: "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. */
+/* Writes the set's text, "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. */
 void wait_set_describe(struct wait *wait, const struct wait_set *set);
 
-/* The pure part. own: only the process itself can make the descriptor ready. asks: an answer is due
- * on it. connection, remote: texts of a socket, or NULL. */
+/* Adds the facts of a descriptor to the sum. Pure. own: only the process itself can make the
+ * descriptor ready. has_request: an answer is due on it. connection, remote: texts of a socket, or
+ * NULL. */
 void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own,
 		      bool has_request, const char *connection, const char *remote);
-/* The facts of a set of `count` descriptors. */
+/* The facts of a set of `count` descriptors. Pure. */
 struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* System calls that wait for something else than the file behind their descriptor. */
+/* System calls that wait for something else than the file that their descriptor refers to. */
 #include "waits/waits.h"
 #include "proc/proc.h"
 #include "base/text.h"
@@ -31,7 +31,7 @@ static void process_describe(struct wait *wait, int64_t pid)
 	wait_add_thread(wait, "pid ", pid);
 }
 
-/* The only child of the thread; 0: it has others, or the kernel does not tell
+/* The only child of the thread; 0: it has none or several, or the kernel does not list them
  * (CONFIG_PROC_CHILDREN). */
 static int64_t only_child(const struct wait *wait)
 {
@@ -43,7 +43,7 @@ static int64_t only_child(const struct wait *wait)
 	return pid > 0 && !strtoll(end, NULL, 10) ? pid : 0;
 }
 
-/* wait4(2): its first argument names a child, or any. */
+/* Describes wait4(2): its first argument is a child, or any. */
 void child_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0];
@@ -56,7 +56,7 @@ void child_describe(struct wait *wait)
 		text_add_string(wait->text, "child");
 }
 
-/* waitid(2): the first argument tells what the second one is. */
+/* Describes waitid(2): its first argument is the type of the second one. */
 void child_id_describe(struct wait *wait)
 {
 	int type = (int)wait->arg[0], id = (int)wait->arg[1];
@@ -83,7 +83,8 @@ static void object_describe(struct wait *wait, enum wait_kind kind, const char *
 	text_add_format(wait->text, "%s %d", what, (int)wait->arg[0]);
 }
 
-/* System V: the id that ipcs(1) shows. Who could wake the thread the kernel does not tell. */
+/* Describes System V semaphores by the id that ipcs(1) shows. The kernel does not show which thread
+ * could wake this one. */
 static void semaphores_describe(struct wait *wait)
 {
 	object_describe(wait, WAIT_LOCK, "semaphores");
@@ -94,9 +95,10 @@ static void messages_describe(struct wait *wait)
 	object_describe(wait, WAIT_EVENT, "message queue");
 }
 
-/* A row a call, of all architectures: its name; who tells what it waits for (NULL: the file behind
- * its descriptor is what it waits for); whether threads alone end the wait, apart from signals and
- * time: no packet, no disk; and the argument that is a time limit (0: it has none). */
+/* A row for each call, of all architectures: its name; the function that describes what it waits
+ * for (NULL: it waits for the file that its descriptor refers to); whether only threads can end the
+ * wait, apart from signals and time: no packet, no disk; and the index of the argument that is a
+ * time limit (0: it has none). */
 static const struct wait_row {
 	const char *name;
 	wait_describer *describe;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* State that is kept about waits, and the functions that those of wait_table.c may use. */
+/* State about waits, and functions for the describers of wait_table.c. */
 #include "waits/waits_state.h"
 #include "base/memory.h"
 #include "base/shown_pid.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SERVED_IDLE_NS (3600 * NS_PER_SECOND) /* a thread may wait for a lock for long */
+#define SERVED_IDLE_NS (3600 * NS_PER_SECOND) /* long, as a thread may wait for a lock for long */
 #define LONG_SETS_IDLE_NS (60 * NS_PER_SECOND)
 #define FDINFO_BYTES 262144 /* some 3000 descriptors of an epoll set, 12 000 polls of a ring */
 
@@ -56,7 +56,7 @@ void waits_free(struct waits *waits)
 
 void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 {
-	/* facts of waits that go on are asked for again when they are stale */
+	/* facts of a wait that goes on are requested again only when they are stale */
 	idle_ns += WAIT_LONGEST_NS;
 	cache_sweep(&waits->episodes, now_ns, idle_ns);
 	cache_sweep(&waits->locks, now_ns, idle_ns);

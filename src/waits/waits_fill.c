@@ -95,7 +95,7 @@ static void episode_read_file(struct waits *waits, struct wait_episode *episode,
 	}
 }
 
-/* "0": none, or not ours to see. */
+/* Reads wchan; NULL for "0": none, or not visible to tsnap. */
 static const char *wchan_read(const struct waits *waits, const struct sample *sample)
 {
 	char wchan[WCHAN_BYTES];
@@ -119,14 +119,14 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
 	return rule && rule->kind == WAIT_SET;
 }
 
-/* True if the thread may wait for memory: in D, or while it works for it now and then, in a call or
- * outside of any. */
+/* True if the thread may wait for memory, in a system call or outside of any: in D, or in RQ while
+ * it reclaims. */
 static bool may_want_memory(const struct sample *sample)
 {
 	return (sample->state == STATE_DISK || sample->state == STATE_RQ) && sample->kthread != 1;
 }
 
-/* Tells a wait for memory in place of what the call is about. */
+/* Replaces waits_on by a wait for memory, if it is one. */
 static void memory_describe(struct waits *waits, struct wait_episode *episode,
 			    const struct sample *sample)
 {
