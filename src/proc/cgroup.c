@@ -48,7 +48,7 @@ const char *cgroup_choose(const char *text, size_t *length)
 	return chosen;
 }
 
-/* True if a name is in a list with commas between. */
+/* True if the name is in a comma-separated list. */
 static bool name_listed(const char *list, size_t length, const char *name)
 {
 	size_t size = strlen(name);
@@ -87,7 +87,7 @@ const char *cgroup_of_controller(const char *text, const char *controller, size_
 	return chosen;
 }
 
-/* True if the path is one of those with line breaks between. */
+/* True if the path is in a list with line breaks between. */
 static bool path_listed(const char *paths, const char *path, size_t length)
 {
 	for (; *paths; paths += strcspn(paths, "\n"), paths += *paths == '\n')

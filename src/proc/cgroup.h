@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The one cgroup path that tells most of a thread, out of /proc/TID/cgroup, cgroups(7). */
+/* Chooses the cgroup path that says most about a thread, from /proc/TID/cgroup, cgroups(7). */
 #ifndef TSNAP_PROC_CGROUP_H
 #define TSNAP_PROC_CGROUP_H
 
@@ -11,15 +11,15 @@
  * another v1 hierarchy; each only where it is not the root. Else "/". Returns the path inside text,
  * not terminated, and its *length; NULL where text has no whole line. */
 const char *cgroup_choose(const char *text, size_t *length);
-/* The path in the hierarchy of that controller ("cpu"): of cgroup v1 where it is mounted as such,
- * else the v2 path. Returns it inside text, not terminated, and its *length; NULL: there is none.
- */
+/* Finds the path in the hierarchy of that controller ("cpu"): the v1 path if the controller has a
+ * v1 hierarchy, else the v2 path. Returns it inside text, not terminated, and its *length; NULL:
+ * there is none. */
 const char *cgroup_of_controller(const char *text, const char *controller, size_t *length);
-/* Writes the other paths into `to`, what fits; whether there are any. */
+/* Writes the other paths that fit into `to`, with line breaks between. False: there are none. */
 bool cgroup_others(const char *text, const char *chosen, size_t length, char *to, size_t size);
-/* *others (NULL: never mind): the other paths that are not the root, each once, with line breaks
- * between, a transient name; NULL: there is none. What cgroup_choose() chooses for the thread, a
- * transient name (base/names.h); NULL: it has gone, or there is none. */
+/* The path that cgroup_choose() chooses for the thread, a transient name (base/names.h); NULL: the
+ * thread has gone, or there is none. *others, unless others is NULL: the other paths that are not
+ * the root, each once, with line breaks between, a transient name; NULL: there are none. */
 const char *cgroup_read(const char *root, int64_t pid, int64_t tid, const char **others);
 
 #endif

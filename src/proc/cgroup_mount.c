@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WALK_DEEP 32 /* groups in groups */
+#define WALK_DEEP 32 /* limit of nested groups */
 
 static ssize_t file_read(const char *path, char *bytes, size_t size)
 {
@@ -25,7 +25,7 @@ static ssize_t file_read(const char *path, char *bytes, size_t size)
 	return length;
 }
 
-/* True if an option is among those with commas between. */
+/* True if the option is in a comma-separated list. */
 static bool option_listed(char *options, const char *name)
 {
 	char *save = NULL;
@@ -36,7 +36,7 @@ static bool option_listed(char *options, const char *name)
 	return false;
 }
 
-/* "36 35 0:31 /ROOT /MOUNT rw shared:1 - cgroup cgroup rw,cpu,cpuacct", proc(5) */
+/* Parses a line "36 35 0:31 /ROOT /MOUNT rw shared:1 - cgroup cgroup rw,cpu,cpuacct", proc(5). */
 static void mount_read(struct cgroup_mount *found, char *line, const char *controller)
 {
 	char root[PATH_MAX], mount[PATH_MAX], type[32], options[512];
@@ -82,7 +82,7 @@ void cgroup_mount_file(const struct cgroup_mount *mount, const char *group, cons
 {
 	size_t root = strlen(mount->root);
 
-	/* the path begins with that of the group which is mounted */
+	/* the path begins with the path of the mounted group */
 	if (root > 1 && !strncmp(group, mount->root, root) && (group[root] == '/' || !group[root]))
 		group += root;
 	snprintf(file, CGROUP_FILE_SIZE, "%s%s/%s", mount->path, strcmp(group, "/") ? group : "",

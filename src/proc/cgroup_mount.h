@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds where a controller's hierarchy of control groups is mounted, and reads files of its groups,
- * cgroups(7): a hierarchy of v1 that has the controller, else that of v2. */
+/* Finds the mount of a controller's hierarchy of control groups, and reads files of its groups,
+ * cgroups(7): a v1 hierarchy that has the controller, else the v2 hierarchy. */
 #ifndef TSNAP_PROC_CGROUP_MOUNT_H
 #define TSNAP_PROC_CGROUP_MOUNT_H
 
@@ -12,32 +12,33 @@
 
 #define CGROUP_FILE_SIZE (2ul * PATH_MAX)
 
-/* Zeroed is of a host without it. */
+/* Mount of a controller's hierarchy. Zeroed: the host has none. */
 struct cgroup_mount {
-	char *path; /* NULL: it is not mounted */
-	char *root; /* the group that is mounted there, as /proc/TID/cgroup has it */
+	char *path; /* mount point; NULL: not mounted */
+	char *root; /* group that is mounted there, as a path of /proc/TID/cgroup */
 	bool v1;
 };
 
-/* Looks into PROC_ROOT/self/mountinfo. */
+/* Finds the controller's mount in PROC_ROOT/self/mountinfo. */
 void cgroup_mount_find(struct cgroup_mount *mount, const char *proc_root, const char *controller);
 void cgroup_mount_done(struct cgroup_mount *mount);
 
 /* The path of a file of the group, whose own path is that of /proc/TID/cgroup. */
 void cgroup_mount_file(const struct cgroup_mount *mount, const char *group, const char *name,
 		       char file[CGROUP_FILE_SIZE]);
-/* Reads it, NUL-terminated and cut at size - 1. Length, or below 0: it can't be read. */
+/* Reads a file of the group, NUL-terminated and cut at size - 1. Returns the length; negative: the
+ * file can't be read. */
 ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, const char *name,
 			  char *bytes, size_t size);
 
-/* Takes the path of a group; false: the walk is to end. */
+/* Callback for the path of a group; false ends the walk. */
 typedef bool cgroup_callback(void *to, const char *path);
-/* Goes through all groups below the one that is mounted, and begins with that; until end_ns
- * (monotonic), and some levels deep. Whether it has met all of them. */
+/* Visits the mounted group and all groups below it, until end_ns (monotonic) and to a limited
+ * depth. True if it has visited all of them. */
 bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_callback *take,
 		       void *to);
 
-/* The length of the path of the group around the one whose path is that long; 0: there is none. */
+/* Length of the parent group's path, for a path of that length; 0: there is no parent. */
 size_t cgroup_outer(const char *path, size_t length);
 
 #endif

@@ -18,11 +18,11 @@
 			NULL, 3, "names", "id"                                                  \
 	}
 
-/* Kubernetes' name of a container is the one in its pod. */
+/* Rows of runtimes. In Kubernetes a container has its name in the pod. */
 const struct container_file_row container_file_rows[] = {
 	/* github.com/moby/moby, container/container.go */
 	{"/var/lib/docker/containers/", "/config.v2.json", 1, "Name", NULL},
-	/* docker's snap */
+	/* docker as a snap */
 	{"/var/snap/docker/common/var-lib-docker/containers/", "/config.v2.json", 1, "Name", NULL},
 	/* github.com/containerd/containerd, internal/cri/annotations */
 	{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", 2,
@@ -38,7 +38,8 @@ const struct container_file_row container_file_rows[] = {
 	/* github.com/cri-o/cri-o, pkg/annotations */
 	{"/run/containers/storage/overlay-containers/", "/userdata/config.json", 2,
 	 "io.kubernetes.container.name", NULL},
-	/* podman by root: github.com/containers/storage, containers.go; of each storage driver */
+	/* podman by root: github.com/containers/storage, containers.go; a file for each storage
+	 * driver */
 	STORAGE("overlay"),
 	STORAGE("vfs"),
 	STORAGE("btrfs"),
@@ -47,7 +48,7 @@ const struct container_file_row container_file_rows[] = {
 const size_t container_file_row_count =
 	sizeof(container_file_rows) / sizeof(container_file_rows[0]);
 
-/* A regular file of a reasonable size, malloced; NULL: it is something else. */
+/* Reads a regular file of at most FILE_BYTES_MAX, malloced. NULL: it is something else. */
 static char *file_take(int fd, size_t *length)
 {
 	struct stat about;
@@ -66,7 +67,7 @@ static char *file_take(int fd, size_t *length)
 struct search {
 	const struct container_file_row *row;
 	const char *id;
-	bool mine; /* the object is the container's */
+	bool mine; /* the present object is the container's */
 	char *name;
 };
 
@@ -78,7 +79,7 @@ static void string_meet(void *to, int depth, const char *key, const char *string
 	if (row->id_key && depth == row->depth - 1 && !strcmp(key, row->id_key))
 		search->mine = !strcmp(string, search->id);
 	if (search->mine && !*search->name && depth == row->depth && !strcmp(key, row->key))
-		/* docker's begin with a slash */
+		/* names of docker begin with a slash */
 		snprintf(search->name, JSON_STRING_SIZE, "%s", string + (*string == '/'));
 }
 

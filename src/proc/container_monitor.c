@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANCESTORS_MAX 64 /* processes within one container have so many above them */
+#define ANCESTORS_MAX 64 /* limit of ancestors that are searched */
 #define ARGUMENTS_BYTES 4096
 #define MONITOR "conmon"
 
-/* The argument after one of two names of an option; NULL: there is none. */
+/* The argument that follows an option, which has two names; NULL: there is none. */
 static const char *option_find(const char *arguments, size_t length, const char *brief,
 			       const char *full)
 {
@@ -52,7 +52,8 @@ bool container_monitor_name(const char *proc_root, int64_t pid, const char *id, 
 		if (strcmp(stat.comm, MONITOR) != 0)
 			continue;
 		length = proc_file_read(proc_root, 0, pid, "cmdline", arguments, sizeof(arguments));
-		/* the outermost: what runs in the container may say that it is a monitor, too */
+		/* the outermost monitor wins: a process in the container may claim to be one,
+		 * too */
 		if (length > 0)
 			found |= container_monitor_parse(arguments, (size_t)length, id, name, size);
 	}

@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The name of the container with that id, of which pid is a process. False: no process above has
- * it, or it is longer than size. */
+/* Finds the name of the container with that id, which process pid is in. False: no ancestor has the
+ * name, or it is longer than size. */
 bool container_monitor_name(const char *proc_root, int64_t pid, const char *id, char *name,
 			    size_t size);
 
-/* The pure part: arguments, each ended by a NUL. */
+/* Finds the name in the monitor's arguments, each ended by a NUL. Pure. */
 bool container_monitor_parse(const char *arguments, size_t length, const char *id, char *name,
 			     size_t size);
 

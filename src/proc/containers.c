@@ -39,7 +39,8 @@ static const char *name_request(const struct containers *containers, int fd, uin
 								     : NULL;
 }
 
-/* *refused: also set where the files of process 1 may not be read. */
+/* Reads the name from the file of a row. Sets *refused if the files of process 1 may not be
+ * read. */
 static const char *name_search(const struct containers *containers, uint32_t number,
 			       const char *proc_root, const char *id, bool *refused)
 {
@@ -53,8 +54,8 @@ static const char *name_search(const struct containers *containers, uint32_t num
 	snprintf(path + length, sizeof(path) - length, "%s%s%s", row->before, row->after ? id : "",
 		 row->after ? row->after : "");
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	/* a sandbox may refuse the root of process 1, which mostly is this process' own; another's
-	 * files have no container of that id */
+	/* a sandbox may refuse the root of process 1, which mostly is this process's own root, too;
+	 * if it is another, its files have no container of that id */
 	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
 		*refused = true;
 		fd = open(path + length, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -85,7 +86,7 @@ static const char *name_find(const struct containers *containers, const char *pr
 	return name;
 }
 
-/* A container or a pod, whose name is to be read if *old. */
+/* Finds or adds a container or a pod; *old: its name must be read. */
 static struct container *container_get(struct containers *containers, const char *id,
 				       int64_t now_ns, bool *old)
 {

@@ -41,7 +41,7 @@ int cpu_busy_parse(const char *text, struct cpu_busy *busy)
 
 	busy->cpus = busy->idle_us = busy->interrupt_us = 0;
 	for (; !strncmp(text, "cpu", 3); text += *text == '\n') {
-		/* "cpu " is the sum, also of those that are offline */
+		/* the line "cpu " is the sum, with offline CPUs */
 		if (isdigit((unsigned char)text[3]) && line_parse(text, tick_us, busy))
 			break;
 		text += strcspn(text, "\n");

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define QUOTA_STILL_NS NS_PER_SECOND	   /* age at which a quota is read again */
-#define WALK_EVERY_NS (10 * NS_PER_SECOND) /* between two looks for new groups */
+#define WALK_EVERY_NS (10 * NS_PER_SECOND) /* time between two walks for new groups */
 #define WALK_MOST_NS (20 * NS_PER_MS)
 
 void cpu_quotas_init(struct cpu_quotas *quotas, const char *proc_root)
@@ -27,7 +27,8 @@ void cpu_quotas_done(struct cpu_quotas *quotas)
 	*quotas = (struct cpu_quotas){0};
 }
 
-/* "max 100000" of v2, "-1" of v1: none. The root of v2 has no such file. */
+/* True if the group has a quota: not "max 100000" of v2, not "-1" of v1. The root of v2 has no such
+ * file. */
 static bool quota_read(const struct cpu_quotas *quotas, const char *group)
 {
 	char text[64];
@@ -57,7 +58,7 @@ static void counts_read(const struct cpu_quotas *quotas, struct cpu_quota_group 
 	char text[1024];
 
 	if (cgroup_mount_read(&quotas->mount, group->path, "cpu.stat", text, sizeof(text)) <= 0)
-		return; /* it is gone: what was counted stays */
+		return; /* the group is gone: its last counts stay */
 	group->counts = (struct cpu_quota_counts){
 		.periods = count_find(text, "nr_periods"),
 		.throttled_periods = count_find(text, "nr_throttled"),
@@ -69,7 +70,7 @@ static void counts_read(const struct cpu_quotas *quotas, struct cpu_quota_group 
 	group->counted_ns = now_ns;
 }
 
-/* The place of the group, which may be new; -1: there are too many. */
+/* Slot of the group, which is added if it is new; -1: there are too many. */
 static int group_put(struct cpu_quotas *quotas, const char *path, size_t length, int64_t now_ns)
 {
 	bool added;
@@ -93,7 +94,7 @@ static int group_put(struct cpu_quotas *quotas, const char *path, size_t length,
 		group->limited = quota_read(quotas, group->path);
 		group->checked_ns = now_ns;
 	}
-	/* a group that the first walk has not met began since then, with counts of 0 */
+	/* a group that the first walk has not visited was made since then, with counts of 0 */
 	if (group->limited && !group->counted_ns) {
 		counts_read(quotas, group, now_ns);
 		if (!quotas->walked_ns || quotas->walk_cut)
@@ -142,8 +143,7 @@ int cpu_quota_find(struct cpu_quotas *quotas, const char *path, size_t length, i
 
 	if (!quotas->mount.path)
 		return -1;
-	/* an outer group, such as a container's, may have a quota, too: "/a/b", then "/a" and
-	 * "/" */
+	/* outer groups, such as a container's, may have a quota, too: "/a/b", then "/a" and "/" */
 	while (length) {
 		slot = group_put(quotas, path, length, now_ns);
 		if (slot < 0 || quotas->groups[slot].limited)

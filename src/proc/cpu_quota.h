@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Control groups with a quota of CPU time: cpu.max of cgroup v2, cpu.cfs_quota_us of v1; and how
- * often and how long the kernel held their threads back for it (cpu.stat), as sched(7) of the
- * kernel's documentation has it (admin-guide/cgroup-v2, scheduler/sched-bwc).
+ * often and how long the kernel throttled them for it (cpu.stat). See admin-guide/cgroup-v2 and
+ * scheduler/sched-bwc of the kernel's documentation.
  *
- * The kernel adds the time of a throttled CPU when it ends, and counts a period at its end: what is
- * going on now is not in the counters yet.
+ * The kernel adds a throttled time, and counts a period, when it ends: the present one is not in
+ * the counters yet.
  */
 #ifndef TSNAP_PROC_CPU_QUOTA_H
 #define TSNAP_PROC_CPU_QUOTA_H
@@ -16,7 +16,7 @@
 #include "base/index.h"
 #include "proc/cgroup_mount.h"
 
-#define CPU_QUOTA_GROUPS_MAX 4096 /* groups that are known; more are not told */
+#define CPU_QUOTA_GROUPS_MAX 4096 /* limit of groups; further ones are not reported */
 
 /* Counters of cpu.stat. */
 struct cpu_quota_counts {
@@ -25,22 +25,22 @@ struct cpu_quota_counts {
 };
 
 struct cpu_quota_group {
-	char *path; /* in the controller's hierarchy */
+	char *path; /* path in the controller's hierarchy */
 	bool limited;
-	int64_t checked_ns;   /* when the quota was read */
-	int64_t counted_ns;   /* when the counts were read; 0: never */
-	int64_t throttled_ns; /* when throttled_periods was last seen to grow; 0: never */
-	struct cpu_quota_counts first, counts; /* counts at the first read, and at the latest */
+	int64_t checked_ns;   /* time when the quota was read */
+	int64_t counted_ns;   /* time when the counts were read; 0: never */
+	int64_t throttled_ns; /* time when throttled_periods was last seen to grow; 0: never */
+	struct cpu_quota_counts first, counts; /* counts of the first read, and of the latest */
 };
 
-/* Zeroed is of a host without such groups. */
+/* All groups with a quota. Zeroed: the host has none. */
 struct cpu_quotas {
 	struct cgroup_mount mount;
 	struct cpu_quota_group *groups;
 	size_t count, capacity;
-	struct index slots; /* hash of a path to place, plus one */
-	int64_t walked_ns;  /* when all groups of the host were looked at; 0: never */
-	bool walk_cut;	    /* some were not: it took too long, or there are too many */
+	struct index slots; /* hash of a path to slot, plus one */
+	int64_t walked_ns;  /* time of the last walk over all groups of the host; 0: never */
+	bool walk_cut;	    /* a walk missed groups: it took too long, or they are too many */
 };
 
 /* Finds the hierarchy in PROC_ROOT/self/mountinfo. */
@@ -50,15 +50,15 @@ void cpu_quotas_done(struct cpu_quotas *quotas);
 /* Reads the counts of all groups with a quota; now and then looks for new ones. */
 void cpu_quotas_read(struct cpu_quotas *quotas, int64_t now_ns);
 
-/* The innermost group with a quota, of those that the path is in: its place, or -1. The path is not
+/* Slot of the innermost group with a quota that the path is in, or -1. The path is not
  * terminated. */
 int cpu_quota_find(struct cpu_quotas *quotas, const char *path, size_t length, int64_t now_ns);
-/* The innermost group with a quota outside of the group at place: its place, or -1. */
+/* Slot of the innermost group with a quota outside of the group in `slot`, or -1. */
 int cpu_quota_outer(struct cpu_quotas *quotas, int slot, int64_t now_ns);
-/* The group, with counts no older than now_ns. */
+/* The group in a slot, with counts no older than now_ns. */
 const struct cpu_quota_group *cpu_quota_count(struct cpu_quotas *quotas, int slot, int64_t now_ns);
 
-/* True if the path is that of the group, or below it. The path is not terminated. */
+/* True if the path is the group's, or below it. The path is not terminated. */
 bool cpu_quota_holds(const struct cpu_quota_group *group, const char *path, size_t length);
 
 #endif

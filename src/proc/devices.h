@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of block devices by the kernel's number, as /proc/partitions has them. */
+/* Names of block devices by device number, as in /proc/partitions. */
 #ifndef TSNAP_PROC_DEVICES_H
 #define TSNAP_PROC_DEVICES_H
 
 #include <stdint.h>
 
 #define DEVICES_MAX 1024
-#define DEVICES_RECHECK_NS 1000000000ll /* a number may go to another device */
+#define DEVICES_RECHECK_NS 1000000000ll /* a number may be given to another device */
 #define DEVICE_LINKS "/sys/dev/block"
 
-/* The name, interned. dev: major << 20 | minor, as in the kernel. One that has gone keeps the name
- * that was known; "7:0" where none was; NULL of 0, which is none. */
+/* The device's name, interned. dev: major << 20 | minor, as in the kernel. A device that has gone
+ * keeps its last name; a device without a known name is "7:0"; NULL if dev is 0, which is no
+ * device. */
 const char *device_name(uint32_t dev);
 /* Forgets all names. */
 void devices_clear(void);

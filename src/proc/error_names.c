@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Codes inside the kernel that reach no caller: after a signal it makes EINTR of them, or restarts
- * the call: include/linux/errno.h. */
+/* Codes inside the kernel (include/linux/errno.h) that reach no caller: after a signal the kernel
+ * turns them into EINTR, or restarts the call. */
 static const struct {
 	uint32_t number;
 	const char *name;

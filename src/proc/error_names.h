@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of what system calls fail with. */
+/* Names of the errors that system calls fail with. */
 #ifndef TSNAP_PROC_ERROR_NAMES_H
 #define TSNAP_PROC_ERROR_NAMES_H
 
 #include <stdint.h>
 
-/* "ENOENT"; the number as text where it has no name here; NULL of 0. Interned. */
+/* The error's name, "ENOENT"; the number as text if it has no known name; NULL if it is 0.
+ * Interned. */
 const char *error_name(uint32_t number);
 
 #endif

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IDLE_NS 1000000000ll /* another process may take a place that is unused for so long */
+#define IDLE_NS 1000000000ll /* age of the last use after which another process may take a slot */
 
 static void dir_close(struct fd_dir *dir)
 {
@@ -42,9 +42,9 @@ void fd_dirs_sweep(struct fd_dirs *dirs, int64_t now_ns, int64_t idle_ns)
 			link_close(dirs, &dirs->links[i]);
 }
 
-/* The link, open from the second time on that it is read; NULL: its place is taken, or there can be
- * no more. It leads to what the descriptor is at the moment, of this process alone: a later one
- * of the same pid has other links. */
+/* The descriptor's link, which is opened when it is read for the second time. NULL: its slot is
+ * taken, or no more links can be open. It always leads to the descriptor's present file, but of
+ * this process alone: a later process with the same pid has other links. */
 static struct fd_link *link_find(struct fd_dirs *dirs, const struct fd_dir *dir, int fd,
 				 const char *name, int64_t now_ns)
 {
@@ -92,7 +92,7 @@ static ssize_t dir_link_read(struct fd_dirs *dirs, const struct fd_dir *dir, int
 	return readlinkat(dir->fd, name, target, size);
 }
 
-/* NULL: its place is taken, or there is no such directory. */
+/* The process's directory. NULL: its slot is taken, or there is no such directory. */
 static struct fd_dir *dir_find(struct fd_dirs *dirs, const char *root, int64_t pid, int64_t now_ns)
 {
 	struct fd_dir *dir = &dirs->dirs[pid % FD_DIRS_MAX];

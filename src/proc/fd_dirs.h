@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Targets of descriptors, read through directories /proc/PID/fd that are kept open: half the time
- * of the whole path. A link that is read repeatedly is kept open itself, for three quarters of
- * that: the kernel then neither looks the name up nor asks whether it is still there. */
+/* Reads targets of descriptors through directories /proc/PID/fd that stay open: half the time of
+ * the whole path. A link that is read repeatedly stays open itself, which takes three quarters of
+ * that: the kernel then neither looks the name up nor checks that it still exists. */
 #ifndef TSNAP_PROC_FD_DIRS_H
 #define TSNAP_PROC_FD_DIRS_H
 
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FD_DIRS_MAX 256	  /* kept open; a process beyond that takes the whole path */
-#define FD_LINKS_MAX 4096 /* kept open; a descriptor beyond that goes through the directory */
+#define FD_DIRS_MAX 256	  /* limit of open directories; a further process takes the whole path */
+#define FD_LINKS_MAX 4096 /* limit of open links; further ones are read through the directory */
 
 struct fd_dirs {
 	struct fd_dir {
@@ -28,16 +28,16 @@ struct fd_dirs {
 	int links_open, links_open_max; /* 0: not known yet */
 };
 
-/* True if a thread has the descriptors of its process's first one. It can have its own: CLONE_FILES
- * was not given, or unshare(2). kcmp(2) tells (CONFIG_KCMP, and CONFIG_CHECKPOINT_RESTORE before
- * 5.12); false where it does not. 1 us. */
+/* True if a thread shares the descriptor table of its process's first thread. It has a table of its
+ * own if it was made without CLONE_FILES, or has called unshare(2). Needs kcmp(2) (CONFIG_KCMP, and
+ * CONFIG_CHECKPOINT_RESTORE before 5.12), without which the result is false. Takes 1 us. */
 bool fd_are_shared(int64_t pid, int64_t tid);
 
-/* Reads fd/N as proc_link_read() does. shared: what fd_are_shared() told; others take the whole
- * path. */
+/* Reads fd/N as proc_link_read() does. shared: result of fd_are_shared(); if false, the whole path
+ * is taken. */
 ssize_t fd_link_read(struct fd_dirs *dirs, const char *root, int64_t pid, int64_t tid, bool shared,
 		     int fd, int64_t now_ns, char *target, size_t size);
-/* Closes directories and links that nobody asked for since now_ns - idle_ns. */
+/* Closes directories and links that have not been used since now_ns - idle_ns. */
 void fd_dirs_sweep(struct fd_dirs *dirs, int64_t now_ns, int64_t idle_ns);
 
 #endif

@@ -53,7 +53,7 @@ static bool file_system_is_local(const char *name)
 	return false;
 }
 
-/* The mount that the descriptor is of, proc(5); -1: not told. */
+/* Id of the mount that the descriptor's file is on, proc(5); -1: not known. */
 static long mount_of(const char *root, int64_t pid, int64_t tid, int fd)
 {
 	char name[32], text[FDINFO_BYTES];
@@ -66,8 +66,8 @@ static long mount_of(const char *root, int64_t pid, int64_t tid, int fd)
 	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* True if a line of mountinfo is of that mount, and its file system, the word after " - ", local.
- */
+/* True if a line of mountinfo describes that mount, and its file system, the word after " - ", is
+ * local. */
 static bool line_is_local(const char *line, long mount)
 {
 	const char *end = strstr(line, " - ");
@@ -115,8 +115,8 @@ const char *file_type_word(const char *root, int64_t pid, int64_t tid, int fd)
 	descriptor_path(path, root, pid, tid, fd);
 	if (!statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &found))
 		return mode_word(found.stx_mode);
-	/* EINVAL: glibc's own stand-in for a kernel without the call; EPERM: a seccomp filter that
-	 * does not know it */
+	/* EINVAL: from glibc's substitute on a kernel without the call; EPERM: from a seccomp
+	 * filter that does not know it */
 	if (errno == ENOSYS || errno == EINVAL || errno == EPERM)
 		return file_type_local(root, pid, tid, fd);
 	return NULL;

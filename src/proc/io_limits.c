@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WALK_EVERY_NS (10 * NS_PER_SECOND) /* between two looks for new groups */
+#define WALK_EVERY_NS (10 * NS_PER_SECOND) /* time between two walks for new groups */
 #define WALK_MOST_NS (20 * NS_PER_MS)
 #define STAT_BYTES 16384 /* some 100 devices */
 
 struct limit_row {
 	const char *word;  /* key in a line of io.max */
 	const char *count; /* key in a line of io.stat */
-	const char *file;  /* file of v1 that has the limits, a line for each device */
+	const char *file;  /* file of v1 with the limits, a line for each device */
 	const char *counts, *direction;
 };
 
@@ -51,7 +51,7 @@ void io_limits_done(struct io_limits *limits)
 	*limits = (struct io_limits){0};
 }
 
-/* "8:16 ..." */
+/* Parses the device number of a line "8:16 ...". */
 static bool device_read(const char *line, uint32_t *dev)
 {
 	char *behind;
@@ -69,7 +69,7 @@ static const char *line_next(const char *line)
 	return line && line[1] ? line + 1 : NULL;
 }
 
-/* The number behind " word=" or " word " in the line; -1: there is none, or "max". */
+/* The number after " word=" or " word " in the line; -1: there is none, or it is "max". */
 static int64_t number_behind(const char *line, const char *word)
 {
 	size_t length = strlen(word);
@@ -88,7 +88,7 @@ static int64_t number_behind(const char *line, const char *word)
 	return -1;
 }
 
-/* The group's use of a device so far; v1 has a line for each device and direction. */
+/* The group's use of a device until now; v1 has a line for each device and direction. */
 static int64_t used_find(const struct io_limits *limits, const char *text, uint32_t dev,
 			 enum io_limit_kind kind)
 {
@@ -122,7 +122,7 @@ static void limit_put(struct io_limit_group *group, uint32_t dev, enum io_limit_
 	at->used = used;
 }
 
-/* Sets all limits of the group to 0, which is none; devices and their use stay. */
+/* Sets all limits of the group to 0, which means none; devices and their use stay. */
 static void limits_forget(struct io_limit_group *group)
 {
 	for (size_t i = 0; i < group->count; i++)
@@ -173,7 +173,7 @@ static void limits_read_v2(const struct io_limits *limits, struct io_limit_group
 		}
 }
 
-/* A group that is gone stays as it was last. */
+/* Reads a group's limits and use; a group that is gone keeps its last ones. */
 static void group_read(const struct io_limits *limits, struct io_limit_group *group)
 {
 	if (limits->mount.v1)

@@ -5,12 +5,12 @@
 #include <string.h>
 
 struct level {
-	bool object, value; /* value: a key came before */
+	bool object, value; /* value: a key and its colon came before */
 	char key[JSON_STRING_SIZE];
 };
 
-/* Takes the string whose quote was passed. Escapes but for the quote's and the backslash's own stay
- * as they are: no name of a container has any. */
+/* Reads a string after its opening quote. Only escaped quotes and backslashes are unescaped: no
+ * name of a container has other escapes. */
 static const char *string_take(const char *at, const char *end, char string[JSON_STRING_SIZE])
 {
 	size_t length = 0;
@@ -31,7 +31,7 @@ static void level_open(struct level *levels, int depth, bool object)
 
 	level->object = object;
 	level->value = false;
-	/* an array takes the key of what it is in, also of another array */
+	/* an array takes the key of the object or array around it */
 	if (object)
 		level->key[0] = '\0';
 	else

@@ -9,8 +9,8 @@
 
 #define ENTRIES_MAX 16384
 
-/* Opens the directory that process 1 sees at path; if a sandbox refuses that, the one this process
- * sees. */
+/* Opens the directory that process 1 sees at path; if a sandbox refuses that, the directory that
+ * this process sees. */
 static DIR *directory_open(const char *proc_root, const char *path)
 {
 	char whole[PATH_MAX];
@@ -23,7 +23,8 @@ static DIR *directory_open(const char *proc_root, const char *path)
 	return dir;
 }
 
-/* Finds the entry that ends in `end`; name has it without that. False: none, or it is too long. */
+/* Finds the entry that ends in `end`, and fills name without that end. False: none, or it is too
+ * long. */
 static bool entry_find(const char *proc_root, const char *path, const char *end,
 		       char name[NAME_MAX + 1])
 {

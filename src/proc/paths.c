@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The directory that a relative path begins at. */
+/* Reads the path of the directory that a relative path begins at. */
 static ssize_t directory_read(const char *root, const struct sample *sample, int dir_arg,
 			      char *path, size_t size)
 {

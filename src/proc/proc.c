@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define STAT_BYTES 2048	  /* 52 numbers of up to 20 digits */
-#define STATUS_BYTES 4096 /* Tgid and Uid come before the lists that can be long */
+#define STATUS_BYTES 4096 /* Tgid and Uid precede the lists that can be long */
 #define STATUS_LONG_BYTES \
 	16384 /* the namespaces come after the groups of users, of which most have few */
 #define SYSCALL_BYTES 512
@@ -121,8 +121,8 @@ int proc_owner_read(const char *root, int64_t pid, int64_t tid, int64_t *uid)
 	return 0;
 }
 
-/* Takes a number of at most 64 bits; a negative one becomes its two's complement. Returns what
- * follows it, or NULL. */
+/* Parses a number of at most 64 bits; a negative number becomes its two's complement. Returns the
+ * text after it, or NULL. */
 static const char *number_take(const char *at, int base, uint64_t *value)
 {
 	/* the analyzer does not see that read(2) filled the bytes */

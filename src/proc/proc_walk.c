@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A decimal id that is all of text, 1 to INT_MAX; 0 for anything else. */
+/* Parses a text that is a decimal id, 1 to INT_MAX; 0 for anything else. */
 static int64_t id_parse(const char *text, size_t length)
 {
 	int64_t id = 0;
@@ -64,7 +64,7 @@ struct thread_walk {
 	int (*visit)(void *to, int64_t pid, int64_t tid);
 	void *to;
 	int64_t pid;
-	int result; /* value that visit returned, told apart from errors of reading one process */
+	int result; /* value that visit returned, separate from errors of reading a process */
 };
 
 static int thread_visit(void *to, int64_t tid, int fd)
@@ -88,8 +88,8 @@ static int process_visit(void *to, int64_t pid, int fd)
 	snprintf(path, sizeof(path), "%lld/task", (long long)pid);
 	if (fstatat(fd, path, &task, 0))
 		return 0;
-	/* a link per thread, "." and ".." (pid_task_getattr() of fs/proc/base.c): no need to list
-	 * one */
+	/* the directory has a link per thread, "." and ".." (proc_task_getattr() of
+	 * fs/proc/base.c): a single thread need not be listed */
 	if (task.st_nlink == 3)
 		return thread_visit(walk, pid, fd);
 	ids_walk(fd, path, thread_visit, walk);
@@ -167,7 +167,7 @@ static int patterns_visit(void *to, int64_t pid, int fd)
 		text[length - 1] = '\0';
 	if (length > 0)
 		matches = patterns_match(walk, text);
-	/* with several patterns each may match another of the two names */
+	/* several patterns may match different ones of the two names */
 	if (!matches || walk->pattern_count > 1)
 		length = proc_file_read(walk->root, 0, pid, "cmdline", text, sizeof(text));
 	else
@@ -191,7 +191,8 @@ static void part_add(struct process_walk *walk, const char *text)
 		memory_grow(walk->parts, &walk->capacity, walk->count + 1, sizeof(*walk->parts));
 	if (*text && !text[strspn(text, "0123456789")]) {
 		part.id = id_parse(text, strlen(text));
-		/* one that must not be looked at was there when that was found out */
+		/* an avoided process, which must not be looked at, existed when it was added to the
+		 * avoided ones */
 		part.found =
 			part.id && part.id != walk->own_pid &&
 			(avoids_process(part.id) ||

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_BYTES 16384 /* bytes read; words behind that (thousands of groups) are absent */
+#define FILE_BYTES 16384 /* bytes read; later words (after thousands of groups) are absent */
 
 /* Conversions of a word to a value. */
 enum word_form {
@@ -27,7 +27,8 @@ enum word_form {
 	FORM_TEXT, /* the rest of the line */
 };
 
-/* proc(5). In stat a value is told by its place, which is the number of the column's slot. */
+/* Columns and their words, proc(5). A word of stat is found by its position, which is the number of
+ * the column's slot. */
 static const struct word_row {
 	const char *column, *key; /* key: NULL in stat */
 	enum word_form form;
@@ -149,7 +150,7 @@ static int64_t times(int64_t number, int64_t unit)
 	return __builtin_mul_overflow(number, unit, &number) ? ABSENT : number;
 }
 
-/* A number of 64 bits; what does not fit (an unlimited limit) is absent. */
+/* Parses a number of 64 bits; a number that does not fit (an unlimited limit) is absent. */
 static int64_t number_of(const char *word)
 {
 	const char *digits = word + (*word == '-');
@@ -169,7 +170,7 @@ static int64_t hex_of(const char *word)
 	return (int64_t)strtoull(word, NULL, 16);
 }
 
-/* include/uapi/linux/sched.h; 4 was never given */
+/* Name of a scheduling policy of include/uapi/linux/sched.h; 4 was never used. */
 static const char *policy_of(int64_t policy)
 {
 	static const char *const names[] = {"OTHER", "FIFO", "RR",	 "BATCH",
@@ -224,7 +225,8 @@ static union value value_of(enum word_form form, char *words)
 	}
 }
 
-/* comm, the second word, may hold anything; what follows it holds no parenthesis */
+/* Parses stat. comm, its second word, may contain anything; the text after it contains no
+ * parenthesis. */
 static void stat_parse(char *text, struct proc_values *values)
 {
 	char *at = strrchr(text, ')'), *save = NULL;
@@ -238,7 +240,8 @@ static void stat_parse(char *text, struct proc_values *values)
 			values->slots[slot] = value_of(slot_rows[slot]->form, at);
 }
 
-/* A line "Key:   words". Rows come in the order of lines, so that one mostly follows the last. */
+/* Parses a line "Key: words". Rows have the order of the lines, so that the row is mostly the one
+ * after the last. */
 static void line_parse(uint64_t need, char *line, size_t *next, struct proc_values *values)
 {
 	size_t length = strcspn(line, ":");
@@ -275,7 +278,7 @@ void proc_words_parse(uint64_t need, char *text, struct proc_values *values)
 		stat_parse(text, values);
 		return;
 	}
-	for (; (end = strchr(text, '\n')); text = end + 1) { /* a line that was cut off is none */
+	for (; (end = strchr(text, '\n')); text = end + 1) { /* ignores a line that was cut off */
 		*end = '\0';
 		line_parse(need, text, &next, values);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads /proc/PID/task/TID/stat, status and io into the proc_values of a sample, and keeps for a
- * short time what was read. Which column is which word of them: a table in proc_words.c. */
+/* Reads /proc/PID/task/TID/stat, status and io into the proc_values of a sample, and caches the
+ * values for a short time. A table in proc_words.c maps columns to words of these files. */
 #ifndef TSNAP_PROC_PROC_WORDS_H
 #define TSNAP_PROC_PROC_WORDS_H
 
@@ -14,13 +14,13 @@ struct cache;
 
 void proc_words_init(struct cache *threads);
 
-/* Fills sample->proc_values with what needs asks for; renew: the part of that which is out of date.
- */
+/* Fills sample->proc_values with the values that are in needs. renew: the needs whose values are
+ * out of date. */
 void proc_words_fill(struct cache *threads, const char *root, const struct sample *sample,
 		     uint64_t needs, uint64_t renew, int64_t now_ns);
 
-/* The pure part: what that file's text tells, the rest of what it could is absent. need: NEED_STAT,
- * NEED_STATUS or NEED_IO. */
+/* Parses the text of a file; values that the file can have, but this text does not, become absent.
+ * Pure. need: NEED_STAT, NEED_STATUS or NEED_IO. */
 void proc_words_parse(uint64_t need, char *text, struct proc_values *values);
 
 #endif

@@ -9,12 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WATCHED_MAX 512		 /* descriptors */
+#define WATCHED_MAX 512		 /* limit of pidfds */
 #define UNWATCHED_OFTEN 16	 /* processes without a pidfd that every check compares, at most */
-#define EVENTS_MAX 64		 /* ends that one check is told of */
+#define EVENTS_MAX 64		 /* limit of ends that one check gets from epoll */
 #define START_UNKNOWN UINT64_MAX /* start time of a process that must not be looked at */
 #define PARENT_S 60		 /* seconds that a process is kept as a parent after its end */
-#define ROUNDING_TICKS 2	 /* start times of records and of /proc may differ by */
+#define ROUNDING_TICKS 2 /* limit of the difference of start times of records and of /proc */
 
 void process_set_init(struct process_set *set, const char *root)
 {
@@ -33,7 +33,7 @@ static void unwatch(struct process_set *set, int64_t pid)
 		set->unwatched_count--;
 		return;
 	}
-	close((int)*fd - 1); /* takes it from the epoll, too */
+	close((int)*fd - 1); /* removes it from the epoll, too */
 	index_remove(&set->watched, (uint64_t)pid);
 }
 
@@ -51,7 +51,7 @@ void process_set_done(struct process_set *set)
 	*set = (struct process_set){.epoll = -1};
 }
 
-/* A pidfd that tells the end of the process; -1: there is none. */
+/* Opens a pidfd that shows the end of the process; -1: there is none. */
 static int watch_open(struct process_set *set, int64_t pid)
 {
 #ifdef SYS_pidfd_open
@@ -75,7 +75,7 @@ static int watch_open(struct process_set *set, int64_t pid)
 #endif
 }
 
-/* In clock ticks, plus one; 0: there is no such process. */
+/* Start time of the process in clock ticks, plus one; 0: there is no such process. */
 static uint64_t start_read(const struct process_set *set, int64_t pid)
 {
 	struct proc_stat stat;
@@ -104,7 +104,8 @@ bool process_set_add(struct process_set *set, int64_t pid, uint64_t start_boot_n
 
 	if (process_set_lives(set, pid))
 		return true;
-	/* opened before the start time is read: both are of one process, or the pidfd tells */
+	/* the pidfd is opened before the start time is read: both are of one process, or the pidfd
+	 * shows the end of an earlier one */
 	fd = watch_open(set, pid);
 	start = start_read(set, pid);
 	if (!start || (start_boot_ns &&
@@ -134,8 +135,8 @@ bool process_set_has_parent(const struct process_set *set, int64_t ppid, uint64_
 	       (!ended || start_boot_ns < *ended);
 }
 
-/* True if a process of which the pidfd says that it ended was waited for: until then a zombie has
- * its id. */
+/* True if a process that ended, as its pidfd shows, was waited for: until then it is a zombie and
+ * has the id. */
 static bool id_is_free(int fd)
 {
 #ifdef SYS_pidfd_send_signal
@@ -146,7 +147,8 @@ static bool id_is_free(int fd)
 #endif
 }
 
-/* successor: start time of the process that has the id now; 0: there is none. */
+/* Notes the end of a process. successor: start time of the process that has the id now; 0: there is
+ * none. */
 static void end(struct process_set *set, int64_t pid, uint64_t successor)
 {
 	uint64_t ended_ns = (uint64_t)clock_boot_ns();

@@ -12,12 +12,13 @@
 
 #define CMDLINE_BYTES 4096
 
-/* start_ns may be rounded down to a tick of 1/100 s, the unit of /proc/TID/stat */
+/* Tolerance for start_ns, which may be rounded down to a tick of 1/100 s, the unit of
+ * /proc/TID/stat. */
 #define START_ROUNDING_NS (20 * 1000000ll)
 
 struct process {
 	struct cache_entry entry;
-	int64_t read_ns, read_boot_ns; /* before the first read of the facts */
+	int64_t read_ns, read_boot_ns; /* times just before the first read of the facts */
 	uint64_t known;
 	struct process_facts facts;
 };
@@ -49,16 +50,17 @@ static const char *exe_read(const char *root, int64_t pid, int64_t tid)
 	return length > 0 ? name_transient(path, length) : NULL;
 }
 
-/* A thread never changes its process, so if it lived when the facts were read they are of its
- * process and not of an earlier one with the same pid. */
+/* True if the facts are of the thread's process, not of an earlier process with the same pid: a
+ * thread never changes its process, so this is so if it lived when the facts were read. */
 static bool process_is_same(const struct process *process, const struct sample *sample)
 {
 	return sample->start_ns != ABSENT &&
 	       sample->start_ns < process->read_boot_ns - START_ROUNDING_NS;
 }
 
-/* Reads through the thread: of a leader that has ended the kernel shows no exe. What this thread
- * can't show (it may have ended) is not taken as known: another may. */
+/* Reads facts through the thread, not the leader: the kernel shows no exe of a leader that has
+ * ended. Facts that this thread does not show (it may have ended) remain unknown: another thread
+ * may show them. */
 static void process_read(struct process *process, const char *root, const struct sample *sample,
 			 uint64_t missing)
 {

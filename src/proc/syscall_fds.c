@@ -3,10 +3,10 @@
 
 #include <stddef.h>
 
-/* Names of all architectures, 32-bit ones too: syscalls(2) and the tables of Linux 6.17. Not here:
- * calls with an array or a set of descriptors (poll, select), with a range of them (close_range),
- * those that take them in memory (socketcall, io_submit), and those whose argument is one only
- * sometimes (waitid, quotactl). */
+/* System calls of all architectures, 32-bit ones too: syscalls(2) and the tables of Linux 6.17.
+ * Left out: calls with an array or a set of descriptors (poll, select), with a range of them
+ * (close_range), with descriptors in memory (socketcall, io_submit), and with an argument that is a
+ * descriptor only sometimes (waitid, quotactl). */
 /* clang-format off */
 const struct syscall_fd syscall_fds[] = {
 	/* reading, writing */
@@ -14,7 +14,7 @@ const struct syscall_fd syscall_fds[] = {
 	{"preadv", 0}, {"pwritev", 0}, {"preadv2", 0}, {"pwritev2", 0}, {"readahead", 0},
 	{"lseek", 0}, {"_llseek", 0}, {"sendfile", 1}, {"sendfile64", 1},
 	{"splice", 0}, {"tee", 0}, {"vmsplice", 0}, {"copy_file_range", 0},
-	/* to the disk, space, locks */
+	/* syncing, space, locks, mapping */
 	{"fsync", 0}, {"fdatasync", 0}, {"syncfs", 0}, {"sync_file_range", 0},
 	{"sync_file_range2", 0}, {"arm_sync_file_range", 0}, {"fadvise64", 0},
 	{"fadvise64_64", 0}, {"arm_fadvise64_64", 0}, {"fallocate", 0}, {"ftruncate", 0},

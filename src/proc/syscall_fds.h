@@ -5,8 +5,8 @@
 
 struct syscall_fd {
 	const char *name;
-	int arg; /* counted from 0; of two descriptors the one that data comes from, or the
-		    directory of the old name */
+	int arg; /* index from 0; of two descriptors, the one that data comes from, or the directory
+		    of the old name */
 };
 
 extern const struct syscall_fd syscall_fds[]; /* ends with a NULL name */

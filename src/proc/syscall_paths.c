@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* Names of all architectures: syscalls(2). Of two paths the one that is there already; of mount the
- * place. */
+/* System calls of all architectures: syscalls(2). Of two paths, the one that exists already; of
+ * mount, the mount point. */
 /* clang-format off */
 const struct syscall_path_row syscall_paths[] = {
 	{"open", {0, -1}}, {"creat", {0, -1}}, {"openat", {1, 0}}, {"openat2", {1, 0}},

@@ -3,8 +3,8 @@
 #ifndef TSNAP_PROC_SYSCALL_PATHS_H
 #define TSNAP_PROC_SYSCALL_PATHS_H
 
-/* Argument that is a path, and argument with the directory that it may be relative to; of two paths
- * the one that exists already. -1: none. */
+/* Argument that is a path, and argument with the directory that it may be relative to; of two
+ * paths, the one that exists already. -1: none. */
 struct syscall_path {
 	int arg, dir_arg;
 };

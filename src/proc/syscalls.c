@@ -26,7 +26,7 @@ struct call {
 
 static struct call calls[ABI_COUNT][CALLS_CACHED];
 
-/* 64-bit kernels and the 32-bit system calls they also take. */
+/* Architectures of 64-bit kernels, and of the 32-bit system calls that they also take. */
 /* clang-format off */
 static const struct {
 	uint32_t native, compat;
@@ -82,7 +82,7 @@ static struct call call_resolve(enum call_abi abi, int64_t nr)
 	return call;
 }
 
-/* Valid until the next call. */
+/* Finds or resolves a call; valid until the next call_find(). */
 static const struct call *call_find(int64_t nr, bool compat)
 {
 	static const struct call none = {.fd_arg = -1, .path = {-1, -1}};

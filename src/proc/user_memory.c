@@ -20,7 +20,7 @@ static bool page_is_there(int pagemap, uint64_t address, uint64_t page_bytes)
 	       entry & PAGEMAP_PRESENT;
 }
 
-/* Bytes from address on that lie in pages that are there. */
+/* Number of bytes from address on that are in memory. */
 static size_t bytes_there(int pagemap, uint64_t address, size_t size)
 {
 	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -31,7 +31,7 @@ static size_t bytes_there(int pagemap, uint64_t address, size_t size)
 	return there < size ? there : size;
 }
 
-/* 0 or -errno. */
+/* Opens pagemap and mem of the process. 0 or -errno. */
 static int files_open(struct user_memory_files *files, const char *root, int64_t pid, int64_t tid)
 {
 	int err;
@@ -135,6 +135,6 @@ ssize_t user_text_read(const char *root, int64_t pid, int64_t tid, uint64_t addr
 
 	if (length < 0)
 		return length;
-	/* the text's end is in a page that is not there, or it has none */
+	/* without a NUL, the text's end is in a page that is not in memory, or beyond size */
 	return memchr(bytes, '\0', (size_t)length) ? (ssize_t)strlen(bytes) : -EFAULT;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads memory of a sampled thread: words and texts that its system call was given.
+/* Reads memory of a sampled thread, such as words and texts that its system call was given.
  *
- * Only pages that are in memory are read. Any other would be faulted in for us, and that can take
- * for ever: from a swap device that hangs, or from a file system or userfaultfd(2) of the thread's
- * own making. /proc/TID/pagemap tells (bit 63, since 2.6.25; open to PTRACE_MODE_READ since 4.2);
- * where it is missing nothing is read. A page can still go between the look and the read.
+ * Only pages that are in memory are read. The kernel would fault in any other page for tsnap, which
+ * can take forever: from a swap device that hangs, or from a file system or userfaultfd(2) of the
+ * thread itself. /proc/TID/pagemap shows which pages are in memory (bit 63, since 2.6.25; open to
+ * PTRACE_MODE_READ since 4.2); if it is missing nothing is read. A page can still be evicted
+ * between the check and the read.
  */
 #ifndef TSNAP_PROC_USER_MEMORY_H
 #define TSNAP_PROC_USER_MEMORY_H
@@ -13,13 +14,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Reads up to size bytes, as many as lie in pages that are there. Their count, or -errno (-EFAULT:
- * none is there). */
+/* Reads up to size bytes, as many as are in memory from the address on. Returns their count, or
+ * -errno (-EFAULT: none is in memory). */
 ssize_t user_memory_read(const char *root, int64_t pid, int64_t tid, uint64_t address, void *bytes,
 			 size_t size);
-/* The files of processes whose memory a scan reads more than once: opening and closing them takes
- * five sixths of a read. They lead to the memory that a process had when they were opened, and not
- * to what an exec gives it: so they serve one scan alone. Zeroed is none. */
+/* Open files of processes whose memory a scan reads more than once: opening and closing them takes
+ * five sixths of a read. They refer to the memory that a process had when they were opened, not to
+ * its memory after an exec, so they are used in one scan only. Zeroed: none are open. */
 #define USER_MEMORY_FILES 16
 
 struct user_memory {
@@ -27,17 +28,17 @@ struct user_memory {
 		int64_t pid, scan_ns; /* 0: closed */
 		int pagemap, mem;
 	} files[USER_MEMORY_FILES];
-	unsigned int next; /* place of the next ones, which closes the oldest */
+	unsigned int next; /* slot of the next files, which closes the oldest */
 };
 
-/* user_memory_read() through files that stay open during the scan scan_ns. */
+/* Does as user_memory_read(), through files that stay open during the scan scan_ns. */
 ssize_t user_memory_read_again(struct user_memory *open, const char *root, int64_t pid, int64_t tid,
 			       int64_t scan_ns, uint64_t address, void *bytes, size_t size);
-/* Closes files of other scans; INT64_MAX: of all. */
+/* Closes files of other scans; INT64_MAX: of all scans. */
 void user_memory_sweep(struct user_memory *open, int64_t scan_ns);
 
-/* Reads a text and its NUL. Its length, or -errno (-EFAULT: its end is not there, or not within
- * size bytes). */
+/* Reads a text and its NUL. Returns its length, or -errno (-EFAULT: its end is not in memory, or
+ * not within size bytes). */
 ssize_t user_text_read(const char *root, int64_t pid, int64_t tid, uint64_t address, char *bytes,
 		       size_t size);
 

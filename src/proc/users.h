@@ -11,7 +11,7 @@ struct cache;
 #define USERS_RECHECK_NS (60 * 1000000000ll) /* the database may be on the network */
 
 void users_init(struct cache *users);
-/* The name of uid, interned; the number as text where there is none. */
+/* The name of uid, interned; the number as text if there is none. */
 const char *user_name(struct cache *users, int64_t uid, int64_t now_ns);
 
 #endif
