@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAMED_MAX 8 /* in the footer, the others are counted */
+#define NAMED_MAX 8 /* limit of names in the footer; the others are only counted */
 
 /* Words of the footer for one kind, processes or files. */
 struct reported {
@@ -34,7 +34,7 @@ static void reported_add(struct reported *reported, const char *name, const char
 		text_add_string(&reported->text, ", ...");
 }
 
-/* The process of a thread, by names alone: what /proc/TID/status would tell may not come. */
+/* The process of a thread, found by file names alone: a read of /proc/TID/status may not end. */
 static int64_t process_of(int64_t tid)
 {
 	char path[64];
@@ -81,7 +81,7 @@ bool avoid_files(const char *directory, const char *why)
 {
 	if (avoids_file(directory))
 		return false;
-	/* a user with many such files could go on for ever: then no file is opened any more */
+	/* a user with many such files could go on forever: then no file is opened any more */
 	if (files.count == AVOID_FILES_MAX - 1) {
 		directory = "/";
 		why = "too many files of which looks do not end";
@@ -98,7 +98,7 @@ void avoid_users(void)
 
 void avoid_users_requested(bool begins)
 {
-	/* a worker that was given up may have left it odd */
+	/* the count may be odd after a worker that was given up */
 	*requested_count = (*requested_count | 1) + !begins;
 }
 

@@ -3,7 +3,7 @@
  *
  * The entry's struct begins with a struct cache_entry. Entries stay at their address until
  * cache_sweep() or cache_done(). A cache needs entry_bytes and entries_max, all else zeroed but
- * drop, which, if set, is called before an entry's memory goes or is used anew.
+ * drop, which, if set, is called before an entry's memory is freed or reused.
  */
 #ifndef TSNAP_BASE_CACHE_H
 #define TSNAP_BASE_CACHE_H
@@ -28,15 +28,15 @@ struct cache {
 	struct cache_entry *spare;
 };
 
-/* The entry of key, added zeroed where it is missing (*added). A full cache keeps what it has and
- * lends a zeroed spare entry instead, valid until the next cache_get: slower, never wrong. Never
- * NULL. */
+/* The entry of key, added zeroed if it is missing (*added). A full cache keeps its entries and
+ * returns a zeroed spare entry instead, valid until the next cache_get(): slower, never wrong.
+ * Never NULL. */
 void *cache_get(struct cache *cache, uint64_t key, int64_t now_ns, bool *added);
 
-/* The entry of key, which stays as unused as it was, or NULL. */
+/* The entry of key, or NULL. Does not count as a use of the entry. */
 void *cache_find(struct cache *cache, uint64_t key);
 
-/* Frees the entries that nobody asked for since now_ns - idle_ns. */
+/* Frees the entries that have not been used since now_ns - idle_ns. */
 void cache_sweep(struct cache *cache, int64_t now_ns, int64_t idle_ns);
 void cache_done(struct cache *cache);
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define CLOCK_PAIRS 5
-#define CLOCK_PAIR_NS (10 * NS_PER_US) /* two clocks read in so short a time are of one moment */
+#define CLOCK_PAIR_NS (10 * NS_PER_US) /* two reads within this time count as simultaneous */
 
 static int64_t clock_read_ns(clockid_t id)
 {
@@ -37,7 +37,7 @@ int64_t clock_utc_of_us(int64_t monotonic_ns)
 {
 	int64_t least_ns = INT64_MAX, utc_us = 0;
 
-	/* a thread that loses its CPU between the two reads them apart by that time */
+	/* a thread that loses its CPU between the two reads gets times that are that far apart */
 	for (int i = 0; i < CLOCK_PAIRS && least_ns > CLOCK_PAIR_NS; i++) {
 		int64_t before_ns = clock_monotonic_ns(), read_us = clock_utc_us();
 		int64_t took_ns = clock_monotonic_ns() - before_ns;

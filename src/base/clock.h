@@ -17,8 +17,8 @@ int64_t clock_monotonic_ns(void); /* the clock of bpf_ktime_get_ns() */
 int64_t clock_boot_ns(void);	  /* monotonic and suspended time, as a task's start_boottime */
 int64_t clock_utc_us(void);
 
-/* Converts a monotonic time to UTC, even if the calling thread loses its CPU between the looks at
- * the two clocks. */
+/* Converts a monotonic time to UTC, correctly even if the calling thread loses its CPU between the
+ * reads of the two clocks. */
 int64_t clock_utc_of_us(int64_t monotonic_ns);
 
 int64_t clock_children_cpu_ns(void); /* CPU time of all children that were waited for */
@@ -26,15 +26,16 @@ int64_t clock_thread_cpu_ns(void);   /* CPU time of this thread, user and kernel
 int64_t clock_cpu_ns(void);	     /* CPU time of this process, all threads, user and kernel */
 int64_t clock_cpu_of_ns(pid_t pid);  /* CPU time of another process; 0: no such process */
 
-/* Sleeps until the monotonic deadline. 0, or -EINTR when a signal came first. */
+/* Sleeps until the monotonic deadline. 0, or -EINTR if a signal came first. */
 int clock_sleep_until(int64_t monotonic_ns);
 
 #define CLOCK_ISO_SIZE 32
-/* 2026-11-20T20:42:53.123456Z */
+/* Formats a time as 2026-11-20T20:42:53.123456Z. */
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
-/* Reads what clock_format_iso wrote. 0 or -EINVAL. */
+/* Parses the format of clock_format_iso(). 0 or -EINVAL. */
 int clock_parse_iso(const char *text, int64_t *utc_us);
-/* Reads a time that is cut off behind any part from the day on: its first instant. */
+/* Parses a time that may be cut off after any part from the day on, as its first instant. 0 or
+ * -EINVAL. */
 int clock_parse_iso_part(const char *text, int64_t *utc_us);
 
 #endif

@@ -12,7 +12,7 @@ int error_set(struct error *e, int err, enum exit_code code, const char *format,
 	char line[ERROR_LINE_SIZE];
 	va_list args;
 
-	/* built aside, because an argument may be the old line */
+	/* the line is built aside, because an argument may be the old line */
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);

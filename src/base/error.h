@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The one way a failure travels up: words for the user, and the exit code that main will use.
+/* Failures as they are passed up to main: words for the user, and the exit code.
  *
- * Code below main neither prints nor exits. A function that can fail returns 0 or -errno and
- * fills one struct error. Owned by the caller; error_done() accepts a zeroed one.
+ * Code below main neither prints nor exits. A function that can fail returns 0 or -errno and fills
+ * one struct error, which the caller owns. error_done() may be called for a zeroed struct.
  */
 #ifndef TSNAP_BASE_ERROR_H
 #define TSNAP_BASE_ERROR_H
@@ -11,7 +11,7 @@ enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_HOST_CANNOT = 77, /* this host can't, with the reason */
+	EXIT_HOST_CANNOT = 77, /* the host does not support it; the line has the reason */
 };
 
 #define ERROR_LINE_SIZE 1024
@@ -22,21 +22,21 @@ struct error {
 	char *detail; /* further lines shown with -v (a compiler's or verifier's log) */
 };
 
-/* Fills e (dropping what it held) and returns -err, so that `return error_set(...)` reads well.
- * err is a positive errno (of none, -EIO is returned: what is told has failed); it is not added to
- * the words. Line breaks in the words become spaces.
+/* Fills e, replacing its content, and returns -err, so that `return error_set(...)` reads well. err
+ * is a positive errno, which is not added to the words; if it is 0, -EIO is returned, as something
+ * has failed. Line breaks in the words become spaces.
  */
 int error_set(struct error *e, int err, enum exit_code code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Hands over detail (malloced, or NULL); replaces what was there. */
+/* Takes over detail (malloced, or NULL), which replaces an earlier one. */
 void error_take_detail(struct error *e, char *detail);
 
 /* Adds words to the line, as far as they fit. */
 void error_add(struct error *e, const char *words);
 
-/* The exit code for a result (0 or -errno). A failure that nobody put into words gets some: none
- * ends a program in silence, or as if all had been done. */
+/* The exit code for a result (0 or -errno). A failure without words gets some, so that no failure
+ * ends the program in silence, or as if it had succeeded. */
 enum exit_code error_end(struct error *e, int result);
 
 void error_done(struct error *e);

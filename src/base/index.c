@@ -10,7 +10,7 @@ struct index_slot {
 	uint64_t value;
 };
 
-#define TAG_LIVE 0x80 /* and the upper bits of the key's hash; 0: a free slot */
+#define TAG_LIVE 0x80 /* tag of a used slot, with upper bits of the key's hash; 0: a free slot */
 
 uint64_t hash_u64(uint64_t key)
 {
@@ -39,7 +39,7 @@ uint64_t hash_bytes(const void *bytes, size_t length)
 	return hash_u64(hash ^ word);
 }
 
-/* The slot of the key, or the free one that ends the search for it. */
+/* The slot of the key, or the free slot that ends the search for it. */
 static size_t slot_of(const struct index *index, uint64_t key)
 {
 	size_t mask = index->capacity - 1;
@@ -73,7 +73,7 @@ static void index_grow(struct index *index)
 	struct index bigger = {.capacity = index->capacity ? index->capacity * 2 : 16,
 			       .used = index->used};
 
-	/* in one block: the tags lie behind the slots */
+	/* one block: the tags follow the slots */
 	bigger.slots = memory_get(bigger.capacity * (sizeof(*bigger.slots) + sizeof(*bigger.tags)));
 	bigger.tags = (uint8_t *)(bigger.slots + bigger.capacity);
 	for (size_t i = 0; i < index->capacity; i++)
@@ -112,8 +112,8 @@ bool index_remove(struct index *index, uint64_t key)
 	hole = slot_of(index, key);
 	if (!index->tags[hole])
 		return false;
-	/* no search may end at the hole early: what lies behind it moves up, unless that would be
-	 * before the slot where its own search begins */
+	/* no search may end early at the hole: an entry after it moves up, unless that would be
+	 * before the slot where the entry's own search begins */
 	for (at = (hole + 1) & mask; index->tags[at]; at = (at + 1) & mask) {
 		size_t home = hash_u64(index->slots[at].key) & mask;
 

@@ -13,7 +13,7 @@ struct index_slot;
 
 struct index {
 	struct index_slot *slots;
-	uint8_t *tags;	 /* one per slot: unused, or some bits of its key's hash */
+	uint8_t *tags;	 /* one per slot: unused, or some bits of the key's hash */
 	size_t capacity; /* zero or a power of two */
 	size_t used;
 };
@@ -27,7 +27,7 @@ bool index_remove(struct index *index, uint64_t key);
 bool index_next(const struct index *index, size_t *at, uint64_t *key, uint64_t *value);
 void index_clear(struct index *index);
 void index_empty(struct index *index); /* removes all keys, keeps the memory */
-/* Adds all keys of the other one, with their values. */
+/* Adds all keys of the other index, with their values. */
 void index_add(struct index *index, const struct index *other);
 
 uint64_t hash_u64(uint64_t key);

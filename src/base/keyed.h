@@ -14,7 +14,7 @@ struct keyed {
 };
 
 /* The key's row, which is added as zeros if missing: *added, which may be NULL. Valid until the
- * next one is added. */
+ * next row is added. */
 void *keyed_put(struct keyed *keyed, size_t each, uint64_t key, bool *added);
 void *keyed_find(const struct keyed *keyed, size_t each, uint64_t key); /* NULL: there is none */
 void keyed_empty(struct keyed *keyed);					/* keeps the memory */

@@ -9,14 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* glibc has it from 2.24 on; include/uapi/asm-generic/mman.h */
+/* MCL_ONFAULT is in glibc from 2.24 on; include/uapi/asm-generic/mman.h */
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4
 #endif
 
-#define LOCKED_MOST (1ul << 30) /* more than there ever is */
+#define LOCKED_MOST (1ul << 30) /* more than is ever used */
 #define MAPPED_LEAST (256 << 10)
-#define FREE_MOST (512 << 10) /* at the end of the heap */
+#define FREE_MOST (512 << 10) /* free memory that may remain at the end of the heap */
 
 static void (*before_end)(void);
 
@@ -74,8 +74,9 @@ char *memory_text(const char *text, size_t length)
 	return copy;
 }
 
-/* The thresholds of glibc grow with what is freed, up to 32 and 64 MB, and pages in the middle of
- * the heap never go back while they are locked: madvise(2) takes no locked ones. */
+/* Fixes glibc's thresholds, which otherwise grow with the blocks that are freed, up to 32 and 64
+ * MB: pages in the middle of the heap never return to the kernel while they are locked, as
+ * madvise(2) refuses locked pages. */
 static void large_blocks_map(void)
 {
 	mallopt(M_MMAP_THRESHOLD, MAPPED_LEAST);
@@ -90,7 +91,7 @@ static int memory_lock_try(void)
 	large_blocks_map();
 	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
 		return errno == ENOMEM ? -EPERM : -errno;
-	/* user namespaces have a CAP_IPC_LOCK that does not count: only a try tells */
+	/* only a try shows whether it works: CAP_IPC_LOCK of a user namespace does not count */
 	large = mmap(NULL, LOCKED_MOST, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		     0);
 	if (large == MAP_FAILED)

@@ -15,11 +15,11 @@ struct name {
 
 struct name_table {
 	struct index by_hash;
-	const struct name *last; /* asked for: threads of a process often have one name */
+	const struct name *last; /* last string found: threads of a process often have one name */
 	size_t bytes, bytes_max;
 };
 
-/* Memory of one beside its block: malloc(3)'s, and its share of the index. */
+/* Memory of a string beside its block: overhead of malloc(3), and its share of the index. */
 #define NAME_EXTRA_BYTES 56
 
 static _Thread_local struct name_table kept = {.bytes_max = NAMES_LIMIT_BYTES},
@@ -29,7 +29,7 @@ static size_t bytes_limit = NAMES_LIMIT_BYTES;
 static _Thread_local uint64_t refused;
 static const char full[] = NAMES_FULL;
 
-/* Names of threads by a hash of their bytes: each has one place. */
+/* Cache of names of threads by a hash of their bytes: each has one slot. */
 #define COMMS_BITS 12
 static _Thread_local struct {
 	uint64_t words[NAMES_COMM_SIZE / 8];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Interned strings: equal strings have one address, so grouping compares pointers.
  *
- * Each thread has a table of its own: addresses are compared only within a thread. Strings are
- * permanent, until names_clear(), or transient: command lines, files and connections never end, and
- * go when nobody holds any of them. Both kinds are bounded, each by itself: past the limit every
- * new string becomes the one string NAMES_FULL, and is counted.
+ * Each thread has a table of its own: addresses are compared only within a thread. Permanent
+ * strings last until names_clear(). Transient strings are those of which there is no end, such as
+ * command lines, files and connections; they are dropped when no code holds any of them. Each kind
+ * has a limit: past it every new string becomes the one string NAMES_FULL, and is counted.
  *
- * Names of threads are a third kind: a program may rename its threads many times a second, so that
- * they never end either. They go by themselves, and have a limit of their own.
+ * Names of threads are a third kind: a program may rename its threads many times a second, so there
+ * is no end of these, either. They are dropped separately, and have a limit of their own.
  *
- * After an interval, or a scan of rows, nobody holds any transient string or name of a thread:
- * where they have become too many live_release() lets lookups, and for transient ones stacks, begin
- * anew.
+ * After an interval, or a scan of rows, no code holds any transient string or name of a thread: if
+ * they have become too many, live_release() lets lookups begin anew, and for transient strings
+ * stacks as well.
  */
 #ifndef TSNAP_BASE_NAMES_H
 #define TSNAP_BASE_NAMES_H
@@ -31,13 +31,13 @@
 const char *name_of(const char *text, size_t length);
 const char *name_of_string(const char *text); /* NULL stays NULL */
 
-/* The one copy of a thread's name, as the kernel keeps it, until names_comms_clear(). All that a
- * column tells of names of threads must come from here. */
+/* The one copy of a thread's name, as the kernel has it, until names_comms_clear(). Every name of a
+ * thread in a column must come from here. */
 const char *name_of_comm(const char comm[NAMES_COMM_SIZE]);
 size_t names_comms_bytes(void);
 void names_comms_clear(void);
 
-/* The one copy of text until names_transient_clear(), or the permanent one if that was there first.
+/* The one copy of text until names_transient_clear(), or the permanent copy if that was made first.
  * A column has either permanent or transient strings: a text that is both has two addresses. */
 const char *name_transient(const char *text, size_t length);
 const char *name_transient_string(const char *text);
@@ -48,7 +48,7 @@ typedef const char *name_callback(const char *text,
 				  size_t length); /* name_of() or name_transient() */
 
 uint64_t names_refused(void);	    /* strings that the full table did not take */
-void names_set_limit(size_t bytes); /* limit of each kind, where it is less than the above */
+void names_set_limit(size_t bytes); /* limit of each kind, if less than those above */
 void names_clear(void);		    /* all strings become invalid */
 
 #endif

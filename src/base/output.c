@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE_WAIT_MS 1000 /* after SIGTERM */
+#define PAGE_WAIT_MS 1000 /* longest wait for the reader after SIGTERM */
 #define ALL_WAIT_NS (5 * NS_PER_SECOND)
 
-/* The line that a full disk cut in half is worse than none: takes its bytes back, in a file. */
+/* Removes the bytes of a half line from a file: a line that a full disk cut in half is worse than
+ * none. */
 static void output_trim(int fd, size_t half_line)
 {
 	struct stat stat;
@@ -33,7 +34,8 @@ static int wait_ms(int64_t terminated_ns)
 	return left_ms < 0 ? 0 : left_ms < PAGE_WAIT_MS ? (int)left_ms : PAGE_WAIT_MS;
 }
 
-/* Like write(2); after SIGTERM waits until a pipe has room, and writes what it takes at once. */
+/* Writes like write(2); after SIGTERM it waits until a pipe has space, and writes only what the
+ * pipe takes at once. */
 static ssize_t some_write(int fd, const char *bytes, size_t length)
 {
 	struct pollfd wait = {.fd = fd, .events = POLLOUT};
@@ -59,7 +61,7 @@ int output_write(int fd, const char *bytes, size_t length)
 		if (written >= 0) {
 			done += (size_t)written;
 		} else if (err == EAGAIN) {
-			/* someone who shares the descriptor made it so */
+			/* the descriptor is non-blocking: a process that shares it made it so */
 			struct pollfd wait = {.fd = fd, .events = POLLOUT};
 
 			poll(&wait, 1, -1);
@@ -81,7 +83,7 @@ bool output_is_ready(int fd, size_t length)
 	if (!fstat(fd, &stat) &&
 	    (S_ISREG(stat.st_mode) || (S_ISCHR(stat.st_mode) && !isatty(fd)))) /* /dev/null */
 		return true;
-	/* a pipe's room is in pages, which what is unread may fill but in part */
+	/* the capacity of a pipe is in memory pages, which unread bytes may fill only in part */
 	capacity = fcntl(fd, F_GETPIPE_SZ);
 	return capacity > 0 && length <= (size_t)capacity && !ioctl(fd, FIONREAD, &unread) &&
 	       !unread;

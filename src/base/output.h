@@ -9,12 +9,13 @@
 
 #define OUTPUT_UNREAD ETIME /* the reader did not take all in time after SIGTERM */
 
-/* Writes whole lines. 0 when all was written, else -errno (EPIPE: nobody reads any more); a file
- * then ends with its last whole line. Signals don't end it, but after SIGTERM a reader has a second
- * for each report, and no more five seconds after it: -OUTPUT_UNREAD. */
+/* Writes whole lines. 0 if all was written, else -errno (EPIPE: the reader has gone); a file then
+ * ends with its last whole line. Signals don't end it, but after SIGTERM the reader has one second
+ * for each report, and five seconds in all; then -OUTPUT_UNREAD is returned. */
 int output_write(int fd, const char *bytes, size_t length);
 
-/* True if so many bytes can be written at once; false: perhaps the reader must be waited for. */
+/* True if so many bytes can be written at once; false: the write may have to wait for the
+ * reader. */
 bool output_is_ready(int fd, size_t length);
 
 #endif

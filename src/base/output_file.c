@@ -20,16 +20,17 @@
 #define LINKS_MAX 40 /* the kernel's own limit */
 #define BESIDE_TRIES 16
 
-/* Place of a file that is there or would be, after all links on the way were followed. */
+/* Directory and name of a file that exists or would be made, after all links on the way were
+ * followed. */
 struct location {
-	int directory; /* only names it (O_PATH) */
+	int directory; /* descriptor that only names it (O_PATH) */
 	char name[NAME_MAX + 1];
 	bool there;
-	bool magic; /* a link of /proc to what has no path (/dev/stdout to a pipe) */
+	bool magic; /* a link of /proc to a file without a path (/dev/stdout to a pipe) */
 	struct stat file;
 };
 
-/* True if another user has put the file into a directory of everybody's (/tmp): the rule of
+/* True if another user has put the file into a world-writable sticky directory (/tmp): the rule of
  * fs.protected_symlinks and fs.protected_fifos, whatever these are set to. */
 static bool is_planted(int directory, const struct stat *file)
 {
@@ -53,7 +54,7 @@ static bool is_magic(const struct location *location, const char *target)
 		named.st_ino != there.st_ino);
 }
 
-/* Puts what the link leads to in the place of its name, which *rest followed. */
+/* Replaces the link's name, which *rest follows, by the link's target. */
 static int link_follow(struct location *location, char **path, char **rest)
 {
 	char target[PATH_MAX];
@@ -90,7 +91,7 @@ static int directory_enter(struct location *location, const char *name)
 	return 0;
 }
 
-/* Goes one name further. 0, or -errno. */
+/* Resolves the next name of *rest. 0, or -errno. */
 static int location_step(struct location *location, char **path, char **rest, int *links)
 {
 	size_t length = strcspn(*rest, "/");
@@ -119,7 +120,7 @@ static void location_done(struct location *location)
 	location->directory = -1;
 }
 
-/* 0: place is the caller's to location_done(), or -errno. */
+/* Finds the location of a path. 0: the caller releases it with location_done(); or -errno. */
 static int location_walk(struct location *location, const char *path)
 {
 	static char here[] = ".";
@@ -153,7 +154,7 @@ static int location_walk(struct location *location, const char *path)
 	return err;
 }
 
-/* Walks to the place of a file, as location_walk() does; refuses directories and planted files. */
+/* Finds the location of a file, as location_walk() does; refuses directories and planted files. */
 static int location_find(struct location *location, const char *path)
 {
 	int err = location_walk(location, path);
@@ -180,13 +181,13 @@ static int location_open(const struct location *location, int flags, mode_t mode
 
 struct output_file {
 	struct location location;
-	struct text beside; /* name of the new file until it is whole; none: the file is written in
-			       its place */
+	struct text beside; /* name of the new file until it is whole; empty: the file itself is
+			       written to */
 	mode_t mode;
 	int fd;
 };
 
-/* A new file beside the place, whose name it is given. A descriptor, or -errno. */
+/* Makes a new file in the location's directory, and fills its name. A descriptor, or -errno. */
 static int beside_create(const struct location *location, struct text *name)
 {
 	int fd = -1;
@@ -206,7 +207,8 @@ static int beside_create(const struct location *location, struct text *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Permissions are those of a file of ours that was there, or what the umask leaves of these. */
+/* Permissions of the new file: those of the file that it replaces, if that is owned by this user,
+ * else mode less the umask. */
 static mode_t mode_of(const struct location *location, mode_t mode)
 {
 	mode_t mask = umask(0);
@@ -232,7 +234,7 @@ struct output_file *output_begin(const char *path, mode_t mode, int *err)
 		free(file);
 		return NULL;
 	}
-	/* a rename as root would put a regular file in the place of /dev/null */
+	/* a rename as root would replace /dev/null by a regular file */
 	if (file->location.there && !S_ISREG(file->location.file.st_mode))
 		file->fd = location_open(&file->location, O_WRONLY, 0);
 	else

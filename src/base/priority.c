@@ -8,11 +8,12 @@
 #include <stdio.h>
 
 #define NICE_RAISED (-20)
-#define WAIT_MOST_NS (200 * NS_PER_MS) /* for a CPU, at real-time priority */
+#define WAIT_MOST_NS (200 * NS_PER_MS) /* longest wait for a CPU at real-time priority */
 
 static bool starved; /* real-time priority did not help */
 
-/* With a nice value that threads and processes begun from here on have not if it is below 0. */
+/* Goes back to SCHED_OTHER. Threads and processes that are started later do not inherit a nice
+ * value below 0 (SCHED_RESET_ON_FORK). */
 static void policy_normal(void)
 {
 	const struct sched_param normal = {.sched_priority = 0};
@@ -20,7 +21,7 @@ static void policy_normal(void)
 	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal);
 }
 
-/* The kernel sends it to the thread that has used its budget up. */
+/* Handler of SIGXCPU, which the kernel sends to the thread that has used up its budget. */
 static void budget_used(int number)
 {
 	int err = errno;
@@ -30,7 +31,7 @@ static void budget_used(int number)
 	errno = err;
 }
 
-/* Before the priority is raised. False: nothing would bound it. */
+/* Sets the budget before the priority is raised. False: nothing would limit it. */
 static bool budget_set(struct priority *before)
 {
 	const struct sigaction action = {.sa_handler = budget_used, .sa_flags = SA_RESTART};
@@ -54,7 +55,8 @@ static void budget_restore(const struct priority *before)
 	sigaction(SIGXCPU, &before->action, NULL);
 }
 
-/* nice is of the thread in the kernel; POSIX would have it for the process. */
+/* Raises nice of the calling thread alone: in the kernel it is the thread's, by POSIX it would be
+ * the process's. */
 void priority_raise(struct priority *before, bool realtime)
 {
 	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
@@ -86,7 +88,7 @@ void priority_pass_on(pid_t child)
 		sched_setscheduler(child, policy, &param);
 }
 
-/* Returns how long the process has waited for a CPU so far
+/* Returns how long the process has waited for a CPU until now
  * (Documentation/scheduler/sched-stats.rst); 0: the kernel does not count it. */
 static uint64_t waited_ns(pid_t process)
 {

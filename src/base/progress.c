@@ -10,13 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SILENT_NS NS_PER_SECOND /* before the first line */
+#define SILENT_NS NS_PER_SECOND /* time before the first line */
 #define ERASE "\r\033[K"
 #define WATCHED_US (2 * US_PER_SECOND) /* a shorter interval shows no progress */
 
 static struct {
 	bool running;
-	bool silent; /* for good */
+	bool silent; /* no line is begun any more */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t ended_now;
@@ -35,7 +35,8 @@ static bool terminal_write(const char *bytes, size_t length)
 	       write(STDERR_FILENO, bytes, length) > 0;
 }
 
-/* A background process of the terminal's session must not write over what is there. */
+/* True if this process is in the terminal's foreground: one in the background must not write over
+ * the terminal's text. */
 static bool in_foreground(void)
 {
 	return tcgetpgrp(STDERR_FILENO) == getpgrp();
@@ -117,7 +118,7 @@ void progress_end(void)
 }
 
 static struct {
-	int64_t second; /* second that the last line told; of the main thread alone */
+	int64_t second; /* second that the last line showed; used by the main thread only */
 	bool shown;
 } sampling = {.second = -1};
 

@@ -4,11 +4,12 @@
 
 #include <errno.h>
 
-/* The lowest is above all threads of normal priority; others are left to those whose users have
- * weighed them. */
+/* Lowest real-time priority, which is above all threads of normal priority; higher ones are left to
+ * threads whose users have chosen them. */
 #define PRIORITY 1
 
-/* The flag stays set: to clear it takes CAP_SYS_NICE. The nice value is kept by the kernel. */
+/* Sets policy and priority. SCHED_RESET_ON_FORK stays set: clearing it needs CAP_SYS_NICE. The
+ * kernel keeps the nice value. */
 static int policy_set(int policy, int priority)
 {
 	const struct sched_param param = {.sched_priority = priority};

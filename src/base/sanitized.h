@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* SANITIZED: whether this is a build with sanitizers, whose own memory is mapped without regard to
- * limits and whose look for leaks at the end takes calls that a sandbox refuses. */
+/* SANITIZED is 1 in a build with sanitizers, which map memory of their own without regard to
+ * limits, and whose search for leaks at the end makes system calls that a sandbox refuses. */
 #ifndef TSNAP_BASE_SANITIZED_H
 #define TSNAP_BASE_SANITIZED_H
 

@@ -46,7 +46,7 @@ void signals_set(void)
 	/* without SA_RESTART: a wait for the next tick or row ends with EINTR */
 	struct sigaction action = {.sa_handler = on_signal}, before;
 
-	sigaction(SIGINT, &action, NULL); /* in a script's background job, too, which ignores it */
+	sigaction(SIGINT, &action, NULL); /* also in a script's background job, which ignores it */
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, NULL, &before);
 	if (before.sa_handler != SIG_IGN) /* nohup */

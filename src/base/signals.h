@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The signals that ask a program to end. SIGINT and SIGTERM always, SIGHUP unless it is ignored
- * (nohup): each ends a wait with EINTR and is kept; a second one, 0.2 s later or more, ends the
+/* Signals that request the program to end: SIGINT and SIGTERM always, SIGHUP unless it is ignored
+ * (nohup). Each ends a wait with EINTR and is noted; a second one, 0.2 s later or more, ends the
  * process at once.
  */
 #ifndef TSNAP_BASE_SIGNALS_H
@@ -11,10 +11,11 @@
 
 void signals_set(void);
 bool signals_stop(void); /* true if one of them came */
-/* When SIGTERM came, by the monotonic clock; 0: it has not. Who sends it does not look on, as who
- * types SIGINT does: the end must not wait for anybody. */
+/* Monotonic time when SIGTERM came; 0: it has not. Its sender does not watch, as a user who types
+ * Ctrl-C (SIGINT) does: the end must not wait for anybody. */
 int64_t signals_terminated_ns(void);
-/* Sets what a second signal calls before it ends the process: async-signal-safe; NULL: nothing. */
+/* Sets the function that a second signal calls before it ends the process: async-signal-safe; NULL:
+ * none. */
 void signals_before_end(void (*function)(void));
 
 #endif

@@ -55,7 +55,7 @@ void text_add_spaces(struct text *text, size_t count)
 
 #define NUMBER_LENGTH 20 /* length of -9223372036854775808 */
 
-/* 00, 01, .. 99 */
+/* Pairs of digits: 00, 01, .. 99 */
 static const char digit_pairs[] =
 	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
@@ -154,8 +154,9 @@ void text_done(struct text *text)
 
 #define EACH_BYTE(byte) (0x0101010101010101ull * (byte))
 
-/* EACH_BYTE(0x80) if all eight bytes are plain. Where they are below 0x80 no sum carries into the
- * next byte, and each has its bit 7 set by what is at least ' ', is not 0x7f, '"' and '\\'. */
+/* Returns EACH_BYTE(0x80) if all eight bytes are plain. If they are below 0x80 no sum carries into
+ * the next byte, and the terms have bit 7 set for each byte that is at least ' ', and is not 0x7f,
+ * '"' or '\\'. */
 static uint64_t word_plain(uint64_t word)
 {
 	return (word + EACH_BYTE(0x80 - ' ')) & ~(word + EACH_BYTE(1)) & ~word &
@@ -224,7 +225,7 @@ static size_t utf8_read(const unsigned char *s, uint32_t *point)
 	return length;
 }
 
-/* Ranges that a terminal or a reader could be misled by. */
+/* True if the character could mislead a terminal or a reader. */
 static bool point_is_harmful(uint32_t point)
 {
 	static const struct {

@@ -21,16 +21,16 @@ void text_add_format(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void text_add_spaces(struct text *text, size_t count);
 void text_add_number(struct text *text, int64_t number);
-void text_add_hex(struct text *text, uint64_t number); /* 0x1f */
+void text_add_hex(struct text *text, uint64_t number); /* as 0x1f */
 const char *text_string(const struct text *text);      /* "" when empty, never NULL */
 char *text_take(struct text *text);		       /* the malloced bytes; text becomes empty */
 void text_clear(struct text *text);		       /* keeps the memory */
 void text_done(struct text *text);
 
-void text_grow(struct text *text, size_t bytes); /* for text_reserve() */
+void text_grow(struct text *text, size_t bytes); /* slow path of text_reserve() */
 
-/* For inner loops: room for that many bytes and a NUL behind the end. What is written there is
- * added by telling text_end() where it ends. */
+/* Reserves capacity for that many bytes and a NUL after the end, for inner loops. The caller writes
+ * bytes there, and adds them by calling text_end() with their end. */
 static inline char *text_reserve(struct text *text, size_t bytes)
 {
 	if (text->length + bytes >= text->capacity)
@@ -52,10 +52,10 @@ static inline void text_add_char(struct text *text, char c)
 	text_end(text, at + 1);
 }
 
-/* Printable ASCII without quotes and backslashes: what all formats write as it is. */
+/* True for printable ASCII without quotes and backslashes, which all formats write as it is. */
 bool text_is_plain(const char *bytes, size_t length);
 
-/* The gate: adds string so that no terminal or parser is harmed. Valid printable UTF-8 passes;
+/* Adds string so that no terminal or parser is harmed: the gate. Valid printable UTF-8 passes;
  * control characters (C0, DEL, C1), bytes that are not UTF-8, and direction marks become \xNN per
  * byte, and a backslash becomes two. */
 void text_add_printable(struct text *text, const char *string);
@@ -63,8 +63,8 @@ void text_add_printable(struct text *text, const char *string);
 /* Adds string as one word of a POSIX shell's command line, in quotes if it needs them. */
 void text_add_word(struct text *text, const char *string);
 
-/* The way back: adds string with \xNN and \\ undone; anything else after a backslash stays as it
- * is. */
+/* Adds string with \xNN and \\ undone, the reverse of text_add_printable(); anything else after a
+ * backslash stays as it is. */
 void text_add_original(struct text *text, const char *string);
 
 /* Adds string with each run of digits replaced by one '*' (worker-17 becomes worker-*). */
@@ -75,11 +75,11 @@ size_t text_width(const char *string);
 /* Bytes of string that fit into that many columns; never part of a character. */
 size_t text_fit(const char *string, size_t columns);
 
-/* Copies the string into a buffer of that size; what does not fit is left out. Whether all did. */
+/* Copies the string into a buffer of that size. False: the end does not fit and is left out. */
 bool text_into(char *to, size_t size, const char *string);
 
-/* Takes the next of names between commas, which may be empty, into name; *names is what follows,
- * NULL behind the last one. False: there is none. */
+/* Takes the next of comma-separated names, which may be empty, into name; *names becomes the rest,
+ * NULL after the last name. False: there is none. */
 bool text_next_name(struct text *name, const char **names);
 
 /* The candidate most like word (fewest edits, in reach of a typing slip), or NULL. next yields the

@@ -50,11 +50,11 @@ int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of)
 
 	if (err)
 		return -err;
-	/* not that of ulimit -s, which may be anything */
+	/* a fixed size: ulimit -s may be anything */
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 
 	sigfillset(&all);
-	sigdelset(&all, SIGSYS); /* the sandbox's signal: blocked, it would end the process */
+	sigdelset(&all, SIGSYS); /* the sandbox's signal: if blocked it would end the process */
 	sigdelset(&all, THREAD_LET_GO_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	begun = memory_get(sizeof(*begun));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads beside the main one, which alone takes signals, but for two.
- */
+/* Threads beside the main thread, which alone takes signals, except THREAD_LET_GO_SIGNAL and
+ * SIGSYS. */
 #ifndef TSNAP_BASE_THREAD_H
 #define TSNAP_BASE_THREAD_H
 
@@ -9,18 +9,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ends the process by any thread that still runs (cli/keeper.h). */
+/* Signal that ends the process through any thread that still runs (cli/keeper.h). */
 #define THREAD_LET_GO_SIGNAL SIGUSR1
 
-/* Starts a thread with all signals blocked but that one and SIGSYS, to be joined. 0 or -errno. */
+/* Starts a thread with all signals blocked except THREAD_LET_GO_SIGNAL and SIGSYS; the caller joins
+ * it. 0 or -errno. */
 int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of);
 
-/* Counts in *count the threads of this process that are not at rest, the caller at first: whoever
- * watches over the process need not look at threads that only wait for each other, or for time. A
- * child of fork(2) counts for itself. */
+/* Counts in *count the threads of this process that are not at rest, at first the caller: a process
+ * that watches this one need not look at threads that only wait for each other, or for time. A
+ * child of fork(2) has a count of its own. */
 void thread_busy_count(_Atomic int64_t *count);
 
-/* Around such a wait. */
+/* Marks the begin or the end of such a wait. */
 void thread_rest(bool begins);
 
 #endif

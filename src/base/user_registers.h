@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Registers of user code, by the numbers that DWARF gives them on this machine: what the kernel
- * folder decodes and a stack walk begins with.
+/* Registers of user code, by their DWARF numbers on this machine: the kernel folder decodes them,
+ * and a stack walk begins with them.
  */
 #ifndef TSNAP_BASE_USER_REGISTERS_H
 #define TSNAP_BASE_USER_REGISTERS_H
@@ -13,7 +13,7 @@
 struct user_registers {
 	uint64_t ip, sp;
 	uint64_t word[USER_REGISTER_COUNT]; /* sp is not among them */
-	uint32_t known;			    /* bits of words */
+	uint32_t known;			    /* a bit for each known word */
 	bool compat;			    /* 32-bit code */
 };
 
