@@ -18,7 +18,7 @@ enum exit_code {
 
 struct error {
 	enum exit_code exit_code;
-	char line[ERROR_LINE_SIZE]; /* one line: what failed, why, what to do */
+	char line[ERROR_LINE_SIZE]; /* one line: the failure, its reason, and a remedy */
 	char *detail; /* further lines shown with -v (a compiler's or verifier's log) */
 };
 

@@ -10,7 +10,7 @@
 
 #define ID_PAGE 16u
 
-/* Zeroed is empty and valid. */
+/* Map of ids. Zeroed is empty and valid. */
 struct id_map {
 	struct index pages; /* id / ID_PAGE to its page of numbers */
 	uint64_t last;	    /* id / ID_PAGE of the page that was found last */

@@ -27,7 +27,7 @@
 #define NAMES_COMMS_BYTES (24u << 20)	  /* names of threads */
 
 /* The one copy of text (up to length bytes, or its NUL). Never NULL for non-NULL text. Bytes are
- * kept as they are: the renderers make text printable. */
+ * not changed: the renderers make text printable. */
 const char *name_of(const char *text, size_t length);
 const char *name_of_string(const char *text); /* NULL stays NULL */
 

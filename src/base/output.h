@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writing to a descriptor that may be a pipe, a terminal or a full disk. */
+/* Writes to a descriptor that may be a pipe, a terminal or a full disk. */
 #ifndef TSNAP_BASE_OUTPUT_H
 #define TSNAP_BASE_OUTPUT_H
 

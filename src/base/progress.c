@@ -26,7 +26,8 @@ static struct {
 	_Atomic(const char *) doing;
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Never waits for a terminal that was stopped (Ctrl-S): a line that is lost is no error. */
+/* Writes to the terminal, but never waits for one that was stopped (Ctrl-S): a lost line is no
+ * error. */
 static bool terminal_write(const char *bytes, size_t length)
 {
 	struct pollfd terminal = {STDERR_FILENO, POLLOUT, 0};

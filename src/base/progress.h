@@ -22,7 +22,8 @@ void progress_end(void);
 /* Writes the line during sampling, once a second: "3 of 5 s, 812 samples". total_us: 0 if there is
  * no end; nothing is written if it is too short to be watched. */
 void progress_sampling(int64_t elapsed_us, int64_t total_us, int64_t samples);
-/* Erases that line, as before a report. May be called at any time, and more than once. */
+/* Erases the line of sampling, as before a report. May be called at any time, and more than
+ * once. */
 void progress_sampling_end(void);
 
 #endif

@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* glibc's header has it with _GNU_SOURCE alone in some versions; include/uapi/linux/sched.h */
+/* SCHED_RESET_ON_FORK is in some versions of glibc's header with _GNU_SOURCE only;
+ * include/uapi/linux/sched.h */
 #ifndef SCHED_RESET_ON_FORK
 #define SCHED_RESET_ON_FORK 0x40000000
 #endif
@@ -25,7 +26,7 @@ struct realtime {
 	bool owned;	  /* the user has given the thread such a policy, which stays */
 	int err;	  /* -errno of the kernel's refusal, after which no other try is made */
 	bool raised;	  /* the thread has the priority now */
-	int policy;	  /* the thread's own policy, SCHED_OTHER or such */
+	int policy;	  /* the thread's own policy, for example SCHED_OTHER */
 	int64_t from_ns;  /* begin of the present stretch, monotonic */
 	int64_t ended_ns; /* time when the priority was last given up, before any wait for a CPU */
 	uint64_t over_count; /* number of stretches that used up their budget */

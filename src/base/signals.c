@@ -17,7 +17,7 @@ void signals_before_end(void (*function)(void))
 }
 
 /* True if one signal arrives twice: from the terminal and from the keeper, or from timeout(1) to
- * the process and to its group. Nobody types so fast. */
+ * the process and to its group. No user types so fast. */
 static bool is_repeated(void)
 {
 	int64_t now_ns = clock_monotonic_ns();

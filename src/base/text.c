@@ -328,7 +328,7 @@ void text_add_digits_folded(struct text *text, const char *string)
 	}
 }
 
-/* Columns of one character: what libc's Unicode tables say, whatever the user's locale is. */
+/* Columns of one character, by libc's Unicode tables, whatever the user's locale is. */
 static size_t point_width(uint32_t point)
 {
 	static locale_t unicode;
@@ -347,7 +347,8 @@ static size_t point_width(uint32_t point)
 	return width < 0 ? 1 : (size_t)width;
 }
 
-/* Walks string while its characters fit; *width gets the columns they take. */
+/* Returns the number of bytes whose characters fit into columns; *width: the columns that they
+ * take. */
 static size_t text_measure(const char *string, size_t columns, size_t *width)
 {
 	const unsigned char *s = (const unsigned char *)string;
@@ -392,7 +393,7 @@ bool text_into(char *to, size_t size, const char *string)
 
 #define NEAREST_LENGTH_MAX 64
 
-/* Levenshtein's distance; both words shorter than NEAREST_LENGTH_MAX. */
+/* Levenshtein's distance. Both words must be shorter than NEAREST_LENGTH_MAX. */
 static size_t edit_distance(const char *a, const char *b)
 {
 	size_t row[NEAREST_LENGTH_MAX];

@@ -72,7 +72,7 @@ void text_add_digits_folded(struct text *text, const char *string);
 
 /* Columns that a printable UTF-8 string takes on a terminal (wide characters take two). */
 size_t text_width(const char *string);
-/* Bytes of string that fit into that many columns; never part of a character. */
+/* Bytes of string that fit into that many columns; no character is split. */
 size_t text_fit(const char *string, size_t columns);
 
 /* Copies the string into a buffer of that size. False: the end does not fit and is left out. */

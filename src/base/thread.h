@@ -21,7 +21,7 @@ int thread_begin(pthread_t *thread, void *(*run)(void *of), void *of);
  * child of fork(2) has a count of its own. */
 void thread_busy_count(_Atomic int64_t *count);
 
-/* Marks the begin or the end of such a wait. */
+/* Marks the begin or the end of a wait for other threads, or for time. */
 void thread_rest(bool begins);
 
 #endif

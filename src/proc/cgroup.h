@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Chooses, in this order: the v2 path, the path in v1's name=systemd hierarchy, the first path of
- * another v1 hierarchy; each only where it is not the root. Else "/". Returns the path inside text,
- * not terminated, and its *length; NULL where text has no whole line. */
+/* Chooses the first of these paths that is not the root: the v2 path, the path in v1's name=systemd
+ * hierarchy, the first path of another v1 hierarchy; else "/". Returns the path inside text, not
+ * terminated, and its *length; NULL if text has no whole line. */
 const char *cgroup_choose(const char *text, size_t *length);
 /* Finds the path in the hierarchy of that controller ("cpu"): the v1 path if the controller has a
  * v1 hierarchy, else the v2 path. Returns it inside text, not terminated, and its *length; NULL:

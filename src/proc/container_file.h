@@ -34,7 +34,7 @@ struct container_question {
 typedef bool container_file_reader(void *of, int fd, const struct container_question *question,
 				   char name[JSON_STRING_SIZE]);
 
-/* Reads the file in this process. of: any. */
+/* Reads the file in this process. of is not used. */
 container_file_reader container_file_read;
 
 #endif

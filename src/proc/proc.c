@@ -15,7 +15,7 @@
 #define STAT_BYTES 2048	  /* 52 numbers of up to 20 digits */
 #define STATUS_BYTES 4096 /* Tgid and Uid precede the lists that can be long */
 #define STATUS_LONG_BYTES \
-	16384 /* the namespaces come after the groups of users, of which most have few */
+	16384 /* ids in namespaces come after the user's groups, which mostly are few */
 #define SYSCALL_BYTES 512
 
 /* Indexes of proc(5)'s fields of stat, which count from 1. */
@@ -147,7 +147,7 @@ int proc_stat_parse(const char *line, struct proc_stat *stat)
 {
 	uint64_t tid, value[STAT_FIELDS];
 	const char *open = number_take(line, 10, &tid);
-	/* comm may hold anything, ") R 1" too; what follows it holds no parenthesis */
+	/* comm may contain anything, ") R 1" too; the text after it contains no parenthesis */
 	const char *close = strrchr(line, ')'), *at;
 	size_t length;
 

@@ -13,7 +13,7 @@
 #define UNWATCHED_OFTEN 16	 /* processes without a pidfd that every check compares, at most */
 #define EVENTS_MAX 64		 /* limit of ends that one check gets from epoll */
 #define START_UNKNOWN UINT64_MAX /* start time of a process that must not be looked at */
-#define PARENT_S 60		 /* seconds that a process is kept as a parent after its end */
+#define PARENT_S 60		 /* seconds that a process remains as a parent after its end */
 #define ROUNDING_TICKS 2 /* limit of the difference of start times of records and of /proc */
 
 void process_set_init(struct process_set *set, const char *root)

@@ -116,7 +116,7 @@ static void edge_add(struct text *text, const struct edge *edge)
 	text_add_string(text, "> ");
 }
 
-/* "php-fpm socket> mariadbd mutex> mariadbd io> sda" */
+/* Writes "php-fpm socket> mariadbd mutex> mariadbd io> sda". */
 static void chain_describe(const struct chain_nodes *nodes, const struct chain *chain,
 			   struct text *text)
 {

@@ -16,7 +16,7 @@
 #include "sample/edge_kind.h"
 #include "sample/sample.h"
 
-/* A longer chain has no root. */
+/* Limit of links; a longer chain has no root. */
 #define CHAIN_LINKS_MAX 64
 /* Limit of threads in the text; of a longer chain it has the first and the last half of that
  * number. */
@@ -38,7 +38,7 @@ struct edge {
 	enum edge_sure sure;
 	int64_t tid, pid;  /* the blocker; ABSENT: not known */
 	const char *thing; /* name of the device, of the thread on the CPU, of the group with the
-			    * quota, of the process that is all that is known of the blocker; NULL:
+			    * quota, or of the blocker's process if only that is known; NULL:
 			    * none */
 	const char *group; /* control group of the thread on the CPU; NULL: not known */
 	bool timed;	   /* the wait ends by itself at a time */

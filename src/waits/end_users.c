@@ -77,7 +77,7 @@ static void children_add(struct family *family, int64_t pid)
 	for (;;) {
 		int64_t child = strtoll(at, &end, 10);
 
-		/* the last one may have been cut */
+		/* the last id may have been cut */
 		if (end == at || !*end)
 			return;
 		family_add(family, child);

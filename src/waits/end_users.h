@@ -17,12 +17,13 @@ struct end_users {
 	int64_t in_call; /* pid of one of these that is in a system call on the end; 0: none */
 };
 
-/* True if the process has that descriptor, its link reads so ("pipe:[12]"), and the link's mode has
- * just these of the bits S_IRUSR (open for reading) and S_IWUSR (for writing): a FIFO that is open
- * for both is no other end. */
+/* True if the process has descriptor fd with this link ("pipe:[12]"), and the link's mode has
+ * exactly these of the bits S_IRUSR (open for reading) and S_IWUSR (for writing): a FIFO that is
+ * open for both is no other end. */
 bool end_is_had(const char *root, int64_t pid, int fd, const char *link, uint32_t mode_bits);
 
-/* True if one of the process's first END_FDS_MAX descriptors is such a one. */
+/* True if one of the process's first END_FDS_MAX descriptors has this link and exactly these mode
+ * bits. */
 bool end_is_among(const char *root, int64_t pid, const char *link, uint32_t mode_bits);
 
 /* Looks at the process that has the end as descriptor fd, its parent, and the children of both. */

@@ -14,8 +14,9 @@
 #define SETLKW64 14	  /* F_SETLKW64 of 32-bit calls, and F_OFD_SETLKW: asm-generic/fcntl.h */
 #define OFD_SETLKW 38
 
-/* proc_locks(5): "1: FLOCK ADVISORY WRITE PID ..." is held, lines "1: -> FLOCK ADVISORY WRITE PID
- * ..." below wait for it. A pid of -1 is that of an open file description. */
+/* Parses a line of proc_locks(5): "1: FLOCK ADVISORY WRITE PID ..." is a held lock, and the lines
+ * "1: -> FLOCK ADVISORY WRITE PID ..." after it wait for it. A pid of -1 is that of an open file
+ * description. */
 static void line_take(struct file_locks *locks, const char *line, long long *holder)
 {
 	uint64_t *found;

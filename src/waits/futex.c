@@ -69,7 +69,7 @@ static uint64_t lock_key(int64_t pid, uint64_t address)
 	return hash_u64(address) ^ hash_u64((uint64_t)pid + 1);
 }
 
-/* Reads the words from the futex on, once in a scan for all that wait for it. */
+/* Reads the words from the futex on, once in a scan for all of its waiters. */
 static void words_read(struct wait *wait, struct futex *futex)
 {
 	bool added;

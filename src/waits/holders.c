@@ -36,7 +36,7 @@ struct wanted {
 	int64_t own_fd;	    /* descriptor of the requester itself; -1: not seen */
 	uint64_t end_round; /* walk count at which all processes have been seen */
 	int64_t checked_ns;
-	struct end_users users; /* users of the end as of users_ns; users_ns 0: not looked for */
+	struct end_users users; /* users of the end as of users_ns; users_ns 0: not known */
 	int64_t users_ns;
 	/* own: the process own_pid has the end itself, as of own_ns */
 	int64_t own_pid, own_ns;
@@ -90,7 +90,7 @@ static bool link_read(const struct holders *holders, int64_t pid, int fd, char t
 	return proc_link_read(holders->root, 0, pid, name, target, PATH_MAX) > 0;
 }
 
-/* Bits of a link's mode, one of which must be set. */
+/* Bits of a link's mode: at least one of them must be set. */
 static const mode_t mode_bits[] = {
 	[HOLDER_ANY] = S_IRUSR | S_IWUSR,
 	[HOLDER_READS] = S_IRUSR,
@@ -299,7 +299,7 @@ static void scan_begin(struct holders *holders, int64_t now_ns)
 	holders->scan_ns = now_ns;
 }
 
-/* The entry of a link, NULL: there are too many. */
+/* Finds or adds the entry of a link; NULL: there are too many. */
 static struct wanted *wanted_get(struct holders *holders, const char *link, enum holder_mode mode,
 				 int64_t now_ns, bool *added)
 {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TASKS_MAX 256 /* threads of a process looked at; each costs some 10 us */
+#define TASKS_MAX 256 /* limit of threads of a process that are read; each costs some 10 us */
 #define OUTER_MAX 131072
 
 /* A thread and whether it has ids of another pid namespace. A thread never leaves its pid

@@ -9,8 +9,9 @@
 
 #define LINE_BYTES 256
 
-/* "1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF" is held; lines "1: -> FLOCK ..." below wait for
- * it. A holder of -1 is an open file description, of 0 a process of another pid namespace. */
+/* Parses a line: "1: FLOCK ADVISORY WRITE 4711 fd:00:1234 0 EOF" is a held lock, and the lines "1:
+ * -> FLOCK ..." after it wait for it. Holder -1 is an open file description, holder 0 a process of
+ * another pid namespace. */
 static void line_take(struct lock_list *list, const char *line, struct lock_wait *held)
 {
 	const char *words = strchr(line, ':'), *arrow = strstr(line, "-> ");

@@ -16,7 +16,7 @@ struct lock_wait {
 			 share; else to the process */
 };
 
-/* Zeroed is empty. */
+/* List of waits for file locks. Zeroed is empty. */
 struct lock_list {
 	struct lock_wait *waits;
 	size_t count, capacity;
@@ -25,8 +25,8 @@ struct lock_list {
 /* Reads ROOT/locks; a list that can't be read is empty. */
 void lock_list_read(struct lock_list *list, const char *root);
 void lock_list_done(struct lock_list *list);
-/* The wait of that process for a lock on a file with that inode number. NULL: there is none, or it
- * waits for several whose holders differ. */
+/* The wait of that process for a lock on a file with that inode number. NULL: there is none, or
+ * there are several with different holders. */
 const struct lock_wait *lock_list_find(const struct lock_list *list, int64_t waiter,
 				       uint64_t inode);
 

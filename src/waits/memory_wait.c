@@ -132,7 +132,7 @@ static int64_t number_read(const struct cgroup_mount *memory, const char *group,
 	return end == text ? -1 : number;
 }
 
-/* True if the group has that limit, and has nearly reached it. */
+/* True if the group has a limit, and has nearly reached it. */
 static bool group_is_full(const struct cgroup_mount *memory, const char *group, const char *limit)
 {
 	int64_t most, used;

@@ -17,7 +17,7 @@
 
 #include "waits/net_namespaces.h"
 
-/* The namespaces that processes are in, and one process of each. */
+/* Network namespaces that processes are in, and one process of each. */
 struct net_list {
 	uint64_t numbers[NET_NAMESPACES_MAX];
 	int64_t pids[NET_NAMESPACES_MAX];

@@ -18,7 +18,7 @@ bool rwlock_parse(const uint32_t words[RWLOCK_WORDS], int at, uint32_t expected,
 	uint32_t state = words[WORD_READERS], held;
 
 	held = state & WRITE_PHASE ? 1 : 0;
-	/* a writer waits for the phase to become its own, all others for the end of a writer */
+	/* a writer waits for a write phase, all other threads for the end of a writer */
 	if (words[at] != expected ||
 	    expected != (FUTEX_USED | (at == RWLOCK_PHASE_WORD ? held : 1)) ||
 	    !(state & WRITE_LOCKED) || !(words[RWLOCK_WRITER_WORD] & 1) ||

@@ -25,7 +25,7 @@ struct wait_episode {
 	uint64_t sequence;
 	int64_t syscall_nr, first_arg, second_arg;
 	const char *link; /* link of the call's descriptor */
-	/* the answer */
+	/* the result */
 	int64_t read_ns;
 	bool pending;	/* a later scan knows more */
 	bool of_thread; /* the facts are of this thread alone: other threads in the same call may

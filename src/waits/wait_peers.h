@@ -15,7 +15,7 @@
 
 #define WAIT_PEERS_MAX 256 /* slots by hash: later facts replace earlier ones */
 
-/* Zeroed is empty. */
+/* Facts by wait. Zeroed is empty. */
 struct wait_peers {
 	struct wait_peer {
 		int64_t now_ns; /* time of the scan; 0: empty slot */

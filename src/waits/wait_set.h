@@ -17,11 +17,11 @@ struct wait;
 
 #define WAIT_SET_FDS 64 /* larger sets are taken for those of a server */
 
-/* A set as the system call was given it. Zeroed is empty. */
+/* Descriptors that the system call was given. Zeroed is empty. */
 struct wait_set {
 	int64_t count;	       /* number of descriptors, with those that do not fit into fds */
 	bool cut;	       /* more descriptors than could be read */
-	bool kept;	       /* epoll(7): it also has connections on which nothing is due */
+	bool kept;	       /* epoll(7): the set also has connections on which nothing is due */
 	int fds[WAIT_SET_FDS]; /* the first descriptors */
 };
 

@@ -132,7 +132,7 @@ typedef void wait_describer(struct wait *wait);
 wait_describer *wait_describer_find(const char *syscall_name);
 
 const char *wait_root(const struct wait *wait);
-bool wait_own_ids(const struct wait *wait); /* /proc numbers threads as system calls do */
+bool wait_own_ids(const struct wait *wait); /* ids in /proc are those of system calls */
 struct sockets *wait_sockets(const struct wait *wait);
 struct holders *wait_holders(const struct wait *wait);
 struct file_locks *wait_file_locks(const struct wait *wait);
@@ -161,11 +161,11 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner);
 void outer_threads_init(struct cache *threads);
 struct cache *wait_outer_threads(const struct wait *wait);
 
-/* Words of locks that threads wait for (futex.c): a cache of the caller's, of all waits. */
+/* Words of locks that threads wait for (futex.c): a cache of the caller's for all waits. */
 void locks_init(struct cache *locks);
 struct cache *wait_locks(const struct wait *wait);
 
-/* Threads of servers and their connections (served.c): a cache of the caller's, of all waits. */
+/* Threads of servers and their connections (served.c): a cache of the caller's for all waits. */
 void served_init(struct cache *served);
 struct cache *wait_served(const struct wait *wait);
 /* Notes the connection if a thread of a server waits for it. */
@@ -175,7 +175,7 @@ bool served_has(struct cache *served, int64_t tid);
 /* Adds the thread's noted connection to the result if its client waits for an answer. */
 void served_describe(struct cache *served, struct wait *wait);
 
-/* Epoll sets that take long to list (poll_set.c): a cache of the caller's, of all waits. */
+/* Epoll sets that take long to list (poll_set.c): a cache of the caller's for all waits. */
 void long_sets_init(struct cache *sets);
 struct cache *wait_long_sets(const struct wait *wait);
 

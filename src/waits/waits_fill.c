@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define WCHAN_BYTES 128 /* KSYM_NAME_LEN was that; longer names are cut */
+#define WCHAN_BYTES 128 /* KSYM_NAME_LEN of older kernels; longer names are cut */
 #define NEEDS_OF_FILE (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS)
 
 static wait_describer *describer_of(struct waits *waits, const char *syscall_name)
