@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ASCII characters that replace tsnap's own signs where there is only ASCII. */
+/* ASCII characters that replace tsnap's own signs on a screen that has only ASCII. */
 static const struct likeness {
 	const char *sign;
 	char ascii;
@@ -31,7 +31,7 @@ struct cell *cells_at(const struct cells *cells, size_t row, size_t column)
 	return &cells->cells[row * cells->columns + column];
 }
 
-/* Bytes of the character that the valid UTF-8 text begins with. */
+/* Length in bytes of the first character of the valid UTF-8 text. */
 static size_t character_length(const char *text)
 {
 	unsigned char first = (unsigned char)*text;
@@ -40,7 +40,7 @@ static size_t character_length(const char *text)
 	return strnlen(text, length);
 }
 
-/* A character that is no ASCII, as ASCII. */
+/* ASCII replacement of a character that is not ASCII. */
 static char likeness_of(const char *character)
 {
 	for (size_t i = 0; i < sizeof(likenesses) / sizeof(likenesses[0]); i++)
@@ -49,7 +49,7 @@ static char likeness_of(const char *character)
 	return '?';
 }
 
-/* Half of a wide character that stays behind becomes a blank. */
+/* Blanks the remaining half of a wide character whose other half is overwritten. */
 static void halves_mend(struct cells *cells, size_t row, size_t column, size_t width)
 {
 	struct cell *first = cells_at(cells, row, column);
@@ -76,7 +76,7 @@ static void character_put(struct cells *cells, size_t row, size_t column, const 
 	text_into(cell->bytes, CELL_BYTES, character);
 }
 
-/* Adds a character without a width to that of the cell. */
+/* Adds a character of width 0 to that of the cell. */
 static void character_combine(struct cells *cells, struct cell *cell, const char *character)
 {
 	size_t length = strlen(cell->bytes);

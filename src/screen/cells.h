@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Contents of a screen, as cells in memory: everything is drawn here, and a terminal or a text gets
- * it from here. Only printable text gets in, whoever draws.
- */
+ * it from here. Only printable text gets in, whatever draws it. */
 #ifndef TSNAP_SCREEN_CELLS_H
 #define TSNAP_SCREEN_CELLS_H
 
@@ -11,7 +10,7 @@
 
 #include "base/text.h"
 
-#define CELL_BYTES 16 /* a character with what combines with it, and the NUL */
+#define CELL_BYTES 16 /* size of a character with its combining characters and the NUL */
 #define CELLS_ROWS_MAX 500
 #define CELLS_COLUMNS_MAX 1000
 
@@ -34,22 +33,22 @@ enum style {
 };
 
 struct cell {
-	char bytes[CELL_BYTES]; /* UTF-8; empty: the second half of a wide character */
+	char bytes[CELL_BYTES]; /* UTF-8; empty: second half of a wide character */
 	uint8_t style;		/* enum style */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is an empty screen. */
 struct cells {
 	struct cell *cells;
 	size_t rows, columns, capacity;
-	bool ascii; /* nothing but ASCII gets in: other characters have a likeness, or are ? */
+	bool ascii; /* only ASCII gets in: other characters become a similar one, or ? */
 };
 
-/* Makes the screen that large, and blank. */
+/* Gives the screen that size, all blank. */
 void cells_clear(struct cells *cells, size_t rows, size_t columns);
 struct cell *cells_at(const struct cells *cells, size_t row, size_t column);
-/* Writes the text from there on, but nothing outside of the next `width` columns or of the screen.
- * Returns the columns that it took. What is not printable becomes ?. */
+/* Writes the text from that cell on, clipped to `width` columns and to the screen. Returns the
+ * number of columns used. What is not printable becomes ?. */
 size_t cells_put(struct cells *cells, size_t row, size_t column, size_t width, const char *text,
 		 enum style style);
 /* Writes the text to the right end of the width; a text that is wider is cut, with a mark. */

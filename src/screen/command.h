@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The commands of the full screen: a row each, from which keys, help and palette follow. Each makes
- * a new view of the old one and of what is shown, and touches nothing else.
- */
+/* The commands of the full screen: a table row each, from which keys, help and palette follow. Each
+ * command makes a new view from the old one and from what is shown, and touches nothing else. */
 #ifndef TSNAP_SCREEN_COMMAND_H
 #define TSNAP_SCREEN_COMMAND_H
 
@@ -9,7 +8,7 @@
 #include "screen/view.h"
 
 struct command {
-	const char *name; /* for the palette */
+	const char *name; /* name in the palette */
 	const char *keys; /* names of keys, with a space between */
 	const char *help;
 	void (*run)(struct view *view, const struct shown *shown);
@@ -21,11 +20,11 @@ extern const size_t command_count;
 /* Adds the name of the first key that runs the command. */
 void add_key_of(struct text *text, const struct view *view,
 		void (*run)(struct view *view, const struct shown *shown));
-/* Says something with "%s" for such a key. */
+/* Shows a message in which "%s" stands for such a key. */
 void view_say_key(struct view *view, bool failed,
 		  void (*run)(struct view *view, const struct shown *shown), const char *format);
 
-/* command_move.c: the cursor, and words that are looked for. */
+/* command_move.c: the cursor, and the search for words. */
 void command_up(struct view *view, const struct shown *shown);
 void command_down(struct view *view, const struct shown *shown);
 void command_page_up(struct view *view, const struct shown *shown);
@@ -38,7 +37,7 @@ void command_find(struct view *view, const struct shown *shown);
 void command_find_next(struct view *view, const struct shown *shown);
 void command_find_previous(struct view *view, const struct shown *shown);
 
-/* command_question.c: what is asked. */
+/* command_question.c: changes of the question. */
 void command_keep(struct view *view, const struct shown *shown);
 void command_exclude(struct view *view, const struct shown *shown);
 void command_undo(struct view *view, const struct shown *shown);
@@ -55,36 +54,35 @@ void command_views(struct view *view, const struct shown *shown);
 /* Keeps only the samples that the condition is true of, as a step. False: the filter gets too long.
  */
 bool question_keep(struct view *view, bool widens, const char *condition);
-/* Adds "column=value" or, if it is not wanted, "!column=value". */
+/* Adds "column=value", or "!column=value" if wanted is false. */
 void add_condition(struct text *text, const struct column *column, union value value, bool wanted);
 /* True if the condition would let idle threads in: it names states, so the rule for what is active
- * has no say any more. */
+ * has no effect any more. */
 bool condition_widens(const struct column *column, union value value, bool wanted);
-/* Adds the question's filter with a condition more. widens: condition_widens(). */
+/* Adds the question's filter with one more condition. widens: condition_widens(). */
 void add_filter(struct text *text, const struct question *question, bool widens,
 		const char *condition);
-/* Sorts by the column; again: in reverse. */
+/* Sorts by the column; in reverse if it is already the sort column. */
 void question_sort_by(struct view *view, const struct column *column);
-/* Has the source sample more, beside what it does. all_states: idle threads, too. */
+/* Has the source sample these needs, too. all_states: idle threads, too. */
 void view_load(struct view *view, const struct shown *shown, uint64_t needs, bool all_states);
-/* True if the column's values are in what is sampled; why tells if not: "" if that can be changed.
- */
+/* True if the column's values are sampled. If not, *why says why; "" if that can be changed. */
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
 
 /* command_value.c: the whole of a value. */
 void command_value(struct view *view, const struct shown *shown);
-/* command_peek.c: what a row is made of. */
+/* command_peek.c: the parts of a row. */
 void command_peek(struct view *view, const struct shown *shown);
 
 /* command_tree.c, command_heat.c: the window in other forms than a table. */
 void command_tree(struct view *view, const struct shown *shown);
 void command_heat(struct view *view, const struct shown *shown);
-/* Adds that a stack begins with the frames from the root, on CPU or off it, to the node. Returns
- * whether that widens, as condition_widens() does. */
+/* Adds the condition that a stack begins with the frames from the root to the node, on CPU or off
+ * it. Returns whether that widens, as condition_widens() does. */
 bool add_stack_condition(struct text *text, const struct tree *tree, const struct tree_node *node,
 			 bool wanted);
 
-/* command_time.c: which time, and how long. */
+/* command_time.c: position and length of the window. */
 void command_back(struct view *view, const struct shown *shown);
 void command_forth(struct view *view, const struct shown *shown);
 void command_back_far(struct view *view, const struct shown *shown);
@@ -96,7 +94,7 @@ void command_jump(struct view *view, const struct shown *shown);
 void command_window(struct view *view, const struct shown *shown);
 void command_refresh(struct view *view, const struct shown *shown);
 
-/* command_out.c: what leaves the screen. */
+/* command_out.c: output to files and other programs. */
 void command_write(struct view *view, const struct shown *shown);
 void command_line(struct view *view, const struct shown *shown);
 void command_help(struct view *view, const struct shown *shown);

@@ -29,7 +29,7 @@ static size_t heat_count(const struct view *view, const struct shown *shown)
 	return heat_rows(view->heat_of_threads);
 }
 
-/* The row of the map: long times are above. */
+/* Row of the map for a list item: long times are at the top. */
 static size_t row_of(const struct shown *shown, size_t item)
 {
 	return shown->heat.rows - 1 - item;
@@ -84,7 +84,8 @@ static int64_t cell_from_us(const struct view *view, const struct shown *shown)
 	return shown->heat.from_us + (int64_t)column_of(view, shown) * shown->heat.step_us;
 }
 
-/* Makes the cell's time the window, and keeps only what lasted so long. */
+/* Makes the cell's time the window, and keeps only samples whose state had lasted as long as the
+ * cell's row says. */
 static void heat_choose(struct view *view, const struct shown *shown, size_t item)
 {
 	const struct heat *heat = &shown->heat;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands whose outcome is not on the screen alone. */
+/* Commands whose effect is not on the screen alone. */
 #include "screen/command.h"
 #include "screen/list.h"
 #include "screen/prompt.h"
@@ -15,7 +15,7 @@ void command_write(struct view *view, const struct shown *shown)
 	list_open(view, &list_formats);
 }
 
-/* The recording's part in the window: FILE@FROM..TO. */
+/* Adds the window as a range of the recording: FILE@FROM..TO. */
 static void add_recording(struct text *text, const struct shown *shown)
 {
 	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
@@ -61,7 +61,7 @@ void command_line_add(struct text *text, const struct view *view, const struct s
 					question->list.items[i]->name);
 	}
 	if (!at)
-		text_add_string(text, "share"); /* -g needs one, and that is there already */
+		text_add_string(text, "share"); /* -g needs a column, and share is there already */
 	if (question->filter[0]) {
 		text_add_string(text, " --filter ");
 		text_add_word(text, question->filter);

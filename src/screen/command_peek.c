@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Peeking at a row: its keys become a filter, and a list shows what fits it. */
+/* Peeking at a row: its keys become a filter, and a list shows the samples that pass it. */
 #include "screen/command.h"
 #include "screen/key.h"
 #include "screen/list.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUCKET_WIDTH 30 /* most signs of a bar */
+#define BUCKET_WIDTH 30 /* greatest length of a bar, in characters */
 
 void command_peek(struct view *view, const struct shown *shown)
 {
@@ -54,7 +54,7 @@ static bool stacks_are_sampled(const struct shown *shown)
 	return !(NEED_STACK & ~shown->source.needs);
 }
 
-/* Lines of what was traced; live one that tells that there are none. */
+/* Number of items for what --trace measured; on a live source without any, one item says so. */
 static size_t trace_items(const struct shown *shown)
 {
 	const struct peek *peek = &shown->peek;
@@ -62,13 +62,14 @@ static size_t trace_items(const struct shown *shown)
 	return peek->trace_line_count || shown->source.recording ? peek->trace_line_count : 1;
 }
 
-/* True if the item is one of these, which stand behind those of columns. */
+/* True if the item is one of trace_items(), which come after those of columns. */
 static bool is_trace_item(const struct shown *shown, size_t item)
 {
 	return item >= shown->peek.count && item - shown->peek.count < trace_items(shown);
 }
 
-/* The node of the stacks that the item is; NULL: it is another line, or of what is not sampled. */
+/* The stack's node that the item shows; NULL: another kind of item, or the stacks are not
+ * sampled. */
 static const struct tree_node *peek_node(const struct shown *shown, size_t item)
 {
 	const struct peek *peek = &shown->peek;
@@ -189,7 +190,7 @@ static void peek_item(const struct view *view, const struct shown *shown, size_t
 	}
 }
 
-/* The line of a histogram that the item is; NULL: it is another line. */
+/* The histogram line that the item shows; NULL: another kind of item. */
 static const struct peek_trace_line *peek_duration(const struct shown *shown, size_t item)
 {
 	return is_trace_item(shown, item) && shown->peek.trace_line_count
@@ -197,8 +198,8 @@ static const struct peek_trace_line *peek_duration(const struct shown *shown, si
 		       : NULL;
 }
 
-/* Adds what is true of samples in the midst of such a wait that had lasted so long by then: the
- * duration of a whole one is known of events only. */
+/* Adds the condition for samples taken within such a wait, with the time that it had lasted by
+ * then: only events have the duration of a whole wait. */
 static void add_duration_condition(struct text *text, const struct shown *shown,
 				   const struct peek_trace_line *line, bool wanted)
 {
@@ -232,8 +233,8 @@ static bool wants_idle(const char *condition)
 	return wants;
 }
 
-/* Adds what tells the line's samples from others; of frames: that the stack begins so. widens: as
- * condition_widens() has it. */
+/* Adds the condition that selects the item's samples; for frames: that the stack begins with them.
+ * *widens is set as condition_widens() says. */
 static void peek_condition(struct text *text, const struct shown *shown, size_t item, bool wanted,
 			   bool *widens)
 {
@@ -255,7 +256,7 @@ static void peek_condition(struct text *text, const struct shown *shown, size_t 
 				   wanted);
 }
 
-/* True if the line is something to keep or leave out; what is not sampled yet gets loaded. */
+/* True if the item can be kept or left out; requests the sampling of what is not sampled yet. */
 static bool peek_can(struct view *view, const struct shown *shown, size_t item)
 {
 	const struct peek_trace_line *duration = peek_duration(shown, item);
@@ -389,7 +390,8 @@ static void peek_header(const struct view *view, const struct shown *shown, stru
 	}
 }
 
-/* The item, and of a histogram which samples Enter keeps: durations are those of whole waits. */
+/* Adds the item's explanation, and for a histogram which samples Enter keeps: its durations are
+ * those of whole waits. */
 static void peek_detail(const struct view *view, const struct shown *shown, size_t item,
 			struct text *text)
 {

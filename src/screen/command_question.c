@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A value kept leaves nothing to see in its column: which key comes in its place. */
+/* Next key after a value is kept: all rows have the same value in its column, so another column
+ * replaces it. */
 static const struct deeper {
 	const char *column, *next;
 } deeper_table[] = {
@@ -52,7 +53,7 @@ void view_load(struct view *view, const struct shown *shown, uint64_t needs, boo
 	view->request = REQUEST_LOAD;
 }
 
-/* Puts the key that comes after the column at its place. value: that was kept. */
+/* Replaces the column by its next key. value: the value that was kept. */
 static void go_deeper(struct question *question, const struct shown *shown, size_t at,
 		      union value value)
 {
@@ -63,7 +64,7 @@ static void go_deeper(struct question *question, const struct shown *shown, size
 		if (strcmp(deeper_table[i].column, question->list.items[at]->name) != 0)
 			continue;
 		if (question->list.items[at]->kind == KIND_STATE && value.number == STATE_SLEEP)
-			next = sample_column_find("why"); /* filled in S alone */
+			next = sample_column_find("why"); /* why is filled in state S only */
 		if (list_find(&question->list, next) == question->list.count &&
 		    column_is_there(shown, next, &why))
 			question->list.items[at] = next;
@@ -90,7 +91,7 @@ static void add_operand(struct text *text, const struct column *column, union va
 	text_done(&words);
 }
 
-/* Adds, as an expression, what is shown as long as nothing is said about states. */
+/* Adds, as an expression, the threads that are shown if the filter does not name states. */
 static void add_active(struct text *text)
 {
 	const char *between = "";
@@ -104,7 +105,7 @@ static void add_active(struct text *text)
 	text_add_string(text, ")$\"||state=S&&why~\"^(");
 	between = "";
 	for (size_t i = 0; i < wait_rule_count; i++)
-		/* several rules may have one name: it is added once */
+		/* adds a name only once: several rules may have it */
 		if (wait_rules[i].works && wait_rule_find(wait_rules[i].name) == &wait_rules[i]) {
 			text_add_format(text, "%s%s", between, wait_rules[i].name);
 			between = "|";
@@ -112,7 +113,7 @@ static void add_active(struct text *text)
 	text_add_string(text, ")$\")");
 }
 
-/* True if the question's filter says itself which states are wanted. */
+/* True if the question's filter itself says which states are wanted. */
 static bool names_states(const struct question *question)
 {
 	struct filter filter = {0};
@@ -168,7 +169,7 @@ void add_condition(struct text *text, const struct column *column, union value v
 	add_operand(text, column, value);
 }
 
-/* The column under the cursor, if its values can be asked for. */
+/* The column under the cursor; NULL: none, or not a key (then with a message). */
 static const struct column *column_of_question(struct view *view, const struct shown *shown)
 {
 	const struct column *column;
@@ -316,7 +317,7 @@ void command_all_states(struct view *view, const struct shown *shown)
 	question->all_states = !question->all_states;
 }
 
-/* Makes the question one about that thread or process. */
+/* Restricts the question to that thread or process. */
 static void follow(struct view *view, const char *key, int64_t id)
 {
 	struct question *question = view_step(view, "follow %s %lld", key, (long long)id);

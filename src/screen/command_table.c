@@ -66,7 +66,7 @@ void add_key_of(struct text *text, const struct view *view,
 		command++;
 	if (command < command_count && view->bindings.keys[command][0])
 		key_add(text, view->bindings.keys[command][0]);
-	else /* the palette has it, if not under a key */
+	else /* the palette has every command, even one without a key */
 		text_add_format(text, ":%s", command < command_count ? commands[command].name : "");
 }
 

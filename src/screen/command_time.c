@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands about the window: when it is, and how long. */
+/* Commands about the window: its position and its length. */
 #include "screen/command.h"
 #include "screen/prompt.h"
 #include "base/clock.h"
 
 #include <stdio.h>
 
-/* Moves the window, but not out of the history; at its end it moves with time again. */
+/* Moves the window within the history; at the history's end it moves with time again. */
 static void window_move(struct view *view, const struct shown *shown, int64_t windows)
 {
 	int64_t until_us = shown->until_us + windows * view->now.window_us;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tree of processes (T), and what is asked of a node of any tree. */
+/* The tree of processes (T), and the conditions that nodes of all trees stand for. */
 #include "screen/command.h"
 #include "screen/key.h"
 #include "screen/list.h"
@@ -23,8 +23,8 @@ static bool ends_with(const char *label, const char *end)
 	return length >= behind && !strcmp(label + length - behind, end);
 }
 
-/* The frame as a part of a regular expression; what would need a backslash is any character. A
- * stack has the kind of a frame behind its name: "read_[k]". */
+/* Adds the frame as a part of a regular expression; a character that would need a backslash is
+ * matched by any character. In a stack the kind of a frame follows its name: "read_[k]". */
 static void add_frame(struct text *text, const char *label)
 {
 	size_t length = strlen(label);
@@ -40,7 +40,8 @@ static void add_frame(struct text *text, const char *label)
 	text_add_string(text, "(_[[].])?");
 }
 
-/* Adds the frames of the nodes from the root on, which is none; system calls are not in stacks. */
+/* Adds the frames from below the root, which is not a frame, down to the node; system calls are not
+ * in stacks. */
 static void add_frames(struct text *text, const struct tree *tree, const struct tree_node *node)
 {
 	const char *label = tree->labels.bytes + node->label;
@@ -73,7 +74,7 @@ bool add_stack_condition(struct text *text, const struct tree *tree, const struc
 	return !wanted || !on;
 }
 
-/* Adds a condition for each process of the tree below and with the node. False: too many. */
+/* Adds a condition for each process of the subtree with the node at its top. False: too many. */
 static bool add_processes(struct text *text, const struct tree *tree, const struct tree_node *node,
 			  size_t *count)
 {
@@ -91,7 +92,8 @@ static bool add_processes(struct text *text, const struct tree *tree, const stru
 	return true;
 }
 
-/* Adds the condition for the node, with those above it where its own value is not enough. */
+/* Adds the condition for the node, with those of nodes above it where its own value is not
+ * enough. */
 static bool add_node(struct text *text, const struct view *view, const struct tree *tree,
 		     const struct tree_node *node, bool wanted)
 {
@@ -163,7 +165,7 @@ static void tree_mode(struct view *view, const struct shown *shown)
 	view->list.at = view->list.top = 0;
 }
 
-/* T: the other tree; Left and Right fold; Space leaves out. */
+/* Key T shows the other tree; Left and Right fold; Space leaves out. */
 static bool tree_key(struct view *view, const struct shown *shown, size_t item, int32_t key)
 {
 	switch (key) {

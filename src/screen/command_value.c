@@ -15,7 +15,7 @@ static void add_value(struct text *text, const struct view *view, const struct s
 				shown_row(shown, view->row)[view->column]);
 }
 
-/* Passes over lines of the text until that one; returns how many there are before its end. */
+/* Skips up to `lines` lines of the text; returns the number skipped. */
 static size_t lines_pass(const struct view *view, const char **at, size_t lines)
 {
 	size_t columns = view->positions.columns ? view->positions.columns : SCREEN_COLUMNS_LEAST;

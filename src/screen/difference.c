@@ -65,7 +65,7 @@ static void rows_index(const struct grid *grid, struct index *rows)
 	}
 }
 
-/* The first number of a row says how much it has changed. */
+/* Orders rows by their first number: it says how much the row has changed. */
 static int change_compare(const void *a, const void *b, void *from)
 {
 	const struct column_list *list = from;

@@ -10,7 +10,7 @@
 
 #define HEAD_ROWS 3
 
-/* Rows that the text takes, at most `most`. */
+/* Number of rows that the text takes, at most `most`. */
 static size_t lines_of(const char *text, size_t columns, size_t most)
 {
 	size_t lines = 1;
@@ -40,7 +40,7 @@ size_t draw_band_steps(size_t columns)
 	return columns > BAND_LABEL_WIDTH ? columns - BAND_LABEL_WIDTH : 0;
 }
 
-/* Adds what is under the cursor, whole. */
+/* Adds the whole value of the cell under the cursor. */
 static void add_cell(struct text *text, const struct view *view, const struct shown *shown)
 {
 	const struct column *column;
@@ -52,7 +52,7 @@ static void add_cell(struct text *text, const struct view *view, const struct sh
 	shown_add_value(text, column, shown_row(shown, view->row)[view->column]);
 }
 
-/* Adds keys and what they do, while there is nothing else to say. */
+/* Adds keys and what they do, if there is nothing else to show. */
 static void add_keys(struct text *text, const struct view *view)
 {
 	static const struct {
@@ -94,7 +94,7 @@ static void add_bottom(struct text *text, const struct view *view, enum style *s
 	*style = STYLE_FAINT;
 }
 
-/* Rows of the band; a low screen has none while a list or an error needs the place. */
+/* Height of the band in rows; a low screen has none if a list or an error needs them. */
 static size_t band_rows_of(size_t rows, bool crowded)
 {
 	if (rows < 18)
@@ -132,7 +132,7 @@ static struct layout layout_of(const struct cells *cells, const char *cell, cons
 	return layout;
 }
 
-/* The cursor in the line that is typed, and below it what is wrong, with a pointer. */
+/* Draws the line that is typed, with the cursor, and below it the error, with a pointer. */
 static void draw_prompt(struct cells *cells, const struct layout *layout,
 			const struct prompt *prompt)
 {
@@ -174,7 +174,7 @@ static const char *step_label(const struct view *view, size_t step)
 	return step < view->undo_count ? view->undo[step].label : view->now.label;
 }
 
-/* The steps that led here. */
+/* Draws the steps that led to this view. */
 static void draw_steps(struct cells *cells, const struct layout *layout, struct view *view)
 {
 	struct text line = {0};

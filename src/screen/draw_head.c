@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The head, above the table: who and when, and the band. */
+/* The top of the screen, above the table: source, time and the band. */
 #include "screen/draw.h"
 #include "base/clock.h"
 #include "report/value.h"
@@ -63,7 +63,7 @@ static void add_origin(struct text *text, const struct shown *shown)
 				status->cpus == 1 ? "" : "s");
 }
 
-/* Threads on average, in hundredths. */
+/* Average number of threads, in hundredths. */
 static int64_t average_of(const struct tally *tally)
 {
 	return tally_avg_thr(tally, tally->shared_us ? tally->shared_us : tally->samples);
@@ -93,8 +93,8 @@ static void add_window(struct text *text, const struct shown *shown, bool dated)
 			tally->scans == 1 ? "" : "s");
 }
 
-/* Sums all rows of missed with this one's text before a reason in brackets; 0: an earlier row has
- * it. */
+/* Sums all rows of missed that have this row's text up to a reason in brackets; 0: an earlier row
+ * has the sum. */
 static uint64_t missed_count(const struct source_status *status, size_t at)
 {
 	size_t length = strcspn(status->missed[at].what, "(");
@@ -206,7 +206,7 @@ void draw_head(struct cells *cells, const struct layout *layout, const struct vi
 	text_done(&position);
 }
 
-/* Threads on average in a step, as hundredths. */
+/* Average number of threads in a step, in hundredths. */
 static int64_t step_total(const struct band_step *step)
 {
 	int64_t total = 0;
@@ -216,8 +216,8 @@ static int64_t step_total(const struct band_step *step)
 	return ratio(total, 100, step->scans);
 }
 
-/* The part that is at that height of the step, in hundredths of threads; BAND_COUNT: it is lower.
- */
+/* The part of the step's bar at that height, in hundredths of threads; BAND_COUNT: the bar is
+ * lower. */
 static int part_at(const struct band_step *step, int64_t height)
 {
 	int64_t total = 0;
@@ -269,7 +269,7 @@ void draw_band(struct cells *cells, const struct layout *layout, const struct sh
 		for (size_t i = 0; i < band->count; i++) {
 			int part = part_at(&band->steps[i], (low + high) / 2);
 
-			/* a little is not nothing */
+			/* shows a mark for a small number: it is not 0 */
 			if (part == BAND_COUNT && !up)
 				part = part_at(&band->steps[i], 0);
 			if (part < BAND_COUNT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The list that is open, in the place of the table. */
+/* The open list, which replaces the table. */
 #include "screen/draw.h"
 #include "screen/list.h"
 #include "report/value.h"
@@ -38,7 +38,7 @@ void draw_list(struct cells *cells, const struct layout *layout, struct view *vi
 	}
 	view->page_rows = view->positions.list_rows = rows;
 	view->positions.list_top = top;
-	/* the screen may have grown: no room is left below the last item while others are above */
+	/* leaves no blank rows below the last item of a larger screen while others are above */
 	if (list->top + rows > matches)
 		list->top = matches > rows ? matches - rows : 0;
 	if (list->top > list->at)

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #define GAP 2	      /* columns of the screen between two columns */
-#define WIDTH_MOST 44 /* width of a column of text at most, unless there is room */
+#define WIDTH_MOST 44 /* greatest width of a text column, unless the screen has columns left */
 #define BAR_WIDTH 10
 
-/* Columns that the column's cells take, in the rows that are drawn. */
+/* Width of the column in screen columns, for the rows that are drawn. */
 static size_t width_of(const struct view *view, const struct shown *shown, size_t at, size_t rows)
 {
 	const struct column *column = shown->list.items[at];
@@ -79,7 +79,7 @@ static void draw_title(struct cells *cells, const struct layout *layout, const s
 	text_done(&title);
 }
 
-/* Columns of the screen that those of the table take, from one to another. */
+/* Sum of the screen columns that a range of the table's columns takes. */
 static size_t widths_sum(const size_t *widths, size_t from, size_t to)
 {
 	size_t taken = 0;
@@ -89,7 +89,7 @@ static size_t widths_sum(const size_t *widths, size_t from, size_t to)
 	return taken;
 }
 
-/* Brings the cursor into sight, and leaves no room unused at the right. */
+/* Brings the cursor into sight, and leaves no columns unused at the right. */
 static void scroll(struct view *view, const struct layout *layout, const size_t *widths,
 		   size_t count)
 {
@@ -147,7 +147,7 @@ void draw_table(struct cells *cells, const struct layout *layout, struct view *v
 	size_t widths[COLUMN_LIST_MAX], rows = layout->table_rows, left = 0;
 
 	view->page_rows = rows;
-	/* the screen may have grown: no room is left below the last row while others are above */
+	/* leaves no blank rows below the last row of a larger screen while others are above */
 	if (view->top + rows > shown->grid.row_count)
 		view->top = shown->grid.row_count > rows ? shown->grid.row_count - rows : 0;
 	if (view->top > view->row)

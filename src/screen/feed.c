@@ -21,7 +21,7 @@ void feed_begin(struct feed *feed, struct source *source, struct history *histor
 	source->take_to = feed;
 }
 
-/* Adds what was missed to what earlier sources have missed. */
+/* Adds the source's counts of what was missed to those of earlier sources. */
 static void missed_keep(struct source_status *kept, const struct source_status *status)
 {
 	for (size_t i = 0; i < status->missed_count; i++) {
@@ -61,7 +61,7 @@ void feed_change(struct feed *feed, struct source *source)
 	source->take_to = feed;
 }
 
-/* Counts the scans that were due since the last one of the source before. */
+/* Counts the scans that were due between the previous source's last one and that time. */
 static void lost_count(struct feed *feed, int64_t time_us)
 {
 	int64_t periods =
@@ -122,9 +122,8 @@ void feed_describe(struct feed *feed, struct shown_source *reported)
 	cpu_ns = reported->status.own_cpu_ns;
 	reported->own_cpu = ABSENT;
 	if (cpu_ns != ABSENT && feed->reported_us)
-		reported->own_cpu =
-			ratio(cpu_ns - feed->reported_cpu_ns, 10,
-			      now_us - feed->reported_us); /* ns a us is a tenth of a % */
+		reported->own_cpu = ratio(cpu_ns - feed->reported_cpu_ns, 10,
+					  now_us - feed->reported_us); /* 1 ns per us is 0.1 % */
 	feed->reported_us = now_us;
 	feed->reported_cpu_ns = cpu_ns == ABSENT ? 0 : cpu_ns;
 }

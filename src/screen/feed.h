@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a source of scans into a history. */
+/* Adds the scans of a source to a history. */
 #ifndef TSNAP_SCREEN_FEED_H
 #define TSNAP_SCREEN_FEED_H
 
@@ -7,8 +7,8 @@
 #include "screen/history.h"
 #include "screen/shown.h"
 
-/* Needs that a history keeps of every sample, if nobody says more: none that attaches a probe which
- * a report would not have (NEED_*). */
+/* Needs that a history keeps of every sample by default: none that attaches a probe which a report
+ * would not have (NEED_*). */
 #define FEED_NEEDS                                                                          \
 	(NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_WAIT_CLASS | \
 	 NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION | NEED_WAITS |      \
@@ -23,27 +23,28 @@
 struct feed {
 	struct source *source;
 	struct history *history;
-	bool traces;	     /* set by who opened the source: it traces, and that is kept, too */
-	int64_t last_us;     /* time of the last scan; 0: there was none */
-	int64_t period_us;   /* between scans; 0: not known */
-	bool changed;	     /* the source has not delivered a scan yet, an earlier one has */
-	uint64_t lost_count; /* scans that were due between two sources */
-	struct source_status before; /* missed: rows of all earlier sources, summed */
+	bool traces;		     /* set by the owner: what the source traces is kept, too */
+	int64_t last_us;	     /* time of the last scan; 0: none */
+	int64_t period_us;	     /* time between scans; 0: not known */
+	bool changed;		     /* an earlier source has delivered scans, this one none yet */
+	uint64_t lost_count;	     /* scans that were due between the last source and this one */
+	struct source_status before; /* counts of what earlier sources missed */
 	int64_t account_us;	     /* time of the last accounts */
 	int64_t reported_us, reported_cpu_ns;
 };
 
-/* Has the source hand its samples to the history. Neither is owned. */
+/* Makes the source deliver its samples to the history. Takes ownership of neither. */
 void feed_begin(struct feed *feed, struct source *source, struct history *history);
-/* Takes the scans that the source made until that time, UTC; some may be after it. As feed_next().
- */
+/* Takes the scans that the source made until that time, UTC; some may be after it. Returns what
+ * feed_next() does. */
 int feed_finish(struct feed *feed, int64_t until_us, struct error *e);
-/* Goes on with another source. What the present one has missed stays told; it may be closed then.
- */
+/* Goes on with another source, so that the present one may be closed. Keeps the counts of what that
+ * one missed. */
 void feed_change(struct feed *feed, struct source *source);
-/* Waits for the next scan and adds it. As source->next(). */
+/* Waits for the next scan and adds it. Returns what source->next() does. */
 int feed_next(struct feed *feed, struct error *e);
-/* Fills what is told of the source: facts and tsnap's own cost since the last call. */
+/* Fills what the screen shows of the source: its status, and tsnap's own CPU time since the last
+ * call. */
 void feed_describe(struct feed *feed, struct shown_source *reported);
 
 #endif

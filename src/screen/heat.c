@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The heat map: all samples of the history that fit the filter, by time and by how long their state
- * had lasted, or by how many such threads the scan had.
- */
+/* The heat map: all samples of the history that pass the filter, by time and by how long their
+ * state had lasted, or by the number of such threads in the scan. */
 #include "screen/shown.h"
 #include "screen/list.h"
 #include "screen/view_event.h"
@@ -34,10 +33,10 @@ int64_t heat_bound(bool of_threads, size_t row)
 struct heating {
 	struct heat *heat;
 	struct filter filter;
-	int64_t time_us, threads; /* the scan's time, its accepted threads */
+	int64_t time_us, threads; /* scan's time, and number of threads that pass the filter */
 };
 
-/* The last row that begins at or below the number; SIZE_MAX: none does. */
+/* The last row that begins at or below the number; SIZE_MAX: none. */
 static size_t row_of(bool of_threads, int64_t number)
 {
 	size_t row = heat_rows(of_threads);
@@ -83,8 +82,8 @@ static void heat_sample(void *to, const struct sample *sample)
 		cell_add(heating->heat, sample->time_us, sample->state_us, 1);
 }
 
-/* Moves the map's columns to the newest scan: cells that stay in the map keep their counts, all
- * begin anew where that can't be. */
+/* Moves the map's columns to the newest scan: cells that are still in the map keep their counts;
+ * where that is not possible, all counts begin anew. */
 static void heat_move(struct heat *heat, const struct history_view *history, bool anew)
 {
 	int64_t step_us = history_step_us(history, heat->columns);

@@ -11,20 +11,20 @@
 #include <string.h>
 
 #define CHUNK_US (20 * 1000000ll)
-#define PART_NS (20 * NS_PER_MS) /* CPU time of a visit of a part, about */
-#define COARSE_AGES 12		 /* coarse chunks stay so many times as long as others */
+#define PART_NS (20 * NS_PER_MS) /* CPU time of a visit of a part, approximately */
+#define COARSE_AGES 12		 /* coarse chunks are kept so many times as long as others */
 #define CHUNK_PART 8		 /* a chunk takes at most this part of the memory */
 
 struct history {
 	pthread_mutex_t lock;	   /* guards all members below */
-	size_t bytes_limit, bytes; /* without the newest chunk; with texts */
+	size_t bytes_limit, bytes; /* bytes of all chunks but the newest, with their texts */
 	int64_t age_us;
 	struct history_texts texts;
 	struct history_chunk **chunks; /* oldest first; the last one is being written */
 	size_t count, capacity;
-	struct history_scan scan; /* being gathered */
+	struct history_scan scan; /* the scan that is being gathered */
 	bool in_scan;
-	size_t coarse_count; /* chunks from the first one on that are coarse */
+	size_t coarse_count; /* number of chunks, from the first one, that are coarse */
 	uint64_t scan_count, dropped_scans, thinned_scans;
 	bool dropped_memory;
 };
@@ -46,7 +46,7 @@ static void tuples_done(struct history_tuples *tuples)
 	index_clear(&tuples->by_hash);
 }
 
-/* texts: NULL of a copy. */
+/* Drops a holder of the chunk. texts: NULL for a copy. */
 static void chunk_drop(struct history_texts *texts, struct history_chunk *chunk)
 {
 	if (--chunk->holders)
@@ -73,7 +73,7 @@ void history_free(struct history *history)
 	free(history);
 }
 
-/* The chunk is not written any more: what only the writer needs goes. */
+/* Closes the chunk for writing: frees what only the writer needs. */
 static void chunk_close(struct history *history, struct history_chunk *chunk)
 {
 	history_coder_free(chunk->coder);
@@ -103,7 +103,7 @@ static void oldest_drop(struct history *history)
 	chunk_drop(&history->texts, chunk);
 }
 
-/* Leaves scans out of the oldest chunk that has all of them. */
+/* Makes the oldest chunk that still has all of its scans coarse. */
 static void oldest_coarsen(struct history *history)
 {
 	struct history_chunk *old = history->chunks[history->coarse_count];
@@ -125,8 +125,8 @@ static bool is_older(const struct history_chunk *chunk, int64_t age_us, int64_t 
 	return age_us && chunk->scans[chunk->scan_count - 1].time_us + age_us < now_us;
 }
 
-/* Makes chunks coarse that are too old, and later drops them; when memory is full, first drops
- * those that are older than is promised, then makes the rest coarse, from the oldest on. */
+/* Makes chunks coarse that are too old, and later drops them. When memory is full, first drops
+ * those that are older than age_us promises, then makes the rest coarse, from the oldest on. */
 static void old_drop(struct history *history, int64_t now_us)
 {
 	while (history->count > 1) {
@@ -149,7 +149,7 @@ static void old_drop(struct history *history, int64_t now_us)
 	}
 }
 
-/* The chunk that takes a scan of that time. */
+/* The chunk for a scan of that time. */
 static struct history_chunk *chunk_for(struct history *history, int64_t time_us)
 {
 	struct history_chunk *chunk = history->count ? history->chunks[history->count - 1] : NULL;
@@ -183,7 +183,7 @@ static void band_add(struct history_scan *scan, const struct sample *sample)
 		scan->band[BAND_WORK] += sample->why && wait_class_works(sample->why);
 		return;
 	case STATE_ON:
-	case ABSENT: /* such samples count as active */
+	case ABSENT: /* samples without a state count as active */
 		scan->band[BAND_ON]++;
 		return;
 	default:
@@ -331,7 +331,7 @@ void history_look(struct history *history, struct history_view *view)
 	view->chunks = copy_of(history->chunks, history->count * sizeof(*history->chunks));
 	view->chunk_count = history->count;
 	for (size_t i = 0; i < history->count; i++)
-		view->chunks[i]->holders++; /* the newest one too, for its texts */
+		view->chunks[i]->holders++; /* holds the newest chunk, too, for its texts */
 	if (history->count)
 		view->open = chunk_copy(history->chunks[history->count - 1]);
 	view->scan_count = history->scan_count;
@@ -352,7 +352,7 @@ void history_look(struct history *history, struct history_view *view)
 	}
 }
 
-/* Visits the scan's accounts and traces, which begin at `at`, behind its samples. */
+/* Visits the scan's accounts and traces, which begin at `at`, after its samples. */
 static void rest_visit(const struct history_chunk *chunk, size_t at,
 		       const struct history_scan *scan, const struct history_visitor *visitor)
 {
@@ -373,7 +373,7 @@ static void rest_visit(const struct history_chunk *chunk, size_t at,
 	}
 }
 
-/* Reads the scan's samples, and calls the visitor with them if it is wanted. */
+/* Decodes the scan's samples, and calls the visitor with them if wanted is true. */
 static void scan_visit(const struct history_chunk *chunk, struct history_coder *coder,
 		       const struct history_scan *scan, bool wanted,
 		       const struct history_visitor *visitor)
@@ -410,7 +410,7 @@ static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int6
 
 		if (scan->time_us >= until_us)
 			break;
-		if (deep) /* scans before the first wanted one, too: later ones build on them */
+		if (deep) /* earlier scans, too: the wanted ones build on them */
 			scan_visit(chunk, &coder, scan, wanted, visitor);
 		else if (wanted)
 			visitor->scan(visitor->to, scan);
@@ -418,7 +418,7 @@ static void chunk_visit(const struct history_chunk *chunk, int64_t from_us, int6
 	free(coder.last);
 }
 
-/* The time of the first scan of the chunk that has the last scan before that time. */
+/* Time of the first scan in the chunk that has the last scan before before_us. */
 static int64_t chunk_begin(const struct history_view *view, int64_t before_us)
 {
 	for (size_t i = view->chunk_count; i--;) {

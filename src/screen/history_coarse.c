@@ -13,7 +13,7 @@ static const size_t exact_offsets[] = {
 };
 #define EXACT_COUNT (sizeof(exact_offsets) / sizeof(exact_offsets[0]))
 
-/* A thread's part in the scans that are left out. */
+/* A thread's share of the scans that are left out. */
 struct left_out {
 	bool any;
 	struct sample who; /* the thread, with the sums of its exact numbers */
@@ -24,7 +24,7 @@ struct coarsening {
 	struct history_chunk *to;
 	struct history_texts *texts;
 	struct history_coder coder; /* decodes the samples of from */
-	struct left_out *left_out;  /* by the thread's number in from */
+	struct left_out *left_out;  /* indexed by the thread's number in `from` */
 };
 
 static int64_t *exact_of(struct sample *sample, size_t i)
@@ -69,7 +69,7 @@ static void sample_keep(struct coarsening *coarse, const struct sample *sample,
 	history_encode(coarse->to, coarse->texts, &kept, scan);
 }
 
-/* The scan's samples and accounts; kept: the scan that has its place, NULL: it is left out. */
+/* Takes the scan's samples and accounts. kept: the scan that replaces it; NULL: it is left out. */
 static void samples_take(struct coarsening *coarse, const struct history_scan *scan,
 			 const struct history_scan *kept)
 {
@@ -94,7 +94,7 @@ static void account_add(struct coarsening *coarse, struct history_scan *kept,
 	kept->accounts++;
 }
 
-/* Accounts of the scans from..last, and of threads that the last one does not have. */
+/* Adds accounts of the scans from..last, and of threads that the last one does not have. */
 static void accounts_take(struct coarsening *coarse, size_t from, size_t last,
 			  struct history_scan *kept)
 {
@@ -140,7 +140,7 @@ static void traces_take(struct coarsening *coarse, size_t from, size_t last,
 	}
 }
 
-/* Makes one scan of those from..last. */
+/* Merges the scans from..last into one. */
 static void scans_merge(struct coarsening *coarse, size_t from, size_t last)
 {
 	const struct history_scan *scans = coarse->from->scans;

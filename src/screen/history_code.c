@@ -25,7 +25,7 @@
 enum number { HISTORY_NUMBERS(NUMBER_NAME) NUMBER_COUNT };
 #undef NUMBER_NAME
 #define NUMBER_BIT(member) (1u << NUMBER_##member)
-#define PRESENT_ALWAYS NUMBER_BIT(weight_us) /* it is expected even after an absent one */
+#define PRESENT_ALWAYS NUMBER_BIT(weight_us) /* weight_us is expected even after an absent one */
 
 _Static_assert(NUMBER_COUNT == HISTORY_NUMBER_COUNT, "rows of HISTORY_NUMBERS");
 
@@ -76,7 +76,7 @@ static uint64_t varint_read(const char *bytes, size_t *at)
 	return number;
 }
 
-/* Small numbers of either sign as small numbers. */
+/* Maps small numbers of either sign to small unsigned numbers. */
 static uint64_t zigzag(int64_t number)
 {
 	return (uint64_t)number << 1 ^ (uint64_t)(number >> 63);
@@ -97,15 +97,15 @@ static int64_t plus(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* Facts that a sample's numbers are expected from. */
+/* Facts that the expected numbers of a sample are computed from. */
 struct expecting {
-	int64_t elapsed_us; /* since the thread's sample before */
-	int64_t weight_us;  /* the scan's */
+	int64_t elapsed_us; /* time since the thread's previous sample */
+	int64_t weight_us;  /* weight of the scan */
 	int64_t state;
-	bool stays; /* the thread does what it did */
+	bool stays; /* the thread goes on with what it did at its previous sample */
 };
 
-/* The number that is expected after that one. */
+/* The number that is expected after the thread's previous one. */
 static inline int64_t expected_of(enum history_expected way, int64_t in, int64_t number,
 				  const struct expecting *of)
 {
@@ -118,7 +118,8 @@ static inline int64_t expected_of(enum history_expected way, int64_t in, int64_t
 	return of->stays ? plus(number, of->elapsed_us) : 0;
 }
 
-/* 0 is taken for absent: the difference that would need it is no number that a sample has. */
+/* Adds the difference to the expected number; 0 means absent: no number of a sample has the
+ * difference that would be coded as 0. */
 static void difference_add(struct text *bytes, int64_t number, int64_t expected)
 {
 	int64_t base = expected == ABSENT ? 0 : expected;
@@ -134,7 +135,7 @@ static int64_t difference_read(const char *bytes, size_t *at, int64_t expected)
 	return number ? plus(zigzag_undo(number - 1), base) : ABSENT;
 }
 
-/* The tuple's number. */
+/* Number of the tuple, which is added if it is new. */
 static uint32_t tuple_put(struct history_tuples *tuples, const union value *values, size_t width)
 {
 	uint64_t hash = hash_bytes(values, width * sizeof(*values));
@@ -264,7 +265,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 	};
 	if (head & HEAD_NUMBERS)
 		bits = varint_read(bytes, at);
-	/* a number that is absent and stays so is not touched */
+	/* skips a number that is absent and remains so */
 	last->present |= (uint32_t)bits;
 	present = last->present;
 #define NUMBER_DECODE(member, way, in)                                               \
@@ -310,7 +311,7 @@ void history_encode_trace(struct history_chunk *chunk, struct history_texts *tex
 
 	varint_add(bytes, tuple_of(chunk, &chunk->who, texts, &history_who, who));
 	varint_add(bytes, tuple_of(chunk, &chunk->what, texts, &history_what, who));
-	varint_add(bytes, (uintptr_t)kind); /* static, so that it can be kept as it is */
+	varint_add(bytes, (uintptr_t)kind); /* an address: kind has static storage */
 	varint_add(bytes, (uint64_t)histogram->sum_ns);
 	varint_add(bytes, (uint64_t)histogram->max_ns);
 	varint_add(bytes, (uint64_t)histogram->amount);
@@ -353,7 +354,7 @@ void history_coder_free(struct history_coder *coder)
 
 size_t history_chunk_bytes(const struct history_chunk *chunk)
 {
-	size_t index_slot = 17; /* a key, a number, a tag */
+	size_t index_slot = 17; /* a key, a number and a tag: bytes of a slot of an index */
 
 	return chunk->bytes.capacity + chunk->scan_capacity * sizeof(*chunk->scans) +
 	       (chunk->who.capacity * chunk->who.width + chunk->what.capacity * chunk->what.width) *

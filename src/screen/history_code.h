@@ -14,49 +14,50 @@
 struct history_tuples {
 	union value *values;
 	size_t width, count, capacity;
-	struct index by_hash; /* hash to a tuple's number plus one; of equal hash only the last */
+	struct index by_hash; /* hash to number plus one; for equal hashes of the last tuple */
 };
 
 struct history_chunk {
-	size_t holders; /* snapshots, and the history */
+	size_t holders; /* number of holders: snapshots, and the history */
 	struct history_tuples who, what;
 	struct history_uses uses;
 	struct text bytes;
 	struct history_scan *scans;
 	size_t scan_count, scan_capacity;
-	struct history_coder *coder; /* the writer's; NULL once the chunk is full */
-	bool coarse;		     /* it has no more scans than an old one */
+	struct history_coder *coder; /* coder of the writer; NULL once the chunk is full */
+	bool coarse;		     /* the chunk has no more scans than one that was made coarse */
 };
 
 /* Last state of a thread in the bytes: both sides expect the next sample to go on with it. */
 struct history_last {
-	uint64_t memo;	  /* a visitor's own; 0 since the thread's tuple has changed */
+	uint64_t memo;	  /* value of a visitor; 0 once the thread's tuple has changed */
 	uint32_t what;	  /* number of the thread's tuple in `what`, plus one; 0: no sample yet */
-	uint32_t present; /* a reader's: numbers that may not be absent, a bit each */
-	struct sample sample; /* with its numbers */
+	uint32_t present; /* for a reader: numbers that may not be absent, a bit each */
+	struct sample sample; /* last sample, with its numbers */
 };
 
 struct history_coder {
-	struct history_last *last; /* by number of the thread's tuple */
+	struct history_last *last; /* indexed by number of the thread's tuple */
 	size_t capacity;
-	int64_t who; /* number of the sample's before, in the same scan; -1: none */
+	int64_t who; /* number of the previous sample's thread in the same scan; -1: none */
 };
 
-void history_coder_free(struct history_coder *coder); /* also of NULL */
+void history_coder_free(struct history_coder *coder); /* NULL is allowed */
 
-/* Adds the sample to the chunk's bytes. texts: those of the history. */
+/* Adds the sample to the chunk's bytes. texts: those of the chunk's history. */
 void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		    const struct sample *sample, const struct history_scan *scan);
 void history_encode_account(struct history_chunk *chunk, struct history_texts *texts,
 			    const struct sample *account);
 
-/* The sample at *at, which moves behind it; it stays the coder's until the next one. */
+/* Decodes the sample at *at and moves *at to its end. The sample is the coder's and is valid until
+ * the next call. */
 const struct sample *history_decode(const struct history_chunk *chunk, struct history_coder *coder,
 				    size_t *at, const struct history_scan *scan);
 void history_decode_account(const struct history_chunk *chunk, size_t *at,
 			    const struct history_scan *scan, struct sample *account);
 
-/* A histogram of durations that --trace measured, of the thread `who`. */
+/* Adds a histogram of durations that --trace measured, for the thread `who`. */
 void history_encode_trace(struct history_chunk *chunk, struct history_texts *texts,
 			  const struct trace_kind *kind, const struct sample *who,
 			  const struct histogram *histogram);

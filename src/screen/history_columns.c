@@ -33,7 +33,7 @@ bool history_varies(const struct column *column)
 	return is_left_out(column) || is_number(column);
 }
 
-/* The place of the column among those, by its offset. */
+/* Inserts the column in the order of offsets. */
 static void column_insert(struct history_columns *columns, const struct column *column)
 {
 	size_t at = columns->count++;

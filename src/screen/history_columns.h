@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The columns of a sample that a history keeps: which are in its tuples, and which are numbers that
- * differ from scan to scan.
- */
+/* The columns of a sample that a history keeps: some are in its tuples, others are numbers that
+ * differ from scan to scan. */
 #ifndef TSNAP_SCREEN_HISTORY_COLUMNS_H
 #define TSNAP_SCREEN_HISTORY_COLUMNS_H
 
@@ -11,37 +10,37 @@
 
 #include "sample/column.h"
 
-#define HISTORY_WHAT_MAX 64 /* columns of a tuple */
+#define HISTORY_WHAT_MAX 64 /* most columns of a tuple */
 #define HISTORY_NUMBER_COUNT 12
 
-/* Columns of a tuple, in the order of their places in struct sample: those that lie side by side
- * there are copied at once, as a run. */
+/* Columns of a tuple, in the order of their offsets in struct sample: adjacent ones are copied at
+ * once, as a run. */
 struct history_columns {
 	const struct column *items[HISTORY_WHAT_MAX];
 	size_t count;
 	struct history_run {
-		uint32_t offset, bytes; /* in struct sample */
+		uint32_t offset, bytes; /* position in struct sample */
 	} runs[HISTORY_WHAT_MAX];
 	size_t run_count;
 };
 
-/* The tuple that identifies a thread, and the one that says what it does. */
+/* The tuple that identifies a thread, and the one that says what the thread does. */
 extern struct history_columns history_who, history_what;
-/* Fills these; any thread may call it, any number of times. */
+/* Fills history_who and history_what; may be called by any thread, any number of times. */
 void history_columns_find(void);
 
-/* Value that a number is expected to have in the next sample of a thread. */
+/* Kinds of values that a number is expected to have in the next sample of a thread. */
 enum history_expected {
 	EXPECT_SAME, /* unchanged */
-	EXPECT_STAY, /* grown by the time between the scans, as long as the thread's state stays */
-	EXPECT_NONE, /* the scan's weight if the thread is in the number's state, else 0 */
-	EXPECT_WEIGHT, /* the scan's weight */
+	EXPECT_STAY, /* grown by the time between the scans while the thread's state is the same */
+	EXPECT_NONE, /* weight of the scan if the thread is in the number's state, else 0 */
+	EXPECT_WEIGHT, /* weight of the scan */
 };
 
 struct history_number {
-	size_t offset; /* in struct sample */
+	size_t offset; /* position in struct sample */
 	enum history_expected way;
-	int64_t state; /* with EXPECT_NONE: the state that has the scan's weight; -1: none */
+	int64_t state; /* for EXPECT_NONE: the state that gets the scan's weight; -1: none */
 };
 
 /* Numbers of a sample that change from scan to scan: member, what is expected, state. A table for

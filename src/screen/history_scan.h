@@ -5,16 +5,16 @@
 
 #include <stdint.h>
 
-/* The columns of the band, bottom first. */
+/* The parts of the band's bars, bottom first. */
 enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };
 
 /* A scan, without its samples. */
 struct history_scan {
-	int64_t time_us, weight_us, silent_us; /* see struct scan */
-	uint32_t threads;		       /* seen in all; 0: not known */
-	uint32_t samples, accounts, traces;    /* in the chunk's bytes, in this order */
+	int64_t time_us, weight_us, silent_us; /* as in struct scan */
+	uint32_t threads;		       /* threads seen in all; 0: not known */
+	uint32_t samples, accounts, traces;    /* counts, in the order of the chunk's bytes */
 	uint32_t offset, end;	   /* start and end of the samples in the chunk's bytes */
-	uint32_t band[BAND_COUNT]; /* threads in these states */
+	uint32_t band[BAND_COUNT]; /* number of threads in each of these states */
 };
 
 #endif

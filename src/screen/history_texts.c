@@ -9,7 +9,7 @@ struct history_name {
 	struct history_name *next; /* next name with an equal hash */
 	uint64_t hash;
 	size_t length;
-	size_t users; /* chunks */
+	size_t users; /* number of chunks that use the name */
 	char text[];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Keys: a number each, and a name for those that are no character. */
+/* Keys: a number each, and a name for those that are no characters. */
 #ifndef TSNAP_SCREEN_KEY_H
 #define TSNAP_SCREEN_KEY_H
 
@@ -7,13 +7,13 @@
 
 #include "base/text.h"
 
-/* Characters are their code points; Ctrl and a letter is 1 to 26. */
+/* Keys that are characters have their code points; Ctrl with a letter is 1 to 26. */
 enum key {
 	KEY_CODE_TAB = 9,
 	KEY_CODE_ENTER = 13,
 	KEY_CODE_ESCAPE = 27,
 	KEY_CODE_BACKSPACE = 127,
-	KEY_CODE_UP = 0x200000, /* above all code points */
+	KEY_CODE_UP = 0x200000, /* first number above all code points */
 	KEY_CODE_DOWN,
 	KEY_CODE_LEFT,
 	KEY_CODE_RIGHT,
@@ -24,12 +24,12 @@ enum key {
 	KEY_CODE_DELETE,
 	KEY_CODE_F1,
 	KEY_CODE_F12 = KEY_CODE_F1 + 11,
-	KEY_CODE_MOUSE, /* see view_mouse() */
+	KEY_CODE_MOUSE, /* mouse event: see view_mouse() */
 };
 
 /* Adds the key's name: Enter, Ctrl-L, a, ... */
 void key_add(struct text *text, int32_t key);
-/* The key of a name of `length` bytes; -1: there is none. */
+/* The key with that name of `length` bytes; -1: none. */
 int32_t key_of_name(const char *name, size_t length);
 
 #endif

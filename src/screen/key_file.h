@@ -13,9 +13,10 @@
 #include "base/error.h"
 #include "screen/bindings.h"
 
-/* The keys of the command table. */
+/* Sets the keys of the command table. */
 void bindings_begin(struct bindings *bindings);
-/* Changes them as the file says; one that is not there says nothing. 0, or -errno with e. */
+/* Changes keys as the file says; a file that does not exist changes nothing. 0, or -errno with
+ * e. */
 int bindings_read(struct bindings *bindings, const char *path, struct error *e);
 
 #endif

@@ -88,7 +88,7 @@ void list_add_detail(struct text *text, struct view *view, const struct shown *s
 	text_done(&name);
 }
 
-/* Letters choose among the items. */
+/* Searches the items by typed letters. */
 static void word_type(struct view *view, int32_t key)
 {
 	struct list *list = &view->list;

@@ -24,7 +24,7 @@ static size_t columns_count(const struct view *view, const struct shown *shown)
 	return measure_column_count + sample_column_count;
 }
 
-/* Adds where the column's values come from, at what cost: "(file: when sampled)". */
+/* Adds the source of the column's values and their cost: "(file: when sampled)". */
 static void add_cost(struct text *help, const struct column *column)
 {
 	for (size_t i = needs_row_count; i--;)
@@ -168,7 +168,7 @@ const struct list_kind list_palette = {
 	.choose = palette_choose,
 };
 
-/* Behind the commands. */
+/* Notes that follow the commands. */
 static const char *const notes[][2] = {
 	{"not there", "kill, renice, strace: tsnap looks"},
 	{"the band", "above the table: threads by state over the last minutes: #: ON, on a CPU;"},
@@ -284,10 +284,10 @@ const struct list_kind list_views = {
 
 /* --- what can be written */
 
-/* path: offered for the file; NULL: a view, which has a name. */
+/* Formats to write. path: proposed name of the file; NULL: a view, which has a name. */
 static const struct format_row {
 	const char *name, *help, *path;
-	uint64_t needs; /* beside those of the table */
+	uint64_t needs; /* needs beside those of the table */
 } formats[WRITE_COUNT] = {
 	[WRITE_TEXT] = {"text", "this screen as it is", "tsnap-top.txt", 0},
 	[WRITE_CSV] = {"csv", "all rows of the table, as CSV", "tsnap-top.csv", 0},

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parts of a row: the row's samples once more, grouped by one column after the other, and as a tree
- * of their stacks.
- */
+/* Parts of a row: the row's samples once more, grouped by one column after another, and as a tree
+ * of their stacks. */
 #include "screen/shown.h"
 #include "screen/feed.h"
 #include "report/group_split.h"
@@ -20,7 +19,7 @@ static const char *const peek_columns[] = {
 	"ufuncs", "kfuncs",   "io_dev",	    "cpu",
 };
 #define PEEK_COLUMNS (sizeof(peek_columns) / sizeof(peek_columns[0]))
-/* Behind these: all samples as one group, and by stack. */
+/* Groups after those of the columns: all samples as one group, and by stack. */
 #define GROUPS_ALL PEEK_COLUMNS
 #define GROUPS_STACKS (PEEK_COLUMNS + 1)
 #define GROUPS_COUNT (PEEK_COLUMNS + 2)
@@ -31,7 +30,7 @@ struct peeking {
 	struct column_list lists[GROUPS_COUNT];
 	struct group_table groups[GROUPS_COUNT];
 	struct tally tally;
-	const struct exact_times *times; /* the window's; NULL: samples count */
+	const struct exact_times *times; /* of the window; NULL: samples count */
 	struct peek *peek;		 /* only its traces are filled during the visit */
 };
 
@@ -67,7 +66,7 @@ static void peek_account(void *to, const struct sample *account)
 		group_table_add_account(&peeking->groups[GROUPS_ALL], account);
 }
 
-/* Needs that are known of a trace's thread, and of what it waited for: a history keeps no errno. */
+/* Needs that are known of a trace's thread, and of its wait: a history does not keep errno. */
 static uint64_t trace_known(const struct trace_kind *kind)
 {
 	return KNOWN_IDS | NEED_COMM | (FEED_TRACE_NEEDS & ~NEED_SYSCALL) |
@@ -94,7 +93,7 @@ static void peek_trace(void *to, const struct trace_kind *kind, const struct sam
 	histogram_merge(&peek->traces[at].histogram, histogram);
 }
 
-/* A line for each kind, and one for each bucket from its first event to its last one. */
+/* Fills a line for each kind, and one for each bucket from its first event to its last one. */
 static void trace_lines_fill(struct peek *peek)
 {
 	peek->trace_line_count = 0;
@@ -117,7 +116,7 @@ static void trace_lines_fill(struct peek *peek)
 	}
 }
 
-/* The column's values; nothing of one that all samples lack. */
+/* Adds lines for the column's values; none if all samples lack the column. */
 static void lines_add(struct peek *peek, const struct peeking *peeking, size_t at,
 		      struct grid *grid)
 {
@@ -136,7 +135,7 @@ static void lines_add(struct peek *peek, const struct peeking *peeking, size_t a
 	}
 }
 
-/* True if the column is one of the table's, so that the row has just one value of it. */
+/* True if the column is one of the table's: the row has just one value of it. */
 static bool is_requested(const struct question *question, const struct column *column)
 {
 	for (size_t i = 0; i < question->list.count; i++)
@@ -145,7 +144,7 @@ static bool is_requested(const struct question *question, const struct column *c
 	return false;
 }
 
-/* The frames of one part, below a root of that name. */
+/* Adds the frames of one part, below a root of that name. */
 static void frames_add(struct tree *tree, const struct frame_tree *frames, enum frame_part part,
 		       const char *root)
 {
@@ -163,7 +162,7 @@ static void frames_add(struct tree *tree, const struct frame_tree *frames, enum 
 			text_add_string(&label, STACK_KERNEL);
 		else if (!strcmp(frame->kind->mark, FRAME_SYSCALL))
 			text_add_string(&label, STACK_CALL);
-		/* a node comes behind its parent */
+		/* a node comes after its parent */
 		nodes[at] = at ? tree_child(tree, nodes[frame->parent],
 					    hash_bytes(frame->name, strlen(frame->name)),
 					    text_string(&label))
@@ -174,7 +173,7 @@ static void frames_add(struct tree *tree, const struct frame_tree *frames, enum 
 	free(nodes);
 }
 
-/* Stacks by their samples, on CPU and off it. */
+/* Fills the tree of stacks, weighed by their samples, on CPU and off it. */
 static void stacks_fill(struct peek *peek, const struct peeking *peeking, struct grid *grid)
 {
 	struct frame_tree frames = {0};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that a row had in each step of the band. Counting takes all samples of the history, and
- * ten minutes of a busy host are millions of them: what was counted stays, and older samples are
- * counted from the newest on, as far as a part of a second suffices, then with the next answers.
- */
+/* Number of threads that a row had in each step of the band. Counting visits all samples of the
+ * history, and ten minutes of a busy host are millions of them: counts are kept, and older samples
+ * are counted from the newest on, for a part of a second, then with the next answers. */
 #include "screen/shown.h"
 #include "report/value.h"
 
@@ -12,8 +11,8 @@ struct counting {
 	struct peek_band *counts;
 	size_t steps;
 	const struct filter *filter;
-	bool remembers; /* the filter looks at nothing that changes while a thread goes on */
-	size_t step;	/* step that the scan is in; steps: none */
+	bool remembers; /* the filter reads nothing that changes while a thread goes on */
+	size_t step;	/* step that the scan is in; equal to the number of steps: none */
 };
 
 static void count_scan(void *to, const struct history_scan *scan)
@@ -30,7 +29,7 @@ static void count_scan(void *to, const struct history_scan *scan)
 			scan->silent_us ? 1 + ratio(scan->silent_us, 1, scan->weight_us) : 1;
 }
 
-/* *memo: 1 the filter refuses it, 2 it does not. */
+/* Counts a sample. *memo: 1 if the filter refuses it, 2 if it accepts it. */
 static void count_sample(void *to, const struct sample *sample, uint64_t *memo)
 {
 	struct counting *counting = to;
@@ -42,8 +41,8 @@ static void count_sample(void *to, const struct sample *sample, uint64_t *memo)
 	counting->counts->samples[counting->step] += *memo == 2;
 }
 
-/* Keeps what was counted, where the same is to be counted of the same steps, which have moved on.
- */
+/* Keeps the counts if the same filter and steps are counted again, moved by the steps that have
+ * passed. */
 static void counts_move(struct peek_band *counts, const struct shown *shown,
 			const struct question *question)
 {

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys of a group, in this order. */
+/* Keys of a group, in the order of its columns. */
 enum level { LEVEL_CONTAINER, LEVEL_UNIT, LEVEL_PID, LEVEL_TID, LEVEL_COMM, LEVEL_PPID, LEVELS };
 #define LEVEL_COLUMNS "container,unit,pid,tid,comm,ppid"
 
-/* The group that names each process: that of its main thread, or its first one. */
+/* Finds the group that names each process: that of its main thread, or its first one. */
 static void names_find(struct index *names, const struct group_table *groups)
 {
 	for (size_t i = 0; i < groups->count; i++) {
@@ -104,7 +104,7 @@ static bool is_above(const struct tree *tree, uint32_t above, uint32_t node)
 	return node == above;
 }
 
-/* Processes as roots, then each below its parent, then their samples. */
+/* Adds processes as roots, then moves each below its parent, then adds their samples. */
 static void parents_add(struct tree *tree, const struct shown *shown, struct index *names)
 {
 	const struct group_table *groups = &shown->groups;
@@ -127,7 +127,7 @@ static void parents_add(struct tree *tree, const struct shown *shown, struct ind
 				continue;
 			label_process(&label, groups, names, ppid);
 			parent = node_of(tree, shown, 0, LEVEL_PID, ppid, &label);
-			/* ids are used again: a parent may seem to be below its child */
+			/* ids are reused: a parent may seem to be below its child */
 			if (parent && !is_above(tree, node, parent))
 				tree_move(tree, node, parent);
 		}

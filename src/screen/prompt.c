@@ -52,7 +52,7 @@ static void cursor_right(struct prompt *prompt)
 		prompt->at++;
 }
 
-/* Takes out what is between the cursor and there. */
+/* Deletes the text between the cursor and that position. */
 static void erase_to(struct prompt *prompt, size_t to)
 {
 	memmove(prompt->text + prompt->at, prompt->text + to, strlen(prompt->text + to) + 1);
@@ -76,7 +76,7 @@ static void erase_after(struct prompt *prompt)
 	erase_to(prompt, end);
 }
 
-/* A code point as UTF-8. */
+/* Inserts a code point as UTF-8. */
 static void character_type(struct prompt *prompt, int32_t key)
 {
 	char bytes[5] = "";

@@ -12,7 +12,7 @@
 
 /* --- the filter */
 
-/* The byte of the character that the parser's words name, and what it says of it. */
+/* Shows the parser's error at the character that its message names. */
 static void filter_error(struct prompt *prompt, const char *line)
 {
 	const char *number = strstr(line, "at character "), *what;
@@ -24,7 +24,7 @@ static void filter_error(struct prompt *prompt, const char *line)
 				at++;
 			while (((unsigned char)prompt->text[at] & 0xc0) == 0x80);
 	}
-	/* the words behind the quoted line */
+	/* message after the quoted line */
 	what = number ? strstr(number, "': ") : NULL;
 	prompt_fail(prompt, at, what ? what + 3 : line);
 }
@@ -57,7 +57,7 @@ static bool filter_done_typing(struct view *view, const struct shown *shown)
 struct completing {
 	const char *word;
 	size_t length;
-	struct text common; /* longest common beginning of all that fit */
+	struct text common; /* longest common prefix of all matches */
 	size_t count;
 };
 
@@ -144,7 +144,7 @@ const struct prompt_kind prompt_find = {"Find: ", find_done, NULL};
 
 /* --- times and durations */
 
-/* "5", "1.5", "90s", "5m", "2h" as microseconds; -1: it is none of these. */
+/* Parses "5", "1.5", "90s", "5m", "2h" to microseconds; -1: it is none of these. */
 static int64_t duration_read(const char *text)
 {
 	char *end;
@@ -157,7 +157,8 @@ static int64_t duration_read(const char *text)
 	return (int64_t)(number * unit * US_PER_SECOND);
 }
 
-/* A time of the day, or with a date, of the day that the window is in. False: it is none. */
+/* Parses a time of day, of the day that the window is in, or one with a date. False: it is
+ * neither. */
 static bool time_read(const char *text, int64_t near_us, int64_t *time_us)
 {
 	char iso[CLOCK_ISO_SIZE], whole[CLOCK_ISO_SIZE + VIEW_LABEL_SIZE];
@@ -188,7 +189,7 @@ static bool time_done(struct view *view, const struct shown *shown)
 	if (back_us >= 0) {
 		until_us = shown->history.last_us + 1 - back_us;
 	} else if (time_read(typed, shown->until_us, &until_us)) {
-		until_us += view->now.window_us; /* it begins there */
+		until_us += view->now.window_us; /* the given time is the start of the window */
 	} else {
 		prompt_fail(&view->prompt, SIZE_MAX,
 			    "A time is 14:03, 14:03:20, 2026-11-20 14:03 (UTC), or -5m, -30s");

@@ -24,7 +24,7 @@ static const struct saved_view own_views[] = {
 	{"threads", "each thread", "pid,tid,comm,state,syscall", "", false},
 };
 
-/* The view of that name, made if there is none. */
+/* The view of that name, added if there is none. */
 static struct saved_view *view_of(struct saved_views *views, const char *name)
 {
 	for (size_t i = 0; i < views->count; i++)
@@ -69,7 +69,7 @@ static int value_set(struct saved_view *view, const char *key, const char *value
 
 struct reading {
 	struct saved_views *views;
-	struct saved_view *view; /* the section's; NULL before the first one */
+	struct saved_view *view; /* view of the section; NULL before the first section */
 };
 
 static int line_take(void *to, char *line, struct error *e)
@@ -87,7 +87,7 @@ static int line_take(void *to, char *line, struct error *e)
 	if (*words == '[' && words[length - 1] == ']') {
 		words[length - 1] = '\0';
 		reading->view = view_of(views, config_trim(words + 1));
-		reading->view->columns = NULL; /* an earlier view's columns are not its own */
+		reading->view->columns = NULL; /* replaces an earlier view */
 		reading->view->filter = "";
 		return 0;
 	}

@@ -9,7 +9,7 @@
  *   filter = comm~"^postgres"
  *   all = yes
  *
- * columns as behind -g, filter as behind --filter; all but columns may be missing. Empty lines and
+ * columns as for -g, filter as for --filter; all but columns may be missing. Empty lines and
  * those with # in front say nothing. A view takes the place of one with the same name.
  */
 #ifndef TSNAP_SCREEN_SAVED_H
@@ -23,7 +23,7 @@
 
 struct view;
 
-/* Texts are malloced, but of tsnap's own. */
+/* Texts are allocated by malloc(), except those of tsnap's own views. */
 struct saved_view {
 	const char *name, *help, *columns, *filter;
 	bool all_states;
@@ -32,19 +32,18 @@ struct saved_view {
 struct saved_views {
 	struct saved_view *items;
 	size_t count, capacity;
-	char **lines; /* lines of files, which the texts point into */
+	char **lines; /* lines of files, which the texts of views point into */
 	size_t line_count, line_capacity;
 };
 
-/* tsnap's own views. */
+/* Fills tsnap's own views. */
 void saved_views_begin(struct saved_views *views);
-/* Adds those of the file; one that is not there has none. 0, or -errno with e, which tells the
- * line.
- */
+/* Adds the views of the file; a file that does not exist has none. 0, or -errno with e, which names
+ * the line. */
 int saved_views_read(struct saved_views *views, const char *path, struct error *e);
 void saved_views_done(struct saved_views *views);
 
-/* Adds the view as such a section. */
+/* Adds the view as a section of such a file. */
 void saved_view_add(struct text *text, const struct view *view, const char *name);
 
 #endif

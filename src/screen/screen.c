@@ -23,7 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLOSE_SECONDS 1 /* time for the thread to end, before the terminal is taken from it */
+#define CLOSE_SECONDS \
+	1 /* timeout for the thread to end, then the terminal is restored without it */
 
 struct screen {
 	pthread_t thread;
@@ -37,8 +38,8 @@ struct screen {
 	int signal_fd, wake_fd;
 	atomic_bool ended, stop;
 	pthread_mutex_t lock;
-	struct shown_source reported; /* under the lock */
-	struct screen_wish wish;      /* under the lock */
+	struct shown_source reported; /* guarded by the lock */
+	struct screen_wish wish;      /* guarded by the lock */
 	bool wants;		      /* wish was set since the last screen_wants() */
 };
 
@@ -51,8 +52,8 @@ int screen_check(struct error *e)
 			 "-i 5 a report every 5 s");
 }
 
-/* Takes over what is told of the source. What has failed since the last time is a message, too: the
- * head has no more than a line for it. */
+/* Takes over what is reported of the source. A new error is shown as a message, too: the header has
+ * only one line for it. */
 static void reported_take(struct screen *screen)
 {
 	struct shown_source *source = &screen->shown.source;
@@ -66,7 +67,7 @@ static void reported_take(struct screen *screen)
 		view_say(screen->view, true, "%s", source->error);
 }
 
-/* Answers the question where it is a new one, or time has passed. */
+/* Answers the question if it is a new one, or if it is due. */
 static void screen_fill(struct screen *screen, bool due)
 {
 	struct view *view = screen->view;
@@ -85,7 +86,7 @@ static void screen_show(struct screen *screen, bool due)
 	size_t rows, columns;
 
 	terminal_size(&rows, &columns);
-	due |= columns != screen->cells.columns; /* the band has other steps */
+	due |= columns != screen->cells.columns; /* the band has another number of steps */
 	cells_clear(&screen->cells, rows, columns);
 	screen_fill(screen, due);
 	list_fill(&screen->shown, screen->view);
@@ -126,7 +127,7 @@ static void mouse_take(struct screen *screen)
 }
 
 /* Takes the keys that were typed; a question that a key makes is answered before the next key.
- * False: there were none. */
+ * False: no key was typed. */
 static bool keys_take(struct screen *screen)
 {
 	bool any = false;
@@ -153,7 +154,7 @@ static bool keys_take(struct screen *screen)
 	return any;
 }
 
-/* Signals of the terminal. */
+/* Handles the terminal's signals, which arrive by signal_fd. */
 static void signals_take(struct screen *screen)
 {
 	struct signalfd_siginfo info;
@@ -214,7 +215,7 @@ int screen_open(struct screen **opened, struct history *history, struct view *vi
 	screen->cells.ascii = ascii;
 	screen->reported.status.cpus = ABSENT;
 	pthread_mutex_init(&screen->lock, NULL);
-	/* no thread has them delivered */
+	/* no thread has these signals delivered */
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGWINCH);
 	sigaddset(&mask, SIGTSTP);
@@ -256,7 +257,7 @@ bool screen_ended(const struct screen *screen)
 	return screen->ended;
 }
 
-/* True if the thread ends within a moment. */
+/* Waits for the thread to end; false: it has not within CLOSE_SECONDS. */
 static bool thread_ends(struct screen *screen)
 {
 	struct timespec end;
@@ -273,17 +274,17 @@ void screen_close(struct screen *screen)
 
 	screen->stop = true;
 	if (write(screen->wake_fd, &one, sizeof(one)) < 0) {
-		/* it is awake already */
+		/* the thread is awake already */
 	}
 	ended = thread_ends(screen);
 	if (!ended) {
-		/* it waits for a terminal that takes nothing */
+		/* the thread waits for a terminal that accepts no output */
 		tcflush(STDOUT_FILENO, TCOFLUSH);
 		ended = thread_ends(screen);
 	}
 	if (!ended) {
 		terminal_rescue();
-		_exit(EXIT_DONE); /* it may still use all that is there */
+		_exit(EXIT_DONE); /* the thread may still use everything */
 	}
 	close(screen->signal_fd);
 	close(screen->wake_fd);

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An account is that old when a window begins: what it tells is of a thread's time until then, and
- * the same is missing at the window's end. */
+/* Age of an account when a window begins: it covers the time of a thread until then, and as much is
+ * missing at the window's end. */
 #define ACCOUNT_AGE_US HISTORY_ACCOUNT_US
 
-/* One window being grouped. */
+/* State of grouping one window. */
 struct filling {
 	struct group_table *groups;
 	struct exact_times *times;
@@ -19,7 +19,7 @@ struct filling {
 	struct filter filter;
 	bool any;	 /* a scan of the window was seen */
 	int64_t from_us; /* start of the interval of exact times */
-	bool remembers;	 /* a thread that goes on with what it does stays in its group */
+	bool remembers;	 /* a thread that goes on with what it does remains in its group */
 };
 
 static void take_scan(void *to, const struct history_scan *scan)
@@ -45,7 +45,7 @@ static void filling_share_out(struct filling *filling)
 {
 	group_table_share_out(filling->groups);
 	exact_times_clear(filling->times);
-	filling->remembers = false; /* memos name shares, which are dropped now */
+	filling->remembers = false; /* memos refer to shares, which are dropped now */
 }
 
 /* True if neither a key nor the filter looks at what changes while a thread goes on. */
@@ -65,8 +65,8 @@ static void tally_sample(struct tally *tally, const struct sample *sample)
 	tally->active += !state || state->active;
 }
 
-/* The thread goes on with what it did at its sample before: the filter and the keys, which see
- * nothing else, find the same group. */
+/* Takes a sample of a thread that goes on with what it did at its previous sample: the filter and
+ * the keys, which read nothing else, lead to the same group. */
 static void take_again(struct filling *filling, const struct sample *sample, uint64_t memo)
 {
 	struct exact_note note = exact_times_add_at(filling->times, (uint32_t)(memo >> 32), sample);
@@ -75,8 +75,8 @@ static void take_again(struct filling *filling, const struct sample *sample, uin
 	group_table_add_again(filling->groups, sample, (uint32_t)memo - 1, note.began);
 }
 
-/* *memo: the thread's place among the times, and below it the sample's share plus one; 0: not
- * known. */
+/* Takes a sample. *memo: upper half the thread's index in the times, lower half the sample's share
+ * plus one; 0: not known. */
 static void take_sample(void *to, const struct sample *sample, uint64_t *memo)
 {
 	struct filling *filling = to;
@@ -87,7 +87,7 @@ static void take_sample(void *to, const struct sample *sample, uint64_t *memo)
 		take_again(filling, sample, *memo);
 		return;
 	}
-	/* refused samples, too, have their part of their threads' times */
+	/* samples that are refused have a part of their threads' times, too */
 	if (filling->groups->split)
 		note = exact_times_add(filling->times, sample);
 	if (!filter_accepts(&filling->filter, sample))
@@ -126,7 +126,7 @@ static void band_scan(void *to, const struct history_scan *scan)
 		step->threads[part] += scan->band[part];
 }
 
-/* A length of a step that people count in. */
+/* Rounds the length of a step up to one that people count in. */
 static int64_t step_nice(int64_t least_us)
 {
 	static const int64_t lengths_ms[] = {50,    100,   200,	  500,	 1000,	 2000,	 5000,
@@ -147,7 +147,7 @@ char shade_of(int64_t number, int64_t most)
 {
 	static const char shades[] = " .:-=+*#%@";
 
-	/* any number above 0 has a sign; only the most has the darkest */
+	/* a number above 0 always has a sign; only the greatest has the darkest */
 	return shades[number > 0 && most ? 1 + number * ((int64_t)sizeof(shades) - 3) / most : 0];
 }
 
@@ -164,7 +164,8 @@ static void band_fill(struct shown *shown, size_t steps)
 		steps = BAND_STEPS_MAX;
 	band->step_us = history_step_us(history, steps);
 	band->count = steps;
-	/* steps begin at whole multiples, so that they stay as time goes on; the last one is now */
+	/* steps begin at whole multiples, so that they don't change as time passes; the last one is
+	 * now */
 	band->from_us = (history->last_us / band->step_us - (int64_t)steps + 1) * band->step_us;
 	history_visit(history, band->from_us, history->last_us + 1, &visitor);
 }
@@ -176,7 +177,7 @@ static int row_compare(const struct question *question, size_t at, const struct 
 	union value a = grid_row(grid, x)[at], b = grid_row(grid, y)[at];
 	int order = value_compare(column, a, b);
 
-	/* absent ones are last either way */
+	/* values that are absent are last either way */
 	if (value_is_absent(column, a) || value_is_absent(column, b))
 		return -order;
 	if (!column_is_text(column))
@@ -223,8 +224,8 @@ static void window_find(struct shown *shown, const struct question *question)
 	shown->from_us = shown->until_us - question->window_us;
 }
 
-/* Kinds of time that are shared out, a bit each. Sleep only where all sleepers are asked for, so
- * that all of them are sampled. */
+/* Kinds of time that are shared out, a bit each. Sleep only if all sleepers are requested, so that
+ * all of them are sampled. */
 static unsigned int kinds_shared(const struct filter *filter)
 {
 	unsigned int kinds = 0;
@@ -264,7 +265,7 @@ void window_group(const struct shown *shown, const struct question *question, in
 	*tally = (struct tally){0};
 	exact_times_end_interval(times);
 	group_table_init(groups, &shown->list);
-	/* it was looked at when it was typed */
+	/* the filter was checked when it was typed */
 	if (!question_filter(question, &filling.filter, &e)) {
 		times->shared = kinds_shared(&filling.filter);
 		group_table_split(groups, times,
@@ -279,7 +280,7 @@ void window_group(const struct shown *shown, const struct question *question, in
 	filter_done(&filling.filter);
 }
 
-/* Subtracts the second window. */
+/* Subtracts the rows of the question's second window. */
 static void mark_subtract(struct shown *shown, const struct question *question)
 {
 	struct exact_times times = {0};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The answer to a question: the window's samples, filtered and grouped as any report does it, and
- * what is told around the table. Drawing and events read it.
- */
+/* The answer to a question: the window's samples, filtered and grouped as in a report, and what is
+ * shown around the table. Drawing and events read it. */
 #ifndef TSNAP_SCREEN_SHOWN_H
 #define TSNAP_SCREEN_SHOWN_H
 
@@ -16,7 +15,7 @@
 #include "screen/view.h"
 
 #define BAND_STEPS_MAX 400
-#define BAND_LABEL_WIDTH 8 /* columns before the band */
+#define BAND_LABEL_WIDTH 8 /* width of the labels before the band */
 
 /* Threads by state over the last minutes: sums of the scans of each step. */
 struct band {
@@ -27,29 +26,29 @@ struct band {
 	} steps[BAND_STEPS_MAX];
 };
 
-/* Facts that the source tells beside its samples, and how the history came about. */
+/* Facts about the source beside its samples, and how the history was made. */
 struct shown_source {
-	struct source_status status; /* since the start */
+	struct source_status status; /* counts since the start */
 	const char *recording;	     /* name of the recording that is replayed; NULL: live */
 	int64_t own_cpu; /* tsnap's CPU time, hundredths of a percent of one CPU; ABSENT:
 			  * not known */
 	bool ended;	 /* no more samples come */
-	char error[ERROR_LINE_SIZE + 32]; /* why not; "": all is well */
+	char error[ERROR_LINE_SIZE + 32]; /* reason why no more samples come; "": no error */
 	bool all_states;		  /* threads in every state are sampled */
 	uint64_t needs;			  /* NEED_*: what is sampled */
 	bool traces;			  /* durations are traced, too */
-	const char *base; /* options of the command line that the source itself obeys */
+	const char *base; /* options of the command line that apply to the source itself */
 };
 
 #define PEEK_LINES_MAX 128
 #define PEEK_TRACES_MAX 8
 #define PEEK_TRACE_SUM (-1)
 
-/* Samples of a row in each step of the band, and the scans that they were counted in. */
+/* Samples of a row in each step of the band, and the number of scans in each step. */
 struct peek_band {
 	char filter[VIEW_INPUT_SIZE]; /* filter of the samples that are counted */
 	bool all_states;
-	int64_t step_us, from_us; /* see struct band; step_us 0: nothing was counted */
+	int64_t step_us, from_us; /* as in struct band; step_us 0: nothing was counted */
 	struct history_seen seen; /* times whose samples are counted; older ones follow */
 	int64_t samples[BAND_STEPS_MAX], scans[BAND_STEPS_MAX];
 };
@@ -57,7 +56,7 @@ struct peek_band {
 /* Parts of a row: the values of one column after the other, most samples first. */
 struct peek {
 	char filter[VIEW_INPUT_SIZE]; /* filter of the row's samples; "": nothing was filled */
-	uint64_t answer;	      /* number of the answer that it was made of */
+	uint64_t answer;	      /* number of the answer that it was made from */
 	size_t count;
 	struct peek_line {
 		const struct column *column;
@@ -71,19 +70,19 @@ struct peek {
 	struct peek_trace {
 		const struct trace_kind *kind;
 		struct histogram histogram;
-		int64_t most; /* in a bucket */
+		int64_t most; /* greatest count of a bucket */
 	} traces[PEEK_TRACES_MAX];
 	size_t trace_line_count;
 	struct peek_trace_line {
 		size_t trace;
-		int bucket; /* PEEK_TRACE_SUM: all of them */
+		int bucket; /* PEEK_TRACE_SUM: all buckets */
 	} trace_lines[PEEK_TRACES_MAX * (HISTOGRAM_BUCKETS + 1)];
 	struct tree stacks; /* tree of the samples' stacks; empty if none has one */
 	struct peek_band band;
 };
 
-/* Ends of the labels of frames that are no user functions. */
-#define STACK_ON "on CPU" /* the root of such frames */
+/* Ends of the labels of frames that are not user functions. */
+#define STACK_ON "on CPU" /* root of these frames */
 #define STACK_KERNEL " [kernel]"
 #define STACK_CALL " [system call]"
 
@@ -93,21 +92,21 @@ struct peek {
 struct heat {
 	int64_t from_us, step_us;
 	size_t columns, rows;
-	int64_t cells[HEAT_ROWS_MAX][BAND_STEPS_MAX]; /* the first row is the least */
-	int64_t most;				      /* in a cell */
+	int64_t cells[HEAT_ROWS_MAX][BAND_STEPS_MAX]; /* row 0: least values */
+	int64_t most;				      /* greatest value of a cell */
 	bool of_threads;
-	/* answer, question and width that it was made of */
+	/* answer, question and width that the map was made from */
 	uint64_t answer;
 	struct question question;
 	size_t band_count;
 	struct history_seen seen; /* times whose samples are in the cells */
 };
 
-/* Zeroed is an empty one. */
+/* Answer to a question. A zeroed struct is an empty one. */
 struct shown {
 	struct column_list list; /* columns of the grid */
 	struct group_table groups;
-	struct exact_times times; /* the window's threads, with all of their samples */
+	struct exact_times times; /* the window's threads, with samples that the filter refuses */
 	struct grid grid;
 	size_t *order; /* rows of the grid as they are shown */
 	size_t order_capacity;
@@ -117,49 +116,51 @@ struct shown {
 	struct history_view history;
 	struct shown_source source;
 	struct band band;
-	bool grouped;	 /* groups were made for list */
+	bool grouped;	 /* the groups are those of list */
 	uint64_t answer; /* number of the last shown_fill() */
 	struct peek peek;
 	struct tree tree;
-	uint64_t tree_answer; /* number of the answer that tree was made of */
+	uint64_t tree_answer; /* number of the answer that tree was made from */
 	bool tree_of_parents;
 	struct heat heat;
 };
 
-/* Takes a snapshot of the history and answers the question; band_steps: how many to fill. */
+/* Takes a snapshot of the history and answers the question. band_steps: number of steps of the
+ * band. */
 void shown_fill(struct shown *shown, struct history *history, const struct question *question,
 		size_t band_steps);
-/* difference.c: subtracts the rows of another window with the same columns. A row that is in only
- * one of them counts as nothing in the other. */
+/* Subtracts the rows of another window with the same columns (difference.c). A row that is in only
+ * one of them counts as 0 in the other. */
 void grid_subtract(struct grid *grid, const struct grid *before);
-/* Groups the history's samples of the question's window that ends then by shown->list, and shares
- * the exact times of their threads out; to be ended with group_table_done(). times: zeroed or from
- * an earlier call; must outlive the groups. */
+/* Groups the history's samples of the question's window with the end until_us by shown->list, and
+ * shares out the exact times of their threads; to be ended with group_table_done(). times: zeroed
+ * or from an earlier call; must outlive the groups. */
 void window_group(const struct shown *shown, const struct question *question, int64_t until_us,
 		  struct group_table *groups, struct exact_times *times, struct tally *tally);
-/* Sorts anew, where only that has changed. */
+/* Sorts anew if only the order has changed. */
 void shown_sort(struct shown *shown, const struct question *question);
-/* peek.c: fills what a row is made of, if that was not done yet. */
+/* Fills the parts of a row, if that was not done yet (peek.c). */
 void shown_peek(struct shown *shown, const struct view *view);
-/* peek_band.c: counts the samples that the filter, that of the question, accepts in each step of
- * the band; of a long history only as many as a key can wait for. */
+/* Counts the samples that the filter, which is the question's, accepts in each step of the band
+ * (peek_band.c); of a long history only as many as a key can wait for. */
 void peek_band_fill(struct peek_band *counts, const struct shown *shown,
 		    const struct question *question, const struct filter *filter);
-/* process_tree.c: the same of the tree of processes, and of the heat map: heat.c. */
+/* Fill the tree of processes (process_tree.c) and the heat map (heat.c), if that was not done
+ * yet. */
 void shown_tree(struct shown *shown, const struct view *view);
 void shown_heat(struct shown *shown, const struct view *view);
 size_t heat_rows(bool of_threads);
-/* The least value of the row of the heat map; of the first row behind the last one: no end. */
+/* Least value of a row of the heat map; ABSENT for the row after the last one: no limit. */
 int64_t heat_bound(bool of_threads, size_t row);
 void shown_done(struct shown *shown);
 
-/* Values of the row that is shown there. */
+/* Values of a row, by its position in the order that is shown. */
 const union value *shown_row(const struct shown *shown, size_t row);
-/* A step of the band, and of the heat map, where so many of them show all of the history. */
+/* Length of a step of the band or the heat map, if so many of them show all of the history. */
 int64_t history_step_us(const struct history_view *history, size_t steps);
-/* A sign for a number between 0 and the most: the darker the more. */
+/* Sign for a number from 0 to `most`: the darker the greater. */
 char shade_of(int64_t number, int64_t most);
-/* Adds the value as the table shows it; - for one that is absent. */
+/* Adds the value as the table shows it; - if it is absent. */
 void shown_add_value(struct text *text, const struct column *column, union value value);
 
 #endif

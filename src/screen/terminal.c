@@ -24,10 +24,10 @@
 #define RESCUE_TRIES 25
 #define RESCUE_PAUSE_US 20000
 #define RESCUE_SIZE 256
-#define MOUSE_OFF "\033[?1006;1000l" /* ncurses writes it, too, where there is kmous */
+#define MOUSE_OFF "\033[?1006;1000l" /* ncurses writes it, too, if the terminal has kmous */
 
-/* Bytes and modes that give the terminal back, known before they are needed: no function of ncurses
- * may be called in a signal handler. */
+/* Bytes and modes that restore the terminal, prepared in advance: a signal handler may not call
+ * functions of ncurses. */
 static struct {
 	struct termios modes;
 	char bytes[RESCUE_SIZE];
@@ -39,11 +39,11 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 static struct cells written; /* cells that the terminal shows */
 static bool coloured;
-static SCREEN *own; /* ncurses' */
+static SCREEN *own; /* screen of ncurses */
 
-/* Looks of the styles: with colours, and without. */
+/* Attributes of the styles: with colours, and without. */
 static const struct style_row {
-	short colour; /* -1: the terminal's own */
+	short colour; /* -1: default colour of the terminal */
 	attr_t with, without;
 } styles[STYLE_COUNT] = {
 	[STYLE_PLAIN] = {-1, A_NORMAL, A_NORMAL},
@@ -61,8 +61,8 @@ static const struct style_row {
 	[STYLE_LESS] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
 };
 
-/* Writes to a terminal that does not block: it takes no more while it has not shown what came
- * before, as over a slow connection, or while another thread writes. */
+/* Writes to the terminal without blocking: it accepts nothing until it has shown earlier output, as
+ * over a slow connection, or while another thread writes. */
 static void rescue_write(void)
 {
 	size_t written_bytes = 0;
@@ -135,7 +135,7 @@ static void rescue_prepare(void)
 
 static void modes_set(void)
 {
-	raw(); /* Ctrl-C and Ctrl-Z are keys */
+	raw(); /* delivers Ctrl-C and Ctrl-Z as keys */
 	noecho();
 	nonl();
 	nodelay(stdscr, TRUE);
@@ -178,12 +178,12 @@ int terminal_open(struct error *e)
 				 "or another TERM",
 				 name);
 	set_escdelay(50);
-	del_curterm(cur_term); /* newterm() makes its own */
+	del_curterm(cur_term); /* newterm() allocates its own */
 	own = newterm(NULL, stdout, stdin);
 	if (!own)
 		return error_set(e, EINVAL, EXIT_FAILED, "--top: no screen on this terminal (%s)",
 				 name);
-	signal(SIGTSTP, SIG_DFL); /* not ncurses': see terminal_stop() */
+	signal(SIGTSTP, SIG_DFL); /* replaces the handler of ncurses: see terminal_stop() */
 	rescue_prepare();
 	colours_set();
 	modes_set();
@@ -256,7 +256,7 @@ void terminal_show(const struct cells *cells, bool all)
 	refresh();
 }
 
-/* ncurses' numbers of keys as ours; 0: one that nobody needs. */
+/* Translates a key number of ncurses; 0: a key that is not used. */
 static int32_t key_of(wint_t key)
 {
 	static const struct {
@@ -314,7 +314,7 @@ void terminal_stop(void)
 	endwin();
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
-	raise(SIGTSTP); /* waits until it is let through: then all of the process stops */
+	raise(SIGTSTP); /* takes effect once SIGTSTP is unblocked: then the whole process stops */
 	pthread_sigmask(SIG_UNBLOCK, &stop, &before);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	modes_set();

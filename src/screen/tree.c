@@ -20,7 +20,7 @@ static uint32_t node_new(struct tree *tree, uint32_t parent, uint64_t path, cons
 		memory_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof(*tree->nodes));
 	node = &tree->nodes[tree->count];
 	*node = (struct tree_node){.label = tree->labels.length, .path = path, .parent = parent};
-	text_add(&tree->labels, label, strlen(label) + 1); /* with its NUL */
+	text_add(&tree->labels, label, strlen(label) + 1); /* label with its NUL */
 	return (uint32_t)tree->count++;
 }
 
@@ -83,7 +83,7 @@ static bool is_folded(const struct folds *folds, uint64_t path)
 	return false;
 }
 
-/* The node that is shown behind this one; 0: it is the last. */
+/* The node of the next row; 0: none. */
 static uint32_t row_after(const struct tree *tree, uint32_t at)
 {
 	if (tree->nodes[at].child && !tree->nodes[at].folded)
@@ -105,7 +105,7 @@ void tree_order(struct tree *tree, const struct folds *folds)
 	}
 	if (tree->count > 1)
 		qsort_r(order + 1, tree->count - 1, sizeof(*order), node_compare, tree);
-	/* from the lightest on, each before its siblings */
+	/* visits siblings from the lightest on, so that each becomes the first child */
 	for (size_t i = tree->count; i-- > 1;) {
 		struct tree_node *node = &tree->nodes[order[i]];
 
@@ -154,7 +154,7 @@ void folds_set(struct folds *folds, uint64_t path, bool folded)
 		folds->paths[at] = folds->paths[--folds->count];
 		return;
 	}
-	if (folds->count == VIEW_FOLDS_MAX) /* the oldest one unfolds */
+	if (folds->count == VIEW_FOLDS_MAX) /* drops the oldest entry, whose node unfolds */
 		memmove(folds->paths, folds->paths + 1, --folds->count * sizeof(folds->paths[0]));
 	folds->paths[folds->count++] = path;
 }

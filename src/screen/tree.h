@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A tree of samples that folds: threads below their processes, frames below their callers. It is
- * filled anew for each answer; which nodes are folded is the view's, by hashes of their paths.
- */
+ * filled anew for each answer; the view has the folded nodes, by hashes of their paths. */
 #ifndef TSNAP_SCREEN_TREE_H
 #define TSNAP_SCREEN_TREE_H
 
@@ -19,38 +18,38 @@
 struct tree_node {
 	size_t label;	  /* offset in tree.labels */
 	uint64_t path;	  /* hash of the keys from the root to this node */
-	uint32_t parent;  /* 0: it is a root */
-	uint32_t child;	  /* first one in order, 0: none; filled by tree_order() */
-	uint32_t sibling; /* next one in order */
-	uint32_t depth;	  /* 1: a root */
-	int64_t weight;	  /* with all below */
+	uint32_t parent;  /* parent node; 0: a root */
+	uint32_t child;	  /* first child in order, 0: none; filled by tree_order() */
+	uint32_t sibling; /* next sibling in order */
+	uint32_t depth;	  /* 1 for a root */
+	int64_t weight;	  /* weight, with that of all nodes below */
 	bool folded;
 	const struct column *column; /* column of the condition that keeps the node; NULL: none */
 	union value value;
 };
 
-/* Zeroed is an empty one. */
+/* A zeroed struct is an empty tree. */
 struct tree {
-	struct tree_node *nodes; /* the first one is below all roots and is not shown */
+	struct tree_node *nodes; /* the first one is the parent of all roots, not shown */
 	size_t count, capacity;
-	struct index by_path; /* path to node */
+	struct index by_path; /* hash of the path to node */
 	struct text labels;
 	uint32_t *rows; /* nodes that are shown, in order */
 	size_t row_count, row_capacity;
 };
 
 void tree_clear(struct tree *tree);
-/* The parent's child with that key, made if need be, with that label; the parent itself where the
- * tree is full. parent: 0 for a root. */
+/* The parent's child with that key, added with that label if there is none; the parent itself if
+ * the tree is full. parent: 0 for a root. */
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint64_t key, const char *label);
-/* Hangs the node below another parent. Neither may be above the other. */
+/* Moves the node below another parent. Neither may be above the other. */
 void tree_move(struct tree *tree, uint32_t node, uint32_t parent);
-/* Adds weight to the node and all above it. */
+/* Adds weight to the node and all nodes above it. */
 void tree_add(struct tree *tree, uint32_t node, int64_t weight);
 /* Orders siblings, heaviest first, and finds the rows that are shown. */
 void tree_order(struct tree *tree, const struct folds *folds);
 const struct tree_node *tree_row(const struct tree *tree, size_t row);
-/* Adds the label of the node, indented, with a sign for what is folded. */
+/* Adds the label of the node, indented, with a sign if it is folded. */
 void tree_add_label(struct text *text, const struct tree *tree, const struct tree_node *node);
 void tree_done(struct tree *tree);
 

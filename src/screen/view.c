@@ -26,7 +26,7 @@ int view_init(struct view *view, const struct query *query, struct error *e)
 	if (query->filter && !text_into(question->filter, sizeof(question->filter), query->filter))
 		return error_set(e, EINVAL, EXIT_USAGE, "--filter: longer than %d bytes",
 				 EXPRESSION_BYTES_MAX);
-	/* the cursor begins where Enter does something */
+	/* the cursor begins in a column where Enter has an effect */
 	while (view->column + 1 < question->list.count &&
 	       question->list.items[view->column]->role != ROLE_KEY)
 		view->column++;

@@ -25,7 +25,8 @@
 #define VIEW_REFRESH_DEFAULT_US (2 * 1000000ll)
 #define VIEW_REFRESH_LEAST_US 100000
 
-/* A question: what one report answers. Copied whole for each step, so that any step is undone. */
+/* A question that one report answers. Copied whole for each step, so that any step can be
+ * undone. */
 struct question {
 	struct column_list list; /* measures and keys, in the order of the table */
 	char filter[VIEW_INPUT_SIZE];
@@ -44,8 +45,8 @@ struct saved_views;
 /* The one widget for lists. */
 struct list {
 	const struct list_kind *kind; /* NULL: no list is open */
-	size_t at, top;		     /* item under the cursor, first one shown; of those that fit */
-	char words[VIEW_LABEL_SIZE]; /* typed: only items with these words are shown */
+	size_t at, top; /* item under the cursor, first item shown; of those that match */
+	char words[VIEW_LABEL_SIZE]; /* typed words: only items that have them are shown */
 };
 
 /* Nodes of trees that are folded, by the hashes of their paths. */
@@ -58,33 +59,33 @@ struct prompt_kind;
 
 /* A line that is being typed. */
 struct prompt {
-	const struct prompt_kind *kind; /* NULL: none */
+	const struct prompt_kind *kind; /* kind of the prompt; NULL: none is open */
 	char text[VIEW_INPUT_SIZE];
 	size_t at;		     /* byte that the cursor is before */
 	size_t wrong;		     /* byte that an error points to; SIZE_MAX: none */
-	char why[VIEW_MESSAGE_SIZE]; /* the error; "": none */
+	char why[VIEW_MESSAGE_SIZE]; /* message of the error; "": none */
 };
 
 /* Positions of what was drawn: rows and columns of the screen, for the mouse. */
 struct positions {
 	size_t columns; /* width of the screen */
 	size_t title_row, table_top, table_rows;
-	size_t first, count;	       /* columns of the table that are seen: from the first */
+	size_t first, count;	       /* columns of the table that are drawn: from the first */
 	size_t lefts[COLUMN_LIST_MAX]; /* column of the screen where each of these begins */
 	size_t list_top, list_rows;    /* items of the open list */
-	size_t band_top, band_rows, band_left; /* 0 rows: there is none */
+	size_t band_top, band_rows, band_left; /* position of the band; 0 rows: no band */
 	size_t steps_row, step_count;
 	size_t steps[VIEW_UNDO_MAX + 1]; /* column where each step's words end */
 };
 
-/* Requests to the outside of the screen. */
+/* Requests of the view to its owner. */
 enum view_request {
 	REQUEST_NONE,
 	REQUEST_QUIT,
-	REQUEST_STOP,	/* to be a background job: Ctrl-Z */
-	REQUEST_REDRAW, /* all of the screen, whatever the terminal shows */
+	REQUEST_STOP,	/* stop the process as a background job: Ctrl-Z */
+	REQUEST_REDRAW, /* draw the whole screen anew, whatever the terminal shows */
 	REQUEST_WRITE,	/* write a file: view.write, view.path */
-	REQUEST_LOAD,	/* sample what load_needs and the others say, too */
+	REQUEST_LOAD,	/* sample also what load_needs and the other load_* members say */
 };
 
 enum write_format {
@@ -98,49 +99,49 @@ enum write_format {
 
 struct view {
 	struct question now;
-	struct question undo[VIEW_UNDO_MAX]; /* steps before, oldest first */
+	struct question undo[VIEW_UNDO_MAX]; /* earlier steps, oldest first */
 	size_t undo_count;
-	size_t row, column; /* under the cursor: of the rows in their order, of now.list */
+	size_t row, column; /* position of the cursor: a row by its order, a column of now.list */
 	size_t top, left;   /* first row and column that are drawn */
 	size_t page_rows;   /* rows of the table, as it was drawn last */
 	struct list list;
 	struct prompt prompt;
 	struct positions positions;
 	char peek[VIEW_INPUT_SIZE];	    /* filter of the row that is peeked at */
-	char peek_title[VIEW_MESSAGE_SIZE]; /* title: the row's keys */
+	char peek_title[VIEW_MESSAGE_SIZE]; /* keys of the row, for the title */
 	struct folds folds;
 	bool tree_of_parents; /* T: processes below their parents, else below units */
 	bool heat_of_threads; /* h: by the threads of a scan, else by state_us */
 	int64_t heat_us;      /* time under the heat map's cursor */
 	char find[VIEW_LABEL_SIZE];
-	char message[VIEW_MESSAGE_SIZE]; /* told until the next key */
-	bool failed;			 /* the message is of something that failed */
+	char message[VIEW_MESSAGE_SIZE]; /* message that is shown until the next key */
+	bool failed;			 /* the message is an error */
 	int64_t refresh_us;
 	enum view_request request;
-	uint64_t load_needs; /* NEED_* */
+	uint64_t load_needs; /* needs to be sampled, NEED_* */
 	bool load_all_states;
-	bool load_traces; /* durations of waits for a CPU and of sleeps */
+	bool load_traces; /* trace durations of waits for a CPU and of sleeps */
 	enum write_format write;
-	char path[VIEW_LABEL_SIZE * 4];	 /* to write to */
-	const struct saved_views *views; /* ready-made ones; NULL: there are none */
+	char path[VIEW_LABEL_SIZE * 4];	 /* path of the file to write */
+	const struct saved_views *views; /* ready-made views; NULL: none */
 	struct bindings bindings;
-	const char *views_path; /* the user's own file of them; NULL: there can't be one */
+	const char *views_path; /* the user's own file of views; NULL: not possible */
 };
 
-/* The view that the command line asks for: query's columns behind the measures of a report, and its
+/* Makes the view of the command line: query's columns after the measures of a report, and its
  * filter. 0, or -EINVAL with a usage error. */
 int view_init(struct view *view, const struct query *query, struct error *e);
 
-/* Keeps the present question for undo, and returns it to be changed. */
+/* Saves the present question for undo, and returns it to be changed. */
 struct question *view_step(struct view *view, const char *label_format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Goes back one step; false: there is none. */
 bool view_undo(struct view *view);
-/* Tells something until the next key. */
+/* Shows a message until the next key. */
 void view_say(struct view *view, bool failed, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The filter that the question means; to be ended with filter_done(). 0, or -EINVAL with e. */
+/* The filter of the question; to be ended with filter_done(). 0, or -EINVAL with e. */
 int question_filter(const struct question *question, struct filter *filter, struct error *e);
 
 #endif

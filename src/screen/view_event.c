@@ -42,7 +42,7 @@ void view_key(struct view *view, const struct shown *shown, int32_t key)
 	text_done(&name);
 }
 
-/* The wheel moves the cursor of whatever is open. */
+/* Moves the cursor of what is open by the wheel. */
 static void mouse_wheel(struct view *view, const struct shown *shown, int way)
 {
 	int32_t key = way < 0 ? KEY_CODE_UP : KEY_CODE_DOWN;
@@ -51,7 +51,7 @@ static void mouse_wheel(struct view *view, const struct shown *shown, int way)
 		view_key(view, shown, key);
 }
 
-/* The column of the table that is there; SIZE_MAX: none. */
+/* The table's column at that column of the screen; SIZE_MAX: none. */
 static size_t column_at(const struct positions *positions, size_t column)
 {
 	size_t at = SIZE_MAX;
@@ -73,7 +73,7 @@ static void band_click(struct view *view, const struct shown *shown, size_t colu
 		band->from_us + (int64_t)step * band->step_us + view->now.window_us;
 }
 
-/* Back to the step that was clicked. */
+/* Goes back to the step that was clicked. */
 static void steps_click(struct view *view, size_t column)
 {
 	const struct positions *positions = &view->positions;
@@ -98,7 +98,7 @@ static void table_click(struct view *view, const struct shown *shown, const stru
 		view->column = column;
 }
 
-/* An item under the cursor is chosen, another one gets the cursor. */
+/* Chooses a clicked item that is under the cursor; moves the cursor to another one. */
 static void list_click(struct view *view, const struct shown *shown, size_t row)
 {
 	size_t at = view->list.top + row - view->positions.list_top;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The rows as the table has them. */
+/* Adds the rows as CSV, with the columns of the table. */
 static void csv_add(struct text *text, const struct shown *shown)
 {
 	const struct renderer *csv = renderer_find("csv");
@@ -27,7 +27,7 @@ static void csv_add(struct text *text, const struct shown *shown)
 	grid_done(&sorted);
 }
 
-/* The window's stacks, by the program's name, as --folded and --flame write them. */
+/* Adds the window's stacks, by the program's name, as --folded and --flame write them. */
 static void stacks_add(struct text *text, const struct renderer *renderer, const struct view *view,
 		       const struct shown *shown)
 {
@@ -59,7 +59,7 @@ static void stacks_add(struct text *text, const struct renderer *renderer, const
 	text_done(&command);
 }
 
-/* Adds the view to the user's own ones, whose directory is made if need be. */
+/* Adds the view to the user's own file, whose directory is made if necessary. */
 static void saved_write(struct view *view)
 {
 	struct text text = {0}, directory = {0};
@@ -67,7 +67,7 @@ static void saved_write(struct view *view)
 	FILE *file;
 
 	saved_view_add(&text, view, view->path);
-	/* ~/.config may lack as well */
+	/* ~/.config may be missing, too */
 	for (const char *at = strchr(view->views_path + 1, '/'); at && at <= slash;
 	     at = strchr(at + 1, '/')) {
 		text_clear(&directory);

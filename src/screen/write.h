@@ -7,8 +7,8 @@
 #include "screen/shown.h"
 #include "screen/view.h"
 
-/* Writes the file as view->write and view->path say; one that is there stays as it is. The view's
- * message tells how it went. cells: the screen as it was drawn last. */
+/* Writes the file according to view->write and view->path; an existing file is left alone. The
+ * view's message reports the outcome. cells: the screen as it was drawn last. */
 void write_view(struct view *view, const struct shown *shown, const struct cells *cells);
 
 #endif
