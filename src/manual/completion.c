@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Completion of tsnap's options and of their arguments, for three shells. What an argument is
+/* Completion of tsnap's options and of their arguments, for three shells. The kind of an argument
  * follows from how --help writes it. */
 #include "manual/manual.h"
 #include "cli/option_table.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum argument_kind {
-	ARGUMENT_OTHER, /* numbers, patterns: nothing to offer */
+	ARGUMENT_OTHER, /* numbers and patterns: no completions */
 	ARGUMENT_FILE,
 	ARGUMENT_USER,
 	ARGUMENT_COLUMNS,
@@ -78,7 +78,8 @@ static void add_traces(struct text *script)
 		text_add_format(script, "%s%s", i ? " " : "", trace_rows[i].kind.name);
 }
 
-/* In single quotes of any shell; zsh's _arguments takes [, ] and : for its own. */
+/* Adds words for use within single quotes of any shell; zsh's _arguments needs [, ] and :
+ * escaped. */
 static void add_quoted(struct text *script, const char *words, bool zsh)
 {
 	for (; *words; words++) {
@@ -154,7 +155,7 @@ static void bash_add(struct text *script)
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_row *row = &option_table[i];
 
-		/* an argument that may be missing: an option may follow as well */
+		/* an optional argument: an option may follow as well */
 		if (!row->argument || row->kind == OPTION_FEW)
 			continue;
 		text_add_char(script, '\t');

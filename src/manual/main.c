@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* page PROSE OPTIONS FILE writes the manual page, completion SHELL FILE a completion script. */
+/* Program with two uses: page PROSE OPTIONS FILE writes the manual page, completion SHELL FILE a
+ * completion script. */
 #include "manual/manual.h"
 #include "base/output_file.h"
 
@@ -22,7 +23,7 @@ int main(int argc, char **argv)
 		err = error_set(&e, EINVAL, EXIT_USAGE,
 				"usage: %s page PROSE OPTIONS FILE | completion SHELL FILE",
 				argv[0]);
-	/* whole or not at all: make takes a file that is there for made */
+	/* writes the file whole or not at all: make takes an existing file for finished */
 	if (!err && (err = output_replace(argv[argc - 1], text_string(&out), out.length)))
 		error_set(&e, -err, EXIT_FAILED, "%s can't be written: %s", argv[argc - 1],
 			  strerror(-err));

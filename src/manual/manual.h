@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The manual page and the completion of shells, written at build time from the tables of options,
+/* The manual page and the shell completions, written at build time from the tables of options,
  * columns, states, measures, kinds of trace and wait classes, and from prose in packaging/man.
  *
- * A program of its own (main.c) links the tables; tsnap contains none of this.
+ * A separate program (main.c) links the tables; tsnap contains none of this.
  */
 #ifndef TSNAP_MANUAL_MANUAL_H
 #define TSNAP_MANUAL_MANUAL_H

@@ -15,15 +15,15 @@
 #include <string.h>
 
 #define OPTION_MARK "@option "
-#define LINE_MOST 66 /* before escapes of the last word */
+#define LINE_MOST 66 /* limit of a line, not counting escapes in its last word */
 
 struct page_state {
 	struct text *page;
-	struct text details; /* more about options, as read */
+	struct text details; /* contents of OPTIONS: more about each option */
 };
 
-/* Adds words so that no macro or escape begins in them, and a line break for a space where the line
- * is long. */
+/* Adds words escaped, so that no macro or escape begins in them; a space in a long line becomes a
+ * line break. */
 static void add_words(struct text *page, const char *words)
 {
 	size_t at = page->length;
@@ -49,7 +49,8 @@ static void add_words(struct text *page, const char *words)
 	}
 }
 
-/* The words of help as a sentence: a capital first (but of what is a name), a full stop. */
+/* Adds the words of a help text as a sentence: a capital first (unless it is a name), a full
+ * stop. */
 static void add_sentence(struct text *page, const char *words)
 {
 	struct text sentence = {0};
@@ -62,7 +63,7 @@ static void add_sentence(struct text *page, const char *words)
 	text_done(&sentence);
 }
 
-/* An entry of a list: its name, and its help as a sentence; the line is left open. */
+/* Adds an entry of a list: its name, and its help as a sentence; the line is left open. */
 static void add_entry(struct text *page, const char *name, const char *help)
 {
 	text_add_string(page, ".TP\n.B ");
@@ -71,7 +72,7 @@ static void add_entry(struct text *page, const char *name, const char *help)
 	add_sentence(page, help);
 }
 
-/* Adds what OPTIONS says of the option, up to the next one. */
+/* Adds the part of OPTIONS about the option, which ends where the next one begins. */
 static void add_details(struct text *page, const char *details, const char *name)
 {
 	size_t length = strlen(name);
@@ -118,7 +119,7 @@ static void add_options(struct page_state *state)
 	}
 }
 
-/* " (default in reports and rows; needs user)", as far as it applies. */
+/* Adds " (default in reports and rows; needs user)", as far as it applies. */
 static void add_column_use(struct text *page, const struct column *column)
 {
 	uint64_t needs = column->role == ROLE_MEASURE ? 0 : column->needs;
@@ -172,7 +173,7 @@ static void add_measures(struct page_state *state)
 		add_column(state->page, &measure_columns[i]);
 }
 
-/* Names with commas between, of which each line may hold some. */
+/* Adds names with commas between; a line may be broken after each comma. */
 static void add_names(struct text *page, const char *names)
 {
 	struct text name = {0};

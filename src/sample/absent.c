@@ -5,12 +5,12 @@
 #include <string.h>
 
 static struct sample absent = {
-	/* what is no column */
+	/* members that are not columns */
 	.start_ns = ABSENT, .forks = ABSENT,	   .execs = ABSENT,
 	.exits = ABSENT,    .dead_cpu_us = ABSENT,
 };
 
-/* Before main(), so that any thread may read it. */
+/* Fills absent before main(), so that any thread may read it. */
 __attribute__((constructor)) static void absent_make(void)
 {
 	for (size_t i = 0; i < sample_column_count; i++)
@@ -26,7 +26,7 @@ const struct sample *sample_absent(void)
 
 #define AT(member) offsetof(struct sample, member)
 
-/* A copy of the fields from `from` up to `end`. */
+/* Copies the fields from offset `from` up to offset `end`. */
 static void fields_copy(struct sample *to, const struct sample *sample, size_t from, size_t end)
 {
 	memcpy((char *)to + from, (const char *)sample + from, end - from);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A part of a path, as in it. */
+/* A part of a path, not copied. */
 struct part {
 	const char *at;
 	size_t length;
@@ -15,11 +15,12 @@ struct part {
 enum id_kind {
 	ID_HEX,	 /* CONTAINER_ID_LENGTH hexadecimal digits */
 	ID_WORD, /* letters and digits */
-	ID_NAME, /* anything, systemd's escapes undone */
+	ID_NAME, /* any characters; systemd's escapes are undone */
 };
 
-/* A group that is a container: in a group called parent (NULL: any; "*" at the end: begins so),
- * named prefix, id, suffix. The suffix may be missing: drivers that are not systemd's have none. */
+/* A container's group: it is in a group called parent (NULL: any; "*" at the end: any that begins
+ * so), and its name is prefix, id, suffix. The suffix may be missing: drivers other than systemd
+ * have none. */
 struct container_row {
 	const char *runtime;
 	const char *parent, *prefix, *suffix;
@@ -43,7 +44,7 @@ static const struct container_row container_rows[] = {
 	{"cri-o", NULL, "crio-", ".scope", ID_HEX},
 	{"cri-o", NULL, "crio:", "", ID_HEX},
 	{"cri", "pod*", "", "", ID_HEX}, /* Kubernetes without systemd's driver */
-	{NULL, NULL, "", "", ID_HEX},	 /* ecs/TASK/ID, and old dockers */
+	{NULL, NULL, "", "", ID_HEX},	 /* ecs/TASK/ID, and old versions of docker */
 	{"lxc", NULL, "lxc.payload.", "", ID_NAME},
 	{"lxc", NULL, "lxc.monitor.", "", ID_NAME},
 	{"lxc", "lxc.payload", "", "", ID_NAME},
@@ -52,10 +53,10 @@ static const struct container_row container_rows[] = {
 	{"incus", "incus.payload", "", "", ID_NAME},
 	{"incus", "incus.monitor", "", "", ID_NAME},
 	{"nspawn", NULL, "systemd-nspawn@", ".service", ID_NAME},
-	{"machine", NULL, "machine-", ".scope", ID_NAME}, /* nspawn, libvirt: systemd-machined(8) */
+	{"machine", NULL, "machine-", ".scope", ID_NAME}, /* systemd-machined(8): nspawn, libvirt */
 };
 
-/* The types of systemd.unit(5) that have control groups, slices apart. */
+/* Types of systemd.unit(5) that have control groups, except slices. */
 static const char *const unit_suffixes[] = {".service", ".scope", ".socket", ".mount", ".swap"};
 
 static bool begins(struct part part, const char *with)
@@ -116,7 +117,8 @@ static int hex_value(char c)
 	return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Cut at the size of a name; \xNN undone, as unit_name_unescape() of systemd does. */
+/* Writes a name, cut at CGROUP_NAME_SIZE; \xNN is undone, as unit_name_unescape() of systemd
+ * does. */
 static void name_write(char to[CGROUP_NAME_SIZE], struct part part)
 {
 	size_t length = 0;
@@ -160,8 +162,9 @@ static bool container_find(struct part parent, struct part part, struct cgroup_n
 	return false;
 }
 
-/* "pod1234-..." in kubepods or one of its classes; "kubepods-burstable-pod1234_....slice", where
- * the driver is systemd's: a unit's name can't have the dashes of a uid. */
+/* Finds the pod: "pod1234-..." in kubepods or one of its classes;
+ * "kubepods-burstable-pod1234_....slice" with systemd's driver: a unit's name can't have the dashes
+ * of a uid. */
 static void pod_find(struct part part, bool in_kubepods, struct cgroup_names *names)
 {
 	static const char mark[] = "-pod";
@@ -187,8 +190,8 @@ static void pod_find(struct part part, bool in_kubepods, struct cgroup_names *na
 		*at = '-';
 }
 
-/* A group below a unit is that unit's own affair; a slice is the unit only of what is in nothing
- * else. */
+/* Finds the unit. A group below a unit belongs to that unit; a slice is the unit only of what is in
+ * no other. */
 static void unit_find(struct part part, bool *in_unit, struct cgroup_names *names)
 {
 	for (size_t i = 0; i < sizeof(unit_suffixes) / sizeof(unit_suffixes[0]); i++) {
@@ -202,8 +205,8 @@ static void unit_find(struct part part, bool *in_unit, struct cgroup_names *name
 		name_write(names->unit, part);
 }
 
-/* The next part between slashes; or of SLICE:RUNTIME:ID, which runc takes for a path where it was
- * not told that the driver is systemd's. */
+/* Takes the next part between slashes; also of SLICE:RUNTIME:ID, which runc takes for a path if it
+ * is not configured for systemd's driver. */
 static bool part_next(const char **at, struct part *part)
 {
 	static const char slice[] = ".slice:";
@@ -223,7 +226,7 @@ static bool part_next(const char **at, struct part *part)
 
 void cgroup_names_find(const char *path, struct cgroup_names *names)
 {
-	static const char deleted[] = " (deleted)"; /* a removed group, cgroups(7) */
+	static const char deleted[] = " (deleted)"; /* suffix of a removed group, cgroups(7) */
 	struct part part, parent = {"", 0};
 	bool in_kubepods = false, in_unit = false;
 
@@ -233,7 +236,7 @@ void cgroup_names_find(const char *path, struct cgroup_names *names)
 		if (!*path && ends(part, deleted))
 			part.length -= sizeof(deleted) - 1;
 		pod_find(part, in_kubepods, names);
-		/* a container may have a systemd of its own */
+		/* a container may have its own systemd */
 		in_unit &= !container_find(parent, part, names);
 		unit_find(part, &in_unit, names);
 		in_kubepods |= begins(part, "kubepods");

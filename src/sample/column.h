@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A column: one row of a table says all there is to know of it. The address of the row is its
+/* A column: one row of a table has all that is known of it. The address of the row is its
  * identity.
  *
  * sample_columns[] holds a row per field of a sample that can be shown, read back and grouped by;
@@ -16,16 +16,16 @@
 
 #include "sample/sample.h"
 
-/* Kinds of values, by how they are kept and written. All but text are kept as a number; ABSENT and
- * NULL are absent. */
+/* Kinds of values, by how they are stored and written. All but text are stored as a number; ABSENT
+ * and NULL are absent. */
 enum column_kind {
 	KIND_TEXT,   /* const char * */
 	KIND_NUMBER, /* decimal */
-	KIND_HEX,   /* 64 bits without a sign, written as 0x text: they do not fit JSON's numbers */
+	KIND_HEX,   /* 64 bits without a sign, written as 0x text: JSON's numbers can't hold them */
 	KIND_TIME,  /* UTC microseconds, written as ISO 8601 */
 	KIND_STATE, /* enum thread_state_kind, written as its row's name */
 	KIND_HUNDREDTHS,  /* a number with two decimals */
-	KIND_THOUSANDTHS, /* a number with three */
+	KIND_THOUSANDTHS, /* a number with three decimals */
 	KIND_PERMILLE,	  /* a share, written in percent with one decimal */
 	KIND_NS,	  /* ns; in a report with three digits and a unit */
 };
@@ -39,14 +39,14 @@ enum column_role {
 };
 
 struct column {
-	const char *name;  /* stable: -g, CSV and JSON */
-	const char *title; /* over the report's column */
+	const char *name;  /* stable name: -g, CSV and JSON */
+	const char *title; /* title of the report's column */
 	const char *help;
 	enum column_kind kind;
 	enum column_role role;
-	uint64_t needs; /* NEED_* */
+	uint64_t needs; /* needs of the column, NEED_* */
 	int width;	/* least width in a report */
-	size_t offset;	/* in struct sample_wide, of an int64_t or a const char * */
+	size_t offset;	/* offset in struct sample_wide, of an int64_t or a const char * */
 };
 
 union value {
@@ -59,7 +59,7 @@ _Static_assert(sizeof(union value) == 8 && sizeof(const char *) == 8, "64-bit ho
 extern const struct column sample_columns[];
 extern const size_t sample_column_count;
 
-/* The columns from `first` on are told together, up to the next section. */
+/* Section of the columns from `first` on, up to the next section. */
 struct column_section {
 	const char *name, *first;
 };
@@ -67,15 +67,15 @@ struct column_section {
 extern const struct column_section column_sections[];
 extern const size_t column_section_count;
 
-/* NULL if there is none. */
+/* The column with that name; NULL if there is none. */
 const struct column *sample_column_find(const char *name);
 
-/* True if it is of a thread rather than of one sample: what a thread keeps while it does one thing
- * or another. Accounts have these columns, too. */
+/* True if the column is about a thread rather than one sample: a thread keeps its value whatever it
+ * does. Accounts have these columns, too. */
 bool column_is_kept(const struct column *column);
 
-/* from: the struct that the column's offset is into; of most columns a struct sample is enough of
- * it. In the inner loop of grouping, so inline. */
+/* Reads a column's value. from: the struct that the column's offset is into; for most columns a
+ * struct sample is enough. Inline, as it is in the inner loop of grouping. */
 static inline union value column_read(const struct column *column, const void *from)
 {
 	union value value;

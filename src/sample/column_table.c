@@ -227,7 +227,7 @@ const struct column sample_columns[] = {
 	{"ivcsw", "IVCSW", "involuntary context switches since the thread's previous sample",
 	 KIND_NUMBER, ROLE_SUM, NEED_TOTALS, 6, AT(ivcsw)},
 
-	/* Slots are numbered as in proc(5) for stat, then on. */
+	/* Slots are numbered as in proc(5) for stat, then continue. */
 	{"pgrp", "PGRP", "process group", KIND_NUMBER, ROLE_KEY, NEED_STAT, 7, PROC_VALUE(5)},
 	{"session", "SESSION", "session", KIND_NUMBER, ROLE_KEY, NEED_STAT, 7, PROC_VALUE(6)},
 	{"tty_nr", "TTY_NR", "controlling terminal, as a device number; 0: none", KIND_NUMBER,

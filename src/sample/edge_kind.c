@@ -5,21 +5,21 @@
 
 #include <string.h>
 
-/* "mutex 0x55d0c8": the address is the first argument of futex(2). */
+/* Adds "mutex 0x55d0c8": the address is the first argument of futex(2). */
 static void lock_address(const struct sample *sample, const char *name, struct text *text)
 {
 	if (sample->arg[0] != ABSENT)
 		text_add_format(text, "%s %#llx", name, (unsigned long long)sample->arg[0]);
 }
 
-/* "GIL": a process has one. */
+/* Adds "GIL": a process has one. */
 static void lock_name(const struct sample *sample, const char *name, struct text *text)
 {
 	(void)sample;
 	text_add_string(text, name);
 }
 
-/* "monitor 0x7f21c3a0", with which waits_on begins. */
+/* Adds "monitor 0x7f21c3a0", with which waits_on begins. */
 static void lock_monitor(const struct sample *sample, const char *name, struct text *text)
 {
 	const char *waits_on = sample->waits_on, *address = waits_on ? strchr(waits_on, ' ') : NULL;
@@ -32,15 +32,15 @@ static void lock_monitor(const struct sample *sample, const char *name, struct t
 		text_add_string(text, waits_on);
 }
 
-/* "file lock /var/lib/x" */
+/* Adds "file lock /var/lib/x". */
 static void lock_file(const struct sample *sample, const char *name, struct text *text)
 {
 	if (sample->filename)
 		text_add_format(text, "%s %s", name, sample->filename);
 }
 
-/* "kernel lock /var/lib/x": the kernel's locks are told apart by what the call is about that waits
- * for one, as their addresses are no one's business. */
+/* Adds "kernel lock /var/lib/x": the file of the waiting call distinguishes the kernel's locks, as
+ * their addresses must not be shown. */
 static void lock_kernel(const struct sample *sample, const char *name, struct text *text)
 {
 	const char *about = sample->filename   ? sample->filename

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kinds of edges in wait chains: what is between a thread and the one that it waits for. A new kind
- * is a row here, and who finds it on the host (live/live_edges.c).
- */
+ * needs a row here, and code that finds it on the host (live/live_edges.c). */
 #ifndef TSNAP_SAMPLE_EDGE_KIND_H
 #define TSNAP_SAMPLE_EDGE_KIND_H
 
@@ -10,10 +9,10 @@
 struct sample;
 struct text;
 
-/* Columns of the table: id; whether a chain ends there, as no thread is behind it; what tells one
- * lock from another (edge_kind.c; NULL: it is no lock); whether that is the same lock in all
- * processes, as an address is not; then a part of the help of column blocker_kind: what is before
- * the name, the name, and what is behind it. */
+/* Columns of the table: id; whether a chain ends there, as the edge leads to no thread; function
+ * that distinguishes one lock from another (edge_kind.c; NULL: it is no lock); whether the lock's
+ * name means the same lock in all processes, which an address does not; then a part of the help of
+ * column blocker_kind: text before the name, the name, and text after it. */
 /* clang-format off */
 #define EDGE_KIND_ROWS(ROW)                                                                                                  \
 	ROW(EDGE_MUTEX,       false, lock_address, false, ": ", "mutex", "")                                                 \
@@ -42,15 +41,15 @@ enum edge_kind { EDGE_NONE, EDGE_KIND_ROWS(EDGE_KIND_ID) EDGE_KIND_COUNT };
 struct edge_kind_row {
 	const char *name; /* value of column blocker_kind; NULL: of EDGE_NONE */
 	bool ends;
-	/* Adds what tells the sample's lock from others, as the list of locks has it ("mutex
-	 * 0x55d0c8"); nothing, if that is not known. */
+	/* Adds the sample's lock as the list of locks names it ("mutex 0x55d0c8"); nothing, if that
+	 * is not known. */
 	void (*lock_add)(const struct sample *sample, const char *name, struct text *text);
 	bool lock_is_of_host;
 };
 
 extern const struct edge_kind_row edge_kinds[EDGE_KIND_COUNT];
 
-/* EDGE_NONE: no kind has that name, or name is NULL. */
+/* The kind with that name; EDGE_NONE: there is none, or name is NULL. */
 enum edge_kind edge_kind_of(const char *name);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A distribution of durations in powers of two. Zeroed is an empty one.
- */
+/* A distribution of durations in powers of two. A zeroed struct is an empty one. */
 #ifndef TSNAP_SAMPLE_HISTOGRAM_H
 #define TSNAP_SAMPLE_HISTOGRAM_H
 
@@ -11,24 +10,24 @@
 
 struct histogram {
 	int64_t sum_ns;
-	int64_t max_ns; /* exact */
-	/* Bytes that were moved, or ns of the sum that were for a quota; 0 of a kind that has
-	 * neither, ABSENT where it is not known. */
+	int64_t max_ns; /* exact maximum */
+	/* Bytes that were moved, or ns of the sum that were for a quota; 0 for a kind that has
+	 * neither, ABSENT if not known. */
 	int64_t amount;
 	int64_t buckets[HISTOGRAM_BUCKETS];
 };
 
-/* Bounds of a bucket: from low_ns on, below high_ns. The first begins at 0, the last one has no
- * end: INT64_MAX. */
+/* Bounds of a bucket: low_ns <= duration < high_ns. The first begins at 0, the last has no end:
+ * INT64_MAX. */
 int64_t histogram_low_ns(int bucket);
 int64_t histogram_high_ns(int bucket);
 
 int64_t histogram_count(const struct histogram *histogram);
 void histogram_merge(struct histogram *to, const struct histogram *from);
 
-/* The duration that permille of the events do not exceed, as well as the buckets can tell: the
- * events of a bucket are taken to lie evenly between its bounds, the last one on the upper bound,
- * which is the maximum where that is less. So a single event is told exactly. 0 of an empty one. */
+/* The duration that permille of the events do not exceed, as precise as the buckets allow: the
+ * events of a bucket are assumed evenly spread between its bounds, the last one on the upper bound,
+ * or on the maximum if that is less. So a single event is exact. 0 for an empty histogram. */
 int64_t histogram_quantile_ns(const struct histogram *histogram, int permille);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Needs of a column beyond what every sample has; a column row's `needs`. What no chosen column
- * needs is neither read nor looked up.
+/* Needs of a column beyond what every sample has; a column row's `needs`. Facts that no chosen
+ * column needs are neither read nor looked up.
  *
- * A need is a bit here, and a row: all lists of needs are made of these rows.
+ * A need is a bit here, and a row: all lists of needs are made from these rows.
  */
 #ifndef TSNAP_SAMPLE_NEEDS_H
 #define TSNAP_SAMPLE_NEEDS_H
 
 #include <stdint.h>
 
-/* 36 to 39 are free. Bits from 59 on are no needs: sample/filter/expression.h, live/live_groups.c.
- */
+/* Bits 36 to 39 are free. Bits from 59 on are not needs: sample/filter/expression.h,
+ * live/live_groups.c. */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user, uid */
 #define NEED_PPID SAMPLE_NEED(1)	    /* ppid */
@@ -24,16 +24,16 @@
 #define NEED_TOTALS SAMPLE_NEED(9)	    /* cpu_us .. ivcsw */
 #define NEED_COMMSUM SAMPLE_NEED(10)	    /* commsum */
 #define NEED_FILENAMESUM SAMPLE_NEED(11)    /* filenamesum */
-#define NEED_COMM SAMPLE_NEED(12)	    /* comm, after a change of it, too */
+#define NEED_COMM SAMPLE_NEED(12)	    /* comm, also after a change of it */
 #define NEED_STACK SAMPLE_NEED(13)	    /* stack */
-#define NEED_STAT SAMPLE_NEED(14)	    /* parts of proc_values: those of /proc/TID/stat, */
-#define NEED_STATUS SAMPLE_NEED(15)	    /* status */
-#define NEED_IO SAMPLE_NEED(16)		    /* and io */
+#define NEED_STAT SAMPLE_NEED(14)	    /* proc_values of /proc/TID/stat */
+#define NEED_STATUS SAMPLE_NEED(15)	    /* proc_values of /proc/TID/status */
+#define NEED_IO SAMPLE_NEED(16)		    /* proc_values of /proc/TID/io */
 #define NEED_WAKER_PID SAMPLE_NEED(17)	    /* waker_pid */
 #define NEED_PID_NS SAMPLE_NEED(18)	    /* pid_ns, ns_pid, ns_tid */
 #define NEED_CGROUP_NAMES SAMPLE_NEED(19)   /* container, container_runtime, pod, unit */
 #define NEED_CONTAINER_NAME SAMPLE_NEED(20) /* container_name, pod_name */
-#define NEED_SLEEP SAMPLE_NEED(21)	    /* sleep_us of those, too, that only slept */
+#define NEED_SLEEP SAMPLE_NEED(21)	    /* sleep_us, also of threads that only slept */
 #define NEED_PROCESSES SAMPLE_NEED(22)	    /* forks, execs, exits, in accounts */
 #define NEED_CONNECTION SAMPLE_NEED(23)	    /* connection, remote */
 #define NEED_FILETYPE SAMPLE_NEED(24)	    /* filetype */
@@ -45,32 +45,32 @@
 #define NEED_WAIT_CLASS SAMPLE_NEED(30)	    /* why */
 #define NEED_CALL_TIME SAMPLE_NEED(31)	    /* syscall_us */
 #define NEED_WAKER_STACK SAMPLE_NEED(32)    /* waker_ustack, waker_kstack, waker_stack */
-#define NEED_BLOCKER SAMPLE_NEED(33)	    /* blocker_tid .. oncpu_cgroup; that with NEED_CGROUP */
+#define NEED_BLOCKER SAMPLE_NEED(33)	    /* blocker_tid ..; with NEED_CGROUP oncpu_cgroup */
 #define NEED_CHAIN SAMPLE_NEED(34)	    /* chain .. root_syscall */
-#define NEED_PATH SAMPLE_NEED(35)	    /* path_end .. path_of_tid, of --critical-path alone */
+#define NEED_PATH SAMPLE_NEED(35)	    /* path_end .. path_of_tid, only with --critical-path */
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40)    /* waits_onsum */
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
 
-/* What is true of a need. */
+/* Properties of a need. */
 enum needs_trait {
-	/* a filter can be told it before the registers of a thread are asked for */
+	/* a filter can have it before the registers of a thread are read */
 	NEED_IS_EARLY = 1,
-	/* what was looked up serves for a while (live/resolve/lookup.h), but not once the thread is
-	 * called otherwise, which is taken for the sign of an exec */
+	/* results of lookups are kept for a while (live/resolve/lookup.h), but not after the thread
+	 * is renamed, which is taken for the sign of an exec */
 	NEED_IS_KEPT = 2,
-	/* of a thread rather than of one sample: what it keeps while it does one thing or another,
-	 * and can be asked for at any time */
+	/* about a thread rather than one sample: the thread keeps it whatever it does, and it can
+	 * be looked up at any time */
 	NEED_IS_OF_THREAD = 4,
-	/* a file of /proc/PID/task/TID that the row is named like, whose words are proc_values */
+	/* a file of /proc/PID/task/TID with the row's name, whose words are proc_values */
 	NEED_IS_PROC_FILE = 8,
 };
 #define OF_THREAD (NEED_IS_OF_THREAD | NEED_IS_EARLY | NEED_IS_KEPT)
 #define OF_PROC_FILE (NEED_IS_PROC_FILE | NEED_IS_EARLY | NEED_IS_KEPT)
 
-/* Each need: what it implies, what is true of it, what it costs (needs_table.h), its name, and
- * where it comes from. In the order in which a filter asks: the cheapest first, and behind what it
- * implies. */
+/* Rows of needs: the need, the needs that it implies, its traits, its cost (needs_table.h), its
+ * name, and the source of its facts. In the order in which a filter evaluates them: the cheapest
+ * first, and after the needs that it implies. */
 /* clang-format off */
 #define SAMPLE_NEEDS(ROW) \
 	ROW(NEED_COMM, 0, OF_THREAD, COST_FREE, "name", \
@@ -146,18 +146,18 @@ enum needs_trait {
 #define NEED_IF_PROC_FILE_(need, implies, traits, ...) NEED_IF_(need, traits, NEED_IS_PROC_FILE)
 /* clang-format on */
 
-/* All needs of which that is true. */
+/* All needs with that trait. */
 #define NEEDS_EARLY (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_EARLY_))
 #define NEEDS_KEPT (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_KEPT_))
 #define NEEDS_OF_THREADS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_OF_THREAD_))
 #define NEEDS_PROC_VALUES (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_PROC_FILE_))
-/* Those that lookups serve of a thread at any time; its name is in the record. */
+/* Needs that lookups can serve of a thread at any time; the name is in the record instead. */
 #define NEEDS_ANYTIME (NEEDS_OF_THREADS & ~NEED_COMM)
 
 #define NEEDS_CHAINS (NEED_BLOCKER | NEED_CHAIN)
 #define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK | NEED_UFILES)
 
-/* needs with everything that they imply. */
+/* The needs with all needs that they imply. */
 uint64_t sample_needs_close(uint64_t needs);
 
 #endif

@@ -16,7 +16,7 @@ const size_t needs_row_count = sizeof(needs_rows) / sizeof(needs_rows[0]);
 
 uint64_t sample_needs_close(uint64_t needs)
 {
-	for (size_t i = needs_row_count; i--;) /* a row is behind what it implies */
+	for (size_t i = needs_row_count; i--;) /* a row comes after those that it implies */
 		if (needs & needs_rows[i].need)
 			needs |= needs_rows[i].implies;
 	return needs;

@@ -2,8 +2,8 @@
 /* One thread in one scan: the only form in which samples reach columns, filters and renderers.
  *
  * Filled by live/threads and live/resolve when live, by recording/sample_file when replayed. Plain
- * data: copying a sample is an assignment; text fields point to interned names,
- * which go at source->release() at the earliest, and are not owned.
+ * data: copying a sample is an assignment; text fields point to interned names, which are freed at
+ * source->release() at the earliest, and are not owned.
  */
 #ifndef TSNAP_SAMPLE_SAMPLE_H
 #define TSNAP_SAMPLE_SAMPLE_H
@@ -17,7 +17,7 @@
 /* Every number is an int64_t so that absent has one spelling; absent text is NULL. */
 #define ABSENT INT64_MIN
 
-/* State of a thread. Values are indexes into the table behind state_row(). */
+/* State of a thread. Values are indexes into the table of state_row(). */
 enum thread_state_kind {
 	STATE_ON,      /* on a CPU */
 	STATE_RQ,      /* runnable, waiting in a run queue */
@@ -33,15 +33,15 @@ enum thread_state_kind {
 struct state_row {
 	const char *name; /* ON RQ D S T I Z P */
 	const char *help;
-	const char *proc; /* the letters that /proc/TID/stat uses for it */
+	const char *proc; /* letters of this state in /proc/TID/stat */
 	bool active;	  /* shown without -a */
 };
 
-/* state: a value of enum thread_state_kind; NULL for anything else. */
+/* The row of a value of enum thread_state_kind; NULL for any other value. */
 const struct state_row *state_row(int64_t state);
 /* The value whose row has this name (as in the state column); ABSENT if none. */
 int64_t state_of_name(const char *name);
-/* The value for a letter of /proc/TID/stat; R gives STATE_RQ. ABSENT if unknown. */
+/* The value for a state letter of /proc/TID/stat; R gives STATE_RQ. ABSENT if unknown. */
 int64_t state_of_proc_letter(char letter);
 
 #define SAMPLE_ARG_COUNT 6
@@ -51,8 +51,8 @@ struct proc_values;
 struct sample {
 	/* the scan */
 	int64_t time_us;   /* UTC */
-	int64_t weight_us; /* the time that this sample stands for: since the previous scan */
-	/* identity: sample_account() takes all of it */
+	int64_t weight_us; /* time that this sample stands for: since the previous scan */
+	/* identity: sample_account() copies all of it */
 	int64_t tid, pid, ppid, uid;
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, 0 not */
@@ -66,14 +66,14 @@ struct sample {
 	const char *syscall;
 	int64_t syscall_us;
 	const char *error;	 /* errno of a call that --trace saw fail: "ENOENT" */
-	const char *comm_before; /* until the exec that --trace tells of */
+	const char *comm_before; /* name before the exec that --trace reports */
 	int64_t fd;
 	const char *filename, *filenamesum;
-	/* on what */
+	/* object of the activity */
 	const char *filetype, *connection, *remote, *waits_on, *waits_onsum, *wchan;
-	const char *why; /* the rule of sample/wait_rule.h that fits; of threads in S alone */
+	const char *why; /* name of the rule of sample/wait_rule.h that applies; only in S */
 	int64_t waits_on_pid, inflight;
-	/* by whom */
+	/* cause of the wait */
 	const char *runq_why; /* reason of the wait for a CPU; only in RQ */
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
@@ -89,53 +89,53 @@ struct sample {
 	/* the oldest request to a block device that it has in flight */
 	const char *io_dev, *io_op;
 	int64_t io_bytes, io_us;
-	const char *io_others; /* other processes that have requests in flight there */
-	/* thread it waits for, and the last one of that chain; see waits/chain.h */
+	const char *io_others; /* other processes with requests in flight on that device */
+	/* thread that it waits for, and the last one of that chain; see waits/chain.h */
 	int64_t blocker_tid, blocker_pid;
 	const char *blocker_kind, *blocker_sure, *oncpu_comm, *oncpu_cgroup;
 	const char *chain;
-	int64_t depth; /* threads that the chain leads to */
+	int64_t depth; /* number of threads that the chain leads to */
 	int64_t root_tid, root_pid, root_state;
 	const char *root, *root_why, *root_waits_on, *root_syscall;
-	/* with --critical-path: the sample is that of the thread which the path leads to; and the
-	 * thread that it is the path of */
+	/* with --critical-path: the sample is one of the thread at the end of the path; and the
+	 * thread whose path it is */
 	const char *path_end, *path, *path_of;
 	int64_t path_depth, path_of_tid;
-	/* exact, since the thread's previous sample: sample_account() takes these, too */
+	/* exact values since the thread's previous sample: sample_account() copies these, too */
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* counts of an account (sample/source.h); not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
 	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
-	bool names_open; /* and of its stacks' functions, that are not all named. Not a column */
+	bool names_open; /* a later scan knows more names of its stacks' functions. Not a column */
 	/* paths in cgroup v1's other hierarchies, a line each; NULL: none. Not a column */
 	const char *cgroup_others;
-	/* the source's until its next scan; NULL: none. Columns lead into it, see proc_values.h */
+	/* owned by the source until its next scan; NULL: none. Columns lead into it, see
+	 * proc_values.h */
 	struct proc_values *proc_values;
 };
 
-/* All fields absent. */
+/* A sample with all fields absent. */
 const struct sample *sample_absent(void);
 
-/* Account (sample/source.h) of the sample's thread: all that is not its activity. */
+/* Account (sample/source.h) of the sample's thread: all fields but those of its activity. */
 struct sample sample_account(const struct sample *sample);
 
-/* Fills the fields that follow from other fields of the same sample (commsum,
- * filenamesum, container, container_runtime, pod, unit), live
- * and replayed alike, where needs asks for them. */
+/* Fills the fields that follow from other fields of the same sample (commsum, filenamesum,
+ * container, container_runtime, pod, unit), live and replayed alike, if they are in needs. */
 void sample_derive(struct sample *sample, uint64_t needs);
 
-/* One scan: what a sampler delivers at one tick, or a part of that. samples belong to the source
- * and are valid until its next scan or part. */
+/* One scan: what a sampler delivers at one tick, or a batch of it. samples belong to the source and
+ * are valid until its next scan or batch. */
 struct scan {
 	int64_t time_us;      /* UTC */
-	int64_t weight_us;    /* since the previous scan; of the first one, the period asked for */
+	int64_t weight_us;    /* since the previous scan; for the first one, the requested period */
 	int64_t scan_time_ns; /* time_us by the monotonic clock; 0: a recording */
-	int64_t silent_us;    /* time before that in which scans saw nobody, so that they are not in
-			       * the recording; 0 live, where such scans are delivered */
+	int64_t silent_us; /* time before weight_us in which scans saw no threads, so that they are
+			      not in the recording; 0 live, where such scans are delivered */
 	struct sample *samples;
 	size_t count;
-	size_t threads; /* threads seen in this scan, shown or not; 0 when not known (replay, or
-			 * in a part) */
+	size_t threads; /* threads seen in this scan, shown or not; 0 if not known (replay, or in a
+			   batch) */
 };
 
 #endif

@@ -21,34 +21,34 @@
 #define SOURCE_ABSENT_MAX 16
 #define SOURCE_QUOTAS_MAX 32
 #define SOURCE_IO_LIMITS_MAX 32
-#define SCAN_BATCH 256 /* samples of a batch, so few that they stay in the cache */
+#define SCAN_BATCH 256 /* samples of a batch: few enough to stay in the cache */
 
 /* Something that was not seen, for the footer of a report: "12 late scans". */
 struct source_missed {
 	const char *what; /* static words: "late scans", "threads did not fit the map
 			     (--max-threads)" */
 	uint64_t count;	  /* since the source was opened; */
-	bool standing;	  /* or, if set, as it is now */
-	bool natural;	  /* no fault: a report tells it, rows are written without a word */
+	bool standing;	  /* if set: count as it is at present */
+	bool natural;	  /* not an error: reports print it, --rows does not */
 };
 
-/* Columns that were asked for and that this host can't give. */
+/* Columns that were requested and that this host can't provide. */
 struct source_absent {
 	uint64_t needs;	 /* needs, NEED_*, of the columns that are absent */
-	const char *why; /* static words */
+	const char *why; /* reason, in static words */
 };
 
 /* A control group that the kernel held back for its quota of CPU time, since the source was opened.
  */
 struct source_quota {
-	char path[SOURCE_TEXT_SIZE]; /* cut at the front where it is longer */
+	char path[SOURCE_TEXT_SIZE]; /* path, cut at the front if it is longer */
 	int64_t periods, throttled_periods;
-	int64_t throttled_us; /* sum over all CPUs */
+	int64_t throttled_us; /* time throttled, summed over all CPUs */
 };
 
 /* Use of a control group's I/O limit since the source was opened. */
 struct source_io_limit {
-	char path[SOURCE_TEXT_SIZE]; /* cut at the front where it is longer */
+	char path[SOURCE_TEXT_SIZE]; /* path, cut at the front if it is longer */
 	const char *device;	     /* interned */
 	const char *word;	     /* static: rbps, wbps, riops, wiops */
 	int64_t limit;		     /* bytes or requests a second */
@@ -67,56 +67,57 @@ struct source_pressure {
 struct source_status {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus;
-	int64_t rate_hz;	  /* asked */
+	int64_t rate_hz;	  /* requested rate */
 	int64_t own_cpu_ns;	  /* tsnap's CPU time since the source was opened */
-	int64_t bpf_ns, bpf_runs; /* in tsnap's BPF programs, where the kernel counts them */
+	int64_t bpf_ns, bpf_runs; /* cost of tsnap's BPF programs, if the kernel counts it */
 	int64_t busy_us;	  /* time that CPUs were not idle, until the last account */
 	int64_t busy_error_us;	  /* possible error of exact times against busy_us */
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
 	struct source_absent absent[SOURCE_ABSENT_MAX];
 	size_t absent_count;
-	struct source_quota quotas[SOURCE_QUOTAS_MAX]; /* most time first */
+	struct source_quota quotas[SOURCE_QUOTAS_MAX]; /* groups with the most time first */
 	size_t quota_count;
-	size_t quotas_more; /* groups that there was no room for */
+	size_t quotas_more; /* groups beyond the capacity of quotas */
 	struct source_io_limit io_limits[SOURCE_IO_LIMITS_MAX];
 	size_t io_limit_count;
 	struct source_pressure pressure[RESOURCE_COUNT]; /* pressure on the host */
-	/* path of the one control group that was asked for; "": none */
+	/* path of the control group, if exactly one was requested; "": none */
 	char pressed_group[SOURCE_TEXT_SIZE];
 	struct source_pressure group_pressure[RESOURCE_COUNT];
 	struct self_cost self;
-	const char *remarks; /* lines that a user must know from the start, the source's; NULL:
-				none */
-	const char *chosen;  /* lines for -v on how samples are got, the source's; NULL: none */
+	const char *remarks; /* lines to show at the start, the source's; NULL: none */
+	const char *chosen;  /* lines for -v on how samples are taken, the source's; NULL: none */
 };
 
-/* Adds a row, and returns it: its flags are the caller's to set. Past SOURCE_MISSED_MAX the last
- * row becomes one that tells so. */
+/* Adds a row, and returns it, for the caller to set its flags. Beyond SOURCE_MISSED_MAX the last
+ * row becomes one that says so. */
 struct source_missed *source_status_miss(struct source_status *status, const char *what,
 					 uint64_t count);
-/* Adds a row only if count is not 0, else gives NULL. --self always shows rows of the other one. */
+/* Adds a row only if count is not 0, else returns NULL. --self always shows rows of the other
+ * function. */
 struct source_missed *source_status_miss_any(struct source_status *status, const char *what,
 					     uint64_t count);
-/* A row of something that this host does not tell: "kind of fact: ..." and why. */
+/* Adds a row about something that this host does not report: "kind of fact: ..." and why. */
 void source_status_lack(struct source_status *status, const char *what);
 
-/* Takes a histogram of one thread. who: whatever is known of it, and the kind's own fields. */
+/* Takes a histogram of one thread. who: what is known of the thread, and the kind's own fields. */
 typedef void trace_callback(void *to, const struct trace_kind *kind, const struct sample *who,
 			    const struct histogram *histogram);
 
 struct stack_entry;
 
-/* The stack is valid during the call only. */
+/* Takes a stack, which is valid during the call only. */
 typedef void stack_callback(void *to, const struct stack_entry *stack);
 
-/* The account is valid during the call only. */
+/* Takes an account, which is valid during the call only. */
 typedef void account_callback(void *to, const struct sample *account);
-/* Takes a single event. who: as above, with time_us as of its end; and its kind's own fields. */
+/* Takes a single event. who: as in trace_callback, with time_us at its end, and its kind's own
+ * fields. */
 typedef void event_callback(void *to, const struct trace_kind *kind, const struct sample *who,
 			    int64_t duration_ns);
 
-/* The sample is valid during the call only. */
+/* Takes a sample, which is valid during the call only. */
 typedef void sample_callback(void *to, const struct sample *sample);
 
 /* Takes a wake-up. */
@@ -127,59 +128,60 @@ struct filter;
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
 	 * no batch had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
-	 * failed, e is filled, if not by take's failure (-EOWNERDEAD: but the scans until then are
+	 * failed, and e is filled unless take failed (-EOWNERDEAD: but the scans until then are
 	 * whole). */
 	int (*next)(struct source *source, struct scan *scan, struct error *e);
-	/* Hands over what the samples until now don't tell: an account each of threads, and of
-	 * those that ended by name and user, of what came since their previous sample or account.
+	/* Delivers the counter deltas that no sample has reported yet: an account for each thread,
+	 * and for exited threads one by name and user, since their previous sample or account.
 	 * Fields that change within a thread (state, system call ...) and weights are absent. NULL:
 	 * there is none (replay). */
 	void (*account)(struct source *source, account_callback *take, void *to);
-	/* Nobody holds on to what was delivered: after an interval, or after each scan. Texts of
-	 * samples may go, such as lookups have transient. NULL: they stay. */
+	/* Declares that nothing delivered is in use any more: after an interval, or after each
+	 * scan. Texts of samples may be freed, such as transient ones of lookups. NULL: none are
+	 * freed. */
 	void (*release)(struct source *source);
-	/* True if release() would let texts go: who holds samples is to let go of them. NULL: no.
-	 */
+	/* True if release() would free texts: holders of samples should let go of them. NULL:
+	 * never. */
 	bool (*crowded)(const struct source *source);
 	void (*describe)(struct source *source, struct source_status *status);
 	void (*close)(struct source *source); /* frees source too */
-	/* Set by who opened it, or NULL: takes a batch of the scan that next() gathers, so that the
-	 * samples of a large one need not be in memory at once. The scan's moment has passed: who
-	 * waits here makes the rest of it less exact. 0, or -errno to end the scan with. */
+	/* Set by the owner, or NULL: takes a batch of the scan that next() gathers, so that the
+	 * samples of a large one need not be in memory at once. The scan time has passed: waiting
+	 * here makes the rest of the scan less exact. 0, or -errno to end the scan with. */
 	int (*take)(void *take_to, const struct scan *batch);
 	void *take_to;
-	/* Set by who opened it, or NULL: gets the samples of a recording that the filter refuses,
-	 * as they hold exact times of their threads since the samples before; without the columns
-	 * that follow from others. Live these times are in the thread's next sample or account. */
+	/* Set by the owner, or NULL: takes the samples of a recording that the filter refuses, as
+	 * they have exact times of their threads since the samples before; without the columns that
+	 * follow from others. Live, these times are in the thread's next sample or account. */
 	void (*pass)(void *take_to, const struct sample *sample);
-	/* Set by who opened it, or NULL: takes the stacks that samples have the hashes of, once
-	 * each or more often. stacks_end: those that it has not had yet, which may take some
-	 * seconds; NULL where there are none. */
+	/* Set by the owner, or NULL: takes the stacks whose hashes are in samples, once each or
+	 * more often. stacks_end: delivers those that it has not had yet, which may take some
+	 * seconds; NULL if there are none. */
 	stack_callback *stack_take;
 	void *stack_take_to;
 	void (*stacks_end)(struct source *source);
-	/* Has stack_take get each stack again, when a sample has it next. NULL where there are
-	 * none. */
+	/* Makes the source deliver each stack to stack_take again, when a sample has it next. NULL
+	 * if there are no stacks. */
 	void (*stacks_anew)(struct source *source);
-	/* Hands over what --trace measured since the last call, and that no filter refuses; after
-	 * every scan, as a source keeps only so much. all: everything until now, for which it may
-	 * wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or
+	/* Delivers what --trace measured since the last call, and that no filter refuses; called
+	 * after every scan, as a source keeps only a limited amount. all: everything until now, for
+	 * which it may wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or
 	 * -errno with e. NULL: the source measures nothing. */
 	int (*traced)(struct source *source, bool all, uint64_t needs, trace_callback *take,
 		      void *to, struct error *e);
-	/* Hands over the single events since the last call, and that no filter refuses, after every
+	/* Delivers the single events since the last call that no filter refuses; called after every
 	 * scan. needs: NEED_* of who. NULL: the source has none. */
 	void (*events)(struct source *source, uint64_t needs, event_callback *take, void *to);
-	/* Hands over the wake-ups that ended waits which scans have seen, since the last call,
-	 * where NEED_PATH was asked for. Returns until when none is missing, by the monotonic
-	 * clock. NULL: the source has none. */
+	/* Delivers the wake-ups since the last call that ended waits which scans have seen, if
+	 * NEED_PATH was requested. Returns the monotonic time until which none is missing. NULL:
+	 * the source has none. */
 	int64_t (*wakeups)(struct source *source, wake_callback *take, void *to);
-	/* From now on samples of this thread have what lookups tell of its waits; with NEED_PATH
-	 * others that sleep do without. NULL: all have it. */
+	/* Adds lookups of its waits to the samples of this thread from now on; with NEED_PATH other
+	 * sleepers have none. NULL: all samples have them. */
 	void (*follow)(struct source *source, int64_t tid);
 	/* Delivers a sample, without a weight, of each thread that the filter accepts now, beside
-	 * the scans; after a scan, before the next one. needs: NEED_*, as far as the source was
-	 * opened for them. 0, or -errno: some threads may be lacking. NULL: the source has only
+	 * the scans; called after a scan, before the next one. needs: NEED_*, as far as the source
+	 * was opened for them. 0, or -errno: some threads may be missing. NULL: the source has only
 	 * its samples. */
 	int (*look)(struct source *source, struct filter *filter, uint64_t needs,
 		    sample_callback *take, void *to);

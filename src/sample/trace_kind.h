@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kinds of --trace, as far as reports must know; the rows are in src/live/trace_table.c. */
+/* Kinds of --trace, as far as reports must know them; the rows are in src/live/trace_table.c. */
 #ifndef TSNAP_SAMPLE_TRACE_KIND_H
 #define TSNAP_SAMPLE_TRACE_KIND_H
 
@@ -11,16 +11,16 @@
 struct trace_kind {
 	const char *name;
 	const char *help;
-	const char *columns; /* names of those that it is told by in any case; NULL: none */
-	/* Samples taken in the midst of such events: what is true of them, as a filter expression,
-	 * and the column with the event's time until then, in microseconds. */
+	const char *columns; /* names of columns that its reports always have; NULL: none */
+	/* Samples taken during such events: a filter expression that is true of them, and the
+	 * column with the event's time until then, in microseconds. */
 	const char *samples, *so_far;
-	/* Facts that every event of this kind tells besides its thread, NEED_* and KNOWN_*
-	 * (sample/filter): a filter that asks for these decides by the event. */
+	/* Facts that every event of this kind has besides its thread, NEED_* and KNOWN_*
+	 * (sample/filter): a filter that needs these decides by the event. */
 	uint64_t known;
 	bool runnable; /* events are waits for a CPU */
-	bool bytes;    /* events move bytes, the amount of a histogram, */
-	bool quota;    /* or are in part for a quota, and that time is */
+	bool bytes;    /* events move bytes, which are the amount of a histogram */
+	bool quota;    /* part of an event may be for a quota, and that time is the amount */
 	bool fails;    /* events have an errno; failed ones are counted */
 };
 

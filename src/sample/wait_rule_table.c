@@ -16,7 +16,8 @@ static bool client_waits(const struct wait_facts *facts, int64_t daemon_ports)
 	return facts->served_inode != ABSENT;
 }
 
-/* Requests that only wait until a descriptor is ready are a server's, as poll(2) is. */
+/* True if more requests are in flight than those that only wait until a descriptor is ready; these
+ * are a server's, as in poll(2). */
 static bool io_is_in_flight(const struct wait_facts *facts, int64_t daemon_ports)
 {
 	(void)daemon_ports;

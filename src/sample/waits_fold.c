@@ -7,7 +7,7 @@
 
 #define HELD_BY " held by "
 
-/* The end of a number or an address that begins here; the same place if none does. */
+/* The end of a number or an address that begins here; `at` if none does. */
 static const char *number_end(const char *at)
 {
 	if (at[0] == '0' && at[1] == 'x' && isxdigit((unsigned char)at[2]))
@@ -21,7 +21,7 @@ void waits_fold(struct text *to, const char *waits_on)
 	size_t length = strlen(HELD_BY);
 
 	while (*at) {
-		/* a holder is the last thing told of a lock */
+		/* a holder is the last part of a lock's text */
 		if (!strncmp(at, HELD_BY, length) && isdigit((unsigned char)at[length])) {
 			text_add_string(to, HELD_BY "*");
 			return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts of the column waits_on, folded so that waits of one kind group together. */
+/* Folding of texts of the column waits_on, so that waits of one kind group together. */
 #ifndef TSNAP_SAMPLE_WAITS_FOLD_H
 #define TSNAP_SAMPLE_WAITS_FOLD_H
 

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Bytes of a frame's name without its mark, "_[k]" or another letter; of a mark alone, all. */
+/* Length of a frame's name without its mark, "_[k]" or another letter; a mark alone counts as a
+ * name. */
 static size_t plain_length(const char *name, size_t length)
 {
 	const char *mark = length > 4 ? name + length - 4 : NULL;

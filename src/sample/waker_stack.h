@@ -12,9 +12,9 @@
 #define WAKER_MARK "_[w]"
 #define WAKER_COLUMNS "waker_stack,waker_comm" /* columns that --off-wake adds */
 
-/* Both as user;kernel. NULL: there is none;. */
+/* The stack of both halves, as user;kernel; NULL: there is none. */
 const char *stack_of_halves(const char *user, const char *kernel, name_callback *take);
-/* The frames of the waker, innermost first, with ';' between, each with WAKER_MARK for its mark; or
+/* The frames of the waker, innermost first, with ';' between, each with WAKER_MARK as its mark; or
  * NULL. */
 const char *waker_stack_of(const char *user, const char *kernel, name_callback *take);
 

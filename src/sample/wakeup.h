@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of a wait, as the critical path goes by it. Times by the monotonic clock.
- */
+/* The end of a wait, as the critical path uses it. Times are of the monotonic clock. */
 #ifndef TSNAP_SAMPLE_WAKEUP_H
 #define TSNAP_SAMPLE_WAKEUP_H
 
@@ -9,9 +8,9 @@
 
 struct wakeup {
 	int64_t tid;
-	int64_t waker_tid; /* in an interrupt: the thread that it came to; ABSENT: an idle CPU, or a
-			      thread that is not known */
-	int64_t slept_ns;  /* when the thread left its CPU */
+	int64_t waker_tid; /* for an interrupt: the thread that was interrupted; ABSENT: an idle
+			      CPU, or a thread that is not known */
+	int64_t slept_ns;  /* time when the thread left its CPU */
 	int64_t wake_ns;
 	bool interrupt;
 };

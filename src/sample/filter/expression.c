@@ -31,7 +31,7 @@ uint64_t expression_column_needs(const struct column *column)
 	case offsetof(struct sample, io_bytes):
 		return column->needs | KNOWN_EVENT;
 	case offsetof(struct sample, io_us):
-		return column->needs | KNOWN_RECORD; /* value of a moment */
+		return column->needs | KNOWN_RECORD; /* the value changes with time */
 	default:
 		return column->needs ? sample_needs_close(column->needs) : KNOWN_RECORD;
 	}
@@ -56,7 +56,8 @@ bool pattern_matches(const char *pattern, const char *text)
 	return !fnmatch(pattern, text, 0);
 }
 
-/* All paths of a control group count: with cgroup v1 each controller may have another one. */
+/* True if another path of the thread's control groups matches: with cgroup v1 each controller may
+ * have its own. */
 static bool others_match(const struct column *column, const char *pattern,
 			 const struct sample *sample)
 {
@@ -128,7 +129,7 @@ static enum verdict node_eval(const struct expression_node *node, const struct s
 	return comparison_holds(node, sample) != node->negated ? VERDICT_ACCEPTED : VERDICT_REFUSED;
 }
 
-/* Verdict of neighbours: the decisive one, if any of them has it. */
+/* Verdict of a list of nodes: the decisive one, if any node has it. */
 static enum verdict nodes_eval(const struct expression_node *nodes, size_t count,
 			       enum verdict decisive, const struct sample *sample, uint64_t known)
 {

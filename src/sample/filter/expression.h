@@ -7,8 +7,8 @@
  *   comparison = COLUMN ( "=" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~" ) VALUE
  *
  * Spaces may stand between all of these. A VALUE ends at a space, "(", ")", "&&" or "||", or it is
- * in quotes, double or single: there that quote is written \" or \', and \\ and \xNN are what the
- * printable form of all output means by them. What a VALUE must be, the column says:
+ * in quotes, double or single: there that quote is written \" or \', and \\ and \xNN mean what they
+ * do in the printable form of all output. What a VALUE must be, the column says:
  *
  *   text       = and != compare bytes; ~ and !~ search for an extended regular expression
  *   states     by name; ~ and !~ search in the names
@@ -33,27 +33,27 @@
 
 #define EXPRESSION_BYTES_MAX 4096
 #define EXPRESSION_NODES_MAX 512
-#define EXPRESSION_DEPTH_MAX 64 /* ( and ! within each other */
+#define EXPRESSION_DEPTH_MAX 64 /* nesting of ( and ! */
 
 /* Knowledge of a sample: NEED_*, and these for columns that need nothing. */
-#define KNOWN_EVENT SAMPLE_NEED(59)  /* errno, comm_before, io_bytes: what an event tells */
+#define KNOWN_EVENT SAMPLE_NEED(59)  /* errno, comm_before, io_bytes: an event's */
 #define KNOWN_IDS SAMPLE_NEED(61)    /* tid, pid */
 #define KNOWN_STATE SAMPLE_NEED(62)  /* state */
-#define KNOWN_RECORD SAMPLE_NEED(63) /* the others */
+#define KNOWN_RECORD SAMPLE_NEED(63) /* other columns without needs */
 
 enum verdict { VERDICT_REFUSED, VERDICT_ACCEPTED, VERDICT_OPEN };
 
 struct expression_node;
 
-/* Zeroed accepts everything. */
+/* Conditions. A zeroed struct accepts everything. */
 struct expression {
 	struct expression_node *nodes;
 	size_t count;
-	uint64_t needs;	    /* columns it looks at, as KNOWN_* and NEED_* */
-	const char *option; /* option that the expression is of, for errors; NULL: --filter */
+	uint64_t needs;	    /* columns that it reads, as KNOWN_* and NEED_* */
+	const char *option; /* option that the expression belongs to, for errors; NULL: --filter */
 };
 
-/* Adds a condition. 0, or -EINVAL with a usage error that tells the character. */
+/* Adds a condition. 0, or -EINVAL with a usage error that names the character. */
 int expression_add(struct expression *expression, const char *text, struct error *e);
 /* Adds a condition on a column of text: a shell pattern, see pattern_matches(), which must outlive
  * the expression. */
@@ -64,11 +64,11 @@ void expression_add_pattern(struct expression *expression, const struct column *
 /* known: ~0ull where all of the sample is filled; then never VERDICT_OPEN. */
 enum verdict expression_eval(const struct expression *expression, const struct sample *sample,
 			     uint64_t known);
-/* True if a comparison is of a column that the function is true of. */
+/* True if a comparison reads a column for which the function returns true. */
 bool expression_reads(const struct expression *expression, bool (*is)(const struct column *column));
 void expression_done(struct expression *expression);
 
-/* Shell pattern, fnmatch(3); without * ? [ it matches anywhere in text. */
+/* Matches a shell pattern, fnmatch(3); without * ? [ the pattern matches anywhere in text. */
 bool pattern_matches(const char *pattern, const char *text);
 
 #endif

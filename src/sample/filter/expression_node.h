@@ -10,7 +10,7 @@
 #include "sample/filter/expression.h"
 
 enum node_kind {
-	NODE_ANY, /* one of the nodes below it holds */
+	NODE_ANY, /* true if one of the nodes below it is */
 	NODE_ALL,
 	/* comparisons */
 	NODE_ABSENT,
@@ -28,34 +28,34 @@ enum node_kind {
 
 struct expression_node {
 	enum node_kind kind;
-	bool negated; /* a comparison's outcome */
-	size_t size;  /* nodes: this one, and those below it, which follow */
+	bool negated; /* the outcome of a comparison is negated */
+	size_t size;  /* number of nodes: this one, and those below it, which follow */
 	/* members of a comparison */
 	const struct column *column;
 	uint64_t needs;
-	unsigned int orders; /* ORDER_*; of NODE_STATE a bit per enum thread_state_kind */
+	unsigned int orders; /* ORDER_*; for NODE_STATE a bit per enum thread_state_kind */
 	int64_t number;
-	const char *text; /* interned, or of NODE_PATTERN the caller's */
-	regex_t *regex;	  /* malloced */
+	const char *text; /* interned, except for NODE_PATTERN: the caller's */
+	regex_t *regex;	  /* allocated */
 };
 
-/* One more node, at the end; moves the others. */
+/* Adds a node at the end; may move the others. */
 struct expression_node *expression_grow(struct expression *expression);
 
-/* Knowledge that tells the column's value, KNOWN_* and NEED_*. */
+/* Needs of the column's value, as KNOWN_* and NEED_*. */
 uint64_t expression_column_needs(const struct column *column);
 
 #define EXPRESSION_WHY_SIZE 256
 
-/* = != < <= > >= ~ !~ */
+/* A comparator: = != < <= > >= ~ !~ */
 struct comparator {
 	char sign[3];
 	unsigned int orders;
 	bool search; /* regular expression; true for ORDER_EQUAL */
 };
 
-/* expression_value.c: completes a comparison, whose column is set. value: interned. false: why
- * tells what was expected. */
+/* Completes a comparison, whose column is set (expression_value.c). value: interned. False: why
+ * says what was expected. */
 bool expression_value_read(struct expression_node *node, const struct comparator *comparator,
 			   const char *value, char why[EXPRESSION_WHY_SIZE]);
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define QUOTED_MAX 160 /* bytes of an expression that an error quotes */
+#define QUOTED_MAX 160 /* bytes of an expression that an error quotes, at most */
 
 #define UNEQUAL (ORDER_LESS | ORDER_MORE)
 
@@ -41,7 +41,7 @@ static size_t characters_count(const char *text, size_t bytes)
 	size_t count = 0;
 
 	for (size_t i = 0; i < bytes; i++)
-		count += (text[i] & 0xc0) != 0x80; /* not the later bytes of UTF-8 */
+		count += (text[i] & 0xc0) != 0x80; /* counts no continuation bytes of UTF-8 */
 	return count;
 }
 
@@ -50,7 +50,7 @@ static const char *option_of(const struct expression *expression)
 	return expression->option ? expression->option : "--filter";
 }
 
-/* "--filter: at character 7 of 'state==D': expected a value" */
+/* Sets an error like "--filter: at character 7 of 'state==D': expected a value". */
 static int parser_fail(const struct parser *parser, const char *at, const char *what,
 		       const char *more)
 {
@@ -108,7 +108,7 @@ static int column_take(struct parser *parser, const struct column **column)
 	return err;
 }
 
-/* NULL with the parser's error where none fits there. */
+/* Takes a comparator that the column allows; NULL with the parser's error: there is none. */
 static const struct comparator *comparator_take(struct parser *parser, const struct column *column)
 {
 	bool number = column->kind != KIND_TEXT && column->kind != KIND_STATE;
@@ -132,7 +132,7 @@ static const struct comparator *comparator_take(struct parser *parser, const str
 	return NULL;
 }
 
-/* Text between quotes, with escapes resolved. */
+/* Takes the text between quotes, with escapes resolved. */
 static int quoted_take(struct parser *parser, struct text *value)
 {
 	const char *start = parser->at++, quote = *start;
@@ -163,7 +163,7 @@ static size_t bare_length(const char *at)
 	return (size_t)(end - at);
 }
 
-/* The value into the last node. */
+/* Takes a value into the last node. */
 static int value_take(struct parser *parser, const struct comparator *comparator)
 {
 	struct expression_node *node = &parser->to->nodes[parser->to->count - 1];
@@ -251,7 +251,7 @@ static int operand_take(struct parser *parser)
 	return err;
 }
 
-/* Operands with one sign between; if there are two or more, a node goes above them. */
+/* Takes operands with the sign between; two or more get a common parent node. */
 static int chain_take(struct parser *parser, const char *sign, int (*take)(struct parser *parser),
 		      enum node_kind kind)
 {
@@ -273,7 +273,7 @@ static int chain_take(struct parser *parser, const char *sign, int (*take)(struc
 	return 0;
 }
 
-/* !(a && b) is !a || !b */
+/* negation: !(a && b) is !a || !b */
 static int all_take(struct parser *parser)
 {
 	return chain_take(parser, "&&", operand_take, parser->negated ? NODE_ANY : NODE_ALL);

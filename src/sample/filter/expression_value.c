@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Units that may follow a number; each list's first is that of the column itself. */
+/* Units that may follow a number; the first in each list is the unit of the column itself. */
 struct unit {
 	const char *name;
 	int64_t count;
@@ -44,7 +44,7 @@ static bool why_say(char why[EXPRESSION_WHY_SIZE], const char *words)
 
 #define SCALE_MAX 1000000 /* limit of the decimals' scale, so that no product overflows */
 
-/* digits, and decimals where there is a unit */
+/* Reads digits, and decimals if there is a unit. */
 static bool decimal_read(const char *text, const struct unit *units, uint64_t *number)
 {
 	const char *point, *end = text + strspn(text, "0123456789");
@@ -130,7 +130,7 @@ static unsigned int states_find(const regex_t *regex)
 	return states;
 }
 
-/* All that a comparison of states can tell is known now: for which of them it holds. */
+/* Evaluates a comparison of states at once, as a set of the states for which it is true. */
 static bool state_read(struct expression_node *node, const struct comparator *comparator,
 		       const char *text, char why[EXPRESSION_WHY_SIZE])
 {

@@ -40,7 +40,7 @@ static int ids_read(struct index *ids, const char *option, const char *text, str
 	}
 }
 
-/* One of the parts of -p: an id, or else a name, which is kept with the NUL behind it. */
+/* Adds a part of -p: an id, or else a name, which is stored with its NUL. */
 static int process_add(struct filter *filter, const char *part)
 {
 	const char *at = part;
@@ -85,7 +85,7 @@ int filter_set_threads(struct filter *filter, const char *text, struct error *e)
 	return ids_read(&filter->tids, "-t", text, e);
 }
 
-/* The states that are not refused whatever else is known. */
+/* Finds the states that the expression may accept, whatever else is known. */
 static void states_find(struct filter *filter)
 {
 	struct sample sample = *sample_absent();
@@ -142,7 +142,7 @@ static void quoted_add(struct text *text, const char *value)
 	text_add_char(text, '"');
 }
 
-/* Filters by a user. A sample may have number and name: the one that the user typed decides. */
+/* Filters by a user. A sample may have number and name: the form that the user typed decides. */
 int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e)
 {
 	struct text expression = {0};
@@ -189,7 +189,7 @@ void filter_remove_tid(struct filter *filter, int64_t tid)
 	filter->changes++;
 }
 
-/* True if one of the names is the thread's, or its program's. */
+/* True if one of the names matches the thread's name, or that of its program. */
 static bool process_matches(const struct text *names, const struct sample *sample)
 {
 	const char *slash = sample->exe ? strrchr(sample->exe, '/') : NULL;

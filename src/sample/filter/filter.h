@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Filter of samples: the ids and the state of a thread, and an expression over all columns.
- * -u, -c and --cgroup become parts of that expression. Sources ask as early as they can: what ids,
- * the record or a cheap lookup refuse needs no other. A field that a recording does not hold
- * refuses every filter on it, except the state: without it every sample counts as active.
+ * -u, -c and --cgroup become parts of that expression. Sources evaluate it as early as they can:
+ * what ids, the record or a cheap lookup refuse needs no other lookup. A field that a recording
+ * does not hold refuses every filter on it, except the state: without it every sample counts as
+ * active.
  *
  * An expression that names the state, or a rule of why (sample/wait_rule.h) for idle threads,
- * decides about states itself; otherwise all are wanted, or the active ones and of those in S the
- * ones that work.
+ * decides about states itself; otherwise threads in all states are wanted, or active ones and of
+ * the sleeping ones (S) those that work.
  *
- * Processes are asked for by a list of ids and of names, which are patterns; one of them must hold.
+ * Processes are selected by a list of ids and of names, which are patterns; one of them must match.
  * The live source resolves the list against /proc and adds ids, once or whenever it looks again; a
  * replay has only the samples, so an id matches the process id, and a name the thread's name or the
  * base name of its program.
@@ -25,49 +26,49 @@
 #include "sample/filter/expression.h"
 #include "sample/sample.h"
 
-/* Zeroed accepts every active sample, and work. Strings are the caller's and must outlive the
- * filter. */
+/* A filter. A zeroed struct accepts every active sample, and sleepers that work. Strings are the
+ * caller's and must outlive the filter. */
 struct filter {
-	struct text names; /* processes, each ends with a NUL; none once they are resolved */
+	struct text names; /* processes, each with its NUL; empty once they are resolved */
 	struct index pids, tids;
 	bool by_pid, by_tid;
-	unsigned int changes; /* changes of pids and tids since the filter was made */
+	unsigned int changes; /* number of changes of pids and tids since the filter was made */
 	bool all_states;
-	bool no_samples;      /* none at all: it is of threads that --trace tells of */
-	bool on_cpu, off_cpu; /* one of them: only threads on a CPU, or only others */
+	bool no_samples;      /* accepts no sample: only threads that --trace reports */
+	bool on_cpu, off_cpu; /* if one is set: only threads on a CPU, or only others */
 	unsigned int states;  /* states the expression may accept, a bit each; 0: names none */
-	bool idle_classes;    /* it names why, and may accept such as are idle */
+	bool idle_classes;    /* the expression names why, and may accept idle classes */
 	struct expression expression;
 };
 
-/* Each takes the option's text and gives 0, or -EINVAL with a usage error. */
+/* Functions that take an option's text and return 0, or -EINVAL with a usage error. */
 int filter_set_process(struct filter *filter, const char *text, struct error *e);
 int filter_set_threads(struct filter *filter, const char *text, struct error *e);
-/* anywhere: a name that this host does not know is fine (a recording of another host). */
+/* Filters by user. anywhere: allows a name that this host does not know (for a recording of another
+ * host). */
 int filter_set_user(struct filter *filter, const char *text, bool anywhere, struct error *e);
 
-/* --filter, or a part of it. */
+/* Adds the expression of --filter, or a part of it. */
 int filter_set_expression(struct filter *filter, const char *text, struct error *e);
-/* A shell pattern that a column must match; it must outlive the filter. */
+/* Adds a shell pattern that a column must match; it must outlive the filter. */
 void filter_set_pattern(struct filter *filter, const char *column, const char *pattern);
 
-/* For the live source: adds a process. From then on ids alone decide, and no name. */
+/* Adds a process, for the live source. From then on only ids decide, names do not. */
 void filter_add_pid(struct filter *filter, int64_t pid);
-/* Removes an id, which may be another process' by now. Without any process nobody is accepted. */
+/* Removes an id, which may be another process' by now. Without any process, none is accepted. */
 void filter_remove_pid(struct filter *filter, int64_t pid);
 void filter_remove_tid(struct filter *filter, int64_t tid);
 
 /* Needs of the filter, NEED_*. */
 uint64_t filter_needs(const struct filter *filter);
 
-/* True if threads of that state (enum thread_state_kind) can be wanted; and any that are not
- * active. */
+/* True if the filter can accept threads in that state (enum thread_state_kind);
+ * filter_wants_idle(): in any state that is not active. */
 bool filter_wants_state(const struct filter *filter, int64_t state);
 bool filter_wants_idle(const struct filter *filter);
-/* True if it decides by what threads keep and by their state alone, other than an expression does.
- */
+/* True if the expression reads only ids and facts that threads keep (NEEDS_OF_THREADS). */
 bool filter_keeps_threads(const struct filter *filter);
-/* True if threads in S are wanted if they work. */
+/* True if the filter accepts threads in S only if they work. */
 bool filter_wants_work(const struct filter *filter);
 
 static inline bool filter_looks_at_ids(const struct filter *filter)
@@ -75,14 +76,14 @@ static inline bool filter_looks_at_ids(const struct filter *filter)
 	return filter->by_pid || filter->by_tid || filter->expression.needs & KNOWN_IDS;
 }
 
-/* True if the ids alone refuse a thread: asked before there is a sample. */
+/* True if the ids alone refuse a thread: evaluated before there is a sample. */
 bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid);
-/* By what is known of the sample so far: KNOWN_* and NEED_*, and what needs nothing. */
+/* Verdict from what is known of the sample so far: KNOWN_* and NEED_*, and what needs nothing. */
 enum verdict filter_eval(const struct filter *filter, const struct sample *sample, uint64_t known);
-/* Verdict by ids and expression alone: where these name no state all of them are wanted. */
+/* Verdict from ids and expression only: if these name no state, every state is wanted. */
 enum verdict filter_eval_thread(const struct filter *filter, const struct sample *sample,
 				uint64_t known);
-/* By all of it. */
+/* True if the filter accepts a sample that is complete. */
 bool filter_accepts(const struct filter *filter, const struct sample *sample);
 void filter_done(struct filter *filter);
 
