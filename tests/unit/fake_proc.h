@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A proc tree in a temporary directory, that a test writes and changes while lookups read it. */
+/* A proc tree in a temporary directory, which a test writes and changes while lookups read it. */
 #ifndef TSNAP_TESTS_FAKE_PROC_H
 #define TSNAP_TESTS_FAKE_PROC_H
 
@@ -25,7 +25,7 @@ void fake_proc_put_page(const struct fake_proc *proc, int pid, int tid, unsigned
 			const void *bytes, size_t size);
 /* Writes the thread's stat, with this parent. */
 void fake_proc_put_stat(const struct fake_proc *proc, int pid, int tid, int ppid);
-/* Takes away all that was put for the thread. */
+/* Removes all files of the thread. */
 void fake_proc_drop(const struct fake_proc *proc, int pid, int tid);
 
 #endif

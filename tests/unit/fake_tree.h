@@ -6,12 +6,12 @@
 
 extern char fake_tree[64]; /* path of the tree */
 
-/* For cmocka: before and after a test. */
+/* Setup and teardown functions for cmocka. */
 int fake_tree_begin(void **state);
 int fake_tree_end(void **state);
-/* Writes a file there, and makes the directories on its way. */
+/* Writes a file in the tree, and makes the directories above it. */
 void fake_tree_put(const char *name, const char *text);
-/* Writes self/mountinfo. lines: with a %s where the path is to be. */
+/* Writes self/mountinfo. lines: with a %s in place of the path. */
 void fake_tree_mounts(const char *lines);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A sleeping thread, of which lookups are asked, in a proc tree of its own. */
+/* A sleeping thread that lookups read, in a proc tree of its own. */
 #ifndef TSNAP_TESTS_LOOKUP_SCENE_H
 #define TSNAP_TESTS_LOOKUP_SCENE_H
 
@@ -15,11 +15,11 @@ struct scene {
 };
 
 int scene_init(void **state);
-/* Like scene_init(); 8 is another thread of its process, called x. */
+/* Does what scene_init() does; thread 8 is another one of its process, called x. */
 int waits_init(void **state);
 int scene_done(void **state);
 
-/* Puts the thread into this system call, another one than before. */
+/* Begins this system call of the thread, a new one each time. */
 void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2);
 
 #define PAGE 0x400000ul /* page of the thread's memory */

@@ -165,7 +165,7 @@ void calls_make(struct python_scene *scene)
 	uint64_t main_frame = 0, outer, inner;
 	const uint8_t yes = 1;
 
-	if (!first) /* frames of their own */
+	if (!first) /* the outermost frames are not within another */
 		frame_put(scene, mark_outer, 0, 0, 3);
 	main_frame = frame_make(scene, function_make(scene, "main"), first ? 0 : mark_outer);
 	if (!first)

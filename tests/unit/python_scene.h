@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process with an interpreter of Python, made up in this one's memory. What makes something gives
- * its address. */
+/* A process with a Python interpreter, made up in this process' memory. Functions that make
+ * something return its address. */
 #ifndef TSNAP_TESTS_PYTHON_SCENE_H
 #define TSNAP_TESTS_PYTHON_SCENE_H
 
@@ -9,7 +9,7 @@
 
 #define ARENA_BYTES 262144
 #define STACK_WORDS 64
-#define INSTRUCTION 20 /* in code */
+#define INSTRUCTION 20 /* offset in code */
 
 #define V3_11 0x030b02f0
 #define V3_12 0x030c01f0
@@ -38,18 +38,18 @@ struct python_scene {
 uint64_t fake_memory(struct python_scene *scene, size_t bytes);
 void put(uint64_t address, const void *bytes, size_t count);
 void put_word(uint64_t address, uint64_t word);
-/* kind: bytes of a character; as PyUnicode_New() lays it out. */
+/* Makes a string as PyUnicode_New() lays it out. kind: bytes of a character. */
 uint64_t string_make(struct python_scene *scene, unsigned int kind, bool ascii, const void *text,
 		     size_t length);
 uint64_t text_make(struct python_scene *scene, const char *text);
-/* Code whose unit INSTRUCTION / 2 is in the line after its first. */
+/* Makes code whose unit INSTRUCTION / 2 is in the line after its first. */
 uint64_t code_make(struct python_scene *scene, uint64_t name, uint64_t file, int32_t first_line);
 uint64_t function_make(struct python_scene *scene, const char *name);
 void frame_put(struct python_scene *scene, uint64_t at, uint64_t code, uint64_t previous,
 	       uint8_t owner);
 uint64_t frame_make(struct python_scene *scene, uint64_t code, uint64_t previous);
 uint64_t stack_at(const struct python_scene *scene, size_t word);
-/* _Py_DebugOffsets with just what is read of it. */
+/* Fills the members of _Py_DebugOffsets that are read. */
 void head_fill(uint8_t *head, uint64_t version);
 void python_scene_make(struct python_scene *scene, uint64_t version);
 void python_scene_done(struct python_scene *scene);

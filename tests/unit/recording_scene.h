@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A directory for recordings, which goes with its test. */
+/* A directory for recordings, which is removed with its test. */
 #ifndef TSNAP_UNIT_RECORDING_SCENE_H
 #define TSNAP_UNIT_RECORDING_SCENE_H
 
@@ -15,7 +15,7 @@ struct scene {
 	struct text text;
 };
 
-/* For cmocka: before and after a test. */
+/* Setup function for cmocka. */
 int scene_open(void **state);
 int scene_close(void **state);
 

@@ -12,7 +12,7 @@ static void *sleeper_run(void *of)
 	struct sleeper *sleeper = of;
 	char byte;
 
-	/* the plain call changes one thread only, that of libc all of them */
+	/* the plain call changes this thread only, that of libc all threads */
 	if (sleeper->euid != (uid_t)-1 && syscall(SYS_setresuid, -1, sleeper->euid, -1))
 		abort();
 	sleeper->tid = syscall(SYS_gettid);
@@ -51,7 +51,7 @@ void sleeper_start(struct sleeper *sleeper, uid_t euid)
 			abort();
 		nanosleep(&pause, NULL);
 	}
-	/* asleep twice, a moment apart: in read, and not on the way to it */
+	/* asleep twice, a moment apart: in read, and not before it */
 	nanosleep(&pause, NULL);
 	if (!is_asleep(sleeper))
 		abort();

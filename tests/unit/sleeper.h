@@ -18,7 +18,7 @@ struct sleeper {
 void sleeper_start(struct sleeper *sleeper, uid_t euid);
 void sleeper_stop(struct sleeper *sleeper);
 
-/* True if the tests run under qemu-user (TSNAP_TEST_EMULATED): /proc then tells the program and the
+/* True if the tests run under qemu-user (TSNAP_TEST_EMULATED): /proc then shows the program and the
  * system calls of the emulator. */
 bool sleeper_is_emulated(void);
 

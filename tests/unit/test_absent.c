@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live_absent, and how a report and the rows tell of it; the sections of --list */
+/* live_absent, and how reports and rows show it; the sections of --list */
 #include "unit.h"
 #include "live/live_absent.h"
 #include "kernel/probe_table.h"
@@ -68,7 +68,7 @@ static void columns_are_named(void **state)
 	assert_told("state", NEED_FILE, "what the filter needs: no way");
 }
 
-/* Each begins at a column, in the order of the columns. */
+/* Checks that each section begins at a column, in the order of the columns. */
 static void sections_are_sound(void **state)
 {
 	const struct column *before = NULL;

@@ -21,7 +21,7 @@ static struct sample thread(int64_t tid, int64_t time_us, int64_t cpu_us)
 	return sample;
 }
 
-/* 401 scans at 10 Hz; one thread in each, one in every tenth, one without exact times. */
+/* Replays 401 scans at 10 Hz; one thread in each, one in every tenth, one without exact times. */
 static void test_nothing_of_exact_times_is_lost(void **state)
 {
 	struct archive archive = {.every_us = SECOND_US};
@@ -95,8 +95,8 @@ static void test_archive_has_no_rhythm(void **state)
 	archive_done(&archive);
 }
 
-/* Checks that what a thread had that ended is not the next one's of that number, that scans in
- * which nobody was awake count, and that a clock may step back. */
+/* Checks that the times of a thread that ended are not given to the next one with its number, that
+ * scans without threads awake count, and that a clock may step back. */
 static void test_archive_forgets(void **state)
 {
 	struct archive archive = {.every_us = SECOND_US};
@@ -125,7 +125,8 @@ static void test_archive_forgets(void **state)
 	archive_done(&archive);
 }
 
-/* Ten hours of two scans in each tier, the archive's in the second half of each hour alone. */
+/* Records ten hours of two scans in each tier, the archive's only in the second half of each
+ * hour. */
 static void tiers_record(struct scene *scene, const struct retention *retention)
 {
 	struct recorder_options options = {
@@ -165,7 +166,7 @@ static void tiers_record(struct scene *scene, const struct retention *retention)
 	assert_int_equal(recorder_close(recorder, &e), 0);
 }
 
-/* Counts the scans of either tier in what is replayed, which must be in order. */
+/* Counts the scans of both tiers in a replay, which must be in order. */
 static void tiers_replay(const char *path, int *fine, int *archived)
 {
 	const char *const paths[] = {path, NULL};
@@ -265,7 +266,7 @@ static void test_tiers_are_kept_apart(void **state)
 	assert_int_equal(files_left(scene, RECORD_ARCHIVE_SCANS, &first_us), 6);
 	assert_int_equal(files_left(scene, RECORD_HOST, &first_us), 6);
 	assert_int_equal(first_us, START_US + 4 * PART_HOUR_US);
-	/* too little for both: what is fine goes first, but for the present hour */
+	/* limit too small for both: fine files go first, except those of the present hour */
 	assert_int_equal(retention_apply(&least, scene->directory, &now, now_us, 0), 0);
 	assert_int_equal(files_left(scene, RECORD_SAMPLES, &first_us), 1);
 	assert_in_range(files_left(scene, RECORD_ARCHIVE, &first_us), 2, 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Copies of those that sleep from scan to scan: who comes, who goes, and whom a walk finds missing
- */
+/* Copies of sleepers from scan to scan: those that come, those that go, and those that a walk does
+ * not meet */
 #include "unit.h"
 #include "base/memory.h"
 #include "live/live_asleep.h"
@@ -63,7 +63,7 @@ static void who_was_woken_comes_and_goes(void **state)
 	copy_add(&capture, 0, 0);
 	copy_add(&capture, 4, INTERRUPTIBLE);
 	capture.threads[2].moved =
-		true; /* behind the scan time: it is not known what it does now */
+		true; /* changed after the scan time: its state at present is not known */
 	capture.gone = gone;
 	capture.gone_count = 1;
 	live_asleep_begin(&asleep, &capture);
@@ -98,7 +98,7 @@ static void only_wanted_ones_stay(void **state)
 
 	capture.count = 0;
 	index_remove(&wanted, 1);
-	index_put(&wanted, 2, NULL); /* it is not in this capture */
+	index_put(&wanted, 2, NULL); /* record 2 is not in this capture */
 	live_asleep_end(&asleep, &capture, &wanted, 1);
 	assert_int_equal(keys_of(&asleep), 1 << 3);
 	free(capture.threads);
@@ -126,7 +126,7 @@ static void what_a_walk_does_not_meet_is_gone(void **state)
 	record = record_of(6, INTERRUPTIBLE, 1);
 	assert_false(live_asleep_seen(&asleep, &record, 6, 2, &later));
 	copy_add(&capture, 2, INTERRUPTIBLE);
-	scan(&asleep, &capture, 2); /* it came during the walk */
+	scan(&asleep, &capture, 2); /* the copy came during the walk */
 	live_asleep_sweep(&asleep, 2);
 	assert_int_equal(keys_of(&asleep), 1 << 0 | 1 << 2 | 1 << 3);
 	live_asleep_drop(&asleep, 3);

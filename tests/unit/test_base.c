@@ -48,7 +48,7 @@ static void error_is_bounded(void **state)
 	error_done(&e);
 }
 
-/* A failure ends with words and a code of its own, whoever forgot to give it some. */
+/* A failure ends with a message and an exit code, even if the function that failed set none. */
 static void error_ends_with_words(void **state)
 {
 	struct error e = {0};
@@ -63,7 +63,7 @@ static void error_ends_with_words(void **state)
 	assert_string_equal(e.line, "not here");
 	error_set(&e, EPERM, EXIT_DONE, "a mistake");
 	assert_int_equal(error_end(&e, -EPERM), EXIT_FAILED);
-	/* an errno that a call has not set is no success */
+	/* an errno of 0 is not success */
 	assert_int_equal(error_set(&e, 0, EXIT_FAILED, "it failed"), -EIO);
 	error_done(&e);
 }
@@ -112,8 +112,8 @@ static void *touched(size_t bytes)
 	return memset(memory_get(bytes), 'x', bytes);
 }
 
-/* Free blocks in the middle of what is in use, after a larger one was freed, by which glibc would
- * keep blocks of that size. */
+/* Returns memory to the kernel: blocks in the middle of used ones are freed after a larger one,
+ * from which glibc would conclude to keep blocks of that size. */
 static void memory_goes_back(void **state)
 {
 	void *large[20], *small[20];
@@ -122,7 +122,7 @@ static void memory_goes_back(void **state)
 	(void)state;
 	if (SANITIZED)
 		skip();
-	memory_lock(); /* also where it is not allowed */
+	memory_lock(); /* also if locking is not permitted */
 	before = resident_kb();
 	free(touched(16 << 20));
 	for (int i = 0; i < 20; i++) {
@@ -171,7 +171,7 @@ static void memory_texts(void **state)
 	free(text);
 }
 
-/* Against an array as the model. */
+/* Compares with an array as the model. */
 static void index_as_a_model(void **state)
 {
 	static uint64_t model[512];
@@ -270,7 +270,7 @@ static void names_are_one(void **state)
 	names_clear();
 }
 
-/* More than have a place of their own, and what a longer name left behind a shorter one. */
+/* Names of more threads than have a slot, and a shorter name that overwrites a longer one. */
 static void names_of_threads(void **state)
 {
 	static const char *seen[10000], *kept;
@@ -310,7 +310,7 @@ static void names_of_threads(void **state)
 	names_clear();
 }
 
-/* Strings that are kept for ever take no room from transient ones. */
+/* Permanent strings take no capacity from transient ones. */
 static void names_transient_are_bounded(void **state)
 {
 	char word[16];
@@ -327,7 +327,7 @@ static void names_transient_are_bounded(void **state)
 	names_set_limit(NAMES_LIMIT_BYTES);
 }
 
-/* A transient one is told by the address that was there first, and goes. */
+/* A transient string has the address of the first equal one, and is freed. */
 static void names_are_transient(void **state)
 {
 	const char *transient = name_transient_string("file"), *kept = name_of_string("root");
@@ -378,7 +378,7 @@ static void names_are_bounded(void **state)
 	names_set_limit(NAMES_LIMIT_BYTES);
 }
 
-/* The soft limit is raised as far as it may be, and nobody gets all. */
+/* The soft limit is raised as far as possible, and no user of descriptors gets all. */
 static void descriptors_are_shared(void **state)
 {
 	struct rlimit limit;
@@ -420,7 +420,7 @@ static void output_errors(void **state)
 	assert_int_equal(output_write(ends[1], "x\n", 2), -EBADF);
 }
 
-/* A file that can't grow past 10 bytes, as on a full disk, ends with a whole line. */
+/* Output to a file that can't grow past 10 bytes, as on a full disk, ends with a whole line. */
 static void output_ends_with_a_line(void **state)
 {
 	char path[] = "/tmp/tsnap-test-XXXXXX", content[64] = "";
@@ -443,7 +443,7 @@ static void output_ends_with_a_line(void **state)
 	close(fd);
 }
 
-/* Output that nobody has to read, unlike a terminal; and as much as a pipe holds. */
+/* Output that needs no reader, unlike a terminal; and as much as a pipe holds. */
 static void output_that_is_ready(void **state)
 {
 	int nothing = open("/dev/null", O_WRONLY), terminal = posix_openpt(O_RDWR | O_NOCTTY);
@@ -463,7 +463,7 @@ static void output_that_is_ready(void **state)
 	close(nothing);
 }
 
-/* A reader that is slow, on a pipe that does not wait. */
+/* Output waits for a slow reader, on a pipe that does not block. */
 static void output_waits(void **state)
 {
 	static char bytes[300000], buffer[65536];
@@ -511,7 +511,7 @@ static void threads_take_no_signals(void **state)
 	assert_false(sigismember(&here, SIGINT) || sigismember(&here, SIGTERM));
 }
 
-/* Rows stay as they were put, in that order, while the array grows. */
+/* Rows remain as they were put, in that order, while the array grows. */
 static void keyed_keeps_rows(void **state)
 {
 	struct keyed keyed = {0};

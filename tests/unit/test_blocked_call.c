@@ -55,7 +55,8 @@ static bool find_path(long number, int directory, const char *path)
 	return find(number, (uint64_t)directory, (uint64_t)(uintptr_t)path);
 }
 
-/* Memory, and files of /proc by their whole name, below a directory and by a descriptor. */
+/* Subjects that are memory, and files of /proc by their whole name, below a directory and by a
+ * descriptor. */
 static void processes(void **state)
 {
 	(void)state;
@@ -80,7 +81,7 @@ static void files(void **state)
 	char path[64], text[64];
 
 	(void)state;
-	/* only a child that is forked now has the descriptor, and the path's bytes */
+	/* only a child forked now has the descriptor and the path's bytes */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", directory);
 	snprintf(text, sizeof(text), "lib/one");
 	child_end(NULL);
@@ -111,7 +112,7 @@ static void others(void **state)
 	assert_false(find(SYS_read, (uint64_t)fds[0], 0));
 	assert_false(find(SYS_write, (uint64_t)fds[1], 0));
 	assert_false(find(SYS_nanosleep, 1, 0));
-	assert_false(find(SYS_read, 1000, 0)); /* there is no such descriptor */
+	assert_false(find(SYS_read, 1000, 0)); /* no such descriptor */
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/dev/pts/0"));
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/sys/kernel/btf/vmlinux"));
 	assert_false(find(SYS_openat, 0, 8)); /* a path that can't be read */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs are loaded by a kernel of 4.9, whose bpf(2) this program plays. */
+/* Loading of programs by a kernel of 4.9, whose bpf(2) this test simulates. */
 #include "unit.h"
 #include "kernel/bpf_call.h"
 #include "kernel/version_code.h"
@@ -16,7 +16,7 @@
 
 static unsigned int code_wanted; /* LINUX_VERSION_CODE */
 
-/* kernel/bpf/syscall.c of 4.9: bpf_check_uarg_tail_zero(), bpf_prog_load() */
+/* Behaves as kernel/bpf/syscall.c of 4.9: bpf_check_uarg_tail_zero(), bpf_prog_load(). */
 static long old_load(const union bpf_attr *attr, size_t size)
 {
 	for (size_t i = ATTR_BYTES; i < size; i++)
@@ -27,7 +27,7 @@ static long old_load(const union bpf_attr *attr, size_t size)
 	return DESCRIPTOR;
 }
 
-/* The linker puts it in syscall(2)'s place; only bpf(2) is called by what is tested here. */
+/* Replaces syscall(2) at link time; the code under test calls only bpf(2). */
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {

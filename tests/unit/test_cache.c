@@ -47,7 +47,7 @@ static void bounded(void **state)
 	for (uint64_t key = 0; key < 1500; key++)
 		get(&cache, key, 1, true)->value = key + 7;
 	assert_int_equal(cache.count, 1000);
-	/* cached entries stay, others get a zeroed entry each time */
+	/* cached entries remain, others get a zeroed entry each time */
 	assert_int_equal(get(&cache, 999, 1, false)->value, 999 + 7);
 	assert_int_equal(get(&cache, 1499, 1, true)->value, 0);
 	assert_int_equal(get(&cache, 1499, 1, true)->value, 0);

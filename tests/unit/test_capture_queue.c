@@ -16,7 +16,7 @@ static size_t bytes_of(const struct capture_queue *queue)
 	return bytes;
 }
 
-/* Fills the queue with scans of so many copies, which nobody takes; returns their number. */
+/* Fills the queue with scans of so many copies, which are not taken; returns their number. */
 static unsigned int fill(struct capture_queue *queue, size_t copies)
 {
 	unsigned int scans = 0;
@@ -42,7 +42,7 @@ static unsigned int take_all(struct capture_queue *queue)
 	return scans;
 }
 
-/* Room that scans of few threads have left behind is not all made larger for those of many. */
+/* Buffers of scans with few threads are not all enlarged for scans with many. */
 static void memory_has_a_bound(void **state)
 {
 	struct capture_queue *queue = calloc(1, sizeof(*queue));
@@ -56,7 +56,7 @@ static void memory_has_a_bound(void **state)
 	scans = fill(queue, LARGE);
 	assert_in_range(scans, 2, CAPTURE_QUEUE_MAX - 1);
 	assert_true(bytes_of(queue) < BYTES_MOST);
-	/* captures with that memory are used again, whichever was given back last */
+	/* captures with that memory are used again, whichever was returned last */
 	assert_int_equal(take_all(queue), scans);
 	assert_in_range(fill(queue, LARGE), scans - 1, scans);
 	assert_true(bytes_of(queue) < BYTES_MOST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Choice of the path in /proc/TID/cgroup that tells most, and what it tells. */
+/* Choice of the most informative path in /proc/TID/cgroup, and the names found in it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -95,7 +95,7 @@ static void other_paths(void **state)
 	expect_others("0::/a\n", 64, "");
 	expect_others("4:cpuacct:/b\n3:cpuset:/\n2:cpu:/b\n1:memory:/c\n0::/a\n", 64, "/b\n/c");
 	expect_others("4:cpuacct:/a\n3:cpu:/ab\n2:x:/b\n1:y\n0::/a\n", 64, "/ab\n/b");
-	expect_others("4:cpuacct:/long\n3:cpu:/b\n0::/a\n", 6, "/b"); /* only what fits */
+	expect_others("4:cpuacct:/long\n3:cpu:/b\n0::/a\n", 6, "/b"); /* only lines that fit */
 }
 
 #define ID "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
@@ -178,7 +178,7 @@ static const struct {
 	{"/user.slice/user-1000.slice", NULL, "", "", "user-1000.slice"},
 	{"/system.slice/gone.service (deleted)", NULL, "", "", "gone.service"},
 	{"/../../docker/" ID, "docker", ID, "", ""},
-	/* hostile, or nearly */
+	/* hostile or malformed */
 	{"//docker//" ID "//", "docker", ID, "", ""},
 	{"/docker/" ID "0", NULL, "", "", ""},
 	{"/docker-.scope", NULL, "", "", "docker-.scope"},

@@ -23,7 +23,7 @@ static int nodes_end(void **state)
 	return 0;
 }
 
-/* A thread that waits for that one (0: for nobody). */
+/* Adds a thread that waits for `blocker` (0: for none). */
 static struct chain_node *add(int64_t tid, const char *comm, enum edge_kind kind, int64_t blocker)
 {
 	struct chain_node *node;
@@ -102,7 +102,7 @@ static void to_a_cpu(void **state)
 	queued->state = STATE_RQ;
 	queued->edge.thing = name_transient_string("stress");
 	queued->edge.group = name_transient_string("/noisy");
-	/* it has a node, too, and the chain does not go there */
+	/* 3 has a node, too, but the chain does not go there */
 	add(3, "stress", EDGE_NONE, 0)->state = STATE_ON;
 	expect_chain(1, "waiter mutex> holder cpu> stress", 1, "holder");
 	assert_int_equal(reported(1).root_state, STATE_RQ);
@@ -112,7 +112,7 @@ static void to_a_cpu(void **state)
 	assert_null(reported(1).oncpu_cgroup);
 }
 
-/* A thread that is held back for a quota is nobody's victim. */
+/* A thread that is held back for a quota is not the victim of another. */
 static void to_a_quota(void **state)
 {
 	struct chain_node *queued;
@@ -129,7 +129,7 @@ static void to_a_quota(void **state)
 	assert_null(reported(2).oncpu_comm);
 }
 
-/* A process of which no thread is known. */
+/* Chain to a process of which no thread is known. */
 static void to_a_process(void **state)
 {
 	struct chain_node *client;
@@ -156,15 +156,15 @@ static void of_cycles(void **state)
 	expect_chain(6, "c file lock> b mutex> c DEADLOCK", 1, "b");
 	assert_string_equal(reported(7).root_why, "deadlock");
 	assert_int_equal(reported(6).root_tid, reported(5).root_tid);
-	/* it ends by itself */
+	/* the wait of 6 has a time limit: it ends by itself */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = true;
 	expect_chain(7, "a mutex> b mutex> c file lock> b cycle", 2, "b");
 	assert_string_equal(reported(7).root_why, "cycle");
-	/* or may be none */
+	/* the edge of 5 may be none */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = false;
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_LIKELY;
 	assert_string_equal(reported(6).root_why, "cycle");
-	/* the edge to it does not count: it is not in the cycle */
+	/* the edge of 7 does not count: it leads to the cycle, and is not in it */
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_CERTAIN;
 	nodes.nodes[*index_find(&nodes.by_tid, 7) - 1].edge.sure = SURE_LIKELY;
 	assert_string_equal(reported(7).root_why, "deadlock");
@@ -177,7 +177,7 @@ static void of_itself(void **state)
 	expect_chain(4, "self mutex> self DEADLOCK", 0, "self");
 }
 
-/* No root is told that is none. */
+/* A chain whose end is not known has no root. */
 static void ends_in_the_dark(void **state)
 {
 	(void)state;
@@ -281,11 +281,11 @@ static void file_locks(void **state)
 	assert_int_equal(wait->holder, 100);
 	assert_true(wait->of_file);
 	assert_int_equal(lock_list_find(&list, 201, 77)->holder, 100);
-	/* a process whose threads wait for two */
+	/* process whose threads wait for two locks */
 	assert_int_equal(lock_list_find(&list, 200, 78)->holder, 300);
 	assert_false(lock_list_find(&list, 200, 78)->of_file);
 	assert_null(lock_list_find(&list, 200, 79));
-	/* nobody, two with one number, what is not understood, and nothing at all */
+	/* no holder, two locks with one number, a line that is not understood, and an empty file */
 	assert_null(lock_list_find(&list, 202, 79));
 	assert_null(lock_list_find(&list, 203, 80));
 	assert_null(lock_list_find(&list, 204, 81));
@@ -296,7 +296,7 @@ static void file_locks(void **state)
 	fake_proc_done(&proc);
 }
 
-/* A kind's row has all that is to be known of it. */
+/* Checks that the row of each kind is complete. */
 static void kinds_have_rows(void **state)
 {
 	(void)state;

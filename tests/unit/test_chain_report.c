@@ -42,7 +42,8 @@ static int64_t number_in(const struct chain_report *report, enum chain_part batc
 	return 0;
 }
 
-/* A root that was in a call for more than half of the time is told so, whatever it was in last. */
+/* A root that was in a call for more than half of the time is reported with it, whatever call it
+ * was in last. */
 static void mostly_in(void **state)
 {
 	static const char *const calls[] = {"fsync", "read",  "fsync", "fsync",
@@ -64,7 +65,7 @@ static void mostly_in(void **state)
 	chain_report_done(&report);
 }
 
-/* A thread that nobody waits for is no root, and who waits for itself is in a cycle. */
+/* A thread that no other waits for is no root, and one that waits for itself is in a cycle. */
 static void only_chains(void **state)
 {
 	struct tally tally = {.scans = 1};
@@ -87,7 +88,7 @@ static void only_chains(void **state)
 	chain_report_done(&report);
 }
 
-/* Threads of two processes that wait for the same file's lock in the kernel: one line. */
+/* Threads of two processes that wait for the same file's lock in the kernel share one line. */
 static void locks_of_the_kernel(void **state)
 {
 	struct tally tally = {.scans = 1};
@@ -233,7 +234,7 @@ static void more_than_are_kept(void **state)
 		sample = waiting(pid, STATE_ON, NULL);
 		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	}
-	/* one that has a line already */
+	/* a thread that has a line already */
 	sample = waiting(3, STATE_ON, NULL);
 	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
 	chain_report_fill(&report, &tally);

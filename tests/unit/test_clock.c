@@ -57,7 +57,7 @@ static void iso_refuses(void **state)
 	}
 }
 
-/* Whatever the number, the text ends within its room. */
+/* The text of any number ends within its buffer. */
 static void iso_of_any_number(void **state)
 {
 	static const int64_t numbers[] = {INT64_MIN, INT64_MAX, -62135596800000001};

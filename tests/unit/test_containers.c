@@ -50,7 +50,7 @@ static void strings_of_json(void **state)
 	expect_strings("[{\"id\":\"1\",\"names\":[\"x\",\"y\"],\"n\":3,\"m\":\"z\"}]",
 		       "2 id=1;3 names=x;3 names=y;2 m=z;");
 	expect_strings("{\"a\":{\"b\":{}},\"c\":null,\"d\":\"e\"}", "1 d=e;");
-	/* no JSON, or cut off */
+	/* not JSON, or cut off */
 	expect_strings("", "");
 	expect_strings("{\"a\":\"b", "1 a=b;");
 	expect_strings("}}]]{\"a\":\"b\\", "1 a=b\\;");
@@ -107,7 +107,7 @@ static void names_of_pods(void **state)
 	assert_string_equal(name_at(scene, "/kubepods/pod1/crio-" ID_2, NOW), "redis");
 }
 
-/* The kubelet names both in names of files, whatever the runtime. */
+/* Names of the kubelet are in the names of files, for all runtimes. */
 static void names_of_the_kubelet(void **state)
 {
 	struct scene *scene = *state;
@@ -200,7 +200,7 @@ static void process_put(struct scene *scene, int pid, int parent, const char *co
 	fake_proc_put_process(&scene->proc, pid, "stat", line);
 }
 
-/* fake_proc writes texts, which end at the first NUL. */
+/* Writes arguments: fake_proc writes texts, which end at the first NUL. */
 static void arguments_put(struct scene *scene, int pid, const char *bytes, size_t length)
 {
 	char path[128];
@@ -214,7 +214,7 @@ static void arguments_put(struct scene *scene, int pid, const char *bytes, size_
 }
 #define ARGUMENTS_PUT(scene, pid, words) arguments_put(scene, pid, words, sizeof(words) - 1)
 
-/* A process that calls itself so within the container is not believed. */
+/* A process within the container that calls itself conmon is not taken for its monitor. */
 static void names_by_monitor(void **state)
 {
 	struct scene *scene = *state;
@@ -234,7 +234,7 @@ static void names_by_monitor(void **state)
 	assert_null(container_name(&scene->containers, root, "/libpod-" ID_2 ".scope", 13, NOW));
 	assert_int_equal(containers_unnamed(&scene->containers, false), 1);
 	assert_int_equal(containers_unnamed(&scene->containers, true), 0);
-	/* parents that go round */
+	/* parents in a circle */
 	process_put(scene, 20, 21, "sh");
 	process_put(scene, 21, 20, "sh");
 	assert_null(container_name(&scene->containers, root, "/libpod-" ID_2 ".scope", 20,

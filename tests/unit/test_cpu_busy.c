@@ -66,7 +66,7 @@ static void between_two(void **state)
 	assert_int_equal(cpu_busy_between(&from, &to), ABSENT);
 }
 
-/* True if a report of 10 s on two CPUs says that times are in doubt. */
+/* True if a report of 10 s on two CPUs says that exact times are uncertain. */
 static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t error_us)
 {
 	struct source_status status = {.cpus = 2,
@@ -102,10 +102,10 @@ static void compared(void **state)
 	assert_false(doubted(20 * SECOND, most + 1, 20 * SECOND, 1));
 	assert_false(doubted(20 * SECOND - most, 0, 20 * SECOND, 0));
 	assert_true(doubted(20 * SECOND - most - 1, 0, 20 * SECOND, 0));
-	/* idle: interrupts may be busy time, but sleepers have none */
+	/* idle: interrupts may be busy time, but sleepers use none */
 	assert_false(doubted(1, 0, 4 * SECOND, 0));
 	assert_true(doubted(4 * SECOND, 0, SECOND, 0));
-	/* not known, or not all threads */
+	/* not known, or not of all threads */
 	assert_false(doubted(20 * SECOND, 0, ABSENT, 0));
 	assert_false(doubted(0, 0, 20 * SECOND, 0));
 }

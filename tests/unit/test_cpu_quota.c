@@ -12,7 +12,7 @@ static int find(struct cpu_quotas *quotas, const char *path, int64_t now_ns)
 	return cpu_quota_find(quotas, path, strlen(path), now_ns);
 }
 
-/* The groups that were counted in the time of the run, as "path=throttled/periods us;" */
+/* Returns the groups that were counted during the run, as "path=throttled/periods us;". */
 static const char *counted(const struct cpu_quotas *quotas)
 {
 	static char text[512];
@@ -51,7 +51,7 @@ static void version_2(void **state)
 	cpu_quotas_read(&quotas, SECOND);
 	fake_tree_put("g/pod/cpu.stat",
 		      "usage_usec 9\nnr_periods 15\nnr_throttled 6\nthrottled_usec 900\n");
-	/* one that began since then: all that it counts is new */
+	/* a group that began since then: all of its counts are new */
 	fake_tree_put("g/pod/late/cpu.max", "1000 100000\n");
 	fake_tree_put("g/pod/late/cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_usec 50\n");
 	assert_true(find(&quotas, "/pod/late", 2 * SECOND) >= 0);
@@ -60,7 +60,7 @@ static void version_2(void **state)
 	assert_non_null(strstr(counted(&quotas), "/pod/small=0/0 0;"));
 	assert_non_null(strstr(counted(&quotas), "/pod/late=2/3 50;"));
 
-	/* groups that hold a thread back: the innermost first */
+	/* groups that hold a thread back, the innermost first */
 	assert_int_equal(find(&quotas, "/other/x", 2 * SECOND), -1);
 	assert_int_equal(find(&quotas, "/", 2 * SECOND), -1);
 	slot = find(&quotas, "/pod/small/a", 2 * SECOND);
@@ -76,7 +76,7 @@ static void version_2(void **state)
 	assert_true(cpu_quota_holds(group, "/pod/x", 6));
 	assert_false(cpu_quota_holds(group, "/pods", 5));
 
-	/* the group that is mounted may have one, too, in a container */
+	/* in a container the mounted group may have a quota, too */
 	fake_tree_put("g/cpu.max", "90000 100000\n");
 	slot = find(&quotas, "/other/x", 4 * SECOND);
 	assert_string_equal(quotas.groups[slot].path, "/");
@@ -84,7 +84,7 @@ static void version_2(void **state)
 	assert_int_equal(cpu_quota_outer(&quotas, slot, 4 * SECOND), -1);
 	fake_tree_put("g/cpu.max", "max 100000\n");
 
-	/* a quota that was taken away */
+	/* a quota that was removed */
 	fake_tree_put("g/pod/cpu.max", "max 100000\n");
 	assert_int_equal(find(&quotas, "/pod/free/deep", 9 * SECOND), -1);
 	cpu_quotas_done(&quotas);

@@ -47,7 +47,7 @@ static void head_add(struct record *record)
 	word_add(record, 123456789);
 }
 
-/* Adds registers with the value of their place in the sample, times 100. */
+/* Adds registers, each with the value of its position in the sample, times 100. */
 static void registers_add(struct record *record, uint64_t abi)
 {
 	word_add(record, abi);
@@ -70,7 +70,7 @@ static void record_make(struct record *record)
 	registers_add(record, PERF_SAMPLE_REGS_ABI_64);
 	words_add(record, (const uint64_t[]){51, 52, 53, 54}, 4);
 	record->words[record->count - 5] = 32; /* bytes */
-	word_add(record, 24);		       /* bytes of those that the kernel could copy */
+	word_add(record, 24);		       /* number of bytes that the kernel could copy */
 }
 
 static void whole_one(void **state)
@@ -130,7 +130,7 @@ static void raw_bytes(void **state)
 		assert_int_equal(
 			cpu_sample_parse(record.words, i * 8, type, registers_sample_mask, &sample),
 			-EBADMSG);
-	/* a size that does not end with a word, and one that is longer than all */
+	/* a size that is not a multiple of a word, and one that is longer than the record */
 	raw[0] = 16;
 	memcpy(&record.words[6], raw, sizeof(raw));
 	assert_int_equal(parse(&record, type, &sample), -EBADMSG);
@@ -149,7 +149,7 @@ static void cut_ones(void **state)
 	record_make(&record);
 	count = record.count;
 	for (size_t i = 0; i < count; i++) {
-		/* nothing lies behind it, which the sanitizers see */
+		/* allocated exactly: sanitizers see reads beyond the end */
 		uint64_t *words = malloc(i * 8 + 1);
 
 		assert_non_null(words);
@@ -168,10 +168,10 @@ static void lying_ones(void **state)
 
 	(void)state;
 	record_make(&record);
-	record.words[3] = UINT64_MAX; /* frames */
+	record.words[3] = UINT64_MAX; /* number of frames */
 	assert_int_equal(parse(&record, TYPE, &sample), -EBADMSG);
 	record_make(&record);
-	record.words[record.count - 1] = 33; /* more of the stack than there is */
+	record.words[record.count - 1] = 33; /* more of the stack than the record has */
 	assert_int_equal(parse(&record, TYPE, &sample), -EBADMSG);
 	record.words[record.count - 6] = UINT64_MAX;
 	assert_int_equal(parse(&record, TYPE, &sample), -EBADMSG);
@@ -207,7 +207,7 @@ static void old_kernels_lack_registers(void **state)
 	assert_false(user_register_get(&registers, 6, &value));
 	assert_false(user_register_get(&registers, 3, &value));
 	assert_true(user_register_get(&registers, 0, &value));
-	/* but one that happens to be -1 is known */
+	/* a value that happens to be -1 is known, however */
 	words[6] = 5;
 	registers_sampled(words, false, &registers);
 	assert_true(user_register_get(&registers, 3, &value));
@@ -215,8 +215,8 @@ static void old_kernels_lack_registers(void **state)
 	(void)state;
 }
 
-/* Behind the header, the ids, the time, and the chain with its count there are the raw bytes' count
- * and they themselves. */
+/* Position of the raw bytes: after the header, the ids, the time, and the chain with its count come
+ * their count and the bytes. */
 static void where_raw_bytes_are(void **state)
 {
 	struct cpu_sample_head head = {.chain_count = 5};

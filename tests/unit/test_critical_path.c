@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The walk from samples and wake-ups to what a process's time really was. Scans are at 10, 20, 30
+/* The walk that finds from samples and wake-ups what a process waited for. Scans are at 10, 20, 30
  * ms and so on; threads are 1 (the process's own), 2, 3. */
 #include "unit.h"
 #include "base/clock.h"
@@ -27,7 +27,7 @@ static int64_t scan_time_ns(int scan)
 	return scan * 10 * NS_PER_MS;
 }
 
-/* since_ms: of sleeps, when it left its CPU. */
+/* Adds a sample. since_ms: for sleeps, when the thread left its CPU. */
 static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_state_kind state,
 		 int64_t since_ms, const char *why)
 {
@@ -67,7 +67,7 @@ static void expect(const struct reported *reported, size_t at, const char *end, 
 	assert_int_equal(reported->samples[at].weight_us, 10000);
 }
 
-/* A thread that runs, or would, is what its path ends with: told at once. */
+/* A path ends with a thread that runs or is runnable: reported at once. */
 static void awake(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -86,7 +86,7 @@ static void awake(void **state)
 }
 
 /* One sleep over three scans: the waker was asleep until a timer woke it, then it ran. Nothing is
- * told before the sleep has ended. */
+ * reported before the sleep has ended. */
 static void through_another(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -117,7 +117,7 @@ static void through_another(void **state)
 	critical_path_done(&path);
 }
 
-/* A wake-up that is younger than the time until which all are known is not gone by yet. */
+/* A wake-up later than the time until which all are known is not used yet. */
 static void not_before_all_is_known(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -137,7 +137,7 @@ static void not_before_all_is_known(void **state)
 	critical_path_done(&path);
 }
 
-/* Two sleeps of a tid, which may be another thread's by then: each is its own. */
+/* Two sleeps of a tid, which may be another thread's by then, are kept apart. */
 static void two_sleeps(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -150,7 +150,7 @@ static void two_sleeps(void **state)
 	seen(&path, 2, OWN, STATE_SLEEP, 15, NULL);
 	seen(&path, 2, 2, STATE_ON, 0, NULL);
 	seen(&path, 2, 3, STATE_ON, 0, NULL);
-	woken(&path, OWN, 3, 15, 25, false); /* rings are read one after the other */
+	woken(&path, OWN, 3, 15, 25, false); /* rings are read one after another */
 	woken(&path, OWN, 2, 5, 12, false);
 	critical_path_end_scan(&path, scan_time_ns(3), take, &reported);
 	assert_int_equal(reported.count, 2);
@@ -159,7 +159,7 @@ static void two_sleeps(void **state)
 	critical_path_done(&path);
 }
 
-/* Waits that no thread ended. */
+/* Waits that were not ended by a thread. */
 static void ends(void **state)
 {
 	static const struct {
@@ -178,7 +178,7 @@ static void ends(void **state)
 
 		seen(&path, 1, OWN, rows[i].kind, 5, rows[i].why);
 		seen(&path, 1, 2, STATE_ON, 5, NULL);
-		woken(&path, OWN, 2, 5, 15, true); /* it was interrupted, no more */
+		woken(&path, OWN, 2, 5, 15, true); /* the waker was only interrupted */
 		critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 		assert_int_equal(reported.count, 1);
 		expect(&reported, 0, rows[i].end, "t1");
@@ -186,8 +186,8 @@ static void ends(void **state)
 	}
 }
 
-/* The reason of a sleep may be found out for a later sample of it; threads whose waits are to be
- * looked up are told. */
+/* The reason of a sleep may be found for a later sample of it; the source is given the threads
+ * whose waits are to be looked up. */
 static void found_out_later(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -207,7 +207,8 @@ static void found_out_later(void **state)
 	critical_path_done(&path);
 }
 
-/* A packet of the other process is delivered in an interrupt while that sends it. */
+/* Sender of a packet on this host: it is delivered in an interrupt while the other process sends
+ * it. */
 static void sent_on_this_host(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -231,7 +232,7 @@ static void sent_on_this_host(void **state)
 	critical_path_done(&path);
 }
 
-/* A sleep of the thread t1 in a call on a descriptor; pid: of the other end, or ABSENT. */
+/* Adds a sleep of thread t1 in a call on a descriptor; pid: process at the other end, or ABSENT. */
 static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t pid)
 {
 	const struct scan at = {
@@ -252,8 +253,9 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
 	woken(path, OWN, 2, scan * 10 - 5, scan * 10 + 4, true);
 }
 
-/* The other end was looked up for one wait, and for the next ones the thread ran too soon: the same
- * call on the same descriptor is known, also of scans before, and on another one is not. */
+/* Sender for short waits: the other end was looked up for one wait, and the next ones were too
+ * short. It is known for the same call on the same descriptor, also for scans before, and not for
+ * another descriptor. */
 static void sent_to_short_waits(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -268,7 +270,7 @@ static void sent_to_short_waits(void **state)
 	critical_path_end_scan(&path, scan_time_ns(4), take, &reported);
 	waited_on(&path, 4, 4, ABSENT);
 	critical_path_end_scan(&path, scan_time_ns(5), take, &reported);
-	waited_on(&path, 5, 3, 300); /* known now, and not the one that was interrupted */
+	waited_on(&path, 5, 3, 300); /* known at present, and not the thread that was interrupted */
 	critical_path_end_scan(&path, scan_time_ns(6), take, &reported);
 	assert_int_equal(reported.count, 3);
 	expect(&reported, 0, "CPU", "t1 read> t2");
@@ -281,7 +283,7 @@ static void sent_to_short_waits(void **state)
 	critical_path_done(&path);
 }
 
-/* A wake-up by the thread itself, one that was lost, and one that is still to come. */
+/* Wake-ups by the thread itself, one that was lost, and one that is still to come. */
 static void unknown(void **state)
 {
 	struct critical_path path = {.wanted = true};
@@ -329,7 +331,7 @@ static void circles(void **state)
 	critical_path_done(&path);
 }
 
-/* Rows come in the order of time, when all is known. */
+/* Rows are reported in the order of time, when all is known. */
 static void in_order(void **state)
 {
 	struct critical_path path = {.wanted = true, .ordered = true};
@@ -364,11 +366,12 @@ static void take_in_order(void *to, const struct sample *sample)
 
 	reported->not_ended += !strcmp(sample->path_end, "not ended");
 	assert_int_equal(sample->time_us, ++reported->count * 10000);
-	if (sample->path_depth == 0 && sample->state == STATE_SLEEP) /* for how long it has slept */
+	if (sample->path_depth == 0 && sample->state == STATE_SLEEP) /* time asleep so far */
 		assert_int_equal(sample->state_us, reported->count * 10000 - 5000);
 }
 
-/* When there is no more room for scans the oldest are told, and the wait goes on in the others. */
+/* When the capacity for scans is used up, the oldest ones are reported, and the wait goes on in the
+ * others. */
 static void longer_than_scans_are_held(void **state)
 {
 	struct critical_path path = {.wanted = true, .ordered = true};

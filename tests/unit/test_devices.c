@@ -94,7 +94,8 @@ static void reported(struct live_block *block, const struct block_flights *fligh
 		assert_null(sample.io_others);
 }
 
-/* Names the others at a device: not the process itself, no name twice, those with most requests. */
+/* Names of the other processes at a device: not the process itself, no name twice, the ones with
+ * most requests. */
 static void others_are_named(void **state)
 {
 	struct block_flight items[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --trace: what is measured is grouped, bounded, and shown to people and machines; its kinds */
+/* --trace: measurements are grouped, bounded, and printed for people and machines; kinds of
+ * trace */
 #include "unit.h"
 #include "base/names.h"
 #include "kernel/probe_table.h"
@@ -107,7 +108,7 @@ static void people_see_tables_and_bars(void **state)
 	text_done(&text);
 }
 
-/* Values that a kind does not have are no columns of its table. */
+/* Values that a kind does not have are not columns of its table. */
 static void columns_of_nobody_are_left_out(void **state)
 {
 	const struct distribution **order;
@@ -169,8 +170,7 @@ static void machines_get_rows(void **state)
 		    "\"buckets\":\"0:1\"}\n");
 }
 
-/* Time that waits had to do with a quota is told where it is known; its title only where there is
- * any. */
+/* Time for a quota is printed if it is known; its title only if there is such time. */
 static void time_for_a_quota_is_told(void **state)
 {
 	static const struct trace_kind runq = {.name = "runq", .help = "", .quota = true};
@@ -216,7 +216,7 @@ static void too_many_are_counted(void **state)
 		snprintf(comm, sizeof(comm), "c%d", i);
 		add(&waits, comm, ABSENT, NULL, &two);
 	}
-	/* the five of before are there */
+	/* the five from before are there */
 	assert_int_equal(table.refused, 2 * 4);
 	assert_int_equal(table.count, DISTRIBUTIONS_MAX);
 	distribution_table_clear(&table);

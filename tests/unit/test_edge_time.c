@@ -6,9 +6,9 @@
 
 #include "unit.h"
 
-#define PERIOD_NS (4000 * NS_PER_SECOND) /* period in which the test's own time is nothing */
+#define PERIOD_NS (4000 * NS_PER_SECOND) /* period for which the test's own time is negligible */
 
-/* Acts as if that user's edges had taken so long. */
+/* Simulates that edges of that user took so long. */
 static void spend_time(struct live_edge_time *time, int64_t uid, int64_t seconds, bool on_cpu)
 {
 	live_edge_time_resume(time);
@@ -54,7 +54,7 @@ static void each_scan_has_its_own(void **state)
 	live_edge_time_done(&time);
 }
 
-/* While others had the CPU nothing was taken from anybody. */
+/* Time while others had the CPU is not charged. */
 static void time_off_the_cpu(void **state)
 {
 	struct live_edge_time time = {0};

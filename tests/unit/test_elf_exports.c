@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exports of files by name: the C library as the dynamic linker finds it, and tables that lie. */
+/* Exports of files by name: the C library as the dynamic linker finds it, and invalid tables. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -85,10 +85,10 @@ static void lies_are_left(void **state)
 	export_put(3);
 	assert_int_equal(export_of("export"), 0x1003);
 	assert_int_equal(export_of("other"), 0);
-	/* the bucket ends before the symbol */
+	/* bucket that ends before the symbol */
 	image.hash.hashes[0] = 1;
 	assert_int_equal(export_of("export"), 0);
-	/* a bucket without end */
+	/* bucket without an end */
 	image_make();
 	export_put(SYMBOLS - 1);
 	assert_int_equal(export_of("export"), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Single events: what is read from a ring that is being written, and how events are shown */
+/* Single events: reading of a ring while it is written, and output of events */
 #include "unit.h"
 #include "base/names.h"
 #include "maps/event_reader.h"
@@ -26,7 +26,7 @@ static const char *take(void)
 	return taken;
 }
 
-/* Puts an event as a probe does; not whole: it was interrupted. */
+/* Puts an event as a probe does. whole: false for one that was interrupted. */
 static void event_put(struct event_ring *ring, uint64_t end_ns, bool whole)
 {
 	struct trace_event *event = &ring->events[ring->count++ % EVENTS_MAX];
@@ -80,7 +80,7 @@ static void unwritten_ones_are_awaited_once(void **state)
 	assert_int_equal(reader.lost_count, 0);
 	rings[0].events[1].done = 2;
 	assert_string_equal(take(), "2 3 ");
-	rings[0].count++; /* a place that nobody writes */
+	rings[0].count++; /* slot that is never written */
 	event_put(&rings[0], 5, true);
 	assert_string_equal(take(), "");
 	assert_string_equal(take(), "5 ");
@@ -95,7 +95,7 @@ static void overwritten_ones_are_counted(void **state)
 	take();
 	assert_int_equal(reader.lost_count, 10);
 	assert_int_equal(reader.taken[0], EVENTS_MAX + 10);
-	/* the next one has begun to be written over the first that is not read */
+	/* the next event is being written over the first unread one */
 	for (uint64_t i = 1; i <= EVENTS_MAX; i++)
 		event_put(&rings[0], 1, true);
 	rings[0].events[rings[0].count % EVENTS_MAX].begun = rings[0].count + 1;
@@ -110,7 +110,7 @@ static struct trace_event *event_of(struct event_ring *ring, uint32_t tid, uint6
 	return &ring->events[ring->count - 1];
 }
 
-/* One set of probes takes over from another while events come; one of them meets both. */
+/* One set of probes replaces another while events come; one of them runs in both. */
 static void what_another_had_is_told_once(void **state)
 {
 	static struct event_ring more[2];
@@ -176,8 +176,8 @@ static void longest_come_first(void **state)
 	event_list_done(&events);
 }
 
-/* Values of /proc are not in the sample, but where it points to: what is behind it is the next one
- */
+/* Values of /proc are not in the sample, which points to them: the memory after it is the next
+ * sample */
 static void values_of_proc_are_not_behind_the_sample(void **state)
 {
 	static const struct trace_kind calls = {.name = "calls", .help = "a fake kind"};

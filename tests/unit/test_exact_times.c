@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exact times shared out by samples: what is known of threads, and what a report must say of it. */
+/* Exact times shared out by samples: times of threads, and what a report must make of them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #define SCAN_US INT64_C(50000)
 #define ALL_KINDS ((1u << TIME_KINDS) - 1)
 
-/* A page that is being gathered. */
+/* State of an interval that is being gathered. */
 struct scene {
 	struct column_list list;
 	struct group_table groups;
@@ -67,7 +67,7 @@ static void times_set(struct sample *sample, int64_t cpu_us, int64_t runq_us, in
 	sample->sleep_us = sleep_us;
 }
 
-/* All samples of the next scan. */
+/* Adds all samples of the next scan. */
 static void scan(struct scene *scene, struct sample *samples, size_t count)
 {
 	scene->now_us += SCAN_US;
@@ -102,8 +102,8 @@ static void page_end(struct scene *scene)
 	grid_fill_groups(&scene->grid, &scene->groups, &scene->tally);
 }
 
-/* The number in that column of the row with these values of comm, state and syscall, which are the
- * last three columns. */
+/* Returns the number in that column of the row with these values of comm, state and syscall, which
+ * are the last three columns. */
 static int64_t number_of(const struct scene *scene, size_t column, const char *comm, int64_t state,
 			 const char *syscall)
 {
@@ -120,8 +120,8 @@ static int64_t number_of(const struct scene *scene, size_t column, const char *c
 	return ABSENT;
 }
 
-/* Two system calls with shares of 3 to 1; samples lean, as they see the thread on a CPU in 4 of 10
- * scans although it was there for 0.9 of the time. */
+/* Two system calls with shares of 3 to 1; samples are biased, as they see the thread on a CPU in 4
+ * of 10 scans although it was there for 0.9 of the time. */
 static void time_is_shared_by_samples_of_its_state(void **state)
 {
 	struct scene scene;
@@ -148,7 +148,7 @@ static void time_is_shared_by_samples_of_its_state(void **state)
 	assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, "futex"), 500000);
 	assert_int_equal(number_of(&scene, 1, "db", STATE_SLEEP, "futex"), 10);	 /* 0.10 threads */
 	assert_int_equal(number_of(&scene, 2, "db", STATE_SLEEP, "futex"), 100); /* 10.0 % */
-	assert_int_equal(number_of(&scene, 3, "db", STATE_ON, "write"), 1125);	 /* cpu_s, too */
+	assert_int_equal(number_of(&scene, 3, "db", STATE_ON, "write"), 1125);	 /* cpu_s */
 	assert_int_equal(number_of(&scene, 3, "db", STATE_SLEEP, "futex"), ABSENT);
 	assert_int_equal(number_of(&scene, 4, "db", STATE_SLEEP, "futex"), 500);
 	assert_int_equal(scene.tally.shared_us, 5000000);
@@ -181,7 +181,8 @@ static void rounding_loses_nothing(void **state)
 	scene_done(&scene);
 }
 
-/* Seen asleep only, it was on a CPU as well; another was never seen, and others ended. */
+/* Unseen time: a thread seen asleep only was on a CPU as well; another was never seen, and others
+ * ended. */
 static void unseen_time_has_rows(void **state)
 {
 	struct scene scene;
@@ -213,7 +214,7 @@ static void unseen_time_has_rows(void **state)
 	scene_done(&scene);
 }
 
-/* Rests that would be 0.00 s in rows of their own become one row with the state alone. */
+/* Remainders that would be 0.00 s in rows of their own become one row with only the state. */
 static void small_rests_are_one_row(void **state)
 {
 	struct scene scene;
@@ -231,7 +232,7 @@ static void small_rests_are_one_row(void **state)
 	scene_done(&scene);
 }
 
-/* Without -a sleep is not shared out: some of a thread's sleep is shown, and that as sampled. */
+/* Without -a sleep is not shared out: part of a thread's sleep is shown, as sampled. */
 static void some_states_count_samples(void **state)
 {
 	struct scene scene;
@@ -252,7 +253,8 @@ static void some_states_count_samples(void **state)
 	scene_done(&scene);
 }
 
-/* A recording made without -a has some of a thread's sleep, and all of it in sleep_us. */
+/* A recording made without -a has samples of part of a thread's sleep, and all of it in
+ * sleep_us. */
 static void hidden_sleep_is_nobodys(void **state)
 {
 	struct scene scene;
@@ -290,7 +292,7 @@ static void without_times_samples_count(void **state)
 	scene_done(&scene);
 }
 
-/* A sample whose times reach back to before the page. */
+/* A sample whose times reach back to before the interval. */
 static void time_before_the_interval_is_not_reported(void **state)
 {
 	struct scene scene;
@@ -307,7 +309,7 @@ static void time_before_the_interval_is_not_reported(void **state)
 	scene_done(&scene);
 }
 
-/* Pages, and sharing out in the middle of one, leave the sums as they are. */
+/* Interval ends, and sharing out in the middle of one, leave the sums as they are. */
 static void sums_hold_across_intervals(void **state)
 {
 	struct scene scene;
@@ -335,8 +337,8 @@ static void sums_hold_across_intervals(void **state)
 	scene_done(&scene);
 }
 
-/* Ten looks at a thread that was in one of two calls each time: less certain than a hundred. Two
- * long waits that samples followed are not in doubt at all, however often they were seen. */
+/* Error of ten looks at a thread that was in one of two calls each time: larger than of a hundred.
+ * Two long waits that samples followed have no error, however often they were seen. */
 static void error_goes_by_episodes(void **state)
 {
 	int64_t errors[3];
@@ -362,10 +364,10 @@ static void error_goes_by_episodes(void **state)
 	}
 	assert_in_range(errors[0], 78, 80); /* 0.5 s * sqrt(1/2 * 1/2 / 10) */
 	assert_in_range(errors[1], 24, 26);
-	assert_in_range(errors[2], 0, 1); /* both stays were followed */
+	assert_in_range(errors[2], 0, 1); /* both wait episodes were followed */
 }
 
-/* By what a thread keeps, and its state, there is nothing to estimate. */
+/* Groups by columns that a thread keeps, and its state, need no estimate. */
 static void error_of_a_thread_is_none(void **state)
 {
 	struct scene scene;
@@ -382,7 +384,7 @@ static void error_of_a_thread_is_none(void **state)
 	scene_done(&scene);
 }
 
-/* A second table of the same samples, as --stacks has one, and of some of them. */
+/* A second table of the same samples, as for --stacks, and one of some of them. */
 static void other_tables_agree(void **state)
 {
 	struct group_table few;
@@ -414,7 +416,7 @@ static void other_tables_agree(void **state)
 }
 
 /* A thread was on a CPU for 0.9 of the time, and only its samples in read are wanted, 3 of 4: the
- * refused ones have their part, and time that no sample saw is nobody's. */
+ * refused ones have their part, and time that no sample saw is not shared out. */
 static void refused_samples_have_their_part(void **state)
 {
 	struct scene scene;
@@ -448,7 +450,7 @@ static void refused_samples_have_their_part(void **state)
 	scene_done(&scene);
 }
 
-/* A sample stands for its part of 0.36 s that four samples saw; for its weight where the thread, or
+/* Weight of a sample: its part of 0.36 s that four samples saw; its own weight if the thread, or
  * its time in that state, is not known. */
 static void a_sample_stands_for_its_part(void **state)
 {
@@ -468,7 +470,7 @@ static void a_sample_stands_for_its_part(void **state)
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
 	other = sample_of(2, "db", STATE_ON, "read");
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
-	other.tid = 1; /* and began at another time */
+	other.tid = 1; /* another thread that began at another time */
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
 	exact_times_end_interval(&scene.times);
 	assert_int_equal(exact_sample_us(&scene.times, &sample), SCAN_US);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* expression, and what filters make of it */
+/* Expressions, and filters that are made of them */
 #include "unit.h"
 #include "base/clock.h"
 #include "base/names.h"
@@ -58,7 +58,7 @@ static const struct row truths[] = {
 	{"user~a|r", true},
 	{"user!=alice&&user=root", true},
 	{"(user=alice)||(user=root)", true},
-	/* escapes of the printable form */
+	/* escapes, as in the printable form */
 	{"comm=\"pg \\\"3\\\\\\x01\"", true},
 	{"comm=\"pg \\\"3\"", false},
 	{"comm='pg \"3\\\\\\x01'", true},
@@ -84,7 +84,7 @@ static const struct row truths[] = {
 	{"timestamp>=2026-11-20T21", false},
 	{"timestamp<2026-11-20T20:43Z", true},
 	{"timestamp>2026-11-20T20:42:54", false},
-	/* absent, and empty */
+	/* absent and empty values */
 	{"filename=", true},
 	{"filename!=", false},
 	{"user=", false},
@@ -131,7 +131,7 @@ static void tells_what_holds(void **state)
 		if (expression_eval(&expression, &sample, ~0ull) !=
 		    (truths[i].holds ? VERDICT_ACCEPTED : VERDICT_REFUSED))
 			fail_msg("%s", truths[i].text);
-		/* two together: both must hold */
+		/* two expressions: both must be true */
 		assert_int_equal(expression_add(&expression, "tid!=12", &e), 0);
 		assert_int_equal(expression_eval(&expression, &sample, ~0ull), VERDICT_REFUSED);
 		expression_done(&expression);
@@ -322,7 +322,7 @@ static void filter_without_samples(void **state)
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(filter_needs(&filter), 0); /* not even why */
+	assert_int_equal(filter_needs(&filter), 0); /* not even a need of why */
 	assert_int_equal(filter_set_expression(&filter, "state=S || tid=1", &e), 0);
 	for (int64_t kind = 0; kind < STATE_COUNT; kind++)
 		assert_false(filter_wants_state(&filter, kind));
@@ -344,8 +344,8 @@ static void filter_asks_ids_early(void **state)
 	filter_done(&filter);
 }
 
-/* A distribution tells the device of its requests, a single event the request's bytes, too; a
- * call's errno. */
+/* Facts of events: a distribution has the device of its requests, a single event also the request's
+ * bytes; a call's errno. */
 static void events_tell_more(void **state)
 {
 	static const struct {
@@ -389,10 +389,10 @@ static void needs_are_told(void **state)
 	filter_done(&filter);
 }
 
-/* Every need has one row, behind those that it implies. */
+/* Every need has one row, after those that it implies. */
 static void needs_have_rows(void **state)
 {
-	uint64_t rows = 0, columns = NEED_PROCESSES; /* needs that columns and measures have */
+	uint64_t rows = 0, columns = NEED_PROCESSES; /* needs of columns and measures */
 
 	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)

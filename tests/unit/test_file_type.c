@@ -14,7 +14,7 @@
 	"125 24 0:40 / /a\\040-\\040tmpfs rw - overlay overlay rw,lowerdir=/nfs,upperdir=/tmp\n" \
 	"126 24 0:41 / /cut rw\n"
 
-/* The descriptor leads to a fifo, on the mount that fdinfo tells. */
+/* Type of a descriptor of a fifo, on the mount that fdinfo shows. */
 static const char *word_on(const struct fake_proc *proc, const char *fdinfo)
 {
 	fake_proc_put(proc, 7, 8, "fdinfo/3", fdinfo);
@@ -36,10 +36,10 @@ static void only_local_files_are_asked(void **state)
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t24\n"));
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t125\n"));
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t126\n"));
-	/* mount of another mount namespace */
+	/* a mount of another mount namespace */
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\nmnt_id:\t2\n"));
 	assert_null(word_on(&proc, "pos:\t0\nflags:\t0100000\n"));
-	/* type from a kernel that has the call, on any mount */
+	/* type from a kernel with statx(2), on any mount */
 	assert_string_equal(file_type_word(proc.root, 7, 8, 3), "fifo");
 	assert_int_equal(unlink(path), 0);
 	assert_null(word_on(&proc, "mnt_id:\t25\n"));

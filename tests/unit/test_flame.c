@@ -112,7 +112,7 @@ static void narrow_frames_are_counted(void **state)
 	layout = flame_layout_of(&tree, false, 20000);
 	assert_int_equal(layout.drawn, 401);
 	assert_int_equal(layout.culled, 200);
-	/* few are to be drawn: the widest are */
+	/* only a few are drawn: the widest */
 	layout = flame_layout_of(&tree, false, 50);
 	assert_true(layout.limited);
 	assert_true(layout.drawn <= 50 && layout.drawn >= 45);
@@ -128,7 +128,7 @@ static void narrow_frames_are_counted(void **state)
 	frame_tree_done(&tree);
 }
 
-/* Frames of one width are drawn if they are nearer to the root. */
+/* Frames of equal width are drawn if they are nearer to the root. */
 static void equal_frames_are_culled(void **state)
 {
 	struct frame_tree tree = {0};
@@ -149,7 +149,7 @@ static void equal_frames_are_culled(void **state)
 	frame_tree_done(&tree);
 }
 
-/* A flame graph at each interval of a long run: none may leave its frames behind. */
+/* A flame graph at each interval of a long run: each frees its frames. */
 static void frames_are_transient(void **state)
 {
 	struct frame_tree tree = {0};
@@ -160,7 +160,7 @@ static void frames_are_transient(void **state)
 	frame_tree_done(&tree);
 }
 
-/* Samples without frames are told apart from those that did not fit, whichever came first. */
+/* Samples without frames are counted apart from those that did not fit, in any order. */
 static void frames_that_do_not_fit_are_told(void **state)
 {
 	struct frame_tree tree = {0};
@@ -211,7 +211,7 @@ static void words_are_escaped(void **state)
 	frame_tree_done(&tree);
 }
 
-/* However much was missed, the footer has room for all of it. */
+/* The footer has all that was missed, however much that is. */
 static void all_that_was_missed_is_told(void **state)
 {
 	struct source_status status = {.cpus = ABSENT, .rate_hz = ABSENT};
@@ -255,7 +255,7 @@ static void changes_are_told(void **state)
 	frame_tree_done(&tree);
 }
 
-/* Without samples, and with samples that stand for no time. */
+/* Input without samples, and with samples that stand for no time. */
 static void nothing_to_draw(void **state)
 {
 	struct frame_tree tree = {0};

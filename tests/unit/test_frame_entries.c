@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* frame_program, frame_entries, frame_source: unwind tables that are made to harm who runs them */
+/* frame_program, frame_entries, frame_source: malicious unwind tables */
 #include "unit.h"
 #include "base/memory.h"
 #include "unwind/frame_program.h"
@@ -36,7 +36,7 @@ static void put_u8(struct bytes *to, uint8_t number)
 	put(to, &number, sizeof(number));
 }
 
-/* An entry of .eh_frame: its length, and the body, filled up to words with DW_CFA_nop. */
+/* Adds an entry of .eh_frame: its length, and the body, filled up to words with DW_CFA_nop. */
 static void put_entry(struct bytes *to, const struct bytes *body)
 {
 	uint32_t padding = (uint32_t)(-body->count & 3);
@@ -85,7 +85,7 @@ static void put_fde(struct bytes *to, const struct program *program)
 
 enum shape {
 	SEARCHED,  /* with a search table */
-	TABLELESS, /* with .eh_frame_hdr, but no table in it */
+	TABLELESS, /* .eh_frame_hdr, but no table in it */
 	SHAPE_COUNT,
 };
 
@@ -158,7 +158,7 @@ static void plain_programs_run(void **state)
 	assert_rows(&(struct program){push, sizeof(push)}, true);
 }
 
-/* A rule for register 120 000 000 took 4 GB. */
+/* Bounds on register numbers: a rule for register 120 000 000 took 4 GB. */
 static void registers_are_bounded(void **state)
 {
 	static const uint8_t codes[] = {DW_CFA_offset_extended, DW_CFA_undefined, DW_CFA_same_value,
@@ -197,7 +197,7 @@ static void programs_are_bounded(void **state)
 	(void)state;
 	assert_rows(&nops, true);
 	nops.count = FRAME_PROGRAM_BYTES;
-	assert_rows(&nops, false);		 /* a CIE has some more, a FDE is filled up */
+	assert_rows(&nops, false);		 /* the CIE has some more nops, the FDE is padded */
 	put(&expression, "\x10\x03\x81\x08", 4); /* DW_CFA_expression, of 1025 bytes */
 	put(&expression, nops.bytes, FRAME_PROGRAM_EXPRESSION_BYTES + 1);
 	assert_false(frame_program_fits(expression.at, expression.at + expression.count));
@@ -207,8 +207,8 @@ static void programs_are_bounded(void **state)
 	free((void *)nops.bytes);
 }
 
-/* Whatever is cut off, nothing behind the end is read (sanitizers tell), and no half instruction
- * is run. */
+/* Programs cut off anywhere: nothing beyond the end is read (sanitizers check that), and no half
+ * instruction is run. */
 static void programs_end_where_they_end(void **state)
 {
 	static const uint8_t program[] = {
@@ -230,7 +230,7 @@ static void programs_end_where_they_end(void **state)
 	assert_int_equal(end, sizeof(ends));
 }
 
-/* Without a search table all entries are looked at: so many, and no more. */
+/* Bound on entries: without a search table all of them are looked at, up to a limit. */
 static void entries_are_bounded(void **state)
 {
 	(void)state;

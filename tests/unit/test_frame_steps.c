@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Expressions of unwind tables that are made to take long: they cost a walk what one walk may cost.
- */
+/* Expressions of malicious unwind tables that take long: their cost is limited to that of one
+ * walk. */
 #include "unit.h"
 
 #include <dwarf.h>
@@ -12,8 +12,8 @@
 
 #define OPERATIONS 200
 
-/* A row whose caller's address lies in a word of the stack, and whose saved registers are all told
- * by one expression. */
+/* A row whose caller's address is in a word of the stack, and whose saved registers are all
+ * computed by one expression. */
 struct scene {
 	struct frame_operation operations[OPERATIONS];
 	struct frame_table table;
@@ -47,13 +47,13 @@ static int step(struct scene *scene)
 			      &registers);
 }
 
-/* Branches back without end. */
+/* Makes operations that branch back without end. */
 static void operations_circle(struct scene *scene)
 {
 	for (uint32_t i = 0; i < OPERATIONS; i++)
 		scene->operations[i] = (struct frame_operation){.atom = DW_OP_lit1, .offset = i};
 	for (uint32_t i = 1; i < OPERATIONS; i += 2) {
-		/* to the operation before: three bytes and the distance */
+		/* branch to the operation before: three bytes and the distance */
 		scene->operations[i].atom = DW_OP_bra;
 		scene->operations[i].number = (uint64_t)(int64_t)-4;
 	}
@@ -71,14 +71,14 @@ static void circles_end(void **state)
 	operations_circle(&scene);
 	assert_int_equal(thread_memory_begin(&scene.memory, getpid(), (uintptr_t)scene.stack), 0);
 	before = scene.memory.steps_left;
-	/* nobody may ever ask for these registers */
+	/* the registers may never be needed */
 	assert_int_equal(step(&scene), 0);
 	after = scene.memory.steps_left;
 	assert_true(after < before);
 	for (int i = 0; i < 512; i++)
 		assert_int_equal(step(&scene), 0);
 	assert_true(scene.memory.steps_left < before - after);
-	/* the next walk has all again */
+	/* the next walk has the full number of steps again */
 	assert_int_equal(thread_memory_begin(&scene.memory, getpid(), (uintptr_t)scene.stack), 0);
 	assert_int_equal(scene.memory.steps_left, before);
 	thread_memory_done(&scene.memory);

@@ -73,8 +73,8 @@ static void number_put(size_t at, uint64_t number, size_t bytes)
 	memcpy(image + TABLE_AT + at, &number, bytes);
 }
 
-/* The head of Go 1.18: eight words at 8, of which the third tells where code begins; the list at
- * 0x80, the records, whose second number is the name's place, at 0x98. */
+/* Head of Go 1.18: eight words at 8, of which the third is the address where code begins; the list
+ * at 0x80, the records, whose second number is the name's offset, at 0x98. */
 static void bad_tables_tell_nothing(void **state)
 {
 	static const struct {
@@ -115,7 +115,7 @@ static void bad_tables_tell_nothing(void **state)
 	}
 }
 
-/* A section of code begins where functions fill it, if nothing tells where code begins. */
+/* The section of code is where functions fill it, if the head does not say where code begins. */
 static void code_begins_where_it_is_filled(void **state)
 {
 	struct elf_file elf = file_read("go_fffffff0");
@@ -129,9 +129,9 @@ static void code_begins_where_it_is_filled(void **state)
 	assert_int_equal(go_table_read(&table, &elf), -EBADMSG);
 }
 
-/* The fifth number of a record, here where the next one begins, is the place of its steps, here
- * behind the names. They say that the stack is 0 deep for 4 bytes, 24 for 32 more, 8 for the rest.
- */
+/* The fifth number of a record, here where the next one begins, is the offset of its steps, here
+ * after the names. They say that the stack is 0 deep for 4 bytes, 24 for 32 more, 8 for the
+ * rest. */
 #define STEPS_AT 0x79
 #define STEPS_PLACE 25 /* counted from 0x60 */
 #define RECORD_STEPS_AT (0x98 + 16)
@@ -160,7 +160,7 @@ static void depths_are_found(void **state)
 	}
 	assert_false(go_table_find(&table, &elf, 0x1ff, &function));
 	assert_false(go_table_find(&table, &elf, 0x280, &function));
-	/* steps that end too early, and none at all */
+	/* steps that end too early, and no steps */
 	image[TABLE_AT + STEPS_AT + 4] = 0;
 	assert_true(go_table_find(&table, &elf, 0x224, &function));
 	assert_int_equal(go_table_depth(&table, &elf, &function, 0x224), -1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The history of the full screen: what goes in comes out, in the memory that is promised. */
+/* The history of the full screen: samples come out as they went in, within the memory limit. */
 #include "screen/history.h"
 #include "screen/shown.h"
 #include "screen/view.h"
@@ -16,7 +16,7 @@ struct taken {
 	size_t count, scans;
 };
 
-/* A sample of a thread at a scan: most go on with what they did, some move. */
+/* Makes a sample of a thread at a scan: most threads go on with what they did, some change. */
 static struct sample sample_of(int64_t thread, int64_t scan)
 {
 	uint64_t dice = hash_u64((uint64_t)(thread * 100003 + scan / (1 + thread % 40)));
@@ -99,7 +99,7 @@ static void compare_whole(void *to, const struct sample *sample)
 	((struct taken *)to)->count++;
 }
 
-/* A sample with a value in each column that the history says it keeps has all of them. */
+/* A sample with a value in each column that the history keeps comes out with all of them. */
 static void test_all_columns(void **state)
 {
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
@@ -132,11 +132,11 @@ static void test_all_columns(void **state)
 
 #define MEMOS_MAX 50000
 
-/* Samples by memo. */
+/* Samples by memo, and how many had one. */
 struct memos {
-	struct sample samples[MEMOS_MAX + 1]; /* by the memo */
+	struct sample samples[MEMOS_MAX + 1]; /* indexed by memo */
 	uint32_t count;
-	size_t kept; /* samples that had one */
+	size_t kept; /* number of samples that had a memo */
 };
 
 static void memo_take(void *to, const struct sample *sample, uint64_t *memo)
@@ -158,8 +158,8 @@ static void memo_take(void *to, const struct sample *sample, uint64_t *memo)
 	assert_true(same);
 }
 
-/* A visitor's memo of a sample is that of the thread's sample before while all that is not a number
- * stays, in chunks and across them. */
+/* A visitor's memo of a sample is that of the thread's previous sample while all that is not a
+ * number is the same, in chunks and across them. */
 static void test_memo(void **state)
 {
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
@@ -200,7 +200,7 @@ static void test_round_trip(void **state)
 		      &visitor);
 	assert_int_equal(taken.scans, 3);
 	assert_int_equal(taken.count, 3 * THREADS);
-	/* a snapshot outlives what is dropped meanwhile */
+	/* a snapshot outlives chunks that are dropped meanwhile */
 	for (int64_t scan = 900; scan < 1000; scan++)
 		scan_add(history, scan);
 	taken = (struct taken){0};
@@ -308,7 +308,7 @@ static void times_add(void *to, const struct sample *sample)
 	times->samples += sample->weight_us != ABSENT;
 }
 
-/* A scan of so many of the threads, in a turn. */
+/* Adds a scan of so many of the threads, in turn. */
 static void scan_add_some(struct history *history, int64_t number)
 {
 	struct sample samples[THREADS];
@@ -340,8 +340,8 @@ static struct times times_of(int64_t age_us)
 	return times;
 }
 
-/* An old part has one scan a second, and no exact time is lost: what only left out scans have is in
- * accounts. Samples stand for the time of the scans that are left out. */
+/* Thinning: an old part has one scan a second, and no exact time is lost: threads only in left out
+ * scans have accounts. Samples stand for the time of the scans that are left out. */
 static void test_coarse(void **state)
 {
 	struct times fine = times_of(0), coarse = times_of(20 * 1000000ll);
@@ -362,8 +362,8 @@ static void peek(struct shown *shown, struct history *history, struct view *view
 	shown_peek(shown, view);
 }
 
-/* The band of a peek that goes on with what it had counted, over chunks and as time passes, is that
- * of one that begins anew. */
+/* The band of a peek that continues its counts, over chunks and as time passes, equals that of one
+ * that begins anew. */
 static void test_peek_band(void **state)
 {
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 0);
@@ -383,7 +383,7 @@ static void test_peek_band(void **state)
 		if (scan >= 900 && scan % 100 == 50)
 			peek(kept, history, view);
 	}
-	for (int i = 0; i < 5; i++) { /* each counts a chunk at least */
+	for (int i = 0; i < 5; i++) { /* each call counts a chunk at least */
 		peek(kept, history, view);
 		peek(anew, history, view);
 	}
@@ -437,7 +437,7 @@ static void trace_take(void *to, const struct trace_kind *kind, const struct sam
 	traces->count++;
 }
 
-/* Traces come out as they were, beside samples and accounts, also where scans are left out. */
+/* Traces come out as they went in, beside samples and accounts, also when scans are left out. */
 static void test_traces(void **state)
 {
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, 20 * 1000000ll);

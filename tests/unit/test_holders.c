@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holders that are known without a search: whoever asks for the other end of a socket has one. */
+/* Holders that are known without a search: a process that looks for the other end of a socket has
+ * one end. */
 #include "unit.h"
 #include "fake_proc.h"
 #include "base/clock.h"
 #include "waits/holders.h"
 
 #define SCAN_NS (50 * NS_PER_MS)
-#define FAR 5000 /* from all other processes, so that only the whole walk comes there */
+#define FAR 5000 /* pid far from all other processes, which only the whole walk reaches */
 
 struct scene {
 	struct fake_proc proc;
@@ -35,7 +36,7 @@ static int scene_done(void **state)
 	return 0;
 }
 
-/* The holder as scans find it in the end. *scans: how many it takes. */
+/* Returns the holder that scans find in the end. *scans: number of scans needed. */
 static int64_t holder_of(struct scene *scene, const char *link, int64_t requester, int *scans)
 {
 	int64_t pid = 0;
@@ -56,11 +57,11 @@ static void noted(void **state)
 	struct scene *scene = *state;
 	int scans;
 
-	/* nothing of it is in /proc, so that a search would not find it */
+	/* /proc has none of it, so that a search would not find it */
 	holders_note(&scene->holders, "socket:[11]", FAR, 3, scene->now_ns);
 	assert_int_equal(holder_of(scene, "socket:[11]", 7, &scans), FAR);
 	assert_int_equal(scans, 1);
-	/* it is asked whether it still has it */
+	/* the noted process is checked again */
 	scene->now_ns += NS_PER_SECOND;
 	assert_int_equal(holder_of(scene, "socket:[11]", 7, &scans), 0);
 	holders_note(&scene->holders, "socket:[11]", FAR, 3, scene->now_ns);
@@ -74,18 +75,19 @@ static void noted_while_searched(void **state)
 	bool pending = false;
 	int scans;
 
-	scene->holders.scan_ns = scene->now_ns; /* a scan that has no time left */
+	scene->holders.scan_ns = scene->now_ns; /* scan without time left */
 	holders_find(&scene->holders, "socket:[11]", HOLDER_ANY, 7, scene->now_ns, NULL, &pending);
 	assert_true(pending);
 	assert_int_equal(scene->holders.pending, 1);
 	holders_note(&scene->holders, "socket:[11]", 7, 3, scene->now_ns);
-	assert_int_equal(scene->holders.pending, 1); /* another one than who asks is looked for */
+	assert_int_equal(scene->holders.pending,
+			 1); /* the requester is not the other end: still looked for */
 	holders_note(&scene->holders, "socket:[11]", FAR, 3, scene->now_ns);
 	assert_int_equal(scene->holders.pending, 0);
 	assert_int_equal(holder_of(scene, "socket:[11]", 7, &scans), FAR);
 }
 
-/* A process that has both ends is the other end only if nobody else has it. */
+/* A process that has both ends is the other end only if no other process has it. */
 static void noted_of_the_asking_one(void **state)
 {
 	struct scene *scene = *state;

@@ -7,7 +7,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* All limits, as "path word=limit dev used;" */
+/* Returns all limits, as "path word=limit dev used;". */
 static const char *reported(const struct io_limits *limits)
 {
 	static char text[512];
@@ -25,7 +25,8 @@ static const char *reported(const struct io_limits *limits)
 	return text;
 }
 
-/* Reads until so many groups are met: a walk takes 20 ms at most, whoever else has the CPU. */
+/* Reads until that number of groups is found: a walk takes 20 ms at most, whatever else runs on the
+ * CPU. */
 static void read_all(struct io_limits *limits, size_t groups)
 {
 	static int64_t now_ns;
@@ -56,7 +57,7 @@ static void version_2(void **state)
 	fake_tree_put("g/pod/a/io.stat",
 		      "8:16 rbytes=1100 wbytes=50 rios=9 wios=5\n8:0 rbytes=3 wbytes=0\n");
 	fake_tree_put("g/pod/a/io.max", "8:16 rbps=4096 wbps=max riops=max wiops=120\n");
-	/* a limit that is set later: what was used before does not matter */
+	/* a limit that is set later: earlier use does not count */
 	fake_tree_put("g/pod/io.max", "8:16 rbps=max wbps=1000 riops=max wiops=max\n");
 	io_limits_read(&limits, limits.walked_ns + 1);
 	assert_string_equal(reported(&limits), "/pod/a rbps=4096 8:16 1000;/pod/a wiops=120 8:16 2;"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames of Java out of memory that the test has made up, as HotSpot lays it out and tells: its
- * own. What a real JVM has, tests/live/case_java.py tells.
- */
+/* Frames of Java from memory made up by the test, as HotSpot lays it out and describes it: its own.
+ * tests/live/case_java.py tests a real JVM. */
 #include "unit.h"
 
 #include <sys/syscall.h>
@@ -12,7 +11,7 @@
 #include "unwind/runtime/runtime_service.h"
 #include "unwind/walker.h"
 
-#define DISTANCE 4096 /* distance of addresses in memory from the file's */
+#define DISTANCE 4096 /* distance between addresses in memory and in the file */
 #define SEGMENT 7
 #define SEGMENTS 1024
 #define ROWS 32
@@ -31,7 +30,7 @@ struct type_entry {
 	uint64_t bytes;
 };
 
-/* The classes, as OpenJDK 17 has them but for what is left out. */
+/* The classes as in OpenJDK 17, reduced to what is read. */
 struct virtual_space {
 	uint64_t low_boundary, high_boundary, low, high;
 };
@@ -60,7 +59,7 @@ struct growable_array {
 	struct code_heap **data;
 };
 
-/* Thread that is its own JVM. */
+/* A thread that is its own JVM. */
 struct scene {
 	struct field_entry fields[ROWS];
 	struct type_entry types[4];
@@ -176,8 +175,8 @@ static void scene_done(struct scene *scene)
 	thread_memory_done(&scene->memory);
 }
 
-/* Code in so many segments from the first on, as CodeHeap::mark_segmap_as_used() does. Its address,
- * 256 bytes behind the block's. */
+/* Makes code in that number of segments from the first on, as CodeHeap::mark_segmap_as_used() does.
+ * Returns its address, 256 bytes after the block's. */
 static uint64_t blob_make(struct scene *scene, size_t first, size_t count, const char *name,
 			  int32_t frame)
 {
@@ -205,7 +204,7 @@ static bool find(struct scene *scene, uint64_t address, struct java_code *code)
 				code);
 }
 
-/* Lies of a JVM, each of which leaves the code unknown. */
+/* Invalid data of a JVM, each of which makes the code unknown. */
 enum lie {
 	LIE_STRIDE_NONE,
 	LIE_STRIDE_LARGE,
@@ -317,10 +316,10 @@ static void frames_are_found(void **state)
 	assert_true(find(&scene, stub, &code));
 	assert_false(code.interpreter);
 	assert_int_equal(code.frame_words, 0);
-	/* the second time as the first */
+	/* the second lookup equals the first */
 	assert_true(find(&scene, small + 11, &code));
 	assert_true(code.incomplete && code.frame_words == 6);
-	/* before the heap, behind the last block, behind the heap */
+	/* before the heap, after the last block, after the heap */
 	assert_false(find(&scene, (uintptr_t)scene.code - 1, &code));
 	assert_false(find(&scene, (uintptr_t)scene.code + (1020u << SEGMENT), &code));
 	assert_false(find(&scene, (uintptr_t)scene.code + sizeof(scene.code), &code));
@@ -380,7 +379,7 @@ static void lies_are_left(void **state)
 	}
 }
 
-/* A table without an end is given up, and so is it as long as the maps are the same. */
+/* A table without an end is given up, and not read again while the maps are the same. */
 static void endless_table_ends(void **state)
 {
 	struct java_code code;
@@ -400,7 +399,7 @@ static void endless_table_ends(void **state)
 	scene_done(&scene);
 }
 
-/* Code that was made anew is seen when what is known gets old. */
+/* Code that was compiled anew is seen when cached data gets old. */
 static void code_is_looked_up_again(void **state)
 {
 	struct java_code code;
@@ -419,8 +418,8 @@ static void code_is_looked_up_again(void **state)
 #if defined(__x86_64__)
 #define FP 6
 
-/* Leaves the code with a return address in that word of the stack, and below it the frame pointer
- * that was saved, if any. */
+/* Unwinds from the code with a return address in that word of the stack, and below it the saved
+ * frame pointer, if any. */
 static void left_by(struct scene *of, struct unwinder *unwinder, uint64_t ip, bool exact,
 		    uint32_t word)
 {
@@ -450,8 +449,8 @@ static void left_by(struct scene *of, struct unwinder *unwinder, uint64_t ip, bo
 	assert_int_equal(fp, word ? 0x12345678 : 0x56789abc);
 }
 
-/* A thread on a CPU has frames left: the place tells how much of its frame there may be, and the
- * stack how much there is. */
+/* A thread on a CPU is unwound from its frame: the position says how much of the frame there may
+ * be, and the stack how much there is. */
 static void frames_are_left(void **state)
 {
 	struct unwinder unwinder;
@@ -473,11 +472,12 @@ static void frames_are_left(void **state)
 	unwinder.java->reader.service = runtime_service;
 	left_by(&scene, &unwinder, code + 20, true, 5);
 	left_by(&scene, &unwinder, code + 20, false, 5);
-	/* before it is made: at its first instruction, behind push %rbp, and at the last one */
+	/* the frame is not complete: at its first instruction, after push %rbp, and at the last
+	 * one */
 	left_by(&scene, &unwinder, code, true, 0);
 	left_by(&scene, &unwinder, code + 4, true, 1);
 	left_by(&scene, &unwinder, code + 11, true, 5);
-	/* taken back: at ret, at pop %rbp */
+	/* the frame is removed: at ret, at pop %rbp */
 	left_by(&scene, &unwinder, code + 100, true, 0);
 	memset(scene.code + (code + 99 - (uintptr_t)scene.code), 0x5d, 1);
 	left_by(&scene, &unwinder, code + 99, true, 1);
@@ -486,7 +486,7 @@ static void frames_are_left(void **state)
 }
 #endif
 
-/* A process may name as many files so as it likes. */
+/* Limit on libraries: a process may name any number of files so. */
 static void few_libraries_are_looked_at(void **state)
 {
 	static struct mapping mappings[100];
@@ -507,7 +507,7 @@ static void few_libraries_are_looked_at(void **state)
 	assert_false(find(&scene, address, &code));
 	for (size_t i = 0; i < 100; i++)
 		assert_int_equal(mappings[i].looked_at, i < 8);
-	/* memory that is in no file makes one module, which is not the scene's */
+	/* memory without a file makes one module, which is not the scene's */
 	assert_int_equal(scene.modules.count, 2);
 	scene.modules.modules[0] = scene.modules.modules[1];
 	scene.modules.count = 1;

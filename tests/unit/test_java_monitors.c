@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Monitors of Java out of memory that the test has made up. What a real JVM has,
- * tests/live/case_java.py tells.
- */
+/* Monitors of Java from memory made up by the test. tests/live/case_java.py tests a real JVM. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #include "unwind/runtime/java_monitors.h"
 
 #define THREADS 3
-#define WAITER 100 /* ids of threads, from the first one on */
+#define WAITER 100 /* id of the first thread */
 #define OTHER 101
 #define HOLDER 102
 #define ANONYMOUS 1
@@ -113,7 +111,7 @@ static void memory_begin(struct scene *scene)
 	thread_memory_begin_copied(&scene->memory, syscall(SYS_gettid), 0, NULL, 0);
 }
 
-/* The holder; -1: that thread waits for no monitor. */
+/* Returns the holder; -1: that thread waits for no monitor. */
 static int64_t holder_of(struct scene *scene, int64_t id)
 {
 	struct java_monitor monitor;
@@ -135,7 +133,7 @@ static void owners(void **state)
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 	assert_int_equal(holder_of(scene, OTHER), -1);
 	assert_int_equal(holder_of(scene, HOLDER + 1), -1);
-	scene->monitor.owner = (uintptr_t)&scene->stacks[2][3]; /* HOLDER's lock record */
+	scene->monitor.owner = (uintptr_t)&scene->stacks[2][3]; /* lock record of HOLDER */
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 	scene->monitor.owner = (uintptr_t)&scene->stacks[1][63];
 	assert_int_equal(holder_of(scene, WAITER), OTHER);
@@ -145,7 +143,7 @@ static void owners(void **state)
 	assert_int_equal(holder_of(scene, WAITER), 0);
 }
 
-/* Since 24, by numbers that are no addresses. */
+/* Owners since JDK 24: numbers that are not addresses. */
 static void owners_by_id(void **state)
 {
 	struct scene *scene = *state;
@@ -159,7 +157,7 @@ static void owners_by_id(void **state)
 	assert_int_equal(holder_of(scene, WAITER), 0);
 }
 
-/* A holder has the object in its LockStack, below the top of that. */
+/* The owner is not named: the holder has the object in its LockStack, below the top of that. */
 static void owners_without_a_name(void **state)
 {
 	struct scene *scene = *state;
@@ -180,7 +178,7 @@ static void owners_without_a_name(void **state)
 	assert_int_equal(holder_of(scene, WAITER), 0);
 }
 
-/* Before 10 threads are a chain. */
+/* Before JDK 10 threads are a linked list. */
 static void threads_in_a_chain(void **state)
 {
 	struct scene *scene = *state;
@@ -192,11 +190,12 @@ static void threads_in_a_chain(void **state)
 	for (int i = 0; i + 1 < THREADS; i++)
 		scene->threads[i].next = scene->pointers[i + 1];
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
-	scene->threads[2].next = scene->pointers[0]; /* a lie: a ring */
+	scene->threads[2].next = scene->pointers[0]; /* invalid: a ring */
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 }
 
-/* Threads that end or lie are left out; a thread that became another one is no waiter or holder. */
+/* Threads that end or are invalid are left out; a tid that became another thread is no waiter or
+ * holder. */
 static void threads_that_are_none(void **state)
 {
 	struct scene *scene = *state;
@@ -227,7 +226,7 @@ static void threads_that_are_none(void **state)
 	assert_int_equal(scene->java.count, 0);
 }
 
-/* The lock that a thread waits for is read once in an episode, its holder each time. */
+/* The lock that a thread waits for is read once in a wait episode, its holder each time. */
 static void stays(void **state)
 {
 	struct scene *scene = *state;
@@ -250,7 +249,7 @@ static void stays(void **state)
 	}
 }
 
-/* A process that names another monitor each time takes no more memory for it. */
+/* A process that names another monitor each time does not make memory grow. */
 static void monitors_without_end(void **state)
 {
 	struct scene *scene = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks that switches kept, in rings made here as the kernel fills them backwards. */
+/* Stacks that switches kept, in rings filled by the test backwards, as by the kernel. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static int rings_free(void **state)
 	return 0;
 }
 
-/* Does what the kernel does at a switch out: a record before all that are there. */
+/* Adds a record before all others, as the kernel does at a switch out. */
 static void switch_out(struct rings *rings, int cpu, uint32_t tid, uint64_t sequence,
 		       uint64_t time_ns)
 {
@@ -109,7 +109,7 @@ static void expect(const struct rings *rings, uint32_t tid, uint64_t sequence, b
 	assert_int_equal(sample.kernel[0], sequence * 100);
 }
 
-/* Little room: only of who ran at the scan time or shortly before it. */
+/* Little memory: only threads that ran at the scan time or shortly before it. */
 static void short_of_memory(void **state)
 {
 	struct rings *rings = *state;
@@ -139,14 +139,14 @@ static void nearest_ones(void **state)
 	expect(rings, 10, 3, true);
 	expect(rings, 10, 5, true);
 	expect(rings, 11, 7, true);
-	/* other switches have nothing, and nobody else's is taken for a thread's */
+	/* other switches have no stack, and no other thread's is taken */
 	expect(rings, 10, 1, false);
 	expect(rings, 10, 7, false);
 	expect(rings, 11, 3, false);
 	expect(rings, 12, 7, false);
 }
 
-/* A thread that was switched out on two CPUs: the later one counts. */
+/* A thread that was switched out on two CPUs has the later stack. */
 static void two_cpus(void **state)
 {
 	struct rings *rings = *state;
@@ -162,7 +162,7 @@ static void two_cpus(void **state)
 	expect(rings, 11, 1, false);
 }
 
-/* Records that the kernel has overwritten between the two steps are not there. */
+/* Records that the kernel has overwritten between the two steps are not found. */
 static void overwritten(void **state)
 {
 	struct rings *rings = *state;
@@ -182,7 +182,7 @@ static void overwritten(void **state)
 	expect(rings, 11, 1, true);
 }
 
-/* Records that an earlier window has left in a ring are none of this one. */
+/* Records that an earlier window left in a ring do not belong to this one. */
 static void earlier_windows(void **state)
 {
 	struct rings *rings = *state;
@@ -198,7 +198,7 @@ static void earlier_windows(void **state)
 	expect(rings, 11, 1, false);
 }
 
-/* The kernel goes on over the oldest records: those that it may be writing to are not read. */
+/* Records that the kernel may be overwriting, the oldest ones of a full ring, are not read. */
 static void full_rings(void **state)
 {
 	struct rings *rings = *state;
@@ -213,7 +213,7 @@ static void full_rings(void **state)
 	assert_true(rings->stacks.cut_short);
 }
 
-/* Records that are none end the reading, as sizes can't be trusted. */
+/* Invalid records end the reading, as their sizes can't be trusted. */
 static void broken_records(void **state)
 {
 	struct rings *rings = *state;
@@ -230,8 +230,7 @@ static void broken_records(void **state)
 	}
 }
 
-/* The window grows where there are few switches in it, to a part of the period, and shrinks again.
- */
+/* The window grows if there are few switches in it, to a part of the period, and shrinks again. */
 static void windows(void **state)
 {
 	struct rings *rings = *state;
@@ -247,7 +246,7 @@ static void windows(void **state)
 		switch_out(rings, 0, tid, 1, tid);
 	take(rings, 1, MOMENT_NS);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), PERIOD_NS / 5 / 10);
-	/* twice as many are few where others are lost */
+	/* twice as many count as few if records are lost elsewhere */
 	rings->stacks.lead_ns = PERIOD_NS / 5;
 	take_of(rings, &(struct kept_scan_time){.now_ns = MOMENT_NS,
 						.lost_lately = true,
@@ -257,7 +256,7 @@ static void windows(void **state)
 	for (int i = 0; i < 20; i++)
 		take(rings, 1, MOMENT_NS);
 	assert_int_equal(kept_stacks_lead_ns(&rings->stacks), before_ns);
-	/* more than a ring has room for: nobody knows how many */
+	/* more than the ring's capacity: their number is not known */
 	for (int i = 0; i < 20; i++)
 		take(rings, MOMENT_NS, MOMENT_NS);
 	for (uint32_t tid = 1; tid <= RING_BYTES / 8 / RECORD_WORDS; tid++)

@@ -75,10 +75,10 @@ static void names_by_address(void **state)
 	assert_null(kernel_symbol_find(symbols, IN(0x4f)));
 	assert_string_equal(kernel_symbol_find(symbols, IN(0x50)), "before_them");
 	assert_string_equal(kernel_symbol_find(symbols, IN(0xff)), "before_them");
-	/* the first of two names is taken, and data are none */
+	/* the first of two names is used, and symbols of data are not */
 	assert_string_equal(kernel_symbol_find(symbols, IN(0x300)), "first_name");
 	assert_string_equal(kernel_symbol_find(symbols, 0xffffffffc0000fff), "of_module");
-	/* characters that would end a frame of a folded stack are cut off */
+	/* characters that would end a frame of a folded stack cut the name */
 	assert_string_equal(kernel_symbol_find(symbols, 0xffffffffc0001000), "bpf_prog_0_a");
 	assert_null(kernel_symbol_find(symbols, 0xffffffffd0000000));
 	assert_null(kernel_symbol_find(symbols, UINT64_MAX));
@@ -98,7 +98,7 @@ static void hidden_addresses(void **state)
 	assert_int_equal(kernel_symbols_read(&symbols, "/nonexistent"), -ENOENT);
 }
 
-/* Symbols that have no place are counted. */
+/* Symbols beyond the capacity are counted. */
 static void symbols_are_bounded(void **state)
 {
 	struct text listing = {0};
@@ -127,8 +127,7 @@ static void expect(const struct kernel_stack *stack, const char *names)
 
 static void chains(void **state)
 {
-	/* the first is a place, those behind it are where calls return to: the byte before counts
-	 */
+	/* the first is a location, the next ones are return addresses: the byte before counts */
 	static const uint64_t interrupted[] = {IN(0x5010), IN(0x4010), IN(0x1000), IN(0x2000 + 5),
 					       IN(0x3000 + 5)};
 	static const uint64_t returns[] = {IN(0x1010), IN(0x2000), IN(0x3005)};
@@ -136,11 +135,11 @@ static void chains(void **state)
 
 	assert_true(kernel_stack_of_chain(&stack, *state, interrupted, 5, true));
 	expect(&stack, "vfs_read do_syscall_64 entry_SYSCALL_64_after_hwframe ");
-	/* in user mode nothing is left */
+	/* user mode: no kernel frames are left */
 	assert_true(kernel_stack_of_chain(&stack, *state, interrupted, 2, true));
 	expect(&stack, "");
 	assert_true(kernel_stack_of_chain(&stack, *state, interrupted, 0, true));
-	/* no interrupt: whose frames these are is not known */
+	/* no interrupt: the frames may be another context's */
 	assert_false(kernel_stack_of_chain(&stack, *state, returns, 3, true));
 	assert_true(kernel_stack_of_chain(&stack, *state, returns, 3, false));
 	expect(&stack, "vfs_read vfs_read entry_SYSCALL_64_after_hwframe ");
@@ -148,8 +147,8 @@ static void chains(void **state)
 	expect(&stack, "[unknown] ");
 }
 
-/* Chains are told as /proc/TID/stack has them: what waits, and the program that looked, is left
- * out. */
+/* Chains have the form of /proc/TID/stack: the functions that wait, and the program that looked,
+ * are left out. */
 static void chains_of_switches(void **state)
 {
 	static const uint64_t asleep[] = {0xffffffffc0001010, IN(0x5010), IN(0x7010), IN(0x7110),
@@ -165,7 +164,7 @@ static void chains_of_switches(void **state)
 	expect(&stack, "flush_smp_call_function_queue asm_sysvec_call_function_single vfs_read ");
 	kernel_stack_resume(&stack);
 	expect(&stack, "vfs_read ");
-	/* nothing that waits: no switch */
+	/* no function that waits: not a switch */
 	assert_false(kernel_stack_of_switch(&stack, *state, asleep, 2));
 	assert_false(kernel_stack_of_switch(&stack, *state, asleep, 0));
 	without.sched_from = without.sched_to = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* features, fields, probes, embedded text: the tables, and what is made from them without a kernel
- */
+/* features, fields, probes, embedded text: the tables, and output made from them without a
+ * kernel */
 #include "unit.h"
 #include "kernel/embedded.h"
 #include "kernel/feature_table.h"
@@ -52,19 +52,19 @@ static void features_are_taken_away(void **state)
 	assert_int_equal(features_take_away(&features, "raw_tracepoint,map_batch", &e), 0);
 	assert_false(feature_has(&features, FEATURE_RAW_TRACEPOINT));
 	assert_false(feature_has(&features, FEATURE_MAP_BATCH));
-	assert_false(feature_has(&features, FEATURE_TYPED_TRACEPOINT)); /* is a raw one */
+	assert_false(feature_has(&features, FEATURE_TYPED_TRACEPOINT)); /* is a raw one, too */
 	assert_int_equal(features.state[FEATURE_KPROBE], FEATURE_UNTRIED);
 	assert_int_equal(features_take_away(&features, "map_batc", &e), -EINVAL);
 	assert_int_equal(e.exit_code, EXIT_USAGE);
 	assert_non_null(strstr(e.line, "'map_batc'"));
-	/* all are named, and the line is whole */
+	/* all features have names, and the line is whole */
 	for (int i = 0; i < FEATURE_COUNT; i++)
 		assert_non_null(strstr(e.line, feature_rows[i].name));
 	assert_non_null(strstr(e.line, "all that came later"));
 	error_done(&e);
 }
 
-/* kernel-4.14 takes away what came after 4.14 and nothing else. */
+/* kernel-4.14 removes what came after 4.14 and nothing else. */
 static void releases_are_taken_away(void **state)
 {
 	const char *const wrong[] = {"kernel-",	     "kernel-4",   "kernel-4.",	 "kernel-4.14x",
@@ -131,7 +131,7 @@ static void plan_takes_the_best(void **state)
 	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TRACEPOINT);
 	assert_int_equal(plan.chosen[GROUP_EXIT]->kind, PROBE_TRACEPOINT);
 	assert_null(plan.chosen[GROUP_CLOCK]);
-	assert_null(plan.chosen[GROUP_BLOCK_MERGE]); /* tracepoints tell no address */
+	assert_null(plan.chosen[GROUP_BLOCK_MERGE]); /* tracepoints report no address */
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_no_waking, &old, &plan, &e), 0);
 	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TRACEPOINT);
 	assert_int_equal(plan.chosen[GROUP_WAKE]->kind, PROBE_KPROBE);
@@ -151,7 +151,7 @@ static void plan_keeps_to_needs(void **state)
 
 	(void)state;
 	assert_int_equal(probe_plan_make(0, has_bits, &all, &plan, &e), 0);
-	assert_non_null(plan.chosen[GROUP_SWITCH]); /* required */
+	assert_non_null(plan.chosen[GROUP_SWITCH]); /* always required */
 	assert_null(plan.chosen[GROUP_WAKE]);
 	assert_int_equal(probe_plan_make(1u << GROUP_WAKE, has_bits, &all, &plan, &e), 0);
 	assert_non_null(plan.chosen[GROUP_WAKE]);
@@ -169,8 +169,8 @@ static void plan_without_a_way_fails(void **state)
 	assert_memory_equal(&plan, &before, sizeof(plan));
 }
 
-/* A layout as a kernel may have it: fields in the table's order, with gaps; every second old name.
- */
+/* Makes a layout that a kernel may have: fields in the table's order, with gaps; every second old
+ * name. */
 static struct field_layout layout_example(void)
 {
 	struct field_layout layout = {.sets = FIELDS_ALL};
@@ -203,7 +203,7 @@ static void header_has_each_field(void **state)
 	text_done(&text);
 }
 
-/* Writes text to a file, reads it as offsets. */
+/* Writes text to a file, and reads it as offsets. */
 static int offsets_try(const char *text, struct field_layout *layout, struct error *e)
 {
 	char path[] = "/tmp/tsnap-unit-XXXXXX";
@@ -230,7 +230,7 @@ static void offsets_come_back(void **state)
 	text_done(&text);
 }
 
-/* Fields of a set may be missing, and are not looked for where nobody wants the set. */
+/* Fields of a set may be missing, and are not looked for if the set is not needed. */
 static void sets_of_fields_may_be_lacking(void **state)
 {
 	struct field_layout layout = layout_example(), read = {.sets = FIELDS_ALL};
@@ -240,7 +240,7 @@ static void sets_of_fields_may_be_lacking(void **state)
 
 	(void)state;
 	layout.lacking[disk] = true;
-	assert_true(field_sets_there(&layout, FIELDS_BLOCK)); /* the queue has it */
+	assert_true(field_sets_there(&layout, FIELDS_BLOCK)); /* the queue has the disk */
 	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
 	assert_null(strstr(text_string(&text), "rq_disk"));
 	assert_int_equal(offsets_try(text_string(&text), &read, &e), 0);
@@ -363,7 +363,7 @@ static void text_traces_who_is_wanted(void **state)
 	assert_non_null(
 		strstr(text_string(&text),
 		       "#define TRACE_WANTED(identity) (1 && (0 | is_same((identity).tid, 7u)))"));
-	/* ids are too much for the verifiers of 4.9 to 4.13 */
+	/* lists of ids are too complex for the verifiers of 4.9 to 4.13 */
 	text_clear(&text);
 	knobs.read_into_map = false;
 	program_text_write(&plan, &layout, &knobs, &text);
@@ -408,17 +408,17 @@ static void numbers_of_namespaces(void **state)
 		uint64_t address;
 		uint32_t at, bytes;
 	} rows[] = {
-		{new, 2, 1, 0, true, 0xa2, 2, 16}, /* /proc is its own */
+		{new, 2, 1, 0, true, 0xa2, 2, 16}, /* /proc is of its own namespace */
 		{old, 2, 1, 0, true, 0xa2, 2, 32},
-		{new, 2, 2, 0, true, 0xa1, 1, 16}, /* the one's above */
+		{new, 2, 2, 0, true, 0xa1, 1, 16}, /* /proc is of the namespace above */
 		{old, 2, 2, 0, true, 0xa1, 1, 32},
-		{new, 2, 3, 0, false, 0xa0, 0, 16}, /* the first one's */
+		{new, 2, 3, 0, false, 0xa0, 0, 16}, /* /proc is of the initial namespace */
 		{new, 2, 4, -EINVAL, false, 0, 0, 0},
 		{new, 2, 0, -EINVAL, false, 0, 0, 0},
 		{twice, 2, 1, 0, true, 0xa2, 2, 32},
-		{other, 2, 1, -EINVAL, false, 0, 0, 0}, /* another number */
-		{other, 3, 1, -EINVAL, false, 0, 0, 0}, /* no namespace */
-		{new, 6, 1, -EINVAL, false, 0, 0, 0},	/* beyond the words */
+		{other, 2, 1, -EINVAL, false, 0, 0, 0}, /* no such number */
+		{other, 3, 1, -EINVAL, false, 0, 0, 0}, /* no such namespace */
+		{new, 6, 1, -EINVAL, false, 0, 0, 0},	/* beyond the words that were read */
 		{new, UINT32_MAX, 1, -EINVAL, false, 0, 0, 0},
 	};
 
@@ -439,7 +439,7 @@ static void numbers_of_namespaces(void **state)
 static void share_names(void **state)
 {
 	static const char *const good[] = {"a", "A-1_z", "0123456789abcdef0123456789abcdef"};
-	/* a dot is the kernel's, the rest leaves the directory or is too long */
+	/* a dot is reserved by the kernel, the rest leaves the directory or is too long */
 	static const char *const bad[] = {
 		"",	".",   "..",   "a.b", "a/b",
 		"../x", "a b", "\xff", "a\n", "0123456789abcdef0123456789abcdefg"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live/live_last_wakers: edges to who ended the last waits in a call that threads alone end. */
+/* live/live_last_wakers: edges to the threads that ended the last waits in a call that only threads
+ * end. */
 #include "live/live_edges.h"
 #include "live/live_last_wakers.h"
 #include "base/names.h"
@@ -8,9 +9,9 @@
 
 #define WAITER 100
 #define WAKER 101
-#define WAITS 12 /* waits that the same thread ended, enough to tell */
+#define WAITS 12 /* waits that the same thread ended, enough for an edge */
 
-/* The edge after that many waits in the call, which was given that time limit. */
+/* Returns the edge after that many waits in the call, which had that time limit. */
 static struct edge edge_of(const char *call, int limit_argument)
 {
 	struct live_last_wakers wakers = {0};
@@ -48,7 +49,7 @@ static void calls_that_threads_end(void **state)
 
 		if (edge.kind != EDGE_WAKER || edge.tid != WAKER || edge.sure != SURE_LIKELY)
 			fail_msg("%s has no waker", rows[i].call);
-		/* who is interrupted when the time is over is no waker */
+		/* a thread interrupted when the time is over is not a waker */
 		if (rows[i].limit && edge_of(rows[i].call, rows[i].limit).kind != EDGE_NONE)
 			fail_msg("%s with a time limit has a waker", rows[i].call);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Findings about a wait that come later are filled in for its samples before. */
+/* Facts about a wait that are found later are filled in for its earlier samples. */
 #include "unit.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -10,7 +10,7 @@
 
 static struct late_waits waits;
 static struct text given;
-static const char *last_ufunc; /* ufunc of the sample that was given last */
+static const char *last_ufunc; /* ufunc of the last sample that was taken */
 
 static void take(void *to, const struct sample *sample, struct exact_note note)
 {
@@ -20,7 +20,7 @@ static void take(void *to, const struct sample *sample, struct exact_note note)
 			sample->waits_on ? sample->waits_on : "-", note.part);
 }
 
-/* A sample of a thread that has waited since `since`. */
+/* Makes a sample of a thread that has waited since `since`. */
 static struct sample sample_of(int tid, const char *file, int time, int since, const char *waits_on,
 			       bool open)
 {
@@ -79,11 +79,12 @@ static void without_file(void **state)
 	assert_true(hold(sample_of(11, NULL, 6, 1, "2 fds", true)));
 	assert_true(hold(sample_of(10, NULL, 9, 8, "2 fds", true)));
 	assert_false(hold(sample_of(10, NULL, 7, 1, "2 fds: x", false)));
-	/* one and the same wait alone: a set may have others in it the next time */
+	/* facts of a set hold for the same wait only: it may have other descriptors the next
+	 * time */
 	assert_string_equal(end(), "10:2 fds: x:8;11:2 fds:9;10:2 fds:10;");
 }
 
-/* Returns the waiting rows that a row which comes lets go of. */
+/* Returns the held rows that a new row releases. */
 static const char *queue(struct sample sample)
 {
 	text_clear(&given);
@@ -105,14 +106,14 @@ static void rows_in_order(void **state)
 
 	(void)state;
 	text_clear(&given);
-	/* nothing before it waits: it passes */
+	/* no row before it is held: it passes */
 	snprintf(wanted, sizeof(wanted), "1:tcp a:%u;", none);
 	assert_string_equal(queue(sample_of(1, "socket:[1]", 5, 1, "tcp a", false)), wanted);
 	assert_string_equal(queue(sample_of(10, "socket:[1]", 6, 1, "tcp a", true)), "");
-	/* behind one that waits */
+	/* after a row that is held */
 	assert_string_equal(queue(sample_of(20, NULL, 6, 1, "pipe", false)), "");
 	assert_string_equal(queue(sample_of(30, "socket:[3]", 6, 1, "tcp c", true)), "");
-	/* found out: all until the next one that waits */
+	/* facts found: releases all until the next row that is held */
 	snprintf(wanted, sizeof(wanted), "10:tcp a peer b:%u;20:pipe:%u;", none, none);
 	assert_string_equal(queue(sample_of(10, "socket:[1]", 7, 1, "tcp a peer b", false)),
 			    wanted);
@@ -127,7 +128,7 @@ static void rows_in_order(void **state)
 	assert_string_equal(end(), wanted);
 }
 
-/* A connection is all that was asked for. */
+/* Rows are held for the connection alone if only that is requested. */
 static void connection_alone(void **state)
 {
 	struct sample sample = sample_of(10, "socket:[1]", 6, 1, NULL, true);
@@ -136,13 +137,13 @@ static void connection_alone(void **state)
 	sample.connection = name_of_string("tcp a");
 	assert_string_equal(queue(sample), "");
 	sample.wait_open = false;
-	sample.state = STATE_ON; /* and may be about to wait */
+	sample.state = STATE_ON; /* next, it is about to wait */
 	assert_string_equal(queue(sample), "");
 	sample.state = STATE_SLEEP;
 	assert_int_equal(strlen(queue(sample)), 3 * strlen("10:-:4294967295;"));
 }
 
-/* Functions that get names later, with and without a wait that is looked for. */
+/* Functions that get names later, with and without a wait that is held. */
 static void names_of_stacks(void **state)
 {
 	struct sample sample = sample_of(10, NULL, 6, 1, "pipe", false);
@@ -167,7 +168,7 @@ static void names_of_stacks(void **state)
 	assert_string_equal(end(), "");
 }
 
-/* Rows of which some always wait: what was known of others goes, what is needed stays. */
+/* Many rows of which some are always held: facts of others are freed, facts in use remain. */
 static void rows_for_long(void **state)
 {
 	char file[32];
@@ -183,7 +184,7 @@ static void rows_for_long(void **state)
 	assert_true(waits.count == LATE_WAITS_MAX);
 	pass(7 * LATE_WAITS_MAX + 10);
 	assert_true(waits.fact_count <= (size_t)2 * LATE_WAITS_MAX);
-	/* the youngest is still told */
+	/* the youngest row still gets its facts */
 	queue(sample_of(10 + (8 * LATE_WAITS_MAX - 1) % 7 * 10, file, 8 * LATE_WAITS_MAX, 0,
 			"pipe from z", false));
 	assert_non_null(strstr(end(), "pipe from z:4294967295;"));

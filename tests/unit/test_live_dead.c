@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Births and deaths, and totals of threads that are gone. */
+/* Forks and exits, and totals of threads that have exited. */
 #include "unit.h"
 #include "base/clock.h"
 #include "base/names.h"
@@ -46,7 +46,7 @@ static void differences_are_told_once(void **state)
 	assert_int_equal(account.forks, 3);
 	assert_int_equal(account.execs, 2);
 	assert_int_equal(account.exits, 1);
-	assert_int_equal(account.dead_cpu_us, 2); /* 0.9 us stay for the next time */
+	assert_int_equal(account.dead_cpu_us, 2); /* 0.9 us are left for the next time */
 	assert_int_equal(account.cpu_us, 2);
 	assert_int_equal(account.sleep_us, 1000);
 	assert_int_equal(account.vcsw, 4);
@@ -66,7 +66,7 @@ static void differences_are_told_once(void **state)
 	at = 0;
 	assert_true(dead_table_report(&table, &at, false, &account));
 	assert_int_equal(account.dead_cpu_us, 1);
-	assert_int_equal(account.cpu_us, ABSENT); /* not asked for */
+	assert_int_equal(account.cpu_us, ABSENT); /* not requested */
 	dead_table_done(&table);
 }
 
@@ -81,7 +81,7 @@ static void what_was_told_is_taken_off(void **state)
 	size_t at = 0;
 
 	(void)state;
-	/* gone before its end was read */
+	/* exited before its end was read */
 	dead_table_take_off(&table, &gone);
 	assert_false(dead_table_report(&table, &at, true, &account));
 	read_row(&table, "cc1", 5,
@@ -90,13 +90,13 @@ static void what_was_told_is_taken_off(void **state)
 	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 20);
 	assert_int_equal(account.vcsw, 1);
-	assert_int_equal(account.dead_cpu_us, 50); /* CPU time of all its life */
-	/* another user's is another's */
+	assert_int_equal(account.dead_cpu_us, 50); /* CPU time of its whole life */
+	/* a row of another user is separate */
 	read_row(&table, "cc1", 6, (struct process_totals){.exits = 1, .cpu_ns = 50000});
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
 	assert_int_equal(account.cpu_us, 50);
-	/* another table of the kernel's goes on from what it had at the same moment */
+	/* a new table of the kernel's continues from its counts at the same time */
 	dead_table_read(&table, &key, &(struct process_totals){.exits = 3}, true);
 	read_row(&table, "cc1", 6, (struct process_totals){.exits = 5});
 	at = 0;
@@ -120,8 +120,8 @@ static void others_are_counted(void **state)
 	dead_table_done(&table);
 }
 
-/* Takes off the row for all others what samples told of a thread whose name has no row in the
- * kernel's full table; that row has what it did. */
+/* Subtracts from the row of all others what samples reported of a thread whose name has no row in
+ * the kernel's full table; its time is in that row. */
 static void what_was_told_of_others_is_taken_off(void **state)
 {
 	const struct totals_gone gone = {.comm = name_of_string("late"),
@@ -143,7 +143,7 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	assert_string_equal(account.comm, OTHERS_COMM);
 	assert_int_equal(account.cpu_us, 20);
 	assert_int_equal(account.dead_cpu_us, 50);
-	/* a larger table of the kernel's has room */
+	/* a larger table of the kernel's has a row for the name */
 	dead_table_read(&table, &(struct process_key){.uid = PROCESS_OTHERS_UID},
 			&(struct process_totals){0}, true);
 	dead_table_take_off(&table, &gone);
@@ -151,7 +151,7 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	dead_table_done(&table);
 }
 
-/* Scans wait to be looked at, and some threads ended after the last one that was. */
+/* Scans wait to be processed, and some threads ended after the last processed one. */
 static void what_came_after_the_last_scan_stays(void **state)
 {
 	const struct totals_gone gone = {
@@ -169,9 +169,10 @@ static void what_came_after_the_last_scan_stays(void **state)
 	dead_table_take_off(&table, &gone);
 	dead_table_end(&table, 1040000, 1100000);
 	assert_true(dead_table_report(&table, &at, true, &account));
-	/* samples have told 7500 of it since the end before: 0.4 of 50000 and that, but that */
+	/* samples have reported 7500 of it since the previous end: 0.4 of 50000 plus that, minus
+	 * that */
 	assert_int_equal(account.cpu_us, 15);
-	assert_int_equal(account.sleep_us, 1); /* 0.4 of 7000 + 2500, but 2500 */
+	assert_int_equal(account.sleep_us, 1); /* 0.4 of 7000 plus 2500, minus 2500 */
 	assert_int_equal(account.dead_cpu_us, 80);
 	assert_int_equal(account.exits, 3);
 	assert_int_equal(account.vcsw, 3);
@@ -182,7 +183,7 @@ static void what_came_after_the_last_scan_stays(void **state)
 	assert_int_equal(account.sleep_us, 6);
 	assert_int_equal(account.dead_cpu_us, 0);
 	assert_int_equal(account.exits, 0);
-	/* samples have told more than what is taken to have been before the end */
+	/* samples have reported more than the share that is assumed to be before the end */
 	read_row(&table, "cc1", 5, (struct process_totals){.exits = 3, .cpu_ns = 130000});
 	dead_table_take_off(
 		&table, &(struct totals_gone){.comm = name_of_string("cc1"),
@@ -237,7 +238,7 @@ static void threads_that_are_gone(void **state)
 	take(&table, 10, 1, 5000, 3, &cpu_us);
 	take(&table, 11, 1, 9000, 3, &cpu_us);
 	assert_int_equal(cpu_us, 9);
-	/* the tid is another thread's now */
+	/* the tid is another thread's by now */
 	take(&table, 10, 2, 1000, 1, &cpu_us);
 	assert_int_equal(cpu_us, 1);
 	assert_int_equal(reported.count, 1);
@@ -272,7 +273,7 @@ static void sleep_alone_is_told_apart(void **state)
 	assert_true(totals_only_slept(&table, &now, &sample));
 	now.disk_ns = 1000;
 	assert_false(totals_only_slept(&table, &now, &sample));
-	/* it took nothing */
+	/* the sample took nothing */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.sleep_us, 123456);
 	totals_done(&table);
@@ -306,7 +307,7 @@ static void times_are_of_the_scans_alone(void **state)
 	take_until(&table, 105, &sample);
 	assert_in_range(sample.cpu_us, 249999, 250001);
 	assert_in_range(sample.runq_us, 749999, 750001);
-	/* an account that ends two seconds before what is known, and a scan that had waited */
+	/* an account that ends two seconds before the totals, and a scan that had waited */
 	table.read_ns = 110 * SECOND;
 	table.end_ns = 108 * SECOND;
 	take_until(&table, 110, &sample);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live_repeat: samples of sleepers that are told again */
+/* live_repeat: samples of sleepers that are repeated */
 #include "unit.h"
 #include "base/clock.h"
 #include "live/context/live_context.h"
@@ -10,7 +10,7 @@
 #define NOW_NS (1000 * NS_PER_SECOND)
 #define SLEPT_NS (2 * NS_PER_SECOND)
 
-/* A thread that has slept for 2 s, and its sample, as lookups filled it. */
+/* A thread that has slept for 2 s, and its sample as lookups filled it. */
 struct scene {
 	struct live_repeat repeat;
 	struct live_context context;
@@ -75,13 +75,13 @@ static void sleepers_are_told_again(void **state)
 	assert_string_equal(sample.waits_on, "lock held by 8");
 	assert_int_equal(sample.state_us, 2100000);
 	assert_int_equal(sample.syscall_us, 2100007);
-	assert_int_equal(sample.cpu_us, ABSENT); /* what is new of it is the caller's to tell */
+	assert_int_equal(sample.cpu_us, ABSENT); /* new values are left to the caller */
 	scene->context.now.scan_time.now_ns += 2 * NS_PER_SECOND;
 	assert_false(report(scene, &sample));
 	scene_done(scene);
 }
 
-/* Not for longer than the facts of its wait serve. */
+/* Samples are repeated no longer than the facts of the wait serve. */
 static void sleepers_are_told_until_their_wait_is_read(void **state)
 {
 	struct scene *scene = scene_make();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live_sample, live_totals, registers: what a record says of one moment */
+/* live_sample, live_totals, registers: the state of a thread at one time, from its record */
 #include "unit.h"
 #include "base/clock.h"
 #include "base/names.h"
@@ -8,7 +8,7 @@
 
 #define US 1000ull
 
-/* A moment at 1000 us on two CPUs, which a look saw idle long ago. */
+/* A scan time of 1000 us on two CPUs, which a look saw idle long ago. */
 struct scene {
 	struct cpu_tick ticks[2];
 	struct live_scan_time scan_time;
@@ -35,7 +35,7 @@ static enum thread_state_kind state_of(struct scene *scene, bool *ambiguous)
 	return record_state(&scene->record, &scene->scan_time, ambiguous);
 }
 
-/* in, out, wake: us. What the thread did at 1000 us, and since when. */
+/* Rows: times of in, out, wake in us; then the thread's state at 1000 us, and since when. */
 static void records_are_of_one_scan_time(void **state)
 {
 	static const struct {
@@ -47,7 +47,7 @@ static void records_are_of_one_scan_time(void **state)
 		{1, 0x1, 900, 500, 890, STATE_ON, 900, false},
 		{0, 0x0, 900, 950, 890, STATE_RQ, 950, false}, /* preempted */
 		{0, 0x1, 900, 950, 890, STATE_SLEEP, 950, false},
-		{0, 0x1, 900, 950, 960, STATE_RQ, 960, false},	 /* woken since */
+		{0, 0x1, 900, 950, 960, STATE_RQ, 960, false},	 /* woken since then */
 		{0, 0x1, 900, 950, 920, STATE_SLEEP, 950, true}, /* woken on its way to sleep */
 		{0, 0x2, 900, 950, 0, STATE_DISK, 950, false},
 		{0, 0x102, 900, 950, 0, STATE_DISK, 950, false}, /* killable */
@@ -65,7 +65,7 @@ static void records_are_of_one_scan_time(void **state)
 		{1, 0x0, 1010, 500, 400, STATE_RQ, 500, false},
 		{0, 0x1, 900, 1010, 890, STATE_ON, 900, false},
 		{0, 0x1, 900, 950, 1001, STATE_SLEEP, 950, false},
-		{0, 0x1, 1010, 1020, 990, STATE_RQ, 1000, false}, /* came and went */
+		{0, 0x1, 1010, 1020, 990, STATE_RQ, 1000, false}, /* switched in and out */
 		{0, 0x1, 1010, 1020, 1005, STATE_SLEEP, 1000, false},
 	};
 
@@ -110,15 +110,15 @@ static void displaced_thread_is_on(void **state)
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = scene.scan_time.own_in_ns = 990 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
-	scene.record.sched.state = 1; /* it went to sleep, and the sampler came after it */
+	scene.record.sched.state = 1; /* it went to sleep, and the sampler ran after it */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
-	scene.scan_time.own_wake_ns = 850 * US; /* but it ran on when that was due */
+	scene.scan_time.own_wake_ns = 850 * US; /* it ran on when the sampler was due */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
-	scene.scan_time.own_wake_ns = 750 * US; /* another one ran then */
+	scene.scan_time.own_wake_ns = 750 * US; /* another thread ran then */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
 }
 
-/* The sampler's timer interrupt ends sleeps that were to end some microseconds later. */
+/* The sampler's timer interrupt ends sleeps that would have ended some microseconds later. */
 static void wakes_of_the_same_interrupt_are_later(void **state)
 {
 	struct scene scene = scene_make();
@@ -133,12 +133,12 @@ static void wakes_of_the_same_interrupt_are_later(void **state)
 	scene.record.sched.out_ns = 900 * US;
 	scene.record.wake.wake_ns = 975 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
-	scene.record.sched.cpu = 0; /* another CPU's */
+	scene.record.sched.cpu = 0; /* of another CPU */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.record.sched.cpu = 1;
-	scene.record.wake.wake_ns = 965 * US; /* before it */
+	scene.record.wake.wake_ns = 965 * US; /* before the interrupt */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
-	scene.record.wake.wake_ns = 995 * US; /* after it */
+	scene.record.wake.wake_ns = 995 * US; /* after the interrupt */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.scan_time.own_wake_ns = 700 * US; /* the sampler waited for its CPU */
 	scene.record.wake.wake_ns = 975 * US;
@@ -160,10 +160,10 @@ static void looks_tell_missed_switches(void **state)
 	scene.ticks[1].tid = 8;
 	state_of(&scene, &ambiguous);
 	assert_true(ambiguous);
-	scene.ticks[1].tick_ns = 700 * US; /* before it came */
+	scene.ticks[1].tick_ns = 700 * US; /* before the thread came */
 	state_of(&scene, &ambiguous);
 	assert_false(ambiguous);
-	scene.record.sched.cpu = 99; /* hotplugged beyond what is known */
+	scene.record.sched.cpu = 99; /* hotplugged CPU beyond the known ones */
 	state_of(&scene, &ambiguous);
 	assert_false(ambiguous);
 }
@@ -181,7 +181,7 @@ static void later_arrivals_tell_missed_switches(void **state)
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.cpu = 1;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
-	assert_false(ambiguous); /* it is itself the last one */
+	assert_false(ambiguous); /* the last arrival is the thread itself */
 	arrived_ns[1] = 801 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	assert_true(ambiguous);
@@ -204,7 +204,7 @@ static void seeded_thread_runs_where_it_is_seen(void **state)
 	scene.ticks[0] = (struct cpu_tick){.tick_ns = 900 * US, .tid = 7};
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	scene.ticks[0].tid = 0;
-	scene.scan_time.tick_count = 0; /* no way to look */
+	scene.scan_time.tick_count = 0; /* no look is possible */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 }
 
@@ -231,7 +231,7 @@ static void registers_are_decoded(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < THREAD_REGISTER_COUNT; i++)
-		words[i] = 104 + i; /* the number of the word in pt_regs */
+		words[i] = 104 + i; /* index of the word in pt_regs */
 	words[11] = 202;	    /* orig_ax */
 	words[13] = 0x33;	    /* cs */
 	registers_decode(words, false, &call);
@@ -240,7 +240,7 @@ static void registers_are_decoded(void **state)
 	assert_int_equal(call.arg[0], 114); /* di */
 	assert_int_equal(call.arg[3], 107); /* r10 */
 	assert_false(registers_marked(words));
-	registers_decode(words, true, &call); /* no mark: int 0x80 */
+	registers_decode(words, true, &call); /* no mark: a call by int 0x80 */
 	assert_true(call.compat);
 	words[7] = words[12]; /* cx = ip */
 	assert_true(registers_marked(words));
@@ -254,7 +254,7 @@ static void registers_are_decoded(void **state)
 	words[11] = (uint64_t)-1;
 	registers_decode(words, true, &call);
 	assert_int_equal(call.nr, -1);
-	/* a program that has not begun; but 59 with arguments is oldolduname, by int 0x80 */
+	/* a program that has not begun; call 59 with arguments is oldolduname, by int 0x80 */
 	memset(words, 0, sizeof(words));
 	words[11] = 59;
 	words[12] = 0x401000;
@@ -271,7 +271,7 @@ static void registers_are_decoded(void **state)
 	assert_true(call.compat);
 }
 #elif defined(__aarch64__)
-/* Captured on 6.1: what the record held, and what /proc/TID/syscall told meanwhile */
+/* Captured on 6.1: words of the record, and what /proc/TID/syscall showed meanwhile. */
 static void registers_are_decoded(void **state)
 {
 	static const struct {
@@ -302,14 +302,14 @@ static void registers_are_decoded(void **state)
 
 		memcpy(words, rows[i].words, sizeof(words));
 		assert_false(registers_marked(words));
-		/* a mark is a matter of x86-64; above the number lies another member (6.13) */
+		/* the mark exists on x86-64 only; above the number lies another member (6.13) */
 		for (int marked = 0; marked < 2; marked++, words[7] |= 0xe0ull << 32) {
 			registers_decode(words, marked, &call);
 			assert_int_equal(call.nr, rows[i].call.nr);
 			assert_int_equal(call.compat, rows[i].call.compat);
 			assert_memory_equal(call.arg, rows[i].call.arg, sizeof(call.arg));
 		}
-		words[0] |= 0x5a5aull << 48; /* the upper half is none of 32-bit code's */
+		words[0] |= 0x5a5aull << 48; /* the upper half is not 32-bit code's */
 		registers_decode(words, false, &call);
 		assert_int_equal(call.arg[1] >> 48, call.compat ? 0 : words[0] >> 48);
 	}
@@ -327,7 +327,7 @@ static void calls_began_when_two_reads_agree(void **state)
 	(void)state;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 100 * US;
-	scene.record.call_ns = 400 * US; /* enters call 0, as the words of the look have it */
+	scene.record.call_ns = 400 * US; /* entry to call 0, as the words of the look have it */
 	scene.ticks[1] = (struct cpu_tick){.tick_ns = 1010 * US, .tid = 7};
 	scene.scan_time.ticks = scene.ticks;
 	again = scene.record;
@@ -340,7 +340,7 @@ static void calls_began_when_two_reads_agree(void **state)
 		assert_int_equal(sample.syscall_us, changed ? ABSENT : 600);
 	}
 	scene.record.call_ns = 400 * US;
-	scene.ticks[1].tick_ns = 390 * US; /* a clock's, of a call before */
+	scene.ticks[1].tick_ns = 390 * US; /* tick of a clock, during an earlier call */
 	sample = *sample_absent();
 	record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
 	assert_int_equal(sample.syscall_us, ABSENT);
@@ -351,7 +351,7 @@ static void who_left_is_told_by_a_look_before(void **state)
 {
 	const struct {
 		uint64_t tick_ns;
-		bool computing; /* computing by the look, else as it left */
+		bool computing; /* computing according to the look, else as it left */
 	} looks[] = {{1005 * US, true}, {1015 * US, false}, {995 * US, false}, {0, false}};
 	struct scene scene = scene_make();
 	struct sample sample;
@@ -364,7 +364,7 @@ static void who_left_is_told_by_a_look_before(void **state)
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
 		struct cpu_tick tick = {.tick_ns = looks[i].tick_ns, .tid = 7};
 
-		memset(tick.registers, 0xff, sizeof(tick.registers)); /* in no call */
+		memset(tick.registers, 0xff, sizeof(tick.registers)); /* not in a call */
 		scene.ticks[1] = tick;
 		sample = *sample_absent();
 		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
@@ -407,21 +407,21 @@ static void totals_are_given_out_once(void **state)
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.cpu_us, 2);
 	assert_int_equal(sample.vcsw, 3);
-	now.cpu_ns = 3100; /* 0.5 us were left */
+	now.cpu_ns = 3100; /* 0.5 us were left over */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.cpu_us, 1);
 	assert_int_equal(sample.vcsw, 0);
-	now.cpu_ns = 100; /* never below */
+	now.cpu_ns = 100; /* never less than before */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.cpu_us, 0);
-	sample.start_ns = 2; /* another thread of that tid */
+	sample.start_ns = 2; /* another thread with that tid */
 	now.cpu_ns = 5000;
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.cpu_us, 5);
 	totals_done(&table);
 }
 
-/* A scan that was copied before an account and is looked at after it. */
+/* Totals of a scan that was copied before an account and is processed after it. */
 static void totals_of_before_are_not_told(void **state)
 {
 	struct totals_table table = {0};
@@ -436,7 +436,7 @@ static void totals_of_before_are_not_told(void **state)
 	totals_take(&table, &copied, &sample);
 	assert_int_equal(sample.cpu_us, 0);
 	assert_int_equal(sample.vcsw, 0);
-	totals_take(&table, &copied, &gone); /* the end of the thread has been told since */
+	totals_take(&table, &copied, &gone); /* the thread's end has been reported since */
 	assert_int_equal(gone.cpu_us, 0);
 	totals_take(&table, &later, &sample);
 	assert_int_equal(sample.cpu_us, 1);
@@ -446,8 +446,8 @@ static void totals_of_before_are_not_told(void **state)
 	totals_done(&table);
 }
 
-/* Of a scan that is looked at late a walk reads records that are younger than the next scan's
- * copies. A record that began anew is younger than both. */
+/* Totals of older copies: for a scan that is processed late a walk reads records that are younger
+ * than the next scan's copies. A record that began anew is younger than both. */
 static void totals_of_older_copies_are_not_told(void **state)
 {
 	struct totals_table table = {0};
@@ -473,7 +473,8 @@ static void totals_of_older_copies_are_not_told(void **state)
 	totals_done(&table);
 }
 
-/* Scans wait in a queue: what is swept meanwhile may be met in one that was copied before. */
+/* Totals across a sweep: threads swept while scans wait in a queue may be in a scan that was copied
+ * before. */
 static void totals_go_on_over_a_sweep(void **state)
 {
 	struct totals_table table = {0};
@@ -487,13 +488,13 @@ static void totals_go_on_over_a_sweep(void **state)
 	totals_unmark(&table);
 	totals_mark(&table, here.tid);
 	totals_sweep(&table);
-	totals.cpu_ns = 7000; /* in a scan of before the sweep */
+	totals.cpu_ns = 7000; /* scan of before the sweep */
 	totals_take(&table, &totals, &here);
 	assert_int_equal(here.cpu_us, 2);
 	totals_take(&table, &totals, &gone);
 	assert_int_equal(gone.cpu_us, 0);
 	totals.at_ns = now_ns + NS_PER_SECOND * 60;
-	totals_take(&table, &totals, &gone); /* another thread of the same number */
+	totals_take(&table, &totals, &gone); /* another thread with the same number */
 	assert_int_equal(gone.cpu_us, 7);
 	totals_done(&table);
 }
@@ -508,7 +509,7 @@ static void totals_are_carried_over(void **state)
 	(void)state;
 	totals_take(&table, &seeded, &sample);
 	assert_int_equal(sample.sleep_us, 9);
-	totals_carry(&table, &before, &sample); /* it slept on for 1 us, then began to count anew */
+	totals_carry(&table, &before, &sample); /* slept on for 1 us, then began to count anew */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.sleep_us, 3);
 	assert_int_equal(sample.cpu_us, 3);
@@ -518,9 +519,9 @@ static void totals_are_carried_over(void **state)
 	totals_done(&table);
 }
 
-#define LATER_MS 1000000000000 /* no record can be read after that */
+#define LATER_MS 1000000000000 /* time later than any record is read */
 
-/* cpu, runq, disk, sleep in ms, until when */
+/* Makes totals of cpu, runq, disk, sleep in ms; until: their time. */
 static struct live_totals totals_at(int64_t cpu, int64_t runq, int64_t disk, int64_t sleep,
 				    int64_t until)
 {
@@ -538,16 +539,16 @@ static int64_t told_ms(const struct sample *sample)
 	return (sample->cpu_us + sample->runq_us + sample->dwait_us + sample->sleep_us) / 1000;
 }
 
-/* Two takes of one thread, which began at 1 s; the second is at 2 s. */
+/* Two takes of a thread that began at 1 s; the second is at 2 s. */
 static void totals_add_up_or_are_absent(void **state)
 {
 	static const struct {
 		int64_t totals[4], first, second, third; /* ms; third: at 3 s, having slept on */
 	} rows[] = {
 		{{200, 300, 0, 500}, 500, 500, 1000},
-		{{0, 0, 0, 1005}, 500, 505, 995},  /* read a little later */
-		{{980, 0, 0, 500}, 500, -1, -1},   /* a switch unseen */
-		{{0, 300, 0, 29000}, 500, -1, -1}, /* and counted again and again */
+		{{0, 0, 0, 1005}, 500, 505, 995},  /* record read a little later */
+		{{980, 0, 0, 500}, 500, -1, -1},   /* a switch that was not seen */
+		{{0, 300, 0, 29000}, 500, -1, -1}, /* the same sleep counted again and again */
 	};
 
 	(void)state;
@@ -582,11 +583,11 @@ static void totals_are_held_back_for_a_while(void **state)
 	now = totals_at(0, 0, 0, 500, 2000);
 	totals_take(&table, &now, &sample);
 	assert_int_equal(told_ms(&sample), -1);
-	now = totals_at(1000, 0, 0, 500, 2500); /* it was but read too early */
+	now = totals_at(1000, 0, 0, 500, 2500); /* the record was only read too early */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(told_ms(&sample), 1000);
 	assert_int_equal(table.hidden_count, 0);
-	now = totals_at(1000, 0, 0, 500, 13000); /* nobody will ever know */
+	now = totals_at(1000, 0, 0, 500, 13000); /* the missing time will never be known */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(told_ms(&sample), -1);
 	assert_int_equal(table.hidden_count, 1);
@@ -594,13 +595,13 @@ static void totals_are_held_back_for_a_while(void **state)
 	totals_take(&table, &now, &sample);
 	assert_int_equal(told_ms(&sample), 1000);
 	assert_int_equal(table.hidden_count, 0);
-	now.until_ns = 0; /* it is a zombie, for long */
+	now.until_ns = 0; /* the thread is a zombie, for long */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(told_ms(&sample), 0);
 	totals_done(&table);
 }
 
-/* The record was read 300 ms after the scan time, and told of a switch since. */
+/* The record was read 300 ms after the scan time, and has counted a switch since. */
 static void totals_may_reach_beyond_the_scan_time(void **state)
 {
 	const int64_t first_ns = clock_monotonic_ns() - NS_PER_SECOND;
@@ -618,7 +619,7 @@ static void totals_may_reach_beyond_the_scan_time(void **state)
 	assert_int_equal(table.hidden_count, 0);
 	now = (struct live_totals){.cpu_ns = 32 * NS_PER_SECOND,
 				   .until_ns = first_ns + 32 * NS_PER_SECOND};
-	totals_take(&table, &now, &sample); /* nothing was read late now */
+	totals_take(&table, &now, &sample); /* no late read this time */
 	assert_int_equal(told_ms(&sample), -1);
 	totals_done(&table);
 }
@@ -671,7 +672,7 @@ static void totals_forget_the_dead(void **state)
 		totals_mark(&table, 123456);
 		totals_sweep(&table);
 	}
-	assert_int_equal(table.count, 1001); /* rows of the dead were used again */
+	assert_int_equal(table.count, 1001); /* rows of exited threads were reused */
 	struct sample sample = {.tid = 1, .start_ns = 1};
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.cpu_us, 0); /* the marked one was kept */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests what lookup_fill gives, when it reads again, and that it never gives the texts of another
- * thread. */
+/* Tests the values that lookup_fill() gives, when it reads again, and that it never gives the texts
+ * of another thread. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -28,7 +28,8 @@
 	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_SYSCALL | NEED_FILE | \
 	 NEED_CGROUP | NEED_WAKER | NEED_WAKER_COMM)
 
-/* A stage that stood above one whose facts it wants would fill nothing, in silence. */
+/* Order of stages: one that is above a stage whose facts it needs would fill nothing, in
+ * silence. */
 static void stages_are_in_order(void **state)
 {
 	uint64_t given = 0;
@@ -51,7 +52,8 @@ static struct sample fill(struct scene *scene, uint64_t needs, int64_t now_ns)
 	return sample;
 }
 
-/* A stage that reads what is kept of a thread, and does not say so, would be given none. */
+/* Each need alone: a stage that reads facts kept of a thread, and does not declare that, would be
+ * given none. */
 static void each_need_alone(void **state)
 {
 	struct scene *scene = *state;
@@ -236,7 +238,7 @@ static void thread_of_a_reused_pid(void **state)
 	scene->requested.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_EXE, NOW + 1);
 	assert_string_equal(sample.exe, "/bin/new");
-	/* a thread of unknown age: nothing is taken over either */
+	/* a thread of unknown age takes nothing over either */
 	fake_proc_put(&scene->proc, 7, 9, "exe", "/bin/third");
 	scene->requested.tid = 9;
 	scene->requested.start_ns = ABSENT;
@@ -249,7 +251,7 @@ static void process_is_read_once_for_its_threads(void **state)
 
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
 	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
-	scene->requested.tid = 8; /* nothing is there to read of this one */
+	scene->requested.tid = 8; /* the thread has no files to read */
 	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
 }
 
@@ -301,7 +303,7 @@ static void sleeper_stays_with_its_leader(void **state)
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/a\n");
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
 	now_ns += 2 * LOOKUP_STILL_NS;
-	/* moved alone, which is seen late; the whole process, which is seen */
+	/* the thread alone is moved, which is seen late; then the whole process, which is seen */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/b\n");
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
@@ -310,7 +312,7 @@ static void sleeper_stays_with_its_leader(void **state)
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/c\n");
 	now_ns += 20 * LOOKUP_STILL_NS;
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/c");
-	/* one that ran is asked itself */
+	/* a thread that ran is read itself */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/d\n");
 	scene->hint.sequence = 2;
 	assert_string_equal(fill(scene, NEED_CGROUP, now_ns + LOOKUP_RAN_NS).cgroup, "/d");
@@ -322,7 +324,7 @@ static void uid_of_a_sleeper_is_kept(void **state)
 
 	fake_proc_put(&scene->proc, 7, 7, "comm", "one\n");
 	assert_int_equal(fill(scene, NEED_USER, NOW).uid, geteuid());
-	/* nothing is there to read it from again, until the thread could have changed it */
+	/* no file to read it from again, until the thread could have changed it */
 	fake_proc_drop(&scene->proc, 7, 7);
 	assert_int_equal(fill(scene, NEED_USER, NOW + 2 * LOOKUP_STILL_NS).uid, geteuid());
 	scene->hint.sequence = 2;

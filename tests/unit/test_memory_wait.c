@@ -73,7 +73,7 @@ static void stacks(void **state)
 	expect(STACK("__filemap_get_folio", "ext4_da_write_begin"), "page lock", NULL, false);
 	expect(STACK("folio_wait_writeback", "__filemap_get_folio", "ext4_da_write_begin"), NULL,
 	       NULL, false);
-	/* locks of directories, and reads of files, are told by their calls */
+	/* locks of directories, and reads of files, are known by their calls */
 	expect(STACK("rwsem_down_write_slowpath", "down_write", "do_unlinkat"), NULL, NULL, false);
 	expect(STACK("folio_wait_bit_common", "filemap_get_pages", "filemap_read", "vfs_read"),
 	       NULL, NULL, false);
@@ -82,7 +82,7 @@ static void stacks(void **state)
 	expect("filemap_fault\n[<0>] x", NULL, NULL, false);
 }
 
-/* The innermost group that has reached its limit is told, not one with room. */
+/* The innermost group that has reached its limit is reported, not one below its limit. */
 static void groups(void **state)
 {
 	struct cgroup_mount memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a file with code is known by. The file system is the test's own. */
+/* Identity of a file with code. The file system is simulated by the test. */
 #include "unit.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "unwind/module_identity.h"
 
-static unsigned int magic; /* of the file system; 0: it does not answer */
+static unsigned int magic; /* magic number of the file system; 0: it does not answer */
 
 int __wrap_fstatfs(int fd, struct statfs *system);
 

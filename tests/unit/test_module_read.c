@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Headers of files are what a parser tells of them: a service that is one, dies, or lies. */
+/* Headers of files as a parser reports them: a service that works, dies, or returns invalid
+ * data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -51,7 +52,7 @@ static size_t service_is_brief(struct parser_request *request, char answer[PARSE
 	return file_service(request, answer) ? 1 : 0;
 }
 
-/* This program, as one parser tells of it; tried again as often as that is put off. */
+/* Gets the module of this program from a parser; tries again as often as that is put off. */
 static uint32_t module_get(struct module_table *table, unsigned int *put_off)
 {
 	for (*put_off = 0; *put_off < TRIES; ++*put_off) {
@@ -109,7 +110,8 @@ static void headers_are_as_read_here(void **state)
 	parsers_end(parsers);
 }
 
-/* Both times that a parser died of it, a later one was to be asked; the third time nobody is. */
+/* A file that ends parsers is not used: the first two times that a parser died of it, a later one
+ * was to try; the third time none is. */
 static void a_file_that_ends_parsers_is_none_of_code(void **state)
 {
 	struct parsers *parsers = table_begin(&table, service_dies);
@@ -144,7 +146,7 @@ static void lies_are_not_believed(void **state)
 	expect_no_code(service_is_brief);
 }
 
-/* The address of a function of this program, as its file has it. */
+/* Returns the address of a function of this program, as in its file. */
 static uint64_t address_of_code(const struct elf_file *elf)
 {
 	extern const char __executable_start[];
@@ -200,7 +202,7 @@ static void code_that_ends_parsers_is_not_followed(void **state)
 	parsers_end(parsers);
 }
 
-/* Nothing of it was read: it is code as it lies in the file. */
+/* Without parsers no header is read: code counts as it lies in the file. */
 static void without_parsers_no_header_is_read(void **state)
 {
 	unsigned int put_off;

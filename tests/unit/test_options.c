@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of options, and the tables that its rows name by words. */
+/* The table of options, and the tables that its rows refer to by name. */
 #include "cli/option_table.h"
 #include "render/renderer.h"
 
 #include "unit.h"
 
-/* An option of MODE_FORMAT writes in the format of its name. */
+/* An option of MODE_FORMAT selects the format with its name. */
 static void formats_have_renderers(void **state)
 {
 	size_t formats = 0;
@@ -21,7 +21,7 @@ static void formats_have_renderers(void **state)
 		format = renderer_find(row->name);
 		if (!format)
 			fail_msg("--%s has no renderer", row->name);
-		/* what it is written to can be checked */
+		/* the path of the output can be checked */
 		if (format->whole)
 			assert_non_null(row->argument);
 		if (format->of_groups)

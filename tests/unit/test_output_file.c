@@ -9,7 +9,7 @@
 
 #define STRANGER 4711
 
-/* A directory of everybody's, as /tmp, and one of this user's, with a file that is not to be
+/* A directory writable by all, like /tmp, and one of this user, with a file that must not be
  * touched. */
 struct scene {
 	char open[64], own[64], kept[96], text[256];
@@ -69,7 +69,7 @@ static void assert_refused(const char *path)
 	assert_int_equal(err, -OUTPUT_PLANTED);
 }
 
-/* Links that a stranger has put into a directory of everybody's lead nowhere. */
+/* Links that another user has put into a directory writable by all are not followed. */
 static void planted_is_refused(void **state)
 {
 	struct scene *scene = *state;
@@ -95,7 +95,7 @@ static void planted_is_refused(void **state)
 	assert_int_equal(output_directory(link, 0700), -OUTPUT_PLANTED);
 	snprintf(below, sizeof(below), "%s/new", link);
 	assert_int_equal(output_directory(below, 0700), -OUTPUT_PLANTED);
-	/* another user's file is replaced, and not what it is; nor are its permissions kept */
+	/* another user's file is replaced, not written to; its permissions are not kept */
 	unlink(link);
 	write_all(link, "old");
 	assert_int_equal(chmod(link, 0666), 0);
@@ -111,7 +111,7 @@ static void planted_is_refused(void **state)
 	assert_non_null(strstr(output_error(-OUTPUT_PLANTED), "another user"));
 }
 
-/* The user's own links stay, wherever they are; the file that they lead to is replaced. */
+/* The user's own links remain, wherever they are; the file that they refer to is replaced. */
 static void own_links_stay(void **state)
 {
 	struct scene *scene = *state;
@@ -142,7 +142,7 @@ static void own_links_stay(void **state)
 	assert_int_equal(write(fd, "grown", 5), 5);
 	close(fd);
 	assert_string_equal(read_all(scene, scene->kept), "grown");
-	/* without a directory it is here */
+	/* path without a directory: the current one */
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_int_equal(chdir(scene->own), 0);
 	assert_int_equal(output_replace("kept", "three", 5), 0);
@@ -155,7 +155,7 @@ static void own_links_stay(void **state)
 	assert_int_equal(chdir(here), 0);
 }
 
-/* A file that is written piece by piece is in its place when it is whole, or not at all. */
+/* A file that is written piece by piece appears in its place when it is whole, or not at all. */
 static void pieces_are_whole(void **state)
 {
 	struct scene *scene = *state;
@@ -184,7 +184,7 @@ static void pieces_are_whole(void **state)
 	assert_int_not_equal(system(path), 0);
 }
 
-/* Directories are made, and links of one's own lead to them. */
+/* Directories are made, and the user's own links to them are followed. */
 static void directories_are_opened(void **state)
 {
 	struct scene *scene = *state;
@@ -214,7 +214,7 @@ static void directories_are_opened(void **state)
 	assert_int_equal(output_directory(path, 0750), -ENOENT);
 }
 
-/* Devices, and what only /proc has a name of, are written to. */
+/* Devices, and files that have a name only in /proc, are written to. */
 static void special_is_written_to(void **state)
 {
 	char path[64], got[8] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* parser: what its processes may do, and what it is like when one dies. */
+/* parser: permissions of its processes, and what follows when one dies. */
 #include "unit.h"
 #include "base/clock.h"
 #include "parser/parser.h"
@@ -46,7 +46,7 @@ static size_t serve(struct parser_request *request, char answer[PARSER_MESSAGE_M
 	case ORDER_KILL:
 		return answer_number(answer, kill(getppid(), 0) ? errno : 0);
 	case ORDER_GROW:
-		/* a sanitizer's memory has no limit: it maps without regard to what is there */
+		/* a sanitizer's memory has no limit: it maps regardless of the limit */
 		if (getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY)
 			return answer_number(answer, 512);
 		for (int i = 0; i < 4096; i++) {
@@ -108,7 +108,7 @@ static void bytes_and_files_pass(void **state)
 				 40001);
 		assert_memory_equal(answer + 1, body, sizeof(body));
 	}
-	/* more often than a process may have descriptors open: none is left open in the parser */
+	/* more files than a process may have descriptors: none is left open in the parser */
 	assert_int_equal(write(fds[1], "second", 6), 6);
 	request = (struct parser_message){.head = (char[]){ORDER_READ},
 					  .head_bytes = 1,
@@ -143,7 +143,7 @@ static void parsers_are_bounded(void **state)
 	parsers_end(parsers);
 }
 
-/* Each request meets a parser that lives, or is lost and counted; the other parser goes on. */
+/* Each request goes to a parser that lives, or is lost and counted; another parser follows. */
 static void others_follow_the_dead(void **state)
 {
 	static char answer[PARSER_MESSAGE_MAX];
@@ -168,25 +168,25 @@ static void others_follow_the_dead(void **state)
 		if (i < 2)
 			assert_int_equal(question(parser, ORDER_ECHO, answer, ASK_NS), -EPIPE);
 		while (parsers_lost(parsers) == i)
-			wait_ready(parser); /* one that died unasked */
+			wait_ready(parser); /* a parser that died between requests */
 		assert_int_equal(parsers_lost(parsers), i + 1);
 		assert_false(parsers_have((uint32_t)pid));
 	}
-	/* one that computes and does not answer: what it took is counted, too */
+	/* a parser that computes and does not answer: its CPU time is counted, too */
 	wait_ready(parser);
 	cpu_ns = parsers_cpu_ns(parsers);
 	got = question(parser, ORDER_HANG, answer, 200 * NS_PER_MS);
-	assert_true(got == -EPIPE || got == -EAGAIN); /* this machine may be full, too */
+	assert_true(got == -EPIPE || got == -EAGAIN); /* this machine may be overloaded, too */
 	assert_true(parsers_cpu_ns(parsers) - cpu_ns > NS_PER_MS);
 	assert_int_equal(parsers_lost(parsers), 5);
-	/* one that is not waited for any more is no loss */
+	/* a parser whose answer is not waited for any more does not count as lost */
 	wait_ready(parser);
 	parser->stop = true;
 	assert_int_equal(question(parser, ORDER_HANG, answer, ASK_NS), -EPIPE);
 	parser->stop = false;
 	assert_int_equal(parsers_lost(parsers), 5);
 	assert_int_equal(number_of(&parsers->parser[PARSER_NAMES], ORDER_PID), other);
-	/* without the spawner there is no other one */
+	/* without the spawner there is no other parser */
 	kill(parsers->spawner, SIGKILL);
 	while (question(&parsers->parser[PARSER_NAMES], ORDER_ECHO, answer, ASK_NS) != -EPIPE)
 		;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The peek of the full screen at threads whose waits are traced: a line of a histogram is kept, and
- * left out, by the durations that samples have.
- */
+/* The full screen's peek at threads whose waits are traced: a line of a histogram is kept, and left
+ * out, by the durations that samples have. */
 #include "screen/feed.h"
 #include "screen/history.h"
 #include "screen/key.h"
@@ -31,7 +30,7 @@ struct scene {
 	struct shown shown;
 };
 
-/* A thread that is asleep for 1, 2 ... 20 ms, and one on a CPU. */
+/* Adds a scan of a thread that is asleep for 1, 2 ... 20 ms, and one on a CPU. */
 static void scan_add(struct history *history, int64_t number)
 {
 	struct sample samples[2] = {*sample_absent(), *sample_absent()};
@@ -107,7 +106,7 @@ static void peek(struct scene *scene, const char *name, size_t line)
 		key(scene, KEY_CODE_DOWN);
 }
 
-/* 9 to 16 ms lie in the bucket, of each 20 scans. */
+/* Filter by a bucket: 9 to 16 ms lie in it, of each 20 scans. */
 static void test_bucket(void **state)
 {
 	struct scene *scene = scene_begin(&sleeps);
@@ -132,7 +131,7 @@ static void test_bucket(void **state)
 	scene_end(scene);
 }
 
-/* The line of the whole histogram is of the whole state. */
+/* The line for the whole histogram selects the whole state. */
 static void test_sum(void **state)
 {
 	struct scene *scene = scene_begin(&sleeps);
@@ -160,7 +159,7 @@ static void test_not_sampled(void **state)
 	scene_end(scene);
 }
 
-/* Idle threads are not let in by a wait that is left out, if only active threads are shown. */
+/* Leaving out a wait does not let idle threads in, if only active threads are shown. */
 static void test_active_stay(void **state)
 {
 	struct scene *scene = scene_begin(&sleeps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* base/priority: raised, bounded, passed on, and as it was again. */
+/* base/priority: raised, bounded, passed on, and restored. */
 #include "unit.h"
 #include "base/clock.h"
 #include "base/priority.h"
@@ -20,7 +20,8 @@ static int own_nice(void)
 	return getpriority(PRIO_PROCESS, 0);
 }
 
-/* Uses CPU time until the priority is gone, twice the budget at most. Its CPU time in us. */
+/* Uses CPU time until the priority is lost, twice the budget at most. Returns its CPU time in
+ * us. */
 static int64_t spin(void)
 {
 	int64_t from_ns = clock_cpu_ns(), begun_ns = clock_monotonic_ns();
@@ -87,8 +88,8 @@ static void bounded(void **state)
 	is_as_before(before.nice);
 }
 
-static bool had_realtime; /* the parent, when it passed its priority on: a sanitizer's fork may take
-			     as long as that lasts */
+static bool had_realtime; /* the parent had real-time priority when it passed it on: a sanitizer's
+			     fork may take longer than that lasts */
 
 /* Returns what a child process finds of itself, as bits: real-time, nice -20, bounded. */
 static int child_of(bool passed)
@@ -130,7 +131,7 @@ static void passed_on_to_one_child(void **state)
 	priority_raise(&before, true);
 	child = child_of(true);
 	assert_int_equal(child, had_realtime ? 7 : 6);
-	assert_int_equal(child_of(false), 4); /* by itself it has nothing of it */
+	assert_int_equal(child_of(false), 4); /* without passing on, the child has no priority */
 	priority_restore(&before);
 	is_as_before(before.nice);
 	if (before.nice >= 0)
@@ -167,7 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raised_and_restored), cmocka_unit_test(bounded),
 		cmocka_unit_test(passed_on_to_one_child),
-		cmocka_unit_test(lowered_by_the_user), /* the last: it stays so */
+		cmocka_unit_test(lowered_by_the_user), /* last test: the priority remains lowered */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Before 4.15 a tracepoint runs one program: tracepoint_attach() is played. */
+/* Attaching to tracepoints before 4.15, which run one program each: tracepoint_attach() is
+ * simulated. */
 #include "unit.h"
 #include "kernel/probe_attach.h"
 
@@ -8,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *taken_event; /* another program's */
-static int opened;		/* links that are there */
+static const char *taken_event; /* event that another program is attached to */
+static int opened;		/* number of open links */
 
 int __wrap_tracepoint_attach(const char *event, int program);
 int __wrap_tracepoint_attach(const char *event, int program)
@@ -53,7 +54,7 @@ static void taken_tracepoints_end_it(void **state)
 	probe_detach(&links);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(attach(events[i], &links, &e), -EEXIST);
-		/* a program that can goes another way with all of them */
+		/* the caller can use another kind of probe for all of them */
 		assert_true(links.taken && !links.count);
 		assert_non_null(strstr(e.line, events[i]));
 		assert_non_null(strstr(e.line, "another program is attached to it"));

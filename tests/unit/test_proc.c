@@ -19,7 +19,7 @@
 #include "sleeper.h"
 
 #define ROOT FIXTURES "/proc"
-/* the numbers after ppid and pgrp, flags 64 and starttime 55 among them, to the last of all */
+/* fields of stat after ppid and pgrp, with flags 64 and starttime 55, to the last one */
 #define FIELDS_FROM_6 \
 	" 1 0 -1 64 0 0 0 0 3 4 0 0 20 0 1 0 55 0 0 18446744073709551615" ZEROS_11 " 0 17 2 0\n"
 #define ZEROS_11 " 0 0 0 0 0 0 0 0 0 0 0"
@@ -57,7 +57,7 @@ static void stat_of_hostile_comm(void **state)
 	assert_true(stat.start_ticks == UINT64_MAX);
 }
 
-/* Between the end of a process and that of its entry there: seen on a full host. */
+/* State between the end of a process and that of its entry in /proc: seen on a full host. */
 static void stat_of_reaped_process(void **state)
 {
 	struct proc_stat stat;
@@ -170,7 +170,7 @@ static void ids_of_fixture(void **state)
 	assert_int_equal(proc_ids_read(ROOT, 9000002, &uid, &tgid), 0);
 	assert_int_equal(uid, 33);
 	assert_int_equal(tgid, 9000002);
-	/* a name that the kernel would not let through still can't forge a line's middle */
+	/* a name that the kernel would not allow can't forge a line's middle either */
 	assert_int_equal(
 		proc_ids_parse("Name:\tUid:\t1\t1\nTgid:\t5\nUid:\t2\t3\t4\t5\n", &uid, &tgid), 0);
 	assert_int_equal(uid, 3);
@@ -314,7 +314,7 @@ struct found {
 	struct text missing;
 };
 
-/* Appends, and says what is missing. */
+/* Appends the processes found, and returns the text of those missing. */
 static const char *find_below(const char *root, struct found *found, const char *text)
 {
 	text_clear(&found->missing);
@@ -339,7 +339,7 @@ static void own_pid_is_that_of_proc(void **state)
 	(void)state;
 	assert_int_equal(proc_own_pid(ROOT), 9000003);
 	assert_int_equal(proc_own_pid("/proc"), getpid());
-	assert_int_equal(proc_own_pid(ROOT "/sys"), getpid()); /* it does not tell */
+	assert_int_equal(proc_own_pid(ROOT "/sys"), getpid()); /* no own pid there */
 }
 
 static void pids_by_id(void **state)
@@ -352,7 +352,7 @@ static void pids_by_id(void **state)
 	assert_int_equal(found.count, 2);
 	assert_int_equal(found.pids[0], 9000004);
 	assert_int_equal(found.pids[1], 9000001);
-	assert_string_equal(find(&found, "9000002"), ""); /* appends */
+	assert_string_equal(find(&found, "9000002"), ""); /* appends to the last result */
 	assert_int_equal(found.count, 3);
 	assert_int_equal(found.pids[2], 9000002);
 
@@ -389,10 +389,10 @@ static void pids_by_pattern(void **state)
 	struct found found = {0};
 
 	(void)state;
-	assert_string_equal(find(&found, "ini"), ""); /* comm, anywhere */
+	assert_string_equal(find(&found, "ini"), ""); /* comm, a part of it */
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.pids[0], 9000001);
-	assert_string_equal(find(&found, "serv?r"), ""); /* comm, all of it */
+	assert_string_equal(find(&found, "serv?r"), ""); /* comm, the whole */
 	assert_int_equal(found.pids[1], 9000002);
 	assert_string_equal(find(&found, "k[wx]*4:2*"), "");
 	assert_int_equal(found.pids[2], 9000004);
@@ -402,7 +402,7 @@ static void pids_by_pattern(void **state)
 
 	assert_string_equal(find(&found, "erv?r"), "erv?r");
 	assert_string_equal(find(&found, "sbin"), "sbin");     /* not the base name's folder */
-	assert_string_equal(find(&found, "splash"), "splash"); /* nor the second word */
+	assert_string_equal(find(&found, "splash"), "splash"); /* nor in the second word */
 	assert_string_equal(find(&found, ""), "");
 	assert_int_equal(found.count, 4);
 	found_done(&found);
@@ -418,7 +418,7 @@ static void pids_by_a_list(void **state)
 	assert_int_equal(found.count, 3);
 	assert_int_equal(found.pids[0], 9000004);
 	assert_int_equal(found.pids[1] + found.pids[2], 9000001 + 9000002);
-	/* the two names of one process: neither is missing, and it is told once */
+	/* both names match one process: neither is missing, and it is found once */
 	assert_string_equal(find(&found, "serv?r,my"), "");
 	assert_int_equal(found.count, 4);
 	assert_int_equal(found.pids[3], 9000002);

@@ -9,7 +9,7 @@
 #include "proc/proc_words.h"
 #include "live/resolve/lookup.h"
 
-/* Texts as kernels write them, but each number another. */
+/* Texts as kernels write them, but with a different number in each field. */
 static const char stat_text[] =
 	"7 (a) R 1 2) S 104 105 106 107 108 109 110 111 112 113 114 115 116 117 -118 -19 120 121 "
 	"122 123 124 18446744073709551615 126 127 128 129 130 131 132 133 134 135 136 137 138 139 "
@@ -69,7 +69,7 @@ static void columns_have_slots(void **state)
 	}
 }
 
-/* Every column gets a value from these texts, and from its own file alone. */
+/* Every column gets a value from these texts, and from its own file only. */
 static void every_column_is_read(void **state)
 {
 	const struct proc_values all[] = {parse(NEED_STAT, stat_text),
@@ -192,7 +192,7 @@ static void is_kept_for_a_while(void **state)
 	assert_int_equal(sample_value(read, &sample).number, 1);
 	fake_proc_put(&proc, 7, 7, "io", "read_bytes: 2\n");
 	sample = fill(lookup, &values, 1, NS_PER_SECOND + LOOKUP_RAN_NS);
-	assert_int_equal(sample_value(read, &sample).number, 1); /* it did not run */
+	assert_int_equal(sample_value(read, &sample).number, 1); /* the thread did not run */
 	sample = fill(lookup, &values, 2, NS_PER_SECOND + LOOKUP_RAN_NS);
 	assert_int_equal(sample_value(read, &sample).number, 2);
 	fake_proc_drop(&proc, 7, 7);
@@ -202,7 +202,7 @@ static void is_kept_for_a_while(void **state)
 	fake_proc_done(&proc);
 }
 
-/* Accounts stay where they are as more are taken. */
+/* Values remain at their addresses as more are taken from a pool. */
 static void pools_stay(void **state)
 {
 	struct proc_values_pool pool = {0};
@@ -218,7 +218,7 @@ static void pools_stay(void **state)
 	assert_ptr_equal(proc_values_pool_take(&pool), first);
 	proc_values_pool_return(&pool, NULL);
 	last = proc_values_pool_take(&pool);
-	proc_values_pool_return(&pool, first); /* not the last one */
+	proc_values_pool_return(&pool, first); /* not the last one taken */
 	proc_values_pool_return(&pool, last);
 	assert_ptr_equal(proc_values_pool_take(&pool), last);
 	proc_values_pool_return(&pool, last);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chosen processes that end, and whose ids others get. */
+/* Selected processes that end, and whose ids are reused. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "proc/process_set.h"
 #include "fake_proc.h"
 
-#define TICK_NS 10000000ull /* tick of /proc on all that tsnap runs on */
+#define TICK_NS 10000000ull /* tick of /proc on all hosts that tsnap runs on */
 
 static int64_t last_gone;
 
@@ -43,7 +43,7 @@ static void stat_put(const struct fake_proc *proc, int pid, int start_ticks)
 	fake_proc_put_process(proc, pid, "stat", text);
 }
 
-/* Without a pidfd start times tell. */
+/* Without a pidfd start times distinguish processes. */
 static void by_start_time(void **state)
 {
 	struct process_set set;
@@ -64,7 +64,7 @@ static void by_start_time(void **state)
 	assert_int_equal(check_gone(&set), 1);
 	assert_int_equal(last_gone, 10);
 	assert_int_equal(check_gone(&set), 0);
-	/* a record of the one before does not make the new one wanted; its own does */
+	/* a record of the old process does not add the new one; its own record does */
 	assert_false(process_set_add(&set, 10, 1000 * TICK_NS));
 	assert_true(process_set_add(&set, 10, 2000 * TICK_NS));
 	stat_put(&proc, 10, 3000);
@@ -73,7 +73,7 @@ static void by_start_time(void **state)
 	fake_proc_done(&proc);
 }
 
-/* Children of one that ended are its own if they began before its id was another's. */
+/* Children of a process that ended are its own if they began before its id was reused. */
 static void parents(void **state)
 {
 	struct process_set set;
@@ -96,7 +96,7 @@ static void parents(void **state)
 	fake_proc_done(&proc);
 }
 
-/* A zombie has its id until it is waited for. */
+/* A zombie keeps its id until it is waited for. */
 static void by_pidfd(void **state)
 {
 	struct process_set set;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Python frames out of memory that the test has made up in the layout of each version: its own.
- * What real interpreters have, tests/live/case_python.py tells.
- */
+/* Python frames from memory made up by the test in the layout of each version: its own.
+ * tests/live/case_python.py tests real interpreters. */
 #include "unit.h"
 
 #include <sys/syscall.h>
@@ -25,14 +24,14 @@ static void walk_make(struct python_scene *scene, uint32_t count, enum walk_end 
 	}
 }
 
-/* Adds frames to the walk after forgetting what was read before: a thread that stands still does
- * not change it, but the test. */
+/* Adds frames to the walk after forgetting what was read before: the test changes the thread, which
+ * a sleeping one can't do. */
 static void add(struct python_scene *scene)
 {
 	python_frames_add(&scene->python, &scene->thread, &scene->walk);
 }
 
-/* Names of functions, and C frames as their numbers. */
+/* Checks a walk: names of functions, and C frames as their numbers. */
 static void assert_walk(const struct python_scene *scene, const char *expected)
 {
 	char text[4096] = "";
@@ -42,7 +41,7 @@ static void assert_walk(const struct python_scene *scene, const char *expected)
 		const char *name = frame_python_name(frame);
 		size_t used = strlen(text);
 
-		/* functions and lines come without end: none is kept */
+		/* functions and lines are unlimited in number: no name is permanent */
 		if (name)
 			assert_ptr_not_equal(name_of_string(name), name);
 		if (name)
@@ -87,7 +86,7 @@ static void lost_walks_keep_functions(void **state)
 			scene.walk.locations[2].sp;
 		add(&scene);
 		assert_walk(&scene, "Some.inner (x.py:11)|outer (x.py:11)|0|1|2|main (x.py:11)|4|");
-		/* the interpreter is known from before */
+		/* the interpreter is known already */
 		walk_make(&scene, 1, WALK_LOST);
 		scene.walk.frames[0].module = MODULE_NONE;
 		add(&scene);
@@ -100,7 +99,7 @@ static void lost_walks_keep_functions(void **state)
 	}
 }
 
-/* The innermost ones are kept, where they belong. */
+/* The innermost frames are kept, at their positions. */
 static void deep_recursion_is_cut(void **state)
 {
 	uint64_t code, frame, mark;
@@ -133,7 +132,7 @@ static void deep_recursion_is_cut(void **state)
 	}
 }
 
-/* One code object has one name, which is looked for once; other code at its place has another. */
+/* One code object has one name, which is looked up once; other code at its address has another. */
 static void names_are_kept(void **state)
 {
 	uint64_t other, frame;
@@ -149,7 +148,7 @@ static void names_are_kept(void **state)
 		walk_make(&scene, 5, WALK_WHOLE);
 		add(&scene);
 		assert_int_equal(python_stacks_name_count(), 3 + i);
-		/* main's frame, which its mark's caller is */
+		/* frame of main, the caller of its mark */
 		memcpy(&frame, &scene.stack[12 + scene.layout.frame_previous / 8], sizeof(frame));
 		frame_put(&scene, frame, other, stack_at(&scene, 28), 0);
 	}
@@ -157,7 +156,7 @@ static void names_are_kept(void **state)
 	python_scene_done(&scene);
 }
 
-/* Makes it the thread's innermost frame. Where that is written. */
+/* Makes it the thread's innermost frame. Returns the address where that is written. */
 static uint64_t frame_set(uint64_t frame)
 {
 	uint64_t at = scene.state + scene.layout.thread_frame;
@@ -184,7 +183,7 @@ static const char *function_shown(void)
 	return NULL;
 }
 
-/* Code that was made where other was, with texts where those of that were. */
+/* Code made where other code was, with texts at the addresses of that code's texts. */
 static void texts_are_looked_at(void **state)
 {
 	uint64_t name, file, code;
@@ -278,7 +277,7 @@ static void names_that_are_none(void **state)
 	put_word(bad + scene.layout.string_length, UINT64_MAX);
 	name_is(bad, good, NULL);
 	bad = text_make(&scene, "bad");
-	word = 3u << 2 | 0x20; /* no kind */
+	word = 3u << 2 | 0x20; /* invalid kind of string */
 	put(bad + scene.layout.string_state, &word, sizeof(word));
 	name_is(bad, good, NULL);
 	word = 1u << 2; /* a string whose text is elsewhere */
@@ -287,7 +286,7 @@ static void names_that_are_none(void **state)
 	python_scene_done(&scene);
 }
 
-/* Frames and threads in circles, and pointers to nowhere. */
+/* Cycles of frames and threads, and invalid pointers, come to an end. */
 static void lies_end(void **state)
 {
 	static const uint64_t nowhere[] = {8, UINT64_MAX - 7, 1ull << 47};
@@ -297,7 +296,7 @@ static void lies_end(void **state)
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
-		/* the place of the functions is told further out, but in 3.11 */
+		/* except in 3.11, the position of the functions is in an outer frame */
 		broken = !scene.layout.has_is_entry;
 		frame = frame_make(&scene, function_make(&scene, "self"), 0);
 		put_word(frame + scene.layout.frame_previous, frame);
@@ -314,7 +313,7 @@ static void lies_end(void **state)
 			assert_walk(&scene, "0|1|2|3|4|");
 			assert_int_equal(scene.python.broken_count, broken + j + 1);
 		}
-		/* code that is none */
+		/* not a code object */
 		put_word(frames_at, frame);
 		frame_put(&scene, frame, scene.runtime, 0, 0);
 		walk_make(&scene, 5, WALK_WHOLE);
@@ -339,15 +338,15 @@ static void threads_in_a_circle(void **state)
 	walk_make(&scene, 5, WALK_WHOLE);
 	add(&scene);
 	assert_walk(&scene, "0|1|2|3|4|");
-	/* not again at once */
+	/* the list is not read again at once */
 	put_word(other + scene.layout.thread_next, scene.state);
 	add(&scene);
 	assert_walk(&scene, "0|1|2|3|4|");
-	/* a list that took long, as on a busy machine, is not made again for fifty times as long */
+	/* a list that took long, as on a busy machine, is not read again for fifty times as long */
 	scene.thread.now_ns += 600 * NS_PER_SECOND;
 	add(&scene);
 	assert_walk(&scene, "0|Some.inner (x.py:11)|outer (x.py:11)|2|main (x.py:11)|4|");
-	/* known, but another's by now */
+	/* known, but another thread's by now */
 	put_word(scene.state + scene.layout.thread_native_id, 1);
 	scene.thread.now_ns += 600 * NS_PER_SECOND;
 	walk_make(&scene, 5, WALK_WHOLE);
@@ -356,7 +355,7 @@ static void threads_in_a_circle(void **state)
 	python_scene_done(&scene);
 }
 
-/* Long stacks cost their own process a scan's time for reading, and another's are read. */
+/* Long stacks use up the reading time of their own process in a scan, and another's are read. */
 static void long_stacks_cost_their_process(void **state)
 {
 	struct stack_walk before;
@@ -408,7 +407,7 @@ static void unknown_versions(void **state)
 	head[0] = 'y';
 	assert_false(python_layout_get(&layout, V3_13, head));
 	head_fill(head, V3_13);
-	memcpy(head + 16, &one, sizeof(one)); /* without a GIL */
+	memcpy(head + 16, &one, sizeof(one)); /* build without a GIL */
 	assert_false(python_layout_get(&layout, V3_13, head));
 	head_fill(head, V3_13);
 	memcpy(head + 40, &far, sizeof(far));
@@ -427,7 +426,7 @@ static void unknown_versions(void **state)
 }
 
 /* co_linetable of a function with a loop, an exception and a list over several lines, compiled by
- * CPython 3.11.2, and what its co_positions() says; 0: no line. */
+ * CPython 3.11.2, and the lines that its co_positions() reports; 0: no line. */
 static void lines_are_pythons(void **state)
 {
 	static const uint8_t table[] = {
@@ -467,7 +466,8 @@ static void lines_are_pythons(void **state)
 	python_line(cut, sizeof(cut), INT32_MIN, sizeof(cut) * 8);
 }
 
-/* struct _gil_runtime_state of all versions: last_holder, locked, switch_number, cond, mutex. */
+/* Offsets in struct _gil_runtime_state of all versions: last_holder, locked, switch_number, cond,
+ * mutex. */
 enum { GIL_HOLDER = 8, GIL_LOCKED = 16, GIL_SWITCHES = 24, GIL_MUTEX = 80, GIL_BYTES = 256 };
 
 static bool gil_read(uint64_t gil, struct python_gil *reported)
@@ -493,7 +493,7 @@ static void gil_has_a_holder(void **state)
 		gil = fake_memory(&scene, GIL_BYTES);
 		put_word(gil + GIL_HOLDER, scene.state);
 		put_word(gil + GIL_SWITCHES, 7);
-		assert_true(gil_read(gil, &reported)); /* free: its last holder is none */
+		assert_true(gil_read(gil, &reported)); /* free: its last holder does not count */
 		assert_int_equal(reported.holder, 0);
 		put_word(gil + GIL_LOCKED, 1);
 		assert_true(gil_read(gil, &reported));
@@ -517,13 +517,13 @@ static void gil_may_be_none(void **state)
 	python_scene_make(&scene, V3_13);
 	gil = fake_memory(&scene, GIL_BYTES);
 	put_word(gil + GIL_HOLDER, scene.state);
-	put_word(gil + GIL_LOCKED, UINT32_MAX); /* before it is made */
+	put_word(gil + GIL_LOCKED, UINT32_MAX); /* before the GIL is made */
 	assert_false(gil_read(gil, &reported));
 	put_word(gil + GIL_LOCKED, 2);
 	assert_false(gil_read(gil, &reported));
 	put_word(gil + GIL_LOCKED, 1);
 	assert_true(gil_read(gil, &reported));
-	assert_string_equal(reported.location, ""); /* it is in no function */
+	assert_string_equal(reported.location, ""); /* the holder is in no function */
 	put_word(gil + GIL_HOLDER, 4096);
 	assert_false(gil_read(gil, &reported));
 	assert_false(gil_read(4096, &reported));

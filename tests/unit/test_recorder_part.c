@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* recording/recorder_part.c: the order in which rows get to the disk */
+/* recording/recorder_part.c: the order in which rows are written to disk */
 #include "unit.h"
 #include "recording_scene.h"
 #include "recording/recorder_part.h"
@@ -15,7 +15,7 @@ static void rows_flush(struct recorder_part *part, struct text *rows)
 	assert_int_equal(recorder_part_flush(part, START_US), 0);
 }
 
-/* What others refer to is there first: a machine may go down in between. */
+/* Rows that others refer to are written first: a machine may go down in between. */
 static void test_order_of_kinds(void **state)
 {
 	static const enum record_kind order[] = {RECORD_HOST, RECORD_STACKS, RECORD_SAMPLES,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* recording/: what is recorded is read again, whole or cut, and bounds hold */
+/* recording/: recordings are read again, whole or cut, and limits hold */
 #include "unit.h"
 #include "recording_scene.h"
 #include "base/clock.h"
@@ -75,7 +75,8 @@ static void test_frames_are_read_again(void **state)
 	assert_int_equal(losses.damaged + losses.newer + losses.cut + losses.headless, 0);
 }
 
-/* Whatever is cut off, whole frames before it are read, and the next start goes on behind them. */
+/* A file cut off anywhere: whole frames before the cut are read, and the next start goes on after
+ * them. */
 static void test_cut_anywhere(void **state)
 {
 	struct scene *scene = *state;
@@ -145,7 +146,7 @@ static void test_damage_anywhere(void **state)
 		if (strcmp(rows, "a,b\n0,x\n1,x\n2,x\n")) {
 			assert_true(losses.damaged + losses.newer + losses.cut + losses.headless ||
 				    at < 4);
-			/* behind the header line at most a frame is lost */
+			/* apart from the header line at most a frame is lost */
 			if (!strncmp(rows, "a,b\n", 4) && losses.damaged)
 				assert_true(scene->text.length >= strlen("a,b\n0,x\n1,x\n"));
 		}
@@ -270,7 +271,7 @@ static uint64_t missed(const struct replayed *replayed, const char *what)
 	return 0;
 }
 
-/* Scans that saw nobody count, in all hours, and a second run goes on in the same files. */
+/* Scans that saw no threads count, in all hours, and a second run goes on in the same files. */
 static void test_recorded_is_replayed(void **state)
 {
 	struct scene *scene = *state;
@@ -311,7 +312,7 @@ static uint64_t bytes_of(struct scene *scene)
 	return bytes;
 }
 
-/* 100 scans in 9900 s, of which each part begins with its first one. */
+/* 100 scans in 9900 s, where each part begins with its first scan. */
 static void test_rate_of_a_day(void **state)
 {
 	const struct retention retention = {.keep_us = 47 * PART_HOUR_US, .keep_bytes = 1 << 30};
@@ -339,7 +340,7 @@ static void test_rate_of_a_day(void **state)
 	assert_non_null(strstr(reported, " hours that were recorded)"));
 	assert_non_null(strstr(reported, "--keep: "));
 	assert_non_null(strstr(reported, "free space: "));
-	text_clear(&scene->text); /* a directory that is still to be made */
+	text_clear(&scene->text); /* a directory that does not exist yet */
 	assert_int_equal(recording_rate_describe("/nowhere", &retention, &scene->text, &e), 0);
 	assert_non_null(strstr(text_string(&scene->text), "0 files, 0 bytes\n"));
 	assert_int_equal(recording_rate_describe("/proc/version", &retention, &scene->text, &e),
@@ -362,7 +363,8 @@ static void test_clock_stepped_back(void **state)
 	assert_int_equal(replayed.samples, 15);
 }
 
-/* Another process is refused by a word with the pid of the first; its own children keep no lock. */
+/* Another process is refused with a message that has the pid of the first; its own children keep no
+ * lock. */
 static void test_one_writer(void **state)
 {
 	struct scene *scene = *state;
@@ -389,7 +391,7 @@ static void test_one_writer(void **state)
 	assert_int_equal(recorder_close(recorder, &e), 0);
 }
 
-/* Rows of ten scans, and a scan a second. */
+/* Fills a part with rows of ten scans, and a scan a second. */
 static void part_fill(struct recorder_part *part, int from)
 {
 	struct text rows = {0};
@@ -411,7 +413,7 @@ static void part_fill(struct recorder_part *part, int from)
 	text_done(&rows);
 }
 
-/* Within one hour, too, and what is left is the newest. */
+/* Limit on bytes: also within one hour, and the newest parts are left. */
 static void test_keep_bytes(void **state)
 {
 	struct scene *scene = *state;
@@ -439,7 +441,8 @@ static void test_keep_bytes(void **state)
 	assert_int_equal(replayed.last_us, START_US + 399 * SECOND_US);
 }
 
-/* Parts that ended longer ago go; the files of another host, and others, stay. */
+/* Limit on time: parts that ended longer ago are removed; the files of another host, and others,
+ * are kept. */
 static void test_keep_time(void **state)
 {
 	const struct retention retention = {.keep_us = 2 * PART_HOUR_US};
@@ -490,7 +493,7 @@ static void test_missing_scans_are_told(void **state)
 		scan_record(recorder, START_US + i * SECOND_US, 10);
 		usleep(1000);
 	}
-	/* by a thread of its own, which may have to wait for a CPU */
+	/* done by a thread of its own, which may have to wait for a CPU */
 	for (int i = 0; i < 10000 && !words.length; i++) {
 		recorder_words(recorder, &words);
 		usleep(1000);
@@ -504,7 +507,7 @@ static void test_missing_scans_are_told(void **state)
 	text_done(&words);
 }
 
-/* A scan whose samples are lost is counted, and is none that saw nobody. */
+/* A scan whose samples are lost is counted, and does not count as one that saw no threads. */
 static void test_lost_samples_are_counted(void **state)
 {
 	struct scene *scene = *state;

@@ -126,7 +126,7 @@ static void torn_record_is_not_shown(void **state)
 
 	(void)state;
 	scene_fill(&scene);
-	scene.mapped[4].sched.sequence_begun = 8; /* being written */
+	scene.mapped[4].sched.sequence_begun = 8; /* the record is being written */
 	scene.mapped[4].sched.sequence_done = 7;
 	thread_table_walk(&scene.table, &scene.visitor, UINT32_MAX, &end);
 	assert_int_equal(scene.visits, 8);
@@ -219,7 +219,7 @@ static void row_add(struct scan_time_ring *ring, uint32_t key, uint64_t out_ns)
 	*row = (struct scan_time_row){.key = key};
 	row->sched.out_ns = out_ns;
 	row->sched.sequence_done = 4;
-	row->sched.sequence_begun = 5; /* kept in the midst of a switch in */
+	row->sched.sequence_begun = 5; /* kept during a switch in */
 }
 
 static void scan_time_is_kept(void **state)
@@ -234,7 +234,7 @@ static void scan_time_is_kept(void **state)
 
 	(void)state;
 	assert_false(scan_time_end(&none, &found));
-	row_add(&rings[0], 7, 1); /* row of the scan time before */
+	row_add(&rings[0], 7, 1); /* row of the previous scan time */
 	scan_time_begin(&rows, clock_monotonic_ns() - 1);
 	row_add(&rings[1], 9, 100);
 	assert_true(scan_time_end(&rows, &found));
@@ -316,7 +316,7 @@ static void registers_are_of_the_last_switch_out(void **state)
 	}
 }
 
-/* A thread that is off its CPU, also one that has not run since tsnap is there. */
+/* A thread that is off its CPU, also one that has not run since tsnap began. */
 static void registers_that_can_be_asked_for(void **state)
 {
 	static const struct {
@@ -344,8 +344,8 @@ static void registers_that_can_be_asked_for(void **state)
 	}
 }
 
-/* Registers that were asked for of a sleeper come with its record until it runs, and not with
- * another's. */
+/* Registers that were requested of a sleeper come with its record until it runs, and not with
+ * another thread's. */
 static void registers_are_recalled(void **state)
 {
 	static const struct {
@@ -400,7 +400,7 @@ static void all_slots_become_free(void **state)
 		assert_int_equal(slot, i);
 	}
 	assert_int_equal(bpf_call_pop(stack, &slot), -ENOENT);
-	/* more than there is room for */
+	/* more slots than the map has */
 	scene.table.entries_max = SLOTS + 1;
 	assert_int_equal(thread_table_clear(&scene.table), -E2BIG);
 	close(stack);

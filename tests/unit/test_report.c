@@ -152,7 +152,7 @@ static void sets_and_keys(void **state)
 	assert_int_equal(column_list_add_keys(&list, "wakr", &e), -EINVAL);
 	assert_non_null(strstr(e.line, "nearest: waker"));
 	assert_int_equal(list.count, 8);
-	/* all that sets name is there, and no column has a set's name */
+	/* all names in sets exist, and no column has a set's name */
 	for (size_t i = 0; i < column_set_count; i++) {
 		list.count = 0;
 		assert_int_equal(column_list_add(&list, column_sets[i].columns, true, &e), 0);
@@ -167,7 +167,8 @@ static void sets_and_keys(void **state)
 	error_done(&e);
 }
 
-/* One sample of a in D, then accounts: of the same thread, of one that only slept, of dead ones.
+/* Groups of one sample of a in D, then of accounts: of the same thread, of one that only slept, of
+ * exited ones.
  *
  *   samples  state  comm  cpu_s  forks
  *         1  D      a     0.010      -
@@ -223,7 +224,7 @@ static void accounts_add_to_groups(void **state)
 	assert_int_equal(tally.dead_cpu_us, 2000001);
 	assert_string_equal(tally.most_comm, "sh");
 	group_table_done(&groups);
-	/* accounts make no group where no column asks for them */
+	/* accounts make no group if no column needs them */
 	list.count = 0;
 	column_list_add(&list, "comm", true, &e);
 	group_table_init(&groups, &list);
@@ -286,7 +287,7 @@ static void groups_fold_and_sort(void **state)
 	grid_done(&grid);
 }
 
-/* Times that no recording of tsnap's has. */
+/* Times that no recording of tsnap has. */
 static void groups_of_odd_times_sort(void **state)
 {
 	struct column_list list = {0};
@@ -331,7 +332,8 @@ static void cut_cells_stay_in_line(void **state)
 	grid_done(&grid);
 }
 
-/* Many groups: none is lost or split while the table grows; past the limit, samples are counted. */
+/* Many groups: none is lost or split while the table grows; beyond the limit, samples are
+ * counted. */
 static void groups_are_bounded(void **state)
 {
 	struct column_list list = {0};
@@ -357,7 +359,7 @@ static void groups_are_bounded(void **state)
 	group_table_done(&groups);
 }
 
-/* Keys that differ only in their highest bits, or are each other's in other columns. */
+/* Keys that differ only in their highest bits, or are swapped between columns. */
 static void groups_of_odd_keys(void **state)
 {
 	struct column_list list = {0};
@@ -381,7 +383,7 @@ static void groups_of_odd_keys(void **state)
 	group_table_done(&groups);
 }
 
-/* A cell that is as the one above, or not, whatever is in it; and an interval after another. */
+/* Cells that equal the one above, or not, with any content; and one interval after another. */
 static void csv_cells(void **state)
 {
 	static const struct {
@@ -459,7 +461,7 @@ static void tallies(void **state)
 	assert_int_equal(tally.scans, 7);
 	assert_int_equal(tally.elapsed_us, 700);
 	assert_int_equal(tally.until_us, 1600);
-	/* no more are active than were seen */
+	/* no more threads are active than were seen */
 	busy.threads = 1;
 	tally_add(&tally, &busy);
 	assert_int_equal(tally.threads, 92);

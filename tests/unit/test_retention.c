@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* recording/retention: what is removed when, over weeks */
+/* recording/retention: order and time of removal, over weeks */
 #include "unit.h"
 #include "recording_scene.h"
 #include "recording/part_list.h"
@@ -8,11 +8,11 @@
 #include <fcntl.h>
 #include <time.h>
 
-/* Three weeks before Berlin's clocks are put forward, and back. */
+/* Times three weeks before Berlin's clocks are put forward, and back. */
 #define BEFORE_SPRING_US 1773014400000000ll
 #define BEFORE_AUTUMN_US 1791158400000000ll
 
-/* An hour's file, empty as a crash may leave it, is made each hour of 40 days, in which a clock is
+/* Makes an hour's file, empty as a crash may leave it, in each hour of 40 days, in which a clock is
  * put back or forward. */
 static void days_keep(struct scene *scene, int64_t begin_us)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory that never comes: who asked for it goes on, the process is not asked about again, and
- * neither is, for a while, one that has not answered before. */
+/* Memory that never arrives: its reader goes on, the process is not read again, and neither is, for
+ * a while, a process that has not answered before. */
 #include "unit.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "unwind/runtime/runtime_reader.h"
 #include "unwind/runtime/runtime_service.h"
 
-#define HELD 1 /* a distance: the answer never comes */
+#define HELD 1 /* special distance: the answer never comes */
 
-/* Answers like a parser; with HELD like one that reads a page which a dead server has. */
+/* Answers like a parser; with HELD like one that waits for a page of a server that is down. */
 static size_t serve(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
 {
 	struct runtime_request of;
@@ -53,7 +53,7 @@ static void memory_that_never_comes(void **state)
 	assert_int_equal(parsers_lost(parsers), 1);
 	assert_int_equal(question(&reader, &bad, 0, now_ns + 3600 * NS_PER_SECOND), -ETIMEDOUT);
 	assert_int_equal(question(&reader, &stranger, 0, now_ns), -ETIMEDOUT);
-	/* one begins anew, not at once */
+	/* a new parser begins, not at once */
 	while (parser_ready(reader.parser) == -EAGAIN)
 		nanosleep(&(struct timespec){0, 10 * NS_PER_MS}, NULL);
 	assert_true(question(&reader, &good, 0, now_ns) > 0);

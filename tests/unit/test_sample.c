@@ -71,8 +71,8 @@ static void derives(void **state)
 	assert_ptr_equal(sample.filenamesum, name_transient_string("/var/log/a.*"));
 }
 
-/* Derives a summary of a lock with its holder, whatever the holder's name looks like; all else
- * stays. */
+/* Derives a summary of a lock with its holder, whatever the holder's name is; all other text is
+ * kept. */
 static void derives_from_waits(void **state)
 {
 	static const char *const rows[][2] = {
@@ -116,13 +116,13 @@ static void derives_from_cgroup(void **state)
 	sample_derive(&sample, NEED_CGROUP_NAMES);
 	assert_ptr_equal(sample.container, name_transient_string("web-server-of-a-long-name"));
 	assert_null(sample.unit);
-	/* a recording's own container is not overruled */
+	/* a recording's own container is not replaced */
 	sample.container = name_of_string("recorded");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
 	assert_ptr_equal(sample.container, name_of_string("recorded"));
 }
 
-/* An account has what a thread keeps, and exact times, and nothing of one sample. */
+/* An account has the columns that a thread keeps, and exact times, and nothing of one sample. */
 static void account_is_of_the_thread(void **state)
 {
 	struct sample sample = *sample_absent(), account;
@@ -168,7 +168,7 @@ static void columns_are_sound(void **state)
 	assert_null(sample_column_find("Tid"));
 }
 
-/* Every member of a sample is a column, but for those that say they are none. */
+/* Every member of a sample is a column, except those that say they are none. */
 static void fields_are_columns(void **state)
 {
 	(void)state;
@@ -290,7 +290,7 @@ static void filter_by_pattern(void **state)
 	assert_false(filter_accepts(&filter, &sample));
 	sample.comm = "httpd-3";
 	assert_true(filter_accepts(&filter, &sample));
-	/* the live source has found out what the pattern means */
+	/* the live source has resolved the pattern to a pid */
 	filter_add_pid(&filter, 99);
 	assert_false(filter_accepts(&filter, &sample));
 	filter_done(&filter);
@@ -308,11 +308,11 @@ static void filter_by_ids_and_names(void **state)
 	assert_int_equal(filter_set_process(&filter, "http*,10,nginx", &e), 0);
 	assert_int_equal(filter_needs(&filter),
 			 NEED_COMM | NEED_EXE | NEED_WAIT_CLASS | NEED_SYSCALL);
-	assert_true(filter_accepts(&filter, &sample));	/* by its id, */
-	assert_false(filter_excludes(&filter, 11, 11)); /* the id alone refuses nobody */
+	assert_true(filter_accepts(&filter, &sample));	/* accepted by its id */
+	assert_false(filter_excludes(&filter, 11, 11)); /* an id alone refuses none */
 	sample.pid = 11;
 	assert_false(filter_accepts(&filter, &sample));
-	sample.exe = "/usr/sbin/nginx"; /* or by one of the names */
+	sample.exe = "/usr/sbin/nginx"; /* accepted by one of the names */
 	assert_true(filter_accepts(&filter, &sample));
 	sample.exe = "/usr/sbin/httpd";
 	assert_true(filter_accepts(&filter, &sample));
@@ -357,7 +357,7 @@ static void filter_by_user(void **state)
 	assert_true(filter_accepts(&number, &sample));
 	sample.uid = 5;
 	assert_false(filter_accepts(&filter, &sample));
-	/* recorded elsewhere: what was typed decides */
+	/* recorded elsewhere: the form that was typed decides */
 	sample.user = "root";
 	assert_true(filter_accepts(&filter, &sample));
 	assert_false(filter_accepts(&number, &sample));

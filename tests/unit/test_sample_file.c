@@ -31,7 +31,7 @@ static int content_open(const char *content, size_t length, const struct filter 
 	return err;
 }
 
-/* Reads all of content; tells scans and samples. */
+/* Reads all of content; returns the numbers of scans and samples. */
 static int replay(const char *content, size_t length, size_t *scans, size_t *samples,
 		  struct source_status *status, struct error *e)
 {
@@ -90,9 +90,9 @@ static void bad_recordings(void **state)
 	fails("timestamp,comm\n" T0 ",\"a\nb\"\n" T0 "\n", "line 4: 1 columns");
 }
 
-/* Bytes as a file gives them, in pieces of that size. */
+/* Input from a text, in pieces of that size as a file may give them. */
 struct pieces {
-	struct csv_input input; /* first */
+	struct csv_input input; /* first member: the struct is cast to it and back */
 	const char *text;
 	size_t length, at, piece;
 };
@@ -110,7 +110,7 @@ static ssize_t pieces_read(struct csv_input *input, char *bytes, size_t size, st
 	return (ssize_t)count;
 }
 
-/* Adds a field at *at as RFC 4180 has it; false: it is none. */
+/* Adds a field at *at according to RFC 4180; false: it is invalid. */
 static bool field_told(const char **at, const char *end, struct text *reported)
 {
 	bool quoted = *at < end && **at == '"';
@@ -132,7 +132,7 @@ static bool field_told(const char **at, const char *end, struct text *reported)
 	return *at == end || **at == ',';
 }
 
-/* Adds what a reader must tell of the text, byte by byte: fields and bad records. */
+/* Adds what a reader must report of the text, byte by byte: fields and bad records. */
 static void records_told(const char *at, const char *end, struct text *reported)
 {
 	while (at < end) {
@@ -156,7 +156,7 @@ static void records_told(const char *at, const char *end, struct text *reported)
 	}
 }
 
-/* Adds what a reader tells, in the words of records_told(). */
+/* Adds what a reader reports, in the form of records_told(). */
 static void records_read(struct csv_reader *reader, struct text *reported)
 {
 	struct csv_field fields[CSV_FIELDS_MAX];
@@ -171,14 +171,14 @@ static void records_read(struct csv_reader *reader, struct text *reported)
 			text_add_string(reported, fields[i].quoted ? "|q" : "|u");
 		}
 		if (more < 0 && strstr(e.line, "a quoted field without an end"))
-			break; /* the rest of the text at the end */
+			break; /* rest of the text at the end */
 		text_add_string(reported, more > 0 ? ";" : "bad;");
 		error_done(&e);
 	}
 	error_done(&e);
 }
 
-/* In the same thread, and read ahead by another one. */
+/* Compares both readers: in the same thread, and reading ahead in another. */
 static void records_expect(struct pieces pieces)
 {
 	struct text expected = {0};
@@ -200,7 +200,7 @@ static void records_expect(struct pieces pieces)
 	text_done(&expected);
 }
 
-/* Plain records, which are read 64 bytes at a time, beside such as are not, in one text. */
+/* Plain records, which are read 64 bytes at a time, mixed with others in one text. */
 static void records_of_all_kinds(void **state)
 {
 	static const char *const parts[] = {
@@ -212,9 +212,9 @@ static void records_of_all_kinds(void **state)
 	(void)state;
 	for (int round = 0; round < 1500; round++) {
 		struct text text = {0};
-		/* all; or only plain ones */
+		/* all kinds, or only plain ones */
 		size_t kinds = round % 3 == 0 ? sizeof(parts) / sizeof(parts[0]) : 8;
-		/* some are longer than what is read ahead at a time */
+		/* some are longer than one read ahead */
 		int count = round % 100 < 2 ? 200000 : rand_r(&seed) % 300;
 
 		while (count--)
@@ -230,7 +230,8 @@ static void records_of_all_kinds(void **state)
 	}
 }
 
-/* The input ends with an error behind the rows before it; who stops early waits for nothing. */
+/* Input that ends with an error after the rows before it; a reader that stops early waits for
+ * nothing. */
 static ssize_t failing_read(struct csv_input *input, char *bytes, size_t size, struct error *e)
 {
 	ssize_t got = pieces_read(input, bytes, size, e);
@@ -312,7 +313,7 @@ static void long_line_read_on(struct csv_reader *reader)
 	csv_done(reader);
 }
 
-/* A reader that passes over a line that is too long comes to those behind it. */
+/* A reader that skips a line that is too long gets to the next ones. */
 static void behind_a_long_line(void **state)
 {
 	const size_t length = 3 << 20;
@@ -335,7 +336,7 @@ static void behind_a_long_line(void **state)
 	free(text);
 }
 
-/* Wherever a killed writer stopped, the whole rows are there and the cut one is counted. */
+/* Wherever a killed writer stopped, whole rows are read and the cut one is counted. */
 static void cut_anywhere(void **state)
 {
 	static const char content[] = "timestamp,weight_us,tid,comm\n" T0 ",50000,1,\"a\"\"b\"\n" T0
@@ -383,7 +384,7 @@ static void fields_are_read(void **state)
 	source->close(source);
 }
 
-/* Equal texts are one group, whether a row has them or they follow from another column. */
+/* Equal texts are one group, whether they are in the row or follow from another column. */
 static void derived_texts_are_one(void **state)
 {
 #define ID "0123456789abcdef"
@@ -414,7 +415,7 @@ static void derived_texts_are_one(void **state)
 
 static void scans_and_silence(void **state)
 {
-	/* two rows, one row, then 7 scans in which nobody was seen; then another recording */
+	/* two rows, one row, then 7 scans in which no thread was seen; then another recording */
 	static const char content[] = "timestamp,weight_us,tid\n" T0 ",50000,1\n" T0 ",50000,2\n" T1
 				      ",50000,1\n" T9 ",50000,1\n"
 				      "tid,timestamp\n1,2026-11-21T00:00:00.000000Z\n"
@@ -442,7 +443,7 @@ static void scans_and_silence(void **state)
 	source->close(source);
 }
 
-/* A scan of which the filter wants nothing is still a scan. */
+/* A scan whose samples the filter refuses is still a scan. */
 static void filtered_scans_count(void **state)
 {
 	static const char content[] =
@@ -465,7 +466,7 @@ static void parts_are_read(void **state)
 {
 	static const struct {
 		const char *typed, *path;
-		int64_t from_us, until_us; /* from midnight before FIRST_US */
+		int64_t from_us, until_us; /* relative to midnight before FIRST_US */
 	} rows[] = {
 		{"x", "x", ABSENT, ABSENT},
 		{"a@b/x", "a@b/x", ABSENT, ABSENT},
@@ -494,7 +495,7 @@ static void parts_are_read(void **state)
 
 		assert_int_equal(recording_part_read(rows[i].typed, &path, &part, &e), 0);
 		recording_part_date(&part, first_us);
-		recording_part_date(&part, first_us + 86400000000); /* the first one counts */
+		recording_part_date(&part, first_us + 86400000000); /* the first call counts */
 		assert_string_equal(path, rows[i].path);
 		assert_int_equal(part.from_us, from_us == ABSENT ? ABSENT : day_us + from_us);
 		assert_int_equal(part.until_us, until_us == ABSENT ? ABSENT : day_us + until_us);

@@ -37,7 +37,7 @@ static int error_of(long result)
 	return result < 0 ? errno : 0;
 }
 
-/* Makes calls that are refused and told in lines of standard error. */
+/* Makes calls that are refused and reported in lines of standard error. */
 static void refused_calls(void)
 {
 	char byte = 0, *const words[] = {"/bin/true", NULL};
@@ -55,10 +55,10 @@ static void refused_calls(void)
 	assert_int_equal(error_of(syscall(SYS_setresuid, -1, 5, -1)), ENOSYS);
 	assert_int_equal(error_of(syscall(SYS_init_module, NULL, 0, "")), ENOSYS);
 	assert_int_equal(error_of(ioctl(0, TIOCSTI, "x")), ENOSYS);
-	/* the kernel does not look at the upper half either */
+	/* the kernel ignores the upper half, too */
 	assert_int_equal(error_of(syscall(SYS_ioctl, 0, 1ul << 40 | TIOCSTI, "x")), ENOSYS);
 	assert_int_equal(error_of(chmod("/", 0755)), ENOSYS);
-	/* threads of ours block signals */
+	/* threads of tsnap block signals */
 	assert_int_equal(thread_begin(&thread, other_thread, &in_thread), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(in_thread, ENOSYS);
@@ -111,8 +111,8 @@ static void *thread_of_replay(void *of)
 	return NULL;
 }
 
-/* Files and threads; no process, no socket, no other process' memory, no change of a file's name.
- */
+/* Allows files and threads; no process, no socket, no other process' memory, no change of a file's
+ * name. */
 static void sandbox_replay(void)
 {
 	struct iovec here = {&(char){0}, 1};
@@ -138,7 +138,7 @@ static void sandbox_replay(void)
 	assert_int_equal(error_of(execv("/bin/true", (char *const[]){"true", NULL})), ENOSYS);
 }
 
-/* In a child process, whose standard error goes to told. */
+/* Runs a function in a child process, whose standard error goes to `reported`. */
 static int run_apart(void (*run)(void), char *reported, size_t size)
 {
 	int fds[2], status;
@@ -203,7 +203,7 @@ static void capabilities_follow_from_uses(void **state)
 	(void)state;
 	assert_true(kept >> CAP_SYS_PTRACE & 1);
 	assert_int_equal(kept & (admin | override | 1ull << CAP_SETUID | 1ull << CAP_KILL), 0);
-	/* capabilities of a process that lacks the narrower ones */
+	/* capabilities of a process without the narrower ones */
 	assert_int_equal(sandbox_capabilities(SANDBOX_SAMPLES, admin), admin);
 	assert_int_equal(sandbox_capabilities(SANDBOX_SAMPLES, override), override);
 	assert_int_equal(sandbox_capabilities(SANDBOX_SAMPLES, kept | admin | override), kept);
@@ -218,7 +218,7 @@ static void capabilities_follow_from_uses(void **state)
 	text_done(&words);
 }
 
-/* A name that is misspelt would be a call that is refused. */
+/* Names of calls exist: a misspelt name would be a call that is refused. */
 static void names_are_calls(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --self: which probes are asked for, what is new in an interval, how it is shown */
+/* --self: the probes that are requested, what is new in an interval, output */
 #include "unit.h"
 #include "kernel/probe_table.h"
 #include "live/live_groups.h"
@@ -35,7 +35,8 @@ static const struct source_status status_example = {
 		},
 };
 
-/* However many there are: those beyond are told of, and what stands behind them is not hurt. */
+/* Rows of what was missed have a limit: rows beyond it are mentioned, and the next member is not
+ * overwritten. */
 static void missed_are_bounded(void **state)
 {
 	struct source_status status = {.absent_count = 7};
@@ -88,7 +89,7 @@ static void cost_is_shown(void **state)
 		"all              6982000\n");
 }
 
-/* A kernel that does not count; no scan yet. */
+/* Values of a kernel that does not count, and before the first scan. */
 static void unknown_is_not_zero(void **state)
 {
 	struct source_status status = status_example;
@@ -121,7 +122,7 @@ static void unknown_is_not_zero(void **state)
 		     "all                    -\n");
 }
 
-/* No line is wider than the interval, and what is widest is cut: names. */
+/* No line is wider than the report, and the widest names are cut. */
 static void fits_narrow_reports(void **state)
 {
 	struct interval interval = {.status = &status_example};
@@ -174,7 +175,7 @@ static void pages_have_what_is_new(void **state)
 	now.kept_count += 6;
 	now.programs[0].runs += 5;
 	now.programs[0].ns += 700;
-	now.programs[1].skipped = ABSENT; /* known before, not now */
+	now.programs[1].skipped = ABSENT; /* known before, not at present */
 	now.resident_bytes += MB;
 	self_cost_subtract(&now, &before);
 	assert_int_equal(now.at_ns, NS_PER_SECOND);
@@ -187,7 +188,7 @@ static void pages_have_what_is_new(void **state)
 	assert_int_equal(now.programs[0].skipped, 0);
 	assert_int_equal(now.programs[1].skipped, ABSENT);
 	assert_int_equal(self_cost_programs(&now).skipped, ABSENT);
-	/* values as they are now */
+	/* values at present */
 	assert_int_equal(now.resident_bytes, 6 * MB);
 	assert_int_equal(now.child_cpu_ns, before.child_cpu_ns);
 	assert_int_equal(now.programs[0].jited_bytes, 3409);
@@ -204,13 +205,13 @@ static void parts_follow_needs(void **state)
 	assert_int_equal(live_parts_of(NEED_USTACK),
 			 BIT(PART_REGISTERS) | BIT(PART_PROGRAM) | BIT(PART_STACKS));
 	assert_int_equal(live_parts_of(NEED_TOTALS), BIT(PART_TOTALS));
-	/* the totals of the dead */
+	/* totals of exited threads */
 	assert_int_equal(live_parts_of(NEED_PROCESSES), BIT(PART_TOTALS));
 	assert_int_equal(live_parts_of(NEED_WAKER_PID), BIT(PART_WAKER));
 	assert_int_equal(live_parts_of(UINT64_MAX), BIT(PART_COUNT) - 1);
 }
 
-/* Records are true whatever is asked for; names change only for those who look at them. */
+/* Records are right whatever is requested; names change only for needs that read them. */
 static void groups_follow_needs(void **state)
 {
 	const unsigned int always = BIT(GROUP_SWITCH) | BIT(GROUP_WAKE) | BIT(GROUP_NEW) |
@@ -230,10 +231,10 @@ static void groups_follow_needs(void **state)
 	assert_int_equal(live_groups_of(UINT64_MAX),
 			 (BIT(GROUP_COUNT) - 1) & ~(BIT(GROUP_RETURN) | BIT(GROUP_BLOCK_MERGE) |
 						    BIT(GROUP_THROTTLE) | BIT(GROUP_UNTHROTTLE)));
-	/* each column that shows a name, or what is looked up and kept */
+	/* columns that show a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
-		/* texts of a stack are known by the switch */
+		/* texts of a stack are identified by the switch */
 		bool text =
 			column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
 			strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&

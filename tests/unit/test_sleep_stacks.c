@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A sleep has the stack of a sample in its midst, and sleeps are added up by stack. */
+/* A sleep has the stack of a sample taken within it, and sleeps are added up by stack. */
 #include "unit.h"
 #include "base/names.h"
 #include "report/sleep_stacks.h"
@@ -57,7 +57,7 @@ static void last_two(void **state)
 {
 	(void)state;
 	sampled(1, 1500, 500, 7, "main;a");
-	sampled(1, 1900, 900, 7, "main;a"); /* still the sleep that began at 1000 */
+	sampled(1, 1900, 900, 7, "main;a"); /* still in the sleep that began at 1000 */
 	sampled(1, 3500, 500, 8, "main;b");
 	assert_string_equal(slept(1, 1000, 2000), "main;a");
 	assert_string_equal(slept(1, 3000, 4000), "main;b");
@@ -90,10 +90,10 @@ static void why_not_run(void **state)
 	sample.state_us = 500;
 	sample.runq_why = name_of_string("throttled by /x");
 	sleep_stacks_note(&stacks, &sample);
-	assert_null(slept(1, 1000, 2000)); /* a sleep is no wait for a CPU */
+	assert_null(slept(1, 1000, 2000)); /* a sleep is not a wait for a CPU */
 	who.time_us = 2000;
 	sleep_stacks_fill(&stacks, &who, false, 1000000);
-	assert_null(who.runq_why); /* nor is a call */
+	assert_null(who.runq_why); /* nor a call */
 	sleep_stacks_fill(&stacks, &who, true, 400000);
 	assert_null(who.runq_why);
 	sleep_stacks_fill(&stacks, &who, true, 1000000);
@@ -110,12 +110,12 @@ static void added_up(void **state)
 	(void)state;
 	event_list_clear(&events);
 	call.tid = 1;
-	event_list_add(&events, &syscalls, &call, 1000000); /* no sleep */
+	event_list_add(&events, &syscalls, &call, 1000000); /* not a sleep */
 	sampled(1, 1500, 500, 7, "prog+0x1");
 	slept(1, 1000, 2000);
 	sampled(2, 1500, 500, 8, "main;b");
 	slept(2, 1000, 9000);
-	sampled(1, 3500, 500, 7, "main;a"); /* the name of the stack is known by now */
+	sampled(1, 3500, 500, 7, "main;a"); /* the name of the stack is known at present */
 	slept(1, 3000, 4000);
 	slept(3, 1000, 90000);
 	sums = sleep_sums_make(&events, &count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A report without samples: counts, groups, words */
+/* A report without samples: counts, groups, wording */
 #include "unit.h"
 #include "base/names.h"
 #include "render/renderer.h"
@@ -66,7 +66,7 @@ static void largest_groups(void **state)
 	names_transient_clear();
 }
 
-/* A second look begins anew, and says that a third may know more. */
+/* A second look begins anew, and says that a third may find more. */
 static void looked_at_again(void **state)
 {
 	struct sleepers sleepers = {0};

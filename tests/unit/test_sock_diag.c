@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of sock_diag(7), as no kernel gives them. */
+/* Malformed answers of sock_diag(7), as no kernel gives them. */
 #include "unit.h"
 #include "waits/sock_diag.h"
 
@@ -41,17 +41,17 @@ static void cut_answers(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	table.fd = ends[0];
-	/* attributes that say to be longer than the message, or shorter than themselves */
+	/* attributes whose length is more than the message, or less than themselves */
 	message.attribute = (struct rtattr){.rta_type = UNIX_DIAG_NAME, .rta_len = sizeof(message)};
 	message.header.nlmsg_len = sizeof(message);
-	memcpy((char *)&message + NLMSG_ALIGN(length), &done, sizeof(done)); /* in its name */
+	memcpy((char *)&message + NLMSG_ALIGN(length), &done, sizeof(done)); /* within its name */
 	answer(ends[1], &message, sizeof(message));
-	/* one byte behind the last word: the next message would begin behind the answer's end,
-	 * where the answer before had its name */
+	/* one byte after the last word: the next message would begin after the answer's end, where
+	 * the previous answer had its name */
 	message = message_of(2);
 	message.header.nlmsg_len = (uint32_t)length;
 	answer(ends[1], &message, length);
-	/* cut off in the middle of a message, and of a header line */
+	/* cut off within a message, and within a header */
 	message = message_of(3);
 	answer(ends[1], &message, message.header.nlmsg_len - 1);
 	answer(ends[1], &message, sizeof(message.header) - 1);

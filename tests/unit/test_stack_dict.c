@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The dictionary of stacks: what was written is read, once each; what is no dictionary is refused.
- */
+/* The dictionary of stacks: written stacks are read, once each; a file that is no dictionary is
+ * refused. */
 #include "unit.h"
 #include "base/names.h"
 #include "recording/stack_dict_file.h"
@@ -67,7 +67,7 @@ static void hashes_are_told(void **state)
 	assert_string_equal(reported(dict, 3, ABSENT).stack, "\x1b;\\");
 	assert_string_equal(reported(dict, 4, ABSENT).stack, "x\"y");
 	assert_int_equal(stack_dict_lacking(dict), 0);
-	/* cut off; of the other kind; absent is not asked for */
+	/* cut off; of the other kind; absent is not looked up */
 	assert_null(reported(dict, 5, ABSENT).stack);
 	assert_null(reported(dict, -1, 1).ufunc);
 	assert_null(reported(dict, ABSENT, ABSENT).stack);
@@ -76,7 +76,7 @@ static void hashes_are_told(void **state)
 	names_clear();
 }
 
-/* A hash of 0 is one like any other, and no stack. */
+/* A hash of 0 is one like any other; absent means no stack. */
 static void zero_is_a_hash(void **state)
 {
 	struct stack_dict *dict = NULL;
@@ -115,7 +115,7 @@ static void wakers_are_told(void **state)
 
 static void stacks_are_turned_round(void **state)
 {
-	/* transient ones come first: one that is kept already is no other */
+	/* transient strings first: if there is a permanent one already, it is used instead */
 	const char *waker = waker_stack_of("main", NULL, name_transient);
 	const char *halves = stack_of_halves("a;b", "k_[k]", name_transient);
 
@@ -222,7 +222,7 @@ static void written_is_read(void **state)
 	give(&source, INT64_MIN + 1, "b");
 	assert_int_equal(stack_dict_file_flush(&file, &e), 0);
 	give(&source, INT64_MAX, "another of the same hash");
-	/* bytes that were written are whole at any time */
+	/* the bytes written so far are whole at any time */
 	assert_int_equal(stack_dict_open(path, UINT64_MAX, &dict, &e), 0);
 	assert_string_equal(reported(dict, INT64_MAX, ABSENT).stack, hostile);
 	assert_null(reported(dict, 7, ABSENT).stack);
@@ -240,7 +240,8 @@ static void written_is_read(void **state)
 	names_clear();
 }
 
-/* No more than is read again; what is there already is not refused. */
+/* Limit of a dictionary: no more than that is read again; stacks that are there already are not
+ * refused. */
 static void limit_is_kept(void **state)
 {
 	struct stack_dict_file file = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stacks of a report's lines: found again by the line's keys, in order, and counted. */
+/* The stacks of a report's lines: found by the line's keys, in order, and counted. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
 	return sample;
 }
 
-/* "a 2000, b 1000" of a line, us */
+/* Checks the stacks of a line and their time in us, as "a 2000, b 1000". */
 static void expect_line(const struct stack_lines *lines, size_t line, const char *expected)
 {
 	struct text text = {0};
@@ -76,7 +76,7 @@ static void stacks_are_those_of_their_line(void **state)
 		stack_lines_fill(&lines, &report, &tally);
 		assert_int_equal(report.row_count, 4);
 		expect_line(&lines, 0, "b 2000, - 1000, a 1000");
-		expect_line(&lines, 1, "a 1000"); /* without a name: absent is the first */
+		expect_line(&lines, 1, "a 1000"); /* line without a name: absent sorts first */
 		expect_line(&lines, 2, "b 1000");
 		expect_line(&lines, 3, "a 1000");
 		assert_int_equal(lines.samples, 7);
@@ -106,7 +106,7 @@ static void nothing_asked_is_nothing(void **state)
 	names_clear();
 }
 
-/* A recording's own frames may end with what sets a waker's off. */
+/* Frames of a recording may end with the mark that separates a waker's. */
 static void no_waker_behind_its_mark(void **state)
 {
 	static const char stack[] =
@@ -121,7 +121,7 @@ static void no_waker_behind_its_mark(void **state)
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(sizeof(stack), 64); /* length that a text has room for at first */
+	assert_int_equal(sizeof(stack), 64); /* initial capacity of a text */
 	column_list_add(&list, "comm", true, &e);
 	group_table_init(&groups, &list);
 	stack_lines_init(&lines, 3, &list, false);

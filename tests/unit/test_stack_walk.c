@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Walks of stacks that are no stacks: each ends, is counted, and harms nobody. What good ones are,
- * tests/stack tells. */
+/* Walks of invalid stacks: each ends, is counted, and does no harm. tests/stack has valid ones. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -30,14 +29,14 @@
 #define WORDS 8192
 #define PAGE 4096
 
-/* A child with code that is in no file and code of one without a table, and a stack that the test
- * writes. */
+/* A child with code that is in no file and code in a file without a table, and a stack that the
+ * test writes. */
 struct scene {
 	pid_t child;
-	uint64_t *stack; /* shared with it, at the same address */
+	uint64_t *stack; /* shared with the child, at the same address */
 	uint64_t code;
 	char path[32];
-	char *file; /* the file's first page is code, its second is not */
+	char *file; /* file whose first page is code; the second is not */
 	struct module_table modules;
 	struct unwinder unwinder;
 	struct stack_walk walk;
@@ -45,16 +44,16 @@ struct scene {
 
 #if defined(__aarch64__)
 #define MACHINE EM_AARCH64
-#define SIGNAL_SP 70 /* words from the frame on */
+#define SIGNAL_SP 70 /* offset from the frame, in words */
 #define SIGNAL_IP 71
 static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
 #else
 #define MACHINE EM_X86_64
-#define SIGNAL_SP 20 /* words from the frame on */
+#define SIGNAL_SP 20 /* offset from the frame, in words */
 #define SIGNAL_IP 21
 static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 #endif
-#define SIGNAL_RETURN 1024 /* offset of the code in both pages; the second begins with it, too */
+#define SIGNAL_RETURN 1024 /* offset of the code in both pages; the second also begins with it */
 
 static char *file_map(char path[32])
 {
@@ -90,7 +89,7 @@ static int scene_open(void **state)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_non_null(scene);
-	/* nothing lies behind it */
+	/* no memory follows it */
 	scene->stack = mmap(NULL, WORDS * 8 + 4096, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(code != MAP_FAILED && scene->stack != MAP_FAILED);
@@ -157,7 +156,7 @@ static void child_write(const struct scene *scene, uint64_t to, const void *byte
 	close(fd);
 }
 
-/* Code that is in no file has frame pointers; the outermost is 0. */
+/* Code that is in no file has frame pointers; the outermost one is 0. */
 static void frame_pointers(void **state)
 {
 	struct scene *scene = *state;
@@ -176,8 +175,8 @@ static void frame_pointers(void **state)
 }
 
 #if defined(__x86_64__)
-/* A thread on a CPU may be where code has saved the frame pointer, which is still its caller's, or
- * is about to take it back. */
+/* Code on a CPU may have saved the frame pointer, which is still its caller's, or may be about to
+ * restore it. */
 static void frame_pointers_on_top(void **state)
 {
 	static const uint8_t codes[][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}, {0x5d, 0xc3}};
@@ -210,7 +209,7 @@ static void cycles_end(void **state)
 	assert_int_equal(scene->walk.end, WALK_LOST);
 	assert_true(scene->walk.count >= 1 && scene->walk.count <= 3);
 	assert_int_equal(scene->unwinder.ended[WALK_LOST], 1);
-	/* and one that goes down */
+	/* a frame pointer that goes down */
 	scene->stack[20] = at(scene, 10);
 	scene->stack[21] = scene->code;
 	walk(scene, scene->code, at(scene, 0), at(scene, 20));
@@ -235,7 +234,7 @@ static void leads_outside(void **state)
 	struct scene *scene = *state;
 
 	scene->stack[10] = at(scene, 20);
-	scene->stack[11] = at(scene, 0); /* memory, but no code */
+	scene->stack[11] = at(scene, 0); /* memory without code */
 	walk(scene, scene->code, at(scene, 0), at(scene, 10));
 	assert_int_equal(scene->walk.end, WALK_OUTSIDE);
 	assert_int_equal(scene->walk.count, 1);
@@ -244,7 +243,7 @@ static void leads_outside(void **state)
 	assert_int_equal(scene->walk.count, 0);
 }
 
-/* A return of a signal's handler that lies behind the end of the code. */
+/* A return from a signal handler that lies after the end of the code. */
 static void returns_behind_code(void **state)
 {
 	struct scene *scene = *state;
@@ -256,8 +255,8 @@ static void returns_behind_code(void **state)
 	assert_int_equal(scene->walk.count, 1);
 }
 
-/* Returns of signals' handlers are told by the file for all processes, whatever the first one that
- * is walked has made of its copy. */
+/* Returns from signal handlers are known by the file for all processes, whatever the first process
+ * that is walked has made of its copy. */
 static void signals_of_files(void **state)
 {
 	struct scene *scene = *state;
@@ -294,8 +293,8 @@ static void stack_is_nowhere(void **state)
 	assert_int_not_equal(scene->walk.end, WALK_WHOLE);
 }
 
-/* A thread that runs is walked from a copy: its memory has moved on, and what lies behind the copy
- * is not looked at. */
+/* A running thread is walked from a copy: its memory has changed since, and memory beyond the copy
+ * is not read. */
 static void copies(void **state)
 {
 	struct scene *scene = *state;
@@ -316,7 +315,7 @@ static void copies(void **state)
 	assert_int_equal(scene->walk.count, 21);
 	assert_int_equal(scene->walk.frames[20].address, scene->code + 18);
 	assert_int_equal(scene->unwinder.ended[WALK_CUT], 1);
-	/* the next one that sleeps is read as it is */
+	/* the next thread, which sleeps, is read directly */
 	walk(scene, scene->code, at(scene, 0), at(scene, 10));
 	assert_int_equal(scene->walk.end, WALK_WHOLE);
 	unwinder_walk_copied(&scene->unwinder, &thread, &registers, NULL, 0, &scene->walk);
@@ -352,7 +351,7 @@ static void dead_threads(void **state)
 
 	walk(scene, scene->code, at(scene, 0), 0);
 	assert_int_equal(scene->walk.end, WALK_WHOLE);
-	/* a zombie, whose maps are known; then nothing at all */
+	/* a zombie, whose maps are known; then no process */
 	kill(tid, SIGKILL);
 	waitid(P_PID, (id_t)tid, &(siginfo_t){.si_signo = 0}, WEXITED | WNOWAIT);
 	walk(scene, scene->code, at(scene, 0), at(scene, 10));
@@ -424,7 +423,7 @@ int main(void)
 
 	const struct CMUnitTest pure[] = {cmocka_unit_test(maps_are_parsed)};
 
-	/* an emulator's /proc tells of its own memory */
+	/* the /proc of an emulator shows the emulator's own memory */
 	if (sleeper_is_emulated())
 		return cmocka_run_group_tests(pure, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

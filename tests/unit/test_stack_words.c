@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From frames to words: functions, names, kernel stacks, the dictionary. */
+/* From frames to text: functions, names, kernel stacks, the dictionary. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -65,7 +65,7 @@ static void symbols_are_found(void **state)
 	symbol_add(&table, 0x200, 0x10, 2, 0, 5);
 	symbol_add(&table, 0x100, 0x50, 0, 0, 1);
 	symbol_add(&table, 0x200, 0x10, 1, 1, 7);
-	symbol_add(&table, 0x120, 0x8, 0, 0, 2); /* within another */
+	symbol_add(&table, 0x120, 0x8, 0, 0, 2); /* symbol within another */
 	symbol_add(&table, 0x300, 0, 0, 0, 3);	 /* a symbol of unknown size */
 	symbol_table_sort(&table, false);
 	assert_int_equal(table.count, 4);
@@ -77,7 +77,7 @@ static void symbols_are_found(void **state)
 	assert_int_equal(symbol_source(symbol_find(&table, 0x20f)), 1);
 	assert_null(symbol_find(&table, 0x210));
 	assert_int_equal(symbol_location(symbol_find(&table, 0x30000)), 3);
-	/* a JIT's newest function counts */
+	/* the newest function of a JIT counts */
 	symbol_add(&table, 0x120, 0x8, 0, 0, 9);
 	symbol_table_sort(&table, true);
 	assert_int_equal(symbol_location(symbol_find(&table, 0x124)), 9);
@@ -103,7 +103,7 @@ static void maps_of_jits(void **state)
 	assert_true(perf_map_name(&map, 0x2000, name, sizeof(name)));
 	assert_string_equal(name, "two words");
 	assert_false(perf_map_name(&map, 0x1020, name, sizeof(name)));
-	/* the rest of its last line, and a newer function in the place of an older */
+	/* rest of the last line, and a newer function at the address of an older one */
 	assert_int_equal(write(map.fd, "0 10 four\n1000 20 anew\n", 23), 23);
 	perf_map_take(&map, dup(map.fd));
 	assert_true(perf_map_name(&map, 0x4001, name, sizeof(name)));
@@ -131,7 +131,7 @@ static void map_take(struct perf_map *map)
 		perf_map_take(map, fd);
 }
 
-/* A map that comes late, is begun anew (exec), or is another file. */
+/* A map that comes late, begins anew (exec), or becomes another file. */
 static void maps_are_replaced(void **state)
 {
 	struct perf_map map = {.fd = -1};
@@ -157,7 +157,7 @@ static void maps_are_replaced(void **state)
 	map_take(&map);
 	assert_true(perf_map_name(&map, 0x1000, name, sizeof(name)));
 	assert_string_equal(name, "other, and long");
-	/* one that is gone is still known */
+	/* a map that was deleted is still known */
 	unlink(path);
 	map_take(&map);
 	assert_true(perf_map_name(&map, 0x3000, name, sizeof(name)));
@@ -175,7 +175,7 @@ static int map_error(pid_t pid, int64_t uid)
 	return fd < 0 ? fd : 0;
 }
 
-/* A map that is not believed, and was not opened either: that alone may wait, or do something. */
+/* Checks that a map is refused without opening it: opening alone may block, or have effects. */
 static void assert_unopened(const char *path)
 {
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -189,7 +189,7 @@ static void assert_unopened(const char *path)
 	close(watch);
 }
 
-/* Devices, and what the kernel makes up (/proc/kmsg is emptied by reading). */
+/* Maps that are devices, and files that the kernel generates (/proc/kmsg is emptied by reading). */
 static void maps_that_are_no_files(void **state)
 {
 	char path[64];
@@ -223,7 +223,7 @@ static void maps_that_are_no_files(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Root's map counts where nobody else can have put it there: in tsnap's own mount namespace. */
+/* Root's map counts if only root can have put it there: in tsnap's own mount namespace. */
 static void maps_of_root(void **state)
 {
 	char path[64];
@@ -253,7 +253,7 @@ static void maps_of_root(void **state)
 	close(reported[1]);
 }
 
-/* A file that was put there by somebody else, or is none, is not read. */
+/* A file that another user put there, or that is not a regular one, is not read. */
 static void maps_of_strangers(void **state)
 {
 	char path[64];
@@ -281,7 +281,7 @@ static void maps_of_strangers(void **state)
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_unopened(path);
-	/* one descriptor is left, and two are needed: that is nobody's fault */
+	/* one descriptor is left, and two are needed: not an error of the file */
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	close(fd);
@@ -309,7 +309,7 @@ static void names_are_demangled(void **state)
 	assert_true(name_demangle("_RNvC6_123foo3bar", text, sizeof(text)));
 	assert_false(name_demangle("main", text, sizeof(text)));
 	assert_false(name_demangle("_Z", text, sizeof(text)));
-	/* each argument is a pair of the one before, twice: 2^30 letters */
+	/* each argument is a pair of the previous one, twice: 2^30 letters */
 	strcpy(bomb, "_Z1fISt4pairI1xS0_E");
 	for (int i = 1; i < 30; i++)
 		sprintf(bomb + strlen(bomb), "S_IS%c_S%c_E", digits[i], digits[i]);
@@ -353,7 +353,7 @@ static int dictionary_close(void **state)
 	return 0;
 }
 
-/* Stacks come without end, and their words with them: they are transient, not kept. */
+/* Checks that texts of a stack, of which there may be any number, are transient, not permanent. */
 static void assert_transient(struct stack_words words)
 {
 	assert_ptr_not_equal(name_of_string(words.function), words.function);
@@ -381,7 +381,7 @@ static void kernel_words(void **state)
 	assert_string_equal(words.folded,
 			    "entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];"
 			    "filemap_fault_[k];folio_wait_[k];io_schedule_[k];schedule_[k]");
-	/* nothing but the scheduler: then that */
+	/* only the scheduler's functions: these are used */
 	kernel_stack_parse(&stack, "[<0>] schedule+0x1/0x2\n[<0>] ret_from_fork+0x1/0x2\n");
 	number = stack_of_kernel(&dictionary->table, &stack);
 	words = stack_table_words(&dictionary->table, number, false);
@@ -412,8 +412,8 @@ static void no_more_stacks_than_fit(void **state)
 	assert_int_equal(table->refused, 1);
 }
 
-/* All words of a stack are of one time: what was told before the names were known (the thread that
- * looks for them may have been faster) is told anew. */
+/* Words of a stack are all as old as each other: those made before the names were known (the thread
+ * that looks for them may have been faster) are made anew. */
 static void words_catch_up(struct dictionary *dictionary, uint32_t module, uint64_t address)
 {
 	static struct stack_walk walk = {.end = WALK_WHOLE, .count = 1};
@@ -434,7 +434,7 @@ static void words_catch_up(struct dictionary *dictionary, uint32_t module, uint6
 	assert_string_equal(words.folded, "kernel_words");
 }
 
-/* This program's own functions, by a thread of its own; what is in none shows its place. */
+/* Functions of this program, by a thread of its own; code in no function shows its offset. */
 static void user_words(void **state)
 {
 	static struct stack_walk walk;
@@ -478,7 +478,7 @@ static void user_words(void **state)
 	assert_string_equal(view.name, "kernel_words");
 	assert_int_equal(view.kind, FRAME_PROGRAM);
 	words_catch_up(dictionary, module, address);
-	/* a walk of it that was not whole */
+	/* an incomplete walk of the stack */
 	walk.count = 2;
 	walk.end = WALK_LOST;
 	walk.frames[0] = (struct frame){module, address};
@@ -487,7 +487,7 @@ static void user_words(void **state)
 					      stack_of_walk(&dictionary->table, &walk), true)
 				    .folded,
 			    "[lost];[?]+0x1234_[j];kernel_words");
-	/* forgotten while names are looked for: what is found of before is for nobody */
+	/* forgotten while names are looked up: results for the old numbers are dropped */
 	for (uint64_t i = 0; i < 100; i++)
 		stack_names_get(dictionary->names,
 				stack_names_frame(dictionary->names,
@@ -534,9 +534,9 @@ static void long_names_are_cut(void **state)
 	assert_int_equal(strlen(folded), 2 * 400 + 2 * 4 + 1);
 }
 
-#define MANY_SYMBOLS 700000 /* symbols of 16 bytes: two such files are over the limit */
+#define MANY_SYMBOLS 700000 /* symbols of 16 bytes: two such files exceed the limit */
 
-/* A file with so many functions of one name. */
+/* Makes a file with that number of functions of one name. */
 static int many_functions(void)
 {
 	static const char names[] = "\0.symtab\0.strtab\0many";
@@ -581,7 +581,7 @@ static int many_functions(void)
 	return fd;
 }
 
-/* Tables of functions beyond the limit are given back, which is counted, and read again. */
+/* Tables of functions beyond the limit are freed, which is counted, and read again. */
 static void tables_have_a_limit(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -608,12 +608,12 @@ static void tables_have_a_limit(void **state)
 	symbols_cache_done(&cache);
 }
 
-/* The map of a JIT's functions is found by the process, or by the thread that was seen, whichever
- * has not ended. */
+/* The map of a JIT's functions is found by the process, or by the thread that was sampled,
+ * whichever has not ended. */
 static void maps_outlive_threads(void **state)
 {
 	static const struct {
-		int64_t pid, tid; /* 0: this one's */
+		int64_t pid, tid; /* 0: those of this process */
 	} rows[] = {{0, INT32_MAX}, {INT32_MAX, 0}};
 	struct dictionary *dictionary = *state;
 	char path[64], name[FUNCTION_NAME_SIZE];
@@ -635,7 +635,7 @@ static void maps_outlive_threads(void **state)
 	unlink(path);
 }
 
-/* A fork follows, whose child must find no lock taken: the thread has read all. */
+/* No thread remains after clearing: a fork follows, whose child must find no lock held. */
 static void no_thread_outlives_clearing(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -645,7 +645,7 @@ static void no_thread_outlives_clearing(void **state)
 	assert_non_null(stack_names_kernel_symbols(dictionary->names, 0));
 }
 
-/* No more files are kept open than this process may have, and that is told. */
+/* No more files are kept open than this process may have, and that is reported. */
 static void modules_have_a_share(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -661,7 +661,7 @@ static void modules_have_a_share(void **state)
 	assert_int_equal(modules->refused, 2);
 }
 
-/* A file of its own, so that it is a module of its own. */
+/* Makes a copy of the file, so that it is a separate module. */
 static uint32_t module_of_copy(struct module_table *modules, int number)
 {
 	static const char elf[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
@@ -692,8 +692,8 @@ static void copies_remove(int count)
 	}
 }
 
-/* The file that no walk has come by for longest goes if there is no room for one, and comes back
- * under the same number. */
+/* The file that no walk has met for longest is closed if there is no capacity for another, and
+ * comes back under the same number. */
 static void modules_go_by_age(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -725,7 +725,7 @@ static void modules_go_by_age(void **state)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(module_of_file(modules, fd, "again", getpid()), 1);
 	assert_false(modules->modules[1]->closed);
-	/* when the time for new files has been spent, there is none for another one */
+	/* time for new files has been spent: another one is not opened */
 	assert_false(module_table_may_open(modules));
 	modules->open_max = 5;
 	assert_true(module_table_may_open(modules));
@@ -734,8 +734,8 @@ static void modules_go_by_age(void **state)
 	copies_remove(4);
 }
 
-/* A process whose files take the time of a scan has a share of it as soon as another process wants
- * some, and nobody's files are known without end. */
+/* A process whose files use up the time of a scan has only its share as soon as another process
+ * needs some, and the number of files of a process is limited. */
 static void modules_have_shares(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -744,7 +744,7 @@ static void modules_have_shares(void **state)
 	module_table_next_scan(modules, 100);
 	module_table_walk(modules, 1);
 	module_table_spend(modules, 99);
-	assert_true(module_table_may_open(modules)); /* alone */
+	assert_true(module_table_may_open(modules)); /* only process */
 	module_table_spend(modules, 1);
 	assert_false(module_table_may_open(modules));
 	module_table_walk(modules, 2);
@@ -769,7 +769,8 @@ static void modules_have_shares(void **state)
 	assert_true(module_table_may_open(modules));
 }
 
-/* A file that nobody has mapped is closed after a second, not at once: maps are read again, too. */
+/* A file that no process has mapped is closed after a second, not at once: maps are read again,
+ * too. */
 static void modules_close_unmapped(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -789,8 +790,8 @@ static void modules_close_unmapped(void **state)
 	copies_remove(2);
 }
 
-/* Half of the modules go if there is no number for another, closed ones first, and their numbers
- * are given anew. */
+/* Half of the modules are dropped if there is no free number, closed ones first, and their numbers
+ * are reused. */
 static void modules_are_forgotten_by_age(void **state)
 {
 	struct dictionary *dictionary = *state;
@@ -814,7 +815,7 @@ static void modules_are_forgotten_by_age(void **state)
 	module_table_forget(modules);
 	assert_int_equal(modules->open_count, 2);
 	assert_int_equal(*index_find(&modules->known_by, 7), 2);
-	/* both of them anew */
+	/* both modules are made anew */
 	assert_int_equal(module_of_copy(modules, 3), 3);
 	assert_int_not_equal(modules->modules[3]->serial, serial);
 	assert_int_equal(module_of_copy(modules, 0), 0);

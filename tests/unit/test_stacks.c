@@ -63,10 +63,10 @@ static void stacks_merge(void **state)
 	assert_int_equal(a->own[PART_ON], 10);
 	assert_int_equal(a->own[PART_OFF], 0);
 	assert_int_equal(a->all[PART_OFF], 7);
-	/* past a's own */
+	/* first node after those of a */
 	assert_string_equal(tree.nodes[frame_tree_next(&tree, tree.nodes[0].child, true)].name,
 			    "b");
-	/* one name elsewhere is another frame; more may come after sorting */
+	/* same name elsewhere is another frame; more may come after sorting */
 	frame_tree_add(&tree, "b;a", PART_ON, 1);
 	assert_folded(&tree, "a 10\na;c 8\nb 20\nb;a 1\n");
 	frame_tree_done(&tree);
@@ -136,7 +136,7 @@ struct row {
 	const char *syscall, *stack;
 };
 
-/* The folded lines of these rows, by comm and tid. */
+/* Checks the folded lines of these rows, by comm and tid. */
 static void assert_rows(const struct row *rows, size_t count, const char *expected)
 {
 	struct column_list list = {0};
@@ -164,7 +164,7 @@ static void assert_rows(const struct row *rows, size_t count, const char *expect
 	grid_done(&grid);
 }
 
-/* The system call lies between the user's frames and the kernel's, wherever those begin. */
+/* The system call is between the user's frames and the kernel's, wherever those begin. */
 static void system_calls(void **state)
 {
 	static const struct row rows[] = {

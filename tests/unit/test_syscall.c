@@ -101,7 +101,8 @@ static bool is_known(const char *name)
 {
 	static const uint32_t archs[] = {SCMP_ARCH_X86_64, SCMP_ARCH_X86, SCMP_ARCH_AARCH64,
 					 SCMP_ARCH_ARM};
-	/* younger than the libseccomp of the oldest distributions; all numbers are above 450 */
+	/* calls younger than the libseccomp of the oldest distributions; all numbers are above
+	 * 450 */
 	static const char young[] = " cachestat fchmodat2 getxattrat setxattrat listxattrat "
 				    "removexattrat open_tree_attr file_getattr file_setattr "
 				    "quotactl_fd process_mrelease ";
@@ -140,7 +141,7 @@ static void fd_of_a_call(void **state)
 	assert_int_equal(syscall_fd(ABSENT, false, arg), -1);
 	assert_int_equal(syscall_fd(INT64_MAX, false, arg), -1);
 	assert_int_equal(syscall_fd(SYS_mmap, false, arg), 11);
-	arg[3] = MAP_PRIVATE | MAP_ANONYMOUS; /* the kernel does not look at the descriptor */
+	arg[3] = MAP_PRIVATE | MAP_ANONYMOUS; /* the kernel ignores the descriptor */
 	assert_int_equal(syscall_fd(SYS_mmap, false, arg), -1);
 	arg[0] = -100; /* AT_FDCWD */
 	assert_int_equal(syscall_fd(SYS_openat, false, arg), -1);
@@ -163,7 +164,7 @@ static void fd_of_a_call(void **state)
 #endif
 }
 
-/* Nobody holds a name that was transient to a lookup that is gone. */
+/* Transient names are freed with the lookup that made them. */
 static void names_go_with_the_lookup(void **state)
 {
 	struct lookup *lookup = lookup_new("/proc");
@@ -172,7 +173,7 @@ static void names_go_with_the_lookup(void **state)
 	assert_string_equal(syscall_name(SYS_read, false), "read");
 	lookup_free(lookup);
 	names_transient_clear();
-	name_transient_string("fill"); /* text at the place where "read" has been, most likely */
+	name_transient_string("fill"); /* text that most likely reuses the address of "read" */
 	assert_string_equal(syscall_name(SYS_read, false), "read");
 	assert_ptr_equal(syscall_name(SYS_read, false), name_transient_string("read"));
 }

@@ -42,7 +42,7 @@ static void broken_utf8_is_escaped(void **state)
 {
 	(void)state;
 	assert_printable("\xff\xc3", "\\xff\\xc3");
-	assert_printable("\xc0\xaf", "\\xc0\\xaf");		      /* not the shortest */
+	assert_printable("\xc0\xaf", "\\xc0\\xaf");		      /* overlong */
 	assert_printable("\xed\xa0\x80", "\\xed\\xa0\\x80");	      /* surrogate */
 	assert_printable("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* above 10ffff */
 	assert_printable("\xe2\x82", "\\xe2\\x82");		      /* cut */
@@ -102,7 +102,7 @@ static void numbers(void **state)
 	text_done(&text);
 }
 
-/* Against printf(3): each length, both signs, and both sides of each power of ten. */
+/* Compares with printf(3): each length, both signs, and both sides of each power of ten. */
 static void numbers_as_printed(void **state)
 {
 	struct text text = {0};
@@ -123,7 +123,7 @@ static void numbers_as_printed(void **state)
 	text_done(&text);
 }
 
-/* Every byte at every place of a word, and of what is left of one. */
+/* Plain text: every byte at every position of a word, and of a partial one. */
 static void plain_is_plain(void **state)
 {
 	char bytes[32];
@@ -136,7 +136,7 @@ static void plain_is_plain(void **state)
 				bool plain =
 					byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
 
-				/* bytes behind the end do not count */
+				/* bytes after the end do not count */
 				memset(bytes, '"', sizeof(bytes));
 				memset(bytes, at % 2 ? '~' : ' ', length);
 				bytes[at] = (char)byte;

@@ -3,7 +3,7 @@
 
 #include "maps/thread_table.h"
 
-/* The newest slots are mapped when they are asked for, and must not be touched before. */
+/* The newest slots are mapped on demand, and must not be touched before. */
 static void records_that_are_mapped(void **state)
 {
 	struct thread_state records[3] = {{.key = 0}};
@@ -19,9 +19,8 @@ static void records_that_are_mapped(void **state)
 	assert_null(thread_table_mapped(&table, UINT32_MAX));
 }
 
-/* Looked up where it lies: the thread sleeps on, was woken, runs, is another one, is switched just
- * now.
- */
+/* Lookup of a record in place: the thread sleeps on, was woken, runs, is another one, is being
+ * switched. */
 static void thread_that_sleeps_on(void **state)
 {
 	struct thread_state record = {.key = 0};

@@ -21,7 +21,7 @@ static void zone_set(const char *zone)
 	tzset();
 }
 
-/* now is always 2026-11-22T15:30:00Z */
+/* Checks --from; the present time is always 2026-11-22T15:30:00Z. */
 static void from_is(const char *word, const char *iso)
 {
 	int64_t time_us = 0;
@@ -76,7 +76,7 @@ static void test_utc(void **state)
 static void test_zones(void **state)
 {
 	(void)state;
-	zone_set("EST5EDT,M3.2.0,M11.1.0"); /* now is 10:30 */
+	zone_set("EST5EDT,M3.2.0,M11.1.0"); /* local time is 10:30 */
 	from_is("10:30", "2026-11-22T15:30:00");
 	from_is("10:31", "2026-11-21T15:31:00");
 	from_is("02:10Z", "2026-11-22T02:10:00");
@@ -87,7 +87,7 @@ static void test_zones(void **state)
 	from_is("yesterday 23:00", "2026-11-22T04:00:00");
 	from_is("2026-07-01T12:00", "2026-07-01T16:00:00");
 	from_is("2026-07-01T12:00Z", "2026-07-01T12:00:00");
-	zone_set("JST-9"); /* now is the 23rd, 00:30 */
+	zone_set("JST-9"); /* local time is 00:30 on the 23rd */
 	from_is("today", "2026-11-22T15:00:00");
 	from_is("today Z", "2026-11-22T00:00:00");
 	from_is("00:10", "2026-11-22T15:10:00");

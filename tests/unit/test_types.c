@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* type sources: BTF files, ELF images, version codes, the proof on this kernel, the work directory
- */
+/* type sources: BTF files, ELF images, version codes, the validation on this kernel, the work
+ * directory */
 #include "unit.h"
 #include "kernel/elf_image.h"
 #include "kernel/host.h"
@@ -98,7 +98,7 @@ static void bad_btf_is_refused(void **state)
 	}
 }
 
-/* An ELF file that has notes only: "Other" of type 0, then what is asked for. */
+/* An ELF file that has notes only: "Other" of type 0, then the one that is looked up. */
 struct note_image {
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
@@ -134,7 +134,7 @@ static void version_code_is_read(void **state)
 
 	(void)state;
 	assert_int_equal(version_code_of_vdso(&image, sizeof(image)), code);
-	/* cut off anywhere it says nothing, and reads nothing behind its end */
+	/* cut off anywhere it has no note, and nothing after its end is read */
 	for (size_t size = 0; size < sizeof(image); size++) {
 		void *cut = malloc(size ? size : 1);
 
@@ -169,7 +169,7 @@ static void version_code_is_this_kernels(void **state)
 
 	(void)state;
 	if (sleeper_is_emulated())
-		skip(); /* the emulator gives no vDSO */
+		skip(); /* the emulator has no vDSO */
 	assert_int_equal(uname(&name), 0);
 	code = version_code_read("");
 	assert_int_not_equal(code, 0);
@@ -185,7 +185,7 @@ static void each_field_is_validated(void **state)
 				 field_rows[i].names[0]);
 }
 
-/* In a child, as tsnap does it: its parent is this test. */
+/* Validates in a child, as tsnap does: its parent is this test. */
 static int validate_in_child(const struct field_layout *layout, struct layout_validation *proof)
 {
 	int pipes[2], status, result = -EIO;
@@ -214,7 +214,7 @@ static int validate_in_child(const struct field_layout *layout, struct layout_va
 	return result;
 }
 
-/* This kernel's own layout, which is validated, or a skip. */
+/* Returns this kernel's own layout, which is validated, or skips the test. */
 static struct field_layout layout_here(void)
 {
 	struct field_layout layout = {0};
@@ -243,7 +243,7 @@ static void right_layout_is_validated(void **state)
 	layout_here();
 }
 
-/* Each field by itself, by an amount behind which there is something else. */
+/* Wrong fields, one at a time, by an amount at which there is another member. */
 static void wrong_field_is_named(void **state)
 {
 	static const struct {
@@ -257,7 +257,7 @@ static void wrong_field_is_named(void **state)
 		{"task_struct", "pid", -8},
 		{"task_struct", "tgid", 4},
 		{"task_struct", "real_parent", 16},
-		{"task_struct", "nvcsw", 16}, /* at 8 is nivcsw, which goes on alike by chance */
+		{"task_struct", "nvcsw", 16}, /* nivcsw is at 8, and grows alike by chance */
 		{"task_struct", "start_boottime", 8},
 		{"task_struct", "cred", 64},
 		{"task_struct", "comm", 1},
@@ -294,8 +294,8 @@ static bool exists(const char *path)
 	return !lstat(path, &stat);
 }
 
-/* Directories that nobody holds are removed by the next one; those that somebody holds stay,
- * whatever pid it has. */
+/* Directories that no process holds are removed by the next one; those that a process holds are
+ * kept, whatever its pid. */
 static void stale_work_dir_is_removed(void **state)
 {
 	struct work_dir owned, left, next;
@@ -307,14 +307,14 @@ static void stale_work_dir_is_removed(void **state)
 	assert_int_equal(work_dir_make(&left, &e), 0);
 	assert_non_null(mkdtemp(others));
 	assert_int_equal(work_dir_write(left.path, "a/b/c", "text", &e), 0);
-	close(left.lock); /* the lock is dropped, as when its process was killed */
+	close(left.lock); /* the lock is released, as when its process was killed */
 	assert_int_equal(work_dir_make(&next, &e), 0);
 	assert_false(exists(left.path));
 	assert_true(exists(owned.path));
 	assert_int_equal(rmdir(others), 0);
 	work_dir_remove(&owned);
 	work_dir_remove(&next);
-	work_dir_remove(&next); /* nothing */
+	work_dir_remove(&next); /* removed already: does nothing */
 	assert_false(exists(owned.path));
 }
 

@@ -10,7 +10,7 @@
 #include "base/cache.h"
 #include "proc/users.h"
 
-#define UNKNOWN_UID 4011222333ll /* above what adduser, systemd and subuid ranges give */
+#define UNKNOWN_UID 4011222333ll /* uid above those of adduser, systemd and subuid ranges */
 
 static void names(void **state)
 {
@@ -33,11 +33,11 @@ static void bounded(void **state)
 	(void)state;
 	users_init(&users);
 	assert_int_equal(users.entries_max, USERS_MAX);
-	users.entries_max = 50; /* each one is a search of the user database */
+	users.entries_max = 50; /* each user is a search of the user database */
 	for (int64_t i = 0; i < 60; i++)
 		assert_non_null(user_name(&users, UNKNOWN_UID + i, 1));
 	assert_int_equal(users.count, 50);
-	/* one that did not fit is still right */
+	/* a user that did not fit is still right */
 	assert_string_equal(user_name(&users, 0, 1), "root");
 	assert_string_equal(user_name(&users, UNKNOWN_UID, 1), "4011222333");
 	cache_done(&users);

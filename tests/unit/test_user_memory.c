@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* proc/user_memory: of this process, and of a child that ends. */
+/* proc/user_memory: memory of this process, and of a child that ends. */
 #include "proc/user_memory.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 static long page_bytes;
 
-/* Two pages, of which only the first one is there. */
+/* Makes two pages, of which only the first one is present. */
 static char *pages_make(void)
 {
 	char *pages = mmap(NULL, 2 * (size_t)page_bytes, PROT_READ | PROT_WRITE,
@@ -62,7 +62,7 @@ static int files_open_count(const struct user_memory *open)
 	return count;
 }
 
-/* Each read has what is there now; the files stay for one scan. */
+/* Each read has the present contents; the files remain open for one scan. */
 static void again_in_a_scan(void **state)
 {
 	struct user_memory open = {0};
@@ -83,7 +83,7 @@ static void again_in_a_scan(void **state)
 	assert_int_equal(files_open_count(&open), 0);
 }
 
-/* A child whose pages begin with that word. */
+/* Makes a child whose pages begin with that word. */
 static pid_t child_make(char *pages, const char *word)
 {
 	pid_t child = fork();
@@ -119,7 +119,7 @@ static void child_await(struct user_memory *open, pid_t child, int64_t scan_ns, 
 	while (strcmp(bytes, word) != 0);
 }
 
-/* An open memory of a process that is no more serves nobody in the next scan. */
+/* Open memory of a process that has ended is not used in the next scan. */
 static void process_that_ends(void **state)
 {
 	char *pages = pages_make(), bytes[5];
@@ -138,7 +138,7 @@ static void process_that_ends(void **state)
 	munmap(pages, 2 * (size_t)page_bytes);
 }
 
-/* More processes than places: each read is of its own process, and as many are open as may be. */
+/* More processes than slots: each read is of its own process, and as many are open as allowed. */
 static void many_processes(void **state)
 {
 	enum { CHILDREN = USER_MEMORY_FILES + 3 };
@@ -174,7 +174,7 @@ int main(void)
 		cmocka_unit_test(many_processes),
 	};
 
-	/* addresses of the emulated program are not those that the kernel knows */
+	/* addresses of the emulated program are unknown to the kernel */
 	if (getenv("TSNAP_TEST_EMULATED"))
 		return 77;
 	page_bytes = sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is known of a wait that goes on while it is asked anew. */
+/* Facts of a wait that goes on while they are looked up again. */
 #include "unit.h"
 
 #include "waits/wait_episode.h"
@@ -17,7 +17,7 @@ static struct sample sleeper(void)
 	return sample;
 }
 
-/* As waits_fill() leaves it: other: the process that has the other end. */
+/* Fills in facts as waits_fill() does. other: process at the other end. */
 static void found(struct wait_episode *episode, bool pending, int64_t other)
 {
 	episode->known |= NEED_WAITS;
@@ -51,7 +51,7 @@ static void before_serves(void **state)
 			 20);
 	assert_true(whole);
 
-	/* looked for anew, for several scans */
+	/* search that takes several scans */
 	for (int i = 0; i < 3; i++) {
 		now_ns += i ? WAIT_STILL_NS / 20 : ENDS_NS;
 		found(wait_episode_find(&episodes, &sample, &hint, now_ns), true, ABSENT);
@@ -70,7 +70,7 @@ static void before_serves(void **state)
 	assert_int_equal(reported(wait_episode_find(&episodes, &sample, &woken, now_ns), &whole),
 			 ABSENT);
 	assert_false(whole);
-	/* it is not found again for long */
+	/* no other end is found again for long */
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), false, 20);
 	now_ns += 6 * NS_PER_SECOND;
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), true, ABSENT);
@@ -79,14 +79,15 @@ static void before_serves(void **state)
 	cache_done(&episodes);
 }
 
-/* A connection that stays with a process is read again ever later, until it is another's. */
+/* A connection that remains with a process is read again ever later, until it is another
+ * process'. */
 static void same_end_is_read_less(void **state)
 {
 	const struct lookup_hint hint = {.sequence = 4};
 	const struct sample sample = sleeper();
 	static const struct {
 		int64_t other;
-		unsigned int times; /* the time that it serves, in that of a first one */
+		unsigned int times; /* time that the result serves, in multiples of the first */
 	} reads[] = {{20, 1}, {20, 2}, {20, 4}, {20, 4}, {21, 1}, {21, 2}};
 	struct wait_episode *episode;
 	int64_t now_ns = NS_PER_SECOND, once_ns;
@@ -98,7 +99,7 @@ static void same_end_is_read_less(void **state)
 	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
 		episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
 		assert_int_equal(episode->known, 0);
-		/* what is known serves while it is looked for anew */
+		/* the known facts serve while they are looked up again */
 		found(episode, true, ABSENT);
 		assert_int_equal(reported(episode, &whole), i ? reads[i - 1].other : ABSENT);
 		now_ns += WAIT_STILL_NS / 20;
@@ -115,8 +116,8 @@ static void same_end_is_read_less(void **state)
 	cache_done(&episodes);
 }
 
-/* Those that wait for one lock are read again together, and in few scans of a second; others each
- * in its own time. */
+/* Threads that wait for one lock are read again together, and in few scans of a second; others each
+ * at its own time. */
 static void turns(void **state)
 {
 	enum { WAITERS = 100 };

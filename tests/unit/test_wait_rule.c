@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rules of why: the table's own, and sockets. Its other rows: test_waits_class.c. And the
- * threads that wait for being judged. */
+/* The rules of why: the table's own, and sockets. test_waits_class.c tests the other rows. Also the
+ * threads that wait to be classified. */
 #include "unit.h"
 
 #include "live/threads/live_sleepers.h"
@@ -86,13 +86,13 @@ static void sleepers_wait_once_in_an_episode(void **state)
 	assert_false(live_sleepers_next(&sleepers, &key));
 	live_sleepers_queue(&sleepers, 5000, 0);
 	assert_false(live_sleepers_next(&sleepers, &key));
-	/* it ran */
+	/* the thread ran */
 	assert_false(live_sleepers_judge(&sleepers, 5000, 1));
 	live_sleepers_queue(&sleepers, 5000, 1);
 	assert_false(live_sleepers_next(&sleepers, &key));
 	live_sleepers_queue(&sleepers, 5000, 2);
 	assert_true(live_sleepers_next(&sleepers, &key) && key == 5000);
-	/* too many: the others have not been judged */
+	/* too many: the others are not classified */
 	for (uint64_t i = 0; i < 100000; i++)
 		live_sleepers_queue(&sleepers, i, 3);
 	for (key = 0; live_sleepers_next(&sleepers, &key);)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sets of descriptors: which of them decides; and what the kernel tells of a connection. */
+/* Sets of descriptors: which one decides; and the kernel's data about a connection. */
 #include "unit.h"
 
 #include <linux/inet_diag.h>
@@ -45,8 +45,7 @@ static void what_remains_decides(void **state)
 		{{OWN, NESTED}, false, "poll"},
 		{{OWN, LISTENER}, false, "server"},
 		{{OWN, ACCEPTED}, false, "server"},
-		/* a poll(2) of a connection is made to get the answer, however much of it has come
-		 */
+		/* poll(2) of a connection waits for the answer, however much of it has arrived */
 		{{OWN, IDLE}, false, "client"},
 		{{OWN, DUE}, false, "client"},
 		{{OWN, LOW_DUE}, false, "server"},
@@ -58,7 +57,7 @@ static void what_remains_decides(void **state)
 		{{DUE}, true, "client"},
 		{{OWN, DUE}, true, "client"},
 		{{OWN, UNIX}, true, "poll"},
-		/* several */
+		/* several descriptors */
 		{{PIPE, IDLE}, false, "poll"},
 		{{PIPE, DUE}, false, "client"},
 		{{IDLE, DUE, IDLE}, true, "client"},
@@ -83,7 +82,7 @@ static void what_remains_decides(void **state)
 	}
 }
 
-/* Whom a set asks is told if just one answer is due. */
+/* The process that a set waits for is reported if just one answer is due. */
 static void one_that_is_asked(void **state)
 {
 	struct wait_facts facts = {.kind = WAIT_SOCKET, .connected = true, .pid = 7, .inode = 9};
@@ -100,7 +99,7 @@ static void one_that_is_asked(void **state)
 	assert_int_equal(wait_set_decide(&sum, 4, true).requested_pid, ABSENT);
 }
 
-/* A loop that only takes connections does not serve them. */
+/* A loop that only accepts connections does not serve them. */
 static void set_that_listens(void **state)
 {
 	struct wait_set_sum sum = {0};
@@ -115,7 +114,7 @@ static void set_that_listens(void **state)
 	assert_false(wait_set_decide(&sum, 4, false).listens);
 }
 
-/* Only where connections stay in the set an answer can come to be due while the thread sleeps. */
+/* Only if connections remain in the set, an answer may become due while the thread sleeps. */
 static void sets_that_change(void **state)
 {
 	struct wait_set_sum sum = {0};
@@ -164,7 +163,7 @@ static void requests_by_times_and_bytes(void **state)
 	assert_true(tells(&answer, sizeof(answer)));
 	answer = answer_of(20, 10);
 	assert_false(tells(&answer, sizeof(answer)));
-	/* in one tick: a connection alone, with a request on its way, taken, answered */
+	/* within one tick: a connection alone, with a request on its way, received, answered */
 	answer = answer_of(10, 10);
 	answer.info.tcpi_bytes_acked = 1;
 	assert_false(tells(&answer, sizeof(answer)));
@@ -175,7 +174,7 @@ static void requests_by_times_and_bytes(void **state)
 	assert_true(tells(&answer, sizeof(answer)));
 	answer.info.tcpi_bytes_received = 1;
 	assert_false(tells(&answer, sizeof(answer)));
-	/* being made */
+	/* connection being made */
 	answer = answer_of(0, 0);
 	answer.socket.idiag_state = 2;
 	assert_true(tells(&answer, sizeof(answer)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waits told from what /proc says and memory holds, be that true, gone or hostile. */
+/* Waits from contents of /proc and of memory, be they valid, gone or hostile. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -46,13 +46,13 @@ static void mutex_holders(void **state)
 			    "mutex 0x400000 held by 8 x");
 	assert_string_equal(futex_of(scene, robust, FUTEX_LOCK_PI_PRIVATE, 0),
 			    "mutex 0x400000 held by 8 x");
-	/* in memory that processes share, by a thread that is not its process's first */
+	/* in memory that processes share, by a thread that is not its process' first */
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
 	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0), "mutex 0x400000 held by 21");
 	assert_int_equal(fill(scene).waits_on_pid, 20);
 }
 
-/* Another thread that waits for the same in the same scan. */
+/* Fills another thread that waits for the same lock in the same scan. */
 static struct sample other_fill(struct scene *scene)
 {
 	struct sample sample = scene->requested;
@@ -62,7 +62,8 @@ static struct sample other_fill(struct scene *scene)
 	return sample;
 }
 
-/* A lock's word is read once in a scan for all that wait for it, but for who asks for it anew. */
+/* A lock's word is read once in a scan for all that wait for it, except for a thread that reads it
+ * anew. */
 static void mutex_of_many(void **state)
 {
 	const uint32_t held[4] = {2, 0, 8, 1}, passed_on[4] = {2, 0, 7, 1};
@@ -84,7 +85,7 @@ static void mutex_of_many(void **state)
 	assert_non_null(strstr(other_fill(scene).waits_on, "held by 7"));
 }
 
-/* What is known of a wait serves until it is read again, and for no other wait. */
+/* Facts of a wait serve until it is read again, and for no other wait. */
 static void facts_are_read_again(void **state)
 {
 	const uint32_t held[4] = {2, 0, 8, 1}, passed_on[4] = {2, 0, 21, 1};
@@ -112,10 +113,10 @@ static void mutex_lies(void **state)
 	static const uint32_t lies[][4] = {
 		{2, 0, 9, 1},	       /* no such thread */
 		{2, 0, 7, 1},	       /* the waiting one itself */
-		{2, 0, 0, 1},	       /* nobody */
-		{2, 0, 8, 0},	       /* used by nobody */
+		{2, 0, 0, 1},	       /* no owner */
+		{2, 0, 8, 0},	       /* no users */
 		{2, 0, 8, 0x7f12},     /* half of an address */
-		{1, 0, 8, 1},	       /* without waiters: not what was waited for */
+		{1, 0, 8, 1},	       /* without waiters: not what the thread waited for */
 		{2, 0, 0xffffffff, 1}, /* no thread */
 		{0xffffffff, ~0u, ~0u, ~0u},
 	};
@@ -166,7 +167,7 @@ static void rwlock_lies(void **state)
 	} lies[] = {
 		{{1 << 3 | 3, 0, 3, 1, 0, 0, 9}, 2},	/* no such thread */
 		{{1 << 3 | 3, 0, 3, 1, 0, 0, 7}, 2},	/* the waiting one itself */
-		{{1 << 3 | 3, 0, 3, 1, 0, 0, 0}, 2},	/* nobody */
+		{{1 << 3 | 3, 0, 3, 1, 0, 0, 0}, 2},	/* id 0: no thread */
 		{{1 << 3 | 3, 0, 3, 1, 0, 0, 8, 1}, 2}, /* between processes */
 		{{1 << 3 | 3, 0, 3, 0, 0, 0, 8}, 2},	/* no writer */
 		{{1 << 3 | 1, 0, 3, 1, 0, 0, 8}, 2},
@@ -227,13 +228,13 @@ static void pipe_end_in_another_process(void **state)
 	assert_string_equal(sample.filetype, "pipe");
 	assert_string_equal(sample.filename, "pipe:[11]");
 	assert_int_equal(sample.waits_on_pid, 8);
-	/* the mode of the own descriptor tells which end is looked for */
+	/* the mode of the own descriptor determines which end is looked for */
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t01\n");
 	call_put(scene, SYS_write, 3, 0, 0);
 	assert_string_equal(fill(scene).waits_on, "pipe to 8 x");
 }
 
-/* /proc/6 is there for any thread: who has the end is its process. */
+/* /proc/6 exists for any thread: the process of the thread has the end. */
 static void pipe_end_of_a_near_thread(void **state)
 {
 	struct scene *scene = *state;
@@ -246,7 +247,7 @@ static void pipe_end_of_a_near_thread(void **state)
 	assert_string_equal(fill(scene).waits_on, "pipe from 3 three");
 }
 
-/* Two processes that have both ends wait for each other, whoever was asked about first. */
+/* Two processes that have both ends wait for each other, whichever was looked up first. */
 static void pipe_ends_shared(void **state)
 {
 	struct scene *scene = *state;
@@ -267,7 +268,7 @@ static void pipe_ends_shared(void **state)
 		call_put(scene, SYS_read, 3, 0, 0);
 		assert_string_equal(fill(scene).waits_on, "pipe from 7 seven");
 	}
-	/* the other one has closed it */
+	/* the other process has closed it */
 	fake_proc_put_process(&scene->proc, 7, "fd/3", "/dev/null");
 	scene->now_ns += 2 * NS_PER_SECOND;
 	for (int scan = 0; scan < 10; scan++)
@@ -275,7 +276,7 @@ static void pipe_ends_shared(void **state)
 	assert_string_equal(fill(scene).waits_on, "pipe from 9 nine");
 }
 
-/* Far away, behind 10 000 descriptors: found in some later scan, and none of them takes long. */
+/* A holder far away, after 10 000 descriptors: found in a later scan, and no scan takes long. */
 static void pipe_end_among_many(void **state)
 {
 	struct scene *scene = *state;
@@ -298,8 +299,8 @@ static void pipe_end_among_many(void **state)
 	assert_string_equal(sample.waits_on, "pipe from 5000 far");
 }
 
-/* A process that has the other end itself waits for itself, though a child near by has inherited
- * it. Only descriptors with close numbers are looked at. */
+/* A process that has the other end itself waits for itself, though a child with a close pid has
+ * inherited it. Only descriptors with close numbers are looked at. */
 static void pipe_end_of_its_own(void **state)
 {
 	struct scene *scene = *state;
@@ -324,13 +325,13 @@ static void pipe_end_nowhere(void **state)
 	call_put(scene, SYS_read, 3, 0, 0);
 	for (int scan = 0; scan < 10; scan++)
 		assert_string_equal(fill(scene).waits_on, "pipe");
-	/* it comes, and is found when it is looked for again */
+	/* the holder comes, and is found by the next search */
 	fake_proc_put_process(&scene->proc, 900, "fd/1", "pipe:[11]");
 	scene->now_ns += 11 * NS_PER_SECOND;
 	for (int scan = 0; scan < 10; scan++)
 		fill(scene);
 	assert_int_equal(fill(scene).waits_on_pid, 900);
-	/* and goes */
+	/* the holder closes it */
 	fake_proc_put_process(&scene->proc, 900, "fd/1", "/dev/null");
 	scene->now_ns += 3 * NS_PER_SECOND;
 	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
@@ -349,9 +350,9 @@ static void poll_sets(void **state)
 	assert_string_equal(fill(scene).waits_on, "2 fds: eventfd count 31, /dev/tty\x1b[31m");
 	call_put(scene, SYS_ppoll, PAGE, 2, 0);
 	assert_string_equal(fill(scene).waits_on, "1 fd: eventfd count 31");
-	call_put(scene, SYS_ppoll, PAGE, 6, 0); /* descriptors of 0 are nobody's */
+	call_put(scene, SYS_ppoll, PAGE, 6, 0); /* 0 descriptors have no holder */
 	assert_string_equal(fill(scene).waits_on, "5 fds");
-	call_put(scene, SYS_ppoll, PAGE, -1, 0); /* 4 G of them, which are not there */
+	call_put(scene, SYS_ppoll, PAGE, -1, 0); /* 4 G of descriptors, which are not there */
 	assert_null(fill(scene).waits_on);
 	call_put(scene, SYS_ppoll, 0, 0, 0);
 	assert_string_equal(fill(scene).waits_on, "timer");
@@ -419,10 +420,10 @@ static void path_of_open(void **state)
 	call_put(scene, SYS_openat, 4, PAGE + 4, 0);
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "    /abs", 9);
 	assert_string_equal(fill(scene).filename, "/abs");
-	/* not in memory: what is known is the directory */
+	/* path not in memory: the directory is known */
 	call_put(scene, SYS_openat, 4, 0x700000, 0);
 	assert_string_equal(fill(scene).filename, "/srv");
-	/* no end in this page, and the next one is not there */
+	/* no end in this page, and the next page is missing */
 	memset(longest, 'x', sizeof(longest));
 	longest[0] = '/';
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, longest, (size_t)sysconf(_SC_PAGESIZE));
@@ -500,7 +501,7 @@ static void file_locks(void **state)
 	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
 }
 
-/* The kernel gives a page of the list at a time. */
+/* The kernel returns a page of the list at a time. */
 static void file_locks_come_in_pieces(void **state)
 {
 	struct scene *scene = *state;
@@ -524,7 +525,7 @@ static void file_locks_come_in_pieces(void **state)
 	call_put(scene, SYS_flock, 3, 0, 0);
 	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
 	assert_int_equal(waitpid(writer, &status, 0), writer);
-	/* once in a scan: a thousand may wait */
+	/* read once in a scan: a thousand may wait */
 	assert_int_equal(unlink(path), 0);
 	scene->hint.sequence++;
 	scene->now_ns -= BEAT_NS;
@@ -563,7 +564,7 @@ static void wchan_of_who_sleeps(void **state)
 	assert_null(fill(scene).wchan);
 }
 
-/* One stay is told once, and again after a second. */
+/* One wait episode is looked up once, and again after a second. */
 static void episode_is_kept(void **state)
 {
 	struct scene *scene = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Why threads wait, as far as what they wait for tells it. */
+/* Classes of waits, as far as facts of the wait determine them. */
 #include "unit.h"
 
 #include <linux/futex.h>
@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "lookup_scene.h"
 
-static int64_t clock_ns, clock_step_ns; /* each look at the clock takes that long */
+static int64_t clock_ns, clock_step_ns; /* present time, and the time that each reading takes */
 
-/* Instead of base/clock.c's (CMakeLists.txt), which goes on while others have the CPU. */
+/* Replaces base/clock.c's function (CMakeLists.txt), which goes on while others have the CPU. */
 int64_t __wrap_clock_monotonic_ns(void);
 
 int64_t __wrap_clock_monotonic_ns(void)
@@ -36,7 +36,7 @@ static const char *class_of(struct scene *scene)
 	return class_soon(scene, 3 * NS_PER_SECOND);
 }
 
-/* One descriptor is looked at once a second. */
+/* A descriptor is looked at once a second. */
 static void class_as_before(void **state)
 {
 	struct scene *scene = *state;
@@ -79,7 +79,7 @@ static void class_by_call_and_facts(void **state)
 	assert_string_equal(class_of(scene), "device");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
 	assert_string_equal(class_of(scene), "pipe");
-	/* open(2): of a file, of a FIFO */
+	/* open(2) of a file, of a FIFO */
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "/srv/x", sizeof("/srv/x"));
 	call_put(scene, SYS_openat, 3, PAGE, 0);
 	assert_string_equal(class_of(scene), "file");
@@ -87,7 +87,7 @@ static void class_by_call_and_facts(void **state)
 	assert_string_equal(class_of(scene), "pipe");
 	call_put(scene, SYS_write, 3, 0, 0);
 	assert_string_equal(class_of(scene), "write");
-	/* one descriptor is as a read of it */
+	/* poll of one descriptor is like a read of it */
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, polled, sizeof(polled));
 	call_put(scene, SYS_ppoll, PAGE, 1, 0);
 	assert_string_equal(class_of(scene), "pipe");
@@ -110,7 +110,7 @@ static const char *class_now(struct scene *scene, int64_t tid)
 	return sample.why;
 }
 
-/* Threads of a process that wait for one lock have one of them looked up, in each scan anew; unless
+/* Threads of a process that wait for one lock: one of them is looked up, anew in each scan; unless
  * it holds the lock itself, or they may have other descriptors. */
 static void class_of_peers(void **state)
 {
@@ -119,7 +119,7 @@ static void class_of_peers(void **state)
 	struct scene *scene = *state;
 
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
-	scene->requested.pid = getpid(); /* kcmp(2) is asked of its threads */
+	scene->requested.pid = getpid(); /* kcmp(2) is called for its threads */
 	fake_proc_put(&scene->proc, getpid(), getpid(), "status", "Name:\tone\nNSpid:\t9\n");
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	fake_proc_put(&scene->proc, getpid(), 7, "comm", "x\n");
@@ -151,7 +151,7 @@ static void class_of_peers(void **state)
 	assert_string_equal(class_now(scene, 9999999), "file");
 }
 
-/* A scan has only so much time: who comes when it is used up is looked up in a later one. */
+/* A scan has limited time: a thread that comes when it is used up is looked up in a later scan. */
 static void class_in_time(void **state)
 {
 	struct scene *scene = *state;
@@ -170,8 +170,8 @@ static void class_in_time(void **state)
 	clock_step_ns = 0;
 }
 
-/* Requests that only wait until a descriptor is ready are no I/O; and it can change unseen. */
-/* The entries of a ring of four: the requests that it took last are behind the others. */
+/* Requests that only wait until a descriptor is ready are not I/O; and that can change unseen. */
+/* Entries of a ring of four: the requests that it took last are after the others. */
 static void class_of_timeouts(struct scene *scene)
 {
 	static const struct {
@@ -233,7 +233,7 @@ static void class_of_rings(void **state)
 	assert_false(lookup_class_changes(scene->lookup, 7));
 }
 
-/* A server's: so many polls that not all of them may be read. */
+/* A server's ring: so many polls that not all of them may be read. */
 static void class_of_large_rings(void **state)
 {
 	struct scene *scene = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Code without a table, followed to its return. Whole programs: tests/stack, chains_musl; lengths
- * of instructions beside objdump's: tests/stack/instructions.c. */
+/* Code without a table, followed to its return. tests/stack and chains_musl test whole programs;
+ * tests/stack/instructions.c compares lengths of instructions with objdump's. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #define SP 7
 #define FP 6
 
-/* Place of the return address, as the test says. */
+/* Place of the return address, as the test sets it. */
 struct stack {
 	uint8_t base;
 	int64_t offset;
@@ -93,11 +93,12 @@ static void frames_are_taken_back(void **state)
 				((struct stack){FP, 8}), &row),
 			 0);
 	expect_row(&row, FP, 16);
-	assert_int_equal(row.saved[0].kind, RULE_UNDEFINED); /* saved near the other register */
+	assert_int_equal(row.saved[0].kind, RULE_UNDEFINED); /* saved next to the other register */
 	assert_int_equal(row.saved[1].offset, -16);
 }
 
-/* From where a function begins, or is about to: what it saves it gives back. */
+/* Code followed from the beginning of a function, or just after it: saved registers are
+ * restored. */
 static void frames_are_made(void **state)
 {
 	static const struct stack entered = {SP, 0}, pushed = {SP, 8};
@@ -132,21 +133,21 @@ static void frames_are_made(void **state)
 	expect_row(&row, SP, 8);
 	assert_int_equal(row.saved[1].kind, RULE_SAME);
 	/* mov %rbx,0x18(%rsp); mov $5,%ebx; mov 0x18(%rsp),%rbx; add $0x28,%rsp; ret: a register is
-	 * saved where it is needed, which is behind the frame's making */
+	 * saved where it is needed, after the frame is made */
 	assert_int_equal(FOLLOW("\x48\x89\x5c\x24\x18\xbb\x05\x00\x00\x00\x48\x8b\x5c\x24"
 				"\x18\x48\x83\xc4\x28\xc3",
 				true, ((struct stack){SP, 0x28}), &row),
 			 0);
 	expect_row(&row, SP, 0x30);
 	assert_int_equal(row.saved[0].kind, RULE_SAME);
-	/* mov $5,%ebx; mov 0x18(%rsp),%rbx; add $0x28,%rsp; ret: entered behind the save */
+	/* mov $5,%ebx; mov 0x18(%rsp),%rbx; add $0x28,%rsp; ret: entered after the save */
 	assert_int_equal(FOLLOW("\xbb\x05\x00\x00\x00\x48\x8b\x5c\x24\x18\x48\x83\xc4\x28\xc3",
 				true, ((struct stack){SP, 0x28}), &row),
 			 0);
 	assert_int_equal(row.saved[0].kind, RULE_AT_CFA);
 	assert_int_equal(row.saved[0].offset, 0x18 - 0x30);
-	/* pop %rbx; pop %rbp; then what is called last, with the same return address: push %rbp;
-	 * push %rbx; pop %rbx; pop %rbp; ret */
+	/* pop %rbx; pop %rbp; then the tail call, with the same return address: push %rbp; push
+	 * %rbx; pop %rbx; pop %rbp; ret */
 	assert_int_equal(FOLLOW("\x5b\x5d\xeb\x00\x55\x53\x5b\x5d\xc3", true,
 				((struct stack){SP, 16}), &row),
 			 0);
@@ -158,7 +159,7 @@ static void frames_are_made(void **state)
 		FOLLOW("\x5b\x5d\xeb\x00\x41\x54\x5b\xc3", true, ((struct stack){SP, 16}), &row),
 		0);
 	assert_int_equal(row.saved[0].kind, RULE_UNDEFINED);
-	/* and behind leave: push %rbx; pop %rbx; ret */
+	/* after leave: push %rbx; pop %rbx; ret */
 	assert_int_equal(
 		FOLLOW("\x48\x8b\x5d\xf8\xc9\x53\x5b\xc3", true, ((struct stack){FP, 8}), &row), 0);
 	assert_int_equal(row.saved[0].offset, -8 - 16);
@@ -204,16 +205,16 @@ static void what_is_not_known_is_not_told(void **state)
 		assert_int_equal(
 			follow(codes[i].code, codes[i].bytes, true, (struct stack){SP, 0}, &row),
 			-ENOENT);
-	/* leave after the frame pointer was taken back */
+	/* leave after the frame pointer was restored */
 	assert_int_equal(FOLLOW("\x5d\xc9\xc3", true, ((struct stack){FP, 8}), &row), -ENOENT);
-	/* the code ends */
+	/* end of the code */
 	assert_int_equal(FOLLOW("\x48\x83\xc4", true, ((struct stack){SP, 0}), &row), -ENOENT);
 	assert_int_equal(follow("", 0, true, (struct stack){SP, 0}, &row), -ENOENT);
-	/* behind a call that does not return: the next function gives back the stack as it was */
+	/* after a call that does not return: the next function restores the stack as it was */
 	assert_int_equal(FOLLOW("\x53\x5b\xc3", false, ((struct stack){SP, 0}), &row), -ENOENT);
 }
 
-/* A parser may say anything. */
+/* Data from a parser may have any value. */
 static void lies_make_no_row(void **state)
 {
 	const struct x86_return good = {.offset = 8, .base = SP},
@@ -248,7 +249,7 @@ static void anything_ends(void **state)
 		follow(code, 1 + (size_t)round % sizeof(code), round % 2,
 		       (struct stack){SP, 8 * (round % 8)}, &row);
 	}
-	/* the most branches and jumps that there can be */
+	/* greatest number of branches and jumps */
 	memset(code, 0x75, sizeof(code));
 	assert_int_equal(follow(code, sizeof(code), true, (struct stack){SP, 0}, &row), -ENOENT);
 }
