@@ -80,8 +80,7 @@ static void noted_while_searched(void **state)
 	assert_true(pending);
 	assert_int_equal(scene->holders.pending, 1);
 	holders_note(&scene->holders, "socket:[11]", 7, 3, scene->now_ns);
-	assert_int_equal(scene->holders.pending,
-			 1); /* the requester is not the other end: still looked for */
+	assert_int_equal(scene->holders.pending, 1); /* the requester is not the other end */
 	holders_note(&scene->holders, "socket:[11]", FAR, 3, scene->now_ns);
 	assert_int_equal(scene->holders.pending, 0);
 	assert_int_equal(holder_of(scene, "socket:[11]", 7, &scans), FAR);

@@ -88,8 +88,8 @@ static void bounded(void **state)
 	is_as_before(before.nice);
 }
 
-static bool had_realtime; /* the parent had real-time priority when it passed it on: a sanitizer's
-			     fork may take longer than that lasts */
+static bool had_realtime; /* the parent had it when it passed it on: a sanitizer's fork may take
+			     longer than it lasts */
 
 /* Returns what a child process finds of itself, as bits: real-time, nice -20, bounded. */
 static int child_of(bool passed)
