@@ -12,13 +12,14 @@ struct calls {
 	int64_t nap_ns, read_ns;
 };
 
-/* Answers each question some time later. */
+/* Answers each message some time later. */
 static void calls_answer(void *data)
 {
 	sleep_ns(((struct calls *)data)->read_ms * NS_PER_MS);
 }
 
-/* Two functions that sleep, to be told apart by their stacks: no call is the last thing they do. */
+/* Functions that sleep, two of them, distinguished by their stacks: no call is the last thing they
+ * do. */
 __attribute__((noinline)) static void nap_long(const struct calls *calls)
 {
 	sleep_ns(calls->nap_ms * NS_PER_MS);

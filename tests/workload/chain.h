@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chains of threads that wait for each other: what the workload `chain` can make. */
+/* Chains of threads that wait for each other, which the workload `chain` can make. */
 #ifndef CHAIN_H
 #define CHAIN_H
 
@@ -12,7 +12,7 @@ struct chain_row {
 	void (*prepare)(void);
 };
 
-/* Ended by a row without a name. */
+/* Rows of chains, ended by a row without a name. */
 extern const struct chain_row lock_chains[], kernel_chains[], space_chains[];
 
 /* Adds to `victims` and `pids` of the ready line. */
@@ -29,12 +29,13 @@ struct part {
 
 pid_t part_start(const struct part *part);
 
-/* A client of `out`, a proxy of `in` for `out`, and a server that takes a while on `in`. */
+/* Parts of a request: a client of `out`, a proxy of `in` for `out`, and a server that takes a while
+ * on `in`. */
 void part_request(const struct part *part);
 void part_forward(const struct part *part);
 void part_answer(const struct part *part);
 
-/* A file of this process's own; those in locked_path are removed at the end. */
+/* Makes the path of a file of this process; files in locked_path are removed at the end. */
 void lock_file(const char *name, char path[256]);
 extern char locked_path[2][256];
 

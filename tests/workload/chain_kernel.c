@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chains of threads that wait for locks of the kernel. Who holds one sleeps in a page fault, for a
- * page of a userfaultfd(2): in a system call that has taken the lock before it copies. */
+/* Chains of threads that wait for locks of the kernel. The holder of a lock sleeps in a page fault,
+ * for a page of a userfaultfd(2): in a system call that has taken the lock before it copies. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
@@ -15,7 +15,7 @@
 #define PAGES 8
 #define TURN_NS (2 * NS_PER_MS)
 
-static char *missing; /* pages that come when somebody gives them */
+static char *missing; /* pages that are missing until they are filled */
 static int faults = -1, file = -1;
 static char block[PAGE];
 static struct subject holder, writers[PAGES], waiters[PAGES];
@@ -34,7 +34,7 @@ static void missing_make(void)
 		unready("no userfaultfd here");
 }
 
-/* Makes the file and unlinks it before anybody has its lock, which unlink(2) takes, too. */
+/* Makes the file and unlinks it before a thread has its lock, which unlink(2) takes, too. */
 static void file_make(void)
 {
 	char path[256];
@@ -45,7 +45,7 @@ static void file_make(void)
 		die("open");
 }
 
-/* Has the inode's rwsem, for writing. */
+/* Holds the inode's rwsem, for writing. */
 static void hold_inode(void *unused)
 {
 	(void)unused;
@@ -53,7 +53,7 @@ static void hold_inode(void *unused)
 		die("pwrite");
 }
 
-/* The position of an open file has a mutex: who has it waits for the inode. */
+/* Takes the mutex of the open file's position, and waits for the inode. */
 static void write_on(void *unused)
 {
 	(void)unused;
@@ -79,7 +79,7 @@ static void kernel_locks(void)
 	pid_add(getpid());
 }
 
-/* Has the directory's rwsem, for reading. */
+/* Holds the directory's rwsem, for reading. */
 static void hold_directory(void *unused)
 {
 	(void)unused;
@@ -97,7 +97,7 @@ static void kernel_reader(void)
 	char path[256];
 
 	missing_make();
-	lock_file("chain-directory", path); /* not removed: that waits for its lock, too */
+	lock_file("chain-directory", path); /* not removed: removing waits for its lock, too */
 	if (mkdir(path, 0700))
 		die("mkdir");
 	file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -109,7 +109,7 @@ static void kernel_reader(void)
 	pid_add(getpid());
 }
 
-/* Each has the inode until its page comes. */
+/* Holds the inode until its page comes. */
 static void write_in_turn(void *which)
 {
 	char *own = missing + (size_t)which * PAGE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chains of threads that wait for mutexes, and what their holders do. */
+/* Chains of threads that wait for mutexes, and the activity of the holders. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -16,9 +16,9 @@
 #define NESTED 8
 #define NOBODY 65534
 
-static pthread_mutex_t mutexes[NESTED]; /* zeroed is unlocked */
+static pthread_mutex_t mutexes[NESTED]; /* zeroed mutexes are unlocked */
 static struct subject waiters[WAITERS];
-static int held; /* mutexes */
+static int held; /* number of mutexes that are held */
 
 static void mutex_wait(void *unused)
 {
@@ -118,7 +118,7 @@ static void mutex_sync(void)
 	crowd(hold_syncing, "chain_waiter mutex> chain_holder*");
 }
 
-/* The holder shares its CPU with another one. */
+/* A holder that shares its CPU with another thread. */
 static void mutex_queue(void)
 {
 	static struct subject spinner;
@@ -127,7 +127,7 @@ static void mutex_queue(void)
 	crowd(hold_pinned, "chain_waiter mutex> chain_holder*");
 }
 
-/* Each holds one and waits for that of the next one; the last naps. */
+/* Holds one mutex and waits for that of the next thread; the last thread naps. */
 static void nest(void *which)
 {
 	size_t own = (size_t)which;
@@ -137,7 +137,7 @@ static void nest(void *which)
 	if (own + 1 < NESTED)
 		pthread_mutex_lock(&mutexes[own + 1]);
 	for (;;)
-		sleep_ns(5 * NAP_NS); /* seldom on a CPU while its wait is looked for */
+		sleep_ns(5 * NAP_NS); /* seldom on a CPU while its wait is looked up */
 }
 
 static void nested(void)
@@ -158,7 +158,7 @@ static void nested(void)
 	pid_add(getpid());
 }
 
-/* A chain of so many threads that it has no root but for the last of them. */
+/* Number of threads of a chain that is so long that only the last of them have a root. */
 #define LONG 10000
 #define LONG_STACK 32768
 
@@ -183,7 +183,7 @@ static void long_hold(void *unused)
 	stay();
 }
 
-/* Begun at the end of the chain, so that each finds the next one's mutex taken. */
+/* Starts at the end of the chain, so that each thread finds the next one's mutex taken. */
 static void ten_thousand(void)
 {
 	static struct subject holder;
@@ -247,8 +247,8 @@ static void nested_pi(void)
 	nested();
 }
 
-/* A process without rights waits for a PI futex in shared memory, into whose word it has put the id
- * of a thread of root's that knows nothing of it: this one. */
+/* Waits as a process without rights for a PI futex in shared memory, with the id of a thread of
+ * root's in the futex word that has nothing to do with it: this one. */
 static void lie(const struct part *part)
 {
 	uint32_t *word =
@@ -269,7 +269,7 @@ static void hostile(void)
 	victim_add(liar, getpid(), "*");
 }
 
-/* The mutex changes hands every few ms: who waits for it waits for who is in a nap. */
+/* Takes turns: the mutex changes hands every few ms, and waiters wait for a thread in a nap. */
 static void take_turns(void *unused)
 {
 	(void)unused;
@@ -289,7 +289,7 @@ static void turns(void)
 	pid_add(getpid());
 }
 
-/* Workers of a queue each: nobody holds what they wait for. */
+/* Workers with a queue each: no thread holds what they wait for. */
 #define WORKERS 4
 
 static struct queue {

@@ -17,7 +17,7 @@
 #define SPACES 4
 #define PORT 5000
 
-static pid_t keepers[SPACES]; /* a process in each namespace */
+static pid_t keepers[SPACES]; /* process in each namespace */
 
 static void keeper_start(int which)
 {
@@ -69,7 +69,7 @@ static void address_give(pid_t keeper, const char *device, int net, int host)
 		device, device);
 }
 
-/* Host 1 of that network is in one namespace, host 2 in the other. */
+/* Joins two namespaces by a network: host 1 is in one, host 2 in the other. */
 static void spaces_join(int one, int other, int net)
 {
 	char device[32];
@@ -99,7 +99,7 @@ static int socket_bound(const struct sockaddr_in *address)
 	return fd;
 }
 
-/* A connection from host 1 to host 2, always from and to the same port. */
+/* Makes a connection from host 1 to host 2, always from and to the same port. */
 static void pair_make(int one, int other, int net, int pair[2])
 {
 	const struct sockaddr_in near = address_of(net, 1, PORT + 1),
@@ -154,7 +154,7 @@ static void proxy_spaces(void)
 	victim_add(middle, server, "chain_proxy socket> chain_server");
 }
 
-/* Two connections with the same addresses and ports, each between namespaces of its own. */
+/* Makes two connections with the same addresses and ports, each between namespaces of its own. */
 static void twin_spaces(void)
 {
 	int pairs[2][2], home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);

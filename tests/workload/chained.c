@@ -18,7 +18,7 @@ struct pair {
 };
 
 static struct pair *pairs;
-static pthread_mutex_t *mutexes; /* zeroed is unlocked */
+static pthread_mutex_t *mutexes; /* zeroed mutexes are unlocked */
 static int64_t nap_ns;
 
 static void *serve(void *data)
@@ -46,7 +46,8 @@ static void *request(void *data)
 	return NULL;
 }
 
-/* A process of the threads of pairs from `first` on; the first of these threads is its own. */
+/* Starts a process with the threads of the pairs from `first` on; its first thread is that of the
+ * first pair. */
 static pid_t side_start(const char *name, void *(*run)(void *), long first, long count, int own)
 {
 	pid_t pid = child_fork();

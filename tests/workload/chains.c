@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that wait for each other in chains that are known. The ready line tells in `victims`, a
- * line each: the waiting thread, the thread that it waits for, and the chain in tsnap's words, as a
- * pattern of fnmatch; in `pids` the processes. */
+/* Threads that wait for each other in known chains. The ready line has in `victims`, a line each:
+ * the waiting thread, the thread that it waits for, and the chain in tsnap's words, as a pattern of
+ * fnmatch; in `pids` the processes. */
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -76,7 +76,7 @@ static void pass_on(const struct part *part)
 	}
 }
 
-/* Before the slow one pipes are full, behind it one is empty. */
+/* A pipeline: before the slow process pipes are full, after it one is empty. */
 static void pipeline(void)
 {
 	int a[2], b[2], c[2];
@@ -246,7 +246,7 @@ static void proxy_unix(void)
 	proxy(unix_pair);
 }
 
-/* A connection that is established while nobody here has its other end: as one to another host. */
+/* A connection whose other end no process here has: like one to another host. */
 static void outside(void)
 {
 	struct sockaddr_in near = {.sin_family = AF_INET,
@@ -278,7 +278,7 @@ static void connection_serve(void *which)
 	part_answer(&(struct part){"", NULL, connections[(long)which], -1});
 }
 
-/* A thread for each connection. */
+/* Starts a thread for each connection. */
 static void server_threads(void)
 {
 	static struct subject threads[CONNECTIONS];
@@ -299,11 +299,12 @@ static void server_threads(void)
 	sleep_ns(10 * NAP_NS);
 }
 
-/* A server with a thread for each connection, each of which asks a process by a pipe while it holds
- * a mutex: only the holder is in a call on something that tells nothing of its client. */
+/* A server with a thread for each connection, each of which sends a request to a process by a pipe
+ * while it holds a mutex: only the holder is in a call, on a descriptor that does not show its
+ * client. */
 #define ASKING 5
 
-static pthread_mutex_t requested; /* zeroed is unlocked */
+static pthread_mutex_t requested; /* a zeroed mutex is unlocked */
 static int requests[2], answers[2];
 
 static void helper_run(const struct part *part)
@@ -370,7 +371,8 @@ static int child_of_vfork(void *unused)
 	return 0;
 }
 
-/* clone(2) with CLONE_VFORK: the child has a stack of its own, so that it may do what it likes. */
+/* Waits in clone(2) with CLONE_VFORK: the child has a stack of its own, so that it may do
+ * anything. */
 static void vfork_wait(const struct part *part)
 {
 	(void)part;

@@ -85,7 +85,7 @@ static void int80_run(void)
 }
 #endif
 
-/* A 32-bit program, built without a C library; it reads its standard input. */
+/* Runs a 32-bit program, built without a C library; it reads its standard input. */
 static void compat32_run(void)
 {
 	char path[4096];

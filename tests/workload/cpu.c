@@ -47,7 +47,7 @@ static void spin2_run(void)
 	hold();
 }
 
-/* Nearly all of its time is spent in the kernel, in read. */
+/* Spends nearly all of its time in the kernel, in read. */
 static void spin_kernel(void *cpu)
 {
 	static char buffer[4 << 20];
@@ -120,7 +120,7 @@ static void pingpong_run(void)
 	line_end();
 }
 
-/* Known amounts of everything that is accounted: CPU time, waiting in a run queue behind a rival on
+/* Known amounts of everything that is accounted: CPU time, waiting in a run queue for a rival on
  * the same CPU, both kinds of switches, D (parent of vfork) and S. */
 struct burst {
 	long cpu, cpu_ms, naps, nap_ms, waits, disk_ms, sleep_ms;
@@ -137,7 +137,7 @@ static void rival(void *data)
 		;
 }
 
-/* On a word that nobody changes. */
+/* Waits for a word that never changes. */
 static void futex_wait_ns(int64_t ns)
 {
 	const struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};

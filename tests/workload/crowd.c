@@ -21,7 +21,7 @@
 
 static int pipe_fds[2];
 
-/* Sleeps as the threads of a real host do: in locks, descriptors, timers. */
+/* Sleeps like the threads of a real host: in locks, descriptors, timers. */
 static void sleep_somehow(void *kind)
 {
 	static int word;
@@ -108,11 +108,11 @@ static void many_run(void)
 	for (long left = threads; left > 0; left -= PROCESS_THREADS, processes++)
 		if (!child_fork()) {
 			prctl(PR_SET_NAME, "crowd");
-			/* One of them is the process's first thread. */
+			/* one of the threads is the process's first one */
 			crowd_add((left < PROCESS_THREADS ? left : PROCESS_THREADS) - 1);
 			if (write(up[1], "", 1) != 1)
 				die("write");
-			close(up[1]); /* closed, so that the end of a process that died is seen */
+			close(up[1]); /* closed, so that the end of a dead process is seen */
 			sleep_somehow(NULL);
 		}
 	close(up[1]);
@@ -189,7 +189,7 @@ static void exit_storm_run(void)
 	}
 }
 
-/* Names are those of one run: others on this host may do the same. */
+/* Makes names unique to one run: other runs on this host may use the same workload. */
 static void name_set(const char *suffix)
 {
 	char name[16];
@@ -198,7 +198,7 @@ static void name_set(const char *suffix)
 	prctl(PR_SET_NAME, name);
 }
 
-/* Uses so much CPU time in a process of its own, sleeps, and ends; under a name of its own. */
+/* Uses an amount of CPU time in a process of its own, sleeps, and ends; under a name of its own. */
 static void brief_run(void)
 {
 	int64_t cpu_ns = option_number("us", 0) * 1000, sleep_us = option_number("sleep_us", 0);
@@ -263,7 +263,7 @@ static void births_run(void)
 
 		for (long i = 0; i < count; i++) {
 			brief_start(path);
-			/* two at a time */
+			/* runs two at a time */
 			if (i)
 				failed += wait(&status) < 0 || status;
 		}
@@ -281,7 +281,7 @@ static void births_run(void)
 	}
 }
 
-/* A comm is at most 15 bytes, and the kernel takes any but NUL. */
+/* Names that break naive output: a comm is at most 15 bytes, and the kernel accepts any but NUL. */
 static const char *const hostile_names[] = {
 	"a,b,c",
 	"\"quoted\"",

@@ -55,7 +55,7 @@ static void fsync_run(void)
 	syncer.fd = open(syncer.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (syncer.fd < 0)
 		die(syncer.path);
-	unlink(syncer.path); /* unlinked, so that it goes whatever happens to us */
+	unlink(syncer.path); /* unlinked, so that it is removed however this process ends */
 	subject_start(&subject, "fsync", sync_loop, &syncer);
 	ready_begin(subject.tid, getpid());
 	line_add("syscall", "fsync");
@@ -72,7 +72,7 @@ static void fsync_run(void)
 	line_end();
 }
 
-/* A page that userfaultfd(2) never fills. */
+/* Returns a page that userfaultfd(2) never fills. */
 static char *missing_page(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -110,8 +110,8 @@ static void page_fault_run(void)
 	hold();
 }
 
-/* A fault that the kernel takes on behalf of process_vm_readv waits in D (TASK_KILLABLE; before 5.8
- * TASK_UNINTERRUPTIBLE). */
+/* Reads a page by process_vm_readv: a fault that the kernel takes on its behalf waits in D
+ * (TASK_KILLABLE; before 5.8 TASK_UNINTERRUPTIBLE). */
 static void read_remote(void *page)
 {
 	static char to[16];
@@ -134,16 +134,16 @@ static void remote_fault_run(void)
 
 #define TURN_FILES 16
 
-/* A reader that waits in each of its reads for another file, all behind one descriptor. */
+/* A reader that waits in each of its reads for another file, all read by one descriptor. */
 struct turns {
 	char paths[TURN_FILES][4096];
 	int files[TURN_FILES], fd;
-	atomic_long turn; /* the present read's */
+	atomic_long turn; /* turn of the present read */
 	int64_t pause_ns;
 	atomic_bool stop;
 };
 
-/* The count that a read asks for tells which file it is. */
+/* Reads in turns: the count of a read says which file it is. */
 static void turns_read(void *data)
 {
 	struct turns *turns = data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs of a user without rights who wishes who looks at them ill. */
+/* Hostile programs of a user without rights, which attack their observers. */
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define NOBODY 65534
 #define RENAME_NS (4 * NS_PER_MS)
 
-/* Gives up all rights, as far as there are any. */
+/* Gives up all rights, if there are any. */
 static void rights_drop(void)
 {
 	if (geteuid())
@@ -21,7 +21,7 @@ static void rights_drop(void)
 	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 	    setresuid(NOBODY, NOBODY, NOBODY))
 		die("setresuid");
-	prctl(PR_SET_DUMPABLE, 1); /* it may write to its own /proc again */
+	prctl(PR_SET_DUMPABLE, 1); /* its own /proc is writable again */
 }
 
 static void sleep_in_pipe(void *reading_end)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* More busy threads than CPUs, of several kinds whose stays in a state are short: a sampler that
- * gets its CPU only when somebody gives one up sees too much sleep in them. */
+/* More busy threads than CPUs, of several kinds with short times in each state: a sampler that gets
+ * its CPU only when a thread gives one up sees too much sleep in them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ static void rounds_spin(long rounds)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* Returns the rounds that take so long on a CPU nothing else uses: the fastest of many tries. */
+/* Returns the number of rounds that take that time on a CPU without other users: the fastest of
+ * many tries. */
 static long rounds_of_ns(int64_t ns)
 {
 	const long rounds = 100000;
@@ -73,7 +74,7 @@ static void sync_often(void *unused)
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		die(path);
-	unlink(path); /* unlinked, so that it goes whatever happens to us */
+	unlink(path); /* unlinked, so that it is removed however this process ends */
 	while (pwrite(fd, block, sizeof(block), 0) == sizeof(block))
 		if (fdatasync(fd))
 			die("fdatasync");
@@ -87,7 +88,7 @@ static void spin(void *unused)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* Starts some of a kind, and tells their ids under its name. */
+/* Starts threads of a kind, and adds their ids under its name. */
 static void kind_start(const char *kind, long count, void (*fn)(void *), struct ends *ends)
 {
 	static struct subject subjects[4 * THREADS_MAX];
@@ -124,7 +125,7 @@ static void mixed_run(void)
 	kind_start("pipe", 2 * pairs, pass_on, ends);
 	kind_start("sync", option_number("syncs", 2), sync_often, NULL);
 	kind_start("spin", option_number("spins", 1), spin, NULL);
-	for (long i = 0; i < pairs; i++) /* each pair begins to play */
+	for (long i = 0; i < pairs; i++) /* makes each pair begin */
 		if (write(ends[2 * i + 1].to, "", 1) != 1)
 			die("write");
 	line_end();
@@ -133,7 +134,7 @@ static void mixed_run(void)
 
 static int64_t rhythm_begin_ns, rhythm_ns, rhythm_work_ns;
 
-/* Works at the same place of each period. */
+/* Works at the same phase of each period. */
 static void rhythm(void *arg)
 {
 	int64_t at_ns = rhythm_begin_ns + *(const int64_t *)arg;
@@ -172,7 +173,7 @@ static void rhythm_run(void)
 	hold();
 }
 
-/* Time that the thread was not on a CPU in each function, as it saw it itself. */
+/* Time that the thread was off its CPU in each function, measured by itself. */
 static _Atomic int64_t short_ns, long_ns;
 static long short_count, short_nap_ns, long_nap_ns;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A client that waits in turn for each kind of thing that a critical path ends with: its server
- * computes, sleeps, writes to a disk, and waits for a mutex whose holder computes. Named
- * path-client, path-server, path-holder; the client is a process of its own. They talk through a
- * UNIX socket, or a TCP connection of 127.0.0.1. */
+/* A client that waits in turn for each kind of end of a critical path: its server computes, sleeps,
+ * writes to a disk, and waits for a mutex whose holder computes. Named path-client, path-server,
+ * path-holder; the client is a process of its own. They communicate through a UNIX socket, or a TCP
+ * connection of 127.0.0.1. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static int64_t compute_ns, sleep_for_ns, hold_ns;
 static int file = -1;
 static int ends[2]; /* ends of the connection for requests and answers */
 
-/* CPU time: what others take away is not counted. */
+/* Uses CPU time: time used by others is not counted. */
 static void compute(int64_t ns)
 {
 	int64_t until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;

@@ -25,15 +25,15 @@ static void hold_process(pid_t pid, char state)
 	hold();
 }
 
-/* The parent of vfork waits in D (TASK_KILLABLE) until the child execs or exits. */
+/* Waits as the parent of vfork, in D (TASK_KILLABLE), until the child execs or exits. */
 static void vfork_parent(void *data)
 {
 	int *fds = data;
 	char c;
 
 	if (!vfork()) {
-		/* The writing end stays open in the parent only, whose end or closing releases us.
-		 */
+		/* the writing end is open in the parent only: its end or a close releases this
+		 * process */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		syscall(SYS_close, fds[1]);
 		syscall(SYS_read, fds[0], &c, 1);
@@ -102,8 +102,8 @@ static void pause_forever(void *unused)
 		pause();
 }
 
-/* A process lives on after its first thread has ended: the leader is a zombie, the other thread is
- * not. */
+/* Makes a process that lives on after its first thread has ended: the leader is a zombie, the other
+ * thread is not. */
 static void zombie_leader_run(void)
 {
 	int fds[2];
@@ -150,7 +150,8 @@ static void exec_now(void *unused)
 	self_exec("after_exec", NULL);
 }
 
-/* With from=thread the thread that execs is not the first: it takes over the first one's id. */
+/* Execs; with from=thread the thread that execs is not the first: it takes over the first one's
+ * id. */
 static void exec_change_run(void)
 {
 	char text[64];
@@ -178,7 +179,7 @@ static void after_exec_run(void)
 	hold();
 }
 
-/* A process, its child and its grandchild; each line read adds another child. */
+/* Makes a process, its child and its grandchild; each line read adds another child. */
 static void tree_run(void)
 {
 	char text[64];
@@ -213,7 +214,7 @@ static void tree_run(void)
 	hold();
 }
 
-/* Naps so shortly that each scan has a chance to meet it awake. */
+/* Spins under that name, so that each scan sees it awake. */
 static void busy_as(const char *name)
 {
 	prctl(PR_SET_NAME, name);
@@ -222,7 +223,8 @@ static void busy_as(const char *name)
 			;
 }
 
-/* A child with that id, which is free: the kernel takes wishes of who has CAP_SYS_ADMIN (5.5). */
+/* Starts a child with that id, which is free: the kernel accepts a requested id with CAP_SYS_ADMIN
+ * (5.5). */
 static void stranger_start(pid_t id)
 {
 #ifdef SYS_clone3
@@ -246,7 +248,8 @@ static void stranger_start(pid_t id)
 #endif
 }
 
-/* A process that ends when a line is read, and one that gets its id, with a child of its own. */
+/* Makes a process that ends when a line is read, and one that gets its id, with a child of its
+ * own. */
 static void reuse_run(void)
 {
 	pid_t pid = child_fork();

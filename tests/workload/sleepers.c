@@ -123,7 +123,7 @@ static void socket_accept(long *arg)
 	struct sockaddr_un local = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	/* A bind of the family alone lets the kernel choose an abstract name, unix(7). */
+	/* Binds the family alone: the kernel then chooses an abstract name, unix(7). */
 	if (fd < 0 || bind(fd, (struct sockaddr *)&local, sizeof(sa_family_t)) || listen(fd, 1))
 		die("listen");
 	arg[0] = fd;
@@ -204,7 +204,7 @@ static void signal_wait(long *arg)
 	arg[3] = 8;
 }
 
-/* By system call: mq_open is in librt before glibc 2.34. */
+/* Opens a queue by system call: mq_open is in librt before glibc 2.34. */
 static void message_wait(long *arg)
 {
 	struct mq_attr attr = {.mq_maxmsg = 1, .mq_msgsize = 512};
@@ -234,7 +234,7 @@ static void child_wait(long *arg)
 	arg[1] = arg[2] = arg[3] = 0;
 }
 
-/* The name of the file that the blocked thread waits for holds what breaks naive output. */
+/* Prepares a wait for a file whose name has what breaks naive output. */
 static void flock_wait(long *arg)
 {
 	const char *dir = option_text("dir", "/tmp");
@@ -255,7 +255,7 @@ struct sleeper {
 	const char *name;
 	const char *syscall;
 	long nr;
-	int fd_arg; /* the argument that is a descriptor, or NO_FD */
+	int fd_arg; /* index of the argument that is a descriptor, or NO_FD */
 	void (*prepare)(long *arg);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Processes of which a look never ends: pages, locks and an exec that wait for a FUSE server which
- * answers all but reads. Everything goes on when the server ends. */
+/* Processes whose observation never ends: pages, locks and an exec that wait for a FUSE server
+ * which answers all but reads. They go on when the server ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
@@ -25,12 +25,12 @@
 #define MESSAGE_BYTES (1 << 17)
 #define PAGE_BYTES 4096
 
-/* Reads of the file "direct" do not go through the page cache. */
+/* Paths of the file: reads of "direct" do not go through the page cache. */
 #define CACHED_FILE MOUNT_POINT "/cached"
 #define DIRECT_FILE MOUNT_POINT "/direct"
 
-/* In memory shared with the server: what the first page of a file holds, NULL: no read is answered;
- * and whether nothing is answered any more. */
+/* Memory shared with the server: contents of the first page of a file; whether reads are answered;
+ * whether nothing is answered any more. */
 static struct served {
 	bool reads, dead;
 	char page[PAGE_BYTES];
@@ -112,7 +112,7 @@ static void server_run(int device)
 	_exit(0);
 }
 
-/* Mounts the server's file system where only this process and its children see it. */
+/* Mounts the server's file system for this process and its children only. */
 static void server_start(void)
 {
 	char options[64];
@@ -186,8 +186,8 @@ static void direct_map(void *fd)
 	(void)mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, *(int *)fd, 0);
 }
 
-/* A memory map that one thread has locked for ever: to map a file whose pages are not cached it
- * waits for the page that another thread reads. */
+/* Locks a memory map for ever: a thread that maps a file whose pages are not cached waits for the
+ * page that another thread reads. */
 static void maps_run(void)
 {
 	pid_t pid;
@@ -195,7 +195,7 @@ static void maps_run(void)
 	server_start();
 	pid = child_fork();
 	if (!pid) {
-		/* both of one file: opened directly it is not cached */
+		/* both are the same file: opened directly it is not cached */
 		int fd = file_open(DIRECT_FILE), lock = 0;
 		struct subject reader, mapper;
 		char *page = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -211,7 +211,7 @@ static void maps_run(void)
 	reported(pid, "S");
 }
 
-/* An exec that waits for a read which its process began. */
+/* Makes an exec that waits for a read which its process began. */
 static void exec_run(void)
 {
 	pid_t pid;
@@ -233,14 +233,14 @@ static void exec_run(void)
 		execl("/bin/true", "true", (char *)NULL);
 		_exit(1);
 	}
-	/* the process's state can't be asked for: this is what the row is about */
+	/* the process's state can't be read: that is what the row is about */
 	sleep_ns(500 * NS_PER_MS);
 	ready_begin(pid, pid);
 	line_end();
 	hold();
 }
 
-/* A program that runs in a file of a server which has died since. */
+/* Runs a program in a file of a server that has died since. */
 static void file_run(void)
 {
 #if defined(__x86_64__)

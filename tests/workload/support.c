@@ -20,7 +20,7 @@
 
 #define NS_PER_S 1000000000ll
 #define DESCRIPTORS_MOST 65536
-#define AWAIT_S 60 /* a guest in software emulation is slow */
+#define AWAIT_S 60 /* long enough for a guest in software emulation */
 #define CHILDREN_MAX 256
 
 static pid_t children[CHILDREN_MAX];
@@ -225,7 +225,7 @@ void limits_raise(void)
 
 	setrlimit(RLIMIT_NPROC, &limit);
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		if (limit.rlim_max < DESCRIPTORS_MOST) /* without systemd it is 4096 */
+		if (limit.rlim_max < DESCRIPTORS_MOST) /* 4096 without systemd */
 			limit.rlim_max = DESCRIPTORS_MOST;
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that wait for pipes and what else a descriptor can be. */
+/* Threads that wait for pipes and for other kinds of descriptors. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void pipe_own(struct waiting *w)
 	snprintf(w->waits_on, sizeof(w->waits_on), "pipe from %d workload", w->pid);
 }
 
-/* A pipe between processes of which the other one has very many descriptors. */
+/* Waits for a pipe whose other process has very many descriptors. */
 static void pipe_many(struct waiting *w)
 {
 	int fds[2], nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -67,7 +67,7 @@ static void pipe_many(struct waiting *w)
 		for (int i = 0; i < 10000; i++)
 			if (dup(nothing) < 0)
 				_exit(1);
-		/* behind all of them */
+		/* after all of them */
 		if (dup(fds[1]) < 0 || close(fds[1]))
 			_exit(1);
 		stay();
@@ -85,7 +85,7 @@ static void fifo_make(char *path, size_t size)
 		die(path);
 }
 
-/* Waits for somebody to open the other end. */
+/* Waits for another process to open the other end. */
 static void fifo_open(struct waiting *w)
 {
 	fifo_make(w->file, sizeof(w->file));
@@ -96,7 +96,7 @@ static void fifo_open(struct waiting *w)
 	strcpy(w->waits_on, w->file);
 }
 
-/* Waits for somebody to open the other end of a path that is relative to a descriptor. */
+/* Waits for another process to open the other end of a path that is relative to a descriptor. */
 static void fifo_open_relative(struct waiting *w)
 {
 	static char name[64];

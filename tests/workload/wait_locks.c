@@ -25,7 +25,8 @@ static void mutex_hold(void *unused)
 	stay();
 }
 
-/* pthread_mutex_* of this C library is taken to be glibc's: its word is the first. */
+/* Prepares a wait for a mutex. pthread_mutex_* of this C library is assumed to be glibc's: its word
+ * is the first. */
 static void mutex_of(struct waiting *w, void (*set)(pthread_mutexattr_t *))
 {
 	static struct subject holder;
@@ -156,7 +157,7 @@ static void condition_wait(void *unused)
 		pthread_cond_wait(&condition, &mutex);
 }
 
-/* Nobody holds anything. */
+/* Waits for a condition variable: no thread holds it. */
 static void condition_variable(struct waiting *w)
 {
 	w->nr = SYS_futex;
@@ -187,14 +188,15 @@ static void thread_join(struct waiting *w)
 	w->run = join;
 	w->pid = getpid();
 	snprintf(w->waits_on, sizeof(w->waits_on), "end of thread %d joined", joined.tid);
-	/* the word that it waits for holds no id (src/waits/futex.c) */
+	/* the futex word of the wait has no id (src/waits/futex.c) */
 	if (sscanf(gnu_get_libc_version(), "2.%d", &minor) == 1 && minor > 41) {
 		w->pid = 0;
 		strcpy(w->waits_on, "futex 0x*");
 	}
 }
 
-/* A word whose neighbours look like the owner of a mutex that does not exist: process 1. */
+/* Waits for a word whose neighbours look like the owner of a mutex that does not exist: process
+ * 1. */
 static void futex_hostile(struct waiting *w)
 {
 	static int words[5] = {2, 0, 1, 1, 0};

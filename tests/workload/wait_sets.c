@@ -95,7 +95,7 @@ static void epoll_many(struct waiting *w)
 	strcpy(w->waits_on, "200 fds");
 }
 
-/* True if this kernel shows how far the ring is (5.16). */
+/* True if this kernel shows the position of the ring (5.16). */
 static bool ring_is_told(int fd)
 {
 	char path[64], text[4096];
@@ -110,7 +110,7 @@ static bool ring_is_told(int fd)
 	return strstr(text, "CachedSqHead:") != NULL;
 }
 
-/* Three requests that differ in nothing but what the caller says. */
+/* Makes three requests that differ only in what the caller sets. */
 static void uring_of(struct waiting *w, const struct io_uring_sqe *request)
 {
 	struct io_uring_params parameters = {0};
@@ -143,7 +143,7 @@ static void uring_of(struct waiting *w, const struct io_uring_sqe *request)
 	w->filetype = "io_uring";
 }
 
-/* Polls a pipe that nobody writes to. */
+/* Polls a pipe that is never written to. */
 static void uring(struct waiting *w)
 {
 	struct io_uring_sqe request = {.opcode = IORING_OP_POLL_ADD, .poll_events = POLLIN};
@@ -165,7 +165,7 @@ static void uring_timeout(struct waiting *w)
 	uring_of(w, &request);
 }
 
-/* One poll of a pipe, of which two are waited for. */
+/* Polls a pipe, and waits for at least one event. */
 static void aio(struct waiting *w)
 {
 	static struct io_event events[4];

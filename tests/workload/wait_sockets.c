@@ -39,7 +39,8 @@ static int tcp_connect(const struct sockaddr_in *address, int *port)
 	return fd;
 }
 
-/* The other process serves, this thread is its client; or the other way round. */
+/* Makes a TCP connection: the other process serves and this thread is its client, or the other way
+ * round. */
 static void tcp_pair(struct waiting *w, bool client)
 {
 	struct sockaddr_in address;
@@ -186,7 +187,7 @@ static void listen_to(void *data)
 		;
 }
 
-/* Threads that each wait for their connection, and are served again and again. */
+/* Threads that each wait for their connection, and are served repeatedly. */
 static void served_run(void)
 {
 	long threads = option_number("threads", 1000),
@@ -230,7 +231,7 @@ static void reconnect(void *listening)
 		setsockopt(far, SOL_SOCKET, SO_RCVTIMEO, &brief, sizeof(brief));
 		if (read(far, &c, 1) > 0)
 			die("nobody writes");
-		/* reset, so that no port is used up by waiting for its last packets */
+		/* reset, so that no port is occupied by waiting for its last packets */
 		setsockopt(far, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0},
 			   sizeof(struct linger));
 		close(far);
@@ -238,7 +239,7 @@ static void reconnect(void *listening)
 	}
 }
 
-/* Sockets that are gone when they are looked up. */
+/* Makes sockets that are gone when they are looked up. */
 static void reconnect_run(void)
 {
 	static struct subject subjects[8];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that wait for something or somebody; the ready line tells what and whom, in tsnap's
- * words. In connection, waits_on and remote. */
+/* Threads that wait for something; the ready line has what they wait for, in tsnap's words, in
+ * connection, waits_on and remote. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ pid_t other_start(int close_fd)
 		close(close_fd);
 		stay();
 	}
-	/* the name is there before it is asked for */
+	/* the name is set before it is read */
 	await_state(pid, pid, "S", NR_ANY);
 	return pid;
 }
