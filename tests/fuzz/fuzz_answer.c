@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of a parser that was taken over, for a row of an unwind table, or for the returns of code
- * without one: they are refused, or a walk can follow them. */
+/* Answers of a compromised parser, for a row of an unwind table, or for the returns of code without
+ * one: they are refused, or a walk can follow them. */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>

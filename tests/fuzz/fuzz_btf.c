@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hostile BTF file, raw or in ELF: it gives a layout that a kernel can have, or is refused with
- * words. And the same bytes as an image with notes. */
+/* A hostile BTF file, raw or in ELF: it gives a layout that a kernel can have, or is refused with a
+ * message. Also the same bytes as an image with notes. */
 #include "fuzz_file.h"
 #include "kernel/type_source.h"
 #include "kernel/version_code.h"

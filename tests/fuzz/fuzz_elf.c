@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Everything that is read of an ELF file: headers, unwind rows and their expressions, functions. */
+/* All data that is read from an ELF file: headers, unwind rows and their expressions, functions. */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text that users may type behind --filter; and an early answer is the one given at the end. */
+/* Text that users may type after --filter; also checks that an early verdict is the one given at
+ * the end. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static void request(const struct expression *expression)
 	}
 }
 
-/* glibc takes its time, and memory, for repeated repetitions: regcomp(3) is not what is tested. */
+/* True if glibc needs too much time and memory, as for repeated repetitions: regcomp(3) is not
+ * under test. */
 static bool is_dear(const char *text)
 {
 	return strchr(text, '{') || strstr(text, "**") || strstr(text, "++") || strlen(text) > 500;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For targets that read a file. */
+/* Functions for targets that read a file. */
 #ifndef TSNAP_TESTS_FUZZ_FILE_H
 #define TSNAP_TESTS_FUZZ_FILE_H
 
@@ -19,7 +19,7 @@ static inline void must(int good, const char *what)
 	abort();
 }
 
-/* A file with these bytes; its path, and the descriptor to close. */
+/* Makes a file with these bytes; returns its path, and the descriptor to close. */
 static inline int fuzz_file_make(const void *bytes, size_t length, char path[FUZZ_PATH_SIZE])
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hostile folded stacks: read or refused with words; what was read is written such that it is read
- * again as the same, and can be drawn. */
+/* Hostile folded stacks: read, or refused with a message; stacks that were read are written such
+ * that they are read again as the same, and can be drawn. */
 #include "fuzz_svg.h"
 #include "base/names.h"
 #include "render/fold.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory of a process that says that it is a program of Go: make_corpus.py tells what is where.
- * It is this process' own, at an address that does not change. Functions are by their addresses.
- */
+/* Memory of a process that claims to be a Go program: make_corpus.py has the layout. It is this
+ * process' own, at an address that does not change. Functions are named by their addresses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

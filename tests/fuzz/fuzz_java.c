@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory of a process that says that it is a JVM: make_corpus.py tells what is where. It is
- * this process' own, at an address that does not change. Code is looked for at each address that
- * its first page could mean. */
+/* Memory of a process that claims to be a JVM: make_corpus.py has the layout. It is this process'
+ * own, at an address that does not change. Code is looked up at each address that its first page
+ * could mean. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void module_make(struct module *module)
 	*module = (struct module){.fd = -1, .read.has_exports = true};
 	module->elf.segment_count = 1;
 	module->elf.segments[0] = (struct elf_segment){0, 4096, 0, 4096};
-	/* the file's addresses are the process', less where it is mapped */
+	/* addresses in the file are the process', less the address of the mapping */
 	for (unsigned int i = 0; i < MODULE_JAVA_EXPORTS; i++)
 		module->read.exports.java[i] = 8ull * i;
 }

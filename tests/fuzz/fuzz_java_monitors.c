@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory of a process that says that it is a JVM, with threads and monitors: make_corpus.py
- * tells what is where. It is this process' own, at an address that does not change. The first word
- * tells which JVM's fields there are. */
+/* Memory of a process that claims to be a JVM, with threads and monitors: make_corpus.py has the
+ * layout. It is this process' own, at an address that does not change. The first word says which
+ * JVM's fields exist. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void monitors_read(struct java_threads *java, struct thread_memory *memor
 		uint8_t requested = false;
 
 		memory->calls_left = READS;
-		/* each twice in the same episode */
+		/* reads each twice in the same wait episode */
 		if (!java_monitor_read(java, memory, FIRST_ID + (int64_t)(i / 2), 1, &requested,
 				       &monitor))
 			continue;

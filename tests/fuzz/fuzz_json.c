@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of container runtimes: strings are bounded, and each is met with a key at a depth. */
+/* Files of container runtimes: strings are bounded, and each is reported with a key at a depth. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void string_meet(void *to, int depth, const char *key, const char *string
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* a copy of the exact size, so that a byte behind the end is found */
+	/* a copy of the exact size, so that a read beyond the end is found */
 	char *text = malloc(size ? size : 1);
 	size_t count = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For targets whose input is the memory of a process: this process' own, at an address that does
- * not change. */
+/* Functions for targets whose input is the memory of a process: this process' own, at an address
+ * that does not change. */
 #ifndef TSNAP_TESTS_FUZZ_MEMORY_H
 #define TSNAP_TESTS_FUZZ_MEMORY_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* NULL: something else is there. */
+/* Maps memory at that address; NULL: the address is in use. */
 static inline char *fuzz_memory_map(uintptr_t base, size_t bytes)
 {
 	char *wanted, *mapped;

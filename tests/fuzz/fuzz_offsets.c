@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hostile offsets file: refused with words, or a layout that is written and read again as the
+/* A hostile offsets file: refused with a message, or a layout that is written and read again as the
  * same. */
 #include "fuzz_file.h"
 #include "kernel/field_table.h"

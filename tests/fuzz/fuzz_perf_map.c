@@ -16,7 +16,7 @@ static void must(bool holds)
 		abort();
 }
 
-/* In two parts, as a map that grows. */
+/* Reads the map in two parts, like one that grows. */
 static void map_read(struct perf_map *map, const uint8_t *data, size_t size)
 {
 	size_t first = size / 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A perf sample out of a ring: the first byte tells what it is said to have, the rest is the
- * record. What is found lies within it. */
+/* A perf sample from a ring: the first byte selects the fields that it should have, the rest is the
+ * record. Fields that are found lie within the record. */
 #include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REGISTERS 0xff0fffull /* x86-64 registers, as they are asked for */
+#define REGISTERS 0xff0fffull /* x86-64 registers, as requested */
 
 static const uint64_t parts[] = {PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW, PERF_SAMPLE_REGS_USER,
 				 PERF_SAMPLE_STACK_USER};
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		type |= data[0] >> i & 1 ? parts[i] : 0;
-	record = malloc(bytes ? bytes : 1); /* the exact size: reads behind it are found */
+	record = malloc(bytes ? bytes : 1); /* the exact size: reads beyond the end are found */
 	must(record != NULL);
 	memcpy(record, data + 1, bytes);
 	if (!cpu_sample_parse(record, bytes, type, REGISTERS, &sample)) {

@@ -78,7 +78,7 @@ static void proc_words_try(const char *text)
 
 		if (copy)
 			proc_words_parse(needs[i], copy, &values);
-		/* words of other files are not touched */
+		/* words of other files are left alone */
 		for (size_t j = 0; j < sample_column_count; j++)
 			if (column_is_proc_value(&sample_columns[j]) &&
 			    sample_columns[j].needs != needs[i])

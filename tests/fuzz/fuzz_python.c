@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory of a process that says that it is an interpreter of Python: make_corpus.py tells what
- * is where. It is this process' own, at an address that does not change.
- */
+/* Memory of a process that claims to be a Python interpreter: make_corpus.py has the layout. It is
+ * this process' own, at an address that does not change. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

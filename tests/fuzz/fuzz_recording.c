@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hostile recording: whatever is in its frames, it is replayed to its end or refused with words.
- * Heads get the right check first, so that what they say is tried, too. */
+/* A hostile recording: whatever is in its frames, it is replayed to its end or refused with a
+ * message. Heads get the right checksum first, so that their contents are tried, too. */
 #include "fuzz_file.h"
 #include "base/names.h"
 #include "recording/frame.h"
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	heads_mend(mended, length);
 	fd = fuzz_file_make(mended, length, path);
 	replay(path, ABSENT, ABSENT);
-	replay(path, FROM_US, FROM_US + 1000000); /* in the middle of the corpus' files */
+	replay(path, FROM_US, FROM_US + 1000000); /* within the time of the corpus' files */
 	close(fd);
 	free(mended);
 	names_clear();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For targets that get rows of unwind tables: rows are applied, too. */
+/* Functions for targets that get rows of unwind tables: rows are applied, too. */
 #ifndef TSNAP_TESTS_FUZZ_ROW_H
 #define TSNAP_TESTS_FUZZ_ROW_H
 
@@ -17,7 +17,7 @@ static inline void must(bool holds)
 		abort();
 }
 
-/* Goes one frame up from code at that address, on a stack full of addresses of itself. */
+/* Steps one frame up from code at that address, on a stack full of addresses of itself. */
 static inline void row_apply(const struct machine *machine, const struct frame_table *table,
 			     const struct frame_row *row, uint64_t address)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hostile recording: it is read to its end or refused with words, grouped, and written in every
- * format; rows of CSV that were read come out such that they are read again as many. */
+/* A hostile recording: it is read to its end or refused with a message, grouped, and written in
+ * every format; rows of CSV that were read are written such that the same number is read again. */
 #include "base/names.h"
 #include "render/renderer.h"
 #include "recording/sample_file.h"
@@ -37,7 +37,7 @@ static struct source *source_of(const void *bytes, size_t length, int *fd, struc
 	return source;
 }
 
-/* Rows read; *csv gets them as --csv writes them. */
+/* Returns the number of rows read; *csv gets them as --csv writes them. */
 static size_t recording_read(const void *bytes, size_t length, struct text *csv, int *failed)
 {
 	static struct column_list every, keys;

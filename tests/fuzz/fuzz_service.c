@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to a parser, in any order, of files with any bytes: the side that answers. */
+/* Requests to a parser, in any order, about files with any bytes: the side that answers. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NUMBERS 4
 
-/* Request as it lies in the input, before the bytes of its file. */
+/* Request as it is in the input, before the bytes of its file. */
 struct short_request {
-	uint8_t kind, number, how; /* how: bits */
+	uint8_t kind, number, how; /* how: flags */
 	uint8_t unused;
 	uint16_t bytes;
 	uint16_t address_low;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of sock_diag(7), which no kernel gives: the first byte tells what was asked for, then
- * pieces, each behind two bytes with its length. */
+/* Answers of sock_diag(7), as no kernel gives them: the first byte selects the request, then come
+ * pieces, each after two bytes with its length. */
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define FAMILIES 2 /* families of a group, at most */
+#define FAMILIES 2 /* most families of a group */
 
 static void pieces_send(int socket, const uint8_t *data, size_t size)
 {
@@ -36,7 +36,7 @@ static void pieces_send(int socket, const uint8_t *data, size_t size)
 		send(socket, &done, sizeof(done), MSG_DONTWAIT);
 }
 
-/* Each row can be found, and what it tells is whole. */
+/* Checks that each row can be found, and that its texts are whole. */
 static void rows_check(const struct diag_table *table)
 {
 	for (size_t i = 0; i < table->now.count; i++) {

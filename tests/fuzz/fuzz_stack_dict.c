@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hostile dictionary of stacks: read or refused with words; what it tells of hashes is folded,
- * and can be written and read again. */
+/* A hostile dictionary of stacks: read, or refused with a message; its stacks are folded, and can
+ * be written and read again. */
 #include "fuzz_file.h"
 #include "base/names.h"
 #include "render/fold.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples with hostile names, which no reader of files has seen: lines of comm, system call and
- * stack with tabs between, as --folded and --flame write them. */
+/* Samples with hostile names, which were not checked by a reader of files: lines of comm, system
+ * call and stack with tabs between, as --folded and --flame write them. */
 #include "fuzz_svg.h"
 #include "base/names.h"
 #include "render/fold.h"
@@ -38,7 +38,7 @@ static size_t samples_make(struct sample *samples, const char *at)
 	return count;
 }
 
-/* The interval's roots are comm and state. */
+/* Checks an interval, whose roots are comm and state. */
 static void page_check(const struct interval *interval)
 {
 	struct frame_tree tree = {0}, again = {0};

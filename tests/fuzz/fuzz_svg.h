@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For targets that draw: what no frame's name may break in an SVG. */
+/* Functions for targets that draw: properties of an SVG that no frame's name may break. */
 #ifndef TSNAP_TESTS_FUZZ_SVG_H
 #define TSNAP_TESTS_FUZZ_SVG_H
 
@@ -23,7 +23,8 @@ static inline int starts_any(const char *at, const char *const *words, size_t co
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Only our own elements, balanced; only escapes that XML knows; no control characters. */
+/* Checks that there are only tsnap's own elements, balanced; only escapes of XML; no control
+ * characters. */
 static inline void svg_check(const char *at)
 {
 	static const char *const elements[] = {"<?xml ", "<svg ", "<title>", "<style>", "<rect",

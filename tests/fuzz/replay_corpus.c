@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The main of a fuzz target where there is no libFuzzer: gives it each file of a folder, whole, cut
+/* The main program of a fuzz target without libFuzzer: gives it each file of a folder, whole, cut
  * off at many places, and with bytes changed. */
 #include <dirent.h>
 #include <stdint.h>
