@@ -59,7 +59,8 @@ LINK static void recursion(void)
 	sink = recurse(DEEP - 1);
 }
 
-/* The size of its frame is known only when it runs: the table must find it by the frame pointer. */
+/* Has a frame whose size is known only at run time: the unwind table must find it by the frame
+ * pointer. */
 LINK static void frame_grown(long bytes)
 {
 	char *room = alloca((size_t)bytes);
@@ -94,7 +95,7 @@ LINK static void large(void)
 
 LINK static long jumps(long number)
 {
-	return recurse(number); /* a tail call: of this function there is no frame */
+	return recurse(number); /* a tail call: this function has no frame then */
 }
 
 LINK static void jumped(void)
@@ -111,7 +112,7 @@ LINK static void handler(int number)
 
 LINK static void interrupted(void)
 {
-	/* no call: the place where it is interrupted is no return address */
+	/* no call: the address of the interrupt is not a return address */
 	__asm__ volatile("1: cmpl $0, %0\n\tje 1b" : : "m"(sink) : "memory", "cc");
 }
 
@@ -134,7 +135,7 @@ LINK static void signalled(void)
 	LINK_END();
 }
 
-/* A handler with a stack of its own, below or above the thread's. */
+/* Sends itself a signal whose handler has a stack of its own, below or above the thread's. */
 LINK static void signalled_aside(void)
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
@@ -152,13 +153,13 @@ LINK static void signalled_aside(void)
 #define HAS_FRAME(registers) 1
 #else
 #define INTERRUPTED_AT REG_EIP
-/* Some kernels' has no unwind tables for 32 bits, but frame pointers, which are lost where a
- * function has not made its frame yet; its caller's are further away than that. */
+/* The vdso of some kernels has no unwind tables for 32 bits, but frame pointers, which are lost
+ * before a function has made its frame; its caller's are further away than that. */
 #define HAS_FRAME(registers) ((unsigned long)((registers)[REG_EBP] - (registers)[REG_ESP]) < 128)
 #endif
-#define VDSO_BYTES 8192 /* with all of its code */
+#define VDSO_BYTES 8192 /* greater than all of its code */
 
-/* Sleeps as soon as it was the kernel's code in this process that is interrupted. */
+/* Sleeps as soon as the interrupted code is the kernel's in this process. */
 LINK static void handler_in_vdso(int number, siginfo_t *info, void *context)
 {
 	const ucontext_t *at = context;
@@ -226,7 +227,8 @@ LINK static void vforked(void)
 	sink = child;
 }
 
-/* The last instruction of a caller may be its call: where that returns to is another function. */
+/* The last instruction of a caller may be its call: the return address is then in another
+ * function. */
 LINK __attribute__((noreturn)) static void ends(void)
 {
 	sleep_here();
@@ -302,7 +304,7 @@ LINK static void left(void)
 	LINK_END();
 }
 
-/* In another call, so that the kernel's half tells which it is of. */
+/* Sleeps in another call, so that the kernel's frames show the function. */
 LINK static void right_inner(void)
 {
 	const struct timespec moment = {.tv_nsec = 50000};
@@ -317,7 +319,7 @@ LINK static void right(void)
 	LINK_END();
 }
 
-/* Sleeps here and there, each time for a moment. */
+/* Sleeps in two functions alternately, each time for a moment. */
 LINK static void alternates(void)
 {
 	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
@@ -347,7 +349,7 @@ LINK static void one_part(void)
 	LINK_END();
 }
 
-/* Three quarters of its time here, one there. */
+/* Runs three quarters of its time in one function, a quarter in another. */
 LINK static void shares(void)
 {
 	tell_ready();
@@ -370,7 +372,7 @@ LINK static long smaller(long number)
 	return got;
 }
 
-/* Is at the beginning and the end of functions, and on its way into a library, most of its time. */
+/* Runs most of its time at the beginning and end of functions, and on its way into a library. */
 LINK static void calls(void)
 {
 	unsigned int seed = 1;
@@ -405,7 +407,7 @@ static const struct {
 	{"library", "sleep_here called_back library_inner library_call library main", library},
 };
 
-/* These never sleep. */
+/* Chains that never sleep. */
 static const struct {
 	const char *name, *chain;
 	void (*run)(void);

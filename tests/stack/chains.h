@@ -2,14 +2,14 @@
 /* Programs that sleep in known chains of calls, for the tests of stack walks.
  *
  * `NAME CHAIN` prints one line, "ready TID function ...", innermost first, and sleeps in that chain
- * until standard input ends. What comes further out or further in (the C library) is not told.
- * `NAME CHAIN spin`, of programs made from chains.c, spins there instead of sleeping.
+ * until standard input ends. Functions further out or further in (of the C library) are not
+ * printed. `NAME CHAIN spin`, of programs made from chains.c, spins there instead of sleeping.
  * `NAME` alone prints the names of the chains.
  */
 #ifndef CHAINS_H
 #define CHAINS_H
 
-/* A call that is none of the compiler's to leave out, to join with another, or to jump to. */
+/* Attribute of a call that the compiler must not leave out, join with another, or make a jump. */
 #define LINK __attribute__((noinline, noclone))
 #define LINK_END() __asm__ volatile("" ::: "memory")
 #if defined(__clang__)
@@ -17,7 +17,7 @@
 #define LINK __attribute__((noinline))
 #endif
 
-/* Sleeps until the end; the innermost function that is told. */
+/* Sleeps until the end; the innermost function that is printed. */
 void sleep_here(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* execs OTHER OWN MS: sleeps so long, then becomes the program OTHER, which becomes this one in
- * turn, for ever. Two builds of it have other functions, and other code, at the same addresses. */
+/* execs OTHER OWN MS: sleeps MS, then becomes the program OTHER, which becomes this one in turn,
+ * for ever. Its two builds have different functions, and different code, at the same addresses. */
 #include <poll.h>
 #include <stdlib.h>
 #include <time.h>

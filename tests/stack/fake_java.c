@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fake_java/libjvm.so THREADS NAP_MS: exports what HotSpot does. Its tables are good, but the map
- * of its code leads back by one segment at a time, over the whole of a large heap: what is at an
- * address takes as long to find as can be, and there is nothing. Each thread sleeps at another
- * address of that code each time. Prints "ready TID" of its first thread and stays until standard
- * input ends.
+/* fake_java/libjvm.so THREADS NAP_MS: exports the symbols of HotSpot. Its tables are good, but the
+ * map of its code leads back by one segment at a time, over the whole of a large heap: a lookup of
+ * an address takes the longest time, and finds nothing. Each thread sleeps at another address of
+ * that code each time. Prints "ready TID" of its first thread and runs until standard input ends.
  *
- * The tables: src/unwind/runtime/java_layout.c. Started by root it gives up its rights.
+ * The tables: src/unwind/runtime/java_layout.c. If started by root, it gives up its rights.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -93,7 +92,7 @@ uint64_t gHotSpotVMTypeEntryArrayStride = sizeof(struct type_entry);
 uint64_t gHotSpotVMTypeEntryTypeNameOffset = offsetof(struct type_entry, name);
 uint64_t gHotSpotVMTypeEntrySizeOffset = offsetof(struct type_entry, bytes);
 
-/* nanosleep(2), and back */
+/* nanosleep(2), and return */
 #if defined(__x86_64__)
 static const uint8_t site[] = {0xb8, 0x23, 0, 0, 0, 0x0f, 0x05, 0xc3};
 #elif defined(__aarch64__)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fake_python THREADS NAP_MS: exports what an interpreter of Python 3.11 does, but its list of
+/* fake_python THREADS NAP_MS: exports the symbols of a Python 3.11 interpreter, but its list of
  * threads and each thread's list of frames lead in circles. Threads sleep, wake up and sleep again.
- * Prints "ready TID" of its first thread and stays until standard input ends.
+ * Prints "ready TID" of its first thread and runs until standard input ends.
  *
- * Where members lie: src/unwind/runtime/python_layout.c. Started by root it gives up its rights.
+ * Offsets of members: src/unwind/runtime/python_layout.c. If started by root, it gives up its
+ * rights.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #include "rights.h"
 
 #define THREADS_MAX 1000
-#define FRAMES 3 /* frames of a circle */
+#define FRAMES 3 /* frames of a cycle */
 #define STACK_BYTES (128 << 10)
 #define STRING_ASCII (1u << 2 | 0x20 | 0x40)
 
@@ -41,7 +42,7 @@ static void string_make(object string)
 	uint32_t state = STRING_ASCII;
 
 	string[1] = address(PyUnicode_Type);
-	string[2] = 1 << 20; /* longer than there is memory behind it */
+	string[2] = 1 << 20; /* longer than the memory that follows */
 	memcpy(&string[4], &state, sizeof(state));
 	memset(&string[6], 'x', 26 * sizeof(string[0]));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads `objdump -d --wide` and compares how long each instruction is with what tsnap takes it for.
- * Ends with 1 where they differ, and tells which. */
+/* Reads `objdump -d --wide` and compares the length of each instruction with tsnap's. Ends with 1
+ * if some differ, and prints them. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* many_files THREADS CALLS NAP_MS FILE...: threads that call through a function of so many of these
- * files, taken by chance, sleep, return, and do so again for ever. Prints "ready TID" of its first
+/* many_files THREADS CALLS NAP_MS FILE...: threads that call through a function of CALLS of these
+ * files, chosen at random, sleep, return, and do so again for ever. Prints "ready TID" of its first
  * thread and stays until standard input ends.
  *
- * Started by root it gives up its rights first.
+ * If started by root, it gives up its rights first.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

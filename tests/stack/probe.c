@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* probe TID [ROUNDS]: stops a thread by ptrace, walks its user stack and prints the functions,
- * innermost first; with ROUNDS it walks so often and prints what a walk took: the first one, and
- * the median of the rest, and then its names. The last line: the walk's end, as a number of enum
+ * innermost first; with ROUNDS it walks so often and prints the time of a walk: of the first one,
+ * the median of the rest, and then of its names. The last line: the walk's end, as a number of enum
  * walk_end (0: whole).
  *
- * probe --addresses TID: the same in numbers, each line an address as the file has it and the
- * file's path; the last line has the stack's hash behind the end.
+ * probe --addresses TID: the same in numbers, each line an address as in the file and the file's
+ * path; the last line has the stack's hash after the end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void measure(struct unwinder *unwinder, const struct stack_thread *thread
 	free(took_ns);
 }
 
-/* timed: what the names took, too. */
+/* Prints functions. timed: also the time that the names took. */
 static void functions_print(struct stack_names *names, const struct stack_walk *walk, bool timed)
 {
 	int64_t start_ns = clock_monotonic_ns();
@@ -92,7 +92,7 @@ static void addresses_print(struct module_table *modules, struct stack_names *na
 	stack_table_clear(&table);
 }
 
-/* With whose code in no file is told apart. */
+/* Process of the thread, which identifies code that is in no file. */
 static int64_t process_of(pid_t tid)
 {
 	char path[64], line[256];

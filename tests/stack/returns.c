@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* returns FILE: reads `objdump -d FILE` and compares what x86_return finds at each instruction, the
- * thread being there, with FILE's unwind table. Ends with 1 where too many differ, 77 without a
- * table; -v tells which. */
+/* returns FILE: reads `objdump -d FILE` and compares the returns that x86_return finds at each
+ * instruction, if a thread is there, with FILE's unwind table. Ends with 1 if too many differ, 77
+ * without a table; -v prints them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define SAVED 6
 #define SKIPPED 77
 
-/* The return that is the table's. False: it is not among those that are found. */
+/* Finds the return that the table has. False: it is not among those found. */
 static bool return_find(const struct elf_file *elf, uint64_t address, const struct frame_rule *cfa,
 			struct frame_row *row)
 {
@@ -27,7 +27,7 @@ static bool return_find(const struct elf_file *elf, uint64_t address, const stru
 	return false;
 }
 
-/* True if the register is told as the table does, or as unknown. */
+/* True if the register's rule equals the table's, or is unknown. */
 static bool is_right(const struct frame_row *found, const struct frame_row *table, int i)
 {
 	const struct frame_rule *rule = &found->saved[i], *reported = &table->saved[i];
@@ -36,7 +36,7 @@ static bool is_right(const struct frame_row *found, const struct frame_row *tabl
 	case RULE_UNDEFINED:
 		return true;
 	case RULE_SAME:
-		/* a register that was taken back may still be told by a table below the stack
+		/* after a register was restored, a table may still have its place below the stack
 		 * pointer */
 		return reported->kind == RULE_SAME ||
 		       (reported->kind == RULE_AT_CFA && reported->offset + table->cfa.offset < 0 &&
@@ -52,7 +52,7 @@ static bool is_of_compilers(const struct frame_row *row)
 	       row->ra.kind == RULE_AT_CFA && row->ra.offset == -8;
 }
 
-/* The table's, or NULL. */
+/* Row of the table, or NULL. */
 static const struct frame_row *row_of(struct frame_source *source, uint64_t address)
 {
 	static struct frame_operations operations;
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 	       wrong, unknown);
 	if (!count)
 		return SKIPPED;
-	/* since gcc 16 some are told as in place where they have been saved, but not yet changed,
-	 * or the other way round, where either is right: 2 of 100 */
+	/* since gcc 16 some tables have registers in place that were saved, but not changed yet, or
+	 * the other way round, where both are right: 2 of 100 */
 	return lost > count / 5 || wrong > count / 40 || unknown > count / 50;
 }

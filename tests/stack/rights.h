@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For programs that wish tsnap ill: whoever starts them, they are a user without rights. */
+/* Functions for hostile programs: whoever starts them, they run as a user without rights. */
 #ifndef TSNAP_TESTS_STACK_RIGHTS_H
 #define TSNAP_TESTS_STACK_RIGHTS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* strange NAME: sleeps with a stack that is none, for walks that must end: prints "ready TID" and
- * stays until standard input ends. Exit 77 where this kernel can't.
+/* strange NAME: sleeps with an invalid stack, for walks that must end: prints "ready TID" and runs
+ * until standard input ends. Exit 77 if this kernel can't.
  *
- * nowhere: the stack pointer leads to where nothing is; secret: to memory that nobody else may
- * read; cycle: code without a table, whose frames lead in a circle; jit: the same with a good
- * frame, and "ready TID ADDRESS" of the code; traced: the thread is stopped by its tracer.
+ * nowhere: the stack pointer leads to unmapped memory; secret: to memory that no other process may
+ * read; cycle: code without a table, whose frames are a cycle; jit: the same with a good frame, and
+ * "ready TID ADDRESS" of the code; traced: the thread is stopped by its tracer.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -22,7 +22,7 @@
 #define UNREADY 77
 #define SECRET_BYTES 65536
 #ifndef SYS_memfd_secret
-#define SYS_memfd_secret 447 /* 5.14 */
+#define SYS_memfd_secret 447 /* since 5.14 */
 #endif
 
 static char input;
@@ -33,7 +33,7 @@ static void ready(long tid, uint64_t code)
 	fflush(stdout);
 }
 
-/* read(0, &input, 1) with that stack pointer. */
+/* Calls read(0, &input, 1) with that stack pointer. */
 static void sleep_on(uint64_t sp)
 {
 	long call = SYS_read;
@@ -77,7 +77,8 @@ static void sleep_in_made_code(uint64_t frame, const void *code)
 
 static unsigned char *code_make(void)
 {
-	/* push, syscall, nop, pop, ret: not at pop, where the stack tells and no frame pointer */
+	/* push, syscall, nop, pop, ret: without the nop the thread would be at pop, where the stack
+	 * shows the caller and not the frame pointer */
 	static const unsigned char enter[] = {0x55, 0x0f, 0x05, 0x90, 0x5d, 0xc3};
 	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

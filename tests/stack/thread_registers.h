@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The registers of a thread that this one has stopped by ptrace, as a walk wants them. */
+/* The registers of a thread that this one has stopped by ptrace, in the form that a walk needs. */
 #ifndef TSNAP_TESTS_THREAD_REGISTERS_H
 #define TSNAP_TESTS_THREAD_REGISTERS_H
 
@@ -49,7 +49,7 @@ static inline int thread_registers_get(pid_t tid, struct user_registers *registe
 	user_register_set(registers, 12, words[3]);
 	user_register_set(registers, 6, words[4]);
 	user_register_set(registers, 3, words[5]);
-	/* ... dx si di: where vfork has its return address */
+	/* ... dx si di: vfork has its return address in di */
 	user_register_set(registers, 1, words[12]);
 	user_register_set(registers, 4, words[13]);
 	user_register_set(registers, 5, words[14]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A thread that sleeps in a known chain of calls, and one that wakes it from another, and then
- * sleeps there for most of the time. "ready SLEEPER WAKER": their tids. */
+/* A thread that sleeps in a known chain of calls, and one that wakes it from another chain, and
+ * then sleeps there for most of the time. "ready SLEEPER WAKER": their tids. */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/syscall.h>
