@@ -7,12 +7,12 @@
 
 enum base { BASE_OTHER, BASE_NUMBER, BASE_RANGE, BASE_FRAME, BASE_CONTEXT, BASE_ARGUMENT };
 
-/* A register: something unknown, plus a constant. */
+/* Content of a register: something unknown, plus a constant. */
 struct value {
 	enum base base;
 	int64_t plus;
-	/* A number is from plus to plus + span: BASE_NUMBER one constant on each way that leads
-	 * here, which is what a verifier sees, BASE_RANGE any of them. */
+	/* Range of a number, from plus to plus + span: for BASE_NUMBER one constant on each path to
+	 * here, as a verifier sees it, for BASE_RANGE any of them. */
 	int64_t span;
 };
 
@@ -23,14 +23,14 @@ struct machine {
 	struct instruction_needs *needs;
 };
 
-/* State that is known at an instruction that some jump forward leads to. */
+/* State that is known at an instruction to which a forward jump leads. */
 struct arrival {
 	bool there;
 	struct machine machine;
 };
 
-/* include/uapi/linux/bpf.h of 4.9 has no jumps on less, no 32-bit jumps, no calls of functions, no
- * sign extension; they came with -mcpu=v2 (4.14), v3 (5.1), 4.16 and v4 (6.6). */
+/* Name of an instruction that include/uapi/linux/bpf.h of 4.9 lacks: jumps on less, 32-bit jumps,
+ * calls of functions, sign extension came with -mcpu=v2 (4.14), v3 (5.1), 4.16 and v4 (6.6). */
 static const char *insn_newer(const struct bpf_insn *insn)
 {
 	unsigned int class = BPF_CLASS(insn->code), op = BPF_OP(insn->code);
@@ -75,7 +75,7 @@ static bool is_number(const struct value *value)
 	return value->base == BASE_NUMBER || value->base == BASE_RANGE;
 }
 
-/* Notes what the verifier knows of the size that a helper is to read or write. */
+/* Notes what the verifier knows of the size that a helper reads or writes. */
 static void size_check(struct instruction_needs *needs, const struct value *size)
 {
 	needs->size_varies |= size->base != BASE_NUMBER;
@@ -128,7 +128,7 @@ static void alu_do(struct machine *machine, const struct bpf_insn *insn)
 	}
 }
 
-/* Numbers that are spilled lose their bounds before 5.10. */
+/* Content of a spilled register: numbers lose their bounds before 5.10. */
 static struct value spilled(const struct machine *machine, const struct bpf_insn *insn)
 {
 	const struct value *from = &machine->registers[insn->src_reg];
@@ -193,7 +193,7 @@ static void value_merge(struct value *to, const struct value *from)
 		*to = (struct value){BASE_OTHER, 0, 0};
 }
 
-/* Only what is true on every way is known. */
+/* Merges two states: what is known must be true on every path. */
 static void machine_merge(struct machine *to, const struct machine *from)
 {
 	for (size_t i = 0; i < sizeof(to->registers) / sizeof(to->registers[0]); i++)

@@ -59,7 +59,7 @@ enum {
 	TOTALS = 32,
 	SLOWER = 64,
 	NOTHING_KEPT = 128,
-	FEW_IDS = 256, /* ids to trace, as many as programs compare with */
+	FEW_IDS = 256, /* as many ids to trace as programs compare with */
 	WAKES = 512,   /* wake-ups of --critical-path */
 };
 
@@ -68,9 +68,9 @@ enum {
 #define ALL_TOLD (TRACE | TOTALS | SLOWER)
 #define EVERY_KIND ((1u << LATENCY_KIND_COUNT) - 1)
 
-/* Knobs that the kernels of a time offer, with what users ask for. The first five rows do for an
- * offsets file. Old kernels have kinds of --trace by themselves, too: their verifiers have refused
- * one kind's program and taken that of all. */
+/* Knobs that the kernels of a time offer, with what users request. The first five rows are enough
+ * for an offsets file. Old kernels have each kind of --trace alone, too: their verifiers have
+ * refused one kind's program and accepted that of all. */
 const struct knob_choice knob_choices[] = {
 	{NEW_KERNEL | PIDS, 0},
 	{NEW_KERNEL | PIDS | TRACE, 0},
@@ -165,7 +165,7 @@ bool plan_is_old(const struct plan_kind *kind, const struct knob_choice *choice)
 	return choice->bits & READ_INTO_MAP || !(kind->kinds >> PROBE_RAW_TRACEPOINT & 1);
 }
 
-/* Returns the oldest kernel that a text with these knobs and that probe may be given to. */
+/* Returns the oldest kernel that may get a text with these knobs and that probe. */
 uint32_t release_oldest(const struct program_knobs *knobs, const struct probe_row *row)
 {
 	uint32_t release = feature_rows[row->wants].since;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The texts that text_check compiles: plans of probes, and what the kernels of a time offer with
- * what users ask for.
- */
+/* The texts that text_check compiles: plans of probes, and the knobs that kernels of a time offer
+ * with what users request. */
 #ifndef TSNAP_TESTS_PLANS_H
 #define TSNAP_TESTS_PLANS_H
 
@@ -12,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STACK_REGISTERS 16216 /* not the offset of any field */
+#define STACK_REGISTERS 16216 /* no field has this offset */
 #define PLAN_WORDS_SIZE 160
 
 /* Rows of a plan: for each group one of these kinds, or none. */
 struct plan_kind {
 	const char *name;
 	unsigned int kinds;  /* bits 1 << PROBE_x */
-	bool last;	     /* takes the last of several rows of a kind, not the first */
-	unsigned int groups; /* these only, bits 1 << GROUP_x; 0: all */
+	bool last;	     /* uses the last of several rows of a kind, not the first */
+	unsigned int groups; /* only these groups, bits 1 << GROUP_x; 0: all */
 };
 
 extern const struct plan_kind plan_kinds[];
@@ -32,7 +31,7 @@ struct knob_choice {
 	uint32_t kinds; /* kinds of --trace, bits 1 << LATENCY_x; 0: all */
 };
 
-#define OFFSETS_CHOICES 5 /* the first ones are enough for an offsets file */
+#define OFFSETS_CHOICES 5 /* number of first rows that are enough for an offsets file */
 
 extern const struct knob_choice knob_choices[];
 extern const size_t knob_choice_count;
@@ -41,11 +40,11 @@ struct program_knobs knobs_of(const struct knob_choice *choice);
 
 void plan_fill(const struct plan_kind *kind, struct probe_plan *plan);
 
-/* plan_fill() without probes for which the knobs have no place. */
+/* Does what plan_fill() does, without the probes that the knobs do not support. */
 void plan_choose(const struct plan_kind *kind, const struct program_knobs *knobs,
 		 struct probe_plan *plan);
 
-/* Names a plan with its knobs, for the budget and for users. */
+/* Writes the name of a plan with its knobs, for the budget and for users. */
 void plan_words(const struct plan_kind *kind, const struct program_knobs *knobs,
 		char words[PLAN_WORDS_SIZE]);
 

@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, all that 4.9 takes */
+#define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, the most that 4.9 accepts */
 #define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
 #define LOOPS_SINCE FEATURE_SINCE(5, 3)
 #define SIZES_VARY_SINCE FEATURE_SINCE(4, 11)
 #define SIZES_ZERO_SINCE FEATURE_SINCE(4, 16)
 #define VISITS_UNBOUND_SINCE FEATURE_SINCE(5, 2)
-/* Visits as counted by visits.h. With 29 870 of them 4.9 visits 90 972 of 98 304, with 33 927, of
- * another LLVM, 72 851, and of programs that it refused 28 963 to 40 153 are counted; with 53 797
- * of them 4.14 visits 51 750 of 131 072. */
+/* Limits of visits, as counted by visits.h. With 29 870 of them 4.9 visits 90 972 of 98 304, with
+ * 33 927, of another LLVM, 72 851, and programs that it refused have counts of 28 963 to 40 153;
+ * with 53 797 of them 4.14 visits 51 750 of 131 072. */
 #define VISITS_MAX_4_9 35000
 #define VISITS_MAX_4_14 100000
 
@@ -38,8 +38,8 @@ static uint32_t helper_since(int helper)
 	return UINT32_MAX;
 }
 
-/* Returns the offset at which a program reads the field: a number of the second pid namespace, and
- * until 4.18 the pointer in pids[0], lie 16 bytes behind. */
+/* Returns the offset at which a program reads the field: for a number of the second pid namespace,
+ * and until 4.18 for the pointer in pids[0], 16 bytes more. */
 static uint32_t read_offset(const struct field_layout *layout, size_t field)
 {
 	bool old_pids = !strcmp(field_rows[field].names[0], "thread_pid") && layout->name[field];
@@ -47,7 +47,7 @@ static uint32_t read_offset(const struct field_layout *layout, size_t field)
 	return layout->offset[field] + (!field_rows[field].bytes || old_pids ? 16 : 0);
 }
 
-/* or the return address below them: wake_row.entry of wakes.h */
+/* True if registers are there, or the return address below them: wake_row.entry of wakes.h */
 static bool is_registers(int64_t at)
 {
 #define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
@@ -56,15 +56,15 @@ static bool is_registers(int64_t at)
 						       STACK_REGISTER_PIECES(PIECE_AT);
 }
 
-/* or of the registers that a probe was handed */
+/* True if a register passed to a probe is there. */
 static bool is_handed_registers(int64_t at)
 {
 #define HANDED_AT(word, type) || at == 8 * (THREAD_CALL_FROM + (word))
 	return at == 8 * THREAD_CALL_FROM THREAD_CALL_COMPAT_PIECES(HANDED_AT);
 }
 
-/* or of the stack of a program that has not begun: behind its first word, or a piece of its
- * arguments */
+/* True if the stack of a program that has not begun is read there: after its first word, or a piece
+ * of its arguments. */
 static bool is_user_stack(int64_t at)
 {
 	return at == 4 || at == 8 || (at % 32 == 0 && at < EXEC_ARGUMENT_BYTES);
@@ -74,7 +74,7 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 			const char *program, struct fields_seen *seen)
 {
 	for (size_t i = 0; i < needs->read_count; i++) {
-		/* 0: a string that the probe was handed */
+		/* 0: a string that was passed to the probe */
 		bool known = is_registers(needs->reads[i]) ||
 			     is_handed_registers(needs->reads[i]) ||
 			     is_user_stack(needs->reads[i]) || !needs->reads[i];
@@ -90,8 +90,8 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 	}
 }
 
-/* After the libbcc and machine that it is for, because others count otherwise, a line
- * "count program" for each; NULL: nothing to keep to. */
+/* Budget of the libbcc and machine that the file is for, as others have other counts: a line "count
+ * program" for each; NULL: none. */
 static char *budget;
 
 void budget_read(const char *path, const char *machine)
@@ -171,7 +171,7 @@ void program_check(const struct judged_program *program, const struct field_layo
 	       needs.count, needs.stack_bytes, needs.helper_count, needs.read_count);
 }
 
-/* Sizes that are read: at most 255, 1 to 256, and 1 to 256 that were spilled. */
+/* Checks sizes that are read: at most 255, 1 to 256, and 1 to 256 that were spilled. */
 static void sizes_check(void)
 {
 	const struct bpf_insn sized[] = {
@@ -198,7 +198,7 @@ static void sizes_check(void)
 	expect(needs.size_varies && needs.size_zero, "a size from 0 on is not found");
 }
 
-/* Checks that a program with one of each finding has them all found. */
+/* Checks that all findings are found in a program that has one of each. */
 void program_check_itself(void)
 {
 	const struct bpf_insn bad[] = {

@@ -24,13 +24,14 @@ struct judged_program {
 	uint32_t release; /* oldest kernel that may get it: FEATURE_SINCE() */
 };
 
-/* Holds every program from now on to the file's counts, if they are of this libbcc and machine. */
+/* Holds every program from now on to the file's counts, if these are for this libbcc and
+ * machine. */
 void budget_read(const char *path, const char *machine);
 
 void program_check(const struct judged_program *program, const struct field_layout *layout,
 		   struct fields_seen *seen);
 
-/* A program with one of each thing that is not allowed: all are found. */
+/* Checks a program with one of each error: all are found. */
 void program_check_itself(void);
 
 #endif

@@ -21,11 +21,12 @@ struct program_map {
 };
 
 struct program_entry {
-	char name[PROGRAM_NAME_SIZE]; /* probe and plan, as text_check tells them */
+	char name[PROGRAM_NAME_SIZE]; /* probe and plan, as text_check prints them */
 	uint32_t type;		      /* enum bpf_prog_type */
 	uint32_t since;		      /* oldest kernel that may get it: major << 8 | minor */
 	uint32_t map_count;
-	/* BPF_PSEUDO_MAP_FD instructions hold an index of the program's maps */
+	/* number of instructions, of which BPF_PSEUDO_MAP_FD ones hold an index of the program's
+	 * maps */
 	uint32_t instruction_count;
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* program_loader [-v] FILE...: has the running kernel's verifier judge every program of the files
- * that text_check --export wrote, as far as this kernel may get them. A program that is refused is
- * told with the end of the verifier's log. -v: tells of each program how many instructions the
- * verifier visited. The last line is the sum: N passed, N failed, N skipped.
- */
+/* program_loader [-v] FILE...: has the running kernel's verifier check every program of the files
+ * that text_check --export wrote, if this kernel may get it. A refused program is printed with the
+ * end of the verifier's log. -v: prints for each program the number of instructions that the
+ * verifier visited. The last line is the sum: N passed, N failed, N skipped. */
 #include "kernel/bpf_call.h"
 #include "kernel/host.h"
 #include "kernel/version_code.h"
@@ -17,14 +16,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LOG_BYTES ((16u << 20) - 1) /* before 5.2 a longer one is refused */
+#define LOG_BYTES ((16u << 20) - 1) /* a longer log is refused before 5.2 */
 #define LOG_SHOWN 1500
 #define INSTRUCTIONS_MAX (1u << 16)
 #define KINDS_MAX 256
 
 static int passed, failed, skipped;
 
-/* Programs of one file share their maps: nothing is written to them. */
+/* Maps that programs of one file share: nothing is written to them. */
 static struct {
 	struct program_map map;
 	int fd;
@@ -48,7 +47,7 @@ static int map_fd(const struct program_map *map)
 	return made[at].fd;
 }
 
-/* Instructions that name a map by its index get a descriptor instead. */
+/* Replaces the map's index in instructions by a descriptor. */
 static int maps_name(struct bpf_insn *instructions, uint32_t count, const struct program_map *maps)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -65,7 +64,8 @@ static int maps_name(struct bpf_insn *instructions, uint32_t count, const struct
 	return 0;
 }
 
-/* "processed 1234 insns (limit 131072), stack depth 88" is the log's last line; 0: not there. */
+/* Reads the log's last line, "processed 1234 insns (limit 131072), stack depth 88"; 0: not
+ * there. */
 static long visited_read(const char *log)
 {
 	const char *at = log, *last = NULL;
@@ -114,7 +114,7 @@ static void program_judge(const struct program_entry *entry, const struct bpf_in
 		passed++;
 }
 
-/* 1: there was one; 0: the file's end; -errno. */
+/* Loads the next program. 1: there was one; 0: the file's end; -errno. */
 static int program_next(FILE *from, uint32_t release, bool reported)
 {
 	static struct bpf_insn instructions[INSTRUCTIONS_MAX];
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* up to 5.10 maps count against it */
+	/* maps count against the limit up to 5.10 */
 	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
 	host_read(&host);
 	code = version_code_of_release(host.release);

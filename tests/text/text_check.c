@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* text_check [--offsets FILE | --budget FILE | --export FILE]: compiles the BPF text with the
  * libbcc at hand, for every plan and every choice of knobs, and holds each program to what the
- * oldest kernel of its plan takes: 4.9's instruction set and limits, no helper newer than the
+ * oldest kernel of its plan accepts: 4.9's instruction set and limits, no helper newer than the
  * plan's features. And the offsets in the programs must be those of the layout: libbcc's compiler
- * has put members elsewhere than offsetof said.
+ * has put members at other offsets than offsetof.
  *
  * The layout is made up, with the newest names of members and what kernels since 5.5 offer. With
  * --export FILE it is one with the oldest names, for what kernels before 5.5 offer, and the
  * programs are written to FILE for program_loader. With --offsets FILE (tsnap --write-offsets) it
- * is that one, of whatever kernel; that of the running one must equal its BTF. With --budget FILE
- * no program may have 5 % more or fewer instructions than it says. The last line is the sum; exit
- * code 77 where BPF maps can't be made, or libbcc can't be loaded.
+ * is the layout in FILE, of any kernel; that of the running one must equal its BTF. With --budget
+ * FILE no program may have 5 % more or fewer instructions than it says. The last line is the sum;
+ * exit code 77 where BPF maps can't be made, or libbcc can't be loaded.
  */
 #include "base/text.h"
 #include "expect.h"
@@ -89,7 +89,8 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	bcc->bpf_module_destroy(module);
 }
 
-/* The disk of a request is its queue's where that has one. Quotas need all of their fields. */
+/* True if no program reads the field: the disk of a request is its queue's if that has one. Quotas
+ * need all of their fields. */
 static bool field_unused(const struct field_layout *layout, size_t field)
 {
 	const bool of_queue = field_there(layout, field_index("request_queue", "disk"));
@@ -99,7 +100,7 @@ static bool field_unused(const struct field_layout *layout, size_t field)
 	       field == field_index("request", of_queue ? "rq_disk" : "q");
 }
 
-/* All plans with one layout; every field must be read by some program. */
+/* Checks all plans with one layout; every field must be read by some program. */
 static void layout_check(const struct bcc_library *bcc, const struct field_layout *layout,
 			 bool every_knob)
 {
@@ -125,11 +126,11 @@ static struct field_layout layout_made_up(bool oldest)
 {
 	struct field_layout layout = {.sets = FIELDS_ALL};
 
-	/* one has it, or the other */
+	/* a layout has one of the two */
 	layout.lacking[field_index("request_queue", "disk")] = oldest;
 	layout.lacking[field_index("request", "rq_disk")] = !oldest;
 	for (size_t f = 0; f < field_count; f++) {
-		if (field_rows[f].sets & FIELDS_QUOTA) /* BTF has them, from 5.2 on */
+		if (field_rows[f].sets & FIELDS_QUOTA) /* from BTF, since 5.2 */
 			layout.lacking[f] = oldest;
 		layout.offset[f] = (uint32_t)(24 + 200 * f);
 		for (unsigned char n = 0; oldest && n < FIELD_NAMES_MAX; n++)
@@ -139,7 +140,7 @@ static struct field_layout layout_made_up(bool oldest)
 	return layout;
 }
 
-/* The release that an offsets file is for. */
+/* Reads the release that an offsets file is for. */
 static bool file_release(const char *path, char *release)
 {
 	char line[256];
@@ -194,8 +195,8 @@ static void rows_check(void)
 	}
 }
 
-/* libbcc takes the structs of tracepoints from tracefs, old ones only through debugfs: both are
- * mounted for this process alone. */
+/* Mounts tracefs for this process only: libbcc takes the structs of tracepoints from it, old ones
+ * only through debugfs. */
 static void tracefs_mount(void)
 {
 	int failed_as = 0;
@@ -238,7 +239,7 @@ int main(int argc, char **argv)
 	program_check_itself();
 	rows_check();
 	each = dlsym(RTLD_DEFAULT, "bcc_procutils_each_ksym");
-	/* NULL: libbcc_bpf of 0.18 has none, so the linker does not export it */
+	/* NULL: libbcc_bpf of 0.18 lacks it, so the linker does not export it */
 	expect(!each || each == (void *)bcc_procutils_each_ksym,
 	       "libbcc does not find bcc_library.c's bcc_procutils_each_ksym");
 	if (offsets) {

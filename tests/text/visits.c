@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 64 /* slots of 8 bytes: MAX_BPF_STACK */
+#define SLOTS 64 /* slots of 8 bytes, as MAX_BPF_STACK has */
 
 enum kind { NONE, UNKNOWN, NUMBER, FRAME, CONTEXT, MAP, VALUE_OR_NULL, VALUE };
 
@@ -13,11 +13,11 @@ enum kind { NONE, UNKNOWN, NUMBER, FRAME, CONTEXT, MAP, VALUE_OR_NULL, VALUE };
 struct content {
 	uint8_t kind;
 	uint8_t varies; /* VALUE: an unknown number was added */
-	uint16_t map;	/* number of the map, or of the map it is of */
-	int32_t number; /* the constant; of FRAME and VALUE: the offset */
+	uint16_t map;	/* number of the map, or of a value's map */
+	int32_t number; /* the constant; for FRAME and VALUE: the offset */
 };
 
-/* One content a machine word: states are compared and copied often. */
+/* Content has the size of a machine word: states are compared and copied often. */
 _Static_assert(sizeof(struct content) == 8, "no holes");
 
 struct state {
@@ -30,8 +30,8 @@ struct visits {
 	const struct bpf_insn *insns;
 	size_t count;
 	bool null_unknown;
-	bool *met;	     /* by instruction: states are kept and compared there */
-	struct state **seen; /* by instruction: a list */
+	bool *met;	     /* indexed by instruction: states are kept and compared there */
+	struct state **seen; /* indexed by instruction: list of states */
 	struct state *waiting;
 	size_t visited;
 };
@@ -43,7 +43,7 @@ static bool content_same(const struct content *a, const struct content *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* True if all that follows was followed from the old state already. */
+/* True if everything that follows was already followed from the old state. */
 static bool state_covers(const struct state *old, const struct state *now)
 {
 	for (size_t i = 0; i < sizeof(old->registers) / sizeof(old->registers[0]); i++)
@@ -79,7 +79,7 @@ static void states_free(struct state *list)
 	}
 }
 
-/* True if the way ends here, because it was followed before. */
+/* True if the path ends here, because it was followed before. */
 static bool state_known(struct visits *visits, const struct state *state)
 {
 	if (!visits->met[state->at])
@@ -124,14 +124,14 @@ static void arithmetic_do(struct state *state, const struct bpf_insn *insn)
 
 static struct content *slot_of(struct state *state, const struct content *base, int offset)
 {
-	int below = -(base->number + offset); /* the end of the frame */
+	int below = -(base->number + offset); /* distance below the frame's end */
 
 	return base->kind == FRAME && below > 0 && below <= 8 * SLOTS
 		       ? &state->slots[(below - 1) / 8]
 		       : NULL;
 }
 
-/* Before 5.10 only pointers keep what is known of them. */
+/* Stores a register: before 5.10 only contents of pointers remain known. */
 static void store_do(struct state *state, const struct bpf_insn *insn)
 {
 	const struct content *from = &state->registers[insn->src_reg];
@@ -152,7 +152,7 @@ static void load_do(struct state *state, const struct bpf_insn *insn)
 	state->registers[insn->dst_reg] = slot && slot->kind > NUMBER ? *slot : unknown;
 }
 
-/* A helper fills so many bytes of the frame. */
+/* Marks bytes of the frame as filled by a helper. */
 static void frame_fill(struct state *state, const struct content *to, const struct content *bytes)
 {
 	if (to->kind != FRAME || bytes->kind != NUMBER)
@@ -197,7 +197,7 @@ static void pointer_decide(const struct visits *visits, struct state *state, str
 			state->slots[i] = now;
 }
 
-/* Goes on behind a conditional jump; the other way waits. */
+/* Goes on after a conditional jump; the other path waits. */
 static void branch_do(struct visits *visits, struct state *state, const struct bpf_insn *insn)
 {
 	const struct content tested = state->registers[insn->dst_reg];
@@ -219,7 +219,7 @@ static void branch_do(struct visits *visits, struct state *state, const struct b
 	state_add(&visits->waiting, &other, target);
 }
 
-/* Does one instruction. False: the program ends. */
+/* Executes one instruction. False: the program ends. */
 static bool insn_do(struct visits *visits, struct state *state)
 {
 	const struct bpf_insn *insn = &visits->insns[state->at];
@@ -270,7 +270,8 @@ static void way_follow(struct visits *visits, struct state *state)
 	}
 }
 
-/* States are compared where ways meet, and behind branches and calls. */
+/* Finds the instructions where states are compared: where paths meet, and after branches and
+ * calls. */
 static void meetings_find(struct visits *visits)
 {
 	for (size_t i = 0; i < visits->count; i++) {
