@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* monkey COUNT SEED RECORDING...: random keys and resizes on each recording; what is wrong is found
- * by the sanitizers, and by a few things that must always hold.
- */
+/* monkey COUNT SEED RECORDING...: random keys and resizes on each recording; errors are found by
+ * the sanitizers, and by a few invariants. */
 #include "script.h"
 #include "base/index.h"
 #include "screen/key.h"

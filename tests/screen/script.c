@@ -65,7 +65,7 @@ void stage_open(struct stage *stage, const char *recording, const struct query *
 	fill(stage);
 }
 
-/* Does what the view asks for. False: the end. */
+/* Does what the view requests. False: the end. */
 static bool settle(struct stage *stage)
 {
 	struct view *view = stage->view;
@@ -114,7 +114,7 @@ void stage_close(struct stage *stage)
 	names_clear();
 }
 
-/* Adds what the row has, all of it; the columns that this takes. */
+/* Adds the whole contents of the row; returns the columns used. */
 static size_t row_add(struct text *text, const struct cells *cells, size_t row)
 {
 	for (size_t column = 0; column < cells->columns; column++)

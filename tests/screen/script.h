@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A screen without a terminal, on a recording: what scripts and the monkey drive. */
+/* A screen without a terminal, on a recording, which scripts and the monkey drive. */
 #ifndef TSNAP_TESTS_SCREEN_SCRIPT_H
 #define TSNAP_TESTS_SCREEN_SCRIPT_H
 
@@ -18,13 +18,13 @@ struct stage {
 	struct question answered;
 	struct cells cells;
 	size_t rows, columns;
-	enum view_request asked; /* by the last key that asked for something */
-	bool quiet;		 /* it writes no files */
+	enum view_request asked; /* request of the last key that made one */
+	bool quiet;		 /* writes no files */
 };
 
-/* Takes all of the recording into the history. Ends the program with words where it can't. */
+/* Takes all of the recording into the history. Ends the program with a message on errors. */
 void stage_open(struct stage *stage, const char *recording, const struct query *query);
-/* Gives the view a key, and does what it asks for. False: it asks for the end. */
+/* Gives the view a key, and does what it requests. False: it requests the end. */
 bool stage_key(struct stage *stage, int32_t key);
 /* Gives the view a mouse event. */
 void stage_mouse(struct stage *stage, const struct mouse *mouse);
