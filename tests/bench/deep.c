@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* deep THREADS CALLS PERIOD_US: so many threads that sleep in deep_sleep(), called by so many
- * deeper(), called by deep_thread(): for ever (0), or so long again and again. Prints "ready" when
- * all are on their way there; ends when standard input does.
- */
+/* deep THREADS CALLS PERIOD_US: starts THREADS threads that sleep in deep_sleep(), called by CALLS
+ * nested deeper(), called by deep_thread(): for ever (0), or PERIOD_US again and again. Prints
+ * "ready" when all are on their way there; ends when standard input does. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

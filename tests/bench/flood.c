@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* flood PID COUNT THREAD: puts records of that many threads in a nap, which do not exist, into the
- * thread state array of the tsnap with that PID: what a scan costs where there are more threads
- * than a test can make. Prints how many there are.
- */
+/* flood PID COUNT THREAD: puts COUNT records of threads in a nap, which do not exist, into the
+ * thread state array of the tsnap with that PID: the cost of a scan with more threads than a test
+ * can make. Prints the number of records. */
 #include "maps/thread_table.h"
 
 #include <bcc/libbpf.h>
@@ -24,7 +23,7 @@ static int map_of_id(uint32_t id)
 	return (int)syscall(SYS_bpf, BPF_MAP_GET_FD_BY_ID, &attr, sizeof(attr));
 }
 
-/* Returns a descriptor of the process's map of that name; -1: it has none such. */
+/* Returns a descriptor of the process's map of that name; -1: it has none. */
 static int map_of(const char *pid, const char *name, uint32_t *entries)
 {
 	char path[300], line[128];
@@ -81,7 +80,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "flood: %s has no thread state array in shared memory\n", argv[1]);
 		return 77;
 	}
-	/* all records get one process's ids: those of threads that are not there are taken away */
+	/* all records get the ids of one process: records of threads that do not exist are
+	 * removed */
 	record.identity.tid = record.identity.tgid = (uint32_t)strtoul(argv[3], NULL, 10);
 	record.sched.state = 1; /* TASK_INTERRUPTIBLE */
 	record.sched.out_ns = 1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Empty programs on raw tracepoints: what being called costs, whatever the program does.
+/* Empty programs on raw tracepoints: the cost of a call of a program, apart from what the program
+ * does.
  *
- * floor EVENT...: attaches, prints "ready", stays until standard input ends; then, where the kernel
- * counted meanwhile, "EVENT: N ns a run". clock:EVENT: by a program that reads the clock and does
- * nothing else, as all must that measure a time. Exit status 77: this kernel has no raw
- * tracepoints, or not for us.
+ * floor EVENT...: attaches, prints "ready", runs until standard input ends; then, if the kernel
+ * counted meanwhile, prints "EVENT: N ns a run". clock:EVENT: a program that only reads the clock,
+ * as all must that measure a time. Exit status 77: this kernel has no raw tracepoints, or does not
+ * permit them.
  */
 #include "kernel/bpf_call.h"
 
@@ -31,7 +32,7 @@ static int event_attach(const char *event)
 	return result < 0 ? result : fd;
 }
 
-/* Prints what fdinfo says of the program (sysctl kernel.bpf_stats_enabled, 5.1). */
+/* Prints the program's counts from fdinfo (sysctl kernel.bpf_stats_enabled, 5.1). */
 static void run_tell(const char *event, int program)
 {
 	unsigned long long ns = 0, runs = 0;

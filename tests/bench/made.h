@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers and names for samples that are made up: the same ones in each run. */
+/* Numbers and names for made-up samples: the same ones in each run. */
 #ifndef MADE_H
 #define MADE_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The next pseudo random number below limit. */
+/* Returns the next pseudo random number below limit. */
 static inline unsigned int dice(unsigned int limit)
 {
 	static uint64_t seed = 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Repeats one operation for a while and prints what one of them took, in nanoseconds.
+/* Repeats one operation for a while and prints the time of one, in nanoseconds.
  *
  * operations NAME MILLISECONDS [cpu]: the caller runs it with and without tsnap and compares. cpu:
- * in CPU time of this process and its peer, for where others want the CPU, too.
- * operations churn COUNT: makes so many processes that end at once, on all CPUs; prints nothing.
+ * in CPU time of this process and its peer, for hosts where others use the CPU, too. operations
+ * churn COUNT: makes COUNT processes that end at once, on all CPUs; prints nothing.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ static int64_t clock_ns(clockid_t clock)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* number: 0 the first CPU that we may use, 1 the second. */
+/* Pins the process. number: 0 the first CPU that it may use, 1 the second. */
 static void pin_cpu(int number)
 {
 	cpu_set_t allowed, one;
@@ -106,7 +106,8 @@ static void programs(long count)
 			die("posix_spawn");
 }
 
-/* The peer ends when our end of its pipe is closed, whatever becomes of us. */
+/* Starts the peer, which ends when this process' end of its pipe is closed, however this process
+ * ends. */
 static void peer_start(int cpu)
 {
 	int there[2], back[2];
@@ -138,8 +139,8 @@ static void peer_start(int cpu)
 struct operation {
 	const char *name;
 	void (*repeat)(long count);
-	long batch;   /* between two looks at the clock */
-	int peer_cpu; /* -1: none */
+	long batch;   /* operations between two readings of the clock */
+	int peer_cpu; /* CPU of the peer; -1: none */
 };
 
 /* clang-format off */
@@ -159,7 +160,7 @@ static double measure(const struct operation *operation, int64_t length_ns, bool
 	long count = 0;
 
 	if (operation->peer_cpu >= 0)
-		peer_start(operation->peer_cpu); /* before we are pinned: it inherits our CPUs */
+		peer_start(operation->peer_cpu); /* before pinning: the peer inherits the CPUs */
 	pin_cpu(0);
 	operation->repeat(operation->batch);
 	start_ns = clock_ns(CLOCK_MONOTONIC);
@@ -174,7 +175,7 @@ static double measure(const struct operation *operation, int64_t length_ns, bool
 	return (double)passed_ns / (double)count;
 }
 
-/* A process a CPU makes its share. */
+/* Makes processes: one process for each CPU makes its share. */
 static int churn(long count)
 {
 	int failed = 0, status;

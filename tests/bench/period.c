@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A task of normal priority that is to run every millisecond: how late it comes on its CPU.
+/* A task of normal priority that is to run every millisecond: its delay until it is on its CPU.
  *
- * period MILLISECONDS CPU: prints that of the middle wake-up, and of the 999th of 1000, in
- * nanoseconds. CPU: 0 is the first one that we may use.
+ * period MILLISECONDS CPU: prints the delay of the median wake-up, and of the 999th of 1000, in
+ * nanoseconds. CPU: 0 is the first one that the process may use.
  */
 #include <errno.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* 0, or -1 where there are fewer. */
+/* Pins the process. 0, or -1 if there are fewer CPUs. */
 static int pin_cpu(long number)
 {
 	cpu_set_t allowed, one;
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
 			;
 		late_ns[i] = now_ns() - due_ns;
-		if (late_ns[i] > PERIOD_NS) /* periods that were missed are not made up for */
+		if (late_ns[i] > PERIOD_NS) /* skips missed periods */
 			due_ns += late_ns[i] / PERIOD_NS * PERIOD_NS;
 	}
 	qsort(late_ns, (size_t)count, sizeof(*late_ns), by_size);

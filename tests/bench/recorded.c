@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A recording of a host that does not exist, written as `tsnap -o DIR` writes one.
  *
- * recorded DIR SCANS: so many scans of 5000 threads, all of them shown, with the default columns,
- * over the eight hours that end at a fixed time. Prints how many samples these are.
+ * recorded DIR SCANS: SCANS scans of 5000 threads, all of them shown, with the default columns,
+ * over the eight hours that end at a fixed time. Prints the number of samples.
  */
 #include "made.h"
 #include "base/clock.h"
@@ -19,14 +19,14 @@
 #include <unistd.h>
 
 #define THREADS 5000u
-#define KINDS 250u /* kinds of threads: a name, a program and a control group each */
+#define KINDS 250u /* number of kinds of threads: a name, a program and a control group each */
 #define BEGIN_US 1795190400000000ll
 #define LENGTH_US (8 * PART_HOUR_US)
 
 static const char *const calls[] = {"futex", "read",	  "epoll_wait", "pread64",
 				    "fsync", "io_submit", "nanosleep",	"sendto"};
 
-/* Sets what does not change while a thread lives. */
+/* Sets the fields that do not change while a thread lives. */
 static void thread_make(struct sample *sample, unsigned int i)
 {
 	static const char *const users[] = {"root", "postgres", "www-data", "prometheus", "nobody"};
@@ -41,7 +41,7 @@ static void thread_make(struct sample *sample, unsigned int i)
 	sample->cgroup = name("/system.slice/postgresql.slice/instance@", kind, ".service");
 }
 
-/* Sets what a scan finds the thread to do: one of eight threads is not asleep. */
+/* Sets the state of the thread at a scan: one of eight threads is not asleep. */
 static void thread_step(struct sample *sample, int64_t time_us, int64_t weight_us)
 {
 	unsigned int call = (unsigned int)(sample->tid / 7 + dice(3)) % 8, asleep = dice(8);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The way of samples into a report, without a kernel: how many a second are grouped, or become
- * rows of CSV.
+/* The path of samples into a report, without a kernel: the number that are grouped, or become rows
+ * of CSV, in a second.
  *
- * report_path groups|rows SCANS: so many scans of 5000 threads, with the default columns; prints
- * samples a second. tests/budget counts the instructions of the same.
+ * report_path groups|rows SCANS: SCANS scans of 5000 threads, with the default columns; prints
+ * samples a second. tests/budget counts its instructions.
  */
 #include "made.h"
 #include "base/clock.h"
@@ -19,7 +19,8 @@
 #define THREADS 5000u
 #define GROUPS 200u
 
-/* Text as long as on a server: names to 15 bytes, paths and control groups to 60. */
+/* Makes a sample with texts as long as on a server: names up to 15 bytes, paths and control groups
+ * up to 60. */
 static struct sample sample_make(unsigned int i)
 {
 	static const char *const users[] = {"root", "postgres", "www-data", "prometheus", "nobody"};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The way of records into samples, without a kernel: scans of an array in plain memory.
+/* The path of records into samples, without a kernel: scans of an array in plain memory.
  *
- * scan_path active|all SCANS: so many scans at 20 Hz of 20 000 threads that sleep and 50 in D, with
- * the default columns, of those that are active or of all; prints samples a scan. tests/budget
- * counts the instructions.
+ * scan_path active|all SCANS: SCANS scans at 20 Hz of 20 000 sleeping threads and 50 in D, with the
+ * default columns, of active threads or of all; prints samples a scan. tests/budget counts the
+ * instructions.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -73,15 +73,15 @@ static void host_make(struct kernel *kernel)
 	for (uint32_t slot = 0; slot < THREADS; slot++)
 		record_make(&table->mapped[slot], slot);
 	*changed = (struct changed_reader){
-		.cpus = 1, /* in memory, below: nobody asks the maps */
+		.cpus = 1, /* maps are in memory, below: none is looked up */
 		.sampling = memory_get(sizeof(struct sampling)),
 		.rings = memory_get(sizeof(struct changed_ring)),
 		.taken = memory_get(sizeof(uint64_t)),
 	};
 }
 
-/* Instead of base/clock.c's (CMakeLists.txt): work that has only so much time must not be more or
- * less where others have the CPU meanwhile. */
+/* Replaces base/clock.c's clock (CMakeLists.txt): work with a time limit must not depend on whether
+ * others use the CPU meanwhile. */
 static int64_t scan_ns;
 
 int64_t __wrap_clock_monotonic_ns(void);
@@ -127,7 +127,7 @@ static struct live *live_make(bool all, struct error *e)
 	return live;
 }
 
-/* Makes a scan as sampler.c and live.c do it, in one thread. */
+/* Makes a scan like sampler.c and live.c, in one thread. */
 static int scan_make(struct live *live, struct capturer *capturer)
 {
 	int err;

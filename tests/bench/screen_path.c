@@ -19,7 +19,7 @@
 #define PERIOD_US 50000
 #define FIRST_US 1795207373000000ll
 
-/* A thread that stays with what it does for some scans, then does something else. */
+/* Makes a sample of a thread that does one thing for some scans, then another. */
 static struct sample sample_of(int64_t thread, int64_t scan)
 {
 	static const char *const calls[] = {"futex", "read", "epoll_wait", "pread64"};
@@ -75,7 +75,7 @@ static void million_time(void)
 		exit(1);
 	scans_add(history, 1000000 / THREADS);
 	view->now.window_us = 1000000 / THREADS * (int64_t)PERIOD_US;
-	shown_fill(&shown, history, &view->now, 72); /* the first one grows its tables */
+	shown_fill(&shown, history, &view->now, 72); /* the first call grows the tables */
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &began);
 	shown_fill(&shown, history, &view->now, 72);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
