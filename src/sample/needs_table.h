@@ -8,7 +8,7 @@
 #include "sample/needs.h"
 
 enum needs_cost {
-	COST_FREE,    /* in what is recorded and read anyway */
+	COST_FREE,    /* part of what is recorded and read anyway */
 	COST_SAMPLED, /* looked up for each sampled thread, and cached for a while */
 	COST_EVENT,   /* needs a probe that would not be attached otherwise */
 	COST_COUNT,

@@ -97,8 +97,7 @@ struct sample {
 	int64_t depth; /* number of threads that the chain leads to */
 	int64_t root_tid, root_pid, root_state;
 	const char *root, *root_why, *root_waits_on, *root_syscall;
-	/* with --critical-path: the sample is one of the thread at the end of the path; and the
-	 * thread whose path it is */
+	/* path to the sample's thread, with --critical-path; and the first thread of it */
 	const char *path_end, *path, *path_of;
 	int64_t path_depth, path_of_tid;
 	/* exact values since the thread's previous sample: sample_account() copies these, too */

@@ -26,14 +26,14 @@ struct self_map {
 };
 
 struct self_cost {
-	bool requested; /* if not set, nothing else is filled */
+	bool requested; /* costs are requested; false: nothing else is filled */
 	int64_t at_ns;	/* monotonic time; in a difference, the time between */
 	int64_t cpu_ns; /* CPU time of this process */
 	int64_t scans;	/* scans since the source was opened */
 	/* time in which switches kept stacks, and how many did; since the source was opened, too */
 	int64_t window_ns, kept_count;
 	/* values at present, or of a single event */
-	int64_t start_cpu_ns, child_cpu_ns; /* until ready: of tsnap, and of the compile child */
+	int64_t start_cpu_ns, child_cpu_ns; /* time to get ready: here, and in the compile child */
 	int64_t resident_bytes, resident_most_bytes;
 	int64_t programs_bytes;	   /* kernel memory of all programs */
 	const char *uncounted_why; /* why ns and runs are absent, static words; NULL: counted */

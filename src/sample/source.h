@@ -28,8 +28,8 @@ struct source_missed {
 	const char *what; /* static words: "late scans", "threads did not fit the map
 			     (--max-threads)" */
 	uint64_t count;	  /* since the source was opened; */
-	bool standing;	  /* if set: count as it is at present */
-	bool natural;	  /* not an error: reports print it, --rows does not */
+	bool standing;	  /* count at present, instead */
+	bool natural;	  /* no error: reports print it, --rows does not */
 };
 
 /* Columns that were requested and that this host can't provide. */
@@ -63,7 +63,7 @@ struct source_pressure {
 	int64_t some_us, full_us;
 };
 
-/* What header lines and the footer say about a source. Numbers are ABSENT where not known. */
+/* Status of a source, for header lines and the footer. Numbers are ABSENT where not known. */
 struct source_status {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus;

@@ -3,7 +3,7 @@
  * the column stack, outermost first, with ';' between:
  *
  *     PATH@BUILD-ID  the file's path as its process saw it, and its build-id in hexadecimal, which
- * is empty if the file has none; neither ';' nor control bytes
+ *                    is empty if the file has none; neither ';' nor control bytes
  *     -              in no file: made by a JIT, Python's, or not known
  *     (nothing)      as the frame before
  */

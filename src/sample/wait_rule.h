@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Wait classes: a sleeping thread works (it waits for an answer) or is idle (it waits for something
- * to do), by the first row of one table that fits. Pure.
+ * to do), by the first row of one table that fits. Pure functions.
  *
  * A thread in S that works is shown without -a. In the table a client works, and its server sleeps
- * until the request comes; who waits for another thread's lock works; who waits for a child, a
- * condition variable or the end of a pipe does not, because who it waits for is shown itself: but a
- * server's thread on a condition variable does while its client waits.
+ * until the request comes. A thread that waits for another thread's lock works. One that waits for
+ * a child, a condition variable or the end of a pipe does not, because what it waits for is shown
+ * itself; but a server's thread on a condition variable works while its client waits.
  */
 #ifndef TSNAP_SAMPLE_WAIT_RULE_H
 #define TSNAP_SAMPLE_WAIT_RULE_H
@@ -46,8 +46,7 @@ struct wait_facts {
 	int64_t turn;	  /* lock of a language's runtime: a number per holder */
 	bool one_of_many; /* the runtime's lock is one of many: a Java monitor, not Python's GIL */
 	bool changing;	  /* the holder of the runtime's lock may be about to change */
-	/* for a server's thread: its connection's socket, while the client waits
-	 * (waits/served.c) */
+	/* socket of a server's thread's connection, while the client waits (waits/served.c) */
 	int64_t served_inode;
 	int64_t armed; /* number of requests in flight that only wait until a descriptor is ready */
 	/* a set of descriptors, or the only one of them that counts */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The samples of the last minutes, in bounded memory: what the full screen looks back at.
+/* The samples of the last minutes, in bounded memory, for the full screen to look back at.
  *
  * One thread adds scans; any thread takes a snapshot and visits it, and adding goes on meanwhile:
- * nobody waits for longer than it takes to copy the newest chunk.
+ * no thread waits for longer than it takes to copy the newest chunk.
  *
- * A history is a list of chunks of some seconds. A chunk has the threads and what they did as
- * tuples, each once, and for each scan a few bytes a sample: the difference to what can be
- * expected. Of a thread that goes on with what it did that is one byte. A chunk that is too old
- * keeps one scan a second (history_coarse.h), with the exact times of all; later, or when memory is
- * full, the oldest chunk goes.
+ * A history is a list of chunks of some seconds. A chunk has the threads and their activities as
+ * tuples, each once, and for each scan a few bytes a sample: the difference to the expected sample.
+ * That is one byte for a thread that goes on with what it did. A chunk that is too old keeps one
+ * scan a second (history_coarse.h), with the exact times of all; later, or when memory is full, the
+ * oldest chunk is dropped.
  *
  * Not kept: columns of stat, status and io in /proc, the arguments of system calls, and what only
  * single events have.

@@ -32,7 +32,7 @@ struct history_chunk {
 struct history_last {
 	uint64_t memo;	  /* value of a visitor; 0 once the thread's tuple has changed */
 	uint32_t what;	  /* number of the thread's tuple in `what`, plus one; 0: no sample yet */
-	uint32_t present; /* for a reader: numbers that may not be absent, a bit each */
+	uint32_t present; /* numbers that may not be absent, a bit each; for a reader */
 	struct sample sample; /* last sample, with its numbers */
 };
 

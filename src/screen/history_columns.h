@@ -40,7 +40,7 @@ enum history_expected {
 struct history_number {
 	size_t offset; /* position in struct sample */
 	enum history_expected way;
-	int64_t state; /* for EXPECT_NONE: the state that gets the scan's weight; -1: none */
+	int64_t state; /* state that gets the scan's weight, with EXPECT_NONE; -1: none */
 };
 
 /* Numbers of a sample that change from scan to scan: member, what is expected, state. A table for

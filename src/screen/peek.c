@@ -30,7 +30,7 @@ struct peeking {
 	struct column_list lists[GROUPS_COUNT];
 	struct group_table groups[GROUPS_COUNT];
 	struct tally tally;
-	const struct exact_times *times; /* of the window; NULL: samples count */
+	const struct exact_times *times; /* exact times; NULL: samples count */
 	struct peek *peek;		 /* only its traces are filled during the visit */
 };
 

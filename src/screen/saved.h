@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Views under a name: tsnap's own, and those that files have.
+/* Views with a name: tsnap's own, and those of files.
  *
  * A file has sections, each a view:
  *
@@ -9,8 +9,8 @@
  *   filter = comm~"^postgres"
  *   all = yes
  *
- * columns as for -g, filter as for --filter; all but columns may be missing. Empty lines and
- * those with # in front say nothing. A view takes the place of one with the same name.
+ * columns as for -g, filter as for --filter; all but columns may be missing. Empty lines and those
+ * that begin with # are skipped. A view replaces one with the same name.
  */
 #ifndef TSNAP_SCREEN_SAVED_H
 #define TSNAP_SCREEN_SAVED_H

@@ -48,7 +48,7 @@ struct shown_source {
 struct peek_band {
 	char filter[VIEW_INPUT_SIZE]; /* filter of the samples that are counted */
 	bool all_states;
-	int64_t step_us, from_us; /* as in struct band; step_us 0: nothing was counted */
+	int64_t step_us, from_us; /* same as in struct band; step_us 0: nothing was counted */
 	struct history_seen seen; /* times whose samples are counted; older ones follow */
 	int64_t samples[BAND_STEPS_MAX], scans[BAND_STEPS_MAX];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* run_script SCRIPT: does what the lines of a file say, and prints screens.
- * run_script SCRIPT ROWS COLUMNS COMMAND: on a screen of that size; tells only what is wrong: a
+ * run_script SCRIPT ROWS COLUMNS COMMAND: on a screen of that size; prints errors only: a
  * line that expects something else, a command that no key has run, a screen that is not clean.
- * After each line it is drawn in other sizes, too, and no file is written.
+ * After each line the screen is drawn in other sizes, too, and no file is written.
  *
  *   replay FILE              the recording, first of all; columns, filter and all may be before it
  *   size ROWS COLUMNS        of the screen from then on
@@ -12,7 +12,7 @@
  *   click ROW COLUMN         the mouse there, from 0; wheel -1 or 1: its wheel
  *   screen                   prints the screen
  *   expect WORDS             the screen has these words; absent WORDS: it has not
- *   asks NAME                the last key asked for: quit, stop, redraw, write
+ *   asks NAME                the last key requested: quit, stop, redraw, write
  *   commands                 prints the names of all commands
  *   command                  prints the command line of the view
  *   same                     prints it, and the table as CSV: run_screens.py compares the two
@@ -29,9 +29,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* State of the second way to be called. */
+/* State of a call with ROWS, COLUMNS and COMMAND. */
 static struct {
-	const char *command; /* NULL: it is the first way */
+	const char *command; /* command of the call; NULL: a call with SCRIPT only */
 	size_t rows, columns;
 	bool ran, failed;
 } facts;
@@ -53,7 +53,7 @@ static void drawn_check(struct stage *stage)
 		fact_fail(stage, "not clean:", facts.command);
 }
 
-/* The screen in other sizes, and again in its own. */
+/* Draws the screen in other sizes, and again in its own. */
 static void sizes_check(struct stage *stage)
 {
 	static const size_t sizes[][2] = {{14, 60},  {15, 59}, {15, 60}, {24, 80},
@@ -69,7 +69,7 @@ static void sizes_check(struct stage *stage)
 	stage_draw(stage);
 }
 
-/* Notes whether the key runs the command that all is about. */
+/* Notes whether the key runs the command of the call. */
 static void command_note(const struct view *view, int32_t key)
 {
 	size_t command = bindings_command(&view->bindings, key);
@@ -185,7 +185,7 @@ static void file_print(char *name)
 		putchar(c);
 	fclose(file);
 	unlink(name);
-	/* and its directories, if they are this test's */
+	/* removes its directories, too, if they are this test's */
 	for (char *slash; (slash = strrchr(name, '/')) && !strncmp(name, "screen-test", 11);) {
 		*slash = '\0';
 		rmdir(name);
@@ -242,7 +242,7 @@ static void line_do(struct stage *stage, const char *word, char *rest)
 	}
 }
 
-/* Opens the recording, on the screen that is asked for. */
+/* Opens the recording, on a screen of the requested size. */
 static void replay(struct stage *stage, const char *recording, const struct query *query)
 {
 	stage_open(stage, recording, query);

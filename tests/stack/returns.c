@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 	       wrong, unknown);
 	if (!count)
 		return SKIPPED;
-	/* since gcc 16 some tables have registers in place that were saved, but not changed yet, or
-	 * the other way round, where both are right: 2 of 100 */
+	/* tables of gcc 16 and later have some registers in place that were saved, but not changed
+	 * yet, or the other way round, where both are right: 2 of 100 */
 	return lost > count / 5 || wrong > count / 40 || unknown > count / 50;
 }

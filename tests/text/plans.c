@@ -59,7 +59,7 @@ enum {
 	TOTALS = 32,
 	SLOWER = 64,
 	NOTHING_KEPT = 128,
-	FEW_IDS = 256, /* as many ids to trace as programs compare with */
+	FEW_IDS = 256, /* ids to trace: as many as programs compare with */
 	WAKES = 512,   /* wake-ups of --critical-path */
 };
 

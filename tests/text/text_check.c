@@ -130,7 +130,7 @@ static struct field_layout layout_made_up(bool oldest)
 	layout.lacking[field_index("request_queue", "disk")] = oldest;
 	layout.lacking[field_index("request", "rq_disk")] = !oldest;
 	for (size_t f = 0; f < field_count; f++) {
-		if (field_rows[f].sets & FIELDS_QUOTA) /* from BTF, since 5.2 */
+		if (field_rows[f].sets & FIELDS_QUOTA) /* BTF has them, since 5.2 */
 			layout.lacking[f] = oldest;
 		layout.offset[f] = (uint32_t)(24 + 200 * f);
 		for (unsigned char n = 0; oldest && n < FIELD_NAMES_MAX; n++)

@@ -38,7 +38,7 @@ static void files_are_avoided_below_a_directory(void **state)
 	assert_false(avoids_file("/mnt/deadly/lib.so"));
 	assert_string_equal(avoid_files_text(&count),
 			    "/mnt/dead (an NFS server that does not answer)");
-	/* when the slots are used up all files are avoided: a user can't add more for ever */
+	/* all files are avoided when the slots are used up: a user can't add more for ever */
 	for (int i = 2; i < AVOID_FILES_MAX; i++) {
 		char path[32];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The bounded set behind the caches of lookup. */
+/* The bounded set that lookups use as their caches. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -178,7 +178,7 @@ static void stacks_of_roots(void **state)
 	chain_report_done(&report);
 }
 
-/* A victim that was asleep for 4 s, 3 of its 4 samples there behind one root, and on a CPU once. */
+/* A victim that was asleep for 4 s, 3 of its 4 samples then with one root, and on a CPU once. */
 static void times_are_shared_out(void **state)
 {
 	struct exact_times times = {.shared = 1u << TIME_ON | 1u << TIME_ASLEEP};

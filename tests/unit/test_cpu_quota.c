@@ -76,7 +76,7 @@ static void version_2(void **state)
 	assert_true(cpu_quota_holds(group, "/pod/x", 6));
 	assert_false(cpu_quota_holds(group, "/pods", 5));
 
-	/* in a container the mounted group may have a quota, too */
+	/* the mounted group may have a quota, too, in a container */
 	fake_tree_put("g/cpu.max", "90000 100000\n");
 	slot = find(&quotas, "/other/x", 4 * SECOND);
 	assert_string_equal(quotas.groups[slot].path, "/");

@@ -370,8 +370,7 @@ static void take_in_order(void *to, const struct sample *sample)
 		assert_int_equal(sample->state_us, reported->count * 10000 - 5000);
 }
 
-/* When the capacity for scans is used up, the oldest ones are reported, and the wait goes on in the
- * others. */
+/* Scans beyond the capacity: the oldest ones are reported, and the wait goes on in the others. */
 static void longer_than_scans_are_held(void **state)
 {
 	struct critical_path path = {.wanted = true, .ordered = true};

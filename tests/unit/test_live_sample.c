@@ -110,9 +110,9 @@ static void displaced_thread_is_on(void **state)
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = scene.scan_time.own_in_ns = 990 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
-	scene.record.sched.state = 1; /* it went to sleep, and the sampler ran after it */
+	scene.record.sched.state = 1; /* the thread went to sleep, and the sampler ran after it */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
-	scene.scan_time.own_wake_ns = 850 * US; /* it ran on when the sampler was due */
+	scene.scan_time.own_wake_ns = 850 * US; /* the thread ran on when the sampler was due */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
 	scene.scan_time.own_wake_ns = 750 * US; /* another thread ran then */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
@@ -133,12 +133,12 @@ static void wakes_of_the_same_interrupt_are_later(void **state)
 	scene.record.sched.out_ns = 900 * US;
 	scene.record.wake.wake_ns = 975 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_SLEEP);
-	scene.record.sched.cpu = 0; /* of another CPU */
+	scene.record.sched.cpu = 0; /* wake-up on another CPU */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.record.sched.cpu = 1;
-	scene.record.wake.wake_ns = 965 * US; /* before the interrupt */
+	scene.record.wake.wake_ns = 965 * US; /* wake-up before the interrupt */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
-	scene.record.wake.wake_ns = 995 * US; /* after the interrupt */
+	scene.record.wake.wake_ns = 995 * US; /* wake-up after the interrupt */
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_RQ);
 	scene.scan_time.own_wake_ns = 700 * US; /* the sampler waited for its CPU */
 	scene.record.wake.wake_ns = 975 * US;
@@ -548,7 +548,7 @@ static void totals_add_up_or_are_absent(void **state)
 		{{200, 300, 0, 500}, 500, 500, 1000},
 		{{0, 0, 0, 1005}, 500, 505, 995},  /* record read a little later */
 		{{980, 0, 0, 500}, 500, -1, -1},   /* a switch that was not seen */
-		{{0, 300, 0, 29000}, 500, -1, -1}, /* the same sleep counted again and again */
+		{{0, 300, 0, 29000}, 500, -1, -1}, /* a sleep counted again and again */
 	};
 
 	(void)state;

@@ -399,7 +399,7 @@ static void unknown_versions(void **state)
 
 	(void)state;
 	head_fill(head, V3_13);
-	assert_false(python_layout_get(&layout, V3_14, head)); /* it says 3.13 */
+	assert_false(python_layout_get(&layout, V3_14, head)); /* the head says 3.13 */
 	assert_false(python_layout_get(&layout, 0x030a0df0, head));
 	head_fill(head, 0x030f00f0);
 	assert_false(python_layout_get(&layout, 0x030f00f0, head));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From frames to text: functions, names, kernel stacks, the dictionary. */
+/* Frames to text: functions, names, kernel stacks, the dictionary. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

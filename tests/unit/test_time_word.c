@@ -94,7 +94,8 @@ static void test_zones(void **state)
 	from_is("23:00", "2026-11-22T14:00:00");
 }
 
-/* In 2026 clocks go from 02:00 to 03:00 on March 29th, and from 03:00 back on October 25th. */
+/* Summer time: in 2026 clocks go from 02:00 to 03:00 on March 29th, and from 03:00 back on October
+ * 25th. */
 static void test_summer_time(void **state)
 {
 	(void)state;

@@ -46,7 +46,7 @@ static void mutex_holders(void **state)
 			    "mutex 0x400000 held by 8 x");
 	assert_string_equal(futex_of(scene, robust, FUTEX_LOCK_PI_PRIVATE, 0),
 			    "mutex 0x400000 held by 8 x");
-	/* in memory that processes share, by a thread that is not its process' first */
+	/* a lock in memory that processes share, by a thread that is not its process' first */
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
 	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0), "mutex 0x400000 held by 21");
 	assert_int_equal(fill(scene).waits_on_pid, 20);

@@ -21,7 +21,7 @@ static void rights_drop(void)
 	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 	    setresuid(NOBODY, NOBODY, NOBODY))
 		die("setresuid");
-	prctl(PR_SET_DUMPABLE, 1); /* its own /proc is writable again */
+	prctl(PR_SET_DUMPABLE, 1); /* makes its own /proc writable again */
 }
 
 static void sleep_in_pipe(void *reading_end)

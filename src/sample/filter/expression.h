@@ -13,13 +13,13 @@
  *   text       = and != compare bytes; ~ and !~ search for an extended regular expression
  *   states     by name; ~ and !~ search in the names
  *   numbers    decimal or 0x; of a column in us with a unit (us ms s min h), in bytes with K M G T
- *   times      ISO 8601 in UTC, cut off anywhere behind the day: 2026-11-20T20:42
+ *   times      ISO 8601 in UTC, cut off anywhere after the day: 2026-11-20T20:42
  *
  * No VALUE at all: = is true of an absent value, != of any other. Every other comparison with an
  * absent value is false.
  *
- * An expression is parsed once into an array. It can be asked before all of a sample is known: then
- * the answer may be that it depends.
+ * An expression is parsed once into an array. It can be evaluated before all of a sample is known:
+ * then the verdict may be open.
  */
 #ifndef TSNAP_SAMPLE_FILTER_EXPRESSION_H
 #define TSNAP_SAMPLE_FILTER_EXPRESSION_H

@@ -35,7 +35,7 @@ struct filter {
 	unsigned int changes; /* number of changes of pids and tids since the filter was made */
 	bool all_states;
 	bool no_samples;      /* accepts no sample: only threads that --trace reports */
-	bool on_cpu, off_cpu; /* if one is set: only threads on a CPU, or only others */
+	bool on_cpu, off_cpu; /* if one of them is set: only threads on a CPU, or only others */
 	unsigned int states;  /* states the expression may accept, a bit each; 0: names none */
 	bool idle_classes;    /* the expression names why, and may accept idle classes */
 	struct expression expression;
