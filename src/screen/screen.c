@@ -23,8 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLOSE_SECONDS \
-	1 /* timeout for the thread to end, then the terminal is restored without it */
+#define CLOSE_SECONDS 1 /* timeout for the thread to end, before the terminal is taken from it */
 
 struct screen {
 	pthread_t thread;

@@ -270,7 +270,8 @@ static void names_are_one(void **state)
 	names_clear();
 }
 
-/* Names of more threads than have a slot, and a shorter name that overwrites a longer one. */
+/* Names of more threads than have a slot, and short names with the rest of a longer one after the
+ * NUL. */
 static void names_of_threads(void **state)
 {
 	static const char *seen[10000], *kept;

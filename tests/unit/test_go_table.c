@@ -115,7 +115,7 @@ static void bad_tables_tell_nothing(void **state)
 	}
 }
 
-/* The section of code is where functions fill it, if the head does not say where code begins. */
+/* The section of code begins where functions fill it, if the head does not say where. */
 static void code_begins_where_it_is_filled(void **state)
 {
 	struct elf_file elf = file_read("go_fffffff0");

@@ -143,7 +143,7 @@ static void parsers_are_bounded(void **state)
 	parsers_end(parsers);
 }
 
-/* Each request goes to a parser that lives, or is lost and counted; another parser follows. */
+/* Each request goes to a parser that lives, or is lost and counted; the other parser goes on. */
 static void others_follow_the_dead(void **state)
 {
 	static char answer[PARSER_MESSAGE_MAX];
@@ -186,7 +186,7 @@ static void others_follow_the_dead(void **state)
 	parser->stop = false;
 	assert_int_equal(parsers_lost(parsers), 5);
 	assert_int_equal(number_of(&parsers->parser[PARSER_NAMES], ORDER_PID), other);
-	/* without the spawner there is no other parser */
+	/* without the spawner no new parser begins */
 	kill(parsers->spawner, SIGKILL);
 	while (question(&parsers->parser[PARSER_NAMES], ORDER_ECHO, answer, ASK_NS) != -EPIPE)
 		;

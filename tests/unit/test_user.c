@@ -37,7 +37,7 @@ static void bounded(void **state)
 	for (int64_t i = 0; i < 60; i++)
 		assert_non_null(user_name(&users, UNKNOWN_UID + i, 1));
 	assert_int_equal(users.count, 50);
-	/* a user that did not fit is still right */
+	/* a name that was not cached is still right */
 	assert_string_equal(user_name(&users, 0, 1), "root");
 	assert_string_equal(user_name(&users, UNKNOWN_UID, 1), "4011222333");
 	cache_done(&users);
