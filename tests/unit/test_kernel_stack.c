@@ -139,7 +139,7 @@ static void chains(void **state)
 	assert_true(kernel_stack_of_chain(&stack, *state, interrupted, 2, true));
 	expect(&stack, "");
 	assert_true(kernel_stack_of_chain(&stack, *state, interrupted, 0, true));
-	/* no interrupt: the frames may be another context's */
+	/* no interrupt: the owner of the frames is not known */
 	assert_false(kernel_stack_of_chain(&stack, *state, returns, 3, true));
 	assert_true(kernel_stack_of_chain(&stack, *state, returns, 3, false));
 	expect(&stack, "vfs_read vfs_read entry_SYSCALL_64_after_hwframe ");
