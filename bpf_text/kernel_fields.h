@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernel structs are read here only, one static inline per field. The structs come from the
- * generated header (kernel/type_header): just the members used, at this kernel's offsets.
+ * generated header (kernel/field_table.h): just the members used, at this kernel's offsets.
  * HAVE_<struct>_<member> says which of a member's old and new names exists. A read that fails
  * leaves zero. */
 

@@ -22,7 +22,7 @@ enum wait_kind {
 	WAIT_SOCKET,  /* see listens, accepts_there and the ports */
 	WAIT_PIPE,    /* pid: the process at the other end */
 	WAIT_LOCK,    /* pid and tid: the holder, if that is known */
-	WAIT_SET,     /* count descriptors; see asks */
+	WAIT_SET,     /* count descriptors; see has_request */
 	WAIT_PROCESS, /* pid: the process whose end, or change of state, is waited for */
 	WAIT_IO,      /* inflight: number of requests */
 	WAIT_TIMER,

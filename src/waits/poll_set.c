@@ -47,12 +47,14 @@ void select_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0], fds = given < SELECT_FDS ? given : SELECT_FDS;
 	uint8_t any[SELECT_FDS / 8] = {0}, set[SELECT_FDS / 8];
-	size_t bytes = fds > 0 ? (size_t)(fds + 63) / 64 * 8 : 0;
+	size_t bytes = given > 0 ? (size_t)(fds + 63) / 64 * 8 : 0;
 	struct wait_set list = {0};
 
 	wait->facts.kind = WAIT_SET;
-	/* the old select of i386 has its arguments in memory: its first argument is an address */
-	if (wait->compat && given > SELECT_FDS)
+	/* the old select of i386 has its arguments in memory: its first argument is an address,
+	 * above 2 GiB on the stack of a process on a 64-bit kernel; a number below 0 is no call
+	 * that sleeps */
+	if (given < 0 || (wait->compat && given > SELECT_FDS))
 		return;
 	for (int arg = 1; arg <= 3; arg++) {
 		if (!bytes || !wait_address(wait, arg))
