@@ -71,7 +71,7 @@ static void cost_is_shown(void **state)
 	expect_shown(
 		&status_example, 80,
 		"tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
-		"Scans: 40, each 0.63 ms of that; 20 a second are asked for\n"
+		"Scans: 40, each 0.63 ms of that; 20 a second are wanted\n"
 		"Stacks of switches right before a scan: 3.0 % of the time, 46 stacks a second\n"
 		"Start: 6.0 ms of CPU time, and 210.4 ms in the compile child\n"
 		"Memory: 5120 KB resident, 6144 KB at most\n"
@@ -105,7 +105,7 @@ static void unknown_is_not_zero(void **state)
 		(struct self_program){"sched_switch", "kprobe", ABSENT, ABSENT, ABSENT, 3409};
 	expect_shown(&status, 0,
 		     "tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
-		     "Scans: 0; 20 a second are asked for\n"
+		     "Scans: 0; 20 a second are wanted\n"
 		     "Start: 6.0 ms of CPU time, and 210.4 ms in the compile child\n"
 		     "Memory: 5120 KB resident, - at most\n"
 		     "Missed: 0 late scans; 7 names beyond memory\n"
