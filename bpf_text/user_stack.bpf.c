@@ -3,8 +3,7 @@
  * registers.bpf.c does (5.10). */
 
 BYTES_OF(stack_request);
-BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_requests, REQUESTERS_MAX,
-	    MAPPED_FLAG);
+BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_reqs, REQUESTERS_MAX, MAPPED_FLAG);
 
 #define STACK_READ_PIECE(TO, FROM, COUNT)                                \
 	bpf_probe_read_kernel(request->registers[i] + (TO), 8 * (COUNT), \
@@ -13,8 +12,7 @@ BPF_F_TABLE("array", __u32, struct stack_request_bytes, ts_stack_requests, REQUE
 int ts_request_stack(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 requester = ctx->args[0];
-	struct stack_request *request =
-		(struct stack_request *)ts_stack_requests.lookup(&requester);
+	struct stack_request *request = (struct stack_request *)ts_stack_reqs.lookup(&requester);
 	struct thread_state *thread;
 	__u64 from;
 

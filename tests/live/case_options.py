@@ -61,7 +61,7 @@ class Runs:
 
 def expect_checked(runs):
     text = runs.text("--check", "--max-threads", 777, *runs.types, *runs.without("map_batch"))
-    check("room for 777 threads" in text, "--max-threads: %s", text)
+    check("capacity: 777 threads" in text, "--max-threads: %s", text)
     check(re.search(r"map_batch +no .*taken away by --without", text), "--without: %s", text)
 
 
