@@ -18,22 +18,22 @@ OLD = "as-"
 
 HEAD = """# What works where
 
-Made by `tests/vm/matrix -a -k` from what tsnap said in every one of these cases, and checked by `tests/run`: don't edit.
+`tests/vm/matrix -a -k` makes this page from what tsnap printed in each of these cases, and `tests/run` checks it: don't edit.
 "works": blocked threads were shown with their state, system call, arguments and file, and nothing was
-missing; "degraded": the same, and tsnap said what it could not see; "refused": exit code 77 or 1 and that line.
+missing; "degraded": the same, but tsnap named something that it could not see; "refused": exit code 77 or 1 and the line of the note.
 
-- **kernel**: Debian's, but for 4.9, 4.14 and 4.18: these were built from the sources of Linux 4.9.229, Linux 4.14.67 and RHEL 8.1, and have no
+- **kernel**: a kernel of Debian, except 4.9, 4.14 and 4.18: these were built from the sources of Linux 4.9.229, Linux 4.14.67 and RHEL 8.1, and have no
   BTF.
-- **libbcc**: the distribution's own for that kernel, and 0.26, Debian bookworm's, on each.
-- **types**: the only source of kernel types that was left there: BTF without headers, headers without BTF, and so on.
-- **best**: tsnap chose its probes: raw tracepoints with typed arguments from 5.5 on, plain ones from 4.17 on. **tracepoints**, **kprobes**: all better ones were taken
-  away (`--without raw_tracepoint` and `--without raw_tracepoint,tracepoint`).
+- **libbcc**: the version that the distribution has for that kernel, and 0.26, Debian bookworm's, on each.
+- **types**: the only source of kernel types in that test: BTF without headers, headers without BTF, and so on.
+- **best**: tsnap chose its probes: raw tracepoints with typed arguments from 5.5 on, plain ones from 4.17 on. **tracepoints**, **kprobes**: all better probes were
+  disabled (`--without raw_tracepoint` and `--without raw_tracepoint,tracepoint`).
 """
 OLD_HEAD = """
 ## Stand-ins for older kernels
 
-5.10 with all that came after the release taken away (`--without kernel-4.9`, and up to 4.14 no kprobe event source in /sys either);
-types from `--offsets FILE`, and BTF on 5.4. That shows what tsnap does without these features, with an old libbcc, but 5.10's verifier.
+These rows are of 5.10 without the features that came after the named release (`--without kernel-4.9`, and up to 4.14 no kprobe event source in /sys either).
+Types are from `--offsets FILE`, on 5.4 from BTF. They show what tsnap does without these features, with an old libbcc, but with 5.10's verifier.
 """
 ON_HEAD = "\n## Measured on\n\n"
 
