@@ -288,7 +288,7 @@ static void share_describe(void *to, const char *name, const char *holders)
 			 name);
 	else
 		snprintf(words, sizeof(words),
-			 "nobody is in it, its programs run on: tsnap --attach %s goes on with "
+			 "no tsnap is in it, its programs run on: tsnap --attach %s goes on with "
 			 "them, "
 			 "rm -r /sys/fs/bpf/tsnap-%s ends them",
 			 name, name);
