@@ -201,7 +201,7 @@ def share_adopted(ctx):
     check(owned <= bpf.loaded(), "the programs are gone")
     checked = share.ctx.plain("--check")
     checked.finish_plain()
-    check("nobody is in it" in checked.out.decode(), "%s", checked.out.decode())
+    check("no tsnap is in it" in checked.out.decode(), "%s", checked.out.decode())
     tool = share.attached()
     tool.wait_scans(10)
     checked = share.ctx.plain("--check")
