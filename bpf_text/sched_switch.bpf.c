@@ -203,8 +203,7 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 		thread_list(thread);
 	if (sampling)
 		scan_time_keep(thread, sampling, thread->sched.in_ns, now_ns);
-	/* the capture window lies in the time in which registers are kept, where that is not always
-	 */
+	/* the capture window lies in the time in which registers are kept, if that is not always */
 	if (!REGISTERS_AT_TIMES || sampling)
 		stacks_keep(ctx, thread->sched.tid, sequence, now_ns);
 }

@@ -228,8 +228,7 @@ struct registers_request {
 	__u32 requester; /* process id of the sampler; 0: free */
 	__u32 count;
 	__u32 keys[REQUESTS_MAX];      /* thread_state.key of the requested threads */
-	__u64 sequences[REQUESTS_MAX]; /* each thread's sequence_done before its registers were read
-					*/
+	__u64 sequences[REQUESTS_MAX]; /* sequence_done of each before its registers were read */
 	__u64 registers[REQUESTS_MAX][THREAD_REGISTER_COUNT];
 };
 

@@ -18,8 +18,7 @@ struct host {
 	char tracefs[HOST_TEXT_SIZE]; /* mount point of tracefs if it is readable, else "" */
 	int jit;		      /* bpf_jit_enable: 0 off, 1 or 2 on, -1 unknown */
 	bool root, cap_bpf, cap_perfmon, cap_admin, cap_ptrace;
-	/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: /proc/PID/fd and others are their owner's only
-	 */
+	/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE: /proc/PID/fd and others are the owner's only */
 	bool cap_read;
 	bool cap_nice; /* CAP_SYS_NICE */
 	bool seccomp;  /* a filter of system calls is in force */

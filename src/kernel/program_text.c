@@ -231,8 +231,7 @@ void *program_compile(const struct bcc_library *bcc, const struct program_knobs 
 		      const struct text *text)
 {
 	/* Nobody reads debug information, which takes a fifteenth of the time. libbcc optimises
-	 * what clang has optimised already: once is enough, but then programs may jump backwards.
-	 */
+	 * what clang has optimised already: once is enough, but programs may jump backwards. */
 	const char *flags[] = {"-Wno-unused-function", "-g0", "-Xclang", "-disable-llvm-passes"};
 
 	if (!knobs->thread_slots)

@@ -66,11 +66,11 @@ struct thread_table {
 	uint32_t chunk;		     /* records read by one batch call */
 	uint32_t *keys;
 	struct thread_state *records;
-	struct requested_registers
-		*requested;  /* registers by slot, entries_max of them; NULL: none, or no slots */
-	uint32_t *found;     /* slots that were looked up, by tid; NULL: none yet */
-	struct index seen;   /* tids of this walk, read one by one: it may restart */
-	uint64_t torn_count; /* records left out of a scan because they kept changing */
+	/* registers by slot, entries_max of them; NULL: none, or no slots */
+	struct requested_registers *requested;
+	uint32_t *found;	   /* slots that were looked up, by tid; NULL: none yet */
+	struct index seen;	   /* tids of this walk, read one by one: it may restart */
+	uint64_t torn_count;	   /* records left out of a scan because they kept changing */
 	uint64_t unfinished_count; /* walks that could not see the whole map */
 };
 

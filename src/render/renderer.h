@@ -25,8 +25,8 @@ struct time_rows;
 struct interval {
 	const struct grid *grid;
 	const struct tally *tally; /* tally of a grouped interval */
-	const struct source_status
-		*status; /* status of the source for a grouped interval, since the one before it */
+	/* status of the source for a grouped interval, since the one before it */
+	const struct source_status *status;
 	/* distributions of --trace, of a grouped interval; NULL: not requested */
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not requested */
@@ -34,18 +34,18 @@ struct interval {
 	const char *path_of; /* name typed with --critical-path; NULL: not requested */
 	/* sleeping threads, of an interval without samples; NULL: not known */
 	const struct sleepers *sleepers;
-	const struct time_rows
-		*heatmap;      /* steps of --heatmap, in place of the grid; NULL: not requested */
+	/* steps of --heatmap, in place of the grid; NULL: not requested */
+	const struct time_rows *heatmap;
 	const char *recording; /* recording that is replayed; NULL: live */
 	const char *command;   /* command line as typed; NULL: not known */
 	size_t root_count;     /* columns before renderer->behind */
 	size_t width;	       /* limit of a line's width; 0: any width */
 	size_t row_limit;      /* rows of events and distributions shown; 0: all */
 	size_t height;	       /* lines of the window; 0: not known, or all rows are wanted */
-	struct event_list
-		*events;   /* events of --slower, of a grouped interval; NULL: not requested */
-	int64_t slower_ms; /* least duration of those events */
-	bool sleep_sums;   /* sleeps among the events are summed up by stack */
+	/* events of --slower, of a grouped interval; NULL: not requested */
+	struct event_list *events;
+	int64_t slower_ms;	       /* least duration of those events */
+	bool sleep_sums;	       /* sleeps among the events are summed up by stack */
 	struct metric_totals *metrics; /* counters of --metrics; NULL: not requested */
 	bool colour;
 	bool formulas_kept_out; /* CSV only: no text begins like a formula of a spreadsheet */

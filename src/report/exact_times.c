@@ -44,9 +44,7 @@ static uint32_t thread_find(struct exact_times *times, const struct sample *samp
 	uint32_t slot = id_map_get(&times->by_tid, (uint64_t)sample->tid);
 	struct exact_thread *thread;
 
-	/* a recording has no start times: there, a tid is taken for the same thread all through an
-	 * interval
-	 */
+	/* a recording has no start times: a tid is taken for one thread all through an interval */
 	if (slot && times->threads[slot - 1].start_ns == sample->start_ns)
 		return slot - 1;
 	times->threads = memory_grow(times->threads, &times->capacity, times->count + 1,

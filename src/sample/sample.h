@@ -78,8 +78,7 @@ struct sample {
 	int64_t waker_tid, waker_pid;
 	const char *waker_comm;
 	/* stacks as hashes, and words of unwind/stack_table.h; stack: both, outermost frame first,
-	 * ';' between; see render/frame_kind.h for annotations
-	 */
+	 * ';' between; see render/frame_kind.h for annotations */
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
 	const char *ufiles; /* files of the user frames in stack: see sample/stack_files.h */

@@ -18,8 +18,8 @@
 #define STACK_NONE UINT32_MAX
 
 struct stack {
-	uint64_t hash; /* user stacks: of files and offsets, the same in every run; kernel: of names
-			*/
+	/* user stacks: hash of files and offsets, the same in every run; kernel stacks: of names */
+	uint64_t hash;
 	uint32_t first, count; /* range in stack_table.frames, innermost first */
 	bool kernel;
 	bool whole;    /* reaches the outermost frame */

@@ -28,7 +28,7 @@ struct wait_set {
 /* Sum of the facts of a set's descriptors, one after the other. Zeroed is none. */
 struct wait_set_sum {
 	int others;	       /* descriptors that others can make ready */
-	int listens;	       /* of these, descriptors that listen for connections */
+	int listens;	       /* descriptors of these that listen for connections */
 	bool open;	       /* a later scan knows more of a descriptor */
 	bool connects;	       /* one of the others is a client's connection */
 	struct wait_facts one; /* facts of the only descriptor, or of a connection on which an

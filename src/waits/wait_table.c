@@ -139,7 +139,7 @@ static const struct wait_row {
 	{"rt_sigsuspend",          signal_describe,      false, 0},
 	{"rt_sigtimedwait",        signal_describe,      false, 0},
 	{"rt_sigtimedwait_time64", signal_describe,      false, 0},
-	{"read",                   NULL,             true,  0}, /* of an eventfd, or the like */
+	{"read",                   NULL,             true,  0}, /* an eventfd, or the like */
 	/* clang-format on */
 };
 

@@ -62,8 +62,8 @@ static void who_was_woken_comes_and_goes(void **state)
 	copy_add(&capture, 1, INTERRUPTIBLE);
 	copy_add(&capture, 0, 0);
 	copy_add(&capture, 4, INTERRUPTIBLE);
-	capture.threads[2].moved =
-		true; /* changed after the scan time: its state at present is not known */
+	/* changed after the scan time: its state at present is not known */
+	capture.threads[2].moved = true;
 	capture.gone = gone;
 	capture.gone_count = 1;
 	live_asleep_begin(&asleep, &capture);

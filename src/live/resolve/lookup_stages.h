@@ -50,8 +50,8 @@ struct lookup_item {
 	int64_t now_ns;	       /* monotonic */
 	bool in_call;	       /* the thread is in a system call */
 	bool class_open;       /* the wait class is wanted, and not known yet */
-	struct thread *thread; /* its cached facts; NULL: no stage of the plan is of_thread */
-	bool renamed;	       /* its name changed since it was cached */
+	struct thread *thread; /* cached facts; NULL: no stage of the plan is of_thread */
+	bool renamed;	       /* the thread's name changed since it was cached */
 };
 
 struct lookup_stage {

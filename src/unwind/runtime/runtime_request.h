@@ -74,9 +74,8 @@ struct python_gil {
 	uint64_t holder;   /* id of a thread, as the process knows it */
 	uint64_t switches; /* times that another thread got it */
 	uint8_t changing;  /* the GIL's mutex is held: the holder may be about to change */
-	char location[PYTHON_LOCATION_SIZE]; /* line that the holder is at, "app.py:88"; "": not
-					      * known
-					      */
+	/* line that the holder is at, "app.py:88"; "": not known */
+	char location[PYTHON_LOCATION_SIZE];
 };
 
 struct gil_answer {
