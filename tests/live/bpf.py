@@ -1,4 +1,4 @@
-"""BPF programs and maps that are loaded, by bpf(2)."""
+"""Loaded BPF programs and maps, by bpf(2)."""
 import contextlib
 import ctypes
 import errno
@@ -11,13 +11,13 @@ SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
 NEXT_ID = {"prog": 11, "map": 12}  # BPF_PROG_GET_NEXT_ID, BPF_MAP_GET_NEXT_ID, Linux 4.13
 PROG_GET_FD_BY_ID = 13  # Linux 4.13
 OBJ_GET_INFO_BY_FD = 15
-# enum bpf_prog_type of include/uapi/linux/bpf.h, those that tsnap has
+# enum bpf_prog_type of include/uapi/linux/bpf.h, only types that tsnap uses
 PROGRAM_TYPES = {2: "kprobe", 5: "tracepoint", 7: "perf_event", 17: "raw_tracepoint", 26: "tracing"}
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def loaded():
-    """{("prog"|"map", id)} of all that is loaded, or None where the kernel can't tell."""
+    """{("prog"|"map", id)} of all loaded programs and maps, or None if the kernel can't list them."""
     if SYS_BPF is None:
         return None
     found = set()
@@ -59,25 +59,25 @@ class Program:
 
 
 def programs_of(owned):
-    """The programs among what truth.owned_bpf() gave."""
+    """The programs in a set that truth.owned_bpf() returned."""
     return [Program(number) for kind, number in sorted(owned) if kind == "prog"]
 
 
 def need_list():
-    """Skips a test where nobody can tell what is loaded."""
+    """Skips a test if the kernel can't list loaded programs and maps."""
     if os.geteuid() or loaded() is None:
         raise Skip("this kernel can't list BPF programs")
 
 
 class Pinned:
-    """An array map of one value, pinned; as tsnap describes what it shares."""
+    """A pinned array map of one value, in which tsnap describes what it shares."""
 
     CREATE, LOOKUP, UPDATE, PIN, GET, RUN = 0, 1, 2, 6, 7, 10
     ARRAY = 2  # BPF_MAP_TYPE_ARRAY
 
     @staticmethod
     def call(command, *words):
-        """bpf(2) with an attribute of these 64-bit words."""
+        """Calls bpf(2) with an attribute of these 64-bit words."""
         attr = (ctypes.c_uint64 * 16)(*words)
         result = libc.syscall(SYS_BPF, command, ctypes.byref(attr), ctypes.sizeof(attr))
         if result < 0:
@@ -90,7 +90,7 @@ class Pinned:
 
     @classmethod
     def read(cls, path, size):
-        """The value of a map that holds so many bytes."""
+        """The value, of `size` bytes, of the map pinned at path."""
         name, key, value = ctypes.create_string_buffer(path.encode()), ctypes.c_uint64(0), ctypes.create_string_buffer(size)
         fd = cls.call(cls.GET, cls.address(name))
         try:
@@ -101,7 +101,7 @@ class Pinned:
 
     @classmethod
     def value(cls, path, key, size):
-        """That of a key in a map; zeroes: it has none."""
+        """The value of a key in the map pinned at path; zeroes: there is none."""
         name, key, value = ctypes.create_string_buffer(path.encode()), ctypes.create_string_buffer(key), ctypes.create_string_buffer(size)
         fd = cls.call(cls.GET, cls.address(name))
         try:
@@ -113,7 +113,7 @@ class Pinned:
 
     @classmethod
     def run(cls, path, *arguments):
-        """Has a program of a raw tracepoint run in this thread."""
+        """Runs the pinned program of a raw tracepoint in this thread."""
         name, context = ctypes.create_string_buffer(path.encode()), (ctypes.c_uint64 * len(arguments))(*arguments)
         fd = cls.call(cls.GET, cls.address(name))
         try:
@@ -125,7 +125,7 @@ class Pinned:
 
     @classmethod
     def size(cls, path):
-        """Bytes of its value."""
+        """Bytes of the value of the map pinned at path."""
         name = ctypes.create_string_buffer(path.encode())
         fd = cls.call(cls.GET, cls.address(name))
         try:
@@ -136,7 +136,7 @@ class Pinned:
 
     @classmethod
     def write(cls, path, raw):
-        """Makes such a map, and gives it that name."""
+        """Makes a map with this value, and pins it at path."""
         name, key, value = ctypes.create_string_buffer(path.encode()), ctypes.c_uint64(0), ctypes.create_string_buffer(raw)
         fd = cls.call(cls.CREATE, cls.ARRAY | 4 << 32, len(raw) | 1 << 32)
         try:

@@ -1,4 +1,4 @@
-"""Maps of a tsnap that runs, written to from outside: what becomes full in a storm becomes full here at will."""
+"""Maps of a running tsnap, written to from outside, so that tests can fill a map at will that only a storm would fill."""
 import ctypes
 import os
 import re
@@ -13,13 +13,13 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def bpf(command, attributes):
-    """The result, -1 with errno, and what became of the attributes."""
+    """(result of bpf(2), or -1 with errno; the attributes as the kernel left them)"""
     room = ctypes.create_string_buffer(attributes, 128)
     return LIBC.syscall(SYS_BPF, command, room, len(room)), room.raw
 
 
 class Map:
-    """A map by its descriptor; key_size, value_size, capacity as struct bpf_map_info tells them."""
+    """A map by its descriptor; key_size, value_size, capacity as in struct bpf_map_info."""
 
     def __init__(self, fd):
         self.fd = fd
@@ -29,14 +29,14 @@ class Map:
         self.name = info.raw[24:40].rstrip(b"\0").decode()
 
     def keys(self):
-        """Those that a walk meets."""
+        """Keys that a walk through the map meets."""
         key, found = None, ctypes.create_string_buffer(self.key_size)
         while bpf(GET_NEXT_KEY, struct.pack("<IIQQ", self.fd, 0, ctypes.addressof(key) if key else 0, ctypes.addressof(found)))[0] == 0:
             key = ctypes.create_string_buffer(found.raw, self.key_size)
             yield found.raw
 
     def put(self, key, value=b""):
-        """Whether there was room for it; the rest of the value is zeroes."""
+        """Adds an element, the rest of its value filled with zeroes; False: the map has no capacity left."""
         key, value = ctypes.create_string_buffer(key, self.key_size), ctypes.create_string_buffer(value, self.value_size)
         return bpf(UPDATE_ELEM, struct.pack("<IIQQ", self.fd, 0, ctypes.addressof(key), ctypes.addressof(value)))[0] == 0
 
@@ -45,7 +45,7 @@ class Map:
 
 
 def map_ids(pid):
-    """Of the maps that the process holds, as the kernel says in fdinfo."""
+    """Ids of the maps to which the process has descriptors, by fdinfo."""
     for fd in os.listdir("/proc/%d/fdinfo" % pid):
         with open("/proc/%d/fdinfo/%s" % (pid, fd)) as file:
             found = re.search(r"^map_id:\s*(\d+)", file.read(), re.M)
@@ -54,7 +54,7 @@ def map_ids(pid):
 
 
 def map_find(name, pid):
-    """The map of that name that the process holds."""
+    """The map of that name to which the process has a descriptor."""
     if not SYS_BPF:
         raise Skip("bpf(2) has another number on this machine")
     for at in map_ids(pid):

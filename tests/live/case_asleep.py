@@ -1,13 +1,13 @@
-"""Threads that sleep from scan to scan, where all threads are shown: each is there in every scan, once, as it is."""
+"""Sleeping threads in a run that shows all threads: each is in every scan, once, with its present state, system call and name."""
 import csv
 import sys
 
 from harness import SLOW, START_S, Process, case, check, let_pass, wait_until
 
-THREADS = int(3000 / SLOW)  # woken at once they are more than the lists of who was woken have room for
-ROWS_BYTES = 4 * THREADS * 100  # of four scans, and more
+THREADS = int(3000 / SLOW)  # woken at once they exceed the capacity of the changed lists
+ROWS_BYTES = 4 * THREADS * 100  # more than four scans take
 
-# For each line that it reads, it does that and answers with a line.
+# A process that carries out each line that it reads, and answers with a line.
 SLEEPERS = """
 import os, resource, select, sys, threading, time
 resource.setrlimit(resource.RLIMIT_NOFILE, 2 * resource.getrlimit(resource.RLIMIT_NOFILE)[1:])
@@ -58,7 +58,7 @@ for line in sys.stdin:
 
 
 class Sleepers(Process):
-    """So many threads of one process that sleep in read(2) of a pipe, or after a wake-up in poll(2)."""
+    """A process whose threads sleep in read(2) of a pipe, or after a wake-up in poll(2)."""
 
     def __init__(self, count):
         super().__init__([sys.executable, "-c", SLEEPERS, str(count)])
@@ -75,7 +75,7 @@ class Sleepers(Process):
 def last_scan(tool):
     """(timestamp, rows by thread) of the last whole scan; no thread may come twice."""
     head, _, rest = tool.out.partition(b"\n")
-    lines = rest[-ROWS_BYTES:].decode().split("\n")[1:-1]  # the ends are cut
+    lines = rest[-ROWS_BYTES:].decode().split("\n")[1:-1]  # the first and the last line may be cut
     columns = head.decode().split(",")
     rows = [dict(zip(columns, line)) for line in csv.reader(lines)]
     times = sorted({row["timestamp"] for row in rows})
@@ -88,7 +88,7 @@ def last_scan(tool):
 
 
 def await_scan(tool, holds, what):
-    """And the next ones hold as well."""
+    """Waits until holds() is true of the last whole scan; it must stay true in the scans that follow."""
     wait_until(lambda: holds(last_scan(tool)[1]), START_S, what)
     seen = set()
     while len(seen) < 4:
@@ -104,7 +104,7 @@ def asleep_in(calls, tids):
 
 @case
 def asleep_in_every_scan(ctx):
-    """3000 threads that sleep, are woken all at once, sleep in another call, and end: each scan has them as they are."""
+    """3000 threads that sleep, are woken all at once, sleep in another call, and exit: each scan has their present state and call."""
     sleepers = Sleepers(THREADS)
     try:
         tool = ctx.stream("-a", "-F", 5, "-p", sleepers.tgid, columns="tid,comm,state,syscall")
@@ -125,7 +125,7 @@ def asleep_in_every_scan(ctx):
 
 @case
 def asleep_and_renamed(ctx):
-    """Another thread gives a sleeping one its name (pthread_setname_np): the next scans have it."""
+    """Another thread renames a sleeping one (pthread_setname_np): the next scans have the new name."""
     sleepers = Sleepers(40)
     try:
         tool = ctx.stream("-a", "-F", 5, "-p", sleepers.tgid, columns="tid,comm,state")
@@ -141,7 +141,7 @@ def asleep_and_renamed(ctx):
 
 @case
 def asleep_then_waited_for(ctx):
-    """A zombie is there in each scan until it is waited for, and in none after that."""
+    """A zombie is in each scan until its parent waits for it, and in none after that."""
     sleepers = Sleepers(5)
     try:
         tool = ctx.stream("-a", "-F", 5, "-r", "-p", sleepers.tgid, columns="tid,state")

@@ -1,11 +1,11 @@
-"""The bench: each part of it gives figures. They are those of a busy machine, so nothing is held against them."""
+"""The bench: each part of it prints figures. They are measured on a busy machine, so their values are not checked."""
 import os
 import re
 
 from harness import STOP_S, UNREADY, Process, Skip, case, check
 
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench", "run")
-# The longest first; bench_parts holds the names against the bench's own.
+# Parts of the bench, the longest first; bench_parts compares the names with the bench's own.
 PARTS = ("fleet", "stacks", "tracers", "trace", "scans", "records", "readers", "waits", "chains", "stack_peers", "rate", "operations", "share", "churn",
          "block", "latency", "report", "replay", "screen", "start")
 
@@ -38,7 +38,7 @@ for name in PARTS:
 
 @case
 def bench_parts(ctx):
-    """There are no other parts."""
+    """The bench has exactly the parts that are tested here."""
     program = bench(ctx, "none")
     program.wait(STOP_S)
     names = re.search(r"no part is called none; they are (.+)$", program.err).group(1).split(", ")

@@ -1,4 +1,4 @@
-"""Exact times of groups in reports, and births and deaths of processes."""
+"""Exact times of groups in reports, and forks, execs and exits of processes."""
 import os
 import re
 import resource
@@ -20,7 +20,7 @@ ERROR = 0.05 if SLOW == 1 else 0.2
 
 
 class Report:
-    """A report every second; its first page tells that tsnap is there."""
+    """A report every second; its first interval shows that tsnap is attached."""
 
     def __init__(self, ctx, columns, *args, start=None):
         self.columns = columns.split(",")
@@ -37,8 +37,8 @@ class Report:
         return len(re.findall(rb"^tsnap itself", self.tool.out, re.M))
 
     def finish(self):
-        """All rows of all pages after the first, as dicts; the values are text, but for page_s, the seconds of the page. One more page
-        comes first."""
+        """Ends tsnap after one more interval. Gives the rows of all intervals after the first, as dicts; the values are text, except
+        page_s, the seconds of the interval."""
         self.wait_pages(self.pages() + 2)
         self.tool.signal(2)
         self.tool.finish_plain()
@@ -51,20 +51,20 @@ class Report:
 
 
 def total(rows, column, **where):
-    """Of the rows in which these columns are so; absent ones count as nothing."""
+    """The sum of a column over the rows whose other columns have these values; absent values count as 0."""
     return sum(float(row[column]) for row in rows
                if row[column] != "-" and all(row[key] == value for key, value in where.items()))
 
 
-# On a slow virtual machine each process has had so much more time on a CPU between its switches than the kernel counts in rusage, whatever it did
-# itself: 0.08 to 0.3 ms, and 0.9 to 1.3 where 200 scans a second looked at it beside other work. Not explained yet. What is counted twice would be
-# 2 ms.
+# Excess of a process' time on a CPU, measured between its switches, over what the kernel counts in rusage. On a slow virtual machine it
+# was 0.08 to 0.3 ms whatever the process did, and 0.9 to 1.3 with 200 scans a second and other work. Not explained yet. Time counted
+# twice would be 2 ms.
 PROCESS_US = 1500
 
 
 def hidden_us():
-    """CPU time so far of threads whose switches a kernel may hide from programs, which then counts as that of the thread that was
-    displaced: on this project's machine those of process 1, and some of the kernel's own (of rcu_preempt 6 of 32 ms were seen)."""
+    """CPU time so far of threads whose switches a kernel may hide from programs, which is then counted for the thread that was
+    displaced: on this project's machine threads of process 1, and some kernel threads (of rcu_preempt 6 of 32 ms were seen)."""
     threads = [("1", tid) for tid in truth.read_dir("/proc/1/task")]
     threads += [(pid, pid) for pid in truth.read_dir("/proc")
                 if truth.lines_of("/proc/%s/status" % pid).get("PPid") == "2"]
@@ -73,11 +73,11 @@ def hidden_us():
 
 
 class Births:
-    """A parent of short processes, by names that nobody else has on this host: that of the children, and with _parent or
-    _exec behind it those of the parent and of the program that they execute."""
+    """A parent of short processes, with names that no other process has on this host: one for the children; with _parent appended
+    for the parent, and with _exec for the program that the children execute."""
 
     def __init__(self, ctx, **options):
-        self.name = "b" + secrets.token_hex(3)  # with _parent no longer than a name may be
+        self.name = "b" + secrets.token_hex(3)  # with _parent appended it still fits in comm
         program = os.path.join(ctx.temporary(), self.name + "_exec")
         os.symlink(ctx.options.workload, program)
         self.workload = ctx.workload("births", **{"as": self.name, "program": program}, **options)
@@ -88,7 +88,7 @@ class Births:
         return self
 
     def wait_done(self):
-        """What it tells, and what a busy machine makes of times, in us: as case_totals.near() allows it."""
+        """The workload's own counts, and the errors that a busy machine causes in times, in us, as case_totals.near() allows them."""
         done = self.workload.wait_done()
         done["disturbed_us"] = int(done["preempted"]) * SWITCH_ERROR_US + (stolen_ns() - self.before) // 1000
         done["hidden_us"] = max(0, hidden_us() - self.hidden_us)
@@ -96,7 +96,7 @@ class Births:
 
 
 def account_step_us():
-    """In what steps the kernel counts a process' CPU time: its tick up to 4.10, and about 1 since."""
+    """The step in us in which the kernel counts a process' CPU time: its tick up to 4.10, and about 1 since."""
     def used_us():
         return round(1e6 * sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
     steps = []
@@ -109,16 +109,16 @@ def account_step_us():
 
 
 def expect_births(rows, name, done, count, sleep_us, unknown=0):
-    """unknown: ends of threads that did not fit the map."""
+    """unknown: exits of threads that did not fit the map."""
     for column, comm in (("forks", name + "_parent"), ("execs", name + "_exec"), ("exits", name)):
         told = total(rows, column, comm=comm)
         check(told == count, "%s: %s, not %d; of all: %s", column, told, count,
               {(row["comm"], row[column]) for row in rows if row[column] not in ("-", "0")})
     used, own, known = int(done["cpu_us"]), int(done["own_us"]), count - unknown
     missed, disturbed = used * unknown / count, done["disturbed_us"]
-    cut = count * account_step_us()  # what of each process does not make a step is counted nowhere
+    cut = count * account_step_us()  # the rest of each process' time below a whole step is counted nowhere
     dead = total(rows, "dead_cpu_s", comm=name)
-    # until it executes its program a child's time is under its parent's name
+    # a child's time is under its parent's name until its exec
     cpu = sum(total(rows, "cpu_s", comm=comm) for comm in (name, name + "_exec", name + "_parent"))
     for measure, told, spent in (("dead_cpu_s", dead, used), ("cpu_s", cpu, used + own)):
         check(spent * (1 - ERROR) - missed - disturbed <= 1e6 * told <= spent * (1 + ERROR) + disturbed + cut + done["hidden_us"] + count * PROCESS_US,
@@ -140,25 +140,25 @@ def births(ctx, *args, count=COUNT, start=None):
 
 @case
 def births_seldom_sampled(ctx):
-    """Of processes that live for less than the time between two samples: forks, execs, exits, CPU and sleep seconds."""
+    """Processes that live for less than the time between two samples: forks, execs, exits, CPU and sleep seconds are complete."""
     births(ctx, "-F", 2)
 
 
 @case
 def births_often_sampled(ctx):
-    """The same where nearly all of them are sampled: nothing is told twice."""
+    """Short processes of which nearly all are sampled: nothing is counted twice."""
     births(ctx, "-F", 200, "-a")
 
 
 @case
 def births_of_storm(ctx):
-    """Processes and threads that end before they ever sleep: each end of a process, and all CPU time."""
+    """Processes and threads that exit before they ever sleep: each exit of a process is counted, and all CPU time."""
     workload = ctx.workload("exit_storm")
     comms = {truth.read("/proc/%d/comm" % workload.pid).strip(), "storm"}
 
     def used_s():
         words = truth.read("/proc/%d/stat" % workload.pid).rsplit(")", 1)[1].split()
-        return sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")  # with those of processes and threads that ended
+        return sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")  # includes processes and threads that have exited
     report = Report(ctx, "comm,%s,%s" % (TIMES, CHURN), "-F", 5)
     before = used_s()
     workload.say(str(1000 * SLOW))
@@ -166,14 +166,14 @@ def births_of_storm(ctx):
     used = used_s() - before
     rows = report.finish()
     exits, told = (sum(total(rows, column, comm=comm) for comm in comms) for column in ("exits", "cpu_s"))
-    # others may be called so, too
+    # other processes may have the same names
     check(exits >= int(done["forks"]), "%d exits of %s", exits, done["forks"])
     check(told >= 0.93 * used - 0.05, "%.3f s of CPU time, the kernel counts %.2f for %s", told, used, done)
 
 
 @case
 def births_in_foot(ctx):
-    """A report that not wanted tells that processes come and go."""
+    """A report without these columns has the forks, execs and exits of processes in its footer."""
     workload = ctx.workload("births", us=3000)
     tool = ctx.plain("-i", 2, "-n", 3)
     wait_until(lambda: b"tsnap itself" in tool.out, START_S + 4 * SLOW, "a report")
@@ -190,7 +190,7 @@ def births_in_foot(ctx):
 
 @case
 def births_shared(ctx):
-    """A sampler that attaches to the probes of another counts what comes after it, just as well."""
+    """A sampler that attaches to the probes of another one counts all forks, execs and exits that follow."""
     share = Share(ctx)
     before = ctx.workload("births", us=1000)
     share.owner()
@@ -201,13 +201,13 @@ def births_shared(ctx):
 
 @case
 def births_inside(ctx):
-    """In a pid namespace of its own."""
+    """tsnap in a pid namespace of its own counts processes in it."""
     run_inside(ctx, "births_seldom_sampled", "times_of_thread", "times_by_state")
 
 
 @case
 def births_inside_by_tracepoints(ctx):
-    """In a pid namespace, by tracepoints: who was waited for before its last switch has ended, too."""
+    """tsnap in a pid namespace, by tracepoints: a process that was waited for before its last switch is counted as exited, too."""
     if not os.path.exists("/sys/kernel/tracing/events"):
         raise Skip("no tracefs")
     run_inside(ctx, "births_of_storm", args=" ".join(ctx.without("raw_tracepoint")))
@@ -215,12 +215,12 @@ def births_inside_by_tracepoints(ctx):
 
 @case
 def births_otherwise(ctx):
-    """By tracepoints and in a hash, as on old kernels."""
+    """Processes are counted by tracepoints and in a hash map, as on old kernels."""
     births(ctx, *ctx.without("typed_tracepoint,thread_slots,ask_registers"))
 
 
 def burst(ctx, columns, *args):
-    """(rows of its threads, {tid: what the kernel counts}) of a burst. The threads hold still before and after."""
+    """Runs the burst workload, whose threads rest before and after: (rows of its threads, {tid: the kernel's accounts})."""
     workload = ctx.workload("burst")
     tids = [workload.tid, workload.number("tid2")]
     report = Report(ctx, columns, "-p", workload["pid"], *args)
@@ -252,7 +252,7 @@ def times_of_thread(ctx):
 
 @case
 def times_by_state(ctx):
-    """Grouped by what changes within a thread, the rows of a thread still add up to all of its time."""
+    """Rows grouped by columns that change within a thread (state, cpu, syscall) still add up to all of its time."""
     rows, kernels = burst(ctx, "tid,state,cpu,syscall," + TIMES)
     for tid, kernel in kernels.items():
         expect_times(rows, kernel, tid=str(tid))
@@ -260,7 +260,7 @@ def times_by_state(ctx):
 
 @case
 def times_of_sleepers(ctx):
-    """Who only slept is told where somebody asks for sleep, and makes no row of its own otherwise."""
+    """A thread that only slept has a row with its sleep_s with -a, and no row without."""
     workload = ctx.workload("sleep", call="pipe_read")
     rows = Report(ctx, "tid,sleep_s", "-a", "-p", workload["pid"]).finish()
     mine = [row for row in rows if row["tid"] == str(workload.tid)]
@@ -271,7 +271,7 @@ def times_of_sleepers(ctx):
 
 @case
 def births_over_growth(ctx):
-    """More threads begin than the map was made for, while processes come and go: all of them are counted."""
+    """More threads begin than the map has capacity for, while processes come and go: all of them are counted."""
     room = Room(ctx)
     born = Births(ctx, us=2000, sleep_us=3000)
     report = Report(ctx, "comm,%s,%s" % (TIMES, CHURN), "-F", 5)

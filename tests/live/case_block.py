@@ -1,4 +1,4 @@
-"""--trace block and the io columns: a loop device on memory, against what its reader, fio and the kernel count."""
+"""--trace block and the io columns: requests to a loop device in memory, against the counts of its reader, of fio and of the kernel."""
 import contextlib
 import fcntl
 import json
@@ -21,10 +21,10 @@ from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, let_pass,
 
 LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h
 DEVICE_BYTES = 64 << 20
-FIO_BYTES = 128 << 10  # so that the device takes longer than it takes to wake fio on a busy machine
+FIO_BYTES = 128 << 10  # large enough that the device takes longer than a wake-up of fio on a busy machine
 
-# Does as it is told on standard input, "read COUNT BYTES", "write COUNT BYTES" or "sync COUNT", past the page cache; or "dirty COUNT BYTES",
-# into it, for the kernel's flusher thread to write back.
+# A process that carries out lines of its standard input: "read COUNT BYTES", "write COUNT BYTES" or "sync COUNT", past the page cache; or
+# "dirty COUNT BYTES", into it, for the kernel's flusher thread to write back.
 WORKER = """
 import mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
@@ -55,7 +55,7 @@ def losetup(*args):
 
 
 class Device:
-    """A loop device on a file in memory, or in that folder; `with` ends it."""
+    """A loop device on a file in memory, or in the given folder; `with` removes it at its end."""
 
     def __init__(self, folder="/dev/shm", size=DEVICE_BYTES):
         if not shutil.which("losetup"):
@@ -80,7 +80,7 @@ class Device:
         os.unlink(self.file)
 
     def queue_by_deadline(self):
-        """Requests go through a scheduler from now on, which queues and merges them; loop devices have none since 5.14. False: it can't be had."""
+        """Gives the device an I/O scheduler, which queues and merges requests; loop devices have none since 5.14. False: not available."""
         with open("/sys/block/%s/queue/scheduler" % self.name, "r+", encoding="ascii") as scheduler:
             if "mq-deadline" not in scheduler.read():
                 return False
@@ -88,7 +88,7 @@ class Device:
             return True
 
     def stat(self):
-        """Reads, writes, flushes that were completed (Documentation/block/stat.rst; flushes since 5.5)."""
+        """Completed reads, writes and flushes (Documentation/block/stat.rst; flushes since 5.5)."""
         words = [int(word) for word in truth.read("/sys/block/%s/stat" % self.name).split()]
         return {"read": words[0], "write": words[4], "flush": words[15] if len(words) > 15 else None}
 
@@ -112,14 +112,14 @@ class Worker(Process):
 
 
 def begin(ctx, worker, *args):
-    """A run that traces by now: sleeps too, which the worker has without a request."""
+    """A run whose tracing has begun. It traces sleeps too: the worker sleeps without making a request, which shows that."""
     tool = ctx.plain("--csv", "--trace", "block,blockq,offcpu", "-i", 1, *args)
     wait_until(lambda: worker.do("read 0 0") or tool.rows() or tool.code is not None, START_S, "the first interval")
     return tool
 
 
 def used_again(device):
-    """Reads once on each CPU: that takes the place of the last request from there, and tsnap sees whether it saw its end."""
+    """Reads once on each CPU: that reuses the slot of the last request from that CPU, whereupon tsnap finds out whether it saw its end."""
     cpus = os.sched_getaffinity(0)
     fd = os.open(device.path, os.O_RDONLY | os.O_DIRECT)
     try:
@@ -132,8 +132,8 @@ def used_again(device):
 
 
 def unseen_of(tool, count):
-    """At the ends of how many requests no program was run, as the one that ended says. Some sandboxes hide tasks from programs, and the
-    interrupt comes upon any task."""
+    """Number of requests at whose end no BPF program was run, as the finished tsnap reports it. Some sandboxes hide tasks from programs,
+    and the interrupt may arrive in any task."""
     told = re.search(r"(\d+) requests to block devices \(the kernel ran no program at their end\)", tool.err)
     unseen = int(told.group(1)) if told else 0
     check(unseen <= count / 100, "no program was run at the end of %d of %d requests", unseen, count)
@@ -141,14 +141,14 @@ def unseen_of(tool, count):
 
 
 def requests_of(ctx, worker, device, without=""):
-    """What a run tells of 300 reads, 100 writes and 50 flushes."""
+    """Makes 300 reads, 100 writes and 50 flushes: (rows that a run prints, the kernel's counts, requests whose end was not seen)."""
     tool = begin(ctx, worker, "-g", "tid", "-p", worker.pid, *ctx.without(without))
     before = device.stat()
     for words in ("read 300 4096", "write 100 16384", "sync 50"):
         worker.do(words)
     after = device.stat()
     done = {op: after[op] - before[op] for op in before if after[op] is not None}
-    done["write"] -= 50  # the kernel counts who asks for a flush as a write, too
+    done["write"] -= 50  # the kernel counts a request for a flush as a write, too
     used_again(device)
     told = tool.interrupt()
     rows = [row for row in told if row["io_dev"] == device.name]
@@ -171,7 +171,7 @@ def requests_check(rows, done, unseen, worker, whole):
 
 
 def block_start(ctx, without=""):
-    """Whether requests are seen when they are made."""
+    """True if tsnap sees requests when they are made (block_io_start)."""
     words = subprocess.run([ctx.options.tsnap, "--check"] + ctx.without(without), capture_output=True, text=True).stdout
     return any("block_io_start" in line and " yes" in line for line in words.split("\n"))
 
@@ -186,19 +186,19 @@ def all_requests(ctx, without=""):
 
 @case
 def block_requests(ctx):
-    """Every read, write and flush of a thread, and its bytes, as the kernel counts them."""
+    """Every read, write and flush of a thread, and their bytes, are counted as the kernel counts them."""
     all_requests(ctx)
 
 
 @case
 def block_requests_without_types(ctx):
-    """The same with raw tracepoints that have no types."""
+    """Every request is counted with raw tracepoints that have no types."""
     all_requests(ctx, "typed_tracepoint")
 
 
 @case
 def block_requests_before_start(ctx):
-    """The same without block_io_start: who issues a request is taken for who made it."""
+    """Every request is counted without block_io_start: the thread that issues a request is taken for the one that made it."""
     with Device() as device:
         worker = Worker(ctx, device)
         rows, done, unseen = requests_of(ctx, worker, device, "block_io_start")
@@ -207,7 +207,7 @@ def block_requests_before_start(ctx):
 
 @case
 def block_requests_by_tracepoints(ctx):
-    """The same with perf tracepoints, which do not tell the request's address."""
+    """Every request is counted with perf tracepoints, which do not have the request's address."""
     if not os.path.isdir("/sys/kernel/tracing/events/block") and not os.path.isdir("/sys/kernel/debug/tracing/events/block"):
         raise Skip("tracefs is not mounted")
     with Device() as device:
@@ -217,13 +217,13 @@ def block_requests_by_tracepoints(ctx):
 
 
 def real_time():
-    """So that fio does not wait for a CPU when the device has answered, which it would count."""
+    """Real-time priority for fio: otherwise it counts the time that it waits for a CPU after the device has answered."""
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
 
 def fio(device, *args):
-    """Its own report of a job on the device."""
+    """fio's own report of a job on the device."""
     run = subprocess.run(["fio", "--name=tsnap", "--filename=" + device.path, "--direct=1", "--bs=%d" % FIO_BYTES, "--ioengine=psync",
                           "--output-format=json"] + list(args), capture_output=True, text=True, preexec_fn=real_time)
     check(run.returncode == 0, "fio: %s", run.stderr)
@@ -236,7 +236,7 @@ def bucket_of(ns):
 
 @case
 def block_and_fio(ctx):
-    """fio's own count and bytes to the last one; its median within a bucket's width, its 99th percentile no less."""
+    """Count and bytes are exactly fio's; fio's median is matched within a bucket's width, and its 99th percentile is no less."""
     if not shutil.which("fio"):
         raise Skip("fio is missing (packaging/install-deps test)")
     with Device() as device:
@@ -251,7 +251,7 @@ def block_and_fio(ctx):
         check(-FIO_BYTES * unseen <= moved - told["io_bytes"] <= 1 << 20, "%d bytes, fio counts %d", moved, told["io_bytes"])
         check(reads.total_ns <= told["clat_ns"]["mean"] * told["total_ios"] * 1.01 + 1e6,
               "%d ns in the device, fio waited for %d", reads.total_ns, told["clat_ns"]["mean"] * told["total_ios"])
-        # fio's time has that of the device in it, and what fio then waits for a CPU: that may be anything at the 99th of 100
+        # fio's time is the device's, and then fio's wait for a CPU, which may be anything at the 99th percentile
         for share, key, below in ((0.5, "50.000000", 1), (0.99, "99.000000", len(BUCKETS))):
             left, at = share * reads.count, 0
             for low in sorted(reads.buckets):
@@ -265,19 +265,19 @@ def block_and_fio(ctx):
 
 @case
 def block_waits(ctx):
-    """A thread in D in a direct read shows the device, what it does there, its size, and for how long."""
+    """A thread in D in a direct read shows the device, the operation, its size, and for how long it is in flight."""
     with Device() as device:
         worker = Worker(ctx, device)
         tool = ctx.stream("-F", 100, "-p", worker.pid, columns="state,state_us,io_dev,io_op,io_bytes,io_us")
         wait_until(lambda: tool.out, START_S, "the first row's heading")
         deadline = time.monotonic() + 20 * SLOW
         while sum(row["state"] == "D" for row in tool.rows()) < 40 and time.monotonic() < deadline:
-            worker.do("read 40 8388608")  # some request of each is in flight nearly all the time
+            worker.do("read 40 8388608")  # each call has some request in flight nearly all the time
         largest = 1024 * int(truth.read("/sys/block/%s/queue/max_sectors_kb" % device.name))
         waits = [row for row in tool.interrupt() if row["state"] == "D"]
         check(len(waits) >= 10, "only %d samples in D", len(waits))
         told = [row for row in waits if row["io_dev"] == device.name and row["io_op"] == "read"]
-        # what is completed by now has yet to wake its thread
+        # a thread whose request is completed may not have been woken yet
         print("# %d of %d samples in D tell the device" % (len(told), len(waits)))
         check(len(told) >= 0.7 * len(waits), "%d of %d samples in D tell the device: %s", len(told), len(waits), waits[:3])
         for row in told:
@@ -287,7 +287,7 @@ def block_waits(ctx):
 
 @case
 def block_others(ctx):
-    """Of two processes that read a device at once each is told of the other, in a column and in the lists of --chains; alone nobody is."""
+    """Two processes that read a device at once: each shows the other, in a column and in the lists of --chains; one alone shows none."""
     with Device() as device:
         workers = [Worker(ctx, device), Worker(ctx, device)]
         names = [truth.read("/proc/%d/comm" % worker.pid).strip() for worker in workers]
@@ -316,7 +316,7 @@ def block_others(ctx):
 
 @case
 def block_others_of_writeback(ctx):
-    """A process that reads a device is told of the kernel's thread that writes back what another one left in the page cache."""
+    """A process that reads a device shows the kernel thread that writes back what another one left in the page cache."""
     with Device() as device:
         reader, writer = Worker(ctx, device), Worker(ctx, device)
         tool = ctx.stream("-F", 100, "-p", reader.pid, columns="io_dev,io_others")
@@ -337,7 +337,7 @@ def block_others_of_writeback(ctx):
 
 @case
 def block_full(ctx):
-    """More requests in flight than there is room for: those that fit are told, the others counted and told of."""
+    """More requests in flight than the map has capacity for: those that fit are shown, the others are counted and reported."""
     with Device() as device:
         worker = Worker(ctx, device)
         tool = begin(ctx, worker, "-g", "tid", "-p", worker.pid)
@@ -349,16 +349,16 @@ def block_full(ctx):
         worker.do("read 30 4096")
         rows = tool.interrupt()
         told = Traced([row for row in rows if row["io_dev"] == device.name], trace="block", io_op="read").count
-        # at the end of one or two the kernel may run no program: see block_unseen
+        # the kernel may run no program at the end of one or two requests: see block_unseen
         check(18 <= told <= 20, "%d reads are told, of 20 that found room", told)
-        # each is refused when it is made and when it is issued
+        # each of the 30 later ones is refused when it is made and when it is issued
         lost = re.search(r"(\d+) requests to block devices \(too many in flight\)", tool.err)
         check(lost and int(lost.group(1)) >= 30, "%s", tool.err)
 
 
 @case
 def block_unseen(ctx):
-    """A request whose end no program saw: it is counted and told of when the kernel uses its place again."""
+    """A request whose end no program saw is counted and reported when the kernel uses its slot again."""
     if not block_start(ctx):
         raise Skip("no block_io_start: nothing tells that a place is used again")
     with Device() as device:
@@ -375,7 +375,7 @@ def block_unseen(ctx):
         again = Worker(ctx, device)
         for _ in range(30):
             again.do("read 50 4096")
-            again.do("read 2 8388608")  # many requests at once, as when that place was used
+            again.do("read 2 8388608")  # many requests at once, as when the slot was used before
             used_again(device)
         tool.interrupt()
         check(unseen_of(tool, 10000) >= 1, "not told: %s", tool.err)
@@ -386,7 +386,7 @@ FIFREEZE, FITHAW = 0xC0045877, 0xC0045878  # include/uapi/linux/fs.h
 
 @contextlib.contextmanager
 def frozen(folder):
-    """Nothing is written to that file system meanwhile."""
+    """Freezes a file system (FIFREEZE): nothing is written to it within the `with`."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         fcntl.ioctl(fd, FIFREEZE, 0)
@@ -400,7 +400,7 @@ def frozen(folder):
 
 @contextlib.contextmanager
 def file_system(ctx, device):
-    """A folder, in which an ext4 on the device is mounted."""
+    """A folder where an ext4 file system on the device is mounted."""
     folder = ctx.temporary()
     made = subprocess.run("mkfs.ext4 -q -F %s && mount -t ext4 %s %s" % (device.path, device.path, folder), shell=True,
                           capture_output=True, text=True)
@@ -413,7 +413,7 @@ def file_system(ctx, device):
 
 
 def merged(ctx, fact, without=""):
-    """A request that became part of another one is not in flight any more: who has made many and rests has none."""
+    """A request that was merged into another one is not in flight any more: a thread that has made many and rests has none."""
     if not shutil.which("fio"):
         raise Skip("fio is missing (packaging/install-deps test)")
     checked = [ctx.options.tsnap, "--check"] + shlex.split(ctx.options.tsnap_args)
@@ -444,19 +444,19 @@ def merged(ctx, fact, without=""):
 
 @case
 def block_merged(ctx):
-    """As merged(), by the tracepoint."""
+    """Merged requests are not in flight any more, as the tracepoint shows."""
     merged(ctx, "block_rq_merge")
 
 
 @case
 def block_merged_before(ctx):
-    """As merged(), by a kprobe on what merges them: kernels before 5.9 have no tracepoint."""
+    """Merged requests are not in flight any more, as a kprobe on the merging function shows: kernels before 5.9 have no tracepoint."""
     merged(ctx, "kprobe", "block_rq_merge")
 
 
 @case
 def block_slower(ctx):
-    """--slower: the request that waits for a file system that is frozen below its device, and none of the fast ones."""
+    """--slower shows the request that waits because the file system below its device is frozen, and none of the fast ones."""
     with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
         worker = Worker(ctx, device)
         end.callback(worker.end)
@@ -478,7 +478,7 @@ def block_slower(ctx):
 
 @case
 def block_of_growth(ctx):
-    """A request that is in flight while the map of threads is made larger is told at its end, as its thread's, with all of its time."""
+    """A request that is in flight while the map of threads is made larger is shown at its end, as its thread's, with all of its time."""
     room = Room(ctx)
     with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device, contextlib.ExitStack() as end:
         worker = Worker(ctx, device)
@@ -504,7 +504,7 @@ def block_of_growth(ctx):
 
 @case
 def block_gone(ctx):
-    """A device that goes away while it is read is told by its name to the end."""
+    """A device that goes away while it is read is shown by its name to the end."""
     with Device() as device:
         worker = Worker(ctx, device)
         tool = begin(ctx, worker, "-g", "tid,io_dev,io_us")
@@ -524,7 +524,7 @@ def block_gone(ctx):
 
 @case
 def block_unasked(ctx):
-    """Without --trace block and io columns no program of it is there; the columns of others are absent."""
+    """Without --trace block and io columns no program for block requests is loaded."""
     tool = ctx.plain("--self", "-d", 1)
     tool.finish_plain()
     check(b"block_" not in tool.out and b"ts_block" not in tool.out, "%s", tool.out.decode())

@@ -1,4 +1,4 @@
-"""System calls traced at entry and return, against a workload that knows what it called, how often and how long."""
+"""System calls traced at entry and return, against a workload that counts and times its own calls."""
 import os
 import re
 
@@ -10,14 +10,14 @@ NAP_NS = 20000000
 
 
 def begin(ctx, *args):
-    """A run that traces by now."""
+    """A run whose tracing has begun."""
     tool = ctx.plain("--csv", "--trace", "syscalls", "-i", 1, *args)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
     return tool
 
 
 class Calls(Traced):
-    """The same with the errors."""
+    """Traced system calls, as Traced, and their errors."""
 
     def __init__(self, rows, **wanted):
         rows = [row for row in rows if row["trace"] == "syscalls"]
@@ -28,13 +28,13 @@ class Calls(Traced):
 
 @case
 def calls_counted(ctx):
-    """--trace syscalls: exactly so many of each call and error, and as long as the caller found them to be."""
+    """--trace syscalls: the counts of each call and error are exact, and the times are those that the caller measured."""
     workload = ctx.workload("calls", trivial=5000, opens=60, bad=9, naps=10, nap_ms=20, reads=15, read_ms=10)
     tool = begin(ctx, "-g", "tid", "-G", "errno", "-p", workload.tgid)
     queued = (truth.schedstat(workload.tid) or (0, 0))[1]
     workload.say("go")
     done = workload.wait_done()
-    queued = (truth.schedstat(workload.tid) or (0, 0))[1] - queued  # between the call's end and the look at the clock, too
+    queued = (truth.schedstat(workload.tid) or (0, 0))[1] - queued  # includes waits between the call's end and the clock's reading
     rows = tool.interrupt()
 
     def of(call, errno="", tid=workload.tid):
@@ -54,7 +54,7 @@ def calls_counted(ctx):
 
 @case
 def calls_summed(ctx):
-    """Without errno among the columns a call's errors are counted beside it; so does a report."""
+    """Without the column errno a call's errors are counted in the call's row; in a report, too."""
     workload = ctx.workload("calls", opens=60, bad=9)
     tool = begin(ctx, "-g", "comm", "-t", workload.tid)
     workload.say("go")
@@ -69,7 +69,7 @@ def calls_summed(ctx):
 
 @case
 def calls_so_far(ctx):
-    """syscall_us of a call that lasts grows with the time; it is absent where the entry came before tsnap."""
+    """syscall_us of a call that lasts grows with the time; it is absent if the call was entered before tsnap's start."""
     old, young = ctx.workload("sleep", call="pipe_read"), ctx.workload("calls", naps=1, nap_ms=int(2500 * SLOW), reads=0)
     tool = ctx.stream("-a", "-p", "%d,%d" % (old.tgid, young.tgid), columns="state_us syscall syscall_us")
     tool.wait_scans(2)
@@ -87,7 +87,7 @@ def calls_so_far(ctx):
 
 @case
 def calls_of_32_bits(ctx):
-    """Calls through the 32-bit entry are told by their own names: number 3 is read there, and close elsewhere."""
+    """Calls through the 32-bit entry are shown by their own names: number 3 is read there, and close elsewhere."""
     workload = ctx.workload("compat32")
     tool = begin(ctx, "-g", "tid", "-t", workload.tid)
     with open("/proc/%d/fd/0" % workload.tid, "wb", buffering=0) as pipe:
@@ -99,7 +99,7 @@ def calls_of_32_bits(ctx):
 
 
 def slow_rows(ctx, workload, *args):
-    """All rows of a run with --slower while the workload works once, and what it says of that."""
+    """All rows of a run with --slower while the workload works once, and the workload's own words about that."""
     tool = ctx.plain("--csv", "-p", workload.tgid, *args)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
     workload.say("go")
@@ -110,7 +110,7 @@ def slow_rows(ctx, workload, *args):
 
 @case
 def slow_calls(ctx):
-    """--slower: each call that took longer, once, when it ended, with its file; none of the others."""
+    """--slower: each call that took longer is shown once, when it ended, with its file; no other call is."""
     workload = ctx.workload("calls", naps=10, nap_ms=40, reads=10, read_ms=20)
     rows, done = slow_rows(ctx, workload, "--slower", 15)
     mine = rows_of(rows, workload.tid)
@@ -129,7 +129,7 @@ def slow_calls(ctx):
 
 @case
 def slow_alone(ctx):
-    """Rows of events take no samples besides: no switch keeps registers for them, but names are kept up."""
+    """Rows of events need no samples: no switch keeps registers for them, but renames are followed."""
     tool = ctx.plain("--csv", "--slower", 15, "-v", "-t", 1)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
     tool.interrupt()
@@ -138,7 +138,7 @@ def slow_alone(ctx):
 
 @case
 def slow_filtered(ctx):
-    """--slower with a filter on what only an event tells: its file, and what it failed with."""
+    """--slower with a filter on facts that only an event has: its file, and its error."""
     workload = ctx.workload("calls", naps=10, nap_ms=40, reads=10, read_ms=20)
     rows, _ = slow_rows(ctx, workload, "--slower", 15, "--filter", 'filename~"^pipe:" || errno=EAGAIN', "-g", "tid")
     check(len(rows_of(rows, workload.tid)) == 10 and {row["syscall"] for row in rows} == {"read"}, "%s", rows)
@@ -152,8 +152,8 @@ SUM = re.compile(r"^ *(\d+) +(\d+\.\d{3})  (?:user|-)(.*)$", re.M)
 
 @case
 def slow_sleeps_by_stack(ctx):
-    """--slower of sleeps with stacks: of a function that sleeps for 20 ms and one that does for 50 us in turn only the first is
-    told, each time, with its user and kernel stack; the report's sums by stack are these events, exactly."""
+    """--slower of sleeps with stacks: two functions sleep in turn, one for 20 ms, the other for 50 us; only the first is shown,
+    each time, with its user and kernel stack; the report's sums by stack are these events, exactly."""
     if SLOW > 1:
         raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
     workload = ctx.workload("calls", naps=50, nap_ms=20, shorts=2, reads=0, trivial=0, opens=0, bad=0)
@@ -161,7 +161,7 @@ def slow_sleeps_by_stack(ctx):
                            "-g", "tid,syscall,ufuncs,kfuncs,stack")
     naps = [row for row in rows_of(rows, workload.tid) if row["syscall"] == "clock_nanosleep"]
     check(len(naps) == 50, "%d naps", len(naps))
-    lacking = [row for row in naps if not row["stack"] or "workload+0x" in row["stack"]]  # names come a scan later
+    lacking = [row for row in naps if not row["stack"] or "workload+0x" in row["stack"]]  # functions' names come a scan later
     check(len(lacking) <= 25, "%d of 50 without a stack", len(lacking))
     for row in naps:
         check(row in lacking or re.search(r"calls_work;nap_long[^;]*;(.*;)?[^;]*nanosleep.*_\[k\]", row["stack"]), "%s", row)
@@ -187,7 +187,7 @@ def slow_sleeps_by_stack(ctx):
 
 @case
 def slow_sleeps(ctx):
-    """--slower of sleeps, and the table of a report, longest first."""
+    """--slower of sleeps: the table of a report has them, the longest first."""
     workload = ctx.workload("calls", naps=12, nap_ms=40, reads=0)
     rows, _ = slow_rows(ctx, workload, "--slower", 30, "--trace", "offcpu")
     mine = [row for row in rows_of(rows, workload.tid) if row["syscall"] == "clock_nanosleep"]
@@ -200,5 +200,5 @@ def slow_sleeps(ctx):
     tool.finish_plain()
     out = tool.out.decode()
     check(re.search(r"\nslower than 30 ms: \d+ single events?\nENDED .*TOOK", out), "%s", out)
-    # and what it then waited for a CPU
+    # the time includes the wait for a CPU that followed
     check(len(re.findall(r"Z  syscalls  (?:4\d|[5-9]\d|\d{3})\.\d ms .* clock_nanosleep\n", out)) == 12, "%s", out)

@@ -6,12 +6,12 @@ from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, scans_of
 from parts import account
 
 COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
-SETTLED_S = 2 if SLOW == 1 else 20  # after which all processes have been looked through for other ends
-CERTAIN, LIKELY = 95, 80  # per cent of samples that must be right
+SETTLED_S = 2 if SLOW == 1 else 20  # after this time all processes have been searched for other ends
+CERTAIN, LIKELY = 95, 80  # percentages of samples that must be right
 
 
 class Truth:
-    """What a workload says of its threads: by tid the blocker and the chain."""
+    """Blockers and chains of a workload's threads by tid, as the workload itself reports them."""
 
     def __init__(self, workload):
         self.pids = workload["pids"]
@@ -22,7 +22,7 @@ class Truth:
 
 
 def judged(name, rows, truth):
-    """The share of samples of sleeping victims that are right in per cent, and whether an edge that is called certain is
+    """The percentage of right samples among those of sleeping victims, and whether an edge that is called certain is
     wrong."""
     scans = scans_of(rows)
     later = [row for _, scan in scans[len(scans) // 2:] for row in scan
@@ -83,7 +83,7 @@ def chain_to_holder(ctx):
 
 @case
 def chain_of_deadlock(ctx):
-    """Two threads wait for each other's mutex, two processes for each other's flock: said so, with one root for both."""
+    """Two threads wait for each other's mutex, two processes for each other's flock: shown as deadlocks, with one root for both."""
     for name in ("deadlock", "deadlock_flock"):
         later = run_chain(ctx, name, CERTAIN)
         check({row["root_why"] for row in later} - {""} == {"deadlock"}, "%s: %s", name, {row["root_why"] for row in later})
@@ -103,7 +103,7 @@ def chain_to_stacks(ctx):
 
 @case
 def chain_through_processes(ctx):
-    """Pipes, file locks, children, and sockets of a client, a proxy and a server."""
+    """Chains lead through pipes, file locks, children, and sockets of a client, a proxy and a server."""
     for names in ({"pipeline": LIKELY, "flock_stopped": CERTAIN, "child_disk": CERTAIN},
                   {"proxy_tcp": LIKELY, "proxy_unix": LIKELY, "server_threads": LIKELY}):
         begun = {name: chain_begin(ctx, name) for name in names}
@@ -114,13 +114,13 @@ def chain_through_processes(ctx):
 @case
 def chain_to_thread_of_connection(ctx):
     """Each client leads to the thread of its own connection, also while this holds the mutex that the server's others wait for, and
-    itself waits for something that tells nothing of its client."""
+    itself waits for something that shows nothing about its client."""
     run_chain(ctx, "server_pipe", LIKELY)
 
 
 @case
 def chain_of_ten_thousand(ctx):
-    """A chain of 10000 threads is bounded and says so; its last threads have their root."""
+    """A chain of 10000 threads is cut at depth 64, without a root; its last threads have their root."""
     workload = ctx.workload("chain", of="ten_thousand", dir=ctx.temporary())
     tool = ctx.stream("-a", "-F", 1, "-p", workload["pids"], columns=COLUMNS)
     tool.wait_scans(3)
@@ -137,7 +137,7 @@ def chain_of_ten_thousand(ctx):
 
 @case
 def chain_beside_ten_thousand(ctx):
-    """Such a chain of another user, scanned often, costs nobody else an edge; what is not followed of it is told, not invented."""
+    """A chain of 10000 threads of another user, scanned often, costs no other thread an edge; its edges that are shown are right."""
     crowd = ctx.workloads([("chain", {"of": "ten_thousand"})], {"user": account("nobody").pw_uid, "extra_groups": []})
     if not crowd:
         raise Skip("no 10000 threads here")
@@ -155,12 +155,12 @@ def chain_beside_ten_thousand(ctx):
 
 @case
 def chain_to_another_host(ctx):
-    """Nobody here has the other end of the connection: nobody is told."""
+    """The other end of the connection is on another host: no blocker is shown."""
     run_chain(ctx, "outside", CERTAIN)
 
 
 def turns(ctx, of, letter, *args):
-    """A lock that changes hands every 2 ms: in a scan all edges that are certain lead to one holder, who does not wait for it."""
+    """A lock that changes hands every 2 ms: in a scan all edges that are certain lead to one holder, which does not wait for it."""
     workload = ctx.workload("chain", of=of, dir=ctx.temporary())
     rows = ctx.stream("-a", "-F", 50, "-d", 4, "-p", workload["pids"], *args, columns=COLUMNS + ",root_syscall").finish(
         0, START_S + 4 + STOP_S)
@@ -179,7 +179,7 @@ def turns(ctx, of, letter, *args):
 
 @case
 def chain_of_turns(ctx):
-    """A mutex that changes hands every 2 ms."""
+    """A mutex that changes hands every 2 ms: certain edges of a scan lead to one holder."""
     turns(ctx, "turns", "S")
 
 
@@ -192,7 +192,7 @@ def needs_feature(ctx, fact):
 
 @case
 def chain_of_kernel_locks(ctx):
-    """A mutex and an rwsem of the kernel, held for writing, one behind the other: certain; by a reader: likely; changing hands."""
+    """A mutex and an rwsem of the kernel, held for writing, one after the other: certain; held by a reader: likely; also changing hands."""
     needs_feature(ctx, "kernel_locks")
     later = run_chain(ctx, "kernel_locks", CERTAIN)
     told = {(row["blocker_kind"], row["blocker_sure"]) for row in later}
@@ -205,7 +205,7 @@ def chain_of_kernel_locks(ctx):
 
 @case
 def chain_without_kernel_locks(ctx):
-    """Where the kernel does not tell who has its locks nobody is told."""
+    """Where the kernel does not show the holders of its locks no blocker is shown."""
     workload = ctx.workload("chain", of="kernel_locks", dir=ctx.temporary())
     rows = ctx.rows("-a", "-p", workload["pids"], *ctx.without("kernel_locks"), columns=COLUMNS)
     waiting = [row for row in rows if row["state"] == "D"]
@@ -215,7 +215,7 @@ def chain_without_kernel_locks(ctx):
 
 @case
 def chain_through_network_namespaces(ctx):
-    """A client, a proxy and a server in a network namespace each; where addresses repeat nobody is told."""
+    """A client, a proxy and a server in a network namespace each: the chain is shown; where addresses repeat no blocker is."""
     run_chain(ctx, "proxy_spaces", LIKELY)
     later = run_chain(ctx, "twin_spaces", LIKELY)
     told = [row for row in later if row["blocker_pid"] and row["blocker_kind"] == "socket"]
@@ -224,7 +224,8 @@ def chain_through_network_namespaces(ctx):
 
 @case
 def chain_to_waker(ctx):
-    """Workers wait for a queue, which nobody holds: who fills it has ended all their waits; of two that fill it none is told."""
+    """Workers wait for a queue, which no thread holds: the one that fills it is shown as likely, as it has ended all their waits; of two
+    that fill it none is shown."""
     later = run_chain(ctx, "queue", LIKELY)
     told = {(row["blocker_kind"], row["blocker_sure"]) for row in later} - {("", "")}
     check(told == {("waker", "likely")}, "told as %s", told)
@@ -243,8 +244,8 @@ def chain_of_liar(ctx):
 
 @case
 def chains_report(ctx):
-    """--chains tells of the deadlock, of the holder that was mostly not on a CPU, of the locks, and of who was on the CPU; the
-    same chains folded weigh as much."""
+    """--chains shows the deadlock, the holder that was mostly not on a CPU, the locks, and the threads that were on the CPU; the
+    same chains in folded form have the same weight."""
     workloads = ctx.workloads([("chain", {"of": name, "dir": ctx.temporary()}) for name in ("deadlock", "mutex_queue", "turns")])
     pids = ",".join(workload["pids"] for workload in workloads)
     tool = ctx.plain("-p", pids, "-d", 4, "--chains", "-g", "comm")

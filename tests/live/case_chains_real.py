@@ -1,4 +1,4 @@
-"""Wait chains of real programs: who they lead to, by what the programs and /proc say of themselves."""
+"""Wait chains of real programs: the threads that they lead to, against the programs' own reports and /proc."""
 import collections
 import os
 import re
@@ -22,13 +22,13 @@ def has_connection_to(pid, port):
         try:
             inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink("/proc/%d/fd/%s" % (pid, fd))))
         except OSError:
-            pass  # closed since
+            pass  # the descriptor was closed meanwhile
     lines = [line.split() for line in (truth.read("/proc/%d/net/tcp" % pid) or "").splitlines()[1:]]
     return any(words[2].endswith(":%04X" % port) and words[9] in inodes for words in lines)
 
 
 def later_rows(ctx, pids, victims, begin=lambda: None):
-    """begin makes them wait while tsnap runs."""
+    """Rows of the victims in the second half of a run. begin: called while tsnap runs, makes them wait."""
     stream = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", ",".join(map(str, pids)), columns=COLUMNS)
     stream.wait_scans(20)
     begin()
@@ -37,7 +37,7 @@ def later_rows(ctx, pids, victims, begin=lambda: None):
 
 
 def run_real(ctx, name, pids, victims, least=LIKELY, begin=lambda: None):
-    """victims: {tid: (blocker's tid, pattern of the chain)}"""
+    """Checks chains of real programs. victims: {tid: (blocker's tid, pattern of the chain)}"""
     later = later_rows(ctx, pids, victims, begin)
     check(len(later) >= 10 * len(victims), "%s: %d samples", name, len(later))
     right, seen = 0, collections.Counter()
@@ -55,8 +55,8 @@ def run_real(ctx, name, pids, victims, least=LIKELY, begin=lambda: None):
 @case
 def chain_to_mariadb(ctx):
     """Clients of MariaDB whose threads wait for a row and for a table that an idle session holds: each client, by TCP and by a UNIX socket,
-    leads to the thread of its own connection, as the server's list of processes has it; where both wait since before tsnap, to no other
-    one."""
+    leads to the thread of its own connection, as the server's list of processes has it; if both have waited since before tsnap's start,
+    to no other one."""
     server = MariaDB(ctx)
     server.ask_once("create table base.t (id int primary key, v int) engine=innodb; insert into base.t values (1, 1)")
     holder, by_tcp, by_path = server.session(ctx), server.session(ctx, tcp=True), server.session(ctx)
@@ -81,7 +81,7 @@ def chain_to_mariadb(ctx):
     victims.update({by_tcp.pid: None, by_path.pid: None})
     run_real(ctx, "MariaDB", pids, victims, begin=begin)
     rows = later_rows(ctx, pids, victims)
-    # the server's own threads wake up now and then, and look as if they worked for a client
+    # the server's own threads wake up now and then, and are then taken for threads that work for a client
     wrong = [row for row in rows
              if row["blocker_tid"] not in ("", str(victims[int(row["tid"])][0])) or row["blocker_pid"] != str(server.pid)]
     check(len(wrong) <= len(rows) * (100 - LIKELY) / 100, "of before: %d of %d are wrong: %s", len(wrong), len(rows), wrong[:1])
@@ -89,8 +89,8 @@ def chain_to_mariadb(ctx):
 
 @case
 def chain_to_idle_transaction(ctx):
-    """A session of PostgreSQL waits for a row that one that is idle in its transaction holds: its client leads to its backend, and
-    nobody is called certain behind that."""
+    """A session of PostgreSQL waits for a row that another session, idle in its transaction, holds: its client leads to its backend,
+    and no edge after that is called certain."""
     server = Postgres(ctx, deadlock_timeout="10min")
     server.ask_once("create table t as select 1 as x")
     holder, waiter = Session(server, ctx), Session(server, ctx)
@@ -105,7 +105,7 @@ def chain_to_idle_transaction(ctx):
 
 @case
 def chain_through_web_server(ctx):
-    """A client, nginx, php-fpm and PostgreSQL with one slow query."""
+    """A chain through a client, nginx, php-fpm and PostgreSQL with one slow query."""
     database = Postgres(ctx)
     php = PhpFpm(ctx, "$c = pg_connect('host=127.0.0.1 port=%d user=postgres dbname=postgres'); pg_query($c, 'select pg_sleep(600)');"
                  % database.port)
@@ -123,7 +123,7 @@ def chain_through_web_server(ctx):
 
 @case
 def chain_to_redis(ctx):
-    """Workers that wait for a list in redis."""
+    """Workers that wait for a list in redis lead to its server."""
     server = Redis(ctx)
     clients = [server.client(ctx, "blpop", "nothing", "0") for _ in range(3)]
     wait_until(lambda: len([one for one in server.clients() if one.get("cmd") == "blpop"]) == 3, 20 * SLOW, "the clients")
@@ -133,7 +133,7 @@ def chain_to_redis(ctx):
 
 @case
 def chain_of_make(ctx):
-    """make -j4 under its job server: each make waits for its only child, down to what is made."""
+    """make -j4 under its job server: each make waits for its only child, down to the program that make runs."""
     directory = ctx.temporary()
     with open(directory + "/Makefile", "w") as file:
         file.write("all:\n\t+@$(MAKE) --no-print-directory below\nbelow:\n\t@sleep 600\n")

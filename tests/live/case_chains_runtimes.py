@@ -1,5 +1,5 @@
-"""Wait chains into runtimes that put queues between connections and threads: node's event loop, pools of Java, goroutines of Go. Which
-thread works for a client is told where one does; what can't be known is the process."""
+"""Wait chains into runtimes that put queues between connections and threads: node's event loop, pools of Java, goroutines of Go. The
+thread that works for a client is shown if there is one; where it can't be known the process is shown."""
 import collections
 import os
 import subprocess
@@ -20,7 +20,7 @@ while True:
     if not server.recv(64):
         break
 """
-# Each server prints its port and answers a line after WORK_MS, asleep ("nap") or at work ("spin").
+# Servers, each of which prints its port, and answers a line after WORK_MS, asleep ("nap") or at work ("spin").
 NODE = """
 const net = require('net'), crypto = require('crypto');
 const server = net.createServer(connection => connection.on('data', () => {
@@ -54,7 +54,7 @@ func main() {
     }
 }
 """ % (WORK_MS, WORK_MS)
-# One thread waits for all connections and puts requests into the queue of a pool.
+# A server of which one thread waits for all connections and puts requests into the queue of a pool.
 JAVA = """
 import java.net.*;
 import java.nio.*;
@@ -123,8 +123,8 @@ def clients_start(ctx, server, count):
 
 
 def run_runtime(ctx, name, start, thread_is_right):
-    """A server that naps for three clients, one that works for one. thread_is_right(how, server's pid, row of the thread): whether a
-    thread that is told, as it was in that scan, may be the one that works for the client."""
+    """A server that naps for three clients, one that works for one. thread_is_right(how, server's pid, row of the thread):
+    whether the thread that is shown as blocker, in the state that it had in that scan, may be the one that works for the client."""
     servers = {how: start(how) for how in ("nap", "spin")}
     clients = {pid: how for how, count in (("nap", 3), ("spin", 1)) for pid in clients_start(ctx, servers[how], count)}
     pids = ",".join(str(pid) for pid in [server.pid for server in servers.values()] + list(clients))
@@ -168,7 +168,7 @@ def works(row):
 
 @case
 def chain_to_node(ctx):
-    """node: its event loop, which waits for a timer; a thread of its pool where that works."""
+    """node: the chain leads to its event loop, which waits for a timer, or to the thread of its pool that works."""
     node = program("node", "nodejs")
     count, threads = run_runtime(ctx, "node", lambda how: server_start(ctx, [node, "serve.js"], NODE, "serve.js", how),
                                  lambda how, pid, row: row["tid"] == str(pid) if how == "nap" else works(row))
@@ -177,7 +177,7 @@ def chain_to_node(ctx):
 
 @case
 def chain_to_java_pool(ctx):
-    """Java: a thread of the pool, never the one that waits for all connections."""
+    """Java: the chain leads to a thread of the pool, never to the one that waits for all connections."""
     java = program("java", "default-jre-headless", "/usr/bin")
     run_runtime(ctx, "Java", lambda how: server_start(ctx, [java, "Serve.java"], JAVA, "Serve.java", how),
                 lambda how, pid, row: row["comm"].startswith("worker") and (how == "nap" or works(row)))
@@ -185,7 +185,7 @@ def chain_to_java_pool(ctx):
 
 @case
 def chain_to_goroutine(ctx):
-    """Go: the process where a goroutine sleeps, as no thread is its; a thread that is on a CPU where it works."""
+    """Go: the chain leads to the process if a goroutine sleeps, as it has no thread then; to a thread on a CPU if it works."""
     go = program("go", "golang")
     made = ctx.temporary()
     with open(os.path.join(made, "serve.go"), "w") as file:

@@ -1,4 +1,4 @@
-"""Kernel types: the sources agree, and what each of them gives with each kind of probe."""
+"""Kernel types: their sources agree, and each of them works with each kind of probe, or is refused."""
 import os
 
 import truth
@@ -6,16 +6,16 @@ from case_state import expect_blocked
 from harness import START_S, STOP_S, UNREADY, Findings, Skip, case, case_of_refusal, check, scans_of
 
 SOURCES = ("btf", "headers", "kheaders")
-# What is taken away so that a kind of probe is chosen.
+# Kernel features that are taken away so that a kind of probe is chosen.
 PROBES = (("best", ""), ("tracepoints", "raw_tracepoint"), ("kprobes", "raw_tracepoint,tracepoint"))
 CALL_COLUMNS = "state,syscall,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,fd,filename"
 NOT_SEEN = "; not seen: "
-# Configurations of tests/vm/guest that leave one source only.
+# Configurations of tests/vm/guest with only one source, and that source.
 SOURCE_OF = {"btf": "btf", "headers": "headers", "kheaders": "kheaders", "btf-file": "btf", "offsets-file": "offsets"}
 
 
 def refusal(tool):
-    """The first line of what a tsnap said that has failed as it should."""
+    """The first line of the message of a tsnap that has failed as it should."""
     check(tool.code in (1, UNREADY), "exit code %s: %s", tool.code, tool.err)
     check(tool.err.startswith("tsnap: "), "no reason: %s", tool.err)
     return tool.err.splitlines()[0][len("tsnap: "):]
@@ -23,7 +23,7 @@ def refusal(tool):
 
 @case
 def types_agree(ctx):
-    """Each source of kernel types that is here gives the same offsets, to the byte; another says why not, in one line."""
+    """Each source of kernel types that this host has gives the same offsets, to the byte; one that it lacks says why, in one line."""
     given, directory = {}, ctx.temporary()
     for source in SOURCES:
         path = os.path.join(directory, source)
@@ -34,14 +34,14 @@ def types_agree(ctx):
             given[source] = truth.read(path)
     if len(given) < 2:
         raise Skip("only one source of kernel types here: %s" % ", ".join(given))
-    # no headers have struct rq
+    # struct rq is not in kernel headers
     shared = {source: [line for line in text.splitlines() if not line.startswith("rq.")] for source, text in given.items()}
     first = shared[min(shared)]
     check(all(lines == first for lines in shared.values()), "they differ: %s", given)
 
 
 def cell(ctx, workloads, facts):
-    """"works", "degraded: ..." or "refused: ...", in tsnap's own words."""
+    """The outcome of a run: "works", "degraded: ..." or "refused: ...", in tsnap's own words."""
     tool = ctx.stream("-v", "-a", "-d", 1, "-p", ",".join(str(w.tgid) for w in workloads), *ctx.without(facts),
                       columns=CALL_COLUMNS)
     if tool.wait(START_S + STOP_S):
@@ -59,7 +59,7 @@ def cell(ctx, workloads, facts):
 
 @case_of_refusal
 def cells(ctx):
-    """A run with each kind of probe is right, or refused in one line; which it is goes to the file $TSNAP_TEST_CELLS."""
+    """A run with each kind of probe is right, or refused in one line; the outcomes go to the file $TSNAP_TEST_CELLS."""
     workloads = ctx.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
     told = [(probes, cell(ctx, workloads, facts)) for probes, facts in PROBES]
     if "TSNAP_TEST_CELLS" in os.environ:

@@ -1,4 +1,4 @@
-"""Containers that podman runs: their names, as podman tells them."""
+"""Containers that podman runs: their names are those that podman reports."""
 import os
 import shutil
 import signal
@@ -13,7 +13,7 @@ LIMITS = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]  # podm
 
 
 class Podman:
-    """podman with a storage of its own, or with the system's; what it made goes at the end."""
+    """podman with a storage of its own, or with the system's; containers that it made are removed at the end."""
 
     def __init__(self, ctx, *options):
         self.argv, self.options = [program("podman", "podman")] + list(options), options
@@ -37,7 +37,7 @@ class Podman:
         return done.stdout.strip()
 
     def run(self, name, *options):
-        """A container that sleeps, by whichever runtime can; its first process."""
+        """Runs a container that sleeps, with the first runtime that can; gives the pid of its first process."""
         self.ctx.at_end(lambda: self.try_to("rm", "-f", "-t", "0", name))
         words = ["run", "-d", "--network", "none", "--name", name, *LIMITS, *options, IMAGE, "/bin/busybox", "sleep", "1000"]
         runtime = ["--runtime", "runc"] if shutil.which("runc") else []
@@ -67,7 +67,7 @@ def expect_name(ctx, podman, pid, name):
 
 @case
 def unnamed_container(ctx):
-    """Of a container whose runtime has left no name anywhere the footer says so, and whether files may not be read."""
+    """The footer reports a container whose runtime has left no name anywhere, and why: no file has it, or files may not be read."""
     identity = "%064x" % os.getpid()
     mounts = [line.split() for line in open("/proc/self/mounts") if line.split()[2] in ("cgroup", "cgroup2")]
     mount = next((words[1] for words in mounts if words[2] == "cgroup2"), mounts[0][1] if mounts else None)
@@ -99,7 +99,7 @@ def unnamed_container(ctx):
 
 @case
 def podman_names(ctx):
-    """Names of podman's containers: of the system's storage, also when the monitor is gone, and of another storage."""
+    """Names of podman's containers are shown: of the system's storage, also when the monitor is gone, and of another storage."""
     podman, name = Podman(ctx), "tsnap-test-%d" % os.getpid()
     pid = podman.run(name)
     if "libpod-" not in open("/proc/%d/cgroup" % pid).read():

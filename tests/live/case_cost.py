@@ -1,4 +1,4 @@
-"""What --self tells, against what the kernel and /proc tell; and what programs may cost: the budget of their machine code."""
+"""Figures of --self, against those of the kernel and /proc; and the budget of the BPF programs' machine code."""
 import os
 import re
 import resource
@@ -16,7 +16,7 @@ NOT_COUNTED = "Not counted: "
 
 
 class Cost:
-    """One page of --self."""
+    """One interval of --self."""
 
     def __init__(self, text):
         self.text = text
@@ -32,7 +32,7 @@ class Cost:
                                    "jited": jited}
         self.memory = {name: int(size) for name, size in
                        re.findall(r"^(\w+) +(\d+)$", text.partition("KERNEL MEMORY")[2], re.M)}
-        # before 4.10 the kernel tells no sizes
+        # before 4.10 the kernel reports no sizes
         check("all" in self.programs and ("all" in self.memory or re.search(r"^all +-$", text.partition("KERNEL MEMORY")[2], re.M)),
               "no tables: %s", text)
         self.counted = NOT_COUNTED not in text
@@ -44,7 +44,7 @@ class Cost:
 
 
 def costs_of(text):
-    """The pages that are whole."""
+    """The intervals that are whole, as Cost."""
     pages = re.split(r"^(?=tsnap itself in )", text, flags=re.M)[1:]
     return [Cost(page) for page in pages if re.search(r"^KERNEL MEMORY(.*\n)+all +[\d-]+\n\n", page, re.M)]
 
@@ -61,7 +61,7 @@ def host_switches():
 
 
 def kernel_memory(pid):
-    """{("map"|"prog", id): bytes}"""
+    """Kernel memory of the process' maps and programs: {("map"|"prog", id): bytes}"""
     found = {}
     for fd in truth.read_dir("/proc/%d/fdinfo" % pid):
         text = truth.read("/proc/%d/fdinfo/%s" % (pid, fd)) or ""
@@ -73,7 +73,7 @@ def kernel_memory(pid):
 
 @case
 def self_runs(ctx):
-    """--self: the switch program runs as often as the host switches, each run takes some time, the sums are sums."""
+    """--self: the switch program runs as often as the host switches, each run takes some time, totals are the sums of their parts."""
     ctx.workload("pingpong")
     tool = ctx.plain("--self", "-i", 2)
     wait_pages(tool, 1)
@@ -99,27 +99,27 @@ def self_runs(ctx):
 
 
 def ring_bytes(pid):
-    """Of perf events, as they are mapped."""
+    """Bytes of the process' mapped perf rings."""
     lines = [line.split()[0] for line in truth.read("/proc/%d/maps" % pid).splitlines() if line.endswith("[perf_event]")]
     return sum(int(end, 16) - int(start, 16) for start, end in (line.split("-") for line in lines))
 
 
 def resident_kb(pid):
-    """Of the process, and what its parsers have of their own."""
+    """Resident memory of the process, and anonymous memory of its parsers."""
     parsers = [child for child in truth.children(pid) if (truth.read("/proc/%d/comm" % child) or "").startswith("tsnap-parser")]
     return (truth.memory_bytes([pid], "VmRSS") + truth.memory_bytes(parsers, "RssAnon")) >> 10
 
 
 @case
 def self_memory(ctx):
-    """--self: the memory of maps and programs is what fdinfo tells, name by name; resident memory is that of /proc/PID/status, with
+    """--self: the memory of maps and programs is that of fdinfo, name by name; resident memory is that of /proc/PID/status, with
     its parsers."""
     memory_of_self(ctx)
 
 
 @case
 def self_memory_of_stacks(ctx):
-    """The same with what takes stacks on CPUs: its rings are those that are mapped."""
+    """--self with stacks on CPUs: the memory of rings is that of the mapped ones."""
     ctx.workload("spin")
     memory_of_self(ctx, "--stacks")
 
@@ -139,16 +139,16 @@ def memory_of_self(ctx, *args):
     sizes = sorted(size for name, size in cost.memory.items() if name not in ("all", "programs", "cpu_rings", "kept_rings"))
     maps = sorted(size for (kind, _), size in told.items() if kind == "map")
     check(len(sizes) == len(maps), "maps of %s bytes, fdinfo: %s", sizes, maps)
-    # one that is not preallocated grows
+    # a map that is not preallocated grows
     check(all(abs(a - b) <= 0.05 * b for a, b in zip(sizes, maps)), "maps of %s bytes, fdinfo: %s", sizes, maps)
     programs = sum(size for (kind, _), size in told.items() if kind == "prog")
     check(cost.memory["programs"] == programs, "programs: %d bytes, fdinfo: %d", cost.memory["programs"], programs)
-    # rings of the other CPUs come when these are looked at
+    # rings of other CPUs are mapped only when tsnap looks at these CPUs
     rings = cost.memory.get("cpu_rings", 0) + cost.memory.get("kept_rings", 0)
     check(mapped <= rings and bool(mapped) == bool(rings), "rings of %d bytes, mapped: %d", rings, mapped)
     check(bool(rings) == bool(args) or "perf events" in cost.text, "no rings: %s", cost.text)
     check(cost.memory["all"] == sum(sizes) + programs + rings, "all is no sum: %s", cost.memory)
-    # before and after: it grows with what others on the host begin meanwhile
+    # values from before and after: memory grows with threads that begin on the host meanwhile
     check(0.9 * min(resident) < cost.resident_kb < 1.1 * max(resident), "%d KB resident, status: %s", cost.resident_kb, resident)
 
 
@@ -167,7 +167,7 @@ def self_cpu(ctx):
 
 
 def switch_program(tool):
-    """What counts the runs of that tsnap's switch program."""
+    """A function that gives the run count of that tsnap's switch program."""
     name = next(("prog", number) for kind, number in truth.owned_bpf([tool.pid]) if kind == "prog"
                 and bpf.Program(number).name.startswith("sched_switch"))
     return lambda: bpf.Program(name[1]).run_count
@@ -185,7 +185,7 @@ def self_stops_counting(ctx):
     game = ctx.workload("pingpong")
 
     def switch():
-        """Until there was much to count."""
+        """Waits for a thousand more context switches."""
         before = truth.Thread(game.tid).switches
         wait_until(lambda: sum(truth.Thread(game.tid).switches) > sum(before) + 1000, START_S, "a thousand switches")
 
@@ -211,7 +211,7 @@ def self_stops_counting(ctx):
 
 @case
 def self_not_counted(ctx):
-    """--self where the kernel has no switch for it: the sysctl is told, and no number is made up."""
+    """--self where the kernel has no switch for counting: the sysctl is named, and no number is made up."""
     if truth.read(SYSCTL) == "1\n":
         raise Skip("the sysctl is on")
     tool = ctx.plain("--self", "-d", 1, *ctx.without("bpf_stats"))
@@ -225,7 +225,7 @@ def self_not_counted(ctx):
 
 @case
 def self_of_rows(ctx):
-    """--csv --self: rows as ever, and the tables on standard error."""
+    """--csv --self: rows are as without --self, and the tables are on standard error."""
     tool = ctx.stream("-n", 5, "--self", columns="state")
     tool.finish()
     check(tool.out.startswith(b"timestamp,weight_us,tid,pid,state\n"), "heading: %s", tool.out[:80])
@@ -236,7 +236,7 @@ def self_of_rows(ctx):
 
 
 def fragments_of(ctx, *args):
-    """Names of the programs of a tsnap with these arguments, as the kernel has them."""
+    """Names of the BPF programs of a tsnap with these arguments, as the kernel has them."""
     tool = ctx.plain("--csv", "-a", *args)
     wait_until(lambda: tool.out.count(b"\n") > 1 or tool.code is not None, START_S, "the first row")
     check(tool.code is None, "tsnap ended: %s", tool.err)
@@ -248,7 +248,7 @@ def fragments_of(ctx, *args):
 
 @case
 def only_what_is_asked(ctx):
-    """Only the programs that columns and filters need are loaded: renames only where a name is looked at."""
+    """Only the BPF programs that columns and filters need are loaded: that of renames only where a column or filter uses names."""
     bpf.need_list()
     if "" in {program.name for program in bpf.programs_of(bpf.loaded())} or not fragments_of(ctx):
         raise Skip("this kernel does not tell names of programs (4.15)")
@@ -264,7 +264,7 @@ def only_what_is_asked(ctx):
 
 
 def switch_code(ctx, *args):
-    """Bytes of machine code of the switch program and of the wake-up's, with these arguments."""
+    """Bytes of machine code of the switch program and of the wake-up program, with these arguments."""
     tool = ctx.plain("--csv", "-a", *args)
     wait_until(lambda: tool.out.count(b"\n") > 1 or tool.code is not None, START_S, "the first row")
     found = {program.name: program.jited_bytes for program in bpf.programs_of(truth.owned_bpf([tool.pid]))}
@@ -275,7 +275,7 @@ def switch_code(ctx, *args):
 
 @case
 def only_what_is_asked_at_switches(ctx):
-    """What records keep only for those who ask: registers, exact times, the waker. Others pay no instruction for it."""
+    """Registers, exact times and the waker are kept only if a column needs them; without such a column they cost no instruction."""
     bpf.need_list()
     bare = switch_code(ctx, "-g", "state,tid")
     if len(bare) < 2 or not all(bare):
@@ -287,7 +287,7 @@ def only_what_is_asked_at_switches(ctx):
 
 
 def budget_here(ctx):
-    """"RELEASE MACHINE LIBBCC", which machine code depends on; of the release what the kernel's sources are called."""
+    """"RELEASE MACHINE LIBBCC", which machine code depends on; RELEASE is only the version number of the kernel's sources."""
     checked = subprocess.run([ctx.options.tsnap, "--check"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
                              timeout=START_S)
     bcc = re.search(r"^ +libbcc +(\S+)", checked.stdout, re.M).group(1)
@@ -296,7 +296,7 @@ def budget_here(ctx):
 
 
 def budget_read(here):
-    """{"TYPE NAME": bytes} of this kernel, and the lines of others."""
+    """{"TYPE NAME": bytes} of this kernel, and the lines of other kernels."""
     mine, others = {}, []
     for line in (truth.read(BUDGET) or "").splitlines():
         if line.startswith(here + " "):
@@ -308,7 +308,7 @@ def budget_read(here):
 
 
 def machine_code(ctx):
-    """{"TYPE NAME": bytes} of the programs that a tsnap has loaded here."""
+    """{"TYPE NAME": bytes of machine code} of the programs that a tsnap has loaded here."""
     tool = ctx.stream("-a", columns="comm,syscall,cpu_us,waker_tid")
     tool.wait_scans(1)
     found = {"%s %s" % (program.type, program.name): program.jited_bytes
@@ -322,7 +322,7 @@ def machine_code(ctx):
 
 @case
 def jited_budget(ctx):
-    """Machine code of each program against jited.budget, 5 % more or less; TSNAP_TEST_RENEW=1 writes this kernel's lines anew."""
+    """Machine code of each program is within 5 % of jited.budget; TSNAP_TEST_RENEW=1 writes this kernel's lines anew."""
     bpf.need_list()
     here, found = budget_here(ctx), machine_code(ctx)
     mine, others = budget_read(here)

@@ -1,4 +1,4 @@
-"""Threads that use CPUs: shares of samples against the kernel's own accounts, and who wakes whom."""
+"""Threads that use CPUs: shares of samples against the kernel's own accounts, and wakers."""
 import os
 import re
 
@@ -15,7 +15,7 @@ def share(rows, test):
 
 
 class Watch:
-    """Accounts of threads over exactly the time from the first to the last scan that we take."""
+    """Accounts of threads over exactly the time from the first to the last scan that is used."""
 
     def __init__(self, ctx, tids, pid, columns, *args):
         self.tool = ctx.stream("-a", "-p", pid, *args, columns=columns)
@@ -45,7 +45,7 @@ class Watch:
 
 @case
 def spin(ctx):
-    """A spinner is ON, or RQ where others want its CPU, always; and in no system call."""
+    """A spinner is always ON, or RQ if other threads use its CPU; and in no system call."""
     workload = ctx.workload("spin")
     watch = Watch(ctx, [workload.tid], workload["pid"], "state,syscall,comm")
     rows = watch.of(workload.tid)
@@ -79,7 +79,7 @@ def spin_two_on_one_cpu(ctx):
 
 @case
 def spin_in_kernel(ctx):
-    """A thread that runs in the kernel: ON, in read, of that file."""
+    """A thread that runs in the kernel is ON, in read, with its file."""
     workload = ctx.workload("spin_kernel")
     watch = Watch(ctx, [workload.tid], workload["pid"], "state,syscall,filename", "--self")
     rows = watch.of(workload.tid)
@@ -89,7 +89,7 @@ def spin_in_kernel(ctx):
           sorted({row["syscall"] for row in rows}))
     names = [row["filename"] for row in rows if row["syscall"] == "read"]
     check({workload["file"]} <= set(names) <= {workload["file"], ""}, "the file is %s", set(names))
-    # a thread that others displaced before its file was looked up is told without it, and counted
+    # a thread that was preempted before its file was looked up is shown without the file, and counted
     lacking = names.count("")
     told = int(re.search(r"(\d+) files, connections and waits not kept", watch.tool.err + "0 files, connections and waits not kept").group(1))
     check(lacking <= told, "%d of %d names lack, and %d are told", lacking, len(names), told)
@@ -107,14 +107,14 @@ def fsync(ctx):
     seen = share(rows, lambda row: row["syscall"] == "fsync")
     check(abs(seen - expected) <= SHARE_ERROR, "fsync in %.2f of the samples, %.2f of the time", seen, expected)
     for row in rows:
-        # the name may have been looked up too late: it is then not told
+        # the name may have been looked up too late: it is then not shown
         if row["syscall"] == "fsync" and row["filename"]:
             check(row["fd"] == workload["fd"] and row["filename"] == workload["file"], "file %s %s, not %s %s", row["fd"],
                   row["filename"], workload["fd"], workload["file"])
 
 
 def turns(ctx, pause_us, *options, scans=600):
-    """Rows of a reader that waits for another file each time, asleep in its read; and what tsnap wrote beside them."""
+    """Rows of a reader that waits for another file each time, asleep in its read; and what tsnap wrote on standard error."""
     workload = ctx.workload("turns", dir=ctx.temporary(), pause_us=pause_us)
     tool = ctx.stream("-a", "-F", 200, "-p", workload["pid"], *options, columns="state,syscall,fd,arg2,filename,waits_on")
     tool.wait_scans(scans)
@@ -142,7 +142,7 @@ def wakers(ctx, **options):
     tool.wait_scans(2 * 20)
     rows = tool.interrupt()
     for tid, other, name in ((ping, pong, "pong"), (pong, ping, "ping")):
-        mine = rows_of(rows, tid)[1:]  # the first may be from before tsnap saw a wake-up
+        mine = rows_of(rows, tid)[1:]  # the first row may be from before tsnap saw a wake-up
         by_other = share(mine, lambda row: row["waker_tid"] == str(other) and row["waker_comm"] == name)
         check(by_other >= 0.95, "%s is woken by %s in %.2f of the samples: %s", tid, name, by_other,
               sorted({(row["waker_tid"], row["waker_comm"]) for row in mine}))
@@ -156,7 +156,7 @@ def wakers_on_one_cpu(ctx):
 
 @case
 def wakers_on_two_cpus(ctx):
-    """The same across CPUs."""
+    """Two threads on two CPUs that wake each other: each one's waker is the other."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         raise Skip("one CPU")
@@ -165,7 +165,7 @@ def wakers_on_two_cpus(ctx):
 
 @case
 def rates(ctx):
-    """-F: the scans come at the rate asked for, and their weights say how far apart they are."""
+    """-F: scans come at the requested rate, and their weights are the times between them."""
     workload = ctx.workload("sleep", call="pipe_read")
     for rate in (5, 50):
         rows = rows_of(ctx.rows("-a", "-F", rate, "-p", workload["pid"], columns="state"), workload.tid)

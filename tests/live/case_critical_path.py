@@ -1,4 +1,4 @@
-"""--critical-path: what the time of a process really was, held against a complete trace of the same time."""
+"""--critical-path: shares of a process' time, compared with a complete trace of the same time."""
 import math
 import os
 import time
@@ -9,7 +9,7 @@ from parts import Postgres
 
 RATE_HZ = 100
 SECONDS = 15
-POINTS = 5  # of 100, by which a share may differ
+POINTS = 5  # percentage points by which a share may differ
 ENDS = {"CPU": "CPU", "run queue": "run queue", "timer": "interrupt", "network": "interrupt", "interrupt": "interrupt",
         "not ended": "not ended"}
 
@@ -19,7 +19,7 @@ def kind_of(end):
 
 
 def clock_ahead_ns():
-    """Of UTC to the monotonic clock."""
+    """Nanoseconds by which UTC is ahead of the monotonic clock."""
     return time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
@@ -38,7 +38,7 @@ def shares_told(rows):
 
 
 def compare(ctx, pid, seconds=SECONDS, peers=()):
-    """Traces all while tsnap samples; the shares of both, in per cent, by kind and thread."""
+    """Traces everything while tsnap samples; gives the shares of both, in per cent, by kind and thread."""
     trace = Trace("tsnap-test-%d" % os.getpid())
     ctx.at_end(trace.close)
     tool = ctx.plain("--csv", "--critical-path", pid, "-d", seconds, "-F", RATE_HZ)
@@ -62,7 +62,7 @@ def differences(told, exact):
 
 
 def held_against(what, told, exact, count=math.inf):
-    """count: samples, where three standard errors of so many are allowed, too."""
+    """Compares shares. count: number of samples, if three standard errors of that many are allowed, too."""
     worst = differences(told, exact)[::-1]
     print("# critical path of %s (told, exact): %s" % (what, "; ".join("%s of %s %.1f %.1f" % (key[0], key[1], have, want)
                                                                        for _, key, have, want in worst if max(have, want) >= 1)))
@@ -86,7 +86,7 @@ def critical_path(ctx):
 
 @case
 def critical_path_of_postgres(ctx):
-    """A client of PostgreSQL, which waits for its server, and this for the disk: shares as in a complete trace. By TCP, and by a UNIX socket."""
+    """A client of PostgreSQL, whose server waits for the disk: shares as in a complete trace, by TCP and by a UNIX socket."""
     server = Postgres(ctx)
     server.fill(ctx)
     for name, host in ("TCP", ()), ("a UNIX socket", ("-h", server.directory)):

@@ -1,4 +1,4 @@
-"""--trace exec: every program executed, however short it lives."""
+"""--trace exec: every executed program is shown, however short it lives."""
 import os
 import subprocess
 
@@ -15,7 +15,7 @@ def begin(ctx, *args):
 
 @case
 def execs_of_a_storm(ctx):
-    """Each of so many short processes is told once, with its arguments, parent, user and both names."""
+    """Each of many short processes is shown once, with its arguments, parent, user and both names."""
     tool = begin(ctx)
     pids = {}
     for number in range(STORM):
@@ -33,7 +33,7 @@ def execs_of_a_storm(ctx):
 
 @case
 def execs_of_all_kinds(ctx):
-    """Long and no arguments, an empty environment, a script, an exec without a fork, -c and -p."""
+    """Execs of all kinds are shown: long and no arguments, an empty environment, a script, an exec without a fork; with -c and -p."""
     script = os.path.join(ctx.temporary(), "script")
     with open(script, "w") as file:
         file.write("#!/bin/sh\nexec /bin/true after\n")

@@ -1,4 +1,4 @@
-"""Calls that fail at their Nth time: one clear line and an exit code that says so, or a report that is whole but for what is counted."""
+"""Calls that fail at their Nth time: one clear line and an exit code of failure, or a report that lacks only what it counts as missed."""
 import os
 import re
 import signal
@@ -8,17 +8,17 @@ from harness import Findings, START_S, STOP_S, Skip, Tsnap, case, settle
 
 FORM = ("-a", "-G", "ufunc,waits_on", "-d", "0.3")
 LIMIT_S = START_S + STOP_S
-# At which calls: of each process and thread, so that one number is another place in each.
+# Calls that are made to fail. They are counted in each process and thread, so that one number is another place in each.
 CALLS = {"bpf": "ENOMEM", "perf_event_open": "EMFILE", "mmap": "ENOMEM", "openat": "EMFILE", "read": "EIO", "write": "EIO", "clone": "EAGAIN",
          "clone3": "EAGAIN", "recvmsg": "ENOMEM", "sendmsg": "ENOMEM", "process_vm_readv": "EFAULT", "socketpair": "EMFILE", "pipe2": "EMFILE"}
 FEW = (("openat", 1), ("clone", 3), ("clone3", 1), ("sendmsg", 1), ("recvmsg", 2), ("bpf", 5), ("process_vm_readv", 3))
 MANY = (1, 2, 3, 4, 6, 9, 14, 22, 40, 90, 200)
-# The dynamic linker is no part of tsnap: what fails there it tells itself, or not at all.
+# Numbers of calls that the dynamic linker makes. It is no part of tsnap: it reports its failures itself, or not at all.
 LINKER = {"mmap": 60, "read": 25, "openat": 25}
 
 
 def left_over():
-    """Processes of tsnap that have no parent any more."""
+    """Helper processes of tsnap whose parent has exited."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -32,7 +32,7 @@ def left_over():
 
 
 def expect_told(find, tool, what, silent=False):
-    """silent: where the line can't be written, or told by somebody else, there is none."""
+    """A report, or one line and an exit code of failure. silent: no line is expected, as it can't be written or is not tsnap's."""
     code = tool.wait(LIMIT_S, what)
     if code == 0:
         find.expect(b"AVG_THR" in tool.out, "%s: no report: %s", what, tool.err)
@@ -44,14 +44,15 @@ def expect_told(find, tool, what, silent=False):
 
 
 def expect_faults(ctx, faults):
-    """Some at a time: they mostly wait. A filter of calls sees what strace makes of one that is to fail as a call of its own."""
+    """Runs four faults at a time, as they mostly wait. --no-sandbox: strace makes a failing call into another one, which the sandbox's
+    filter would see as a call of its own."""
     find, before = Findings(), set(left_over())
     for i in range(0, len(faults), 4):
         tools = [(with_fault(ctx, "%s:error=%s:when=%d" % (call, CALLS[call], when), "--no-sandbox", *FORM), call, when)
                  for call, when in faults[i:i + 4]]
         for tool, call, when in tools:
             expect_told(find, tool, "%s, the %dth" % (call, when), silent=when <= LINKER.get(call, 0) or (call, when) == ("write", 1))
-    # those of other tests that are killed just now are gone soon
+    # helpers of other tests that are being killed just now are gone soon
     settle(lambda: not set(left_over()) - before, STOP_S)
     left = set(left_over()) - before
     find.expect(not left, "left over: %s", sorted(left))
@@ -60,13 +61,13 @@ def expect_faults(ctx, faults):
 
 @case
 def faults_of_calls(ctx):
-    """System calls that fail at start and later, in each process and thread: a report, or one line; nobody hangs and nobody is left."""
+    """System calls that fail at start and later, in each process and thread: a report, or one line; no process hangs and none is left."""
     expect_faults(ctx, FEW)
 
 
 @case
 def faults_of_all_calls(ctx):
-    """The same of more calls at more places."""
+    """System calls that fail, more calls at more places: a report, or one line; no process hangs and none is left."""
     expect_faults(ctx, [(call, when) for call in CALLS for when in MANY])
 
 
@@ -83,7 +84,7 @@ def expect_memory_faults(ctx, faults):
     find = Findings()
     for name, when in faults:
         tool = without_memory(ctx, name, when)
-        # libseccomp 2.5 leaves rules out of its filter where it has no memory, and tells nobody: the shell tells of the signal
+        # libseccomp 2.5 silently leaves rules out of its filter if it has no memory: the shell reports the signal
         if name == "tsnap" and tool.wait(LIMIT_S) == -signal.SIGSYS:
             continue
         expect_told(find, tool, "%s, memory, the %dth" % (name, when))
@@ -94,12 +95,12 @@ def expect_memory_faults(ctx, faults):
 
 @case
 def faults_of_memory(ctx):
-    """malloc that fails at its Nth call, in each kind of process."""
+    """malloc fails at its Nth call, in each kind of process: a report, or one line."""
     expect_memory_faults(ctx, (("tsnap", 10), ("tsnap", 5000), ("tsnap-compile", 2000), ("tsnap-parser", 1500)))
 
 
 @case
 def faults_of_all_memory(ctx):
-    """The same at more places."""
+    """malloc fails at more places, in each kind of process: a report, or one line."""
     expect_memory_faults(ctx, [(name, when) for name in ("tsnap", "tsnap-compile", "tsnap-spawner", "tsnap-parser")
                                for when in (1, 3, 7, 20, 60, 200, 700, 2500, 9000, 30000, 100000)])

@@ -1,4 +1,4 @@
-"""Many hosts' recordings in one base: two ClickHouse servers that hold the same, a ZooKeeper, three recorders and what ships for them."""
+"""Recordings of many hosts in one database: two ClickHouse replicas, a ZooKeeper, three recorders and their shippers."""
 import glob
 import os
 import shutil
@@ -31,15 +31,15 @@ def ship(directory, servers, *args):
 
 @case
 def schema_of_fleet(ctx):
-    """Three hosts, one of whose servers goes and comes back while they record: nothing is lost, nothing is there twice, also after one
-    host has sent all of it again; both servers tell what SQLite does."""
+    """Three hosts record while one of the servers goes and comes back: no row is lost, none is there twice, also after one
+    host has sent everything again; both servers give the same answers as SQLite."""
     sqlite_needed()
     servers = replicas_begin(ctx, keeper_begin(ctx), output(SCHEMA + "/schema", "clickhouse-fleet", ctx.options.tsnap))
     workload = ctx.workload("mixed", bursts=2, pairs=1, syncs=1, spins=1)
     directories = {host: ctx.temporary() + "/" + host for host in HOSTS}
     recorders = [recorder(ctx, host, directory, workload.tgid) for host, directory in directories.items()]
     wait_until(lambda: all(glob.glob(directory + "/*.samples.*") for directory in directories.values()), START_S, "recordings")
-    # the first one's shippers ask the second one where it is not there
+    # shippers use the second server when the first one does not answer
     shippers = [subprocess.Popen(ship(directory, servers, "-s", "0.5")) for directory in directories.values()]
     try:
         wait_until(lambda: len(counts(servers[1])) == 3, SHIP_S, "rows of all hosts on the second server")

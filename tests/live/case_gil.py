@@ -1,4 +1,4 @@
-"""Who holds Python's GIL, against programs that know it (tests/stack/gil.py), of every Python 3.11 to 3.14 that is here."""
+"""Holders of Python's GIL, against programs that know them (tests/stack/gil.py), of every installed Python 3.11 to 3.14."""
 import json
 import os
 import subprocess
@@ -22,7 +22,7 @@ class Gil(Process):
 
 
 def run(ctx, name, pythons, *args):
-    """(program, its scans) pairs."""
+    """Pairs (program, its scans) of a run for each Python."""
     programs = [Gil(python, name) for python in pythons]
     ctx.started.extend(programs)
     for program in programs:
@@ -50,7 +50,7 @@ def expect_told(find, program, rows, chain, why):
 
 @case
 def gil_holder(ctx):
-    """Threads wait for the GIL of one that naps in C: who it is, and in which line of the program; in a chain, certain."""
+    """Threads wait for the GIL of one that naps in C: that holder is shown, and its line of the program; in a chain, certain."""
     find = Findings()
     for program, scans in run(ctx, "held", case_python.interpreters(ctx)):
         rows = waiting(program, scans)
@@ -89,7 +89,7 @@ def gil_turns(ctx):
 
 @case
 def gil_in_a_pid_namespace(ctx):
-    """The interpreter knows the holder by another id than /proc does."""
+    """In a pid namespace, where the interpreter knows the holder by another id than /proc does, the holder is shown."""
     prefix = ["unshare", "--pid", "--fork", "--kill-child"]
     if subprocess.run(prefix + ["true"], stderr=subprocess.DEVNULL).returncode:
         raise Skip("no pid namespace can be made")
@@ -102,6 +102,6 @@ def gil_in_a_pid_namespace(ctx):
     rows = ctx.stream("-a", "-d", SECONDS, "-p", pid, columns=COLUMNS).finish(0, START_S + SECONDS + STOP_S)
     told = [row for row in rows if row["blocker_kind"] == "GIL"]
     check(len(told) >= 10 and {row["blocker_tid"] for row in told} == {pid}, "not held by %s: %s", pid, told[-3:])
-    # a waiter that has just begun another sleep is not told to wait for what it waits for now
+    # a waiter that has just begun another sleep may not be shown with the place where it waits now
     elsewhere = [row for row in told if not row["waits_on"].endswith(" " + program.told["place"])]
     check(len(elsewhere) <= 0.05 * len(told), "%d of %d elsewhere: %s", len(elsewhere), len(told), elsewhere[:3])

@@ -1,4 +1,4 @@
-"""Programs of Go: stacks without symbols, where functions have names and those of Go's own threads are whole; goroutines that wait."""
+"""Programs of Go: without symbols functions have names and stacks of Go's own threads are whole; goroutines that wait."""
 import collections
 import csv
 import io
@@ -15,13 +15,13 @@ from case_trouble import expect_error
 from harness import START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, wait_until
 
 COLUMNS = "comm,state,syscall,ustack,ufunc,stack"
-# where Go's runtime began the thread, switched to its own stack, or began the goroutine
+# functions in which Go's runtime began the thread, switched to its own stack, or began the goroutine
 OUTERMOST = {"runtime.mcall", "runtime.mstart", "runtime.clone", "runtime.systemstack", "runtime.goexit", "runtime.rt0_go"}
 
 
 @case
 def go_without_symbols(ctx):
-    """Of programs that were linked with -s -w, also position-independent ones: every frame has its function's name, no stack is lost."""
+    """Programs that were linked with -s -w, also position-independent ones: every frame has its function's name, no stack is lost."""
     programs = [name for name in ("chains_gostripped", "chains_gopie") if os.path.exists(os.path.join(directory_of(ctx), name))]
     if not programs:
         raise Skip("no Go here")
@@ -50,21 +50,21 @@ ROW = re.compile(r"^ *(\d+)  (\w+) +(.*?)  +(-|\d+\.\d)  (\S+)$", re.M)
 
 
 def routines_start(ctx, program):
-    """Runs it until its goroutines wait, and has it tell them: what it said."""
+    """Runs a program until its goroutines wait, and has it print them: (process, its output)."""
     path = os.path.join(directory_of(ctx), program)
     if not os.path.exists(path):
         raise Skip("no Go here")
     process = Process([path])
     ctx.started.append(process)
-    process.say("first")  # a collection of garbage dates what the one before has found
+    process.say("first")  # a garbage collection dates the waits that the one before it has found
     process.say("second")
     wait_until(lambda: process.out.count(b"\nend\n") == 2 or process.code is not None, 20, "its goroutines")
     return process, process.out.decode().split("\nend\n")[1]
 
 
 def told_by_go(text):
-    """{(reason, functions): goroutines} of runtime.Stack(), the outermost function first, without those that are part of another's code,
-    and without the one that wrote it."""
+    """{(reason, functions): goroutines} of runtime.Stack(), the outermost function first, without functions that are part of another's
+    code, and without the goroutine that wrote it."""
     found = collections.Counter()
     for block in text.split("\n\n"):
         head = re.search(r"^goroutine (\d+) \[([^],]*)", block, re.M)
@@ -84,7 +84,7 @@ def goroutines_told(ctx, pid, count):
 
 
 def rows_as_text(ctx, pid, text):
-    """--csv and --json have the groups that the text has, with all of the runtime's where -a asks for them."""
+    """--csv and --json have the groups that the text has; with -a all of the runtime's, too."""
     wanted = collections.Counter((int(count), state, "" if reason == "-" else reason, stack) for count, state, reason, _, stack
                                  in ROW.findall(text))
     for words in ["--csv"], ["--json"]:
@@ -108,14 +108,14 @@ def goroutines(ctx):
     for program in ("routines_go", "routines_gopie"):
         process, text = routines_start(ctx, program)
         count = int(re.search(r"^goroutines (\d+)$", text, re.M)[1])
-        # one of the runtime that runs just then is taken for one of the program
+        # a goroutine of the runtime that is running then is taken for one of the program
         out = wait_until(lambda: goroutines_told(ctx, process.pid, count), 10, "%d goroutines" % count)
         rows = ROW.findall(out)
         check(sum(int(row[0]) for row in rows) == count, "%s: %s", program, out)
         check("[lost]" not in out and "Missed" not in out, "%s: %s", program, out)
         found = collections.Counter()
         for number, state, reason, waited, stack in rows:
-            # what the runtime's own trace leaves out, too
+            # functions that the runtime's own trace leaves out, too, are removed
             functions = tuple(name for name in stack.split(";") if not name.startswith("runtime.") and not name.endswith("-fm"))
             if stack.startswith("runtime.main;main.main"):
                 continue
@@ -130,7 +130,7 @@ def goroutines(ctx):
 
 
 def programs_build(ctx, suite, specs):
-    """Has the Go of a Debian suite make these of tests/stack, {name: (source, options)}, where ctx takes programs from then on."""
+    """Builds programs of tests/stack, {name: (source, options)}, with the Go of a Debian suite; ctx takes its programs from there then."""
     sources = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack")
     fetch = subprocess.run([os.path.join(sources, "go-fetch"), suite], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if fetch.returncode:
@@ -159,19 +159,19 @@ def go_of_suite(ctx, suite):
 
 @case
 def go_of_trixie(ctx):
-    """Functions' names, whole stacks and goroutines of programs that Go 1.24 made."""
+    """Programs that Go 1.24 made have functions' names, whole stacks and goroutines."""
     go_of_suite(ctx, "trixie")
 
 
 @case
 def go_of_sid(ctx):
-    """The same of Debian's newest Go, of which 1.27 was the first tried."""
+    """Programs of Debian's newest Go (1.27 was the first one tried) have functions' names, whole stacks and goroutines."""
     go_of_suite(ctx, "sid")
 
 
 @case
 def go_of_bullseye(ctx):
-    """Of programs that Go 1.15 made --goroutines says that it does not know their list, or that they have no symbols."""
+    """--goroutines of programs that Go 1.15 made says that it does not know their list, or that they have no symbols."""
     programs_build(ctx, "bullseye", ROUTINES)
     process, _ = routines_start(ctx, "routines_go")
     expect_error(ctx.plain("--goroutines", "-p", process.pid), 1, "none that is known of Go 1.19")
@@ -181,7 +181,8 @@ def go_of_bullseye(ctx):
 
 @case
 def goroutines_by_parser(ctx):
-    """Their memory is read by a process that was given it and could not open it: as strace tells. Where that dies, one line tells so."""
+    """The memory of goroutines is read by a process that got it opened and did not open it itself, as strace shows. If that process dies,
+    one line says so."""
     strace = shutil.which("strace")
     if not strace:
         raise Skip("strace is not installed")
@@ -196,7 +197,7 @@ def goroutines_by_parser(ctx):
     openers = {who for who, call in lines if call.startswith("openat(")}
     readers = {who for who, call in lines if not call.startswith("openat(")}
     check(openers and readers and not openers & readers, "opened by %s, read by %s", openers, readers)
-    for count in 20, 200:  # fewer are those of the dynamic linker
+    for count in 20, 200:  # the first calls are the dynamic linker's
         done = subprocess.run([strace, "-f", "-o", "/dev/null", "-e", "inject=pread64:signal=KILL:when=%d" % count, *words],
                               capture_output=True, timeout=START_S + STOP_S)
         said = done.stderr.decode()
@@ -207,7 +208,7 @@ def goroutines_by_parser(ctx):
 
 @case
 def goroutines_of_none(ctx):
-    """Of a program without symbols, of one that is not Go's and of no process --goroutines says so."""
+    """--goroutines says so for a program without symbols, for one that is not Go's and for a process that does not exist."""
     process, _ = routines_start(ctx, "routines_gostripped")
     expect_error(ctx.plain("--goroutines", "-p", process.pid), 1, "without symbols")
     expect_error(ctx.plain("--goroutines", "-p", os.getpid()), 1, "no program of Go")

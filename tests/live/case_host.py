@@ -1,4 +1,4 @@
-"""The whole host: every thread that /proc shows, and threads that come and go by the thousand."""
+"""A view of the whole host: every thread that /proc shows, and threads that come and go by the thousand."""
 import time
 
 import truth
@@ -9,7 +9,7 @@ EVERYTHING = "ppid,uid,comm,state,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,kthre
 
 
 def expect_thread(find, row, thread):
-    """One row against a thread that did not move while tsnap ran."""
+    """Compares a row with a thread whose state did not change while tsnap ran."""
     who = "%d (%s)" % (thread.tid, row["comm"])
     find.expect(row["state"] in truth.STATES.get(thread.letter, ()), "%s: state %s, /proc says %s", who, row["state"],
                 thread.letter)
@@ -29,7 +29,7 @@ def expect_thread(find, row, thread):
 
 @case
 def whole_host(ctx):
-    """-a against a walk of /proc: every thread, in every scan; state, ids, system call, arguments."""
+    """-a against a walk of /proc: every thread is in every scan, with its state, ids, system call and arguments."""
     before = truth.threads()
     tool = ctx.stream("-a", "-d", 2, columns=EVERYTHING)
     seen = set(before)
@@ -64,7 +64,7 @@ def whole_host(ctx):
 
 @case
 def exit_storm(ctx):
-    """Forks and threads that end at once: nothing breaks, and none of the dead stay."""
+    """Forks and threads that exit at once: nothing breaks, and no exited thread stays in scans."""
     workload = ctx.workload("exit_storm")
     tool = ctx.stream("-a", columns="comm,state,ppid")
     tool.wait_scans(2)
@@ -72,8 +72,8 @@ def exit_storm(ctx):
     done = workload.wait_done(limit_s=120 * SLOW)
     count = int(done["forks"]) + int(done["threads"])
     check(count > 100, "a storm of only %d", count)
-    # A program can be skipped, or its map operation refused, when it interrupts another: who is gone is then found by
-    # looking, within a second.
+    # A BPF program can be skipped, or its map operation refused, when it interrupts another one: an exited thread is then found
+    # by checking /proc, within a second.
     quiet = len(tool.scans()) + 30
     tool.wait_scans(quiet + 5)
     alive = truth.tids()
@@ -86,7 +86,7 @@ def exit_storm(ctx):
 
 @case
 def exit_storm_in_small_map(ctx):
-    """A map smaller than the storm, larger than the host, does not fill with the dead."""
+    """A map with less capacity than the storm has threads, but more than the host has, does not fill with exited threads."""
     workload = ctx.workload("exit_storm")
     room = 2 * len(truth.tids()) + 200
     tool = ctx.stream("-a", "--max-threads", room, columns="comm,state")
@@ -103,7 +103,7 @@ def exit_storm_in_small_map(ctx):
 
 @case
 def many_threads(ctx):
-    """Four thousand threads: each one in each scan, once."""
+    """Four thousand threads: each one is in each scan, once."""
     wanted = 4000 if SLOW == 1 else 1000
     workload = ctx.workload("many", threads=wanted, pairs=5)
     rows = ctx.rows("-a", "-c", "crowd", "-F", 2, seconds=3, columns="comm,state,ppid")
@@ -115,7 +115,7 @@ def many_threads(ctx):
 
 @case
 def map_too_small(ctx):
-    """--max-threads 64: those in the map are right, the others are told."""
+    """--max-threads 64: threads in the map are right, the others are reported as missed."""
     workload = ctx.workload("many", threads=200)
     still = truth.threads()
     tool = ctx.stream("-a", "-d", 2, "--max-threads", 64, columns=EVERYTHING)
@@ -139,7 +139,7 @@ def map_too_small(ctx):
 
 @case
 def map_too_small_report(ctx):
-    """The same in the foot of a report."""
+    """--max-threads 64 in a report: its footer counts the threads that are not in the map."""
     ctx.workload("many", threads=200)
     tool = ctx.plain("-a", "-d", 1, "--max-threads", 64)
     tool.finish_plain(0)

@@ -1,4 +1,4 @@
-"""Programs of a user without rights who wishes tsnap ill: it costs them, and nobody else."""
+"""Hostile programs of an unprivileged user: they cost that user's own threads something, and no other thread."""
 import csv
 import os
 import re
@@ -13,12 +13,12 @@ from harness import Findings, Process, SLOW, START_S, STOP_S, Skip, Tsnap, case,
 from case_cost import resident_kb
 from case_stacks import chain_programs, directory_of, frames_of
 
-ROWS_BYTES = 24 << 20  # about 400 000 rows, each of another name
+ROWS_BYTES = 24 << 20  # about 400 000 rows, each with another name
 
 
 @case
 def hostile_names(ctx):
-    """Threads that get another name every 4 ms: what tsnap keeps of names does not grow with them, and others' names are known."""
+    """Threads that are renamed every 4 ms: tsnap's memory for names does not grow with them, and names of other threads are known."""
     spin = ctx.workload("spin")
     ctx.workload("hostile_names", threads=300)
     path = os.path.join(ctx.temporary(), "rows")
@@ -53,7 +53,7 @@ def threads_of(pid):
 
 
 def privileges_of(pid):
-    """What all threads together may do, whether none can get more, and whether all have a filter of system calls."""
+    """(capabilities of all threads together, whether none can get more, whether all have a filter of system calls)"""
     threads = threads_of(pid)
     sets = 0
     for thread in threads:
@@ -64,7 +64,7 @@ def privileges_of(pid):
 
 @case
 def sandbox_of_forms(ctx):
-    """Every thread that reads what others have written has the capabilities of its form, gets no new ones, and has a filter of calls."""
+    """Every thread that reads foreign data has only the capabilities that its options need, gets no new ones, and has a filter of calls."""
     ctx.workload("spin")
     directory = ctx.temporary()
     writes = ("chown", "dac_override", "fowner")
@@ -73,14 +73,14 @@ def sandbox_of_forms(ctx):
                        (("-a", "-g", "connection"), ("sys_admin",)), (("-a", "-o", directory), writes),
                        (("-a", "--flame", os.path.join(directory, "x.svg")), ("sys_admin",) + writes)):
         tool = ctx.plain(*form, "-d", 60)
-        # a third one reads memory of processes, such as this, whose language has stacks of its own
+        # a third parser reads memory of processes, such as this one, whose language has stacks of its own
         counts = (2, 3) if set(form) & {"ufunc", "--stacks", "--flame"} else (0,)
         settle(lambda: tool.code is not None or privileges_of(tool.pid)[2] and len(threads_of(tool.pid)) > 1 and len(tool.parsers()) in counts)
         check(tool.code is None, "%s: tsnap ended (%s): %s", form, tool.code, tool.err)
         let_pass(1)
         check(len(tool.parsers()) in counts, "%s: parsers %s", form, tool.parsers())
         for parser in tool.parsers():
-            settle(lambda parser=parser: privileges_of(parser) == (0, True, True), STOP_S)  # it may have begun just now
+            settle(lambda parser=parser: privileges_of(parser) == (0, True, True), STOP_S)  # the parser may have begun just now
             check(privileges_of(parser) == (0, True, True), "%s: a parser may do more: %s", form, privileges_of(parser))
         kept, no_new, filtered = privileges_of(tool.pid)
         allowed = sum(1 << CAPABILITIES[name] for name in KEPT + more + (("sys_admin",) if old else ()))
@@ -99,7 +99,7 @@ def sandbox_of_forms(ctx):
 
 @case
 def sandbox_of_replay(ctx):
-    """A replay keeps no capability but to read files, gets no new ones, and has a filter of calls before it reads the first byte."""
+    """A replay keeps no capability except to read files, gets no new ones, and has a filter of calls before it reads the first byte."""
     with open(os.path.join(os.path.dirname(__file__), "..", "fixtures", "small.csv"), "rb") as file:
         rows = file.read()
     tool = Tsnap([ctx.options.tsnap, "--replay", "-", "--csv", "-a"])
@@ -118,8 +118,8 @@ def sandbox_of_replay(ctx):
 
 @case
 def parsers_that_die(ctx):
-    """What reads files is killed, idle and at work: scans and samples are whole, others follow, stacks of new programs are known, and
-    the foot counts."""
+    """Parsers are killed, idle and at work: scans and samples are whole, new parsers are started, stacks of new programs are known, and
+    the footer counts the killed ones."""
     spin, directory, own, find = ctx.workload("spin"), directory_of(ctx), ctx.temporary(), Findings()
     tool = ctx.stream("-a", "-F", 10, columns="ustack,stack")
     tool.wait_scans(10)
@@ -134,7 +134,7 @@ def parsers_that_die(ctx):
         ctx.started.append(chains[-1])
         for _ in range(20):
             time.sleep(0.03)
-            # when a new file is read, not long after it was begun
+            # kills the parser while it reads a new program's file, not long after the program began
             for parser in tool.parsers()[:1] if i in (2, 6) and len(killed) < 20 else []:
                 killed.add(parser)
                 os.kill(parser, signal.SIGKILL)
@@ -148,14 +148,14 @@ def parsers_that_die(ctx):
         frames = frames_of(rows_of(rows, chain.tid)[-1])
         find.expect(chain_programs.contains(frames, chain.expected), "%s: %s", chain.program, frames[:8])
     lost = tool.missed("that read files for stacks and ended")
-    # how many there are to be killed depends on the machine; one that died last is met by no request
+    # the number of parsers that can be killed depends on the machine; the last one killed is not missed by any request
     find.expect(min(8, len(killed) - 2) <= lost <= len(killed), "%d of %d are counted: %s", lost, len(killed), tool.err)
     find.close()
 
 
 @case
 def parsers_without_spawner(ctx):
-    """What starts those that read files is killed: scans and samples are whole, what was known stays so, and the foot tells."""
+    """The process that starts parsers is killed: scans and samples are whole, known stacks stay known, and the footer says so."""
     directory, own, find = directory_of(ctx), ctx.temporary(), Findings()
     known = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "recursion", directory)
     ctx.started.append(known)
@@ -180,21 +180,21 @@ def parsers_without_spawner(ctx):
 
 
 HZ = 20
-GAP_S = 0.07     # between two scans, of 99 %
+GAP_S = 0.07     # 99 % of the gaps between two scans are below this
 MORE_BYTES = 64 << 20
-LEAST = 0.95     # of others' samples that have their stack
+LEAST = 0.95     # share of other threads' samples that have their stack
 BESIDE_S = 12
-FILES_MOST = 2500  # files with code that are kept open, and some
-END_S = 2        # from SIGTERM on
+FILES_MOST = 2500  # more than the files with code that are kept open
+END_S = 2        # from SIGTERM to the exit
 
 
 def memory_bytes(tool):
-    """Memory of tsnap and its parsers that is their own."""
+    """Anonymous memory of tsnap and its parsers, in bytes."""
     return truth.memory_bytes([tool.pid] + tool.parsers(), "RssAnon")
 
 
 def files_open(tool):
-    """How many descriptors tsnap and its parsers have."""
+    """Number of open descriptors of tsnap and its parsers."""
     count = 0
     for pid in [tool.pid] + tool.parsers():
         try:
@@ -205,15 +205,15 @@ def files_open(tool):
 
 
 class Beside:
-    """Rows of others, and memory, of a run of tsnap in which all stacks are wanted."""
+    """A run of tsnap with all stacks: rows of other threads, and what the run takes."""
 
     def __init__(self, ctx, naps, directory, *args, columns="state,ustack,stack"):
-        """args: more for tsnap."""
+        """args: further arguments for tsnap."""
         copy = os.path.join(ctx.temporary(), "chains_gcc")
         shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
         tool = ctx.stream("-a", "-F", HZ, *args, columns=columns)
         tool.wait_scans(HZ)
-        # whose file is not known yet
+        # a program whose file tsnap does not know yet
         self.chain = chain_programs.Chain(copy, "recursion", directory)
         ctx.started.append(self.chain)
         began, self.bytes, self.files, ticks = time.time(), 0, 0, truth.Thread(tool.pid).ticks
@@ -246,9 +246,9 @@ class Beside:
 
 
 def expect_beside(ctx, attack, *args, least=LEAST, scan_s=0, **how):
-    """What others have in tsnap beside a program that attack() starts, and what tsnap takes, is as without it. least: the share of
-    stacks of a thread that naps for 5 ms. scan_s: CPU time that a scan may take; a scan that is late all the same waited for a CPU, too.
-    Gives the run beside it."""
+    """Rows of other threads, and what tsnap takes, are the same with the program that attack() starts as without it. least: the share of
+    samples with a stack of a thread that naps for 5 ms. scan_s: CPU time that a scan may take; one within it that is late waited for a CPU.
+    Gives the run with the program."""
     directory, find = directory_of(ctx), Findings()
     naps = ctx.workload("naps")
     alone = Beside(ctx, naps, directory, *args, **how)
@@ -257,13 +257,13 @@ def expect_beside(ctx, attack, *args, least=LEAST, scan_s=0, **how):
     print("# alone: %s" % alone)
     print("# beside: %s" % beside)
     print("# " + beside.words.replace("\n", "\n# "))
-    # what tsnap waits for is the machine's; beside it scans are late for nobody
+    # gaps are allowed for late scans that waited for a CPU, or, with scan_s, followed one that took too long
     kinds = "tsnap waited for a CPU" + "|the one before took too long" * bool(scan_s)
     waited = sum(map(int, re.findall(r"missed: (\d+) late scans \((?:%s)" % kinds, beside.words)))
     find.expect(not scan_s or beside.cpu_s < scan_s, "a scan takes %.0f ms of CPU time", 1000 * beside.cpu_s)
     find.expect(beside.gaps <= waited + 1 + beside.scans // 100, "%d gaps of %d are longer than %.0f ms", beside.gaps, beside.scans, 1000 * GAP_S)
     find.expect(len(beside.naps) >= beside.scans - 1, "%d rows of another thread in %d scans", len(beside.naps), beside.scans)
-    share = least * min(1, alone.share / LEAST)  # with --python no switch keeps stacks: short naps are over when they are read
+    share = least * min(1, alone.share / LEAST)  # with --python no switch keeps stacks: short naps are over before their stacks are read
     find.expect(beside.share >= share, "%.0f %% of the samples of another thread have a stack, not %.0f %%", 100 * beside.share, 100 * share)
     find.expect(beside.known_s < 2 * SLOW, "the stack of a new program is known after %.1f s", beside.known_s)
     find.expect(beside.bytes - alone.bytes < MORE_BYTES, "%d bytes more", beside.bytes - alone.bytes)
@@ -274,7 +274,7 @@ def expect_beside(ctx, attack, *args, least=LEAST, scan_s=0, **how):
 
 
 class ManyFiles(Process):
-    """tests/stack/many_files.c with files that make(number, bytes of a library) gives."""
+    """The program tests/stack/many_files.c, run with files that make(number, bytes of a library) gives."""
 
     def __init__(self, ctx, count, make, threads, calls, nap_ms):
         directory, apart, paths = directory_of(ctx), ctx.temporary(), []
@@ -296,7 +296,7 @@ class ManyFiles(Process):
 
 @case
 def hostile_many_files(ctx):
-    """Threads that wander through 2300 copies of a library, more than are kept open."""
+    """Threads that wander through 2300 copies of a library, more than tsnap keeps open, cost other threads nothing."""
     expect_beside(ctx, lambda: ManyFiles(ctx, 2300, lambda _, library, file: file.write(library), 20, 100, 20))
 
 
@@ -307,12 +307,12 @@ def sparse(_, library, file):
 
 @case
 def hostile_sparse_files(ctx):
-    """The same through 40 files of 10 GB that are nearly all holes."""
+    """Threads that wander through 40 files of 10 GB that are nearly all holes cost other threads nothing."""
     expect_beside(ctx, lambda: ManyFiles(ctx, 40, sparse, 20, 30, 20))
 
 
 def unwind_entries(library, count):
-    """The library with a table of so many entries instead of its own, and no table to search in."""
+    """A copy of the library with a table of `count` unwind entries instead of its own, and no table to search in."""
     header, = struct.unpack_from("<Q", library, 0x28)
     size, number, names = struct.unpack_from("<HHH", library, 0x3a)
     sections = [struct.unpack_from("<IIQQQQIIQQ", library, header + i * size) for i in range(number)]
@@ -339,7 +339,7 @@ def unwind_entries(library, count):
 
 @case
 def hostile_unwind_tables(ctx):
-    """The same through 12 files with a million unwind entries each and no table to search them in."""
+    """Threads that wander through 12 files with a million unwind entries each, and no table to search in, cost other threads nothing."""
     made = []
 
     def write(_, library, file):
@@ -351,12 +351,12 @@ def hostile_unwind_tables(ctx):
 
 @case
 def hostile_many_stacks(ctx):
-    """1200 threads whose stacks are never the same: more of them than are kept."""
+    """1200 threads whose stacks are never the same, more than tsnap keeps, cost other threads nothing."""
     expect_beside(ctx, lambda: ManyFiles(ctx, 100, lambda _, library, file: file.write(library), 1200, 20, 100), least=0.8)
 
 
 class FakePython(Process):
-    """tests/stack/fake_python.c."""
+    """The program tests/stack/fake_python.c."""
 
     def __init__(self, ctx, threads, nap_ms):
         program = os.path.join(directory_of(ctx), "fake_python")
@@ -370,5 +370,5 @@ class FakePython(Process):
 
 @case
 def hostile_python(ctx):
-    """300 threads of a Python that is none, whose lists of threads and frames lead in circles."""
+    """300 threads of a fake Python, whose lists of threads and frames lead in circles, cost other threads nothing."""
     expect_beside(ctx, lambda: FakePython(ctx, 300, 20), "--python", least=0.3)

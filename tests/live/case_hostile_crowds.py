@@ -1,4 +1,4 @@
-"""More threads than anybody looks at, which also change their names: tsnap keeps its tick, others their rows."""
+"""Very many threads, which also change their names: tsnap's scans stay on time, and other threads have their rows."""
 import re
 import time
 
@@ -6,14 +6,14 @@ import truth
 from case_hostile import HZ, MORE_BYTES, expect_beside, memory_bytes
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check
 
-OTHERS = ("--filter", "comm=nap || comm=chains_gcc")  # who is shown beside them: a million rows a second would be the test's own load
+OTHERS = ("--filter", "comm=nap || comm=chains_gcc")  # the only threads shown: a million rows a second would be the test's own load
 PAGE_S = 5
-SCAN_S = 0.8 / HZ  # CPU time: a scan that fits into a tick is late only where others have the CPUs
-LEAST_STACKS = 0.6  # of a thread that naps for 5 ms: who sleeps is looked at behind so many others, when some have gone on
+SCAN_S = 0.8 / HZ  # CPU time: a scan that fits into a period is late only if other threads have the CPUs
+LEAST_STACKS = 0.6  # for a thread that naps for 5 ms: a sleeper's stack is read after very many others', when some naps are over
 
 
 def most_bytes(tool):
-    """Memory of a tool until it ends, at most."""
+    """The most memory that a tool has until it ends."""
     most = 0
     while tool.code is None:
         most = max(most, memory_bytes(tool))
@@ -22,14 +22,14 @@ def most_bytes(tool):
 
 
 class Crowd:
-    """A report of all threads by process: what tsnap takes for it, how many of its scans it has, and the average number of spinning
-    threads."""
+    """A report of all threads by process: tsnap's CPU time and memory, the number of its scans and of late ones, and the average number
+    of spinning threads."""
 
     def __init__(self, ctx, spin):
         tool = ctx.plain("-a", "-F", HZ, "-i", PAGE_S, "-n", 2, "-g", "pid")
         self.bytes = most_bytes(tool)
         tool.finish_plain(0, START_S + STOP_S)
-        # the second page: scans of the first one come late, as the start takes a second or two among so many
+        # the second interval: scans of the first one come late, as the start takes a second or two among so many threads
         self.text = tool.out.decode(errors="replace").rpartition("tsnap on ")[2]
         self.scans, seconds = self.found(r"^(\d+) scans in ([\d.]+) s")
         self.due = seconds * HZ
@@ -48,7 +48,7 @@ class Crowd:
 
 
 def expect_crowd(ctx, threads, attack):
-    """What others have beside them, row by row and in a report of all."""
+    """Other threads' rows, and a report of all threads, are right and in time among the threads that attack() starts."""
     if int(truth.read("/proc/sys/kernel/pid_max")) < threads + 2000:
         raise Skip("there are too few numbers for %d threads" % threads)
     find, spin = Findings(), ctx.workload("spin")
@@ -59,26 +59,26 @@ def expect_crowd(ctx, threads, attack):
     find.expect(among.scans + among.late >= among.due - 2, "scans that are missing and not told: %s", among)
     find.expect(among.cpu_s < SCAN_S * SLOW, "%s", among)
     find.expect(among.bytes - alone.bytes < MORE_BYTES, "%d bytes more", among.bytes - alone.bytes)
-    # that its time is exact is held by totals_of_intervals_that_wait
+    # exactness of its time is checked by totals_of_intervals_that_wait
     find.expect(among.spinning > 1, "the spinning thread and the one that waits for it are told as %.3f threads", among.spinning)
     find.close()
 
 
 @case
 def hostile_many_threads(ctx):
-    """30 000 threads, of which 200 wake each other all the time."""
+    """30 000 threads, of which 200 wake each other all the time: scans keep within their CPU time, other threads have their rows."""
     expect_crowd(ctx, 30000, lambda: ctx.workload("many", threads=29800, pairs=100))
 
 
 @case
 def hostile_many_names(ctx):
-    """20 000 threads that get new names as fast as these can be written."""
+    """20 000 threads that are renamed as fast as names can be written: scans keep within their CPU time, other threads have their rows."""
     expect_crowd(ctx, 20000, lambda: ctx.workload("hostile_names", threads=20000))
 
 
 @case
 def hostile_many_names_in_a_report(ctx):
-    """A report by name of threads that get new names all the time: as many groups and names as there may be have their limit, too."""
+    """A report by name of threads that are renamed all the time: the number of groups and names has a limit."""
     tool = ctx.plain("-a", "-g", "comm", "-d", 3)
     alone = most_bytes(tool)
     tool.finish_plain(0, START_S + STOP_S)

@@ -1,4 +1,4 @@
-"""Files that are no files, that are in the way, or that must go: of strangers, of programs that have ended, and where tsnap writes."""
+"""Special files in the place of regular ones, links in the way of tsnap's output, and file systems that are to be unmounted."""
 import ctypes
 import os
 import select
@@ -27,7 +27,7 @@ def libc():
 
 
 class Opens:
-    """Tells whether a file was opened since; a look that opens nothing (O_PATH) is none."""
+    """A watch that reports whether files were opened; O_PATH opens nothing, and does not count."""
 
     def __init__(self, ctx):
         self.fd, self.paths = libc().inotify_init1(IN_NONBLOCK), {}
@@ -40,11 +40,11 @@ class Opens:
         self.paths[number] = name
 
     def taken(self):
-        """Names of those that were."""
+        """Names of the files that were opened since the last call."""
         names = set()
         while select.select([self.fd], [], [], 0)[0]:
             events = os.read(self.fd, 65536)
-            for at in range(0, len(events), 16):  # without names: these are watched one by one
+            for at in range(0, len(events), 16):  # the events have no names, as each file is watched by itself
                 names.add(self.paths[int.from_bytes(events[at:at + 4], sys.byteorder)])
         return names
 
@@ -54,12 +54,13 @@ def map_path():
 
 
 def made(mode, device=0):
-    """What a process puts there before it is the program whose map it would be."""
+    """A function that makes a special file in the place of the process' perf map; called in the process before its exec."""
     return lambda: os.mknod(map_path(), mode | 0o644, device)
 
 
 def bound(source, users):
-    """The same by a mount that only the process has; users: as a user without rights may, who is root in a namespace of his own."""
+    """A function that mounts source in the perf map's place, in a mount namespace of the process; called before its exec. users: in a user
+    namespace, as an unprivileged user may, too."""
     def act():
         os.close(os.open(map_path(), os.O_CREAT | os.O_EXCL, 0o644))
         libc().unshare(NEW_MOUNTS | (NEW_USERS if users else 0))
@@ -69,7 +70,7 @@ def bound(source, users):
 
 
 def strange_map(ctx, act, **popen):
-    """A process with code of its own on its stack, and such a map."""
+    """A process with JIT code on its stack, whose map act() has made: (process, path of the map)."""
     one = Strange(ctx, "jit", preexec_fn=act, **popen)
     path = "/tmp/perf-%d.map" % one.pid
     ctx.at_end(lambda: os.path.lexists(path) and os.unlink(path))
@@ -77,17 +78,17 @@ def strange_map(ctx, act, **popen):
 
 
 def log_unread():
-    """Bytes of the kernel's log that nobody has taken yet from /proc/kmsg."""
+    """Bytes of the kernel's log that no process has taken yet from /proc/kmsg."""
     return libc().klogctl(UNREAD, None, 0)
 
 
 @case
 def hostile_perf_maps(ctx):
-    """A list of a JIT's functions that is /proc/kmsg, by a mount of root's or of a user's without rights, a FIFO or a device is not even
-    opened: the kernel's log is not taken from it, and nobody waits."""
+    """A perf map of a JIT that is /proc/kmsg, by a mount of root's or of an unprivileged user's, or a FIFO or a device, is not even
+    opened: the kernel's log is not taken from it, and tsnap does not wait."""
     find, opens, ones = Findings(), Opens(ctx), {}
     nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    program = os.path.join(ctx.temporary(), "strange")  # where nobody may go, too
+    program = os.path.join(ctx.temporary(), "strange")  # where the unprivileged user may enter, too
     os.chmod(os.path.dirname(program), 0o755)
     shutil.copy2(os.path.join(directory_of(ctx), "strange"), program)
     kinds = {"kmsg": (bound("/proc/kmsg", False), {}), "kmsg of a user": (bound("/proc/kmsg", True), nobody),
@@ -121,7 +122,7 @@ def hostile_perf_maps(ctx):
 
 
 def enter_mounts(pid):
-    """The mounts of that process, from the next exec on."""
+    """A function that enters the mount namespace of that process; called before an exec."""
     def act():
         with open("/proc/%d/ns/mnt" % pid, "rb") as file:
             if libc().setns(file.fileno(), 0):
@@ -167,8 +168,8 @@ def listing(directory):
 
 @case
 def hostile_links(ctx):
-    """Where another user has put a link into a directory of everybody's, in the place of a file or directory that is to be written or on
-    the way to it: one line, exit code 1, and nothing is where the link leads."""
+    """Links that another user has put into a world-writable directory, in the place of an output file or directory or on the way to it:
+    one line, exit code 1, and nothing is written where the link leads."""
     if os.geteuid():
         raise Skip("not root")
     find, recorded = Findings(), ctx.temporary()

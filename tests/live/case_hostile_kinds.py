@@ -1,4 +1,4 @@
-"""Programs that a look at may wait for, fail at or pay for, all of users without rights: they are told, and cost nobody else."""
+"""Programs of unprivileged users that tsnap may have to wait for, fail to read or find costly: they are shown, and cost no others."""
 import os
 import shutil
 import stat
@@ -72,7 +72,7 @@ signal.pause()
 
 
 def python(ctx, text, *args, dropped=False):
-    """A program of Python that prints ready. dropped: without rights from its beginning on; else it gives them up itself."""
+    """A Python program that prints ready. dropped: unprivileged from its beginning on; else it gives up its privileges itself."""
     process = Process([sys.executable, "-c", DROP + "drop()\n" * dropped + text] + [str(word) for word in args])
     ctx.started.append(process)
     ctx.at_end(process.process.kill)
@@ -83,7 +83,7 @@ def python(ctx, text, *args, dropped=False):
 
 
 def namespaces_of(tid):
-    """Its numbers in each namespace of processes, the outermost first."""
+    """The thread's ids in each pid namespace, the outermost first."""
     return truth.Thread(tid).status["NSpid"].split()
 
 
@@ -97,7 +97,7 @@ def copy_of(ctx, program, mode=0o755):
 
 
 def sleeper(ctx, path):
-    """The copy of a workload, asleep in read; of a user without rights."""
+    """A process of the copied workload, asleep in read; of an unprivileged user."""
     process = Process([path, "sleep", "call=pipe_read"], user=NOBODY, group=NOBODY, extra_groups=[])
     ctx.started.append(process)
     wait_until(lambda: b"ready" in process.out or process.code is not None, START_S, "a copy of the workload")
@@ -123,7 +123,7 @@ def vforking(ctx):
 
 
 def frozen(ctx):
-    """In a control group that is frozen."""
+    """A process in a control group that is frozen."""
     mount, second = "/sys/fs/cgroup/freezer", "/sys/fs/cgroup"
     old = os.path.isdir(mount)
     group = "%s/tsnap-test-frozen-%d" % (mount if old else second, os.getpid())
@@ -149,7 +149,7 @@ def frozen(ctx):
 
 
 def long_arguments(ctx):
-    """Nearly 2 MB of them: what may be given at most with a stack of 8 MB."""
+    """A process with nearly 2 MB of arguments: the most that exec allows with a stack of 8 MB."""
     return python(ctx, "ready()\nsignal.pause()", *["x" * 131000] * 15, dropped=True).pid, "S"
 
 
@@ -161,7 +161,7 @@ def deleted(ctx):
 
 
 def replaced(ctx):
-    """By a file that is no program, in its place."""
+    """A process whose program file was replaced by a file that is no program."""
     path = copy_of(ctx, ctx.options.workload)
     process = sleeper(ctx, path)
     with open(path + ".new", "wb") as file:
@@ -206,7 +206,7 @@ KINDS = (stopped, traced, vforking, frozen, long_arguments, deleted, replaced, s
 @case
 def hostile_kinds(ctx):
     """Programs that are stopped, traced, frozen, in vfork, deleted, replaced, setuid, deep in namespaces, with 2 MB of arguments or a stack
-    in secret memory, or no JVM: each is in every scan with its state, and others have what they have without them."""
+    in secret memory, or that pretend to be a JVM: each is in every scan with its state, and other threads' rows are as without them."""
     held, lacking = {}, []
 
     def begin():
@@ -227,11 +227,11 @@ def hostile_kinds(ctx):
 
 @case
 def hostile_java(ctx):
-    """1000 threads of a JVM that is none, whose map of code is as slow to read as can be."""
+    """1000 threads of a fake JVM, whose map of code is as slow to read as possible."""
     expect_beside(ctx, lambda: java(ctx, 1000, 400))
 
 
 @case
 def hostile_many_descriptors(ctx):
-    """A thread that waits for 60 000 descriptors with one epoll, of which each look may ask."""
+    """A thread that waits for 60 000 descriptors with one epoll, each of which tsnap may look up."""
     expect_beside(ctx, lambda: python(ctx, EPOLL, 60000), columns=COLUMNS)

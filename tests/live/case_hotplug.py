@@ -1,4 +1,4 @@
-"""CPUs that go off and come back. In emulated machines only: others work on this one."""
+"""CPUs that go offline and come back. In emulated machines only, as the real one is in use."""
 import os
 
 from case_stacks import chain_programs, directory_of, frames_of
@@ -12,7 +12,7 @@ SCANS = 10
 
 
 class Cpu:
-    """CPU 1, which the test's end switches on."""
+    """CPU 1, which is switched on again at the test's end."""
 
     def __init__(self, ctx):
         if SLOW < FIRST_SLOW or not os.path.exists(SWITCH):
@@ -51,7 +51,7 @@ class Reader:
 
 
 def follow(ctx, kind, places, columns, *args):
-    """A thread is on CPU 0 and 1 in turns, while CPU 1 is on or off: (on, CPU) pairs. The first is so before tsnap starts."""
+    """Moves a thread between CPU 0 and 1, and switches CPU 1 on or off. places: (on, CPU) pairs; the first applies before tsnap starts."""
     cpu, tool, since = Cpu(ctx), None, ""
     thread = kind(ctx)
     for on, where in places:
@@ -69,17 +69,17 @@ def follow(ctx, kind, places, columns, *args):
 
 @case
 def cpu_goes_and_comes(ctx):
-    """Threads are told wherever they run, and a CPU that was off is sampled again: threads on it have their stacks."""
+    """Threads are shown wherever they run, and a CPU that was off is sampled again: threads on it have their stacks."""
     follow(ctx, Spinner, [(True, 1), (False, 0), (True, 1), (False, 0), (True, 1)], "ustack,stack")
 
 
 @case
 def start_with_a_cpu_off(ctx):
-    """A CPU that was off when tsnap started is sampled from when it comes."""
+    """A CPU that was off when tsnap started is sampled as soon as it comes online."""
     follow(ctx, Spinner, [(False, 0), (True, 1)], "ustack,stack")
 
 
 @case
 def cpu_comes_under_a_clock(ctx):
-    """Of the perf clock that older kernels have: what a thread on that CPU is doing is known again."""
+    """With the perf clock of older kernels the state of a thread on a CPU that came back is known again."""
     follow(ctx, Reader, [(False, 0), (True, 1), (False, 0), (True, 1)], "syscall", *ctx.without("run_on_cpu"))

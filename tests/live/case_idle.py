@@ -1,11 +1,11 @@
-"""Reports in which no thread is active: who sleeps, as -a shows it, or what of the options is of nobody."""
+"""Reports in which no thread is active: they show the sleeping threads, as -a does, or name options that match no thread."""
 import os
 import re
 import signal
 
 from harness import START_S, STOP_S, case, check, wait_until
 
-FIRST_S = 1  # -d of each run
+FIRST_S = 1  # seconds (-d) of each run
 
 
 def report(ctx, *args):
@@ -15,7 +15,7 @@ def report(ctx, *args):
 
 
 def groups_of(text):
-    """{(name, system call, why): threads} of the small table."""
+    """{(name, system call, why): threads} of the table of sleeping threads."""
     lines = text.splitlines()
     start = next((at for at, line in enumerate(lines) if line.startswith("THREADS ")), None)
     check(start is not None, "no table: %s", text)
@@ -29,7 +29,7 @@ def groups_of(text):
 
 
 def groups_of_all(ctx, *args):
-    """The same by `tsnap -a`: threads of an average scan, of which one may have been told otherwise in a scan of many."""
+    """{(name, system call, why): threads} by `tsnap -a`: threads of an average scan; a few scans may have shown one otherwise."""
     text = report(ctx, "-a", "-g", "commsum,syscall,why", *args)
     rows = re.findall(r"^ +(\d+\.\d+) +\d+\.\d+ +[\d.]+% #* +(.*)$", text, re.M)
     check(rows, "no rows with -a: %s", text)
@@ -60,8 +60,8 @@ def idle_as_all(ctx):
 
 @case
 def idle_by_filter(ctx):
-    """By thread, name, user and expression, each interval anew; formats for machines say nothing of it."""
-    uid = 61000 + os.getpid() % 4000  # of no other test beside this one
+    """Sleeping threads by thread, name, user and expression are shown, in each interval anew; machine-readable formats do not show them."""
+    uid = 61000 + os.getpid() % 4000  # used by no other test that runs at the same time
 
     def become():
         os.setgroups([])
@@ -92,7 +92,7 @@ def idle_and_busy(ctx):
     spinner.signal(signal.SIGCONT)
 
     def seen():
-        """Threads of its rows, one a state, in each interval."""
+        """The numbers of threads in the spinner's rows of all intervals, one row for each state."""
         text = re.sub(r" +-$", "", tool.out.decode(), flags=re.M)
         return [float(threads) for threads in re.findall(r"^ +(\d+\.\d+) .* spin$", text, re.M)]
 
@@ -100,13 +100,13 @@ def idle_and_busy(ctx):
     tool.signal(signal.SIGINT)
     tool.finish_plain()
     busy = [text for text in tool.out.decode().split("tsnap on ") if " spin" in text]
-    # it began to run within the first of these
+    # the spinner began to run within the first of these intervals
     check(0.85 * (len(busy) - 1) < sum(seen()) <= 1.05 * len(busy), "a spinner, %s threads of it: %s", seen(), tool.out.decode())
 
 
 @case
 def idle_of_nobody(ctx):
-    """What was asked for and is of no thread is named: and only that."""
+    """Options that no thread matches are named: and only these."""
     mine = ctx.workload("sleep", call="futex")
     for options, unmet in ((("-c", "no:such:name", "-u", "root"), "-c no:such:name"),
                            (("--cgroup", "/no/such/group"), "--cgroup /no/such/group"),

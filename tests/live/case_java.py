@@ -1,12 +1,12 @@
-"""Java: compiled and interpreted code in stacks, against what the JVM itself says; who holds a monitor."""
+"""Java: compiled and interpreted code in stacks, against the JVM's own stacks; holders of monitors."""
 import glob
 import os
 
 from harness import SLOW, Findings, case, check, settle, wait_until
 from parts import Part, account, program
 
-# Chain.go is of four classes, each of which calls one that its compiler can't foresee; Interpreted is never compiled. The arguments
-# are more than registers hold, so that compiled code that calls interpreted code has them put on the stack between.
+# Stacks are of go() of four classes, each of which calls one that the compiler can't foresee; Interpreted is never compiled. The
+# arguments are more than registers hold, so that compiled code that calls interpreted code has them put on the stack in between.
 JAVA = """
 import java.lang.management.ManagementFactory;
 import javax.management.*;
@@ -96,7 +96,7 @@ public class Chain {
     }
 }
 """
-# as the JVM's best compiler makes it, its quickest, and both; with one heap of code or three
+# options for code by the JVM's best compiler, its quickest, and both; with one heap of code or three
 OPTIONS = ((), ("-XX:-TieredCompilation",), ("-XX:TieredStopAtLevel=1",), ("-XX:+PreserveFramePointer",), ("-XX:-SegmentedCodeCache",))
 
 
@@ -120,20 +120,20 @@ def told_by_java(ctx, options):
 
 
 def same(ours, javas):
-    """Frame by frame; of interpreted code ours don't tell which."""
+    """Compares stacks frame by frame; tsnap's frames of interpreted code have no function's name."""
     return len(ours) == len(javas) and all(mine.startswith("Interpreter") or his in mine.replace("::", ".")
                                            for mine, his in zip(ours, javas))
 
 
 @case
 def stacks_of_java(ctx):
-    """Threads that sleep below dozens of compiled and interpreted functions: each frame is the one that the JVM tells."""
+    """Threads that sleep below dozens of compiled and interpreted functions: each frame is the JVM's own."""
     find, compiled = Findings(), 0
     for options in OPTIONS[:1 if SLOW > 1 else None if ctx.options.all else 2]:
         java, told = told_by_java(ctx, options)
         tool = ctx.stream("-a", "-F", 5, "-p", str(java.pid), columns="comm,state,stack")
         tool.wait_scans(10)
-        # names come in a later scan on a full host
+        # on a full host functions' names come in a later scan
         settle(lambda: all(row["stack"] and "[jit]+" not in row["stack"] and "[lost]" not in row["stack"]
                            for row in tool.scans()[-2][1] if row["comm"] in told))
         rows = tool.interrupt()
@@ -207,8 +207,8 @@ def monitors_run(ctx, java, how):
 
 @case
 def chain_of_monitors(ctx):
-    """Threads wait to enter a monitor of a JVM, with --all of each that is here: which thread has it, whatever that does; who waits for
-    something else has no such edge."""
+    """Threads wait to enter a monitor of a JVM, with --all of each installed one: its holder is shown, whatever it does; a thread that
+    waits for something else has no such edge."""
     find = Findings()
     javas = sorted(glob.glob("/usr/lib/jvm/*/bin/java")) or [program("java", "default-jre-headless", "/usr/bin")]
     for java in sorted({os.path.realpath(path) for path in javas})[:None if ctx.options.all else 1]:

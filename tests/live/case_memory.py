@@ -1,4 +1,4 @@
-"""Waits for memory: pages of mapped files that are read anew, and reclaim at a group's limit."""
+"""Waits for memory: pages of mapped files that are read anew, reclaim at a group's limit, swap-in and page locks."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of,
 BPS = 1 << 20  # bytes that the group may read in a second
 PAGES = 8192
 
-# Calls, or reads, each page of a file that is in no cache: "code" has instructions there that return.
+# A program that calls ("code") or reads each page of a file that is not cached; each page of "code" has instructions that return.
 TOUCH = """
 import ctypes, os, sys
 path, kind, pages = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -38,7 +38,7 @@ for page in range(pages):
 
 
 def slow_group(ctx, path):
-    """A control group that reads from the file's device slowly: what a process of that id is put in with."""
+    """A control group that may read only slowly from the file's device; gives a function that puts the process of an id into it."""
     device = os.stat(path).st_dev
     line = "%d:%d " % (os.major(device), os.minor(device))
     name = "tsnap-test-%d" % os.getpid()
@@ -103,7 +103,7 @@ while True:
 
 @case
 def io_limit(ctx):
-    """The footer has the group that reads as much as its limit lets it, with the limit and the device; and what its limit is."""
+    """The footer names the control group that reads as much as its limit allows, with the limit and the device."""
     path, seconds = os.path.join(ctx.temporary(), "limited"), 4
     with open(path, "wb"):
         pass
@@ -134,7 +134,7 @@ def io_limit(ctx):
 
 @case
 def page_fault(ctx):
-    """A thread that waits for a page of a mapped file, outside of any call: of code, in which file."""
+    """A thread that waits for a page of a mapped file, outside of any call: its wait is page fault, for code with the file."""
     path = os.path.join(ctx.temporary(), "mapped")
     with open(path, "wb"):
         pass
@@ -159,12 +159,12 @@ while True:
         for _ in range(200):
             file.write(block)
 """
-LIMIT = 24 << 20  # bytes, of which a writer's pages in the cache are many times more
+LIMIT = 24 << 20  # bytes; a writer's pages in the cache are many times more
 
 
 @case
 def reclaim(ctx):
-    """A thread that writes more than its group may have in memory: its waits are reclaim, for which limit of which group; the kernel
+    """A thread that writes more than its group may have in memory: its waits are reclaim, with the limit and the group; the kernel
     counts that the limit was met."""
     name, mount = "tsnap-test-reclaim-%d" % os.getpid(), "/sys/fs/cgroup/memory"
     old = os.path.exists(mount + "/memory.limit_in_bytes")
@@ -206,7 +206,7 @@ def reclaim(ctx):
         child.stdout.close()
 
 
-# Has pages of its own, gives them to the swap file, and reads one byte of each.
+# A program that has anonymous pages, gives them to the swap file, and reads one byte of each.
 OWNER = """
 import mmap, sys
 pages = int(sys.argv[1])
@@ -221,7 +221,7 @@ for page in range(pages):
 sys.stdin.readline()
 """
 
-# Writes a file that is in no cache then, and has the kernel read all of it ahead: its pages are locked until they are there.
+# A program that writes a file, drops it from the cache, and has the kernel read all of it ahead: its pages are locked until they are read.
 AHEAD = """
 import os, sys
 file, size = os.open(sys.argv[1], os.O_RDWR | os.O_TRUNC), int(sys.argv[2])
@@ -248,7 +248,7 @@ sys.stdin.readline()
 
 
 def swap_add(ctx):
-    """A file that the kernel swaps to until the test ends: its path."""
+    """Has the kernel swap to a new file until the test ends; gives its path."""
     path = os.path.join(ctx.temporary(), "swap")
     with open(path, "wb") as file:
         os.fchmod(file.fileno(), 0o600)
@@ -267,7 +267,7 @@ def swap_add(ctx):
 
 
 def child_started(ctx, text, *args, enter=None):
-    """A Python that has said that it is ready, and goes on with a line. enter: called in it before."""
+    """A Python program that has printed that it is ready, and goes on when it gets a line. enter: called in it before its exec."""
     child = subprocess.Popen([sys.executable, "-c", text, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=enter)
 
     def end():
@@ -286,11 +286,11 @@ def child_goes(child):
 
 
 def emptied_group(ctx):
-    """A group of memory: what a process enters it with, and what has the kernel take all pages from those in it that it can, also those
-    that were written to the swap file and are in memory yet."""
+    """A memory control group; gives two functions: one that enters it, and one that has the kernel take all pages that it can from the
+    group's processes, also pages that were written to the swap file and are still in memory."""
     name, mount = "tsnap-test-swap-%d" % os.getpid(), "/sys/fs/cgroup/memory"
     old = os.path.exists(mount + "/memory.force_empty") or os.path.exists(mount + "/memory.limit_in_bytes")
-    # of v2 it is the one that reads slowly
+    # with cgroup v2 the group is the one that reads slowly
     group = os.path.join(mount, name) if old else "/sys/fs/cgroup/tsnap-test-%d" % os.getpid()
     file, value = ("memory.force_empty", "0") if old else ("memory.reclaim", "256M")
     try:
@@ -309,15 +309,15 @@ def emptied_group(ctx):
     def empty():
         try:
             write(file, value)
-        except OSError:  # not all could be taken
+        except OSError:  # not all pages could be taken
             pass
     return lambda: write("cgroup.procs", "0"), empty
 
 
 @case
 def swap_in(ctx):
-    """A thread that reads its pages back from a slow swap file: its waits are swap-in, while the kernel counts its pages there down;
-    one whose pages are in memory has none."""
+    """A thread that reads its pages back from a slow swap file: its waits are swap-in, while the kernel's count of its pages there
+    goes down; a thread whose pages are in memory has none."""
     path, size = swap_add(ctx), PAGES * os.sysconf("SC_PAGESIZE")
     take = slow_group(ctx, path)
     enter, empty = emptied_group(ctx)
@@ -338,7 +338,7 @@ def swap_in(ctx):
     told = [row["waits_on"] for row in rows if row["state"] == "D"]
     check(0 < left < before, "%d of %d bytes are in the swap file, so that it did not read all the time", left, before)
     check(len(told) >= 0.5 * len(rows) > 5, "%d of %d rows in D", len(told), len(rows))
-    # "": it went on before its stack was read
+    # "": the thread went on before its stack was read
     check(told.count("swap-in") >= 0.5 * len(told) and set(told) <= {"swap-in", ""}, "%s", told)
     other = child_started(ctx, OWNER.replace("own.madvise(21)", "pass"), PAGES)
     child_goes(other)
@@ -348,8 +348,8 @@ def swap_in(ctx):
 
 @case
 def page_lock(ctx):
-    """A thread that writes to a page that the kernel still reads for another one: its wait is page lock
-    until the page is there."""
+    """A thread that writes to a page that the kernel still reads for another thread: its wait is page lock
+    until the page is read."""
     path, size = os.path.join(ctx.temporary(), "locked"), 4 * BPS
     with open(path, "wb"):
         pass

@@ -1,4 +1,4 @@
-"""Starts workloads and tsnap, waits with deadlines, reads what tsnap printed, and ends all that it started."""
+"""Starts workloads and tsnap, waits with deadlines, reads tsnap's output, and ends every process that it started."""
 import calendar
 import csv
 import io
@@ -15,22 +15,22 @@ import urllib.parse
 
 import truth
 
-SLOW = float(os.environ.get("TSNAP_TEST_SLOW", "1"))  # software emulation: every time limit times this
+SLOW = float(os.environ.get("TSNAP_TEST_SLOW", "1"))  # factor of every time limit, for software emulation
 UNREADY = 77
 
-START_S = 30 * SLOW  # tsnap to its first scan
+START_S = 30 * SLOW  # from tsnap's start to its first scan
 STOP_S = 20 * SLOW
 WORKLOAD_S = 20 * SLOW
-SCANS_MORE = 4  # than the rate says: from one to the next it takes half a period to one and a half
-OF_PATHS = "path"  # columns that need --critical-path begin so
+SCANS_MORE = 4  # allowed excess of scans over the rate: the time between two is half a period to one and a half
+OF_PATHS = "path"  # prefix of columns that need --critical-path
 
 
 class Failure(Exception):
-    """The test has failed; the text says what was seen and what was expected."""
+    """Failure of a test; the text says what was seen and what was expected."""
 
 
 class Skip(Exception):
-    """The test can't run here; the text says why."""
+    """Raised by a test that can't run here; the text says why."""
 
 
 def check(condition, why, *values):
@@ -39,7 +39,7 @@ def check(condition, why, *values):
 
 
 def wait_until(ready, limit_s, what):
-    """Polls until ready() gives something true, and returns it."""
+    """Polls until ready() returns a true value, and returns that."""
     deadline = time.monotonic() + limit_s
     while True:
         value = ready()
@@ -50,12 +50,12 @@ def wait_until(ready, limit_s, what):
 
 
 def let_pass(seconds):
-    """Lets a time pass that is itself part of what is tested: how long something lasts, or that nothing happens. For all else wait_until."""
+    """Sleeps for a time that is itself part of the test: how long something lasts, or that nothing happens. For all else use wait_until."""
     time.sleep(seconds)
 
 
 def settle(ready, limit_s=START_S):
-    """Waits for a condition that what follows holds anyway, and tells better: True once it is met, False at the limit."""
+    """Waits for a condition that later checks test anyway, with better messages: True once it is met, False at the limit."""
     try:
         return bool(wait_until(ready, limit_s, "what follows"))
     except Failure:
@@ -76,7 +76,7 @@ def values_of(line):
 
 class Process:
     """A child whose standard output and error go to files, so that it never blocks on us."""
-    INPUT_S = 0.25 * SLOW  # from the end of its input, which ends some, to SIGTERM
+    INPUT_S = 0.25 * SLOW  # from closing its input, which ends some processes, to SIGTERM
 
     def __init__(self, argv, **popen):
         self.argv = argv
@@ -117,18 +117,18 @@ class Process:
         self.process.send_signal(number)
 
     def kill(self):
-        """Ends it at once: a workload that is at work looks at its input only when that is done."""
+        """Kills the process at once: a busy workload reads its input only when its work is done."""
         self.process.kill()
         self.process.wait(STOP_S)
 
     def end(self):
-        """Ends it whatever it does; closing its input is what ends a workload."""
+        """Ends the process whatever it does; a workload ends when its input is closed."""
         try:
             if self.process.stdin:
                 self.process.stdin.close()
         except OSError:
             pass
-        # unshare(1) passes no signal on; what it has started ends with it
+        # unshare(1) passes no signal on, but with --kill-child its child is killed when it ends
         numbers = (signal.SIGKILL,) if "--kill-child" in self.argv else (None, signal.SIGTERM, signal.SIGKILL)
         for number in numbers:
             try:
@@ -143,7 +143,7 @@ class Process:
 
 
 class Workload(Process):
-    """A workload that holds its state. Its ready line's values are its items: w["tid"]."""
+    """A workload that holds its state. The values of its ready line are its items: w["tid"]."""
     INPUT_S = STOP_S
 
     def __init__(self, path, name, options, **popen):
@@ -164,12 +164,12 @@ class Workload(Process):
         return self
 
     def wait_done(self, count=1, limit_s=WORKLOAD_S + 60):
-        """Values of the count-th `done` line."""
+        """Waits for the count-th `done` line; gives its values."""
         wait_until(lambda: len(self.lines("done")) >= count, limit_s, self.name + " done")
         return values_of(self.lines("done")[count - 1])
 
     def finish(self):
-        """Ends it by closing its input and returns the values of its last `done` line."""
+        """Ends the workload by closing its input; gives the values of its last `done` line."""
         self.process.stdin.close()
         self.wait(WORKLOAD_S, self.name)
         return values_of(self.lines("done")[-1])
@@ -193,19 +193,19 @@ class Workload(Process):
 
 
 def unescape(text):
-    """The bytes that tsnap's printable form stands for: a backslash is doubled, a byte is \\xNN."""
+    """The bytes of a text in tsnap's printable form, where a backslash is doubled and a byte is \\xNN."""
     raw = text.encode()
     return re.sub(rb"\\(\\|x[0-9a-f]{2})",
                   lambda m: b"\\" if m.group(1) == b"\\" else bytes([int(m.group(1)[1:], 16)]), raw)
 
 
 def number(row, column):
-    """A number of a row, decimal or 0x...; None: absent."""
+    """The number in a row's column, decimal or 0x...; None: absent."""
     return int(row[column], 0) if row[column] != "" else None
 
 
 def scans_of(rows):
-    """[(timestamp, rows)] in the order of time."""
+    """[(timestamp, rows)] of all scans, in the order of time."""
     scans = {}
     for row in rows:
         scans.setdefault(row["timestamp"], []).append(row)
@@ -224,15 +224,15 @@ def rows_of(rows, tid):
 
 
 class Tsnap(Process):
-    """A run of the tool."""
+    """A run of tsnap."""
 
     def __init__(self, argv, **popen):
         super().__init__(argv, **popen)
-        self.parsed, self.parsed_bytes, self.names = [], 0, None  # rows of the CSV so far: a wait looks often
+        self.parsed, self.parsed_bytes, self.names = [], 0, None  # parsed rows of the CSV so far are kept, as waits read often
 
     @property
     def pid(self):
-        """The process that works: a child of the one that was started, which has it after some milliseconds."""
+        """Pid of the process that works: a child of the one that was started (the keeper), which forks it after some milliseconds."""
         end = time.monotonic() + 2 * SLOW
         while self.code is None and time.monotonic() < end:
             try:
@@ -250,7 +250,7 @@ class Tsnap(Process):
         pass
 
     def parsers(self):
-        """Processes that read files for the one that works: grandchildren of it, none where no stacks are wanted."""
+        """Pids of parsers, grandchildren of the process that works; none if no stacks are requested."""
         def children_of(pid):
             try:
                 with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
@@ -260,13 +260,13 @@ class Tsnap(Process):
         return [parser for spawner in children_of(self.pid) for parser in children_of(spawner)]
 
     def rows(self, all_of_it=False):
-        """Rows of the CSV so far, as dicts. A half row at the end counts only where all_of_it is asked."""
+        """Rows of the CSV so far, as dicts. An incomplete row at the end counts only with all_of_it."""
         file = self.files[0].fileno()
         raw = os.pread(file, os.fstat(file).st_size - self.parsed_bytes, self.parsed_bytes)
         if not all_of_it:
             raw = raw[:raw.rfind(b"\n") + 1]
             if raw.count(b'"') % 2:
-                return list(self.parsed)  # that line break is part of a name
+                return list(self.parsed)  # the last line break is part of a name
         try:
             text = raw.decode()
         except UnicodeDecodeError as error:
@@ -283,11 +283,11 @@ class Tsnap(Process):
         return scans_of(self.rows())
 
     def missed(self, words):
-        """The sum of what the lines "missed: N ..." with these words tell."""
+        """The sum of N of the lines "missed: N ..." with these words."""
         return sum(map(int, re.findall(r"missed: (\d+) [^\n]*" + re.escape(words), self.err)))
 
     def wait_scans(self, count, test=lambda row: True):
-        """Waits until so many scans have rows that pass the test; gives all rows so far."""
+        """Waits until `count` scans have rows that pass the test; gives all rows so far."""
         seen = [-1]
 
         def enough():
@@ -301,18 +301,18 @@ class Tsnap(Process):
         return wait_until(enough, START_S + count * SLOW, "%d scans" % count)
 
     def finish(self, code=0, limit_s=STOP_S):
-        """Waits for its own end; gives all rows, whole to the last byte."""
+        """Waits until tsnap has ended; gives all rows, to the last byte."""
         self.finish_plain(code, limit_s)
         return self.rows(all_of_it=True)
 
     def finish_plain(self, code=0, limit_s=START_S + STOP_S):
-        """As finish, of a run that prints no CSV."""
+        """Waits until tsnap has ended, for a run that prints no CSV."""
         got = self.wait(limit_s)
         check(got == code, "exit code %d, not %d: %s", got, code, self.err)
         check("its sandbox refused" not in self.err, "the sandbox is in the way: %s", self.err)
 
     def wait_sleeps(self, count):
-        """Waits until it has slept so many times more, as it does before each scan: of a run that shows none."""
+        """Waits for `count` more sleeps of tsnap, which sleeps before each scan; for a run that shows no scans."""
         def sleeps():
             switches = truth.Thread(self.pid).status_number("voluntary_ctxt_switches")
             check(switches is not None, "tsnap ended early: %s", self.err)
@@ -326,35 +326,35 @@ class Tsnap(Process):
 
 
 class Context:
-    """What a test is given; ends all that was started through it."""
+    """Argument of each test; ends every process that was started through it."""
 
     def __init__(self, options):
         self.options = options
         self.started = []
-        self.stack_programs = None  # the directory of those of tests/stack; None: where they are built
+        self.stack_programs = None  # directory of the programs of tests/stack; None: where they are built
 
     def given(self, name):
-        """The values that --tsnap-args has for an option of this name."""
+        """Values of the option of this name in --tsnap-args."""
         words = shlex.split(self.options.tsnap_args)
         return [value for word, value in zip(words, words[1:]) if word == name]
 
     def without(self, facts):
-        """Arguments that take these facts away on top of what --tsnap-args does: of two --without the last one counts."""
+        """A --without argument for these kernel features and those that --tsnap-args takes away: of two --without only the last counts."""
         names = ",".join(self.given("--without") + [facts] * bool(facts))
         return ["--without", names] if names else []
 
     def but(self, **changes):
-        """The same with other options; what is started through it ends with this one."""
+        """A context with other options; processes that are started through it end with this one."""
         other = Context(type(self.options)(**dict(vars(self.options), **changes)))
         other.started = self.started
         return other
 
     def workload(self, name, **options):
-        """A workload in its state."""
+        """Starts a workload; gives it when it has reached its state."""
         return self.workloads([(name, options)])[0]
 
     def workloads(self, wanted, popen=None):
-        """Several of (name, options), started side by side. One alone that this host can't hold skips the
+        """Starts several workloads (name, options) side by side. A single one that can't run on this host skips the
         test; of several it is left out."""
         made = [Workload(self.options.workload, name, options, **(popen or {})) for name, options in wanted]
         self.started += made
@@ -368,7 +368,7 @@ class Context:
         return ready
 
     def plain(self, *args, **popen):
-        """tsnap with just these arguments."""
+        """Starts tsnap with only these arguments."""
         popen.setdefault("stdin", subprocess.DEVNULL)
         tool = Tsnap([self.options.tsnap] + shlex.split(self.options.tsnap_args) + [str(arg) for arg in args],
                      **popen)
@@ -376,12 +376,12 @@ class Context:
         return tool
 
     def stream(self, *args, columns="", **popen):
-        """tsnap --csv with timestamp, weight_us, tid, pid and these columns; not waited for."""
+        """Starts tsnap --csv with timestamp, weight_us, tid, pid and these columns; does not wait for it."""
         columns = ",".join(["timestamp", "weight_us", "tid", "pid"] + columns.replace(",", " ").split())
         return self.plain("--csv", "-g", columns, *args, **popen)
 
     def rows(self, *args, seconds=2, columns="", code=0):
-        """All rows of a run of so many seconds."""
+        """All rows of a run of `seconds` seconds."""
         tool = self.stream("-d", seconds, *args, columns=columns)
         return tool.finish(code, START_S + seconds + STOP_S)
 
@@ -391,7 +391,7 @@ class Context:
         return path
 
     def at_end(self, function):
-        """What ends what was not started through it."""
+        """Registers a function that is called at the test's end, for things that were not started through the context."""
         self.started.append(types.SimpleNamespace(end=function))
 
     def end(self):
@@ -409,13 +409,13 @@ def case(fn):
 
 
 def case_of_refusal(fn):
-    """The same, for a host that tsnap refuses to run on."""
+    """Enters a test into the table, for a host on which tsnap refuses to run."""
     fn.of_refusal = True
     return case(fn)
 
 
 class Findings:
-    """Collects what is wrong with many things, so that one run tells all of it."""
+    """Collects failures of many checks, so that one run reports them all."""
 
     def __init__(self):
         self.wrong = []

@@ -17,11 +17,11 @@ from harness import SLOW, STOP_S, Process, Skip, check, wait_until
 UP_S = 30 * SLOW
 SET_PDEATHSIG = 1  # linux/prctl.h
 LIBC = ctypes.CDLL(None)
-FIRST_SLOW = 3  # emulators: a database's start takes a minute there, and a kernel changes nothing in what it would show
+FIRST_SLOW = 3  # emulators: a database's start takes a minute there, and its results would not depend on the kernel
 
 
 def program(name, package, *places):
-    """Path of the newest one."""
+    """Path of the newest installed program of that name."""
     found = [path for place in places for path in glob.glob(place + "/" + name)]
     path = max(found, key=lambda path: [int(word) for word in re.findall(r"\d+", path)], default=None) or shutil.which(name)
     if not path:
@@ -38,7 +38,7 @@ def free_port():
 
 
 def account(*names):
-    """The first of these users that there is."""
+    """The first of these users that exists."""
     for name in names:
         try:
             return pwd.getpwnam(name)
@@ -48,9 +48,9 @@ def account(*names):
 
 
 class Part(Process):
-    """A process with the rights of a user, in a directory of its own; it ends with us."""
+    """A process with the rights of a user, in a directory of its own; it ends with the tests."""
 
-    INPUT_S = STOP_S  # it has been told to end already
+    INPUT_S = STOP_S  # end() has sent a signal already
     LAST = signal.SIGTERM
 
     def __init__(self, ctx, user, argv, directory=None, **popen):
@@ -58,7 +58,7 @@ class Part(Process):
             os.setgroups([])
             os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
             os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
-            LIBC.prctl(SET_PDEATHSIG, signal.SIGTERM)  # when the tests are killed; setresuid() would take it back
+            LIBC.prctl(SET_PDEATHSIG, signal.SIGTERM)  # for when the tests are killed; setresuid() would clear it
         self.user = user
         self.directory = directory or ctx.temporary()
         os.chown(self.directory, user.pw_uid, user.pw_gid)
@@ -67,13 +67,13 @@ class Part(Process):
         ctx.started.append(self)
 
     def end(self):
-        """Servers don't end when their input does, nor what programs have started."""
+        """Signals the process group, as neither servers nor children of programs end when their input does."""
         if self.code is None:
             os.killpg(self.pid, self.LAST)
         super().end()
 
     def wait_up(self, test):
-        """Waits until test() is true; the program's own words tell why it never was."""
+        """Waits until test() is true; if it never is, the failure has the program's own words."""
         def up():
             check(self.code is None, "%s ended: %s", self.argv[0], self.err)
             return test()
@@ -81,14 +81,14 @@ class Part(Process):
 
 
 class Session(Part):
-    """psql on a connection of its own."""
+    """A psql with a connection of its own."""
 
     def __init__(self, server, ctx):
         super().__init__(ctx, server.user, server.command("psql") + ["-X", "-q", "-A", "-t"])
         self.backend = int(self.ask("select pg_backend_pid()"))
 
     def ask(self, text):
-        """Says it and gives the answer, without the last newline."""
+        """Sends a statement and gives the answer, without the last newline."""
         before = len(self.out)
         self.say(text + ";")
         self.say("\\echo done.")
@@ -98,7 +98,7 @@ class Session(Part):
 
 
 class Postgres(Part):
-    LAST = signal.SIGINT  # SIGTERM would wait for all sessions
+    LAST = signal.SIGINT  # at SIGTERM the server would wait for all sessions
 
     def __init__(self, ctx, **settings):
         places = "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"
@@ -120,12 +120,12 @@ class Postgres(Part):
             (["-d", "postgres"] if name == "psql" else ["postgres"] if name == "pgbench" else [])
 
     def ask_once(self, text):
-        """The answer on a new connection; empty: none."""
+        """The answer to a statement on a new connection; empty: none."""
         return subprocess.run(self.command("psql") + ["-X", "-q", "-A", "-t", "-c", text], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, universal_newlines=True, cwd=self.directory).stdout.strip()
 
     def clients(self, query="%"):
-        """{backend: the port of its client} of those whose last query is like this, as the server tells it."""
+        """{backend: the port of its client} of backends whose last query is LIKE this, as the server lists them."""
         lines = self.ask_once("select pid, client_port from pg_stat_activity where client_port > 0 and pid <> pg_backend_pid() "
                               "and query like '%s'" % query)
         return {int(pid): int(port) for pid, port in (line.split("|") for line in lines.splitlines())}
@@ -135,13 +135,13 @@ class Postgres(Part):
         return Part(ctx, self.user, argv[:-1] + [str(arg) for arg in args] + argv[-1:], self.directory)
 
     def fill(self, ctx):
-        """The tables of pgbench."""
+        """Makes the tables of pgbench."""
         made = self.pgbench(ctx, "-i", "-q")
         check(made.wait(UP_S) == 0, "pgbench -i: %s", made.err)
 
 
 class MariaDB(Part):
-    """Connections are made by TCP, or by a path."""
+    """A MariaDB server; connections are made by TCP, or by a UNIX socket's path."""
 
     def __init__(self, ctx):
         path, maker = program("mariadbd", "mariadb-server", "/usr/sbin"), program("mariadb-install-db", "mariadb-server")
@@ -165,18 +165,18 @@ class MariaDB(Part):
                               cwd=self.directory).stdout.strip()
 
     def session(self, ctx, tcp=False):
-        """A client that is told statements on its input."""
+        """A client that reads statements from its input."""
         return Part(ctx, self.user, self.client(tcp) + ["--unbuffered", "base"], self.directory)
 
     def threads(self):
-        """{tid: (command, state, host)} as the server tells it."""
+        """{tid: (command, state, host)} of the server's threads, as the server lists them."""
         lines = self.ask_once("select tid, command, state, host from information_schema.processlist where info is null "
                               "or info not like '%processlist%'")
         return {int(words[0]): tuple(words[1:]) for words in (line.split("\t") for line in lines.splitlines())}
 
 
 class Redis(Part):
-    """redis-tools has the server's program, too: it is the server when it is called so."""
+    """A redis server. Its program is in redis-tools: that is the server when it is called by that name."""
 
     def __init__(self, ctx):
         path = program("redis-check-rdb", "redis-tools", "/usr/bin")
@@ -198,13 +198,13 @@ class Redis(Part):
         return Part(ctx, self.user, self.command("redis-cli", *args))
 
     def clients(self):
-        """What the server tells of each client, as a dict."""
+        """The server's list of clients, each as a dict."""
         return [dict(word.split("=", 1) for word in line.split() if "=" in word)
                 for line in self.ask("client", "list").splitlines()]
 
 
 class Stress(Part):
-    """stress-ng with so many workers on one CPU, all stopped until they are let go."""
+    """A stress-ng with `workers` workers on one CPU, all stopped until they are continued."""
 
     def __init__(self, ctx, workers):
         self.tids = []
@@ -216,12 +216,12 @@ class Stress(Part):
         self.hold()
 
     def spinning(self):
-        """The workers that run by now: they have had their first 50 ms on the CPU."""
+        """Tids of the workers that have had their first 50 ms on the CPU."""
         found = [tid for tid in truth.children(self.pid) if (truth.schedstat(tid) or [0])[0] > 50e6]
         return sorted(tid for tid in found if (truth.read("/proc/%d/comm" % tid) or "").startswith("stress-ng-cpu"))
 
     def hold(self):
-        """Stops all; the kernel's accounts of them stand still when it returns."""
+        """Stops all workers; the kernel's accounts of them stand still when it returns."""
         for tid in self.tids:
             os.kill(tid, signal.SIGSTOP)
         wait_until(lambda: all(truth.Thread(tid).letter == "T" for tid in self.tids), STOP_S, "all workers stopped")
@@ -231,7 +231,7 @@ class Stress(Part):
             os.kill(tid, signal.SIGCONT)
 
     def end(self):
-        """A stopped worker would keep the others waiting."""
+        """Kills the workers first: a stopped one would keep the others waiting."""
         for tid in self.tids:
             try:
                 os.kill(tid, signal.SIGKILL)
@@ -241,7 +241,7 @@ class Stress(Part):
 
 
 class Runqlat(Process):
-    """bcc's runqlat of one process; where there are no kernel headers, with those that the bench makes for it."""
+    """bcc's runqlat for one process; if there are no kernel headers, with headers that the bench makes for it."""
 
     def __init__(self, ctx, pid):
         sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
@@ -263,7 +263,7 @@ class Runqlat(Process):
             raise Skip("runqlat does not run here: %s" % self.err.splitlines()[-1])
 
     def finish(self):
-        """{least microseconds: count}"""
+        """{lower bound of a bucket in microseconds: count}"""
         self.signal(signal.SIGINT)
         self.wait(STOP_S)
         pairs = re.findall(r"^\s*(\d+) -> \d+\s*: (\d+)", self.out.decode(), re.M)
@@ -271,7 +271,7 @@ class Runqlat(Process):
 
 
 class Nginx(Part):
-    """With two workers, and a file to serve."""
+    """An nginx with two workers, and a file to serve."""
 
     LAST = signal.SIGQUIT
 
@@ -290,7 +290,7 @@ class Nginx(Part):
 
 
 class PhpFpm(Part):
-    """Runs that PHP for each request, in one of two processes."""
+    """A php-fpm that runs the given PHP for each request, in one of two processes."""
 
     def __init__(self, ctx, text):
         path, user = program("php-fpm*", "php-fpm", "/usr/sbin"), account("www-data", "nobody")
@@ -306,13 +306,13 @@ class PhpFpm(Part):
         self.wait_up(lambda: port_open(self.port))
 
     def location(self):
-        """For nginx."""
+        """The location block for nginx' configuration."""
         return ("location / { fastcgi_pass 127.0.0.1:%d; fastcgi_param SCRIPT_FILENAME %s; fastcgi_param REQUEST_METHOD GET;"
                 "fastcgi_read_timeout 600; }" % (self.port, self.script))
 
 
 class Wrk(Part):
-    """Asks a web server for as long as it is let."""
+    """A wrk that sends requests to a web server until it is ended, for at most 600 s."""
 
     def __init__(self, ctx, port, *args):
         super().__init__(ctx, account("nobody"), [program("wrk", "wrk", "/usr/bin"), "-d", "600", "-t", "1", "-c", "8",

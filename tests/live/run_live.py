@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the real tsnap on this kernel against workloads, and holds what it prints against what they do.
+"""Runs the real tsnap on this kernel, and compares what it prints with what workloads really do.
 
-Each line is `ok NAME (SECONDS, SECONDS of CPUs)`, `FAIL NAME: why` or `skip NAME: why`; the last tells the numbers. Exit 0: none
-failed. Exit 77: nothing can run here. TSNAP_TEST_SLOW=N multiplies every time limit. What threads do is sampled, and the
-machine has other work: a test that fails is tried again, alone, which a line `again NAME: why` tells. With --jobs most run side by
-side; of these only who is ok counts, others are run again like those that must be alone. The line before the last tells how many of those that
-passed failed at their first try; with more than AGAIN_MAX of them the run fails. --history keeps that of each run, and tells it of the last ones.
+Each line is `ok NAME (SECONDS, SECONDS of CPUs)`, `FAIL NAME: why` or `skip NAME: why`; the last line has the totals. Exit 0: no test
+failed. Exit 77: nothing can run here. TSNAP_TEST_SLOW=N multiplies every time limit. Results are statistical, as tsnap samples, and the
+machine has other work: a test that fails is tried again, alone, which a line `again NAME: why` reports. With --jobs most tests run side
+by side; of their results only `ok` counts, the others are run again like tests that must be alone. The line before the last has the number
+of passed tests that failed at their first try; with more than AGAIN_MAX of them the run fails. --history keeps their names for each run,
+and prints those of the last runs.
 """
 import argparse
 import array
@@ -22,7 +23,7 @@ import termios
 import time
 import traceback
 
-# Each of these enters its tests into harness.TABLE.
+# Each of these modules enters its tests into harness.TABLE.
 import case_asleep  # noqa: F401
 import case_bench  # noqa: F401
 import case_births  # noqa: F401
@@ -85,23 +86,23 @@ import case_who  # noqa: F401
 import case_why  # noqa: F401
 import harness
 
-LIMIT_S = 400  # of what hangs; stacks_as_gdb takes more than 180 beside two spinning processes
-# These run when no other does: it matters to them how many threads are on the host, who has programs loaded or ends, or that a CPU is
-# free.
+LIMIT_S = 400  # of a test that hangs; stacks_as_gdb takes more than 180 while two processes spin
+# Tests that run when no other does: they depend on the number of threads on the host, on which processes have BPF programs loaded or
+# exit, or on a free CPU.
 ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
          "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "scan_time_on_full_host", "stuck*",
          "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "scan_time_of_slow_reader*", "scan_time_beside_spinners", "scan_time_of_postgres", "stacks_scan_time_*",
-         # how long things take that they count, or how soon tsnap gets to look
+         # tests that depend on how long things take, or on how soon tsnap samples them
          "births_of_*", "births_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
          "gil_in_a_pid_namespace", "scan_time_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_intervals_that_wait",
          "trace_run_queue")
-# The same, but these sleep nearly all the time: two of them run side by side.
+# Tests that run without any others, but sleep nearly all the time: two of them run side by side.
 PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "chain_of_mutexes",
           "keeper_on_terminal", "quota", "slow_sleeps", "stacks_of_programs_in_turns", "stacks_of_wakers", "top_as_text",
           "trace_of_the_dead", "trace_sleeps", "waits")
-# These take long and hold what others hold, too, at more places, or one of tsnap's figures against another tool's: with --all, or named.
+# Long tests that check what others check, too, at more places, or compare tsnap's figures with another tool's: only with --all, or named.
 THOROUGH = ("asleep_in_every_scan", "bench_*", "births_inside*", "births_over_growth", "block_merged", "block_of_growth",
             "block_requests_without_types", "block_unseen", "call_over_growth", "chain_beside_*", "chain_of_ten_thousand",
             "chain_through_network_namespaces", "chain_to_java_pool", "chain_to_mariadb", "choose_expression", "choose_reused",
@@ -120,8 +121,8 @@ THOROUGH = ("asleep_in_every_scan", "bench_*", "births_inside*", "births_over_gr
             "top_monkey", "top_same_numbers", "totals_at_any_rate", "totals_over_sweeps", "trace_memory", "trace_of_growth",
             "trace_of_one_in_a_crowd", "without_facts")
 AGAIN_MAX = 3
-IDLE_SHARE = 0.4  # of the CPUs' time: where so much of a second is left, one test more is begun
-# The longest begin first, so that none is left at the end.
+IDLE_SHARE = 0.4  # share of the CPUs' time: if that much of a second was idle, one more test is begun
+# The longest tests, which begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
         "without_facts", "chain_to_holder", "chain_of_kernel_locks", "chain_of_monitor", "stacks_of_java", "share_adopted",
         "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "births_*", "bench_*")
@@ -158,7 +159,7 @@ def cpu_s():
 
 
 def run(test, options):
-    """("ok"|"FAIL"|"skip", words)"""
+    """Runs a test: ("ok"|"FAIL"|"skip", the line to print)"""
     context = harness.Context(options)
     start, cpu_start = time.monotonic(), cpu_s()
     signal.alarm(int(getattr(test, "limit_s", LIMIT_S) * harness.SLOW))
@@ -176,7 +177,7 @@ def run(test, options):
                                                    os.path.basename(where.filename), where.lineno)
     finally:
         signal.alarm(0)
-        context.end()  # nothing, if it has ended
+        context.end()  # does nothing if the context has ended
 
 
 def told(words):
@@ -188,7 +189,7 @@ def is_one_of(test, patterns):
 
 
 def cpus_ticks():
-    """(idle, all) of the CPUs so far."""
+    """(idle, all) ticks of the CPUs so far."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
@@ -207,7 +208,7 @@ def idle_wait(taking):
 
 
 def run_some(tests, options, taking, telling, spare):
-    """Takes numbers of tests from the pipe. spare: only what the CPUs have time for."""
+    """Takes numbers of tests from a pipe, and runs them. spare: each only when the CPUs are idle enough."""
     def take():
         if spare:
             idle_wait(taking)
@@ -217,12 +218,12 @@ def run_some(tests, options, taking, telling, spare):
         test = tests[int.from_bytes(number, "big")]
         answer = run(test, options)
         sys.stdout.flush()
-        # whole lines: a pipe takes so much at once
+        # texts are cut so that a pipe takes each line whole, in one write
         os.write(telling, json.dumps([test.__name__, *(words[:600] for words in answer)]).encode() + b"\n")
 
 
 def run_beside(tests, options, jobs, more=0):
-    """Runs each of them once, so many side by side, and more while the CPUs are idle; gives (name, outcome, words) as they end."""
+    """Runs each test once, `jobs` side by side, and `more` while the CPUs are idle; gives (name, outcome, words) as they end."""
     taking, giving = os.pipe()
     os.write(giving, b"".join(number.to_bytes(2, "big") for number in range(len(tests))))
     os.close(giving)
@@ -243,7 +244,7 @@ def run_beside(tests, options, jobs, more=0):
 
 
 def history_keep(path, wavered):
-    """Second tries of this run to those of earlier ones; the last ten are told."""
+    """Appends the second tries of this run to the file's earlier ones, and prints the last ten."""
     with open(path, "a+", encoding="utf-8") as file:
         file.write("%s %d %s\n" % (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), len(wavered), " ".join(sorted(wavered))))
         file.seek(0)
@@ -254,7 +255,7 @@ def history_keep(path, wavered):
 
 
 def can_run(options):
-    """Why nothing can run here, or None."""
+    """The reason why nothing can run here, or None."""
     if os.geteuid():
         return "not root"
     checked = subprocess.run([options.tsnap, "--check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -287,7 +288,7 @@ def main(argv):
         print("skip: " + why)
         return harness.UNREADY
     signal.signal(signal.SIGALRM, on_alarm)
-    # ignored in a shell's background job, or under nohup, and so would every tsnap have them
+    # these signals are ignored in a shell's background job, or under nohup, and every tsnap would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     counts, ran, wavered = {"ok": 0, "FAIL": 0, "skip": 0}, set(), set()
@@ -295,7 +296,7 @@ def main(argv):
         beside = sorted((test for test in tests if not is_one_of(test, ALONE + PAIRED)), key=lambda test: not is_one_of(test, LONG))
         paired = [test for test in tests if is_one_of(test, PAIRED)]
         for name, outcome, words in itertools.chain(run_beside(beside, options, options.jobs, 1), run_beside(paired, options, 2)):
-            # what is lacking, or wrong, may be so because of others
+            # a failure or a skip may be due to the other tests
             told(words if outcome == "ok" else words.replace(outcome, "again", 1))
             if outcome == "ok":
                 counts[outcome] += 1
@@ -329,4 +330,4 @@ def main(argv):
 if __name__ == "__main__":
     CODE = main(sys.argv[1:])
     sys.stdout.flush()
-    os._exit(CODE)  # a thread that a failed test left does not hold it
+    os._exit(CODE)  # does not wait for a thread that a failed test left

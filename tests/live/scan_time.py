@@ -1,6 +1,6 @@
-"""How true samples are on a full host: sampled time over exact time, by kind of thread and state.
+"""Accuracy of samples on a full host: sampled time over exact time, by kind of thread and state.
 
-As a program it prints that as a table: --help.
+As a program it prints these ratios as a table: --help.
 """
 import argparse
 import math
@@ -15,7 +15,7 @@ import truth
 KINDS = ("burst", "pipe", "sync", "spin")
 EXACT = {"ON": "cpu_us", "RQ": "runq_us", "D": "dwait_us", "S": "sleep_us"}
 COLUMNS = "state,syscall," + ",".join(EXACT.values())
-BATCHES = 20  # parts of a run whose spread tells the error of the whole
+BATCHES = 20  # batches of a run, whose spread gives the error of the whole
 
 
 def kinds_of(workload):
@@ -24,13 +24,13 @@ def kinds_of(workload):
 
 
 class Share:
-    """Sampled seconds of a kind in a state, beside exact ones."""
+    """Sampled and exact seconds of a kind of threads in a state."""
 
     def __init__(self, sampled, exact, seconds):
-        """Of each thread, or part of the run: pairs that belong together."""
+        """sampled, exact: pairs of values, one pair for each thread or each batch of the run."""
         self.sampled, self.exact, self.seconds = sum(sampled), sum(exact), seconds
         self.ratio = self.sampled / self.exact if self.exact else None
-        # what varies from part to part tells how exact the ratio of the sums is
+        # the variation between the pairs gives the error of the ratio of the sums
         apart = [one - other * self.ratio for one, other in zip(sampled, exact)] if self.exact else []
         self.error = (math.sqrt(sum(x * x for x in apart) * len(apart) / max(len(apart) - 1, 1)) / self.exact
                       if self.exact else None)
@@ -41,8 +41,8 @@ def batch_of(index, count):
 
 
 def shares(rows, kinds):
-    """{(kind, state): Share} of the rows of a run with COLUMNS and -a. Exact are the totals that the kernel's programs keep."""
-    scans = harness.scans_of(rows)[1:]  # the first one's totals are of another time than its weight
+    """{(kind, state): Share} of the rows of a run with COLUMNS and -a. Exact times are the totals that the BPF programs keep."""
+    scans = harness.scans_of(rows)[1:]  # the first scan's totals cover another time than its weight
     kind_of = {tid: kind for kind, tids in kinds.items() for tid in tids}
     sampled = {(kind, state): [0.0] * BATCHES for kind in kinds for state in EXACT}
     exact = {key: list(values) for key, values in sampled.items()}
@@ -73,7 +73,7 @@ def accounts(kinds):
 
 
 def measure(ctx, kinds, seconds, *args, rate=50, **popen):
-    """(shares, tool): a run beside threads of these kinds, whose output nobody reads meanwhile. Our exact totals must be about
+    """(shares, tool) of a run with threads of these kinds, whose output is not read meanwhile. tsnap's exact totals must be about
     schedstat's."""
     tids = ",".join(str(tid) for of_kind in kinds.values() for tid in of_kind)
     tool = ctx.stream("-a", "-t", tids, "-F", rate, "-d", seconds, *args, columns=COLUMNS, **popen)
@@ -94,18 +94,18 @@ def measure(ctx, kinds, seconds, *args, rate=50, **popen):
 
 
 def idle_s():
-    """Idle time of all CPUs so far."""
+    """Idle seconds of all CPUs so far."""
     words = truth.read("/proc/stat").split()
     return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")
 
 
 class Report:
-    """A report of all threads over some seconds, as threads on average, beside what the kernel counts. between: called when they
-    begin."""
+    """A report of all threads over some seconds, as average numbers of threads, and the kernel's counts. between: called when these
+    seconds begin."""
 
     def __init__(self, ctx, kinds, seconds, *args, between=lambda: None):
         tool = ctx.plain("-a", "-i", seconds, "-n", 2, "-g", "pid,comm,state", *args)
-        # the first report has some of the start
+        # the first report includes some of the start
         first = self._ended(tool, 1, kinds)
         between()
         second = self._ended(tool, 2, kinds)

@@ -1,6 +1,6 @@
-"""What tsnap tells and takes when it runs for long beside load: stress-ng and threads and processes that come and go.
+"""Accuracy and cost of a tsnap that runs for long under load: stress-ng, and threads and processes that come and go.
 
-As a program it prints that: --help.
+As a program it prints these figures: --help.
 """
 import argparse
 import csv
@@ -20,12 +20,12 @@ COLUMNS = ("timestamp", "weight_us", "tid", "pid", "comm", "state", "state_us", 
 LOAD = ("--cpu", "1", "--pipe", "1", "--switch", "1", "--futex", "1", "--fork", "1", "--pthread", "1",
         "--exec", "1", "--hdd", "1", "--hdd-bytes", "16m")
 ACCOUNTED = {"ON", "RQ", "D", "S", "I"}
-LEAST_S = 60    # that a thread was seen for whose times are added up: on a full host its first scan is read half a second late
-LOOK_S = 2      # between looks at memory
-CROWDS = 8      # that are told one by one
-WITHHELD_US = 10 * 10 ** 6  # times that do not add up for so long are never told (live/threads/live_totals.h)
-ABOUT_US = 10 ** 6  # tsnap may begin anew so much before rows tell that these ten seconds are over
-EDGE_US = 5000  # of the first and the last row of a thread: switches and moments are apart
+LEAST_S = 60    # a thread's times are added up if it was seen for so long: on a full host its first scan is read half a second late
+LOOK_S = 2      # seconds between readings of memory
+CROWDS = 8      # that are printed one by one
+WITHHELD_US = 10 * 10 ** 6  # times that do not add up for so long are never reported (live/threads/live_totals.h)
+ABOUT_US = 10 ** 6  # tsnap may begin anew so much before the rows' timestamps show that these ten seconds are over
+EDGE_US = 5000  # error at the first and the last row of a thread: its switches are not at scan times
 
 
 class Life:
@@ -35,7 +35,7 @@ class Life:
 
     def __init__(self, who, now_us, told):
         self.who, self.last_us, self.states = who, now_us, set()
-        self.reach_us = now_us if told else None  # else nobody knows yet from when on the next times are
+        self.reach_us = now_us if told else None  # None: the start of the next reported times is not known yet
         self.wall_us = self.reported_us = self.withheld = 0
         self.withholding = not told
 
@@ -43,13 +43,13 @@ class Life:
         self.states.add(state)
         self.last_us = now_us
         if times is not None:
-            # of times that were withheld for about as long as they can be nobody knows whether they are told
+            # times that were withheld for about WITHHELD_US may be reported or dropped: not counted
             counts = self.reach_us and not (self.withholding and now_us - self.reach_us > WITHHELD_US - ABOUT_US)
             self.wall_us += now_us - self.reach_us if counts else 0
             self.reported_us += times if counts else 0
             self.reach_us, self.withholding = now_us, False
             return
-        # they did not add up: a later row has them, if they add up again soon
+        # the times did not add up: a later row has them, if they add up again soon
         self.withheld += 1
         self.withholding = True
         if self.reach_us and now_us - self.reach_us > WITHHELD_US:
@@ -61,18 +61,18 @@ class Life:
 
     @property
     def apart(self):
-        """By what part of the time the sum is wrong."""
+        """The error of the sum, as a share of the time."""
         return max(0, abs(self.reported_us - self.wall_us) - EDGE_US) / max(1, self.wall_us)
 
 
 def microseconds(timestamp):
-    """Of a timestamp, within a day."""
+    """Microseconds of a timestamp, within its day."""
     hours, minutes, seconds = timestamp[11:].rstrip("Z").split(":")
     return round((int(hours) * 3600 + int(minutes) * 60 + float(seconds)) * 1e6)
 
 
 class Told:
-    """What rows say, read one by one: there are millions."""
+    """Sums over a run's rows, which are read one by one, as there are millions."""
 
     def __init__(self, file):
         self.rows = self.broken = self.scans = self.crowded = self.most_on = self.stacks = 0
@@ -110,14 +110,14 @@ class Told:
             self.scan_end()
             self.scan, self.scans = row["timestamp"], self.scans + 1
             now_us = microseconds(self.scan)
-            # midnight
+            # after midnight a day is added
             self.now_us = now_us + (86400 * 10 ** 6 if now_us < self.now_us % (86400 * 10 ** 6) - 10 ** 9 else 0)
         if row["state"] == "ON":
             self.on.setdefault(row["cpu"], []).append(row)
         self.stacks += bool(row["ustack"] or row["kstack"])
         times = [row[name] for name in TIMES]
         life = self.lives.get((row["pid"], row["tid"]))
-        # a number that another thread has now
+        # the tid is another thread's now
         if life is None or self.now_us - life.last_us > 10 ** 6:
             if life:
                 self.ended.append(life)
@@ -127,13 +127,13 @@ class Told:
         life.add(self.now_us, row["state"], sum(map(int, times)) if all(times) else None)
 
     def long_lives(self):
-        """Of threads that were never stopped, traced or zombies: that is time as well, and no column tells it."""
+        """Lives of LEAST_S or more, of threads that were never stopped, traced or zombies: no column has the time in these states."""
         return [life for life in self.ended + list(self.lives.values())
                 if life.wall_us >= LEAST_S * 10 ** 6 and not life.states - ACCOUNTED]
 
 
 class Taken:
-    """Memory and descriptors of all of tsnap's processes, looked at now and then."""
+    """Memory and descriptors of all of tsnap's processes, read now and then."""
 
     def __init__(self, pid):
         self.pid, self.looks = pid, []
@@ -153,13 +153,13 @@ class Taken:
         self.looks.append((memory, files))
 
     def most(self, which, begin, end):
-        """Of a part of the time."""
+        """The maximum in a part of the run; begin and end are shares of it."""
         part = self.looks[int(len(self.looks) * begin):int(len(self.looks) * end)] or self.looks
         return max(look[which] for look in part)
 
 
 class Soak:
-    """A run of so many seconds beside load."""
+    """A run of `seconds` seconds under load."""
 
     def __init__(self, tsnap, seconds, directory):
         stress = shutil.which("stress-ng")
@@ -186,7 +186,7 @@ class Soak:
             load.wait()
 
     def facts(self):
-        """(name, value) of all that is told."""
+        """(name, value) of each figure that is printed."""
         told, taken, lives = self.told, self.taken, self.told.long_lives()
         worst = max(lives, key=lambda life: life.apart, default=None)
         wall, sums = sum(life.wall_us for life in lives), sum(life.reported_us for life in lives)

@@ -1,11 +1,11 @@
-"""What /proc says: the ground truth that tsnap is held against."""
+"""Facts from /proc: the ground truth that tsnap's output is compared with."""
 import os
 import re
 
 PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_IO_WORKER = 0x00000010  # io_uring workers: user threads that never enter user mode
 
-# Letters of /proc/TID/stat to the states that tsnap tells.
+# Letters of /proc/TID/stat, and the states that tsnap may show for each.
 STATES = {"R": ("ON", "RQ"), "S": ("S",), "D": ("D",), "T": ("T",), "t": ("T",), "Z": ("Z",), "X": ("Z",),
           "I": ("I",), "P": ("P",)}
 
@@ -25,7 +25,7 @@ def lines_of(path):
 
 
 def catches(pid, number):
-    """Whether the process catches that signal, or waits for it."""
+    """True if the process catches that signal, or blocks it to wait for it."""
     status = lines_of("/proc/%d/status" % pid)
     return bool(status) and any(int(status[mask], 16) >> number - 1 & 1 for mask in ("SigCgt", "SigBlk"))
 
@@ -35,12 +35,12 @@ def keyed(text):
 
 
 def memory_bytes(pids, key):
-    """The sum of what status tells of these processes under a key as kB; one that has ended has none."""
+    """The sum of a key of /proc/PID/status, there in kB, over these processes, in bytes; an exited process counts as 0."""
     return sum(int(lines_of("/proc/%d/status" % pid).get(key, "0").split()[0]) for pid in pids) << 10
 
 
 def release():
-    """Of the kernel, as uname tells it: (4, 9)."""
+    """The kernel's release, as in uname: (4, 9)."""
     return tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
 
 
@@ -66,11 +66,11 @@ class Thread:
 
     @property
     def status(self):
-        """{key: words}; empty: it is gone."""
+        """{key: words} of the thread's status; empty: it is gone."""
         return keyed(self.status_text)
 
     def status_number(self, key):
-        """The first number of a line; None: there is none."""
+        """The first number of a line of status; None: there is none."""
         words = self.status.get(key, "").split()
         return int(words[0]) if words else None
 
@@ -93,7 +93,7 @@ class Thread:
 
     @property
     def nr(self):
-        """Number of the system call; -1: asleep outside of one; None: running or not told."""
+        """Number of the system call; -1: asleep outside of one; None: running, or not readable."""
         if not self.call_text or self.call_text[0] == "running":
             return None
         return int(self.call_text[0])
@@ -107,7 +107,7 @@ class Thread:
 
     @property
     def same(self):
-        """Equal for two readings between which the thread did not run."""
+        """A value that is equal in two readings if the thread did not run between them."""
         return (self.tid, self.start, self.letter, self.call_text, self.switches)
 
 
@@ -117,7 +117,7 @@ def tids():
         try:
             found.update(int(tid) for tid in os.listdir("/proc/%s/task" % pid))
         except OSError:
-            pass  # it ended meanwhile
+            pass  # the process ended meanwhile
     return found
 
 
@@ -128,7 +128,7 @@ def threads():
 
 
 def children(pid):
-    """Processes below pid."""
+    """All descendants of the process pid."""
     found, stack = set(), [pid]
     while stack:
         parent = stack.pop()
@@ -148,7 +148,7 @@ def read_dir(path):
 
 
 def link(path):
-    """What a link of /proc says; empty: it is gone."""
+    """The target of a link of /proc; empty: it is gone."""
     try:
         return os.readlink(path)
     except OSError:
@@ -164,7 +164,7 @@ def schedstat(tid):
 
 
 def owned_bpf(pids):
-    """{("prog"|"map", id)} that descriptors of these processes hold."""
+    """{("prog"|"map", id)} of the BPF objects that descriptors of these processes refer to."""
     found = set()
     for pid in pids:
         for fd in read_dir("/proc/%d/fdinfo" % pid):
@@ -185,12 +185,12 @@ def kprobe_events():
 def kernel_stack(tid):
     """Functions of /proc/TID/stack, innermost first; None: this kernel shows none (CONFIG_STACKTRACE)."""
     text = read("/proc/%s/stack" % tid)
-    # before 4.20 a mark ends it: "[<ffffffffffffffff>] 0xffffffffffffffff", RHEL 8's "[<0>] 0xffffffffffffffff"
+    # before 4.20 a mark ends the stack: "[<ffffffffffffffff>] 0xffffffffffffffff", RHEL 8's "[<0>] 0xffffffffffffffff"
     return text and [line.split()[1].split("+")[0] for line in text.splitlines() if not line.endswith(" 0xffffffffffffffff")]
 
 
 def has_kprobe_source():
-    """Whether perf_event_open(2) makes kprobes (4.17); else they are lines of kprobe_events, which outlive who wrote them."""
+    """True if perf_event_open(2) makes kprobes (4.17); else they are lines of kprobe_events, which outlive the process that wrote them."""
     return os.path.exists("/sys/bus/event_source/devices/kprobe/type")
 
 
