@@ -1,4 +1,4 @@
-"""Every option of tsnap in real runs with a visible effect. A start costs seconds under emulation: few runs, many options."""
+"""Every option of tsnap, in real runs with a visible effect. A start costs seconds under emulation: few runs, many options."""
 import gzip
 import json
 import os
@@ -15,7 +15,7 @@ from harness import SCANS_MORE, SLOW, START_S, STOP_S, Failure, Findings, case, 
 # Calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
 RESTLESS = "while :; do dd if=$1 of=/dev/null iflag=direct bs=4k count=4 status=none; sleep 0.05; done"
 
-# So many threads on average, that always slept. An emulated CPU may be too slow for a scan, which then lacks one of them.
+# {count: pattern of avg_thr} for threads that always slept. An emulated CPU may be too slow for a scan, which then lacks one of them.
 ALL_OF = {count: r"%d\.00" % count if SLOW == 1 else r"(?:%d\.00|%d\.[789]\d)" % (count, count - 1) for count in (1, 2)}
 
 
@@ -30,7 +30,7 @@ def options_of(help_text):
 
 
 class Runs:
-    """Notes which options were used. --tsnap-args may choose types, too: those of a run replace them."""
+    """Runs of tsnap that note which options were used. --tsnap-args may choose types, too: the types of a run replace them."""
 
     def __init__(self, ctx):
         self.ctx = ctx.but(tsnap_args="")
@@ -51,11 +51,11 @@ class Runs:
 
     @property
     def here(self):
-        """What a run that samples this host has from --tsnap-args."""
+        """The part of --tsnap-args that a run which samples this host gets."""
         return self.types + self.without("")
 
     def live(self, *args):
-        """What a run that samples this host prints."""
+        """The output of a run that samples this host."""
         return self.text(*args, *self.here)
 
 
@@ -66,7 +66,7 @@ def expect_checked(runs):
 
 
 def expect_rows(runs, offsets, family, recorded):
-    """Processes with their descendants, at 50 Hz for a second, in chosen columns, with the layout from a file."""
+    """Rows have processes with their descendants, at 50 Hz for a second, in chosen columns, with the layout from a file."""
     tool = runs.run("--csv", "-a", "-d", 1, "-F", 50, "-p", min(family), "-r", "-g", "timestamp,tid,comm", "-G", "state",
                     "--kernel-types", "offsets", "--offsets", offsets, "-v", *runs.without(""))
     check(tool.out.startswith(b'timestamp,tid,comm,state\n'), "-g, -G: %s", tool.out[:80])
@@ -80,8 +80,8 @@ def expect_rows(runs, offsets, family, recorded):
 
 
 def expect_objects(runs, btf, offsets, mine, others):
-    """Threads by id, user and name; so many scans; the layout from a BTF file. A kernel before 5.2 has none of its own: one of
-    another kernel is refused."""
+    """Threads are chosen by id, user and name; -n limits the scans; the layout comes from a BTF file. A kernel before 5.2 has no BTF file
+    of its own: that of another kernel is refused."""
     tids = ",".join(str(workload.tid) for workload in [mine] + others)
     source = ("btf", "--btf", btf)
     if not os.path.exists(btf):
@@ -119,7 +119,7 @@ def expect_reports(runs, pid, recorded):
 
 
 def expect_stacks(runs, pid, directory):
-    """A sleeper's whole second is off CPU, in its system call; the graph and the comparison tell the same."""
+    """A sleeper's whole second is off CPU, in its system call; the graph and the comparison show the same."""
     chosen = ("-p", pid, "-g", "tid")
     common = ("-d", 1, *chosen, *runs.here)
     before, after, graph = (os.path.join(directory, name) for name in ("before.folded", "after.folded", "graph.svg"))
@@ -130,7 +130,7 @@ def expect_stacks(runs, pid, directory):
     check("nanosleep" in both, "--on-cpu --off-cpu: %s", both)
     spinner = runs.ctx.workload("spin")
     for how in (("--fp",), ("--stack-bytes", 4096)):
-        # on a full host all samples of a second may come without frames, which is told
+        # on a full host all samples of a second may come without frames, which tsnap reports
         wait_until(lambda: re.search(r"^%d;.+ \d+$" % spinner.tid, runs.text("--folded", "--on-cpu", *how, *common, "-p", spinner.tgid), re.M),
                    5 * START_S, how[0] + ": a stack of the spinner")
     spinner.end()
@@ -153,7 +153,7 @@ def expect_stacks(runs, pid, directory):
     runs.run("--flame", graph, "-a", *common)
     with open(graph, encoding="utf-8") as file:
         check("nanosleep" in file.read(), "--flame: no nanosleep")
-    # where CPUs are emulated the first samples have none yet, or another one
+    # where CPUs are emulated the first samples have no stack yet, or another one
     below = re.compile(r"^ +%s%%  (user|kernel)  " % (r"100\.0" if SLOW == 1 else r"[1-9]\d{1,2}\.\d"), re.M)
     text = runs.text("-a", "--stacks", 1, "--python", "--no-realtime", *common)
     check(below.search(text), "--stacks: no stack below a line: %s", text)
@@ -173,23 +173,23 @@ def expect_stacks(runs, pid, directory):
                              "-g", "timestamp,weight_us,state,comm,waker_stack"))
     replayed = runs.text("--replay", rows, "--stack-dict", dictionary, "--off-wake", "--stacks")
     check(below.search(replayed), "--stack-dict, --off-wake: no stack in the replay: %s", replayed)
-    # the second file is no option's argument: --diff A B
+    # the second file of --diff A B is a positional argument, not that of an option
     runs.run("--diff", before, after, "--flame", graph)
     with open(graph, encoding="utf-8") as file:
         check("before 100.00 % (" in file.read(), "--diff: no shares")
 
 
 def expect_servers(runs):
-    """Who reads from a connection whose own port is low is a server, and idle."""
+    """A thread that reads from a connection whose own port is low is a server, and idle."""
     client = runs.ctx.workload("wait", on="tcp_client")
     for line, shown in ((1, True), (65536, False)):
         text = runs.live("-d", 1, "-p", client.tgid, "-g", "tid", "--daemon-ports", line)
-        told = "by sock_diag" not in text  # a module that is not everywhere: then nobody is known for a client
+        told = "by sock_diag" not in text  # a module that is not everywhere: without it no thread is known to be a client
         check(bool(re.search(r" %d$" % client.tid, text, re.M)) == (shown and told), "--daemon-ports %d: %s", line, text)
 
 
 def expect_chains(runs):
-    """Who waits for a mutex, and for whom."""
+    """A thread that waits for a mutex is shown with the thread that holds it."""
     waiter = runs.ctx.workload("wait", on="mutex")
     chosen = ("-d", 1, "-t", waiter.tid)
     text = runs.live("--chains", *chosen)
@@ -201,7 +201,7 @@ def expect_chains(runs):
 
 
 def expect_recorded(runs, pid, directory):
-    """A recording of a sleeper, all of it, parts of it, and over time."""
+    """A recording of a sleeper is replayed whole, in parts, and over time."""
     recording, part = os.path.join(directory, "recording"), os.path.join(directory, "part.csv.zst")
     os.mkdir(recording)
     config = os.path.join(directory, "config")
@@ -221,7 +221,7 @@ def expect_recorded(runs, pid, directory):
 
 
 def expect_shared(runs, pid):
-    """One tsnap shares its probes, another samples with them."""
+    """One tsnap shares its probes, and another one samples with them."""
     share = Share(runs.ctx, listed=False)
     share.owner(*runs.here)
     rows = share.attached("-d", 1, of=("-p", pid)).finish(0, START_S + STOP_S)
@@ -231,7 +231,7 @@ def expect_shared(runs, pid):
 
 @case
 def every_option(ctx):
-    """Each option that --help all lists, in runs that show its effect; one that no run has fails."""
+    """Each option that --help all lists is in a run that shows its effect; an option that no run has fails the test."""
     btf = os.environ.get("TSNAP_TEST_BTF", "/sys/kernel/btf/vmlinux")
     runs = Runs(ctx)
     typed = options_of(runs.text("--help", "all"))
@@ -258,26 +258,26 @@ def every_option(ctx):
 
 
 def traced_rows(ctx, pid, device, kind):
-    """Which kinds the rows are of; requests to other devices aside."""
+    """The kinds of --trace that rows have; requests to other devices aside."""
     tool = ctx.plain("--csv", "--trace", kind, "-d", 2, "-p", pid, "-r")
     return {row["trace"] for row in tool.finish(0, START_S + STOP_S) if not row.get("io_dev") or row["io_dev"] == device.name}
 
 
 def traced_report(ctx, pid, kinds):
-    """Which kinds a report of all of them, and of each event that took 20 ms, tells of."""
+    """The kinds of --trace that appear in a report of all of them and of each event that took 20 ms."""
     tool = ctx.plain("--trace", ",".join(kinds), "--slower", 20, "-d", 2, "-p", pid, "-r")
     tool.finish_plain()
     text = tool.out.decode()
     return {kind for kind in kinds if re.search(r"^%s: (?!.*: none$)|^\S+ +%s " % (kind, kind), text, re.M)}
 
 
-# What each kind of --trace needs, as --check calls it; of the others only what all of tsnap needs.
+# Probes that each kind of --trace needs, as --check calls them; kinds that are not here need only what all of tsnap needs.
 PROBES_OF = {"block": ("block queue", "block issue", "block done"), "blockq": ("block queue", "block issue", "block done"),
              "syscalls": ("call", "return"), "exec": ("exec", "rename")}
 
 
 def kinds_refused(ctx, kinds):
-    """Those that need a probe which --check says is not there: each is refused by that name."""
+    """Kinds of --trace that need a probe which --check says is not there: each is refused by the name of the probe."""
     tool = ctx.plain("--check")
     tool.finish_plain()
     lacking = re.findall(r"^  (\S.*?\S)  +none[;,]", tool.out.decode().split("\nProbes\n")[1].split("\nWhat is")[0], re.M)
@@ -290,7 +290,7 @@ def kinds_refused(ctx, kinds):
 
 @case
 def every_trace(ctx):
-    """Each kind of --trace alone, and all of them with --slower, tell of a shell that reads a disk and starts programs."""
+    """Each kind of --trace alone, and all of them with --slower, report events of a shell that reads a disk and starts programs."""
     listed = subprocess.run([ctx.options.tsnap, "--list"], capture_output=True, text=True).stdout
     kinds = re.findall(r"^  (\w+) ", listed.split("Kinds of --trace")[1].split("\n\n")[0], re.M)
     check(len(kinds) >= 6, "--list has the kinds %s", kinds)
@@ -299,7 +299,7 @@ def every_trace(ctx):
     check(len(kinds) >= 2, "all but %s are refused", kinds)
     find = Findings()
     with Device() as device:
-        device.queue_by_deadline()  # before 6.5 blockq is told of what a scheduler queues
+        device.queue_by_deadline()  # before 6.5 blockq sees only requests that an I/O scheduler queues
         shell = subprocess.Popen(["sh", "-c", RESTLESS, "sh", device.path], stderr=subprocess.DEVNULL)
         try:
             for chosen in [[kind] for kind in kinds] + [kinds]:
@@ -311,6 +311,6 @@ def every_trace(ctx):
         finally:
             shell.kill()
             shell.wait()
-            # its last program may have the device open
+            # the shell's last program may still have the device open
             subprocess.run(["sleep", "0.2"], check=True)
     find.close()

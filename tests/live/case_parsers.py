@@ -1,4 +1,4 @@
-"""What reads files for tsnap is killed at each of its steps: no sample is lost, what died is counted, and nothing is left."""
+"""The processes that read files for tsnap are killed at each of their steps: no sample is lost, each death is counted, nothing is left."""
 import os
 import shutil
 import signal
@@ -10,7 +10,7 @@ from case_faults import left_over
 from case_stacks import chain_programs, directory_of, frames_of
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, let_pass, rows_of, settle, wait_until
 
-STEPS = 40  # system calls of one that reads a new file, and some
+STEPS = 40  # a little more than the system calls of a parser that reads a new file
 HZ = 20
 WATCHED_S = 5
 
@@ -20,7 +20,7 @@ def is_gone(pid):
 
 
 def kill_at(ctx, pid, step):
-    """A process that kills another one as that begins its step-th system call from now on."""
+    """A process (strace) that kills process pid as it begins its step-th system call from now on."""
     strace = subprocess.Popen([shutil.which("strace"), "-o", "/dev/null", "-e", "trace=all", "-e", "inject=all:signal=KILL:when=%d" % step, "-p",
                                str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ctx.at_end(strace.kill)
@@ -30,8 +30,8 @@ def kill_at(ctx, pid, step):
 
 @case
 def parsers_killed_at_each_step(ctx):
-    """They are killed at their first system call for a new file, at the second and so on: scans and samples are whole, the file's functions
-    are known a moment later, and the footer counts."""
+    """Parsers are killed at their first system call for a new file, at the second and so on: scans and samples are whole, the file's
+    functions are known shortly afterwards, and the footer counts the parsers that died."""
     if not shutil.which("strace"):
         raise Skip("strace is not installed")
     directory, own, find, before = directory_of(ctx), ctx.temporary(), Findings(), set(left_over())
@@ -54,7 +54,7 @@ def parsers_killed_at_each_step(ctx):
                                                       for row in rows_of(tool.rows()[seen:], chain.tid)), WATCHED_S * SLOW)
             if strace:
                 killed += is_gone(victim)
-                strace.terminate()  # it lets go of one that it has not killed
+                strace.terminate()  # it detaches from a parser that it has not killed
                 strace.wait(STOP_S)
             os.unlink(copy)
             chain.process.kill()
@@ -69,7 +69,7 @@ def parsers_killed_at_each_step(ctx):
                     [frames_of(row)[:4] for row in rows_of(rows, chain.tid)[-1:]])
     lost = tool.missed("that read files for stacks and ended")
     find.expect(killed >= STEPS / 2, "only %d of %d were killed", killed, 2 * STEPS)
-    # one that died last is met by no request
+    # no request notices a parser that died last
     find.expect(killed - 2 <= lost <= killed, "%d died, counted are %d: %s", killed, lost, tool.err)
     settle(lambda: not set(left_over()) - before, STOP_S)
     find.expect(not set(left_over()) - before, "left over: %s", sorted(set(left_over()) - before))
@@ -87,7 +87,7 @@ def killed_all(tool):
 
 @case
 def parsers_killed_at_both_ends(ctx):
-    """They are killed some milliseconds after they were begun, or after tsnap was told to end: a report or whole rows, and nothing is left."""
+    """Parsers are killed some ms after they were begun, or after tsnap got SIGTERM: a report or whole rows come, and nothing is left."""
     find, before, spin = Findings(), set(left_over()), ctx.workload("spin")
     for ms in range(0, 40, 4):
         report = ctx.plain("-a", "--stacks", "-F", HZ, "-d", 0.5)

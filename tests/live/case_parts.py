@@ -1,5 +1,5 @@
 """Real programs under load: what PostgreSQL, redis and stress-ng say of themselves, against what tsnap says of them. Truth is what
-the program tells (pg_stat_activity, CLIENT LIST ...) and what /proc counts; tests/README.md tells where they may differ."""
+the program reports (pg_stat_activity, CLIENT LIST ...) and what /proc counts; tests/README.md says where they may differ."""
 import collections
 import os
 import re
@@ -14,24 +14,24 @@ from case_trace import Traced, begin, schedstat, stolen_ns
 from harness import SLOW, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, timestamp_s, wait_until
 from parts import MariaDB, Part, Postgres, Redis, Runqlat, Session, Stress, account
 
-UNSEEN = 0.08  # part of times that may lie at switches at which the kernel runs no program
+UNSEEN = 0.08  # share of times that may begin or end at switches at which the kernel runs no BPF program
 WAITS = "state,state_us,syscall,connection,remote,waits_on,waits_on_pid"
 
 
 def client_ports(pid):
-    """Ports of this process's own ends of TCP connections, from /proc."""
+    """Local ports of the process's TCP connections, from /proc."""
     inodes = set()
     for fd in truth.read_dir("/proc/%d/fd" % pid):
         try:
             inodes.add(re.sub(r"\D", "", os.readlink("/proc/%d/fd/%s" % (pid, fd))))
         except OSError:
-            pass  # closed since
+            pass  # the descriptor was closed since
     lines = (truth.read("/proc/%d/net/tcp" % pid) or "").splitlines()[1:]
     return [int(line.split()[1].split(":")[1], 16) for line in lines if line.split()[9] in inodes]
 
 
 def in_memory(path):
-    """Whether the file system there is a tmpfs."""
+    """True if the file system there is a tmpfs."""
     mounts = [line.split() for line in truth.read("/proc/mounts").splitlines()]
     best = max((words for words in mounts if (path + "/").startswith(words[1].rstrip("/") + "/")), key=lambda words: len(words[1]))
     return best[2] == "tmpfs"
@@ -39,14 +39,14 @@ def in_memory(path):
 
 @case
 def postgres_sockets(ctx):
-    """pgbench and the backends that serve it: each waits for the other, and is told so, by the ports that the server names; user
+    """pgbench and the backends that serve it are shown to wait for each other, with the ports that the server names; user
     and cgroup are theirs."""
     server = Postgres(ctx)
     script = server.directory + "/script"
     with open(script, "w") as file:
         file.write("select pg_sleep(0.03);\n\\sleep 30 ms\n")
     games = [server.pgbench(ctx, "-n", "-f", script, "-T", "60") for _ in range(2)]
-    # pgbench's first connection is another one, and short
+    # pgbench's first connection is a short one, beside those of its clients
     backends = wait_until(lambda: len(server.clients("%pg_sleep%")) == len(games) and server.clients("%pg_sleep%"), 20 * SLOW,
                           "two backends")
     find, seen = Findings(), collections.Counter()
@@ -61,7 +61,7 @@ def postgres_sockets(ctx):
             told = re.search(r"tcp [^ ,]+( peer [^,]*)?", row["waits_on"])
             if told:
                 find.expect(row["syscall"] == "epoll_wait" and row["waits_on"].startswith("3 fds: "), "%s", row)
-                # the other end's process is looked for meanwhile: what is told of it is right, and mostly it is told
+                # the search for the other end's process goes on meanwhile: if waits_on names it, the name is right, and mostly it does
                 ends = {"", " peer %d pgbench" % game.pid}
                 find.expect(told.group() in {"tcp 127.0.0.1:%d%s" % (port, end) for end in ends}, "backend %d: %s", backend,
                             row["waits_on"])
@@ -84,7 +84,7 @@ def postgres_sockets(ctx):
 
 @case
 def postgres_lock(ctx):
-    """A row lock: the kernel sees a backend that waits for a signal and no longer for its client, since when the server says; when
+    """In a row lock a backend waits for a signal and no longer for its client, from the time that the server reports; when
     it goes on, the waker is the backend that the server named as the holder."""
     server = Postgres(ctx, deadlock_timeout="1min")
     server.ask_once("create table t as select 1 as x")
@@ -121,8 +121,8 @@ def postgres_lock(ctx):
 
 @case
 def postgres_wal(ctx):
-    """Commits: the samples in fdatasync of files in pg_wal stand for as much time as the server says that it took, and those in D
-    or S for as much as --trace offcpu measured."""
+    """During commits the samples in fdatasync of files in pg_wal stand for as much time as the server says that it took, and the samples
+    in D or S for as much as --trace offcpu measured."""
     server = Postgres(ctx, track_wal_io_timing="on", checkpoint_timeout="1d")
     if in_memory(server.directory):
         raise Skip("%s is in memory: fdatasync does nothing" % server.directory)
@@ -142,12 +142,12 @@ def postgres_wal(ctx):
     rows, sleeps = tool.interrupt(), Traced(trace.interrupt(), trace="offcpu", syscall="fdatasync")
     check(count > 50, "%d times fdatasync", count)
     synced = [row for row in rows if row["syscall"] == "fdatasync"]
-    names = {row["filename"] for row in synced if row["state"] in "DS" and row["filename"]}  # looked up in time
+    names = {row["filename"] for row in synced if row["state"] in "DS" and row["filename"]}  # empty if not looked up in time
     check(names and all(re.fullmatch(server.directory + r"/data/pg_wal/[0-9A-F]{24}", name) for name in names), "%s", names)
     seen_ms = sum(number(row, "weight_us") for row in synced) / 1000
     check(0.75 * time_ms - 100 < seen_ms < 1.25 * time_ms + 100, "%d ms were seen, the server says %d", seen_ms, time_ms)
     check(sleeps.count >= 0.9 * count, "%d sleeps in %d calls", sleeps.count, count)
-    # the rest of the call is work, and waiting for a CPU: most of it where the machine is busy
+    # the rest of the call is work, and waits for a CPU: most of the call where the machine is busy
     asleep_ms = sum(number(row, "weight_us") for row in synced if row["state"] in "DS") / 1000
     slept_ms = sleeps.total_ns / 1e6
     check(slept_ms <= 1.01 * time_ms, "%d ms of sleep, the server says %d", slept_ms, time_ms)
@@ -157,7 +157,7 @@ def postgres_wal(ctx):
 
 @case
 def postgres_times(ctx):
-    """Exact times and switches of a backend at work: as the kernel counts them."""
+    """Exact times and switches of a backend at work are those that the kernel counts."""
     server = Postgres(ctx)
     session, script = Session(server, ctx), server.directory + "/script"
     with open(script, "w") as file:
@@ -177,7 +177,7 @@ def postgres_times(ctx):
 
 @case
 def redis_clients(ctx):
-    """The event loop by the descriptors that it has, a client in BLPOP by its connection: as the server lists it."""
+    """The event loop is shown with the descriptors that it has, a client in BLPOP with its connection, as the server lists it."""
     server = Redis(ctx)
     client = server.client(ctx, "blpop", "nothing", "0")
     wait_until(lambda: [one for one in server.clients() if one.get("cmd") == "blpop"], 20 * SLOW, "the client")
@@ -200,7 +200,7 @@ def redis_clients(ctx):
 
 @case
 def redis_load(ctx):
-    """A server under redis-benchmark: its exact times and switches."""
+    """Exact times and switches of a server under redis-benchmark are those that the kernel counts."""
     server = Redis(ctx)
     tool = ctx.stream("-a", "-p", server.pid, columns=COLUMNS)
     tool.wait_scans(3)
@@ -212,7 +212,7 @@ def redis_load(ctx):
     rows = [row for _, scan in scans_of(tool.interrupt())[start - 1:] for row in rows_of(scan, server.pid)]
     check(kernel.vcsw > 100, "only %d switches", kernel.vcsw)
     total, switches = sums(rows), kernel.vcsw + kernel.ivcsw
-    # its clock wakes it ten times a second, also between our two readings
+    # the server's clock wakes it ten times a second, also between the two readings of the test
     check(abs(total["vcsw"] - kernel.vcsw) <= 0.02 * kernel.vcsw + 10 * SLOW, "vcsw %d, not %d", total["vcsw"], kernel.vcsw)
     if kernel.schedstat:
         for name, expected in zip(("cpu_us", "runq_us"), kernel.schedstat):
@@ -221,8 +221,8 @@ def redis_load(ctx):
 
 @case
 def stress_run_queue(ctx):
-    """Four workers of stress-ng on one CPU, which hold still when accounts are read: run-queue waits by number and time from
-    --trace and from samples, and the states of samples."""
+    """Four workers of stress-ng on one CPU, which hold still when accounts are read, have as many run-queue waits, and as much time in
+    them, by --trace and by samples as the kernel counts; states of samples are right."""
     stress = Stress(ctx, 4)
     tids = ",".join(str(tid) for tid in stress.tids)
     before, stolen = {tid: schedstat(tid) for tid in stress.tids}, stolen_ns()
@@ -239,7 +239,7 @@ def stress_run_queue(ctx):
     for tid in stress.tids:
         ran_ns, delay_ns, count = (a - b for a, b in zip(schedstat(tid), before[tid]))
         traced, mine = Traced(waits, trace="runq", tid=tid), rows_of(rows, tid)
-        # at some switches the kernel runs no program: tests/README.md
+        # at some switches the kernel runs no BPF program: tests/README.md
         check(traced.count > 2 and 0.95 * count - 1 <= traced.count <= count + 1, "%d: %d waits, the kernel counts %d", tid,
               traced.count, count)
         total = sums(mine)
@@ -253,8 +253,8 @@ def stress_run_queue(ctx):
 
 @case
 def stress_runqlat(ctx):
-    """The run-queue waits of a worker, from --trace and from bcc's runqlat at once: as many, in the same buckets. Of runqlat these
-    begin at 2^n us, of tsnap at 1.024 times that."""
+    """--trace and bcc's runqlat, run at once, count as many run-queue waits of a worker, in the same buckets. Buckets of runqlat
+    begin at 2^n us, those of tsnap at 1.024 times that."""
     stress = Stress(ctx, 3)
     tid = stress.tids[0]
     peer = Runqlat(ctx, tid)
@@ -273,7 +273,8 @@ def stress_runqlat(ctx):
 
 
 class ThreadServer:
-    """Answers from a thread for each connection: "lock" after another thread lets it, "done" at once, and then waits for more to do."""
+    """A server with a thread for each connection. The thread answers "lock" after another thread lets it, "done" at once, and then waits
+    for more to do."""
 
     def __init__(self, ctx, path=None):
         if path:
@@ -296,7 +297,7 @@ class ThreadServer:
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection):
-        word = connection.recv(16).decode()  # it sleeps here first
+        word = connection.recv(16).decode()  # the thread sleeps here first
         if word == "done":
             time.sleep(0.1)  # more than a tick of the kernel
             connection.send(b"answer")
@@ -313,12 +314,12 @@ class ThreadServer:
 
 @case
 def server_in_a_lock(ctx):
-    """A server's thread that sleeps on a condition variable works while the client of its connection waits, and tells which one; one
-    that has answered is idle."""
+    """A server's thread that sleeps on a condition variable works while the client of its connection waits, and shows which client; a
+    thread that has answered is idle."""
     server = ThreadServer(ctx)
     clients = {word: socket.create_connection(("127.0.0.1", server.port)) for word in ("lock", "done")}
     tool = ctx.stream("-a", "-p", os.getpid(), columns="state,syscall,why,waits_on,connection,remote")
-    tool.wait_scans(10)  # their threads wait for a request
+    tool.wait_scans(10)  # meanwhile the connections' threads wait for a request
     for word, client in clients.items():
         client.send(word.encode())
     wait_until(lambda: len(server.tids) == 2, 20, "the server's threads")
@@ -334,7 +335,7 @@ def server_in_a_lock(ctx):
     check(row["why"] == "futex" and not row["remote"], "%s", row)
     tool.interrupt()
     shown = ctx.rows("-p", os.getpid(), columns="why")
-    # that run has not seen their threads wait for requests
+    # this run began too late to see the connections' threads wait for requests
     check(not [row for row in shown if row["tid"] == str(server.tids["done"])], "%s", shown[:3])
     for client in clients.values():
         client.close()
@@ -352,7 +353,7 @@ client.recv(1)
 
 @case
 def server_in_a_lock_of_a_local_client(ctx):
-    """The same of a connection by a path: its client is in a call on it, on this host."""
+    """A server's thread in a lock works for the client of a connection by a path, too: the client is in a call on it, on this host."""
     name = "tsnap-test-%d" % os.getpid()
     server = ThreadServer(ctx, "\0" + name)
     client = Part(ctx, account("nobody"), ["/usr/bin/python3", "-c", LOCAL_CLIENT, name])
@@ -375,8 +376,8 @@ def server_in_a_lock_of_a_local_client(ctx):
 
 @case
 def mariadb_locks(ctx):
-    """Threads of MariaDB that wait for a row lock and for a metadata lock, as its own list of processes has them: they work for their
-    clients, by TCP and by a path; one whose client thinks is idle."""
+    """Threads of MariaDB that wait for a row lock and for a metadata lock, as its own list of processes has them, work for their
+    clients, by TCP and by a path; a thread whose client thinks is idle."""
     server = MariaDB(ctx)
     server.ask_once("create table base.t (id int primary key, v int) engine=innodb; insert into base.t values (1, 1)")
     holder, row, table = server.session(ctx), server.session(ctx, tcp=True), server.session(ctx)

@@ -19,11 +19,11 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 import peer_types  # noqa: E402, of the folder above
 
 SHARE_S, PROFILE_HZ = 12, 197
-SHARE_ALLOWED = 0.1  # their times begin and end elsewhere
+SHARE_ALLOWED = 0.1  # the tools' times begin and end at other points of a switch
 
 
 class Peer(Process):
-    """A tool that measures by now, until it is interrupted."""
+    """A tool that has begun to measure, and does until it is interrupted."""
 
     def __init__(self, ctx, name, *args, **popen):
         path = shutil.which(name, path="/usr/sbin:" + os.environ["PATH"])
@@ -45,7 +45,7 @@ class Peer(Process):
 
 
 class Offcputime(Peer):
-    """It says nothing when it begins, but has then asked for all of its programs' events."""
+    """bcc's offcputime. It prints nothing when it begins to measure, but by then it has opened the events of all its programs."""
 
     def measures(self):
         return any("link_type" in (truth.read("/proc/%d/fdinfo/%s" % (self.pid, fd)) or "")
@@ -57,7 +57,7 @@ class Offcputime(Peer):
 
 
 class Profile(Peer):
-    """Samples of perf's CPU clock; where the kernel's headers are missing it is given the few types that it names."""
+    """bcc's profile: samples of perf's CPU clock. Where the kernel's headers are missing it is given the few types that it names."""
 
     def __init__(self, ctx, *args):
         env = dict(os.environ)
@@ -75,14 +75,14 @@ class Profile(Peer):
 
 
 def logarithmic(text):
-    """{least: count} of a histogram as bcc prints it."""
+    """{lower bound: count} of a histogram as bcc prints it."""
     pairs = re.findall(r"^\s*(\d+) -> \d+\s*: (\d+)", text, re.M)
     return {int(low): int(count) for low, count in pairs if int(count)}
 
 
 def expect_alike(ours, theirs, strays):
-    """The same within a bucket: these begin at 2^n us in theirs and at 1.024 times that in ours, and each tool's programs take part of
-    what the other one measures. So many may belong to one of both alone."""
+    """Two histograms are alike within a bucket: theirs begin at 2^n us, ours at 1.024 times that, and each tool's programs take part of
+    what the other one measures. strays: how many values may be in one of the two alone."""
     def longer(buckets, least):
         return sum(n for low, n in buckets.items() if low >= least)
     for shift in range(1, 30):
@@ -93,7 +93,7 @@ def expect_alike(ours, theirs, strays):
 
 @case
 def peers_block(ctx):
-    """Requests to a block device: as many as biolatency counts, in the same buckets."""
+    """Requests to a block device are as many as biolatency counts, in the same buckets."""
     with Device() as device:
         worker = Worker(ctx, device)
         peer = Peer(ctx, "biolatency", "-d", device.name)
@@ -105,15 +105,15 @@ def peers_block(ctx):
         rows = [row for row in tool.interrupt() if row["trace"] == "block" and row["io_dev"] == device.name]
         ours, unseen = Traced(rows), unseen_of(tool, 1500)
         check(1500 - unseen <= ours.count <= 1500, "%d requests, %d unseen", ours.count, unseen)
-        # others may look at the device, too; what tsnap had no chance to see it hasn't, either
+        # other programs may read the device, too; requests that tsnap could not see biolatency could not see, either
         check(1500 - unseen <= sum(theirs.values()) <= 1510, "biolatency has %d, %d unseen", sum(theirs.values()), unseen)
         expect_alike(ours.buckets, theirs, 30 + unseen)
 
 
 @case
 def peers_off_cpu(ctx):
-    """Time off the CPU: offcputime's goes on until the thread runs again, so it is that of offcpu and runq together. Or
-    as much as the kernel counts: offcputime lacks the first wait, and what ends at a switch that no program saw."""
+    """Time off the CPU is offcputime's, which goes on until the thread runs again, so it is that of offcpu and runq together. Or it is
+    as much as the kernel counts: offcputime lacks the first wait, and waits that end at a switch that no BPF program saw."""
     workload = ctx.workload("burst")
     tids = [workload.tid, workload.number("tid2")]
     peer = Offcputime(ctx, "offcputime", "-p", workload.tgid)
@@ -137,8 +137,8 @@ def peers_off_cpu(ctx):
 
 @case
 def peers_on_full_host(ctx):
-    """Busy threads of four kinds, more than CPUs: what a report says of each kind is what profile's samples say of its share of the
-    CPUs and offcputime's sums of its time off them; all of it together is the CPUs' busy time by /proc/stat."""
+    """With busy threads of four kinds, more than CPUs, a report has for each kind the share of the CPUs that profile's samples have and the
+    time off them that offcputime sums up; all kinds together are the CPUs' busy time by /proc/stat."""
     if SLOW > 1:
         raise Skip("where CPUs are emulated the tools' programs take more time than the load")
     workload = ctx.workload("mixed")
@@ -167,8 +167,8 @@ def peers_on_full_host(ctx):
 
 @case
 def peers_calls(ctx):
-    """System calls by name: as many as syscount counts. It counts returns, tsnap those whose entry it saw: what was waited in when both
-    began is counted by syscount alone."""
+    """System calls by name are as many as syscount counts. It counts returns, tsnap only returns whose entry it saw: calls in which threads
+    waited when both began are counted by syscount alone."""
     workload = ctx.workload("burst", naps=300, waits=100)
     peer = Peer(ctx, "syscount", "-p", workload.tgid, "-T", 400)
     tool = ctx.plain("--csv", "--trace", "syscalls", "-i", 1, "-g", "pid", "-p", workload.tgid)
@@ -182,6 +182,6 @@ def peers_calls(ctx):
     check(ours.get("clock_nanosleep") == 301 and ours.get("futex") == 100, "%s", ours)
     for name in set(ours) | set(theirs):
         more = theirs.get(name, 0) - ours.get(name, 0)
-        # three threads wait for a line, a byte and a byte
+        # when both begin three threads wait in such a call, for a line, a byte and a byte
         check(0 <= more <= (3 if name in ("poll", "ppoll", "read") else 0), "%s: %d, syscount has %d", name, ours.get(name, 0),
               theirs.get(name, 0))

@@ -1,4 +1,4 @@
-"""Python functions in stacks, against what the interpreters themselves say (tests/stack/chains_python.py)."""
+"""Python functions in stacks, against what the interpreters themselves report (tests/stack/chains_python.py)."""
 import glob
 import json
 import os
@@ -13,20 +13,20 @@ COLUMNS = "comm,state,syscall,ustack,ufunc,ufuncs,stack"
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack", "chains_python.py")
 VERSIONS = range(11, 15)  # 3.11 to 3.14
 MANY = 490
-FEW = ("nested", "threaded", "generator", "sorted_by")  # where all of them would take minutes
-# in what a C frame lies between two Python functions
+FEW = ("nested", "threaded", "generator", "sorted_by")  # chains for cases in which all of them would take minutes
+# {chain: Python function that is called by C code, which is called by another Python function}
 CALLED_BACK = {"sorted_by": "sorted_by.<locals>.<lambda>", "reduced": "reduced.<locals>.<lambda>"}
 
 
 def is_program(path):
-    """False: a script, such as pyenv's, which takes half a second to find the interpreter, or none."""
+    """True for an ELF file; false for a script, such as pyenv's, which takes half a second to find the interpreter, or finds none."""
     with open(path, "rb") as file:
         return file.read(4) == b"\x7fELF"
 
 
 def interpreters(ctx):
-    """Paths of those that are here and known: this one, those beside it where each version has a folder, and those of the path. Without
-    --all the first and the newest."""
+    """Paths of interpreters that are here and of a known version: this one, those next to it where each version has a folder, and those in
+    PATH. Without --all only the first and the newest."""
     beside = sorted(glob.glob(os.path.join(os.path.dirname(os.path.realpath(sys.executable)), "../../*/bin/python3")))
     names = [sys.executable, "/usr/bin/python3", *beside, *("python3.%d" % minor for minor in VERSIONS)]
     found = {}
@@ -66,7 +66,7 @@ def names_of(python):
 
 
 def start(ctx, wanted, prefix=()):
-    """wanted: (interpreter, chain) pairs."""
+    """Started Chain objects of wanted, (interpreter, chain) pairs."""
     chains = [Chain(python, name, prefix) for python, name in wanted]
     ctx.started.extend(chains)
     for chain in chains:
@@ -75,7 +75,7 @@ def start(ctx, wanted, prefix=()):
 
 
 def python_frames(row):
-    """Innermost first."""
+    """Names of the Python functions in a row's stack, innermost first."""
     return [name[:-4] for name in reversed(row["stack"].split(";")) if name.endswith("_[p]")]
 
 
@@ -85,7 +85,7 @@ def expect(find, chain, tid, rows):
     find.expect(mine, "%s: no stack", words)
     for row in mine[-2:]:
         frames = python_frames(row)
-        # of more the innermost ones are kept
+        # of a chain that is longer than MANY only the innermost frames are kept
         wanted = chain.frames if len(chain.frames) < MANY else chain.frames[:max(MANY, len(frames))]
         find.expect(frames == wanted, "%s: expected %s, found %s in %s", words, wanted[:12], frames[:12], row["stack"])
         find.expect("_PyEval_EvalFrameDefault" not in row["stack"], "%s: a frame of the loop is left: %s", words, row["stack"])
@@ -102,7 +102,7 @@ def expect(find, chain, tid, rows):
 
 @case
 def python_chains(ctx):
-    """Every chain of every version that is here, function by function, with lines."""
+    """Every chain of every version that is here is shown function by function, with lines."""
     chains = start(ctx, [(python, name) for python in interpreters(ctx) for name in names_of(python) if name != "alternates"])
     rows = ctx.rows("-a", "-F", 5, "--python", "-t", ",".join(str(chain.tid) for chain in chains), columns=COLUMNS)
     find = Findings()
@@ -122,7 +122,7 @@ def python_not_asked_for(ctx):
 
 @case
 def python_in_a_pid_namespace(ctx):
-    """The interpreter knows its threads by other ids than /proc does."""
+    """Python functions are found in a pid namespace, too, where the interpreter knows its threads by other ids than /proc does."""
     python = interpreters(ctx)[0]
     prefix = ["unshare", "--pid", "--fork", "--kill-child"]
     if subprocess.run(prefix + ["true"], stderr=subprocess.DEVNULL).returncode:
@@ -137,7 +137,8 @@ def python_in_a_pid_namespace(ctx):
 
 @case
 def python_movers(ctx):
-    """A thread that sleeps here and there: its functions are one or the other's, with their callers. On a CPU it has the interpreter's."""
+    """A thread that sleeps in two places in turn has the functions of one or the other, with their callers. On a CPU it has those of the
+    interpreter."""
     chain, = start(ctx, [(interpreters(ctx)[0], "alternates")])
     rows = [row for row in ctx.rows("-a", "-F", 500, "--python", "-t", chain.tid, seconds=3, columns=COLUMNS)
             if row["ustack"] and row["syscall"] == "clock_nanosleep" and row["state"] != "ON"]

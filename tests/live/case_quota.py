@@ -1,4 +1,4 @@
-"""CPU quotas of control groups: who is held back, and for how long, as cpu.stat has it; pressure stall information."""
+"""CPU quotas of control groups: which threads are throttled, and for how long, as cpu.stat has it; pressure stall information."""
 import csv
 import io
 import os
@@ -9,13 +9,13 @@ import truth
 from case_scan_time import RT_GROUP, cpu_group, group_made
 from harness import START_S, STOP_S, Findings, Skip, case, check
 
-QUOTA_US = 20000  # of each 100 ms
-LITTLE_US = 2000  # so little that it is used up soon, however busy the host is
+QUOTA_US = 20000  # CPU time in each period of 100 ms
+LITTLE_US = 2000  # a quota so small that it is used up soon, however busy the host is
 SECONDS = 4
 
 
 def counts(path):
-    """Periods, throttled ones and seconds, of cgroup v1 or v2."""
+    """(periods, throttled periods, throttled seconds) of a group of cgroup v1 or v2."""
     words = dict(line.split() for line in truth.read(path + "/cpu.stat").splitlines())
     seconds = int(words["throttled_time"]) / 1e9 if "throttled_time" in words else int(words["throttled_usec"]) / 1e6
     return int(words["nr_periods"]), int(words["nr_throttled"]), seconds
@@ -34,8 +34,8 @@ def report(ctx, seconds, *arguments):
 
 @case
 def quota(ctx):
-    """Threads that may use a fiftieth of a CPU: runq_why says that they are throttled, and by which group, for about all of their
-    time in RQ; the foot has the kernel's seconds and periods, of this report alone."""
+    """For threads that may use a fiftieth of a CPU runq_why says that they are throttled, and by which group, for about all of their
+    time in RQ; the footer has the kernel's seconds and periods, of this report alone."""
     enter = cpu_group(ctx, LITTLE_US)
     workloads = ctx.workloads([("spin", {})] * 4, popen={"preexec_fn": enter})
     pids = ",".join(workload["pid"] for workload in workloads)
@@ -48,7 +48,7 @@ def quota(ctx):
                      text)
     check(told, "no line of the group in %s", text[-800:])
     findings = Findings()
-    # the counts around it have its start and end, too
+    # the counts, read before and after the run, have its start and end, too
     findings.expect(0.5 * seconds <= float(told[1]) <= seconds + 0.01, "%s s, the kernel has %.2f", told[1], seconds)
     findings.expect(0.5 * throttled <= int(told[2]) <= throttled, "%s throttled periods, the kernel has %d", told[2], throttled)
     findings.expect(int(told[2]) <= int(told[3]) <= periods, "%s periods, the kernel has %d", told[3], periods)
@@ -66,7 +66,7 @@ def quota(ctx):
 
 @case
 def neighbour_on_the_cpu(ctx):
-    """Spinners on one CPU, half of them in a group of their own: who waits is told the group of who is on it, not its own."""
+    """Spinners on one CPU, half of them in a group of their own: the row of a waiting thread has the running one's group, not its own."""
     mounts = [line.split() for line in truth.read("/proc/self/mounts").splitlines()]
     mount = next((words[1] for words in mounts if words[2] == "cgroup2"), None)
     if not mount:
@@ -89,7 +89,7 @@ def neighbour_on_the_cpu(ctx):
 
 @case
 def slow_waits_of_a_quota(ctx):
-    """--slower of waits for a CPU: those of threads that are held back say by which group, as scans in their midst found it."""
+    """With --slower, waits for a CPU of throttled threads have the group that throttles them, as scans during the waits found it."""
     enter = cpu_group(ctx, LITTLE_US)
     workloads = ctx.workloads([("spin", {})] * 2, popen={"preexec_fn": enter})
     tool = ctx.plain("--csv", "--slower", 30, "--trace", "runq", "-F", 100, "-d", SECONDS, "-g", "tid,runq_why",
@@ -103,8 +103,8 @@ def slow_waits_of_a_quota(ctx):
 
 @case
 def waits_of_a_quota(ctx):
-    """--trace runq tells which part of the waits was for a quota: of a thread on each CPU as long as the group was held back by
-    cpu.stat, and of a rival on one of these CPUs nothing; the footer of waits has the column."""
+    """--trace runq reports which part of the waits was for a quota: for a thread on each CPU as long as the group was throttled by
+    cpu.stat, and for a rival on one of these CPUs nothing; the footer of waits has the column."""
     enter = cpu_group(ctx, QUOTA_US)
     cpus = sorted(os.sched_getaffinity(0))
     held = ctx.workloads([("spin", {"cpu": cpu}) for cpu in cpus], popen={"preexec_fn": enter})
@@ -138,7 +138,7 @@ def waits_of_a_quota(ctx):
 
 @case
 def pressure(ctx):
-    """The head has the host's pressure, and it is about what /proc/pressure says in the same time."""
+    """The head has the host's pressure, about what /proc/pressure says in the same time."""
     if not os.path.exists("/proc/pressure/cpu"):
         check("Pressure" not in report(ctx, 1), "pressure without /proc/pressure")
         return
@@ -158,7 +158,7 @@ def pressure(ctx):
 
 @case
 def pressure_of_a_group(ctx):
-    """With --cgroup the head has the group's own pressure, too, about as its cpu.pressure has it; with a pattern it has none."""
+    """With --cgroup the head has the group's own pressure, too, about as its cpu.pressure has it; with a pattern it has none of a group."""
     mounts = [line.split() for line in truth.read("/proc/self/mounts").splitlines()]
     mount = next((words[1] for words in mounts if words[2] == "cgroup2"), None)
     name = "tsnap-test-pressure-%d" % os.getpid()

@@ -1,4 +1,4 @@
-"""Recordings: -o DIR, whatever ends it, and what a replay makes of them."""
+"""Recordings: -o DIR, all ways in which it can end, and what a replay shows of them."""
 import collections
 import csv
 import errno
@@ -25,12 +25,12 @@ COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,sta
 
 
 def files_of(directory, kind):
-    """The recorded files of a kind, in the order of time."""
+    """Paths of a recording's files of a kind, in the order of time."""
     return sorted(glob.glob("%s/*.%s.csv.zst" % (directory, kind)))
 
 
 def rows_of_files(directory, kind):
-    """Their rows, as any tool unpacks them; each file must be whole."""
+    """Rows of a recording's files of a kind, as any tool unpacks them; each file must be whole."""
     rows = []
     for path in files_of(directory, kind):
         text = subprocess.run(["zstd", "-dc", path], check=True, capture_output=True, timeout=60).stdout.decode()
@@ -39,7 +39,7 @@ def rows_of_files(directory, kind):
 
 
 def newest_scans(directory):
-    """The newest file of scans, and how many rows of it are on the disk: a file begins with its heading alone."""
+    """The newest file of scans, and how many rows of it are on the disk: a file begins with its header line alone."""
     files = files_of(directory, "scans")
     if not files:
         return None, 0
@@ -48,7 +48,7 @@ def newest_scans(directory):
 
 
 def recording(ctx, directory, *args):
-    """tsnap -o, sampling: at least one scan is on the disk, and before it its samples."""
+    """A tsnap -o that samples: at least one scan is on the disk, and its samples, which are written before it."""
     path, before = newest_scans(directory)
 
     def scan_is_there():
@@ -63,7 +63,7 @@ def recording(ctx, directory, *args):
 
 @case
 def record_replays(ctx):
-    """What any tool reads out of the files is what a replay tells, row by row; scans that saw nobody count."""
+    """Any tool reads out of the files what a replay shows, row by row; scans that saw no thread count."""
     workload = ctx.workload("mutex")
     directory = ctx.temporary() + "/new"
     recorder = ctx.plain("-o", directory, "-F", 20, "-d", 3, "-a", "-p", workload.tgid, "-G", "ustack,kstack", "--flush", 0.5)
@@ -101,7 +101,8 @@ KILL_FLUSH_S = 0.2
 
 
 def kill_one(ctx, directory, draw):
-    """Records, kills it while it does, every other time just as a file grows. Seconds that are lost, and whether a file ends within a frame."""
+    """Records and kills tsnap meanwhile, every other time just as a file grows. Returns the seconds that are lost, and whether a file ends
+    within a frame."""
     begin = datetime.utcnow().isoformat() + "Z"
     tool = recording(ctx, directory, "-a", "-F", 10, "--flush", KILL_FLUSH_S)
     for _ in range(draw.randint(0, 2)):
@@ -129,7 +130,7 @@ def kill_one(ctx, directory, draw):
 
 
 def times_counted(directory, kind):
-    """Rows by their time, of files that must be whole."""
+    """{time: number of rows} of the files of a kind, which must be whole."""
     counts = collections.Counter()
     for path in files_of(directory, kind):
         subprocess.run(["zstd", "-tq", path], check=True, timeout=60)
@@ -141,8 +142,8 @@ def times_counted(directory, kind):
 
 
 def killed(ctx, directory, kills):
-    """kill -9 so many times: each loses what was not flushed, and nothing else; the next start goes on in the same files, which stay whole.
-    Rows by time, of samples and of scans."""
+    """kill -9, as often as kills says: each loses what was not flushed, and nothing else; the next start goes on in the same files, which
+    stay whole. Returns the numbers of rows by time, of samples and of scans."""
     draw, lost_s, torn = random.Random(kills), 0.0, 0
     for _ in range(kills):
         lost, is_torn = kill_one(ctx, directory, draw)
@@ -168,13 +169,13 @@ def killed(ctx, directory, kills):
 
 @case
 def record_killed(ctx):
-    """kill -9 of a recording, some times."""
+    """A recording survives some kill -9."""
     killed(ctx, ctx.temporary(), 4)
 
 
 @case
 def record_killed_often(ctx):
-    """kill -9 of a recording two hundred times; DuckDB loads what is left, row by row."""
+    """A recording survives two hundred kill -9; DuckDB loads what is left, row by row."""
     directory = ctx.temporary()
     samples, scans = killed(ctx, directory, 200)
     asked = duckdb_asked(ctx.options.tsnap, ctx.temporary(), [directory], ["SELECT count(*) AS n FROM " + name for name in ("samples", "scans")])
@@ -186,10 +187,10 @@ record_killed_often.limit_s = 1200  # else run_live.LIMIT_S
 
 @case
 def record_locked(ctx):
-    """A directory takes one writer, beside readers; another one is told which."""
+    """A directory takes one writer, while others read it; a second writer reports which process writes."""
     directory = ctx.temporary()
     first = recording(ctx, directory, "-a", "--flush", 0.3)
-    # its first scan may be on the disk before a sample is
+    # the first scan may be on the disk before a sample is
     wait_until(lambda: ctx.plain("--replay", directory, "-a", "--csv").finish(), START_S, "rows that are read while it is written")
     second = ctx.plain("-o", directory)
     second.finish_plain(1)
@@ -203,7 +204,7 @@ def record_locked(ctx):
 
 @case
 def record_links(ctx):
-    """A link in the place of a file is left alone, as what it leads to: the next number is taken."""
+    """A link in the place of a file is left alone, and so is its target: the next number is taken."""
     directory, aim = ctx.temporary(), ctx.temporary() + "/aim"
     with open(aim, "w", encoding="utf-8"):
         pass
@@ -217,7 +218,7 @@ def record_links(ctx):
 
 
 def filled(ctx, mount):
-    """A file system that fills: one message, sampling goes on, and when there is room again recording does, and says what is missing."""
+    """A file system that fills up gives one message, sampling goes on; once it has space recording goes on and says what is missing."""
     place = Place(*unshared("--mount"), mount=mount)
     ctx.started.append(place)
     inside = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", "--wd", workload=False)
@@ -242,20 +243,20 @@ def filled(ctx, mount):
 
 @case
 def record_disk_full(ctx):
-    """A tmpfs that fills."""
+    """A recording in a tmpfs that fills up goes on when there is space again."""
     filled(ctx, "mount -t tmpfs -o size=600k tsnap-test /mnt")
 
 
 @case
 def record_loop_full(ctx):
-    """An ext4 of an image that fills, with blocks that are taken late and some kept for root."""
+    """A recording in an ext4 of an image that fills up goes on; ext4 allocates blocks late and keeps some for root."""
     if not shutil.which("mkfs.ext4"):
         raise Skip("mkfs.ext4 is not installed")
     filled(ctx, "truncate -s 16M %(image)s && mkfs.ext4 -q %(image)s && mount -o loop %(image)s /mnt" % {"image": ctx.temporary() + "/image"})
 
 
 def expect_resumed(tool, directory):
-    """One word that nothing is recorded, one that it goes on and how many scans are missing, as many as the files tell."""
+    """One message says that nothing is recorded, one that recording goes on and how many scans are missing, as many as by the files."""
     check(tool.err.count("sampling goes on") == 1 and tool.err.count("recording goes on") == 1, "%s", tool.err)
     scans, told = rows_of_files(directory, "scans"), int(re.search(r"scans that are missing: (\d+)", tool.err).group(1))
     times = [row["timestamp"] for row in scans]
@@ -271,8 +272,8 @@ def free_share(path):
 
 @case
 def record_keep_free(ctx):
-    """--keep-free: what others write makes the oldest parts go, one after the other, and not the rest; with none left but the
-    present one nothing more is written, until there is space again."""
+    """With --keep-free files of others make the oldest parts go, one after the other, and not the rest; when only the
+    present part is left nothing more is written, until there is space again."""
     place = Place(*unshared("--mount"), mount="mount -t tmpfs -o size=8m tsnap-test /mnt")
     ctx.started.append(place)
     inside = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", "--wd", workload=False)
@@ -287,7 +288,7 @@ def record_keep_free(ctx):
     wait_until(lambda: tool.code is not None or len(files_of(root + "/rec", "scans")) > 4, START_S + STOP_S, "a scan")
     check(all(map(os.path.exists, old)), "parts went while %.2f was free", free_share(root))
     with open(root + "/filler", "wb", buffering=0) as file:
-        file.write(bytes(2500 << 10))  # a bit less than 5 MB were free, of 8
+        file.write(bytes(2500 << 10))  # a bit less than 5 MB of 8 were free
         wait_until(lambda: free_share(root) >= 0.4, STOP_S, "as much free as is asked for")
         left = [os.path.exists(path) for path in old]
         check(left == sorted(left) and not left[0] and left[-1], "parts that are left: %s", left)
@@ -313,7 +314,7 @@ btrfs quota enable /mnt && btrfs subvolume create /mnt/rec >/dev/null && btrfs q
 
 @case
 def record_quota(ctx):
-    """A quota that is used up, of a file system that has free space: one message, sampling goes on, and recording when it is raised."""
+    """A quota that is used up, on a file system with free space, gives one message; sampling goes on, recording too once it is raised."""
     if not shutil.which("mkfs.btrfs"):
         raise Skip("mkfs.btrfs is not installed: its quotas need no part of the kernel besides")
     place = Place(*unshared("--mount"), mount=QUOTA % {"image": ctx.temporary() + "/image"})
@@ -340,8 +341,8 @@ def record_quota(ctx):
 
 @case
 def record_write_errors(ctx):
-    """A disk that fails, a quota, a file system that became read-only: one message with the reason, recording goes on by itself, and
-    every file stays whole."""
+    """A disk that fails, a quota and a file system that became read-only give one message with the reason; recording goes on by itself,
+    and every file stays whole."""
     faults = {"EIO": "Input/output error", "EDQUOT": "Disk quota exceeded", "EROFS": "Read-only file system"}
     directories = {error: ctx.temporary() + "/new" for error in faults}
     tools = {error: with_fault(ctx, "pwrite64:error=%s:when=6..20" % error, "--no-sandbox", "-o", directories[error], "-a", "-F", "20",
@@ -369,7 +370,7 @@ print(begin, time.time())
 
 @case
 def record_around_moments(ctx):
-    """--when: scans around moments, before as well as after, with all of their threads, and no others."""
+    """--when records the scans around moments, before as well as after them, with all of their threads, and no other scans."""
     name, directory = "at%d" % os.getpid(), ctx.temporary() + "/new"
     sleeper = ctx.workload("sleep", call="pipe_read")
     tool = ctx.plain("-o", directory, "-F", 20, "-a", "--flush", 0.2, "--when", "comm = %s && state = ON" % name, "--keep-around", "1s")
@@ -382,7 +383,7 @@ def record_around_moments(ctx):
     tool.finish_plain(0, STOP_S)
     times = [timestamp_s(row["timestamp"]) for row in rows_of_files(directory, "scans")]
     samples = rows_of_files(directory, "samples")
-    # beside others it has a CPU for a part of the time only
+    # while others run the thread has a CPU for a part of the time only
     seen = [timestamp_s(row["timestamp"]) for row in samples if (row["comm"], row["state"]) == (name, "ON")]
     check(seen and begin <= seen[0] and seen[-1] <= end, "it was seen from %s to %s, and was there from %f to %f", seen[:1], seen[-1:], begin, end)
     check(seen[0] - 1.2 < times[0] < seen[0] - 0.7 and seen[-1] + 0.7 < times[-1] < seen[-1] + 1.2,
@@ -393,8 +394,8 @@ def record_around_moments(ctx):
 
 @case
 def record_two_tiers(ctx):
-    """--archive: one scan a second more, for longer: exact times, seconds and threads are those of all scans; where these
-    are not there any more it takes their place."""
+    """--archive keeps one scan a second for longer: its exact times, seconds and threads are those of all scans; where these
+    are not there any more the archive takes their place."""
     directory, short = ctx.temporary() + "/new", ctx.temporary() + "/short"
     workload = ctx.workload("spin")
     ctx.plain("-o", directory, "-F", 20, "-d", 5, "-a", "-p", workload.tgid, "--flush", 0.5, "--archive", 2).finish_plain()
@@ -429,7 +430,7 @@ def record_two_tiers(ctx):
 
 @case
 def record_archive_around_moments(ctx):
-    """--when with --archive: between moments a scan a second is replayed, around them all, and no time is lost."""
+    """Of --when with --archive a replay has a scan a second between moments and all scans around them, and no time is lost."""
     name, directory = "at%d" % os.getpid(), ctx.temporary() + "/new"
     tool = ctx.plain("-o", directory, "-F", 20, "-a", "--flush", 0.2, "--when", "comm = %s && state = ON" % name, "--keep-around", "1s",
                      "--archive", 1)

@@ -1,5 +1,5 @@
 """An hour of recording that unpacks to 50 GB, in one file: all of it is counted, a minute of it costs little, and damage costs what it hits.
-As many scans as a day has: they take no more memory than the first ones.
+A recorder of as many scans as a day has seconds takes no more memory than for the first ones.
 """
 import ctypes
 import ctypes.util
@@ -28,7 +28,7 @@ REPLAY_S = 300 * SLOW
 
 
 class Zstd:
-    """The library that tsnap links: frames with a checksum, as a program would have to start 6000 times."""
+    """libzstd, which tsnap links, too; it makes frames with a checksum. The program zstd would have to be started 6000 times."""
     LEVEL, WINDOW_LOG, CHECKSUM = (100, 1), (101, 23), (201, 1)  # a window of 8 MB: rows are found again a scan later
 
     def __init__(self):
@@ -48,7 +48,7 @@ class Zstd:
         self.out = ctypes.create_string_buffer(0)
 
     def pack(self, rows):
-        """rows: a bytearray."""
+        """A frame of rows, a bytearray."""
         if len(self.out) < len(rows) + (1 << 16):
             self.out = ctypes.create_string_buffer(len(rows) + (1 << 16))
         length = self.library.ZSTD_compress2(self.context, self.out, len(self.out), (ctypes.c_char * len(rows)).from_buffer(rows), len(rows))
@@ -60,7 +60,7 @@ class Zstd:
 
 
 def head(kind, heading, first_us, last_us, packed, raw):
-    """What stands before a frame, see src/recording/frame.h."""
+    """The bytes before a frame, see src/recording/frame.h."""
     words = struct.pack("<II8sIHHqqQQ", 0x184d2a5e, 56, b"tsnaprec", 1, kind, heading, first_us, last_us, packed, raw)
     check_sum = 0xcbf29ce484222325
     for byte in words:
@@ -87,7 +87,7 @@ def time_us(scan):
 
 
 def row_of(thread):
-    """One thread's, all of one length. Command lines are what makes rows long."""
+    """A row of a thread; all rows have one length. Most of it is the command line."""
     tid = 100000 + 7 * thread
     row = '"%s16:00:00.000000Z",%d,%d,%d,"%s","user%02d","worker-%03d","/usr/lib/jvm/java-17/bin/java","java -Dinstance=%06d' % (
         DATE, 1000000 // RATE_HZ, tid, tid - 7 * (thread % 20), "SSSD"[thread % 4], thread % 50, thread % 250, thread * 7919 % 1000003)
@@ -96,7 +96,7 @@ def row_of(thread):
 
 
 def recording_make(directory):
-    """Bytes of the CSV; the offset of each frame of samples."""
+    """Makes the recording; returns the bytes of its CSV, and the offset of each frame of samples."""
     zstd, offsets = Zstd(), []
     one = b"".join(map(row_of, range(THREADS)))
     check(len(one) == THREADS * ROW_BYTES, "%d bytes", len(one))
@@ -119,7 +119,7 @@ def recording_make(directory):
 
 
 class Replay:
-    """A report by state and name, what it took, and what it says."""
+    """A report by state and name: its CPU time, memory and bytes read, and what it shows."""
 
     def __init__(self, ctx, *args):
         def cpu_s():
@@ -133,7 +133,7 @@ class Replay:
         self.seconds = {row[1:]: float(row[0]) for row in re.findall(r"^ *[\d.]+ +([\d.]+) +[\d.]+% .*?([SD]) +(worker-\d+)$", text, re.M)}
 
     def watch(self, pid):
-        """Resident memory and bytes that it read, at most: as wait4(2) tells them they would be those of the test before its exec(2), too."""
+        """Keeps the most resident memory and bytes read so far. wait4(2) would count what the test had before the child's exec(2)."""
         self.resident = max(self.resident, truth.memory_bytes([pid], "VmHWM"))
         try:
             with open("/proc/%d/io" % pid, encoding="ascii") as file:
@@ -142,7 +142,7 @@ class Replay:
             pass
 
     def expect(self, scans):
-        """Exactly the samples of so many scans, in little memory."""
+        """The report has exactly the samples of so many scans, and took little memory."""
         truth = {}
         for thread in range(THREADS):
             key = "SSSD"[thread % 4], "worker-%03d" % (thread % 250)
@@ -154,7 +154,8 @@ class Replay:
 
 @case
 def record_of_50_gb(ctx):
-    """All samples of the hour, to the last; a minute for less than a tenth of the time; with a damaged frame and an end that is cut off, the rest."""
+    """All samples of the hour are replayed; a minute of it takes less than a tenth of the time; with a damaged frame and an end that is cut
+    off the rest is replayed."""
     directory = ctx.temporary()
     raw, offsets = recording_make(directory)
     path = directory + PART % "samples"
@@ -194,11 +195,11 @@ record_of_50_gb.limit_s = 900  # else run_live.LIMIT_S
 
 
 DAY_SCANS, DAY_HZ = 86400, 200
-DAY_MORE = 1 << 20  # what later thirds may take more than the first
+DAY_MORE = 1 << 20  # bytes of memory that later thirds may take more than the first
 
 
 class Third:
-    """Resident memory at most while processes and threads come and go, and how many did, those before counted."""
+    """Peak of resident memory while processes and threads come and go; and how many have come since the test began."""
 
     def __init__(self, tool, storm, number):
         self.resident, end = 0, time.monotonic() + DAY_SCANS / DAY_HZ / 3
@@ -211,7 +212,7 @@ class Third:
 
 @case
 def record_of_a_day(ctx):
-    """As many scans as a day has seconds, processes and threads that come and go beside it, and files that are removed all the time: a recorder
+    """In as many scans as a day has seconds, while processes and threads come and go and files are removed all the time, a recorder
     takes no more memory later than in the first third."""
     directory = ctx.temporary()
     storm = ctx.workload("exit_storm")

@@ -1,4 +1,4 @@
-"""The moment of a scan has nothing to do with what threads do: sampled time is the exact time on a full host, too."""
+"""Scan times have nothing to do with what threads do: sampled time is the exact time on a full host, too."""
 import csv
 import io
 import os
@@ -16,20 +16,20 @@ from parts import Postgres
 
 SECONDS, SHORT_S, RHYTHM_S = 30, 16, 12
 RATE = 20 if SLOW == 1 else 5
-ALLOWED, ERRORS = 0.05 if SLOW == 1 else 0.25, 3  # of the exact time, and so many standard errors
-# An emulated CPU takes milliseconds for a scan and a tenth of one for a switch: stays are to be longer than that there.
+ALLOWED, ERRORS = 0.05 if SLOW == 1 else 0.25, 3  # allowed deviation: a share of the exact time, plus a number of standard errors
+# An emulated CPU takes milliseconds for a scan and a tenth of one for a switch: threads must stay in a state for longer than that there.
 LONGER = {} if SLOW == 1 else {"burst_us": 6000, "nap_us": 4000}
-BUSY_ALLOWED = 0.02  # of what /proc/stat counts in ticks
-COPY_US = 50  # from a scan's moment until a record is copied, on a full host
-LEAST_S = 2  # less of a state is too little for a share
-LATE_MOST = 0.2  # of all scans: then others have the machine
+BUSY_ALLOWED = 0.02  # allowed deviation: a share of the time that /proc/stat counts in ticks
+COPY_US = 50  # from the scan time until a record is copied, on a full host
+LEAST_S = 2  # a state with less exact time is not compared
+LATE_MOST = 0.2  # a larger share of late scans means that others have the machine
 LEAN = "on a busy host samples may lean towards threads that sleep"
 OVER = "scans that took more than 1 ms, and ended at normal priority"
 RT_GROUP = "/sys/fs/cgroup/cpu/tsnap-test-%d"
 
 
 def group_made(ctx, group, **values):
-    """A new control group with these values in its files: what a process calls to enter it, or to put another one there."""
+    """Makes a control group with these values in its files; returns a function by which a process enters it, or puts another one there."""
     try:
         os.mkdir(group)
         ctx.at_end(lambda: os.rmdir(group))
@@ -46,7 +46,8 @@ def group_made(ctx, group, **values):
 
 
 def cpu_group(ctx, quota_us=None, real_us=10000):
-    """The same of one that may use CPUs for so long in each 100 ms, and at real-time priority for so long in each second."""
+    """Makes a control group that may use CPUs for quota_us in each 100 ms, and at real-time priority for real_us in each second; returns
+    what group_made() does."""
     group = RT_GROUP % os.getpid()
     if os.path.isdir(os.path.dirname(group)):
         quota = {"cpu__cfs_quota_us": str(quota_us)} if quota_us else {}
@@ -67,7 +68,7 @@ def real_clock():
 
 
 def sync_us(directory):
-    """What an fdatasync of a written block takes there."""
+    """The time that an fdatasync of a written block takes in a directory."""
     took = []
     with open(directory + "/sync", "wb", buffering=0) as file:
         for _ in range(200):
@@ -79,7 +80,7 @@ def sync_us(directory):
 
 
 def expect_shares(found, tool, seconds, findings, more=0):
-    """Sampled time is the exact time, of each kind and state."""
+    """Sampled time is the exact time, for each kind of thread and state."""
     late = late_scans(tool.err)
     if late > LATE_MOST * seconds * RATE:
         raise Skip("tsnap had no CPU for %d of %d scans: the machine is others'" % (late, seconds * RATE))
@@ -92,7 +93,7 @@ def expect_shares(found, tool, seconds, findings, more=0):
 def hold(ctx, kinds, seconds=SECONDS, more=0, **popen):
     findings, stolen = Findings(), Stolen()
     found = scan_time.measure(ctx, kinds, seconds, rate=RATE, **popen)
-    # interrupts that end a wait come late then, and scans, too, in whatever order
+    # while a hypervisor has the CPU, interrupts that end a wait come late, and so do scans, in any order
     expect_shares(*found, seconds, findings, more + stolen.share())
     findings.close()
 
@@ -105,16 +106,17 @@ def scan_time_on_full_host(ctx):
 
 @case
 def scan_time_of_a_rhythm(ctx):
-    """The same of threads that work in every period of the scans, each at another place of it: none is seen at work too often, or never."""
+    """Sampled over exact time is 1 for threads that work in every period of the scans, each at another time of it: none is seen at work too
+    often, or never."""
     workload = ctx.workload("rhythm", period_us=1000000 // RATE, work_us=200000 // RATE)
     hold(ctx, {name: [int(tid)] for name, tid in workload.ready.items() if name.startswith("rhythm")}, RHYTHM_S)
 
 
 @case
 def scan_time_of_postgres(ctx):
-    """The same of PostgreSQL's backends and their clients: commits that wait for fdatasync, more connections than CPUs. Where switches
-    keep no moment, a record is copied some time after it: who went to sleep again by then is told as of later, which matters where a
-    commit takes no longer."""
+    """Sampled over exact time is 1 for PostgreSQL's backends and their clients: commits that wait for fdatasync, more connections than
+    CPUs. Where switches do not keep the state of the scan time, a record is copied some time after it: a thread that has gone to sleep again by
+    then is shown as it is later, which matters where a commit takes no longer."""
     real_clock()
     server = Postgres(ctx)
     more = COPY_US / sync_us(server.directory) if truth.release() < (5, 5) else 0
@@ -127,7 +129,7 @@ def scan_time_of_postgres(ctx):
 
 @case
 def scan_time_in_locked_memory(ctx):
-    """What tsnap has touched stays in memory, so that no scan waits for a page; where the limit on locked memory can't be raised, -v
+    """Pages that tsnap has touched stay in memory, so that no scan waits for a page; where the limit on locked memory can't be raised, -v
     says so."""
     tool = ctx.stream("-a", "-v")
     tool.wait_scans(2)
@@ -148,14 +150,14 @@ def scan_time_in_locked_memory(ctx):
 
 @case
 def scan_time_beside_spinners(ctx):
-    """Scans come in time beside 15 busy processes on each CPU, in one control group, so that each thread's share is the same. A copy
+    """Scans come in time while 15 busy processes run on each CPU, in one control group, so that each thread's share is the same. A capture
     that another machine's work makes longer than a millisecond may make a few late."""
     real_clock()
     enter = cpu_group(ctx, real_us=400000)
     spinners = [ctx.workload("spin") for _ in range(15 * os.cpu_count())]
     for spinner in spinners:
         enter(spinner["pid"])
-    # of one process: to tell of all takes more CPU time than tsnap's share, and the queue of scans would be full
+    # -p of one process: to show all takes more CPU time than tsnap's share, and the queue of scans would be full
     tool = ctx.stream("-p", spinners[0]["pid"], "-F", RATE, "-d", SHORT_S, preexec_fn=enter)
     tool.finish(limit_s=START_S + SHORT_S)
     late = late_scans(tool.err)
@@ -164,7 +166,7 @@ def scan_time_beside_spinners(ctx):
 
 @case
 def scan_time_of_niced(ctx):
-    """The same of a tsnap that has the least of CPUs (nice 15)."""
+    """Sampled over exact time is 1 for a tsnap that gets the least CPU time (nice 15), too."""
     real_clock()
     hold(ctx.but(tsnap=shutil.which("nice"), tsnap_args="-n 15 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args)),
          scan_time.kinds_of(ctx.workload("mixed")), SHORT_S)
@@ -172,14 +174,15 @@ def scan_time_of_niced(ctx):
 
 @case
 def scan_time_in_group_with_quota(ctx):
-    """The same in a control group that may use a fifth of a CPU (cpu.max)."""
+    """Sampled over exact time is 1 for a tsnap in a control group that may use a fifth of a CPU (cpu.max), too."""
     real_clock()
     hold(ctx, scan_time.kinds_of(ctx.workload("mixed")), SHORT_S, preexec_fn=cpu_group(ctx, 20000))
 
 
 @case
 def scan_time_of_two(ctx):
-    """Two tsnaps at once, one with the least of CPUs (nice 15), the other in a group with cpu.max where there is one: both have true samples."""
+    """Two tsnaps at once, one with the least CPU time (nice 15), the other in a group with cpu.max where that exists, both have true
+    samples."""
     real_clock()
     workload, findings, how = ctx.workload("mixed"), Findings(), {}
     try:
@@ -197,13 +200,13 @@ def scan_time_of_two(ctx):
 
 @case
 def scan_time_of_a_report(ctx):
-    """A report's seconds are what the scheduler counts of each kind of thread in ON and RQ, all of a thread's states together are
-    its time, and all of ON is what /proc/stat says of the CPUs; also where samples lean, as without real-time priority."""
+    """A report's seconds are those that the scheduler counts for each kind of thread in ON and RQ, all of a thread's states together are
+    its time, and all of ON is the busy time of /proc/stat; also where samples lean, as without real-time priority."""
     real_clock()
     workload = ctx.workload("mixed")
     kinds, findings, stolen = scan_time.kinds_of(workload), Findings(), Stolen()
     report = scan_time.Report(ctx, kinds, SHORT_S, "--no-realtime")
-    share = stolen.share()  # which schedstat leaves out, and which need not come to each alike
+    share = stolen.share()  # schedstat leaves stolen time out, and kinds of threads need not lose equal parts of it
     for kind, tids in kinds.items():
         told = {state: report.rates.get((workload["pid"], kind, state), 0) for state in scan_time.EXACT}
         for i, state in enumerate(("ON", "RQ")):
@@ -231,7 +234,7 @@ def expect_lean(ctx, why, **popen):
 
 @case
 def scan_time_without_privilege(ctx):
-    """Without CAP_SYS_NICE and RLIMIT_RTPRIO tsnap samples, and says that samples may lean."""
+    """Without CAP_SYS_NICE and RLIMIT_RTPRIO tsnap still samples, and says that samples may lean."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is not installed")
     bare = ctx.but(tsnap=shutil.which("setpriv"),
@@ -241,7 +244,7 @@ def scan_time_without_privilege(ctx):
 
 @case
 def scan_time_in_group_without_realtime(ctx):
-    """The same in a control group that has no real-time run time, as a container's may be."""
+    """In a control group without real-time run time, as a container's may be, tsnap samples, and says that samples may lean."""
     if not os.path.exists(os.path.dirname(RT_GROUP) + "/cpu.rt_runtime_us"):
         raise Skip("no control groups with a real-time run time here (version 1, CONFIG_RT_GROUP_SCHED)")
     expect_lean(ctx, "cpu.rt_runtime_us", preexec_fn=group_made(ctx, RT_GROUP % os.getpid()))
@@ -249,7 +252,7 @@ def scan_time_in_group_without_realtime(ctx):
 
 @case
 def scan_time_not_wanted(ctx):
-    """--no-realtime: the scanning thread keeps its policy, and a report says what that means."""
+    """With --no-realtime the scanning thread keeps its policy, and a report says what that means."""
     tool = ctx.plain("-a", "-d", "2", "--no-realtime")
     deadline = time.monotonic() + START_S
     while tool.code is None and time.monotonic() < deadline:
@@ -260,7 +263,7 @@ def scan_time_not_wanted(ctx):
 
 
 def policies(tool):
-    """Of all threads of the tool and of what it has started: {(process, thread): policy with its flags}"""
+    """{(process, thread): scheduling policy with its flags} of all threads of the tool and of the processes that it has started."""
     found, processes = {}, [tool.pid]
     while processes:
         pid = processes.pop()
@@ -270,14 +273,14 @@ def policies(tool):
                 with open("/proc/%d/task/%d/children" % (pid, tid), encoding="ascii") as file:
                     processes += map(int, file.read().split())
         except OSError:
-            pass  # it has ended
+            pass  # the thread has ended
     return found
 
 
 @case
 def scan_time_not_inherited(ctx):
-    """While it samples, the threads that copy scans and that take the copies have the lowest real-time priority now and then, and no
-    other; what they start would never inherit it."""
+    """While tsnap samples, the threads that capture scans and that take the copies have the lowest real-time priority now and then, and no
+    other thread has; processes that they start would never inherit it."""
     tool = ctx.stream("-a", columns="state,ufunc")
     tool.wait_scans(3)  # the start is at such a priority, too: case_start.py
     seen = {}
@@ -306,7 +309,7 @@ def scan_time_not_inherited(ctx):
 
 @case
 def scan_time_has_a_budget(ctx):
-    """Where a scan copies so many records, one system call each, that it takes more than a millisecond, it goes on at normal priority."""
+    """A scan that copies so many records, one system call each, that it takes more than a millisecond goes on at normal priority."""
     ctx.workload("many", threads=2000, pairs=300, period_us=1000)
     tool = ctx.plain("-a", "-d", "2", *ctx.without("thread_slots,map_batch"))
     tool.finish_plain(limit_s=START_S * 2)
@@ -315,10 +318,10 @@ def scan_time_has_a_budget(ctx):
 
 
 def read_slowly(fd, silent_s, tid):
-    """What comes out of the pipe when nobody reads it for so long after the first rows; and the thread's CPU time from these on."""
+    """The text that comes out of a pipe which is not read for silent_s after the first rows, and the thread's CPU time from these on."""
     raw = os.read(fd, 1 << 16)
     before = truth.schedstat(tid)[0]
-    time.sleep(silent_s)  # what is tested: a reader that does not read
+    time.sleep(silent_s)  # the subject of the test: a reader that does not read
     while True:
         part = os.read(fd, 1 << 16)
         if not part:
@@ -327,11 +330,11 @@ def read_slowly(fd, silent_s, tid):
 
 
 def slow_reader(ctx, columns):
-    """The rows of a spinning thread, of three seconds in which nobody reads them and of some more."""
+    """The rows of a spinning thread, for three seconds in which they are not read and for some more."""
     seconds, silent_s = 6, 3
     workload = ctx.workload("spin")
     ours, theirs = os.pipe()
-    # so many columns that a pipe is full in a moment
+    # so many columns that a pipe is full at once
     tool = ctx.stream("-a", "-F", RATE, "-d", seconds, columns="state,cpu_us,cmdline,exe,cgroup,user,comm,filename" + columns, stdout=theirs)
     os.close(theirs)
     text, used_s = read_slowly(ours, silent_s, workload.tid)
@@ -342,20 +345,21 @@ def slow_reader(ctx, columns):
     longest_s = max(int(row["weight_us"]) / 1e6 for row in rows)
     check(longest_s < silent_s / 3, "no scan for %.2f s; %s", longest_s, tool.err)
     check(late_scans(tool.err) < LATE_MOST * seconds * RATE, "late scans: %s", tool.err)
-    told_s = sum(number(row, "cpu_us") or 0 for row in rows) / 1e6  # absent where a switch was hidden: a later row has it
+    told_s = sum(number(row, "cpu_us") or 0 for row in rows) / 1e6  # cpu_us is absent where a switch was hidden: a later row has it
     check(abs(told_s - used_s) < 0.2 * SLOW, "%.2f s of CPU time told, %.2f s used", told_s, used_s)
     return rows
 
 
 @case
 def scan_time_of_slow_reader(ctx):
-    """Nobody reads the rows for three seconds: scans go on, each is there afterwards, and exact times are whole."""
+    """While the rows are not read for three seconds scans go on; each scan is there afterwards, and exact times are whole."""
     slow_reader(ctx, "")
 
 
 @case
 def scan_time_of_slow_reader_of_stacks(ctx):
-    """The same with stacks: those of a thread on a CPU are of the scan's moment, however late they are walked."""
+    """While rows with stacks are not read scans go on, too: the stacks of a thread on a CPU are of the scan time, however late they are
+    walked."""
     rows = slow_reader(ctx, ",ustack")
     lacking = sum(not row["ustack"] for row in rows if row["state"] == "ON")
     check(lacking <= 0.05 * len(rows), "%d of %d samples have no stack", lacking, len(rows))

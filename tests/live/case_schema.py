@@ -1,4 +1,4 @@
-"""Recordings in databases: packaging/schema makes tables and views there, and they tell what a replay tells."""
+"""Recordings in databases: packaging/schema makes tables and views there, and they show what a replay shows."""
 import json
 import os
 import re
@@ -45,7 +45,7 @@ def views():
 
 
 def recordings(ctx):
-    """One of an earlier version, over two hours, and one of now."""
+    """Two directories: a recording of an earlier version, over two hours, and one that is made now."""
     directory = ctx.temporary() + "/now"
     workload = ctx.workload("mixed", bursts=2, pairs=1, syncs=1, spins=1)
     ctx.plain("-o", directory, "-F", 20, "-d", 2, "-p", workload.tgid, "-G", "ustack,waits_on").finish_plain()
@@ -53,7 +53,7 @@ def recordings(ctx):
 
 
 def value(cell):
-    """The same of each program: numbers to six places, minutes, nothing."""
+    """A cell in a form that is the same for all programs: numbers to four places, times to the minute, an absent value as an empty string."""
     if cell in (None, "", "\\N"):
         return ""
     text = str(cell)
@@ -70,12 +70,12 @@ def lines_of(text):
 
 
 def answers(rows_of):
-    """{view: its rows, sorted}; rows_of(view) asks."""
+    """{view: its rows, sorted}; rows_of(view) queries the rows."""
     return {view: sorted([tuple(value(cell) for cell in row) for row in rows_of(view)], key=str) for view in views()}
 
 
 def truth_of(ctx, directories):
-    """SQLite's answers; seconds by state are the replays'."""
+    """SQLite's rows of all views, once its seconds by state have been compared with those of replays."""
     base = ctx.temporary() + "/base"
     output("sqlite3", base, text=output(SCHEMA + "/schema", "sqlite", ctx.options.tsnap))
     for directory in directories:
@@ -111,14 +111,14 @@ def sqlite_needed():
 
 @case
 def schema_of_sqlite(ctx):
-    """The views of SQLite tell what reports of the same recordings do."""
+    """The views of SQLite show what reports of the same recordings do."""
     sqlite_needed()
     truth_of(ctx, recordings(ctx))
 
 
 @case
 def schema_of_postgresql(ctx):
-    """Those of PostgreSQL tell what SQLite's do."""
+    """The views of PostgreSQL show what SQLite's do."""
     sqlite_needed()
     server, directories = Postgres(ctx), recordings(ctx)
     psql = server.command("psql")
@@ -131,7 +131,7 @@ def schema_of_postgresql(ctx):
 
 @case
 def schema_of_clickhouse(ctx):
-    """Those of ClickHouse tell what SQLite's do."""
+    """The views of ClickHouse show what SQLite's do."""
     sqlite_needed()
     server = Server(ctx)
     directories = recordings(ctx)
@@ -142,7 +142,7 @@ def schema_of_clickhouse(ctx):
 
 
 def package_get(directory, package):
-    """A package of npm, to be used by programs in that directory."""
+    """Installs a package of npm for the programs in a directory."""
     if not shutil.which("npm") or subprocess.run(["npm", "install", "--silent", "--no-save", package], cwd=directory, timeout=300,
                                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                                   stderr=subprocess.DEVNULL).returncode:
@@ -155,7 +155,7 @@ def file_write(path, text):
 
 
 def duckdb_asked(tsnap, directory, directories, questions):
-    """What DuckDB, run in a directory, answers about recordings; it leaves samples.parquet there."""
+    """DuckDB's answers to questions about recordings; it runs in `directory`, and leaves samples.parquet there."""
     package_get(directory, DUCKDB)
     file_write(directory + "/ask.mjs", ASK_DUCKDB)
     file_write(directory + "/schema.sql", output(SCHEMA + "/schema", "duckdb", tsnap) +
@@ -165,7 +165,7 @@ def duckdb_asked(tsnap, directory, directories, questions):
 
 @case
 def schema_of_duckdb(ctx):
-    """Out of the .csv.zst; it makes Parquet."""
+    """DuckDB reads the .csv.zst, its views show what SQLite's do, and it makes Parquet."""
     sqlite_needed()
     directory, directories = ctx.temporary(), recordings(ctx)
     told = dict(zip(views(), duckdb_asked(ctx.options.tsnap, directory, directories, ["SELECT * FROM " + view for view in views()])))
@@ -174,7 +174,7 @@ def schema_of_duckdb(ctx):
 
 
 class Chdb:
-    """The engine of a newer ClickHouse, in a process that begins a base, asks, and ends."""
+    """The engine of a newer ClickHouse, in a process that makes a database, queries it, and ends."""
 
     def __init__(self, ctx):
         self.directory = ctx.temporary()
@@ -190,8 +190,8 @@ class Chdb:
 
 @case
 def schema_of_chdb(ctx):
-    """Out of the .csv.zst, too, by a ClickHouse of 2026; and in the tables of a fleet, where what is loaded twice is there once. It replicates
-    only in a server, so that these are merged as they would be there, and not replicated."""
+    """The views of a ClickHouse of 2026 show what SQLite's do, too: of the .csv.zst, and of the tables of a fleet, where rows that are loaded
+    twice are there once. ClickHouse replicates only in a server: the tables are merged as they would be there, and not replicated."""
     sqlite_needed()
     chdb, directories = Chdb(ctx), recordings(ctx)
     truth, load = truth_of(ctx, directories), "".join(output(SCHEMA + "/load", "clickhouse-local", recording) for recording in directories)

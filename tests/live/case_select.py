@@ -1,4 +1,4 @@
-"""The options that choose threads, and those that say how often and how many."""
+"""Options that choose threads, and options that set how often and how many scans are taken."""
 import os
 import pwd
 import re
@@ -16,7 +16,7 @@ def tids_of(rows):
 
 @case
 def choose_pid(ctx):
-    """-p PID,PID: the threads of these processes and no others."""
+    """-p PID,PID shows the threads of these processes and no others."""
     one, two, other = ctx.workloads([("sleep", {"call": "futex"}), ("spin2", {}), ("sleep", {"call": "futex"})])
     rows = ctx.rows("-a", "-p", "%s,%s" % (one["pid"], two["pid"]), seconds=1, columns="state")
     expected = {one.tgid, one.tid, two.tgid, two.tid, two.number("tid2")}
@@ -26,7 +26,7 @@ def choose_pid(ctx):
 
 @case
 def choose_pattern(ctx):
-    """-p PATTERN: processes by name, without tsnap itself."""
+    """-p PATTERN shows processes by name, without tsnap itself."""
     workload = ctx.workload("sleep", call="futex")
     rows = ctx.rows("-a", "-p", "work*d", seconds=1, columns="comm")
     check(workload.tid in tids_of(rows), "the workload is not shown")
@@ -34,7 +34,7 @@ def choose_pattern(ctx):
 
 
 def named(ctx, name):
-    """What starts the workload as a program of this name."""
+    """The command that starts the workload as a program of this name."""
     path = os.path.join(ctx.temporary(), name)
     shutil.copy(ctx.options.workload, path)
     return ctx.but(workload=path)
@@ -42,7 +42,7 @@ def named(ctx, name):
 
 @case
 def choose_list(ctx):
-    """-p PID,PATTERN,...: whatever one part names; a part that names nothing is told, and alone it ends the run."""
+    """-p PID,PATTERN,... shows every process that one part names; a part that names none is reported, and alone it ends the run."""
     one = named(ctx, "tsnap-list-one").workload("sleep", call="futex")
     two, other = ctx.workloads([("spin2", {}), ("sleep", {"call": "nanosleep"})])
     expected = {one.tgid, one.tid, two.tgid, two.tid, two.number("tid2")}
@@ -63,7 +63,7 @@ def choose_list(ctx):
 
 @case
 def choose_list_later(ctx):
-    """-p PID,NAME: a process that a name means later is shown from then on."""
+    """-p PID,NAME shows a process that gets the name later from then on."""
     one = ctx.workload("sleep", call="futex")
     tool = ctx.stream("-a", "-p", "%s,tsnap-list-two" % one["pid"], columns="state")
     tool.wait_scans(3)
@@ -84,13 +84,13 @@ def reused(ctx, *options):
     workload.wait_done(1)
     others = ctx.rows("-a", "-F", 49, "-p", workload["pid"], seconds=0.5, columns="comm")
     names = [row["comm"] for row in tool.interrupt()]
-    # on a full host it may not have had a CPU yet to name itself
+    # on a full host the new process may not have had a CPU yet to name itself
     return set(names[names.index("reuse_before"):]), {row["comm"] for row in others}
 
 
 @case
 def choose_reused(ctx):
-    """-p PID, -p NAME, -r and -t: who gets the id of a chosen process that ended is no part of the choice, nor are its children."""
+    """With -p PID, -p NAME, -r and -t a process that gets the id of a chosen one which has ended is not chosen, nor are its children."""
     for options in (("-p", "PID"), ("-r", "-p", "PID"), ("-p", "reuse_bef*"), ("-r", "-p", "reuse_before,PID"),
                     ("-t", "PID")):
         before, after = reused(ctx, *options)
@@ -100,7 +100,7 @@ def choose_reused(ctx):
 
 @case
 def choose_thread(ctx):
-    """-t TID: this thread alone."""
+    """-t TID shows this thread alone."""
     workload = ctx.workload("spin2")
     rows = ctx.rows("-a", "-t", workload["tid2"], seconds=1, columns="comm")
     check(tids_of(rows) == {workload.number("tid2")}, "threads %s", tids_of(rows))
@@ -108,7 +108,7 @@ def choose_thread(ctx):
 
 @case
 def choose_comm(ctx):
-    """-c PATTERN: threads by name."""
+    """-c PATTERN shows threads by name."""
     workload = ctx.workload("spin2")
     rows = ctx.rows("-a", "-c", "spin_o*", seconds=1, columns="comm")
     check(workload.tid in tids_of(rows), "spin_one is not shown")
@@ -117,7 +117,7 @@ def choose_comm(ctx):
 
 @case
 def choose_cgroup(ctx):
-    """--cgroup PATTERN: the threads of this control group, and none where it is another."""
+    """--cgroup PATTERN shows the threads of this control group, and none where the pattern names another one."""
     workload = ctx.workload("sleep", call="futex")
     try:
         with open("/proc/self/cgroup", encoding="utf-8") as file:
@@ -139,7 +139,7 @@ def choose_cgroup(ctx):
 
 @case
 def choose_cgroup_v1(ctx):
-    """--cgroup PATH of one controller's hierarchy of cgroup v1."""
+    """--cgroup PATH takes a path in one controller's hierarchy of cgroup v1."""
     root = next((path for path in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids")
                  if os.path.exists(path + "/cgroup.procs")), None)
     if not root:
@@ -161,13 +161,13 @@ def choose_cgroup_v1(ctx):
 
 @case
 def choose_expression(ctx):
-    """--filter: by ids, states, names, lookups, registers, files and exact times; what decides first and last."""
+    """--filter chooses by ids, states, names, lookups, registers, files and exact times: tests that are decided first and last."""
     spin, pipe, futex = ctx.workloads([("spin2", {}), ("sleep", {"call": "pipe_read"}), ("sleep", {"call": "futex"})])
     spinners = {spin.tid, spin.number("tid2")}
     ours = "(pid=%s || pid=%s || pid=%s)" % (spin["pid"], pipe["pid"], futex["pid"])
     leaders = {work.tgid for work in (spin, pipe, futex)}
     cases = (
-        # ids and states, which also say whether sleepers are looked at
+        # ids and states, which also decide whether sleepers are looked at
         (["--filter", ours], spinners, leaders),
         (["--filter", ours + " && state=S"], {pipe.tid, futex.tid}, leaders),
         (["-a", "--filter", ours + ' && state~"^(ON|RQ)$"'], spinners, leaders),
@@ -175,13 +175,13 @@ def choose_expression(ctx):
         # names and derived names
         (["-a", "--filter", ours + " && comm~^spin_o"], {spin.tid}, set()),
         (["-a", "--filter", ours + " && commsum=pipe_read"], {pipe.tid}, {pipe.tgid}),
-        # lookups, and what needs registers; none of these columns is shown
+        # lookups, and columns that need registers; none of these columns is shown
         (["-a", "--filter", ours + " && syscall=futex"], {futex.tid}, leaders - {pipe.tgid}),
         (["-a", "--filter", ours + ' && filename~"^pipe:" && user=root'], {pipe.tid}, leaders),
         (["-a", "--filter", ours + ' && (filename~"^pipe:" || syscall=futex) && !user=root'], set(), set()),
         (["-a", "--filter", ours + " && ppid=%d && exe~workload && cgroup!=/no" % os.getpid()],
          spinners | {pipe.tid, futex.tid}, leaders),
-        # exact: nobody but the spinners has used 1 ms between two scans
+        # exact times: no thread but the spinners has used 1 ms between two scans
         (["-a", "--filter", ours + " && cpu_us>1ms"], spinners, set()),
         (["-a", "-c", "spin*", "-p", spin["pid"], "--filter", "tid!=%d" % spin.tid], {spin.number("tid2")}, {spin.tgid}),
     )
@@ -199,7 +199,7 @@ def drop_to_nobody():
 
 @case
 def choose_user(ctx):
-    """-u NAME and -u UID: the threads of this user."""
+    """-u NAME and -u UID show the threads of this user."""
     mine = ctx.workload("sleep", call="futex")
     theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody,
                                                                       "cwd": "/"})[0]
@@ -213,7 +213,7 @@ def choose_user(ctx):
 
 @case
 def choose_descendants(ctx):
-    """-p PID -r: its children too, and those that come later."""
+    """-p PID -r shows the children of the process, too, also those that come later."""
     workload = ctx.workload("tree")
     family = {workload.tgid, workload.number("child"), workload.number("grandchild")}
     rows = ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="ppid")
@@ -222,14 +222,14 @@ def choose_descendants(ctx):
     check(tids_of(tool.wait_scans(3)) == family, "with -r: %s, not %s", tids_of(tool.rows()), family)
     workload.say("more")
     child = workload.wait_done()["child"]
-    # A process that is new is looked for about once a second.
+    # tsnap looks for new processes about once a second.
     tool.wait_scans(2, lambda row: row["tid"] == child)
     check(tids_of(tool.interrupt()) == family | {int(child)}, "another process is shown")
 
 
 @case
 def count_of_scans(ctx):
-    """--csv -n COUNT: so many scans."""
+    """--csv -n COUNT prints COUNT scans."""
     workload = ctx.workload("sleep", call="futex")
     for count in (1, 5):
         tool = ctx.stream("-a", "-n", count, "-p", workload["pid"], columns="state")
@@ -254,7 +254,7 @@ def reports(ctx):
 
 @case
 def formats_agree(ctx):
-    """Each column that --list names can be had, and CSV and JSON name them alike."""
+    """Each column that --list names can be printed, and CSV and JSON have the same names."""
     listed = ctx.plain("--list")
     listed.finish_plain()
     workload = ctx.workload("sleep", call="pipe_read")
@@ -284,7 +284,7 @@ def listed_after(text, heading):
 
 @case
 def accounts(ctx):
-    """The columns from /proc/TID/stat, status and io say what these say of a sleeping thread."""
+    """The columns from /proc/TID/stat, status and io have the values of these files for a sleeping thread."""
     workload = ctx.workload("sleep", call="futex")
     listed = ctx.plain("--list")
     listed.finish_plain()
@@ -294,7 +294,7 @@ def accounts(ctx):
     row = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns=",".join(names)), workload.tid)[0]
     proc = "/proc/%d/task/%d/" % (workload.tgid, workload.tid)
     with open(proc + "stat", encoding="utf-8") as file:
-        stat = [None] * 3 + file.read().rpartition(")")[2].split()  # by proc(5)'s numbers
+        stat = [None] * 3 + file.read().rpartition(")")[2].split()  # indices are proc(5)'s field numbers
     status, page = truth.lines_of(proc + "status"), os.sysconf("SC_PAGESIZE")
     tick_us = 1000000 // os.sysconf("SC_CLK_TCK")
     expected = {"pgrp": stat[5], "session": stat[6], "tpgid": stat[8], "minflt": stat[10], "utime_us": int(stat[14]) * tick_us,

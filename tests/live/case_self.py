@@ -15,7 +15,7 @@ def self_case(fn):
 
 @self_case
 def blocked_threads(ctx):
-    """Every blocked workload is in the state, system call and file that it tells, with these arguments."""
+    """Every blocked workload is in the state, system call and file that it reports, with these arguments."""
     for workload in case_state.blocked_workloads(ctx):
         name, thread = workload.name, truth.Thread(workload.tid)
         check(thread.letter == workload["state"], "%s: %s", name, thread.letter)
@@ -30,7 +30,7 @@ def blocked_threads(ctx):
 
 @self_case
 def no_call_is_left_out(ctx):
-    """All of the calls that `sleep` lists can be held on this host."""
+    """All of the calls that the workload `sleep` lists can be held on this host."""
     names = case_state.sleep_calls(ctx)
     ready = [w.name for w in ctx.workloads([("sleep", {"call": name}) for name in names])]
     missing = sorted(set(names) - set(ready))
@@ -41,7 +41,7 @@ def no_call_is_left_out(ctx):
 
 @self_case
 def spinners_share(ctx):
-    """Two spinners on one CPU: both run, both wait, in equal parts."""
+    """Two spinners on one CPU both run and both wait, in equal parts."""
     workload = ctx.workload("spin2")
     tids = [workload.tid, workload.number("tid2")]
     if truth.schedstat(tids[0]) is None:
@@ -78,7 +78,7 @@ def burst_accounts(ctx):
 
 @self_case
 def names_and_execs(ctx):
-    """Hostile names are those that the threads bear; exec changes the name, not the id."""
+    """Threads have the hostile names that the workload reports; exec changes the name, not the id."""
     workload = ctx.workload("hostile_comm")
     names = case_state.hostile_names(workload)
     check(len(names) >= 20, "only %d names", len(names))
@@ -95,7 +95,7 @@ def names_and_execs(ctx):
 
 @self_case
 def crowds(ctx):
-    """The crowd is as large as asked for, the storm large; and all of them go."""
+    """The crowd has the requested size, the storm is large; and all of their threads and processes end."""
     many = ctx.workload("many", threads=1500, pairs=3)
     family = truth.children(many.tgid)
     count = sum(len(truth.read_dir("/proc/%d/task" % pid)) for pid in family)
@@ -112,7 +112,7 @@ def crowds(ctx):
 
 @self_case
 def loops(ctx):
-    """The loops of fsync and of the two that wake each other turn, and tell how often."""
+    """The workload that calls fsync in a loop and the two threads that wake each other do so, and report how often."""
     game, syncer, kernel = ctx.workloads([("pingpong", {}), ("fsync", {}), ("spin_kernel", {})])
     before = truth.Thread(game.tid).switches[0], truth.Thread(kernel.tid).ticks
     wait_until(lambda: truth.Thread(game.tid).switches[0] > before[0] + 1000, STOP_S, "a thousand rounds")
