@@ -1,11 +1,11 @@
-"""Makes small BTF files, and moves members in the BTF of a kernel: what a foreign or broken file looks like."""
+"""Foreign and broken BTF files for tests: small ones that are made, and a kernel's BTF with members moved."""
 import struct
 
 HEADER = struct.Struct("<HBBIIIII")  # magic, version, flags, hdr_len, type_off, type_len, str_off, str_len
-RECORD = struct.Struct("<III")  # name, info, size or type; and a member: name, type, offset
+RECORD = struct.Struct("<III")  # of a type: name, info, size or type; of a member: name, type, offset
 STRUCT, UNION = 4, 5
 EXTRA = {1: (4, 0), 3: (12, 0), STRUCT: (0, 12), UNION: (0, 12), 6: (0, 8), 13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0),
-         19: (0, 12)}  # include/uapi/linux/btf.h: bytes after the record, and for each of its vlen
+         19: (0, 12)}  # {kind: (bytes after the record, bytes for each of its vlen)}, include/uapi/linux/btf.h
 
 
 def kind_and_length(info):
@@ -13,7 +13,7 @@ def kind_and_length(info):
 
 
 class Maker:
-    """Types are numbered from 1 in the order of adding."""
+    """A BTF file in the making. Types are numbered from 1 in the order in which they are added."""
 
     def __init__(self):
         self.types, self.strings = b"", b"\0"
@@ -26,7 +26,7 @@ class Maker:
         return at
 
     def add(self, kind, name="", size=0, members=(), vlen=None, extra=b""):
-        """members: (name, type, bits)"""
+        """Adds a type. members: (name, type, offset in bits)"""
         info = kind << 24 | (len(members) if vlen is None else vlen)
         self.types += RECORD.pack(self.name(name), info, size)
         self.types += b"".join(RECORD.pack(self.name(member), of, bits) for member, of, bits in members) + extra
@@ -51,7 +51,7 @@ def elf(section, name=b".BTF"):
 
 
 def moved(btf, of, moves):
-    """The raw BTF with members of struct `of` moved: {name: bytes}."""
+    """The raw BTF with members of struct `of` moved; moves: {name: bytes}."""
     data = bytearray(btf)
     hdr_len, type_off, type_len, str_off = HEADER.unpack_from(data)[3:7]
     names = hdr_len + str_off

@@ -19,7 +19,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 import peer_types  # noqa: E402, of the folder above
 
 SHARE_S, PROFILE_HZ = 12, 197
-SHARE_ALLOWED = 0.1  # the tools' times begin and end at other points of a switch
+SHARE_ALLOWED = 0.1  # the tools' times begin and end at other points
 
 
 class Peer(Process):

@@ -1,5 +1,5 @@
-"""An hour of recording that unpacks to 50 GB, in one file: all of it is counted, a minute of it costs little, and damage costs what it hits.
-A recorder of as many scans as a day has seconds takes no more memory than for the first ones.
+"""An hour of recording that unpacks to 50 GB, in one file: all of it is counted, a minute of it costs little, and damage costs what it
+hits. A recorder of as many scans as a day has seconds takes no more memory than for the first ones.
 """
 import ctypes
 import ctypes.util

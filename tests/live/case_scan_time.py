@@ -115,8 +115,8 @@ def scan_time_of_a_rhythm(ctx):
 @case
 def scan_time_of_postgres(ctx):
     """Sampled over exact time is 1 for PostgreSQL's backends and their clients: commits that wait for fdatasync, more connections than
-    CPUs. Where switches do not keep the state of the scan time, a record is copied some time after it: a thread that has gone to sleep again by
-    then is shown as it is later, which matters where a commit takes no longer."""
+    CPUs. Where switches do not keep the state of the scan time, a record is copied some time after it: a thread that has gone to sleep
+    again by then is shown as it is later, which matters where a commit takes no longer."""
     real_clock()
     server = Postgres(ctx)
     more = COPY_US / sync_us(server.directory) if truth.release() < (5, 5) else 0

@@ -53,7 +53,7 @@ def recordings(ctx):
 
 
 def value(cell):
-    """A cell in a form that is the same for all programs: numbers to four places, times to the minute, an absent value as an empty string."""
+    """A cell in a form that all programs share: numbers to four places, times to the minute, an absent value as an empty string."""
     if cell in (None, "", "\\N"):
         return ""
     text = str(cell)
@@ -190,8 +190,8 @@ class Chdb:
 
 @case
 def schema_of_chdb(ctx):
-    """The views of a ClickHouse of 2026 show what SQLite's do, too: of the .csv.zst, and of the tables of a fleet, where rows that are loaded
-    twice are there once. ClickHouse replicates only in a server: the tables are merged as they would be there, and not replicated."""
+    """The views of a ClickHouse of 2026 show what SQLite's do, too: of the .csv.zst, and of the tables of a fleet, where rows that are
+    loaded twice are there once. ClickHouse replicates only in a server: tables are merged as they would be there, and not replicated."""
     sqlite_needed()
     chdb, directories = Chdb(ctx), recordings(ctx)
     truth, load = truth_of(ctx, directories), "".join(output(SCHEMA + "/load", "clickhouse-local", recording) for recording in directories)

@@ -1,4 +1,4 @@
-"""Clients that wait for their server beside descriptors of their own: libcurl, Ruby, PHP, and event loops."""
+"""Clients that wait for their server and for descriptors of their own: libcurl, Ruby, PHP, and event loops."""
 import os
 import select
 import socket
@@ -20,7 +20,7 @@ CLIENTS = (
 
 
 class Silent:
-    """A server that takes requests and answers none; `asked` has a connection for each."""
+    """A server that takes requests and answers none; `asked` has a connection for each request."""
 
     def __init__(self, ctx):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -66,11 +66,11 @@ def set_clients(ctx):
     for _, scan in scans[len(scans) // 2:]:
         for (name, _, _), client in zip(CLIENTS, clients):
             mine = rows_of(scan, client.pid)
-            # some wake up once a second to look at the time
+            # some clients wake up once a second to look at the time
             find.expect(len(mine) == 1 and mine[0]["why"] == ("client" if mine[0]["state"] == "S" else ""), "%s: %s", name, mine)
             for row in mine:
                 if row["state"] != "S" or not row["waits_on"]:
-                    late += row["state"] == "S"  # it woke up before that was read
+                    late += row["state"] == "S"  # the client woke up before tsnap read its descriptors
                     continue
                 find.expect(row["remote"] == "127.0.0.1:%d" % server.port, "%s: remote %s", name, row)
                 find.expect(row["waits_on_pid"] == str(os.getpid()), "%s: the server is %s", name, row)
@@ -95,7 +95,7 @@ def by_poll(ends):
 
 
 def loop(port, answered, listens, wait, telling):
-    """An event loop: a connection, of which an answer is due or has come, a pair of its own, maybe a listener."""
+    """An event loop with a connection on which an answer is due or has come, a socket pair of its own, maybe a listener."""
     client, pair = socket.create_connection(("127.0.0.1", port)), socket.socketpair()
     ends = [client, pair[0]]
     if listens:
@@ -110,7 +110,7 @@ def loop(port, answered, listens, wait, telling):
 @case
 def set_loops(ctx):
     """An event loop with a connection works while an answer is due on it, and is idle once that has come, or where it also listens.
-    Of poll, select and epoll the connection that matters is told, both its ends."""
+    With poll, select and epoll both ends of the connection that matters are shown."""
     kinds = {"epoll": (False, False, by_epoll), "poll": (False, False, by_poll),
              "select": (False, False, lambda ends: select.select(ends, [], [])),
              "answered": (True, False, by_epoll), "listens": (False, True, by_epoll)}
@@ -148,7 +148,7 @@ def set_loops(ctx):
 
 @case
 def set_inherited(ctx):
-    """A pipe and a socket pair of which a process has both ends, and so have its eight children: the process itself is told."""
+    """For a pipe and a socket pair of which a process has both ends, as have its eight children, the process itself is shown."""
     reading, writing = os.pipe()
     here, there = socket.socketpair()
     for one in (reading, writing, here.fileno(), there.fileno()):
@@ -187,14 +187,14 @@ def ends_pass(ctx, ends, argv):
 
 @case
 def ends_inherited(ctx):
-    """Ends that eight processes have inherited: a waiting one that has the other end itself, under a number far away, is told; else the
-    one that is in a call on it; else that it is one of eight."""
+    """For an end that eight processes have inherited the waiting process is shown if it has the other end, under a number far away; else
+    the process that is in a call on it; else that it is one of eight."""
     reading, writing = os.pipe()
     here, there = (end.detach() for end in socket.socketpair())
     far = 600
     os.dup2(writing, far)
     rest = [ends_pass(ctx, (writing, there), ["sleep", "600"]) for _ in range(7)]
-    # in a call on the pair's other end; and it has the pipe, too
+    # a process in a call on the pair's other end; it has the pipe, too
     user = ends_pass(ctx, (writing, there), ["/usr/bin/python3", "-c", WAITS % ("read(%d, 1)" % there)])
     both = ends_pass(ctx, (reading, far), ["/usr/bin/python3", "-c", WAITS % ("read(%d, 1)" % reading)])
     pipe = ends_pass(ctx, (reading,), ["/usr/bin/python3", "-c", WAITS % ("read(%d, 1)" % reading)])

@@ -15,12 +15,13 @@ from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, ca
 
 COLUMNS = "comm,state,syscall,filename"
 THREADS_MAX = 1 << 16  # more than there are at the start, as others may come
-OURS = ("-r", "-p", os.getpid())  # the other threads of the host can be many
-VERSION_AT, VERSION_BYTES = 8, 24  # in struct share_meta
+OURS = ("-r", "-p", os.getpid())  # options that leave out the other threads of the host, which can be many
+VERSION_AT, VERSION_BYTES = 8, 24  # place and size of the version in struct share_meta
 
 
 class Place(Process):
-    """A mount namespace with a file system of its own: bpf's, or what the command mounts. It is unmounted as the last process there ends."""
+    """A mount namespace with a file system of its own: bpf's, or another one that the command mounts. It is unmounted as the last process
+    there ends."""
 
     def __init__(self, *prefix, mount="mount -t bpf bpf /sys/fs/bpf"):
         super().__init__([*prefix, "sh", "-c", mount + " && echo ready; read nothing"])
@@ -32,10 +33,10 @@ class Place(Process):
 
 
 class Share:
-    """Where samplers share, and the name that they do it by."""
+    """A mount namespace in which samplers share probes, under the name "test"."""
 
     def __init__(self, ctx, listed=True):
-        """listed: the test looks at what is loaded."""
+        """listed: the test lists the BPF programs and maps that are loaded."""
         if listed:
             bpf.need_list()
         self.place = Place(*unshared("--mount"))
@@ -53,7 +54,7 @@ class Share:
         return self.ctx.stream("--share", name, "-a", "--max-threads", THREADS_MAX, *OURS, *args, columns=columns)
 
     def owner(self, *args, columns=COLUMNS):
-        """The same; it has begun."""
+        """A tsnap --share, as starting(), that has begun to sample."""
         tool = self.starting(*args, columns=columns)
         tool.wait_scans(1)
         return tool
@@ -66,13 +67,13 @@ class Share:
         return self.ctx.but(tsnap_args="").plain("--attach", "test", *args)
 
     def outlives(self, owner):
-        """Skips a test of what a host without pinned links can't."""
+        """Skips the test on a host without pinned links, where a share ends with its owner."""
         if os.path.exists(self.directory + "/owner"):
             raise Skip("links can't be pinned here")
         check("as long as" not in owner.err, "%s", owner.err)
 
     def expect_gone(self, owned):
-        """owned: nothing before 4.18, whose descriptors don't tell numbers."""
+        """Nothing of the share is left. owned: empty before 4.18, where descriptors don't show the ids of programs and maps."""
         wait_until(lambda: not owned or not owned & bpf.loaded(), STOP_S, "the end of its BPF programs and maps")
         left = [name for name in os.listdir(self.root) if name.startswith("tsnap")]
         check(not left, "left in the bpf file system: %s", left)
@@ -108,7 +109,7 @@ def share_states(ctx):
         for workload in of:
             tool.wait_scans(12, lambda row, tid=str(workload.tid): row["tid"] == tid)
     find, all_rows = Findings(), {}
-    # where links can't be pinned the others end with the owner
+    # the owner is interrupted last: where links can't be pinned the others end with it
     for name, tool, workloads in (("fast", fast, before + later + [latest]), ("slow", slow, before[:1]),
                                   ("owner", owner, before + later)):
         rows = all_rows[name] = tool.interrupt()
@@ -125,7 +126,7 @@ def share_states(ctx):
 
 @case
 def share_without_compile(ctx):
-    """Who attaches compiles nothing, loads nothing, and has its first sample at once."""
+    """A tsnap that attaches compiles nothing, loads nothing, and has its first sample at once."""
     share = Share(ctx)
     share.owner()
     loaded = bpf.loaded()
@@ -136,7 +137,7 @@ def share_without_compile(ctx):
     maps = truth.read("/proc/%d/maps" % tool.pid)
     check("libbcc.so" not in maps and "LLVM" not in maps, "libbcc is loaded")
     times = []
-    while len(times) < 5 or (min(times) >= 0.1 * SLOW and len(times) < 40):  # one of them gets a CPU when it wants one
+    while len(times) < 5 or (min(times) >= 0.1 * SLOW and len(times) < 40):  # one of so many runs gets a CPU when it wants one
         start = time.monotonic()
         share.attached_plain("--csv", "-n", 1).finish_plain()
         times.append(time.monotonic() - start)
@@ -145,7 +146,7 @@ def share_without_compile(ctx):
 
 @case
 def share_owner_leaves_first(ctx):
-    """The starter ends; who attached goes on, sees new threads, and cleans up as the last one."""
+    """When the starter ends a tsnap that has attached goes on, sees new threads, and cleans up as the last one."""
     share = Share(ctx)
     owner = share.owner()
     share.outlives(owner)
@@ -156,7 +157,7 @@ def share_owner_leaves_first(ctx):
     new = ctx.workload("vfork")
     tool.wait_scans(30, lambda row: row["tid"] == new["tid"])
     find = Findings()
-    states_of(find, rows_of(tool.rows(), new.tid)[2:], [new], "attached")  # at first it may still run
+    states_of(find, rows_of(tool.rows(), new.tid)[2:], [new], "attached")  # in its first rows the thread may still run
     find.close()
     check(os.path.isdir(share.directory), "it went with its starter")
     third = share.attached("-n", 2)
@@ -167,7 +168,7 @@ def share_owner_leaves_first(ctx):
 
 @case
 def share_last_leaves(ctx):
-    """SIGTERM to all of them at once: nothing is left, five times."""
+    """After SIGTERM to all samplers of a share at once nothing is left, five times."""
     for _ in range(5):
         share = Share(ctx)
         owner = share.owner()
@@ -183,7 +184,7 @@ def share_last_leaves(ctx):
 
 
 def killed_owner(share):
-    """What it held; it is gone."""
+    """Kills an owner; returns the BPF programs and maps that it held."""
     owner = share.owner()
     share.outlives(owner)
     owned = truth.owned_bpf([owner.pid])
@@ -194,7 +195,7 @@ def killed_owner(share):
 
 @case
 def share_adopted(ctx):
-    """kill -9 of the starter: --check tells, and --attach goes on with what is there."""
+    """After kill -9 of the starter --check reports the share, and --attach goes on with what is there."""
     share = Share(ctx)
     owned = killed_owner(share)
     new = ctx.workload("vfork")
@@ -215,7 +216,7 @@ def share_adopted(ctx):
 
 @case
 def share_healed(ctx):
-    """kill -9 of the starter: --share removes what it left, says so, and begins anew."""
+    """After kill -9 of the starter --share removes what that left, says so, and begins anew."""
     share = Share(ctx, listed=False)
     owned = killed_owner(share)
     owner = share.owner()
@@ -227,7 +228,7 @@ def share_healed(ctx):
 
 @case
 def share_half_made(ctx):
-    """A starter that was killed before all was there: --attach refuses, --share begins anew."""
+    """After a starter was killed before all was there --attach refuses, and --share begins anew."""
     share = Share(ctx)
     os.mkdir(share.directory, 0o700)
     bpf.Pinned.write(share.directory + "/map_ts_threads", bytes(64))
@@ -239,7 +240,7 @@ def share_half_made(ctx):
 
 @case
 def share_stopped_at_start(ctx):
-    """SIGTERM or kill -9 at any moment of a start: nothing is left, or the next start removes it."""
+    """After SIGTERM or kill -9 at any moment of a start nothing is left, or the next start removes it."""
     share = Share(ctx)
     for turn in range(8):
         tool = share.starting()
@@ -255,7 +256,7 @@ def share_stopped_at_start(ctx):
 
 @case
 def share_of_events(ctx):
-    """One of the probes is a perf event, whose link can't be pinned: the starter must stay."""
+    """Where one of the probes is a perf event, whose link can't be pinned, the share ends with its starter."""
     share = Share(ctx)
     share.ctx.options.tsnap_args = shlex.join(ctx.without("run_on_cpu"))
     owner = share.starting("-v")
@@ -274,7 +275,7 @@ def share_of_events(ctx):
 
 @case
 def share_refused_when_left(ctx):
-    """What a killed one of another version left runs on after a refusal: others may know what to do with it."""
+    """The probes that a killed tsnap of another version left run on after --attach was refused: others may know what to do with them."""
     share = Share(ctx)
     owned = killed_owner(share)
     meta_changed(share, VERSION_AT, b"0.0.9-older\0")
@@ -286,7 +287,7 @@ def share_refused_when_left(ctx):
 
 @case
 def share_taken(ctx):
-    """A name that is in use: one line that names who; nobody is there: one line, too."""
+    """For a name that is in use one line names the process that has it; for one that is not in use --attach prints one line, too."""
     share = Share(ctx)
     expect_error(share.attached_plain(), 1, "'test'", "--share test")
     owner = share.owner()
@@ -297,7 +298,7 @@ def share_taken(ctx):
 
 @case
 def share_race(ctx):
-    """Two start under one name at once, perhaps over what a killed one left: one has it, the other says so."""
+    """Of two tsnaps that start under one name at once, perhaps over what a killed one left, one has the name, and the other says so."""
     for turn in range(4):
         share = Share(ctx)
         if turn % 2:
@@ -320,7 +321,7 @@ def meta_changed(share, at, new):
 
 @case
 def share_mismatch(ctx):
-    """Another version, other records, no description at all, a map of another size: refused, and the share stays."""
+    """A share of another version, with other records, without a description or with a map of another size is refused, and stays."""
     share = Share(ctx)
     owner = share.owner()
     meta, text_at = share.directory + "/meta", VERSION_AT + VERSION_BYTES
@@ -346,7 +347,7 @@ def share_mismatch(ctx):
 
 @case
 def share_hostile_directory(ctx):
-    """A symbolic link, a directory of others or open to them, one with foreign things: refused, and not touched."""
+    """A symbolic link, a directory of other users or open to them, and one with foreign files are refused, and not touched."""
     share = Share(ctx)
 
     def refused(*words):
@@ -378,7 +379,7 @@ def share_hostile_directory(ctx):
 
 @case
 def share_while_owner_runs(ctx):
-    """Links can't be pinned: it says so; who attached ends with the starter, and shows what it has."""
+    """Where links can't be pinned the starter says so; a tsnap that has attached ends with it, and shows what it has."""
     share = Share(ctx, listed=False)
     share.ctx.options.tsnap_args = shlex.join(ctx.without("pinned_links"))
     workload = ctx.workload("vfork")
@@ -412,24 +413,24 @@ def share_while_owner_runs(ctx):
 
 
 def exact_us(row):
-    """A row has none while they are less than the time that passed; a later one has that, too."""
+    """Exact times of a row: 0 if the row has none because they are less than the time that passed; a later row includes them."""
     return (number(row, "cpu_us") or 0) + (number(row, "runq_us") or 0)
 
 
 def totals_told(rows, spinner):
-    """us that its rows have in all; the first one has nothing from before, the others all that passed."""
+    """Exact us in all rows but the first. The first row has no time from before, the others have all that passed."""
     rows = rows_of(rows, spinner.tid)
     each = [exact_us(row) for row in rows]
     check(0 <= each[0] < 1e6 * SLOW, "its first row has %d us", each[0])
     passed, told = sum(number(row, "weight_us") for row in rows[1:]), sum(each[1:])
-    # a scan takes its time where others want the CPU
+    # a scan takes long where others want the CPU
     check(abs(told - passed) < 0.05 * passed + 1e5 * SLOW, "%d us told of %d", told, passed)
     return told
 
 
 @case
 def share_totals(ctx):
-    """The first row of who attaches has no time from before; from then on its totals are exact, and its own."""
+    """The first row of a tsnap that attaches has no time from before; from then on its totals are exact, and its own."""
     share = Share(ctx, listed=False)
     workload = ctx.workload("spin")
     owner = share.owner(columns="state,cpu_us,runq_us")
@@ -447,7 +448,7 @@ def share_totals(ctx):
 
 @case
 def share_inside(ctx):
-    """In a pid namespace: who attaches there sees the ids of it; who attaches from outside is refused."""
+    """A tsnap that attaches in the owner's pid namespace shows ids of that namespace; one that attaches from outside is refused."""
     share = Share(ctx)
     space = Process([*share.prefix, *unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
     ctx.started.append(space)
@@ -456,7 +457,7 @@ def share_inside(ctx):
     inner = through(ctx, *prefix)
     workloads = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
     spinner = inner.workload("spin")
-    # a signal would end nsenter alone
+    # -d ends the owner: a signal would end nsenter alone
     owner = inner.stream("--share", "test", "-a", "-d", 3 + 3 * SLOW, columns=COLUMNS)
     owner.wait_scans(20)
     workloads.append(inner.workload("vfork"))
@@ -476,7 +477,7 @@ def share_inside(ctx):
 
 @case
 def share_nowhere(ctx):
-    """No bpf file system, or wrong options: one line and the right exit code."""
+    """Without a bpf file system, or with wrong options, there are one line and the right exit code."""
     place = Place(*unshared("--mount"), mount="mount -t tmpfs none /sys/fs/bpf")
     ctx.started.append(place)
     bare = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", workload=False)
@@ -493,8 +494,8 @@ def share_nowhere(ctx):
 
 @case
 def share_exec_by_thread(ctx):
-    """A thread executes a program when its process' first thread, which has ended, has yet to be switched a last time: that one's
-    times are not lost, and are told with those of the dead. The probe is run as it is in the new program, of this process."""
+    """When a thread calls exec while its process's first thread, which has ended, has yet to be switched a last time, the first thread's
+    times are not lost, and count with those of exited threads. The test runs the probe as it runs in the new program, for this process."""
     share = Share(ctx)
     share.owner()
     end = threading.Event()

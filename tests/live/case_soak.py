@@ -1,19 +1,19 @@
-"""tsnap that runs for long: what it tells stays true, and it takes no more with time."""
+"""A tsnap that runs for long: its rows stay true, and its use of resources does not grow with time."""
 import os
 
 import soak
 from harness import Findings, case
 
 SECONDS = int(os.environ.get("TSNAP_SOAK_S", "3600"))
-MORE_KB = 4096   # memory at the end of a run, more than in its first half
+MORE_KB = 4096   # memory that the end of a run may take more than its first half
 MORE_FILES = 32
-START_LOST_S = 10  # scans that the start may cost
+START_LOST_S = 10  # time that the start may take, without scans
 END_S = 60
 
 @case
 def soak_of_load(ctx):
-    """Beside stress-ng, forks and new threads, with stacks at 20 Hz, for an hour (TSNAP_SOAK_S): never two threads ON on one CPU, each
-    thread's exact times are the time within 1 %, rows are whole, memory and descriptors stay the same."""
+    """While stress-ng, forks and new threads run for an hour (TSNAP_SOAK_S), sampled with stacks at 20 Hz, never two threads are ON on one
+    CPU, each thread's exact times are the elapsed time within 1 %, rows are whole, memory and descriptors stay the same."""
     run, find = soak.Soak(ctx.options.tsnap, SECONDS, ctx.temporary()), Findings()
     for name, value in run.facts():
         print("# %s: %s" % (name, value))

@@ -16,7 +16,7 @@ from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, ca
                      wait_until)
 
 NEW_PIDS = ["--pid", "--fork", "--mount-proc", "--kill-child"]
-# capabilities(7); by number, because older tools don't know the names
+# Numbers of capabilities(7), because older tools don't know the names
 DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, PERFMON, BPF = 2, 19, 21, 24, 38, 39
 CALL_COLUMNS = "ppid,comm,state,syscall,fd,filename"
 
@@ -33,7 +33,7 @@ def unshared(*options):
 
 
 def through(ctx, *prefix, workload=True):
-    """The same context, with everything started through a command; what it starts is ended with ctx."""
+    """A copy of ctx that starts everything through a command; what it starts is ended with ctx."""
     directory, changed = ctx.temporary(), {}
     os.chmod(directory, 0o755)
     for name in ("tsnap", "workload") if workload else ("tsnap",):
@@ -46,7 +46,7 @@ def through(ctx, *prefix, workload=True):
 
 
 class Space(Process):
-    """A pid namespace with its own /proc, whose process 1 does nothing; all in it end with it."""
+    """A pid namespace with its own /proc, whose process 1 does nothing; all processes in it end with process 1."""
 
     def __init__(self, *outer):
         super().__init__([*unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
@@ -55,7 +55,7 @@ class Space(Process):
         self.prefix = ["nsenter", "--target", str(self.init), "--pid", "--mount", "--root"]
 
     def tids(self):
-        """{tid in it: host's tid} of all its threads."""
+        """{tid in the namespace: host's tid} of all its threads."""
         found, space = {}, os.readlink("/proc/%d/ns/pid" % self.init)
         for tid, thread in truth.threads().items():
             numbers = [thread.status["NSpid"].split()] if "NSpid" in thread.status else []
@@ -63,7 +63,7 @@ class Space(Process):
                 if numbers and len(numbers[0]) > 1 and os.readlink("/proc/%d/ns/pid" % tid) == space:
                     found[int(numbers[0][-1])] = tid
             except OSError:
-                pass  # it ended meanwhile
+                pass  # the thread ended meanwhile
         return found
 
 
@@ -79,7 +79,7 @@ def mounted(command):
 
 
 def run_inside(ctx, *names, args=""):
-    """Other tests, all of whose processes and /proc are in a pid namespace."""
+    """Runs other tests with all of their processes and /proc in a pid namespace."""
     options = ctx.options
     command = unshared(*NEW_PIDS) + [
         sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_live.py"), "--must-run", "--workload",
@@ -95,39 +95,39 @@ def run_inside(ctx, *names, args=""):
 
 @case
 def inside_states(ctx):
-    """In a pid namespace of its own: states, calls, files, names and ids are those of it, as its /proc shows them."""
+    """In a pid namespace of its own tsnap shows states, calls, files, names and ids as the namespace's /proc does."""
     run_inside(ctx, "whole_host", "blocked_before", "zombie_leader", "exec_by_thread",
                *(["blocked_later", "active_only", "exec_by_leader", "late_workload", "exit_storm", "many_threads"] if ctx.options.all else []))
 
 
 @case
 def inside_times(ctx):
-    """In a pid namespace of its own: shares, totals and wakers."""
+    """In a pid namespace of its own shares, totals and wakers are right."""
     run_inside(ctx, "spin", "spin_two_on_one_cpu", "fsync", "wakers_on_one_cpu", "totals", "totals_of_waits", "totals_close",
                "totals_of_first_sample")
 
 
 @case
 def inside_choices(ctx):
-    """In a pid namespace of its own: the options that choose, and those that end tsnap."""
+    """In a pid namespace of its own the options work that choose threads, and those that end tsnap."""
     run_inside(ctx, "choose_*", "closed_pipe", "full_disk", "no_such_process", "types_from_files")
 
 
 @case
 def nothing_left_inside(ctx):
-    """In a pid namespace of its own: the end of tsnap."""
+    """In a pid namespace of its own tsnap leaves nothing when it ends."""
     run_inside(ctx, "nothing_left")
 
 
 @case
 def inside_facts(ctx):
-    """In a pid namespace of its own: other ways to see switches."""
+    """In a pid namespace of its own the other ways to see switches work."""
     run_inside(ctx, "without_facts")
 
 
 @case
 def inside_and_outside(ctx):
-    """Threads inside are shown under their ids there, in each scan; those outside never, not under any id."""
+    """Threads inside a pid namespace are shown under their ids there, in each scan; those outside never, not under any id."""
     space, inner = namespace_of(ctx)
     outside = ctx.workloads([("spin", {}), ("spin2", {}), ("sleep", {"call": "pipe_read"}), ("vfork", {})])
     inside = inner.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
@@ -135,7 +135,7 @@ def inside_and_outside(ctx):
     tool = inner.stream("-a", "-d", 2 + SLOW, columns=CALL_COLUMNS)
     tool.wait_scans(2)
     there = space.tids()
-    # in memory, as in some test machines, a file needs no disk
+    # fsync of a file in memory, as on some test machines, needs no disk
     disk = sum(truth.Thread(there[busy.tid]).letter == "D" for _ in range(200)) > 20
     scans = scans_of(tool.finish(0, START_S + STOP_S))
     for workload in inside + [busy]:
@@ -155,7 +155,7 @@ def inside_and_outside(ctx):
         find.expect(not [row for row in rows if row["comm"] in ("spin", "spin_one", "spin_two", "tsnap")],
                     "what is outside, or tsnap itself, is shown")
     syncing = [row for _, rows in scans for row in rows_of(rows, busy.tid) if row["syscall"] == "fsync"]
-    names = {row["filename"] for row in syncing} - {""}  # looked up in time
+    names = {row["filename"] for row in syncing} - {""}  # empty if not looked up in time
     find.expect(names == {busy["file"]} or not disk and not names, "fsync of %s: %s", busy["file"], names)
     find.expect(not disk or any(row["state"] == "D" for row in syncing), "fsync is never D")
     find.close()
@@ -164,7 +164,7 @@ def inside_and_outside(ctx):
 
 @case
 def inside_report(ctx):
-    """A report tells whose ids it shows; --check tells how; rows are written without a word."""
+    """A report says of which namespace the ids are; --check says how tsnap gets them; with rows nothing is said."""
     _, inner = namespace_of(ctx)
     report = inner.plain("-d", 1)
     report.finish_plain()
@@ -179,7 +179,7 @@ def inside_report(ctx):
 
 @case
 def inside_nested(ctx):
-    """A namespace within the namespace: tsnap in the outer one shows the threads of both, tsnap in the inner one its own."""
+    """Of two nested pid namespaces tsnap in the outer one shows the threads of both, tsnap in the inner one those of its own."""
     space, inner = namespace_of(ctx)
     deeper = Process([*space.prefix, *unshared(*NEW_PIDS), ctx.options.workload, "sleep", "call=pipe_read"])
     ctx.started.append(deeper)
@@ -206,7 +206,7 @@ def seen_inside(space):
 
 @case
 def hosts_proc_inside(ctx):
-    """In a pid namespace, but with the host's /proc: ids are the host's, everywhere, and tsnap does not show itself."""
+    """In a pid namespace, but with the host's /proc, all ids are the host's, and tsnap does not show itself."""
     workload = ctx.workload("sleep", call="pipe_read")
     inner = through(ctx, *unshared("--pid", "--fork", "--kill-child"), workload=False)
     tool = inner.stream("-a", "-d", 2, columns=CALL_COLUMNS)
@@ -223,7 +223,7 @@ def hosts_proc_inside(ctx):
 
 @case
 def no_proc(ctx):
-    """No /proc, or one of another pid namespace: one line that says so, exit code 77."""
+    """Without /proc, or with that of another pid namespace, one line says so; exit code 77."""
     bare = through(ctx, *mounted("mount -t tmpfs none /proc"), workload=False)
     expect_error(bare.plain("--csv", "-n", "1"), UNREADY, "/proc")
     space, _ = namespace_of(ctx)
@@ -232,13 +232,13 @@ def no_proc(ctx):
 
 
 def capabilities(*numbers, uid=0):
-    """The start of a command that has just these."""
+    """The start of a command that has just these capabilities."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is not installed")
     if int(truth.read("/proc/sys/kernel/cap_last_cap") or 0) < max(numbers):
         raise Skip("this kernel does not have such capabilities (5.8)")
     if tuple(map(int, os.uname().release.split(".")[:2])) < (5, 11):
-        numbers += (SYS_RESOURCE,)  # to raise the limit that maps count against
+        numbers += (SYS_RESOURCE,)  # needed to raise the limit that maps count against
     listed = ",".join("+cap_%d" % number for number in numbers)
     if uid == 0:
         return ["setpriv", "--bounding-set=-all," + listed, "--inh-caps=-all"]
@@ -247,7 +247,8 @@ def capabilities(*numbers, uid=0):
 
 
 def sees(ctx, prefix, files=True, told=False):
-    """tsnap with these capabilities sees a D and an S of root, perhaps with their files; or what is missing is told."""
+    """A tsnap with these capabilities shows threads of root in D and S, with their files if `files`; if `told` it names CAP_SYS_PTRACE as
+    missing."""
     blocked = ctx.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
     few = through(of_everybody(ctx), *prefix, workload=False)
     tool = few.stream("-a", "-d", 1, "-p", ",".join(w["pid"] for w in blocked), columns=CALL_COLUMNS, cwd="/")
@@ -265,32 +266,32 @@ def sees(ctx, prefix, files=True, told=False):
 
 @case
 def few_capabilities_of_root(ctx):
-    """Root with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone: only other users' files are missing."""
+    """As root with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone tsnap lacks only other users' files."""
     sees(ctx, capabilities(BPF, PERFMON, SYS_PTRACE), told=True)
 
 
 @case
 def few_capabilities_of_nobody(ctx):
-    """Another user with these and CAP_DAC_READ_SEARCH; /proc keeps the files of others from it otherwise."""
+    """As another user tsnap needs CAP_DAC_READ_SEARCH, too, because /proc hides the files of others from it otherwise."""
     sees(ctx, capabilities(BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH, uid=NOBODY))
     sees(ctx, capabilities(BPF, PERFMON, SYS_PTRACE, uid=NOBODY), files=False, told=True)
 
 
 @case
 def admin_capability(ctx):
-    """CAP_SYS_ADMIN in the place of the first two, as before 5.8."""
+    """CAP_SYS_ADMIN does instead of CAP_BPF and CAP_PERFMON, as before 5.8."""
     sees(ctx, capabilities(SYS_ADMIN, SYS_PTRACE, DAC_READ_SEARCH, uid=NOBODY))
 
 
 @case
 def without_ptrace(ctx):
-    """CAP_BPF and CAP_PERFMON without CAP_SYS_PTRACE: states are right, and what is missing is told."""
+    """With CAP_BPF and CAP_PERFMON, but without CAP_SYS_PTRACE, states are right, and tsnap reports what is missing."""
     sees(ctx, capabilities(BPF, PERFMON, uid=NOBODY), files=False, told=True)
 
 
 @case
 def stacks_without_ptrace(ctx):
-    """User stacks of others are refused without CAP_SYS_PTRACE, and that is told."""
+    """User stacks of others are refused without CAP_SYS_PTRACE, and tsnap reports that."""
     workload, = ctx.workloads([("sleep", {"call": "pipe_read"})])
     few = through(of_everybody(ctx), *capabilities(BPF, PERFMON, uid=NOBODY), workload=False)
     tool = few.stream("-a", "-d", 1, "-p", workload["pid"], columns="tid,state,ufunc", cwd="/")
@@ -302,7 +303,7 @@ def stacks_without_ptrace(ctx):
 
 @case
 def few_capabilities_inside(ctx):
-    """In a pid namespace of its own with three capabilities: a D and an S of it, with their files."""
+    """In a pid namespace of its own, with three capabilities, threads of it in D and S are shown with their files."""
     space, inner = namespace_of(ctx)
     blocked = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
     few = through(ctx, *space.prefix, *capabilities(BPF, PERFMON, SYS_PTRACE), workload=False)
@@ -314,7 +315,7 @@ def few_capabilities_inside(ctx):
 
 @case
 def hidden_processes(ctx):
-    """A /proc that hides others' processes (hidepid): what it does not show is not taken for gone."""
+    """With a /proc that hides others' processes (hidepid) processes that it does not show are not taken for exited."""
     workload = ctx.workload("burst")
     hidden = through(of_everybody(ctx), *mounted("mount -t proc -o hidepid=2 proc /proc"),
                      *capabilities(BPF, PERFMON, uid=NOBODY), workload=False)
@@ -330,13 +331,13 @@ def hidden_processes(ctx):
 
 @case
 def read_only_files(ctx):
-    """Where nothing can be written one line says so; where only /dev/shm can, that is enough."""
+    """Where nothing can be written one line says so; where only /dev/shm can be, that is enough."""
     if ctx.options.tsnap.startswith(("/run/", "/tmp/")):
         raise Skip("the program lies where the test mounts")
     workload = ctx.workload("sleep", call="pipe_read")
     read_only = " && ".join("mount -t tmpfs -o ro none " + path for path in ("/run", "/tmp"))
     inner = through(ctx, workload=False)
-    # not by a script: it would lie in /tmp
+    # no script starts tsnap here: it would lie in /tmp
     inner.options.tsnap, inner.options.tsnap_args = "unshare", shlex.join([*mounted(read_only)[1:], ctx.options.tsnap])
     rows = inner.rows("-a", "-p", workload["pid"], seconds=1, columns=CALL_COLUMNS)
     check({row["filename"] for row in rows_of(rows, workload.tid)} == {workload["file"]}, "%s", rows[:1])
@@ -346,7 +347,7 @@ def read_only_files(ctx):
 
 
 def refuse_bpf():
-    """A seccomp(2) filter as container engines have it: bpf(2) fails with EPERM."""
+    """Sets a seccomp(2) filter as container engines have it: bpf(2) fails with EPERM."""
     rule = struct.Struct("HBBI")  # struct sock_filter
     filter_ = b"".join([rule.pack(0x20, 0, 0, 0),  # load the number of the call
                         rule.pack(0x15, 0, 1, bpf.SYS_BPF),  # is it this one?
@@ -360,7 +361,7 @@ def refuse_bpf():
 
 @case
 def deleted_directory(ctx):
-    """tsnap's working directory was deleted: it runs."""
+    """tsnap runs in a working directory that was deleted."""
     gone = through(ctx, "sh", "-c", "mkdir -p \"$1\" && cd \"$1\" && rmdir \"$1\" && shift && exec \"$@\"", "-",
                    ctx.temporary() + "/gone", workload=False)
     check(gone.rows("-a", "-n", "1"), "no rows")
@@ -368,7 +369,7 @@ def deleted_directory(ctx):
 
 @case
 def filter_of_system_calls(ctx):
-    """A seccomp filter refuses bpf(2): one line that says so, exit code 77; --check tells it too."""
+    """Where a seccomp filter refuses bpf(2) one line says so, with exit code 77; --check says it, too."""
     if bpf.SYS_BPF is None:
         raise Skip("the number of bpf(2) is not known on " + platform.machine())
     expect_error(ctx.plain("--csv", "-n", "1", preexec_fn=refuse_bpf), UNREADY, "seccomp")

@@ -1,4 +1,4 @@
-"""Stacks that are none, files that were hurt, lists of functions by strangers: each is counted and told, and the beat is held."""
+"""Stacks that are none, damaged files, lists of functions by strangers: each is counted and reported, and scans come in time."""
 import ctypes
 import os
 import random
@@ -40,7 +40,7 @@ class Strange(Process):
 
 
 def report(ctx, pids, seconds=3, columns="tid,stack"):
-    """(scans a second, with those for which the host had no CPU, {what was missed: how often}, error output) of a plain report."""
+    """(scans a second, including those for which the host had no CPU; {what was missed: how often}; output) of a plain report."""
     tool = ctx.plain("-a", "-F", HZ, "-d", seconds, "-g", columns, *(["-p", ",".join(str(pid) for pid in pids)] if pids else []))
     tool.finish_plain(0, START_S + seconds + STOP_S)
     text = tool.out.decode(errors="replace")
@@ -55,8 +55,8 @@ def expect_beat(find, rate):
 
 @case
 def stacks_that_are_none(ctx):
-    """Stack pointers to nowhere and to memory that nobody may read, frames in a circle: their innermost frames and [lost]; a thread
-    that another one traces is as any."""
+    """Stack pointers to nowhere and to unreadable memory and frames in a circle give the innermost frames and [lost]; a thread
+    that another one traces is shown as any other."""
     strange, find = {}, Findings()
     for name in ("nowhere", "secret", "cycle", "jit", "traced"):
         try:
@@ -68,7 +68,7 @@ def stacks_that_are_none(ctx):
     lost = {"nowhere", "secret", "cycle"} & set(strange)
 
     def is_right(name, rows):
-        """Of the last row: on a full host files are read in later scans."""
+        """True if the last row is right: on a full host files are read in later scans."""
         if len(rows) <= HZ or not rows[-1]["ustack"]:
             return False
         frames = frames_of(rows[-1])
@@ -91,14 +91,14 @@ def stacks_that_are_none(ctx):
 
 
 def section(path, name):
-    """(offset, bytes) in the file."""
+    """(offset, bytes) of a section in a file."""
     lines = subprocess.run(["readelf", "-WS", path], stdout=subprocess.PIPE, check=True).stdout.decode()
     words = re.search(r"\] %s\s+\S+\s+\w+ (\w+) (\w+)" % re.escape(name), lines)
     return int(words.group(1), 16), int(words.group(2), 16)
 
 
 def hurt(path, how, dice):
-    """Spoils a file where it lies: processes have it mapped."""
+    """Damages a file in place: processes have it mapped."""
     size = os.path.getsize(path)
     places = {"table": section(path, ".eh_frame"), "search": section(path, ".eh_frame_hdr"), "headers": (0, 1024),
               "sections": (size - 2048, 2048), "names": section(path, ".dynsym")}
@@ -114,8 +114,8 @@ def hurt(path, how, dice):
 
 @case
 def stacks_of_hurt_files(ctx):
-    """Libraries whose unwind tables, headers, symbols were overwritten or that were cut while they are in use: the stack may be lost,
-    which is counted; others are whole."""
+    """Through libraries whose unwind tables, headers or symbols were overwritten, or that were cut, while they are in use, a stack may be
+    lost, which is counted; other stacks are whole."""
     directory, dice, chains = directory_of(ctx), random.Random(6), []
     (words, good), = programs_start(ctx, ("chains_gcc",), ("library",))
     apart = ctx.temporary()
@@ -125,7 +125,7 @@ def stacks_of_hurt_files(ctx):
         os.mkdir(own)
         path = os.path.join(own, "chains_library.so")
         shutil.copy2(os.path.join(directory, "chains_library.so"), path)
-        os.chown(path, 65534, 65534)  # else its stacks are those of root's file, with equal build-id and size
+        os.chown(path, 65534, 65534)  # else tsnap takes root's file, with equal build-id and size, for its stacks
         chain = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "library", own)
         ctx.started.append(chain)
         hurt(path, how, dice)
@@ -136,7 +136,7 @@ def stacks_of_hurt_files(ctx):
     tool.wait_scans(2 * HZ)
 
     def named():
-        """On a full host files are read in later scans."""
+        """True if the last rows name the functions: on a full host files are read in later scans."""
         rows = tool.rows()
         inner = ["sleep_here", "called_back"]
         return all(any(chain_programs.contains(frames_of(row), expected) for row in rows_of(rows, chain.tid)[-1:])
@@ -150,7 +150,7 @@ def stacks_of_hurt_files(ctx):
         find.expect(mine, "%s: no stack", how)
         if mine:
             frames = frames_of(mine[-1])
-            # up to the library's frames nothing was hurt
+            # up to the library's frames no file was damaged
             find.expect(chain_programs.contains(frames, ["sleep_here", "called_back"]), "%s: %s", how, frames)
             whole += frames[-1] != "[lost]"
     mine = [row for row in rows_of(rows, good.tid) if row["ustack"]]
@@ -165,7 +165,7 @@ def stacks_of_hurt_files(ctx):
 
 @case
 def stacks_of_forged_files(ctx):
-    """A user's file that claims the build-id of another one, with other names: stacks in that one have their own names."""
+    """Stacks in a file have its own names although a user's file, with other names, claims its build-id."""
     directory, own, find = directory_of(ctx), ctx.temporary(), Findings()
     path = os.path.join(own, "chains_library.so")
     with open(os.path.join(directory, "chains_library.so"), "rb") as file:
@@ -206,14 +206,14 @@ def map_write(pid, lines, size=None, uid=None):
 
 
 def mounts_leave():
-    """A mount namespace of its own, whose mounts nobody else sees."""
+    """Enters a mount namespace of its own, whose mounts no other process sees."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not libc.unshare(0x20000):
         libc.mount(None, b"/", None, 1 << 14 | 1 << 18, None)
 
 
 def proc_file_as_map(ctx, pid, line):
-    """Has that process find another one's command line where its map should be. Whether that could be done."""
+    """Mounts the command line of another process where process pid should have its perf map; returns whether that could be done."""
     other = Process(["sh", "-c", "read nothing", "\n" + line.decode() + "from_proc\n"])
     ctx.started.append(other)
     path = map_write(pid, b"")
@@ -224,8 +224,8 @@ def proc_file_as_map(ctx, pid, line):
 
 @case
 def stacks_of_strange_maps(ctx):
-    """Lists of a JIT's functions: of 1 GB, with hostile names, a link to elsewhere, of another user: what may be believed is shown,
-    printable, and the beat is held meanwhile."""
+    """Of lists of a JIT's functions, of 1 GB, with hostile names, a link to elsewhere, of another user, the credible parts are shown,
+    printable, and scans come in time meanwhile."""
     not_emulated()
     stranger, find = 4711, Findings()
     ones = {name: Strange(ctx, "jit") for name in ("plain", "large", "hostile", "zeros", "link", "stranger")}
@@ -264,7 +264,7 @@ def stacks_of_strange_maps(ctx):
 
 @case
 def stacks_over_growth(ctx):
-    """When the map of threads is made larger, all that is known of stacks is forgotten and found out again."""
+    """When the map of threads is made larger all that is known of stacks is forgotten, and found out again."""
     room = Room(ctx)
     (_, one), = programs_start(ctx, ("chains_gcc",), ("library",))
     tool = ctx.stream("-a", "-F", HZ, "-p", one.process.pid, columns=COLUMNS)
@@ -282,8 +282,8 @@ def stacks_over_growth(ctx):
 
 @case
 def stacks_of_short_lives(ctx):
-    """Processes that begin, become another program and end while they are read: what is shown of them is counted or right, and a chain
-    beside them is whole."""
+    """Processes that begin, exec and end while they are read have stacks that are right, or count as missed, and a chain
+    that runs meanwhile is whole."""
     (words, good), = programs_start(ctx, ("chains_gcc",), ("recursion",))
     storm = Process(["bash", "-c", "while :; do (exec sh -c 'exec sleep 0.003') & (exec sleep 0.001) & wait; done"])
     ctx.started.append(storm)
@@ -305,8 +305,8 @@ def stacks_of_short_lives(ctx):
 
 @case
 def stacks_of_programs_in_turns(ctx):
-    """A process that is another program every few milliseconds, with other code at the same addresses: its stacks are those of the
-    program that sleeps so, and never of the one before."""
+    """A process that execs another program every few milliseconds, with other code at the same addresses, has the stacks of the
+    program that sleeps in the call, and never of the program before."""
     paths = [os.path.join(directory_of(ctx), name) for name in ("execs_one", "execs_two")]
     if not all(os.path.exists(path) for path in paths):
         raise Skip("tests/stack/execs is not built")
@@ -317,7 +317,7 @@ def stacks_of_programs_in_turns(ctx):
         rows = ctx.rows("-a", "-F", 200, "-p", turns.pid, "--filter", "state=S", seconds=int(3 * SLOW), columns=COLUMNS)
         turns.process.kill()
         seen = [row for row in rows if row["ustack"] and row["syscall"] in calls]
-        # emulated, nobody sleeps as short as that for as long as a stack is read
+        # where CPUs are emulated reading a stack takes longer than so short a sleep
         find.expect((SLOW > 1 and ms == 1) or ({row["syscall"] for row in seen} == set(calls) and len(seen) > 100 / SLOW),
                     "%d ms: %d stacks", ms, len(seen))
         for row in seen:
@@ -328,11 +328,11 @@ def stacks_of_programs_in_turns(ctx):
 
 
 def memory_of(ctx, pids, columns):
-    """(most bytes of memory of tsnap and its parsers, what was missed) in a report of these."""
+    """(most bytes of memory of tsnap and its parsers, output) of a report of these processes."""
     tool = ctx.plain("-a", "-F", HZ, "-d", 6, "-g", columns, "-p", ",".join(str(pid) for pid in pids))
     most = 0
     while tool.code is None:
-        # what they share counts once
+        # RssAnon: memory that the processes share is not counted for each
         most = max(most, truth.memory_bytes([tool.pid] + tool.parsers(), "RssAnon"))
         time.sleep(0.05)
     tool.finish_plain(0, START_S + STOP_S)
@@ -341,7 +341,7 @@ def memory_of(ctx, pids, columns):
 
 @case
 def stacks_of_many_files(ctx):
-    """More large programs than there is room for: what is kept of their files stays within 64 MB, what was given back is told, and
+    """With more large programs than memory allows what is kept of their files stays within 64 MB, what was dropped is reported, and
     the stacks are whole."""
     not_emulated()
     directory, apart, chains = directory_of(ctx), ctx.temporary(), []
@@ -365,7 +365,7 @@ def stacks_of_many_files(ctx):
 
 @case
 def stacks_let_go_of_files(ctx):
-    """A program that was replaced and has ended: its file is closed soon, so that a file system can be unmounted and its room is free."""
+    """The file of a program that was replaced and has ended is closed soon, so that a file system can be unmounted and space is free."""
     directory, own = directory_of(ctx), ctx.temporary()
     (words, good), = programs_start(ctx, ("chains_gcc",), ("recursion",))
     copy = os.path.join(own, "chains_gcc")

@@ -1,4 +1,4 @@
-"""Stacks of real programs: against gdb's of the same threads, and how many are whole under load."""
+"""Stacks of real programs, against gdb's of the same threads; and how many of them are whole under load."""
 import collections
 import concurrent.futures
 import os
@@ -66,7 +66,7 @@ QUERIES = ("select 1;", "select pg_sleep(1000);", "select pg_advisory_lock(1), p
            "do 'begin execute ''select pg_sleep(1000)''; end';", "copy (values (1)) to program 'sleep 1000';",
            "with recursive r as (select 1 as n union all select n + 1 from r where n < 5) select pg_sleep(200 * n) from r;")
 
-# name, Debian's package, arguments; they wait for their input, or for ever
+# (name, Debian's package, arguments) of programs that wait for their input, or for ever
 SLEEPERS = (
     ("python3", "python3", ("-c", PYTHON)),
     ("node", "nodejs", ("-e", "process.stdin.resume()")),
@@ -90,7 +90,7 @@ def tids_of(pid):
 
 
 def sleepers_start(ctx):
-    """Parts, as many as are installed."""
+    """Starts those of the programs that are installed; returns their Part objects."""
     parts, missing = [Redis(ctx)], []
     server = Postgres(ctx)
     parts.append(server)
@@ -113,14 +113,14 @@ def sleepers_start(ctx):
 
 
 def interrupted(tid):
-    """Whether a signal waits for the thread that has a handler: it comes before the stop as soon as a debugger lets it."""
+    """True if a signal with a handler is pending for the thread: it comes before the stop as soon as a debugger lets it."""
     status = truth.lines_of("/proc/%d/status" % tid)
     own, shared, blocked, caught = (int(status[key], 16) for key in ("SigPnd", "ShdPnd", "SigBlk", "SigCgt"))
     return (own | shared) & caught & ~blocked
 
 
 def settle(parts):
-    """Waits until they have all their threads."""
+    """Waits until the programs have all their threads."""
     seen = []
 
     def steady():
@@ -135,7 +135,7 @@ def switches_of(tids):
 
 
 def freeze(ctx, pids):
-    """Stops the processes where they are; the test's end lets them go."""
+    """Stops the processes where they are; the test's end continues them."""
     class Frozen:
         def end(self):
             for pid in pids:
@@ -146,12 +146,12 @@ def freeze(ctx, pids):
     ctx.started.append(Frozen())
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
-        # before its children: that they stop is a signal to it, for which it would go on while it has not stopped
+        # a parent stops before its children: their stops send it a signal, for which it would go on while it has not stopped
         wait_until(lambda pid=pid: all(truth.Thread(tid).letter in "TZ" for tid in tids_of(pid)), 20 * SLOW, "all stopped")
 
 
 def same_as_gdb(ours, gdbs):
-    """"same"; "jit": the same to code that no table tells of, where gdb guesses; "differ"."""
+    """"same"; "jit": the same up to code that no unwind table covers, where gdb guesses; "differ"."""
     if ours == gdbs:
         return "same"
     for one, other in zip(ours, gdbs):
@@ -164,13 +164,13 @@ def same_as_gdb(ours, gdbs):
 
 @case
 def stacks_as_gdb(ctx):
-    """Two hundred stacks of sleeping threads of all kinds of programs. What tsnap took while they slept is, by its hash, what a walk
-    finds after they were stopped, and that is what gdb finds: frame by frame, file and address."""
+    """For two hundred sleeping threads of all kinds of programs the stack that tsnap took while they slept is, by its hash, that which a
+    walk finds after they were stopped, and that one is gdb's: frame by frame, file and address."""
     if not gdb_stacks.gdb_path():
         raise Skip("gdb is not installed (Debian: gdb)")
     probe = os.path.join(directory_of(ctx), "stack_probe")
     parts = sleepers_start(ctx)
-    # the kernel stops nobody who waits in vfork
+    # the kernel stops no thread that waits in vfork
     pids = [chain.process.pid for words, chain in programs_start(ctx, CHAINS) if not words.endswith(" vforked")]
     settle(parts)
     pids += [pid for part in parts for pid in family(part.pid)]
@@ -181,7 +181,7 @@ def stacks_as_gdb(ctx):
     after = switches_of(before)
     rows = tool.interrupt()
     freeze(ctx, pids)
-    # a child that is stopped is told to its parent by a signal
+    # the parent of a child that is stopped gets a signal, and may have one pending
     still = [tid for tid in before if after.get(tid) == before[tid] and not interrupted(tid)]
     with concurrent.futures.ThreadPoolExecutor(2) as two:
         told = list(two.map(gdb_stacks.gdb_stacks, pids))
@@ -283,7 +283,7 @@ public class Load {
 }
 """
 
-# where programs and threads begin; that of a stripped program has no name, but is below the C library's
+# Functions in which programs and threads begin; that of a stripped program has no name, but is below the C library's
 BEGINNINGS = re.compile(r"^(_start|main|clone3?|__clone3?|start_thread|[^;]*\+0x\w+;__libc_start_main_\[l\])(_\[l\])?(;|$)")
 LOAD_HZ = 49
 LOAD_SECONDS = 8
@@ -301,7 +301,7 @@ def load_nginx(ctx):
 
 
 def scripted(ctx, name, package, file, text, port=None, options=()):
-    """A part that runs this text; with a port, one that serves there, and who asks it."""
+    """A list of a Part that runs this text; with a port the text is a server there, and a Wrk follows that sends it requests."""
     directory = ctx.temporary()
     with open(os.path.join(directory, file), "w") as script:
         script.write(text)
@@ -317,7 +317,7 @@ def load_java(ctx, *options):
     return scripted(ctx, "java", "default-jre-headless", "Load.java", JAVA_LOAD, free_port(), options)
 
 
-# name, how it is started, the least share
+# (name, function that starts it, least share of whole stacks)
 LOADS = (
     ("postgres", load_postgres, 0.98),
     ("nginx", load_nginx, 0.98),
@@ -329,13 +329,13 @@ LOADS = (
 
 
 class Share:
-    """Of samples, and of different stacks off CPU, those that reach where a program or thread begins."""
+    """Shares of samples, and of different stacks off CPU, that reach the function in which a program or thread begins."""
 
     def __init__(self, rows):
         self.samples = len(rows)
         short = [row for row in rows if not BEGINNINGS.match(row["stack"])]
         self.short = collections.Counter(row["stack"] for row in short)
-        # of a thread on a CPU there is only a copy of the stack's top
+        # the stack of a thread on a CPU is read from a copy of the stack's top only, and may be short
         self.stacks = {row["stack"] for row in rows if row["state"] != "ON"}
         self.short_stacks = {row["stack"] for row in short if row["state"] != "ON"}
 
@@ -349,7 +349,7 @@ class Share:
 
 
 def share_of_load(ctx, name, start):
-    """The share of a program's threads that were sampled while it is under load."""
+    """The Share of stacks of a program's threads, sampled while it is under load."""
     parts = start(ctx)
     time.sleep(2 * SLOW)  # Java's code is interpreted at first, then compiled
     pids = [pid for part in parts for pid in family(part.pid)]
@@ -357,7 +357,7 @@ def share_of_load(ctx, name, start):
                     columns="comm,state,ustack,stack")
     for part in parts:
         part.end()
-    # a thread that ran while it was read has no stack, which is counted elsewhere; on a busy host names come late, those of libc, too
+    # a thread that ran while it was read has no stack, which is counted elsewhere; on a busy host names come late, also those of libc
     return Share([dict(row, stack=";".join(frame for frame in row["stack"].split(";") if not frame.endswith("_[k]")))
                   for row in rows if row["ustack"] and row["state"] != "Z" and "libc.so.6+0x" not in row["stack"]])
 
@@ -378,7 +378,7 @@ def stacks_under_load(ctx):
         find.expect(share.samples > 200, "%s: only %d samples", name, share.samples)
         find.expect(len(share.stacks) >= 5, "%s: only %d stacks", name, len(share.stacks))
         worst = sorted(share.short, key=share.short.get)[-3:]
-        # a busy host shows fewer different ones, of which one is more than 2 %
+        # on a busy host there are fewer different stacks, of which one is more than 2 %
         few = len(share.short_stacks) <= max(1, (1 - least) * len(share.stacks))
         find.expect(share.of_samples >= least and few, "%s: %s", name, worst)
     find.close()

@@ -16,10 +16,10 @@ import chains as chain_programs  # noqa: E402
 COLUMNS = "comm,state,syscall,ustack,ufunc,ufuncs,kstack,kfunc,kfuncs,stack"
 NAMED = ("chains_gcc", "chains_clang", "chains_fixed", "chains_static", "chains_staticpie", "chains_cplusplus", "chains_rust", "chains_go",
          "chains32_gcc", "chains32_clang", "chains_musl")
-# Static programs open no library. musl's vfork has its return address in a register, and no table that tells.
+# Chains that programs lack: static programs open no library; musl's vfork has its return address in a register, and no unwind table.
 ABSENT = {("chains_static", "library"), ("chains_staticpie", "library"), ("chains_musl", "library"), ("chains_musl", "vforked")}
 
-# On their way out the frame's place depends on registers that /proc does not tell; so does vfork()'s in any C library.
+# On the way out of these chains the frame's place depends on registers that /proc does not show; so does that of vfork() in any C library.
 WAY_OUT_IN_REGISTERS = ("chains_rust generic", "chains_musl threaded", "chains_go called")
 
 
@@ -56,41 +56,41 @@ def programs_start(ctx, programs=NAMED, only=None):
 
 
 def frames_of(row):
-    """Innermost first."""
+    """Names of the user functions in a row's stack, innermost first."""
     return [name[:-4] if name.endswith(("_[l]", "_[j]")) else name for name in reversed(row["stack"].split(";"))
             if not name.endswith("_[k]")]
 
 
-LATE_FILE = "times that a file was not read at once"  # until it is, stacks through it are lost
-FIRST_SCANS = 5  # runs: that often the first scan may be out of time
+LATE_FILE = "times that a file was not read at once"  # stacks through a file are lost until it is read
+FIRST_SCANS = 5  # runs in which the first scan may be out of time
 
 
 def asleep_of(rows, chain):
-    """Rows with a stack of who sleeps: one that waits for a signal is preempted now and then."""
+    """Rows of the chain's thread with a stack, asleep: a thread that waits for a signal is preempted now and then."""
     return [row for row in rows_of(rows, chain.tid) if row["ustack"] and row["state"] in "SD"]
 
 
 def since_whole(rows):
-    """Without the first ones that are lost, or of files that are not known yet."""
+    """The rows without the first ones whose stacks are lost, or lead through files that are not known yet."""
     whole = [at for at, row in enumerate(rows) if "[lost]" not in row["stack"] and "[?]" not in row["stack"]]
     return rows[whole[0] if whole else 0:]
 
 
 def settle_chains(tool, started, scans=5):
-    """Waits until each has so many rows since its files were read, in so many more scans."""
+    """Waits for at least `scans` more scans, and until each chain has three rows since its files were read."""
     before = len(tool.scans())
     settle(lambda: len(tool.scans()) >= before + scans and
            (lambda rows: all(len(since_whole(asleep_of(rows, chain))) >= 3 for _, chain in started))(tool.rows()))
 
 
 def expect_chains(find, started, rows, late=False):
-    """late: some files were read in a later scan, tsnap said, so that stacks before it may be lost."""
+    """The last rows of each chain have its frames. late: tsnap said that files were read in a later scan; stacks before it may be lost."""
     for words, chain in started:
         mine = asleep_of(rows, chain)
         find.expect(mine, "%s: no stack", words)
         if late:
             mine = since_whole(mine)
-            # through code without a table frame pointers are followed, which may leave frames out: once it is read, nothing changes
+            # until a table is read frame pointers are followed, which may leave frames out; after that the stack does not change
             mine = mine[next((at for at, row in enumerate(mine) if row["ustack"] == mine[-1]["ustack"]), 0):]
         for row in mine[-3:]:
             frames = frames_of(row)
@@ -103,7 +103,7 @@ def expect_chains(find, started, rows, late=False):
 
 @case
 def stacks_of_chains(ctx):
-    """Threads that began to sleep while tsnap ran: every frame of the chain, and the function that tells."""
+    """For threads that began to sleep while tsnap ran every frame of the chain is shown, and ufunc and ufuncs are its innermost ones."""
     directory_of(ctx)
     tool = ctx.stream("-a", "-F", 5, columns=COLUMNS)
     tool.wait_scans(1)
@@ -114,7 +114,7 @@ def stacks_of_chains(ctx):
     expect_chains(find, started, rows, late=tool.missed(LATE_FILE))
     for words, chain in started:
         for row in rows_of(rows, chain.tid)[-1:]:
-            if not words.startswith(("chains_rust", "chains_go", "chains_musl")):  # whose libraries are in the program
+            if not words.startswith(("chains_rust", "chains_go", "chains_musl")):  # these have their libraries in the program
                 find.expect(row["ufunc"] == chain.expected[0], "%s: ufunc %s", words, row["ufunc"])
                 find.expect(row["ufuncs"].endswith(chain.expected[1] + ">" + chain.expected[0]) or "*" in chain.expected[1],
                             "%s: ufuncs %s", words, row["ufuncs"])
@@ -124,8 +124,8 @@ def stacks_of_chains(ctx):
 
 @case
 def stacks_of_earlier_sleepers(ctx):
-    """Threads that have slept since before tsnap started. Before 5.8 /proc alone tells of these, and of registers only where the
-    stack and the code are: a way out that lies in others is lost, and told to be."""
+    """Threads that have slept since before tsnap started have their stacks. Before 5.8 only /proc shows them, and of their registers only
+    stack pointer and program counter: a stack that needs other registers is lost, and is shown as lost."""
     started = programs_start(ctx)
     find, lost = Findings(), []
     if not registers_are_asked(ctx):
@@ -145,7 +145,7 @@ def stacks_of_earlier_sleepers(ctx):
 
 
 def registers_are_asked(ctx):
-    """Whether registers of who sleeps can be asked for."""
+    """True if registers of a sleeping thread can be read on demand."""
     checked = ctx.plain("--check")
     checked.finish_plain()
     return re.search(r"^ +ask_registers +yes", checked.out.decode(), re.M)
@@ -153,7 +153,7 @@ def registers_are_asked(ctx):
 
 @case
 def stacks_without_unwinder(ctx):
-    """--without unwinder: chains of frame pointers are found, and the same in a program that has tables only are not."""
+    """With --without unwinder chains of frame pointers are found, and the same chains in a program that has only tables are not."""
     directory_of(ctx)
     chains = ("recursion", "grown", "large", "jumped")
     tool = ctx.stream("-a", "-F", 5, *ctx.without("unwinder"), columns=COLUMNS)
@@ -177,7 +177,7 @@ def stacks_without_unwinder(ctx):
 
 @case
 def stacks_of_movers(ctx):
-    """A thread that sleeps here and there: a stack is one of the two, never a part of each."""
+    """Each stack of a thread that sleeps in two places in turn is one of the two, never a part of each."""
     (_, chain), = programs_start(ctx, ("chains_gcc",), ("alternates",))
     rows = [row for row in ctx.rows("-a", "-F", 500, "-t", chain.tid, seconds=3, columns=COLUMNS) if row["ustack"]]
     check(len(rows) >= 20, "%d stacks in 3 s", len(rows))
@@ -187,7 +187,7 @@ def stacks_of_movers(ctx):
         if "+0x" in row["stack"] or not row["syscall"]:
             continue  # names that were not known yet; preempted
         if re.search(r"alternates;[^;]*poll_", row["stack"]):
-            continue  # between the two it looks whether it is to end
+            continue  # between the two sleeps the thread checks whether it is to end
         find.expect(any(chain_programs.contains(frames, (side + "_inner", side, "alternates", "main")) for side in ("left", "right")),
                     "stack %s", row["stack"])
         find.expect(row["stack"].count("left") != 1 and row["stack"].count("right") != 1, "half a stack: %s", row["stack"])
@@ -217,7 +217,7 @@ def stacks_of_the_kernel(ctx):
 
 
 def lines_below(report, tid):
-    """[(share, {"user": [frame ...], "kernel": [...]})] of the line with that tid; frames outermost first."""
+    """[(share, {"user": [frame ...], "kernel": [...]})] of the stacks below the line with that tid; frames outermost first."""
     lines = report.splitlines()
     at = next(i for i, line in enumerate(lines) if line.split()[-1:] == [str(tid)] and line.split()[0][0].isdigit()) + 1
     stacks = []
@@ -233,7 +233,7 @@ def lines_below(report, tid):
 
 @case
 def stacks_below_lines(ctx):
-    """--stacks: below the line of each thread its chain, callers first, whole or with what is left out counted."""
+    """--stacks prints below the line of each thread its chain, callers first, whole or with the number of frames that are left out."""
     started = programs_start(ctx, ("chains_gcc", "chains_fixed"))
     tids = ",".join(str(chain.tid) for _, chain in started)
     tool = ctx.plain("-a", "--stacks", "-d", 2, "-F", 5, "-t", tids, "-g", "tid")
@@ -268,7 +268,7 @@ def dictionary_read(path):
 
 
 def told_right(rows, started, table):
-    """The dictionary, as far as it is written, has the chain of each one's last row."""
+    """True if the dictionary, as far as it is written, has the chain for the last row of each thread."""
     for _, chain in started:
         mine = asleep_of(rows, chain)
         if not mine or mine[-1]["ustack"] not in table:
@@ -279,7 +279,7 @@ def told_right(rows, started, table):
 
 
 def expect_told(find, started, rows, table, tool):
-    """Each row's hash has frames, and those of the chains are theirs."""
+    """Each hash of a row has frames in the dictionary, and hashes of chains have the chains' frames."""
     for row in rows:
         for column, kind in (("ustack", "user"), ("kstack", "kernel")):
             find.expect(not row[column] or row[column] in table, "%s %s of %s is not in the dictionary", column, row[column], row["tid"])
@@ -297,7 +297,7 @@ def expect_told(find, started, rows, table, tool):
 
 @case
 def stacks_in_a_dictionary(ctx):
-    """--stack-dict: what every hash of the rows stands for, however tsnap ended; a replay tells it."""
+    """--stack-dict has the stack of every hash in the rows, however tsnap ended; a replay shows it."""
     find = Findings()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         folder = ctx.temporary()
@@ -306,11 +306,11 @@ def stacks_in_a_dictionary(ctx):
         tool.wait_scans(1)
         started = programs_start(ctx, ("chains_gcc", "chains_fixed"))
         before = len(tool.scans())
-        # beside other work a program's files may be read a few scans later
+        # while other programs run a program's files may be read a few scans later
         settle(lambda: len(tool.scans()) >= before + 5 and told_right(tool.rows(), started, dictionary_read(dictionary)))
         rows = tool.rows()
         if number == signal.SIGKILL:
-            tool.wait_scans(len(tool.scans()) + 10)  # it is written once a second
+            tool.wait_scans(len(tool.scans()) + 10)  # the dictionary is written once a second
             tool.signal(number)
             tool.wait(30)
         else:
@@ -341,7 +341,7 @@ def stack_dictionary_that_cannot_be_written(ctx):
 
 @case
 def stacks_of_wakers(ctx):
-    """--off-wake: above the sleeper's frames those of the thread that wakes it, innermost first; from hashes, too."""
+    """--off-wake has above the sleeper's frames those of the thread that wakes it, innermost first; from hashes, too."""
     program = os.path.join(directory_of(ctx), "wakes")
     process = Process([program])
     ctx.started.append(process)
@@ -358,7 +358,7 @@ def stacks_of_wakers(ctx):
                                                      for row in rows]) + "\n").encode())
     replay = ctx.plain("--replay", recording, "--stack-dict", dictionary, "--folded", "--off-wake", "-g", "tid")
     replay.finish_plain()
-    wakers = {row["waker_tid"] for row in rows if row["waker_tid"]}  # none until it was woken once
+    wakers = {row["waker_tid"] for row in rows if row["waker_tid"]}  # waker_tid is absent until the sleeper was woken once
     check(wakers == {str(waker)}, "wakers %s, not %d", wakers, waker)
     for words, output in (("live", folded.out.decode()), ("replay", replay.out.decode())):
         total = told = 0
@@ -371,7 +371,7 @@ def stacks_of_wakers(ctx):
                 told += int(weight)
         # the waker sleeps for all but some microseconds of each 50 ms
         check(told > 0.8 * total > 0, "%s: %d of %d us: %s", words, told, total, output[:1000])
-    # the waker has no sample: its functions are looked for in the first scan, as those of the sleeper, unless that had no time left for them
+    # the waker has no sample: its functions are looked up in the first scan, like the sleeper's, unless the scan had no time left for them
     for _ in range(FIRST_SCANS):
         halves = [line.partition(";--;") for line in folded.out.decode().splitlines()]
         if any("wakes+0x" in below for below, _, _ in halves) or not any("wakes+0x" in above for _, _, above in halves):

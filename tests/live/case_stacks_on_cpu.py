@@ -7,13 +7,13 @@ import truth
 from case_stacks import COLUMNS, NAMED, chain_programs, directory_of, frames_of
 from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of
 
-SECONDS = int(4 * SLOW)  # emulated, the names of kernel functions take some of them
+SECONDS = int(4 * SLOW)  # where CPUs are emulated some of the time goes to reading the names of kernel functions
 LIMIT_S = START_S + 2 * SECONDS + STOP_S
 SPINS = ("recursion", "jumped", "registers_kept", "threaded", "sorted", "signalled")
 
 
 def apart():
-    """Two sets of CPUs, of tsnap and of who is looked at, so that tsnap displaces nobody. With one CPU they are the same."""
+    """Two sets of CPUs, for tsnap and for the sampled threads, so that tsnap displaces none of them. With one CPU they are the same."""
     cpus = sorted(os.sched_getaffinity(0))
     return {cpus[0]}, {cpus[-1]}
 
@@ -23,7 +23,7 @@ def pinned(cpus):
 
 
 class Spinners:
-    """Programs that use a CPU, and what tsnap says of them."""
+    """Programs that spin on a CPU, and their rows."""
 
     def __init__(self, ctx, wanted):
         directory = directory_of(ctx)
@@ -47,7 +47,7 @@ class Spinners:
         return tool.finish(0, START_S + seconds * SLOW + STOP_S)
 
     def seen(self, rows):
-        """The rows of those ON; most have a stack: others came, or went, between two looks."""
+        """Rows of threads ON that have a stack. Most rows ON must: the other threads came, or went, between two looks."""
         least = 0.7 if SLOW == 1 else 0.3
         running = [row for row in rows if row["state"] == "ON"]
         found = [row for row in running if row["ustack"]]
@@ -56,7 +56,7 @@ class Spinners:
 
 
 def expect_spins(ctx, *args):
-    # many on one CPU start slowly
+    # many programs on one CPU start slowly
     spinners = Spinners(ctx, [(program, name) for program in NAMED[:2] for name in SPINS] +
                         [(program, "recursion") for program in NAMED[2:4]] + [("chains_musl", name) for name in ("sorted", "signalled")])
     rows = spinners.rows(*args, seconds=6)
@@ -66,10 +66,10 @@ def expect_spins(ctx, *args):
     for row in spinners.seen(rows) + preempted:
         chain, words = next((chain, words) for words, chain in spinners.chains if chain.process.pid == int(row["pid"]))
         if row["tid"] != str(chain.tid):
-            continue  # the thread that made it
+            continue  # the thread that created the spinning one
         frames = frames_of(row)
         if row["syscall"] or any("+0x" in frame for frame in frames):
-            continue  # a signal; names that were not known yet
+            continue  # a signal, or names that were not known yet
         find.expect("[lost]" not in frames, "%s: not whole: %s", words, " ".join(frames[:30]))
         find.expect(chain_programs.contains(frames, chain.expected), "%s: expected %s, found %s", words,
                     " ".join(chain.expected[:12]), " ".join(frames[:30]))
@@ -82,13 +82,13 @@ def expect_spins(ctx, *args):
 
 @case
 def stacks_on_cpu(ctx):
-    """Threads that spin in a known chain: the perf samples of a CPU have every frame of it, and no kernel frames."""
+    """For threads that spin in a known chain the perf samples of a CPU have every frame of it, and no kernel frames."""
     expect_spins(ctx)
 
 
 @case
 def stacks_on_cpu_by_timer(ctx):
-    """The same where no program can be run on a CPU (before 5.10): a perf clock that ticks once."""
+    """Threads that spin have their whole chain, too, where no program can be run on a CPU (before 5.10): a perf clock ticks once."""
     release = [int(word) for word in os.uname().release.split("-")[0].split(".")[:2]]
     if [6, 16] <= release < [6, 18]:
         raise Skip("a perf clock that ends itself hangs such kernels, so tsnap uses none there")
@@ -97,7 +97,7 @@ def stacks_on_cpu_by_timer(ctx):
 
 @case
 def stacks_on_cpu_anywhere(ctx):
-    """A thread that is mostly at the edges of functions, and on its way into a library: all stacks are whole."""
+    """All stacks are whole of a thread that is mostly at the edges of functions, and on its way into a library."""
     spinners = Spinners(ctx, [("chains_gcc", "calls"), ("chains_clang", "calls")])
     rows = spinners.seen(spinners.rows())
     find = Findings()
@@ -114,7 +114,7 @@ def stacks_on_cpu_anywhere(ctx):
 
 @case
 def stacks_on_cpu_shares(ctx):
-    """Three quarters of the time in one function and one in another are so in folded stacks, too."""
+    """Folded stacks have three quarters of the time in one function and one in another, as the program does."""
     spinners = Spinners(ctx, [("chains_gcc", "shares")])
     tool = ctx.plain("--folded", "--on-cpu", "-F", 100, "-d", SECONDS + 2, *spinners.args(), **pinned(spinners.own))
     tool.finish_plain(0, LIMIT_S)
@@ -132,7 +132,7 @@ def stacks_on_cpu_shares(ctx):
 
 @case
 def stacks_on_cpu_in_kernel(ctx):
-    """A thread that runs in a system call: user frames up to its call, kernel frames by the names of /proc/TID/stack."""
+    """A thread that runs in a system call has user frames up to its call, and kernel frames by the names of /proc/TID/stack."""
     own, other = apart()
     workload = ctx.workload("spin_kernel", cpu=min(other))
     rows = rows_of(ctx.stream("-F", 100, "-d", SECONDS, "-p", workload["pid"], columns=COLUMNS, **pinned(own)).finish(0, LIMIT_S),
@@ -148,13 +148,13 @@ def stacks_on_cpu_in_kernel(ctx):
         kernel = [name[:-4] for name in row["stack"].split(";") if name.endswith("_[k]")]
         good += (kernel[0] == outermost and "vfs_read" in kernel and "spin_kernel" in frames_of(row) and
                  row["kfunc"] in kernel and not any("call_function" in name or "bpf" in name for name in kernel))
-    # it may be on its way in or out
+    # the thread may be on its way into or out of the call
     check(good >= 0.8 * len(running), "%d of %d are whole: %s", good, len(running), running[0]["stack"])
 
 
 @case
 def stacks_on_cpu_of_jit(ctx):
-    """JavaScript that spins: its functions, by the names in node's perf map."""
+    """JavaScript that spins is shown with its functions, by the names in node's perf map."""
     node = shutil.which("node") or shutil.which("nodejs")
     if not node:
         raise Skip("no node")
@@ -181,7 +181,7 @@ def stacks_on_cpu_of_jit(ctx):
 
 @case
 def stacks_on_cpu_refused(ctx):
-    """Where there are no perf samples threads on a CPU have no stack, which is told."""
+    """Where there are no perf samples threads on a CPU have no stack, which tsnap reports."""
     spinners = Spinners(ctx, [("chains_gcc", "shares")])
     tool = ctx.stream(*(spinners.args() + ctx.without("cpu_samples")), columns=COLUMNS, **pinned(spinners.own))
     tool.wait_scans(20, lambda row: row["state"] == "ON")
@@ -189,5 +189,5 @@ def stacks_on_cpu_refused(ctx):
     check("stacks of threads on a CPU" in tool.err, "it is not told: %s", tool.err)
     if spinners.own != spinners.other:
         told = [row for row in rows if row["ustack"]]
-        # one that lost its CPU before it was read has the stack that it had
+        # a thread that lost its CPU before it was read has the stack with which it left
         check(len(told) <= 0.2 * len(rows) and all("burn" in row["stack"] for row in told), "%d of %d: %s", len(told), len(rows), told[:1])

@@ -1,4 +1,4 @@
-"""Stacks as of a scan's moment: short stays have theirs, too, on a full host."""
+"""Stacks of the scan time: threads that are in a state for a short time have them, too, on a full host."""
 import shutil
 import time
 
@@ -7,17 +7,17 @@ from harness import SLOW, START_S, Findings, Skip, case, check, timestamp_s, wai
 from parts import Part, Postgres
 
 SECONDS = 20
-BEGIN_S = 2   # on a full host files and names are read until then
+BEGIN_S = 2   # time in which files and names are read on a full host; its samples do not count
 RATE = 20
-LEAST = 0.95  # of the samples of a state
-FEW = 60      # samples: too few for a share
-APART = 0.03  # of the time in a function: between samples and truth, beside the error of so many samples
-LATE_US = 6000  # asleep: no nap lasts longer, unless a hypervisor has taken the CPU whose timer ends it
+LEAST = 0.95  # share of a state's samples that must have both stacks
+FEW = 60      # fewer samples are too few for a share
+APART = 0.03  # difference between samples and truth, as a share of the time in a function, that is allowed on top of the error of sampling
+LATE_US = 6000  # no nap lasts longer, unless a hypervisor has taken the CPU whose timer ends it
 STATES = ("ON", "RQ", "D", "S")
 
 
 def has_kernel_stack(row):
-    """In user mode there is none: nothing but the interrupt that looked, or displaced the thread."""
+    """True if the kernel stack is there, or need not be: in user mode there is only the interrupt that looked, or displaced the thread."""
     return row["kstack"] or (row["ustack"] and row["state"] in ("ON", "RQ") and not row["syscall"])
 
 
@@ -28,7 +28,7 @@ def cover(ctx, pids):
     stolen, findings = Stolen(), Findings()
     rows = ctx.rows("-a", "-F", RATE, "-p", ",".join(str(pid) for pid in pids), seconds=BEGIN_S + SECONDS,
                     columns="state,syscall,ustack,kstack")
-    least = LEAST - 2 * stolen.share()  # the CPU of the thread, or tsnap's
+    least = LEAST - 2 * stolen.share()  # twice: a hypervisor may have taken the CPU of the thread, or tsnap's
     first = sorted({row["timestamp"] for row in rows})[BEGIN_S * RATE]
     for state in STATES:
         mine = [row for row in rows if row["state"] == state and row["timestamp"] >= first]
@@ -41,13 +41,13 @@ def cover(ctx, pids):
 
 @case
 def stacks_scan_time_coverage(ctx):
-    """Busy threads of four kinds, more than CPUs: nearly all samples of each state have their user and kernel stack."""
+    """With busy threads of four kinds, more than CPUs, nearly all samples of each state have their user and kernel stack."""
     cover(ctx, [ctx.workload("mixed")["pid"]])
 
 
 @case
 def stacks_scan_time_of_postgres(ctx):
-    """The same of PostgreSQL's backends and their clients beside a build, which goes on and on."""
+    """Nearly all samples of PostgreSQL's backends and their clients have both stacks, while a build runs without end."""
     directory = ctx.temporary()
     with open(directory + "/build.c", "w", encoding="ascii") as file:
         for number in range(2000):
@@ -63,7 +63,7 @@ def stacks_scan_time_of_postgres(ctx):
 
 
 def spent(workload, count):
-    """Time in each function so far, in s."""
+    """Time in each function so far, in s, as the workload reports it."""
     workload.process.stdin.write(b"tell\n")
     workload.process.stdin.flush()
     values = workload.wait_done(count)
@@ -72,7 +72,7 @@ def spent(workload, count):
 
 @case
 def stacks_scan_time_shares(ctx):
-    """A thread that sleeps 50 us and 5 ms in turn, in two functions, on a full host: each has its share of the samples."""
+    """On a full host a thread sleeps 50 us and 5 ms in turn, in two functions: each function has its share of the samples."""
     if SLOW > 1:
         raise Skip("where CPUs are emulated a scan takes longer than what it looks at")
     naps = ctx.workload("naps")

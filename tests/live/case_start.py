@@ -1,4 +1,4 @@
-"""A start that takes long: the line on the terminal, and the priority that it runs at."""
+"""The start of tsnap if it takes long: the line on the terminal, and the priority at which it runs."""
 import datetime
 import fcntl
 import glob
@@ -24,7 +24,7 @@ def children(pid):
 
 
 def stat_of(path):
-    """(name, words behind it) of a file `stat`."""
+    """(name, words after it) of a file `stat`."""
     with open(path, encoding="utf-8", errors="replace") as file:
         name, _, rest = file.read().partition("(")[2].rpartition(")")
     return name, rest.split()
@@ -39,7 +39,7 @@ def policy_of(path):
 
 
 def realtime_allowed():
-    """Whether this process may have real-time priority, which its child processes do not inherit."""
+    """True if this process may have real-time priority, which its child processes do not inherit."""
     before, param = os.sched_getscheduler(0), os.sched_param(1)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, param)
@@ -50,7 +50,7 @@ def realtime_allowed():
 
 
 def held_child(tool):
-    """The compile child, stopped before it is done."""
+    """Stops the compile child before it is done; returns its pid."""
     def found():
         for child in children(tool.pid):
             if stat_of("/proc/%d/stat" % child)[0] == "tsnap-compile":
@@ -63,7 +63,7 @@ def held_child(tool):
 
 
 class Terminal:
-    """A pseudo-terminal that a child has as its controlling one, or not; and what was written there."""
+    """A pseudo-terminal, which a child may have as its controlling terminal; and the bytes that were written there."""
 
     def __init__(self, ctx):
         self.master, self.slave = pty.openpty()
@@ -94,7 +94,7 @@ def on_terminal(ctx, terminal, *args, ahead=True):
 
 @case
 def start_is_told(ctx):
-    """After a second without a sample a terminal says what tsnap does; the line goes before anything else is written."""
+    """After a second without a sample a line on the terminal says what tsnap does; it goes before anything else is written."""
     workload = ctx.workload("sleep", call="nanosleep")
     terminal = Terminal(ctx)
     tool = on_terminal(ctx, terminal, "-d", 0.5, "-p", workload["pid"])
@@ -111,14 +111,14 @@ def start_is_told(ctx):
 
 @case
 def start_is_not_told(ctx):
-    """No line where the start is quick, where standard error is no terminal, or where tsnap is in its background."""
+    """There is no line where the start is quick, where standard error is no terminal, or where tsnap is in its background."""
     workload = ctx.workload("sleep", call="nanosleep")
     options = ("--csv", "-a", "-n", 1, "-p", workload["pid"])
     away = Terminal(ctx)
     tools, held = [], []
     for begin in (lambda: ctx.plain(*options), lambda: on_terminal(ctx, away, *options, ahead=False)):
         tools.append(begin())
-        held.append(held_child(tools[-1]))  # before the next begins: a compile is quick
+        held.append(held_child(tools[-1]))  # before the next tsnap begins: a compile is quick
     let_pass(1.5)
     for child in held:
         os.kill(child, signal.SIGCONT)
@@ -130,7 +130,7 @@ def start_is_not_told(ctx):
 
 @case
 def start_is_raised(ctx):
-    """Compile child at real-time priority and nice -20, and nothing after the first scan; a tsnap that was niced stays so."""
+    """The compile child runs at real-time priority and nice -20, nothing does after the first scan; a tsnap that was niced stays so."""
     workload = ctx.workload("sleep", call="nanosleep")
     fifo = os.SCHED_FIFO if realtime_allowed() else os.SCHED_OTHER
     for own, options, raised in ((0, (), (-20, fifo)), (0, ("--no-realtime",), (-20, os.SCHED_OTHER)), (5, (), (5, os.SCHED_OTHER))):
@@ -151,10 +151,10 @@ def start_is_raised(ctx):
 
 
 def first_sample_s(ctx, workload):
-    """From the beginning of a tsnap to its first sample, which that dates."""
+    """Time from the start of a tsnap to its first sample, by the sample's timestamp."""
     begun = datetime.datetime.now(datetime.timezone.utc)
     tool = ctx.plain("--csv", "-a", "-F", 50, "-n", 1, "-p", workload["pid"], "-g", "timestamp,state",
-                     preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, 0))  # as if the tests were not niced
+                     preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, 0))  # nice 0, also if the tests are niced
     tool.finish(0, START_S + STOP_S)
     row = tool.out.decode().splitlines()[1]
     return (datetime.datetime.fromisoformat(row.split(",")[0].strip("\"Z") + "+00:00") - begun).total_seconds()
@@ -162,7 +162,7 @@ def first_sample_s(ctx, workload):
 
 @case
 def start_on_a_full_host(ctx):
-    """Spinners on every CPU, each of a session of its own, which the kernel may treat as one: the first sample comes soon."""
+    """While spinners run on every CPU, each in a session of its own, which the kernel may treat as one, the first sample comes soon."""
     if not realtime_allowed():
         raise Skip("no real-time priority here")
     workload = ctx.workload("sleep", call="nanosleep")
@@ -172,7 +172,7 @@ def start_on_a_full_host(ctx):
     for spinner in spinners:
         spinner.end()
         ctx.started.remove(spinner)
-    # a second more; on a slow machine, where a start takes long anyway, in proportion
+    # a second more than on a quiet host is allowed; on a slow machine, where a start takes long anyway, five times as much
     check(full[1] <= max(1 * SLOW + quiet, 5 * quiet), "%s s to the first sample, %.2f s on a quiet host", full, quiet)
 
 
@@ -196,7 +196,7 @@ def start_with_little_realtime(ctx):
 
 @case
 def progress_is_shown(ctx):
-    """While it samples a terminal sees seconds of seconds and samples; the line is gone before each report."""
+    """While tsnap samples a line on the terminal has the seconds so far, of how many, and samples; it is gone before each report."""
     workload = ctx.workload("spin")
     terminal = Terminal(ctx)
     tool = on_terminal(ctx, terminal, "-i", 2, "-n", 2, "-p", workload["pid"])
@@ -211,7 +211,7 @@ def progress_is_shown(ctx):
 
 @case
 def progress_is_for_terminals(ctx):
-    """Neither a file, nor a terminal that another job has, nor one that gets rows sees any progress."""
+    """Neither a file, nor a terminal that another job has, nor one that gets rows, shows any progress."""
     workload = ctx.workload("spin")
     tool = ctx.plain("-d", 2, "-p", workload["pid"])
     tool.finish_plain(0, START_S + STOP_S)

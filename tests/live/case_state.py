@@ -1,4 +1,4 @@
-"""State, system call, arguments and file of threads that hold still."""
+"""State, system call, arguments and file of threads that hold still are those that the workloads report."""
 import csv
 import io
 import itertools
@@ -30,7 +30,7 @@ def pids_of(workloads):
 
 
 def expect_call(find, workload, row):
-    """One row of a thread that is blocked as its workload says."""
+    """The row of a blocked thread has the state and the call that its workload reports."""
     name = workload.name
     state = {"t": "T"}.get(workload["state"], workload["state"])
     find.expect(row["state"] == state, "%s: state %s, not %s", name, row["state"], state)
@@ -51,7 +51,7 @@ def expect_call(find, workload, row):
 
 
 def expect_blocked(find, workloads, scans):
-    """All these threads, in each of these scans, once."""
+    """Each of these threads is once in each of these scans."""
     for when, rows in scans:
         for workload in workloads:
             mine = rows_of(rows, workload.tid)
@@ -74,7 +74,7 @@ def expect_state_us(find, workloads, scans):
 
 @case
 def blocked_before(ctx):
-    """Threads blocked since before tsnap started: right from the first scan on."""
+    """Threads that have been blocked since before tsnap started are right from the first scan on."""
     workloads = blocked_workloads(ctx)
     rows = ctx.rows("-a", "-p", pids_of(workloads), seconds=1, columns=CALL_COLUMNS)
     scans = scans_of(rows)
@@ -87,11 +87,11 @@ def blocked_before(ctx):
 
 @case
 def blocked_later(ctx):
-    """Threads that block while tsnap runs."""
-    tool = ctx.stream("-a", "-F", 20 if SLOW == 1 else 2, columns=CALL_COLUMNS)  # emulated, rows of all threads take all of its time
+    """Threads that block while tsnap runs are shown as blocked."""
+    tool = ctx.stream("-a", "-F", 20 if SLOW == 1 else 2, columns=CALL_COLUMNS)  # emulated, rows of all threads take all of tsnap's time
     tool.wait_scans(1)
     workloads = blocked_workloads(ctx)
-    # who is ready has still to block; rows of scans before that may come after it
+    # a workload that is ready has still to block; rows of scans before that may come after it
     blocked = time.time() + 0.1 * SLOW
     tool.wait_scans(4, lambda row: timestamp_s(row["timestamp"]) > blocked)
     scans = [scan for scan in scans_of(tool.interrupt()) if timestamp_s(scan[0]) > blocked][:4]
@@ -107,12 +107,12 @@ def blocked_later(ctx):
 
 @case
 def blocked_in_turn(ctx):
-    """A thread that sleeps in one call, then in another, then in the first again: each as long as it lasts. What is known
-    of one stay is never told of the next."""
+    """A thread that sleeps in one call, then in another, then in the first again is shown in each as long as it lasts. What is known
+    of one wait episode is never shown for the next."""
     workload = ctx.workload("calls", trivial=0, opens=0, bad=0, naps=1, nap_ms=int(2500 * SLOW), reads=0)
     tool = ctx.stream("-a", "-F", 2, "-p", workload.tgid, columns=CALL_COLUMNS)
     tool.wait_scans(4)
-    let_pass(0.2)  # about a scan, switches keep the registers: then nobody need ask
+    let_pass(0.2)  # switches keep registers for about a scan: after that, registers need not be read on demand
     workload.say("go")
     workload.wait_done()
     tool.wait_scans(len(tool.scans()) + 4)
@@ -125,8 +125,8 @@ def blocked_in_turn(ctx):
 
 @case
 def compat_calls_of_native_code(ctx):
-    """A 64-bit thread in a call through the 32-bit entry (int $0x80). Of one that blocked before tsnap started nothing
-    tells how it came in: /proc/TID/syscall has only the number."""
+    """A 64-bit thread in a call through the 32-bit entry (int $0x80) is shown in that call. For a thread that blocked before tsnap started
+    nothing says how it entered the kernel: /proc/TID/syscall has only the number."""
     find = Findings()
     tool = ctx.stream("-a", columns=CALL_COLUMNS)
     tool.wait_scans(1)
@@ -139,7 +139,7 @@ def compat_calls_of_native_code(ctx):
 
 @case
 def active_only(ctx):
-    """Without -a: D is shown; S of a timer, T and Z are not."""
+    """Without -a threads in D are shown; threads in S for a timer, in T and in Z are not."""
     workloads = {w.name: w for w in ctx.workloads([("vfork", {}), ("sleep", {"call": "nanosleep"}), ("stopped", {}),
                                                    ("zombie", {})])}
     rows = ctx.rows("-p", pids_of(workloads.values()), seconds=1, columns="state")
@@ -152,7 +152,7 @@ def active_only(ctx):
 
 @case
 def zombie_leader(ctx):
-    """A process whose first thread has ended: both of its threads, each with its own state."""
+    """Of a process whose first thread has ended both threads are shown, each with its own state."""
     workload = ctx.workload("zombie_leader")
     rows = ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="state")
     for when, scan in scans_of(rows):
@@ -170,20 +170,20 @@ def exec_change(ctx, options):
     check(all(row["pid"] == workload["pid"] for row in rows), "its pid changed")
     names = [row["comm"] for row in rows]
     changes = [names[0]] + [b for a, b in zip(names, names[1:]) if a != b]
-    for name in ("exe", "exec_thread"):  # each may show for a moment
+    for name in ("exe", "exec_thread"):  # each of the names may be seen for a moment
         changes = [change for change in changes if change != name]
     check(changes == ["before_exec", "workload"], "comm went %s", " -> ".join(changes))
 
 
 @case
 def exec_by_leader(ctx):
-    """A process execs: its comm changes, its ids stay."""
+    """When a process execs its comm changes, its ids stay."""
     exec_change(ctx, {})
 
 
 @case
 def exec_by_thread(ctx):
-    """A thread that is not the first execs: it takes over the first one's id."""
+    """When a thread that is not the first execs it takes over the first one's id."""
     exec_change(ctx, {"from": "thread"})
 
 
@@ -205,7 +205,7 @@ def expect_names(rows, names):
 
 @case
 def hostile_comm_csv(ctx):
-    """Names with commas, quotes, newlines, escape sequences and broken UTF-8 in CSV."""
+    """CSV has names with commas, quotes, newlines, escape sequences and broken UTF-8."""
     workload = ctx.workload("hostile_comm")
     tool = ctx.stream("-a", "-d", 1, "-p", workload["pid"], columns="comm,state")
     rows = tool.finish(0, START_S + STOP_S)
@@ -218,7 +218,7 @@ def hostile_comm_csv(ctx):
 
 @case
 def hostile_comm_json(ctx):
-    """The same in JSON."""
+    """JSON has names with commas, quotes, newlines, escape sequences and broken UTF-8."""
     workload = ctx.workload("hostile_comm")
     tool = ctx.plain("--json", "-a", "-d", 1, "-p", workload["pid"], "-g", "timestamp,tid,comm,state")
     tool.finish_plain(0)
@@ -229,7 +229,7 @@ def hostile_comm_json(ctx):
 
 @case
 def hostile_comm_report(ctx):
-    """The same in a report, -a: nothing but printable text."""
+    """A report (-a) of hostile names is nothing but printable text."""
     workload = ctx.workload("hostile_comm")
     tool = ctx.plain("-a", "-d", 1, "-p", workload["pid"])
     tool.finish_plain(0)

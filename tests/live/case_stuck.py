@@ -1,4 +1,4 @@
-"""Processes of which a look never ends: tsnap tells the others, ends in time, and says whom it left out."""
+"""Processes that can't be read without waiting for ever: tsnap shows the others, ends in time, and says which ones it left out."""
 import os
 import re
 import signal
@@ -13,7 +13,7 @@ FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_exec": ((), ("-a", "--stacks"), ("-G", "exe")),
          "stuck_file": (("-a", "--stacks"), ("-a", "-G", "exe,ufunc"))}
 REASONS = {"stuck_stack": "a page that is not read", "stuck_maps": "its memory map is locked", "stuck_exec": "an exec that does not end"}
-LOST_S = 6  # that a look which does not end, and those at all other processes, may cost
+LOST_S = 6  # time that reading a process that never answers, and reading all others, may cost
 
 
 def told_as_left_out(words, stuck, name):
@@ -24,7 +24,7 @@ def told_as_left_out(words, stuck, name):
 
 
 def beside(ctx, name):
-    """Forms of tsnap, all at once, beside a process that can't be looked at, and a thread that spins."""
+    """Several forms of tsnap at once show a thread that spins and name a process that can't be read as left out, in time."""
     stuck, spin = ctx.workload(name), ctx.workload("spin")
     start = time.monotonic()
     reports = [(form, ctx.plain(*form, "-d", 3)) for form in FORMS[name]]
@@ -44,25 +44,26 @@ def beside(ctx, name):
 
 @case
 def stuck_stack(ctx):
-    """A stack pointer in a page of a FUSE server that does not answer."""
+    """tsnap leaves out a process with a stack pointer in a page of a FUSE server that does not answer."""
     beside(ctx, "stuck_stack")
 
 
 @case
 def stuck_maps(ctx):
-    """A memory map that one thread of the process has locked for ever."""
+    """tsnap leaves out a process whose memory map one of its threads has locked for ever."""
     beside(ctx, "stuck_maps")
 
 
 @case
 def stuck_exec(ctx):
-    """An exec that does not end; the form without options can't begin beside it otherwise."""
+    """tsnap leaves out a process in an exec that does not end; otherwise the form without options can't begin while it is there."""
     beside(ctx, "stuck_exec")
 
 
 @case
 def stuck_file(ctx):
-    """A program in a file of a FUSE server that died: what is known without the file is told; who was given up holds no pipe and no recording."""
+    """With a program in a file of a FUSE server that died what is known without the file is shown; a process of tsnap that was given up
+    holds neither a pipe nor a recording."""
     beside(ctx, "stuck_file")
     start, directory = time.monotonic(), ctx.temporary()
     piped = subprocess.run([ctx.options.tsnap, "-a", "--stacks", "-d", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
@@ -76,7 +77,7 @@ def stuck_file(ctx):
 
 @case
 def stuck_users(ctx):
-    """A user database that does not answer (a FIFO in the place of /etc/passwd): users are numbers, and tsnap ends in time."""
+    """With a user database that does not answer (a FIFO in place of /etc/passwd) users are numbers, and tsnap ends in time."""
     spin, fifo = ctx.workload("spin"), os.path.join(ctx.temporary(), "passwd")
     os.mkfifo(fifo)
     start = time.monotonic()
@@ -90,7 +91,7 @@ def stuck_users(ctx):
 
 @case
 def stuck_and_stopped(ctx):
-    """SIGTERM ends tsnap within a second, also while a look does not end; nothing of it is left."""
+    """SIGTERM ends tsnap within a second, also while reading a process does not end; nothing of tsnap is left."""
     ctx.workload("stuck_exec")
     for delay in (0.2, 0.6, 1.0):
         tool = ctx.plain("-d", 60)
@@ -109,14 +110,14 @@ def stuck_and_stopped(ctx):
 
 @case
 def keeper_on_terminal(ctx):
-    """Ctrl-C reaches both processes; a report is printed, as after the two signals that timeout(1) sends."""
+    """When Ctrl-C reaches both the keeper and its worker a report is printed, as after the two signals that timeout(1) sends."""
     terminal = Terminal(ctx)
     report = on_terminal(ctx, terminal, "-a", "-d", 60)
     wait_until(lambda: b"samples" in terminal.read(), START_S, "the line of progress")
     os.write(terminal.master, b"\x03")
     report.finish_plain(0, STOP_S)
     check(b"AVG_THR" in report.out, "no report: %s", report.out.decode())
-    for seconds in (2, 8, 32):  # until it samples by then
+    for seconds in (2, 8, 32):  # longer times until tsnap samples by then
         timed = subprocess.run(["timeout", "%d" % (seconds * SLOW), ctx.options.tsnap, "-a", "-d", "60"], stdout=subprocess.PIPE, check=False)
         if timed.stdout or timed.returncode != 124:
             break
@@ -125,7 +126,7 @@ def keeper_on_terminal(ctx):
 
 @case
 def keeper_ends_as_worker(ctx):
-    """The exit code is the worker's; where that is killed the shell is told so."""
+    """The exit code is the worker's; if the worker is killed tsnap ends by the same signal, for the shell to see."""
     refused = ctx.plain("-p", "4194303", "-d", 0.2)
     refused.wait(START_S + STOP_S)
     alone = subprocess.run([ctx.options.tsnap, "--no-such-option"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

@@ -1,4 +1,4 @@
-"""tsnap --top on this kernel: what its screens show, and that a terminal that takes nothing costs no scan."""
+"""tsnap --top on this kernel: its screens are right, and a terminal that takes no output costs no scan."""
 import fcntl
 import os
 import pty
@@ -61,7 +61,7 @@ class Screen:
         return re.sub(rb"\x1b(\[[0-9;?]*[A-Za-z]|\(B)", b" ", self.output).decode("utf-8", "replace")
 
     def redrawn(self):
-        """The whole screen anew, as words."""
+        """The words of the whole screen, drawn anew."""
         self.output = b""
         self.type("\x0c")
         self.wait("Enter keep")
@@ -73,7 +73,7 @@ class Screen:
 
 @case
 def top_as_text(ctx):
-    """One screen as text tells what a report would: a sleeper is asleep in an average scan."""
+    """One screen as text shows what a report would: a sleeper is asleep in an average scan."""
     workload = ctx.workload("sleep", call="nanosleep")
     tool = ctx.plain("--top", "--text", "-n", 1, "--ascii", "-a", "-t", workload.tid, "-g", "tid,state,syscall")
     tool.finish_plain(0, START_S + STOP_S)
@@ -84,7 +84,7 @@ def top_as_text(ctx):
 
 @case
 def top_on_a_screen(ctx):
-    """Keys are answered, the terminal is stopped for seconds without a scan less, and given back at the end."""
+    """Keys have effects, a terminal that is stopped for seconds costs no scan, and its modes are restored at the end."""
     workload = ctx.workload("sleep", call="nanosleep")
     screen = Screen(ctx, "-a", "-t", workload.tid, "-g", "tid,state")
     screen.wait(r"\b%d\b" % workload.tid)
@@ -118,7 +118,7 @@ def processes_of(pid):
 
 
 def seconds_and_scans(screen):
-    """Time of the day that the window ends at, and how many scans were taken or told as missed until then."""
+    """Time of day at which the window ends, how many scans were taken until then, and how many were reported as missed."""
     text = screen.redrawn()
     hours, minutes, seconds = re.search(r" to (\d+):(\d+):([\d.]+) UTC", text).groups()
     missed = re.findall(r"(\d+) (?:late scans|scans while probes were loaded)", text)
@@ -128,7 +128,7 @@ def seconds_and_scans(screen):
 
 @case
 def top_loads(ctx):
-    """Probes are loaded beside those that run: scans go on, what is lost of them is told, and the sandbox refuses nothing."""
+    """While more probes are loaded scans go on, those that are lost are reported, and the sandbox refuses nothing."""
     with tempfile.TemporaryFile() as said:
         screen = Screen(ctx, "-i", "0.5", columns=300, stderr=said)
         screen.wait(r"LIVE")
@@ -156,7 +156,7 @@ def top_loads(ctx):
 
 @case
 def top_load_fails(ctx):
-    """Probes that can't be loaded: the screen goes on and tells the whole reason, also where it is narrow."""
+    """If probes can't be loaded the screen goes on and shows the whole reason, also where it is narrow."""
     screen = Screen(ctx, "-i", "0.5", columns=80)
     screen.wait(r"LIVE")
     for pid in processes_of(screen.process.pid):
@@ -179,7 +179,7 @@ def top_load_fails(ctx):
 
 @case
 def top_host_cannot(ctx):
-    """A host that can't, and a user who may not: exit code 77, the whole reason of --check, and no screen was begun."""
+    """On a host that can't run tsnap, and for a user who may not, there are exit code 77, the whole reason of --check, and no screen."""
     nobody = of_everybody(ctx)
     for tool, options, ready in ((ctx, ["--without", "raw_tracepoint,tracepoint,kprobe"], {}),
                                  (nobody, [], {"preexec_fn": as_nobody, "cwd": "/"})):
@@ -202,8 +202,8 @@ def sleeps_of(tid):
 
 @case
 def top_durations(ctx):
-    """The peek at a thread has the distribution of its waits: of --trace, and traced once that is asked for. A line of it is kept, and y names
-    the trace."""
+    """The peek at a thread has the distribution of its waits, with --trace or once a key requests the trace. A line of it can be kept, and
+    y names the trace."""
     for options, keys in (["--trace", "offcpu,runq"], ""), ([], "pdurations\r"):
         workload = ctx.workload("burst", cpu_ms=1, naps=3000, nap_ms=10)
         tid = workload.tid
@@ -229,14 +229,14 @@ def top_durations(ctx):
 
 
 def rows_of(text, tids):
-    """Average threads, share and state of these threads in a table of avg_thr, seconds, share, tid, state."""
+    """{tid: (average threads, share, state)} of these threads in a table of avg_thr, seconds, share, tid, state."""
     rows = re.findall(r"^ *([\d.]+) +[\d.]+ +([\d.]+)%[ #]+ (\d+) +([A-Z]+)\b", text, re.M)
     return {int(tid): (average, share, state) for average, share, tid, state in rows if int(tid) in tids}
 
 
 @case
 def top_same_numbers(ctx):
-    """A view live, the same on a recording, and the report that y names, show the same numbers."""
+    """A live view, the same view of a recording, and the report that y names show the same numbers."""
     tids = [ctx.workload("sleep", call="nanosleep").tid, ctx.workload("stopped").tid]
     choice = ["-a", "-t", ",".join(map(str, tids)), "-g", "tid,state"]
     shown = []
@@ -257,7 +257,7 @@ def top_same_numbers(ctx):
             tool = ctx.plain(*args)
             tool.finish_plain(0, START_S + STOP_S + 5)
             shown.append(rows_of(tool.out.decode(), tids))
-    # exact times begin with tsnap: its first scan stands for some time before them
+    # exact times begin with tsnap: the first scan stands for some time before them
     averages = [float(row[0]) for rows in shown for row in rows.values()]
     rest = [{tid: row[1:] for tid, row in rows.items()} for rows in shown]
     check(rest == [{tids[0]: ("50.0", "S"), tids[1]: ("50.0", "T")}] * 3 and all(0.95 <= number <= 1 for number in averages),
@@ -266,12 +266,12 @@ def top_same_numbers(ctx):
 
 @case
 def top_monkey(ctx):
-    """2000 random keys and resizes while it samples: it goes on, and gives the terminal back."""
+    """--top survives 2000 random keys and resizes while it samples, and restores the terminal's modes."""
     ctx.workload("sleep", call="nanosleep")
     screen = Screen(ctx, "-a", "-i", 1)
     screen.wait("LIVE")
     dice = random.Random(18)
-    # not: keys that end it, stop it, or lead to a file (w, and : with words)
+    # all keys but those that end or stop tsnap, or lead to a file (w, and : with words)
     keys = [chr(i) for i in range(32, 127) if chr(i) not in "qw:/"]
     keys += ["\r", "\x7f", "\t", "\x1bOA", "\x1bOB", "\x1bOC", "\x1bOD", "\x1b[5~", "\x1b[6~", "\x1b[3~", "\x0c", "\x1b"] * 6
     for i in range(2000):
@@ -282,7 +282,7 @@ def top_monkey(ctx):
         screen.read(0.002)
         screen.output = screen.output[-100000:]
         check(screen.process.poll() is None, "ended with %s after key %d", screen.process.returncode, i)
-    # so wide that what was missed leaves room for the rest of its line
+    # a screen so wide that the text of what was missed leaves room for the rest of its line
     fcntl.ioctl(screen.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 900, 0, 0))
     for _ in range(3):
         screen.type("\x1b")

@@ -11,7 +11,7 @@ from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, number, 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
 COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
 BURST_NAPS_US = 150000  # sleeps of the workload burst: 50 of 1 ms, one of 100 ms
-SWITCH_ERROR_US = 30  # tracepoints and the scheduler's accounts lie some microseconds apart, at each switch
+SWITCH_ERROR_US = 30  # at each switch the tracepoint and the scheduler's account are some microseconds apart
 
 
 def sums(rows):
@@ -19,7 +19,7 @@ def sums(rows):
 
 
 class Accounts:
-    """What the kernel counts of a thread that holds still right now."""
+    """The kernel's counts of a thread that holds still right now."""
 
     def __init__(self, tid):
         thread = truth.Thread(tid)
@@ -27,7 +27,7 @@ class Accounts:
         self.schedstat = truth.schedstat(tid)
         self.ticks = thread.ticks
         self.vcsw, self.ivcsw = thread.switches
-        # Of a virtual machine: the scheduler's account leaves out what the hypervisor took, the clock does not.
+        # In a virtual machine the scheduler's account leaves out the time that the hypervisor took, the clock does not.
         self.stolen_us = int(truth.read("/proc/stat").split()[8]) * 1000000 // os.sysconf("SC_CLK_TCK")
 
     def minus(self, before):
@@ -58,7 +58,7 @@ def burst(ctx, *args):
 
 
 def near(name, got, expected, switches, part=0.03, stolen_us=0):
-    # An emulator can lose its own CPU between the two clocks' readings, and its guest is not told.
+    # An emulator can lose its own CPU between the readings of the two clocks, which its guest does not see.
     allowed = expected * part + switches * SWITCH_ERROR_US + 2000 * SLOW + stolen_us
     check(abs(got - expected) <= allowed, "%s is %d, the kernel counts %d (%d switches)", name, got, expected, switches)
 
@@ -76,17 +76,17 @@ def expect_totals(total, kernel):
 
 @case
 def totals(ctx):
-    """cpu_us, runq_us, vcsw, ivcsw of a thread with a rival on its CPU: as the kernel counts them."""
+    """cpu_us, runq_us, vcsw and ivcsw of a thread with a rival on its CPU are as the kernel counts them."""
     for total, kernel in burst(ctx)[0]:
         expect_totals(total, kernel)
 
 
 @case
 def totals_of_waits(ctx):
-    """dwait_us and sleep_us of a thread that slept in D and S for a known time."""
+    """dwait_us and sleep_us of a thread that slept in D and S for a known time have that time."""
     ((total, kernel), _), done = burst(ctx)
     near("dwait_us", total["dwait_us"], int(done["disk_ns"]) / 1000, kernel.vcsw + kernel.ivcsw, 0.05)
-    # what the workload measures of its sleeps ends when it runs again: on a full host most of that is a wait for a CPU
+    # the workload's measure of its sleeps ends when it runs again: on a full host most of that is a wait for a CPU
     asleep = int(done["sleep_ns"]) / 1000
     check(total["sleep_us"] >= BURST_NAPS_US * 0.97, "sleep_us is %d, it slept for %d at least", total["sleep_us"], BURST_NAPS_US)
     check(total["sleep_us"] + total["runq_us"] >= asleep * 0.95, "sleep_us and runq_us are %d, it slept for %d until it ran again",
@@ -94,7 +94,7 @@ def totals_of_waits(ctx):
 
 
 def expect_filled(rows, tids):
-    """What is told of each thread adds up to the time between its samples."""
+    """The exact times of each thread add up to the time between its samples."""
     for tid in tids:
         mine = rows_of(rows, tid)[1:]
         total, time = sums(mine), sum(number(row, "weight_us") for row in mine)
@@ -123,7 +123,7 @@ def totals_at_any_rate(ctx):
 
 @case
 def totals_of_first_sample(ctx):
-    """A thread's first sample tells no totals from before tsnap started."""
+    """A thread's first sample has no totals from before tsnap started."""
     workload = ctx.workload("burst")
     workload.say("go")
     workload.wait_done()
@@ -137,11 +137,11 @@ def totals_of_first_sample(ctx):
 
 @case
 def totals_of_growth(ctx):
-    """More threads begin than the map was made for: it is made larger, nobody is lost, and no time is."""
+    """When more threads begin than the map was made for it is made larger, and neither a thread nor time is lost."""
     room = Room(ctx)
     workloads = ctx.workloads([("spin", {}), ("pingpong", {})])
     tids = [workloads[0].tid, workloads[1].tid, workloads[1].number("tid2")]
-    # all but the crowd and its active ones
+    # all threads but the crowd and its active ones
     tool = ctx.stream("-a", "-c", "[!ac]*", columns=COLUMNS)
     tool.wait_scans(5)
     ctx.workload("many", threads=room.widen().threads, pairs=5)
@@ -156,8 +156,8 @@ def totals_of_growth(ctx):
 
 @case
 def totals_of_intervals_that_wait(ctx):
-    """Reports that nobody reads for a while: scans wait to be looked at meanwhile, and each page has the time of its own scans;
-    of threads that end as well, of which two live at any time."""
+    """While reports are not read for some time scans wait to be processed, and each report has the time of its own scans;
+    also for threads that end, of which two live at any time."""
     spin = ctx.workload("spin")
     births = ctx.workload("births", us=10000, sleep_us=30000, **{"as": "short_lived"})
     births.say("300")  # for 6 s and more
@@ -178,20 +178,20 @@ def totals_of_intervals_that_wait(ctx):
         rows = re.findall(r"^ +\d+\.\d\d +(\d+\.\d\d) .* (?:%d +(spin)|[\d-]+ +(short_lived)) +[^ Z]" % spin.tid, page, re.M)
         told = {name: sum(float(row[0]) for row in rows if name in row) for name in ("spin", "short_lived")}
         check(abs(told["spin"] - elapsed) <= 0.02 * elapsed + 0.02, "a spinning thread has %s s of %.2f: %s", told, elapsed, page[:400])
-        # before it executes its program each has its parent's name
+        # before it execs its program each short-lived process has its parent's name
         check(1.2 * elapsed < told["short_lived"] < 2.1 * elapsed, "two short-lived ones have %s s of %.2f each: %s", told, elapsed, page[:400])
 
 
 @case
 def totals_of_all(ctx):
-    """All rows together have no more CPU time than there is, though every CPU is busy; nor where the kernel hides switches."""
+    """All rows together have no more CPU time than there is, though every CPU is busy; nor have they where the kernel hides switches."""
     cpus = os.cpu_count()
     ctx.workloads([("spin", {})] * cpus)
     tool = ctx.plain("-i", 1, "-n", 6, "--by", "comm", "-G", "cpu_s")
     tool.finish_plain(0, START_S + 6 * SLOW + STOP_S)
     pages = re.split(r"^(?=tsnap on )", tool.out.decode(), flags=re.M)[1:]
     check(len(pages) == 6, "%d reports", len(pages))
-    text = "".join(pages[1:])  # the first one has some of the start
+    text = "".join(pages[1:])  # the first report has some of the start
     seconds = sum(float(word) for word in re.findall(r"scans in (\d+\.\d\d) s", text))
     told = sum(float(word) for word in re.findall(r"^ +\d+\.\d\d .* (\d+\.\d{3})$", text, re.M))
     check(seconds * 0.5 < told < seconds * cpus * 1.05, "%g s of CPU time in %g s on %d CPUs: %s", told, seconds, cpus, text)
@@ -199,7 +199,7 @@ def totals_of_all(ctx):
 
 @case
 def totals_of_hidden(ctx):
-    """No thread has more exact time than has gone by: where the kernel hides its switches it has none that is told."""
+    """No thread has more exact time than has passed: where the kernel hides its switches its exact times are absent."""
     ctx.workloads([("spin", {})] * os.cpu_count() + [("pingpong", {})] * 2)
     begun = time.monotonic()
     tool = ctx.plain("-a", "-d", 4, "-g", "tid,pid", "-G", "cpu_s,runq_s,dwait_s,sleep_s")
@@ -215,7 +215,7 @@ def totals_of_hidden(ctx):
 
 @case
 def totals_in_doubt(ctx):
-    """A report of all threads says when spinners that did not fit the map lack in it; one of some threads can't know."""
+    """A report of all threads says if spinners are not in it because they did not fit the map; a report of some threads can't know."""
     for _ in range(70):
         if len(truth.threads()) > 130:
             break
@@ -223,7 +223,7 @@ def totals_in_doubt(ctx):
     options = ("-i", 1, "-n", 4, "--max-threads", 64)
     everybody, some = ctx.plain(*options), ctx.plain(*options, "-u", "root")
     wait_until(lambda: b"tsnap on" in everybody.out and b"tsnap on" in some.out, START_S, "a map that is full")
-    ctx.workloads([("spin", {})] * (4 * os.cpu_count()))  # more than ends of others make room for
+    ctx.workloads([("spin", {})] * (4 * os.cpu_count()))  # more threads than exits of others leave room for
     for tool in (everybody, some):
         tool.finish_plain(0, START_S + STOP_S)
         check("threads that do not fit the map" in tool.out.decode(), "all of them fit: %s", tool.out.decode())
@@ -233,7 +233,7 @@ def totals_in_doubt(ctx):
 
 @case
 def totals_over_sweeps(ctx):
-    """Totals of threads that are gone are forgotten every ten seconds; nobody else's are told twice."""
+    """Totals of exited threads are forgotten every ten seconds; those of no other thread are counted twice."""
     if SLOW > 3:
         raise Skip("takes 13 seconds of one clock")
     spinner = ctx.workload("spin")

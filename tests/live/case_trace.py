@@ -1,4 +1,4 @@
-"""--trace: each wait of a thread, against the kernel's accounts and what the workload did."""
+"""--trace: each wait of a thread, against the kernel's accounts and the workload's own."""
 import collections
 import ctypes
 import os
@@ -16,7 +16,7 @@ BUCKETS = [0] + [64 << i for i in range(31)]
 MAP_BYTES_MOST = 32 << 20
 THREADS_MANY = 20000
 DISTRIBUTIONS_MOST = 16384
-SWITCH_ERROR_NS = 30000  # as in case_totals
+SWITCH_ERROR_NS = 30000  # as SWITCH_ERROR_US in case_totals
 NAP_NS, NAP_SHORTER_NS = 20000000, 2000000  # a nap begins as its timer is set, the sleep some time later: with the switch
 
 
@@ -45,7 +45,7 @@ class Traced:
 
 
 def begin(ctx, *args, kinds="runq,offcpu"):
-    """A run that traces by now."""
+    """A run that has begun to trace."""
     tool = ctx.plain("--csv", "--trace", kinds, "-i", 1, *args)
     wait_until(lambda: tool.rows() or tool.code is not None, START_S, "the first interval")
     return tool
@@ -63,7 +63,7 @@ def stolen_ns():
 
 
 class Stolen:
-    """The share of all CPUs' time that a hypervisor has had from now on."""
+    """Measures the share of all CPUs' time that a hypervisor takes from now on."""
 
     def __init__(self):
         self.begun, self.before = time.monotonic(), stolen_ns()
@@ -76,7 +76,7 @@ class Stolen:
 
 @case
 def trace_run_queue(ctx):
-    """runq of a thread with a rival on its CPU: as many waits as the kernel counts, and as much time."""
+    """runq of a thread with a rival on its CPU has as many waits as the kernel counts, and as much time."""
     workload = ctx.workload("burst")
     tids = [workload.tid, workload.number("tid2")]
     before = [schedstat(tid) for tid in tids]
@@ -99,7 +99,7 @@ def trace_run_queue(ctx):
 
 @case
 def trace_until_interrupted(ctx):
-    """What was measured between the last report and an interrupt is told, though no scan came in between: the next one is half a second away."""
+    """Waits between the last report and an interrupt are reported, though no scan came in between: the next one is half a second away."""
     workload = ctx.workload("calls", naps=10, nap_ms=1, reads=0)
     tool = begin(ctx, "-g", "tid", "-F", 1)
     workload.say("go")
@@ -110,13 +110,13 @@ def trace_until_interrupted(ctx):
 
 @case
 def trace_sleeps(ctx):
-    """offcpu: so many sleeps of 10 ms in clock_nanosleep and futex, one of 100 ms, one of 150 ms in D; nothing more."""
+    """offcpu has the workload's sleeps of 10 ms in clock_nanosleep and futex, one of 100 ms, one of 150 ms in D, and no others."""
     workload = ctx.workload("burst", naps=40, nap_ms=10, waits=20)
     tool = begin(ctx, "-g", "tid")
     queued = schedstat(workload.tid)[1]
     workload.say("go")
     done = workload.wait_done()
-    queued = schedstat(workload.tid)[1] - queued  # it measures that, too
+    queued = schedstat(workload.tid)[1] - queued  # the workload's own measure includes this time
     rows = [row for row in tool.interrupt() if row["trace"] == "offcpu"]
     naps = Traced(rows, tid=workload.tid, state="S", syscall="clock_nanosleep")
     check(naps.count == 41, "%d naps, not 41: %s", naps.count, naps.buckets)
@@ -139,7 +139,7 @@ PTRACE_TRACEME, PTRACE_CONT, PTRACE_SETOPTIONS, PTRACE_O_TRACEEXEC = 0, 7, 0x420
 
 
 def exec_stopped(stop_s):
-    """A process that is stopped by its tracer in the midst of its exec; its id."""
+    """Starts a process that its tracer stops in the midst of its exec; returns its id."""
     ptrace = ctypes.CDLL(None, use_errno=True).ptrace
     ptrace.argtypes = (ctypes.c_long,) * 4
     child = os.fork()
@@ -161,7 +161,7 @@ def exec_stopped(stop_s):
 
 @case
 def trace_of_exec(ctx):
-    """A sleep in execve, of a thread whose registers the new program has already, is one in execve."""
+    """A sleep in execve is reported as one in execve, also if the thread has the new program's registers already."""
     tool = begin(ctx, "-g", "tid", kinds="offcpu")
     child = exec_stopped(0.2)
     sleeps = [row for row in tool.interrupt() if row["tid"] == str(child) and int(row["max_ns"]) >= 200e6]
@@ -170,7 +170,7 @@ def trace_of_exec(ctx):
 
 @case
 def trace_disk(ctx):
-    """offcpu of fsync: its sleeps in D are nearly all of the time that the calls took, and no more."""
+    """offcpu's sleeps in D of fsync are nearly all of the time that the calls took, and no more."""
     workload = ctx.workload("fsync")
     tool = begin(ctx, "-g", "comm")
     wait_until(lambda: Traced(tool.rows(), trace="offcpu", comm="fsync").count > 100, 20 * SLOW, "a hundred sleeps")
@@ -185,7 +185,7 @@ def trace_disk(ctx):
 
 @case
 def trace_of_the_dead(ctx):
-    """Threads that lived for less than an interval have told all their waits."""
+    """All waits of threads that lived for less than an interval are reported, but for a few at switches that no BPF program saw."""
     tool = begin(ctx, "-g", "comm,pid")
     pids = []
     for _ in range(50):
@@ -197,11 +197,11 @@ def trace_of_the_dead(ctx):
     for pid in pids:
         naps = Traced(rows, trace="offcpu", comm="sleep", pid=pid, syscall="clock_nanosleep", state="S")
         if not naps.count:
-            # a switch to the thread that no program saw (README): its nap is told as the thread leaves, of the call it is in by then
+            # if no BPF program saw the switch to the thread (README) its nap is reported as it leaves, in the call in which it is by then
             naps = Traced(rows, trace="offcpu", comm="sleep", pid=pid, syscall="exit_group", state="S")
             elsewhere += 1
         if not naps.count and not any(row["pid"] == str(pid) and row["trace"] == "offcpu" and row["comm"] == "sleep" for row in rows):
-            nowhere += 1  # nor did one see how it left, or how it fell asleep
+            nowhere += 1  # no BPF program saw, either, how the thread left, or how it fell asleep
             continue
         check(naps.count == 1 and NAP_NS - NAP_SHORTER_NS <= naps.max_ns, "process %d: %s; all of it: %s", pid, naps.buckets,
               [row for row in rows if row["pid"] == str(pid)])
@@ -211,7 +211,7 @@ def trace_of_the_dead(ctx):
 
 @case
 def trace_of_some(ctx):
-    """-p, -t, -u and -c choose whose waits are told; a report shows them, too, with bars."""
+    """-p, -t, -u and -c choose the threads whose waits are reported; a report shows them, too, with bars."""
     game = ctx.workload("pingpong")
     ctx.workload("pingpong")
     for args, expected in ((["-p", game["pid"]], {game["tid"], game["tid2"]}), (["-t", game["tid"]], {game["tid"]}),
@@ -228,7 +228,7 @@ def trace_of_some(ctx):
 
 @case
 def trace_memory(ctx):
-    """All kinds at once, single events, stacks, in maps as they are made for 20 000 threads: kernel memory stays below 32 MB."""
+    """With all kinds at once, single events and stacks, in maps as they are made for 20 000 threads, kernel memory stays below 32 MB."""
     listed = ctx.plain("--list")
     listed.finish_plain()
     kinds = re.findall(r"^  (\w+)", listed.out.decode().partition("Kinds of --trace")[2].partition("\n\n")[0], re.M)
@@ -241,7 +241,7 @@ def trace_memory(ctx):
         check(name in cost.memory, "no %s: %s", name, cost.memory)
     check(cost.memory["ts_threads"] > 1.5 * THREADS_MANY * 256, "%s", cost.memory)
     check(cost.memory["all"] < MAP_BYTES_MOST, "%s", cost.memory)
-    # whoever waits for a CPU longer than a ring lasts misses events of a full host, and tells both
+    # a tsnap that waits for a CPU longer than a ring lasts misses events of a full host, and reports both
     late = re.search(r"[1-9]\d* late scans", cost.text)
     lost = re.search(r"(\d+) events of --trace", cost.text)
     check(lost and (lost.group(1) == "0" or late), "%s", cost.text)
@@ -249,7 +249,7 @@ def trace_memory(ctx):
 
 @case
 def trace_of_growth(ctx):
-    """More threads begin than the map was made for: it is made larger, and waits are counted on."""
+    """When more threads begin than the map was made for it is made larger, and waits are still counted."""
     room = Room(ctx)
     game = ctx.workload("pingpong")
     before = schedstat(game.tid)
@@ -269,10 +269,10 @@ def trace_of_growth(ctx):
 
 @case
 def events_over_growth(ctx):
-    """While the map is made larger, each exec and each sleep that is longer than --slower is told once, or an exec is counted: by who was
-    not read in time, or had no place. A sleep that began when the thread did not fit the map is not known."""
+    """While the map is made larger each exec and each sleep that is longer than --slower is reported once, or the exec is counted as an
+    event that was not read in time, or as a thread that did not fit. A sleep that began when the thread did not fit the map is unknown."""
     room = Room(ctx)
-    # Before 4.15 a tracepoint takes one program. The larger map's are kprobes then, which tell no exec: with those it stays as it is.
+    # Before 4.15 a tracepoint takes one program. Those of the larger map are kprobes then, which see no exec: with exec the map stays.
     kinds = ["exec", "offcpu"] if truth.release() >= (4, 15) else ["offcpu"]
     tool = ctx.plain("--csv", "--trace", ",".join(kinds), "--slower", 300, "-F", 50)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
@@ -281,7 +281,7 @@ def events_over_growth(ctx):
     until, crowd, grown = time.monotonic() + 30 * SLOW, None, False
     while time.monotonic() < until:
         if not crowd and len(pids["sleep"]) == 40:
-            # so many that it is made larger, and not so many that they don't fit it
+            # so many threads that the map is made larger, and not so many that they don't fit it
             crowd = Workload(ctx.options.workload, "many", {"threads": room.threads * 7 // 8 + room.threads // 50, "pairs": 1})
             ctx.started.append(crowd)
         running.append(subprocess.Popen(["/bin/sleep", "0.35"]))
@@ -296,7 +296,7 @@ def events_over_growth(ctx):
             grown, until = True, time.monotonic() + 1
     for process in running:
         process.wait()
-    rows = tool.interrupt()  # before the crowd ends, each of it after a sleep
+    rows = tool.interrupt()  # before the crowd ends: each of its threads would have a sleep to report
     check("the map was made larger" in tool.err, "it was not: %s", tool.err)
     lost = sum(int(count) for count in re.findall(r"(\d+) (?:single events|times that a thread did not fit)", tool.err))
     never = []
@@ -312,12 +312,12 @@ def events_over_growth(ctx):
 
 @case
 def call_over_growth(ctx):
-    """A call with many waits that goes on while the map is made larger is told at its end, with all of its time."""
+    """A call with many waits that goes on while the map is made larger is reported at its end, with all of its time."""
     room = Room(ctx)
     tool = ctx.plain("--csv", "--trace", "syscalls", "--slower", 1500, "-c", "wait_often")
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
     room.widen()
-    # behind these in the map, it waits often until its record is moved
+    # its record comes after those of these threads in the map: it waits often until the record is moved
     ctx.workload("many", threads=room.threads * 7 // 8 - len(truth.threads()) - room.threads // 50, pairs=1)
     left = 1 << 26
     end, out = os.pipe()
@@ -353,14 +353,14 @@ def call_over_growth(ctx):
 
 @case
 def trace_refused(ctx):
-    """More distributions than are kept, in the kernel and of an interval: those that are left out are counted and told."""
+    """Of more distributions than are kept, in the kernel and for an interval, those that are left out are counted and reported."""
     threads = 9000
     if SLOW > 3 or len(truth.threads()) + 2 * threads > int(truth.read("/proc/sys/kernel/pid_max")):
         raise Skip("there can't be so many threads")
     tool = ctx.plain("--csv", "--trace", "runq,offcpu", "-g", "tid,comm", "-d", 100)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
-    os.kill(tool.pid, signal.SIGSTOP)  # else it makes room as they come, where they come slowly
-    for _ in range(2):  # each of them begins and ends: a wait for a CPU, and a sleep
+    os.kill(tool.pid, signal.SIGSTOP)  # otherwise tsnap makes room as threads come, where they come slowly
+    for _ in range(2):  # each thread begins and ends: a wait for a CPU, and a sleep
         ctx.workload("many", threads=threads, pairs=1).end()
     os.kill(tool.pid, signal.SIGCONT)
     rows = tool.interrupt()
@@ -371,7 +371,7 @@ def trace_refused(ctx):
 
 @case
 def trace_of_one_in_a_crowd(ctx):
-    """Of a process that is chosen by its id nothing is missed for what others do: these take no room."""
+    """No wait of a process that is chosen by its id is missed because of other processes: these take no room in the maps."""
     threads = 9000
     if SLOW > 3 or len(truth.threads()) + 2 * threads > int(truth.read("/proc/sys/kernel/pid_max")):
         raise Skip("there can't be so many threads")

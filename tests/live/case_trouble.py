@@ -21,7 +21,7 @@ PIPE_BYTES = 1 << 16
 
 
 def expect_error(tool, code, *words):
-    """Ends with this code and one line that holds these words."""
+    """tsnap ends with this exit code, and one line that has these words."""
     got = tool.wait(START_S + STOP_S)
     check(got == code, "exit code %d, not %d: %s", got, code, tool.err)
     lines = tool.err.splitlines()
@@ -32,7 +32,7 @@ def expect_error(tool, code, *words):
 
 @case
 def wrong_options(ctx):
-    """Unknown option, column and fact, bad numbers: exit code 2 and one line."""
+    """An unknown option, column or kernel feature, and bad numbers, give exit code 2 and one line."""
     for args, word in ((("--no-such-option",), "no-such-option"), (("-g", "comn"), "comm"), (("-F", "0"), "-F"),
                        (("-F", "1001"), "-F"), (("-d", "soon"), "soon"), (("-n", "-1"), "-1"),
                        (("--without", "no_such_feature"), "no_such_feature"), (("--max-threads", "x"), "x")):
@@ -47,7 +47,7 @@ def unused_pid():
 
 @case
 def no_such_process(ctx):
-    """A pid that does not exist, a pattern that matches nothing: exit code 1 and one line."""
+    """A pid that does not exist, and a pattern that matches nothing, give exit code 1 and one line."""
     pid = unused_pid()
     expect_error(ctx.plain("-p", pid), 1, str(pid))
     expect_error(ctx.plain("-p", "no-such-name-*"), 1, "no-such-name-*")
@@ -55,7 +55,7 @@ def no_such_process(ctx):
 
 @case
 def process_ends(ctx):
-    """The process that is watched ends: tsnap goes on to its own end, or ends quietly."""
+    """If the chosen process ends tsnap goes on to its own end, or ends quietly."""
     workload = ctx.workload("sleep", call="futex")
     tool = ctx.stream("-a", "-d", 2, "-p", workload["pid"], columns="state")
     tool.wait_scans(3)
@@ -68,7 +68,7 @@ def process_ends(ctx):
 
 @case
 def closed_pipe(ctx):
-    """The reader of the CSV goes away: quiet, exit code 0."""
+    """If the reader of the CSV goes away tsnap ends quietly, with exit code 0."""
     head = subprocess.Popen(["head", "-3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     tool = ctx.stream("-a", columns="state", stdout=head.stdin)
     head.stdin.close()
@@ -90,7 +90,7 @@ def read_some(fd, ended, bytes_s):
 
 @case
 def term_without_reader(ctx):
-    """SIGTERM while nobody reads the rows, or a few of them a second: it ends, with exit code 1 and the reason."""
+    """SIGTERM ends tsnap while its rows are not read, or slowly, with exit code 1 and the reason."""
     ctx.workload("many", threads=1000)
     for bytes_s in (0, 1000):
         ours, theirs = os.pipe()
@@ -110,7 +110,7 @@ def term_without_reader(ctx):
 
 @case
 def full_disk(ctx):
-    """A full disk behind standard output: exit code 1 and one line, for every format."""
+    """If standard output is on a full disk there are exit code 1 and one line, for every format."""
     for args in (("--csv", "-a"), ("--json", "-a"), ("-a", "-d", "1"), ("--list",)):
         with open("/dev/full", "wb") as full:
             expect_error(ctx.plain(*args, stdout=full), 1, "No space left")
@@ -118,7 +118,7 @@ def full_disk(ctx):
 
 @case
 def signals(ctx):
-    """SIGINT, SIGTERM, SIGHUP: whole rows, or the report so far; exit code 0."""
+    """After SIGINT, SIGTERM and SIGHUP there are whole rows, or the report so far, and exit code 0."""
     workload = ctx.workload("spin")
     for number_ in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         tool = ctx.stream("-a", columns="comm,state,cmdline,exe")
@@ -140,19 +140,19 @@ def voluntary(pid):
 
 
 class Remains:
-    """What a tsnap leaves behind, of BPF and of files."""
+    """BPF objects, kprobe events and files that a tsnap leaves."""
 
     def __init__(self):
         if os.geteuid():
             raise Skip("only root can list BPF programs")
-        self.loaded = bpf.loaded()  # None: before 4.13 nobody can list them, so events and files alone are looked at
+        self.loaded = bpf.loaded()  # None: before 4.13 BPF objects can't be listed, so events and files alone are checked
         self.files, self.events = truth.our_temporary_files(), truth.kprobe_events()
 
     def owned_by(self, tool):
-        """What a running tsnap has loaded, {("prog"|"map", id)}."""
+        """{("prog"|"map", id)} of the BPF objects that a running tsnap has loaded."""
         if self.loaded is None:
             return set()
-        # before 4.18 descriptors don't tell the numbers: what is new is tsnap's
+        # before 4.18 descriptors don't show the ids: all objects that are new count as tsnap's
         owned = truth.owned_bpf([tool.pid]) or bpf.loaded() - self.loaded
         check({kind for kind, _ in owned} == {"prog", "map"}, "tsnap's BPF programs and maps: %s", owned)
         return owned
@@ -178,7 +178,7 @@ def nothing_left(ctx):
 
 @case
 def killed(ctx):
-    """kill -9: its programs and maps go with it, and the next start removes what is left of its files and kprobe events."""
+    """After kill -9 programs and maps go with tsnap, and the next start removes what is left of its files and kprobe events."""
     remains = Remains()
     tool = ctx.stream("-a", columns="state")
     tool.wait_scans(2)
@@ -193,7 +193,7 @@ def killed(ctx):
 
 @case
 def killed_at_start(ctx):
-    """kill -9 while it compiles: neither a child nor a file stays after the next start."""
+    """After kill -9 of a tsnap that compiles neither a child nor a file stays after the next start."""
     remains = Remains()
     for _ in range(3):
         tool = ctx.stream("-a", columns="state")
@@ -212,7 +212,7 @@ def killed_at_start(ctx):
 
 @case
 def small_memory_limit(ctx):
-    """RLIMIT_MEMLOCK of 64 KB, as before 5.11: tsnap raises it."""
+    """tsnap raises an RLIMIT_MEMLOCK of 64 KB, as it is before 5.11."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
     tool = ctx.stream("-a", "-n", 2, columns="state", preexec_fn=limit)
     check(tool.finish(0, START_S + STOP_S), "no rows")
@@ -225,7 +225,7 @@ def as_nobody():
 
 
 def of_everybody(ctx):
-    """The same context, whose tsnap any user can run."""
+    """A copy of ctx, whose tsnap any user can run."""
     directory = ctx.temporary()
     os.chmod(directory, 0o755)
     path = shutil.copy(ctx.options.tsnap, directory)
@@ -235,7 +235,7 @@ def of_everybody(ctx):
 
 @case
 def not_root(ctx):
-    """Without privileges: exit code 77 and one line that says so; --check and --list still work."""
+    """Without privileges there are exit code 77 and one line that says so; --check and --list still work."""
     nobody = of_everybody(ctx)
     expect_error(nobody.plain("--csv", "-a", preexec_fn=as_nobody, cwd="/"), UNREADY, "root")
     nobody.plain("--list", preexec_fn=as_nobody, cwd="/").finish_plain(0)
@@ -246,7 +246,7 @@ def not_root(ctx):
 
 @case
 def no_capabilities(ctx):
-    """Root without capabilities: exit code 77 and one line."""
+    """As root without capabilities there are exit code 77 and one line."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is not installed")
     bare = ctx.but(tsnap=shutil.which("setpriv"), tsnap_args="")
@@ -255,7 +255,7 @@ def no_capabilities(ctx):
 
 @case
 def check_as_root(ctx):
-    """--check: exit code 0, and what was chosen."""
+    """--check has exit code 0, and says what was chosen."""
     tool = ctx.plain("--check")
     tool.finish_plain(0)
     text = tool.out.decode()
@@ -266,7 +266,7 @@ def check_as_root(ctx):
 
 @case
 def two_at_once(ctx):
-    """Two tsnaps side by side see the same."""
+    """Two tsnaps at once see the same."""
     workload = ctx.workload("sleep", call="pipe_read")
     tools = [ctx.stream("-a", "-p", workload["pid"], columns="state,syscall") for _ in range(2)]
     for tool in tools:
@@ -278,8 +278,8 @@ def two_at_once(ctx):
 
 @case
 def taken_tracepoint(ctx):
-    """Before 4.15 a tracepoint takes one program: a kind of --trace that has no other probe is refused while another tsnap samples, and
-    that is the reason which is told."""
+    """Before 4.15, when a tracepoint takes one program, a kind of --trace that has no other probe is refused while another tsnap samples,
+    with that as the reason."""
     if truth.release() >= (4, 15):
         raise Skip("a tracepoint takes many programs here")
     tool = ctx.stream()
@@ -291,7 +291,7 @@ def taken_tracepoint(ctx):
 
 @case
 def slow_reader(ctx):
-    """A reader that stops for a while: late scans are told or not made, and no row is cut."""
+    """If a reader stops for some time no row is cut."""
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as pipe:
         tool = ctx.stream("-a", "-F", 100, columns="comm,cmdline", stdout=writing)
@@ -318,7 +318,7 @@ FACTS = ("typed_tracepoint", "raw_tracepoint", "raw_tracepoint,tracepoint", "run
 
 
 def same_without(ctx, facts, *types):
-    """The workloads that need all of the probes, seen without some facts."""
+    """Workloads that need all of the probes are shown the same without some kernel features."""
     blocked = ctx.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
     busy = ctx.workload("spin2")
     game = ctx.workload("pingpong")
@@ -326,7 +326,7 @@ def same_without(ctx, facts, *types):
     tool = ctx.stream("-a", "--without", facts, *types, "-p", ",".join(w["pid"] for w in everyone),
                       columns="state,syscall,filename,waker_tid,cpu_us,runq_us")
     tool.wait_scans(40)
-    # where others want that CPU, too, it is rarely on
+    # where others want that CPU, too, the spinner is rarely on it
     wait_until(lambda: {row["state"] for row in rows_of(tool.rows(), busy.tid)} >= {"ON", "RQ"}, 20 * SLOW,
                "without %s: a spinner on a shared CPU, ON and RQ" % facts)
     rows = tool.interrupt()
@@ -349,16 +349,16 @@ def same_without(ctx, facts, *types):
 
 @case
 def without_facts(ctx):
-    """What this kernel offers is taken away, one way after the other: the same is seen."""
+    """With the features of this kernel taken away, one set after the other, tsnap shows the same."""
     if ctx.options.tsnap_args:
         raise Skip("--tsnap-args chooses the way")
     path = os.path.join(ctx.temporary(), "offsets")
     ctx.plain("--write-offsets", path).finish_plain()
     done = 0
     for facts in FACTS:
-        types = ("--offsets", path) if facts.startswith("kernel-") else ()  # which take the BTF away
+        types = ("--offsets", path) if facts.startswith("kernel-") else ()  # these take the BTF away, too
         if ctx.plain("--check", "--without", facts, *types).wait(START_S + STOP_S) == UNREADY:
-            continue  # this host has no other way
+            continue  # this host has no other way to do without the feature
         same_without(ctx, facts, *types)
         done += 1
     check(done >= 5, "only %d of the facts have another way here", done)
@@ -366,13 +366,13 @@ def without_facts(ctx):
 
 @case
 def without_any_way(ctx):
-    """No way to see switches: exit code 77 and one line."""
+    """Without any way to see switches there are exit code 77 and one line."""
     expect_error(ctx.plain("--csv", "-a", "--without", "raw_tracepoint,tracepoint,kprobe"), UNREADY)
 
 
 @case
 def types_from_files(ctx):
-    """--offsets with what --write-offsets wrote, and --btf: the same as without. Offsets of another kernel are refused."""
+    """--offsets with a file of --write-offsets, and --btf, give the same as neither. Offsets of another kernel are refused."""
     path = os.path.join(ctx.temporary(), "offsets")
     workload = ctx.workload("sleep", call="pipe_read")
     ctx.plain("--write-offsets", path).finish_plain()
@@ -393,7 +393,7 @@ def types_from_files(ctx):
 
 @case
 def unreadable_types(ctx):
-    """A BTF file that is none, that is missing, that is cut: one line, exit code 1 or 77, no crash."""
+    """For a BTF file that is none, that is missing, or that is cut, there are one line and exit code 1 or 77, and no crash."""
     directory = ctx.temporary()
     hostile = {"empty": b"", "text": b"this is no BTF\n" * 100, "cut": read_bytes("/sys/kernel/btf/vmlinux")[:5000],
                "lengths": b"\x9f\xeb\x01\x00" + b"\xff" * 4096}
@@ -407,8 +407,8 @@ def unreadable_types(ctx):
 
 @case
 def compile_child_killed(ctx):
-    """The child that compiles is killed, as for want of memory: one line, exit code 1."""
-    for _ in range(5):  # it may be done before it is killed: then tsnap samples
+    """If the child that compiles is killed, as for lack of memory, there are one line and exit code 1."""
+    for _ in range(5):  # the child may be done before it is killed: then tsnap samples
         tool = ctx.plain("--csv", "-n", "1")
         children = "/proc/%d/task/%d/children" % (tool.pid, tool.pid)
         child = wait_until(lambda: (truth.read(children) or "").split() or tool.code is not None, START_S, "the child")
@@ -423,7 +423,7 @@ def compile_child_killed(ctx):
 
 
 def with_fault(ctx, fault, *args):
-    """tsnap, of whose system calls strace lets one fail in each of its processes: CALL:error=NAME:when=N."""
+    """A tsnap under strace, which lets one system call fail in each of its processes; fault is CALL:error=NAME:when=N."""
     strace = shutil.which("strace")
     if not strace:
         raise Skip("strace is not installed")
@@ -435,17 +435,17 @@ def with_fault(ctx, fault, *args):
 
 @case
 def small_limits(ctx):
-    """A small stack is made larger, or refused; too few descriptors are told as that; what goes to no standard output has failed."""
+    """A small stack is made larger, or refused; too few descriptors are reported as such; without a standard output tsnap fails."""
     def limited(kind, most):
         return lambda: resource.setrlimit(kind, (most, most))
     tool = ctx.stream("-a", "-n", 2, columns="state,stack",
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (65536, resource.RLIM_INFINITY)))
     check(tool.finish(0, START_S + STOP_S), "no rows with a stack of 64 KB")
-    # without CAP_SYS_RESOURCE the hard limit stays
+    # without CAP_SYS_RESOURCE tsnap can't raise the hard limit
     tool = ctx.plain("--csv", "-n", "1", preexec_fn=limited(resource.RLIMIT_STACK, 65536))
     if tool.wait(START_S + STOP_S):
         expect_error(tool, 1, "ulimit -s")
-    for files in range(8, 60, 4):  # whatever lacks one, up to where none does
+    for files in range(8, 60, 4):  # different descriptors are lacking, up to a limit at which none is
         tool = ctx.plain("--csv", "-n", "1", preexec_fn=limited(resource.RLIMIT_NOFILE, files))
         if not tool.wait(START_S + STOP_S):
             break
@@ -458,7 +458,7 @@ def small_limits(ctx):
 
 @case
 def foreign_path(ctx):
-    """modprobe and tar are not looked for where the caller's PATH leads."""
+    """modprobe and tar are not looked for in the caller's PATH."""
     directory = ctx.temporary()
     for name in ("modprobe", "tar", "xz"):
         with open(os.path.join(directory, name), "w") as file:
@@ -471,7 +471,7 @@ def foreign_path(ctx):
 
 @case
 def full_temporary(ctx):
-    """No room for the temporary files: that is what is told."""
+    """If there is no space for the temporary files tsnap says that."""
     words = "mount -t tmpfs -o size=1M,nr_inodes=4 none /run && mount -t tmpfs -o nr_inodes=1 none /tmp && " \
             "mount -t tmpfs -o nr_inodes=1 none /dev/shm && exec \"$@\""
     tool = Tsnap(["unshare", "--mount", "sh", "-c", words, "sh", ctx.options.tsnap, *shlex.split(ctx.options.tsnap_args), "--csv", "-n", "1"])
@@ -483,7 +483,7 @@ def full_temporary(ctx):
 
 @case
 def compile_child_unheard(ctx):
-    """A message of the child that compiles can't be received, or sent, at any point: one line, exit code 1."""
+    """If a message of the child that compiles can't be received, or sent, at any point, there are one line and exit code 1."""
     for when in (1, 4, 12):
         for error, words in (("ENOMEM", "Cannot allocate memory"), ("EMFILE", "ulimit -n")):
             expect_error(with_fault(ctx, "recvmsg:error=%s:when=%d" % (error, when), "--csv", "-n", "1"), 1, "compile child", words)
@@ -493,7 +493,7 @@ def compile_child_unheard(ctx):
 
 @case_of_refusal
 def no_kernel_types(ctx):
-    """No BTF, headers or kheaders: one line that names the package to install, exit code 77."""
+    """Without BTF, headers and kheaders one line names the package to install; exit code 77."""
     release = os.uname().release
     for path in ("/sys/kernel/btf/vmlinux", "/sys/kernel/kheaders.tar.xz", "/lib/modules/%s/build/include" % release,
                  "/lib/modules/%s/source/include" % release):

@@ -1,4 +1,4 @@
-"""Where the layout of kernel types comes from: validated on this kernel, refused by name, or the next source."""
+"""Sources of the layout of kernel types: each is validated on this kernel, or refused by name, or passed over for the next one."""
 import ctypes
 import os
 import platform
@@ -24,7 +24,7 @@ def done(result):
 
 
 def in_own_mounts(change):
-    """A preexec_fn: a mount namespace in which change() was called; it goes with its last process."""
+    """A preexec_fn that enters a new mount namespace and calls change() there; the namespace goes with its last process."""
     def prepare():
         done(libc.unshare(CLONE_NEWNS))
         done(libc.mount(None, b"/", None, MS_REC_PRIVATE, None))
@@ -52,7 +52,7 @@ def hide_kheaders():
 
 
 def foreign_btf(ctx, moves):
-    """A copy of this kernel's BTF with members of task_struct somewhere else."""
+    """Path of a copy of this kernel's BTF with members of task_struct moved."""
     btf = truth.read(VMLINUX, "rb")
     if not btf:
         raise Skip("this kernel has no BTF")
@@ -73,13 +73,13 @@ def free_of_arguments(ctx):
         raise Skip("--tsnap-args chooses the source")
 
 
-# What a member moved by so much runs into is something else on every kernel.
+# Bytes by which members are moved; each kernel has another member there.
 MOVES = ({"comm": 2}, {"pid": -8, "tgid": -8, "real_parent": -8}, {"nvcsw": 8}, {"__state": 64}, {"cred": 64})
 
 
 @case
 def foreign_btf_by_name(ctx):
-    """--btf with the BTF of another kernel: one line that names the file, the field and this kernel; exit code 1."""
+    """For --btf with the BTF of another kernel one line names the file, the field and this kernel; exit code 1."""
     free_of_arguments(ctx)
     for moves in MOVES:
         path = foreign_btf(ctx, moves)
@@ -89,7 +89,7 @@ def foreign_btf_by_name(ctx):
 
 @case
 def foreign_offsets_by_name(ctx):
-    """--offsets that say this kernel and are another's: one line that names file and field; exit code 1."""
+    """For --offsets that claim to be this kernel's and are another's one line names file and field; exit code 1."""
     free_of_arguments(ctx)
     path = own_offsets(ctx)
     text = truth.read(path)
@@ -105,7 +105,7 @@ def foreign_offsets_by_name(ctx):
 
 @case
 def foreign_btf_in_sysfs(ctx):
-    """auto: another kernel's BTF is told and passed over; without another source the error tells all that was tried."""
+    """auto reports another kernel's BTF and passes it over; without another source the error names all that was tried."""
     free_of_arguments(ctx)
     path, offsets = foreign_btf(ctx, {"comm": 2}), own_offsets(ctx)
 
@@ -129,7 +129,7 @@ def foreign_btf_in_sysfs(ctx):
 
 @case
 def proof_is_told(ctx):
-    """--check and -v say which source was taken, and that it was proved."""
+    """--check and -v say which source was taken, and that it was validated."""
     checked = ctx.plain("--check")
     checked.finish_plain()
     check(b", validated on this kernel" in checked.out, "--check: %s", checked.out.decode())
@@ -147,7 +147,7 @@ class Program(ctypes.Structure):
 
 
 def without_call(number):
-    """A preexec_fn: that system call fails with EACCES, as in a container."""
+    """A preexec_fn that makes a system call fail with EACCES, as in a container."""
     def prepare():
         rows = (Filter * 4)((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 13), (0x06, 0, 0, 0x7fff0000))
         program = Program(4, rows)
@@ -168,7 +168,7 @@ def unproved_is_told(ctx):
 
 
 def fake_modprobe(ctx):
-    """What puts a modprobe that notes its arguments in the place of the real one, in a mount namespace; and where it notes them."""
+    """A function that replaces modprobe, in a mount namespace, by a program that writes down its arguments; and the file with them."""
     directory = ctx.temporary()
     path, notes = os.path.join(directory, "modprobe"), os.path.join(directory, "notes")
     real = shutil.which("modprobe", path="/usr/sbin:/usr/bin:/sbin:/bin")
@@ -202,7 +202,7 @@ def kheaders_by_root(ctx):
 
 @case
 def broken_headers(ctx):
-    """auto: headers that can't be compiled are told and passed over; no module is loaded for them."""
+    """auto reports headers that can't be compiled, and passes them over; no module is loaded for them."""
     free_of_arguments(ctx)
     lib, scratch = os.path.realpath("/lib"), ctx.temporary()
     replace_modprobe, notes = fake_modprobe(ctx)
@@ -214,7 +214,7 @@ def broken_headers(ctx):
         done(libc.mount(b"tmpfs", scratch.encode(), b"tmpfs", 0, None))
         os.makedirs(scratch + "/upper/modules")
         os.mkdir(scratch + "/work")
-        # /lib/modules need not be there; the old one is not seen through an opaque folder
+        # /lib/modules need not exist; a present one is hidden by an opaque folder
         layers = "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (lib, scratch, scratch)
         os.setxattr(scratch + "/upper/modules", "trusted.overlay.opaque", b"y")
         done(libc.mount(b"overlay", lib.encode(), b"overlay", 0, layers.encode()))
@@ -227,7 +227,7 @@ def broken_headers(ctx):
 
 @case
 def nothing_written_outside(ctx):
-    """Nothing is written but in /run: the other places for temporary files are read-only."""
+    """tsnap writes only in /run: it works if the other places for temporary files are read-only."""
     def closed():
         for path in ("/tmp", "/var/tmp", "/dev/shm"):
             hide(path)
@@ -244,7 +244,7 @@ def nothing_written_outside(ctx):
 
 @case
 def little_memory(ctx):
-    """A limit on addresses that libbcc does not fit: one line that says so, and nothing to install; exit code 77."""
+    """For a limit on address space that libbcc does not fit one line says so, and names nothing to install; exit code 77."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))
     tool = ctx.plain("--csv", "-n", 1, preexec_fn=limit)
     expect_error(tool, UNREADY, "memory is short", "ulimit -v")

@@ -1,12 +1,12 @@
-"""What goes away while it is looked at."""
+"""Processes that end while tsnap reads them."""
 import re
 
 from harness import OF_PATHS, START_S, case, check, wait_until
 
 @case
 def dying_processes(ctx):
-    """Processes that live for some ms, sampled at every step of their end with every column: what /proc no longer tells is absent,
-    what the probes told is there, and nothing is said of it but how much was missed."""
+    """For processes that live for some ms, sampled at every step of their end with every column, values that /proc no longer has are
+    absent, those of the probes are there, and tsnap says nothing but how much was missed."""
     listed = ctx.plain("--list")
     listed.finish_plain()
     of_samples = listed.out.decode().split("Measures of a group")[0]
@@ -32,6 +32,6 @@ def dying_processes(ctx):
     check(0 < absent < len(brief), "no exe in %d of %d rows: none was seen at its end, or all were", absent, len(brief))
     missed = re.compile(r"tsnap: missed: \d+ (late scans|(user |kernel )?stacks|samples|times that a file was not read at once|"
                         r"records that kept changing|waits whose chains were not followed|"
-                        r"requests to block devices) ")  # of other processes
+                        r"requests to block devices) ")  # requests of other processes
     words = [line for line in tool.err.splitlines() if not missed.match(line)]
     check(not words, "on standard error: %s", words)

@@ -1,4 +1,4 @@
-"""On what threads wait: files, connections, locks, and who is at the other end."""
+"""Objects of waits: files, connections, locks, and the processes at the other ends."""
 import csv
 import ctypes
 import fnmatch
@@ -15,9 +15,9 @@ from case_spaces import through, unshared
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of
 
 COLUMNS = "state,syscall,fd,filename,filetype,connection,remote,waits_on,waits_on_pid,inflight,wchan"
-SETTLED_S = 3 if SLOW == 1 else 30  # after which all processes have been looked through for the other ends of pipes
-SOCKETS = "on=tcp*", "on=udp", "on=unix*"  # told by sock_diag, which may be a module that is not there
-PEERLESS = ("tcp_accept", "tcp6_accept", "udp", "eventfd", "epoll_many", "mutex", "child", "fifo_open")  # told at once
+SETTLED_S = 3 if SLOW == 1 else 30  # time until all processes have been searched for the other ends of pipes
+SOCKETS = "on=tcp*", "on=udp", "on=unix*"  # waits that need sock_diag, which may be a module that is not there
+PEERLESS = ("tcp_accept", "tcp6_accept", "udp", "eventfd", "epoll_many", "mutex", "child", "fifo_open")  # waits that are known at once
 
 
 def wait_names(ctx):
@@ -44,14 +44,14 @@ def waiting_workloads(ctx):
 
 
 def told_at_once(name):
-    """Emulated, the kernel's tables of sockets take more than the 3 ms that the first scan has for them."""
+    """True if the first scan has the wait. Emulated, the kernel's tables of sockets take more than the 3 ms that it has for them."""
     return name[len("on="):] in PEERLESS and (SLOW == 1 or not any(fnmatch.fnmatch(name, pattern) for pattern in SOCKETS))
 
 
 @case
 def waits(ctx):
-    """Each of the things that the workload `wait` waits on: told right in every scan, once those that have a process at the
-    other end have been looked for."""
+    """Each of the objects that the workload `wait` waits on is shown right in every scan; those with a process at the
+    other end, once that has been looked for."""
     workloads = waiting_workloads(ctx)
     pids = ",".join(str(workload.tgid) for workload in workloads)
     tool = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", pids, columns=COLUMNS)
@@ -73,7 +73,7 @@ def waits(ctx):
 
 @case
 def late_waits(ctx):
-    """What is found out after some scans, such as who has the other end, is in one line of a report with those scans, too."""
+    """Facts that are found out after some scans, such as the other end's process, are in one line of a report with those scans, too."""
     workloads = [workload for workload in waiting_workloads(ctx) if not workload.name.endswith("_own")]
     tool = ctx.plain("-a", "-d", 2 * SETTLED_S, "-p", ",".join(str(workload.tgid) for workload in workloads),
                      "--csv", "--report", "-g", "tid,state,waits_on,syscall")
@@ -82,14 +82,14 @@ def late_waits(ctx):
     find = Findings()
     for workload in workloads:
         told = [row["waits_on"] for row in rows if row["tid"] == str(workload.tid) and row["state"] == "S" and row["waits_on"]]
-        if any(text.startswith("timer") for text in told):  # the time that is left changes
+        if any(text.startswith("timer") for text in told):  # waits_on of a timer has the time that is left, which changes
             continue
         find.expect(len(told) == 1, "%s: %s", workload.name, told)
     find.close()
 
 
 def changing_waits(ctx, workloads, *options):
-    """The workloads whose rows do not all tell what the last one does, and what their first and last ones tell."""
+    """{name of a workload: (first, last)}, values of waits_on, for workloads whose rows do not all have the last one's value."""
     tool = ctx.plain("-a", "-d", SETTLED_S, "-p", ",".join(str(workload.tgid) for workload in workloads), "--csv", *options,
                      "-g", "timestamp,tid,state,waits_on")
     tool.finish_plain(0, START_S + SETTLED_S + STOP_S)
@@ -106,9 +106,9 @@ def changing_waits(ctx, workloads, *options):
 
 @case
 def patience(ctx):
-    """Rows have what is found out a scan later from the first one on, where they are given time; else the first ones lack it."""
+    """With --patience rows have from the first one on what is found out a scan later; without it the first rows lack it."""
     workloads = [workload for workload in waiting_workloads(ctx)
-                 if not workload.name.endswith("_own") and "timer" not in workload.name]  # the time that is left changes
+                 if not workload.name.endswith("_own") and "timer" not in workload.name]  # the time that is left of a timer changes
     changing = changing_waits(ctx, workloads)
     check(any(last.startswith(first + " ") for first, last in changing.values()), "without patience: %s", changing)
     changing = changing_waits(ctx, workloads, "--patience", 10)
@@ -117,7 +117,7 @@ def patience(ctx):
 
 @case
 def patience_of_names(ctx):
-    """With --patience rows have no function as file and offset that a later scan tells by name: of one stack all tell the same."""
+    """With --patience no row has a function as file and offset that a later scan has by name: all rows of one stack have the same names."""
     workload = ctx.workload("calls", naps=200, nap_ms=20, reads=0, trivial=0, opens=0, bad=0)
     tool = ctx.plain("-a", "-d", SETTLED_S, "-p", workload.tgid, "--csv", "--patience", 10, "-g", "tid,ustack,ufuncs")
     workload.say("go")
@@ -132,7 +132,7 @@ def patience_of_names(ctx):
 
 @case
 def wchan(ctx):
-    """The kernel function is what /proc says."""
+    """wchan is the kernel function that /proc has."""
     workload = ctx.workload("sleep", call="pipe_read")
     with open("/proc/%d/wchan" % workload.tid) as file:
         wanted = file.read()
@@ -143,7 +143,7 @@ def wchan(ctx):
 
 @case
 def other_net_namespace(ctx):
-    """A socket in a network namespace of its own: told as the ones here are."""
+    """A socket in a network namespace of its own is shown like those in the host's."""
     inner = through(ctx, *unshared("--net"), "sh", "-c", "ip link set lo up 2>&1 >/dev/null; exec \"$0\" \"$@\"")
     workload = inner.workload("wait", on="tcp_accept")
     rows = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="connection,waits_on"), workload.tid)
@@ -169,7 +169,7 @@ poll.poll()
 
 @case
 def ten_thousand_descriptors(ctx):
-    """In one process: what its threads wait for is told, in nearly every scan."""
+    """Of a process with ten thousand descriptors nearly every scan has what its threads wait for."""
     process = subprocess.Popen([sys.executable, "-c", HOARD], stdout=subprocess.PIPE)
     ctx.at_end(lambda: (process.kill(), process.wait(), process.stdout.close()))
     tid, fd = map(int, process.stdout.readline().split())
@@ -183,13 +183,13 @@ def ten_thousand_descriptors(ctx):
     check("2000 fds" in polls, "the other: %s", polls)
 
 
-# Numbers of socket(2): asm/unistd.h.
+# {machine: number of socket(2)} of asm/unistd.h
 SOCKET_CALLS = {"x86_64": 41, "aarch64": 198}
 
 
 def netlink_refuse():
-    """In a child: socket(AF_NETLINK, ..., NETLINK_SOCK_DIAG) gives EPERM from now on, as in a strict container; by a
-    seccomp filter, linux/filter.h, linux/seccomp.h."""
+    """Called in a child: from now on socket(AF_NETLINK, ..., NETLINK_SOCK_DIAG) gives EPERM, as in a strict container, by a
+    seccomp filter (linux/filter.h, linux/seccomp.h)."""
     load, equal, end = 0x20, 0x15, 0x06
 
     def code(operation, yes, no, value):
@@ -206,7 +206,7 @@ def netlink_refuse():
 
 @case
 def netlink_refused(ctx):
-    """sock_diag is refused: connections are absent, the rest is there, and it is told once."""
+    """Where sock_diag is refused connections are absent, other columns are there, and tsnap says so once."""
     if os.uname().machine not in SOCKET_CALLS:
         raise Skip("the number of socket(2) is not known for this machine")
     workload = ctx.workload("wait", on="tcp_client")
@@ -220,7 +220,7 @@ def netlink_refused(ctx):
 
 @case
 def sockets_closed_meanwhile(ctx):
-    """Connections that last 2 ms: what is told of them is a connection or nothing."""
+    """For connections that last 2 ms the column is a connection or empty."""
     workload = ctx.workload("reconnect")
     rows = ctx.rows("-a", "-F", 100, "-p", workload["pid"], seconds=2, columns="syscall,connection,waits_on")
     told = [row["connection"] for row in rows if row["connection"]]
@@ -230,7 +230,7 @@ def sockets_closed_meanwhile(ctx):
 
 
 def convoy(threads, held_s):
-    """Threads of this process that take one mutex of the C library in turn."""
+    """Starts threads of this process that take one mutex of the C library in turn."""
     libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
 
     def work():
@@ -244,7 +244,7 @@ def convoy(threads, held_s):
 
 @case
 def waits_of_convoy(ctx):
-    """A lock that goes from thread to thread: waits_on names each holder, waits_onsum is one line for them all."""
+    """For a lock that goes from thread to thread waits_on names each holder, and waits_onsum is one line for them all."""
     pid = os.fork()
     if not pid:
         convoy(6, 0.02)
@@ -252,7 +252,7 @@ def waits_of_convoy(ctx):
         os._exit(0)
     ctx.at_end(lambda: (os.kill(pid, 9), os.waitpid(pid, 0)))
     rows = ctx.rows("-p", pid, "--filter", "why=lock", seconds=3, columns="waits_on,waits_onsum")
-    # the holder may have gone between a look and the next
+    # the holder may have gone before tsnap looked it up
     rows = [row for row in rows if " held by " in row["waits_on"]]
     names = {row["waits_on"] for row in rows}
     check(len(rows) > 50 and len(names) > 2, "%d rows of %s", len(rows), names)

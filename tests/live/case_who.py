@@ -1,4 +1,4 @@
-"""Whose threads they are: wakers' processes, containers, units, pid namespaces; and grouping by them."""
+"""Owners of threads: wakers' processes, containers, units, pid namespaces; and grouping by them."""
 import os
 import re
 
@@ -11,7 +11,7 @@ ID = "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
 
 @case
 def waker_process(ctx):
-    """The process of the waker; of one that has ended there is none."""
+    """waker_pid is the process of the waker; it is absent if the waker has ended."""
     workload = ctx.workload("pingpong")
     rows = rows_of(ctx.rows("-a", "-p", workload["pid"], columns="waker_tid,waker_pid"), workload.tid)
     mine = [row for row in rows if row["waker_tid"] == workload["tid2"]]
@@ -21,7 +21,7 @@ def waker_process(ctx):
 
 @case
 def by_any_key(ctx):
-    """Reports by each key that --list has, by sets of them, and by a waker."""
+    """Reports have rows by each key that --list has, by sets of them, and by a waker."""
     listed = ctx.plain("--list")
     listed.finish_plain()
     text = listed.out.decode()
@@ -39,7 +39,7 @@ def by_any_key(ctx):
 
 
 def cgroup_root():
-    """Where cgroups of version 2 can be made."""
+    """The mount point of a cgroup2 file system that can be written."""
     for line in (truth.read("/proc/mounts") or "").splitlines():
         words = line.split()
         if words[2] == "cgroup2" and os.access(words[1], os.W_OK) and "ro" not in words[3].split(","):
@@ -48,7 +48,7 @@ def cgroup_root():
 
 
 class Group:
-    """A cgroup below others, which go with it."""
+    """A cgroup below others, which are removed with it."""
 
     def __init__(self, ctx, path):
         self.paths, at = [], cgroup_root()
@@ -74,7 +74,7 @@ class Group:
 
 @case
 def containers(ctx):
-    """Container, pod and unit of threads, live, from the cgroup that each is in."""
+    """Container, pod and unit of live threads come from the cgroup that each is in."""
     uid = "5759a1ae-36ca-48a8-b20a-b0b5c8a90fb8"
     groups = {
         "tsnap_test.slice/docker-%s.scope" % ID: (ID[:12], "docker", "", "docker-%s.scope" % ID),
@@ -83,7 +83,7 @@ def containers(ctx):
         "tsnap_test.slice/tsnap\\x2dtest.service/inner": ("", "", "", "tsnap-test.service"),
         "lxc.payload.tsnap-test": ("tsnap-test", "lxc", "", ""),
     }
-    made = [Group(ctx, path) for path in groups]  # before the workloads, so that it ends after them
+    made = [Group(ctx, path) for path in groups]  # before the workloads, so that the groups are removed after them
     workloads = ctx.workloads([("sleep", {"call": "pipe_read"})] * len(groups))
     for group, workload in zip(made, workloads):
         group.take(workload.tgid)
@@ -103,7 +103,7 @@ def containers(ctx):
 
 @case
 def pid_namespaces(ctx):
-    """Threads of a pid namespace, seen from outside: its inode, and their ids in it."""
+    """For threads of a pid namespace, seen from outside, its inode is shown, and their ids in it."""
     space, inner = namespace_of(ctx)
     inside = inner.workload("sleep", call="pipe_read")
     outside = ctx.workload("sleep", call="pipe_read")

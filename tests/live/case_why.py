@@ -1,4 +1,4 @@
-"""Which threads in S work: shown without -a, with the rule in the column why."""
+"""Wait classes: threads in S that work are shown without -a, with the rule in the column why."""
 import os
 import socket
 import threading
@@ -7,7 +7,7 @@ import time
 from case_waits import waiting_workloads
 from harness import START_S, STOP_S, Findings, case, check, rows_of, scans_of
 
-# What each thing of the workload `wait` is. Its sockets listen on ports that the kernel chose, its clients' are such, too.
+# {object of the workload `wait`: wait class}. Its sockets listen on ports that the kernel chose, and its clients have such ports, too.
 WHYS = {
     "tcp_client": "client", "tcp_server": "server", "tcp_accept": "server", "tcp6_accept": "server", "netlink": "socket",
     "pipe_reader": "pipe", "pipe_writer": "write", "pipe_own": "pipe", "pipe_many": "pipe", "fifo_reader": "pipe", "fifo_open": "pipe",
@@ -20,7 +20,7 @@ WHYS = {
 }
 WORK = {"client", "write", "lock", "io", "file"}
 OF_SOCKETS = {"client", "server", "socket"}
-SETTLED_S = 2  # after which all threads that slept before have been judged
+SETTLED_S = 2  # time until all threads that slept before have a wait class
 
 
 def wait_of(workload):
@@ -29,8 +29,8 @@ def wait_of(workload):
 
 @case
 def class_of_waits(ctx):
-    """Each of the things that the workload `wait` waits on is work or not, and so it is shown without -a or not, in every
-    scan once threads that slept before have had their turn."""
+    """Each object that the workload `wait` waits on is work or not, and so its thread is shown without -a or not, in every
+    scan once threads that slept before have been looked at."""
     workloads = waiting_workloads(ctx)
     pids = ",".join(str(workload.tgid) for workload in workloads)
     everything = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", pids, columns="state,syscall,why,waits_on")
@@ -55,7 +55,7 @@ def class_of_waits(ctx):
 
 @case
 def daemon_ports(ctx):
-    """--daemon-ports moves the line between clients and servers; who listens or accepts stays a server."""
+    """--daemon-ports moves the line between clients and servers; a thread that listens or accepts stays a server."""
     workloads = ctx.workloads([("wait", {"on": name, "dir": ctx.temporary()})
                                for name in ("tcp_client", "tcp_server", "tcp_accept")])
     pids = ",".join(str(workload.tgid) for workload in workloads)
@@ -71,7 +71,7 @@ def daemon_ports(ctx):
 
 @case
 def work_comes_and_goes(ctx):
-    """A client that waits in recv is shown from its first sleep on, though tsnap was there before; not once it has its answer."""
+    """A client that waits in recv is shown from its first sleep on, also if tsnap began earlier; not once it has its answer."""
     tool = ctx.stream("-F", 50, "-p", os.getpid(), columns="state,syscall,why")
     tool.wait_scans(2)
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:

@@ -1,4 +1,4 @@
-"""ClickHouse servers as tests and the bench need them: in temporary directories, on free ports, one alone or two that hold the same."""
+"""ClickHouse servers for tests and the bench: in temporary directories, on free ports, one alone or two that hold the same."""
 import glob
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ REPLICA = """<interserver_http_port>%(exchange)d</interserver_http_port><interse
 <zookeeper><node><host>127.0.0.1</host><port>%(keeper)d</port></node><session_timeout_ms>4000</session_timeout_ms></zookeeper>
 <macros><shard>1</shard><replica>%(replica)d</replica></macros>
 <remote_servers><tsnap><shard><internal_replication>true</internal_replication>%(replicas)s</shard></tsnap></remote_servers>"""
-# Of an engine in a process, which listens nowhere: the port tells it that the server of the cluster is itself.
+# Configuration of an engine in a process, which listens nowhere: by the port it knows that the server of the cluster is itself.
 EMBEDDED = """<clickhouse><tcp_port>9000</tcp_port><remote_servers><tsnap><shard><replica><host>127.0.0.1</host><port>9000</port></replica></shard>
 </tsnap></remote_servers></clickhouse>"""
 KEEPER = "tickTime=1000\nclientPort=%d\nclientPortAddress=127.0.0.1\ndataDir=%s\nadmin.enableServer=false\n"
@@ -29,7 +29,7 @@ def output(*words, text=None, **options):
 
 
 class Server:
-    """A server; more: of its configuration."""
+    """A ClickHouse server; more: text to add to its configuration."""
 
     def __init__(self, ctx, port=None, more=""):
         self.ctx, self.path = ctx, program("clickhouse-server", "clickhouse-server", "/usr/sbin")
@@ -64,7 +64,7 @@ def keeper_begin(ctx):
 
 
 def replicas_begin(ctx, keeper, schema, count=2):
-    """Servers that hold the same, with the tables that the text `schema` makes."""
+    """Starts servers that hold the same, with the tables that the text `schema` makes; returns them."""
     ports = [free_port() for _ in range(count)]
     replicas = "".join("<replica><host>127.0.0.1</host><port>%d</port></replica>" % port for port in ports)
     servers = [Server(ctx, port, REPLICA % {"exchange": free_port(), "keeper": keeper, "replica": index, "replicas": replicas})

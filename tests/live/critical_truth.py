@@ -1,9 +1,9 @@
 """The critical path of a process, exactly: every switch and wake-up of all CPUs, as the kernel's own tracer (ftrace) writes them.
 
-A thread's time is followed as Perfetto's stdlib does: while it sleeps, the time is that of the thread which woke it, in the same
-stretch of time, and if that one slept, too, of the one that woke that; an interrupt ends it. But for two things that tsnap tells otherwise: a
-packet to a process of this host is delivered in an interrupt that was put off until then by the thread which sends it, and who is displaced by
-tsnap itself is told as of before."""
+A thread's time is followed as Perfetto's stdlib does: while the thread sleeps, the time is that of the thread which woke it, in the same
+stretch of time; if the waker slept, too, it is that of the waker's waker, and so on; an interrupt ends the chain. tsnap differs in two
+cases, and so does this module: a packet to a process of this host, which is delivered in a deferred interrupt (softirq) of the thread that
+sends it, counts as sent by that thread; and a thread that tsnap itself displaces stays in the state that it had before."""
 import bisect
 import glob
 import os
@@ -12,9 +12,9 @@ import re
 from harness import Skip, check
 
 TRACING = "/sys/kernel/tracing"
-BUFFER_KB = 65536  # of a CPU
+BUFFER_KB = 65536  # size of each CPU's buffer
 DEPTH_MAX = 32
-ON_ITS_WAY_NS = 50000  # a wake-up so short before the switch out came while the thread was on its way to sleep
+ON_ITS_WAY_NS = 50000  # a wake-up at most so long before the switch out came while the thread was on its way to sleep
 
 LINE = re.compile(r"\s*.*-(\d+)\s+\[(\d+)\]\s+(\S+)\s+(\d+)\.(\d{6}): (sched_switch|sched_waking): (.*)")
 SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=\d+ prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+) next_prio")
@@ -22,7 +22,7 @@ WAKING = re.compile(r"comm=.* pid=(\d+) prio=")
 
 
 class Trace:
-    """All switches and wake-ups from begin() to end(), in the order of time. An instance of the tracer of its own."""
+    """All switches and wake-ups from begin() to end(), in the order of time, by a tracer instance of its own."""
 
     def __init__(self, name):
         self.place, self.events = "%s/instances/%s" % (TRACING, name), []
@@ -65,7 +65,7 @@ class Trace:
         if kind == "sched_switch":
             name, leaves, state, next_name, arrives = SWITCH.match(rest).groups()
             self.events.append((now_ns, "switch", cpu, int(leaves), state[0], int(arrives), name, next_name))
-        else:  # the third flag: h or H in an interrupt, s in one that was put off
+        else:  # the third flag is h or H in a hard interrupt, s in a deferred one (softirq)
             self.events.append((now_ns, "waking", cpu, int(WAKING.match(rest).group(1)), int(current), flags[2]))
 
 
@@ -77,7 +77,7 @@ class Stretch:
 
 
 class Threads:
-    """What each thread did, made of a trace. peers: names of threads that only wait for each other's packets."""
+    """The stretches of each thread, made from a trace. peers: names of threads that only wait for each other's packets."""
 
     def __init__(self, events, peers=()):
         self.names, self.stretches, self.begins, self.woken_ns, self.switched_ns, self.peers = {}, {}, {}, {}, {}, peers
@@ -99,7 +99,8 @@ class Threads:
         return stretches[-1] if stretches else None
 
     def _is_on(self, tid, cpu):
-        """On this project's kind of machine switches from idle are hidden, of one CPU or both: it came when nobody else was there any more."""
+        """Adds a hidden switch to the thread. On this project's kind of machine switches from idle are hidden, on one CPU or both: the
+        thread came when the CPU had no other thread any more."""
         last = self._last(tid)
         if last and last.kind == "run queue":
             self._next(tid, max(last.begin_ns, self.switched_ns.get(cpu, 0)), "CPU")
@@ -125,7 +126,7 @@ class Threads:
             self.woken_ns[tid] = now_ns
 
     def path(self, tid, begin_ns, end_ns, shares, depth=0):
-        """Adds what this time of the thread really was to shares: {(kind, name of the thread): ns}."""
+        """Adds the thread's time, followed through wakers, to shares: {(kind, name of the thread): ns}."""
         stretches = self.stretches.get(tid, [])
         first = bisect.bisect_right(self.begins.get(tid, []), begin_ns) - 1
         for at in range(max(first, 0), len(stretches)):
