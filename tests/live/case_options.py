@@ -12,7 +12,7 @@ from case_share import Share
 from case_trouble import expect_error
 from harness import SCANS_MORE, SLOW, START_S, STOP_S, Failure, Findings, case, check, scans_of, wait_until
 
-# Calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
+# Shell script with calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
 RESTLESS = "while :; do dd if=$1 of=/dev/null iflag=direct bs=4k count=4 status=none; sleep 0.05; done"
 
 # {count: pattern of avg_thr} for threads that always slept. An emulated CPU may be too slow for a scan, which then lacks one of them.
@@ -40,7 +40,7 @@ class Runs:
         self.used = set()
 
     def run(self, *args):
-        """A run to its end."""
+        """Runs tsnap to its end."""
         self.used |= {str(arg) for arg in args if str(arg).startswith("-")}
         tool = self.ctx.plain(*args)
         tool.finish_plain(0, START_S + STOP_S)

@@ -46,7 +46,7 @@ def postgres_sockets(ctx):
     with open(script, "w") as file:
         file.write("select pg_sleep(0.03);\n\\sleep 30 ms\n")
     games = [server.pgbench(ctx, "-n", "-f", script, "-T", "60") for _ in range(2)]
-    # pgbench's first connection is a short one, beside those of its clients
+    # pgbench's first connection is a short one, and not one of its clients
     backends = wait_until(lambda: len(server.clients("%pg_sleep%")) == len(games) and server.clients("%pg_sleep%"), 20 * SLOW,
                           "two backends")
     find, seen = Findings(), collections.Counter()

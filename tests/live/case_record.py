@@ -182,7 +182,7 @@ def record_killed_often(ctx):
     check([int(rows[0][0]) for rows in asked] == [sum(samples.values()), sum(scans.values())], "DuckDB has %s rows of samples and scans", asked)
 
 
-record_killed_often.limit_s = 1200  # else run_live.LIMIT_S
+record_killed_often.limit_s = 1200  # instead of run_live.LIMIT_S
 
 
 @case
@@ -430,7 +430,7 @@ def record_two_tiers(ctx):
 
 @case
 def record_archive_around_moments(ctx):
-    """Of --when with --archive a replay has a scan a second between moments and all scans around them, and no time is lost."""
+    """With --when and --archive a replay has a scan a second between moments and all scans around them, and no time is lost."""
     name, directory = "at%d" % os.getpid(), ctx.temporary() + "/new"
     tool = ctx.plain("-o", directory, "-F", 20, "-a", "--flush", 0.2, "--when", "comm = %s && state = ON" % name, "--keep-around", "1s",
                      "--archive", 1)

@@ -191,7 +191,7 @@ def record_of_50_gb(ctx):
     check(rest.words == hurt.words + "; 1 files end within a frame, cut off or still written", "%s", rest.words)
 
 
-record_of_50_gb.limit_s = 900  # else run_live.LIMIT_S
+record_of_50_gb.limit_s = 900  # instead of run_live.LIMIT_S
 
 
 DAY_SCANS, DAY_HZ = 86400, 200

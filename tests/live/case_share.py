@@ -14,7 +14,7 @@ from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, ca
                      wait_until)
 
 COLUMNS = "comm,state,syscall,filename"
-THREADS_MAX = 1 << 16  # more than there are at the start, as others may come
+THREADS_MAX = 1 << 16  # more threads than there are at the start, as others may come
 OURS = ("-r", "-p", os.getpid())  # options that leave out the other threads of the host, which can be many
 VERSION_AT, VERSION_BYTES = 8, 24  # place and size of the version in struct share_meta
 
@@ -298,7 +298,7 @@ def share_taken(ctx):
 
 @case
 def share_race(ctx):
-    """Of two tsnaps that start under one name at once, perhaps over what a killed one left, one has the name, and the other says so."""
+    """If two tsnaps start under one name at once, perhaps over what a killed one left, one has the name, and the other says so."""
     for turn in range(4):
         share = Share(ctx)
         if turn % 2:

@@ -32,4 +32,4 @@ def soak_of_load(ctx):
     find.close()
 
 
-soak_of_load.limit_s = SECONDS + END_S  # else run_live.LIMIT_S
+soak_of_load.limit_s = SECONDS + END_S  # instead of run_live.LIMIT_S

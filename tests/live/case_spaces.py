@@ -179,7 +179,7 @@ def inside_report(ctx):
 
 @case
 def inside_nested(ctx):
-    """Of two nested pid namespaces tsnap in the outer one shows the threads of both, tsnap in the inner one those of its own."""
+    """With two nested pid namespaces tsnap in the outer one shows the threads of both, tsnap in the inner one those of its own."""
     space, inner = namespace_of(ctx)
     deeper = Process([*space.prefix, *unshared(*NEW_PIDS), ctx.options.workload, "sleep", "call=pipe_read"])
     ctx.started.append(deeper)
@@ -350,7 +350,7 @@ def refuse_bpf():
     """Sets a seccomp(2) filter as container engines have it: bpf(2) fails with EPERM."""
     rule = struct.Struct("HBBI")  # struct sock_filter
     filter_ = b"".join([rule.pack(0x20, 0, 0, 0),  # load the number of the call
-                        rule.pack(0x15, 0, 1, bpf.SYS_BPF),  # is it this one?
+                        rule.pack(0x15, 0, 1, bpf.SYS_BPF),  # skip the next row if the call is not bpf(2)
                         rule.pack(0x06, 0, 0, 0x00050000 | errno.EPERM),  # SECCOMP_RET_ERRNO
                         rule.pack(0x06, 0, 0, 0x7FFF0000)])  # SECCOMP_RET_ALLOW
     code = ctypes.create_string_buffer(filter_)

@@ -224,7 +224,7 @@ def proc_file_as_map(ctx, pid, line):
 
 @case
 def stacks_of_strange_maps(ctx):
-    """Of lists of a JIT's functions, of 1 GB, with hostile names, a link to elsewhere, of another user, the credible parts are shown,
+    """A list of a JIT's functions, of 1 GB, with hostile names, a link to elsewhere, or of another user, is shown as far as it is credible,
     printable, and scans come in time meanwhile."""
     not_emulated()
     stranger, find = 4711, Findings()

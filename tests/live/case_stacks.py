@@ -33,7 +33,7 @@ def directory_of(ctx):
 
 
 def programs_start(ctx, programs=NAMED, only=None):
-    """[(words, Chain)]"""
+    """Starts the chains of programs; returns [(words, Chain)]."""
     directory, started = directory_of(ctx), []
     for program in programs:
         path = os.path.join(directory, program)
@@ -185,7 +185,7 @@ def stacks_of_movers(ctx):
     for row in rows:
         frames = frames_of(row)
         if "+0x" in row["stack"] or not row["syscall"]:
-            continue  # names that were not known yet; preempted
+            continue  # names were not known yet, or the thread was preempted
         if re.search(r"alternates;[^;]*poll_", row["stack"]):
             continue  # between the two sleeps the thread checks whether it is to end
         find.expect(any(chain_programs.contains(frames, (side + "_inner", side, "alternates", "main")) for side in ("left", "right")),

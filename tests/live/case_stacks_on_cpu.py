@@ -125,7 +125,7 @@ def stacks_on_cpu_shares(ctx):
             weights[name] += int(weight) * (";main;shares;%s;burn" % name in frames)
     total = sum(weights.values())
     check(total > 1e6, "only %d us were seen there", total)
-    # of 300 samples or so: five standard deviations
+    # 0.125 is five standard deviations of about 300 samples
     share = weights["three_parts"] / total
     check(abs(share - 0.75) <= 0.125, "%.3f of it in three_parts, which is 0.75 of the time", share)
 

@@ -152,7 +152,7 @@ def active_only(ctx):
 
 @case
 def zombie_leader(ctx):
-    """Of a process whose first thread has ended both threads are shown, each with its own state."""
+    """A process whose first thread has ended is shown with both threads, each with its own state."""
     workload = ctx.workload("zombie_leader")
     rows = ctx.rows("-a", "-p", workload["pid"], seconds=1, columns="state")
     for when, scan in scans_of(rows):

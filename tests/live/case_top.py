@@ -109,7 +109,7 @@ def top_on_a_screen(ctx):
 
 
 def processes_of(pid):
-    """The process and all that it has started."""
+    """Ids of the process and of all that it has started."""
     yield pid
     for task in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/children" % (pid, task), encoding="ascii") as file:

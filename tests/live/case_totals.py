@@ -160,7 +160,7 @@ def totals_of_intervals_that_wait(ctx):
     also for threads that end, of which two live at any time."""
     spin = ctx.workload("spin")
     births = ctx.workload("births", us=10000, sleep_us=30000, **{"as": "short_lived"})
-    births.say("300")  # for 6 s and more
+    births.say("300")  # enough for 6 s and more
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     tool = ctx.plain("-a", "-i", 1, "-n", 4, "-g", "tid,comm,state", stdout=writing)

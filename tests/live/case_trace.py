@@ -17,7 +17,7 @@ MAP_BYTES_MOST = 32 << 20
 THREADS_MANY = 20000
 DISTRIBUTIONS_MOST = 16384
 SWITCH_ERROR_NS = 30000  # as SWITCH_ERROR_US in case_totals
-NAP_NS, NAP_SHORTER_NS = 20000000, 2000000  # a nap begins as its timer is set, the sleep some time later: with the switch
+NAP_NS, NAP_SHORTER_NS = 20000000, 2000000  # a nap begins as its timer is set, the sleep with the switch, some time later
 
 
 class Traced:
@@ -353,7 +353,7 @@ def call_over_growth(ctx):
 
 @case
 def trace_refused(ctx):
-    """Of more distributions than are kept, in the kernel and for an interval, those that are left out are counted and reported."""
+    """If there are more distributions than are kept, in the kernel and for an interval, those left out are counted and reported."""
     threads = 9000
     if SLOW > 3 or len(truth.threads()) + 2 * threads > int(truth.read("/proc/sys/kernel/pid_max")):
         raise Skip("there can't be so many threads")

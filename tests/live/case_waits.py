@@ -169,7 +169,7 @@ poll.poll()
 
 @case
 def ten_thousand_descriptors(ctx):
-    """Of a process with ten thousand descriptors nearly every scan has what its threads wait for."""
+    """For a process with ten thousand descriptors nearly every scan has what its threads wait for."""
     process = subprocess.Popen([sys.executable, "-c", HOARD], stdout=subprocess.PIPE)
     ctx.at_end(lambda: (process.kill(), process.wait(), process.stdout.close()))
     tid, fd = map(int, process.stdout.readline().split())
