@@ -221,8 +221,8 @@ def redis_load(ctx):
 
 @case
 def stress_run_queue(ctx):
-    """Four workers of stress-ng on one CPU, which hold still when accounts are read, have as many run-queue waits, and as much time in
-    them, by --trace and by samples as the kernel counts; states of samples are right."""
+    """Four workers of stress-ng on one CPU, which hold still when accounts are read, have as many run-queue waits by --trace, and as much
+    time in them by --trace and by samples, as the kernel counts; RQ has about its share of the samples."""
     stress = Stress(ctx, 4)
     tids = ",".join(str(tid) for tid in stress.tids)
     before, stolen = {tid: schedstat(tid) for tid in stress.tids}, stolen_ns()
