@@ -216,8 +216,8 @@ def chain_without_kernel_locks(ctx):
 @case
 def chain_through_network_namespaces(ctx):
     """A client, a proxy and a server in a network namespace each: the chain is shown; where addresses repeat no blocker is."""
-    run_chain(ctx, "proxy_spaces", LIKELY)
-    later = run_chain(ctx, "twin_spaces", LIKELY)
+    run_chain(ctx, "proxy_namespaces", LIKELY)
+    later = run_chain(ctx, "twin_namespaces", LIKELY)
     told = [row for row in later if row["blocker_pid"] and row["blocker_kind"] == "socket"]
     check(not told, "one of two servers with the same address is told: %s", told[:1])
 

@@ -9,7 +9,7 @@ import sys
 
 import truth
 from case_share import Place
-from case_spaces import through, unshared
+from case_namespaces import through, unshared
 from case_stack_trouble import Strange
 from case_stacks import chain_programs, directory_of, frames_of
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, wait_until

@@ -16,7 +16,7 @@ from datetime import datetime
 
 from case_schema import duckdb_asked
 from case_share import Place
-from case_spaces import through, unshared
+from case_namespaces import through, unshared
 from case_trouble import with_fault
 from harness import SCANS_MORE, START_S, STOP_S, Skip, case, check, let_pass, timestamp_s, wait_until
 

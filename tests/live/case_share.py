@@ -8,7 +8,7 @@ import time
 
 import bpf
 import truth
-from case_spaces import NEW_PIDS, through, unshared
+from case_namespaces import NEW_PIDS, through, unshared
 from case_trouble import NOBODY, expect_error
 from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, let_pass, number, rows_of, scans_of,
                      wait_until)
@@ -450,10 +450,10 @@ def share_totals(ctx):
 def share_inside(ctx):
     """A tsnap that attaches in the owner's pid namespace shows ids of that namespace; one that attaches from outside is refused."""
     share = Share(ctx)
-    space = Process([*share.prefix, *unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
-    ctx.started.append(space)
-    wait_until(lambda: space.out or space.code is not None, START_S, "a pid namespace")
-    prefix = ["nsenter", "--target", str(min(truth.children(space.pid))), "--pid", "--mount", "--root"]
+    namespace = Process([*share.prefix, *unshared(*NEW_PIDS), "sh", "-c", "echo ready; read nothing"])
+    ctx.started.append(namespace)
+    wait_until(lambda: namespace.out or namespace.code is not None, START_S, "a pid namespace")
+    prefix = ["nsenter", "--target", str(min(truth.children(namespace.pid))), "--pid", "--mount", "--root"]
     inner = through(ctx, *prefix)
     workloads = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
     spinner = inner.workload("spin")

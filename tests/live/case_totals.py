@@ -159,8 +159,8 @@ def totals_of_intervals_that_wait(ctx):
     """While reports are not read for some time scans wait to be processed, and each report has the time of its own scans;
     also for threads that end, of which two live at any time."""
     spin = ctx.workload("spin")
-    births = ctx.workload("births", us=10000, sleep_us=30000, **{"as": "short_lived"})
-    births.say("300")  # enough for 6 s and more
+    forks = ctx.workload("forks", us=10000, sleep_us=30000, **{"as": "short_lived"})
+    forks.say("300")  # enough for 6 s and more
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     tool = ctx.plain("-a", "-i", 1, "-n", 4, "-g", "tid,comm,state", stdout=writing)
@@ -170,7 +170,7 @@ def totals_of_intervals_that_wait(ctx):
         let_pass(2.5)
         text += pipe.read()
     tool.wait(STOP_S)
-    births.kill()
+    forks.kill()
     pages = re.split(r"^(?=tsnap on )", text.decode(), flags=re.M)[1:]
     check(len(pages) == 4 and all(len(page) > 4096 for page in pages), "pages of %s bytes", [len(page) for page in pages])
     for page in pages:

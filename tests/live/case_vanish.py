@@ -12,7 +12,7 @@ def dying_processes(ctx):
     of_samples = listed.out.decode().split("Measures of a group")[0]
     names = [name for name in re.findall(r"^  ([a-z_0-9]+) +[-r][-c] ", of_samples, re.M) if not name.startswith(OF_PATHS)]
     check(len(names) > 100, "--list tells only %s", names)
-    workload = ctx.workload("births", us=1000, sleep_us=2000)
+    workload = ctx.workload("forks", us=1000, sleep_us=2000)
     tool = ctx.plain("--csv", "-a", "-F", 300, "-c", "b*", "-g", ",".join(names))
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
     check(tool.code is None, "%s", tool.err)

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from case_spaces import through, unshared
+from case_namespaces import through, unshared
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of
 
 COLUMNS = "state,syscall,fd,filename,filetype,connection,remote,waits_on,waits_on_pid,inflight,wchan"

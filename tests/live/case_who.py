@@ -3,7 +3,7 @@ import os
 import re
 
 import truth
-from case_spaces import namespace_of
+from case_namespaces import namespace_of
 from harness import OF_PATHS, START_S, STOP_S, Findings, Skip, case, check, rows_of
 
 ID = "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
@@ -104,10 +104,10 @@ def containers(ctx):
 @case
 def pid_namespaces(ctx):
     """For threads of a pid namespace, seen from outside, its inode is shown, and their ids in it."""
-    space, inner = namespace_of(ctx)
+    namespace, inner = namespace_of(ctx)
     inside = inner.workload("sleep", call="pipe_read")
     outside = ctx.workload("sleep", call="pipe_read")
-    there = space.tids()
+    there = namespace.tids()
     tid = there[inside.tid]
     tool = ctx.stream("-a", "-t", "%d,%d" % (tid, outside.tid), "-d", 1, columns="pid_ns,ns_pid,ns_tid")
     rows = tool.finish(0, START_S + STOP_S)

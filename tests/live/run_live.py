@@ -26,7 +26,7 @@ import traceback
 # Each of these modules enters its tests into harness.TABLE.
 import case_asleep  # noqa: F401
 import case_bench  # noqa: F401
-import case_births  # noqa: F401
+import case_forks  # noqa: F401
 import case_block  # noqa: F401
 import case_calls  # noqa: F401
 import case_chains  # noqa: F401
@@ -66,7 +66,7 @@ import case_self
 import case_sets  # noqa: F401
 import case_share  # noqa: F401
 import case_soak  # noqa: F401
-import case_spaces  # noqa: F401
+import case_namespaces  # noqa: F401
 import case_stack_truth  # noqa: F401
 import case_stack_trouble  # noqa: F401
 import case_stacks  # noqa: F401
@@ -94,16 +94,16 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "scan_time_of_slow_reader*", "scan_time_beside_spinners", "scan_time_of_postgres", "stacks_scan_time_*",
          # tests that depend on how long things take, or on how soon tsnap samples them
-         "births_of_*", "births_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
+         "forks_of_*", "forks_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
          "gil_in_a_pid_namespace", "scan_time_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_intervals_that_wait",
          "trace_run_queue")
 # Tests that run without any others, but sleep nearly all the time: two of them run side by side.
-PAIRED = ("births_often_sampled", "births_otherwise", "births_shared", "chain_of_mutexes",
+PAIRED = ("forks_often_sampled", "forks_otherwise", "forks_shared", "chain_of_mutexes",
           "keeper_on_terminal", "quota", "slow_sleeps", "stacks_of_programs_in_turns", "stacks_of_wakers", "top_as_text",
           "trace_of_the_dead", "trace_sleeps", "waits")
 # Long tests that check what others check, too, at more places, or compare tsnap's figures with another tool's: only with --all, or named.
-THOROUGH = ("asleep_in_every_scan", "bench_*", "births_inside*", "births_over_growth", "block_merged", "block_of_growth",
+THOROUGH = ("asleep_in_every_scan", "bench_*", "forks_inside*", "forks_over_growth", "block_merged", "block_of_growth",
             "block_requests_without_types", "block_unseen", "call_over_growth", "chain_beside_*", "chain_of_ten_thousand",
             "chain_through_network_namespaces", "chain_to_java_pool", "chain_to_mariadb", "choose_expression", "choose_reused",
             "critical_path_of_*", "events_over_growth", "every_trace", "faults_of_all_*", "file_of_the_same_wait", "gil_turns", "go_of_*",
@@ -125,7 +125,7 @@ IDLE_SHARE = 0.4  # share of the CPUs' time: if that much of a second was idle, 
 # The longest tests, which begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
         "without_facts", "chain_to_holder", "chain_of_kernel_locks", "chain_of_monitor", "stacks_of_java", "share_adopted",
-        "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "births_*", "bench_*")
+        "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "forks_*", "bench_*")
 
 
 def parse(argv):

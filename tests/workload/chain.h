@@ -13,7 +13,7 @@ struct chain_row {
 };
 
 /* Rows of chains, ended by a row without a name. */
-extern const struct chain_row lock_chains[], kernel_chains[], space_chains[];
+extern const struct chain_row lock_chains[], kernel_chains[], namespace_chains[];
 
 /* Adds to `victims` and `pids` of the ready line. */
 void victim_add(pid_t tid, pid_t blocker, const char *format, ...)

@@ -436,7 +436,7 @@ static const struct chain_row process_chains[] = {
 };
 
 static const struct chain_row *const tables[] = {process_chains, lock_chains, kernel_chains,
-						 space_chains};
+						 namespace_chains};
 
 static const struct chain_row *row_find(const char *name)
 {

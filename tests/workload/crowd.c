@@ -243,7 +243,7 @@ static void brief_start(const char *path)
 	_exit(1);
 }
 
-static void births_run(void)
+static void forks_run(void)
 {
 	char text[64], path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -328,12 +328,12 @@ static void hostile_comm_run(void)
 const struct workload crowd_workloads[] = {
 	{"many", "threads=N pairs=N period_us=N",
 	 "sleeping threads, and pairs that wake each other", many_run},
-	{"brief", "us= sleep_us= as=", "what births makes: us of CPU time, then a sleep",
+	{"brief", "us= sleep_us= as=", "what forks makes: us of CPU time, then a sleep",
 	 brief_run},
-	{"births", "us= sleep_us= as= program=",
+	{"forks", "us= sleep_us= as= program=",
 	 "a line with a number: so many short processes called `as`, which execute `program`, a "
 	 "link",
-	 births_run},
+	 forks_run},
 	{"exit_storm", "", "a line with milliseconds: forks and threads that end at once",
 	 exit_storm_run},
 	{"hostile_comm", "", "threads with hostile names", hostile_comm_run},

@@ -6,7 +6,7 @@ import secrets
 
 import truth
 from case_share import Share
-from case_spaces import run_inside
+from case_namespaces import run_inside
 from case_totals import SWITCH_ERROR_US, Accounts, near
 from case_trace import stolen_ns
 from growth import Room
@@ -80,7 +80,7 @@ class Births:
         self.name = "b" + secrets.token_hex(3)  # with _parent appended it still fits in comm
         program = os.path.join(ctx.temporary(), self.name + "_exec")
         os.symlink(ctx.options.workload, program)
-        self.workload = ctx.workload("births", **{"as": self.name, "program": program}, **options)
+        self.workload = ctx.workload("forks", **{"as": self.name, "program": program}, **options)
 
     def make(self, count):
         self.before, self.hidden_us = stolen_ns(), hidden_us()
@@ -108,7 +108,7 @@ def account_step_us():
     return min(steps)
 
 
-def expect_births(rows, name, done, count, sleep_us, unknown=0):
+def expect_forks(rows, name, done, count, sleep_us, unknown=0):
     """unknown: exits of threads that did not fit the map."""
     for column, comm in (("forks", name + "_parent"), ("execs", name + "_exec"), ("exits", name)):
         told = total(rows, column, comm=comm)
@@ -129,29 +129,29 @@ def expect_births(rows, name, done, count, sleep_us, unknown=0):
           count * sleep_us)
 
 
-def births(ctx, *args, count=COUNT, start=None):
+def forks(ctx, *args, count=COUNT, start=None):
     born = Births(ctx, us=2000, sleep_us=3000)
     report = Report(ctx, "comm,%s,%s" % (TIMES, CHURN), *args, start=start)
     done = born.make(count).wait_done()
     rows = report.finish()
-    expect_births(rows, born.name, done, count, 3000)
+    expect_forks(rows, born.name, done, count, 3000)
     return report
 
 
 @case
-def births_seldom_sampled(ctx):
+def forks_seldom_sampled(ctx):
     """Processes that live for less than the time between two samples: forks, execs, exits, CPU and sleep seconds are complete."""
-    births(ctx, "-F", 2)
+    forks(ctx, "-F", 2)
 
 
 @case
-def births_often_sampled(ctx):
+def forks_often_sampled(ctx):
     """Short processes of which nearly all are sampled: nothing is counted twice."""
-    births(ctx, "-F", 200, "-a")
+    forks(ctx, "-F", 200, "-a")
 
 
 @case
-def births_of_storm(ctx):
+def forks_of_storm(ctx):
     """Processes and threads that exit before they ever sleep: each exit of a process is counted, and all CPU time."""
     workload = ctx.workload("exit_storm")
     comms = {truth.read("/proc/%d/comm" % workload.pid).strip(), "storm"}
@@ -172,9 +172,9 @@ def births_of_storm(ctx):
 
 
 @case
-def births_in_foot(ctx):
+def forks_in_footer(ctx):
     """A report without these columns has the forks, execs and exits of processes in its footer."""
-    workload = ctx.workload("births", us=3000)
+    workload = ctx.workload("forks", us=3000)
     tool = ctx.plain("-i", 2, "-n", 3)
     wait_until(lambda: b"tsnap itself" in tool.out, START_S + 4 * SLOW, "a report")
     workload.say("100")
@@ -189,34 +189,34 @@ def births_in_foot(ctx):
 
 
 @case
-def births_shared(ctx):
+def forks_shared(ctx):
     """A sampler that attaches to the probes of another one counts all forks, execs and exits that follow."""
     share = Share(ctx)
-    before = ctx.workload("births", us=1000)
+    before = ctx.workload("forks", us=1000)
     share.owner()
     before.say("50")
     before.wait_done()
-    births(ctx, start=lambda *args: share.ctx.plain("--attach", "test", *args))
+    forks(ctx, start=lambda *args: share.ctx.plain("--attach", "test", *args))
 
 
 @case
-def births_inside(ctx):
+def forks_inside(ctx):
     """tsnap in a pid namespace of its own counts processes in it."""
-    run_inside(ctx, "births_seldom_sampled", "times_of_thread", "times_by_state")
+    run_inside(ctx, "forks_seldom_sampled", "times_of_thread", "times_by_state")
 
 
 @case
-def births_inside_by_tracepoints(ctx):
+def forks_inside_by_tracepoints(ctx):
     """tsnap in a pid namespace, by tracepoints: a process that was waited for before its last switch is counted as exited, too."""
     if not os.path.exists("/sys/kernel/tracing/events"):
         raise Skip("no tracefs")
-    run_inside(ctx, "births_of_storm", args=" ".join(ctx.without("raw_tracepoint")))
+    run_inside(ctx, "forks_of_storm", args=" ".join(ctx.without("raw_tracepoint")))
 
 
 @case
-def births_otherwise(ctx):
+def forks_otherwise(ctx):
     """Processes are counted by tracepoints and in a hash map, as on old kernels."""
-    births(ctx, *ctx.without("typed_tracepoint,thread_slots,ask_registers"))
+    forks(ctx, *ctx.without("typed_tracepoint,thread_slots,ask_registers"))
 
 
 def burst(ctx, columns, *args):
@@ -270,7 +270,7 @@ def times_of_sleepers(ctx):
 
 
 @case
-def births_over_growth(ctx):
+def forks_over_growth(ctx):
     """More threads begin than the map has capacity for, while processes come and go: all of them are counted."""
     room = Room(ctx)
     born = Births(ctx, us=2000, sleep_us=3000)
@@ -282,4 +282,4 @@ def births_over_growth(ctx):
     check("the map was made larger" in report.text, "it was not: %s", report.text[-600:])
     unknown = sum(int(text) for text in re.findall(r"(\d+) ends of threads that did not fit", report.text))
     check(unknown < 1000, "%d ends are unknown", unknown)
-    expect_births(rows, born.name, done, 1000, 3000, unknown=unknown)
+    expect_forks(rows, born.name, done, 1000, 3000, unknown=unknown)

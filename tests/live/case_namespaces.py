@@ -45,7 +45,7 @@ def through(ctx, *prefix, workload=True):
     return ctx.but(**changed)
 
 
-class Space(Process):
+class Namespace(Process):
     """A pid namespace with its own /proc, whose process 1 does nothing; all processes in it end with process 1."""
 
     def __init__(self, *outer):
@@ -56,7 +56,7 @@ class Space(Process):
 
     def tids(self):
         """{tid in the namespace: host's tid} of all its threads."""
-        found, space = {}, os.readlink("/proc/%d/ns/pid" % self.init)
+        found, namespace = {}, os.readlink("/proc/%d/ns/pid" % self.init)
         for tid, thread in truth.threads().items():
             numbers = [thread.status["NSpid"].split()] if "NSpid" in thread.status else []
             try:
@@ -68,9 +68,9 @@ class Space(Process):
 
 
 def namespace_of(ctx):
-    space = Space()
-    ctx.started.append(space)
-    return space, through(ctx, *space.prefix)
+    namespace = Namespace()
+    ctx.started.append(namespace)
+    return namespace, through(ctx, *namespace.prefix)
 
 
 def mounted(command):
@@ -128,13 +128,13 @@ def inside_facts(ctx):
 @case
 def inside_and_outside(ctx):
     """Threads inside a pid namespace are shown under their ids there, in each scan; those outside never, not under any id."""
-    space, inner = namespace_of(ctx)
+    namespace, inner = namespace_of(ctx)
     outside = ctx.workloads([("spin", {}), ("spin2", {}), ("sleep", {"call": "pipe_read"}), ("vfork", {})])
     inside = inner.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
     busy = inner.workload("fsync", dir=next((d for d in ("/var/tmp", os.getcwd()) if os.access(d, os.W_OK)), "/tmp"))
     tool = inner.stream("-a", "-d", 2 + SLOW, columns=CALL_COLUMNS)
     tool.wait_scans(2)
-    there = space.tids()
+    there = namespace.tids()
     # fsync of a file in memory, as on some test machines, needs no disk
     disk = sum(truth.Thread(there[busy.tid]).letter == "D" for _ in range(200)) > 20
     scans = scans_of(tool.finish(0, START_S + STOP_S))
@@ -180,13 +180,13 @@ def inside_report(ctx):
 @case
 def inside_nested(ctx):
     """With two nested pid namespaces tsnap in the outer one shows the threads of both, tsnap in the inner one those of its own."""
-    space, inner = namespace_of(ctx)
-    deeper = Process([*space.prefix, *unshared(*NEW_PIDS), ctx.options.workload, "sleep", "call=pipe_read"])
+    namespace, inner = namespace_of(ctx)
+    deeper = Process([*namespace.prefix, *unshared(*NEW_PIDS), ctx.options.workload, "sleep", "call=pipe_read"])
     ctx.started.append(deeper)
     wait_until(lambda: b"ready" in deeper.out, START_S, "the workload in it")
     rows = inner.rows("-a", "-c", "pipe_read", seconds=1, columns="comm,state,syscall,filename")
     tids = {int(row["tid"]) for row in rows}
-    check(len(tids) == 1 and tids <= set(seen_inside(space)), "tids %s, there are %s", tids, seen_inside(space))
+    check(len(tids) == 1 and tids <= set(seen_inside(namespace)), "tids %s, there are %s", tids, seen_inside(namespace))
     check({(row["state"], row["syscall"]) for row in rows} == {("S", "read")}, "%s", rows[0])
     check(all(row["filename"].startswith("pipe:") for row in rows), "%s", rows[0])
     init = next(tid for tid in truth.children(deeper.pid) if truth.Thread(tid).status_number("NSpid"))
@@ -198,8 +198,8 @@ def inside_nested(ctx):
     check({int(row["pid"]) for row in rows} == {1}, "in the inner one: pids %s", {row["pid"] for row in rows})
 
 
-def seen_inside(space):
-    listed = subprocess.run([*space.prefix, "sh", "-c", "echo /proc/[0-9]*/task/*"], stdout=subprocess.PIPE, check=True,
+def seen_inside(namespace):
+    listed = subprocess.run([*namespace.prefix, "sh", "-c", "echo /proc/[0-9]*/task/*"], stdout=subprocess.PIPE, check=True,
                             universal_newlines=True).stdout
     return {int(path.rsplit("/", 1)[1]) for path in listed.split()}
 
@@ -226,8 +226,8 @@ def no_proc(ctx):
     """Without /proc, or with that of another pid namespace, one line says so; exit code 77."""
     bare = through(ctx, *mounted("mount -t tmpfs none /proc"), workload=False)
     expect_error(bare.plain("--csv", "-n", "1"), UNREADY, "/proc")
-    space, _ = namespace_of(ctx)
-    foreign = through(ctx, "nsenter", "--target", str(space.init), "--mount", "--root", workload=False)
+    namespace, _ = namespace_of(ctx)
+    foreign = through(ctx, "nsenter", "--target", str(namespace.init), "--mount", "--root", workload=False)
     expect_error(foreign.plain("--csv", "-n", "1"), UNREADY, "/proc")
 
 
@@ -304,9 +304,9 @@ def stacks_without_ptrace(ctx):
 @case
 def few_capabilities_inside(ctx):
     """In a pid namespace of its own, with three capabilities, threads of it in D and S are shown with their files."""
-    space, inner = namespace_of(ctx)
+    namespace, inner = namespace_of(ctx)
     blocked = inner.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
-    few = through(ctx, *space.prefix, *capabilities(BPF, PERFMON, SYS_PTRACE), workload=False)
+    few = through(ctx, *namespace.prefix, *capabilities(BPF, PERFMON, SYS_PTRACE), workload=False)
     rows = few.rows("-a", "-p", ",".join(w["pid"] for w in blocked), seconds=1, columns=CALL_COLUMNS)
     for workload in blocked:
         got = {(row["state"], row["syscall"], row["filename"]) for row in rows_of(rows, workload.tid)}

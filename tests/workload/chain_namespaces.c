@@ -70,7 +70,7 @@ static void address_give(pid_t keeper, const char *device, int net, int host)
 }
 
 /* Joins two namespaces by a network: host 1 is in one, host 2 in the other. */
-static void spaces_join(int one, int other, int net)
+static void namespaces_join(int one, int other, int net)
 {
 	char device[32];
 
@@ -132,15 +132,15 @@ static void pairs_close(int a[2], int b[2])
 	}
 }
 
-static void proxy_spaces(void)
+static void proxy_namespaces(void)
 {
 	int near[2], far[2], home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	pid_t client, middle, server;
 
 	for (int i = 0; i < 3; i++)
 		keeper_start(i);
-	spaces_join(0, 1, 1);
-	spaces_join(1, 2, 2);
+	namespaces_join(0, 1, 1);
+	namespaces_join(1, 2, 2);
 	pair_make(0, 1, 1, near);
 	pair_make(1, 2, 2, far);
 	client = part_start_in(0, &(struct part){"chain_client", part_request, -1, near[0]});
@@ -155,7 +155,7 @@ static void proxy_spaces(void)
 }
 
 /* Makes two connections with the same addresses and ports, each between namespaces of its own. */
-static void twin_spaces(void)
+static void twin_namespaces(void)
 {
 	int pairs[2][2], home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	pid_t client;
@@ -163,7 +163,7 @@ static void twin_spaces(void)
 	for (int i = 0; i < SPACES; i++)
 		keeper_start(i);
 	for (int i = 0; i < 2; i++) {
-		spaces_join(2 * i, 2 * i + 1, 1);
+		namespaces_join(2 * i, 2 * i + 1, 1);
 		pair_make(2 * i, 2 * i + 1, 1, pairs[i]);
 		part_start_in(2 * i + 1,
 			      &(struct part){"chain_server", part_answer, pairs[i][1], -1});
@@ -176,8 +176,8 @@ static void twin_spaces(void)
 	close(home);
 }
 
-const struct chain_row space_chains[] = {
-	{"proxy_spaces", proxy_spaces},
-	{"twin_spaces", twin_spaces},
+const struct chain_row namespace_chains[] = {
+	{"proxy_namespaces", proxy_namespaces},
+	{"twin_namespaces", twin_namespaces},
 	{0},
 };
