@@ -59,7 +59,7 @@ def on_terminal(width, *arguments, height=24, **environment):
 
 
 def width_of(line):
-    """In columns; the fixtures' wide characters are all behind that one."""
+    """Width of the line in columns; all wide characters of the fixtures are U+3000 or above."""
     line = re.sub("\033\\[[0-9;]*m", "", line)
     return sum(2 if c >= "\u3000" else 1 for c in line)
 
@@ -69,7 +69,7 @@ class Help(unittest.TestCase):
 
     def test_one_screen(self):
         lines = tsnap("--help").stdout.decode().split("\n")
-        self.assertLessEqual(len(lines), 40)  # with the prompt
+        self.assertLessEqual(len(lines), 40)  # the screen's lines, including the prompt
         self.assertLessEqual(max(map(len, lines)), 80)
 
     def test_mistaken_word_gets_help(self):
@@ -196,7 +196,7 @@ def csv_of(path, *arguments):
 
 
 class Recordings(unittest.TestCase):
-    """What tsnap -o wrote, and what others packed: whole, cut, damaged, of other hosts and versions."""
+    """Files that tsnap -o wrote, and files that other programs packed: whole, cut, damaged, of other hosts and versions."""
 
     def setUp(self):
         self.place = tempfile.TemporaryDirectory()
@@ -237,7 +237,7 @@ class Recordings(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (1, b"tsnap: standard input: no samples are in it\n"))
 
     def test_cut_anywhere(self):
-        """Whole frames before the cut are read; a file that is still written is not called damaged."""
+        """Whole frames before the cut are read; a file that is still being written is not reported as damaged."""
         path = os.path.join(self.copy(), "db1_20261120T21Z-001.samples.csv.zst")
         with open(path, "rb") as file:
             content = file.read()
@@ -250,7 +250,7 @@ class Recordings(unittest.TestCase):
             self.assertNotIn("damaged", said)
 
     def test_damage_is_counted(self):
-        """A wrong byte anywhere costs no more than the frame that it is in, and is told."""
+        """A wrong byte anywhere costs no more than the frame that it is in, and is reported."""
         lines = set(self.whole.split(b"\n"))
         for at in range(200, 1600, 61):
             def damaged(name, content):
@@ -265,7 +265,7 @@ class Recordings(unittest.TestCase):
             self.assertIn("scans whose samples are lost", said)
 
     def test_links_are_not_followed(self):
-        """They are counted, as directories and pipes are; a directory that has nothing else has no recording."""
+        """Symbolic links are counted, as directories and pipes are; a directory that has nothing else has no recording."""
         directory = self.copy()
         os.mkdir(directory + "/db1_20261120T22Z-001.samples.csv.zst")
         os.mkfifo(directory + "/db1_20261120T23Z-001.samples.csv.zst")
@@ -281,7 +281,7 @@ class Recordings(unittest.TestCase):
         self.assertIn(b"no files that tsnap -o wrote are in it; links are not followed", done.stderr)
 
     def test_edited_rows_are_counted(self):
-        """Rows that are no rows of tsnap's, in frames that are whole."""
+        """Rows that tsnap could not have written, in whole frames, are counted."""
         with open(os.path.join(FIXTURES, "small.csv"), "rb") as file:
             content = file.read()
         count = content.count(b"\n") - 1
@@ -291,7 +291,7 @@ class Recordings(unittest.TestCase):
             self.assertIn("missed: 1 rows of the recording can't be read", said)
 
     def test_later_format_is_passed_over(self):
-        """A frame of format 2 is counted; those of format 1 beside it are read."""
+        """A frame of format 2 is counted; frames of format 1 next to it are read."""
         def later(name, content):
             if "T20Z-001.samples" not in name:
                 return content
@@ -317,7 +317,7 @@ class Recordings(unittest.TestCase):
         self.assertEqual(tsnap("--replay", *one, "-a", "--csv").stdout, self.whole)
 
     def test_snapshot(self):
-        """One file has what the directory has of that time, and can be cut again."""
+        """A snapshot is one file with what the directory has of that time, and can be cut again."""
         cut, again = os.path.join(self.place.name, "cut.zst"), os.path.join(self.place.name, "again.zst")
         times = ["--from", "2026-11-20T20:59:59.5Z", "--to", "2026-11-20T21:00:00.5Z"]
         done = tsnap("--replay", "recording_1", "--snapshot", cut, *times)
@@ -339,7 +339,7 @@ class Recordings(unittest.TestCase):
             self.assertEqual(os.listdir(self.place.name), [])
 
     def test_only_what_is_needed_is_read(self):
-        """Of another hour no file is opened, of this one no frame of another time unpacked: damage there does no harm."""
+        """Files of other hours are not opened, and frames of other times in this hour's file are not unpacked: damage there does no harm."""
         def damaged(name, content):
             if "T20Z" in name:
                 return bytes(len(content))
@@ -384,7 +384,7 @@ class Terminal(unittest.TestCase):
     def test_long_text_is_cut_with_an_ellipsis(self):
         lines = on_terminal(80, "--replay", "hostile.csv", "-g", "cmdline,tid")
         self.assertTrue(any("…" in line for line in lines))
-        # the columns behind it are still there, and the end of the text
+        # the columns after the cut text are still there, and so is the end of that text
         self.assertTrue(any(re.search(r"…\S+\s+\d+$", line) for line in lines), lines)
 
     def test_columns_of_the_environment(self):
@@ -395,7 +395,7 @@ class Terminal(unittest.TestCase):
         for height in (12, 24, 33, 40):
             lines = on_terminal(120, "--replay", "many.csv", "-g", "comm", height=height)
             rows = sum("thread-with-name" in line for line in lines)
-            # the last one is the prompt's
+            # the last line is left for the prompt
             self.assertEqual(len(lines), min(height, rows + 6 if rows == 29 else height), lines)
             self.assertEqual(any(re.match(r"%d more rows, \d+\.\d %% \(--all-rows shows them\)" % (29 - rows), line)
                                  for line in lines), rows < 29, lines)
@@ -475,7 +475,7 @@ class Output(unittest.TestCase):
             given = subprocess.run([TSNAP, "--replay", "small.csv"], cwd=FIXTURES, timeout=60,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    preexec_fn=lambda: [os.close(fd) for fd in fds])
-            # what is written to no standard output is lost
+            # output is lost where standard output is closed
             self.assertEqual(given.returncode, 1 if 1 in fds else 0)
 
 
@@ -483,7 +483,7 @@ class Signals(unittest.TestCase):
     def start(self, *arguments):
         process = subprocess.Popen([TSNAP, "--replay", "-", *arguments], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   # whatever runs the tests may ignore it
+                                   # the tests' parent may ignore SIGHUP, as nohup does
                                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         process.stdin.write(HEADING + row(1) + row(2, comm="y") + row(3))
         process.stdin.flush()
@@ -492,7 +492,7 @@ class Signals(unittest.TestCase):
     def test_report_of_what_there_is(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.start()
-            # it has read all three, and waits for more, once nothing is left in the pipe
+            # tsnap has read all three rows, and waits for more, once nothing is left in the pipe
             while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, b"....")) != (0,):
                 time.sleep(0.01)
             time.sleep(0.2)
@@ -523,7 +523,7 @@ class Signals(unittest.TestCase):
             time.sleep(0.01)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)  # though more could come
+        process.wait(timeout=30)  # it ends although standard input is still open
         output, errors = process.communicate(timeout=30)
         self.assertEqual((process.returncode, output), (1, b""))
         self.assertEqual(errors, b"tsnap: stopped before both sides were read: nothing is drawn\n")
@@ -582,7 +582,7 @@ class Size(unittest.TestCase):
             return usage.ru_maxrss
 
         few, all_scans = peak(20), peak(self.SCANS)
-        # some blocks are read ahead, 6 MB, with where their fields end; sanitizers keep what was freed
+        # 6 MB: blocks that are read ahead, with the ends of their fields; sanitizers also keep freed memory
         self.assertLess(all_scans - few, 20480, "kilobytes more for a bigger recording")
 
 

@@ -1,6 +1,6 @@
-"""What an output says without the words around it: rows of tables, of CSV and of JSON, frames of a flame graph, numbers and names.
+"""Reduces an output to its contents, without the words around them: rows of tables, CSV and JSON, frames of a flame graph, numbers, names.
 
-Formats are held byte for byte elsewhere (cases.txt), so that a changed word changes there, and not here.
+Formats are compared byte for byte elsewhere (cases.txt), so that a changed word changes expected output there, and not here.
 """
 import csv
 import io
@@ -32,7 +32,7 @@ def of_report(text):
         elif not line:
             inside = False
         if line:
-            facts.append(row(line) if inside else line if line.endswith("|") else names(line))  # |: of a heatmap
+            facts.append(row(line) if inside else line if line.endswith("|") else names(line))  # a line of a heatmap ends with |
     return facts
 
 
@@ -48,7 +48,7 @@ def of_json(text):
 
 
 def of_flame(text):
-    """Each frame: name, what it is and its numbers, where it begins and how wide it is."""
+    """For each frame of a flame graph: its name, its kind and numbers, its position and its width."""
     root = ElementTree.fromstring(text)
     facts = [root.find(SVG + "title").text]
     facts += [names(text.text) for text in root.iter(SVG + "text") if text.get("class") == "minor" and text.text]
@@ -65,7 +65,7 @@ def of_flame(text):
 
 
 def of_output(arguments, output):
-    """Of standard output, by what the arguments ask for."""
+    """The contents of standard output, in the format that the arguments choose."""
     text = output.decode()
     if "--csv" in arguments:
         return of_csv(text)

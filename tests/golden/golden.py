@@ -2,10 +2,10 @@
 """Runs the real tsnap on recorded samples and compares its output with what is expected.
 
     golden.py TSNAP            compare
-    golden.py TSNAP --update   write what tsnap gives as what is expected (then read the diff!)
+    golden.py TSNAP --update   write the output of tsnap as the expected output (then read the diff!)
 
-cases.txt names outputs that show a format: every byte is in expected/NAME.txt. facts.txt has the others, each with what facts.py finds in
-its output. errors.txt has each message once, byte for byte, and under it the command lines that are refused or fail with it.
+cases.txt names outputs that show a format: every byte is in expected/NAME.txt. facts.txt has the other outputs, each as facts.py
+reduces it. errors.txt has each message once, byte for byte, and under it the command lines that are refused or fail with it.
 """
 import difflib
 import os
@@ -41,7 +41,7 @@ def lines_of(name):
     return read(os.path.join(HERE, name)).decode("utf-8", "surrogateescape").splitlines()
 
 
-# --- each gives [(file, expected bytes, given bytes)]
+# --- functions that each return [(file, expected bytes, given bytes)]
 
 
 def formats(tsnap):
@@ -67,7 +67,7 @@ def facts_of(tsnap, command):
     found = facts.of_output(shlex.split(command), done.stdout)
     if done.returncode:
         found.append("exit %d" % done.returncode)
-    # a message is told, and in a whole line
+    # a message is printed, and as whole lines
     found += ["error: " + facts.names(line) for line in done.stderr.decode().splitlines()]
     assert all(line.startswith("tsnap: ") for line in done.stderr.decode().splitlines()), done.stderr
     return ["\t" + line for line in found]
@@ -90,7 +90,7 @@ def with_facts(tsnap):
 
 
 def error_of(tsnap, command):
-    """Exit code and message as errors.txt has them; whoever fails prints nothing else."""
+    """Exit code and message as errors.txt has them; a tsnap that fails prints nothing else."""
     done = run(tsnap, command)
     text = done.stderr.decode()
     if done.stdout or not text.startswith("tsnap: ") or not text.endswith("\n"):

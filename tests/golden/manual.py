@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual page and the completion of shells are what the program says of itself, and their readers take them without a warning.
+"""The manual page and the shell completions agree with the program's own --help and --list; man and the shells read them without a warning.
 
     manual.py TSNAP BUILD [unittest's arguments]
 """
@@ -33,7 +33,7 @@ def made(name):
 
 
 def page_sections():
-    """{title: lines} of the page, without escapes."""
+    """{title: lines} of the manual page, without escapes."""
     sections, lines = {}, []
     for line in made("tsnap.8").splitlines():
         line = re.sub(r"\\f[BRI]", "", line).replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", '"')
@@ -45,7 +45,7 @@ def page_sections():
 
 
 def entries(lines):
-    """The tags of a list and the words behind them."""
+    """{tag: text} of a list of the manual page."""
     found = {}
     for tag, words in re.findall(r"^\.TP\n(?:\.B )?(.*)\n((?:(?!\.TP$|\.SS ).*\n?)*)", "\n".join(lines), re.M):
         found[tag] = " ".join(words.split()).replace("\\&", "")
@@ -53,7 +53,7 @@ def entries(lines):
 
 
 def options_of_help():
-    """{--name: help}: names begin a line, help is in column 32."""
+    """{--name: help} of --help: names begin a line, help is in column 32."""
     found, name = {}, None
     for line in output(TSNAP, "--help", "all").split("\nEXPR:")[0].splitlines():
         begins = re.match(r"  (?:-\w, |    )(--[\w-]+)", line)
@@ -64,7 +64,7 @@ def options_of_help():
 
 
 def list_of(title):
-    """{name: the line} of the sections of --list that begin so; None: the columns and measures."""
+    """{name: line} of the sections of --list whose heading begins with the title; "columns": the columns."""
     found, now = {}, "columns"
     for line in output(TSNAP, "--list").splitlines():
         if re.match(r"(Needs|Several|States|Why|Kinds|Measures)\b", line):
@@ -100,13 +100,13 @@ class Page(unittest.TestCase):
     def test_prose_names_what_there_is(self):
         page = "\n".join("\n".join(lines) for lines in page_sections().values())
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
-        strangers = {"--path", "--pid", "--perf-basic-prof"}  # of other programs
+        strangers = {"--path", "--pid", "--perf-basic-prof"}  # options of other programs
         self.assertEqual(named - set(options_of_help()), strangers)
 
     def test_sql_weighs_as_a_report(self):
         statement = re.search(r"^SELECT (?:.*\n)*?.*;$", "\n".join(page_sections()["CSV FORMAT"]), re.M).group()
         with open(os.path.join(FIXTURES, "exact.csv"), encoding="utf-8") as file:
-            lines = [line for line in file if ",102,100," not in line]  # recorded without some of its sleep, as without -a
+            lines = [line for line in file if ",102,100," not in line]  # some sleep was not recorded, as without -a
         rows = list(csv.reader(lines))
         with sqlite3.connect(":memory:") as base:
             base.execute("CREATE TABLE samples (%s)" % ", ".join("%s TEXT" % name for name in rows[0]))
@@ -166,7 +166,7 @@ class Completion(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
     def test_zsh(self):
-        # what _arguments is given; the completion system itself needs a terminal
+        # prints the words that _arguments is called with; the completion system itself needs a terminal
         script = ("_arguments() { print -l -- $@ }; _values() { print -l -- $@ }; source %s/_tsnap; _tsnap_columns"
                   % MADE)
         words = output("zsh", "-f", "-c", script).splitlines()

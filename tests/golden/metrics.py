@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--metrics: what promtool says of it, its bounds, and its sums against a report's.
+"""--metrics: promtool accepts it, it stays within its bounds, and its sums are those of a report.
 
     metrics.py TSNAP [unittest's arguments]
 """
@@ -17,7 +17,7 @@ LINE = re.compile(r'(?P<name>[a-z_]+)(?:\{(?P<labels>(?:[a-z_]+="(?:[^"\\]|\\["\
 
 
 def metrics(*arguments):
-    """{(name, labels): value}, and what was written."""
+    """({(name, labels): value}, text) of the metrics that tsnap writes."""
     done = subprocess.run([TSNAP, "--metrics", "-", *arguments], cwd=FIXTURES, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done
     series = {}

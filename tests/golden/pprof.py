@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--pprof, read by a decoder of its own and by Go's pprof, and held against the folded stacks of the same rows.
+"""--pprof, read by a decoder in this file and by Go's pprof, and compared with the folded stacks of the same rows.
 
     pprof.py TSNAP [unittest's arguments]
 """
@@ -36,7 +36,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """{number: [values]} of a message; bytes stay bytes."""
+    """{field number: [values]} of a protobuf message; bytes stay bytes."""
     found, at = collections.defaultdict(list), 0
     while at < len(data):
         key, at = varint(data, at)
@@ -100,7 +100,7 @@ class Profiles(unittest.TestCase):
                             for _, labels, _ in samples))
 
     def test_mappings_are_files(self):
-        """Of two programs with a function of one name each has its own; what is in no file is in a mapping of its kind."""
+        """Two programs with a function of the same name each have their own; a frame that is in no file is in a mapping of its kind."""
         with tempfile.TemporaryDirectory() as directory:
             recording, dictionary = directory + "/samples.csv", directory + "/stacks.csv"
             with open(recording, "w", encoding="utf-8") as file:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What --folded, --flame and --diff promise around their bytes: sums, files, well-formed SVG without a way out.
+"""Promises of --folded, --flame and --diff beyond exact bytes: sums, files, well-formed SVG that links to nothing outside.
 
     stacks.py TSNAP [unittest's arguments]
 """
@@ -24,7 +24,7 @@ def tsnap(*arguments, **options):
 
 
 def folded(*arguments):
-    """{frames: weight}"""
+    """{frames: weight} of the folded stacks that tsnap prints."""
     done = tsnap("--folded", *arguments)
     assert done.returncode == 0 and not done.stderr, done
     stacks = {}
@@ -42,7 +42,7 @@ def graph(*arguments):
 
 
 def frames_of(svg):
-    """[(name, what is told of it)]"""
+    """[(name, details)] of the frames of a flame graph."""
     canvas = next(one for one in svg.iter(SVG + "svg") if one.get("id") == "frames")
     return [tuple(g.find(SVG + "title").text.split("\n")) for g in canvas.findall(SVG + "g")]
 
@@ -90,7 +90,7 @@ class Sums(unittest.TestCase):
         self.assertEqual(parts, whole)
 
     def test_parts_of_one_differ(self):
-        """As two recordings with these parts do."""
+        """Two parts of one recording differ as two recordings with these parts do."""
         with open(os.path.join(FIXTURES, "stacks.csv"), encoding="ascii") as file:
             heading, *rows = file.readlines()
         with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +120,7 @@ class Sums(unittest.TestCase):
         self.assertEqual(again.stdout, tsnap("--replay", "stacks.csv", "--folded", "-a").stdout)
 
     def test_folded_of_folded_changes_nothing(self):
-        """What tsnap wrote is what --diff reads."""
+        """--diff reads the folded stacks that tsnap wrote."""
         with tempfile.NamedTemporaryFile() as file:
             for recording in ("stacks.csv", "stacks_hostile.csv"):
                 file.seek(0)
@@ -191,7 +191,7 @@ class Files(unittest.TestCase):
     def test_what_was_there_stays(self):
         with open(self.path, "w", encoding="ascii") as before:
             before.write("before")
-        limit = "ulimit -f 1; exec \"$0\" \"$@\""  # of 512 or 1024 bytes
+        limit = "ulimit -f 1; exec \"$0\" \"$@\""  # one block of 512 or 1024 bytes
         done = subprocess.run(["sh", "-c", limit, TSNAP, "--replay", "stacks.csv", "--flame", self.path], cwd=FIXTURES,
                               capture_output=True, timeout=60, preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
         self.assertEqual(done.returncode, 1)
@@ -201,7 +201,7 @@ class Files(unittest.TestCase):
             self.assertEqual(after.read(), "before")
 
     def test_every_interval(self):
-        """The last of two intervals is what the file has: the recording's second second."""
+        """The file has the last of two intervals: the recording's second second."""
         done = tsnap("--replay", "stacks.csv", "-a", "-i", "1", "--flame", self.path)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
         told = dict(frames_of(xml.etree.ElementTree.parse(self.path).getroot()))
@@ -228,7 +228,7 @@ class Files(unittest.TestCase):
 
 class Size(unittest.TestCase):
     def test_ten_thousand_threads(self):
-        """As many frames as anyone can look at, and the rest is counted."""
+        """The graph has as many frames as a reader can look at, and the rest is counted."""
         rows = ["timestamp,weight_us,tid,state,stack\n"]
         for tid in range(1, 10001):
             rows.append('"2026-11-20T20:42:53.000000Z",50000,%d,"ON","%s"\n' % (tid, ";".join("f%d" % i for i in range(30))))

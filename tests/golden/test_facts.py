@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What facts.py finds in an output, and what it leaves out."""
+"""facts.py: the contents that it finds in an output, and the words that it leaves out."""
 import unittest
 
 import facts
