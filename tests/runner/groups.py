@@ -1,4 +1,4 @@
-"""Processes that work for a run in a process group of their own, which ends with the run.
+"""Child processes of a test run, each in a process group of its own, which ends with the run.
 
 The groups stay in the run's session. The kernel gives each session the same share of the CPUs (sched_autogroup_enabled): in one of its own
 a group of lowest priority would have half of them.
@@ -31,7 +31,7 @@ def unimportant():
 
 class Group:
     """A child process that runs a function, with output as standard output and error."""
-    started = []  # those that were not ended yet
+    started = []  # groups that were not ended yet
 
     def __init__(self, output, function, *arguments):
         sys.stdout.flush()
@@ -40,7 +40,7 @@ class Group:
         if self.id == 0:
             self._child(output, function, arguments)
         with contextlib.suppress(OSError):
-            os.setpgid(self.id, self.id)  # the child does, too: whoever is first
+            os.setpgid(self.id, self.id)  # parent and child both set it, because either may run first
         self.started.append(self)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
@@ -55,14 +55,14 @@ class Group:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             function(*arguments)
             status = 0
-        except BaseException:  # nothing of the parent's code may run here
+        except BaseException:  # no code of the parent may run in the child
             traceback.print_exc()
         finally:
             sys.stdout.flush()
             os._exit(status)
 
     def works(self):
-        """False once the function has ended. The child's id stays ours until end()."""
+        """True until the function has ended. The child's id is not reused before end()."""
         return os.waitid(os.P_PID, self.id, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None
 
     def wait(self):
@@ -80,14 +80,14 @@ class Group:
         return found
 
     def lift(self):
-        """Gives the processes of an unimportant group the CPUs as any others have them. Other policies were their own choice."""
+        """Gives the processes of an unimportant group the normal scheduling policy. Policies that processes chose themselves stay."""
         for process in self.members():
             with contextlib.suppress(OSError):
                 if os.sched_getscheduler(process) == os.SCHED_IDLE:
                     os.sched_setscheduler(process, os.SCHED_OTHER, os.sched_param(0))
 
     def end(self):
-        """Ends what is left of the group."""
+        """Ends all processes that are left in the group."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + END_S
             if self.members():

@@ -1,4 +1,4 @@
-"""The checks of the stage lint; steps is what they have in common, see stages.py."""
+"""The checks of the stage lint. Each is given the stage's steps, see stages.py."""
 import os
 import re
 import shutil
@@ -32,7 +32,7 @@ def c_tidy(steps):
 
 
 def figures(steps):
-    """The tables of tests/bench/README.md are what the figures measured last look like."""
+    """The tables of tests/bench/README.md show the figures that were measured last."""
     table = "tests/bench/README.md"
     copy = os.path.join(steps.build, "logs", "bench-README.md")
     shutil.copyfile(table, copy)
@@ -52,14 +52,14 @@ CHECKS = (
     ("shellcheck", shell),
     ("clang-format", c_format),
     ("clang-tidy", c_tidy),
-    # no folder or file includes what includes it, but for those that are listed
+    # no cycles of includes among folders or files, except those that are listed
     ("cycles of includes", commands("python3 -B tests/lint/test_include_graph.py",
                                     "tests/lint/include-graph --known tests/lint/include-cycles src")),
-    # words that readers know, and a table of the sources that is true
+    # no private words in the sources, and no missing files in the tables of src/README.md
     ("words, names of files", commands("python3 -B tests/lint/test_private_words.py", "tests/lint/private-words .",
                                        "tests/lint/readme-paths src")),
     ("failures without words", commands("python3 -B tests/lint/test_errors_told.py", "tests/lint/errors-told src")),
-    # tests that are not run again where nothing changed
+    # tests that are not run again where no input changed
     ("what is run again", commands("python3 -B tests/lint/test_verdicts.py", "python3 -B tests/lint/test_tidy.py")),
     ("the runner of these tests", commands("python3 -B -m unittest discover -s tests/runner")),
     ("the runner of emulated machines", commands("python3 -B -m unittest discover -s tests/vm")),

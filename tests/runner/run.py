@@ -1,19 +1,19 @@
 """Installs what the tests need, builds, and runs the tests of each change, or the stages named.
 
---list names the stages. --all runs those that it marks so, too, every live test, and each emulated kernel with each source of types
-and kind of probe (tests/vm/guests): two to three hours.
+--list names the stages. --all also runs the stages that it marks so, every live test, and each emulated kernel with each source of
+types and kind of probe (tests/vm/guests): two to three hours.
 
 A kind of test of which nothing could run fails the run, unless --allow-skip KIND is given: a stage, tree-SUITE, or all.
 
-Kernels before 5.10 are run where somebody gives them: TSNAP_OLD_KERNELS, see tests/README.md.
+Kernels before 5.10 are run where they are provided: TSNAP_OLD_KERNELS, see tests/README.md.
 
-Stages that --list calls "beside" run while machines are emulated, on what these leave of the CPUs. Not beside the tests on this kernel:
-of these more needed a second try then.
+Stages that --list calls "beside" run while machines are emulated, on CPU time that the machines leave. They do not run during the tests on
+this kernel, of which more needed a second try then.
 
-What only programs and files decide, and passed before with the same ones, is not run again and told; TSNAP_TEST_VERDICTS= runs it, so
-does --all.
+Tests that depend on programs and files alone, and passed before with the same ones, are not run again, and the run says so;
+TSNAP_TEST_VERDICTS= runs them, and so does --all.
 
-Builds are in build-test/, logs in build-test/logs/. The last line is the sum: N passed, N failed, N skipped.
+Builds are in build-test/, logs in build-test/logs/. The last line is the totals: N passed, N failed, N skipped.
 """
 import argparse
 import contextlib
@@ -30,8 +30,8 @@ from steps import TOP, Failed, Skipped, failure_show, output_to, say, text_of
 
 BUILD = os.path.join(TOP, "build-test")
 WHEN_WORDS = {ALL: "; with --all", BESIDE: "; beside others"}
-LONG = ("live", "sanitized", "vm", "arm64")  # minutes: their output is shown as it comes
-VERDICTS_S = 31 * 86400  # verdicts that nobody asked for since are dropped
+LONG = ("live", "sanitized", "vm", "arm64")  # stages that take minutes: their output is shown as it comes
+VERDICTS_S = 31 * 86400  # verdicts that no test used for so long are dropped
 
 
 class Ended(BaseException):
@@ -60,14 +60,14 @@ def chosen(stages, options):
 
 
 def split(stages, options):
-    """(stages that run one after the other, stages that run beside emulated machines: after the tests on this kernel)"""
+    """(stages that run one after the other, stages that run while machines are emulated, after the tests on this kernel)"""
     others_may = not options.verbose and any(stage.name in ("live", "vm") for stage in stages)
     beside = [stage for stage in stages if others_may and stage.when == BESIDE]
     return [stage for stage in stages if stage not in beside], beside
 
 
 def cpu_s():
-    """CPU time of this process and of its children that ended."""
+    """CPU time of this process and of its ended children."""
     return sum(os.times()[:4])
 
 
@@ -80,7 +80,7 @@ def log_file(options, stage):
 
 
 def stage_run(stage, options):
-    """Runs the stage and leaves its counts, its seconds, and those of CPUs in its .count file."""
+    """Runs the stage and writes its counts, its seconds and its CPU seconds into its .count file."""
     steps, began, cpu_began = StageSteps(stage.name, options), time.monotonic(), cpu_s()
     try:
         stage.function(steps)
@@ -107,7 +107,7 @@ def beside_run(stages, options):
 
 
 def counts_of(path):
-    """(passed, failed, skipped, seconds, seconds of CPUs) of a stage; one that left nothing has failed."""
+    """(passed, failed, skipped, seconds, CPU seconds) of a stage; a stage without a .count file has failed."""
     try:
         return list(map(int, text_of(path).split()))
     except FileNotFoundError:
@@ -115,7 +115,7 @@ def counts_of(path):
 
 
 def judged(counts, name, options):
-    """(counts, word) after the rule that something of each kind of test must run."""
+    """(counts, word) of a stage, which fails if none of its tests could run, unless --allow-skip is given."""
     passed, failed, *rest = counts
     if failed > 0:
         return counts, "FAILED"
@@ -127,7 +127,7 @@ def judged(counts, name, options):
 
 
 class Run:
-    """The stages of a run, what is shown of them, and what became of them."""
+    """The stages of a run, their output and their results."""
 
     def __init__(self, options, stages):
         self.options, self.stages = options, stages
@@ -142,7 +142,7 @@ class Run:
             if stage.name == "vm" and self.beside:
                 self.beside_begin()
                 for other in self.beside:
-                    if other.name == "text":  # guests load programs that it leaves
+                    if other.name == "text":  # guests load the programs that this stage writes
                         self.beside_await(other)
             self.begin(stage)
             shown = self.options.verbose or stage.name in LONG
@@ -180,14 +180,14 @@ class Run:
             tee.wait()
 
     def beside_begin(self):
-        """Begins the stages that run beside others, once all is built that they need."""
+        """Starts the stages that run while others do, once all that they need is built."""
         for stage in self.beside:
             self.begin(stage, " (beside what follows)")
         with open(os.devnull, "wb") as output:  # each stage has a log
             self.beside_group = groups.Group(output, beside_run, self.beside, self.options)
 
     def beside_await(self, stage):
-        """Waits for the end of a stage beside others; meanwhile all of these have the CPUs as any process."""
+        """Waits for the end of a stage that began while others ran; all such stages now have the normal scheduling policy."""
         while not os.path.exists(count_file(self.options, stage)) and self.beside_group.works():
             self.beside_group.lift()
             time.sleep(1)
@@ -197,7 +197,7 @@ class Run:
             groups.Group(log, prepare_ahead, StageSteps("ahead", self.options), [stage.name for stage in self.stages])
 
     def end(self, stage, shown):
-        """Tells what became of the stage, and of a failed one the log's end unless it was shown."""
+        """Reports the stage's result, and for a failed stage the end of its log unless that was shown."""
         counts, word = judged(counts_of(count_file(self.options, stage)), stage.name, self.options)
         passed, failed, skipped, seconds, cpu = counts
         if failed > 0 and not shown:
@@ -219,14 +219,14 @@ class Run:
 
 
 def verdicts_prepare(options):
-    """Tests that programs and files alone decide are run again when one of these has changed: tests/verdicts.py."""
+    """Prepares tests/verdicts.py, by which tests that depend on programs and files alone are run again only when one of these has changed."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME") or "/root", ".cache")
     folder = "" if options.all else os.environ.get("TSNAP_TEST_VERDICTS", os.path.join(cache, "tsnap-verdicts"))
     known = log_path(options, "known")
     os.environ.update(TSNAP_TEST_VERDICTS=folder, TSNAP_TEST_KNOWN=known)
     with open(known, "wb"):
         pass
-    with contextlib.suppress(FileNotFoundError):  # there is no such folder, or another run does the same
+    with contextlib.suppress(FileNotFoundError):  # the folder is absent, or another run removes the same files
         for entry in os.scandir(folder):
             if time.time() - entry.stat().st_mtime > VERDICTS_S:
                 os.remove(entry.path)
@@ -259,7 +259,7 @@ def main(argv, stages=STAGES, build=BUILD):
         groups.on_ending(signal.SIG_IGN)
         for group in groups.Group.started[:]:
             group.end()
-    if signal_number:  # who called sees that it was ended, not that it failed
+    if signal_number:  # the caller sees the signal, not a failure
         signal.signal(signal_number, signal.SIG_DFL)
         os.kill(os.getpid(), signal_number)
     return 1 if failed else 0

@@ -1,4 +1,4 @@
-"""The stages of tests/run: what each of them does, and when."""
+"""The stages of tests/run: what each does, and when it runs."""
 import concurrent.futures
 import glob
 import os
@@ -10,7 +10,7 @@ import typing
 import lint
 from steps import JOBS, RESULT, TOP, Failed, Skipped, Steps, answer, call, failure_show, locked, output_to, say, tee, text_of
 
-SANITIZED_LEAST = 100  # live tests that pass although the program is slow
+SANITIZED_LEAST = 100  # at least so many live tests pass although the program is slow
 SUITES = ("sid", "trixie", "bullseye")
 FINDING = re.compile(r"runtime error: |ERROR: AddressSanitizer: ")
 FIRST_WORDS = re.compile(r".*(?:: error: |^FAIL |^skip: |\*\*\*|^tree-(?:make|run): .*fail).*", re.M)  # why a tree's tests failed
@@ -19,7 +19,7 @@ FIRST_WORDS = re.compile(r".*(?:: error: |^FAIL |^skip: |\*\*\*|^tree-(?:make|ru
 class Stage(typing.NamedTuple):
     """A row of the table of stages."""
     name: str
-    when: str  # ALL: only with --all, or named; BESIDE: may run while others do; else EACH
+    when: str  # ALL: only with --all, or if named; BESIDE: may run while others do; EACH: all other stages
     help: str
     function: typing.Callable
 
@@ -36,7 +36,7 @@ class StageSteps(Steps):
         self.options = options
 
     def program(self, path):
-        """A program of the tree that gcc built."""
+        """Path of a program in the tree that gcc built."""
         return os.path.join(self.build, "gcc", path)
 
     def log(self, name):
@@ -72,8 +72,8 @@ def build_gcc(steps):
 
 
 def build_more(steps, name, *options):
-    """A tree beside the one that users build. The programs of tests/stack are not made of a tree's own flags: it has those of the first. lld
-    links a hundred programs faster."""
+    """Builds a tree in addition to the one that users build. The programs of tests/stack do not depend on a tree's own flags: this tree has
+    those of the first. lld links a hundred programs faster."""
     linker = ["-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else []
     steps.build_tree(name, "-DCMAKE_C_COMPILER=clang", "-DTSNAP_STACK_PROGRAMS=" + steps.program("tests/stack"), *linker, *options)
 
@@ -99,8 +99,8 @@ TREES = {"gcc": build_gcc, "clang": build_clang, "sanitize": build_sanitize, "ar
 
 
 def prepare_ahead(steps, names):
-    """Fetches and builds what these stages will need, while others run, with the time that they leave of the CPUs and of the network.
-    Nobody waits for this: a stage makes what is not there yet, or waits for its lock, and tells what failed."""
+    """Fetches and builds what these stages will need, while other stages run, with the CPU time and network that those leave. No stage waits
+    for its end: a stage makes what is still missing, or waits for its lock, and reports what failed."""
     os.nice(19)
     if "trees" in names:
         for suite in SUITES:
@@ -121,7 +121,7 @@ def build_of(words, build):
 
 
 def ctest_of(tree, labels):
-    """A stage of a tree's tests with these labels."""
+    """A stage that runs a tree's tests with these labels."""
     def function(steps):
         steps.ready(tree)
         steps.ctest(tree, labels)
@@ -135,7 +135,7 @@ def deps(steps):
 def text(steps):
     root_needed()
     steps.ready("gcc")
-    steps.ctest("gcc/tests/text", "^text$")  # a folder of its own: another ctest may be at work in the tree
+    steps.ctest("gcc/tests/text", "^text$")  # ctest runs in this subfolder: another ctest may be running in the tree
 
 
 def lint_all(steps):
@@ -161,15 +161,15 @@ def tree_test(steps, suite, name, *arguments):
 
 
 def trees(steps):
-    """Builds two trees at once. Then, while nothing is built because times are compared, runs on this kernel what was built in each tree,
-    and what was built in the oldest one in the others and here."""
+    """Builds two trees at once. After that nothing is built, because times are compared: runs on this kernel the program of each tree, and the
+    program of the oldest tree in the other trees and here."""
     root_needed()
     for path in glob.glob(steps.log("tree-*")):
         os.remove(path)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda suite: tree_test(steps, suite, suite, "-b", suite), SUITES))
     programs = {suite: os.path.join(trees_folder(), suite, "build/gcc/src/tsnap") for suite in SUITES}
-    programs = {suite: path for suite, path in programs.items() if os.access(path, os.X_OK)}  # a build that failed was told already
+    programs = {suite: path for suite, path in programs.items() if os.access(path, os.X_OK)}  # failed builds were reported already
     oldest = programs.get("bullseye")
     for suite, program in programs.items():
         tree_test(steps, suite, suite + "-live", suite, program)
@@ -180,13 +180,13 @@ def trees(steps):
         steps.driver("python3", "-B", "tests/live/run_live.py", "--jobs", "4", "--workload",
                      os.path.join(trees_folder(), "bullseye/build/gcc/tests/workload/workload"), "--tsnap", oldest,
                      "spin", "blocked_before", "totals")
-    can_run = oldest and steps.skipped == skipped_before  # so live tests can run in each tree: the kernel is the same
+    can_run = oldest and steps.skipped == skipped_before  # live tests that can run here can run in each tree: the kernel is the same
     for path in sorted(glob.glob(steps.log("tree-*"))):
         tree_log_count(steps, path, can_run)
 
 
 def tree_log_count(steps, path, can_run):
-    """Counts what a tree's tests told. Where live tests can run none may be skipped."""
+    """Counts the results in a tree's log. Where live tests can run none may be skipped."""
     output, failed_before = text_of(path), steps.failed
     steps.driver_ended(0, output)
     if can_run and re.search("^skip: ", output, re.M):
@@ -204,7 +204,7 @@ def packages(steps):
 def live(steps):
     root_needed()
     steps.ready("gcc")
-    # most of a test's time is sleep, but with two for each CPU one in twenty saw nothing but the others
+    # most of a test's time is sleep, but with two tests for each CPU one in twenty saw nothing but the others
     driver = ("python3", "-B", "tests/live/run_live.py", "--workload", steps.program("tests/workload/workload"))
     with_tsnap = (*driver, "--jobs", str(min(JOBS + 1, 8)), "--tsnap", steps.program("src/tsnap"))
     steps.driver(*driver, "--self-test")
@@ -216,7 +216,7 @@ def live(steps):
 
 
 def findings_expect_none(folder):
-    """A program under the sanitizers leaves a file of what they found; also where it was given too little memory for them."""
+    """Fails if sanitizers found anything. They leave a file for each program, also for one that had too little memory for them."""
     texts = {path: text_of(path) for path in sorted(glob.glob(folder + "/*"))}
     found = {path: text for path, text in texts.items() if FINDING.search(text)}
     for path, text in found.items():
@@ -233,7 +233,7 @@ def sanitized(steps):
     folder = log_path(steps.options, "sanitizers")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    os.chmod(folder, 0o1777)  # a part of tsnap works without privileges
+    os.chmod(folder, 0o1777)  # a process of tsnap without privileges writes here, too
     watch = "symbolize=0:log_path=" + os.path.join(folder, "found")
     command = ["env", "ASAN_OPTIONS=detect_leaks=0:" + watch, "UBSAN_OPTIONS=print_stacktrace=1:" + watch, "python3", "-B",
                "tests/live/run_live.py", "--tries", "1", "--must-run", "--jobs", str(min(JOBS + 1, 8)),
@@ -246,7 +246,7 @@ def sanitized(steps):
 
 
 def vm(steps):
-    """The guests; --allow-skip vm-KERNEL goes on without a kernel that can't be had."""
+    """Runs the guests; --allow-skip vm-KERNEL goes on without a kernel that can't be had."""
     root_needed()
     steps.ready("gcc")
     allowed = [word for kind in steps.options.allow_skip for word in ("--allow-skip", kind)]
@@ -256,7 +256,7 @@ def vm(steps):
 
 
 def cpu_refused(steps, cpu):
-    """Configuring for the CPU fails, and in words that name it."""
+    """Configuring for the CPU must fail with a message that names it."""
     log, tree = steps.log("refused-" + cpu), os.path.join(steps.build, "refused")
     shutil.rmtree(tree, ignore_errors=True)
     with open(log, "wb") as file:
@@ -275,7 +275,7 @@ def arm64(steps):
     root_needed()
     root, kernel = answer("tests/arm64/sysroot-make"), answer("tests/vm/kernel-fetch", "6.1-arm64")
     log = steps.log("vm-6.1-arm64")
-    # the emulated machine needs one CPU; the other tests have what it leaves
+    # the emulated machine needs one CPU; the other tests have the rest
     boot = ["nice", "-n", "-5", "tests/vm/boot", "-t", "1500", "-o", log_path(steps.options, "vm-6.1-arm64"), "-r", root, kernel,
             "tests/vm/guest", os.path.join(steps.build, "arm64/src/tsnap"), os.path.join(steps.build, "arm64/tests/workload/workload"),
             "smoke", "kprobe", *(["options"] if steps.options.all else [])]

@@ -1,4 +1,4 @@
-"""What test runs are made of: commands, builds, and tests that are counted."""
+"""Building blocks of test runs: commands, builds, and tests that are counted."""
 import contextlib
 import fcntl
 import math
@@ -25,7 +25,7 @@ class Skipped(Exception):
 
 
 def say(words):
-    """Says something on standard error, as packaging/say.sh does."""
+    """Prints a message on standard error, as packaging/say.sh does."""
     print("%s: %s" % (os.path.basename(sys.argv[0]).replace(".py", ""), words), file=sys.stderr, flush=True)
 
 
@@ -37,7 +37,7 @@ def call(*command, **options):
 
 
 def answer(*command):
-    """What a command prints."""
+    """The output of a command."""
     done = subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, check=False)
     if done.returncode != 0:
         raise Failed("%s: exit status %d" % (command[0], done.returncode))
@@ -62,7 +62,7 @@ def tee(command, path, **options):
 
 @contextlib.contextmanager
 def output_to(path):
-    """Standard output and error of this process, and of commands that it runs meanwhile, go to a file."""
+    """While the context lasts, standard output and error of this process and of the commands that it runs go to a file."""
     sys.stdout.flush()
     kept = [os.dup(1), os.dup(2)]
     with open(path, "wb") as file:
@@ -79,7 +79,7 @@ def output_to(path):
 
 @contextlib.contextmanager
 def locked(path):
-    """Nobody else holds the lock on this file meanwhile."""
+    """Holds an exclusive lock on this file while the context lasts."""
     with open(path, "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -113,7 +113,7 @@ class Steps:
         self.skipped += skipped
 
     def add_status(self, status):
-        """Counts a failure where the runner of tests failed, although none of its tests did."""
+        """Counts a failure if the test runner failed although none of its tests did."""
         if status != 0 and self.failed == 0:
             say("exit status %d" % status)
             self.failed += 1
@@ -131,9 +131,9 @@ class Steps:
             self.failed += 1
 
     def build_tree(self, name, *options):
-        """Configures and builds the folder name. A stage may ask for a tree that another one built, or builds now. What was compiled
-        before, in this clone or another, comes out of ccache's cache where there is one; ninja needs less time than make to find what there
-        is to do, and a folder that was made without it stays so."""
+        """Configures and builds the folder name, unless another stage has built it; waits if another stage is building it. Files that were
+        compiled before, in this clone or another, come from ccache's cache where there is one. Ninja needs less time than make to find what
+        there is to do; a folder that was made without it stays so."""
         tree = os.path.join(self.build, name)
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         generator = ["-G", "Ninja"] if shutil.which("ninja") and not os.path.exists(os.path.join(tree, "Makefile")) else []
@@ -160,7 +160,7 @@ class Steps:
         self.driver_ended(tee(command, output), text_of(output))
 
     def driver_ended(self, status, text):
-        """Counts what a driver's output tells."""
+        """Counts the results in a driver's output."""
         if status == 77:
             self.skipped += 1
             return

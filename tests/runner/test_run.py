@@ -1,4 +1,4 @@
-"""run.py and groups.py, on stages that do little: which stages run, what is told of them, and that nothing of them is left."""
+"""run.py and groups.py, on stages that do little: which stages run, what is reported, and that no process is left of them."""
 import argparse
 import contextlib
 import os
@@ -49,7 +49,7 @@ def works(stage):
 
 
 def leaves(stage):
-    """A process that would go on for long."""
+    """Leaves a process that would run for a long time."""
     process = subprocess.Popen(["sleep", "1000"])
     with open(os.path.join(stage.build, "left-" + stage.name), "w", encoding="ascii") as file:
         file.write(str(process.pid))
@@ -68,7 +68,7 @@ def policy(stage):
 
 
 def lifted(stage):
-    """Ends once somebody has lifted it, or after 30 s."""
+    """Ends once this process has the normal scheduling policy, or after 30 s."""
     began = time.monotonic()
     while os.sched_getscheduler(0) == os.SCHED_IDLE and time.monotonic() < began + 30:
         time.sleep(0.05)
@@ -80,7 +80,7 @@ def waits_for_text(stage):
 
 
 def table(**functions):
-    """Stages of these names; of one whose function is in a list the list's second word is when."""
+    """Rows for stages of these names; a value is a function, or a tuple (function, when)."""
     rows = []
     for name, function in functions.items():
         function, when = function if isinstance(function, tuple) else (function, EACH)
@@ -112,7 +112,7 @@ def wait_until(ready):
 
 
 def state(process):
-    """Its state as in /proc, or nothing if there is none."""
+    """The process's state letter as in /proc, or "" if there is no such process."""
     with contextlib.suppress(OSError):
         return steps.text_of("/proc/%d/stat" % process).rpartition(") ")[2][0]
     return ""
@@ -162,7 +162,7 @@ class Choice(unittest.TestCase):
 
 
 class Findings(unittest.TestCase):
-    """What a program under the sanitizers left."""
+    """Files that a program under the sanitizers left."""
 
     def left(self, text):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(None):
@@ -192,7 +192,7 @@ class Runs(unittest.TestCase):
         return process
 
     def run_stages(self, name, *words):
-        """(exit status, lines)"""
+        """Runs stages of the table; returns (exit status, lines of output)."""
         process = self.start(name, *words)
         output = process.communicate("input\n", timeout=120)[0]
         return process.returncode, output.splitlines()
@@ -246,7 +246,7 @@ class Runs(unittest.TestCase):
     def test_shown_as_it_comes(self):
         _, lines = self.run_stages("shown", "live")
         self.assertEqual(lines[1], "x.c:1: error: some words")
-        self.assertEqual(lines.count(lines[1]), 1)  # not again at its end
+        self.assertEqual(lines.count(lines[1]), 1)  # the line is not repeated at the stage's end
         self.assertIn(lines[1], self.file("logs", "live.log"))
         _, lines = self.run_stages("input", "-v", "one")
         self.assertEqual(len(lines), 6)
@@ -265,7 +265,7 @@ class Runs(unittest.TestCase):
 
     @unittest.skipUnless(os.getuid() == 0, "lifting needs root")
     def test_beside(self):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))  # it may itself be run beside others
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))  # this test may itself run with SCHED_IDLE, while others do
         status, lines = self.run_stages("beside")
         self.assertEqual((status, lines[-1]), (0, "5 passed, 0 failed, 0 skipped"))
         self.assertEqual([line for line in lines if line.startswith("[")],
@@ -273,7 +273,7 @@ class Runs(unittest.TestCase):
                           "[4/5] hostile: words of hostile (beside what follows)", "[5/5] vm: words of vm"])
         self.assertEqual([line.split()[0] for line in lines[-6:-1]], ["one", "live", "vm", "text", "hostile"])
         self.assertIn("policy 0", self.file("logs", "one.log"))
-        self.assertIn("policy 0", self.file("logs", "text.log"))  # it was awaited
+        self.assertIn("policy 0", self.file("logs", "text.log"))  # it was lifted when the run waited for it
 
     def test_beside_that_died(self):
         status, lines = self.run_stages("dead")
@@ -331,7 +331,7 @@ class GroupTest(unittest.TestCase):
         group = self.group(time.sleep, 0)
         group.wait()
         self.assertFalse(group.works())
-        self.assertEqual(state(group.id), "Z")  # so that its id is nobody else's
+        self.assertEqual(state(group.id), "Z")  # a zombie, so that its id is not reused
         group.end()
         self.assertEqual(state(group.id), "")
 
@@ -356,7 +356,7 @@ class GroupTest(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) > 2 and sys.argv[1] in TABLES:
         sys.argv[0] = "run"
-        for given in groups.ENDING:  # whoever runs these tests may ignore them
+        for given in groups.ENDING:  # the parent of these tests may ignore these signals
             signal.signal(given, signal.SIG_DFL)
         sys.exit(run.main(["run", *sys.argv[3:]], TABLES[sys.argv[1]], sys.argv[2]))
     unittest.main()

@@ -33,7 +33,7 @@ class StepsTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def quietly(self, function, *arguments):
-        """What the function prints, as its processes do."""
+        """Output of the function and of the processes that it starts."""
         with steps.output_to(self.path("output")):
             function(*arguments)
         return steps.text_of(self.path("output"))
@@ -53,7 +53,7 @@ class StepsTest(unittest.TestCase):
         script = 'pwd; echo "$@"; echo "1/1 Test #1: a ... Passed 0.0 sec"; exit 8'
         output = self.quietly(self.steps.ctest, "tree", "^unit$", "sh", "-c", script)
         self.assertIn(self.path("tree") + "\n--output-on-failure -L ^unit$ -j", output)
-        self.assertEqual(self.counts(), (1, 1, 0))  # ctest failed, none of its tests did
+        self.assertEqual(self.counts(), (1, 1, 0))  # ctest failed, although none of its tests did
 
     def test_tree_is_built_once_in_a_run(self):
         os.mkdir(self.path("bin"))
