@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """verdicts.py [--output FILE] INPUT... -- COMMAND...: runs COMMAND, unless it passed before on the same machine with the same inputs.
 
-verdicts.py --known | --passed INPUT... -- WORD...: exit status 0 if it is known that what WORD... names passed with these inputs;
-remembers that it did.
+verdicts.py --known | --passed INPUT... -- WORD...: --known: exit status 0 if the test that WORD... names is known to have passed with
+these inputs; --passed: remembers that it did.
 
-An input is a file, or a folder with all below it. Beside their contents the words of COMMAND count, the packages that are installed
-(the list of dpkg or rpm; without one nothing is remembered) and the kernel's release. Only exit status 0 is remembered: what failed
-or was skipped is run again. FILE, which COMMAND writes, is remembered with it, and written again where COMMAND is not run.
-For tests of which one run tells what the next one would: of programs and files alone, not of what the host is doing.
+An input is a file, or a folder with all below it. A verdict depends on the inputs' contents, the words of COMMAND, the installed packages
+(the list of dpkg or rpm; without one nothing is remembered) and the kernel's release. Only exit status 0 is remembered: a command that
+failed or was skipped is run again. FILE, which COMMAND writes, is remembered too, and written again where COMMAND is not run.
+Meant for tests whose next run would have the same result: those of programs and files alone, not of what the host is doing.
 Environment: TSNAP_TEST_VERDICTS, the folder that remembers; without it COMMAND is always run. TSNAP_TEST_KNOWN, a file that gets a
 line for each COMMAND that was not run.
 """
@@ -22,9 +22,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = ("/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite")
 
 
-@functools.lru_cache(maxsize=None)  # the same header is an input of many
+@functools.lru_cache(maxsize=None)  # the same header is an input of many tests
 def file_hash(path):
-    """Hash of the contents, or that there is no such file."""
+    """Hash of the file's contents; a fixed text if there is no such file."""
     try:
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
@@ -40,12 +40,12 @@ def files_of(path):
 
 
 def short(path):
-    """As from the top of the sources: another clone has the same verdicts."""
+    """The path from the top of the sources, so that another clone has the same verdicts."""
     return path.replace(TOP + "/", "")
 
 
 def key_of(inputs, words):
-    """What a verdict is remembered by."""
+    """Key of a verdict: a hash of all that it depends on."""
     key = hashlib.sha256()
     for word in words:
         key.update(short(word).encode() + b"\0")
@@ -56,7 +56,7 @@ def key_of(inputs, words):
 
 
 class Verdicts:
-    """A folder with a file for each key that passed, which holds the command's output file; None: it remembers nothing."""
+    """A folder with a file for each key that passed, which holds the command's output file; without a folder nothing is remembered."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -64,7 +64,7 @@ class Verdicts:
             os.makedirs(folder, exist_ok=True)
 
     def passed(self, key):
-        """True if it did; the file's time is that of the last question, by which tests/run drops old ones."""
+        """True if the key passed; sets its file's time to now, because tests/run drops files that were not used for long."""
         if not self.folder:
             return False
         try:
@@ -74,7 +74,7 @@ class Verdicts:
         return True
 
     def keep(self, key, output=None):
-        """The file is whole or not there: another run may read it now."""
+        """Remembers that the key passed. The file is whole or absent at any moment, because another run may read it."""
         if not self.folder:
             return
         path = os.path.join(self.folder, key)
@@ -89,12 +89,12 @@ class Verdicts:
 
 
 def remembered():
-    """The folder that the environment names."""
+    """The verdicts in the folder that the environment names."""
     return Verdicts(os.environ.get("TSNAP_TEST_VERDICTS") if any(map(os.path.exists, PACKAGES)) else None)
 
 
 def known(what):
-    """One line for tests/run, which tells how many were not run."""
+    """Writes one line for tests/run, which reports how many commands were not run."""
     path = os.environ.get("TSNAP_TEST_KNOWN")
     if path:
         with open(path, "a", encoding="utf-8") as file:
@@ -102,7 +102,7 @@ def known(what):
 
 
 def run(command, verdicts, key, output):
-    """The exit status of the command, which is remembered if it passed."""
+    """Runs the command unless it passed before; returns its exit status, and remembers that it passed."""
     code = subprocess.run(command, check=False).returncode
     if code == 0:
         verdicts.keep(key, output)
