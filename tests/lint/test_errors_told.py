@@ -1,4 +1,4 @@
-"""errors-told on small texts: which returns fail without words, and that each end of a process is known."""
+"""errors-told on small texts: it finds returns that fail without a message, and ends of processes that are not in KNOWN."""
 import importlib.machinery
 import importlib.util
 import os

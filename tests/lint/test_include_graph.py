@@ -1,4 +1,4 @@
-"""include-graph on small trees: what is a cycle, and what a list of known ones does."""
+"""include-graph on small trees: cycles that it finds, and the effect of a list of known ones."""
 import os
 import subprocess
 import sys
@@ -10,7 +10,7 @@ GRAPH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include-graph"
 
 class Tree(unittest.TestCase):
     def graph(self, known, **files):
-        """Runs it on files: a__b_h="c/d.h" is a/b.h that includes c/d.h. Exit code and lines."""
+        """Runs include-graph on files: a__b_h="c/d.h" is a/b.h that includes c/d.h. Returns (exit code, lines)."""
         with tempfile.TemporaryDirectory() as top:
             for name, included in files.items():
                 path = os.path.join(top, name.replace("__", "/")[:-2] + "." + name[-1])
@@ -25,7 +25,7 @@ class Tree(unittest.TestCase):
         return ran.returncode, ran.stdout.splitlines()
 
     def test_lines(self):
-        """A header and its C file are one node, and levels are told."""
+        """A header and its C file are one node, and levels are printed."""
         code, lines = self.graph("", a__x_h="", a__x_c="a/x.h", b__y_h="a/x.h", b__y_c="b/y.h a/x.h stdio.h")
         self.assertEqual((code, lines), (0, ["0 a                -> ", "1 b                -> a (1)"]))
 

@@ -1,4 +1,4 @@
-"""private-words on small texts: what is one, and where it stands."""
+"""private-words on small texts: words that it finds, and their line numbers."""
 import importlib.machinery
 import importlib.util
 import os

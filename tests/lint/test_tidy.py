@@ -1,4 +1,4 @@
-"""tidy knows what a file includes, whichever program built it."""
+"""tidy finds the files that a source includes, whether ninja or make built it."""
 import importlib.machinery
 import importlib.util
 import os

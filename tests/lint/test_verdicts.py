@@ -1,4 +1,4 @@
-"""verdicts.py on small commands: what is run again, and what is not."""
+"""verdicts.py on small commands: which are run again, and which are not."""
 import contextlib
 import io
 import os
@@ -27,7 +27,7 @@ class OneCommand(unittest.TestCase):
             file.write(text)
 
     def runs(self, script, inputs=None):
-        """(exit status, whether it was run)"""
+        """(exit status, True if the script was run)"""
         ran = self.path("ran")
         if os.path.exists(ran):
             os.remove(ran)
