@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""compat.py [--all | --merge] TABLE GUESTS LOGS GUEST...: holds TABLE, packaging/compat.md, against what tests/vm/guest left in LOGS/GUEST for
-each GUEST, KERNEL-ROOT, a row of GUESTS; with --merge prints TABLE with their rows as they were measured. Rows of other guests stay.
+"""compat.py [--all | --merge] TABLE GUESTS LOGS GUEST...: compares TABLE, packaging/compat.md, with what tests/vm/guest left in LOGS/GUEST
+for each GUEST, KERNEL-ROOT, a row of GUESTS; with --merge prints TABLE with their rows as they were measured. Rows of other guests stay.
 
 A line of `cells` is "configuration<TAB>kind of probe<TAB>words"; `about` is "release libbcc". Exit 1: a configuration that the guest was to
 run (--all and --merge: those after |, too) left nothing, or something else than TABLE says.
@@ -11,7 +11,7 @@ import re
 import sys
 
 PROBES = ("best", "tracepoints", "kprobes")
-# Configurations of tests/vm/guest by what they leave of the kernel's types.
+# Configurations of tests/vm/guest: the source of kernel types that each leaves in place.
 SOURCES = {"btf": "BTF", "headers": "headers", "kheaders": "kheaders", "btf-file": "`--btf FILE`",
            "offsets-file": "`--offsets FILE`", "none": "nothing"}
 OLD = "as-"
@@ -65,7 +65,7 @@ def table(heads, rows):
 
 
 def name_of(kernel):
-    """sid is another release every few weeks."""
+    """The kernel's name in the table; sid has another release every few weeks."""
     return "newest (sid)" if kernel == "sid" else kernel
 
 
@@ -74,7 +74,7 @@ def libbcc_name(root, version):
 
 
 class Guest:
-    """A row of GUESTS: what it ran on, and {configuration: words of each kind of probe}."""
+    """A row of GUESTS: the release and libbcc that it ran on, and {configuration: words of each kind of probe}."""
 
     def __init__(self, line):
         before, _, after = line.partition("|")
@@ -95,20 +95,20 @@ class Guest:
         self.cells = {name: [words.get(probes) for probes in PROBES] for name, words in told.items() if len(words) == len(PROBES)}
 
     def holes(self, asked):
-        """Configurations among those asked for that should have left something."""
+        """Messages for requested configurations that should have left results and did not."""
         for pattern in asked:
             if (pattern in SOURCES or pattern.startswith(OLD)) and not fnmatch.filter(self.cells, pattern):
                 yield "%s on %s: not measured" % (pattern, self.name)
 
     def key(self, configuration):
-        """What the row of a configuration begins with."""
+        """The first cells of a configuration's row."""
         libbcc = libbcc_name(self.root, self.libbcc)
         if configuration.startswith(OLD):
             return configuration[len(OLD):], libbcc
         return name_of(self.kernel), libbcc, SOURCES[configuration]
 
     def rows(self, old):
-        """{what a row begins with: words}, of the stand-ins or the others, in the order of the tables."""
+        """{first cells of a row: words}, of the stand-ins (old) or of the other configurations, in the order of the tables."""
         order = [name for name in self.cells if name.startswith(OLD)] if old else [name for name in SOURCES if name in self.cells]
         return {self.key(name): self.cells[name] for name in order}
 
@@ -119,7 +119,7 @@ def guests_read(path):
 
 
 def rows_of(text):
-    """{what a row begins with: words} of all tables."""
+    """{first cells of a row: words} of all tables."""
     notes, found = dict(re.findall(r"^\[(\d+)\] (.*)$", text, re.M)), {}
     for line in text.splitlines():
         cells = line.strip("| ").split(" | ")
@@ -130,7 +130,7 @@ def rows_of(text):
 
 
 def stored_read(path, guests):
-    """Gives the guests what the table says of them."""
+    """Sets the guests' results to those in the table."""
     with open(path) as file:
         text = file.read()
     rows = rows_of(text)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""cuts.py TSNAP WORKLOAD [COUNT]: cuts a machine off COUNT times (20) while tsnap records on its disk, which the next one goes on with: nothing
-but the frames that were being written is missing, and at last every file is whole, for zstd, tsnap and DuckDB.
+"""cuts.py TSNAP WORKLOAD [COUNT]: cuts a machine off COUNT times (20) while tsnap records on its disk, with which the next machine goes on:
+nothing but the frames that were being written is missing, and at the end every file is whole, for zstd, tsnap and DuckDB.
 
-The machine is a guest of tests/vm/boot: what it had not yet put on its disk is lost with it. The last line is the sum: N passed, N failed,
-N skipped."""
+The machine is a guest of tests/vm/boot: data that it had not yet put on its disk is lost with it. The last line is the totals: N passed,
+N failed, N skipped."""
 import os
 import random
 import shutil
@@ -23,13 +23,13 @@ LOGS = TOP + "/build-test/logs/vm/cuts"
 DISK = LOGS + "/disk"
 KERNEL = "sid"
 FLUSH_S = 0.5
-GUEST_S = 300   # at most, for one that starts
-RANDOM = 20     # the same moments each time
-LAST_SCANS = 3  # the last guest takes so many, and is not cut off
+GUEST_S = 300   # time limit of a guest's start or end
+RANDOM = 20     # seed: the same cuts each time
+LAST_SCANS = 3  # the last guest takes so many scans, and is not cut off
 
 
 class Guest:
-    """Boots with the disk."""
+    """A guest that boots with the disk and records on it."""
 
     def __init__(self, number, *args):
         self.out = "%s/%d" % (LOGS, number)
@@ -39,7 +39,7 @@ class Guest:
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def numbers(self, name):
-        """Whole lines of what it left so far."""
+        """The numbers in the whole lines that the guest has written so far into a file of /out."""
         try:
             with open(self.out + "/" + name, encoding="utf-8") as file:
                 return [int(line) for line in file.read().split("\n")[:-1] if line]
@@ -47,7 +47,7 @@ class Guest:
             return []
 
     def grows(self, times):
-        """Waits until the recording has grown so often."""
+        """Waits until the recording has grown so many times."""
         end = time.monotonic() + GUEST_S
         while len(set(self.numbers("sizes"))) <= times:
             check(self.process.poll() is None and time.monotonic() < end, "no recording grows: %s.log", self.out)
@@ -67,13 +67,12 @@ class Guest:
 
 
 def kept_least(sizes):
-    """Bytes that were on the disk for sure: frames are written one after the other, each is on the disk before the next is begun, and the newest
-    was perhaps not."""
+    """Bytes that certainly were on the disk: each frame is on the disk before the next is begun, so only the newest may not have been."""
     return max((size for size in sizes if size < sizes[-1]), default=0)
 
 
 def cuts(tsnap, workload, count):
-    """The guests one after the other; the rows that each had put on the disk at least are there for the next."""
+    """Cuts the guests off one after the other; the bytes that each had certainly put on the disk are there for the next."""
     draw = random.Random(RANDOM)
     least = 0
     for number in range(count):
@@ -93,7 +92,7 @@ def cuts(tsnap, workload, count):
 
 
 def whole(tsnap, count):
-    """What is on the disk at last."""
+    """The recording on the disk at the end is whole."""
     subprocess.run(["debugfs", "-R", "rdump /rec " + LOGS, DISK], check=True, stderr=subprocess.DEVNULL)
     directory = LOGS + "/rec"
     samples, scans, hosts = (rows_of_files(directory, kind) for kind in ("samples", "scans", "host"))

@@ -2,13 +2,13 @@
 each needs one core and 3 GB), and runs the live tests in them. GUEST is KERNEL or KERNEL/ROOT, such as 6.1 or 5.10/bullseye; all
 if none. -a: all configurations of each, which takes hours.
 
-The output of each is shown when it is done. The last line is the sum: N passed, N failed, N skipped.
+The output of each guest is shown when it has ended. The last line is the totals: N passed, N failed, N skipped.
 
-What tsnap said of itself in them is held against packaging/compat.md; -k, with -a: keep what was measured there instead. Rows of
-guests that did not run stay as they are.
+The guests' results, what tsnap said of itself in them, are compared with packaging/compat.md; -k, with -a: they are written there instead.
+Rows of guests that did not run stay as they are.
 
-A kernel or a tree that can't be had fails the run, unless --allow-skip vm-KERNEL, tree-SUITE or all is given; an old kernel that nobody
-gave is skipped. Trees are made and built by tests/tree/tree-run.
+A kernel or a tree that can't be had fails the run, unless --allow-skip vm-KERNEL, tree-SUITE or all is given; an old kernel that was not
+provided is skipped. Trees are made and built by tests/tree/tree-run.
 
 Environment: TSNAP_VM_CACHE and TSNAP_OLD_KERNELS, see kernel-fetch; TSNAP_VM_BUILD, the build directory for guests on this machine's root
 (build-test/gcc); TSNAP_VM_TREE_BUILD, that in trees (/build/gcc).
@@ -34,9 +34,9 @@ BOOT, FETCH, GUEST, GUESTS, COMPAT = (os.path.join(HERE, name) for name in ("boo
 TABLE = os.path.join(TOP, "packaging/compat.md")
 VERDICTS = os.path.join(TOP, "tests/verdicts.py")
 THIS = "-"  # the root of guests on this machine's files
-LIMIT_S, LIMIT_ALL_S = 1800, 10800  # 4.9 alone has every option three times
-NOT_GIVEN = 77  # kernel-fetch's exit status for an old kernel that nobody gave
-# for bash: runs the program $3 with the option $4 and a file, $5 here, in the tree $2; $1 is this folder
+LIMIT_S, LIMIT_ALL_S = 1800, 10800  # 4.9 alone runs the tests of every option three times
+NOT_GIVEN = 77  # kernel-fetch's exit status for an old kernel that was not provided
+# bash script: runs the program $3 with the option $4 and a file, $5 outside the tree, in the tree $2; $1 is this folder
 IN_TREE = """. "$1/../tree/private.sh"
 tree_mount "$2"
 : >"$2/tmp/file"
@@ -45,7 +45,7 @@ exec chroot "$2" "$3" "$4" /tmp/file"""
 
 
 class Options(typing.NamedTuple):
-    """What the command line asks for."""
+    """Options of the command line."""
     all: bool = False
     keep: bool = False
     jobs: int = 2
@@ -82,7 +82,7 @@ def arguments(argv):
 # --- which guests
 
 def guests_read(text):
-    """(guest with what is before |, configurations after it) of each row."""
+    """(guest with the configurations before |, configurations after |) of each row."""
     for line in text.splitlines():
         before, _, after = line.partition("|")
         if line.strip() and not line.startswith("#"):
@@ -91,7 +91,7 @@ def guests_read(text):
 
 
 def guests_list(text, options, can_be_had):
-    """The guests of the rows that are wanted, where something is to be run; can_be_had tells whether there is a kernel."""
+    """The requested guests that have configurations to run; can_be_had(kernel): True if there is such a kernel."""
     found = []
     for (kernel, root, configurations), after in guests_read(text):
         if options.guests and kernel not in options.guests and "%s/%s" % (kernel, root) not in options.guests:
@@ -107,7 +107,7 @@ def guests_list(text, options, can_be_had):
 
 
 def exported_roots(text, options):
-    """The roots whose libbcc compiles programs for guests that load them, each once: this machine's, with -a all."""
+    """The roots whose libbcc compiles programs for guests that load them, each once: this machine's; with -a those of all rows, too."""
     return list(dict.fromkeys([THIS] + [guest.root for guest, _ in guests_read(text) if options.all]))
 
 
@@ -130,26 +130,26 @@ def tree_check(root):
 
 
 def program(root, name, here=False):
-    """The path of a program that was built for guests with this root: in the guest, or here."""
+    """Path of a program that was built for guests with this root, as the guest sees it; here: as this machine does."""
     if root == THIS:
         return os.path.join(BUILD, name)
     return (tree_of(root) if here else "") + os.path.join(TREE_BUILD, name)
 
 
 def is_newer(path, than):
-    """As test -nt: what is absent is older than all that is there."""
+    """True if path is newer than the other, as test -nt: an absent file is older than any that exists."""
     times = [os.stat(name).st_mtime_ns if os.path.exists(name) else -1 for name in (path, than)]
     return times[0] > times[1]
 
 
 def first_failure(text):
-    """The line that tells what failed, else the last one."""
+    """The first line with a failure, else the last line."""
     lines = text.splitlines()
     return next((line for line in lines if "FAILED" in line), "".join(lines[-1:]))
 
 
 def text_check(root, option, path, log):
-    """Runs text_check, --offsets or --export, with the libbcc of this root, here: in a guest it would take minutes."""
+    """Runs text_check, --offsets or --export, with the libbcc of this root, on this machine: in a guest it would take minutes."""
     command = [program(root, "tests/text/text_check"), option, path]
     if root != THIS:
         command = ["unshare", "--mount", "bash", "-euc", IN_TREE, "-", HERE, tree_of(root), *command]
@@ -162,7 +162,7 @@ def text_check(root, option, path, log):
 
 
 def programs_compile(root, path, log):
-    """Has text_check write programs; a part of them would be taken for all."""
+    """Has text_check write programs; removes the file if that fails, because an incomplete one would be taken for whole."""
     with open(path, "wb"):
         pass
     try:
@@ -175,19 +175,19 @@ def programs_compile(root, path, log):
 # --- the run
 
 def guest_signals():
-    """Called in a guest's process: it is ended by SIGTERM, which Ctrl-C has this run send; by Ctrl-C itself it would be ended twice."""
+    """Called in a guest's process, which ignores Ctrl-C: this run ends it with SIGTERM then, and it would be ended twice."""
     groups.on_ending(signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, groups.ENDING)
 
 
 class Matrix(Steps):
-    """The guests of a run, and what became of them."""
+    """The guests of a run, and their results."""
 
     def __init__(self, options, logs):
         super().__init__("matrix", BUILD)
         self.options, self.logs = options, logs
-        self.directories = {}  # of the kernels that are there
+        self.directories = {}  # {kernel: directory} of the kernels that are there
         self.running = {}  # {process id: (guest, process)}
 
     def log(self, *names):
@@ -202,26 +202,26 @@ class Matrix(Steps):
         self.skipped += 1
 
     def absent(self, kind, words):
-        """What a guest needs can't be had."""
+        """Counts a failure, or a skip if that is allowed, for a kernel or a tree that can't be had."""
         if kind in self.options.allow_skip or "all" in self.options.allow_skip:
             self.skip(words)
         else:
             self.fail("%s; --allow-skip %s if that is right" % (words, kind))
 
     def kernels_fetch(self, names):
-        """Those that can't be had are told and counted here."""
+        """Fetches the kernels; reports and counts those that can't be had."""
         for kernel in names:
             done = subprocess.run([FETCH, kernel], stdout=subprocess.PIPE, universal_newlines=True, check=False)
             if done.returncode == 0:
                 self.directories[kernel] = done.stdout.strip()
             elif done.returncode == NOT_GIVEN:
-                self.skipped += 1  # kernel-fetch told it
+                self.skipped += 1  # kernel-fetch has printed why
             else:
                 self.absent("vm-" + kernel, "the kernel %s can't be had" % kernel)
 
     def programs_export(self, roots):
-        """What the libbcc of each root makes of the BPF text. It is kept in tests/text/programs of the build, where text_check may have
-        left it already."""
+        """Collects the programs that the libbcc of each root compiles from the BPF text. They are kept in tests/text/programs of the build,
+        where text_check may have written them already."""
         shutil.rmtree(self.log("programs"), ignore_errors=True)
         os.mkdir(self.log("programs"))
         for root in roots:
@@ -241,7 +241,7 @@ class Matrix(Steps):
             shutil.copy(path, self.log("programs", name))
 
     def load_verdict(self, option, kernel):
-        """--known or --passed of the programs that guests load, on this kernel: see tests/verdicts.py."""
+        """Runs tests/verdicts.py with --known or --passed for the programs that guests load, on this kernel."""
         call(VERDICTS, option, self.log("programs"), program(THIS, "tests/text/program_loader"),
              os.path.join(self.directories[kernel], "vmlinuz"), "--", "load")
 
@@ -268,8 +268,8 @@ class Matrix(Steps):
                 command = self.guest_command(guest)
             except (Failed, OSError) as why:
                 say(why)
-                command = ["false"]  # counted as any guest that failed
-            signal.pthread_sigmask(signal.SIG_BLOCK, groups.ENDING)  # no guest is started that main() would not end
+                command = ["false"]  # a guest that can't be prepared is counted as one that failed
+            signal.pthread_sigmask(signal.SIG_BLOCK, groups.ENDING)  # until main() can end the new guest
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=guest_signals)
             self.running[process.pid] = guest, process
             signal.pthread_sigmask(signal.SIG_UNBLOCK, groups.ENDING)
@@ -293,12 +293,12 @@ class Matrix(Steps):
             self.fail("%s: exit status %d" % (guest.name, status))
         if status == 0 and "\nok programs of " in "\n" + output:
             self.load_verdict("--passed", guest.kernel)
-        # programs that the libbcc of this root compiles read at the offsets of this kernel
+        # programs that the libbcc of this root compiles must read at the offsets of this kernel
         self.check(guest.name + ": offsets in programs", text_check, guest.root, "--offsets", self.log(guest.name, "offsets"),
                    self.log(guest.name + ".offsets"))
 
     def guests_run(self, guests):
-        """Returns the names of those that ran."""
+        """Runs the guests; returns the names of those that ran."""
         ran = []
         for guest in guests:
             if guest.root != THIS and not os.access(program(guest.root, "src/tsnap", here=True), os.X_OK):
@@ -314,7 +314,7 @@ class Matrix(Steps):
         return ran
 
     def compat_check(self, names):
-        """What these guests said of themselves."""
+        """Compares the results of these guests with the table, or writes them there."""
         option = ["--merge"] if self.options.keep else ["--all"] if self.options.all else []
         command = [COMPAT, *option, TABLE, GUESTS, self.logs, *names]
         if not self.options.keep:
@@ -326,7 +326,7 @@ class Matrix(Steps):
         say("packaging/compat.md has what was measured now")
 
     def run(self):
-        """Returns the exit status."""
+        """Runs all; returns the exit status."""
         text = text_of(GUESTS)
         guests = guests_list(text, self.options, can_be_had)
         if not guests:

@@ -1,5 +1,5 @@
 """matrix.py: which guests run, what counts as passed, failed and skipped, and that guests end with it. Nothing is booted here: scripts
-stand for the programs that would."""
+replace the programs that boot."""
 import contextlib
 import io
 import os
@@ -45,13 +45,13 @@ matrix.main(["matrix", "5.10/-", "sid/-"], sys.argv[4])
 
 
 def ended_by_signals():
-    """Also where this is run by nohup, whose children are not ended by SIGHUP."""
+    """Restores the default of signals that end a run, also under nohup, whose children ignore SIGHUP."""
     for number in matrix.groups.ENDING:
         signal.signal(number, signal.SIG_DFL)
 
 
 def names(options, there=()):
-    """What runs of each guest, by its name."""
+    """{name of a guest: its configurations}"""
     return {guest.name: " ".join(guest.configurations) for guest in matrix.guests_list(ROWS, options, there.__contains__)}
 
 
@@ -90,7 +90,7 @@ class RulesTest(unittest.TestCase):
 
     def test_stored_guests(self):
         guests = matrix.guests_list(text_of(matrix.GUESTS), Options(all=True), lambda kernel: True)
-        self.assertEqual(len({guest.name for guest in guests}), len(guests))  # logs have these names
+        self.assertEqual(len({guest.name for guest in guests}), len(guests))  # names are unique, because logs have them
 
     def test_exported_roots(self):
         self.assertEqual(matrix.exported_roots(ROWS, Options()), ["-"])
@@ -139,13 +139,13 @@ class RunTest(unittest.TestCase):
         return returned, text_of(self.path("output"))
 
     def counted(self, log, status):
-        """((passed, failed, skipped) of a guest, what is told)"""
+        """((passed, failed, skipped) of a guest, output)"""
         self.script("logs/6.1--.log", log)
         run = self.matrix()
         _, told = self.quietly(run.guest_count, Guest("6.1", "-", []), status)
         return (run.passed, run.failed, run.skipped), told
 
-    def test_count(self):  # the check of offsets is one more
+    def test_count(self):  # the check of offsets is one more test
         log = "1 passed, 1 failed, 1 skipped\nok\n7 passed, %d failed, 2 skipped\n"
         self.assertEqual(self.counted(log % 0, 0), ((8, 0, 2), ""))
         self.assertEqual(self.counted(log % 3, 1), ((8, 3, 2), ""))
@@ -198,12 +198,12 @@ class RunTest(unittest.TestCase):
                 run = self.matrix()
                 self.quietly(run.programs_export, ["-", "sid"])
                 self.assertEqual((run.passed, run.failed, run.skipped), counts)
-                self.assertEqual(self.text_check.call_count, calls)  # what is newer than text_check is not made again
+                self.assertEqual(self.text_check.call_count, calls)  # programs that are newer than text_check are not made again
                 self.assertEqual(os.listdir(self.path("logs/programs")), [] if failure else ["host"])
                 os.utime(check, (1, 1))
 
     def test_run(self):
-        """4.9 was not given, 6.12 can't be had, there are no trees."""
+        """4.9 was not provided, 6.12 can't be had, there are no trees."""
         with unittest.mock.patch.object(matrix, "BOOT", self.script("boot", "#!/bin/sh\necho 3 passed, 0 failed, 1 skipped\n")):
             status, told = self.quietly(self.matrix(all=True, allow_skip=["tree-sid"], guests=["4.9", "5.10", "6.12", "sid"]).run)
         self.assertEqual(status, 1)
