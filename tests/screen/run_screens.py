@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs scripts of keys (scripts/NAME.keys) and compares the screens with expected/NAME.txt, byte for byte; and
-those of commands.facts, which say what must be on the screen, for each command of the table and each size.
+"""Runs scripts of keys (scripts/NAME.keys) and compares the screens with expected/NAME.txt, byte for byte; also runs the
+scripts of commands.facts, which say what must be on the screen, for each command of the table and each size.
 
     run_screens.py RUN_SCRIPT TSNAP            compare
-    run_screens.py RUN_SCRIPT TSNAP --update   write what comes as what is expected (then read the diff!)
+    run_screens.py RUN_SCRIPT TSNAP --update   write the screens as the expected ones (then read the diff!)
 
-Behind `same` a script gives the command line of a view and its table: tsnap with that command line must
+After `same` a script's output has the command line of a view, and its table: tsnap with that command line must
 print the same numbers.
 """
 import csv
@@ -40,19 +40,19 @@ def cells_of(row, titles, nothing):
 
 
 def differences(tsnap, part):
-    """What the report of the command line has otherwise than the table of the screen."""
+    """Lines of the screen's table that the report of the view's command line does not have."""
     command, _, table = part.partition("\n")
     report = [line.split() for line in run([tsnap] + shlex.split(command)[1:]).splitlines()]
     rows = list(csv.reader(io.StringIO(table)))
     for row in rows[1:]:
-        # CSV as it is read here tells no empty text from an absent one
+        # csv.reader does not distinguish an empty text from an absent one
         texts = [" ".join(cells_of(row, rows[0], nothing)).split() for nothing in ("-", "")]
         if not any([word for word in line if word.strip("#")] in texts for line in report):
             yield "%s\n  has no line of %s" % (command, texts[0])
 
 
 def stacks_differ(tsnap, part):
-    """Whether --folded writes other stacks of the view than w did. The view's columns are no part of stacks."""
+    """A message if --folded writes other stacks of the view than the key w did. The view's columns are no part of stacks."""
     command, _, written = part.partition("\n")
     words = shlex.split(command)[1:]
     at = words.index("-g")
@@ -63,7 +63,7 @@ def stacks_differ(tsnap, part):
 
 
 def commands_wrong(script):
-    """What commands do otherwise than commands.facts says, in any size; and commands that it says nothing of."""
+    """Messages for commands that do not do what commands.facts says, in any size, and for commands that it lacks."""
     with open(os.path.join(HERE, "commands.facts"), encoding="utf-8") as file:
         parts = re.split(r"^\[(\S+)\]\n", file.read(), flags=re.M)
     scripts = dict(zip(parts[1::2], parts[2::2]))

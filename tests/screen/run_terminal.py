@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tsnap --top on a pseudo terminal: it is given back on every way out, resized, too small, unknown, or none.
+"""tsnap --top on a pseudo terminal: every way out restores the terminal; terminals that are resized, too small, unknown, or absent.
 
     run_terminal.py TSNAP [CASE...]
 """
@@ -53,7 +53,7 @@ class Terminal:
             self.process.send_signal(signal_to)
 
     def expect(self, *all_words, seconds=20):
-        """Reads until all the words have come since the last time, in any order: a slow host gets a screen in pieces."""
+        """Reads until all the words have come since the last call, in any order: on a slow host a screen comes in pieces."""
         all_words = [words if isinstance(words, bytes) else words.encode() for words in all_words]
         end = time.monotonic() + seconds
         while not all(words in self.output for words in all_words):
@@ -71,7 +71,7 @@ class Terminal:
             self.output += os.read(self.master, 65536)
 
     def ended(self, code, seconds=20):
-        """Has ended so, and the terminal is as it was."""
+        """The process has ended with this exit code, and the terminal is as it was."""
         end = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < end:
             self.drain()
@@ -108,7 +108,7 @@ def case_signals(tsnap):
 
 
 def case_stopped_terminal(tsnap):
-    """Nobody reads: it ends all the same."""
+    """tsnap ends on SIGTERM although its terminal takes no output."""
     terminal = Terminal(tsnap, rows=60, columns=200)
     terminal.expect("AVG_THR")
     termios.tcflow(terminal.slave, termios.TCOOFF)
@@ -127,13 +127,13 @@ def case_background(tsnap):
     terminal.expect("AVG_THR")
     terminal.type("\x1a")
     terminal.expect(LEFT)
-    # nobody here is its shell: the signal's default is ignored in an orphaned process group
+    # tsnap goes on at once: it has no shell here, and SIGTSTP is ignored in an orphaned process group
     terminal.expect("AVG_THR")
     terminal.type("q")
     terminal.ended(0)
 
 
-# A shell as far as jobs go: it waits until its job stops, says so, and continues it once it is asked to.
+# A shell's job control: waits until the job stops, prints that, and continues it after a line of input.
 SHELL = """
 import os, signal, sys
 job = os.fork()
@@ -178,7 +178,7 @@ def case_no_memory(tsnap):
     library = os.path.join(os.path.dirname(tsnap), "..", "tests", "live", "libmalloc_fails.so")
     with open(tsnap, "rb") as file:
         sanitized = b"__asan_init" in file.read()
-    if sanitized or not os.path.exists(library):  # the sanitizer has a malloc of its own
+    if sanitized or not os.path.exists(library):  # sanitizers have a malloc of their own
         print("     no_memory: not of this program")
         return
     ended = 0
@@ -186,13 +186,13 @@ def case_no_memory(tsnap):
         # without the sandbox: libseccomp 2.5 itself breaks where it has no memory
         terminal = Terminal(tsnap, arguments=("--no-sandbox",), LD_PRELOAD=library, MALLOC_FAILS=str(when), MALLOC_FAILS_IN="tsnap")
         end = time.monotonic() + 10
-        # keys until it ends: each answer allocates
+        # keys are sent until it ends, because each answer allocates
         while terminal.process.poll() is None and time.monotonic() < end:
             if select.select([terminal.master], [], [], 0.02)[0]:
                 terminal.output += os.read(terminal.master, 65536)
             if ENTERED in terminal.output:
                 terminal.type("app")
-        if terminal.process.poll() is None:  # it was one that libraries do without
+        if terminal.process.poll() is None:  # the failed allocation was one that a library can do without
             terminal.type("\x1b")
             time.sleep(0.2)
             terminal.type("q")
@@ -235,7 +235,7 @@ def case_kinds(tsnap):
     for term in ("linux", "vt100", "screen", "tmux", "xterm"):
         if subprocess.run(["infocmp", term], capture_output=True, check=False).returncode:
             continue
-        # libgpm, which ncurses loads on a console, keeps ten bytes
+        # libgpm, which ncurses loads on a console, leaks ten bytes
         environment = {"ASAN_OPTIONS": "detect_leaks=0"} if term == "linux" else {}
         terminal = Terminal(tsnap, term=term, **environment)
         terminal.expect("AVG_THR")
@@ -247,7 +247,7 @@ def case_kinds(tsnap):
 
 
 def case_mouse(tsnap):
-    """A click as terminals send it: on a row, and on a title, which sorts."""
+    """Clicks, as terminals send them: on a title, which sorts, and on a row."""
     for term, click in (("xterm", "\x1b[<0;%d;%dM\x1b[<0;%d;%dm"), ("screen", None)):
         if subprocess.run(["infocmp", term], capture_output=True, check=False).returncode:
             continue
@@ -257,7 +257,7 @@ def case_mouse(tsnap):
         for row, wanted in ((9, "sort seconds"), (11, "seconds: 0.10")):
             if click:
                 terminal.type(click % (12, row, 12, row))
-            else:  # button and place as characters, then that it is released
+            else:  # button, column and row as characters, then the release
                 terminal.type("\x1b[M" + " " + chr(32 + 12) + chr(32 + row) + "\x1b[M#" + chr(32 + 12) + chr(32 + row))
             terminal.expect(wanted)
         terminal.type("q")
@@ -295,7 +295,7 @@ def case_none(tsnap):
 
 
 def case_cut(tsnap):
-    """Recordings that end in the middle of a line, and in the middle of a frame: what is whole is shown, and what is not is told."""
+    """Recordings that end in the middle of a line, and in the middle of a frame: whole lines and frames are shown, and the cut is reported."""
     with tempfile.TemporaryDirectory() as directory:
         recording = shutil.copytree(os.path.join(FIXTURES, "recording_1"), directory + "/recording")
         last = sorted(name for name in os.listdir(recording) if ".samples." in name)[-1]
@@ -316,7 +316,7 @@ def case_cut(tsnap):
 
 
 def case_views(tsnap):
-    """A file of views that is wrong is told by its line."""
+    """A wrong line in a file of views is reported with its number."""
     with tempfile.TemporaryDirectory() as home:
         os.makedirs(home + "/.config/tsnap")
         for words, line in (("[a]\ncolumns = comn\n", b"line 2"), ("[a]\nfilter = state=D\n", b"no columns"),
@@ -330,13 +330,13 @@ def case_views(tsnap):
 
 
 def rights_drop():
-    """Also root is refused then: it executes the program without CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    """Takes CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH from programs that are executed, so that root, too, is refused access to files."""
     for capability in (1, 2):
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
 def case_unreadable(tsnap):
-    """Files of views and keys that can't be read: the first screen says so, and there is a screen."""
+    """Files of views and keys that can't be read: the first screen says so, and tsnap goes on."""
     with tempfile.TemporaryDirectory() as home:
         os.makedirs(home + "/.config/tsnap/views")
         for mode, file, reason in ((0o755, "views", "Is a directory"), (0, "views", "Permission denied")):
@@ -357,7 +357,7 @@ def case_unreadable(tsnap):
 
 
 def case_keys(tsnap):
-    """A file of keys: they run other commands, the screen tells them, and a line that is wrong is told."""
+    """A file of keys: the keys run other commands, the screen names them, and a wrong line is reported."""
     with tempfile.TemporaryDirectory() as home:
         os.makedirs(home + "/.config/tsnap")
         path = home + "/.config/tsnap/keys"
@@ -390,18 +390,18 @@ def case_keys(tsnap):
 
 
 def run(name, tsnap):
-    """"", or why the case failed."""
+    """Runs a case; returns "", or why it failed."""
     try:
         globals()[name](tsnap)
         return ""
     except (AssertionError, subprocess.TimeoutExpired, OSError) as error:
-        return repr(error)  # an assertion may have no words
+        return repr(error)  # repr: an assertion may have no message
 
 
 def main():
     tsnap, failed = os.path.abspath(sys.argv[1]), 0
     names = [name for name in globals() if name.startswith("case_") and (not sys.argv[2:] or name[5:] in sys.argv[2:])]
-    # in processes of their own, as each has a terminal; they mostly wait
+    # cases run in processes of their own, because each has a terminal; they mostly wait
     with concurrent.futures.ProcessPoolExecutor(3) as pool:
         for name, why in zip(names, pool.map(run, names, [tsnap] * len(names))):
             print("FAIL %s: %s" % (name[5:], why) if why else "ok   %s" % name[5:], flush=True)
