@@ -1,4 +1,4 @@
-"""What --trace block costs a request: direct reads of 4 KB from a loop device on memory."""
+"""Cost of --trace block for a request: direct reads of 4 KB from a loop device on memory."""
 import contextlib
 import mmap
 import os
@@ -14,14 +14,14 @@ from table import Row
 DEVICE_BYTES = 64 << 20
 READ_BYTES = 4096
 AIM_NS = 1000
-PROGRAMS = 3  # of a request that no scheduler merges
+PROGRAMS = 3  # programs that run for a request that no scheduler merges
 WORDS = "--trace block,blockq: direct read of 4 KB, loop device on memory"
 TRACED = ("--trace", "block,blockq", "-i", 1)
 
 
 @contextlib.contextmanager
 def loop_device():
-    """Its path; OSError where there can be none."""
+    """Makes a loop device and yields its path; OSError where there can be none."""
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
         file.write(bytes(DEVICE_BYTES))
         file.flush()
@@ -33,7 +33,7 @@ def loop_device():
 
 
 def read_ns(path, seconds):
-    """Mean time of a read."""
+    """Mean time of a read, in ns."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     memory = mmap.mmap(-1, READ_BYTES)
     count, start = 0, time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""What --chains costs: with threads in chains, with many others beside them, and the threads that are sampled."""
+"""Cost of --chains: with threads in chains, with many other threads as well, and for the threads that are sampled."""
 import time
 
 from sampler import OPERATIONS, Crowd, Held, Interleaved, Report, quartiles, say
@@ -6,14 +6,14 @@ from table import Row
 
 RATE_HZ = 20
 CHAINED = 1000
-REQUESTS = 500  # of a crowd
-NAPS_MS = 100, 1000  # of a lock's holder: waits last ten times as long
-WARM_S = 2      # what happens once has happened
+REQUESTS = 500  # threads in chains, of a crowd's threads
+NAPS_MS = 100, 1000  # naps of a lock's holder: waits last ten times as long
+WARM_S = 2      # work that is done only once is over then
 TURNS = {"--chains": ("--chains", "-F", RATE_HZ), "a report": ("-F", RATE_HZ)}
 
 
 class Chained(Held):
-    """So many threads in chains: half of them wait for an answer, the other half, in tens, for a mutex whose holder naps."""
+    """Threads in chains: half of them wait for an answer, the other half, in groups of ten, for a mutex whose holder naps."""
 
     def __init__(self, options, threads, nap_ms):
         super().__init__(options, "chained", "threads=%d" % threads, "nap_ms=%d" % nap_ms)
@@ -29,7 +29,7 @@ def share_of_cpu(options, args):
 
 
 def cost_row(options, words, aim):
-    """--chains and a report in turns: what else the host does falls on both."""
+    """Measures --chains and a report in turns, so that other load of the host affects both."""
     turns = 1 if options.quick else 2
     found = {what: [] for what in TURNS}
     for turn in range(turns):
@@ -42,7 +42,7 @@ def cost_row(options, words, aim):
 
 
 def sampled_row(options):
-    """A report has the same probes, but for those of requests to block devices."""
+    """Cost of --chains for sampled threads, to that of a report, which has the same probes except those of requests to block devices."""
     name, words = "pipe_same", OPERATIONS["pipe_same"]
     found = Interleaved(options, {what: lambda args=args: Report(options, "-d", 100000, *args) for what, args in TURNS.items()},
                         options.run_ms, {name: words})

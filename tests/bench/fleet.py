@@ -1,4 +1,4 @@
-"""What many hosts' recordings take in ClickHouse: rows and inserts that a server takes through packaging/schema/ship, and bytes of a row."""
+"""Cost of many hosts' recordings in ClickHouse: rows and inserts that a server takes through packaging/schema/ship, and bytes of a row."""
 import collections
 import glob
 import os
@@ -19,15 +19,15 @@ import clickhouse  # noqa: E402  pylint: disable=wrong-import-position
 from harness import Context, Failure, Skip, wait_until  # noqa: E402  pylint: disable=wrong-import-position
 
 SCHEMA = os.path.join(HERE, "..", "..", "packaging", "schema")
-SCANS = 300  # one a second: five minutes
-BULK_FILES = 2  # of the eight hours that recorded.c makes
+SCANS = 300  # one scan a second: five minutes
+BULK_FILES = 2  # files, of the eight hours that recorded.c makes
 HOSTS = 20
 FRAME_HEAD = 64  # bytes, see src/recording/frame.h
-THREADS_OF_HOST = 80  # of the 5000 that recorded.c makes; one of eight is active
+THREADS_OF_HOST = 80  # threads of a host, of the 5000 that recorded.c makes; one of eight is active
 ZSTD = """<compression><case><min_part_size>0</min_part_size><min_part_size_ratio>0</min_part_size_ratio><method>zstd</method></case>
 </compression>"""
-# seconds: CPU seconds of the server that is sent to, of its replica, and of ship with all that it starts; wall: until ship ends;
-# writes: transactions of ZooKeeper
+# server, replica, ship: CPU seconds of the server that gets the rows, of its replica, and of ship with all that it starts; wall: seconds
+# until ship ends; writes: transactions of ZooKeeper
 Cost = collections.namedtuple("Cost", "server replica ship wall writes")
 
 
@@ -37,7 +37,7 @@ def packed(path, lines):
 
 
 def hosts_of(directory, count):
-    """(heading, [rows of each host]) of a recording of 5000 threads: hosts of 80 threads, of which a scan, one each second, shows the active."""
+    """(header line, [rows of each host]) from a recording of 5000 threads: each host has 80, and a scan each second shows the active ones."""
     heading, hosts = "", [[] for _ in range(count)]
     scan, before = -1, None
     for path in sorted(glob.glob(directory + "/*.samples.csv.zst")):
@@ -57,7 +57,7 @@ def second_of(scan):
 
 
 def hosts_write(directory, recording, name, seconds):
-    """Writes what each host has recorded in so many seconds, as files of the hour; returns how many rows of samples these are."""
+    """Writes what each host has recorded in so many seconds, as files of the hour; returns the number of rows of samples."""
     heading, hosts = recording
     os.mkdir(directory)
     scans = ["timestamp,weight_us,samples,threads,missing\n"]
@@ -71,14 +71,14 @@ def hosts_write(directory, recording, name, seconds):
 
 
 class Fleet:
-    """Two servers that hold the same, and their ZooKeeper."""
+    """Two servers, each the other's replica, and their ZooKeeper."""
 
     def __init__(self, ctx, schema):
         self.keeper = clickhouse.keeper_begin(ctx)
         self.servers = clickhouse.replicas_begin(ctx, self.keeper, schema)
 
     def cpu_s(self):
-        """CPU seconds of each server, also of threads that have ended."""
+        """CPU seconds of each server, including its ended threads."""
         found = []
         for server in self.servers:
             words = read("/proc/%d/stat" % server.part.pid).rpartition(")")[2].split()
@@ -96,7 +96,7 @@ class Fleet:
         return [int(server.rows("SELECT count() FROM " + table)[0][0]) for server in self.servers]
 
     def settle(self):
-        """Returns when both have merged what they want to merge."""
+        """Returns when both servers have no merge left to do."""
         calm = 0
         deadline = time.monotonic() + LIMIT_S
         while calm < 3 and time.monotonic() < deadline:
@@ -106,7 +106,7 @@ class Fleet:
             calm = calm + 1 if all(rows == [["0"]] for rows in busy) else 0
 
     def ship(self, directory):
-        """Cost of all in the directory, until it is merged."""
+        """Ships all in the directory; returns the cost until it is merged."""
         before, writes = self.cpu_s(), self.writes()
         _, wall, cpu, _ = run([SCHEMA + "/ship", "-1", directory, directory + "/shipped", "127.0.0.1:%d" % self.servers[0].port], directory)
         wait_until(lambda: len(set(self.count("samples_local"))) == 1, LIMIT_S, "rows on the replica")
@@ -120,14 +120,14 @@ class Fleet:
 
 
 def row_bytes(server, table):
-    """Bytes of a row on a server's disk when all is merged."""
+    """Bytes of a row on a server's disk after all parts are merged."""
     server.rows("OPTIMIZE TABLE %s FINAL" % table)
     (size, rows), = server.rows("SELECT sum(bytes_on_disk), sum(rows) FROM system.parts WHERE active AND table = '%s'" % table)
     return int(size) / int(rows)
 
 
 def copy(server, table, schema, other):
-    """Gives another server, which has no ZooKeeper, a table of this one."""
+    """Copies a table to another server, which has no ZooKeeper."""
     create = re.search(r"CREATE TABLE %s \(\n.*?\n\) ENGINE = .*?;" % table, schema, re.S).group()
     other.rows(re.sub(r"ReplicatedReplacingMergeTree\([^)]*\)", "ReplacingMergeTree()", create))
     rows = subprocess.run([*server.ask, "-q", "SELECT * FROM %s FORMAT Native" % table], stdout=subprocess.PIPE, check=True).stdout
@@ -135,7 +135,7 @@ def copy(server, table, schema, other):
 
 
 def frame_bytes(hosts, seconds=5):
-    """Bytes of a row in a recording that is written every so many seconds, as --flush has it, and of the same row as text."""
+    """(bytes of a row in a recording that is written every so many seconds, as with --flush, bytes of the same row as text)"""
     packed_size = raw = rows = 0
     for host in hosts[:8]:
         frames = collections.defaultdict(list)
@@ -155,7 +155,7 @@ def spread(what, values, unit, remark=""):
 
 
 def rows_of_inserts(words, costs, inserts, remark):
-    """Rows for many small inserts, where `inserts` hosts have each sent one of samples and one of scans."""
+    """Rows for many small inserts, where each of `inserts` hosts has sent one insert of samples and one of scans."""
     return [spread("CPU time of the server for " + words, [1000 * cost.server / inserts for cost in costs], "ms", remark),
             spread("CPU time of its replica for " + words, [1000 * cost.replica / inserts for cost in costs], "ms",
                    "%.0f transactions of ZooKeeper" % quartiles([cost.writes / inserts for cost in costs])[1]),

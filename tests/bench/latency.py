@@ -1,4 +1,4 @@
-"""What the sampler's real-time priority takes from others, and what it is for: scans that come in time on a full host."""
+"""Cost of the sampler's real-time priority for other tasks, and its purpose: scans that are in time on a full host."""
 import os
 import re
 import statistics
@@ -12,7 +12,7 @@ SPINNERS = 30
 
 
 def period_us(options):
-    """(median, 99.9th percentile) of how late a task of 1 ms comes, the worst of the CPUs."""
+    """(median, 99.9th percentile) of the delay of a task that is due every ms, in us, on the worst of the CPUs."""
     runs = [subprocess.Popen([options.build + "/tests/bench/period", str(options.latency_ms), str(cpu)], stdout=subprocess.PIPE,
                              preexec_fn=end_with_us) for cpu in range(len(os.sched_getaffinity(0)))]
     found = [[int(word) / 1000 for word in run.communicate(timeout=LIMIT_S)[0].split()] for run in runs]
@@ -37,7 +37,7 @@ def latency_rows(options):
 
 
 def late_share(options):
-    """(late scans, all that were due) while more threads spin than there are CPUs."""
+    """(late scans, all due scans) while more threads spin than there are CPUs."""
     seconds = options.scan_s
     spinners = [subprocess.Popen([options.workload, "spin"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
                 for _ in range(SPINNERS)]

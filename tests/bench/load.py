@@ -1,4 +1,4 @@
-"""What tsnap costs where there is much to do: many records, a high rate, several samplers, processes without end."""
+"""Cost of tsnap under load: many records, a high rate, several samplers, processes without end."""
 import contextlib
 import re
 import statistics
@@ -11,12 +11,12 @@ from sampler import LIMIT_S, Crowd, Program, Sampler, end_with_us, operation_ns,
 from table import Row
 
 SHARERS = 10
-# Each new sleeper is judged once, working or idle: that many are walked past in a second, and some time later it is done.
+# Each new sleeper is classified once, as working or idle: so many in a second; after some more time all are classified.
 JUDGED_A_SECOND, JUDGED_LATER_S = 50000, 20
 
 
 def bench_records(options):
-    """Records of threads that do not exist, in the array of a tsnap that makes room for them."""
+    """CPU per sample with records of threads that do not exist, in the array of a tsnap that has enough capacity for them."""
     rows = []
     sleeper = subprocess.Popen(["sleep", str(LIMIT_S * 10)], preexec_fn=end_with_us)
     for count, name in ((100000, "100 000"), (1000000, "1 000 000"))[:1 if options.quick else 2]:
@@ -40,7 +40,7 @@ def bench_records(options):
 
 
 def bench_rate(options):
-    """1000 scans a second: of one process that is busy, and of a host with 5000 threads."""
+    """CPU of 1000 scans a second: of one busy process, and of a host with 5000 threads."""
     rows = []
     with Crowd(options, 5000) as crowd:
         for words, args, aim in (("CPU at 1000 Hz, one process of 250 threads (-p)", ["-p", crowd.child()], 20),
@@ -56,7 +56,7 @@ def bench_rate(options):
 
 @contextlib.contextmanager
 def bpf_file_system():
-    """The words before a command that has it run where one is mounted, or None; in a mount namespace of its own."""
+    """Mounts a BPF file system in a mount namespace of its own; yields the words in front of a command that is to run there, or None."""
     place = subprocess.Popen(["unshare", "--mount", "sh", "-c", "mount -t bpf bpf /sys/fs/bpf && echo ready; read nothing"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
@@ -68,8 +68,8 @@ def bpf_file_system():
 
 
 def bench_share(options):
-    """The same loop beside no tsnap, one, and one that shares with nine others; interleaved. In CPU time of the loop:
-    ten samplers want the CPU, too, which is another cost than that of the probes."""
+    """The same loop without tsnap, next to one, and next to one that shares its probes with nine others; interleaved. Measures CPU time of
+    the loop, because ten samplers need the CPU, too, which is another cost than that of the probes."""
     words = {1: "CPU time of a pipe round trip on one core, one sampler at 20 Hz",
              SHARERS: "the same beside %d samplers on the probes of one" % SHARERS}
     with bpf_file_system() as prefix:
@@ -99,7 +99,7 @@ def bench_share(options):
 
 
 class Churn(Program):
-    """Processes that end at once, so many, on every CPU that we may use."""
+    """Starts so many processes that end at once, on every CPU that the bench may use."""
 
     def __init__(self, options, count):
         super().__init__([options.operations, "churn", str(count)])
@@ -108,11 +108,11 @@ class Churn(Program):
         self.up_s = 0
 
 
-RECORDED_HZ = 200  # so many scans as 24 hours have at 1 Hz take 7 minutes
+RECORDED_HZ = 200  # at this rate the number of scans of 24 hours at 1 Hz takes 7 minutes
 
 
 def bench_churn(options):
-    """Memory while millions of processes come and go: of a tsnap that writes rows, and of one that records, with files removed."""
+    """Memory while millions of processes start and end: of a tsnap that writes rows, and of one that records and removes old files."""
     millions, steps = (0.02, 2) if options.quick else (10, 10)
     seen = []
     with tempfile.TemporaryDirectory() as directory, Sampler(options, "-d", 100000) as sampler, \
@@ -131,6 +131,6 @@ def bench_churn(options):
     for at, words, aim in ((0, "resident memory after %g million processes" % millions, 20),
                            (2, "resident memory of a recorder after %g million processes and %.0f thousand scans" % (millions, scans / 1000), None)):
         sizes = [step[at] for step in seen]
-        # a recorder's is that of a frame's rows, many at this rate: it is to stay as it was
+        # a recorder's memory is that of a frame's rows, which are many at this rate; the aim is that it does not grow
         rows.append(Row(words, "tsnap", sizes[-1], "MB", min(sizes), max(sizes), aim or round(1.1 * sizes[0], 1), first % sizes[0]))
     return rows + [Row("kernel memory after %g million processes" % millions, "tsnap", seen[-1][1], "MB", aim=16, remark=first % seen[0][1])]

@@ -1,17 +1,17 @@
-"""Kernel headers for bcc's tools on a host that has none: the few types that their text names, at the offsets that
+"""Kernel headers for bcc's tools on a host that has none: the few types that the tools' BPF text names, at the offsets that
 `tsnap --write-offsets` finds."""
 import os
 import re
 import subprocess
 
-# For each struct its members as the tools read them; what comes between is padding.
+# {struct: {member: declaration}} of the members that the tools read; padding fills the space between them.
 STRUCTS = {
     "task_struct": {"__state": "unsigned int %s", "state": "long %s", "pid": "int %s", "tgid": "int %s",
                     "thread_pid": "struct pid *%s", "comm": "char %s[16]"},
     "pid": {"level": "unsigned int %s", "numbers": "struct upid %s[1]"},
 }
 BYTES = {"int": 4, "unsigned int": 4, "long": 8, "char": 16, "struct pid *": 8, "struct upid": 16}
-# Of the user interface, so the same on all kernels: what the perf clock hands to a program.
+# Registers that the perf clock passes to a program; part of the user interface, so the same on all kernels.
 REGISTERS = {
     "x86_64": "#define CONFIG_X86_64 1\nstruct pt_regs { unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, "
               "si, di, orig_ax, ip, cs, flags, sp, ss; };\n",
@@ -32,7 +32,7 @@ enum { false, true };
 #define __always_inline inline __attribute__((always_inline))
 #endif
 """
-# The namespaces stand here only because functions that nobody calls name them.
+# The namespaces are here only because functions that are never called name them.
 SCHED = """\
 #ifndef BENCH_SCHED_H
 #define BENCH_SCHED_H
@@ -52,7 +52,7 @@ struct bpf_perf_event_data { struct pt_regs regs; __u64 sample_period, addr; };
 
 
 def struct_text(name, offsets):
-    """offsets: {member: bytes}"""
+    """Text of a struct. offsets: {member: bytes}"""
     text, at = "", 0
     for member, offset in sorted(offsets.items(), key=lambda item: item[1]):
         words = STRUCTS[name][member]
@@ -63,7 +63,7 @@ def struct_text(name, offsets):
 
 
 def tree_write(folder, tsnap):
-    """Fills the folder, for BCC_KERNEL_SOURCE. Raises subprocess.CalledProcessError or KeyError where it can't."""
+    """Writes the headers into the folder, for BCC_KERNEL_SOURCE. Raises subprocess.CalledProcessError or KeyError where it can't."""
     file = os.path.join(folder, "offsets")
     subprocess.run([tsnap, "--write-offsets", file], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     offsets = {name: {} for name in STRUCTS}

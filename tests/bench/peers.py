@@ -1,4 +1,4 @@
-"""What tsnap costs beside what Debian ships, and beside empty BPF programs."""
+"""Cost of tsnap next to tools that Debian ships, and next to empty BPF programs."""
 import collections
 import fcntl
 import glob
@@ -17,8 +17,8 @@ import peer_types
 from sampler import HOST_CANNOT, OPERATIONS, Crowd, Interleaved, NotHere, Program, Sampler, quartiles, say
 from table import Row
 
-# tool: as the table calls it; package: Debian's, or "" for our own; argv; job: what it finds out; wants: what it needs
-# beyond BPF, a name of WANTS. All are up when something is attached and no more comes.
+# tool: its name in the table; package: Debian's, or "" for our own; argv; job: what it finds out; wants: what it needs beyond BPF:
+# "tracefs", "types", "kprobe" or "". A tool is up when something is attached and nothing more follows.
 Peer = collections.namedtuple("Peer", "tool package argv job wants")
 
 RUN_QUEUE = ("tracepoint:sched:sched_wakeup, tracepoint:sched:sched_wakeup_new { @since[args->pid] = nsecs; } "
@@ -29,7 +29,7 @@ OFF_CPU = ("tracepoint:sched:sched_switch { @since[args->prev_pid] = nsecs; if (
            "{ @us[args->next_comm] = sum((nsecs - @since[args->next_pid]) / 1000); } delete(@since[args->next_pid]); }")
 SYSCALLS = "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }"
 
-# Each measured with the operations: the ratio to no tool.
+# Tools that are measured by the operations: the ratio to no tool.
 TRACERS = (
     Peer("floor: sched_switch", "", ["floor", "sched_switch"], "an empty program", ""),
     Peer("floor: sched_switch, sched_waking", "", ["floor", "sched_switch", "sched_waking"], "empty programs", ""),
@@ -43,10 +43,10 @@ TRACERS = (
     Peer("bpftrace: run queue", "bpftrace", ["bpftrace", "-e", RUN_QUEUE], "run queue latency, one histogram", "tracefs"),
     Peer("bpftrace: off CPU", "bpftrace", ["bpftrace", "-e", OFF_CPU], "time off CPU by name", "tracefs"),
     Peer("bpftrace: system calls", "bpftrace", ["bpftrace", "-e", SYSCALLS], "counts system calls by name", "tracefs"),
-    # not rawtracepoint:, which 0.17 knows, and dies of
+    # not rawtracepoint:, which 0.17 knows, but crashes on
     Peer("bpftrace: nothing", "bpftrace", ["bpftrace", "-e", "tracepoint:sched:sched_switch { }"], "an empty program", "tracefs"),
 )
-# Each measured while it reads /proc every second, all threads of a crowd.
+# Tools that are measured while they read /proc every second, for all threads of a crowd.
 READERS = (
     Peer("top -H", "procps", ["top", "-b", "-H", "-d", "1"], "state and CPU of all threads", ""),
     Peer("htop", "htop", ["htop", "-d", "10"], "a screen of threads", ""),
@@ -59,13 +59,13 @@ ATTACHED = ("bpf-link", "bpf_link", "bpf-raw-tracepoint", "[perf_event]")
 
 
 def argv_in_tracefs(argv):
-    """The machine's mounts stay as they are: tracefs is there for this process alone, under the same pid."""
+    """Words that run argv with tracefs mounted for that process alone, under the same pid; the machine's mounts stay as they are."""
     here = os.path.dirname(os.path.abspath(__file__))
     return ["unshare", "--mount", os.path.join(here, "..", "live", "with-tracefs")] + argv
 
 
 def environment(peer, options):
-    """The tool's, in a home of its own: what it may read or leave there is none of the user's."""
+    """Environment of a tool, with a home of its own, so that it neither reads nor leaves files in the user's."""
     env = dict(os.environ, HOME=options.scratch, XDG_CONFIG_HOME=options.scratch, TERM="xterm", S_COLORS="never")
     if peer.wants not in ("types", "kprobe") or os.path.exists("/lib/modules/%s/build" % os.uname().release):
         return env
@@ -97,13 +97,13 @@ class Tracer(Program):
         super().__init__(command(peer, options), stdin=subprocess.PIPE, env=environment(peer, options))
 
     def attached(self):
-        """Descriptors that hold a program in place."""
+        """Number of file descriptors that keep a BPF program attached."""
         count = 0
         for path in [path for pid in self.pids() for path in glob.glob("/proc/%s/fd/*" % pid)]:
             try:
                 count += os.readlink(path).rpartition("anon_inode:")[2] in ATTACHED
             except OSError:
-                pass  # closed since it was listed
+                pass  # the descriptor was closed after it was listed
         return count
 
     def await_up(self):
@@ -118,7 +118,7 @@ class Tracer(Program):
             try:
                 now = self.attached()
             except OSError:
-                continue  # it has ended: the next poll tells
+                continue  # it has ended, as the next poll() shows
             if now != count:
                 count, since = now, time.monotonic()
             time.sleep(0.02)
@@ -147,7 +147,7 @@ class Reader(Program):
             try:
                 data = os.read(self.master, 65536)
             except OSError:
-                break  # EIO: nobody has the other side any more
+                break  # EIO: no process has the other side open any more
             if not data:
                 break
             now = time.monotonic()
@@ -155,7 +155,7 @@ class Reader(Program):
             self.last = now
 
     def await_burst(self):
-        """Returns in the pause after one more burst: then the tool sleeps."""
+        """Returns in the pause after one more burst, while the tool sleeps."""
         before, deadline = self.bursts, time.monotonic() + UP_LIMIT_S
         while self.bursts == before or time.monotonic() - self.last < self.PAUSE_S:
             if self.process.poll() is not None:
@@ -167,7 +167,7 @@ class Reader(Program):
     def await_up(self):
         self.await_burst()
         self.up_s = time.monotonic() - self.started
-        self.await_burst()  # the first one may read more than the others
+        self.await_burst()  # the first sample may read more than the others
 
     def scan_cost(self, scans):
         """(CPU seconds per sample, samples a second)"""
@@ -185,7 +185,7 @@ class Reader(Program):
 
 
 def job_words(peer):
-    """With the version, where dpkg knows it."""
+    """The tool's job, with the package's version where dpkg knows it."""
     if not peer.package or not shutil.which("dpkg-query"):
         return peer.job
     version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", peer.package], stdout=subprocess.PIPE,
@@ -243,7 +243,7 @@ def reader_rows(options):
 
 
 def with_scratch(rows):
-    """A part whose tools have a folder to write to."""
+    """A part of the bench whose tools have a folder to write to."""
     def part(options):
         with tempfile.TemporaryDirectory(prefix="tsnap-bench-") as options.scratch:
             return rows(options)

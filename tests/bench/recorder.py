@@ -1,4 +1,4 @@
-"""What an always-on recording takes: bytes on disk of a sample, and CPU time and memory of who records."""
+"""Cost of an always-on recording: bytes on disk of a sample, and CPU time and memory of the recorder."""
 import glob
 import os
 import subprocess
@@ -20,7 +20,7 @@ class Recorder(Program):
         super().__init__([options.tsnap, "-o", directory, "--flush", str(flush_s)] + options.args.split() + [str(arg) for arg in args])
 
     def samples(self):
-        """How many are in the files."""
+        """Number of samples in the files."""
         found = 0
         for path in glob.glob(self.directory + "/*.scans.csv.zst"):
             rows = subprocess.run(["zstd", "-dqc", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().splitlines()
@@ -57,7 +57,7 @@ def cost_rows(options):
     say("recorder: %d threads at 1 Hz, mostly asleep" % options.crowd)
     with Crowd(options, options.crowd), tempfile.TemporaryDirectory() as directory, \
             Recorder(options, directory, "-F", 1) as recorder:
-        time.sleep(5)  # what happens once has happened
+        time.sleep(5)  # work that is done only once is over then
         cpu, began = recorder.cpu_s(), time.monotonic()
         time.sleep(options.scan_s * 6)
         cpu, passed = recorder.cpu_s() - cpu, time.monotonic() - began

@@ -1,4 +1,4 @@
-"""What looking back takes: a report over ten million recorded samples, beside DuckDB's answer from the same files."""
+"""Cost of looking back: a report over ten million recorded samples, and DuckDB's answer from the same files."""
 import glob
 import json
 import os
@@ -10,11 +10,11 @@ import time
 from sampler import LIMIT_S, NotHere, end_with_us, quartiles, say
 from table import Row
 
-SCANS = 2000  # of 5000 threads, see recorded.c
+SCANS = 2000  # scans of 5000 threads, see recorded.c
 COLUMNS = "state,user,comm,syscall"
 DUCKDB = "@duckdb/node-api@1.5.6-r.1"  # as tests/live/case_schema.py has it
-CPUS = sorted(os.sched_getaffinity(0))[:2]  # of both, as both have two threads
-# Prints samples, seconds and CPU seconds of the question alone, without node's start.
+CPUS = sorted(os.sched_getaffinity(0))[:2]  # both programs run on two CPUs, because both have two threads
+# Prints the number of samples, and seconds and CPU seconds of the query alone, without node's start.
 ASK = """
 import { DuckDBInstance } from '@duckdb/node-api';
 const connection = await (await DuckDBInstance.create(':memory:', { threads: '2' })).connect();
@@ -33,7 +33,7 @@ def on_cpus():
 
 
 def run(argv, directory):
-    """(output, seconds, CPU seconds, bytes resident at most) of a program to its end."""
+    """Runs a program to its end; returns (output, seconds, CPU seconds, bytes resident at most)."""
     with tempfile.TemporaryFile() as output:
         began = time.monotonic()
         process = subprocess.Popen(argv, cwd=directory, stdin=subprocess.DEVNULL, stdout=output, preexec_fn=on_cpus)
@@ -55,7 +55,7 @@ def duckdb_get(directory):
 
 
 def duckdb_ask(directory, files, samples):
-    """As run(); what is resident is node's, too."""
+    """(seconds, CPU seconds, bytes resident at most) of DuckDB; resident bytes include node's."""
     output, _, _, resident = run(["node", "ask.mjs", files], directory)
     found, seconds, cpu = json.loads(output)
     if found != samples:

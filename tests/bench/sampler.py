@@ -1,4 +1,4 @@
-"""What the bench measures with: a program that runs meanwhile, tsnap as such a program, operations, a crowd of threads."""
+"""The bench's tools for measuring: programs that run during an operation, tsnap as one of them, operations, a crowd of threads."""
 import ctypes
 import glob
 import os
@@ -40,7 +40,7 @@ def read(path):
 
 
 def read_or(path):
-    """None: there is no such file, or no more."""
+    """The text of a file; None if there is no such file, or no more."""
     try:
         return read(path)
     except OSError:
@@ -48,7 +48,7 @@ def read_or(path):
 
 
 def end_with_us():
-    """Called in the child: nothing stays attached when the bench is killed."""
+    """Called in the child: has it killed when the bench ends, so that nothing stays attached."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -58,18 +58,18 @@ def scratch():
 
 
 def memory_touch(size):
-    """The host of a virtual machine gives it a page when it is first touched, which takes ten times as long as writing to
-    it: no cost of who happens to write there. Pages that were in use just now are the next to be used."""
+    """Touches so many bytes of memory. A virtual machine gets a page from its host when it first touches it, which takes ten times as long
+    as writing to it: that is no cost of the program that happens to write there. The kernel reuses pages that were freed just now first."""
     with scratch() as file:
         for _ in range(size >> 20):
             file.write(bytes(1 << 20))
 
 
 class Processes:
-    """Those of self.process."""
+    """The processes of self.process and its descendants."""
 
     def pids(self):
-        """It, and what it has started: tsnap's keeper has a worker."""
+        """Pids of the process and of all that it has started: tsnap's keeper has a worker."""
         found = []
         fresh = [str(self.process.pid)]
         while fresh:
@@ -78,11 +78,11 @@ class Processes:
         return found
 
     def threads(self):
-        """(process, thread) of all of these."""
+        """[(process, thread)] of all these processes."""
         return [(pid, tid) for pid in self.pids() for tid in os.listdir("/proc/%s/task" % pid)]
 
     def cpu_s(self):
-        """CPU time of all of its threads so far; from schedstat in ns, else in ticks of 10 ms."""
+        """CPU time of all live threads so far; from schedstat in ns, else in ticks of 10 ms."""
         total = 0
         for thread in self.threads():
             counted = read_or("/proc/%s/task/%s/schedstat" % thread)
@@ -94,7 +94,7 @@ class Processes:
         return total
 
     def memory(self):
-        """(now, at most) in bytes: what is resident, pages that two of its processes share counted once."""
+        """(resident bytes now, at most); pages that two of the processes share are counted once."""
         now = most = 0
         for pid in self.pids():
             sizes = {key: 1024 * int(size) for key, size in re.findall(
@@ -106,7 +106,7 @@ class Processes:
 
 
 class Program(Processes):
-    """A process of ours, with its output in files; as a context it is ended whatever happens."""
+    """A child process with its output in files; the end of the context always ends it."""
 
     def __init__(self, argv, stdin=subprocess.DEVNULL, stdout=None, env=None):
         self.file = stdout or scratch()
@@ -127,11 +127,11 @@ class Program(Processes):
         self.stop()
 
     def await_up(self):
-        """Returns when it does its work; sets up_s."""
+        """Returns when the program does its work; sets up_s."""
         raise NotImplementedError
 
     def last_words(self):
-        """The last line that it wrote to either, made short and printable."""
+        """The last line of its errors, else of its output, made short and printable."""
         for file in (self.errors, self.file):
             lines = os.pread(file.fileno(), 65536, max(0, os.fstat(file.fileno()).st_size - 65536)).split(b"\n")
             lines = [line.strip() for line in lines if line.strip()]
@@ -140,7 +140,7 @@ class Program(Processes):
         return "it said nothing"
 
     def stop(self):
-        """SIGINT is what all of these end on in good order."""
+        """Ends the program with SIGINT, on which all these programs end in good order."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
@@ -173,14 +173,14 @@ class Sampler(Program):
         self.up_s = time.monotonic() - self.started
 
     def lines(self):
-        """Lines in the first part of its output: enough to see that it has begun."""
+        """Number of lines in the first 64 KB of its output: enough to see that it has begun."""
         return os.pread(self.file.fileno(), 65536, 0).count(b"\n")
 
     def bytes(self):
         return os.fstat(self.file.fileno()).st_size
 
     def timestamps(self, start, end):
-        """Scans that have rows in this part of the output."""
+        """Number of scans that have rows in this part of the output."""
         found, at, rest = set(), start, b""
         while at < end:
             block = os.pread(self.file.fileno(), min(1 << 20, end - at), at)
@@ -191,9 +191,9 @@ class Sampler(Program):
         return len(found)
 
     def scan_cost(self, seconds, rate, everything):
-        """(CPU seconds per scan, scans a second) over so much time. A scan in which nobody was active has no rows:
-        scans are counted by their rows only where every thread is shown, and by the rate that tsnap keeps to elsewhere."""
-        time.sleep(min(2, seconds))  # what happens once has happened
+        """(CPU seconds per scan, scans a second) over so much time. A scan without active threads has no rows, so scans are
+        counted by their rows only where every thread is shown; elsewhere the rate that tsnap keeps to is used."""
+        time.sleep(min(2, seconds))  # work that is done only once is over then
         size, cpu, start = self.bytes(), self.cpu_s(), time.monotonic()
         time.sleep(seconds)
         cpu, passed, end = self.cpu_s() - cpu, time.monotonic() - start, self.bytes()
@@ -201,10 +201,10 @@ class Sampler(Program):
         return cpu / scans, scans / passed
 
     def kernel_memory(self):
-        """(bytes of its maps, bytes of its programs), as the kernel says in fdinfo."""
+        """(bytes of its BPF maps, bytes of its BPF programs), from fdinfo."""
         found = {}
         for path in [path for pid in self.pids() for path in glob.glob("/proc/%s/fdinfo/*" % pid)]:
-            text = read_or(path) or ""  # closed since it was listed
+            text = read_or(path) or ""  # "": the descriptor was closed after it was listed
             identity = re.search(r"^(map|prog)_id:\s*(\d+)", text, re.M)
             size = re.search(r"^memlock:\s*(\d+)", text, re.M)
             if identity and size:
@@ -229,7 +229,7 @@ class Report(Program):
 
 
 class Held:
-    """A workload's program, ready; it ends with the context."""
+    """A workload's process, which is ready when the context begins, and ends with it."""
 
     def __init__(self, options, *words):
         self.process = subprocess.Popen([options.workload, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -250,18 +250,18 @@ class Held:
 
 
 class Crowd(Held):
-    """Threads that sleep, and a few that don't."""
+    """Many sleeping threads, and a few that wake each other."""
 
     def __init__(self, options, threads):
         super().__init__(options, "many", "threads=%d" % threads, "pairs=%d" % ACTIVE_PAIRS)
 
     def child(self):
-        """The pid of one of its processes."""
+        """Pid of one of the crowd's processes."""
         return read("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)).split()[0]
 
 
 def operation_ns(options, name, run_ms, *clock):
-    """ns of one operation, of that clock; None where it can't run here."""
+    """Time of one operation in ns, by the clock given; None where it can't run here."""
     run = subprocess.run([options.operations, name, str(run_ms), *clock], stdout=subprocess.PIPE)
     if run.returncode == HOST_CANNOT:
         return None
@@ -282,11 +282,11 @@ def quartiles(values):
 
 
 class Interleaved:
-    """Operations (names to words) without any tool, with the first, without, with the second, ..., so many rounds of that.
+    """Measures operations {name: words} without any tool, with the first, without, with the second, ..., for options.rounds rounds.
 
-    starters: {tool: a call that gives a Program}; it may raise NotHere, and so may the start.
+    starters: {tool: function that returns a Program}; the function may raise NotHere, and so may the program's start.
     ratios: {tool: {operation: [ratio to the mean of the runs right before and after]}}; without: {operation: [ns]}, None
-    for what can't run here; up_s, memory: {tool: [...]}; gone: {tool: why it is not here}
+    for an operation that can't run here; up_s, memory: {tool: [...]}; gone: {tool: why it is not here}
     """
 
     def __init__(self, options, starters, run_ms, operations=OPERATIONS):

@@ -1,4 +1,4 @@
-"""What tsnap --top costs: a key, a busy host, the CPU of the screen beside that of sampling, memory."""
+"""Cost of tsnap --top: time until a key is answered, also on a busy host, CPU of the screen without that of sampling, memory."""
 import fcntl
 import os
 import pty
@@ -17,7 +17,7 @@ REFRESH_S = 2
 
 
 class Screen(Processes):
-    """tsnap --top on a terminal of its own, which is read all the time."""
+    """tsnap --top on a terminal of its own."""
 
     def __init__(self, options, *args):
         self.master, slave = pty.openpty()
@@ -35,7 +35,7 @@ class Screen(Processes):
         self.process.terminate()
         try:
             self.read(2)
-        except OSError:  # EIO: nobody holds the other end any more
+        except OSError:  # EIO: no process holds the other end any more
             pass
         self.process.wait(LIMIT_S)
         os.close(self.master)
@@ -56,7 +56,7 @@ class Screen(Processes):
                 given += os.read(self.master, 65536)
 
     def key_ms(self, key):
-        """Until the first bytes come that a key leads to."""
+        """Milliseconds from a key to the first bytes of its answer."""
         self.read(0.05)
         begun = time.monotonic()
         os.write(self.master, key)
@@ -67,7 +67,7 @@ class Screen(Processes):
         return 1000 * taken
 
     def screen_cpu_s(self):
-        """CPU time of the screen's thread and of that which copies scans: of all that are not the first of their process."""
+        """CPU time of the screen's thread and of the thread that copies scans: of all threads except the main one of each process."""
         return sum(int(read("/proc/%s/task/%s/schedstat" % thread).split()[0]) for thread in self.threads() if len(set(thread)) > 1) / 1e9
 
 
@@ -78,7 +78,7 @@ def path(options, what):
 def keys_row(options, words, aim):
     with Screen(options, "-a") as screen:
         screen.read(1 if options.quick else 6)
-        # to another row and back, to the next key and back, all anew: each changes what is shown
+        # keys: to another row and back, to the next key column and back, redraw; each changes the screen
         times = [screen.key_ms(key) for _ in range(2 if options.quick else 15) for key in (b"j", b"k", b"\r", b"\x7f", b"\x0c")]
     low, middle, high = quartiles(times)
     return Row(words, "tsnap", middle, "ms", low, high, aim, "%.1f ms at most" % max(times))

@@ -1,4 +1,4 @@
-"""What stacks cost, and what they are good for beside those of offcputime, which are taken at each switch."""
+"""Cost and quality of stacks, compared with those of offcputime, which are taken at each switch."""
 import collections
 import contextlib
 import csv
@@ -15,12 +15,12 @@ import peers
 from sampler import LIMIT_S, OPERATIONS, Sampler, operation_ns, quartiles, say
 from table import Row
 
-CALLS = 20  # with the C library's, a stack of 25 frames
+CALLS = 20  # a stack of 25 frames, with the C library's
 PROCESSES, THREADS = 10, 100
 WARM_UP_S = 3
 ALONE = "timestamp,tid,state,syscall"
 STACKS = ALONE + ",kstack,stack"
-# The same in Python: threads, calls, seconds.
+# Deep threads in Python. Arguments: threads, calls, seconds of each sleep.
 DEEP_PYTHON = """
 import sys, threading, time
 def deeper(left):
@@ -38,7 +38,7 @@ BUILDS = {"deep_pointers": "with frame pointers", "deep_bare": "without"}
 
 
 class Deep:
-    """Threads that sleep in a chain of calls: for ever, or so long again and again."""
+    """Threads that sleep in a chain of calls: for ever, or again and again for period_us."""
 
     def __init__(self, program, threads, period_us):
         self.start([program, str(threads), str(CALLS), str(period_us)])
@@ -67,7 +67,7 @@ class DeepPython(Deep):
 
 @contextlib.contextmanager
 def crowd(make):
-    """The pids of processes of many threads, as -p takes them."""
+    """Yields the pids of processes with many threads, as -p takes them."""
     with contextlib.ExitStack() as all_of_them:
         yield ",".join(all_of_them.enter_context(make()).pid for _ in range(PROCESSES))
 
@@ -81,7 +81,7 @@ def sampler(options, rate, pids, columns, *args):
 
 
 def pipe_rows(options):
-    """No tool, the probes of one who doesn't want stacks, and of one who does, in turns."""
+    """Pipe round trips without tsnap, with its probes but no stacks, and with stacks, in turns."""
     def round_trip_ns():
         return operation_ns(options, "pipe_same", options.run_ms, "cpu")
 
@@ -99,7 +99,7 @@ def pipe_rows(options):
 
 
 def probe(options, tid, rounds):
-    """(frames, ns of the first walk, of the median one, of the names)"""
+    """[frames, ns of the first walk, ns of the median walk, ns of the names]"""
     text = subprocess.run([options.build + "/tests/stack/stack_probe", tid, str(rounds)], stdout=subprocess.PIPE,
                           check=True).stdout.decode()
     return [int(number) for number in re.search(r"^# (\d+) frames, first (\d+) ns, then (\d+) ns\n# names (\d+) ns$", text, re.M).groups()]
@@ -115,7 +115,7 @@ def walk_rows(options):
 
 
 def crowd_rows(options):
-    """Of a thousand threads: those that never move, and those that have been elsewhere since the last scan."""
+    """CPU for stacks of a thousand threads: of threads that never move, and of threads that have run since the last scan."""
     rows, count = [], PROCESSES * THREADS
     seconds = max(2, options.scan_s)
     for words, period_us in (("asleep", 0), ("that wake twice a second", 500000)):
@@ -139,7 +139,7 @@ def crowd_rows(options):
 
 
 def python_rows(options):
-    """Of the same number of threads, in Python, without its functions and with them."""
+    """CPU for stacks of the same number of threads in Python, without Python's functions and with them."""
     rows = []
     with crowd(lambda: DeepPython(THREADS, 500000)) as pids:
         for words, args in (("the same of Python programs", ()), ("the same with --python, %d functions" % (CALLS + 4), ("--python",))):
@@ -153,7 +153,7 @@ def python_rows(options):
 
 @contextlib.contextmanager
 def large_program(options):
-    """Its path: the same program, of 100 MB. None where there is no compiler."""
+    """Makes the same program with a size of 100 MB and yields its path; None where there is no compiler."""
     here = os.path.dirname(os.path.abspath(__file__))
     with tempfile.TemporaryDirectory(prefix="tsnap-bench-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as scratch:
         path = scratch + "/large"
@@ -166,15 +166,15 @@ def large_program(options):
 
 
 def gaps_s(timestamps):
-    """Between scans that follow each other."""
+    """Times between consecutive scans."""
     times = [60 * int(minute) + float(second) for minute, second in (stamp[:-1].split(":")[1:] for stamp in timestamps)]
     return [(after - before) % 3600 for before, after in zip(times, times[1:])]
 
 
 def large_beat(options, path):
-    """(scans in which it slept, the longest time between two of them in ms, scans until all names were there)"""
+    """(scans with the large program, the longest time between two scans in ms, scans before all its names were known)"""
     with Deep(options.build + "/tests/bench/deep_bare", 1, 0):
-        # it is in every scan, also before the large one begins
+        # the small program is in every scan, also before the large one starts
         with Sampler(options, "-d", 100000, "-F", 20, "-a", "--filter", 'comm~"^(deep_bare|large)$"', "-g",
                      "timestamp,tid,state,stack") as program:
             time.sleep(1)
@@ -207,7 +207,7 @@ def large_rows(options):
 
 
 def memory_rows(options, large):
-    """Of all caches, with that program and every process of this host."""
+    """Memory of all caches, with the large program and every process of this host."""
     sizes = {}
     with deep_crowd(options, 500000), Deep(large, 1, 0):
         for columns in (ALONE, STACKS):
@@ -223,13 +223,13 @@ def bench_stacks(options):
     return pipe_rows(options) + walk_rows(options) + crowd_rows(options) + python_rows(options) + large_rows(options)
 
 
-# --- beside offcputime
+# --- comparison with offcputime
 
-Stack = collections.namedtuple("Stack", "frames weight")  # names; of time or of samples
+Stack = collections.namedtuple("Stack", "frames weight")  # frames: names; weight: time or samples
 
 
 def offcputime_stacks(text):
-    """Of its text: a line for each frame, one for the thread, one with microseconds."""
+    """Stacks of offcputime's text: a line for each frame, one for the thread, one with microseconds."""
     frames = []
     for line in text.split("\n"):
         words = line.strip()
@@ -243,14 +243,14 @@ def offcputime_stacks(text):
 
 
 def tsnap_stacks(text, deep):
-    """Of its CSV; the first thread waits for the end, which is no sleep to offcputime yet."""
+    """Stacks of tsnap's CSV, without the first thread: it waits until the end, and offcputime counts a sleep only when it is over."""
     for row in csv.DictReader(io.StringIO(text)):
         if row["state"] == "S" and row["tid"] != deep.pid:
             yield Stack([re.sub(r"_\[\w\]$", "", name) for name in row["stack"].split(";")], 1)
 
 
 def shares(stacks):
-    """In %: of stacks that reach the thread's function, that have every call, that have a frame without a name."""
+    """[% of stacks that reach the thread's function, % that have every call, % that have a frame without a name]"""
     whole = exact = unnamed = total = 0
     for stack in stacks:
         total += stack.weight
@@ -264,7 +264,7 @@ def shares(stacks):
 
 class Offcputime(peers.Tracer):
     def text(self, seconds):
-        """What it tells of so much time."""
+        """Its output for so many seconds."""
         time.sleep(seconds)
         self.process.send_signal(2)
         self.process.wait(LIMIT_S)
@@ -272,7 +272,7 @@ class Offcputime(peers.Tracer):
 
 
 def found_shares(options, peer):
-    """{tool: {build: shares}}, of both tools at the same time."""
+    """{tool: {build: shares}}; both tools run at the same time."""
     seconds, found = max(2, options.scan_s / 2), {"tsnap": {}, peer.tool: {}}
     for build in BUILDS:
         with Deep(options.build + "/tests/bench/" + build, 10, 20000) as deep:
@@ -287,7 +287,7 @@ def found_shares(options, peer):
 
 
 def peer_rows(options):
-    """tsnap with stacks of all threads, and offcputime."""
+    """Rows of tsnap with stacks of all threads, and of offcputime."""
     peer, = (peer for peer in peers.TRACERS if peer.tool == "offcputime, libbpf")
     jobs = {"tsnap": "user and kernel stacks of all threads, 20 Hz", peer.tool: peers.job_words(peer)}
     starters = {"tsnap": lambda: Sampler(options, "-d", 100000, "-a", "-g", STACKS), peer.tool: lambda: peers.Tracer(peer, options)}

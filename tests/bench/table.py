@@ -4,13 +4,13 @@ import csv
 import os
 import re
 
-# A measured figure. what: of which operation or sample; tool: whose, "tsnap" or a peer; value: a number in that unit,
-# None where there is none and remark says why; low, high: the middle half of the runs, or None; aim: the worst value
-# that is good enough, in the same unit, or None.
+# A measured figure. what: the operation or sample; tool: "tsnap" or a peer; value: a number in that unit, or None if there
+# is none, and remark says why; low, high: the middle half of the runs, or None; aim: the worst value that is good
+# enough, in the same unit, or None.
 Row = collections.namedtuple("Row", "what tool value unit low high aim remark")
 Row.__new__.__defaults__ = (None, None, None, "")
 
-# One row a unit: how a figure is written, what an aim asks for, and how the aim is written.
+# {unit: (format of a figure, word in front of an aim, format of the aim)}
 UNITS = {
     "ratio": ("{:.2f}", "at most", "{:.2f}"),
     "ns": ("{:.0f} ns", "under", "{:g} ns"),
@@ -30,11 +30,11 @@ MARKS = ("<!-- bench -->\n", "<!-- /bench -->\n")
 
 
 class Mistake(Exception):
-    """Something that the user can put right, in words."""
+    """A mistake that the user can correct; the text says what is wrong."""
 
 
 def csv_read(path):
-    """[(part, host, Row)], where host is a dictionary of HOST's names."""
+    """[(part, host, Row)] of a CSV file, where host is a dictionary with HOST's names."""
     with open(path, newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         if tuple(reader.fieldnames or ()) != COLUMNS:
@@ -50,7 +50,7 @@ def csv_read(path):
 
 
 def csv_write(path, figures):
-    """Takes the place of the file at once: one that is read meanwhile, or kept on a full disk, is whole."""
+    """Replaces the file atomically: it is whole for readers, and also when the disk is full."""
     beside = path + ".new"
     with open(beside, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)  # RFC 4180: commas, CRLF, quotes where needed
@@ -67,7 +67,7 @@ def figure(row, value):
 
 
 def line(cells):
-    """What would break the line or the cell is made harmless."""
+    """A line of a table; characters that would break the line or a cell are escaped."""
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
 
 
@@ -81,7 +81,7 @@ def aim_words(row):
 
 
 def table_of_one(rows):
-    """tsnap alone: a line for each figure."""
+    """Table of tsnap alone: a line for each figure."""
     text = heading(("what", "tsnap", "spread, remarks", "aim"))
     for row in rows:
         spread = "" if row.low is None else "%s to %s" % (figure(row, row.low), figure(row, row.high))
@@ -90,8 +90,8 @@ def table_of_one(rows):
 
 
 def table_of_many(rows):
-    """Several tools: a line for each tool, a column for each thing measured. A tool that has no figure at all keeps
-    its line: its remark says why."""
+    """Table of several tools: a line for each tool, a column for each thing measured. A tool without any figure has a
+    line, too: its remark says why."""
     things, tools = {}, {}
     for row in rows:
         tools.setdefault(row.tool, {})[row.what] = row
@@ -106,7 +106,7 @@ def table_of_many(rows):
 
 
 def host_words(hosts):
-    """Of figures that only dates and commits keep apart; the CSV file tells them of each."""
+    """Words on the host of figures that differ in dates and commits only; the CSV file has date and commit of each."""
     host = hosts[0]
     commits = ", ".join(dict.fromkeys(one["commit"] for one in hosts if one["commit"]))
     dates = sorted({one["date"] for one in hosts})
@@ -116,7 +116,7 @@ def host_words(hosts):
 
 
 def host_runs(figures):
-    """[([host], [[Row] of each part])]: neighbours that differ in no more than host_words() tells stand together."""
+    """[([host], [[Row] of each part])]: consecutive parts whose hosts differ in dates and commits only are together."""
     parts, runs = {}, []
     for part, host, row in figures:
         parts.setdefault((part, tuple(host.values())), (host, []))[1].append(row)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How figures of the bench are written, read and shown."""
+"""table.py: figures of the bench are written, read and shown."""
 import os
 import tempfile
 import unittest

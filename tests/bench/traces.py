@@ -1,13 +1,13 @@
-"""What --trace costs the threads that are traced, beside empty programs on the same events."""
+"""Cost of --trace for the threads that are traced, compared with empty programs on the same events."""
 import collections
 
 from peers import Peer, Tracer
 from sampler import OPERATIONS, Interleaved, Sampler, quartiles
 from table import Row
 
-# args: of tsnap; aim: the ratio to no tool
+# args: options of tsnap; aim: the ratio to no tool
 Trace = collections.namedtuple("Trace", "args aim")
-# what is repeated, in words; events: of the empty programs, and of those which read the clock and nothing else
+# words: the operation that is repeated; events: those of the empty programs; clocked: those of programs that only read the clock
 Load = collections.namedtuple("Load", "words events clocked traces")
 
 KINDS = "runq,offcpu,block,blockq,syscalls,exec"
@@ -47,7 +47,7 @@ def load_rows(options, name, load):
 
 
 def memory_row(options):
-    """The maps are made for half as many threads again as there are at the start."""
+    """Kernel memory of maps with --max-threads half as large again as THREADS, as tsnap makes them on a host with that many."""
     args = "--trace %s --slower 20 -G syscall_us,io_us,waker_comm --max-threads %d -d 100000" % (KINDS, THREADS * 3 // 2)
     with Sampler(options, *args.split()) as sampler:
         maps, programs = sampler.kernel_memory()

@@ -1,4 +1,4 @@
-"""What it costs to tell on what threads wait."""
+"""Cost of finding out what threads wait for."""
 import re
 
 from sampler import Held, Sampler, say
@@ -9,7 +9,7 @@ RATE_HZ = 20
 
 
 class Served(Held):
-    """Threads that each wait for a TCP connection and are woken between any two scans."""
+    """Threads that each wait for a TCP connection and are woken between every two scans."""
 
     def __init__(self, options):
         super().__init__(options, "served", "threads=%d" % SERVED)
