@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""chains.py PROBE DIRECTORY [--without-tables]: walks the stack of each program in each of its chains, which must be found exactly.
+"""chains.py PROBE DIRECTORY [--without-tables]: walks the stack of each program in each of its chains, which it must find exactly.
 
-Also of copies of one program: stripped, with .gnu_debugdata, with its symbols in a file found by build-id, deleted, replaced,
-in another root, in other mount and pid namespaces, with the rights of its owner (setuid), and of 10 GB. Without tables (a build without libdw): only what has
-frame pointers, and a walk may go astray where the C library has none. Exit 77: threads can't be stopped here.
+Copies of one program are walked, too: stripped, with .gnu_debugdata, with its symbols in a file found by build-id, deleted, replaced,
+in another root, in other mount and pid namespaces, with the rights of its owner (setuid), and of 10 GB. Without tables (a build without
+libdw) only programs with frame pointers are walked, and a walk may go astray where the C library has none. Exit 77: threads can't be
+stopped here.
 """
 import errno
 import os
@@ -17,11 +18,11 @@ import time
 ENDS = ("whole", "deep", "lost", "outside", "unread", "gone", "cut", "refused")
 SKIP = 77
 READY_S = 30
-UNSTOPPABLE = "vforked"  # it waits for its child: the kernel lets no tracer in; tests/live has it
+UNSTOPPABLE = "vforked"  # waits for its child, during which the kernel lets no tracer in; tests/live has it
 
 
 class Chain:
-    """A program that sleeps in a chain, or spins there. Behind other commands (through) it is their child, and knows its own id otherwise."""
+    """A program that sleeps or spins in a chain. With commands in front (through) it is their child, and may print another id than here."""
 
     def __init__(self, program, name, directory, through=(), spins=False, **popen):
         library = ("chains32" if "chains32" in program else "chains") + "_library.so"
@@ -43,7 +44,7 @@ class Chain:
         self.expected = [word.replace("(anonymous_namespace)", "(anonymous namespace)") for word in words[2:]]
 
     def wait_asleep(self):
-        """It says that it is ready before it sleeps. Go's runtime has it sleep elsewhere on the way."""
+        """Waits until the program sleeps in its chain: it prints "ready" before that, and Go's runtime has it sleep elsewhere on the way."""
         until = time.monotonic() + 10
         switches = None
         while time.monotonic() < until:
@@ -65,7 +66,7 @@ class Chain:
 
 
 def matches(frames, expected):
-    """Whether expected is a part of frames without a gap, but for * which is any number of them."""
+    """True if frames begin with expected, without a gap; * in expected stands for any number of frames."""
     if not expected:
         return True
     if expected[0] == "*":
@@ -86,7 +87,7 @@ def contains(frames, expected):
 
 
 def walk(probe, tid):
-    """(frames, how it ended)"""
+    """(frames, how the walk ended)"""
     done = subprocess.run([probe, str(tid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
     if done.returncode:
         raise PermissionError(done.stderr.decode().strip())
@@ -95,9 +96,9 @@ def walk(probe, tid):
 
 
 def trial(probe, chain, named, tables):
-    """Why it failed, or None."""
+    """Walks the chain's stack; returns why that failed, or None."""
     frames, end = walk(probe, chain.tid)
-    # without tables of main, what called it is told by a register that the C library may use for something else
+    # main of chains_pointers has no tables: its caller is found by a register that the C library may use for something else
     if end != "whole" and tables and "pointers" not in chain.program:
         return "the walk was %s: %s" % (end, " ".join(frames[-20:]))
     if named and not contains(frames, chain.expected):
@@ -127,7 +128,7 @@ def tools_run(*commands):
 
 
 def copies(program, directory, temporary):
-    """(name, chain, whether functions have names)"""
+    """(name, chain, True if functions have names) of each copy"""
     def copy(name):
         path = os.path.join(temporary, name)
         shutil.copy2(program, path)
@@ -188,10 +189,10 @@ def copies_of_root(program, directory, temporary):
     os.chmod(temporary, 0o755)
     setuid = os.path.join(temporary, "setuid")
     shutil.copy2(program, setuid)
-    os.chmod(setuid, 0o4711)  # nobody but root may read it
+    os.chmod(setuid, 0o4711)  # only root may read it
     yield "setuid", Chain(setuid, "recursion", directory, preexec_fn=lambda: os.setuid(65534)), True
 
-    # a file system that only the process sees
+    # the program is in a file system that only its process sees
     apart = os.path.join(temporary, "apart")
     os.mkdir(apart)
     script = 'mount -t tmpfs none "$0" && cp "$1" "$0"/program && exec "$0"/program "$2"'
@@ -220,7 +221,7 @@ def main(argv):
         for program in programs:
             for name, chain, named in plain(os.path.join(directory, program), directory):
                 if not tables and ("*" in chain.expected or name in ("threaded", "library")):
-                    chain.end()  # through code that has no frame pointers
+                    chain.end()  # the chain goes through code without frame pointers
                     continue
                 count += 1
                 failed += run(program + " " + name, chain, named, probe, tables)

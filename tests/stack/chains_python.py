@@ -28,7 +28,7 @@ def tell(frame):
     print(json.dumps({"tid": threading.get_native_id(), "frames": frames}), flush=True)
 
 
-# Both on one line: what is told is what is slept in.
+# Both calls are on one line, so that the line printed is the one that sleeps.
 def sleep_here(_unused=None):
     tell(sys._getframe()); time.sleep(1000)
 
@@ -169,7 +169,7 @@ def many_lines():
 
 
 def forked():
-    warnings.simplefilter("ignore")  # of the thread that waits for the end
+    warnings.simplefilter("ignore")  # the warning is of the thread that waits for the end
     child = os.fork()
     if not child:
         nested()
@@ -207,6 +207,6 @@ if __name__ == "__main__":
         print(" ".join(chain.__name__ for chain in CHAINS))
         sys.exit()
     if os.getpgid(0) != os.getpid():
-        os.setpgid(0, 0)  # what it forks ends with it
+        os.setpgid(0, 0)  # processes that it forks end with it
     threading.Thread(target=end_with_input, daemon=True).start()
     next(chain for chain in CHAINS if chain.__name__ == sys.argv[1])()

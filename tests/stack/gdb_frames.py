@@ -1,5 +1,5 @@
 """Run by gdb, which has a process attached: prints the frames of its threads, innermost first, as gdb unwinds them. Frames that gdb
-makes up from debug information (inlined functions, tail calls) are left out: no return address is behind them."""
+makes up from debug information (inlined functions, tail calls) are left out, because they have no return address."""
 import gdb
 
 for words in ("backtrace past-main on", "backtrace past-entry on", "backtrace limit 600"):

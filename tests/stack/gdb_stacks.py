@@ -1,5 +1,5 @@
-"""Stacks as gdb unwinds them, and as tsnap's walk does, frame by frame in the same form: (path, address in the file). gdb tells addresses
-in memory; what lies there is looked up here, by /proc/PID/maps and the files' program headers."""
+"""Stacks as gdb unwinds them, and as tsnap's walk does, frame by frame in the same form: (path, address in the file). gdb prints addresses
+in memory; this module finds the file and the address in it, by /proc/PID/maps and the files' program headers."""
 import os
 import shutil
 import struct
@@ -11,7 +11,7 @@ PT_LOAD = 1
 
 
 def segments_of(image):
-    """[(offset, bytes, address)] of what is loaded of an ELF file (read(offset, bytes))."""
+    """(offset, bytes, address) of each loaded segment of an ELF file; image(offset, bytes) reads it."""
     head = image(0, 64)
     wide = head[4] == 2
     table, = struct.unpack_from("<Q" if wide else "<I", head, 32 if wide else 28)
@@ -27,7 +27,7 @@ def segments_of(image):
 
 
 class Memory:
-    """What lies where in a process that stands still."""
+    """The mappings of a stopped process, and the segments of the files in them."""
 
     def __init__(self, pid):
         self.pid, self.mappings, self.segments = pid, [], {}
@@ -47,7 +47,7 @@ class Memory:
         return read
 
     def place(self, address):
-        """(path, address in the file); of code in no file ("[jit]", address); None: no code is there."""
+        """(path, address in the file) of an address in memory; ("[jit]", address) for code in no file; None if no code is there."""
         for start, end, rights, offset, path in self.mappings:
             if not start <= address < end or rights[2] != "x":
                 continue
@@ -67,7 +67,7 @@ def gdb_path():
 
 
 def gdb_stacks(pid):
-    """({tid: [(path, address)]}, {tid: why gdb went no further}) of a process; what gdb itself says where it can't."""
+    """({tid: [(path, address)]}, {tid: why gdb went no further}) of a process. RuntimeError with gdb's words where gdb can't."""
     done = subprocess.run([gdb_path(), "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load off",
                            "-iex", "set pagination off", "-p", str(pid), "-x", os.path.join(HERE, "gdb_frames.py")],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=GDB_S)
@@ -80,7 +80,7 @@ def gdb_stacks(pid):
             tid, exact = int(words[1]), True
             stacks[tid] = []
         elif words[0] == "frame" and tid:
-            # the byte before a return address is in the call; what a signal interrupted is no return address
+            # the byte before a return address is in the call; the address that a signal interrupted is no return address
             address = int(words[1]) - (not exact)
             stacks[tid].append(memory.place(address) or ("-", address))
             exact = words[2] == "1"

@@ -3,7 +3,7 @@
 file and line that it is in; waiters, the others' ids. Ends with its parent, which kills it.
 
 held: the holder naps in C with the GIL. turns: all of them compute. deadlock: the holder waits, with the GIL, for a mutex of a
-thread that waits for the GIL. Who waits wakes every 5 ms to ask for the GIL, in held and deadlock once a second.
+thread that waits for the GIL. A waiter wakes every 5 ms to request the GIL, in held and deadlock once a second.
 """
 import ctypes
 import json
@@ -13,7 +13,7 @@ import threading
 import time
 
 WAITERS = 4
-KEEPING = ctypes.PyDLL(None)  # whose calls keep the GIL
+KEEPING = ctypes.PyDLL(None)  # calls of a PyDLL keep the GIL
 PR_SET_PDEATHSIG, SIGKILL = 1, 9
 MUTEX = ctypes.create_string_buffer(64)  # a pthread_mutex_t
 
