@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What tsnap's flame graphs do in a browser, and what speedscope makes of its folded stacks.
+"""tsnap's flame graphs in a browser, and its folded stacks and pprof profiles in speedscope.
 
     run_browser.py TSNAP [NAME...]   the tests whose names have one of these in them
-The last line is the sum: N passed, N failed, N skipped. Exit status 77: there is no browser.
+The last line is the totals: N passed, N failed, N skipped. Exit status 77: there is no browser.
 """
 import base64
 import json
@@ -23,7 +23,7 @@ TSNAP = os.path.abspath(sys.argv[1])
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures")
 SPEEDSCOPE = "speedscope@1.25.0"
 WIDTH, HEIGHT = 1300, 900
-FRAME_WIDTH = 60  # of a window, at most
+FRAME_WIDTH = 60  # width of a window's frame, at most
 SHOWN = """return Array.from(document.querySelectorAll("#frames > g")).filter((g) => g.style.display !== "none").map((g) =>
     [g.getAttribute("aria-label").split("\\n")[0], g.querySelector("rect").getBoundingClientRect().width,
      g.classList.contains("match"), g.querySelector("text").textContent])"""
@@ -56,7 +56,7 @@ class Browsed(unittest.TestCase):
             time.sleep(0.05)
 
     def resize(self, width):
-        """Returns when the page has about that width; what it draws may follow."""
+        """Resizes the window; returns when the page has about that width, perhaps before it has drawn anew."""
         self.browser.resize(width, HEIGHT)
         self.until(lambda: width - FRAME_WIDTH <= self.browser.script("return innerWidth") <= width, "a window %d wide" % width)
 
@@ -71,7 +71,7 @@ class Browsed(unittest.TestCase):
 
 
 class Graph(Browsed):
-    """The recording's 5.95 s: db 3.5 (serve 1.5 of it), java 2.0, kworker 0.2, nginx 0.25."""
+    """A graph of the recording stacks.csv, which has 5.95 s: db 3.5 (serve 1.5 of it), java 2.0, kworker 0.2, nginx 0.25."""
 
     def width_of_frames(self):
         return self.browser.script("return document.getElementById('frames').getBoundingClientRect().width")
@@ -86,7 +86,7 @@ class Graph(Browsed):
         return self.browser.script(FRAME, name + "\n")[webdriver.ELEMENT]
 
     def shown(self):
-        """{name: width in pixels} of what is to be seen; a name that is there twice has the wider one's."""
+        """{name: width in pixels} of the visible frames; for a name of several frames the widest one's."""
         widths = {}
         for name, width, _, _ in self.browser.script(SHOWN):
             widths[name] = max(width, widths.get(name, 0))
@@ -112,7 +112,7 @@ class Graph(Browsed):
         self.assertAlmostEqual(shown["commit"], self.room / 3, delta=1.5)
         for name in ("java", "worker", "nginx", "kworker/0:1"):
             self.assertNotIn(name, shown)
-        self.browser.click(self.frame("db"))  # what lies below zooms out
+        self.browser.click(self.frame("db"))  # a click on a frame below zooms out
         self.assertAlmostEqual(self.shown()["worker"], self.room * 2 / 3.5, delta=1.5)
         self.browser.click(self.browser.find("#reset"))
         self.assertEqual(self.shown(), before)
@@ -126,7 +126,7 @@ class Graph(Browsed):
         fill = "return getComputedStyle(arguments[0].querySelector('rect')).fill"
         pink = self.browser.script(fill, {webdriver.ELEMENT: self.frame("futex")})
         self.assertEqual(pink, "rgb(226, 75, 208)")
-        self.browser.click(self.frame("db"))  # of what is zoomed to
+        self.browser.click(self.frame("db"))  # after a zoom the share is that of the zoomed frame
         self.assertEqual(self.matched(), "matched 57.14 %")  # 2.0 of 3.5
         self.browser.click(self.browser.find("#find"))
         self.assertEqual(self.matched(), "")
@@ -219,7 +219,7 @@ class Graph(Browsed):
         self.assertIn("no samples", self.browser.script("return document.querySelector('.heading').textContent"))
 
     def test_many_frames(self):
-        """As many as are ever drawn: a zoom and a search are there before anyone waits."""
+        """A graph with as many frames as are ever drawn: a zoom and a search take less than 10 s each."""
         rows = ["timestamp,weight_us,tid,state,stack\n"]
         for tid in range(1, 6001):
             rows.append('"2026-11-20T20:42:53.000000Z",50000,%d,"ON","%s"\n' % (tid, "main;a;b%d;c" % (tid % 7)))
@@ -254,10 +254,10 @@ class Speedscope(Browsed):
                                             and ".." not in one.name])
 
     def rows(self, recording, *options, kind=("--folded",)):
-        """{name: (all, own)} as speedscope's table of functions tells, in us."""
+        """{name: (total, own)} of speedscope's table of functions, in us."""
         content = tsnap("--replay", recording, *kind, *options)
         loader = os.path.join(self.folder, recording + ".js")
-        with open(loader, "w", encoding="ascii") as file:  # as its own command does it
+        with open(loader, "w", encoding="ascii") as file:  # as speedscope's own command does it
             file.write("speedscope.loadFileFromBase64(%s, %s)" % (json.dumps(recording), json.dumps(base64.b64encode(content).decode())))
         self.browser.open("about:blank")
         self.browser.open("file://%s/package/dist/release/index.html#localProfilePath=%s" % (self.folder, loader))
@@ -284,10 +284,10 @@ class Speedscope(Browsed):
         self.assertEqual(rows["futex_wait_[k]"], (2000000, 2000000))
 
     def test_loads_pprof(self):
-        """The type of sample that has most in it is shown: time on CPUs, and of sleepers alone their sleep."""
+        """speedscope shows the type of sample with the largest sum: time on CPUs, or for sleepers alone their sleep."""
         for state, shown in (("S", ("-a", "--filter", "state=S")), ("ON", ("-a",))):
             folded = self.rows("stacks.csv", "-a", "--filter", "state=" + state, "-g", "state")
-            folded.pop(state)  # a label there
+            folded.pop(state)  # the state is a label in pprof, not a frame
             self.assertEqual(*({re.sub(r"(_\[\w\])+$", "", name): times for name, times in rows.items()}
                                for rows in (folded, self.rows("stacks.csv", *shown, kind=("--pprof", "-")))))
 

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through chromedriver: as much of the W3C WebDriver protocol as the tests need."""
+"""A headless Chromium, controlled through chromedriver: as much of the W3C WebDriver protocol as the tests need."""
 import base64
 import json
 import os
@@ -9,7 +9,7 @@ import tempfile
 import urllib.error
 import urllib.request
 
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the protocol's own key
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # key of an element's id, from the protocol
 ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
              "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars",
              "--enable-unsafe-swiftshader", "--allow-file-access-from-files"]
@@ -18,7 +18,7 @@ KEYS = {"Escape": "\ue00c", "Enter": "\ue007", "Control": "\ue009", "ArrowUp": "
 
 
 def missing():
-    """Why no browser can be driven here; None: one can."""
+    """Why no browser can be used here; None if one can."""
     for program in ("chromedriver", "chromium"):
         if not shutil.which(program):
             return "there is no %s" % program
@@ -67,7 +67,7 @@ class Browser:
         request = urllib.request.Request(self.root + path, method=method,
                                          data=None if body is None else json.dumps(body).encode(),
                                          headers={"Content-Type": "application/json"})
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never by a proxy
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy, whatever the environment says
         try:
             with opener.open(request, timeout=120) as answer:
                 return json.load(answer)["value"]
@@ -87,7 +87,7 @@ class Browser:
         return self.command("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
 
     def point_at(self, element, click=False):
-        """Moves the pointer to the middle of an element, as a hand would."""
+        """Moves the pointer to the middle of an element, as a user does."""
         move = [{"type": "pointerMove", "duration": 0, "x": 0, "y": 0, "origin": {ELEMENT: element}}]
         press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
         self.command("POST", "/actions", {"actions": [{
@@ -98,7 +98,7 @@ class Browser:
         self.point_at(element, click=True)
 
     def press(self, *keys):
-        """Types keys after another; "Control+f" holds the first."""
+        """Types keys one after the other; "Control+f" holds the first while it types the second."""
         actions = []
         for key in keys:
             chord = [KEYS.get(part, part) for part in (key.split("+") if len(key) > 1 else [key])]
@@ -114,5 +114,5 @@ class Browser:
             file.write(base64.b64decode(self.command("GET", "/screenshot")))
 
     def log(self):
-        """What the browser complained of since the last call."""
+        """Entries of the browser's log since the last call."""
         return self.call("POST", "/session/%s/se/log" % self.session, {"type": "browser"})
