@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# For scripts that mount something and run much, and must leave nothing of both when they are interrupted; sourced.
+# Functions for scripts that mount file systems and start processes, and must leave none of them when they are interrupted; sourced.
 
-# private_enter ARGUMENT...: runs the script again with the same arguments in a mount namespace of its own: what is mounted there
-# ends with it.
+# private_enter ARGUMENT...: runs the script again with the same arguments in a mount namespace of its own; mounts there end with
+# the script.
 private_enter()
 {
-	# exec keeps the process: the mark of another one means nothing
+	# exec keeps the process id, so only a mark with our own id counts
 	[ "${TSNAP_PRIVATE:-}" = $$ ] || TSNAP_PRIVATE=$$ exec unshare --mount --propagation private "$0" "$@"
 }
 
-# group_run COMMAND...: in a process group of its own that ends with this script.
+# group_run COMMAND...: runs the command in a process group of its own that ends with this script.
 group_run()
 {
 	local status=0
@@ -23,8 +23,8 @@ group_run()
 	return $status
 }
 
-# tree_mount TREE: what programs in the tree TREE need, in a mount namespace of its own (private_enter). The tree itself becomes a mount: what
-# runs there can then mount for itself.
+# tree_mount TREE: mounts the file systems that programs in the tree TREE need, in a mount namespace of its own (private_enter). The tree
+# itself becomes a mount, so that programs in it can mount for themselves.
 tree_mount()
 {
 	local name
