@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Counts the user instructions of a scan, and of a sample on its way to the output; compares them with what is stored.
+"""Counts the user instructions of a scan, and of a sample on its way to the output; compares them with stored counts.
 
     budget.py BUILD COMPILER           compare with the file budget
     budget.py BUILD COMPILER --update  write it
 
-Runs are made under callgrind in two sizes: the difference is free of what a start costs. The counts depend on
-compiler and libc, which the first line of the file names; exit code 77 with others, or without valgrind. They
-do not depend on the CPU: libc is told to choose its functions as on an old one.
+Each program runs under callgrind with two sizes of input: the difference excludes the cost of a start. The counts depend
+on compiler and libc, which the first line of the file names; exit code 77 with others, or without valgrind. They
+do not depend on the CPU, because a tunable has libc choose its functions as on an old one.
 """
 import os
 import re
@@ -23,7 +23,7 @@ OLD_CPU = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in (
     "AVX2", "AVX2_Usable", "AVX512F", "AVX512VL", "AVX_Fast_Unaligned_Load", "ERMS", "FSRM", "BMI2", "SSSE3"))
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C", "GLIBC_TUNABLES": OLD_CPU}
 PERCENT = 5
-SCAN_SAMPLES = 5000  # of report_path
+SCAN_SAMPLES = 5000  # samples of a scan of report_path
 LIMIT_S = 300
 RENEW = " ".join(map(shlex.quote, sys.argv + ["--update"]))
 
@@ -45,12 +45,12 @@ def instructions(argv):
 
 
 def of_each(make, small, large, each):
-    """Of one of the rows by which the runs differ."""
+    """Instructions for one of the rows (or scans) by which the runs differ."""
     return round((instructions(make(large)) - instructions(make(small))) / ((large - small) * each))
 
 
 def counted(build):
-    """Pairs of what and how many."""
+    """(words, instructions) of each measurement."""
     tsnap, path = build + "/src/tsnap", build + "/tests/bench/report_path"
     for part, words in (("groups", "a sample grouped"), ("rows", "a sample written as CSV")):
         yield words, of_each(lambda scans, part=part: [path, part, str(scans)], 1, 5, SCAN_SAMPLES)
@@ -74,7 +74,7 @@ def counted(build):
 
 
 def stored(here):
-    """What to how many; from a file of lines such as '165 a sample grouped', below the line of the host."""
+    """{words: instructions} from the file budget, which has lines such as '165 a sample grouped' below the line of the host."""
     with open(BUDGET, encoding="utf-8") as file:
         kept, *lines = file.read().splitlines()
     if kept != here:
@@ -83,7 +83,7 @@ def stored(here):
 
 
 def verdict(words, count, budget):
-    """None, or what is wrong."""
+    """A message if the count is more than PERCENT away from the budget, else None."""
     if budget is None:
         return "the budget has no line '%d %s': %s" % (count, words, RENEW)
     if count * 100 > budget * (100 + PERCENT):
