@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-# What every script here says things with; sourced. Progress goes to standard error: some scripts answer on standard output.
+# Functions by which all scripts print messages; sourced. Messages go to standard error, because some scripts print results on
+# standard output.
 
 say()
 {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
 }
 
-# One line, then the end: what failed, why, what to do.
+# die WORDS...: prints one line (what failed, why, what to do) and ends the script.
 die()
 {
 	say "$@"

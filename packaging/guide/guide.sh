@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts of the guide share: a temporary directory, programs that end with the script, and tsnap. TSNAP: the program
+# Functions of the guide's scripts: a temporary directory, programs that end with the script, and tsnap. TSNAP: the program
 # (default: build/src/tsnap, else the installed one).
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -17,7 +17,7 @@ database=
 guide_end()
 {
 	[ -z "$database" ] || database_run pg_ctl -D "$database" -m immediate stop >/dev/null || true
-	# each is the leader of a session of its own
+	# each started program is the leader of a session of its own
 	for pid in "${started[@]}"; do
 		kill -- "-$pid" 2>/dev/null || true
 	done
@@ -27,20 +27,20 @@ guide_end()
 trap guide_end EXIT
 trap 'exit 130' INT TERM
 
-# needs PROGRAM PACKAGE: says what to install.
+# needs PROGRAM PACKAGE: ends the script if the program is missing, and says what to install.
 needs()
 {
 	command -v "$1" >/dev/null || die "$1 is missing: apt install $2"
 }
 
-# start COMMAND...: in the background, until the script ends.
+# start COMMAND...: runs the command in the background until the script ends.
 start()
 {
 	setsid "$@" >/dev/null 2>&1 </dev/null &
 	started+=($!)
 }
 
-# show COMMAND...: prints the command as one would type it, then runs tsnap so.
+# show COMMAND...: prints the command as a user types it, then runs it with $tsnap.
 show()
 {
 	printf '# %s\n' "$(printf '%s ' "$@" | sed 's/ $//')"
@@ -53,7 +53,7 @@ database_run()
 	(cd / && setpriv --reuid postgres --regid postgres --init-groups "$@")
 }
 
-# A PostgreSQL of its own in $work, reached through a socket there; the system's is not touched.
+# Starts a PostgreSQL of the script's own in $work, reached through a socket there; the system's is not touched.
 database_start()
 {
 	local bin

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A screen with its colours (tmux capture-pane -p -e) as an SVG: svg.py <SCREEN >PICTURE"""
+"""svg.py <SCREEN >PICTURE: writes a screen with its colours (tmux capture-pane -p -e) as an SVG."""
 import re
 import sys
 from html import escape
@@ -9,7 +9,7 @@ COLOURS = ["#504945", "#fb4934", "#8ec07c", "#fabd2f", "#83a5cd", "#d3869b", "#7
 
 
 def take(words, look):
-    """The look after an escape sequence: SGR, and no other comes from tmux."""
+    """The look after an escape sequence, which is SGR: tmux writes no others."""
     for word in [int(word or 0) for word in words.split(";")]:
         if word == 0:
             look = {"colour": FRONT, "back": None, "bold": False, "reverse": False}
@@ -23,7 +23,7 @@ def take(words, look):
 
 
 def parts(line, look):
-    """(text, look) of a line, one after the other; at last (None, look)."""
+    """(text, look) of each part of a line; at the end (None, look)."""
     at = 0
     for found in re.finditer(r"\x1b\[([0-9;]*)m|\x1b[()].", line):
         if found.start() > at:
