@@ -1,4 +1,4 @@
-# Finds what tsnap links; a missing one is a plain message with the package to install.
+# Finds the libraries that tsnap links; for a missing one the message names the package to install.
 function(tsnap_find target header library debian redhat)
 	find_path(${target}_INCLUDE ${header})
 	find_library(${target}_LIBRARY ${library})
@@ -17,7 +17,7 @@ tsnap_find(dep_seccomp seccomp.h seccomp libseccomp-dev libseccomp-devel)
 tsnap_find(dep_zstd zstd.h zstd libzstd-dev libzstd-devel)
 # Profiles for pprof are packed with gzip.
 tsnap_find(dep_z zlib.h z zlib1g-dev zlib-devel)
-# Wide characters: on some distributions the header is ncursesw/curses.h, and terminfo a library of its own.
+# ncurses with wide characters: on some distributions the header is ncursesw/curses.h, and terminfo a library of its own.
 tsnap_find(dep_ncurses curses.h ncursesw libncurses-dev ncurses-devel)
 find_library(TINFO_LIBRARY NAMES tinfow tinfo)
 if(TINFO_LIBRARY)

@@ -1,4 +1,4 @@
-# What is embedded byte for byte: files become C arrays that end with a NUL.
+# Functions that embed files byte for byte, as C arrays that end with a NUL.
 
 # embed_array(TEXT NAME FILE): appends to TEXT the definition of NAME, const char[] with FILE's bytes.
 function(embed_array text name file)
@@ -8,7 +8,7 @@ function(embed_array text name file)
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endfunction()
 
-# Leaves a file alone that has the text already, so that nothing is compiled anew.
+# embed_write(OUT TEXT): writes the file, unless it has the text already, so that nothing is compiled anew.
 function(embed_write out text)
 	if(EXISTS ${out})
 		file(READ ${out} old)

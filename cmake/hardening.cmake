@@ -1,9 +1,9 @@
-# What the compiler and the linker have against exploits: checked writes of the C library, canaries and probes of the stack, jumps only to
-# where one may go, addresses that differ in each run, and tables that can't be written to. Each where the compiler has it. What packagers
-# give in CFLAGS is kept. Sanitizers have checks of their own.
+# Options of the compiler and the linker against exploits: checked writes of the C library, canaries and probes of the stack, jumps only to
+# permitted targets, addresses that differ in each run, and tables that can't be written to. Each is used where the compiler has it. Options
+# that packagers give in CFLAGS are kept. With sanitizers there is none of this, because they have checks of their own.
 include(CheckCSourceCompiles)
 
-# hardening_try(FLAG): for the compiler, if it takes that without a word.
+# hardening_try(FLAG): adds the flag if the compiler takes it without a warning.
 function(hardening_try flag)
 	string(MAKE_C_IDENTIFIER "TSNAP_HAS${flag}" result)
 	set(CMAKE_REQUIRED_FLAGS "-Werror ${flag}")
@@ -13,7 +13,7 @@ function(hardening_try flag)
 	endif()
 endfunction()
 
-# hardening_fortify(): the highest level that the C library knows what to do with; it does nothing without optimisation.
+# hardening_fortify(): sets _FORTIFY_SOURCE to the highest level that the C library knows; it has no effect without optimisation.
 function(hardening_fortify)
 	foreach(level 3 2)
 		set(CMAKE_REQUIRED_FLAGS "-O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${level}")

@@ -1,4 +1,4 @@
-# Which CPU is built for: TSNAP_MACHINE, as in the name of src/kernel/registers_*.c, the file that tells what its saved
+# TSNAP_MACHINE: the CPU that is built for, as in the name of src/kernel/registers_*.c, the file that says what its saved
 # registers mean.
 set(TSNAP_MACHINE ${CMAKE_SYSTEM_PROCESSOR})
 string(REPLACE "amd64" "x86_64" TSNAP_MACHINE "${TSNAP_MACHINE}")

@@ -1,11 +1,11 @@
-# What user stacks need. libdw reads unwind tables; -DTSNAP_UNWINDER=OFF builds without it, and walks follow frame pointers. Of the
-# other two one may be missing: liblzma reads .gnu_debugdata, libiberty makes C++ and Rust names readable.
+# Libraries for user stacks. libdw reads unwind tables; -DTSNAP_UNWINDER=OFF builds without it, and walks follow frame pointers.
+# Two others are optional: liblzma reads .gnu_debugdata, libiberty makes C++ and Rust names readable.
 if(TSNAP_UNWINDER)
 	tsnap_find(dep_dw elfutils/libdw.h dw libdw-dev elfutils-devel)
 	tsnap_find(dep_elf libelf.h elf libelf-dev elfutils-libelf-devel)
 endif()
 
-# unwinder_optional(TARGET DEFINITION HEADER LIBRARY): links it where it is there, and says so in a definition.
+# unwinder_optional(TARGET DEFINITION HEADER LIBRARY): links the library and sets the definition, if it is installed.
 function(unwinder_optional target definition header library)
 	find_path(${definition}_INCLUDE ${header})
 	find_library(${definition}_LIBRARY ${library})
@@ -18,7 +18,8 @@ function(unwinder_optional target definition header library)
 	target_link_libraries(${target} PRIVATE ${${definition}_LIBRARY})
 endfunction()
 
-# unwinder_choose(WALK FILES): the libraries of the folders that walk stacks and that read ELF files.
+# unwinder_choose(WALK FILES): chooses sources and libraries of WALK, the folder that walks stacks, and libraries of FILES, which reads ELF
+# files.
 function(unwinder_choose walk files)
 	get_target_property(sources ${walk} SOURCES)
 	if(TSNAP_UNWINDER)
