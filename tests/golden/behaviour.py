@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tsnap does around its bytes: formats agree, terminals, pipes, full disks, signals, size.
+"""Behaviour of tsnap beyond the bytes of its output: formats agree, terminals, pipes, full disks, signals, size.
 
     behaviour.py TSNAP [unittest's arguments]
 """
@@ -37,7 +37,7 @@ def row(second, tid=1, comm="x"):
 
 
 def on_terminal(width, *arguments, height=24, **environment):
-    """What tsnap writes on a terminal, as lines."""
+    """Lines that tsnap writes on a terminal of so many columns."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
     names = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
