@@ -35,7 +35,7 @@ VERDICTS_S = 31 * 86400  # verdicts that no test used for so long are dropped
 
 
 class Ended(BaseException):
-    """A signal asks the run to end."""
+    """A signal that ends the run has come."""
 
 
 def arguments(argv, stages):
@@ -99,7 +99,7 @@ def stage_run(stage, options):
 
 
 def beside_run(stages, options):
-    """Runs stages one after the other; a CPU that another process wants is given up at once."""
+    """Runs stages one after the other, on CPU time that other processes leave."""
     groups.unimportant()
     for stage in stages:
         with output_to(log_file(options, stage)):
