@@ -60,7 +60,7 @@ class Namespace(Process):
         for tid, thread in truth.threads().items():
             numbers = [thread.status["NSpid"].split()] if "NSpid" in thread.status else []
             try:
-                if numbers and len(numbers[0]) > 1 and os.readlink("/proc/%d/ns/pid" % tid) == space:
+                if numbers and len(numbers[0]) > 1 and os.readlink("/proc/%d/ns/pid" % tid) == namespace:
                     found[int(numbers[0][-1])] = tid
             except OSError:
                 pass  # the thread ended meanwhile
