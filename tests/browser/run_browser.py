@@ -216,7 +216,7 @@ class Graph(Browsed):
 
     def test_nothing(self):
         self.show("--replay", "stacks.csv", "-c", "nobody")
-        self.assertIn("no samples", self.browser.script("return document.querySelector('.heading').textContent"))
+        self.assertIn("no samples", self.browser.script("return document.querySelector('.title').textContent"))
 
     def test_many_frames(self):
         """A graph with as many frames as are ever drawn: a zoom and a search take less than 10 s each."""
