@@ -328,8 +328,7 @@ static void hostile_comm_run(void)
 const struct workload crowd_workloads[] = {
 	{"many", "threads=N pairs=N period_us=N",
 	 "sleeping threads, and pairs that wake each other", many_run},
-	{"brief", "us= sleep_us= as=", "what forks makes: us of CPU time, then a sleep",
-	 brief_run},
+	{"brief", "us= sleep_us= as=", "what forks makes: us of CPU time, then a sleep", brief_run},
 	{"forks", "us= sleep_us= as= program=",
 	 "a line with a number: so many short processes called `as`, which execute `program`, a "
 	 "link",
