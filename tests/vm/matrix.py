@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import typing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -181,6 +182,15 @@ def guest_signals():
     signal.pthread_sigmask(signal.SIG_UNBLOCK, groups.ENDING)
 
 
+def child_ended():
+    """Waits until a child has ended, and returns its pid; it is still to be waited for.
+
+    Python runs the handler of a signal that comes right before a call that blocks only when that call has returned: so none blocks for long."""
+    while not (child := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)):
+        time.sleep(0.2)
+    return child.si_pid
+
+
 class Matrix(Steps):
     """The guests of a run, and their results."""
 
@@ -277,7 +287,7 @@ class Matrix(Steps):
 
     def guest_wait(self):
         """Waits for one guest, shows its output and counts its tests."""
-        guest, process = self.running[os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid]
+        guest, process = self.running[child_ended()]
         status = process.wait()
         del self.running[process.pid]
         print("\n==== %s" % guest.name, flush=True)
