@@ -39,8 +39,8 @@ SELECT host, {minute} AS minute, sum(CASE WHEN state = 'RQ' THEN weight_us ELSE 
  sum(CASE WHEN state = 'RQ' THEN weight_us ELSE 0 END) * 1.0 / sum(CASE WHEN state = 'ON' THEN weight_us ELSE 1 END) AS for_each_s
 FROM samples GROUP BY host, {minute} ORDER BY run_queue_s DESC;
 
--- longest_stays: who was in one state for longest?
-CREATE VIEW longest_stays AS
+-- longest_in_one_state: who was in one state for longest?
+CREATE VIEW longest_in_one_state AS
 SELECT host, pid, tid, comm, state, syscall, max(state_us) / 1e6 AS stay_s
 FROM samples WHERE state <> 'ON' GROUP BY host, pid, tid, comm, state, syscall ORDER BY stay_s DESC;
 

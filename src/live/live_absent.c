@@ -93,6 +93,6 @@ void live_avoided_describe(struct source_status *status)
 	}
 	if (avoids_users())
 		source_status_lack(status,
-				   "kind of fact: names of users (the name service does not "
+				   "kind of data: names of users (the name service does not "
 				   "answer)");
 }

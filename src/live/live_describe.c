@@ -56,12 +56,12 @@ static void lacking_describe(const struct live *live, const struct sampler_statu
 	if (live->context.wants.needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
 	    (!host->cap_ptrace || !host->cap_read))
 		source_status_lack(status,
-				   "kind of fact: files, programs and earlier calls of other "
+				   "kind of data: files, programs and earlier calls of other "
 				   "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
 	live_realtime_describe(&live->realtime, reported, host, status);
 	if (lookup_sockets_error(live->context.lookup))
 		source_status_lack(status,
-				   "kind of fact: connections of sockets (the kernel does not show "
+				   "kind of data: connections of sockets (the kernel does not show "
 				   "them here, by sock_diag)");
 }
 

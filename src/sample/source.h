@@ -98,7 +98,7 @@ struct source_missed *source_status_miss(struct source_status *status, const cha
  * function. */
 struct source_missed *source_status_miss_any(struct source_status *status, const char *what,
 					     uint64_t count);
-/* Adds a row about something that this host does not report: "kind of fact: ..." and why. */
+/* Adds a row about something that this host does not report: "kind of data: ..." and why. */
 void source_status_lack(struct source_status *status, const char *what);
 
 /* Takes a histogram of one thread. who: what is known of the thread, and the kind's own fields. */

@@ -38,10 +38,10 @@ def packed(path, lines):
 
 def hosts_of(directory, count):
     """(header line, [rows of each host]) from a recording of 5000 threads: each host has 80, and a scan each second shows the active ones."""
-    heading, hosts = "", [[] for _ in range(count)]
+    header_line, hosts = "", [[] for _ in range(count)]
     scan, before = -1, None
     for path in sorted(glob.glob(directory + "/*.samples.csv.zst")):
-        heading, *rows = subprocess.run(["zstd", "-dqc", path], stdout=subprocess.PIPE, check=True,
+        header_line, *rows = subprocess.run(["zstd", "-dqc", path], stdout=subprocess.PIPE, check=True,
                                         universal_newlines=True).stdout.splitlines(True)
         for row in rows:
             timestamp, _, tid, _, state, _ = row.split(",", 5)
@@ -49,7 +49,7 @@ def hosts_of(directory, count):
             host = (int(tid) - 1000) // 7 // THREADS_OF_HOST
             if state != '"S"' and host < len(hosts):
                 hosts[host].append(second_of(scan) + ",1000000," + row.split(",", 2)[2])
-    return heading, hosts
+    return header_line, hosts
 
 
 def second_of(scan):
@@ -58,14 +58,14 @@ def second_of(scan):
 
 def hosts_write(directory, recording, name, seconds):
     """Writes what each host has recorded in so many seconds, as files of the hour; returns the number of rows of samples."""
-    heading, hosts = recording
+    header_line, hosts = recording
     os.mkdir(directory)
     scans = ["timestamp,weight_us,samples,threads,missing\n"]
     scans += ["%s,1000000,%d,%d,\n" % (second_of(scan), THREADS_OF_HOST // 8, THREADS_OF_HOST) for scan in range(seconds)]
     rows_of = [[row for row in rows if row.split(",", 1)[0] < second_of(seconds)] for rows in hosts]
     for host, rows in enumerate(rows_of):
         start = "%s/%s-%d_20261120T16Z-001." % (directory, name, host)
-        packed(start + "samples.csv.zst", [heading, *rows])
+        packed(start + "samples.csv.zst", [header_line, *rows])
         packed(start + "scans.csv.zst", scans)
     return sum(map(len, rows_of))
 

@@ -160,11 +160,11 @@ class Sampler(Program):
 
     def await_up(self):
         deadline = time.monotonic() + LIMIT_S
-        heading = None
+        header_line = None
         while self.lines() < 2:
-            if self.lines() and heading is None:
-                heading = time.monotonic()
-            if heading and time.monotonic() - heading > 2:
+            if self.lines() and header_line is None:
+                header_line = time.monotonic()
+            if header_line and time.monotonic() - header_line > 2:
                 break  # on a host where nothing is active there is no row to wait for
             if self.process.poll() is not None or time.monotonic() > deadline:
                 say("tsnap gave no sample: " + self.last_words())

@@ -94,7 +94,7 @@ def pipe_rows(options):
                 time.sleep(min(1, options.scan_s / 10))
                 found.append(round_trip_ns() / without)
     low, middle, high = quartiles(ratios[STACKS])
-    return [Row("CPU time of a pipe round trip on one core, stacks of all threads asked for", "tsnap", middle, "ratio", low, high, 1.15,
+    return [Row("CPU time of a pipe round trip on one core, stacks of all threads requested", "tsnap", middle, "ratio", low, high, 1.15,
                 "%.2f without stacks" % quartiles(ratios[ALONE])[1])]
 
 
@@ -171,7 +171,7 @@ def gaps_s(timestamps):
     return [(after - before) % 3600 for before, after in zip(times, times[1:])]
 
 
-def large_beat(options, path):
+def large_ticks(options, path):
     """(scans with the large program, the longest time between two scans in ms, scans before all its names were known)"""
     with Deep(options.build + "/tests/bench/deep_bare", 1, 0):
         # the small program is in every scan, also before the large one starts
@@ -198,9 +198,9 @@ def large_rows(options):
             took = [probe(options, deep.thread(), 2) for _ in range(options.rounds)]
         low, middle, high = quartiles([(first + names) / 1e6 for _, first, _, names in took])
         walk = quartiles([first / 1e6 for _, first, _, _ in took])[1]
-        scans, gap, unnamed = large_beat(options, path)
+        scans, gap, unnamed = large_ticks(options, path)
         rows = [Row(words, "tsnap", middle, "ms", low, high, 300,
-                    "%.0f MB; the walk %.1f ms, the rest beside the beat" % (os.path.getsize(path) / 1e6, walk)),
+                    "%.0f MB; the walk %.1f ms, the rest between ticks" % (os.path.getsize(path) / 1e6, walk)),
                 Row("longest time between two scans at 20 Hz meanwhile", "tsnap", gap, "ms", aim=60,
                     remark="%d scans, %d before the names were known" % (scans, unnamed))]
         return rows + memory_rows(options, path)

@@ -71,7 +71,7 @@ def line(cells):
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
 
 
-def heading(cells):
+def header_line(cells):
     return line(cells) + line(["---"] * len(cells))
 
 
@@ -82,7 +82,7 @@ def aim_words(row):
 
 def table_of_one(rows):
     """Table of tsnap alone: a line for each figure."""
-    text = heading(("what", "tsnap", "spread, remarks", "aim"))
+    text = header_line(("what", "tsnap", "spread, remarks", "aim"))
     for row in rows:
         spread = "" if row.low is None else "%s to %s" % (figure(row, row.low), figure(row, row.high))
         text += line((row.what, figure(row, row.value), "; ".join(filter(None, (spread, row.remark))), aim_words(row)))
@@ -97,7 +97,7 @@ def table_of_many(rows):
         tools.setdefault(row.tool, {})[row.what] = row
         if row.what:
             things[row.what] = None
-    text = heading(["tool"] + list(things) + ["what it does, remarks"])
+    text = header_line(["tool"] + list(things) + ["what it does, remarks"])
     for tool, of in tools.items():
         cells = [figure(of[what], of[what].value) if what in of else "" for what in things]
         remarks = dict.fromkeys(row.remark for row in of.values() if row.remark)

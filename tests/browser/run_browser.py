@@ -189,13 +189,13 @@ class Graph(Browsed):
         self.assertEqual(self.matched(), "matched 10.00 %")
         self.browser.press("Escape")
 
-    def test_high_graph_begins_at_its_foot(self):
+    def test_high_graph_begins_at_its_end(self):
         self.show("--replay", "stacks_hostile.csv", "-a")
-        top, foot, high = self.browser.script("""return [document.getElementById("head").getBoundingClientRect().top,
+        top, footer, high = self.browser.script("""return [document.getElementById("head").getBoundingClientRect().top,
             document.querySelector("#frames > g").getBoundingClientRect().bottom, window.innerHeight]""")
         self.assertAlmostEqual(top, 0, delta=1)
-        self.assertLess(foot, high)
-        self.assertGreater(foot, high / 2)
+        self.assertLess(footer, high)
+        self.assertGreater(footer, high / 2)
 
     def test_diff(self):
         self.show("--diff", "stacks_before.folded", "stacks_after.folded")

@@ -269,7 +269,7 @@ def block_waits(ctx):
     with Device() as device:
         worker = Worker(ctx, device)
         tool = ctx.stream("-F", 100, "-p", worker.pid, columns="state,state_us,io_dev,io_op,io_bytes,io_us")
-        wait_until(lambda: tool.out, START_S, "the first row's heading")
+        wait_until(lambda: tool.out, START_S, "the first row's header line")
         deadline = time.monotonic() + 20 * SLOW
         while sum(row["state"] == "D" for row in tool.rows()) < 40 and time.monotonic() < deadline:
             worker.do("read 40 8388608")  # each call has some request in flight nearly all the time
@@ -294,7 +294,7 @@ def block_others(ctx):
         pids = ",".join(str(worker.pid) for worker in workers)
         columns = ctx.stream("-F", 100, "-p", pids, columns="state,comm,io_dev,io_others")
         chains = ctx.plain("--chains", "-F", 50, "-d", 3, "-p", pids)
-        wait_until(lambda: columns.out, START_S, "the first row's heading")
+        wait_until(lambda: columns.out, START_S, "the first row's header line")
         deadline = time.monotonic() + 20 * SLOW
         while sum(row["state"] == "D" for row in columns.rows()) < 100 or chains.code is None and time.monotonic() < deadline:
             for worker in workers:
@@ -320,7 +320,7 @@ def block_others_of_writeback(ctx):
     with Device() as device:
         reader, writer = Worker(ctx, device), Worker(ctx, device)
         tool = ctx.stream("-F", 100, "-p", reader.pid, columns="io_dev,io_others")
-        wait_until(lambda: tool.out, START_S, "the first row's heading")
+        wait_until(lambda: tool.out, START_S, "the first row's header line")
         deadline = time.monotonic() + 20 * SLOW
         others = []
         while sum("kworker" in name for name in others) < 10 and time.monotonic() < deadline:
@@ -424,7 +424,7 @@ def merged(ctx, fact, without=""):
         if not device.queue_by_deadline():
             raise Skip("no scheduler that merges requests")
         tool = ctx.plain("--csv", "-a", "-g", "timestamp,comm,io_dev,io_us", "-c", "fio", *ctx.without(without))
-        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
         with frozen(folder):
             many = Process(["fio", "--name=tsnap", "--thread", "--filename=" + device.path, "--direct=1", "--bs=4k", "--size=2M",
                             "--ioengine=libaio", "--iodepth=512", "--rw=randwrite", "--runtime=600", "--time_based"])
@@ -461,7 +461,7 @@ def block_slower(ctx):
         worker = Worker(ctx, device)
         end.callback(worker.end)
         tool = ctx.plain("--csv", "--slower", 150, "--trace", "block,blockq", "-p", worker.pid)
-        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
         worker.do("read 100 4096")
         start = time.monotonic()
         with frozen(folder):
@@ -484,7 +484,7 @@ def block_of_growth(ctx):
         worker = Worker(ctx, device)
         end.callback(worker.end)
         tool = ctx.plain("--csv", "--slower", 150, "--trace", "block,syscalls", "-p", worker.pid)
-        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
         start = time.monotonic()
         with frozen(folder):
             worker.say("write 1 8192")

@@ -12,7 +12,7 @@ NAP_NS = 20000000
 def begin(ctx, *args):
     """A run whose tracing has begun."""
     tool = ctx.plain("--csv", "--trace", "syscalls", "-i", 1, *args)
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     return tool
 
 
@@ -101,7 +101,7 @@ def calls_of_32_bits(ctx):
 def slow_rows(ctx, workload, *args):
     """All rows of a run with --slower while the workload works once, and the workload's own words about that."""
     tool = ctx.plain("--csv", "-p", workload.tgid, *args)
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     workload.say("go")
     done = workload.wait_done()
     wait_until(lambda: len(tool.rows()) >= 10, 5 * SLOW, "ten events")
@@ -131,7 +131,7 @@ def slow_calls(ctx):
 def slow_alone(ctx):
     """Rows of events need no samples: no switch keeps registers for them, but renames are followed."""
     tool = ctx.plain("--csv", "--slower", 15, "-v", "-t", 1)
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     tool.interrupt()
     check(" registers: not wanted\n" in tool.err and " rename: nobody" not in tool.err, "%s", tool.err)
 

@@ -228,7 +228,7 @@ def self_of_rows(ctx):
     """--csv --self: rows are as without --self, and the tables are on standard error."""
     tool = ctx.stream("-n", 5, "--self", columns="state")
     tool.finish()
-    check(tool.out.startswith(b"timestamp,weight_us,tid,pid,state\n"), "heading: %s", tool.out[:80])
+    check(tool.out.startswith(b"timestamp,weight_us,tid,pid,state\n"), "header line: %s", tool.out[:80])
     words = "".join(line[len("tsnap: "):] + "\n" for line in tool.err.splitlines())
     cost, = costs_of(words + "\n")
     check(cost.scans == 5, "%d scans, not 5", cost.scans)

@@ -9,7 +9,7 @@ STORM = 300
 
 def begin(ctx, *args):
     tool = ctx.plain("--csv", "--trace", "exec", *args)
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     return tool
 
 

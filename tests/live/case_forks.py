@@ -72,7 +72,7 @@ def hidden_us():
     return sum(int(stat.split()[0]) for stat in stats if stat) // 1000
 
 
-class Births:
+class Forks:
     """A parent of short processes, with names that no other process has on this host: one for the children; with _parent appended
     for the parent, and with _exec for the program that the children execute."""
 
@@ -130,7 +130,7 @@ def expect_forks(rows, name, done, count, sleep_us, unknown=0):
 
 
 def forks(ctx, *args, count=COUNT, start=None):
-    born = Births(ctx, us=2000, sleep_us=3000)
+    born = Forks(ctx, us=2000, sleep_us=3000)
     report = Report(ctx, "comm,%s,%s" % (TIMES, CHURN), *args, start=start)
     done = born.make(count).wait_done()
     rows = report.finish()
@@ -182,7 +182,7 @@ def forks_in_footer(ctx):
     tool.finish_plain()
     found = re.findall(r"^Processes: (\d+) forks, (\d+) execs, (\d+) exits; threads that ended had used ([\d.]+) s of CPU time",
                        tool.out.decode(), re.M)
-    check(found, "no foot tells of processes: %s", tool.out.decode()[-1000:])
+    check(found, "no footer shows of processes: %s", tool.out.decode()[-1000:])
     check(all(sum(int(page[i]) for page in found) >= 100 for i in range(3)), "%s", found)
     used = sum(float(page[3]) for page in found)
     check(used >= int(done["cpu_us"]) / 1e6 * 0.95, "%s s of %s us", used, done["cpu_us"])
@@ -273,7 +273,7 @@ def times_of_sleepers(ctx):
 def forks_over_growth(ctx):
     """More threads begin than the map has capacity for, while processes come and go: all of them are counted."""
     room = Room(ctx)
-    born = Births(ctx, us=2000, sleep_us=3000)
+    born = Forks(ctx, us=2000, sleep_us=3000)
     report = Report(ctx, "comm,%s,%s" % (TIMES, CHURN), "-F", 5)
     born.make(1000)
     ctx.workload("many", threads=room.widen().threads, pairs=1)

@@ -1,4 +1,4 @@
-"""The processes that read files for tsnap are killed at each of their steps: no sample is lost, each death is counted, nothing is left."""
+"""The processes that read files for tsnap are killed at each of their steps: no sample is lost, each exit is counted, nothing is left."""
 import os
 import shutil
 import signal

@@ -100,11 +100,11 @@ def postgres_lock(ctx):
     since = float(server.ask_once(asked % waiter.backend).split("|")[2])
     now = len(tool.scans())
     tool.wait_scans(now + 20)
-    held, moment = tool.scans(), now + 1
+    held, first = tool.scans(), now + 1
     holder.ask("commit")
     tool.wait_scans(len(held) + 20)
     scans = scans_of(tool.interrupt())
-    for when, scan in scans[moment:len(held)]:
+    for when, scan in scans[first:len(held)]:
         row, = rows_of(scan, waiter.backend)
         check(row["state"] == "S" and row["syscall"] == "epoll_wait", "%s", row)
         check(row["waits_on"].startswith("2 fds: ") and "tcp" not in row["waits_on"] and "signal" in row["waits_on"], "%s", row)

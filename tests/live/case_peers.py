@@ -172,7 +172,7 @@ def peers_calls(ctx):
     workload = ctx.workload("burst", naps=300, waits=100)
     peer = Peer(ctx, "syscount", "-p", workload.tgid, "-T", 400)
     tool = ctx.plain("--csv", "--trace", "syscalls", "-i", 1, "-g", "pid", "-p", workload.tgid)
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     workload.say("go")
     workload.wait_done()
     ours = {}

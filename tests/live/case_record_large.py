@@ -20,7 +20,7 @@ FRAME_SCANS = 12  # 8.5 MB: tsnap writes a frame early once its rows are more th
 ROW_BYTES = 710
 PART = "/large_20261120T16Z-001.%s.csv.zst"
 DATE = "2026-11-20T"
-HEADING = b"timestamp,weight_us,tid,pid,state,user,comm,exe,cmdline\n"
+HEADER_LINE = b"timestamp,weight_us,tid,pid,state,user,comm,exe,cmdline\n"
 TIME_AT, TIME_BYTES = 1 + len(DATE), len("16:00:00.000000")
 KIND_SAMPLES, KIND_SCANS = 0, 1
 RESIDENT_MAX = 64 << 20
@@ -59,9 +59,9 @@ class Zstd:
         self.library.ZSTD_freeCCtx(self.context)
 
 
-def head(kind, heading, first_us, last_us, packed, raw):
+def head(kind, header_line, first_us, last_us, packed, raw):
     """The bytes before a frame, see src/recording/frame.h."""
-    words = struct.pack("<II8sIHHqqQQ", 0x184d2a5e, 56, b"tsnaprec", 1, kind, heading, first_us, last_us, packed, raw)
+    words = struct.pack("<II8sIHHqqQQ", 0x184d2a5e, 56, b"tsnaprec", 1, kind, header_line, first_us, last_us, packed, raw)
     check_sum = 0xcbf29ce484222325
     for byte in words:
         check_sum = (check_sum ^ byte) * 0x100000001b3 % (1 << 64)
@@ -102,7 +102,7 @@ def recording_make(directory):
     check(len(one) == THREADS * ROW_BYTES, "%d bytes", len(one))
     rows = bytearray(one * FRAME_SCANS)
     with open(directory + PART % "samples", "wb") as samples, open(directory + PART % "scans", "wb") as scans:
-        frame_write(samples, zstd, KIND_SAMPLES, bytearray(HEADING))
+        frame_write(samples, zstd, KIND_SAMPLES, bytearray(HEADER_LINE))
         frame_write(scans, zstd, KIND_SCANS, bytearray(b"timestamp,weight_us,samples,threads,missing\n"))
         for first in range(0, SCANS, FRAME_SCANS):
             told, last = [], first + FRAME_SCANS - 1

@@ -271,11 +271,11 @@ def formats_agree(ctx):
         check(row[column] == value, "%s is '%s', not '%s'", column, row[column], value)
 
 
-def listed_after(text, heading):
-    """Names of the columns that --list shows below this heading."""
+def listed_after(text, header_line):
+    """Names of the columns that --list shows below this header line."""
     lines = text.splitlines()
     names = []
-    for line in lines[next(i for i, line in enumerate(lines) if line.startswith(heading)) + 1:]:
+    for line in lines[next(i for i, line in enumerate(lines) if line.startswith(header_line)) + 1:]:
         if not line.startswith("  "):
             break
         names.append(line.split()[0])
@@ -288,8 +288,8 @@ def accounts(ctx):
     workload = ctx.workload("sleep", call="futex")
     listed = ctx.plain("--list")
     listed.finish_plain()
-    names = [name for heading in ("From /proc/PID/task/TID/stat", "From /proc/PID/task/TID/status", "From /proc/PID/task/TID/io")
-             for name in listed_after(listed.out.decode(), heading)]
+    names = [name for header_line in ("From /proc/PID/task/TID/stat", "From /proc/PID/task/TID/status", "From /proc/PID/task/TID/io")
+             for name in listed_after(listed.out.decode(), header_line)]
     check(len(names) > 60, "--list tells only %s", names)
     row = rows_of(ctx.rows("-a", "-p", workload["pid"], seconds=1, columns=",".join(names)), workload.tid)[0]
     proc = "/proc/%d/task/%d/" % (workload.tgid, workload.tid)

@@ -49,7 +49,7 @@ def report(ctx, pids, seconds=3, columns="tid,stack"):
     return rate + missed.get(NO_CPU, 0) / seconds, missed, text
 
 
-def expect_beat(find, rate):
+def expect_rate(find, rate):
     find.expect(rate >= 0.9 * HZ / SLOW, "%g scans a second of %d", rate, HZ)
 
 
@@ -86,7 +86,7 @@ def stacks_that_are_none(ctx):
         find.expect(is_right(name, mine), "%s: %d rows, the last: %s", name, len(mine), mine[-1:])
     rate, missed, _ = report(ctx, pids)
     find.expect(missed.get(SHORT, 0) == len(lost), "missed: %s", missed)
-    expect_beat(find, rate)
+    expect_rate(find, rate)
     find.close()
 
 
@@ -159,7 +159,7 @@ def stacks_of_hurt_files(ctx):
     print("# %d of %d whole" % (whole, len(chains)))
     find.expect(missed.get(SHORT, 0) == len(chains) - whole, "%d whole; missed: %s", whole, missed)
     find.expect(whole < len(chains), "nothing was hurt")
-    expect_beat(find, rate)
+    expect_rate(find, rate)
     find.close()
 
 
@@ -258,7 +258,7 @@ def stacks_of_strange_maps(ctx):
     rate, missed, text = report(ctx, pids, 4)
     find.expect(missed.get("files with more functions than are read", 0) >= 1, "that a map was cut is not told: %s", missed)
     find.expect(missed.get("processes whose perf-PID.map is no plain file, or another user's") == 2 + made_up, "%s", missed)
-    expect_beat(find, rate)
+    expect_rate(find, rate)
     find.close()
 
 

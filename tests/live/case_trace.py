@@ -275,7 +275,7 @@ def events_over_growth(ctx):
     # Before 4.15 a tracepoint takes one program. Those of the larger map are kprobes then, which see no exec: with exec the map stays.
     kinds = ["exec", "offcpu"] if truth.release() >= (4, 15) else ["offcpu"]
     tool = ctx.plain("--csv", "--trace", ",".join(kinds), "--slower", 300, "-F", 50)
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     room.widen()
     pids, running = {"true": [], "sleep": []}, []
     until, crowd, grown = time.monotonic() + 30 * SLOW, None, False
@@ -315,7 +315,7 @@ def call_over_growth(ctx):
     """A call with many waits that goes on while the map is made larger is reported at its end, with all of its time."""
     room = Room(ctx)
     tool = ctx.plain("--csv", "--trace", "syscalls", "--slower", 1500, "-c", "wait_often")
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     room.widen()
     # its record comes after those of these threads in the map: it waits often until the record is moved
     ctx.workload("many", threads=room.threads * 7 // 8 - len(truth.threads()) - room.threads // 50, pairs=1)
@@ -358,7 +358,7 @@ def trace_refused(ctx):
     if SLOW > 3 or len(truth.threads()) + 2 * threads > int(truth.read("/proc/sys/kernel/pid_max")):
         raise Skip("there can't be so many threads")
     tool = ctx.plain("--csv", "--trace", "runq,offcpu", "-g", "tid,comm", "-d", 100)
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     os.kill(tool.pid, signal.SIGSTOP)  # otherwise tsnap makes room as threads come, where they come slowly
     for _ in range(2):  # each thread begins and ends: a wait for a CPU, and a sleep
         ctx.workload("many", threads=threads, pairs=1).end()
@@ -378,7 +378,7 @@ def trace_of_one_in_a_crowd(ctx):
     game = ctx.workload("pingpong")
     for args, tids in ((("-p", game["pid"]), {game["tid"], game["tid2"]}), (("-t", game["tid2"]), {game["tid2"]})):
         tool = ctx.plain("--csv", "--trace", "runq,offcpu", "-g", "tid", "-d", 100, *args)
-        wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+        wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
         for _ in range(2):
             ctx.workload("many", threads=threads, pairs=1).end()
         rows = tool.interrupt()

@@ -296,13 +296,13 @@ def slow_reader(ctx):
     with os.fdopen(reading, "rb") as pipe:
         tool = ctx.stream("-a", "-F", 100, columns="comm,cmdline", stdout=writing)
         os.close(writing)
-        heading = pipe.readline()
+        header_line = pipe.readline()
         wait_until(lambda: truth.Thread(tool.pid).nr is not None and blocked_in_write(tool.pid), START_S,
                    "the pipe to fill")
         tool.signal(signal.SIGINT)
         rest = pipe.read()
     tool.wait(STOP_S)
-    commas = heading.count(b",")
+    commas = header_line.count(b",")
     check(rest.endswith(b"\n"), "the last row is cut: %r, exit code %s" % (rest[-200:], tool.process.returncode))
     check(all(line.count(b",") >= commas for line in rest.splitlines()), "a row is cut")
 

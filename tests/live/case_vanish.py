@@ -14,7 +14,7 @@ def dying_processes(ctx):
     check(len(names) > 100, "--list tells only %s", names)
     workload = ctx.workload("forks", us=1000, sleep_us=2000)
     tool = ctx.plain("--csv", "-a", "-F", 300, "-c", "b*", "-g", ",".join(names))
-    wait_until(lambda: tool.out or tool.code is not None, START_S, "the heading")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     check(tool.code is None, "%s", tool.err)
     told = 0
     while told < 5:

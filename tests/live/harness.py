@@ -273,7 +273,7 @@ class Tsnap(Process):
             raise Failure("the CSV is not UTF-8: %s" % error)
         for line in csv.reader(io.StringIO(text, newline=""), strict=True):
             self.names = self.names or line
-            check(len(line) == len(self.names), "a row of %d columns under a heading of %d: %r", len(line), len(self.names), line)
+            check(len(line) == len(self.names), "a row of %d columns under a header line of %d: %r", len(line), len(self.names), line)
             if line is not self.names:
                 self.parsed.append(dict(zip(self.names, line)))
         self.parsed_bytes += len(raw)

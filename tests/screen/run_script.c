@@ -117,7 +117,7 @@ static void keys_give(struct stage *stage, const char *names)
 		}
 		command_note(stage->view, key);
 		if (!stage_key(stage, key) && !facts.command)
-			printf("--- the end was asked for\n");
+			printf("--- the end was requested\n");
 		/* the amount that can be scrolled depends on what was drawn */
 		stage_draw(stage);
 		names += length + (names[length] == ' ');

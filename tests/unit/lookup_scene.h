@@ -23,7 +23,7 @@ int scene_done(void **state);
 void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2);
 
 #define PAGE 0x400000ul /* page of the thread's memory */
-#define BEAT_NS (50 * 1000000ll)
+#define TICK_NS (50 * 1000000ll)
 
 #define scene_test(test) cmocka_unit_test_setup_teardown(test, scene_init, scene_done)
 #define waits_test(test) cmocka_unit_test_setup_teardown(test, waits_init, scene_done)

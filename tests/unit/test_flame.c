@@ -155,8 +155,8 @@ static void frames_are_transient(void **state)
 	struct frame_tree tree = {0};
 
 	(void)state;
-	frame_tree_add(&tree, "lent", PART_ON, 1);
-	assert_ptr_not_equal(name_of_string("lent"), node_of(&tree, "lent")->name);
+	frame_tree_add(&tree, "transient", PART_ON, 1);
+	assert_ptr_not_equal(name_of_string("transient"), node_of(&tree, "transient")->name);
 	frame_tree_done(&tree);
 }
 

@@ -155,7 +155,7 @@ static void test_damage_anywhere(void **state)
 	close(fd);
 }
 
-static void test_other_heading_is_left_alone(void **state)
+static void test_other_header_line_is_left_alone(void **state)
 {
 	struct scene *scene = *state;
 	struct frame_file file = {0};
@@ -540,7 +540,7 @@ int main(void)
 		SCENE_TEST(test_cut_anywhere),
 		SCENE_TEST(test_zeroed_end_is_cut_off),
 		SCENE_TEST(test_damage_anywhere),
-		SCENE_TEST(test_other_heading_is_left_alone),
+		SCENE_TEST(test_other_header_line_is_left_alone),
 		cmocka_unit_test(test_part_names),
 		SCENE_TEST(test_recorded_is_replayed),
 		SCENE_TEST(test_rate_of_a_day),

@@ -139,7 +139,7 @@ static void fits_narrow_reports(void **state)
 	}
 }
 
-static void report_has_it_instead_of_its_foot(void **state)
+static void report_has_it_instead_of_its_footer(void **state)
 {
 	struct source_status status = status_example;
 	struct column_list list = {0};
@@ -254,7 +254,7 @@ int main(void)
 		cmocka_unit_test(cost_is_shown),
 		cmocka_unit_test(unknown_is_not_zero),
 		cmocka_unit_test(fits_narrow_reports),
-		cmocka_unit_test(report_has_it_instead_of_its_foot),
+		cmocka_unit_test(report_has_it_instead_of_its_footer),
 		cmocka_unit_test(pages_have_what_is_new),
 		cmocka_unit_test(groups_follow_needs),
 		cmocka_unit_test(parts_follow_needs),

@@ -20,7 +20,7 @@ static struct sample fill(struct scene *scene)
 {
 	struct sample sample = scene->requested;
 
-	scene->now_ns += BEAT_NS;
+	scene->now_ns += TICK_NS;
 	lookup_fill(scene->lookup, &sample, &scene->hint, NEEDS, scene->now_ns);
 	return sample;
 }
@@ -80,7 +80,7 @@ static void mutex_of_many(void **state)
 				      &facts));
 	assert_int_equal(facts.tid, 7);
 	fake_proc_put_page(&scene->proc, 7, 9, PAGE, passed_on, sizeof(passed_on));
-	scene->now_ns += BEAT_NS;
+	scene->now_ns += TICK_NS;
 	scene->hint.sequence++;
 	assert_non_null(strstr(other_fill(scene).waits_on, "held by 7"));
 }
@@ -101,7 +101,7 @@ static void facts_are_read_again(void **state)
 			later_ns + NS_PER_SECOND, later_ns + 2 * NS_PER_SECOND);
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, passed_on, sizeof(passed_on));
-	scene->now_ns = until_ns - 2 * BEAT_NS;
+	scene->now_ns = until_ns - 2 * TICK_NS;
 	assert_non_null(strstr(fill(scene).waits_on, "held by 8 x"));
 	assert_null(strstr(fill(scene).waits_on, "held by 8 x"));
 	assert_in_range(lookup_wait_until(scene->lookup, 7, scene->hint.sequence, later_ns),
@@ -294,7 +294,7 @@ static void pipe_end_among_many(void **state)
 	call_put(scene, SYS_read, 3, 0, 0);
 	do {
 		sample = fill(scene);
-		scene->now_ns += BEAT_NS;
+		scene->now_ns += TICK_NS;
 	} while (sample.waits_on_pid == ABSENT && ++scans < 10000);
 	assert_string_equal(sample.waits_on, "pipe from 5000 far");
 }
@@ -529,7 +529,7 @@ static void file_locks_come_in_pieces(void **state)
 	/* read once in a scan: a thousand may wait */
 	assert_int_equal(unlink(path), 0);
 	scene->hint.sequence++;
-	scene->now_ns -= BEAT_NS;
+	scene->now_ns -= TICK_NS;
 	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
 	scene->hint.sequence++;
 	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock");

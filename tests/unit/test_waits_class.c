@@ -46,11 +46,11 @@ static void class_as_before(void **state)
 	call_put(scene, SYS_read, 3, 0, 0);
 	assert_string_equal(class_of(scene), "pipe");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/dev/pts/0");
-	assert_string_equal(class_soon(scene, BEAT_NS), "pipe");
+	assert_string_equal(class_soon(scene, TICK_NS), "pipe");
 	call_put(scene, SYS_read, 4, 0, 0);
-	assert_string_equal(class_soon(scene, BEAT_NS), "file");
+	assert_string_equal(class_soon(scene, TICK_NS), "file");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_string_equal(class_soon(scene, BEAT_NS), "device");
+	assert_string_equal(class_soon(scene, TICK_NS), "device");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
 	assert_string_equal(class_soon(scene, NS_PER_SECOND), "pipe");
 }
@@ -130,15 +130,15 @@ static void class_of_peers(void **state)
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 3);
 	assert_string_equal(class_now(scene, getpid()), "futex");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
-	scene->now_ns += BEAT_NS;
+	scene->now_ns += TICK_NS;
 	scene->requested.start_ns = 3;
 	assert_string_equal(class_now(scene, getpid()), "futex");
 	/* the thread holds the lock itself */
-	scene->now_ns += BEAT_NS;
+	scene->now_ns += TICK_NS;
 	scene->requested.start_ns = 4;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));
 	assert_string_equal(class_now(scene, getpid()), "futex");
-	scene->now_ns += BEAT_NS;
+	scene->now_ns += TICK_NS;
 	scene->requested.start_ns = 5;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	assert_string_equal(class_now(scene, getpid()), "lock");
@@ -164,7 +164,7 @@ static void class_in_time(void **state)
 	call_put(scene, SYS_read, 4, 0, 0);
 	assert_null(class_now(scene, 8));
 	assert_true(lookup_class_changes(scene->lookup, 8));
-	scene->now_ns += BEAT_NS;
+	scene->now_ns += TICK_NS;
 	assert_string_equal(class_now(scene, 8), "device");
 	assert_false(lookup_class_changes(scene->lookup, 8));
 	clock_step_ns = 0;

@@ -170,11 +170,11 @@ void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_st
 		cpu->gone_count);
 	if (refused)
 		source_status_lack(status,
-				   "kind of fact: stacks of threads on a CPU (perf events are "
+				   "kind of data: stacks of threads on a CPU (perf events are "
 				   "refused: CAP_PERFMON, or sysctl kernel.perf_event_paranoid=0)");
 	else if (cpu->err)
 		source_status_lack(
-			status, "kind of fact: stacks of threads on a CPU (no perf events for it "
+			status, "kind of data: stacks of threads on a CPU (no perf events for it "
 				"here)");
 	if (cpu->functions_refused)
 		source_status_miss(status, "functions of the kernel beyond those that tsnap keeps",
@@ -182,7 +182,7 @@ void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_st
 			->standing = true;
 	if (cpu->names_lacking)
 		source_status_lack(
-			status, "kind of fact: kernel stacks of threads on a CPU (/proc/kallsyms "
+			status, "kind of data: kernel stacks of threads on a CPU (/proc/kallsyms "
 				"shows no addresses: CAP_SYSLOG, or sysctl "
 				"kernel.kptr_restrict=0)");
 }
