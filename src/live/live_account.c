@@ -143,16 +143,21 @@ static void thread_account(const struct reporting *reporting, const struct threa
 	/* the thread left its CPU, but not by a switch that a program saw: the time is not known */
 	if (ambiguous && state == STATE_ON)
 		state = STATE_SLEEP;
-	record_sample(record, &scan_time, state, &account);
 	record_totals(record, &scan_time, state, &totals);
 	totals.at_ns = reporting->end_ns;
+	/* most threads of a host */
+	if (!(accounts->context->wants.needs & NEED_SLEEP) &&
+	    totals_only_slept(&accounts->context->totals, &totals, record->identity.tid,
+			      record_start_ns(record))) {
+		totals_mark(&accounts->context->totals, record->identity.tid);
+		return;
+	}
+	record_sample(record, &scan_time, state, &account);
 	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
 	lookup_fill(accounts->context->lookup, &account, &hint, requested,
 		    accounts->context->now.scan_time.now_ns);
 	sample_derive(&account, requested);
-	if (!account_wanted(accounts, &account) ||
-	    (!(accounts->context->wants.needs & NEED_SLEEP) &&
-	     totals_only_slept(&accounts->context->totals, &totals, &account))) {
+	if (!account_wanted(accounts, &account)) {
 		totals_mark(&accounts->context->totals, account.tid);
 		return;
 	}

@@ -266,13 +266,13 @@ static void sleep_alone_is_told_apart(void **state)
 	(void)state;
 	sample.tid = 10;
 	sample.start_ns = 1;
-	assert_false(totals_only_slept(&table, &now, &sample));
-	assert_true(totals_only_slept(&table, &(struct live_totals){.sleep_ns = 99999}, &sample));
+	assert_false(totals_only_slept(&table, &now, 10, 1));
+	assert_true(totals_only_slept(&table, &(struct live_totals){.sleep_ns = 99999}, 10, 1));
 	totals_take(&table, &now, &sample);
 	now.sleep_ns = 123456789;
-	assert_true(totals_only_slept(&table, &now, &sample));
+	assert_true(totals_only_slept(&table, &now, 10, 1));
 	now.disk_ns = 1000;
-	assert_false(totals_only_slept(&table, &now, &sample));
+	assert_false(totals_only_slept(&table, &now, 10, 1));
 	/* the sample took nothing */
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.sleep_us, 123456);

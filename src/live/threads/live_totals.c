@@ -243,14 +243,14 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	row_reach(table, row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
 }
 
-bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
-		       const struct sample *sample)
+bool totals_only_slept(struct totals_table *table, const struct live_totals *now, int64_t tid,
+		       int64_t start_ns)
 {
-	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)tid);
 	const struct totals_row *row = slot ? &table->rows[slot - 1] : NULL;
 	struct live_totals last = {0};
 
-	if (row && row->start_ns == sample->start_ns)
+	if (row && row->start_ns == start_ns)
 		last = row->last;
 	return now->voluntary_count == last.voluntary_count &&
 	       now->involuntary_count == last.involuntary_count &&

@@ -49,9 +49,9 @@ struct totals_table {
  * nothing new: their scan was copied before an account, and is looked at after it. */
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample);
 
-/* True if totals_take() would find nothing but sleep. */
-bool totals_only_slept(struct totals_table *table, const struct live_totals *now,
-		       const struct sample *sample);
+/* True if totals_take() would find nothing but sleep for the thread. */
+bool totals_only_slept(struct totals_table *table, const struct live_totals *now, int64_t tid,
+		       int64_t start_ns);
 
 /* Adds totals from before the present ones began to count: they have been reported of the thread,
  * or are still to be. */
