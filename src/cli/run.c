@@ -123,6 +123,44 @@ static void run_pass(void *take_to, const struct sample *sample)
 	group_table_add_account(&run->groups, &account);
 }
 
+/* Takes a sample again, for scans that left it out. */
+static void run_take_again(void *take_to, const struct sample *sample)
+{
+	struct run *run = take_to;
+	struct exact_note note = EXACT_NOTE_NONE;
+
+	if (run->groups.split)
+		note = exact_times_add_again(&run->times, sample);
+	note.began = false;
+	note.again = true;
+	run_add_sample(run, sample, note);
+	run->tally.samples += 1 + (int64_t)sample->repeats;
+}
+
+/* True if the column's value changes while a thread waits. */
+static bool column_changes(const struct column *column)
+{
+	return column->offset == offsetof(struct sample, time_us) ||
+	       column->offset == offsetof(struct sample, weight_us) ||
+	       column->offset == offsetof(struct sample, state_us) ||
+	       column->offset == offsetof(struct sample, syscall_us);
+}
+
+/* True if what is shown is the same whether a thread that waits is in each scan, or in one that
+ * stands for several. */
+static bool run_sums_up(const struct run *run)
+{
+	const struct column_list *list = &run->list;
+
+	if (!run->renderer->grouped || run->config->record || run->time_rows.step_us ||
+	    run->path.wanted || expression_reads(&run->filter.expression, column_changes))
+		return false;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->role == ROLE_KEY && column_changes(list->items[i]))
+			return false;
+	return true;
+}
+
 static int run_take_groups(struct run *run, const struct scan *batch)
 {
 	int err = run->in_scan ? 0 : run_take_silence(run, batch, run->e);
@@ -130,7 +168,7 @@ static int run_take_groups(struct run *run, const struct scan *batch)
 	time_rows_begin(&run->time_rows, batch->time_us, &run->groups);
 	run_times_at(run, batch);
 	for (size_t i = 0; !err && i < batch->count; i++) {
-		struct exact_note note = {EXACT_PART_NONE, true};
+		struct exact_note note = EXACT_NOTE_NONE;
 
 		if (run->groups.split)
 			note = exact_times_add(&run->times, &batch->samples[i]);
@@ -438,6 +476,8 @@ static int run_any(struct run run, source_opener *open_source, void (*report)(co
 			run.source->take_to = &run;
 			if (run.times.shared)
 				run.source->pass = run_pass;
+			if (run_sums_up(&run))
+				run.source->take_again = run_take_again;
 			run.source->describe(run.source, &run.status_before);
 			if (run.status_before.remarks)
 				report(run.status_before.remarks);

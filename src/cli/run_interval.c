@@ -214,6 +214,8 @@ int run_show(struct run *run, struct error *e)
 
 	if (err)
 		return err;
+	if (run->source->settle)
+		run->source->settle(run->source);
 	if (run->source->account && run_accounts(run))
 		run->source->account(run->source, account_take, run);
 	run_take_events(run);

@@ -63,7 +63,7 @@ static void path_take(void *to, const struct sample *sample)
 
 	run->tally.samples++;
 	if (run_grouped(run))
-		run_add_sample(run, sample, (struct exact_note){EXACT_PART_NONE, true});
+		run_add_sample(run, sample, EXACT_NOTE_NONE);
 	else
 		run_add_row(run, sample);
 }

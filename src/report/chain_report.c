@@ -234,11 +234,13 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 	if (added)
 		*lock = (struct chain_lock){.name = name, .holder = ABSENT};
 	group_table_add_noted(&report->groups[CHAIN_LOCKS], &group, note);
-	lock->samples++;
+	lock->samples += 1 + (int64_t)sample->repeats;
 	if (sample->state_us != ABSENT && sample->state_us > lock->longest_us)
 		lock->longest_us = sample->state_us;
-	lock->changes += lock->holder != ABSENT && lock->holder != sample->blocker_tid;
-	lock->holder = sample->blocker_tid;
+	if (!note.again) { /* else another thread may hold it by now */
+		lock->changes += lock->holder != ABSENT && lock->holder != sample->blocker_tid;
+		lock->holder = sample->blocker_tid;
+	}
 	lock->pid = sample->blocker_pid;
 	index_put(&report->holders,
 		  hash_of(name, sample->blocker_tid) +
@@ -350,7 +352,7 @@ void chain_report_end_scan(struct chain_report *report)
 		root.root_syscall = victim->syscall;
 		root.root_waits_on = victim->waits_on;
 		root.stack = stack ? (const char *)(uintptr_t)*stack : NULL;
-		stack_lines_add(&report->stacks, &root, (struct exact_note){EXACT_PART_NONE, true});
+		stack_lines_add(&report->stacks, &root, EXACT_NOTE_NONE);
 	}
 	report->victim_count = 0;
 	if (report->scan_stacks.used)

@@ -84,14 +84,14 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample)
 {
 	if (sample->tid == ABSENT)
-		return (struct exact_note){EXACT_PART_NONE, true};
+		return EXACT_NOTE_NONE;
 	return exact_times_add_at(times, thread_find(times, sample), sample);
 }
 
 struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 				     const struct sample *sample)
 {
-	struct exact_note note = {EXACT_PART_NONE, true};
+	struct exact_note note = EXACT_NOTE_NONE;
 	int kind = time_kind_of(sample->state);
 	struct exact_thread *thread = &times->threads[slot];
 
@@ -106,7 +106,22 @@ struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 		return note;
 	thread->parts[kind].sampled_us = sum(thread->parts[kind].sampled_us, sample->weight_us);
 	thread->parts[kind].episodes += note.began;
-	times->weight_us = sample->weight_us;
+	times->weight_us = sample->weight_us / (1 + (int64_t)sample->repeats);
+	note.part = slot * TIME_KINDS + (uint32_t)kind;
+	return note;
+}
+
+struct exact_note exact_times_add_again(struct exact_times *times, const struct sample *sample)
+{
+	struct exact_note note = {.part = EXACT_PART_NONE, .again = true};
+	int kind = time_kind_of(sample->state);
+	uint32_t slot;
+
+	if (sample->tid == ABSENT || kind < 0 || sample->weight_us <= 0)
+		return note;
+	slot = thread_find(times, sample);
+	times->threads[slot].parts[kind].sampled_us =
+		sum(times->threads[slot].parts[kind].sampled_us, sample->weight_us);
 	note.part = slot * TIME_KINDS + (uint32_t)kind;
 	return note;
 }

@@ -57,7 +57,11 @@ struct exact_times {
 struct exact_note {
 	uint32_t part; /* index of the thread * TIME_KINDS + kind; or EXACT_PART_NONE */
 	bool began;    /* the thread entered its state after its previous sample */
+	bool again;    /* the sample was added before (struct source, take_again) */
 };
+
+/* The note of a sample that has no part. */
+#define EXACT_NOTE_NONE ((struct exact_note){.part = EXACT_PART_NONE, .began = true})
 
 /* The kind of a state (enum thread_state_kind); -1: none, the time of a zombie is not counted. */
 int time_kind_of(int64_t state);
@@ -73,6 +77,9 @@ struct exact_note exact_times_add(struct exact_times *times, const struct sample
 /* Adds the times of a sample whose thread's index is known. */
 struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 				     const struct sample *sample);
+/* Adds the weight of a sample that stands for more scans than it was added for: the thread's later
+ * samples may have been added since. */
+struct exact_note exact_times_add_again(struct exact_times *times, const struct sample *sample);
 /* Finds the part of the times that the sample belongs to; false: there is none. */
 bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part);
 /* Adds the times of an account. Returns the index of its thread; EXACT_PART_NONE: the account is of

@@ -243,7 +243,7 @@ void late_waits_pass(struct late_waits *waits, int64_t until_us, late_callback *
 void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_callback *take,
 		      void *to)
 {
-	const struct exact_note note = {EXACT_PART_NONE, true};
+	const struct exact_note note = EXACT_NOTE_NONE;
 	struct sample row = *sample;
 
 	row.proc_values = NULL;

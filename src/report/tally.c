@@ -26,7 +26,8 @@ int64_t tally_share(const struct tally *tally, int64_t weight)
 
 void tally_add_batch(struct tally *tally, const struct scan *batch)
 {
-	tally->samples += (int64_t)batch->count;
+	for (size_t i = 0; i < batch->count; i++)
+		tally->samples += 1 + (int64_t)batch->samples[i].repeats;
 	tally->active_sum += scan_active(batch);
 }
 

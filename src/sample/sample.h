@@ -105,6 +105,9 @@ struct sample {
 	int64_t forks, execs, exits, dead_cpu_us;
 	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
 	bool names_open; /* a later scan knows more names of its stacks' functions. Not a column */
+	/* Scans that left the thread out, and that this sample stands for, too: weight_us has their
+	 * time (struct source, take_again). Not a column */
+	uint32_t repeats;
 	/* paths in cgroup v1's other hierarchies, a line each; NULL: none. Not a column */
 	const char *cgroup_others;
 	/* owned by the source until its next scan; NULL: none. Columns lead into it, see

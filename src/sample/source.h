@@ -154,6 +154,15 @@ struct source {
 	 * they have exact times of their threads since the samples before; without the columns that
 	 * follow from others. Live, these times are in the thread's next sample or account. */
 	void (*pass)(void *take_to, const struct sample *sample);
+	/* Set by the owner, or NULL: then every scan has all samples. Else scans may leave threads
+	 * out that sleep on in the wait of an earlier sample; a later sample of that wait stands
+	 * for these scans, too, or take_again takes the earlier one again for them alone: weight_us
+	 * and repeats say for how much time, and for how many scans but one. Its times since the
+	 * sample before are absent. */
+	sample_callback *take_again;
+	/* Hands to take_again what scans until now have left out: before an interval is shown.
+	 * NULL: they leave nothing out. */
+	void (*settle)(struct source *source);
 	/* Set by the owner, or NULL: takes the stacks whose hashes are in samples, once each or
 	 * more often. stacks_end: delivers those that it has not had yet, which may take some
 	 * seconds; NULL if there are none. */

@@ -80,7 +80,7 @@ static void take_again(struct filling *filling, const struct sample *sample, uin
 static void take_sample(void *to, const struct sample *sample, uint64_t *memo)
 {
 	struct filling *filling = to;
-	struct exact_note note = {EXACT_PART_NONE, true};
+	struct exact_note note = EXACT_NOTE_NONE;
 	uint32_t share;
 
 	if (*memo && filling->remembers && sample->weight_us > 0) {

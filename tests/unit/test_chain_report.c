@@ -56,7 +56,7 @@ static void mostly_in(void **state)
 	chain_report_init(&report, 0);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		sample = waiting(7, STATE_DISK, calls[i]);
-		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
+		chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	}
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 1);
@@ -75,10 +75,10 @@ static void only_chains(void **state)
 	(void)state;
 	chain_report_init(&report, 0);
 	sample.depth = 0;
-	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
+	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	sample = waiting(7, STATE_SLEEP, "futex");
 	sample.root_why = name_transient_string("cycle");
-	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
+	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 0);
 	assert_int_equal(report.grids[CHAIN_CYCLES].row_count, 1);
@@ -102,12 +102,11 @@ static void locks_of_the_kernel(void **state)
 		sample.blocker_kind = name_transient_string("kernel lock");
 		sample.blocker_tid = sample.blocker_pid = holder % 2 ? 11 : 12;
 		sample.filename = name_transient_string("/data/log");
-		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
+		chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 		sample.filename = NULL;
 		sample.syscall = name_transient_string("mkdir");
 		if (holder == 4)
-			chain_report_add(&report, &sample,
-					 (struct exact_note){EXACT_PART_NONE, true});
+			chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	}
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 2);
@@ -118,12 +117,49 @@ static void locks_of_the_kernel(void **state)
 	chain_report_done(&report);
 }
 
+/* A sample that is taken again stands for more scans, and says nothing of who holds the lock now.
+ */
+static void samples_again(void **state)
+{
+	struct exact_note again = {.part = EXACT_PART_NONE, .again = true};
+	struct tally tally = {.scans = 8};
+	struct chain_report report;
+	struct sample sample;
+
+	(void)state;
+	chain_report_init(&report, 0);
+	sample = waiting(7, STATE_ON, NULL);
+	sample.blocker_kind = name_transient_string("kernel lock");
+	sample.filename = name_transient_string("/data/log");
+	sample.weight_us = 50000;
+	for (int64_t holder = 1; holder <= 4; holder++) {
+		sample.blocker_tid = sample.blocker_pid = holder;
+		sample.repeats = holder == 4 ? 4 : 0;
+		sample.weight_us = 50000 * (1 + sample.repeats);
+		chain_report_add(&report, &sample, holder == 4 ? again : EXACT_NOTE_NONE);
+	}
+	chain_report_fill(&report, &tally);
+	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 1);
+	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "waiting"), 100);
+	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "seconds"), 40);
+	chain_report_done(&report);
+	chain_report_init(&report, 0);
+	for (int64_t holder = 11; holder <= 14; holder++) {
+		sample.blocker_tid = holder;
+		chain_report_add(&report, &sample, holder == 13 ? again : EXACT_NOTE_NONE);
+	}
+	chain_report_fill(&report, &tally);
+	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "holders"), 4);
+	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "changes"), 2);
+	chain_report_done(&report);
+}
+
 static void taken(struct chain_report *report, struct sample sample)
 {
 	const struct scan batch = {.samples = &sample, .count = 1};
 
 	chain_report_note(report, &batch);
-	chain_report_add(report, &sample, (struct exact_note){EXACT_PART_NONE, true});
+	chain_report_add(report, &sample, EXACT_NOTE_NONE);
 }
 
 static struct sample seen(int64_t tid, const char *stack, bool names_open)
@@ -232,11 +268,11 @@ static void more_than_are_kept(void **state)
 	chain_report_init(&report, 0);
 	for (int64_t pid = 1; pid <= CHAIN_LINES_MAX + 10; pid++) {
 		sample = waiting(pid, STATE_ON, NULL);
-		chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
+		chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	}
 	/* a thread that has a line already */
 	sample = waiting(3, STATE_ON, NULL);
-	chain_report_add(&report, &sample, (struct exact_note){EXACT_PART_NONE, true});
+	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.refused, 10);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, CHAIN_LINES_MAX);
@@ -246,11 +282,9 @@ static void more_than_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mostly_in),
-		cmocka_unit_test(only_chains),
-		cmocka_unit_test(locks_of_the_kernel),
-		cmocka_unit_test(stacks_of_roots),
-		cmocka_unit_test(times_are_shared_out),
+		cmocka_unit_test(mostly_in),	       cmocka_unit_test(only_chains),
+		cmocka_unit_test(locks_of_the_kernel), cmocka_unit_test(samples_again),
+		cmocka_unit_test(stacks_of_roots),     cmocka_unit_test(times_are_shared_out),
 		cmocka_unit_test(more_than_are_kept),
 	};
 

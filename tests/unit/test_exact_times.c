@@ -450,6 +450,35 @@ static void refused_samples_have_their_part(void **state)
 	scene_done(&scene);
 }
 
+/* A sample taken again adds its weight alone: the thread's time, and looks at it, are the same. */
+static void samples_again_have_weight(void **state)
+{
+	struct sample sample = sample_of(1, "db", STATE_SLEEP, "read");
+	struct exact_note note;
+	struct scene scene;
+
+	(void)state;
+	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
+	times_set(&sample, 0, 0, 0, 40000);
+	scan(&scene, &sample, 1);
+	sample.weight_us = 3 * SCAN_US;
+	sample.repeats = 2;
+	note = exact_times_add_again(&scene.times, &sample);
+	assert_true(note.again);
+	assert_false(note.began);
+	group_table_add_noted(&scene.groups, &sample, note);
+	assert_int_equal(scene.times.count, 1);
+	assert_int_equal(scene.times.threads[0].parts[TIME_ASLEEP].us, 40000);
+	assert_int_equal(scene.times.threads[0].parts[TIME_ASLEEP].sampled_us, 4 * SCAN_US);
+	assert_int_equal(scene.times.threads[0].parts[TIME_ASLEEP].episodes, 1);
+	assert_int_equal(group_samples(&scene.groups, group_at(&scene.groups, 0)), 4);
+	page_end(&scene);
+	assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, "read"), 40000);
+	sample.tid = ABSENT;
+	assert_int_equal(exact_times_add_again(&scene.times, &sample).part, EXACT_PART_NONE);
+	scene_done(&scene);
+}
+
 /* Weight of a sample: its part of 0.36 s that four samples saw; its own weight if the thread, or
  * its time in that state, is not known. */
 static void a_sample_stands_for_its_part(void **state)
@@ -494,6 +523,7 @@ int main(void)
 		cmocka_unit_test(other_tables_agree),
 		cmocka_unit_test(refused_samples_have_their_part),
 		cmocka_unit_test(a_sample_stands_for_its_part),
+		cmocka_unit_test(samples_again_have_weight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

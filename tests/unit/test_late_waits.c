@@ -42,7 +42,8 @@ static bool hold(struct sample sample)
 {
 	static uint32_t number;
 
-	return late_waits_hold(&waits, &sample, (struct exact_note){number++, true});
+	return late_waits_hold(&waits, &sample,
+			       (struct exact_note){.part = number++, .began = true});
 }
 
 static const char *end(void)

@@ -11,7 +11,7 @@
 #include "report/stack_lines.h"
 #include "unit.h"
 
-static const struct exact_note unnoted = {EXACT_PART_NONE, true};
+static const struct exact_note unnoted = {.part = EXACT_PART_NONE, .began = true};
 
 static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
 {
