@@ -407,6 +407,11 @@ static void follow_of_source(struct source *source, int64_t tid)
 	live_wakeups_follow(&((struct live *)source)->wakeups, tid);
 }
 
+static void settle_of_source(struct source *source)
+{
+	live_repeat_settle(&((struct live *)source)->repeat);
+}
+
 static void stacks_end_of_source(struct source *source)
 {
 	live_dictionary_end(&((struct live *)source)->stacks);
@@ -436,7 +441,9 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .events = events_of_source,
 				       .wakeups = wakeups_of_source,
 				       .follow = follow_of_source,
+				       .settle = settle_of_source,
 				       .look = live_look};
+	live->repeat.source = &live->source;
 	progress_begin();
 	live->context.config = *config;
 	live->context.wants.filter = filter;

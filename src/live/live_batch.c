@@ -102,7 +102,8 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
 	if (!lookup_class_changes(live->context.lookup, sample->tid))
-		live_repeat_keep(&live->repeat, &live->context, record, sample, hint.compat);
+		live->batch.repeated[sample - live->batch.samples] = live_repeat_keep(
+			&live->repeat, &live->context, record, sample, hint.compat);
 	return true;
 }
 
@@ -110,7 +111,11 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 static bool sample_repeat(struct live *live, const struct thread_state *record,
 			  enum thread_state_kind state, struct sample *sample)
 {
-	if (!live_repeat_fill(&live->repeat, &live->context, record, state, sample))
+	struct repeated *repeated =
+		live_repeat_fill(&live->repeat, &live->context, record, state, sample);
+
+	live->batch.repeated[sample - live->batch.samples] = repeated;
+	if (!repeated)
 		return false;
 	sample->time_us = live->batch.scan.time_us;
 	sample->weight_us = live->batch.scan.weight_us;
@@ -203,6 +208,18 @@ static void batch_pack(struct live *live)
 	live->batch.refused_count = 0;
 }
 
+/* Notes samples that later scans may leave out. */
+static void batch_keep(struct live *live)
+{
+	for (size_t i = 0; i < live->batch.scan.count; i++)
+		if (live->batch.repeated[i])
+			live_repeat_given(&live->repeat, live->batch.repeated[i],
+					  &live->batch.samples[i],
+					  live->context.wants.needs & NEEDS_CHAINS
+						  ? live_chains_sleepers(live->chains, i)
+						  : NULL);
+}
+
 void live_batch_settle(struct live *live)
 {
 	live_batch_request(live);
@@ -211,6 +228,7 @@ void live_batch_settle(struct live *live)
 			 live->batch.scan.count);
 	live_runq_fill(&live->host, live->batch.samples, live->batch.scan.count);
 	late_filter(live);
+	batch_keep(live);
 	batch_pack(live);
 }
 
@@ -234,6 +252,11 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 	struct sample *sample;
 	bool lacking;
 
+	if (live_repeat_leave_out(&live->repeat, &live->context, record, state,
+				  live->batch.scan.weight_us)) {
+		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+		return;
+	}
 	if (live->batch.scan.count == SCAN_BATCH)
 		batch_give(live);
 	sample = &live->batch.samples[live->batch.scan.count];

@@ -23,6 +23,7 @@ struct chain_proof {
 struct live_chains {
 	struct live_context *context;
 	struct thread_state records[SCAN_BATCH];
+	struct chain_sleepers sleepers[SCAN_BATCH];
 	struct live_edges edges;
 	struct live_edge_time time;
 	struct chain_nodes nodes;
@@ -162,15 +163,38 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 		node_fill(chains, slot, &waiter);
 }
 
+static void sleepers_fill(const struct live_chains *chains, const struct chain *chain,
+			  struct chain_sleepers *sleepers)
+{
+	if (!chain->root || chain->root->edge.sure == SURE_PROCESS ||
+	    chain->count - 1 > CHAIN_SLEEPERS_MAX)
+		return;
+	for (size_t i = 1; i < chain->count; i++) {
+		const struct chain_proof *proof = &chains->proofs[chain->path[i]];
+
+		if (!proof->tid || !is_asleep(chains->nodes.nodes[chain->path[i]].state))
+			return;
+		sleepers->sleepers[sleepers->count++] =
+			(struct chain_sleeper){proof->key, proof->tid, proof->sequence};
+	}
+	sleepers->known = true;
+}
+
 /* Fills a sample's chain, if its node has the same state: a thread that was met before its sample
  * was made may have done something else by then than the sample shows. */
-static void sample_fill(struct live_chains *chains, struct sample *sample)
+static void sample_fill(struct live_chains *chains, struct sample *sample,
+			struct chain_sleepers *sleepers)
 {
 	struct chain_nodes *nodes = &chains->nodes;
 	const uint64_t *slot = index_find(&nodes->by_tid, (uint64_t)sample->tid);
+	struct chain chain;
 
-	if (slot && nodes->nodes[*slot - 1].state == sample->state)
-		chain_fill(nodes, *slot - 1, chains->context->wants.needs, sample);
+	sleepers->known = false;
+	sleepers->count = 0;
+	if (!slot || nodes->nodes[*slot - 1].state != sample->state)
+		return;
+	chain_fill(nodes, *slot - 1, chains->context->wants.needs, sample, &chain);
+	sleepers_fill(chains, &chain, sleepers);
 }
 
 void live_chains_fill(struct live_chains **all, struct live_context *context,
@@ -199,7 +223,24 @@ void live_chains_fill(struct live_chains **all, struct live_context *context,
 	nodes_validate(chains);
 	for (size_t i = 0; i < count; i++)
 		if (samples[i].tid != ABSENT)
-			sample_fill(chains, &samples[i]);
+			sample_fill(chains, &samples[i], &chains->sleepers[i]);
+}
+
+const struct chain_sleepers *live_chains_sleepers(const struct live_chains *chains, size_t sample)
+{
+	return &chains->sleepers[sample];
+}
+
+bool chain_sleepers_sleep(const struct chain_sleepers *sleepers, struct live_context *context)
+{
+	for (uint32_t i = 0; i < sleepers->count; i++) {
+		const struct chain_sleeper *sleeper = &sleepers->sleepers[i];
+
+		if (!thread_table_is_asleep(&context->kernel.table, sleeper->key, sleeper->tid,
+					    sleeper->sequence))
+			return false;
+	}
+	return true;
 }
 
 void live_chains_describe(const struct live_chains *chains, struct source_status *status)

@@ -13,7 +13,9 @@
 #ifndef TSNAP_LIVE_LIVE_CHAINS_H
 #define TSNAP_LIVE_LIVE_CHAINS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kernel/record.h"
 
@@ -23,6 +25,18 @@ struct live_host;
 struct sample;
 struct source_status;
 
+#define CHAIN_SLEEPERS_MAX 4
+
+/* Threads of a sample's chain but the first: while all of them sleep on, so does the chain. */
+struct chain_sleepers {
+	bool known; /* the chain's end is known, all threads sleep, and they are not too many */
+	uint32_t count;
+	struct chain_sleeper {
+		uint32_t key, tid; /* ids of its record, as the kernel numbers it */
+		uint64_t sequence;
+	} sleepers[CHAIN_SLEEPERS_MAX];
+};
+
 /* Keeps the record of a sample of the batch, by the sample's index. *chains: NULL until chains are
  * wanted. */
 void live_chains_note(struct live_chains **chains, struct live_context *context,
@@ -30,6 +44,11 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 /* Fills the chains of a batch's samples at its end, but for samples with a tid of ABSENT. */
 void live_chains_fill(struct live_chains **chains, struct live_context *context,
 		      struct live_host *host, struct sample *samples, size_t count);
+/* The sleepers of the chain of a batch's sample, by the sample's index; after live_chains_fill(),
+ * until the next batch. */
+const struct chain_sleepers *live_chains_sleepers(const struct live_chains *chains, size_t sample);
+/* True if none of them was switched or woken since. */
+bool chain_sleepers_sleep(const struct chain_sleepers *sleepers, struct live_context *context);
 /* Adds to the status the chains that were not followed. */
 void live_chains_describe(const struct live_chains *chains, struct source_status *status);
 void live_chains_free(struct live_chains *chains); /* chains may be NULL */

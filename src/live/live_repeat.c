@@ -1,24 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_repeat.h"
+#include "live_chains.h"
 #include "live/context/live_context.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "sample/proc_values.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define REPEATED_MAX 4096 /* 3 MB */
+#define REPEATED_MAX 4096 /* 3 MB; 6 MB where scans leave samples out */
 #define REPEAT_IDLE_NS (2 * NS_PER_SECOND)
+
+/* Waits that have lasted for wait_us are in a scan every look_ns only. */
+static const struct {
+	int64_t wait_us, look_ns;
+} looks[REPEAT_LOOKS] = {
+	{US_PER_SECOND / 2, NS_PER_SECOND / 10},
+	{US_PER_SECOND, NS_PER_SECOND / 5},
+	{2 * US_PER_SECOND, 2 * NS_PER_SECOND / 5},
+	{4 * US_PER_SECOND, 4 * NS_PER_SECOND / 5},
+};
 
 /* Needs that each sample has anew, or that depend on more than the thread's sleep. */
 #define NEEDS_ANEW (NEEDS_PROC_VALUES | NEED_PATH)
 
+/* The part of a kept sample that each scan reads: small, so that those of many threads stay in the
+ * cache. */
 struct repeated {
 	struct cache_entry entry; /* key: the record's */
 	int64_t until_ns;
 	uint64_t sequence, needs;
 	char comm[THREAD_COMM_SIZE];
-	struct sample sample;
+	int64_t tid, start_ns;
+	int64_t left_out_us; /* weights of the scans that left the sample out, since one had it */
+	uint32_t left_out_count; /* number of these scans */
+	bool given_known;
+	struct chain_sleepers sleepers;
+	/* the sample as it was looked up, and, if scans may leave it out, as it was handed over */
+	struct sample *samples;
 };
+
+enum { LOOKED_UP, GIVEN, SAMPLES };
+
+static void repeated_drop(void *entry)
+{
+	struct repeated *repeated = entry;
+
+	free(repeated->samples);
+}
 
 /* True if samples are kept. They are not where idle threads are sampled, too: these are many, and
  * little is looked up of each. A filter that needs totals or requests takes what is new of them
@@ -30,58 +60,227 @@ static bool context_repeats(const struct live_context *context)
 	       context->wants.needs & NEED_SYSCALL && !context->view.translated;
 }
 
-bool live_repeat_fill(struct live_repeat *repeat, const struct live_context *context,
-		      const struct thread_state *record, enum thread_state_kind state,
-		      struct sample *sample)
+static bool sums_up(const struct live_repeat *repeat)
 {
-	const struct repeated *before;
+	return repeat->source && repeat->source->take_again;
+}
+
+/* True if scans may leave samples out: their owner sums them up. A stack is read for each sample,
+ * and of a blocker alone it is not known whether a later scan would find another one. */
+static bool leaves_out(const struct live_repeat *repeat, const struct live_context *context)
+{
+	return sums_up(repeat) && context_repeats(context) &&
+	       !(context->wants.needs & NEEDS_STACKS) &&
+	       (context->wants.needs & NEEDS_CHAINS) != NEED_BLOCKER;
+}
+
+/* True if a scan must have waits again, as the last one that had them was that long ago; notes it,
+ * then. Of two scans that are as near to the time it does not matter which. */
+static bool look_due(struct live_repeat *repeat, const struct live_context *context, size_t at)
+{
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	if (now_ns - repeat->looked_ns[at] < looks[at].look_ns - context->period_ns / 2)
+		return false;
+	repeat->looked_ns[at] = now_ns;
+	return true;
+}
+
+void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_context *context)
+{
+	bool chains = context->wants.needs & NEEDS_CHAINS;
+
+	repeat->left_out_us = INT64_MAX;
+	if (!leaves_out(repeat, context))
+		return;
+	for (size_t at = chains ? 0 : REPEAT_LOOKS - 1; at < REPEAT_LOOKS; at++)
+		if (!look_due(repeat, context, at)) {
+			repeat->left_out_us = chains ? looks[at].wait_us : 0;
+			return;
+		}
+}
+
+/* Finds the kept sample of the thread's present sleep; NULL: there is none, or it is too old. */
+static struct repeated *repeated_find(struct live_repeat *repeat,
+				      const struct live_context *context,
+				      const struct thread_state *record,
+				      enum thread_state_kind state)
+{
+	struct repeated *before;
 
 	if (state != STATE_SLEEP || !repeat->samples.count)
-		return false;
+		return NULL;
 	before = cache_find(&repeat->samples, record->key);
 	if (!before || before->sequence != record->sched.sequence_done ||
 	    before->needs != context->wants.needs ||
 	    context->now.scan_time.now_ns >= before->until_ns ||
-	    before->sample.tid != record->identity.tid ||
-	    before->sample.start_ns != record_start_ns(record) ||
+	    before->tid != record->identity.tid || before->start_ns != record_start_ns(record) ||
 	    memcmp(before->comm, record->identity.comm, sizeof(before->comm)) != 0)
+		return NULL;
+	before->entry.used_ns = context->now.scan_time.now_ns;
+	return before;
+}
+
+bool live_repeat_leave_out(struct live_repeat *repeat, struct live_context *context,
+			   const struct thread_state *record, enum thread_state_kind state,
+			   int64_t weight_us)
+{
+	struct repeated *before;
+
+	if (repeat->left_out_us == INT64_MAX || state != STATE_SLEEP ||
+	    record_state_us(record, &context->now.scan_time, state) < repeat->left_out_us)
 		return false;
-	*sample = before->sample;
-	sample->state_us = record_state_us(record, &context->now.scan_time, state);
-	if (sample->syscall_us != ABSENT) /* longer by the time slept since */
-		sample->syscall_us += sample->state_us - before->sample.state_us;
+	before = repeated_find(repeat, context, record, state);
+	if (!before || !before->given_known || !chain_sleepers_sleep(&before->sleepers, context))
+		return false;
+	before->left_out_count++;
+	before->left_out_us += weight_us;
 	return true;
 }
 
-void live_repeat_keep(struct live_repeat *repeat, const struct live_context *context,
-		      const struct thread_state *record, const struct sample *sample, bool compat)
+/* Makes times absent that a sample has since the thread's previous one. */
+static void sums_clear(struct sample *sample)
+{
+	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = ABSENT;
+	sample->vcsw = sample->ivcsw = ABSENT;
+}
+
+/* Makes times of a sample longer: the thread has slept on. */
+static void sample_lengthen(struct sample *sample, int64_t us)
+{
+	sample->state_us += us;
+	if (sample->syscall_us != ABSENT)
+		sample->syscall_us += us;
+}
+
+struct repeated *live_repeat_fill(struct live_repeat *repeat, const struct live_context *context,
+				  const struct thread_state *record, enum thread_state_kind state,
+				  struct sample *sample)
+{
+	struct repeated *before = repeated_find(repeat, context, record, state);
+
+	if (!before)
+		return NULL;
+	*sample = before->samples[LOOKED_UP];
+	sample_lengthen(sample,
+			record_state_us(record, &context->now.scan_time, state) - sample->state_us);
+	return before;
+}
+
+/* Hands over the sample of an earlier scan again: for the first of the scans that left it out, so
+ * many. */
+static void left_out_give(const struct live_repeat *repeat, struct repeated *repeated,
+			  uint32_t count)
+{
+	struct sample sample;
+	int64_t us;
+
+	if (!count)
+		return;
+	sample = repeated->samples[GIVEN];
+	us = repeated->left_out_us * count / repeated->left_out_count;
+	sample.repeats = count - 1;
+	sample.weight_us = us;
+	sample_lengthen(&sample, us);
+	repeated->left_out_us -= us;
+	repeated->left_out_count -= count;
+	if (sample.tid != ABSENT)
+		repeat->source->take_again(repeat->source->take_to, &sample);
+}
+
+/* True if the sample differs from an earlier one of the same wait by more than time. */
+static bool sample_differs(const struct sample *earlier, const struct sample *sample)
+{
+	struct sample other = *sample;
+
+	sums_clear(&other);
+	other.time_us = earlier->time_us;
+	other.weight_us = earlier->weight_us;
+	other.repeats = earlier->repeats;
+	other.state_us = earlier->state_us;
+	other.syscall_us = earlier->syscall_us;
+	return memcmp(earlier, &other, sizeof(other)) != 0;
+}
+
+void live_repeat_given(const struct live_repeat *repeat, struct repeated *repeated,
+		       struct sample *sample, const struct chain_sleepers *sleepers)
+{
+	if (!sums_up(repeat))
+		return;
+	/* scans stand for the time before them: of n that left it out and the one after them (n +
+	 * 1) / 2 are nearer to the earlier sample */
+	if (repeated->left_out_count && sample_differs(&repeated->samples[GIVEN], sample))
+		left_out_give(repeat, repeated, (repeated->left_out_count + 1) / 2);
+	sample->repeats = repeated->left_out_count;
+	sample->weight_us += repeated->left_out_us;
+	repeated->left_out_us = repeated->left_out_count = 0;
+	repeated->samples[GIVEN] = *sample;
+	sums_clear(&repeated->samples[GIVEN]);
+	repeated->given_known = !sleepers || sleepers->known;
+	if (sleepers)
+		repeated->sleepers = *sleepers;
+}
+
+static void all_give(const struct live_repeat *repeat, struct repeated *repeated)
+{
+	left_out_give(repeat, repeated, repeated->left_out_count);
+}
+
+void live_repeat_settle(struct live_repeat *repeat)
+{
+	for (size_t i = 0; i < repeat->samples.count; i++)
+		all_give(repeat, (struct repeated *)repeat->samples.entries[i]);
+}
+
+/* Hands over what earlier scans have left out of waits that have ended by now. */
+void live_repeat_end_scan(struct live_repeat *repeat, const struct live_context *context)
+{
+	if (repeat->left_out_us != INT64_MAX || !leaves_out(repeat, context))
+		return;
+	for (size_t i = 0; i < repeat->samples.count; i++)
+		if (repeat->samples.entries[i]->used_ns < context->now.scan_time.now_ns)
+			all_give(repeat, (struct repeated *)repeat->samples.entries[i]);
+}
+
+struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_context *context,
+				  const struct thread_state *record, const struct sample *sample,
+				  bool compat)
 {
 	struct repeated *kept;
-	struct cache_entry entry;
 	bool added;
 
 	if (!context_repeats(context) || sample->state != STATE_SLEEP || sample->wait_open ||
 	    sample->io_dev || compat || !record->sched.tid || !record_settled(record))
-		return;
+		return NULL;
 	if (repeat->samples.count == REPEATED_MAX && !cache_find(&repeat->samples, record->key))
-		return;
+		return NULL;
 	repeat->samples.entry_bytes = sizeof(*kept);
 	repeat->samples.entries_max = REPEATED_MAX;
+	repeat->samples.drop = repeated_drop;
 	kept = cache_get(&repeat->samples, record->key, context->now.scan_time.now_ns, &added);
-	entry = kept->entry;
+	if (kept->tid != sample->tid || kept->start_ns != sample->start_ns ||
+	    kept->sequence != record->sched.sequence_done)
+		all_give(repeat, kept);
 	*kept = (struct repeated){
-		.entry = entry,
+		.entry = kept->entry,
+		.left_out_us = kept->left_out_us,
+		.left_out_count = kept->left_out_count,
 		.until_ns =
 			lookup_wait_until(context->lookup, sample->tid, record->sched.sequence_done,
 					  context->now.scan_time.now_ns),
 		.sequence = record->sched.sequence_done,
 		.needs = context->wants.needs,
-		.sample = *sample,
+		.tid = sample->tid,
+		.start_ns = sample->start_ns,
+		.samples = kept->samples,
 	};
 	memcpy(kept->comm, record->identity.comm, sizeof(kept->comm));
-	kept->sample.cpu_us = kept->sample.runq_us = ABSENT;
-	kept->sample.dwait_us = kept->sample.sleep_us = ABSENT;
-	kept->sample.vcsw = kept->sample.ivcsw = ABSENT;
+	if (added)
+		kept->samples =
+			memory_get((sums_up(repeat) ? SAMPLES : GIVEN) * sizeof(*kept->samples));
+	kept->samples[LOOKED_UP] = *sample;
+	sums_clear(&kept->samples[LOOKED_UP]);
+	return kept;
 }
 
 void live_repeat_sweep(struct live_repeat *repeat, const struct live_context *context)

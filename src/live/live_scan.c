@@ -425,6 +425,7 @@ static int records_read(struct live *live)
 		live_asleep_end(&live->asleep, live->context.now.capture,
 				live->context.wants.idle ? NULL : &live->sleepers.again_next,
 				live->walk.rounds);
+	live_repeat_end_scan(&live->repeat, &live->context);
 	awake_turn_over(live);
 	return err;
 }
@@ -432,6 +433,7 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	proc_values_pool_clear(&live->batch.proc_values);
+	live_repeat_begin_scan(&live->repeat, &live->context);
 	live_processes_check(&live->processes, live->context.now.scan_time.now_ns,
 			     live->context.now.housekeeping);
 	housekeep(live);

@@ -56,10 +56,11 @@ struct live_walk {
 /* The batch of a scan that is gathered: live_batch.c. */
 struct live_batch {
 	struct sample samples[SCAN_BATCH];
-	struct scan scan;		     /* scan with these samples */
-	int err;			     /* error of the callback that took a batch */
-	size_t refused_count;		     /* samples to be removed: their tid is ABSENT */
-	struct proc_values_pool proc_values; /* memory for the samples' values of /proc */
+	struct repeated *repeated[SCAN_BATCH]; /* the samples as they are kept; or NULL */
+	struct scan scan;		       /* scan with these samples */
+	int err;			       /* error of the callback that took a batch */
+	size_t refused_count;		       /* samples to be removed: their tid is ABSENT */
+	struct proc_values_pool proc_values;   /* memory for the samples' values of /proc */
 	struct thread_state requested[REQUESTS_MAX]; /* records that lack their registers */
 	uint32_t requested_sample[REQUESTS_MAX];     /* indexes of their samples */
 	uint32_t requested_count;

@@ -182,13 +182,15 @@ static void root_fill(const struct chain *chain, struct sample *sample)
 		sample->root_why = chain->deadlock ? "deadlock" : "cycle";
 }
 
-void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample)
+void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample,
+		struct chain *chain)
 {
 	static struct text text;
 	const struct chain_node *node = &nodes->nodes[from];
 	const struct edge *edge = &node->edge;
-	struct chain chain;
 
+	chain->count = 0;
+	chain->root = NULL;
 	if (node->unknown)
 		return;
 	sample->blocker_tid = edge->tid;
@@ -203,12 +205,12 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	}
 	if (!(needs & NEED_CHAIN))
 		return;
-	chain_walk(nodes, from, &chain);
+	chain_walk(nodes, from, chain);
 	text_clear(&text);
-	chain_describe(nodes, &chain, &text);
+	chain_describe(nodes, chain, &text);
 	sample->chain = name_transient(text_string(&text), text.length);
-	sample->depth = (int64_t)chain.count - 1;
-	if (chain.root && chain.root->edge.sure == SURE_PROCESS)
+	sample->depth = (int64_t)chain->count - 1;
+	if (chain->root && chain->root->edge.sure == SURE_PROCESS)
 		sample->depth++;
-	root_fill(&chain, sample);
+	root_fill(chain, sample);
 }

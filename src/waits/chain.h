@@ -83,7 +83,9 @@ bool edge_leads_on(const struct edge *edge);
 void chain_walk(struct chain_nodes *nodes, size_t from, struct chain *chain);
 /* Fills blocker_tid to blocker_sure, and with NEED_CHAIN chain to depth. Names are transient, or
  * constants in columns that have no others. Unknown fields become absent. Changes the nodes: a root
- * has transient names from then on. */
-void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample);
+ * has transient names from then on. chain: the walk, which is empty without NEED_CHAIN, and if the
+ * thread's edge is not known. */
+void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample,
+		struct chain *chain);
 
 #endif

@@ -1,8 +1,10 @@
 """Wait chains: blockers, chains and roots of workloads that know theirs."""
 import fnmatch
+import json
 import re
 
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, scans_of, table_below
+import truth
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, let_pass, scans_of, table_below
 from parts import account
 
 COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
@@ -240,6 +242,48 @@ def chain_of_liar(ctx):
     later = run_chain(ctx, "hostile", 0)
     told = {(row["blocker_kind"], row["blocker_sure"]) for row in later}
     check(told == {("mutex", "likely")}, "the lie is told as %s", told)
+
+
+def sums_of(lines, column, scale):
+    """Sums of the column by thread name, chain and state of its root, of rows that have these, in seconds."""
+    sums = {}
+    for line in lines:
+        key = tuple(line[name] or "" for name in ("comm", "chain", "root_state"))
+        sums[key] = sums.get(key, 0) + float(line[column]) / scale
+    return sums
+
+
+def lines_of(tool):
+    """Rows of a report in JSON, and each report's line on itself."""
+    tool.finish_plain(limit_s=START_S + 4 * SETTLED_S + STOP_S)
+    lines = [json.loads(line) for line in tool.out.decode().splitlines()]
+    return [line for line in lines if "report" not in line], [line["report"] for line in lines if "report" in line]
+
+
+@case
+def chains_summed_up(ctx):
+    """Most scans of a report leave long waits out. Threads that wait all the time are in its rows for each scan all the same, and others
+    have the seconds, by chain, too, that complete scans at the same time have."""
+    still = ctx.workload("chain", of="mutex_nap", dir=ctx.temporary())
+    waiters = len(Truth(still).by_tid)
+    moving = ctx.workload("chained", threads=40, nap_ms=130)
+    pids = ",".join((truth.read("/proc/%d/task/%d/children" % (moving.tgid, moving.tgid)) or "").split())
+    let_pass(4 * SETTLED_S)  # each of the ten threads of a mutex has had it, and all other ends are known
+    seconds = 4 * SETTLED_S
+    by_chain = ("--json", "--report", "-F", 20, "--by", "comm,chain,root_state")
+    tool = ctx.plain(*by_chain, "-d", seconds, "-p", pids)
+    alone = ctx.plain(*by_chain, "-i", 1, "-n", 4, "-G", "samples", "-p", still["pids"])
+    complete = sums_of(ctx.rows("-F", 20, "-p", pids, seconds=seconds, columns="comm,chain,root_state"), "weight_us", 1e6)
+    found, find = sums_of(lines_of(tool)[0], "seconds", 1), Findings()
+    for key, wanted in complete.items():
+        find.expect(abs(found.get(key, 0) - wanted) <= 0.02 * 20 * seconds, "%s: %.2f s, complete scans have %.2f s", key, found.get(key, 0), wanted)
+    find.expect(any("mutex>" in chain for _, chain, _ in complete), "no chain to a mutex: %s", complete)
+    rows, reports = lines_of(alone)
+    for report in reports:
+        waiting = [row for row in rows if row["begin"] == report["begin"] and row["comm"] == "chain_waiter"]
+        find.expect(sum(row["samples"] for row in waiting) == waiters * report["scans"], "%d threads wait in %d scans: %s", waiters,
+                    report["scans"], waiting)
+    find.close()
 
 
 @case

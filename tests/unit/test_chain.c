@@ -49,9 +49,10 @@ static struct chain_node *add(int64_t tid, const char *comm, enum edge_kind kind
 static struct sample reported(int64_t tid)
 {
 	struct sample sample = *sample_absent();
+	struct chain chain;
 
 	chain_fill(&nodes, *index_find(&nodes.by_tid, (uint64_t)tid) - 1, NEED_BLOCKER | NEED_CHAIN,
-		   &sample);
+		   &sample, &chain);
 	return sample;
 }
 
@@ -233,10 +234,12 @@ static void of_long_ones_the_middle_is_left_out(void **state)
 static void edges_alone(void **state)
 {
 	struct sample sample = *sample_absent();
+	struct chain chain;
 
 	(void)state;
 	add(1, "a", EDGE_MUTEX, 2);
-	chain_fill(&nodes, 0, NEED_BLOCKER, &sample);
+	chain_fill(&nodes, 0, NEED_BLOCKER, &sample, &chain);
+	assert_int_equal(chain.count, 0);
 	assert_int_equal(sample.blocker_tid, 2);
 	assert_null(sample.chain);
 	assert_null(sample.root);

@@ -3,6 +3,7 @@
 #include "unit.h"
 #include "base/clock.h"
 #include "live/context/live_context.h"
+#include "live/live_chains.h"
 #include "live/live_repeat.h"
 
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@ struct scene {
 	struct thread_state record;
 	struct sample sample;
 	bool compat;
+	struct chain_sleepers sleepers; /* of its chain */
 };
 
 static struct scene *scene_make(void)
@@ -33,6 +35,7 @@ static struct scene *scene_make(void)
 				     .state = 1,
 				     .out_ns = NOW_NS - SLEPT_NS,
 				     .sequence_done = 4}},
+		.sleepers.known = true,
 	};
 	record_sample(&scene.record, &scene.context.now.scan_time, STATE_SLEEP, &scene.sample);
 	scene.sample.syscall = "futex";
@@ -210,6 +213,222 @@ static void some_are_not_kept(void **state)
 	}
 }
 
+/* Samples that were taken again. */
+static struct sample taken[64];
+static size_t taken_count;
+
+static void take_again(void *to, const struct sample *sample)
+{
+	(void)to;
+	assert_in_range(taken_count, 0, sizeof(taken) / sizeof(taken[0]) - 1);
+	taken[taken_count++] = *sample;
+}
+
+/* A scene whose samples are summed up, and a scan of it that has the sample. */
+static struct scene *summed_scene(uint64_t needs)
+{
+	static const struct source source = {.take_again = take_again};
+	struct scene *scene = scene_make();
+
+	scene->context.wants.needs |= needs;
+	scene->context.period_ns = NS_PER_SECOND / 20;
+	scene->repeat.source = &source;
+	taken_count = 0;
+	return scene;
+}
+
+/* One scan, 50 ms after the last: true if it has the sample. */
+static bool scan(struct scene *scene, struct sample *sample)
+{
+	struct repeated *repeated;
+	bool left_out;
+
+	scene->context.now.scan_time.now_ns += scene->context.period_ns;
+	live_repeat_begin_scan(&scene->repeat, &scene->context);
+	left_out = live_repeat_leave_out(&scene->repeat, &scene->context, &scene->record,
+					 STATE_SLEEP, 50000);
+	if (!left_out) {
+		repeated = live_repeat_fill(&scene->repeat, &scene->context, &scene->record,
+					    STATE_SLEEP, sample);
+		sample->weight_us = 50000;
+		if (!repeated) {
+			record_sample(&scene->record, &scene->context.now.scan_time, STATE_SLEEP,
+				      sample);
+			sample->weight_us = 50000;
+			repeated = live_repeat_keep(&scene->repeat, &scene->context, &scene->record,
+						    sample, false);
+		}
+		sample->cpu_us = 9;
+		sample->chain = "complete";
+		live_repeat_given(&scene->repeat, repeated, sample, &scene->sleepers);
+	}
+	live_repeat_end_scan(&scene->repeat, &scene->context);
+	return !left_out;
+}
+
+/* Every scan counts once, in a sample that a scan has, or in one that is taken again. */
+static void scans_that_leave_waits_out_count(void **state)
+{
+	static const uint64_t needs[] = {0, NEED_CHAIN};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		struct scene *scene = summed_scene(needs[i]);
+		int64_t weight_us = 0, count = 0, samples = 0;
+		size_t last;
+		struct sample sample;
+
+		for (int at = 0; at < 50; at++) {
+			if (!scan(scene, &sample))
+				continue;
+			samples++;
+			weight_us += sample.weight_us;
+			count += 1 + sample.repeats;
+		}
+		assert_in_range(samples, 4, 12);
+		live_repeat_settle(&scene->repeat);
+		last = taken_count - 1;
+		live_repeat_settle(&scene->repeat);
+		assert_int_equal(taken_count, last + 1);
+		for (size_t at = 0; at < taken_count; at++) {
+			weight_us += taken[at].weight_us;
+			count += 1 + taken[at].repeats;
+		}
+		assert_int_equal(count, 50);
+		assert_int_equal(weight_us, 50 * 50000);
+		assert_string_equal(taken[last].chain, "complete");
+		assert_int_equal(taken[last].cpu_us, ABSENT); /* the sample had it */
+		assert_int_equal(taken[last].state_us,
+				 (scene->context.now.scan_time.now_ns - NOW_NS + SLEPT_NS) / 1000);
+		scene_done(scene);
+	}
+}
+
+/* Chains are followed again when the wait is a fifth longer. */
+static void chains_are_followed_again(void **state)
+{
+	struct scene *scene = summed_scene(NEED_CHAIN);
+	int64_t last_us = 0, left_out = 0, us;
+	struct sample sample;
+
+	(void)state;
+	scene->record.sched.out_ns = NOW_NS;
+	for (int at = 1; at <= 400; at++) {
+		us = at * 50000;
+		if (!scan(scene, &sample)) {
+			left_out++;
+			continue;
+		}
+		if (us - last_us > 50000 && us - last_us > us / 5)
+			fail_msg("after %lld ms: last %lld ms before", (long long)us / 1000,
+				 (long long)(us - last_us) / 1000);
+		last_us = us;
+	}
+	assert_in_range(left_out, 320, 380);
+	scene_done(scene);
+}
+
+/* A chain is followed again in the first scan after one of its threads was switched or woken. */
+static void chains_that_change_are_followed(void **state)
+{
+	static struct thread_state other;
+	struct scene *scene = summed_scene(NEED_CHAIN);
+	struct sample sample;
+
+	(void)state;
+	other = (struct thread_state){
+		.sched = {.tid = 8, .sequence_done = 6, .sequence_begun = 6, .out_ns = NOW_NS}};
+	scene->context.kernel.table.mapped = &other;
+	scene->context.kernel.table.mapped_bytes = sizeof(other);
+	scene->sleepers = (struct chain_sleepers){
+		.known = true, .count = 1, .sleepers = {{.key = 0, .tid = 8, .sequence = 6}}};
+	assert_true(scan(scene, &sample));
+	assert_false(scan(scene, &sample));
+	other.wake.wake_ns = NOW_NS + 1;
+	assert_true(scan(scene, &sample));
+	assert_int_equal(sample.repeats, 1);
+	other.sched.out_ns = NOW_NS + 2;
+	assert_false(scan(scene, &sample));
+	other.sched.sequence_done = other.sched.sequence_begun = 8;
+	assert_true(scan(scene, &sample));
+	scene->sleepers.sleepers[0].sequence = 8;
+	assert_true(scan(scene, &sample));
+	assert_false(scan(scene, &sample));
+	scene_done(scene);
+}
+
+/* What scans left out of a wait is handed over when the thread's next wait is kept, or some scans
+ * after its end. */
+static void waits_that_ended_count(void **state)
+{
+	struct scene *scene = summed_scene(0);
+	struct sample sample;
+
+	(void)state;
+	assert_true(scan(scene, &sample));
+	assert_false(scan(scene, &sample));
+	assert_false(scan(scene, &sample));
+	scene->record.sched.sequence_done += 2;
+	assert_true(scan(scene, &sample));
+	assert_int_equal(sample.repeats, 0);
+	assert_int_equal(taken_count, 1);
+	assert_int_equal(taken[0].repeats, 1);
+	assert_int_equal(taken[0].weight_us, 100000);
+	assert_false(scan(scene, &sample));
+	scene->context.now.scan_time.now_ns += NS_PER_SECOND;
+	live_repeat_begin_scan(&scene->repeat, &scene->context);
+	live_repeat_end_scan(&scene->repeat, &scene->context);
+	assert_int_equal(taken_count, 2);
+	assert_int_equal(taken[1].weight_us, 50000);
+	live_repeat_sweep(&scene->repeat, &scene->context);
+	assert_int_equal(taken_count, 2);
+	scene_done(scene);
+}
+
+/* A filter of chains or stacks may refuse a sample late: then scans leave out nothing of it. */
+static void refused_samples_do_not_count(void **state)
+{
+	struct scene *scene = summed_scene(0);
+	struct repeated *repeated;
+	struct sample sample;
+
+	(void)state;
+	assert_true(scan(scene, &sample));
+	sample.tid = ABSENT;
+	repeated = live_repeat_fill(&scene->repeat, &scene->context, &scene->record, STATE_SLEEP,
+				    &scene->sample);
+	live_repeat_given(&scene->repeat, repeated, &sample, NULL);
+	assert_false(scan(scene, &sample));
+	live_repeat_settle(&scene->repeat);
+	assert_int_equal(taken_count, 0);
+	scene_done(scene);
+}
+
+/* Nothing is left out where stacks are read, where rows are wanted, at a low rate, and while the
+ * end of a chain is not known. */
+static void others_leave_nothing_out(void **state)
+{
+	static const struct source rows = {.take_again = NULL};
+	struct sample sample;
+
+	(void)state;
+	for (int reason = 0; reason < 5; reason++) {
+		struct scene *scene = summed_scene(NEED_CHAIN | (reason == 0 ? NEED_STACK : 0));
+
+		if (reason == 1)
+			scene->repeat.source = &rows;
+		if (reason == 2)
+			scene->context.period_ns = NS_PER_SECOND;
+		if (reason == 3)
+			scene->sleepers.known = false;
+		if (reason == 4)
+			scene->context.wants.needs ^= NEED_CHAIN | NEED_BLOCKER;
+		for (int at = 0; at < 20; at++)
+			assert_true(scan(scene, &sample));
+		scene_done(scene);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +436,12 @@ int main(void)
 		cmocka_unit_test(sleepers_are_told_until_their_wait_is_read),
 		cmocka_unit_test(others_are_looked_up),
 		cmocka_unit_test(some_are_not_kept),
+		cmocka_unit_test(scans_that_leave_waits_out_count),
+		cmocka_unit_test(chains_are_followed_again),
+		cmocka_unit_test(chains_that_change_are_followed),
+		cmocka_unit_test(waits_that_ended_count),
+		cmocka_unit_test(refused_samples_do_not_count),
+		cmocka_unit_test(others_leave_nothing_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
