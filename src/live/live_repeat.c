@@ -188,18 +188,17 @@ static void left_out_give(const struct live_repeat *repeat, struct repeated *rep
 		repeat->source->take_again(repeat->source->take_to, &sample);
 }
 
-/* True if the sample differs from an earlier one of the same wait by more than time. */
-static bool sample_differs(const struct sample *earlier, const struct sample *sample)
+/* True if another lookup of the same wait found something else. */
+static bool wait_differs(const struct sample *earlier, const struct sample *sample)
 {
-	struct sample other = *sample;
-
-	sums_clear(&other);
-	other.time_us = earlier->time_us;
-	other.weight_us = earlier->weight_us;
-	other.repeats = earlier->repeats;
-	other.state_us = earlier->state_us;
-	other.syscall_us = earlier->syscall_us;
-	return memcmp(earlier, &other, sizeof(other)) != 0;
+	return earlier->tid != sample->tid || earlier->chain != sample->chain ||
+	       earlier->blocker_tid != sample->blocker_tid ||
+	       earlier->root_tid != sample->root_tid || earlier->root_state != sample->root_state ||
+	       earlier->root_why != sample->root_why ||
+	       earlier->root_syscall != sample->root_syscall ||
+	       earlier->root_waits_on != sample->root_waits_on ||
+	       earlier->waits_on != sample->waits_on || earlier->why != sample->why ||
+	       earlier->filename != sample->filename;
 }
 
 void live_repeat_given(const struct live_repeat *repeat, struct repeated *repeated,
@@ -209,7 +208,7 @@ void live_repeat_given(const struct live_repeat *repeat, struct repeated *repeat
 		return;
 	/* scans stand for the time before them: of n that left it out and the one after them (n +
 	 * 1) / 2 are nearer to the earlier sample */
-	if (repeated->left_out_count && sample_differs(&repeated->samples[GIVEN], sample))
+	if (repeated->left_out_count && wait_differs(&repeated->samples[GIVEN], sample))
 		left_out_give(repeat, repeated, (repeated->left_out_count + 1) / 2);
 	sample->repeats = repeated->left_out_count;
 	sample->weight_us += repeated->left_out_us;
