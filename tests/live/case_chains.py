@@ -255,7 +255,7 @@ def sums_of(lines, column, scale):
 
 def lines_of(tool):
     """Rows of a report in JSON, and each report's line on itself."""
-    tool.finish_plain(limit_s=START_S + 4 * SETTLED_S + STOP_S)
+    tool.finish_plain(limit_s=START_S + 8 * SETTLED_S + STOP_S)
     lines = [json.loads(line) for line in tool.out.decode().splitlines()]
     return [line for line in lines if "report" not in line], [line["report"] for line in lines if "report" in line]
 
@@ -268,13 +268,18 @@ def chains_summed_up(ctx):
     waiters = len(Truth(still).by_tid)
     moving = ctx.workload("chained", threads=40, nap_ms=130)
     pids = ",".join((truth.read("/proc/%d/task/%d/children" % (moving.tgid, moving.tgid)) or "").split())
-    let_pass(4 * SETTLED_S)  # each of the ten threads of a mutex has had it, and all other ends are known
-    seconds = 4 * SETTLED_S
     by_chain = ("--json", "--report", "-F", 20, "--by", "comm,chain,root_state")
-    tool = ctx.plain(*by_chain, "-d", seconds, "-p", pids)
+    complete_tool = ctx.stream("-F", 20, "-p", pids, columns="comm,chain,root_state")
+    complete_tool.wait_scans(1)
+    tool = ctx.plain(*by_chain, "-i", 2 * SETTLED_S, "-n", 3, "-p", pids)
     alone = ctx.plain(*by_chain, "-i", 1, "-n", 4, "-G", "samples", "-p", still["pids"])
-    complete = sums_of(ctx.rows("-F", 20, "-p", pids, seconds=seconds, columns="comm,chain,root_state"), "weight_us", 1e6)
-    found, find = sums_of(lines_of(tool)[0], "seconds", 1), Findings()
+    rows, (first, *reports) = lines_of(tool)
+    complete_rows = complete_tool.interrupt()
+    # later than the first report: each of the ten threads of a mutex has had it, so that all other ends are known
+    begin, end = first["end"], reports[-1]["end"]
+    found = sums_of([row for row in rows if row["begin"] >= begin], "seconds", 1)
+    complete = sums_of([row for row in complete_rows if begin < row["timestamp"] <= end], "weight_us", 1e6)
+    seconds, find = sum(report["elapsed_us"] for report in reports) / 1e6, Findings()
     for key, wanted in complete.items():
         find.expect(abs(found.get(key, 0) - wanted) <= 0.02 * 20 * seconds, "%s: %.2f s, complete scans have %.2f s", key, found.get(key, 0), wanted)
     find.expect(any("mutex>" in chain for _, chain, _ in complete), "no chain to a mutex: %s", complete)

@@ -94,8 +94,8 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "scan_time_of_slow_reader*", "scan_time_beside_spinners", "scan_time_of_postgres", "stacks_scan_time_*",
          # tests that depend on how long things take, or on how soon tsnap samples them
-         "forks_of_*", "forks_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "dying_processes", "full_disk", "gil_deadlock", "gil_holder",
-         "gil_in_a_pid_namespace", "scan_time_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
+         "forks_of_*", "forks_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "chains_summed_up", "dying_processes", "full_disk", "gil_deadlock",
+         "gil_holder", "gil_in_a_pid_namespace", "scan_time_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
          "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_intervals_that_wait",
          "trace_run_queue")
 # Tests that run without any others, but sleep nearly all the time: two of them run side by side.
