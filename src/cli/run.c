@@ -127,38 +127,12 @@ static void run_pass(void *take_to, const struct sample *sample)
 static void run_take_again(void *take_to, const struct sample *sample)
 {
 	struct run *run = take_to;
-	struct exact_note note = EXACT_NOTE_NONE;
+	struct exact_note note = {.part = EXACT_PART_NONE, .again = true};
 
 	if (run->groups.split)
 		note = exact_times_add_again(&run->times, sample);
-	note.began = false;
-	note.again = true;
 	run_add_sample(run, sample, note);
-	run->tally.samples += 1 + (int64_t)sample->repeats;
-}
-
-/* True if the column's value changes while a thread waits. */
-static bool column_changes(const struct column *column)
-{
-	return column->offset == offsetof(struct sample, time_us) ||
-	       column->offset == offsetof(struct sample, weight_us) ||
-	       column->offset == offsetof(struct sample, state_us) ||
-	       column->offset == offsetof(struct sample, syscall_us);
-}
-
-/* True if what is shown is the same whether a thread that waits is in each scan, or in one that
- * stands for several. */
-static bool run_sums_up(const struct run *run)
-{
-	const struct column_list *list = &run->list;
-
-	if (!run->renderer->grouped || run->config->record || run->time_rows.step_us ||
-	    run->path.wanted || expression_reads(&run->filter.expression, column_changes))
-		return false;
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i]->role == ROLE_KEY && column_changes(list->items[i]))
-			return false;
-	return true;
+	run->tally.samples += sample_scans(sample);
 }
 
 static int run_take_groups(struct run *run, const struct scan *batch)

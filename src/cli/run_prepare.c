@@ -257,6 +257,28 @@ static void run_split(struct run *run)
 		group_table_split(&run->stacks.groups, &run->times, REST_NOWHERE);
 }
 
+/* True if the column's value changes while a thread waits. */
+static bool column_changes(const struct column *column)
+{
+	return column->offset == offsetof(struct sample, time_us) ||
+	       column->offset == offsetof(struct sample, weight_us) ||
+	       column->offset == offsetof(struct sample, state_us) ||
+	       column->offset == offsetof(struct sample, syscall_us);
+}
+
+bool run_sums_up(const struct run *run)
+{
+	const struct column_list *list = &run->list;
+
+	if (!run->renderer->grouped || run->config->record || run->time_rows.step_us ||
+	    run->path.wanted || expression_reads(&run->filter.expression, column_changes))
+		return false;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->role == ROLE_KEY && column_changes(list->items[i]))
+			return false;
+	return true;
+}
+
 int run_prepare(struct run *run, struct error *e)
 {
 	int err;

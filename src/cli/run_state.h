@@ -100,6 +100,9 @@ static inline bool run_accounts(const struct run *run)
 
 /* run_prepare.c: prepares all that config requests, except the source. 0 or -errno with e. */
 int run_prepare(struct run *run, struct error *e);
+/* True if what is shown is the same whether a thread that waits is in each scan, or in one that
+ * stands for several. */
+bool run_sums_up(const struct run *run);
 
 /* run_interval.c. run_show() shows the groups since the last interval, and starts anew.
  * run_take_traced() takes what --trace has measured since the last call; all: until now.

@@ -145,7 +145,7 @@ static void thread_account(const struct reporting *reporting, const struct threa
 		state = STATE_SLEEP;
 	record_totals(record, &scan_time, state, &totals);
 	totals.at_ns = reporting->end_ns;
-	/* most threads of a host */
+	/* Most threads of a host have only slept: the filter needs no sample of them. */
 	if (!(accounts->context->wants.needs & NEED_SLEEP) &&
 	    totals_only_slept(&accounts->context->totals, &totals, record->identity.tid,
 			      record_start_ns(record))) {

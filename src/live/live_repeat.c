@@ -12,7 +12,8 @@
 #define REPEATED_MAX 4096 /* 3 MB; 6 MB where scans leave samples out */
 #define REPEAT_IDLE_NS (2 * NS_PER_SECOND)
 
-/* Waits that have lasted for wait_us are in a scan every look_ns only. */
+/* Waits that have lasted for wait_us are in a scan every look_ns only. Where no chains are followed
+ * the last row is for all waits. */
 static const struct {
 	int64_t wait_us, look_ns;
 } looks[REPEAT_LOOKS] = {
@@ -206,8 +207,8 @@ void live_repeat_given(const struct live_repeat *repeat, struct repeated *repeat
 {
 	if (!sums_up(repeat))
 		return;
-	/* scans stand for the time before them: of n that left it out and the one after them (n +
-	 * 1) / 2 are nearer to the earlier sample */
+	/* Half of the scans that left it out were nearer to the earlier sample: half, rounded up,
+	 * as a scan stands for the time before it. */
 	if (repeated->left_out_count && wait_differs(&repeated->samples[GIVEN], sample))
 		left_out_give(repeat, repeated, (repeated->left_out_count + 1) / 2);
 	sample->repeats = repeated->left_out_count;

@@ -234,7 +234,7 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 	if (added)
 		*lock = (struct chain_lock){.name = name, .holder = ABSENT};
 	group_table_add_noted(&report->groups[CHAIN_LOCKS], &group, note);
-	lock->samples += 1 + (int64_t)sample->repeats;
+	lock->samples += sample_scans(sample);
 	if (sample->state_us != ABSENT && sample->state_us > lock->longest_us)
 		lock->longest_us = sample->state_us;
 	if (!note.again) { /* else another thread may hold it by now */

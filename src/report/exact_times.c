@@ -106,7 +106,7 @@ struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 		return note;
 	thread->parts[kind].sampled_us = sum(thread->parts[kind].sampled_us, sample->weight_us);
 	thread->parts[kind].episodes += note.began;
-	times->weight_us = sample->weight_us / (1 + (int64_t)sample->repeats);
+	times->weight_us = sample->weight_us / sample_scans(sample);
 	note.part = slot * TIME_KINDS + (uint32_t)kind;
 	return note;
 }

@@ -210,7 +210,7 @@ void group_table_fold_into(struct group_table *table, uint32_t index, const stru
 
 void group_table_add(struct group_table *table, const struct sample *sample)
 {
-	sample_fold(table, sample, 1 + (int64_t)sample->repeats, sample->weight_us);
+	sample_fold(table, sample, sample_scans(sample), sample->weight_us);
 }
 
 void group_table_add_account(struct group_table *table, const struct sample *account)

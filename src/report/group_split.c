@@ -133,7 +133,7 @@ uint32_t group_table_add_noted(struct group_table *table, const struct sample *s
 		group_table_add(table, sample);
 		return GROUP_NONE;
 	}
-	group = group_table_fold(table, sample, 1 + (int64_t)sample->repeats, ABSENT);
+	group = group_table_fold(table, sample, sample_scans(sample), ABSENT);
 	if (group == GROUP_NONE)
 		return GROUP_NONE;
 	share = share_find(split, note.part, group);

@@ -27,7 +27,7 @@ int64_t tally_share(const struct tally *tally, int64_t weight)
 void tally_add_batch(struct tally *tally, const struct scan *batch)
 {
 	for (size_t i = 0; i < batch->count; i++)
-		tally->samples += 1 + (int64_t)batch->samples[i].repeats;
+		tally->samples += sample_scans(&batch->samples[i]);
 	tally->active_sum += scan_active(batch);
 }
 

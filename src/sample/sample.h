@@ -115,6 +115,12 @@ struct sample {
 	struct proc_values *proc_values;
 };
 
+/* Number of scans that a sample stands for. */
+static inline int64_t sample_scans(const struct sample *sample)
+{
+	return 1 + (int64_t)sample->repeats;
+}
+
 /* A sample with all fields absent. */
 const struct sample *sample_absent(void);
 
