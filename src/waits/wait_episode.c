@@ -2,7 +2,8 @@
 #include "waits/wait_episode.h"
 
 #define EPISODES_MAX 131072
-#define LOCK_TURNS 2
+#define LOCK_TURNS 4
+#define NEIGHBOURS 64 /* adjacent thread ids that have one turn at a lock */
 #define BEFORE_SERVES_NS (3 * NS_PER_SECOND)
 
 void wait_episodes_init(struct cache *episodes)
@@ -31,7 +32,7 @@ int64_t wait_still_until(int64_t tid, int64_t read_ns)
 }
 
 /* The thread's turn. Threads that wait for one lock share few turns, as its word is read once for
- * all threads with the same turn. */
+ * all threads with the same turn: neighbours share one. */
 static uint64_t turn_of(const struct wait_episode *episode)
 {
 	uint64_t tid = episode->entry.key;
@@ -39,14 +40,30 @@ static uint64_t turn_of(const struct wait_episode *episode)
 	if (episode->facts.kind != WAIT_LOCK)
 		return hash_u64(tid);
 	return hash_u64((uint64_t)episode->first_arg) +
-	       tid % LOCK_TURNS * WAIT_STILL_NS / LOCK_TURNS;
+	       tid / NEIGHBOURS % LOCK_TURNS * WAIT_STILL_NS / LOCK_TURNS;
 }
 
-static bool end_is_same(const struct wait_facts *facts, const struct wait_facts *before)
+static bool has_end(const struct wait_facts *facts)
 {
-	return (facts->kind == WAIT_SOCKET || facts->kind == WAIT_PIPE) && facts->pid != ABSENT &&
-	       facts->kind == before->kind && facts->pid == before->pid &&
+	return (facts->kind == WAIT_SOCKET || facts->kind == WAIT_PIPE) && facts->pid != ABSENT;
+}
+
+static bool end_is_same(const struct wait_facts *facts, const struct wait_end *before)
+{
+	return has_end(facts) && facts->kind == before->kind && facts->pid == before->pid &&
 	       facts->inode == before->inode && facts->count == before->count;
+}
+
+/* The other end as complete lookups have found it; zeroed: it is not known. */
+static struct wait_end end_of(const struct wait_episode *episode)
+{
+	const struct wait_facts *facts = &episode->facts;
+
+	if (episode->pending)
+		return episode->end;
+	return has_end(facts)
+		       ? (struct wait_end){facts->kind, facts->pid, facts->inode, facts->count}
+		       : (struct wait_end){0};
 }
 
 /* Number of consecutive lookups, with the present one, that found the same other end. */
@@ -54,7 +71,7 @@ static unsigned int same_now(const struct wait_episode *episode)
 {
 	if (episode->pending)
 		return episode->same;
-	if (!end_is_same(&episode->facts, &episode->facts_before))
+	if (!end_is_same(&episode->facts, &episode->end))
 		return 0;
 	return episode->same < WAIT_SAME_MAX ? episode->same + 1 : WAIT_SAME_MAX;
 }
@@ -68,12 +85,11 @@ int64_t wait_episode_until(const struct wait_episode *episode)
 	return episode->read_ns + ((until_ns - episode->read_ns) << same_now(episode));
 }
 
-static bool episode_continues(const struct wait_episode *episode, const struct sample *sample,
-			      const struct lookup_hint *hint)
+/* True if the thread waits in the same call, on the same file, as in the episode. */
+static bool waits_again(const struct wait_episode *episode, const struct sample *sample)
 {
-	return episode->start_ns == sample->start_ns && episode->sequence == hint->sequence &&
-	       episode->syscall_nr == sample->syscall_nr && episode->link == sample->filename &&
-	       sample->state != STATE_ON;
+	return episode->start_ns == sample->start_ns && episode->syscall_nr == sample->syscall_nr &&
+	       episode->link == sample->filename && sample->state != STATE_ON;
 }
 
 struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
@@ -84,13 +100,17 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	struct cache_entry entry = episode->entry;
 	struct wait_facts before = wait_facts_absent;
 	int64_t whole_ns = 0;
+	struct wait_end end = {0};
 	unsigned int same = 0;
-	bool judged = false;
+	bool judged = false, again = !added && waits_again(episode, sample);
 
-	if (!added && episode_continues(episode, sample, hint)) {
-		if (now_ns < wait_episode_until(episode))
+	if (again) {
+		if (episode->sequence == hint->sequence && now_ns < wait_episode_until(episode))
 			return episode;
 		same = same_now(episode);
+		end = end_of(episode);
+	}
+	if (again && episode->sequence == hint->sequence) {
 		if (episode->known & (NEED_WAITS | NEED_WAIT_CLASS) &&
 		    (!episode->pending || !episode->whole_ns)) {
 			before = episode->facts;
@@ -116,6 +136,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 		.facts_before = before,
 		.judged_before = judged,
 		.whole_ns = whole_ns,
+		.end = end,
 		.same = same,
 	};
 	return episode;

@@ -39,8 +39,13 @@ struct wait_episode {
 	bool judged_before; /* facts_before suffice for a wait class */
 	int64_t whole_ns; /* end of the time in which facts_before were complete for NEED_WAITS; 0:
 			     they were not */
-	/* number of consecutive earlier lookups that found the same other end: a pipe or a
-	 * connection seldom changes hands while a thread waits for it, a lock often does */
+	/* the other end of the pipe or connection as the last complete lookup found it, in this
+	 * wait or an earlier one of the thread, and how many consecutive lookups did: it seldom
+	 * changes hands, as a lock often does */
+	struct wait_end {
+		enum wait_kind kind;
+		int64_t pid, inode, count;
+	} end;
 	unsigned int same;
 };
 

@@ -95,6 +95,12 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
  * of the next lookup. sequence: of the thread's switch-out. */
 int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t now_ns);
 
+/* Fills again what a thread waits for, in a sample that waits_fill() has filled before in the same
+ * wait; it holds until waits_until(). False: it is not all known yet, or the wait class may be
+ * another one. */
+bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		 uint64_t needs, int64_t now_ns);
+
 /* A lock of a language's runtime that a futex belongs to, and its holder. */
 struct runtime_lock {
 	const char *name;   /* static */

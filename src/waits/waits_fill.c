@@ -207,6 +207,28 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 	return whole;
 }
 
+/* True if the facts of a wait give it the class that the sample has. */
+static bool class_is_same(const struct waits *waits, const struct sample *sample,
+			  const struct wait_facts *facts)
+{
+	const struct wait_rule *rule = wait_rule_of_facts(facts, waits->classes.daemon_ports);
+
+	return !sample->why || !strcmp(sample->why, rule->name);
+}
+
+bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
+		 uint64_t needs, int64_t now_ns)
+{
+	const struct wait_episode *episode;
+
+	if (!(needs & NEED_WAITS))
+		return false;
+	waits_fill(waits, sample, hint, needs, now_ns);
+	episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
+	return episode && !sample->wait_open && !episode->facts.changes &&
+	       class_is_same(waits, sample, &episode->facts);
+}
+
 int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t now_ns)
 {
 	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)tid);

@@ -72,7 +72,7 @@ static void before_serves(void **state)
 	assert_false(whole);
 	/* no other end is found again for long */
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), false, 20);
-	now_ns += 6 * NS_PER_SECOND;
+	now_ns += WAIT_LONGEST_NS + 4 * NS_PER_SECOND;
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), true, ABSENT);
 	reported(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole);
 	assert_false(whole);
@@ -83,8 +83,8 @@ static void before_serves(void **state)
  * process'. */
 static void same_end_is_read_less(void **state)
 {
-	const struct lookup_hint hint = {.sequence = 4};
-	const struct sample sample = sleeper();
+	const struct lookup_hint hint = {.sequence = 4}, woken = {.sequence = 6};
+	struct sample sample = sleeper();
 	static const struct {
 		int64_t other;
 		unsigned int times; /* time that the result serves, in multiples of the first */
@@ -113,6 +113,18 @@ static void same_end_is_read_less(void **state)
 		assert_int_equal(episode->known, NEED_WAITS);
 		now_ns++;
 	}
+	/* the thread's next wait for the connection begins with what is known of it */
+	episode = wait_episode_find(&episodes, &sample, &woken, now_ns);
+	assert_int_equal(episode->known, 0);
+	assert_int_equal(reported(episode, &whole), ABSENT);
+	found(episode, false, 21);
+	assert_int_equal(wait_episode_until(episode) - now_ns,
+			 (wait_still_until(sample.tid, now_ns) - now_ns) * 4);
+	/* but not the one for another */
+	sample.filename = "socket:[77]";
+	episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
+	found(episode, false, 21);
+	assert_int_equal(wait_episode_until(episode), wait_still_until(sample.tid, now_ns));
 	cache_done(&episodes);
 }
 

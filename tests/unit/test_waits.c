@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "live/resolve/lookup.h"
 #include "lookup_scene.h"
+#include "waits/wait_episode.h"
 
 #define NEEDS (NEED_SYSCALL | NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
@@ -106,6 +107,37 @@ static void facts_are_read_again(void **state)
 	assert_null(strstr(fill(scene).waits_on, "held by 8 x"));
 	assert_in_range(lookup_wait_until(scene->lookup, 7, scene->hint.sequence, later_ns),
 			until_ns + 1, later_ns);
+}
+
+/* A sample is filled again with what its thread waits for, unless the wait is of another class. */
+static void waits_are_renewed(void **state)
+{
+	const uint32_t held[4] = {2, 0, 8, 1}, passed_on[4] = {2, 0, 9, 1}, let_go[4] = {0};
+	const uint64_t needs = NEEDS | NEED_WAIT_CLASS;
+	struct scene *scene = *state;
+	struct sample sample;
+
+	fake_proc_put(&scene->proc, 7, 9, "status", "Name:\ty\nNSpid:\t9\n");
+	fake_proc_put_process(&scene->proc, 9, "comm", "y\n");
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, held, sizeof(held));
+	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
+	sample = scene->requested;
+	lookup_fill(scene->lookup, &sample, &scene->hint, needs, scene->now_ns);
+	assert_string_equal(sample.why, "lock");
+	assert_false(lookup_wait_renew(scene->lookup, &sample, &scene->hint, NEED_WAIT_CLASS,
+				       scene->now_ns));
+	for (int i = 0; i < 2; i++) {
+		scene->now_ns += 2 * NS_PER_SECOND;
+		assert_true(lookup_wait_renew(scene->lookup, &sample, &scene->hint, needs,
+					      scene->now_ns));
+		assert_true(lookup_wait_until(scene->lookup, 7, scene->hint.sequence, 0) >
+			    scene->now_ns);
+		assert_string_equal(sample.waits_on, i ? "mutex 0x400000 held by 9 y"
+						       : "mutex 0x400000 held by 8 x");
+		fake_proc_put_page(&scene->proc, 7, 7, PAGE, i ? let_go : passed_on, sizeof(held));
+	}
+	scene->now_ns += 2 * NS_PER_SECOND;
+	assert_false(lookup_wait_renew(scene->lookup, &sample, &scene->hint, needs, scene->now_ns));
 }
 
 static void mutex_lies(void **state)
@@ -270,7 +302,7 @@ static void pipe_ends_shared(void **state)
 	}
 	/* the other process has closed it */
 	fake_proc_put_process(&scene->proc, 7, "fd/3", "/dev/null");
-	scene->now_ns += 2 * NS_PER_SECOND;
+	scene->now_ns += WAIT_LONGEST_NS;
 	for (int scan = 0; scan < 10; scan++)
 		fill(scene);
 	assert_string_equal(fill(scene).waits_on, "pipe from 9 nine");
@@ -592,6 +624,7 @@ int main(void)
 		waits_test(mutex_holders),
 		waits_test(mutex_of_many),
 		waits_test(facts_are_read_again),
+		waits_test(waits_are_renewed),
 		waits_test(mutex_lies),
 		waits_test(rwlock_holders),
 		waits_test(rwlock_lies),

@@ -167,6 +167,12 @@ int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence,
 	return waits_until(lookup->waits, tid, sequence, now_ns);
 }
 
+bool lookup_wait_renew(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
+		       uint64_t needs, int64_t now_ns)
+{
+	return waits_renew(lookup->waits, sample, hint, needs, now_ns);
+}
+
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of)
 {
 	lookup->containers.read = read;

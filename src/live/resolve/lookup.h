@@ -73,6 +73,11 @@ bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
  * monotonic. sequence: of its switch out. */
 int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence, int64_t now_ns);
 
+/* Fills again what the thread of a sample waits for, in the same wait as before:
+ * lookup_wait_until() then returns a later time. False: all of the sample must be looked up. */
+bool lookup_wait_renew(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
+		       uint64_t needs, int64_t now_ns);
+
 /* Returns containers_unnamed() of proc/containers.h. */
 size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused);
 
