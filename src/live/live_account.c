@@ -169,6 +169,31 @@ static void thread_account(const struct reporting *reporting, const struct threa
 	reporting->take(reporting->to, &account);
 }
 
+/* True if the thread has only slept since its last account, and its sleep is not wanted: so have
+ * most threads of a host, and the two cache lines that a walk has loaded show it. */
+static bool account_passes(void *to, const struct thread_state *record, uint32_t key)
+{
+	const struct reporting *reporting = to;
+	const struct live_context *context = reporting->accounts->context;
+	const struct thread_sched *sched = &record->sched;
+	const struct live_totals totals = {
+		.cpu_ns = (int64_t)sched->cpu_ns,
+		.runq_ns = (int64_t)sched->runq_ns,
+		.disk_ns = (int64_t)sched->disk_ns,
+		.voluntary_count = (int64_t)sched->voluntary_count,
+		.involuntary_count = (int64_t)sched->involuntary_count,
+		.switched_ns =
+			(int64_t)(sched->in_ns > sched->out_ns ? sched->in_ns : sched->out_ns),
+	};
+
+	(void)key;
+	return !(context->wants.needs & NEED_SLEEP) && !context->view.translated &&
+	       !sched->on_cpu && !sched->exit_state &&
+	       task_state_kind(sched->state) == STATE_SLEEP &&
+	       record->wake.wake_ns <= sched->out_ns &&
+	       totals_stand(&reporting->accounts->context->totals, &totals, sched->tid);
+}
+
 static void record_account(void *to, const struct thread_state *record)
 {
 	const struct reporting *reporting = to;
@@ -194,6 +219,7 @@ static void record_account(void *to, const struct thread_state *record)
 static void threads_account(struct reporting *reporting)
 {
 	struct live_accounts *accounts = reporting->accounts;
+	const struct thread_visitor visitor = {account_passes, record_account, reporting};
 	struct totals_table *totals = &accounts->context->totals;
 	struct thread_table *table = &accounts->context->kernel.table;
 	uint64_t unseen = table->torn_count + table->unfinished_count;
@@ -208,7 +234,7 @@ static void threads_account(struct reporting *reporting)
 		accounts->first.cpus = 0; /* a CPU came or went: never again */
 	totals->end_ns = reporting->end_ns;
 	accounts->context->now.scan_time.now_ns = clock_monotonic_ns();
-	err = thread_table_scan(table, record_account, reporting);
+	err = thread_table_scan_some(table, &visitor);
 	table->walked = walked;
 	live_seed_visit(&accounts->context->seed, record_account, reporting);
 	late_us = (accounts->busy.at_ns - reporting->end_ns) / NS_PER_US;

@@ -177,10 +177,16 @@ int thread_table_scan(struct thread_table *table,
 		      void (*visit)(void *to, const struct thread_state *record), void *to)
 {
 	const struct thread_visitor visitor = {NULL, visit, to};
+
+	return thread_table_scan_some(table, &visitor);
+}
+
+int thread_table_scan_some(struct thread_table *table, const struct thread_visitor *visitor)
+{
 	bool end;
 
 	thread_table_rewind(table);
-	return thread_table_walk(table, &visitor, UINT32_MAX, &end);
+	return thread_table_walk(table, visitor, UINT32_MAX, &end);
 }
 
 void thread_table_forget(struct thread_table *table)

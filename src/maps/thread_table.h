@@ -103,6 +103,8 @@ void thread_table_rewind(struct thread_table *table); /* the next walk begins an
 /* Begins a new walk, and visits all records. */
 int thread_table_scan(struct thread_table *table,
 		      void (*visit)(void *to, const struct thread_state *record), void *to);
+/* Begins a new walk, and visits all records that it does not pass. */
+int thread_table_scan_some(struct thread_table *table, const struct thread_visitor *visitor);
 
 /* Visits one record without a call of passes(); does nothing where there is none. */
 void thread_table_visit(struct thread_table *table, uint32_t key,

@@ -279,6 +279,33 @@ static void sleep_alone_is_told_apart(void **state)
 	totals_done(&table);
 }
 
+/* A record shows that its thread was not switched since its totals were taken. */
+static void totals_that_stand_are_known(void **state)
+{
+	struct totals_table table = {.gone = NULL};
+	struct live_totals now = {.cpu_ns = 5000, .voluntary_count = 3, .switched_ns = 70};
+	const struct live_totals never_ran = {.sleep_ns = 99999, .switched_ns = 5};
+	struct sample sample = *sample_absent();
+
+	(void)state;
+	sample.tid = 10;
+	sample.start_ns = 1;
+	assert_true(totals_stand(&table, &never_ran, 10));
+	assert_false(totals_stand(&table, &now, 10));
+	totals_take(&table, &now, &sample);
+	totals_unmark(&table);
+	assert_true(totals_stand(&table, &now, 10));
+	totals_sweep(&table); /* leaves it, as it was marked */
+	assert_true(totals_stand(&table, &now, 10));
+	now.switched_ns = 71; /* another thread with the same id, though it did as much */
+	assert_false(totals_stand(&table, &now, 10));
+	now.switched_ns = 70;
+	now.cpu_ns += 1000; /* the rest is still to be reported */
+	assert_false(totals_stand(&table, &now, 10));
+	assert_false(totals_stand(&table, &never_ran, 10));
+	totals_done(&table);
+}
+
 #define SECOND 1000000000ll
 
 /* Takes a thread that began with tsnap, at 100 s, and has run a quarter of the time. */
@@ -332,6 +359,7 @@ int main(void)
 		cmocka_unit_test(what_came_after_the_last_scan_stays),
 		cmocka_unit_test(threads_that_are_gone),
 		cmocka_unit_test(sleep_alone_is_told_apart),
+		cmocka_unit_test(totals_that_stand_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

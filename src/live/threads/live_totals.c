@@ -243,19 +243,39 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	row_reach(table, row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
 }
 
+/* True if nothing but sleep has come since the last totals that would be reported. */
+static bool slept_since(const struct live_totals *last, const struct live_totals *now)
+{
+	return now->voluntary_count == last->voluntary_count &&
+	       now->involuntary_count == last->involuntary_count &&
+	       now->cpu_ns - last->cpu_ns < NS_PER_US && now->runq_ns - last->runq_ns < NS_PER_US &&
+	       now->disk_ns - last->disk_ns < NS_PER_US;
+}
+
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now, int64_t tid,
 		       int64_t start_ns)
 {
+	static const struct live_totals none = {0};
 	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)tid);
 	const struct totals_row *row = slot ? &table->rows[slot - 1] : NULL;
-	struct live_totals last = {0};
 
-	if (row && row->start_ns == start_ns)
-		last = row->last;
-	return now->voluntary_count == last.voluntary_count &&
-	       now->involuntary_count == last.involuntary_count &&
-	       now->cpu_ns - last.cpu_ns < NS_PER_US && now->runq_ns - last.runq_ns < NS_PER_US &&
-	       now->disk_ns - last.disk_ns < NS_PER_US;
+	return slept_since(row && row->start_ns == start_ns ? &row->last : &none, now);
+}
+
+bool totals_stand(struct totals_table *table, const struct live_totals *now, int64_t tid)
+{
+	static const struct live_totals none = {0};
+	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)tid);
+	struct totals_row *row = slot ? &table->rows[slot - 1] : NULL;
+
+	if (!row)
+		return slept_since(&none, now);
+	/* the time of the last switch is this thread's alone */
+	if (row->hidden || row->last.switched_ns != now->switched_ns ||
+	    !slept_since(&row->last, now))
+		return false;
+	row->marked = true;
+	return true;
 }
 
 void totals_carry(struct totals_table *table, const struct live_totals *before,

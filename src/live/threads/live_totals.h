@@ -53,6 +53,10 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 bool totals_only_slept(struct totals_table *table, const struct live_totals *now, int64_t tid,
 		       int64_t start_ns);
 
+/* True if a sleeping thread with these totals, as its record has them, was not switched since its
+ * totals were taken, or has never run; it is marked then. */
+bool totals_stand(struct totals_table *table, const struct live_totals *now, int64_t tid);
+
 /* Adds totals from before the present ones began to count: they have been reported of the thread,
  * or are still to be. */
 void totals_carry(struct totals_table *table, const struct live_totals *before,
