@@ -140,6 +140,7 @@ static void live_release(struct source *source)
 
 	if (!transient && !comms)
 		return;
+	live_asleep_rests_end(&live->asleep);
 	live_repeat_clear(&live->repeat);
 	lookup_free(live->context.lookup);
 	if (transient && live->stacks.needs)
@@ -409,7 +410,10 @@ static void follow_of_source(struct source *source, int64_t tid)
 
 static void settle_of_source(struct source *source)
 {
-	live_repeat_settle(&((struct live *)source)->repeat);
+	struct live *live = (struct live *)source;
+
+	live_asleep_rests_settle(&live->asleep);
+	live_repeat_settle(&live->repeat);
 }
 
 static void stacks_end_of_source(struct source *source)
@@ -444,6 +448,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .settle = settle_of_source,
 				       .look = live_look};
 	live->repeat.source = &live->source;
+	live->asleep.repeat = &live->repeat;
 	progress_begin();
 	live->context.config = *config;
 	live->context.wants.filter = filter;

@@ -4,6 +4,8 @@
  * thread is woken, so a scan copies it once, when the thread has fallen asleep; from then on the
  * copy is here.
  *
+ * Some copies are passed by scans, since their threads' waits rest (live/live_repeat.h).
+ *
  * A key stands for one record of the kernel's map (thread_state.key).
  */
 #ifndef TSNAP_LIVE_LIVE_ASLEEP_H
@@ -14,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/id_map.h"
+#include "live/live_repeat.h"
 #include "live/sampler/live_capture.h"
 
 #define ASLEEP_AHEAD 6
@@ -24,6 +27,10 @@ struct live_asleep {
 	struct captured *copies;
 	size_t count, capacity;
 	struct id_map slots; /* key to slot in copies, plus one */
+	/* waits of the copies that rest, by slot; those from rest_capacity on do not */
+	struct repeat_rest *rests;
+	size_t rest_capacity;
+	struct live_repeat *repeat; /* has the samples of waits that rest; NULL: none do */
 };
 
 /* Drops the records that the capture has copied, or that are gone; all, if it has copied all. Call
@@ -39,6 +46,16 @@ void live_asleep_end(struct live_asleep *asleep, struct live_capture *capture,
 bool live_asleep_has(struct live_asleep *asleep, uint32_t key);
 
 void live_asleep_drop(struct live_asleep *asleep, uint32_t key);
+
+/* Lets the wait of a sample rest, if its record has a copy (live_repeat_rest()). */
+void live_asleep_rest(struct live_asleep *asleep, const struct repeated *repeated);
+/* The rest of the copy in that slot; NULL: it does not rest. */
+struct repeat_rest *live_asleep_rest_of(const struct live_asleep *asleep, size_t slot);
+/* Ends the rest of the copy in that slot, or of all: scans look at them again. */
+void live_asleep_rest_end(struct live_asleep *asleep, size_t slot);
+void live_asleep_rests_end(struct live_asleep *asleep);
+/* Notes with all samples which scans have passed them so far. */
+void live_asleep_rests_settle(struct live_asleep *asleep);
 
 /* True if a record that a walk over the kernel's map meets has a copy here. *later: the thread was
  * switched since, so that the next capture has it. */

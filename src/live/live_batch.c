@@ -211,13 +211,17 @@ static void batch_pack(struct live *live)
 /* Notes samples that later scans may leave out. */
 static void batch_keep(struct live *live)
 {
-	for (size_t i = 0; i < live->batch.scan.count; i++)
-		if (live->batch.repeated[i])
-			live_repeat_given(&live->repeat, live->batch.repeated[i],
-					  &live->batch.samples[i],
-					  live->context.wants.needs & NEEDS_CHAINS
-						  ? live_chains_sleepers(live->chains, i)
-						  : NULL);
+	for (size_t i = 0; i < live->batch.scan.count; i++) {
+		struct repeated *repeated = live->batch.repeated[i];
+
+		if (!repeated)
+			continue;
+		live_repeat_given(&live->repeat, repeated, &live->batch.samples[i],
+				  live->context.wants.needs & NEEDS_CHAINS
+					  ? live_chains_sleepers(live->chains, i)
+					  : NULL);
+		live_asleep_rest(&live->asleep, repeated);
+	}
 }
 
 void live_batch_settle(struct live *live)
@@ -245,6 +249,20 @@ static void batch_give(struct live *live)
 	proc_values_pool_clear(&live->batch.proc_values);
 }
 
+/* True if the scan leaves the sample of the record out. */
+static bool sample_leave_out(struct live *live, const struct thread_state *record,
+			     enum thread_state_kind state)
+{
+	struct repeated *left_out = live_repeat_leave_out(&live->repeat, &live->context, record,
+							  state, live->batch.scan.weight_us);
+
+	if (!left_out)
+		return false;
+	live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+	live_asleep_rest(&live->asleep, left_out);
+	return true;
+}
+
 void live_batch_add(struct live *live, const struct thread_state *record,
 		    enum thread_state_kind state, bool requested)
 {
@@ -252,11 +270,8 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 	struct sample *sample;
 	bool lacking;
 
-	if (live_repeat_leave_out(&live->repeat, &live->context, record, state,
-				  live->batch.scan.weight_us)) {
-		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+	if (live_repeat_leaves_out(&live->repeat) && sample_leave_out(live, record, state))
 		return;
-	}
 	if (live->batch.scan.count == SCAN_BATCH)
 		batch_give(live);
 	sample = &live->batch.samples[live->batch.scan.count];

@@ -166,12 +166,17 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 static void sleepers_fill(const struct live_chains *chains, const struct chain *chain,
 			  struct chain_sleepers *sleepers)
 {
-	if (!chain->root || chain->root->edge.sure == SURE_PROCESS ||
-	    chain->count - 1 > CHAIN_SLEEPERS_MAX)
+	if (!chain->root || chain->count - 1 > CHAIN_SLEEPERS_MAX)
 		return;
-	for (size_t i = 1; i < chain->count; i++) {
+	if (chain->root->edge.sure == SURE_PROCESS)
+		sleepers->pid = chain->root->edge.pid;
+	sleepers->firm = true;
+	for (size_t i = 0; i < chain->count; i++) {
 		const struct chain_proof *proof = &chains->proofs[chain->path[i]];
 
+		sleepers->firm &= chains->nodes.nodes[chain->path[i]].edge.firm;
+		if (!i)
+			continue;
 		if (!proof->tid || !is_asleep(chains->nodes.nodes[chain->path[i]].state))
 			return;
 		sleepers->sleepers[sleepers->count++] =
@@ -189,8 +194,7 @@ static void sample_fill(struct live_chains *chains, struct sample *sample,
 	const uint64_t *slot = index_find(&nodes->by_tid, (uint64_t)sample->tid);
 	struct chain chain;
 
-	sleepers->known = false;
-	sleepers->count = 0;
+	*sleepers = (struct chain_sleepers){0};
 	if (!slot || nodes->nodes[*slot - 1].state != sample->state)
 		return;
 	chain_fill(nodes, *slot - 1, chains->context->wants.needs, sample, &chain);

@@ -29,7 +29,9 @@ struct source_status;
 
 /* Threads of a sample's chain but the first: while all of them sleep on, so does the chain. */
 struct chain_sleepers {
-	bool known; /* the chain's end is known, all threads sleep, and they are not too many */
+	bool known;  /* the chain's end is known, all threads sleep, and they are not too many */
+	bool firm;   /* nothing else can change the chain (struct edge) */
+	int64_t pid; /* process at the chain's end, if it is not known which thread; 0: it is */
 	uint32_t count;
 	struct chain_sleeper {
 		uint32_t key, tid; /* ids of its record, as the kernel numbers it */

@@ -266,6 +266,9 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		if (waiter->sample->io_dev)
 			device_edge(waiter, edge);
 		return true;
+	case WAIT_TIMER:
+		edge->firm = true;
+		return true;
 	default:
 		return known || facts.kind != WAIT_UNKNOWN;
 	}

@@ -143,6 +143,7 @@ static int maps_grow(struct live *live)
 	index_clear(&live->walk.awake);
 	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->walk.ambiguous);
+	live_asleep_rests_end(&live->asleep);
 	live_repeat_settle(&live->repeat);
 	live_repeat_clear(&live->repeat);
 	live_asleep_done(&live->asleep);

@@ -139,6 +139,7 @@ void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 	edge->pid = mutex->pid;
 	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
 	 * time */
+	edge->firm = edge->kind == EDGE_MUTEX;
 	edge->timed = edge->kind == EDGE_MUTEX && wait_has_limit(waiter->sample);
 	edge->sure = mutex->changing || is_of_other_user(waiter->sample, mutex->pid) ? SURE_LIKELY
 										     : SURE_CERTAIN;

@@ -72,6 +72,13 @@ static void waker_find(struct live_context *context, struct live_peer_threads *t
 		choice->waker = thread;
 }
 
+/* True for a waker that has ended the waits on its connection for long, and does not wait for work:
+ * it serves the connection. */
+static bool waker_serves(const struct peer_thread *waker, bool settled)
+{
+	return settled && !waker->rests && !waker->loops;
+}
+
 /* Returns the thread that an edge leads to; NULL: not known. The first of these: the only thread
  * that is in a call on the other end; the waker of the last waits on this connection, if it works,
  * or if it has ended them for long and does not wait for work; the only thread that works; the
@@ -87,7 +94,7 @@ static const struct peer_thread *choice_decide(const struct peer_process *proces
 		return choice->in_call;
 	if (process->goroutines)
 		return process->whole ? choice->active : NULL;
-	if (waker && (waker->active || (settled && !waker->rests && !waker->loops)))
+	if (waker && (waker->active || waker_serves(waker, settled)))
 		return waker;
 	if (process->whole && process->actives)
 		return choice->active;
@@ -98,8 +105,11 @@ static const struct peer_thread *choice_decide(const struct peer_process *proces
 		       : NULL;
 }
 
-static int64_t peer_choose(struct live_context *context, struct live_edges *edges,
-			   const struct peer_process *process, const struct peer_end *end)
+/* Fills the edge's thread. The edge is firm if the thread is in a call on the other end, or serves
+ * the connection. */
+static void peer_choose(struct live_context *context, struct live_edges *edges,
+			const struct peer_process *process, const struct peer_end *end,
+			struct edge *edge)
 {
 	static const struct peer_end nothing = {.inode = ABSENT};
 	struct peer_waker waker = {.tid = ABSENT};
@@ -113,7 +123,10 @@ static int64_t peer_choose(struct live_context *context, struct live_edges *edge
 	choice_find(&edges->peers, process, end ? end->link : 0, waker.tid, &choice);
 	waker_find(context, &edges->peers, process, waker.tid, &other, &choice);
 	thread = choice_decide(process, &choice, waker.settled, end ? end : &nothing);
-	return thread ? thread->tid : ABSENT;
+	edge->tid = thread ? thread->tid : ABSENT;
+	edge->firm = thread &&
+		     (thread == choice.in_call || (thread == choice.waker && !process->goroutines &&
+						   waker_serves(thread, waker.settled)));
 }
 
 void edge_to_process(struct live_context *context, struct live_edges *edges, int64_t pid,
@@ -125,9 +138,10 @@ void edge_to_process(struct live_context *context, struct live_edges *edges, int
 	if (process->single) {
 		edge->tid = pid;
 		edge->sure = sure;
+		edge->firm = true;
 		return;
 	}
-	edge->tid = peer_choose(context, edges, process, end);
+	peer_choose(context, edges, process, end, edge);
 	edge->sure = edge->tid == ABSENT ? SURE_PROCESS : SURE_LIKELY;
 	if (edge->tid == ABSENT)
 		edge->thing = lookup_comm(context->lookup, pid, context->now.scan_time.now_ns);

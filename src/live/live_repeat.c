@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_repeat.h"
 #include "live_chains.h"
+#include "live_episode.h"
 #include "live/context/live_context.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/seldom.h"
 #include "sample/proc_values.h"
 
 #include <stdlib.h>
@@ -11,6 +13,8 @@
 
 #define REPEATED_MAX 4096 /* 3 MB; 6 MB where scans leave samples out */
 #define REPEAT_IDLE_NS (2 * NS_PER_SECOND)
+#define RENEW_NS \
+	(8 * NS_PER_SECOND) /* time for which a sample may be kept without a whole lookup */
 
 /* Waits that have lasted for wait_us are in a scan every look_ns only. Where no chains are followed
  * the last row is for all waits. */
@@ -30,7 +34,8 @@ static const struct {
  * cache. */
 struct repeated {
 	struct cache_entry entry; /* key: the record's */
-	int64_t until_ns;
+	int64_t out_ns, until_ns;
+	int64_t filled_ns; /* time of the last whole lookup */
 	uint64_t sequence, needs;
 	char comm[THREAD_COMM_SIZE];
 	int64_t tid, start_ns;
@@ -87,6 +92,40 @@ static bool look_due(struct live_repeat *repeat, const struct live_context *cont
 	return true;
 }
 
+/* Notes a thread without a copy: it has ended, or its ids are not wanted. */
+static void uncopied_note(struct repeat_changed *changed, const struct thread_table *table,
+			  uint32_t key)
+{
+	const struct thread_state *record = thread_table_mapped(table, key);
+
+	index_put(&changed->keys, key, NULL);
+	if (record && __atomic_load_n(&record->sched.tid, __ATOMIC_RELAXED))
+		index_put(&changed->pids, __atomic_load_n(&record->identity.tgid, __ATOMIC_RELAXED),
+			  NULL);
+	else
+		changed->unknown = true;
+}
+
+static void changed_note(struct repeat_changed *changed, const struct live_context *context)
+{
+	const struct live_capture *capture = context->now.capture;
+
+	changed->unknown = !capture->listed;
+	index_empty(&changed->keys);
+	index_empty(&changed->pids);
+	for (size_t i = 0; i < capture->count; i++) {
+		index_put(&changed->keys, capture->threads[i].record.key, NULL);
+		index_put(&changed->pids, capture->threads[i].record.identity.tgid, NULL);
+	}
+	for (size_t i = 0; i < capture->gone_count; i++)
+		uncopied_note(changed, &context->kernel.table, capture->gone[i]);
+}
+
+static bool process_changed(const struct repeat_changed *changed, int64_t pid)
+{
+	return pid && (changed->unknown || index_find(&changed->pids, (uint64_t)pid));
+}
+
 void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_context *context)
 {
 	bool chains = context->wants.needs & NEEDS_CHAINS;
@@ -94,6 +133,7 @@ void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_contex
 	repeat->left_out_us = INT64_MAX;
 	if (!leaves_out(repeat, context))
 		return;
+	changed_note(&repeat->changed, context);
 	for (size_t at = chains ? 0 : REPEAT_LOOKS - 1; at < REPEAT_LOOKS; at++)
 		if (!look_due(repeat, context, at)) {
 			repeat->left_out_us = chains ? looks[at].wait_us : 0;
@@ -101,7 +141,8 @@ void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_contex
 		}
 }
 
-/* Finds the kept sample of the thread's present sleep; NULL: there is none, or it is too old. */
+/* Finds the kept sample of the thread's present sleep, which may be too old; NULL: there is none.
+ */
 static struct repeated *repeated_find(struct live_repeat *repeat,
 				      const struct live_context *context,
 				      const struct thread_state *record,
@@ -113,30 +154,90 @@ static struct repeated *repeated_find(struct live_repeat *repeat,
 		return NULL;
 	before = cache_find(&repeat->samples, record->key);
 	if (!before || before->sequence != record->sched.sequence_done ||
-	    before->needs != context->wants.needs ||
-	    context->now.scan_time.now_ns >= before->until_ns ||
-	    before->tid != record->identity.tid || before->start_ns != record_start_ns(record) ||
+	    before->needs != context->wants.needs || before->tid != record->identity.tid ||
+	    before->start_ns != record_start_ns(record) ||
 	    memcmp(before->comm, record->identity.comm, sizeof(before->comm)) != 0)
 		return NULL;
 	before->entry.used_ns = context->now.scan_time.now_ns;
 	return before;
 }
 
-bool live_repeat_leave_out(struct live_repeat *repeat, struct live_context *context,
-			   const struct thread_state *record, enum thread_state_kind state,
-			   int64_t weight_us)
+/* True if this scan leaves out waits of that length. firm: their chain is (struct chain_sleepers).
+ */
+static bool is_left_out(const struct live_repeat *repeat, bool firm, int64_t wait_us)
 {
-	struct repeated *before;
+	return firm || wait_us >= repeat->left_out_us;
+}
 
-	if (repeat->left_out_us == INT64_MAX || state != STATE_SLEEP ||
-	    record_state_us(record, &context->now.scan_time, state) < repeat->left_out_us)
-		return false;
-	before = repeated_find(repeat, context, record, state);
-	if (!before || !before->given_known || !chain_sleepers_sleep(&before->sleepers, context))
-		return false;
+struct repeated *live_repeat_leave_out(struct live_repeat *repeat, struct live_context *context,
+				       const struct thread_state *record,
+				       enum thread_state_kind state, int64_t weight_us)
+{
+	struct repeated *before = repeated_find(repeat, context, record, state);
+
+	if (!before ||
+	    !is_left_out(repeat, before->sleepers.firm,
+			 record_state_us(record, &context->now.scan_time, state)) ||
+	    context->now.scan_time.now_ns >= before->until_ns || !before->given_known ||
+	    process_changed(&repeat->changed, before->sleepers.pid) ||
+	    !chain_sleepers_sleep(&before->sleepers, context))
+		return NULL;
 	before->left_out_count++;
 	before->left_out_us += weight_us;
+	return before;
+}
+
+bool live_repeat_rest(const struct repeated *repeated, uint32_t *key, struct repeat_rest *rest)
+{
+	if (!repeated->given_known)
+		return false;
+	*key = (uint32_t)repeated->entry.key;
+	*rest = (struct repeat_rest){
+		.out_ns = repeated->out_ns,
+		.until_ns = repeated->until_ns,
+		.key_count = repeated->sleepers.count,
+		.firm = repeated->sleepers.firm,
+		.pid = repeated->sleepers.pid,
+	};
+	for (uint32_t i = 0; i < rest->key_count; i++)
+		rest->keys[i] = repeated->sleepers.sleepers[i].key;
 	return true;
+}
+
+/* When housekeeping is done, all copies of records are visited, should one be out of date. */
+bool live_repeat_passes(const struct live_repeat *repeat, const struct live_context *context)
+{
+	return live_repeat_leaves_out(repeat) && context->now.capture->listed &&
+	       !context->now.housekeeping;
+}
+
+bool live_repeat_pass(const struct live_repeat *repeat, const struct live_context *context,
+		      struct repeat_rest *rest, int64_t weight_us)
+{
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	if (now_ns >= rest->until_ns ||
+	    !is_left_out(repeat, rest->firm, (now_ns - rest->out_ns) / NS_PER_US) ||
+	    process_changed(&repeat->changed, rest->pid))
+		return false;
+	for (uint32_t i = 0; i < rest->key_count; i++)
+		if (index_find(&repeat->changed.keys, rest->keys[i]))
+			return false;
+	rest->passed_count++;
+	rest->passed_us += weight_us;
+	return rest->passed = true;
+}
+
+void live_repeat_rest_settle(struct live_repeat *repeat, uint32_t key, struct repeat_rest *rest)
+{
+	struct repeated *repeated = rest->passed_count ? cache_find(&repeat->samples, key) : NULL;
+
+	if (repeated) {
+		repeated->left_out_count += rest->passed_count;
+		repeated->left_out_us += rest->passed_us;
+	}
+	rest->passed_count = 0;
+	rest->passed_us = 0;
 }
 
 /* Makes times absent that a sample has since the thread's previous one. */
@@ -154,13 +255,33 @@ static void sample_lengthen(struct sample *sample, int64_t us)
 		sample->syscall_us += us;
 }
 
-struct repeated *live_repeat_fill(struct live_repeat *repeat, const struct live_context *context,
+/* Reads again what the wait is for. True if the kept sample then holds for some time again. */
+static SELDOM bool repeated_renew(struct live_context *context, const struct thread_state *record,
+				  struct repeated *before)
+{
+	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	if (now_ns - before->filled_ns >= RENEW_NS ||
+	    !lookup_wait_renew(context->lookup, &before->samples[LOOKED_UP], &hint, before->needs,
+			       now_ns) ||
+	    !live_episode_lasts(context, record, false)) {
+		before->filled_ns = 0; /* it may be half renewed */
+		return false;
+	}
+	before->until_ns =
+		lookup_wait_until(context->lookup, before->tid, before->sequence, now_ns);
+	return true;
+}
+
+struct repeated *live_repeat_fill(struct live_repeat *repeat, struct live_context *context,
 				  const struct thread_state *record, enum thread_state_kind state,
 				  struct sample *sample)
 {
 	struct repeated *before = repeated_find(repeat, context, record, state);
 
-	if (!before)
+	if (!before || (context->now.scan_time.now_ns >= before->until_ns &&
+			!repeated_renew(context, record, before)))
 		return NULL;
 	*sample = before->samples[LOOKED_UP];
 	sample_lengthen(sample,
@@ -232,14 +353,19 @@ void live_repeat_settle(struct live_repeat *repeat)
 		all_give(repeat, (struct repeated *)repeat->samples.entries[i]);
 }
 
-/* Hands over what earlier scans have left out of waits that have ended by now. */
+/* Hands over what earlier scans have left out of waits that have ended by now: in scans that visit
+ * all waits. */
 void live_repeat_end_scan(struct live_repeat *repeat, const struct live_context *context)
 {
-	if (repeat->left_out_us != INT64_MAX || !leaves_out(repeat, context))
-		return;
-	for (size_t i = 0; i < repeat->samples.count; i++)
-		if (repeat->samples.entries[i]->used_ns < context->now.scan_time.now_ns)
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	for (size_t i = 0; !live_repeat_leaves_out(repeat) && leaves_out(repeat, context) &&
+			   i < repeat->samples.count;
+	     i++)
+		if (repeat->samples.entries[i]->used_ns < now_ns)
 			all_give(repeat, (struct repeated *)repeat->samples.entries[i]);
+	if (context->now.housekeeping)
+		cache_sweep(&repeat->samples, now_ns, REPEAT_IDLE_NS);
 }
 
 struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_context *context,
@@ -265,6 +391,8 @@ struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_
 		.entry = kept->entry,
 		.left_out_us = kept->left_out_us,
 		.left_out_count = kept->left_out_count,
+		.out_ns = (int64_t)record->sched.out_ns,
+		.filled_ns = context->now.scan_time.now_ns,
 		.until_ns =
 			lookup_wait_until(context->lookup, sample->tid, record->sched.sequence_done,
 					  context->now.scan_time.now_ns),
@@ -283,12 +411,9 @@ struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_
 	return kept;
 }
 
-void live_repeat_sweep(struct live_repeat *repeat, const struct live_context *context)
-{
-	cache_sweep(&repeat->samples, context->now.scan_time.now_ns, REPEAT_IDLE_NS);
-}
-
 void live_repeat_clear(struct live_repeat *repeat)
 {
 	cache_done(&repeat->samples);
+	index_clear(&repeat->changed.keys);
+	index_clear(&repeat->changed.pids);
 }

@@ -77,7 +77,6 @@ static void housekeep(struct live *live)
 	live->times.housekept_ns = live->context.now.scan_time.now_ns;
 	live->walk.gone_looks_left = live_gone_looks(live);
 	lookup_sweep(live->context.lookup, live->context.now.scan_time.now_ns);
-	live_repeat_sweep(&live->repeat, &live->context);
 	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.scan_time.now_ns);
 }
 
@@ -106,12 +105,33 @@ static void record_meet(void *to, const struct thread_state *record)
 	record_meet_as(to, record, NULL);
 }
 
+/* True if the scan passes the copy in that slot; else its thread's wait, if it rested, does no
+ * longer. */
+static bool asleep_pass(struct live *live, size_t slot)
+{
+	struct repeat_rest *rest = live_asleep_rest_of(&live->asleep, slot);
+
+	if (!rest)
+		return false;
+	if (live_repeat_pass(&live->repeat, &live->context, rest, live->batch.scan.weight_us))
+		return true;
+	live_asleep_rest_end(&live->asleep, slot);
+	return false;
+}
+
 /* Visits the copies from the last to the first: the one that is visited may be dropped. */
 static void asleep_visit(struct live *live,
 			 void (*visit)(struct live *live, const struct captured *copy))
 {
+	bool passes = live_repeat_passes(&live->repeat, &live->context);
+
+	if (!passes)
+		live_asleep_rests_end(&live->asleep);
 	for (size_t i = live->asleep.count; i--;) {
-		live_asleep_prefetch(&live->asleep, i);
+		if (passes && asleep_pass(live, i))
+			continue;
+		if (!passes)
+			live_asleep_prefetch(&live->asleep, i);
 		visit(live, &live->asleep.copies[i]);
 	}
 }

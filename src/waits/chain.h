@@ -42,6 +42,7 @@ struct edge {
 			    * none */
 	const char *group; /* control group of the thread on the CPU; NULL: not known */
 	bool timed;	   /* the wait ends by itself at a time */
+	bool firm; /* it stays so while its thread and the blocker sleep; or there will be none */
 };
 
 extern const struct edge edge_absent;

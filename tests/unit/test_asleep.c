@@ -136,12 +136,54 @@ static void what_a_walk_does_not_meet_is_gone(void **state)
 	live_asleep_done(&asleep);
 }
 
+static void rest(struct live_asleep *asleep, size_t slot, uint32_t passed)
+{
+	asleep->rests[slot] = (struct repeat_rest){
+		.until_ns = 1, .passed_count = passed, .passed = passed, .key_count = passed};
+}
+
+/* A rest stays with its copy when others are dropped, and ends with it. */
+static void copies_that_rest_stay(void **state)
+{
+	struct live_asleep asleep = {0};
+	struct live_capture capture = {.whole = true};
+	struct live_repeat repeat = {0};
+	struct index wanted = {0};
+
+	(void)state;
+	for (uint32_t key = 0; key < 4; key++)
+		copy_add(&capture, key, INTERRUPTIBLE);
+	scan(&asleep, &capture, 1);
+	asleep.repeat = &repeat;
+	asleep.rests = memory_get(3 * sizeof(*asleep.rests));
+	asleep.rest_capacity = 3;
+	rest(&asleep, 1, 1);
+	rest(&asleep, 2, 2);
+	assert_null(live_asleep_rest_of(&asleep, 0));
+	assert_null(live_asleep_rest_of(&asleep, 3)); /* beyond the memory */
+	live_asleep_drop(&asleep, 3);
+	live_asleep_drop(&asleep, 1); /* copy 2 is in its slot by now */
+	assert_int_equal(live_asleep_rest_of(&asleep, 1)->key_count, 2);
+	assert_null(live_asleep_rest_of(&asleep, 2));
+
+	/* the scan that has passed a copy wants it; the next one visits it, and does not */
+	live_asleep_end(&asleep, &capture, &wanted, 1);
+	assert_int_equal(keys_of(&asleep), 1 << 2);
+	assert_int_equal(live_asleep_rest_of(&asleep, 0)->key_count, 2);
+	live_asleep_end(&asleep, &capture, &wanted, 1);
+	assert_int_equal(keys_of(&asleep), 0);
+	assert_null(live_asleep_rest_of(&asleep, 0));
+	free(capture.threads);
+	live_asleep_done(&asleep);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_was_woken_comes_and_goes),
 		cmocka_unit_test(only_wanted_ones_stay),
 		cmocka_unit_test(what_a_walk_does_not_meet_is_gone),
+		cmocka_unit_test(copies_that_rest_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,8 @@ struct scene {
 	struct sample sample;
 	bool compat;
 	struct chain_sleepers sleepers; /* of its chain */
+	struct captured others[2];
+	struct live_capture capture; /* of other threads */
 };
 
 static struct scene *scene_make(void)
@@ -36,7 +38,9 @@ static struct scene *scene_make(void)
 				     .out_ns = NOW_NS - SLEPT_NS,
 				     .sequence_done = 4}},
 		.sleepers.known = true,
+		.capture = {.threads = scene.others, .listed = true},
 	};
+	scene.context.now.capture = &scene.capture;
 	record_sample(&scene.record, &scene.context.now.scan_time, STATE_SLEEP, &scene.sample);
 	scene.sample.syscall = "futex";
 	scene.sample.waits_on = "lock held by 8";
@@ -129,7 +133,8 @@ static void change_thread(struct scene *scene)
 static void forget(struct scene *scene)
 {
 	scene->context.now.scan_time.now_ns += 3 * NS_PER_SECOND;
-	live_repeat_sweep(&scene->repeat, &scene->context);
+	scene->context.now.housekeeping = true;
+	live_repeat_end_scan(&scene->repeat, &scene->context);
 	scene->context.now.scan_time.now_ns -= 3 * NS_PER_SECOND;
 }
 
@@ -245,7 +250,8 @@ static bool scan(struct scene *scene, struct sample *sample)
 
 	scene->context.now.scan_time.now_ns += scene->context.period_ns;
 	live_repeat_begin_scan(&scene->repeat, &scene->context);
-	left_out = live_repeat_leave_out(&scene->repeat, &scene->context, &scene->record,
+	left_out = live_repeat_leaves_out(&scene->repeat) &&
+		   live_repeat_leave_out(&scene->repeat, &scene->context, &scene->record,
 					 STATE_SLEEP, 50000);
 	if (!left_out) {
 		repeated = live_repeat_fill(&scene->repeat, &scene->context, &scene->record,
@@ -357,6 +363,120 @@ static void chains_that_change_are_followed(void **state)
 	scene_done(scene);
 }
 
+static void capture(struct scene *scene, uint32_t key, uint32_t pid)
+{
+	scene->others[scene->capture.count++].record =
+		(struct thread_state){.key = key, .identity.tgid = pid};
+}
+
+/* Begins a scan, 50 ms after the last. True if it passes the wait that rests. */
+static bool passes(struct scene *scene, struct repeat_rest *rest)
+{
+	scene->context.now.scan_time.now_ns += scene->context.period_ns;
+	live_repeat_begin_scan(&scene->repeat, &scene->context);
+	return live_repeat_passes(&scene->repeat, &scene->context) &&
+	       live_repeat_pass(&scene->repeat, &scene->context, rest, 50000);
+}
+
+/* Makes the wait rest that the scan has just begun with. */
+static struct repeat_rest rest_of(struct scene *scene)
+{
+	struct repeated *repeated = live_repeat_leave_out(&scene->repeat, &scene->context,
+							  &scene->record, STATE_SLEEP, 50000);
+	struct repeat_rest rest;
+	uint32_t key;
+
+	assert_non_null(repeated);
+	assert_true(live_repeat_rest(repeated, &key, &rest));
+	assert_int_equal(key, scene->record.key);
+	return rest;
+}
+
+/* A wait that rests is passed until something may change in it, and the scans that passed it
+ * count. */
+static void waits_rest(void **state)
+{
+	static struct thread_state other = {.sched = {.tid = 8}};
+	struct scene *scene = summed_scene(NEED_CHAIN);
+	struct repeat_rest rest;
+	struct sample sample;
+
+	(void)state;
+	scene->context.kernel.table.mapped = &other;
+	scene->context.kernel.table.mapped_bytes = sizeof(other);
+	scene->sleepers = (struct chain_sleepers){
+		.known = true, .pid = 40, .count = 1, .sleepers = {{.key = 0, .tid = 8}}};
+	assert_true(scan(scene, &sample));
+	scene->context.now.scan_time.now_ns += scene->context.period_ns;
+	live_repeat_begin_scan(&scene->repeat, &scene->context);
+	rest = rest_of(scene);
+	capture(scene, 17, 41);
+	assert_true(passes(scene, &rest));
+	assert_true(passes(scene, &rest));
+	assert_int_equal(rest.passed_count, 2);
+	scene->context.now.housekeeping = true;
+	assert_false(passes(scene, &rest)); /* all are visited */
+	scene->context.now.housekeeping = false;
+	/* a thread of the chain, or of the process at its end, was switched, or one may have been
+	 */
+	capture(scene, 0, 41);
+	assert_false(passes(scene, &rest));
+	scene->others[1].record.key = 18;
+	assert_true(passes(scene, &rest));
+	scene->others[1].record.identity.tgid = 40;
+	assert_false(passes(scene, &rest));
+	scene->capture.count = 0;
+	scene->capture.gone = (uint32_t[]){0};
+	scene->capture.gone_count = 1;
+	assert_false(passes(scene, &rest));
+	scene->capture.gone_count = 0;
+	scene->capture.listed = false;
+	assert_false(passes(scene, &rest));
+	scene->capture.listed = true;
+	assert_int_equal(rest.passed_count, 3);
+
+	live_repeat_rest_settle(&scene->repeat, scene->record.key, &rest);
+	assert_int_equal(rest.passed_count, 0);
+	live_repeat_settle(&scene->repeat);
+	assert_int_equal(taken_count, 1);
+	assert_int_equal(taken[0].repeats, 3); /* beside the one that left it out */
+	assert_int_equal(taken[0].weight_us, 4 * 50000);
+	scene_done(scene);
+}
+
+/* Where nothing but its threads can change a chain, its wait rests from the start, until what it
+ * waits for is to be read again. */
+static void waits_with_firm_chains_rest_longer(void **state)
+{
+	struct scene *scene = summed_scene(NEED_CHAIN);
+	struct repeat_rest rest;
+	struct sample sample;
+	int passed = 0;
+
+	(void)state;
+	scene->record.sched.out_ns = NOW_NS;
+	scene->sleepers.firm = true;
+	assert_true(scan(scene, &sample));
+	for (int i = 0; i < 40; i++) {
+		if (!passed) {
+			scene->context.now.scan_time.now_ns += scene->context.period_ns;
+			live_repeat_begin_scan(&scene->repeat, &scene->context);
+			if (!live_repeat_leaves_out(&scene->repeat))
+				continue;
+			rest = rest_of(scene);
+		}
+		if (passes(scene, &rest))
+			passed++;
+		else
+			break;
+	}
+	/* scans that visit all waits end it */
+	assert_in_range(passed, 10, 16);
+	rest.until_ns = scene->context.now.scan_time.now_ns;
+	assert_false(passes(scene, &rest));
+	scene_done(scene);
+}
+
 /* What scans left out of a wait is handed over when the thread's next wait is kept, or some scans
  * after its end. */
 static void waits_that_ended_count(void **state)
@@ -380,7 +500,8 @@ static void waits_that_ended_count(void **state)
 	live_repeat_end_scan(&scene->repeat, &scene->context);
 	assert_int_equal(taken_count, 2);
 	assert_int_equal(taken[1].weight_us, 50000);
-	live_repeat_sweep(&scene->repeat, &scene->context);
+	scene->context.now.housekeeping = true;
+	live_repeat_end_scan(&scene->repeat, &scene->context);
 	assert_int_equal(taken_count, 2);
 	scene_done(scene);
 }
@@ -439,6 +560,8 @@ int main(void)
 		cmocka_unit_test(scans_that_leave_waits_out_count),
 		cmocka_unit_test(chains_are_followed_again),
 		cmocka_unit_test(chains_that_change_are_followed),
+		cmocka_unit_test(waits_rest),
+		cmocka_unit_test(waits_with_firm_chains_rest_longer),
 		cmocka_unit_test(waits_that_ended_count),
 		cmocka_unit_test(refused_samples_do_not_count),
 		cmocka_unit_test(others_leave_nothing_out),

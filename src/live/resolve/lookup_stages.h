@@ -14,6 +14,7 @@
 #ifndef TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
 #define TSNAP_LIVE_RESOLVE_LOOKUP_STAGES_H
 
+#include "base/seldom.h"
 #include "base/cache.h"
 #include "live/resolve/lookup.h"
 #include "proc/containers.h"
@@ -36,10 +37,6 @@ struct lookup {
 	bool plan_of_thread;
 	lookup_stage_fill *plan[LOOKUP_STAGES_MAX + 1]; /* stages in order, ended by NULL */
 };
-
-/* Marks functions that read. Known facts serve most samples, and code that reads must not slow that
- * down. */
-#define SELDOM __attribute__((noinline))
 
 /* A sample on its way through the stages. */
 struct lookup_item {
