@@ -216,7 +216,7 @@ static void batch_keep(struct live *live)
 
 		if (!repeated)
 			continue;
-		live_repeat_given(&live->repeat, repeated, &live->batch.samples[i],
+		live_repeat_given(&live->repeat, &live->context, repeated, &live->batch.samples[i],
 				  live->context.wants.needs & NEEDS_CHAINS
 					  ? live_chains_sleepers(live->chains, i)
 					  : NULL);

@@ -166,10 +166,14 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 static void sleepers_fill(const struct live_chains *chains, const struct chain *chain,
 			  struct chain_sleepers *sleepers)
 {
-	if (!chain->root || chain->count - 1 > CHAIN_SLEEPERS_MAX)
+	const struct edge *last = chain->root ? &chain->root->edge : NULL;
+
+	if (!last || chain->count - 1 > CHAIN_SLEEPERS_MAX)
 		return;
-	if (chain->root->edge.sure == SURE_PROCESS)
-		sleepers->pid = chain->root->edge.pid;
+	if (last->sure == SURE_PROCESS)
+		sleepers->pid = last->pid;
+	else if (last->kind == EDGE_NONE && !last->firm) /* perhaps while a lock passes on */
+		sleepers->pid = chain->root->pid;
 	sleepers->firm = true;
 	for (size_t i = 0; i < chain->count; i++) {
 		const struct chain_proof *proof = &chains->proofs[chain->path[i]];

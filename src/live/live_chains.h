@@ -31,7 +31,7 @@ struct source_status;
 struct chain_sleepers {
 	bool known;  /* the chain's end is known, all threads sleep, and they are not too many */
 	bool firm;   /* nothing else can change the chain (struct edge) */
-	int64_t pid; /* process at the chain's end, if it is not known which thread; 0: it is */
+	int64_t pid; /* process at the chain's end, if its threads can change that; 0: none can */
 	uint32_t count;
 	struct chain_sleeper {
 		uint32_t key, tid; /* ids of its record, as the kernel numbers it */

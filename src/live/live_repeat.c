@@ -92,7 +92,8 @@ static bool look_due(struct live_repeat *repeat, const struct live_context *cont
 	return true;
 }
 
-/* Notes a thread without a copy: it has ended, or its ids are not wanted. */
+/* Notes a thread without a copy: its ids are not wanted, or it has ended, and its process is not
+ * known. */
 static void uncopied_note(struct repeat_changed *changed, const struct thread_table *table,
 			  uint32_t key)
 {
@@ -102,15 +103,13 @@ static void uncopied_note(struct repeat_changed *changed, const struct thread_ta
 	if (record && __atomic_load_n(&record->sched.tid, __ATOMIC_RELAXED))
 		index_put(&changed->pids, __atomic_load_n(&record->identity.tgid, __ATOMIC_RELAXED),
 			  NULL);
-	else
-		changed->unknown = true;
 }
 
 static void changed_note(struct repeat_changed *changed, const struct live_context *context)
 {
 	const struct live_capture *capture = context->now.capture;
 
-	changed->unknown = !capture->listed;
+	changed->any = !capture->listed;
 	index_empty(&changed->keys);
 	index_empty(&changed->pids);
 	for (size_t i = 0; i < capture->count; i++) {
@@ -123,7 +122,15 @@ static void changed_note(struct repeat_changed *changed, const struct live_conte
 
 static bool process_changed(const struct repeat_changed *changed, int64_t pid)
 {
-	return pid && (changed->unknown || index_find(&changed->pids, (uint64_t)pid));
+	return pid && (changed->any || index_find(&changed->pids, (uint64_t)pid));
+}
+
+/* True if a switch since the last scan may have changed the chain. */
+static bool chain_switched(const struct live_repeat *repeat, struct live_context *context,
+			   const struct chain_sleepers *sleepers)
+{
+	return process_changed(&repeat->changed, sleepers->pid) ||
+	       !chain_sleepers_sleep(sleepers, context);
 }
 
 void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_context *context)
@@ -179,8 +186,7 @@ struct repeated *live_repeat_leave_out(struct live_repeat *repeat, struct live_c
 	    !is_left_out(repeat, before->sleepers.firm,
 			 record_state_us(record, &context->now.scan_time, state)) ||
 	    context->now.scan_time.now_ns >= before->until_ns || !before->given_known ||
-	    process_changed(&repeat->changed, before->sleepers.pid) ||
-	    !chain_sleepers_sleep(&before->sleepers, context))
+	    chain_switched(repeat, context, &before->sleepers))
 		return NULL;
 	before->left_out_count++;
 	before->left_out_us += weight_us;
@@ -323,15 +329,25 @@ static bool wait_differs(const struct sample *earlier, const struct sample *samp
 	       earlier->filename != sample->filename;
 }
 
-void live_repeat_given(const struct live_repeat *repeat, struct repeated *repeated,
-		       struct sample *sample, const struct chain_sleepers *sleepers)
+/* Returns how many of the scans that left a wait out had it as the earlier sample has it, if this
+ * one differs. All, if a switch has changed it: the first scan after that has looked. Else half
+ * were nearer to the earlier sample, rounded up, as a scan stands for the time before it. */
+static uint32_t earlier_count(const struct live_repeat *repeat, struct live_context *context,
+			      const struct repeated *repeated)
+{
+	return chain_switched(repeat, context, &repeated->sleepers)
+		       ? repeated->left_out_count
+		       : (repeated->left_out_count + 1) / 2;
+}
+
+void live_repeat_given(const struct live_repeat *repeat, struct live_context *context,
+		       struct repeated *repeated, struct sample *sample,
+		       const struct chain_sleepers *sleepers)
 {
 	if (!sums_up(repeat))
 		return;
-	/* Half of the scans that left it out were nearer to the earlier sample: half, rounded up,
-	 * as a scan stands for the time before it. */
 	if (repeated->left_out_count && wait_differs(&repeated->samples[GIVEN], sample))
-		left_out_give(repeat, repeated, (repeated->left_out_count + 1) / 2);
+		left_out_give(repeat, repeated, earlier_count(repeat, context, repeated));
 	sample->repeats = repeated->left_out_count;
 	sample->weight_us += repeated->left_out_us;
 	repeated->left_out_us = repeated->left_out_count = 0;
@@ -400,6 +416,7 @@ struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_
 		.needs = context->wants.needs,
 		.tid = sample->tid,
 		.start_ns = sample->start_ns,
+		.sleepers = kept->sleepers, /* until the sample is given */
 		.samples = kept->samples,
 	};
 	memcpy(kept->comm, record->identity.comm, sizeof(kept->comm));

@@ -39,7 +39,7 @@ struct repeated;
 /* Threads that may have been switched since the last scan. */
 struct repeat_changed {
 	struct index keys, pids; /* of their records and processes */
-	bool unknown;		 /* the processes of some are not known */
+	bool any;		 /* some may lack */
 };
 
 /* What scans read of a wait that they may pass. Zeroed: none may. */
@@ -104,8 +104,9 @@ struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_
 /* Call before a sample is handed over, complete: it then stands for scans that left it out, too,
  * and later scans may leave it out. Its tid is ABSENT if the filter refuses it. sleepers: of its
  * chain; NULL: it has none. */
-void live_repeat_given(const struct live_repeat *repeat, struct repeated *repeated,
-		       struct sample *sample, const struct chain_sleepers *sleepers);
+void live_repeat_given(const struct live_repeat *repeat, struct live_context *context,
+		       struct repeated *repeated, struct sample *sample,
+		       const struct chain_sleepers *sleepers);
 /* Hands over what scans have left out (struct source, settle). */
 void live_repeat_settle(struct live_repeat *repeat);
 /* Drops all samples. Call before names that samples point to are dropped, or keys begin anew. */

@@ -19,6 +19,7 @@ struct scene {
 	struct sample sample;
 	bool compat;
 	struct chain_sleepers sleepers; /* of its chain */
+	const char *chain;
 	struct captured others[2];
 	struct live_capture capture; /* of other threads */
 };
@@ -38,6 +39,7 @@ static struct scene *scene_make(void)
 				     .out_ns = NOW_NS - SLEPT_NS,
 				     .sequence_done = 4}},
 		.sleepers.known = true,
+		.chain = "complete",
 		.capture = {.threads = scene.others, .listed = true},
 	};
 	scene.context.now.capture = &scene.capture;
@@ -265,8 +267,9 @@ static bool scan(struct scene *scene, struct sample *sample)
 						    sample, false);
 		}
 		sample->cpu_us = 9;
-		sample->chain = "complete";
-		live_repeat_given(&scene->repeat, repeated, sample, &scene->sleepers);
+		sample->chain = scene->chain;
+		live_repeat_given(&scene->repeat, &scene->context, repeated, sample,
+				  &scene->sleepers);
 	}
 	live_repeat_end_scan(&scene->repeat, &scene->context);
 	return !left_out;
@@ -477,6 +480,42 @@ static void waits_with_firm_chains_rest_longer(void **state)
 	scene_done(scene);
 }
 
+/* Scans that left a wait out had it as the earlier sample has it, if a switch has changed its chain
+ * since; if another lookup found the change, half of them did. */
+static void changes_are_shared_out(void **state)
+{
+	static struct thread_state other;
+
+	(void)state;
+	for (int switched = 0; switched < 2; switched++) {
+		struct scene *scene = summed_scene(NEED_CHAIN);
+		struct sample sample;
+		int count = 0;
+
+		other = (struct thread_state){
+			.sched = {.tid = 8, .sequence_done = 6, .sequence_begun = 6}};
+		scene->context.kernel.table.mapped = &other;
+		scene->context.kernel.table.mapped_bytes = sizeof(other);
+		scene->sleepers =
+			(struct chain_sleepers){.known = true,
+						.count = 1,
+						.sleepers = {{.key = 0, .tid = 8, .sequence = 6}}};
+		assert_true(scan(scene, &sample));
+		for (int i = 0; i < 4; i++)
+			assert_false(scan(scene, &sample));
+		if (switched)
+			other.sched.sequence_done = other.sched.sequence_begun = 8;
+		scene->chain = "another";
+		while (!scan(scene, &sample))
+			count++;
+		assert_int_equal(taken_count, 1);
+		assert_string_equal(taken[0].chain, "complete");
+		assert_int_equal(taken[0].repeats + 1, switched ? 4 : (4 + count + 1) / 2);
+		assert_int_equal(sample.repeats, switched ? 0 : (4 + count) / 2);
+		scene_done(scene);
+	}
+}
+
 /* What scans left out of a wait is handed over when the thread's next wait is kept, or some scans
  * after its end. */
 static void waits_that_ended_count(void **state)
@@ -518,7 +557,7 @@ static void refused_samples_do_not_count(void **state)
 	sample.tid = ABSENT;
 	repeated = live_repeat_fill(&scene->repeat, &scene->context, &scene->record, STATE_SLEEP,
 				    &scene->sample);
-	live_repeat_given(&scene->repeat, repeated, &sample, NULL);
+	live_repeat_given(&scene->repeat, &scene->context, repeated, &sample, NULL);
 	assert_false(scan(scene, &sample));
 	live_repeat_settle(&scene->repeat);
 	assert_int_equal(taken_count, 0);
@@ -562,6 +601,7 @@ int main(void)
 		cmocka_unit_test(chains_that_change_are_followed),
 		cmocka_unit_test(waits_rest),
 		cmocka_unit_test(waits_with_firm_chains_rest_longer),
+		cmocka_unit_test(changes_are_shared_out),
 		cmocka_unit_test(waits_that_ended_count),
 		cmocka_unit_test(refused_samples_do_not_count),
 		cmocka_unit_test(others_leave_nothing_out),
