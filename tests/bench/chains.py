@@ -8,7 +8,7 @@ RATE_HZ = 20
 CHAINED = 1000
 REQUESTS = 500  # threads in chains, of a crowd's threads
 NAPS_MS = 100, 1000  # naps of a lock's holder: waits last ten times as long
-WARM_S = 2      # work that is done only once is over then
+WARM_S = 10     # sleepers have been judged, and the other ends of connections found: what is left is what goes on
 TURNS = {"--chains": ("--chains", "-F", RATE_HZ), "a report": ("-F", RATE_HZ)}
 
 
