@@ -176,22 +176,15 @@ static bool account_passes(void *to, const struct thread_state *record, uint32_t
 	const struct reporting *reporting = to;
 	const struct live_context *context = reporting->accounts->context;
 	const struct thread_sched *sched = &record->sched;
-	const struct live_totals totals = {
-		.cpu_ns = (int64_t)sched->cpu_ns,
-		.runq_ns = (int64_t)sched->runq_ns,
-		.disk_ns = (int64_t)sched->disk_ns,
-		.voluntary_count = (int64_t)sched->voluntary_count,
-		.involuntary_count = (int64_t)sched->involuntary_count,
-		.switched_ns =
-			(int64_t)(sched->in_ns > sched->out_ns ? sched->in_ns : sched->out_ns),
-	};
+	struct live_totals totals;
 
 	(void)key;
-	return !(context->wants.needs & NEED_SLEEP) && !context->view.translated &&
-	       !sched->on_cpu && !sched->exit_state &&
-	       task_state_kind(sched->state) == STATE_SLEEP &&
-	       record->wake.wake_ns <= sched->out_ns &&
-	       totals_stand(&reporting->accounts->context->totals, &totals, sched->tid);
+	if (context->wants.needs & NEED_SLEEP || context->view.translated || sched->on_cpu ||
+	    sched->exit_state || task_state_kind(sched->state) != STATE_SLEEP ||
+	    record->wake.wake_ns > sched->out_ns)
+		return false;
+	record_totals(record, &context->now.scan_time, STATE_SLEEP, &totals);
+	return totals_stand(&reporting->accounts->context->totals, &totals, sched->tid);
 }
 
 static void record_account(void *to, const struct thread_state *record)

@@ -29,7 +29,7 @@ void live_asleep_rests_end(struct live_asleep *asleep)
 
 void live_asleep_rests_settle(struct live_asleep *asleep)
 {
-	for (size_t i = 0; i < asleep->count; i++)
+	for (size_t i = 0; i < asleep->count && i < asleep->rest_capacity; i++)
 		if (live_asleep_rest_of(asleep, i))
 			live_repeat_rest_settle(asleep->repeat, asleep->copies[i].record.key,
 						&asleep->rests[i]);
