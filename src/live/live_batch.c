@@ -109,14 +109,13 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 
 /* True if the sample was made from an earlier one of the same sleep, and the filter wants it. */
 static bool sample_repeat(struct live *live, const struct thread_state *record,
-			  enum thread_state_kind state, struct sample *sample)
+			  enum thread_state_kind state, struct repeated *repeated,
+			  struct sample *sample)
 {
-	struct repeated *repeated =
-		live_repeat_fill(&live->repeat, &live->context, record, state, sample);
-
-	live->batch.repeated[sample - live->batch.samples] = repeated;
-	if (!repeated)
+	live->batch.repeated[sample - live->batch.samples] = NULL;
+	if (!repeated || !live_repeat_fill(&live->context, record, state, repeated, sample))
 		return false;
+	live->batch.repeated[sample - live->batch.samples] = repeated;
 	sample->time_us = live->batch.scan.time_us;
 	sample->weight_us = live->batch.scan.weight_us;
 	if (!(live->context.wants.filter_needs & NEEDS_SETTLED) &&
@@ -251,15 +250,13 @@ static void batch_give(struct live *live)
 
 /* True if the scan leaves the sample of the record out. */
 static bool sample_leave_out(struct live *live, const struct thread_state *record,
-			     enum thread_state_kind state)
+			     struct repeated *repeated)
 {
-	struct repeated *left_out = live_repeat_leave_out(&live->repeat, &live->context, record,
-							  state, live->batch.scan.weight_us);
-
-	if (!left_out)
+	if (!live_repeat_leave_out(&live->repeat, &live->context, repeated,
+				   live->batch.scan.weight_us))
 		return false;
 	live_sleepers_again(&live->sleepers, awake_key(record, record->key));
-	live_asleep_rest(&live->asleep, left_out);
+	live_asleep_rest(&live->asleep, repeated);
 	return true;
 }
 
@@ -267,15 +264,17 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 		    enum thread_state_kind state, bool requested)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	struct repeated *repeated = live_repeat_find(&live->repeat, &live->context, record, state);
 	struct sample *sample;
 	bool lacking;
 
-	if (live_repeat_leaves_out(&live->repeat) && sample_leave_out(live, record, state))
+	if (repeated && live_repeat_leaves_out(&live->repeat) &&
+	    sample_leave_out(live, record, repeated))
 		return;
 	if (live->batch.scan.count == SCAN_BATCH)
 		batch_give(live);
 	sample = &live->batch.samples[live->batch.scan.count];
-	if (sample_repeat(live, record, state, sample)) {
+	if (sample_repeat(live, record, state, repeated, sample)) {
 		if (live->context.wants.work)
 			live_sleepers_again(&live->sleepers, awake_key(record, record->key));
 		sample_note(live, record, (uint32_t)live->batch.scan.count++);

@@ -13,8 +13,7 @@
 
 #define REPEATED_MAX 4096 /* 3 MB; 6 MB where scans leave samples out */
 #define REPEAT_IDLE_NS (2 * NS_PER_SECOND)
-#define RENEW_NS \
-	(8 * NS_PER_SECOND) /* time for which a sample may be kept without a whole lookup */
+#define RENEW_NS (8 * NS_PER_SECOND) /* limit of the time between whole lookups of a sample */
 
 /* Waits that have lasted for wait_us are in a scan every look_ns only. Where no chains are followed
  * the last row is for all waits. */
@@ -73,7 +72,7 @@ static bool sums_up(const struct live_repeat *repeat)
 
 /* True if scans may leave samples out: their owner sums them up. A stack is read for each sample,
  * and of a blocker alone it is not known whether a later scan would find another one. */
-static bool leaves_out(const struct live_repeat *repeat, const struct live_context *context)
+static bool may_leave_out(const struct live_repeat *repeat, const struct live_context *context)
 {
 	return sums_up(repeat) && context_repeats(context) &&
 	       !(context->wants.needs & NEEDS_STACKS) &&
@@ -138,7 +137,7 @@ void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_contex
 	bool chains = context->wants.needs & NEEDS_CHAINS;
 
 	repeat->left_out_us = INT64_MAX;
-	if (!leaves_out(repeat, context))
+	if (!may_leave_out(repeat, context))
 		return;
 	changed_note(&repeat->changed, context);
 	for (size_t at = chains ? 0 : REPEAT_LOOKS - 1; at < REPEAT_LOOKS; at++)
@@ -148,12 +147,8 @@ void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_contex
 		}
 }
 
-/* Finds the kept sample of the thread's present sleep, which may be too old; NULL: there is none.
- */
-static struct repeated *repeated_find(struct live_repeat *repeat,
-				      const struct live_context *context,
-				      const struct thread_state *record,
-				      enum thread_state_kind state)
+struct repeated *live_repeat_find(struct live_repeat *repeat, const struct live_context *context,
+				  const struct thread_state *record, enum thread_state_kind state)
 {
 	struct repeated *before;
 
@@ -169,28 +164,27 @@ static struct repeated *repeated_find(struct live_repeat *repeat,
 	return before;
 }
 
-/* True if this scan leaves out waits of that length. firm: their chain is (struct chain_sleepers).
- */
-static bool is_left_out(const struct live_repeat *repeat, bool firm, int64_t wait_us)
+/* True if this scan leaves out the wait that began then. firm: its chain is (struct
+ * chain_sleepers). until_ns: its sample may be repeated until then. */
+static bool is_left_out(const struct live_repeat *repeat, const struct live_context *context,
+			bool firm, int64_t out_ns, int64_t until_ns)
 {
-	return firm || wait_us >= repeat->left_out_us;
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	return now_ns < until_ns && (firm || (now_ns - out_ns) / NS_PER_US >= repeat->left_out_us);
 }
 
-struct repeated *live_repeat_leave_out(struct live_repeat *repeat, struct live_context *context,
-				       const struct thread_state *record,
-				       enum thread_state_kind state, int64_t weight_us)
+bool live_repeat_leave_out(const struct live_repeat *repeat, struct live_context *context,
+			   struct repeated *repeated, int64_t weight_us)
 {
-	struct repeated *before = repeated_find(repeat, context, record, state);
-
-	if (!before ||
-	    !is_left_out(repeat, before->sleepers.firm,
-			 record_state_us(record, &context->now.scan_time, state)) ||
-	    context->now.scan_time.now_ns >= before->until_ns || !before->given_known ||
-	    chain_switched(repeat, context, &before->sleepers))
-		return NULL;
-	before->left_out_count++;
-	before->left_out_us += weight_us;
-	return before;
+	if (!repeated->given_known ||
+	    !is_left_out(repeat, context, repeated->sleepers.firm, repeated->out_ns,
+			 repeated->until_ns) ||
+	    chain_switched(repeat, context, &repeated->sleepers))
+		return false;
+	repeated->left_out_count++;
+	repeated->left_out_us += weight_us;
+	return true;
 }
 
 bool live_repeat_rest(const struct repeated *repeated, uint32_t *key, struct repeat_rest *rest)
@@ -220,10 +214,7 @@ bool live_repeat_passes(const struct live_repeat *repeat, const struct live_cont
 bool live_repeat_pass(const struct live_repeat *repeat, const struct live_context *context,
 		      struct repeat_rest *rest, int64_t weight_us)
 {
-	int64_t now_ns = context->now.scan_time.now_ns;
-
-	if (now_ns >= rest->until_ns ||
-	    !is_left_out(repeat, rest->firm, (now_ns - rest->out_ns) / NS_PER_US) ||
+	if (!is_left_out(repeat, context, rest->firm, rest->out_ns, rest->until_ns) ||
 	    process_changed(&repeat->changed, rest->pid))
 		return false;
 	for (uint32_t i = 0; i < rest->key_count; i++)
@@ -263,36 +254,34 @@ static void sample_lengthen(struct sample *sample, int64_t us)
 
 /* Reads again what the wait is for. True if the kept sample then holds for some time again. */
 static SELDOM bool repeated_renew(struct live_context *context, const struct thread_state *record,
-				  struct repeated *before)
+				  struct repeated *repeated)
 {
 	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	int64_t now_ns = context->now.scan_time.now_ns;
 
-	if (now_ns - before->filled_ns >= RENEW_NS ||
-	    !lookup_wait_renew(context->lookup, &before->samples[LOOKED_UP], &hint, before->needs,
-			       now_ns) ||
+	if (now_ns - repeated->filled_ns >= RENEW_NS ||
+	    !lookup_wait_renew(context->lookup, &repeated->samples[LOOKED_UP], &hint,
+			       repeated->needs, now_ns) ||
 	    !live_episode_lasts(context, record, false)) {
-		before->filled_ns = 0; /* it may be half renewed */
+		repeated->filled_ns = 0; /* it may be half renewed */
 		return false;
 	}
-	before->until_ns =
-		lookup_wait_until(context->lookup, before->tid, before->sequence, now_ns);
+	repeated->until_ns =
+		lookup_wait_until(context->lookup, repeated->tid, repeated->sequence, now_ns);
 	return true;
 }
 
-struct repeated *live_repeat_fill(struct live_repeat *repeat, struct live_context *context,
-				  const struct thread_state *record, enum thread_state_kind state,
-				  struct sample *sample)
+bool live_repeat_fill(struct live_context *context, const struct thread_state *record,
+		      enum thread_state_kind state, struct repeated *repeated,
+		      struct sample *sample)
 {
-	struct repeated *before = repeated_find(repeat, context, record, state);
-
-	if (!before || (context->now.scan_time.now_ns >= before->until_ns &&
-			!repeated_renew(context, record, before)))
-		return NULL;
-	*sample = before->samples[LOOKED_UP];
+	if (context->now.scan_time.now_ns >= repeated->until_ns &&
+	    !repeated_renew(context, record, repeated))
+		return false;
+	*sample = repeated->samples[LOOKED_UP];
 	sample_lengthen(sample,
 			record_state_us(record, &context->now.scan_time, state) - sample->state_us);
-	return before;
+	return true;
 }
 
 /* Hands over the sample of an earlier scan again: for the first of the scans that left it out, so
@@ -369,17 +358,21 @@ void live_repeat_settle(struct live_repeat *repeat)
 		all_give(repeat, (struct repeated *)repeat->samples.entries[i]);
 }
 
-/* Hands over what earlier scans have left out of waits that have ended by now: in scans that visit
- * all waits. */
+/* Hands over what earlier scans have left out of waits that have ended by now. */
+static void ended_give(const struct live_repeat *repeat, int64_t now_ns)
+{
+	for (size_t i = 0; i < repeat->samples.count; i++)
+		if (repeat->samples.entries[i]->used_ns < now_ns)
+			all_give(repeat, (struct repeated *)repeat->samples.entries[i]);
+}
+
 void live_repeat_end_scan(struct live_repeat *repeat, const struct live_context *context)
 {
 	int64_t now_ns = context->now.scan_time.now_ns;
 
-	for (size_t i = 0; !live_repeat_leaves_out(repeat) && leaves_out(repeat, context) &&
-			   i < repeat->samples.count;
-	     i++)
-		if (repeat->samples.entries[i]->used_ns < now_ns)
-			all_give(repeat, (struct repeated *)repeat->samples.entries[i]);
+	/* such a scan has visited all waits */
+	if (may_leave_out(repeat, context) && !live_repeat_leaves_out(repeat))
+		ended_give(repeat, now_ns);
 	if (context->now.housekeeping)
 		cache_sweep(&repeat->samples, now_ns, REPEAT_IDLE_NS);
 }

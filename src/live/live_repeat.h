@@ -76,11 +76,13 @@ static inline bool live_repeat_leaves_out(const struct live_repeat *repeat)
 	return repeat->left_out_us != INT64_MAX;
 }
 
-/* Not NULL if such a scan leaves the thread's sample out: a later one stands for it, too.
- * weight_us: time of the scan. */
-struct repeated *live_repeat_leave_out(struct live_repeat *repeat, struct live_context *context,
-				       const struct thread_state *record,
-				       enum thread_state_kind state, int64_t weight_us);
+/* The sample that is kept of the thread's present sleep, which may be too old; NULL: none is. */
+struct repeated *live_repeat_find(struct live_repeat *repeat, const struct live_context *context,
+				  const struct thread_state *record, enum thread_state_kind state);
+/* True if such a scan leaves the sample out: a later one stands for it, too. weight_us: time of the
+ * scan. */
+bool live_repeat_leave_out(const struct live_repeat *repeat, struct live_context *context,
+			   struct repeated *repeated, int64_t weight_us);
 /* Fills the rest of the wait of a sample that this scan has left out, or has been given, and the
  * key of its record. False: scans must look at it. */
 bool live_repeat_rest(const struct repeated *repeated, uint32_t *key, struct repeat_rest *rest);
@@ -91,11 +93,11 @@ bool live_repeat_pass(const struct live_repeat *repeat, const struct live_contex
 		      struct repeat_rest *rest, int64_t weight_us);
 /* Notes with the sample of that record the scans that have passed it: it stands for them, too. */
 void live_repeat_rest_settle(struct live_repeat *repeat, uint32_t key, struct repeat_rest *rest);
-/* Fills all of a sample but its totals and requests in flight from an earlier one of the thread's
- * present sleep. NULL: it is to be looked up. */
-struct repeated *live_repeat_fill(struct live_repeat *repeat, struct live_context *context,
-				  const struct thread_state *record, enum thread_state_kind state,
-				  struct sample *sample);
+/* Fills all of a sample but its totals and requests in flight from the one that is kept. False: it
+ * is to be looked up. */
+bool live_repeat_fill(struct live_context *context, const struct thread_state *record,
+		      enum thread_state_kind state, struct repeated *repeated,
+		      struct sample *sample);
 /* Keeps a sample if it may be reported again; all of it was looked up, but for stacks and chains.
  * compat: its call is of a 32-bit program. NULL: it is not kept. */
 struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_context *context,

@@ -64,10 +64,17 @@ static void keep(struct scene *scene)
 			 scene->compat);
 }
 
+static struct repeated *find(struct scene *scene)
+{
+	return live_repeat_find(&scene->repeat, &scene->context, &scene->record, STATE_SLEEP);
+}
+
 static bool report(struct scene *scene, struct sample *sample)
 {
-	return live_repeat_fill(&scene->repeat, &scene->context, &scene->record, STATE_SLEEP,
-				sample);
+	struct repeated *repeated = find(scene);
+
+	return repeated &&
+	       live_repeat_fill(&scene->context, &scene->record, STATE_SLEEP, repeated, sample);
 }
 
 static void sleepers_are_told_again(void **state)
@@ -252,12 +259,13 @@ static bool scan(struct scene *scene, struct sample *sample)
 
 	scene->context.now.scan_time.now_ns += scene->context.period_ns;
 	live_repeat_begin_scan(&scene->repeat, &scene->context);
-	left_out = live_repeat_leaves_out(&scene->repeat) &&
-		   live_repeat_leave_out(&scene->repeat, &scene->context, &scene->record,
-					 STATE_SLEEP, 50000);
+	repeated = find(scene);
+	left_out = repeated && live_repeat_leaves_out(&scene->repeat) &&
+		   live_repeat_leave_out(&scene->repeat, &scene->context, repeated, 50000);
 	if (!left_out) {
-		repeated = live_repeat_fill(&scene->repeat, &scene->context, &scene->record,
-					    STATE_SLEEP, sample);
+		if (repeated && !live_repeat_fill(&scene->context, &scene->record, STATE_SLEEP,
+						  repeated, sample))
+			repeated = NULL;
 		sample->weight_us = 50000;
 		if (!repeated) {
 			record_sample(&scene->record, &scene->context.now.scan_time, STATE_SLEEP,
@@ -384,12 +392,11 @@ static bool passes(struct scene *scene, struct repeat_rest *rest)
 /* Makes the wait rest that the scan has just begun with. */
 static struct repeat_rest rest_of(struct scene *scene)
 {
-	struct repeated *repeated = live_repeat_leave_out(&scene->repeat, &scene->context,
-							  &scene->record, STATE_SLEEP, 50000);
+	struct repeated *repeated = find(scene);
 	struct repeat_rest rest;
 	uint32_t key;
 
-	assert_non_null(repeated);
+	assert_true(live_repeat_leave_out(&scene->repeat, &scene->context, repeated, 50000));
 	assert_true(live_repeat_rest(repeated, &key, &rest));
 	assert_int_equal(key, scene->record.key);
 	return rest;
@@ -555,8 +562,9 @@ static void refused_samples_do_not_count(void **state)
 	(void)state;
 	assert_true(scan(scene, &sample));
 	sample.tid = ABSENT;
-	repeated = live_repeat_fill(&scene->repeat, &scene->context, &scene->record, STATE_SLEEP,
-				    &scene->sample);
+	repeated = find(scene);
+	assert_true(live_repeat_fill(&scene->context, &scene->record, STATE_SLEEP, repeated,
+				     &scene->sample));
 	live_repeat_given(&scene->repeat, &scene->context, repeated, &sample, NULL);
 	assert_false(scan(scene, &sample));
 	live_repeat_settle(&scene->repeat);
