@@ -32,7 +32,7 @@ extern const size_t stack_dict_column_count;
 
 struct stack_dict;
 
-/* Reads all of the file; needs: enum sample_needs; text that they do not include is not kept. 0, or
+/* Reads all of the file; needs: NEED_*; text that they do not include is not kept. 0, or
  * -errno with e. */
 int stack_dict_open(const char *path, uint64_t needs, struct stack_dict **dict, struct error *e);
 /* Does stack_dict_open() for an input. If the input is empty, *dict is NULL. */

@@ -37,7 +37,8 @@ void group_table_split(struct group_table *table, struct exact_times *times, enu
  * GROUP_NONE: none. */
 uint32_t group_table_add_noted(struct group_table *table, const struct sample *sample,
 			       struct exact_note note);
-/* Adds a sample to a share that group_table_add() returned for one of the same part and keys. */
+/* Adds a sample to a share that group_table_add_noted() returned for one of the same part and keys.
+ */
 void group_table_add_again(struct group_table *table, const struct sample *sample, uint32_t share,
 			   bool began);
 /* True if the table must share out before more is added. */

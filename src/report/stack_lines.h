@@ -34,7 +34,7 @@ struct stack_lines {
  */
 void stack_lines_init(struct stack_lines *lines, size_t most, const struct column_list *list,
 		      bool wakers);
-/* Needs of the lines, enum sample_needs. */
+/* Needs of the lines, NEED_*. */
 uint64_t stack_lines_needs(const struct stack_lines *lines);
 /* note: see report/group_split.h; splitting the groups, if wanted, and sharing out are up to the
  * caller. */

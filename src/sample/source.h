@@ -29,7 +29,7 @@ struct source_missed {
 			     (--max-threads)" */
 	uint64_t count;	  /* since the source was opened; */
 	bool standing;	  /* count at present, instead */
-	bool natural;	  /* no error: reports print it, --rows does not */
+	bool natural;	  /* no error: reports print it, output of rows does not */
 };
 
 /* Columns that were requested and that this host can't provide. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Drawing: a screen of a view and what it shows. Changes nothing else but what is scrolled into
- * sight: view_fit(). */
+/* Drawing: a screen of a view and what it shows. */
 #ifndef TSNAP_SCREEN_DRAW_H
 #define TSNAP_SCREEN_DRAW_H
 
@@ -24,8 +23,8 @@ struct layout {
 	size_t bottom_top, bottom_rows; /* message, prompt or keys */
 };
 
-/* Draws the screen. The view is changed only in what is scrolled into sight. cells: as large as the
- * screen. */
+/* Draws the screen. Of the view only its scroll offsets, its positions on the screen, and a cursor
+ * below the last row are changed. cells: as large as the screen. */
 void draw(struct cells *cells, struct view *view, const struct shown *shown);
 
 /* Number of steps in the band of a screen that has so many columns. */
