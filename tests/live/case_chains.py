@@ -140,7 +140,7 @@ def chain_of_ten_thousand(ctx):
 @case
 def chain_beside_ten_thousand(ctx):
     """A chain of 10000 threads of another user, scanned often, costs no other thread an edge; its edges that are shown are right."""
-    crowd = ctx.workloads([("chain", {"of": "ten_thousand"})], {"user": account("nobody").pw_uid, "extra_groups": []})
+    crowd = ctx.reachable().workloads([("chain", {"of": "ten_thousand"})], {"user": account("nobody").pw_uid, "extra_groups": []})
     if not crowd:
         raise Skip("no 10000 threads here")
     truth = Truth(ctx.workload("chain", of="mutex_nap", dir=ctx.temporary()))

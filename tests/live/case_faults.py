@@ -72,16 +72,18 @@ def faults_of_all_calls(ctx):
 
 
 def without_memory(ctx, name, when):
-    library = os.path.join(os.path.dirname(ctx.options.workload), "..", "live", "libmalloc_fails.so")
-    if not os.path.exists(library):
+    folder = os.path.join(os.path.dirname(ctx.options.workload), "..", "live")
+    if not os.path.exists(folder + "/libmalloc_fails.so"):
         raise Skip("tests/live/malloc_fails is not built")
-    tool = Tsnap([ctx.options.tsnap, *FORM], env=dict(os.environ, LD_PRELOAD=library, MALLOC_FAILS="%d" % when, MALLOC_FAILS_IN=name))
+    # a blank ends a name in LD_PRELOAD, but not in LD_LIBRARY_PATH
+    tool = Tsnap([ctx.options.tsnap, *FORM], env=dict(os.environ, LD_LIBRARY_PATH=folder, LD_PRELOAD="libmalloc_fails.so",
+                                                      MALLOC_FAILS="%d" % when, MALLOC_FAILS_IN=name))
     ctx.started.append(tool)
     return tool
 
 
 def expect_memory_faults(ctx, faults):
-    find = Findings()
+    find, failed = Findings(), 0
     for name, when in faults:
         tool = without_memory(ctx, name, when)
         # libseccomp 2.5 silently leaves rules out of its filter if it has no memory: the shell reports the signal
@@ -90,6 +92,8 @@ def expect_memory_faults(ctx, faults):
         expect_told(find, tool, "%s, memory, the %dth" % (name, when))
         words = re.search(r"out of memory|memory is short|killed by signal|parsers|Cannot allocate", tool.err)
         find.expect(tool.code == 0 or words, "%s, the %dth: %s", name, when, tool.err)
+        failed += bool(words)
+    find.expect(failed, "no call of malloc failed")
     find.close()
 
 

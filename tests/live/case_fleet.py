@@ -8,7 +8,7 @@ import subprocess
 from case_record import rows_of_files
 from case_schema import SCHEMA, answers, expect_same, sqlite_needed, truth_of
 from clickhouse import keeper_begin, output, replicas_begin
-from harness import SLOW, START_S, case, check, wait_until
+from harness import SLOW, START_S, case, check, through, wait_until
 
 HOSTS = ("front-1", "front-2", "base-1")
 SHIP_S = 60 * SLOW  # a host's rows to the servers: on a busy machine each insert into tables of 170 columns takes a second
@@ -20,8 +20,7 @@ def counts(server):
 
 def recorder(ctx, host, directory, pid):
     """tsnap -o on a host of that name, until it is interrupted."""
-    named = ctx.but(tsnap=shutil.which("unshare"),
-                    tsnap_args="--uts sh -c 'hostname %s && exec \"$@\"' sh %s %s" % (host, ctx.options.tsnap, ctx.options.tsnap_args))
+    named = through(ctx, "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', host, workload=False)
     return named.plain("-o", directory, "-F", 20, "-p", pid, "-a", "-G", "ustack", "--flush", 0.3)
 
 

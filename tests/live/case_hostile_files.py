@@ -9,10 +9,10 @@ import sys
 
 import truth
 from case_share import Place
-from case_namespaces import through, unshared
+from case_namespaces import unshared
 from case_stack_trouble import Strange
 from case_stacks import chain_programs, directory_of, frames_of
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, through, wait_until
 
 NOBODY = STRANGER = 65534
 IN_OPEN, IN_NONBLOCK = 0x20, 0o4000  # inotify(7)
@@ -134,8 +134,8 @@ def enter_mounts(pid):
 def stacks_let_go_of_file_systems(ctx):
     """The file systems of programs that have ended, a tmpfs and an ext4 of an image, can be unmounted a few seconds later, though a tsnap
     among these mounts and one outside took the programs' stacks."""
-    image, loop, directory = ctx.temporary() + "/image", ctx.temporary(), directory_of(ctx)
-    mount, folders = "mount -t tmpfs tsnap-test /mnt", ["/mnt"]
+    image, loop, memory, directory = ctx.temporary() + "/image", ctx.temporary(), ctx.temporary(), directory_of(ctx)
+    mount, folders = "mount -t tmpfs tsnap-test " + memory, [memory]
     if shutil.which("mkfs.ext4"):
         mount += " && truncate -s 16M %s && mkfs.ext4 -q %s && mount -o loop %s %s" % (image, image, image, loop)
         folders.append(loop)

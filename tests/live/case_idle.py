@@ -67,7 +67,7 @@ def idle_by_filter(ctx):
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
-    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": become, "cwd": "/"})[0]
+    theirs = ctx.reachable().workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": become, "cwd": "/"})[0]
     chosen = (("-t", theirs["tid"]), ("-c", "pipe_read", "-p", theirs["pid"]), ("-u", str(uid), "-c", "pipe_read"),
               ("--filter", "tid=%d" % theirs.tid))
     for options in chosen:

@@ -3,7 +3,6 @@ import ctypes
 import errno
 import os
 import platform
-import shlex
 import shutil
 import struct
 import subprocess
@@ -11,9 +10,9 @@ import sys
 
 import bpf
 import truth
-from case_trouble import NOBODY, expect_error, of_everybody
+from case_trouble import NOBODY, expect_error
 from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, rows_of, scans_of,
-                     wait_until)
+                     through, wait_until)
 
 NEW_PIDS = ["--pid", "--fork", "--mount-proc", "--kill-child"]
 # Numbers of capabilities(7), because older tools don't know the names
@@ -30,19 +29,6 @@ def unshared(*options):
     if tried.returncode:
         raise Skip("no such namespace here: %s" % tried.stderr.decode().strip())
     return command
-
-
-def through(ctx, *prefix, workload=True):
-    """A copy of ctx that starts everything through a command; what it starts is ended with ctx."""
-    directory, changed = ctx.temporary(), {}
-    os.chmod(directory, 0o755)
-    for name in ("tsnap", "workload") if workload else ("tsnap",):
-        path = os.path.join(directory, name)
-        with open(path, "w") as file:
-            file.write("#!/bin/sh\nexec %s \"$@\"\n" % shlex.join([*prefix, getattr(ctx.options, name)]))
-        os.chmod(path, 0o755)
-        changed[name] = path
-    return ctx.but(**changed)
 
 
 class Namespace(Process):
@@ -250,7 +236,7 @@ def sees(ctx, prefix, files=True, told=False):
     """A tsnap with these capabilities shows threads of root in D and S, with their files if `files`; if `told` it names CAP_SYS_PTRACE as
     missing."""
     blocked = ctx.workloads([("vfork", {}), ("sleep", {"call": "pipe_read"})])
-    few = through(of_everybody(ctx), *prefix, workload=False)
+    few = through(ctx.reachable(), *prefix, workload=False)
     tool = few.stream("-a", "-d", 1, "-p", ",".join(w["pid"] for w in blocked), columns=CALL_COLUMNS, cwd="/")
     rows = tool.finish(0, START_S + STOP_S)
     find = Findings()
@@ -293,7 +279,7 @@ def without_ptrace(ctx):
 def stacks_without_ptrace(ctx):
     """User stacks of others are refused without CAP_SYS_PTRACE, and tsnap reports that."""
     workload, = ctx.workloads([("sleep", {"call": "pipe_read"})])
-    few = through(of_everybody(ctx), *capabilities(BPF, PERFMON, uid=NOBODY), workload=False)
+    few = through(ctx.reachable(), *capabilities(BPF, PERFMON, uid=NOBODY), workload=False)
     tool = few.stream("-a", "-d", 1, "-p", workload["pid"], columns="tid,state,ufunc", cwd="/")
     mine = rows_of(tool.finish(0, START_S + STOP_S), workload.tid)
     check(mine and not any(row["ufunc"] for row in mine), "%s", mine[:1])
@@ -317,7 +303,7 @@ def few_capabilities_inside(ctx):
 def hidden_processes(ctx):
     """With a /proc that hides others' processes (hidepid) processes that it does not show are not taken for exited."""
     workload = ctx.workload("burst")
-    hidden = through(of_everybody(ctx), *mounted("mount -t proc -o hidepid=2 proc /proc"),
+    hidden = through(ctx.reachable(), *mounted("mount -t proc -o hidepid=2 proc /proc"),
                      *capabilities(BPF, PERFMON, uid=NOBODY), workload=False)
     tool = hidden.stream("-a", "-F", 5, columns="comm,state")
     tool.wait_scans(2)
@@ -332,18 +318,12 @@ def hidden_processes(ctx):
 @case
 def read_only_files(ctx):
     """Where nothing can be written one line says so; where only /dev/shm can be, that is enough."""
-    if ctx.options.tsnap.startswith(("/run/", "/tmp/")):
-        raise Skip("the program lies where the test mounts")
     workload = ctx.workload("sleep", call="pipe_read")
     read_only = " && ".join("mount -t tmpfs -o ro none " + path for path in ("/run", "/tmp"))
-    inner = through(ctx, workload=False)
-    # no script starts tsnap here: it would lie in /tmp
-    inner.options.tsnap, inner.options.tsnap_args = "unshare", shlex.join([*mounted(read_only)[1:], ctx.options.tsnap])
-    rows = inner.rows("-a", "-p", workload["pid"], seconds=1, columns=CALL_COLUMNS)
+    rows = through(ctx.reachable(), *mounted(read_only), workload=False).rows("-a", "-p", workload["pid"], seconds=1, columns=CALL_COLUMNS)
     check({row["filename"] for row in rows_of(rows, workload.tid)} == {workload["file"]}, "%s", rows[:1])
-    inner.options.tsnap_args = shlex.join([*mounted(read_only + " && mount -t tmpfs -o ro none /dev/shm")[1:],
-                                           ctx.options.tsnap])
-    expect_error(inner.plain("--csv", "-n", "1"), 1, "/run, /tmp or /dev/shm")
+    nowhere = through(ctx.reachable(), *mounted(read_only + " && mount -t tmpfs -o ro none /dev/shm"), workload=False)
+    expect_error(nowhere.plain("--csv", "-n", "1"), 1, "/run, /tmp or /dev/shm")
 
 
 def refuse_bpf():

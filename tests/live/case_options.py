@@ -7,9 +7,9 @@ import subprocess
 
 import btf_file
 from case_block import Device
-from case_select import drop_to_nobody, tids_of
+from case_select import tids_of
 from case_share import Share
-from case_trouble import expect_error
+from case_trouble import as_nobody, expect_error
 from harness import SCANS_MORE, SLOW, START_S, STOP_S, Failure, Findings, case, check, scans_of, wait_until
 
 # Shell script with calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
@@ -244,7 +244,7 @@ def every_option(ctx):
     expect_checked(runs)
     tree, futex, mine, sleeper = ctx.workloads([("tree", {}), ("sleep", {"call": "futex"}), ("sleep", {"call": "pipe_read"}),
                                                 ("sleep", {"call": "nanosleep"})])
-    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody, "cwd": "/"})[0]
+    theirs = ctx.reachable().workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": as_nobody, "cwd": "/"})[0]
     expect_rows(runs, offsets, {tree.tgid, tree.number("child"), tree.number("grandchild")}, recorded)
     expect_objects(runs, btf, offsets, mine, [futex, theirs])
     expect_reports(runs, sleeper["pid"], recorded)

@@ -16,9 +16,9 @@ from datetime import datetime
 
 from case_schema import duckdb_asked
 from case_share import Place
-from case_namespaces import through, unshared
+from case_namespaces import unshared
 from case_trouble import with_fault
-from harness import SCANS_MORE, START_S, STOP_S, Skip, case, check, let_pass, timestamp_s, wait_until
+from harness import SCANS_MORE, START_S, STOP_S, Skip, case, check, let_pass, through, timestamp_s, wait_until
 
 COLUMNS = ("timestamp,weight_us,tid,pid,state,user,comm,exe,syscall,filename,state_us,cpu,waker_tid,cgroup,"
            "cpu_us,runq_us,dwait_us,sleep_us")
@@ -219,11 +219,12 @@ def record_links(ctx):
 
 def filled(ctx, mount):
     """A file system that fills up gives one message, sampling goes on; once it has space recording goes on and says what is missing."""
-    place = Place(*unshared("--mount"), mount=mount)
+    there = ctx.temporary()
+    place = Place(*unshared("--mount"), mount=mount % there)
     ctx.started.append(place)
     inside = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", "--wd", workload=False)
-    root = "/proc/%d/root/mnt" % place.pid
-    tool = inside.plain("-o", "/mnt/rec", "-a", "-F", 20, "--flush", 0.2)
+    root = "/proc/%d/root%s" % (place.pid, there)
+    tool = inside.plain("-o", there + "/rec", "-a", "-F", 20, "--flush", 0.2)
     wait_until(lambda: tool.code is not None or files_of(root + "/rec", "scans"), START_S + STOP_S, "a scan")
     with open(root + "/filler", "wb", buffering=0) as file:
         try:
@@ -244,7 +245,7 @@ def filled(ctx, mount):
 @case
 def record_disk_full(ctx):
     """A recording in a tmpfs that fills up goes on when there is space again."""
-    filled(ctx, "mount -t tmpfs -o size=600k tsnap-test /mnt")
+    filled(ctx, "mount -t tmpfs -o size=600k tsnap-test %s")
 
 
 @case
@@ -252,7 +253,8 @@ def record_loop_full(ctx):
     """A recording in an ext4 of an image that fills up goes on; ext4 allocates blocks late and keeps some for root."""
     if not shutil.which("mkfs.ext4"):
         raise Skip("mkfs.ext4 is not installed")
-    filled(ctx, "truncate -s 16M %(image)s && mkfs.ext4 -q %(image)s && mount -o loop %(image)s /mnt" % {"image": ctx.temporary() + "/image"})
+    image = ctx.temporary() + "/image"
+    filled(ctx, "truncate -s 16M {0} && mkfs.ext4 -q {0} && mount -o loop {0} %s".format(image))
 
 
 def expect_resumed(tool, directory):
@@ -274,17 +276,18 @@ def free_share(path):
 def record_keep_free(ctx):
     """With --keep-free files of others make the oldest parts go, one after the other, and not the rest; when only the
     present part is left nothing more is written, until there is space again."""
-    place = Place(*unshared("--mount"), mount="mount -t tmpfs -o size=8m tsnap-test /mnt")
+    there = ctx.temporary()
+    place = Place(*unshared("--mount"), mount="mount -t tmpfs -o size=8m tsnap-test " + there)
     ctx.started.append(place)
     inside = through(ctx, "nsenter", "--target", str(place.pid), "--mount", "--root", "--wd", workload=False)
-    root = "/proc/%d/root/mnt" % place.pid
-    inside.plain("-o", "/mnt/rec", "-a", "-n", 1).finish_plain()
+    root = "/proc/%d/root%s" % (place.pid, there)
+    inside.plain("-o", there + "/rec", "-a", "-n", 1).finish_plain()
     name = os.path.basename(files_of(root + "/rec", "scans")[0])
     old = [root + "/rec/" + re.sub(r"_\d{8}T\d\dZ-\d+", "_20200101T%02dZ-001" % hour, name) for hour in range(4)]
     for path in old:
         with open(path, "wb") as file:
             file.write(bytes(1 << 20))
-    tool = inside.plain("-o", "/mnt/rec", "-a", "-F", 20, "--flush", 0.2, "--keep-free", "40%")
+    tool = inside.plain("-o", there + "/rec", "-a", "-F", 20, "--flush", 0.2, "--keep-free", "40%")
     wait_until(lambda: tool.code is not None or len(files_of(root + "/rec", "scans")) > 4, START_S + STOP_S, "a scan")
     check(all(map(os.path.exists, old)), "parts went while %.2f was free", free_share(root))
     with open(root + "/filler", "wb", buffering=0) as file:
@@ -308,8 +311,8 @@ def record_keep_free(ctx):
     check(missing or len([when for when in times if begin < when < end]) >= 10, "scans that waited are not in the files")
 
 
-QUOTA = """truncate -s 128M %(image)s && mkfs.btrfs -q -M %(image)s >/dev/null && mount -o loop %(image)s /mnt &&
-btrfs quota enable /mnt && btrfs subvolume create /mnt/rec >/dev/null && btrfs qgroup limit 1M /mnt/rec"""
+QUOTA = """truncate -s 128M %(image)s && mkfs.btrfs -q -M %(image)s >/dev/null && mount -o loop %(image)s %(there)s &&
+btrfs quota enable %(there)s && btrfs subvolume create %(there)s/rec >/dev/null && btrfs qgroup limit 1M %(there)s/rec"""
 
 
 @case
@@ -317,11 +320,12 @@ def record_quota(ctx):
     """A quota that is used up, on a file system with free space, gives one message; sampling goes on, recording too once it is raised."""
     if not shutil.which("mkfs.btrfs"):
         raise Skip("mkfs.btrfs is not installed: its quotas need no part of the kernel besides")
-    place = Place(*unshared("--mount"), mount=QUOTA % {"image": ctx.temporary() + "/image"})
+    there = ctx.temporary()
+    place = Place(*unshared("--mount"), mount=QUOTA % {"image": ctx.temporary() + "/image", "there": there})
     ctx.started.append(place)
     prefix = ["nsenter", "--target", str(place.pid), "--mount", "--root", "--wd"]
-    root = "/proc/%d/root/mnt/rec" % place.pid
-    tool = through(ctx, *prefix, workload=False).plain("-o", "/mnt/rec", "-a", "-F", 20, "--flush", 0.2)
+    root = "/proc/%d/root%s/rec" % (place.pid, there)
+    tool = through(ctx, *prefix, workload=False).plain("-o", there + "/rec", "-a", "-F", 20, "--flush", 0.2)
     wait_until(lambda: tool.code is not None or files_of(root, "scans"), START_S + STOP_S, "a scan")
     with open(root + "/filler", "wb", buffering=0) as file:
         try:
@@ -331,7 +335,7 @@ def record_quota(ctx):
             check(error.errno == errno.EDQUOT, "the quota is none: %s", error)
     wait_until(lambda: "Disk quota exceeded: nothing is recorded now" in tool.err, STOP_S, "a word about the quota")
     tool.wait_sleeps(20)
-    subprocess.run([*prefix, "btrfs", "qgroup", "limit", "64M", "/mnt/rec"], check=True, timeout=60)
+    subprocess.run([*prefix, "btrfs", "qgroup", "limit", "64M", there + "/rec"], check=True, timeout=60)
     wait_until(lambda: "recording goes on" in tool.err, STOP_S, "a word that it works again")
     tool.wait_sleeps(40)
     tool.signal(signal.SIGTERM)

@@ -11,7 +11,7 @@ import time
 import scan_time
 import truth
 from case_trace import Stolen
-from harness import SLOW, START_S, Findings, Skip, case, check, number, wait_until
+from harness import SLOW, START_S, Findings, Skip, case, check, number, through, wait_until
 from parts import Postgres
 
 SECONDS, SHORT_S, RHYTHM_S = 30, 16, 12
@@ -141,8 +141,7 @@ def scan_time_in_locked_memory(ctx):
     check("memory: locked\n" in tool.err, "-v: %s", tool.err[-600:])
     if not shutil.which("setpriv") or truth.release() < (5, 11):
         raise Skip("setpriv is not installed, or maps count as locked memory here")
-    rights = "--bounding-set=-ipc_lock,-sys_resource"
-    bare = ctx.but(tsnap=shutil.which("setpriv"), tsnap_args="%s %s %s" % (rights, ctx.options.tsnap, ctx.options.tsnap_args))
+    bare = through(ctx, "setpriv", "--bounding-set=-ipc_lock,-sys_resource", workload=False)
     other = bare.plain("-a", "-v", "-d", "0.2", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 16, 1 << 16)))
     other.finish_plain()
     check("memory: not locked (ulimit -l is too small)" in other.err, "-v: %s", other.err[-600:])
@@ -168,7 +167,7 @@ def scan_time_beside_spinners(ctx):
 def scan_time_of_niced(ctx):
     """Sampled over exact time is 1 for a tsnap that gets the least CPU time (nice 15), too."""
     real_clock()
-    hold(ctx.but(tsnap=shutil.which("nice"), tsnap_args="-n 15 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args)),
+    hold(through(ctx, "nice", "-n", "15", workload=False),
          scan_time.kinds_of(ctx.workload("mixed")), SHORT_S)
 
 
@@ -189,7 +188,7 @@ def scan_time_of_two(ctx):
         how["preexec_fn"] = cpu_group(ctx, 20000)
     except Skip as skip:
         print("# neither has a quota: %s" % skip)
-    niced = ctx.but(tsnap=shutil.which("nice"), tsnap_args="-n 15 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args))
+    niced = through(ctx, "nice", "-n", "15", workload=False)
     other = niced.stream("-a", "-p", workload["pid"], "-F", RATE, columns=scan_time.COLUMNS)
     other.wait_scans(2)
     kinds = scan_time.kinds_of(workload)
@@ -237,8 +236,7 @@ def scan_time_without_privilege(ctx):
     """Without CAP_SYS_NICE and RLIMIT_RTPRIO tsnap still samples, and says that samples may lean."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is not installed")
-    bare = ctx.but(tsnap=shutil.which("setpriv"),
-                   tsnap_args="--bounding-set=-sys_nice --inh-caps=-sys_nice %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args))
+    bare = through(ctx, "setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice", workload=False)
     expect_lean(bare, "CAP_SYS_NICE", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0)))
 
 

@@ -5,9 +5,8 @@ import re
 import shutil
 
 import truth
+from case_trouble import NOBODY, as_nobody
 from harness import START_S, STOP_S, Skip, case, check, rows_of, scans_of
-
-NOBODY = 65534
 
 
 def tids_of(rows):
@@ -191,18 +190,11 @@ def choose_expression(ctx):
         check(expected <= found <= expected | possible, "%s: threads %s, not %s", options, found, expected)
 
 
-def drop_to_nobody():
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
-
-
 @case
 def choose_user(ctx):
     """-u NAME and -u UID show the threads of this user."""
     mine = ctx.workload("sleep", call="futex")
-    theirs = ctx.workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": drop_to_nobody,
-                                                                      "cwd": "/"})[0]
+    theirs = ctx.reachable().workloads([("sleep", {"call": "pipe_read"})], popen={"preexec_fn": as_nobody, "cwd": "/"})[0]
     for user in ("65534", pwd.getpwuid(NOBODY).pw_name):
         rows = ctx.rows("-a", "-u", user, seconds=1, columns="uid,user")
         check(theirs.tid in tids_of(rows), "-u %s does not show its thread", user)
@@ -265,7 +257,7 @@ def formats_agree(ctx):
                     columns="ppid,user,uid,comm,commsum,cmdline,exe,state,state_us,cpu,cgroup,kthread,filenamesum")
     row = rows_of(rows, workload.tid)[0]
     expected = {"ppid": str(os.getpid()), "user": "root", "uid": "0", "comm": "pipe_read", "state": "S", "kthread": "0",
-                "exe": ctx.options.workload, "cmdline": ctx.options.workload + " sleep call=pipe_read",
+                "exe": os.path.realpath(ctx.options.workload), "cmdline": ctx.options.workload + " sleep call=pipe_read",
                 "filenamesum": "pipe:[*]"}
     for column, value in expected.items():
         check(row[column] == value, "%s is '%s', not '%s'", column, row[column], value)

@@ -8,9 +8,9 @@ import time
 
 import bpf
 import truth
-from case_namespaces import NEW_PIDS, through, unshared
+from case_namespaces import NEW_PIDS, unshared
 from case_trouble import NOBODY, expect_error
-from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, let_pass, number, rows_of, scans_of,
+from harness import (SLOW, START_S, STOP_S, UNREADY, Findings, Process, Skip, case, check, let_pass, number, rows_of, scans_of, through,
                      wait_until)
 
 COLUMNS = "comm,state,syscall,filename"

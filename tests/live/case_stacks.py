@@ -29,7 +29,7 @@ def directory_of(ctx):
     directory = os.path.join(os.path.dirname(ctx.options.workload), "..", "stack")
     if not os.path.exists(os.path.join(directory, "chains_gcc")):
         raise Skip("the programs of tests/stack are not built")
-    return os.path.abspath(directory)
+    return os.path.realpath(directory)
 
 
 def programs_start(ctx, programs=NAMED, only=None):

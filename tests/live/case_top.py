@@ -14,7 +14,7 @@ import termios
 import time
 
 import truth
-from case_trouble import as_nobody, of_everybody
+from case_trouble import as_nobody
 from harness import SCANS_MORE, START_S, STOP_S, UNREADY, Failure, case, check, let_pass, settle
 
 RATE_HZ = 20
@@ -31,7 +31,7 @@ class Screen:
         self.output = b""
         self.process = subprocess.Popen(
             [ctx.options.tsnap, "--top", *map(str, args), *shlex.split(ctx.options.tsnap_args)], stdin=self.slave,
-            stdout=self.slave, stderr=stderr, start_new_session=True, **options,
+            stdout=self.slave, stderr=stderr, start_new_session=True, **ctx.inherited(options),
             env=dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", HOME="/nonexistent"))
         ctx.at_end(self.end)
 
@@ -180,7 +180,7 @@ def top_load_fails(ctx):
 @case
 def top_host_cannot(ctx):
     """On a host that can't run tsnap, and for a user who may not, there are exit code 77, the whole reason of --check, and no screen."""
-    nobody = of_everybody(ctx)
+    nobody = ctx.reachable()
     for tool, options, ready in ((ctx, ["--without", "raw_tracepoint,tracepoint,kprobe"], {}),
                                  (nobody, [], {"preexec_fn": as_nobody, "cwd": "/"})):
         checked = tool.plain("--check", *options, **ready)

@@ -14,7 +14,8 @@ import threading
 
 import bpf
 import truth
-from harness import SLOW, START_S, STOP_S, UNREADY, Skip, Tsnap, case, case_of_refusal, check, number, rows_of, wait_until
+from harness import (SLOW, START_S, STOP_S, UNREADY, Skip, Tsnap, case, case_of_refusal, check, number, rows_of, through,
+                     wait_until)
 
 NOBODY = 65534
 PIPE_BYTES = 1 << 16
@@ -224,19 +225,10 @@ def as_nobody():
     os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
-def of_everybody(ctx):
-    """A copy of ctx, whose tsnap any user can run."""
-    directory = ctx.temporary()
-    os.chmod(directory, 0o755)
-    path = shutil.copy(ctx.options.tsnap, directory)
-    os.chmod(path, 0o755)
-    return ctx.but(tsnap=path)
-
-
 @case
 def not_root(ctx):
     """Without privileges there are exit code 77 and one line that says so; --check and --list still work."""
-    nobody = of_everybody(ctx)
+    nobody = ctx.reachable()
     expect_error(nobody.plain("--csv", "-a", preexec_fn=as_nobody, cwd="/"), UNREADY, "root")
     nobody.plain("--list", preexec_fn=as_nobody, cwd="/").finish_plain(0)
     checked = nobody.plain("--check", preexec_fn=as_nobody, cwd="/")
@@ -473,9 +465,8 @@ def foreign_path(ctx):
 def full_temporary(ctx):
     """If there is no space for the temporary files tsnap says that."""
     words = "mount -t tmpfs -o size=1M,nr_inodes=4 none /run && mount -t tmpfs -o nr_inodes=1 none /tmp && " \
-            "mount -t tmpfs -o nr_inodes=1 none /dev/shm && exec \"$@\""
-    tool = Tsnap(["unshare", "--mount", "sh", "-c", words, "sh", ctx.options.tsnap, *shlex.split(ctx.options.tsnap_args), "--csv", "-n", "1"])
-    ctx.started.append(tool)
+            "mount -t tmpfs -o nr_inodes=1 none /dev/shm && exec \"$0\" \"$@\""
+    tool = through(ctx.reachable(), "unshare", "--mount", "sh", "-c", words, workload=False).plain("--csv", "-n", "1")
     if tool.wait(START_S) == 1 and "mount" in tool.err:
         raise Skip(tool.err)
     expect_error(tool, 1, "No space left")

@@ -1,7 +1,9 @@
 """Processes that end while tsnap reads them."""
+import os
 import re
 
 from harness import OF_PATHS, START_S, case, check, wait_until
+
 
 @case
 def dying_processes(ctx):
@@ -26,7 +28,7 @@ def dying_processes(ctx):
     check(len({row["tid"] for row in brief}) >= 20, "only %d rows of the brief", len(brief))
     for row in brief:
         check(row["pid"] and row["state"] and row["timestamp"] and row["uid"] == "0", "%s", row)
-        for column, value in (("exe", ctx.options.workload), ("ppid", str(workload.tgid)), ("user", "root")):
+        for column, value in (("exe", os.path.realpath(ctx.options.workload)), ("ppid", str(workload.tgid)), ("user", "root")):
             check(row[column] in ("", value), "%s is %s, not %s", column, row[column], value)
     absent = sum(row["exe"] == "" for row in brief)
     check(0 < absent < len(brief), "no exe in %d of %d rows: none was seen at its end, or all were", absent, len(brief))

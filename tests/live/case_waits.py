@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 
-from case_namespaces import through, unshared
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of
+from case_namespaces import unshared
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of, through
 
 COLUMNS = "state,syscall,fd,filename,filetype,connection,remote,waits_on,waits_on_pid,inflight,wchan"
 SETTLED_S = 3 if SLOW == 1 else 30  # time until all processes have been searched for the other ends of pipes

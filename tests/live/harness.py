@@ -332,6 +332,7 @@ class Context:
         self.options = options
         self.started = []
         self.stack_programs = None  # directory of the programs of tests/stack; None: where they are built
+        self.descriptors = ()  # that everything which is started through the context inherits
 
     def given(self, name):
         """Values of the option of this name in --tsnap-args."""
@@ -346,8 +347,22 @@ class Context:
     def but(self, **changes):
         """A context with other options; processes that are started through it end with this one."""
         other = Context(type(self.options)(**dict(vars(self.options), **changes)))
-        other.started = self.started
+        other.started, other.descriptors = self.started, self.descriptors
         return other
+
+    def reachable(self):
+        """A copy of the context whose programs are open files, /proc/self/fd/N: also users who may not enter the clone's directories can run
+        them, and programs in mount namespaces where something else is mounted over these."""
+        found = {name: os.open(getattr(self.options, name), os.O_RDONLY) for name in ("tsnap", "workload")}
+        for descriptor in found.values():
+            self.at_end(lambda descriptor=descriptor: os.close(descriptor))
+        other = self.but(**{name: "/proc/self/fd/%d" % descriptor for name, descriptor in found.items()})
+        other.descriptors += tuple(found.values())
+        return other
+
+    def inherited(self, popen):
+        """The arguments of a Popen, with the descriptors that its program inherits."""
+        return dict(popen, pass_fds=(*popen.get("pass_fds", ()), *self.descriptors))
 
     def workload(self, name, **options):
         """Starts a workload; gives it when it has reached its state."""
@@ -356,7 +371,7 @@ class Context:
     def workloads(self, wanted, popen=None):
         """Starts several workloads (name, options) side by side. A single one that can't run on this host skips the
         test; of several it is left out."""
-        made = [Workload(self.options.workload, name, options, **(popen or {})) for name, options in wanted]
+        made = [Workload(self.options.workload, name, options, **self.inherited(popen or {})) for name, options in wanted]
         self.started += made
         ready = []
         for workload in made:
@@ -371,7 +386,7 @@ class Context:
         """Starts tsnap with only these arguments."""
         popen.setdefault("stdin", subprocess.DEVNULL)
         tool = Tsnap([self.options.tsnap] + shlex.split(self.options.tsnap_args) + [str(arg) for arg in args],
-                     **popen)
+                     **self.inherited(popen))
         self.started.append(tool)
         return tool
 
@@ -397,6 +412,19 @@ class Context:
     def end(self):
         while self.started:
             self.started.pop().end()
+
+
+def through(ctx, *prefix, workload=True):
+    """A copy of ctx that starts everything through a command; what it starts is ended with ctx."""
+    directory, changed = ctx.temporary(), {}
+    os.chmod(directory, 0o755)
+    for name in ("tsnap", "workload") if workload else ("tsnap",):
+        path = os.path.join(directory, name)
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\nexec %s \"$@\"\n" % shlex.join([*prefix, getattr(ctx.options, name)]))
+        os.chmod(path, 0o755)
+        changed[name] = path
+    return ctx.but(**changed)
 
 
 TABLE = []
