@@ -6,6 +6,7 @@
 import csv
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -138,7 +139,7 @@ class Page(unittest.TestCase):
 class Completion(unittest.TestCase):
     def bash(self, *words):
         script = ("source %s; COMP_WORDS=(tsnap \"$@\"); COMP_CWORD=$#; _tsnap; printf '%%s\\n' \"${COMPREPLY[@]}\""
-                  % os.path.join(MADE, "tsnap"))
+                  % shlex.quote(os.path.join(MADE, "tsnap")))
         return output("bash", "-c", script, "bash", *words, cwd="/").split()
 
     def test_bash(self):
@@ -157,7 +158,7 @@ class Completion(unittest.TestCase):
     @unittest.skipUnless(shutil.which("fish"), "no fish")
     def test_fish(self):
         def fish(line):
-            words = output("fish", "--no-config", "-c", "source %s/tsnap.fish; complete -C '%s'" % (MADE, line))
+            words = output("fish", "--no-config", "-c", "source %s; complete -C '%s'" % (shlex.quote(MADE + "/tsnap.fish"), line))
             return [word.split("\t")[0] for word in words.splitlines()]
 
         self.assertEqual(sorted(fish("tsnap --")), sorted(options_of_help()))
@@ -167,8 +168,8 @@ class Completion(unittest.TestCase):
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
     def test_zsh(self):
         # prints the words that _arguments is called with; the completion system itself needs a terminal
-        script = ("_arguments() { print -l -- $@ }; _values() { print -l -- $@ }; source %s/_tsnap; _tsnap_columns"
-                  % MADE)
+        script = ("_arguments() { print -l -- $@ }; _values() { print -l -- $@ }; source %s; _tsnap_columns"
+                  % shlex.quote(MADE + "/_tsnap"))
         words = output("zsh", "-f", "-c", script).splitlines()
         options = {found.group(1) for word in words for found in [re.search(r"(--[\w-]+)=?\[", word)] if found}
         self.assertEqual(sorted(options), sorted(options_of_help()))

@@ -175,16 +175,17 @@ def case_job(tsnap):
 
 def case_no_memory(tsnap):
     """malloc fails while the screen is there: the terminal is given back, and one line says why."""
-    library = os.path.join(os.path.dirname(tsnap), "..", "tests", "live", "libmalloc_fails.so")
+    folder = os.path.join(os.path.dirname(tsnap), "..", "tests", "live")
     with open(tsnap, "rb") as file:
         sanitized = b"__asan_init" in file.read()
-    if sanitized or not os.path.exists(library):  # sanitizers have a malloc of their own
+    if sanitized or not os.path.exists(folder + "/libmalloc_fails.so"):  # sanitizers have a malloc of their own
         print("     no_memory: not of this program")
         return
     ended = 0
     for when in (900, 1300, 2000, 3000, 5000, 9000):
         # without the sandbox: libseccomp 2.5 itself breaks where it has no memory
-        terminal = Terminal(tsnap, arguments=("--no-sandbox",), LD_PRELOAD=library, MALLOC_FAILS=str(when), MALLOC_FAILS_IN="tsnap")
+        terminal = Terminal(tsnap, arguments=("--no-sandbox",), LD_LIBRARY_PATH=folder, LD_PRELOAD="libmalloc_fails.so",
+                            MALLOC_FAILS=str(when), MALLOC_FAILS_IN="tsnap")
         end = time.monotonic() + 10
         # keys are sent until it ends, because each answer allocates
         while terminal.process.poll() is None and time.monotonic() < end:
