@@ -208,7 +208,7 @@ def live(steps):
     driver = ("python3", "-B", "tests/live/run_live.py", "--workload", steps.program("tests/workload/workload"))
     with_tsnap = (*driver, "--jobs", str(min(JOBS + 1, 8)), "--tsnap", steps.program("src/tsnap"))
     steps.driver(*driver, "--self-test")
-    steps.driver(*with_tsnap, "--history", os.path.join(steps.build, "second-tries"), *(["--all"] if steps.options.all else []))
+    steps.driver(*with_tsnap, *(["--all"] if steps.options.all else []))
     # live tests through perf tracepoints, where tracefs can be mounted for these tests alone; the oldest guest has nothing else
     more = ("totals_close", "totals_of_*", "totals_at_any_rate", "exec_by_*", "exit_storm", "zombie*", "hostile_comm_*", "killed")
     steps.driver("unshare", "--mount", "tests/live/with-tracefs", *with_tsnap, "--tsnap-args=--without raw_tracepoint",
