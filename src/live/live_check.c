@@ -12,6 +12,7 @@
 #include "live/live_options.h"
 #include "live/trace_table.h"
 #include "live/sampler/live_realtime.h"
+#include "sample/needs.h"
 #include "sandbox/capabilities.h"
 
 #include <errno.h>
@@ -305,93 +306,149 @@ static void shares_describe(struct text *out)
 	text_done(&shares);
 }
 
-/* Loads and attaches everything once, as a run does. */
-static int trial_describe(const struct live_config *config, struct text *out, struct error *e)
-{
-	struct kernel_options options;
-	struct kernel kernel;
-	char words[256];
-	int err;
+/* What a report does without, in the order in which it is left out until the rest can run. */
+static const struct {
+	const char *options; /* options and columns that need it */
+	uint64_t needs;
+} extras[] = {
+	{"--critical-path", NEED_PATH},
+	{"io_ columns", NEED_BLOCK},
+	{"syscall_us", NEED_CALL_TIME},
+	{"stacks", NEED_USTACK | NEED_KSTACK},
+};
+#define EXTRA_COUNT (sizeof(extras) / sizeof(extras[0]))
 
-	live_kernel_options(config, UINT64_MAX, &options);
-	err = kernel_open(&kernel, &options, e);
-	text_add_string(out, "Trial\n");
-	if (err) {
-		kernel_close(&kernel);
-		line_add(out, "result", e->line);
-		return err;
+/* Loads and attaches the programs for these needs and kinds of --trace, as a run does. The kernel
+ * is to be closed in any case. */
+static int needs_try(const struct live_config *config, uint64_t needs, unsigned int kinds,
+		     struct kernel *kernel, struct error *e)
+{
+	struct live_config tried = *config;
+	struct kernel_options options;
+
+	tried.traces = kinds;
+	if (kinds) {
+		tried.slower_ms = 1;
+		tried.share = tried.attach = NULL;
 	}
-	line_add(out, "kernel types", kernel.compiled.types_source);
-	for (char *save = NULL, *line = strtok_r(kernel.compiled.types_tried.bytes, "\n", &save);
+	live_kernel_options(&tried, needs, &options);
+	return kernel_open(kernel, &options, e);
+}
+
+/* Adds a line for what can't run here, and its name to the lacking ones. */
+static void lacking_add(const char *name, const char *why, struct text *lacking, struct text *out)
+{
+	line_add(out, name, why);
+	text_add_format(lacking, "%s%s", lacking->length ? ", " : "", name);
+}
+
+static void kernel_describe(struct kernel *kernel, struct text *out)
+{
+	char words[256];
+
+	line_add(out, "kernel types", kernel->compiled.types_source);
+	for (char *save = NULL, *line = strtok_r(kernel->compiled.types_tried.bytes, "\n", &save);
 	     line; line = strtok_r(NULL, "\n", &save))
 		line_add(out, "  tried", line);
-	if (kernel.compiled.stack_registers)
+	if (kernel->compiled.stack_registers)
 		snprintf(words, sizeof(words), "at byte %u of the kernel stack (calibrated)",
-			 kernel.compiled.stack_registers);
+			 kernel->compiled.stack_registers);
 	else
 		snprintf(words, sizeof(words), "not found (%s): no system calls in the report",
-			 strerror(-kernel.compiled.calibration));
+			 strerror(-kernel->compiled.calibration));
 	line_add(out, "saved registers", words);
-	if (kernel.compiled.pids_translated) {
+	if (kernel->compiled.pids_translated) {
 		snprintf(words, sizeof(words), "translated; tsnap is %lld here, %u to the kernel",
-			 (long long)kernel.host.own_pid, kernel.compiled.own_tid);
+			 (long long)kernel->host.own_pid, kernel->compiled.own_tid);
 		line_add(out, "ids", words);
 	}
-	for (char *save = NULL, *line = strtok_r(kernel.left_out, "\n", &save); line;
+	for (char *save = NULL, *line = strtok_r(kernel->left_out, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		line_add(out, "  not attached", line);
 	snprintf(words, sizeof(words), "compiled, loaded and attached; capacity: %u threads",
-		 kernel.compiled.threads_max);
+		 kernel->compiled.threads_max);
 	line_add(out, "result", words);
-	kernel_close(&kernel);
-	return 0;
 }
 
-/* Loads and attaches the programs of these kinds of --trace once, with --slower. 0, or -errno with
- * e filled. */
-static int traces_try(const struct live_config *config, unsigned int kinds, struct error *e)
+/* Tries all that a run may need at once; if that fails, without more and more of the extras.
+ * needs: what can run. -errno: not even a report can. */
+static int trial_describe(const struct live_config *config, uint64_t *needs, struct text *lacking,
+			  struct text *out, struct error *e)
 {
-	struct live_config traced = *config;
-	struct kernel_options options;
 	struct kernel kernel;
+	size_t left_out = 0;
 	int err;
 
-	traced.traces = kinds;
-	traced.slower_ms = 1;
-	traced.share = traced.attach = NULL;
-	live_kernel_options(&traced, UINT64_MAX, &options);
-	err = kernel_open(&kernel, &options, e);
+	*needs = UINT64_MAX;
+	while ((err = needs_try(config, *needs, 0, &kernel, e)) && err != -EINTR &&
+	       left_out < EXTRA_COUNT) {
+		kernel_close(&kernel);
+		error_done(e);
+		*e = (struct error){0};
+		*needs &= ~extras[left_out++].needs;
+	}
+	text_add_string(out, "Trial\n");
+	if (err)
+		line_add(out, "result", e->line);
+	else
+		kernel_describe(&kernel, out);
 	kernel_close(&kernel);
+	for (size_t i = 0; !err && i < left_out; i++) {
+		err = needs_try(config, *needs | extras[i].needs, 0, &kernel, e);
+		kernel_close(&kernel);
+		if (!err)
+			*needs |= extras[i].needs;
+		if (!err || err == -EINTR)
+			continue;
+		lacking_add(extras[i].options, e->line, lacking, out);
+		error_done(e);
+		*e = (struct error){0};
+		err = 0;
+	}
 	return err;
 }
 
+/* Returns true if the programs of these kinds of --trace can be loaded and attached, with
+ * --slower, else e is filled. */
+static bool traces_try(const struct live_config *config, uint64_t needs, unsigned int kinds,
+		       struct error *e)
+{
+	struct kernel kernel;
+	bool tried = !needs_try(config, needs, kinds, &kernel, e);
+
+	kernel_close(&kernel);
+	return tried;
+}
+
 /* An old verifier may take the programs of some kinds and refuse those of others. */
-static void traces_describe(const struct live_config *config, struct text *out)
+static void traces_describe(const struct live_config *config, uint64_t needs, struct text *lacking,
+			    struct text *out)
 {
 	struct error e = {0};
-	struct text words = {0};
+	char name[64];
 
-	if (!traces_try(config, (1u << LATENCY_KIND_COUNT) - 1, &e)) {
+	if (traces_try(config, needs, (1u << LATENCY_KIND_COUNT) - 1, &e)) {
 		line_add(out, "--trace, --slower", "all kinds: loaded and attached");
 		return;
 	}
 	error_done(&e);
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
 		e = (struct error){0};
-		text_clear(&words);
-		text_add_format(&words, "%s: %s", trace_rows[kind].kind.name,
-				traces_try(config, 1u << kind, &e) ? e.line
-								   : "loaded and attached");
-		line_add(out, "--trace", text_string(&words));
+		snprintf(name, sizeof(name), "--trace %s", trace_rows[kind].kind.name);
+		if (traces_try(config, needs, 1u << kind, &e))
+			line_add(out, name, "loaded and attached");
+		else
+			lacking_add(name, e.line, lacking, out);
 		error_done(&e);
 	}
-	text_done(&words);
 }
 
 int live_check(const struct live_config *config, struct text *out, struct error *e)
 {
 	struct kernel_options options;
 	struct kernel kernel = {0};
+	struct text lacking = {0};
+	uint64_t needs;
 	int planned, err;
 
 	live_kernel_options(config, UINT64_MAX, &options);
@@ -404,10 +461,16 @@ int live_check(const struct live_config *config, struct text *out, struct error 
 	probes_describe(&kernel, out);
 	remedies_describe(config, &kernel, out);
 	shares_describe(out);
-	err = planned ? planned : trial_describe(config, out, e);
+	err = planned ? planned : trial_describe(config, &needs, &lacking, out, e);
 	if (!err)
-		traces_describe(config, out);
-	text_add_string(out, err ? "tsnap can NOT run here.\n" : "tsnap can run here.\n");
+		traces_describe(config, needs, &lacking, out);
+	if (err)
+		text_add_string(out, "tsnap can NOT run here.\n");
+	else if (lacking.length)
+		text_add_format(out, "tsnap can run here, without %s.\n", text_string(&lacking));
+	else
+		text_add_string(out, "tsnap can run here.\n");
+	text_done(&lacking);
 	if (err && err != -EINTR)
 		e->exit_code = EXIT_HOST_CANNOT;
 	return err;

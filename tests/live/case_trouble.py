@@ -2,6 +2,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -254,6 +255,19 @@ def check_as_root(ctx):
     for word in (os.uname().release, os.uname().machine, "sched_switch"):
         check(word in text, "--check does not tell %s", word)
     check(not tool.err, "on standard error: %s", tool.err)
+
+
+@case
+def check_of_what_is_missing(ctx):
+    """--check has exit code 0 where only some options can't run, and names them at its end; a report runs there."""
+    without = ctx.without("thread_slots")
+    tool = ctx.plain("--check", *without)
+    tool.finish_plain(0, START_S + STOP_S)
+    lacking = re.search(r"^tsnap can run here, without (--critical-path\b.*)\.$", tool.out.decode(), re.M)
+    check(lacking, "--critical-path is not said to be missing: %s", tool.out.decode())
+    check(b"maps that can be mapped" in tool.out, "the reason is missing: %s", tool.out.decode())
+    ctx.plain("-a", "-n", 1, "-d", 1, *without).finish_plain(0, START_S + STOP_S)
+    expect_error(ctx.plain("--critical-path", os.getpid(), *without), UNREADY, "--critical-path")
 
 
 @case
