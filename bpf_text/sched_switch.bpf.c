@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The scheduler switch: closes what the leaving thread did, opens what the arriving one does.
  *
- * Knobs: SCHED_SWITCH_TYPED, SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT or SCHED_SWITCH_KPROBE. A
- * raw tracepoint gives both tasks and whether the leaving one was preempted. The tracepoint gives
- * the arriving tid only, and the kprobe runs after the switch; both recognise a preemption by
- * task->nvcsw, which __schedule() counts up before either of them for every switch that is not one.
- * LATENCY_KINDS (latency.bpf.c): the waits that end here are measured one by one. KEEP_REGISTERS,
- * KEEP_TOTALS: what a record keeps if it is needed. KEEP_STACKS: in the capture window, the time
- * right before a scan, a switch out has the kernel write a perf sample with the leaving thread's
- * stacks. Not by the kprobe: it runs as the arriving thread.
+ * Knobs: SCHED_SWITCH_TYPED, SCHED_SWITCH_RAW, SCHED_SWITCH_TRACEPOINT, SCHED_SWITCH_KPROBE or
+ * SCHED_SWITCH_KPROBE_SECOND. A raw tracepoint gives both tasks and whether the leaving one was
+ * preempted. The tracepoint gives the arriving tid only, and the kprobe runs after the switch; both
+ * recognise a preemption by task->nvcsw, which __schedule() counts up before either of them for
+ * every switch that is not one. LATENCY_KINDS (latency.bpf.c): the waits that end here are measured
+ * one by one. KEEP_REGISTERS, KEEP_TOTALS: what a record keeps if it is needed. KEEP_STACKS: in the
+ * capture window, the time right before a scan, a switch out has the kernel write a perf sample
+ * with the leaving thread's stacks. Not by the kprobe: it runs as the arriving thread.
  */
+
+#ifdef SCHED_SWITCH_KPROBE_SECOND
+#define SCHED_SWITCH_KPROBE
+#define SWITCH_PREV PT_REGS_PARM2 /* after a run queue, before 3.19 */
+#else
+#define SWITCH_PREV PT_REGS_PARM1
+#endif
 
 #define STATE_DEAD_BITS (0x10u | 0x20u) /* exit_state: EXIT_DEAD, EXIT_ZOMBIE */
 #define EXIT_ZOMBIE_BIT 0x20u
@@ -424,7 +431,7 @@ TRACEPOINT_PROBE(sched, sched_switch)
 #ifdef SCHED_SWITCH_KPROBE
 int kprobe__finish_task_switch(struct pt_regs *ctx)
 {
-	struct task_struct *prev = (struct task_struct *)PT_REGS_PARM1(ctx);
+	struct task_struct *prev = (struct task_struct *)SWITCH_PREV(ctx);
 	struct task_struct *next = (struct task_struct *)bpf_get_current_task();
 	__u64 now_ns = bpf_ktime_get_ns();
 	__u32 tid = task_tid(prev);

@@ -24,6 +24,14 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 	[FEATURE_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs",
 				FEATURE_SINCE(4, 7), TRACEPOINT_REMEDY, try_tracepoint},
 	[FEATURE_KPROBE] = {"kprobe", "kprobes", FEATURE_SINCE(4, 1), NULL, try_kprobe},
+	[FEATURE_SWITCH_FIRST] =
+		{"switch_first",
+		 "finish_task_switch() is handed the leaving thread first (needs kprobe)",
+		 FEATURE_SINCE(3, 19), NULL, try_switch_first},
+	[FEATURE_SWITCH_SECOND] =
+		{"switch_second",
+		 "the same with a run queue before the thread (until 3.18; needs kprobe)", 0,
+		 "not needed: later kernels hand over the thread alone", try_switch_second},
 	[FEATURE_RUN_ON_CPU] = {"run_on_cpu", "a program can be run on a CPU when it is wanted",
 				FEATURE_SINCE(5, 10), NULL, try_run_on_cpu},
 	[FEATURE_PERF_CLOCK] = {"perf_clock", "a perf clock that runs a program on each CPU",
@@ -122,6 +130,10 @@ static void feature_take_away(struct features *features, int feature)
 {
 	if (feature == FEATURE_BTF || feature == FEATURE_RAW_TRACEPOINT) /* typed ones need both */
 		feature_take_away(features, FEATURE_TYPED_TRACEPOINT);
+	if (feature == FEATURE_KPROBE) {
+		feature_take_away(features, FEATURE_SWITCH_FIRST);
+		feature_take_away(features, FEATURE_SWITCH_SECOND);
+	}
 	if (feature == FEATURE_BTF)
 		feature_take_away(features, FEATURE_KERNEL_LOCKS);
 	if (feature == FEATURE_RAW_TRACEPOINT) {

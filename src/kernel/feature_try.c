@@ -6,6 +6,7 @@
 #include "kernel/host_file.h"
 #include "kernel/kernel_function.h"
 #include "kernel/kernel_lock.h"
+#include "kernel/own_switch.h"
 #include "kernel/registers.h"
 #include "kernel/tracepoint.h"
 
@@ -142,13 +143,14 @@ int try_tracepoint(char *why)
 	return 0;
 }
 
-int try_kprobe(char *why)
+/* Attaches a program of type kprobe to the begin of a function: a descriptor or -errno. */
+static int trial_attach(const char *function, int program, char *why)
 {
-	char function[128], name[64];
-	int program, event;
+	char found[128], name[64];
+	int event;
 
-	if (kernel_function_find("wake_up_new_task", function, sizeof(function))) {
-		snprintf(why, FEATURE_WHY_SIZE, "/proc/kallsyms does not show wake_up_new_task");
+	if (kernel_function_find(function, found, sizeof(found))) {
+		snprintf(why, FEATURE_WHY_SIZE, "/proc/kallsyms does not show %s", function);
 		return -ENOENT;
 	}
 	/* libbcc prints why not, onto a standard error that is not ours to write to */
@@ -159,20 +161,140 @@ int try_kprobe(char *why)
 			 "no kprobe event source in /sys and no kprobe_events in tracefs");
 		return -ENOENT;
 	}
-	program = bpf_call_load(BPF_PROG_TYPE_KPROBE, nothing, PROGRAM_LENGTH(nothing));
-	if (program < 0)
-		return said(why, program, "loading a program");
 	/* named as by probe_attach.c, so that it is found when this process is killed here */
 	snprintf(name, sizeof(name), "tsnap_%ld_trial", (long)getpid());
-	event = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, name, function, 0, 0);
-	close(program);
-	if (event < 0)
-		return said(why, -EINVAL, "attaching to wake_up_new_task");
+	event = bpf_attach_kprobe(program, BPF_PROBE_ENTRY, name, found, 0, 0);
+	if (event >= 0)
+		return event;
+	snprintf(why, FEATURE_WHY_SIZE, "attaching to %s: %s", function, strerror(EINVAL));
+	return -EINVAL;
+}
+
+static void trial_detach(int event)
+{
+	char name[64];
+
 	close(event);
+	snprintf(name, sizeof(name), "tsnap_%ld_trial", (long)getpid());
 	/* the event has a name only where the kernel has no kprobe PMU (before 4.17) */
 	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK))
 		bpf_detach_kprobe(name);
+}
+
+int try_kprobe(char *why)
+{
+	int program = bpf_call_load(BPF_PROG_TYPE_KPROBE, nothing, PROGRAM_LENGTH(nothing)), event;
+
+	if (program < 0)
+		return said(why, program, "loading a program");
+	event = trial_attach("wake_up_new_task", program, why);
+	close(program);
+	if (event < 0)
+		return event;
+	trial_detach(event);
 	return 0;
+}
+
+static bool task_fits(void *of)
+{
+	return of;
+}
+
+/* Finds the address of this thread's task_struct. */
+static int own_task_find(uint64_t *task)
+{
+	int map = own_switch_map(sizeof(*task)), result;
+	const struct bpf_insn insns[] = {
+		BPF_CALL_(BPF_FUNC_get_current_task),
+		BPF_STORE_(BPF_REG_10, -24, BPF_REG_0),
+		OWN_SWITCH_END_(map, -16, -24),
+	};
+	struct own_switch own = {.map = map, .value = task, .fits = task_fits, .of = task};
+
+	if (map < 0)
+		return map;
+	own.program = bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, PROGRAM_LENGTH(insns));
+	result = own.program < 0 ? own.program : own_switch_run(&own);
+	if (own.program >= 0)
+		close(own.program);
+	close(map);
+	return result < 0 ? result : result ? 0 : -ENOENT;
+}
+
+/* Loads a kprobe program for finish_task_switch(), which runs as the arriving thread: where an
+ * argument is the task, the map gets its number. */
+static int switch_program(int map, uint64_t task)
+{
+	const struct bpf_insn insns[] = {
+		BPF_COPY_(BPF_REG_6, BPF_REG_1),
+		BPF_CALL_(BPF_FUNC_get_current_task),
+		BPF_OP_(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_7, 0, 0, (int)(uint32_t)task),
+		BPF_OP_(0, 0, 0, 0, (int)(task >> 32)),
+		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_0, BPF_REG_7, 13, 0),
+		BPF_STORE_IMM_(BPF_REG_10, -8, 0),
+		BPF_LOAD_(BPF_REG_1, BPF_REG_6, registers_arguments[0]),
+		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_1, BPF_REG_7, 3, 0),
+		BPF_STORE_IMM_(BPF_REG_10, -8, 1),
+		BPF_LOAD_(BPF_REG_1, BPF_REG_6, registers_arguments[1]),
+		BPF_OP_(BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_7, 7, 0),
+		BPF_MAP_(BPF_REG_1, map),
+		BPF_STACK_(BPF_REG_2, -8),
+		BPF_COPY_(BPF_REG_3, BPF_REG_2),
+		BPF_SET_(BPF_REG_4, BPF_ANY),
+		BPF_CALL_(BPF_FUNC_map_update_elem),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	return bpf_call_load(BPF_PROG_TYPE_KPROBE, insns, PROGRAM_LENGTH(insns));
+}
+
+#define SWITCH_SLEEPS 20
+
+/* Tries whether that argument of finish_task_switch() is the leaving thread, by sleeping. The
+ * second register may hold a thread that was the first argument of something else: the first
+ * counts. */
+static int try_switch(uint64_t wanted, char *why)
+{
+	uint64_t task = 0, first = 0, second = 1, value;
+	int map, program, event, result = own_task_find(&task);
+
+	if (result)
+		return said(why, result, "reading this thread's own address");
+	map = bpf_call_map(BPF_MAP_TYPE_HASH, sizeof(value), sizeof(value), 2);
+	program = map < 0 ? map : switch_program(map, task);
+	event = program < 0 ? said(why, program, "loading a program")
+			    : trial_attach("finish_task_switch", program, why);
+	for (int i = 0; event >= 0 && i < SWITCH_SLEEPS; i++)
+		nanosleep(&(struct timespec){0, 200000}, NULL);
+	if (event >= 0) {
+		trial_detach(event);
+		result = !bpf_lookup_elem(map, &first, &value)	  ? (int)first
+			 : !bpf_lookup_elem(map, &second, &value) ? (int)second
+								  : -ENOENT;
+		snprintf(why, FEATURE_WHY_SIZE, "its %s argument is the leaving thread",
+			 result < 0 ? "third or no"
+			 : result   ? "second"
+				    : "first");
+		result = result == (int)wanted ? 0 : -ENOENT;
+	} else {
+		result = event;
+	}
+	if (program >= 0)
+		close(program);
+	if (map >= 0)
+		close(map);
+	return result;
+}
+
+int try_switch_first(char *why)
+{
+	return try_switch(0, why);
+}
+
+int try_switch_second(char *why)
+{
+	return try_switch(1, why);
 }
 
 int try_run_on_cpu(char *why)

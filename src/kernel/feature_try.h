@@ -13,6 +13,8 @@ int try_raw_tracepoint(char *why);
 int try_typed_tracepoint(char *why);
 int try_tracepoint(char *why);
 int try_kprobe(char *why);
+int try_switch_first(char *why);
+int try_switch_second(char *why);
 int try_run_on_cpu(char *why);
 int try_perf_clock(char *why);
 int try_cpu_samples(char *why);

@@ -65,7 +65,9 @@ const struct probe_row probe_rows[] = {
 	 "sched_switch", "raw_tracepoint__sched_switch"},
 	{"sched_switch", TRACE, GROUP_SWITCH, FEATURE_TRACEPOINT, "SCHED_SWITCH_TRACEPOINT",
 	 "sched:sched_switch", "tracepoint__sched__sched_switch"},
-	{"sched_switch", KPROBE, GROUP_SWITCH, FEATURE_KPROBE, "SCHED_SWITCH_KPROBE",
+	{"sched_switch", KPROBE, GROUP_SWITCH, FEATURE_SWITCH_FIRST, "SCHED_SWITCH_KPROBE",
+	 "finish_task_switch", "kprobe__finish_task_switch"},
+	{"sched_switch", KPROBE, GROUP_SWITCH, FEATURE_SWITCH_SECOND, "SCHED_SWITCH_KPROBE_SECOND",
 	 "finish_task_switch", "kprobe__finish_task_switch"},
 
 	{"sched_wakeup", TYPED, GROUP_WAKE, FEATURE_TYPED_TRACEPOINT, "SCHED_WAKEUP_TYPED",

@@ -43,6 +43,9 @@ extern const uint32_t registers_stack_sizes[];
  */
 extern const uint32_t registers_below_top[];
 
+/* Offsets of the first two arguments of a function in the struct pt_regs of a kprobe program. */
+extern const uint16_t registers_arguments[2];
+
 /* struct pt_regs and PT_REGS_PARMn for kprobe programs, as C text: the generated header has no
  * other. */
 extern const char registers_text[];

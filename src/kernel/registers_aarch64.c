@@ -65,6 +65,8 @@ const uint32_t registers_stack_sizes[] = {16384, 65536, 32768, 0};
 const uint32_t registers_below_top[] = {336, 320, 352, 0};
 
 /* A kprobe program sees struct user_pt_regs (bpf_user_pt_regs_t). */
+const uint16_t registers_arguments[2] = {0, 8}; /* x0, x1 */
+
 const char registers_text[] = "struct pt_regs { unsigned long regs[31], sp, pc, pstate; };\n"
 			      "#undef PT_REGS_PARM1\n"
 			      "#define PT_REGS_PARM1(ctx) ((ctx)->regs[0])\n"

@@ -130,6 +130,8 @@ const uint32_t registers_stack_sizes[] = {16384, 32768, 65536, 8192, 0};
 /* TOP_OF_KERNEL_STACK_PADDING is 0, or 16 with FRED (6.9), on 64 bits */
 const uint32_t registers_below_top[] = {PT_REGS_BYTES, PT_REGS_BYTES + 16, PT_REGS_BYTES + 8, 0};
 
+const uint16_t registers_arguments[2] = {14 * 8, 13 * 8}; /* di, si */
+
 const char registers_text[] =
 	"struct pt_regs { unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx,\n"
 	"	si, di, orig_ax, ip, cs, flags, sp, ss; };\n"

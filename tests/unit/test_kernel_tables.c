@@ -33,9 +33,9 @@ static void facts_have_names(void **state)
 	for (int i = 0; i < FEATURE_COUNT; i++) {
 		assert_true(feature_rows[i].name && *feature_rows[i].name && *feature_rows[i].help);
 		assert_non_null(feature_rows[i].try);
-		assert_true(i == FEATURE_UNWINDER
+		assert_true(i == FEATURE_UNWINDER || i == FEATURE_SWITCH_SECOND
 				    ? !feature_rows[i].since
-				    : feature_rows[i].since >= FEATURE_SINCE(4, 1) &&
+				    : feature_rows[i].since >= FEATURE_SINCE(3, 19) &&
 					      feature_rows[i].since <= FEATURE_SINCE(6, 255));
 		for (int j = 0; j < i; j++)
 			assert_string_not_equal(feature_rows[i].name, feature_rows[j].name);
@@ -76,7 +76,9 @@ static void releases_are_taken_away(void **state)
 	assert_int_equal(features_take_away(&features, "kernel-4.14,kprobe", &e), 0);
 	for (int i = 0; i < FEATURE_COUNT; i++)
 		assert_int_equal(features.state[i],
-				 i == FEATURE_KPROBE || feature_rows[i].since > FEATURE_SINCE(4, 14)
+				 i == FEATURE_KPROBE || i == FEATURE_SWITCH_FIRST ||
+						 i == FEATURE_SWITCH_SECOND ||
+						 feature_rows[i].since > FEATURE_SINCE(4, 14)
 					 ? FEATURE_TAKEN_AWAY
 					 : FEATURE_UNTRIED);
 	assert_int_equal(features.state[FEATURE_RAW_TRACEPOINT], FEATURE_TAKEN_AWAY);
@@ -118,7 +120,9 @@ static void probes_have_fragments(void **state)
 static void plan_takes_the_best(void **state)
 {
 	unsigned int all = ~0u, old = BIT(FEATURE_TRACEPOINT) | BIT(FEATURE_KPROBE),
-		     probe = BIT(FEATURE_KPROBE), raw = old | BIT(FEATURE_RAW_TRACEPOINT);
+		     probe = BIT(FEATURE_KPROBE) | BIT(FEATURE_SWITCH_FIRST),
+		     second = BIT(FEATURE_KPROBE) | BIT(FEATURE_SWITCH_SECOND),
+		     neither = BIT(FEATURE_KPROBE), raw = old | BIT(FEATURE_RAW_TRACEPOINT);
 	struct probe_plan plan;
 	struct error e = {0};
 
@@ -140,7 +144,13 @@ static void plan_takes_the_best(void **state)
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &probe, &plan, &e), 0);
 	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_KPROBE);
 	assert_string_equal(plan.chosen[GROUP_SWITCH]->event, "finish_task_switch");
+	assert_string_equal(plan.chosen[GROUP_SWITCH]->knob, "SCHED_SWITCH_KPROBE");
 	assert_null(plan.chosen[GROUP_EXEC]);
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &second, &plan, &e), 0);
+	assert_string_equal(plan.chosen[GROUP_SWITCH]->knob, "SCHED_SWITCH_KPROBE_SECOND");
+	/* an argument that was not found is not guessed */
+	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &neither, &plan, &e), -ENOTSUP);
+	error_done(&e);
 }
 
 static void plan_keeps_to_needs(void **state)
