@@ -20,7 +20,7 @@ int module_read_head(struct module_read *read, struct parser *parser, struct elf
 	if (err == -ECHILD) {
 		elf->machine = machine_of(false)->elf;
 		elf->segment_count = 1;
-		elf->segments[0] = (struct elf_segment){0, elf->bytes, 0, elf->bytes};
+		elf->segments[0] = (struct elf_segment){0, elf->bytes, 0, elf->bytes, true};
 		return 0;
 	}
 	return err && is_put_off(read, err) ? -EAGAIN : err ? -ENOEXEC : 0;

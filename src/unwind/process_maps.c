@@ -43,15 +43,25 @@ static void mapping_let_go(struct process_maps *maps, struct mapping *mapping)
 	mapping->looked_at = false;
 }
 
+/* Makes the lists of mappings empty, without freeing what is in them. */
+static void mappings_clear(struct process_maps *maps)
+{
+	maps->mappings = maps->files = NULL;
+	maps->count = maps->capacity = maps->last = 0;
+	maps->file_count = maps->file_capacity = maps->file_needed = 0;
+}
+
 static void mappings_free(struct process_maps *maps)
 {
 	for (size_t i = 0; i < maps->count; i++) {
 		mapping_let_go(maps, &maps->mappings[i]);
 		free(maps->mappings[i].path);
 	}
+	for (size_t i = 0; i < maps->file_count; i++)
+		free(maps->files[i].path);
 	free(maps->mappings);
-	maps->mappings = NULL;
-	maps->count = maps->capacity = maps->last = 0;
+	free(maps->files);
+	mappings_clear(maps);
 }
 
 static void process_drop(void *entry)
@@ -75,6 +85,17 @@ static char *hex_take(char *at, char until, uint64_t *value)
 	return errno || end == at || *end != until ? NULL : end + 1;
 }
 
+/* True if the kernel gives memory without a file that path in maps. */
+static bool path_is_anonymous(const char *path)
+{
+	static const char *const begins[] = {"[anon", "//anon", "/anon_hugepage", "/dev/zero"};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (!strncmp(path, begins[i], strlen(begins[i])))
+			return true;
+	return !*path;
+}
+
 /* Format: 7f0a00000000-7f0a00021000 r-xp 00000000 08:01 1234    /usr/lib/x.so */
 bool mapping_parse(char *line, struct mapping *mapping, char **path)
 {
@@ -83,8 +104,10 @@ bool mapping_parse(char *line, struct mapping *mapping, char **path)
 	char *at = hex_take(line, '-', &made.start), *end;
 
 	at = at ? hex_take(at, ' ', &made.end) : NULL;
-	if (!at || made.end <= made.start || strlen(at) < 5 || at[2] != 'x' || at[4] != ' ')
+	if (!at || made.end <= made.start || strlen(at) < 5 || at[4] != ' ' ||
+	    !strncmp(at, "---", 3))
 		return false;
+	made.executable = at[2] == 'x';
 	at = hex_take(at + 5, ' ', &made.offset);
 	at = at ? hex_take(at, ':', &major) : NULL;
 	at = at ? hex_take(at, ' ', &minor) : NULL;
@@ -96,9 +119,20 @@ bool mapping_parse(char *line, struct mapping *mapping, char **path)
 	if (errno || end == at)
 		return false;
 	*path = end + strspn(end, " ");
-	made.jit = !**path || !strncmp(*path, "[anon", 5) || !strncmp(*path, "//anon", 6);
+	made.jit = made.executable && path_is_anonymous(*path);
 	*mapping = made;
 	return true;
+}
+
+/* Adds a mapping of a file, in place of the one before it unless that is needed. */
+static void file_take(struct process_maps *maps, const struct mapping *mapping, const char *path)
+{
+	if (maps->file_count > maps->file_needed)
+		free(maps->files[--maps->file_count].path);
+	maps->files = memory_grow(maps->files, &maps->file_capacity, maps->file_count + 1,
+				  sizeof(*maps->files));
+	maps->files[maps->file_count] = *mapping;
+	maps->files[maps->file_count++].path = memory_text(path, strlen(path));
 }
 
 static void line_take(struct process_maps *maps, char *line)
@@ -110,6 +144,14 @@ static void line_take(struct process_maps *maps, char *line)
 		return;
 	if (maps->count && mapping.start < maps->mappings[maps->count - 1].end)
 		return; /* the kernel lists mappings in order */
+	if (*path == '/' && !path_is_anonymous(path))
+		file_take(maps, &mapping, path);
+	if (!mapping.executable)
+		return;
+	if (mapping.jit) {
+		mapping.above = (uint32_t)maps->file_count;
+		maps->file_needed = maps->file_count + 1;
+	}
 	maps->mappings = memory_grow(maps->mappings, &maps->capacity, maps->count + 1,
 				     sizeof(*maps->mappings));
 	mapping.path = mapping.jit ? NULL : memory_text(path, strlen(path));
@@ -194,8 +236,7 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 	if (fd < 0)
 		return -errno;
 	before = *maps;
-	maps->mappings = NULL;
-	maps->count = maps->capacity = maps->last = 0;
+	mappings_clear(maps);
 	err = lines_read(maps, fd);
 	close(fd);
 	modules_take_over(maps, &before);
@@ -321,29 +362,55 @@ uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
 	return maps->stack_start;
 }
 
-static uint32_t mapping_module(struct mapping *mapping, const char *proc_root,
-			       const struct stack_thread *thread, struct module_table *modules,
-			       struct thread_memory *memory)
+/* Finds the file that has its code where the mapping's anonymous code is, by its nearest mapping
+ * above or below. */
+static uint32_t surrounding_module(struct process_maps *maps, struct mapping *mapping,
+				   const char *proc_root, const struct stack_thread *thread,
+				   struct module_table *modules)
+{
+	struct elf_pages code = {.start = mapping->start, .end = mapping->end};
+
+	for (size_t i = mapping->above ? mapping->above - 1 : 0;
+	     i <= mapping->above && i < maps->file_count; i++) {
+		const struct mapping *file = &maps->files[i];
+		const struct elf_pages of_file = {file->start, file->end, file->offset,
+						  file->executable};
+		int fd = mapping_open(file, proc_root, thread->tid);
+		uint32_t module =
+			fd < 0 ? MODULE_NONE : module_of_file(modules, fd, file->path, thread->tid);
+
+		if (module == MODULE_NONE ||
+		    !elf_place_code(&modules->modules[module]->elf, &of_file, &code))
+			continue;
+		mapping->offset = code.offset;
+		return module;
+	}
+	return MODULE_NONE;
+}
+
+static uint32_t mapping_module(struct process_maps *maps, struct mapping *mapping,
+			       const char *proc_root, const struct stack_thread *thread,
+			       struct module_table *modules, struct thread_memory *memory)
 {
 	int64_t start_ns = clock_monotonic_ns();
 	uint32_t module = MODULE_NONE;
 	uint64_t refused;
 	int fd;
 
-	if (!mapping->jit && !strcmp(mapping->path, "[vdso]"))
+	if (mapping->path && !strcmp(mapping->path, "[vdso]"))
 		return vdso_module(mapping, modules, memory);
 	refused = modules->refused;
-	fd = mapping->jit || !mapping->inode ? -1 : mapping_open(mapping, proc_root, thread->tid);
+	fd = mapping->path && mapping->inode ? mapping_open(mapping, proc_root, thread->tid) : -1;
 	if (fd >= 0)
 		module = module_of_file(modules, fd, mapping->path, thread->tid);
-	if (module == MODULE_NONE && modules->refused == refused) {
-		/* code of a JIT: memory files, too, by which JITs have their code writable
-		 * elsewhere */
-		mapping->jit = true;
+	else if (!mapping->path)
+		module = surrounding_module(maps, mapping, proc_root, thread, modules);
+	/* code of a JIT: memory files, too, by which JITs have their code writable elsewhere */
+	mapping->jit = module == MODULE_NONE && modules->refused == refused;
+	if (mapping->jit)
 		module = module_of_process(modules, thread->pid, thread->tid,
 					   process_start(proc_root, thread->pid),
 					   process_user(proc_root, thread->tid));
-	}
 	module_table_spend(modules, clock_monotonic_ns() - start_ns);
 	return module;
 }
@@ -358,7 +425,7 @@ static void mapping_look(struct process_maps *maps, struct mapping *mapping, con
 	mapping_let_go(maps, mapping);
 	if (!module_table_may_open(modules))
 		return;
-	mapping->module = mapping_module(mapping, proc_root, thread, modules, memory);
+	mapping->module = mapping_module(maps, mapping, proc_root, thread, modules, memory);
 	mapping->looked_at = modules->refused == refused;
 	if (mapping->module == MODULE_NONE)
 		return;

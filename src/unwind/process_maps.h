@@ -2,7 +2,8 @@
 /* Mappings of code in a process, from /proc/TID/maps; they are kept, and read again when an address
  * is in none of them or they got old. Files are found when first met: through /proc/TID/map_files,
  * which also leads to deleted and replaced files and to those of other mount namespaces, else below
- * /proc/TID/root. */
+ * /proc/TID/root. Anonymous code that lies where a file mapped around it has its code is that
+ * file's: programs move their code to memory with huge pages. Other anonymous code is a JIT's. */
 #ifndef TSNAP_UNWIND_PROCESS_MAPS_H
 #define TSNAP_UNWIND_PROCESS_MAPS_H
 
@@ -20,9 +21,11 @@ struct mapping {
 	uint64_t start, end, offset, device, inode; /* device: major << 32 | minor */
 	uint64_t serial; /* serial of the module: another one may get its number */
 	uint32_t module; /* MODULE_NONE: not looked at yet, or known by nobody */
+	uint32_t above;	 /* of anonymous code: index in struct process_maps.files */
+	bool executable;
 	bool looked_at;
-	bool jit;
-	char *path;
+	bool jit;   /* code that belongs to no file, as far as is known */
+	char *path; /* NULL: anonymous memory */
 };
 
 struct process_maps {
@@ -31,6 +34,10 @@ struct process_maps {
 	uint32_t program;	  /* stack_thread.program when the maps were read */
 	struct mapping *mappings; /* mappings in order of address */
 	size_t count, capacity, last;
+	/* Mappings of files, in order of address. Those that surround anonymous code are kept:
+	 * files[above] and the one before it. */
+	struct mapping *files;
+	size_t file_count, file_capacity, file_needed;
 	struct module_table *modules; /* counts the mappings; NULL: none does */
 	int64_t start_read_ns;	      /* read_ns of the maps at which stack_start was read */
 	uint64_t stack_start;
@@ -44,8 +51,8 @@ struct stack_thread {
 	uint32_t program; /* program of the process' first thread: changes with each exec */
 };
 
-/* Parses one line of maps. False where it is no mapping of code. *path: within line,
- * NUL-terminated. */
+/* Parses one line of maps. False where it is none, or reserves addresses without access to them.
+ * *path: within line, NUL-terminated. */
 bool mapping_parse(char *line, struct mapping *mapping, char **path);
 
 /* Opens the file of a mapping that has one. Returns a descriptor, or -errno. */

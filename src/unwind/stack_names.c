@@ -307,7 +307,7 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 	return (struct frame_view){
 		.name = frame->state == NAME_KNOWN ? frame->name : frame_location(frame, module),
 		.module = module,
-		.kind = module ? module->kind : FRAME_JIT,
+		.kind = module ? module->kind : FRAME_PROGRAM,
 		.libc = module && module->libc,
 		.final = frame->state == NAME_KNOWN || frame->state == NAME_NONE,
 	};

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import truth
-from case_stacks import COLUMNS, NAMED, chain_programs, directory_of, frames_of
+from case_stacks import COLUMNS, NAMED, chain_programs, directory_of, frames_of, programs_start, since_whole
 from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of
 
 SECONDS = int(4 * SLOW)  # where CPUs are emulated some of the time goes to reading the names of kernel functions
@@ -153,8 +153,27 @@ def stacks_on_cpu_in_kernel(ctx):
 
 
 @case
+def stacks_of_moved_code(ctx):
+    """Code that a program moved to anonymous memory has the tables and symbols of its file, asleep and on a CPU, and is no JIT's."""
+    programs = ("chains_moved", "chains_movedfixed")
+    spinners = Spinners(ctx, [(program, "recursion") for program in programs])
+    spinners.chains += programs_start(ctx, programs, ("recursion",))
+    rows = spinners.rows("-a")
+    find = Findings()
+    for words, chain in spinners.chains:
+        with open("/proc/%d/maps" % chain.process.pid) as maps:
+            check(any(" r-xp " in line and len(line.split()) == 5 for line in maps), "%s moved nothing", words)
+        mine = since_whole([row for row in rows if row["pid"] == str(chain.process.pid) and row["ustack"]])
+        find.expect(len(mine) >= 5, "%s: %d stacks", words, len(mine))
+        for row in mine:
+            find.expect(chain_programs.contains(frames_of(row), chain.expected) and "_[j]" not in row["stack"], "%s: %s", words, row["stack"])
+    find.close()
+
+
+@case
 def stacks_on_cpu_of_jit(ctx):
-    """JavaScript that spins is shown with its functions, by the names in node's perf map."""
+    """JavaScript that spins is shown with its functions, by the names in node's perf map, and node's code by its file, also where most of
+    it is in anonymous memory."""
     node = shutil.which("node") or shutil.which("nodejs")
     if not node:
         raise Skip("no node")
@@ -165,7 +184,7 @@ def stacks_on_cpu_of_jit(ctx):
     program = ctx.temporary() + "/spin.js"
     with open(program, "w") as file:
         file.write(script)
-    process = Process([node, "--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining", program],
+    process = Process([node, "--use-largepages=on", "--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining", program],
                       stdin=subprocess.DEVNULL, cwd=os.path.dirname(program), **pinned(other))
     perf_map = "/tmp/perf-%d.map" % process.pid
     ctx.at_end(lambda: os.path.exists(perf_map) and os.unlink(perf_map))
@@ -175,8 +194,11 @@ def stacks_on_cpu_of_jit(ctx):
     check(len(rows) >= 50, "%d stacks", len(rows))
     named = [row for row in rows if "spinInner" in row["stack"] and "spinTop" in row["stack"]]
     check(len(named) >= 0.6 * len(rows), "%d of %d have the functions: %s", len(named), len(rows), rows[-1]["stack"])
+    check(all("_[j]" in row["stack"].split("spinInner")[1].split(";")[0] for row in named), "not of a JIT: %s", named[0]["stack"])
     whole = [row for row in rows if "[lost]" not in row["stack"]]
     check(len(whole) >= 0.9 * len(rows), "%d of %d are whole", len(whole), len(rows))
+    own_code = [row for row in rows if ";node::Start" in row["stack"] and "node::Start" + "_[j]" not in row["stack"]]
+    check(len(own_code) >= 0.9 * len(rows), "%d of %d have node's own functions: %s", len(own_code), len(rows), rows[-1]["stack"])
 
 
 @case

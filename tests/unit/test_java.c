@@ -144,7 +144,7 @@ static void scene_make(struct scene *scene)
 	scene->types[1] = (struct type_entry){.name = "HeapBlock", .bytes = 16};
 	scene->module = (struct module){.fd = -1, .read.has_exports = true};
 	scene->module.elf.segment_count = 1;
-	scene->module.elf.segments[0] = (struct elf_segment){0, 4096, 0, 4096};
+	scene->module.elf.segments[0] = (struct elf_segment){0, 4096, 0, 4096, true};
 	exports_fill(scene);
 	scene->heaps = &scene->array;
 	scene->array = (struct growable_array){1, 1, scene->heap_list};

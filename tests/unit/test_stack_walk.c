@@ -367,6 +367,7 @@ static void maps_are_parsed(void **state)
 {
 	char code[] = "7f0a00000000-7f0a00021000 r-xp 00001000 08:01 1234    /usr/lib/a b.so";
 	char data[] = "7f0a00021000-7f0a00022000 rw-p 00000000 00:00 0";
+	char none[] = "7f0a00021000-7f0a00221000 ---p 00021000 08:01 1234 /usr/lib/a b.so";
 	char jit[] = "7f0a00021000-7f0a00022000 rwxp 00000000 00:00 0 ";
 	static const char *const bad[] = {"",
 					  "-",
@@ -389,7 +390,10 @@ static void maps_are_parsed(void **state)
 	assert_int_equal(mapping.inode, 1234);
 	assert_false(mapping.jit);
 	assert_string_equal(path, "/usr/lib/a b.so");
-	assert_false(mapping_parse(data, &mapping, &path));
+	assert_true(mapping.executable);
+	assert_true(mapping_parse(data, &mapping, &path));
+	assert_false(mapping.executable);
+	assert_false(mapping_parse(none, &mapping, &path));
 	assert_true(mapping_parse(jit, &mapping, &path));
 	assert_true(mapping.jit);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -398,6 +402,52 @@ static void maps_are_parsed(void **state)
 		strcpy(line, bad[i]);
 		assert_false(mapping_parse(line, &mapping, &path));
 	}
+}
+
+#define NO_PLACE UINT64_MAX
+
+/* Returns the offset in a file of the code in those pages, by other pages of it; or NO_PLACE. */
+static uint64_t place(const struct elf_file *elf, const struct elf_pages *of_file, uint64_t start,
+		      uint64_t end)
+{
+	struct elf_pages code = {.start = start, .end = end};
+
+	return elf_place_code(elf, of_file, &code) ? code.offset : NO_PLACE;
+}
+
+static void code_in_place_of_files(void **state)
+{
+	/* as gold and lld lay it out: pages of the file at the end of one segment are also those
+	 * at the start of the next one, which lies a page further in memory */
+	const struct elf_file shared = {
+		.segment_count = 4,
+		.segments = {{0, 0x2345, 0, 0x2345, false},
+			     {0x2350, 0x10000, 0x3350, 0x10000, true},
+			     {0x12350, 0x100, 0x14350, 0x100, false},
+			     {0x12450, 0x300, 0x15450, 0x9000, false}},
+	};
+	/* as older linkers do: code first, and data in other pages of 2 MB */
+	const struct elf_file old = {
+		.segment_count = 2,
+		.segments = {{0, 0x3800, 0x400000, 0x3800, true},
+			     {0x3e00, 0x400, 0x603e00, 0x5000, false}},
+	};
+	const struct elf_pages head = {0x7000000, 0x7003000, 0, false},
+			       code_start = {0x7003000, 0x7005000, 0x2000, true},
+			       data = {0x603000, 0x605000, 0x3000, false},
+			       whole = {0x7000000, 0x7020000, 0, false};
+
+	(void)state;
+	assert_int_equal(place(&shared, &head, 0x7003000, 0x7014000), 0x2000);
+	assert_int_equal(place(&shared, &head, 0x7005000, 0x7006000), 0x4000);
+	assert_int_equal(place(&shared, &code_start, 0x7005000, 0x7006000), 0x4000);
+	assert_int_equal(place(&old, &data, 0x400000, 0x404000), 0);
+	/* more than the code, in the gap between segments, and in what the file does not have */
+	assert_int_equal(place(&shared, &head, 0x7003000, 0x7015000), NO_PLACE);
+	assert_int_equal(place(&old, &data, 0x404000, 0x405000), NO_PLACE);
+	assert_int_equal(place(&shared, &head, 0x7016000, 0x7017000), NO_PLACE);
+	/* a file that is mapped to be read */
+	assert_int_equal(place(&shared, &whole, 0x7005000, 0x7006000), NO_PLACE);
 }
 
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
@@ -419,9 +469,11 @@ int main(void)
 		SCENE(chains),
 		SCENE(dead_threads),
 		cmocka_unit_test(maps_are_parsed),
+		cmocka_unit_test(code_in_place_of_files),
 	};
 
-	const struct CMUnitTest pure[] = {cmocka_unit_test(maps_are_parsed)};
+	const struct CMUnitTest pure[] = {cmocka_unit_test(maps_are_parsed),
+					  cmocka_unit_test(code_in_place_of_files)};
 
 	/* the /proc of an emulator shows the emulator's own memory */
 	if (sleeper_is_emulated())

@@ -486,7 +486,7 @@ static void user_words(void **state)
 	assert_string_equal(stack_table_words(&dictionary->table,
 					      stack_of_walk(&dictionary->table, &walk), true)
 				    .folded,
-			    "[lost];[?]+0x1234_[j];kernel_words");
+			    "[lost];[?]+0x1234;kernel_words");
 	/* forgotten while names are looked up: results for the old numbers are dropped */
 	for (uint64_t i = 0; i < 100; i++)
 		stack_names_get(dictionary->names,

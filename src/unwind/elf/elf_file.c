@@ -84,9 +84,9 @@ static void build_id_find(struct elf_file *elf, uint64_t offset, uint64_t bytes)
 
 static void segment_add(struct elf_file *elf, const Elf64_Phdr *header)
 {
-	struct elf_segment segment = {header->p_offset,
-				      bytes_within(elf, header->p_offset, header->p_filesz),
-				      header->p_vaddr, header->p_memsz};
+	struct elf_segment segment = {
+		header->p_offset, bytes_within(elf, header->p_offset, header->p_filesz),
+		header->p_vaddr, header->p_memsz, (header->p_flags & PF_X) != 0};
 
 	if (header->p_type == PT_LOAD && elf->segment_count < ELF_SEGMENTS_MAX)
 		elf->segments[elf->segment_count++] = segment;
@@ -229,6 +229,37 @@ bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *addre
 			continue;
 		*address = offset - segment->offset + segment->address;
 		return true;
+	}
+	return false;
+}
+
+/* True if the segment's pages in memory have all of these, which begin at that offset of the file.
+ * A page of the file may have the end of one segment and the start of another. */
+static bool segment_has(const struct elf_segment *segment, uint64_t offset, uint64_t bytes)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t lead = segment->offset % page_bytes;
+	const uint64_t held =
+		(lead + segment->file_bytes + page_bytes - 1) / page_bytes * page_bytes;
+	const uint64_t at = offset - (segment->offset - lead);
+
+	return at < held && bytes <= held - at;
+}
+
+bool elf_place_code(const struct elf_file *elf, const struct elf_pages *of_file,
+		    struct elf_pages *code)
+{
+	for (uint32_t i = 0; i < elf->segment_count * elf->segment_count; i++) {
+		const struct elf_segment *from = &elf->segments[i / elf->segment_count],
+					 *to = &elf->segments[i % elf->segment_count];
+
+		if (from->executable != of_file->executable || !to->executable ||
+		    !segment_has(from, of_file->offset, of_file->end - of_file->start))
+			continue;
+		code->offset = code->start - of_file->start + of_file->offset +
+			       (from->address - from->offset) - (to->address - to->offset);
+		if (segment_has(to, code->offset, code->end - code->start))
+			return true;
 	}
 	return false;
 }

@@ -15,6 +15,7 @@
 
 struct elf_segment {
 	uint64_t offset, file_bytes, address, memory_bytes;
+	bool executable;
 };
 
 struct elf_section {
@@ -51,5 +52,16 @@ int elf_file_section_at(const struct elf_file *elf, uint32_t index, struct elf_s
 
 /* Finds the address, as the file has addresses, of what is at that offset of the file. */
 bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *address);
+
+/* Pages of a process, and the offset in a file of what they have. */
+struct elf_pages {
+	uint64_t start, end, offset;
+	bool executable;
+};
+
+/* Finds what part of the file the code in pages would be, from where the process has other pages of
+ * it: fills code->offset. False: the pages are in none of the file's segments with code. */
+bool elf_place_code(const struct elf_file *elf, const struct elf_pages *of_file,
+		    struct elf_pages *code);
 
 #endif
