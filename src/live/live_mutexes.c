@@ -3,7 +3,6 @@
 #include "live_edges.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "proc/proc.h"
 #include "waits/waits.h"
 
 #include <stdlib.h>
@@ -13,12 +12,12 @@
 #define READ_STILL_NS (NS_PER_SECOND / 4)
 
 struct mutex {
-	int64_t tid, pid;	    /* the holder; ABSENT: not known */
-	int64_t turn;		    /* turn of struct wait_facts; ABSENT: a mutex */
-	bool one_of_many, changing; /* flags of struct wait_facts */
-	bool checked, changed;	    /* mutex was looked at again; it had another holder then */
-	int64_t read_ns;	    /* scan time of the scan that read it */
-	struct sample waiter;	    /* thread whose call it was read for */
+	int64_t tid, pid;			/* the holder; ABSENT: not known */
+	int64_t turn;				/* turn of struct wait_facts; ABSENT: a mutex */
+	bool one_of_many, changing, other_user; /* flags of struct wait_facts */
+	bool checked, changed; /* mutex was looked at again; it had another holder then */
+	int64_t read_ns;       /* scan time of the scan that read it */
+	struct sample waiter;  /* thread whose call it was read for */
 	struct lookup_hint hint;
 };
 
@@ -70,6 +69,7 @@ static void mutex_read(struct live_context *context, const struct edge_waiter *w
 				.turn = facts.turn,
 				.one_of_many = facts.one_of_many,
 				.changing = facts.changing,
+				.other_user = facts.other_user,
 				.read_ns = context->now.scan_time.now_ns,
 				.waiter = *waiter->sample,
 				.hint = waiter->hint};
@@ -112,16 +112,6 @@ bool live_mutex_holds(struct live_context *context, struct live_mutexes *mutexes
 	return !mutex->changed;
 }
 
-/* True if the holder is another user's. Any user can write any thread's id into a lock word of
- * memory that is shared. */
-static bool is_of_other_user(const struct sample *sample, int64_t pid)
-{
-	int64_t own, other;
-
-	return pid != sample->pid && (proc_owner_read(PROC, sample->pid, sample->tid, &own) ||
-				      proc_owner_read(PROC, pid, pid, &other) || own != other);
-}
-
 void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 		     const struct edge_waiter *waiter, struct edge *edge, size_t *slot)
 {
@@ -141,8 +131,7 @@ void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 	 * time */
 	edge->firm = edge->kind == EDGE_MUTEX;
 	edge->timed = edge->kind == EDGE_MUTEX && wait_has_limit(waiter->sample);
-	edge->sure = mutex->changing || is_of_other_user(waiter->sample, mutex->pid) ? SURE_LIKELY
-										     : SURE_CERTAIN;
+	edge->sure = mutex->changing || mutex->other_user ? SURE_LIKELY : SURE_CERTAIN;
 }
 
 void live_mutexes_begin(struct live_mutexes *mutexes)

@@ -6,6 +6,7 @@
 #include "report/value.h"
 #include "sample/edge_kind.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,16 +204,20 @@ static void locks_gather(struct chain_report *report)
 	report->refused += groups->refused;
 }
 
-/* Name of a lock as sample/edge_kind.c writes it: "mutex 0x55d0c8"; NULL: it is no lock, or not
- * known which. */
+/* Name of a lock as sample/edge_kind.c writes it: "mutex 0x55d0c8"; "mutex? 0x55d0c8" if its holder
+ * is in doubt; NULL: it is no lock, or not known which. */
 static const char *lock_name(const struct sample *sample, const struct edge_kind_row *kind)
 {
+	bool doubt = kind->doubt_is_marked && sample->blocker_sure &&
+		     strcmp(sample->blocker_sure, "certain") != 0;
 	static struct text text;
+	char name[32];
 
 	if (!kind->lock_add || sample->blocker_tid == ABSENT)
 		return NULL;
 	text_clear(&text);
-	kind->lock_add(sample, kind->name, &text);
+	snprintf(name, sizeof(name), "%s%s", kind->name, doubt ? EDGE_DOUBT : "");
+	kind->lock_add(sample, name, &text);
 	return text.length ? name_transient(text_string(&text), text.length) : NULL;
 }
 

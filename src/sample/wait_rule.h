@@ -46,6 +46,8 @@ struct wait_facts {
 	int64_t turn;	  /* lock of a language's runtime: a number per holder */
 	bool one_of_many; /* the runtime's lock is one of many: a Java monitor, not Python's GIL */
 	bool changing;	  /* the holder of the runtime's lock may be about to change */
+	bool other_user;  /* the lock's word names another user's thread as its holder, which the
+			     waiter's user can write there for any thread */
 	/* socket of a server's thread's connection, while the client waits (waits/served.c) */
 	int64_t served_inode;
 	int64_t armed; /* number of requests in flight that only wait until a descriptor is ready */

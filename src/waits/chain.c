@@ -109,10 +109,18 @@ static void text_add_name(struct text *text, const char *name)
 	text_add_string(text, name ? name : "?");
 }
 
+/* True for a link that texts mark, as it is only likely. */
+static bool is_in_doubt(const struct edge *edge)
+{
+	return edge_kinds[edge->kind].doubt_is_marked && edge->sure == SURE_LIKELY;
+}
+
 static void edge_add(struct text *text, const struct edge *edge)
 {
 	text_add_string(text, " ");
 	text_add_string(text, edge_kinds[edge->kind].name);
+	if (is_in_doubt(edge))
+		text_add_string(text, EDGE_DOUBT);
 	text_add_string(text, "> ");
 }
 
@@ -158,8 +166,24 @@ static void root_lend(struct chain_node *root)
 	root->transient = true;
 }
 
+/* The root's name: "worker ?" if a link on the way to it is in doubt. */
+static const char *root_name(const struct chain_nodes *nodes, const struct chain *chain)
+{
+	static struct text text;
+
+	for (size_t i = 0; i < chain->count && chain->root->comm; i++) {
+		if (!is_in_doubt(&nodes->nodes[chain->path[i]].edge))
+			continue;
+		text_clear(&text);
+		text_add_format(&text, "%s " EDGE_DOUBT, chain->root->comm);
+		return name_transient(text_string(&text), text.length);
+	}
+	return chain->root->comm;
+}
+
 /* Fills the root's columns. If no thread of the root's process is known, only its name and pid. */
-static void root_fill(const struct chain *chain, struct sample *sample)
+static void root_fill(const struct chain_nodes *nodes, const struct chain *chain,
+		      struct sample *sample)
 {
 	struct chain_node *root = chain->root;
 
@@ -171,7 +195,7 @@ static void root_fill(const struct chain *chain, struct sample *sample)
 		return;
 	}
 	root_lend(root);
-	sample->root = root->comm;
+	sample->root = root_name(nodes, chain);
 	sample->root_tid = root->tid;
 	sample->root_pid = root->pid;
 	sample->root_state = root->state;
@@ -212,5 +236,5 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	sample->depth = (int64_t)chain->count - 1;
 	if (chain->root && chain->root->edge.sure == SURE_PROCESS)
 		sample->depth++;
-	root_fill(chain, sample);
+	root_fill(nodes, chain, sample);
 }

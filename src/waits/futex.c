@@ -13,7 +13,8 @@
  *    its end (CLONE_CHILD_CLEARTID). In later glibc (seen in 2.43) that word holds a state and no
  *    id: such a wait is reported by its address.
  * The words are believed only if the futex word still has the value that the call was given, and
- * the id is that of a living thread of the same process (of any process, for a shared PI futex).
+ * the id is that of a living thread of the same process (of any process, for a shared PI futex: any
+ * user can write any thread's id there, so one of another user is marked as likely only).
  * Read-write locks of glibc: see waits/rwlock.h. Locks of language runtimes, whose waiters sleep on
  * a condition variable, come from a runtime_lock_finder (waits/waits.h). Everything else, such as
  * condition variables and semaphores, is reported by its address.
@@ -116,6 +117,24 @@ static int64_t holder_process(const struct wait *wait, const struct futex *futex
 		       : ABSENT;
 }
 
+/* True if the first thread of a process has ended: others go on, or nobody has waited for the
+ * process. All other threads are gone from /proc when they end. */
+static bool is_zombie(const struct wait *wait, int64_t pid)
+{
+	struct proc_stat stat;
+
+	return !proc_stat_read(wait_root(wait), pid, pid, &stat) && stat.state == 'Z';
+}
+
+static bool is_of_other_user(const struct wait *wait, int64_t pid)
+{
+	int64_t own, other;
+
+	return pid != wait->pid &&
+	       (proc_owner_read(wait_root(wait), wait->pid, wait->tid, &own) ||
+		proc_owner_read(wait_root(wait), pid, pid, &other) || own != other);
+}
+
 /* The living thread that has this id in its pid namespace; 0: none. */
 static int64_t holder_of(struct wait *wait, struct futex *futex, uint32_t number)
 {
@@ -125,7 +144,9 @@ static int64_t holder_of(struct wait *wait, struct futex *futex, uint32_t number
 	if (!tid || tid == wait->tid)
 		return 0;
 	futex->holder = holder_process(wait, futex, tid);
-	return futex->holder == ABSENT ? 0 : tid;
+	if (futex->holder == ABSENT || (tid == futex->holder && is_zombie(wait, tid)))
+		return 0;
+	return tid;
 }
 
 static int64_t glibc_owner(struct wait *wait, struct futex *futex)
@@ -150,10 +171,12 @@ static int64_t word_owner(struct wait *wait, struct futex *futex)
 
 static void held_describe(struct wait *wait, const struct futex *futex, int64_t tid)
 {
-	text_add_format(wait->text, "mutex %#llx held", (unsigned long long)futex->address);
-	wait_add_thread(wait, " by ", tid);
 	wait->facts.tid = tid;
 	wait->facts.pid = futex->holder;
+	wait->facts.other_user = is_of_other_user(wait, futex->holder);
+	text_add_format(wait->text, "mutex %#llx%s held", (unsigned long long)futex->address,
+			wait->facts.other_user ? " likely" : "");
+	wait_add_thread(wait, " by ", tid);
 }
 
 /* Describes the futex if it is a word of a read-write lock that is held; false: it is not. */

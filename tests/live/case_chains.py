@@ -242,6 +242,15 @@ def chain_of_liar(ctx):
     later = run_chain(ctx, "hostile", 0)
     told = {(row["blocker_kind"], row["blocker_sure"]) for row in later}
     check(told == {("mutex", "likely")}, "the lie is told as %s", told)
+    liar = Truth(ctx.workload("chain", of="hostile", dir=ctx.temporary()))
+    (tid, (blocker, _)), = liar.by_tid.items()
+    rows = ctx.rows("-t", tid, columns="waits_on,chain,root")
+    told = {(re.sub(r"(mutex) 0x\w+|%s \S+" % blocker, r"\1", row["waits_on"]), "mutex?> " in row["chain"], row["root"][-2:]) for row in rows}
+    check(told == {("mutex likely held by ", True, " ?")}, "the lie is shown as %s", told)
+    tool = ctx.plain("--chains", "-d", 1, "-p", liar.pids)
+    tool.finish_plain(0, START_S + 1 + STOP_S)
+    roots, locks = (table_below(tool.out.decode(), words) for words in ("Who others wait for in the end", "Locks that were waited for"))
+    check(len(roots) == 2 and " ? " in roots[1] and len(locks) == 2 and "  mutex? 0x" in locks[1], "--chains: %s, %s", roots, locks)
 
 
 def shares_of(lines, column):

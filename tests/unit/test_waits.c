@@ -49,8 +49,20 @@ static void mutex_holders(void **state)
 			    "mutex 0x400000 held by 8 x");
 	/* a lock in memory that processes share, by a thread that is not its process' first */
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
+	fake_proc_put(&scene->proc, 20, 20, "comm", "y\n");
 	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0), "mutex 0x400000 held by 21");
 	assert_int_equal(fill(scene).waits_on_pid, 20);
+	/* of a process whose user is not known to be the waiter's */
+	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t22\nUid:\t0\t0\t0\t0\n");
+	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0),
+			    "mutex 0x400000 likely held by 21");
+	/* a process that has ended, and has not been waited for */
+	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t21\nUid:\t0\t0\t0\t0\n");
+	fake_proc_put(&scene->proc, 21, 21, "stat",
+		      "21 (y) Z 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
+		      "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0), "futex 0x400000");
+	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
 }
 
 /* Fills another thread that waits for the same lock in the same scan. */
