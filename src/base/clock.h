@@ -26,6 +26,10 @@ int64_t clock_thread_cpu_ns(void);   /* CPU time of this thread, user and kernel
 int64_t clock_cpu_ns(void);	     /* CPU time of this process, all threads, user and kernel */
 int64_t clock_cpu_of_ns(pid_t pid);  /* CPU time of another process; 0: no such process */
 
+/* Least difference between the clock's time and the time that passed that counts as a step. NTP
+ * steps from 128 ms on, and slews by 0.5 ms a second at most. */
+#define CLOCK_STEP_US (100 * 1000ll)
+
 /* Sleeps until the monotonic deadline. 0, or -EINTR if a signal came first. */
 int clock_sleep_until(int64_t monotonic_ns);
 

@@ -81,34 +81,38 @@ static void run_note_stacks(struct run *run, const struct scan *batch)
 	}
 }
 
-/* Sets the interval of the batch's exact times. */
-static void run_times_at(struct run *run, const struct scan *batch)
+/* Sets the interval of exact times up to a scan, that long after what the tally has. */
+static void run_times_at(struct run *run, int64_t since_us)
 {
 	const struct tally *tally = run->time_rows.step_us ? &run->time_rows.tally : &run->tally;
 
-	exact_times_at(&run->times,
-		       tally->scans ? tally->from_us : batch->time_us - batch->weight_us,
-		       batch->time_us);
+	exact_times_at(&run->times, sum(tally->elapsed_us, since_us));
+}
+
+/* Sets the interval of a sample that is not shown: once its scan has begun, the time before the
+ * scan in which no thread was seen is in the tally. */
+static void run_pass_begin(struct run *run, const struct scan *scan)
+{
+	time_rows_begin(&run->time_rows, scan->time_us, &run->groups);
+	run_times_at(run, run->in_scan ? scan->weight_us : sum(scan->weight_us, scan->silent_us));
 }
 
 /* Adds a sample that the filter refuses, of a thread whose other samples it may accept: it has a
  * part of the thread's times. */
-static void run_pass_samples(struct run *run, const struct sample *sample)
+static void run_pass_samples(struct run *run, const struct scan *scan, const struct sample *sample)
 {
-	time_rows_begin(&run->time_rows, sample->time_us, &run->groups);
-	run_times_at(run,
-		     &(struct scan){.time_us = sample->time_us, .weight_us = sample->weight_us});
+	run_pass_begin(run, scan);
 	exact_times_add(&run->times, sample);
 }
 
 /* Takes a sample that is not shown, of a thread that may be. */
-static void run_pass(void *take_to, const struct sample *sample)
+static void run_pass(void *take_to, const struct scan *scan, const struct sample *sample)
 {
 	struct run *run = take_to;
 	struct sample account;
 
 	if (!filter_keeps_threads(&run->filter)) {
-		run_pass_samples(run, sample);
+		run_pass_samples(run, scan, sample);
 		return;
 	}
 	if (!exact_times_has(&run->times, sample))
@@ -117,9 +121,7 @@ static void run_pass(void *take_to, const struct sample *sample)
 	sample_derive(&account, column_list_needs(&run->list) | filter_needs(&run->filter));
 	if (filter_eval_thread(&run->filter, &account, ~0ull) != VERDICT_ACCEPTED)
 		return;
-	time_rows_begin(&run->time_rows, sample->time_us, &run->groups);
-	run_times_at(run,
-		     &(struct scan){.time_us = sample->time_us, .weight_us = sample->weight_us});
+	run_pass_begin(run, scan);
 	group_table_add_account(&run->groups, &account);
 }
 
@@ -140,7 +142,7 @@ static int run_take_groups(struct run *run, const struct scan *batch)
 	int err = run->in_scan ? 0 : run_take_silence(run, batch, run->e);
 
 	time_rows_begin(&run->time_rows, batch->time_us, &run->groups);
-	run_times_at(run, batch);
+	run_times_at(run, batch->weight_us);
 	for (size_t i = 0; !err && i < batch->count; i++) {
 		struct exact_note note = EXACT_NOTE_NONE;
 
@@ -175,6 +177,7 @@ static void run_give_row(void *to, const struct sample *sample, struct exact_not
 static void run_take_rows(struct run *run, const struct scan *batch)
 {
 	if (run->config->patience_us) {
+		run->late_waits.now_us = sum(run->total_us, batch->weight_us);
 		for (size_t i = 0; i < batch->count; i++)
 			late_waits_queue(&run->late_waits, &batch->samples[i], run_give_row, run);
 		return;
@@ -259,7 +262,8 @@ static int run_end_rows(struct run *run, const struct scan *scan, struct error *
 	run->total_us = sum(run->total_us, scan->silent_us);
 	keeper_progress()->reports = ++run->shown;
 	late_waits_pass(&run->late_waits,
-			crowded ? INT64_MAX : scan->time_us - run->config->patience_us,
+			crowded ? INT64_MAX
+				: sum(run->total_us, scan->weight_us) - run->config->patience_us,
 			run_give_row, run);
 	return run_lists_events(run) ? run_write_events(run, e) : run_write(run, e);
 }
@@ -289,7 +293,10 @@ static bool run_ended(const struct run *run, int64_t weight_us)
  * scan: as of a scan that saw no thread. */
 static int run_take_rest(struct run *run, const struct scan *last, struct error *e)
 {
-	struct scan rest = {.time_us = clock_utc_us()};
+	struct scan rest = {
+		.time_us = clock_utc_us(),
+		.weight_us = (clock_monotonic_ns() - last->scan_time_ns) / NS_PER_US,
+	};
 	int err;
 
 	if (!signals_stop() || run->config->replay || run->tally.scans || !run->shown)
@@ -297,7 +304,6 @@ static int run_take_rest(struct run *run, const struct scan *last, struct error 
 	err = run_take_traced(run, true, e);
 	if (err || !run->distributions.count)
 		return err;
-	rest.weight_us = rest.time_us - last->time_us;
 	tally_add(&run->tally, &rest);
 	return 0;
 }
@@ -326,6 +332,8 @@ static int run_loop(struct run *run, struct error *e)
 			err = more;
 			break;
 		}
+		if (!run->renderer->has_footer)
+			run_report_clock(run, &scan);
 		err = run_take(run, &scan);
 		if (!err)
 			err = run_take_traced(run, false, e);
@@ -437,8 +445,7 @@ static void run_resume(struct run *run)
 		run->total_us = run->end_us - least_us;
 }
 
-static int run_any(struct run run, source_opener *open_source, void (*report)(const char *lines),
-		   struct error *e)
+static int run_any(struct run run, source_opener *open_source, struct error *e)
 {
 	const struct config *config = run.config;
 	int err = run_prepare(&run, e);
@@ -454,15 +461,15 @@ static int run_any(struct run run, source_opener *open_source, void (*report)(co
 				run.source->take_again = run_take_again;
 			run.source->describe(run.source, &run.status_before);
 			if (run.status_before.remarks)
-				report(run.status_before.remarks);
+				run.report(run.status_before.remarks);
 			if (!run.renderer->has_footer)
-				run_report_absent(&run, report);
+				run_report_absent(&run);
 			if (config->verbose && run.status_before.chosen)
-				report(run.status_before.chosen);
+				run.report(run.status_before.chosen);
 			run_resume(&run);
-			err = config->record ? run_record(&run, report, e) : run_recorded(&run, e);
+			err = config->record ? run_record(&run, e) : run_recorded(&run, e);
 			if (!run.renderer->has_footer)
-				run_report_footer(&run, report);
+				run_report_footer(&run);
 		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */
 		}
@@ -474,12 +481,12 @@ static int run_any(struct run run, source_opener *open_source, void (*report)(co
 int run(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
 	struct error *e)
 {
-	return run_any((struct run){.config = config, .e = e}, open_source, report, e);
+	return run_any((struct run){.config = config, .e = e, .report = report}, open_source, e);
 }
 
 int run_into(struct text *text, const struct config *config, source_opener *open_source,
 	     void (*report)(const char *lines), struct error *e)
 {
-	return run_any((struct run){.config = config, .e = e, .into = text}, open_source, report,
-		       e);
+	return run_any((struct run){.config = config, .e = e, .report = report, .into = text},
+		       open_source, e);
 }

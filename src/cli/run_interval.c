@@ -265,7 +265,7 @@ int run_show(struct run *run, struct error *e)
 	return run_write(run, e);
 }
 
-void run_report_absent(struct run *run, void (*report)(const char *lines))
+void run_report_absent(struct run *run)
 {
 	const struct column_list *list = run_events_only(run) ? &run->events.list : &run->list;
 	struct text lines = {0};
@@ -275,11 +275,23 @@ void run_report_absent(struct run *run, void (*report)(const char *lines))
 		absent_add(&lines, list, &run->status_before.absent[i]);
 		text_add_char(&lines, '\n');
 	}
-	report(text_string(&lines));
+	run->report(text_string(&lines));
 	text_done(&lines);
 }
 
-void run_report_footer(struct run *run, void (*report)(const char *lines))
+void run_report_clock(const struct run *run, const struct scan *scan)
+{
+	struct text line = {0};
+
+	if (!scan->clock_step_us)
+		return;
+	clock_step_add(&line, scan->clock_step_us, scan->time_us, run->config->replay);
+	text_add_char(&line, '\n');
+	run->report(text_string(&line));
+	text_done(&line);
+}
+
+void run_report_footer(struct run *run)
 {
 	struct source_status status;
 	struct text notes = {0};
@@ -303,6 +315,6 @@ void run_report_footer(struct run *run, void (*report)(const char *lines))
 		missed_add(&notes, &status.missed[i]);
 		text_add_char(&notes, '\n');
 	}
-	report(text_string(&notes));
+	run->report(text_string(&notes));
 	text_done(&notes);
 }

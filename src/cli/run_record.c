@@ -26,8 +26,7 @@ struct record {
 	struct held_scans held; /* scans that are recorded around moments only: --when */
 	bool moment;		/* the present scan is such a moment */
 	bool held_reported;	/* the user was informed that scans were dropped */
-	void (*report)(const char *lines);
-	int64_t rows; /* rows of samples in the present scan */
+	int64_t rows;		/* rows of samples in the present scan */
 	struct archive archive;
 	struct column_list stack_list;
 	struct index stacks_reported; /* hashes of the stacks in the present part */
@@ -45,7 +44,7 @@ static struct text *rows_of(struct record *record, enum record_kind kind)
 static void rows_put(struct record *record, int64_t time_us)
 {
 	if (record->run->config->when)
-		held_scans_put(&record->held, time_us, record->moment);
+		held_scans_put(&record->held, time_us, record->run->total_us, record->moment);
 	else
 		recorder_put(record->recorder, time_us);
 	record->moment = false;
@@ -106,7 +105,7 @@ static void words_report(struct record *record)
 		record->held_reported = true;
 	}
 	if (words.length)
-		record->report(text_string(&words));
+		record->run->report(text_string(&words));
 	text_done(&words);
 }
 
@@ -201,6 +200,7 @@ static int record_loop(struct record *record, struct error *e)
 			continue;
 		if (more <= 0)
 			return more;
+		run_report_clock(run, &scan);
 		err = scan_end(record, &scan, e);
 		run->shown++;
 		run->total_us = sum(run->total_us, scan.weight_us);
@@ -273,10 +273,10 @@ static void source_begin(struct record *record)
 	}
 }
 
-int run_record(struct run *run, void (*report)(const char *lines), struct error *e)
+int run_record(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
-	struct record record = {.run = run, .report = report};
+	struct record record = {.run = run};
 	struct recorder_options options = {
 		.path = config->record,
 		.host = run->status_before.host,

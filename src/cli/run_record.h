@@ -4,8 +4,7 @@
 
 #include "cli/run_state.h"
 
-/* -o DIR: records the samples of run->source until it is to end. report gets lines for standard
- * error while it runs. 0 or -errno with e. */
-int run_record(struct run *run, void (*report)(const char *lines), struct error *e);
+/* -o DIR: records the samples of run->source until it is to end. 0 or -errno with e. */
+int run_record(struct run *run, struct error *e);
 
 #endif

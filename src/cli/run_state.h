@@ -21,6 +21,7 @@
 struct run {
 	const struct config *config;
 	const struct renderer *renderer;
+	void (*report)(const char *lines); /* writes to standard error */
 	struct text *into; /* text that gets the output; NULL: it is written as configured */
 	struct column_list list;
 	struct filter filter;
@@ -136,7 +137,9 @@ void run_release(struct run *run);
 /* Report what has no place in rows and folded stacks, as they have no footer: before the first row,
  * columns that no row will have; after the last one, what was missed, or the whole cost if
  * requested. */
-void run_report_absent(struct run *run, void (*report)(const char *lines));
-void run_report_footer(struct run *run, void (*report)(const char *lines));
+void run_report_absent(struct run *run);
+void run_report_footer(struct run *run);
+/* Reports at once that the clock was set before the scan: see struct scan. */
+void run_report_clock(const struct run *run, const struct scan *scan);
 
 #endif

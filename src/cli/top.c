@@ -89,7 +89,7 @@ static void source_change(struct top *top, struct source *source)
 {
 	struct error e = {0};
 
-	feed_finish(&top->feed, clock_utc_us(), &e); /* if it fails, the new source goes on */
+	feed_finish(&top->feed, clock_monotonic_ns(), &e); /* if it fails, the new source goes on */
 	error_done(&e);
 	feed_change(&top->feed, source);
 }

@@ -65,6 +65,23 @@ static int scan_read(struct live *live)
 	return err;
 }
 
+/* How far the clock was set forward since the scan before. While the host is suspended UTC goes on,
+ * the monotonic clock does not. */
+static int64_t clock_step_us(struct live *live)
+{
+	const struct live_capture *capture = live->context.now.capture;
+	int64_t before_us = live->times.utc_ahead_us, slept_ns, step_us;
+
+	live->times.utc_ahead_us = capture->time_us - capture->scan_time.now_ns / NS_PER_US;
+	step_us = live->times.utc_ahead_us - before_us;
+	if (before_us && llabs(step_us) < CLOCK_STEP_US)
+		return 0;
+	slept_ns = clock_boot_ns() - clock_monotonic_ns();
+	step_us -= (slept_ns - live->times.slept_ns) / NS_PER_US;
+	live->times.slept_ns = slept_ns;
+	return before_us && llabs(step_us) >= CLOCK_STEP_US ? step_us : 0;
+}
+
 static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 {
 	int err;
@@ -78,6 +95,7 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 		.scan_time_ns = live->context.now.scan_time.now_ns,
 		.weight_us =
 			(live->context.now.scan_time.now_ns - live->times.previous_ns) / NS_PER_US,
+		.clock_step_us = clock_step_us(live),
 		.samples = live->batch.samples,
 	};
 	live->times.previous_ns = live->context.now.scan_time.now_ns;

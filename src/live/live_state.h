@@ -75,6 +75,8 @@ struct live_growth {
 /* Times, monotonic but for own_cpu_start_ns. */
 struct live_times {
 	int64_t previous_ns;	  /* the scan before this one */
+	int64_t utc_ahead_us;	  /* UTC less the monotonic time at that scan; 0: none yet */
+	int64_t slept_ns;	  /* time that the host had been suspended by then */
 	int64_t housekept_ns;	  /* the last housekeeping */
 	int64_t own_cpu_start_ns; /* CPU time that the start began with */
 };

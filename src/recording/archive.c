@@ -41,7 +41,7 @@ static void sums_sweep(struct archive *archive, int64_t now_us)
 {
 	size_t kept = 0;
 
-	if (now_us - archive->swept_us < SWEEP_US && now_us >= archive->swept_us)
+	if (now_us - archive->swept_us < SWEEP_US)
 		return;
 	archive->swept_us = now_us;
 	index_empty(&archive->threads);
@@ -67,7 +67,7 @@ static void sums_move(struct archive *archive, struct sample *sample)
 {
 	struct archive_sums *sums = sums_of(archive, sample->tid);
 
-	sums->seen_us = sample->time_us;
+	sums->seen_us = archive->elapsed_us;
 	for (size_t i = 0; i < SUMMED_COUNT; i++) {
 		int64_t *value = summed_at(sample, i);
 
@@ -80,28 +80,28 @@ static void sums_move(struct archive *archive, struct sample *sample)
 
 /* True if a scan is archived: it is the first since one was due. The next one is due after half a
  * period to one and a half, by chance: see sampler.h. */
-static bool scan_is_due(struct archive *archive, int64_t time_us)
+static bool scan_is_due(struct archive *archive, int64_t elapsed_us)
 {
 	int64_t every_us = archive->every_us;
 
-	/* first scan, first after a pause, or a clock that was put back */
-	if (archive->due_us < time_us - every_us || archive->due_us > time_us + 2 * every_us)
-		archive->due_us = time_us;
-	if (time_us < archive->due_us)
+	/* first scan, or first after a pause */
+	if (archive->due_us < elapsed_us - every_us)
+		archive->due_us = elapsed_us;
+	if (elapsed_us < archive->due_us)
 		return false;
 	archive->due_us +=
-		every_us / 2 + (int64_t)(hash_u64((uint64_t)time_us) % (uint64_t)every_us);
+		every_us / 2 + (int64_t)(hash_u64((uint64_t)elapsed_us) % (uint64_t)every_us);
 	return true;
 }
 
 /* Begins a scan: call for its first row, or at its end if it has none. */
-static void scan_begin(struct archive *archive, int64_t time_us)
+static void scan_begin(struct archive *archive, const struct scan *scan)
 {
 	if (archive->begun)
 		return;
 	archive->begun = true;
 	archive->rows = 0;
-	archive->now = scan_is_due(archive, time_us);
+	archive->now = scan_is_due(archive, archive->elapsed_us + scan->weight_us);
 }
 
 struct scan archive_take(struct archive *archive, const struct scan *batch)
@@ -110,7 +110,7 @@ struct scan archive_take(struct archive *archive, const struct scan *batch)
 
 	if (!archive->every_us || !batch->count)
 		return archived;
-	scan_begin(archive, batch->samples[0].time_us);
+	scan_begin(archive, batch);
 	archive->samples = memory_grow(archive->samples, &archive->capacity, batch->count,
 				       sizeof(*archive->samples));
 	for (size_t i = 0; i < batch->count; i++) {
@@ -131,9 +131,10 @@ bool archive_scan_end(struct archive *archive, const struct scan *scan, struct s
 {
 	if (!archive->every_us)
 		return false;
-	scan_begin(archive, scan->time_us);
+	scan_begin(archive, scan);
 	archive->begun = false;
 	archive->weight_us += scan->weight_us;
+	archive->elapsed_us += scan->weight_us;
 	if (!archive->now)
 		return false;
 	*row = (struct scan_row){
@@ -143,7 +144,7 @@ bool archive_scan_end(struct archive *archive, const struct scan *scan, struct s
 		.threads = (int64_t)scan->threads,
 	};
 	archive->weight_us = 0;
-	sums_sweep(archive, scan->time_us);
+	sums_sweep(archive, archive->elapsed_us);
 	return true;
 }
 

@@ -17,7 +17,8 @@ struct archive_sums;
 struct archive {
 	int64_t every_us;     /* period of the scans; 0: there is no archive */
 	bool begun, now;      /* the present scan has a row, and is archived */
-	int64_t due_us;	      /* time from which the next scan is archived */
+	int64_t elapsed_us;   /* weight of all scans before the present one: UTC may step */
+	int64_t due_us;	      /* elapsed time from which the next scan is archived */
 	int64_t weight_us;    /* weight of the scans since the last archived one */
 	int64_t rows;	      /* rows of samples in the present scan */
 	struct index threads; /* tid to number of its sums, from 1 */

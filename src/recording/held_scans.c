@@ -66,19 +66,20 @@ static void oldest_put(struct held_scans *held, bool kept)
 	held->count--;
 }
 
-void held_scans_put(struct held_scans *held, int64_t time_us, bool moment)
+void held_scans_put(struct held_scans *held, int64_t time_us, int64_t now_us, bool moment)
 {
 	struct held_scan *present;
 
 	ring_grow(held);
 	present = held_at(held, held->count++);
 	present->time_us = time_us;
+	present->now_us = now_us;
 	held->bytes += scan_bytes(present);
-	while (held->count > 1 && held_at(held, 0)->time_us < time_us - held->around_us)
+	while (held->count > 1 && held_at(held, 0)->now_us < now_us - held->around_us)
 		oldest_put(held, false);
 	if (moment)
-		held->until_us = time_us + held->around_us;
-	while (held->count && held_at(held, 0)->time_us <= held->until_us - 1)
+		held->until_us = now_us + held->around_us;
+	while (held->count && held_at(held, 0)->now_us < held->until_us)
 		oldest_put(held, true);
 	for (; held->count && held->bytes > HELD_BYTES_MAX; held->dropped++)
 		oldest_put(held, false);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/sample_file.h"
+#include "base/clock.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "sample/proc_values.h"
@@ -19,8 +21,14 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
+#define ROUNDED_US 2		 /* most that rounding makes of a thread's times and a weight */
 #define AHEAD_BYTES (256u << 10) /* size of input from which a thread of its own reads ahead */
 #define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_WAITS_ONSUM | NEED_CGROUP_NAMES))
+
+/* A thread of the scan before. */
+struct seen_thread {
+	int64_t tid, state, state_us;
+};
 
 struct sample_file {
 	struct source source; /* first member, so that a source is a sample_file */
@@ -43,9 +51,18 @@ struct sample_file {
 	struct proc_values_pool proc_values;
 	size_t count, capacity, rows;
 	size_t copied; /* samples, from the first on, that are copies of rows of this header line */
-	int64_t time_us, weight_us, silent_us; /* times of the scan being gathered; time_us is
-						  ABSENT before its first row */
-	int64_t previous_us;		       /* time of the scan before it in this recording */
+	/* times of the scan being gathered, as in struct scan; time_us is ABSENT before its first
+	 * row */
+	int64_t time_us, weight_us, silent_us, clock_step_us;
+	int64_t previous_us; /* time of the scan before it; ABSENT: none */
+	bool apart;	     /* a header line is between the two: nothing may have been sampled */
+	int64_t ahead_us;    /* time between the two that weights do not account for */
+	bool proof_sought;   /* rows may prove that the clock was set in that time */
+	/* rows of the scan being gathered, and of the one before it with an index by tid, if that
+	 * is wanted */
+	struct seen_thread *seen, *before;
+	size_t seen_count, seen_capacity, before_count, before_capacity;
+	struct index by_tid;
 	bool next_read;
 };
 
@@ -53,8 +70,7 @@ struct sample_file {
 static int header_read(struct sample_file *file, struct error *e)
 {
 	file->copied = 0;
-	/* the time between two recordings was not sampled */
-	file->previous_us = ABSENT;
+	file->apart = true;
 	return sample_row_header(&file->row, e);
 }
 
@@ -96,24 +112,85 @@ static int row_next(struct sample_file *file, struct error *e)
 	}
 }
 
-/* Begins a scan with file->row: finds the time that it stands for, and the time before it that is
- * unaccounted for. */
+/* Keeps the threads of the scan before, and begins those of the next one. */
+static void seen_turn(struct sample_file *file)
+{
+	struct seen_thread *before = file->before;
+	size_t capacity = file->before_capacity;
+
+	file->before = file->seen;
+	file->before_capacity = file->seen_capacity;
+	file->before_count = file->seen_count;
+	file->seen = before;
+	file->seen_capacity = capacity;
+	file->seen_count = 0;
+}
+
+/* Finds how far the scan is from where the weight puts it: times are by a clock that may be set,
+ * weights and times in a state by one that can't. The clock may be set forward, or scans may have
+ * seen no thread; a thread that goes on with what it did in the scan before proves the former. A
+ * clock that is set back needs no proof, unless a header line may begin another recording. */
+static void scan_place(struct sample_file *file, int64_t time_us, int64_t weight_us)
+{
+	bool apart = file->apart || file->previous_us == ABSENT;
+
+	file->ahead_us = file->previous_us == ABSENT ? 0 : time_us - file->previous_us - weight_us;
+	/* less than half a scan is jitter between two clocks */
+	file->silent_us =
+		!apart && !file->scan_rows && file->ahead_us > weight_us / 2 ? file->ahead_us : 0;
+	file->clock_step_us = !apart && file->ahead_us <= -CLOCK_STEP_US ? file->ahead_us : 0;
+	file->proof_sought =
+		file->silent_us || (!file->clock_step_us && llabs(file->ahead_us) >= CLOCK_STEP_US);
+	file->previous_us = time_us;
+	file->apart = false;
+	seen_turn(file);
+	if (!file->proof_sought)
+		return;
+	index_empty(&file->by_tid);
+	for (size_t i = 0; i < file->before_count; i++)
+		*index_put(&file->by_tid, (uint64_t)file->before[i].tid, NULL) = i + 1;
+}
+
+/* Begins a scan with file->row. */
 static void scan_start(struct sample_file *file)
 {
-	int64_t since = 0;
+	const struct sample *first = &file->row.next.sample;
+	int64_t since_us =
+		file->apart || file->previous_us == ABSENT ? 0 : first->time_us - file->previous_us;
 
-	file->time_us = file->row.next.sample.time_us;
-	if (file->previous_us != ABSENT && file->time_us > file->previous_us)
-		since = file->time_us - file->previous_us;
-	file->weight_us =
-		file->row.next.sample.weight_us == ABSENT ? since : file->row.next.sample.weight_us;
-	/* less than half a scan is jitter between two clocks */
-	file->silent_us = since - file->weight_us;
-	if (file->silent_us <= file->weight_us / 2 || file->scan_rows)
-		file->silent_us = 0;
-	file->previous_us = file->time_us;
+	file->time_us = first->time_us;
+	if (first->weight_us != ABSENT)
+		file->weight_us = first->weight_us;
+	else if (since_us >= 0) /* else the clock was set back, and scans go on as before */
+		file->weight_us = since_us;
+	scan_place(file, file->time_us, file->weight_us);
 	file->count = file->rows = 0;
 	proc_values_pool_clear(&file->proc_values);
+}
+
+/* Notes a row, which may prove that the clock was set. */
+static void seen_note(struct sample_file *file, const struct sample *sample)
+{
+	const struct seen_thread seen = {sample->tid, sample->state, sample->state_us};
+	const struct seen_thread *before;
+	const uint64_t *at;
+
+	if (seen.tid == ABSENT || seen.state_us == ABSENT)
+		return;
+	file->seen =
+		memory_grow(file->seen, &file->seen_capacity, file->seen_count + 1, sizeof(seen));
+	file->seen[file->seen_count++] = seen;
+	if (!file->proof_sought)
+		return;
+	at = index_find(&file->by_tid, (uint64_t)seen.tid);
+	before = at ? &file->before[*at - 1] : NULL;
+	if (!before || before->state != seen.state ||
+	    llabs(seen.state_us - before->state_us - file->weight_us) > ROUNDED_US)
+		return;
+	file->proof_sought = false;
+	file->silent_us = 0;
+	if (llabs(file->ahead_us) >= CLOCK_STEP_US)
+		file->clock_step_us = file->ahead_us;
 }
 
 static struct scan scan_gathered(const struct sample_file *file)
@@ -122,6 +199,7 @@ static struct scan scan_gathered(const struct sample_file *file)
 		.time_us = file->time_us,
 		.weight_us = file->weight_us,
 		.silent_us = file->silent_us,
+		.clock_step_us = file->clock_step_us,
 		.samples = file->samples,
 		.count = file->count,
 		.threads = file->scan_now.time_us == ABSENT ? 0 : (size_t)file->scan_now.threads,
@@ -141,8 +219,10 @@ static int batch_give(struct sample_file *file)
 
 static int row_refuse(const struct sample_file *file, const struct sample *sample)
 {
+	const struct scan scan = scan_gathered(file);
+
 	if (file->source.pass)
-		file->source.pass(file->source.take_to, sample);
+		file->source.pass(file->source.take_to, &scan, sample);
 	return 0;
 }
 
@@ -157,6 +237,7 @@ static int scan_add(struct sample_file *file, struct error *e)
 				       "more than a million rows have this one");
 	if (sample->weight_us == ABSENT)
 		sample->weight_us = file->weight_us;
+	seen_note(file, sample);
 	verdict = filter_eval(file->filter, sample,
 			      ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
 	if (verdict == VERDICT_REFUSED)
@@ -198,6 +279,10 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 			err = scan_rows_find(file->scan_rows, &file->part,
 					     more ? file->row.next.sample.time_us : INT64_MAX,
 					     &file->scan_now, scan, e);
+			if (err > 0) {
+				scan_place(file, scan->time_us, scan->weight_us);
+				scan->clock_step_us = file->clock_step_us;
+			}
 			if (err)
 				return err;
 		}
@@ -255,6 +340,9 @@ static void sample_file_close(struct source *source)
 	sample_row_done(&file->row);
 	free(file->path);
 	free(file->samples);
+	free(file->seen);
+	free(file->before);
+	index_clear(&file->by_tid);
 	proc_values_pool_done(&file->proc_values);
 	stack_dict_free(file->stacks);
 	scan_rows_free(file->scan_rows);
@@ -335,7 +423,7 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 	file->row.reader = &file->reader;
 	file->row.needs = file->needs;
 	file->row.changed = file->needs & (DERIVED | NEEDS_STACKS | NEEDS_PROC_VALUES);
-	file->time_us = file->scan_now.time_us = ABSENT;
+	file->time_us = file->scan_now.time_us = file->previous_us = ABSENT;
 	err = scan_rows_begin(file, e);
 	if (!err)
 		err = csv_read(&file->reader, file->row.fields, &file->row.count, e);

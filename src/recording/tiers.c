@@ -21,10 +21,11 @@ struct tiers {
 	int64_t fine_us; /* weight of the fine scans since the last scan of the archive */
 };
 
-static void refused_take(void *take_to, const struct sample *sample)
+static void refused_take(void *take_to, const struct scan *scan, const struct sample *sample)
 {
 	struct tier *tier = take_to;
 
+	(void)scan;
 	tier->refused = memory_grow(tier->refused, &tier->refused_capacity, tier->refused_count + 1,
 				    sizeof(*tier->refused));
 	tier->refused[tier->refused_count++] = *sample;
@@ -49,7 +50,7 @@ static int tier_peek(struct tier *tier, bool refused, struct error *e)
 static void tier_take(struct tiers *tiers, struct tier *tier, bool wanted)
 {
 	for (size_t i = 0; wanted && i < tier->refused_count; i++)
-		tiers->source.pass(tiers->source.take_to, &tier->refused[i]);
+		tiers->source.pass(tiers->source.take_to, &tier->scan, &tier->refused[i]);
 	tier->refused_count = 0;
 	tier->ahead = false;
 }

@@ -158,6 +158,7 @@ void grouped_json_head(struct text *out, const struct interval *interval)
 		text_add_format(out, ",\"begin\":\"%s\",\"end\":\"%s\"", from, until);
 	}
 	json_add_number(out, "elapsed_us", tally->elapsed_us);
+	json_add_number(out, "clock_step_us", tally->clock_step_us);
 	json_add_number(out, "scans", tally->scans);
 	json_add_number(out, "samples", tally->samples);
 	json_add_number(out, "threads_max", tally->threads ? tally->threads_max : ABSENT);

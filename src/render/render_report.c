@@ -152,6 +152,23 @@ static void add_path_words(struct text *out, const struct interval *interval)
 	text_done(&line);
 }
 
+/* Adds that the clock was set: durations are right, times before that are by another clock. */
+static void add_clock_steps(struct text *out, const struct interval *interval)
+{
+	const struct tally *tally = interval->tally;
+	struct text line = {0};
+
+	if (!tally->clock_steps)
+		return;
+	text_add_string(&line, "Note: ");
+	clock_step_add(&line, tally->clock_step_us, tally->clock_stepped_us, interval->recording);
+	if (tally->clock_steps > 1)
+		text_add_format(&line, ", and %lld times before",
+				(long long)tally->clock_steps - 1);
+	interval_add_wrapped(out, interval, text_string(&line));
+	text_done(&line);
+}
+
 static void add_header(struct text *out, const struct interval *interval)
 {
 	struct text line = {0};
@@ -161,6 +178,7 @@ static void add_header(struct text *out, const struct interval *interval)
 	text_clear(&line);
 	interval_add_scans(&line, interval);
 	interval_add_wrapped(out, interval, text_string(&line));
+	add_clock_steps(out, interval);
 	add_pressure(out, interval, "the host", interval->status->pressure, true);
 	add_pressure(out, interval, interval->status->pressed_group,
 		     interval->status->group_pressure, false);

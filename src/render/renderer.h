@@ -89,6 +89,10 @@ const struct renderer *renderer_find(const char *name);
 /* Adds a text for something missed: "12 late scans". */
 void missed_add(struct text *out, const struct source_missed *missed);
 
+/* Adds that the clock was set, without the end of the sentence. step_us and stepped_us: see struct
+ * tally. recorded: of a recording, where a host that was suspended looks the same. */
+void clock_step_add(struct text *out, int64_t step_us, int64_t stepped_us, bool recorded);
+
 /* Adds the columns that are absent on this host: "syscall: why". */
 void absent_add(struct text *out, const struct column_list *list,
 		const struct source_absent *absent);

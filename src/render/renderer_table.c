@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "render/renderer.h"
+#include "base/clock.h"
+#include "report/value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct renderer *const renderer_table[] = {
@@ -25,6 +28,18 @@ void absent_add(struct text *out, const struct column_list *list,
 	column_list_name(list, absent->needs, out);
 	text_add_format(out, "%s: %s", out->length > start ? "" : "what the filter needs",
 			absent->why);
+}
+
+void clock_step_add(struct text *out, int64_t step_us, int64_t stepped_us, bool recorded)
+{
+	char time[CLOCK_ISO_SIZE];
+
+	clock_format_iso(stepped_us, time);
+	text_add_format(out, "the clock was set %s by ", step_us < 0 ? "back" : "forward");
+	text_add_decimals(out, ratio(llabs(step_us), 100, US_PER_SECOND), 2);
+	text_add_string(out,
+			recorded && step_us > 0 ? " s, or the host was suspended, at " : " s at ");
+	text_add_format(out, "%.10s %.12s UTC", time, time + 11);
 }
 
 void missed_add(struct text *out, const struct source_missed *missed)

@@ -32,10 +32,9 @@ bool exact_times_has(const struct exact_times *times, const struct sample *sampl
 	       (times->shared >> TIME_ASLEEP & 1 && sample->sleep_us > 0);
 }
 
-void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us)
+void exact_times_at(struct exact_times *times, int64_t elapsed_us)
 {
-	times->from_us = from_us;
-	times->until_us = until_us;
+	times->elapsed_us = elapsed_us;
 }
 
 /* Index of the thread in threads; it is added if it is new. */
@@ -64,9 +63,8 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 {
 	const int64_t us[TIME_KINDS] = {sample->cpu_us, sample->runq_us, sample->dwait_us,
 					sample->sleep_us};
-	int64_t since_us = times->until_us - times->from_us, all_us = 0;
+	int64_t all_us = 0;
 
-	since_us = since_us > 0 ? since_us : 0;
 	for (int kind = 0; kind < TIME_KINDS; kind++)
 		all_us = sum(all_us, us[kind]);
 	for (int kind = 0; kind < TIME_KINDS; kind++) {
@@ -74,8 +72,8 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 
 		if (us[kind] < 0) /* ABSENT */
 			continue;
-		if (all_us > since_us)
-			*part_us = sum(*part_us, ratio(us[kind], since_us, all_us));
+		if (all_us > times->elapsed_us)
+			*part_us = sum(*part_us, ratio(us[kind], times->elapsed_us, all_us));
 		else /* zero is added, too: no CPU could predict a branch on it */
 			*part_us = sum(*part_us, us[kind]);
 	}
@@ -99,9 +97,9 @@ struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 	/* on a CPU a thread goes from call to call: each sample is another look */
 	note.began = thread->last_state != sample->state || kind == TIME_ON ||
 		     sample->state_us == ABSENT ||
-		     sample->state_us < times->until_us - thread->last_us;
+		     sample->state_us < times->elapsed_us - thread->last_us;
 	thread->last_state = (int32_t)sample->state;
-	thread->last_us = times->until_us;
+	thread->last_us = times->elapsed_us;
 	if (kind < 0 || sample->weight_us <= 0)
 		return note;
 	thread->parts[kind].sampled_us = sum(thread->parts[kind].sampled_us, sample->weight_us);

@@ -34,7 +34,8 @@ struct exact_part {
 };
 
 struct exact_thread {
-	int64_t tid, start_ns, last_us;
+	int64_t tid, start_ns;
+	int64_t last_us; /* elapsed time of the interval at its last sample */
 	struct exact_part parts[TIME_KINDS];
 	int32_t last_state;
 	uint32_t group; /* group of any sample or account, plus one; set by group_split.c */
@@ -46,8 +47,8 @@ struct exact_times {
 	struct id_map by_tid; /* tid to index in threads, plus one */
 	struct exact_thread *threads;
 	size_t count, capacity;
-	int64_t from_us, until_us; /* begin and present end of the interval, UTC */
-	int64_t weight_us;	   /* weight of the last sample */
+	int64_t elapsed_us; /* time from the interval's begin to the present scan */
+	int64_t weight_us;  /* weight of the last sample */
 	/* Sums of this interval, made by group_table_split(): of all threads, and of those with a
 	 * sample of the kind. */
 	int64_t all_us[TIME_KINDS], covered_us[TIME_KINDS];
@@ -70,8 +71,9 @@ int64_t time_kind_state(int kind);
 
 /* True if the sample holds times that are shared out. */
 bool exact_times_has(const struct exact_times *times, const struct sample *sample);
-/* Sets the interval of samples added next: it began at from_us, and has lasted until until_us. */
-void exact_times_at(struct exact_times *times, int64_t from_us, int64_t until_us);
+/* Sets how long the interval has lasted at the scan of the samples added next: the sum of its
+ * scans' weights, as clocks may step. */
+void exact_times_at(struct exact_times *times, int64_t elapsed_us);
 /* Adds the times of a sample. */
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample);
 /* Adds the times of a sample whose thread's index is known. */

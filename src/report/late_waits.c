@@ -14,8 +14,9 @@
 struct late_sample {
 	struct sample sample;
 	struct exact_note note;
-	size_t slot;  /* index of its wait in facts; SLOT_NONE: nothing is looked for */
-	size_t names; /* index of its stacks in facts, or SLOT_NONE */
+	int64_t held_us; /* when it was added, now_us */
+	size_t slot;	 /* index of its wait in facts; SLOT_NONE: nothing is looked for */
+	size_t names;	 /* index of its stacks in facts, or SLOT_NONE */
 };
 
 /* Facts of one wait, or of its stacks. */
@@ -94,7 +95,7 @@ static void names_take(struct late_fact *fact, const struct sample *sample)
 static void sample_put(struct late_waits *waits, const struct sample *sample,
 		       struct exact_note note)
 {
-	struct late_sample late = {*sample, note, SLOT_NONE, SLOT_NONE};
+	struct late_sample late = {*sample, note, waits->now_us, SLOT_NONE, SLOT_NONE};
 
 	if (sample->wait_open)
 		late.slot = fact_slot(waits, wait_key(sample));
@@ -198,7 +199,7 @@ static bool first_waits(const struct late_waits *waits, int64_t until_us)
 {
 	const struct late_sample *late = &waits->samples[waits->first];
 
-	return late->sample.time_us > until_us &&
+	return late->held_us > until_us &&
 	       (is_open(waits, late->slot) || is_open(waits, late->names));
 }
 

@@ -24,6 +24,7 @@ struct late_fact;
 struct late_waits {
 	struct late_sample *samples; /* count samples; the oldest is samples[first] */
 	size_t first, count, capacity;
+	int64_t now_us; /* set by the owner: time that passed until rows are queued or passed */
 	struct late_fact *facts; /* facts of waits and stacks of samples that are held */
 	size_t fact_count, fact_capacity;
 	struct index slots; /* key of a wait to index in facts, plus one */
@@ -39,7 +40,7 @@ void late_waits_end(struct late_waits *waits, late_callback *take, void *to);
  * which facts are still looked for. Not to be mixed with late_waits_hold(). */
 void late_waits_queue(struct late_waits *waits, const struct sample *sample, late_callback *take,
 		      void *to);
-/* Hands over rows without a new sample; samples seen until until_us (UTC) wait no longer. */
+/* Hands over rows without a new sample; those queued until until_us (now_us) wait no longer. */
 void late_waits_pass(struct late_waits *waits, int64_t until_us, late_callback *take, void *to);
 void late_waits_done(struct late_waits *waits);
 

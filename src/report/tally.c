@@ -43,6 +43,13 @@ void tally_add(struct tally *tally, const struct scan *scan)
 		threads = active;
 	if (!tally->scans)
 		tally->from_us = scan->time_us - scan->weight_us;
+	else
+		tally->from_us = sum(tally->from_us, scan->clock_step_us);
+	if (scan->clock_step_us) {
+		tally->clock_steps++;
+		tally->clock_step_us = scan->clock_step_us;
+		tally->clock_stepped_us = scan->time_us;
+	}
 	tally->until_us = scan->time_us;
 	tally->scans++;
 	tally->elapsed_us = sum(tally->elapsed_us, scan->weight_us);

@@ -12,8 +12,11 @@
 struct tally {
 	int64_t scans; /* number of scans, including scans that saw no thread */
 	int64_t samples;
-	int64_t elapsed_us;	      /* time that the scans stand for */
-	int64_t from_us, until_us;    /* UTC; valid if there are scans */
+	int64_t elapsed_us; /* time that the scans stand for */
+	/* begin and end, UTC, by the clock as it was at the end; valid if there are scans */
+	int64_t from_us, until_us;
+	/* number of times that the clock was set, how far the last time, and the time then, UTC */
+	int64_t clock_steps, clock_step_us, clock_stepped_us;
 	int64_t active, active_max;   /* active threads: sum over the scans, and most in one */
 	int64_t threads, threads_max; /* all threads seen: sum, and most in one; 0: not known */
 	int64_t active_sum; /* active threads in the batches of a scan that is not complete yet */

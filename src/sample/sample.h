@@ -139,6 +139,8 @@ struct scan {
 	int64_t scan_time_ns; /* time_us by the monotonic clock; 0: a recording */
 	int64_t silent_us; /* time before weight_us in which scans saw no threads, so that they are
 			      not in the recording; 0 live, where such scans are delivered */
+	int64_t clock_step_us; /* how far the clock of time_us was set forward since the previous
+				  scan (back: below 0); 0: it was not */
 	struct sample *samples;
 	size_t count;
 	size_t threads; /* threads seen in this scan, shown or not; 0 if not known (replay, or in a

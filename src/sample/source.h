@@ -152,8 +152,9 @@ struct source {
 	void *take_to;
 	/* Set by the owner, or NULL: takes the samples of a recording that the filter refuses, as
 	 * they have exact times of their threads since the samples before; without the columns that
-	 * follow from others. Live, these times are in the thread's next sample or account. */
-	void (*pass)(void *take_to, const struct sample *sample);
+	 * follow from others. scan: times of the scan that the sample is of. Live, these times are
+	 * in the thread's next sample or account. */
+	void (*pass)(void *take_to, const struct scan *scan, const struct sample *sample);
 	/* Set by the owner, or NULL: then every scan has all samples. Else scans may leave threads
 	 * out that sleep on in the wait of an earlier sample; a later sample of that wait stands
 	 * for these scans, too, or take_again takes the earlier one again for them alone: weight_us

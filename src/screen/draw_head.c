@@ -2,6 +2,7 @@
 /* The top of the screen, above the table: source, time and the band. */
 #include "screen/draw.h"
 #include "base/clock.h"
+#include "render/renderer.h"
 #include "report/value.h"
 
 #include <string.h>
@@ -111,11 +112,18 @@ static uint64_t missed_count(const struct source_status *status, size_t at)
 	return count;
 }
 
-/* Adds counts of what was missed since the start. */
+/* Adds that the clock was set in the window, and counts of what was missed since the start. */
 static void add_missed(struct text *text, const struct shown *shown)
 {
 	const struct source_status *status = &shown->source.status;
 	const char *before = "Missed: ";
+
+	if (shown->tally.clock_steps) {
+		text_add_string(text, "Note: ");
+		clock_step_add(text, shown->tally.clock_step_us, shown->tally.clock_stepped_us,
+			       shown->source.recording);
+		before = "; missed: ";
+	}
 
 	if (shown->groups.refused) {
 		text_add_format(text, "%s%lld samples in more groups than tsnap keeps", before,

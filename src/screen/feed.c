@@ -39,11 +39,11 @@ static void missed_keep(struct source_status *kept, const struct source_status *
 	}
 }
 
-int feed_finish(struct feed *feed, int64_t until_us, struct error *e)
+int feed_finish(struct feed *feed, int64_t until_ns, struct error *e)
 {
 	int more = 1;
 
-	while (more > 0 && feed->last_us + feed->period_us < until_us)
+	while (more > 0 && feed->last_ns + feed->period_us * NS_PER_US < until_ns)
 		more = feed_next(feed, e);
 	return more;
 }
@@ -55,18 +55,17 @@ void feed_change(struct feed *feed, struct source *source)
 	feed->source->describe(feed->source, &status);
 	missed_keep(&feed->before, &status);
 	feed->source = source;
-	feed->account_us = feed->reported_us = 0;
-	feed->changed = feed->last_us;
+	feed->account_ns = feed->reported_us = 0;
+	feed->changed = feed->last_ns;
 	source->take = batch_take;
 	source->take_to = feed;
 }
 
 /* Counts the scans that were due between the previous source's last one and that time. */
-static void lost_count(struct feed *feed, int64_t time_us)
+static void lost_count(struct feed *feed, int64_t scan_ns)
 {
-	int64_t periods =
-		feed->period_us ? (time_us - feed->last_us + feed->period_us / 2) / feed->period_us
-				: 0;
+	int64_t since_us = (scan_ns - feed->last_ns) / NS_PER_US,
+		periods = feed->period_us ? (since_us + feed->period_us / 2) / feed->period_us : 0;
 
 	if (feed->changed && periods > 1)
 		feed->lost_count += (uint64_t)periods - 1;
@@ -93,11 +92,12 @@ int feed_next(struct feed *feed, struct error *e)
 	if (more <= 0)
 		return more;
 	history_end_scan(feed->history, &scan);
-	lost_count(feed, scan.time_us);
-	feed->last_us = scan.time_us;
-	if (source->account && scan.time_us - feed->account_us >= HISTORY_ACCOUNT_US) {
+	lost_count(feed, scan.scan_time_ns);
+	feed->last_ns = scan.scan_time_ns;
+	if (source->account &&
+	    scan.scan_time_ns - feed->account_ns >= HISTORY_ACCOUNT_US * NS_PER_US) {
 		source->account(source, account_take, feed->history);
-		feed->account_us = scan.time_us;
+		feed->account_ns = scan.scan_time_ns;
 	}
 	if (feed->traces && source->traced &&
 	    source->traced(source, false, FEED_TRACE_NEEDS, trace_take, feed->history, e))

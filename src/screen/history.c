@@ -154,8 +154,10 @@ static struct history_chunk *chunk_for(struct history *history, int64_t time_us)
 {
 	struct history_chunk *chunk = history->count ? history->chunks[history->count - 1] : NULL;
 
+	/* within a chunk times increase, also where the clock was set back */
 	if (chunk && (!chunk->scan_count ||
 		      (time_us - chunk->scans[0].time_us < CHUNK_US &&
+		       time_us > chunk->scans[chunk->scan_count - 1].time_us &&
 		       history_chunk_bytes(chunk) < history->bytes_limit / CHUNK_PART)))
 		return chunk;
 	if (chunk)
@@ -201,6 +203,7 @@ static void batch_add(struct history *history, const struct scan *batch)
 			.time_us = batch->time_us,
 			.weight_us = batch->weight_us,
 			.silent_us = batch->silent_us,
+			.clock_step_us = batch->clock_step_us,
 			.offset = (uint32_t)chunk->bytes.length,
 		};
 		history->in_scan = true;
@@ -346,7 +349,8 @@ void history_look(struct history *history, struct history_view *view)
 
 		if (!chunk->scan_count)
 			continue;
-		if (view->first_us == ABSENT)
+		/* a newer chunk may be of earlier times: the clock was set back */
+		if (view->first_us == ABSENT || chunk->scans[0].time_us < view->first_us)
 			view->first_us = chunk->scans[0].time_us;
 		view->last_us = chunk->scans[chunk->scan_count - 1].time_us;
 	}

@@ -147,10 +147,11 @@ static void scans_merge(struct coarsening *coarse, size_t from, size_t last)
 	struct history_chunk *to = coarse->to;
 	struct history_scan kept = scans[last];
 
-	kept.weight_us = kept.silent_us = 0;
+	kept.weight_us = kept.silent_us = kept.clock_step_us = 0;
 	for (size_t i = from; i <= last; i++) {
 		kept.weight_us += scans[i].weight_us;
 		kept.silent_us += scans[i].silent_us;
+		kept.clock_step_us += scans[i].clock_step_us;
 	}
 	kept.offset = (uint32_t)to->bytes.length;
 	kept.accounts = kept.traces = 0;

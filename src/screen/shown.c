@@ -19,6 +19,7 @@ struct filling {
 	struct filter filter;
 	bool any;	 /* a scan of the window was seen */
 	int64_t from_us; /* start of the interval of exact times */
+	int64_t lead_us; /* time from there to the window's first scan */
 	bool remembers;	 /* a thread that goes on with what it does remains in its group */
 };
 
@@ -30,15 +31,18 @@ static void take_scan(void *to, const struct history_scan *scan)
 		.time_us = scan->time_us,
 		.weight_us = scan->weight_us,
 		.threads = scan->threads,
+		.clock_step_us = scan->clock_step_us,
 	};
 
 	/* silence before the window is not counted in it */
 	if (scan->silent_us && filling->any)
 		tally_add_silence(tally, scan->time_us - scan->weight_us - scan->silent_us,
 				  scan->silent_us, ratio(scan->silent_us, 1, scan->weight_us));
+	if (!filling->any && scan->time_us - scan->weight_us > filling->from_us)
+		filling->lead_us = scan->time_us - scan->weight_us - filling->from_us;
 	filling->any = true;
 	tally_add(tally, &whole);
-	exact_times_at(filling->times, filling->from_us, scan->time_us);
+	exact_times_at(filling->times, sum(filling->lead_us, tally->elapsed_us));
 }
 
 static void filling_share_out(struct filling *filling)

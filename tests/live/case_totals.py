@@ -1,12 +1,14 @@
 """The exact totals: their sums over a thread's samples against the kernel's own accounts."""
+import csv
 import fcntl
 import os
 import re
+import struct
 import time
 
 import truth
 from growth import Room
-from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, number, rows_of, scans_of, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, number, rows_of, scans_of, timestamp_s, wait_until
 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
 COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
@@ -240,3 +242,58 @@ def totals_over_sweeps(ctx):
     pair = ctx.workload("pingpong")
     rows = ctx.rows("-a", "-p", "%s,%s" % (spinner["pid"], pair["pid"]), seconds=13, columns=COLUMNS)
     expect_filled(rows, (spinner.tid, pair.tid, pair.number("tid2")))
+
+
+class Clock:
+    """A clock that the test sets, of programs that are started with its environment."""
+
+    def __init__(self, ctx):
+        library = os.path.join(os.path.dirname(ctx.options.workload), "..", "live", "libclock_set.so")
+        if not os.path.exists(library):
+            raise Skip("tests/live/clock_set is not built")
+        self.path = os.path.join(ctx.temporary(), "clock")
+        self.set(0)
+        self.environment = dict(os.environ, LD_PRELOAD=os.path.abspath(library), CLOCK_SET=self.path)
+
+    def set(self, ahead_s):
+        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as file:
+            file.write(struct.pack("=q", ahead_s))
+
+
+def expect_told(tool, steps_s):
+    """The steps of the clock are told, each once."""
+    told = [float(size) * (-1 if way == "back" else 1)
+            for way, size in re.findall(r"the clock was set (back|forward) by ([\d.]+) s", tool.err)]
+    check(len(told) == len(steps_s) and all(abs(a - b) < 0.1 for a, b in zip(told, steps_s)), "told: %s, not %s: %s", told, steps_s, tool.err)
+
+
+@case
+def totals_clock_set(ctx):
+    """The clock is set back, then forward, while a thread sleeps: its exact times are those of the intervals, live and in a recording."""
+    workload, clock = ctx.workload("sleep"), Clock(ctx)
+    tool = ctx.plain("--report", "--csv", "-a", "-t", workload.tid, "-g", "tid,sleep_us,weight_us", "-i", 2 * SLOW, "-n", 4, env=clock.environment)
+    directory = os.path.join(ctx.temporary(), "recording")
+    recorder = ctx.plain("-o", directory, "-a", "-t", workload.tid, "-F", 20, "-d", 8 * SLOW, env=clock.environment)
+
+    def intervals():
+        return list(csv.DictReader(tool.out.decode().splitlines()))
+    for count, ahead_s in (1, -1), (2, 2):
+        wait_until(lambda: len(intervals()) >= count, START_S + 3 * count * SLOW, "%d intervals" % count)
+        let_pass(SLOW)  # in the middle of an interval
+        clock.set(ahead_s)
+    tool.finish_plain()
+    expect_told(tool, [-1, 3])
+    check(len(intervals()) == 4, "%d intervals", len(intervals()))
+    for row in intervals():
+        elapsed_us, lasted_us = number(row, "elapsed_us"), (timestamp_s(row["end"]) - timestamp_s(row["begin"])) * 1e6
+        check(abs(lasted_us - elapsed_us) < 20000, "an interval of %d us is from %s to %s", elapsed_us, row["begin"], row["end"])
+        for column in "sleep_us", "weight_us":
+            check(abs(number(row, column) - elapsed_us) < 0.02 * elapsed_us, "%s of %d us is %s", column, elapsed_us, row[column])
+    recorder.finish_plain()
+    replay = ctx.plain("--replay", directory, "-a", "--report", "--csv", "-g", "tid,sleep_us,weight_us")
+    replay.finish_plain()
+    (row,) = csv.DictReader(replay.out.decode().splitlines())
+    check(abs(number(row, "elapsed_us") - 8e6 * SLOW) < 2e5 * SLOW, "a recording of %d s has %s us", 8 * SLOW, row["elapsed_us"])
+    for column in "sleep_us", "weight_us":
+        check(abs(number(row, column) - number(row, "elapsed_us")) < 1e5, "%s of %s us is %s", column, row["elapsed_us"], row[column])
+    expect_told(replay, [-1, 3])

@@ -224,7 +224,7 @@ static void times_are_shared_out(void **state)
 	(void)state;
 	chain_report_init(&report, 0);
 	chain_report_split(&report, &times);
-	exact_times_at(&times, 0, 5000000);
+	exact_times_at(&times, 5000000);
 	for (int i = 0; i < 5; i++) {
 		struct sample sample = waiting(i < 3 ? 7 : 8, STATE_DISK, "fsync");
 

@@ -71,7 +71,7 @@ static void times_set(struct sample *sample, int64_t cpu_us, int64_t runq_us, in
 static void scan(struct scene *scene, struct sample *samples, size_t count)
 {
 	scene->now_us += SCAN_US;
-	exact_times_at(&scene->times, 0, scene->now_us);
+	exact_times_at(&scene->times, scene->now_us);
 	for (size_t i = 0; i < count; i++) {
 		samples[i].time_us = scene->now_us;
 		group_table_add_noted(&scene->groups, &samples[i],
@@ -400,7 +400,7 @@ static void other_tables_agree(void **state)
 
 		times_set(&sample, 20000, 0, 0, 30000);
 		scene.now_us += SCAN_US;
-		exact_times_at(&scene.times, 0, scene.now_us);
+		exact_times_at(&scene.times, scene.now_us);
 		note = exact_times_add(&scene.times, &sample);
 		group_table_add_noted(&scene.groups, &sample, note);
 		if (i < 4)
@@ -431,7 +431,7 @@ static void refused_samples_have_their_part(void **state)
 
 		times_set(&sample, 45000, 1000, 0, 4000);
 		scene.now_us += SCAN_US;
-		exact_times_at(&scene.times, 0, scene.now_us);
+		exact_times_at(&scene.times, scene.now_us);
 		note = exact_times_add(&scene.times, &sample);
 		if (wanted)
 			group_table_add_noted(&scene.groups, &sample, note);

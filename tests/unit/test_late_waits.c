@@ -89,6 +89,7 @@ static void without_file(void **state)
 static const char *queue(struct sample sample)
 {
 	text_clear(&given);
+	waits.now_us = sample.time_us;
 	late_waits_queue(&waits, &sample, take, NULL);
 	return text_string(&given);
 }

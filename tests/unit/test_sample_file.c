@@ -425,7 +425,7 @@ static void scans_and_silence(void **state)
 		size_t count;
 		int64_t weight_us, silent_us;
 	} rows[] = {{2, 50000, 0}, {1, 50000, 0},   {1, 50000, 350000},
-		    {1, 0, 0},	   {1, 1000000, 0}, {1, 0, 0}};
+		    {1, 0, 0},	   {1, 1000000, 0}, {1, 1000000, 0}};
 	struct source *source;
 	struct scan scan;
 	struct error e = {0};
@@ -438,6 +438,43 @@ static void scans_and_silence(void **state)
 		assert_int_equal(scan.weight_us, rows[i].weight_us);
 		assert_int_equal(scan.silent_us, rows[i].silent_us);
 		assert_int_equal(scan.samples[0].weight_us, rows[i].weight_us);
+	}
+	assert_int_equal(source->next(source, &scan, &e), 0);
+	source->close(source);
+}
+
+/* Time that weights do not account for: the clock was set, or no thread was seen. */
+static void clock_steps(void **state)
+{
+	static const char content[] =
+		"timestamp,weight_us,tid,state,state_us\n"
+		"2026-11-20T00:00:01.000000Z,50000,1,S,70000\n"
+		"2026-11-20T00:00:01.050000Z,50000,1,S,120000\n"
+		/* back; forward, and a thread goes on; forward, and none does */
+		"2026-11-20T00:00:00.100000Z,50000,1,S,170000\n"
+		"2026-11-20T00:01:00.150000Z,50000,2,S,50000\n"
+		"2026-11-20T00:01:00.150000Z,50000,1,S,220001\n"
+		"2026-11-20T00:01:03.200000Z,50000,1,S,70000\n"
+		/* another recording, and one that may be a part of the same */
+		"timestamp,weight_us,tid,state,state_us\n"
+		"2026-11-20T00:00:01.000000Z,50000,1,S,70000\n"
+		"timestamp,weight_us,tid,state,state_us\n"
+		"2026-11-20T01:00:01.050000Z,50000,1,S,120000\n";
+	static const struct {
+		int64_t silent_us, clock_step_us;
+	} rows[] = {{0, 0},	  {0, 0}, {0, -1000000},  {0, 60000000},
+		    {3000000, 0}, {0, 0}, {0, 3600000000}};
+	struct source *source;
+	struct scan scan;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(content_open(content, sizeof(content) - 1, &all, 0, &source, &e), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(source->next(source, &scan, &e), 1);
+		assert_int_equal(scan.weight_us, 50000);
+		assert_int_equal(scan.silent_us, rows[i].silent_us);
+		assert_int_equal(scan.clock_step_us, rows[i].clock_step_us);
 	}
 	assert_int_equal(source->next(source, &scan, &e), 0);
 	source->close(source);
@@ -535,6 +572,7 @@ int main(void)
 
 		cmocka_unit_test(derived_texts_are_one),
 		cmocka_unit_test(scans_and_silence),
+		cmocka_unit_test(clock_steps),
 		cmocka_unit_test(filtered_scans_count),
 
 	};
