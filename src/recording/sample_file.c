@@ -54,10 +54,10 @@ struct sample_file {
 	/* times of the scan being gathered, as in struct scan; time_us is ABSENT before its first
 	 * row */
 	int64_t time_us, weight_us, silent_us, clock_step_us;
-	int64_t previous_us; /* time of the scan before it; ABSENT: none */
-	bool apart;	     /* a header line is between the two: nothing may have been sampled */
-	int64_t ahead_us;    /* time between the two that weights do not account for */
-	bool proof_sought;   /* rows may prove that the clock was set in that time */
+	int64_t previous_us;  /* time of the scan before it; ABSENT: none */
+	bool apart;	      /* a header line is between the two: nothing may have been sampled */
+	int64_t ahead_us;     /* time between the two that weights do not account for */
+	bool evidence_sought; /* rows may show that the clock was set in that time */
 	/* rows of the scan being gathered, and of the one before it with an index by tid, if that
 	 * is wanted */
 	struct seen_thread *seen, *before;
@@ -128,8 +128,9 @@ static void seen_turn(struct sample_file *file)
 
 /* Finds how far the scan is from where the weight puts it: times are by a clock that may be set,
  * weights and times in a state by one that can't. The clock may be set forward, or scans may have
- * seen no thread; a thread that goes on with what it did in the scan before proves the former. A
- * clock that is set back needs no proof, unless a header line may begin another recording. */
+ * seen no thread; a thread that goes on with what it did in the scan before shows that it was the
+ * former. A clock that is set back needs no evidence, unless a header line may begin another
+ * recording. */
 static void scan_place(struct sample_file *file, int64_t time_us, int64_t weight_us)
 {
 	bool apart = file->apart || file->previous_us == ABSENT;
@@ -139,12 +140,12 @@ static void scan_place(struct sample_file *file, int64_t time_us, int64_t weight
 	file->silent_us =
 		!apart && !file->scan_rows && file->ahead_us > weight_us / 2 ? file->ahead_us : 0;
 	file->clock_step_us = !apart && file->ahead_us <= -CLOCK_STEP_US ? file->ahead_us : 0;
-	file->proof_sought =
+	file->evidence_sought =
 		file->silent_us || (!file->clock_step_us && llabs(file->ahead_us) >= CLOCK_STEP_US);
 	file->previous_us = time_us;
 	file->apart = false;
 	seen_turn(file);
-	if (!file->proof_sought)
+	if (!file->evidence_sought)
 		return;
 	index_empty(&file->by_tid);
 	for (size_t i = 0; i < file->before_count; i++)
@@ -180,14 +181,14 @@ static void seen_note(struct sample_file *file, const struct sample *sample)
 	file->seen =
 		memory_grow(file->seen, &file->seen_capacity, file->seen_count + 1, sizeof(seen));
 	file->seen[file->seen_count++] = seen;
-	if (!file->proof_sought)
+	if (!file->evidence_sought)
 		return;
 	at = index_find(&file->by_tid, (uint64_t)seen.tid);
 	before = at ? &file->before[*at - 1] : NULL;
 	if (!before || before->state != seen.state ||
 	    llabs(seen.state_us - before->state_us - file->weight_us) > ROUNDED_US)
 		return;
-	file->proof_sought = false;
+	file->evidence_sought = false;
 	file->silent_us = 0;
 	if (llabs(file->ahead_us) >= CLOCK_STEP_US)
 		file->clock_step_us = file->ahead_us;

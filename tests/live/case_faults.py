@@ -4,7 +4,7 @@ import re
 import signal
 
 from case_trouble import with_fault
-from harness import Findings, START_S, STOP_S, Skip, Tsnap, case, settle
+from harness import Findings, START_S, STOP_S, Tsnap, case, preloading, settle
 
 FORM = ("-a", "-G", "ufunc,waits_on", "-d", "0.3")
 LIMIT_S = START_S + STOP_S
@@ -72,12 +72,7 @@ def faults_of_all_calls(ctx):
 
 
 def without_memory(ctx, name, when):
-    folder = os.path.join(os.path.dirname(ctx.options.workload), "..", "live")
-    if not os.path.exists(folder + "/libmalloc_fails.so"):
-        raise Skip("tests/live/malloc_fails is not built")
-    # a blank ends a name in LD_PRELOAD, but not in LD_LIBRARY_PATH
-    tool = Tsnap([ctx.options.tsnap, *FORM], env=dict(os.environ, LD_LIBRARY_PATH=folder, LD_PRELOAD="libmalloc_fails.so",
-                                                      MALLOC_FAILS="%d" % when, MALLOC_FAILS_IN=name))
+    tool = Tsnap([ctx.options.tsnap, *FORM], env=dict(preloading(ctx, "malloc_fails"), MALLOC_FAILS="%d" % when, MALLOC_FAILS_IN=name))
     ctx.started.append(tool)
     return tool
 

@@ -8,7 +8,7 @@ import time
 
 import truth
 from growth import Room
-from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, number, rows_of, scans_of, timestamp_s, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, number, preloading, rows_of, scans_of, timestamp_s, wait_until
 
 TIMES = ("cpu_us", "runq_us", "dwait_us", "sleep_us")
 COLUMNS = "state," + ",".join(TIMES) + ",vcsw,ivcsw"
@@ -248,12 +248,9 @@ class Clock:
     """A clock that the test sets, of programs that are started with its environment."""
 
     def __init__(self, ctx):
-        library = os.path.join(os.path.dirname(ctx.options.workload), "..", "live", "libclock_set.so")
-        if not os.path.exists(library):
-            raise Skip("tests/live/clock_set is not built")
         self.path = os.path.join(ctx.temporary(), "clock")
         self.set(0)
-        self.environment = dict(os.environ, LD_PRELOAD=os.path.abspath(library), CLOCK_SET=self.path)
+        self.environment = dict(preloading(ctx, "clock_set"), CLOCK_SET=self.path)
 
     def set(self, ahead_s):
         with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as file:

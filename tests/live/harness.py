@@ -430,6 +430,15 @@ def through(ctx, *prefix, workload=True):
 TABLE = []
 
 
+def preloading(ctx, name):
+    """Environment of a program that is started with the library NAME of tests/live."""
+    folder = os.path.join(os.path.dirname(ctx.options.workload), "..", "live")
+    if not os.path.exists("%s/lib%s.so" % (folder, name)):
+        raise Skip("tests/live/%s is not built" % name)
+    # a blank ends a name in LD_PRELOAD, but not in LD_LIBRARY_PATH
+    return dict(os.environ, LD_LIBRARY_PATH=os.path.abspath(folder), LD_PRELOAD="lib%s.so" % name)
+
+
 def case(fn):
     """Enters a test into the table: its name is the function's, its help the doc string."""
     TABLE.append(fn)
