@@ -207,6 +207,42 @@ static int64_t run_cpu_us(const struct run *run)
 	return run->groups.exact ? group_table_cpu_us(&run->groups) : run->tally.all_us[TIME_ON];
 }
 
+static bool list_has(const struct column_list *list, const struct column *column)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == column)
+			return true;
+	return false;
+}
+
+/* Finds the columns that were requested and that the recording lacks; not those that rows have by
+ * default. */
+static void run_find_unrecorded(struct run *run)
+{
+	struct column_list unasked = {0};
+	struct error unsaid = {0};
+
+	if (run->renderer->kind == RENDERER_ROWS && !run->config->columns) {
+		column_list_add(&unasked, run->renderer->columns, true, &unsaid);
+		column_list_add(&unasked, "why", true, &unsaid);
+	}
+	run->unrecorded.count = run->chains.unrecorded.count = 0;
+	for (size_t i = 0; run->source->lacks && i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+
+		if (!run->source->lacks(run->source, column))
+			continue;
+		if ((list_has(&run->list, column) && !list_has(&unasked, column)) ||
+		    expression_reads_column(&run->filter.expression, column) ||
+		    expression_reads_column(&run->when.expression, column))
+			run->unrecorded.items[run->unrecorded.count++] = column;
+		if (list_has(&run->chains.needed, column))
+			run->chains.unrecorded.items[run->chains.unrecorded.count++] = column;
+	}
+	error_done(&unsaid);
+	run->interval.unrecorded = run->unrecorded.count ? &run->unrecorded : NULL;
+}
+
 int run_show(struct run *run, struct error *e)
 {
 	struct source_status now, interval;
@@ -253,6 +289,7 @@ int run_show(struct run *run, struct error *e)
 	}
 	if (!run->path.wanted)
 		run_find_sleepers(run);
+	run_find_unrecorded(run);
 	run->renderer->add(&run->out, &run->interval);
 	run->interval.status = NULL;
 	group_table_clear(&run->groups);
@@ -273,6 +310,12 @@ void run_report_absent(struct run *run)
 	for (size_t i = 0; i < run->status_before.absent_count; i++) {
 		text_add_string(&lines, "absent on this host: ");
 		absent_add(&lines, list, &run->status_before.absent[i]);
+		text_add_char(&lines, '\n');
+	}
+	run_find_unrecorded(run);
+	if (run->unrecorded.count) {
+		text_add_string(&lines, "not in the recording: ");
+		unrecorded_add(&lines, &run->unrecorded, NULL);
 		text_add_char(&lines, '\n');
 	}
 	run->report(text_string(&lines));

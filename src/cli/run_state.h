@@ -34,6 +34,7 @@ struct run {
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
 	struct stack_lines stacks;		 /* --stacks */
 	struct chain_report chains;		 /* --chains */
+	struct column_list unrecorded;		 /* columns that a recording lacks */
 	struct critical_path path;		 /* --critical-path */
 	struct filter path_filter;		 /* processes of --critical-path */
 	struct event_list events;		 /* --slower, --trace exec */

@@ -4,6 +4,7 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "sample/needs_table.h"
 #include "sample/proc_values.h"
 #include "recording/csv_ahead.h"
 #include "recording/csv_reader.h"
@@ -64,6 +65,12 @@ struct sample_file {
 	size_t seen_count, seen_capacity, before_count, before_capacity;
 	struct index by_tid;
 	bool next_read;
+	/* header lines until now: columns that they have, by their place in sample_columns, and the
+	 * needs of these */
+	bool *recorded;
+	uint64_t recorded_needs;
+	bool has_class;	    /* one of them has wait classes */
+	uint64_t unclassed; /* samples in S that were refused as they have no wait class */
 };
 
 /* Takes the record that was read, a header line. */
@@ -71,7 +78,30 @@ static int header_read(struct sample_file *file, struct error *e)
 {
 	file->copied = 0;
 	file->apart = true;
+	for (size_t i = 0; i < file->row.count; i++) {
+		const struct column *column = sample_column_find(file->row.fields[i].text);
+
+		if (column) {
+			file->recorded[column - sample_columns] = true;
+			file->recorded_needs |= column->needs;
+			file->has_class |= column->offset == offsetof(struct sample, why);
+		}
+	}
 	return sample_row_header(&file->row, e);
+}
+
+static bool sample_file_lacks(const struct source *source, const struct column *column)
+{
+	const struct sample_file *file = (const struct sample_file *)source;
+	uint64_t made_of = 0;
+
+	if (column->needs & DERIVED)
+		made_of = needs_dearest(column->needs)->implies;
+	if (file->stacks)
+		made_of |= column->needs & NEEDS_STACKS ? NEEDS_STACKS : 0;
+	/* weights follow from the times of scans */
+	return file->row.header_count && column->offset != offsetof(struct sample, weight_us) &&
+	       !file->recorded[column - sample_columns] && !(file->recorded_needs & made_of);
 }
 
 /* True: skips a row that can't be read, and empties e. Only in a compressed recording, which has
@@ -218,10 +248,19 @@ static int batch_give(struct sample_file *file)
 	return err;
 }
 
-static int row_refuse(const struct sample_file *file, const struct sample *sample)
+/* True if the filter would have accepted the sample if its wait class said that it works. */
+static bool is_unclassed(const struct sample_file *file, const struct sample *sample)
+{
+	return sample->state == STATE_SLEEP && !file->has_class &&
+	       filter_wants_work(file->filter) &&
+	       filter_eval_thread(file->filter, sample, ~UINT64_C(0)) == VERDICT_ACCEPTED;
+}
+
+static int row_refuse(struct sample_file *file, const struct sample *sample)
 {
 	const struct scan scan = scan_gathered(file);
 
+	file->unclassed += is_unclassed(file, sample);
 	if (file->source.pass)
 		file->source.pass(file->source.take_to, &scan, sample);
 	return 0;
@@ -307,6 +346,7 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 static void sample_file_describe(struct source *source, struct source_status *status)
 {
 	const struct sample_file *file = (const struct sample_file *)source;
+	struct source_missed *missed;
 
 	*status = (struct source_status){
 		.cpus = ABSENT,
@@ -321,6 +361,13 @@ static void sample_file_describe(struct source *source, struct source_status *st
 		source_status_miss_any(status, "stacks of samples are not in the dictionary",
 				       stack_dict_lacking(file->stacks));
 	source_status_miss_any(status, "names did not fit tsnap's table", names_refused());
+	missed = source_status_miss_any(
+		status,
+		"samples of threads in S that may have worked: not in the recording: why "
+		"(record it with -G why)",
+		file->unclassed);
+	if (missed)
+		missed->natural = true;
 	if (!file->input)
 		return;
 	if (file->scan_rows)
@@ -344,6 +391,7 @@ static void sample_file_close(struct source *source)
 	free(file->seen);
 	free(file->before);
 	index_clear(&file->by_tid);
+	free(file->recorded);
 	proc_values_pool_done(&file->proc_values);
 	stack_dict_free(file->stacks);
 	scan_rows_free(file->scan_rows);
@@ -418,7 +466,9 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 
 	file->source = (struct source){.next = sample_file_next,
 				       .describe = sample_file_describe,
+				       .lacks = sample_file_lacks,
 				       .close = sample_file_close};
+	file->recorded = memory_get(sample_column_count * sizeof(*file->recorded));
 	file->filter = filter;
 	file->needs = needs | filter_needs(filter);
 	file->row.reader = &file->reader;

@@ -6,21 +6,17 @@
 
 #define ROWS_MAX 10
 
-static const struct {
-	const char *some, *none; /* sentence above the table, or in its place; NULL: none */
-} words[CHAIN_PARTS] = {
-	[CHAIN_ROOTS] = {"Who others wait for in the end: seconds that they waited, how many "
-			 "at a time, and what the root did meanwhile, in percent",
-			 "No thread is known to have waited for another one."},
-	[CHAIN_LOCKS] =
-		{"Locks that were waited for: seconds, how many threads at a time, the "
-		 "longest wait, and how often a scan saw another holder than the one before",
-		 NULL},
-	[CHAIN_QUEUES] = {"Who waited for a CPU (COMM), and who was on it", NULL},
-	[CHAIN_DEVICES] = {"Who waited for a block device (COMM), and which other processes had "
-			   "requests in flight there",
-			   NULL},
-	[CHAIN_CYCLES] = {"Threads that wait for each other. DEADLOCK: for ever", NULL},
+/* Sentences above the tables. */
+static const char *const words[CHAIN_PARTS] = {
+	[CHAIN_ROOTS] = "Who others wait for in the end: seconds that they waited, how many at a "
+			"time, and what the root did meanwhile, in percent:",
+	[CHAIN_LOCKS] = "Locks that were waited for: seconds, how many threads at a time, the "
+			"longest wait, and how often a scan saw another holder than the one "
+			"before:",
+	[CHAIN_QUEUES] = "Who waited for a CPU (COMM), and who was on it:",
+	[CHAIN_DEVICES] = "Who waited for a block device (COMM), and which other processes had "
+			  "requests in flight there:",
+	[CHAIN_CYCLES] = "Threads that wait for each other. DEADLOCK: for ever:",
 };
 
 static void part_add(struct text *out, const struct interval *interval, enum chain_part part)
@@ -32,18 +28,32 @@ static void part_add(struct text *out, const struct interval *interval, enum cha
 
 	table.grid = grid;
 	table.stacks = part == CHAIN_ROOTS ? &interval->chains->stacks : NULL;
-	if (!rows && !words[part].none)
+	if (!rows)
 		return;
 	text_add_char(out, '\n');
-	text_add_string(&line, rows ? words[part].some : words[part].none);
-	if (rows)
-		text_add_char(&line, ':');
-	interval_add_wrapped(out, interval, text_string(&line));
-	if (rows)
-		interval_add_table(out, &table, rows);
-	text_clear(&line);
+	interval_add_wrapped(out, interval, words[part]);
+	interval_add_table(out, &table, rows);
 	if (rows < grid->row_count)
 		text_add_format(&line, "and %zu more", grid->row_count - rows);
+	interval_add_wrapped(out, interval, text_string(&line));
+	text_done(&line);
+}
+
+/* Says why there are no tables, or what they lack. */
+static void add_lack(struct text *out, const struct interval *interval, bool tables)
+{
+	const struct column_list *unrecorded = &interval->chains->unrecorded;
+	struct text line = {0};
+
+	if (unrecorded->count) {
+		text_add_string(&line, "The recording lacks columns that --chains needs: ");
+		unrecorded_add(&line, unrecorded, "chains");
+	} else if (!tables) {
+		text_add_string(&line, "No thread is known to have waited for another one.");
+	} else {
+		return;
+	}
+	text_add_char(out, '\n');
 	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
@@ -51,9 +61,13 @@ static void part_add(struct text *out, const struct interval *interval, enum cha
 /* Adds the parts. Deadlocks come first: nothing else matters then. */
 void interval_add_chains(struct text *out, const struct interval *interval)
 {
-	part_add(out, interval, CHAIN_CYCLES);
-	part_add(out, interval, CHAIN_ROOTS);
-	part_add(out, interval, CHAIN_LOCKS);
-	part_add(out, interval, CHAIN_QUEUES);
-	part_add(out, interval, CHAIN_DEVICES);
+	static const enum chain_part parts[] = {CHAIN_CYCLES, CHAIN_ROOTS, CHAIN_LOCKS,
+						CHAIN_QUEUES, CHAIN_DEVICES};
+	bool tables = false;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		part_add(out, interval, parts[i]);
+		tables |= interval->chains->grids[parts[i]].row_count > 0;
+	}
+	add_lack(out, interval, tables);
 }

@@ -138,6 +138,12 @@ static void json_add_missed(struct text *out, const struct interval *interval)
 		absent_add(&line, interval->grid->list, &status->absent[i]);
 		json_add_text(out, i ? "," : "", text_string(&line));
 	}
+	if (interval->unrecorded) {
+		text_clear(&line);
+		text_add_string(&line, "not in the recording: ");
+		unrecorded_add(&line, interval->unrecorded, NULL);
+		json_add_text(out, status->absent_count ? "," : "", text_string(&line));
+	}
 	text_add_char(out, ']');
 	text_done(&line);
 }

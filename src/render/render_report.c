@@ -198,6 +198,12 @@ void interval_add_absent(struct text *out, const struct interval *interval)
 		absent_add(&line, interval->grid->list, &status->absent[i]);
 	}
 	interval_add_wrapped(out, interval, text_string(&line));
+	if (interval->unrecorded) {
+		text_clear(&line);
+		text_add_string(&line, "Not in the recording: ");
+		unrecorded_add(&line, interval->unrecorded, NULL);
+		interval_add_wrapped(out, interval, text_string(&line));
+	}
 	text_done(&line);
 }
 

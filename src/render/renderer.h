@@ -37,11 +37,13 @@ struct interval {
 	/* steps of --heatmap, in place of the grid; NULL: not requested */
 	const struct time_rows *heatmap;
 	const char *recording; /* recording that is replayed; NULL: live */
-	const char *command;   /* command line as typed; NULL: not known */
-	size_t root_count;     /* columns before renderer->behind */
-	size_t width;	       /* limit of a line's width; 0: any width */
-	size_t row_limit;      /* rows of events and distributions shown; 0: all */
-	size_t height;	       /* lines of the window; 0: not known, or all rows are wanted */
+	/* columns of the grid and the filter that the recording lacks; NULL: none */
+	const struct column_list *unrecorded;
+	const char *command; /* command line as typed; NULL: not known */
+	size_t root_count;   /* columns before renderer->behind */
+	size_t width;	     /* limit of a line's width; 0: any width */
+	size_t row_limit;    /* rows of events and distributions shown; 0: all */
+	size_t height;	     /* lines of the window; 0: not known, or all rows are wanted */
 	/* events of --slower, of a grouped interval; NULL: not requested */
 	struct event_list *events;
 	int64_t slower_ms;	       /* least duration of those events */
@@ -96,6 +98,10 @@ void clock_step_add(struct text *out, int64_t step_us, int64_t stepped_us, bool 
 /* Adds the columns that are absent on this host: "syscall: why". */
 void absent_add(struct text *out, const struct column_list *list,
 		const struct source_absent *absent);
+
+/* Adds the names of columns that a recording lacks, and how it gets them: "why, cgroup (record them
+ * with -G why,cgroup)". option: the words after -G; NULL: those names. */
+void unrecorded_add(struct text *out, const struct column_list *unrecorded, const char *option);
 
 #define ABSENT_TEXT "-" /* text for an absent value in reports */
 

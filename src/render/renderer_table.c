@@ -42,6 +42,23 @@ void clock_step_add(struct text *out, int64_t step_us, int64_t stepped_us, bool 
 	text_add_format(out, "%.10s %.12s UTC", time, time + 11);
 }
 
+static void names_add(struct text *out, const struct column_list *list, const char *between)
+{
+	for (size_t i = 0; i < list->count; i++)
+		text_add_format(out, "%s%s", i ? between : "", list->items[i]->name);
+}
+
+void unrecorded_add(struct text *out, const struct column_list *unrecorded, const char *option)
+{
+	names_add(out, unrecorded, ", ");
+	text_add_format(out, " (record %s with -G ", unrecorded->count == 1 ? "it" : "them");
+	if (option)
+		text_add_string(out, option);
+	else
+		names_add(out, unrecorded, ",");
+	text_add_char(out, ')');
+}
+
 void missed_add(struct text *out, const struct source_missed *missed)
 {
 	text_add_number(out, (int64_t)missed->count);

@@ -43,6 +43,7 @@ struct chain_report {
 	struct group_table groups[CHAIN_PARTS];
 	struct column_list grouped[CHAIN_PARTS]; /* columns of groups */
 	struct column_list needed, root_list, lock_list;
+	struct column_list unrecorded;	/* needed, but not in the recording: set by the owner */
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
 	int64_t refused; /* samples that found no free line; of roots, counted when filled */
 	struct stack_lines stacks; /* stacks of roots, by the keys of their lines */

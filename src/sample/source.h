@@ -123,6 +123,7 @@ typedef void sample_callback(void *to, const struct sample *sample);
 /* Takes a wake-up. */
 typedef void wake_callback(void *to, const struct wakeup *wakeup);
 
+struct column;
 struct filter;
 
 struct source {
@@ -144,6 +145,9 @@ struct source {
 	 * never. */
 	bool (*crowded)(const struct source *source);
 	void (*describe)(struct source *source, struct source_status *status);
+	/* True if no sample until now can have a value in the column, of sample_columns, as the
+	 * recording does not hold it. NULL: never. */
+	bool (*lacks)(const struct source *source, const struct column *column);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by the owner, or NULL: takes a batch of the scan that next() gathers, so that the
 	 * samples of a large one need not be in memory at once. The scan time has passed: waiting

@@ -160,6 +160,14 @@ bool expression_reads(const struct expression *expression, bool (*is)(const stru
 	return false;
 }
 
+bool expression_reads_column(const struct expression *expression, const struct column *column)
+{
+	for (size_t i = 0; i < expression->count; i++)
+		if (expression->nodes[i].column == column)
+			return true;
+	return false;
+}
+
 void expression_done(struct expression *expression)
 {
 	for (size_t i = 0; i < expression->count; i++) {

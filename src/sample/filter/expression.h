@@ -66,6 +66,7 @@ enum verdict expression_eval(const struct expression *expression, const struct s
 			     uint64_t known);
 /* True if a comparison reads a column for which the function returns true. */
 bool expression_reads(const struct expression *expression, bool (*is)(const struct column *column));
+bool expression_reads_column(const struct expression *expression, const struct column *column);
 void expression_done(struct expression *expression);
 
 /* Matches a shell pattern, fnmatch(3); without * ? [ the pattern matches anywhere in text. */
