@@ -113,7 +113,7 @@ static inline void slow_event(struct latency_key *key, struct thread_state *thre
 
 	if (duration_ns < SLOWER_NS || !event_begin(&slot, key, end_ns, duration_ns))
 		return;
-	if (!(thread->identity.task_flags & TASK_KTHREAD) && thread->kernel_stack)
+	if (!(thread->identity.task_flags & KERNEL_THREAD_FLAGS) && thread->kernel_stack)
 		bytes = event_registers(slot, thread->kernel_stack);
 	event = event_at(slot);
 	if (!event)

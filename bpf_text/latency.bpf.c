@@ -3,12 +3,11 @@
  *
  * Knobs: LATENCY_KINDS, bits 1 << LATENCY_x of the kinds that are wanted; not defined: none, and
  * this fragment is not there. LATENCY_TURN_FIRST: see latency.h. TRACE_WANTED(identity): true for
- * threads whose waits and calls are measured; not defined: all threads. REGISTERS_MARKED: as
- * registers_decode() of src/kernel takes it.
+ * threads whose waits and calls are measured; not defined: all threads. KERNEL_THREAD_FLAGS:
+ * kernel_thread_flags() of src/kernel. REGISTERS_MARKED: as registers_decode() there takes it.
  */
 
-#define TASK_KTHREAD 0x200000u /* PF_KTHREAD */
-#ifndef EVENTS		       /* events.bpf.c */
+#ifndef EVENTS /* events.bpf.c */
 #define slow_event(key, thread, end_ns, duration_ns)
 #define slow_event_bytes(key, bytes, end_ns, duration_ns)
 #endif
@@ -195,7 +194,7 @@ static inline __u32 thread_call(struct thread_state *thread, __u32 *compat)
 {
 	*compat = 0;
 #if KERNEL_STACK_REGISTERS
-	if (thread->kernel_stack && !(thread->identity.task_flags & TASK_KTHREAD)) {
+	if (thread->kernel_stack && !(thread->identity.task_flags & KERNEL_THREAD_FLAGS)) {
 		__u64 words[THREAD_CALL_COUNT] = {};
 		__u64 from = thread->kernel_stack + KERNEL_STACK_REGISTERS;
 

@@ -10,6 +10,7 @@
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
+#include "kernel/version_code.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
@@ -267,7 +268,7 @@ static int module_explain(const struct compile_request *request, struct error *e
 	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (limit.rlim_cur != RLIM_INFINITY && request->host->kernel_code < (5 << 16 | 11 << 8))
+	if (limit.rlim_cur != RLIM_INFINITY && request->host->kernel_code < KERNEL_CODE(5, 11))
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "the kernel made no maps for %u threads: before 5.11 they count "
 				 "against the memory limit (ulimit -l), which is %llu KB, and "

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define KERNEL_CODE(major, minor) ((uint32_t)(major) << 16 | (minor) << 8)
+
 /* Returns the code from the vDSO, else Ubuntu's /proc/version_signature, else release (uname's). 0:
  * not known. */
 uint32_t version_code_read(const char *release);

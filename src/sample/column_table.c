@@ -55,8 +55,8 @@ const struct column sample_columns[] = {
 	 NEED_PID_NS, 7, AT(ns_pid)},
 	{"ns_tid", "NS_TID", "thread id in the thread's pid namespace", KIND_NUMBER, ROLE_KEY,
 	 NEED_PID_NS, 7, AT(ns_tid)},
-	{"kthread", "KTHREAD", "1: kernel thread, 0: not", KIND_NUMBER, ROLE_KEY, 0, 7,
-	 AT(kthread)},
+	{"kthread", "KTHREAD", "1: kernel thread, also a worker of io_uring or vhost; 0: not",
+	 KIND_NUMBER, ROLE_KEY, 0, 7, AT(kthread)},
 
 	{"state", "STATE", "state of the thread", KIND_STATE, ROLE_KEY, 0, 5, AT(state)},
 	{"state_us", "STATE_US", "time in the present state so far", KIND_NUMBER, ROLE_MAX, 0, 9,

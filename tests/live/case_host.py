@@ -14,7 +14,7 @@ def expect_thread(find, row, thread):
     find.expect(row["state"] in truth.STATES.get(thread.letter, ()), "%s: state %s, /proc says %s", who, row["state"],
                 thread.letter)
     for column, value in (("pid", thread.pid), ("ppid", thread.ppid), ("uid", thread.uid),
-                          ("kthread", int(bool(thread.flags & truth.PF_KTHREAD)))):
+                          ("kthread", int(thread.kernel))):
         find.expect(number(row, column) == value, "%s: %s is '%s', /proc says %s", who, column, row[column], value)
     if thread.kernel or thread.letter not in "SD":
         return

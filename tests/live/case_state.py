@@ -3,9 +3,11 @@ import csv
 import io
 import itertools
 import json
+import os
 import subprocess
 import time
 
+import truth
 from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, let_pass, number, rows_of, scans_of, timestamp_s, unescape
 
 CALL_COLUMNS = ("ppid,comm,state,state_us,cpu,syscall,syscall_nr,arg0,arg1,arg2,arg3,arg4,arg5,fd,filename,kthread")
@@ -250,3 +252,24 @@ def kernel_threads(ctx):
         if row["kthread"] == "1":
             odd = [key for key in ("syscall", "fd", "filename", "cmdline", "exe") if row[key]]
             check(not odd, "the kernel thread %s has %s", row["comm"], odd)
+
+
+@case
+def kernel_threads_of_processes(ctx):
+    """io_uring's workers, threads of a process, are kernel threads: they make no system call though their registers show their
+    creator's, have their process's program and no user stack, and are not shown while they wait for work."""
+    workload = ctx.workload("wait", on="io_uring_workers")
+    pid = int(workload["pid"])
+    workers = [tid for tid in map(int, os.listdir("/proc/%d/task" % pid)) if truth.Thread(tid).kernel]
+    if not workers:
+        raise Skip("no thread of the process is a worker (5.12)")
+    rows = ctx.rows("-a", "-p", pid, seconds=1, columns="kthread,comm,state,syscall,syscall_nr,fd,filename,why,waits_on,exe,ustack")
+    for tid in workers:
+        mine = rows_of(rows, tid)
+        check(mine, "no row of the worker %d", tid)
+        for row in mine:
+            check(row["kthread"] == "1" and row["exe"] == os.path.realpath(ctx.options.workload), "%s", row)
+            odd = [key for key in ("syscall", "syscall_nr", "fd", "filename", "why", "waits_on", "ustack") if row[key]]
+            check(not odd, "the worker has %s: %s", odd, row)
+    shown = ctx.rows("-p", pid, seconds=1, columns="comm,state,syscall")
+    check(not shown, "shown without -a: %s", shown[:1])

@@ -3,7 +3,7 @@ import os
 import re
 
 PF_KTHREAD = 0x00200000  # include/linux/sched.h
-PF_IO_WORKER = 0x00000010  # io_uring workers: user threads that never enter user mode
+PF_IO_WORKER = 0x00000010  # io_uring workers: threads of a process that never leave the kernel (5.12)
 
 # Letters of /proc/TID/stat, and the states that tsnap may show for each.
 STATES = {"R": ("ON", "RQ"), "S": ("S",), "D": ("D",), "T": ("T",), "t": ("T",), "Z": ("Z",), "X": ("Z",),

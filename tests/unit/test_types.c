@@ -6,6 +6,7 @@
 #include "kernel/host.h"
 #include "kernel/layout_validate.h"
 #include "kernel/type_source.h"
+#include "kernel/kernel_thread.h"
 #include "kernel/version_code.h"
 #include "sleeper.h"
 #include "kernel/work_dir.h"
@@ -125,6 +126,17 @@ static struct note_image note_image_make(uint32_t code)
 	};
 
 	return image;
+}
+
+/* A virtual CPU's thread had the bit of io_uring's workers, a thread that loads modules that of
+ * vhost's. */
+static void kernel_threads_are_told_by_version(void **state)
+{
+	(void)state;
+	assert_int_equal(kernel_thread_flags_of(0), 0x200000);
+	assert_int_equal(kernel_thread_flags_of(KERNEL_CODE(4, 9)), 0x200000);
+	assert_int_equal(kernel_thread_flags_of(KERNEL_CODE(5, 12)), 0x200010);
+	assert_int_equal(kernel_thread_flags_of(KERNEL_CODE(6, 4)), 0x204010);
 }
 
 static void version_code_is_read(void **state)
@@ -355,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_btf_is_read),
 		cmocka_unit_test(bad_btf_is_refused),
+		cmocka_unit_test(kernel_threads_are_told_by_version),
 		cmocka_unit_test(version_code_is_read),
 		cmocka_unit_test(version_code_is_this_kernels),
 		cmocka_unit_test(each_field_is_validated),

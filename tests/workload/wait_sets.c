@@ -154,6 +154,18 @@ static void uring(struct waiting *w)
 	uring_of(w, &request);
 }
 
+/* The same, by the kernel's workers: threads of this process. */
+static void uring_workers(struct waiting *w)
+{
+	struct io_uring_sqe request = {
+		.opcode = IORING_OP_POLL_ADD, .flags = IOSQE_ASYNC, .poll_events = POLLIN};
+	int fds[2];
+
+	make_pipe(fds);
+	request.fd = fds[0];
+	uring_of(w, &request);
+}
+
 static void uring_timeout(struct waiting *w)
 {
 	static struct {
@@ -196,6 +208,7 @@ const struct wait_row set_waits[] = {
 	{"epoll_two", epoll_two},
 	{"epoll_many", epoll_many},
 	{"io_uring", uring},
+	{"io_uring_workers", uring_workers},
 	{"io_uring_timeout", uring_timeout},
 	{"aio", aio},
 	{0},

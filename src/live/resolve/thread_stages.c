@@ -59,7 +59,9 @@ void stage_process(struct lookup_item *item)
 {
 	struct sample *sample = item->sample;
 	struct thread *thread = item->thread;
-	uint64_t wanted = item->needs & (sample->kthread == 1 ? NEED_PPID : NEEDS_OF_PROCESS);
+	/* kernel threads that are processes of their own have no program */
+	bool program = sample->kthread != 1 || sample->tid != sample->pid;
+	uint64_t wanted = item->needs & (program ? NEEDS_OF_PROCESS : NEED_PPID);
 	uint64_t missing = thread_missing(thread, wanted);
 
 	if (missing)

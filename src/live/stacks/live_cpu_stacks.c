@@ -2,10 +2,10 @@
 #include "live/stacks/live_cpu_stacks.h"
 #include "live/stacks/live_stacks.h"
 #include "base/clock.h"
+#include "kernel/version_code.h"
 
 #include <errno.h>
 
-#define KERNEL_CODE(major, minor) ((uint32_t)(major) << 16 | (minor) << 8)
 #define TICK_WAIT_SHARE 4 /* divisor of a period: the time to wait for a tick */
 #define TICK_WAIT_LEAST_NS (2 * NS_PER_MS)
 #define TICK_WAIT_MOST_NS (20 * NS_PER_MS)

@@ -2,6 +2,7 @@
 #include "live/threads/live_sample.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "kernel/kernel_thread.h"
 #include "kernel/registers.h"
 #include "maps/register_requester.h"
 
@@ -16,14 +17,13 @@
 #define TASK_NOLOAD_BIT 0x400u
 #define TASK_DISK_LIKE_BITS 0x9000u /* RTLOCK_WAIT (5.15), FROZEN (6.1): D in /proc, too */
 #define EXIT_ZOMBIE_BIT 0x20u
-#define PF_KTHREAD_BIT 0x200000u
 
 #define INTERRUPT_NS (50 * NS_PER_US)	    /* a timer interrupt may take so long */
 #define TICK_USUAL_NS (NS_PER_SECOND / 100) /* clock tick of /proc's times */
 
 bool record_is_kthread(const struct thread_state *record)
 {
-	return record->identity.task_flags & PF_KTHREAD_BIT;
+	return record->identity.task_flags & kernel_thread_flags();
 }
 
 /* Finds the clock's look at the thread since it came on a CPU; if it has left that, a look since
