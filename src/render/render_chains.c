@@ -9,7 +9,7 @@
 /* Sentences above the tables. */
 static const char *const words[CHAIN_PARTS] = {
 	[CHAIN_ROOTS] = "Who others wait for in the end: seconds that they waited, how many at a "
-			"time, and what the root did meanwhile, in percent:",
+			"time, and what the root did meanwhile, in percent (T: stopped):",
 	[CHAIN_LOCKS] = "Locks that were waited for: seconds, how many threads at a time, the "
 			"longest wait, and how often a scan saw another holder than the one "
 			"before:",

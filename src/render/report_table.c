@@ -32,7 +32,18 @@ static void share_write(struct text *cell, int64_t permille, bool bar)
 	text_done(&number);
 }
 
-/* Writes the text of a cell, without padding. A share is followed by its bar. */
+/* True if shares have bars: the table has one column of shares, and space for bars. */
+static bool has_bars(const struct interval *interval)
+{
+	const struct column_list *list = interval->grid->list;
+	size_t shares = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		shares += list->items[i]->kind == KIND_PERMILLE;
+	return shares == 1 && (!interval->width || interval->width >= BAR_REPORT_WIDTH);
+}
+
+/* Writes the text of a cell, without padding. */
 static void cell_write(struct text *cell, const struct interval *interval,
 		       const struct column *column, union value value)
 {
@@ -40,8 +51,7 @@ static void cell_write(struct text *cell, const struct interval *interval,
 	if (value_is_absent(column, value))
 		text_add_string(cell, ABSENT_TEXT);
 	else if (column->kind == KIND_PERMILLE)
-		share_write(cell, value.number,
-			    !interval->width || interval->width >= BAR_REPORT_WIDTH);
+		share_write(cell, value.number, has_bars(interval));
 	else if (column->kind == KIND_NS)
 		text_add_duration(cell, value.number);
 	else
@@ -49,9 +59,9 @@ static void cell_write(struct text *cell, const struct interval *interval,
 }
 
 /* True for text, and for a share because of its bar. */
-static bool aligned_left(const struct column *column)
+static bool aligned_left(const struct interval *interval, const struct column *column)
 {
-	return column_is_text(column) || column->kind == KIND_PERMILLE;
+	return column_is_text(column) || (column->kind == KIND_PERMILLE && has_bars(interval));
 }
 
 /* The widest of the columns that can be cut. */
@@ -212,8 +222,8 @@ static void add_row(struct text *out, const struct interval *interval, const siz
 		if (i)
 			text_add_spaces(&line, GAP);
 		from = line.length;
-		add_cell(&line, text_string(&cell), widths[i], aligned_left(list->items[i]),
-			 i + 1 == list->count);
+		add_cell(&line, text_string(&cell), widths[i],
+			 aligned_left(interval, list->items[i]), i + 1 == list->count);
 		if (colour)
 			spans[span_count] = cell_span(list->items[i], &line, from, colour);
 		span_count += colour && spans[span_count].colour;

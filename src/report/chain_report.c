@@ -10,18 +10,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a root does while others wait for it. */
+enum root_doing {
+	DOING_ON,
+	DOING_RQ,
+	DOING_DISK,
+	DOING_SLEEP,
+	DOING_STOPPED,
+	DOING_UNKNOWN, /* only its process is known, or it is a zombie */
+	DOING_COUNT
+};
+
+static const enum root_doing doing_of_states[STATE_COUNT] = {
+	[STATE_ON] = DOING_ON,		[STATE_RQ] = DOING_RQ,
+	[STATE_DISK] = DOING_DISK,	[STATE_SLEEP] = DOING_SLEEP,
+	[STATE_IDLE] = DOING_SLEEP,	[STATE_STOPPED] = DOING_STOPPED,
+	[STATE_PARKED] = DOING_STOPPED, [STATE_ZOMBIE] = DOING_UNKNOWN,
+};
+
 /* The thread at the end of wait chains, or all threads of a process with its name. */
 struct chain_root {
 	const char *name;
 	int64_t pid;
-	int64_t samples, weight_us; /* samples of the threads that wait */
-	int64_t state_us[STATE_COUNT];
-	int64_t known_us; /* part of weight_us in which the root's activity is known */
+	int64_t samples, weight_us;    /* samples of the threads that wait */
+	int64_t doing_us[DOING_COUNT]; /* parts of weight_us */
 	/* majority activity of the root (more than half of the time), by Boyer and Moore's vote */
 	const char *syscall, *waits_on;
 	int64_t lead_us;
 	/* values of the report's columns */
-	int64_t seconds, waiting, on, queued, disk, asleep;
+	int64_t seconds, waiting, shares[DOING_COUNT];
 };
 
 struct chain_lock {
@@ -48,10 +65,12 @@ static const struct column root_columns[] = {
 	{"waiting", "WAITING", "", KIND_HUNDREDTHS, ROLE_MEASURE, 0, 7, ROOT(waiting)},
 	{"root", "ROOT", "", KIND_TEXT, ROLE_KEY, 0, 15, ROOT(name)},
 	{"root_pid", "ROOT_PID", "", KIND_NUMBER, ROLE_KEY, 0, 8, ROOT(pid)},
-	{"on", "ON", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(on)},
-	{"rq", "RQ", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(queued)},
-	{"d", "D", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(disk)},
-	{"s", "S", "", KIND_PERMILLE, ROLE_MEASURE, 0, 5, ROOT(asleep)},
+	{"on", "ON", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, ROOT(shares[DOING_ON])},
+	{"rq", "RQ", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, ROOT(shares[DOING_RQ])},
+	{"d", "D", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, ROOT(shares[DOING_DISK])},
+	{"s", "S", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, ROOT(shares[DOING_SLEEP])},
+	{"t", "T", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, ROOT(shares[DOING_STOPPED])},
+	{"unknown", "UNKNOWN", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, ROOT(shares[DOING_UNKNOWN])},
 	{"root_syscall", "MOSTLY_IN", "", KIND_TEXT, ROLE_KEY, 0, 15, ROOT(syscall)},
 	{"root_waits_on", "ON_WHAT", "", KIND_TEXT, ROLE_KEY, 0, 20, ROOT(waits_on)},
 };
@@ -159,6 +178,8 @@ static void root_add(struct chain_report *report, const union value *group)
 	int64_t samples = group_samples(&report->groups[CHAIN_ROOTS], group);
 	int64_t weight_us = group_weight_us(&report->groups[CHAIN_ROOTS], group);
 	int64_t state = group[KEY_STATE].number;
+	enum root_doing doing =
+		state >= 0 && state < STATE_COUNT ? doing_of_states[state] : DOING_UNKNOWN;
 	struct chain_root *root = root_find(report, group);
 
 	if (weight_us == ABSENT)
@@ -169,10 +190,7 @@ static void root_add(struct chain_report *report, const union value *group)
 	}
 	root->samples += samples;
 	root->weight_us = sum(root->weight_us, weight_us);
-	if (state >= 0 && state < STATE_COUNT) {
-		root->known_us = sum(root->known_us, weight_us);
-		root->state_us[state] = sum(root->state_us[state], weight_us);
-	}
+	root->doing_us[doing] = sum(root->doing_us[doing], weight_us);
 	root_vote(root, group, weight_us);
 }
 
@@ -388,17 +406,12 @@ static int locks_compare(const void *a, const void *b)
 /* Computes the root's values in the units of their columns. */
 static void root_report(struct chain_root *root, const struct tally *tally)
 {
-	const int64_t *of = root->state_us;
-
 	root->seconds = ratio(root->weight_us, 100, US_PER_SECOND);
 	root->waiting = ratio(root->samples, 100, tally->scans);
-	root->on = root->queued = root->disk = root->asleep = ABSENT;
-	if (root->known_us) {
-		root->on = ratio(of[STATE_ON], 1000, root->known_us);
-		root->queued = ratio(of[STATE_RQ], 1000, root->known_us);
-		root->disk = ratio(of[STATE_DISK], 1000, root->known_us);
-		root->asleep = ratio(of[STATE_SLEEP], 1000, root->known_us);
-	}
+	for (int doing = 0; doing < DOING_COUNT; doing++)
+		root->shares[doing] = root->weight_us
+					      ? ratio(root->doing_us[doing], 1000, root->weight_us)
+					      : ABSENT;
 }
 
 static void grid_put(struct grid *grid, size_t row, const void *line)

@@ -104,6 +104,18 @@ def chain_to_stacks(ctx):
 
 
 @case
+def chains_of_stopped_root(ctx):
+    """What a root does while others wait for it has a share of the whole time in each state: a stopped one is stopped."""
+    truth = Truth(ctx.workload("chain", of="flock_stopped", dir=ctx.temporary()))
+    tool = ctx.plain("--chains", "-a", "-d", 2, "-p", truth.pids)
+    tool.finish_plain(0, START_S + 2 + STOP_S)
+    lines = [line.split() for line in table_below(tool.out.decode(), "Who others wait for in the end")]
+    row = next((dict(zip(lines[0], line)) for line in lines[1:] if "chain_stopped" in line), {})
+    shares = [float(row.get(state, "0").rstrip("%")) for state in ("ON", "RQ", "D", "S", "T", "UNKNOWN")]
+    check(shares[4] >= CERTAIN and 99.5 <= sum(shares) <= 100.5, "the root is stopped: %s", lines)
+
+
+@case
 def chain_through_processes(ctx):
     """Chains lead through pipes, file locks, children, and sockets of a client, a proxy and a server."""
     for names in ({"pipeline": LIKELY, "flock_stopped": CERTAIN, "child_disk": CERTAIN},

@@ -65,6 +65,35 @@ static void mostly_in(void **state)
 	chain_report_done(&report);
 }
 
+/* What a root does is a share of all the time that others waited, also where that is not known. */
+static void shares_of_all_time(void **state)
+{
+	static const struct {
+		const char *column;
+		int64_t root_state, scans, share;
+	} parts[] = {
+		{"on", STATE_ON, 1, 50},      {"rq", STATE_RQ, 1, 50},
+		{"d", STATE_DISK, 2, 100},    {"s", STATE_SLEEP, 4, 200},
+		{"t", STATE_STOPPED, 5, 250}, {"unknown", ABSENT, 7, 350},
+	};
+	struct tally tally = {.scans = 20};
+	struct chain_report report;
+
+	(void)state;
+	chain_report_init(&report, 0);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		struct sample sample = waiting(7, parts[i].root_state, NULL);
+
+		for (int64_t scan = 0; scan < parts[i].scans; scan++)
+			chain_report_add(&report, &sample, EXACT_NOTE_NONE);
+	}
+	chain_report_fill(&report, &tally);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, parts[i].column),
+				 parts[i].share);
+	chain_report_done(&report);
+}
+
 /* A thread that no other waits for is no root, and one that waits for itself is in a cycle. */
 static void only_chains(void **state)
 {
@@ -282,9 +311,13 @@ static void more_than_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mostly_in),	       cmocka_unit_test(only_chains),
-		cmocka_unit_test(locks_of_the_kernel), cmocka_unit_test(samples_again),
-		cmocka_unit_test(stacks_of_roots),     cmocka_unit_test(times_are_shared_out),
+		cmocka_unit_test(mostly_in),
+		cmocka_unit_test(shares_of_all_time),
+		cmocka_unit_test(only_chains),
+		cmocka_unit_test(locks_of_the_kernel),
+		cmocka_unit_test(samples_again),
+		cmocka_unit_test(stacks_of_roots),
+		cmocka_unit_test(times_are_shared_out),
 		cmocka_unit_test(more_than_are_kept),
 	};
 
