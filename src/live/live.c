@@ -222,8 +222,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 		.wants = {.kernel = &live->context.kernel,
 			  .cpu_stacks = &live->stacks.cpu.sampler,
 			  .kept = &live->stacks.kept.stacks,
-			  .stacks_copy =
-				  live_stacks_of_scan_time(&live->stacks) ? live_copies_make : NULL,
+			  .stacks_copy = live->stacks.needs ? live_copies_make : NULL,
 			  .stacks_copier = &live->stacks.copies,
 			  .filter = live->context.wants.filter,
 			  .all = live->context.wants.idle,

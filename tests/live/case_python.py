@@ -137,17 +137,37 @@ def python_in_a_pid_namespace(ctx):
 
 @case
 def python_movers(ctx):
-    """A thread that sleeps in two places in turn has the functions of one or the other, with their callers. On a CPU it has those of the
-    interpreter."""
+    """A thread that sleeps in two places in turn has the functions of one or the other, with their callers; where it ran before they were
+    read, and on a CPU, those of the interpreter."""
     chain, = start(ctx, [(interpreters(ctx)[0], "alternates")])
     rows = [row for row in ctx.rows("-a", "-F", 500, "--python", "-t", chain.tid, seconds=3, columns=COLUMNS)
-            if row["ustack"] and row["syscall"] == "clock_nanosleep" and row["state"] != "ON"]
+            if python_frames(row) and row["syscall"] == "clock_nanosleep" and row["state"] != "ON"]
     check(len(rows) >= 20, "%d stacks in 3 s", len(rows))
     seen, find = set(), Findings()
     for row in rows:
         names = [name.split(" (")[0] for name in python_frames(row)]
         sides = (["left_side"], ["right_side.<locals>.inner", "right_side"])
         find.expect(names in [side + ["alternates", "<module>"] for side in sides], "stack %s", row["stack"])
-        seen.add(names[0] if names else "")
+        seen.add(names[0])
     find.close()
     check(len(seen) == 2, "only %s", sorted(seen))
+
+
+@case
+def python_on_cpu(ctx):
+    """Samples of a busy interpreter have a stack: of C functions where Python's could not be read, and tsnap says how many these are."""
+    python = interpreters(ctx)[0]
+    program = "import sys, time\ndef busy(n):\n    return sum(i * i for i in range(n))\nprint(flush=True)\n" \
+              "while True:\n    busy(20000)\n    time.sleep(0.001)\n"
+    process = Process([python, "-c", program])
+    ctx.started.append(process)
+    wait_until(lambda: b"\n" in process.out, 30, python)
+    tool = ctx.stream("-F", 100, "-d", 4, "--python", "-t", process.pid, columns=COLUMNS)
+    rows = [row for row in tool.finish(0, 60 * SLOW) if row["state"] in ("ON", "RQ")]
+    found = [row for row in rows if row["ustack"]]
+    check(len(rows) >= 20 and len(found) >= 0.9 * len(rows), "%d of %d samples have a stack", len(found), len(rows))
+    native = [row for row in found if not python_frames(row)]
+    check(all("+0x" in row["stack"] or "_PyEval_EvalFrameDefault" in row["stack"] for row in native if "[lost]" not in row["stack"]),
+          "neither Python's functions nor the interpreter's: %s", [row["stack"] for row in native][:3])
+    told = tool.missed("stacks without their Python functions")
+    check(len(native) <= told, "%d stacks lack Python's functions, %d were counted", len(native), told)

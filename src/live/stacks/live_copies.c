@@ -18,7 +18,7 @@ void live_copies_open(struct live_stacks *stacks)
 	struct live_copies *copies = &stacks->copies;
 	const struct thread_memory *memory = &stacks->unwinder.memory;
 
-	if (!live_stacks_of_scan_time(stacks))
+	if (!stacks->needs)
 		return;
 	*copies = (struct live_copies){
 		.user = stacks->needs & NEED_USTACK,

@@ -96,6 +96,8 @@ static uint32_t user_take(struct live_stacks *stacks, const struct thread_state 
 	else
 		return STACK_NONE;
 	live_stacks_unread(stacks, &record->identity, walk_error(&walk), 0);
+	stacks->python.moved_count +=
+		stacks->python_wanted && python_frames_lack(&stacks->python, &thread, &walk);
 	return stack_of_walk(&stacks->table, &walk);
 }
 

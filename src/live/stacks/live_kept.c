@@ -34,7 +34,7 @@ void live_kept_open(struct live_stacks *stacks)
 	struct live_kept *kept = &stacks->kept;
 
 	kept->err = -ENOTSUP;
-	if (!live_stacks_of_scan_time(stacks))
+	if (!stacks->needs)
 		return;
 	kept->err = kept_stacks_open(&kept->stacks, &options);
 	if (!kept->err && options.kernel)
@@ -132,18 +132,23 @@ static bool user_take(struct live_stacks *stacks, const struct thread_state *rec
 {
 	static struct stack_walk walk;
 	const struct stack_thread thread = live_stack_thread(stacks, record);
+	bool python;
 
 	*user = STACK_NONE;
 	if (!(stacks->needs & NEED_USTACK) || record_is_kthread(record))
 		return true;
-	if (!found->registers)
+	/* functions of Python are read from memory as it is now, if the thread still stands */
+	if (!found->registers ||
+	    (!cut && stacks->python_wanted && python_frames_expect(&stacks->python, thread.pid)))
 		return false;
 	unwinder_walk_copied(&stacks->unwinder, &thread, found->registers, found->stack,
 			     found->stack_bytes, &walk);
-	if ((!cut && walk.end != WALK_WHOLE) || other_program(stacks, record, &walk)) {
+	python = stacks->python_wanted && python_frames_lack(&stacks->python, &thread, &walk);
+	if ((!cut && (walk.end != WALK_WHOLE || python)) || other_program(stacks, record, &walk)) {
 		stacks->unwinder.ended[walk.end]--; /* the walk that is to come counts */
 		return false;
 	}
+	stacks->python.moved_count += python;
 	*user = stack_of_walk(&stacks->table, &walk);
 	return true;
 }
@@ -184,7 +189,7 @@ bool live_kept_stacks(struct live_stacks *stacks, const struct thread_state *rec
 
 const char *live_kept_way(const struct live_stacks *stacks)
 {
-	if (!live_stacks_of_scan_time(stacks))
+	if (!stacks->needs)
 		return "none";
 	return stacks->kept.err ? "copied at once"
 				: "perf samples of switches before it, or copied at once";

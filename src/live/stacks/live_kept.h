@@ -18,8 +18,8 @@ void live_kept_close(struct live_kept *kept); /* a zeroed one is fine */
 void live_kept_move(struct live_stacks *stacks);
 
 /* Finds the stacks that the thread of a sample had at the scan time, as numbers of the table of
- * stacks. running: the thread was on a CPU then. cut: stacks whose user part is longer than what
- * was kept, too. False: none were kept. */
+ * stacks. running: the thread was on a CPU then. cut: also stacks whose user part is longer than
+ * what was kept, or lacks its functions of Python. False: none were kept. */
 bool live_kept_stacks(struct live_stacks *stacks, const struct thread_state *record, bool running,
 		      bool cut, uint32_t *user, uint32_t *kernel);
 

@@ -258,6 +258,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 		status,
 		"stacks of Pythons that are not 3.11 to 3.14 with a GIL, without their functions",
 		stacks->python.unknown_count);
+	source_status_miss_any(status,
+			       "stacks without their Python functions: the thread was on a CPU, "
+			       "or ran meanwhile",
+			       stacks->python.moved_count);
 	source_status_miss_any(status, "stacks with Python functions that could not be read",
 			       stacks->python.broken_count);
 	source_status_miss_any(status,

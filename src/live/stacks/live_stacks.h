@@ -30,9 +30,6 @@ void live_stacks_forget_words(struct live_stacks *stacks);
 /* Fills the stacks of the sample with that index, or has them wait for live_stacks_fill_pending().
  */
 void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample);
-/* True if stacks of the scan time are kept: they are wanted, but not with functions of Python,
- * which are read from the thread's memory as it is now. */
-bool live_stacks_of_scan_time(const struct live_stacks *stacks);
 /* Fills the stacks of the sample as a switch out kept them. False: none did. */
 bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state *record,
 			  size_t sample);

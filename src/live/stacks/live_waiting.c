@@ -36,25 +36,21 @@ static void thread_know(struct live_stacks *stacks, const struct stack_wait *wai
 	known->kernel = kernel;
 }
 
-/* Sets the stacks that the thread's switch out kept. cut: stacks that are longer than what was
- * kept, too. False: none were kept. */
+/* Sets the stacks that the thread's switch out kept. cut: also stacks that are longer than what was
+ * kept, or lack their functions of Python. False: none were kept. */
 static bool kept_set(struct live_stacks *stacks, const struct stack_wait *wait, bool cut)
 {
-	const uint64_t unopened = stacks->modules.refused;
+	const uint64_t put_off = stacks->modules.refused + stacks->python.moved_count;
 	uint32_t user, kernel;
 
 	if (!live_kept_stacks(stacks, &wait->record, wait->displaced, cut, &user, &kernel))
 		return false;
 	thread_set(stacks, wait, user, kernel);
-	/* else there was no memory or time for a file: the next scan has some */
-	if (stacks->modules.refused == unopened && !wait->record.sched.on_cpu)
+	/* else there was no memory or time for a part of it: the next scan has some */
+	if (stacks->modules.refused + stacks->python.moved_count == put_off &&
+	    !wait->record.sched.on_cpu)
 		thread_know(stacks, wait, user, kernel);
 	return true;
-}
-
-bool live_stacks_of_scan_time(const struct live_stacks *stacks)
-{
-	return stacks->needs && !stacks->python_wanted;
 }
 
 bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state *record,

@@ -211,6 +211,20 @@ static const struct python_stack_answer *stack_request(struct python_frames *pyt
 	return bytes >= 0 && answer_fits(&got.answer, (size_t)bytes) ? &got.answer : NULL;
 }
 
+bool python_frames_expect(struct python_frames *python, int64_t pid)
+{
+	return cache_find(&python->processes, (uint64_t)pid);
+}
+
+bool python_frames_lack(struct python_frames *python, const struct stack_thread *thread,
+			const struct stack_walk *walk)
+{
+	uint64_t distance;
+
+	return interpreter_find(python, walk, &distance) ||
+	       (walk->end != WALK_WHOLE && python_frames_expect(python, thread->pid));
+}
+
 void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
 		       struct stack_walk *walk)
 {

@@ -31,6 +31,7 @@ struct python_frames {
 	uint64_t broken_count;	/* stacks of which a part could not be read */
 	uint64_t work;		/* work of reading stacks in the present scan */
 	uint64_t late_count;	/* stacks that were not read, because too much work was done */
+	uint64_t moved_count;	/* the caller's: stacks whose thread did not stand still */
 };
 
 /* Makes an empty struct. parser: reads the memory; or NULL. */
@@ -43,5 +44,10 @@ void python_frames_sweep(struct python_frames *python, int64_t now_ns); /* about
  * thread->now_ns is the same for all of one scan. */
 void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
 		       struct stack_walk *walk);
+/* True if the process is known to have an interpreter. */
+bool python_frames_expect(struct python_frames *python, int64_t pid);
+/* True if Python functions belong into a walk that python_frames_add() did not get. */
+bool python_frames_lack(struct python_frames *python, const struct stack_thread *thread,
+			const struct stack_walk *walk);
 
 #endif
