@@ -25,7 +25,7 @@ import time
 import traceback
 
 import groups
-from stages import ALL, BESIDE, STAGES, StageSteps, log_path, prepare_ahead, skip_allowed
+from stages import AHEAD, ALL, BESIDE, STAGES, StageSteps, log_path, skip_allowed
 from steps import TOP, Failed, Skipped, failure_show, output_to, say, text_of
 
 BUILD = os.path.join(TOP, "build-test")
@@ -193,8 +193,9 @@ class Run:
             time.sleep(1)
 
     def ahead_begin(self):
-        with open(log_path(self.options, "ahead.log"), "wb") as log:
-            groups.Group(log, prepare_ahead, StageSteps("ahead", self.options), [stage.name for stage in self.stages])
+        for function in AHEAD:
+            with open(log_path(self.options, function.__name__ + ".log"), "wb") as log:
+                groups.Group(log, function, StageSteps("ahead", self.options), [stage.name for stage in self.stages])
 
     def end(self, stage, shown):
         """Reports the stage's result, and for a failed stage the end of its log unless that was shown."""

@@ -90,7 +90,7 @@ def build_sanitize(steps):
 
 def build_arm64(steps):
     root = answer("tests/arm64/sysroot-make")
-    with locked(os.path.join(steps.build, "arm64.lock")):  # prepare_ahead() may be at it
+    with locked(os.path.join(steps.build, "arm64.lock")):  # fetch_ahead() may be at it
         options = ["-DCMAKE_TOOLCHAIN_FILE=%s/cmake/arm64.cmake" % TOP, "-DCMAKE_SYSROOT=" + root, "-DCMAKE_BUILD_TYPE=Release"]
         steps.build_tree("arm64", *options)
         steps.build_tree("arm64-clang", *options, "-DCMAKE_C_COMPILER=clang")
@@ -99,9 +99,18 @@ def build_arm64(steps):
 TREES = {"gcc": build_gcc, "clang": build_clang, "sanitize": build_sanitize, "arm64": build_arm64}
 
 
-def prepare_ahead(steps, names):
-    """Fetches and builds what these stages will need, while other stages run, with the CPU time and network that those leave. No stage waits
-    for its end: a stage makes what is still missing, or waits for its lock, and reports what failed."""
+# What is done ahead for stages of these names, while others run. A stage makes what is still missing, or waits for its lock, and reports what
+# failed.
+
+def install(steps, purpose):
+    with locked(os.path.join(steps.build, "packages.lock")):
+        call("packaging/install-deps", purpose)
+
+
+def fetch_ahead(steps, names):
+    """Installs and fetches, mostly by the network; on a new machine the packages take as long as the builds."""
+    if "tools" in names:
+        install(steps, "test")
     os.nice(19)
     if "trees" in names:
         for suite in SUITES:
@@ -113,6 +122,16 @@ def prepare_ahead(steps, names):
     if "arm64" in names:
         build_arm64(steps)
 
+
+def build_ahead(steps, names):
+    """Builds on the CPU time that other builds leave, as while CMake tries the compiler."""
+    os.nice(19)
+    for tree in "clang", "gcc", "sanitize":  # sanitize takes programs from the tree of gcc
+        if tree in names:
+            TREES[tree](steps)
+
+
+AHEAD = (fetch_ahead, build_ahead)
 
 # --- stages
 
@@ -129,8 +148,9 @@ def ctest_of(tree, labels):
     return function
 
 
-def deps(steps):
-    steps.check("packages", call, "packaging/install-deps", "test")
+def packages_of(purpose):
+    """A stage that only installs packages."""
+    return lambda steps: steps.check("packages", install, steps, purpose)
 
 
 def text(steps):
@@ -208,7 +228,7 @@ def live(steps):
     # most of a test's time is sleep, but with two tests for each CPU one in twenty saw nothing but the others
     driver = ("python3", "-B", "tests/live/run_live.py", "--workload", steps.program("tests/workload/workload"))
     with_tsnap = (*driver, "--jobs", str(min(JOBS + 1, 8)), "--tsnap", steps.program("src/tsnap"))
-    steps.driver(*driver, "--self-test")
+    steps.driver(*driver, "--jobs", str(JOBS), "--self-test")
     steps.driver(*with_tsnap, *(["--all"] if steps.options.all else []))
     # live tests through perf tracepoints, where tracefs can be mounted for these tests alone; the oldest guest has nothing else
     more = ("totals_close", "totals_of_*", "totals_at_any_rate", "exec_by_*", "exit_storm", "zombie*", "hostile_comm_*", "killed")
@@ -290,11 +310,12 @@ def arm64(steps):
 
 EACH, ALL, BESIDE = "each", "all", "beside"
 STAGES = (  # in the order in which they run
-    Stage("deps", EACH, "install what the tests need (packaging/install-deps test)", deps),
+    Stage("deps", EACH, "install what builds need (packaging/install-deps programs)", packages_of("programs")),
     Stage("gcc", EACH, "build with gcc, optimised, warnings are errors", build_of("build with gcc", build_gcc)),
     Stage("clang", EACH, "build with clang, warnings are errors", build_of("build with clang", build_clang)),
     Stage("sanitize", EACH, "build with clang's address and undefined behaviour sanitizers, with the fuzz targets",
           build_of("build with sanitizers", build_sanitize)),
+    Stage("tools", EACH, "install what tests need when they run (packaging/install-deps test), begun before the builds", packages_of("test")),
     Stage("text", BESIDE, "the BPF text, compiled for every plan and held to the limits of old kernels (root)", text),
     Stage("lint", BESIDE, "shellcheck, clang-format, clang-tidy (its analyzer in full with --all), cycles of includes, words, the bench's"
           " figures", lint_all),
