@@ -15,7 +15,7 @@ const struct option_row option_table[] = {
 	 AT(count), 1, INT64_MAX, 0},
 	{'F', "rate", "HZ", "scans per second (default: 20)", OPTION_NUMBER, AT(rate_hz), 1,
 	 RATE_MAX_HZ, 0},
-	{'p', "process", "PID|NAME,...", "only these processes, by id or name pattern", OPTION_TEXT,
+	{'p', "process", "PID|NAME,...", "only these, by id, name, program or script", OPTION_TEXT,
 	 AT(process), 0, 0, 0},
 	{'r', "descendants", NULL, "with -p: their descendants, too", OPTION_FLAG, AT(descendants),
 	 0, 0, 0},

@@ -5,7 +5,9 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <string.h>
 
+#define COMM_MAX 15 /* TASK_COMM_LEN without the NUL */
 #define LOOKS_MAX 5 /* limit of looks while some wait classes are not known */
 #define LOOK_NS (20 * NS_PER_MS)
 
@@ -13,7 +15,7 @@
 struct choice {
 	const char *option, *argument;
 	struct filter filter;
-	bool met;
+	bool met, cut; /* cut: longer than any name is */
 };
 
 #define CHOICES_MAX 6
@@ -30,6 +32,16 @@ static struct choice *choice_add(struct choices *choices, const char *option, co
 
 	*choice = (struct choice){.option = option, .argument = argument};
 	return choice;
+}
+
+/* Least number of bytes that a text must have to match the pattern, if it has no sets ([]). */
+static size_t pattern_least(const char *pattern)
+{
+	size_t least = strlen(pattern);
+
+	for (const char *at = pattern; *at; at++)
+		least -= *at == '*';
+	return strchr(pattern, '[') ? 0 : least;
 }
 
 /* Finds the options that select threads. They were parsed before, so there are no errors. Ids stay
@@ -53,9 +65,11 @@ static void choices_find(struct choices *choices, const struct run *run)
 	if (config->user)
 		filter_set_user(&choice_add(choices, "-u", config->user)->filter, config->user,
 				true, &none);
-	if (config->comm)
-		filter_set_pattern(&choice_add(choices, "-c", config->comm)->filter, "comm",
-				   config->comm);
+	if (config->comm) {
+		choice = choice_add(choices, "-c", config->comm);
+		filter_set_pattern(&choice->filter, "comm", config->comm);
+		choice->cut = pattern_least(config->comm) > COMM_MAX;
+	}
 	if (config->cgroup)
 		filter_set_pattern(&choice_add(choices, "--cgroup", config->cgroup)->filter,
 				   "cgroup", config->cgroup);
@@ -99,6 +113,8 @@ static void unmet_report(const struct choices *choices, struct text *to)
 		text_add_format(to, "%s %s ", to->length ? ", nor" : "there is no thread for",
 				choice->option);
 		text_add_printable(to, choice->argument);
+		if (choice->cut)
+			text_add_format(to, " (the kernel cuts names at %d bytes)", COMM_MAX);
 	}
 	if (to->length)
 		text_add_string(to, ". ps -eLo comm,user,pid,tid,cgroup lists those there are.");

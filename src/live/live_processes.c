@@ -52,7 +52,10 @@ static int nobody_fail(const char *list, struct error *e)
 				 "-p %s: there is no process %s; see ps -e for those there are",
 				 list, list);
 	return error_set(e, ENOENT, EXIT_FAILED,
-			 "-p %s: no process has such a name; give ids or another pattern", list);
+			 "-p %s: no process has such a name: neither its thread, which the kernel "
+			 "cuts at 15 bytes, nor its program file or script; see ps -eo "
+			 "pid,comm,args",
+			 list);
 }
 
 /* Adds a remark for each part of the list that means no process, where other parts do. */

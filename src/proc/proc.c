@@ -193,6 +193,21 @@ int proc_stat_read(const char *root, int64_t pid, int64_t tid, struct proc_stat 
 	return length < 0 ? length : proc_stat_parse(line, stat);
 }
 
+ssize_t proc_cmdline_read(const char *root, int64_t pid, int64_t tid,
+			  char cmdline[PROC_CMDLINE_BYTES])
+{
+	ssize_t length = proc_file_read(root, pid, tid, "cmdline", cmdline, PROC_CMDLINE_BYTES);
+
+	while (length > 0 && (cmdline[length - 1] == '\0' || cmdline[length - 1] == ' '))
+		length--;
+	for (ssize_t i = 0; i < length; i++)
+		if (!cmdline[i])
+			cmdline[i] = ' ';
+	length = length > 0 ? length : 0;
+	cmdline[length] = '\0';
+	return length;
+}
+
 int proc_syscall_parse(const char *line, struct proc_syscall *call)
 {
 	uint64_t nr, value[8] = {0};

@@ -77,13 +77,19 @@ ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *n
 ssize_t proc_link_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
 		       size_t size);
 
+#define PROC_CMDLINE_BYTES 4097
+/* Reads the command line, with spaces between its words, cut if it is longer. Its length; 0: none.
+ */
+ssize_t proc_cmdline_read(const char *root, int64_t pid, int64_t tid,
+			  char cmdline[PROC_CMDLINE_BYTES]);
+
 /* Calls visit for each thread of the host (tgid, tid); a non-zero result ends the walk and is
  * returned. Threads may come and go meanwhile. 0, or -errno if root can't be read. */
 int proc_threads_walk(const char *root, int (*visit)(void *to, int64_t pid, int64_t tid), void *to);
 
-/* Finds processes by `text`: a comma-separated list of ids and of shell patterns (fnmatch; a
- * pattern without * ? [ matches anywhere) over comm, and over the base name of the first word of
- * the command line. Appends the id of each to *pids (malloced, *count), once, but never that of
+/* Finds processes by `text`: a comma-separated list of ids and of names, with which the
+ * process is compared as process_name_matches() does: its first thread's name, program and command
+ * line. Appends the id of each to *pids (malloced, *count), once, but never that of
  * this process itself. Adds to missing, unless it is NULL, the parts without a process, separated
  * by commas. 0, or -errno if root can't be read. */
 int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *count,

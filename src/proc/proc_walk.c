@@ -3,7 +3,7 @@
 #include "base/avoid.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "sample/filter/expression.h"
+#include "sample/filter/process_name.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,6 +15,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Links of the directory task: one for each thread, "." and ".." (proc_task_getattr() of
+ * fs/proc/base.c). */
+#define SINGLE_THREAD_LINKS 3
+#define COMM_BYTES 65 /* of a kernel worker, which /proc shows with its work queue */
 
 /* Parses a text that is a decimal id, 1 to INT_MAX; 0 for anything else. */
 static int64_t id_parse(const char *text, size_t length)
@@ -88,9 +93,8 @@ static int process_visit(void *to, int64_t pid, int fd)
 	snprintf(path, sizeof(path), "%lld/task", (long long)pid);
 	if (fstatat(fd, path, &task, 0))
 		return 0;
-	/* the directory has a link per thread, "." and ".." (proc_task_getattr() of
-	 * fs/proc/base.c): a single thread need not be listed */
-	if (task.st_nlink == 3)
+	/* a single thread need not be listed */
+	if (task.st_nlink == SINGLE_THREAD_LINKS)
 		return thread_visit(walk, pid, fd);
 	ids_walk(fd, path, thread_visit, walk);
 	return walk->result;
@@ -137,45 +141,66 @@ struct process_walk {
 	struct pid_list list;
 };
 
-/* Notes each pattern that matches the name, and returns true if one does. */
-static bool patterns_match(struct process_walk *walk, const char *name)
+/* What names are compared with. exe and cmdline: those of any thread that lives, as a first thread
+ * that has ended has none. */
+struct process_texts {
+	const char *root;
+	int64_t pid;
+	char comm[COMM_BYTES], exe[PATH_MAX], cmdline[PROC_CMDLINE_BYTES];
+};
+
+/* Reads the texts of a thread. 1 if it has a program; 0: it has ended, or is the kernel's. */
+static int texts_read(void *to, int64_t tid, int fd)
 {
-	bool matches = false;
+	struct process_texts *texts = to;
 
-	for (size_t i = 0; i < walk->count; i++) {
-		struct process_part *part = &walk->parts[i];
+	(void)fd;
+	if (proc_link_read(texts->root, texts->pid, tid, "exe", texts->exe, sizeof(texts->exe)) <=
+	    0)
+		return 0;
+	proc_cmdline_read(texts->root, texts->pid, tid, texts->cmdline);
+	return 1;
+}
 
-		if (part->id || !*part->text || !pattern_matches(part->text, name))
-			continue;
-		part->found = matches = true;
-	}
-	return matches;
+/* Reads the texts of a process; those that can't be read are empty. */
+static void process_texts_read(struct process_texts *texts, int proc_fd)
+{
+	ssize_t length = proc_file_read(texts->root, 0, texts->pid, "comm", texts->comm,
+					sizeof(texts->comm));
+	struct stat task;
+	char path[32];
+
+	texts->comm[length > 0 ? strcspn(texts->comm, "\n") : 0] = '\0';
+	*texts->exe = *texts->cmdline = '\0';
+	if (texts_read(texts, texts->pid, proc_fd))
+		return;
+	snprintf(path, sizeof(path), "%lld/task", (long long)texts->pid);
+	if (!fstatat(proc_fd, path, &task, 0) && task.st_nlink != SINGLE_THREAD_LINKS)
+		ids_walk(proc_fd, path, texts_read, texts);
+}
+
+static const char *text_known(const char *text)
+{
+	return *text ? text : NULL;
 }
 
 static int patterns_visit(void *to, int64_t pid, int fd)
 {
 	struct process_walk *walk = to;
-	char text[PATH_MAX], *slash;
+	struct process_texts texts = {.root = walk->root, .pid = pid};
 	bool matches = false;
-	ssize_t length;
 
-	(void)fd;
 	if (pid == walk->own_pid)
 		return 0;
-	length = proc_file_read(walk->root, 0, pid, "comm", text, sizeof(text));
-	if (length > 0 && text[length - 1] == '\n')
-		text[length - 1] = '\0';
-	if (length > 0)
-		matches = patterns_match(walk, text);
-	/* several patterns may match different ones of the two names */
-	if (!matches || walk->pattern_count > 1)
-		length = proc_file_read(walk->root, 0, pid, "cmdline", text, sizeof(text));
-	else
-		length = 0;
-	if (length > 0) {
-		text[strcspn(text, " ")] = '\0';
-		slash = strrchr(text, '/');
-		matches |= patterns_match(walk, slash ? slash + 1 : text);
+	process_texts_read(&texts, fd);
+	for (size_t i = 0; i < walk->count; i++) {
+		struct process_part *part = &walk->parts[i];
+
+		if (part->id || !*part->text ||
+		    !process_name_matches(part->text, text_known(texts.comm), text_known(texts.exe),
+					  text_known(texts.cmdline)))
+			continue;
+		part->found = matches = true;
 	}
 	if (matches && !pid_is_listed(&walk->list, pid))
 		pid_add(&walk->list, pid);

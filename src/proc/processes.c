@@ -10,8 +10,6 @@
 
 #include <limits.h>
 
-#define CMDLINE_BYTES 4096
-
 /* Tolerance for start_ns, which may be rounded down to a tick of 1/100 s, the unit of
  * /proc/TID/stat. */
 #define START_ROUNDING_NS (20 * 1000000ll)
@@ -31,15 +29,10 @@ void processes_init(struct cache *processes)
 
 static const char *cmdline_read(const char *root, int64_t pid, int64_t tid)
 {
-	char bytes[CMDLINE_BYTES + 1];
-	ssize_t length = proc_file_read(root, pid, tid, "cmdline", bytes, sizeof(bytes));
+	char cmdline[PROC_CMDLINE_BYTES];
+	ssize_t length = proc_cmdline_read(root, pid, tid, cmdline);
 
-	while (length > 0 && (bytes[length - 1] == '\0' || bytes[length - 1] == ' '))
-		length--;
-	for (ssize_t i = 0; i < length; i++)
-		if (!bytes[i])
-			bytes[i] = ' ';
-	return length > 0 ? name_transient(bytes, length) : NULL;
+	return length > 0 ? name_transient(cmdline, length) : NULL;
 }
 
 static const char *exe_read(const char *root, int64_t pid, int64_t tid)

@@ -3,10 +3,11 @@ import os
 import pwd
 import re
 import shutil
+import sys
 
 import truth
 from case_trouble import NOBODY, as_nobody
-from harness import START_S, STOP_S, Skip, case, check, rows_of, scans_of
+from harness import START_S, STOP_S, Process, Skip, case, check, rows_of, scans_of, wait_until
 
 
 def tids_of(rows):
@@ -37,6 +38,43 @@ def named(ctx, name):
     path = os.path.join(ctx.temporary(), name)
     shutil.copy(ctx.options.workload, path)
     return ctx.but(workload=path)
+
+
+SCRIPT = "import time\nprint(flush=True)\ntime.sleep(600)\n"
+
+
+@case
+def choose_name(ctx):
+    """-p NAME finds a program whose first thread has ended, and a script, live and in a recording; one without cmdline says so."""
+    orphan = named(ctx, "tsnap-no-leader").workload("zombie_leader")
+    path = os.path.join(ctx.temporary(), "tsnap-test-long-script.py")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(SCRIPT)
+    script = Process([sys.executable, "-u", "-W", "ignore", path])
+    ctx.started.append(script)
+    wait_until(lambda: script.out, START_S, "the script")
+    chosen = [("no-leader", {orphan.tid, orphan.number("tid2")}), ("long-script.py", {script.pid}), ("*-script.p?", {script.pid})]
+    recordings = [os.path.join(ctx.temporary(), name) for name in ("whole", "without")]
+    recorders = [ctx.plain("-o", recording, "-a", "-d", 2, "-p", "%d,%s" % (script.pid, orphan["pid"]), *more)
+                 for recording, more in zip(recordings, (("-G", "cmdline"), ()))]
+    for name, tids in chosen:
+        rows = ctx.rows("-a", "-p", name, seconds=1)
+        check(tids <= tids_of(rows), "-p %s: %s, not %s", name, tids_of(rows), tids)
+    for recorder in recorders:
+        recorder.finish_plain()
+    for recording, words in zip(recordings, ("", "the recording lacks cmdline")):
+        for name, tids in chosen:
+            replay = ctx.stream("--replay", recording, "-a", "-p", name)
+            found = tids_of(replay.finish())
+            check(words in replay.err if words else not replay.err, "%s: said %r", name, replay.err)
+            # a recording has no program of a thread that has ended
+            expected = set() if words and "script" in name else tids - {orphan.tgid}
+            check(expected == found - {orphan.tgid}, "replay of %s: %s, not %s", name, found, expected)
+    for options, code in (("-p", 1), ("-c", 0)):
+        nobody = ctx.plain("-d", 1, options, "no:such:name:of:any")
+        nobody.finish_plain(code)
+        text = " ".join((nobody.out.decode() + nobody.err).split())
+        check("the kernel cuts" in text and "15 bytes" in text, "%s: %s", options, text)
 
 
 @case

@@ -396,13 +396,14 @@ static void pids_by_pattern(void **state)
 	assert_int_equal(found.pids[1], 9000002);
 	assert_string_equal(find(&found, "k[wx]*4:2*"), "");
 	assert_int_equal(found.pids[2], 9000004);
-	assert_string_equal(find(&found, "my"), ""); /* base name of the first word, /opt/my */
+	assert_string_equal(find(&found, "w[e]bd"), ""); /* program, which was deleted */
 	assert_int_equal(found.pids[3], 9000002);
 	assert_int_equal(found.count, 4);
 
 	assert_string_equal(find(&found, "erv?r"), "erv?r");
 	assert_string_equal(find(&found, "sbin"), "sbin");     /* not the base name's folder */
-	assert_string_equal(find(&found, "splash"), "splash"); /* nor in the second word */
+	assert_string_equal(find(&found, "splash"), "splash"); /* nor an argument */
+	assert_string_equal(find(&found, "my"), "my");
 	assert_string_equal(find(&found, ""), "");
 	assert_int_equal(found.count, 4);
 	found_done(&found);
@@ -419,7 +420,7 @@ static void pids_by_a_list(void **state)
 	assert_int_equal(found.pids[0], 9000004);
 	assert_int_equal(found.pids[1] + found.pids[2], 9000001 + 9000002);
 	/* both names match one process: neither is missing, and it is found once */
-	assert_string_equal(find(&found, "serv?r,my"), "");
+	assert_string_equal(find(&found, "serv?r,webd"), "");
 	assert_int_equal(found.count, 4);
 	assert_int_equal(found.pids[3], 9000002);
 	assert_int_equal(proc_pids_find(ROOT "/nowhere", "ini", &found.pids, &found.count, NULL),

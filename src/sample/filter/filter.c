@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/filter/filter.h"
+#include "sample/filter/process_name.h"
 #include "sample/column.h"
 #include "sample/wait_rule.h"
 
@@ -189,15 +190,12 @@ void filter_remove_tid(struct filter *filter, int64_t tid)
 	filter->changes++;
 }
 
-/* True if one of the names matches the thread's name, or that of its program. */
+/* True if one of the names matches. */
 static bool process_matches(const struct text *names, const struct sample *sample)
 {
-	const char *slash = sample->exe ? strrchr(sample->exe, '/') : NULL;
-	const char *base = slash ? slash + 1 : sample->exe;
-
 	for (size_t at = 0; at < names->length; at += strlen(names->bytes + at) + 1)
-		if ((sample->comm && pattern_matches(names->bytes + at, sample->comm)) ||
-		    (base && pattern_matches(names->bytes + at, base)))
+		if (process_name_matches(names->bytes + at, sample->comm, sample->exe,
+					 sample->cmdline))
 			return true;
 	return false;
 }
@@ -211,8 +209,7 @@ uint64_t filter_needs(const struct filter *filter)
 {
 	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT;
 
-	return (filter->expression.needs & ~known) |
-	       (filter->names.length ? NEED_COMM | NEED_EXE : 0) |
+	return (filter->expression.needs & ~known) | (filter->names.length ? NEEDS_OF_NAMES : 0) |
 	       (filter_wants_work(filter) ? NEED_WAIT_CLASS | NEED_SYSCALL : 0);
 }
 
@@ -272,7 +269,7 @@ enum verdict filter_eval_thread(const struct filter *filter, const struct sample
 	if (ids_exclude(filter, sample->pid, sample->tid))
 		return VERDICT_REFUSED;
 	if (filter->names.length && !pid_is_listed(filter, sample->pid)) {
-		if ((NEED_COMM | NEED_EXE) & ~known)
+		if (NEEDS_OF_NAMES & ~known)
 			return VERDICT_OPEN;
 		if (!process_matches(&filter->names, sample))
 			return VERDICT_REFUSED;

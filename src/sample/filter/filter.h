@@ -9,10 +9,9 @@
  * decides about states itself; otherwise threads in all states are wanted, or active ones and of
  * the sleeping ones (S) those that work.
  *
- * Processes are selected by a list of ids and of names, which are patterns; one of them must match.
+ * Processes are selected by a list of ids and of names (process_name.h); one of them must match.
  * The live source resolves the list against /proc and adds ids, once or whenever it looks again; a
- * replay has only the samples, so an id matches the process id, and a name the thread's name or the
- * base name of its program.
+ * replay has only the samples, and compares a name with that of the sample's thread.
  */
 #ifndef TSNAP_SAMPLE_FILTER_FILTER_H
 #define TSNAP_SAMPLE_FILTER_FILTER_H
