@@ -233,8 +233,8 @@ static void run_find_unrecorded(struct run *run)
 		if (!run->source->lacks(run->source, column))
 			continue;
 		if ((list_has(&run->list, column) && !list_has(&unasked, column)) ||
-		    expression_reads_column(&run->filter.expression, column) ||
-		    expression_reads_column(&run->when.expression, column))
+		    filter_reads_column(&run->filter, column) ||
+		    filter_reads_column(&run->when, column))
 			run->unrecorded.items[run->unrecorded.count++] = column;
 		if (list_has(&run->chains.needed, column))
 			run->chains.unrecorded.items[run->chains.unrecorded.count++] = column;

@@ -47,7 +47,6 @@ struct sample_file {
 	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
 	struct scan_row scan_now; /* row of the scan being gathered; time_us is ABSENT: not known */
 	uint64_t rows_bad;	  /* rows that can't be read and were skipped */
-	struct text remarks;	  /* lines for the start */
 
 	struct sample *samples; /* samples of the scan being gathered */
 	struct proc_values_pool proc_values;
@@ -350,7 +349,6 @@ static void sample_file_describe(struct source *source, struct source_status *st
 	struct source_missed *missed;
 
 	*status = (struct source_status){
-		.remarks = file->remarks.length ? file->remarks.bytes : NULL,
 		.cpus = ABSENT,
 		.rate_hz = ABSENT,
 		.own_cpu_ns = ABSENT,
@@ -388,7 +386,6 @@ static void sample_file_close(struct source *source)
 	csv_ahead_free(file->ahead);
 	xcapture_input_free(file->foreign);
 	sample_row_done(&file->row);
-	text_done(&file->remarks);
 	free(file->path);
 	free(file->samples);
 	free(file->seen);
@@ -423,34 +420,6 @@ static int file_open(const char *name, struct sample_file **opened, struct error
 	}
 	*opened = file;
 	return 0;
-}
-
-/* Adds a remark if names of processes can't be compared with all that a live host shows. */
-static void names_remark(struct sample_file *file)
-{
-	static const struct {
-		const char *column, *names;
-	} compared[] = {{"comm", "threads"}, {"exe", "program files"}, {"cmdline", "scripts"}};
-	struct text columns = {0}, names = {0};
-
-	for (size_t i = 0; file->filter->names.length && i < 3; i++) {
-		const struct column *column = sample_column_find(compared[i].column);
-		size_t at = 0;
-
-		while (at < file->row.cell_count && file->row.cells[at].column != column)
-			at++;
-		if (at < file->row.cell_count)
-			continue;
-		text_add_format(&columns, "%s%s", columns.length ? "," : "", compared[i].column);
-		text_add_format(&names, "%s%s", names.length ? " and " : "", compared[i].names);
-	}
-	if (columns.length)
-		text_add_format(&file->remarks,
-				"-p: the recording lacks %s, so names of %s are not compared "
-				"(-G %s records it)\n",
-				text_string(&columns), text_string(&names), text_string(&columns));
-	text_done(&columns);
-	text_done(&names);
 }
 
 /* Reads the first row of a scan. If there is none, scans are derived from samples. */
@@ -512,10 +481,8 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 	/* scans that saw no thread have no samples */
 	if (err == 0 && !file->scan_rows)
 		err = empty_fail(file, e);
-	if (err == 1) {
+	if (err == 1)
 		err = header_read(file, e);
-		names_remark(file);
-	}
 	if (!err && !file->scan_rows && !recording_part_whole(&file->part))
 		err = first_read(file, e);
 	if (err) {

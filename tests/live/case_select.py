@@ -62,7 +62,7 @@ def choose_name(ctx):
         check(tids <= tids_of(rows), "-p %s: %s, not %s", name, tids_of(rows), tids)
     for recorder in recorders:
         recorder.finish_plain()
-    for recording, words in zip(recordings, ("", "the recording lacks cmdline")):
+    for recording, words in zip(recordings, ("", "not in the recording: cmdline")):
         for name, tids in chosen:
             replay = ctx.stream("--replay", recording, "-a", "-p", name)
             found = tids_of(replay.finish())

@@ -205,6 +205,12 @@ static bool pid_is_listed(const struct filter *filter, int64_t pid)
 	return filter->by_pid && index_find(&filter->pids, (uint64_t)pid);
 }
 
+bool filter_reads_column(const struct filter *filter, const struct column *column)
+{
+	return (filter->names.length && column->needs & NEEDS_OF_NAMES) ||
+	       expression_reads_column(&filter->expression, column);
+}
+
 uint64_t filter_needs(const struct filter *filter)
 {
 	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT;

@@ -61,6 +61,9 @@ void filter_remove_tid(struct filter *filter, int64_t tid);
 /* Needs of the filter, NEED_*. */
 uint64_t filter_needs(const struct filter *filter);
 
+/* True if the filter reads that column, of sample_columns. */
+bool filter_reads_column(const struct filter *filter, const struct column *column);
+
 /* True if the filter can accept threads in that state (enum thread_state_kind);
  * filter_wants_idle(): in any state that is not active. */
 bool filter_wants_state(const struct filter *filter, int64_t state);

@@ -15,7 +15,7 @@
 
 #include "sample/needs.h"
 
-#define NEEDS_OF_NAMES ((uint64_t)(NEED_COMM | NEED_EXE | NEED_CMDLINE))
+#define NEEDS_OF_NAMES ((uint64_t)(NEED_COMM | NEED_EXE | NEED_CMDLINE)) /* comm, exe, cmdline */
 
 /* True if the pattern (pattern_matches()) matches one of the three. Each may be NULL: not known.
  * cmdline: with spaces between its words. */
