@@ -6,15 +6,9 @@
 #include "base/names.h"
 #include "proc/proc.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define HOLDER_FDS_MAX 256 /* descriptors of the holder of a file lock */
 #define CHILDREN_BYTES 4096
 
 bool edge_basis_moves(const struct edge_basis *basis)
@@ -30,57 +24,27 @@ bool live_edge_holds(struct live_context *context, struct live_edges *edges, int
 	return !basis->mutex || live_mutex_holds(context, &edges->mutexes, basis->mutex);
 }
 
-/* --- file locks */
-
-static bool inode_read(int64_t pid, int fd, uint64_t *inode)
-{
-	struct statx found;
-	char path[64];
-
-	snprintf(path, sizeof(path), PROC "/%lld/fd/%d", (long long)pid, fd);
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &found))
-		return false;
-	*inode = found.stx_ino;
-	return true;
-}
-
-/* True if the process has a file with that inode open: a lock of flock(2) stays with an open file,
- * which may be with a child by now. */
-static bool process_has_inode(int64_t pid, uint64_t inode)
-{
-	const struct dirent *entry;
-	bool found = false;
-	char path[64];
-	uint64_t own;
-	int left = HOLDER_FDS_MAX;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), PROC "/%lld/fd", (long long)pid);
-	dir = opendir(path);
-	while (dir && !found && left-- && (entry = readdir(dir)))
-		found = isdigit((unsigned char)*entry->d_name) &&
-			inode_read(pid, atoi(entry->d_name), &own) && own == inode;
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-static void file_lock_edge(struct live_context *context, struct live_edges *edges,
+/* Makes an edge to the process that has the locked file open: the likely one of several. In the
+ * waiter's own process no thread can be chosen, as all of them have the file. */
+static bool file_lock_edge(struct live_context *context, struct live_edges *edges,
 			   const struct edge_waiter *waiter, struct edge *edge)
 {
-	const struct sample *sample = waiter->sample;
-	const struct lock_wait *wait;
-	uint64_t inode;
+	struct wait_facts facts;
+	bool known = lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, true,
+				       context->now.scan_time.now_ns, &facts);
 
 	edge->kind = EDGE_FILE_LOCK;
-	if (sample->fd == ABSENT || !inode_read(sample->tid, (int)sample->fd, &inode))
-		return;
-	if (edges->file_locks_ns != context->now.scan_time.now_ns)
-		lock_list_read(&edges->file_locks, PROC);
-	edges->file_locks_ns = context->now.scan_time.now_ns;
-	wait = lock_list_find(&edges->file_locks, sample->pid, inode);
-	if (wait && (!wait->of_file || process_has_inode(wait->holder, inode)))
-		edge_to_process(context, edges, wait->holder, NULL, SURE_CERTAIN, edge);
+	if (facts.pid == ABSENT)
+		return known;
+	edge_to_process(context, edges, facts.pid, NULL,
+			facts.count > 1 ? SURE_LIKELY : SURE_CERTAIN, edge);
+	if (facts.pid == waiter->sample->pid && edge->sure == SURE_LIKELY) {
+		edge->tid = ABSENT;
+		edge->sure = SURE_PROCESS;
+		edge->thing =
+			lookup_comm(context->lookup, facts.pid, context->now.scan_time.now_ns);
+	}
+	return true;
 }
 
 /* --- children */
@@ -236,7 +200,7 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		if (!strncmp(syscall, "futex", 5))
 			live_mutex_edge(context, &edges->mutexes, waiter, edge, mutex);
 		else if (!strncmp(syscall, "f", 1))
-			file_lock_edge(context, edges, waiter, edge);
+			return file_lock_edge(context, edges, waiter, edge);
 		if (edge->kind == EDGE_NONE)
 			waker_edge(context, edges, waiter, edge);
 		return true;
@@ -309,7 +273,6 @@ void live_edges_done(struct live_edges *edges)
 {
 	live_mutexes_done(&edges->mutexes);
 	live_peer_threads_done(&edges->peers);
-	lock_list_done(&edges->file_locks);
 	live_kernel_locks_done(&edges->kernel_locks);
 	live_last_wakers_done(&edges->last_wakers);
 	live_peer_wakers_done(&edges->peer_wakers);

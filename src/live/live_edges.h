@@ -12,7 +12,6 @@
 #include "live/live_peer_wakers.h"
 #include "live/context/live_context.h"
 #include "waits/chain.h"
-#include "waits/lock_list.h"
 
 struct live_host;
 
@@ -20,8 +19,6 @@ struct live_host;
 struct live_edges {
 	struct live_host *host; /* knows CPU quotas */
 	int64_t scan_time_ns;
-	struct lock_list file_locks;
-	int64_t file_locks_ns; /* the scan time for which they were read */
 	struct live_peer_threads peers;
 	struct live_kernel_locks kernel_locks;
 	/* knowledge of earlier scans, too */

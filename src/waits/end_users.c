@@ -3,6 +3,7 @@
 #include "base/avoid.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
+#include "waits/lock_list.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -27,6 +28,8 @@ bool end_is_had(const char *root, int64_t pid, int fd, const char *link, uint32_
 
 	if (avoids_process(pid))
 		return false;
+	if (!mode_bits)
+		return lock_is_had(root, pid, fd, link);
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	if (proc_link_read(root, 0, pid, name, target, sizeof(target)) <= 0 ||
 	    strcmp(target, link) != 0)
@@ -118,19 +121,28 @@ struct end_users end_users_find(const char *root, int64_t holder, int fd, const 
 				uint32_t mode_bits)
 {
 	struct family family = {.root = root};
-	struct end_users users = {.count = 0};
+	struct end_users users = {.oldest = holder};
 	int64_t having[END_FAMILY_MAX];
+	uint64_t oldest_ticks = UINT64_MAX;
 	struct proc_stat stat;
 
 	family_add(&family, holder);
-	children_add(&family, holder);
-	if (!proc_stat_read(root, 0, holder, &stat)) {
+	for (size_t i = 0; i < family.count; i++) {
+		int64_t pid = family.pids[i];
+
+		if (!end_is_had(root, pid, fd, link, mode_bits))
+			continue;
+		having[users.count++] = pid;
+		children_add(&family, pid);
+		if (proc_stat_read(root, 0, pid, &stat))
+			continue;
 		family_add(&family, stat.ppid);
 		children_add(&family, stat.ppid);
+		if (stat.start_ticks < oldest_ticks) {
+			oldest_ticks = stat.start_ticks;
+			users.oldest = pid;
+		}
 	}
-	for (size_t i = 0; i < family.count; i++)
-		if (end_is_had(root, family.pids[i], fd, link, mode_bits))
-			having[users.count++] = family.pids[i];
 	for (size_t i = 0; users.count > 1 && i < users.count && !users.in_call; i++)
 		if (is_in_call(root, having[i], fd))
 			users.in_call = having[i];

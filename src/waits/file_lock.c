@@ -1,88 +1,64 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Holder of a lock on a file that a thread waits for in flock(2) or fcntl(2). */
-#include "proc/proc.h"
+#include "waits/holders.h"
+#include "waits/lock_list.h"
 #include "waits/waits.h"
 #include "base/text.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#define LOCKS_BYTES 65536 /* some 900 locks of the host; the rest is ignored */
-#define SETLKW64 14	  /* F_SETLKW64 of 32-bit calls, and F_OFD_SETLKW: asm-generic/fcntl.h */
+#define SETLKW64 14 /* F_SETLKW64 of 32-bit calls, and F_OFD_SETLKW: asm-generic/fcntl.h */
 #define OFD_SETLKW 38
 
-/* Parses a line of proc_locks(5): "1: FLOCK ADVISORY WRITE PID ..." is a held lock, and the lines
- * "1: -> FLOCK ADVISORY WRITE PID ..." after it wait for it. A pid of -1 is that of an open file
- * description. */
-static void line_take(struct file_locks *locks, const char *line, long long *holder)
+/* The lock that the thread waits for. NULL: not known. */
+static const struct lock_wait *lock_find(const struct wait *wait, int64_t waiter)
 {
-	uint64_t *found;
-	long long pid;
-	bool added;
+	struct lock_list *locks = wait_file_locks(wait);
+	uint64_t inode;
 
-	if (sscanf(line, "%*d: -> %*s %*s %*s %lld", &pid) == 1) {
-		found = index_put(&locks->holders, (uint64_t)pid, &added);
-		if (added && *holder > 0 && *holder != pid)
-			*found = (uint64_t)*holder;
-	} else if (sscanf(line, "%*d: %*s %*s %*s %lld", holder) != 1) {
-		*holder = 0;
-	}
-}
-
-static void locks_read(struct file_locks *locks, const char *root)
-{
-	static char text[LOCKS_BYTES];
-	long long holder = 0;
-	char path[PATH_MAX];
-	size_t length = 0;
-	ssize_t got;
-	int fd;
-
-	index_clear(&locks->holders);
-	snprintf(path, sizeof(path), "%s/locks", root);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	/* each read returns one memory page at most */
-	while ((got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
-		length += (size_t)got;
-	close(fd);
-	text[length] = '\0';
-	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
-		*end = '\0';
-		line_take(locks, line, &holder);
-	}
-}
-
-/* The process whose lock the thread's process waits for. 0: not known. */
-static int64_t holder_find(const struct wait *wait)
-{
-	struct file_locks *locks = wait_file_locks(wait);
-	const uint64_t *holder;
-
+	if (wait->fd < 0 || !lock_inode(wait_root(wait), wait->pid, wait->tid, wait->fd, &inode))
+		return NULL;
 	if (locks->read_ns != wait->now_ns)
-		locks_read(locks, wait_root(wait));
+		lock_list_read(locks, wait_root(wait));
 	locks->read_ns = wait->now_ns;
-	holder = index_find(&locks->holders, (uint64_t)wait->pid);
-	return holder ? (int64_t)*holder : 0;
+	return lock_list_find(locks, waiter, inode);
 }
 
-void flock_describe(struct wait *wait)
+/* Writes "lock on /run/x held by 88 apt and 1 more": two processes have the locked file open. */
+static void lock_describe(struct wait *wait, int64_t waiter)
 {
-	int64_t pid = holder_find(wait);
+	const struct lock_wait *lock;
+	uint32_t count = 1;
+	int64_t pid;
 
 	wait->facts.kind = WAIT_LOCK;
 	text_add_string(wait->text, "lock");
 	if (wait->link)
 		text_add_format(wait->text, " on %s", wait->link);
-	if (!pid)
+	/* chains read the holder anew in each scan; other numbers go without a search */
+	lock = wait->numbers_only && !wait->anew ? NULL : lock_find(wait, waiter);
+	if (!lock)
 		return;
+	pid = lock->taker;
+	if (lock->of_file)
+		pid = holders_find_lock(wait_holders(wait), lock, wait->pid, wait->now_ns, &count,
+					&wait->pending);
+	if (!pid) {
+		if (!wait->pending)
+			text_add_string(wait->text, ", no holder in /proc");
+		return;
+	}
 	wait->facts.pid = pid;
+	wait->facts.count = count;
 	text_add_string(wait->text, " held");
 	wait_add_thread(wait, " by ", pid);
+	if (count > 1)
+		text_add_format(wait->text, " and %u more", count - 1);
+}
+
+void flock_describe(struct wait *wait)
+{
+	lock_describe(wait, wait->pid);
 }
 
 /* Only these commands of fcntl(2) wait for a lock. */
@@ -90,8 +66,10 @@ void fcntl_describe(struct wait *wait)
 {
 	int command = (int)wait->arg[1];
 
-	if (command == F_SETLKW || command == SETLKW64 || command == OFD_SETLKW)
-		flock_describe(wait);
+	if (command == OFD_SETLKW)
+		lock_describe(wait, LOCK_OF_OPEN_FILE);
+	else if (command == F_SETLKW || command == SETLKW64)
+		lock_describe(wait, wait->pid);
 	else
 		file_describe(wait);
 }

@@ -3,6 +3,7 @@
 #include "base/avoid.h"
 #include "proc/proc.h"
 #include "waits/end_users.h"
+#include "waits/lock_list.h"
 #include "base/clock.h"
 #include "base/names.h"
 
@@ -41,6 +42,10 @@ struct wanted {
 	/* own: the process own_pid has the end itself, as of own_ns */
 	int64_t own_pid, own_ns;
 	bool own;
+	/* HOLDER_LOCKS: the lock's file, the process that took it, and the user that was chosen in
+	 * the scan of chosen_ns */
+	uint64_t inode;
+	int64_t taker, chosen, chosen_ns;
 };
 
 void holders_init(struct holders *holders, const char *root)
@@ -63,6 +68,7 @@ static void walk_close(struct holders *holders)
 void holders_done(struct holders *holders)
 {
 	walk_close(holders);
+	index_clear(&holders->lock_inodes);
 	cache_done(&holders->wanted);
 }
 
@@ -91,7 +97,7 @@ static bool link_read(const struct holders *holders, int64_t pid, int fd, char t
 }
 
 /* Bits of a link's mode: at least one of them must be set. */
-static const mode_t mode_bits[] = {
+static const mode_t mode_bits[HOLDER_MODE_COUNT] = {
 	[HOLDER_ANY] = S_IRUSR | S_IWUSR,
 	[HOLDER_READS] = S_IRUSR,
 	[HOLDER_WRITES] = S_IWUSR,
@@ -108,6 +114,16 @@ static bool mode_allows(const struct holders *holders, int64_t pid, int fd, enum
 	return !lstat(path, &link) && link.st_mode & mode_bits[mode];
 }
 
+/* True if that descriptor of the process is what is wanted. */
+static bool is_had(const struct holders *holders, const struct wanted *wanted, int64_t pid, int fd)
+{
+	char target[PATH_MAX];
+
+	if (wanted->mode == HOLDER_LOCKS)
+		return lock_is_had(holders->root, pid, fd, wanted->link);
+	return link_read(holders, pid, fd, target) && !strcmp(target, wanted->link);
+}
+
 /* The process of an id near the requester's, which may be any thread's: /proc/TID exists for all
  * threads. 0: none. */
 static int64_t process_of(const struct holders *holders, int64_t tid)
@@ -117,27 +133,49 @@ static int64_t process_of(const struct holders *holders, int64_t tid)
 	return proc_ids_read(holders->root, tid, &uid, &pid) ? 0 : pid;
 }
 
-/* Settles the wanted links that this descriptor of a process matches. */
+/* Settles the wanted link, if there is one, that this descriptor of a process matches. */
+static void link_meet(struct holders *holders, const char *link, enum holder_mode mode, int64_t pid,
+		      int fd, bool near)
+{
+	struct wanted *wanted = cache_find(&holders->wanted, wanted_key(link, mode));
+	int64_t holder = pid;
+
+	if (!wanted || wanted->state != WANTED_PENDING || strcmp(wanted->link, link) ||
+	    (mode != HOLDER_LOCKS && !mode_allows(holders, pid, fd, mode)))
+		return;
+	if (near)
+		holder = process_of(holders, pid);
+	if (holder == wanted->requester)
+		wanted->own_fd = fd;
+	else if (holder)
+		wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
+}
+
+/* Settles the wanted locks that belong to this descriptor's open file. */
+static void locks_meet(struct holders *holders, int64_t pid, int fd, bool near)
+{
+	const char *held;
+	uint64_t inode;
+	char *at;
+
+	if (!lock_inode(holders->root, pid, 0, fd, &inode) ||
+	    !index_find(&holders->lock_inodes, inode))
+		return;
+	at = lock_fdinfo(holders->root, pid, fd);
+	while ((held = lock_of_fdinfo(&at)))
+		link_meet(holders, held, HOLDER_LOCKS, pid, fd, near);
+}
+
 static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool near)
 {
 	char target[PATH_MAX];
-	int64_t holder = pid;
 
 	if (!link_read(holders, pid, fd, target))
 		return;
-	for (enum holder_mode mode = HOLDER_ANY; mode < HOLDER_MODE_COUNT; mode++) {
-		struct wanted *wanted = cache_find(&holders->wanted, wanted_key(target, mode));
-
-		if (!wanted || wanted->state != WANTED_PENDING || strcmp(wanted->link, target) ||
-		    !mode_allows(holders, pid, fd, mode))
-			continue;
-		if (near)
-			holder = process_of(holders, pid);
-		if (holder == wanted->requester)
-			wanted->own_fd = fd;
-		else if (holder)
-			wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
-	}
+	for (enum holder_mode mode = HOLDER_ANY; mode < HOLDER_LOCKS; mode++)
+		link_meet(holders, target, mode, pid, fd, near);
+	if (holders->lock_inodes.used && *target == '/')
+		locks_meet(holders, pid, fd, near);
 }
 
 static DIR *descriptors_open(const struct holders *holders, int64_t pid)
@@ -228,18 +266,22 @@ static void near_look(struct holders *holders, struct wanted *wanted, int64_t pi
 	closedir(dir);
 }
 
-/* Looks at processes that were probably started together with the requester, and at its parent. */
+/* Looks at processes that were probably started together with the requester, and at its parent; for
+ * a lock at the process that took it, and those around that. */
 static void near_look_all(struct holders *holders, struct wanted *wanted)
 {
-	int64_t start_ns = clock_monotonic_ns();
+	int64_t start_ns = clock_monotonic_ns(), middle = wanted->requester;
 	struct proc_stat stat;
 
-	for (int64_t far = 1; far <= NEAR_PIDS; far++) {
-		near_look(holders, wanted, wanted->requester - far);
-		near_look(holders, wanted, wanted->requester + far);
+	if (wanted->taker) {
+		middle = wanted->taker;
+		near_look(holders, wanted, middle);
 	}
-	if (wanted->state == WANTED_PENDING &&
-	    !proc_stat_read(holders->root, 0, wanted->requester, &stat))
+	for (int64_t far = 1; far <= NEAR_PIDS; far++) {
+		near_look(holders, wanted, middle - far);
+		near_look(holders, wanted, middle + far);
+	}
+	if (wanted->state == WANTED_PENDING && !proc_stat_read(holders->root, 0, middle, &stat))
 		near_look(holders, wanted, stat.ppid);
 	holders->left_ns -= clock_monotonic_ns() - start_ns;
 }
@@ -248,10 +290,12 @@ static void wanted_begin(struct holders *holders, struct wanted *wanted)
 {
 	wanted->state = WANTED_PENDING;
 	wanted->own_fd = -1;
-	wanted->users_ns = 0;
+	wanted->users_ns = wanted->chosen_ns = 0;
 	/* a walk that is under way has passed some processes already */
 	wanted->end_round = holders->round + 1 + (holders->processes != NULL);
 	holders->pending++;
+	if (wanted->mode == HOLDER_LOCKS)
+		index_put(&holders->lock_inodes, wanted->inode, NULL);
 	if (holders->left_ns > 0)
 		near_look_all(holders, wanted);
 }
@@ -260,27 +304,24 @@ static void wanted_begin(struct holders *holders, struct wanted *wanted)
 static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
 {
 	int64_t age_ns = holders->scan_ns - wanted->checked_ns;
-	char target[PATH_MAX];
 
 	if (wanted->state == WANTED_NOBODY)
 		return age_ns >= NOBODY_STILL_NS;
-	if (wanted->state != WANTED_FOUND || age_ns < HOLDS_STILL_NS)
+	/* a lock changes hands in less than a second */
+	if (wanted->state != WANTED_FOUND ||
+	    age_ns < (wanted->mode == HOLDER_LOCKS ? 1 : HOLDS_STILL_NS))
 		return false;
 	wanted->checked_ns = holders->scan_ns;
-	return !link_read(holders, wanted->pid, wanted->fd, target) ||
-	       strcmp(target, wanted->link) != 0;
+	return !is_had(holders, wanted, wanted->pid, wanted->fd);
 }
 
 /* Finds another holder for a requester that is the found holder itself. The requester before it is
  * the answer if it has the link, too; if not, a new search begins and 0 is returned. */
 static int64_t other_find(struct holders *holders, struct wanted *wanted, int64_t requester)
 {
-	char target[PATH_MAX];
 	int own_fd = wanted->fd;
 
-	if (wanted->own_fd >= 0 &&
-	    link_read(holders, wanted->requester, (int)wanted->own_fd, target) &&
-	    !strcmp(target, wanted->link))
+	if (wanted->own_fd >= 0 && is_had(holders, wanted, wanted->requester, (int)wanted->own_fd))
 		return wanted->requester;
 	wanted->requester = requester;
 	wanted_begin(holders, wanted);
@@ -341,7 +382,7 @@ static void users_look(struct holders *holders, struct wanted *wanted, int64_t r
 			end_users_find(holders->root, wanted->pid, wanted->fd, wanted->link, mode);
 		wanted->users_ns = holders->scan_ns;
 	}
-	if (wanted->users.count > 1 &&
+	if (wanted->users.count > 1 && wanted->mode != HOLDER_LOCKS &&
 	    (wanted->own_pid != requester || holders->scan_ns - wanted->own_ns >= HOLDS_STILL_NS)) {
 		wanted->own = end_is_among(holders->root, requester, wanted->link, mode);
 		wanted->own_pid = requester;
@@ -371,17 +412,36 @@ static int64_t user_choose(struct holders *holders, struct wanted *wanted, int64
 	return wanted->pid;
 }
 
-int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
-		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending)
+/* Chooses one of the processes that have the open file with the lock, once in a scan: requesters
+ * differ in nothing, but one that has the file, too, waits for another one that has it. */
+static int64_t sharer_choose(struct holders *holders, struct wanted *wanted, int64_t requester,
+			     uint32_t *count)
 {
-	struct wanted *wanted;
-	int64_t other;
-	bool added;
+	int64_t start_ns;
 
-	scan_begin(holders, now_ns);
-	wanted = wanted_get(holders, link, mode, now_ns, &added);
-	if (!wanted)
-		return 0;
+	if (wanted->chosen_ns != holders->scan_ns) {
+		start_ns = clock_monotonic_ns();
+		if (wanted->users_ns && !is_had(holders, wanted, wanted->chosen, wanted->fd))
+			wanted->users_ns = 0;
+		users_look(holders, wanted, requester);
+		wanted->chosen = wanted->pid;
+		if (wanted->pid != wanted->taker && wanted->users.count > 1)
+			wanted->chosen = wanted->users.in_call ? wanted->users.in_call
+							       : wanted->users.oldest;
+		wanted->chosen_ns = holders->scan_ns;
+		holders->left_ns -= clock_monotonic_ns() - start_ns;
+	}
+	if (wanted->users.count > 1)
+		*count = wanted->users.count;
+	return wanted->chosen == requester ? wanted->pid : wanted->chosen;
+}
+
+/* Finds the process that has what is wanted; 0: not known yet, or none. */
+static int64_t wanted_find(struct holders *holders, struct wanted *wanted, bool added,
+			   int64_t requester, uint32_t *count, bool *pending)
+{
+	int64_t other;
+
 	if (added || wanted_is_old(holders, wanted)) {
 		if (!wanted->requester) /* a new entry, or one from holders_note() */
 			wanted->requester = requester;
@@ -398,18 +458,53 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	*pending |= wanted->state == WANTED_PENDING;
 	if (count)
 		*count = 1;
-	if (count && wanted->state == WANTED_FOUND)
-		return user_choose(holders, wanted, requester, count);
-	return wanted->state == WANTED_FOUND ? wanted->pid : 0;
+	if (wanted->state != WANTED_FOUND)
+		return 0;
+	if (wanted->mode == HOLDER_LOCKS)
+		return sharer_choose(holders, wanted, requester, count);
+	return count ? user_choose(holders, wanted, requester, count) : wanted->pid;
+}
+
+int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
+		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending)
+{
+	struct wanted *wanted;
+	bool added;
+
+	scan_begin(holders, now_ns);
+	wanted = wanted_get(holders, link, mode, now_ns, &added);
+	return wanted ? wanted_find(holders, wanted, added, requester, count, pending) : 0;
+}
+
+int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock, int64_t requester,
+			  int64_t now_ns, uint32_t *count, bool *pending)
+{
+	struct wanted *wanted;
+	bool added;
+
+	scan_begin(holders, now_ns);
+	wanted = wanted_get(holders, lock->held, HOLDER_LOCKS, now_ns, &added);
+	if (!wanted)
+		return 0;
+	wanted->inode = lock->inode;
+	wanted->taker = lock->taker;
+	return wanted_find(holders, wanted, added, requester, count, pending);
 }
 
 void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)
 {
 	holders->pending = 0;
 	cache_sweep(&holders->wanted, now_ns, idle_ns);
-	for (size_t i = 0; i < holders->wanted.count; i++)
-		holders->pending +=
-			((struct wanted *)holders->wanted.entries[i])->state == WANTED_PENDING;
+	index_empty(&holders->lock_inodes);
+	for (size_t i = 0; i < holders->wanted.count; i++) {
+		const struct wanted *wanted = (struct wanted *)holders->wanted.entries[i];
+
+		if (wanted->state != WANTED_PENDING)
+			continue;
+		holders->pending++;
+		if (wanted->mode == HOLDER_LOCKS)
+			index_put(&holders->lock_inodes, wanted->inode, NULL);
+	}
 	if (!holders->pending)
 		walk_close(holders);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the process that has an end of a pipe, or a socket, by going through /proc/PID/fd of all
- * processes, as nothing in the kernel leads from a pipe to its holder. The search takes long, so it
- * is done in pieces, only for requested ends, and its results are cached.
+/* Finds the process that has an end of a pipe, a socket, or an open file with a lock, by going
+ * through /proc/PID/fd of all processes, as nothing in the kernel leads from a pipe to its holder.
+ * The search takes long, so it is done in pieces, only for requested ends, and its results are
+ * cached.
  *
  * Processes with ids near the requester's come first: processes that were started together have
- * consecutive ids.
+ * consecutive ids. For a lock these are ids near that of the process that took it.
  */
 #ifndef TSNAP_WAITS_HOLDERS_H
 #define TSNAP_WAITS_HOLDERS_H
@@ -14,16 +15,24 @@
 #include <stdint.h>
 
 #include "base/cache.h"
+#include "base/index.h"
 
 #define HOLDERS_MAX 16384 /* limit of links that are searched for at a time */
 
 /* Open mode of a descriptor, as the mode of its link in /proc/PID/fd shows it. */
-enum holder_mode { HOLDER_ANY, HOLDER_READS, HOLDER_WRITES, HOLDER_MODE_COUNT };
+enum holder_mode {
+	HOLDER_ANY,
+	HOLDER_READS,
+	HOLDER_WRITES,
+	HOLDER_LOCKS, /* the end is an open file, and the link the lock on it */
+	HOLDER_MODE_COUNT
+};
 
 struct holders {
 	const char *root;
 	struct cache wanted;
 	size_t pending;
+	struct index lock_inodes; /* inodes of files whose locks are searched for */
 	/* position of the walk */
 	DIR *processes, *descriptors;
 	int64_t pid;
@@ -44,6 +53,15 @@ void holders_done(struct holders *holders);
  * takes up to a sixteenth of the time between two scans. */
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
 		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending);
+
+struct lock_wait;
+
+/* A process that has the open file to which a lock belongs, other than the requester where there is
+ * another: the process that took the lock, if it still has the file, or one that is in a system
+ * call on it, or the oldest of *count. It has the file as of now_ns. 0: none found; *pending: as
+ * for holders_find(). */
+int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock, int64_t requester,
+			  int64_t now_ns, uint32_t *count, bool *pending);
 
 /* Notes that the process has that descriptor: holders_find() of its link then needs no search. */
 void holders_note(struct holders *holders, const char *link, int64_t pid, int fd, int64_t now_ns);

@@ -47,7 +47,7 @@ void waits_free(struct waits *waits)
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory_group);
 	user_memory_sweep(&waits->memory, INT64_MAX);
-	index_clear(&waits->file_locks.holders);
+	lock_list_done(&waits->file_locks);
 	index_clear(&waits->functions);
 	index_clear(&waits->classes.rules);
 	text_done(&waits->text);
@@ -127,7 +127,7 @@ struct cache *wait_outer_threads(const struct wait *wait)
 	return &wait->waits->outer_threads;
 }
 
-struct file_locks *wait_file_locks(const struct wait *wait)
+struct lock_list *wait_file_locks(const struct wait *wait)
 {
 	return &wait->waits->file_locks;
 }

@@ -18,19 +18,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/index.h"
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
 
 struct cache;
+struct lock_list;
 struct text;
-
-/* Holders of file locks that other processes wait for, by the waiting process, as of a scan. */
-struct file_locks {
-	struct index holders;
-	int64_t read_ns; /* 0: not read yet */
-};
 
 /* One wait that is looked up: the parameters, and the result that describers fill in. */
 struct wait {
@@ -141,7 +135,7 @@ const char *wait_root(const struct wait *wait);
 bool wait_own_ids(const struct wait *wait); /* ids in /proc are those of system calls */
 struct sockets *wait_sockets(const struct wait *wait);
 struct holders *wait_holders(const struct wait *wait);
-struct file_locks *wait_file_locks(const struct wait *wait);
+struct lock_list *wait_file_locks(const struct wait *wait);
 /* Calls the runtime_lock_finder for the futex; false if there is none. */
 bool wait_runtime_lock(const struct wait *wait, uint64_t futex, struct runtime_lock *lock);
 /* Reads from the thread's memory. False: not all of it could be read. */

@@ -9,6 +9,7 @@
 #include "proc/cgroup_mount.h"
 #include "proc/user_memory.h"
 #include "waits/holders.h"
+#include "waits/lock_list.h"
 #include "waits/sockets.h"
 #include "waits/wait_episode.h"
 #include "waits/wait_peers.h"
@@ -34,7 +35,7 @@ struct waits {
 	struct cache locks;  /* words of locks: futex.c */
 	struct cache long_sets;
 	struct cache outer_threads; /* threads without ids of another namespace: inner_ids.c */
-	struct file_locks file_locks;
+	struct lock_list file_locks;
 	struct user_memory memory;
 	struct cgroup_mount memory_group; /* mount of the memory controller */
 	bool memory_group_looked_for;

@@ -1,10 +1,13 @@
 """Wait chains: blockers, chains and roots of workloads that know theirs."""
 import fnmatch
 import json
+import os
 import re
+import signal
+import sys
 
 import truth
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, let_pass, scans_of, table_below
+from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, let_pass, scans_of, table_below, wait_until
 from parts import account
 
 COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
@@ -246,6 +249,70 @@ def chain_to_waker(ctx):
     later = run_chain(ctx, "queue_of_two", 60)
     told = [row for row in later if row["blocker_kind"] == "waker"]
     check(not told, "one of two is told: %s", told[:1])
+
+
+HELD_BY_FILE = r"""
+import fcntl, os, socket, struct, sys, time
+
+def child(name, work):
+    pid = os.fork()
+    if not pid:
+        open("/proc/self/comm", "w").write(name)
+        work()
+        os._exit(0)
+    return pid
+
+def lock(fd):
+    if kind == "ofd":
+        fcntl.fcntl(fd, 38, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+    else:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+
+kind, path = sys.argv[1:]
+open("/proc/self/comm", "w").write("cl_owner")
+fd = os.open(path, os.O_RDWR | os.O_CREAT)
+taker = child("cl_taker", lambda: lock(fd))
+os.waitpid(taker, 0)
+for _ in range(50 if os.path.exists("/proc/sys/kernel/ns_last_pid") else 0):
+    open("/proc/sys/kernel/ns_last_pid", "w").write(str(taker - 1))
+    innocent = child("cl_innocent", lambda: (os.close(fd), time.sleep(600)))
+    if innocent == taker:
+        break
+    os.kill(innocent, 9)
+    os.waitpid(innocent, 0)
+waiter = child("cl_waiter", lambda: (os.close(fd), lock(os.open(path, os.O_RDWR))))
+if kind == "shared":
+    child("cl_heir", lambda: time.sleep(600))
+if kind == "sent":
+    ends = socket.socketpair()
+    socket.send_fds(ends[0], [b"x"], [fd])
+    os.close(fd)
+print(os.getpid(), waiter, flush=True)
+time.sleep(600)
+"""
+
+
+@case
+def chain_to_locked_file(ctx):
+    """A lock is held by the processes that have the locked file open: not by the one that took it, which has ended, nor by another one
+    that has its id since. Where no process has the file nobody is named."""
+    directory = ctx.temporary()
+    for kind, named, sure, chain in (("flock", " held by %s cl_owner", "certain", "cl_waiter file lock> cl_owner"),
+                                     ("ofd", " held by %s cl_owner", "certain", "cl_waiter file lock> cl_owner"),
+                                     ("shared", " held by %s cl_owner and 1 more", "likely", "cl_waiter file lock> cl_owner"),
+                                     ("sent", ", no holder in /proc", "", "cl_waiter")):
+        path = directory + "/" + kind
+        held = Process([sys.executable, "-c", HELD_BY_FILE, kind, path])
+        ctx.at_end(held.end)
+        ctx.at_end(lambda group=held.pid: os.killpg(group, signal.SIGKILL))
+        wait_until(lambda: b"\n" in held.out, START_S, "the lock that was taken")
+        owner, waiter = held.out.split()
+        rows = ctx.rows("-a", "-t", waiter.decode(), seconds=2 * SETTLED_S, columns="waits_on,blocker_pid,blocker_sure,chain")
+        named = "lock on " + path + (named % owner.decode() if "%" in named else named)
+        told = {(row["waits_on"], row["blocker_pid"], row["blocker_sure"], row["chain"]) for row in rows[len(rows) // 2:]}
+        check(told == {(named, owner.decode() if sure else "", sure, chain)}, "%s: %s", kind, told)
+        early = {row["blocker_pid"] for row in rows} - {"", owner.decode()}
+        check(not early, "%s: at first %s", kind, early)
 
 
 @case

@@ -271,7 +271,7 @@ static void file_locks(void **state)
 			 "2: POSIX  ADVISORY  WRITE 300 fd:00:78 0 EOF\n"
 			 "2: -> POSIX  ADVISORY  WRITE 200 fd:00:78 10 20\n"
 			 "3: OFDLCK ADVISORY  WRITE -1 fd:00:79 0 EOF\n"
-			 "3: -> OFDLCK ADVISORY  WRITE 202 fd:00:79 0 EOF\n"
+			 "3: -> OFDLCK ADVISORY  WRITE -1 fd:00:79 0 EOF\n"
 			 "4: FLOCK  ADVISORY  READ  400 fd:00:80 0 EOF\n"
 			 "4: -> FLOCK  ADVISORY  WRITE 203 fd:00:80 0 EOF\n"
 			 "5: FLOCK  ADVISORY  READ  401 fd:01:80 0 EOF\n"
@@ -281,15 +281,20 @@ static void file_locks(void **state)
 	lock_list_read(&list, proc.root);
 	wait = lock_list_find(&list, 200, 77);
 	assert_non_null(wait);
-	assert_int_equal(wait->holder, 100);
+	assert_int_equal(wait->taker, 100);
 	assert_true(wait->of_file);
-	assert_int_equal(lock_list_find(&list, 201, 77)->holder, 100);
+	assert_string_equal(wait->held, "FLOCK  ADVISORY  WRITE 100 fd:00:77 0 EOF");
+	assert_int_equal(lock_list_find(&list, 201, 77)->taker, 100);
 	/* process whose threads wait for two locks */
-	assert_int_equal(lock_list_find(&list, 200, 78)->holder, 300);
+	assert_int_equal(lock_list_find(&list, 200, 78)->taker, 300);
 	assert_false(lock_list_find(&list, 200, 78)->of_file);
 	assert_null(lock_list_find(&list, 200, 79));
-	/* no holder, two locks with one number, a line that is not understood, and an empty file */
-	assert_null(lock_list_find(&list, 202, 79));
+	/* a lock of an open file, whose process has ended or not */
+	wait = lock_list_find(&list, LOCK_OF_OPEN_FILE, 79);
+	assert_non_null(wait);
+	assert_int_equal(wait->taker, 0);
+	assert_true(wait->of_file);
+	/* two locks with one number, a line that is not understood, and an empty file */
 	assert_null(lock_list_find(&list, 203, 80));
 	assert_null(lock_list_find(&list, 204, 81));
 	locks_put(&proc, "");

@@ -525,58 +525,120 @@ static void processes(void **state)
 	assert_string_equal(fill(scene).waits_on, "pidfd");
 }
 
-static void file_locks(void **state)
+/* Writes /proc/locks: a lock that process 8 took, of this kind, and the wait of process 7 for it.
+ * Returns the lock's words. */
+static const char *locks_put(struct scene *scene, const char *kind, int taker, int waiter)
 {
-	struct scene *scene = *state;
-	char path[128];
-	FILE *file;
+	static char held[128];
+	char path[128], words[512];
+	struct stat file;
 
-	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/run/x.lock");
-	call_put(scene, SYS_flock, 3, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock");
-	snprintf(path, sizeof(path), "%s/locks", scene->proc.root);
-	file = fopen(path, "w");
-	fputs("1: POSIX  ADVISORY  WRITE 1 fe:00:1 0 EOF\nnonsense\n"
-	      "2: FLOCK  ADVISORY  WRITE 8 fe:00:2 0 EOF\n"
-	      "2: -> FLOCK  ADVISORY  WRITE 6 fe:00:2 0 EOF\n"
-	      "2: -> FLOCK  ADVISORY  WRITE 7 fe:00:2 0 EOF\n3: cut",
-	      file);
-	fclose(file);
-	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
+	snprintf(path, sizeof(path), "%s/x.lock", scene->proc.root);
+	assert_int_equal(stat(path, &file), 0);
+	snprintf(held, sizeof(held), "%s  ADVISORY  WRITE %d fe:00:%llu 0 EOF", kind, taker,
+		 (unsigned long long)file.st_ino);
+	snprintf(words, sizeof(words),
+		 "1: POSIX  ADVISORY  WRITE 1 fe:00:1 0 EOF\nnonsense\n"
+		 "2: %s\n"
+		 "2: -> %s  ADVISORY  WRITE 6 fe:00:%llu 0 EOF\n"
+		 "2:  -> %s  ADVISORY  WRITE %d fe:00:%llu 0 EOF\n3: cut",
+		 held, kind, (unsigned long long)file.st_ino, kind, waiter,
+		 (unsigned long long)file.st_ino);
+	fake_proc_put(&scene->proc, 7, 7, "../../../locks", words);
+	return held;
 }
 
-/* The kernel returns a page of the list at a time. */
-static void file_locks_come_in_pieces(void **state)
+/* Gives descriptor 5 of a process, which is far from all others, the open file with that lock. */
+static void open_file_put(struct scene *scene, int pid, int ppid, const char *held)
+{
+	char path[128], words[256];
+
+	snprintf(path, sizeof(path), "%s/x.lock", scene->proc.root);
+	fake_proc_put_process(&scene->proc, pid, "fd/5", path);
+	fake_proc_put_process(&scene->proc, pid, "comm", "far\n");
+	snprintf(words, sizeof(words),
+		 "pos:\t0\nlock:\t1: POSIX  ADVISORY  READ  1 fe:00:1 0 1\n"
+		 "lock:\t2: %s\n",
+		 held);
+	fake_proc_put_process(&scene->proc, pid, "fdinfo/5", words);
+	snprintf(words, sizeof(words),
+		 "%d (far) S %d 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 %d 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
+		 "0 "
+		 "0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		 pid, ppid, pid);
+	fake_proc_put_process(&scene->proc, pid, "stat", words);
+}
+
+/* Checks what the thread waits for, after the file's name, once the search has ended. */
+static void expect_lock(struct scene *scene, const char *held)
+{
+	char text[256];
+	const char *found;
+
+	snprintf(text, sizeof(text), "lock on %s/x.lock%s", scene->proc.root, held);
+	scene->hint.sequence++;
+	for (int scan = 0; scan < 20; scan++)
+		found = fill(scene).waits_on;
+	assert_string_equal(found, text);
+}
+
+static void file_lock_call(struct scene *scene, long nr, int64_t command)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/x.lock", scene->proc.root);
+	fake_proc_put(&scene->proc, 7, 7, "../../../x.lock", "");
+	fake_proc_put(&scene->proc, 7, 7, "fd/3", path);
+	fake_proc_put_process(&scene->proc, 8, "status", "Name:\tx\nTgid:\t8\nUid:\t0\t0\t0\t0\n");
+	call_put(scene, nr, 3, command, 0);
+}
+
+/* The holders of a lock of flock(2) are the processes that have the open file, not the one that
+ * took it: that one has ended, and its id is another process's. */
+static void flock_holders(void **state)
 {
 	struct scene *scene = *state;
-	char path[128];
-	int fd, status;
-	pid_t writer;
+	const char *held;
 
-	fake_proc_put(&scene->proc, 7, 7, "fd/3", "/run/x.lock");
-	snprintf(path, sizeof(path), "%s/locks", scene->proc.root);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	writer = fork();
-	if (!writer) {
-		static const char held[] = "2: FLOCK  ADVISORY  WRITE 8 fe:00:2 0 EOF\n";
-		static const char waits[] = "2: -> FLOCK  ADVISORY  WRITE 7 fe:00:2 0 EOF\n";
+	file_lock_call(scene, SYS_flock, 0);
+	expect_lock(scene, "");
+	held = locks_put(scene, "FLOCK", 8, 7);
+	open_file_put(scene, 5000, 1, held);
+	expect_lock(scene, " held by 5000 far");
+	assert_int_equal(fill(scene).waits_on_pid, 5000);
+	/* a child has inherited it */
+	open_file_put(scene, 4000, 5000, held);
+	fake_proc_put(&scene->proc, 5000, 5000, "children", "4000 ");
+	scene->now_ns += NS_PER_SECOND;
+	expect_lock(scene, " held by 4000 far and 1 more");
+	/* the one that took it has it, too */
+	open_file_put(scene, 8, 1, held);
+	fake_proc_drop(&scene->proc, 5000, 5000);
+	fake_proc_put_process(&scene->proc, 5000, "fdinfo/5", "pos:\t0\n");
+	fake_proc_put_process(&scene->proc, 4000, "fdinfo/5", "pos:\t0\n");
+	expect_lock(scene, " held by 8 far");
+	/* none has it */
+	fake_proc_put_process(&scene->proc, 8, "fdinfo/5", "pos:\t0\n");
+	expect_lock(scene, ", no holder in /proc");
+	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
+}
 
-		fd = open(path, O_WRONLY);
-		status = write(fd, held, strlen(held)) < 0;
-		usleep(100000);
-		_exit(status | (write(fd, waits, strlen(waits)) < 0));
-	}
-	call_put(scene, SYS_flock, 3, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
-	assert_int_equal(waitpid(writer, &status, 0), writer);
-	/* read once in a scan: a thousand may wait */
-	assert_int_equal(unlink(path), 0);
-	scene->hint.sequence++;
-	scene->now_ns -= TICK_NS;
-	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock held by 8 x");
-	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "lock on /run/x.lock");
+static void fcntl_lock_holders(void **state)
+{
+	struct scene *scene = *state;
+
+	file_lock_call(scene, SYS_fcntl, F_SETLKW);
+	locks_put(scene, "POSIX", 8, 7);
+	expect_lock(scene, " held by 8 x");
+	locks_put(scene, "POSIX", 0, 7); /* a process of another pid namespace */
+	expect_lock(scene, ", no holder in /proc");
+	file_lock_call(scene, SYS_fcntl, 38); /* F_OFD_SETLKW */
+	open_file_put(scene, 5000, 1, locks_put(scene, "OFDLCK", -1, -1));
+	expect_lock(scene, " held by 5000 far");
+	/* the lock goes to another process, and looks the same */
+	fake_proc_put_process(&scene->proc, 5000, "fdinfo/5", "pos:\t0\n");
+	open_file_put(scene, 4000, 1, locks_put(scene, "OFDLCK", -1, -1));
+	expect_lock(scene, " held by 4000 far");
 }
 
 static void sockets_that_are_none(void **state)
@@ -654,8 +716,8 @@ int main(void)
 		waits_test(path_of_open),
 		waits_test(rings),
 		waits_test(processes),
-		waits_test(file_locks),
-		waits_test(file_locks_come_in_pieces),
+		waits_test(flock_holders),
+		waits_test(fcntl_lock_holders),
 		waits_test(sockets_that_are_none),
 		waits_test(wchan_of_who_sleeps),
 		waits_test(episode_is_kept),
