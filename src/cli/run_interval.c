@@ -86,6 +86,19 @@ static void io_limits_subtract(struct source_status *now, const struct source_st
 	now->io_limit_count = kept;
 }
 
+/* A pressure that was not known before, as that of a group which was made since, is not known of
+ * the interval. */
+static void pressure_subtract(struct source_pressure *now, const struct source_pressure *before)
+{
+	now->known = now->known && before->known;
+	now->some_us -= before->some_us;
+	now->full_us -= before->full_us;
+	now->read_us -= before->read_us;
+	/* a reading takes time, but no time is longer than that in which it passed */
+	if (now->read_us < now->some_us)
+		now->read_us = now->some_us;
+}
+
 /* Changes now, the present status, to the difference since before. */
 static void status_subtract(struct source_status *now, const struct source_status *before)
 {
@@ -98,10 +111,8 @@ static void status_subtract(struct source_status *now, const struct source_statu
 	quotas_subtract(now, before);
 	io_limits_subtract(now, before);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
-		now->pressure[i].some_us -= before->pressure[i].some_us;
-		now->pressure[i].full_us -= before->pressure[i].full_us;
-		now->group_pressure[i].some_us -= before->group_pressure[i].some_us;
-		now->group_pressure[i].full_us -= before->group_pressure[i].full_us;
+		pressure_subtract(&now->pressure[i], &before->pressure[i]);
+		pressure_subtract(&now->group_pressure[i], &before->group_pressure[i]);
 	}
 	for (size_t i = 0; i < now->missed_count; i++)
 		for (size_t j = 0; j < before->missed_count; j++)

@@ -85,8 +85,11 @@ static bool total_find(const char *text, const char *word, int64_t *total_us)
 	return at;
 }
 
-static void pressure_parse(const char *text, struct source_pressure *pressure)
+/* Parses a file that was read between before_ns and now: the kernel adds its times up at the
+ * reading (psi_show()). */
+static void pressure_parse(const char *text, int64_t before_ns, struct source_pressure *pressure)
 {
+	pressure->read_us = (before_ns + clock_monotonic_ns()) / 2 / NS_PER_US;
 	pressure->known = total_find(text, "some ", &pressure->some_us);
 	/* "full" of CPUs exists since 5.13, and is 0 for the host */
 	total_find(text, "full ", &pressure->full_us);
@@ -107,9 +110,12 @@ static void group_pressure_read(const struct live_host *host, struct source_stat
 	    (size_t)snprintf(group, sizeof(group), "%s%s", *name == '/' ? "" : "/", name) >=
 		    sizeof(group))
 		return;
-	for (int i = 0; i < RESOURCE_COUNT; i++)
+	for (int i = 0; i < RESOURCE_COUNT; i++) {
+		int64_t before_ns = clock_monotonic_ns();
+
 		if (cgroup_mount_read(&host->groups, group, files[i], text, sizeof(text)) > 0)
-			pressure_parse(text, &status->group_pressure[i]);
+			pressure_parse(text, before_ns, &status->group_pressure[i]);
+	}
 	memcpy(status->pressed_group, group, sizeof(group));
 }
 
@@ -126,9 +132,12 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 		return;
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
-	for (int i = 0; i < RESOURCE_COUNT; i++)
+	for (int i = 0; i < RESOURCE_COUNT; i++) {
+		int64_t before_ns = clock_monotonic_ns();
+
 		if (host_file_read(paths[i], text, sizeof(text)) >= 0)
-			pressure_parse(text, &status->pressure[i]);
+			pressure_parse(text, before_ns, &status->pressure[i]);
+	}
 	group_pressure_read(host, status);
 }
 

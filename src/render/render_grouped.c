@@ -77,9 +77,11 @@ static void json_add_pressure(struct text *out, const char *name,
 			continue;
 		if (*before == '{')
 			text_add_format(out, ",\"%s\":", name);
-		text_add_format(out, "%s\"%s\":{\"some_us\":%lld,\"full_us\":%lld}", before,
-				resource_names[i], (long long)pressures[i].some_us,
-				(long long)pressures[i].full_us);
+		text_add_format(out,
+				"%s\"%s\":{\"some_us\":%lld,\"full_us\":%lld,"
+				"\"elapsed_us\":%lld}",
+				before, resource_names[i], (long long)pressures[i].some_us,
+				(long long)pressures[i].full_us, (long long)pressures[i].read_us);
 		before = ",";
 	}
 	if (*before == ',')

@@ -108,7 +108,8 @@ static void add_percent(struct text *line, int64_t part, int64_t whole)
 	text_add_string(line, " %");
 }
 
-/* Adds the time in which threads waited for a resource: of all threads, whatever the filter. */
+/* Adds the share of time in which threads waited for a resource: of all threads, whatever the
+ * filter. */
 static void add_pressure(struct text *out, const struct interval *interval, const char *of,
 			 const struct source_pressure pressures[RESOURCE_COUNT], bool host)
 {
@@ -117,24 +118,23 @@ static void add_pressure(struct text *out, const struct interval *interval, cons
 		[RESOURCE_MEMORY] = "memory",
 		[RESOURCE_IO] = "I/O",
 	};
-	int64_t elapsed_us = interval->tally->elapsed_us;
 	struct text line = {0};
 
-	for (int i = 0; i < RESOURCE_COUNT && elapsed_us; i++) {
+	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		const struct source_pressure *pressure = &pressures[i];
 
-		if (!pressure->known)
+		if (!pressure->known || !pressure->read_us)
 			continue;
 		if (line.length)
 			text_add_char(&line, ',');
 		else
 			text_add_format(&line, "Pressure (PSI) of %s:", of);
 		text_add_format(&line, " %s some ", names[i]);
-		add_percent(&line, pressure->some_us, elapsed_us);
+		add_percent(&line, pressure->some_us, pressure->read_us);
 		if (i == RESOURCE_CPU && host)
 			continue; /* cpu full is always 0 for a host */
 		text_add_string(&line, " full ");
-		add_percent(&line, pressure->full_us, elapsed_us);
+		add_percent(&line, pressure->full_us, pressure->read_us);
 	}
 	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);

@@ -61,6 +61,7 @@ enum source_resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUN
 struct source_pressure {
 	bool known; /* the kernel counts it (CONFIG_PSI) */
 	int64_t some_us, full_us;
+	int64_t read_us; /* monotonic time of the reading; of an interval: between its two ones */
 };
 
 /* Status of a source, for header lines and the footer. Numbers are ABSENT where not known. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Busy time of CPUs from /proc/stat, and the report's line where exact times differ from it */
+/* Busy time of CPUs from /proc/stat, and the report's line where exact times differ from it;
+ * pressure as a share of time */
 #include "unit.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -66,6 +67,27 @@ static void between_two(void **state)
 	assert_int_equal(cpu_busy_between(&from, &to), ABSENT);
 }
 
+/* The readings of pressure are further apart than the times of the first scan and of the last. */
+static void pressure_between_readings(void **state)
+{
+	struct source_status status = {.cpus = 2, .own_cpu_ns = ABSENT, .bpf_ns = ABSENT};
+	struct tally tally = {.scans = 20, .elapsed_us = SECOND};
+	struct column_list list = {0};
+	struct grid grid = {.list = &list};
+	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
+	struct text text = {0};
+
+	(void)state;
+	status.pressure[RESOURCE_CPU] =
+		(struct source_pressure){.known = true, .some_us = 1030000, .read_us = 1030000};
+	status.pressure[RESOURCE_IO] = (struct source_pressure){
+		.known = true, .some_us = 515000, .full_us = 103000, .read_us = 1030000};
+	renderer_report.add(&text, &interval);
+	assert_non_null(strstr(text_string(&text),
+			       "of the host: CPU some 100.0 %, I/O some 50.0 % full 10.0 %\n"));
+	text_done(&text);
+}
+
 /* True if a report of 10 s on two CPUs says that exact times are uncertain. */
 static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t error_us)
 {
@@ -113,9 +135,8 @@ static void compared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_of_cpus),
-		cmocka_unit_test(broken_lines),
-		cmocka_unit_test(between_two),
+		cmocka_unit_test(lines_of_cpus), cmocka_unit_test(broken_lines),
+		cmocka_unit_test(between_two),	 cmocka_unit_test(pressure_between_readings),
 		cmocka_unit_test(compared),
 	};
 
