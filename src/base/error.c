@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ERRNO_MAX 133 /* EHWPOISON, the last one of Linux */
+
 int error_set(struct error *e, int err, enum exit_code code, const char *format, ...)
 {
 	char line[ERROR_LINE_SIZE];
@@ -48,6 +50,35 @@ enum exit_code error_end(struct error *e, int result)
 		error_set(e, 0, EXIT_FAILED, "something failed without saying what: %s",
 			  strerror(result < 0 ? -result : result));
 	return e->exit_code ? e->exit_code : EXIT_FAILED;
+}
+
+int error_of_words(const char *words)
+{
+	for (int err = 1; err <= ERRNO_MAX; err++)
+		if (strstr(words, strerror(err)))
+			return err;
+	return 0;
+}
+
+int error_of_output(const char *output, char *line, size_t size)
+{
+	int found = 0;
+	size_t length;
+
+	*line = '\0';
+	for (const char *at = output; *at; at += length + !!at[length]) {
+		char words[ERROR_LINE_SIZE];
+		int err;
+
+		length = strcspn(at, "\n");
+		snprintf(words, sizeof(words), "%.*s", (int)length, at);
+		err = error_of_words(words);
+		if (!err && (*line || !strstr(words, "error")))
+			continue;
+		found = err;
+		snprintf(line, size, "%s", words);
+	}
+	return found;
 }
 
 void error_done(struct error *e)

@@ -7,6 +7,8 @@
 #ifndef TSNAP_BASE_ERROR_H
 #define TSNAP_BASE_ERROR_H
 
+#include <stddef.h>
+
 enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
@@ -38,6 +40,13 @@ void error_add(struct error *e, const char *words);
 /* The exit code for a result (0 or -errno). A failure without words gets some, so that no failure
  * ends the program in silence, or as if it had succeeded. */
 enum exit_code error_end(struct error *e, int result);
+
+/* The errno whose words, as strerror(3) has them, others have put into theirs; 0: there are none.
+ */
+int error_of_words(const char *words);
+/* Copies the line of output that names an error, and returns its errno as error_of_words() does:
+ * the last one that has words of an errno, else the first with "error"; or "" and 0. */
+int error_of_output(const char *output, char *line, size_t size);
 
 void error_done(struct error *e);
 

@@ -10,8 +10,10 @@
 #include "cli/blocked_call.h"
 #include "cli/scout.h"
 #include "kernel/host_file.h"
+#include "live/context/live_limits.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,13 +211,19 @@ static void stop_signals_set(sigset_t *set)
 /* Reports an unexpected signal: a script sees an exit code at best. */
 static void signal_report(int number)
 {
-	char words[128];
+	struct text words = {0};
 
 	if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE)
 		return;
-	snprintf(words, sizeof(words), "by signal %d (%s)", number, strsignal(number));
+	text_add_format(&words, "by signal %d (%s)", number, strsignal(number));
+	/* the kernel kills so where memory is short */
+	if (number == SIGKILL) {
+		text_add_string(&words, "; ");
+		live_limits_explain(ENOMEM, &words);
+	}
 	line_write("the process that samples was ended, and what it had not written is lost: ",
-		   words);
+		   text_string(&words));
+	text_done(&words);
 }
 
 /* Ends the keeper with the exit code of the worker, or by the signal that ended it. */

@@ -6,11 +6,11 @@
 #include "cli/list_json.h"
 #include "cli/live_source.h"
 #include "live/live.h"
+#include "live/context/live_limits.h"
 #include "goroutine_rows.h"
 #include "live/live_goroutines.h"
 #include "cli/run.h"
 #include "live/trace_table.h"
-#include "base/descriptors.h"
 #include "base/memory.h"
 #include "top.h"
 #include "base/output.h"
@@ -229,17 +229,16 @@ static int mode_run(const struct config *config, struct error *e)
 	return err;
 }
 
-/* Adds advice to an error for want of descriptors: it is the same whatever failed. */
-static void files_report(struct error *e)
+/* Adds the limits that may be why it failed: these are the same whatever failed. */
+static void limits_report(struct error *e, int err)
 {
-	struct rlimit limit = {0};
-	char words[120];
+	struct text words = {0};
 
-	getrlimit(RLIMIT_NOFILE, &limit);
-	snprintf(words, sizeof(words),
-		 "; this process may only open %llu files: raise ulimit -n to %d at least",
-		 (unsigned long long)limit.rlim_cur, DESCRIPTORS_LEAST);
-	error_add(e, words);
+	text_add_string(&words, "; ");
+	live_limits_explain(-err, &words);
+	if (words.length > strlen("; "))
+		error_add(e, text_string(&words));
+	text_done(&words);
 }
 
 int main(int argc, char **argv)
@@ -250,6 +249,7 @@ int main(int argc, char **argv)
 	int err;
 
 	standard_files_open();
+	live_limits_begin();
 	signals_set();
 	signal(SIGPIPE, SIG_IGN); /* write() fails with EPIPE instead, */
 	signal(SIGXFSZ, SIG_IGN); /* write() fails with EFBIG instead (ulimit -f) */
@@ -264,8 +264,8 @@ int main(int argc, char **argv)
 	if (code) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
 
-		if (err == -EMFILE)
-			files_report(&e);
+		if (code != EXIT_USAGE && !strstr(e.line, "(seccomp)"))
+			limits_report(&e, err);
 		if (more)
 			error_add(&e, " (-v says more)");
 		complain(e.line);

@@ -32,31 +32,22 @@ int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
 	return 0;
 }
 
-/* True if the words of dlerror() mean ENOMEM: glibc's dynamic linker gives no errno. */
-static bool memory_was_short(const char *words)
-{
-	static const char *const signs[] = {"cannot allocate memory", "failed to map segment",
-					    "Cannot allocate memory",
-					    "cannot create shared object"};
-
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
-		if (strstr(words, signs[i]))
-			return true;
-	return false;
-}
-
 int bcc_library_open(struct bcc_library *bcc, struct error *e)
 {
 	const char *words;
+	int err;
 
 	bcc->handle = dlopen(BCC_FILE, RTLD_NOW | RTLD_LOCAL);
 	words = bcc->handle ? "" : dlerror();
-	if (memory_was_short(words))
+	err = error_of_words(words); /* glibc's dynamic linker gives no errno */
+	if (err == ENOMEM)
 		return error_set(e, ENOMEM, EXIT_HOST_CANNOT,
 				 "%s can't be loaded (%s): memory is short; it needs about 150 MB "
 				 "for a moment, and 400 MB of addresses: raise the limits (ulimit "
 				 "-v, the container's or the service's)",
 				 BCC_FILE, words);
+	if (err && err != ENOENT)
+		return error_set(e, err, EXIT_FAILED, "%s can't be loaded (%s)", BCC_FILE, words);
 	if (!bcc->handle)
 		return error_set(e, ENOENT, EXIT_HOST_CANNOT,
 				 "%s can't be loaded (%s): install libbpfcc (Debian, Ubuntu: apt "

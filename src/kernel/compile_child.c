@@ -57,8 +57,10 @@ static void child_main(const struct compile_request *request, const char *work_d
 		snprintf(message.text, sizeof(message.text), "%s", e.line);
 	}
 	fflush(NULL);
-	/* should this fail, the parent sees how the child ends */
+	/* should this fail, the parent sees how the child ends, and what it has printed */
 	result = child_message_send(socket, &message, -1, &e);
+	if (result)
+		dprintf(STDERR_FILENO, "%s\n", e.line);
 	/* no destructors: LLVM's take time, and the parent cleans up */
 	_exit(result ? 1 : 0);
 }
@@ -142,19 +144,24 @@ static void output_take(int output, struct text *to)
 		text_add(to, part, (size_t)got);
 }
 
-static void child_end_explain(int status, struct error *e)
+/* output: what the child has printed. */
+static int child_end_explain(int status, const char *output, struct error *e)
 {
+	char line[256];
+
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return error_set(e, ENOMEM, EXIT_FAILED,
+				 "the compile child was killed by signal 9 (Killed); was memory "
+				 "short? it needs about 150 MB for a moment");
 	if (WIFSIGNALED(status))
-		error_set(e, ECHILD, EXIT_FAILED,
-			  "the compile child was killed by signal %d (%s)%s", WTERMSIG(status),
-			  strsignal(WTERMSIG(status)),
-			  WTERMSIG(status) == SIGKILL
-				  ? "; was memory short? it needs about 150 MB for a moment"
-				  : "; -v shows what it said");
-	else
-		error_set(e, ECHILD, EXIT_FAILED,
-			  "the compile child ended with status %d; -v shows what it said",
-			  WEXITSTATUS(status));
+		return error_set(e, ECHILD, EXIT_FAILED,
+				 "the compile child was killed by signal %d (%s); -v shows what it "
+				 "said",
+				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	error_of_output(output, line, sizeof(line));
+	return error_set(e, ECHILD, EXIT_FAILED,
+			 "the compile child ended with status %d%s%s; -v shows what it said",
+			 WEXITSTATUS(status), *line ? ": " : "", line);
 }
 
 void compile_result_init(struct compile_result *result, uint32_t threads_max)
@@ -178,7 +185,8 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	output = memfd_create("tsnap-compile", MFD_CLOEXEC);
 	if (output < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		failed = error_set(e, errno, EXIT_FAILED,
-				   "no descriptors for the compile child: %s", strerror(errno));
+				   "no descriptors for the compile child: %s: %s",
+				   output < 0 ? "memfd_create" : "socketpair", strerror(errno));
 	else
 		failed = work_dir_make(&work_dir, e);
 	if (failed)
@@ -187,8 +195,9 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 	progress_step("finding the layout of kernel types");
 	child = fork();
 	if (child < 0) {
-		failed = error_set(e, errno, EXIT_FAILED, "the compile child can't be forked: %s",
-				   strerror(errno));
+		failed =
+			error_set(e, errno, EXIT_FAILED,
+				  "the compile child can't be forked (clone): %s", strerror(errno));
 		goto out;
 	}
 	if (!child)
@@ -206,9 +215,9 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		work_dir_remove(&work_dir); /* meanwhile the child frees its memory */
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	if (failed == -ECHILD)
-		child_end_explain(status, e);
 	output_take(output, &made.output);
+	if (failed == -ECHILD)
+		failed = child_end_explain(status, text_string(&made.output), e);
 	if (failed && made.output.length)
 		error_take_detail(e, text_take(&made.output));
 out:

@@ -262,10 +262,22 @@ static int pids_find(const struct field_layout *layout, const struct host *host,
 	return child_message_send(socket, &message, -1, e);
 }
 
-/* Explains why there is no module, libbcc's only answer to failures of the compiler and of maps. */
-static int module_explain(const struct compile_request *request, struct error *e)
+/* Reads the end of the output. */
+static void output_end_read(int output, char *text, size_t size)
+{
+	off_t end = lseek(output, 0, SEEK_END), most = (off_t)size - 1;
+	ssize_t got = pread(output, text, size - 1, end > most ? end - most : 0);
+
+	text[got > 0 ? got : 0] = '\0';
+}
+
+/* Explains why there is no module, libbcc's only answer to failures of the compiler and of maps.
+ * output: what it has printed. */
+static int module_explain(const struct compile_request *request, int output, struct error *e)
 {
 	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+	char printed[4096], line[512];
+	int err;
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (limit.rlim_cur != RLIM_INFINITY && request->host->kernel_code < KERNEL_CODE(5, 11))
@@ -277,10 +289,13 @@ static int module_explain(const struct compile_request *request, struct error *e
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < DESCRIPTORS_LEAST)
 		return error_set(e, EMFILE, EXIT_FAILED, "libbcc could not make tsnap's maps: %s",
 				 strerror(EMFILE));
-	return error_set(e, EINVAL, EXIT_FAILED,
-			 "libbcc could not compile tsnap's BPF text or make its maps (too little "
-			 "memory for --max-threads %u?); -v shows its words",
-			 request->threads_max);
+	fflush(NULL);
+	output_end_read(output, printed, sizeof(printed));
+	err = error_of_output(printed, line, sizeof(line));
+	return error_set(e, err ? err : EINVAL, EXIT_FAILED,
+			 "libbcc could not compile tsnap's BPF text, or make its maps for %u "
+			 "threads%s%s",
+			 request->threads_max, *line ? ": " : "; -v shows its words", line);
 }
 
 int compile_work(const struct compile_request *request, const char *work_dir, int socket,
@@ -323,7 +338,7 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	module = program_compile(&bcc, &knobs, &text);
 	text_done(&text);
 	if (!module)
-		return module_explain(request, e);
+		return module_explain(request, output, e);
 	control_share(&bcc, module, request->latency_control);
 	result = maps_send(&bcc, module, socket, e);
 	return result ? result : programs_send(&bcc, module, request->plan, socket, e);
