@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PID_MAX_LIMIT (1 << 22) /* include/linux/threads.h, on 64-bit kernels */
@@ -106,11 +108,13 @@ bool host_pids_first(const struct host *host)
 	return !host->pid_namespace[0] || !strcmp(host->pid_namespace, "pid:[4026531836]");
 }
 
-static void link_read(const char *path, char text[HOST_TEXT_SIZE])
+/* 0 or -errno, with "" in text. */
+static int link_read(const char *path, char text[HOST_TEXT_SIZE])
 {
 	ssize_t length = readlink(path, text, HOST_TEXT_SIZE - 1);
 
 	text[length > 0 ? length : 0] = 0;
+	return length < 0 ? -errno : 0;
 }
 
 /* "NSpid:\t1234\t5": one number for each namespace (4.1) */
@@ -163,6 +167,20 @@ static void tracefs_find(struct host *host)
 	}
 }
 
+const char *host_proc_lacks(const struct host *host)
+{
+	struct statfs there;
+
+	if (host->own_pid)
+		return NULL;
+	if (host->own_pid_err != -ENOENT)
+		return strerror(-host->own_pid_err);
+	/* a link of a mounted /proc that is not there: it is of a namespace without this process */
+	return !statfs("/proc", &there) && there.f_type == PROC_SUPER_MAGIC
+		       ? "/proc is for another pid namespace than tsnap's"
+		       : "/proc is not mounted";
+}
+
 void host_read(struct host *host)
 {
 	struct utsname name;
@@ -181,7 +199,7 @@ void host_read(struct host *host)
 	host->pid_depth = 1;
 	status_read(host);
 	link_read("/proc/self/ns/pid", host->pid_namespace);
-	link_read("/proc/self", text);
+	host->own_pid_err = link_read("/proc/self", text);
 	host->own_pid = strtoll(text, NULL, 10);
 	tracefs_find(host);
 	host->jit = host_file_read("/proc/sys/net/core/bpf_jit_enable", text, sizeof(text)) > 0

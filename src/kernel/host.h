@@ -24,7 +24,8 @@ struct host {
 	bool seccomp;  /* a filter of system calls is in force */
 	/* "pid:[4026531836]", or "" where the kernel has no pid namespaces */
 	char pid_namespace[HOST_TEXT_SIZE];
-	int64_t own_pid; /* pid of tsnap in /proc; 0: /proc's namespace does not hold us */
+	int64_t own_pid; /* pid of tsnap in /proc; 0: not known */
+	int own_pid_err; /* -errno of why not */
 	int pid_depth;	 /* pid namespaces from the one of /proc down to our own: 1 or more */
 	uint64_t memlock_bytes; /* soft RLIMIT_MEMLOCK, UINT64_MAX: unlimited */
 	int cpus;		/* online */
@@ -36,6 +37,8 @@ struct host {
 bool host_pids_first(const struct host *host);
 
 void host_read(struct host *host);
+/* Returns why own_pid is not known; NULL: it is. */
+const char *host_proc_lacks(const struct host *host);
 
 /* Lists the CPUs online now, at most count numbers; returns how many. */
 int host_cpus_online(int *cpus, int count);

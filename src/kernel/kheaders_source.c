@@ -24,6 +24,8 @@ bool kheaders_there(const struct type_request *request, char *where, size_t size
 {
 	if (archive_there())
 		snprintf(where, size, "%s", KERNEL_KHEADERS_PATH);
+	else if (errno != ENOENT)
+		snprintf(where, size, "%s: %s", KERNEL_KHEADERS_PATH, strerror(errno));
 	else if (module_is_wanted(request))
 		snprintf(where, size, "%s after modprobe kheaders", KERNEL_KHEADERS_PATH);
 	else

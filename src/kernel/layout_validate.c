@@ -200,7 +200,8 @@ static bool is_euid(const struct trial *trial, size_t field)
 static bool is_parent(const struct trial *trial, size_t field)
 {
 	return is_address(trial, field) &&
-	       !strncmp(trial->copy.parent_comm, trial->parent_name, THREAD_COMM_SIZE - 1);
+	       (!*trial->parent_name ||
+		!strncmp(trial->copy.parent_comm, trial->parent_name, THREAD_COMM_SIZE - 1));
 }
 
 /* The group leader is the task itself: the child has no other thread. */

@@ -14,9 +14,10 @@ struct layout_validation {
 	char why[96]; /* reason why validation was not possible */
 };
 
-/* Validates a layout. parent_name: name of the thread that forked this process. 0: validated. 1:
- * refuted. -errno: not possible (perf events are forbidden). Fields that have the same value here
- * (exit_state and another zero, the real parent and the tracing one) can't be distinguished. */
+/* Validates a layout. parent_name: name of the thread that forked this process, or "". 0:
+ * validated. 1: refuted. -errno: not possible (perf events are forbidden). Fields that have the
+ * same value here (exit_state and another zero, the real parent and the tracing one) can't be
+ * distinguished. */
 int layout_validate(const struct field_layout *layout, const char *parent_name,
 		    struct layout_validation *proof);
 

@@ -9,12 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/* where gets the path, or why it can't be read. */
 static bool file_there(const char *path, char *where, size_t size)
 {
-	bool there = !access(path, R_OK);
+	int err = access(path, R_OK) ? errno : 0;
 
-	snprintf(where, size, there ? "%s" : "no readable %s", path);
-	return there;
+	if (err == ENOENT)
+		snprintf(where, size, "no %s", path);
+	else
+		snprintf(where, size, "%s%s%s", path, err ? ": " : "", err ? strerror(err) : "");
+	return !err;
 }
 
 static bool offsets_there(const struct type_request *request, char *where, size_t size)
@@ -52,6 +56,7 @@ static bool headers_there(const struct type_request *request, char *where, size_
 {
 	static const char *const halves[] = {"build", "source"};
 	char path[PATH_MAX];
+	int err = ENOENT;
 
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "/lib/modules/%s/%s/include/linux/kconfig.h",
@@ -61,8 +66,13 @@ static bool headers_there(const struct type_request *request, char *where, size_
 				 halves[i]);
 			return true;
 		}
+		err = errno;
 	}
-	snprintf(where, size, "no headers in /lib/modules/%s/build", request->host->release);
+	if (err == ENOENT)
+		snprintf(where, size, "no headers in /lib/modules/%s/build",
+			 request->host->release);
+	else
+		snprintf(where, size, "%s: %s", path, strerror(err));
 	return false;
 }
 
@@ -218,6 +228,7 @@ int type_source_find(const struct type_request *request, struct type_found *foun
 {
 	const char *named = source_named(request);
 	char remedy[256], words[ERROR_LINE_SIZE];
+	int err;
 
 	for (const struct type_source *source = type_sources; source->name; source++) {
 		struct error failed = {0};
@@ -238,7 +249,7 @@ int type_source_find(const struct type_request *request, struct type_found *foun
 			error_set(&failed, -result, EXIT_HOST_CANNOT, "kernel types from %s: %s",
 				  named, words);
 		}
-		if (named) {
+		if (named || result == -EMFILE || result == -ENFILE || result == -ENOMEM) {
 			*e = failed;
 			return result;
 		}
@@ -246,7 +257,8 @@ int type_source_find(const struct type_request *request, struct type_found *foun
 	}
 	type_source_remedy(request->host, remedy, sizeof(remedy));
 	tried_join(tried, words, sizeof(words));
-	return error_set(e, ENOENT, EXIT_HOST_CANNOT,
+	err = error_of_words(words);
+	return error_set(e, err ? err : ENOENT, EXIT_HOST_CANNOT,
 			 "no source of kernel types works here: %s, or give --btf FILE or "
 			 "--offsets FILE (tried: %s)",
 			 remedy, words);

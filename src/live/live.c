@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "base/priority.h"
 #include "base/progress.h"
+#include "live/context/live_limits.h"
 #include "live/live_account.h"
 #include "live/live_describe.h"
 #include "live/stacks/live_dictionary.h"
@@ -264,14 +265,23 @@ static unsigned int sandbox_uses(const struct live *live)
 /* Enters the sandbox: after the start, before the first look at what others have written. */
 static void live_sandbox(struct live *live)
 {
-	if (live->context.config.no_sandbox)
-		text_add_string(&live->chosen, "sandbox: none (--no-sandbox)\n");
-	else if (!strcmp(live->context.kernel.compiled.types_source, "kheaders"))
-		text_add_string(&live->chosen,
-				"sandbox: none (kernel types from kheaders: a larger "
-				"map takes tar again)\n");
-	else
-		sandbox_enter(sandbox_uses(live), &live->chosen);
+	struct text words = {0}, why = {0};
+
+	if (live->context.config.no_sandbox) {
+		text_add_string(&words, "sandbox: none (--no-sandbox)\n");
+	} else if (!strcmp(live->context.kernel.compiled.types_source, "kheaders")) {
+		text_add_string(&words, "sandbox: none (kernel types from kheaders: a larger map "
+					"takes tar again)\n");
+	} else {
+		live_limits_explain(-sandbox_enter(sandbox_uses(live), &words), &why);
+		/* who forbids these calls wants a process with few rights, which tsnap is not */
+		if (why.length)
+			text_add_format(&live->remarks, "%.*s; %s\n", (int)words.length - 1,
+					text_string(&words), text_string(&why));
+	}
+	text_add_string(&live->chosen, text_string(&words));
+	text_done(&words);
+	text_done(&why);
 }
 
 /* Locks the process's memory, so that a scan never waits for a page of its own to be read from

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_absent.h"
 #include "base/avoid.h"
+#include "live/context/live_limits.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static const char *registers_lack(const struct kernel *kernel)
 {
-	return kernel->compiled.stack_registers
-		       ? NULL
-		       : "the saved registers were not found on the kernel stack; tsnap --check";
+	int err = kernel->compiled.calibration;
+
+	if (kernel->compiled.stack_registers)
+		return NULL;
+	return !err || err == -ENOENT
+		       ? "the saved registers were not found on the kernel stack; tsnap --check"
+		       : live_limits_words("the saved registers were not found on the kernel stack",
+					   "a program at this process's own context switch", -err);
 }
 
 static const char *class_lacks(const struct kernel *kernel)
@@ -28,9 +35,10 @@ static const char *wakeups_lack(const struct kernel *kernel)
 static const char *io_lacks(const struct kernel *kernel)
 {
 	(void)kernel;
-	return access("/proc/self/io", F_OK)
-		       ? "this kernel keeps no account of it (CONFIG_TASK_IO_ACCOUNTING)"
-		       : NULL;
+	if (!access("/proc/self/io", F_OK))
+		return NULL;
+	return errno == ENOENT ? "this kernel keeps no account of it (CONFIG_TASK_IO_ACCOUNTING)"
+			       : live_limits_words("it can't be read", "/proc/self/io", errno);
 }
 
 static const char *block_lacks(const struct kernel *kernel)

@@ -32,9 +32,10 @@ static void line_add(struct text *out, const char *name, const char *words)
 static void pids_describe(const struct host *host, struct text *out)
 {
 	const char *words = "the host's first: ids are the kernel's own";
+	const char *lacks = host_proc_lacks(host);
 
-	if (!host->own_pid)
-		words = "not known: /proc is not mounted, or for another namespace";
+	if (lacks)
+		words = lacks;
 	else if (!host_pids_first(host))
 		words = host->pid_depth == 1
 				? "its own (a container): pid and tid are those of it, as ps shows "

@@ -2,6 +2,7 @@
 #include "live/live_describe.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "live/context/live_limits.h"
 #include "live/live_absent.h"
 #include "live/live_account.h"
 #include "live/live_host.h"
@@ -9,6 +10,7 @@
 #include "live/live_episode.h"
 #include "live/sampler/live_realtime.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 /* Adds why container_name is empty. */
@@ -52,6 +54,7 @@ static void lacking_describe(const struct live *live, const struct sampler_statu
 			     struct source_status *status)
 {
 	const struct host *host = &live->context.kernel.host;
+	int sockets = lookup_sockets_error(live->context.lookup);
 
 	if (live->context.wants.needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
 	    (!host->cap_ptrace || !host->cap_read))
@@ -59,10 +62,13 @@ static void lacking_describe(const struct live *live, const struct sampler_statu
 				   "kind of data: files, programs and earlier calls of other "
 				   "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
 	live_realtime_describe(&live->realtime, reported, host, status);
-	if (lookup_sockets_error(live->context.lookup))
+	if (sockets == -ENOENT || sockets == -EPROTONOSUPPORT || sockets == -EAFNOSUPPORT)
 		source_status_lack(status,
 				   "kind of data: connections of sockets (the kernel does not show "
 				   "them here, by sock_diag)");
+	else if (sockets)
+		source_status_lack(status, live_limits_words("kind of data: connections of sockets",
+							     "sock_diag", -sockets));
 }
 
 void live_describe(struct source *source, struct source_status *status)

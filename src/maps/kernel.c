@@ -25,19 +25,28 @@ static bool kernel_has(void *of, const struct probe_row *row)
 
 static int proc_check(const struct host *host, struct error *e)
 {
-	return host->own_pid ? 0
-			     : error_set(e, ENOENT, EXIT_HOST_CANNOT,
-					 "/proc is not mounted, or for another pid namespace than "
-					 "tsnap's: mount -t proc proc /proc");
+	const char *why = host_proc_lacks(host);
+
+	if (!why)
+		return 0;
+	if (host->own_pid_err == -ENOENT)
+		return error_set(e, ENOENT, EXIT_HOST_CANNOT, "%s: mount -t proc proc /proc", why);
+	return error_set(e, -host->own_pid_err, EXIT_HOST_CANNOT, "readlink of /proc/self: %s",
+			 why);
 }
 
 /* Checks that BPF works, which also raises the limit that maps count against, before 5.11. */
 static int bpf_check(struct kernel *kernel, struct error *e)
 {
 	const char *why = kernel->features.why[FEATURE_BPF];
+	int err;
 
 	if (feature_has(&kernel->features, FEATURE_BPF))
 		return 0;
+	err = error_of_words(why);
+	/* privileges, lockdown and filters refuse with these alone */
+	if (err && err != EPERM && err != EACCES && err != ENOSYS)
+		return error_set(e, err, EXIT_FAILED, "BPF does not work here (%s)", why);
 	if (!kernel->host.root && !kernel->host.cap_bpf)
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "BPF is not permitted to this user (%s): %s", why,
@@ -50,7 +59,7 @@ static int bpf_check(struct kernel *kernel, struct error *e)
 	if (kernel->host.seccomp && (kernel->host.cap_bpf || kernel->host.cap_admin))
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "BPF does not work here (%s), and a filter of system calls "
-				 "is in force: have it allow bpf and perf_event_open "
+				 "(seccomp) is in force: have it allow bpf and perf_event_open "
 				 "(seccomp=unconfined, or a profile that knows CAP_BPF)",
 				 why);
 	return error_set(e, EPERM, EXIT_HOST_CANNOT,

@@ -129,13 +129,16 @@ static void refused(int signal_number, siginfo_t *info, void *context)
 	errno = before;
 }
 
-static int calls_bound(unsigned int uses)
+/* what: the call that was refused. */
+static int calls_bound(unsigned int uses, const char **what)
 {
 	struct sigaction action = {.sa_sigaction = refused, .sa_flags = SA_SIGINFO | SA_RESTART};
 
 	sigemptyset(&action.sa_mask);
+	*what = "prctl";
 	if (sigaction(SIGSYS, &action, NULL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
+	*what = "seccomp";
 	return filter_load(uses);
 }
 
@@ -150,7 +153,7 @@ static int capabilities_bound(unsigned int uses, struct text *reported)
 		return err;
 	text_add_string(reported, "sandbox: capabilities ");
 	if (err)
-		text_add_format(reported, "can't be given up (%s)", strerror(-err));
+		text_add_format(reported, "can't be given up (capset: %s)", strerror(-err));
 	else
 		sandbox_capabilities_add(reported, sandbox_capabilities(uses, held));
 	return err;
@@ -159,15 +162,16 @@ static int capabilities_bound(unsigned int uses, struct text *reported)
 int sandbox_enter(unsigned int uses, struct text *reported)
 {
 	static bool entered;
+	const char *what;
 	int err, err_of_calls;
 
 	if (entered)
 		return 0;
 	entered = true;
 	err = capabilities_bound(uses, reported);
-	err_of_calls = calls_bound(uses);
+	err_of_calls = calls_bound(uses, &what);
 	if (reported && err_of_calls)
-		text_add_format(reported, "; system calls can't be bounded (%s)\n",
+		text_add_format(reported, "; system calls can't be bounded (%s: %s)\n", what,
 				strerror(-err_of_calls));
 	else if (reported)
 		text_add_string(reported, "; no new ones, and system calls bounded\n");
@@ -176,7 +180,8 @@ int sandbox_enter(unsigned int uses, struct text *reported)
 
 int sandbox_parse(void)
 {
-	int err = capabilities_keep(0), err_of_calls = calls_bound(SANDBOX_PARSES);
+	const char *what;
+	int err = capabilities_keep(0), err_of_calls = calls_bound(SANDBOX_PARSES, &what);
 
 	return err ? err : err_of_calls;
 }

@@ -1,10 +1,17 @@
 """Calls that fail at their Nth time: one clear line and an exit code of failure, or a report that lacks only what it counts as missed."""
 import os
+import platform
 import re
+import resource
+import shutil
 import signal
+import subprocess
+import sys
 
+from case_namespaces import refuse
+from case_scan_time import group_made
 from case_trouble import with_fault
-from harness import Findings, START_S, STOP_S, Tsnap, case, preloading, settle
+from harness import Findings, START_S, STOP_S, UNREADY, Skip, Tsnap, case, check, number, preloading, settle, through
 
 FORM = ("-a", "-G", "ufunc,waits_on", "-d", "0.3")
 LIMIT_S = START_S + STOP_S
@@ -103,3 +110,94 @@ def faults_of_all_memory(ctx):
     """malloc fails at more places, in each kind of process: a report, or one line."""
     expect_memory_faults(ctx, [(name, when) for name in ("tsnap", "tsnap-compile", "tsnap-spawner", "tsnap-parser")
                                for when in (1, 3, 7, 20, 60, 200, 700, 2500, 9000, 30000, 100000)])
+
+
+# Numbers of system calls, by machine
+NUMBERS = {"x86_64": {"prctl": (157,), "readlink": (89, 267), "chdir": (80,), "perf_event_open": (298,), "socket": (41,)},
+           "aarch64": {"prctl": (167,), "readlink": (78,), "chdir": (49,), "perf_event_open": (241,), "socket": (198,)}}
+# Refused system calls, exit codes and words of tsnap: those that are the cause, and causes that are none
+REFUSED = (("prctl", 0, "prctl: Operation not permitted", "another kernel"),
+           ("readlink", UNREADY, "readlink of /proc/self: Operation not permitted", "mount"),
+           ("chdir", 1, "chdir", "too little memory"),
+           ("perf_event_open", 0, "perf_event_open: Operation not permitted", "CAP_PERFMON"),
+           ("socket", 0, "sock_diag: Operation not permitted", "the kernel does not show"))
+COLUMNS = ("-a", "-g", "comm,state,stack,waits_on", "-d", "0.5")
+
+
+def asleep_on_socket(ctx):
+    process = subprocess.Popen([sys.executable, "-c", "import socket; pair = socket.socketpair(); pair[0].recv(1)"])
+    ctx.at_end(process.kill)
+
+
+def words_of(tool):
+    return tool.err + tool.out.decode(errors="replace").rpartition("\nMissed: ")[2]
+
+
+@case
+def refused_calls(ctx):
+    """A filter refuses system calls, one at a time: tsnap names the call or what needs it, its error and the filter, and no other cause."""
+    if platform.machine() not in NUMBERS:
+        raise Skip("numbers of system calls are not known on " + platform.machine())
+    find = Findings()
+    asleep_on_socket(ctx)
+    for name, code, cause, other in REFUSED:
+        tool = ctx.plain(*COLUMNS, preexec_fn=lambda name=name: refuse(*NUMBERS[platform.machine()][name]))
+        got, words = tool.wait(START_S + STOP_S), words_of(tool)
+        find.expect(got == code, "%s: exit code %s: %s", name, got, tool.err)
+        find.expect(cause in words and "Operation not permitted" in words, "%s: without '%s': %s", name, cause, words)
+        find.expect("(seccomp) is in force" in words, "%s: the filter is not told: %s", name, words)
+        find.expect(other not in words, "%s: '%s' is not the cause: %s", name, other, words)
+    find.close()
+
+
+@case
+def too_few_files(ctx):
+    """With a limit of open files that is enough to start, a report's footer names the limit as the cause of what is missing."""
+    asleep_on_socket(ctx)
+    for files in range(32, 200, 4):
+        tool = ctx.plain(*COLUMNS, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        code, words = tool.wait(START_S + STOP_S), words_of(tool)
+        check("does not show" not in words, "%d files: %s", files, words)
+        if code == 0 and "sock_diag: Too many open files, this process may only open %d files: raise ulimit -n" % files in words:
+            return
+        check(code == 0 or "only open %d files: raise ulimit -n" % files in words, "%d files: exit code %d: %s", files, code, words)
+    check(False, "no limit was too low for sock_diag")
+
+
+def in_group(ctx, controller, v1, v2, value):
+    """A function that enters a control group with a limit."""
+    name = "/tsnap-limit-%d" % os.getpid()
+    if os.path.isdir("/sys/fs/cgroup/" + controller):
+        return group_made(ctx, "/sys/fs/cgroup/" + controller + name, **{v1: str(value)})
+    return group_made(ctx, "/sys/fs/cgroup" + name, **{v2: str(value)})
+
+
+@case
+def group_limits(ctx):
+    """In a control group with little memory, or few processes, tsnap names the group and its limit."""
+    group = r"control group /\S*tsnap-limit-\d+ may have "
+    for controller, v1, v2, value, words in (
+            ("memory", "memory__limit_in_bytes", "memory__max", 24 << 20, group + r"24 MB of memory: raise its memory\.(limit_in_bytes|max)"),
+            ("pids", "pids__max", "pids__max", 2, group + r"2 processes and threads: raise its pids\.max")):
+        tool = ctx.plain(*COLUMNS, preexec_fn=in_group(ctx, controller, v1, v2, value))
+        code = tool.wait(START_S + STOP_S)
+        check(code and re.search(words, tool.err), "%s: exit code %s: %s", controller, code, tool.err)
+        check("max-threads" not in tool.err, "%s: not the cause: %s", controller, tool.err)
+
+
+@case
+def names_without_syslog(ctx):
+    """Without CAP_SYSLOG names of kernel functions are missing on a CPU, and the footer has the sysctl that really hides them."""
+    if not shutil.which("setpriv"):
+        raise Skip("setpriv is not installed")
+    restricted, paranoid = (number({"n": open("/proc/sys/kernel/" + name, encoding="ascii").read()}, "n")
+                            for name in ("kptr_restrict", "perf_event_paranoid"))
+    if restricted == 0 and paranoid <= 1:
+        raise Skip("the kernel shows addresses to all")
+    ctx.workload("spin")
+    few = through(ctx, "setpriv", "--bounding-set=-syslog", "--inh-caps=-syslog", workload=False)
+    tool = few.plain("-a", "-g", "comm,kstack", "-d", "0.5")
+    tool.finish_plain(0)
+    cause = "kernel.kptr_restrict=1)" if restricted > 1 else \
+        "CAP_SYSLOG)" if restricted else "CAP_SYSLOG, or sysctl kernel.perf_event_paranoid=1)"
+    check("/proc/kallsyms shows no addresses: " in words_of(tool) and cause in words_of(tool), "%s", words_of(tool))

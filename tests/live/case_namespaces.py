@@ -326,12 +326,12 @@ def read_only_files(ctx):
     expect_error(nowhere.plain("--csv", "-n", "1"), 1, "/run, /tmp or /dev/shm")
 
 
-def refuse_bpf():
-    """Sets a seccomp(2) filter as container engines have it: bpf(2) fails with EPERM."""
+def refuse(*numbers):
+    """Sets a seccomp(2) filter as container engines have it: the system calls of these numbers fail with EPERM."""
     rule = struct.Struct("HBBI")  # struct sock_filter
+    refused = rule.pack(0x06, 0, 0, 0x00050000 | errno.EPERM)  # SECCOMP_RET_ERRNO
     filter_ = b"".join([rule.pack(0x20, 0, 0, 0),  # load the number of the call
-                        rule.pack(0x15, 0, 1, bpf.SYS_BPF),  # skip the next row if the call is not bpf(2)
-                        rule.pack(0x06, 0, 0, 0x00050000 | errno.EPERM),  # SECCOMP_RET_ERRNO
+                        *(rule.pack(0x15, 0, 1, number) + refused for number in numbers),  # skip the next row if it is another call
                         rule.pack(0x06, 0, 0, 0x7FFF0000)])  # SECCOMP_RET_ALLOW
     code = ctypes.create_string_buffer(filter_)
     program = struct.pack("HxxxxxxP", len(filter_) // rule.size, ctypes.addressof(code))
@@ -352,6 +352,7 @@ def filter_of_system_calls(ctx):
     """Where a seccomp filter refuses bpf(2) one line says so, with exit code 77; --check says it, too."""
     if bpf.SYS_BPF is None:
         raise Skip("the number of bpf(2) is not known on " + platform.machine())
+    refuse_bpf = lambda: refuse(bpf.SYS_BPF)
     expect_error(ctx.plain("--csv", "-n", "1", preexec_fn=refuse_bpf), UNREADY, "seccomp")
     checked = ctx.plain("--check", preexec_fn=refuse_bpf)
     checked.finish_plain(UNREADY)

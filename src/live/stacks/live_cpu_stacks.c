@@ -2,16 +2,20 @@
 #include "live/stacks/live_cpu_stacks.h"
 #include "live/stacks/live_stacks.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "kernel/host_file.h"
 #include "kernel/version_code.h"
+#include "live/context/live_limits.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define TICK_WAIT_SHARE 4 /* divisor of a period: the time to wait for a tick */
 #define TICK_WAIT_LEAST_NS (2 * NS_PER_MS)
 #define TICK_WAIT_MOST_NS (20 * NS_PER_MS)
 #define KERNEL_NAMES_FIRST_NS (500 * NS_PER_MS) /* the first scan waits so long for names */
 
-/* Chooses a way by what the kernel offers. 0; -ENOTSUP: nothing; -EPERM: it forbids that. */
+/* Chooses a way by what the kernel offers. 0; -ENOTSUP: nothing; or -errno of what it refuses. */
 static int way_choose(struct live_stacks *stacks, enum cpu_sampler_way *way)
 {
 	struct features *features = &stacks->context->kernel.features;
@@ -22,9 +26,11 @@ static int way_choose(struct live_stacks *stacks, enum cpu_sampler_way *way)
 	    stacks->context->kernel.host.kernel_code >= KERNEL_CODE(6, 16) &&
 	    stacks->context->kernel.host.kernel_code < KERNEL_CODE(6, 18))
 		return -ENOTSUP;
-	if (!feature_has(features, FEATURE_CPU_SAMPLES))
-		return features->state[FEATURE_CPU_SAMPLES] == FEATURE_FORBIDDEN ? -EPERM
-										 : -ENOTSUP;
+	if (!feature_has(features, FEATURE_CPU_SAMPLES)) {
+		int err = error_of_words(features->why[FEATURE_CPU_SAMPLES]);
+
+		return err ? -err : -ENOTSUP;
+	}
 	/* perf reports ids of tsnap's own namespace */
 	return stacks->context->kernel.host.pid_depth == 1 ? 0 : -ENOTSUP;
 }
@@ -110,7 +116,7 @@ const struct kernel_symbols *live_kernel_symbols(struct live_stacks *stacks)
 			? 0
 			: stacks->context->now.scan_time.now_ns + KERNEL_NAMES_FIRST_NS);
 
-	cpu->names_lacking = symbols && !symbols->count;
+	cpu->names_err = symbols && !symbols->count ? symbols->err : 0;
 	cpu->functions_refused = symbols ? symbols->refused : 0;
 	return symbols && symbols->count ? symbols : NULL;
 }
@@ -160,31 +166,65 @@ const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks)
 								: "perf samples, by a timer";
 }
 
+/* Returns the value of a sysctl; -1: it can't be read. */
+static int sysctl_read(const char *path)
+{
+	char text[HOST_TEXT_SIZE];
+
+	return host_file_read(path, text, sizeof(text)) > 0 ? atoi(text) : -1;
+}
+
+/* Adds why no function of the kernel has a name: kallsyms_show_value() of kernel/ksyms_common.c
+ * shows addresses with kptr_restrict=0 to those who may measure the kernel, with 1 by
+ * CAP_SYSLOG. */
+static void names_describe(int err, struct source_status *status)
+{
+	static const char what[] = "kind of data: kernel stacks of threads on a CPU";
+	int restricted = sysctl_read("/proc/sys/kernel/kptr_restrict");
+
+	if (err != -ENODATA)
+		source_status_lack(status, live_limits_words(what, "/proc/kallsyms", -err));
+	else if (restricted > 1)
+		source_status_lack(
+			status, "kind of data: kernel stacks of threads on a CPU (/proc/kallsyms "
+				"shows no addresses: sysctl kernel.kptr_restrict=1)");
+	else if (!restricted && sysctl_read("/proc/sys/kernel/perf_event_paranoid") > 1)
+		source_status_lack(
+			status, "kind of data: kernel stacks of threads on a CPU (/proc/kallsyms "
+				"shows no addresses: CAP_SYSLOG, or sysctl "
+				"kernel.perf_event_paranoid=1)");
+	else
+		source_status_lack(
+			status, "kind of data: kernel stacks of threads on a CPU (/proc/kallsyms "
+				"shows no addresses: CAP_SYSLOG)");
+}
+
 void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_status *status)
 {
 	const struct live_cpu_stacks *cpu = &stacks->cpu;
-	bool refused = cpu->err == -EPERM || cpu->err == -EACCES;
+	const struct host *host = &stacks->context->kernel.host;
 
 	source_status_miss_any(
 		status,
 		"samples of threads on a CPU without a stack: they had left it by then, or it gave "
 		"none in time",
 		cpu->gone_count);
-	if (refused)
+	if ((cpu->err == -EPERM || cpu->err == -EACCES) && !host->cap_perfmon && !host->cap_admin)
 		source_status_lack(status,
 				   "kind of data: stacks of threads on a CPU (perf events are "
 				   "refused: CAP_PERFMON, or sysctl kernel.perf_event_paranoid=0)");
-	else if (cpu->err)
+	else if (cpu->err == -ENOTSUP)
 		source_status_lack(
 			status, "kind of data: stacks of threads on a CPU (no perf events for it "
 				"here)");
+	else if (cpu->err)
+		source_status_lack(status,
+				   live_limits_words("kind of data: stacks of threads on a CPU",
+						     "perf_event_open", -cpu->err));
 	if (cpu->functions_refused)
 		source_status_miss(status, "functions of the kernel beyond those that tsnap keeps",
 				   cpu->functions_refused)
 			->standing = true;
-	if (cpu->names_lacking)
-		source_status_lack(
-			status, "kind of data: kernel stacks of threads on a CPU (/proc/kallsyms "
-				"shows no addresses: CAP_SYSLOG, or sysctl "
-				"kernel.kptr_restrict=0)");
+	if (cpu->names_err)
+		names_describe(cpu->names_err, status);
 }

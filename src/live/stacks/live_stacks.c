@@ -221,6 +221,7 @@ void live_stacks_fill_pending(struct live_stacks *stacks)
 
 void live_stacks_describe(const struct live_stacks *stacks, struct source_status *status)
 {
+	const struct host *host = &stacks->context->kernel.host;
 	const uint64_t *ended = stacks->unwinder.ended;
 	struct stack_names_counts names;
 
@@ -245,7 +246,16 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 	source_status_miss_any(status, "user stacks that end before their outermost frame",
 			       ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
 				       ended[WALK_UNREAD]);
-	source_status_miss_any(status, "user stacks that could not be read (needs CAP_SYS_PTRACE)",
+	source_status_miss_any(status,
+			       host->cap_ptrace ? "user stacks that could not be read (refused "
+						  "by a security module, or by a filter of "
+						  "system calls)"
+						: "user stacks that could not be read (needs "
+						  "CAP_SYS_PTRACE)",
+			       stacks->refused_count);
+	source_status_miss_any(status,
+			       "user stacks that could not be read (their process was ending, or "
+			       "began another program)",
 			       stacks->unread_count);
 	source_status_miss_any(status, "user stacks of threads whose registers were not known",
 			       stacks->unknown_count);
@@ -272,8 +282,14 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 			       "user stacks of threads on a CPU that are longer than their copy "
 			       "(--stack-bytes)",
 			       ended[WALK_CUT]);
-	source_status_miss_any(status, "kernel stacks that could not be read (needs CAP_SYS_ADMIN)",
+	source_status_miss_any(status,
+			       host->cap_admin ? "kernel stacks that could not be read (refused "
+						 "by a security module)"
+					       : "kernel stacks that could not be read (needs "
+						 "CAP_SYS_ADMIN)",
 			       stacks->kernel_refused_count);
+	source_status_miss_any(status, "kernel stacks that could not be read",
+			       stacks->kernel_unread_count);
 	source_status_miss_any(status, "files with more functions than are read", names.cut);
 	source_status_miss_any(status,
 			       "processes whose perf-PID.map is no plain file, or another user's",

@@ -42,7 +42,8 @@ struct pending_stack {
 struct live_cpu_stacks {
 	struct cpu_sampler sampler;
 	int err; /* reason why there are none, or 0 */
-	bool wanted, names_lacking;
+	bool wanted;
+	int names_err;	     /* reason why functions of the kernel have no names, or 0 */
 	uint64_t gone_count; /* samples without a stack: the thread had left its CPU by then */
 	uint64_t functions_refused; /* kernel functions beyond those that are kept */
 };
@@ -96,9 +97,10 @@ struct live_stacks {
 	int64_t until_ns;	/* time after which stacks are not read (monotonic); 0: none */
 	uint64_t late_count;	/* stacks not read because of until_ns */
 	uint64_t moved_count;	/* stacks thrown away: the thread ran meanwhile */
-	uint64_t unread_count;	/* user stacks that the kernel does not show */
+	uint64_t refused_count; /* user stacks that the kernel refuses to show */
+	uint64_t unread_count;	/* user stacks that could not be read for other reasons */
 	uint64_t unknown_count; /* stacks whose registers are not known */
-	uint64_t kernel_refused_count;
+	uint64_t kernel_refused_count, kernel_unread_count;
 	uint64_t ended_count; /* stacks of threads that were ending: there was nothing to read */
 	uint64_t reused_count, clear_count;
 	uint64_t late_files; /* times that a file was not read yet, for want of memory or time */

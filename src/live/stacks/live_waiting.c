@@ -180,6 +180,11 @@ static bool thread_is_ending(const struct live_stacks *stacks,
 	return stat.flags & TASK_EXITING;
 }
 
+static bool is_refusal(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
 void live_stacks_unread(struct live_stacks *stacks, const struct thread_identity *identity,
 			int user_err, int kernel_err)
 {
@@ -194,8 +199,11 @@ void live_stacks_unread(struct live_stacks *stacks, const struct thread_identity
 		stacks->ended_count++;
 		return;
 	}
-	stacks->unread_count += user_err != 0;
-	stacks->kernel_refused_count += kernel_err != 0;
+	if (user_err)
+		*(is_refusal(user_err) ? &stacks->refused_count : &stacks->unread_count) += 1;
+	if (kernel_err)
+		*(is_refusal(kernel_err) ? &stacks->kernel_refused_count
+					 : &stacks->kernel_unread_count) += 1;
 }
 
 struct stack_thread live_stack_thread(const struct live_stacks *stacks,

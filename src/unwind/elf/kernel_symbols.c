@@ -106,17 +106,17 @@ static int lines_read(struct kernel_symbols *symbols, int fd)
 
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	*symbols = (struct kernel_symbols){.count = 0};
+	*symbols = (struct kernel_symbols){.err = fd < 0 ? -errno : 0};
 	if (fd < 0)
-		return -errno;
-	err = lines_read(symbols, fd);
+		return symbols->err;
+	symbols->err = lines_read(symbols, fd);
 	close(fd);
 	symbols_sort(symbols);
-	if (!err && !symbols->count)
-		err = -EPERM;
-	return err;
+	if (!symbols->err && !symbols->count)
+		symbols->err = -ENODATA;
+	return symbols->err;
 }
 
 void kernel_symbols_done(struct kernel_symbols *symbols)

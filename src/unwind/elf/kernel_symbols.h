@@ -23,9 +23,10 @@ struct kernel_symbols {
 	size_t names_bytes, names_capacity;
 	uint64_t sched_from, sched_to; /* range of functions that wait; 0: not known */
 	uint64_t refused;	       /* functions beyond these limits */
+	int err;		       /* what kernel_symbols_read() returned */
 };
 
-/* Reads all symbols, in some 50 ms. Returns 0, or -errno: -EPERM where the kernel shows no
+/* Reads all symbols, in some 50 ms. Returns 0, or -errno: -ENODATA where the kernel shows no
  * addresses (sysctl kernel.kptr_restrict). */
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path);
 void kernel_symbols_done(struct kernel_symbols *symbols);
