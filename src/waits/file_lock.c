@@ -39,7 +39,7 @@ static void lock_describe(struct wait *wait, int64_t waiter)
 	lock = wait->numbers_only && !wait->anew ? NULL : lock_find(wait, waiter);
 	if (!lock)
 		return;
-	pid = lock->taker;
+	pid = lock->locker;
 	if (lock->of_file)
 		pid = holders_find_lock(wait_holders(wait), lock, wait->pid, wait->now_ns, &count,
 					&wait->pending);

@@ -45,7 +45,7 @@ struct wanted {
 	/* HOLDER_LOCKS: the lock's file, the process that took it, and the user that was chosen in
 	 * the scan of chosen_ns */
 	uint64_t inode;
-	int64_t taker, chosen, chosen_ns;
+	int64_t locker, chosen, chosen_ns;
 };
 
 void holders_init(struct holders *holders, const char *root)
@@ -273,8 +273,8 @@ static void near_look_all(struct holders *holders, struct wanted *wanted)
 	int64_t start_ns = clock_monotonic_ns(), middle = wanted->requester;
 	struct proc_stat stat;
 
-	if (wanted->taker) {
-		middle = wanted->taker;
+	if (wanted->locker) {
+		middle = wanted->locker;
 		near_look(holders, wanted, middle);
 	}
 	for (int64_t far = 1; far <= NEAR_PIDS; far++) {
@@ -425,7 +425,7 @@ static int64_t sharer_choose(struct holders *holders, struct wanted *wanted, int
 			wanted->users_ns = 0;
 		users_look(holders, wanted, requester);
 		wanted->chosen = wanted->pid;
-		if (wanted->pid != wanted->taker && wanted->users.count > 1)
+		if (wanted->pid != wanted->locker && wanted->users.count > 1)
 			wanted->chosen = wanted->users.in_call ? wanted->users.in_call
 							       : wanted->users.oldest;
 		wanted->chosen_ns = holders->scan_ns;
@@ -487,7 +487,7 @@ int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock,
 	if (!wanted)
 		return 0;
 	wanted->inode = lock->inode;
-	wanted->taker = lock->taker;
+	wanted->locker = lock->locker;
 	return wanted_find(holders, wanted, added, requester, count, pending);
 }
 

@@ -39,7 +39,7 @@ static void line_take(struct lock_list *list, char *line, struct lock_wait *held
 		return;
 	}
 	if (!arrow) {
-		held->taker = pid > 0 ? pid : 0;
+		held->locker = pid > 0 ? pid : 0;
 		held->of_file = strcmp(kind, "POSIX") != 0;
 		snprintf(held->held, sizeof(held->held), "%s", words);
 		return;

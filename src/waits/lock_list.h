@@ -19,9 +19,9 @@
 #define LOCK_OF_OPEN_FILE (-1) /* process that waits for, or took, an OFD lock */
 
 struct lock_wait {
-	int64_t waiter, taker; /* processes; taker 0: not known */
+	int64_t waiter, locker; /* processes; locker 0: not known */
 	uint64_t inode;
-	bool of_file; /* the lock belongs to an open file, else to the taker */
+	bool of_file; /* the lock belongs to an open file, else to the locker */
 	/* the lock: "FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF"; "": one of several */
 	char held[LOCK_WORDS];
 };

@@ -271,12 +271,12 @@ def lock(fd):
 kind, path = sys.argv[1:]
 open("/proc/self/comm", "w").write("cl_owner")
 fd = os.open(path, os.O_RDWR | os.O_CREAT)
-taker = child("cl_taker", lambda: lock(fd))
-os.waitpid(taker, 0)
+locker = child("cl_locker", lambda: lock(fd))
+os.waitpid(locker, 0)
 for _ in range(50 if os.path.exists("/proc/sys/kernel/ns_last_pid") else 0):
-    open("/proc/sys/kernel/ns_last_pid", "w").write(str(taker - 1))
+    open("/proc/sys/kernel/ns_last_pid", "w").write(str(locker - 1))
     innocent = child("cl_innocent", lambda: (os.close(fd), time.sleep(600)))
-    if innocent == taker:
+    if innocent == locker:
         break
     os.kill(innocent, 9)
     os.waitpid(innocent, 0)

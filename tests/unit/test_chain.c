@@ -281,18 +281,18 @@ static void file_locks(void **state)
 	lock_list_read(&list, proc.root);
 	wait = lock_list_find(&list, 200, 77);
 	assert_non_null(wait);
-	assert_int_equal(wait->taker, 100);
+	assert_int_equal(wait->locker, 100);
 	assert_true(wait->of_file);
 	assert_string_equal(wait->held, "FLOCK  ADVISORY  WRITE 100 fd:00:77 0 EOF");
-	assert_int_equal(lock_list_find(&list, 201, 77)->taker, 100);
+	assert_int_equal(lock_list_find(&list, 201, 77)->locker, 100);
 	/* process whose threads wait for two locks */
-	assert_int_equal(lock_list_find(&list, 200, 78)->taker, 300);
+	assert_int_equal(lock_list_find(&list, 200, 78)->locker, 300);
 	assert_false(lock_list_find(&list, 200, 78)->of_file);
 	assert_null(lock_list_find(&list, 200, 79));
 	/* a lock of an open file, whose process has ended or not */
 	wait = lock_list_find(&list, LOCK_OF_OPEN_FILE, 79);
 	assert_non_null(wait);
-	assert_int_equal(wait->taker, 0);
+	assert_int_equal(wait->locker, 0);
 	assert_true(wait->of_file);
 	/* two locks with one number, a line that is not understood, and an empty file */
 	assert_null(lock_list_find(&list, 203, 80));

@@ -527,7 +527,7 @@ static void processes(void **state)
 
 /* Writes /proc/locks: a lock that process 8 took, of this kind, and the wait of process 7 for it.
  * Returns the lock's words. */
-static const char *locks_put(struct scene *scene, const char *kind, int taker, int waiter)
+static const char *locks_put(struct scene *scene, const char *kind, int locker, int waiter)
 {
 	static char held[128];
 	char path[128], words[512];
@@ -535,7 +535,7 @@ static const char *locks_put(struct scene *scene, const char *kind, int taker, i
 
 	snprintf(path, sizeof(path), "%s/x.lock", scene->proc.root);
 	assert_int_equal(stat(path, &file), 0);
-	snprintf(held, sizeof(held), "%s  ADVISORY  WRITE %d fe:00:%llu 0 EOF", kind, taker,
+	snprintf(held, sizeof(held), "%s  ADVISORY  WRITE %d fe:00:%llu 0 EOF", kind, locker,
 		 (unsigned long long)file.st_ino);
 	snprintf(words, sizeof(words),
 		 "1: POSIX  ADVISORY  WRITE 1 fe:00:1 0 EOF\nnonsense\n"
