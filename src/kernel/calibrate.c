@@ -10,12 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define REGISTERS_BYTES (8 * THREAD_REGISTER_COUNT)
+#define REGISTERS_BYTES (8 * (THREAD_REGISTER_COUNT + 1)) /* and sp */
 #define REGISTERS_AT (-16 - REGISTERS_BYTES)
 
 struct candidate {
-	uint64_t words[THREAD_REGISTER_COUNT];
-	bool marked;
+	uint64_t words[THREAD_REGISTER_COUNT + 1];
+	unsigned int kept;
+	const struct own_switch *own;
 };
 
 /* Copies a piece of the registers (bpf_text/thread_state.h) to the stack. */
@@ -35,7 +36,9 @@ static int candidate_load(int map, uint32_t stack_field, uint32_t candidate)
 		BPF_COPY_(BPF_REG_3, BPF_REG_0),
 		BPF_ADD_(BPF_REG_3, (int)stack_field),
 		BPF_CALL_(BPF_FUNC_probe_read),
-		THREAD_REGISTER_PIECES(COPY_PIECE) OWN_SWITCH_END_(map, -16, REGISTERS_AT),
+		THREAD_REGISTER_PIECES(COPY_PIECE)
+			COPY_PIECE(THREAD_REGISTER_COUNT, THREAD_STACK_WORD, 1)
+				OWN_SWITCH_END_(map, -16, REGISTERS_AT),
 	};
 
 	return bpf_call_load(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
@@ -48,13 +51,14 @@ static bool candidate_fits(void *of)
 	struct registers_call call;
 
 	registers_decode(candidate->words, false, &call);
-	candidate->marked = registers_marked(candidate->words);
+	candidate->kept = registers_kept(candidate->words, candidate->words[THREAD_REGISTER_COUNT],
+					 candidate->own->frame);
 	return call.nr == SYS_nanosleep &&
 	       !memcmp(&call.arg[2], own_switch_marks, sizeof(own_switch_marks));
 }
 
 /* Tries a candidate. 1: the registers are where the program looks; 0: they are not; or -errno. */
-static int candidate_try(int map, int program, bool *marked)
+static int candidate_try(int map, int program, unsigned int *kept)
 {
 	struct candidate candidate;
 	struct own_switch own = {.program = program,
@@ -62,14 +66,16 @@ static int candidate_try(int map, int program, bool *marked)
 				 .value = candidate.words,
 				 .fits = candidate_fits,
 				 .of = &candidate};
-	int result = own_switch_run(&own);
+	int result;
 
+	candidate.own = &own;
+	result = own_switch_run(&own);
 	if (result > 0)
-		*marked = candidate.marked;
+		*kept = candidate.kept;
 	return result;
 }
 
-int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked)
+int calibrate_registers(const struct field_layout *layout, uint32_t *offset, unsigned int *kept)
 {
 	const uint32_t stack_field = layout->offset[field_index("task_struct", "stack")];
 	int map = own_switch_map((size_t)REGISTERS_BYTES), result = 0;
@@ -85,7 +91,7 @@ int calibrate_registers(const struct field_layout *layout, uint32_t *offset, boo
 				result = program;
 				break;
 			}
-			result = candidate_try(map, program, marked);
+			result = candidate_try(map, program, kept);
 			close(program);
 			if (result == 1)
 				*offset = candidate;

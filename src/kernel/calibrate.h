@@ -10,9 +10,9 @@
 
 #include "kernel/field_table.h"
 
-/* Finds the bytes from task->stack to the saved registers, *offset, and whether native calls leave
- * their mark (registers_marked). 0; -ENOENT where no candidate fits; another -errno where trying is
+/* Finds the bytes from task->stack to the saved registers, *offset, and which of them native calls
+ * keep (enum registers_kept). 0; -ENOENT where no candidate fits; another -errno where trying is
  * not possible (no perf software events). */
-int calibrate_registers(const struct field_layout *layout, uint32_t *offset, bool *marked);
+int calibrate_registers(const struct field_layout *layout, uint32_t *offset, unsigned int *kept);
 
 #endif

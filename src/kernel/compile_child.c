@@ -81,7 +81,7 @@ static int message_take(const struct child_message *message, int descriptor,
 		return 1;
 	case MESSAGE_REGISTERS:
 		result->stack_registers = message->number;
-		result->registers_marked = message->flag;
+		result->registers_kept = message->flag;
 		result->calibration = message->code;
 		return 1;
 	case MESSAGE_PIDS:

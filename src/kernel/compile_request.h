@@ -71,7 +71,7 @@ struct compile_result {
 	struct text types_tried;    /* a line for each source tried */
 	struct text output;	    /* output of the child */
 	uint32_t stack_registers;   /* 0: calibration failed, or was not needed */
-	bool registers_marked;	    /* native calls leave a mark: see registers_decode() */
+	uint32_t registers_kept;    /* enum registers_kept, if stack_registers is known */
 	int calibration;	    /* -errno: why calibration failed */
 	bool pids_translated;	    /* records hold the ids of /proc's pid namespace */
 	uint32_t own_tid;	    /* the kernel's own tid of this thread */

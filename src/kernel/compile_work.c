@@ -240,12 +240,11 @@ static int registers_find(const struct field_layout *layout, int socket,
 {
 	struct child_message message = {.kind = MESSAGE_REGISTERS};
 
-	message.code =
-		calibrate_registers(layout, &knobs->stack_registers, &knobs->registers_marked);
+	message.code = calibrate_registers(layout, &knobs->stack_registers, &knobs->registers_kept);
 	if (message.code)
 		knobs->stack_registers = 0;
 	message.number = knobs->stack_registers;
-	message.flag = knobs->registers_marked;
+	message.flag = knobs->registers_kept;
 	return child_message_send(socket, &message, -1, e);
 }
 

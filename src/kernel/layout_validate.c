@@ -178,11 +178,11 @@ static bool is_kernel_address(uint64_t address)
 static bool is_stack(const struct trial *trial, size_t field)
 {
 	uint32_t offset;
-	bool marked;
+	unsigned int kept;
 
 	return is_kernel_address(number(trial, field)) && !(number(trial, field) & 0xfff) &&
 	       (trial->copy.stack_end == 0x57ac6e9d ||
-		!calibrate_registers(trial->layout, &offset, &marked));
+		!calibrate_registers(trial->layout, &offset, &kept));
 }
 
 static bool is_address(const struct trial *trial, size_t field)

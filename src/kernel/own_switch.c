@@ -31,28 +31,45 @@ long own_switch_voluntary(void)
 }
 
 /* True if it slept: the time may be over before the thread leaves its CPU. */
-static bool nanosleep_marked(long ns)
+static __attribute__((noinline)) bool nanosleep_marked(struct own_switch *own, long ns)
 {
 	const uint64_t *marks = own_switch_marks;
 	struct timespec wait = {0, ns};
 	long before = own_switch_voluntary();
 
+	own->frame = (uintptr_t)__builtin_frame_address(0);
 	syscall(SYS_nanosleep, &wait, NULL, marks[0], marks[1], marks[2], marks[3]);
 	return own_switch_voluntary() > before;
 }
 
+/* Sleeps deeper in the stack than the last time, so that a stack pointer which the kernel kept of
+ * an earlier entry is not taken for that of this call. */
+static bool nanosleep_deeper(struct own_switch *own, long ns)
+{
+	size_t deeper = own->frame ? own->top - own->frame : 0;
+	volatile char *room = __builtin_alloca(deeper + OWN_SWITCH_STEP);
+	bool slept;
+
+	*room = 0;
+	if (!own->top)
+		own->top = (uintptr_t)__builtin_frame_address(0);
+	slept = nanosleep_marked(own, ns);
+	*room = 1;
+	return slept;
+}
+
 /* Uses the system call, because the library's setresuid() changes all threads of the process. A
  * change takes away what PR_SET_DUMPABLE and PR_SET_PDEATHSIG of prctl(2) have set. */
-static int nanosleep_as_other(long ns, bool *slept)
+static int nanosleep_as_other(struct own_switch *own, long ns, bool *slept)
 {
 	int dumpable = prctl(PR_GET_DUMPABLE), on_parent_exit = 0;
-	uid_t own = geteuid();
+	uid_t user = geteuid();
 
 	prctl(PR_GET_PDEATHSIG, &on_parent_exit);
-	if (syscall(SYS_setresuid, -1, own + 1, -1))
+	if (syscall(SYS_setresuid, -1, user + 1, -1))
 		return -errno;
-	*slept = nanosleep_marked(ns);
-	if (syscall(SYS_setresuid, -1, own, -1))
+	*slept = nanosleep_deeper(own, ns);
+	if (syscall(SYS_setresuid, -1, user, -1))
 		return -errno;
 	prctl(PR_SET_PDEATHSIG, on_parent_exit);
 	if (dumpable == 1)
@@ -83,9 +100,9 @@ static int sleep_once(struct own_switch *own, long ns, bool *slept)
 	result = perf_call_run(event, own->program);
 	if (!result && own->other_user) {
 		own->what = "setresuid";
-		result = nanosleep_as_other(ns, slept);
+		result = nanosleep_as_other(own, ns, slept);
 	} else if (!result) {
-		*slept = nanosleep_marked(ns);
+		*slept = nanosleep_deeper(own, ns);
 	}
 	close(event);
 	return result;

@@ -32,6 +32,10 @@ int own_switch_map(size_t bytes);
 		BPF_STACK_(BPF_REG_3, (value)), BPF_SET_(BPF_REG_4, BPF_ANY),       \
 		BPF_CALL_(BPF_FUNC_map_update_elem), BPF_SET_(BPF_REG_0, 0), BPF_EXIT_()
 
+/* Bytes of the stack by which a sleep is at least deeper than the one before; the stack pointer is
+ * less than that below the frame. */
+#define OWN_SWITCH_STEP 1024
+
 struct own_switch {
 	int program; /* program of type perf event */
 	int map;
@@ -40,6 +44,8 @@ struct own_switch {
 	 * thread may be preempted, or stopped by a debugger. */
 	bool (*fits)(void *of);
 	void *of;
+	uint64_t top;	  /* frame address of its caller the first time */
+	uint64_t frame;	  /* frame address of the function that sleeps: another one each time */
 	bool other_user;  /* have an effective user id that is one higher during the sleep */
 	const char *what; /* the call that failed */
 };

@@ -106,7 +106,7 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 	if (knobs->slower_ns)
 		text_add_format(to, "#define SLOWER_NS %lluull\n",
 				(unsigned long long)knobs->slower_ns);
-	if (knobs->latency_kinds && knobs->registers_marked)
+	if (knobs->latency_kinds && knobs->registers_kept & REGISTERS_MARKED)
 		knob_add("REGISTERS_MARKED", 1, to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE])
 		knob_add("BLOCK_ARGUMENT", knobs->block_argument, to);

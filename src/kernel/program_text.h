@@ -14,12 +14,12 @@
 
 struct program_knobs {
 	uint32_t threads_max, cpus_max;
-	uint32_t stack_registers; /* saved registers above task->stack, bytes; 0: not known */
-	bool registers_marked;	  /* native calls leave a mark: see registers_decode() */
-	unsigned int parts;	  /* bits 1 << PART_x */
-	uint32_t latency_kinds;	  /* bits 1 << LATENCY_x, of --trace */
-	uint32_t turn_first;	  /* first turn of this set, see bpf_text/latency.h */
-	uint32_t block_argument;  /* argument that is the request, as block.bpf.c has it */
+	uint32_t stack_registers;    /* saved registers above task->stack, bytes; 0: not known */
+	unsigned int registers_kept; /* enum registers_kept */
+	unsigned int parts;	     /* bits 1 << PART_x */
+	uint32_t latency_kinds;	     /* bits 1 << LATENCY_x, of --trace */
+	uint32_t turn_first;	     /* first turn of this set, see bpf_text/latency.h */
+	uint32_t block_argument;     /* argument that is the request, as block.bpf.c has it */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	uint64_t slower_ns;		     /* events as long are reported singly; 0: none */
 	const char *trace_pids, *trace_tids; /* traced ids with commas between; NULL: all */

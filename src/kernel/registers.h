@@ -32,9 +32,22 @@ bool registers_user_few(const uint64_t *words, uint64_t sp, struct user_register
 extern const uint64_t registers_sample_mask;
 void registers_sampled(const uint64_t *words, bool compat, struct user_registers *registers);
 
-/* True if a native system call left its mark: on x86-64 the instruction syscall puts the user's ip
- * into cx and the flags into r11 (with FRED it does not). */
-bool registers_marked(const uint64_t *words);
+/* What the kernel keeps of the registers of a native system call. */
+enum registers_kept {
+	/* a mark: on x86-64 the instruction syscall puts the user's ip into cx and the flags into
+	 * r11 (with FRED it does not) */
+	REGISTERS_MARKED = 1,
+	/* sp: before 4.0 x86-64 leaves that of an earlier entry in its place, also for perf and in
+	 * /proc/TID/syscall */
+	REGISTERS_STACK = 2,
+	/* what functions preserve, such as the frame pointer: before 4.16 x86-64 leaves those of an
+	 * earlier entry in their place */
+	REGISTERS_PRESERVED = 4,
+};
+
+/* Returns which were kept (enum registers_kept) of a call that this process made from a function
+ * with that frame address. words: THREAD_REGISTER_COUNT of them; sp: the word of sp. */
+unsigned int registers_kept(const uint64_t *words, uint64_t sp, uint64_t frame);
 
 /* Sizes of a kernel stack (THREAD_SIZE), likeliest first, 0 at the end. */
 extern const uint32_t registers_stack_sizes[];

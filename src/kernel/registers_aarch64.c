@@ -9,10 +9,13 @@ _Static_assert(WORDS == THREAD_REGISTER_COUNT, "these are the words of the recor
 
 #define PSTATE_MODE32 0x10 /* PSR_MODE32_BIT: came from AArch32 code */
 
-bool registers_marked(const uint64_t *words)
+unsigned int registers_kept(const uint64_t *words, uint64_t sp, uint64_t frame)
 {
-	(void)words; /* no mark is needed: 64-bit code has no 32-bit entry */
-	return false;
+	(void)words;
+	(void)sp;
+	(void)frame;
+	/* no mark is needed: 64-bit code has no 32-bit entry */
+	return REGISTERS_STACK | REGISTERS_PRESERVED;
 }
 
 /* el0_svc_common() in arch/arm64/kernel/syscall.c keeps x0, which the result will replace, and the

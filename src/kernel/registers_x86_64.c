@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/registers.h"
+#include "kernel/own_switch.h"
 #include "kernel/record.h"
 
 #include <sys/syscall.h>
@@ -36,9 +37,18 @@ static bool code_is_32_bit(uint64_t cs)
 	return (cs & 0xffff) == USER32_CS;
 }
 
-bool registers_marked(const uint64_t *words)
+unsigned int registers_kept(const uint64_t *words, uint64_t sp, uint64_t frame)
 {
-	return words[CX] == words[IP];
+	unsigned int kept = 0;
+
+	if (sp < frame && frame - sp < OWN_SWITCH_STEP)
+		kept |= REGISTERS_STACK;
+	if (words[BP] == frame)
+		kept |= REGISTERS_PRESERVED;
+	/* a mark that an earlier entry left is none */
+	if (kept & REGISTERS_STACK && words[CX] == words[IP])
+		kept |= REGISTERS_MARKED;
+	return kept;
 }
 
 /* True for a program that has not begun: exec took the mark with all other registers

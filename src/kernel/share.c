@@ -27,7 +27,7 @@ struct share_meta {
 	int32_t pid_depth;
 	int32_t rows[GROUP_COUNT]; /* index of each group's row in probe_rows; -1: none */
 	uint32_t maps;		   /* bits 1 << KERNEL_MAP_x */
-	uint32_t threads_max, stack_registers, registers_marked, pids_translated;
+	uint32_t threads_max, stack_registers, registers_kept, pids_translated;
 	int32_t calibration;
 	char types_source[32];
 };
@@ -69,7 +69,7 @@ static void meta_fill(struct share_meta *meta, const struct host *host,
 		meta->maps |= compiled->maps[map] >= 0 ? 1u << map : 0;
 	meta->threads_max = compiled->threads_max;
 	meta->stack_registers = compiled->stack_registers;
-	meta->registers_marked = compiled->registers_marked;
+	meta->registers_kept = compiled->registers_kept;
 	meta->pids_translated = compiled->pids_translated;
 	meta->calibration = compiled->calibration;
 	memcpy(meta->types_source, compiled->types_source, sizeof(meta->types_source));
@@ -316,7 +316,7 @@ static int pins_get(const struct share *share, const struct share_meta *meta,
 	}
 	compiled->threads_max = meta->threads_max;
 	compiled->stack_registers = meta->stack_registers;
-	compiled->registers_marked = meta->registers_marked;
+	compiled->registers_kept = meta->registers_kept;
 	compiled->pids_translated = meta->pids_translated;
 	compiled->calibration = meta->calibration;
 	snprintf(compiled->types_source, sizeof(compiled->types_source), "%.31s",

@@ -12,6 +12,7 @@
 #include "base/priority.h"
 #include "base/progress.h"
 #include "live/context/live_limits.h"
+#include "kernel/registers.h"
 #include "live/live_account.h"
 #include "live/live_describe.h"
 #include "live/stacks/live_dictionary.h"
@@ -322,7 +323,7 @@ static int live_start(struct live *live, struct error *e)
 	text_add_format(&live->chosen, "stacks at the scan time: %s\n",
 			live_kept_way(&live->stacks));
 	live->context.now.scan_time.registers_marked =
-		live->context.kernel.compiled.registers_marked;
+		live->context.kernel.compiled.registers_kept & REGISTERS_MARKED;
 	live->context.now.scan_time.registers_known =
 		live->context.kernel.compiled.stack_registers != 0;
 	live->context.view.own_pid = (uint32_t)live->context.kernel.host.own_pid;

@@ -9,6 +9,7 @@
 #include "kernel/bcc_library.h"
 #include "maps/kernel.h"
 #include "kernel/type_source.h"
+#include "kernel/registers.h"
 #include "live/live_options.h"
 #include "live/trace_table.h"
 #include "live/sampler/live_realtime.h"
@@ -345,6 +346,7 @@ static void lacking_add(const char *name, const char *why, struct text *lacking,
 
 static void kernel_describe(struct kernel *kernel, struct text *out)
 {
+	const unsigned int kept = kernel->compiled.registers_kept;
 	char words[256];
 
 	line_add(out, "kernel types", kernel->compiled.types_source);
@@ -352,8 +354,10 @@ static void kernel_describe(struct kernel *kernel, struct text *out)
 	     line; line = strtok_r(NULL, "\n", &save))
 		line_add(out, "  tried", line);
 	if (kernel->compiled.stack_registers)
-		snprintf(words, sizeof(words), "at byte %u of the kernel stack (calibrated)",
-			 kernel->compiled.stack_registers);
+		snprintf(words, sizeof(words), "at byte %u of the kernel stack (calibrated)%s%s",
+			 kernel->compiled.stack_registers,
+			 kept & REGISTERS_STACK ? "" : "; without sp in system calls",
+			 kept & REGISTERS_PRESERVED ? "" : "; without bp in system calls");
 	else
 		snprintf(words, sizeof(words), "not found (%s): no system calls in the report",
 			 strerror(-kernel->compiled.calibration));

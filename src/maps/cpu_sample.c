@@ -102,6 +102,7 @@ int cpu_sample_parse(const void *record, size_t bytes, uint64_t sample_type,
 		     uint64_t registers_mask, struct cpu_sample *sample)
 {
 	struct words words = {record, bytes / 8};
+	struct perf_event_header header;
 	const uint64_t *head;
 	uint32_t ids[2];
 
@@ -109,6 +110,9 @@ int cpu_sample_parse(const void *record, size_t bytes, uint64_t sample_type,
 	head = words_take(&words, 3); /* perf_event_header; pid and tid; time */
 	if (!head)
 		return -EBADMSG;
+	memcpy(&header, head, sizeof(header));
+	sample->in_kernel =
+		(header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	memcpy(ids, &head[1], sizeof(ids));
 	sample->tid = ids[1];
 	sample->time_ns = (int64_t)head[2];

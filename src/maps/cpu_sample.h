@@ -12,6 +12,7 @@
 
 struct cpu_sample {
 	int64_t time_ns; /* monotonic */
+	bool in_kernel;	 /* it came while the thread was in the kernel */
 	uint32_t tid;	 /* tid in the pid namespace of the event's opener; 0: idle, or not in it */
 	/* Call chains, innermost first; the user's along frame pointers. */
 	const uint64_t *kernel, *user;

@@ -26,6 +26,7 @@ enum stat_field {
 	STAT_UTIME = 14,
 	STAT_STIME = 15,
 	STAT_STARTTIME = 22,
+	STAT_KSTKESP = 29,
 	STAT_PROCESSOR = 39,
 	STAT_FIELDS,
 };
@@ -177,6 +178,7 @@ int proc_stat_parse(const char *line, struct proc_stat *stat)
 		.cpu = value[STAT_PROCESSOR],
 		.user_ticks = value[STAT_UTIME],
 		.system_ticks = value[STAT_STIME],
+		.sp = value[STAT_KSTKESP],
 	};
 	length = close - (open + 2);
 	if (length > sizeof(stat->comm) - 1)

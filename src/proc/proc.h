@@ -29,6 +29,7 @@ struct proc_stat {
 	uint64_t start_ticks; /* start by the boot time clock, in 1/sysconf(_SC_CLK_TCK) s */
 	int64_t cpu;	      /* CPU last run on */
 	uint64_t user_ticks, system_ticks;
+	uint64_t sp; /* user stack pointer at its last system call; 0 since 4.11 */
 };
 
 /* Reads stat. 0 or -errno. If pid is 0, the ticks are those of the whole process. */

@@ -1,14 +1,17 @@
 """Stacks of sleeping threads against programs that sleep in known chains of calls (tests/stack)."""
+import collections
 import csv
 import errno
 import os
+import pwd
 import re
 import signal
 import subprocess
 import sys
+import threading
 
 import truth
-from harness import START_S, Findings, Process, Skip, case, check, rows_of, settle, wait_until
+from harness import SLOW, START_S, Findings, Process, Skip, case, check, rows_of, scans_of, settle, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack"))
 import chains as chain_programs  # noqa: E402
@@ -119,6 +122,68 @@ def stacks_of_chains(ctx):
                 find.expect(row["ufuncs"].endswith(chain.expected[1] + ">" + chain.expected[0]) or "*" in chain.expected[1],
                             "%s: ufuncs %s", words, row["ufuncs"])
             find.expect(row["ustack"].startswith("0x"), "%s: ustack %s", words, row["ustack"])
+    find.close()
+
+
+class Names(threading.Thread):
+    """Looks again and again which names and users the threads of this host have, until it is ended."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.seen, self.over = {"comm": set(), "user": set()}, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.over.wait(0.05 * SLOW):
+            for tid in truth.tids():
+                name, uid = truth.read("/proc/%d/comm" % tid), truth.Thread(tid).uid
+                if name is None or uid is None:
+                    continue  # it has ended
+                self.seen["comm"].add(name.rstrip("\n"))
+                try:
+                    self.seen["user"].add(pwd.getpwuid(uid).pw_name)
+                except KeyError:
+                    self.seen["user"].add(str(uid))
+
+    def strange(self, rows, column):
+        """Threads and their values of the column that nobody was seen to have. A thread that ended soon may have been missed here."""
+        times = collections.Counter((row["tid"], row[column]) for row in rows if row[column])
+        own, least = {name[:15] for name in self.seen[column]}, len(scans_of(rows)) / 2
+        # kworkers are renamed all the time
+        return {key for key, count in times.items() if count > least and key[1] not in own and not key[1].startswith("kworker/")}
+
+
+def functions_of(program):
+    symbols = subprocess.run(["readelf", "-sW", program], stdout=subprocess.PIPE, check=True).stdout.decode()
+    return {words[7] for words in map(str.split, symbols.splitlines()) if words[3:4] == ["FUNC"] and words[6] != "UND"}
+
+
+@case
+def nothing_invented(ctx):
+    """No row has a name or a user that no thread of this host has, nor a function of the thread's program that it is not in."""
+    earlier = programs_start(ctx, ("chains_gcc",), ("large", "grown"))
+    names, find = Names(), Findings()
+    tool = ctx.stream("-a", columns="user,comm,state,stack,ustack")
+    tool.wait_scans(1)
+    later = programs_start(ctx, ("chains_gcc",), ("sorted", "library"))
+    settle_chains(tool, later, 8)
+    rows = tool.interrupt()
+    names.over.set()
+    names.join()
+    for column in names.seen:
+        find.expect(not names.strange(rows, column), "%s that nobody has: %s", column, names.strange(rows, column))
+    for words, chain in earlier + later:
+        functions, unnamed = functions_of(chain.program), os.path.basename(chain.program) + "+0x"
+        wanted = [name for name in chain.expected if name in functions] + ["_start"]
+        mine = [row for row in rows_of(rows, chain.tid) if row["comm"] == os.path.basename(chain.program)]
+        find.expect(mine, "%s: no row", words)
+        for row in (mine if not tool.missed(LATE_FILE) else since_whole(mine))[-8:]:  # the program has begun to sleep
+            frames = frames_of(row) if row["ustack"] else []
+            own = [name for name in frames if name in functions or name.startswith(unnamed)]
+            agree = len(own) <= len(wanted) and all(name in (real, unnamed + name.rpartition("+0x")[2])
+                                                    for name, real in zip(own, wanted))
+            find.expect(agree and (len(own) == len(wanted) or "[lost]" in frames or not frames),
+                        "%s: the thread is in %s, not in %s", words, " ".join(wanted[:8]), " ".join(frames[:12]))
     find.close()
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plans.h"
 #include "kernel/record.h"
+#include "kernel/registers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -150,7 +151,7 @@ struct program_knobs knobs_of(const struct knob_choice *choice)
 				 : choice->kinds ? choice->kinds
 						 : EVERY_KIND,
 		.slower_ns = choice->bits & SLOWER ? 20000000 : 0,
-		.registers_marked = traced,
+		.registers_kept = traced ? REGISTERS_MARKED : 0,
 		.block_argument = !(choice->bits & SLOTS),
 		.trace_pids = ids,
 		.trace_tids = ids,

@@ -2,6 +2,7 @@
 #include "live/sampler/live_capture.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "kernel/registers.h"
 #include "parser/parser.h"
 
 #include <stdlib.h>
@@ -422,7 +423,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 		.now_ns = clock_monotonic_ns(),
 		.ticks = capture->ticks,
 		.registers_known = compiled->stack_registers != 0,
-		.registers_marked = compiled->registers_marked,
+		.registers_marked = compiled->registers_kept & REGISTERS_MARKED,
 	};
 	awake_copy(capturer);
 	block_take(capturer);

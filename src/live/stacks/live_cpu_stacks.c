@@ -92,13 +92,20 @@ static uint32_t user_take(struct live_stacks *stacks, const struct thread_state 
 {
 	static struct stack_walk walk;
 	const struct stack_thread thread = live_stack_thread(stacks, record);
+	uint32_t chain = seen->user_count;
 
+	if (seen->in_kernel && !live_registers_keep(stacks, REGISTERS_STACK)) {
+		stacks->unknown_count++;
+		return STACK_NONE;
+	}
+	/* perf follows the frame pointer that was saved */
+	if (seen->in_kernel && !live_registers_keep(stacks, REGISTERS_PRESERVED) && chain)
+		chain = 1;
 	if (seen->registers_known)
 		unwinder_walk_copied(&stacks->unwinder, &thread, &seen->registers, seen->stack,
 				     seen->stack_bytes, &walk);
-	else if (seen->user_count)
-		unwinder_walk_chain(&stacks->unwinder, &thread, seen->user, seen->user_count,
-				    &walk);
+	else if (chain)
+		unwinder_walk_chain(&stacks->unwinder, &thread, seen->user, chain, &walk);
 	else
 		return STACK_NONE;
 	live_stacks_unread(stacks, &record->identity, walk_error(&walk), 0);

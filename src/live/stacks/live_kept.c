@@ -22,7 +22,8 @@ static struct kept_stacks_options options_of(const struct live_stacks *stacks)
 		.events_map = own ? maps[KERNEL_MAP_KEPT] : -1,
 		.window_map = own ? maps[KERNEL_MAP_WINDOW] : -1,
 		.cpus_possible = stacks->context->kernel.host.cpus_possible,
-		.user = stacks->needs & NEED_USTACK,
+		/* a switch is in the kernel: the copy would be of another part of the stack */
+		.user = stacks->needs & NEED_USTACK && live_registers_keep(stacks, REGISTERS_STACK),
 		.kernel = stacks->needs & NEED_KSTACK,
 		.user_bytes = bytes < USER_BYTES_FEW ? bytes : USER_BYTES,
 	};

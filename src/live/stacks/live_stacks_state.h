@@ -9,6 +9,7 @@
 
 #include "base/cache.h"
 #include "base/index.h"
+#include "kernel/registers.h"
 #include "live/context/live_context.h"
 #include "maps/cpu_sampler.h"
 #include "maps/kept_stacks.h"
@@ -105,6 +106,17 @@ struct live_stacks {
 	uint64_t reused_count, clear_count;
 	uint64_t late_files; /* times that a file was not read yet, for want of memory or time */
 };
+
+/* True if the kernel keeps these registers of system calls; where that could not be found out, by
+ * its release. */
+static inline bool live_registers_keep(const struct live_stacks *stacks, enum registers_kept kept)
+{
+	const struct kernel *kernel = &stacks->context->kernel;
+
+	return kernel->compiled.stack_registers
+		       ? kernel->compiled.registers_kept & kept
+		       : kernel->host.kernel_code >= 4 << 16 && kept != REGISTERS_PRESERVED;
+}
 
 /* Returns the column's value: a 64-bit number, or ABSENT. */
 static inline int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t stack)

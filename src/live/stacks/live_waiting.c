@@ -141,6 +141,16 @@ void live_stacks_add_other(struct live_stacks *stacks, const struct thread_state
 	thread_add(stacks, wait);
 }
 
+/* Reads a sleeper's stack pointer where the saved one is an earlier entry's. 0: not known. */
+static uint64_t sp_of_call(const struct live_stacks *stacks, const struct thread_state *record)
+{
+	struct proc_stat stat;
+
+	return proc_stat_read(stacks->proc_root, record->identity.tgid, record->identity.tid, &stat)
+		       ? 0
+		       : stat.sp;
+}
+
 /* Reads the registers of a thread of which the kernel's programs know none: it has slept since
  * before they were there, or they can't be run on request (before 5.10). /proc shows where its code
  * and stack are; the record may have some more. 0 or -errno. */
@@ -153,9 +163,14 @@ static int registers_from_proc(const struct live_stacks *stacks, const struct th
 
 	if (err)
 		return err;
-	if (call.running || !call.sp)
+	if (call.running)
 		return -ENODATA;
-	if (registers_there(record) &&
+	/* all were saved where it entered the kernel otherwise, as by a page fault */
+	if (call.nr >= 0 && !live_registers_keep(stacks, REGISTERS_STACK))
+		call.sp = sp_of_call(stacks, record);
+	if (!call.sp)
+		return -ENODATA;
+	if (live_registers_keep(stacks, REGISTERS_PRESERVED) && registers_there(record) &&
 	    registers_user_few((const uint64_t *)record->sched.registers, call.sp, registers) &&
 	    registers->ip == call.pc)
 		return 0;
