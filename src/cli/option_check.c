@@ -12,6 +12,7 @@
 #include "live/trace_table.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -385,6 +386,50 @@ static int goroutines_begin(struct config *config, struct error *e)
 	return 0;
 }
 
+/* Options that select threads, and modes that show none, where they would be ignored. */
+/* clang-format off */
+static const struct selection {
+	const char *option;
+	size_t offset;
+	bool flag; /* bool, else text */
+} selections[] = {
+	{"-p",		offsetof(struct config, process),	false},
+	{"-r",		offsetof(struct config, descendants),	true},
+	{"-t",		offsetof(struct config, threads),	false},
+	{"-u",		offsetof(struct config, user),		false},
+	{"-c",		offsetof(struct config, comm),		false},
+	{"--cgroup",	offsetof(struct config, cgroup),	false},
+	{"--filter",	offsetof(struct config, filter),	false},
+	{"-a",		offsetof(struct config, all_states),	true},
+	{"--on-cpu",	offsetof(struct config, on_cpu),	true},
+	{"--off-cpu",	offsetof(struct config, off_cpu),	true},
+};
+
+static const char *const threadless[] = {
+	[MODE_SNAPSHOT]		= "--snapshot",
+	[MODE_LIST]		= "--list",
+	[MODE_LIST_JSON]	= "--list",
+	[MODE_CHECK]		= "--check",
+	[MODE_WRITE_OFFSETS]	= "--write-offsets",
+	[MODE_HELP]		= NULL,
+};
+/* clang-format on */
+
+static int selection_check(const struct config *config, struct error *e)
+{
+	for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
+		const struct selection *row = &selections[i];
+		const char *at = (const char *)config + row->offset;
+
+		if (threadless[config->mode] &&
+		    (row->flag ? *(const bool *)at : *(const char *const *)at != NULL))
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "%s selects threads, and is not for %s", row->option,
+					 threadless[config->mode]);
+	}
+	return 0;
+}
+
 int config_check(struct config *config, struct error *e)
 {
 	int begun = goroutines_begin(config, e);
@@ -394,6 +439,8 @@ int config_check(struct config *config, struct error *e)
 	bool recorded = config->replay || config->diff;
 	int err = begun ? begun : record_check(config, e);
 
+	if (!err)
+		err = selection_check(config, e);
 	if (!err)
 		err = times_check(config, e);
 	if (!err)

@@ -473,6 +473,8 @@ static int run_any(struct run run, source_opener *open_source, struct error *e)
 		} else if (signals_stop()) {
 			err = 0; /* stopped before there was anything to show */
 		}
+		if (!err && !run.total_us && signals_stop() && !config->replay)
+			run.report(NOTHING_SAMPLED);
 	}
 	run_done(&run);
 	return err == -EPIPE && !e->line[0] ? 0 : err;

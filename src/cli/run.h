@@ -30,4 +30,6 @@ int run_output(const char *file, const struct text *out, struct error *e);
 /* Checks whether run_output() may work, so that no user waits in vain. */
 int run_output_check(const char *file, struct error *e);
 
+#define NOTHING_SAMPLED "stopped: nothing was sampled yet\n" /* by a signal, live */
+
 #endif

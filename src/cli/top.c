@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top.h"
+#include "cli/run.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -417,10 +418,12 @@ int top(const struct config *config, source_opener *open_source, void (*report)(
 		return err;
 	top.view = memory_get(sizeof(*top.view));
 	err = top_open(&top, open_source, report, e);
-	if (!err)
+	if (!err) {
 		err = config->text ? top_text(&top, e) : top_screen(&top, e);
-	else if (signals_stop())
+	} else if (signals_stop()) {
 		err = 0; /* stopped before there was anything to show */
+		report(NOTHING_SAMPLED);
+	}
 	source_close(&top);
 	history_free(top.history);
 	text_done(&top.base);

@@ -296,6 +296,18 @@ def taken_tracepoint(ctx):
 
 
 @case
+def signals_early(ctx):
+    """A signal before the first scan ends each mode with exit code 0 and the words that nothing was sampled yet."""
+    for args in ((), ("--csv",), ("--report", "--json"), ("--folded",), ("-o", os.path.join(ctx.temporary(), "recording")),
+                 ("--top", "--text")):
+        tool = ctx.plain(*args)
+        tool.pid  # the process that samples is there
+        tool.signal(signal.SIGINT)
+        tool.finish_plain(0)
+        check("nothing was sampled yet" in tool.err, "%s: said %r, printed %r", args, tool.err, tool.out[:300])
+
+
+@case
 def slow_reader(ctx):
     """If a reader stops for some time no row is cut."""
     reading, writing = os.pipe()
