@@ -220,11 +220,9 @@ def scan_time_of_a_report(ctx):
 
 def expect_lean(ctx, why, **popen):
     """Report, rows and --check of this tsnap say that samples may lean, and why."""
-    report = ctx.plain("-a", "-d", "0.2", **popen)
+    report, rows, trial = [ctx.plain(*form, **popen) for form in (("-a", "-d", "0.2"), ("--csv", "-a", "-n", "2"), ("--check",))]
     report.finish_plain()
-    rows = ctx.plain("--csv", "-a", "-n", "2", **popen)
     rows.finish_plain()
-    trial = ctx.plain("--check", **popen)
     trial.wait(START_S)
     for what, text in (("the report", report.out.decode()), ("rows", rows.err), ("--check", trial.out.decode())):
         lines = [line for line in text.split("\n") if LEAN in line]

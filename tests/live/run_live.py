@@ -94,14 +94,14 @@ ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*"
          "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
          "hostile_java", "soak_*", "scan_time_of_slow_reader*", "scan_time_beside_spinners", "scan_time_of_postgres", "stacks_scan_time_*",
          # tests that depend on how long things take, or on how soon tsnap samples them
-         "forks_of_*", "forks_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "chains_summed_up", "dying_processes", "full_disk", "gil_deadlock",
-         "gil_holder", "gil_in_a_pid_namespace", "scan_time_in_group_without_realtime", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives",
-         "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused", "stacks_without_unwinder", "start_*", "totals_of_intervals_that_wait",
-         "trace_run_queue")
+         "forks_of_*", "forks_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "chains_summed_up", "dying_processes", "full_disk",
+         "gil_holder", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives", "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused",
+         "stacks_without_unwinder", "start_on_*", "start_with_a_cpu_off")
 # Tests that run without any others, but sleep nearly all the time: two of them run side by side.
-PAIRED = ("forks_often_sampled", "forks_otherwise", "forks_shared", "chain_of_mutexes",
-          "keeper_on_terminal", "quota", "slow_sleeps", "stacks_of_programs_in_turns", "stacks_of_wakers", "top_as_text",
-          "trace_of_the_dead", "trace_sleeps", "waits")
+PAIRED = ("forks_often_sampled", "forks_otherwise", "forks_shared", "chain_of_mutexes", "gil_deadlock", "gil_in_a_pid_namespace",
+          "keeper_on_terminal", "quota", "scan_time_in_group_without_realtime", "slow_sleeps", "stacks_of_programs_in_turns", "stacks_of_wakers",
+          "start_is_*", "start_with_little_realtime", "top_as_text", "totals_of_intervals_that_wait", "trace_of_the_dead", "trace_run_queue",
+          "trace_sleeps", "waits")
 # Long tests that check what others check, too, at more places, or compare tsnap's figures with another tool's: only with --all, or named.
 THOROUGH = ("asleep_in_every_scan", "bench_*", "forks_inside*", "forks_over_growth", "block_merged", "block_of_growth",
             "block_requests_without_types", "block_unseen", "call_over_growth", "chain_beside_*", "chain_of_ten_thousand",
@@ -124,8 +124,8 @@ AGAIN_MAX = 3
 IDLE_SHARE = 0.4  # share of the CPUs' time: if that much of a second was idle, one more test is begun
 # The longest tests, which begin first, so that none is left at the end.
 LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
-        "without_facts", "chain_to_holder", "chain_of_kernel_locks", "chain_of_monitor", "stacks_of_java", "share_adopted",
-        "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "forks_*", "bench_*")
+        "without_facts", "chain_of_kernel_locks", "chain_of_monitors", "stacks_of_java", "share_adopted", "stacks_of_earlier_sleepers",
+        "block_requests", "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "forks_*", "bench_*")
 
 
 def parse(argv):
