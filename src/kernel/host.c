@@ -14,16 +14,16 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#define CPUS_ONLINE "/sys/devices/system/cpu/online"
+#define CPUS_MAX 8192
+#define CPU_LIST_BYTES 4096	/* sysfs gives no more than a page */
 #define PID_MAX_LIMIT (1 << 22) /* include/linux/threads.h, on 64-bit kernels */
 
-/* Reads a "0-3,8" list of /sys/devices/system/cpu. */
-static int cpu_list_read(const char *path, int *cpus, int count)
+/* Parses a "0-3,8" list of /sys/devices/system/cpu. */
+static int cpu_list_parse(char *at, int *cpus, int count)
 {
-	char text[4096], *at = text;
 	int found = 0;
 
-	if (host_file_read(path, text, sizeof(text)) <= 0)
-		return 0;
 	while (*at) {
 		long first = strtol(at, &at, 10), last = first;
 
@@ -37,9 +37,16 @@ static int cpu_list_read(const char *path, int *cpus, int count)
 	return found;
 }
 
+static int cpu_list_read(const char *path, int *cpus, int count)
+{
+	char text[CPU_LIST_BYTES];
+
+	return host_file_read(path, text, sizeof(text)) > 0 ? cpu_list_parse(text, cpus, count) : 0;
+}
+
 int host_cpus_online(int *cpus, int count)
 {
-	int found = cpu_list_read("/sys/devices/system/cpu/online", cpus, count);
+	int found = cpu_list_read(CPUS_ONLINE, cpus, count);
 
 	if (found)
 		return found;
@@ -48,9 +55,36 @@ int host_cpus_online(int *cpus, int count)
 	return found;
 }
 
+int host_online_open(void)
+{
+	int fd = open(CPUS_ONLINE, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool host_cpus_offline(int online, unsigned char *offline, int count)
+{
+	char text[CPU_LIST_BYTES];
+	ssize_t length = online < 0 ? -1 : pread(online, text, sizeof(text) - 1, 0);
+	int cpus[CPUS_MAX], found;
+
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	found = cpu_list_parse(text, cpus, CPUS_MAX);
+	if (!found || found >= count)
+		return false;
+	memset(offline, 1, (size_t)count);
+	for (int i = 0; i < found; i++)
+		if (cpus[i] < count)
+			offline[cpus[i]] = 0;
+	return true;
+}
+
 static int cpus_possible(void)
 {
-	int cpus[8192], found = cpu_list_read("/sys/devices/system/cpu/possible", cpus, 8192);
+	int cpus[CPUS_MAX],
+		found = cpu_list_read("/sys/devices/system/cpu/possible", cpus, CPUS_MAX);
 
 	/* per-CPU maps are copied for every possible CPU; the highest number counts */
 	return found ? cpus[found - 1] + 1 : (int)sysconf(_SC_NPROCESSORS_CONF);

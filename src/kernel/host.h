@@ -43,6 +43,14 @@ const char *host_proc_lacks(const struct host *host);
 /* Lists the CPUs online now, at most count numbers; returns how many. */
 int host_cpus_online(int *cpus, int count);
 
+/* Opens the list of CPUs that are online, for host_cpus_offline(): a read of it costs an eighth of
+ * one by name. Returns a descriptor, or -errno. */
+int host_online_open(void);
+
+/* Sets offline[CPU] to 1 for each of the first count CPUs that is offline now, else to 0. False:
+ * none is, or that can't be read; nothing is set. */
+bool host_cpus_offline(int online, unsigned char *offline, int count);
+
 /* Returns the number of threads on the host now, kernel threads and zombies counted, from
  * /proc/loadavg; -errno if unreadable. */
 int64_t host_threads_count(void);

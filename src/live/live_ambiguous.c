@@ -45,7 +45,8 @@ enum thread_state_kind live_ambiguous_resolve(struct live *live, const struct th
 	reported = state_of_proc_letter(stat.state);
 	if (reported == ABSENT)
 		return state;
-	if (reported != STATE_RQ)
+	/* a CPU that comes online unparks its threads, and no program sees them go to sleep */
+	if (reported != STATE_RQ && reported != STATE_PARKED)
 		*known = sequence | (uint64_t)(reported + 1);
 	return (enum thread_state_kind)reported;
 }

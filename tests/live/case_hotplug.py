@@ -1,14 +1,16 @@
 """CPUs that go offline and come back. In emulated machines only, as the real one is in use."""
 import os
 
+import truth
 from case_stacks import chain_programs, directory_of, frames_of
 from case_stacks_on_cpu import pinned
-from harness import SLOW, Skip, case
+from harness import SLOW, Skip, case, check
 from parts import FIRST_SLOW
 
 SWITCH = "/sys/devices/system/cpu/cpu1/online"
 HZ = 10
 SCANS = 10
+US_PER_S = 1000000
 
 
 class Cpu:
@@ -83,3 +85,22 @@ def start_with_a_cpu_off(ctx):
 def cpu_comes_under_a_clock(ctx):
     """With the perf clock of older kernels the state of a thread on a CPU that came back is known again."""
     follow(ctx, Reader, [(False, 0), (True, 1), (False, 0), (True, 1)], "syscall", *ctx.without("run_on_cpu"))
+
+
+@case
+def cpu_off_runs_nothing(ctx):
+    """No thread is ON a CPU that is off, and the time until it comes back is no thread's time on a CPU; the last thread there is parked."""
+    cpu = Cpu(ctx)
+    last, = (tid for tid in os.listdir("/proc") if tid.isdigit() and truth.read("/proc/%s/comm" % tid) == "migration/1\n")
+    tool = ctx.stream("-a", "-F", HZ, "-d", 1000, "-t", last, columns="state,cpu,cpu_us", **pinned({0}))
+    tool.wait_scans(SCANS)
+    cpu.switch(False)
+    tool.wait_scans(SCANS, lambda row: row["state"] == "P")
+    cpu.switch(True)
+    tool.wait_scans(2 * SCANS, lambda row: row["state"] == "S")
+    rows = tool.interrupt()
+    parked = [at for at, row in enumerate(rows) if row["state"] == "P"]
+    between = rows[parked[0]:parked[-1] + 1]
+    check(all(row["state"] == "P" for row in between), "states %s", [row["state"] for row in between])
+    on_us = sum(int(row["cpu_us"] or 0) for row in rows)
+    check(on_us < US_PER_S * SCANS / HZ / 2, "%d us on a CPU, which was off for %d scans of %d Hz", on_us, len(parked), HZ)

@@ -168,6 +168,31 @@ static void looks_tell_missed_switches(void **state)
 	assert_false(ambiguous);
 }
 
+static void nothing_runs_on_a_cpu_that_is_offline(void **state)
+{
+	const unsigned char offline[2] = {0, 1};
+	struct scene scene = scene_make();
+	struct live_totals totals;
+	bool ambiguous;
+
+	(void)state;
+	scene.record.sched.on_cpu = 1;
+	scene.record.sched.in_ns = 800 * US;
+	scene.record.sched.sequence_done = 1;
+	scene.record.sched.cpu = 1;
+	state_of(&scene, &ambiguous);
+	assert_false(ambiguous);
+	scene.scan_time.offline = offline;
+	scene.scan_time.offline_count = 2;
+	state_of(&scene, &ambiguous);
+	assert_true(ambiguous);
+	record_totals(&scene.record, &scene.scan_time, STATE_PARKED, &totals);
+	assert_int_equal(totals.cpu_ns, scene.record.sched.cpu_ns);
+	scene.record.sched.cpu = 0;
+	state_of(&scene, &ambiguous);
+	assert_false(ambiguous);
+}
+
 static void later_arrivals_tell_missed_switches(void **state)
 {
 	int64_t arrived_ns[2] = {950 * US, 800 * US};
@@ -694,6 +719,7 @@ int main(void)
 		cmocka_unit_test(displaced_thread_is_on),
 		cmocka_unit_test(wakes_of_the_same_interrupt_are_later),
 		cmocka_unit_test(looks_tell_missed_switches),
+		cmocka_unit_test(nothing_runs_on_a_cpu_that_is_offline),
 		cmocka_unit_test(later_arrivals_tell_missed_switches),
 		cmocka_unit_test(seeded_thread_runs_where_it_is_seen),
 		cmocka_unit_test(kernel_threads_have_no_call),

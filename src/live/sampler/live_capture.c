@@ -18,6 +18,7 @@ void live_capture_done(struct live_capture *capture)
 	free(capture->threads);
 	free(capture->gone);
 	free(capture->ticks);
+	free(capture->offline);
 	block_flights_done(&capture->block);
 	cpu_samples_done(&capture->looked);
 	kept_taken_done(&capture->kept);
@@ -55,6 +56,7 @@ void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 		.requesting = requesting,
 		.whole = true,
 		.own_tid = own_tid(),
+		.online = host_online_open(),
 	};
 	thread_table_view(&capturer->table, &wants->kernel->table);
 }
@@ -68,6 +70,8 @@ void capturer_done(struct capturer *capturer)
 	block_reader_done(&capturer->block);
 	free(capturer->wanted_cpus);
 	free(capturer->seen);
+	if (capturer->online >= 0)
+		close(capturer->online);
 	*capturer = (struct capturer){0};
 }
 
@@ -244,6 +248,17 @@ static void own_times_read(struct capturer *capturer, int64_t tick_ns)
 	if ((int64_t)own.wake.wake_ns >= tick_ns)
 		scan_time->own_wake_ns = (int64_t)own.wake.wake_ns;
 	scan_time->own_cpu = own.sched.cpu;
+}
+
+static void offline_read(struct capturer *capturer)
+{
+	const int cpus = capturer->wants.kernel->host.cpus_possible;
+	struct live_capture *capture = capturer->capture;
+
+	if (!host_cpus_offline(capturer->online, capture->offline, cpus))
+		return;
+	capture->scan_time.offline = capture->offline;
+	capture->scan_time.offline_count = (uint32_t)cpus;
 }
 
 /* Makes the records what they were at the scan time, as they have a thread's last switches only.
@@ -428,6 +443,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	awake_copy(capturer);
 	block_take(capturer);
 	own_times_read(capturer, tick_ns);
+	offline_read(capturer);
 	if (!capturer->looked)
 		cpus_look(capturer);
 	calls_check(capturer);

@@ -72,6 +72,7 @@ struct live_capture {
 	bool listed; /* the changed list was whole; false: all records were looked at */
 	struct live_scan_time scan_time;
 	struct cpu_tick *ticks;	    /* memory of scan_time.ticks: one per possible CPU */
+	unsigned char *offline;	    /* memory of scan_time.offline */
 	int64_t time_us;	    /* scan time in UTC */
 	struct block_flights block; /* requests in flight, where they are wanted */
 	/* stacks of threads that ran, where stacks are wanted */
@@ -115,6 +116,7 @@ struct capturer {
 	struct index copied;	   /* keys that the last scan copied, without long sleepers' */
 	unsigned char *wanted_cpus;
 	struct cpu_seen *seen; /* last look at each CPU */
+	int online;	       /* descriptor of host_online_open(), or -errno */
 	struct block_reader block;
 	struct realtime *realtime;
 	pthread_mutex_t *requesting;  /* held while registers are requested */

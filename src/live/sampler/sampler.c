@@ -214,6 +214,9 @@ static struct live_capture *buffer_take(struct sampler *sampler)
 	pthread_mutex_unlock(&sampler->lock);
 	if (capture && !capture->ticks)
 		capture->ticks = memory_get(sampler->ticks_bytes);
+	if (capture && !capture->offline)
+		capture->offline =
+			memory_get((size_t)sampler->options.wants.kernel->host.cpus_possible);
 	return capture;
 }
 

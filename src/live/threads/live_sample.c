@@ -50,12 +50,14 @@ bool record_followed(const struct thread_state *record, const struct live_scan_t
 	       scan_time->arrived_ns[record->sched.cpu] > (int64_t)record->sched.in_ns;
 }
 
-/* True if another thread was seen on the thread's CPU after it had come there. */
+/* True if another thread was seen on the thread's CPU after it had come there, or the CPU is
+ * offline: no program runs at the last switch on it. */
 static bool is_replaced(const struct thread_state *record, const struct live_scan_time *scan_time)
 {
 	uint32_t cpu = record->sched.cpu;
 
-	return (cpu < (uint32_t)scan_time->tick_count &&
+	return (cpu < scan_time->offline_count && scan_time->offline[cpu]) ||
+	       (cpu < (uint32_t)scan_time->tick_count &&
 		record_replaced(record, scan_time->ticks[cpu].tick_ns,
 				scan_time->ticks[cpu].tid)) ||
 	       record_followed(record, scan_time);

@@ -15,8 +15,9 @@
  * of that timer also wakes threads of its CPU whose sleep was to end within their timer slack; they
  * count as asleep.
  *
- * A waker can come while a thread is on its way to sleep, and the kernel may skip a program. Such
- * records show by their own times or by the perf clock, and /proc decides, once for each switch
+ * A waker can come while a thread is on its way to sleep, and the kernel may skip a program, as it
+ * does at the last switch on a CPU that goes offline. Such records show by their own times, by the
+ * perf clock or by the CPU, and /proc decides, once for each switch
  * (live_scan.c). A dead thread's record is removed at its last switch; a zombie's when it was
  * waited for, or by a look once a second.
  */
@@ -38,6 +39,8 @@ struct live_scan_time {
 	 * time; 0: none; NULL: not looked at */
 	const int64_t *arrived_ns;
 	size_t arrived_count;
+	const unsigned char *offline; /* one per possible CPU; NULL: all are online */
+	uint32_t offline_count;
 	bool registers_known;  /* the location of the saved registers was found */
 	bool registers_marked; /* native calls leave a mark, for registers_decode() */
 	int64_t own_wake_ns;   /* time when the timer woke the sampler; 0: it did not sleep */
