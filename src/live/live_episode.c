@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_episode.h"
 #include "live/context/live_context.h"
+#include "proc/syscalls.h"
 #include "sample/source.h"
 
 #include <sched.h>
@@ -96,6 +97,9 @@ void live_episode_fill(struct live_context *context, const struct thread_state *
 	    live_episode_lasts(context, record, sample->state == STATE_ON))
 		return;
 	facts_put(&before, sample);
+	/* of two descriptors it is the stack that shows which one the thread waited for */
+	if (syscall_fd_to(sample->syscall_nr, hint->compat, sample->arg) >= 0)
+		sample->fd = ABSENT;
 	sample->wait_open = false;
 	context->later_lookups++;
 }

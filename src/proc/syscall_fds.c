@@ -57,4 +57,9 @@ const struct syscall_fd syscall_fds[] = {
 	{"landlock_restrict_self", 0}, {"finit_module", 0}, {"kexec_file_load", 0},
 	{NULL, -1},
 };
+
+const struct syscall_fd syscall_fds_to[] = {
+	{"sendfile", 0}, {"sendfile64", 0}, {"splice", 2}, {"tee", 1}, {"copy_file_range", 2},
+	{NULL, -1},
+};
 /* clang-format on */

@@ -10,5 +10,7 @@ struct syscall_fd {
 };
 
 extern const struct syscall_fd syscall_fds[]; /* ends with a NULL name */
+/* Calls with two descriptors that move data: the one that data goes to. Ends likewise. */
+extern const struct syscall_fd syscall_fds_to[];
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "proc/syscall_paths.h"
+#include "sample/sample.h"
 
 /* System call name of this machine's architecture (compat: of its 32-bit architecture; x32 calls
  * are recognized by their number), interned; "syscall_N" for a number that libseccomp does not
@@ -25,6 +26,17 @@ const char *syscall_name_resolve(uint32_t arch, int64_t nr);
 /* The file descriptor that call nr was given, 0 to INT_MAX; -1: none. arg: its SAMPLE_ARG_COUNT
  * arguments. */
 int syscall_fd(int64_t nr, bool compat, const int64_t *arg);
+
+/* The one that data goes to, of a call that moves data between two descriptors (sendfile); -1:
+ * none.
+ */
+int syscall_fd_to(int64_t nr, bool compat, const int64_t *arg);
+/* The descriptor that the sample's thread waits for: of two, the one that its kernel stack shows;
+ * -1: none, or that is not known. */
+int syscall_fd_waiting(const char *root, const struct sample *sample, bool compat);
+/* True if a thread with this stack, as /proc/TID/stack shows it, waits in such a call until it can
+ * write. fs/splice.c of 4.9 to 6.17. Pure. */
+bool syscall_stack_writes(const char *stack);
 
 struct syscall_path syscall_path(int64_t nr, bool compat);
 

@@ -37,6 +37,7 @@ struct wait_facts {
 	bool accepts_there; /* socket of the server's side: its port, or path, is listened on */
 	bool connected;	    /* socket whose other side has an address, or a path */
 	bool stored; /* file of a file system for data: no device, nothing in /proc or /sys */
+	bool writes; /* of the two descriptors of a call, the one that data goes to */
 	int64_t local_port, remote_port;
 	int64_t pid, tid; /* process and thread that are waited for */
 	int64_t inode;	  /* inode of the pipe, or of the socket at the other end */

@@ -131,6 +131,8 @@ const struct wait_rule *wait_rule_of_facts(const struct wait_facts *facts, int64
 {
 	const struct wait_rule *rule = wait_rules, *other = &wait_rules[wait_rule_count - 1];
 
+	if (facts->writes)
+		return wait_rule_find("write");
 	for (; rule < other; rule++)
 		if (rule->kind && rule->kind == facts->kind &&
 		    (!rule->fits || rule->fits(facts, daemon_ports)))

@@ -110,7 +110,8 @@ static bool is_in_call(const char *root, int64_t pid, int fd)
 		    call.nr < 0)
 			continue;
 		memcpy(arg, call.arg, sizeof(arg));
-		found = syscall_fd(call.nr, false, arg) == fd;
+		found = syscall_fd(call.nr, false, arg) == fd ||
+			syscall_fd_to(call.nr, false, arg) == fd;
 	}
 	if (tasks)
 		closedir(tasks);

@@ -53,6 +53,7 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		.facts = wait_facts_absent,
 	};
 	wait_describer *describe = sample->syscall ? describer_of(waits, sample->syscall) : NULL;
+	int to = syscall_fd_to(sample->syscall_nr, hint->compat, sample->arg);
 
 	if (wait_call_names_path(sample, hint))
 		wait.fd = -1;
@@ -61,6 +62,9 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 		describe(&wait);
 	else
 		file_describe(&wait);
+	/* which of two descriptors it is may differ between threads in the same call */
+	wait.of_thread |= to >= 0;
+	wait.facts.writes = to >= 0 && wait.fd == to;
 	served_note(&waits->served, &wait, waits->classes.daemon_ports);
 	episode->waits_on = wait.numbers_only ? NULL : text_name(&waits->text);
 	episode->facts = wait.facts;

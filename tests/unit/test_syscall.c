@@ -129,6 +129,26 @@ static void fd_table_invariants(void **state)
 	}
 }
 
+/* Stacks of Linux 6.18, 5.10 and 4.9. */
+static void stacks_show_the_side(void **state)
+{
+	(void)state;
+	assert_true(syscall_stack_writes(
+		"[<0>] wait_woken+0x89/0x90\n[<0>] sk_stream_wait_memory+0x268/0x3b0\n"
+		"[<0>] splice_to_socket+0x38f/0x530\n[<0>] direct_splice_actor+0x52/0x190\n"));
+	assert_true(syscall_stack_writes("[<0>] pipe_wait_writable+0x7/0x9\n"
+					 "[<0>] splice_file_to_pipe+0x7/0x9\n"));
+	assert_true(syscall_stack_writes("[<0>] pipe_wait.part.1+0x7/0x9\n"
+					 "[<0>] do_splice+0x7/0x9\n"));
+	assert_false(syscall_stack_writes("[<0>] pipe_wait+0x7/0x9\n"
+					  "[<0>] splice_from_pipe_next+0x7/0x9\n"
+					  "[<0>] iter_file_splice_write+0x7/0x9\n"));
+	assert_false(syscall_stack_writes("[<0>] folio_wait_bit_common+0x7/0x9\n"
+					  "[<0>] filemap_splice_read+0x7/0x9\n"
+					  "[<0>] splice_direct_to_actor+0x7/0x9\n"));
+	assert_false(syscall_stack_writes(""));
+}
+
 static void fd_of_a_call(void **state)
 {
 	int64_t arg[SAMPLE_ARG_COUNT] = {7, 8, 9, 0, 11, 12};
@@ -137,6 +157,10 @@ static void fd_of_a_call(void **state)
 	assert_int_equal(syscall_fd(SYS_read, false, arg), 7);
 	assert_int_equal(syscall_fd(SYS_futex, false, arg), -1);
 	assert_int_equal(syscall_fd(SYS_sendfile, false, arg), 8);
+	assert_int_equal(syscall_fd_to(SYS_sendfile, false, arg), 7);
+	assert_int_equal(syscall_fd_to(SYS_splice, false, arg), 9);
+	assert_int_equal(syscall_fd_to(SYS_read, false, arg), -1);
+	assert_int_equal(syscall_fd_to(ABSENT, false, arg), -1);
 	assert_int_equal(syscall_fd(-1, false, arg), -1);
 	assert_int_equal(syscall_fd(ABSENT, false, arg), -1);
 	assert_int_equal(syscall_fd(INT64_MAX, false, arg), -1);
@@ -181,10 +205,10 @@ static void names_go_with_the_lookup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_by_architecture),    cmocka_unit_test(names_of_this_machine),
-		cmocka_unit_test(names_of_32_bit_calls),    cmocka_unit_test(fd_argument_by_name),
-		cmocka_unit_test(fd_table_invariants),	    cmocka_unit_test(fd_of_a_call),
-		cmocka_unit_test(names_go_with_the_lookup),
+		cmocka_unit_test(names_by_architecture), cmocka_unit_test(names_of_this_machine),
+		cmocka_unit_test(names_of_32_bit_calls), cmocka_unit_test(fd_argument_by_name),
+		cmocka_unit_test(fd_table_invariants),	 cmocka_unit_test(fd_of_a_call),
+		cmocka_unit_test(stacks_show_the_side),	 cmocka_unit_test(names_go_with_the_lookup),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -43,6 +43,23 @@ static void pipe_writer(struct waiting *w)
 	snprintf(w->waits_on, sizeof(w->waits_on), "pipe to %d " OTHER, w->pid);
 }
 
+/* Moves a pipe's data into one that is full. */
+static void splice_full(struct waiting *w)
+{
+	int fds[2];
+
+	pipe_writer(w);
+	make_pipe(fds);
+	if (write(fds[1], "x", 1) != 1)
+		die("write");
+	w->nr = SYS_splice;
+	w->arg[0] = fds[0];
+	w->arg[1] = 0;
+	w->arg[2] = w->fd;
+	w->arg[3] = 0;
+	w->arg[4] = 1;
+}
+
 static void pipe_own(struct waiting *w)
 {
 	int fds[2];
@@ -177,5 +194,6 @@ const struct wait_row file_waits[] = {
 	{"fifo_open", fifo_open},     {"fifo_open_relative", fifo_open_relative},
 	{"fifo_reader", fifo_reader}, {"eventfd", eventfd_reader},
 	{"inotify", inotify_reader},  {"timerfd", timerfd_reader},
-	{"file_lock", file_lock},     {0},
+	{"file_lock", file_lock},     {"splice_full", splice_full},
+	{0},
 };

@@ -74,6 +74,20 @@ static void tcp_server(struct waiting *w)
 	tcp_pair(w, false);
 }
 
+/* Sends a file to a client that does not read. */
+static void sendfile_tcp(struct waiting *w)
+{
+	int file = (int)syscall(SYS_memfd_create, "sent", 1u); /* MFD_CLOEXEC */
+
+	if (file < 0 || ftruncate(file, 1 << 30))
+		die("make a file");
+	tcp_pair(w, false);
+	w->nr = SYS_sendfile;
+	w->arg[1] = file;
+	w->arg[2] = 0;
+	w->arg[3] = 1 << 30;
+}
+
 static void tcp_accept(struct waiting *w)
 {
 	struct sockaddr_in address;
@@ -168,15 +182,11 @@ static void unix_path(struct waiting *w)
 }
 
 const struct wait_row socket_waits[] = {
-	{"tcp_client", tcp_client},
-	{"tcp_server", tcp_server},
-	{"tcp_accept", tcp_accept},
-	{"tcp6_accept", tcp6_accept},
-	{"udp", udp},
-	{"netlink", netlink},
-	{"unix_pair", unix_pair},
-	{"unix_path", unix_path},
-	{0},
+	{"tcp_client", tcp_client},	{"tcp_server", tcp_server},
+	{"sendfile_tcp", sendfile_tcp}, {"tcp_accept", tcp_accept},
+	{"tcp6_accept", tcp6_accept},	{"udp", udp},
+	{"netlink", netlink},		{"unix_pair", unix_pair},
+	{"unix_path", unix_path},	{0},
 };
 
 static void listen_to(void *data)

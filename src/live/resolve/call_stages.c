@@ -56,26 +56,29 @@ void stage_file(struct lookup_item *item)
 	struct sample *sample = item->sample;
 	bool compat = item->hint->compat;
 	struct thread *thread;
-	int fd;
+	int fd, to;
 
 	if (!item->in_call || !(item->needs & NEED_FILE))
 		return;
 	fd = syscall_fd(sample->syscall_nr, compat, sample->arg);
+	to = syscall_fd_to(sample->syscall_nr, compat, sample->arg);
 	if (fd < 0 && syscall_path(sample->syscall_nr, compat).arg < 0)
 		return;
 	thread = item->thread ? item->thread : thread_find(item);
 	/* A thread that was not switched is in the same call, and holds its file even if another
 	 * thread closes the descriptor. A thread on a CPU makes new calls without a switch. */
 	if (!thread->file_known || thread->file_sequence != item->hint->sequence ||
-	    thread->fd != fd || sample->state == STATE_ON) {
+	    (thread->fd != fd && to < 0) || sample->state == STATE_ON) {
+		if (to >= 0)
+			fd = syscall_fd_waiting(item->lookup->root, sample, compat);
 		thread->filename =
 			file_read(item->lookup, thread, sample, compat, fd, item->now_ns);
 		thread->fd = fd;
 		thread->file_sequence = item->hint->sequence;
 		thread->file_known = sample->state != STATE_ON;
 	}
-	if (sample->fd == ABSENT && fd >= 0)
-		sample->fd = fd;
+	if (sample->fd == ABSENT && thread->fd >= 0)
+		sample->fd = thread->fd;
 	text_take(&sample->filename, thread->filename);
 }
 
