@@ -189,11 +189,17 @@ static void file_lock(struct waiting *w)
 }
 
 const struct wait_row file_waits[] = {
-	{"pipe_reader", pipe_reader}, {"pipe_writer", pipe_writer},
-	{"pipe_own", pipe_own},	      {"pipe_many", pipe_many},
-	{"fifo_open", fifo_open},     {"fifo_open_relative", fifo_open_relative},
-	{"fifo_reader", fifo_reader}, {"eventfd", eventfd_reader},
-	{"inotify", inotify_reader},  {"timerfd", timerfd_reader},
-	{"file_lock", file_lock},     {"splice_full", splice_full},
+	{"pipe_reader", pipe_reader},
+	{"pipe_writer", pipe_writer},
+	{"pipe_own", pipe_own},
+	{"pipe_many", pipe_many},
+	{"fifo_open", fifo_open},
+	{"fifo_open_relative", fifo_open_relative},
+	{"fifo_reader", fifo_reader},
+	{"eventfd", eventfd_reader},
+	{"inotify", inotify_reader},
+	{"timerfd", timerfd_reader},
+	{"file_lock", file_lock},
+	{"splice_full", splice_full},
 	{0},
 };
