@@ -98,7 +98,7 @@ const struct column sample_columns[] = {
 	 ROLE_KEY, NEED_CONNECTION, 20, AT(remote)},
 	{"waits_on", "WAITS_ON", "what the thread waits for: lock, connection, pipe, process, ...",
 	 KIND_TEXT, ROLE_KEY, NEED_WAITS, 25, AT(waits_on)},
-	{"waits_onsum", "WAITS_ON*", "waits_on with each number and the holder of a lock as one *",
+	{"waits_onsum", "WAITS_ON*", "waits_on with * for ids, clients' ports and lock addresses",
 	 KIND_TEXT, ROLE_KEY, NEED_WAITS_ONSUM, 25, AT(waits_onsum)},
 	{"waits_on_pid", "WAITS_ON_PID",
 	 "process that the thread waits for: lock holder, other end, child", KIND_NUMBER, ROLE_KEY,

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "sample/sample.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TOLD_MAX 4 /* limit of descriptors that are described one by one */
@@ -92,8 +93,9 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 	return facts;
 }
 
-/* Adds one descriptor to wait->text, and its facts to the sum. */
-static void part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
+/* Adds one descriptor to wait->text, and its facts to the sum. True if it is an end of a pipe or a
+ * socket pair, and the process has the other end, too. */
+static bool part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 {
 	const struct socket_facts *socket;
 	bool pending = wait->pending, own;
@@ -109,6 +111,59 @@ static void part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 				 socket_has_request(wait_sockets(wait), socket->inode),
 			 socket ? socket->connection : NULL, socket ? socket->remote : NULL);
 	wait->pending |= pending;
+	return (wait->facts.kind == WAIT_PIPE || (socket && !wait->facts.connected)) &&
+	       (own || wait->facts.pid == wait->pid);
+}
+
+static int texts_compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds ": eventfd count 0, 2x pipe", in an order that descriptors' numbers don't decide. */
+static void texts_tell(struct wait *wait, const char **told, int count)
+{
+	int same;
+
+	qsort(told, (size_t)count, sizeof(*told), texts_compare);
+	for (int i = 0; i < count; i += same) {
+		for (same = 1; i + same < count && !strcmp(told[i], told[i + same]);)
+			same++;
+		text_add_string(wait->text, i ? ", " : ": ");
+		if (same > 1)
+			text_add_format(wait->text, "%dx ", same);
+		text_add_string(wait->text, told[i]);
+	}
+}
+
+static void count_tell(struct wait *wait, const struct wait_set *set, int64_t count)
+{
+	text_add_format(wait->text, "%lld%s fd%s", (long long)count, set->cut ? "+" : "",
+			count == 1 ? "" : "s");
+}
+
+/* Describes each descriptor. Own ends are left out if there are others: a thread's way to wake
+ * another one of its process says nothing about the wait. */
+static void parts_tell(struct wait *wait, const struct wait_set *set, struct wait_set_sum *sum)
+{
+	static struct text texts[TOLD_MAX];
+	const char *told[TOLD_MAX], *own[TOLD_MAX];
+	struct text *whole = wait->text;
+	int count = 0, owned = 0;
+
+	for (int i = 0; i < (int)set->count; i++) {
+		wait->text = &texts[count];
+		text_clear(wait->text);
+		if (part_describe(wait, set->fds[i], sum))
+			own[owned++] = wait->facts.kind == WAIT_PIPE ? "own pipe" : "own socket";
+		else
+			count++;
+	}
+	for (int i = 0; i < count; i++)
+		told[i] = text_string(&texts[i]);
+	wait->text = whole;
+	count_tell(wait, set, count ? count : owned);
+	texts_tell(wait, count ? told : own, count ? count : owned);
 }
 
 /* Adds the facts of a set that is too large for a text of each descriptor. The process at the other
@@ -142,12 +197,10 @@ void wait_set_describe(struct wait *wait, const struct wait_set *set)
 {
 	struct wait_set_sum sum = {0};
 
-	text_add_format(wait->text, "%lld%s fd%s", (long long)set->count, set->cut ? "+" : "",
-			set->count == 1 ? "" : "s");
-	for (int i = 0; set->count <= TOLD_MAX && i < (int)set->count; i++) {
-		text_add_string(wait->text, i ? ", " : ": ");
-		part_describe(wait, set->fds[i], &sum);
-	}
+	if (set->count <= TOLD_MAX)
+		parts_tell(wait, set, &sum);
+	else
+		count_tell(wait, set, set->count);
 	if (set->count > TOLD_MAX && set->count <= WAIT_SET_FDS && !set->cut)
 		parts_look(wait, set, &sum);
 	/* poll of one descriptor is like a read of it, even if only the process itself makes it

@@ -39,7 +39,9 @@ struct wait_set_sum {
 };
 
 void wait_set_add(struct wait_set *set, int fd);
-/* Writes the set's text, "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. */
+/* Writes the set's text, "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. The text has
+ * the descriptors in alphabetical order, without pipes and socket pairs of which the process has
+ * both ends. */
 void wait_set_describe(struct wait *wait, const struct wait_set *set);
 
 /* Adds the facts of a descriptor to the sum. Pure. own: only the process itself can make the

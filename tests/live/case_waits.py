@@ -5,6 +5,7 @@ import fnmatch
 import io
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import threading
 import time
 
 from case_namespaces import unshared
-from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check, rows_of, scans_of, through
+from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, scans_of, through, wait_until
 
 COLUMNS = "state,syscall,fd,filename,filetype,connection,remote,waits_on,waits_on_pid,inflight,wchan"
 SETTLED_S = 3 if SLOW == 1 else 30  # time until all processes have been searched for the other ends of pipes
@@ -227,6 +228,77 @@ def sockets_closed_meanwhile(ctx):
     check(told, "nothing is told of any")
     for text in told:
         check(re.fullmatch(r"tcp( 127\.0\.0\.1:\d+(->127\.0\.0\.1:\d+)? \w+)?", text), "'%s'", text)
+
+
+# Four processes: two poll the same pipe and sockets in another order, each also a pipe and a socket pair of its own; one waits for a
+# server's answer, and its server for the next request. Ports are a server's: below those that the kernel gives to clients.
+SAME_WAITS = r"""
+import os, select, socket, sys, time
+
+def listener(address):
+    for port in range(20000 + os.getpid() % 10000, 32768):
+        end = socket.socket()
+        try:
+            end.bind((address, port))
+        except OSError:
+            continue
+        end.listen()
+        return end
+
+def child(name, work):
+    pid = os.fork()
+    if not pid:
+        open("/proc/self/comm", "w").write(name)
+        os.close(shared[1])
+        work()
+    pids.append(pid)
+
+def poll(*fds):
+    own, pair, polled = os.pipe(), socket.socketpair(), select.poll()
+    for fd in (pair[0].fileno(), *fds, own[0]):
+        polled.register(fd, select.POLLIN)
+    polled.poll()
+
+def serve(accepting):
+    end = accepting.accept()[0]
+    end.recv(1)
+    end.recv(1)
+
+def ask(address):
+    end = socket.create_connection(address)
+    end.send(b"x")
+    end.recv(1)
+
+pids = []
+open("/proc/self/comm", "w").write("sw_main")
+shared, busy = os.pipe(), listener("127.0.0.1")
+child("sw_first", lambda: poll(shared[0], busy.fileno()))
+child("sw_second", lambda: poll(busy.fileno(), shared[0]))
+servers = [listener(address) for address in ("127.0.0.1", "127.0.0.2")]
+for server in servers:
+    child("sw_server", lambda: serve(server))
+    child("sw_client", lambda: ask(server.getsockname()))
+print(",".join(map(str, pids)), busy.getsockname()[1], *(server.getsockname()[1] for server in servers), flush=True)
+time.sleep(600)
+"""
+
+
+@case
+def waits_of_one_kind(ctx):
+    """Threads that poll the same have one text, whatever the order, and whatever else their own processes can write to; waits_onsum keeps
+    servers apart, but not their clients."""
+    program = Process([sys.executable, "-c", SAME_WAITS])
+    ctx.at_end(program.end)
+    ctx.at_end(lambda: os.killpg(program.pid, signal.SIGKILL))
+    wait_until(lambda: program.out.endswith(b"\n"), START_S, "its processes")
+    pids, busy, first, second = program.out.decode().split()
+    rows = ctx.rows("-a", "-p", pids, seconds=2 * SETTLED_S, columns="comm,waits_on,waits_onsum")
+    told = {}
+    for row in rows[len(rows) // 2:]:
+        told.setdefault(row["comm"], set()).add(row["waits_on"] if row["comm"] in ("sw_first", "sw_second") else row["waits_onsum"])
+    polled = {"2 fds: pipe from %d sw_main, tcp 127.0.0.1:%s listen" % (program.pid, busy)}
+    check(told == {"sw_first": polled, "sw_second": polled, "sw_server": {"tcp 127.0.0.1:* peer * sw_client"},
+                   "sw_client": {"tcp 127.0.0.1:%s peer * sw_server" % first, "tcp 127.0.0.2:%s peer * sw_server" % second}}, "%s", told)
 
 
 def convoy(threads, held_s):
