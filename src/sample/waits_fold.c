@@ -11,11 +11,11 @@
 
 /* Words that come before numbers which differ for waits of one kind. */
 static const char *const before[] = {
-	"peer ",	  "from ",    "to ",	   "pid ",
-	"thread ", /* ids */
-	"mutex ",	  "rwlock ",  "futex ",	   "monitor ",
-	"socket:[",						/* addresses, and the like */
+	/* clang-format off */
+	"peer ", "from ", "to ", "pid ", "thread ",             /* ids */
+	"mutex ", "rwlock ", "futex ", "monitor ", "socket:[",  /* addresses, and the like */
 	"eventfd count ", "timerfd ", "io_uring ", "at least ", /* values that change meanwhile */
+	/* clang-format on */
 };
 
 /* The end of a number or an address that begins here; `at` if none does. */
@@ -24,18 +24,6 @@ static const char *number_end(const char *at)
 	if (at[0] == '0' && at[1] == 'x' && isxdigit((unsigned char)at[2]))
 		return at + 2 + strspn(at + 2, "0123456789abcdef");
 	return at + strspn(at, "0123456789");
-}
-
-/* The number after words that begin here; NULL: there is none. */
-static const char *number_find(const char *at)
-{
-	for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
-		size_t length = strlen(before[i]);
-
-		if (!strncmp(at, before[i], length) && number_end(at + length) > at + length)
-			return at + length;
-	}
-	return NULL;
 }
 
 /* The port of a client's end, after "tcp 10.0.0.9:" or "udp [::1]:", that begins here; NULL: there
@@ -55,6 +43,18 @@ static const char *port_find(const char *at)
 	return port;
 }
 
+/* The number to fold after words that begin here; NULL: there is none. */
+static const char *number_find(const char *at)
+{
+	for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+		size_t length = strlen(before[i]);
+
+		if (!strncmp(at, before[i], length) && number_end(at + length) > at + length)
+			return at + length;
+	}
+	return port_find(at);
+}
+
 void waits_fold(struct text *to, const char *waits_on)
 {
 	const char *at = waits_on, *number;
@@ -67,8 +67,6 @@ void waits_fold(struct text *to, const char *waits_on)
 			return;
 		}
 		number = at == waits_on || at[-1] == ' ' ? number_find(at) : NULL;
-		if (!number && (at == waits_on || at[-1] == ' '))
-			number = port_find(at);
 		if (!number) {
 			text_add_char(to, *at++);
 			continue;
