@@ -46,6 +46,7 @@ static const struct memory_row memory_rows[] = {
 	{"do_swap_page",				NULL,	"swap-in",		NULL,		false},
 	{"rwsem_down_*",	"lock_mm_and_find_vma do_user_addr_fault __do_page_fault vm_mmap_pgoff __vm_munmap do_mprotect_pkey *_sys_brk",
 								"memory map lock",	NULL,		false},
+	{"handle_userfault",				NULL,	USERFAULT_WORDS,	NULL,		false},
 	{"filemap_fault __do_fault handle_mm_fault",	NULL,	"page fault",		NULL,		true},
 	{"__folio_lock __lock_page",			NULL,	PAGE_LOCK_WORDS,	NULL,		false},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waits for memory: a thread in D, or in RQ, that frees pages for a limit or for the host, waits
- * for a page from swap or from a file, for a page's lock or for its process' memory map. A table
- * recognizes the wait by kernel functions on the thread's stack.
+/* Waits for memory: a thread in D, in RQ, or in S (a page fault alone), that frees pages for a
+ * limit or for the host, waits for a page from swap or from a file, for a page's lock or for its
+ * process' memory map. A table recognizes the wait by kernel functions on the thread's stack.
  */
 #ifndef TSNAP_WAITS_MEMORY_WAIT_H
 #define TSNAP_WAITS_MEMORY_WAIT_H
@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "base/text.h"
+
+#define USERFAULT_WORDS "page fault (userfaultfd)"
 
 struct cgroup_mount;
 

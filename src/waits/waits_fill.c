@@ -5,6 +5,7 @@
 #include "proc/file_type.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
+#include "waits/elsewhere.h"
 #include "waits/memory_wait.h"
 
 #include <string.h>
@@ -58,14 +59,15 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 	if (wait_call_names_path(sample, hint))
 		wait.fd = -1;
 	text_clear(&waits->text);
-	if (describe)
-		describe(&wait);
-	else
-		file_describe(&wait);
-	/* which of two descriptors it is may differ between threads in the same call */
-	wait.of_thread |= to >= 0;
-	wait.facts.writes = to >= 0 && wait.fd == to;
-	served_note(&waits->served, &wait, waits->classes.daemon_ports);
+	if (elsewhere_describe(&wait, (enum thread_state_kind)sample->state)) {
+		wait.of_thread = true;
+	} else {
+		(describe ? describe : file_describe)(&wait);
+		/* which of two descriptors it is may differ between threads in the same call */
+		wait.of_thread |= to >= 0;
+		wait.facts.writes = to >= 0 && wait.fd == to;
+		served_note(&waits->served, &wait, waits->classes.daemon_ports);
+	}
 	episode->waits_on = wait.numbers_only ? NULL : text_name(&waits->text);
 	episode->facts = wait.facts;
 	if (wait.connection) {
@@ -123,14 +125,18 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
 	return rule && rule->kind == WAIT_SET;
 }
 
-/* True if the thread may wait for memory, in a system call or outside of any: in D, or in RQ while
- * it reclaims. */
-static bool may_want_memory(const struct sample *sample)
+/* True if the thread may wait for memory, in a system call or outside of any: in D; in RQ while it
+ * reclaims; in S in a page fault, whose file is of FUSE. facts: of the call, if there is one. */
+static bool may_want_memory(const struct sample *sample, const struct wait_facts *facts)
 {
-	return (sample->state == STATE_DISK || sample->state == STATE_RQ) && sample->kthread != 1;
+	if (sample->kthread == 1)
+		return false;
+	return sample->state == STATE_DISK || sample->state == STATE_RQ ||
+	       (sample->state == STATE_SLEEP &&
+		(sample->syscall_nr == ABSENT || facts->kind == WAIT_FILE));
 }
 
-/* Replaces waits_on by a wait for memory, if it is one. */
+/* Replaces what the call waits for by a wait for memory, if it is one. */
 static void memory_describe(struct waits *waits, struct wait_episode *episode,
 			    const struct sample *sample)
 {
@@ -143,22 +149,26 @@ static void memory_describe(struct waits *waits, struct wait_episode *episode,
 	/* a runnable thread that was only interrupted in a page fault waits for a CPU */
 	if (sample->state == STATE_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
 		return;
-	if (waits->text.length)
-		episode->waits_on = text_name(&waits->text);
+	if (!waits->text.length)
+		return;
+	episode->waits_on = text_name(&waits->text);
+	episode->facts = wait_facts_absent;
+	episode->facts.kind = WAIT_FILE;
+	episode->facts.stored = true;
 }
 
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns)
 {
-	bool in_call = sample->syscall_nr != ABSENT && sample->kthread != 1;
+	bool of_program = sample->kthread != 1,
+	     in_call = sample->syscall_nr != ABSENT && of_program;
 	uint64_t wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
 	struct wait_episode *episode;
 	bool reported;
 
-	if (may_want_memory(sample))
+	wanted &= ~NEED_WAITS;
+	if (of_program && (is_blocked(sample) || sample->state == STATE_RQ))
 		wanted |= needs & NEED_WAITS;
-	else if (!is_blocked(sample))
-		wanted &= ~NEED_WAITS;
 	if (is_blocked(sample))
 		wanted |= needs & NEED_WCHAN;
 	if (!wanted)
@@ -169,14 +179,14 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	episode->known |= missing;
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		episode_read_file(waits, episode, sample, hint, missing, now_ns);
-	if (missing & NEED_WAITS && in_call && is_blocked(sample))
+	if (missing & NEED_WAITS && is_blocked(sample))
 		wait_episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
 	else if (missing & NEED_WAITS)
 		episode->facts = wait_facts_absent;
 	else if (missing & NEED_CONNECTION && !reported && is_blocked(sample) &&
 		 waits_for_set(waits, sample))
 		wait_episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
-	if (missing & NEED_WAITS && may_want_memory(sample))
+	if (missing & NEED_WAITS && may_want_memory(sample, &episode->facts))
 		memory_describe(waits, episode, sample);
 	if (missing & NEED_WCHAN)
 		episode->wchan = wchan_read(waits, sample);

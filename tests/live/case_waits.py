@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+import truth
 from case_namespaces import unshared
 from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, scans_of, through, wait_until
 
@@ -129,6 +130,74 @@ def patience_of_names(ctx):
     told.pop("", None)
     check(any("nap_long" in names for of in told.values() for names in of), "%s", told)
     check(all(len(of) == 1 for of in told.values()), "%s", told)
+
+
+def freeze(ctx, pids):
+    """Freezes a control group (v2) with these processes until the test ends. Returns its path as in /proc/PID/cgroup."""
+    with open("/proc/self/mounts") as file:
+        mount = next((line.split()[1] for line in file if line.split()[2] == "cgroup2"), None)
+    if not mount or not os.access(mount, os.W_OK):
+        raise Skip("no cgroup v2")
+    name = "/tsnap-test-waits-%d" % os.getpid()
+    group = mount + name
+
+    def write(file_name, word):
+        with open(os.path.join(group, file_name), "w", encoding="ascii") as file:
+            file.write(word)
+
+    def remove():
+        write("cgroup.freeze", "0")
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not open(group + "/cgroup.procs", encoding="ascii").read(), STOP_S, "the end of frozen processes")
+        os.rmdir(group)
+    os.mkdir(group)
+    ctx.at_end(remove)
+    if not os.path.exists(group + "/cgroup.freeze"):
+        raise Skip("no freezer in cgroup v2 (5.2)")
+    for pid in pids:
+        write("cgroup.procs", "%d" % pid)
+    write("cgroup.freeze", "1")
+    wait_until(lambda: "frozen 1" in open(group + "/cgroup.events", encoding="ascii").read(), STOP_S, "that it is frozen")
+    return name
+
+
+def row_of_wait(ctx, tid):
+    rows = rows_of(ctx.rows("-a", "-t", tid, seconds=1, columns="state,syscall,waits_on,waits_on_pid,why"), tid)
+    check(rows, "no row of %d", tid)
+    return rows[-1]
+
+
+@case
+def halted_waits(ctx):
+    """Threads that are traced or stopped wait for their tracer, or SIGCONT, not for what the call of their registers waited for."""
+    stopped, traced = ctx.workload("sleep", call="pipe_read"), ctx.workload("traced")
+    os.kill(stopped.tgid, signal.SIGSTOP)
+    ctx.at_end(lambda: os.kill(stopped.tgid, signal.SIGCONT))
+    wait_until(lambda: truth.Thread(stopped.tid).letter == "T", STOP_S, "that it is stopped")
+    row = row_of_wait(ctx, stopped.tid)
+    check((row["state"], row["waits_on"], row["waits_on_pid"]) == ("T", "SIGCONT", ""), "stopped: %s", row)
+    tracer = truth.Thread(traced.tid).status_number("TracerPid")
+    row = row_of_wait(ctx, traced.tid)
+    check(row["state"] == "T" and row["waits_on_pid"] == str(tracer) and
+          fnmatch.fnmatchcase(row["waits_on"], "traced by %d ?*" % tracer), "traced by %d: %s", tracer, row)
+
+
+@case
+def frozen_waits(ctx):
+    """Threads of a frozen control group (v2) wait for its thaw: one in a call, one in none, and one that a client waits for, which
+    is then no cycle."""
+    sleeper, spinner, client = (ctx.workload("wait", on="timer"), ctx.workload("spin"), ctx.workload("wait", on="tcp_client"))
+    server = int(client["waits_on_pid"])
+    group = freeze(ctx, [sleeper.tgid, spinner.tgid, server])
+    if not truth.read("/proc/%d/wchan" % sleeper.tid).strip("0"):
+        raise Skip("the kernel shows no wchan")
+    for tid in (sleeper.tid, spinner.tid, server):
+        row = row_of_wait(ctx, tid)
+        check(row["state"] == "S" and row["waits_on"] == "frozen cgroup " + group, "%d: %s", tid, row)
+    rows = rows_of(ctx.rows("-a", "-p", client.tgid, seconds=SETTLED_S, columns="state,chain,root_tid,root_waits_on"), client.tid)
+    check(rows and (rows[-1]["root_tid"], rows[-1]["root_waits_on"]) == (str(server), "frozen cgroup " + group),
+          "the client's root: %s", rows and rows[-1])
 
 
 @case

@@ -50,6 +50,8 @@ static void stacks(void **state)
 	expect(STACK("io_schedule", "__lock_page_or_retry", "filemap_fault", "ext4_filemap_fault",
 		     "__do_fault", "handle_pte_fault", "__do_page_fault", "page_fault"),
 	       "page fault", NULL, true);
+	expect(STACK("handle_userfault", "__handle_mm_fault", "handle_mm_fault", "exc_page_fault"),
+	       USERFAULT_WORDS, NULL, false);
 	expect(STACK("folio_wait_bit_common", "do_swap_page", "handle_mm_fault", "exc_page_fault"),
 	       "swap-in", NULL, false);
 	expect(STACK("shrink_lruvec", "try_to_free_mem_cgroup_pages", "try_charge_memcg",

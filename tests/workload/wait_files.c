@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that wait for pipes and for other kinds of descriptors. */
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,6 +61,28 @@ static void splice_full(struct waiting *w)
 	w->arg[2] = w->fd;
 	w->arg[3] = 0;
 	w->arg[4] = 1;
+}
+
+/* Touches a page that userfaultfd is to give, in a read. */
+static void userfault(struct waiting *w)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	void *page = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
+		unready("no userfaultfd here (4.3)");
+	range.range.start = (uintptr_t)page;
+	range.range.len = (__u64)size;
+	if (page == MAP_FAILED || ioctl(fd, UFFDIO_REGISTER, &range))
+		die("register a page");
+	read_of(w, open("/dev/zero", O_RDONLY | O_CLOEXEC));
+	w->arg[1] = (long)page;
+	w->arg[2] = 1;
+	strcpy(w->waits_on, "page fault (userfaultfd)");
 }
 
 static void pipe_own(struct waiting *w)
@@ -189,17 +214,11 @@ static void file_lock(struct waiting *w)
 }
 
 const struct wait_row file_waits[] = {
-	{"pipe_reader", pipe_reader},
-	{"pipe_writer", pipe_writer},
-	{"pipe_own", pipe_own},
-	{"pipe_many", pipe_many},
-	{"fifo_open", fifo_open},
-	{"fifo_open_relative", fifo_open_relative},
-	{"fifo_reader", fifo_reader},
-	{"eventfd", eventfd_reader},
-	{"inotify", inotify_reader},
-	{"timerfd", timerfd_reader},
-	{"file_lock", file_lock},
-	{"splice_full", splice_full},
-	{0},
+	{"pipe_reader", pipe_reader}, {"pipe_writer", pipe_writer},
+	{"pipe_own", pipe_own},	      {"pipe_many", pipe_many},
+	{"fifo_open", fifo_open},     {"fifo_open_relative", fifo_open_relative},
+	{"fifo_reader", fifo_reader}, {"eventfd", eventfd_reader},
+	{"inotify", inotify_reader},  {"timerfd", timerfd_reader},
+	{"file_lock", file_lock},     {"splice_full", splice_full},
+	{"userfault", userfault},     {0},
 };
