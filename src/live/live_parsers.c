@@ -62,7 +62,7 @@ void live_parsers_begin(struct live_context *context)
 	uint64_t needs = context->wants.needs;
 	bool stacks = needs & NEEDS_STACKS_OF_USERS;
 
-	if (stacks || needs & (NEED_WAITS | NEED_CONTAINER_NAME))
+	if (stacks || needs & (NEED_WAITS | NEED_WAIT_CLASS | NEED_CONTAINER_NAME))
 		context->parsers = parsers_begin(live_service, context->config.no_sandbox,
 						 stacks ? PARSERS_OF_STACKS : 0);
 }

@@ -64,8 +64,6 @@ bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t fute
 		.pid = wait->pid, .tid = wait->tid, .now_ns = wait->now_ns};
 	struct live_runtime_locks *locks = finder;
 
-	if (!(locks->context->wants.needs & NEED_WAITS))
-		return false;
 	if (!locks->gils.reader.proc_root) {
 		struct parser *parser = live_parser(locks->context, PARSER_MEMORY);
 
@@ -73,6 +71,10 @@ bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t fute
 		java_monitors_init(&locks->monitors, PROC, inner_id, parser);
 	}
 	*lock = (struct runtime_lock){.address = 0};
-	return gil_find(locks, &thread, futex, with_location, lock) ||
-	       monitor_find(locks, &thread, wait->episode, lock);
+	if (gil_find(locks, &thread, futex, with_location, lock) ||
+	    monitor_find(locks, &thread, wait->episode, lock))
+		return true;
+	lock->later = python_gils_due(&locks->gils, &thread) ||
+		      java_monitors_due(&locks->monitors, &thread);
+	return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Python's GIL and Java's monitors, for lookups of what a thread waits for. Nothing is read, nor in
- * memory, unless a column that shows it is wanted. */
+/* Python's GIL and Java's monitors, for lookups of what a thread waits for, and of its wait class.
+ * Nothing is read until a thread waits for a futex whose holder is not known otherwise. */
 #ifndef TSNAP_LIVE_LIVE_RUNTIME_LOCKS_H
 #define TSNAP_LIVE_LIVE_RUNTIME_LOCKS_H
 

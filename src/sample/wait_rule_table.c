@@ -51,7 +51,7 @@ static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
 const struct wait_rule wait_rules[] = {
 	{"client", true, " connect ", 0, NULL, "a client, for its server's answer"},
 	{"lock", true, " flock fcntl fcntl64 ", WAIT_LOCK, lock_is_held,
-	 "for a lock that another thread or process holds"},
+	 "for a lock that a thread or process is known to hold"},
 	{"io", true, NULL, WAIT_IO, io_is_in_flight, "for requests of io_uring or libaio"},
 	{"file", true, NULL, WAIT_FILE, file_is_stored, "for a file: of FUSE, for instance"},
 	{"write", true,

@@ -141,12 +141,21 @@ static int64_t holder_of(struct wait *wait, struct futex *futex, uint32_t number
 	int64_t tid = number && number <= TID_MAX ? thread_of_inner(wait, number) : 0;
 
 	wait->of_thread |= tid == wait->tid;
-	if (!tid || tid == wait->tid)
+	if (!tid)
 		return 0;
 	futex->holder = holder_process(wait, futex, tid);
 	if (futex->holder == ABSENT || (tid == futex->holder && is_zombie(wait, tid)))
 		return 0;
 	return tid;
+}
+
+/* Does holder_of() for words in which the waiting thread's own id does not mean that it waits for
+ * itself. */
+static int64_t other_holder_of(struct wait *wait, struct futex *futex, uint32_t number)
+{
+	int64_t tid = holder_of(wait, futex, number);
+
+	return tid == wait->tid ? 0 : tid;
 }
 
 static int64_t glibc_owner(struct wait *wait, struct futex *futex)
@@ -189,7 +198,7 @@ static bool rwlock_describe(struct wait *wait, struct futex *futex, int at)
 	if (wait->compat || !wait_memory_read(wait, lock, words, sizeof(words)) ||
 	    !rwlock_parse(words, at, futex->expected, futex->shared, &writer, &readers))
 		return false;
-	tid = writer ? holder_of(wait, futex, writer) : 0;
+	tid = writer ? other_holder_of(wait, futex, writer) : 0;
 	if (writer && !tid)
 		return false;
 	text_add_format(wait->text, "rwlock %#llx held", (unsigned long long)lock);
@@ -211,13 +220,18 @@ static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 	struct runtime_lock lock;
 	int64_t tid;
 
-	if (wait->compat || futex->shared || !wait_runtime_lock(wait, futex->address, &lock))
+	if (wait->compat || futex->shared)
 		return false;
+	if (!wait_runtime_lock(wait, futex->address, &lock)) {
+		wait->pending |= lock.later;
+		wait->facts.open |= lock.later;
+		return false;
+	}
 	text_add_string(wait->text, lock.name);
 	if (lock.address)
 		text_add_format(wait->text, " %#llx", (unsigned long long)lock.address);
 	tid = lock.holder > 0 && lock.holder <= TID_MAX
-		      ? holder_of(wait, futex, (uint32_t)lock.holder)
+		      ? other_holder_of(wait, futex, (uint32_t)lock.holder)
 		      : 0;
 	if (lock.free)
 		text_add_string(wait->text, ", free");
@@ -249,7 +263,8 @@ static void word_describe(struct wait *wait, struct futex *futex)
 			held_describe(wait, futex, tid);
 			return;
 		}
-		tid = futex->shared && !futex->owned ? holder_of(wait, futex, futex->words[0]) : 0;
+		tid = futex->shared && !futex->owned ? other_holder_of(wait, futex, futex->words[0])
+						     : 0;
 	}
 	if (!tid && runtime_lock_describe(wait, futex))
 		return;

@@ -3,7 +3,9 @@
 #include "waits/waits_state.h"
 #include "base/names.h"
 
-#define CLASS_SHARE 64 /* finding classes takes 1/CLASS_SHARE of the time between scans */
+/* Finding classes takes 1/CLASS_SHARE of the time between scans, and so does asking for locks of
+ * runtimes: a parser is asked for each thread, and others must not wait for that. */
+#define CLASS_SHARE 64
 #define CLASS_LEAST_NS 200000
 #define CLASS_MOST_NS 2000000
 
@@ -15,7 +17,7 @@ void waits_set_daemon_ports(struct waits *waits, int64_t ports)
 void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns)
 {
 	waits->classes.scan_ns = now_ns;
-	waits->classes.left_ns = time_ns;
+	waits->classes.left_ns = waits->classes.locks_left_ns = time_ns;
 }
 
 bool waits_class_changes(const struct waits *waits, int64_t tid)
@@ -108,8 +110,17 @@ static bool class_has_time(struct waits *waits, int64_t now_ns)
 		waits->classes.left_ns = share_ns < CLASS_LEAST_NS  ? CLASS_LEAST_NS
 					 : share_ns > CLASS_MOST_NS ? CLASS_MOST_NS
 								    : share_ns;
+		waits->classes.locks_left_ns = waits->classes.left_ns;
 	}
 	return waits->classes.left_ns > 0;
+}
+
+/* True if the thread waits for a lock that may be a runtime's, and this scan has no time to ask for
+ * one more of these. */
+static bool lock_must_wait(const struct waits *waits, const struct wait_episode *episode)
+{
+	return episode->facts_before.kind == WAIT_LOCK && episode->facts_before.open &&
+	       waits->classes.locks_left_ns <= 0;
 }
 
 void waits_class(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
@@ -122,7 +133,7 @@ void waits_class(struct waits *waits, struct sample *sample, const struct lookup
 
 	waits->classes.changes_tid = sample->tid;
 	if (!(episode->known & (NEED_WAITS | NEED_WAIT_CLASS))) {
-		if (!class_has_time(waits, now_ns)) {
+		if (!class_has_time(waits, now_ns) || lock_must_wait(waits, episode)) {
 			episode->pending = true;
 			if (episode->judged_before)
 				class_take(sample, wait_rule_of_facts(&episode->facts_before,

@@ -81,10 +81,22 @@ void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, voi
 
 bool wait_runtime_lock(const struct wait *wait, uint64_t futex, struct runtime_lock *lock)
 {
-	const struct waits *waits = wait->waits;
+	struct waits *waits = wait->waits;
+	bool for_class = wait->numbers_only && !wait->anew, found;
+	int64_t start_ns, took_ns;
 
-	return waits->runtime_locks && waits->runtime_locks(waits->runtime_lock_finder, wait, futex,
-							    !wait->numbers_only, lock);
+	lock->later = for_class && waits->classes.locks_left_ns <= 0;
+	if (!waits->runtime_locks || lock->later)
+		return false;
+	start_ns = for_class ? clock_monotonic_ns() : 0;
+	found = waits->runtime_locks(waits->runtime_lock_finder, wait, futex, !wait->numbers_only,
+				     lock);
+	if (for_class) {
+		took_ns = clock_monotonic_ns() - start_ns;
+		waits->classes.locks_left_ns -= took_ns;
+		waits->classes.left_ns += took_ns;
+	}
+	return found;
 }
 
 bool wait_own_ids(const struct wait *wait)

@@ -21,6 +21,7 @@ struct wait_classes {
 	struct wait_peers peers;
 	int64_t daemon_ports;
 	int64_t scan_ns, left_ns; /* the present scan, and the time that classes have left in it */
+	int64_t locks_left_ns;	  /* time that it has left for locks of runtimes */
 	int64_t changes_tid;	  /* see waits_class_changes() */
 };
 

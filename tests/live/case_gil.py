@@ -49,6 +49,21 @@ def expect_told(find, program, rows, chain, why):
 
 
 @case
+def gil_wait_is_work(ctx):
+    """Threads that wait for the GIL are shown without -a, also if no column shows the GIL."""
+    find = Findings()
+    program = Gil(case_python.interpreters(ctx)[0], "held")
+    ctx.started.append(program)
+    program.wait_ready()
+    rows = ctx.stream("-d", SECONDS, "-p", program.told["pid"], columns="state,why").finish(0, START_S + SECONDS + STOP_S)
+    waited_s = sum(int(row["weight_us"]) for row in rows if row["state"] == "S" and row["why"] == "lock"
+                   and int(row["tid"]) in program.told["waiters"]) / 1e6
+    find.expect(waited_s >= 0.6 * SECONDS * len(program.told["waiters"]), "%s: %.1f s of %d threads", program.words, waited_s,
+                len(program.told["waiters"]))
+    find.close()
+
+
+@case
 def gil_holder(ctx):
     """Threads wait for the GIL of one that naps in C: that holder is shown, and its line of the program; in a chain, certain."""
     find = Findings()

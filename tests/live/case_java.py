@@ -2,7 +2,7 @@
 import glob
 import os
 
-from harness import SLOW, Findings, case, check, settle, wait_until
+from harness import SLOW, Findings, case, check, scans_of, settle, wait_until
 from parts import Part, account, program
 
 # Stacks are of go() of four classes, each of which calls one that the compiler can't foresee; Interpreted is never compiled. The
@@ -199,21 +199,26 @@ def monitors_run(ctx, java, how):
     wait_until(lambda: os.path.exists(directory + "/told"), 60 * SLOW, "Java's threads")
     tool = ctx.stream("-a", "-F", 10, "-p", str(jvm.pid),
                       columns="comm,state,waits_on,blocker_tid,blocker_kind,blocker_sure,chain,root_state")
+    work = ctx.stream("-F", 10, "-p", str(jvm.pid), columns="comm,state,why")
     tool.wait_scans(30)
-    rows = tool.interrupt()
+    work.wait_scans(60)
+    rows, work = tool.interrupt(), work.interrupt()
     jvm.end()
-    return rows
+    return rows, work
 
 
 @case
 def chain_of_monitors(ctx):
     """Threads wait to enter a monitor of a JVM, with --all of each installed one: its holder is shown, whatever it does; a thread that
-    waits for something else has no such edge."""
+    waits for something else has no such edge. Waiting for a monitor is work, whatever columns are shown."""
     find = Findings()
     javas = sorted(glob.glob("/usr/lib/jvm/*/bin/java")) or [program("java", "default-jre-headless", "/usr/bin")]
     for java in sorted({os.path.realpath(path) for path in javas})[:None if ctx.options.all else 1]:
         for how in ("nap", "spin", "sync"):
-            rows = monitors_run(ctx, java, how)
+            rows, work = monitors_run(ctx, java, how)
+            asleep = [[row["comm"] for row in scan if row["state"] == "S" and row["why"] == "lock"] for _, scan in scans_of(work)]
+            find.expect(sorted(asleep[-1]) == ["waiter%d" % i for i in range(8)],
+                        "%s %s: without a column that shows the monitor, those that wait for it are %s", java, how, asleep[-1])
             holders = {row["tid"] for row in rows if row["comm"] == "holder"}
             waiting = [row for row in rows if row["comm"].startswith("waiter") and row["state"] == "S"]
             told = [row for row in waiting if row["blocker_kind"] == "monitor"]

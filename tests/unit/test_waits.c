@@ -36,8 +36,8 @@ static const char *futex_of(struct scene *scene, const uint32_t words[4], int64_
 
 static void mutex_holders(void **state)
 {
-	const uint32_t held[4] = {2, 0, 8, 1}, robust[4] = {8 | FUTEX_WAITERS},
-		       shared[4] = {21 | FUTEX_WAITERS};
+	const uint32_t held[4] = {2, 0, 8, 1}, own[4] = {2, 0, 7, 1},
+		       robust[4] = {8 | FUTEX_WAITERS}, shared[4] = {21 | FUTEX_WAITERS};
 	struct scene *scene = *state;
 
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
@@ -47,6 +47,8 @@ static void mutex_holders(void **state)
 			    "mutex 0x400000 held by 8 x");
 	assert_string_equal(futex_of(scene, robust, FUTEX_LOCK_PI_PRIVATE, 0),
 			    "mutex 0x400000 held by 8 x");
+	assert_string_equal(futex_of(scene, own, FUTEX_WAIT_PRIVATE, 2),
+			    "mutex 0x400000 held by 7");
 	/* a lock in memory that processes share, by a thread that is not its process' first */
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put(&scene->proc, 20, 20, "comm", "y\n");
@@ -156,7 +158,6 @@ static void mutex_lies(void **state)
 {
 	static const uint32_t lies[][4] = {
 		{2, 0, 9, 1},	       /* no such thread */
-		{2, 0, 7, 1},	       /* the waiting one itself */
 		{2, 0, 0, 1},	       /* no owner */
 		{2, 0, 8, 0},	       /* no users */
 		{2, 0, 8, 0x7f12},     /* half of an address */

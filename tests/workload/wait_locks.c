@@ -82,6 +82,22 @@ static void mutex_robust(struct waiting *w)
 	mutex_of(w, set_robust);
 }
 
+static void mutex_take_twice(void *unused)
+{
+	mutex_take(unused);
+	mutex_take(unused);
+}
+
+/* A normal mutex that the waiting thread holds itself. */
+static void mutex_own(struct waiting *w)
+{
+	pthread_mutex_init(&mutex, NULL);
+	w->nr = SYS_futex;
+	w->run = mutex_take_twice;
+	w->pid = getpid();
+	snprintf(w->waits_on, sizeof(w->waits_on), "mutex %#lx held by *", (long)&mutex);
+}
+
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 
 static void rwlock_read(void *unused)
@@ -228,6 +244,7 @@ const struct wait_row lock_waits[] = {
 	{"mutex_recursive", mutex_recursive},
 	{"mutex_pi", mutex_pi},
 	{"mutex_robust", mutex_robust},
+	{"mutex_own", mutex_own},
 	{"rwlock_reader", rwlock_reader},
 	{"rwlock_writer", rwlock_writer},
 	{"rwlock_of_readers", rwlock_of_readers},

@@ -126,3 +126,11 @@ bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread
 	*monitor = answer.monitor;
 	return answer.waits;
 }
+
+bool java_monitors_due(struct java_monitors *monitors, const struct stack_thread *thread)
+{
+	const struct monitor_process *process =
+		cache_find(&monitors->processes, (uint64_t)thread->pid);
+
+	return !process || thread->now_ns >= process->next_look_ns;
+}

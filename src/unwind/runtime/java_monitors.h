@@ -55,6 +55,10 @@ void java_monitors_sweep(struct java_monitors *monitors, int64_t now_ns); /* abo
 bool java_monitor_find(struct java_monitors *monitors, const struct stack_thread *thread,
 		       uint64_t episode, struct java_monitor *monitor);
 
+/* True if the scan had no time to look at the thread's process, so that nothing is known of it yet.
+ */
+bool java_monitors_due(struct java_monitors *monitors, const struct stack_thread *thread);
+
 /* Lists the threads of a JVM, in a parser. java: zeroed at first but for its layout;
  * java_threads_done() frees it. False: the list can't be read. */
 bool java_threads_list(struct java_threads *java, struct thread_memory *memory);

@@ -134,3 +134,10 @@ bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread
 	}
 	return false;
 }
+
+bool python_gils_due(struct python_gils *gils, const struct stack_thread *thread)
+{
+	const struct gil_process *process = cache_find(&gils->processes, (uint64_t)thread->pid);
+
+	return !process || thread->now_ns >= process->next_look_ns;
+}

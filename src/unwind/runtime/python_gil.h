@@ -50,4 +50,8 @@ bool python_gil_find(struct python_gils *gils, const struct stack_thread *thread
 bool python_gil_read(const struct python *python, struct thread_memory *memory, uint64_t address,
 		     bool with_location, struct python_gil *gil);
 
+/* True if the scan had no time to look at the thread's process, so that nothing is known of it yet.
+ */
+bool python_gils_due(struct python_gils *gils, const struct stack_thread *thread);
+
 #endif
