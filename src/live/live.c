@@ -366,6 +366,13 @@ static int live_start(struct live *live, struct error *e)
 		parsers_describe(live->context.parsers, live->context.config.no_sandbox,
 				 &live->chosen);
 	err = sampling_begin(live, due_ns);
+	/* where processes are few (pids.max), samples matter more than names of functions */
+	if (err == -EAGAIN && live->context.parsers) {
+		parsers_give_up(live->context.parsers, err);
+		err = sampling_begin(live, due_ns);
+	}
+	if (!err)
+		live_parsers_start(&live->context);
 	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
 			       strerror(-err))
 		   : 0;

@@ -138,9 +138,10 @@ int live_goroutines(int64_t pid, bool all, bool free, goroutine_callback *take, 
 		err = error_set(e, ETIMEDOUT, EXIT_FAILED,
 				"goroutines of process %lld: a look at it does not end",
 				(long long)pid);
-	else if (!parsers)
-		err = error_set(e, EAGAIN, EXIT_FAILED,
-				"goroutines: there can be no process that parses files");
+	else if (parsers_lacking(parsers))
+		err = error_set(e, -parsers_lacking(parsers), EXIT_FAILED,
+				"goroutines: a process that parses files can't be started: %s",
+				strerror(-parsers_lacking(parsers)));
 	else
 		err = goroutines_read(&goroutines, PROC_ROOT, pid, &parsers->parser[PARSER_NAMES],
 				      e);

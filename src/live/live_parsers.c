@@ -60,11 +60,15 @@ bool live_container_read(void *of, int fd, const struct container_question *ques
 void live_parsers_begin(struct live_context *context)
 {
 	uint64_t needs = context->wants.needs;
-	bool stacks = needs & NEEDS_STACKS_OF_USERS;
 
-	if (stacks || needs & (NEED_WAITS | NEED_WAIT_CLASS | NEED_CONTAINER_NAME))
-		context->parsers = parsers_begin(live_service, context->config.no_sandbox,
-						 stacks ? PARSERS_OF_STACKS : 0);
+	if (needs & (NEEDS_STACKS_OF_USERS | NEED_WAITS | NEED_WAIT_CLASS | NEED_CONTAINER_NAME))
+		context->parsers = parsers_begin(live_service, context->config.no_sandbox, 0);
+}
+
+void live_parsers_start(struct live_context *context)
+{
+	if (context->wants.needs & NEEDS_STACKS_OF_USERS)
+		parsers_start(context->parsers, PARSERS_OF_STACKS);
 }
 
 void live_parsers_end(struct live_context *context)

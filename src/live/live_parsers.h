@@ -8,9 +8,11 @@
 #include "live/context/live_context.h"
 #include "proc/container_file.h"
 
-/* Starts the parsers that the context's needs want; context->parsers stays NULL where there are
- * none. */
+/* Forks the spawner if the context's needs want parsers; context->parsers stays NULL otherwise. */
 void live_parsers_begin(struct live_context *context);
+/* Starts the parsers of stacks, if the needs want any: after what tsnap can't run without, where
+ * processes are few (pids.max). */
+void live_parsers_start(struct live_context *context);
 void live_parsers_end(struct live_context *context);
 
 container_file_reader live_container_read; /* `of` is a struct live_context */

@@ -25,8 +25,10 @@
 #define SEND_S 1 /* seconds that a send waits for a full socket */
 #define STOP_POLL_MS 50
 
-/* Pids of the parsers, and of the spawner, as /proc shows them; 0: none. */
-static _Atomic uint32_t pids[PARSER_SLOTS + 1];
+enum { SPAWNER_PID = PARSER_SLOTS, STANDBY_PID, PIDS };
+
+/* Pids of the parsers, of the spawner and of its standby, as /proc shows them; 0: none. */
+static _Atomic uint32_t pids[PIDS];
 static _Atomic bool begun; /* parsers were started; false: pids need not be searched */
 
 bool parsers_have(uint32_t pid)
@@ -111,6 +113,8 @@ static int hello_take(int socket, _Atomic uint32_t *pid, _Atomic pid_t *own, int
 		;
 	if (came <= 0 || answer_take(socket, &hello, sizeof(hello)) != sizeof(hello))
 		return -ECHILD;
+	if (!hello.pid)
+		return hello.err ? hello.err : -ECHILD;
 	*pid = hello.pid;
 	*own = hello.own;
 	*err = hello.err ? hello.err : *err;
@@ -143,32 +147,54 @@ static bool is_dead(int socket)
 
 /* Returns -EAGAIN where a parser may begin later: there was no memory for it, or no pid. -ECHILD:
  * the spawner is dead. */
-static int begin_error(struct parsers *parsers)
+static int begin_fail(struct parsers *parsers, int err)
 {
 	parsers->ended = is_dead(parsers->control);
+	if (parsers->ended)
+		parsers->lack_err = -ECHILD;
+	else if (err != -ECHILD) /* not one that was killed as it began */
+		parsers->lack_err = err;
 	return parsers->ended ? -ECHILD : -EAGAIN;
+}
+
+/* Takes the messages of the spawner: another pid is that of a standby that went on in its place. */
+static void spawner_follow(struct parsers *parsers)
+{
+	struct parser_hello hello;
+
+	struct pollfd ready = {parsers->control, POLLIN, 0};
+
+	while (poll(&ready, 1, 0) > 0 && ready.revents & POLLIN &&
+	       answer_take(parsers->control, &hello, sizeof(hello)) == sizeof(hello)) {
+		parsers->replaced += hello.pid != pids[SPAWNER_PID];
+		pids[SPAWNER_PID] = hello.pid;
+		pids[STANDBY_PID] = hello.standby;
+	}
 }
 
 static int parser_begin(struct parser *parser)
 {
 	struct parser_message order = {.head = "", .head_bytes = 1, .fd_count = 1};
+	struct parsers *parsers = parser->parsers;
 	int pair[2], err;
 
 	parser->begun_ns = clock_monotonic_ns();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -EAGAIN;
+		return begin_fail(parsers, -errno);
 	order.fds[0] = pair[1];
-	err = parser_message_send(parser->parsers->control, &order);
+	err = parser_message_send(parsers->control, &order);
 	close(pair[1]);
 	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = SEND_S},
 		   sizeof(struct timeval));
 	parser->socket = pair[0];
 	if (!err)
-		err = hello_take(pair[0], &pids[parser->slot], &parser->pid, &parser->parsers->err);
+		err = hello_take(pair[0], &pids[parser->slot], &parser->pid, &parsers->err);
+	spawner_follow(parsers);
 	if (err) {
 		parser_close(parser);
-		return begin_error(parser->parsers);
+		return begin_fail(parsers, err);
 	}
+	parsers->lack_err = 0;
 	parser->generation++;
 	return 0;
 }
@@ -229,33 +255,41 @@ void parser_send(struct parser *parser, const struct parser_message *request)
 		parser_lose(parser);
 }
 
+/* Forks the spawner. 0 or -errno. */
+static int spawner_begin(struct parsers *parsers, parser_service *service, bool free)
+{
+	_Atomic pid_t own;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	parsers->control = pair[0];
+	parsers->spawner = spawner_fork(pair[1], service, free);
+	close(pair[1]);
+	return parsers->spawner < 0
+		       ? parsers->spawner
+		       : hello_take(parsers->control, &pids[SPAWNER_PID], &own, &parsers->err);
+}
+
+void parsers_start(struct parsers *parsers, unsigned int slots)
+{
+	for (int i = 0; parsers && i < PARSER_SLOTS; i++)
+		if (slots >> i & 1)
+			parser_ready(&parsers->parser[i]);
+}
+
 struct parsers *parsers_begin(parser_service *service, bool free, unsigned int slots)
 {
 	struct parsers *parsers = memory_get(sizeof(*parsers));
-	_Atomic pid_t own;
-	int pair[2], err;
 
 	begun = true;
 	parsers->control = -1;
 	for (int i = 0; i < PARSER_SLOTS; i++)
 		parsers->parser[i] = (struct parser){.parsers = parsers, .slot = i, .socket = -1};
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		parsers_end(parsers);
-		return NULL;
-	}
-	parsers->control = pair[0];
-	parsers->spawner = spawner_fork(pair[1], service, free);
-	close(pair[1]);
-	err = parsers->spawner < 0 ? parsers->spawner : 0;
-	if (!err)
-		err = hello_take(parsers->control, &pids[PARSER_SLOTS], &own, &parsers->err);
-	for (int i = 0; !err && i < PARSER_SLOTS; i++)
-		if (slots >> i & 1)
-			err = parser_begin(&parsers->parser[i]);
-	if (!err)
-		return parsers;
-	parsers_end(parsers);
-	return NULL;
+	parsers->lack_err = spawner_begin(parsers, service, free);
+	parsers->ended = parsers->lack_err != 0;
+	parsers_start(parsers, slots);
+	return parsers;
 }
 
 uint64_t parsers_lost(const struct parsers *parsers)
@@ -267,9 +301,14 @@ uint64_t parsers_lost(const struct parsers *parsers)
 	return lost;
 }
 
-bool parsers_ended(const struct parsers *parsers)
+int parsers_lacking(const struct parsers *parsers)
 {
-	return parsers && parsers->ended;
+	return parsers ? parsers->lack_err : 0;
+}
+
+uint64_t parsers_replaced(const struct parsers *parsers)
+{
+	return parsers ? parsers->replaced : 0;
 }
 
 int64_t parsers_cpu_ns(const struct parsers *parsers)
@@ -289,7 +328,7 @@ uint32_t parsers_pid(enum parser_slot slot)
 void parsers_describe(const struct parsers *parsers, bool free, struct text *to)
 {
 	text_add_string(to, "files for stacks: ");
-	if (!parsers)
+	if (!parsers || parsers->ended)
 		text_add_string(to, "not read (no process can be started that does)\n");
 	else if (free)
 		text_add_string(to, "read by processes without a sandbox\n");
@@ -314,16 +353,26 @@ static void spawner_wait(pid_t spawner)
 	waitpid(spawner, NULL, 0);
 }
 
-void parsers_end(struct parsers *parsers)
+void parsers_give_up(struct parsers *parsers, int err)
 {
-	if (!parsers)
-		return;
 	for (int i = 0; i < PARSER_SLOTS; i++)
 		parser_close(&parsers->parser[i]);
 	if (parsers->control >= 0)
 		close(parsers->control);
+	parsers->control = -1;
 	if (parsers->spawner > 0)
 		spawner_wait(parsers->spawner);
-	pids[PARSER_SLOTS] = 0;
+	parsers->spawner = 0;
+	parsers->ended = true;
+	parsers->lack_err = err;
+	pids[SPAWNER_PID] = 0;
+	pids[STANDBY_PID] = 0;
+}
+
+void parsers_end(struct parsers *parsers)
+{
+	if (!parsers)
+		return;
+	parsers_give_up(parsers, 0);
 	free(parsers);
 }

@@ -10,10 +10,10 @@
  * The spawner is forked before there is anything in the worker's memory that is of worth, and does
  * nothing but fork. A parser that dies, or does not answer in time, costs the request and is
  * counted. The next request begins a new one, and a requester must send each generation anew what
- * it has to know. A spawner that dies takes its parsers with it, and none follows: what is not
- * known then stays so. A file that ends its parser twice is not to be sent again. Limits: 512 MB
- * of memory (RLIMIT_DATA: RLIMIT_AS would count address space that is only reserved), 10 s of CPU
- * time a request (RLIMIT_CPU).
+ * it has to know. A spawner that dies takes its parsers with it, and its standby goes on in its
+ * place (parser_process.h). A file that ends its parser twice is not to be sent again. Limits: 512
+ * MB of memory (RLIMIT_DATA: RLIMIT_AS would count address space that is only reserved), 10 s of
+ * CPU time a request (RLIMIT_CPU).
  *
  * A parser is used by one thread at a time. Its answers are as hostile as what it has read.
  */
@@ -57,23 +57,32 @@ struct parser {
 };
 
 struct parsers {
-	int control; /* the spawner's socket; -1: there is none */
-	pid_t spawner;
-	_Atomic bool ended; /* the spawner has died */
-	int err;	    /* reason why they are not bounded (-errno), or 0 */
+	int control;		   /* the spawner's socket; -1: there is none */
+	pid_t spawner;		   /* 0: it could not be forked */
+	_Atomic bool ended;	   /* the spawner has died, and no other one went on */
+	_Atomic int lack_err;	   /* -errno: the last parser could not be begun; 0: it could */
+	_Atomic uint64_t replaced; /* spawners that died, and in whose place another one went on */
+	int err;		   /* reason why they are not bounded (-errno), or 0 */
 	struct parser parser[PARSER_SLOTS];
 };
 
-/* Forks the spawner and the parsers of some slots (bits). Must be called before other threads
- * begin. Parsers of other slots begin at their first request. free: their system calls are not
- * bounded (--no-sandbox). NULL: there can be no parsers, and nothing is parsed. */
+/* Forks the spawner, and has it start the parsers of some slots (bits). Must be called before other
+ * threads begin. Parsers of other slots begin at their first request, or with parsers_start().
+ * free: their system calls are not bounded (--no-sandbox). */
 struct parsers *parsers_begin(parser_service *service, bool free, unsigned int slots);
+/* Begins the parsers of some slots (bits), as far as that is possible now. NULL is fine. */
+void parsers_start(struct parsers *parsers, unsigned int slots);
+/* Ends all of them, for want of what err says (-errno): none will begin any more. */
+void parsers_give_up(struct parsers *parsers, int err);
 void parsers_end(struct parsers *parsers); /* NULL is fine */
 
 /* Returns how many parsers died or were given up; 0 for NULL. */
 uint64_t parsers_lost(const struct parsers *parsers);
-/* True if no parser will start any more, as the spawner died; false for NULL. */
-bool parsers_ended(const struct parsers *parsers);
+/* Why a parser could not be begun when one was wanted last, -errno: -ECHILD: none will begin any
+ * more, as the spawner died; 0: it could, or for NULL. */
+int parsers_lacking(const struct parsers *parsers);
+/* Returns how many spawners died, and had another one go on in their place; 0 for NULL. */
+uint64_t parsers_replaced(const struct parsers *parsers);
 /* Returns the CPU time that the parsers took; 0 for NULL. */
 int64_t parsers_cpu_ns(const struct parsers *parsers);
 

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -22,6 +23,7 @@
 #define END_POLL_NS (2 * NS_PER_MS)
 #define END_POLLS 100
 #define DESCRIPTORS_MOST 65536
+#define STANDBYS_MOST 8 /* spawners that follow the first one: one that is always killed ends */
 #define SPAWNER_NAME "tsnap-spawner"
 #define PARSER_NAME "tsnap-parser"
 
@@ -119,7 +121,7 @@ static void parser_run(int socket, parser_service *service, bool free)
 {
 	static char bytes[PARSER_MESSAGE_MAX];
 	struct parser_request request = {.bytes = bytes};
-	struct parser_hello hello = {(uint32_t)shown_pid(), getpid(), 0};
+	struct parser_hello hello = {.pid = (uint32_t)shown_pid(), .own = getpid()};
 	int got;
 
 	prctl(PR_SET_NAME, PARSER_NAME);
@@ -177,14 +179,109 @@ static void children_wait(void)
 {
 	const struct timespec pause = {0, END_POLL_NS};
 
-	for (int i = 0; i < END_POLLS && !waitpid(-1, NULL, WNOHANG); i++)
+	for (int i = 0; i < END_POLLS && waitpid(-1, NULL, WNOHANG) >= 0; i++)
 		nanosleep(&pause, NULL);
 }
 
-static void spawner_run(int control, parser_service *service, bool free)
+struct spawner {
+	int control;
+	parser_service *service;
+	bool free;
+	int standbys_left;
+	pid_t standby;		/* 0: there is none */
+	uint32_t standby_shown; /* its pid as /proc shows it */
+	int life; /* write end of a pipe that the standby reads: it ends with this process */
+};
+
+static void standby_close(struct spawner *spawner)
 {
-	const struct parser_hello hello = {(uint32_t)shown_pid(), getpid(), 0};
+	if (spawner->life >= 0)
+		close(spawner->life);
+	spawner->life = -1;
+	spawner->standby = 0;
+	spawner->standby_shown = 0;
+}
+
+/* Waits, as a standby, until its spawner has ended, and returns then. life: read end of the
+ * pipe. */
+static void life_wait(int life, int shown)
+{
+	const uint32_t pid = (uint32_t)shown_pid();
+	char byte;
+
+	if (write(shown, &pid, sizeof(pid)) != sizeof(pid))
+		_exit(EXIT_FAILURE);
+	close(shown);
+	while (read(life, &byte, 1) < 0 && errno == EINTR)
+		;
+	close(life);
+}
+
+/* Forks a standby if there is none. True in the standby, once it is the spawner. */
+static bool standby_begin(struct spawner *spawner, int order)
+{
+	int life[2], shown[2];
+	pid_t child;
+
+	if (spawner->standby && waitpid(spawner->standby, NULL, WNOHANG))
+		standby_close(spawner);
+	if (spawner->standby || !spawner->standbys_left || pipe2(life, O_CLOEXEC))
+		return false;
+	if (pipe2(shown, O_CLOEXEC)) {
+		close(life[0]);
+		close(life[1]);
+		return false;
+	}
+	child = fork();
+	if (!child) {
+		/* an open copy of its socket would hide the death of a parser from the worker */
+		close(order);
+		close(life[1]);
+		close(shown[0]);
+		spawner->standbys_left--;
+		life_wait(life[0], shown[1]);
+		return true;
+	}
+	close(life[0]);
+	close(shown[1]);
+	spawner->life = life[1];
+	spawner->standby = child;
+	if (child < 0 ||
+	    read(shown[0], &spawner->standby_shown, sizeof(uint32_t)) != sizeof(uint32_t))
+		standby_close(spawner);
+	else
+		spawner->standbys_left--;
+	close(shown[0]);
+	return false;
+}
+
+/* Forks a parser for an order. The hello of a spawner comes before the parser's, so that it has
+ * arrived when this has. */
+static void parser_fork(const struct spawner *spawner, int order)
+{
+	struct parser_hello hello = {
+		.pid = (uint32_t)shown_pid(), .own = getpid(), .standby = spawner->standby_shown};
 	const pid_t own = getpid();
+	pid_t child;
+
+	hello_send(spawner->control, &hello);
+	child = fork();
+	if (!child) {
+		life_bind(own);
+		close(spawner->control);
+		if (spawner->life >= 0)
+			close(spawner->life);
+		parser_run(order, spawner->service, spawner->free);
+	}
+	if (child < 0) {
+		hello = (struct parser_hello){.err = -errno};
+		hello_send(order, &hello);
+	}
+}
+
+static void spawner_run(struct spawner *spawner)
+{
+	const struct parser_hello hello = {.pid = (uint32_t)shown_pid(), .own = getpid()};
 	char order;
 	int fds[PARSER_FDS_MAX];
 	unsigned int count;
@@ -192,22 +289,27 @@ static void spawner_run(int control, parser_service *service, bool free)
 
 	prctl(PR_SET_NAME, SPAWNER_NAME);
 	signals_set();
-	descriptors_close(control);
+	descriptors_close(spawner->control);
 	limit_set(RLIMIT_CORE, 0);
-	if (!free) {
+	if (!spawner->free) {
 		capabilities_keep(0);
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	}
-	hello_send(control, &hello);
-	while (parser_message_receive(control, &order, sizeof(order), &got, fds, &count) > 0) {
-		if (!fork()) {
-			life_bind(own);
-			close(control);
-			parser_run(fds[0], service, free);
+	hello_send(spawner->control, &hello);
+	while (parser_message_receive(spawner->control, &order, sizeof(order), &got, fds, &count) >
+	       0) {
+		if (!count)
+			continue;
+		/* a standby that takes over waits for the next order: this one was its spawner's */
+		if (standby_begin(spawner, fds[0])) {
+			standby_close(spawner);
+			continue;
 		}
+		parser_fork(spawner, fds[0]);
 		while (count)
 			close(fds[--count]);
 	}
+	standby_close(spawner);
 	children_wait();
 	_exit(EXIT_SUCCESS);
 }
@@ -220,7 +322,11 @@ pid_t spawner_fork(int control, parser_service *service, bool free)
 		return -errno;
 	if (!child) {
 		/* the spawner ends with the socket: a worker that is killed leaves no process */
-		spawner_run(control, service, free);
+		spawner_run(&(struct spawner){.control = control,
+					      .service = service,
+					      .free = free,
+					      .standbys_left = STANDBYS_MOST,
+					      .life = -1});
 	}
 	return child;
 }

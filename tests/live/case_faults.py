@@ -166,7 +166,7 @@ def too_few_files(ctx):
 
 def in_group(ctx, controller, v1, v2, value):
     """A function that enters a control group with a limit."""
-    name = "/tsnap-limit-%d" % os.getpid()
+    name = "/tsnap-limit-%d-%s" % (os.getpid(), value)
     if os.path.isdir("/sys/fs/cgroup/" + controller):
         return group_made(ctx, "/sys/fs/cgroup/" + controller + name, **{v1: str(value)})
     return group_made(ctx, "/sys/fs/cgroup" + name, **{v2: str(value)})
@@ -175,7 +175,7 @@ def in_group(ctx, controller, v1, v2, value):
 @case
 def group_limits(ctx):
     """In a control group with little memory, or few processes, tsnap names the group and its limit."""
-    group = r"control group /\S*tsnap-limit-\d+ may have "
+    group = r"control group /\S*tsnap-limit-\S+ may have "
     for controller, v1, v2, value, words in (
             ("memory", "memory__limit_in_bytes", "memory__max", 24 << 20, group + r"24 MB of memory: raise its memory\.(limit_in_bytes|max)"),
             ("pids", "pids__max", "pids__max", 2, group + r"2 processes and threads: raise its pids\.max")):
@@ -183,6 +183,25 @@ def group_limits(ctx):
         code = tool.wait(START_S + STOP_S)
         check(code and re.search(words, tool.err), "%s: exit code %s: %s", controller, code, tool.err)
         check("max-threads" not in tool.err, "%s: not the cause: %s", controller, tool.err)
+
+
+@case
+def too_few_processes(ctx):
+    """In a control group with few processes a report says that no process can read files for stacks, and why; or the start fails, and
+    says why. With enough of them there is no such line."""
+    ctx.workload("sleep", call="pipe_read")
+    reported = 0
+    lacking = "can't be started: Resource temporarily unavailable, control group"
+    for most in range(2, 40):
+        tool = ctx.plain(*COLUMNS, preexec_fn=in_group(ctx, "pids", "pids__max", "pids__max", most))
+        code, words = tool.wait(START_S + STOP_S), words_of(tool)
+        limit = "tsnap-limit-%d-%d may have %d processes and threads: raise its pids.max" % (os.getpid(), most, most)
+        check(limit in words or code == 0, "%d processes: exit code %d: %s", most, code, words)
+        if code == 0 and lacking not in words:
+            break
+        check(limit in words, "%d processes: %s", most, words)
+        reported += code == 0
+    check(reported > 1 and most < 30, "%d reports lack functions, none with %d processes", reported, most)
 
 
 @case

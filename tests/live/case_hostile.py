@@ -153,28 +153,39 @@ def parsers_that_die(ctx):
     find.close()
 
 
+def copy_started(ctx, directory, copy):
+    """A chain of a new program, whose file no parser has read."""
+    shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
+    chain = chain_programs.Chain(copy, "recursion", directory)
+    ctx.started.append(chain)
+    return chain
+
+
 @case
 def parsers_without_spawner(ctx):
-    """The process that starts parsers is killed: scans and samples are whole, known stacks stay known, and the footer says so."""
+    """The process that starts parsers is killed: its standby goes on, and functions of new programs are known. That is killed, too, with
+    all that follow: scans and samples are whole, known stacks stay known. The footer says both."""
     directory, own, find = directory_of(ctx), ctx.temporary(), Findings()
     known = chain_programs.Chain(os.path.join(directory, "chains_gcc"), "recursion", directory)
     ctx.started.append(known)
     tool = ctx.stream("-a", "-F", 10, columns="ustack,stack")
     tool.wait_scans(5, lambda row: row["tid"] == str(known.tid) and chain_programs.contains(frames_of(row), known.expected))
-    with open("/proc/%d/task/%d/children" % (tool.pid, tool.pid), encoding="ascii") as file:
-        os.kill(int(file.read().split()[0]), signal.SIGKILL)
-    copy = os.path.join(own, "chains_copy")
-    shutil.copy2(os.path.join(directory, "chains_gcc"), copy)
-    new = chain_programs.Chain(copy, "recursion", directory)
-    ctx.started.append(new)
+    spawner, standby = tool.spawners()
+    os.kill(spawner, signal.SIGKILL)
+    later = copy_started(ctx, directory, os.path.join(own, "chains_later"))
+    tool.wait_scans(5, lambda row: row["tid"] == str(later.tid) and chain_programs.contains(frames_of(row), later.expected))
+    check(tool.parsers([standby]), "the standby has started no parser")
+    for pid in [standby] + tool.spawners(standby):
+        os.kill(pid, signal.SIGKILL)
+    new = copy_started(ctx, directory, os.path.join(own, "chains_copy"))
     tool.wait_scans(20, lambda row: row["tid"] == str(new.tid))
-    check(not tool.parsers(), "there are parsers: %s", tool.parsers())
     rows = tool.interrupt()
     frames = frames_of(rows_of(rows, known.tid)[-1])
     find.expect(chain_programs.contains(frames, known.expected), "of before: %s", frames[:8])
     frames = frames_of(rows_of(rows, new.tid)[-1])
     find.expect(frames and "chains_copy+0x" in " ".join(frames), "of a program since: %s", frames[:8])
-    find.expect(tool.missed("process that starts those and ended") == 1, "not told: %s", tool.err)
+    find.expect(tool.missed("processes that start those which read files, and ended") == 1, "not told: %s", tool.err)
+    find.expect("and the one that starts these, have ended" in tool.err, "not told: %s", tool.err)
     find.expect("late scans (the one before" not in tool.err, "%s", tool.err)
     find.close()
 

@@ -223,6 +223,22 @@ def rows_of(rows, tid):
     return [row for row in rows if row["tid"] == str(tid)]
 
 
+def children_of(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def name_of(pid):
+    try:
+        with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return ""
+
+
 class Tsnap(Process):
     """A run of tsnap."""
 
@@ -249,15 +265,15 @@ class Tsnap(Process):
     def pid(self, _):
         pass
 
-    def parsers(self):
-        """Pids of parsers, grandchildren of the process that works; none if no stacks are requested."""
-        def children_of(pid):
-            try:
-                with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-                    return [int(child) for child in file.read().split()]
-            except OSError:
-                return []
-        return [parser for spawner in children_of(self.pid) for parser in children_of(spawner)]
+    def spawners(self, of=None):
+        """Pids of the process that starts parsers, a child of the process that works, and of its standby, a child of the first (of: of
+        the process `of`)."""
+        found = [pid for pid in children_of(of or self.pid) if name_of(pid) == "tsnap-spawner"]
+        return found + [below for pid in found for below in self.spawners(pid)]
+
+    def parsers(self, spawners=None):
+        """Pids of parsers, children of these spawners; none if no stacks are requested."""
+        return [pid for spawner in spawners or self.spawners() for pid in children_of(spawner) if name_of(pid) != "tsnap-spawner"]
 
     def rows(self, all_of_it=False):
         """Rows of the CSV so far, as dicts. An incomplete row at the end counts only with all_of_it."""

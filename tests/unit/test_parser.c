@@ -186,17 +186,53 @@ static void others_follow_the_dead(void **state)
 	parser->stop = false;
 	assert_int_equal(parsers_lost(parsers), 5);
 	assert_int_equal(number_of(&parsers->parser[PARSER_NAMES], ORDER_PID), other);
-	/* without the spawner no new parser begins */
-	kill(parsers->spawner, SIGKILL);
-	while (question(&parsers->parser[PARSER_NAMES], ORDER_ECHO, answer, ASK_NS) != -EPIPE)
-		;
-	assert_false(parsers_ended(parsers));
-	while ((got = parser_ready(parser)) == -EAGAIN || !got)
-		;
-	assert_int_equal(got, -ECHILD);
-	assert_true(parsers_ended(parsers));
 	parsers_end(parsers);
 	assert_false(parsers_have((uint32_t)other));
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[32], line[256];
+	FILE *file;
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	fclose(file);
+	assert_int_equal(sscanf(strrchr(line, ')') + 1, " %*c %d", &parent), 1);
+	return parent;
+}
+
+/* A spawner that is killed is followed by its standby; one that is killed again and again is
+ * not. */
+static void standbys_follow(void **state)
+{
+	struct parsers *parsers = parsers_begin(serve, false, 1u << PARSER_TABLES);
+	struct parser *parser = &parsers->parser[PARSER_TABLES];
+	char answer[PARSER_MESSAGE_MAX];
+	int killed = 0, got;
+
+	(void)state;
+	assert_int_equal(parent_of(parser->pid), parsers->spawner);
+	for (;;) {
+		assert_int_equal(parsers_lacking(parsers), 0);
+		assert_int_equal(parsers_replaced(parsers), killed);
+		assert_true(parsers_have((uint32_t)parent_of(parser->pid)));
+		kill(parent_of(parser->pid), SIGKILL);
+		killed++;
+		while (question(parser, ORDER_ECHO, answer, ASK_NS) != -EPIPE)
+			;
+		while ((got = parser_ready(parser)) == -EAGAIN)
+			;
+		if (got)
+			break;
+	}
+	assert_int_equal(got, -ECHILD);
+	assert_int_equal(parsers_lacking(parsers), -ECHILD);
+	assert_int_equal(killed, 9);
+	parsers_end(parsers);
 }
 
 int main(void)
@@ -205,6 +241,7 @@ int main(void)
 		cmocka_unit_test(bytes_and_files_pass),
 		cmocka_unit_test(parsers_are_bounded),
 		cmocka_unit_test(others_follow_the_dead),
+		cmocka_unit_test(standbys_follow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "kernel/registers.h"
+#include "live/context/live_limits.h"
 #include "proc/proc.h"
 #include "sample/waker_stack.h"
 
@@ -223,6 +224,7 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 {
 	const struct host *host = &stacks->context->kernel.host;
 	const uint64_t *ended = stacks->unwinder.ended;
+	const int lacking = parsers_lacking(stacks->context->parsers);
 	struct stack_names_counts names;
 
 	if (!stacks->needs)
@@ -233,10 +235,20 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 		"processes that read files for stacks and ended over one (others went "
 		"on, and the requests that they had are lost)",
 		parsers_lost(stacks->context->parsers));
-	source_status_miss_any(status,
-			       "process that starts those and ended (files and functions that were "
-			       "not known then are not)",
-			       parsers_ended(stacks->context->parsers));
+	source_status_miss_any(
+		status,
+		"processes that start those which read files, and ended (another one went on)",
+		parsers_replaced(stacks->context->parsers));
+	if (lacking == -ECHILD)
+		source_status_lack(status, "kind of data: functions and tables of files not yet "
+					   "read (the processes that read them, and the one that "
+					   "starts these, have ended)");
+	else if (lacking)
+		source_status_lack(status,
+				   live_limits_words("kind of data: functions and tables of files "
+						     "not yet read",
+						     "a process that reads them can't be started",
+						     -lacking));
 	source_status_miss_any(status, "stacks not kept: the thread ran meanwhile",
 			       stacks->moved_count);
 	source_status_miss_any(status,
