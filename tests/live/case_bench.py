@@ -6,7 +6,7 @@ from harness import STOP_S, UNREADY, Process, Skip, case, check
 
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench", "run")
 # Parts of the bench, the longest first; bench_parts compares the names with the bench's own.
-PARTS = ("fleet", "stacks", "tracers", "trace", "scans", "records", "readers", "waits", "chains", "stack_peers", "rate", "operations", "share", "churn",
+PARTS = ("fleet", "stacks", "tracers", "trace", "scans", "records", "readers", "recorder", "waits", "chains", "stack_peers", "rate", "operations", "share", "churn",
          "block", "latency", "report", "replay", "screen", "start")
 
 
