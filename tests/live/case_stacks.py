@@ -161,12 +161,12 @@ def functions_of(program):
 @case
 def nothing_invented(ctx):
     """No row has a name or a user that no thread of this host has, nor a function of the thread's program that it is not in."""
-    earlier = programs_start(ctx, ("chains_gcc",), ("large", "grown"))
+    earlier = programs_start(ctx, ("chains_gcc",), ("grown",))
     names, find = Names(), Findings()
-    tool = ctx.stream("-a", columns="user,comm,state,stack,ustack")
+    tool = ctx.stream("-a", "-F", 5, columns="user,comm,state,stack,ustack")
     tool.wait_scans(1)
-    later = programs_start(ctx, ("chains_gcc",), ("sorted", "library"))
-    settle_chains(tool, later, 8)
+    later = programs_start(ctx, ("chains_gcc",), ("sorted",))
+    settle_chains(tool, later)
     rows = tool.interrupt()
     names.over.set()
     names.join()
@@ -177,7 +177,7 @@ def nothing_invented(ctx):
         wanted = [name for name in chain.expected if name in functions] + ["_start"]
         mine = [row for row in rows_of(rows, chain.tid) if row["comm"] == os.path.basename(chain.program)]
         find.expect(mine, "%s: no row", words)
-        for row in (mine if not tool.missed(LATE_FILE) else since_whole(mine))[-8:]:  # the program has begun to sleep
+        for row in (mine if not tool.missed(LATE_FILE) else since_whole(mine))[-4:]:  # the program has begun to sleep
             frames = frames_of(row) if row["ustack"] else []
             own = [name for name in frames if name in functions or name.startswith(unnamed)]
             agree = len(own) <= len(wanted) and all(name in (real, unnamed + name.rpartition("+0x")[2])

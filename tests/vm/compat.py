@@ -22,8 +22,8 @@ HEAD = """# What works where
 "works": blocked threads were shown with their state, system call, arguments and file, and nothing was
 missing; "degraded": the same, but tsnap named something that it could not see; "refused": exit code 77 or 1 and the line of the note.
 
-- **kernel**: a kernel of Debian, except 4.9, 4.14 and 4.18: these were built from the sources of Linux 4.9.229, Linux 4.14.67 and RHEL 8.1, and have no
-  BTF.
+- **kernel**: a kernel of Debian, except 3.10, 4.9, 4.14 and 4.18: these were built from the sources of RHEL 7.8, Linux 4.9.229, Linux 4.14.67 and RHEL
+  8.1, and have no BTF.
 - **libbcc**: the version that the distribution has for that kernel, and 0.26, Debian bookworm's, on each.
 - **types**: the only source of kernel types in that test: BTF without headers, headers without BTF, and so on.
 - **best**: tsnap chose its probes: raw tracepoints with typed arguments from 5.5 on, plain ones from 4.17 on. **tracepoints**, **kprobes**: all better probes were
