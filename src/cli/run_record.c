@@ -155,6 +155,7 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 		.time_us = scan->time_us,
 		.weight_us = scan->weight_us,
 		.threads = (int64_t)scan->threads,
+		.clock_step_us = scan->clock_step_us,
 		.missing = (int64_t)recorder_missing(record->recorder, RECORD_SCANS),
 	};
 	int err;

@@ -135,6 +135,7 @@ bool archive_scan_end(struct archive *archive, const struct scan *scan, struct s
 	archive->begun = false;
 	archive->weight_us += scan->weight_us;
 	archive->elapsed_us += scan->weight_us;
+	archive->clock_step_us += scan->clock_step_us;
 	if (!archive->now)
 		return false;
 	*row = (struct scan_row){
@@ -142,8 +143,9 @@ bool archive_scan_end(struct archive *archive, const struct scan *scan, struct s
 		.weight_us = archive->weight_us,
 		.samples = archive->rows,
 		.threads = (int64_t)scan->threads,
+		.clock_step_us = archive->clock_step_us,
 	};
-	archive->weight_us = 0;
+	archive->weight_us = archive->clock_step_us = 0;
 	sums_sweep(archive, archive->elapsed_us);
 	return true;
 }

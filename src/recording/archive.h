@@ -15,13 +15,14 @@ struct archive_sums;
 
 /* A zeroed archive, except for every_us, is empty. */
 struct archive {
-	int64_t every_us;     /* period of the scans; 0: there is no archive */
-	bool begun, now;      /* the present scan has a row, and is archived */
-	int64_t elapsed_us;   /* weight of all scans before the present one: UTC may step */
-	int64_t due_us;	      /* elapsed time from which the next scan is archived */
-	int64_t weight_us;    /* weight of the scans since the last archived one */
-	int64_t rows;	      /* rows of samples in the present scan */
-	struct index threads; /* tid to number of its sums, from 1 */
+	int64_t every_us;      /* period of the scans; 0: there is no archive */
+	bool begun, now;       /* the present scan has a row, and is archived */
+	int64_t elapsed_us;    /* weight of all scans before the present one: UTC may step */
+	int64_t due_us;	       /* elapsed time from which the next scan is archived */
+	int64_t weight_us;     /* weight of the scans since the last archived one, */
+	int64_t clock_step_us; /* and how far the clock was set in that time */
+	int64_t rows;	       /* rows of samples in the present scan */
+	struct index threads;  /* tid to number of its sums, from 1 */
 	struct archive_sums *sums;
 	size_t sum_count, sum_capacity;
 	int64_t swept_us;

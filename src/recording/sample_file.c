@@ -160,8 +160,9 @@ static void seen_turn(struct sample_file *file)
  * weights and times in a state by one that can't. The clock may be set forward, or scans may have
  * seen no thread; a thread that goes on with what it did in the scan before shows that it was the
  * former. A clock that is set back needs no evidence, unless a header line may begin another
- * recording. */
-static void scan_place(struct sample_file *file, int64_t time_us, int64_t weight_us)
+ * recording. step_us: what the recording says of it; ABSENT: nothing. */
+static void scan_place(struct sample_file *file, int64_t time_us, int64_t weight_us,
+		       int64_t step_us)
 {
 	bool apart = file->apart || file->previous_us == ABSENT;
 
@@ -175,6 +176,10 @@ static void scan_place(struct sample_file *file, int64_t time_us, int64_t weight
 	file->previous_us = time_us;
 	file->apart = false;
 	seen_turn(file);
+	if (step_us != ABSENT) {
+		file->clock_step_us = step_us;
+		file->evidence_sought = false;
+	}
 	if (!file->evidence_sought)
 		return;
 	index_empty(&file->by_tid);
@@ -194,7 +199,8 @@ static void scan_start(struct sample_file *file)
 		file->weight_us = first->weight_us;
 	else if (since_us >= 0) /* else the clock was set back, and scans go on as before */
 		file->weight_us = since_us;
-	scan_place(file, file->time_us, file->weight_us);
+	scan_place(file, file->time_us, file->weight_us,
+		   file->scan_now.time_us == ABSENT ? ABSENT : file->scan_now.clock_step_us);
 	file->count = file->rows = 0;
 	proc_values_pool_clear(&file->proc_values);
 }
@@ -320,7 +326,8 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 					     more ? file->row.next.sample.time_us : INT64_MAX,
 					     &file->scan_now, scan, e);
 			if (err > 0) {
-				scan_place(file, scan->time_us, scan->weight_us);
+				scan_place(file, scan->time_us, scan->weight_us,
+					   scan->clock_step_us);
 				scan->clock_step_us = file->clock_step_us;
 			}
 			if (err)

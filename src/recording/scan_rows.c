@@ -18,6 +18,7 @@ static const struct {
 	{"samples", offsetof(struct scan_row, samples)},
 	{"threads", offsetof(struct scan_row, threads)},
 	{"missing", offsetof(struct scan_row, missing)},
+	{"clock_step_us", offsetof(struct scan_row, clock_step_us)},
 };
 
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
@@ -63,7 +64,7 @@ static void header_read(struct scan_rows *rows, size_t count)
 
 static bool row_read(const struct scan_rows *rows, struct scan_row *row)
 {
-	*row = (struct scan_row){.time_us = ABSENT, .samples = ABSENT};
+	*row = (struct scan_row){.time_us = ABSENT, .samples = ABSENT, .clock_step_us = ABSENT};
 	for (size_t i = 0; i < rows->count; i++) {
 		const char *text = rows->fields[i].text;
 		int column = rows->column_of[i];
@@ -71,8 +72,9 @@ static bool row_read(const struct scan_rows *rows, struct scan_row *row)
 
 		if (column < 0 || !*text)
 			continue;
-		if (column ? csv_number_read(text, &number) || number < 0
-			   : clock_parse_iso(text, &number))
+		if (column ? csv_number_read(text, &number) : clock_parse_iso(text, &number))
+			return false;
+		if (number < 0 && column && strcmp(columns[column].name, "clock_step_us"))
 			return false;
 		memcpy((char *)row + columns[column].offset, &number, sizeof(number));
 	}
@@ -135,6 +137,7 @@ int scan_rows_find(struct scan_rows *rows, struct recording_part *part, int64_t 
 		if (!row.samples) {
 			*scan = (struct scan){.time_us = row.time_us,
 					      .weight_us = row.weight_us,
+					      .clock_step_us = row.clock_step_us,
 					      .threads = (size_t)row.threads};
 			return 1;
 		}
@@ -159,6 +162,7 @@ void scan_row_add(struct text *text, const struct scan_row *row)
 	char time[CLOCK_ISO_SIZE];
 
 	clock_format_iso(row->time_us, time);
-	text_add_format(text, "\"%s\",%lld,%lld,%lld,%lld\n", time, (long long)row->weight_us,
-			(long long)row->samples, (long long)row->threads, (long long)row->missing);
+	text_add_format(text, "\"%s\",%lld,%lld,%lld,%lld,%lld\n", time, (long long)row->weight_us,
+			(long long)row->samples, (long long)row->threads, (long long)row->missing,
+			(long long)row->clock_step_us);
 }

@@ -11,13 +11,14 @@
 #include "recording/recording_part.h"
 #include "sample/source.h"
 
-#define SCAN_ROWS_HEADER "timestamp,weight_us,samples,threads,missing"
+#define SCAN_ROWS_HEADER "timestamp,weight_us,samples,threads,missing,clock_step_us"
 
 struct scan_row {
 	int64_t time_us, weight_us; /* see struct scan */
 	int64_t samples;	    /* number of its rows of samples */
 	int64_t threads;	    /* threads that were seen, shown or not; 0: not known */
 	int64_t missing;	    /* scans before this one that were not recorded */
+	int64_t clock_step_us;	    /* see struct scan; ABSENT: an earlier version recorded it */
 };
 
 struct scan_rows;

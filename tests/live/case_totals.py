@@ -266,7 +266,7 @@ def expect_told(tool, steps_s):
 
 @case
 def totals_clock_set(ctx):
-    """The clock is set back, then forward, while a thread sleeps: its exact times are those of the intervals, live and in a recording."""
+    """The clock is set back by an hour, then forward, while a thread sleeps: its exact times are those of the intervals, live and in a recording."""
     workload, clock = ctx.workload("sleep"), Clock(ctx)
     tool = ctx.plain("--report", "--csv", "-a", "-t", workload.tid, "-g", "tid,sleep_us,weight_us", "-i", 2 * SLOW, "-n", 4, env=clock.environment)
     directory = os.path.join(ctx.temporary(), "recording")
@@ -274,12 +274,12 @@ def totals_clock_set(ctx):
 
     def intervals():
         return list(csv.DictReader(tool.out.decode().splitlines()))
-    for count, ahead_s in (1, -1), (2, 2):
+    for count, ahead_s in (1, -3600), (2, 2):
         wait_until(lambda: len(intervals()) >= count, START_S + 3 * count * SLOW, "%d intervals" % count)
         let_pass(SLOW)  # in the middle of an interval
         clock.set(ahead_s)
     tool.finish_plain()
-    expect_told(tool, [-1, 3])
+    expect_told(tool, [-3600, 3602])
     check(len(intervals()) == 4, "%d intervals", len(intervals()))
     for row in intervals():
         elapsed_us, lasted_us = number(row, "elapsed_us"), (timestamp_s(row["end"]) - timestamp_s(row["begin"])) * 1e6
@@ -293,4 +293,4 @@ def totals_clock_set(ctx):
     check(abs(number(row, "elapsed_us") - 8e6 * SLOW) < 2e5 * SLOW, "a recording of %d s has %s us", 8 * SLOW, row["elapsed_us"])
     for column in "sleep_us", "weight_us":
         check(abs(number(row, column) - number(row, "elapsed_us")) < 1e5, "%s of %s us is %s", column, row["elapsed_us"], row[column])
-    expect_told(replay, [-1, 3])
+    expect_told(replay, [-3600, 3602])
