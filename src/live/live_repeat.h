@@ -65,7 +65,7 @@ struct live_repeat {
 	struct repeat_changed changed;
 };
 
-/* Call before and after the samples of a scan, whose capture is context->now.capture. end_scan
+/* Call before and after the samples of a scan, whose capture is context->now.capture. The end
  * drops samples that are not used any more, when housekeeping is done. */
 void live_repeat_begin_scan(struct live_repeat *repeat, const struct live_context *context);
 void live_repeat_end_scan(struct live_repeat *repeat, const struct live_context *context);

@@ -122,8 +122,8 @@ void live_batch_request(struct live *live);
 void live_batch_settle(struct live *live);
 
 /* live_ambiguous.c: reads from /proc the state of a thread with an ambiguous record, once for each
- * switch: unless it is runnable, its state stays the same until the next switch. STATE_COUNT: the
- * thread is gone. */
+ * switch: unless it is runnable or parked, its state stays the same until the next switch.
+ * STATE_COUNT: the thread is gone. */
 enum thread_state_kind live_ambiguous_resolve(struct live *live, const struct thread_state *record,
 					      enum thread_state_kind state);
 /* Return the number of threads that are looked for in one housekeeping; and true if it is this
