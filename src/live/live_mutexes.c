@@ -121,8 +121,7 @@ void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 	mutex = &mutexes->now.mutexes[*slot - 1];
 	edge->kind = EDGE_NONE;
 	/* a thread may wait for a mutex that it holds itself, but for no lock of a runtime */
-	if (mutex->tid == ABSENT ||
-	    (mutex->tid == waiter->sample->tid && mutex->turn != ABSENT))
+	if (mutex->tid == ABSENT || (mutex->tid == waiter->sample->tid && mutex->turn != ABSENT))
 		return;
 	edge->kind = mutex->turn == ABSENT ? EDGE_MUTEX
 		     : mutex->one_of_many  ? EDGE_MONITOR

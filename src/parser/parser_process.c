@@ -234,7 +234,7 @@ static bool standby_begin(struct spawner *spawner, int order)
 	}
 	child = fork();
 	if (!child) {
-		/* an open copy of its socket would hide the death of a parser from the worker */
+		/* an open copy of its socket would hide the exit of a parser from the worker */
 		close(order);
 		close(life[1]);
 		close(shown[0]);

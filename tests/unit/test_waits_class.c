@@ -137,7 +137,7 @@ static void class_of_peers(void **state)
 	scene->now_ns += TICK_NS;
 	scene->requested.start_ns = 4;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));
-	assert_string_equal(class_now(scene, getpid()), "futex");
+	assert_string_equal(class_now(scene, getpid()), "lock");
 	scene->now_ns += TICK_NS;
 	scene->requested.start_ns = 5;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
