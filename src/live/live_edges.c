@@ -110,6 +110,7 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	const struct thread_state *record;
 	const char *group;
 	const struct thread_identity *on;
+	bool due;
 	struct proc_stat stat;
 
 	if (proc_stat_read(PROC, waiter->sample->pid, waiter->sample->tid, &stat))
@@ -117,7 +118,11 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	record = live_cpus_thread(context, stat.cpu);
 	if (record && record->identity.tid == waiter->sample->tid)
 		return;
-	group = live_runq_throttled(host, waiter->sample, record);
+	group = live_runq_budget(waiter->sample, stat.policy, record, &due);
+	if (!group && due)
+		return;
+	if (!group)
+		group = live_runq_throttled(host, waiter->sample, record);
 	if (group) {
 		edge->kind = EDGE_QUOTA;
 		edge->sure = SURE_LIKELY;

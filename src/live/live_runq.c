@@ -11,9 +11,13 @@
 #include "proc/cgroup.h"
 #include "proc/proc.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE 6 /* linux/sched.h, 3.14 */
+#endif
 #define CGROUP_BYTES 8192
 #define PATHS_MAX 16384
 #define PATH_STILL_NS NS_PER_SECOND
@@ -107,12 +111,45 @@ const char *live_runq_throttled(struct live_host *host, const struct sample *sam
 	return NULL;
 }
 
+/* Rank of a policy's scheduling class: threads of a higher one run first. */
+static int class_rank(int64_t policy)
+{
+	switch (policy) {
+	case SCHED_DEADLINE:
+		return 2;
+	case SCHED_FIFO:
+	case SCHED_RR:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+const char *live_runq_budget(const struct sample *sample, int64_t policy,
+			     const struct thread_state *on, bool *due)
+{
+	static const char *const words[] = {NULL, "real-time budget", "deadline budget"};
+	int rank = class_rank(policy);
+	struct proc_stat stat;
+	bool known = true;
+
+	*due = rank;
+	if (rank && on) {
+		/* the other thread may have ended by now */
+		known = !proc_stat_read(PROC, on->identity.tgid, on->identity.tid, &stat);
+		*due = !known || class_rank(stat.policy) < rank;
+	}
+	/* a thread that was just woken is about to displace the other one */
+	return *due && known && sample->state_us >= IDLE_US ? words[rank] : NULL;
+}
+
 static void runq_why_fill(struct live_host *host, struct sample *sample)
 {
 	const struct thread_state *on;
 	struct text why = {0};
 	struct proc_stat stat;
-	const char *group;
+	const char *group, *budget;
+	bool due;
 
 	/* a waker may have put the thread into the queue of another CPU than it was on */
 	if (proc_stat_read(PROC, sample->pid, sample->tid, &stat))
@@ -120,10 +157,13 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	on = live_cpus_thread(host->context, stat.cpu);
 	if (on && on->identity.tid == sample->tid)
 		return;
-	group = live_runq_throttled(host, sample, on);
-	if (group)
+	budget = live_runq_budget(sample, stat.policy, on, &due);
+	group = due ? NULL : live_runq_throttled(host, sample, on);
+	if (budget)
+		text_add_format(&why, "own %s", budget);
+	else if (group)
 		text_add_format(&why, "throttled by %s", group);
-	else if (on)
+	else if (on && !due)
 		text_add_format(&why, "behind %.*s", THREAD_COMM_SIZE, on->identity.comm);
 	if (why.length)
 		sample->runq_why = name_transient(why.bytes, why.length);

@@ -11,6 +11,12 @@
  * the host. */
 const char *live_runq_throttled(struct live_host *host, const struct sample *sample,
 				const struct thread_state *on);
+/* Returns what holds a sample in RQ back if it is its scheduling class's own limit: a thread of a
+ * lower class is on the CPU that it waits for, or none is. NULL: that is not so. policy: the
+ * sample's. *due: the thread does not wait for
+ * the one that runs there, as far as is known. */
+const char *live_runq_budget(const struct sample *sample, int64_t policy,
+			     const struct thread_state *on, bool *due);
 /* Completes the samples in RQ, if the column is wanted. */
 void live_runq_fill(struct live_host *host, struct sample *samples, size_t count);
 

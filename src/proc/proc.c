@@ -28,6 +28,7 @@ enum stat_field {
 	STAT_STARTTIME = 22,
 	STAT_KSTKESP = 29,
 	STAT_PROCESSOR = 39,
+	STAT_POLICY = 41,
 	STAT_FIELDS,
 };
 
@@ -176,6 +177,7 @@ int proc_stat_parse(const char *line, struct proc_stat *stat)
 		.flags = value[STAT_FLAGS],
 		.start_ticks = value[STAT_STARTTIME],
 		.cpu = value[STAT_PROCESSOR],
+		.policy = value[STAT_POLICY],
 		.user_ticks = value[STAT_UTIME],
 		.system_ticks = value[STAT_STIME],
 		.sp = value[STAT_KSTKESP],

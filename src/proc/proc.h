@@ -28,6 +28,7 @@ struct proc_stat {
 	uint32_t flags; /* PF_* of include/linux/sched.h; PF_KTHREAD is 0x200000 since 2.6.27 */
 	uint64_t start_ticks; /* start by the boot time clock, in 1/sysconf(_SC_CLK_TCK) s */
 	int64_t cpu;	      /* CPU last run on */
+	int64_t policy;	      /* SCHED_* */
 	uint64_t user_ticks, system_ticks;
 	uint64_t sp; /* user stack pointer at its last system call; 0 since 4.11 */
 };

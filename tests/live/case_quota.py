@@ -3,11 +3,12 @@ import csv
 import io
 import os
 import re
+import subprocess
 import time
 
 import truth
 from case_scan_time import RT_GROUP, cpu_group, group_made
-from harness import START_S, STOP_S, Findings, Skip, case, check
+from harness import START_S, STOP_S, Findings, Skip, case, check, rows_of
 
 QUOTA_US = 20000  # CPU time in each period of 100 ms
 LITTLE_US = 2000  # a quota so small that it is used up soon, however busy the host is
@@ -62,6 +63,23 @@ def quota(ctx):
                     len(rows_of_chains), wrong[:3])
     findings.expect(held > 0.8 * whole, "%.2f of %.2f threads in RQ are throttled: %s", held, whole, rows)
     findings.close()
+
+
+@case
+def deadline_budget(ctx):
+    """A SCHED_DEADLINE thread that has used the time of its period waits for its own budget, not for a thread of a lower class that
+    runs meanwhile."""
+    spinner, neighbours = ctx.workload("spin"), ctx.workloads([("spin", {})] * (os.cpu_count() or 1))
+    made = subprocess.run(["chrt", "-d", "-T", "10000000", "-D", "100000000", "-P", "100000000", "-p", "0", str(spinner.tid)],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
+    if made.returncode:
+        raise Skip("no SCHED_DEADLINE: %s" % made.stderr.strip())
+    rows = rows_of(ctx.rows("-p", spinner.tgid, "-F", 50, seconds=SECONDS, columns="state,state_us,runq_why,blocker_kind"), spinner.tid)
+    held = [row for row in rows if row["state"] == "RQ" and int(row["state_us"]) > 2500]
+    told = [row for row in held if (row["runq_why"], row["blocker_kind"]) == ("own deadline budget", "quota")]
+    # nothing is said where the thread on the CPU has ended meanwhile
+    wrong = [row for row in held if row["runq_why"] not in ("own deadline budget", "") or row["blocker_kind"] not in ("quota", "")]
+    check(len(held) > 20 and len(told) > 0.9 * len(held) and not wrong, "%d of %d rows: %s; %d neighbours", len(wrong), len(held), wrong[:2], len(neighbours))
 
 
 @case

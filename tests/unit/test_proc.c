@@ -21,7 +21,7 @@
 #define ROOT FIXTURES "/proc"
 /* fields of stat after ppid and pgrp, with flags 64 and starttime 55, to the last one */
 #define FIELDS_FROM_6 \
-	" 1 0 -1 64 0 0 0 0 3 4 0 0 20 0 1 0 55 0 0 18446744073709551615" ZEROS_11 " 0 17 2 0\n"
+	" 1 0 -1 64 0 0 0 0 3 4 0 0 20 0 1 0 55 0 0 18446744073709551615" ZEROS_11 " 0 17 2 0 6\n"
 #define ZEROS_11 " 0 0 0 0 0 0 0 0 0 0 0"
 
 static void stat_of_fixture(void **state)
