@@ -34,9 +34,11 @@ static void pids_describe(const struct host *host, struct text *out)
 {
 	const char *words = "the host's first: ids are the kernel's own";
 	const char *lacks = host_proc_lacks(host);
+	char why[128];
 
+	snprintf(why, sizeof(why), "not known (/proc/self: %s)", lacks ? lacks : "");
 	if (lacks)
-		words = lacks;
+		words = why;
 	else if (!host_pids_first(host))
 		words = host->pid_depth == 1
 				? "its own (a container): pid and tid are those of it, as ps shows "
