@@ -267,16 +267,14 @@ static void near_look(struct holders *holders, struct wanted *wanted, int64_t pi
 }
 
 /* Looks at processes that were probably started together with the requester, and at its parent; for
- * a lock at the process that took it, and those around that. */
+ * a lock at those around the process that took it. */
 static void near_look_all(struct holders *holders, struct wanted *wanted)
 {
 	int64_t start_ns = clock_monotonic_ns(), middle = wanted->requester;
 	struct proc_stat stat;
 
-	if (wanted->locker) {
+	if (wanted->locker)
 		middle = wanted->locker;
-		near_look(holders, wanted, middle);
-	}
 	for (int64_t far = 1; far <= NEAR_PIDS; far++) {
 		near_look(holders, wanted, middle - far);
 		near_look(holders, wanted, middle + far);
@@ -296,7 +294,10 @@ static void wanted_begin(struct holders *holders, struct wanted *wanted)
 	holders->pending++;
 	if (wanted->mode == HOLDER_LOCKS)
 		index_put(&holders->lock_inodes, wanted->inode, NULL);
-	if (holders->left_ns > 0)
+	/* nearly always the process that took a lock has it: that needs no time of the search */
+	if (wanted->locker)
+		near_look(holders, wanted, wanted->locker);
+	if (wanted->state == WANTED_PENDING && holders->left_ns > 0)
 		near_look_all(holders, wanted);
 }
 
