@@ -32,6 +32,19 @@ int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
 	return 0;
 }
 
+/* The errno that words of dlerror() mean: glibc's dynamic linker gives none, and has words of its
+ * own for want of memory. 0: not known. */
+static int error_of_linker(const char *words)
+{
+	static const char *const signs[] = {"cannot allocate memory", "failed to map segment",
+					    "cannot create shared object"};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (strstr(words, signs[i]))
+			return ENOMEM;
+	return error_of_words(words);
+}
+
 int bcc_library_open(struct bcc_library *bcc, struct error *e)
 {
 	const char *words;
@@ -39,7 +52,7 @@ int bcc_library_open(struct bcc_library *bcc, struct error *e)
 
 	bcc->handle = dlopen(BCC_FILE, RTLD_NOW | RTLD_LOCAL);
 	words = bcc->handle ? "" : dlerror();
-	err = error_of_words(words); /* glibc's dynamic linker gives no errno */
+	err = error_of_linker(words);
 	if (err == ENOMEM)
 		return error_set(e, ENOMEM, EXIT_HOST_CANNOT,
 				 "%s can't be loaded (%s): memory is short; it needs about 150 MB "

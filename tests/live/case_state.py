@@ -242,15 +242,16 @@ def hostile_comm_report(ctx):
 
 @case
 def kernel_threads(ctx):
-    """Kernel threads are marked, and have no system call, command line or file."""
-    rows = ctx.rows("-a", seconds=1, columns="kthread,comm,state,syscall,fd,filename,cmdline,exe")
+    """Kernel threads are marked, and have no system call, command line or file; those of processes have their process's program."""
+    rows = ctx.rows("-a", seconds=1, columns="kthread,tid,pid,comm,state,syscall,fd,filename,cmdline,exe")
     kernel = rows_of(rows, 2)
     if not kernel:
         raise Skip("no kthreadd in this pid namespace")
     check(all(row["kthread"] == "1" and row["comm"] == "kthreadd" for row in kernel), "kthreadd: %s", kernel[0])
     for row in rows:
         if row["kthread"] == "1":
-            odd = [key for key in ("syscall", "fd", "filename", "cmdline", "exe") if row[key]]
+            program = ("cmdline", "exe") if row["tid"] == row["pid"] else ()
+            odd = [key for key in ("syscall", "fd", "filename", *program) if row[key]]
             check(not odd, "the kernel thread %s has %s", row["comm"], odd)
 
 
