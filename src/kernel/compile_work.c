@@ -7,6 +7,7 @@
 #include "kernel/calibrate.h"
 #include "kernel/child_message.h"
 #include "kernel/pid_namespace.h"
+#include "kernel/kernel_thread.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
@@ -307,6 +308,8 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 				      .parts = request->parts,
 				      .latency_kinds = request->latency_kinds,
 				      .turn_first = request->turn_first,
+				      .thread_flags =
+					      kernel_thread_flags_of(request->host->kernel_code),
 				      .trace_pids = request->trace_pids,
 				      .trace_tids = request->trace_tids,
 				      .process_totals = request->process_totals,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/program_text.h"
 #include "kernel/embedded.h"
-#include "kernel/kernel_thread.h"
 #include "kernel/record.h"
 #include "kernel/registers.h"
 #include "kernel/work_dir.h"
@@ -95,7 +94,7 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 		knob_add("READ_INTO_MAP", 1, to);
 	if (knobs->latency_kinds) {
 		knob_add("LATENCY_KINDS", knobs->latency_kinds, to);
-		knob_add("KERNEL_THREAD_FLAGS", kernel_thread_flags(), to);
+		knob_add("KERNEL_THREAD_FLAGS", knobs->thread_flags, to);
 		knob_add("LATENCY_TURN_FIRST", knobs->turn_first, to);
 		wanted_add(knobs, to);
 	}

@@ -19,6 +19,7 @@ struct program_knobs {
 	unsigned int parts;	     /* bits 1 << PART_x */
 	uint32_t latency_kinds;	     /* bits 1 << LATENCY_x, of --trace */
 	uint32_t turn_first;	     /* first turn of this set, see bpf_text/latency.h */
+	uint32_t thread_flags;	     /* kernel_thread_flags_of() */
 	uint32_t block_argument;     /* argument that is the request, as block.bpf.c has it */
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	uint64_t slower_ns;		     /* events as long are reported singly; 0: none */

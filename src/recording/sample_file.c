@@ -76,10 +76,13 @@ struct sample_file {
 /* Takes the record that was read, a header line. */
 static int header_read(struct sample_file *file, struct error *e)
 {
+	int err;
+
 	file->copied = 0;
 	file->apart = true;
-	for (size_t i = 0; i < file->row.count; i++) {
-		const struct column *column = sample_column_find(file->row.fields[i].text);
+	err = sample_row_header(&file->row, e);
+	for (size_t i = 0; !err && i < file->row.header_count; i++) {
+		const struct column *column = file->row.columns[i];
 
 		if (column) {
 			file->recorded[column - sample_columns] = true;
@@ -87,7 +90,7 @@ static int header_read(struct sample_file *file, struct error *e)
 			file->has_class |= column->offset == offsetof(struct sample, why);
 		}
 	}
-	return sample_row_header(&file->row, e);
+	return err;
 }
 
 static bool sample_file_lacks(const struct source *source, const struct column *column)

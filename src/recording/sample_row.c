@@ -15,7 +15,7 @@ int sample_row_fail(const struct sample_row *row, struct error *e, const char *c
 
 int sample_row_header(struct sample_row *row, struct error *e)
 {
-	const struct column *columns[CSV_FIELDS_MAX];
+	const struct column **columns = row->columns;
 	bool timed = false;
 
 	row->fresh = true;

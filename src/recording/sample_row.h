@@ -17,8 +17,9 @@ struct sample_row {
 	uint64_t needs;		   /* NEED_*; text that they do not include is not kept */
 	bool changed;		   /* callers change more of the sample than its weight */
 	struct csv_field fields[CSV_FIELDS_MAX];
-	size_t count;	     /* fields that csv_read() filled */
-	size_t header_count; /* fields of the header line */
+	size_t count;				      /* fields that csv_read() filled */
+	size_t header_count;			      /* fields of the header line, */
+	const struct column *columns[CSV_FIELDS_MAX]; /* and their columns; NULL: none */
 	size_t time_field;
 	struct row_cell {
 		const struct column *column;

@@ -461,9 +461,10 @@ static int64_t wanted_find(struct holders *holders, struct wanted *wanted, bool 
 		*count = 1;
 	if (wanted->state != WANTED_FOUND)
 		return 0;
-	if (wanted->mode == HOLDER_LOCKS)
-		return sharer_choose(holders, wanted, requester, count);
-	return count ? user_choose(holders, wanted, requester, count) : wanted->pid;
+	if (!count)
+		return wanted->pid;
+	return wanted->mode == HOLDER_LOCKS ? sharer_choose(holders, wanted, requester, count)
+					    : user_choose(holders, wanted, requester, count);
 }
 
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,

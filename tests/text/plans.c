@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plans.h"
+#include "kernel/kernel_thread.h"
 #include "kernel/record.h"
 #include "kernel/registers.h"
+#include "kernel/version_code.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,17 +17,20 @@
 
 const struct plan_kind plan_kinds[] = {
 	{"typed tracepoints",
-	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, false, 0},
-	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, true, 0},
+	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, false, 0,
+	 false},
+	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, true, 0, false},
 	{"raw tracepoints, the first", 1u << PROBE_RAW_TRACEPOINT, false,
-	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE},
+	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE, false},
 	{"raw tracepoints, before 5.9", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_KPROBE, true,
-	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_MERGE},
-	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK, false, 0},
+	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_MERGE, false},
+	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK, false, 0, false},
 	{"typed tracepoints, quotas",
 	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_LOOK | 1u << PROBE_KPROBE, false,
-	 1u << GROUP_SWITCH | 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE},
-	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false, ~(1u << GROUP_BLOCK_MERGE)},
+	 1u << GROUP_SWITCH | 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE, false},
+	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false, ~(1u << GROUP_BLOCK_MERGE),
+	 false},
+	{"kprobes, before 3.19", 1u << PROBE_KPROBE, true, 1u << GROUP_SWITCH, true},
 };
 
 const size_t plan_kind_count = sizeof(plan_kinds) / sizeof(plan_kinds[0]);
@@ -146,6 +151,8 @@ struct program_knobs knobs_of(const struct knob_choice *choice)
 		.process_totals = choice->bits & TOTALS,
 		.parts = parts_of(choice->bits),
 		.turn_first = 1,
+		.thread_flags = kernel_thread_flags_of(
+			choice->bits & (READ_KERNEL | SLOTS) ? KERNEL_CODE(6, 4) : 0),
 		.cpus_max = 4,
 		.latency_kinds = !traced	 ? 0
 				 : choice->kinds ? choice->kinds

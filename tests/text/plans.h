@@ -20,6 +20,7 @@ struct plan_kind {
 	unsigned int kinds;  /* bits 1 << PROBE_x */
 	bool last;	     /* uses the last of several rows of a kind, not the first */
 	unsigned int groups; /* only these groups, bits 1 << GROUP_x; 0: all */
+	bool old;	     /* only old kernels have it: see plan_is_old() */
 };
 
 extern const struct plan_kind plan_kinds[];

@@ -114,6 +114,8 @@ static void layout_check(const struct bcc_library *bcc, const struct field_layou
 			    (export_file ? !plan_is_old(&plan_kinds[i], &knob_choices[k])
 					 : !knobs.probe_read_kernel))
 				continue;
+			if (plan_kinds[i].old && !plan_is_old(&plan_kinds[i], &knob_choices[k]))
+				continue;
 			plan_check(bcc, &plan_kinds[i], &knobs, layout, &seen);
 		}
 	for (size_t f = 0; f < field_count; f++)

@@ -38,7 +38,7 @@ static int follow(const void *code, size_t bytes, bool exact, struct stack stack
 		.image = code,
 		.bytes = bytes,
 		.segment_count = 1,
-		.segments = {{0, bytes, ADDRESS, bytes}},
+		.segments = {{0, bytes, ADDRESS, bytes, true}},
 	};
 	struct x86_return returns[X86_RETURNS_MAX];
 	size_t count = x86_returns_find(&elf, ADDRESS, exact, returns);
