@@ -102,7 +102,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	int64_t whole_ns = 0;
 	struct wait_end end = {0};
 	unsigned int same = 0;
-	bool judged = false, again = !added && waits_again(episode, sample);
+	bool judged = false, again = !added && waits_again(episode, sample), in_call = false;
 
 	if (again) {
 		if (episode->sequence == hint->sequence && now_ns < wait_episode_until(episode))
@@ -111,6 +111,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 		end = end_of(episode);
 	}
 	if (again && episode->sequence == hint->sequence) {
+		in_call = episode->in_call;
 		if (episode->known & (NEED_WAITS | NEED_WAIT_CLASS) &&
 		    (!episode->pending || !episode->whole_ns)) {
 			before = episode->facts;
@@ -132,6 +133,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 		.first_arg = sample->arg[0],
 		.second_arg = sample->arg[1],
 		.link = sample->filename,
+		.in_call = in_call,
 		.facts = wait_facts_absent,
 		.facts_before = before,
 		.judged_before = judged,

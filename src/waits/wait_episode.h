@@ -25,6 +25,8 @@ struct wait_episode {
 	uint64_t sequence;
 	int64_t syscall_nr, first_arg, second_arg;
 	const char *link; /* link of the call's descriptor */
+	bool in_call;	  /* it was found to wait in its call (waits/elsewhere.h): until its next
+			     switch it does */
 	/* the result */
 	int64_t read_ns;
 	bool pending;	/* a later scan knows more */

@@ -59,9 +59,10 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 	if (wait_call_names_path(sample, hint))
 		wait.fd = -1;
 	text_clear(&waits->text);
-	if (elsewhere_describe(&wait, (enum thread_state_kind)sample->state)) {
+	if (!episode->in_call && elsewhere_describe(&wait, (enum thread_state_kind)sample->state)) {
 		wait.of_thread = true;
 	} else {
+		episode->in_call = true;
 		(describe ? describe : file_describe)(&wait);
 		/* which of two descriptors it is may differ between threads in the same call */
 		wait.of_thread |= to >= 0;
@@ -204,18 +205,20 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts)
 {
+	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
 	struct wait_episode fresh = {0};
-	const struct wait_episode *episode = &fresh;
 	bool whole;
 
-	if (anew)
+	if (episode &&
+	    (episode->start_ns != sample->start_ns || episode->sequence != hint->sequence))
+		episode = NULL;
+	if (anew) {
+		fresh.in_call = episode && episode->in_call;
 		wait_episode_fill(waits, &fresh, sample, hint, WAIT_NUMBERS_ANEW, now_ns);
-	else
-		episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
+		episode = &fresh;
+	}
 	*facts = wait_facts_absent;
-	if (!episode ||
-	    (!anew && (episode->start_ns != sample->start_ns ||
-		       episode->sequence != hint->sequence || !(episode->known & NEED_WAITS))))
+	if (!episode || (!anew && !(episode->known & NEED_WAITS)))
 		return false;
 	*facts = *wait_episode_facts(episode, &whole);
 	return whole;
