@@ -218,14 +218,6 @@ static int64_t run_cpu_us(const struct run *run)
 	return run->groups.exact ? group_table_cpu_us(&run->groups) : run->tally.all_us[TIME_ON];
 }
 
-static bool list_has(const struct column_list *list, const struct column *column)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i] == column)
-			return true;
-	return false;
-}
-
 /* Finds the columns that were requested and that the recording lacks; not those that rows have by
  * default. */
 static void run_find_unrecorded(struct run *run)
@@ -243,11 +235,11 @@ static void run_find_unrecorded(struct run *run)
 
 		if (!run->source->lacks(run->source, column))
 			continue;
-		if ((list_has(&run->list, column) && !list_has(&unasked, column)) ||
+		if ((column_list_has(&run->list, column) && !column_list_has(&unasked, column)) ||
 		    filter_reads_column(&run->filter, column) ||
 		    filter_reads_column(&run->when, column))
 			run->unrecorded.items[run->unrecorded.count++] = column;
-		if (list_has(&run->chains.needed, column))
+		if (column_list_has(&run->chains.needed, column))
 			run->chains.unrecorded.items[run->chains.unrecorded.count++] = column;
 	}
 	error_done(&unsaid);

@@ -100,6 +100,17 @@ ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, c
 	return file_read(file, bytes, size);
 }
 
+int64_t cgroup_mount_number(const struct cgroup_mount *mount, const char *group, const char *name)
+{
+	char text[64], *end;
+	int64_t number;
+
+	if (cgroup_mount_read(mount, group, name, text, sizeof(text)) <= 0)
+		return -1;
+	number = strtoll(text, &end, 10);
+	return end == text ? -1 : number;
+}
+
 struct cgroup_walk {
 	const struct cgroup_mount *mount;
 	int64_t end_ns;

@@ -30,6 +30,8 @@ void cgroup_mount_file(const struct cgroup_mount *mount, const char *group, cons
  * file can't be read. */
 ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, const char *name,
 			  char *bytes, size_t size);
+/* The number in a file of the group; -1: it has none, for example "max", or can't be read. */
+int64_t cgroup_mount_number(const struct cgroup_mount *mount, const char *group, const char *name);
 
 /* Callback for the path of a group; false ends the walk. */
 typedef bool cgroup_callback(void *to, const char *path);

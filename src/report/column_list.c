@@ -66,7 +66,7 @@ static int column_unknown(const char *name, struct error *e)
 			 "unknown column \"%s\"; tsnap --list prints all columns", name);
 }
 
-static bool column_list_has(const struct column_list *list, const struct column *column)
+bool column_list_has(const struct column_list *list, const struct column *column)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i] == column)

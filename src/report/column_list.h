@@ -39,6 +39,7 @@ int column_list_add(struct column_list *list, const char *names, bool grouped, s
 /* Adds columns that are keys, for --by. */
 int column_list_add_keys(struct column_list *list, const char *names, struct error *e);
 
+bool column_list_has(const struct column_list *list, const struct column *column);
 /* Needs of the columns, NEED_*, with all that these imply. */
 uint64_t column_list_needs(const struct column_list *list);
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -121,25 +120,14 @@ const char *memory_wait_words(const char *stack, const char **limit, bool *fault
 	return innermost_is(PAGE_LOCKERS, stack) ? PAGE_LOCK_WORDS : NULL;
 }
 
-/* The number in a control group's file; -1: it has none, for example "max". */
-static int64_t number_read(const struct cgroup_mount *memory, const char *group, const char *name)
-{
-	char text[64], *end;
-	int64_t number;
-
-	if (cgroup_mount_read(memory, group, name, text, sizeof(text)) <= 0)
-		return -1;
-	number = strtoll(text, &end, 10);
-	return end == text ? -1 : number;
-}
-
 /* True if the group has a limit, and has nearly reached it. */
 static bool group_is_full(const struct cgroup_mount *memory, const char *group, const char *limit)
 {
 	int64_t most, used;
 
-	most = number_read(memory, group, memory->v1 ? "memory.limit_in_bytes" : limit);
-	used = number_read(memory, group, memory->v1 ? "memory.usage_in_bytes" : "memory.current");
+	most = cgroup_mount_number(memory, group, memory->v1 ? "memory.limit_in_bytes" : limit);
+	used = cgroup_mount_number(memory, group,
+				   memory->v1 ? "memory.usage_in_bytes" : "memory.current");
 	return most >= 0 && used >= most / 100 * NEARLY_PERCENT;
 }
 

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -43,18 +42,6 @@ void live_limits_begin(void)
 	filtered = mode > 0 || (mode < 0 && errno != EINVAL);
 }
 
-/* The number in a control group's file; -1: it has none, for example "max". */
-static int64_t number_read(const struct cgroup_mount *mount, const char *group, const char *name)
-{
-	char text[64], *end;
-	int64_t number;
-
-	if (cgroup_mount_read(mount, group, name, text, sizeof(text)) <= 0)
-		return -1;
-	number = strtoll(text, &end, 10);
-	return end == text ? -1 : number;
-}
-
 /* Adds the innermost group that leaves too little room. */
 static void group_explain(const struct group_limit *limit, struct text *to)
 {
@@ -71,8 +58,8 @@ static void group_explain(const struct group_limit *limit, struct text *to)
 		int64_t most, used;
 
 		snprintf(group, sizeof(group), "%.*s", (int)length, path);
-		most = number_read(&mount, group, mount.v1 ? limit->most_v1 : limit->most);
-		used = number_read(&mount, group, mount.v1 ? limit->used_v1 : limit->used);
+		most = cgroup_mount_number(&mount, group, mount.v1 ? limit->most_v1 : limit->most);
+		used = cgroup_mount_number(&mount, group, mount.v1 ? limit->used_v1 : limit->used);
 		if (most < 0 || most - used >= limit->room)
 			continue;
 		text_add_format(
