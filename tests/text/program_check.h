@@ -12,21 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PLAN_NAME_SIZE 96
+
 /* Fields that some program was seen to read. */
 struct fields_seen {
 	bool field[FIELD_MAX];
 };
 
 struct judged_program {
-	const char *name; /* probe and plan */
+	const char *name; /* probe, plan and knobs */
+	const char *plan; /* probe and plan, with or without --trace: a line of the budget */
 	const struct bpf_insn *insns;
 	size_t count;
 	uint32_t release; /* oldest kernel that may get it: FEATURE_SINCE() */
 };
 
-/* Holds every program from now on to the file's counts, if these are for this libbcc and
- * machine. */
-void budget_read(const char *path, const char *machine);
+/* Compares the largest program of each probe and plan that was checked with the file's counts, if
+ * these are for this libbcc and machine: other compilers give other counts. */
+void budget_check(const char *path, const char *machine);
 
 void program_check(const struct judged_program *program, const struct field_layout *layout,
 		   struct fields_seen *seen);

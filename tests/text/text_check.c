@@ -9,8 +9,8 @@
  * --export FILE it is one with the oldest names, for what kernels before 5.5 offer, and the
  * programs are written to FILE for program_loader. With --offsets FILE (tsnap --write-offsets) it
  * is the layout in FILE, of any kernel; that of the running one must equal its BTF. With --budget
- * FILE no program may have 5 % more or fewer instructions than it says. The last line is the sum;
- * exit code 77 where BPF maps can't be made, or libbcc can't be loaded.
+ * FILE the largest program of each plan may have 5 % more or fewer instructions than it says. The
+ * last line is the sum; exit code 77 where BPF maps can't be made, or libbcc can't be loaded.
  */
 #include "base/text.h"
 #include "expect.h"
@@ -62,7 +62,7 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 {
 	struct text text = {0};
 	struct probe_plan plan;
-	char words[PLAN_WORDS_SIZE], name[PROGRAM_NAME_SIZE];
+	char words[PLAN_WORDS_SIZE], name[PROGRAM_NAME_SIZE], plan_name[PLAN_NAME_SIZE];
 	void *module;
 
 	plan_words(kind, knobs, words);
@@ -74,11 +74,13 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 		return;
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		const struct probe_row *row = plan.chosen[group];
-		struct judged_program program = {.name = name};
+		struct judged_program program = {.name = name, .plan = plan_name};
 
 		if (!row)
 			continue;
 		snprintf(name, sizeof(name), "%s (%s)", row->name, words);
+		snprintf(plan_name, sizeof(plan_name), "%s (%s%s)", row->name, kind->name,
+			 knobs->latency_kinds ? ", trace" : "");
 		program.release = release_oldest(knobs, row);
 		program.insns = bcc->bpf_function_start(module, row->function);
 		program.count =
@@ -256,10 +258,10 @@ int main(int argc, char **argv)
 			export_file = fopen(argv[2], "we");
 		expect(!exports || export_file, "'%s' can't be written: %s", argv[2],
 		       strerror(errno));
-		if (argc == 3 && !exports)
-			budget_read(argv[2], host.machine);
 		headers_write(work_dir.path, exports ? OLDEST_KERNEL : host.kernel_code);
 		layout_check(&bcc, &layout, true);
+		if (argc == 3 && !exports)
+			budget_check(argv[2], host.machine);
 	}
 	work_dir_remove(&work_dir);
 	error_done(&e);
