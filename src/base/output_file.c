@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/output_file.h"
+#include "base/file_rights.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/text.h"
@@ -30,16 +31,15 @@ struct location {
 	struct stat file;
 };
 
-/* True if another user has put the file into a world-writable sticky directory (/tmp): the rule of
- * fs.protected_symlinks and fs.protected_fifos, whatever these are set to. */
+/* True if another user may have put the file there. A hard link is as good as a link of one's own,
+ * but can be of a file of root's. */
 static bool is_planted(int directory, const struct stat *file)
 {
 	struct stat folder;
 
-	if (fstat(directory, &folder))
-		return true;
-	return folder.st_mode & S_ISVTX && folder.st_mode & S_IWOTH && file->st_uid != geteuid() &&
-	       file->st_uid != folder.st_uid;
+	if (user_is_trusted(file->st_uid) && file->st_nlink == 1)
+		return false;
+	return fstat(directory, &folder) || !only_trusted_write(&folder);
 }
 
 /* True if a link of /proc leads elsewhere than its text says: pipe:[4711], /memfd:x (deleted). */
@@ -171,12 +171,20 @@ static int location_find(struct location *location, const char *path)
 	return err;
 }
 
+/* Opens the file that was found, and no other that somebody has put in its place since. */
 static int location_open(const struct location *location, int flags, mode_t mode)
 {
 	int fd = openat(location->directory, location->name,
-			flags | O_CLOEXEC | (location->magic ? 0 : O_NOFOLLOW), mode);
+			flags | O_CLOEXEC | O_NOCTTY | (location->magic ? 0 : O_NOFOLLOW), mode);
+	struct stat opened;
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	if (!location->there || (!fstat(fd, &opened) && opened.st_ino == location->file.st_ino &&
+				 opened.st_dev == location->file.st_dev))
+		return fd;
+	close(fd);
+	return -OUTPUT_PLANTED;
 }
 
 struct output_file {
@@ -211,11 +219,8 @@ static int beside_create(const struct location *location, struct text *name)
  * else mode less the umask. */
 static mode_t mode_of(const struct location *location, mode_t mode)
 {
-	mode_t mask = umask(0);
-
-	umask(mask);
 	return location->there && location->file.st_uid == geteuid() ? location->file.st_mode & 0777
-								     : mode & ~mask;
+								     : mode_masked(mode);
 }
 
 static void file_free(struct output_file *file)
@@ -240,9 +245,14 @@ struct output_file *output_begin(const char *path, mode_t mode, int *err)
 	else
 		file->fd = beside_create(&file->location, &file->beside);
 	file->mode = mode;
-	if (file->fd >= 0)
+	*err = file->fd < 0 ? file->fd : 0;
+	/* what not everybody may read, nobody gets by the directory's setgid bit or default ACL */
+	if (!*err && file->beside.length && !(mode & S_IROTH))
+		*err = file_rights_set(file->fd, &(struct file_rights){getegid(), 0600});
+	if (!*err)
 		return file;
-	*err = file->fd;
+	if (file->fd >= 0)
+		return output_end(file, *err), NULL;
 	file_free(file);
 	return NULL;
 }
@@ -277,34 +287,74 @@ int output_replace(const char *path, const char *bytes, size_t length)
 	return file ? output_end(file, output_write(file->fd, bytes, length)) : err;
 }
 
-int output_create(const char *path)
+/* Opens a file that grows. flags: O_TRUNC or O_APPEND. A descriptor, or -errno. */
+static int grown_open(const char *path, int flags)
 {
 	struct location location;
 	int err = location_find(&location, path), fd;
 
 	if (err)
 		return err;
-	if (location.there && is_planted(location.directory, &location.file) && !location.magic)
+	if (!location.there)
+		fd = location_open(&location, O_WRONLY | O_CREAT | O_EXCL | flags, 0666);
+	else if (!location.magic && is_planted(location.directory, &location.file))
 		fd = -OUTPUT_PLANTED;
 	else
-		fd = location_open(&location, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+		fd = location_open(&location, O_WRONLY | (flags & O_APPEND), 0);
+	/* only now is it certain which file that is */
+	if (fd >= 0 && location.there && flags & O_TRUNC && S_ISREG(location.file.st_mode) &&
+	    ftruncate(fd, 0)) {
+		err = -errno;
+		close(fd);
+		fd = err;
+	}
 	location_done(&location);
 	return fd;
+}
+
+int output_create(const char *path)
+{
+	return grown_open(path, O_TRUNC);
+}
+
+int output_append(const char *path, const char *bytes, size_t length)
+{
+	int fd = grown_open(path, O_APPEND), err;
+
+	if (fd < 0)
+		return fd;
+	err = output_write(fd, bytes, length);
+	close(fd);
+	return err;
 }
 
 int output_directory(const char *path, mode_t mode)
 {
 	struct location location;
 	int err = location_walk(&location, path), fd;
+	struct stat opened;
+	bool made;
 
 	if (err)
 		return err;
-	if (!location.there && mkdirat(location.directory, location.name, mode) && errno != EEXIST)
+	made = !location.there && !mkdirat(location.directory, location.name, mode);
+	if (!location.there && !made && errno != EEXIST)
 		fd = -errno;
 	else
 		fd = location_open(&location, O_RDONLY | O_DIRECTORY, 0);
 	location_done(&location);
-	return fd;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &opened))
+		err = -errno;
+	else if (!user_is_trusted(opened.st_uid))
+		err = -OUTPUT_FOREIGN;
+	else if (made)
+		err = file_rights_set(fd, &(struct file_rights){getegid(), mode_masked(mode)});
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 int output_replace_check(const char *path)
@@ -325,8 +375,11 @@ int output_replace_check(const char *path)
 const char *output_error(int err)
 {
 	if (err == -OUTPUT_PLANTED)
-		return "another user has put it, or a link on the way to it, into a directory of "
-		       "everybody's";
+		return "another user has put it, or a link on the way to it, there";
+	if (err == -OUTPUT_FOREIGN)
+		return "the directory belongs to another user, who could read and remove what is "
+		       "in it: name one of root's or your own (as systemd makes them), or one "
+		       "that does not exist";
 	if (err == -OUTPUT_UNREAD)
 		return "who reads it did not take all in time after SIGTERM; the rest is lost";
 	return strerror(-err);

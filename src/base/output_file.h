@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes files: whole or not at all, or piece by piece. A link, device or FIFO that another user
- * has put into a world-writable sticky directory (/tmp) is not followed or written to. */
+/* Writes files: whole or not at all, or piece by piece. A link that another user has made, anywhere
+ * on the way, is not followed, and a device, FIFO or file of another user is not written to, unless
+ * it is in a directory that only root and this user may write to. openat2(2) could refuse only all
+ * links. */
 #ifndef TSNAP_BASE_OUTPUT_FILE_H
 #define TSNAP_BASE_OUTPUT_FILE_H
 
@@ -9,6 +11,7 @@
 #include <sys/types.h>
 
 #define OUTPUT_PLANTED EKEYREJECTED /* the file was planted by another user */
+#define OUTPUT_FOREIGN EKEYREVOKED  /* the directory is another user's */
 
 /* Replaces the file at path at once: no reader ever sees half of it, and the old file stays if this
  * fails. A link stays a link; a file that is not regular (a device, a pipe) is written to. 0, or
@@ -18,7 +21,8 @@ int output_replace(const char *path, const char *bytes, size_t length);
 int output_replace_check(const char *path);
 
 /* Begins a file that is written piece by piece and then replaces path, as output_replace() does.
- * mode: permissions of a new file, less the umask. NULL with -errno in *err. */
+ * mode: permissions of a new file, less the umask; without a right to read for all, neither the
+ * group nor an ACL of the directory gives one. NULL with -errno in *err. */
 struct output_file;
 struct output_file *output_begin(const char *path, mode_t mode, int *err);
 int output_descriptor(const struct output_file *file);
@@ -28,9 +32,12 @@ int output_end(struct output_file *file, int err);
 
 /* Opens a file that grows, and empties it. Returns a descriptor, or -errno. */
 int output_create(const char *path);
+/* Appends to a file, and makes it if it does not exist. 0, or -errno. */
+int output_append(const char *path, const char *bytes, size_t length);
 
-/* Opens a directory in which files are written, and makes it if it does not exist. Returns a
- * descriptor, or -errno. */
+/* Opens a directory in which files are written, and makes it if it does not exist, with that mode
+ * less the umask and no ACL. It must belong to root or this user. Returns a descriptor, or -errno.
+ */
 int output_directory(const char *path, mode_t mode);
 
 /* Words for an -errno of these functions. */

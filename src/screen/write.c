@@ -64,7 +64,7 @@ static void saved_write(struct view *view)
 {
 	struct text text = {0}, directory = {0};
 	const char *slash = strrchr(view->views_path, '/');
-	FILE *file;
+	int fd, err;
 
 	saved_view_add(&text, view, view->path);
 	/* ~/.config may be missing, too */
@@ -72,16 +72,16 @@ static void saved_write(struct view *view)
 	     at = strchr(at + 1, '/')) {
 		text_clear(&directory);
 		text_add(&directory, view->views_path, (size_t)(at - view->views_path));
-		mkdir(text_string(&directory), 0777);
+		fd = output_directory(text_string(&directory), 0777);
+		if (fd >= 0)
+			close(fd);
 	}
-	file = fopen(view->views_path, "ae");
-	if (!file || fputs(text_string(&text), file) == EOF || fflush(file))
-		view_say(view, true, "%s: %s", view->views_path, strerror(errno));
+	err = output_append(view->views_path, text_string(&text), text.length);
+	if (err)
+		view_say(view, true, "%s: %s", view->views_path, output_error(err));
 	else
 		view_say(view, false, "Added to %s: the next start has it among the views",
 			 view->views_path);
-	if (file)
-		fclose(file);
 	text_done(&text);
 	text_done(&directory);
 }

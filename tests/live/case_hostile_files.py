@@ -1,5 +1,6 @@
 """Special files in the place of regular ones, links in the way of tsnap's output, and file systems that are to be unmounted."""
 import ctypes
+import itertools
 import os
 import select
 import shutil
@@ -168,8 +169,8 @@ def listing(directory):
 
 @case
 def hostile_links(ctx):
-    """Links that another user has put into a world-writable directory, in the place of an output file or directory or on the way to it:
-    one line, exit code 1, and nothing is written where the link leads."""
+    """Links that another user has put into a directory of everybody's, or into one of their own, in the place of an output file or directory
+    or on the way to it: one line, exit code 1, and nothing is written where the link leads."""
     if os.geteuid():
         raise Skip("not root")
     find, recorded = Findings(), ctx.temporary()
@@ -181,11 +182,13 @@ def hostile_links(ctx):
              "--write-offsets": lambda path: ("--write-offsets", path),
              "--snapshot": lambda path: ("--replay", recorded, "--snapshot", path),
              "--flame of a recording": lambda path: ("--replay", recorded, "-a", "--flame", path)}
+    places = {"everybody's": (0, 0o1777), "another's": (STRANGER, 0o755)}
     for name, form in forms.items():
-        for kind in ("in its place", "to nothing", "on the way"):
-            everybodys, own = ctx.temporary(), ctx.temporary()
-            os.chmod(everybodys, 0o1777)
-            path = link = os.path.join(everybodys, "planted")
+        for kind, place in itertools.product(("in its place", "to nothing", "on the way"), places):
+            theirs, own = ctx.temporary(), ctx.temporary()
+            os.chown(theirs, places[place][0], -1)
+            os.chmod(theirs, places[place][1])
+            path = link = os.path.join(theirs, "planted")
             with open(own + "/kept", "w", encoding="ascii") as file:
                 file.write("kept")
             aim = own if kind == "on the way" or name == "-o" else own + "/kept"
@@ -196,9 +199,9 @@ def hostile_links(ctx):
             os.symlink(aim, link)
             os.lchown(link, STRANGER, STRANGER)
             tool = ctx.plain(*form(path))
-            code, what = tool.wait(START_S + STOP_S), "%s %s" % (name, kind)
+            code, what = tool.wait(START_S + STOP_S), "%s %s in %s" % (name, kind, place)
             find.expect(code == 1, "%s: exit code %d: %s", what, code, tool.err)
             find.expect(len(tool.err.splitlines()) == 1 and path in tool.err and "another user has put it" in tool.err, "%s: %s", what, tool.err)
             find.expect(listing(own) == {"kept": "kept"}, "%s: changed where it leads: %s", what, sorted(listing(own)))
-            find.expect(listing(everybodys) == {"planted": aim}, "%s: changed beside it: %s", what, sorted(listing(everybodys)))
+            find.expect(listing(theirs) == {"planted": aim}, "%s: changed beside it: %s", what, sorted(listing(theirs)))
     find.close()

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #define STRANGER 4711
 
@@ -109,6 +110,101 @@ static void planted_is_refused(void **state)
 	assert_int_equal(file.st_mode & 0777, 0644);
 	assert_string_equal(read_all(scene, scene->kept), "kept");
 	assert_non_null(strstr(output_error(-OUTPUT_PLANTED), "another user"));
+}
+
+/* In a directory of another user without the sticky bit, too, nothing is followed that is not
+ * root's or this user's: links, hard links, and files that are written to in place. */
+static void strangers_links_are_refused(void **state)
+{
+	struct scene *scene = *state;
+	char link[128], below[160], own[128];
+
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(scene->open, 0755), 0);
+	assert_int_equal(chown(scene->open, STRANGER, STRANGER), 0);
+	snprintf(link, sizeof(link), "%s/x.svg", scene->open);
+	assert_int_equal(symlink(scene->kept, link), 0);
+	assert_int_equal(lchown(link, STRANGER, STRANGER), 0);
+	assert_refused(link);
+	assert_int_equal(output_append(link, "new", 3), -OUTPUT_PLANTED);
+	unlink(link);
+	assert_int_equal(symlink(scene->own, link), 0);
+	assert_int_equal(lchown(link, STRANGER, STRANGER), 0);
+	snprintf(below, sizeof(below), "%s/kept", link);
+	assert_refused(below);
+	assert_int_equal(output_directory(link, 0700), -OUTPUT_PLANTED);
+	/* a hard link of a file of root's, as fs.protected_hardlinks=0 lets anyone make it */
+	unlink(link);
+	assert_int_equal(linkat(AT_FDCWD, scene->kept, AT_FDCWD, link, 0), 0);
+	assert_int_equal(output_create(link), -OUTPUT_PLANTED);
+	assert_int_equal(output_append(link, "new", 3), -OUTPUT_PLANTED);
+	assert_int_equal(output_replace(link, "new", 3), 0);
+	assert_string_equal(read_all(scene, link), "new");
+	assert_string_equal(read_all(scene, scene->kept), "kept");
+	/* root's link there leads on; so does a stranger's where only root may write */
+	snprintf(own, sizeof(own), "%s/own.svg", scene->open);
+	assert_int_equal(symlink(scene->kept, own), 0);
+	assert_int_equal(output_replace(own, "one", 3), 0);
+	assert_string_equal(read_all(scene, scene->kept), "one");
+	snprintf(link, sizeof(link), "%s/strangers", scene->own);
+	assert_int_equal(symlink("kept", link), 0);
+	assert_int_equal(lchown(link, STRANGER, STRANGER), 0);
+	assert_int_equal(output_replace(link, "two", 3), 0);
+	assert_string_equal(read_all(scene, scene->kept), "two");
+	assert_int_equal(output_append(link, ", three", 7), 0);
+	assert_string_equal(read_all(scene, scene->kept), "two, three");
+}
+
+/* Bytes of an ACL of which STRANGER may do all. */
+static const struct {
+	uint32_t version;
+	struct {
+		uint16_t tag, rights;
+		uint32_t id;
+	} entries[5];
+} acl = {2, {{1, 7, ~0u}, {2, 7, STRANGER}, {4, 5, ~0u}, {0x10, 7, ~0u}, {0x20, 0, ~0u}}};
+
+/* What not everybody may read, nobody may because of the directory that it is made in. */
+static void rights_are_not_inherited(void **state)
+{
+	const char *const names[] = {"setgid", "acl"};
+	struct scene *scene = *state;
+	struct output_file *file;
+	char path[128], below[160];
+	struct stat about;
+	int err, fd;
+
+	if (geteuid())
+		skip();
+	umask(022);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", scene->open, names[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+		assert_int_equal(chown(path, STRANGER, STRANGER), 0);
+		if (i && setxattr(path, "system.posix_acl_default", &acl, sizeof(acl), 0))
+			skip();
+		assert_int_equal(chmod(path, i ? 0755 : 02755), 0);
+		assert_int_equal(output_directory(path, 0750), -OUTPUT_FOREIGN);
+		snprintf(below, sizeof(below), "%s/file", path);
+		file = output_begin(below, 0640, &err);
+		assert_non_null(file);
+		assert_int_equal(output_end(file, 0), 0);
+		assert_int_equal(stat(below, &about), 0);
+		assert_int_equal(about.st_gid, getegid());
+		assert_int_equal(about.st_mode & 07777, 0640);
+		assert_true(getxattr(below, "system.posix_acl_access", NULL, 0) <= 0);
+		snprintf(below, sizeof(below), "%s/new", path);
+		fd = output_directory(below, 0750);
+		assert_true(fd >= 0);
+		close(fd);
+		assert_int_equal(stat(below, &about), 0);
+		assert_int_equal(about.st_gid, getegid());
+		assert_int_equal(about.st_mode & 07777, 0750);
+		assert_true(getxattr(below, "system.posix_acl_access", NULL, 0) <= 0);
+		assert_true(getxattr(below, "system.posix_acl_default", NULL, 0) <= 0);
+	}
+	assert_non_null(strstr(output_error(-OUTPUT_FOREIGN), "root's or your own"));
 }
 
 /* The user's own links remain, wherever they are; the file that they refer to is replaced. */
@@ -242,8 +338,10 @@ static void special_is_written_to(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(planted_is_refused), WITH(own_links_stay),		WITH(special_is_written_to),
-		WITH(pieces_are_whole),	  WITH(directories_are_opened),
+		WITH(planted_is_refused),	WITH(own_links_stay),
+		WITH(special_is_written_to),	WITH(pieces_are_whole),
+		WITH(directories_are_opened),	WITH(strangers_links_are_refused),
+		WITH(rights_are_not_inherited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
