@@ -135,6 +135,11 @@ uint64_t names_refused(void)
 	return refused;
 }
 
+void names_keep_all(void)
+{
+	transient.bytes_max = NAMES_LIMIT_BYTES;
+}
+
 void names_set_limit(size_t bytes)
 {
 	bytes_limit = bytes;

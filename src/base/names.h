@@ -22,7 +22,7 @@
 
 #define NAMES_FULL "[too many names]"
 #define NAMES_COMM_SIZE 16
-#define NAMES_LIMIT_BYTES (160u << 20)	  /* permanent strings: a replay keeps all */
+#define NAMES_LIMIT_BYTES (160u << 20)	  /* permanent strings, and all in a replay */
 #define NAMES_TRANSIENT_BYTES (48u << 20) /* transient strings */
 #define NAMES_COMMS_BYTES (24u << 20)	  /* names of threads */
 
@@ -47,7 +47,9 @@ void names_transient_clear(void);   /* all transient strings become invalid */
 typedef const char *name_callback(const char *text,
 				  size_t length); /* name_of() or name_transient() */
 
-uint64_t names_refused(void);	    /* strings that the full table did not take */
+uint64_t names_refused(void); /* strings that the full table did not take */
+/* Gives transient strings the limit of permanent ones: nothing drops them in a replay. */
+void names_keep_all(void);
 void names_set_limit(size_t bytes); /* limit of each kind, if less than those above */
 void names_clear(void);		    /* all strings become invalid */
 

@@ -347,8 +347,11 @@ void run_report_footer(struct run *run)
 	source_status_miss_any(&status, DISTRIBUTIONS_REFUSED,
 			       (uint64_t)run->distributions.refused_ever);
 	source_status_miss_any(&status, EVENTS_REFUSED, (uint64_t)run->events.refused_ever);
-	source_status_miss_any(&status, "stacks beyond what a dictionary holds",
-			       run->stack_dict.refused);
+	source_status_miss_any(
+		&status,
+		"stacks beyond their user's share of a dictionary, or of an hour of a "
+		"recording",
+		run->stack_dict.written.refused);
 	stacks_miss(run, &status);
 	if (status.self.requested) {
 		status_subtract(&status, &run->status_before);

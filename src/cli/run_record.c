@@ -3,7 +3,6 @@
  * never makes sampling wait. */
 #include "run_record.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "recording/archive.h"
@@ -29,7 +28,6 @@ struct record {
 	int64_t rows;		/* rows of samples in the present scan */
 	struct archive archive;
 	struct column_list stack_list;
-	struct index stacks_reported; /* hashes of the stacks in the present part */
 	struct text headers[RECORD_KIND_COUNT];
 };
 
@@ -80,10 +78,8 @@ static void stack_take(void *to, const struct stack_entry *entry)
 {
 	struct record *record = to;
 	struct grid *grid = &record->run->grid;
-	bool added;
 
-	index_put(&record->stacks_reported, (uint64_t)entry->hash, &added);
-	if (!added)
+	if (!stack_dict_written_add(&record->run->stack_dict.written, entry))
 		return;
 	grid_size(grid, &record->stack_list, 1);
 	for (size_t i = 0; i < record->stack_list.count; i++)
@@ -116,7 +112,7 @@ static void part_begin(struct record *record, int64_t time_us)
 
 	recording_host_add(rows_of(record, RECORD_HOST), time_us, &run->status_before,
 			   text_string(&run->command));
-	index_clear(&record->stacks_reported);
+	stack_dict_written_clear(&run->stack_dict.written);
 	if (run->source->stacks_anew)
 		run->source->stacks_anew(run->source);
 }
@@ -311,6 +307,5 @@ int run_record(struct run *run, struct error *e)
 	}
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		text_done(&record.headers[kind]);
-	index_clear(&record.stacks_reported);
 	return err;
 }

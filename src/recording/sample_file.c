@@ -47,6 +47,7 @@ struct sample_file {
 	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
 	struct scan_row scan_now; /* row of the scan being gathered; time_us is ABSENT: not known */
 	uint64_t rows_bad;	  /* rows that can't be read and were skipped */
+	uint64_t rows_beyond;	  /* rows beyond SCAN_ROWS_MAX */
 
 	struct sample *samples; /* samples of the scan being gathered */
 	struct proc_values_pool proc_values;
@@ -275,15 +276,16 @@ static int row_refuse(struct sample_file *file, const struct sample *sample)
 	return 0;
 }
 
-static int scan_add(struct sample_file *file, struct error *e)
+static int scan_add(struct sample_file *file)
 {
 	struct sample *sample = &file->row.next.sample;
 	enum verdict verdict;
 	int err = 0;
 
-	if (++file->rows > SCAN_ROWS_MAX)
-		return sample_row_fail(&file->row, e, "timestamp",
-				       "more than a million rows have this one");
+	if (++file->rows > SCAN_ROWS_MAX) {
+		file->rows_beyond++;
+		return 0;
+	}
 	if (sample->weight_us == ABSENT)
 		sample->weight_us = file->weight_us;
 	seen_note(file, sample);
@@ -343,7 +345,7 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 			break;
 		if (file->time_us == ABSENT)
 			scan_start(file);
-		err = scan_add(file, e);
+		err = scan_add(file);
 		if (err)
 			return err;
 		file->next_read = false;
@@ -368,8 +370,9 @@ static void sample_file_describe(struct source *source, struct source_status *st
 	};
 	source_status_miss_any(status, "row cut off at the end of the recording", file->reader.cut);
 	if (file->stacks)
-		source_status_miss_any(status, "stacks of samples are not in the dictionary",
-				       stack_dict_lacking(file->stacks));
+		stack_dict_describe(file->stacks, status);
+	source_status_miss_any(status, "rows of scans that have more than a million",
+			       file->rows_beyond);
 	source_status_miss_any(status, "names did not fit tsnap's table", names_refused());
 	missed = source_status_miss_any(
 		status,
@@ -479,6 +482,7 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 				       .lacks = sample_file_lacks,
 				       .close = sample_file_close};
 	file->recorded = memory_get(sample_column_count * sizeof(*file->recorded));
+	names_keep_all();
 	file->filter = filter;
 	file->needs = needs | filter_needs(filter);
 	file->row.reader = &file->reader;

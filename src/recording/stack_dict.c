@@ -31,12 +31,22 @@ const struct column stack_dict_columns[] = {
 
 const size_t stack_dict_column_count = sizeof(stack_dict_columns) / sizeof(stack_dict_columns[0]);
 
+#define ENTRY_BYTES 128 /* memory of a stack beside its texts */
+
+/* A stack of the dictionary. Its texts are interned when a sample has it that no filter refuses:
+ * there is less memory for names than for stacks. */
+struct dict_stack {
+	struct stack_entry entry;
+	char *texts; /* malloced: the entry's texts */
+	bool interned;
+};
+
 struct stack_dict {
-	struct stack_entry *entries;
-	size_t count, capacity;
+	struct dict_stack *stacks;
+	size_t count, capacity, bytes;
 	struct index at;	     /* hash to entry */
 	struct index joined, wakers; /* hash of two hashes to the text of both */
-	uint64_t lacking;
+	uint64_t lacking, bad, refused;
 	/* state while the file is read */
 	struct csv_reader reader;
 	struct csv_field fields[CSV_FIELDS_MAX];
@@ -101,6 +111,56 @@ static const char *kind_read(const char *text)
 	return strcmp(text, STACK_DICT_KERNEL) ? NULL : STACK_DICT_KERNEL;
 }
 
+static const char **text_at(struct stack_entry *entry, const struct column *column)
+{
+	return (const char **)((char *)entry + column->offset);
+}
+
+static bool is_words(const struct column *column)
+{
+	return column->kind == KIND_TEXT && column->offset != AT(kind);
+}
+
+/* Memory of a stack. */
+static size_t entry_bytes(const struct stack_entry *entry)
+{
+	struct stack_entry copy = *entry;
+	size_t bytes = ENTRY_BYTES;
+
+	for (size_t i = 0; i < stack_dict_column_count; i++) {
+		const struct column *column = &stack_dict_columns[i];
+
+		if (is_words(column) && *text_at(&copy, column))
+			bytes += strlen(*text_at(&copy, column)) + 1;
+	}
+	return bytes;
+}
+
+bool stack_dict_written_add(struct stack_dict_written *written, const struct stack_entry *entry)
+{
+	size_t bytes = entry_bytes(entry);
+	uint64_t *of_user;
+
+	if (index_find(&written->hashes, (uint64_t)entry->hash))
+		return false;
+	of_user = index_put(&written->bytes_by_uid, (uint64_t)entry->uid, NULL);
+	if (*of_user + bytes > STACK_DICT_WRITTEN_BYTES - written->bytes) {
+		written->refused++;
+		return false;
+	}
+	*of_user += bytes;
+	written->bytes += bytes;
+	index_put(&written->hashes, (uint64_t)entry->hash, NULL);
+	return true;
+}
+
+void stack_dict_written_clear(struct stack_dict_written *written)
+{
+	index_clear(&written->hashes);
+	index_clear(&written->bytes_by_uid);
+	written->bytes = 0;
+}
+
 static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry *entry,
 		      struct error *e)
 {
@@ -117,9 +177,8 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 			return dict_fail(dict, e, column->name, "not a 0x number");
 		if (column->offset == AT(kind))
 			entry->kind = kind_read(text);
-		else if (column->kind == KIND_TEXT && column->needs & dict->needs)
-			*(const char **)((char *)entry + column->offset) =
-				csv_text_read(text, &dict->scratch);
+		else if (is_words(column) && column->needs & dict->needs)
+			*text_at(entry, column) = text;
 	}
 	if (entry->hash == ABSENT)
 		return dict_fail(dict, e, "hash", "missing");
@@ -128,51 +187,83 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 	return 0;
 }
 
-static int entry_add(struct stack_dict *dict, const struct stack_entry *entry, struct error *e)
+/* Moves the entry's texts, which the reader owns, to memory of the stack's own, as they were before
+ * they were made printable, which is not longer. */
+static void texts_move(struct dict_stack *stack, size_t bytes, struct text *scratch)
 {
-	uint64_t *at;
-	bool added;
+	char *at = stack->texts = memory_get(bytes);
 
-	if (dict->count == STACK_DICT_MAX)
-		return dict_fail(dict, e, "", "more stacks than tsnap reads");
-	at = index_put(&dict->at, (uint64_t)entry->hash, &added);
-	if (!added)
-		return 0;
-	*at = dict->count;
-	dict->entries = memory_grow(dict->entries, &dict->capacity, dict->count + 1,
-				    sizeof(*dict->entries));
-	dict->entries[dict->count++] = *entry;
-	return 0;
+	for (size_t i = 0; i < stack_dict_column_count; i++) {
+		const char **text = text_at(&stack->entry, &stack_dict_columns[i]);
+
+		if (!is_words(&stack_dict_columns[i]) || !*text)
+			continue;
+		text_clear(scratch);
+		text_add_original(scratch, *text);
+		*text = strcpy(at, text_string(scratch));
+		at += strlen(at) + 1;
+	}
+}
+
+static void entry_add(struct stack_dict *dict, const struct stack_entry *entry)
+{
+	size_t bytes = entry_bytes(entry);
+	struct dict_stack *stack;
+
+	if (index_find(&dict->at, (uint64_t)entry->hash))
+		return;
+	if (bytes > STACK_DICT_READ_BYTES - dict->bytes) {
+		dict->refused++;
+		return;
+	}
+	*index_put(&dict->at, (uint64_t)entry->hash, NULL) = dict->count;
+	dict->stacks =
+		memory_grow(dict->stacks, &dict->capacity, dict->count + 1, sizeof(*dict->stacks));
+	stack = &dict->stacks[dict->count++];
+	*stack = (struct dict_stack){.entry = *entry};
+	texts_move(stack, bytes - ENTRY_BYTES, &dict->scratch);
+	dict->bytes += bytes;
+}
+
+/* Takes the record that was read. */
+static int record_take(struct stack_dict *dict, size_t count, struct error *e)
+{
+	struct stack_entry entry;
+	int err;
+
+	if (!dict->column_count || is_header(dict, count))
+		return header_read(dict, count, e);
+	err = entry_read(dict, count, &entry, e);
+	if (!err)
+		entry_add(dict, &entry);
+	return err;
 }
 
 static int dict_read(struct stack_dict *dict, struct error *e)
 {
-	struct stack_entry entry;
-	size_t count = 0;
-	int more;
+	bool any = false;
 
-	do {
-		more = csv_read(&dict->reader, dict->fields, &count, e);
-	} while (more == -EINTR);
-	if (!more && dict->reader.input)
-		return 0; /* no stacks were recorded */
-	if (!more)
-		return error_set(e, EINVAL, EXIT_FAILED,
-				 "%s: empty: not a file that tsnap --stack-dict wrote",
-				 dict->reader.name);
-	if (more > 0)
-		more = header_read(dict, count, e) ? -EINVAL : 1;
-	while (more > 0) {
-		more = csv_read(&dict->reader, dict->fields, &count, e);
+	for (;;) {
+		size_t count = 0;
+		int more = csv_read(&dict->reader, dict->fields, &count, e);
+
 		if (more == -EINTR)
+			continue;
+		if (more > 0)
+			more = record_take(dict, count, e) ? -EINVAL : 1;
+		if (more == -EINVAL && dict->reader.input) {
+			error_done(e);
+			dict->bad++;
 			more = 1;
-		else if (more > 0 && is_header(dict, count))
-			more = header_read(dict, count, e) ? -EINVAL : 1;
-		else if (more > 0 &&
-			 (entry_read(dict, count, &entry, e) || entry_add(dict, &entry, e)))
-			more = -EINVAL;
+		}
+		if (!more && !any && !dict->reader.input)
+			return error_set(e, EINVAL, EXIT_FAILED,
+					 "%s: empty: not a file that tsnap --stack-dict wrote",
+					 dict->reader.name);
+		if (more <= 0)
+			return more;
+		any = true;
 	}
-	return more;
 }
 
 /* Reads all rows of the reader. */
@@ -186,8 +277,7 @@ static int dict_open(struct csv_reader reader, uint64_t needs, struct stack_dict
 	dict->needs = needs;
 	err = dict_read(dict, e);
 	csv_done(&dict->reader);
-	text_done(&dict->scratch);
-	if (err || !dict->column_count) {
+	if (err || (!dict->column_count && !dict->bad)) {
 		stack_dict_free(dict);
 		dict = NULL;
 	}
@@ -220,13 +310,35 @@ void stack_dict_free(struct stack_dict *dict)
 	index_clear(&dict->at);
 	index_clear(&dict->joined);
 	index_clear(&dict->wakers);
-	free(dict->entries);
+	for (size_t i = 0; i < dict->count; i++)
+		free(dict->stacks[i].texts);
+	free(dict->stacks);
+	text_done(&dict->scratch);
 	free(dict);
 }
 
-uint64_t stack_dict_lacking(const struct stack_dict *dict)
+void stack_dict_describe(const struct stack_dict *dict, struct source_status *status)
 {
-	return dict->lacking;
+	source_status_miss_any(status, "stacks of samples are not in the dictionary",
+			       dict->lacking);
+	source_status_miss_any(status, "rows of stacks can't be read", dict->bad);
+	source_status_miss_any(status,
+			       "stacks in more memory than a replay has for them (fewer hours at "
+			       "once: --from, --to)",
+			       dict->refused);
+}
+
+/* Interns the texts that samples get as they are. */
+static void stack_intern(struct dict_stack *stack)
+{
+	struct stack_entry *entry = &stack->entry;
+
+	if (stack->interned)
+		return;
+	stack->interned = true;
+	entry->func = name_transient_string(entry->func);
+	entry->funcs = name_transient_string(entry->funcs);
+	entry->files = name_transient_string(entry->files);
 }
 
 static const struct stack_entry *entry_find(struct stack_dict *dict, int64_t hash, const char *kind)
@@ -237,8 +349,10 @@ static const struct stack_entry *entry_find(struct stack_dict *dict, int64_t has
 	if (hash == ABSENT)
 		return &none;
 	at = index_find(&dict->at, (uint64_t)hash);
-	if (at && dict->entries[*at].kind == kind)
-		return &dict->entries[*at];
+	if (at && dict->stacks[*at].entry.kind == kind) {
+		stack_intern(&dict->stacks[*at]);
+		return &dict->stacks[*at].entry;
+	}
 	dict->lacking++;
 	return &none;
 }

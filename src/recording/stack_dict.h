@@ -4,16 +4,20 @@
  * recording/stack_dict_file.h writes it.
  *
  * One file may have several dictionaries, each with its header line. If a hash is there twice, the
- * first row counts.
+ * first row counts. Programs make as many stacks as they like, so that there is a limit of what is
+ * written, with a share for each user, and one of what is read, which is above it.
  */
 #ifndef TSNAP_RECORDING_STACK_DICT_H
 #define TSNAP_RECORDING_STACK_DICT_H
 
 #include "base/error.h"
+#include "base/index.h"
 #include "sample/column.h"
 #include "recording/csv_reader.h"
+#include "sample/source.h"
 
-#define STACK_DICT_MAX (1u << 19) /* limit of stacks */
+#define STACK_DICT_WRITTEN_BYTES (128u << 20) /* of a dictionary, or of a part of a recording */
+#define STACK_DICT_READ_BYTES (256u << 20)
 #define STACK_DICT_USER "user"
 #define STACK_DICT_KERNEL "kernel"
 
@@ -24,25 +28,41 @@ struct stack_entry {
 	const char *func, *funcs; /* see the columns ufunc, ufuncs, kfunc and kfuncs */
 	const char *frames; /* outermost first, separated by ';': one half of the column stack */
 	const char *files;  /* see the column ufiles; NULL: a kernel stack */
+	int64_t uid; /* user of the thread that had it first, or ABSENT; not in the dictionary */
 };
 
 /* Columns of the dictionary; offsets are into struct stack_entry. */
 extern const struct column stack_dict_columns[];
 extern const size_t stack_dict_column_count;
 
+/* The stacks that are in a dictionary, by their writer. A zeroed struct has none. */
+struct stack_dict_written {
+	struct index hashes;
+	struct index bytes_by_uid;
+	size_t bytes;
+	uint64_t refused; /* stacks beyond the limit; remains when the others are cleared */
+};
+
+/* True if the stack is to be written: it is new, and there is space for it. A user may have as many
+ * bytes as are left: one alone gets half of all, and however many he makes, others get theirs. */
+bool stack_dict_written_add(struct stack_dict_written *written, const struct stack_entry *entry);
+/* Begins another dictionary. */
+void stack_dict_written_clear(struct stack_dict_written *written);
+
 struct stack_dict;
 
 /* Reads all of the file; needs: NEED_*; text that they do not include is not kept. 0, or
  * -errno with e. */
 int stack_dict_open(const char *path, uint64_t needs, struct stack_dict **dict, struct error *e);
-/* Does stack_dict_open() for an input. If the input is empty, *dict is NULL. */
+/* Does stack_dict_open() for an input, of a recording: rows that can't be read are skipped and
+ * counted. If the input is empty, *dict is NULL. */
 int stack_dict_open_input(struct csv_input *input, const char *name, uint64_t needs,
 			  struct stack_dict **dict, struct error *e);
 void stack_dict_free(struct stack_dict *dict); /* NULL is fine */
 
 /* Fills absent fields of the sample from the stacks of its hashes. */
 void stack_dict_fill(struct stack_dict *dict, struct sample *sample);
-/* Number of hashes of samples that were not in the dictionary. */
-uint64_t stack_dict_lacking(const struct stack_dict *dict);
+/* Adds the numbers of stacks that were lacking, that can't be read, and beyond the limit. */
+void stack_dict_describe(const struct stack_dict *dict, struct source_status *status);
 
 #endif

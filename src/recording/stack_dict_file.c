@@ -3,7 +3,6 @@
 #include "base/output.h"
 #include "base/output_file.h"
 #include "render/renderer.h"
-#include "recording/stack_dict.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,15 +12,8 @@ static void stack_take(void *to, const struct stack_entry *entry)
 {
 	struct stack_dict_file *file = to;
 	struct interval interval = {.grid = &file->grid};
-	bool added;
 
-	if (file->written.used == STACK_DICT_MAX &&
-	    !index_find(&file->written, (uint64_t)entry->hash)) {
-		file->refused++;
-		return;
-	}
-	index_put(&file->written, (uint64_t)entry->hash, &added);
-	if (!added)
+	if (!stack_dict_written_add(&file->written, entry))
 		return;
 	grid_size(&file->grid, &file->list, 1);
 	for (size_t i = 0; i < file->list.count; i++)
@@ -71,7 +63,7 @@ void stack_dict_file_done(struct stack_dict_file *file)
 {
 	if (file->path)
 		close(file->fd);
-	index_clear(&file->written);
+	stack_dict_written_clear(&file->written);
 	grid_done(&file->grid);
 	text_done(&file->out);
 	*file = (struct stack_dict_file){0};

@@ -6,8 +6,8 @@
 #define TSNAP_RECORDING_STACK_DICT_FILE_H
 
 #include "base/error.h"
-#include "base/index.h"
 #include "base/text.h"
+#include "recording/stack_dict.h"
 #include "report/grid.h"
 #include "sample/source.h"
 
@@ -16,11 +16,10 @@ struct stack_dict_file {
 	const char *path;
 	int fd;
 	struct source *source;
-	struct index written; /* hashes of the stacks in the file */
+	struct stack_dict_written written; /* also of a recording's present part */
 	struct column_list list;
 	struct grid grid;
 	struct text out;
-	uint64_t refused; /* stacks beyond STACK_DICT_MAX */
 };
 
 /* Creates or truncates the file and takes the source's stacks from now on. path must outlive it;

@@ -21,6 +21,17 @@ static int content_open(const char *content, char path[64])
 	return fd;
 }
 
+static uint64_t missed(const struct stack_dict *dict, const char *what)
+{
+	struct source_status status = {0};
+
+	stack_dict_describe(dict, &status);
+	for (size_t i = 0; i < status.missed_count; i++)
+		if (strstr(status.missed[i].what, what))
+			return status.missed[i].count;
+	return 0;
+}
+
 static int dict_of(const char *content, struct stack_dict **dict, struct error *e)
 {
 	static char path[64];
@@ -66,12 +77,12 @@ static void hashes_are_told(void **state)
 	assert_string_equal(reported(dict, ABSENT, -1).stack, "k_[k]");
 	assert_string_equal(reported(dict, 3, ABSENT).stack, "\x1b;\\");
 	assert_string_equal(reported(dict, 4, ABSENT).stack, "x\"y");
-	assert_int_equal(stack_dict_lacking(dict), 0);
+	assert_int_equal(missed(dict, "not in the dictionary"), 0);
 	/* cut off; of the other kind; absent is not looked up */
 	assert_null(reported(dict, 5, ABSENT).stack);
 	assert_null(reported(dict, -1, 1).ufunc);
 	assert_null(reported(dict, ABSENT, ABSENT).stack);
-	assert_int_equal(stack_dict_lacking(dict), 3);
+	assert_int_equal(missed(dict, "not in the dictionary"), 3);
 	stack_dict_free(dict);
 	names_clear();
 }
@@ -240,29 +251,81 @@ static void written_is_read(void **state)
 	names_clear();
 }
 
-/* Limit of a dictionary: no more than that is read again; stacks that are there already are not
- * refused. */
-static void limit_is_kept(void **state)
+/* A user who makes stacks without end has half of a dictionary, and others have theirs: also one
+ * who comes last. Stacks that are there already are not refused. */
+static void users_have_shares(void **state)
 {
-	struct stack_dict_file file = {0};
-	struct source source = {0};
-	struct error e = {0};
-	char path[64];
-	int fd = content_open("", path);
+	static char frames[1 << 20];
+	struct stack_dict_written written = {0};
+	struct stack_entry entry = {.kind = STACK_DICT_USER, .frames = frames};
+	size_t taken[4] = {0};
 
 	(void)state;
-	assert_int_equal(stack_dict_file_begin(&file, path, &source, &e), 0);
-	for (int64_t hash = 1; hash <= STACK_DICT_MAX + 2; hash++) {
-		give(&source, hash, "f");
-		if (hash % 1024 == 0)
-			assert_int_equal(stack_dict_file_flush(&file, &e), 0);
-	}
-	give(&source, 1, "f");
-	assert_int_equal(stack_dict_file_flush(&file, &e), 0);
-	assert_int_equal(file.refused, 2);
-	stack_dict_file_done(&file);
-	assert_int_equal(lines_of(fd), STACK_DICT_MAX + 1);
-	close(fd);
+	memset(frames, 'f', sizeof(frames) - 1);
+	for (entry.uid = 1; entry.uid < 4; entry.uid++)
+		for (int i = 0; i < 200; i++, entry.hash++)
+			taken[entry.uid] += stack_dict_written_add(&written, &entry);
+	assert_in_range(taken[1], 62, 64);
+	assert_in_range(taken[2], 31, 32);
+	assert_in_range(taken[3], 15, 16);
+	assert_int_equal(written.refused, 600 - taken[1] - taken[2] - taken[3]);
+	assert_true(written.bytes < STACK_DICT_WRITTEN_BYTES);
+	entry.hash = 0;
+	entry.uid = ABSENT;
+	assert_false(stack_dict_written_add(&written, &entry));
+	assert_int_equal(written.refused, 600 - taken[1] - taken[2] - taken[3]);
+	stack_dict_written_clear(&written);
+	assert_true(stack_dict_written_add(&written, &entry));
+	stack_dict_written_clear(&written);
+}
+
+/* Rows of a recording's stacks, as many as are requested, that are made while they are read. */
+struct endless {
+	struct csv_input input;
+	int64_t count, at;
+	struct text rows;
+};
+
+#define ENDLESS_FRAMES "%0512lld"
+
+static ssize_t endless_read(struct csv_input *input, char *bytes, size_t size, struct error *e)
+{
+	struct endless *endless = (struct endless *)input;
+
+	(void)e;
+	if (!endless->at)
+		text_add_string(&endless->rows, HEADER "a,row,of,other,columns\n");
+	while (endless->rows.length < size && endless->at++ < endless->count)
+		text_add_format(&endless->rows, "\"0x%llx\",\"user\",,,\"" ENDLESS_FRAMES "\"\n",
+				(long long)endless->at, (long long)endless->at);
+	size = endless->rows.length < size ? endless->rows.length : size;
+	memcpy(bytes, text_string(&endless->rows), size);
+	memmove(endless->rows.bytes, endless->rows.bytes + size, endless->rows.length - size);
+	endless->rows.length -= size;
+	return (ssize_t)size;
+}
+
+/* What is beyond the limit, and what is no row, are left out of a recording and counted: the rest
+ * is read. */
+static void limit_leaves_the_rest(void **state)
+{
+	const size_t held = STACK_DICT_READ_BYTES / 641; /* with the 512 bytes of frames, a NUL */
+	struct endless endless = {.input.read = endless_read, .count = 600000};
+	struct stack_dict *dict = NULL;
+	struct error e = {0};
+	char frames[600];
+
+	(void)state;
+	assert_int_equal(stack_dict_open_input(&endless.input, "", UINT64_MAX, &dict, &e), 0);
+	assert_int_equal(missed(dict, "more memory than a replay"), endless.count - held);
+	assert_int_equal(missed(dict, "rows of stacks can't be read"), 1);
+	snprintf(frames, sizeof(frames), ENDLESS_FRAMES, (long long)held);
+	assert_string_equal(reported(dict, (int64_t)held, ABSENT).stack, frames);
+	assert_null(reported(dict, (int64_t)held + 1, ABSENT).stack);
+	assert_int_equal(names_refused(), 0);
+	stack_dict_free(dict);
+	text_done(&endless.rows);
+	names_clear();
 }
 
 static void unasked_is_unwritten(void **state)
@@ -289,8 +352,8 @@ int main(void)
 		cmocka_unit_test(zero_is_a_hash),	  cmocka_unit_test(hashes_are_told),
 		cmocka_unit_test(wakers_are_told),	  cmocka_unit_test(stacks_are_turned_round),
 		cmocka_unit_test(what_a_row_tells_stays), cmocka_unit_test(others_are_refused),
-		cmocka_unit_test(written_is_read),	  cmocka_unit_test(limit_is_kept),
-		cmocka_unit_test(unasked_is_unwritten),
+		cmocka_unit_test(written_is_read),	  cmocka_unit_test(users_have_shares),
+		cmocka_unit_test(limit_leaves_the_rest),  cmocka_unit_test(unasked_is_unwritten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 #define NAMES_LAST_NS (10 * NS_PER_SECOND) /* the end waits so long for names */
 
-void live_dictionary_add(struct live_stacks *stacks, uint32_t number)
+void live_dictionary_add(struct live_stacks *stacks, uint32_t number, int64_t uid)
 {
 	struct stack *stack = &stacks->table.stacks[number];
 
@@ -15,11 +15,12 @@ void live_dictionary_add(struct live_stacks *stacks, uint32_t number)
 	stack->listed = true;
 	stacks->listed = memory_grow(stacks->listed, &stacks->listed_capacity,
 				     stacks->listed_count + 1, sizeof(*stacks->listed));
-	stacks->listed[stacks->listed_count++] = number;
+	stacks->listed[stacks->listed_count++] = (struct listed_stack){uid, number};
 }
 
-static bool stack_give(struct live_stacks *stacks, uint32_t number, bool whatever)
+static bool stack_give(struct live_stacks *stacks, const struct listed_stack *listed, bool whatever)
 {
+	const uint32_t number = listed->number;
 	struct stack_table *table = &stacks->table;
 	const struct stack_words words = stack_table_words(table, number, true);
 	const struct stack *stack = &table->stacks[number];
@@ -30,6 +31,7 @@ static bool stack_give(struct live_stacks *stacks, uint32_t number, bool whateve
 		.funcs = words.path,
 		.frames = words.folded,
 		.files = words.files,
+		.uid = listed->uid,
 	};
 
 	if (!stack->reported && !whatever)
@@ -44,7 +46,7 @@ void live_dictionary_give(struct live_stacks *stacks, bool all)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < stacks->listed_count; i++)
-		if (!stack_give(stacks, stacks->listed[i], all))
+		if (!stack_give(stacks, &stacks->listed[i], all))
 			stacks->listed[kept++] = stacks->listed[i];
 	stacks->listed_count = kept;
 }
@@ -57,7 +59,7 @@ void live_dictionary_anew(struct live_stacks *stacks)
 	for (size_t i = 0; i < stacks->table.count; i++)
 		stacks->table.stacks[i].listed = false;
 	for (size_t i = 0; i < stacks->listed_count; i++)
-		stacks->table.stacks[stacks->listed[i]].listed = true;
+		stacks->table.stacks[stacks->listed[i].number].listed = true;
 }
 
 void live_dictionary_end(struct live_stacks *stacks)

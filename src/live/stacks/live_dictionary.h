@@ -6,8 +6,8 @@
 
 #include "live/stacks/live_stacks_state.h"
 
-/* Adds a stack that a sample has. */
-void live_dictionary_add(struct live_stacks *stacks, uint32_t stack);
+/* Adds a stack that a sample of that user has. */
+void live_dictionary_add(struct live_stacks *stacks, uint32_t stack, int64_t uid);
 /* Hands over the stacks whose names are known; all: the others, too, as they are. */
 void live_dictionary_give(struct live_stacks *stacks, bool all);
 /* Implements source->stacks_anew. */

@@ -114,9 +114,9 @@ void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, u
 				      stacks->pending_count + 1, sizeof(*stacks->pending));
 	stacks->pending[stacks->pending_count++] = (struct pending_stack){sample, user, kernel};
 	if (user != STACK_NONE)
-		live_dictionary_add(stacks, user);
+		live_dictionary_add(stacks, user, stacks->samples[sample].uid);
 	if (kernel != STACK_NONE)
-		live_dictionary_add(stacks, kernel);
+		live_dictionary_add(stacks, kernel, stacks->samples[sample].uid);
 }
 
 static void pending_fill(struct live_stacks *stacks, const struct pending_stack *reporting)

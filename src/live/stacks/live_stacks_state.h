@@ -39,6 +39,12 @@ struct pending_stack {
 	uint32_t user, kernel;
 };
 
+/* A stack that a dictionary is to get, and the user of the thread that had it first. */
+struct listed_stack {
+	int64_t uid; /* or ABSENT */
+	uint32_t number;
+};
+
 /* Stacks of threads on their CPUs: live_cpu_stacks.h. */
 struct live_cpu_stacks {
 	struct cpu_sampler sampler;
@@ -91,7 +97,7 @@ struct live_stacks {
 	struct index waker_words;
 	uint32_t *wanted; /* wakers of this scan, by tid */
 	size_t wanted_count, wanted_capacity;
-	uint32_t *listed; /* stacks that a dictionary is to get: live_dictionary.c */
+	struct listed_stack *listed; /* stacks that a dictionary is to get: live_dictionary.c */
 	size_t listed_count, listed_capacity;
 	uint64_t unnamed_count; /* stacks in the dictionary without all names */
 	int64_t kept_ns;	/* time when files that no process maps were looked for */

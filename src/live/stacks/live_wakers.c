@@ -124,7 +124,7 @@ void live_wakers_fill(struct live_stacks *stacks, struct sample *sample)
 	sample->waker_kstack = live_stack_hash(stacks, waker->kernel);
 	sample->waker_stack = waker_words(stacks, waker);
 	if (waker->user != STACK_NONE)
-		live_dictionary_add(stacks, waker->user);
+		live_dictionary_add(stacks, waker->user, sample->uid);
 	if (waker->kernel != STACK_NONE)
-		live_dictionary_add(stacks, waker->kernel);
+		live_dictionary_add(stacks, waker->kernel, sample->uid);
 }
