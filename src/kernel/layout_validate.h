@@ -15,9 +15,8 @@ struct layout_validation {
 };
 
 /* Validates a layout. parent_name: name of the thread that forked this process, or "". 0:
- * validated. 1: refuted. -errno: not possible (perf events are forbidden). Fields that have the
- * same value here (exit_state and another zero, the real parent and the tracing one) can't be
- * distinguished. */
+ * validated. 1: refuted. -errno: not possible (perf events are forbidden). The list in
+ * tests/live/case_types.py has what can't be validated, with the reasons. */
 int layout_validate(const struct field_layout *layout, const char *parent_name,
 		    struct layout_validation *proof);
 

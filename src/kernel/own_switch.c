@@ -58,8 +58,9 @@ static bool nanosleep_deeper(struct own_switch *own, long ns)
 	return slept;
 }
 
-/* Uses the system call, because the library's setresuid() changes all threads of the process. A
- * change takes away what PR_SET_DUMPABLE and PR_SET_PDEATHSIG of prctl(2) have set. */
+/* Uses the system call, because the library's setresuid() changes all threads of the process. Of
+ * all user ids only the effective one differs then. A change takes away what PR_SET_DUMPABLE and
+ * PR_SET_PDEATHSIG of prctl(2) have set. */
 static int nanosleep_as_other(struct own_switch *own, long ns, bool *slept)
 {
 	int dumpable = prctl(PR_GET_DUMPABLE), on_parent_exit = 0;
@@ -68,6 +69,7 @@ static int nanosleep_as_other(struct own_switch *own, long ns, bool *slept)
 	prctl(PR_GET_PDEATHSIG, &on_parent_exit);
 	if (syscall(SYS_setresuid, -1, user + 1, -1))
 		return -errno;
+	syscall(SYS_setfsuid, user);
 	*slept = nanosleep_deeper(own, ns);
 	if (syscall(SYS_setresuid, -1, user, -1))
 		return -errno;

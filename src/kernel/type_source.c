@@ -165,12 +165,41 @@ static const char *source_named(const struct type_request *request)
 	return NULL;
 }
 
+/* Compares a layout with the BTF in /sys, if there is one and it is this kernel's. True: *field
+ * differs. */
+static bool btf_differs(const struct type_request *request, const struct field_layout *layout,
+			size_t *field)
+{
+	struct type_request sysfs = *request;
+	struct field_layout own = {.sets = layout->sets};
+	struct layout_validation proof;
+	struct error e = {0};
+	char where[PATH_MAX];
+
+	sysfs.btf_file = NULL;
+	if (!type_source_there(type_source_of("btf"), &sysfs, where, sizeof(where)))
+		return false;
+	if (btf_layout_read(KERNEL_BTF_PATH, &own, &e)) {
+		error_done(&e);
+		return false;
+	}
+	for (*field = 0; *field < field_count; ++*field)
+		if (field_there(layout, *field) &&
+		    (!field_there(&own, *field) || own.name[*field] != layout->name[*field] ||
+		     own.offset[*field] != layout->offset[*field]))
+			return layout_validate(&own, request->parent_name, &proof) <= 0;
+	return false;
+}
+
 /* Validates the layout on this kernel; where gets how, or why that could not be done. */
 static int source_validate(const struct type_request *request, const struct type_source *source,
 			   const struct field_layout *layout, struct text *where, struct error *e)
 {
 	struct layout_validation proof = {0};
-	int result = layout_validate(layout, request->parent_name, &proof);
+	bool own_btf = source->read == btf_read && !request->btf_file;
+	int result = !own_btf && btf_differs(request, layout, &proof.field)
+			     ? 1
+			     : layout_validate(layout, request->parent_name, &proof);
 	const struct field_row *row = &field_rows[proof.field];
 
 	if (result > 0)

@@ -229,7 +229,7 @@ static int validate_in_child(const struct field_layout *layout, struct layout_va
 /* Returns this kernel's own layout, which is validated, or skips the test. */
 static struct field_layout layout_here(void)
 {
-	struct field_layout layout = {0};
+	struct field_layout layout = {.sets = FIELDS_QUOTA};
 	struct layout_validation proof = {0};
 	struct error e = {0};
 	int result;
@@ -263,20 +263,30 @@ static void wrong_field_is_named(void **state)
 		int by;
 	} rows[] = {
 		{"task_struct", "__state", 64},
+		{"task_struct", "__state", -4},
 		{"task_struct", "stack", 16},
 		{"task_struct", "flags", 4},
 		{"task_struct", "exit_state", 8},
+		{"task_struct", "exit_state", 4},
+		{"task_struct", "exit_state", -4},
 		{"task_struct", "pid", -8},
 		{"task_struct", "tgid", 4},
 		{"task_struct", "real_parent", 16},
+		{"task_struct", "real_parent", 8},
 		{"task_struct", "nvcsw", 16}, /* nivcsw is at 8, and grows alike by chance */
 		{"task_struct", "start_boottime", 8},
+		{"task_struct", "start_boottime", -8},
 		{"task_struct", "cred", 64},
+		{"task_struct", "cred", -8},
 		{"task_struct", "comm", 1},
 		{"task_struct", "group_leader", 8},
 		{"pid", "numbers", -16},
 		{"cred", "euid", 4},
 		{"cred", "euid", -4},
+		{"cred", "euid", 8},
+		{"task_struct", "prio", -4},
+		{"task_struct", "prio", 4},
+		{"task_struct", "prio", 8},
 	};
 	struct field_layout right = layout_here();
 
