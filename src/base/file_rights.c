@@ -38,8 +38,8 @@ int file_rights_set(int fd, const struct file_rights *rights)
 	if (fchown(fd, (uid_t)-1, rights->group) && fchown(fd, (uid_t)-1, getegid()))
 		mode &= ~(mode_t)S_IRWXG;
 	for (size_t i = 0; i < sizeof(acls) / sizeof(acls[0]); i++)
-		if (fremovexattr(fd, acls[i]) && errno != ENODATA && errno != EOPNOTSUPP)
-			return -errno;
+		if (fremovexattr(fd, acls[i]) && fgetxattr(fd, acls[i], NULL, 0) > 0)
+			return -EPERM;
 	return fchmod(fd, mode) && errno != EPERM ? -errno : 0;
 }
 

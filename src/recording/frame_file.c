@@ -151,30 +151,46 @@ static int file_begin(struct frame_file *file, const char *header)
 	return err;
 }
 
-/* True if no other user can have put the file there: tsnap does not write to any other. */
-static bool is_own(const struct stat *file)
+/* Opens a file that this user made, or makes one. A descriptor, with its size; -EEXIST: what is
+ * there is not ours, or others may read it; or -errno. */
+static int own_open(int directory, const char *name, const struct file_rights *rights, off_t *size)
 {
-	return S_ISREG(file->st_mode) && file->st_nlink == 1 && file->st_uid == geteuid();
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	int fd = openat(directory, name, flags | O_CREAT | O_EXCL, 0600), err = 0;
+	struct stat there;
+
+	*size = 0;
+	if (fd >= 0) {
+		err = file_rights_set(fd, rights);
+	} else {
+		fd = errno == EEXIST ? openat(directory, name, flags) : -1;
+		if (fd < 0)
+			return errno == ELOOP ? -EEXIST : -errno;
+		if (fstat(fd, &there))
+			err = -errno;
+		else if (!S_ISREG(there.st_mode) || there.st_nlink != 1 ||
+			 there.st_uid != geteuid() || !file_rights_are(fd, rights))
+			err = -EEXIST;
+		*size = there.st_size;
+	}
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
-		    const char *header)
+		    const char *header, const struct file_rights *rights)
 {
-	struct stat there;
-	int fd, err = 0;
+	off_t size;
+	int fd = own_open(directory, name, rights, &size), err = 0;
 
-	fd = openat(directory, name,
-		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 	if (fd < 0)
-		return errno == ELOOP ? -EEXIST : -errno;
+		return fd;
 	*file = (struct frame_file){.fd = fd, .kind = kind};
-	if (fstat(fd, &there))
-		err = -errno;
-	else if (!is_own(&there))
-		err = -EEXIST;
-	else if (there.st_size)
-		err = end_find(file, header, there.st_size);
-	if (!err && there.st_size > file->end && ftruncate(fd, file->end))
+	if (size)
+		err = end_find(file, header, size);
+	if (!err && size > file->end && ftruncate(fd, file->end))
 		err = -errno;
 	if (!err && !file->end)
 		err = file_begin(file, header);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/file_rights.h"
 #include "base/text.h"
 #include "recording/frame.h"
 
@@ -19,11 +20,12 @@ struct frame_file {
 	struct text scratch; /* a frame while it is made */
 };
 
-/* Opens the file of that name in a directory, or makes it, with mode 0640. An existing file is
- * truncated after its last whole frame. header: a line. No link is followed. 0; -EEXIST: the
- * existing file has another header line or is not ours, and was left alone; or -errno. */
+/* Opens the file of that name in a directory, or makes it, with these rights before any byte. An
+ * existing file is truncated after its last whole frame. header: a line. No link is followed. 0;
+ * -EEXIST: the existing file has another header line or more rights, or is not ours, and was left
+ * alone; or -errno. */
 int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
-		    const char *header);
+		    const char *header, const struct file_rights *rights);
 /* Makes a frame of rows (whole lines, at most FRAME_RAW_MAX bytes), which frame_file_put() writes;
  * the frame is in file->scratch. 0, or -errno. */
 int frame_file_pack(struct frame_file *file, int64_t first_us, int64_t last_us,

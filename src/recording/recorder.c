@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/recorder.h"
 #include "base/clock.h"
+#include "base/file_rights.h"
 #include "base/memory.h"
 #include "base/output_file.h"
 #include "base/thread.h"
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define LOCK_NAME ".tsnap.lock"
+#define LOCK_TRIES 4
 #define GROUP_NAME "tsnap"
 #define QUEUE_BYTES_DEFAULT (32u << 20)
 
@@ -53,37 +55,94 @@ struct recorder {
 	int failed; /* -errno of the disk; 0: it works */
 };
 
-static int directory_open(struct recorder *recorder, struct error *e)
+/* Opens the lock's file. Only this user may open it: who can read it can hold a lock on it. A
+ * descriptor; -EEXIST: it is of another user, or no plain file; or -errno. */
+static int lock_file_open(const struct recorder *recorder)
 {
-	int fd = recorder->directory = output_directory(recorder->path, 0750);
+	struct stat there;
+	int fd = openat(recorder->directory, LOCK_NAME,
+			O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	int err = 0;
 
-	return fd < 0 ? error_set(e, -fd, EXIT_FAILED, "%s: %s", recorder->path, output_error(fd))
-		      : 0;
+	if (fd < 0)
+		return errno == ELOOP ? -EEXIST : -errno;
+	if (fstat(fd, &there))
+		err = -errno;
+	else if (!S_ISREG(there.st_mode) || there.st_uid != geteuid() || there.st_nlink > 1)
+		err = -EEXIST;
+	else
+		err = file_rights_set(fd, &(struct file_rights){getegid(), 0600});
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static bool lock_has_name(const struct recorder *recorder)
+{
+	struct stat locked, named;
+
+	return !fstat(recorder->lock, &locked) &&
+	       !fstatat(recorder->directory, LOCK_NAME, &named, AT_SYMLINK_NOFOLLOW) &&
+	       locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
+}
+
+/* Locks the file. 0; -EBUSY with *holder: another tsnap has it; -EEXIST: who may only read it has
+ * it, from a version that let the group do that; -EAGAIN: it is to be opened again; or -errno. */
+static int lock_file_take(const struct recorder *recorder, pid_t *holder)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (!fcntl(recorder->lock, F_SETLK, &lock))
+		return lock_has_name(recorder) ? 0 : -EAGAIN;
+	if (errno != EACCES && errno != EAGAIN)
+		return -errno;
+	if (fcntl(recorder->lock, F_GETLK, &lock))
+		return -errno;
+	*holder = lock.l_pid;
+	return lock.l_type == F_WRLCK ? -EBUSY : lock.l_type == F_RDLCK ? -EEXIST : -EAGAIN;
 }
 
 /* Locks the directory. The lock belongs to the process: it is released however the process ends,
- * and a child that compiles does not inherit it. The file stays. */
-static int directory_lock(struct recorder *recorder, struct error *e)
+ * and a child that compiles does not inherit it. The file stays; one that others can have a lock on
+ * is replaced. 0, or -errno. */
+static int directory_lock(struct recorder *recorder, pid_t *holder)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char holder[32] = "";
-	int err = 0;
+	int err = -EAGAIN;
 
-	recorder->lock = openat(recorder->directory, LOCK_NAME,
-				O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
-	if (recorder->lock < 0 || fcntl(recorder->lock, F_SETLK, &lock))
-		err = errno;
+	for (int i = 0; i < LOCK_TRIES && (err == -EAGAIN || err == -EEXIST); i++) {
+		if (recorder->lock >= 0)
+			close(recorder->lock);
+		recorder->lock = -1;
+		if (err == -EEXIST && unlinkat(recorder->directory, LOCK_NAME, 0) &&
+		    errno != ENOENT)
+			return -errno;
+		recorder->lock = lock_file_open(recorder);
+		err = recorder->lock < 0 ? recorder->lock : lock_file_take(recorder, holder);
+	}
+	return err;
+}
+
+static int directory_begin(struct recorder *recorder, struct error *e)
+{
+	int fd = recorder->directory = output_directory(recorder->path, 0750), err;
+	char by[32] = "";
+	pid_t holder = 0;
+
+	if (fd < 0)
+		return error_set(e, -fd, EXIT_FAILED, "%s: %s", recorder->path, output_error(fd));
+	err = directory_lock(recorder, &holder);
 	if (!err)
 		return 0;
-	if (recorder->lock < 0 || (err != EACCES && err != EAGAIN))
-		return error_set(e, err, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
-				 strerror(err));
+	if (err != -EBUSY)
+		return error_set(e, -err, EXIT_FAILED, "%s/" LOCK_NAME ": %s", recorder->path,
+				 strerror(-err));
 	/* pid 0: the holder is in another pid namespace */
-	if (!fcntl(recorder->lock, F_GETLK, &lock) && lock.l_type != F_UNLCK && lock.l_pid > 0)
-		snprintf(holder, sizeof(holder), " with pid %d", (int)lock.l_pid);
+	if (holder > 0)
+		snprintf(by, sizeof(by), " with pid %d", (int)holder);
 	return error_set(e, EBUSY, EXIT_FAILED,
 			 "%s: another tsnap%s records there already, and a directory takes one",
-			 recorder->path, holder);
+			 recorder->path, by);
 }
 
 static void words_add(struct recorder *recorder, const char *words)
@@ -298,7 +357,7 @@ static void part_init(struct recorder *recorder, const struct recorder_options *
 	struct recorder_part *part = &recorder->part;
 
 	part->directory = recorder->directory;
-	part->group = group ? group->gr_gid : (gid_t)-1;
+	part->rights = (struct file_rights){group ? group->gr_gid : getegid(), mode_masked(0640)};
 	part->retention = options->retention;
 	part_host(options->host, part->name.host);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
@@ -330,9 +389,7 @@ int recorder_open(const struct recorder_options *options, struct recorder **open
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&recorder->wakes, &clock);
 	pthread_condattr_destroy(&clock);
-	err = directory_open(recorder, e);
-	if (!err)
-		err = directory_lock(recorder, e);
+	err = directory_begin(recorder, e);
 	if (!err) {
 		part_init(recorder, options);
 		err = thread_begin(&recorder->thread, recorder_run, recorder);

@@ -76,16 +76,11 @@ int recorder_part_begin(struct recorder_part *part, int64_t time_us)
 static int file_open(struct recorder_part *part, enum record_kind kind)
 {
 	char name[PART_NAME_SIZE];
-	int err;
 
 	part->name.kind = kind;
 	part_name_write(&part->name, name);
-	err = frame_file_open(&part->files[kind], part->directory, name, kind, part->headers[kind]);
-	/* without such a group, or the right to give files to it, only root can read them */
-	if (!err && part->group != (gid_t)-1 &&
-	    fchown(part->files[kind].fd, (uid_t)-1, part->group))
-		err = errno == EPERM ? 0 : -errno;
-	return err;
+	return frame_file_open(&part->files[kind], part->directory, name, kind, part->headers[kind],
+			       &part->rights);
 }
 
 /* Opens the files of all kinds that have rows. A file that has other columns, or is not ours, ends

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/file_rights.h"
 #include "recording/frame_file.h"
 #include "recording/part_name.h"
 #include "recording/retention.h"
@@ -15,8 +16,8 @@
 #define PART_FRAME_BYTES (8u << 20) /* rows of a kind of that size are written early */
 
 struct recorder_part {
-	int directory; /* owned by the recorder */
-	gid_t group;   /* group of the files; -1: the default of the system */
+	int directory;		   /* owned by the recorder */
+	struct file_rights rights; /* of the files */
 	char *headers[RECORD_KIND_COUNT];
 	struct retention retention;
 	struct part_name name; /* name of the present part, without a kind */

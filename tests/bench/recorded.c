@@ -91,7 +91,7 @@ static int scan_write(struct recorder_part *part, struct grid *grid, const struc
 
 static int record(const char *directory, long count)
 {
-	struct recorder_part part = {.group = (gid_t)-1, .name.host = "bench"};
+	struct recorder_part part = {.rights = {getegid(), 0640}, .name.host = "bench"};
 	struct sample *samples = malloc(THREADS * sizeof(*samples));
 	struct scan scan = {.samples = samples, .count = THREADS, .weight_us = LENGTH_US / count};
 	struct column_list list = {0};

@@ -2,13 +2,16 @@
 import collections
 import csv
 import errno
+import fcntl
 import glob
+import grp
 import io
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -200,6 +203,91 @@ def record_locked(ctx):
     third = recording(ctx, directory, "--flush", 0.3)
     third.signal(signal.SIGTERM)
     third.finish_plain()
+
+
+NOBODY, READERS = 65534, 12345  # a user, and a group that may read recordings
+ACL_WORDS = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in (
+    (1, 7, 0xffffffff), (2, 7, NOBODY), (4, 5, 0xffffffff), (0x10, 7, 0xffffffff), (0x20, 0, 0xffffffff)))  # u:nobody:rwx, others nothing
+
+def lock_held(ctx, directory):
+    """A process of the group of readers holds a read lock on the recording's lock until the test ends, if it can; returns what it got."""
+    told, ours = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setgroups([READERS])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            fcntl.lockf(os.open(directory + "/.tsnap.lock", os.O_RDONLY), fcntl.LOCK_SH | fcntl.LOCK_NB)
+            os.write(ours, b"held")
+            signal.pause()
+        except OSError as error:
+            os.write(ours, error.strerror.encode())
+        finally:
+            os._exit(0)
+    ctx.at_end(lambda: (os.kill(pid, signal.SIGKILL), os.waitpid(pid, 0), os.close(told), os.close(ours)))
+    return os.read(told, 100).decode()
+
+
+@case
+def record_lock_of_readers(ctx):
+    """Who may only read recordings can't hold a lock that keeps tsnap from recording; one that an older tsnap let them take is passed by."""
+    if os.geteuid():
+        raise Skip("not root")
+    directory = ctx.temporary() + "/rec"
+    os.mkdir(directory)
+    os.chown(directory, 0, READERS)
+    os.chmod(directory, 0o2750)
+    os.chmod(os.path.dirname(directory), 0o755)
+    brief, lock = ("-o", directory, "-n", 1), directory + "/.tsnap.lock"
+    ctx.plain(*brief).finish_plain()
+    check(os.stat(lock).st_mode & 0o7777 == 0o600, "the lock has mode %o", os.stat(lock).st_mode)
+    check(lock_held(ctx, directory) == "Permission denied", "a reader has the lock")
+    os.chown(lock, 0, READERS)
+    os.chmod(lock, 0o640)
+    check(lock_held(ctx, directory) == "held", "a reader can't have the lock of an older version")
+    ctx.plain(*brief).finish_plain()
+    check(os.stat(lock).st_mode & 0o7777 == 0o600, "the lock has mode %o", os.stat(lock).st_mode)
+    first = recording(ctx, directory, "--flush", 0.3)
+    second = ctx.plain("-o", directory)
+    second.finish_plain(1)
+    check("another tsnap with pid %d records there" % first.pid in second.err, "%s", second.err)
+    first.signal(signal.SIGTERM)
+    first.finish_plain()
+
+
+@case
+def record_foreign_directories(ctx):
+    """A directory of another user is refused with a line that says which are fine. What is made in one, or in one of root's, with setgid or
+    a default ACL has no more rights than elsewhere."""
+    if os.geteuid():
+        raise Skip("not root")
+    theirs, own = ctx.temporary(), ctx.temporary()
+    for directory, owner in (theirs, NOBODY), (own, 0):
+        os.chown(directory, owner, NOBODY)
+        os.setxattr(directory, "system.posix_acl_default", ACL_WORDS)
+        os.chmod(directory, 0o2755)
+    refused = ctx.plain("-o", theirs, "-n", 1)
+    refused.finish_plain(1)
+    check(len(refused.err.splitlines()) == 1 and "belongs to another user" in refused.err and "root's or your own" in refused.err, "%s", refused.err)
+    check(not os.listdir(theirs), "made there: %s", os.listdir(theirs))
+    try:
+        group = grp.getgrnam("tsnap").gr_gid
+    except KeyError:
+        group = os.getegid()
+    for directory in theirs + "/new", own:
+        ctx.plain("-a", "-o", directory, "-n", 2).finish_plain()
+        check(directory == own or os.stat(directory).st_mode & 0o7777 == 0o750, "%s: mode %o", directory, os.stat(directory).st_mode)
+        paths = glob.glob(directory + "/*.zst")
+        check(len(paths) >= 3, "%s", paths)
+        for path in paths:
+            about = os.stat(path)
+            check((about.st_mode & 0o7777, about.st_uid, about.st_gid) == (0o640, 0, group), "%s: %s", path, about)
+            check("system.posix_acl_access" not in os.listxattr(path), "%s has an ACL", path)
+            # what an older version made there is not continued
+            os.chmod(path, 0o644)
+        ctx.plain("-a", "-o", directory, "-n", 2).finish_plain()
+        check(len(files_of(directory, "samples")) == 2, "files that others may read are continued: %s", files_of(directory, "samples"))
 
 
 @case

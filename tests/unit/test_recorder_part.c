@@ -22,7 +22,7 @@ static void test_order_of_kinds(void **state)
 						 RECORD_SCANS};
 	struct scene *scene = *state;
 	struct recorder_part part = {
-		.directory = scene->directory, .group = (gid_t)-1, .name.host = "unit"};
+		.directory = scene->directory, .rights = {getegid(), 0640}, .name.host = "unit"};
 	_Alignas(struct inotify_event) char events[4096];
 	int notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	const char *at = events;

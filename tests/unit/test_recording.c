@@ -19,13 +19,17 @@
 
 /* --- files of frames */
 
+/* of the user who runs the test, with any umask */
+static const struct file_rights rights = {(gid_t)-1, 0640};
+
 static void frames_write(struct scene *scene, const char *name, int count)
 {
 	struct frame_file file = {0};
 	struct text rows = {0};
 
-	assert_int_equal(frame_file_open(&file, scene->directory, name, RECORD_SAMPLES, "a,b\n"),
-			 0);
+	assert_int_equal(
+		frame_file_open(&file, scene->directory, name, RECORD_SAMPLES, "a,b\n", &rights),
+		0);
 	for (int i = 0; i < count; i++) {
 		text_clear(&rows);
 		text_add_format(&rows, "%d,x\n", i);
@@ -163,17 +167,21 @@ static void test_other_header_line_is_left_alone(void **state)
 
 	frames_write(scene, "f", 2);
 	size = file_size(scene, "f");
-	assert_int_equal(frame_file_open(&file, scene->directory, "f", RECORD_SAMPLES, "a,c\n"),
-			 -EEXIST);
-	assert_int_equal(frame_file_open(&file, scene->directory, "f", RECORD_SCANS, "a,b\n"),
-			 -EEXIST);
+	assert_int_equal(
+		frame_file_open(&file, scene->directory, "f", RECORD_SAMPLES, "a,c\n", &rights),
+		-EEXIST);
+	assert_int_equal(
+		frame_file_open(&file, scene->directory, "f", RECORD_SCANS, "a,b\n", &rights),
+		-EEXIST);
 	assert_int_equal(file_size(scene, "f"), size);
 	assert_int_equal(symlinkat("f", scene->directory, "link"), 0);
-	assert_int_equal(frame_file_open(&file, scene->directory, "link", RECORD_SAMPLES, "a,b\n"),
-			 -EEXIST);
+	assert_int_equal(
+		frame_file_open(&file, scene->directory, "link", RECORD_SAMPLES, "a,b\n", &rights),
+		-EEXIST);
 	assert_int_equal(linkat(scene->directory, "f", scene->directory, "hard", 0), 0);
-	assert_int_equal(frame_file_open(&file, scene->directory, "hard", RECORD_SAMPLES, "a,b\n"),
-			 -EEXIST);
+	assert_int_equal(
+		frame_file_open(&file, scene->directory, "hard", RECORD_SAMPLES, "a,b\n", &rights),
+		-EEXIST);
 }
 
 static void test_part_names(void **state)
@@ -419,7 +427,7 @@ static void test_keep_bytes(void **state)
 	struct scene *scene = *state;
 	struct recorder_part part = {
 		.directory = scene->directory,
-		.group = (gid_t)-1,
+		.rights = {getegid(), 0640},
 		.retention = {.keep_bytes = 6000},
 		.name = {.host = "unit"},
 	};
