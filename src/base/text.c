@@ -392,6 +392,7 @@ bool text_into(char *to, size_t size, const char *string)
 }
 
 #define NEAREST_LENGTH_MAX 64
+#define PART_LENGTH_MIN 3 /* shorter words are part of too many */
 
 /* Levenshtein's distance. Both words must be shorter than NEAREST_LENGTH_MAX. */
 static size_t edit_distance(const char *a, const char *b)
@@ -426,6 +427,11 @@ const char *text_nearest(const char *word, const char *(*next)(void *from, size_
 
 	if (strlen(word) >= NEAREST_LENGTH_MAX)
 		return NULL;
+	for (size_t at = 0; strlen(word) >= PART_LENGTH_MIN && (candidate = next(from, at)); at++)
+		if (strstr(candidate, word) && (!nearest || strlen(candidate) < strlen(nearest)))
+			nearest = candidate;
+	if (nearest)
+		return nearest;
 	for (size_t at = 0; (candidate = next(from, at)); at++) {
 		size_t distance;
 

@@ -82,8 +82,8 @@ bool text_into(char *to, size_t size, const char *string);
  * NULL after the last name. False: there is none. */
 bool text_next_name(struct text *name, const char **names);
 
-/* The candidate most like word (fewest edits, in reach of a typing slip), or NULL. next yields the
- * candidates, NULL at the end. */
+/* The shortest candidate that has the word in it, or else the one most like it (fewest edits, in
+ * reach of a typing slip); NULL: there is none. next yields the candidates, NULL at the end. */
 const char *text_nearest(const char *word, const char *(*next)(void *from, size_t at), void *from);
 
 #endif

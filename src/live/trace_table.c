@@ -78,23 +78,17 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 };
 /* clang-format on */
 
-static const char *kind_name_at(void *from, size_t at)
-{
-	(void)from;
-	return at < LATENCY_KIND_COUNT ? trace_rows[at].kind.name : NULL;
-}
-
 static int kind_unknown(const char *name, struct error *e)
 {
-	const char *nearest = text_nearest(name, kind_name_at, NULL);
+	struct text kinds = {0};
+	int err;
 
-	if (nearest)
-		return error_set(
-			e, EINVAL, EXIT_USAGE,
-			"--trace: unknown kind \"%s\"; nearest: %s (tsnap --list prints all)", name,
-			nearest);
-	return error_set(e, EINVAL, EXIT_USAGE,
-			 "--trace: unknown kind \"%s\"; tsnap --list prints all", name);
+	for (size_t at = 0; at < LATENCY_KIND_COUNT; at++)
+		text_add_format(&kinds, "%s%s", at ? ", " : "", trace_rows[at].kind.name);
+	err = error_set(e, EINVAL, EXIT_USAGE, "--trace: unknown kind \"%s\"; the kinds are %s",
+			name, text_string(&kinds));
+	text_done(&kinds);
+	return err;
 }
 
 int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e)

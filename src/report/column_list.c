@@ -46,7 +46,7 @@ static const struct column *column_find(const char *name)
 	const struct column *column;
 
 	for (size_t at = 0; (column = column_at(at)); at++)
-		if (!strcmp(column->name, name))
+		if (column_is_called(column, name))
 			return column;
 	return NULL;
 }

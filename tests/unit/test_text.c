@@ -182,6 +182,8 @@ static void nearest(void **state)
 	assert_string_equal(text_nearest("sycsall", word_at, words), "syscall");
 	assert_string_equal(text_nearest("cvs", word_at, words), "csv");
 	assert_null(text_nearest("filename", word_at, words));
+	assert_string_equal(text_nearest("tate", word_at, words), "state");
+	assert_string_equal(text_nearest("_us", word_at, words), "state_us");
 	memset(long_word, 'x', sizeof(long_word) - 1);
 	long_word[sizeof(long_word) - 1] = '\0';
 	assert_null(text_nearest(long_word, word_at, words));

@@ -4,7 +4,7 @@
  *   any        = all { "||" all }
  *   all        = operand { "&&" operand }
  *   operand    = "!" operand | "(" any ")" | comparison
- *   comparison = COLUMN ( "=" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~" ) VALUE
+ *   comparison = COLUMN ( "=" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~" | "==" | "=~" ) VALUE
  *
  * Spaces may stand between all of these. A VALUE ends at a space, "(", ")", "&&" or "||", or it is
  * in quotes, double or single: there that quote is written \" or \', and \\ and \xNN mean what they

@@ -15,6 +15,8 @@
 static const struct comparator comparators[] = {
 	{"!=", UNEQUAL, false},
 	{"!~", UNEQUAL, true},
+	{"==", ORDER_EQUAL, false},
+	{"=~", ORDER_EQUAL, true},
 	{"<=", ORDER_LESS | ORDER_EQUAL, false},
 	{">=", ORDER_MORE | ORDER_EQUAL, false},
 	{"=", ORDER_EQUAL, false},
@@ -50,7 +52,7 @@ static const char *option_of(const struct expression *expression)
 	return expression->option ? expression->option : "--filter";
 }
 
-/* Sets an error like "--filter: at character 7 of 'state==D': expected a value". */
+/* Sets an error like "--filter: at character 7 of 'state=>D': expected a value". */
 static int parser_fail(const struct parser *parser, const char *at, const char *what,
 		       const char *more)
 {
@@ -90,10 +92,14 @@ static int column_take(struct parser *parser, const struct column **column)
 	struct text name = {0};
 	int err = 0;
 
+	/* a title may end with a star: COMM* */
 	parser->at +=
-		strspn(start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+		strspn(start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789*");
 	text_add(&name, start, (size_t)(parser->at - start));
-	*column = sample_column_find(text_string(&name));
+	*column = NULL;
+	for (size_t i = 0; i < sample_column_count && !*column; i++)
+		if (column_is_called(&sample_columns[i], text_string(&name)))
+			*column = &sample_columns[i];
 	nearest = text_nearest(text_string(&name), column_name_at, NULL);
 	if (parser->at == start) {
 		err = parser_fail(parser, start, "expected a column, ! or (", "");
