@@ -160,12 +160,13 @@ def functions_of(program):
 
 @case
 def nothing_invented(ctx):
-    """No row has a name or a user that no thread of this host has, nor a function of the thread's program that it is not in."""
-    earlier = programs_start(ctx, ("chains_gcc",), ("grown",))
+    """No row has a name or a user that no thread of this host has, nor a function of the thread's program that it is not in, such as one
+    that has returned."""
+    earlier = programs_start(ctx, ("chains_gcc",), ("grown", "returned"))
     names, find = Names(), Findings()
     tool = ctx.stream("-a", "-F", 5, columns="user,comm,state,stack,ustack")
     tool.wait_scans(1)
-    later = programs_start(ctx, ("chains_gcc",), ("sorted",))
+    later = programs_start(ctx, ("chains_gcc",), ("sorted", "returned"))
     settle_chains(tool, later)
     rows = tool.interrupt()
     names.over.set()

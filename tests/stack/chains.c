@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -18,6 +19,7 @@
 
 #define DEEP 200
 #define SHALLOW 3
+#define PAGE 4096
 
 static const char *chain_text;
 static volatile long sink;
@@ -331,6 +333,38 @@ LINK static void alternates(void)
 	}
 }
 
+/* A leaf without a frame: where it faults, the return address is at the stack pointer, as in the C
+ * library's poll(). */
+LINK static void touch(volatile char *page)
+{
+	*page = 1;
+}
+
+LINK static void touch_below(volatile char *page)
+{
+	touch(page);
+	LINK_END();
+}
+
+/* Sleeps above the frames of functions that have returned, which are still in memory. The last
+ * entry into the kernel that kept the stack pointer is theirs, a page fault, where system calls do
+ * not keep it (x86-64 before 4.0). The dynamic linker would overwrite the frames when it binds
+ * poll() at its first call. */
+LINK static void returned(void)
+{
+	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+	const int timeouts[] = {0, 0, -1};
+	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	tell_ready();
+	for (int i = 0; i < 3; i++) {
+		madvise(page, PAGE, MADV_DONTNEED);
+		touch_below(page);
+		poll(&input, 1, timeouts[i]);
+	}
+	_exit(0);
+}
+
 LINK static void burn(long count)
 {
 	for (long i = 0; i < count; i++)
@@ -403,6 +437,7 @@ static const struct {
 	{"ended", "sleep_here ends ended main", ended},
 	{"registers_kept", "sleep_here registers_all registers_kept main", registers_kept},
 	{"alternates", "alternates main", alternates},
+	{"returned", "returned main", returned},
 	{"threaded", "sleep_here recurse recurse recurse thread_begin", threaded},
 	{"library", "sleep_here called_back library_inner library_call library main", library},
 };
