@@ -29,11 +29,12 @@
 #define POLL_REST_NS (1 * NS_PER_SECOND)  /* while all were at rest (base/thread.h) */
 #define BLOCKED_NS (1 * NS_PER_SECOND)	  /* time in one call: it is not going to end */
 #define BLOCKED_STOP_NS (300 * NS_PER_MS) /* time in one call, if tsnap is requested to end */
-#define RESTARTS_MAX 32
+#define RESTARTS_MAX 32			  /* within RESTARTS_NS */
+#define RESTARTS_NS (60 * NS_PER_SECOND)
 #define THREADS_MAX 16 /* threads of a worker that are watched */
 #define MOUNT_LINE_SIZE 4096
 #define LET_GO_POLL_NS (5 * NS_PER_MS)
-#define LET_GO_POLLS 40
+#define LET_GO_POLLS 400
 
 /* A thread of the worker that was found in a call. */
 struct watched {
@@ -275,13 +276,17 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 	}
 }
 
-/* Closes all files, in a thread that still runs of a worker that is given up. Files would stay open
- * for as long as the other thread waits in the kernel. A reader of the output would get no end, a
- * recording would stay locked, and probes would run on. */
+/* Closes all files, in those threads that still run of a worker that is given up. Files would stay
+ * open for as long as the other thread waits in the kernel. A reader of the output would get no
+ * end, a recording would stay locked, and probes would run on. Standard input comes last: once it
+ * is closed, worker_let_go() ends what is left. */
 static void let_go(int number)
 {
+	static _Atomic int next = DESCRIPTORS_WANTED;
+	int fd;
+
 	(void)number;
-	for (int fd = 0; fd < DESCRIPTORS_WANTED; fd++)
+	while ((fd = --next) >= 0)
 		close(fd);
 	_exit(EXIT_FAILURE);
 }
@@ -303,9 +308,20 @@ static void worker_let_go(const struct watch *watch)
 				THREAD_LET_GO_SIGNAL);
 	if (tasks)
 		closedir(tasks);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", watch->shown, STDERR_FILENO);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", watch->shown, STDIN_FILENO);
 	for (int i = 0; i < LET_GO_POLLS && readlink(path, target, sizeof(target)) > 0; i++)
 		nanosleep(&pause, NULL);
+}
+
+/* True if as many restarts as are allowed are not older than RESTARTS_NS. */
+static bool restarts_are_many(int64_t restart)
+{
+	static int64_t begun_ns[RESTARTS_MAX];
+	int64_t now_ns = clock_monotonic_ns(), *oldest_ns = &begun_ns[restart % RESTARTS_MAX];
+	bool many = *oldest_ns && now_ns - *oldest_ns < RESTARTS_NS;
+
+	*oldest_ns = now_ns;
+	return many;
 }
 
 /* Gives the worker up: it is not waited for if one of its calls does not end. */
@@ -329,7 +345,7 @@ static void worker_give_up(struct watch *watch)
 			   name);
 		_exit(EXIT_FAILURE);
 	}
-	if (!subject_avoid(watch) || ++progress->restarts == RESTARTS_MAX) {
+	if (!subject_avoid(watch) || restarts_are_many(progress->restarts++)) {
 		line_write("ended, because again and again looks do not end, at last at ", name);
 		_exit(EXIT_FAILURE);
 	}
