@@ -1,37 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/avoid.h"
-#include "base/index.h"
+#include "base/clock.h"
+#include "base/keyed.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define NAMED_MAX 8 /* limit of names in the footer; the others are only counted */
+#define GIVEN_UP_MAX 64
 
-/* Words of the footer for one kind, processes or files. */
-struct reported {
-	struct text text;
-	size_t count;
+#define ANSWER_NS (1 * NS_PER_MS) /* age up to which an answer holds: about as long as a scan */
+#define ANSWERS_MAX 16384
+#define LOCKED_MAX 4096		       /* processes found locked that are kept for the footer, */
+#define LOCKED_NS (10 * NS_PER_SECOND) /* for so long */
+
+/* A process that only maps memory is asked for again after some 50 us, but not where many processes
+ * are locked: scans must not be late because of them. */
+#define BUSY_PAUSE_NS 50000
+#define BUSY_PAUSES 4
+#define BUSY_PERIOD_NS (100 * NS_PER_MS)
+#define BUSY_PAUSES_MAX 16 /* of all processes in a period */
+
+/* A process that was met by a look that did not end. */
+struct given_up {
+	int tasks; /* descriptor of its /proc/PID/task, where a later process has no thread */
+	int64_t pid;
+	const char *why;
 };
 
-static struct index ids; /* avoided processes and their threads */
-static char *directories[AVOID_FILES_MAX];
-static struct reported processes, files;
+struct answer {
+	int64_t asked_ns;
+	bool avoided;
+};
+
+struct locked {
+	int64_t pid, seen_ns;
+	const char *why;
+};
+
+static struct given_up given_up[GIVEN_UP_MAX];
+static size_t given_up_count;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all members */
+static struct {
+	void (*ask)(int64_t id, struct avoid_state *state);
+	struct keyed answers, locked; /* by id; by pid */
+	uint64_t locked_count;
+	int64_t busy_begun_ns;
+	int busy_pauses;
+} asked;
+
+static struct avoided_files {
+	char *directories[AVOID_FILES_MAX];
+	const char *why[AVOID_FILES_MAX];
+	size_t count;
+} files;
 static bool users;
 static _Atomic uint64_t own_count, *requested_count = &own_count;
 
-static void reported_add(struct reported *reported, const char *name, const char *why)
+/* Adds "4711 (why)", if at, its index, is below NAMED_MAX. */
+static void words_add(struct text *words, size_t at, const char *name, const char *why)
 {
-	reported->count++;
-	if (reported->count <= NAMED_MAX)
-		text_add_format(&reported->text, "%s%s (%s)", reported->count > 1 ? ", " : "", name,
-				why);
-	else if (reported->count == NAMED_MAX + 1)
-		text_add_string(&reported->text, ", ...");
+	if (at < NAMED_MAX)
+		text_add_format(words, "%s%s (%s)", at ? ", " : "", name, why);
+	else if (at == NAMED_MAX)
+		text_add_string(words, ", ...");
 }
 
 /* The process of a thread, found by file names alone: a read of /proc/TID/status may not end. */
@@ -54,26 +93,46 @@ static int64_t process_of(int64_t tid)
 	return found ? found : tid;
 }
 
+static bool given_up_has(const struct given_up *process, int64_t id)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "%lld", (long long)id);
+	return !faccessat(process->tasks, name, F_OK, 0);
+}
+
+static const struct given_up *given_up_find(int64_t id)
+{
+	for (size_t i = 0; i < given_up_count; i++)
+		if (given_up_has(&given_up[i], id))
+			return &given_up[i];
+	return NULL;
+}
+
+static void given_up_sweep(void)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < given_up_count; i++)
+		if (given_up_has(&given_up[i], given_up[i].pid))
+			given_up[left++] = given_up[i];
+		else
+			close(given_up[i].tasks);
+	given_up_count = left;
+}
+
 bool avoid_process(int64_t id, const char *why)
 {
-	int64_t pid = process_of(id);
-	char path[64], name[24];
-	struct dirent *entry;
-	bool added;
-	DIR *tasks;
+	struct given_up fresh = {.pid = process_of(id), .why = why};
+	char path[64];
 
-	index_put(&ids, (uint64_t)pid, &added);
-	if (!added)
+	given_up_sweep();
+	if (given_up_find(fresh.pid) || given_up_count == GIVEN_UP_MAX)
 		return false;
-	snprintf(name, sizeof(name), "%lld", (long long)pid);
-	reported_add(&processes, name, why);
-	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks)))
-		if (entry->d_name[0] != '.')
-			index_put(&ids, strtoull(entry->d_name, NULL, 10), NULL);
-	if (tasks)
-		closedir(tasks);
+	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)fresh.pid);
+	fresh.tasks = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fresh.tasks >= 0) /* it has not ended */
+		given_up[given_up_count++] = fresh;
 	return true;
 }
 
@@ -82,12 +141,12 @@ bool avoid_files(const char *directory, const char *why)
 	if (avoids_file(directory))
 		return false;
 	/* a user with many such files could go on forever: then no file is opened any more */
-	if (files.count == AVOID_FILES_MAX - 1) {
+	if (files.count >= AVOID_FILES_MAX - 1) {
 		directory = "/";
 		why = "too many files of which looks do not end";
 	}
-	directories[files.count] = memory_text(directory, strlen(directory));
-	reported_add(&files, directory, why);
+	files.directories[files.count] = memory_text(directory, strlen(directory));
+	files.why[files.count++] = why;
 	return true;
 }
 
@@ -107,18 +166,106 @@ void avoid_users_count(_Atomic uint64_t *count)
 	requested_count = count;
 }
 
+void avoid_ask_with(void (*ask)(int64_t id, struct avoid_state *state))
+{
+	asked.ask = ask;
+}
+
+bool avoid_asks(void)
+{
+	return asked.ask;
+}
+
+/* Takes one of the pauses that all processes may have. */
+static bool busy_pause(int64_t now_ns)
+{
+	const struct timespec pause = {0, BUSY_PAUSE_NS};
+	bool granted;
+
+	pthread_mutex_lock(&mutex);
+	if (now_ns - asked.busy_begun_ns >= BUSY_PERIOD_NS) {
+		asked.busy_begun_ns = now_ns;
+		asked.busy_pauses = 0;
+	}
+	granted = asked.busy_pauses++ < BUSY_PAUSES_MAX;
+	pthread_mutex_unlock(&mutex);
+	if (granted)
+		nanosleep(&pause, NULL);
+	return granted;
+}
+
+static void state_read(int64_t id, int64_t now_ns, struct avoid_state *state)
+{
+	const struct given_up *process = given_up_find(id);
+	uint64_t holder;
+	int holders = 1;
+
+	*state = (struct avoid_state){0};
+	if (process)
+		*state = (struct avoid_state){.why = process->why};
+	if (process || !asked.ask)
+		return;
+	asked.ask(id, state);
+	for (int i = 0; i < BUSY_PAUSES && state->why && busy_pause(now_ns); i++) {
+		holder = state->holder;
+		asked.ask(id, state);
+		holders += state->holder != holder;
+	}
+	if (holders > BUSY_PAUSES)
+		state->why = NULL; /* a look would wait, but not for long */
+}
+
+/* Keeps an answer. */
+static void state_keep(int64_t id, const struct avoid_state *state, int64_t now_ns)
+{
+	struct answer *answer;
+	struct locked *locked;
+
+	if (asked.answers.count == ANSWERS_MAX)
+		keyed_empty(&asked.answers);
+	answer = keyed_put(&asked.answers, sizeof(*answer), (uint64_t)id, NULL);
+	*answer = (struct answer){now_ns, state->why};
+	if (!state->why || !state->pid)
+		return;
+	asked.locked_count++;
+	if (asked.locked.count == LOCKED_MAX)
+		keyed_empty(&asked.locked);
+	locked = keyed_put(&asked.locked, sizeof(*locked), (uint64_t)state->pid, NULL);
+	*locked = (struct locked){state->pid, now_ns, state->why};
+}
+
 bool avoids_process(int64_t id)
 {
-	return processes.count && index_find(&ids, (uint64_t)id);
+	int64_t now_ns;
+	const struct answer *answer;
+	struct avoid_state state;
+	bool fresh, avoided;
+
+	if (!asked.ask && !given_up_count)
+		return false;
+	now_ns = clock_monotonic_ns();
+	pthread_mutex_lock(&mutex);
+	answer = keyed_find(&asked.answers, sizeof(*answer), (uint64_t)id);
+	fresh = answer && now_ns - answer->asked_ns < ANSWER_NS;
+	avoided = fresh && answer->avoided;
+	pthread_mutex_unlock(&mutex);
+	if (fresh)
+		return avoided;
+	state_read(id, now_ns, &state);
+	pthread_mutex_lock(&mutex);
+	state_keep(id, &state, now_ns);
+	pthread_mutex_unlock(&mutex);
+	return state.why;
 }
 
 bool avoids_file(const char *path)
 {
 	for (size_t i = 0; i < files.count; i++) {
-		size_t length = strlen(directories[i]);
+		const char *directory = files.directories[i];
+		size_t length = strlen(directory);
 
-		if (!strncmp(path, directories[i], length) &&
-		    (!path[length] || path[length] == '/' || directories[i][length - 1] == '/'))
+		if (!strncmp(path, directory, length) &&
+		    (!path[length] || path[length] == '/' || directory[length - 1] == '/'))
 			return true;
 	}
 	return false;
@@ -129,18 +276,39 @@ bool avoids_users(void)
 	return users;
 }
 
-static const char *reported_text(const struct reported *reported, size_t *count)
+uint64_t avoid_locked_count(void)
 {
-	*count = reported->count;
-	return reported->count ? text_string(&reported->text) : NULL;
+	return asked.locked_count;
 }
 
-const char *avoid_processes_text(size_t *count)
+static void process_add(struct text *words, size_t at, int64_t pid, const char *why)
 {
-	return reported_text(&processes, count);
+	char name[24];
+
+	snprintf(name, sizeof(name), "%lld", (long long)pid);
+	words_add(words, at, name, why);
 }
 
-const char *avoid_files_text(size_t *count)
+size_t avoid_processes_text(struct text *words)
 {
-	return reported_text(&files, count);
+	int64_t since_ns = clock_monotonic_ns() - LOCKED_NS;
+	const struct locked *locked;
+	size_t count = 0;
+
+	for (size_t i = 0; i < given_up_count; i++)
+		process_add(words, count++, given_up[i].pid, given_up[i].why);
+	pthread_mutex_lock(&mutex);
+	locked = asked.locked.rows;
+	for (size_t i = 0; i < asked.locked.count; i++)
+		if (locked[i].seen_ns > since_ns)
+			process_add(words, count++, locked[i].pid, locked[i].why);
+	pthread_mutex_unlock(&mutex);
+	return count;
+}
+
+size_t avoid_files_text(struct text *words)
+{
+	for (size_t i = 0; i < files.count; i++)
+		words_add(words, i, files.directories[i], files.why[i]);
+	return files.count;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Processes and files that must not be looked at: a look at them did not end, as the kernel waits
- * there for a lock, a memory page or a server that does not come (cli/keeper.h finds them).
+/* Processes and files that must not be looked at: a look would not end, as the kernel waits there
+ * for a lock, a memory page or a server that does not come. Code that opens a file of a process, or
+ * a file whose name comes from outside, checks here first, and takes an avoided one for unreadable
+ * (-ETIMEDOUT).
  *
- * Each process has one set, which its children inherit by fork(2). Code that opens a file of a
- * process, or a file whose name comes from outside, checks here first, and takes an avoided one for
- * unreadable (-ETIMEDOUT). Not thread safe: filled before other threads begin.
+ * From 5.10 on the kernel is asked whether a process is locked now (kernel/process_locks.h), at
+ * each look again. What that does not show was met by a look that did not end (cli/keeper.h), and
+ * is avoided for its life. Each process has one set of these, which its children inherit by
+ * fork(2).
  */
 #ifndef TSNAP_BASE_AVOID_H
 #define TSNAP_BASE_AVOID_H
@@ -13,10 +16,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 #define AVOID_FILES_MAX 16
 
-/* Adds the process of that thread or process, with all its threads as far as /proc lists them. why:
- * static words, "its memory map is locked". False: it is avoided already. */
+/* What a look at a process would wait for now. */
+struct avoid_state {
+	const char *why; /* static words, "its memory map is locked"; NULL: nothing */
+	uint64_t holder; /* another number once another thread has the lock: it is only busy */
+	int64_t pid;	 /* the process, or 0 */
+};
+
+/* Has avoids_process() ask for the state of the process of a thread; ask is called by any thread.
+ * NULL: nobody is asked. */
+void avoid_ask_with(void (*ask)(int64_t id, struct avoid_state *state));
+bool avoid_asks(void);
+
+/* Adds the process of that thread or process, until it ends. why: static words. False: it is
+ * avoided already, or as many others that live are. */
 bool avoid_process(int64_t id, const char *why);
 /* Adds all files below directory; the last of AVOID_FILES_MAX entries has the files of all
  * directories. False: the directory is avoided already. */
@@ -29,14 +46,17 @@ void avoid_users(void);
 void avoid_users_requested(bool begins);
 void avoid_users_count(_Atomic uint64_t *count);
 
-/* True if the process or thread, the file, or the names of users must not be looked at. */
+/* True if the process or thread, the file, or the names of users must not be looked at. Any thread
+ * may ask for a process. */
 bool avoids_process(int64_t id);
 bool avoids_file(const char *path);
 bool avoids_users(void);
 
-/* Returns the avoided processes or files, and why, in words for a footer, "4711 (mmap lock held)";
- * NULL: none is avoided. Valid until the next process or file is added. */
-const char *avoid_processes_text(size_t *count);
-const char *avoid_files_text(size_t *count);
+/* Number of times that a process was found to be locked. */
+uint64_t avoid_locked_count(void);
+/* Adds the processes avoided at present, or the files, and why, in words for a footer, "4711 (its
+ * memory map is locked)". Returns their number. */
+size_t avoid_processes_text(struct text *words);
+size_t avoid_files_text(struct text *words);
 
 #endif

@@ -10,6 +10,7 @@
 #include "cli/blocked_call.h"
 #include "cli/scout.h"
 #include "kernel/host_file.h"
+#include "kernel/process_locks.h"
 #include "live/context/live_limits.h"
 
 #include <dirent.h>
@@ -179,7 +180,9 @@ static bool subject_avoid(const struct watch *watch)
 		return true;
 	}
 	if (subject->pid)
-		return avoid_process(subject->pid, subject->why) + scout_all() > 0;
+		return avoid_process(subject->pid, subject->why) +
+			       (avoid_asks() ? 0 : scout_all()) >
+		       0;
 	mount_point_find(subject->path, point);
 	return avoid_files(point, subject->why);
 }
@@ -361,6 +364,7 @@ bool keeper_begin(void)
 	if (shared == MAP_FAILED)
 		return false;
 	shared_progress = shared;
+	process_locks_begin();
 	avoid_users_count(&shared->users_requested);
 	stop_signals_set(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &before);

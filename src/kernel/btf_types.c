@@ -168,6 +168,7 @@ static const char *types_index(struct btf_types *btf)
 	uint32_t capacity = btf->types_bytes / sizeof(struct btf_type) + 1, at = 0;
 
 	btf->at = memory_get((size_t)capacity * sizeof(*btf->at));
+	btf->structs = memory_get((size_t)capacity * sizeof(*btf->structs));
 	while (at < btf->types_bytes) {
 		struct btf_type type;
 		struct kind_bytes kind;
@@ -182,6 +183,8 @@ static const char *types_index(struct btf_types *btf)
 		if (bytes > btf->types_bytes - at)
 			return "a type in it is longer than all";
 		btf->at[++btf->count] = at;
+		if (kind_of(&type) == BTF_KIND_STRUCT)
+			btf->structs[btf->struct_count++] = btf->count;
 		at += (uint32_t)bytes;
 	}
 	return NULL;
@@ -221,6 +224,7 @@ void btf_types_close(struct btf_types *btf)
 	else if (btf->file != MAP_FAILED)
 		free(btf->file);
 	free(btf->at);
+	free(btf->structs);
 	*btf = (struct btf_types){.file = MAP_FAILED};
 }
 
@@ -245,7 +249,14 @@ static uint32_t type_find(const struct btf_types *btf, unsigned int kind, const 
 
 uint32_t btf_struct_find(const struct btf_types *btf, const char *name)
 {
-	return type_find(btf, BTF_KIND_STRUCT, name);
+	for (uint32_t i = 0; i < btf->struct_count; i++) {
+		struct btf_type type;
+
+		type_get(btf, btf->structs[i], &type);
+		if (name_is(btf, type.name_off, name))
+			return btf->structs[i];
+	}
+	return 0;
 }
 
 uint32_t btf_function_find(const struct btf_types *btf, const char *name)

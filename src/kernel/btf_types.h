@@ -22,6 +22,8 @@ struct btf_types {
 	uint32_t types_bytes, strings_bytes, kind_count;
 	uint32_t *at; /* offset of each type in types; at[0] is not used */
 	uint32_t count;
+	uint32_t *structs; /* numbers of the structs */
+	uint32_t struct_count;
 };
 
 /* Opens a BTF file. 0, or -errno with e filled and nothing held. */

@@ -80,25 +80,32 @@ void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct so
 	}
 }
 
+/* Adds how many subjects are avoided at present, and which. words stay valid until the next call
+ * for them. */
+static void avoided_add(struct source_status *status, const char *begin,
+			size_t (*list)(struct text *words), struct text *words)
+{
+	size_t count;
+
+	text_clear(words);
+	text_add_string(words, begin);
+	count = list(words);
+	if (count)
+		source_status_miss(status, text_string(words), count)->standing = true;
+}
+
 void live_avoided_describe(struct source_status *status)
 {
-	static char words[2][512];
-	size_t count;
-	const char *which = avoid_processes_text(&count);
+	static struct text processes, directories;
 
-	if (which) {
-		snprintf(words[0], sizeof(words[0]),
-			 "processes that were not looked at, because a look does not end: %s",
-			 which);
-		source_status_miss(status, words[0], count)->standing = true;
-	}
-	which = avoid_files_text(&count);
-	if (which) {
-		snprintf(words[1], sizeof(words[1]),
-			 "file systems that were not looked at, because a look does not end: %s",
-			 which);
-		source_status_miss(status, words[1], count)->standing = true;
-	}
+	avoided_add(status, "processes that were not looked at, because a look does not end: ",
+		    avoid_processes_text, &processes);
+	avoided_add(status, "file systems that were not looked at, because a look does not end: ",
+		    avoid_files_text, &directories);
+	source_status_miss_any(status,
+			       "looks at processes that were left out, because a lock of the "
+			       "process would have made them wait",
+			       avoid_locked_count());
 	if (avoids_users())
 		source_status_lack(status,
 				   "kind of data: names of users (the name service does not "

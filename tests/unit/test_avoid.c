@@ -3,31 +3,116 @@
 #include "unit.h"
 #include "base/avoid.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-static void processes_are_avoided_once(void **state)
+static pid_t child_make(void)
 {
+	pid_t child = fork();
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static void child_end(pid_t child)
+{
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void processes_are_avoided_until_they_end(void **state)
+{
+	struct text words = {0};
 	size_t count;
+	pid_t child = child_make(), other = child_make();
 
 	(void)state;
-	assert_false(avoids_process(getpid()));
-	assert_null(avoid_processes_text(&count));
-	assert_true(avoid_process(getpid(), "its memory map is locked"));
-	assert_false(avoid_process(getpid(), "its memory map is locked"));
-	assert_true(avoids_process(getpid()));
-	assert_false(avoids_process(getppid()));
-	assert_non_null(strstr(avoid_processes_text(&count), "(its memory map is locked)"));
-	assert_int_equal(count, 1);
-	/* the others are only counted */
-	for (int64_t pid = 5000001; pid < 5000020; pid++)
-		assert_true(avoid_process(pid, "why"));
-	assert_null(strstr(avoid_processes_text(&count), "5000019"));
-	assert_int_equal(count, 20);
+	assert_false(avoids_process(child));
+	count = avoid_processes_text(&words);
+	assert_true(avoid_process(child, "its memory map is locked"));
+	assert_false(avoid_process(child, "its memory map is locked"));
+	usleep(2000); /* the answer before holds for 1 ms */
+	assert_true(avoids_process(child));
+	assert_false(avoids_process(other));
+	text_clear(&words);
+	assert_int_equal(avoid_processes_text(&words), count + 1);
+	assert_non_null(strstr(text_string(&words), "(its memory map is locked)"));
+	child_end(child);
+	usleep(2000);
+	assert_false(avoids_process(child)); /* nor one that gets the id again */
+	assert_true(avoid_process(other, "why"));
+	assert_int_equal(avoid_processes_text(&words), count + 1);
+	child_end(other);
+	text_done(&words);
+}
+
+static struct avoid_state asked_state;
+static int asked_count;
+static bool is_busy, is_free_again;
+
+static void state_ask(int64_t id, struct avoid_state *state)
+{
+	asked_count++;
+	*state = asked_state;
+	state->pid = id;
+	if (is_busy)
+		state->holder = (uint64_t)asked_count;
+	if (is_free_again && asked_count == 3)
+		state->why = NULL;
+}
+
+/* Returns whether a process that was not asked for before is avoided. */
+static bool asks(int64_t pid)
+{
+	asked_count = 0;
+	return avoids_process(pid);
+}
+
+static void locked_processes_are_asked_for(void **state)
+{
+	uint64_t count = avoid_locked_count();
+	struct text words = {0};
+
+	(void)state;
+	avoid_ask_with(state_ask);
+	assert_false(asks(5000001));
+	assert_int_equal(asked_count, 1);
+	assert_false(asks(5000001)); /* it was asked for just now */
+	assert_int_equal(asked_count, 0);
+	asked_state = (struct avoid_state){.why = "its memory map is locked", .holder = 1};
+	assert_true(asks(5000002));
+	assert_true(asked_count > 1);
+	usleep(2000);
+	is_busy = true;
+	assert_false(asks(5000003)); /* each time somebody else had it */
+	is_busy = false;
+	is_free_again = true;
+	assert_false(asks(5000004));
+	is_free_again = false;
+	assert_int_equal(avoid_locked_count(), count + 1);
+	/* many that are locked are not asked for again and again */
+	for (int64_t pid = 5000010; pid < 5000110; pid++)
+		assert_true(asks(pid));
+	assert_true(asks(5000110));
+	assert_int_equal(asked_count, 1);
+	assert_int_equal(avoid_processes_text(&words), 102);
+	assert_non_null(strstr(text_string(&words), "5000002 (its memory map is locked), "));
+	assert_null(strstr(text_string(&words), "5000109"));
+	asked_state = (struct avoid_state){.why = NULL};
+	usleep(2000);
+	assert_false(asks(5000002)); /* nothing is remembered */
+	avoid_ask_with(NULL);
+	text_done(&words);
 }
 
 static void files_are_avoided_below_a_directory(void **state)
 {
-	size_t count;
+	struct text words = {0};
 
 	(void)state;
 	assert_false(avoids_file("/mnt/dead/lib.so"));
@@ -36,8 +121,9 @@ static void files_are_avoided_below_a_directory(void **state)
 	assert_true(avoids_file("/mnt/dead/lib.so"));
 	assert_true(avoids_file("/mnt/dead"));
 	assert_false(avoids_file("/mnt/deadly/lib.so"));
-	assert_string_equal(avoid_files_text(&count),
-			    "/mnt/dead (an NFS server that does not answer)");
+	assert_int_equal(avoid_files_text(&words), 1);
+	assert_string_equal(text_string(&words), "/mnt/dead (an NFS server that does not answer)");
+	text_done(&words);
 	/* all files are avoided when the slots are used up: a user can't add more for ever */
 	for (int i = 2; i < AVOID_FILES_MAX; i++) {
 		char path[32];
@@ -69,7 +155,8 @@ static void questions_for_users_are_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_are_avoided_once),
+		cmocka_unit_test(locked_processes_are_asked_for),
+		cmocka_unit_test(processes_are_avoided_until_they_end),
 		cmocka_unit_test(files_are_avoided_below_a_directory),
 		cmocka_unit_test(questions_for_users_are_counted),
 	};

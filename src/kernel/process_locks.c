@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/process_locks.h"
+#include "kernel/bpf_call.h"
+#include "kernel/btf_ids.h"
+#include "kernel/btf_types.h"
+#include "kernel/host.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* kernel/locking/rwsem.c: a writer has it, others wait, or one of them is next: a reader waits. */
+#define RWSEM_BUSY 7
+#define MUTEX_FLAGS 7 /* kernel/locking/mutex.h: flags in the owner's word */
+
+#define UPID_BYTES 16 /* struct upid { int nr; struct pid_namespace *ns; }, from 4.15 on */
+#define NODE_SLOTS 64 /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
+#define NODE_LEVELS 4 /* 2^22 ids (PID_MAX_LIMIT) */
+
+/* Answer of the program. */
+struct answer {
+	uint64_t pid;
+	uint64_t memory_count, memory_owner;
+	uint64_t exec_count, exec_owner;
+	uint64_t memory, memory_after; /* address of the memory map before and after; 0: none */
+};
+
+#define ANSWER(member) ((short)offsetof(struct answer, member))
+
+struct offsets {
+	int thread_pid, pid_links, group_leader, mm, signal;
+	int level, numbers, tasks;
+	int ids, node_shift, node_slots;
+	int mmap_lock, exec_lock, count, owner;
+	int mutex_owner; /* -1: exec_lock is an rwsem */
+};
+
+static struct {
+	pthread_mutex_t mutex;
+	int program;
+	bool exec_is_mutex;
+	volatile struct answer *answer; /* mapped */
+} locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
+
+/* Adds the offset of a member to *offset. */
+static bool offset_add(const struct btf_types *btf, const char *of, const char *member,
+		       unsigned int bytes, int *offset)
+{
+	uint32_t id = btf_struct_find(btf, of);
+	int64_t at = id ? btf_member_find(btf, id, member, bytes) : -1;
+
+	*offset += (int)at;
+	return at >= 0;
+}
+
+static bool offsets_find(const struct btf_types *btf, struct offsets *at)
+{
+	*at = (struct offsets){.mutex_owner = -1};
+	if (!offset_add(btf, "task_struct", "thread_pid", 8, &at->thread_pid) ||
+	    !offset_add(btf, "task_struct", "pid_links", 8, &at->pid_links) ||
+	    !offset_add(btf, "task_struct", "group_leader", 8, &at->group_leader) ||
+	    !offset_add(btf, "task_struct", "mm", 8, &at->mm) ||
+	    !offset_add(btf, "task_struct", "signal", 8, &at->signal) ||
+	    !offset_add(btf, "pid", "level", 4, &at->level) ||
+	    !offset_add(btf, "pid", "numbers", 0, &at->numbers) ||
+	    !offset_add(btf, "pid", "tasks", 8, &at->tasks) ||
+	    !offset_add(btf, "pid_namespace", "idr", 8, &at->ids) ||
+	    !offset_add(btf, "idr", "idr_rt", 8, &at->ids) ||
+	    !offset_add(btf, "xarray", "xa_head", 8, &at->ids) ||
+	    !offset_add(btf, "xa_node", "shift", 1, &at->node_shift) ||
+	    !offset_add(btf, "xa_node", "slots", 8 * NODE_SLOTS, &at->node_slots) ||
+	    !offset_add(btf, "mm_struct", "mmap_lock", 8, &at->mmap_lock) ||
+	    !offset_add(btf, "rw_semaphore", "count", 8, &at->count) ||
+	    !offset_add(btf, "rw_semaphore", "owner", 8, &at->owner))
+		return false;
+	if (offset_add(btf, "signal_struct", "exec_update_lock", 8, &at->exec_lock))
+		return true;
+	at->exec_lock = at->mutex_owner = 0;
+	return offset_add(btf, "signal_struct", "exec_update_mutex", 8, &at->exec_lock) &&
+	       offset_add(btf, "mutex", "owner", 8, &at->mutex_owner);
+}
+
+enum { KEY = -4, WORD = -16, NUMBER = -24 };
+
+/* Reads that many bytes at base + at into a register: eight instructions. */
+#define READ_(to, bytes, base, at)                                                \
+	BPF_STORE_IMM_(BPF_REG_10, WORD, 0), BPF_STACK_(BPF_REG_1, WORD),         \
+		BPF_SET_(BPF_REG_2, (bytes)), BPF_COPY_(BPF_REG_3, (base)),       \
+		BPF_ADD_(BPF_REG_3, (at)), BPF_CALL_(BPF_FUNC_probe_read_kernel), \
+		BPF_LOAD_((to), BPF_REG_10, WORD)
+#define ANSWER_(member, base, at) \
+	READ_(BPF_REG_1, 8, base, at), BPF_STORE_(BPF_REG_6, ANSWER(member), BPF_REG_1)
+#define JUMP_(condition, reg, value, over) \
+	BPF_OP_(BPF_JMP | (condition) | BPF_K, (reg), 0, (over), (value))
+#define WITH_(operation, dst, src) BPF_OP_(BPF_ALU64 | (operation) | BPF_X, (dst), (src), 0, 0)
+#define BY_(operation, dst, value) BPF_OP_(BPF_ALU64 | (operation) | BPF_K, (dst), 0, 0, (value))
+
+/* Goes from a node of the tree of ids (an xarray) to what it has for the id, unless this is the
+ * leaf already: the low bits of a node are 2. */
+#define LEVEL_(at)                                                                             \
+	BPF_COPY_(BPF_REG_1, BPF_REG_7), BY_(BPF_AND, BPF_REG_1, 3),                           \
+		JUMP_(BPF_JNE, BPF_REG_1, 2, 23), BPF_ADD_(BPF_REG_7, -2),                     \
+		READ_(BPF_REG_4, 1, BPF_REG_7, (at)->node_shift), BY_(BPF_AND, BPF_REG_4, 63), \
+		BPF_COPY_(BPF_REG_1, BPF_REG_9), WITH_(BPF_RSH, BPF_REG_1, BPF_REG_4),         \
+		BY_(BPF_AND, BPF_REG_1, NODE_SLOTS - 1), BY_(BPF_LSH, BPF_REG_1, 3),           \
+		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_1),                                          \
+		READ_(BPF_REG_7, 8, BPF_REG_7, (at)->node_slots)
+
+/* Loads a program that gets a thread's id, as /proc shows it, as its argument. It finds the thread
+ * as the kernel does, in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels
+ * above it. It runs in an RCU read section, in which no task or struct pid is freed.
+ *
+ * Register 6: the answer; 7: an address on the way; 8: the thread's task; 9: the id. */
+static int program_load(const struct offsets *at, int map, int up)
+{
+	const int exec_count = at->exec_lock + (at->mutex_owner < 0 ? at->count : at->mutex_owner),
+		  exec_owner = at->exec_lock + (at->mutex_owner < 0 ? at->owner : at->mutex_owner);
+	const struct bpf_insn program[] = {
+		BPF_LOAD_(BPF_REG_9, BPF_REG_1, 0),
+		BPF_STORE_IMM_(BPF_REG_10, -8, 0),
+		BPF_MAP_(BPF_REG_1, map),
+		BPF_STACK_(BPF_REG_2, KEY),
+		BPF_CALL_(BPF_FUNC_map_lookup_elem),
+		JUMP_(BPF_JNE, BPF_REG_0, 0, 1),
+		BPF_EXIT_(),
+		BPF_COPY_(BPF_REG_6, BPF_REG_0),
+		/* the namespace, and where a struct pid has its number in it */
+		BPF_CALL_(BPF_FUNC_get_current_task),
+		READ_(BPF_REG_7, 8, BPF_REG_0, at->thread_pid),
+		READ_(BPF_REG_8, 4, BPF_REG_7, at->level),
+		BPF_ADD_(BPF_REG_8, -up),
+		BY_(BPF_MUL, BPF_REG_8, UPID_BYTES),
+		BPF_ADD_(BPF_REG_8, at->numbers),
+		BPF_STORE_(BPF_REG_10, NUMBER, BPF_REG_8),
+		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_8),
+		READ_(BPF_REG_7, 8, BPF_REG_7, 8),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->ids),
+		LEVEL_(at),
+		LEVEL_(at),
+		LEVEL_(at),
+		LEVEL_(at),
+		/* the task, if the struct pid is of this id */
+		READ_(BPF_REG_8, 8, BPF_REG_7, at->tasks),
+		BPF_ADD_(BPF_REG_8, -at->pid_links),
+		BPF_LOAD_(BPF_REG_1, BPF_REG_10, NUMBER),
+		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_1),
+		READ_(BPF_REG_1, 4, BPF_REG_7, 0),
+		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_1, BPF_REG_9, 2, 0),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+		READ_(BPF_REG_9, 8, BPF_REG_8, at->mm),
+		BPF_STORE_(BPF_REG_6, ANSWER(memory), BPF_REG_9),
+		ANSWER_(memory_count, BPF_REG_9, at->mmap_lock + at->count),
+		ANSWER_(memory_owner, BPF_REG_9, at->mmap_lock + at->owner),
+		ANSWER_(memory_after, BPF_REG_8, at->mm),
+		READ_(BPF_REG_7, 8, BPF_REG_8, at->signal),
+		ANSWER_(exec_count, BPF_REG_7, exec_count),
+		ANSWER_(exec_owner, BPF_REG_7, exec_owner),
+		READ_(BPF_REG_7, 8, BPF_REG_8, at->group_leader),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->thread_pid),
+		BPF_LOAD_(BPF_REG_1, BPF_REG_10, NUMBER),
+		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_1),
+		READ_(BPF_REG_1, 4, BPF_REG_7, 0),
+		BPF_STORE_(BPF_REG_6, ANSWER(pid), BPF_REG_1),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+
+	return bpf_call_load_described(
+		&(struct bpf_load){.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+				   .name = "ts_locks",
+				   .instructions = program,
+				   .count = sizeof(program) / sizeof(program[0])});
+}
+
+static void locks_read(int64_t id, struct avoid_state *state)
+{
+	volatile struct answer *answer = locks.answer;
+	bool memory, exec;
+
+	*state = (struct avoid_state){0};
+	pthread_mutex_lock(&locks.mutex);
+	answer->pid = 0;
+	if (!bpf_call_run(locks.program, (uint64_t)id) && answer->pid) {
+		/* a memory map that the process has left may be another's by now */
+		memory = answer->memory && answer->memory == answer->memory_after &&
+			 answer->memory_count & RWSEM_BUSY;
+		exec = locks.exec_is_mutex ? answer->exec_owner & ~(uint64_t)MUTEX_FLAGS
+					   : answer->exec_count & RWSEM_BUSY;
+		state->pid = (int64_t)answer->pid;
+		state->why = memory ? "its memory map is locked"
+			     : exec ? "an exec that does not end"
+				    : NULL;
+		state->holder = memory ? answer->memory_count ^ answer->memory_owner
+				       : answer->exec_count ^ answer->exec_owner;
+	}
+	pthread_mutex_unlock(&locks.mutex);
+}
+
+void process_locks_begin(void)
+{
+	struct avoid_state own;
+	struct btf_types btf;
+	struct offsets offsets;
+	struct error e = {0};
+	struct host host;
+	void *answer;
+	bool found;
+	int map;
+
+	if (locks.program >= 0)
+		return;
+	map = bpf_call_map_mappable(sizeof(struct answer), 1);
+	if (map < 0)
+		return;
+	found = !btf_types_open(&btf, KERNEL_BTF_PATH, &e) && offsets_find(&btf, &offsets);
+	btf_types_close(&btf);
+	error_done(&e);
+	host_read(&host);
+	if (found && !bpf_call_map_mapped(map, sizeof(struct answer), &answer)) {
+		locks.answer = answer;
+		locks.exec_is_mutex = offsets.mutex_owner >= 0;
+		locks.program = program_load(&offsets, map, host.pid_depth - 1);
+		locks_read(host.own_pid, &own);
+		/* the way to a process must lead to this one */
+		if (own.pid == host.own_pid)
+			avoid_ask_with(locks_read);
+	}
+	close(map);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Locks that a look at a process's files in /proc or at its memory takes as a reader: of its memory
+ * map (mmap_lock), and of its exec (exec_update_lock or, in 5.10, exec_update_mutex). A program
+ * reads both when it is run for that (5.10); nothing is attached.
+ */
+#ifndef TSNAP_KERNEL_PROCESS_LOCKS_H
+#define TSNAP_KERNEL_PROCESS_LOCKS_H
+
+#include <stdint.h>
+
+#include "base/avoid.h"
+
+/* Has avoids_process() ask for these locks. Nothing changes where the kernel lacks what that needs,
+ * or forbids it. */
+void process_locks_begin(void);
+
+#endif
