@@ -233,6 +233,7 @@ static void signal_report(int number)
 /* Ends the keeper with the exit code of the worker, or by the signal that ended it. */
 static void keeper_end(int status)
 {
+	terminal_rescue();
 	if (WIFSIGNALED(status)) {
 		sigset_t all;
 
@@ -269,6 +270,7 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 			/* a terminal sends its signals to both processes */
 			if (info.si_code <= 0)
 				kill(watch->worker, number);
+			kill(watch->worker, SIGCONT); /* it may be stopped */
 		}
 		if (waitpid(watch->worker, &status, WNOHANG) == watch->worker)
 			keeper_end(status);
@@ -335,6 +337,7 @@ static void worker_give_up(struct watch *watch)
 
 	worker_let_go(watch);
 	kill(watch->worker, SIGKILL);
+	terminal_rescue();
 	if (watch->users)
 		snprintf(name, sizeof(name), "the name service (getpwuid)");
 	else if (watch->subject.pid)
@@ -366,6 +369,7 @@ bool keeper_begin(void)
 	shared_progress = shared;
 	process_locks_begin();
 	avoid_users_count(&shared->users_requested);
+	terminal_rescue_use(&shared->terminal);
 	stop_signals_set(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	for (;;) {
@@ -381,6 +385,7 @@ bool keeper_begin(void)
 			/* parsers must not inherit this memory */
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			thread_busy_count(&shared->busy);
+			terminal_rescue_use(&shared->terminal);
 			signal(THREAD_LET_GO_SIGNAL, let_go);
 			shared->worker_pid = shown_pid();
 			return true;

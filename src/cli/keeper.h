@@ -7,13 +7,17 @@
  * in such a call, the keeper ends it as far as possible, finds all such processes by child
  * processes that may be lost (cli/scout.h), and starts a new worker that avoids them
  * (base/avoid.h). The keeper itself opens no files of other processes, so that tsnap always ends in
- * time and can always be stopped.
+ * time and can always be stopped. It restores the terminal after a worker of --top that could not.
+ *
+ * If the keeper is killed, the worker ends in order (keeper_loss_watch()).
  */
 #ifndef TSNAP_CLI_KEEPER_H
 #define TSNAP_CLI_KEEPER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "screen/terminal_rescue.h"
 
 /* Progress of the workers, in memory that all of them share. */
 struct keeper_progress {
@@ -24,6 +28,7 @@ struct keeper_progress {
 	_Atomic int64_t worker_pid; /* pid of the present worker, as /proc shows it; 0: not yet */
 	_Atomic uint64_t users_requested; /* base/avoid.h */
 	_Atomic int64_t busy;		  /* base/thread.h, of the present worker */
+	struct terminal_rescue terminal;
 };
 
 /* Starts the workers, and returns true in each of them. The keeper ends in this call, with the exit

@@ -3,6 +3,7 @@
 #include "cli/config.h"
 #include "cli/diff.h"
 #include "cli/keeper.h"
+#include "cli/keeper_loss.h"
 #include "cli/list_json.h"
 #include "cli/live_source.h"
 #include "live/live.h"
@@ -260,6 +261,9 @@ int main(int argc, char **argv)
 		config.kept = keeper_begin();
 	if (!err)
 		err = mode_run(&config, &e);
+	if (keeper_is_lost())
+		complain("the process that watches the one that samples was killed: tsnap has "
+			 "ended in order, as after SIGTERM");
 	code = error_end(&e, err);
 	if (code) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");

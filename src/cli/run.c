@@ -11,6 +11,7 @@
  */
 #include "cli/run_state.h"
 #include "cli/keeper.h"
+#include "cli/keeper_loss.h"
 #include "base/clock.h"
 #include "run_record.h"
 #include "base/output.h"
@@ -453,6 +454,7 @@ static int run_any(struct run run, source_opener *open_source, struct error *e)
 	if (!err) {
 		err = open_source(config, &run.filter, run_needs(&run), &run.source, e);
 		if (!err) {
+			keeper_loss_watch();
 			run.source->take = run_take_batch;
 			run.source->take_to = &run;
 			if (run.times.shared)

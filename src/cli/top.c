@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top.h"
+#include "cli/keeper_loss.h"
 #include "cli/run.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -250,6 +251,7 @@ static int top_open(struct top *top, source_opener *open_source, void (*report)(
 		err = source_begin(top, e);
 	if (err)
 		return err;
+	keeper_loss_watch();
 	base_find(top);
 	if (config->interval_us)
 		top->view->refresh_us = config->interval_us > VIEW_REFRESH_LEAST_US

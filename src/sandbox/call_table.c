@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -34,6 +35,7 @@ const struct call_row call_rows[] = {
 	{"exit exit_group set_tid_address set_robust_list get_robust_list rseq futex futex_waitv gettid getpid "
 	 "getppid getpgrp getpgid getsid tgkill", 0, {{0}}},
 	{"wait4 waitid kill tkill fork vfork", SANDBOX_SAMPLES, {{0}}},
+	{"kill", SANDBOX_REPLAYS, {{ANY, 0, 0}, {ANY, 1, SIGTSTP}}}, /* Ctrl-Z of --top */
 	{"clone", SANDBOX_SAMPLES, {{NEW_NAMESPACES, 0, 0}}},
 	{"clone", SANDBOX_REPLAYS, {{CLONE_THREAD, 0, CLONE_THREAD}}},
 	{"sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam "

@@ -4,11 +4,13 @@
 #include "screen/key.h"
 #include "screen/list.h"
 #include "screen/terminal.h"
+#include "screen/terminal_rescue.h"
 #include "screen/view_event.h"
 #include "screen/write.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/signals.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -23,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FRONT_POLL_NS NS_PER_SECOND /* longest time until a change to the background is noticed */
 #define CLOSE_SECONDS 1 /* timeout for the thread to end, before the terminal is taken from it */
 
 struct screen {
@@ -153,7 +156,8 @@ static bool keys_take(struct screen *screen)
 	return any;
 }
 
-/* Handles the terminal's signals, which arrive by signal_fd. */
+/* Handles the terminal's signals, which arrive by signal_fd, and leaves the terminal to a shell
+ * that has come to the foreground. */
 static void signals_take(struct screen *screen)
 {
 	struct signalfd_siginfo info;
@@ -163,6 +167,10 @@ static void signals_take(struct screen *screen)
 			terminal_stop();
 			screen->redraw = true;
 		}
+	if (!terminal_in_front()) {
+		terminal_wait_front();
+		screen->redraw = true;
+	}
 }
 
 static void *screen_run(void *of)
@@ -180,10 +188,14 @@ static void *screen_run(void *of)
 		int64_t left_ns = due_ns - clock_monotonic_ns();
 		bool keys;
 
+		if (left_ns > FRONT_POLL_NS)
+			left_ns = FRONT_POLL_NS;
 		thread_rest(true);
 		poll(waits, 3, left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
 		thread_rest(false);
 		signals_take(screen);
+		if (signals_stop())
+			break;
 		keys = keys_take(screen);
 		if (!keys && waits[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			screen->ended = true;

@@ -2,40 +2,26 @@
 #define NCURSES_WIDECHAR 1
 #include "screen/terminal.h"
 #include "screen/key.h"
-#include "base/memory.h"
+#include "screen/terminal_rescue.h"
+#include "base/clock.h"
 #include "base/signals.h"
 
 #include <curses.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/select.h>
 #include <term.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #undef columns /* macros of term.h */
 #undef lines
 
-#define RESCUE_TRIES 25
-#define RESCUE_PAUSE_US 20000
-#define RESCUE_SIZE 256
-#define MOUSE_OFF "\033[?1006;1000l" /* ncurses writes it, too, if the terminal has kmous */
-
-/* Bytes and modes that restore the terminal, prepared in advance: a signal handler may not call
- * functions of ncurses. */
-static struct {
-	struct termios modes;
-	char bytes[RESCUE_SIZE];
-	size_t length;
-	volatile sig_atomic_t taken;
-} rescue;
-
-static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+#define BACKGROUND_POLL_NS (100 * NS_PER_MS)
 
 static struct cells written; /* cells that the terminal shows */
 static bool coloured;
@@ -61,78 +47,6 @@ static const struct style_row {
 	[STYLE_LESS] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
 };
 
-/* Writes to the terminal without blocking: it accepts nothing until it has shown earlier output, as
- * over a slow connection, or while another thread writes. */
-static void rescue_write(void)
-{
-	size_t written_bytes = 0;
-
-	for (int i = 0; i < RESCUE_TRIES && written_bytes < rescue.length; i++) {
-		struct timeval pause = {0, RESCUE_PAUSE_US};
-		ssize_t count = write(STDOUT_FILENO, rescue.bytes + written_bytes,
-				      rescue.length - written_bytes);
-
-		if (count > 0)
-			written_bytes += (size_t)count;
-		else
-			select(0, NULL, NULL, NULL, &pause);
-	}
-}
-
-void terminal_rescue(void)
-{
-	int flags;
-
-	if (!rescue.taken)
-		return;
-	rescue.taken = 0;
-	/* a terminal that is stopped must not keep the process */
-	flags = fcntl(STDOUT_FILENO, F_GETFL);
-	fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK);
-	rescue_write();
-	fcntl(STDOUT_FILENO, F_SETFL, flags);
-	tcsetattr(STDIN_FILENO, TCSANOW, &rescue.modes);
-}
-
-static void on_crash(int number)
-{
-	terminal_rescue();
-	signal(number, SIG_DFL);
-	raise(number);
-}
-
-static void rescue_add(const char *capability)
-{
-	const char *bytes = tigetstr(capability);
-	size_t length;
-
-	if (!bytes || bytes == (const char *)-1)
-		return;
-	length = strlen(bytes);
-	if (rescue.length + length <= RESCUE_SIZE) {
-		memcpy(rescue.bytes + rescue.length, bytes, length);
-		rescue.length += length;
-	}
-}
-
-static void rescue_prepare(void)
-{
-	rescue.length = 0;
-	if (tigetstr("kmous") && tigetstr("kmous") != (char *)-1) {
-		memcpy(rescue.bytes, MOUSE_OFF, sizeof(MOUSE_OFF) - 1);
-		rescue.length = sizeof(MOUSE_OFF) - 1;
-	}
-	rescue_add("sgr0");
-	rescue_add("rmcup");
-	rescue_add("rmkx");
-	rescue_add("cnorm");
-	rescue.taken = 1;
-	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
-		signal(crashes[i], on_crash);
-	memory_before_end(terminal_rescue);
-	signals_before_end(terminal_rescue);
-}
-
 static void modes_set(void)
 {
 	raw(); /* delivers Ctrl-C and Ctrl-Z as keys */
@@ -143,6 +57,7 @@ static void modes_set(void)
 	curs_set(0);
 	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 	mouseinterval(0);
+	terminal_rescue_take(true);
 }
 
 static void colours_set(void)
@@ -162,10 +77,10 @@ static void colours_set(void)
 int terminal_open(struct error *e)
 {
 	const char *name = getenv("TERM");
-	int known;
+	int known, err = terminal_rescue_save();
 
-	if (tcgetattr(STDIN_FILENO, &rescue.modes))
-		return error_set(e, errno, EXIT_FAILED, "the terminal: %s", strerror(errno));
+	if (err)
+		return error_set(e, -err, EXIT_FAILED, "the terminal: %s", strerror(-err));
 	/* newterm() would end the process */
 	if (!name || !*name || setupterm(name, STDOUT_FILENO, &known) == ERR || known != 1)
 		return error_set(e, EINVAL, EXIT_USAGE,
@@ -178,28 +93,36 @@ int terminal_open(struct error *e)
 				 "or another TERM",
 				 name);
 	set_escdelay(50);
+	terminal_rescue_begin();
 	del_curterm(cur_term); /* newterm() allocates its own */
 	own = newterm(NULL, stdout, stdin);
-	if (!own)
+	if (!own) {
+		terminal_rescue();
 		return error_set(e, EINVAL, EXIT_FAILED, "--top: no screen on this terminal (%s)",
 				 name);
+	}
 	signal(SIGTSTP, SIG_DFL); /* replaces the handler of ncurses: see terminal_stop() */
-	rescue_prepare();
 	colours_set();
 	modes_set();
 	return 0;
 }
 
+/* Gives the terminal back. A shell may have it already, if tsnap was stopped or its keeper was
+ * killed. */
+static void terminal_leave(void)
+{
+	if (terminal_rescue_taken() && terminal_in_front())
+		endwin();
+	else
+		terminal_rescue();
+	terminal_rescue_take(false);
+}
+
 void terminal_close(void)
 {
-	if (rescue.taken)
-		endwin();
+	terminal_leave();
 	delscreen(own);
-	rescue.taken = 0;
-	memory_before_end(NULL);
-	signals_before_end(NULL);
-	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
-		signal(crashes[i], SIG_DFL);
+	terminal_rescue_end();
 	cells_done(&written);
 }
 
@@ -307,16 +230,31 @@ bool terminal_mouse(size_t *row, size_t *column, int *wheel)
 	return true;
 }
 
+void terminal_wait_front(void)
+{
+	const struct timespec pause = {0, BACKGROUND_POLL_NS};
+
+	terminal_leave();
+	while (!terminal_in_front() && !signals_stop())
+		nanosleep(&pause, NULL);
+	if (signals_stop())
+		return;
+	if (!isendwin())
+		endwin(); /* for ncurses to know that the terminal was left */
+	modes_set();
+	clearok(curscr, TRUE);
+}
+
 void terminal_stop(void)
 {
 	sigset_t stop, before;
 
-	endwin();
+	terminal_leave();
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
-	raise(SIGTSTP); /* takes effect once SIGTSTP is unblocked: then the whole process stops */
-	pthread_sigmask(SIG_UNBLOCK, &stop, &before);
+	/* all processes of the job, as a terminal does it: the shell waits for the keeper */
+	kill(0, SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &stop, &before); /* stops here */
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	modes_set();
-	clearok(curscr, TRUE);
+	terminal_wait_front();
 }

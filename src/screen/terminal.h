@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The terminal, by ncursesw: the only file that knows it. One thread uses it, except for
- * terminal_rescue(). */
+/* The terminal, by ncursesw: the only file that draws on it. One thread uses it. */
 #ifndef TSNAP_SCREEN_TERMINAL_H
 #define TSNAP_SCREEN_TERMINAL_H
 
@@ -15,9 +14,6 @@
 int terminal_open(struct error *e);
 /* Restores the terminal as it was. */
 void terminal_close(void);
-/* Restores the terminal in a hurry, from a signal handler or another thread, without waiting for
- * the terminal. */
-void terminal_rescue(void);
 
 /* The terminal's present size. */
 void terminal_size(size_t *rows, size_t *columns);
@@ -27,7 +23,10 @@ void terminal_show(const struct cells *cells, bool all);
 int32_t terminal_key(void);
 /* Reads the mouse event after KEY_CODE_MOUSE. False: an event that is not used. */
 bool terminal_mouse(size_t *row, size_t *column, int *wheel);
-/* Stops the process as a job of the shell, and returns when it is continued. */
+/* Gives the terminal back while the job is in the background, and takes it again when it is back in
+ * the foreground. Returns early, without the terminal, if tsnap is to end. */
+void terminal_wait_front(void);
+/* Stops the job as Ctrl-Z does, and returns as terminal_wait_front() does. */
 void terminal_stop(void);
 
 #endif
