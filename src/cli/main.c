@@ -18,6 +18,7 @@
 #include "base/sanitized.h"
 #include "base/progress.h"
 #include "base/signals.h"
+#include "base/required_calls.h"
 #include "recording/recording.h"
 #include "recording/recording_rate.h"
 #include "report/column_list.h"
@@ -257,6 +258,8 @@ int main(int argc, char **argv)
 	err = stack_limit_raise(&e);
 	if (!err)
 		err = config_parse(&config, argc, argv, &e);
+	if (!err)
+		err = required_calls_try(&e);
 	if (!err && mode_looks(&config))
 		config.kept = keeper_begin();
 	if (!err)

@@ -113,8 +113,12 @@ def faults_of_all_memory(ctx):
 
 
 # Numbers of system calls, by machine
-NUMBERS = {"x86_64": {"prctl": (157,), "readlink": (89, 267), "chdir": (80,), "perf_event_open": (298,), "socket": (41,)},
-           "aarch64": {"prctl": (167,), "readlink": (78,), "chdir": (49,), "perf_event_open": (241,), "socket": (198,)}}
+NUMBERS = {"x86_64": {"prctl": (157,), "readlink": (89, 267), "chdir": (80,), "perf_event_open": (298,), "socket": (41,), "poll": (7, 271),
+                      "rt_sigtimedwait": (128,), "nanosleep": (35, 230), "wait4": (61,), "getppid": (110,), "futex": (202,),
+                      "select": (23, 270), "epoll": (232, 281)},
+           "aarch64": {"prctl": (167,), "readlink": (78,), "chdir": (49,), "perf_event_open": (241,), "socket": (198,), "poll": (73,),
+                       "rt_sigtimedwait": (137,), "nanosleep": (101, 115), "wait4": (260,), "getppid": (173,), "futex": (98,),
+                       "select": (72,), "epoll": (22,)}}
 # Refused system calls, exit codes and words of tsnap: those that are the cause, and causes that are none
 REFUSED = (("prctl", 0, "prctl: Operation not permitted", "another kernel"),
            ("readlink", UNREADY, "readlink of /proc/self: Operation not permitted", "mount"),
@@ -147,6 +151,33 @@ def refused_calls(ctx):
         find.expect(cause in words and "Operation not permitted" in words, "%s: without '%s': %s", name, cause, words)
         find.expect("(seccomp) is in force" in words, "%s: the filter is not told: %s", name, words)
         find.expect(other not in words, "%s: '%s' is not the cause: %s", name, other, words)
+    find.close()
+
+
+# Calls that tsnap waits by, and the exit codes where they are refused; None: without futex(2) the C library ends every such program
+WAITS = (("poll", 1), ("rt_sigtimedwait", 1), ("nanosleep", 1), ("wait4", 1), ("getppid", 1), ("futex", None), ("select", 0), ("epoll", 0))
+
+
+@case
+def refused_waits(ctx):
+    """A filter refuses calls that tsnap waits by: one line names the call and the filter, and nothing spins or hangs."""
+    if platform.machine() not in NUMBERS:
+        raise Skip("numbers of system calls are not known on " + platform.machine())
+    find = Findings()
+    for name, code in WAITS:
+        for form in (("-a", "-d", "0.3"), ("--csv", "-d", "0.3"), ("--check",), ("--replay", "/dev/null")):
+            def prepare(name=name):
+                resource.setrlimit(resource.RLIMIT_CPU, (20, 20))  # one that spins is killed
+                refuse(*NUMBERS[platform.machine()][name])
+
+            tool = ctx.plain(*form, preexec_fn=prepare)
+            got, words = tool.wait(START_S + STOP_S, name), tool.err
+            if code == 0:
+                find.expect(got in (0, 1) and (got == 0 or form[0] == "--replay"), "%s, %s: exit code %s: %s", name, form, got, words)
+                continue
+            find.expect(got == code or code is None and got, "%s, %s: exit code %s: %s", name, form, got, words)
+            find.expect(len(words.splitlines()) == 1, "%s, %s: not one line: %s", name, form, words)
+            find.expect(code is None or (name in words and "(seccomp) is in force" in words), "%s, %s: no cause: %s", name, form, words)
     find.close()
 
 
