@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #define LEVEL 3
+#define SEARCH_BYTES (1 << 20)
 
 /* Makes a frame of rows in file->scratch: head and packed bytes. 0 or -errno. */
 static int frame_make(struct frame_file *file, struct frame_head *head, const struct text *rows)
@@ -103,13 +104,45 @@ static off_t behind(off_t at, const struct frame_head *head)
 	return at + FRAME_HEAD_BYTES + (off_t)head->packed_bytes;
 }
 
-/* Finds the end of the last whole frame. After a power cut a file may have its length and not its
- * bytes, so that the last frames are unpacked until one is whole. 0, or -EEXIST. */
+/* True if a valid head of any frame begins in these bytes, or they can't be read. */
+static bool has_head(const struct frame_file *file, off_t at, off_t size)
+{
+	unsigned char *bytes = memory_get(SEARCH_BYTES);
+	struct frame_head head;
+	bool found = false;
+
+	for (; !found && at + FRAME_HEAD_BYTES <= size; at += SEARCH_BYTES - FRAME_HEAD_BYTES + 1) {
+		ssize_t got = pread(file->fd, bytes, SEARCH_BYTES, at);
+
+		found = got < 0;
+		for (ssize_t i = 0; !found && i + FRAME_HEAD_BYTES <= got; i++)
+			found = frame_head_read(bytes + i, &head);
+	}
+	free(bytes);
+	return found;
+}
+
+/* True if a kill or a power cut left the file's bytes from there on: a frame that ends early, or
+ * that has its length and not its bytes. The last bytes of a whole frame are its checksum. */
+static bool is_torn(const struct frame_file *file, off_t at, off_t size)
+{
+	static const char zeros[8];
+	char last[sizeof(zeros)];
+	struct frame_head head;
+
+	return (size - at < FRAME_HEAD_BYTES ||
+		(head_at(file, at, &head) && behind(at, &head) > size) ||
+		(pread(file->fd, last, sizeof(last), size - (off_t)sizeof(last)) == sizeof(last) &&
+		 !memcmp(last, zeros, sizeof(last)))) &&
+	       !has_head(file, at + 1, size);
+}
+
+/* Finds the end of the last whole frame, behind which a torn one is to be cut off. 0; -EEXIST: the
+ * file has another header line, or is damaged, so that nothing may be cut off. */
 static int end_find(struct frame_file *file, const char *header, off_t size)
 {
-	off_t *starts = NULL;
-	size_t count = 0, capacity = 0;
 	struct frame_head head;
+	off_t last = 0, next;
 	char *rows = head_at(file, 0, &head) && head.header && behind(0, &head) <= size
 			     ? frame_read(file, 0, &head)
 			     : NULL;
@@ -118,24 +151,15 @@ static int end_find(struct frame_file *file, const char *header, off_t size)
 	free(rows);
 	if (!same)
 		return -EEXIST;
-	file->end = behind(0, &head);
-	for (off_t at = file->end; head_at(file, at, &head) && behind(at, &head) <= size;
-	     at = behind(at, &head)) {
-		starts = memory_grow(starts, &capacity, count + 1, sizeof(*starts));
-		starts[count++] = at;
+	next = behind(0, &head);
+	for (off_t at = next; head_at(file, at, &head) && behind(at, &head) <= size; at = next) {
+		last = at;
+		next = behind(at, &head);
 	}
-	while (count) {
-		off_t at = starts[--count];
-
-		rows = head_at(file, at, &head) ? frame_read(file, at, &head) : NULL;
-		if (rows) {
-			file->end = behind(at, &head);
-			free(rows);
-			break;
-		}
-	}
-	free(starts);
-	return 0;
+	rows = head_at(file, last, &head) ? frame_read(file, last, &head) : NULL;
+	file->end = rows ? next : last;
+	free(rows);
+	return file->end == size || is_torn(file, file->end, size) ? 0 : -EEXIST;
 }
 
 static int file_begin(struct frame_file *file, const char *header)

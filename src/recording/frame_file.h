@@ -20,10 +20,10 @@ struct frame_file {
 	struct text scratch; /* a frame while it is made */
 };
 
-/* Opens the file of that name in a directory, or makes it, with these rights before any byte. An
- * existing file is truncated after its last whole frame. header: a line. No link is followed. 0;
- * -EEXIST: the existing file has another header line or more rights, or is not ours, and was left
- * alone; or -errno. */
+/* Opens the file of that name in a directory, or makes it, with these rights before any byte. The
+ * frame that a kill or a power cut tore at the end of an existing file is cut off. header: a line.
+ * No link is followed. 0; -EEXIST: the existing file has another header line or more rights, is
+ * damaged or not ours, and was left alone; or -errno. */
 int frame_file_open(struct frame_file *file, int directory, const char *name, enum record_kind kind,
 		    const char *header, const struct file_rights *rights);
 /* Makes a frame of rows (whole lines, at most FRAME_RAW_MAX bytes), which frame_file_put() writes;

@@ -43,8 +43,11 @@ static void files_close(struct recorder_part *part)
 static int number_next(struct recorder_part *part)
 {
 	files_close(part);
+	if (part->name.number >= PART_NUMBER_MAX)
+		return -EOVERFLOW;
 	part->fresh = true;
-	return part->name.number++ < PART_NUMBER_MAX ? 0 : -EOVERFLOW;
+	part->name.number++;
+	return 0;
 }
 
 int recorder_part_begin(struct recorder_part *part, int64_t time_us)
@@ -83,8 +86,8 @@ static int file_open(struct recorder_part *part, enum record_kind kind)
 			       &part->rights);
 }
 
-/* Opens the files of all kinds that have rows. A file that has other columns, or is not ours, ends
- * the part: the next one begins. */
+/* Opens the files of all kinds that have rows. A file that has other columns, is damaged or not
+ * ours ends the part: the next one begins. */
 static int files_open(struct recorder_part *part)
 {
 	int err = 0;
@@ -183,7 +186,12 @@ int recorder_part_flush(struct recorder_part *part, int64_t now_us)
 		err = frames_pack(part, &bytes);
 	if (!err)
 		err = space_make(part, now_us, bytes);
-	return err ? err : frames_put(part);
+	if (err)
+		return err;
+	err = frames_put(part);
+	if (err == -EIO) /* the disk may be bad there */
+		number_next(part);
+	return err;
 }
 
 void recorder_part_done(struct recorder_part *part)

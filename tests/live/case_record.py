@@ -290,6 +290,34 @@ def record_foreign_directories(ctx):
         check(len(files_of(directory, "samples")) == 2, "files that others may read are continued: %s", files_of(directory, "samples"))
 
 
+def head_flipped(path, number):
+    """Flips a bit in the head of a file's frame of that number."""
+    with open(path, "r+b") as file:
+        at = [found.start() for found in re.finditer(b"tsnaprec", file.read())][number]
+        file.seek(at + 20)  # a byte of the first time
+        byte = file.read(1)[0]
+        file.seek(at + 20)
+        file.write(bytes([byte ^ 1]))
+
+
+@case
+def record_after_damage(ctx):
+    """A wrong bit in a frame's head costs a replay that frame, and a recorder that starts again in that hour no more."""
+    directory = ctx.temporary()
+    ctx.plain("-o", directory, "-a", "-F", 20, "-d", 3, "--flush", 0.2).finish_plain()
+    rows = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp").finish()
+    path = files_of(directory, "samples")[0]
+    head_flipped(path, 3)
+    damaged = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp").finish()
+    check(0.5 * len(rows) < len(damaged) < len(rows), "%d rows of %d are left with one damaged frame", len(damaged), len(rows))
+    size = os.path.getsize(path)
+    ctx.plain("-o", directory, "-a", "-n", 3).finish_plain()
+    check(os.path.getsize(path) == size, "%d of %d bytes are left", os.path.getsize(path), size)
+    after = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp").finish()
+    check(after[:len(damaged)] == damaged and len({row["timestamp"] for row in after[len(damaged):]}) == 3, "%d rows, %d before the start",
+          len(after), len(damaged))
+
+
 @case
 def record_links(ctx):
     """A link in the place of a file is left alone, and so is its target: the next number is taken."""

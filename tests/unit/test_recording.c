@@ -159,6 +159,40 @@ static void test_damage_anywhere(void **state)
 	close(fd);
 }
 
+/* One wrong bit anywhere: a start cuts nothing off, whether it goes on in the file or not. */
+static void test_nothing_is_cut_off_behind_damage(void **state)
+{
+	struct scene *scene = *state;
+	unsigned char byte;
+	off_t size;
+	int fd;
+
+	frames_write(scene, "f", 4);
+	size = file_size(scene, "f");
+	fd = openat(scene->directory, "f", O_RDWR);
+	for (off_t at = 0; at < size; at++) {
+		struct frame_file file = {0};
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		byte ^= 4;
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+		if (frame_file_open(&file, scene->directory, "f", RECORD_SAMPLES, "a,b\n", &rights))
+			assert_int_equal(file.fd, 0);
+		frame_file_close(&file);
+		assert_int_equal(file_size(scene, "f"), size);
+		byte ^= 4;
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	/* a gap that a power cut left, before whole frames */
+	assert_int_equal(pwrite(fd, "\0\0\0\0\0\0\0\0", 8, size / 2), 8);
+	assert_int_equal(pwrite(fd, "\0\0\0\0\0\0\0\0", 8, size), 8);
+	assert_int_equal(frame_file_open(&(struct frame_file){0}, scene->directory, "f",
+					 RECORD_SAMPLES, "a,b\n", &rights),
+			 -EEXIST);
+	assert_int_equal(file_size(scene, "f"), size + 8);
+	close(fd);
+}
+
 static void test_other_header_line_is_left_alone(void **state)
 {
 	struct scene *scene = *state;
@@ -548,6 +582,7 @@ int main(void)
 		SCENE_TEST(test_cut_anywhere),
 		SCENE_TEST(test_zeroed_end_is_cut_off),
 		SCENE_TEST(test_damage_anywhere),
+		SCENE_TEST(test_nothing_is_cut_off_behind_damage),
 		SCENE_TEST(test_other_header_line_is_left_alone),
 		cmocka_unit_test(test_part_names),
 		SCENE_TEST(test_recorded_is_replayed),
