@@ -18,6 +18,8 @@
 
 #define LOCK_NAME ".tsnap.lock"
 #define LOCK_TRIES 4
+#define CHECK_NS (60 * NS_PER_SECOND) /* at least so often it is seen whether files were removed \
+				       */
 #define GROUP_NAME "tsnap"
 #define QUEUE_BYTES_DEFAULT (32u << 20)
 
@@ -51,8 +53,9 @@ struct recorder {
 
 	/* used by the thread only */
 	struct recorder_part part;
-	bool begun; /* the first part was begun */
-	int failed; /* -errno of the disk; 0: it works */
+	bool begun;	    /* the first part was begun */
+	int failed;	    /* -errno of the disk; 0: it works */
+	int64_t checked_ns; /* time of the last check whether files were removed */
 };
 
 /* Opens the lock's file. Only this user may open it: who can read it can hold a lock on it. A
@@ -163,7 +166,7 @@ static void report_failed(struct recorder *recorder, int err)
 		 "every %g s",
 		 err == -ENOSPC ? "no space left, or none that may be used (--keep-bytes, "
 				  "--keep-free)"
-				: strerror(-err),
+				: output_error(err),
 		 (double)recorder->flush_us / US_PER_SECOND);
 	words_add(recorder, words);
 }
@@ -197,10 +200,49 @@ static void part_announce(struct recorder *recorder)
 	recorder->begun = true;
 }
 
+/* Takes the lock again, or makes the directory again, if somebody has removed it. 0, or -errno. */
+static int directory_hold(struct recorder *recorder)
+{
+	pid_t holder;
+	int err, fd;
+
+	if (lock_has_name(recorder))
+		return 0;
+	err = directory_lock(recorder, &holder);
+	if (err != -ENOENT)
+		return err;
+	fd = output_directory(recorder->path, 0750);
+	if (fd < 0)
+		return fd;
+	close(recorder->directory);
+	recorder->directory = recorder->part.directory = fd;
+	return directory_lock(recorder, &holder);
+}
+
+/* Reports files that were removed while they were written. 0: what is written now has a name; or
+ * -errno. */
+static int files_check(struct recorder *recorder)
+{
+	int removed = recorder_part_removed(&recorder->part), err = directory_hold(recorder);
+	char words[120];
+
+	recorder->checked_ns = clock_monotonic_ns();
+	if (removed) {
+		snprintf(words, sizeof(words),
+			 "%d of the files that were being written have been removed, with their "
+			 "rows; recording goes on in new ones",
+			 removed);
+		words_add(recorder, words);
+	}
+	return err;
+}
+
 static int part_flush(struct recorder *recorder)
 {
-	int err = recorder_part_flush(&recorder->part, clock_utc_us());
+	int err = files_check(recorder);
 
+	if (!err)
+		err = recorder_part_flush(&recorder->part, clock_utc_us());
 	if (err)
 		report_failed(recorder, err);
 	else
@@ -315,15 +357,20 @@ static void *recorder_run(void *of)
 	bool stopped = false;
 
 	while (!stopped) {
-		int64_t now_ns = clock_monotonic_ns();
+		int64_t now_ns = clock_monotonic_ns(), check_ns;
 
 		if (next_ns <= now_ns)
 			next_ns = now_ns + flush_ns;
-		stopped = wait_until(recorder, next_ns);
+		check_ns = recorder->checked_ns + CHECK_NS;
+		stopped = wait_until(recorder, next_ns < check_ns ? next_ns : check_ns);
 		if (!recorder->failed || stopped)
 			queue_empty(recorder);
-		if (!stopped && clock_monotonic_ns() < next_ns)
+		now_ns = clock_monotonic_ns();
+		if (!stopped && now_ns < next_ns) {
+			if (now_ns >= check_ns)
+				files_check(recorder);
 			continue;
+		}
 		if (!part_flush(recorder))
 			queue_empty(recorder);
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FRAME_OVERHEAD 64 /* bytes that zstd adds to some hundred incompressible ones */
@@ -50,6 +51,31 @@ static int number_next(struct recorder_part *part)
 	return 0;
 }
 
+static void file_name(struct recorder_part *part, enum record_kind kind, char name[PART_NAME_SIZE])
+{
+	part->name.kind = kind;
+	part_name_write(&part->name, name);
+}
+
+int recorder_part_removed(struct recorder_part *part)
+{
+	char name[PART_NAME_SIZE];
+	int removed = 0;
+
+	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
+		struct stat file;
+
+		if (!part->files[kind].fd)
+			continue;
+		file_name(part, (enum record_kind)kind, name);
+		removed += (!fstat(part->files[kind].fd, &file) && !file.st_nlink) ||
+			   (faccessat(part->directory, name, F_OK, 0) && errno == ENOENT);
+	}
+	if (removed)
+		number_next(part);
+	return removed;
+}
+
 int recorder_part_begin(struct recorder_part *part, int64_t time_us)
 {
 	int64_t hour_us = part_hour(time_us);
@@ -80,8 +106,7 @@ static int file_open(struct recorder_part *part, enum record_kind kind)
 {
 	char name[PART_NAME_SIZE];
 
-	part->name.kind = kind;
-	part_name_write(&part->name, name);
+	file_name(part, kind, name);
 	return frame_file_open(&part->files[kind], part->directory, name, kind, part->headers[kind],
 			       &part->rights);
 }

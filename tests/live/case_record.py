@@ -290,6 +290,38 @@ def record_foreign_directories(ctx):
         check(len(files_of(directory, "samples")) == 2, "files that others may read are continued: %s", files_of(directory, "samples"))
 
 
+REMOVED = "of the files that were being written have been removed"
+
+
+@case
+def record_removed(ctx):
+    """Files that somebody removes while they are written are told, and new ones begun: all that comes later is recorded. The same where the
+    whole directory goes, with its lock; that is taken again."""
+    directory = ctx.temporary() + "/rec"
+    tool = recording(ctx, directory, "-a", "-F", 5, "--flush", 1)
+    for path in glob.glob(directory + "/*.zst"):
+        os.unlink(path)
+    wait_until(lambda: REMOVED in tool.err, STOP_S, "a word about the files")
+    wait_until(lambda: newest_scans(directory)[1] >= 5, STOP_S, "scans in new files")
+    shutil.rmtree(directory)
+    removed_s = time.time()
+    wait_until(lambda: tool.err.count(REMOVED) == 2, STOP_S, "a word about the directory")
+    wait_until(lambda: newest_scans(directory)[1] >= 5, STOP_S, "scans in a new directory")
+    check(os.stat(directory).st_mode & 0o7777 == 0o750, "the new directory has mode %o", os.stat(directory).st_mode)
+    second = ctx.plain("-o", directory)
+    second.finish_plain(1)
+    check("another tsnap with pid %d records there" % tool.pid in second.err, "%s", second.err)
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0)
+    check(len(tool.err.splitlines()) == 2, "%s", tool.err)
+    times = [timestamp_s(row["timestamp"]) for row in rows_of_files(directory, "scans")]
+    gaps = [after - before for before, after in zip(times, times[1:])]
+    check(times[0] < removed_s + 0.5 and max(gaps) < 1, "the first scan is %.2f s after the removal, and the longest gap %.2f s",
+          times[0] - removed_s, max(gaps))
+    check(len(ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp").finish()) == len(rows_of_files(directory, "samples")),
+          "a replay has other rows")
+
+
 def head_flipped(path, number):
     """Flips a bit in the head of a file's frame of that number."""
     with open(path, "r+b") as file:
