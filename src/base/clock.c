@@ -85,6 +85,10 @@ int clock_sleep_until(int64_t monotonic_ns)
 	return -clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
+/* The first and the last second of the years 1000 to 9999. */
+#define FIRST_S (-30610224000ll)
+#define LAST_S 253402300799ll
+
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE])
 {
 	int64_t us = utc_us % US_PER_SECOND;
@@ -96,7 +100,12 @@ void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE])
 		us += US_PER_SECOND;
 		seconds--;
 	}
-	gmtime_r(&seconds, &tm); /* 64-bit microseconds never leave its range */
+	/* numbers of recordings may lead out of these years */
+	if (seconds < FIRST_S || seconds > LAST_S) {
+		us = 0;
+		seconds = seconds < 0 ? FIRST_S : LAST_S;
+	}
+	gmtime_r(&seconds, &tm);
 	length = strftime(text, CLOCK_ISO_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(text + length, CLOCK_ISO_SIZE - length, ".%06dZ", (int)us);
 }

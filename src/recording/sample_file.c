@@ -13,6 +13,7 @@
 #include "recording/stack_dict.h"
 #include "recording/xcapture.h"
 #include "recording/scan_rows.h"
+#include "report/value.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -226,7 +227,7 @@ static void seen_note(struct sample_file *file, const struct sample *sample)
 	at = index_find(&file->by_tid, (uint64_t)seen.tid);
 	before = at ? &file->before[*at - 1] : NULL;
 	if (!before || before->state != seen.state ||
-	    llabs(seen.state_us - before->state_us - file->weight_us) > ROUNDED_US)
+	    llabs(sum(sum(seen.state_us, -before->state_us), -file->weight_us)) > ROUNDED_US)
 		return;
 	file->evidence_sought = false;
 	file->silent_us = 0;

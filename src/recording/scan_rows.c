@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "recording/csv_value.h"
+#include "report/value.h"
 #include "sample/sample.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ static const struct {
 	{"clock_step_us", offsetof(struct scan_row, clock_step_us)},
 };
 
+#define THREADS_MAX (1 << 22) /* most thread ids that the kernel gives: PID_MAX_LIMIT */
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
 struct scan_rows {
@@ -30,7 +32,7 @@ struct scan_rows {
 	size_t count;		       /* fields of a row; 0: no header line yet */
 	struct scan_row ahead;	       /* next row, read ahead; time_us is ABSENT: none */
 	uint64_t bad;		       /* rows that can't be read */
-	uint64_t missing;	       /* scans that were not recorded */
+	int64_t missing;	       /* scans that were not recorded */
 	uint64_t lost;		       /* scans whose samples are lost */
 };
 
@@ -79,7 +81,7 @@ static bool row_read(const struct scan_rows *rows, struct scan_row *row)
 		memcpy((char *)row + columns[column].offset, &number, sizeof(number));
 	}
 	return row->time_us != ABSENT && row->samples != ABSENT &&
-	       row->weight_us <= CSV_WEIGHT_MAX_US;
+	       row->weight_us <= CSV_WEIGHT_MAX_US && row->threads <= THREADS_MAX;
 }
 
 /* Reads a row. 1: *row is filled, 0: the end, or -errno. */
@@ -133,7 +135,7 @@ int scan_rows_find(struct scan_rows *rows, struct recording_part *part, int64_t 
 		if (row.samples && row.time_us > sample_us)
 			return 0; /* the sample's own row is lost */
 		rows->ahead.time_us = ABSENT;
-		rows->missing += (uint64_t)row.missing;
+		rows->missing = sum(rows->missing, row.missing);
 		if (!row.samples) {
 			*scan = (struct scan){.time_us = row.time_us,
 					      .weight_us = row.weight_us,
@@ -152,7 +154,7 @@ int scan_rows_find(struct scan_rows *rows, struct recording_part *part, int64_t 
 
 void scan_rows_describe(const struct scan_rows *rows, struct source_status *status)
 {
-	source_status_miss_any(status, "scans were not recorded", rows->missing);
+	source_status_miss_any(status, "scans were not recorded", (uint64_t)rows->missing);
 	source_status_miss_any(status, "scans whose samples are lost", rows->lost);
 	source_status_miss_any(status, "rows of scans can't be read", rows->bad);
 }

@@ -172,7 +172,7 @@ void pprof_sample(struct pprof *pprof, const char *frames, const char *files,
 {
 	struct text sample = {0}, locations = {0}, values = {0};
 
-	pprof->total_ns[value] += ns;
+	pprof->total_ns[value] = sum(pprof->total_ns[value], ns);
 	locations_add(pprof, frames, files, &locations);
 	for (enum pprof_value i = 0; i < PPROF_VALUES; i++)
 		protobuf_varint(&values, i == value ? (uint64_t)ns : 0);
