@@ -67,6 +67,7 @@ struct config {
 	const char *columns;	   /* -g as typed; NULL: the mode's default */
 	const char *by;		   /* --by as typed; NULL: not given */
 	const char *more_columns;  /* -G as typed; NULL: none */
+	const char *sort;	   /* --sort as typed; NULL: most time first */
 	int64_t max_threads;	   /* --max-threads; 0: fit to the host */
 	const char *kernel_types;  /* --kernel-types: a name of kernel/type_source.c; NULL: auto */
 	const char *btf_file;	   /* --btf */
@@ -114,6 +115,7 @@ struct config {
 	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */
 	bool help_all;		    /* --help all */
+	const char *list_word;	    /* --list WORD; NULL: all is listed */
 	const char *config_file;    /* --config, the last one; its options are set as others */
 	char **words;		    /* words of the command line, NULL after the last */
 	int64_t slower_ms;	    /* --slower; 0: not given */

@@ -169,6 +169,36 @@ static int words_print(const struct text *words, struct error *e)
 	return error_set(e, -err, EXIT_FAILED, "standard output: %s", strerror(-err));
 }
 
+/* Keeps the rows that have the word, and the titles of those: --list WORD. */
+static int rows_keep(struct text *words, const char *word, struct error *e)
+{
+	struct text kept = {0}, title = {0}, line = {0};
+
+	for (const char *at = text_string(words); *at; at += strcspn(at, "\n") + 1) {
+		text_clear(&line);
+		text_add(&line, at, strcspn(at, "\n") + 1);
+		if (*at != ' ') {
+			text_add(&title, text_string(&line), line.length);
+			if (*at == '\n')
+				text_clear(&title);
+		} else if (strcasestr(text_string(&line), word)) {
+			text_add_format(&kept, "%s%s%s", title.length && kept.length ? "\n" : "",
+					text_string(&title), text_string(&line));
+			text_clear(&title);
+		}
+	}
+	text_done(&title);
+	text_done(&line);
+	text_done(words);
+	*words = kept;
+	return kept.length
+		       ? 0
+		       : error_set(e, ENOENT, EXIT_USAGE,
+				   "--list %s: no column, state or kind of trace has that in its "
+				   "name or help; tsnap --list prints all",
+				   word);
+}
+
 /* True if the mode looks at other processes. */
 static bool mode_looks(const struct config *config)
 {
@@ -196,6 +226,8 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_LIST:
 		columns_describe(&words);
 		trace_kinds_describe(&words);
+		if (config->list_word)
+			err = rows_keep(&words, config->list_word, e);
 		break;
 	case MODE_LIST_JSON:
 		list_json_add(&words);

@@ -460,6 +460,13 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "--by", "and -g exclude each other: -G adds columns to either");
 	if (config->by && (!samples || rows))
 		return usage(e, "--by", "is for reports and stacks");
+	if (config->sort &&
+	    ((config->mode != MODE_REPORT && !config->report) || config->by_time_us))
+		return usage(e, "--sort",
+			     "is for reports; other formats, and --by-time, have an order of "
+			     "their own");
+	if (config->mode == MODE_LIST_JSON && config->list_word)
+		return usage(e, "--list WORD", "prints text: --list --json lists everything");
 	if (config->all_rows && config->mode != MODE_REPORT)
 		return usage(e, "--all-rows", "is for reports: other formats have all rows");
 	if (config->raw && rows)

@@ -159,6 +159,7 @@ static int option_take(struct config *config, const struct option_row *row, cons
 			return -EINVAL;
 		break;
 	case OPTION_TEXT:
+	case OPTION_WORD:
 		*(const char **)to = argument;
 		break;
 	case OPTION_FEW:
@@ -234,7 +235,7 @@ static int config_line_take(void *to, char *line, struct error *e)
 		return error_set(e, EINVAL, EXIT_USAGE, "%s is for the command line only", line);
 	if (!row->argument && *value)
 		return error_set(e, EINVAL, EXIT_USAGE, "%s takes no argument", line);
-	if (row->argument && !*value && row->kind != OPTION_FEW)
+	if (row->argument && !*value && !option_argument_may_miss(row))
 		return error_set(e, EINVAL, EXIT_USAGE, "%s needs %s", line, row->argument);
 	return option_take(to, row, line, *value ? name_of_string(value) : NULL, e);
 }
@@ -254,39 +255,29 @@ static void getopt_fill(char *letters, struct option *longs)
 		const struct option_row *row = &option_table[i];
 
 		longs[i] = (struct option){row->name, row->argument != NULL, NULL, option_code(i)};
-		if (row->kind == OPTION_FEW || row->kind == OPTION_ALL)
+		if (option_argument_may_miss(row))
 			longs[i].has_arg = optional_argument;
 		if (!row->letter)
 			continue;
 		*letters++ = (char)row->letter;
-		if (row->argument && row->kind != OPTION_ALL)
+		if (row->argument && !option_argument_may_miss(row))
 			*letters++ = ':';
 	}
 	*letters = '\0';
 }
 
-/* Takes the next word if it is a number: getopt takes an optional argument only after a '='. tsnap
- * has no operands that are numbers. */
-static const char *number_next(char **argv)
+/* Returns an argument that may be left out: getopt takes it only after a '=', but it may be the
+ * next word as well. */
+static const char *argument_next(const struct option_row *row, char **argv)
 {
 	const char *word = optarg ? NULL : argv[optind];
+	bool taken = word && *word &&
+		     (row->kind == OPTION_FEW	? !word[strspn(word, "0123456789")]
+		      : row->kind == OPTION_ALL ? !strcmp(word, "all")
+						: *word != '-');
 
-	if (word && *word && !word[strspn(word, "0123456789")])
-		optind++;
-	else
-		word = optarg;
-	return word;
-}
-
-/* Takes the next word if it is "all", like number_next(). */
-static const char *all_next(char **argv)
-{
-	const char *word = optarg ? NULL : argv[optind];
-
-	if (!word || strcmp(word, "all") != 0)
-		return optarg;
-	optind++;
-	return word;
+	optind += taken;
+	return taken ? word : optarg;
 }
 
 int config_parse(struct config *config, int argc, char **argv, struct error *e)
@@ -316,10 +307,8 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 			snprintf(typed, sizeof(typed), "--%s", row->name);
 		else
 			snprintf(typed, sizeof(typed), "-%c", row->letter);
-		if (row->kind == OPTION_FEW)
-			optarg = (char *)number_next(argv);
-		if (row->kind == OPTION_ALL)
-			optarg = (char *)all_next(argv);
+		if (option_argument_may_miss(row))
+			optarg = (char *)argument_next(row, argv);
 		err = option_take(&parsed, row, typed, row->argument ? optarg : NULL, e);
 		if (err)
 			return err;

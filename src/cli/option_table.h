@@ -22,6 +22,7 @@ enum option_kind {
 	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds, or with a unit */
 	OPTION_MODE,	/* the mode only */
 	OPTION_ALL,	/* bool: the word "all" follows, or nothing */
+	OPTION_WORD,	/* const char *: a word that is no option follows, or nothing */
 	OPTION_CONFIG,	/* const char *, a file whose lines are options */
 };
 
@@ -41,6 +42,12 @@ struct option_row {
 /* The option's help. For an option that takes a word of another table (SOURCE), it has these words,
  * and is valid until the next call. */
 const char *option_help(const struct option_row *row);
+
+/* True if the option's argument may be left out. */
+static inline bool option_argument_may_miss(const struct option_row *row)
+{
+	return row->kind == OPTION_FEW || row->kind == OPTION_ALL || row->kind == OPTION_WORD;
+}
 
 #define OPTIONS_MAX 128 /* limit of rows */
 

@@ -282,6 +282,8 @@ int run_show(struct run *run, struct error *e)
 		run->status_before = now;
 		run->tally.cpu_us = run_cpu_us(run);
 		grid_fill_groups(&run->grid, &run->groups, &run->tally);
+		if (run->sort)
+			grid_sort(&run->grid, run->sort);
 		stack_lines_fill(&run->stacks, &run->grid, &run->tally);
 		chain_report_fill(&run->chains, &run->tally);
 		source_status_miss_any(&interval,

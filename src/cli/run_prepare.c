@@ -44,6 +44,22 @@ static const char *path_columns(const struct run *run)
 				: "timestamp,weight_us,path_of_tid,path_of,tid,pid," PATH_COLUMNS;
 }
 
+/* Adds the column of --sort to those of the report, if it is none of them. */
+static int run_sort(struct run *run, struct error *e)
+{
+	const char *name = run->config->sort;
+	struct column_list one = {.count = 0};
+	int err = 0;
+
+	if (!name)
+		return 0;
+	err = column_list_add(&one, name, true, e);
+	if (!err && one.count != 1)
+		err = error_set(e, EINVAL, EXIT_USAGE, "--sort %s: give one column", name);
+	run->sort = one.items[0];
+	return err ? err : column_list_add(&run->list, name, true, e);
+}
+
 static int run_columns(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
@@ -74,6 +90,8 @@ static int run_columns(struct run *run, struct error *e)
 		err = column_list_add(&run->list, "ustack,kstack", grouped, e);
 	if (!err && config->by_chain)
 		err = column_list_add(&run->list, FOLD_CHAIN_ROOT, grouped, e);
+	if (!err)
+		err = run_sort(run, e);
 	run->interval.root_count = run->list.count;
 	if (err || !renderer->behind)
 		return err;

@@ -45,6 +45,7 @@ struct run {
 	struct tally tally;	      /* totals since the last interval */
 	struct time_rows time_rows;   /* --by-time */
 	struct grid grid;
+	const struct column *sort; /* --sort; NULL: not given */
 	struct text out, command;
 	struct interval interval;
 	struct source_status status_before; /* status as of the last interval */

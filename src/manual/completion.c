@@ -201,7 +201,7 @@ static void zsh_add_action(struct text *script, const struct argument_row *argum
 
 static void zsh_add_option(struct text *script, const struct option_row *row)
 {
-	bool may_miss = row->kind == OPTION_FEW || row->kind == OPTION_ALL;
+	bool may_miss = option_argument_may_miss(row);
 
 	text_add_string(script, " \\\n\t");
 	if (row->letter)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void grid_size(struct grid *grid, const struct column_list *list, size_t row_count)
 {
@@ -103,6 +104,45 @@ void grid_fill_groups(struct grid *grid, const struct group_table *groups,
 					   ? column_read(list->items[i], &measures)
 					   : group[groups->word_of[i]];
 	}
+	free(order);
+}
+
+struct sorting {
+	const struct grid *grid;
+	size_t at; /* index of the column */
+};
+
+static int row_compare(const void *a, const void *b, void *from)
+{
+	const struct sorting *sorting = from;
+	const struct column *column = sorting->grid->list->items[sorting->at];
+	size_t row = *(const size_t *)a, other = *(const size_t *)b;
+	union value x = grid_row(sorting->grid, row)[sorting->at];
+	union value y = grid_row(sorting->grid, other)[sorting->at];
+	bool upwards = column->kind == KIND_TEXT || column->kind == KIND_STATE;
+	int more = value_is_absent(column, x) - value_is_absent(column, y);
+
+	if (!more)
+		more = upwards ? value_compare(column, x, y) : value_compare(column, y, x);
+	return more ? more : (row > other) - (row < other);
+}
+
+void grid_sort(struct grid *grid, const struct column *column)
+{
+	size_t width = grid->list->count,
+	       *order = memory_get((grid->row_count + 1) * sizeof(*order));
+	union value *sorted = memory_get((grid->row_count * width + 1) * sizeof(*sorted));
+	struct sorting sorting = {.grid = grid};
+
+	while (grid->list->items[sorting.at] != column)
+		sorting.at++;
+	for (size_t row = 0; row < grid->row_count; row++)
+		order[row] = row;
+	qsort_r(order, grid->row_count, sizeof(*order), row_compare, &sorting);
+	for (size_t row = 0; row < grid->row_count; row++)
+		memcpy(sorted + row * width, grid_row(grid, order[row]), width * sizeof(*sorted));
+	memcpy(grid->values, sorted, grid->row_count * width * sizeof(*sorted));
+	free(sorted);
 	free(order);
 }
 

@@ -23,6 +23,9 @@ void grid_fill_rows(struct grid *grid, const struct column_list *list, const str
 /* Fills sorted groups: most samples first, equal ones by their keys. */
 void grid_fill_groups(struct grid *grid, const struct group_table *groups,
 		      const struct tally *tally);
+/* Sorts the rows by a column of the list: text and states in their order, all else with the largest
+ * first, absent values last; equal ones stay in their order. */
+void grid_sort(struct grid *grid, const struct column *column);
 const union value *grid_row(const struct grid *grid, size_t row);
 void grid_done(struct grid *grid);
 

@@ -107,6 +107,8 @@ def expect_reports(runs, pid, recorded):
           "--self: %s", text)
     check(text.count("\nrunq: ") == 2, "--trace: %s", text)
     check(re.search(r"^ +\d.* %s +\d+ +\S+$" % pid, runs.live("-d", 1, "-a", "-p", pid, "--by", "thread"), re.M), "--by thread")
+    times = [int(us) for us in re.findall(r" (\d+)$", runs.live("-d", 1, "-a", "-r", "-p", pid, "-g", "comm", "--sort", "state_us"), re.M)]
+    check(times and times == sorted(times, reverse=True), "--sort state_us: %s", times)
     raw = runs.live("-d", 1, "-a", "--raw", "-p", pid, "-g", "pid")
     check(re.search(r"^ +\d+\.\d\d .* %s$" % pid, raw, re.M) and "Exact times" not in raw, "--raw: %s", raw)
     chosen = ("-d", 0.5, "--filter", "pid=%s && syscall~nanosleep" % pid, "-g", "pid", "-a")
@@ -238,6 +240,7 @@ def every_option(ctx):
     check(len(typed) > 20, "--help all lists only %s", sorted(typed))
     check(re.search(r"\d+\.\d+", runs.text("--version")), "--version tells none")
     check(re.search(r"^ *waker_comm ", runs.text("--list"), re.M), "--list lacks waker_comm")
+    check(not re.search(r"^ *(waker_comm|tid) ", runs.text("--list", "waits"), re.M), "--list waits has more")
     directory = ctx.temporary()
     offsets, recorded = os.path.join(directory, "offsets"), os.path.join(directory, "rows.csv")
     runs.run("--write-offsets", offsets, *runs.here)
