@@ -168,6 +168,8 @@ int diff(const struct config *config, source_opener *replay, void (*report)(cons
 					    .footer = "",
 				    });
 		err = run_output(config->output, &svg, e);
+		if (!err)
+			run_output_tell(config->output, renderer_flame.whole, report);
 	}
 	frame_tree_done(&tree);
 	text_done(&subtitle);

@@ -151,7 +151,7 @@ const struct option_row option_table[] = {
 	 "and "
 	 "--json, read with --replay",
 	 OPTION_TEXT, AT(stack_dict), 0, 0, 0},
-	{0, "list", "[WORD]", "list columns, states and traces, or those on WORD", OPTION_WORD,
+	{0, "list", "[WORD]", "list columns and states, or those on WORD", OPTION_WORD,
 	 AT(list_word), 0, 0, MODE_LIST},
 	{0, "check", NULL, "show what this host offers and lacks, and end", OPTION_MODE, 0, 0, 0,
 	 MODE_CHECK},

@@ -27,6 +27,8 @@ int run_into(struct text *text, const struct config *config, source_opener *open
 /* Writes to the file, completely or not at all; to standard output, if file is NULL or "-". 0,
  * -EPIPE if the reader has closed the pipe, or another -errno with e. */
 int run_output(const char *file, const struct text *out, struct error *e);
+/* Reports that a file with that content was written; nothing for standard output. */
+void run_output_tell(const char *file, const char *what, void (*report)(const char *lines));
 /* Checks whether run_output() may work, so that no user waits in vain. */
 int run_output_check(const char *file, struct error *e);
 

@@ -22,6 +22,9 @@ int run_write(struct run *run, struct error *e)
 		text_add(run->into, text_string(&run->out), run->out.length);
 	else
 		err = run_output(run->config->output, &run->out, e);
+	/* each later interval replaces the file without a word */
+	if (!err && run->renderer->whole && run->shown == 1)
+		run_output_tell(run->config->output, run->renderer->whole, run->report);
 	text_clear(&run->out);
 	return err;
 }

@@ -33,3 +33,14 @@ int run_output(const char *file, const struct text *out, struct error *e)
 		output_fail(is_file(file) ? file : "standard output", err, e);
 	return err;
 }
+
+void run_output_tell(const char *file, const char *what, void (*report)(const char *lines))
+{
+	struct text line = {0};
+
+	if (!is_file(file))
+		return;
+	text_add_format(&line, "wrote %s, a %s\n", file, what);
+	report(text_string(&line));
+	text_done(&line);
+}

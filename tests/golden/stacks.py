@@ -170,7 +170,7 @@ class Files(unittest.TestCase):
 
     def test_written_whole(self):
         done = self.write()
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b"tsnap: wrote %s, a flame graph\n" % self.path.encode()))
         self.assertEqual(os.listdir(self.folder), ["x.svg"])
         xml.etree.ElementTree.parse(self.path)
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o666 & ~os.umask(os.umask(0o22)))
@@ -203,7 +203,7 @@ class Files(unittest.TestCase):
     def test_every_interval(self):
         """The file has the last of two intervals: the recording's second second."""
         done = tsnap("--replay", "stacks.csv", "-a", "-i", "1", "--flame", self.path)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b"tsnap: wrote %s, a flame graph\n" % self.path.encode()))
         told = dict(frames_of(xml.etree.ElementTree.parse(self.path).getroot()))
         stacks = folded("--replay", "stacks.csv", "-a", "-d", "1")
         self.assertEqual(told["all"].split(";")[0], "group, %d.%03d s" % divmod((5950000 - sum(stacks.values())) // 1000, 1000))
