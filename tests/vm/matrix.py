@@ -13,6 +13,7 @@ provided is skipped. Trees are made and built by tests/tree/tree-run.
 Environment: TSNAP_VM_CACHE and TSNAP_OLD_KERNELS, see kernel-fetch; TSNAP_VM_BUILD, the build directory for guests on this machine's root
 (build-test/gcc); TSNAP_VM_TREE_BUILD, that in trees (/build/gcc).
 """
+import glob
 import os
 import shutil
 import signal
@@ -162,6 +163,12 @@ def text_check(root, option, path, log):
         raise Failed(first_failure(text_of(log)))
 
 
+def headers_compile(kernel, path):
+    """Writes the offsets file of the kernel in this directory, if it is one that kernel-build made: these have no BTF."""
+    for tree in glob.glob(os.path.join(kernel, "root/usr/src/kernels/*")):
+        call(program(THIS, "tests/text/header_offsets"), tree, os.path.basename(tree), path)
+
+
 def programs_compile(root, path, log):
     """Has text_check write programs; removes the file if that fails, because an incomplete one would be taken for whole."""
     with open(path, "wb"):
@@ -268,6 +275,7 @@ class Matrix(Steps):
                 configurations.remove("load")
             except Failed:
                 shutil.copytree(self.log("programs"), os.path.join(folder, "programs"))
+        headers_compile(self.directories[guest.kernel], os.path.join(folder, "offsets"))
         return [BOOT, "-t", str(LIMIT_ALL_S if self.options.all else LIMIT_S), "-o", folder,
                 "-r", "/" if guest.root == THIS else tree_of(guest.root), self.directories[guest.kernel], GUEST,
                 program(guest.root, "src/tsnap"), program(guest.root, "tests/workload/workload"), *configurations]

@@ -188,6 +188,18 @@ class RunTest(unittest.TestCase):
         self.assertEqual(run.guest_command(guest)[-2:], [matrix.program("-", "tests/workload/workload"), "auto"])
         self.assertFalse(os.path.isdir(self.path("logs/4.9--/programs")))
 
+    def test_offsets(self):
+        os.makedirs(self.path("gcc/tests/text"))
+        os.makedirs(self.path("4.9/root/usr/src/kernels/4.9.229"))
+        self.script("gcc/tests/text/header_offsets", "#!/bin/sh\necho ${1##*/} $2 >$3\n")
+        run = self.matrix()
+        run.directories = {"4.9": self.path("4.9"), "6.1": self.path("6.1")}
+        with unittest.mock.patch.object(matrix, "BUILD", self.path("gcc")):
+            for kernel in run.directories:
+                run.guest_command(Guest(kernel, "-", ["auto"]))
+        self.assertEqual(text_of(self.path("logs/4.9--/offsets")), "4.9.229 4.9.229\n")
+        self.assertEqual(os.listdir(self.path("logs/6.1--")), [])
+
     def test_export(self):
         check = self.path("gcc/tests/text/text_check")
         os.makedirs(os.path.dirname(check))
