@@ -17,6 +17,11 @@ const struct column_set column_sets[] = {
 	 "state,state_us,comm,syscall,arg0,filename,waits_on,blocker_tid,blocker_pid,"
 	 "blocker_kind,blocker_sure,oncpu_comm,chain,depth,root,root_tid,root_pid,root_state,"
 	 "root_syscall,root_why,root_waits_on"},
+	{"findings",
+	 "state,state_us,tid,pid,comm,commsum,kthread,syscall,arg0,filename,why,waits_on,"
+	 "waits_onsum,io_dev,io_us,io_others,blocker_tid,blocker_pid,blocker_kind,blocker_sure,"
+	 "oncpu_comm,chain,depth,root,root_tid,root_pid,root_state,root_syscall,root_why,"
+	 "root_waits_on"},
 	{"churn", "forks,execs,exits,dead_cpu_s"},
 };
 const size_t column_set_count = sizeof(column_sets) / sizeof(column_sets[0]);

@@ -1,0 +1,1101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/findings.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "report/value.h"
+#include "sample/wait_rule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLES_LEAST 4		/* fewer may be chance */
+#define BUSY_PERCENT 85		/* CPUs are full from here on: interrupts are of no thread */
+#define SHORT_US 20000		/* waits that nobody notices */
+#define LONG_US US_PER_SECOND	/* unanswered, stopped or in D for that long is no service time */
+#define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
+#define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
+#define LIMIT_PERCENT 90	/* of an I/O limit that counts as exhausted */
+#define FORKS_LEAST (200 * 100) /* a second, in hundredths */
+#define THREADS_LEAST (5 * 100) /* made more than ended a second, in hundredths */
+#define UNSEEN_LEAST 250	/* per mille of the time */
+#define FINDINGS_MAX 4096
+
+struct finding_forker {
+	const char *comm, *user;
+	int64_t forks;
+};
+
+/* A thread that holds a lock for which others wait. */
+struct finding_holder {
+	size_t finding;	   /* index in found */
+	int64_t queued_us; /* time that the others waited while it waited for a CPU */
+};
+
+/* Groups are made of the columns of the set `findings`, and of the age of the thread's request to a
+ * device, as the exponent of a power of two of microseconds. */
+static const struct column age_column = {
+	"io_age", "IO_AGE",   "", KIND_NUMBER,
+	ROLE_KEY, NEED_BLOCK, 0,  offsetof(struct sample, io_bytes)};
+
+/* Cases ---------------------------------------------------------------------------------------- */
+
+static bool is_text(const char *text, const char *word)
+{
+	return text && !strcmp(text, word);
+}
+
+static bool begins_with(const char *text, const char *word)
+{
+	return text && !strncmp(text, word, strlen(word));
+}
+
+/* True if a thread that waits for the link's kind waits for a lock. */
+static bool is_lock(enum edge_kind link)
+{
+	return edge_kinds[link].lock_add;
+}
+
+static bool is_asleep(const struct finding_case *of)
+{
+	return of->state == STATE_SLEEP || of->state == STATE_DISK;
+}
+
+/* The kind whose name ends (at_end) or begins the text; EDGE_NONE: none. */
+static enum edge_kind kind_beside(const char *text, size_t length, bool at_end)
+{
+	if (at_end && length && text[length - 1] == *EDGE_DOUBT)
+		length--;
+	for (int kind = EDGE_NONE + 1; kind < EDGE_KIND_COUNT; kind++) {
+		size_t name = strlen(edge_kinds[kind].name);
+
+		if (length >= name &&
+		    !memcmp(at_end ? text + length - name : text, edge_kinds[kind].name, name))
+			return (enum edge_kind)kind;
+	}
+	return EDGE_NONE;
+}
+
+/* Reads the links before and after the last thread from the chain: "a socket> b io> sda". The name
+ * of that thread is known, so other names can't be taken for links. */
+static void chain_read(struct finding_case *of)
+{
+	const char *chain = of->sample->chain, *name = of->name ? of->name : "?", *at, *last = NULL;
+	size_t length = strlen(name);
+
+	if (length > 2 && !strcmp(name + length - 2, " " EDGE_DOUBT))
+		length -= 2;
+	if (!chain)
+		return;
+	if (!of->rooted && !strncmp(chain, name, length))
+		last = chain;
+	for (at = chain; of->rooted && (at = strstr(at, "> ")); at += 2)
+		if (!strncmp(at + 2, name, length) && (at[2 + length] == ' ' || !at[2 + length]))
+			last = at + 2;
+	if (!last)
+		return;
+	if (of->rooted)
+		of->link = kind_beside(chain, (size_t)(last - 2 - chain), true);
+	last += length;
+	if (*last != ' ')
+		return;
+	of->end = kind_beside(last + 1, strlen(last + 1), false);
+	if (of->end != EDGE_NONE && edge_kinds[of->end].ends)
+		of->thing = last + 1 + strlen(edge_kinds[of->end].name) + strlen("> ");
+}
+
+static struct finding_case case_of(const struct sample *sample, int64_t samples, int64_t weight_us)
+{
+	struct finding_case of = {
+		.sample = sample,
+		.samples = samples,
+		.weight_us = weight_us,
+		.rooted = sample->chain && sample->depth != ABSENT && sample->depth > 0 &&
+			  (sample->root || sample->root_pid != ABSENT),
+	};
+
+	if (of.rooted) {
+		of.state = sample->root_state;
+		of.tid = sample->root_tid;
+		of.pid = sample->root_pid;
+		of.name = sample->root;
+		of.why = sample->root_why;
+		of.waits_on = sample->root_waits_on;
+		of.syscall = sample->root_syscall;
+		of.link = sample->depth == 1 ? edge_kind_of(sample->blocker_kind) : EDGE_NONE;
+	} else {
+		of.state = sample->state;
+		of.tid = sample->tid;
+		of.pid = sample->pid;
+		of.name = sample->comm;
+		of.why = sample->why;
+		of.waits_on = sample->waits_on;
+		of.syscall = sample->syscall;
+	}
+	chain_read(&of);
+	return of;
+}
+
+/* True if the edges call it certain who or what is waited for. */
+static bool case_is_certain(const struct finding_case *of)
+{
+	const struct sample *sample = of->sample;
+
+	if (of->rooted)
+		return is_text(of->why, "deadlock") ||
+		       (sample->depth == 1 && is_text(sample->blocker_sure, "certain"));
+	return of->end != EDGE_QUOTA && of->state != STATE_SLEEP;
+}
+
+/* Conditions of cases -------------------------------------------------------------------------- */
+
+static bool takes_deadlock(const struct finding_case *of)
+{
+	return of->rooted && is_text(of->why, "deadlock");
+}
+
+static bool takes_stopped(const struct finding_case *of)
+{
+	return of->rooted && (of->state == STATE_STOPPED || begins_with(of->waits_on, "frozen"));
+}
+
+static bool takes_quota(const struct finding_case *of)
+{
+	return of->state == STATE_RQ && of->end == EDGE_QUOTA && *of->thing == '/';
+}
+
+static bool takes_budget(const struct finding_case *of)
+{
+	return of->state == STATE_RQ && of->end == EDGE_QUOTA;
+}
+
+static bool takes_lock(const struct finding_case *of)
+{
+	return of->rooted && is_lock(of->link) && !is_text(of->why, "cycle");
+}
+
+static bool takes_memory(const struct finding_case *of)
+{
+	static const char *const words[] = {"reclaim", "swap-in", "compaction", "dirty pages"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (begins_with(of->waits_on, words[i]))
+			return true;
+	return false;
+}
+
+static const char *device_of(const struct finding_case *of)
+{
+	return of->end == EDGE_IO ? of->thing : of->rooted ? NULL : of->sample->io_dev;
+}
+
+static bool takes_disk(const struct finding_case *of)
+{
+	return is_asleep(of) && device_of(of);
+}
+
+static bool takes_stuck(const struct finding_case *of)
+{
+	return !of->rooted && of->state == STATE_DISK && of->sample->state_us >= LONG_US;
+}
+
+static bool takes_sleeper(const struct finding_case *of)
+{
+	return of->rooted && of->state == STATE_SLEEP && is_text(of->why, "sleep");
+}
+
+static bool takes_cpus(const struct finding_case *of)
+{
+	return of->state == STATE_RQ;
+}
+
+static bool takes_busy_thread(const struct finding_case *of)
+{
+	return of->rooted && of->state == STATE_ON;
+}
+
+static bool takes_server(const struct finding_case *of)
+{
+	if (of->rooted)
+		return !is_text(of->why, "cycle");
+	return of->state == STATE_SLEEP && is_text(of->why, "client") && of->waits_on;
+}
+
+static bool takes_kernel(const struct finding_case *of)
+{
+	return of->state == STATE_ON && (of->syscall || of->sample->kthread == 1);
+}
+
+static bool takes_none(const struct finding_case *of)
+{
+	(void)of;
+	return false;
+}
+
+/* Keys and things of cases --------------------------------------------------------------------- */
+
+static uint64_t text_key(const char *text)
+{
+	return text ? hash_bytes(text, strlen(text)) : 0;
+}
+
+static uint64_t key_one(const struct finding_case *of)
+{
+	(void)of;
+	return 1;
+}
+
+static uint64_t key_pid(const struct finding_case *of)
+{
+	return (uint64_t)of->pid;
+}
+
+static uint64_t key_tid(const struct finding_case *of)
+{
+	return (uint64_t)of->tid;
+}
+
+/* Texts of things, which differ by case: a report is made in one thread. */
+static const char *thing_end(const struct finding_case *of)
+{
+	return of->thing;
+}
+
+static uint64_t key_end(const struct finding_case *of)
+{
+	return text_key(of->thing);
+}
+
+static uint64_t key_device(const struct finding_case *of)
+{
+	return text_key(device_of(of));
+}
+
+static const char *thing_waits_on(const struct finding_case *of)
+{
+	return of->waits_on;
+}
+
+static uint64_t key_waits_on(const struct finding_case *of)
+{
+	return text_key(of->waits_on);
+}
+
+/* The lock that a thread waits for itself; that of others in its chain is not known by name. */
+static const char *thing_lock(const struct finding_case *of)
+{
+	static struct text text;
+	const struct edge_kind_row *kind = &edge_kinds[of->link];
+
+	text_clear(&text);
+	if (of->sample->depth == 1)
+		kind->lock_add(of->sample, kind->name, &text);
+	if (!text.length)
+		text_add_string(&text, kind->name);
+	return text_string(&text);
+}
+
+/* Locks of one kind in one process are one finding: threads that hand locks on among each other
+ * share their problem. A lock that processes share is one by its name. */
+static uint64_t key_lock(const struct finding_case *of)
+{
+	bool of_host = edge_kinds[of->link].lock_is_of_host && of->sample->depth == 1;
+
+	return of_host ? text_key(thing_lock(of))
+		       : hash_u64((uint64_t)of->pid) + (uint64_t)of->link;
+}
+
+/* What a thread in D waits for: its own words, or the call and its file. */
+static const char *thing_stuck(const struct finding_case *of)
+{
+	static struct text text;
+
+	if (of->waits_on)
+		return of->waits_on;
+	if (!of->syscall)
+		return NULL;
+	text_clear(&text);
+	text_add_string(&text, of->syscall);
+	if (of->sample->filename)
+		text_add_format(&text, " %s", of->sample->filename);
+	return text_string(&text);
+}
+
+static uint64_t key_stuck(const struct finding_case *of)
+{
+	return text_key(thing_stuck(of));
+}
+
+/* The other end of a connection to another host, or to a process that is not known. */
+static const char *thing_server(const struct finding_case *of)
+{
+	return of->rooted ? NULL : of->sample->waits_onsum;
+}
+
+static uint64_t key_server(const struct finding_case *of)
+{
+	return of->rooted ? key_pid(of) : text_key(of->sample->waits_onsum);
+}
+
+static const char *thing_call(const struct finding_case *of)
+{
+	return of->syscall ? of->syscall : "kernel threads";
+}
+
+/* Conditions of sums --------------------------------------------------------------------------- */
+
+static int64_t per_mille(const struct findings *findings, int64_t us)
+{
+	return ratio(us, 1000, findings->total_us);
+}
+
+static bool is_enough(const struct finding *finding, const struct findings *findings)
+{
+	return finding->samples >= SAMPLES_LEAST &&
+	       per_mille(findings, finding->weight_us) >= FINDING_SHARE_LEAST &&
+	       ratio(finding->weight_us, 20, findings->elapsed_us) >= 1;
+}
+
+/* Average number of threads, in hundredths. */
+static int64_t threads_of(const struct findings *findings, int64_t us)
+{
+	return ratio(us, 100, findings->elapsed_us);
+}
+
+/* Time that CPUs were busy, also for threads that a filter left out. */
+int64_t findings_busy_us(const struct findings *findings)
+{
+	int64_t busy_us = findings->status->busy_us;
+
+	return busy_us == ABSENT || busy_us < findings->on_us ? findings->on_us : busy_us;
+}
+
+/* True as well if it is not known how many CPUs there are, as of a CSV. */
+static bool cpus_are_full(const struct findings *findings)
+{
+	return findings->cpus == ABSENT ||
+	       ratio(findings_busy_us(findings), 100, findings->cpus * findings->elapsed_us) >=
+		       BUSY_PERCENT;
+}
+
+static bool holds_deadlock(const struct finding *finding, const struct findings *findings)
+{
+	(void)findings;
+	return finding->samples >= SAMPLES_LEAST;
+}
+
+static bool holds_long(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && finding->longest_us >= LONG_US;
+}
+
+static bool holds_enough(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings);
+}
+
+/* Short waits for a lock are a problem only if they are much of the time, as those for a GIL. */
+static bool holds_lock(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) &&
+	       (finding->longest_us >= SHORT_US ||
+		per_mille(findings, finding->weight_us) >= 10 * FINDING_SHARE_LEAST);
+}
+
+static bool holds_io_limit(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && finding->limit;
+}
+
+static bool holds_slow_disk(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && finding_age_us(finding) >= SLOW_AGE_US;
+}
+
+static bool holds_stuck(const struct finding *finding, const struct findings *findings)
+{
+	(void)findings;
+	return finding->samples >= SAMPLES_LEAST;
+}
+
+static bool holds_noticed(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && finding->longest_us >= SHORT_US;
+}
+
+static bool holds_cpus(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && cpus_are_full(findings) &&
+	       threads_of(findings, findings->rq_us) >= 30 &&
+	       ratio(findings->rq_us, 10, findings->on_us + findings->rq_us) >= 1;
+}
+
+/* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
+int64_t finding_busy(const struct finding *finding, const struct findings *findings)
+{
+	const struct finding_name *culprit = finding_first(finding, PARTY_CULPRITS);
+	const uint64_t *on_us =
+		culprit ? index_find(&findings->busy, (uint64_t)culprit->tid) : NULL;
+
+	return on_us ? ratio((int64_t)*on_us, 100, findings->elapsed_us) : ABSENT;
+}
+
+static bool holds_busy_thread(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && finding_busy(finding, findings) >= 90 &&
+	       (threads_of(findings, finding->weight_us) >= 100 ||
+		finding->longest_us >= 5 * SHORT_US);
+}
+
+static bool holds_server(const struct finding *finding, const struct findings *findings)
+{
+	return holds_long(finding, findings) && finding->longest_us < IDLE_US;
+}
+
+static bool holds_kernel(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && cpus_are_full(findings) &&
+	       ratio(findings->kernel_us, 2, findings_busy_us(findings)) >= 1;
+}
+
+static bool holds_forks(const struct finding *finding, const struct findings *findings)
+{
+	(void)findings;
+	return finding->rate >= FORKS_LEAST;
+}
+
+static bool holds_threads(const struct finding *finding, const struct findings *findings)
+{
+	int64_t grown = findings->threads_last - findings->threads_first;
+
+	return finding->rate >= THREADS_LEAST && findings->elapsed_us >= 2 * LONG_US &&
+	       findings->threads_jump * 2 <= grown; /* one burst is a start, and no growth */
+}
+
+static bool holds_unseen(const struct finding *finding, const struct findings *findings)
+{
+	return per_mille(findings, finding->weight_us) >= UNSEEN_LEAST &&
+	       threads_of(findings, finding->weight_us) >= 50;
+}
+
+/* The rows. A case belongs to the first row that takes it. If that row does not hold for the sum of
+ * the finding's cases, the next row with the same condition of cases decides; if none holds, they
+ * are no problem. What looks alike but is no problem stands above each row. */
+/* clang-format off */
+const struct finding_row finding_rows[] = {
+	/* a cycle that a timeout or a signal may end (root_why: cycle) */
+	{"deadlock", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock,
+	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
+	 "-p {waiter_pid} --chains"},
+	/* a stopped job that nobody waits for; a debugger's short stops */
+	{"stopped", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_long,
+	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
+	 "-p {pid} -a"},
+	/* a group that is throttled while nobody in it has to wait for long */
+	{"quota", "quotas", false, false, takes_quota, key_end, thing_end, holds_enough,
+	 "{waiters} {wait} for the CPU quota of {thing}|{throttled}|{symptoms}",
+	 "--cgroup {thing} -g comm,state,runq_why"},
+	/* real-time threads that stay within their budget */
+	{"budget", "quotas", false, false, takes_budget, key_end, thing_end, holds_enough,
+	 "{waiters} {wait} as their {thing} is used up|; {longest} at most|{symptoms}",
+	 "-g comm,state,runq_why,policy"},
+	/* a busy lock that is held for less than anybody notices */
+	{"lock", "locks", true, false, takes_lock, key_lock, thing_lock, holds_lock,
+	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
+	 "-p {pid} --chains --stacks"},
+	/* page cache that kswapd alone reclaims */
+	{"memory", "memory", false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough,
+	 "{waiters} {wait} for memory: {thing}|; {longest} at most|{symptoms}",
+	 "-g comm,waits_on,kfuncs --off-cpu"},
+	/* a limit that is set and not used up */
+	{"io_limit", "disks", false, false, takes_disk, key_device, device_of, holds_io_limit,
+	 "{waiters} {wait} for {thing}, held back by the I/O limit {limit}|{symptoms}",
+	 "-g cgroup,comm,io_dev,io_op --off-cpu"},
+	/* a device that is busy with many quick requests */
+	{"slow_disk", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk,
+	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{symptoms}",
+	 "-g comm,filename,io_dev,io_op --off-cpu"},
+	/* a few reads of a program that starts */
+	{"disk", "disks", false, false, takes_disk, key_device, device_of, holds_enough,
+	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
+	 "-g comm,filename,io_dev,io_op --off-cpu"},
+	/* waits in D that end and begin again, as of a copy */
+	{"stuck", "waits in D", false, false, takes_stuck, key_stuck, thing_stuck, holds_stuck,
+	 "{waiters} {wait} in D, for {longest} so far: {thing}",
+	 "-p {waiter_pid} -g comm,state,waits_on,wchan,kfuncs -a"},
+	/* a thread that polls for work while nobody waits for it */
+	{"sleeper", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed,
+	 "{waiters} {wait} for {culprit}, which sleeps on a timer|; {longest} at most",
+	 "-p {pid} -a --stacks"},
+	/* short queues of an idle host, as of wake-ups that meet on one CPU */
+	{"cpus", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus,
+	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",
+	 "--on-cpu"},
+	/* a server that works for its clients, with time to spare */
+	{"busy_thread", "servers", true, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
+	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|; {longest} at most",
+	 "-p {pid} --on-cpu --stacks"},
+	/* requests that are answered; clients that have waited for news for hours */
+	{"server", "servers", true, false, takes_server, key_server, thing_server, holds_server,
+	 "{waiters} {wait} for {culprit}, which has not {answered} for {longest}|; it {doing}",
+	 "-p {pid} -a --chains"},
+	/* system calls of a host that has CPUs to spare */
+	{"kernel", "system calls", false, false, takes_kernel, key_one, thing_call, holds_kernel,
+	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",
+	 "--on-cpu -g comm,syscall,kfunc"},
+	/* a build, or a shell script */
+	{"forks", "forks", false, true, takes_none, NULL, NULL, holds_forks,
+	 "{rate} processes are made a second|, most by {culprit}|; those that ended used {n} of a CPU",
+	 "--trace exec"},
+	/* a pool that starts */
+	{"threads", "threads", false, true, takes_none, NULL, NULL, holds_threads,
+	 "{rate} threads a second are made and do not end|, now {threads}",
+	 "-a -g comm,pid,num_threads"},
+	/* short sleeps and runs between two scans, in which other threads are seen */
+	{"unseen", "unseen", false, true, takes_none, NULL, NULL, holds_unseen,
+	 "{share} of the time was not seen|: no scan met its threads in that state",
+	 "-F 200"},
+};
+/* clang-format on */
+
+const size_t finding_row_count = sizeof(finding_rows) / sizeof(finding_rows[0]);
+
+/* Adding --------------------------------------------------------------------------------------- */
+
+void findings_init(struct findings *findings)
+{
+	struct error unsaid = {0};
+
+	*findings = (struct findings){.wanted = true};
+	column_list_add(&findings->list, "findings", true, &unsaid);
+	findings->list.items[findings->list.count++] = &age_column;
+	group_table_init(&findings->groups, &findings->list);
+	error_done(&unsaid);
+}
+
+void findings_split(struct findings *findings, struct exact_times *times)
+{
+	group_table_split(&findings->groups, times, REST_NOWHERE);
+}
+
+bool findings_crowded(const struct findings *findings)
+{
+	return group_table_crowded(&findings->groups);
+}
+
+void findings_share_out(struct findings *findings)
+{
+	group_table_share_out(&findings->groups);
+}
+
+uint64_t findings_needs(const struct findings *findings)
+{
+	return findings->wanted ? column_list_needs(&findings->list) : 0;
+}
+
+static int64_t age_of(int64_t us)
+{
+	int64_t age = 0;
+
+	if (us == ABSENT)
+		return ABSENT;
+	while (us >> age > 1 && age + 1 < FINDING_AGES)
+		age++;
+	return age;
+}
+
+/* Adds the sample without facts that no row reads, so that it shares its group with others. */
+void findings_add(struct findings *findings, const struct sample *sample, struct exact_note note)
+{
+	struct sample group;
+
+	if (!findings->wanted)
+		return;
+	group = *sample;
+	group.io_bytes = age_of(sample->io_us);
+	if (sample->state == STATE_ON || sample->state == STATE_RQ) {
+		group.filename = group.io_others = NULL;
+		group.arg[0] = ABSENT;
+	}
+	group_table_add_noted(&findings->groups, &group, note);
+}
+
+void findings_add_account(struct findings *findings, const struct sample *account)
+{
+	uint64_t key = text_key(account->comm) + hash_u64((uint64_t)account->uid);
+	struct finding_forker *forker;
+	bool added;
+
+	if (!findings->wanted)
+		return;
+	if (account->tid == ABSENT)
+		findings->ended_us =
+			sum(findings->ended_us,
+			    sum(account->cpu_us, sum(account->runq_us, account->dwait_us)));
+	if (account->forks == ABSENT || account->forks <= 0)
+		return;
+	forker = keyed_put(&findings->forkers, sizeof(*forker), key, &added);
+	forker->comm = account->comm;
+	forker->user = account->user;
+	forker->forks = sum(forker->forks, account->forks);
+}
+
+void findings_end_scan(struct findings *findings, int64_t threads)
+{
+	int64_t grown = threads - findings->threads_last;
+
+	if (!findings->wanted || !threads)
+		return;
+	if (!findings->threads_first)
+		findings->threads_first = threads;
+	else if (grown > findings->threads_jump)
+		findings->threads_jump = grown;
+	findings->threads_last = threads;
+}
+
+/* Finding -------------------------------------------------------------------------------------- */
+
+/* Adds time to the name in a list. One of several names with the same summary stands for it alone
+ * only. list: a number of the list, for counting its threads. */
+static void name_add(struct findings *findings, struct keyed *names, uint64_t list,
+		     struct finding_name add, const char *summary)
+{
+	uint64_t key = text_key(summary);
+	struct finding_name *row;
+	bool added;
+
+	row = keyed_put(names, sizeof(*row), key, &added);
+	if (added)
+		*row = (struct finding_name){.name = add.name, .pid = add.pid, .tid = add.tid};
+	if (row->name != add.name)
+		row->name = summary;
+	if (row->pid != add.pid)
+		row->pid = ABSENT;
+	row->weight_us = sum(row->weight_us, add.weight_us);
+	if (add.tid == ABSENT)
+		return;
+	index_put(&findings->thread_ids, hash_u64(hash_u64((uint64_t)add.tid + list) + key),
+		  &added);
+	row->threads += added;
+}
+
+static void party_add(struct findings *findings, struct finding *finding, enum finding_party party,
+		      struct finding_name add, const char *summary)
+{
+	uint64_t at = (uint64_t)(finding - (struct finding *)findings->found.rows);
+
+	name_add(findings, &finding->parties[party], ((at + 1) * PARTY_COUNT + party) << 32, add,
+		 summary);
+}
+
+static struct finding_name name_of_sample(const struct finding_case *of)
+{
+	return (struct finding_name){.name = of->sample->comm,
+				     .pid = of->sample->pid,
+				     .tid = of->sample->tid,
+				     .weight_us = of->weight_us};
+}
+
+/* The activity in which the culprits were for more than half of the time, if there is one. */
+static void doing_add(struct finding *finding, const struct finding_case *of)
+{
+	int state = of->state >= 0 && of->state < STATE_COUNT ? (int)of->state : STATE_COUNT;
+
+	finding->doing_us[state] = sum(finding->doing_us[state], of->weight_us);
+	if (finding->syscall == of->syscall && finding->waits_on == of->waits_on) {
+		finding->vote_us = sum(finding->vote_us, of->weight_us);
+		return;
+	}
+	finding->vote_us -= of->weight_us;
+	if (finding->vote_us >= 0)
+		return;
+	finding->syscall = of->syscall;
+	finding->waits_on = of->waits_on;
+	finding->vote_us = -finding->vote_us;
+}
+
+static void parties_add(struct findings *findings, struct finding *finding,
+			const struct finding_case *of)
+{
+	const struct sample *sample = of->sample;
+	const char *thing = finding->row->thing ? finding->row->thing(of) : NULL;
+	struct finding_name named = {.pid = ABSENT, .tid = ABSENT, .weight_us = of->weight_us};
+
+	if (thing) {
+		named.name = name_transient_string(thing);
+		party_add(findings, finding, PARTY_THINGS, named, named.name);
+	}
+	if (of->rooted && !finding->row->of_roots) {
+		finding->symptom_us = sum(finding->symptom_us, of->weight_us);
+		return;
+	}
+	party_add(findings, finding, PARTY_WAITERS, name_of_sample(of), sample->commsum);
+	if (of->rooted) {
+		named = (struct finding_name){.name = of->name,
+					      .pid = of->pid,
+					      .tid = of->tid,
+					      .weight_us = of->weight_us};
+		party_add(findings, finding, PARTY_CULPRITS, named, named.name);
+		doing_add(finding, of);
+	} else if (sample->oncpu_comm || sample->io_others) {
+		named.name = sample->oncpu_comm ? sample->oncpu_comm : sample->io_others;
+		named.pid = sample->blocker_pid;
+		named.tid = sample->blocker_tid;
+		party_add(findings, finding, PARTY_CULPRITS, named, named.name);
+	}
+}
+
+static void finding_add(struct findings *findings, struct finding *finding,
+			const struct finding_case *of)
+{
+	const struct sample *sample = of->sample;
+
+	finding->samples += of->samples;
+	finding->weight_us = sum(finding->weight_us, of->weight_us);
+	if (case_is_certain(of))
+		finding->certain_us = sum(finding->certain_us, of->weight_us);
+	if (sample->state_us != ABSENT && sample->state_us > finding->longest_us)
+		finding->longest_us = sample->state_us;
+	if (sample->io_bytes >= 0 && sample->io_bytes < FINDING_AGES)
+		finding->ages_us[sample->io_bytes] =
+			sum(finding->ages_us[sample->io_bytes], of->weight_us);
+	parties_add(findings, finding, of);
+	if (of->rooted && of->weight_us > finding->chain_us) {
+		finding->chain = sample->chain;
+		finding->link = of->link;
+		finding->chain_us = of->weight_us;
+	}
+}
+
+static struct finding *finding_put(struct findings *findings, const struct finding_row *row,
+				   uint64_t key)
+{
+	struct finding *finding;
+	bool added = false;
+
+	key = hash_u64(key + hash_u64((uint64_t)(row - finding_rows)));
+	finding = findings->found.count < FINDINGS_MAX
+			  ? keyed_put(&findings->found, sizeof(*finding), key, &added)
+			  : keyed_find(&findings->found, sizeof(*finding), key);
+	if (added)
+		*finding = (struct finding){.row = row};
+	return finding;
+}
+
+/* Adds the case to the finding that takes it. */
+static void case_add(struct findings *findings, const struct finding_case *of)
+{
+	const struct finding_row *row = finding_rows;
+	struct finding *finding;
+
+	while (row < finding_rows + finding_row_count && !row->takes(of))
+		row++;
+	finding = row < finding_rows + finding_row_count ? finding_put(findings, row, row->key(of))
+							 : NULL;
+	if (!finding) {
+		findings->none_us = sum(findings->none_us, of->weight_us);
+		return;
+	}
+	finding_add(findings, finding, of);
+	if (takes_lock(of) && of->tid != ABSENT && of->state == STATE_RQ) {
+		struct finding_holder *holder =
+			keyed_put(&findings->holders, sizeof(*holder), (uint64_t)of->tid, NULL);
+
+		holder->finding = (size_t)(finding - (struct finding *)findings->found.rows);
+		holder->queued_us = sum(holder->queued_us, of->weight_us);
+	}
+}
+
+/* Moves a thread's wait for a CPU to the lock that it holds, as a symptom, as far as others waited
+ * for the lock meanwhile. */
+static void holder_add(struct findings *findings, struct finding_case *of)
+{
+	struct finding_holder *holder =
+		keyed_find(&findings->holders, sizeof(*holder), (uint64_t)of->sample->tid);
+	struct finding *finding;
+	int64_t us;
+
+	if (!holder || of->rooted || of->state != STATE_RQ || takes_quota(of))
+		return;
+	finding = (struct finding *)findings->found.rows + holder->finding;
+	if (!finding->row->holds(finding, findings))
+		return;
+	us = of->weight_us < holder->queued_us ? of->weight_us : holder->queued_us;
+	holder->queued_us -= us;
+	of->weight_us -= us;
+	finding->weight_us = sum(finding->weight_us, us);
+	finding->symptom_us = sum(finding->symptom_us, us);
+	finding->certain_us = sum(finding->certain_us, us);
+}
+
+static bool is_wait(const struct sample *sample)
+{
+	return sample->state == STATE_RQ || sample->state == STATE_DISK ||
+	       (sample->state == STATE_SLEEP && wait_class_works(sample->why));
+}
+
+static void facts_add(struct findings *findings, const struct finding_case *of)
+{
+	const struct sample *sample = of->sample;
+
+	findings->total_us = sum(findings->total_us, of->weight_us);
+	if (is_wait(sample) && sample->state_us != ABSENT &&
+	    sample->state_us > findings->longest_us)
+		findings->longest_us = sample->state_us;
+	if (sample->state == STATE_RQ)
+		findings->rq_us = sum(findings->rq_us, of->weight_us);
+	if (sample->state != STATE_ON)
+		return;
+	findings->on_us = sum(findings->on_us, of->weight_us);
+	if (takes_kernel(of))
+		findings->kernel_us = sum(findings->kernel_us, of->weight_us);
+	name_add(findings, &findings->runners, 0, name_of_sample(of), sample->commsum);
+	*index_put(&findings->busy, (uint64_t)sample->tid, NULL) += (uint64_t)of->weight_us;
+}
+
+/* Order of the groups: the facts of all come first, and waits for holders before these. */
+enum pass { PASS_FACTS, PASS_ROOTED, PASS_OTHERS, PASS_COUNT };
+
+static void group_find(struct findings *findings, const union value *group, enum pass pass)
+{
+	struct sample sample = *sample_absent();
+	int64_t weight_us = group_weight_us(&findings->groups, group);
+	struct finding_case of;
+
+	for (size_t i = 0; i < findings->list.count; i++)
+		column_set(findings->list.items[i], &sample, group[findings->groups.word_of[i]]);
+	of = case_of(&sample, group_samples(&findings->groups, group),
+		     weight_us == ABSENT ? 0 : weight_us);
+	if (pass == PASS_FACTS) {
+		facts_add(findings, &of);
+	} else if (of.rooted == (pass == PASS_ROOTED)) {
+		holder_add(findings, &of);
+		case_add(findings, &of);
+	}
+}
+
+/* The limit of the finding's device that is used up; NULL: none. */
+static const struct source_io_limit *limit_of(const struct finding *finding,
+					      const struct findings *findings)
+{
+	const struct finding_name *device = finding_first(finding, PARTY_THINGS);
+	const struct source_status *status = findings->status;
+
+	for (size_t i = 0; device && i < status->io_limit_count; i++) {
+		const struct source_io_limit *limit = &status->io_limits[i];
+		int64_t allowed = ratio(limit->limit, findings->elapsed_us, US_PER_SECOND);
+
+		if (is_text(device->name, limit->device) && allowed > 0 &&
+		    ratio(limit->used, 100, allowed) >= LIMIT_PERCENT)
+			return limit;
+	}
+	return NULL;
+}
+
+static const struct source_quota *quota_of(const struct finding *finding,
+					   const struct findings *findings)
+{
+	const struct finding_name *group = finding_first(finding, PARTY_THINGS);
+
+	for (size_t i = 0; group && i < findings->status->quota_count; i++)
+		if (is_text(group->name, findings->status->quotas[i].path))
+			return &findings->status->quotas[i];
+	return NULL;
+}
+
+static int names_compare(const void *a, const void *b)
+{
+	const struct finding_name *x = a, *y = b;
+
+	if (x->weight_us != y->weight_us)
+		return x->weight_us < y->weight_us ? 1 : -1;
+	return x->name && y->name ? strcmp(x->name, y->name) : 0;
+}
+
+static void names_sort(struct keyed *names)
+{
+	if (names->count)
+		qsort(names->rows, names->count, sizeof(struct finding_name), names_compare);
+}
+
+/* Decides which row of those that take its cases the finding is of, if any. */
+static void finding_decide(struct findings *findings, struct finding *finding)
+{
+	const struct finding_row *row = finding->row, *end = finding_rows + finding_row_count;
+
+	for (int party = 0; party < PARTY_COUNT; party++)
+		names_sort(&finding->parties[party]);
+	finding->limit = limit_of(finding, findings);
+	finding->quota = quota_of(finding, findings);
+	for (; row < end && row->takes == finding->row->takes; row++) {
+		if (!row->holds(finding, findings))
+			continue;
+		finding->row = row;
+		finding->held = true;
+		findings->count++;
+		return;
+	}
+	findings->none_us = sum(findings->none_us, finding->weight_us);
+}
+
+static const struct finding_row *row_named(const char *name)
+{
+	const struct finding_row *row = finding_rows;
+
+	while (strcmp(row->name, name) != 0)
+		row++;
+	return row;
+}
+
+/* Adds a finding without cases if its row holds. */
+static void counted_add(struct findings *findings, const char *name, int64_t weight_us,
+			int64_t rate, struct finding_name culprit)
+{
+	const struct finding_row *row = row_named(name);
+	struct finding finding = {
+		.row = row, .weight_us = weight_us, .certain_us = weight_us, .rate = rate};
+	struct finding *added;
+
+	if (!row->holds(&finding, findings))
+		return;
+	added = finding_put(findings, row, 0);
+	if (!added)
+		return;
+	*added = finding;
+	added->held = true;
+	findings->count++;
+	findings->unseen_us -= weight_us;
+	if (culprit.name)
+		party_add(findings, added, PARTY_CULPRITS, culprit, culprit.name);
+}
+
+/* Finds what counts show, not samples. */
+static void counts_find(struct findings *findings, const struct tally *tally)
+{
+	struct finding_name culprit = {.pid = ABSENT, .tid = ABSENT}, none = culprit;
+	const struct finding_forker *forkers = findings->forkers.rows;
+	int64_t ended_us =
+		findings->ended_us < findings->unseen_us ? findings->ended_us : findings->unseen_us;
+
+	for (size_t i = 0; i < findings->forkers.count; i++)
+		if (forkers[i].forks > culprit.weight_us) {
+			culprit.name = forkers[i].comm;
+			culprit.weight_us = forkers[i].forks;
+		}
+	counted_add(findings, "forks", ended_us,
+		    ratio(tally->forks, 100 * US_PER_SECOND, tally->elapsed_us), culprit);
+	counted_add(findings, "threads", 0,
+		    ratio(findings->threads_last - findings->threads_first, 100 * US_PER_SECOND,
+			  tally->elapsed_us),
+		    none);
+	counted_add(findings, "unseen", findings->unseen_us, 0, none);
+}
+
+static int findings_compare(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->held != y->held)
+		return x->held ? -1 : 1;
+	if (x->weight_us != y->weight_us)
+		return x->weight_us < y->weight_us ? 1 : -1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+void findings_fill(struct findings *findings, const struct tally *tally,
+		   const struct source_status *status)
+{
+	size_t of_cases;
+
+	if (!findings->wanted)
+		return;
+	findings->status = status;
+	findings->elapsed_us = tally->elapsed_us;
+	findings->cpus = status->cpus;
+	for (int pass = PASS_FACTS; pass < PASS_COUNT; pass++) {
+		for (size_t at = 0; at < findings->groups.count; at++)
+			group_find(findings, group_at(&findings->groups, at), (enum pass)pass);
+		if (pass == PASS_FACTS && tally->shared_us > findings->total_us) {
+			findings->unseen_us = tally->shared_us - findings->total_us;
+			findings->total_us = tally->shared_us;
+		}
+	}
+	names_sort(&findings->runners);
+	of_cases = findings->found.count;
+	for (size_t i = 0; i < of_cases; i++)
+		finding_decide(findings, (struct finding *)findings->found.rows + i);
+	counts_find(findings, tally);
+	if (findings->found.count)
+		qsort(findings->found.rows, findings->found.count, sizeof(struct finding),
+		      findings_compare);
+}
+
+void findings_clear(struct findings *findings)
+{
+	struct findings kept = {
+		.wanted = findings->wanted,
+		.groups = findings->groups,
+		.list = findings->list,
+	};
+	struct finding *found = findings->found.rows;
+
+	if (!findings->wanted)
+		return;
+	for (size_t i = 0; i < findings->found.count; i++)
+		for (int party = 0; party < PARTY_COUNT; party++)
+			keyed_done(&found[i].parties[party]);
+	keyed_done(&findings->found);
+	keyed_done(&findings->forkers);
+	keyed_done(&findings->runners);
+	index_clear(&findings->thread_ids);
+	keyed_done(&findings->holders);
+	index_clear(&findings->busy);
+	*findings = kept;
+	findings->groups.list = &findings->list;
+	group_table_clear(&findings->groups);
+}
+
+void findings_done(struct findings *findings)
+{
+	if (!findings->wanted)
+		return;
+	findings_clear(findings);
+	group_table_done(&findings->groups);
+	*findings = (struct findings){0};
+}
+
+/* Reading -------------------------------------------------------------------------------------- */
+
+const struct finding_name *finding_first(const struct finding *finding, enum finding_party party)
+{
+	return finding->parties[party].count ? finding->parties[party].rows : NULL;
+}
+
+const char *finding_certainty(const struct finding *finding)
+{
+	return finding->certain_us >= finding->weight_us ? "certain" : "likely";
+}
+
+int finding_doing(const struct finding *finding)
+{
+	int most = STATE_COUNT;
+
+	for (int state = 0; state < STATE_COUNT; state++)
+		if (finding->doing_us[state] > finding->doing_us[most])
+			most = state;
+	return most;
+}
+
+int64_t finding_age_us(const struct finding *finding)
+{
+	int64_t all_us = 0, until_us = 0;
+
+	for (int age = 0; age < FINDING_AGES; age++)
+		all_us = sum(all_us, finding->ages_us[age]);
+	for (int age = FINDING_AGES - 1; age >= 0 && all_us; age--) {
+		until_us = sum(until_us, finding->ages_us[age]);
+		if (until_us * 2 >= all_us)
+			return (int64_t)1 << age;
+	}
+	return ABSENT;
+}

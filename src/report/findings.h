@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Findings (--findings): which problems cost the time of the threads that worked or waited, each
+ * with who waits, for whom or what, and for how long.
+ *
+ * A finding is a row of finding_rows[] (findings.c) and a subject: a lock, a server, a device. Each
+ * thread-second that samples saw stands under one finding, or under "no problem"; the rest of the
+ * exact times was not seen. Time of threads that wait for another one whose own wait is the problem
+ * (clients of a server that waits for a CPU) is a symptom: it stands below that problem.
+ *
+ * Made of samples, live or replayed, that are grouped first: rows see groups with exact times
+ * (report/group_split.h). render/render_findings.c writes the sentences.
+ */
+#ifndef TSNAP_REPORT_FINDINGS_H
+#define TSNAP_REPORT_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/keyed.h"
+#include "report/group_split.h"
+#include "report/tally.h"
+#include "sample/edge_kind.h"
+#include "sample/source.h"
+
+#define FINDING_AGES 40 /* ages of requests, by powers of two of microseconds */
+/* Share of the time, per mille, below which nothing is a finding unless it lasts for ever. */
+#define FINDING_SHARE_LEAST 20
+
+struct finding;
+struct findings;
+
+/* Samples with the same facts, and their time. With a root, the facts are those of the root, the
+ * last thread of the chain; else of the thread itself. */
+struct finding_case {
+	const struct sample *sample;
+	int64_t samples, weight_us;
+	bool rooted;
+	enum edge_kind link; /* between the root and the thread before it */
+	enum edge_kind end;  /* between the last thread and thing */
+	const char *thing;   /* device, control group or thread that the chain ends at */
+	int64_t state, tid, pid;
+	const char *name, *why, *waits_on, *syscall;
+};
+
+/* Those that a finding names. */
+enum finding_party {
+	PARTY_WAITERS,
+	PARTY_CULPRITS, /* holders, servers, threads that run */
+	PARTY_THINGS,	/* locks, devices, calls */
+	PARTY_COUNT
+};
+
+struct finding_name {
+	const char *name; /* NULL: not known */
+	int64_t pid;	  /* ABSENT: not known, or several */
+	int64_t tid;	  /* any of its threads; ABSENT: not known */
+	int64_t threads;  /* number of different threads */
+	int64_t weight_us;
+};
+
+struct finding_row {
+	const char *name; /* stable name, for programs */
+	const char *kind; /* word for the sentence about what is no problem */
+	bool of_roots;	  /* threads that wait for a root are the problem, and no symptom */
+	bool live;	  /* the command needs the live host */
+	bool (*takes)(const struct finding_case *of);
+	uint64_t (*key)(const struct finding_case *of); /* distinguishes findings of the row */
+	/* what the finding is about, beside the culprit; NULL: nothing */
+	const char *(*thing)(const struct finding_case *of);
+	bool (*holds)(const struct finding *finding, const struct findings *findings);
+	/* Text with {words} of render_findings.c; parts after | are left out where the line is
+	 * full. The command that shows more comes last. */
+	const char *sentence, *command;
+};
+
+struct finding {
+	const struct finding_row *row; /* first row that takes its cases; when filled: that holds */
+	bool held;
+	int64_t samples, weight_us, longest_us;
+	int64_t symptom_us;		   /* part of weight_us */
+	int64_t certain_us;		   /* part of weight_us that the edges call certain */
+	struct keyed parties[PARTY_COUNT]; /* struct finding_name; when filled: most time first */
+	/* activity of the culprits: by state, STATE_COUNT: not known; and a majority, by Boyer and
+	 * Moore's vote */
+	int64_t doing_us[STATE_COUNT + 1];
+	const char *syscall, *waits_on;
+	int64_t vote_us;
+	const char *chain;   /* chain with most time */
+	enum edge_kind link; /* its last link */
+	int64_t chain_us;
+	int64_t ages_us[FINDING_AGES]; /* time by the age of the request that is waited for */
+	/* of rows without a thread's time: events, and their rate per second in hundredths */
+	int64_t rate;
+	const struct source_io_limit *limit; /* exhausted I/O limit of the device */
+	const struct source_quota *quota;    /* kernel's count of the group */
+};
+
+/* A zeroed struct is disabled: it takes nothing. */
+struct findings {
+	bool wanted;
+	struct group_table groups;
+	struct column_list list;
+	struct column_list unrecorded; /* columns that the recording lacks: set by the owner */
+	struct keyed forkers;	       /* struct finding_forker */
+	int64_t threads_first, threads_last, threads_jump; /* jump: largest between two scans */
+	int64_t ended_us; /* CPU and waiting time of threads that ended unseen */
+	/* when filled: */
+	struct keyed found;	       /* struct finding; those that hold first, most time first */
+	size_t count;		       /* number of those that hold */
+	struct keyed runners;	       /* struct finding_name: who was on a CPU */
+	struct index thread_ids;       /* threads that names have counted */
+	struct keyed holders;	       /* struct finding_holder, by tid */
+	struct index busy;	       /* tid to time on a CPU */
+	int64_t total_us, none_us;     /* all time; under no problem. unseen_us: what is missing */
+	int64_t unseen_us, longest_us; /* longest: of all waits */
+	int64_t on_us, rq_us, kernel_us;
+	int64_t elapsed_us, cpus; /* cpus: ABSENT if not known */
+	const struct source_status *status;
+};
+
+extern const struct finding_row finding_rows[];
+extern const size_t finding_row_count;
+
+void findings_init(struct findings *findings);
+/* Shares the exact times of threads out among their samples; times must outlive the findings. */
+void findings_split(struct findings *findings, struct exact_times *times);
+uint64_t findings_needs(const struct findings *findings); /* NEED_* */
+void findings_add(struct findings *findings, const struct sample *sample, struct exact_note note);
+void findings_add_account(struct findings *findings, const struct sample *account);
+/* True if the findings must share out before more is added; sharing out (report/group_split.h). */
+bool findings_crowded(const struct findings *findings);
+void findings_share_out(struct findings *findings);
+/* Takes the number of threads of a scan; 0: not known. */
+void findings_end_scan(struct findings *findings, int64_t threads);
+/* Finds; call after the groups' times are shared out. Valid until findings_clear(). */
+void findings_fill(struct findings *findings, const struct tally *tally,
+		   const struct source_status *status);
+void findings_clear(struct findings *findings);
+void findings_done(struct findings *findings);
+
+static inline const struct finding *finding_at(const struct findings *findings, size_t index)
+{
+	return (const struct finding *)findings->found.rows + index;
+}
+
+/* Name with most time; NULL: there is none. */
+const struct finding_name *finding_first(const struct finding *finding, enum finding_party party);
+/* "certain" or "likely", by the edges' own word. */
+const char *finding_certainty(const struct finding *finding);
+/* The state in which the culprits were for most of the time; STATE_COUNT: not known. */
+int finding_doing(const struct finding *finding);
+/* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
+int64_t finding_busy(const struct finding *finding, const struct findings *findings);
+/* Time that CPUs were busy, also for threads that a filter left out. */
+int64_t findings_busy_us(const struct findings *findings);
+/* Age of requests in us that half of the waiting time exceeds; ABSENT: not known. */
+int64_t finding_age_us(const struct finding *finding);
+
+#endif

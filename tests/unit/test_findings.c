@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The rows of findings: for each a case that it takes, and one that looks alike and is no problem.
+ */
+#include "unit.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "report/findings.h"
+#include "report/value.h"
+
+#define SCANS 100
+#define PERIOD_US 50000
+#define SECOND_US US_PER_SECOND
+#define CPUS 2
+
+/* A thread that is seen in a number of scans. */
+struct seen {
+	int64_t tid, scans, state_us;
+	const char *state, *comm, *syscall, *why, *waits_on, *device;
+	int64_t io_us;
+	/* chain: kind of the only link, the root and its facts; or the whole text */
+	const char *kind, *sure, *root, *root_state, *root_why, *root_waits_on, *chain;
+	int64_t depth;
+};
+
+#define ROOT_TID 900
+
+static struct sample sample_of(const struct seen *seen)
+{
+	struct sample sample = *sample_absent();
+	char text[256];
+
+	sample.weight_us = PERIOD_US;
+	sample.tid = sample.pid = seen->tid;
+	sample.state = state_of_name(seen->state);
+	sample.state_us = seen->state_us;
+	sample.comm = sample.commsum = name_transient_string(seen->comm);
+	sample.syscall = name_transient_string(seen->syscall);
+	sample.why = name_transient_string(seen->why);
+	sample.waits_on = sample.waits_onsum = name_transient_string(seen->waits_on);
+	sample.io_dev = name_transient_string(seen->device);
+	sample.io_us = seen->io_us ? seen->io_us : ABSENT;
+	if (seen->kind)
+		sample.blocker_kind = name_transient_string(seen->kind);
+	sample.blocker_sure = seen->sure;
+	if (seen->root) {
+		sample.root = name_transient_string(seen->root);
+		sample.root_tid = sample.root_pid = ROOT_TID;
+		sample.root_state = state_of_name(seen->root_state);
+		sample.root_why = name_transient_string(seen->root_why);
+		sample.root_waits_on = name_transient_string(seen->root_waits_on);
+		sample.depth = seen->depth ? seen->depth : 1;
+		sample.blocker_tid = ROOT_TID;
+		snprintf(text, sizeof(text), "%s %s> %s", seen->comm, seen->kind, seen->root);
+		sample.chain = name_transient_string(seen->chain ? seen->chain : text);
+	} else if (seen->chain) {
+		sample.depth = 0;
+		sample.chain = name_transient_string(seen->chain);
+	}
+	return sample;
+}
+
+static void findings_of(struct findings *findings, const struct seen *seen, size_t count,
+			struct source_status *status)
+{
+	struct tally tally = {.scans = SCANS, .elapsed_us = (int64_t)SCANS * PERIOD_US};
+
+	status->cpus = CPUS;
+	status->busy_us = ABSENT;
+	findings_init(findings);
+	for (size_t i = 0; i < count; i++) {
+		struct sample sample = sample_of(&seen[i]);
+
+		for (int64_t scan = 0; scan < seen[i].scans; scan++)
+			findings_add(findings, &sample, EXACT_NOTE_NONE);
+	}
+	findings_fill(findings, &tally, status);
+}
+
+/* Sum of the time of all findings, of no problem and of what was not seen. */
+static int64_t sum_of(const struct findings *findings)
+{
+	int64_t us = findings->none_us + findings->unseen_us;
+
+	for (size_t i = 0; i < findings->count; i++)
+		us += finding_at(findings, i)->weight_us;
+	return us;
+}
+
+#define FULL                                         \
+	{1, SCANS, 1000, "ON", .comm = "spin"},      \
+	{                                            \
+		2, SCANS, 1000, "ON", .comm = "spin" \
+	}
+#define BUSY_ROOT                                            \
+	{                                                    \
+		ROOT_TID, SCANS, 1000, "ON", .comm = "redis" \
+	}
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Each row has what it finds (NULL: nothing), and the threads. */
+static const struct {
+	const char *finding, *certainty;
+	struct seen seen[4];
+} cases[] = {
+	/* clang-format off */
+	{"deadlock", "certain", {{10, 4, 9000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
+		.root_why = "deadlock", .chain = "a mutex> b mutex> a DEADLOCK"}}},
+	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .kind = "pipe", .sure = "likely", .root = "b", .root_state = "S",
+		.root_why = "cycle", .chain = "a pipe> b pipe> a cycle"}}},
+
+	{"stopped", "certain", {{10, SCANS, 4 * SECOND_US, "S", .comm = "a", .why = "lock", .kind = "file lock", .sure = "certain",
+		.root = "b", .root_state = "T", .root_waits_on = "SIGCONT"}}},
+	{NULL, NULL, {{10, SCANS, 900000, "S", .comm = "a", .why = "write", .kind = "pipe", .sure = "likely", .root = "b",
+		.root_state = "T"}}}, /* a debugger's stop */
+	{NULL, NULL, {{10, SCANS, 4 * SECOND_US, "T", .comm = "job"}}}, /* nobody waits for it */
+
+	{"quota", "likely", {{10, SCANS, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely", .chain = "a quota> /web"}}},
+	{NULL, NULL, {{10, 1, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely", .chain = "a quota> /web"}, FULL}},
+	{"budget", "likely", {{10, SCANS, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely",
+		.chain = "a quota> real-time budget"}}},
+
+	{"lock", "certain", {{10, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
+		.root_state = "ON"}}},
+	{"lock", "likely", {{10, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "socket", .sure = "likely", .root = "c",
+		.root_state = "S", .depth = 2, .chain = "a socket> x mutex?> c"}}},
+	{"lock", "certain", {{10, SCANS / 2, 4000, "S", .comm = "a", .why = "lock", .kind = "GIL", .sure = "certain", .root = "b",
+		.root_state = "ON"}}}, /* short waits, much of the time */
+	{NULL, NULL, {{10, 10, 4000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
+		.root_state = "ON"}, FULL}}, /* short waits, some of the time */
+
+	{"memory", "certain", {{10, SCANS, 90000, "D", .comm = "a", .waits_on = "reclaim (memory.max of /web)"}}},
+	{NULL, NULL, {{10, SCANS, 90000, "ON", .comm = "kswapd0"}}},
+
+	{"slow_disk", "certain", {{10, SCANS, 40000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 40000,
+		.kind = "io", .chain = "a io> sda"}}},
+	{"disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 2000, .kind = "io",
+		.chain = "a io> sda"}}},
+	{NULL, NULL, {{10, 3, 40000, "D", .comm = "a", .syscall = "read", .device = "sda", .io_us = 40000, .kind = "io",
+		.chain = "a io> sda"}, FULL}}, /* a program that starts */
+
+	{"stuck", "certain", {{10, 4, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .waits_on = "frozen file system"}, FULL}},
+	{NULL, NULL, {{10, 4, 900000, "D", .comm = "a", .syscall = "fsync"}, FULL}},
+
+	{"sleeper", "likely", {{10, SCANS, 90000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "likely", .root = "b",
+		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}},
+	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "likely", .root = "b",
+		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}}, /* nobody notices */
+
+	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
+	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely",
+		.chain = "a cpu> spin"}}}, /* another CPU is idle */
+	{NULL, NULL, {FULL, {10, 10, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
+
+	{"busy_thread", "certain", {BUSY_ROOT, {10, SCANS, 900000, "S", .comm = "a", .why = "client", .kind = "socket",
+		.sure = "certain", .root = "redis", .root_state = "ON"}}},
+	{NULL, NULL, {{ROOT_TID, SCANS / 2, 1000, "ON", .comm = "redis"}, {10, SCANS, 900000, "S", .comm = "a", .why = "client",
+		.kind = "socket", .sure = "certain", .root = "redis", .root_state = "ON"}}}, /* time to spare */
+	{NULL, NULL, {BUSY_ROOT, {10, SCANS / 2, 5000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "certain",
+		.root = "redis", .root_state = "ON"}}}, /* a client that gets its answers */
+
+	{"server", "likely", {{10, SCANS, 19 * SECOND_US, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
+		.root = "mariadbd", .root_state = "S", .root_why = "futex"}}},
+	{"server", "likely", {{10, SCANS, 4 * SECOND_US, "S", .comm = "curl", .why = "client", .waits_on = "udp 10.0.0.2:53"}}},
+	{NULL, NULL, {{10, SCANS, 900000, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
+		.root = "mariadbd", .root_state = "S", .root_why = "futex"}}}, /* it is answered */
+	{NULL, NULL, {{10, SCANS, 3600 * SECOND_US, "S", .comm = "redis-cli", .why = "client", .kind = "socket", .sure = "likely",
+		.root = "redis", .root_state = "S", .root_why = "poll"}}}, /* waits for news */
+
+	{"kernel", "certain", {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}, {2, SCANS, 1000, "ON", .comm = "dd", .syscall = "write"}}},
+	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}}}, /* one of two CPUs */
+	{NULL, NULL, {FULL}},
+	/* clang-format on */
+};
+
+/* Each case has its finding and no other, and the sums close. */
+static void cases_and_look_alikes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct source_status status = {0};
+		struct findings findings;
+		size_t count = 0;
+
+		while (count < COUNT(cases[i].seen) && cases[i].seen[count].comm)
+			count++;
+		findings_of(&findings, cases[i].seen, count, &status);
+		if (findings.count != (cases[i].finding ? 1 : 0))
+			fail_msg("case %zu, %s: %zu findings, first: %s", i, cases[i].finding,
+				 findings.count,
+				 findings.count ? finding_at(&findings, 0)->row->name : "-");
+		if (findings.count) {
+			assert_string_equal(finding_at(&findings, 0)->row->name, cases[i].finding);
+			assert_string_equal(finding_certainty(finding_at(&findings, 0)),
+					    cases[i].certainty);
+		}
+		assert_int_equal(sum_of(&findings), findings.total_us);
+		findings_done(&findings);
+	}
+}
+
+/* Each row that takes cases has one above. */
+static void rows_have_cases(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < finding_row_count; i++) {
+		size_t at = 0;
+
+		if (!finding_rows[i].key || !strcmp(finding_rows[i].name, "io_limit"))
+			continue;
+		while (at < COUNT(cases) &&
+		       (!cases[at].finding || strcmp(cases[at].finding, finding_rows[i].name) != 0))
+			at++;
+		if (at == COUNT(cases))
+			fail_msg("no case of %s", finding_rows[i].name);
+	}
+}
+
+/* A device whose I/O limit a group has used up is held back by that; one whose limit is not used up
+ * is not. */
+static void limits_of_devices(void **state)
+{
+	static const struct seen seen = {10,
+					 SCANS,
+					 40000,
+					 "D",
+					 .comm = "a",
+					 .device = "sda",
+					 .io_us = 40000,
+					 .kind = "io",
+					 .chain = "a io> sda"};
+	struct source_status status = {.io_limit_count = 1};
+	struct findings findings;
+
+	(void)state;
+	status.io_limits[0] = (struct source_io_limit){
+		.path = "/web", .device = "sda", .word = "wbps", .limit = 1000, .used = 5000};
+	findings_of(&findings, &seen, 1, &status);
+	assert_int_equal(findings.count, 1);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "io_limit");
+	assert_string_equal(finding_at(&findings, 0)->limit->path, "/web");
+	findings_done(&findings);
+	status.io_limits[0].used = 1000;
+	findings_of(&findings, &seen, 1, &status);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "slow_disk");
+	findings_done(&findings);
+}
+
+/* Clients of a server that waits for a CPU are a symptom of too few CPUs; the wait of a lock's
+ * holder is one of the lock, as far as others waited for it meanwhile. */
+static void symptoms(void **state)
+{
+	static const struct seen queued[] = {
+		FULL,
+		{ROOT_TID, SCANS, 9000, "RQ", .comm = "db", .kind = "cpu", .chain = "db cpu> spin"},
+		{10, SCANS, 9000, "S", .comm = "client", .why = "client", .kind = "socket",
+		 .sure = "certain", .root = "db", .root_state = "RQ"},
+	};
+	static const struct seen held[] = {
+		FULL,
+		{ROOT_TID, SCANS, 9000, "RQ", .comm = "holder", .kind = "cpu",
+		 .chain = "holder cpu> spin"},
+		{10, SCANS / 2, 30000, "S", .comm = "waiter", .why = "lock", .kind = "mutex",
+		 .sure = "certain", .root = "holder", .root_state = "RQ"},
+	};
+	struct source_status status = {0};
+	struct findings findings;
+	const struct finding *first;
+
+	(void)state;
+	findings_of(&findings, queued, COUNT(queued), &status);
+	assert_int_equal(findings.count, 1);
+	first = finding_at(&findings, 0);
+	assert_string_equal(first->row->name, "cpus");
+	assert_int_equal(first->weight_us, 2ll * SCANS * PERIOD_US);
+	assert_int_equal(first->symptom_us, (int64_t)SCANS * PERIOD_US);
+	assert_int_equal(sum_of(&findings), findings.total_us);
+	findings_done(&findings);
+
+	findings_of(&findings, held, COUNT(held), &status);
+	assert_int_equal(findings.count, 2);
+	first = finding_at(&findings, 0);
+	assert_string_equal(first->row->name, "lock");
+	assert_int_equal(first->weight_us, (int64_t)SCANS * PERIOD_US);
+	assert_int_equal(first->symptom_us, (int64_t)SCANS / 2 * PERIOD_US);
+	assert_string_equal(finding_at(&findings, 1)->row->name, "cpus");
+	assert_int_equal(finding_at(&findings, 1)->weight_us, (int64_t)SCANS / 2 * PERIOD_US);
+	assert_int_equal(sum_of(&findings), findings.total_us);
+	findings_done(&findings);
+}
+
+/* A thread whose name looks like links of a chain makes no lock out of a socket. */
+static void names_like_links(void **state)
+{
+	static const struct seen seen = {10,
+					 SCANS,
+					 4 * SECOND_US,
+					 "S",
+					 .comm = "a mutex> b",
+					 .why = "client",
+					 .kind = "socket",
+					 .sure = "likely",
+					 .root = "x mutex> b",
+					 .root_state = "S",
+					 .root_why = "poll",
+					 .depth = 2,
+					 .chain = "a mutex> b socket> y socket> x mutex> b"};
+	struct source_status status = {0};
+	struct findings findings;
+
+	(void)state;
+	findings_of(&findings, &seen, 1, &status);
+	assert_int_equal(findings.count, 1);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "server");
+	findings_done(&findings);
+}
+
+/* Findings by counts: forks by who forks, growth of threads that is no burst, time not seen. */
+static void counts(void **state)
+{
+	struct tally tally = {.scans = SCANS, .elapsed_us = 5 * SECOND_US, .forks = 1500};
+	struct sample account = *sample_absent();
+	struct source_status status = {.cpus = CPUS, .busy_us = ABSENT};
+	struct findings findings;
+
+	(void)state;
+	findings_init(&findings);
+	account.comm = name_transient_string("bomb");
+	account.uid = 7;
+	account.forks = 1490;
+	findings_add_account(&findings, &account);
+	account.comm = name_transient_string("sh");
+	account.forks = 10;
+	account.cpu_us = 3 * SECOND_US;
+	findings_add_account(&findings, &account);
+	for (int64_t scan = 0; scan < SCANS; scan++)
+		findings_end_scan(&findings, 100 + scan);
+	tally.shared_us = 10 * SECOND_US;
+	findings_fill(&findings, &tally, &status);
+	assert_int_equal(findings.count, 3);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "unseen");
+	assert_int_equal(finding_at(&findings, 0)->weight_us, 7 * SECOND_US);
+	assert_string_equal(finding_at(&findings, 1)->row->name, "forks");
+	assert_int_equal(finding_at(&findings, 1)->weight_us, 3 * SECOND_US);
+	assert_int_equal(finding_at(&findings, 1)->rate, 300 * 100);
+	assert_string_equal(finding_first(finding_at(&findings, 1), PARTY_CULPRITS)->name, "bomb");
+	assert_string_equal(finding_at(&findings, 2)->row->name, "threads");
+	assert_int_equal(sum_of(&findings), findings.total_us);
+	/* a burst, few forks, and little that was not seen */
+	findings_clear(&findings);
+	tally.forks = 500;
+	tally.shared_us = 0;
+	for (int64_t scan = 0; scan < SCANS; scan++)
+		findings_end_scan(&findings, scan < SCANS / 2 ? 100 : 200);
+	findings_fill(&findings, &tally, &status);
+	assert_int_equal(findings.count, 0);
+	findings_done(&findings);
+}
+
+/* Half of the waiting time is for requests that are that old; to a power of two. */
+static void ages_of_requests(void **state)
+{
+	static const struct seen seen[] = {
+		{10, 60, 40000, "D", .comm = "a", .device = "sda", .io_us = 40000,
+		 .chain = "a io> sda"},
+		{11, 40, 40000, "D", .comm = "b", .device = "sda", .io_us = 900,
+		 .chain = "b io> sda"},
+	};
+	struct source_status status = {0};
+	struct findings findings;
+
+	(void)state;
+	findings_of(&findings, seen, COUNT(seen), &status);
+	assert_int_equal(findings.count, 1);
+	assert_int_equal(finding_age_us(finding_at(&findings, 0)), 32768);
+	findings_done(&findings);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cases_and_look_alikes), cmocka_unit_test(rows_have_cases),
+		cmocka_unit_test(limits_of_devices),	 cmocka_unit_test(symptoms),
+		cmocka_unit_test(names_like_links),	 cmocka_unit_test(counts),
+		cmocka_unit_test(ages_of_requests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
