@@ -79,6 +79,7 @@ struct config {
 	const char *output;	   /* --flame, --pprof, --metrics: a file; -: standard output */
 	int64_t stacks;		   /* --stacks: stacks of each line of a report; 0: none */
 	bool chains;		   /* --chains */
+	bool findings;		   /* --findings */
 	bool by_chain;		   /* --by-chain */
 	const char *critical_path; /* --critical-path as typed: ids or name patterns; NULL: none */
 	const char *stack_dict;	   /* --stack-dict: written beside rows, read with a recording */

@@ -225,6 +225,29 @@ static int stacks_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+/* Checks --findings, which has columns of its own, and is about all work and waiting. */
+static int findings_check(const struct config *config, struct error *e)
+{
+	if (!config->findings)
+		return 0;
+	if (config->mode != MODE_REPORT && config->format != &renderer_json)
+		return usage(e, "--findings", "is for a report and --json");
+	if (config->report || config->columns || config->by || config->more_columns ||
+	    config->stacks || config->by_time_us)
+		return usage(e, "--findings",
+			     "has columns of its own: no --report, -g, -G, --by, --stacks, "
+			     "--by-time or --heatmap");
+	if (config->all_states || config->on_cpu || config->off_cpu)
+		return usage(e, "--findings",
+			     "is about all work and waiting: no -a, --on-cpu or --off-cpu");
+	if (config->mode == MODE_FORMAT &&
+	    (config->trace || config->patience_us || config->stack_dict))
+		return usage(e, "--findings",
+			     "with --json has findings alone: no --trace, --slower, --patience or "
+			     "--stack-dict");
+	return 0;
+}
+
 static int record_check(struct config *config, struct error *e)
 {
 	const struct retention *retention = &config->retention;
@@ -349,9 +372,10 @@ static int path_check(struct config *config, struct error *e)
 			     "follows waits through all threads, and chooses whose by itself: no "
 			     "-p, -t, -u, -c, --cgroup, --filter, --on-cpu, --off-cpu or "
 			     "--off-wake");
-	if (config->trace || config->chains || config->patience_us || config->stack_dict)
+	if (config->trace || config->chains || config->findings || config->patience_us ||
+	    config->stack_dict)
 		return usage(e, "--critical-path",
-			     "can't go with --trace, --slower, --chains, --patience or "
+			     "can't go with --trace, --slower, --chains, --findings, --patience or "
 			     "--stack-dict");
 	config->all_states = config->raw = true;
 	return 0;
@@ -433,7 +457,7 @@ static int selection_check(const struct config *config, struct error *e)
 int config_check(struct config *config, struct error *e)
 {
 	int begun = goroutines_begin(config, e);
-	bool rows = writes(config, RENDERER_ROWS) && !config->report;
+	bool rows = writes(config, RENDERER_ROWS) && !config->report && !config->findings;
 	bool samples = config->mode == MODE_REPORT || config->mode == MODE_FORMAT ||
 		       config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
@@ -492,6 +516,8 @@ int config_check(struct config *config, struct error *e)
 		err = top_check(config, e);
 	if (!err)
 		err = stacks_check(config, e);
+	if (!err)
+		err = findings_check(config, e);
 	if (!err)
 		err = path_check(config, e);
 	if (!err)

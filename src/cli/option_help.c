@@ -11,7 +11,7 @@ const struct option_section option_sections[] = {
 	{"How long, how often",	"duration,interval,rate",			"count"},
 	{"Which threads",	"process,filter,all",
 				"descendants,user,comm,threads,cgroup,on-cpu,off-cpu,daemon-ports"},
-	{"What to show",	"top,columns,stacks,chains,trace,slower",	"more-columns,by,sort,all-rows,raw,critical-path,off-wake,python,goroutines,self,text,ascii"},
+	{"What to show",	"top,findings,columns,stacks,chains,trace,slower",	"more-columns,by,sort,all-rows,raw,critical-path,off-wake,python,goroutines,self,text,ascii"},
 	{"How to write it",	"csv,flame,record,replay",			"csv-safe,json,patience,report,folded,pprof,metrics,by-chain,diff,stack-dict"},
 	{"Recordings",		"",						"from,to,by-time,heatmap,snapshot,flush,keep,archive,keep-archive,keep-bytes,keep-free,when,keep-around"},
 	{"This host and tsnap",	"list,check,help",				"config,verbose,version"},

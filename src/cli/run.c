@@ -153,7 +153,8 @@ static int run_take_groups(struct run *run, const struct scan *batch)
 			run_add_sample(run, &batch->samples[i], note);
 	}
 	if (exact_times_full(&run->times) || group_table_crowded(&run->groups) ||
-	    group_table_crowded(&run->stacks.groups) || chain_report_crowded(&run->chains))
+	    group_table_crowded(&run->stacks.groups) || chain_report_crowded(&run->chains) ||
+	    findings_crowded(&run->findings))
 		run_share_out(run);
 	if (run_shows_stacks(run))
 		run_note_stacks(run, batch);
@@ -342,6 +343,7 @@ static int run_loop(struct run *run, struct error *e)
 			run_take_events(run);
 		run_path_end_scan(run);
 		chain_report_end_scan(&run->chains);
+		findings_end_scan(&run->findings, (int64_t)scan.threads);
 		if (!err)
 			err = stack_dict_file_flush(&run->stack_dict, e);
 		if (!err)
@@ -402,6 +404,7 @@ static void run_done(struct run *run)
 	stack_lines_done(&run->stacks);
 	time_rows_done(&run->time_rows);
 	chain_report_done(&run->chains);
+	findings_done(&run->findings);
 	critical_path_done(&run->path);
 	sleepers_done(&run->sleepers);
 	metric_totals_done(&run->metrics);
@@ -420,7 +423,7 @@ static void run_done(struct run *run)
 static uint64_t run_needs(const struct run *run)
 {
 	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
-			 chain_report_needs(&run->chains) |
+			 chain_report_needs(&run->chains) | findings_needs(&run->findings) |
 			 (run->config->when ? filter_needs(&run->when) : 0) | run_path_needs(run);
 
 	if (run_events_only(run))

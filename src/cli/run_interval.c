@@ -148,6 +148,7 @@ static void account_take(void *to, const struct sample *account)
 
 	group_table_add_account(&run->groups, account);
 	tally_add_account(&run->tally, account);
+	findings_add_account(&run->findings, account);
 }
 
 static void event_take(void *to, const struct trace_kind *kind, const struct sample *who,
@@ -191,6 +192,7 @@ void run_add_sample(void *to, const struct sample *sample, struct exact_note not
 	group_table_add_noted(&run->groups, sample, note);
 	stack_lines_add(&run->stacks, sample, note);
 	chain_report_add(&run->chains, sample, note);
+	findings_add(&run->findings, sample, note);
 }
 
 void run_share_out(struct run *run)
@@ -199,6 +201,7 @@ void run_share_out(struct run *run)
 	group_table_share_out(&run->groups);
 	group_table_share_out(&run->stacks.groups);
 	chain_report_share_out(&run->chains);
+	findings_share_out(&run->findings);
 	exact_times_clear(&run->times);
 }
 
@@ -232,7 +235,7 @@ static void run_find_unrecorded(struct run *run)
 		column_list_add(&unasked, run->renderer->columns, true, &unsaid);
 		column_list_add(&unasked, "why", true, &unsaid);
 	}
-	run->unrecorded.count = run->chains.unrecorded.count = 0;
+	run->unrecorded.count = run->chains.unrecorded.count = run->findings.unrecorded.count = 0;
 	for (size_t i = 0; run->source->lacks && i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 
@@ -244,6 +247,8 @@ static void run_find_unrecorded(struct run *run)
 			run->unrecorded.items[run->unrecorded.count++] = column;
 		if (column_list_has(&run->chains.needed, column))
 			run->chains.unrecorded.items[run->chains.unrecorded.count++] = column;
+		if (column_list_has(&run->findings.list, column))
+			run->findings.unrecorded.items[run->findings.unrecorded.count++] = column;
 	}
 	error_done(&unsaid);
 	run->interval.unrecorded = run->unrecorded.count ? &run->unrecorded : NULL;
@@ -292,6 +297,9 @@ int run_show(struct run *run, struct error *e)
 		source_status_miss_any(&interval,
 				       "samples of more roots or locks than --chains keeps",
 				       (uint64_t)run->chains.refused);
+		findings_fill(&run->findings, &run->tally, &interval);
+		source_status_miss_any(&interval, "samples of more kinds than --findings keeps",
+				       (uint64_t)run->findings.groups.refused);
 	} else {
 		distribution_rows_fill(&run->distributions, &run->tally, &run->grid);
 	}
@@ -304,6 +312,7 @@ int run_show(struct run *run, struct error *e)
 	distribution_table_clear(&run->distributions);
 	stack_lines_clear(&run->stacks);
 	chain_report_clear(&run->chains);
+	findings_clear(&run->findings);
 	event_list_clear(&run->events);
 	run->tally = (struct tally){0};
 	keeper_progress()->reports = ++run->shown;

@@ -306,6 +306,8 @@ int run_prepare(struct run *run, struct error *e)
 							   : &renderer_report;
 	if (run->config->report)
 		run->renderer = run->renderer->of_groups;
+	if (run->config->findings && run->config->format)
+		run->renderer = &renderer_json_findings;
 	run_times(run);
 	err = run_filter(run, e);
 	if (!err)
@@ -338,6 +340,12 @@ int run_prepare(struct run *run, struct error *e)
 		run->interval.chains = &run->chains;
 		if (run->times.shared)
 			chain_report_split(&run->chains, &run->times);
+	}
+	if (run->config->findings) {
+		findings_init(&run->findings);
+		run->interval.findings = &run->findings;
+		if (run->times.shared)
+			findings_split(&run->findings, &run->times);
 	}
 	err = run_traces(run, e);
 	if (err)

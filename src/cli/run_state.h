@@ -7,6 +7,7 @@
 #include "report/critical_path.h"
 #include "report/distribution.h"
 #include "report/event_list.h"
+#include "report/findings.h"
 #include "report/late_waits.h"
 #include "report/group_split.h"
 #include "report/metric_totals.h"
@@ -34,6 +35,7 @@ struct run {
 	struct stack_dict_file stack_dict;	 /* --stack-dict, written */
 	struct stack_lines stacks;		 /* --stacks */
 	struct chain_report chains;		 /* --chains */
+	struct findings findings;		 /* --findings */
 	struct column_list unrecorded;		 /* columns that a recording lacks */
 	struct critical_path path;		 /* --critical-path */
 	struct filter path_filter;		 /* processes of --critical-path */

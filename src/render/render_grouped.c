@@ -48,7 +48,7 @@ void grouped_json_end(struct text *row_end, const struct interval *interval)
 	text_add_string(row_end, "}\n");
 }
 
-static void json_add_text(struct text *out, const char *before, const char *string)
+void json_add_text(struct text *out, const char *before, const char *string)
 {
 	struct text scratch = {0};
 
@@ -58,7 +58,7 @@ static void json_add_text(struct text *out, const char *before, const char *stri
 	text_done(&scratch);
 }
 
-static void json_add_number(struct text *out, const char *name, int64_t number)
+void json_add_number(struct text *out, const char *name, int64_t number)
 {
 	text_add_format(out, ",\"%s\":", name);
 	if (number == ABSENT)

@@ -14,5 +14,8 @@ void grouped_csv_end(struct text *row_end, const struct interval *interval);
 void grouped_json_end(struct text *row_end, const struct interval *interval);
 /* Adds an object with what is known of the host and the interval. */
 void grouped_json_head(struct text *out, const struct interval *interval);
+/* Adds a text in quotes behind `before`, and a member of an object. */
+void json_add_text(struct text *out, const char *before, const char *string);
+void json_add_number(struct text *out, const char *name, int64_t number);
 
 #endif

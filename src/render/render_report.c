@@ -471,6 +471,13 @@ static void report_add(struct text *out, const struct interval *interval)
 	struct text footer = {0};
 
 	footer_add(&footer, interval);
+	if (interval->findings) {
+		interval_add_findings_header(out, interval);
+		interval_add_findings(out, interval);
+		text_add(out, text_string(&footer), footer.length);
+		text_done(&footer);
+		return;
+	}
 	add_header(out, interval);
 	rows = report_rows(interval, lines_count(out, start) + lines_count(&footer, 0));
 	if (rows && interval->heatmap)

@@ -16,6 +16,7 @@
 
 struct chain_report;
 struct distribution_table;
+struct findings;
 struct stack_lines;
 struct event_list;
 struct metric_totals;
@@ -31,6 +32,7 @@ struct interval {
 	struct distribution_table *distributions;
 	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not requested */
 	const struct chain_report *chains; /* chains of --chains; NULL: not requested */
+	const struct findings *findings;   /* findings of --findings; NULL: not requested */
 	const char *path_of; /* name typed with --critical-path; NULL: not requested */
 	/* sleeping threads, of an interval without samples; NULL: not known */
 	const struct sleepers *sleepers;
@@ -83,7 +85,8 @@ struct renderer {
 };
 
 extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
-	renderer_json_grouped, renderer_folded, renderer_flame, renderer_pprof, renderer_metrics;
+	renderer_json_grouped, renderer_json_findings, renderer_folded, renderer_flame,
+	renderer_pprof, renderer_metrics;
 
 /* Finds a renderer by name; NULL: none. */
 const struct renderer *renderer_find(const char *name);
@@ -128,6 +131,9 @@ void interval_add_events(struct text *out, const struct interval *interval);
 void interval_add_sleep_sums(struct text *out, const struct interval *interval);
 /* Adds the tables of --chains. */
 void interval_add_chains(struct text *out, const struct interval *interval);
+/* Adds the lines of --findings: host, times and how busy; then the findings, and what is none. */
+void interval_add_findings_header(struct text *out, const struct interval *interval);
+void interval_add_findings(struct text *out, const struct interval *interval);
 /* Adds the contents of an interval without samples. */
 void interval_add_sleepers(struct text *out, const struct interval *interval);
 /* Adds the costs of tsnap itself; if interval->status->self was requested. */

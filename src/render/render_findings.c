@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Findings as sentences for people (--findings), and as objects of JSON. The sentences are those of
+ * finding_rows[]; here are the words that are filled in. */
+#include "report/findings.h"
+#include "render/render_grouped.h"
+#include "report/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_SHOWN 2 /* names of a party in a sentence */
+#define INDENT 3
+#define JSON_NAMES_MAX 16
+#define RUNNERS_PERCENT 80 /* of the busy time that those who ran must have to be named */
+#define UNDER_PER_MILLE FINDING_SHARE_LEAST
+
+/* What a word is about. */
+struct about {
+	const struct interval *interval;
+	const struct findings *findings;
+	const struct finding *finding;
+};
+
+/* Adds the word; nothing where it is not known. */
+typedef void word_adder(struct text *to, const struct about *about);
+
+static void add_threads(struct text *to, const struct about *about, int64_t us)
+{
+	text_add_decimals(to, ratio(us, 10, about->findings->elapsed_us), 1);
+}
+
+static void add_percent(struct text *to, int64_t part, int64_t whole)
+{
+	text_add_format(to, "%lld %%", (long long)ratio(part, 100, whole));
+}
+
+static void add_busy(struct text *to, const struct findings *findings)
+{
+	int64_t all_us = findings->cpus * findings->elapsed_us;
+	int64_t busy_us = findings_busy_us(findings);
+
+	add_percent(to, busy_us < all_us ? busy_us : all_us, all_us);
+}
+
+/* Adds "0.31 s", "20 ms". */
+static void add_time(struct text *to, int64_t us)
+{
+	int64_t ms = us / 1000;
+
+	if (us >= 10 * US_PER_SECOND)
+		text_add_format(to, "%lld s", (long long)(us / US_PER_SECOND));
+	else if (us >= US_PER_SECOND) {
+		text_add_decimals(to, ratio(us, 10, US_PER_SECOND), 1);
+		text_add_string(to, " s");
+	} else if (ms)
+		text_add_format(to, "%lld ms", (long long)ms);
+	else
+		text_add_string(to, "under 1 ms");
+}
+
+static void add_name(struct text *to, const char *name)
+{
+	text_add_printable(to, name ? name : ABSENT_TEXT);
+}
+
+/* Adds "mariadbd 3399", or "curl (13)". */
+static void add_named(struct text *to, const struct finding_name *name)
+{
+	add_name(to, name->name);
+	if (name->threads > 1)
+		text_add_format(to, " (%lld)", (long long)name->threads);
+	else if (name->pid != ABSENT)
+		text_add_format(to, " %lld", (long long)name->pid);
+}
+
+/* Adds the names with most time: "1.0 python3 5120, 0.9 cc1 (8) and 2 others". */
+static void add_names(struct text *to, const struct about *about, const struct keyed *names,
+		      bool with_time)
+{
+	const struct finding_name *rows = names->rows;
+	size_t shown = names->count < NAMES_SHOWN ? names->count : NAMES_SHOWN;
+
+	for (size_t i = 0; i < shown; i++) {
+		if (i)
+			text_add_string(to, i + 1 < names->count ? ", " : " and ");
+		if (with_time) {
+			add_threads(to, about, rows[i].weight_us);
+			text_add_char(to, ' ');
+		}
+		add_named(to, &rows[i]);
+	}
+	if (names->count > shown)
+		text_add_format(to, " and %zu other%s", names->count - shown,
+				names->count - shown == 1 ? "" : "s");
+}
+
+/* Adds "3.0 cc1 (8)", or "16.1 threads (12.3 curl (13) and 3.8 php-fpm (4))". */
+static void word_waiters(struct text *to, const struct about *about)
+{
+	const struct keyed *waiters = &about->finding->parties[PARTY_WAITERS];
+
+	if (waiters->count < 2) {
+		add_names(to, about, waiters, true);
+		if (!waiters->count)
+			text_add_string(to, "No thread");
+		return;
+	}
+	add_threads(to, about, about->finding->weight_us - about->finding->symptom_us);
+	text_add_string(to, " threads (");
+	add_names(to, about, waiters, true);
+	text_add_char(to, ')');
+}
+
+static void word_wait(struct text *to, const struct about *about)
+{
+	const struct keyed *waiters = &about->finding->parties[PARTY_WAITERS];
+	const struct finding_name *first = waiters->rows;
+
+	text_add_string(to, waiters->count == 1 && first->threads == 1 ? "waits" : "wait");
+}
+
+/* A server whose process is not known has the name of its address. */
+static void word_culprit(struct text *to, const struct about *about)
+{
+	const struct finding_name *culprit = finding_first(about->finding, PARTY_CULPRITS);
+	const struct finding_name *thing = finding_first(about->finding, PARTY_THINGS);
+	struct finding_name plain;
+
+	if (!culprit) {
+		add_name(to, thing ? thing->name : NULL);
+		return;
+	}
+	plain = *culprit;
+	if (plain.pid != ABSENT)
+		plain.threads = 1;
+	add_named(to, &plain);
+	if (about->finding->parties[PARTY_CULPRITS].count > 1)
+		text_add_format(to, " and %zu others",
+				about->finding->parties[PARTY_CULPRITS].count - 1);
+}
+
+static void word_answered(struct text *to, const struct about *about)
+{
+	switch (about->finding->link) {
+	case EDGE_CHILD:
+	case EDGE_THREAD:
+		text_add_string(to, "ended");
+		break;
+	case EDGE_PIPE:
+		text_add_string(to, "read or written");
+		break;
+	default:
+		text_add_string(to, "answered");
+	}
+}
+
+static void word_thing(struct text *to, const struct about *about)
+{
+	const struct finding_name *thing = finding_first(about->finding, PARTY_THINGS);
+
+	add_name(to, thing ? thing->name : NULL);
+}
+
+static void word_things(struct text *to, const struct about *about)
+{
+	add_names(to, about, &about->finding->parties[PARTY_THINGS], false);
+}
+
+/* Adds what the culprit does: "waits for a CPU (62 % of that time)". */
+static void word_doing(struct text *to, const struct about *about)
+{
+	static const char *const words[STATE_COUNT + 1] = {
+		[STATE_ON] = "runs",
+		[STATE_RQ] = "waits for a CPU",
+		[STATE_DISK] = "is in D",
+		[STATE_SLEEP] = "sleeps",
+		[STATE_STOPPED] = "is stopped",
+		[STATE_IDLE] = "is idle",
+		[STATE_ZOMBIE] = "is a zombie",
+		[STATE_PARKED] = "is parked",
+		[STATE_COUNT] = "does what is not known",
+	};
+	const struct finding *finding = about->finding;
+	int doing = finding_doing(finding);
+	int64_t all_us = 0, us = finding->doing_us[doing];
+
+	for (int i = 0; i <= STATE_COUNT; i++)
+		all_us = sum(all_us, finding->doing_us[i]);
+	if (!all_us)
+		return;
+	text_add_string(to, words[doing]);
+	if (us < all_us) {
+		text_add_char(to, ' ');
+		add_percent(to, us, all_us);
+		text_add_string(to, " of the time");
+	}
+	if (finding->syscall) {
+		text_add_string(to, " in ");
+		add_name(to, finding->syscall);
+	}
+	if (finding->waits_on && doing != STATE_ON && doing != STATE_RQ) {
+		text_add_string(to, ": ");
+		add_name(to, finding->waits_on);
+	}
+}
+
+static void word_longest(struct text *to, const struct about *about)
+{
+	add_time(to, about->finding->longest_us);
+}
+
+static void word_symptoms(struct text *to, const struct about *about)
+{
+	if (ratio(about->finding->symptom_us, 10, about->findings->elapsed_us) < 1)
+		return;
+	text_add_string(to, "; ");
+	add_threads(to, about, about->finding->symptom_us);
+	text_add_string(to, " threads wait because of that");
+}
+
+static void word_throttled(struct text *to, const struct about *about)
+{
+	const struct source_quota *quota = about->finding->quota;
+
+	if (quota)
+		text_add_format(to, "; throttled in %lld of %lld periods",
+				(long long)quota->throttled_periods, (long long)quota->periods);
+}
+
+static void word_limit(struct text *to, const struct about *about)
+{
+	const struct source_io_limit *limit = about->finding->limit;
+
+	if (!limit)
+		return;
+	text_add_format(to, "%s=%lld of ", limit->word, (long long)limit->limit);
+	add_name(to, limit->path);
+}
+
+static void word_age(struct text *to, const struct about *about)
+{
+	add_time(to, finding_age_us(about->finding));
+}
+
+static void word_others(struct text *to, const struct about *about)
+{
+	const struct finding_name *others = finding_first(about->finding, PARTY_CULPRITS);
+
+	if (!others)
+		return;
+	text_add_string(to, "; also used by ");
+	add_name(to, others->name);
+}
+
+static void word_runners(struct text *to, const struct about *about)
+{
+	const struct findings *findings = about->findings;
+	const struct keyed *behind = &about->finding->parties[PARTY_CULPRITS];
+
+	/* a filter leaves out most of those that run */
+	if (ratio(findings->on_us, 100, findings_busy_us(findings)) >= RUNNERS_PERCENT) {
+		text_add_string(to, "; ");
+		add_names(to, about, &findings->runners, true);
+		text_add_string(to, " have them");
+	} else if (behind->count) {
+		text_add_string(to, ", behind ");
+		add_names(to, about, behind, false);
+	}
+}
+
+static void word_busy(struct text *to, const struct about *about)
+{
+	text_add_format(to, "%lld %%", (long long)finding_busy(about->finding, about->findings));
+}
+
+static void word_kernel(struct text *to, const struct about *about)
+{
+	add_percent(to, about->findings->kernel_us, about->findings->on_us);
+}
+
+static void word_rate(struct text *to, const struct about *about)
+{
+	text_add_number(to, ratio(about->finding->rate, 1, 100));
+}
+
+static void word_n(struct text *to, const struct about *about)
+{
+	add_threads(to, about, about->finding->weight_us);
+}
+
+static void word_threads(struct text *to, const struct about *about)
+{
+	text_add_number(to, about->findings->threads_last);
+}
+
+static void word_share(struct text *to, const struct about *about)
+{
+	add_percent(to, about->finding->weight_us, about->findings->total_us);
+}
+
+static void word_pid(struct text *to, const struct about *about)
+{
+	const struct finding_name *culprit = finding_first(about->finding, PARTY_CULPRITS);
+
+	if (culprit && culprit->pid != ABSENT)
+		text_add_number(to, culprit->pid);
+}
+
+static void word_waiter_pid(struct text *to, const struct about *about)
+{
+	const struct finding_name *waiter = finding_first(about->finding, PARTY_WAITERS);
+
+	if (waiter && waiter->pid != ABSENT)
+		text_add_number(to, waiter->pid);
+}
+
+static const struct {
+	const char *name;
+	word_adder *add;
+} words[] = {
+	{"waiters", word_waiters},
+	{"wait", word_wait},
+	{"culprit", word_culprit},
+	{"thing", word_thing},
+	{"things", word_things},
+	{"doing", word_doing},
+	{"longest", word_longest},
+	{"symptoms", word_symptoms},
+	{"throttled", word_throttled},
+	{"limit", word_limit},
+	{"age", word_age},
+	{"others", word_others},
+	{"runners", word_runners},
+	{"busy", word_busy},
+	{"kernel", word_kernel},
+	{"rate", word_rate},
+	{"n", word_n},
+	{"threads", word_threads},
+	{"share", word_share},
+	{"pid", word_pid},
+	{"waiter_pid", word_waiter_pid},
+	{"answered", word_answered},
+};
+
+/* Adds a template up to `end`. False: one of its words is not known. */
+static bool template_add(struct text *to, const struct about *about, const char *from,
+			 const char *end)
+{
+	bool known = true;
+
+	while (from < end) {
+		const char *brace = memchr(from, '{', (size_t)(end - from));
+		const char *close = brace ? strchr(brace, '}') : NULL;
+		size_t length = close ? (size_t)(close - brace - 1) : 0, before;
+
+		if (!brace) {
+			text_add(to, from, (size_t)(end - from));
+			break;
+		}
+		text_add(to, from, (size_t)(brace - from));
+		before = to->length;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (strlen(words[i].name) == length &&
+			    !memcmp(words[i].name, brace + 1, length))
+				words[i].add(to, about);
+		known &= to->length > before;
+		from = close + 1;
+	}
+	return known;
+}
+
+/* Cuts the text to that many columns, with a sign. */
+static void text_shorten(struct text *text, size_t columns)
+{
+	static const char sign[] = "...";
+	size_t fit;
+
+	if (!columns || text_width(text_string(text)) <= columns)
+		return;
+	fit = text_fit(text_string(text), columns > sizeof(sign) ? columns - 3 : columns);
+	text->bytes[fit] = '\0';
+	text->length = fit;
+	text_add_string(text, sign);
+}
+
+/* Adds a sentence: its first part, and those of the others that fit and whose words are known. A
+ * part that is nothing but a word which is not known is left out without a trace. */
+static void sentence_add(struct text *to, const struct about *about, size_t columns)
+{
+	const char *part = about->finding->row->sentence;
+	struct text line = {0}, next = {0};
+
+	for (bool first = true; *part; first = false) {
+		const char *end = part + strcspn(part, "|");
+
+		text_clear(&next);
+		if ((template_add(&next, about, part, end) || first) &&
+		    (first || !columns ||
+		     text_width(text_string(&line)) + text_width(text_string(&next)) <= columns))
+			text_add(&line, text_string(&next), next.length);
+		part = end + (*end == '|');
+	}
+	text_shorten(&line, columns);
+	text_add(to, text_string(&line), line.length);
+	text_done(&line);
+	text_done(&next);
+}
+
+/* Adds a word of a command line, in quotes where a shell needs them. */
+static void shell_add(struct text *to, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._:@%+=,-";
+	bool quoted = word[strspn(word, plain)];
+
+	text_add_format(to, quoted ? "'%s'" : "%s", word);
+}
+
+/* Adds the command that shows more; nothing if it can't be given. */
+static void command_add(struct text *to, const struct about *about)
+{
+	const struct finding_row *row = about->finding->row;
+	const struct finding_name *thing = finding_first(about->finding, PARTY_THINGS);
+	const char *recording = about->interval->recording;
+	struct text line = {0};
+
+	text_add_string(&line, "tsnap ");
+	if (recording) {
+		text_add_string(&line, "--replay ");
+		shell_add(&line, recording);
+		text_add_char(&line, ' ');
+	}
+	if (!(row->live && recording) && !(recording && strchr(recording, '\'')) &&
+	    !(thing && thing->name && strstr(row->command, "{thing}") &&
+	      thing->name[strcspn(thing->name, " '\"\\$`*?[")]) &&
+	    template_add(&line, about, row->command, row->command + strlen(row->command)))
+		text_add(to, text_string(&line), line.length);
+	text_done(&line);
+}
+
+/* Adds the line below a sentence: how sure it is, its share, the chain, and the command. */
+static void evidence_add(struct text *to, const struct about *about, size_t columns)
+{
+	const struct finding *finding = about->finding;
+	struct text line = {0}, command = {0};
+	size_t width, left = columns;
+
+	command_add(&command, about);
+	width = text_width(text_string(&command));
+	if (columns)
+		left = columns > width + 1 ? columns - width - 1 : columns;
+	text_add_format(&line, "%s, ", finding_certainty(finding));
+	add_percent(&line, finding->weight_us, about->findings->total_us);
+	text_add_string(&line, " of the time");
+	if (finding->chain && strstr(finding->chain, "> ")) {
+		text_add_string(&line, ": ");
+		text_add_printable(&line, finding->chain);
+	}
+	text_shorten(&line, left);
+	if (width && columns > text_width(text_string(&line)) + width)
+		text_add_spaces(&line, columns - text_width(text_string(&line)) - width);
+	else if (width && !columns)
+		text_add_string(&line, "; more: ");
+	if (width && (!columns || left != columns))
+		text_add(&line, text_string(&command), command.length);
+	text_add(to, text_string(&line), line.length);
+	text_done(&line);
+	text_done(&command);
+}
+
+/* Sum of the time of a kind, with and without a finding. */
+struct kind_sum {
+	const char *kind;
+	int64_t us, longest_us;
+	bool held;
+};
+
+static size_t kinds_sum(const struct findings *findings, struct kind_sum *sums)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < finding_row_count; i++) {
+		size_t at = 0;
+
+		if (!finding_rows[i].key)
+			continue;
+		while (at < count && strcmp(sums[at].kind, finding_rows[i].kind) != 0)
+			at++;
+		sums[at].kind = finding_rows[i].kind;
+		count += at == count;
+	}
+	for (size_t i = 0; i < findings->found.count; i++) {
+		const struct finding *finding = finding_at(findings, i);
+		size_t at = 0;
+
+		while (at < count && strcmp(sums[at].kind, finding->row->kind) != 0)
+			at++;
+		if (at == count)
+			continue;
+		sums[at].us = sum(sums[at].us, finding->weight_us);
+		sums[at].held |= finding->held;
+		if (finding->longest_us > sums[at].longest_us)
+			sums[at].longest_us = finding->longest_us;
+	}
+	return count;
+}
+
+/* Adds what is no problem: "disks, memory and quotas each cost under 2 %; waits for servers 7 %
+ * (20 ms at most)". */
+static void others_add(struct text *line, const struct findings *findings)
+{
+	struct kind_sum sums[32] = {{0}};
+	size_t count = kinds_sum(findings, sums), small = 0, told = 0;
+
+	for (size_t i = 0; i < count; i++)
+		small += !sums[i].held &&
+			 ratio(sums[i].us, 1000, findings->total_us) < UNDER_PER_MILLE;
+	for (size_t i = 0; i < count; i++) {
+		if (sums[i].held || ratio(sums[i].us, 1000, findings->total_us) >= UNDER_PER_MILLE)
+			continue;
+		text_add_string(line, !told ? " " : told + 1 < small ? ", " : " and ");
+		text_add_string(line, sums[i].kind);
+		told++;
+	}
+	if (small)
+		text_add_format(line, "%s cost under %d %%", small > 1 ? " each" : "",
+				UNDER_PER_MILLE / 10);
+	for (size_t i = 0; i < count; i++) {
+		if (sums[i].held || ratio(sums[i].us, 1000, findings->total_us) < UNDER_PER_MILLE)
+			continue;
+		text_add_format(line, "%s%s ", told++ ? "; " : " ", sums[i].kind);
+		add_percent(line, sums[i].us, findings->total_us);
+		text_add_string(line, " (");
+		add_time(line, sums[i].longest_us);
+		text_add_string(line, " at most)");
+	}
+}
+
+static void busy_add(struct text *line, const struct interval *interval,
+		     const struct findings *findings)
+{
+	const struct source_status *status = interval->status;
+	if (status->cpus == ABSENT || !findings->elapsed_us)
+		return;
+	text_add_format(line, "%lld CPU%s ", (long long)status->cpus, status->cpus == 1 ? "" : "s");
+	add_busy(line, findings);
+	text_add_string(line, " busy");
+}
+
+static void rest_add(struct text *out, const struct interval *interval,
+		     const struct findings *findings)
+{
+	struct text line = {0};
+
+	text_add_string(&line,
+			findings->count ? "Nothing else stands out:" : "Nothing stands out:");
+	if (!findings->count) {
+		text_add_char(&line, ' ');
+		busy_add(&line, interval, findings);
+		text_add_string(&line, text_string(&line)[line.length - 1] == ' ' ? "" : ", ");
+		text_add_string(&line, findings->longest_us ? "nobody waited longer than "
+							    : "nobody waited");
+		if (findings->longest_us)
+			add_time(&line, findings->longest_us + 999);
+		text_add_char(&line, ';');
+	}
+	others_add(&line, findings);
+	text_add_char(&line, '.');
+	interval_add_wrapped(out, interval, text_string(&line));
+	text_done(&line);
+}
+
+/* Says what the recording lacks, instead of finding nothing. False: it lacks nothing. */
+static bool lack_add(struct text *out, const struct interval *interval,
+		     const struct findings *findings)
+{
+	struct text line = {0};
+
+	if (!findings->unrecorded.count)
+		return false;
+	text_add_string(&line, "The recording lacks columns that --findings needs: ");
+	unrecorded_add(&line, &findings->unrecorded, "findings");
+	interval_add_wrapped(out, interval, text_string(&line));
+	text_done(&line);
+	return true;
+}
+
+void interval_add_findings_header(struct text *out, const struct interval *interval)
+{
+	const struct findings *findings = interval->findings;
+	struct about about = {.interval = interval, .findings = findings};
+	struct text line = {0};
+
+	interval_add_origin(&line, interval);
+	text_add_string(&line, ": ");
+	if (interval->status->cpus != ABSENT) {
+		text_add_string(&line, "CPUs ");
+		add_busy(&line, findings);
+		text_add_string(&line, " busy; ");
+	}
+	if (findings->threads_last)
+		text_add_format(&line, "%lld threads, ", (long long)findings->threads_last);
+	add_threads(&line, &about, findings->total_us);
+	text_add_string(&line, " working or waiting");
+	interval_add_wrapped(out, interval, text_string(&line));
+	text_add_char(out, '\n');
+	text_done(&line);
+}
+
+void interval_add_findings(struct text *out, const struct interval *interval)
+{
+	const struct findings *findings = interval->findings;
+	size_t columns = interval->width > 2 * INDENT ? interval->width - INDENT : 0;
+	bool lacks = lack_add(out, interval, findings);
+
+	for (size_t i = 0; i < findings->count; i++) {
+		struct about about = {interval, findings, finding_at(findings, i)};
+
+		text_add_format(out, "%zu. ", i + 1);
+		sentence_add(out, &about, columns - (columns && i >= 9));
+		text_add_char(out, '\n');
+		text_add_spaces(out, INDENT);
+		evidence_add(out, &about, columns);
+		text_add_char(out, '\n');
+	}
+	if (!lacks || findings->count)
+		rest_add(out, interval, findings);
+}
+
+/* Adds the names of a party, most time first: [{"name":"curl","pid":null, ...}]. */
+static void json_add_party(struct text *out, const char *member, const struct keyed *names)
+{
+	const struct finding_name *rows = names->rows;
+
+	text_add_format(out, ",\"%s\":[", member);
+	for (size_t i = 0; i < names->count && i < JSON_NAMES_MAX; i++) {
+		text_add_string(out, i ? ",{" : "{");
+		if (rows[i].name)
+			json_add_text(out, "\"name\":", rows[i].name);
+		else
+			text_add_string(out, "\"name\":null");
+		json_add_number(out, "pid", rows[i].pid);
+		json_add_number(out, "tid", rows[i].threads > 1 ? ABSENT : rows[i].tid);
+		json_add_number(out, "threads", rows[i].tid == ABSENT ? ABSENT : rows[i].threads);
+		json_add_number(out, "time_us", rows[i].weight_us);
+		text_add_char(out, '}');
+	}
+	text_add_char(out, ']');
+}
+
+static void json_add_doing(struct text *out, const struct finding *finding)
+{
+	const char *before = ",\"doing_us\":{";
+
+	for (int state = 0; state < STATE_COUNT; state++) {
+		if (!finding->doing_us[state])
+			continue;
+		text_add_format(out, "%s\"%s\":%lld", before, state_row(state)->name,
+				(long long)finding->doing_us[state]);
+		before = ",";
+	}
+	text_add_string(out, *before == ',' && before[1] ? ",\"doing_us\":{}" : "}");
+	if (finding->syscall)
+		json_add_text(out, ",\"doing_syscall\":", finding->syscall);
+	if (finding->waits_on)
+		json_add_text(out, ",\"doing_waits_on\":", finding->waits_on);
+}
+
+static void json_add_head(struct text *out, const char *name, const struct findings *findings,
+			  int64_t us)
+{
+	json_add_text(out, "{\"finding\":", name);
+	json_add_number(out, "time_us", us);
+	json_add_number(out, "share_per_mille", ratio(us, 1000, findings->total_us));
+}
+
+static void json_add_finding(struct text *out, const struct about *about, size_t rank)
+{
+	const struct finding *finding = about->finding;
+	struct text scratch = {0};
+
+	json_add_head(out, finding->row->name, about->findings, finding->weight_us);
+	json_add_number(out, "rank", (int64_t)rank);
+	json_add_number(out, "symptom_us", finding->symptom_us);
+	json_add_number(out, "longest_us", finding->longest_us);
+	json_add_number(out, "samples", finding->samples);
+	json_add_text(out, ",\"certainty\":", finding_certainty(finding));
+	json_add_party(out, "waiters", &finding->parties[PARTY_WAITERS]);
+	json_add_party(out, "culprits", &finding->parties[PARTY_CULPRITS]);
+	json_add_party(out, "things", &finding->parties[PARTY_THINGS]);
+	json_add_doing(out, finding);
+	json_add_number(out, "per_second", finding->rate ? ratio(finding->rate, 1, 100) : ABSENT);
+	json_add_number(out, "age_us", finding_age_us(finding));
+	if (finding->chain)
+		json_add_text(out, ",\"chain\":", finding->chain);
+	sentence_add(&scratch, about, 0);
+	json_add_text(out, ",\"text\":", text_string(&scratch));
+	text_clear(&scratch);
+	command_add(&scratch, about);
+	if (scratch.length)
+		json_add_text(out, ",\"command\":", text_string(&scratch));
+	text_done(&scratch);
+}
+
+/* Objects of an interval: its findings, then the time that is no problem, and that was not seen, so
+ * that the times of all are the whole time. */
+static void json_add_findings(struct text *out, const struct interval *interval)
+{
+	const struct findings *findings = interval->findings;
+	struct text end = {0};
+
+	grouped_json_end(&end, interval);
+	for (size_t i = 0; i < findings->count; i++) {
+		struct about about = {interval, findings, finding_at(findings, i)};
+
+		json_add_finding(out, &about, i + 1);
+		text_add(out, text_string(&end), end.length);
+	}
+	json_add_head(out, "no_problem", findings, findings->none_us);
+	json_add_number(out, "longest_us", findings->longest_us);
+	json_add_number(out, "all_us", findings->total_us);
+	json_add_party(out, "runners", &findings->runners);
+	text_add(out, text_string(&end), end.length);
+	json_add_head(out, "not_seen", findings, findings->unseen_us);
+	text_add(out, text_string(&end), end.length);
+	text_done(&end);
+}
+
+const struct renderer renderer_json_findings = {
+	.name = "json findings",
+	.kind = RENDERER_ROWS,
+	.grouped = true,
+	.accounts = true,
+	.before = REPORT_MEASURES_DEFAULT,
+	.columns = REPORT_COLUMNS_DEFAULT,
+	.add = json_add_findings,
+};
