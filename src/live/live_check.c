@@ -10,6 +10,7 @@
 #include "maps/kernel.h"
 #include "kernel/type_source.h"
 #include "kernel/registers.h"
+#include "live/context/live_limits.h"
 #include "live/live_options.h"
 #include "live/trace_table.h"
 #include "live/sampler/live_realtime.h"
@@ -18,10 +19,18 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* Processes and threads of a run beside its first process. A start without stacks has three at
+ * once: the one that samples, the one that starts parsers, and the one that compiles. */
+#define PROCESSES_LEAST 3
+#define PROCESSES_MOST 15
 
 static void line_add(struct text *out, const char *name, const char *words)
 {
@@ -81,6 +90,56 @@ static void sandbox_describe(struct text *out)
 				      "other network namespaces");
 	line_add(out, "sandbox", text_string(&words));
 	text_done(&words);
+}
+
+/* Returns how many processes can be started, at most PROCESSES_MOST; *err: why no more. */
+static int processes_try(int *err)
+{
+	pid_t processes[PROCESSES_MOST], parent = getpid();
+	int count = 0;
+
+	*err = 0;
+	while (count < PROCESSES_MOST && (processes[count] = fork()) > 0)
+		count++;
+	if (count < PROCESSES_MOST && !processes[count]) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent)
+			pause();
+		_exit(EXIT_FAILURE);
+	}
+	if (count < PROCESSES_MOST)
+		*err = errno;
+	for (int i = 0; i < count; i++) {
+		kill(processes[i], SIGKILL);
+		waitpid(processes[i], NULL, 0);
+	}
+	return count;
+}
+
+/* -errno with e: a run can't start the processes that it needs. */
+static int processes_describe(struct text *out, struct error *e)
+{
+	struct text words = {0};
+	int err, count;
+
+	fflush(NULL);
+	count = processes_try(&err);
+	if (!err) {
+		line_add(out, "processes", "as many as tsnap takes can be started");
+		return 0;
+	}
+	text_add_format(&words,
+			"only %d more can be started (%s), and tsnap takes up to %d: stacks, --top "
+			"or -o may fail; ",
+			count, strerror(err), PROCESSES_MOST);
+	live_limits_explain(err, &words);
+	line_add(out, "processes", text_string(&words));
+	text_done(&words);
+	if (count >= PROCESSES_LEAST)
+		return 0;
+	return error_set(e, err, EXIT_HOST_CANNOT,
+			 "only %d more processes can be started, and tsnap takes at least %d: %s",
+			 count, PROCESSES_LEAST, strerror(err));
 }
 
 static void host_describe(const struct host *host, struct text *out)
@@ -463,12 +522,13 @@ int live_check(const struct live_config *config, struct text *out, struct error 
 	if (planned && e->exit_code == EXIT_USAGE)
 		return planned;
 	host_describe(&kernel.host, out);
+	err = processes_describe(out, planned ? &(struct error){0} : e);
 	features_describe(&kernel, out);
 	types_describe(config, &kernel, out);
 	probes_describe(&kernel, out);
 	remedies_describe(config, &kernel, out);
 	shares_describe(out);
-	err = planned ? planned : trial_describe(config, &needs, &lacking, out, e);
+	err = planned ? planned : err ? err : trial_describe(config, &needs, &lacking, out, e);
 	if (!err)
 		traces_describe(config, needs, &lacking, out);
 	if (err)

@@ -219,13 +219,19 @@ def group_limits(ctx):
 @case
 def too_few_processes(ctx):
     """In a control group with few processes a report says that no process can read files for stacks, and why; or the start fails, and
-    says why. With enough of them there is no such line."""
+    says why, and --check says before that it will. With enough of them there is no such line."""
     ctx.workload("sleep", call="pipe_read")
     reported = 0
     lacking = "can't be started: Resource temporarily unavailable, control group"
     for most in range(2, 40):
-        tool = ctx.plain(*COLUMNS, preexec_fn=in_group(ctx, "pids", "pids__max", "pids__max", most))
+        group = in_group(ctx, "pids", "pids__max", "pids__max", most)
+        checked = ctx.plain("--check", preexec_fn=group) if most < 6 else None
+        can = not checked or checked.wait(START_S + STOP_S) == 0
+        tool = ctx.plain(*COLUMNS, preexec_fn=group)
         code, words = tool.wait(START_S + STOP_S), words_of(tool)
+        check(can == (code == 0), "%d processes: --check: %s, a report: %d", most, can, code)
+        told = not checked or re.search("processes +only %d more can be started" % (most - 1), checked.out.decode())
+        check(told, "%d processes: --check does not tell: %s", most, checked and checked.out.decode())
         limit = "tsnap-limit-%d-%d may have %d processes and threads: raise its pids.max" % (os.getpid(), most, most)
         check(limit in words or code == 0, "%d processes: exit code %d: %s", most, code, words)
         if code == 0 and lacking not in words:
