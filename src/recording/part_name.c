@@ -30,7 +30,7 @@ void part_host(const char *name, char host[PART_HOST_SIZE])
 	host[length] = '\0';
 }
 
-void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE])
+void part_stem_write(const struct part_name *part, char stem[PART_STEM_SIZE])
 {
 	time_t seconds = part->hour_us / 1000000;
 	struct tm tm;
@@ -38,8 +38,15 @@ void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE])
 
 	gmtime_r(&seconds, &tm);
 	strftime(hour, sizeof(hour), "%Y%m%dT%HZ", &tm);
-	snprintf(name, PART_NAME_SIZE, "%s_%s-%03d.%s" SUFFIX, part->host, hour, part->number,
-		 record_kind_name(part->kind));
+	snprintf(stem, PART_STEM_SIZE, "%s_%s-%03d", part->host, hour, part->number);
+}
+
+void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE])
+{
+	char stem[PART_STEM_SIZE];
+
+	part_stem_write(part, stem);
+	snprintf(name, PART_NAME_SIZE, "%s.%s" SUFFIX, stem, record_kind_name(part->kind));
 }
 
 /* Reads the fields by position, then writes the name again and compares: that checks all else. */

@@ -12,6 +12,7 @@
 #include "recording/record_kind.h"
 
 #define PART_HOST_SIZE 65
+#define PART_STEM_SIZE 108
 #define PART_NAME_SIZE 128
 #define PART_HOUR_US (3600 * 1000000ll)
 #define PART_NUMBER_MAX 999999
@@ -27,6 +28,8 @@ struct part_name {
 int64_t part_hour(int64_t time_us);
 /* Makes the form of a host's name that file names have. */
 void part_host(const char *name, char host[PART_HOST_SIZE]);
+/* Writes what the names of a part's files have in common: HOST_20261122T15Z-001. */
+void part_stem_write(const struct part_name *part, char stem[PART_STEM_SIZE]);
 void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE]);
 /* Reads a name; false: not the name of a recorded file. */
 bool part_name_read(const char *name, struct part_name *part);

@@ -18,8 +18,9 @@
 
 #define LOCK_NAME ".tsnap.lock"
 #define LOCK_TRIES 4
-#define CHECK_NS (60 * NS_PER_SECOND) /* at least so often it is seen whether files were removed \
-				       */
+#define CHECK_NS                                                                        \
+	(60 * NS_PER_SECOND) /* at least so often it is seen whether files were removed \
+			      */
 #define GROUP_NAME "tsnap"
 #define QUEUE_BYTES_DEFAULT (32u << 20)
 
@@ -155,6 +156,20 @@ static void words_add(struct recorder *recorder, const char *words)
 	pthread_mutex_unlock(&recorder->mutex);
 }
 
+/* Takes lines that end with a newline. */
+static void lines_take(struct recorder *recorder, struct text *lines)
+{
+	int length;
+
+	pthread_mutex_lock(&recorder->mutex);
+	for (const char *line = text_string(lines); *line; line += length) {
+		length = (int)strcspn(line, "\n") + 1;
+		text_add_format(&recorder->words, "%s: %.*s", recorder->path, length, line);
+	}
+	pthread_mutex_unlock(&recorder->mutex);
+	text_clear(lines);
+}
+
 static void report_failed(struct recorder *recorder, int err)
 {
 	char words[200];
@@ -243,6 +258,7 @@ static int part_flush(struct recorder *recorder)
 
 	if (!err)
 		err = recorder_part_flush(&recorder->part, clock_utc_us());
+	lines_take(recorder, &recorder->part.removed.words);
 	if (err)
 		report_failed(recorder, err);
 	else

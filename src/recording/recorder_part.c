@@ -187,10 +187,10 @@ static uint64_t headers_bytes(const struct recorder_part *part)
 	return bytes;
 }
 
-static int space_make(const struct recorder_part *part, int64_t now_us, uint64_t bytes)
+static int space_make(struct recorder_part *part, int64_t now_us, uint64_t bytes)
 {
 	return bytes ? retention_apply(&part->retention, part->directory, &part->name, now_us,
-				       bytes)
+				       bytes, &part->removed)
 		     : 0;
 }
 
@@ -222,6 +222,7 @@ int recorder_part_flush(struct recorder_part *part, int64_t now_us)
 void recorder_part_done(struct recorder_part *part)
 {
 	files_close(part);
+	text_done(&part->removed.words);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
 		text_done(&part->rows[kind]);
 		free(part->headers[kind]);

@@ -20,6 +20,7 @@ struct recorder_part {
 	struct file_rights rights; /* of the files */
 	char *headers[RECORD_KIND_COUNT];
 	struct retention retention;
+	struct retention_log removed;
 	struct part_name name; /* name of the present part, without a kind */
 	bool begun;	       /* a part was begun */
 	bool fresh;	       /* a new part was begun that was not announced yet */

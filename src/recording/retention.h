@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "recording/part_name.h"
 
 /* A zeroed struct keeps everything. */
@@ -19,10 +20,20 @@ struct retention {
 	int64_t keep_free_tenths; /* least free part of the file system, in 0.1 %; 0: no bound */
 };
 
-/* Removes parts until all bounds hold with `coming` bytes more; never the present part. 0; -ENOSPC:
- * nothing more can be removed and a bound does not hold; or another -errno. */
+/* What was removed. A zeroed struct is empty. */
+struct retention_log {
+	struct text words;	  /* lines for the user, who takes them */
+	int64_t hour_us, aged_us; /* the present hour; the last one that was removed for its age */
+	int aged;		  /* number of those, within the present hour */
+};
+
+/* Removes parts until all bounds hold with `coming` bytes more; never the present part. Ages are
+ * counted from the newest recorded hours, and at most a day of hours goes in each hour: a clock
+ * that is ahead for a moment makes nothing old. 0; -ENOSPC: nothing more can be removed and a bound
+ * does not hold; or another -errno. */
 int retention_apply(const struct retention *retention, int directory,
-		    const struct part_name *present, int64_t now_us, uint64_t coming);
+		    const struct part_name *present, int64_t now_us, uint64_t coming,
+		    struct retention_log *log);
 /* True if files of that kind are in the first tier of a recording that has an archive. */
 bool retention_of_fine(enum record_kind kind);
 /* The largest size of a part, so that removing one leaves most of what is kept; 0: no bound. */

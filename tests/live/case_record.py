@@ -19,6 +19,7 @@ from datetime import datetime
 
 from case_schema import duckdb_asked
 from case_share import Place
+from case_totals import Clock
 from case_namespaces import unshared
 from case_trouble import with_fault
 from harness import SCANS_MORE, START_S, STOP_S, Skip, case, check, let_pass, through, timestamp_s, wait_until
@@ -50,7 +51,7 @@ def newest_scans(directory):
     return files[-1], max(text.count(b"\n") - 1, 0)
 
 
-def recording(ctx, directory, *args):
+def recording(ctx, directory, *args, **popen):
     """A tsnap -o that samples: at least one scan is on the disk, and its samples, which are written before it."""
     path, before = newest_scans(directory)
 
@@ -58,7 +59,7 @@ def recording(ctx, directory, *args):
         newest, rows = newest_scans(directory)
         return rows > (before if newest == path else 0)
 
-    tool = ctx.plain("-o", directory, *args)
+    tool = ctx.plain("-o", directory, *args, **popen)
     wait_until(lambda: tool.code is not None or scan_is_there(), START_S + STOP_S, "a scan on the disk")
     check(tool.code is None, "tsnap ended (%s): %s", tool.code, tool.err)
     return tool
@@ -288,6 +289,39 @@ def record_foreign_directories(ctx):
             os.chmod(path, 0o644)
         ctx.plain("-a", "-o", directory, "-n", 2).finish_plain()
         check(len(files_of(directory, "samples")) == 2, "files that others may read are continued: %s", files_of(directory, "samples"))
+
+
+@case
+def record_clock_ahead(ctx):
+    """A clock that is a year ahead for three seconds makes nothing old with --keep 30d; what is old by the hours that were recorded goes, and
+    that is told."""
+    directory, clock = ctx.temporary(), Clock(ctx)
+    ctx.plain("-o", directory, "-a", "-n", 1).finish_plain()
+    made = files_of(directory, "scans")[0]
+    now_s = time.time()
+
+    def planted(hours):
+        path = re.sub(r"_\d{8}T\d\dZ-\d+", time.strftime("_%Y%m%dT%HZ-001", time.gmtime(now_s - hours * 3600)), made)
+        return path if path == made else shutil.copyfile(made, path)
+    kept = [planted(hours) for hours in (1, 2, 3, 24, 7 * 24, 28 * 24)]
+    for path in kept:
+        os.chmod(path, 0o640)
+    tool = recording(ctx, directory, "-a", "-F", 5, "--flush", 0.2, "--keep", "30d", env=clock.environment)
+    clock.set(365 * 86400)
+    wait_until(lambda: time.strftime("_%Y", time.gmtime(now_s + 365 * 86400)) in files_of(directory, "scans")[-1], STOP_S, "a scan next year")
+    let_pass(3)
+    clock.set(0)
+    tool.wait_sleeps(20)
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0)
+    check(all(map(os.path.exists, kept)), "removed: %s", [path for path in kept if not os.path.exists(path)])
+    check("removed (" not in tool.err and "the clock was set forward" in tool.err, "%s", tool.err)
+    old = planted(32 * 24)
+    tool = ctx.plain("-o", directory, "-a", "-n", 2, "--flush", 0.2, "--keep", "30d")
+    tool.finish_plain(0)
+    check(not os.path.exists(old) and all(map(os.path.exists, kept)), "%s are left", os.listdir(directory))
+    stem = os.path.basename(old).split(".")[0]
+    check("%s: removed (--keep): %s, files: 1" % (directory, stem) in tool.err, "%s", tool.err)
 
 
 REMOVED = "of the files that were being written have been removed"

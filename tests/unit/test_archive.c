@@ -256,9 +256,10 @@ static void test_tiers_are_kept_apart(void **state)
 	struct part_name now = {
 		.host = "unit", .hour_us = START_US + 9 * PART_HOUR_US, .number = 1};
 	int64_t now_us = now.hour_us + PART_HOUR_US / 2, first_us = 0;
+	struct retention_log log = {0};
 
 	tiers_record(scene, &all);
-	assert_int_equal(retention_apply(&some, scene->directory, &now, now_us, 0), 0);
+	assert_int_equal(retention_apply(&some, scene->directory, &now, now_us, 0, &log), 0);
 	assert_int_equal(files_left(scene, RECORD_SAMPLES, &first_us), 3);
 	assert_int_equal(files_left(scene, RECORD_SCANS, &first_us), 3);
 	assert_int_equal(first_us, START_US + 7 * PART_HOUR_US);
@@ -267,9 +268,10 @@ static void test_tiers_are_kept_apart(void **state)
 	assert_int_equal(files_left(scene, RECORD_HOST, &first_us), 6);
 	assert_int_equal(first_us, START_US + 4 * PART_HOUR_US);
 	/* limit too small for both: fine files go first, except those of the present hour */
-	assert_int_equal(retention_apply(&least, scene->directory, &now, now_us, 0), 0);
+	assert_int_equal(retention_apply(&least, scene->directory, &now, now_us, 0, &log), 0);
 	assert_int_equal(files_left(scene, RECORD_SAMPLES, &first_us), 1);
 	assert_in_range(files_left(scene, RECORD_ARCHIVE, &first_us), 2, 5);
+	text_done(&log.words);
 }
 
 int main(void)

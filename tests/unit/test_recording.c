@@ -491,6 +491,7 @@ static void test_keep_time(void **state)
 	struct scene *scene = *state;
 	struct recorder *recorder = recorder_begin(scene, NULL);
 	struct part_name now = {.hour_us = START_US + 9 * PART_HOUR_US, .number = 1};
+	struct retention_log log = {0};
 	struct part_list list = {0};
 	struct error e = {0};
 
@@ -499,20 +500,24 @@ static void test_keep_time(void **state)
 	assert_int_equal(recorder_close(recorder, &e), 0);
 	strcpy(now.host, "other");
 	assert_int_equal(retention_apply(&retention, scene->directory, &now,
-					 now.hour_us + PART_HOUR_US / 2, 0),
+					 now.hour_us + PART_HOUR_US / 2, 0, &log),
 			 0);
 	assert_int_equal(part_list_read(&list, scene->directory), 0);
 	assert_int_equal(list.count, 20);
 	part_list_done(&list);
 	strcpy(now.host, "unit");
 	assert_int_equal(retention_apply(&retention, scene->directory, &now,
-					 now.hour_us + PART_HOUR_US / 2, 0),
+					 now.hour_us + PART_HOUR_US / 2, 0, &log),
 			 0);
 	assert_int_equal(part_list_read(&list, scene->directory), 0);
 	/* the hour being written, and two before it */
 	assert_int_equal(list.count, 6);
 	assert_int_equal(list.files[0].name.hour_us, START_US + 7 * PART_HOUR_US);
 	part_list_done(&list);
+	assert_string_equal(text_string(&log.words),
+			    "removed (--keep): unit_20251120T15Z-001 to unit_20251120T21Z-001, "
+			    "files: 14\n");
+	text_done(&log.words);
 }
 
 static void test_missing_scans_are_told(void **state)
