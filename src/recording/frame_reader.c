@@ -13,6 +13,11 @@
 
 #define READ_BYTES (128u << 10)
 #define LOOK_BYTES 512u /* bytes read after a skipped frame, as more skipped ones may follow */
+/* A larger frame is unpacked twice, to check it and then piece by piece: a few bytes of a file may
+ * unpack to 256 MB, in each of several streams. Frames of tsnap have a window of 2 MB. */
+#define WHOLE_BYTES (16u << 20)
+#define WINDOW_LOG_MAX 24
+#define FOREIGN_WINDOW_LOG_MAX 27 /* zstd's own limit */
 #define SKIPPABLE(magic) (((magic) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START)
 
 struct frame_reader {
@@ -40,6 +45,8 @@ struct frame_reader {
 		bool foreign;	 /* within a frame that is not tsnap's */
 		bool has_header; /* the header line was returned */
 		bool searched;	 /* within a damaged stretch, which has been counted */
+		bool large;	 /* within a frame that is returned piece by piece */
+		ZSTD_inBuffer large_in;
 	} file;
 	bool copied; /* frames are returned as they are in the file */
 };
@@ -207,29 +214,76 @@ static char *out_capacity(struct frame_reader *reader, size_t bytes)
 	return reader->out;
 }
 
-/* Unpacks the frame of a head; both are in memory. False: it is damaged. */
+/* Unpacks a frame. Returns its bytes; 0: it is damaged. */
+static uint64_t whole_unpack(struct frame_reader *reader, const ZSTD_inBuffer *in, size_t raw_bytes)
+{
+	char *out = out_capacity(reader, raw_bytes);
+	size_t got = ZSTD_decompressDCtx(reader->context, out, raw_bytes, in->src, in->size);
+
+	if (ZSTD_isError(got) || !got || out[got - 1] != '\n')
+		return 0;
+	reader->file.out_end = got;
+	return got;
+}
+
+static void large_begin(struct frame_reader *reader, const ZSTD_inBuffer *in)
+{
+	ZSTD_DCtx_reset(reader->context, ZSTD_reset_session_only);
+	ZSTD_DCtx_setParameter(reader->context, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	reader->file.large_in = *in;
+}
+
+/* Unpacks the next piece of a large frame. Returns its bytes; 0: the end, or damage. */
+static size_t large_unpack(struct frame_reader *reader)
+{
+	ZSTD_outBuffer out = {out_capacity(reader, READ_BYTES), READ_BYTES, 0};
+	size_t left = ZSTD_decompressStream(reader->context, &out, &reader->file.large_in);
+
+	return reader->file.out_end = ZSTD_isError(left) ? 0 : out.pos;
+}
+
+/* Unpacks a large frame and keeps nothing of it. Returns its bytes; 0: it is damaged. */
+static uint64_t large_check(struct frame_reader *reader, const ZSTD_inBuffer *in)
+{
+	uint64_t bytes = 0;
+	char last = 0;
+
+	large_begin(reader, in);
+	for (size_t got; (got = large_unpack(reader)); bytes += got)
+		last = reader->out[got - 1];
+	large_begin(reader, in);
+	return last == '\n' ? bytes : 0;
+}
+
+/* Takes a piece of a large frame, which was checked. 1: go on. */
+static int large_take(struct frame_reader *reader)
+{
+	reader->file.large = large_unpack(reader);
+	if (!reader->file.large)
+		reader->file.start += FRAME_HEAD_BYTES + reader->file.large_in.size;
+	return 1;
+}
+
+/* Unpacks the frame of a head, or a large one's beginning; both are in memory. False: it is
+ * damaged. */
 static bool frame_unpack(struct frame_reader *reader, const struct frame_head *head)
 {
-	const unsigned char *packed = reader->in + reader->file.start + FRAME_HEAD_BYTES;
-	char *out;
-	size_t got;
+	const ZSTD_inBuffer in = {reader->in + reader->file.start + FRAME_HEAD_BYTES,
+				  head->packed_bytes, 0};
 
 	/* do not allocate more memory than the frame itself says */
-	if (ZSTD_getFrameContentSize(packed, head->packed_bytes) != head->raw_bytes)
+	if (ZSTD_getFrameContentSize(in.src, in.size) != head->raw_bytes)
 		return false;
-	out = out_capacity(reader, head->raw_bytes);
-	got = ZSTD_decompressDCtx(reader->context, out, head->raw_bytes, packed,
-				  head->packed_bytes);
-	if (ZSTD_isError(got) || got != head->raw_bytes || !got || out[got - 1] != '\n')
-		return false;
-	reader->file.out_end = got;
-	return true;
+	reader->file.large = head->raw_bytes > WHOLE_BYTES;
+	return (reader->file.large ? large_check(reader, &in)
+				   : whole_unpack(reader, &in, head->raw_bytes)) == head->raw_bytes;
 }
 
 /* Takes a frame with tsnap's head, whose 64 bytes are there. 1: go on, 0: the end, or -errno. */
 static int frame_take(struct frame_reader *reader, const struct frame_head *head, struct error *e)
 {
 	uint64_t length = FRAME_HEAD_BYTES + head->packed_bytes;
+	bool whole;
 	int more;
 
 	if (head->packed_bytes > ZSTD_compressBound(FRAME_RAW_MAX) ||
@@ -249,20 +303,23 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 		reader->losses->cut += !more;
 		return more;
 	}
-	if (!frame_unpack(reader, head)) {
-		reader->losses->damaged++;
-		reader->file.out_start = reader->file.out_end = 0;
-	} else if (!head->header && !reader->file.has_header) {
+	whole = frame_unpack(reader, head);
+	reader->losses->damaged += !whole;
+	if (whole && !head->header && !reader->file.has_header) {
 		reader->losses->headless++;
-		reader->file.out_start = reader->file.out_end = 0;
+		whole = false;
 	}
-	reader->losses->frames += !head->header && reader->file.out_end;
-	reader->file.has_header |= head->header && reader->file.out_end;
-	if (reader->copied && reader->file.out_end) {
+	reader->losses->frames += whole && !head->header;
+	reader->file.has_header |= whole && head->header;
+	if (whole && reader->copied) {
 		memcpy(out_capacity(reader, length), reader->in + reader->file.start, length);
 		reader->file.out_end = length;
 	}
-	reader->file.start += length;
+	reader->file.large &= whole && !reader->copied;
+	if (!whole)
+		reader->file.out_start = reader->file.out_end = 0;
+	if (!reader->file.large)
+		reader->file.start += length;
 	return 1;
 }
 
@@ -325,6 +382,8 @@ static int next_take(struct frame_reader *reader, struct error *e)
 		return plain_take(reader, e);
 	if (reader->file.foreign)
 		return foreign_take(reader, e);
+	if (reader->file.large)
+		return large_take(reader);
 	more = in_fill(reader, sizeof(magic), e);
 	if (more < 0)
 		return more;
@@ -341,6 +400,8 @@ static int next_take(struct frame_reader *reader, struct error *e)
 		reader->file.begun = reader->file.packed = reader->file.foreign = true;
 		reader->file.searched = reader->file.skips = false;
 		ZSTD_DCtx_reset(reader->context, ZSTD_reset_session_only);
+		ZSTD_DCtx_setParameter(reader->context, ZSTD_d_windowLogMax,
+				       FOREIGN_WINDOW_LOG_MAX);
 		return 1;
 	}
 	if (!SKIPPABLE(magic) && !reader->file.begun)

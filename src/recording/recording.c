@@ -110,8 +110,10 @@ static ssize_t stream_read(struct csv_input *input, char *bytes, size_t size, st
 		if (stream->fd < 0) {
 			int more = file_open(stream, e);
 
-			if (more <= 0)
+			if (more <= 0) {
+				stream_close(stream);
 				return more;
+			}
 			/* a line that was cut off ends here, so that it is a row of its own */
 			if (stream->cut) {
 				stream->cut = false;
@@ -279,8 +281,10 @@ static int tier_open(const char *const *paths, const struct recording_part *part
 		recording->input.scans = &recording->scans.input;
 	if (has_kind(recording, RECORD_STACKS))
 		recording->input.stacks = &recording->stacks.input;
-	if (has_kind(recording, RECORD_HOST))
+	if (has_kind(recording, RECORD_HOST)) {
 		recording_host_read(&recording->reported, &recording->host.input);
+		stream_close(&recording->host);
+	}
 	return sample_file_open_input(&recording->input, filter, needs, source, e);
 }
 

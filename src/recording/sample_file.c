@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define SCAN_ROWS_MAX (1u << 20)
+#define SCAN_ROWS_GATHERED_MAX (1u << 18) /* of a scan that is in memory as a whole: 214 MB */
 #define ROUNDED_US 2		 /* most that rounding makes of a thread's times and a weight */
 #define AHEAD_BYTES (256u << 10) /* size of input from which a thread of its own reads ahead */
 #define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_WAITS_ONSUM | NEED_CGROUP_NAMES))
@@ -48,7 +49,7 @@ struct sample_file {
 	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
 	struct scan_row scan_now; /* row of the scan being gathered; time_us is ABSENT: not known */
 	uint64_t rows_bad;	  /* rows that can't be read and were skipped */
-	uint64_t rows_beyond;	  /* rows beyond SCAN_ROWS_MAX */
+	uint64_t rows_beyond;	  /* rows beyond the limit of a scan */
 
 	struct sample *samples; /* samples of the scan being gathered */
 	struct proc_values_pool proc_values;
@@ -283,7 +284,7 @@ static int scan_add(struct sample_file *file)
 	enum verdict verdict;
 	int err = 0;
 
-	if (++file->rows > SCAN_ROWS_MAX) {
+	if (++file->rows > (file->source.take ? SCAN_ROWS_MAX : SCAN_ROWS_GATHERED_MAX)) {
 		file->rows_beyond++;
 		return 0;
 	}
@@ -372,7 +373,7 @@ static void sample_file_describe(struct source *source, struct source_status *st
 	source_status_miss_any(status, "row cut off at the end of the recording", file->reader.cut);
 	if (file->stacks)
 		stack_dict_describe(file->stacks, status);
-	source_status_miss_any(status, "rows of scans that have more than a million",
+	source_status_miss_any(status, "rows of scans that have more of them than tsnap reads",
 			       file->rows_beyond);
 	source_status_miss_any(status, "names did not fit tsnap's table", names_refused());
 	missed = source_status_miss_any(

@@ -118,6 +118,28 @@ class Extremes(unittest.TestCase):
                     self.assertIsNone(re.search(rb".{0,60}(?<![\w.:/+-])-\d.{0,40}", done.stdout))
             yield form, done
 
+    def test_frames_that_unpack_to_much(self):
+        """128 kB of files that unpack to 1.5 GB, 256 MB for each stream: one frame costs no more memory than usual ones."""
+        with open(TSNAP, "rb") as file:
+            if b"__asan_init" in file.read():
+                self.skipTest("the sanitizers' own memory is more than that")
+        tables = {"stacks": STACKS, "host": {name: "text" for name in HOST.split(",")},
+                  "scans": {"timestamp": "time", "weight_us": "integer", "samples": "integer", "threads": "integer"},
+                  "samples": {"timestamp": "time", "weight_us": "integer", "tid": "integer", "state": "text", "ustack": "hex", "comm": "text"}}
+        for kind in ("samples", "scans", "stacks", "host", "archive", "archive-scans"):
+            table = tables[kind.replace("archive-", "").replace("archive", "samples")]
+            row = ",".join(usual(name, kind_of, 0) for name, kind_of in table.items()).encode()
+            row += b"" if kind.endswith("scans") else b',"%s"' % (b"x" * 8000)
+            header = ",".join(table) + ("" if kind.endswith("scans") else ",unknown")
+            rows = (row + b"\n") * (20000 if kind.endswith("scans") else (256 << 20) // (len(row) + 1))
+            with open("%s/db1_20261120T20Z-001.%s.csv.zst" % (self.place, kind), "wb") as file:
+                file.write(frame(KINDS.index(kind), header.encode() + b"\n") + frame(KINDS.index(kind), rows, (1, 2**62)))
+        code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL);" \
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        done = subprocess.run([sys.executable, "-c", code, TSNAP, "--replay", self.place, "-a", "--by", "ufunc"],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=True)
+        self.assertLess(int(done.stdout), 256 << 10)
+
     def test_each_column_of_each_kind(self):
         samples = columns()
         scans = {name: "integer" if name != "timestamp" else "time" for name in SCAN_COLUMNS}

@@ -193,6 +193,39 @@ static void test_nothing_is_cut_off_behind_damage(void **state)
 	close(fd);
 }
 
+/* A frame that unpacks to much is returned whole or not at all, as others are. */
+static void test_large_frame(void **state)
+{
+	struct scene *scene = *state;
+	struct frame_losses losses = {0};
+	struct frame_file file = {0};
+	struct text rows = {0}, all = {0};
+	off_t end;
+	int fd;
+
+	frames_write(scene, "f", 2);
+	assert_int_equal(
+		frame_file_open(&file, scene->directory, "f", RECORD_SAMPLES, "a,b\n", &rights), 0);
+	for (int i = 0; rows.length < 20u << 20; i++)
+		text_add_format(&rows, "%d,%01000d\n", i, i * 77);
+	assert_int_equal(frame_file_pack(&file, 5, 5, &rows), 0);
+	end = file.end;
+	assert_int_equal(frame_file_put(&file), 0);
+	frame_file_close(&file);
+	frames_write(scene, "f", 1);
+	text_add_format(&all, "a,b\n0,x\n1,x\n%s0,x\n", text_string(&rows));
+	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses), text_string(&all));
+	assert_int_equal(losses.frames, 4);
+	fd = openat(scene->directory, "f", O_RDWR);
+	assert_int_equal(pwrite(fd, "?", 1, (end + file_size(scene, "f")) / 2), 1);
+	close(fd);
+	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses),
+			    "a,b\n0,x\n1,x\n0,x\n");
+	assert_int_equal(losses.damaged, 1);
+	text_done(&rows);
+	text_done(&all);
+}
+
 static void test_other_header_line_is_left_alone(void **state)
 {
 	struct scene *scene = *state;
@@ -588,6 +621,7 @@ int main(void)
 		SCENE_TEST(test_zeroed_end_is_cut_off),
 		SCENE_TEST(test_damage_anywhere),
 		SCENE_TEST(test_nothing_is_cut_off_behind_damage),
+		SCENE_TEST(test_large_frame),
 		SCENE_TEST(test_other_header_line_is_left_alone),
 		cmocka_unit_test(test_part_names),
 		SCENE_TEST(test_recorded_is_replayed),
