@@ -52,6 +52,7 @@ struct config {
 	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
 	int64_t rate_hz;	   /* -F */
 	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
+	bool named;		   /* processes were named without -p */
 	bool goroutines;	   /* --goroutines: mode becomes MODE_GOROUTINES */
 	int64_t goroutines_pid;	   /* -p as an id, with --goroutines */
 	bool descendants;	   /* -r */

@@ -476,7 +476,11 @@ int config_check(struct config *config, struct error *e)
 	if (config->slower_ms && !config->trace)
 		config->trace = trace_rows[LATENCY_SYSCALLS].kind.name;
 	if (config->descendants && !config->process)
-		return usage(e, "-r", "needs -p");
+		return usage(e, "-r", "needs a process: tsnap -r NAME");
+	/* whoever asks for a process wants to see what it does, idle or not */
+	if (config->named && config->mode == MODE_REPORT && !config->on_cpu && !config->off_cpu &&
+	    !config->filter)
+		config->all_states = true;
 	if (rows && config->interval_us && !config->trace)
 		return usage(e, "-i",
 			     "is for reports and --trace: --csv and --json write every scan");

@@ -134,7 +134,7 @@ static const char more_words[] =
 
 void options_describe(struct text *text, bool all)
 {
-	text_add_string(text, "Usage: tsnap [OPTION...]\n"
+	text_add_string(text, "Usage: tsnap [OPTION...] [NAME|PID...]\n"
 			      "What are this host's threads doing, and what do they wait for? "
 			      "Samples them for\n5 seconds and prints one report.\n");
 	for (size_t i = 0; i < option_section_count; i++) {

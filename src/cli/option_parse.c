@@ -280,6 +280,19 @@ static const char *argument_next(const struct option_row *row, char **argv)
 	return taken ? word : optarg;
 }
 
+/* Takes the words that are no options: processes, as those of -p. */
+static void processes_take(struct config *config, char **words)
+{
+	struct text list = {0};
+
+	text_add_string(&list, config->process ? config->process : "");
+	for (; *words; words++)
+		text_add_format(&list, "%s%s", list.length ? "," : "", *words);
+	config->process = name_of_string(text_string(&list));
+	config->named = true;
+	text_done(&list);
+}
+
 int config_parse(struct config *config, int argc, char **argv, struct error *e)
 {
 	char letters[2 * OPTIONS_MAX + 2], typed[64];
@@ -323,9 +336,10 @@ int config_parse(struct config *config, int argc, char **argv, struct error *e)
 		parsed.replay_more = argv + optind;
 		optind = argc;
 	}
-	if (optind < argc)
-		return error_set(e, EINVAL, EXIT_USAGE,
-				 "'%s': tsnap takes options only; --help all lists them",
+	if (!parsed.diff && optind < argc)
+		processes_take(&parsed, argv + optind);
+	else if (optind < argc)
+		return error_set(e, EINVAL, EXIT_USAGE, "'%s': --diff takes two files",
 				 argv[optind]);
 	err = config_check(&parsed, e);
 	if (!err)

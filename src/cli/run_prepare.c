@@ -32,6 +32,8 @@ static void interval_fit(struct interval *interval, bool all_rows)
 	interval->colour = !no_color || !*no_color;
 }
 
+/* columns where processes are named */
+#define PROCESS_COLUMNS "pid,comm,state,state_us,syscall,waits_on,chain"
 #define PATH_COLUMNS "path_end,comm,syscall,waits_on,path"
 
 /* Columns with --critical-path: rows name the process of the path, too. Stacks have their own
@@ -70,10 +72,11 @@ static int run_columns(struct run *run, struct error *e)
 	int err = 0;
 
 	/* distributions have the keys of a report */
-	names = config->critical_path		? path_columns(run)
-		: grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
-		: config->by_chain		? FOLD_CHAIN_ROOT
-						: renderer->columns;
+	names = config->critical_path				     ? path_columns(run)
+		: config->named && run->renderer == &renderer_report ? PROCESS_COLUMNS
+		: grouped && !renderer->grouped			     ? REPORT_COLUMNS_DEFAULT
+		: config->by_chain				     ? FOLD_CHAIN_ROOT
+								     : renderer->columns;
 	/* a replay needs the time */
 	if (config->mode == MODE_RECORD)
 		err = column_list_add(&run->list, "timestamp", grouped, e);

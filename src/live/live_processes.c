@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_processes.h"
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
 #include "proc/proc.h"
 
 #include <errno.h>
@@ -39,23 +41,74 @@ static int pids_add(struct live_processes *processes, const char *list, size_t *
 	return err;
 }
 
+#define NEAREST_MAX 3
+
+struct process_names {
+	const char **names; /* interned */
+	size_t count, capacity;
+};
+
+static int name_note(void *to, int64_t pid, int64_t tid)
+{
+	struct process_names *there = to;
+	struct proc_stat stat;
+
+	if (pid != tid || pid == getpid() || proc_stat_read(PROC, pid, tid, &stat))
+		return 0;
+	there->names = memory_grow(there->names, &there->capacity, there->count + 1,
+				   sizeof(*there->names));
+	there->names[there->count++] = name_of_string(stat.comm);
+	return 0;
+}
+
+static const char *name_at(void *from, size_t at)
+{
+	const struct process_names *there = from;
+
+	return at < there->count ? there->names[at] : NULL;
+}
+
+/* Adds the names of processes that are most like a name. */
+static void nearest_add(struct text *words, const char *name)
+{
+	struct process_names there = {0};
+	const char *nearest;
+
+	proc_threads_walk(PROC, name_note, &there);
+	for (int i = 0; i < NEAREST_MAX && (nearest = text_nearest(name, name_at, &there)); i++) {
+		size_t kept = 0;
+
+		text_add_format(words, "%s%s", i ? ", " : "; nearest: ", nearest);
+		for (size_t at = 0; at < there.count; at++)
+			if (there.names[at] != nearest)
+				there.names[kept++] = there.names[at];
+		there.count = kept;
+	}
+	free(there.names);
+}
+
 /* Fails, as no part of the list means a process. */
 static int nobody_fail(const char *list, struct error *e)
 {
-	if (strchr(list, ','))
+	struct text part = {0}, nearest = {0};
+	const char *rest = list;
+	int err;
+
+	if (!list[strspn(list, "0123456789,")])
 		return error_set(e, ESRCH, EXIT_FAILED,
-				 "-p %s: no process has such an id or name; see ps -e for those "
-				 "there are",
-				 list);
-	if (is_id(list))
-		return error_set(e, ESRCH, EXIT_FAILED,
-				 "-p %s: there is no process %s; see ps -e for those there are",
-				 list, list);
-	return error_set(e, ENOENT, EXIT_FAILED,
-			 "-p %s: no process has such a name: neither its thread, which the kernel "
-			 "cuts at 15 bytes, nor its program file or script; see ps -eo "
-			 "pid,comm,args",
-			 list);
+				 "there is no process %s; ps -e lists those that there are", list);
+	while (text_next_name(&part, &rest))
+		if (!is_id(text_string(&part)))
+			nearest_add(&nearest, text_string(&part));
+	if (!access(list, F_OK))
+		text_add_format(&nearest, "; a recording is replayed with --replay %s", list);
+	err = error_set(e, ENOENT, EXIT_FAILED,
+			"no process is called %s, by its name (which the kernel cuts at 15 bytes), "
+			"its program or its script%s; ps -eo pid,comm,args lists all",
+			list, text_string(&nearest));
+	text_done(&nearest);
+	text_done(&part);
+	return err;
 }
 
 /* Adds a remark for each part of the list that means no process, where other parts do. */
@@ -67,10 +120,10 @@ static void missing_remark(const char *missing, struct text *remarks)
 		text_add_format(
 			remarks,
 			is_id(text_string(&part))
-				? "-p %s: there is no such process; see ps -e for those "
-				  "there are. The others of the list are sampled\n"
-				: "-p %s: no process has such a name; it is looked for again "
-				  "every second. The others of the list are sampled\n",
+				? "there is no process %s; the others that were named are "
+				  "sampled\n"
+				: "no process is called %s, which is tried again every second; "
+				  "the others that were named are sampled\n",
 			text_string(&part));
 	text_done(&part);
 }

@@ -87,15 +87,33 @@ def choose_list(ctx):
         tool = ctx.stream("-a", "-d", 1, "-p", ",".join(parts), columns="state")
         rows = tool.finish(0, START_S + STOP_S)
         check(tids_of(rows) == expected, "%s: %s, not %s", parts, tids_of(rows), expected)
-        remarks = [line for line in tool.err.splitlines() if ": -p " in line]
+        remarks = [line for line in tool.err.splitlines() if "the others" in line]
         for part in parts[2:]:
-            check([line for line in remarks if line.startswith("tsnap: -p %s: " % part) and "The others" in line],
+            check([line for line in remarks if re.match("tsnap: (there is no process|no process is called) %s[;,]" % part, line)],
                   "nothing is said of %s: %s", part, tool.err)
         check(len(remarks) == len(parts[2:]), "%s: %s", parts, tool.err)
     check(other.tid not in expected, "one workload is the other")
     nobody = ctx.plain("-d", 1, "-p", "no:such:name,999999999")
     nobody.finish_plain(1)
-    check("-p no:such:name,999999999: no process has such an id or name" in nobody.err, "of nobody: %s", nobody.err)
+    check("no process is called no:such:name,999999999," in nobody.err, "of nobody: %s", nobody.err)
+
+
+@case
+def choose_by_words(ctx):
+    """tsnap NAME PID, without an option, shows what each does, idle or not, and what it waits for; the nearest name where there is none."""
+    one, two = named(ctx, "tsnap-word-one").workload("mutex"), ctx.workload("sleep", call="nanosleep")
+    other = ctx.workload("sleep", call="futex")
+    tool = ctx.plain("-d", 1, "tsnap-word-one", two["pid"])
+    tool.finish_plain()
+    rows = [line.split() for line in tool.out.decode().splitlines()]
+    titles = next((row for row in rows if "COMM" in row), [])
+    check(titles[3:] == "PID COMM STATE STATE_US SYSCALL WAITS_ON CHAIN".split(), "the columns are %s", titles)
+    check({one["pid"], two["pid"]} <= {word for row in rows for word in row}, "of two: %s", tool.out.decode())
+    check(not any(other["pid"] in row for row in rows), "of a third: %s", tool.out.decode())
+    check(re.search(r" futex +mutex 0x\w+ held by %d " % one.tgid, tool.out.decode()), "no holder: %s", tool.out.decode())
+    nobody = ctx.plain("tsnap-wordone")
+    nobody.finish_plain(1)
+    check("nearest: tsnap-word-one" in nobody.err, "of nobody: %s", nobody.err)
 
 
 @case
