@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --help: the options that people use every day, on one screen; and --help all. */
+/* --help: the ways in, on one screen; and --help all. */
 #include "cli/option_table.h"
 #include "kernel/type_source.h"
 
@@ -7,16 +7,14 @@
 
 /* clang-format off */
 const struct option_section option_sections[] = {
-	/* title		--help						--help all, too */
-	{"How long, how often",	"duration,interval,rate",			"count"},
-	{"Which threads",	"process,filter,all",
-				"descendants,user,comm,threads,cgroup,on-cpu,off-cpu,daemon-ports"},
-	{"What to show",	"top,findings,columns,stacks,chains,trace,slower",	"more-columns,by,sort,all-rows,raw,critical-path,off-wake,python,goroutines,self,text,ascii"},
-	{"How to write it",	"csv,flame,record,replay",			"csv-safe,json,patience,report,folded,pprof,metrics,by-chain,diff,stack-dict"},
-	{"Recordings",		"",						"from,to,by-time,heatmap,snapshot,flush,keep,archive,keep-archive,keep-bytes,keep-free,when,keep-around"},
-	{"This host and tsnap",	"list,check,help",				"config,verbose,version"},
-	{"Several samplers",	"",						"share,attach"},
-	{"How to measure",	"",						NULL},
+	{"How long, how often",	"duration,interval,rate,count"},
+	{"Which threads",	"process,filter,all,descendants,user,comm,threads,cgroup,on-cpu,off-cpu,daemon-ports"},
+	{"What to show",	"top,findings,columns,stacks,chains,trace,slower,more-columns,by,sort,all-rows,raw,critical-path,off-wake,python,goroutines,self,text,ascii"},
+	{"How to write it",	"csv,flame,record,replay,csv-safe,json,patience,report,folded,pprof,metrics,by-chain,diff,stack-dict"},
+	{"Recordings",		"from,to,by-time,heatmap,snapshot,flush,keep,archive,keep-archive,keep-bytes,keep-free,when,keep-around"},
+	{"This host and tsnap",	"list,check,help,config,verbose,version"},
+	{"Several samplers",	"share,attach"},
+	{"How to measure",	NULL},
 };
 /* clang-format on */
 const size_t option_section_count = sizeof(option_sections) / sizeof(option_sections[0]);
@@ -35,15 +33,15 @@ static bool name_listed(const char *names, const char *name)
 static bool option_in_section(const char *name)
 {
 	for (size_t i = 0; i < option_section_count; i++)
-		if (name_listed(option_sections[i].common, name) ||
-		    name_listed(option_sections[i].more, name))
+		if (name_listed(option_sections[i].names, name))
 			return true;
 	return false;
 }
 
-static void names_visit(const char *names, void (*visit)(void *to, const struct option_row *row),
-			void *to)
+void option_section_visit(const struct option_section *section,
+			  void (*visit)(void *to, const struct option_row *row), void *to)
 {
+	const char *names = section->names;
 	struct text name = {0};
 
 	while (text_next_name(&name, &names))
@@ -51,16 +49,7 @@ static void names_visit(const char *names, void (*visit)(void *to, const struct 
 			if (!strcmp(option_table[i].name, text_string(&name)))
 				visit(to, &option_table[i]);
 	text_done(&name);
-}
-
-void option_section_visit(const struct option_section *section, bool all,
-			  void (*visit)(void *to, const struct option_row *row), void *to)
-{
-	names_visit(section->common, visit, to);
-	if (!all)
-		return;
-	names_visit(section->more, visit, to);
-	for (size_t i = 0; !section->more && i < option_count; i++)
+	for (size_t i = 0; !section->names && i < option_count; i++)
 		if (!option_in_section(option_table[i].name))
 			visit(to, &option_table[i]);
 }
@@ -132,23 +121,38 @@ static const char more_words[] =
 	"\nIds are those that /proc shows. In a container with a pid namespace of its own,\n"
 	"threads outside of it are left out.\n";
 
+/* The ways in: --help alone is one screen of 20 lines. */
+static const char first_words[] =
+	"What are this host's threads doing, and what do they wait for?\n\n"
+	"  tsnap                            the whole host, for 5 seconds\n"
+	"  tsnap --findings                 what is wrong, by the time that it costs\n"
+	"  tsnap postgres 4711              these processes: what each thread waits for\n"
+	"  tsnap --top                      full screen with the last ten minutes\n"
+	"  tsnap --chains                   who blocks whom: locks, servers, deadlocks\n"
+	"  tsnap -g comm,waits_on           group by columns; --list WORD finds them\n"
+	"  tsnap --filter 'state=D'         only samples for which this is true\n"
+	"  tsnap --flame x.svg              a flame graph of all stacks\n"
+	"  tsnap -o /var/log/tsnap          record until it is stopped\n"
+	"  tsnap --replay /var/log/tsnap --from -1h      what the last hour was like\n\n"
+	"-d SECONDS: for how long. -i SECONDS: a report every so often. -a: idle threads,\n"
+	"too. -r: descendants, too. --csv, --json: rows for programs. -v: more details.\n"
+	"tsnap --help all: every option. tsnap --check: what this host lacks. man tsnap.\n";
+
+static const char exit_words[] =
+	"Exit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't.\n";
+
 void options_describe(struct text *text, bool all)
 {
-	text_add_string(text, "Usage: tsnap [OPTION...] [NAME|PID...]\n"
-			      "What are this host's threads doing, and what do they wait for? "
+	text_add_string(text, "Usage: tsnap [OPTION...] [NAME|PID...]\n");
+	if (!all) {
+		text_add_format(text, "%s%s", first_words, exit_words);
+		return;
+	}
+	text_add_string(text, "What are this host's threads doing, and what do they wait for? "
 			      "Samples them for\n5 seconds and prints one report.\n");
 	for (size_t i = 0; i < option_section_count; i++) {
-		if (!all && !*option_sections[i].common)
-			continue;
 		text_add_format(text, "\n%s:\n", option_sections[i].title);
-		option_section_visit(&option_sections[i], all, option_describe, text);
+		option_section_visit(&option_sections[i], option_describe, text);
 	}
-	if (all)
-		text_add_string(text, more_words);
-	else
-		text_add_string(text,
-				"\nEXPR, for example: state=D && comm~\"^pg\" || syscall=fsync\n"
-				"tsnap --help all: every option. The manual: man tsnap.\n");
-	text_add_string(text,
-			"\nExit codes: 0 done, 1 failed, 2 wrong usage, 77 this host can't.\n");
+	text_add_format(text, "%s\n%s", more_words, exit_words);
 }

@@ -54,19 +54,17 @@ static inline bool option_argument_may_miss(const struct option_row *row)
 extern const struct option_row option_table[];
 extern const size_t option_count;
 
-/* Comma-separated names of options in the order of --help. */
+/* Options in the order of --help all. */
 struct option_section {
 	const char *title;
-	const char *common; /* shown in --help */
-	const char *more;   /* shown in --help all only; NULL: every option that no section names */
+	const char *names; /* with commas between; NULL: every option that no section names */
 };
 
 extern const struct option_section option_sections[];
 extern const size_t option_section_count;
 
-/* Calls visit for each option of the section, in order; all: including those that --help leaves
- * out. */
-void option_section_visit(const struct option_section *section, bool all,
+/* Calls visit for each option of the section, in order. */
+void option_section_visit(const struct option_section *section,
 			  void (*visit)(void *to, const struct option_row *row), void *to);
 
 #endif

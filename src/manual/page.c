@@ -115,7 +115,7 @@ static void add_options(struct page_state *state)
 {
 	for (size_t i = 0; i < option_section_count; i++) {
 		text_add_format(state->page, ".SS %s\n", option_sections[i].title);
-		option_section_visit(&option_sections[i], true, add_option, state);
+		option_section_visit(&option_sections[i], add_option, state);
 	}
 }
 
