@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "base/signals.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -107,8 +106,8 @@ static void request_do(struct screen *screen)
 		screen->ended = true;
 	if (request == REQUEST_WRITE)
 		write_view(screen->view, &screen->shown, &screen->cells);
-	if (request == REQUEST_STOP)
-		terminal_stop();
+	if (request == REQUEST_STOP && !terminal_stop())
+		screen->ended = true;
 	if (request == REQUEST_LOAD) {
 		pthread_mutex_lock(&screen->lock);
 		screen->wish.needs |= screen->view->load_needs;
@@ -164,11 +163,11 @@ static void signals_take(struct screen *screen)
 
 	while (read(screen->signal_fd, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo == SIGTSTP) {
-			terminal_stop();
+			screen->ended |= !terminal_stop();
 			screen->redraw = true;
 		}
-	if (!terminal_in_front()) {
-		terminal_wait_front();
+	if (!screen->ended && !terminal_in_front()) {
+		screen->ended |= !terminal_wait_front();
 		screen->redraw = true;
 	}
 }
@@ -194,8 +193,6 @@ static void *screen_run(void *of)
 		poll(waits, 3, left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
 		thread_rest(false);
 		signals_take(screen);
-		if (signals_stop())
-			break;
 		keys = keys_take(screen);
 		if (!keys && waits[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			screen->ended = true;

@@ -230,7 +230,7 @@ bool terminal_mouse(size_t *row, size_t *column, int *wheel)
 	return true;
 }
 
-void terminal_wait_front(void)
+bool terminal_wait_front(void)
 {
 	const struct timespec pause = {0, BACKGROUND_POLL_NS};
 
@@ -238,14 +238,15 @@ void terminal_wait_front(void)
 	while (!terminal_in_front() && !signals_stop())
 		nanosleep(&pause, NULL);
 	if (signals_stop())
-		return;
+		return false;
 	if (!isendwin())
 		endwin(); /* for ncurses to know that the terminal was left */
 	modes_set();
 	clearok(curscr, TRUE);
+	return true;
 }
 
-void terminal_stop(void)
+bool terminal_stop(void)
 {
 	sigset_t stop, before;
 
@@ -256,5 +257,5 @@ void terminal_stop(void)
 	kill(0, SIGTSTP);
 	pthread_sigmask(SIG_UNBLOCK, &stop, &before); /* stops here */
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	terminal_wait_front();
+	return terminal_wait_front();
 }

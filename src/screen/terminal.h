@@ -24,9 +24,9 @@ int32_t terminal_key(void);
 /* Reads the mouse event after KEY_CODE_MOUSE. False: an event that is not used. */
 bool terminal_mouse(size_t *row, size_t *column, int *wheel);
 /* Gives the terminal back while the job is in the background, and takes it again when it is back in
- * the foreground. Returns early, without the terminal, if tsnap is to end. */
-void terminal_wait_front(void);
+ * the foreground. False: tsnap is to end, and has the terminal no more. */
+bool terminal_wait_front(void);
 /* Stops the job as Ctrl-Z does, and returns as terminal_wait_front() does. */
-void terminal_stop(void);
+bool terminal_stop(void);
 
 #endif

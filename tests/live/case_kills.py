@@ -158,15 +158,19 @@ def top_stops_as_a_job(ctx):
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             job = Job(ctx)
             job.wait(rb"LIVE")
-            job.type(keys)
             if keys:
+                job.type(keys)
                 job.wait(b"Stopped")
+                job.type("fg\n")
+                job.wait(rb"LIVE")
+                job.type(keys)
+                job.wait(b"Stopped")
+                for sent in (number, signal.SIGCONT):  # as kill of a shell does
+                    os.killpg(job.keeper, sent)
+                job.type("wait\n")
             else:
                 os.kill(job.pid, signal.SIGSTOP)
-            os.kill(job.keeper, number)
-            if keys:
-                os.kill(job.keeper, signal.SIGCONT)  # as kill(1) of a shell does
-                job.type("wait\n")
+                os.kill(job.keeper, number)
             code = job.ended()
             check(code == 0, "%s while stopped (%s): %s, %s", number, stopped, code, job.err)
             job.check_as_before("%s while stopped (%s)" % (number, stopped))
