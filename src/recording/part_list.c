@@ -29,6 +29,7 @@ static void file_add(struct part_list *list, int directory, const char *name)
 		return;
 	}
 	file.bytes = (uint64_t)there.st_size;
+	file.user = there.st_uid;
 	list->files = memory_grow(list->files, &list->capacity, list->count + 1, sizeof(file));
 	list->files[list->count++] = file;
 }

@@ -5,12 +5,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "recording/part_name.h"
 
 struct part_file {
 	struct part_name name;
 	uint64_t bytes;
+	uid_t user;
 };
 
 /* A zeroed list is empty. */

@@ -312,7 +312,9 @@ static bool scan_take(struct recorder *recorder, const struct queued_scan *scan)
 	int err;
 
 	if (!recorder_part_takes(part, scan->time_us)) {
-		if (part_flush(recorder))
+		/* the numbers of an hour may be used up: its last rows then go to the next */
+		if (part_flush(recorder) && (recorder->failed != -EOVERFLOW ||
+					     part->name.hour_us == part_hour(scan->time_us)))
 			return false;
 		err = recorder_part_begin(part, scan->time_us);
 		if (err) {

@@ -93,8 +93,9 @@ int recorder_part_begin(struct recorder_part *part, int64_t time_us)
 		for (size_t i = 0; i < list.count; i++) {
 			const struct part_name *there = &list.files[i].name;
 
+			/* another user's file of the last number would leave none for ours */
 			if (there->hour_us == hour_us && !strcmp(there->host, part->name.host) &&
-			    there->number > part->name.number)
+			    list.files[i].user == geteuid() && there->number > part->name.number)
 				part->name.number = there->number;
 		}
 	}

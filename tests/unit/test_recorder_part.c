@@ -2,8 +2,11 @@
 /* recording/recorder_part.c: the order in which rows are written to disk */
 #include "unit.h"
 #include "recording_scene.h"
+#include "recording/part_list.h"
 #include "recording/recorder_part.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -47,10 +50,57 @@ static void test_order_of_kinds(void **state)
 	recorder_part_done(&part);
 }
 
+static void file_make(struct scene *scene, const char *name, uid_t user)
+{
+	int fd = openat(scene->directory, name, O_WRONLY | O_CREAT | O_EXCL, 0640);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "other", 5), 5);
+	assert_int_equal(fchown(fd, user, (gid_t)-1), 0);
+	close(fd);
+}
+
+/* Another user's file with the last number changes nothing; one's own with it makes the hour fail,
+ * and no name is ever written that a replay does not know. */
+static void test_planted_numbers(void **state)
+{
+	struct scene *scene = *state;
+	struct recorder_part part = {
+		.directory = scene->directory, .rights = {getegid(), 0640}, .name.host = "unit"};
+	struct part_list list = {0};
+
+	if (geteuid())
+		skip();
+	part.headers[RECORD_SAMPLES] = strdup(HEADER "\n");
+	text_add_string(&scene->text, "\"2025-11-20T15:00:00Z\",1000000,100,\"ON\",\"x\"\n");
+	file_make(scene, "unit_20251120T15Z-999999.samples.csv.zst", 4711);
+	file_make(scene, "unit_20251120T15Z-001.samples.csv.zst", 4711);
+	assert_int_equal(recorder_part_begin(&part, START_US), 0);
+	recorder_part_add(&part, RECORD_SAMPLES, START_US, &scene->text);
+	assert_int_equal(recorder_part_flush(&part, START_US), 0);
+	assert_int_equal(part.name.number, 2);
+	/* the next hour */
+	file_make(scene, "unit_20251120T16Z-999999.samples.csv.zst", geteuid());
+	assert_int_equal(recorder_part_begin(&part, START_US + PART_HOUR_US), 0);
+	recorder_part_add(&part, RECORD_SAMPLES, START_US + PART_HOUR_US, &scene->text);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(recorder_part_flush(&part, START_US), -EOVERFLOW);
+	assert_int_equal(recorder_part_begin(&part, START_US + 2 * PART_HOUR_US), 0);
+	assert_int_equal(recorder_part_flush(&part, START_US), 0);
+	assert_int_equal(part_list_read(&list, scene->directory), 0);
+	assert_int_equal(list.count, 5);
+	part_list_done(&list);
+	recorder_part_done(&part);
+	assert_int_equal(
+		faccessat(scene->directory, "unit_20251120T16Z-1000000.samples.csv.zst", F_OK, 0),
+		-1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_order_of_kinds),
+		SCENE_TEST(test_planted_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
