@@ -11,8 +11,9 @@
  * -EINVAL with e. */
 typedef int config_line_callback(void *to, char *line, struct error *e);
 
-/* Calls take for each line that is not ignored; a missing file has no lines. 0, or -errno with e,
- * which names the file and the line. */
+/* Calls take for each line that is not ignored; a missing file has no lines. A file that is not a
+ * regular one, or that others may write to, is refused. 0, or -errno with e, which names the file
+ * and the line. */
 int config_file_read(const char *path, config_line_callback *take, void *to, struct error *e);
 /* Cuts blanks off both ends. */
 char *config_trim(char *words);

@@ -205,3 +205,31 @@ def hostile_links(ctx):
             find.expect(listing(own) == {"kept": "kept"}, "%s: changed where it leads: %s", what, sorted(listing(own)))
             find.expect(listing(theirs) == {"planted": aim}, "%s: changed beside it: %s", what, sorted(listing(theirs)))
     find.close()
+
+
+@case
+def hostile_config(ctx):
+    """A --config that is no regular file, another user's, or that others may write to is refused with one line, at once."""
+    if os.geteuid():
+        raise Skip("not root")
+    find, directory = Findings(), ctx.temporary()
+
+    def made(name, mode=0o644, user=-1, group=-1):
+        path = os.path.join(directory, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write("duration 0.1\n")
+        os.chown(path, user, group)
+        os.chmod(path, mode)
+        return path
+    os.mkfifo(directory + "/fifo")
+    os.symlink(made("all", 0o666), directory + "/link")
+    refused = {directory + "/fifo": "not a regular file", "/dev/zero": "not a regular file", "/dev/null": "not a regular file",
+               made("another's", user=STRANGER): "belongs to another user", directory + "/link": "may write to the file",
+               directory + "/all": "may write to the file", made("group", 0o664, group=STRANGER): "may write to the file"}
+    for path, why in refused.items():
+        tool = ctx.plain("--config", path, "-a", "-n", 1)
+        code = tool.wait(START_S)
+        find.expect(code == 2 and len(tool.err.splitlines()) == 1 and path in tool.err and why in tool.err, "%s: %s: %s", path, code, tool.err)
+    for path in made("own"), made("of a private group", 0o664):
+        ctx.plain("--config", path, "-a", "-n", 1).finish_plain(0)
+    find.close()
