@@ -334,7 +334,7 @@ LINK static void alternates(void)
 }
 
 /* A leaf without a frame: where it faults, the return address is at the stack pointer, as in the C
- * library's poll(). */
+ * library's read(). */
 LINK static void touch(volatile char *page)
 {
 	*page = 1;
@@ -346,21 +346,22 @@ LINK static void touch_below(volatile char *page)
 	LINK_END();
 }
 
-/* Sleeps above the frames of functions that have returned, which are still in memory. The last
- * entry into the kernel that kept the stack pointer is theirs, a page fault, where system calls do
- * not keep it (x86-64 before 4.0). The dynamic linker would overwrite the frames when it binds
- * poll() at its first call. */
+/* Sleeps above frames of functions that have returned, which are still in memory. x86-64 before 4.0
+ * does not save the stack pointer of a system call: the saved one is that of the page fault before.
+ * The first read() goes through the dynamic linker, whose frames overwrite those of the functions.
+ */
 LINK static void returned(void)
 {
-	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
-	const int timeouts[] = {0, 0, -1};
-	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t bytes[] = {0, 0, 1};
+	char end, *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
 
 	tell_ready();
 	for (int i = 0; i < 3; i++) {
 		madvise(page, PAGE, MADV_DONTNEED);
 		touch_below(page);
-		poll(&input, 1, timeouts[i]);
+		if (read(STDIN_FILENO, &end, bytes[i]) > 0)
+			LINK_END();
 	}
 	_exit(0);
 }
