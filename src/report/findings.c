@@ -194,9 +194,10 @@ static bool takes_disk(const struct finding_case *of)
 	return is_asleep(of) && device_of(of);
 }
 
-static bool takes_stuck(const struct finding_case *of)
+/* A thread in D that has no request at a device, or not yet, and waits for no thread. */
+static bool takes_unready(const struct finding_case *of)
 {
-	return !of->rooted && of->state == STATE_DISK && of->sample->state_us >= LONG_US;
+	return !of->rooted && of->state == STATE_DISK;
 }
 
 static bool takes_sleeper(const struct finding_case *of)
@@ -306,24 +307,26 @@ static uint64_t key_lock(const struct finding_case *of)
 }
 
 /* What a thread in D waits for: its own words, or the call and its file. */
-static const char *thing_stuck(const struct finding_case *of)
+static const char *thing_unready(const struct finding_case *of)
 {
 	static struct text text;
+	const char *file = of->sample->filename;
 
-	if (of->waits_on)
+	if (of->waits_on && *of->waits_on != '/')
 		return of->waits_on;
 	if (!of->syscall)
-		return NULL;
+		return of->waits_on;
 	text_clear(&text);
 	text_add_string(&text, of->syscall);
-	if (of->sample->filename)
-		text_add_format(&text, " %s", of->sample->filename);
+	if (file)
+		text_add_format(&text, " %s", file);
 	return text_string(&text);
 }
 
-static uint64_t key_stuck(const struct finding_case *of)
+/* Waits in the same call are one finding, whatever the file. */
+static uint64_t key_unready(const struct finding_case *of)
 {
-	return text_key(thing_stuck(of));
+	return text_key(of->waits_on && *of->waits_on != '/' ? of->waits_on : of->syscall);
 }
 
 /* The other end of a connection to another host, or to a process that is not known. */
@@ -415,7 +418,7 @@ static bool holds_slow_disk(const struct finding *finding, const struct findings
 static bool holds_stuck(const struct finding *finding, const struct findings *findings)
 {
 	(void)findings;
-	return finding->samples >= SAMPLES_LEAST;
+	return finding->samples >= SAMPLES_LEAST && finding->longest_us >= LONG_US;
 }
 
 static bool holds_noticed(const struct finding *finding, const struct findings *findings)
@@ -484,75 +487,83 @@ static bool holds_unseen(const struct finding *finding, const struct findings *f
 /* clang-format off */
 const struct finding_row finding_rows[] = {
 	/* a cycle that a timeout or a signal may end (root_why: cycle) */
-	{"deadlock", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock,
+	{"deadlock", "locks", true, false, false, takes_deadlock, key_tid, NULL, holds_deadlock,
 	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
 	 "-p {waiter_pid} --chains"},
 	/* a stopped job that nobody waits for; a debugger's short stops */
-	{"stopped", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_long,
+	{"stopped", "stopped processes", true, false, false, takes_stopped, key_pid, NULL, holds_long,
 	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
 	 "-p {pid} -a"},
 	/* a group that is throttled while nobody in it has to wait for long */
-	{"quota", "quotas", false, false, takes_quota, key_end, thing_end, holds_enough,
+	{"quota", "quotas", false, false, false, takes_quota, key_end, thing_end, holds_enough,
 	 "{waiters} {wait} for the CPU quota of {thing}|{throttled}|{symptoms}",
 	 "--cgroup {thing} -g comm,state,runq_why"},
 	/* real-time threads that stay within their budget */
-	{"budget", "quotas", false, false, takes_budget, key_end, thing_end, holds_enough,
+	{"budget", "quotas", false, false, false, takes_budget, key_end, thing_end, holds_enough,
 	 "{waiters} {wait} as their {thing} is used up|; {longest} at most|{symptoms}",
 	 "-g comm,state,runq_why,policy"},
 	/* a busy lock that is held for less than anybody notices */
-	{"lock", "locks", true, false, takes_lock, key_lock, thing_lock, holds_lock,
+	{"lock", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_lock,
 	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
 	 "-p {pid} --chains --stacks"},
 	/* page cache that kswapd alone reclaims */
-	{"memory", "memory", false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough,
+	{"memory", "memory", false, false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough,
 	 "{waiters} {wait} for memory: {thing}|; {longest} at most|{symptoms}",
 	 "-g comm,waits_on,kfuncs --off-cpu"},
 	/* a limit that is set and not used up */
-	{"io_limit", "disks", false, false, takes_disk, key_device, device_of, holds_io_limit,
+	{"io_limit", "disks", false, false, true, takes_disk, key_device, device_of, holds_io_limit,
 	 "{waiters} {wait} for {thing}, held back by the I/O limit {limit}|{symptoms}",
 	 "-g cgroup,comm,io_dev,io_op --off-cpu"},
 	/* a device that is busy with many quick requests */
-	{"slow_disk", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk,
-	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{symptoms}",
+	{"slow_disk", "disks", false, false, false, takes_disk, key_device, device_of, holds_slow_disk,
+	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --off-cpu"},
 	/* a few reads of a program that starts */
-	{"disk", "disks", false, false, takes_disk, key_device, device_of, holds_enough,
+	{"disk", "disks", false, false, false, takes_disk, key_device, device_of, holds_enough,
 	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --off-cpu"},
+	/* a limit of another group: the kernel does not say whom it holds back */
+	{"io_limit", "disks", false, false, true, takes_unready, key_unready, thing_unready, holds_io_limit,
+	 "{waiters} {wait} in {thing}, held back by the I/O limit {limit}",
+	 "-g cgroup,comm,syscall,io_dev --off-cpu"},
 	/* waits in D that end and begin again, as of a copy */
-	{"stuck", "waits in D", false, false, takes_stuck, key_stuck, thing_stuck, holds_stuck,
+	{"stuck", "waits in D", false, false, false, takes_unready, key_unready, thing_unready, holds_stuck,
 	 "{waiters} {wait} in D, for {longest} so far: {thing}",
 	 "-p {waiter_pid} -g comm,state,waits_on,wchan,kfuncs -a"},
+	/* short locks of the kernel */
+	{"d_wait", "waits in D", false, false, false, takes_unready, key_unready, thing_unready, holds_noticed,
+	 "{waiters} {wait} in D, with no request to a device: {things}|; {longest} at most",
+	 "-g comm,syscall,waits_on,wchan,kfuncs --off-cpu"},
 	/* a thread that polls for work while nobody waits for it */
-	{"sleeper", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed,
+	{"sleeper", "servers", true, false, false, takes_sleeper, key_pid, NULL, holds_noticed,
 	 "{waiters} {wait} for {culprit}, which sleeps on a timer|; {longest} at most",
 	 "-p {pid} -a --stacks"},
 	/* short queues of an idle host, as of wake-ups that meet on one CPU */
-	{"cpus", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus,
+	{"cpus", "CPUs", false, false, false, takes_cpus, key_one, NULL, holds_cpus,
 	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",
 	 "--on-cpu"},
 	/* a server that works for its clients, with time to spare */
-	{"busy_thread", "servers", true, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
+	{"busy_thread", "servers", true, false, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
 	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|; {longest} at most",
 	 "-p {pid} --on-cpu --stacks"},
 	/* requests that are answered; clients that have waited for news for hours */
-	{"server", "servers", true, false, takes_server, key_server, thing_server, holds_server,
+	{"server", "servers", true, false, false, takes_server, key_server, thing_server, holds_server,
 	 "{waiters} {wait} for {culprit}, which has not {answered} for {longest}|; it {doing}",
 	 "-p {pid} -a --chains"},
 	/* system calls of a host that has CPUs to spare */
-	{"kernel", "system calls", false, false, takes_kernel, key_one, thing_call, holds_kernel,
+	{"kernel", "system calls", false, false, false, takes_kernel, key_one, thing_call, holds_kernel,
 	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",
 	 "--on-cpu -g comm,syscall,kfunc"},
 	/* a build, or a shell script */
-	{"forks", "forks", false, true, takes_none, NULL, NULL, holds_forks,
+	{"forks", "forks", false, true, false, takes_none, NULL, NULL, holds_forks,
 	 "{rate} processes are made a second|, most by {culprit}|; those that ended used {n} of a CPU",
 	 "--trace exec"},
 	/* a pool that starts */
-	{"threads", "threads", false, true, takes_none, NULL, NULL, holds_threads,
+	{"threads", "threads", false, true, false, takes_none, NULL, NULL, holds_threads,
 	 "{rate} threads a second are made and do not end|, now {threads}",
 	 "-a -g comm,pid,num_threads"},
 	/* short sleeps and runs between two scans, in which other threads are seen */
-	{"unseen", "unseen", false, true, takes_none, NULL, NULL, holds_unseen,
+	{"unseen", "unseen", false, true, false, takes_none, NULL, NULL, holds_unseen,
 	 "{share} of the time was not seen|: no scan met its threads in that state",
 	 "-F 200"},
 };
@@ -807,8 +818,8 @@ static void case_add(struct findings *findings, const struct finding_case *of)
 }
 
 /* Moves a thread's wait for a CPU to the lock that it holds, as a symptom, as far as others waited
- * for the lock meanwhile. */
-static void holder_add(struct findings *findings, struct finding_case *of)
+ * for the lock meanwhile. True: all of it. */
+static bool holder_add(struct findings *findings, struct finding_case *of)
 {
 	struct finding_holder *holder =
 		keyed_find(&findings->holders, sizeof(*holder), (uint64_t)of->sample->tid);
@@ -816,16 +827,17 @@ static void holder_add(struct findings *findings, struct finding_case *of)
 	int64_t us;
 
 	if (!holder || of->rooted || of->state != STATE_RQ || takes_quota(of))
-		return;
+		return false;
 	finding = (struct finding *)findings->found.rows + holder->finding;
 	if (!finding->row->holds(finding, findings))
-		return;
+		return false;
 	us = of->weight_us < holder->queued_us ? of->weight_us : holder->queued_us;
 	holder->queued_us -= us;
 	of->weight_us -= us;
 	finding->weight_us = sum(finding->weight_us, us);
 	finding->symptom_us = sum(finding->symptom_us, us);
 	finding->certain_us = sum(finding->certain_us, us);
+	return us && !of->weight_us;
 }
 
 static bool is_wait(const struct sample *sample)
@@ -868,24 +880,24 @@ static void group_find(struct findings *findings, const union value *group, enum
 		     weight_us == ABSENT ? 0 : weight_us);
 	if (pass == PASS_FACTS) {
 		facts_add(findings, &of);
-	} else if (of.rooted == (pass == PASS_ROOTED)) {
-		holder_add(findings, &of);
+	} else if (of.rooted == (pass == PASS_ROOTED) && !holder_add(findings, &of)) {
 		case_add(findings, &of);
 	}
 }
 
-/* The limit of the finding's device that is used up; NULL: none. */
+/* The limit that is used up, of the finding's device if that is known; NULL: none. */
 static const struct source_io_limit *limit_of(const struct finding *finding,
 					      const struct findings *findings)
 {
-	const struct finding_name *device = finding_first(finding, PARTY_THINGS);
+	const struct finding_name *device =
+		finding->row->thing == device_of ? finding_first(finding, PARTY_THINGS) : NULL;
 	const struct source_status *status = findings->status;
 
-	for (size_t i = 0; device && i < status->io_limit_count; i++) {
+	for (size_t i = 0; i < status->io_limit_count; i++) {
 		const struct source_io_limit *limit = &status->io_limits[i];
 		int64_t allowed = ratio(limit->limit, findings->elapsed_us, US_PER_SECOND);
 
-		if (is_text(device->name, limit->device) && allowed > 0 &&
+		if ((!device || is_text(device->name, limit->device)) && allowed > 0 &&
 		    ratio(limit->used, 100, allowed) >= LIMIT_PERCENT)
 			return limit;
 	}
@@ -932,6 +944,8 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 			continue;
 		finding->row = row;
 		finding->held = true;
+		if (row->likely)
+			finding->certain_us = 0;
 		findings->count++;
 		return;
 	}

@@ -64,6 +64,7 @@ struct finding_row {
 	const char *kind; /* word for the sentence about what is no problem */
 	bool of_roots;	  /* threads that wait for a root are the problem, and no symptom */
 	bool live;	  /* the command needs the live host */
+	bool likely;	  /* concluded from counts that do not say whom they are of */
 	bool (*takes)(const struct finding_case *of);
 	uint64_t (*key)(const struct finding_case *of); /* distinguishes findings of the row */
 	/* what the finding is about, beside the culprit; NULL: nothing */

@@ -39,6 +39,7 @@ import case_cpu  # noqa: F401
 import case_critical_path  # noqa: F401
 import case_exec  # noqa: F401
 import case_faults  # noqa: F401
+import case_findings  # noqa: F401
 import case_fleet  # noqa: F401
 import case_gil  # noqa: F401
 import case_go  # noqa: F401

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "report/findings.h"
+#include "render/renderer.h"
 #include "report/value.h"
 
 #define SCANS 100
@@ -139,7 +140,8 @@ static const struct {
 		.chain = "a io> sda"}, FULL}}, /* a program that starts */
 
 	{"stuck", "certain", {{10, 4, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .waits_on = "frozen file system"}, FULL}},
-	{NULL, NULL, {{10, 4, 900000, "D", .comm = "a", .syscall = "fsync"}, FULL}},
+	{"d_wait", "certain", {{10, SCANS, 90000, "D", .comm = "a", .syscall = "fsync"}}},
+	{NULL, NULL, {{10, 4, 900000, "D", .comm = "a", .syscall = "fsync"}, FULL, {3, SCANS, 1000, "ON", .comm = "x"}}},
 
 	{"sleeper", "likely", {{10, SCANS, 90000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "likely", .root = "b",
 		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}},
@@ -228,6 +230,7 @@ static void limits_of_devices(void **state)
 					 .io_us = 40000,
 					 .kind = "io",
 					 .chain = "a io> sda"};
+	static const struct seen early = {10, SCANS, 40000, "D", .comm = "a", .syscall = "read"};
 	struct source_status status = {.io_limit_count = 1};
 	struct findings findings;
 
@@ -242,6 +245,12 @@ static void limits_of_devices(void **state)
 	status.io_limits[0].used = 1000;
 	findings_of(&findings, &seen, 1, &status);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "slow_disk");
+	findings_done(&findings);
+	/* a request that waits for the limit is not at the device yet */
+	status.io_limits[0].used = 5000;
+	findings_of(&findings, &early, 1, &status);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "io_limit");
+	assert_string_equal(finding_certainty(finding_at(&findings, 0)), "likely");
 	findings_done(&findings);
 }
 
@@ -375,13 +384,49 @@ static void ages_of_requests(void **state)
 	findings_done(&findings);
 }
 
+/* In a window of 80 columns a finding has two lines that fit, cut with a sign, and its command. */
+static void lines_fit(void **state)
+{
+	static const struct seen seen[] = {
+		{10, SCANS, 19 * SECOND_US, "S", .comm = "a-long-name-1", .why = "client",
+		 .kind = "socket", .sure = "likely", .root = "a-server-name", .root_state = "S",
+		 .root_why = "poll", .root_waits_on = "tcp 10.200.200.200:12345 far away",
+		 .depth = 3,
+		 .chain = "a-long-name-1 socket> a-proxy-name-22 socket> a-proxy-name-33 "
+			  "socket> a-server-name"},
+		{11, SCANS, 90000, "D", .comm = "b",
+		 .waits_on = "reclaim (memory.max of /a/very/"
+			     "long/path/of/a/control/group/of/"
+			     "kubepods/burstable/pod123456789)"},
+	};
+	struct source_status status = {0};
+	struct text out = {0};
+	struct findings findings;
+	struct interval interval = {.findings = &findings, .status = &status, .width = 80};
+	size_t count = 0;
+
+	(void)state;
+	findings_of(&findings, seen, COUNT(seen), &status);
+	assert_int_equal(findings.count, 2);
+	interval_add_findings(&out, &interval);
+	for (char *line = strtok(out.bytes, "\n"); line && count < 4; line = strtok(NULL, "\n")) {
+		if (text_width(line) > 80)
+			fail_msg("%s", line);
+		if (++count == 4 && !strstr(line, "... tsnap -p 900 -a --chains"))
+			fail_msg("%s", line);
+	}
+	assert_int_equal(count, 4);
+	text_done(&out);
+	findings_done(&findings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cases_and_look_alikes), cmocka_unit_test(rows_have_cases),
 		cmocka_unit_test(limits_of_devices),	 cmocka_unit_test(symptoms),
 		cmocka_unit_test(names_like_links),	 cmocka_unit_test(counts),
-		cmocka_unit_test(ages_of_requests),
+		cmocka_unit_test(ages_of_requests),	 cmocka_unit_test(lines_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,166 @@
+"""--findings: problems by name, who waits for whom and for how long, of workloads that have one; and of workloads that have none."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+from case_memory import BPS, READER, slow_group
+from case_quota import LITTLE_US, group_path
+from case_scan_time import cpu_group
+from harness import SLOW, START_S, STOP_S, Findings, case, check
+
+SECONDS = 3
+NAPS = 6 if SLOW == 1 else 20  # of a second: all processes have been searched for other ends of connections
+
+
+def begin(ctx, pids, *arguments, seconds=SECONDS):
+    return ctx.plain("--findings", "--json", "-d", seconds, *(("-p", pids) if pids else ()), *arguments)
+
+
+def end(tool, seconds=SECONDS):
+    """The objects of a run, by interval. In each the times close: those of all objects are the whole time."""
+    tool.finish_plain(0, START_S + seconds + STOP_S)
+    intervals = {}
+    for line in tool.out.decode().splitlines():
+        told = json.loads(line)
+        intervals.setdefault(told["begin"], []).append(told)
+    check(intervals, "no findings: %s", tool.err[-500:])
+    for objects in intervals.values():
+        whole = next(told["all_us"] for told in objects if told["finding"] == "no_problem")
+        parts = sum(told["time_us"] for told in objects)
+        check(abs(parts - whole) <= 2, "the times of all findings are %d us, not %d", parts, whole)
+    return list(intervals.values())
+
+
+def problems(objects):
+    return [told for told in objects if told["finding"] not in ("no_problem", "not_seen", "unseen")]
+
+
+def average(told, us):
+    """Threads at a time."""
+    return us / told["elapsed_us"]
+
+
+def one(objects, name):
+    found = [told for told in problems(objects) if told["finding"] == name]
+    check(len(found) == 1, "%d findings of %s: %s", len(found), name, [told.get("text", told["finding"]) for told in objects])
+    return found[0]
+
+
+# By kind of chain: the finding, whether it must be certain, threads that wait, and the name of the thread that they wait for, which is
+# of the workload's threads; what that one does.
+OF_CHAINS = {
+    "deadlock": ("deadlock", True, 2, None, None),
+    "deadlock_flock": ("deadlock", True, 2, None, None),
+    "mutex_nap": ("lock", True, 50, "chain_holder", "S"),
+    "flock_stopped": ("stopped", True, 1, "chain_stopped", "T"),
+    "pipeline": ("sleeper", False, 2, "chain_p3", "S"),
+    "proxy_tcp": ("sleeper", False, 2, "chain_server", "S"),
+    "outside": ("server", False, 1, None, None),
+    "child_disk": ("server", True, 1, "chain_grand", "S"),
+}
+
+
+@case
+def findings_of_chains(ctx):
+    """Threads that wait for each other, for a lock's holder, for a process that is stopped, naps or does not answer, and for another
+    host: each is one finding, with its pid and threads at a time; whoever is called certain is right."""
+    faults, names = Findings(), list(OF_CHAINS)
+    for at in range(0, len(names), 4):
+        workloads = {name: ctx.workload("chain", of=name, dir=ctx.temporary()) for name in names[at:at + 4]}
+        seconds = SECONDS + (NAPS if at else 0)  # the other ends of connections are found after a while
+        runs = {name: begin(ctx, workload["pids"], seconds=seconds) for name, workload in workloads.items()}
+        for name, run in runs.items():
+            finding, certain, threads, culprit, doing = OF_CHAINS[name]
+            told = one(end(run, seconds)[0], finding)
+            waiting = average(told, told["time_us"] - told["symptom_us"])
+            pids = workloads[name]["pids"].split(",")
+            faults.expect(0.8 * threads <= waiting <= 1.01 * threads, "%s: %.2f threads wait, not %d: %s", name, waiting, threads, told)
+            faults.expect(not certain or told["certainty"] == "certain", "%s: %s", name, told)
+            faults.expect(sum(who["threads"] for who in told["waiters"]) == threads, "%s: waiters %s", name, told["waiters"])
+            if culprit:
+                first = told["culprits"][0]
+                # a grandchild is not among the workload's own pids
+                faults.expect(first["name"] == culprit and (str(first["pid"]) in pids or name == "child_disk"), "%s: culprit %s, not %s of %s",
+                              name, first, culprit, pids)
+                faults.expect(told["doing_us"].get(doing, 0) >= 0.5 * sum(told["doing_us"].values()), "%s: it does %s", name, told["doing_us"])
+            else:
+                faults.expect(name != "outside" or told["things"][0]["name"] == "tcp 127.0.0.2:9", "%s: %s", name, told["things"])
+    faults.close()
+
+
+@case
+def findings_of_nothing(ctx):
+    """Threads that sleep, that run on a CPU, or whose server answers them: nothing stands out. In D for ever: it does."""
+    idle, spinner, served, stuck = (ctx.workload(name, **options) for name, options in (
+        ("many", {"threads": 20}), ("spin", {}), ("served", {"threads": 2, "period_us": 2000}), ("remote_fault", {})))
+    runs = [begin(ctx, workload["pid"]) for workload in (idle, served, stuck)]
+    text = ctx.plain("--findings", "-d", SECONDS, "-p", idle["pid"])
+    for run in runs[:2]:
+        # other loads make them wait for a CPU, and their server be late
+        found = [told["text"] for told in problems(end(run)[0]) if told["finding"] not in ("cpus", "kernel") and told["longest_us"] > 2e5]
+        check(not found, "found where there is nothing: %s", found)
+    told = one(end(runs[2])[0], "stuck")
+    check(told["waiters"][0]["pid"] == stuck.tgid and told["things"][0]["name"] == "page fault (userfaultfd)", "%s", told)
+    check(average(told, told["time_us"]) >= 0.8 and told["longest_us"] >= 1e6, "%s", told)
+    text.finish_plain(0, START_S + SECONDS + STOP_S)
+    check(re.search(r"^Nothing stands out: \d+ CPUs? \d+ % busy, nobody waited", text.out.decode(), re.M), "%s", text.out.decode())
+    check(spinner.tid, "a thread runs")
+
+
+@case
+def findings_of_full_cpus(ctx):
+    """Three spinners for each CPU: two of three wait for a CPU, and the spinners have them; for intervals (-i), and replayed."""
+    cpus = os.cpu_count() or 1
+    pids = ",".join(workload["pid"] for workload in ctx.workloads([("spin", {})] * (3 * cpus)))
+    recorded = os.path.join(ctx.temporary(), "samples.csv")
+    with open(recorded, "wb") as file:
+        rows = subprocess.Popen([ctx.options.tsnap, "--csv", "-G", "findings", "-d", str(SECONDS), "-p", pids], stdout=file,
+                                stdin=subprocess.DEVNULL)
+        intervals = end(begin(ctx, pids, "-i", 1))
+        check(rows.wait(START_S + SECONDS + STOP_S) == 0, "the recording failed")
+    check(len(intervals) == SECONDS, "%d intervals", len(intervals))
+    replayed = ctx.plain("--replay", recorded, "--findings", "--json")
+    for objects in intervals + end(replayed):
+        told = one(objects, "cpus")
+        waiting = average(told, told["time_us"])
+        # others' loads take their CPUs
+        check(1.6 * cpus <= waiting <= 3 * cpus, "%.2f threads wait for %d CPUs: %s", waiting, cpus, told)
+        check(told["certainty"] == "certain" and told["culprits"] and told["waiters"][0]["name"] == "spin", "%s", told)
+
+
+@case
+def findings_of_quota(ctx):
+    """Spinners of a group that may use a fiftieth of a CPU wait for its quota."""
+    enter = cpu_group(ctx, LITTLE_US)
+    workloads = ctx.workloads([("spin", {})] * 4, popen={"preexec_fn": enter})
+    objects = end(begin(ctx, ",".join(workload["pid"] for workload in workloads)))[0]
+    told = one(objects, "quota")
+    check(told["things"][0]["name"] == "/" + os.path.basename(group_path()), "%s", told)
+    check(3 <= average(told, told["time_us"]) <= 4.01, "%.2f of 4 threads wait: %s", average(told, told["time_us"]), told)
+
+
+@case
+def findings_of_io_limit(ctx):
+    """A reader whose group may read 1 MB/s from the device is held back by that limit."""
+    path = os.path.join(ctx.temporary(), "limited")
+    with open(path, "wb"):
+        pass
+    take = slow_group(ctx, path)
+    child = subprocess.Popen([sys.executable, "-c", READER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        check(child.stdout.readline() == b"ready\n", "the reader failed")
+        take(child.pid)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        objects = end(begin(ctx, child.pid))[0]
+        print("# io_limit: %s" % [told.get("text") for told in problems(objects)])
+        limited = [told for told in objects if told["finding"] == "io_limit"]  # before, and after it comes to the device
+        waiting = sum(average(told, told["time_us"]) for told in limited)
+        check(0.8 <= waiting <= 1.01 and all(str(BPS) in told["text"] and told["certainty"] == "likely" for told in limited), "%s", limited)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
