@@ -17,8 +17,10 @@
 
 #define ANSWER_NS (1 * NS_PER_MS) /* age up to which an answer holds: about as long as a scan */
 #define ANSWERS_MAX 16384
-#define LOCKED_MAX 4096		       /* processes found locked that are kept for the footer, */
-#define LOCKED_NS (10 * NS_PER_SECOND) /* for so long */
+/* Processes found locked are kept for the footer; it names those that were it for a while. */
+#define LOCKED_MAX 4096
+#define LOCKED_NS (10 * NS_PER_SECOND)
+#define LOCKED_LEAST_NS (100 * NS_PER_MS)
 
 /* A process that only maps memory is asked for again after some 50 us, but not where many processes
  * are locked: scans must not be late because of them. */
@@ -40,7 +42,8 @@ struct answer {
 };
 
 struct locked {
-	int64_t pid, seen_ns;
+	int64_t pid;
+	int64_t first_ns, seen_ns; /* times when it was found locked */
 	const char *why;
 };
 
@@ -231,7 +234,11 @@ static void state_keep(int64_t id, const struct avoid_state *state, int64_t now_
 	if (asked.locked.count == LOCKED_MAX)
 		keyed_empty(&asked.locked);
 	locked = keyed_put(&asked.locked, sizeof(*locked), (uint64_t)state->pid, NULL);
-	*locked = (struct locked){state->pid, now_ns, state->why};
+	if (now_ns - locked->seen_ns > LOCKED_NS)
+		locked->first_ns = now_ns;
+	locked->pid = state->pid;
+	locked->seen_ns = now_ns;
+	locked->why = state->why;
 }
 
 bool avoids_process(int64_t id)
@@ -300,7 +307,8 @@ size_t avoid_processes_text(struct text *words)
 	pthread_mutex_lock(&mutex);
 	locked = asked.locked.rows;
 	for (size_t i = 0; i < asked.locked.count; i++)
-		if (locked[i].seen_ns > since_ns)
+		if (locked[i].seen_ns > since_ns &&
+		    locked[i].seen_ns - locked[i].first_ns >= LOCKED_LEAST_NS)
 			process_add(words, count++, locked[i].pid, locked[i].why);
 	pthread_mutex_unlock(&mutex);
 	return count;

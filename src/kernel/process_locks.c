@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 /* kernel/locking/rwsem.c: a writer has it, others wait, or one of them is next: a reader waits. */
+#define RWSEM_WRITER 1
 #define RWSEM_BUSY 7
-#define MUTEX_FLAGS 7 /* kernel/locking/mutex.h: flags in the owner's word */
+#define OWNER_FLAGS 7 /* flags in the owner's word, also of a mutex (kernel/locking/mutex.h) */
 
 #define UPID_BYTES 16 /* struct upid { int nr; struct pid_namespace *ns; }, from 4.15 on */
 #define NODE_SLOTS 64 /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
@@ -25,13 +26,14 @@ struct answer {
 	uint64_t pid;
 	uint64_t memory_count, memory_owner;
 	uint64_t exec_count, exec_owner;
-	uint64_t memory, memory_after; /* address of the memory map before and after; 0: none */
+	uint64_t memory_state, exec_state; /* state of the owner's task; 0: it runs, or will */
+	uint64_t memory, memory_after;	   /* address of the memory map before and after; 0: none */
 };
 
 #define ANSWER(member) ((short)offsetof(struct answer, member))
 
 struct offsets {
-	int thread_pid, pid_links, group_leader, mm, signal;
+	int thread_pid, pid_links, group_leader, mm, signal, state;
 	int level, numbers, tasks;
 	int ids, node_shift, node_slots;
 	int mmap_lock, exec_lock, count, owner;
@@ -76,6 +78,11 @@ static bool offsets_find(const struct btf_types *btf, struct offsets *at)
 	    !offset_add(btf, "rw_semaphore", "count", 8, &at->count) ||
 	    !offset_add(btf, "rw_semaphore", "owner", 8, &at->owner))
 		return false;
+	if (!offset_add(btf, "task_struct", "__state", 4, &at->state)) { /* until 5.13 */
+		at->state = 0;
+		if (!offset_add(btf, "task_struct", "state", 4, &at->state))
+			return false;
+	}
 	if (offset_add(btf, "signal_struct", "exec_update_lock", 8, &at->exec_lock))
 		return true;
 	at->exec_lock = at->mutex_owner = 0;
@@ -91,8 +98,13 @@ enum { KEY = -4, WORD = -16, NUMBER = -24 };
 		BPF_SET_(BPF_REG_2, (bytes)), BPF_COPY_(BPF_REG_3, (base)),       \
 		BPF_ADD_(BPF_REG_3, (at)), BPF_CALL_(BPF_FUNC_probe_read_kernel), \
 		BPF_LOAD_((to), BPF_REG_10, WORD)
-#define ANSWER_(member, base, at) \
-	READ_(BPF_REG_1, 8, base, at), BPF_STORE_(BPF_REG_6, ANSWER(member), BPF_REG_1)
+#define ANSWER_(member, bytes, base, at) \
+	READ_(BPF_REG_1, bytes, base, at), BPF_STORE_(BPF_REG_6, ANSWER(member), BPF_REG_1)
+/* Reads the words of a lock, and the state of the task that has it. */
+#define LOCK_(name, base, count, owner, state)                                          \
+	ANSWER_(name##_count, 8, base, count), ANSWER_(name##_owner, 8, base, owner),   \
+		BY_(BPF_AND, BPF_REG_1, ~OWNER_FLAGS), BPF_COPY_(BPF_REG_5, BPF_REG_1), \
+		ANSWER_(name##_state, 4, BPF_REG_5, state)
 #define JUMP_(condition, reg, value, over) \
 	BPF_OP_(BPF_JMP | (condition) | BPF_K, (reg), 0, (over), (value))
 #define WITH_(operation, dst, src) BPF_OP_(BPF_ALU64 | (operation) | BPF_X, (dst), (src), 0, 0)
@@ -153,12 +165,11 @@ static int program_load(const struct offsets *at, int map, int up)
 		BPF_EXIT_(),
 		READ_(BPF_REG_9, 8, BPF_REG_8, at->mm),
 		BPF_STORE_(BPF_REG_6, ANSWER(memory), BPF_REG_9),
-		ANSWER_(memory_count, BPF_REG_9, at->mmap_lock + at->count),
-		ANSWER_(memory_owner, BPF_REG_9, at->mmap_lock + at->owner),
-		ANSWER_(memory_after, BPF_REG_8, at->mm),
+		LOCK_(memory, BPF_REG_9, at->mmap_lock + at->count, at->mmap_lock + at->owner,
+		      at->state),
+		ANSWER_(memory_after, 8, BPF_REG_8, at->mm),
 		READ_(BPF_REG_7, 8, BPF_REG_8, at->signal),
-		ANSWER_(exec_count, BPF_REG_7, exec_count),
-		ANSWER_(exec_owner, BPF_REG_7, exec_owner),
+		LOCK_(exec, BPF_REG_7, exec_count, exec_owner, at->state),
 		READ_(BPF_REG_7, 8, BPF_REG_8, at->group_leader),
 		READ_(BPF_REG_7, 8, BPF_REG_7, at->thread_pid),
 		BPF_LOAD_(BPF_REG_1, BPF_REG_10, NUMBER),
@@ -176,10 +187,23 @@ static int program_load(const struct offsets *at, int map, int up)
 				   .count = sizeof(program) / sizeof(program[0])});
 }
 
+/* True if a reader would wait for a lock, and not just for its owner to get a CPU. */
+static bool rwsem_blocks(uint64_t count, uint64_t state)
+{
+	return count & RWSEM_WRITER ? state != 0 : count & RWSEM_BUSY;
+}
+
+static bool exec_blocks(const volatile struct answer *answer)
+{
+	return locks.exec_is_mutex
+		       ? answer->exec_owner & ~(uint64_t)OWNER_FLAGS && answer->exec_state
+		       : rwsem_blocks(answer->exec_count, answer->exec_state);
+}
+
 static void locks_read(int64_t id, struct avoid_state *state)
 {
 	volatile struct answer *answer = locks.answer;
-	bool memory, exec;
+	bool memory;
 
 	*state = (struct avoid_state){0};
 	pthread_mutex_lock(&locks.mutex);
@@ -187,13 +211,11 @@ static void locks_read(int64_t id, struct avoid_state *state)
 	if (!bpf_call_run(locks.program, (uint64_t)id) && answer->pid) {
 		/* a memory map that the process has left may be another's by now */
 		memory = answer->memory && answer->memory == answer->memory_after &&
-			 answer->memory_count & RWSEM_BUSY;
-		exec = locks.exec_is_mutex ? answer->exec_owner & ~(uint64_t)MUTEX_FLAGS
-					   : answer->exec_count & RWSEM_BUSY;
+			 rwsem_blocks(answer->memory_count, answer->memory_state);
 		state->pid = (int64_t)answer->pid;
-		state->why = memory ? "its memory map is locked"
-			     : exec ? "an exec that does not end"
-				    : NULL;
+		state->why = memory		   ? "its memory map is locked"
+			     : exec_blocks(answer) ? "an exec that does not end"
+						   : NULL;
 		state->holder = memory ? answer->memory_count ^ answer->memory_owner
 				       : answer->exec_count ^ answer->exec_owner;
 	}

@@ -1,35 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/user_memory.h"
 #include "base/avoid.h"
+#include "base/present_pages.h"
 #include "proc/proc.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
-
-#define PAGEMAP_PRESENT (1ull << 63)
-
-/* True if the page at address is in memory. */
-static bool page_is_there(int pagemap, uint64_t address, uint64_t page_bytes)
-{
-	off_t at = (off_t)(address / page_bytes * sizeof(uint64_t));
-	uint64_t entry;
-
-	return pread(pagemap, &entry, sizeof(entry), at) == sizeof(entry) &&
-	       entry & PAGEMAP_PRESENT;
-}
-
-/* Number of bytes from address on that are in memory. */
-static size_t bytes_there(int pagemap, uint64_t address, size_t size)
-{
-	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	size_t there = 0;
-
-	while (there < size && page_is_there(pagemap, address + there, page_bytes))
-		there += page_bytes - (address + there) % page_bytes;
-	return there < size ? there : size;
-}
 
 /* Opens pagemap and mem of the process. 0 or -errno. */
 static int files_open(struct user_memory_files *files, const char *root, int64_t pid, int64_t tid)
@@ -60,7 +38,7 @@ static ssize_t files_read(const struct user_memory_files *files, uint64_t addres
 
 	if (address > INT64_MAX - size)
 		return -EFAULT;
-	size = bytes_there(files->pagemap, address, size);
+	size = present_bytes(files->pagemap, address, size);
 	if (!size)
 		return -EFAULT;
 	length = pread(files->mem, bytes, size, (off_t)address);

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads memory of a sampled thread, such as words and texts that its system call was given.
- *
- * Only pages that are in memory are read. The kernel would fault in any other page for tsnap, which
- * can take forever: from a swap device that hangs, or from a file system or userfaultfd(2) of the
- * thread itself. /proc/TID/pagemap shows which pages are in memory (bit 63, since 2.6.25; open to
- * PTRACE_MODE_READ since 4.2); if it is missing nothing is read. A page can still be evicted
- * between the check and the read.
+/* Reads memory of a sampled thread, such as words and texts that its system call was given,
+ * from pages that are in memory (base/present_pages.h). Without pagemap nothing is read.
  */
 #ifndef TSNAP_PROC_USER_MEMORY_H
 #define TSNAP_PROC_USER_MEMORY_H

@@ -314,14 +314,20 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
 			    struct thread_memory *memory)
 {
 	uint64_t bytes = mapping->end - mapping->start;
+	bool unchecked = memory->unchecked;
 	char image[VDSO_BYTES_MAX];
+	int err = 0;
 
 	if (bytes > sizeof(image))
 		return MODULE_NONE;
-	for (uint64_t at = 0; at < bytes; at += THREAD_MEMORY_PAGE_BYTES)
-		if (thread_memory_read_code(memory, mapping->start + at, image + at,
-					    THREAD_MEMORY_PAGE_BYTES))
-			return MODULE_NONE;
+	memory->unchecked =
+		true; /* the kernel has its pages, whether the process used them or not */
+	for (uint64_t at = 0; !err && at < bytes; at += THREAD_MEMORY_PAGE_BYTES)
+		err = thread_memory_read_code(memory, mapping->start + at, image + at,
+					      THREAD_MEMORY_PAGE_BYTES);
+	memory->unchecked = unchecked;
+	if (err)
+		return MODULE_NONE;
 	return module_of_image(modules, image, bytes, mapping->path);
 }
 

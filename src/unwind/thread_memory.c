@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/thread_memory.h"
 #include "base/avoid.h"
+#include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/memory.h"
+#include "base/present_pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +18,7 @@
 /* Most stacks end within this; copying 64 KB takes three times as long. */
 #define FIRST_BYTES 8192
 #define CALLS_MAX 128
+#define PAGEMAP_OLD_NS (1 * NS_PER_SECOND)
 #define STEPS_MAX 16384 /* some thousand frames with such tables as are in use; 0.2 ms */
 
 void thread_memory_init(struct thread_memory *memory, const char *proc_root, bool by_file,
@@ -24,11 +28,16 @@ void thread_memory_init(struct thread_memory *memory, const char *proc_root, boo
 										: most_bytes};
 	memory->proc_root = proc_root;
 	memory->by_file = by_file;
+	memory->pagemap_count = descriptors_share(THREAD_MEMORY_PAGEMAPS, 16);
+	memory->pagemap_count += !memory->pagemap_count;
 	memory->top = memory_get(memory->most_bytes);
 }
 
 void thread_memory_done(struct thread_memory *memory)
 {
+	for (int i = 0; i < THREAD_MEMORY_PAGEMAPS; i++)
+		if (memory->pagemaps[i].id)
+			close(memory->pagemaps[i].fd);
 	free(memory->top);
 	*memory = (struct thread_memory){.top = NULL};
 }
@@ -50,6 +59,45 @@ static ssize_t file_copy(const struct thread_memory *memory, uint64_t from, void
 	return got;
 }
 
+/* Opens the pagemap of the thread in a slot. Returns 0 or -errno. */
+static int pagemap_open(const struct thread_memory *memory, struct thread_memory_pagemap *pagemap,
+			int64_t id, int64_t now_ns)
+{
+	char path[PATH_MAX];
+	int fd, err;
+
+	/* the process that a system call with this id reads */
+	snprintf(path, sizeof(path), "%s/%lld/pagemap",
+		 memory->by_file ? memory->proc_root : "/proc", (long long)memory->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	err = -errno;
+	if (pagemap->id)
+		close(pagemap->fd);
+	*pagemap = (struct thread_memory_pagemap){fd < 0 ? 0 : id, now_ns, fd};
+	return fd < 0 ? err : 0;
+}
+
+/* Returns how many bytes from an address on are in memory, or -errno. */
+static ssize_t bytes_there(struct thread_memory *memory, uint64_t from, size_t bytes)
+{
+	int64_t id = memory->pid ? memory->pid : memory->tid, now_ns = clock_monotonic_ns();
+	struct thread_memory_pagemap *pagemap =
+		&memory->pagemaps[(uint64_t)id % memory->pagemap_count];
+	bool known = pagemap->id == id && now_ns - pagemap->opened_ns < PAGEMAP_OLD_NS;
+	ssize_t there = known ? (ssize_t)present_bytes(pagemap->fd, from, bytes) : 0;
+	int err;
+
+	if (there)
+		return there;
+	/* also where nothing was there: after an exec the pagemap is empty */
+	err = pagemap_open(memory, pagemap, id, now_ns);
+	if (err == -ENOENT && access("/proc/self/pagemap", F_OK)) {
+		memory->unchecked = true; /* kernel without CONFIG_PROC_PAGE_MONITOR */
+		return (ssize_t)bytes;
+	}
+	return err ? err : (ssize_t)present_bytes(pagemap->fd, from, bytes);
+}
+
 /* Copies memory as far as it is there. Returns the bytes copied, or -errno. */
 static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to, size_t bytes)
 {
@@ -58,7 +106,7 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	size_t first = THREAD_MEMORY_PAGE_BYTES - from % THREAD_MEMORY_PAGE_BYTES;
 	ssize_t got;
 
-	if (avoids_process(memory->tid))
+	if (avoids_process(memory->pid ? memory->pid : memory->tid))
 		return -ETIMEDOUT;
 	if (!memory->calls_left)
 		return -E2BIG;
@@ -66,6 +114,12 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	if (memory->copy) {
 		got = memory->copy(memory->proc_root, memory->tid, from, to, bytes);
 		return got ? got : -EFAULT;
+	}
+	if (!memory->unchecked) {
+		got = bytes_there(memory, from, bytes);
+		if (got <= 0)
+			return got ? got : -EFAULT;
+		local.iov_len = bytes = (size_t)got;
 	}
 	if (memory->by_file) {
 		got = file_copy(memory, from, to, bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The stack of another thread: a copy of its top, made with one call; more of it, or other
- * addresses, are copied when they are read. Nothing of it is trusted to be there.
+ * addresses, are copied when they are read. Nothing of it is trusted to be there, and only pages
+ * that are in memory are read (base/present_pages.h).
  */
 #ifndef TSNAP_UNWIND_THREAD_MEMORY_H
 #define TSNAP_UNWIND_THREAD_MEMORY_H
@@ -18,6 +19,16 @@ struct thread_memory_page {
 	char bytes[THREAD_MEMORY_PAGE_BYTES];
 };
 
+/* An open pagemap. It shows the memory that its process had when it was opened, not that after an
+ * exec, so it is opened again after a time. */
+#define THREAD_MEMORY_PAGEMAPS 512 /* at most; index: id of the process or thread modulo those */
+
+struct thread_memory_pagemap {
+	int64_t id; /* 0: closed */
+	int64_t opened_ns;
+	int fd;
+};
+
 struct thread_memory {
 	const char *proc_root;
 	bool by_file; /* memory is read through /proc/TID/mem */
@@ -25,14 +36,18 @@ struct thread_memory {
 	 * copied, or -errno. */
 	ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to, size_t bytes);
 	bool moving;	   /* the thread runs: only the copy of the top has its stack */
+	bool unchecked;	   /* pages may be read that are not in memory */
 	size_t most_bytes; /* size of the copy of the top, at most */
 	char *top;
 	int64_t tid;
+	int64_t pid; /* its process, which the caller sets; 0: not known */
 	uint64_t top_from;
 	size_t top_bytes;
 	unsigned int calls_left; /* reads of memory that are left for this thread */
 	unsigned int steps_left; /* operations of expressions that are left for this thread */
 	struct thread_memory_page pages[THREAD_MEMORY_PAGES];
+	struct thread_memory_pagemap pagemaps[THREAD_MEMORY_PAGEMAPS];
+	unsigned int pagemap_count; /* pagemaps that may be open */
 };
 
 /* Makes an empty struct. by_file: proc_root shows other ids than system calls take. */
@@ -41,7 +56,7 @@ void thread_memory_init(struct thread_memory *memory, const char *proc_root, boo
 void thread_memory_done(struct thread_memory *memory);
 
 /* Forgets the thread before, and copies what lies from sp on. Returns 0, or -errno: -ESRCH, -EPERM,
- * -EFAULT (nothing there). */
+ * -EFAULT (nothing there, or not in memory). */
 int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp);
 /* Forgets the thread before, and takes a copy from sp on, of a thread that runs, made when it was
  * there; cut to most_bytes. */

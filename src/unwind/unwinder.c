@@ -393,6 +393,7 @@ static struct walker walk_begin(struct unwinder *unwinder, const struct stack_th
 	walk->count = 0;
 	walk->end = WALK_GONE;
 	module_table_walk(unwinder->modules, thread->pid);
+	unwinder->memory.pid = thread->pid;
 	return (struct walker){
 		.unwinder = unwinder,
 		.thread = thread,

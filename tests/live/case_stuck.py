@@ -12,13 +12,17 @@ FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
          "stuck_exec": ((), ("-a", "--stacks"), ("-G", "exe")),
          "stuck_file": (("-a", "--stacks"), ("-a", "-G", "exe,ufunc"))}
-REASONS = {"stuck_stack": "a page that is not read", "stuck_maps": "its memory map is locked", "stuck_exec": "an exec that does not end"}
+REASONS = {"stuck_maps": "its memory map is locked", "stuck_exec": "an exec that does not end"}
 LOST_S = 6  # time that reading a process that never answers, and reading all others, may cost
 
 
 def told_as_left_out(words, stuck, name):
     if name == "stuck_file":
         check("/mnt/cached (a FUSE server that does not answer)" in words, "not told: %s", words)
+        return
+    if name == "stuck_stack":
+        check("user stacks that end at memory that is not there, or not in RAM" in words, "not told: %s", words)
+        check("%s (" % stuck["pid"] not in words, "the process was left out: %s", words)
         return
     check("%d (%s)" % (stuck["pid"] and int(stuck["pid"]), REASONS[name]) in words, "not told: %s", words)
 

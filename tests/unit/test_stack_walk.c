@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,16 @@ static char *file_map(char path[32])
 	return file;
 }
 
+/* Has the kernel bring memory of the child in, as if the child had used it. */
+static void child_use(const struct scene *scene, void *memory, size_t bytes)
+{
+	char *copy = malloc(bytes);
+	struct iovec here = {copy, bytes}, there = {memory, bytes};
+
+	assert_int_equal(process_vm_readv(scene->child, &here, 1, &there, 1, 0), bytes);
+	free(copy);
+}
+
 static int scene_open(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
@@ -102,6 +113,8 @@ static int scene_open(void **state)
 		pause();
 		_exit(0);
 	}
+	child_use(scene, scene->stack, WORDS * 8);
+	child_use(scene, scene->file, 2 * PAGE);
 	module_table_init(&scene->modules, NULL);
 	unwinder_init(&scene->unwinder, "/proc", &scene->modules, NULL, STACK_COPY_BYTES);
 	*state = scene;

@@ -99,6 +99,7 @@ static void user_copy(struct live_copies *copies, struct stack_copies *made,
 	struct thread_memory *memory = &copies->memory;
 	uint64_t last;
 
+	memory->pid = record->identity.tgid;
 	if (!stack_registers_get(copies->requester, record, at, &copy->registers) ||
 	    thread_memory_begin(memory, record->identity.tid, copy->registers.sp))
 		return;

@@ -256,8 +256,11 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 			       "that run again and again",
 			       stacks->late_count);
 	source_status_miss_any(status, "user stacks that end before their outermost frame",
-			       ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE] +
-				       ended[WALK_UNREAD]);
+			       ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE]);
+	source_status_miss_any(status,
+			       "user stacks that end at memory that is not there, or not in RAM "
+			       "(swapped out, or held back by its process: it is not read)",
+			       ended[WALK_UNREAD]);
 	source_status_miss_any(status,
 			       host->cap_ptrace ? "user stacks that could not be read (refused "
 						  "by a security module, or by a filter of "

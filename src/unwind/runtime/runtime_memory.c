@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/runtime_memory.h"
+#include "base/present_pages.h"
 
 #include <errno.h>
 #include <unistd.h>
-
-#define PAGEMAP_PRESENT (1ull << 63)
 
 /* Descriptors of the present request; pagemap -1: all pages may be read. */
 static struct {
 	int mem, pagemap;
 } present;
-
-static bool page_is_there(uint64_t address)
-{
-	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t entry;
-
-	return pread(present.pagemap, &entry, sizeof(entry),
-		     (off_t)(address / page_bytes * sizeof(entry))) == sizeof(entry) &&
-	       entry & PAGEMAP_PRESENT;
-}
-
-/* Returns how many of the bytes lie in pages that are present. */
-static size_t bytes_there(uint64_t address, size_t bytes)
-{
-	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	size_t there = 0;
-
-	while (there < bytes && page_is_there(address + there))
-		there += page_bytes - (address + there) % page_bytes;
-	return there < bytes ? there : bytes;
-}
 
 static ssize_t memory_copy(const char *proc_root, int64_t tid, uint64_t from, void *to,
 			   size_t bytes)
@@ -42,7 +20,7 @@ static ssize_t memory_copy(const char *proc_root, int64_t tid, uint64_t from, vo
 	if (from > INT64_MAX - bytes)
 		return -EFAULT;
 	if (present.pagemap >= 0)
-		bytes = bytes_there(from, bytes);
+		bytes = present_bytes(present.pagemap, from, bytes);
 	if (!bytes)
 		return -EFAULT;
 	got = pread(present.mem, to, bytes, (off_t)from);
