@@ -465,6 +465,9 @@ static int run_any(struct run run, source_opener *open_source, struct error *e)
 			if (run_sums_up(&run))
 				run.source->take_again = run_take_again;
 			run.source->describe(run.source, &run.status_before);
+			/* what is lost was found when the recording was opened, or later */
+			if (config->replay)
+				run.status_before.missed_count = 0;
 			if (run.status_before.remarks)
 				run.report(run.status_before.remarks);
 			if (!run.renderer->has_footer)

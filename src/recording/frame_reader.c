@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/frame_reader.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "recording/frame.h"
 #include "sample/sample.h"
@@ -24,6 +25,7 @@ struct frame_reader {
 	enum record_kind kind;
 	int64_t from_us, until_us;
 	struct frame_losses *losses;
+	struct index known; /* hashes of the frames of rows that were met, of all files */
 	ZSTD_DCtx *context;
 	/* buffers for the file that is read */
 	unsigned char *in;
@@ -74,6 +76,7 @@ void frame_reader_free(struct frame_reader *reader)
 {
 	if (!reader)
 		return;
+	index_clear(&reader->known);
 	ZSTD_freeDCtx(reader->context);
 	free(reader->in);
 	free(reader->out);
@@ -279,6 +282,16 @@ static bool frame_unpack(struct frame_reader *reader, const struct frame_head *h
 				   : whole_unpack(reader, &in, head->raw_bytes)) == head->raw_bytes;
 }
 
+/* True if the frame, which is in memory with its head, was met before. */
+static bool frame_known(struct frame_reader *reader, uint64_t length)
+{
+	uint64_t hash = hash_bytes(reader->in + reader->file.start, length);
+	bool added;
+
+	index_put(&reader->known, hash, &added);
+	return !added;
+}
+
 /* Takes a frame with tsnap's head, whose 64 bytes are there. 1: go on, 0: the end, or -errno. */
 static int frame_take(struct frame_reader *reader, const struct frame_head *head, struct error *e)
 {
@@ -302,6 +315,11 @@ static int frame_take(struct frame_reader *reader, const struct frame_head *head
 	if (more <= 0) {
 		reader->losses->cut += !more;
 		return more;
+	}
+	if (!head->header && frame_known(reader, length)) {
+		reader->losses->twice++;
+		reader->file.start += length;
+		return 1;
 	}
 	whole = frame_unpack(reader, head);
 	reader->losses->damaged += !whole;

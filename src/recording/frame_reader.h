@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the rows of one kind and time from a recorded file, as one stream of CSV. Damaged and
- * incomplete frames are skipped and counted. A file that is not compressed is passed through as it
+/* Reads the rows of one kind and time from recorded files, as one stream of CSV. Damaged and
+ * incomplete frames are skipped and counted, and those that were returned before: snapshots may
+ * overlap. A file that is not compressed is passed through as it
  * is, and one that another program compressed with zstd is unpacked: both hold samples.
  */
 #ifndef TSNAP_RECORDING_FRAME_READER_H
@@ -20,6 +21,7 @@ struct frame_losses {
 	_Atomic uint64_t newer;	  /* frames of a later format */
 	_Atomic uint64_t cut; /* files that end within a frame: still being written, or cut off */
 	_Atomic uint64_t headless; /* frames of rows in files whose header line is damaged */
+	_Atomic uint64_t twice;	   /* frames that were returned before: no loss */
 	_Atomic uint64_t frames;   /* frames of rows that were returned: no loss */
 };
 

@@ -172,6 +172,16 @@ static void recording_describe(struct sample_input *input, struct source_status 
 			       losses->headless);
 	source_status_miss_any(status, "links, directories or pipes in it were not read",
 			       recording->files.strange);
+	source_status_miss_any(status, "frames that are in it more than once were read once",
+			       losses->twice);
+	source_status_miss_any(status, "files that were named more than once were read once",
+			       recording->samples.kind == RECORD_SAMPLES ? recording->files.twice
+									 : 0);
+	source_status_miss_any(status,
+			       "files of samples have no file of their scans any more: scans "
+			       "without samples are not known there",
+			       recording_files_scanless(&recording->files, recording->samples.kind,
+							recording->scans.kind));
 	source_status_miss_any(status, "files were removed while they were read",
 			       recording->vanished);
 	source_status_miss_any(status, "files end within a frame, cut off or still written",

@@ -58,6 +58,14 @@ static int directory_add(struct recording_files *files, const char *path,
 	return err ? error_set(e, -err, EXIT_FAILED, "%s: %s", path, strerror(-err)) : 0;
 }
 
+static bool is_there(const struct recording_files *files, const struct recording_file *file)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (files->files[i].inode == file->inode && files->files[i].device == file->device)
+			return true;
+	return false;
+}
+
 int recording_files_add(struct recording_files *files, const char *path,
 			const struct recording_part *part, struct error *e)
 {
@@ -73,6 +81,12 @@ int recording_files_add(struct recording_files *files, const char *path,
 		if (S_ISDIR(there.st_mode))
 			return directory_add(files, path, part, e);
 		file.streamed = !S_ISREG(there.st_mode);
+		file.device = there.st_dev;
+		file.inode = there.st_ino;
+		if (!file.streamed && is_there(files, &file)) {
+			files->twice++;
+			return 0;
+		}
 		file.is_part = part_name_read(base ? base + 1 : path, &file.name);
 	}
 	if (file.is_part && !name_wanted(&file.name, part)) {
@@ -124,6 +138,28 @@ int recording_files_end(struct recording_files *files, const char *name, struct 
 bool recording_file_has(const struct recording_file *file, enum record_kind kind)
 {
 	return file->is_part ? file->name.kind == kind : kind == RECORD_SAMPLES || !file->streamed;
+}
+
+size_t recording_files_scanless(const struct recording_files *files, enum record_kind samples,
+				enum record_kind scans)
+{
+	size_t lacking = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		struct part_name name = files->files[i].name;
+		size_t next = i + 1;
+
+		if (!files->files[i].is_part || files->files[i].inode || name.kind != samples)
+			continue;
+		/* those of a directory are in order: scans come soon after their samples */
+		name.kind = scans;
+		while (next < files->count &&
+		       part_name_compare(&files->files[next].name, &name) < 0)
+			next++;
+		lacking += next == files->count ||
+			   part_name_compare(&files->files[next].name, &name) != 0;
+	}
+	return lacking;
 }
 
 void recording_files_done(struct recording_files *files)

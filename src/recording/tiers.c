@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/tiers.h"
 #include "base/memory.h"
+#include "report/value.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +94,8 @@ static void missed_add(struct source_status *status, const struct source_missed 
 	for (size_t i = 0; i < status->missed_count; i++) {
 		if (strcmp(status->missed[i].what, missed->what))
 			continue;
-		status->missed[i].count += missed->count;
+		status->missed[i].count =
+			(uint64_t)sum((int64_t)status->missed[i].count, (int64_t)missed->count);
 		return;
 	}
 	*source_status_miss(status, missed->what, missed->count) = *missed;

@@ -317,6 +317,30 @@ class Recordings(unittest.TestCase):
         self.assertEqual(rows, self.whole)
         self.assertIn("missed: 1 parts of it are of a later version of tsnap", said)
 
+    def test_what_is_there_twice_is_read_once(self):
+        """Snapshots that overlap, a directory named again, frames that stand twice in a file, a file named twice: told."""
+        cuts = []
+        for begin, end in (("20:59:59", "21:00:00.5"), ("20:59:59.9", "21:00:02")):
+            cuts.append(os.path.join(self.place.name, "cut_" + begin))
+            tsnap("--replay", "recording_1", "--snapshot", cuts[-1], "--from", "2026-11-20T%sZ" % begin, "--to", "2026-11-20T%sZ" % end)
+        expected = tsnap("--replay", "recording_1", "-a").stdout.decode().split("\n")
+        twice = self.copy(lambda name, content: content + content[content.find(b"tsnaprec", 9) - 8:])
+        for cut in cuts:
+            os.rename(cut, cut + ".zst")
+        for paths in ([cut + ".zst" for cut in cuts], ["recording_1", "recording_1"], [twice]):
+            given = tsnap("--replay", *paths, "-a").stdout.decode().split("\n")
+            self.assertEqual(given[1], expected[1])
+            self.assertRegex("\n".join(given), r"\d+ frames that are in it more than\s+once were read once")
+        given, once = (tsnap("--replay", *["./" * i + "small.csv" for i in range(count)], "-a").stdout.decode() for count in (3, 1))
+        self.assertEqual(given.split("\n")[1], once.split("\n")[1])
+        self.assertRegex(given, r"Missed: 2 files that were named more\s+than once were read once")
+
+    def test_missing_scans_are_told(self):
+        os.unlink(self.copy() + "/db1_20261120T21Z-001.scans.csv.zst")
+        for options in (["-a"], ["--csv"]):
+            done = tsnap("--replay", self.place.name, *options)
+            self.assertRegex((done.stdout + done.stderr).decode(), r"issed: 1 files of samples have no file of their scans")
+
     def test_two_hosts(self):
         self.copy()
         for name in os.listdir(self.place.name):

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 TSNAP = os.path.abspath(sys.argv.pop(1))
-KINDS = ["samples", "scans", "stacks", "events", "distributions", "host", "archive", "archive-scans"]
+KINDS = ["samples", "scans", "stacks", "events", "distributions", "host", "archive", "archivescans"]
 TIME = '"2026-11-20T20:42:%02d.000000Z"'
 SCANS = 7  # one for each column of a scan but its time, and two more
 HOST = "timestamp,format,version,host,kernel,machine,cpus,rate_hz,boot_id,boot_us,timezone,command"
@@ -126,8 +126,8 @@ class Extremes(unittest.TestCase):
         tables = {"stacks": STACKS, "host": {name: "text" for name in HOST.split(",")},
                   "scans": {"timestamp": "time", "weight_us": "integer", "samples": "integer", "threads": "integer"},
                   "samples": {"timestamp": "time", "weight_us": "integer", "tid": "integer", "state": "text", "ustack": "hex", "comm": "text"}}
-        for kind in ("samples", "scans", "stacks", "host", "archive", "archive-scans"):
-            table = tables[kind.replace("archive-", "").replace("archive", "samples")]
+        for kind in ("samples", "scans", "stacks", "host", "archive", "archivescans"):
+            table = tables[kind.replace("archivescans", "scans").replace("archive", "samples")]
             row = ",".join(usual(name, kind_of, 0) for name, kind_of in table.items()).encode()
             row += b"" if kind.endswith("scans") else b',"%s"' % (b"x" * 8000)
             header = ",".join(table) + ("" if kind.endswith("scans") else ",unknown")
@@ -146,7 +146,7 @@ class Extremes(unittest.TestCase):
         host = {name: {"timestamp": "time", "format": "integer", "cpus": "integer", "rate_hz": "integer",
                        "boot_us": "integer"}.get(name, "text") for name in HOST.split(",")}
         for values in EXTREMES:
-            for kinds in (["samples"], ["samples", "scans", "stacks", "host", "archive", "archive-scans"]):
+            for kinds in (["samples"], ["samples", "scans", "stacks", "host", "archive", "archivescans"]):
                 for name in os.listdir(self.place):
                     os.unlink(os.path.join(self.place, name))
                 for kind in kinds:

@@ -22,7 +22,7 @@
 /* of the user who runs the test, with any umask */
 static const struct file_rights rights = {(gid_t)-1, 0640};
 
-static void frames_write(struct scene *scene, const char *name, int count)
+static void frames_write(struct scene *scene, const char *name, int from, int until)
 {
 	struct frame_file file = {0};
 	struct text rows = {0};
@@ -30,7 +30,7 @@ static void frames_write(struct scene *scene, const char *name, int count)
 	assert_int_equal(
 		frame_file_open(&file, scene->directory, name, RECORD_SAMPLES, "a,b\n", &rights),
 		0);
-	for (int i = 0; i < count; i++) {
+	for (int i = from; i < until; i++) {
 		text_clear(&rows);
 		text_add_format(&rows, "%d,x\n", i);
 		assert_int_equal(frame_file_pack(&file, i, i, &rows), 0);
@@ -71,7 +71,7 @@ static void test_frames_are_read_again(void **state)
 {
 	struct frame_losses losses = {0};
 
-	frames_write(*state, "f", 4);
+	frames_write(*state, "f", 0, 4);
 	assert_string_equal(frames_read(*state, "f", ABSENT, ABSENT, &losses),
 			    "a,b\n0,x\n1,x\n2,x\n3,x\n");
 	assert_string_equal(frames_read(*state, "f", 1, 3, &losses), "a,b\n1,x\n2,x\n");
@@ -86,8 +86,8 @@ static void test_cut_anywhere(void **state)
 	struct scene *scene = *state;
 	off_t size, three;
 
-	frames_write(scene, "three", 3);
-	frames_write(scene, "four", 4);
+	frames_write(scene, "three", 0, 3);
+	frames_write(scene, "four", 0, 4);
 	three = file_size(scene, "three");
 	size = file_size(scene, "four");
 	for (off_t at = three; at < size; at++) {
@@ -100,10 +100,10 @@ static void test_cut_anywhere(void **state)
 		assert_int_equal(losses.cut, at > three);
 		assert_int_equal(losses.damaged, 0);
 		close(fd);
-		frames_write(scene, "four", 0);
+		frames_write(scene, "four", 0, 0);
 		assert_int_equal(file_size(scene, "four"), three);
 		unlinkat(scene->directory, "four", 0);
-		frames_write(scene, "four", 4);
+		frames_write(scene, "four", 0, 4);
 	}
 }
 
@@ -116,16 +116,21 @@ static void test_zeroed_end_is_cut_off(void **state)
 	off_t size;
 	int fd;
 
-	frames_write(scene, "f", 3);
+	frames_write(scene, "f", 0, 3);
 	size = file_size(scene, "f");
 	fd = openat(scene->directory, "f", O_RDWR);
 	assert_int_equal(pwrite(fd, zeros, 10, size - 10), 10);
 	assert_int_equal(pwrite(fd, zeros, sizeof(zeros), size), sizeof(zeros));
 	close(fd);
 	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses), "a,b\n0,x\n1,x\n");
-	frames_write(scene, "f", 1);
+	frames_write(scene, "f", 7, 8);
 	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses),
-			    "a,b\n0,x\n1,x\n0,x\n");
+			    "a,b\n0,x\n1,x\n7,x\n");
+	/* a frame that is there twice is returned once */
+	frames_write(scene, "f", 0, 1);
+	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses),
+			    "a,b\n0,x\n1,x\n7,x\n");
+	assert_int_equal(losses.twice, 1);
 }
 
 /* One wrong byte costs at most one frame, and is counted. */
@@ -136,7 +141,7 @@ static void test_damage_anywhere(void **state)
 	off_t size;
 	int fd;
 
-	frames_write(scene, "f", 3);
+	frames_write(scene, "f", 0, 3);
 	size = file_size(scene, "f");
 	fd = openat(scene->directory, "f", O_RDWR);
 	for (off_t at = 0; at < size; at++) {
@@ -167,7 +172,7 @@ static void test_nothing_is_cut_off_behind_damage(void **state)
 	off_t size;
 	int fd;
 
-	frames_write(scene, "f", 4);
+	frames_write(scene, "f", 0, 4);
 	size = file_size(scene, "f");
 	fd = openat(scene->directory, "f", O_RDWR);
 	for (off_t at = 0; at < size; at++) {
@@ -203,7 +208,7 @@ static void test_large_frame(void **state)
 	off_t end;
 	int fd;
 
-	frames_write(scene, "f", 2);
+	frames_write(scene, "f", 0, 2);
 	assert_int_equal(
 		frame_file_open(&file, scene->directory, "f", RECORD_SAMPLES, "a,b\n", &rights), 0);
 	for (int i = 0; rows.length < 20u << 20; i++)
@@ -212,15 +217,15 @@ static void test_large_frame(void **state)
 	end = file.end;
 	assert_int_equal(frame_file_put(&file), 0);
 	frame_file_close(&file);
-	frames_write(scene, "f", 1);
-	text_add_format(&all, "a,b\n0,x\n1,x\n%s0,x\n", text_string(&rows));
+	frames_write(scene, "f", 2, 3);
+	text_add_format(&all, "a,b\n0,x\n1,x\n%s2,x\n", text_string(&rows));
 	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses), text_string(&all));
 	assert_int_equal(losses.frames, 4);
 	fd = openat(scene->directory, "f", O_RDWR);
 	assert_int_equal(pwrite(fd, "?", 1, (end + file_size(scene, "f")) / 2), 1);
 	close(fd);
 	assert_string_equal(frames_read(scene, "f", ABSENT, ABSENT, &losses),
-			    "a,b\n0,x\n1,x\n0,x\n");
+			    "a,b\n0,x\n1,x\n2,x\n");
 	assert_int_equal(losses.damaged, 1);
 	text_done(&rows);
 	text_done(&all);
@@ -232,7 +237,7 @@ static void test_other_header_line_is_left_alone(void **state)
 	struct frame_file file = {0};
 	off_t size;
 
-	frames_write(scene, "f", 2);
+	frames_write(scene, "f", 0, 2);
 	size = file_size(scene, "f");
 	assert_int_equal(
 		frame_file_open(&file, scene->directory, "f", RECORD_SAMPLES, "a,c\n", &rights),
