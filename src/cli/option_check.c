@@ -50,11 +50,11 @@ static int kernel_types_check(const struct config *config, struct error *e)
 	if (!automatic && !type_source_of(types))
 		return source_unknown(types, e);
 	if (config->btf_file && config->offsets_file)
-		return usage(e, "--btf", "and --offsets exclude each other");
+		return usage(e, "--btf", "can't go with --offsets: give one of them");
 	if (config->btf_file && !automatic && strcmp(types, "btf"))
-		return usage(e, "--btf", "contradicts --kernel-types");
+		return usage(e, "--btf", "can't go with --kernel-types of another source");
 	if (config->offsets_file && !automatic && strcmp(types, "offsets"))
-		return usage(e, "--offsets", "contradicts --kernel-types");
+		return usage(e, "--offsets", "can't go with --kernel-types of another source");
 	if (!config->offsets_file && !strcmp(types, "offsets"))
 		return usage(e, "--kernel-types offsets", "needs --offsets FILE");
 	return 0;
@@ -74,7 +74,7 @@ static int share_check(const struct config *config, bool samples, struct error *
 	if (!name)
 		return 0;
 	if (config->share && config->attach)
-		return usage(e, "--share", "and --attach exclude each other");
+		return usage(e, "--share", "can't go with --attach: give one of them");
 	if (!share_name_valid(name))
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "%s %s: NAME must be 1 to %d letters, digits, - and _", option,
@@ -101,13 +101,12 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (!samples)
 		return usage(e, typed, "is for a report, --csv, --json and --top");
 	if (config->replay)
-		return usage(
-			e, typed,
-			"needs the live host: a recording holds samples, and no single events");
+		return usage(e, typed,
+			     "needs the live host: a recording has samples, not single events");
 	if (config->attach)
 		return usage(e, typed,
-			     "needs probes of its own, and can't go with --attach: those of "
-			     "--share are shared as they are");
+			     "needs probes of its own: it can't go with --attach, which uses those "
+			     "of --share as they are");
 	err = trace_kinds_parse(config->trace, &config->traces, e);
 	if (err)
 		return err;
@@ -129,8 +128,7 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	config->distributions = singles != config->traces && !(rows && config->events);
 	if (rows && config->events && config->interval_us)
 		return usage(e, "-i",
-			     "is for reports and distributions: single events are written as they "
-			     "come");
+			     "is for reports and distributions: single events are written at once");
 	return 0;
 }
 
@@ -142,16 +140,17 @@ static int top_check(const struct config *config, struct error *e)
 		return usage(e, "--csv-safe", "is for --csv");
 	if (config->report && (!rows || !config->format->of_groups))
 		return usage(e, "--report",
-			     "is for --csv and --json: without them it is what there is");
+			     "needs --csv or --json (a report is the default output)");
 	if (config->report && (config->trace || config->stack_dict || config->self))
 		return usage(e, "--report",
-			     "has groups alone: no --trace, --slower, --stack-dict or --self");
+			     "writes groups only: it can't go with --trace, --slower, --stack-dict "
+			     "or --self");
 	if (config->patience_us && !rows)
 		return usage(e, "--patience",
-			     "is for rows (--csv, --json): a report waits until it ends");
+			     "is for --csv and --json: a report waits until its end anyway");
 	if (config->patience_us && (config->report || config->trace || config->replay))
 		return usage(e, "--patience",
-			     "is for rows of the live host's samples: no --report, --trace, "
+			     "is for samples of the live host: it can't go with --report, --trace, "
 			     "--slower or --replay");
 	if (!top && (config->text || config->ascii))
 		return usage(e, config->text ? "--text" : "--ascii", "is for --top");
@@ -174,37 +173,35 @@ static int stacks_check(const struct config *config, struct error *e)
 			     "--flame take all of them");
 	if (config->chains && config->mode != MODE_REPORT)
 		return usage(e, "--chains",
-			     "is for a report: -G chains adds what it is made of to rows");
+			     "is for a report; for rows, -G chains adds its columns");
 	if (config->by_chain && !(format && format->chains))
 		return usage(e, "--by-chain",
-			     "needs --folded or --flame: --by chain groups a report");
+			     "needs --folded or --flame (--by chain groups a report)");
 	if (config->by_chain && (config->off_wake || config->diff))
 		return usage(e, "--by-chain",
-			     "has no stacks, and can't go with --off-wake or --diff");
+			     "draws chains, not stacks: it can't go with --off-wake or --diff");
 	if (config->off_wake && !config->stacks && !writes(config, RENDERER_STACKS))
 		return usage(e, "--off-wake",
 			     "needs --stacks, --folded or --flame: -G waker_stack adds a column");
 	if (config->off_wake && config->on_cpu)
-		return usage(e, "--off-wake", "is of threads off CPU, and excludes --on-cpu");
+		return usage(e, "--off-wake", "shows threads off CPU: it can't go with --on-cpu");
 	if (config->stack_dict && !config->replay && !config->diff &&
 	    (config->trace || !writes(config, RENDERER_ROWS)))
 		return usage(e, "--stack-dict",
 			     "is written with --csv or --json, and read with --replay or --diff");
 	if (config->stack_dict && !strcmp(config->stack_dict, "-"))
 		return usage(e, "--stack-dict",
-			     "needs a file of its own: standard input and output "
-			     "are for rows");
+			     "needs a file: standard input and output are for rows");
 	if (format && format->whole && !strcmp(config->output, "-") &&
 	    (config->interval_us || config->count > 1))
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s needs --%s FILE, which is replaced each time: standard "
+				 "%s replaces the file each time, so it needs --%s FILE: standard "
 				 "output gets one %s",
 				 config->interval_us ? "-i" : "-n", format->name, format->whole);
 	if (format && format->at_end && (config->interval_us || config->count))
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s is not for --%s: it writes all stacks at the end (-d: of how "
-				 "long)",
-				 config->count ? "-n" : "-i", format->name);
+				 "--%s writes once, at the end: use -d, not %s", format->name,
+				 config->count ? "-n" : "-i");
 	if (config->diff && (format != &renderer_flame || !config->diff_after))
 		return usage(e, "--diff", "needs two files, and --flame FILE");
 	if (config->diff && (config->replay || config->interval_us || config->count))
@@ -212,16 +209,17 @@ static int stacks_check(const struct config *config, struct error *e)
 	if ((config->stack_bytes || config->frame_pointers) &&
 	    (config->off_cpu || config->off_wake) && !config->on_cpu)
 		return usage(e, config->frame_pointers ? "--fp" : "--stack-bytes",
-			     "is for stacks of threads on a CPU, and those are left out");
+			     "is for stacks of threads on a CPU, which --off-cpu and --off-wake "
+			     "leave out");
 	if (config->stack_bytes && config->frame_pointers)
-		return usage(e, "--stack-bytes", "and --fp exclude each other");
+		return usage(e, "--stack-bytes", "can't go with --fp, which copies no stack");
 	if ((config->stack_bytes || config->frame_pointers || config->python) &&
 	    (config->replay || config->diff))
 		return usage(e,
 			     config->python	      ? "--python"
 			     : config->frame_pointers ? "--fp"
 						      : "--stack-bytes",
-			     "is for the live host: a recording has the stacks that it has");
+			     "is for the live host: the stacks of a recording are fixed");
 	return 0;
 }
 
@@ -253,11 +251,12 @@ static int record_check(struct config *config, struct error *e)
 	const struct retention *retention = &config->retention;
 
 	if (config->around_us && !config->when)
-		return usage(e, "--keep-around", "is about moments: it needs --when EXPR");
+		return usage(e, "--keep-around", "needs --when EXPR");
 	if (config->around_us > AROUND_MOST_US)
-		return usage(e, "--keep-around", "is at most 1h: scans wait in memory");
+		return usage(e, "--keep-around",
+			     "is 1h at most, as the scans before are kept in memory");
 	if (retention->keep_archive_us && !config->archive_hz)
-		return usage(e, "--keep-archive", "is for the second tier: it needs --archive HZ");
+		return usage(e, "--keep-archive", "needs --archive HZ");
 	if (!config->record) {
 		if (config->archive_hz)
 			return usage(e, "--archive", "needs -o DIR");
@@ -273,8 +272,8 @@ static int record_check(struct config *config, struct error *e)
 		return 0;
 	if (config->mode != MODE_REPORT)
 		return usage(e, "-o",
-			     "records and prints nothing: it can't go with another option that "
-			     "says what to print");
+			     "records and prints nothing: it can't go with an option that chooses "
+			     "the output");
 	if (config->replay || config->diff)
 		return usage(e, "-o", "needs the live host: no --replay or --diff");
 	if (config->stack_dict)
@@ -321,7 +320,7 @@ static int replay_check(struct config *config, struct error *e)
 	if (config->heatmap && !config->by_time_us)
 		config->by_time_us = HEATMAP_STEP_US;
 	if (config->snapshot && !config->replay)
-		return usage(e, "--snapshot", "needs --replay: what it is cut out of");
+		return usage(e, "--snapshot", "needs --replay FILE|DIR, to copy from");
 	if (!config->by_time_us)
 		return 0;
 	if (!config->replay || config->mode != MODE_REPORT)
@@ -365,13 +364,12 @@ static int path_check(struct config *config, struct error *e)
 			     "needs the live host: a recording does not say who ended a wait");
 	if (config->share || config->attach)
 		return usage(e, "--critical-path",
-			     "needs probes of its own, and can't go with --share or --attach");
+			     "needs probes of its own: it can't go with --share or --attach");
 	if (config->process || config->threads || config->user || config->comm || config->cgroup ||
 	    config->filter || config->on_cpu || config->off_cpu || config->off_wake)
 		return usage(e, "--critical-path",
-			     "follows waits through all threads, and chooses whose by itself: no "
-			     "-p, -t, -u, -c, --cgroup, --filter, --on-cpu, --off-cpu or "
-			     "--off-wake");
+			     "follows waits through all threads: it can't go with -p, -t, -u, -c, "
+			     "--cgroup, --filter, --on-cpu, --off-cpu or --off-wake");
 	if (config->trace || config->chains || config->findings || config->patience_us ||
 	    config->stack_dict)
 		return usage(e, "--critical-path",
@@ -393,8 +391,8 @@ static int goroutines_check(struct config *config, struct error *e)
 	    config->cgroup || config->filter || config->columns || config->by ||
 	    config->more_columns || config->duration_us || config->interval_us || config->count)
 		return usage(e, "--goroutines",
-			     "shows what one process has at one moment: -p PID, and -a for those "
-			     "of Go's runtime");
+			     "shows one process at one moment: it takes -p PID, and -a for the "
+			     "goroutines of Go's runtime");
 	config->goroutines_pid = strtoll(digits, NULL, 10);
 	return 0;
 }
@@ -405,7 +403,8 @@ static int goroutines_begin(struct config *config, struct error *e)
 	if (!config->goroutines)
 		return 0;
 	if (config->mode != MODE_REPORT && !writes(config, RENDERER_ROWS))
-		return usage(e, "--goroutines", "writes text, or rows with --csv or --json");
+		return usage(e, "--goroutines",
+			     "goes with --csv or --json, or with no other format");
 	config->mode = MODE_GOROUTINES;
 	return 0;
 }
@@ -448,7 +447,7 @@ static int selection_check(const struct config *config, struct error *e)
 		if (threadless[config->mode] &&
 		    (row->flag ? *(const bool *)at : *(const char *const *)at != NULL))
 			return error_set(e, EINVAL, EXIT_USAGE,
-					 "%s selects threads, and is not for %s", row->option,
+					 "%s selects threads: it can't go with %s", row->option,
 					 threadless[config->mode]);
 	}
 	return 0;
@@ -485,7 +484,7 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "-i",
 			     "is for reports and --trace: --csv and --json write every scan");
 	if (config->by && config->columns)
-		return usage(e, "--by", "and -g exclude each other: -G adds columns to either");
+		return usage(e, "--by", "can't go with -g: use -G to add columns to either");
 	if (config->by && (!samples || rows))
 		return usage(e, "--by", "is for reports and stacks");
 	if (config->sort &&
@@ -502,19 +501,19 @@ int config_check(struct config *config, struct error *e)
 	if (config->replay && !samples && !config->snapshot)
 		return usage(e, "--replay", "is for a report, rows and stacks");
 	if (recorded && config->rate_hz)
-		return usage(e, "-F", "is for the live host: a recording has its own rate");
+		return usage(e, "-F", "is for the live host: the rate of a recording is fixed");
 	if (config->replay && config->self)
 		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
 	if (config->self && !rows && config->mode != MODE_REPORT)
 		return usage(e, "--self", "is for a report, --csv and --json");
 	if (recorded && config->daemon_ports)
 		return usage(e, "--daemon-ports",
-			     "is for the live host: a recording holds what was decided");
+			     "is for the live host: in a recording it was decided already");
 	if (recorded && config->descendants)
-		return usage(e, "-r", "needs the live host: a recording does not hold all parents");
+		return usage(e, "-r", "needs the live host: a recording does not have all parents");
 	if (recorded && probes_chosen(config))
 		return usage(e, config->diff ? "--diff" : "--replay",
-			     "can't go with options for the live host");
+			     "can't go with options that are for the live host");
 	err = goroutines_check(config, e);
 	if (!err)
 		err = top_check(config, e);
@@ -539,7 +538,7 @@ int config_check(struct config *config, struct error *e)
 	if (!config->rate_hz)
 		config->rate_hz = config->record ? RATE_RECORD_HZ : RATE_DEFAULT_HZ;
 	if (config->archive_hz >= config->rate_hz && config->archive_hz)
-		return usage(e, "--archive", "takes a few of the scans: -F must be a higher rate");
+		return usage(e, "--archive", "keeps some of the scans: -F must be higher");
 	config->retention.has_archive = config->archive_hz;
 	if (!config->flush_us)
 		config->flush_us = FLUSH_DEFAULT_US;

@@ -111,7 +111,7 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 	/* help and version override other options */
 	if (config->mode != MODE_REPORT && other && row->mode < MODE_VERSION)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "--%s can't go with another option that says what to print",
+				 "--%s can't go with another option that chooses the output",
 				 row->name);
 	if (config->mode < MODE_VERSION) {
 		config->mode = row->mode;

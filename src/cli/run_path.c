@@ -14,8 +14,8 @@ static int path_process_check(const char *who, struct error *e)
 	    errno != ESRCH)
 		return 0;
 	return error_set(e, ESRCH, EXIT_FAILED,
-			 "--critical-path %s: there is no process %s; see ps -e for those there "
-			 "are",
+			 "--critical-path %s: there is no process %s; ps -e lists those that "
+			 "there are",
 			 who, who);
 }
 

@@ -101,7 +101,8 @@ static int run_columns(struct run *run, struct error *e)
 	for (size_t i = 0; i < run->list.count; i++)
 		if (run->list.items[i]->role != ROLE_KEY)
 			return error_set(e, EINVAL, EXIT_USAGE,
-					 "%s is a value of groups; it can't be a frame or a label",
+					 "%s is a value of a report's groups: it can't be a frame "
+					 "or a label",
 					 run->list.items[i]->name);
 	err = column_list_add(&run->list, config->by_chain ? FOLD_CHAIN_COLUMNS : renderer->behind,
 			      grouped, e);
@@ -220,10 +221,10 @@ static int run_stacks_check(const struct run *run, struct error *e)
 
 	if (!option || sample_needs_close(needs) & NEED_USTACK)
 		return 0;
-	return error_set(e, EINVAL, EXIT_USAGE,
-			 "%s is about user stacks, and none are wanted: with --stacks, "
-			 "-G ufunc, --folded, --flame FILE ...",
-			 option);
+	return error_set(
+		e, EINVAL, EXIT_USAGE,
+		"%s is about user stacks: add --stacks, -G ufunc, --folded or --flame FILE",
+		option);
 }
 
 /* Refuses --patience with columns of /proc values: these are valid only during a scan, and rows
@@ -233,8 +234,8 @@ static int run_patience_check(const struct run *run, struct error *e)
 	if (!run->config->patience_us || !run->list.wide)
 		return 0;
 	return error_set(e, EINVAL, EXIT_USAGE,
-			 "--patience can't go with columns of /proc/TID/stat, status and io: they "
-			 "don't wait");
+			 "--patience can't go with columns of /proc/TID/stat, status and io, which "
+			 "are those of the scan");
 }
 
 /* Sets the command line as typed, except for quotes. */

@@ -98,13 +98,13 @@ void live_avoided_describe(struct source_status *status)
 {
 	static struct text processes, directories;
 
-	avoided_add(status, "processes that were not looked at, because a look does not end: ",
+	avoided_add(status, "processes skipped because reading their /proc files hangs: ",
 		    avoid_processes_text, &processes);
-	avoided_add(status, "file systems that were not looked at, because a look does not end: ",
-		    avoid_files_text, &directories);
+	avoided_add(status,
+		    "file systems skipped because reading their files hangs: ", avoid_files_text,
+		    &directories);
 	source_status_miss_any(status,
-			       "looks at processes that were left out, because a lock of the "
-			       "process would have made them wait",
+			       "reads of /proc files skipped because the process was locked",
 			       avoid_locked_count());
 	if (avoids_users())
 		source_status_lack(status,

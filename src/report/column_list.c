@@ -90,9 +90,9 @@ static int column_add(struct column_list *list, const char *name, bool grouped, 
 	if (!column)
 		return column_unknown(name, e);
 	if (column->role == ROLE_MEASURE && !grouped)
-		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s is a value of groups in a report, not of single samples",
-				 name);
+		return error_set(
+			e, EINVAL, EXIT_USAGE,
+			"%s is a value of a report's groups: rows of samples don't have it", name);
 	/* a list has each column once, and there are fewer than it holds */
 	if (!column_list_has(list, column))
 		list->items[list->count++] = column;
@@ -123,7 +123,7 @@ int column_list_add_keys(struct column_list *list, const char *names, struct err
 		if (keys.items[i]->role != ROLE_KEY)
 			err = error_set(
 				e, EINVAL, EXIT_USAGE,
-				"--by: %s is counted, not grouped by; -G adds it to a report",
+				"--by groups by keys, and %s is a value: -G adds it to a report",
 				keys.items[i]->name);
 	return err ? err : column_list_add(list, names, true, e);
 }
