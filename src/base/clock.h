@@ -34,8 +34,8 @@ int64_t clock_cpu_of_ns(pid_t pid);  /* CPU time of another process; 0: no such 
 int clock_sleep_until(int64_t monotonic_ns);
 
 #define CLOCK_ISO_SIZE 32
-/* Formats a time as 2026-11-20T20:42:53.123456Z; one outside the years 1000 to 9999, which a damaged
- * recording may have, as their first or last second. */
+/* Formats a time as 2026-11-20T20:42:53.123456Z; one outside the years 1000 to 9999, which a
+ * damaged recording may have, as their first or last second. */
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
 /* Parses the format of clock_format_iso(). 0 or -EINVAL. */
 int clock_parse_iso(const char *text, int64_t *utc_us);

@@ -108,7 +108,8 @@ static void lists(void **state)
 	assert_int_equal(list.count, 8);
 	assert_int_equal(column_list_needs(&list),
 			 NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_SYSCALL | NEED_FILE);
-	assert_int_equal(column_list_add(&list, "COMM*,FILENAME,AVG_THR", true, &e), 0); /* titles */
+	assert_int_equal(column_list_add(&list, "COMM*,FILENAME,AVG_THR", true, &e),
+			 0); /* titles */
 	assert_int_equal(list.count, 8);
 	assert_int_equal(column_list_add(&list, "waits", true, &e), -EINVAL);
 	assert_non_null(strstr(e.line, "nearest: waits_on"));
