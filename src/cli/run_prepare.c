@@ -32,7 +32,8 @@ static void interval_fit(struct interval *interval, bool all_rows)
 	interval->colour = !no_color || !*no_color;
 }
 
-/* columns where processes are named */
+/* columns of a report of named processes, after avg_thr: on 80 characters, too, it has room for
+ * what they wait for */
 #define PROCESS_COLUMNS "pid,comm,state,state_us,syscall,waits_on,chain"
 #define PATH_COLUMNS "path_end,comm,syscall,waits_on,path"
 
@@ -67,21 +68,24 @@ static int run_columns(struct run *run, struct error *e)
 	const struct config *config = run->config;
 	const struct renderer *renderer = run->renderer;
 	bool grouped = run_grouped(run);
+	bool of_processes = config->named && renderer == &renderer_report && !config->columns &&
+			    !config->by && !config->critical_path;
 	struct query query = config_query(config);
 	const char *names;
 	int err = 0;
 
 	/* distributions have the keys of a report */
-	names = config->critical_path				     ? path_columns(run)
-		: config->named && run->renderer == &renderer_report ? PROCESS_COLUMNS
-		: grouped && !renderer->grouped			     ? REPORT_COLUMNS_DEFAULT
-		: config->by_chain				     ? FOLD_CHAIN_ROOT
-								     : renderer->columns;
+	names = config->critical_path		? path_columns(run)
+		: of_processes			? PROCESS_COLUMNS
+		: grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
+		: config->by_chain		? FOLD_CHAIN_ROOT
+						: renderer->columns;
 	/* a replay needs the time */
 	if (config->mode == MODE_RECORD)
 		err = column_list_add(&run->list, "timestamp", grouped, e);
 	if (!err && renderer->before)
-		err = column_list_add(&run->list, renderer->before, grouped, e);
+		err = column_list_add(&run->list, of_processes ? "avg_thr" : renderer->before,
+				      grouped, e);
 	if (!err)
 		err = query_columns(&query, names, grouped, &run->list, e);
 	/* rows of sleeping threads have the wait class that chose them, for a replay, too */

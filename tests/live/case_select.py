@@ -107,7 +107,7 @@ def choose_by_words(ctx):
     tool.finish_plain()
     rows = [line.split() for line in tool.out.decode().splitlines()]
     titles = next((row for row in rows if "COMM" in row), [])
-    check(titles[3:] == "PID COMM STATE STATE_US SYSCALL WAITS_ON CHAIN".split(), "the columns are %s", titles)
+    check(titles == "AVG_THR PID COMM STATE STATE_US SYSCALL WAITS_ON CHAIN".split(), "the columns are %s", titles)
     check({one["pid"], two["pid"]} <= {word for row in rows for word in row}, "of two: %s", tool.out.decode())
     check(not any(other["pid"] in row for row in rows), "of a third: %s", tool.out.decode())
     check(re.search(r" futex +mutex 0x\w+ held by %d " % one.tgid, tool.out.decode()), "no holder: %s", tool.out.decode())
