@@ -44,6 +44,7 @@ static const struct argument_row {
 	{"DIR",		ARGUMENT_FILE,		NULL},
 	{"USER",	ARGUMENT_USER,		NULL},
 	{"COLUMN,...",	ARGUMENT_COLUMNS,	NULL},
+	{"COLUMN",	ARGUMENT_COLUMNS,	NULL},
 	{"KEY,...",	ARGUMENT_COLUMNS,	NULL},
 	{"KIND,...",	ARGUMENT_TRACES,	NULL},
 	{"SOURCE",	ARGUMENT_WORDS,		add_sources},
