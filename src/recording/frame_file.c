@@ -230,6 +230,30 @@ int frame_file_pack(struct frame_file *file, int64_t first_us, int64_t last_us,
 			  rows);
 }
 
+int frame_file_copy(struct frame_file *to, const struct frame_file *from)
+{
+	struct frame_head head;
+	off_t at = head_at(from, 0, &head) ? behind(0, &head) : from->end, begin = to->end;
+	int err = 0;
+
+	text_clear(&to->scratch);
+	while (!err && at < from->end) {
+		size_t left = (size_t)(from->end - at);
+		size_t bytes = left < SEARCH_BYTES ? left : SEARCH_BYTES;
+		char *copied = text_reserve(&to->scratch, bytes);
+		ssize_t got = pread(from->fd, copied, bytes, at);
+
+		if (got <= 0)
+			break;
+		text_end(&to->scratch, copied + got);
+		at += got;
+		err = frame_file_put(to);
+	}
+	if (err && !ftruncate(to->fd, begin))
+		to->end = begin;
+	return err;
+}
+
 void frame_file_close(struct frame_file *file)
 {
 	if (file->fd > 0)

@@ -33,6 +33,9 @@ int frame_file_pack(struct frame_file *file, int64_t first_us, int64_t last_us,
 /* Writes the packed frame. 0: it is on the disk; or -errno: the file is as it was, and the frame is
  * kept. */
 int frame_file_put(struct frame_file *file);
+/* Appends what can be read of another file of the same kind, which may have no name any more,
+ * without its header line. 0; or -errno: nothing was appended. */
+int frame_file_copy(struct frame_file *to, const struct frame_file *from);
 void frame_file_close(struct frame_file *file);
 
 #endif

@@ -68,8 +68,15 @@ int recorder_part_removed(struct recorder_part *part)
 		if (!part->files[kind].fd)
 			continue;
 		file_name(part, (enum record_kind)kind, name);
-		removed += (!fstat(part->files[kind].fd, &file) && !file.st_nlink) ||
-			   (faccessat(part->directory, name, F_OK, 0) && errno == ENOENT);
+		if ((fstat(part->files[kind].fd, &file) || file.st_nlink) &&
+		    (!faccessat(part->directory, name, F_OK, 0) || errno != ENOENT))
+			continue;
+		removed++;
+		if (kind != RECORD_STACKS)
+			continue;
+		frame_file_close(&part->removed_stacks);
+		part->removed_stacks = part->files[kind];
+		part->files[kind] = (struct frame_file){0};
 	}
 	if (removed)
 		number_next(part);
@@ -103,13 +110,24 @@ int recorder_part_begin(struct recorder_part *part, int64_t time_us)
 	return err;
 }
 
+static bool has_rows(const struct recorder_part *part, int kind)
+{
+	return part->rows[kind].length || (kind == RECORD_STACKS && part->removed_stacks.fd);
+}
+
 static int file_open(struct recorder_part *part, enum record_kind kind)
 {
 	char name[PART_NAME_SIZE];
+	int err;
 
 	file_name(part, kind, name);
-	return frame_file_open(&part->files[kind], part->directory, name, kind, part->headers[kind],
-			       &part->rights);
+	err = frame_file_open(&part->files[kind], part->directory, name, kind, part->headers[kind],
+			      &part->rights);
+	if (!err && kind == RECORD_STACKS && part->removed_stacks.fd) {
+		err = frame_file_copy(&part->files[kind], &part->removed_stacks);
+		frame_file_close(err ? &part->files[kind] : &part->removed_stacks);
+	}
+	return err;
 }
 
 /* Opens the files of all kinds that have rows. A file that has other columns, is damaged or not
@@ -119,7 +137,7 @@ static int files_open(struct recorder_part *part)
 	int err = 0;
 
 	for (int kind = 0; !err && kind < RECORD_KIND_COUNT; kind++) {
-		if (!part->rows[kind].length || part->files[kind].fd)
+		if (!has_rows(part, kind) || part->files[kind].fd)
 			continue;
 		err = file_open(part, (enum record_kind)kind);
 		if (err == -EEXIST) {
@@ -177,13 +195,13 @@ static int frames_put(struct recorder_part *part)
 	return err;
 }
 
-/* Limit of the bytes that the header lines of files to be opened take. */
+/* Limit of the bytes that files take when they are opened: header lines, and removed stacks. */
 static uint64_t headers_bytes(const struct recorder_part *part)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = (uint64_t)part->removed_stacks.end;
 
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
-		if (part->rows[kind].length && !part->files[kind].fd)
+		if (has_rows(part, kind) && !part->files[kind].fd)
 			bytes += FRAME_HEAD_BYTES + FRAME_OVERHEAD + strlen(part->headers[kind]);
 	return bytes;
 }
@@ -223,6 +241,7 @@ int recorder_part_flush(struct recorder_part *part, int64_t now_us)
 void recorder_part_done(struct recorder_part *part)
 {
 	files_close(part);
+	frame_file_close(&part->removed_stacks);
 	text_done(&part->removed.words);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
 		text_done(&part->rows[kind]);

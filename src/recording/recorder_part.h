@@ -25,6 +25,7 @@ struct recorder_part {
 	bool begun;	       /* a part was begun */
 	bool fresh;	       /* a new part was begun that was not announced yet */
 	struct frame_file files[RECORD_KIND_COUNT];
+	struct frame_file removed_stacks; /* rows that were not written yet refer to stacks in it */
 	struct text rows[RECORD_KIND_COUNT];
 	int64_t first_us[RECORD_KIND_COUNT], last_us[RECORD_KIND_COUNT]; /* times of the rows */
 };

@@ -332,7 +332,7 @@ def record_removed(ctx):
     """Files that somebody removes while they are written are told, and new ones begun: all that comes later is recorded. The same where the
     whole directory goes, with its lock; that is taken again."""
     directory = ctx.temporary() + "/rec"
-    tool = recording(ctx, directory, "-a", "-F", 5, "--flush", 3)
+    tool = recording(ctx, directory, "-a", "-G", "kstack", "-F", 5, "--flush", 3)
     for path in glob.glob(directory + "/*.zst"):
         os.unlink(path)
     wait_until(lambda: REMOVED in tool.err, STOP_S, "a word about the files")
@@ -348,6 +348,9 @@ def record_removed(ctx):
     tool.signal(signal.SIGINT)
     tool.finish_plain(0)
     check(tool.err.count(REMOVED) == 2 and "nothing is recorded" not in tool.err, "%s", tool.err)
+    stacks = {row["hash"] for row in rows_of_files(directory, "stacks")}
+    lacking = {row["timestamp"] for row in rows_of_files(directory, "samples") if row["kstack"] and row["kstack"] not in stacks}
+    check(stacks and not lacking, "%d stacks, of which some are missing at %s", len(stacks), sorted(lacking))
     times = [timestamp_s(row["timestamp"]) for row in rows_of_files(directory, "scans")]
     gaps = [after - before for before, after in zip(times, times[1:])]
     check(times[0] < removed_s + 1.5 and max(gaps) < 1.5, "the first scan is %.2f s after the removal, and the longest gap %.2f s",

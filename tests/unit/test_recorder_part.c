@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void rows_flush(struct recorder_part *part, struct text *rows)
@@ -96,11 +97,56 @@ static void test_planted_numbers(void **state)
 		-1);
 }
 
+/* Where files were removed the next part begins, with all stacks: rows that were not written yet
+ * refer to them. */
+static void test_removed_files(void **state)
+{
+	struct scene *scene = *state;
+	struct recorder_part part = {
+		.directory = scene->directory, .rights = {getegid(), 0640}, .name.host = "unit"};
+	const char *removed[] = {"unit_20251120T15Z-001.samples.csv.zst",
+				 "unit_20251120T15Z-001.stacks.csv.zst"};
+	struct stat before, after;
+
+	part.headers[RECORD_SAMPLES] = strdup(HEADER "\n");
+	part.headers[RECORD_STACKS] = strdup("hash,frames\n");
+	text_add_string(&scene->text, "\"2025-11-20T15:00:00Z\",1000000,100,\"ON\",\"x\"\n");
+	assert_int_equal(recorder_part_begin(&part, START_US), 0);
+	for (int i = 0; i < 2; i++) {
+		recorder_part_add(&part, RECORD_STACKS, START_US, &scene->text);
+		recorder_part_add(&part, RECORD_SAMPLES, START_US, &scene->text);
+		assert_int_equal(recorder_part_flush(&part, START_US), 0);
+	}
+	assert_int_equal(recorder_part_removed(&part), 0);
+	assert_int_equal(part.name.number, 1);
+	assert_int_equal(fstatat(scene->directory, removed[1], &before, 0), 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(unlinkat(scene->directory, removed[i], 0), 0);
+	recorder_part_add(&part, RECORD_SAMPLES, START_US, &scene->text);
+	part.fresh = false;
+	assert_int_equal(recorder_part_removed(&part), 2);
+	assert_true(part.fresh);
+	assert_int_equal(recorder_part_flush(&part, START_US), 0);
+	assert_int_equal(
+		fstatat(scene->directory, "unit_20251120T15Z-002.samples.csv.zst", &after, 0), 0);
+	assert_int_equal(
+		fstatat(scene->directory, "unit_20251120T15Z-002.stacks.csv.zst", &after, 0), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	/* once only */
+	assert_int_equal(recorder_part_removed(&part), 0);
+	assert_int_equal(recorder_part_flush(&part, START_US), 0);
+	assert_int_equal(
+		fstatat(scene->directory, "unit_20251120T15Z-002.stacks.csv.zst", &after, 0), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	recorder_part_done(&part);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_order_of_kinds),
 		SCENE_TEST(test_planted_numbers),
+		SCENE_TEST(test_removed_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
