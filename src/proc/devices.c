@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/cache.h"
+#include "sample/sample.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,32 @@ const char *device_name(uint32_t dev)
 		return device->name;
 	device_number(dev, number, sizeof(number));
 	return name_transient_string(number);
+}
+
+int64_t device_rotates(const char *root, const char *name)
+{
+	static const char *const places[] = {"queue", "../queue"}; /* of a disk, of its parts */
+	char path[256], word[sizeof("0")] = "", *at;
+	int64_t rotates = ABSENT;
+
+	if (strchr(name, '.'))
+		return ABSENT;
+	for (size_t i = 0; rotates == ABSENT && i < sizeof(places) / sizeof(places[0]); i++) {
+		int length = snprintf(path, sizeof(path), "%s/", root);
+		FILE *file;
+
+		snprintf(path + length, sizeof(path) - (size_t)length, "%s", name);
+		while ((at = strchr(path + length, '/')))
+			*at = '!';
+		length = (int)strlen(path);
+		snprintf(path + length, sizeof(path) - (size_t)length, "/%s/rotational", places[i]);
+		file = fopen(path, "re");
+		if (file && fgets(word, sizeof(word), file))
+			rotates = *word == '1';
+		if (file)
+			fclose(file);
+	}
+	return rotates;
 }
 
 void devices_clear(void)

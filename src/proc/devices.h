@@ -13,6 +13,10 @@
  * keeps its last name; a device without a known name is "7:0"; NULL if dev is 0, which is no
  * device. */
 const char *device_name(uint32_t dev);
+#define BLOCK_CLASS "/sys/class/block"
+/* 1: the device of that name, or the disk that it is a part of, has rotating disks, as far as the
+ * kernel knows; 0: it has none; ABSENT: not known. root: BLOCK_CLASS. */
+int64_t device_rotates(const char *root, const char *name);
 /* Forgets all names. */
 void devices_clear(void);
 

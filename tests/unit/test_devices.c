@@ -4,6 +4,7 @@
 #include "live/threads/live_block.h"
 #include "proc/devices.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,30 @@ static void links_are_read(void **state)
 		unlink(path);
 	}
 	rmdir(root);
+}
+
+/* A disk has a file, a part of it the file of the disk; a / in a name is a ! there. */
+static void disks_that_rotate(void **state)
+{
+	char root[] = "/tmp/tsnap-unit-XXXXXX", command[512];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir -p disks/sda/queue disks/sda/sda1 disks/sdb/queue "
+		 "'cciss!c0d0/queue' && "
+		 "ln -s disks/* . && ln -s disks/sda/sda1 . && echo 1 >sda/queue/rotational && "
+		 "echo 0 >sdb/queue/rotational && echo 1 >'cciss!c0d0/queue/rotational'",
+		 root);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(device_rotates(root, "sda"), 1);
+	assert_int_equal(device_rotates(root, "sda1"), 1);
+	assert_int_equal(device_rotates(root, "sdb"), 0);
+	assert_int_equal(device_rotates(root, "cciss/c0d0"), 1);
+	assert_int_equal(device_rotates(root, "sdc"), ABSENT);
+	assert_int_equal(device_rotates(root, "../sda"), ABSENT);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
 }
 
 static void unknown_ones_are_numbers(void **state)
@@ -128,9 +153,8 @@ static void others_are_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_are_read),
-		cmocka_unit_test(unknown_ones_are_numbers),
-		cmocka_unit_test(operations_have_words),
+		cmocka_unit_test(links_are_read),	    cmocka_unit_test(disks_that_rotate),
+		cmocka_unit_test(unknown_ones_are_numbers), cmocka_unit_test(operations_have_words),
 		cmocka_unit_test(others_are_named),
 	};
 
