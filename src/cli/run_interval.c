@@ -297,7 +297,7 @@ int run_show(struct run *run, struct error *e)
 		source_status_miss_any(&interval,
 				       "samples of more roots or locks than --chains keeps",
 				       (uint64_t)run->chains.refused);
-		findings_fill(&run->findings, &run->tally, &interval);
+		findings_fill(&run->findings, &run->tally, &interval, run->source);
 		source_status_miss_any(&interval, "samples of more kinds than --findings keeps",
 				       (uint64_t)run->findings.groups.refused);
 	} else {

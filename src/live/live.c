@@ -25,6 +25,7 @@
 #include "live/live_state.h"
 #include "live/live_trace.h"
 #include "live/live_wakeups.h"
+#include "proc/devices.h"
 #include "proc/proc.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
@@ -461,6 +462,12 @@ static void stacks_anew_of_source(struct source *source)
 	live_dictionary_anew(&((struct live *)source)->stacks);
 }
 
+static int64_t rotates_of_source(const struct source *source, const char *device)
+{
+	(void)source;
+	return device_rotates(BLOCK_CLASS, device);
+}
+
 int live_open(const struct live_config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e)
 {
@@ -481,7 +488,8 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .wakeups = wakeups_of_source,
 				       .follow = follow_of_source,
 				       .settle = settle_of_source,
-				       .look = live_look};
+				       .look = live_look,
+				       .rotates = rotates_of_source};
 	live->repeat.source = &live->source;
 	live->asleep.repeat = &live->repeat;
 	progress_begin();

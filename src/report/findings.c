@@ -15,7 +15,9 @@
 #define LONG_US US_PER_SECOND	/* unanswered, stopped or in D for that long is no service time */
 #define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
 #define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
-#define LIMIT_PERCENT 90	/* of an I/O limit that counts as exhausted */
+#define SLOW_FLASH_US 2500	/* the same of a device that has no rotating disks */
+#define AGE_STEPS 4
+#define LIMIT_PERCENT 75	/* of an I/O limit that counts as exhausted */
 #define FORKS_LEAST (200 * 100) /* a second, in hundredths */
 #define THREADS_LEAST (5 * 100) /* made more than ended a second, in hundredths */
 #define UNSEEN_LEAST 250	/* per mille of the time */
@@ -33,7 +35,7 @@ struct finding_holder {
 };
 
 /* Groups are made of the columns of the set `findings`, and of the age of the thread's request to a
- * device, as the exponent of a power of two of microseconds. */
+ * device, by steps. */
 static const struct column age_column = {
 	"io_age", "IO_AGE",   "", KIND_NUMBER,
 	ROLE_KEY, NEED_BLOCK, 0,  offsetof(struct sample, io_bytes)};
@@ -412,7 +414,13 @@ static bool holds_io_limit(const struct finding *finding, const struct findings 
 
 static bool holds_slow_disk(const struct finding *finding, const struct findings *findings)
 {
-	return is_enough(finding, findings) && finding_age_us(finding) >= SLOW_AGE_US;
+	const struct finding_name *device = finding_first(finding, PARTY_THINGS);
+	const struct source *source = findings->source;
+	bool flash =
+		source && source->rotates && device && source->rotates(source, device->name) == 0;
+
+	return is_enough(finding, findings) &&
+	       finding_age_us(finding) >= (flash ? SLOW_FLASH_US : SLOW_AGE_US);
 }
 
 static bool holds_stuck(const struct finding *finding, const struct findings *findings)
@@ -441,6 +449,14 @@ int64_t finding_busy(const struct finding *finding, const struct findings *findi
 		culprit ? index_find(&findings->busy, (uint64_t)culprit->tid) : NULL;
 
 	return on_us ? ratio((int64_t)*on_us, 100, findings->elapsed_us) : ABSENT;
+}
+
+/* A thread with a CPU of its own waits for none, wherever others run. */
+static bool holds_uneven_cpus(const struct finding *finding, const struct findings *findings)
+{
+	return holds_noticed(finding, findings) && !cpus_are_full(findings) &&
+	       threads_of(findings, findings->rq_us) >= 50 &&
+	       ratio(findings->rq_us, 4, findings->on_us + findings->rq_us) >= 1;
 }
 
 static bool holds_busy_thread(const struct finding *finding, const struct findings *findings)
@@ -538,10 +554,14 @@ const struct finding_row finding_rows[] = {
 	{"sleeper", "servers", true, false, false, takes_sleeper, key_pid, NULL, holds_noticed,
 	 "{waiters} {wait} for {culprit}, which sleeps on a timer|; {longest} at most",
 	 "-p {pid} -a --stacks"},
-	/* short queues of an idle host, as of wake-ups that meet on one CPU */
+	/* a queue that is short beside the work that is done */
 	{"cpus", "CPUs", false, false, false, takes_cpus, key_one, NULL, holds_cpus,
 	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",
 	 "--on-cpu"},
+	/* wake-ups that meet on one CPU */
+	{"uneven_cpus", "CPUs", false, false, false, takes_cpus, key_one, NULL, holds_uneven_cpus,
+	 "{waiters} {wait} for a CPU while CPUs are idle|, behind {culprit}|; {longest} at most|{symptoms}",
+	 "-g comm,cpu,state,cpus_allowed_list"},
 	/* a server that works for its clients, with time to spare */
 	{"busy_thread", "servers", true, false, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
 	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|; {longest} at most",
@@ -556,7 +576,7 @@ const struct finding_row finding_rows[] = {
 	 "--on-cpu -g comm,syscall,kfunc"},
 	/* a build, or a shell script */
 	{"forks", "forks", false, true, false, takes_none, NULL, NULL, holds_forks,
-	 "{rate} processes are made a second|, most by {culprit}|; those that ended used {n} of a CPU",
+	 "{rate} processes are made a second|, most by {culprit}|; {n} of them at a time",
 	 "--trace exec"},
 	/* a pool that starts */
 	{"threads", "threads", false, true, false, takes_none, NULL, NULL, holds_threads,
@@ -604,15 +624,24 @@ uint64_t findings_needs(const struct findings *findings)
 	return findings->wanted ? column_list_needs(&findings->list) : 0;
 }
 
-static int64_t age_of(int64_t us)
+/* Number of the step that an age is in; least age of a step. */
+static int64_t age_step(int64_t us)
 {
-	int64_t age = 0;
+	int64_t power = 0;
 
 	if (us == ABSENT)
 		return ABSENT;
-	while (us >> age > 1 && age + 1 < FINDING_AGES)
-		age++;
-	return age;
+	while (us >> power > 1 && power + 1 < FINDING_AGES / AGE_STEPS)
+		power++;
+	return us < AGE_STEPS ? us
+			      : power * AGE_STEPS + us * AGE_STEPS / (1ll << power) % AGE_STEPS;
+}
+
+static int64_t age_least_us(int64_t step)
+{
+	return step < AGE_STEPS
+		       ? step
+		       : (AGE_STEPS + step % AGE_STEPS) * (1ll << step / AGE_STEPS) / AGE_STEPS;
 }
 
 /* Adds the sample without facts that no row reads, so that it shares its group with others. */
@@ -623,7 +652,7 @@ void findings_add(struct findings *findings, const struct sample *sample, struct
 	if (!findings->wanted)
 		return;
 	group = *sample;
-	group.io_bytes = age_of(sample->io_us);
+	group.io_bytes = age_step(sample->io_us);
 	if (sample->state == STATE_ON || sample->state == STATE_RQ) {
 		group.filename = group.io_others = NULL;
 		group.arg[0] = ABSENT;
@@ -1017,13 +1046,14 @@ static int findings_compare(const void *a, const void *b)
 }
 
 void findings_fill(struct findings *findings, const struct tally *tally,
-		   const struct source_status *status)
+		   const struct source_status *status, const struct source *source)
 {
 	size_t of_cases;
 
 	if (!findings->wanted)
 		return;
 	findings->status = status;
+	findings->source = source;
 	findings->elapsed_us = tally->elapsed_us;
 	findings->cpus = status->cpus;
 	for (int pass = PASS_FACTS; pass < PASS_COUNT; pass++) {
@@ -1109,7 +1139,7 @@ int64_t finding_age_us(const struct finding *finding)
 	for (int age = FINDING_AGES - 1; age >= 0 && all_us; age--) {
 		until_us = sum(until_us, finding->ages_us[age]);
 		if (until_us * 2 >= all_us)
-			return (int64_t)1 << age;
+			return age_least_us(age);
 	}
 	return ABSENT;
 }

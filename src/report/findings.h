@@ -23,7 +23,8 @@
 #include "sample/edge_kind.h"
 #include "sample/source.h"
 
-#define FINDING_AGES 40 /* ages of requests, by powers of two of microseconds */
+#define FINDING_AGES 160 /* ages of requests, in four steps of each power of two of microseconds \
+			  */
 /* Share of the time, per mille, below which nothing is a finding unless it lasts for ever. */
 #define FINDING_SHARE_LEAST 20
 
@@ -118,6 +119,7 @@ struct findings {
 	int64_t on_us, rq_us, kernel_us;
 	int64_t elapsed_us, cpus; /* cpus: ABSENT if not known */
 	const struct source_status *status;
+	const struct source *source; /* NULL: not known */
 };
 
 extern const struct finding_row finding_rows[];
@@ -136,7 +138,7 @@ void findings_share_out(struct findings *findings);
 void findings_end_scan(struct findings *findings, int64_t threads);
 /* Finds; call after the groups' times are shared out. Valid until findings_clear(). */
 void findings_fill(struct findings *findings, const struct tally *tally,
-		   const struct source_status *status);
+		   const struct source_status *status, const struct source *source);
 void findings_clear(struct findings *findings);
 void findings_done(struct findings *findings);
 

@@ -55,7 +55,6 @@ OF_CHAINS = {
     "deadlock_flock": ("deadlock", True, 2, None, None),
     "mutex_nap": ("lock", True, 50, "chain_holder", "S"),
     "flock_stopped": ("stopped", True, 1, "chain_stopped", "T"),
-    "pipeline": ("sleeper", False, 2, "chain_p3", "S"),
     "proxy_tcp": ("sleeper", False, 2, "chain_server", "S"),
     "outside": ("server", False, 1, None, None),
     "child_disk": ("server", True, 1, "chain_grand", "S"),

@@ -60,6 +60,15 @@ static struct sample sample_of(const struct seen *seen)
 	return sample;
 }
 
+/* Of all devices, sdb alone has no rotating disks. */
+static int64_t rotates(const struct source *source, const char *device)
+{
+	(void)source;
+	return strcmp(device, "sdb") != 0;
+}
+
+static const struct source flash_source = {.rotates = rotates};
+
 static void findings_of(struct findings *findings, const struct seen *seen, size_t count,
 			struct source_status *status)
 {
@@ -74,7 +83,7 @@ static void findings_of(struct findings *findings, const struct seen *seen, size
 		for (int64_t scan = 0; scan < seen[i].scans; scan++)
 			findings_add(findings, &sample, EXACT_NOTE_NONE);
 	}
-	findings_fill(findings, &tally, status);
+	findings_fill(findings, &tally, status, &flash_source);
 }
 
 /* Sum of the time of all findings, of no problem and of what was not seen. */
@@ -136,6 +145,10 @@ static const struct {
 		.kind = "io", .chain = "a io> sda"}}},
 	{"disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 2000, .kind = "io",
 		.chain = "a io> sda"}}},
+	{"slow_disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .device = "sdb", .io_us = 4000, .kind = "io",
+		.chain = "a io> sdb"}}},
+	{"disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .device = "sda", .io_us = 4000, .kind = "io",
+		.chain = "a io> sda"}}},
 	{NULL, NULL, {{10, 3, 40000, "D", .comm = "a", .syscall = "read", .device = "sda", .io_us = 40000, .kind = "io",
 		.chain = "a io> sda"}, FULL}}, /* a program that starts */
 
@@ -149,8 +162,10 @@ static const struct {
 		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}}, /* nobody notices */
 
 	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
+	{"uneven_cpus", "certain", {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 50000, "RQ", .comm = "a", .kind = "cpu",
+		.sure = "likely", .chain = "a cpu> spin"}}}, /* another CPU is idle */
 	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely",
-		.chain = "a cpu> spin"}}}, /* another CPU is idle */
+		.chain = "a cpu> spin"}}}, /* wake-ups that meet on one CPU */
 	{NULL, NULL, {FULL, {10, 10, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
 
 	{"busy_thread", "certain", {BUSY_ROOT, {10, SCANS, 900000, "S", .comm = "a", .why = "client", .kind = "socket",
@@ -344,7 +359,7 @@ static void counts(void **state)
 	for (int64_t scan = 0; scan < SCANS; scan++)
 		findings_end_scan(&findings, 100 + scan);
 	tally.shared_us = 10 * SECOND_US;
-	findings_fill(&findings, &tally, &status);
+	findings_fill(&findings, &tally, &status, NULL);
 	assert_int_equal(findings.count, 3);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "unseen");
 	assert_int_equal(finding_at(&findings, 0)->weight_us, 7 * SECOND_US);
@@ -360,12 +375,12 @@ static void counts(void **state)
 	tally.shared_us = 0;
 	for (int64_t scan = 0; scan < SCANS; scan++)
 		findings_end_scan(&findings, scan < SCANS / 2 ? 100 : 200);
-	findings_fill(&findings, &tally, &status);
+	findings_fill(&findings, &tally, &status, NULL);
 	assert_int_equal(findings.count, 0);
 	findings_done(&findings);
 }
 
-/* Half of the waiting time is for requests that are that old; to a power of two. */
+/* Half of the waiting time is for requests that are that old, to a quarter. */
 static void ages_of_requests(void **state)
 {
 	static const struct seen seen[] = {
