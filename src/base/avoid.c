@@ -296,10 +296,26 @@ static void process_add(struct text *words, size_t at, int64_t pid, const char *
 	words_add(words, at, name, why);
 }
 
+/* True if a process was locked for a while, and not just busy. One that was not looked at again is
+ * asked for. */
+static bool locked_for_long(struct locked *locked, int64_t now_ns)
+{
+	struct avoid_state state;
+
+	if (now_ns - locked->seen_ns > LOCKED_NS)
+		return false;
+	if (now_ns - locked->seen_ns >= LOCKED_LEAST_NS && asked.ask) {
+		asked.ask(locked->pid, &state);
+		if (state.why)
+			locked->seen_ns = now_ns;
+	}
+	return locked->seen_ns - locked->first_ns >= LOCKED_LEAST_NS;
+}
+
 size_t avoid_processes_text(struct text *words)
 {
-	int64_t since_ns = clock_monotonic_ns() - LOCKED_NS;
-	const struct locked *locked;
+	int64_t now_ns = clock_monotonic_ns();
+	struct locked *locked;
 	size_t count = 0;
 
 	for (size_t i = 0; i < given_up_count; i++)
@@ -307,8 +323,7 @@ size_t avoid_processes_text(struct text *words)
 	pthread_mutex_lock(&mutex);
 	locked = asked.locked.rows;
 	for (size_t i = 0; i < asked.locked.count; i++)
-		if (locked[i].seen_ns > since_ns &&
-		    locked[i].seen_ns - locked[i].first_ns >= LOCKED_LEAST_NS)
+		if (locked_for_long(&locked[i], now_ns))
 			process_add(words, count++, locked[i].pid, locked[i].why);
 	pthread_mutex_unlock(&mutex);
 	return count;
