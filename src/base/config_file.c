@@ -39,7 +39,7 @@ static const char *refused_why(const struct stat *file)
 static int file_open(FILE **file, const char *path, struct error *e)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err = 0;
-	struct stat about;
+	struct stat about = {0};
 	const char *why;
 
 	*file = NULL;
