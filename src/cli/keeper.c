@@ -337,6 +337,8 @@ static void worker_give_up(struct watch *watch)
 
 	worker_let_go(watch);
 	kill(watch->worker, SIGKILL);
+	/* a thread of the screen that saw its files closed has marked the terminal as given back */
+	progress->terminal.taken = progress->terminal.saved;
 	terminal_rescue();
 	if (watch->users)
 		snprintf(name, sizeof(name), "the name service (getpwuid)");
