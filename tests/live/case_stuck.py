@@ -1,12 +1,14 @@
 """Processes that can't be read without waiting for ever: tsnap shows the others, ends in time, and says which ones it left out."""
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
 
+import truth
 from case_start import Terminal, on_terminal
-from harness import SLOW, START_S, STOP_S, case, check, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, Tsnap, case, check, rows_of, scans_of, timestamp_s, wait_until
 
 FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
@@ -110,6 +112,155 @@ def stuck_and_stopped(ctx):
     killed.signal(signal.SIGKILL)
     killed.wait(STOP_S)
     wait_until(lambda: not os.path.exists("/proc/%d" % worker), STOP_S, "the worker's end")
+
+
+STREAM_STEP_S = 2
+STREAM_ALL_S = 1800  # length of a stream with --all
+CROWD = 120
+TICK_S = 0.05
+FLAT_BYTES = 8 << 20
+
+
+class Standing:
+    """A tsnap that must go on with the worker that it began with: it lost nothing to processes that are stuck."""
+
+    def __init__(self, tool):
+        self.tool, self.keeper = tool, tool.process.pid
+        wait_until(lambda: tool.pid != self.keeper and tool.pid, START_S, "a worker")
+        self.worker = tool.pid
+
+    def expect(self, words):
+        check(self.tool.code is None, "%s: it ended: %s", words, self.tool.err)
+        check(self.tool.pid == self.worker, "%s: its worker was replaced: %s", words, self.tool.err)
+
+    def bytes(self):
+        return truth.memory_bytes([self.worker], "RssAnon")
+
+
+def stuck_one_by_one(ctx, seconds):
+    """Processes of which each is stuck for STREAM_STEP_S."""
+    end, count = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        one = ctx.workload("stuck_maps")
+        time.sleep(STREAM_STEP_S)
+        one.end()
+        ctx.started.remove(one)
+        count += 1
+    return count
+
+
+def scans_due(report):
+    """The scans and seconds of each interval of a report, and its words."""
+    found = re.findall(r"^(\d+) scans in ([\d.]+) s, ", report, re.M)
+    return [(int(scans), float(seconds)) for scans, seconds in found]
+
+
+@case
+def stuck_stream(ctx):
+    """One process after the other with a locked memory map, beside a report every 5 s and a recorder with stacks: each report is printed,
+    no scan is missed because of them, no worker is replaced, and resident memory is flat."""
+    seconds, directory = STREAM_ALL_S if ctx.options.all else 16, ctx.temporary()
+    reports = ctx.plain("-i", 5, "-a", "-g", "cmdline")
+    recorder = ctx.plain("-o", directory, "-F", 10, "--flush", 1, "-a", "-G", "ustack,kstack")
+    standing = [Standing(reports), Standing(recorder)]
+    wait_until(lambda: [name for name in os.listdir(directory) if ".samples." in name], START_S, "a recording")
+    began, first = time.monotonic(), None
+    while time.monotonic() < began + seconds:
+        count = stuck_one_by_one(ctx, seconds / 4)
+        for one in standing:
+            one.expect("after %d stuck processes" % count)
+        first = first or [one.bytes() for one in standing]
+    for one, before in zip(standing, first):
+        check(one.bytes() - before < FLAT_BYTES, "%d bytes, %d before", one.bytes(), before)
+    took = time.monotonic() - began
+    for tool in (reports, recorder):
+        tool.signal(signal.SIGINT)
+        tool.finish_plain(0, STOP_S)
+    intervals = scans_due(reports.out.decode())
+    check(len(intervals) >= took // 5, "%d reports in %.1f s", len(intervals), took)
+    waited = sum(map(int, re.findall(r"(\d+) late scans \(", reports.out.decode())))
+    scans, due = sum(scans for scans, _ in intervals), sum(length for _, length in intervals) * 20
+    check(scans + waited >= 0.97 * due - 2, "%d scans of %d, %d waited for a CPU", scans, due, waited)
+    check("(its memory map is locked)" in reports.out.decode(), "not told: %s", reports.out.decode())
+
+
+@case
+def stuck_crowd(ctx):
+    """Many processes whose memory maps become locked at the same time cost no scan."""
+    tool = ctx.stream("-a", columns="cmdline,state")
+    standing = Standing(tool)
+    tool.wait_scans(20)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    crowd = ctx.workloads([("stuck_maps", {})] * CROWD)
+    tool.wait_scans(20 + len(tool.scans()))
+    standing.expect("beside %d stuck processes" % CROWD)
+    for one in crowd:
+        one.process.stdin.close()
+    rows = tool.interrupt()
+    times = [timestamp_s(scan) for scan, _ in scans_of(rows)]
+    gaps = [after - before for before, after in zip(times, times[1:])]
+    missed = tool.missed("late scans") + tool.missed("when tsnap got a CPU")
+    check(max(gaps) < (2 + missed) * 2 * TICK_S * SLOW, "a gap of %.2f s; %d scans waited for a CPU", max(gaps), missed)
+    last = scans_of(rows)[-1][1]
+    check(sum(1 for row in last if row["cmdline"]) > 5, "other processes have no command line: %s", tool.err)
+    check("looks at processes that were left out" in tool.err, "not told: %s", tool.err)
+
+
+@case
+def stuck_and_reused(ctx):
+    """An innocent process that gets the pid of one that was stuck is looked at; there is a restart if the kernel is not asked (before 5.10)."""
+    last = "/proc/sys/kernel/ns_last_pid"
+    if not os.path.exists(last):
+        raise Skip("there is no %s" % last)
+    tool = ctx.stream("-a", columns="cmdline")
+    tool.wait_scans(20)
+    stuck = ctx.workload("stuck_maps")
+    pid = int(stuck["pid"])
+    tool.wait_scans(len(tool.scans()) + 10)
+    stuck.end()
+    wait_until(lambda: not os.path.exists("/proc/%d" % pid), STOP_S, "the end of the stuck process")
+    for _ in range(200):
+        with open(last, "w", encoding="ascii") as file:
+            file.write("%d" % (pid - 1))
+        innocent = subprocess.Popen(["sleep", "777"])
+        ctx.at_end(innocent.kill)
+        if innocent.pid == pid:
+            break
+        innocent.kill()
+        innocent.wait()
+    check(innocent.pid == pid, "its pid is %d, not %d", innocent.pid, pid)
+    tool.wait_scans(3, lambda row: row["pid"] == str(pid) and row["cmdline"] == "sleep 777")
+    tool.interrupt()
+
+
+def without_requests(ctx, *args):
+    """Starts tsnap where the kernel shows it no types: nothing tells whether a process is locked."""
+    offsets = os.path.join(ctx.temporary(), "offsets")
+    subprocess.run([ctx.options.tsnap, "--write-offsets", offsets], check=True, stdout=subprocess.DEVNULL)
+    tool = Tsnap(["unshare", "--mount", "sh", "-c", 'mount --make-rprivate / && mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh", ctx.options.tsnap,
+                  "--offsets", offsets] + [str(arg) for arg in args], stdin=subprocess.DEVNULL)
+    ctx.started.append(tool)
+    return tool
+
+
+@case
+def stuck_recorders(ctx):
+    """Recorders whose workers are given up go on: nothing that was given up holds the lock of their directory."""
+    tools, names = [], [ctx.temporary() for _ in range(4)]
+    for name in names:
+        tools.append(without_requests(ctx, "-o", name, "-F", 10, "--flush", 0.5, "-a", "-G", "ustack,kstack,cmdline"))
+    standing = [Standing(tool) for tool in tools]
+    for name in names:
+        wait_until(lambda name=name: [file for file in os.listdir(name) if ".samples." in file], START_S, "a recording")
+    ctx.workload("stuck_maps")
+    wait_until(lambda: all(one.tool.code is not None or one.tool.pid not in (one.worker, one.keeper) for one in standing), START_S, "new workers")
+    time.sleep(3 * SLOW)
+    for tool, name in zip(tools, names):
+        check(tool.code is None, "a recorder ended: %s", tool.err)
+        tool.signal(signal.SIGINT)
+        tool.finish_plain(0, STOP_S)
+        again = ctx.plain("-o", name, "-d", 0.5)
+        again.finish_plain(0)
 
 
 @case
