@@ -158,7 +158,8 @@ static void word_thing(struct text *to, const struct about *about)
 {
 	const struct finding_name *thing = finding_first(about->finding, PARTY_THINGS);
 
-	add_name(to, thing ? thing->name : NULL);
+	/* the name of a lock that only others in the chain wait for is not known */
+	add_name(to, thing ? thing->name : edge_kinds[about->finding->link].name);
 }
 
 static void word_things(struct text *to, const struct about *about)
@@ -215,7 +216,7 @@ static void word_symptoms(struct text *to, const struct about *about)
 		return;
 	text_add_string(to, "; ");
 	add_threads(to, about, about->finding->symptom_us);
-	text_add_string(to, " threads wait because of that");
+	text_add_string(to, " threads wait, likely because of that");
 }
 
 static void word_throttled(struct text *to, const struct about *about)

@@ -293,19 +293,16 @@ static const char *thing_lock(const struct finding_case *of)
 	text_clear(&text);
 	if (of->sample->depth == 1)
 		kind->lock_add(of->sample, kind->name, &text);
-	if (!text.length)
-		text_add_string(&text, kind->name);
-	return text_string(&text);
+	return text.length ? text_string(&text) : NULL;
 }
 
 /* Locks of one kind in one process are one finding: threads that hand locks on among each other
  * share their problem. A lock that processes share is one by its name. */
 static uint64_t key_lock(const struct finding_case *of)
 {
-	bool of_host = edge_kinds[of->link].lock_is_of_host && of->sample->depth == 1;
+	const char *lock = edge_kinds[of->link].lock_is_of_host ? thing_lock(of) : NULL;
 
-	return of_host ? text_key(thing_lock(of))
-		       : hash_u64((uint64_t)of->pid) + (uint64_t)of->link;
+	return lock ? text_key(lock) : hash_u64((uint64_t)of->pid) + (uint64_t)of->link;
 }
 
 /* What a thread in D waits for: its own words, or the call and its file. */
@@ -792,7 +789,7 @@ static void finding_add(struct findings *findings, struct finding *finding,
 
 	finding->samples += of->samples;
 	finding->weight_us = sum(finding->weight_us, of->weight_us);
-	if (case_is_certain(of))
+	if (case_is_certain(of) && (!of->rooted || finding->row->of_roots))
 		finding->certain_us = sum(finding->certain_us, of->weight_us);
 	if (sample->state_us != ABSENT && sample->state_us > finding->longest_us)
 		finding->longest_us = sample->state_us;
@@ -865,7 +862,6 @@ static bool holder_add(struct findings *findings, struct finding_case *of)
 	of->weight_us -= us;
 	finding->weight_us = sum(finding->weight_us, us);
 	finding->symptom_us = sum(finding->symptom_us, us);
-	finding->certain_us = sum(finding->certain_us, us);
 	return us && !of->weight_us;
 }
 
@@ -1117,7 +1113,10 @@ const struct finding_name *finding_first(const struct finding *finding, enum fin
 
 const char *finding_certainty(const struct finding *finding)
 {
-	return finding->certain_us >= finding->weight_us ? "certain" : "likely";
+	int64_t own_us = finding->weight_us - finding->symptom_us;
+
+	return finding->certain_us >= own_us && (own_us || !finding->symptom_us) ? "certain"
+										 : "likely";
 }
 
 int finding_doing(const struct finding *finding)

@@ -23,8 +23,9 @@
 #include "sample/edge_kind.h"
 #include "sample/source.h"
 
-#define FINDING_AGES 160 /* ages of requests, in four steps of each power of two of microseconds \
-			  */
+#define FINDING_AGES                                                                \
+	160 /* ages of requests, in four steps of each power of two of microseconds \
+	     */
 /* Share of the time, per mille, below which nothing is a finding unless it lasts for ever. */
 #define FINDING_SHARE_LEAST 20
 
@@ -81,7 +82,7 @@ struct finding {
 	bool held;
 	int64_t samples, weight_us, longest_us;
 	int64_t symptom_us;		   /* part of weight_us */
-	int64_t certain_us;		   /* part of weight_us that the edges call certain */
+	int64_t certain_us;		   /* part of the rest that the edges call certain */
 	struct keyed parties[PARTY_COUNT]; /* struct finding_name; when filled: most time first */
 	/* activity of the culprits: by state, STATE_COUNT: not known; and a majority, by Boyer and
 	 * Moore's vote */
@@ -149,7 +150,7 @@ static inline const struct finding *finding_at(const struct findings *findings, 
 
 /* Name with most time; NULL: there is none. */
 const struct finding_name *finding_first(const struct finding *finding, enum finding_party party);
-/* "certain" or "likely", by the edges' own word. */
+/* "certain" or "likely", by the edges' own word; symptoms are always likely. */
 const char *finding_certainty(const struct finding *finding);
 /* The state in which the culprits were for most of the time; STATE_COUNT: not known. */
 int finding_doing(const struct finding *finding);

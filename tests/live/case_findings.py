@@ -72,8 +72,11 @@ def findings_of_chains(ctx):
         runs = {name: begin(ctx, workload["pids"], seconds=seconds) for name, workload in workloads.items()}
         for name, run in runs.items():
             finding, certain, threads, culprit, doing = OF_CHAINS[name]
-            told = one(end(run, seconds)[0], finding)
-            waiting = average(told, told["time_us"] - told["symptom_us"])
+            objects = end(run, seconds)[0]
+            told = one(objects, finding)
+            # while a full host lets a server wait for a CPU, its clients count for that
+            queued_us = sum(other["symptom_us"] for other in objects if other["finding"] == "cpus")
+            waiting = average(told, told["time_us"] - told["symptom_us"] + queued_us)
             pids = workloads[name]["pids"].split(",")
             faults.expect(0.8 * threads <= waiting <= 1.01 * threads, "%s: %.2f threads wait, not %d: %s", name, waiting, threads, told)
             faults.expect(not certain or told["certainty"] == "certain", "%s: %s", name, told)
@@ -97,8 +100,8 @@ def findings_of_nothing(ctx):
     runs = [begin(ctx, workload["pid"]) for workload in (idle, served, stuck)]
     text = ctx.plain("--findings", "-d", SECONDS, "-p", idle["pid"])
     for run in runs[:2]:
-        # other loads make them wait for a CPU, and their server be late
-        found = [told["text"] for told in problems(end(run)[0]) if told["finding"] not in ("cpus", "kernel") and told["longest_us"] > 2e5]
+        # other loads make them wait for a CPU, and their server, which naps before it answers, be late
+        found = [told["text"] for told in problems(end(run)[0]) if told["finding"] not in ("cpus", "kernel", "sleeper")]
         check(not found, "found where there is nothing: %s", found)
     told = one(end(runs[2])[0], "stuck")
     check(told["waiters"][0]["pid"] == stuck.tgid and told["things"][0]["name"] == "page fault (userfaultfd)", "%s", told)

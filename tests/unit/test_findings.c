@@ -297,6 +297,7 @@ static void symptoms(void **state)
 	assert_string_equal(first->row->name, "cpus");
 	assert_int_equal(first->weight_us, 2ll * SCANS * PERIOD_US);
 	assert_int_equal(first->symptom_us, (int64_t)SCANS * PERIOD_US);
+	assert_string_equal(finding_certainty(first), "certain"); /* of those in the queue */
 	assert_int_equal(sum_of(&findings), findings.total_us);
 	findings_done(&findings);
 
