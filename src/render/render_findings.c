@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NAMES_SHOWN 2 /* names of a party in a sentence */
-#define INDENT 3
+#define INDENT ((size_t)3)
 #define JSON_NAMES_MAX 16
 #define RUNNERS_PERCENT 80 /* of the busy time that those who ran must have to be named */
 #define UNDER_PER_MILLE FINDING_SHARE_LEAST
@@ -417,6 +417,12 @@ static void shell_add(struct text *to, const char *word)
 	text_add_format(to, quoted ? "'%s'" : "%s", word);
 }
 
+/* True if a command can read the recording again: standard input is gone. */
+static bool is_file(const char *recording)
+{
+	return strcmp(recording, "standard input") != 0 && !strchr(recording, '\'');
+}
+
 /* Adds the command that shows more; nothing if it can't be given. */
 static void command_add(struct text *to, const struct about *about)
 {
@@ -431,7 +437,7 @@ static void command_add(struct text *to, const struct about *about)
 		shell_add(&line, recording);
 		text_add_char(&line, ' ');
 	}
-	if (!(row->live && recording) && !(recording && strchr(recording, '\'')) &&
+	if (!(recording && (row->live || !is_file(recording))) &&
 	    !(thing && thing->name && strstr(row->command, "{thing}") &&
 	      thing->name[strcspn(thing->name, " '\"\\$`*?[")]) &&
 	    template_add(&line, about, row->command, row->command + strlen(row->command)))

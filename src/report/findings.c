@@ -9,18 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES_LEAST 4		/* fewer may be chance */
-#define BUSY_PERCENT 85		/* CPUs are full from here on: interrupts are of no thread */
-#define SHORT_US 20000		/* waits that nobody notices */
+#define SAMPLES_LEAST 4 /* fewer may be chance */
+#define BUSY_PERCENT 85 /* CPUs are full from here on: interrupts are of no thread */
+#define SHORT_US 20000	/* waits that nobody notices */
+#define LATE_US 100000	/* an answer that a user notices */
+#define LOCK_LEAST 200	/* per mille of the time that short waits for locks are a problem from */
 #define LONG_US US_PER_SECOND	/* unanswered, stopped or in D for that long is no service time */
 #define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
 #define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
 #define SLOW_FLASH_US 2500	/* the same of a device that has no rotating disks */
 #define AGE_STEPS 4
-#define LIMIT_PERCENT 75	/* of an I/O limit that counts as exhausted */
-#define FORKS_LEAST (200 * 100) /* a second, in hundredths */
-#define THREADS_LEAST (5 * 100) /* made more than ended a second, in hundredths */
-#define UNSEEN_LEAST 250	/* per mille of the time */
+#define LIMIT_PERCENT 75  /* of an I/O limit that counts as exhausted */
+#define FORKS_LEAST 20000 /* a second, in hundredths */
+#define THREADS_LEAST 500 /* made more than ended a second, in hundredths */
+#define UNSEEN_LEAST 250  /* per mille of the time */
 #define FINDINGS_MAX 4096
 
 struct finding_forker {
@@ -401,7 +403,7 @@ static bool holds_lock(const struct finding *finding, const struct findings *fin
 {
 	return is_enough(finding, findings) &&
 	       (finding->longest_us >= SHORT_US ||
-		per_mille(findings, finding->weight_us) >= 10 * FINDING_SHARE_LEAST);
+		per_mille(findings, finding->weight_us) >= LOCK_LEAST);
 }
 
 static bool holds_io_limit(const struct finding *finding, const struct findings *findings)
@@ -459,8 +461,7 @@ static bool holds_uneven_cpus(const struct finding *finding, const struct findin
 static bool holds_busy_thread(const struct finding *finding, const struct findings *findings)
 {
 	return is_enough(finding, findings) && finding_busy(finding, findings) >= 90 &&
-	       (threads_of(findings, finding->weight_us) >= 100 ||
-		finding->longest_us >= 5 * SHORT_US);
+	       (threads_of(findings, finding->weight_us) >= 100 || finding->longest_us >= LATE_US);
 }
 
 static bool holds_server(const struct finding *finding, const struct findings *findings)
