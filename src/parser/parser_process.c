@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/parser_process.h"
+#include "base/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sanitized.h"
@@ -321,6 +322,7 @@ pid_t spawner_fork(int control, parser_service *service, bool free)
 	if (child < 0)
 		return -errno;
 	if (!child) {
+		avoid_ask_with(NULL); /* it has neither the descriptors nor the right for that */
 		/* the spawner ends with the socket: a worker that is killed leaves no process */
 		spawner_run(&(struct spawner){.control = control,
 					      .service = service,
