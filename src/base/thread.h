@@ -11,6 +11,8 @@
 
 /* Signal that ends the process through any thread that still runs (cli/keeper.h). */
 #define THREAD_LET_GO_SIGNAL SIGUSR1
+/* Signal that a thread of its own waits for: what was sampled is to be saved (cli/keeper.h). */
+#define THREAD_SAVE_SIGNAL SIGUSR2
 
 /* Starts a thread with all signals blocked except THREAD_LET_GO_SIGNAL and SIGSYS; the caller joins
  * it. 0 or -errno. */

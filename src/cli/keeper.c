@@ -34,6 +34,7 @@
 #define RESTARTS_NS (60 * NS_PER_SECOND)
 #define THREADS_MAX 16 /* threads of a worker that are watched */
 #define MOUNT_LINE_SIZE 4096
+#define SAVE_POLLS 200 /* of LET_GO_POLL_NS */
 #define LET_GO_POLL_NS (5 * NS_PER_MS)
 #define LET_GO_POLLS 400
 
@@ -53,11 +54,20 @@ struct watch {
 	bool rests; /* no thread was busy at the last poll (base/thread.h) */
 	struct watched threads[THREADS_MAX];
 	size_t count;
+	bool main_blocked;		/* it is the main thread that is blocked */
 	struct blocked_subject subject; /* process or file that the blocked call was to read */
 	uint64_t users_requested;	/* users_requested of the workers at the last look */
 	int64_t users_since_ns;		/* time of the last change of users_requested */
 	bool users;			/* the request for a user's name is not answered */
 };
+
+/* What the worker's standby thread does. */
+static struct {
+	pthread_t thread;
+	bool begun;
+	void (*save)(void *of);
+	void *of;
+} standby;
 
 static struct keeper_progress own_progress, *shared_progress = &own_progress;
 
@@ -115,6 +125,7 @@ static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_
 		watch->users_since_ns = now_ns;
 	}
 	watch->users = requested & 1 && now_ns - watch->users_since_ns > 2 * most_ns;
+	watch->main_blocked |= watch->users;
 	return watch->users;
 }
 
@@ -140,6 +151,7 @@ static bool worker_is_blocked(struct watch *watch)
 		blocked = tid && blocked_ns(watch, tid, now_ns, &line) >= most_ns &&
 			  blocked_subject_find(watch->worker, watch->shown, tid, line,
 					       &watch->subject);
+		watch->main_blocked = tid == watch->shown;
 	}
 	if (tasks)
 		closedir(tasks);
@@ -170,21 +182,27 @@ static void mount_point_find(const char *path, char point[PATH_MAX])
 
 /* Adds the subject to those that are avoided. False: it was avoided already, and was met
  * nevertheless. */
-static bool subject_avoid(const struct watch *watch)
+static bool subject_avoid(const struct blocked_subject *subject, bool users)
 {
-	const struct blocked_subject *subject = &watch->subject;
 	char point[PATH_MAX];
 
-	if (watch->users) {
+	if (users) {
 		avoid_users();
 		return true;
 	}
 	if (subject->pid)
-		return avoid_process(subject->pid, subject->why) +
-			       (avoid_asks() ? 0 : scout_all()) >
-		       0;
+		return avoid_process(subject->pid, subject->why);
 	mount_point_find(subject->path, point);
 	return avoid_files(point, subject->why);
+}
+
+/* Avoids in the next worker what this one met. Without answers of the kernel, all other processes
+ * are looked at, too. */
+static bool worker_warn(const struct watch *watch)
+{
+	bool added = subject_avoid(&watch->subject, watch->users);
+
+	return (watch->subject.pid && !avoid_asks() && scout_all()) || added;
 }
 
 static void line_write(const char *words, const char *subject)
@@ -288,12 +306,61 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 static void let_go(int number)
 {
 	static _Atomic int next = DESCRIPTORS_WANTED;
+	const struct timespec pause = {0, LET_GO_POLL_NS};
 	int fd;
 
 	(void)number;
+	/* the call has ended after all, and the standby thread uses what the main thread used */
+	while (shared_progress->saves && !shared_progress->saved && syscall(SYS_gettid) == getpid())
+		nanosleep(&pause, NULL);
 	while ((fd = --next) >= 0)
 		close(fd);
 	_exit(EXIT_FAILURE);
+}
+
+static void *standby_run(void *of)
+{
+	sigset_t signals;
+	int number;
+
+	(void)of;
+	thread_rest(true);
+	sigemptyset(&signals);
+	sigaddset(&signals, THREAD_SAVE_SIGNAL);
+	while (sigwait(&signals, &number))
+		;
+	if (standby.save) {
+		subject_avoid(&shared_progress->subject, shared_progress->users);
+		standby.save(standby.of);
+	}
+	shared_progress->saved = true;
+	return NULL;
+}
+
+void keeper_saves(void (*save)(void *of), void *of)
+{
+	shared_progress->saves = false;
+	standby.save = save;
+	standby.of = of;
+	if (save && shared_progress != &own_progress && !standby.begun)
+		standby.begun = !thread_begin(&standby.thread, standby_run, NULL);
+	shared_progress->saves = save && standby.begun;
+}
+
+/* Has the worker save what it has sampled. */
+static void worker_save(const struct watch *watch)
+{
+	const struct timespec pause = {0, LET_GO_POLL_NS};
+
+	if (!watch->main_blocked || !shared_progress->saves)
+		return;
+	shared_progress->subject = watch->subject;
+	shared_progress->users = watch->users;
+	/* the main thread must not go on meanwhile */
+	syscall(SYS_tgkill, watch->worker, watch->worker, THREAD_LET_GO_SIGNAL);
+	kill(watch->worker, THREAD_SAVE_SIGNAL);
+	for (int i = 0; i < SAVE_POLLS && !shared_progress->saved; i++)
+		nanosleep(&pause, NULL);
 }
 
 /* Signals each of the worker's threads: the kernel would deliver a signal of the process to the
@@ -335,6 +402,7 @@ static void worker_give_up(struct watch *watch)
 	struct keeper_progress *progress = shared_progress;
 	char name[PATH_MAX + 64];
 
+	worker_save(watch);
 	worker_let_go(watch);
 	kill(watch->worker, SIGKILL);
 	/* a thread of the screen that saw its files closed has marked the terminal as given back */
@@ -347,13 +415,18 @@ static void worker_give_up(struct watch *watch)
 			 watch->subject.why);
 	else
 		snprintf(name, sizeof(name), "%s (%s)", watch->subject.path, watch->subject.why);
+	if (watch->stop_requested && progress->saved) {
+		line_write("stopped while a look did not end, after what was sampled until then: ",
+			   name);
+		_exit(EXIT_SUCCESS);
+	}
 	if (watch->stop_requested) {
 		line_write("stopped while it could not be ended in order, with what was sampled "
 			   "lost: a look did not end at ",
 			   name);
 		_exit(EXIT_FAILURE);
 	}
-	if (!subject_avoid(watch) || restarts_are_many(progress->restarts++)) {
+	if (!worker_warn(watch) || restarts_are_many(progress->restarts++)) {
 		line_write("ended, because again and again looks do not end, at last at ", name);
 		_exit(EXIT_FAILURE);
 	}
@@ -378,6 +451,7 @@ bool keeper_begin(void)
 		struct watch watch = {.worker = fork()};
 
 		if (watch.worker <= 0) {
+			sigaddset(&before, THREAD_SAVE_SIGNAL);
 			sigprocmask(SIG_SETMASK, &before, NULL);
 			if (watch.worker < 0)
 				return false;
@@ -395,5 +469,6 @@ bool keeper_begin(void)
 		worker_keep(&watch, &signals);
 		shared->worker_pid = 0;
 		worker_give_up(&watch);
+		shared->saves = shared->saved = false;
 	}
 }

@@ -310,6 +310,29 @@ static int run_take_rest(struct run *run, const struct scan *last, struct error 
 	return 0;
 }
 
+/* Counts a scan of which no more will come. */
+static void run_cut_scan(struct run *run)
+{
+	if (!run->in_scan)
+		return;
+	tally_add(&run->tally, &run->batch);
+	tally_add(&run->time_rows.tally, &run->batch);
+}
+
+/* Shows what was sampled before a call that does not end (cli/keeper.h). */
+static void run_save(void *of)
+{
+	struct run *run = of;
+	struct error e = {0};
+
+	run_cut_scan(run);
+	if (!run_grouped(run))
+		run_write_late(run, &e);
+	else if (run->tally.scans)
+		run_show(run, &e);
+	error_done(&e);
+}
+
 static int run_loop(struct run *run, struct error *e)
 {
 	struct error unsaid = {0};
@@ -355,10 +378,7 @@ static int run_loop(struct run *run, struct error *e)
 		if (!err && run_holds_none(run))
 			run_release(run);
 	}
-	if (run->in_scan) { /* no more of the scan will come */
-		tally_add(&run->tally, &run->batch);
-		tally_add(&run->time_rows.tally, &run->batch);
-	}
+	run_cut_scan(run);
 	if (!err && run_grouped(run))
 		err = run_take_rest(run, &scan, e);
 	/* show the rest, unless an interval was just shown */
@@ -387,7 +407,9 @@ static int run_recorded(struct run *run, struct error *e)
 
 	if (err)
 		return err;
+	keeper_saves(run->into ? NULL : run_save, run);
 	err = run_loop(run, e);
+	keeper_saves(NULL, NULL);
 	err_of_end = stack_dict_file_end(&run->stack_dict, err ? &second : e);
 	error_done(&second);
 	return err ? err : err_of_end;

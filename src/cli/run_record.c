@@ -2,6 +2,7 @@
 /* -o DIR: takes scans from the source, writes their rows, and hands them to the recorder, which
  * never makes sampling wait. */
 #include "run_record.h"
+#include "cli/keeper.h"
 #include "base/clock.h"
 #include "base/output.h"
 #include "base/signals.h"
@@ -270,6 +271,16 @@ static void source_begin(struct record *record)
 	}
 }
 
+/* Writes the scans that were recorded before a call that does not end (cli/keeper.h). */
+static void record_save(void *of)
+{
+	struct record *record = of;
+	struct error e = {0};
+
+	recorder_close(record->recorder, &e);
+	error_done(&e);
+}
+
 int run_record(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
@@ -295,7 +306,9 @@ int run_record(struct run *run, struct error *e)
 		if (config->archive_hz)
 			record.archive.every_us = US_PER_SECOND / config->archive_hz;
 		source_begin(&record);
+		keeper_saves(record_save, &record);
 		err = record_loop(&record, e);
+		keeper_saves(NULL, NULL);
 		err_of_end = record_end(&record, err ? &second : e);
 		err = err ? err : err_of_end;
 		words_report(&record);

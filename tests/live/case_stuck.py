@@ -243,24 +243,52 @@ def without_requests(ctx, *args):
     return tool
 
 
+def rows_replayed(ctx, name):
+    tool = ctx.stream("--replay", name)
+    return tool.finish(0)
+
+
 @case
 def stuck_recorders(ctx):
     """Recorders whose workers are given up go on: nothing that was given up holds the lock of their directory."""
     tools, names = [], [ctx.temporary() for _ in range(4)]
     for name in names:
-        tools.append(without_requests(ctx, "-o", name, "-F", 10, "--flush", 0.5, "-a", "-G", "ustack,kstack,cmdline"))
+        tools.append(without_requests(ctx, "-o", name, "-F", 10, "--flush", 60, "-a", "-G", "ustack,kstack,cmdline"))
     standing = [Standing(tool) for tool in tools]
     for name in names:
-        wait_until(lambda name=name: [file for file in os.listdir(name) if ".samples." in file], START_S, "a recording")
+        wait_until(lambda name=name: ".tsnap.lock" in os.listdir(name), START_S, "a recording")
+    time.sleep(3 * SLOW)
     ctx.workload("stuck_maps")
+    began = time.time()
     wait_until(lambda: all(one.tool.code is not None or one.tool.pid not in (one.worker, one.keeper) for one in standing), START_S, "new workers")
     time.sleep(3 * SLOW)
     for tool, name in zip(tools, names):
         check(tool.code is None, "a recorder ended: %s", tool.err)
         tool.signal(signal.SIGINT)
         tool.finish_plain(0, STOP_S)
+        times = [timestamp_s(scan) for scan, _ in scans_of(rows_replayed(ctx, name))]
+        check(sum(1 for at in times if at < began) > 10, "%d scans from before: they were in no frame yet", sum(1 for at in times if at < began))
+        check(sum(1 for at in times if at > began + 1) > 10, "%d scans of the new worker", sum(1 for at in times if at > began + 1))
         again = ctx.plain("-o", name, "-d", 0.5)
         again.finish_plain(0)
+
+
+@case
+def stuck_interval_is_kept(ctx):
+    """What a report's interval has when its worker is given up is printed, and the next worker begins a new one."""
+    tool = without_requests(ctx, "-i", 100, "-a", "-g", "comm,cmdline")
+    standing = Standing(tool)
+    ctx.workload("spin")
+    tool.wait_sleeps(60)
+    ctx.workload("stuck_maps")
+    wait_until(lambda: tool.pid not in (standing.worker, standing.keeper), START_S, "a new worker")
+    wait_until(lambda: scans_due(tool.out.decode()), START_S, "the interval that was begun")
+    tool.wait_sleeps(60)
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0, STOP_S)
+    intervals = scans_due(tool.out.decode())
+    check(len(intervals) == 2 and min(scans for scans, _ in intervals) > 10, "intervals: %s", intervals)
+    check(tool.out.count(b"spin") >= 2, "the thread that spins is not in both: %s", tool.out.decode())
 
 
 @case
