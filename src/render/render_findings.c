@@ -19,6 +19,7 @@ struct about {
 	const struct interval *interval;
 	const struct findings *findings;
 	const struct finding *finding;
+	size_t names; /* limit of names of waiters and runners that a word has */
 };
 
 /* Adds the word; nothing where it is not known. */
@@ -78,7 +79,8 @@ static void add_names(struct text *to, const struct about *about, const struct k
 		      bool with_time)
 {
 	const struct finding_name *rows = names->rows;
-	size_t shown = names->count < NAMES_SHOWN ? names->count : NAMES_SHOWN;
+	size_t most = about->names ? about->names : 1;
+	size_t shown = names->count < most ? names->count : most;
 
 	for (size_t i = 0; i < shown; i++) {
 		if (i)
@@ -99,14 +101,21 @@ static void word_waiters(struct text *to, const struct about *about)
 {
 	const struct keyed *waiters = &about->finding->parties[PARTY_WAITERS];
 
-	if (waiters->count < 2) {
-		add_names(to, about, waiters, true);
-		if (!waiters->count)
-			text_add_string(to, "No thread");
+	if (waiters->count == 1) {
+		add_threads(to, about, ((const struct finding_name *)waiters->rows)->weight_us);
+		text_add_char(to, ' ');
+		add_named(to, waiters->rows);
+		return;
+	}
+	if (!waiters->count) {
+		text_add_string(to, "No thread");
 		return;
 	}
 	add_threads(to, about, about->finding->weight_us - about->finding->symptom_us);
-	text_add_string(to, " threads (");
+	text_add_string(to, " threads");
+	if (!about->names)
+		return;
+	text_add_string(to, " (");
 	add_names(to, about, waiters, true);
 	text_add_char(to, ')');
 }
@@ -384,13 +393,21 @@ static void text_shorten(struct text *text, size_t columns)
 	text_add_string(text, sign);
 }
 
-/* Adds a sentence: its first part, and those of the others that fit and whose words are known. A
- * part that is nothing but a word which is not known is left out without a trace. */
-static void sentence_add(struct text *to, const struct about *about, size_t columns)
+/* Adds a sentence: its first part, with as many names as fit, and those of the others that fit and
+ * whose words are known. A part that is nothing but a word which is not known is left out without a
+ * trace. */
+static void sentence_add(struct text *to, struct about *about, size_t columns)
 {
 	const char *part = about->finding->row->sentence;
 	struct text line = {0}, next = {0};
 
+	for (about->names = NAMES_SHOWN; about->names && columns; about->names--) {
+		text_clear(&line);
+		template_add(&line, about, part, part + strcspn(part, "|"));
+		if (text_width(text_string(&line)) <= columns)
+			break;
+	}
+	text_clear(&line);
 	for (bool first = true; *part; first = false) {
 		const char *end = part + strcspn(part, "|");
 
@@ -621,7 +638,7 @@ void interval_add_findings(struct text *out, const struct interval *interval)
 	bool lacks = lack_add(out, interval, findings);
 
 	for (size_t i = 0; i < findings->count; i++) {
-		struct about about = {interval, findings, finding_at(findings, i)};
+		struct about about = {interval, findings, finding_at(findings, i), NAMES_SHOWN};
 
 		text_add_format(out, "%zu. ", i + 1);
 		sentence_add(out, &about, columns - (columns && i >= 9));
@@ -681,7 +698,7 @@ static void json_add_head(struct text *out, const char *name, const struct findi
 	json_add_number(out, "share_per_mille", ratio(us, 1000, findings->total_us));
 }
 
-static void json_add_finding(struct text *out, const struct about *about, size_t rank)
+static void json_add_finding(struct text *out, struct about *about, size_t rank)
 {
 	const struct finding *finding = about->finding;
 	struct text scratch = {0};
@@ -718,7 +735,7 @@ static void json_add_findings(struct text *out, const struct interval *interval)
 
 	grouped_json_end(&end, interval);
 	for (size_t i = 0; i < findings->count; i++) {
-		struct about about = {interval, findings, finding_at(findings, i)};
+		struct about about = {interval, findings, finding_at(findings, i), NAMES_SHOWN};
 
 		json_add_finding(out, &about, i + 1);
 		text_add(out, text_string(&end), end.length);

@@ -400,6 +400,8 @@ static void ages_of_requests(void **state)
 	findings_done(&findings);
 }
 
+#define LONG_WAIT "reclaim (memory.max of /a/long/path/of/a/group/kubepods/burstable/pod123456789)"
+
 /* In a window of 80 columns a finding has two lines that fit, cut with a sign, and its command. */
 static void lines_fit(void **state)
 {
@@ -410,10 +412,9 @@ static void lines_fit(void **state)
 		 .depth = 3,
 		 .chain = "a-long-name-1 socket> a-proxy-name-22 socket> a-proxy-name-33 "
 			  "socket> a-server-name"},
-		{11, SCANS, 90000, "D", .comm = "b",
-		 .waits_on = "reclaim (memory.max of /a/very/"
-			     "long/path/of/a/control/group/of/"
-			     "kubepods/burstable/pod123456789)"},
+		{12, SCANS, 90000, "D", .comm = "a-second-long-n", .waits_on = LONG_WAIT},
+		{13, SCANS, 90000, "D", .comm = "a-third-long-na", .waits_on = LONG_WAIT},
+		{11, SCANS, 90000, "D", .comm = "a-fourth-long-n", .waits_on = LONG_WAIT},
 	};
 	struct source_status status = {0};
 	struct text out = {0};
@@ -427,6 +428,8 @@ static void lines_fit(void **state)
 	interval_add_findings(&out, &interval);
 	for (char *line = strtok(out.bytes, "\n"); line && count < 4; line = strtok(NULL, "\n")) {
 		if (text_width(line) > 80)
+			fail_msg("%s", line);
+		if (!count && !strstr(line, " wait for memory"))
 			fail_msg("%s", line);
 		if (++count == 4 && !strstr(line, "... tsnap -p 900 -a --chains"))
 			fail_msg("%s", line);
