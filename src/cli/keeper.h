@@ -31,6 +31,7 @@ struct keeper_progress {
 	struct blocked_subject subject; /* what the present worker met; or */
 	bool users;			/* the names of users */
 	_Atomic bool saves, saved;	/* of the present worker: keeper_saves() */
+	_Atomic int64_t delivered_ns;	/* scan time up to which all is printed, or on the disk */
 	_Atomic int64_t worker_pid; /* pid of the present worker, as /proc shows it; 0: not yet */
 	_Atomic uint64_t users_requested; /* base/avoid.h */
 	_Atomic int64_t busy;		  /* base/thread.h, of the present worker */

@@ -263,6 +263,7 @@ static int run_end_rows(struct run *run, const struct scan *scan, struct error *
 
 	run->total_us = sum(run->total_us, scan->silent_us);
 	keeper_progress()->reports = ++run->shown;
+	keeper_progress()->delivered_ns = run->scan_ns;
 	late_waits_pass(&run->late_waits,
 			crowded ? INT64_MAX
 				: sum(run->total_us, scan->weight_us) - run->config->patience_us,
@@ -359,6 +360,7 @@ static int run_loop(struct run *run, struct error *e)
 		}
 		if (!run->renderer->has_footer)
 			run_report_clock(run, &scan);
+		run_find_gap(run, &scan);
 		err = run_take(run, &scan);
 		if (!err)
 			err = run_take_traced(run, false, e);
@@ -462,9 +464,10 @@ static void run_resume(struct run *run)
 	int64_t least_us = run->end_us < US_PER_SECOND ? run->end_us : US_PER_SECOND;
 
 	if (!progress->began_ns)
-		progress->began_ns = clock_monotonic_ns();
+		progress->began_ns = progress->delivered_ns = clock_monotonic_ns();
 	if (!progress->restarts)
 		return;
+	run->gap_since_ns = progress->delivered_ns;
 	run->shown = progress->reports;
 	run->total_us = (clock_monotonic_ns() - progress->began_ns) / NS_PER_US;
 	if (run->end_us && run->total_us > run->end_us - least_us)

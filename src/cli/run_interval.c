@@ -40,6 +40,29 @@ static void stacks_miss(const struct run *run, struct source_status *status)
 				       (uint64_t)run->stackless);
 }
 
+/* Counts scans that no worker made while one was replaced by the next, or that were lost with it.
+ */
+static void gap_miss(const struct run *run, struct source_status *status)
+{
+	source_status_miss_any(status,
+			       "scans missed while the process that samples was replaced by "
+			       "another",
+			       (uint64_t)run->gap_scans);
+}
+
+int64_t run_find_gap(struct run *run, const struct scan *scan)
+{
+	int64_t since_ns = scan->scan_time_ns - run->gap_since_ns, scans = 0;
+
+	run->scan_ns = scan->scan_time_ns;
+	if (run->gap_since_ns)
+		scans = ratio(since_ns, run->status_before.rate_hz, NS_PER_SECOND) - 1;
+	run->gap_since_ns = 0;
+	scans = scans > 0 ? scans : 0;
+	run->gap_scans = sum(run->gap_scans, scans);
+	return scans;
+}
+
 static int64_t since(int64_t now, int64_t before)
 {
 	return now == ABSENT || before == ABSENT ? now : counted_since(now, before);
@@ -276,6 +299,7 @@ int run_show(struct run *run, struct error *e)
 			       (uint64_t)run->distributions.refused);
 	source_status_miss_any(&interval, EVENTS_REFUSED, (uint64_t)run->events.refused);
 	stacks_miss(run, &interval);
+	gap_miss(run, &interval);
 	run->interval.status = &interval;
 	source_status_miss_any(&interval, "samples in more stacks than tsnap keeps",
 			       (uint64_t)run->stacks.groups.refused);
@@ -315,7 +339,9 @@ int run_show(struct run *run, struct error *e)
 	findings_clear(&run->findings);
 	event_list_clear(&run->events);
 	run->tally = (struct tally){0};
+	run->gap_scans = 0;
 	keeper_progress()->reports = ++run->shown;
+	keeper_progress()->delivered_ns = run->scan_ns;
 	return run_write(run, e);
 }
 
@@ -367,6 +393,7 @@ void run_report_footer(struct run *run)
 		"recording",
 		run->stack_dict.written.refused);
 	stacks_miss(run, &status);
+	gap_miss(run, &status);
 	if (status.self.requested) {
 		status_subtract(&status, &run->status_before);
 		interval_add_self(&notes, &(struct interval){.status = &status});

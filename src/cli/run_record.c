@@ -153,11 +153,12 @@ static int scan_end(struct record *record, const struct scan *scan, struct error
 		.weight_us = scan->weight_us,
 		.threads = (int64_t)scan->threads,
 		.clock_step_us = scan->clock_step_us,
-		.missing = (int64_t)recorder_missing(record->recorder, RECORD_SCANS),
 	};
 	int err;
 
 	batch_take(record, scan);
+	recorder_miss(record->recorder, RECORD_SCANS, run_find_gap(run, scan));
+	row.missing = (int64_t)recorder_missing(record->recorder, RECORD_SCANS);
 	row.samples = record->rows;
 	record->rows = 0;
 	scan_row_add(rows_of(record, RECORD_SCANS), &row);
@@ -290,6 +291,7 @@ int run_record(struct run *run, struct error *e)
 		.host = run->status_before.host,
 		.flush_us = config->flush_us,
 		.retention = config->retention,
+		.written_ns = &keeper_progress()->delivered_ns,
 	};
 	struct error second = {0};
 	int err, err_of_end;

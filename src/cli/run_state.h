@@ -54,6 +54,10 @@ struct run {
 	int64_t interval_us;		    /* length of an interval; 0: one interval at the end */
 	int64_t passed_us; /* time in the interval so far; negative: the interval before overran */
 	int64_t total_us;  /* time in the whole run */
+	/* scan time up to which an earlier worker has delivered all (keeper.h), until the first
+	 * scan of this one; 0: none. Time of the last scan; scans between those two that no report
+	 * has told */
+	int64_t gap_since_ns, scan_ns, gap_scans;
 	int64_t end_us;	   /* limit of total_us; 0: none */
 	int64_t shown;	   /* number of shown intervals, or of scans if not grouped */
 	int64_t refused;   /* samples without a group, in all intervals */
@@ -143,6 +147,9 @@ void run_release(struct run *run);
  * requested. */
 void run_report_absent(struct run *run);
 void run_report_footer(struct run *run);
+/* Notes the scan's time. Returns the number of scans missing before it, if it is the first one
+ * after a worker that was given up: what that one had not delivered is lost, too. */
+int64_t run_find_gap(struct run *run, const struct scan *scan);
 /* Reports at once that the clock was set before the scan: see struct scan. */
 void run_report_clock(const struct run *run, const struct scan *scan);
 

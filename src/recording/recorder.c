@@ -28,6 +28,7 @@
 struct queued_scan {
 	struct queued_scan *next;
 	int64_t time_us;
+	int64_t put_ns;
 	size_t bytes;
 	struct text rows[RECORD_KIND_COUNT];
 };
@@ -54,9 +55,11 @@ struct recorder {
 
 	/* used by the thread only */
 	struct recorder_part part;
-	bool begun;	    /* the first part was begun */
-	int failed;	    /* -errno of the disk; 0: it works */
-	int64_t checked_ns; /* time of the last check whether files were removed */
+	_Atomic int64_t *written_ns; /* owned by the caller */
+	int64_t taken_ns;	     /* put_ns of the last scan in the part */
+	bool begun;		     /* the first part was begun */
+	int failed;		     /* -errno of the disk; 0: it works */
+	int64_t checked_ns;	     /* time of the last check whether files were removed */
 };
 
 /* Opens the lock's file. Only this user may open it: who can read it can hold a lock on it. A
@@ -263,6 +266,8 @@ static int part_flush(struct recorder *recorder)
 		report_failed(recorder, err);
 	else
 		report_resumed(recorder);
+	if (!err && recorder->taken_ns)
+		*recorder->written_ns = recorder->taken_ns;
 	recorder->failed = err;
 	part_announce(recorder);
 	return err;
@@ -326,6 +331,7 @@ static bool scan_take(struct recorder *recorder, const struct queued_scan *scan)
 	}
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++)
 		recorder_part_add(part, (enum record_kind)kind, scan->time_us, &scan->rows[kind]);
+	recorder->taken_ns = recorder->written_ns ? scan->put_ns : 0;
 	return true;
 }
 
@@ -444,6 +450,7 @@ int recorder_open(const struct recorder_options *options, struct recorder **open
 
 	recorder->path = options->path;
 	recorder->flush_us = options->flush_us;
+	recorder->written_ns = options->written_ns;
 	recorder->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES_DEFAULT;
 	recorder->directory = recorder->lock = -1;
 	recorder->begins = true;
@@ -480,6 +487,7 @@ void recorder_put(struct recorder *recorder, int64_t time_us)
 	bool has[RECORD_KIND_COUNT], fits = true;
 
 	scan->time_us = time_us;
+	scan->put_ns = clock_monotonic_ns();
 	scan->bytes = sizeof(*scan);
 	for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
 		has[kind] = scan->rows[kind].length;
@@ -504,6 +512,11 @@ void recorder_put(struct recorder *recorder, int64_t time_us)
 		if (has[kind])
 			recorder->missing[kind] = fits ? 0 : recorder->missing[kind] + 1;
 	recorder->scan = scan_begin(recorder);
+}
+
+void recorder_miss(struct recorder *recorder, enum record_kind kind, int64_t count)
+{
+	recorder->missing[kind] += (uint64_t)count;
 }
 
 uint64_t recorder_missing(const struct recorder *recorder, enum record_kind kind)

@@ -25,6 +25,7 @@ struct recorder_options {
 	int64_t flush_us;   /* time after which a frame ends */
 	size_t queue_bytes; /* bytes that may wait for the disk; 0: the default */
 	struct retention retention;
+	_Atomic int64_t *written_ns; /* gets the time when the last scan on the disk was put */
 	/* header lines, without line ends; NULL: that kind is not recorded */
 	const char *headers[RECORD_KIND_COUNT];
 };
@@ -38,6 +39,8 @@ int recorder_open(const struct recorder_options *options, struct recorder **reco
 struct text *recorder_rows(struct recorder *recorder, enum record_kind kind);
 /* Puts the added rows into the queue, as a scan of that time. */
 void recorder_put(struct recorder *recorder, int64_t time_us);
+/* Counts scans of that kind that were not put at all, as if they had been dropped. */
+void recorder_miss(struct recorder *recorder, enum record_kind kind, int64_t count);
 /* Number of scans with rows of that kind that were dropped since the last one that was put into the
  * queue. */
 uint64_t recorder_missing(const struct recorder *recorder, enum record_kind kind);

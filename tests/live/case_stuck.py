@@ -1,4 +1,5 @@
 """Processes that can't be read without waiting for ever: tsnap shows the others, ends in time, and says which ones it left out."""
+import datetime
 import os
 import re
 import resource
@@ -27,6 +28,10 @@ def told_as_left_out(words, stuck, name):
         check("%s (" % stuck["pid"] not in words, "the process was left out: %s", words)
         return
     check("%d (%s)" % (stuck["pid"] and int(stuck["pid"]), REASONS[name]) in words, "not told: %s", words)
+
+
+def time_of(field):
+    return datetime.datetime.fromisoformat(field.strip('"').replace("Z", "+00:00")).timestamp()
 
 
 def beside(ctx, name):
@@ -93,6 +98,44 @@ def stuck_users(ctx):
     out = report.stdout.decode()
     check(report.returncode == 0 and took < 3 + (LOST_S + 4) * SLOW, "exit code %d after %.1f s: %s", report.returncode, took, report.stderr.decode())
     check(re.search(r" (ON|RQ) +0 +spin ", out) and "user" in out.rsplit("Missed", 1)[-1], "no line of user 0, or nothing said: %s", out)
+
+
+GAP = """mount --make-rprivate / || exit 1
+"$@" -a -F 20 -d 14 & tool=$!
+sleep 5; mount --bind "$FIFO" /etc/passwd; python3 -c 'import os; os.setuid(100000 + os.getpid()); os.execlp("sleep", "sleep", "12")' >/dev/null 2>&1 &
+wait $tool"""
+
+
+def with_gap(ctx, *words):
+    """Runs tsnap for 14 s, in which its worker is replaced, as a name service stops to answer. Returns what it prints."""
+    fifo = os.path.join(ctx.temporary(), "passwd")
+    os.mkfifo(fifo)
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", GAP, "sh", ctx.options.tsnap, *words], env=dict(os.environ, FIFO=fifo),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
+    check(done.returncode == 0, "exit code %d: %s", done.returncode, done.stderr.decode())
+    return (done.stdout + done.stderr).decode()
+
+
+@case
+def gap_of_worker(ctx):
+    """When a worker is replaced, a recording, its replay and reports tell the scans that are missing."""
+    directory = ctx.temporary()
+    for words in (("-o", directory), ("-i", "3")):
+        said = re.sub(r"\s+", " ", with_gap(ctx, *words, "-G", "user"))
+        missed = re.search(r"(\d+) scans missed while the process that samples was replaced", said)
+        check(missed and int(missed.group(1)) >= 20, "not told: %s", said[-300:])
+    rows = []
+    for name in sorted(os.listdir(directory)):
+        if ".scans." in name:
+            text = subprocess.run(["zstd", "-dc", os.path.join(directory, name)], stdout=subprocess.PIPE, check=True).stdout.decode()
+            rows += [line.split(",") for line in text.splitlines()[1:]]
+    times = [time_of(row[0]) for row in rows]
+    gaps = [(after - before, int(row[4])) for before, after, row in zip(times, times[1:], rows[1:]) if int(row[4])]
+    check(len(gaps) == 1, "rows with missing scans: %s", gaps)
+    check(abs(gaps[0][0] * 20 - 1 - gaps[0][1]) <= 2, "%.2f s without rows, %d scans missing", *gaps[0])
+    replay = ctx.plain("--replay", directory)
+    replay.finish_plain(0, STOP_S)
+    check("%d scans were not recorded" % gaps[0][1] in re.sub(r"\s+", " ", replay.out.decode()), "not told: %s", replay.out.decode())
 
 
 @case
