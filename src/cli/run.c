@@ -464,7 +464,7 @@ static void run_resume(struct run *run)
 	int64_t least_us = run->end_us < US_PER_SECOND ? run->end_us : US_PER_SECOND;
 
 	if (!progress->began_ns)
-		progress->began_ns = progress->delivered_ns = clock_monotonic_ns();
+		progress->delivered_ns = progress->began_ns = clock_monotonic_ns();
 	if (!progress->restarts)
 		return;
 	run->gap_since_ns = progress->delivered_ns;
