@@ -106,8 +106,6 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	size_t first = THREAD_MEMORY_PAGE_BYTES - from % THREAD_MEMORY_PAGE_BYTES;
 	ssize_t got;
 
-	if (avoids_process(memory->pid ? memory->pid : memory->tid))
-		return -ETIMEDOUT;
 	if (!memory->calls_left)
 		return -E2BIG;
 	memory->calls_left--;
@@ -115,6 +113,8 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 		got = memory->copy(memory->proc_root, memory->tid, from, to, bytes);
 		return got ? got : -EFAULT;
 	}
+	if (avoids_process(memory->pid ? memory->pid : memory->tid))
+		return -ETIMEDOUT;
 	if (!memory->unchecked) {
 		got = bytes_there(memory, from, bytes);
 		if (got <= 0)
