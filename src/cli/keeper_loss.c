@@ -10,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOST_SIGNAL SIGUSR2 /* comes when the keeper has ended; all threads block it */
-#define END_S 5		    /* time in which the main thread must have ended the process */
+#define END_S 5 /* time in which the main thread must have ended the process */
 
 static atomic_bool lost;
 
@@ -23,9 +22,9 @@ static void *loss_watch(void *of)
 
 	(void)of;
 	/* also in this thread: a change of its user takes the signal from the main thread */
-	prctl(PR_SET_PDEATHSIG, LOST_SIGNAL);
+	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
 	sigemptyset(&wanted);
-	sigaddset(&wanted, LOST_SIGNAL);
+	sigaddset(&wanted, THREAD_LOST_SIGNAL);
 	thread_rest(true);
 	sigwait(&wanted, &number);
 	thread_rest(false);
@@ -45,9 +44,9 @@ void keeper_loss_watch(void)
 	if (!keeper_progress()->worker_pid)
 		return;
 	sigemptyset(&wanted);
-	sigaddset(&wanted, LOST_SIGNAL);
+	sigaddset(&wanted, THREAD_LOST_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, &wanted, NULL);
-	prctl(PR_SET_PDEATHSIG, LOST_SIGNAL);
+	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
 	if (thread_begin(&thread, loss_watch, NULL))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	else
