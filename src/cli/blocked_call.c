@@ -60,12 +60,12 @@ static const struct wait_row {
 	{"__lock_page",          "a page that is not read"},
 	{"__folio_lock",         "a page that is not read"},
 	/* wchan has the caller of the lock's own functions */
-	{"mm_access",            "an exec that does not end"},
-	{"do_task_stat",         "an exec that does not end"},
-	{"proc_pid_",            "an exec that does not end"},
-	{"proc_tgid_io",         "an exec that does not end"},
-	{"call_proc_get_link",   "an exec that does not end"},
-	{"lock_trace",           "an exec that does not end"},
+	{"mm_access",            "an exec that has not ended"},
+	{"do_task_stat",         "an exec that has not ended"},
+	{"proc_pid_",            "an exec that has not ended"},
+	{"proc_tgid_io",         "an exec that has not ended"},
+	{"call_proc_get_link",   "an exec that has not ended"},
+	{"lock_trace",           "an exec that has not ended"},
 	{"io_schedule",          "a disk that does not answer"},
 };
 /* clang-format on */

@@ -214,7 +214,7 @@ static void locks_read(int64_t id, struct avoid_state *state)
 			 rwsem_blocks(answer->memory_count, answer->memory_state);
 		state->pid = (int64_t)answer->pid;
 		state->why = memory		   ? "its memory map is locked"
-			     : exec_blocks(answer) ? "an exec that does not end"
+			     : exec_blocks(answer) ? "an exec that has not ended"
 						   : NULL;
 		state->holder = memory ? answer->memory_count ^ answer->memory_owner
 				       : answer->exec_count ^ answer->exec_owner;

@@ -278,7 +278,8 @@ class Run:
             "parser": r"(\d+) processes? that read files for stacks and ended",
             "spawner": r"(\d+) processes? that starts? those which read files, and ended"}[victim]
         if self.form == "top":
-            settle(lambda: re.search(words.encode(), self.tool.read()), STOP_S)
+            # drawn whole: else only what differs from another line of the footer is written
+            settle(lambda: self.tool.type("\x0c") or re.search(words.encode(), self.tool.read()), STOP_S)
             said = self.tool.output.decode(errors="replace")
             self.tool.type("q")
         else:

@@ -15,7 +15,7 @@ FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
          "stuck_exec": ((), ("-a", "--stacks"), ("-G", "exe")),
          "stuck_file": (("-a", "--stacks"), ("-a", "-G", "exe,ufunc"))}
-REASONS = {"stuck_maps": "its memory map is locked", "stuck_exec": "an exec that does not end"}
+REASONS = {"stuck_maps": "its memory map is locked", "stuck_exec": "an exec that has not ended"}
 LOST_S = 6  # time that reading a process that never answers, and reading all others, may cost
 
 
@@ -300,7 +300,7 @@ def stuck_recorders(ctx):
     standing = [Standing(tool) for tool in tools]
     for name in names:
         wait_until(lambda name=name: ".tsnap.lock" in os.listdir(name), START_S, "a recording")
-    time.sleep(5 * SLOW)
+    time.sleep(8 * SLOW)
     ctx.workload("stuck_maps")
     began = time.time()
     wait_until(lambda: any(one.tool.code is not None or one.tool.pid not in (one.worker, one.keeper) for one in standing), START_S, "a new worker")
