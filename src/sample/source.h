@@ -149,7 +149,8 @@ struct source {
 	/* True if no sample until now can have a value in the column, of sample_columns, as the
 	 * recording does not hold it. NULL: never. */
 	bool (*lacks)(const struct source *source, const struct column *column);
-	/* 1: the block device has rotating disks; 0: not; ABSENT: not known. NULL: none is known. */
+	/* 1: the block device has rotating disks; 0: not; ABSENT: not known. NULL: none is known.
+	 */
 	int64_t (*rotates)(const struct source *source, const char *device);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by the owner, or NULL: takes a batch of the scan that next() gathers, so that the
