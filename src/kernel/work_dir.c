@@ -90,40 +90,42 @@ static void stale_remove(const char *parent)
 		closedir(dir);
 }
 
-/* Locks the directory. Another tsnap may take it for stale before that: then it is gone when the
- * lock comes. */
-static bool lock_take(struct work_dir *dir)
+/* Locks the directory. 0; -ENOENT: another tsnap took it for stale before that, and it is gone; or
+ * -errno. */
+static int lock_take(struct work_dir *dir)
 {
 	struct stat locked, named;
 
 	dir->lock = directory_open(dir->path);
 	if (dir->lock < 0)
-		return false;
+		return -errno;
 	/* a file system without locks: nobody else gets one either */
 	flock(dir->lock, LOCK_EX);
 	if (!fstat(dir->lock, &locked) && !lstat(dir->path, &named) &&
 	    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
-		return true;
+		return 0;
 	close(dir->lock);
-	return false;
+	return -ENOENT;
 }
 
 int work_dir_make(struct work_dir *dir, struct error *e)
 {
-	int failed = EAGAIN;
+	int failed = 0;
 
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
 		stale_remove(parents[i]);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
-		for (int n = 0; n < TRIES; n++) {
+		for (int n = 0; n < TRIES && (!n || failed == ENOENT); n++) {
 			snprintf(dir->path, WORK_DIR_PATH_SIZE, "%s/" PREFIX "%ld.XXXXXX",
 				 parents[i], (long)getpid());
 			if (!mkdtemp(dir->path)) {
 				failed = errno;
 				break;
 			}
-			if (lock_take(dir))
+			failed = -lock_take(dir);
+			if (!failed)
 				return 0;
+			rmdir(dir->path);
 		}
 	dir->path[0] = 0;
 	return error_set(e, failed, EXIT_FAILED,
