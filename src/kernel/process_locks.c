@@ -253,3 +253,8 @@ void process_locks_begin(void)
 	}
 	close(map);
 }
+
+int process_locks_program(void)
+{
+	return locks.program;
+}

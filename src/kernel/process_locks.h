@@ -13,5 +13,7 @@
 /* Has avoids_process() ask for these locks. Nothing changes where the kernel lacks what that needs,
  * or forbids it. */
 void process_locks_begin(void);
+/* Descriptor of the program, not owned by the caller; -1: there is none. */
+int process_locks_program(void);
 
 #endif

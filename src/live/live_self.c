@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "kernel/bpf_cost.h"
 #include "kernel/host_file.h"
+#include "kernel/process_locks.h"
 #include "sample/sample.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(GROUP_COUNT + 1 <= SELF_PROGRAMS_MAX, "room for each program");
+_Static_assert(GROUP_COUNT + 2 <= SELF_PROGRAMS_MAX, "room for each program");
 _Static_assert(KERNEL_MAP_COUNT + 3 <= SELF_MAPS_MAX, "room for each map");
 
 void live_self_open(struct live_self *self, struct kernel *kernel, int64_t cpu_ns)
@@ -132,6 +133,8 @@ void live_self_describe(const struct live_self *self, const struct kernel *kerne
 			program_add(cost, kernel->plan.chosen[group]->name,
 				    probe_kind_names[kernel->plan.chosen[group]->kind],
 				    kernel->compiled.programs[group]);
+	if (process_locks_program() >= 0)
+		program_add(cost, "locks", probe_kind_names[PROBE_LOOK], process_locks_program());
 	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
 		if (kernel->compiled.maps[map] >= 0)
 			map_add(cost, kernel_map_rows[map].name,

@@ -52,7 +52,7 @@ class Program:
             end = offset + ctypes.sizeof(kind)
             return kind.from_buffer(info, offset).value if end <= filled else None
 
-        self.type = PROGRAM_TYPES.get(at(0, ctypes.c_uint32), "other")
+        self.id, self.type = number, PROGRAM_TYPES.get(at(0, ctypes.c_uint32), "other")
         self.jited_bytes = at(16, ctypes.c_uint32)
         self.name = info.raw[64:80].split(b"\0")[0].decode()
         self.run_ns, self.run_count = at(192, ctypes.c_uint64), at(200, ctypes.c_uint64)
