@@ -323,7 +323,8 @@ static int top_text(struct top *top, struct error *e)
 	int64_t wait_us = top->config->replay ? 0 : top->view->now.window_us;
 	int more = 1, err = 0;
 
-	for (int64_t i = 0; !err && more > 0 && !signals_stop() && (!count || i < count); i++) {
+	for (int64_t i = 0; !err && more > 0 && !(i && signals_stop()) && (!count || i < count);
+	     i++) {
 		more = scans_add(top, wait_us, e);
 		if (more >= 0)
 			err = text_print(top, e);
@@ -420,11 +421,11 @@ int top(const struct config *config, source_opener *open_source, void (*report)(
 		return err;
 	top.view = memory_get(sizeof(*top.view));
 	err = top_open(&top, open_source, report, e);
-	if (!err) {
-		err = config->text ? top_text(&top, e) : top_screen(&top, e);
-	} else if (signals_stop()) {
+	if (signals_stop() && (err || config->text)) {
 		err = 0; /* stopped before there was anything to show */
 		report(NOTHING_SAMPLED);
+	} else if (!err) {
+		err = config->text ? top_text(&top, e) : top_screen(&top, e);
 	}
 	source_close(&top);
 	history_free(top.history);
