@@ -15,6 +15,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +71,7 @@ static struct {
 	void *of;
 } standby;
 
+static pthread_t main_thread; /* of the worker */
 static struct keeper_progress own_progress, *shared_progress = &own_progress;
 
 struct keeper_progress *keeper_progress(void)
@@ -306,13 +309,12 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 static void let_go(int number)
 {
 	static _Atomic int next = DESCRIPTORS_WANTED;
-	const struct timespec pause = {0, LET_GO_POLL_NS};
 	int fd;
 
 	(void)number;
 	/* the call has ended after all, and the standby thread uses what the main thread used */
-	while (shared_progress->saves && !shared_progress->saved && syscall(SYS_gettid) == getpid())
-		nanosleep(&pause, NULL);
+	while (shared_progress->saves && !shared_progress->saved && pthread_self() == main_thread)
+		poll(NULL, 0, LET_GO_POLL_NS / NS_PER_MS);
 	while ((fd = --next) >= 0)
 		close(fd);
 	_exit(EXIT_FAILURE);
@@ -462,6 +464,7 @@ bool keeper_begin(void)
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			thread_busy_count(&shared->busy);
 			terminal_rescue_use(&shared->terminal);
+			main_thread = pthread_self();
 			signal(THREAD_LET_GO_SIGNAL, let_go);
 			shared->worker_pid = shown_pid();
 			return true;

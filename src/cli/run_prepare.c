@@ -314,7 +314,7 @@ int run_prepare(struct run *run, struct error *e)
 							   : &renderer_report;
 	if (run->config->report)
 		run->renderer = run->renderer->of_groups;
-	if (run->config->findings && run->config->format)
+	if (run->config->findings && run->config->mode == MODE_FORMAT)
 		run->renderer = &renderer_json_findings;
 	run_times(run);
 	err = run_filter(run, e);

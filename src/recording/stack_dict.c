@@ -200,8 +200,8 @@ static void texts_move(struct dict_stack *stack, size_t bytes, struct text *scra
 			continue;
 		text_clear(scratch);
 		text_add_original(scratch, *text);
-		*text = strcpy(at, text_string(scratch));
-		at += strlen(at) + 1;
+		*text = memcpy(at, text_string(scratch), scratch->length + 1);
+		at += scratch->length + 1;
 	}
 }
 

@@ -67,14 +67,14 @@ struct column_section {
 extern const struct column_section column_sections[];
 extern const size_t column_section_count;
 
-/* The column with that name; NULL if there is none. */
-const struct column *sample_column_find(const char *name);
-
 /* True if users call the column so: by its name, or by its title in reports. */
 static inline bool column_is_called(const struct column *column, const char *name)
 {
 	return !strcmp(column->name, name) || !strcmp(column->title, name);
 }
+
+/* The column that is called so; NULL if there is none. */
+const struct column *sample_column_find(const char *name);
 
 /* True if the column is about a thread rather than one sample: a thread keeps its value whatever it
  * does. Accounts have these columns, too. */

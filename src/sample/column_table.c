@@ -407,7 +407,7 @@ bool column_is_kept(const struct column *column)
 const struct column *sample_column_find(const char *name)
 {
 	for (size_t i = 0; i < sample_column_count; i++)
-		if (!strcmp(sample_columns[i].name, name))
+		if (column_is_called(&sample_columns[i], name))
 			return &sample_columns[i];
 	return NULL;
 }
