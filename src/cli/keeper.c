@@ -15,7 +15,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -314,7 +314,7 @@ static void let_go(int number)
 	(void)number;
 	/* the call has ended after all, and the standby thread uses what the main thread used */
 	while (shared_progress->saves && !shared_progress->saved && pthread_self() == main_thread)
-		poll(NULL, 0, LET_GO_POLL_NS / NS_PER_MS);
+		select(0, NULL, NULL, NULL, &(struct timeval){0, LET_GO_POLL_NS / NS_PER_US});
 	while ((fd = --next) >= 0)
 		close(fd);
 	_exit(EXIT_FAILURE);
