@@ -146,6 +146,7 @@ static int top_copy(struct thread_memory *memory, uint64_t from)
 
 	memory->top_from = from;
 	memory->top_bytes = got > 0 ? (size_t)got : 0;
+	memory->top_ends = false;
 	return got < 0 ? (int)got : 0;
 }
 
@@ -185,10 +186,9 @@ static int top_grow(struct thread_memory *memory, size_t bytes)
 	wanted = wanted < memory->most_bytes ? wanted : memory->most_bytes;
 	got = thread_copy(memory, memory->top_from + memory->top_bytes,
 			  memory->top + memory->top_bytes, wanted - memory->top_bytes);
-	if (got < 0)
-		return (int)got;
-	memory->top_bytes += (size_t)got;
-	return bytes <= memory->top_bytes ? 0 : -EFAULT;
+	memory->top_bytes += got > 0 ? (size_t)got : 0;
+	memory->top_ends = bytes > memory->top_bytes;
+	return got < 0 ? (int)got : memory->top_ends ? -EFAULT : 0;
 }
 
 /* Returns the page that begins at an address, or NULL. */
@@ -252,7 +252,8 @@ int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to,
 		memcpy(to, memory->top + distance, bytes);
 		return 0;
 	}
-	if (address < memory->top_from || distance > 2 * memory->most_bytes)
+	if (address < memory->top_from || distance > 2 * memory->most_bytes ||
+	    (memory->top_ends && distance + bytes > memory->top_bytes))
 		return elsewhere_read(memory, address, to, bytes);
 	if (distance + bytes > memory->most_bytes) {
 		/* the copied part was passed, and is not looked at again */
@@ -261,6 +262,8 @@ int thread_memory_read(struct thread_memory *memory, uint64_t address, void *to,
 	}
 	if (!err && distance + bytes > memory->top_bytes)
 		err = top_grow(memory, distance + bytes);
+	if (err == -EFAULT && memory->top_ends)
+		return elsewhere_read(memory, address, to, bytes);
 	if (!err)
 		memcpy(to, memory->top + distance, bytes);
 	return err;

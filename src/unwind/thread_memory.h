@@ -45,6 +45,7 @@ struct thread_memory {
 	size_t top_bytes;
 	unsigned int calls_left; /* reads of memory that are left for this thread */
 	unsigned int steps_left; /* operations of expressions that are left for this thread */
+	bool top_ends; /* the next page is not in memory: one of a large frame, never used */
 	struct thread_memory_page pages[THREAD_MEMORY_PAGES];
 	struct thread_memory_pagemap pagemaps[THREAD_MEMORY_PAGEMAPS];
 	unsigned int pagemap_count; /* pagemaps that may be open */

@@ -95,6 +95,25 @@ LINK static void large(void)
 	LINK_END();
 }
 
+/* Has pages in its frame that are not in memory, as those that were never used; the frame is
+ * smaller than the copy of the stack's top. */
+LINK static void frame_unused(void)
+{
+	char room[50000];
+
+	memset(room, 1, sizeof(room));
+	madvise(room + 2 * PAGE - (uintptr_t)room % PAGE, 8 * PAGE, MADV_DONTNEED);
+	__asm__ volatile("" ::"r"(room) : "memory");
+	sleep_here();
+	__asm__ volatile("" ::"r"(room) : "memory");
+}
+
+LINK static void unused(void)
+{
+	frame_unused();
+	LINK_END();
+}
+
 LINK static long jumps(long number)
 {
 	return recurse(number); /* a tail call: this function has no frame then */
@@ -429,6 +448,7 @@ static const struct {
 	{"recursion", "sleep_here " REPEAT_200("recurse ") "recursion main", recursion},
 	{"grown", "sleep_here frame_grown grown main", grown},
 	{"large", "sleep_here frame_large large main", large},
+	{"unused", "sleep_here frame_unused unused main", unused},
 	{"jumped", "sleep_here recurse recurse recurse jumped main", jumped},
 	{"signalled", "sleep_here handler * interrupted signalled main", signalled},
 	{"signalled_aside", "sleep_here handler * signalled_aside main", signalled_aside},
