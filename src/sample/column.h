@@ -73,8 +73,10 @@ static inline bool column_is_called(const struct column *column, const char *nam
 	return !strcmp(column->name, name) || !strcmp(column->title, name);
 }
 
-/* The column that is called so; NULL if there is none. */
+/* The column with that name; NULL if there is none. */
 const struct column *sample_column_find(const char *name);
+/* The column that is called so; NULL if there is none. */
+const struct column *sample_column_called(const char *name);
 
 /* True if the column is about a thread rather than one sample: a thread keeps its value whatever it
  * does. Accounts have these columns, too. */

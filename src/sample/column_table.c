@@ -407,6 +407,14 @@ bool column_is_kept(const struct column *column)
 const struct column *sample_column_find(const char *name)
 {
 	for (size_t i = 0; i < sample_column_count; i++)
+		if (!strcmp(sample_columns[i].name, name))
+			return &sample_columns[i];
+	return NULL;
+}
+
+const struct column *sample_column_called(const char *name)
+{
+	for (size_t i = 0; i < sample_column_count; i++)
 		if (column_is_called(&sample_columns[i], name))
 			return &sample_columns[i];
 	return NULL;

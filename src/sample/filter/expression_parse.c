@@ -96,7 +96,7 @@ static int column_take(struct parser *parser, const struct column **column)
 	parser->at +=
 		strspn(start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789*");
 	text_add(&name, start, (size_t)(parser->at - start));
-	*column = sample_column_find(text_string(&name));
+	*column = sample_column_called(text_string(&name));
 	nearest = text_nearest(text_string(&name), column_name_at, NULL);
 	if (parser->at == start) {
 		err = parser_fail(parser, start, "expected a column, ! or (", "");
