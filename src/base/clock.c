@@ -89,25 +89,48 @@ int clock_sleep_until(int64_t monotonic_ns)
 #define FIRST_S (-30610224000ll)
 #define LAST_S 253402300799ll
 
-void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE])
+/* Splits a time into seconds, which it returns, and microseconds. */
+static time_t seconds_of(int64_t utc_us, int *us)
 {
-	int64_t us = utc_us % US_PER_SECOND;
 	time_t seconds = utc_us / US_PER_SECOND;
-	struct tm tm;
-	size_t length;
 
-	if (us < 0) {
-		us += US_PER_SECOND;
+	*us = (int)(utc_us % US_PER_SECOND);
+	if (*us < 0) {
+		*us += US_PER_SECOND;
 		seconds--;
 	}
 	/* numbers of recordings may lead out of these years */
 	if (seconds < FIRST_S || seconds > LAST_S) {
-		us = 0;
+		*us = 0;
 		seconds = seconds < 0 ? FIRST_S : LAST_S;
 	}
+	return seconds;
+}
+
+void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE])
+{
+	int us;
+	time_t seconds = seconds_of(utc_us, &us);
+	struct tm tm;
+	size_t length;
+
 	gmtime_r(&seconds, &tm);
 	length = strftime(text, CLOCK_ISO_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + length, CLOCK_ISO_SIZE - length, ".%06dZ", (int)us);
+	snprintf(text + length, CLOCK_ISO_SIZE - length, ".%06dZ", us);
+}
+
+void clock_format_local(int64_t utc_us, char text[CLOCK_LOCAL_SIZE])
+{
+	int us;
+	time_t seconds = seconds_of(utc_us, &us);
+	struct tm tm;
+	size_t length;
+
+	localtime_r(&seconds, &tm);
+	length = strftime(text, CLOCK_LOCAL_SIZE, "%Y-%m-%d %H:%M:%S", &tm);
+	length += (size_t)snprintf(text + length, CLOCK_LOCAL_SIZE - length, ".%06d ", us);
+	if (!strftime(text + length, CLOCK_LOCAL_SIZE - length, "%Z", &tm))
+		text[length] = '\0';
 }
 
 static int digits_read(const char *text, size_t count, int *number)
@@ -148,20 +171,4 @@ int clock_parse_iso(const char *text, int64_t *utc_us)
 		return -EINVAL;
 	*utc_us = parsed;
 	return 0;
-}
-
-int clock_parse_iso_part(const char *text, int64_t *utc_us)
-{
-	static const char form[] = "dddd-01-01T00:00:00.000000Z";
-	char whole[sizeof(form)];
-	size_t length = strlen(text);
-
-	if (length && text[length - 1] == 'Z')
-		length--;
-	memcpy(whole, form, sizeof(form));
-	if (length >= strlen("dddd-dd-dd") && length < sizeof(form) - 1 &&
-	    (strchr("T:.", form[length]) || length > strlen("dddd-dd-ddTdd:dd:dd.")))
-		for (size_t i = 0; i < length; i++)
-			whole[i] = text[i];
-	return clock_parse_iso(whole, utc_us);
 }

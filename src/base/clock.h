@@ -39,8 +39,10 @@ int clock_sleep_until(int64_t monotonic_ns);
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
 /* Parses the format of clock_format_iso(). 0 or -EINVAL. */
 int clock_parse_iso(const char *text, int64_t *utc_us);
-/* Parses a time that may be cut off after any part from the day on, as its first instant. 0 or
- * -EINVAL. */
-int clock_parse_iso_part(const char *text, int64_t *utc_us);
+#define CLOCK_LOCAL_SIZE 64
+#define CLOCK_LOCAL_TIME 11 /* where the time of day begins */
+#define CLOCK_LOCAL_ZONE 27 /* where the zone begins */
+/* Formats a time as 2026-11-20 21:42:53.123456 CET, in the local zone, as people read it. */
+void clock_format_local(int64_t utc_us, char text[CLOCK_LOCAL_SIZE]);
 
 #endif

@@ -2,10 +2,10 @@
 /* Checks which options go together, and derives others from those that are given. */
 #include "cli/config.h"
 #include "base/clock.h"
+#include "base/time_word.h"
 #include "kernel/share_directory.h"
 #include "kernel/type_source.h"
 #include "recording/recorder.h"
-#include "recording/time_word.h"
 #include "render/renderer.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
@@ -283,29 +283,32 @@ static int record_check(struct config *config, struct error *e)
 	return 0;
 }
 
-/* Checks the result of reading a time. 0, or -EINVAL: word is no time. */
-static int time_check(int err, const char *option, const char *word, struct error *e)
+/* Reads the time of an option. */
+static int time_take(const char *option, const char *word, const struct time_context *context,
+		     int64_t *time_us, struct error *e)
 {
-	return err ? error_set(e, EINVAL, EXIT_USAGE, "%s '%s' is not a time: " TIME_WORD_HELP,
-			       option, word)
-		   : 0;
+	return time_word_read(word, context, time_us) < 0
+		       ? error_set(e, EINVAL, EXIT_USAGE, "%s '%s' is not a time: " TIME_WORD_HELP,
+				   option, word)
+		       : 0;
 }
 
 static int times_check(struct config *config, struct error *e)
 {
 	struct recording_part *part = &config->part;
-	int64_t now_us = clock_utc_us();
+	struct time_context context = {.now_us = clock_utc_us(), .after_us = TIME_NOT_AFTER};
 	int err = 0;
 
 	*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};
 	if ((config->from || config->to) && !config->replay)
 		return usage(e, config->from ? "--from" : "--to", "needs --replay");
 	if (config->from)
-		err = time_check(time_word_from(config->from, now_us, &part->from_us), "--from",
-				 config->from, e);
+		err = time_take("--from", config->from, &context, &part->from_us, e);
+	if (config->from)
+		context.after_us = part->from_us;
+	context.of_two_later = true;
 	if (!err && config->to)
-		err = time_check(time_word_to(config->to, now_us, part->from_us, &part->until_us),
-				 "--to", config->to, e);
+		err = time_take("--to", config->to, &context, &part->until_us, e);
 	if (!err && config->from && config->to && part->from_us >= part->until_us)
 		return error_set(e, EINVAL, EXIT_USAGE, "--to '%s' is not after --from '%s'",
 				 config->to, config->from);

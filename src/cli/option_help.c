@@ -116,8 +116,9 @@ static const char more_words[] =
 	"names the state decides about states itself; otherwise they are the active\n"
 	"ones, or with -a all. -p, -t, -u, -c and --cgroup go with it: all must hold.\n"
 	"\nFILE@FROM..TO: the samples from FROM on and before TO; either may be missing.\n"
-	"Times in UTC, whole or in part (2026-11-20T20:42), or of the first row's day\n"
-	"(20:42:53.5).\n"
+	"A time without a day (20:42:53.5) is of the first row's day. Times in FILE@ and\n"
+	"EXPR are UTC unless they have a zone (+01:00); all others are local unless they\n"
+	"have one (Z, +01:00). Lengths of time have units: us, ms, s, m, h, d, w.\n"
 	"\nIds are those that /proc shows. In a container with a pid namespace of its own,\n"
 	"threads outside of it are left out.\n";
 

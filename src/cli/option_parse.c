@@ -2,8 +2,9 @@
 /* Options of the command line and of --config files, by the rows of option_table.c. */
 #include "cli/option_table.h"
 #include "base/config_file.h"
+#include "base/clock.h"
 #include "base/names.h"
-#include "option_units.h"
+#include "base/quantity.h"
 #include "render/renderer.h"
 
 #include <errno.h>
@@ -35,50 +36,32 @@ static const char *option_name_at(void *from, size_t at)
 	return at < option_count ? option_table[at].name : NULL;
 }
 
-/* Reads digits with at most `decimals` decimals as a number of that many decimals. */
-static int decimal_read(const char *text, int decimals, int64_t *number)
-{
-	bool pointed = false, any = false;
-	int64_t value = 0;
-
-	for (; text && *text; text++) {
-		if (*text == '.' && !pointed && decimals) {
-			pointed = true;
-			continue;
-		}
-		if (*text < '0' || *text > '9')
-			return -EINVAL;
-		any = true;
-		if (pointed && !decimals--)
-			return -EINVAL;
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, *text - '0', &value))
-			return -ERANGE;
-	}
-	for (; decimals > 0; decimals--)
-		if (__builtin_mul_overflow(value, 10, &value))
-			return -ERANGE;
-	*number = value;
-	return any ? 0 : -EINVAL;
-}
-
-/* Reads a number; seconds may have a unit. 0 or -errno. */
-static int number_read(const struct option_row *row, const char *argument, int64_t *number)
-{
-	if (row->kind != OPTION_SECONDS)
-		return decimal_read(argument, 0, number);
-	return decimal_read(argument, 6, number) ? span_read(argument, number) : 0;
-}
+/* How the numbers of each kind of option are typed. */
+static const struct number_kind {
+	enum quantity quantity;
+	int64_t bare;	     /* what a number without a unit counts */
+	const char *example; /* of an argument that is above 0 */
+} number_kinds[] = {
+	[OPTION_NUMBER] = {QUANTITY_COUNT, 1, NULL},
+	[OPTION_FEW] = {QUANTITY_COUNT, 1, NULL},
+	[OPTION_TIME] = {QUANTITY_TIME, US_PER_SECOND, "90s, 48h or 7d"},
+	[OPTION_BYTES] = {QUANTITY_BYTES, 1, "500M or 20G"},
+	[OPTION_PERCENT] = {QUANTITY_PERCENT, 10, "5% (below 100)"},
+};
 
 /* Sets an error like "-F 5000: HZ must be 1 to 1000". */
 static int number_fail(const struct option_row *row, const char *typed, const char *argument,
 		       struct error *e)
 {
-	int64_t unit = row->kind == OPTION_SECONDS ? 1000000 : 1;
+	const struct number_kind *kind = &number_kinds[row->kind];
+	int64_t unit = kind->bare;
 	const char *name = row->argument ? row->argument : "";
 	struct text range = {0};
 
 	name += *name == '[';
+	if (kind->example && row->least == 1)
+		return error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s must be above 0, like %s", typed,
+				 argument, name, kind->example);
 	if (row->least < unit)
 		text_add_format(&range, "%g", (double)row->least / (double)unit);
 	else
@@ -120,22 +103,6 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 	return 0;
 }
 
-/* Takes a number with a unit. Error: "--keep 7x: TIME must be a number with a unit, as 7d" */
-static int units_take(const struct option_row *row, const char *typed, const char *argument,
-		      int64_t *to, struct error *e)
-{
-	const char *as = row->kind == OPTION_SPAN    ? "90m, 48h or 7d"
-			 : row->kind == OPTION_BYTES ? "500M or 20G"
-						     : "5%, below 100";
-	int err = row->kind == OPTION_SPAN    ? span_read(argument, to)
-		  : row->kind == OPTION_BYTES ? bytes_read(argument, to)
-					      : percent_read(argument, to);
-
-	return err ? error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s must be above 0, as %s", typed,
-			       argument, row->argument, as)
-		   : 0;
-}
-
 static int option_unknown(int letter, const char *word, struct error *e);
 static int config_read(struct config *config, const char *path, struct error *e);
 
@@ -152,12 +119,6 @@ static int option_take(struct config *config, const struct option_row *row, cons
 	case OPTION_FLAG:
 		*(bool *)to = true;
 		break;
-	case OPTION_SPAN:
-	case OPTION_BYTES:
-	case OPTION_PERCENT:
-		if (units_take(row, typed, argument, (int64_t *)to, e))
-			return -EINVAL;
-		break;
 	case OPTION_TEXT:
 	case OPTION_WORD:
 		*(const char **)to = argument;
@@ -166,9 +127,12 @@ static int option_take(struct config *config, const struct option_row *row, cons
 		argument = argument ? argument : FEW_DEFAULT;
 		/* fall through */
 	case OPTION_NUMBER:
-	case OPTION_SECONDS:
-		if (number_read(row, argument, &number) || number < row->least ||
-		    number > row->most)
+	case OPTION_TIME:
+	case OPTION_BYTES:
+	case OPTION_PERCENT:
+		if (quantity_read(argument, number_kinds[row->kind].quantity,
+				  number_kinds[row->kind].bare, &number) ||
+		    number < row->least || number > row->most)
 			return number_fail(row, typed, argument, e);
 		*(int64_t *)to = number;
 		break;

@@ -16,10 +16,9 @@ enum option_kind {
 	OPTION_TEXT,	/* const char * */
 	OPTION_NUMBER,	/* int64_t */
 	OPTION_FEW,	/* int64_t, FEW_DEFAULT if no number is typed */
-	OPTION_SPAN,	/* int64_t in microseconds, typed with a unit */
+	OPTION_TIME,	/* int64_t in microseconds, typed in seconds, or with a unit */
 	OPTION_BYTES,	/* int64_t, typed with a unit */
 	OPTION_PERCENT, /* int64_t in tenths of a percent */
-	OPTION_SECONDS, /* int64_t in microseconds, typed in seconds, or with a unit */
 	OPTION_MODE,	/* the mode only */
 	OPTION_ALL,	/* bool: the word "all" follows, or nothing */
 	OPTION_WORD,	/* const char *: a word that is no option follows, or nothing */

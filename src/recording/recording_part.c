@@ -2,6 +2,7 @@
 #include "recording/recording_part.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/time_word.h"
 #include "sample/sample.h"
 
 #include <errno.h>
@@ -10,27 +11,26 @@
 
 #define DAY_US (86400 * US_PER_SECOND)
 
-/* Takes a time, which ends at ".." or the end of the text; *end is moved there. False: none. */
+/* Takes a time, which ends at ".." or the end of the text; *end is moved there. A time of day is
+ * of the first day of 1970 (recording_part_date() moves it). False: none. */
 static bool time_take(const char **end, int64_t *time_us, bool *of_day)
 {
 	const char *stop = strstr(*end, "..");
 	size_t length = stop ? (size_t)(stop - *end) : strlen(*end);
 	struct text text = {0};
-	bool read = true;
+	struct time_context context = {.now_us = clock_utc_us(), .after_us = -1, .utc = true};
+	int err = 0;
 
 	*time_us = ABSENT;
-	*of_day = length > 2 && (*end)[2] == ':';
+	*of_day = false;
 	if (length) {
-		text_add_string(&text, *of_day ? "1970-01-01T" : "");
 		text_add(&text, *end, length);
-		/* the header line of a report has a space instead of the T */
-		if (text.length > 10 && text.bytes[10] == ' ')
-			text.bytes[10] = 'T';
-		read = !clock_parse_iso_part(text_string(&text), time_us);
+		err = time_word_read(text_string(&text), &context, time_us);
+		*of_day = err == TIME_OF_DAY;
 	}
 	*end += length;
 	text_done(&text);
-	return read;
+	return err >= 0;
 }
 
 static int part_fail(const char *typed, const char *why, struct error *e)
@@ -53,8 +53,8 @@ int recording_part_read(const char *typed, char **path, struct recording_part *p
 	if (!time_take(&end, &part->from_us, &part->from_of_day) || strncmp(end, "..", 2) ||
 	    (end += 2, !time_take(&end, &part->until_us, &part->until_of_day)) || *end)
 		return part_fail(typed,
-				 "FROM..TO must be times in UTC (2026-11-20T20:42:53.5, or less of "
-				 "it), or of the day (20:42:53)",
+				 "FROM..TO must be times: " TIME_WORD_UTC_HELP
+				 ", or times of the day (20:42:53)",
 				 e);
 	if (part->from_us != ABSENT && part->until_us != ABSENT &&
 	    part->from_of_day == part->until_of_day && part->from_us >= part->until_us)

@@ -150,16 +150,17 @@ static void line_add(struct text *out, const struct heatmap *map, const struct l
 	text_add_string(out, "|\n");
 }
 
-/* Adds the scale: "2026-11-20 20:42 to 21:42 UTC, 1m a sign; @: 3.20 threads" */
+/* Adds the scale: "2026-11-20 20:42 to 21:42 CET, 1m a sign; @: 3.20 threads" */
 static void scale_add(struct text *out, const struct heatmap *map)
 {
 	const struct time_rows *rows = map->rows;
 	int64_t sign_us = rows->step_us * map->merged, from_us = rows->steps[0].from_us;
-	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
 
-	clock_format_iso(from_us, from);
-	clock_format_iso(from_us + sign_us * (int64_t)map->sign_count, until);
-	text_add_format(out, "%.10s %.8s to %.10s %.8s UTC, ", from, from + 11, until, until + 11);
+	clock_format_local(from_us, from);
+	clock_format_local(from_us + sign_us * (int64_t)map->sign_count, until);
+	text_add_format(out, "%.10s %.8s to %.10s %.8s %s, ", from, from + CLOCK_LOCAL_TIME, until,
+			until + CLOCK_LOCAL_TIME, until + CLOCK_LOCAL_ZONE);
 	text_add_duration(out, sign_us * NS_PER_US);
 	text_add_string(out, " a sign; threads of an average scan, @: ");
 	text_add_decimals(out, map->most, 2);

@@ -42,17 +42,17 @@ static void add_average(struct text *out, int64_t total, int64_t scans)
 	text_add_decimals(out, ratio(total, 100, scans), 2);
 }
 
-/* Adds begin and end: ", 2026-11-20 20:42:53.000 to 20:42:58.000 UTC" */
+/* Adds begin and end: ", 2026-11-20 21:42:53.000 to 21:42:58.000 CET" */
 static void add_times(struct text *out, const struct tally *tally)
 {
-	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
 
-	clock_format_iso(tally->from_us, from);
-	clock_format_iso(tally->until_us, until);
-	text_add_format(out, ", %.10s %.12s to ", from, from + 11);
+	clock_format_local(tally->from_us, from);
+	clock_format_local(tally->until_us, until);
+	text_add_format(out, ", %.10s %.12s to ", from, from + CLOCK_LOCAL_TIME);
 	if (strncmp(from, until, 10))
 		text_add_format(out, "%.10s ", until);
-	text_add_format(out, "%.12s UTC", until + 11);
+	text_add_format(out, "%.12s %s", until + CLOCK_LOCAL_TIME, until + CLOCK_LOCAL_ZONE);
 }
 
 void interval_add_origin(struct text *out, const struct interval *interval)

@@ -32,14 +32,15 @@ void absent_add(struct text *out, const struct column_list *list,
 
 void clock_step_add(struct text *out, int64_t step_us, int64_t stepped_us, bool recorded)
 {
-	char time[CLOCK_ISO_SIZE];
+	char time[CLOCK_LOCAL_SIZE];
 
-	clock_format_iso(stepped_us, time);
+	clock_format_local(stepped_us, time);
 	text_add_format(out, "the clock was set %s by ", step_us < 0 ? "back" : "forward");
 	text_add_decimals(out, ratio(llabs(step_us), 100, US_PER_SECOND), 2);
 	text_add_string(out,
 			recorded && step_us > 0 ? " s, or the host was suspended, at " : " s at ");
-	text_add_format(out, "%.10s %.12s UTC", time, time + 11);
+	text_add_format(out, "%.10s %.12s %s", time, time + CLOCK_LOCAL_TIME,
+			time + CLOCK_LOCAL_ZONE);
 }
 
 static void names_add(struct text *out, const struct column_list *list, const char *between)

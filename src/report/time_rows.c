@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const struct column time_column = {
-	"time", "TIME (UTC)", "", KIND_TEXT, ROLE_KEY, 0, 10, 0,
+	"time", "TIME", "", KIND_TEXT, ROLE_KEY, 0, 10, 0,
 };
 
 void time_rows_init(struct time_rows *rows, int64_t step_us, const struct column_list *list)
@@ -28,13 +28,12 @@ void time_rows_init(struct time_rows *rows, int64_t step_us, const struct column
  * microsecond. */
 static const char *step_name(const struct time_rows *rows)
 {
-	char text[CLOCK_ISO_SIZE];
+	char text[CLOCK_LOCAL_SIZE];
 	size_t length = rows->step_us % (60 * US_PER_SECOND) == 0 ? 16
 			: rows->step_us % US_PER_SECOND == 0	  ? 19
 								  : 26;
 
-	clock_format_iso(rows->from_us, text);
-	text[10] = ' ';
+	clock_format_local(rows->from_us, text);
 	text[length] = '\0';
 	return name_transient_string(text);
 }

@@ -138,18 +138,18 @@ static bool heat_key(struct view *view, const struct shown *shown, size_t item, 
 static void heat_header(const struct view *view, const struct shown *shown, struct text *title)
 {
 	const struct heat *heat = &shown->heat;
-	char from[CLOCK_ISO_SIZE];
+	char from[CLOCK_LOCAL_SIZE];
 
 	(void)view;
 	if (!heat->columns)
 		return;
-	clock_format_iso(heat->from_us, from);
+	clock_format_local(heat->from_us, from);
 	text_add_string(title, heat->of_threads ? " of threads in a scan" : " of state_us");
 	if (!heat->most) {
 		text_add_string(title, ": no sample of this filter has it; h: the other map");
 		return;
 	}
-	text_add_format(title, " from %.8s on, ", from + 11);
+	text_add_format(title, " from %.8s on, ", from + CLOCK_LOCAL_TIME);
 	text_add_duration(title, heat->step_us * NS_PER_US);
 	text_add_format(title, " a sign; @: %lld samples", (long long)heat->most);
 }
@@ -161,13 +161,14 @@ static void heat_detail(const struct view *view, const struct shown *shown, size
 	const struct heat *heat = &shown->heat;
 	size_t row = row_of(shown, item);
 	int64_t from_us = cell_from_us(view, shown);
-	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
 
 	if (!heat->columns)
 		return;
-	clock_format_iso(from_us, from);
-	clock_format_iso(from_us + heat->step_us, until);
-	text_add_format(text, "%.12s to %.12s, ", from + 11, until + 11);
+	clock_format_local(from_us, from);
+	clock_format_local(from_us + heat->step_us, until);
+	text_add_format(text, "%.12s to %.12s, ", from + CLOCK_LOCAL_TIME,
+			until + CLOCK_LOCAL_TIME);
 	add_bounds(text, heat, row);
 	text_add_format(text, ": %lld samples",
 			(long long)heat->cells[row][column_of(view, shown)]);

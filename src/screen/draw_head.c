@@ -70,11 +70,11 @@ static int64_t average_of(const struct tally *tally)
 	return tally_avg_thr(tally, tally->shared_us ? tally->shared_us : tally->samples);
 }
 
-/* "2026-11-20 20:42:53.000 to 20:42:58.000 UTC, 5.00 s: avg_thr 2.50, 100 scans" */
+/* "2026-11-20 20:42:53.000 to 20:42:58.000 CET, 5.00 s: avg_thr 2.50, 100 scans" */
 static void add_window(struct text *text, const struct shown *shown, bool dated)
 {
 	const struct tally *tally = &shown->tally;
-	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
 
 	if (!tally->scans) {
 		text_add_string(text, shown->history.first_us == ABSENT
@@ -82,11 +82,12 @@ static void add_window(struct text *text, const struct shown *shown, bool dated)
 					      : "There is no scan in this window");
 		return;
 	}
-	clock_format_iso(tally->from_us, from);
-	clock_format_iso(tally->until_us, until);
+	clock_format_local(tally->from_us, from);
+	clock_format_local(tally->until_us, until);
 	if (dated)
 		text_add_format(text, "%.10s ", from);
-	text_add_format(text, "%.12s to %.12s UTC, ", from + 11, until + 11);
+	text_add_format(text, "%.12s to %.12s %s, ", from + CLOCK_LOCAL_TIME,
+			until + CLOCK_LOCAL_TIME, until + CLOCK_LOCAL_ZONE);
 	text_add_decimals(text, ratio(tally->elapsed_us, 100, US_PER_SECOND), 2);
 	text_add_string(text, " s: avg_thr ");
 	text_add_decimals(text, average_of(tally), 2);
@@ -146,14 +147,15 @@ static void add_missed(struct text *text, const struct shown *shown)
 static void add_history(struct text *text, const struct shown *shown)
 {
 	const struct history_view *history = &shown->history;
-	char from[CLOCK_ISO_SIZE], until[CLOCK_ISO_SIZE];
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
 
 	if (history->first_us == ABSENT)
 		return;
 	if (shown->marked.scans) {
-		clock_format_iso(shown->marked.from_us, from);
-		clock_format_iso(shown->marked.until_us, until);
-		text_add_format(text, "Minus %.12s to %.12s: avg_thr ", from + 11, until + 11);
+		clock_format_local(shown->marked.from_us, from);
+		clock_format_local(shown->marked.until_us, until);
+		text_add_format(text, "Minus %.12s to %.12s: avg_thr ", from + CLOCK_LOCAL_TIME,
+				until + CLOCK_LOCAL_TIME);
 		text_add_decimals(text, average_of(&shown->marked), 2);
 		text_add_string(text, ". ");
 	}

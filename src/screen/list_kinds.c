@@ -174,7 +174,7 @@ static const char *const notes[][2] = {
 	{"the band", "above the table: threads by state over the last minutes: #: ON, on a CPU;"},
 	{"", "r: RQ, waits for a CPU; D: uninterruptible sleep; s: asleep, but working"},
 	{"", "(part of a request); -: as many as there are CPUs; ^: the window"},
-	{"times", "all in UTC, as in reports and recordings"},
+	{"times", "local, as in reports; CSV, JSON and names of recorded files have UTC"},
 	{"history", "the last ten minutes, then one scan a second for two hours; at most 64 MB"},
 	{"files", "~/.config/tsnap and /etc/tsnap: views, and keys (COMMAND = KEY ...)"},
 };

@@ -3,11 +3,14 @@
 #include "screen/command.h"
 #include "screen/prompt.h"
 #include "base/clock.h"
+#include "base/quantity.h"
+#include "base/time_word.h"
 #include "report/value.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* --- the filter */
@@ -144,65 +147,35 @@ const struct prompt_kind prompt_find = {"Find: ", find_done, NULL};
 
 /* --- times and durations */
 
-/* Parses "5", "1.5", "90s", "5m", "2h" to microseconds; -1: it is none of these. */
-static int64_t duration_read(const char *text)
-{
-	char *end;
-	double number = strtod(text, &end);
-	double unit = *end == 'm' ? 60 : *end == 'h' ? 3600 : 1;
-
-	if (end == text || (*end && (!strchr("smh", *end) || end[1])) || !(number >= 0) ||
-	    number * unit > 1e9)
-		return -1;
-	return (int64_t)(number * unit * US_PER_SECOND);
-}
-
-/* Parses a time of day, of the day that the window is in, or one with a date. False: it is
- * neither. */
-static bool time_read(const char *text, int64_t near_us, int64_t *time_us)
-{
-	char iso[CLOCK_ISO_SIZE], whole[CLOCK_ISO_SIZE + VIEW_LABEL_SIZE];
-
-	clock_format_iso(near_us, iso);
-	if (strlen(text) >= VIEW_LABEL_SIZE)
-		return false;
-	if (strchr(text, '-'))
-		snprintf(whole, sizeof(whole), "%s", text);
-	else
-		snprintf(whole, sizeof(whole), "%.10sT%s%s", iso, text[1] == ':' ? "0" : "", text);
-	for (char *at = whole; *at; at++)
-		if (*at == ' ')
-			*at = 'T';
-	return !clock_parse_iso_part(whole, time_us);
-}
-
 static bool time_done(struct view *view, const struct shown *shown)
 {
 	const char *typed = view->prompt.text;
-	int64_t until_us, back_us;
+	struct time_context context = {.now_us = shown->history.last_us + 1,
+				       .after_us = shown->until_us - 12 * 3600 * US_PER_SECOND};
+	int64_t until_us;
+	int err;
 
 	if (shown->history.first_us == ABSENT) {
 		prompt_fail(&view->prompt, SIZE_MAX, "There is no scan yet");
 		return false;
 	}
-	back_us = *typed == '-' ? duration_read(typed + 1) : -1;
-	if (back_us >= 0) {
-		until_us = shown->history.last_us + 1 - back_us;
-	} else if (time_read(typed, shown->until_us, &until_us)) {
-		until_us += view->now.window_us; /* the given time is the start of the window */
-	} else {
-		prompt_fail(&view->prompt, SIZE_MAX,
-			    "A time is 14:03, 14:03:20, 2026-11-20 14:03 (UTC), or -5m, -30s");
+	err = time_word_read(typed, &context, &until_us);
+	if (err < 0) {
+		prompt_fail(&view->prompt, SIZE_MAX, "A time is " TIME_WORD_HELP);
 		return false;
 	}
+	/* a time that was given is the start of the window, -5m its end */
+	if (*typed != '-' && strcasecmp(typed, "now") != 0)
+		until_us += view->now.window_us;
 	if (until_us <= shown->history.first_us ||
 	    until_us - view->now.window_us > shown->history.last_us) {
-		char first[CLOCK_ISO_SIZE], last[CLOCK_ISO_SIZE], why[128];
+		char first[CLOCK_LOCAL_SIZE], last[CLOCK_LOCAL_SIZE], why[160];
 
-		clock_format_iso(shown->history.first_us, first);
-		clock_format_iso(shown->history.last_us, last);
-		snprintf(why, sizeof(why), "The history is from %.10s %.8s to %.8s UTC", first,
-			 first + 11, last + 11);
+		clock_format_local(shown->history.first_us, first);
+		clock_format_local(shown->history.last_us, last);
+		snprintf(why, sizeof(why), "The history is from %.10s %.8s to %.8s %s", first,
+			 first + CLOCK_LOCAL_TIME, last + CLOCK_LOCAL_TIME,
+			 last + CLOCK_LOCAL_ZONE);
 		prompt_fail(&view->prompt, SIZE_MAX, why);
 		return false;
 	}
@@ -214,10 +187,10 @@ const struct prompt_kind prompt_time = {"Jump to (14:03, 14:03:20, -5m): ", time
 
 static bool window_done(struct view *view, const struct shown *shown)
 {
-	int64_t us = duration_read(view->prompt.text);
+	int64_t us;
 
 	(void)shown;
-	if (us < 50000) {
+	if (quantity_read(view->prompt.text, QUANTITY_TIME, US_PER_SECOND, &us) || us < 50000) {
 		prompt_fail(&view->prompt, SIZE_MAX, "A length is 5, 0.5, 30s, 2m; at least 0.05");
 		return false;
 	}
@@ -230,10 +203,11 @@ const struct prompt_kind prompt_window = {"Length of the window in seconds: ", w
 
 static bool refresh_done(struct view *view, const struct shown *shown)
 {
-	int64_t us = duration_read(view->prompt.text);
+	int64_t us;
 
 	(void)shown;
-	if (us < VIEW_REFRESH_LEAST_US) {
+	if (quantity_read(view->prompt.text, QUANTITY_TIME, US_PER_SECOND, &us) ||
+	    us < VIEW_REFRESH_LEAST_US) {
 		prompt_fail(&view->prompt, SIZE_MAX, "A length is 2, 0.5, 10s; at least 0.1");
 		return false;
 	}

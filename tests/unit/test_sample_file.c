@@ -524,8 +524,8 @@ static void parts_are_read(void **state)
 	char *path;
 
 	(void)state;
-	clock_parse_iso_part("2026-11-20", &day_us);
-	clock_parse_iso_part("2026-11-20T19:00", &first_us);
+	clock_parse_iso("2026-11-20T00:00:00.000000Z", &day_us);
+	clock_parse_iso("2026-11-20T19:00:00.000000Z", &first_us);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error e = {0};
 		int64_t from_us = rows[i].from_us, until_us = rows[i].until_us;

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* recording/time_word: --from and --to, in zones and when clocks are put forward and back */
+/* base/time_word: --from and --to, filters, in zones and when clocks are put forward and back */
 #include "unit.h"
 #include "base/clock.h"
-#include "recording/time_word.h"
-#include "sample/sample.h"
+#include "base/time_word.h"
 
 #include <time.h>
 
+/* A date and time in UTC, whole or in part, as filters have it. */
 static int64_t utc(const char *iso)
 {
+	struct time_context context = {.utc = true};
 	int64_t time_us;
 
-	assert_int_equal(clock_parse_iso_part(iso, &time_us), 0);
+	assert_int_equal(time_word_read(iso, &context, &time_us), 0);
 	return time_us;
+}
+
+/* As --from is read. */
+static int from_read(const char *word, int64_t now_us, int64_t *time_us)
+{
+	struct time_context context = {.now_us = now_us, .after_us = TIME_NOT_AFTER};
+
+	return time_word_read(word, &context, time_us);
 }
 
 static void zone_set(const char *zone)
@@ -26,7 +35,7 @@ static void from_is(const char *word, const char *iso)
 {
 	int64_t time_us = 0;
 
-	if (time_word_from(word, utc("2026-11-22T15:30:00"), &time_us) || time_us != utc(iso)) {
+	if (from_read(word, utc("2026-11-22T15:30:00"), &time_us) < 0 || time_us != utc(iso)) {
 		char got[CLOCK_ISO_SIZE];
 
 		clock_format_iso(time_us, got);
@@ -36,10 +45,12 @@ static void from_is(const char *word, const char *iso)
 
 static void to_is(const char *word, const char *from, const char *iso)
 {
+	struct time_context context = {.now_us = utc("2026-11-22T15:30:00"),
+				       .after_us = from ? utc(from) : TIME_NOT_AFTER,
+				       .of_two_later = true};
 	int64_t time_us = 0;
 
-	if (time_word_to(word, utc("2026-11-22T15:30:00"), from ? utc(from) : ABSENT, &time_us) ||
-	    time_us != utc(iso)) {
+	if (time_word_read(word, &context, &time_us) < 0 || time_us != utc(iso)) {
 		char got[CLOCK_ISO_SIZE];
 
 		clock_format_iso(time_us, got);
@@ -55,7 +66,11 @@ static void test_utc(void **state)
 	from_is("-1h", "2026-11-22T14:30:00");
 	from_is("-1h30m", "2026-11-22T14:00:00");
 	from_is("-2d", "2026-11-20T15:30:00");
+	from_is("-1.5h", "2026-11-22T14:00:00");
+	from_is("-90", "2026-11-22T15:28:30");
 	from_is("02:10", "2026-11-22T02:10:00");
+	from_is("2:10", "2026-11-22T02:10:00");
+	from_is("2026-11-20T02", "2026-11-20T02:00:00");
 	from_is("15:30", "2026-11-22T15:30:00");
 	from_is("15:31", "2026-11-21T15:31:00");
 	from_is("02:10:30.25", "2026-11-22T02:10:30.250000");
@@ -94,6 +109,21 @@ static void test_zones(void **state)
 	from_is("23:00", "2026-11-22T14:00:00");
 }
 
+/* Filters, and parts of files: UTC unless a zone was typed, whatever the local zone. */
+static void test_utc_by_default(void **state)
+{
+	struct time_context context = {.after_us = -1, .utc = true};
+	int64_t time_us;
+
+	(void)state;
+	zone_set("JST-9");
+	assert_int_equal(utc("2026-11-20T02:10+01:00"), utc("2026-11-20T01:10"));
+	assert_int_equal(time_word_read("20:42", &context, &time_us), TIME_OF_DAY);
+	assert_int_equal(time_us, (20 * 3600 + 42 * 60) * US_PER_SECOND);
+	assert_int_equal(time_word_read("00:30+01:00", &context, &time_us), TIME_OF_DAY);
+	assert_int_equal(time_us, (23 * 3600 + 30 * 60) * US_PER_SECOND);
+}
+
 /* Summer time: in 2026 clocks go from 02:00 to 03:00 on March 29th, and from 03:00 back on October
  * 25th. */
 static void test_summer_time(void **state)
@@ -116,7 +146,7 @@ static void test_left_out_time(void **state)
 
 	(void)state;
 	zone_set("CET-1CEST,M3.5.0,M10.5.0/3");
-	assert_int_equal(time_word_from("2026-03-29T02:30", 0, &time_us), 0);
+	assert_int_equal(from_read("2026-03-29T02:30", 0, &time_us), 0);
 	assert_true(time_us >= utc("2026-03-29T00:30:00") && time_us <= utc("2026-03-29T01:30:00"));
 }
 
@@ -126,11 +156,10 @@ static void test_refused(void **state)
 		"",
 		"2",
 		"02",
-		"2:10",
+		"2:1",
 		"02:60",
 		"24:01",
 		"-",
-		"-1",
 		"-1y",
 		"-h",
 		"tomorrow",
@@ -138,6 +167,8 @@ static void test_refused(void **state)
 		"now ",
 		"02:10x",
 		"2026-11-2",
+		"2026-02-30",
+		"2026-11-20T2",
 		"2026-11-20T",
 		"02:10+25:00",
 		"2026-11-20T02:10:00.",
@@ -151,7 +182,7 @@ static void test_refused(void **state)
 	(void)state;
 	zone_set("UTC0");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!time_word_from(words[i], 0, &time_us))
+		if (from_read(words[i], 0, &time_us) >= 0)
 			fail_msg("'%s' was read", words[i]);
 }
 
@@ -160,7 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_utc),	    cmocka_unit_test(test_zones),
 		cmocka_unit_test(test_summer_time), cmocka_unit_test(test_left_out_time),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_utc_by_default),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

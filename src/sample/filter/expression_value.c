@@ -2,25 +2,13 @@
 #include "sample/filter/expression_node.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/quantity.h"
+#include "base/time_word.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Units that may follow a number; the first in each list is the unit of the column itself. */
-struct unit {
-	const char *name;
-	int64_t count;
-};
-
-static const struct unit time_units[] = {
-	{"us", 1}, {"ms", 1000}, {"s", 1000000}, {"min", 60000000}, {"h", 3600000000}, {0},
-};
-static const struct unit byte_units[] = {
-	{"", 1}, {"K", 1ll << 10}, {"M", 1ll << 20}, {"G", 1ll << 30}, {"T", 1ll << 40}, {0},
-};
-static const struct unit no_units[] = {{0}};
 
 static bool name_ends(const char *name, const char *end)
 {
@@ -29,11 +17,12 @@ static bool name_ends(const char *name, const char *end)
 	return length >= tail && !strcmp(name + length - tail, end);
 }
 
-static const struct unit *units_of(const struct column *column)
+/* What numbers of a column count, without a unit in the column's own. */
+static enum quantity quantity_of(const struct column *column)
 {
 	if (name_ends(column->name, "_us"))
-		return time_units;
-	return name_ends(column->name, "bytes") ? byte_units : no_units;
+		return QUANTITY_TIME;
+	return name_ends(column->name, "bytes") ? QUANTITY_BYTES : QUANTITY_COUNT;
 }
 
 static bool why_say(char why[EXPRESSION_WHY_SIZE], const char *words)
@@ -42,64 +31,40 @@ static bool why_say(char why[EXPRESSION_WHY_SIZE], const char *words)
 	return false;
 }
 
-#define SCALE_MAX 1000000 /* limit of the decimals' scale, so that no product overflows */
-
-/* Reads digits, and decimals if there is a unit. */
-static bool decimal_read(const char *text, const struct unit *units, uint64_t *number)
-{
-	const char *point, *end = text + strspn(text, "0123456789");
-	uint64_t whole, scale = 1, part = 0, unit = 1;
-
-	errno = 0;
-	whole = strtoull(text, NULL, 10);
-	if (end == text || errno)
-		return false;
-	point = end;
-	if (*point == '.')
-		for (end++; *end >= '0' && *end <= '9' && scale < SCALE_MAX; end++, scale *= 10)
-			part = part * 10 + (uint64_t)(*end - '0');
-	if (*point == '.' && (scale == 1 || !units->name))
-		return false;
-	if (*end) {
-		while (units->name && strcmp(units->name, end))
-			units++;
-		if (!units->name)
-			return false;
-		unit = (uint64_t)units->count;
-	}
-	return !__builtin_mul_overflow(whole, unit, &whole) &&
-	       !__builtin_add_overflow(whole, part * unit / scale, number);
-}
-
 static bool number_read(struct expression_node *node, const char *text,
 			char why[EXPRESSION_WHY_SIZE])
 {
-	const struct unit *units = units_of(node->column);
+	enum quantity quantity = quantity_of(node->column);
 	bool negative = *text == '-', read;
-	uint64_t number = 0;
+	int64_t number = 0;
 
 	text += negative;
 	if (!strncmp(text, "0x", 2)) {
 		read = text[2] && !text[2 + strspn(text + 2, "0123456789abcdefABCDEF")];
 		errno = 0;
-		number = strtoull(text, NULL, 16);
-		read = read && !errno;
+		number = (int64_t)strtoull(text, NULL, 16);
+		read = read && !errno && (number >= 0 || node->column->kind == KIND_HEX);
 	} else {
-		read = decimal_read(text, units, &number);
+		read = !quantity_read(text, quantity, 1, &number);
 	}
-	if (!read || (number > INT64_MAX && (negative || node->column->kind != KIND_HEX)))
-		return why_say(why, units == time_units	  ? "a time (10ms; us ms s min h)"
-				    : units == byte_units ? "a size (64K; K M G T)"
+	if (!read || (negative && number < 0))
+		return why_say(
+			why, quantity == QUANTITY_TIME	  ? "a time (10ms; " QUANTITY_TIME_UNITS ")"
+			     : quantity == QUANTITY_BYTES ? "a size (64K; " QUANTITY_BYTES_UNITS ")"
 							  : "a number");
 	node->kind = NODE_NUMBER;
-	node->number = negative ? -(int64_t)number : (int64_t)number;
+	node->number = negative ? -number : number;
 	return true;
 }
 
 static bool time_read(struct expression_node *node, const char *text, char why[EXPRESSION_WHY_SIZE])
 {
-	if (clock_parse_iso_part(text, &node->number))
-		return why_say(why, "a time in UTC (2026-11-20T20:42:53.5, or less of it)");
+	struct time_context context = {
+		.now_us = clock_utc_us(), .after_us = TIME_NOT_AFTER, .utc = true};
+
+	/* which day a time of day is of, a filter cannot tell */
+	if (time_word_read(text, &context, &node->number))
+		return why_say(why, "a date and time: " TIME_WORD_UTC_HELP);
 	node->kind = NODE_NUMBER;
 	return true;
 }

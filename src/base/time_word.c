@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recording/time_word.h"
+#include "base/time_word.h"
 #include "base/clock.h"
-#include "sample/sample.h"
+#include "base/quantity.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct words {
 	struct tm tm;
 	int64_t us;
 	bool dated;	   /* the day was typed */
-	bool zoned;	   /* the zone was typed */
+	bool zoned;	   /* the zone was typed, or is UTC without one */
 	int64_t zone_s;	   /* offset of the zone, east of UTC */
 	bool of_two_later; /* if a local time comes twice, the later one is meant */
 };
@@ -42,13 +42,17 @@ static bool char_take(const char **at, char c)
 /* Takes a date: 2026-11-20 */
 static bool date_take(const char **at, struct tm *tm)
 {
+	struct tm day;
+
 	if (!digits_take(at, 4, &tm->tm_year) || !char_take(at, '-') ||
 	    !digits_take(at, 2, &tm->tm_mon) || !char_take(at, '-') ||
 	    !digits_take(at, 2, &tm->tm_mday))
 		return false;
 	tm->tm_year -= 1900;
 	tm->tm_mon--;
-	return tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
+	day = *tm;
+	timegm(&day); /* takes the 31st of February for a day in March */
+	return tm->tm_mon >= 0 && day.tm_mon == tm->tm_mon && day.tm_mday == tm->tm_mday;
 }
 
 /* Takes a fraction without its dot, up to six digits, as microseconds. */
@@ -64,15 +68,18 @@ static bool fraction_take(const char **at, int64_t *us)
 	return unit < 100000;
 }
 
-/* Takes a time of day: 02:10, 02:10:00, 02:10:00.5 */
+/* Takes a time of day: 2:10, 02:10:00, 02:10:00.5, and after a date 02 */
 static bool day_time_take(const char **at, struct words *words)
 {
 	struct tm *tm = &words->tm;
+	bool minutes;
 
-	if (!digits_take(at, 2, &tm->tm_hour) || !char_take(at, ':') ||
-	    !digits_take(at, 2, &tm->tm_min))
+	if (!digits_take(at, (*at)[1] == ':' ? 1 : 2, &tm->tm_hour))
 		return false;
-	if (**at == ':') {
+	minutes = **at == ':';
+	if (minutes ? ((*at)++, !digits_take(at, 2, &tm->tm_min)) : !words->dated)
+		return false;
+	if (minutes && **at == ':') {
 		(*at)++;
 		if (!digits_take(at, 2, &tm->tm_sec))
 			return false;
@@ -91,7 +98,7 @@ static bool zone_take(const char **at, struct words *words)
 	bool west;
 
 	*at += strspn(*at, " ");
-	words->zoned = **at != '\0';
+	words->zoned |= **at != '\0';
 	if (!strcasecmp(*at, "Z") || !strcasecmp(*at, "UTC")) {
 		*at += strlen(*at);
 		return true;
@@ -161,29 +168,6 @@ static void day_set(struct words *words, int64_t time_us)
 	words->tm.tm_mday = day.tm_mday;
 }
 
-/* Reads a time before now: 1h30m */
-static int ago_read(const char *word, int64_t now_us, int64_t *time_us)
-{
-	static const char letters[] = "smhdw";
-	static const int64_t seconds[] = {1, 60, 3600, 86400, 604800};
-	int64_t ago_s = 0;
-
-	do {
-		int64_t number = 0;
-		const char *letter, *start = word;
-
-		for (; *word >= '0' && *word <= '9' && number < 1000000000; word++)
-			number = number * 10 + (*word - '0');
-		letter = *word ? strchr(letters, *word) : NULL;
-		if (!letter || word == start)
-			return -EINVAL;
-		ago_s += number * seconds[letter - letters];
-		word++;
-	} while (*word);
-	*time_us = now_us - ago_s * US_PER_SECOND;
-	return 0;
-}
-
 /* Takes "yesterday" or "today"; false: neither is typed. */
 static bool day_word_take(const char **at, struct words *words, int64_t now_us)
 {
@@ -229,39 +213,32 @@ static int words_read(const char *word, int64_t now_us, struct words *words)
 	return 0;
 }
 
-static int word_read(const char *word, int64_t now_us, int64_t after_us, bool of_two_later,
-		     int64_t *time_us)
+int time_word_read(const char *word, const struct time_context *context, int64_t *time_us)
 {
-	struct words words = {.of_two_later = of_two_later};
+	struct words words = {.zoned = context->utc, .of_two_later = context->of_two_later};
+	int64_t ago_us;
 
-	if (!strcasecmp(word, "now")) {
-		*time_us = now_us;
+	*time_us = context->now_us;
+	if (!strcasecmp(word, "now"))
+		return 0;
+	if (*word == '-') {
+		if (quantity_read(word + 1, QUANTITY_TIME, US_PER_SECOND, &ago_us))
+			return -EINVAL;
+		*time_us -= ago_us;
 		return 0;
 	}
-	if (*word == '-')
-		return ago_read(word + 1, now_us, time_us);
-	if (words_read(word, now_us, &words))
+	if (words_read(word, context->now_us, &words))
 		return -EINVAL;
 	if (words.dated) {
 		*time_us = words_time(&words);
 		return 0;
 	}
-	day_set(&words, after_us == ABSENT ? now_us : after_us);
+	day_set(&words, context->after_us == TIME_NOT_AFTER ? context->now_us : context->after_us);
 	*time_us = words_time(&words);
-	if (after_us == ABSENT && *time_us > now_us)
+	if (context->after_us == TIME_NOT_AFTER && *time_us > context->now_us)
 		words.tm.tm_mday--;
-	else if (after_us != ABSENT && *time_us <= after_us)
+	else if (context->after_us != TIME_NOT_AFTER && *time_us <= context->after_us)
 		words.tm.tm_mday++;
 	*time_us = words_time(&words);
-	return 0;
-}
-
-int time_word_from(const char *word, int64_t now_us, int64_t *time_us)
-{
-	return word_read(word, now_us, ABSENT, false, time_us);
-}
-
-int time_word_to(const char *word, int64_t now_us, int64_t from_us, int64_t *time_us)
-{
-	return word_read(word, now_us, from_us, true, time_us);
+	return TIME_OF_DAY;
 }
