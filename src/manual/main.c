@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Program with two uses: page PROSE OPTIONS FILE writes the manual page, completion SHELL FILE a
+/* Program with two uses: page PROSE OPTIONS FILE writes a manual page, completion SHELL FILE a
  * completion script. */
 #include "manual/manual.h"
 #include "base/output_file.h"

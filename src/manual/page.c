@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The manual page in man(7) macros: prose, with the tables in place of lines that begin with @. */
+/* A manual page in man(7) macros: prose, with the tables in place of lines that begin with @. */
 #include "manual/manual.h"
 #include "cli/option_table.h"
 #include "report/column_list.h"

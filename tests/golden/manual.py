@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual page and the shell completions agree with the program's own --help and --list; man and the shells read them without a warning.
+"""The manual pages and the shell completions agree with the program's own --help and --list; man and the shells read them without a warning.
 
     manual.py TSNAP BUILD [unittest's arguments]
 """
@@ -17,10 +17,13 @@ import unittest
 TSNAP, BUILD = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 MADE = os.path.join(BUILD, "src", "manual")
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures")
-INSTALLED = {"share/man/man8/tsnap.8": "tsnap.8", "share/bash-completion/completions/tsnap": "tsnap",
-             "share/zsh/site-functions/_tsnap": "_tsnap", "share/fish/vendor_completions.d/tsnap.fish": "tsnap.fish"}
-SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COLUMNS", "STATES", "MEASURES", "TRACES", "READING A REPORT", "CSV FORMAT",
-            "EXIT STATUS", "FILES", "SECURITY", "OVERHEAD", "EXAMPLES", "BUGS", "SEE ALSO"]
+PAGES = ("tsnap.8", "tsnap-columns.7")
+INSTALLED = {"share/man/man8/tsnap.8": "tsnap.8", "share/man/man7/tsnap-columns.7": "tsnap-columns.7",
+             "share/bash-completion/completions/tsnap": "tsnap", "share/zsh/site-functions/_tsnap": "_tsnap",
+             "share/fish/vendor_completions.d/tsnap.fish": "tsnap.fish"}
+SECTIONS = {"tsnap.8": ["NAME", "SYNOPSIS", "EXAMPLES", "READING A REPORT", "OPTIONS", "FILTERS", "FINDINGS", "TRACING EVERY WAIT",
+                        "CSV FORMAT", "EXACT TIMES", "EXIT STATUS", "FILES", "SECURITY", "OVERHEAD", "BUGS", "SEE ALSO"],
+            "tsnap-columns.7": ["NAME", "DESCRIPTION", "COLUMNS", "SETS", "MEASURES", "NEEDS", "WAIT CLASSES", "SEE ALSO"]}
 
 
 def output(*words, **options):
@@ -33,10 +36,10 @@ def made(name):
         return file.read()
 
 
-def page_sections():
-    """{title: lines} of the manual page, without escapes."""
+def page_sections(page="tsnap.8"):
+    """{title: lines} of a manual page, without escapes."""
     sections, lines = {}, []
-    for line in made("tsnap.8").splitlines():
+    for line in made(page).splitlines():
         line = re.sub(r"\\f[BRI]", "", line).replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", '"')
         if line.startswith(".SH "):
             lines = sections.setdefault(line[4:], [])
@@ -77,8 +80,8 @@ def list_of(title):
 
 class Page(unittest.TestCase):
     def test_sections(self):
-        there = list(page_sections())
-        self.assertEqual([name for name in there if name in SECTIONS], SECTIONS)
+        for page, names in SECTIONS.items():
+            self.assertEqual([name for name in page_sections(page) if name in names], names)
 
     def test_options(self):
         told = entries(page_sections()["OPTIONS"])
@@ -90,18 +93,18 @@ class Page(unittest.TestCase):
             self.assertEqual(options[name][:len(words)].lower(), words.lower())
 
     def test_tables(self):
-        sections = page_sections()
-        for section, title in (("STATES", "States"), ("MEASURES", "Measures"), ("TRACES", "Kinds")):
-            self.assertEqual(list(entries(sections[section])), list(list_of(title)), section)
-        # a need may have the name of a column
-        self.assertEqual(set(entries(sections["COLUMNS"])), {*list_of("columns"), *list_of("Several"), *list_of("Needs")})
+        page, columns = page_sections(), page_sections("tsnap-columns.7")
+        for section, title in (("READING A REPORT", "States"), ("TRACING EVERY WAIT", "Kinds")):
+            self.assertEqual(list(entries(page[section])), list(list_of(title)), section)
+        for section, title in (("COLUMNS", "columns"), ("SETS", "Several"), ("MEASURES", "Measures"), ("NEEDS", "Needs")):
+            self.assertEqual(list(entries(columns[section])), list(list_of(title)), section)
         self.assertGreater(len(list_of("columns")), 100)
-        self.assertEqual({tag.split()[0] for tag in entries(sections["WAIT CLASSES"])}, set(list_of("Why")))
+        self.assertEqual({tag.split()[0] for tag in entries(columns["WAIT CLASSES"])}, set(list_of("Why")))
 
     def test_prose_names_what_there_is(self):
-        page = "\n".join("\n".join(lines) for lines in page_sections().values())
+        page = "\n".join("\n".join(lines) for page in PAGES for lines in page_sections(page).values())
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
-        strangers = {"--path", "--pid", "--perf-basic-prof"}  # options of other programs
+        strangers = {"--path", "--pid", "--perf-basic-prof", "--now"}  # options of other programs
         self.assertEqual(named - set(options_of_help()), strangers)
 
     def test_sql_weighs_as_a_report(self):
@@ -125,14 +128,15 @@ class Page(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("man") and shutil.which("groff"), "no man, or no groff")
     def test_man(self):
-        done = subprocess.run(["man", "--warnings", "-l", os.path.join(MADE, "tsnap.8")], timeout=60, capture_output=True,
-                              env=dict(os.environ, LC_ALL="C.UTF-8", MANWIDTH="80"))
-        self.assertEqual((done.returncode, done.stderr), (0, b""))
-        self.assertIn(b"EXIT STATUS", done.stdout)
+        for page in PAGES:
+            done = subprocess.run(["man", "--warnings", "-l", os.path.join(MADE, page)], timeout=60, capture_output=True,
+                                  env=dict(os.environ, LC_ALL="C.UTF-8", MANWIDTH="80"))
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertIn(b"SEE ALSO", done.stdout)
 
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
     def test_mandoc(self):
-        done = subprocess.run(["mandoc", "-Tlint", os.path.join(MADE, "tsnap.8")], timeout=60, capture_output=True)
+        done = subprocess.run(["mandoc", "-Tlint", *(os.path.join(MADE, page) for page in PAGES)], timeout=60, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (0, b""))
 
 
