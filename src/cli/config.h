@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "live/context/live_config.h"
 #include "recording/retention.h"
 #include "recording/recording_part.h"
 #include "report/query.h"
@@ -47,36 +48,24 @@ struct config {
 	enum mode mode;
 	/* format of MODE_FORMAT and MODE_GOROUTINES; NULL: text for people */
 	const struct renderer *format;
+	struct live_config live;   /* options that the live source reads */
 	int64_t duration_us;	   /* -d; 0: not given */
 	int64_t interval_us;	   /* -i; 0: one report */
 	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
-	int64_t rate_hz;	   /* -F */
-	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
 	bool named;		   /* processes were named without -p */
 	bool goroutines;	   /* --goroutines: mode becomes MODE_GOROUTINES */
 	int64_t goroutines_pid;	   /* -p as an id, with --goroutines */
-	bool descendants;	   /* -r */
-	const char *threads;	   /* -t as typed: tids; NULL: all */
 	const char *user;	   /* -u as typed: a name or uid; NULL: all */
 	const char *comm;	   /* -c pattern; NULL: all */
-	const char *cgroup;	   /* --cgroup pattern; NULL: all */
 	const char *filter;	   /* --filter: an expression; NULL: none */
 	bool all_states;	   /* -a, or what implies it */
 	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu, or what implies it */
 	bool off_wake;		   /* --off-wake */
-	int64_t daemon_ports;	   /* --daemon-ports */
 	const char *columns;	   /* -g as typed; NULL: the mode's default */
 	const char *by;		   /* --by as typed; NULL: not given */
 	const char *more_columns;  /* -G as typed; NULL: none */
 	const char *sort;	   /* --sort as typed; NULL: most time first */
-	int64_t max_threads;	   /* --max-threads; 0: fit to the host */
-	const char *kernel_types;  /* --kernel-types: a name of kernel/type_source.c; NULL: auto */
-	const char *btf_file;	   /* --btf */
-	const char *offsets_file;  /* --offsets */
-	const char *write_offsets; /* --write-offsets */
-	const char *without;	   /* --without as typed: names of kernel features; NULL: none */
 	const char *trace;	   /* --trace as typed: kinds; NULL: none */
-	uint32_t traces;	   /* --trace as bits 1 << LATENCY_x */
 	const char *output;	   /* --flame, --pprof, --metrics: a file; -: standard output */
 	int64_t stacks;		   /* --stacks: stacks of each line of a report; 0: none */
 	bool chains;		   /* --chains */
@@ -84,17 +73,10 @@ struct config {
 	bool by_chain;		   /* --by-chain */
 	const char *critical_path; /* --critical-path as typed: ids or name patterns; NULL: none */
 	const char *stack_dict;	   /* --stack-dict: written beside rows, read with a recording */
-	int64_t stack_bytes;	   /* --stack-bytes */
-	bool frame_pointers;	   /* --fp */
 	const char *diff;	   /* --diff: two files; NULL: none */
 	const char *diff_after;
 	bool all_rows;		    /* --all-rows */
 	bool raw;		    /* --raw */
-	bool self;		    /* --self */
-	bool python;		    /* --python */
-	bool no_realtime;	    /* --no-realtime */
-	bool no_sandbox;	    /* --no-sandbox */
-	bool kept;		    /* the parent process is tsnap, too: cli/keeper.h */
 	const char *replay;	    /* --replay: a CSV that tsnap wrote; NULL: live */
 	char **replay_more;	    /* further names after --replay's, up to a NULL; NULL: none */
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
@@ -113,16 +95,11 @@ struct config {
 	bool csv_safe;		    /* --csv-safe */
 	int64_t patience_us;	    /* --patience */
 	bool report;		    /* --report: rows of groups */
-	const char *share;	    /* --share: a name; NULL: not shared */
-	const char *attach;	    /* --attach: a name; NULL: with probes of its own */
 	bool verbose;		    /* -v */
 	bool help_all;		    /* --help all */
 	const char *list_word;	    /* --list WORD; NULL: all is listed */
 	const char *config_file;    /* --config, the last one; its options are set as others */
 	char **words;		    /* words of the command line, NULL after the last */
-	int64_t slower_ms;	    /* --slower; 0: not given */
-	bool events;		    /* true if single events are reported */
-	bool distributions;	    /* true if traces are shown as distributions */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).

@@ -63,8 +63,8 @@ static int recording_fold(const struct config *config, const char *named, source
 
 static bool config_filters(const struct config *config)
 {
-	return config->process || config->threads || config->user || config->comm ||
-	       config->cgroup || config->filter || config->on_cpu || config->off_cpu ||
+	return config->live.process || config->live.threads || config->user || config->comm ||
+	       config->live.cgroup || config->filter || config->on_cpu || config->off_cpu ||
 	       config->by || config->columns || config->more_columns || config->duration_us;
 }
 

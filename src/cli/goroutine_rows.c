@@ -66,8 +66,8 @@ int goroutine_rows_print(const struct config *config, void (*complain)(const cha
 {
 	struct text missed = {0}, out = {0};
 	struct rows rows = {NULL, 0, 0};
-	int err = live_goroutines(config->goroutines_pid, config->all_states, config->no_sandbox,
-				  row_take, &rows, &missed, e);
+	int err = live_goroutines(config->goroutines_pid, config->all_states,
+				  config->live.no_sandbox, row_take, &rows, &missed, e);
 
 	if (!err) {
 		rows_write(&rows, config->format, &out);

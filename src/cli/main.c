@@ -5,7 +5,6 @@
 #include "cli/keeper.h"
 #include "cli/keeper_loss.h"
 #include "cli/list_json.h"
-#include "cli/live_source.h"
 #include "live/live.h"
 #include "live/context/live_limits.h"
 #include "goroutine_rows.h"
@@ -101,8 +100,14 @@ static void replay_bound(const struct config *config)
 		uses |= SANDBOX_WRITES;
 	if (config->mode == MODE_TOP)
 		uses |= SANDBOX_WRITES | SANDBOX_NAMES;
-	if (!config->no_sandbox && !SANITIZED)
+	if (!config->live.no_sandbox && !SANITIZED)
 		sandbox_enter(uses, NULL);
+}
+
+static int live_source_open(const struct config *config, struct filter *filter, uint64_t needs,
+			    struct source **source, struct error *e)
+{
+	return live_open(&config->live, filter, needs, source, e);
 }
 
 static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
@@ -209,7 +214,6 @@ static bool mode_looks(const struct config *config)
 
 static int mode_run(const struct config *config, struct error *e)
 {
-	const struct live_config live = live_config_of(config);
 	struct text words = {0};
 	struct error unprinted = {0};
 	int err = 0;
@@ -233,7 +237,7 @@ static int mode_run(const struct config *config, struct error *e)
 		list_json_add(&words);
 		break;
 	case MODE_CHECK:
-		err = live_check(&live, &words, e);
+		err = live_check(&config->live, &words, e);
 		if (!err && config->record)
 			err = recording_rate_describe(config->record, &config->retention, &words,
 						      e);
@@ -242,12 +246,12 @@ static int mode_run(const struct config *config, struct error *e)
 		if (config->format)
 			return goroutine_rows_print(config, complain, e);
 		err = live_goroutines(config->goroutines_pid, config->all_states,
-				      config->no_sandbox, NULL, NULL, &words, e);
+				      config->live.no_sandbox, NULL, NULL, &words, e);
 		break;
 	case MODE_SNAPSHOT:
 		return snapshot_make(config, e);
 	case MODE_WRITE_OFFSETS:
-		return live_write_offsets(&live, e);
+		return live_write_offsets(&config->live, e);
 	case MODE_VERSION:
 		text_add_string(&words, "tsnap " TSNAP_VERSION "\n");
 		break;
@@ -293,7 +297,7 @@ int main(int argc, char **argv)
 	if (!err)
 		err = required_calls_try(&e);
 	if (!err && mode_looks(&config))
-		config.kept = keeper_begin();
+		config.live.kept = keeper_begin();
 	if (!err)
 		err = mode_run(&config, &e);
 	if (keeper_is_lost())

@@ -44,36 +44,37 @@ static int source_unknown(const char *types, struct error *e)
 
 static int kernel_types_check(const struct config *config, struct error *e)
 {
-	const char *types = config->kernel_types ? config->kernel_types : TYPE_SOURCE_AUTO;
+	const char *types =
+		config->live.kernel_types ? config->live.kernel_types : TYPE_SOURCE_AUTO;
 	bool automatic = !strcmp(types, TYPE_SOURCE_AUTO);
 
 	if (!automatic && !type_source_of(types))
 		return source_unknown(types, e);
-	if (config->btf_file && config->offsets_file)
+	if (config->live.btf_file && config->live.offsets_file)
 		return usage(e, "--btf", "can't go with --offsets: give one of them");
-	if (config->btf_file && !automatic && strcmp(types, "btf"))
+	if (config->live.btf_file && !automatic && strcmp(types, "btf"))
 		return usage(e, "--btf", "can't go with --kernel-types of another source");
-	if (config->offsets_file && !automatic && strcmp(types, "offsets"))
+	if (config->live.offsets_file && !automatic && strcmp(types, "offsets"))
 		return usage(e, "--offsets", "can't go with --kernel-types of another source");
-	if (!config->offsets_file && !strcmp(types, "offsets"))
+	if (!config->live.offsets_file && !strcmp(types, "offsets"))
 		return usage(e, "--kernel-types offsets", "needs --offsets FILE");
 	return 0;
 }
 
 static bool probes_chosen(const struct config *config)
 {
-	return config->kernel_types || config->btf_file || config->offsets_file ||
-	       config->without || config->max_threads;
+	return config->live.kernel_types || config->live.btf_file || config->live.offsets_file ||
+	       config->live.without || config->live.max_threads;
 }
 
 static int share_check(const struct config *config, bool samples, struct error *e)
 {
-	const char *name = config->share ? config->share : config->attach;
-	const char *option = config->share ? "--share" : "--attach";
+	const char *name = config->live.share ? config->live.share : config->live.attach;
+	const char *option = config->live.share ? "--share" : "--attach";
 
 	if (!name)
 		return 0;
-	if (config->share && config->attach)
+	if (config->live.share && config->live.attach)
 		return usage(e, "--share", "can't go with --attach: give one of them");
 	if (!share_name_valid(name))
 		return error_set(e, EINVAL, EXIT_USAGE,
@@ -83,7 +84,7 @@ static int share_check(const struct config *config, bool samples, struct error *
 		return usage(e, option, "is for a report, rows and stacks");
 	if (config->replay || config->diff)
 		return usage(e, option, "can't go with --replay or --diff");
-	if (config->attach && probes_chosen(config))
+	if (config->live.attach && probes_chosen(config))
 		return usage(e, "--attach",
 			     "can't go with options for the probes: they are those of --share");
 	return 0;
@@ -91,7 +92,7 @@ static int share_check(const struct config *config, bool samples, struct error *
 
 static int trace_check(struct config *config, bool samples, struct error *e)
 {
-	const char *typed = config->slower_ms ? "--slower" : "--trace";
+	const char *typed = config->live.slower_ms ? "--slower" : "--trace";
 	bool rows = config->mode != MODE_REPORT;
 	uint32_t singles;
 	int err;
@@ -103,30 +104,32 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (config->replay)
 		return usage(e, typed,
 			     "needs the live host: a recording has samples, not single events");
-	if (config->attach)
+	if (config->live.attach)
 		return usage(e, typed,
 			     "needs probes of its own: it can't go with --attach, which uses those "
 			     "of --share as they are");
-	err = trace_kinds_parse(config->trace, &config->traces, e);
+	err = trace_kinds_parse(config->trace, &config->live.traces, e);
 	if (err)
 		return err;
-	singles = trace_singles_of(config->traces);
-	if (rows && !config->record && singles && singles != config->traces && !config->slower_ms)
+	singles = trace_singles_of(config->live.traces);
+	if (rows && !config->record && singles && singles != config->live.traces &&
+	    !config->live.slower_ms)
 		return usage(e, "--trace",
 			     "can't write distributions and single events (exec) as rows of one "
 			     "kind: with --csv and --json trace one or the other, or add --slower");
-	if (config->mode == MODE_TOP && (config->slower_ms || singles))
+	if (config->mode == MODE_TOP && (config->live.slower_ms || singles))
 		return usage(
-			e, config->slower_ms ? "--slower" : "--trace",
+			e, config->live.slower_ms ? "--slower" : "--trace",
 			"shows distributions on the full screen: single events (exec, --slower) "
 			"are for a report, --csv and --json");
-	config->events = config->slower_ms || singles;
+	config->live.events = config->live.slower_ms || singles;
 	if (config->record) {
-		config->distributions = singles != config->traces;
+		config->live.distributions = singles != config->live.traces;
 		return 0;
 	}
-	config->distributions = singles != config->traces && !(rows && config->events);
-	if (rows && config->events && config->interval_us)
+	config->live.distributions =
+		singles != config->live.traces && !(rows && config->live.events);
+	if (rows && config->live.events && config->interval_us)
 		return usage(e, "-i",
 			     "is for reports and distributions: single events are written at once");
 	return 0;
@@ -141,7 +144,7 @@ static int top_check(const struct config *config, struct error *e)
 	if (config->report && (!rows || !config->format->of_groups))
 		return usage(e, "--report",
 			     "needs --csv or --json (a report is the default output)");
-	if (config->report && (config->trace || config->stack_dict || config->self))
+	if (config->report && (config->trace || config->stack_dict || config->live.self))
 		return usage(e, "--report",
 			     "writes groups only: it can't go with --trace, --slower, --stack-dict "
 			     "or --self");
@@ -206,19 +209,19 @@ static int stacks_check(const struct config *config, struct error *e)
 		return usage(e, "--diff", "needs two files, and --flame FILE");
 	if (config->diff && (config->replay || config->interval_us || config->count))
 		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
-	if ((config->stack_bytes || config->frame_pointers) &&
+	if ((config->live.stack_bytes || config->live.frame_pointers) &&
 	    (config->off_cpu || config->off_wake) && !config->on_cpu)
-		return usage(e, config->frame_pointers ? "--fp" : "--stack-bytes",
+		return usage(e, config->live.frame_pointers ? "--fp" : "--stack-bytes",
 			     "is for stacks of threads on a CPU, which --off-cpu and --off-wake "
 			     "leave out");
-	if (config->stack_bytes && config->frame_pointers)
+	if (config->live.stack_bytes && config->live.frame_pointers)
 		return usage(e, "--stack-bytes", "can't go with --fp, which copies no stack");
-	if ((config->stack_bytes || config->frame_pointers || config->python) &&
+	if ((config->live.stack_bytes || config->live.frame_pointers || config->live.python) &&
 	    (config->replay || config->diff))
 		return usage(e,
-			     config->python	      ? "--python"
-			     : config->frame_pointers ? "--fp"
-						      : "--stack-bytes",
+			     config->live.python	   ? "--python"
+			     : config->live.frame_pointers ? "--fp"
+							   : "--stack-bytes",
 			     "is for the live host: the stacks of a recording are fixed");
 	return 0;
 }
@@ -339,11 +342,11 @@ struct query config_query(const struct config *config)
 		.columns = config->columns,
 		.by = config->by,
 		.more_columns = config->more_columns,
-		.process = config->process,
-		.threads = config->threads,
+		.process = config->live.process,
+		.threads = config->live.threads,
 		.user = config->user,
 		.comm = config->comm,
-		.cgroup = config->cgroup,
+		.cgroup = config->live.cgroup,
 		.filter = config->filter,
 		.all_states = config->all_states,
 		.on_cpu = config->on_cpu,
@@ -365,11 +368,12 @@ static int path_check(struct config *config, struct error *e)
 	if (config->replay)
 		return usage(e, "--critical-path",
 			     "needs the live host: a recording does not say who ended a wait");
-	if (config->share || config->attach)
+	if (config->live.share || config->live.attach)
 		return usage(e, "--critical-path",
 			     "needs probes of its own: it can't go with --share or --attach");
-	if (config->process || config->threads || config->user || config->comm || config->cgroup ||
-	    config->filter || config->on_cpu || config->off_cpu || config->off_wake)
+	if (config->live.process || config->live.threads || config->user || config->comm ||
+	    config->live.cgroup || config->filter || config->on_cpu || config->off_cpu ||
+	    config->off_wake)
 		return usage(e, "--critical-path",
 			     "follows waits through all threads: it can't go with -p, -t, -u, -c, "
 			     "--cgroup, --filter, --on-cpu, --off-cpu or --off-wake");
@@ -384,14 +388,14 @@ static int path_check(struct config *config, struct error *e)
 
 static int goroutines_check(struct config *config, struct error *e)
 {
-	const char *digits = config->process ? config->process : "";
+	const char *digits = config->live.process ? config->live.process : "";
 
 	if (config->mode != MODE_GOROUTINES)
 		return 0;
 	if (!*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > PID_DIGITS_MAX)
 		return usage(e, "--goroutines", "needs -p PID: the id of one process");
-	if (config->descendants || config->threads || config->user || config->comm ||
-	    config->cgroup || config->filter || config->columns || config->by ||
+	if (config->live.descendants || config->live.threads || config->user || config->comm ||
+	    config->live.cgroup || config->filter || config->columns || config->by ||
 	    config->more_columns || config->duration_us || config->interval_us || config->count)
 		return usage(e, "--goroutines",
 			     "shows one process at one moment: it takes -p PID, and -a for the "
@@ -419,12 +423,12 @@ static const struct selection {
 	size_t offset;
 	bool flag; /* bool, else text */
 } selections[] = {
-	{"-p",		offsetof(struct config, process),	false},
-	{"-r",		offsetof(struct config, descendants),	true},
-	{"-t",		offsetof(struct config, threads),	false},
+	{"-p",		offsetof(struct config, live.process),	false},
+	{"-r",		offsetof(struct config, live.descendants),	true},
+	{"-t",		offsetof(struct config, live.threads),	false},
 	{"-u",		offsetof(struct config, user),		false},
 	{"-c",		offsetof(struct config, comm),		false},
-	{"--cgroup",	offsetof(struct config, cgroup),	false},
+	{"--cgroup",	offsetof(struct config, live.cgroup),	false},
 	{"--filter",	offsetof(struct config, filter),	false},
 	{"-a",		offsetof(struct config, all_states),	true},
 	{"--on-cpu",	offsetof(struct config, on_cpu),	true},
@@ -475,9 +479,9 @@ int config_check(struct config *config, struct error *e)
 		return err;
 	rows |= config->mode == MODE_RECORD;
 	samples |= config->mode == MODE_RECORD;
-	if (config->slower_ms && !config->trace)
+	if (config->live.slower_ms && !config->trace)
 		config->trace = trace_rows[LATENCY_SYSCALLS].kind.name;
-	if (config->descendants && !config->process)
+	if (config->live.descendants && !config->live.process)
 		return usage(e, "-r", "needs a process: tsnap -r NAME");
 	/* whoever asks for a process wants to see what it does, idle or not */
 	if (config->named && config->mode == MODE_REPORT && !config->on_cpu && !config->off_cpu &&
@@ -503,16 +507,16 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "--raw", "is for reports and stacks: rows are samples");
 	if (config->replay && !samples && !config->snapshot)
 		return usage(e, "--replay", "is for a report, rows and stacks");
-	if (recorded && config->rate_hz)
+	if (recorded && config->live.rate_hz)
 		return usage(e, "-F", "is for the live host: the rate of a recording is fixed");
-	if (config->replay && config->self)
+	if (config->replay && config->live.self)
 		return usage(e, "--self", "needs the live host: a replay runs no BPF programs");
-	if (config->self && !rows && config->mode != MODE_REPORT)
+	if (config->live.self && !rows && config->mode != MODE_REPORT)
 		return usage(e, "--self", "is for a report, --csv and --json");
-	if (recorded && config->daemon_ports)
+	if (recorded && config->live.daemon_ports)
 		return usage(e, "--daemon-ports",
 			     "is for the live host: in a recording it was decided already");
-	if (recorded && config->descendants)
+	if (recorded && config->live.descendants)
 		return usage(e, "-r", "needs the live host: a recording does not have all parents");
 	if (recorded && probes_chosen(config))
 		return usage(e, config->diff ? "--diff" : "--replay",
@@ -535,17 +539,20 @@ int config_check(struct config *config, struct error *e)
 		return err;
 	config->off_cpu |= config->off_wake;
 	config->all_states |= config->off_cpu;
-	if (!config->stack_bytes)
-		config->stack_bytes = STACK_BYTES_DEFAULT;
-	config->stack_bytes &= ~7; /* multiple of 8 */
-	if (!config->rate_hz)
-		config->rate_hz = config->record ? RATE_RECORD_HZ : RATE_DEFAULT_HZ;
-	if (config->archive_hz >= config->rate_hz && config->archive_hz)
+	if (!config->live.stack_bytes)
+		config->live.stack_bytes = STACK_BYTES_DEFAULT;
+	config->live.stack_bytes &= ~7; /* multiple of 8 */
+	if (!config->live.rate_hz)
+		config->live.rate_hz = config->record ? RATE_RECORD_HZ : RATE_DEFAULT_HZ;
+	if (config->archive_hz >= config->live.rate_hz && config->archive_hz)
 		return usage(e, "--archive", "keeps some of the scans: -F must be higher");
 	config->retention.has_archive = config->archive_hz;
 	if (!config->flush_us)
 		config->flush_us = FLUSH_DEFAULT_US;
-	if (!config->daemon_ports)
-		config->daemon_ports = DAEMON_PORTS_DEFAULT;
+	if (!config->live.daemon_ports)
+		config->live.daemon_ports = DAEMON_PORTS_DEFAULT;
+	config->live.loads_more = config->mode == MODE_TOP;
+	config->live.writes =
+		config->record || config->output || config->stack_dict || config->mode == MODE_TOP;
 	return kernel_types_check(config, e);
 }

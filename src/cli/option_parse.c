@@ -249,10 +249,10 @@ static void processes_take(struct config *config, char **words)
 {
 	struct text list = {0};
 
-	text_add_string(&list, config->process ? config->process : "");
+	text_add_string(&list, config->live.process ? config->live.process : "");
 	for (; *words; words++)
 		text_add_format(&list, "%s%s", list.length ? "," : "", *words);
-	config->process = name_of_string(text_string(&list));
+	config->live.process = name_of_string(text_string(&list));
 	config->named = true;
 	text_done(&list);
 }

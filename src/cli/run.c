@@ -343,7 +343,7 @@ static int run_loop(struct run *run, struct error *e)
 	if (run->renderer->begin && !keeper_progress()->output_begun) {
 		run->renderer->begin(&run->out,
 				     run_lists_events(run) ? &run->events.list
-				     : run->config->distributions
+				     : run->config->live.distributions
 					     ? distribution_rows_list(&run->distributions)
 					     : &run->list);
 		err = run_write(run, e);

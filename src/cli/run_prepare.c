@@ -145,20 +145,21 @@ static void run_times(struct run *run)
 static int run_events(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
-	uint32_t reported = config->slower_ms ? config->traces : trace_singles_of(config->traces);
+	uint32_t reported = config->live.slower_ms ? config->live.traces
+						   : trace_singles_of(config->live.traces);
 	struct text names = {0};
 	int err;
 
 	if (!run_lists_events(run))
 		return 0;
 	text_add_string(&names, config->columns ? config->columns : EVENT_COLUMNS_DEFAULT);
-	if (config->slower_ms && !config->columns)
+	if (config->live.slower_ms && !config->columns)
 		text_add_string(&names, "," EVENT_COLUMNS_SLOW);
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
 		if (reported >> kind & 1 && trace_rows[kind].kind.columns)
 			text_add_format(&names, ",%s", trace_rows[kind].kind.columns);
 	run->interval.events = &run->events;
-	run->interval.slower_ms = config->slower_ms;
+	run->interval.slower_ms = config->live.slower_ms;
 	err = event_list_init(&run->events, text_string(&names), config->more_columns, e);
 	text_done(&names);
 	return err;
@@ -173,11 +174,11 @@ static void run_sleep_stacks(struct run *run)
 
 	if (!run_events_only(run))
 		needs |= column_list_needs(&run->list) | stack_lines_needs(&run->stacks);
-	stacks = config->slower_ms && config->traces >> LATENCY_OFFCPU & 1 &&
+	stacks = config->live.slower_ms && config->live.traces >> LATENCY_OFFCPU & 1 &&
 		 needs & (NEED_STACK | NEED_USTACK | NEED_KSTACK);
 	run->sleep_stacks_wanted =
-		stacks ||
-		(config->slower_ms && config->traces >> LATENCY_RUNQ & 1 && needs & NEED_RUNQ_WHY);
+		stacks || (config->live.slower_ms && config->live.traces >> LATENCY_RUNQ & 1 &&
+			   needs & NEED_RUNQ_WHY);
 	run->interval.sleep_sums = stacks && config->stacks;
 	if (!run_events_only(run))
 		return;
@@ -194,7 +195,7 @@ static int run_traces(struct run *run, struct error *e)
 
 	_Static_assert(LATENCY_KIND_COUNT <= TRACE_KINDS_MAX, "room for all kinds");
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		if (run->config->distributions && run->config->traces >> kind & 1 &&
+		if (run->config->live.distributions && run->config->live.traces >> kind & 1 &&
 		    !trace_rows[kind].single)
 			kinds[count++] = &trace_rows[kind].kind;
 	/* columns of recorded rows are far too many as keys */
@@ -218,10 +219,10 @@ static int run_stacks_check(const struct run *run, struct error *e)
 	const struct config *config = run->config;
 	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
 			 filter_needs(&run->filter);
-	const char *option = config->python				  ? "--python"
-			     : config->frame_pointers			  ? "--fp"
-			     : config->stack_bytes != STACK_BYTES_DEFAULT ? "--stack-bytes"
-									  : NULL;
+	const char *option = config->live.python			       ? "--python"
+			     : config->live.frame_pointers		       ? "--fp"
+			     : config->live.stack_bytes != STACK_BYTES_DEFAULT ? "--stack-bytes"
+									       : NULL;
 
 	if (!option || sample_needs_close(needs) & NEED_USTACK)
 		return 0;

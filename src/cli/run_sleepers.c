@@ -52,13 +52,13 @@ static void choices_find(struct choices *choices, const struct run *run)
 	struct error none = {0};
 	struct choice *choice;
 
-	if (config->process) {
-		choice = choice_add(choices, "-p", config->process);
+	if (config->live.process) {
+		choice = choice_add(choices, "-p", config->live.process);
 		choice->filter.by_pid = true;
 		choice->filter.pids = run->filter.pids;
 	}
-	if (config->threads) {
-		choice = choice_add(choices, "-t", config->threads);
+	if (config->live.threads) {
+		choice = choice_add(choices, "-t", config->live.threads);
 		choice->filter.by_tid = true;
 		choice->filter.tids = run->filter.tids;
 	}
@@ -70,9 +70,9 @@ static void choices_find(struct choices *choices, const struct run *run)
 		filter_set_pattern(&choice->filter, "comm", config->comm);
 		choice->cut = pattern_least(config->comm) > COMM_MAX;
 	}
-	if (config->cgroup)
-		filter_set_pattern(&choice_add(choices, "--cgroup", config->cgroup)->filter,
-				   "cgroup", config->cgroup);
+	if (config->live.cgroup)
+		filter_set_pattern(&choice_add(choices, "--cgroup", config->live.cgroup)->filter,
+				   "cgroup", config->live.cgroup);
 	if (config->filter)
 		filter_set_expression(&choice_add(choices, "--filter", config->filter)->filter,
 				      config->filter, &none);

@@ -72,12 +72,12 @@ struct run {
  * distributions instead of samples, and with --slower events, as they come. */
 static inline bool run_grouped(const struct run *run)
 {
-	return run->renderer->grouped || (run->config->distributions && !run->config->record);
+	return run->renderer->grouped || (run->config->live.distributions && !run->config->record);
 }
 
 static inline bool run_lists_events(const struct run *run)
 {
-	return run->config->events;
+	return run->config->live.events;
 }
 
 /* True if only events are written, and no samples. */
@@ -91,8 +91,8 @@ static inline bool run_filters(const struct run *run)
 {
 	const struct config *config = run->config;
 
-	return config->process || config->threads || config->user || config->comm ||
-	       config->cgroup || config->filter;
+	return config->live.process || config->live.threads || config->user || config->comm ||
+	       config->live.cgroup || config->filter;
 }
 
 /* True if the output is made of stacks. */

@@ -64,7 +64,7 @@ static void base_find(struct top *top)
 		text_add_format(&top->base, " %s ", words[i].option);
 		text_add_word(&top->base, words[i].value);
 	}
-	if (top->config->descendants)
+	if (top->config->live.descendants)
 		text_add_string(&top->base, " -r");
 	if (query->on_cpu)
 		text_add_string(&top->base, " --on-cpu");
@@ -101,10 +101,10 @@ static void source_change(struct top *top, struct source *source)
 static int config_fill(const struct top *top, bool traces, struct config *config, struct error *e)
 {
 	*config = *top->config;
-	if (!traces || config->traces)
+	if (!traces || config->live.traces)
 		return 0;
-	config->distributions = true;
-	return trace_kinds_parse(TRACES_WANTED, &config->traces, e);
+	config->live.distributions = true;
+	return trace_kinds_parse(TRACES_WANTED, &config->live.traces, e);
 }
 
 /* Opens a source that samples at least what is wished, and closes the previous one, whose probes go
@@ -136,11 +136,11 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
 	source_close(top);
 	top->source = source;
 	top->filter = filter;
-	top->feed.traces = config.traces;
+	top->feed.traces = config.live.traces;
 	top->reported.needs = wish->needs;
 	top->reported.all_states = wish->all_states;
-	top->reported.traces = config.traces;
-	if (config.traces && !top->config->traces)
+	top->reported.traces = config.live.traces;
+	if (config.live.traces && !top->config->live.traces)
 		top->reported.base = text_string(&top->base_traced);
 	return 0;
 }
