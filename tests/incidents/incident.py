@@ -1,0 +1,130 @@
+"""What an incident is: a function that makes it of real programs, and states what is true as facts."""
+import os
+import re
+import sys
+import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
+
+RIGHT, POINTED, NOTHING, WRONG, SKIPPED = "right", "pointed", "nothing", "WRONG", "skipped"
+SECONDS_OFF = 0.2  # share by which seconds may differ
+THREADS_OFF = 0.25  # of threads at a time, which are an average
+NO_PROBLEM = ("no_problem", "not_seen")  # the rest of the time, no findings
+TABLE = []
+
+
+class Truth:
+    """The facts of an incident.
+
+    finding: its name in --findings --json; a tuple: any of these
+    waiters: (program, threads that wait at a time); None: nobody has to wait
+    culprit: (program, pids); None: nobody is to blame, or tsnap can't know
+    cause: a pattern of what the culprit does, or of the thing that is waited for; it has to be in the sentence
+    since: time.monotonic() when the first wait began; None: waits that are short
+    certain: whether it must be called certain (True) or likely (False)
+    also: names of other findings that are true, too
+    """
+
+    def __init__(self, finding, waiters=None, culprit=None, cause=None, since=None, certain=None, also=()):
+        self.findings = (finding,) if isinstance(finding, str) else finding
+        self.waiters, self.culprit, self.cause = waiters, culprit, cause
+        self.since, self.certain, self.also = since, certain, also
+
+
+def _enter(kind, number, not_yet=None, often=False):
+    def enter(function):
+        function.kind, function.number, function.not_yet, function.often = kind, number, not_yet, often
+        TABLE.append(function)
+        return function
+    return enter
+
+
+def incident(number, not_yet=None, often=False):
+    """Enters an incident, which returns a Truth. not_yet: why it can't be right so far. often: tests/run has it also without --all."""
+    return _enter("incident", number, not_yet, often)
+
+
+def look_alike(number, often=False):
+    """Enters what looks like incident `number` but is no problem. It returns the names of findings that must not be found; None: all."""
+    return _enter("look-alike", number, often=often)
+
+
+def quiet(often=False):
+    """Enters a load in which there is no problem. It returns names of findings that may be found all the same; None: no name."""
+    return _enter("quiet", 0, often=often)
+
+
+def problems(objects):
+    return [told for told in objects if told["finding"] not in NO_PROBLEM]
+
+
+def names_of(party):
+    return [who["name"] for who in party]
+
+
+def is_near(value, truth, off):
+    return abs(value - truth) <= off * truth
+
+
+def faults_of(told, truth, rank, ended):
+    """What is missing or false in a finding of the right name: (missing, false)."""
+    missing, false = [], []
+    text, seconds = told["text"], told["longest_us"] / 1e6
+    if rank > 1:
+        missing.append("rank %d" % rank)
+    if truth.waiters:
+        program, threads = truth.waiters
+        if program not in names_of(told["waiters"]):
+            missing.append("waiters are %s, not %s" % (names_of(told["waiters"]), program))
+        if threads and not is_near(told["time_us"] / told["elapsed_us"], threads, THREADS_OFF):
+            missing.append("%.1f threads, not %.1f" % (told["time_us"] / told["elapsed_us"], threads))
+    if truth.culprit:
+        program, pids = truth.culprit
+        pids = (pids,) if isinstance(pids, int) else pids
+        first = (told["culprits"] or [None])[0]
+        if not first:
+            missing.append("no culprit")
+        elif first["pid"] is not None and first["pid"] not in pids or first["name"] not in (program, None):
+            false.append("culprit %s %s, not %s of %s" % (first["name"], first["pid"], program, pids))
+        elif first["pid"] is None and len(pids) == 1 or not re.search(r"%s.*\b(%s)\b" % (re.escape(program), "|".join(map(str, pids))), text):
+            missing.append("no pid of the culprit")
+    if truth.cause and not re.search(truth.cause, text):
+        missing.append("no cause: %s" % truth.cause)
+    if truth.since and not is_near(seconds, ended - truth.since, SECONDS_OFF):
+        missing.append("%.1f s, not %.1f" % (seconds, ended - truth.since))
+    if truth.certain is not None and told["certainty"] != ("certain" if truth.certain else "likely"):
+        (false if told["certainty"] == "certain" else missing).append("it is " + told["certainty"])
+    return missing, false
+
+
+def judged(truth, objects, ended):
+    """(verdict, why) of the findings of an incident."""
+    found = problems(objects)
+    named = [told for told in found if told["finding"] in truth.findings]
+    for told in found:
+        if told["certainty"] == "certain" and told not in named and told["finding"] not in truth.also:
+            return WRONG, "certain: " + told["text"]
+    answers = [faults_of(told, truth, told["rank"], ended) for told in named]
+    best = min(range(len(named)), key=lambda at: (len(answers[at][1]), len(answers[at][0])), default=None)
+    if best is None:
+        return NOTHING, "found: %s" % ([told["text"] for told in found] or "nothing")
+    missing, false = answers[best]
+    for told, answer in zip(named, answers):
+        if answer[1] and told["certainty"] == "certain":
+            return WRONG, "%s: certain: %s" % ("; ".join(answer[1]), told["text"])
+    if false and named[best]["rank"] == 1:
+        return WRONG, "%s: %s" % ("; ".join(false), named[best]["text"])
+    if missing or false:
+        return POINTED, "%s: %s" % ("; ".join(missing + false), named[best]["text"])
+    return RIGHT, named[best]["text"]
+
+
+def judged_none(names, objects, allowed=()):
+    """(verdict, why) of a look-alike or a quiet load. names: of findings that must not be found; None: all but those allowed."""
+    wrong = [told["text"] for told in problems(objects)
+             if (told["finding"] in names if names is not None else told["finding"] not in allowed)]
+    return (WRONG, "found: %s" % wrong) if wrong else (RIGHT, "not found")
+
+
+def now():
+    return time.monotonic()

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Makes incidents of real programs, runs tsnap --findings, and judges what it says by facts.
+
+incidents.py --tsnap PATH --workload PATH [NAME|NUMBER...]: all, or these, as patterns. An incident's line has its number, its verdict, its
+name, and the sentence or what is wrong with it. Verdicts: right; pointed: the problem is found, but a fact is missing or it is not the
+first; nothing; WRONG: a false culprit, or anything false that is called certain. An incident that is "not yet" right is expected so.
+
+Exit 0: all is as expected, and nothing is wrong. Exit 77: nothing can run here.
+"""
+import argparse
+import fnmatch
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+import incident
+
+# Each of these modules enters its incidents into incident.TABLE.
+import incident_locks  # noqa: F401
+import harness
+import run_live
+import truth
+from incident import NOTHING, POINTED, RIGHT, SKIPPED, WRONG
+
+LIMIT_S = 120
+
+
+class Context(harness.Context):
+    """That of a live test, with servers that are started once for all incidents."""
+
+    def __init__(self, options, outer=None):
+        super().__init__(options)
+        self.outer, self.servers = outer, {}
+
+    def server(self, kind, **settings):
+        """The server of this kind (parts.Postgres, ...), which goes on until the last incident has ended."""
+        servers = self.outer.servers
+        if kind not in servers:
+            servers[kind] = kind(self.outer, **settings)
+        return servers[kind]
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tsnap", required=True, help="the program under test")
+    parser.add_argument("--workload", required=True, help="the workload program")
+    parser.add_argument("--own", action="store_true", help="tsnap sees the incident's processes only, as other work runs on this host")
+    parser.add_argument("--all", action="store_true", help="all; without it and without names: those that tests/run has each time")
+    parser.add_argument("--seconds", type=float, default=5, help="of a report (default: 5)")
+    parser.add_argument("--quiet-seconds", type=float, help="of a report of a quiet load (default: as all)")
+    parser.add_argument("--table", action="store_true", help="print the table of tests/README.md")
+    parser.add_argument("--list", action="store_true", help="list the incidents")
+    parser.add_argument("-v", dest="verbose", action="store_true", help="show all findings")
+    parser.add_argument("names", nargs="*", help="incidents to run")
+    options = parser.parse_args(argv)
+    options.tsnap_args = ""
+    options.tsnap, options.workload = os.path.abspath(options.tsnap), os.path.abspath(options.workload)
+    return options
+
+
+def chosen(options):
+    if options.names:
+        return [each for each in incident.TABLE
+                if any(name == str(each.number) or fnmatch.fnmatch(each.__name__, name) for name in options.names)]
+    return [each for each in incident.TABLE if each.often or options.all or options.list]
+
+
+def findings(context, options, seconds):
+    """(objects of a report, time of its end)"""
+    own = ["-r", "-p", ",".join(map(str, truth.children(os.getpid())))] if options.own else []
+    tool = context.plain("--findings", "--json", "-d", seconds, *own)
+    tool.finish_plain(0, harness.START_S + seconds + harness.STOP_S)
+    ended = incident.now()
+    return [json.loads(line) for line in tool.out.decode().splitlines()], ended
+
+
+def run(each, options, outer):
+    """(verdict, why)"""
+    context = Context(options, outer)
+    signal.alarm(LIMIT_S)
+    try:
+        told = each(context)
+        objects, ended = findings(context, options, options.quiet_seconds or options.seconds if each.kind == "quiet" else options.seconds)
+        if options.verbose:
+            for one in incident.problems(objects):
+                print("    %-12s %-8s %s%s" % (one["finding"], one["certainty"], one["text"], " <%s>" % one["chain"] if "chain" in one else ""))
+        if each.kind == "incident":
+            return incident.judged(told, objects, ended)
+        return incident.judged_none(told if each.kind == "look-alike" else None, objects, told or () if each.kind == "quiet" else ())
+    except harness.Skip as why:
+        return SKIPPED, str(why)
+    except harness.Failure as why:
+        return NOTHING, "it could not be made, or tsnap failed: %s" % why
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return NOTHING, "%s: %s (%s:%d)" % (type(error).__name__, error, os.path.basename(where.filename), where.lineno)
+    finally:
+        signal.alarm(0)
+        context.end()
+
+
+def is_expected(each, verdict):
+    if each.kind != "incident":
+        return verdict != WRONG and verdict != NOTHING
+    return verdict in (RIGHT, SKIPPED) or bool(each.not_yet) and verdict in (POINTED, NOTHING)
+
+
+def run_each(options, outer):
+    """[(incident, verdict, why)]"""
+    results = []
+    for each in chosen(options):
+        began = time.monotonic()
+        verdict, why = run(each, options, outer)
+        if verdict == RIGHT and each.not_yet:
+            why += " (no longer \"not yet: %s\")" % each.not_yet
+        elif each.not_yet and is_expected(each, verdict):
+            why += " (not yet: %s)" % each.not_yet
+        results.append((each, verdict, why))
+        print("%-7s %2s %-10s %s (%.1fs): %s" % (verdict, each.number or "", each.kind, each.__name__, time.monotonic() - began, why),
+              flush=True)
+    return results
+
+
+def table_print(results):
+    print("| incident | verdict | what was said, or is missing |\n| --- | --- | --- |")
+    for each, verdict, why in sorted(results, key=lambda result: result[0].number):
+        if each.kind == "incident":
+            print("| %d %s | %s | %s |" % (each.number, each.__doc__.rstrip("."), verdict, why.replace("|", "\\|")))
+
+
+def main(argv):
+    options = parse(argv)
+    if options.list:
+        for each in chosen(options):
+            print("%2s %-10s %-28s %s" % (each.number or "", each.kind, each.__name__, each.__doc__))
+        return 0
+    why = run_live.can_run(options)
+    if why:
+        print("skip: %s" % why)
+        return harness.UNREADY
+    signal.signal(signal.SIGALRM, run_live.on_alarm)
+    with tempfile.TemporaryDirectory(prefix="tsnap-test-") as directory:
+        os.chmod(directory, 0o711)
+        outer = Context(options)
+        try:
+            results = run_each(options, outer)
+        finally:
+            outer.end()
+    if options.table:
+        table_print(results)
+    failed = sum(not is_expected(each, verdict) for each, verdict, _ in results)
+    skipped = sum(verdict == SKIPPED for _, verdict, _ in results)
+    print("%d passed, %d failed, %d skipped" % (len(results) - failed - skipped, failed, skipped))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
