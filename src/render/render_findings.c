@@ -148,8 +148,23 @@ static void word_culprit(struct text *to, const struct about *about)
 				about->finding->parties[PARTY_CULPRITS].count - 1);
 }
 
+/* True if the culprits are several processes, or threads of them. */
+static bool are_several(const struct finding *finding)
+{
+	const struct finding_name *culprit = finding_first(finding, PARTY_CULPRITS);
+
+	return finding->parties[PARTY_CULPRITS].count > 1 ||
+	       (culprit && culprit->pid == ABSENT && culprit->threads > 1);
+}
+
+static void word_it(struct text *to, const struct about *about)
+{
+	text_add_string(to, are_several(about->finding) ? "they" : "it");
+}
+
 static void word_answered(struct text *to, const struct about *about)
 {
+	text_add_string(to, are_several(about->finding) ? "have not " : "has not ");
 	switch (about->finding->link) {
 	case EDGE_CHILD:
 	case EDGE_THREAD:
@@ -179,16 +194,18 @@ static void word_things(struct text *to, const struct about *about)
 /* Adds what the culprit does: "waits for a CPU (62 % of that time)". */
 static void word_doing(struct text *to, const struct about *about)
 {
-	static const char *const words[STATE_COUNT + 1] = {
-		[STATE_ON] = "runs",
-		[STATE_RQ] = "waits for a CPU",
-		[STATE_DISK] = "is in D",
-		[STATE_SLEEP] = "sleeps",
-		[STATE_STOPPED] = "is stopped",
-		[STATE_IDLE] = "is idle",
-		[STATE_ZOMBIE] = "is a zombie",
-		[STATE_PARKED] = "is parked",
-		[STATE_COUNT] = "does what is not known",
+	static const struct {
+		const char *one, *several;
+	} words[STATE_COUNT + 1] = {
+		[STATE_ON] = {"runs", "run"},
+		[STATE_RQ] = {"waits for a CPU", "wait for a CPU"},
+		[STATE_DISK] = {"is in D", "are in D"},
+		[STATE_SLEEP] = {"sleeps", "sleep"},
+		[STATE_STOPPED] = {"is stopped", "are stopped"},
+		[STATE_IDLE] = {"is idle", "are idle"},
+		[STATE_ZOMBIE] = {"is a zombie", "are zombies"},
+		[STATE_PARKED] = {"is parked", "are parked"},
+		[STATE_COUNT] = {"does what is not known", "do what is not known"},
 	};
 	const struct finding *finding = about->finding;
 	int doing = finding_doing(finding);
@@ -198,7 +215,7 @@ static void word_doing(struct text *to, const struct about *about)
 		all_us = sum(all_us, finding->doing_us[i]);
 	if (!all_us)
 		return;
-	text_add_string(to, words[doing]);
+	text_add_string(to, are_several(finding) ? words[doing].several : words[doing].one);
 	if (us < all_us) {
 		text_add_char(to, ' ');
 		add_percent(to, us, all_us);
@@ -208,7 +225,8 @@ static void word_doing(struct text *to, const struct about *about)
 		text_add_string(to, " in ");
 		add_name(to, finding->syscall);
 	}
-	if (finding->waits_on && doing != STATE_ON && doing != STATE_RQ) {
+	if (finding->waits_on && doing != STATE_ON && doing != STATE_RQ &&
+	    strcmp(finding->waits_on, "SIGCONT") != 0) {
 		text_add_string(to, ": ");
 		add_name(to, finding->waits_on);
 	}
@@ -216,7 +234,8 @@ static void word_doing(struct text *to, const struct about *about)
 
 static void word_longest(struct text *to, const struct about *about)
 {
-	add_time(to, about->finding->longest_us);
+	if (about->finding->longest_us)
+		add_time(to, about->finding->longest_us);
 }
 
 static void word_symptoms(struct text *to, const struct about *about)
@@ -350,6 +369,7 @@ static const struct {
 	{"pid", word_pid},
 	{"waiter_pid", word_waiter_pid},
 	{"answered", word_answered},
+	{"it", word_it},
 };
 
 /* Adds a template up to `end`. False: one of its words is not known. */

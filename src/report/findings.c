@@ -158,6 +158,11 @@ static bool takes_deadlock(const struct finding_case *of)
 	return of->rooted && is_text(of->why, "deadlock");
 }
 
+static bool takes_cycle(const struct finding_case *of)
+{
+	return of->rooted && is_text(of->why, "cycle") && is_lock(of->link);
+}
+
 static bool takes_stopped(const struct finding_case *of)
 {
 	return of->rooted && (of->state == STATE_STOPPED || begins_with(of->waits_on, "frozen"));
@@ -336,9 +341,12 @@ static const char *thing_server(const struct finding_case *of)
 	return of->rooted ? NULL : of->sample->waits_onsum;
 }
 
+/* A server that has a process for each client is one finding by its name. */
 static uint64_t key_server(const struct finding_case *of)
 {
-	return of->rooted ? key_pid(of) : text_key(of->sample->waits_onsum);
+	if (!of->rooted)
+		return text_key(of->sample->waits_onsum);
+	return of->tid == of->pid ? text_key(of->name) : key_pid(of);
 }
 
 static const char *thing_call(const struct finding_case *of)
@@ -504,6 +512,10 @@ const struct finding_row finding_rows[] = {
 	{"deadlock", "locks", true, false, false, takes_deadlock, key_tid, NULL, holds_deadlock,
 	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
 	 "-p {waiter_pid} --chains"},
+	/* processes that request something of each other, and hold no lock */
+	{"cycle", "locks", true, false, true, takes_cycle, key_tid, NULL, holds_long,
+	 "{waiters} {wait} for each other, in a cycle|, for {longest} so far",
+	 "-p {waiter_pid} --chains"},
 	/* a stopped job that nobody waits for; a debugger's short stops */
 	{"stopped", "stopped processes", true, false, false, takes_stopped, key_pid, NULL, holds_long,
 	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
@@ -566,7 +578,7 @@ const struct finding_row finding_rows[] = {
 	 "-p {pid} --on-cpu --stacks"},
 	/* requests that are answered; clients that have waited for news for hours */
 	{"server", "servers", true, false, false, takes_server, key_server, thing_server, holds_server,
-	 "{waiters} {wait} for {culprit}, which has not {answered} for {longest}|; it {doing}",
+	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|; {it} {doing}",
 	 "-p {pid} -a --chains"},
 	/* system calls of a host that has CPUs to spare */
 	{"kernel", "system calls", false, false, false, takes_kernel, key_one, thing_call, holds_kernel,
@@ -792,7 +804,8 @@ static void finding_add(struct findings *findings, struct finding *finding,
 	finding->weight_us = sum(finding->weight_us, of->weight_us);
 	if (case_is_certain(of) && (!of->rooted || finding->row->of_roots))
 		finding->certain_us = sum(finding->certain_us, of->weight_us);
-	if (sample->state_us != ABSENT && sample->state_us > finding->longest_us)
+	/* who waits for a GIL wakes up every 5 ms, and waits on */
+	if (of->link != EDGE_GIL && sample->state_us > finding->longest_us)
 		finding->longest_us = sample->state_us;
 	if (sample->io_bytes >= 0 && sample->io_bytes < FINDING_AGES)
 		finding->ages_us[sample->io_bytes] =

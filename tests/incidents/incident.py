@@ -1,16 +1,47 @@
 """What an incident is: a function that makes it of real programs, and states what is true as facts."""
 import os
 import re
+import signal
 import sys
 import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
+import harness
+from parts import program
 
 RIGHT, POINTED, NOTHING, WRONG, SKIPPED = "right", "pointed", "nothing", "WRONG", "skipped"
 SECONDS_OFF = 0.2  # share by which seconds may differ
 THREADS_OFF = 0.25  # of threads at a time, which are an average
 NO_PROBLEM = ("no_problem", "not_seen")  # the rest of the time, no findings
 TABLE = []
+
+
+class Program(harness.Process):
+    """A program that ends with its incident, with all processes that it has started."""
+
+    def __init__(self, ctx, argv, **popen):
+        super().__init__(argv, **popen)
+        ctx.started.append(self)
+
+    def end(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        super().end()
+
+
+def python(ctx, text, *args, ready=True, **popen):
+    """A Python that runs the text, when it has said that it is ready."""
+    process = Program(ctx, [program("python3", "python3", "/usr/bin"), "-c", text, *args], **popen)
+    if ready:
+        harness.wait_until(lambda: b"ready" in process.out or process.code is not None, 20 * harness.SLOW, "Python")
+        harness.check(process.code is None, "%s", process.err)
+    return process
+
+
+def shell(ctx, text, **popen):
+    return Program(ctx, ["/bin/sh", "-c", text], **popen)
 
 
 class Truth:

@@ -20,7 +20,10 @@ import traceback
 import incident
 
 # Each of these modules enters its incidents into incident.TABLE.
+import incident_cpus  # noqa: F401
+import incident_files  # noqa: F401
 import incident_locks  # noqa: F401
+import incident_servers  # noqa: F401
 import harness
 import run_live
 import truth

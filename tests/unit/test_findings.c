@@ -20,10 +20,10 @@ struct seen {
 	int64_t io_us;
 	/* chain: kind of the only link, the root and its facts; or the whole text */
 	const char *kind, *sure, *root, *root_state, *root_why, *root_waits_on, *chain;
-	int64_t depth;
+	int64_t depth, root_tid;
 };
 
-#define ROOT_TID 900
+#define ROOT_TID 900 /* of a root unless root_tid is given */
 
 static struct sample sample_of(const struct seen *seen)
 {
@@ -45,12 +45,12 @@ static struct sample sample_of(const struct seen *seen)
 	sample.blocker_sure = seen->sure;
 	if (seen->root) {
 		sample.root = name_transient_string(seen->root);
-		sample.root_tid = sample.root_pid = ROOT_TID;
+		sample.root_tid = sample.root_pid = seen->root_tid ? seen->root_tid : ROOT_TID;
 		sample.root_state = state_of_name(seen->root_state);
 		sample.root_why = name_transient_string(seen->root_why);
 		sample.root_waits_on = name_transient_string(seen->root_waits_on);
 		sample.depth = seen->depth ? seen->depth : 1;
-		sample.blocker_tid = ROOT_TID;
+		sample.blocker_tid = sample.root_tid;
 		snprintf(text, sizeof(text), "%s %s> %s", seen->comm, seen->kind, seen->root);
 		sample.chain = name_transient_string(seen->chain ? seen->chain : text);
 	} else if (seen->chain) {
@@ -117,6 +117,11 @@ static const struct {
 		.root_why = "deadlock", .chain = "a mutex> b mutex> a DEADLOCK"}}},
 	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .kind = "pipe", .sure = "likely", .root = "b", .root_state = "S",
 		.root_why = "cycle", .chain = "a pipe> b pipe> a cycle"}}},
+
+	{"cycle", "likely", {{10, SCANS, 9 * SECOND_US, "S", .comm = "a", .kind = "file lock", .sure = "likely", .root = "b",
+		.root_state = "S", .root_why = "cycle", .chain = "a file lock> b child> a cycle"}}},
+	{NULL, NULL, {{10, SCANS, 90000, "S", .comm = "a", .kind = "file lock", .sure = "likely", .root = "b", .root_state = "S",
+		.root_why = "cycle", .chain = "a file lock> b child> a cycle"}}}, /* it has just begun */
 
 	{"stopped", "certain", {{10, SCANS, 4 * SECOND_US, "S", .comm = "a", .why = "lock", .kind = "file lock", .sure = "certain",
 		.root = "b", .root_state = "T", .root_waits_on = "SIGCONT"}}},
@@ -313,6 +318,32 @@ static void symptoms(void **state)
 	findings_done(&findings);
 }
 
+/* Servers that have a process for each client are one finding, in the plural. */
+static void server_of_many(void **state)
+{
+	static const struct seen seen[] = {
+		{10, SCANS, 3 * SECOND_US, "S", .comm = "psql", .why = "client", .kind = "socket",
+		 .sure = "likely", .root = "postgres", .root_state = "S", .root_why = "poll"},
+		{11, SCANS, 3 * SECOND_US, "S", .comm = "psql", .why = "client", .kind = "socket",
+		 .sure = "likely", .root = "postgres", .root_state = "S", .root_why = "poll",
+		 .root_tid = 901},
+	};
+	struct source_status status = {0};
+	struct text out = {0};
+	struct findings findings;
+	struct interval interval = {.findings = &findings, .status = &status};
+
+	(void)state;
+	findings_of(&findings, seen, COUNT(seen), &status);
+	assert_int_equal(findings.count, 1);
+	interval_add_findings(&out, &interval);
+	if (!strstr(out.bytes, "2.0 psql (2) wait for postgres (2), which have not answered for "
+			       "3.0 s; they sleep"))
+		fail_msg("%s", out.bytes);
+	text_done(&out);
+	findings_done(&findings);
+}
+
 /* A thread whose name looks like links of a chain makes no lock out of a socket. */
 static void names_like_links(void **state)
 {
@@ -442,10 +473,15 @@ static void lines_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cases_and_look_alikes), cmocka_unit_test(rows_have_cases),
-		cmocka_unit_test(limits_of_devices),	 cmocka_unit_test(symptoms),
-		cmocka_unit_test(names_like_links),	 cmocka_unit_test(counts),
-		cmocka_unit_test(ages_of_requests),	 cmocka_unit_test(lines_fit),
+		cmocka_unit_test(cases_and_look_alikes),
+		cmocka_unit_test(rows_have_cases),
+		cmocka_unit_test(limits_of_devices),
+		cmocka_unit_test(symptoms),
+		cmocka_unit_test(server_of_many),
+		cmocka_unit_test(names_like_links),
+		cmocka_unit_test(counts),
+		cmocka_unit_test(ages_of_requests),
+		cmocka_unit_test(lines_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
