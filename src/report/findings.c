@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define SAMPLES_LEAST 4 /* fewer may be chance */
+#define QUIET_PERCENT 5 /* of a CPU: a process that uses less does nothing for those who wait */
 #define BUSY_PERCENT 85 /* CPUs are full from here on: interrupts are of no thread */
 #define SHORT_US 20000	/* waits that nobody notices */
 #define LATE_US 100000	/* an answer that a user notices */
@@ -28,6 +29,11 @@
 struct finding_forker {
 	const char *comm, *user;
 	int64_t forks;
+};
+
+/* What is known of a process, whichever of its threads. */
+struct finding_process {
+	int64_t awake_us; /* exact time of its threads on a CPU, in a run queue and in D */
 };
 
 /* A thread that holds a lock for which others wait. */
@@ -562,7 +568,7 @@ const struct finding_row finding_rows[] = {
 	 "-g comm,syscall,waits_on,wchan,kfuncs --off-cpu"},
 	/* a thread that polls for work while nobody waits for it */
 	{"sleeper", "servers", true, false, false, takes_sleeper, key_pid, NULL, holds_noticed,
-	 "{waiters} {wait} for {culprit}, which sleeps on a timer|; {longest} at most",
+	 "{waiters} {wait} for {culprit}, which sleeps on a timer|; {longest} at most|{symptoms}",
 	 "-p {pid} -a --stacks"},
 	/* a queue that is short beside the work that is done */
 	{"cpus", "CPUs", false, false, false, takes_cpus, key_one, NULL, holds_cpus,
@@ -574,11 +580,11 @@ const struct finding_row finding_rows[] = {
 	 "-g comm,cpu,state,cpus_allowed_list"},
 	/* a server that works for its clients, with time to spare */
 	{"busy_thread", "servers", true, false, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
-	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|; {longest} at most",
+	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|; {longest} at most|{symptoms}",
 	 "-p {pid} --on-cpu --stacks"},
 	/* requests that are answered; clients that have waited for news for hours */
 	{"server", "servers", true, false, false, takes_server, key_server, thing_server, holds_server,
-	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|; {it} {doing}",
+	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|; {it} {doing}|{symptoms}",
 	 "-p {pid} -a --chains"},
 	/* system calls of a host that has CPUs to spare */
 	{"kernel", "system calls", false, false, false, takes_kernel, key_one, thing_call, holds_kernel,
@@ -654,6 +660,18 @@ static int64_t age_least_us(int64_t step)
 		       : (AGE_STEPS + step % AGE_STEPS) * (1ll << step / AGE_STEPS) / AGE_STEPS;
 }
 
+/* Notes the times of a sample or an account. */
+static void process_add(struct findings *findings, const struct sample *sample)
+{
+	struct finding_process *process;
+
+	if (sample->pid == ABSENT || sample->cpu_us == ABSENT)
+		return;
+	process = keyed_put(&findings->processes, sizeof(*process), (uint64_t)sample->pid, NULL);
+	process->awake_us =
+		sum(process->awake_us, sum(sample->cpu_us, sum(sample->runq_us, sample->dwait_us)));
+}
+
 /* Adds the sample without facts that no row reads, so that it shares its group with others. */
 void findings_add(struct findings *findings, const struct sample *sample, struct exact_note note)
 {
@@ -668,6 +686,7 @@ void findings_add(struct findings *findings, const struct sample *sample, struct
 		group.arg[0] = ABSENT;
 	}
 	group_table_add_noted(&findings->groups, &group, note);
+	process_add(findings, sample);
 }
 
 void findings_add_account(struct findings *findings, const struct sample *account)
@@ -678,6 +697,7 @@ void findings_add_account(struct findings *findings, const struct sample *accoun
 
 	if (!findings->wanted)
 		return;
+	process_add(findings, account);
 	if (account->tid == ABSENT)
 		findings->ended_us =
 			sum(findings->ended_us,
@@ -804,8 +824,10 @@ static void finding_add(struct findings *findings, struct finding *finding,
 	finding->weight_us = sum(finding->weight_us, of->weight_us);
 	if (case_is_certain(of) && (!of->rooted || finding->row->of_roots))
 		finding->certain_us = sum(finding->certain_us, of->weight_us);
-	/* who waits for a GIL wakes up every 5 ms, and waits on */
-	if (of->link != EDGE_GIL && sample->state_us > finding->longest_us)
+	/* how long others wait for the problem's own threads is not how long these wait; who waits
+	 * for a GIL wakes up every 5 ms, and waits on */
+	if ((!of->rooted || finding->row->of_roots) && of->link != EDGE_GIL &&
+	    sample->state_us > finding->longest_us)
 		finding->longest_us = sample->state_us;
 	if (sample->io_bytes >= 0 && sample->io_bytes < FINDING_AGES)
 		finding->ages_us[sample->io_bytes] =
@@ -833,6 +855,26 @@ static struct finding *finding_put(struct findings *findings, const struct findi
 	return finding;
 }
 
+/* Notes that chains which begin like this one lead on to the finding; 0: to different ones. */
+static void through_add(struct findings *findings, const struct finding *finding,
+			const struct finding_case *of)
+{
+	uint64_t to = (uint64_t)(finding - (struct finding *)findings->found.rows) + 1, *through;
+	const char *chain = of->sample->chain;
+	bool added;
+
+	for (const char *at = chain; of->rooted && (at = strstr(at, "> ")); at += 2) {
+		size_t length = (size_t)(at - chain);
+		enum edge_kind link = kind_beside(chain, length, true);
+
+		if (link == EDGE_NONE)
+			continue;
+		length -= strlen(edge_kinds[link].name) + (at[-1] == *EDGE_DOUBT) + 1;
+		through = index_put(&findings->through, hash_bytes(chain, length), &added);
+		*through = added || *through == to ? to : 0;
+	}
+}
+
 /* Adds the case to the finding that takes it. */
 static void case_add(struct findings *findings, const struct finding_case *of)
 {
@@ -848,6 +890,7 @@ static void case_add(struct findings *findings, const struct finding_case *of)
 		return;
 	}
 	finding_add(findings, finding, of);
+	through_add(findings, finding, of);
 	if (takes_lock(of) && of->tid != ABSENT && of->state == STATE_RQ) {
 		struct finding_holder *holder =
 			keyed_put(&findings->holders, sizeof(*holder), (uint64_t)of->tid, NULL);
@@ -969,6 +1012,21 @@ static void names_sort(struct keyed *names)
 		qsort(names->rows, names->count, sizeof(struct finding_name), names_compare);
 }
 
+/* A thread of the culprit that is not known sleeps as well where none of its process is awake. */
+static void doing_conclude(const struct findings *findings, struct finding *finding)
+{
+	const struct finding_name *culprit = finding_first(finding, PARTY_CULPRITS);
+	const struct finding_process *process =
+		culprit && culprit->tid == ABSENT
+			? keyed_find(&findings->processes, sizeof(*process), (uint64_t)culprit->pid)
+			: NULL;
+
+	if (!process || ratio(process->awake_us, 100, findings->elapsed_us) >= QUIET_PERCENT)
+		return;
+	finding->doing_us[STATE_SLEEP] += finding->doing_us[STATE_COUNT];
+	finding->doing_us[STATE_COUNT] = 0;
+}
+
 /* Decides which row of those that take its cases the finding is of, if any. */
 static void finding_decide(struct findings *findings, struct finding *finding)
 {
@@ -978,6 +1036,7 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 		names_sort(&finding->parties[party]);
 	finding->limit = limit_of(finding, findings);
 	finding->quota = quota_of(finding, findings);
+	doing_conclude(findings, finding);
 	for (; row < end && row->takes == finding->row->takes; row++) {
 		if (!row->holds(finding, findings))
 			continue;
@@ -1044,6 +1103,36 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
 }
 
+/* True if the finding is about the other end of a wait that was followed no farther. */
+static bool is_open_end(const struct finding *finding)
+{
+	return finding->held && finding->row->takes == takes_server && finding->chain &&
+	       finding_doing(finding) == STATE_SLEEP;
+}
+
+/* Hangs waits for a server that waits itself below what it waits for. An event loop with several
+ * connections does not show which of them is for which client; the chains of clients whose server
+ * has one, as another process of a pool, lead on from there. */
+static void open_ends_move(struct findings *findings)
+{
+	struct finding *found = findings->found.rows;
+
+	for (size_t i = 0; i < findings->found.count; i++) {
+		uint64_t *through = is_open_end(&found[i]) ? index_find(&findings->through,
+									text_key(found[i].chain))
+							   : NULL;
+		struct finding *to = through && *through ? &found[*through - 1] : NULL;
+
+		if (!to || to == &found[i] || !to->held)
+			continue;
+		to->weight_us = sum(to->weight_us, found[i].weight_us);
+		to->symptom_us = sum(to->symptom_us, found[i].weight_us);
+		found[i].weight_us = 0;
+		found[i].held = false;
+		findings->count--;
+	}
+}
+
 static int findings_compare(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
@@ -1078,6 +1167,7 @@ void findings_fill(struct findings *findings, const struct tally *tally,
 	of_cases = findings->found.count;
 	for (size_t i = 0; i < of_cases; i++)
 		finding_decide(findings, (struct finding *)findings->found.rows + i);
+	open_ends_move(findings);
 	counts_find(findings, tally);
 	if (findings->found.count)
 		qsort(findings->found.rows, findings->found.count, sizeof(struct finding),
@@ -1100,10 +1190,12 @@ void findings_clear(struct findings *findings)
 			keyed_done(&found[i].parties[party]);
 	keyed_done(&findings->found);
 	keyed_done(&findings->forkers);
+	keyed_done(&findings->processes);
 	keyed_done(&findings->runners);
 	index_clear(&findings->thread_ids);
 	keyed_done(&findings->holders);
 	index_clear(&findings->busy);
+	index_clear(&findings->through);
 	*findings = kept;
 	findings->groups.list = &findings->list;
 	group_table_clear(&findings->groups);

@@ -106,6 +106,7 @@ struct findings {
 	struct column_list list;
 	struct column_list unrecorded; /* columns that the recording lacks: set by the owner */
 	struct keyed forkers;	       /* struct finding_forker */
+	struct keyed processes;	       /* struct finding_process, by pid */
 	int64_t threads_first, threads_last, threads_jump; /* jump: largest between two scans */
 	int64_t ended_us; /* CPU and waiting time of threads that ended unseen */
 	/* when filled: */
@@ -115,6 +116,7 @@ struct findings {
 	struct index thread_ids;       /* threads that names have counted */
 	struct keyed holders;	       /* struct finding_holder, by tid */
 	struct index busy;	       /* tid to time on a CPU */
+	struct index through;	       /* hash of the begin of a chain to a finding, plus one */
 	int64_t total_us, none_us;     /* all time; under no problem. unseen_us: what is missing */
 	int64_t unseen_us, longest_us; /* longest: of all waits */
 	int64_t on_us, rq_us, kernel_us;

@@ -281,7 +281,7 @@ static void symptoms(void **state)
 	static const struct seen queued[] = {
 		FULL,
 		{ROOT_TID, SCANS, 9000, "RQ", .comm = "db", .kind = "cpu", .chain = "db cpu> spin"},
-		{10, SCANS, 9000, "S", .comm = "client", .why = "client", .kind = "socket",
+		{10, SCANS, 90000, "S", .comm = "client", .why = "client", .kind = "socket",
 		 .sure = "certain", .root = "db", .root_state = "RQ"},
 	};
 	static const struct seen held[] = {
@@ -302,6 +302,7 @@ static void symptoms(void **state)
 	assert_string_equal(first->row->name, "cpus");
 	assert_int_equal(first->weight_us, 2ll * SCANS * PERIOD_US);
 	assert_int_equal(first->symptom_us, (int64_t)SCANS * PERIOD_US);
+	assert_int_equal(first->longest_us, 9000);		  /* and not that of the client */
 	assert_string_equal(finding_certainty(first), "certain"); /* of those in the queue */
 	assert_int_equal(sum_of(&findings), findings.total_us);
 	findings_done(&findings);
@@ -342,6 +343,75 @@ static void server_of_many(void **state)
 		fail_msg("%s", out.bytes);
 	text_done(&out);
 	findings_done(&findings);
+}
+
+/* Clients of an event loop wait for what chains of others lead on to from a thread of its name,
+ * unless these lead to several ends. */
+static void open_ends(void **state)
+{
+#define CLIENT(tid, root_, root_tid_, chain_, depth_)                                        \
+	{                                                                                    \
+		tid, SCANS, 4 * SECOND_US, "S",                                              \
+			.comm = "curl", .why = "client", .kind = "socket", .sure = "likely", \
+			.root = root_, .root_state = "S", .root_why = "poll",                \
+			.root_tid = root_tid_, .depth = depth_, .chain = chain_              \
+	}
+	static const struct seen seen[] = {
+		CLIENT(10, "db", ROOT_TID, "curl socket> nginx socket> db", 2),
+		CLIENT(11, "nginx", 901, "curl socket> nginx", 1),
+		CLIENT(12, "nginx", 901, "curl socket> nginx", 1),
+		CLIENT(13, "app", 902, "curl socket> nginx socket> app", 2),
+	};
+	struct source_status status = {0};
+	struct findings findings;
+
+	(void)state;
+	findings_of(&findings, seen, 3, &status);
+	assert_int_equal(findings.count, 1);
+	assert_string_equal(finding_first(finding_at(&findings, 0), PARTY_CULPRITS)->name, "db");
+	assert_int_equal(finding_at(&findings, 0)->weight_us, 3ll * SCANS * PERIOD_US);
+	assert_int_equal(finding_at(&findings, 0)->symptom_us, 2ll * SCANS * PERIOD_US);
+	assert_int_equal(sum_of(&findings), findings.total_us);
+	findings_done(&findings);
+	findings_of(&findings, seen, 4, &status);
+	assert_int_equal(findings.count, 3);
+	findings_done(&findings);
+}
+
+/* A server whose thread is not known sleeps if its process was awake for none of the time. */
+static void unknown_threads(void **state)
+{
+	static const struct seen seen = {10,
+					 SCANS,
+					 4 * SECOND_US,
+					 "S",
+					 .comm = "app",
+					 .why = "client",
+					 .kind = "socket",
+					 .sure = "process",
+					 .root = "db",
+					 .root_state = "?",
+					 .root_tid = ABSENT};
+	struct tally tally = {.scans = SCANS, .elapsed_us = (int64_t)SCANS * PERIOD_US};
+	struct source_status status = {.cpus = CPUS, .busy_us = ABSENT};
+	struct sample sample, account = *sample_absent();
+	struct findings findings;
+
+	(void)state;
+	for (int awake = 0; awake <= 1; awake++) {
+		findings_init(&findings);
+		sample = sample_of(&seen);
+		sample.root_pid = account.pid = ROOT_TID;
+		for (int64_t scan = 0; scan < SCANS; scan++)
+			findings_add(&findings, &sample, EXACT_NOTE_NONE);
+		account.cpu_us = awake ? SECOND_US : SECOND_US / 50;
+		findings_add_account(&findings, &account);
+		findings_fill(&findings, &tally, &status, NULL);
+		assert_int_equal(findings.count, 1);
+		assert_int_equal(finding_doing(finding_at(&findings, 0)),
+				 awake ? STATE_COUNT : STATE_SLEEP);
+		findings_done(&findings);
+	}
 }
 
 /* A thread whose name looks like links of a chain makes no lock out of a socket. */
@@ -478,6 +548,8 @@ int main(void)
 		cmocka_unit_test(limits_of_devices),
 		cmocka_unit_test(symptoms),
 		cmocka_unit_test(server_of_many),
+		cmocka_unit_test(open_ends),
+		cmocka_unit_test(unknown_threads),
 		cmocka_unit_test(names_like_links),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(ages_of_requests),
