@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES_LEAST 4 /* fewer may be chance */
-#define QUIET_PERCENT 5 /* of a CPU: a process that uses less does nothing for those who wait */
-#define BUSY_PERCENT 85 /* CPUs are full from here on: interrupts are of no thread */
-#define SHORT_US 20000	/* waits that nobody notices */
-#define LATE_US 100000	/* an answer that a user notices */
-#define LOCK_LEAST 200	/* per mille of the time that short waits for locks are a problem from */
+#define SAMPLES_LEAST 4	 /* fewer may be chance */
+#define QUIET_PERCENT 20 /* of a CPU: what a process does that does nothing for those who wait */
+#define BUSY_PERCENT 85	 /* CPUs are full from here on: interrupts are of no thread */
+#define BUSY_THREAD 80	 /* percent of a CPU, or it waits for something, too */
+#define SHORT_US 20000	 /* waits that nobody notices */
+#define LATE_US 100000	 /* an answer that a user notices */
+#define LOCK_LEAST 200	 /* per mille of the time that short waits for locks are a problem from */
 #define LONG_US US_PER_SECOND	/* unanswered, stopped or in D for that long is no service time */
 #define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
 #define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
@@ -474,7 +475,7 @@ static bool holds_uneven_cpus(const struct finding *finding, const struct findin
 
 static bool holds_busy_thread(const struct finding *finding, const struct findings *findings)
 {
-	return is_enough(finding, findings) && finding_busy(finding, findings) >= 90 &&
+	return is_enough(finding, findings) && finding_busy(finding, findings) >= BUSY_THREAD &&
 	       (threads_of(findings, finding->weight_us) >= 100 || finding->longest_us >= LATE_US);
 }
 
