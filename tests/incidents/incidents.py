@@ -20,6 +20,7 @@ import traceback
 import incident
 
 # Each of these modules enters its incidents into incident.TABLE.
+import incident_backends  # noqa: F401
 import incident_cpus  # noqa: F401
 import incident_files  # noqa: F401
 import incident_locks  # noqa: F401
