@@ -79,17 +79,27 @@ struct keeper_progress *keeper_progress(void)
 	return shared_progress;
 }
 
-static uint64_t switches_read(pid_t pid, pid_t tid)
+/* Returns what follows key, "\nSigPnd:\t", in the status of a thread of the worker; "": it has
+ * none.
+ */
+static const char *status_find(const struct watch *watch, pid_t tid, const char *key)
 {
-	static const char key[] = "\nvoluntary_ctxt_switches:";
-	char path[64], text[4096];
+	static char text[4096];
+	char path[64];
 	const char *at;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	if (host_file_read(path, text, sizeof(text)) <= 0)
-		return 0;
-	at = strstr(text, key);
-	return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", watch->shown, tid);
+	at = host_file_read(path, text, sizeof(text)) > 0 ? strstr(text, key) : NULL;
+	return at ? at + strlen(key) : "";
+}
+
+/* True if the worker was killed, and does not end: a thread of it waits in the kernel. */
+static bool worker_is_killed(const struct watch *watch)
+{
+	uint64_t pending = strtoull(status_find(watch, watch->shown, "\nSigPnd:\t"), NULL, 16);
+
+	return pending >> (SIGKILL - 1) & 1 ||
+	       *status_find(watch, watch->shown, "\nState:\t") == 'Z';
 }
 
 /* Returns how long the thread has been in its present reading call; 0: in no such call, or in a new
@@ -107,7 +117,7 @@ static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const 
 		watched++;
 	if (watched == &watch->threads[THREADS_MAX])
 		return 0;
-	switches = switches_read(watch->shown, tid);
+	switches = strtoull(status_find(watch, tid, "\nvoluntary_ctxt_switches:\t"), NULL, 10);
 	*line = watched->line;
 	if (watched < end && watched->switches == switches && !strcmp(watched->line, now))
 		return now_ns - watched->since_ns;
@@ -277,7 +287,7 @@ static int64_t poll_ns(const struct watch *watch)
 /* Waits for the worker; returns when it is blocked. */
 static void worker_keep(struct watch *watch, const sigset_t *signals)
 {
-	int status;
+	int status, killed = 0;
 
 	for (;;) {
 		int64_t period_ns = poll_ns(watch);
@@ -297,7 +307,12 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 			keeper_end(status);
 		watch->shown = (pid_t)shared_progress->worker_pid;
 		watch->rests = !shared_progress->busy;
-		if (watch->shown && !watch->rests && worker_is_blocked(watch))
+		if (!watch->shown || watch->rests)
+			continue;
+		killed = worker_is_killed(watch) ? killed + 1 : 0;
+		if (killed > 1)
+			keeper_end(SIGKILL);
+		if (!killed && worker_is_blocked(watch))
 			return;
 	}
 }

@@ -157,6 +157,22 @@ def stuck_and_stopped(ctx):
     wait_until(lambda: not os.path.exists("/proc/%d" % worker), STOP_S, "the worker's end")
 
 
+def waits_for_server(pid):
+    with open("/proc/%d/wchan" % pid, encoding="ascii") as file:
+        return "request_wait_answer" in file.read()
+
+
+@case
+def stuck_and_killed(ctx):
+    """A worker that is killed while a look of it does not end is reported as killed, and no other one goes on."""
+    ctx.workload("stuck_file")
+    tool = ctx.plain("-a", "-G", "ufunc", "-d", 60)
+    wait_until(lambda: waits_for_server(tool.pid), START_S, "a look that does not end")
+    os.kill(tool.pid, signal.SIGKILL)
+    check(tool.wait(STOP_S) == -signal.SIGKILL, "exit code %s: %s", tool.code, tool.err)
+    check("what it had not written is lost: by signal 9" in tool.err, "not reported: %s", tool.err)
+
+
 STREAM_STEP_S = 2
 STREAM_ALL_S = 1800  # length of a stream with --all
 CROWD = 120
