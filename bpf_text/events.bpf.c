@@ -6,7 +6,8 @@
  * is reported.
  */
 
-BPF_F_TABLE("array", __u32, struct event_ring, ts_events, CPUS_MAX, MAPPED_FLAG);
+BYTES_OF(event_ring);
+BPF_F_TABLE("array", __u32, struct event_ring_bytes, ts_events, CPUS_MAX, MAPPED_FLAG);
 
 /* Takes the next slot of this CPU's ring; *slot is its number since the beginning. 0: this set of
  * probes does not report events, or an interrupt's event came between, and it is not known whose
@@ -20,7 +21,7 @@ static inline int event_take(__u64 *slot)
 
 	if (!control || control->event_set != LATENCY_TURN_FIRST)
 		return 0;
-	ring = ts_events.lookup(&cpu);
+	ring = (struct event_ring *)ts_events.lookup(&cpu);
 	if (!ring)
 		return 0;
 	before = ring->count;
