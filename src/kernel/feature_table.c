@@ -41,7 +41,7 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 	[FEATURE_CPU_SAMPLES] = {"cpu_samples", "stacks of threads on a CPU, by perf samples",
 				 FEATURE_SINCE(4, 1),
 				 "sysctl kernel.perf_event_paranoid=0, or run as root",
-				 try_cpu_samples},
+				 try_cpu_samples, "stacks of threads on a CPU"},
 	[FEATURE_MAP_BATCH] = {"map_batch", "maps read in batches", FEATURE_SINCE(5, 6), NULL,
 			       try_map_batch},
 	[FEATURE_THREAD_SLOTS] =
@@ -71,7 +71,7 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 		 FEATURE_SINCE(5, 7),
 		 "needed only to outlive the starter of --share: Linux 5.7 with raw "
 		 "tracepoints, and mount -t bpf -o mode=0700 bpf /sys/fs/bpf",
-		 try_pinned_links},
+		 try_pinned_links, "a --share that outlives its starter"},
 	[FEATURE_BLOCK_IO_START] =
 		{"block_io_start",
 		 "the tracepoint block_io_start, which shows the thread that makes a request",
@@ -91,7 +91,7 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 				  "who holds a mutex, rwsem or semaphore of the kernel (needs btf)",
 				  FEATURE_SINCE(6, 16),
 				  "a kernel built with CONFIG_DETECT_HUNG_TASK_BLOCKER",
-				  try_kernel_locks},
+				  try_kernel_locks, "holders of kernel locks"},
 	[FEATURE_BTF] = {"btf", "the kernel's own type information", FEATURE_SINCE(5, 2), NULL,
 			 try_btf},
 	[FEATURE_KHEADERS] =
@@ -101,7 +101,8 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 		 try_kheaders},
 	[FEATURE_UNWINDER] =
 		{"unwinder", "user stacks by the unwind tables of programs; else by frame pointers",
-		 0, "a build with libdw of elfutils", try_unwinder},
+		 0, "a build with libdw of elfutils", try_unwinder,
+		 "user stacks of programs without frame pointers"},
 };
 
 bool feature_has(struct features *features, enum feature feature)

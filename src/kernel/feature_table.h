@@ -54,6 +54,7 @@ struct feature_row {
 	/* Tries the feature. 0: there; -errno: not there, and why (FEATURE_WHY_SIZE bytes) may say
 	 * more than errno. */
 	int (*try)(char *why);
+	const char *lacks; /* what tsnap does not offer without it; NULL: another way does */
 };
 
 extern const struct feature_row feature_rows[FEATURE_COUNT];

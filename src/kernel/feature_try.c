@@ -149,16 +149,16 @@ static int trial_attach(const char *function, int program, char *why)
 	char found[128], name[64];
 	int event;
 
-	if (kernel_function_find(function, found, sizeof(found))) {
-		snprintf(why, FEATURE_WHY_SIZE, "/proc/kallsyms does not show %s", function);
-		return -ENOENT;
-	}
 	/* libbcc prints why not, onto a standard error that is not ours to write to */
 	if (access("/sys/bus/event_source/devices/kprobe/type", R_OK) &&
 	    access("/sys/kernel/debug/tracing/kprobe_events", W_OK) &&
 	    access("/sys/kernel/tracing/kprobe_events", W_OK)) {
 		snprintf(why, FEATURE_WHY_SIZE,
 			 "no kprobe event source in /sys and no kprobe_events in tracefs");
+		return -ENOENT;
+	}
+	if (kernel_function_find(function, found, sizeof(found))) {
+		snprintf(why, FEATURE_WHY_SIZE, "/proc/kallsyms does not show %s", function);
 		return -ENOENT;
 	}
 	/* named as by probe_attach.c, so that it is found when this process is killed here */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --check and --write-offsets: what this host offers, what was chosen, what is missing and how to
- * get it.
- */
+/* --check and --write-offsets. --check says first whether tsnap works on this host, and what it
+ * lacks here; then what the host offers, what was chosen, and how to get what is missing. */
 #include "live/live.h"
 #include "base/names.h"
 #include "base/output.h"
@@ -32,6 +31,23 @@
 #define PROCESSES_LEAST 3
 #define PROCESSES_MOST 15
 
+/* The parts of --check. */
+struct check {
+	struct text details; /* all but the verdict */
+	struct text lacking; /* what tsnap can't do here, names with ", " between */
+};
+
+/* Adds to what is lacking, once. */
+static void lacking_add(struct check *check, const char *what)
+{
+	const size_t length = strlen(what);
+
+	for (const char *at = text_string(&check->lacking); (at = strstr(at, what)); at++)
+		if (!at[length] || at[length] == ',')
+			return;
+	text_add_format(&check->lacking, "%s%s", check->lacking.length ? ", " : "", what);
+}
+
 static void line_add(struct text *out, const char *name, const char *words)
 {
 	text_add_format(out, "  %-18s ", name);
@@ -58,7 +74,7 @@ static void pids_describe(const struct host *host, struct text *out)
 	line_add(out, "pid namespace", words);
 }
 
-static void realtime_describe(const struct host *host, struct text *out)
+static void realtime_describe(const struct host *host, struct check *check)
 {
 	struct realtime realtime;
 	struct text words = {0};
@@ -66,14 +82,16 @@ static void realtime_describe(const struct host *host, struct text *out)
 
 	realtime_init(&realtime, true);
 	why = live_realtime_why(&realtime, host);
-	if (why)
+	if (why) {
 		text_add_format(&words,
 				"no (%s): on a busy host samples may lean towards threads that "
 				"sleep",
 				why);
-	else
+		lacking_add(check, "real-time priority");
+	} else {
 		text_add_string(&words, "yes, for the first millisecond of a scan at most");
-	line_add(out, "real-time priority", text_string(&words));
+	}
+	line_add(&check->details, "real-time priority", text_string(&words));
 	text_done(&words);
 }
 
@@ -142,9 +160,10 @@ static int processes_describe(struct text *out, struct error *e)
 			 count, PROCESSES_LEAST, strerror(err));
 }
 
-static void host_describe(const struct host *host, struct text *out)
+static void host_describe(const struct host *host, struct check *check)
 {
 	char words[2 * HOST_TEXT_SIZE + 64], bcc[64];
+	struct text *out = &check->details;
 
 	text_add_string(out, "Host\n");
 	line_add(out, "name", host->name);
@@ -163,11 +182,13 @@ static void host_describe(const struct host *host, struct text *out)
 		 host->seccomp ? "; a filter of system calls (seccomp) is in force" : "");
 	line_add(out, "privileges", words);
 	sandbox_describe(out);
-	if (!host->cap_ptrace || !host->cap_read)
+	if (!host->cap_ptrace || !host->cap_read) {
 		line_add(out, "",
 			 "without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH these stay unknown of "
 			 "other users' threads: files, programs, calls from before the start");
-	realtime_describe(host, out);
+		lacking_add(check, "files and programs of other users' threads");
+	}
+	realtime_describe(host, check);
 	pids_describe(host, out);
 	line_add(out, "lockdown",
 		 host->lockdown[0] ? host->lockdown : "not known (no securityfs, or no lockdown)");
@@ -192,9 +213,9 @@ static void host_describe(const struct host *host, struct text *out)
 			  "libbcc0");
 }
 
-static void features_describe(struct kernel *kernel, struct text *out)
+static void features_describe(struct kernel *kernel, struct check *check)
 {
-	text_add_string(out, "Facts (tried now)\n");
+	text_add_string(&check->details, "Facts (tried now)\n");
 	for (int feature = 0; feature < FEATURE_COUNT; feature++) {
 		char words[512], since[32] = "";
 		bool there = feature_has(&kernel->features, (enum feature)feature);
@@ -209,7 +230,9 @@ static void features_describe(struct kernel *kernel, struct text *out)
 										: "no",
 			 feature_rows[feature].help, since, there ? "" : " (",
 			 there ? "" : kernel->features.why[feature], there ? "" : ")");
-		line_add(out, feature_rows[feature].name, words);
+		line_add(&check->details, feature_rows[feature].name, words);
+		if (!there && feature_rows[feature].lacks)
+			lacking_add(check, feature_rows[feature].lacks);
 	}
 }
 
@@ -254,7 +277,7 @@ static const struct probe_row *row_choose(struct kernel *kernel, enum probe_grou
 
 /* plan: of all groups; NULL: none can be made. */
 static void group_describe(struct kernel *kernel, const struct probe_plan *plan,
-			   enum probe_group group, struct text *out)
+			   enum probe_group group, struct check *check)
 {
 	const struct probe_group_row *of = &probe_group_rows[group];
 	struct text passed_over = {0}, line = {0};
@@ -269,7 +292,9 @@ static void group_describe(struct kernel *kernel, const struct probe_plan *plan,
 	else
 		text_add_format(&line, "none%s; a report lacks %s", text_string(&passed_over),
 				of->without ? of->without : "nothing, at a price");
-	line_add(out, of->name, text_string(&line));
+	if (!row && of->without)
+		lacking_add(check, of->without);
+	line_add(&check->details, of->name, text_string(&line));
 	text_done(&line);
 	text_done(&passed_over);
 }
@@ -279,17 +304,17 @@ static bool features_report(void *of, const struct probe_row *row)
 	return probe_offered(of, row, NULL);
 }
 
-static void probes_describe(struct kernel *kernel, struct text *out)
+static void probes_describe(struct kernel *kernel, struct check *check)
 {
 	struct probe_plan plan;
 	struct error e = {0};
 	bool planned = !probe_plan_make(UINT_MAX, features_report, &kernel->features, &plan, &e);
 
 	error_done(&e);
-	text_add_string(out, "Probes\n");
+	text_add_string(&check->details, "Probes\n");
 	/* probes are reported as they would be, also where there is no way to see switches */
 	for (int group = 0; group < GROUP_COUNT; group++)
-		group_describe(kernel, planned ? &plan : NULL, (enum probe_group)group, out);
+		group_describe(kernel, planned ? &plan : NULL, (enum probe_group)group, check);
 }
 
 /* Adds what is missing, and how to get it on each distribution. */
@@ -399,15 +424,16 @@ static int needs_try(const struct live_config *config, uint64_t needs, unsigned 
 }
 
 /* Adds a line for what can't run here, and its name to the lacking ones. */
-static void lacking_add(const char *name, const char *why, struct text *lacking, struct text *out)
+static void refused_add(struct check *check, const char *name, const char *why)
 {
-	line_add(out, name, why);
-	text_add_format(lacking, "%s%s", lacking->length ? ", " : "", name);
+	line_add(&check->details, name, why);
+	lacking_add(check, name);
 }
 
-static void kernel_describe(struct kernel *kernel, struct text *out)
+static void kernel_describe(struct kernel *kernel, struct check *check)
 {
 	const unsigned int kept = kernel->compiled.registers_kept;
+	struct text *out = &check->details;
 	char words[256];
 
 	line_add(out, "kernel types", kernel->compiled.types_source);
@@ -422,6 +448,8 @@ static void kernel_describe(struct kernel *kernel, struct text *out)
 	else
 		snprintf(words, sizeof(words), "not found (%s): no system calls in the report",
 			 strerror(-kernel->compiled.calibration));
+	if (!kernel->compiled.stack_registers)
+		lacking_add(check, "system calls");
 	line_add(out, "saved registers", words);
 	if (kernel->compiled.pids_translated) {
 		snprintf(words, sizeof(words), "translated; tsnap is %lld here, %u to the kernel",
@@ -436,10 +464,12 @@ static void kernel_describe(struct kernel *kernel, struct text *out)
 	line_add(out, "result", words);
 }
 
-/* Tries all that a run may need at once; if that fails, without more and more of the extras.
- * needs: what can run. -errno: not even a report can. */
-static int trial_describe(const struct live_config *config, uint64_t *needs, struct text *lacking,
-			  struct text *out, struct error *e)
+#define ALL_TRACES ((1u << LATENCY_KIND_COUNT) - 1)
+
+/* Tries all that a report may need; if that fails, without more and more of the extras. needs: what
+ * can run. -errno: not even a report can. */
+static int report_try(const struct live_config *config, uint64_t *needs, struct check *check,
+		      struct error *e)
 {
 	struct kernel kernel;
 	size_t left_out = 0;
@@ -453,11 +483,10 @@ static int trial_describe(const struct live_config *config, uint64_t *needs, str
 		*e = (struct error){0};
 		*needs &= ~extras[left_out++].needs;
 	}
-	text_add_string(out, "Trial\n");
 	if (err)
-		line_add(out, "result", e->line);
+		line_add(&check->details, "result", e->line);
 	else
-		kernel_describe(&kernel, out);
+		kernel_describe(&kernel, check);
 	kernel_close(&kernel);
 	for (size_t i = 0; !err && i < left_out; i++) {
 		err = needs_try(config, *needs | extras[i].needs, 0, &kernel, e);
@@ -466,7 +495,7 @@ static int trial_describe(const struct live_config *config, uint64_t *needs, str
 			*needs |= extras[i].needs;
 		if (!err || err == -EINTR)
 			continue;
-		lacking_add(extras[i].options, e->line, lacking, out);
+		refused_add(check, extras[i].options, e->line);
 		error_done(e);
 		*e = (struct error){0};
 		err = 0;
@@ -474,70 +503,76 @@ static int trial_describe(const struct live_config *config, uint64_t *needs, str
 	return err;
 }
 
-/* Returns true if the programs of these kinds of --trace can be loaded and attached, with
- * --slower, else e is filled. */
-static bool traces_try(const struct live_config *config, uint64_t needs, unsigned int kinds,
-		       struct error *e)
-{
-	struct kernel kernel;
-	bool tried = !needs_try(config, needs, kinds, &kernel, e);
-
-	kernel_close(&kernel);
-	return tried;
-}
-
 /* An old verifier may take the programs of some kinds and refuse those of others. */
-static void traces_describe(const struct live_config *config, uint64_t needs, struct text *lacking,
-			    struct text *out)
+static void traces_try(const struct live_config *config, uint64_t needs, struct check *check)
 {
-	struct error e = {0};
 	char name[64];
 
-	if (traces_try(config, needs, (1u << LATENCY_KIND_COUNT) - 1, &e)) {
-		line_add(out, "--trace, --slower", "all kinds: loaded and attached");
-		return;
-	}
-	error_done(&e);
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
-		e = (struct error){0};
+		struct kernel kernel;
+		struct error e = {0};
+
 		snprintf(name, sizeof(name), "--trace %s", trace_rows[kind].kind.name);
-		if (traces_try(config, needs, 1u << kind, &e))
-			line_add(out, name, "loaded and attached");
+		if (needs_try(config, needs, 1u << kind, &kernel, &e))
+			refused_add(check, name, e.line);
 		else
-			lacking_add(name, e.line, lacking, out);
+			line_add(&check->details, name, "loaded and attached");
+		kernel_close(&kernel);
 		error_done(&e);
 	}
+}
+
+/* Compiles, loads and attaches all that tsnap can use at once, because a compile takes most of the
+ * time. Where that fails, tries the parts. */
+static int trial(const struct live_config *config, struct check *check, struct error *e)
+{
+	struct kernel kernel;
+	uint64_t needs;
+	int err;
+
+	text_add_string(&check->details, "Trial\n");
+	err = needs_try(config, UINT64_MAX, ALL_TRACES, &kernel, e);
+	if (!err) {
+		kernel_describe(&kernel, check);
+		line_add(&check->details, "--trace, --slower", "all kinds: loaded and attached");
+	}
+	kernel_close(&kernel);
+	if (!err || err == -EINTR)
+		return err;
+	error_done(e);
+	*e = (struct error){0};
+	err = report_try(config, &needs, check, e);
+	if (!err)
+		traces_try(config, needs, check);
+	return err;
 }
 
 int live_check(const struct live_config *config, struct text *out, struct error *e)
 {
 	struct kernel_options options;
 	struct kernel kernel = {0};
-	struct text lacking = {0};
-	uint64_t needs;
+	struct check check = {0};
 	int planned, err;
 
 	live_kernel_options(config, UINT64_MAX, &options);
 	planned = kernel_plan(&kernel, &options, e);
 	if (planned && e->exit_code == EXIT_USAGE)
 		return planned;
-	host_describe(&kernel.host, out);
-	err = processes_describe(out, planned ? &(struct error){0} : e);
-	features_describe(&kernel, out);
-	types_describe(config, &kernel, out);
-	probes_describe(&kernel, out);
-	remedies_describe(config, &kernel, out);
-	shares_describe(out);
-	err = planned ? planned : err ? err : trial_describe(config, &needs, &lacking, out, e);
-	if (!err)
-		traces_describe(config, needs, &lacking, out);
-	if (err)
-		text_add_string(out, "tsnap can NOT run here.\n");
-	else if (lacking.length)
-		text_add_format(out, "tsnap can run here, without %s.\n", text_string(&lacking));
-	else
-		text_add_string(out, "tsnap can run here.\n");
-	text_done(&lacking);
+	host_describe(&kernel.host, &check);
+	err = processes_describe(&check.details, planned ? &(struct error){0} : e);
+	features_describe(&kernel, &check);
+	types_describe(config, &kernel, &check.details);
+	probes_describe(&kernel, &check);
+	remedies_describe(config, &kernel, &check.details);
+	shares_describe(&check.details);
+	err = planned ? planned : err ? err : trial(config, &check, e);
+	text_add_string(out, err		    ? "tsnap does NOT work here: "
+			     : check.lacking.length ? "tsnap works here, but lacks: "
+						    : "tsnap works fully here");
+	text_add_printable(out, err ? e->line : text_string(&check.lacking));
+	text_add_format(out, "\n\n%s", text_string(&check.details));
+	text_done(&check.details);
+	text_done(&check.lacking);
 	if (err && err != -EINTR)
 		e->exit_code = EXIT_HOST_CANNOT;
 	return err;
