@@ -166,18 +166,6 @@ def self_cpu(ctx):
     check(abs(told_ms - charged_ms) < 0.1 * charged_ms + 20 * SLOW, "%.1f ms, the kernel says %.1f", told_ms, charged_ms)
 
 
-@case
-def compile_of_events(ctx):
-    """--slower compiles hardly longer than a report does: libbcc makes no code for each member of the ring of events."""
-    pages = []
-    for options in ((), ("--slower", 1000, "--trace", "exec")):
-        tool = ctx.plain("--self", "-d", "0.2", *options)
-        tool.finish_plain(0)
-        pages += costs_of(tool.out.decode())
-    plain, events = pages
-    check(events.child_ms < 2 * plain.child_ms, "the compile took %.0f ms, of a report %.0f ms", events.child_ms, plain.child_ms)
-
-
 def switch_program(tool):
     """A function that gives the run count of that tsnap's switch program."""
     name = next(("prog", number) for kind, number in truth.owned_bpf([tool.pid]) if kind == "prog"

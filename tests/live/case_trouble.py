@@ -248,19 +248,9 @@ def no_capabilities(ctx):
 
 @case
 def check_as_root(ctx):
-    """--check has exit code 0, says first whether tsnap works here, then what was chosen; it compiles once, so it takes little more CPU
-    time than the start of a report."""
-    def cpu_s():
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    before = cpu_s()
-    ctx.plain("-d", "0.01").finish_plain(0)
-    start_s, before = cpu_s() - before, cpu_s()
+    """--check has exit code 0, says first whether tsnap works here, then what was chosen."""
     tool = ctx.plain("--check")
     tool.finish_plain(0)
-    took_s = cpu_s() - before
-    check(took_s < 4 * start_s, "--check took %.2f s of CPU time, a report %.2f s", took_s, start_s)
     text = tool.out.decode()
     check(re.match(r"tsnap works (fully here|here, but lacks: \S.*)\n\nHost\n", text), "no verdict: %s", text[:200])
     for word in (os.uname().release, os.uname().machine, "sched_switch"):
