@@ -85,16 +85,21 @@ bool live_episode_lasts(struct live_context *context, const struct thread_state 
 void live_episode_fill(struct live_context *context, const struct thread_state *record,
 		       struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
+	bool runs = sample->state == STATE_ON;
 	struct episode_facts before;
 
+	/* what is read of a thread that has run already is not kept */
+	if (needs & NEEDS_OF_STAY && !live_episode_lasts(context, record, runs)) {
+		needs &= ~NEEDS_OF_STAY;
+		context->later_lookups += sample->syscall_nr != ABSENT;
+	}
 	if (!(needs & NEEDS_OF_STAY)) {
 		lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 		return;
 	}
 	before = facts_of(sample);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
-	if (!facts_differ(&before, sample) ||
-	    live_episode_lasts(context, record, sample->state == STATE_ON))
+	if (!facts_differ(&before, sample) || live_episode_lasts(context, record, runs))
 		return;
 	facts_put(&before, sample);
 	/* of two descriptors it is the stack that shows which one the thread waited for */
