@@ -80,7 +80,7 @@ int64_t wait_episode_until(const struct wait_episode *episode)
 {
 	int64_t until_ns = until_turn(turn_of(episode), episode->read_ns);
 
-	if (episode->pending)
+	if (episode->pending || episode->assumed)
 		return episode->read_ns + 1;
 	return episode->read_ns + ((until_ns - episode->read_ns) << same_now(episode));
 }
@@ -99,7 +99,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	struct wait_episode *episode = cache_get(episodes, (uint64_t)sample->tid, now_ns, &added);
 	struct cache_entry entry = episode->entry;
 	struct wait_facts before = wait_facts_absent;
-	int64_t whole_ns = 0;
+	int64_t whole_ns = 0, in_call_ns = 0;
 	struct wait_end end = {0};
 	unsigned int same = 0;
 	bool judged = false, again = !added && waits_again(episode, sample), in_call = false;
@@ -109,6 +109,7 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 			return episode;
 		same = same_now(episode);
 		end = end_of(episode);
+		in_call_ns = episode->in_call_ns;
 	}
 	if (again && episode->sequence == hint->sequence) {
 		in_call = episode->in_call;
@@ -134,6 +135,9 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 		.second_arg = sample->arg[1],
 		.link = sample->filename,
 		.in_call = in_call,
+		.assumed = in_call_ns && now_ns - in_call_ns < WAIT_STILL_NS &&
+			   sample->state == STATE_SLEEP && episode->sequence != hint->sequence,
+		.in_call_ns = in_call_ns,
 		.facts = wait_facts_absent,
 		.facts_before = before,
 		.judged_before = judged,

@@ -25,8 +25,11 @@ struct wait_episode {
 	uint64_t sequence;
 	int64_t syscall_nr, first_arg, second_arg;
 	const char *link; /* link of the call's descriptor */
-	bool in_call;	  /* it was found to wait in its call (waits/elsewhere.h): until its next
-			     switch it does */
+	/* It was found to wait in its call (waits/elsewhere.h): until its next switch it does. Once
+	 * it was found so at in_call_ns, a wait that is like it is assumed to be in its call, too,
+	 * until the next scan. */
+	bool in_call, assumed;
+	int64_t in_call_ns;
 	/* the result */
 	int64_t read_ns;
 	bool pending;	/* a later scan knows more */
@@ -63,7 +66,8 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
  * don't all come due in one scan. */
 int64_t wait_still_until(int64_t tid, int64_t read_ns);
 /* Monotonic time at which the episode's facts become stale: a second or two after they were read,
- * eight at most if the other end has stayed the same, or the next scan if that may know more. */
+ * eight at most if the other end has stayed the same, or the next scan if that may know more, or
+ * must find out whether the thread waits in its call. */
 int64_t wait_episode_until(const struct wait_episode *episode);
 
 /* The facts of the wait; *whole: they are complete. While the other end is searched for again,

@@ -59,10 +59,14 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 	if (wait_call_names_path(sample, hint))
 		wait.fd = -1;
 	text_clear(&waits->text);
-	if (!episode->in_call && elsewhere_describe(&wait, (enum thread_state_kind)sample->state)) {
+	if (!episode->in_call && !episode->assumed &&
+	    elsewhere_describe(&wait, (enum thread_state_kind)sample->state)) {
 		wait.of_thread = true;
+		episode->in_call_ns = 0;
 	} else {
-		episode->in_call = true;
+		if (!episode->in_call && !episode->assumed)
+			episode->in_call_ns = now_ns;
+		episode->in_call = !episode->assumed;
 		(describe ? describe : file_describe)(&wait);
 		/* which of two descriptors it is may differ between threads in the same call */
 		wait.of_thread |= to >= 0;
@@ -180,9 +184,11 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	episode->known |= missing;
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		episode_read_file(waits, episode, sample, hint, missing, now_ns);
-	if (missing & NEED_WAITS && is_blocked(sample))
+	if (missing & NEED_WAITS && is_blocked(sample)) {
 		wait_episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
-	else if (missing & NEED_WAITS)
+		if (sample->state == STATE_SLEEP)
+			episode->known |= NEED_WAIT_CLASS;
+	} else if (missing & NEED_WAITS)
 		episode->facts = wait_facts_absent;
 	else if (missing & NEED_CONNECTION && !reported && is_blocked(sample) &&
 		 waits_for_set(waits, sample))
@@ -213,7 +219,7 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 	    (episode->start_ns != sample->start_ns || episode->sequence != hint->sequence))
 		episode = NULL;
 	if (anew) {
-		fresh.in_call = episode && episode->in_call;
+		fresh.in_call = episode && (episode->in_call || episode->assumed);
 		wait_episode_fill(waits, &fresh, sample, hint, WAIT_NUMBERS_ANEW, now_ns);
 		episode = &fresh;
 	}

@@ -201,6 +201,30 @@ def frozen_waits(ctx):
 
 
 @case
+def frozen_meanwhile(ctx):
+    """A thread that waited for its socket in many short waits, and is frozen, waits for the thaw from the second scan on."""
+    workload = ctx.workload("served", threads=1, period_us=20000)
+    tool = ctx.stream("-a", "-F", 20, "-d", 60, "-p", workload.tgid, columns="state,waits_on")
+
+    def told():
+        return [row["waits_on"] for row in tool.rows() if row["state"] == "S" and row["tid"] != str(workload.tgid)]
+    wait_until(lambda: sum("tcp" in words for words in told()) > 20, START_S + STOP_S, "waits for the socket")
+    group = freeze(ctx, [workload.tgid])
+    wait_until(lambda: told()[-10:] == 10 * ["frozen cgroup " + group], STOP_S, "ten scans of frozen threads")
+    since = [words == "frozen cgroup " + group for words in told()]
+    check(all(since[since.index(True):]), "%s", told())
+
+
+@case
+def waits_of_the_busy(ctx):
+    """Threads that each wait for an answer 30 times a second are in every scan: 200 new waits are judged in each."""
+    workload, threads = ctx.workload("served", threads=200), 200
+    rows = ctx.rows("-F", 20, "-p", workload.tgid, seconds=4 * SLOW, columns="timestamp,state,waits_on")
+    scans = len({row["timestamp"] for row in rows})
+    check(len(rows) >= 0.9 * scans * threads, "%d rows of %d threads in %d scans", len(rows), threads, scans)
+
+
+@case
 def wchan(ctx):
     """wchan is the kernel function that /proc has."""
     workload = ctx.workload("sleep", call="pipe_read")
