@@ -56,7 +56,6 @@ struct watch {
 	bool rests; /* no thread was busy at the last poll (base/thread.h) */
 	struct watched threads[THREADS_MAX];
 	size_t count;
-	bool main_blocked;		/* it is the main thread that is blocked */
 	struct blocked_subject subject; /* process or file that the blocked call was to read */
 	uint64_t users_requested;	/* users_requested of the workers at the last look */
 	int64_t users_since_ns;		/* time of the last change of users_requested */
@@ -138,7 +137,6 @@ static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_
 		watch->users_since_ns = now_ns;
 	}
 	watch->users = requested & 1 && now_ns - watch->users_since_ns > 2 * most_ns;
-	watch->main_blocked |= watch->users;
 	return watch->users;
 }
 
@@ -164,7 +162,6 @@ static bool worker_is_blocked(struct watch *watch)
 		blocked = tid && blocked_ns(watch, tid, now_ns, &line) >= most_ns &&
 			  blocked_subject_find(watch->worker, watch->shown, tid, line,
 					       &watch->subject);
-		watch->main_blocked = tid == watch->shown;
 	}
 	if (tasks)
 		closedir(tasks);
@@ -364,12 +361,26 @@ void keeper_saves(void (*save)(void *of), void *of)
 	shared_progress->saves = save && standby.begun;
 }
 
+/* True if the worker's main thread sleeps in a system call, and is not at half of an output. */
+static bool main_waits(const struct watch *watch)
+{
+	char line[BLOCKED_LINE_SIZE];
+	long call;
+
+	if (!blocked_line_read(watch->shown, watch->shown, line))
+		return false;
+	call = strtol(line, NULL, 10);
+	return call >= 0 && call != SYS_write;
+}
+
 /* Has the worker save what it has sampled. */
 static void worker_save(const struct watch *watch)
 {
 	const struct timespec pause = {0, LET_GO_POLL_NS};
 
-	if (!watch->main_blocked || !shared_progress->saves)
+	for (int i = 0; i < SAVE_POLLS && shared_progress->saves && !main_waits(watch); i++)
+		nanosleep(&pause, NULL);
+	if (!shared_progress->saves || !main_waits(watch))
 		return;
 	shared_progress->subject = watch->subject;
 	shared_progress->users = watch->users;

@@ -43,9 +43,9 @@ struct keeper_progress {
  * to work itself. */
 bool keeper_begin(void);
 
-/* Has a thread call save(of) if this worker is to be given up because its main thread waits in a
- * call that does not end: what was sampled until then is shown or recorded. The main thread does
- * not run meanwhile, nor after. save NULL: no more. */
+/* Has a thread call save(of) if this worker is to be given up because one of its threads waits in a
+ * call that does not end: what was sampled until then is shown or recorded. The main thread, which
+ * waits in that or another call, does not run meanwhile, nor after. save NULL: no more. */
 void keeper_saves(void (*save)(void *of), void *of);
 
 /* Progress of the workers; never NULL: without keeper_begin(), that of this process. */

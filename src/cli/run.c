@@ -332,6 +332,8 @@ static void run_save(void *of)
 	else if (run->tally.scans)
 		run_show(run, &e);
 	error_done(&e);
+	if (!run->renderer->has_footer)
+		run_report_footer(run);
 }
 
 static int run_loop(struct run *run, struct error *e)

@@ -280,6 +280,7 @@ static void record_save(void *of)
 
 	recorder_close(record->recorder, &e);
 	error_done(&e);
+	run_report_footer(record->run);
 }
 
 int run_record(struct run *run, struct error *e)

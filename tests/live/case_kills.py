@@ -17,6 +17,7 @@ import time
 
 import truth
 from case_faults import left_over
+from case_stuck import Standing, without_requests
 from harness import SLOW, START_S, STOP_S, Failure, Findings, case, check, children_of, let_pass, name_of, settle, wait_until
 
 # A shell with job control: runs a command in the foreground of its terminal, says when it stops or ends, and obeys "fg", "bg" and "wait".
@@ -272,7 +273,7 @@ class Run:
         if sampled and victim == "keeper" and self.form == "report":
             find.expect(b"AVG_THR" in self.tool.out, "%s: no report", what)
 
-    def check_goes_on(self, find, victim):
+    def check_goes_on(self, find, victim, worker):
         """The words after a kill of a parser or the spawner."""
         what, words = "%s, %s killed" % (self.form, victim), {
             "parser": r"(\d+) processes? that read files for stacks and ended",
@@ -302,6 +303,29 @@ class Run:
             find.expect(again.wait(START_S + STOP_S) == 0, "%s: the next start: %s", what, again.err)
             replay = self.ctx.plain("--replay", self.recording, "-a", "--csv", "-g", "timestamp,tid")
             find.expect(replay.wait(START_S + STOP_S) == 0 and replay.out.count(b"\n") > 3, "%s: the replay: %s", what, replay.err)
+
+
+@case
+def killed_and_counted(ctx):
+    """Parsers that were killed are told also if the worker that has counted them is given up later."""
+    tools = [without_requests(ctx, *form, "-a", "-F", 10, "-G", "cmdline,stack") for form in (("--csv",), ("-o", ctx.temporary()))]
+    standing = [Standing(tool) for tool in tools]
+    for tool in tools:
+        wait_until(tool.parsers, START_S, "a parser")
+    let_pass(2 * SLOW)
+    for pid in [pid for tool in tools for pid in tool.parsers()]:
+        os.kill(pid, signal.SIGKILL)
+    let_pass(0.3)
+    new_program(ctx, ctx.temporary())
+    let_pass(3 * SLOW)
+    for one in standing:
+        one.expect("before a process is stuck")
+    ctx.workload("stuck_maps")
+    for one in standing:
+        wait_until(lambda one=one: [pid for pid in children_of(one.keeper) if pid != one.worker and one.tool.spawners(pid)], START_S, "a new worker")
+        one.tool.signal(signal.SIGINT)
+        one.tool.finish_plain(0, STOP_S)
+        check("that read files for stacks and ended" in one.tool.err, "not told: %s", one.tool.err)
 
 
 FORMS, VICTIMS = ("top", "csv", "report", "record"), ("keeper", "worker", "parser", "spawner")

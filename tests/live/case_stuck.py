@@ -9,7 +9,7 @@ import time
 
 import truth
 from case_start import Terminal, on_terminal
-from harness import SLOW, START_S, STOP_S, Skip, Tsnap, case, check, rows_of, scans_of, timestamp_s, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, Tsnap, case, check, children_of, name_of, rows_of, scans_of, timestamp_s, wait_until
 
 FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
@@ -185,8 +185,8 @@ class Standing:
 
     def __init__(self, tool):
         self.tool, self.keeper = tool, tool.process.pid
-        wait_until(lambda: tool.pid != self.keeper and tool.pid, START_S, "a worker")
-        self.worker = tool.pid
+        # before tsnap there may be a shell, and its children
+        self.worker = wait_until(lambda: [pid for pid in children_of(self.keeper) if name_of(pid) == "tsnap"], START_S, "a worker")[0]
 
     def expect(self, words):
         check(self.tool.code is None, "%s: it ended: %s", words, self.tool.err)
@@ -332,14 +332,12 @@ def stuck_recorders(ctx):
         again.finish_plain(0)
 
 
-@case
-def stuck_interval_is_kept(ctx):
-    """What a report's interval has when its worker is given up is printed, and the next worker begins a new one."""
-    tool = without_requests(ctx, "-i", 100, "-a", "-g", "comm,cmdline")
+def interval_is_kept(ctx, columns, **stuck):
+    tool = without_requests(ctx, "-i", 100, "-a", "-g", columns)
     standing = Standing(tool)
     ctx.workload("spin")
-    tool.wait_sleeps(60)
-    ctx.workload("stuck_maps")
+    time.sleep(4 * SLOW)
+    ctx.workload("stuck_maps", **stuck)
     wait_until(lambda: tool.pid not in (standing.worker, standing.keeper), START_S, "a new worker")
     wait_until(lambda: scans_due(tool.out.decode()), START_S, "the interval that was begun")
     tool.wait_sleeps(60)
@@ -348,6 +346,14 @@ def stuck_interval_is_kept(ctx):
     intervals = scans_due(tool.out.decode())
     check(len(intervals) == 2 and min(scans for scans, _ in intervals) > 10, "intervals: %s", intervals)
     check(tool.out.count(b"spin") >= 2, "the thread that spins is not in both: %s", tool.out.decode())
+
+
+@case
+def stuck_interval_is_kept(ctx):
+    """What a report's interval has when its worker is given up is printed, and the next worker begins a new one: because of the thread that
+    prints, or because of the one that copies stacks."""
+    interval_is_kept(ctx, "comm,cmdline")
+    interval_is_kept(ctx, "comm,ustack", naps=1)
 
 
 @case

@@ -186,6 +186,13 @@ static void direct_map(void *fd)
 	(void)mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, *(int *)fd, 0);
 }
 
+static void naps(void *of)
+{
+	(void)of;
+	for (;;)
+		sleep_ns(NS_PER_MS);
+}
+
 /* Locks a memory map for ever: a thread that maps a file whose pages are not cached waits for the
  * page that another thread reads. */
 static void maps_run(void)
@@ -197,9 +204,11 @@ static void maps_run(void)
 	if (!pid) {
 		/* both are the same file: opened directly it is not cached */
 		int fd = file_open(DIRECT_FILE), lock = 0;
-		struct subject reader, mapper;
+		struct subject reader, mapper, napper;
 		char *page = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
 
+		if (option_number("naps", 0))
+			subject_start(&napper, "napper", naps, NULL);
 		subject_start(&reader, "reader", page_touch, page);
 		await_state(getpid(), reader.tid, "DS", NR_ANY);
 		sleep_ns(100 * NS_PER_MS);
@@ -271,7 +280,8 @@ static void file_run(void)
 
 const struct workload stuck_workloads[] = {
 	{"stuck_stack", "", "a stack in a page of a FUSE server that does not answer", stack_run},
-	{"stuck_maps", "", "a memory map that is locked for ever", maps_run},
+	{"stuck_maps", "naps=N", "a memory map that is locked for ever, and a thread that naps",
+	 maps_run},
 	{"stuck_file", "", "a program in a file of a FUSE server that died", file_run},
 	{"stuck_exec", "", "an exec that does not end", exec_run},
 	{0},
