@@ -7,6 +7,8 @@
 #ifdef PROCESS_TOTALS
 BPF_TABLE("hash", struct process_key, struct process_totals, ts_processes, PROCESS_KEYS_MAX);
 
+#define VOTE (1ull << 32) /* one more, of process_totals.forker */
+
 /* A comm may hold garbage after its NUL, in the kernel too: it is zeroed, so that equal names hash
  * equally. For a word with a zero byte in it `zeros` has the high bit of the first such byte, and
  * perhaps of later ones (both kinds of CPU are little-endian). */
@@ -144,17 +146,32 @@ static inline void thread_moved(__u32 old_tid, __u32 tid, struct task_struct *ta
 		thread_counted(thread, task, now_ns);
 }
 
-/* Counts a fork. process: 0 for a new thread of a process, which is none. */
+static inline __u64 maker_vote(__u64 maker, __u32 pid)
+{
+	if ((__u32)maker == pid)
+		return maker + VOTE;
+	return maker < VOTE ? VOTE + pid : maker - VOTE;
+}
+
+/* Counts a fork, or a new thread of a process. */
 static inline void thread_began(int process)
 {
 	struct task_struct *parent = (struct task_struct *)bpf_get_current_task();
+	__u32 pid = task_shown_tgid(parent);
 	struct process_totals *totals;
 
-	if (!process || !task_shown_tid(parent, 1))
+	if (!pid)
 		return;
 	totals = process_totals_of_task(parent);
-	if (totals)
+	if (!totals)
+		return;
+	if (process) {
 		__sync_fetch_and_add(&totals->forks, 1);
+		totals->forker = maker_vote(totals->forker, pid);
+	} else {
+		__sync_fetch_and_add(&totals->threads, 1);
+		totals->thread_maker = maker_vote(totals->thread_maker, pid);
+	}
 }
 
 static inline void process_executed(struct task_struct *task)

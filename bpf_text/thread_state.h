@@ -159,6 +159,11 @@ struct process_totals {
 	__u64 cpu_ns, runq_ns, disk_ns, sleep_ns;
 	__u64 voluntary_count, involuntary_count;
 	__u64 unknown; /* threads that ended without a record: the map was full */
+	__u64 threads; /* made by processes of that name and user */
+	/* The process that may have made most of the forks, of the threads: its pid in the lower
+	 * half; in the upper half how many more it made than all others, from the time that it had
+	 * made more (Boyer and Moore's vote). Updates may be lost. */
+	__u64 forker, thread_maker;
 };
 #define CALL_COMPAT_BIT 0x80000000u /* made through the 32-bit entry */
 
@@ -259,7 +264,7 @@ struct probe_counters {
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");
 _Static_assert(sizeof(struct thread_wake) == 16, "thread_wake has no holes");
 _Static_assert(sizeof(struct process_key) == 24, "process_key has no holes");
-_Static_assert(sizeof(struct process_totals) == 80, "process_totals has no holes");
+_Static_assert(sizeof(struct process_totals) == 104, "process_totals has no holes");
 _Static_assert(sizeof(struct thread_sched) == 120 + 8 * THREAD_REGISTER_COUNT,
 	       "thread_sched has no holes");
 _Static_assert(sizeof(struct thread_state) == 208 + 8 * THREAD_REGISTER_COUNT,

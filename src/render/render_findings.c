@@ -312,11 +312,6 @@ static void word_rate(struct text *to, const struct about *about)
 	text_add_number(to, ratio(about->finding->rate, 1, 100));
 }
 
-static void word_n(struct text *to, const struct about *about)
-{
-	add_threads(to, about, about->finding->weight_us);
-}
-
 static void word_threads(struct text *to, const struct about *about)
 {
 	text_add_number(to, about->findings->threads_last);
@@ -363,7 +358,6 @@ static const struct {
 	{"busy", word_busy},
 	{"kernel", word_kernel},
 	{"rate", word_rate},
-	{"n", word_n},
 	{"threads", word_threads},
 	{"share", word_share},
 	{"pid", word_pid},

@@ -23,13 +23,16 @@
 #define AGE_STEPS 4
 #define LIMIT_PERCENT 75  /* of an I/O limit that counts as exhausted */
 #define FORKS_LEAST 20000 /* a second, in hundredths */
-#define THREADS_LEAST 500 /* made more than ended a second, in hundredths */
-#define UNSEEN_LEAST 250  /* per mille of the time */
+#define NEW_THREADS_LEAST 100000
+#define SWITCHES_LEAST 5000000 /* and for each CPU */
+#define THREADS_LEAST 500      /* made more than ended a second, in hundredths */
+#define UNSEEN_LEAST 250       /* per mille of the time */
 #define FINDINGS_MAX 4096
 
-struct finding_forker {
-	const char *comm, *user;
-	int64_t forks;
+struct finding_maker {
+	const char *comm;
+	int64_t count;
+	int64_t pid, votes; /* a process that made at least `votes` of them, if that is half */
 };
 
 /* What is known of a process, whichever of its threads. */
@@ -496,6 +499,19 @@ static bool holds_forks(const struct finding *finding, const struct findings *fi
 	return finding->rate >= FORKS_LEAST;
 }
 
+static bool holds_new_threads(const struct finding *finding, const struct findings *findings)
+{
+	(void)findings;
+	return finding->rate >= NEW_THREADS_LEAST;
+}
+
+/* CPUs with time to spare can afford it. */
+static bool holds_switches(const struct finding *finding, const struct findings *findings)
+{
+	return findings->cpus != ABSENT && cpus_are_full(findings) &&
+	       finding->rate >= SWITCHES_LEAST * findings->cpus;
+}
+
 static bool holds_threads(const struct finding *finding, const struct findings *findings)
 {
 	int64_t grown = findings->threads_last - findings->threads_first;
@@ -593,8 +609,16 @@ const struct finding_row finding_rows[] = {
 	 "--on-cpu -g comm,syscall,kfunc"},
 	/* a build, or a shell script */
 	{"forks", "forks", false, true, false, takes_none, NULL, NULL, holds_forks,
-	 "{rate} processes are made a second|, most by {culprit}|; {n} of them at a time",
+	 "{rate} processes are made a second|, most by {culprit}|{symptoms}",
 	 "--trace exec"},
+	/* a server that makes a thread for each request */
+	{"new_threads", "threads", false, true, false, takes_none, NULL, NULL, holds_new_threads,
+	 "{rate} threads are made a second|, most by {culprit}|{symptoms}",
+	 "-a -g comm,pid,num_threads"},
+	/* requests that are answered one by one */
+	{"switches", "switches", false, true, false, takes_none, NULL, NULL, holds_switches,
+	 "Threads go to sleep and are woken {rate} times a second|, most of {culprit}|{symptoms}",
+	 "-g comm,vcsw,waker --off-cpu"},
 	/* a pool that starts */
 	{"threads", "threads", false, true, false, takes_none, NULL, NULL, holds_threads,
 	 "{rate} threads a second are made and do not end|, now {threads}",
@@ -673,6 +697,24 @@ static void process_add(struct findings *findings, const struct sample *sample)
 		sum(process->awake_us, sum(sample->cpu_us, sum(sample->runq_us, sample->dwait_us)));
 }
 
+static void maker_add(struct findings *findings, enum finding_made made,
+		      const struct sample *account, int64_t count, int64_t pid)
+{
+	uint64_t key = text_key(account->comm) + hash_u64((uint64_t)account->uid);
+	struct finding_maker *maker;
+
+	if (count == ABSENT || count <= 0)
+		return;
+	maker = keyed_put(&findings->makers[made], sizeof(*maker), key, NULL);
+	maker->comm = account->comm;
+	maker->count = sum(maker->count, count);
+	maker->votes += pid == maker->pid ? count : -count;
+	if (maker->votes >= 0)
+		return;
+	maker->votes = -maker->votes;
+	maker->pid = pid;
+}
+
 /* Adds the sample without facts that no row reads, so that it shares its group with others. */
 void findings_add(struct findings *findings, const struct sample *sample, struct exact_note note)
 {
@@ -688,14 +730,11 @@ void findings_add(struct findings *findings, const struct sample *sample, struct
 	}
 	group_table_add_noted(&findings->groups, &group, note);
 	process_add(findings, sample);
+	maker_add(findings, MADE_SWITCHES, sample, sample->vcsw, sample->pid);
 }
 
 void findings_add_account(struct findings *findings, const struct sample *account)
 {
-	uint64_t key = text_key(account->comm) + hash_u64((uint64_t)account->uid);
-	struct finding_forker *forker;
-	bool added;
-
 	if (!findings->wanted)
 		return;
 	process_add(findings, account);
@@ -703,12 +742,9 @@ void findings_add_account(struct findings *findings, const struct sample *accoun
 		findings->ended_us =
 			sum(findings->ended_us,
 			    sum(account->cpu_us, sum(account->runq_us, account->dwait_us)));
-	if (account->forks == ABSENT || account->forks <= 0)
-		return;
-	forker = keyed_put(&findings->forkers, sizeof(*forker), key, &added);
-	forker->comm = account->comm;
-	forker->user = account->user;
-	forker->forks = sum(forker->forks, account->forks);
+	maker_add(findings, MADE_PROCESSES, account, account->forks, account->forker_pid);
+	maker_add(findings, MADE_THREADS, account, account->new_threads, account->thread_maker_pid);
+	maker_add(findings, MADE_SWITCHES, account, account->vcsw, account->pid);
 }
 
 void findings_end_scan(struct findings *findings, int64_t threads)
@@ -1061,8 +1097,8 @@ static const struct finding_row *row_named(const char *name)
 }
 
 /* Adds a finding without cases if its row holds. */
-static void counted_add(struct findings *findings, const char *name, int64_t weight_us,
-			int64_t rate, struct finding_name culprit)
+static struct finding *counted_add(struct findings *findings, const char *name, int64_t weight_us,
+				   int64_t rate, struct finding_name culprit)
 {
 	const struct finding_row *row = row_named(name);
 	struct finding finding = {
@@ -1070,33 +1106,71 @@ static void counted_add(struct findings *findings, const char *name, int64_t wei
 	struct finding *added;
 
 	if (!row->holds(&finding, findings))
-		return;
+		return NULL;
 	added = finding_put(findings, row, 0);
 	if (!added)
-		return;
+		return NULL;
 	*added = finding;
 	added->held = true;
 	findings->count++;
 	findings->unseen_us -= weight_us;
 	if (culprit.name)
 		party_add(findings, added, PARTY_CULPRITS, culprit, culprit.name);
+	return added;
+}
+
+/* Has full CPUs be a symptom of what a program makes too often, if it is most of those that wait
+ * for them, or that run in the kernel. */
+static void storm_take(struct findings *findings, struct finding *storm, const char *program)
+{
+	struct finding *found = findings->found.rows;
+
+	for (size_t i = 0; i < findings->found.count; i++) {
+		const struct finding_name *first = finding_first(&found[i], PARTY_WAITERS);
+
+		if (!found[i].held || !first || !is_text(first->name, program) ||
+		    (found[i].row->takes != takes_cpus && found[i].row->takes != takes_kernel))
+			continue;
+		storm->weight_us = sum(storm->weight_us, found[i].weight_us);
+		storm->symptom_us = sum(storm->symptom_us, found[i].weight_us);
+		found[i].held = false;
+		findings->count--;
+	}
+}
+
+/* Adds the finding of what is made too often, by whom. */
+static void made_find(struct findings *findings, const char *name, enum finding_made made,
+		      int64_t weight_us, int64_t elapsed_us)
+{
+	struct finding_name culprit = {.pid = ABSENT, .tid = ABSENT};
+	const struct finding_maker *makers = findings->makers[made].rows;
+	struct finding *storm;
+	int64_t count = 0;
+
+	for (size_t i = 0; i < findings->makers[made].count; i++) {
+		count = sum(count, makers[i].count);
+		if (makers[i].count <= culprit.weight_us)
+			continue;
+		culprit.name = makers[i].comm;
+		culprit.weight_us = makers[i].count;
+		culprit.pid = makers[i].votes * 2 >= makers[i].count ? makers[i].pid : ABSENT;
+	}
+	storm = counted_add(findings, name, weight_us,
+			    ratio(count, 100 * US_PER_SECOND, elapsed_us), culprit);
+	if (storm)
+		storm_take(findings, storm, culprit.name);
 }
 
 /* Finds what counts show, not samples. */
 static void counts_find(struct findings *findings, const struct tally *tally)
 {
-	struct finding_name culprit = {.pid = ABSENT, .tid = ABSENT}, none = culprit;
-	const struct finding_forker *forkers = findings->forkers.rows;
+	const struct finding_name none = {.pid = ABSENT, .tid = ABSENT};
 	int64_t ended_us =
 		findings->ended_us < findings->unseen_us ? findings->ended_us : findings->unseen_us;
 
-	for (size_t i = 0; i < findings->forkers.count; i++)
-		if (forkers[i].forks > culprit.weight_us) {
-			culprit.name = forkers[i].comm;
-			culprit.weight_us = forkers[i].forks;
-		}
-	counted_add(findings, "forks", ended_us,
-		    ratio(tally->forks, 100 * US_PER_SECOND, tally->elapsed_us), culprit);
+	made_find(findings, "forks", MADE_PROCESSES, ended_us, tally->elapsed_us);
+	made_find(findings, "new_threads", MADE_THREADS, 0, tally->elapsed_us);
+	made_find(findings, "switches", MADE_SWITCHES, 0, tally->elapsed_us);
 	counted_add(findings, "threads", 0,
 		    ratio(findings->threads_last - findings->threads_first, 100 * US_PER_SECOND,
 			  tally->elapsed_us),
@@ -1190,8 +1264,9 @@ void findings_clear(struct findings *findings)
 		for (int party = 0; party < PARTY_COUNT; party++)
 			keyed_done(&found[i].parties[party]);
 	keyed_done(&findings->found);
-	keyed_done(&findings->forkers);
 	keyed_done(&findings->processes);
+	for (int made = 0; made < MADE_COUNT; made++)
+		keyed_done(&findings->makers[made]);
 	keyed_done(&findings->runners);
 	index_clear(&findings->thread_ids);
 	keyed_done(&findings->holders);

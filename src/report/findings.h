@@ -99,14 +99,17 @@ struct finding {
 	const struct source_quota *quota;    /* kernel's count of the group */
 };
 
+/* What may be made too often. */
+enum finding_made { MADE_PROCESSES, MADE_THREADS, MADE_SWITCHES, MADE_COUNT };
+
 /* A zeroed struct is disabled: it takes nothing. */
 struct findings {
 	bool wanted;
 	struct group_table groups;
 	struct column_list list;
-	struct column_list unrecorded; /* columns that the recording lacks: set by the owner */
-	struct keyed forkers;	       /* struct finding_forker */
-	struct keyed processes;	       /* struct finding_process, by pid */
+	struct keyed processes;		 /* struct finding_process, by pid */
+	struct column_list unrecorded;	 /* columns that the recording lacks: set by the owner */
+	struct keyed makers[MADE_COUNT]; /* struct finding_maker */
 	int64_t threads_first, threads_last, threads_jump; /* jump: largest between two scans */
 	int64_t ended_us; /* CPU and waiting time of threads that ended unseen */
 	/* when filled: */

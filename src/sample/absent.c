@@ -6,8 +6,14 @@
 
 static struct sample absent = {
 	/* members that are not columns */
-	.start_ns = ABSENT, .forks = ABSENT,	   .execs = ABSENT,
-	.exits = ABSENT,    .dead_cpu_us = ABSENT,
+	.start_ns = ABSENT,
+	.forks = ABSENT,
+	.execs = ABSENT,
+	.exits = ABSENT,
+	.dead_cpu_us = ABSENT,
+	.new_threads = ABSENT,
+	.thread_maker_pid = ABSENT,
+	.forker_pid = ABSENT,
 };
 
 /* Fills absent before main(), so that any thread may read it. */

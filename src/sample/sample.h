@@ -103,6 +103,8 @@ struct sample {
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	/* counts of an account (sample/source.h); not columns */
 	int64_t forks, execs, exits, dead_cpu_us;
+	/* threads that were made; the processes that made most of these, and of the forks */
+	int64_t new_threads, thread_maker_pid, forker_pid;
 	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
 	bool names_open; /* a later scan knows more names of its stacks' functions. Not a column */
 	/* Scans that left the thread out, and that this sample stands for, too: weight_us has their

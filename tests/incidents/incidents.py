@@ -73,9 +73,9 @@ def chosen(options):
     return [each for each in incident.TABLE if each.often or options.all or options.list]
 
 
-def findings(context, options, seconds):
-    """(objects of a report, time of its end)"""
-    own = ["-r", "-p", ",".join(map(str, truth.children(os.getpid())))] if options.own else []
+def findings(context, own, seconds):
+    """(objects of a report, time of its end); own: of the incident's processes alone"""
+    own = ["-r", "-p", ",".join(map(str, truth.children(os.getpid())))] if own else []
     tool = context.plain("--findings", "--json", "-d", seconds, *own)
     tool.finish_plain(0, harness.START_S + seconds + harness.STOP_S)
     ended = incident.now()
@@ -88,12 +88,12 @@ def run(each, options, outer):
     signal.alarm(LIMIT_S)
     try:
         told = each(context)
-        objects, ended = findings(context, options, options.quiet_seconds or options.seconds if each.kind == "quiet" else options.seconds)
+        objects, ended = findings(context, options.own and not each.whole, options.quiet_seconds or options.seconds if each.kind == "quiet" else options.seconds)
         if options.verbose:
             for one in incident.problems(objects):
                 print("    %-12s %-8s %s%s" % (one["finding"], one["certainty"], one["text"], " <%s>" % one["chain"] if "chain" in one else ""))
         if each.kind == "incident":
-            return incident.judged(told, objects, ended)
+            return incident.judged(told, objects, ended, options.own and each.whole)
         return incident.judged_none(told if each.kind == "look-alike" else None, objects, told or () if each.kind == "quiet" else ())
     except harness.Skip as why:
         return SKIPPED, str(why)

@@ -453,23 +453,31 @@ static void counts(void **state)
 	account.comm = name_transient_string("bomb");
 	account.uid = 7;
 	account.forks = 1490;
+	account.forker_pid = 4711;
+	account.new_threads = 9000;
 	findings_add_account(&findings, &account);
+	account.new_threads = ABSENT;
 	account.comm = name_transient_string("sh");
 	account.forks = 10;
+	account.forker_pid = 4712;
+	account.vcsw = 900000;
 	account.cpu_us = 3 * SECOND_US;
 	findings_add_account(&findings, &account);
 	for (int64_t scan = 0; scan < SCANS; scan++)
 		findings_end_scan(&findings, 100 + scan);
 	tally.shared_us = 10 * SECOND_US;
 	findings_fill(&findings, &tally, &status, NULL);
-	assert_int_equal(findings.count, 3);
+	assert_int_equal(findings.count, 4);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "unseen");
 	assert_int_equal(finding_at(&findings, 0)->weight_us, 7 * SECOND_US);
 	assert_string_equal(finding_at(&findings, 1)->row->name, "forks");
 	assert_int_equal(finding_at(&findings, 1)->weight_us, 3 * SECOND_US);
 	assert_int_equal(finding_at(&findings, 1)->rate, 300 * 100);
 	assert_string_equal(finding_first(finding_at(&findings, 1), PARTY_CULPRITS)->name, "bomb");
-	assert_string_equal(finding_at(&findings, 2)->row->name, "threads");
+	assert_int_equal(finding_first(finding_at(&findings, 1), PARTY_CULPRITS)->pid, 4711);
+	assert_string_equal(finding_at(&findings, 2)->row->name, "new_threads");
+	assert_int_equal(finding_at(&findings, 2)->rate, 1800 * 100);
+	assert_string_equal(finding_at(&findings, 3)->row->name, "threads");
 	assert_int_equal(sum_of(&findings), findings.total_us);
 	/* a burst, few forks, and little that was not seen */
 	findings_clear(&findings);
@@ -480,6 +488,50 @@ static void counts(void **state)
 	findings_fill(&findings, &tally, &status, NULL);
 	assert_int_equal(findings.count, 0);
 	findings_done(&findings);
+}
+
+/* Programs that wake each other so often that the CPUs are full: these are a symptom of it, if they
+ * are most of those that wait for a CPU. */
+static void storms(void **state)
+{
+	static const struct seen seen[] = {
+		{1, SCANS, 1000, "ON", .comm = "ping", .syscall = "read"},
+		{2, SCANS, 1000, "ON", .comm = "ping", .syscall = "write"},
+		{3, SCANS, 9000, "RQ", .comm = "ping", .kind = "cpu", .sure = "likely",
+		 .chain = "ping cpu> ping"},
+		{4, SCANS / 2, 9000, "RQ", .comm = "make", .kind = "cpu", .sure = "likely",
+		 .chain = "make cpu> ping"},
+	};
+	static const char *const names[] = {"switches", "forks"};
+	struct tally tally = {.scans = SCANS, .elapsed_us = 5 * SECOND_US};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct source_status status = {.cpus = CPUS, .busy_us = ABSENT};
+		struct sample account = *sample_absent();
+		struct findings findings;
+
+		findings_init(&findings);
+		for (size_t at = 0; at < COUNT(seen); at++) {
+			struct sample sample = sample_of(&seen[at]);
+
+			for (int64_t scan = 0; scan < seen[at].scans; scan++)
+				findings_add(&findings, &sample, EXACT_NOTE_NONE);
+		}
+		account.comm = i ? name_transient_string("cron") : seen[0].comm;
+		account.pid = 10;
+		account.vcsw = i ? ABSENT : 600000;
+		account.forks = i ? 2000 : ABSENT;
+		findings_add_account(&findings, &account);
+		findings_fill(&findings, &tally, &status, NULL);
+		/* what cron forks does not explain who waits */
+		assert_int_equal(findings.count, i ? 3 : 1);
+		assert_string_equal(finding_at(&findings, findings.count - 1)->row->name, names[i]);
+		assert_string_equal(finding_certainty(finding_at(&findings, findings.count - 1)),
+				    i ? "certain" : "likely");
+		assert_int_equal(sum_of(&findings), findings.total_us);
+		findings_done(&findings);
+	}
 }
 
 /* Half of the waiting time is for requests that are that old, to a quarter. */
@@ -552,6 +604,7 @@ int main(void)
 		cmocka_unit_test(unknown_threads),
 		cmocka_unit_test(names_like_links),
 		cmocka_unit_test(counts),
+		cmocka_unit_test(storms),
 		cmocka_unit_test(ages_of_requests),
 		cmocka_unit_test(lines_fit),
 	};

@@ -21,6 +21,35 @@ static void read_row(struct dead_table *table, const char *comm, uint32_t uid,
 	dead_table_read(table, &key, &now, false);
 }
 
+#define VOTES(pid, more) ((uint64_t)(more) << 32 | (pid))
+
+/* A process that made at least half of the forks since the previous account is told; one that made
+ * most before is not. */
+static void makers(void **state)
+{
+	static const struct {
+		uint64_t forks, forker;
+		int64_t pid;
+	} rows[] = {
+		{100, VOTES(10, 60), 10},    {110, VOTES(10, 70), 10}, {130, VOTES(10, 74), ABSENT},
+		{200, VOTES(10, 4), ABSENT}, {210, VOTES(11, 6), 11},
+	};
+	struct dead_table table = {.others = 0};
+	struct sample account;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t at = 0;
+
+		read_row(&table, "sh", 0,
+			 (struct process_totals){.forks = rows[i].forks, .forker = rows[i].forker});
+		assert_true(dead_table_report(&table, &at, false, &account));
+		assert_int_equal(account.forker_pid, rows[i].pid);
+		assert_int_equal(account.thread_maker_pid, ABSENT);
+	}
+	dead_table_done(&table);
+}
+
 static void differences_are_told_once(void **state)
 {
 	struct dead_table table = {.others = 0};
@@ -352,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_are_of_the_scans_alone),
+		cmocka_unit_test(makers),
 		cmocka_unit_test(differences_are_told_once),
 		cmocka_unit_test(what_was_told_is_taken_off),
 		cmocka_unit_test(others_are_counted),

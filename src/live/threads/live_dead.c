@@ -15,7 +15,8 @@ struct dead_row {
 	/* values to be reported: */
 	struct live_totals left;
 	struct live_totals sampled; /* totals in samples since the previous account */
-	int64_t forks, execs, exits, cpu_ns;
+	int64_t forks, execs, exits, cpu_ns, threads;
+	uint64_t forker, thread_maker; /* votes, as they were at the previous account */
 };
 
 static uint64_t row_key(const char *comm, int64_t uid)
@@ -51,8 +52,12 @@ void dead_table_read(struct dead_table *table, const struct process_key *key,
 	row->before = *now;
 	if (others)
 		table->full = memcmp(now, &(struct process_totals){0}, sizeof(*now)) != 0;
-	if (baseline)
+	if (baseline) {
+		row->forker = now->forker;
+		row->thread_maker = now->thread_maker;
 		return;
+	}
+	row->threads += (int64_t)(now->threads - before.threads);
 	row->forks += (int64_t)(now->forks - before.forks);
 	row->execs += (int64_t)(now->execs - before.execs);
 	row->exits += (int64_t)(now->exits - before.exits);
@@ -142,6 +147,16 @@ static int64_t take_part(int64_t *left, int64_t *sampled, double later)
 	return taken;
 }
 
+/* The process that made at least half of what was counted since the previous account, or ABSENT. */
+static int64_t maker_of(uint64_t *voted, uint64_t vote, int64_t count)
+{
+	bool same = (uint32_t)*voted == (uint32_t)vote;
+	int64_t more = (int64_t)(vote >> 32) - (same ? (int64_t)(*voted >> 32) : 0);
+
+	*voted = vote;
+	return count && more * 2 >= count ? (int64_t)(uint32_t)vote : ABSENT;
+}
+
 static bool row_report(struct dead_row *row, bool totals, double later, struct sample *account)
 {
 	struct live_totals *left = &row->left, *sampled = &row->sampled;
@@ -154,7 +169,12 @@ static bool row_report(struct dead_row *row, bool totals, double later, struct s
 	account->execs = take(&row->execs, 1);
 	account->exits = take(&row->exits, 1);
 	account->dead_cpu_us = take(&row->cpu_ns, NS_PER_US);
-	any = account->forks | account->execs | account->exits | account->dead_cpu_us;
+	account->new_threads = take(&row->threads, 1);
+	account->forker_pid = maker_of(&row->forker, row->before.forker, account->forks);
+	account->thread_maker_pid =
+		maker_of(&row->thread_maker, row->before.thread_maker, account->new_threads);
+	any = account->forks | account->execs | account->exits | account->dead_cpu_us |
+	      account->new_threads;
 	if (!totals)
 		return any;
 	account->cpu_us = take_part(&left->cpu_ns, &sampled->cpu_ns, later);
