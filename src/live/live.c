@@ -31,9 +31,11 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Bytes of transient names, and of threads' names, from which on lookups begin anew. */
@@ -462,6 +464,23 @@ static void stacks_anew_of_source(struct source *source)
 	live_dictionary_anew(&((struct live *)source)->stacks);
 }
 
+static int64_t priority_of_source(const struct source *source, int64_t tid)
+{
+	struct sched_param param;
+	int policy = sched_getscheduler((pid_t)tid) & ~SCHED_RESET_ON_FORK, nice;
+
+	(void)source;
+	if (policy < 0) /* no such thread */
+		return ABSENT;
+	if (policy == SCHED_IDLE)
+		return 60;
+	if (!sched_getparam((pid_t)tid, &param) && param.sched_priority)
+		return -1 - param.sched_priority;
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, (id_t)tid);
+	return errno ? ABSENT : 20 + nice;
+}
+
 static int64_t rotates_of_source(const struct source *source, const char *device)
 {
 	(void)source;
@@ -489,6 +508,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .follow = follow_of_source,
 				       .settle = settle_of_source,
 				       .look = live_look,
+				       .priority = priority_of_source,
 				       .rotates = rotates_of_source};
 	live->repeat.source = &live->source;
 	live->asleep.repeat = &live->repeat;

@@ -225,11 +225,27 @@ static void word_doing(struct text *to, const struct about *about)
 		text_add_string(to, " in ");
 		add_name(to, finding->syscall);
 	}
-	if (finding->waits_on && doing != STATE_ON && doing != STATE_RQ &&
-	    strcmp(finding->waits_on, "SIGCONT") != 0) {
-		text_add_string(to, ": ");
+	if (finding->waits_on && doing != STATE_ON && strcmp(finding->waits_on, "SIGCONT") != 0) {
+		text_add_string(to, doing == STATE_RQ ? " behind " : ": ");
 		add_name(to, finding->waits_on);
 	}
+}
+
+static void add_priority(struct text *to, int64_t priority)
+{
+	if (priority < 0)
+		text_add_format(to, "real-time %lld", (long long)(-1 - priority));
+	else if (priority < 40)
+		text_add_format(to, "nice %lld", (long long)(priority - 20));
+	else
+		text_add_string(to, "idle");
+}
+
+static void word_priorities(struct text *to, const struct about *about)
+{
+	add_priority(to, about->finding->holder_priority);
+	text_add_string(to, ", not ");
+	add_priority(to, about->finding->waiter_priority);
 }
 
 static void word_longest(struct text *to, const struct about *about)
@@ -342,6 +358,7 @@ static const struct {
 	const char *name;
 	word_adder *add;
 } words[] = {
+	/* clang-format off */
 	{"waiters", word_waiters},
 	{"wait", word_wait},
 	{"culprit", word_culprit},
@@ -349,6 +366,7 @@ static const struct {
 	{"things", word_things},
 	{"doing", word_doing},
 	{"longest", word_longest},
+	{"priorities", word_priorities},
 	{"symptoms", word_symptoms},
 	{"throttled", word_throttled},
 	{"limit", word_limit},
@@ -364,6 +382,7 @@ static const struct {
 	{"waiter_pid", word_waiter_pid},
 	{"answered", word_answered},
 	{"it", word_it},
+	/* clang-format on */
 };
 
 /* Adds a template up to `end`. False: one of its words is not known. */

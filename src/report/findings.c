@@ -103,8 +103,11 @@ static void chain_read(struct finding_case *of)
 		return;
 	if (!of->rooted && !strncmp(chain, name, length))
 		last = chain;
+	/* what is after a link that ends the chain may have the root's name, as a thread on a CPU
+	 */
 	for (at = chain; of->rooted && (at = strstr(at, "> ")); at += 2)
-		if (!strncmp(at + 2, name, length) && (at[2 + length] == ' ' || !at[2 + length]))
+		if (!strncmp(at + 2, name, length) && (at[2 + length] == ' ' || !at[2 + length]) &&
+		    !edge_kinds[kind_beside(chain, (size_t)(at - chain), true)].ends)
 			last = at + 2;
 	if (!last)
 		return;
@@ -424,6 +427,14 @@ static bool holds_lock(const struct finding *finding, const struct findings *fin
 		per_mille(findings, finding->weight_us) >= LOCK_LEAST);
 }
 
+/* A holder without a CPU, whose priority is less than that of a thread that waits for it. */
+static bool holds_inversion(const struct finding *finding, const struct findings *findings)
+{
+	return holds_lock(finding, findings) && finding_doing(finding) == STATE_RQ &&
+	       finding->waiter_priority != ABSENT &&
+	       finding->holder_priority > finding->waiter_priority;
+}
+
 static bool holds_io_limit(const struct finding *finding, const struct findings *findings)
 {
 	return is_enough(finding, findings) && finding->limit;
@@ -551,6 +562,10 @@ const struct finding_row finding_rows[] = {
 	{"budget", "quotas", false, false, false, takes_budget, key_end, thing_end, holds_enough,
 	 "{waiters} {wait} as their {thing} is used up|; {longest} at most|{symptoms}",
 	 "-g comm,state,runq_why,policy"},
+	/* a holder in a run queue whose priority is that of who waits */
+	{"inversion", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_inversion,
+	 "{waiters} {wait} for {thing} of {culprit}, whose priority is lower ({priorities})|; it {doing}|; {longest} at most",
+	 "-p {pid} -g comm,state,priority,cpu,chain"},
 	/* a busy lock that is held for less than anybody notices */
 	{"lock", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_lock,
 	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
@@ -808,8 +823,12 @@ static void doing_add(struct finding *finding, const struct finding_case *of)
 {
 	int state = of->state >= 0 && of->state < STATE_COUNT ? (int)of->state : STATE_COUNT;
 
+	const char *waits_on = of->waits_on;
+
+	if (of->state == STATE_RQ)
+		waits_on = of->end == EDGE_CPU ? name_transient_string(of->thing) : NULL;
 	finding->doing_us[state] = sum(finding->doing_us[state], of->weight_us);
-	if (finding->syscall == of->syscall && finding->waits_on == of->waits_on) {
+	if (finding->syscall == of->syscall && finding->waits_on == waits_on) {
 		finding->vote_us = sum(finding->vote_us, of->weight_us);
 		return;
 	}
@@ -817,7 +836,7 @@ static void doing_add(struct finding *finding, const struct finding_case *of)
 	if (finding->vote_us >= 0)
 		return;
 	finding->syscall = of->syscall;
-	finding->waits_on = of->waits_on;
+	finding->waits_on = waits_on;
 	finding->vote_us = -finding->vote_us;
 }
 
@@ -949,7 +968,7 @@ static bool holder_add(struct findings *findings, struct finding_case *of)
 	if (!holder || of->rooted || of->state != STATE_RQ || takes_quota(of))
 		return false;
 	finding = (struct finding *)findings->found.rows + holder->finding;
-	if (!finding->row->holds(finding, findings))
+	if (!holds_lock(finding, findings))
 		return false;
 	us = of->weight_us < holder->queued_us ? of->weight_us : holder->queued_us;
 	holder->queued_us -= us;
@@ -1049,6 +1068,15 @@ static void names_sort(struct keyed *names)
 		qsort(names->rows, names->count, sizeof(struct finding_name), names_compare);
 }
 
+static int64_t priority_of(const struct findings *findings, const struct finding_name *name)
+{
+	const struct source *source = findings->source;
+
+	return source && source->priority && name && name->tid != ABSENT
+		       ? source->priority(source, name->tid)
+		       : ABSENT;
+}
+
 /* A thread of the culprit that is not known sleeps as well where none of its process is awake. */
 static void doing_conclude(const struct findings *findings, struct finding *finding)
 {
@@ -1074,6 +1102,13 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 	finding->limit = limit_of(finding, findings);
 	finding->quota = quota_of(finding, findings);
 	doing_conclude(findings, finding);
+	finding->holder_priority = finding->waiter_priority = ABSENT;
+	if (row->takes == takes_lock && finding_doing(finding) == STATE_RQ) {
+		finding->holder_priority =
+			priority_of(findings, finding_first(finding, PARTY_CULPRITS));
+		finding->waiter_priority =
+			priority_of(findings, finding_first(finding, PARTY_WAITERS));
+	}
 	for (; row < end && row->takes == finding->row->takes; row++) {
 		if (!row->holds(finding, findings))
 			continue;

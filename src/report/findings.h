@@ -87,8 +87,10 @@ struct finding {
 	/* activity of the culprits: by state, STATE_COUNT: not known; and a majority, by Boyer and
 	 * Moore's vote */
 	int64_t doing_us[STATE_COUNT + 1];
-	const char *syscall, *waits_on;
+	const char *syscall, *waits_on; /* in RQ: waits_on is who has the CPU */
 	int64_t vote_us;
+	/* of a lock's holder and of a thread that waits for it (struct source, priority) */
+	int64_t holder_priority, waiter_priority;
 	const char *chain;   /* chain with most time */
 	enum edge_kind link; /* its last link */
 	int64_t chain_us;

@@ -152,6 +152,9 @@ struct source {
 	/* 1: the block device has rotating disks; 0: not; ABSENT: not known. NULL: none is known.
 	 */
 	int64_t (*rotates)(const struct source *source, const char *device);
+	/* Priority of a thread as it is now: below 0 for real time (column priority), 20 + nice,
+	 * and 60 for SCHED_IDLE. ABSENT: not known. NULL: never. */
+	int64_t (*priority)(const struct source *source, int64_t tid);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by the owner, or NULL: takes a batch of the scan that next() gathers, so that the
 	 * samples of a large one need not be in memory at once. The scan time has passed: waiting

@@ -67,7 +67,14 @@ static int64_t rotates(const struct source *source, const char *device)
 	return strcmp(device, "sdb") != 0;
 }
 
-static const struct source flash_source = {.rotates = rotates};
+/* Thread 20 alone has real-time priority. */
+static int64_t priority_of(const struct source *source, int64_t tid)
+{
+	(void)source;
+	return tid == 20 ? -3 : 20;
+}
+
+static const struct source flash_source = {.rotates = rotates, .priority = priority_of};
 
 static void findings_of(struct findings *findings, const struct seen *seen, size_t count,
 			struct source_status *status)
@@ -142,6 +149,13 @@ static const struct {
 		.root_state = "ON"}}}, /* short waits, much of the time */
 	{NULL, NULL, {{10, 10, 4000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
 		.root_state = "ON"}, FULL}}, /* short waits, some of the time */
+
+	{"inversion", "certain", {{20, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
+		.root_state = "RQ", .chain = "a mutex> b cpu> b"}}}, /* another b has the CPU */
+	{"lock", "certain", {{20, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
+		.root_state = "ON"}}}, /* the holder has a CPU */
+	{"lock", "certain", {{10, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
+		.root_state = "RQ", .chain = "a mutex> b cpu> c"}}}, /* no difference */
 
 	{"memory", "certain", {{10, SCANS, 90000, "D", .comm = "a", .waits_on = "reclaim (memory.max of /web)"}}},
 	{NULL, NULL, {{10, SCANS, 90000, "ON", .comm = "kswapd0"}}},
