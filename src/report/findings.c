@@ -37,7 +37,10 @@ struct finding_maker {
 
 /* What is known of a process, whichever of its threads. */
 struct finding_process {
+	int64_t pid;
 	int64_t awake_us; /* exact time of its threads on a CPU, in a run queue and in D */
+	int64_t made;	  /* threads that began in the report and live at its end */
+	const char *name; /* of such a thread, or of the first one of the process */
 };
 
 /* A thread that holds a lock for which others wait. */
@@ -636,7 +639,7 @@ const struct finding_row finding_rows[] = {
 	 "-g comm,vcsw,waker --off-cpu"},
 	/* a pool that starts */
 	{"threads", "threads", false, true, false, takes_none, NULL, NULL, holds_threads,
-	 "{rate} threads a second are made and do not end|, now {threads}",
+	 "{rate} threads a second are made and do not end|, most by {culprit}|, now {threads}",
 	 "-a -g comm,pid,num_threads"},
 	/* short sleeps and runs between two scans, in which other threads are seen */
 	{"unseen", "unseen", false, true, false, takes_none, NULL, NULL, holds_unseen,
@@ -701,15 +704,16 @@ static int64_t age_least_us(int64_t step)
 }
 
 /* Notes the times of a sample or an account. */
-static void process_add(struct findings *findings, const struct sample *sample)
+static struct finding_process *process_add(struct findings *findings, const struct sample *sample)
 {
 	struct finding_process *process;
 
 	if (sample->pid == ABSENT || sample->cpu_us == ABSENT)
-		return;
+		return NULL;
 	process = keyed_put(&findings->processes, sizeof(*process), (uint64_t)sample->pid, NULL);
 	process->awake_us =
 		sum(process->awake_us, sum(sample->cpu_us, sum(sample->runq_us, sample->dwait_us)));
+	return process;
 }
 
 static void maker_add(struct findings *findings, enum finding_made made,
@@ -750,9 +754,17 @@ void findings_add(struct findings *findings, const struct sample *sample, struct
 
 void findings_add_account(struct findings *findings, const struct sample *account)
 {
+	struct finding_process *process;
+
 	if (!findings->wanted)
 		return;
-	process_add(findings, account);
+	process = process_add(findings, account);
+	if (process && (account->tid == account->pid || account->start_ns >= findings->began_ns)) {
+		process->pid = account->pid;
+		process->made += account->start_ns >= findings->began_ns;
+		if (account->tid == account->pid || !process->name)
+			process->name = account->comm;
+	}
 	if (account->tid == ABSENT)
 		findings->ended_us =
 			sum(findings->ended_us,
@@ -768,9 +780,10 @@ void findings_end_scan(struct findings *findings, int64_t threads)
 
 	if (!findings->wanted || !threads)
 		return;
-	if (!findings->threads_first)
+	if (!findings->threads_first) {
 		findings->threads_first = threads;
-	else if (grown > findings->threads_jump)
+		findings->began_ns = clock_boot_ns();
+	} else if (grown > findings->threads_jump)
 		findings->threads_jump = grown;
 	findings->threads_last = threads;
 }
@@ -1200,16 +1213,23 @@ static void made_find(struct findings *findings, const char *name, enum finding_
 static void counts_find(struct findings *findings, const struct tally *tally)
 {
 	const struct finding_name none = {.pid = ABSENT, .tid = ABSENT};
+	const struct finding_process *processes = findings->processes.rows;
+	int64_t grown = findings->threads_last - findings->threads_first;
+	struct finding_name maker = none;
 	int64_t ended_us =
 		findings->ended_us < findings->unseen_us ? findings->ended_us : findings->unseen_us;
 
 	made_find(findings, "forks", MADE_PROCESSES, ended_us, tally->elapsed_us);
 	made_find(findings, "new_threads", MADE_THREADS, 0, tally->elapsed_us);
 	made_find(findings, "switches", MADE_SWITCHES, 0, tally->elapsed_us);
-	counted_add(findings, "threads", 0,
-		    ratio(findings->threads_last - findings->threads_first, 100 * US_PER_SECOND,
-			  tally->elapsed_us),
-		    none);
+	for (size_t i = 0; i < findings->processes.count; i++)
+		if (processes[i].made * 2 > grown && processes[i].made > maker.weight_us)
+			maker = (struct finding_name){.name = processes[i].name,
+						      .pid = processes[i].pid,
+						      .tid = ABSENT,
+						      .weight_us = processes[i].made};
+	counted_add(findings, "threads", 0, ratio(grown, 100 * US_PER_SECOND, tally->elapsed_us),
+		    maker);
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
 }
 

@@ -113,6 +113,7 @@ struct findings {
 	struct column_list unrecorded;	 /* columns that the recording lacks: set by the owner */
 	struct keyed makers[MADE_COUNT]; /* struct finding_maker */
 	int64_t threads_first, threads_last, threads_jump; /* jump: largest between two scans */
+	int64_t began_ns; /* clock_boot_ns() of the first of these scans */
 	int64_t ended_us; /* CPU and waiting time of threads that ended unseen */
 	/* when filled: */
 	struct keyed found;	       /* struct finding; those that hold first, most time first */

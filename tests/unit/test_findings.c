@@ -479,6 +479,13 @@ static void counts(void **state)
 	findings_add_account(&findings, &account);
 	for (int64_t scan = 0; scan < SCANS; scan++)
 		findings_end_scan(&findings, 100 + scan);
+	account.comm = name_transient_string("leak");
+	account.pid = 77;
+	account.forks = account.new_threads = ABSENT;
+	account.cpu_us = 0;
+	account.start_ns = INT64_MAX;
+	for (account.tid = 78; account.tid < 78 + SCANS / 2; account.tid++)
+		findings_add_account(&findings, &account);
 	tally.shared_us = 10 * SECOND_US;
 	findings_fill(&findings, &tally, &status, NULL);
 	assert_int_equal(findings.count, 4);
@@ -492,6 +499,7 @@ static void counts(void **state)
 	assert_string_equal(finding_at(&findings, 2)->row->name, "new_threads");
 	assert_int_equal(finding_at(&findings, 2)->rate, 1800 * 100);
 	assert_string_equal(finding_at(&findings, 3)->row->name, "threads");
+	assert_int_equal(finding_first(finding_at(&findings, 3), PARTY_CULPRITS)->pid, 77);
 	assert_int_equal(sum_of(&findings), findings.total_us);
 	/* a burst, few forks, and little that was not seen */
 	findings_clear(&findings);
