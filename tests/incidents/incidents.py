@@ -25,6 +25,7 @@ import incident_cpus  # noqa: F401
 import incident_files  # noqa: F401
 import incident_locks  # noqa: F401
 import incident_servers  # noqa: F401
+import incident_threads  # noqa: F401
 import harness
 import run_live
 import truth
