@@ -39,6 +39,7 @@ int clock_sleep_until(int64_t monotonic_ns);
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
 /* Parses the format of clock_format_iso(). 0 or -EINVAL. */
 int clock_parse_iso(const char *text, int64_t *utc_us);
+
 #define CLOCK_LOCAL_SIZE 64
 #define CLOCK_LOCAL_TIME 11 /* where the time of day begins */
 #define CLOCK_LOCAL_ZONE 27 /* where the zone begins */

@@ -13,6 +13,7 @@ static const char *const kind_names[] = {
 	[KIND_TEXT] = "text",		[KIND_NUMBER] = "integer",   [KIND_HEX] = "hex",
 	[KIND_TIME] = "time",		[KIND_STATE] = "text",	     [KIND_HUNDREDTHS] = "decimal",
 	[KIND_THOUSANDTHS] = "decimal", [KIND_PERMILLE] = "decimal", [KIND_NS] = "integer",
+	[KIND_THREADS] = "decimal",
 };
 
 /* Roles of columns: what a report shows of a group. */

@@ -233,19 +233,20 @@ static int findings_check(const struct config *config, struct error *e)
 		return 0;
 	if (config->mode != MODE_REPORT && config->format != &renderer_json)
 		return usage(e, "--findings", "is for a report and --json");
-	if (config->report || config->columns || config->by || config->more_columns ||
-	    config->stacks || config->by_time_us)
+	if (config->report || config->by || config->more_columns || config->stacks ||
+	    config->by_time_us)
 		return usage(e, "--findings",
-			     "has columns of its own: no --report, -g, -G, --by, --stacks, "
+			     "shows rows with -g alone: no --report, -G, --by, --stacks, "
 			     "--by-time or --heatmap");
 	if (config->all_states || config->on_cpu || config->off_cpu)
 		return usage(e, "--findings",
 			     "is about all work and waiting: no -a, --on-cpu or --off-cpu");
 	if (config->mode == MODE_FORMAT &&
-	    (config->trace || config->patience_us || config->stack_dict))
-		return usage(e, "--findings",
-			     "with --json has findings alone: no --trace, --slower, --patience or "
-			     "--stack-dict");
+	    (config->columns || config->trace || config->patience_us || config->stack_dict))
+		return usage(
+			e, "--findings",
+			"with --json has findings alone: no -g, --trace, --slower, --patience or "
+			"--stack-dict");
 	return 0;
 }
 
@@ -460,6 +461,18 @@ static int selection_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+/* Fills in what a report without options for its contents shows: findings, and rows of programs. */
+static void contents_check(struct config *config)
+{
+	if (config->mode != MODE_REPORT || config->columns || config->by || config->more_columns ||
+	    config->stacks || config->chains || config->findings || config->critical_path ||
+	    config->trace || config->by_time_us || config->all_states || config->on_cpu ||
+	    config->off_cpu)
+		return;
+	config->findings = true;
+	config->columns = "programs";
+}
+
 int config_check(struct config *config, struct error *e)
 {
 	int begun = goroutines_begin(config, e);
@@ -487,6 +500,7 @@ int config_check(struct config *config, struct error *e)
 	if (config->named && config->mode == MODE_REPORT && !config->on_cpu && !config->off_cpu &&
 	    !config->filter)
 		config->all_states = true;
+	contents_check(config);
 	if (rows && config->interval_us && !config->trace)
 		return usage(e, "-i",
 			     "is for reports and --trace: --csv and --json write every scan");

@@ -277,6 +277,17 @@ static void run_find_unrecorded(struct run *run)
 	run->interval.unrecorded = run->unrecorded.count ? &run->unrecorded : NULL;
 }
 
+/* True if no sample can say that its thread was in a system call. */
+static bool run_lacks_calls(const struct run *run)
+{
+	const struct source_status *status = &run->status_before;
+
+	for (size_t i = 0; i < status->absent_count; i++)
+		if (status->absent[i].needs & NEED_SYSCALL)
+			return true;
+	return run->source->lacks && run->source->lacks(run->source, sample_column_find("syscall"));
+}
+
 int run_show(struct run *run, struct error *e)
 {
 	struct source_status now, interval;
@@ -284,6 +295,7 @@ int run_show(struct run *run, struct error *e)
 
 	if (err)
 		return err;
+	run->groups.calls_unknown = run_lacks_calls(run);
 	if (run->source->settle)
 		run->source->settle(run->source);
 	if (run->source->account && run_accounts(run))
@@ -301,6 +313,7 @@ int run_show(struct run *run, struct error *e)
 	stacks_miss(run, &interval);
 	gap_miss(run, &interval);
 	run->interval.status = &interval;
+	run->interval.follows = run->shown > 0;
 	source_status_miss_any(&interval, "samples in more stacks than tsnap keeps",
 			       (uint64_t)run->stacks.groups.refused);
 	source_status_miss_any(&interval, "rows of more steps of time than tsnap keeps",

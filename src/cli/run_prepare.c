@@ -63,6 +63,20 @@ static int run_sort(struct run *run, struct error *e)
 	return err ? err : column_list_add(&run->list, name, true, e);
 }
 
+/* True if the columns have a number of threads of their own, in place of those of all reports. */
+static bool columns_have_threads(const char *names)
+{
+	struct column_list list = {0}, threads = {0};
+	struct error unsaid = {0};
+	bool have;
+
+	column_list_add(&threads, "threads", true, &unsaid);
+	have = names && !column_list_add(&list, names, true, &unsaid) &&
+	       column_list_has(&list, threads.items[0]);
+	error_done(&unsaid);
+	return have;
+}
+
 static int run_columns(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
@@ -83,7 +97,7 @@ static int run_columns(struct run *run, struct error *e)
 	/* a replay needs the time */
 	if (config->mode == MODE_RECORD)
 		err = column_list_add(&run->list, "timestamp", grouped, e);
-	if (!err && renderer->before)
+	if (!err && renderer->before && !columns_have_threads(config->columns))
 		err = column_list_add(&run->list, of_processes ? "avg_thr" : renderer->before,
 				      grouped, e);
 	if (!err)
@@ -243,6 +257,19 @@ static int run_patience_check(const struct run *run, struct error *e)
 			 "are those of the scan");
 }
 
+/* Refuses rows by program where other tables refer to the keys of rows. */
+static int run_rows_check(const struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+
+	if (!run->groups.names_programs || !(config->stacks || config->trace || config->by_time_us))
+		return 0;
+	return error_set(e, EINVAL, EXIT_USAGE, "column program can't go with %s: group by commsum",
+			 config->stacks	 ? "--stacks"
+			 : config->trace ? "--trace and --slower"
+					 : "--by-time and --heatmap");
+}
+
 /* Sets the command line as typed, except for quotes. */
 static void run_command(struct run *run)
 {
@@ -337,6 +364,8 @@ int run_prepare(struct run *run, struct error *e)
 	run_split(run);
 	err = run_path_begin(run, e);
 	if (!err)
+		err = run_rows_check(run, e);
+	if (!err)
 		err = run_stacks_check(run, e);
 	if (!err)
 		err = run_patience_check(run, e);
@@ -353,6 +382,9 @@ int run_prepare(struct run *run, struct error *e)
 	if (run->config->findings) {
 		findings_init(&run->findings);
 		run->interval.findings = &run->findings;
+		run->interval.findings_alone = !run->config->columns;
+		run->interval.rows_folded = !run->config->all_rows;
+		run->interval.verbose = run->config->verbose;
 		if (run->times.shared)
 			findings_split(&run->findings, &run->times);
 	}

@@ -119,6 +119,38 @@ static void group_pressure_read(const struct live_host *host, struct source_stat
 	memcpy(status->pressed_group, group, sizeof(group));
 }
 
+/* Reads the load average of the last minute, "0.52 0.61 ...", proc_loadavg(5). */
+static int64_t load_read(void)
+{
+	char text[128], *point;
+	int64_t whole;
+
+	if (host_file_read(PROC "/loadavg", text, sizeof(text)) <= 0)
+		return ABSENT;
+	whole = strtoll(text, &point, 10);
+	return *point == '.' ? whole * 100 + strtoll(point + 1, NULL, 10) : ABSENT;
+}
+
+/* Finds a number of kilobytes in /proc/meminfo. */
+static int64_t memory_find(const char *text, const char *word)
+{
+	const char *line = strstr(text, word);
+
+	return line ? strtoll(line + strlen(word), NULL, 10) : 0;
+}
+
+static int64_t memory_used_read(void)
+{
+	char text[4096];
+	int64_t all, free;
+
+	if (host_file_read(PROC "/meminfo", text, sizeof(text)) <= 0)
+		return ABSENT;
+	all = memory_find(text, "MemTotal:");
+	free = memory_find(text, "MemAvailable:"); /* since 3.14 */
+	return all > 0 && free > 0 && free <= all ? (all - free) * 1000 / all : ABSENT;
+}
+
 void live_host_describe(struct live_host *host, struct source_status *status)
 {
 	static const char *const paths[RESOURCE_COUNT] = {
@@ -128,8 +160,11 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	};
 	char text[512];
 
+	status->load = status->memory_used = ABSENT;
 	if (!(host->context->wants.needs & NEED_PROCESSES))
 		return;
+	status->load = load_read();
+	status->memory_used = memory_used_read();
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {

@@ -369,6 +369,8 @@ static void sample_file_describe(struct source *source, struct source_status *st
 		.bpf_ns = ABSENT,
 		.busy_us = ABSENT,
 		.bpf_runs = ABSENT,
+		.load = ABSENT,
+		.memory_used = ABSENT,
 	};
 	source_status_miss_any(status, "row cut off at the end of the recording", file->reader.cut);
 	if (file->stacks)

@@ -13,6 +13,10 @@
 #define JSON_NAMES_MAX 16
 #define RUNNERS_PERCENT 80 /* of the busy time that those who ran must have to be named */
 #define UNDER_PER_MILLE FINDING_SHARE_LEAST
+#define BRIEF_US (2 * US_PER_SECOND) /* times of such an interval have milliseconds */
+#define LOAD_WHOLE 1000		     /* hundredths: a load without decimals */
+#define FINDINGS_LEAST 3	     /* findings shown in a window of any height */
+#define LINES_OF_FINDING 8	     /* lines of the window for each finding */
 
 /* What a word is about. */
 struct about {
@@ -621,7 +625,17 @@ static void rest_add(struct text *out, const struct interval *interval,
 			add_time(&line, findings->longest_us + 999);
 		text_add_char(&line, ';');
 	}
-	others_add(&line, findings);
+	if (findings->total_us * QUIET_THREADS < findings->elapsed_us && !findings->count)
+		line.bytes[--line.length] = '\0'; /* shares of little time say nothing */
+	else
+		others_add(&line, findings);
+	/* one line, where rows follow */
+	if (findings->count && !interval->findings_alone && interval->width &&
+	    text_width(text_string(&line)) >= interval->width) {
+		text_clear(&line);
+		text_add_format(&line, "Nothing else costs %d %% of the time",
+				UNDER_PER_MILLE / 10);
+	}
 	text_add_char(&line, '.');
 	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
@@ -635,11 +649,67 @@ static bool lack_add(struct text *out, const struct interval *interval,
 
 	if (!findings->unrecorded.count)
 		return false;
+	if (!interval->findings_alone) {
+		interval_add_wrapped(out, interval,
+				     "The recording lacks columns that findings are made of: "
+				     "record them with -G findings.");
+		return true;
+	}
 	text_add_string(&line, "The recording lacks columns that --findings needs: ");
 	unrecorded_add(&line, &findings->unrecorded, "findings");
 	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 	return true;
+}
+
+static void host_add(struct text *line, const struct interval *interval)
+{
+	const struct source_status *status = interval->status;
+	const struct tally *tally = interval->tally;
+	bool brief = tally->elapsed_us < BRIEF_US;
+
+	text_add_printable(line, *status->host ? status->host : "tsnap");
+	if (interval->recording) {
+		text_add_string(line, ", replay of ");
+		text_add_printable(line, interval->recording);
+	}
+	if (*status->kernel) {
+		text_add_string(line, ", Linux ");
+		text_add_printable(line, status->kernel);
+	}
+	if (status->cpus != ABSENT)
+		text_add_format(line, ", %lld CPU%s", (long long)status->cpus,
+				status->cpus == 1 ? "" : "s");
+	if (!tally->scans)
+		return;
+	text_add_string(line, ", ");
+	interval_add_times(line, interval, interval->recording, brief ? 3 : 0);
+}
+
+/* Adds ": CPUs 97 % busy, load 14, memory 61 % used", as far as known. */
+static void usage_add(struct text *line, const struct interval *interval,
+		      const struct findings *findings)
+{
+	const struct source_status *status = interval->status;
+	const char *before = ": ";
+
+	if (status->cpus != ABSENT && findings->elapsed_us) {
+		text_add_format(line, "%sCPU%s ", before, status->cpus == 1 ? "" : "s");
+		add_busy(line, findings);
+		text_add_string(line, " busy");
+		before = ", ";
+	}
+	if (status->load != ABSENT) {
+		text_add_format(line, "%sload ", before);
+		if (status->load < LOAD_WHOLE)
+			text_add_decimals(line, ratio(status->load, 1, 10), 1);
+		else
+			text_add_number(line, ratio(status->load, 1, 100));
+		before = ", ";
+	}
+	if (status->memory_used != ABSENT)
+		text_add_format(line, "%smemory %lld %% used", before,
+				(long long)ratio(status->memory_used, 1, 10));
 }
 
 void interval_add_findings_header(struct text *out, const struct interval *interval)
@@ -648,29 +718,37 @@ void interval_add_findings_header(struct text *out, const struct interval *inter
 	struct about about = {.interval = interval, .findings = findings};
 	struct text line = {0};
 
-	interval_add_origin(&line, interval);
-	text_add_string(&line, ": ");
-	if (interval->status->cpus != ABSENT) {
-		text_add_string(&line, "CPUs ");
-		add_busy(&line, findings);
-		text_add_string(&line, " busy; ");
-	}
+	host_add(&line, interval);
+	usage_add(&line, interval, findings);
+	text_add_string(&line, "; ");
 	if (findings->threads_last)
-		text_add_format(&line, "%lld threads, ", (long long)findings->threads_last);
+		text_add_format(&line, "%lld thread%s, ", (long long)findings->threads_last,
+				findings->threads_last == 1 ? "" : "s");
 	add_threads(&line, &about, findings->total_us);
-	text_add_string(&line, " working or waiting");
+	text_add_format(&line, "%s working or waiting", findings->threads_last ? "" : " threads");
 	interval_add_wrapped(out, interval, text_string(&line));
-	text_add_char(out, '\n');
 	text_done(&line);
+}
+
+/* Number of findings that are shown: with rows, those that leave space for rows. */
+static size_t findings_shown(const struct interval *interval)
+{
+	size_t most = interval->height / LINES_OF_FINDING, count = interval->findings->count;
+
+	if (!interval->height || interval->findings_alone || count <= most ||
+	    count <= FINDINGS_LEAST)
+		return count;
+	return most < FINDINGS_LEAST ? FINDINGS_LEAST : most;
 }
 
 void interval_add_findings(struct text *out, const struct interval *interval)
 {
 	const struct findings *findings = interval->findings;
 	size_t columns = interval->width > 2 * INDENT ? interval->width - INDENT : 0;
+	size_t shown = findings_shown(interval);
 	bool lacks = lack_add(out, interval, findings);
 
-	for (size_t i = 0; i < findings->count; i++) {
+	for (size_t i = 0; i < shown; i++) {
 		struct about about = {interval, findings, finding_at(findings, i), NAMES_SHOWN};
 
 		text_add_format(out, "%zu. ", i + 1);
@@ -680,7 +758,9 @@ void interval_add_findings(struct text *out, const struct interval *interval)
 		evidence_add(out, &about, columns);
 		text_add_char(out, '\n');
 	}
-	if (!lacks || findings->count)
+	if (shown < findings->count)
+		text_add_format(out, "%zu more findings: --findings\n", findings->count - shown);
+	else if (!lacks || findings->count)
 		rest_add(out, interval, findings);
 }
 

@@ -3,6 +3,7 @@
  * that says what was missed and what tsnap itself cost. */
 #include "render/renderer.h"
 #include "render/report_rows.h"
+#include "report/findings.h"
 #include "report/value.h"
 
 #include <stdlib.h>
@@ -18,6 +19,9 @@
 #define QUIET_PART 4
 #define QUOTAS_SHOWN 5	       /* limit of control groups */
 #define LIMIT_PERCENT_LEAST 10 /* least use of an I/O limit that is reported */
+#define PRESSURE_LEAST 50      /* per mille: less pressure is no remark */
+#define UNSEEN_PART 10	       /* part of all time of a state that matters */
+#define FIXED_LINES 3	       /* of a report with findings: empty, legend, footer */
 
 void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line)
 {
@@ -42,17 +46,19 @@ static void add_average(struct text *out, int64_t total, int64_t scans)
 	text_add_decimals(out, ratio(total, 100, scans), 2);
 }
 
-/* Adds begin and end: ", 2026-11-20 21:42:53.000 to 21:42:58.000 CET" */
-static void add_times(struct text *out, const struct tally *tally)
+void interval_add_times(struct text *out, const struct interval *interval, bool day, int decimals)
 {
 	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
+	int width = (int)strlen("00:00:00") + (decimals ? 1 + decimals : 0);
 
-	clock_format_local(tally->from_us, from);
-	clock_format_local(tally->until_us, until);
-	text_add_format(out, ", %.10s %.12s to ", from, from + CLOCK_LOCAL_TIME);
-	if (strncmp(from, until, 10))
-		text_add_format(out, "%.10s ", until);
-	text_add_format(out, "%.12s %s", until + CLOCK_LOCAL_TIME, until + CLOCK_LOCAL_ZONE);
+	clock_format_local(interval->tally->from_us, from);
+	clock_format_local(interval->tally->until_us, until);
+	if (day)
+		text_add_format(out, "%.11s", from);
+	text_add_format(out, "%.*s to ", width, from + CLOCK_LOCAL_TIME);
+	if (strncmp(from, until, CLOCK_LOCAL_TIME))
+		text_add_format(out, "%.11s", until);
+	text_add_format(out, "%.*s %s", width, until + CLOCK_LOCAL_TIME, until + CLOCK_LOCAL_ZONE);
 }
 
 void interval_add_origin(struct text *out, const struct interval *interval)
@@ -75,8 +81,10 @@ void interval_add_origin(struct text *out, const struct interval *interval)
 	if (status->cpus != ABSENT)
 		text_add_format(out, ", %lld CPU%s", (long long)status->cpus,
 				status->cpus == 1 ? "" : "s");
-	if (interval->tally->scans)
-		add_times(out, interval->tally);
+	if (!interval->tally->scans)
+		return;
+	text_add_string(out, ", ");
+	interval_add_times(out, interval, true, 3);
 }
 
 void interval_add_scans(struct text *out, const struct interval *interval)
@@ -108,103 +116,96 @@ static void add_percent(struct text *line, int64_t part, int64_t whole)
 	text_add_string(line, " %");
 }
 
-/* Adds the share of time in which threads waited for a resource: of all threads, whatever the
- * filter. */
-static void add_pressure(struct text *out, const struct interval *interval, const char *of,
-			 const struct source_pressure pressures[RESOURCE_COUNT], bool host)
+/* Adds the share of time in which threads waited for a resource, if it is at least `least` per
+ * mille: of all threads, whatever the filter. */
+static void add_pressure_of(struct text *line, const char *of,
+			    const struct source_pressure pressures[RESOURCE_COUNT], bool host,
+			    int64_t least)
 {
 	static const char *const names[RESOURCE_COUNT] = {
 		[RESOURCE_CPU] = "CPU",
 		[RESOURCE_MEMORY] = "memory",
 		[RESOURCE_IO] = "I/O",
 	};
-	struct text line = {0};
+	size_t start = line->length;
 
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		const struct source_pressure *pressure = &pressures[i];
 
-		if (!pressure->known || !pressure->read_us)
+		if (!pressure->known || !pressure->read_us ||
+		    ratio(pressure->some_us, 1000, pressure->read_us) < least)
 			continue;
-		if (line.length)
-			text_add_char(&line, ',');
+		if (line->length > start)
+			text_add_char(line, ',');
 		else
-			text_add_format(&line, "Pressure (PSI) of %s:", of);
-		text_add_format(&line, " %s some ", names[i]);
-		add_percent(&line, pressure->some_us, pressure->read_us);
+			text_add_format(line, "Pressure (PSI) of %s:", of);
+		text_add_format(line, " %s some ", names[i]);
+		add_percent(line, pressure->some_us, pressure->read_us);
 		if (i == RESOURCE_CPU && host)
 			continue; /* cpu full is always 0 for a host */
-		text_add_string(&line, " full ");
-		add_percent(&line, pressure->full_us, pressure->read_us);
+		text_add_string(line, " full ");
+		add_percent(line, pressure->full_us, pressure->read_us);
 	}
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
 }
 
-static void add_path_words(struct text *out, const struct interval *interval)
+static void add_pressure(struct text *line, const struct interval *interval)
 {
-	struct text line = {0};
+	add_pressure_of(line, "the host", interval->status->pressure, true,
+			interval->findings ? PRESSURE_LEAST : 0);
+}
 
-	text_add_string(&line, "Critical path of ");
-	text_add_printable(&line, interval->path_of);
-	text_add_string(&line, ": the time of its threads (by samples), by the thread that each "
-			       "wait was for in the end, and what that one did meanwhile");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+static void add_group_pressure(struct text *line, const struct interval *interval)
+{
+	add_pressure_of(line, interval->status->pressed_group, interval->status->group_pressure,
+			false, interval->findings ? PRESSURE_LEAST : 0);
+}
+
+static void add_legend(struct text *line, const struct interval *interval)
+{
+	(void)interval;
+	text_add_string(line, "ON on a CPU, RQ waits for a CPU, D disk or kernel lock, S asleep in "
+			      "a request.");
+}
+
+static void add_path_words(struct text *line, const struct interval *interval)
+{
+	if (!interval->path_of)
+		return;
+	text_add_string(line, "Critical path of ");
+	text_add_printable(line, interval->path_of);
+	text_add_string(line, ": the time of its threads (by samples), by the thread that each "
+			      "wait was for in the end, and what that one did meanwhile");
 }
 
 /* Adds that the clock was set: durations are right, times before that are by another clock. */
-static void add_clock_steps(struct text *out, const struct interval *interval)
+static void add_clock_steps(struct text *line, const struct interval *interval)
 {
 	const struct tally *tally = interval->tally;
-	struct text line = {0};
 
 	if (!tally->clock_steps)
 		return;
-	text_add_string(&line, "Note: ");
-	clock_step_add(&line, tally->clock_step_us, tally->clock_stepped_us, interval->recording);
+	text_add_string(line, "Note: ");
+	clock_step_add(line, tally->clock_step_us, tally->clock_stepped_us, interval->recording);
 	if (tally->clock_steps > 1)
-		text_add_format(&line, ", and %lld times before",
-				(long long)tally->clock_steps - 1);
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+		text_add_format(line, ", and %lld times before", (long long)tally->clock_steps - 1);
 }
 
-static void add_header(struct text *out, const struct interval *interval)
-{
-	struct text line = {0};
-
-	interval_add_origin(&line, interval);
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_clear(&line);
-	interval_add_scans(&line, interval);
-	interval_add_wrapped(out, interval, text_string(&line));
-	add_clock_steps(out, interval);
-	add_pressure(out, interval, "the host", interval->status->pressure, true);
-	add_pressure(out, interval, interval->status->pressed_group,
-		     interval->status->group_pressure, false);
-	if (interval->path_of)
-		add_path_words(out, interval);
-	text_add_char(out, '\n');
-	text_done(&line);
-}
-
-void interval_add_absent(struct text *out, const struct interval *interval)
+static void add_absent(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
-	struct text line = {0};
 
 	for (size_t i = 0; i < status->absent_count; i++) {
-		text_add_string(&line, line.length ? "; " : "Absent on this host: ");
-		absent_add(&line, interval->grid->list, &status->absent[i]);
+		text_add_string(line, i ? "; " : "Absent on this host: ");
+		absent_add(line, interval->grid->list, &status->absent[i]);
 	}
-	interval_add_wrapped(out, interval, text_string(&line));
-	if (interval->unrecorded) {
-		text_clear(&line);
-		text_add_string(&line, "Not in the recording: ");
-		unrecorded_add(&line, interval->unrecorded, NULL);
-		interval_add_wrapped(out, interval, text_string(&line));
-	}
-	text_done(&line);
+}
+
+static void add_unrecorded(struct text *line, const struct interval *interval)
+{
+	if (!interval->unrecorded)
+		return;
+	text_add_string(line, "Not in the recording: ");
+	unrecorded_add(line, interval->unrecorded, NULL);
 }
 
 /* Adds a time as "0.31 s". */
@@ -216,83 +217,74 @@ static void add_seconds(struct text *line, int64_t us)
 
 /* Adds how much of the exact time is of threads that samples saw in that state, and which times are
  * not exact. */
-static void add_coverage(struct text *out, const struct interval *interval)
+static void add_coverage(struct text *line, const struct interval *interval)
 {
 	const struct tally *tally = interval->tally;
 	int64_t exact_us = 0, covered_us = 0;
-	struct text line = {0};
 
 	for (int kind = 0; kind < TIME_KINDS; kind++) {
 		if (!tally->all_us[kind] || !tally->samples)
 			continue;
-		text_add_string(&line, line.length ? ", " : "Exact times: ");
-		text_add_decimals(&line, ratio(tally->covered_us[kind], 1000, tally->all_us[kind]),
+		text_add_string(line, line->length ? ", " : "Exact times: ");
+		text_add_decimals(line, ratio(tally->covered_us[kind], 1000, tally->all_us[kind]),
 				  1);
-		text_add_format(&line, " %% of %s", state_row(time_kind_state(kind))->name);
+		text_add_format(line, " %% of %s", state_row(time_kind_state(kind))->name);
 		exact_us = sum(exact_us, tally->all_us[kind]);
 		covered_us = sum(covered_us, tally->covered_us[kind]);
 	}
 	if (exact_us)
-		text_add_string(&line, " are of threads that a scan saw in that state");
+		text_add_string(line, " are of threads that a scan saw in that state");
 	if (covered_us < exact_us)
-		text_add_string(&line, "; what the others did is not known: rows with -");
+		text_add_string(line, "; what the others did is not known: rows with -");
 	if (exact_us && tally->shared_us > exact_us)
 		text_add_string(
-			&line,
+			line,
 			tally->all_us[TIME_ASLEEP]
 				? ""
 				: "; S counts samples (exact where all states are sampled: -a)");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
 }
 
 /* Adds counts of processes: those that live for less than the time between two scans are in few
  * samples. */
-static void add_processes(struct text *out, const struct interval *interval)
+static void add_processes(struct text *line, const struct interval *interval)
 {
 	const struct tally *tally = interval->tally;
-	struct text line = {0};
 
 	if (!tally->forks && !tally->execs && !tally->exits)
 		return;
-	text_add_format(&line, "Processes: %lld forks, %lld execs, %lld exits",
+	text_add_format(line, "Processes: %lld forks, %lld execs, %lld exits",
 			(long long)tally->forks, (long long)tally->execs, (long long)tally->exits);
 	if (tally->dead_cpu_us) {
-		text_add_string(&line, "; threads that ended had used ");
-		add_seconds(&line, tally->dead_cpu_us);
-		text_add_string(&line, " of CPU time, most of it: ");
-		text_add_printable(&line, tally->most_comm ? tally->most_comm : ABSENT_TEXT);
-		text_add_string(&line, " (");
-		text_add_printable(&line, tally->most_user ? tally->most_user : ABSENT_TEXT);
-		text_add_string(&line, ") ");
-		add_seconds(&line, tally->most_cpu_us);
+		text_add_string(line, "; threads that ended had used ");
+		add_seconds(line, tally->dead_cpu_us);
+		text_add_string(line, " of CPU time, most of it: ");
+		text_add_printable(line, tally->most_comm ? tally->most_comm : ABSENT_TEXT);
+		text_add_string(line, " (");
+		text_add_printable(line, tally->most_user ? tally->most_user : ABSENT_TEXT);
+		text_add_string(line, ") ");
+		add_seconds(line, tally->most_cpu_us);
 	}
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
 }
 
 /* Adds the control groups whose threads did not run because of a quota, as the kernel counts it. */
-static void add_quotas(struct text *out, const struct interval *interval)
+static void add_quotas(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
 	size_t shown = status->quota_count < QUOTAS_SHOWN ? status->quota_count : QUOTAS_SHOWN;
 	size_t more = status->quota_count - shown + status->quotas_more;
-	struct text line = {0};
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct source_quota *quota = &status->quotas[i];
 
-		text_add_string(&line, i ? "; " : "Throttled by CPU quotas: ");
-		text_add_printable(&line, quota->path);
-		text_add_char(&line, ' ');
-		add_seconds(&line, quota->throttled_us);
-		text_add_format(&line, " on its CPUs, in %lld of %lld periods",
+		text_add_string(line, i ? "; " : "Throttled by CPU quotas: ");
+		text_add_printable(line, quota->path);
+		text_add_char(line, ' ');
+		add_seconds(line, quota->throttled_us);
+		text_add_format(line, " on its CPUs, in %lld of %lld periods",
 				(long long)quota->throttled_periods, (long long)quota->periods);
 	}
 	if (shown && more)
-		text_add_format(&line, "; and %zu more control groups", more);
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+		text_add_format(line, "; and %zu more control groups", more);
 }
 
 /* Use of a limit in percent of what the interval allows. More than 100: unused I/O was saved
@@ -306,10 +298,9 @@ static int64_t limit_percent(const struct interval *interval, const struct sourc
 
 /* Adds the control groups with limits of I/O, and how far they used them: the kernel does not
  * report how long it throttled them. */
-static void add_io_limits(struct text *out, const struct interval *interval)
+static void add_io_limits(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
-	struct text line = {0};
 	size_t shown = 0;
 
 	for (size_t i = 0; i < status->io_limit_count && interval->tally->elapsed_us; i++) {
@@ -318,29 +309,24 @@ static void add_io_limits(struct text *out, const struct interval *interval)
 
 		if (percent < LIMIT_PERCENT_LEAST)
 			continue;
-		text_add_string(&line, shown++ ? "; " : "I/O limits: ");
-		text_add_printable(&line, limit->path);
-		text_add_format(&line, " used %lld %% of %s=%lld on ", (long long)percent,
+		text_add_string(line, shown++ ? "; " : "I/O limits: ");
+		text_add_printable(line, limit->path);
+		text_add_format(line, " used %lld %% of %s=%lld on ", (long long)percent,
 				limit->word, (long long)limit->limit);
-		text_add_printable(&line, limit->device);
+		text_add_printable(line, limit->device);
 	}
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
 }
 
-void interval_add_missed(struct text *out, const struct interval *interval)
+static void add_missed(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
-	struct text line = {0};
 
 	for (size_t i = 0; i < status->missed_count; i++) {
 		if (!status->missed[i].count)
 			continue;
-		text_add_string(&line, line.length ? "; " : "Missed: ");
-		missed_add(&line, &status->missed[i]);
+		text_add_string(line, line->length ? "; " : "Missed: ");
+		missed_add(line, &status->missed[i]);
 	}
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
 }
 
 /* Returns how far the exact CPU times may differ from the busy time of the CPUs. */
@@ -355,10 +341,9 @@ static int64_t check_bound_us(const struct interval *interval)
 	       status->busy_error_us;
 }
 
-static void add_check(struct text *out, const struct interval *interval)
+static void add_check(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
-	struct text line = {0};
 	int64_t reported_us;
 
 	if (!interval->tally->cpu_us || status->busy_us == ABSENT || status->own_cpu_ns == ABSENT)
@@ -368,13 +353,11 @@ static void add_check(struct text *out, const struct interval *interval)
 	    (reported_us < status->busy_us &&
 	     status->busy_us < interval->tally->elapsed_us / QUIET_PART * status->cpus))
 		return;
-	text_add_string(&line, "Exact times may be wrong: all rows and tsnap itself have ");
-	add_seconds(&line, reported_us);
-	text_add_string(&line, " of CPU time, and the CPUs were busy for ");
-	add_seconds(&line, status->busy_us);
-	text_add_string(&line, " (/proc/stat)");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	text_add_string(line, "Exact times may be wrong: all rows and tsnap itself have ");
+	add_seconds(line, reported_us);
+	text_add_string(line, " of CPU time, and the CPUs were busy for ");
+	add_seconds(line, status->busy_us);
+	text_add_string(line, " (/proc/stat)");
 }
 
 /* Adds a share as ", 1.23 % of one CPU". */
@@ -389,33 +372,63 @@ static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tal
 	text_add_string(line, " % of one CPU");
 }
 
-static void add_cost(struct text *out, const struct interval *interval)
+static void add_cost(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
-	struct text line = {0};
 
 	if (status->own_cpu_ns != ABSENT) {
-		text_add_string(&line, "tsnap itself: ");
-		text_add_decimals(&line, ratio(status->own_cpu_ns, 1, 100000), 1);
-		text_add_string(&line, " ms of CPU time");
-		add_cpu_share(&line, status->own_cpu_ns, interval->tally);
+		text_add_string(line, "tsnap itself: ");
+		text_add_decimals(line, ratio(status->own_cpu_ns, 1, 100000), 1);
+		text_add_string(line, " ms of CPU time");
+		add_cpu_share(line, status->own_cpu_ns, interval->tally);
 	}
 	if (status->bpf_ns != ABSENT && status->bpf_runs != ABSENT) {
-		text_add_string(&line, line.length ? "; its BPF programs: " : "BPF programs: ");
-		text_add_decimals(&line, ratio(status->bpf_ns, 1, 100000), 1);
-		text_add_format(&line, " ms in %lld runs", (long long)status->bpf_runs);
-		add_cpu_share(&line, status->bpf_ns, interval->tally);
-		text_add_format(&line, ", %lld ns a run",
+		text_add_string(line, line->length ? "; its BPF programs: " : "BPF programs: ");
+		text_add_decimals(line, ratio(status->bpf_ns, 1, 100000), 1);
+		text_add_format(line, " ms in %lld runs", (long long)status->bpf_runs);
+		add_cpu_share(line, status->bpf_ns, interval->tally);
+		text_add_format(line, ", %lld ns a run",
 				(long long)ratio(status->bpf_ns, 1, status->bpf_runs));
 	}
+}
+
+/* Adds to an empty line; nothing, if there is nothing to say. */
+typedef void line_adder(struct text *line, const struct interval *interval);
+
+static void add_line(struct text *out, const struct interval *interval, line_adder *add)
+{
+	struct text line = {0};
+
+	add(&line, interval);
 	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
 
-static void footer_add(struct text *out, const struct interval *interval)
+void interval_add_absent(struct text *out, const struct interval *interval)
 {
-	size_t footer;
+	add_line(out, interval, add_absent);
+	add_line(out, interval, add_unrecorded);
+}
 
+void interval_add_missed(struct text *out, const struct interval *interval)
+{
+	add_line(out, interval, add_missed);
+}
+
+static void add_header(struct text *out, const struct interval *interval)
+{
+	add_line(out, interval, interval_add_origin);
+	add_line(out, interval, interval_add_scans);
+	add_line(out, interval, add_clock_steps);
+	add_line(out, interval, add_pressure);
+	add_line(out, interval, add_group_pressure);
+	add_line(out, interval, add_path_words);
+	text_add_char(out, '\n');
+}
+
+/* Adds what is shown below the rows, before the footer. */
+static void add_tables(struct text *out, const struct interval *interval)
+{
 	if (interval->distributions)
 		interval_add_distributions(out, interval);
 	if (interval->events)
@@ -424,20 +437,27 @@ static void footer_add(struct text *out, const struct interval *interval)
 		interval_add_sleep_sums(out, interval);
 	if (interval->chains)
 		interval_add_chains(out, interval);
+}
+
+static void footer_add(struct text *out, const struct interval *interval)
+{
+	size_t footer;
+
+	add_tables(out, interval);
 	footer = out->length;
 	text_add_char(out, '\n');
-	add_coverage(out, interval);
+	add_line(out, interval, add_coverage);
 	interval_add_stacks_footer(out, interval);
-	add_processes(out, interval);
-	add_quotas(out, interval);
-	add_io_limits(out, interval);
+	add_line(out, interval, add_processes);
+	add_line(out, interval, add_quotas);
+	add_line(out, interval, add_io_limits);
 	interval_add_absent(out, interval);
-	add_check(out, interval);
+	add_line(out, interval, add_check);
 	if (interval->status->self.requested) {
 		interval_add_self(out, interval);
 	} else {
-		interval_add_missed(out, interval);
-		add_cost(out, interval);
+		add_line(out, interval, add_missed);
+		add_line(out, interval, add_cost);
 	}
 	/* an empty line precedes the footer, or else ends the report */
 	if (out->length > footer + 1)
@@ -454,14 +474,145 @@ static size_t lines_count(const struct text *text, size_t from)
 }
 
 /* Adds a line if the process of --critical-path was not there. */
-static void add_nobody(struct text *out, const struct interval *interval)
+static void add_nobody(struct text *line, const struct interval *interval)
 {
-	struct text line = {0};
+	text_add_string(line, "No samples: no thread of ");
+	text_add_printable(line, interval->path_of);
+	text_add_string(line, " was seen.");
+}
 
-	text_add_string(&line, "No samples: no thread of ");
-	text_add_printable(&line, interval->path_of);
-	text_add_string(&line, " was seen.");
+/* Remarks on a report with findings, and what changes its meaning ------------------------------ */
+
+/* Adds how much of the time samples did not see, if that is most of a state in which threads were
+ * for much of the time. */
+static void add_unseen(struct text *line, const struct interval *interval)
+{
+	const struct tally *tally = interval->tally;
+
+	if (tally->shared_us * QUIET_THREADS < tally->elapsed_us)
+		return;
+	for (int kind = TIME_ON; kind <= TIME_DISK; kind++) {
+		int64_t all_us = tally->all_us[kind], unseen_us = all_us - tally->covered_us[kind];
+
+		if (unseen_us * 2 <= all_us || all_us * UNSEEN_PART < tally->shared_us)
+			continue;
+		text_add_format(line, "%s%lld %% of the time in %s", line->length ? ", " : "Note: ",
+				(long long)ratio(unseen_us, 100, all_us),
+				state_row(time_kind_state(kind))->name);
+	}
+	if (line->length)
+		text_add_string(line, " was not sampled: what those threads did is not known");
+}
+
+/* Adds the remarks of a report with findings, a line each. Returns their number. */
+static size_t remarks_add(struct text *out, const struct interval *interval)
+{
+	static line_adder *const adders[] = {
+		add_quotas,	    add_io_limits, add_pressure,
+		add_group_pressure, add_absent,	   add_unrecorded,
+	};
+	const struct source_status *status = interval->status;
+	struct text line = {0};
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(adders) / sizeof(adders[0]); i++) {
+		text_clear(&line);
+		adders[i](&line, interval);
+		count += line.length > 0;
+		interval_add_wrapped(out, interval, text_string(&line));
+	}
+	for (size_t i = 0; i < status->missed_count && !status->self.requested; i++) {
+		if (!status->missed[i].count)
+			continue;
+		text_clear(&line);
+		text_add_format(&line, "Missed: %s: %llu", status->missed[i].what,
+				(unsigned long long)status->missed[i].count);
+		interval_add_wrapped(out, interval, text_string(&line));
+		count++;
+	}
+	text_done(&line);
+	return count;
+}
+
+static void details_add(struct text *out, const struct interval *interval)
+{
+	add_line(out, interval, interval_add_scans);
+	add_line(out, interval, add_coverage);
+	add_line(out, interval, add_processes);
+	if (interval->status->self.requested)
+		interval_add_self(out, interval);
+	else
+		add_line(out, interval, add_cost);
+}
+
+/* Adds what tsnap cost, how many remarks there are, and columns for which the line is too narrow.
+ */
+static void add_last_line(struct text *line, const struct interval *interval, size_t remarks,
+			  size_t columns)
+{
+	const struct column_list *list = interval->grid->list;
+	int64_t own_ns = interval->status->own_cpu_ns;
+	int64_t elapsed_ns = ratio(interval->tally->elapsed_us, NS_PER_US, 1);
+
+	if (own_ns != ABSENT && elapsed_ns) {
+		text_add_string(line, "tsnap used ");
+		text_add_decimals(line, ratio(own_ns, 1000, elapsed_ns), 1);
+		text_add_string(line, " % of a CPU. ");
+	}
+	if (!remarks)
+		text_add_string(line, "No remarks");
+	else
+		text_add_format(line, "%zu remark%s", remarks, remarks == 1 ? "" : "s");
+	text_add_string(line, !remarks ? "." : interval->verbose ? ":" : ": -v.");
+	for (size_t i = columns; i < list->count; i++)
+		text_add_format(line, "%s%s", i == columns ? " " : ", ", list->items[i]->title);
+	if (columns < list->count)
+		text_add_string(line, ": wider terminal.");
+}
+
+/* A report with findings: a line about the host, findings, rows, a legend, and one line of footer.
+ */
+static void findings_report_add(struct text *out, const struct interval *interval)
+{
+	const struct grid *grid = interval->grid;
+	bool rows_wanted = !interval->findings_alone;
+	size_t start = out->length, rows, columns = grid->list->count, remarks;
+	struct text below = {0}, told = {0}, line = {0};
+
+	if (interval->follows)
+		text_add_char(out, '\n');
+	interval_add_findings_header(out, interval);
+	text_add_char(out, '\n');
+	add_line(out, interval, add_clock_steps);
+	add_line(out, interval, add_check);
+	add_line(out, interval, add_unseen);
+	if (grid->row_count || interval->findings->count)
+		interval_add_findings(out, interval);
+	add_tables(&below, interval);
+	remarks = remarks_add(&told, interval);
+	if (!interval->verbose)
+		text_clear(&told);
+	else
+		details_add(&told, interval);
+	if (interval->status->self.requested && !interval->verbose)
+		interval_add_self(&told, interval);
+	rows = report_rows(interval, lines_count(out, start) + lines_count(&below, 0) +
+					     lines_count(&told, 0) + FIXED_LINES);
+	if (rows_wanted && rows) {
+		text_add_char(out, '\n');
+		columns = interval_add_columns(out, interval, rows);
+		if (rows < grid->row_count)
+			interval_add_rest(out, interval, rows);
+		add_line(out, interval, add_legend);
+	} else if (!grid->row_count) {
+		interval_add_sleepers(out, interval);
+	}
+	text_add(out, text_string(&below), below.length);
+	add_last_line(&line, interval, remarks, columns);
 	interval_add_wrapped(out, interval, text_string(&line));
+	text_add(out, text_string(&told), told.length);
+	text_done(&below);
+	text_done(&told);
 	text_done(&line);
 }
 
@@ -470,14 +621,11 @@ static void report_add(struct text *out, const struct interval *interval)
 	size_t start = out->length, rows;
 	struct text footer = {0};
 
-	footer_add(&footer, interval);
 	if (interval->findings) {
-		interval_add_findings_header(out, interval);
-		interval_add_findings(out, interval);
-		text_add(out, text_string(&footer), footer.length);
-		text_done(&footer);
+		findings_report_add(out, interval);
 		return;
 	}
+	footer_add(&footer, interval);
 	add_header(out, interval);
 	rows = report_rows(interval, lines_count(out, start) + lines_count(&footer, 0));
 	if (rows && interval->heatmap)
@@ -485,7 +633,7 @@ static void report_add(struct text *out, const struct interval *interval)
 	else if (rows)
 		interval_add_table(out, interval, rows);
 	else if (interval->path_of)
-		add_nobody(out, interval);
+		add_line(out, interval, add_nobody);
 	else
 		interval_add_sleepers(out, interval);
 	if (rows < interval->grid->row_count && !interval->heatmap)

@@ -52,6 +52,10 @@ struct interval {
 	bool sleep_sums;	       /* sleeps among the events are summed up by stack */
 	struct metric_totals *metrics; /* counters of --metrics; NULL: not requested */
 	bool colour;
+	bool findings_alone;	/* findings without rows */
+	bool rows_folded;	/* rows of less than half a per cent are summed up everywhere */
+	bool follows;		/* another report precedes it */
+	bool verbose;		/* remarks and details are printed */
 	bool formulas_kept_out; /* CSV only: no text begins like a formula of a spreadsheet */
 };
 
@@ -107,6 +111,8 @@ void absent_add(struct text *out, const struct column_list *list,
 void unrecorded_add(struct text *out, const struct column_list *unrecorded, const char *option);
 
 #define ABSENT_TEXT "-" /* text for an absent value in reports */
+/* Less than one thread in that many is not much time. */
+#define QUIET_THREADS 4
 
 /* Parts of reports. Adds a line, broken at spaces if it is wider than interval->width. */
 void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line);
@@ -116,8 +122,12 @@ void interval_add_origin(struct text *out, const struct interval *interval);
 void interval_add_scans(struct text *out, const struct interval *interval);
 void interval_add_absent(struct text *out, const struct interval *interval);
 void interval_add_missed(struct text *out, const struct interval *interval);
-/* Adds the titles and the first rows of the interval's grid. */
+/* Adds begin and end in local time, and its zone; day: also the date. */
+void interval_add_times(struct text *out, const struct interval *interval, bool day, int decimals);
+/* Adds the titles and the first rows of the interval's grid, and names the last columns if the line
+ * is too narrow for them. interval_add_columns() returns the number of those that fit instead. */
 void interval_add_table(struct text *out, const struct interval *interval, size_t rows);
+size_t interval_add_columns(struct text *out, const struct interval *interval, size_t rows);
 /* Adds a line for each group, with time from left to right. */
 void interval_add_heatmap(struct text *out, const struct interval *interval);
 /* Adds the stacks (--stacks) of a row of the grid, and their lines of the footer. */

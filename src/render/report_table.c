@@ -12,6 +12,7 @@
 #define BAR_WIDTH 10
 #define BAR_REPORT_WIDTH 80 /* least width of a line that has bars */
 #define TEXT_WIDTH_LEAST 8  /* least width to which a text column is cut */
+#define THREADS_MANY 1000   /* hundredths, from which on threads have one decimal */
 #define ELLIPSIS "…"
 
 /* Writes a share and its bar: "  4.5% #         " */
@@ -32,6 +33,15 @@ static void share_write(struct text *cell, int64_t permille, bool bar)
 	text_done(&number);
 }
 
+/* How the table is laid out. */
+struct layout {
+	const struct interval *interval;
+	size_t widths[COLUMN_LIST_MAX];
+	size_t columns;	      /* columns that fit into the line */
+	bool bars;	      /* shares have bars */
+	int threads_decimals; /* of KIND_THREADS */
+};
+
 /* True if shares have bars: the table has one column of shares, and space for bars. */
 static bool has_bars(const struct interval *interval)
 {
@@ -43,15 +53,38 @@ static bool has_bars(const struct interval *interval)
 	return shares == 1 && (!interval->width || interval->width >= BAR_REPORT_WIDTH);
 }
 
+/* Decimals of numbers of threads: one where a row has ten or more. */
+static int threads_decimals(const struct interval *interval, size_t rows)
+{
+	const struct column_list *list = interval->grid->list;
+
+	for (size_t i = 0; i < list->count; i++)
+		for (size_t row = 0; row < rows && list->items[i]->kind == KIND_THREADS; row++)
+			if (grid_row(interval->grid, row)[i].number >= THREADS_MANY)
+				return 1;
+	return 2;
+}
+
+static void threads_write(struct text *cell, int64_t hundredths, int decimals)
+{
+	if (!hundredths)
+		text_add_string(cell, ABSENT_TEXT);
+	else
+		text_add_decimals(cell, decimals == 1 ? ratio(hundredths, 1, 10) : hundredths,
+				  decimals);
+}
+
 /* Writes the text of a cell, without padding. */
-static void cell_write(struct text *cell, const struct interval *interval,
-		       const struct column *column, union value value)
+static void cell_write(struct text *cell, const struct layout *layout, const struct column *column,
+		       union value value)
 {
 	text_clear(cell);
 	if (value_is_absent(column, value))
 		text_add_string(cell, ABSENT_TEXT);
 	else if (column->kind == KIND_PERMILLE)
-		share_write(cell, value.number, has_bars(interval));
+		share_write(cell, value.number, layout->bars);
+	else if (column->kind == KIND_THREADS)
+		threads_write(cell, value.number, layout->threads_decimals);
 	else if (column->kind == KIND_NS)
 		text_add_duration(cell, value.number);
 	else
@@ -59,46 +92,84 @@ static void cell_write(struct text *cell, const struct interval *interval,
 }
 
 /* True for text, and for a share because of its bar. */
-static bool aligned_left(const struct interval *interval, const struct column *column)
+static bool aligned_left(const struct layout *layout, const struct column *column)
 {
-	return column_is_text(column) || (column->kind == KIND_PERMILLE && has_bars(interval));
+	return column_is_text(column) || (column->kind == KIND_PERMILLE && layout->bars);
+}
+
+/* Width that a text column keeps when others are left out instead. */
+static size_t least_width(const struct column *column)
+{
+	return column->role == ROLE_MEASURE ? (size_t)column->width : TEXT_WIDTH_LEAST;
 }
 
 /* The widest of the columns that can be cut. */
-static size_t *widest(const struct column_list *list, size_t *widths)
+static size_t *widest(struct layout *layout)
 {
+	const struct column_list *list = layout->interval->grid->list;
 	size_t *found = NULL;
 
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i]->kind == KIND_TEXT && widths[i] > TEXT_WIDTH_LEAST &&
-		    (!found || widths[i] >= *found))
-			found = &widths[i];
+	for (size_t i = 0; i < layout->columns; i++)
+		if (list->items[i]->kind == KIND_TEXT &&
+		    layout->widths[i] > least_width(list->items[i]) &&
+		    (!found || layout->widths[i] >= *found))
+			found = &layout->widths[i];
 	return found;
 }
 
-static void widths_find(const struct interval *interval, size_t rows, size_t *widths)
+static size_t width_of(const struct layout *layout)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < layout->columns; i++)
+		total += layout->widths[i] + (i ? GAP : 0);
+	return total;
+}
+
+/* Cuts texts so that all columns fit, or leaves out the last column. */
+static void columns_fit(struct layout *layout, size_t width)
+{
+	size_t whole[COLUMN_LIST_MAX], *cut;
+
+	memcpy(whole, layout->widths, sizeof(whole));
+	for (size_t total; (total = width_of(layout)) > width;) {
+		cut = widest(layout);
+		if (cut) {
+			--*cut;
+		} else if (layout->columns > 1) {
+			layout->columns--;
+			memcpy(layout->widths, whole, sizeof(whole));
+		} else {
+			break;
+		}
+	}
+}
+
+static void layout_find(struct layout *layout, const struct interval *interval, size_t rows)
 {
 	const struct column_list *list = interval->grid->list;
 	struct text cell = {0};
-	size_t total = 0, *cut;
 
+	*layout = (struct layout){
+		.interval = interval,
+		.columns = list->count,
+		.bars = has_bars(interval),
+		.threads_decimals = threads_decimals(interval, rows),
+	};
 	for (size_t i = 0; i < list->count; i++) {
-		widths[i] = text_width(list->items[i]->title);
-		if (widths[i] < (size_t)list->items[i]->width)
-			widths[i] = (size_t)list->items[i]->width;
-		for (size_t row = 0; row < rows; row++) {
-			size_t width;
+		size_t *width = &layout->widths[i];
 
-			cell_write(&cell, interval, list->items[i],
-				   grid_row(interval->grid, row)[i]);
-			width = text_width(text_string(&cell));
-			if (width > widths[i])
-				widths[i] = width;
+		*width = text_width(list->items[i]->title);
+		if (*width < (size_t)list->items[i]->width)
+			*width = (size_t)list->items[i]->width;
+		for (size_t row = 0; row < rows; row++) {
+			cell_write(&cell, layout, list->items[i], grid_row(interval->grid, row)[i]);
+			if (text_width(text_string(&cell)) > *width)
+				*width = text_width(text_string(&cell));
 		}
-		total += widths[i] + (i ? GAP : 0);
 	}
-	for (; interval->width && total > interval->width && (cut = widest(list, widths)); total--)
-		--*cut;
+	if (interval->width)
+		columns_fit(layout, interval->width);
 	text_done(&cell);
 }
 
@@ -199,9 +270,9 @@ static void add_coloured(struct text *out, const char *line, size_t length,
 }
 
 /* Adds the row's cells, or the titles when values is NULL. */
-static void add_row(struct text *out, const struct interval *interval, const size_t *widths,
-		    const union value *values)
+static void add_row(struct text *out, const struct layout *layout, const union value *values)
 {
+	const struct interval *interval = layout->interval;
 	const struct column_list *list = interval->grid->list;
 	struct colour_span spans[COLUMN_LIST_MAX];
 	const char *colour = values && interval->colour ? row_colour(list, values) : NULL;
@@ -211,19 +282,19 @@ static void add_row(struct text *out, const struct interval *interval, const siz
 	const char *words;
 	size_t length;
 
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < layout->columns; i++) {
 		size_t from;
 
 		text_clear(&cell);
 		if (values)
-			cell_write(&cell, interval, list->items[i], values[i]);
+			cell_write(&cell, layout, list->items[i], values[i]);
 		else
 			text_add_string(&cell, list->items[i]->title);
 		if (i)
 			text_add_spaces(&line, GAP);
 		from = line.length;
-		add_cell(&line, text_string(&cell), widths[i],
-			 aligned_left(interval, list->items[i]), i + 1 == list->count);
+		add_cell(&line, text_string(&cell), layout->widths[i],
+			 aligned_left(layout, list->items[i]), i + 1 == layout->columns);
 		if (colour)
 			spans[span_count] = cell_span(list->items[i], &line, from, colour);
 		span_count += colour && spans[span_count].colour;
@@ -239,14 +310,29 @@ static void add_row(struct text *out, const struct interval *interval, const siz
 	text_done(&cell);
 }
 
-void interval_add_table(struct text *out, const struct interval *interval, size_t rows)
+size_t interval_add_columns(struct text *out, const struct interval *interval, size_t rows)
 {
-	size_t widths[COLUMN_LIST_MAX];
+	struct layout layout;
 
-	widths_find(interval, rows, widths);
-	add_row(out, interval, widths, NULL);
+	layout_find(&layout, interval, rows);
+	add_row(out, &layout, NULL);
 	for (size_t row = 0; row < rows; row++) {
-		add_row(out, interval, widths, grid_row(interval->grid, row));
+		add_row(out, &layout, grid_row(interval->grid, row));
 		interval_add_stacks(out, interval, row);
 	}
+	return layout.columns;
+}
+
+void interval_add_table(struct text *out, const struct interval *interval, size_t rows)
+{
+	const struct column_list *list = interval->grid->list;
+	size_t columns = interval_add_columns(out, interval, rows);
+	struct text line = {0};
+
+	for (size_t i = columns; i < list->count; i++)
+		text_add_format(&line, "%s%s", i > columns ? ", " : "", list->items[i]->title);
+	if (columns < list->count)
+		text_add_string(&line, ": in a wider terminal");
+	interval_add_wrapped(out, interval, text_string(&line));
+	text_done(&line);
 }

@@ -22,6 +22,8 @@ const struct column_set column_sets[] = {
 	 "waits_onsum,io_dev,io_us,io_others,blocker_tid,blocker_pid,blocker_kind,blocker_sure,"
 	 "oncpu_comm,chain,depth,root,root_tid,root_pid,root_state,root_syscall,root_why,"
 	 "root_waits_on"},
+	{"psn", REPORT_COLUMNS_DEFAULT},
+	{"programs", PROGRAM_COLUMNS},
 	{"churn", "forks,execs,exits,dead_cpu_s"},
 };
 const size_t column_set_count = sizeof(column_sets) / sizeof(column_sets[0]);
@@ -186,8 +188,7 @@ void column_add_help(struct text *text, const struct column *column)
 
 void column_add_default(struct text *text, const struct column *column)
 {
-	bool report = name_listed(REPORT_COLUMNS_DEFAULT, column->name) ||
-		      name_listed(REPORT_MEASURES_DEFAULT, column->name);
+	bool report = name_listed(PROGRAM_COLUMNS, column->name);
 
 	text_add_char(text, report ? 'r' : '-');
 	text_add_char(text, name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/grid.h"
+#include "report/group_parts.h"
 #include "report/group_split.h"
 #include "report/measure.h"
 #include "report/tally.h"
@@ -75,15 +76,21 @@ static bool group_idle(const struct group_table *groups, const union value *grou
 	return groups->exact ? measure_sums_idle(group_sums(groups, group)) : groups->split != NULL;
 }
 
-void grid_fill_groups(struct grid *grid, const struct group_table *groups,
-		      const struct tally *tally)
+void grid_fill_groups(struct grid *grid, const struct group_table *table, const struct tally *tally)
 {
-	const struct column_list *list = groups->list;
-	size_t *order = memory_get(groups->count * sizeof(*order));
-	struct ordering ordering = {groups, tally->shared_us};
-	size_t count = 0;
+	const struct column_list *list = table->list;
+	struct group_parts parts = {0};
+	const struct group_table *groups = table;
+	struct ordering ordering = {.by_time = tally->shared_us};
+	size_t count = 0, *order;
 	union value *value;
 
+	if (table->has_parts) {
+		group_parts_fill(&parts, table, tally);
+		groups = &parts.rows;
+	}
+	ordering.groups = groups;
+	order = memory_get(groups->count * sizeof(*order));
 	for (size_t row = 0; row < groups->count; row++)
 		if (!group_idle(groups, group_at(groups, row)))
 			order[count++] = row;
@@ -92,19 +99,22 @@ void grid_fill_groups(struct grid *grid, const struct group_table *groups,
 	value = grid->values;
 	for (size_t row = 0; row < count; row++) {
 		const union value *group = group_at(groups, order[row]);
-		int64_t error_us = group_error_us(groups, order[row]);
+		int64_t error_us = groups == table ? group_error_us(groups, order[row]) : ABSENT;
 		struct measures measures =
 			measures_of(group_samples(groups, group), group_weight_us(groups, group),
 				    group_sums(groups, group), tally);
 
 		if (error_us != ABSENT)
 			measures.error = ratio(error_us, 1000, US_PER_SECOND);
+		if (groups != table)
+			group_parts_measure(&parts, order[row], tally, &measures);
 		for (size_t i = 0; i < list->count; i++)
 			*value++ = list->items[i]->role == ROLE_MEASURE
 					   ? column_read(list->items[i], &measures)
 					   : group[groups->word_of[i]];
 	}
 	free(order);
+	group_parts_done(&parts);
 }
 
 struct sorting {

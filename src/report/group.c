@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/group.h"
+#include "report/group_parts.h"
 #include "report/value.h"
 #include "sample/proc_values.h"
 #include "base/index.h"
@@ -48,12 +49,15 @@ void group_table_init(struct group_table *table, const struct column_list *list)
 			table->word_of[i] = table->key_count;
 			table->keys[table->key_count++] = list->items[i];
 		}
+	group_parts_add_keys(table);
 	table->exact = column_list_needs(list) & NEEDS_OF_SUMS;
 	for (int i = 0; table->exact && i < MEASURE_SUMS; i++)
 		table->folds[table->fold_count++] = &measure_sums[i];
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i]->role == ROLE_SUM || list->items[i]->role == ROLE_MAX)
 			table->word_of[i] = word_slot(table, list->items[i]);
+	if (table->has_parts)
+		table->state_us_word = word_slot(table, sample_column_find("state_us"));
 	table->stride = table->key_count + 2 + table->fold_count;
 	table->slot_count = SLOTS_FIRST;
 	table->slots = memory_get(table->slot_count * sizeof(*table->slots));
@@ -219,6 +223,35 @@ void group_table_add_account(struct group_table *table, const struct sample *acc
 		group_split_add_account(table, account);
 	else if (table->exact)
 		sample_fold(table, account, 0, ABSENT);
+}
+
+void group_table_init_rows(struct group_table *rows, const struct group_table *parts)
+{
+	*rows = *parts;
+	rows->key_count = rows->row_keys;
+	rows->stride -= parts->key_count - parts->row_keys;
+	for (size_t i = 0; i < rows->list->count; i++)
+		if (rows->word_of[i] >= parts->key_count)
+			rows->word_of[i] -= parts->key_count - parts->row_keys;
+	rows->split = NULL;
+	rows->words = NULL;
+	rows->count = rows->capacity = 0;
+	rows->slots = memory_get(rows->slot_count * sizeof(*rows->slots));
+}
+
+size_t group_table_merge(struct group_table *rows, const struct group_table *parts, size_t part)
+{
+	const union value *from = group_at(parts, part);
+	uint32_t row = group_table_find(rows, from);
+	union value *to = rows->words + row * rows->stride + rows->key_count;
+
+	from += parts->key_count;
+	for (size_t i = 0; i < 2 + rows->fold_count; i++)
+		if (i < 2 || rows->folds[i - 2]->role == ROLE_SUM)
+			to[i].number = sum(to[i].number, from[i].number);
+		else if (from[i].number > to[i].number)
+			to[i] = from[i];
+	return row;
 }
 
 void group_table_clear(struct group_table *table)

@@ -21,8 +21,13 @@ struct group_table {
 	const struct column *keys[COLUMN_LIST_MAX];
 	const struct column *folds[COLUMN_LIST_MAX + MEASURE_SUMS];
 	size_t key_count, fold_count;
-	bool exact;			 /* the first folds are the measures' sums */
-	size_t fold_first;		 /* folds before this one are shared out instead */
+	bool has_parts;	      /* groups are parts of the grid's rows (group_parts.h) */
+	size_t row_keys;      /* keys of these rows; the others are of their parts */
+	size_t state_us_word; /* index of the longest state_us of a part */
+	bool names_programs;  /* the list has the measure `program` */
+	bool calls_unknown;   /* set by the owner: samples don't say whether they are in a call */
+	bool exact;	      /* the first folds are the measures' sums */
+	size_t fold_first;    /* folds before this one are shared out instead */
 	size_t word_of[COLUMN_LIST_MAX]; /* index of a column's word; none for measures */
 	/* Words of all groups, one group after the other: keys, samples, weight_us, folds. */
 	union value *words;
@@ -52,6 +57,10 @@ uint32_t group_table_fold(struct group_table *table, const struct sample *sample
 void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
 			   int64_t samples, int64_t weight_us);
 uint32_t group_table_find(struct group_table *table, const union value *keys);
+/* Functions for group_parts.c. Begins a table for the rows of a table of parts; adds a part to its
+ * row, whose index it returns. */
+void group_table_init_rows(struct group_table *rows, const struct group_table *parts);
+size_t group_table_merge(struct group_table *rows, const struct group_table *parts, size_t part);
 /* Functions of group_split.c, whose state is part of the table. */
 void group_split_add_account(struct group_table *table, const struct sample *account);
 void group_split_clear(struct group_table *table);

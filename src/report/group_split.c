@@ -399,7 +399,7 @@ void group_table_share_out(struct group_table *table)
 	shares_give(table);
 	if (split->rest != REST_NOWHERE)
 		rests_give(table);
-	if (split->rest == REST_LARGE_GROUPS && !table->exact)
+	if (split->rest == REST_LARGE_GROUPS && !table->exact && !table->has_parts)
 		rests_sum_up(table);
 	split->count = split->part_count = 0;
 }

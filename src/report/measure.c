@@ -40,6 +40,25 @@ const struct column measure_columns[] = {
 	 AT(exits)},
 	{"dead_cpu_s", "DEAD_CPU_S", "CPU seconds of threads that ended, over their whole lives",
 	 KIND_THOUSANDTHS, ROLE_MEASURE, NEED_PROCESSES, 10, AT(dead_cpu_s)},
+	{"threads", "THREADS", "threads of the group on average, as avg_thr; -: none", KIND_THREADS,
+	 ROLE_MEASURE, 0, 7, AT(avg_thr)},
+	{"on_thr", "ON", "of these: on a CPU", KIND_THREADS, ROLE_MEASURE, 0, 4, AT(state_thr[0])},
+	{"rq_thr", "RQ", "of these: waiting for a CPU", KIND_THREADS, ROLE_MEASURE, 0, 4,
+	 AT(state_thr[1])},
+	{"d_thr", "D", "of these: in state D", KIND_THREADS, ROLE_MEASURE, 0, 4, AT(state_thr[2])},
+	{"s_thr", "S", "of these: in state S", KIND_THREADS, ROLE_MEASURE, 0, 4, AT(state_thr[3])},
+	{"longest_ns", "LONGEST", "longest time in RQ, D or S so far, of a thread of the group",
+	 KIND_NS, ROLE_MEASURE, 0, 7, AT(longest_ns)},
+	{"program", "PROGRAM",
+	 "name of the threads, of one user and container, with the process id or the number of "
+	 "processes: groups by commsum, user and container",
+	 KIND_TEXT, ROLE_MEASURE, NEED_COMMSUM | NEED_USER | NEED_CGROUP_NAMES, 14, AT(program)},
+	{"waits_for", "WAITS FOR",
+	 "what the group waits for most of the time: as waits_on, a CPU ...", KIND_TEXT,
+	 ROLE_MEASURE, NEED_WAITS_ONSUM | NEED_BLOCK | NEED_BLOCKER, 16, AT(waits_for)},
+	{"mostly_in", "MOSTLY IN",
+	 "system call with most of the group's time; user code, page fault, kernel thread",
+	 KIND_TEXT, ROLE_MEASURE, NEED_SYSCALL, 9, AT(mostly_in)},
 };
 
 #define SUM_OF(member, need)                                            \
@@ -96,6 +115,7 @@ struct measures measures_of(int64_t samples, int64_t weight_us, const union valu
 		.seconds = ratio(weight_us, 100, US_PER_SECOND),
 		.share = tally_share(tally, tally->shared_us ? weight_us : samples),
 		.error = ABSENT,
+		.longest_ns = ABSENT,
 	};
 
 	if (sums)

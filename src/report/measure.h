@@ -9,6 +9,8 @@
 
 #include "sample/column.h"
 
+#define MEASURE_STATES 4
+
 struct measures {
 	int64_t samples;
 	int64_t avg_thr; /* hundredths */
@@ -20,6 +22,10 @@ struct measures {
 	int64_t csw_per_s;				     /* hundredths */
 	int64_t runq_avg_us;
 	int64_t forks, execs, exits;
+	/* of the group's parts (group_parts.h): threads in ON, RQ, D and S, in hundredths */
+	int64_t state_thr[MEASURE_STATES];
+	int64_t longest_ns; /* ABSENT: none waits */
+	const char *program, *mostly_in, *waits_for;
 };
 
 /* Sums over a group's samples and accounts, for the exact measures: rows of struct sample, without

@@ -69,6 +69,7 @@ void value_add(struct text *text, const struct column *column, union value value
 		text_add_string(text, state ? state->name : "?");
 		return;
 	case KIND_HUNDREDTHS:
+	case KIND_THREADS:
 		text_add_decimals(text, value.number, 2);
 		return;
 	case KIND_THOUSANDTHS:

@@ -28,6 +28,7 @@ enum column_kind {
 	KIND_THOUSANDTHS, /* a number with three decimals */
 	KIND_PERMILLE,	  /* a share, written in percent with one decimal */
 	KIND_NS,	  /* ns; in a report with three digits and a unit */
+	KIND_THREADS,	  /* hundredths; in a report with one decimal from 10 threads on */
 };
 
 /* Use of a column by grouping. */

@@ -73,6 +73,8 @@ struct source_status {
 	int64_t bpf_ns, bpf_runs; /* cost of tsnap's BPF programs, if the kernel counts it */
 	int64_t busy_us;	  /* time that CPUs were not idle, until the last account */
 	int64_t busy_error_us;	  /* possible error of exact times against busy_us */
+	int64_t load;		  /* load average of the last minute, in hundredths */
+	int64_t memory_used;	  /* per mille of the memory */
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
 	struct source_absent absent[SOURCE_ABSENT_MAX];

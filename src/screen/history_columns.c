@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/history_columns.h"
+#include "report/group_parts.h"
 #include "sample/proc_values.h"
 
 #include <pthread.h>
@@ -85,6 +86,8 @@ void history_columns_find(void)
 
 bool history_keeps(const struct column *column)
 {
-	return column->role == ROLE_MEASURE || !is_left_out(column) ||
+	if (column->role == ROLE_MEASURE)
+		return !measure_is_of_parts(column);
+	return !is_left_out(column) ||
 	       column->offset == offsetof(struct sample, time_us);
 }

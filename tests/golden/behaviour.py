@@ -176,11 +176,11 @@ class Formats(unittest.TestCase):
             self.assertEqual(given.stdout, content, name)
 
     def test_recorded_work_is_shown_again(self):
-        for options in ([], ["-g", "why"], ["--filter", "why=lock"], ["-a"]):
+        for options in ([], ["-g", "psn"], ["-g", "why"], ["--filter", "why=lock"], ["-a"]):
             rows = tsnap("--replay", "work.csv", "--csv").stdout
             self.assertIn(b"client", rows)
             again = tsnap("--replay", "-", *options, stdin=None, input=rows).stdout
-            once = tsnap("--replay", "work.csv", *(options if options != ["-a"] else [])).stdout
+            once = tsnap("--replay", "work.csv", *(options if options != ["-a"] else ["-g", "psn"])).stdout
             self.assertEqual(again.split(b"\n")[1:], once.split(b"\n")[1:], options)
 
     def test_scans_of_any_size(self):
@@ -528,7 +528,7 @@ class Signals(unittest.TestCase):
 
     def test_report_of_what_there_is(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            process = self.start()
+            process = self.start("-g", "psn")
             # tsnap has read all three rows, and waits for more, once nothing is left in the pipe
             while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, b"....")) != (0,):
                 time.sleep(0.01)

@@ -9,7 +9,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 SVG = "{http://www.w3.org/2000/svg}"
-HEADING = re.compile(r" *[A-Z][A-Z0-9_*]*(  +[A-Z][A-Z0-9_*]*)*$")
+HEADING = re.compile(r" *[A-Z][A-Z0-9_*]*(  +[A-Z][A-Z0-9_*]*( [A-Z]+)?)*$")
 BAR = re.compile(r"(?<=%) #+")
 
 

@@ -17,7 +17,7 @@ import facts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected")
-# Formats follow neither the locale nor the time zone.
+# Formats do not follow the locale, and only headings for people the time zone.
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Tokyo"}
 ENVIRONMENT.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
 
