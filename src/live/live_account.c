@@ -66,11 +66,11 @@ void live_accounts_missed(const struct live_accounts *accounts, struct source_st
 	struct source_missed *missed;
 
 	source_status_miss(status,
-			   "forks and ends of processes by more names than tsnap tells apart",
+			   "events of processes (fork, exit) by more names than tsnap tells apart",
 			   accounts->dead.others);
 	source_status_miss(
 		status,
-		"ends of threads that did not fit the map, so that their times are not known",
+		"threads that ended and did not fit the map: their times are not known",
 		accounts->dead.unknown);
 	missed = source_status_miss(status,
 				    "exact times of threads whose switches the kernel hides "

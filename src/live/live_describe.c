@@ -44,7 +44,7 @@ static void scans_describe(const struct live *live, const struct sampler_status 
 			   reported->late_count[LATE_WAIT]);
 	source_status_miss(status, "late scans (the map was made larger)",
 			   reported->late_count[LATE_GROWTH]);
-	source_status_miss(status, "records that kept changing while they were read",
+	source_status_miss(status, "records changed again and again while being read",
 			   table->torn_count + reported->torn_count);
 	source_status_miss(status, "scans that could not see the whole map",
 			   table->unfinished_count + reported->unfinished_count);
@@ -145,7 +145,7 @@ void live_describe(struct source *source, struct source_status *status)
 				   live->growth.earlier.map_full + full);
 	if (!live->context.view.translated)
 		/* threads without a slot now, not how often one was refused */
-		source_status_miss(status, "threads that do not fit the map (raise --max-threads)",
+		source_status_miss(status, "threads beyond the size of the map (raise --max-threads)",
 				   full && live->walk.unfit_threads > 0
 					   ? (uint64_t)live->walk.unfit_threads
 					   : live->context.seed.unfit_count)

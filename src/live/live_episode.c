@@ -124,7 +124,7 @@ void live_episode_seed_call(struct live_context *context, const struct thread_st
 void live_episode_describe(const struct live_context *context, struct source_status *facts)
 {
 	struct source_missed *missed = source_status_miss_any(
-		facts, "files, connections and waits not kept: the thread ran meanwhile",
+		facts, "lookups of files, connections and waits dropped: the thread ran meanwhile",
 		context->later_lookups);
 
 	if (missed)

@@ -164,27 +164,26 @@ static void recording_describe(struct sample_input *input, struct source_status 
 	const struct frame_losses *losses = &recording->losses;
 
 	recording_host_describe(&recording->reported, status);
-	source_status_miss_any(status, "damaged parts of the recording were passed over",
+	source_status_miss_any(status, "damaged parts of the recording skipped",
 			       losses->damaged);
-	source_status_miss_any(status, "parts of it are of a later version of tsnap",
+	source_status_miss_any(status, "parts of it written by a later version of tsnap",
 			       losses->newer);
-	source_status_miss_any(status, "parts of it have no header line any more",
+	source_status_miss_any(status, "parts of it without a header line",
 			       losses->headless);
-	source_status_miss_any(status, "links, directories or pipes in it were not read",
+	source_status_miss_any(status, "entries of it not read: links, directories or pipes",
 			       recording->files.strange);
-	source_status_miss_any(status, "frames that are in it more than once were read once",
+	source_status_miss_any(status, "frames found in it more than once and read once",
 			       losses->twice);
-	source_status_miss_any(status, "files that were named more than once were read once",
+	source_status_miss_any(status, "files named more than once and read once",
 			       recording->samples.kind == RECORD_SAMPLES ? recording->files.twice
 									 : 0);
 	source_status_miss_any(status,
-			       "files of samples have no file of their scans any more: scans "
-			       "without samples are not known there",
+			       "files of samples without the file of their scans: scans without samples are not known there",
 			       recording_files_scanless(&recording->files, recording->samples.kind,
 							recording->scans.kind));
-	source_status_miss_any(status, "files were removed while they were read",
+	source_status_miss_any(status, "files removed while they were read",
 			       recording->vanished);
-	source_status_miss_any(status, "files end within a frame, cut off or still written",
+	source_status_miss_any(status, "files cut off, or still being written, within a frame",
 			       losses->cut);
 }
 

@@ -154,7 +154,7 @@ int scan_rows_find(struct scan_rows *rows, struct recording_part *part, int64_t 
 
 void scan_rows_describe(const struct scan_rows *rows, struct source_status *status)
 {
-	source_status_miss_any(status, "scans were not recorded", (uint64_t)rows->missing);
+	source_status_miss_any(status, "scans not recorded", (uint64_t)rows->missing);
 	source_status_miss_any(status, "scans whose samples are lost", rows->lost);
 	source_status_miss_any(status, "rows of scans can't be read", rows->bad);
 }

@@ -319,7 +319,7 @@ void stack_dict_free(struct stack_dict *dict)
 
 void stack_dict_describe(const struct stack_dict *dict, struct source_status *status)
 {
-	source_status_miss_any(status, "stacks of samples are not in the dictionary",
+	source_status_miss_any(status, "stacks of samples missing from the dictionary",
 			       dict->lacking);
 	source_status_miss_any(status, "rows of stacks can't be read", dict->bad);
 	source_status_miss_any(status,

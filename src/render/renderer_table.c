@@ -60,9 +60,27 @@ void unrecorded_add(struct text *out, const struct column_list *unrecorded, cons
 	text_add_char(out, ')');
 }
 
+/* Returns where the plural ending of the first noun of what was missed begins, or its end. */
+static const char *plural_ending(const char *what)
+{
+	const char *end = strpbrk(what, " :,(");
+
+	while (end && (end[-1] != 's' || end[-2] == 's'))
+		end = strpbrk(end + 1, " :,(");
+	return !end ? what + strlen(what)
+		    : end - (end - what > 4 && !strncmp(end - 4, "sses", 4) ? 2 : 1);
+}
+
 void missed_add(struct text *out, const struct source_missed *missed)
 {
+	const char *ending = plural_ending(missed->what);
+
 	text_add_number(out, (int64_t)missed->count);
 	text_add_char(out, ' ');
-	text_add_string(out, missed->what);
+	if (missed->count != 1) {
+		text_add_string(out, missed->what);
+		return;
+	}
+	text_add(out, missed->what, (size_t)(ending - missed->what));
+	text_add_string(out, ending + strcspn(ending, " :,("));
 }

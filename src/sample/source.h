@@ -17,7 +17,7 @@
 
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 64
-#define SOURCE_MISSED_MORE "or more kinds that were missed are not listed here"
+#define SOURCE_MISSED_MORE "or more kinds of losses not listed here"
 #define SOURCE_ABSENT_MAX 16
 #define SOURCE_QUOTAS_MAX 32
 #define SOURCE_IO_LIMITS_MAX 32

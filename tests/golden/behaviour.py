@@ -215,7 +215,7 @@ class Recordings(unittest.TestCase):
         self.place = tempfile.TemporaryDirectory()
         self.addCleanup(self.place.cleanup)
         self.whole, said = csv_of("recording_1")
-        self.assertEqual(said, "tsnap: missed: 2 scans were not recorded\n")
+        self.assertEqual(said, "tsnap: missed: 2 scans not recorded\n")
 
     def copy(self, change=lambda name, content: content):
         for name in os.listdir(os.path.join(FIXTURES, "recording_1")):
@@ -285,7 +285,7 @@ class Recordings(unittest.TestCase):
         os.symlink("nowhere", directory + "/db1_20261121T00Z-001.samples.csv.zst")
         rows, said = csv_of(directory)
         self.assertEqual(rows, self.whole)
-        self.assertIn("3 links, directories or pipes in it were not read", said)
+        self.assertIn("3 entries of it not read: links, directories or pipes", said)
         with tempfile.TemporaryDirectory() as links:
             for name in os.listdir(os.path.join(FIXTURES, "recording_1")):
                 os.symlink(os.path.join(FIXTURES, "recording_1", name), os.path.join(links, name))
@@ -301,7 +301,7 @@ class Recordings(unittest.TestCase):
         for bad in (b"x\n", b'"2026-11-20T20:42:53.950000Z",x\n', b'a"b\n', b"\0\n", b'"2026-13-20T20:42:53.950000Z"' + b"," * 30 + b"\n"):
             rows, said = csv_of_bytes(zstd(content + bad))
             self.assertEqual(rows.count(b"\n") - 1, count, bad)
-            self.assertIn("missed: 1 rows of the recording can't be read", said)
+            self.assertIn("missed: 1 row of the recording can't be read", said)
 
     def test_later_format_is_passed_over(self):
         """A frame of format 2 is counted; frames of format 1 next to it are read."""
@@ -315,7 +315,7 @@ class Recordings(unittest.TestCase):
             return content + head + struct.pack("<Q", check) + b"new"
         rows, said = csv_of(self.copy(later))
         self.assertEqual(rows, self.whole)
-        self.assertIn("missed: 1 parts of it are of a later version of tsnap", said)
+        self.assertIn("missed: 1 part of it written by a later version of tsnap", said)
 
     def test_what_is_there_twice_is_read_once(self):
         """Snapshots that overlap, a directory named again, frames that stand twice in a file, a file named twice: told."""
@@ -330,16 +330,16 @@ class Recordings(unittest.TestCase):
         for paths in ([cut + ".zst" for cut in cuts], ["recording_1", "recording_1"], [twice]):
             given = tsnap("--replay", *paths, "-a").stdout.decode().split("\n")
             self.assertEqual(given[1], expected[1])
-            self.assertRegex("\n".join(given), r"\d+ frames that are in it more than\s+once were read once")
+            self.assertRegex("\n".join(given), r"\d+ frames found in it more than\s+once and read once")
         given, once = (tsnap("--replay", *["./" * i + "small.csv" for i in range(count)], "-a").stdout.decode() for count in (3, 1))
         self.assertEqual(given.split("\n")[1], once.split("\n")[1])
-        self.assertRegex(given, r"Missed: 2 files that were named more\s+than once were read once")
+        self.assertRegex(given, r"Missed: 2 files named more\s+than once and read once")
 
     def test_missing_scans_are_told(self):
         os.unlink(self.copy() + "/db1_20261120T21Z-001.scans.csv.zst")
         for options in (["-a"], ["--csv"]):
             done = tsnap("--replay", self.place.name, *options)
-            self.assertRegex((done.stdout + done.stderr).decode(), r"issed: 1 files of samples have no file of their scans")
+            self.assertRegex((done.stdout + done.stderr).decode(), r"issed: 1 file of samples without the file of their scans")
 
     def test_two_hosts(self):
         self.copy()

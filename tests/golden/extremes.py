@@ -157,7 +157,7 @@ class Extremes(unittest.TestCase):
                 for form, done in self.check_forms(values, samples, (values, kinds)):
                     if form != "-a --csv -g ALL" or len(kinds) > 1:
                         continue
-                    bad = re.search(r"missed: (\d+) rows of the recording can't be read", done.stderr.decode())
+                    bad = re.search(r"missed: (\d+) rows? of the recording can't be read", done.stderr.decode())
                     self.assertEqual(done.stdout.count(b"\n") - 1 + int(bad.group(1) if bad else 0), rows, values)
 
 

@@ -91,7 +91,7 @@ def spin_in_kernel(ctx):
     check({workload["file"]} <= set(names) <= {workload["file"], ""}, "the file is %s", set(names))
     # a thread that was preempted before its file was looked up is shown without the file, and counted
     lacking = names.count("")
-    told = int(re.search(r"(\d+) files, connections and waits not kept", watch.tool.err + "0 files, connections and waits not kept").group(1))
+    told = int(re.search(r"(\d+) lookups? of files, connections and waits dropped", watch.tool.err + "0 lookups of files, connections and waits dropped").group(1))
     check(lacking <= told, "%d of %d names lack, and %d are told", lacking, len(names), told)
 
 

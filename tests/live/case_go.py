@@ -43,7 +43,7 @@ def go_without_symbols(ctx):
     find.close()
     check(threads >= 3 * len(started), "%d threads of %d programs", threads, len(started))
     _, missed, text = report(ctx, pids)
-    check(LATE_FILE in text or not missed.get(SHORT), "%s", text)
+    check(LATE_FILE in text or not missed[SHORT], "%s", text)
 
 
 ROW = re.compile(r"^ *(\d+)  (\w+) +(.*?)  +(-|\d+\.\d)  (\S+)$", re.M)

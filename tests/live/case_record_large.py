@@ -181,14 +181,14 @@ def record_of_50_gb(ctx):
     hurt = Replay(ctx, "--replay", path, *window)
     print("# a minute with a damaged frame: %s" % hurt.words)
     hurt.expect(60 * RATE_HZ - FRAME_SCANS)
-    check(hurt.words == "Missed: 1 damaged parts of the recording were passed over", "%s", hurt.words)
+    check(hurt.words == "Missed: 1 damaged part of the recording skipped", "%s", hurt.words)
 
     cut = damaged + 1
     os.truncate(path, (offsets[cut] + offsets[cut + 1]) // 2)
     rest = Replay(ctx, "--replay", path)
     print("# cut in the middle: %s" % rest.words)
     rest.expect((cut - 1) * FRAME_SCANS)
-    check(rest.words == hurt.words + "; 1 files end within a frame, cut off or still written", "%s", rest.words)
+    check(rest.words == hurt.words + "; 1 files cut off, or still being written, within a frame", "%s", rest.words)
 
 
 record_of_50_gb.limit_s = 900  # instead of run_live.LIMIT_S

@@ -10,18 +10,20 @@ import time
 import truth
 from case_stacks import COLUMNS, chain_programs, directory_of, frames_of, programs_start
 from growth import Room
-from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, settle, wait_until
+from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, rows_of, settle, singular, wait_until
 from parts import FIRST_SLOW
 
 UNREADY = 77
 HZ = 20
 NO_CPU = "late scans (tsnap waited for a CPU, or for its output)"
-SHORT = "user stacks that end before their outermost frame"
-UNREAD = "user stacks that end at memory that is not there, or not in RAM (swapped out, or held back by its process: it is not read)"
+MAP_CUT = "files with more functions than are read"
+NO_MAP = "processes whose perf-PID.map is no plain file, or another user's"
+SHORT = "user stacks cut off before their outermost frame"
+UNREAD = "user stacks cut off at memory that is not there, or not in RAM (swapped out, or held back by its process: it is not read)"
 
 
 def cut_short(missed):
-    return missed.get(SHORT, 0) + missed.get(UNREAD, 0)
+    return missed[SHORT] + missed[UNREAD]
 
 
 class Strange(Process):
@@ -50,8 +52,9 @@ def report(ctx, pids, seconds=3, columns="tid,stack"):
     tool.finish_plain(0, START_S + seconds + STOP_S)
     text = tool.out.decode(errors="replace")
     rate = float(re.search(r"([\d.]+) Hz \(-F %d\)" % HZ, text).group(1))
-    missed = dict((what, int(count)) for count, what in re.findall(r"(?:Missed: |; |, )(\d+) ([a-z][^;\n]*)", text))
-    return rate + missed.get(NO_CPU, 0) / seconds, missed, text
+    counts = dict((what, int(count)) for count, what in re.findall(r"(?:Missed: |; |, )(\d+) ([a-z][^;\n]*)", text))
+    missed = {what: counts.get(what, counts.get(singular(what), 0)) for what in (NO_CPU, SHORT, UNREAD, NO_MAP, MAP_CUT)}
+    return rate + missed[NO_CPU] / seconds, missed, text
 
 
 def expect_rate(find, rate):
@@ -261,8 +264,8 @@ def stacks_of_strange_maps(ctx):
     for name in ("zeros", "link", "stranger", "made_up"):
         find.expect(names[name] == "[jit]+%#x" % (ones[name].code_at + 3), "%s: %s", name, names[name])
     rate, missed, text = report(ctx, pids, 4)
-    find.expect(missed.get("files with more functions than are read", 0) >= 1, "that a map was cut is not told: %s", missed)
-    find.expect(missed.get("processes whose perf-PID.map is no plain file, or another user's") == 2 + made_up, "%s", missed)
+    find.expect(missed[MAP_CUT] >= 1, "that a map was cut is not told: %s", missed)
+    find.expect(missed[NO_MAP] == 2 + made_up, "%s", missed)
     expect_rate(find, rate)
     find.close()
 

@@ -64,7 +64,7 @@ def frames_of(row):
             if not name.endswith("_[k]")]
 
 
-LATE_FILE = "times that a file was not read at once"  # stacks through a file are lost until it is read
+LATE_FILE = "that a file was not read at once"  # stacks through a file are lost until it is read
 FIRST_SCANS = 5  # runs in which the first scan may be out of time
 
 

@@ -24,7 +24,7 @@ def told_as_left_out(words, stuck, name):
         check("/mnt/cached (a FUSE server that does not answer)" in words, "not told: %s", words)
         return
     if name == "stuck_stack":
-        check("user stacks that end at memory that is not there, or not in RAM" in words, "not told: %s", words)
+        check("user stacks cut off at memory that is not there, or not in RAM" in words, "not told: %s", words)
         check("%s (" % stuck["pid"] not in words, "the process was left out: %s", words)
         return
     check("%d (%s)" % (stuck["pid"] and int(stuck["pid"]), REASONS[name]) in words, "not told: %s", words)
@@ -135,7 +135,7 @@ def gap_of_worker(ctx):
     check(abs(gaps[0][0] * 20 - 1 - gaps[0][1]) <= 2, "%.2f s without rows, %d scans missing", *gaps[0])
     replay = ctx.plain("--replay", directory)
     replay.finish_plain(0, STOP_S)
-    check("%d scans were not recorded" % gaps[0][1] in re.sub(r"\s+", " ", replay.out.decode()), "not told: %s", replay.out.decode())
+    check("%d scans not recorded" % gaps[0][1] in re.sub(r"\s+", " ", replay.out.decode()), "not told: %s", replay.out.decode())
 
 
 @case

@@ -121,7 +121,7 @@ def seconds_and_scans(screen):
     """Time of day at which the window ends, how many scans were taken until then, and how many were reported as missed."""
     text = screen.redrawn()
     hours, minutes, seconds = re.search(r" to (\d+):(\d+):([\d.]+) \S+, ", text).groups()
-    missed = re.findall(r"(\d+) (?:late scans|scans while probes were loaded)", text)
+    missed = re.findall(r"(\d+) (?:late scans?|scans? while probes were loaded)", text)
     taken = int(re.search(r"History: [\d:]+, (\d+) scans", text).group(1))
     return 3600 * int(hours) + 60 * int(minutes) + float(seconds), taken, sum(map(int, missed))
 

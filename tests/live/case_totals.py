@@ -228,7 +228,7 @@ def totals_in_doubt(ctx):
     ctx.workloads([("spin", {})] * (4 * os.cpu_count()))  # more threads than exits of others leave room for
     for tool in (everybody, some):
         tool.finish_plain(0, START_S + STOP_S)
-        check("threads that do not fit the map" in tool.out.decode(), "all of them fit: %s", tool.out.decode())
+        check("beyond the size of the map" in tool.out.decode(), "all of them fit: %s", tool.out.decode())
     check("Exact times may be wrong" in everybody.out.decode(), "nothing is said: %s", everybody.out.decode())
     check("may be wrong" not in some.out.decode(), "of some: %s", some.out.decode())
 

@@ -37,8 +37,8 @@ def dying_processes(ctx):
             check(row[column] in ("", value), "%s is %s, not %s", column, row[column], value)
     absent = sum(row["exe"] == "" for row in brief)
     check(0 < absent < len(brief), "no exe in %d of %d rows: none was seen at its end, or all were", absent, len(brief))
-    missed = re.compile(r"tsnap: missed: \d+ (late scans|(user |kernel )?stacks|samples|times that a file was not read at once|"
-                        r"records that kept changing|waits whose chains were not followed|"
-                        r"requests to block devices) ")  # requests of other processes
+    missed = re.compile(r"tsnap: missed: \d+ (late scans?|(user |kernel )?stacks?|samples?|times? that a file was not read at once|"
+                        r"records? changed again|waits? whose chains were not followed|"
+                        r"requests? to block devices) ")  # requests of other processes
     words = [line for line in tool.err.splitlines() if not missed.match(line)]
     check(not words, "on standard error: %s", words)

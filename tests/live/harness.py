@@ -239,6 +239,11 @@ def name_of(pid):
         return ""
 
 
+def singular(what):
+    """What was missed, as tsnap has it for a count of 1: "late scan", "process skipped"."""
+    return re.sub(r"((?<=ss)es|(?<!s)s)(?=[ :,(]|$)", "", what, count=1)
+
+
 class Tsnap(Process):
     """A run of tsnap."""
 
@@ -300,7 +305,7 @@ class Tsnap(Process):
 
     def missed(self, words):
         """The sum of N of the lines "missed: N ..." with these words."""
-        return sum(map(int, re.findall(r"missed: (\d+) [^\n]*" + re.escape(words), self.err)))
+        return sum(map(int, re.findall(r"missed: (\d+) [^\n]*(?:%s|%s)" % (re.escape(words), re.escape(singular(words))), self.err)))
 
     def wait_scans(self, count, test=lambda row: True):
         """Waits until `count` scans have rows that pass the test; gives all rows so far."""

@@ -615,7 +615,7 @@ static void test_lost_samples_are_counted(void **state)
 	replayed = replay(scene, ABSENT, ABSENT);
 	assert_int_equal(replayed.scans, 1);
 	assert_int_equal(missed(&replayed, "samples are lost"), 4);
-	assert_int_equal(missed(&replayed, "end within a frame"), 1);
+	assert_int_equal(missed(&replayed, "within a frame"), 1);
 }
 
 int main(void)

@@ -237,7 +237,7 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 		parsers_lost(stacks->context->parsers));
 	source_status_miss_any(
 		status,
-		"processes that start those which read files, and ended (another one went on)",
+		"processes that had started those which read files, and ended (another one went on)",
 		parsers_replaced(stacks->context->parsers));
 	if (lacking == -ECHILD)
 		source_status_lack(status, "kind of data: functions and tables of files not yet "
@@ -252,13 +252,12 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 	source_status_miss_any(status, "stacks not kept: the thread ran meanwhile",
 			       stacks->moved_count);
 	source_status_miss_any(status,
-			       "stacks not read for want of time, of processes with many threads "
-			       "that run again and again",
+			       "stacks not read for lack of time, of processes with many threads that run again and again",
 			       stacks->late_count);
-	source_status_miss_any(status, "user stacks that end before their outermost frame",
+	source_status_miss_any(status, "user stacks cut off before their outermost frame",
 			       ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE]);
 	source_status_miss_any(status,
-			       "user stacks that end at memory that is not there, or not in RAM "
+			       "user stacks cut off at memory that is not there, or not in RAM "
 			       "(swapped out, or held back by its process: it is not read)",
 			       ended[WALK_UNREAD]);
 	source_status_miss_any(status,
@@ -294,8 +293,7 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 			       "many to be read at once",
 			       stacks->python.late_count);
 	source_status_miss_any(status,
-			       "user stacks of threads on a CPU that are longer than their copy "
-			       "(--stack-bytes)",
+			       "user stacks of threads on a CPU longer than their copy (--stack-bytes)",
 			       ended[WALK_CUT]);
 	source_status_miss_any(status,
 			       host->cap_admin ? "kernel stacks that could not be read (refused "
@@ -310,10 +308,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 			       "processes whose perf-PID.map is no plain file, or another user's",
 			       names.refused);
 	source_status_miss_any(
-		status, "tables of files given back for want of memory (they are read again)",
+		status, "tables of files dropped for lack of memory (they are read again)",
 		names.unloaded + stacks->modules.shrunk);
 	source_status_miss_any(status,
-			       "times that a file was not read at once for want of time or memory "
+			       "times that a file was not read at once for lack of time or memory "
 			       "(its stacks are, in a later scan)",
 			       stacks->late_files);
 	source_status_miss_any(status, "stacks of samples that did not fit in the memory for them",
