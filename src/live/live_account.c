@@ -68,10 +68,9 @@ void live_accounts_missed(const struct live_accounts *accounts, struct source_st
 	source_status_miss(status,
 			   "events of processes (fork, exit) by more names than tsnap tells apart",
 			   accounts->dead.others);
-	source_status_miss(
-		status,
-		"threads that ended and did not fit the map: their times are not known",
-		accounts->dead.unknown);
+	source_status_miss(status,
+			   "threads that ended and did not fit the map: their times are not known",
+			   accounts->dead.unknown);
 	missed = source_status_miss(status,
 				    "exact times of threads whose switches the kernel hides "
 				    "(they don't add up to the time that went by)",

@@ -145,10 +145,10 @@ void live_describe(struct source *source, struct source_status *status)
 				   live->growth.earlier.map_full + full);
 	if (!live->context.view.translated)
 		/* threads without a slot now, not how often one was refused */
-		source_status_miss(status, "threads beyond the size of the map (raise --max-threads)",
-				   full && live->walk.unfit_threads > 0
-					   ? (uint64_t)live->walk.unfit_threads
-					   : live->context.seed.unfit_count)
+		source_status_miss(
+			status, "threads beyond the size of the map (raise --max-threads)",
+			full && live->walk.unfit_threads > 0 ? (uint64_t)live->walk.unfit_threads
+							     : live->context.seed.unfit_count)
 			->standing = true;
 }
 

@@ -164,12 +164,10 @@ static void recording_describe(struct sample_input *input, struct source_status 
 	const struct frame_losses *losses = &recording->losses;
 
 	recording_host_describe(&recording->reported, status);
-	source_status_miss_any(status, "damaged parts of the recording skipped",
-			       losses->damaged);
+	source_status_miss_any(status, "damaged parts of the recording skipped", losses->damaged);
 	source_status_miss_any(status, "parts of it written by a later version of tsnap",
 			       losses->newer);
-	source_status_miss_any(status, "parts of it without a header line",
-			       losses->headless);
+	source_status_miss_any(status, "parts of it without a header line", losses->headless);
 	source_status_miss_any(status, "entries of it not read: links, directories or pipes",
 			       recording->files.strange);
 	source_status_miss_any(status, "frames found in it more than once and read once",
@@ -178,11 +176,11 @@ static void recording_describe(struct sample_input *input, struct source_status 
 			       recording->samples.kind == RECORD_SAMPLES ? recording->files.twice
 									 : 0);
 	source_status_miss_any(status,
-			       "files of samples without the file of their scans: scans without samples are not known there",
+			       "files of samples without the file of their scans: scans without "
+			       "samples are not known there",
 			       recording_files_scanless(&recording->files, recording->samples.kind,
 							recording->scans.kind));
-	source_status_miss_any(status, "files removed while they were read",
-			       recording->vanished);
+	source_status_miss_any(status, "files removed while they were read", recording->vanished);
 	source_status_miss_any(status, "files cut off, or still being written, within a frame",
 			       losses->cut);
 }

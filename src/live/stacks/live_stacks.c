@@ -235,10 +235,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 		"processes that read files for stacks and ended over one (others went "
 		"on, and the requests that they had are lost)",
 		parsers_lost(stacks->context->parsers));
-	source_status_miss_any(
-		status,
-		"processes that had started those which read files, and ended (another one went on)",
-		parsers_replaced(stacks->context->parsers));
+	source_status_miss_any(status,
+			       "processes that had started those which read files, and ended "
+			       "(another one went on)",
+			       parsers_replaced(stacks->context->parsers));
 	if (lacking == -ECHILD)
 		source_status_lack(status, "kind of data: functions and tables of files not yet "
 					   "read (the processes that read them, and the one that "
@@ -252,7 +252,8 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 	source_status_miss_any(status, "stacks not kept: the thread ran meanwhile",
 			       stacks->moved_count);
 	source_status_miss_any(status,
-			       "stacks not read for lack of time, of processes with many threads that run again and again",
+			       "stacks not read for lack of time, of processes with many threads "
+			       "that run again and again",
 			       stacks->late_count);
 	source_status_miss_any(status, "user stacks cut off before their outermost frame",
 			       ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE]);
@@ -292,9 +293,9 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 			       "stacks without their Python functions, as their process has too "
 			       "many to be read at once",
 			       stacks->python.late_count);
-	source_status_miss_any(status,
-			       "user stacks of threads on a CPU longer than their copy (--stack-bytes)",
-			       ended[WALK_CUT]);
+	source_status_miss_any(
+		status, "user stacks of threads on a CPU longer than their copy (--stack-bytes)",
+		ended[WALK_CUT]);
 	source_status_miss_any(status,
 			       host->cap_admin ? "kernel stacks that could not be read (refused "
 						 "by a security module)"
@@ -307,9 +308,9 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 	source_status_miss_any(status,
 			       "processes whose perf-PID.map is no plain file, or another user's",
 			       names.refused);
-	source_status_miss_any(
-		status, "tables of files dropped for lack of memory (they are read again)",
-		names.unloaded + stacks->modules.shrunk);
+	source_status_miss_any(status,
+			       "tables of files dropped for lack of memory (they are read again)",
+			       names.unloaded + stacks->modules.shrunk);
 	source_status_miss_any(status,
 			       "times that a file was not read at once for lack of time or memory "
 			       "(its stacks are, in a later scan)",
