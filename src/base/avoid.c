@@ -146,7 +146,7 @@ bool avoid_files(const char *directory, const char *why)
 	/* a user with many such files could go on forever: then no file is opened any more */
 	if (files.count >= AVOID_FILES_MAX - 1) {
 		directory = "/";
-		why = "too many files of which looks do not end";
+		why = "too many files that hang when they are read";
 	}
 	files.directories[files.count] = memory_text(directory, strlen(directory));
 	files.why[files.count++] = why;

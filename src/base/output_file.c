@@ -381,6 +381,6 @@ const char *output_error(int err)
 		       "in it: name one of root's or your own (as systemd makes them), or one "
 		       "that does not exist";
 	if (err == -OUTPUT_UNREAD)
-		return "who reads it did not take all in time after SIGTERM; the rest is lost";
+		return "its reader did not take everything in time after SIGTERM; the rest is lost";
 	return strerror(-err);
 }

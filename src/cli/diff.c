@@ -31,8 +31,7 @@ static int piece_read(int fd, const char *path, struct text *bytes, struct error
 	text_end(bytes, at + got);
 	if (memchr(at, '\0', (size_t)got))
 		return error_set(e, EINVAL, EXIT_FAILED,
-				 "%s: not text: neither folded stacks nor a CSV that tsnap wrote",
-				 path);
+				 "%s: neither folded stacks nor a CSV that tsnap wrote", path);
 	if (bytes->length > FOLDED_MAX)
 		return error_set(e, EFBIG, EXIT_FAILED, "%s: more than 256 MB of folded stacks",
 				 path);
@@ -81,8 +80,8 @@ static int stacks_read(const struct config *config, const char *named, const cha
 		text_clear(folded);
 		more = lseek(fd, 0, SEEK_SET)
 			       ? error_set(e, ESPIPE, EXIT_FAILED,
-					   "%s: a recording can't be compared from a pipe: write "
-					   "it to a file",
+					   "%s: a recording in a pipe can't be compared: write it "
+					   "to a file first",
 					   named)
 			       : recording_fold(config, named, replay, report, folded, e);
 	} else if (more >= 0 && (!whole || config_filters(config))) {
@@ -126,11 +125,11 @@ static int side_add(struct frame_tree *tree, const struct config *config, const 
 	/* an incomplete side would be drawn as if it were complete */
 	if (signals_stop())
 		err = error_set(e, EINTR, EXIT_FAILED,
-				"stopped before both sides were read: nothing is drawn");
+				"stopped before both files were read: no flame graph was written");
 	if (!err)
 		err = fold_read(tree, path, text_string(&folded), part, e);
 	if (!err && (!tree->count || !tree->nodes[0].all[part]))
-		err = error_set(e, ENODATA, EXIT_FAILED, "%s: no stacks to compare", path);
+		err = error_set(e, ENODATA, EXIT_FAILED, "%s: it has no stacks to compare", path);
 	text_done(&folded);
 	return err;
 }

@@ -253,7 +253,7 @@ static void signal_report(int number)
 		text_add_string(&words, "; ");
 		live_limits_explain(ENOMEM, &words);
 	}
-	line_write("the process that samples was ended, and what it had not written is lost: ",
+	line_write("the worker process was killed, and what it had not written is lost: ",
 		   text_string(&words));
 	text_done(&words);
 }
@@ -444,18 +444,17 @@ static void worker_give_up(struct watch *watch)
 	else
 		snprintf(name, sizeof(name), "%s (%s)", watch->subject.path, watch->subject.why);
 	if (watch->stop_requested && progress->saved) {
-		line_write("stopped while a look did not end, after what was sampled until then: ",
+		line_write("stopped while a read hung; all that was sampled until then is printed "
+			   "or recorded: ",
 			   name);
 		_exit(EXIT_SUCCESS);
 	}
 	if (watch->stop_requested) {
-		line_write("stopped while it could not be ended in order, with what was sampled "
-			   "lost: a look did not end at ",
-			   name);
+		line_write("stopped while a read hung, and what was sampled is lost: ", name);
 		_exit(EXIT_FAILURE);
 	}
 	if (!worker_warn(watch) || restarts_are_many(progress->restarts++)) {
-		line_write("ended, because again and again looks do not end, at last at ", name);
+		line_write("gave up, because reads hang again and again, last on ", name);
 		_exit(EXIT_FAILURE);
 	}
 }

@@ -40,8 +40,8 @@
  * fail. */
 static void standard_files_open(void)
 {
-	static const char words[] = "tsnap: /dev/null can't be opened in the place of standard "
-				    "input or output, which is closed\n";
+	static const char words[] = "tsnap: standard input or output is closed, and /dev/null "
+				    "can't be opened instead\n";
 
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
@@ -70,7 +70,7 @@ static int stack_limit_raise(struct error *e)
 	if (!setrlimit(RLIMIT_STACK, &more) && more.rlim_cur >= STACK_LIMIT_MIN)
 		return 0;
 	return error_set(e, ENOMEM, EXIT_FAILED,
-			 "the stack may only have %llu KB (ulimit -s): tsnap needs %d",
+			 "the stack limit is %llu KB (ulimit -s): tsnap needs at least %d",
 			 (unsigned long long)limit.rlim_max / 1024, STACK_LIMIT_MIN / 1024);
 }
 
@@ -301,8 +301,8 @@ int main(int argc, char **argv)
 	if (!err)
 		err = mode_run(&config, &e);
 	if (keeper_is_lost())
-		complain("the process that watches the one that samples was killed: tsnap has "
-			 "ended in order, as after SIGTERM");
+		complain("the keeper process was killed: tsnap has ended in order, as after "
+			 "SIGTERM");
 	code = error_end(&e, err);
 	if (code) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");

@@ -115,13 +115,12 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (rows && !config->record && singles && singles != config->live.traces &&
 	    !config->live.slower_ms)
 		return usage(e, "--trace",
-			     "can't write distributions and single events (exec) as rows of one "
-			     "kind: with --csv and --json trace one or the other, or add --slower");
+			     "can't mix distributions and single events (exec) in one CSV or JSON: "
+			     "trace one or the other, or add --slower");
 	if (config->mode == MODE_TOP && (config->live.slower_ms || singles))
-		return usage(
-			e, config->live.slower_ms ? "--slower" : "--trace",
-			"shows distributions on the full screen: single events (exec, --slower) "
-			"are for a report, --csv and --json");
+		return usage(e, config->live.slower_ms ? "--slower" : "--trace",
+			     "shows only distributions on the full screen: use a report, --csv or "
+			     "--json for single events (exec, --slower)");
 	config->live.events = config->live.slower_ms || singles;
 	if (config->record) {
 		config->live.distributions = singles != config->live.traces;
@@ -172,8 +171,8 @@ static int stacks_check(const struct config *config, struct error *e)
 
 	if (config->stacks && config->mode != MODE_REPORT)
 		return usage(e, "--stacks",
-			     "is for a report: -G stack adds stacks to rows, --folded and "
-			     "--flame take all of them");
+			     "is for a report: -G stack adds stacks to rows, --folded and --flame "
+			     "write all of them");
 	if (config->chains && config->mode != MODE_REPORT)
 		return usage(e, "--chains",
 			     "is for a report; for rows, -G chains adds its columns");
@@ -208,7 +207,8 @@ static int stacks_check(const struct config *config, struct error *e)
 	if (config->diff && (format != &renderer_flame || !config->diff_after))
 		return usage(e, "--diff", "needs two files, and --flame FILE");
 	if (config->diff && (config->replay || config->interval_us || config->count))
-		return usage(e, "--diff", "takes all of two files: no --replay, -i or -n");
+		return usage(e, "--diff",
+			     "compares all of two files: it can't go with --replay, -i or -n");
 	if ((config->live.stack_bytes || config->live.frame_pointers) &&
 	    (config->off_cpu || config->off_wake) && !config->on_cpu)
 		return usage(e, config->live.frame_pointers ? "--fp" : "--stack-bytes",
@@ -236,17 +236,18 @@ static int findings_check(const struct config *config, struct error *e)
 	if (config->report || config->by || config->more_columns || config->stacks ||
 	    config->by_time_us)
 		return usage(e, "--findings",
-			     "shows rows with -g alone: no --report, -G, --by, --stacks, "
-			     "--by-time or --heatmap");
+			     "shows rows with -g alone: it can't go with --report, -G, --by, "
+			     "--stacks, --by-time or --heatmap");
 	if (config->all_states || config->on_cpu || config->off_cpu)
-		return usage(e, "--findings",
-			     "is about all work and waiting: no -a, --on-cpu or --off-cpu");
+		return usage(
+			e, "--findings",
+			"covers all work and waiting: it can't go with -a, --on-cpu or --off-cpu");
 	if (config->mode == MODE_FORMAT &&
 	    (config->columns || config->trace || config->patience_us || config->stack_dict))
 		return usage(
 			e, "--findings",
-			"with --json has findings alone: no -g, --trace, --slower, --patience or "
-			"--stack-dict");
+			"with --json writes findings only: it can't go with -g, --trace, --slower, "
+			"--patience or --stack-dict");
 	return 0;
 }
 
@@ -258,7 +259,7 @@ static int record_check(struct config *config, struct error *e)
 		return usage(e, "--keep-around", "needs --when EXPR");
 	if (config->around_us > AROUND_MOST_US)
 		return usage(e, "--keep-around",
-			     "is 1h at most, as the scans before are kept in memory");
+			     "is at most 1h, because the scans before a match are kept in memory");
 	if (retention->keep_archive_us && !config->archive_hz)
 		return usage(e, "--keep-archive", "needs --archive HZ");
 	if (!config->record) {
@@ -279,7 +280,7 @@ static int record_check(struct config *config, struct error *e)
 			     "records and prints nothing: it can't go with an option that chooses "
 			     "the output");
 	if (config->replay || config->diff)
-		return usage(e, "-o", "needs the live host: no --replay or --diff");
+		return usage(e, "-o", "records the live host: it can't go with --replay or --diff");
 	if (config->stack_dict)
 		return usage(e, "--stack-dict",
 			     "is not needed with -o: -G ustack,kstack records a dictionary, too");
@@ -511,8 +512,7 @@ int config_check(struct config *config, struct error *e)
 	if (config->sort &&
 	    ((config->mode != MODE_REPORT && !config->report) || config->by_time_us))
 		return usage(e, "--sort",
-			     "is for reports; other formats, and --by-time, have an order of "
-			     "their own");
+			     "is for reports: other formats, and --by-time, have their own order");
 	if (config->mode == MODE_LIST_JSON && config->list_word)
 		return usage(e, "--list WORD", "prints text: --list --json lists everything");
 	if (config->all_rows && config->mode != MODE_REPORT)
@@ -528,8 +528,9 @@ int config_check(struct config *config, struct error *e)
 	if (config->live.self && !rows && config->mode != MODE_REPORT)
 		return usage(e, "--self", "is for a report, --csv and --json");
 	if (recorded && config->live.daemon_ports)
-		return usage(e, "--daemon-ports",
-			     "is for the live host: in a recording it was decided already");
+		return usage(
+			e, "--daemon-ports",
+			"is for the live host: a recording already says which threads are idle");
 	if (recorded && config->live.descendants)
 		return usage(e, "-r", "needs the live host: a recording does not have all parents");
 	if (recorded && probes_chosen(config))
@@ -559,7 +560,8 @@ int config_check(struct config *config, struct error *e)
 	if (!config->live.rate_hz)
 		config->live.rate_hz = config->record ? RATE_RECORD_HZ : RATE_DEFAULT_HZ;
 	if (config->archive_hz >= config->live.rate_hz && config->archive_hz)
-		return usage(e, "--archive", "keeps some of the scans: -F must be higher");
+		return usage(e, "--archive",
+			     "must be lower than -F: it keeps only some of the scans");
 	config->retention.has_archive = config->archive_hz;
 	if (!config->flush_us)
 		config->flush_us = FLUSH_DEFAULT_US;

@@ -60,8 +60,8 @@ static int number_fail(const struct option_row *row, const char *typed, const ch
 
 	name += *name == '[';
 	if (kind->example && row->least == 1)
-		return error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s must be above 0, like %s", typed,
-				 argument, name, kind->example);
+		return error_set(e, EINVAL, EXIT_USAGE, "%s %s: %s must be above 0, such as %s",
+				 typed, argument, name, kind->example);
 	if (row->least < unit)
 		text_add_format(&range, "%g", (double)row->least / (double)unit);
 	else
@@ -114,7 +114,8 @@ static int option_take(struct config *config, const struct option_row *row, cons
 	int64_t number;
 
 	if (argument && !*argument)
-		return error_set(e, EINVAL, EXIT_USAGE, "%s: %s is empty", typed, row->argument);
+		return error_set(e, EINVAL, EXIT_USAGE, "%s: %s must not be empty", typed,
+				 row->argument);
 	switch (row->kind) {
 	case OPTION_FLAG:
 		*(bool *)to = true;

@@ -14,8 +14,7 @@ static int path_process_check(const char *who, struct error *e)
 	    errno != ESRCH)
 		return 0;
 	return error_set(e, ESRCH, EXIT_FAILED,
-			 "--critical-path %s: there is no process %s; ps -e lists those that "
-			 "there are",
+			 "--critical-path %s: there is no process %s; ps -e lists all processes",
 			 who, who);
 }
 
@@ -37,8 +36,8 @@ int run_path_begin(struct run *run, struct error *e)
 		error_done(e);
 		*e = (struct error){0};
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "--critical-path %s: ids are positive numbers, names are "
-				 "patterns, with commas between",
+				 "--critical-path %s: give ids (positive numbers) or patterns of "
+				 "names, separated by commas",
 				 who);
 	}
 	err = path_process_check(who, e);

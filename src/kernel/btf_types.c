@@ -96,9 +96,10 @@ static int file_open(struct btf_types *btf, const char *path, struct error *e)
 			    : MAP_FAILED;
 	btf->mapped = btf->file != MAP_FAILED;
 	if (!S_ISREG(stat.st_mode) || (!btf->mapped && stat.st_size > BTF_BYTES_MAX))
-		result = error_set(e, EINVAL, EXIT_FAILED,
-				   "'%s' is not a BTF file: no regular file of at most 256 MB",
-				   path);
+		result = error_set(
+			e, EINVAL, EXIT_FAILED,
+			"'%s' is not a BTF file: it must be a regular file of at most 256 MB",
+			path);
 	else if (!btf->mapped) /* sysfs before 6.16 */
 		result = file_read(btf, fd);
 	if (result && !e->line[0])

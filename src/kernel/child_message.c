@@ -27,8 +27,8 @@ int child_message_send(int socket, const struct child_message *message, int desc
 	}
 	if (sendmsg(socket, &header, MSG_NOSIGNAL) >= 0)
 		return 0;
-	return error_set(e, errno, EXIT_FAILED,
-			 "the compile child can't hand over what it found: %s", strerror(errno));
+	return error_set(e, errno, EXIT_FAILED, "the compile child can't send its result: %s",
+			 strerror(errno));
 }
 
 int child_message_receive(int socket, struct child_message *message, int *descriptor)

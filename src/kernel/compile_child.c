@@ -108,7 +108,7 @@ static int listen_fail(int err, struct error *e)
 {
 	if (err == -EINTR)
 		return error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
-	return error_set(e, -err, EXIT_FAILED, "what the compile child found did not arrive: %s",
+	return error_set(e, -err, EXIT_FAILED, "the result of the compile child did not arrive: %s",
 			 strerror(-err));
 }
 
@@ -154,13 +154,13 @@ static int child_end_explain(int status, const char *output, struct error *e)
 				 "the compile child was killed by signal 9 (Killed); was memory "
 				 "short? it needs about 150 MB for a moment");
 	if (WIFSIGNALED(status))
-		return error_set(e, ECHILD, EXIT_FAILED,
-				 "the compile child was killed by signal %d (%s); -v shows what it "
-				 "said",
-				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+		return error_set(
+			e, ECHILD, EXIT_FAILED,
+			"the compile child was killed by signal %d (%s); -v shows its output",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	error_of_output(output, line, sizeof(line));
 	return error_set(e, ECHILD, EXIT_FAILED,
-			 "the compile child ended with status %d%s%s; -v shows what it said",
+			 "the compile child ended with status %d%s%s; -v shows its output",
 			 WEXITSTATUS(status), *line ? ": " : "", line);
 }
 

@@ -207,8 +207,8 @@ static int maps_send(const struct bcc_library *bcc, void *module, int socket, st
 		    kernel_map_rows[i].leaf_bytes)
 			return error_set(
 				e, EINVAL, EXIT_FAILED,
-				"libbcc lays out the record of %s in another way than the C "
-				"compiler; please report this with tsnap --version and --check",
+				"libbcc and the C compiler lay out the record of %s differently; "
+				"please report this with tsnap --version and --check",
 				kernel_map_rows[i].name);
 		err = child_message_send(socket, &message, fd, e);
 		if (err)
@@ -295,7 +295,7 @@ static int module_explain(const struct compile_request *request, int output, str
 	return error_set(e, err ? err : EINVAL, EXIT_FAILED,
 			 "libbcc could not compile tsnap's BPF text, or make its maps for %u "
 			 "threads%s%s",
-			 request->threads_max, *line ? ": " : "; -v shows its words", line);
+			 request->threads_max, *line ? ": " : "; -v shows its output", line);
 }
 
 int compile_work(const struct compile_request *request, const char *work_dir, int socket,

@@ -176,15 +176,16 @@ int field_layout_check(const struct field_layout *layout, const char *what, stru
 			continue;
 		if (layout->offset[i] > STRUCT_BYTES_MAX)
 			return error_set(e, EINVAL, EXIT_FAILED,
-					 "%s puts %s.%s at byte %u: it is of no kernel", what,
+					 "%s puts %s.%s at byte %u: no kernel has it there", what,
 					 field_rows[i].of, field_name(layout, i),
 					 layout->offset[i]);
 		for (size_t j = 0; j < i; j++)
 			if (field_there(layout, j) && fields_overlap(layout, i, j))
-				return error_set(e, EINVAL, EXIT_FAILED,
-						 "%s: %s.%s and %s.%s overlap: it is of no kernel",
-						 what, field_rows[i].of, field_name(layout, i),
-						 field_rows[j].of, field_name(layout, j));
+				return error_set(
+					e, EINVAL, EXIT_FAILED,
+					"%s: %s.%s and %s.%s overlap: no kernel has that layout",
+					what, field_rows[i].of, field_name(layout, i),
+					field_rows[j].of, field_name(layout, j));
 	}
 	return 0;
 }
@@ -226,7 +227,7 @@ int field_offsets_read(const char *path, const char *release, const char *machin
 		read.lacking[i] = !found[i];
 		if (!found[i] && !field_rows[i].sets)
 			return error_set(e, EINVAL, EXIT_FAILED,
-					 "offsets file '%s' lacks %s.%s; write it anew with "
+					 "offsets file '%s' lacks %s.%s; write a new one with "
 					 "tsnap --write-offsets",
 					 path, field_rows[i].of, field_rows[i].names[0]);
 	}

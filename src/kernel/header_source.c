@@ -130,7 +130,7 @@ int header_layout_read(const struct type_request *request, const char *tree,
 	if (!module)
 		return error_set(e, EINVAL, EXIT_FAILED,
 				 "libbcc can't compile the kernel headers%s%s: they are of another "
-				 "kernel or newer than this libbcc knows (-v shows its words)",
+				 "kernel or newer than this libbcc knows (-v shows its output)",
 				 tree ? " in " : "", tree ? tree : "");
 	for (size_t i = 0; !result && i < field_count; i++)
 		if (field_there(&read, i))

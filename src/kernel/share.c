@@ -93,7 +93,7 @@ static int meta_check(const struct share_meta *meta, size_t bytes, const struct 
 		      const char *name, struct error *e)
 {
 	if (meta->magic != SHARE_MAGIC)
-		return error_set(e, EPROTO, EXIT_FAILED, "'%s' is not shared by a tsnap", name);
+		return error_set(e, EPROTO, EXIT_FAILED, "no tsnap shares '%s'", name);
 	if (strncmp(meta->version, TSNAP_VERSION, sizeof(meta->version)) != 0)
 		return error_set(e, EPROTO, EXIT_FAILED,
 				 "'%s' is shared by tsnap %.*s, and this is " TSNAP_VERSION
@@ -148,8 +148,8 @@ static int pin_get(const struct share *share, const char *kind, const char *name
 	fd = bpf_call_get(path);
 	if (fd < 0)
 		return error_set(e, -fd, EXIT_FAILED,
-				 "%s%s of '%s' can't be had: %s; tsnap --share %s starts it anew "
-				 "when nobody is in it",
+				 "%s%s of '%s' can't be opened: %s; tsnap --share %s starts it "
+				 "again when no tsnap uses it",
 				 kind, name, share->directory.name, strerror(-fd),
 				 share->directory.name);
 	*to = fd;
@@ -204,7 +204,8 @@ static int meta_publish(const struct share *share, const struct share_meta *meta
 	uint32_t zero = 0;
 
 	if (map < 0 || bpf_update_elem(map, &zero, (void *)meta, BPF_ANY))
-		result = error_set(e, errno, EXIT_FAILED, "what is shared can't be described: %s",
+		result = error_set(e, errno, EXIT_FAILED,
+				   "the description of the share can't be written: %s",
 				   strerror(errno));
 	else
 		result = pin_put(share, "meta", "", map, e);
@@ -252,8 +253,8 @@ static int meta_get(const struct share *share, const struct host *host, struct s
 	_Static_assert(sizeof(*meta) <= META_BYTES_MAX, "META_BYTES_MAX is of any version");
 	if (fstatat(share->directory.fd, "meta", &about, AT_SYMLINK_NOFOLLOW))
 		return error_set(e, ENOENT, EXIT_FAILED,
-				 "'%s' was left half made by a tsnap that was killed: tsnap "
-				 "--share %s starts it anew",
+				 "a tsnap that was killed left '%s' unfinished: tsnap --share %s "
+				 "starts it again",
 				 share->directory.name, share->directory.name);
 	result = pin_get(share, "meta", "", &map, e);
 	if (result)
@@ -279,11 +280,11 @@ static int owner_find(struct share *share, struct error *e)
 	share->needs_owner = true;
 	if (share_alive(share))
 		return 0;
-	return error_set(e, EOWNERDEAD, EXIT_FAILED,
-			 "the tsnap that shared '%s' was killed, and its programs went with it, as "
-			 "links can't be pinned here: tsnap --share %s starts it anew when nobody "
-			 "is in it",
-			 share->directory.name, share->directory.name);
+	return error_set(
+		e, EOWNERDEAD, EXIT_FAILED,
+		"the tsnap that shared '%s' was killed, and its programs with it, because links "
+		"can't be pinned here: tsnap --share %s starts it again when no tsnap uses it",
+		share->directory.name, share->directory.name);
 }
 
 /* Gets a map, whose values must have the size that readers allocate. */
@@ -296,7 +297,7 @@ static int map_get(const struct share *share, int map, struct compile_result *co
 		return result;
 	if (map_number(compiled->maps[map], "value_size:") == kernel_map_rows[map].leaf_bytes)
 		return 0;
-	return error_set(e, EPROTO, EXIT_FAILED, "map %s of '%s' is another one",
+	return error_set(e, EPROTO, EXIT_FAILED, "map %s of '%s' has been replaced",
 			 kernel_map_rows[map].name, share->directory.name);
 }
 

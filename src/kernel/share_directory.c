@@ -70,9 +70,8 @@ static int entry_open(int root, const char *entry, struct error *e)
 	if (fd >= 0)
 		close(fd);
 	return error_set(e, EPERM, EXIT_FAILED,
-			 ROOT "/%s is not a directory that this user made for itself alone (mode "
-			      "0700), so others may have put things there: take another name, or "
-			      "have it removed",
+			 ROOT "/%s is not a private directory of this user (mode 0700), so others "
+			      "may have put things there: use another name, or have it removed",
 			 entry);
 }
 
@@ -205,8 +204,10 @@ int share_directory_make(struct share_directory *directory, const char *name, bo
 			break;
 	}
 	if (fd == -EAGAIN)
-		error_set(e, EAGAIN, EXIT_FAILED,
-			  "other tsnap come and go as '%s': take another name", name);
+		error_set(
+			e, EAGAIN, EXIT_FAILED,
+			"other tsnap processes keep starting and ending as '%s': use another name",
+			name);
 	if (fd < 0) {
 		close(root);
 		return fd;
@@ -224,8 +225,8 @@ int share_directory_open(struct share_directory *directory, struct error *e)
 	/* flock(2) does not promise that nobody comes between */
 	if (!flock(directory->fd, LOCK_SH) && is_linked(directory->root, entry, directory->fd))
 		return 0;
-	return error_set(e, EAGAIN, EXIT_FAILED, "another tsnap took '%s' over as it was made",
-			 directory->name);
+	return error_set(e, EAGAIN, EXIT_FAILED,
+			 "another tsnap has just taken '%s': use another name", directory->name);
 }
 
 int share_directory_join(struct share_directory *directory, const char *name, struct error *e)
@@ -262,8 +263,8 @@ int share_directory_join(struct share_directory *directory, const char *name, st
 			result = -ETIME;
 		if (result) {
 			error_set(e, -result, EXIT_FAILED,
-				  "the tsnap that begins to share '%s' has not come to it: %s",
-				  name, strerror(-result));
+				  "the tsnap that is starting to share '%s' is not ready: %s", name,
+				  strerror(-result));
 			break;
 		}
 	}

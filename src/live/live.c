@@ -115,11 +115,10 @@ static int scan_deliver(struct live *live, struct scan *scan, struct error *e)
 				 strerror(-err));
 	/* checked after the scan, so that the programs ran all through it */
 	if (live->context.now.housekeeping && !share_alive(&live->context.kernel.share))
-		return error_set(
-			e, EOWNERDEAD, EXIT_FAILED,
-			"the tsnap that shared '%s' has ended, and its programs with it, as "
-			"links can't be pinned here",
-			live->context.kernel.share.directory.name);
+		return error_set(e, EOWNERDEAD, EXIT_FAILED,
+				 "the tsnap that shared '%s' has ended, and its programs with it, "
+				 "because links can't be pinned here",
+				 live->context.kernel.share.directory.name);
 	live->context.now.scan_count++;
 	return 1;
 }
@@ -376,7 +375,7 @@ static int live_start(struct live *live, struct error *e)
 	}
 	if (!err)
 		live_parsers_start(&live->context);
-	return err ? error_set(e, -err, EXIT_FAILED, "no thread can be started to sample: %s",
+	return err ? error_set(e, -err, EXIT_FAILED, "the sampling thread can't be started: %s",
 			       strerror(-err))
 		   : 0;
 }

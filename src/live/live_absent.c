@@ -37,7 +37,7 @@ static const char *io_lacks(const struct kernel *kernel)
 	(void)kernel;
 	if (!access("/proc/self/io", F_OK))
 		return NULL;
-	return errno == ENOENT ? "this kernel keeps no account of it (CONFIG_TASK_IO_ACCOUNTING)"
+	return errno == ENOENT ? "this kernel does not count it (CONFIG_TASK_IO_ACCOUNTING)"
 			       : live_limits_words("it can't be read", "/proc/self/io", errno);
 }
 

@@ -373,13 +373,12 @@ static void share_describe(void *to, const char *name, const char *holders)
 	char words[256];
 
 	if (*holders)
-		snprintf(words, sizeof(words), "in it: process %s; tsnap --attach %s", holders,
+		snprintf(words, sizeof(words), "used by process %s; tsnap --attach %s", holders,
 			 name);
 	else
 		snprintf(words, sizeof(words),
-			 "no tsnap is in it, its programs run on: tsnap --attach %s goes on with "
-			 "them, "
-			 "rm -r /sys/fs/bpf/tsnap-%s ends them",
+			 "no tsnap uses it, but its programs still run: tsnap --attach %s "
+			 "continues with them, rm -r /sys/fs/bpf/tsnap-%s ends them",
 			 name, name);
 	line_add(to, name, words);
 }

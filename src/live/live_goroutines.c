@@ -88,8 +88,8 @@ static void goroutines_describe(const struct goroutines *goroutines, int64_t pid
 		waited &= group->waited_ns >= 0;
 		group_add(goroutines, group, out);
 	}
-	text_add_string(out, "\nWAITED_S: of the one that waits longest, as Go's runtime dates it: "
-			     "by its collections of garbage");
+	text_add_string(out, "\nWAITED_S: of the one that has waited longest, as Go's runtime "
+			     "dates it, at garbage collections");
 	text_add_string(out, waited ? "\n" : " (-: not yet)\n");
 	missed_add(goroutines, out);
 }
@@ -136,11 +136,10 @@ int live_goroutines(int64_t pid, bool all, bool free, goroutine_callback *take, 
 		sandbox_enter(SANDBOX_SAMPLES | sandbox_kernel_use(), NULL);
 	if (avoids_process(pid))
 		err = error_set(e, ETIMEDOUT, EXIT_FAILED,
-				"goroutines of process %lld: a look at it does not end",
-				(long long)pid);
+				"goroutines of process %lld: reading it hangs", (long long)pid);
 	else if (parsers_lacking(parsers))
 		err = error_set(e, -parsers_lacking(parsers), EXIT_FAILED,
-				"goroutines: a process that parses files can't be started: %s",
+				"goroutines: the process that parses files can't be started: %s",
 				strerror(-parsers_lacking(parsers)));
 	else
 		err = goroutines_read(&goroutines, PROC_ROOT, pid, &parsers->parser[PARSER_NAMES],

@@ -96,15 +96,15 @@ static int nobody_fail(const char *list, struct error *e)
 
 	if (!list[strspn(list, "0123456789,")])
 		return error_set(e, ESRCH, EXIT_FAILED,
-				 "there is no process %s; ps -e lists those that there are", list);
+				 "there is no process %s; ps -e lists all processes", list);
 	while (text_next_name(&part, &rest))
 		if (!is_id(text_string(&part)))
 			nearest_add(&nearest, text_string(&part));
 	if (!access(list, F_OK))
 		text_add_format(&nearest, "; a recording is replayed with --replay %s", list);
 	err = error_set(e, ENOENT, EXIT_FAILED,
-			"no process is called %s, by its name (which the kernel cuts at 15 bytes), "
-			"its program or its script%s; ps -eo pid,comm,args lists all",
+			"no process has the name (15 bytes at most), program or script %s%s; ps "
+			"-eo pid,comm,args lists all processes",
 			list, text_string(&nearest));
 	text_done(&nearest);
 	text_done(&part);
@@ -117,14 +117,12 @@ static void missing_remark(const char *missing, struct text *remarks)
 	struct text part = {0};
 
 	while (text_next_name(&part, &missing))
-		text_add_format(
-			remarks,
-			is_id(text_string(&part))
-				? "there is no process %s; the others that were named are "
-				  "sampled\n"
-				: "no process is called %s, which is tried again every second; "
-				  "the others that were named are sampled\n",
-			text_string(&part));
+		text_add_format(remarks,
+				is_id(text_string(&part))
+					? "there is no process %s; tsnap samples the others\n"
+					: "no process is called %s yet; tsnap looks for it every "
+					  "second, and samples the others\n",
+				text_string(&part));
 	text_done(&part);
 }
 

@@ -46,7 +46,7 @@ int live_share_begin(struct live *live, const struct kernel_options *options, st
 	if (live->context.kernel.share_cleared)
 		text_add_format(
 			&live->remarks,
-			"'%s' was left by a tsnap that was killed: removed, and begun anew\n",
+			"'%s' was left by a tsnap that was killed: removed and started again\n",
 			options->share);
 	if (share->needs_owner)
 		text_add_format(

@@ -48,9 +48,8 @@ static int bpf_check(struct kernel *kernel, struct error *e)
 	if (err && err != EPERM && err != EACCES && err != ENOSYS)
 		return error_set(e, err, EXIT_FAILED, "BPF does not work here (%s)", why);
 	if (!kernel->host.root && !kernel->host.cap_bpf)
-		return error_set(e, EPERM, EXIT_HOST_CANNOT,
-				 "BPF is not permitted to this user (%s): %s", why,
-				 feature_rows[FEATURE_BPF].remedy);
+		return error_set(e, EPERM, EXIT_HOST_CANNOT, "this user may not use BPF (%s): %s",
+				 why, feature_rows[FEATURE_BPF].remedy);
 	if (kernel->host.lockdown[0] && strcmp(kernel->host.lockdown, "none") != 0)
 		return error_set(e, EPERM, EXIT_HOST_CANNOT,
 				 "kernel lockdown is '%s' and BPF is forbidden (%s): only a "
@@ -151,8 +150,8 @@ static int latency_refuse(struct kernel *kernel, enum probe_group group, struct 
 			last = &probe_rows[i];
 	probe_offered(&kernel->features, last, &missing);
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
-			 "--trace: there is no probe for '%s', which a kind that is wanted "
-			 "needs: %s: %s; tsnap --check says more",
+			 "--trace: there is no probe for '%s', which this kind needs: %s: %s; "
+			 "tsnap --check says more",
 			 probe_group_rows[group].name, missing,
 			 feature_has(&kernel->features, last->wants)
 				 ? "tracefs does not show it"
@@ -261,9 +260,10 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 					 kernel->compiled.programs[GROUP_REQUEST],
 					 maps[KERNEL_MAP_SAMPLING], maps[KERNEL_MAP_REQUESTS]);
 	if (result == -EBUSY)
-		return error_set(e, EBUSY, EXIT_FAILED,
-				 "%d tsnaps sample with these probes already, which is the most",
-				 REQUESTERS_MAX);
+		return error_set(
+			e, EBUSY, EXIT_FAILED,
+			"%d tsnap processes, the maximum, already sample with these probes",
+			REQUESTERS_MAX);
 	if (!result)
 		result = register_requester_add_stacks(&kernel->requester,
 						       kernel->compiled.programs[GROUP_STACK],

@@ -26,7 +26,7 @@ static int csv_fail_columns(const struct csv_reader *reader, struct error *e)
 static int csv_fail_long(struct csv_reader *reader, struct error *e)
 {
 	reader->start = reader->end;
-	return csv_fail(reader, e, "longer than a mebibyte: not a CSV of tsnap");
+	return csv_fail(reader, e, "longer than 1 MB: not a CSV that tsnap wrote");
 }
 
 /* Takes the next block once the one before is used up. Returns as csv_fill(). */
@@ -133,7 +133,7 @@ static int csv_split(struct csv_reader *reader, char *at, char *end, struct csv_
 		     size_t *count, struct error *e)
 {
 	if (memchr(at, '\0', (size_t)(end - at)))
-		return csv_fail(reader, e, "a NUL byte: not a CSV of tsnap");
+		return csv_fail(reader, e, "a NUL byte: not a CSV that tsnap wrote");
 	*count = 0;
 	do {
 		const char *wrong;

@@ -148,7 +148,7 @@ static int directory_begin(struct recorder *recorder, struct error *e)
 	if (holder > 0)
 		snprintf(by, sizeof(by), " with pid %d", (int)holder);
 	return error_set(e, EBUSY, EXIT_FAILED,
-			 "%s: another tsnap%s records there already, and a directory takes one",
+			 "%s: another tsnap%s is already recording there: use another directory",
 			 recorder->path, by);
 }
 
@@ -180,7 +180,7 @@ static void report_failed(struct recorder *recorder, int err)
 	if (recorder->failed)
 		return;
 	snprintf(words, sizeof(words),
-		 "%s: nothing is recorded now; sampling goes on, and writing is tried again "
+		 "%s: recording has stopped; sampling goes on, and tsnap tries to write again "
 		 "every %g s",
 		 err == -ENOSPC ? "no space left, or none that may be used (--keep-bytes, "
 				  "--keep-free)"
@@ -200,7 +200,7 @@ static void report_resumed(struct recorder *recorder)
 	dropped = recorder->dropped;
 	recorder->dropped = 0;
 	pthread_mutex_unlock(&recorder->mutex);
-	snprintf(words, sizeof(words), "recording goes on; scans that are missing: %llu", dropped);
+	snprintf(words, sizeof(words), "recording goes on; scans not recorded: %llu", dropped);
 	words_add(recorder, words);
 }
 
@@ -247,8 +247,8 @@ static int files_check(struct recorder *recorder)
 	recorder->checked_ns = clock_monotonic_ns();
 	if (removed) {
 		snprintf(words, sizeof(words),
-			 "%d of the files that were being written have been removed, with their "
-			 "rows; recording goes on in new ones",
+			 "somebody removed %d of the files being written, with their rows; "
+			 "recording goes on in new files",
 			 removed);
 		words_add(recorder, words);
 	}

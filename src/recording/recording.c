@@ -223,7 +223,7 @@ static int part_find(struct recording *recording, const char *typed,
 
 	if (!err && !recording_part_whole(&recording->input.part) && !recording_part_whole(part))
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s: FROM..TO there and --from or --to exclude each other", typed);
+				 "%s: give FROM..TO, or --from and --to, not both", typed);
 	if (!err && !recording_part_whole(part))
 		recording->input.part = *part;
 	return err;
@@ -277,7 +277,7 @@ static int tier_open(const char *const *paths, const struct recording_part *part
 	if (err)
 		return err;
 	if (!has_kind(recording, tier->samples) && !has_kind(recording, tier->scans)) {
-		err = error_set(e, ENODATA, EXIT_FAILED, "%s: no samples are in it",
+		err = error_set(e, ENODATA, EXIT_FAILED, "%s: it contains no samples",
 				recording->input.name);
 		recording_close(&recording->input);
 		return err;
@@ -396,7 +396,7 @@ static int kinds_copy(struct recording *recording, int fd, const char *file, str
 		return err;
 	if (!scans)
 		return error_set(e, ENODATA, EXIT_FAILED,
-				 "%s: nothing that tsnap -o recorded is in it for that time",
+				 "%s: it has no recording of tsnap -o for that time",
 				 recording->input.name);
 	/* EINVAL: a pipe or a device */
 	if (fsync(fd) && errno != EINVAL)

@@ -116,7 +116,7 @@ int recording_files_end(struct recording_files *files, const char *name, struct 
 				 name, files->passed);
 	if (!files->count)
 		return error_set(e, ENODATA, EXIT_FAILED,
-				 "%s: no files that tsnap -o wrote are in it%s", name,
+				 "%s: it contains no files that tsnap -o wrote%s", name,
 				 files->strange ? "; links are not followed" : "");
 	for (size_t i = 0; i < files->count; i++) {
 		const struct recording_file *file = &files->files[i], *first = &files->files[0];
@@ -125,7 +125,7 @@ int recording_files_end(struct recording_files *files, const char *name, struct 
 		if (parts && strcmp(file->name.host, first->name.host))
 			return error_set(e, EINVAL, EXIT_USAGE,
 					 "%s: recordings of more than one host, %s and %s: name "
-					 "the files of one, as --replay %s/%s_*",
+					 "the files of one, such as --replay %s/%s_*",
 					 name, first->name.host, file->name.host, name,
 					 first->name.host);
 	}

@@ -143,8 +143,8 @@ int recording_rate_describe(const char *path, const struct retention *retention,
 		if (rate_us(&rate))
 			rate_describe(&rate, retention, directory, text);
 		else
-			text_add_string(text, "  nothing that shows how much a day takes: record "
-					      "for some minutes\n");
+			text_add_string(text, "  too little was recorded to tell how much a day "
+					      "takes: record for some minutes\n");
 	}
 	if (directory >= 0)
 		close(directory);

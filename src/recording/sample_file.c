@@ -457,7 +457,7 @@ static int empty_fail(const struct sample_file *file, struct error *e)
 
 	if (file->input && (file->input->lenient || !whole))
 		return error_set(e, ENODATA, EXIT_FAILED,
-				 whole ? "%s: no samples are in it"
+				 whole ? "%s: it contains no samples"
 				       : "%s: nothing was recorded in that time",
 				 file->reader.name);
 	return error_set(e, EINVAL, EXIT_FAILED, "%s: empty: not a CSV that tsnap --csv wrote",

@@ -166,7 +166,8 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 {
 	*entry = (struct stack_entry){.hash = ABSENT};
 	if (count != dict->column_count)
-		return dict_fail(dict, e, "", "not as many columns as the header line has");
+		return dict_fail(dict, e, "",
+				 "the number of columns differs from the header line's");
 	for (size_t i = 0; i < count; i++) {
 		const struct column *column = dict->columns[i];
 		const char *text = dict->fields[i].text;

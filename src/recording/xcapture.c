@@ -242,7 +242,7 @@ static int input_fill(struct input *input, struct error *e)
 		input->from_read = 0;
 	}
 	if (input->from.length > CSV_RECORD_MAX)
-		return error_set(e, EINVAL, EXIT_FAILED, "%s: a line of more than a mebibyte",
+		return error_set(e, EINVAL, EXIT_FAILED, "%s: a line is longer than 1 MB",
 				 input->name);
 	bytes = text_reserve(&input->from, READ_BYTES);
 	got = input->source->read(input->source, bytes, READ_BYTES, e);

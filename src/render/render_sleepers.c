@@ -79,7 +79,7 @@ void interval_add_sleepers(struct text *out, const struct interval *interval)
 	}
 	if (!sleepers) {
 		interval_add_wrapped(out, interval,
-				     "No samples: no thread that is wanted was active. "
+				     "No samples: no selected thread was active. "
 				     "-a shows those that sleep, too.");
 		return;
 	}
@@ -87,13 +87,12 @@ void interval_add_sleepers(struct text *out, const struct interval *interval)
 	if (sleepers->unmet.length) {
 		text_add_string(&line, text_string(&sleepers->unmet));
 	} else if (sleepers->asleep || sleepers->halted) {
-		text_add_string(&line, sleepers->filtered ? "no thread that is wanted was active. "
+		text_add_string(&line, sleepers->filtered ? "no selected thread was active. "
 							  : "no thread was active. ");
 		add_summary(&line, sleepers);
 	} else {
-		text_add_string(&line, sleepers->active
-					       ? "no thread that is wanted was active at a scan."
-					       : "no thread fits all conditions.");
+		text_add_string(&line, sleepers->active ? "no selected thread was active at a scan."
+							: "no thread matches all conditions.");
 	}
 	interval_add_wrapped(out, interval, text_string(&line));
 	if (!sleepers->unmet.length && sleepers->grid.row_count)

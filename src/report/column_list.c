@@ -64,7 +64,7 @@ static int column_unknown(const char *name, struct error *e)
 
 	if (!*name)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "an empty column name; tsnap --list prints all columns");
+				 "a column name is empty; tsnap --list prints all columns");
 	if (nearest)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "unknown column \"%s\"; nearest: %s (tsnap --list prints all)",

@@ -247,7 +247,7 @@ class Recordings(unittest.TestCase):
     def test_events_alone_are_no_samples(self):
         with open(os.path.join(FIXTURES, "recording_1", "db1_20261120T20Z-001.events.csv.zst"), "rb") as file:
             done = tsnap("--replay", "-", stdin=None, input=file.read())
-        self.assertEqual((done.returncode, done.stderr), (1, b"tsnap: standard input: no samples are in it\n"))
+        self.assertEqual((done.returncode, done.stderr), (1, b"tsnap: standard input: it contains no samples\n"))
 
     def test_cut_anywhere(self):
         """Whole frames before the cut are read; a file that is still being written is not reported as damaged."""
@@ -291,7 +291,7 @@ class Recordings(unittest.TestCase):
                 os.symlink(os.path.join(FIXTURES, "recording_1", name), os.path.join(links, name))
             done = tsnap("--replay", links)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"no files that tsnap -o wrote are in it; links are not followed", done.stderr)
+        self.assertIn(b"it contains no files that tsnap -o wrote; links are not followed", done.stderr)
 
     def test_edited_rows_are_counted(self):
         """Rows that tsnap could not have written, in whole frames, are counted."""
@@ -372,7 +372,7 @@ class Recordings(unittest.TestCase):
         for source in ("small.csv", "recording_1@2026-11-20T21:00:40.."):
             done = tsnap("--replay", source, "--snapshot", aim)
             self.assertEqual(done.returncode, 1)
-            self.assertIn(b"nothing that tsnap -o recorded is in it", done.stderr)
+            self.assertIn(b"it has no recording of tsnap -o", done.stderr)
             self.assertEqual(os.listdir(self.place.name), [])
 
     def test_only_what_is_needed_is_read(self):
@@ -563,7 +563,7 @@ class Signals(unittest.TestCase):
         process.wait(timeout=30)  # it ends although standard input is still open
         output, errors = process.communicate(timeout=30)
         self.assertEqual((process.returncode, output), (1, b""))
-        self.assertEqual(errors, b"tsnap: stopped before both sides were read: nothing is drawn\n")
+        self.assertEqual(errors, b"tsnap: stopped before both files were read: no flame graph was written\n")
 
     def test_ignored_hangup(self):
         process = subprocess.Popen(

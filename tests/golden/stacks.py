@@ -220,7 +220,7 @@ class Files(unittest.TestCase):
         done = tsnap("--diff", "/dev/stdin", "stacks.csv", "--flame", "-", stdin=None,
                      input=b"timestamp,weight_us,tid,state,comm\n")
         self.assertEqual((done.returncode, done.stdout), (1, b""))
-        self.assertEqual(done.stderr, b"tsnap: /dev/stdin: a recording can't be compared from a pipe: write it to a file\n")
+        self.assertEqual(done.stderr, b"tsnap: /dev/stdin: a recording in a pipe can't be compared: write it to a file first\n")
         with open(os.path.join(FIXTURES, "stacks_before.folded"), "rb") as before:
             done = tsnap("--diff", "/dev/stdin", "stacks_after.folded", "--flame", "-", stdin=None, input=before.read())
         self.assertEqual((done.returncode, done.stderr), (0, b""))

@@ -51,7 +51,7 @@ def idle_as_all(ctx):
         check(expected.get(words) == threads, "%s: %d threads, with -a %s", words, threads, expected.get(words))
     check(sorted(found.values(), reverse=True) == sorted((int(n) for n in expected.values()), reverse=True)[:5],
           "not the largest groups: %s of %s", found, expected)
-    told = re.search(r"^No samples: no thread that is wanted was active\. (\d+) of them sleep\.", text, re.M)
+    told = re.search(r"^No samples: no selected thread was active\. (\d+) of them sleep\.", text, re.M)
     check(told and int(told.group(1)) == sum(expected.values()), "%s sleep, with -a %s", told and told.group(1), sum(expected.values()))
     left = re.search(r"^(\d+) more threads? in (\d+) groups?\. -a shows", text, re.M)
     check(left and int(left.group(1)) == sum(expected.values()) - sum(found.values()) and int(left.group(2)) == len(expected) - 5,
@@ -115,4 +115,4 @@ def idle_of_nobody(ctx):
         text = report(ctx, *options)
         check("No samples: there is no thread for %s. ps " % unmet in " ".join(text.split()), "%s: %s", options, text)
     text = report(ctx, "-p", mine["pid"], "--filter", "ppid!=%d" % os.getpid())
-    check("No samples: no thread fits all conditions." in text, "each fits some: %s", text)
+    check("No samples: no thread matches all conditions." in text, "each fits some: %s", text)

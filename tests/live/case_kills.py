@@ -209,8 +209,8 @@ def new_program(ctx, directory):
 class Run:
     """A tsnap of one form that samples with stacks, and whose processes are killed."""
     STACKS = ("-a", "-F", 10)
-    LOST = "the process that samples was ended, and what it had not written is lost: by signal 9"
-    ALONE = "the process that watches the one that samples was killed: tsnap has ended in order"
+    LOST = "the worker process was killed, and what it had not written is lost: by signal 9"
+    ALONE = "the keeper process was killed: tsnap has ended in order"
 
     def __init__(self, ctx, form, directory):
         self.ctx, self.form, self.directory = ctx, form, directory

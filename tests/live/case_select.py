@@ -89,13 +89,13 @@ def choose_list(ctx):
         check(tids_of(rows) == expected, "%s: %s, not %s", parts, tids_of(rows), expected)
         remarks = [line for line in tool.err.splitlines() if "the others" in line]
         for part in parts[2:]:
-            check([line for line in remarks if re.match("tsnap: (there is no process|no process is called) %s[;,]" % part, line)],
+            check([line for line in remarks if re.match("tsnap: (there is no process|no process is called) %s( yet)?;" % part, line)],
                   "nothing is said of %s: %s", part, tool.err)
         check(len(remarks) == len(parts[2:]), "%s: %s", parts, tool.err)
     check(other.tid not in expected, "one workload is the other")
     nobody = ctx.plain("-d", 1, "-p", "no:such:name,999999999")
     nobody.finish_plain(1)
-    check("no process is called no:such:name,999999999," in nobody.err, "of nobody: %s", nobody.err)
+    check("program or script no:such:name,999999999;" in nobody.err, "of nobody: %s", nobody.err)
 
 
 @case

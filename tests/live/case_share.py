@@ -208,7 +208,7 @@ def share_adopted(ctx):
     check(owned <= bpf.loaded(), "the programs are gone")
     checked = share.ctx.plain("--check")
     checked.finish_plain()
-    check("no tsnap is in it" in checked.out.decode(), "%s", checked.out.decode())
+    check("no tsnap uses it" in checked.out.decode(), "%s", checked.out.decode())
     tool = share.attached()
     tool.wait_scans(10)
     checked = share.ctx.plain("--check")
@@ -334,7 +334,7 @@ def share_mismatch(ctx):
     good = bpf.Pinned.read(meta, bpf.Pinned.size(meta))
     hash_ = struct.unpack_from("=Q", good, text_at)[0]
     for at, new, words in ((VERSION_AT, b"0.0.9-older\0", "0.0.9-older"), (text_at, struct.pack("=Q", hash_ ^ 1), "BPF text"),
-                           (0, bytes(8), "not shared by a tsnap")):
+                           (0, bytes(8), "no tsnap shares")):
         meta_changed(share, at, new)
         expect_error(share.attached_plain(), 1, words)
         meta_changed(share, 0, good)

@@ -107,7 +107,7 @@ def term_without_reader(ctx):
         ended.set()
         reader.join()
         os.close(ours)
-        check(got == 1 and "did not take all" in tool.err, "%d bytes a second: exit code %d: %s", bytes_s, got, tool.err)
+        check(got == 1 and "did not take everything" in tool.err, "%d bytes a second: exit code %d: %s", bytes_s, got, tool.err)
 
 
 @case

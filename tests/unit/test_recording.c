@@ -404,7 +404,7 @@ static void test_rate_of_a_day(void **state)
 
 	assert_int_equal(recording_rate_describe(scene->path, &retention, &scene->text, &e), 0);
 	assert_non_null(
-		strstr(text_string(&scene->text), "0 files, 0 bytes\n  nothing that shows"));
+		strstr(text_string(&scene->text), "0 files, 0 bytes\n  too little was recorded"));
 	for (int i = 0; i < 100; i++)
 		scan_record(recorder, START_US + 100 * SECOND_US * i, 3);
 	assert_int_equal(recorder_close(recorder, &e), 0);

@@ -285,7 +285,7 @@ static void nul_and_long_lines(void **state)
 	assert_non_null(strstr(e.line, "line 2: a NUL byte"));
 	memset(big, 'x', 3 << 20);
 	assert_int_equal(replay(big, 3 << 20, &scans, &samples, &status, &e), -EINVAL);
-	assert_non_null(strstr(e.line, "line 1: longer than a mebibyte"));
+	assert_non_null(strstr(e.line, "line 1: longer than 1 MB"));
 	memset(big, ',', 1000);
 	big[1000] = '\n';
 	assert_int_equal(replay(big, 1001, &scans, &samples, &status, &e), -EINVAL);

@@ -83,7 +83,7 @@ static void looked_at_again(void **state)
 	sleepers_end(&sleepers);
 	assert_int_equal(sleepers.unsettled, 0);
 	expect_shown(&sleepers,
-		     "No samples: no thread that is wanted was active. 1 of them sleeps. "
+		     "No samples: no selected thread was active. 1 of them sleeps. "
 		     "Where they sleep:\n"
 		     "\n"
 		     "THREADS  COMM*            SYSCALL          WHY\n"
@@ -101,14 +101,14 @@ static void nobody_there(void **state)
 	(void)state;
 	sleepers_begin(&sleepers);
 	sleepers_end(&sleepers);
-	expect_shown(&sleepers, "No samples: no thread fits all conditions.\n");
+	expect_shown(&sleepers, "No samples: no thread matches all conditions.\n");
 	text_add_string(&sleepers.unmet, "there is no thread for -c x.");
 	expect_shown(&sleepers, "No samples: there is no thread for -c x.\n");
 	sleepers_begin(&sleepers);
 	sleepers.filtered = true;
 	take(&sleepers, STATE_STOPPED, 0, "held", NULL);
 	sleepers_end(&sleepers);
-	expect_shown(&sleepers, "No samples: no thread that is wanted was active. 0 of them "
+	expect_shown(&sleepers, "No samples: no selected thread was active. 0 of them "
 				"sleep; 1 is stopped or a zombie.\n");
 	sleepers_done(&sleepers);
 	names_transient_clear();

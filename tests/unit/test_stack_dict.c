@@ -182,7 +182,7 @@ static void others_are_refused(void **state)
 	fails("timestamp,tid\n", "line 1: no header line with hash, kind and frames");
 	fails("hash,kind\n", "no header line");
 	fails("hash,kind,frames,hash\n", "hash: two such columns");
-	fails(HEADER "\"0x1\",\"user\"\n", "line 2: not as many columns");
+	fails(HEADER "\"0x1\",\"user\"\n", "line 2: the number of columns");
 	fails(HEADER "\"1\",\"user\",,,\"f\"\n", "hash: not a 0x number");
 	fails(HEADER "\"0x10000000000000000\",\"user\",,,\"f\"\n", "hash: not a 0x number");
 	fails(HEADER ",\"user\",,,\"f\"\n", "hash: missing");

@@ -279,10 +279,10 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 	source_status_miss_any(status,
 			       "stacks in the dictionary whose names were not found in time",
 			       stacks->unnamed_count);
-	source_status_miss_any(
-		status,
-		"stacks of Pythons that are not 3.11 to 3.14 with a GIL, without their functions",
-		stacks->python.unknown_count);
+	source_status_miss_any(status,
+			       "stacks of Python versions other than 3.11 to 3.14 with a GIL, "
+			       "without their functions",
+			       stacks->python.unknown_count);
 	source_status_miss_any(status,
 			       "stacks without their Python functions: the thread was on a CPU, "
 			       "or ran meanwhile",

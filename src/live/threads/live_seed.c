@@ -167,8 +167,8 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
 	index_clear(&walk.stacks);
 
 	if (err < 0)
-		return error_set(e, -err, EXIT_FAILED, "/proc can't be walked: %s%s",
-				 strerror(-err), err == -ENOENT ? "; is it mounted?" : "");
+		return error_set(e, -err, EXIT_FAILED, "/proc can't be read: %s%s", strerror(-err),
+				 err == -ENOENT ? "; is it mounted?" : "");
 	return 0;
 }
 

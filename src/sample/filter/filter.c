@@ -33,7 +33,7 @@ static int ids_read(struct index *ids, const char *option, const char *text, str
 	for (;; at++) {
 		if (id_read(&at, &id) || id == 0 || (*at && *at != ','))
 			return error_set(e, EINVAL, EXIT_USAGE,
-					 "%s %s: ids are positive numbers with commas between",
+					 "%s %s: ids must be positive numbers, separated by commas",
 					 option, text);
 		index_put(ids, (uint64_t)id, NULL);
 		if (!*at)
@@ -71,11 +71,10 @@ int filter_set_process(struct filter *filter, const char *text, struct error *e)
 	while (!err && text_next_name(&part, &rest))
 		err = process_add(filter, text_string(&part));
 	if (err)
-		error_set(
-			e, EINVAL, EXIT_USAGE,
-			"-p %s: '%s' is neither an id nor a name; give ids (positive numbers) and "
-			"names with a comma between",
-			text, text_string(&part));
+		error_set(e, EINVAL, EXIT_USAGE,
+			  "-p %s: '%s' is neither an id nor a name; give ids (positive numbers) "
+			  "and names, separated by commas",
+			  text, text_string(&part));
 	text_done(&part);
 	return err;
 }

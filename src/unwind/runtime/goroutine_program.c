@@ -143,11 +143,11 @@ static int program_read(struct goroutines *goroutines, const char *proc_root, in
 	int err;
 
 	if (fstat(fd, &status))
-		return refuse(e, errno, pid, "its program could not be looked at");
+		return refuse(e, errno, pid, "its program file can't be examined");
 	elf.bytes = (uint64_t)status.st_size;
 	err = file_head_request(parser, &elf);
 	if (err == -ENOEXEC)
-		return refuse(e, ENOEXEC, pid, "its program is no ELF file");
+		return refuse(e, ENOEXEC, pid, "its program is not an ELF file");
 	if (!err)
 		err = file_go_request(parser, PROGRAM, &elf, &answer);
 	if (err)
@@ -156,7 +156,7 @@ static int program_read(struct goroutines *goroutines, const char *proc_root, in
 	if (why)
 		return refuse(e, ENOTSUP, pid, why);
 	if (!distance_find(proc_root, pid, &elf, &request.distance))
-		return refuse(e, EACCES, pid, "where its program lies in memory can't be read");
+		return refuse(e, EACCES, pid, "its memory map can't be read");
 	memcpy(goroutines->version, answer.program.version, GO_VERSION_SIZE);
 	request.program = answer.program;
 	return routines_take(goroutines, parser, pid, memory, &request, e);

@@ -440,7 +440,7 @@ static int list_read(struct reader *reader, const struct go_program *program)
 		if (!at && !layout_find(reader, piece, n))
 			return refuse(
 				reader, ENOTSUP,
-				"they are laid out otherwise than is known of Go 1.19 and later");
+				"their layout is not one that tsnap knows (Go 1.19 and later)");
 		for (uint64_t i = 0; i < n; i++) {
 			if (clock_monotonic_ns() > reader->until_ns) {
 				reader->to->counts.left += count - at - i;
