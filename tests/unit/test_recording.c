@@ -456,12 +456,12 @@ static void test_one_writer(void **state)
 	};
 	struct recorder *recorder = recorder_begin(scene, NULL), *second;
 	struct error e = {0};
-	char words[60];
+	char words[80];
 	int status;
 	pid_t child = fork();
 
 	if (!child) {
-		snprintf(words, sizeof(words), "another tsnap with pid %d records", getppid());
+		snprintf(words, sizeof(words), "another tsnap with pid %d is already recording", getppid());
 		_exit(recorder_open(&options, &second, &e) != -EBUSY || !strstr(e.line, words));
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -77,12 +77,12 @@ static void hashes_are_told(void **state)
 	assert_string_equal(reported(dict, ABSENT, -1).stack, "k_[k]");
 	assert_string_equal(reported(dict, 3, ABSENT).stack, "\x1b;\\");
 	assert_string_equal(reported(dict, 4, ABSENT).stack, "x\"y");
-	assert_int_equal(missed(dict, "not in the dictionary"), 0);
+	assert_int_equal(missed(dict, "missing from the dictionary"), 0);
 	/* cut off; of the other kind; absent is not looked up */
 	assert_null(reported(dict, 5, ABSENT).stack);
 	assert_null(reported(dict, -1, 1).ufunc);
 	assert_null(reported(dict, ABSENT, ABSENT).stack);
-	assert_int_equal(missed(dict, "not in the dictionary"), 3);
+	assert_int_equal(missed(dict, "missing from the dictionary"), 3);
 	stack_dict_free(dict);
 	names_clear();
 }
