@@ -56,7 +56,7 @@ class Job:
 
     def __init__(self, ctx, *args):
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 200, 0, 0))
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 500, 0, 0))
         self.modes = termios.tcgetattr(self.slave)
         self.kept, self.output, self.said = b"", b"", tempfile.TemporaryFile()  # output: what came since the last wait()
         self.shell = subprocess.Popen(
@@ -282,13 +282,14 @@ class Run:
             # drawn whole: else only what differs from another line of the footer is written
             settle(lambda: self.tool.type("\x0c") or re.search(words.encode(), self.tool.read()), STOP_S)
             said = self.tool.output.decode(errors="replace")
+            anew = children_of(self.keeper) != [worker]
             self.tool.type("q")
         else:
             self.tool.signal(signal.SIGINT)
         find.expect(self.code() == 0, "%s: exit code", what)
         if self.form != "top":
-            said = self.tool.err + self.tool.out.decode(errors="replace")
-        find.expect(re.search(words, said), "%s: not reported: %s", what, self.tool.err or said[-400:])
+            said, anew = self.tool.err + self.tool.out.decode(errors="replace"), False
+        find.expect(anew or re.search(words, said), "%s: not reported: %s", what, self.tool.err or said[-400:])
 
     def check_after(self, find, victim):
         """What is left: the terminal as before, and a recording that the next start goes on with."""
@@ -350,7 +351,7 @@ def kill_in_each_form(ctx, find, victim, draw, early=False):
             let_pass(2 * SLOW)
         for run, worker in zip(runs, workers):
             if victim in ("parser", "spawner"):
-                run.check_goes_on(find, victim)
+                run.check_goes_on(find, victim, worker)
             else:
                 run.check_end(find, victim, worker, not early)
             run.check_after(find, victim)
