@@ -220,7 +220,7 @@ class Report(Program):
 
     def await_up(self):
         deadline = time.monotonic() + LIMIT_S
-        while b"\ntsnap itself" not in os.pread(self.file.fileno(), 65536, 0):
+        while not re.search(rb"\ntsnap (itself|used)", os.pread(self.file.fileno(), 65536, 0)):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 say("tsnap gave no report: " + self.last_words())
                 sys.exit(HOST_CANNOT if self.process.poll() == HOST_CANNOT else 1)

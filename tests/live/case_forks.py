@@ -175,7 +175,7 @@ def forks_of_storm(ctx):
 def forks_in_footer(ctx):
     """A report without these columns has the forks, execs and exits of processes in its footer."""
     workload = ctx.workload("forks", us=3000)
-    tool = ctx.plain("-i", 2, "-n", 3)
+    tool = ctx.plain("-i", 2, "-n", 3, "-g", "psn")
     wait_until(lambda: b"tsnap itself" in tool.out, START_S + 4 * SLOW, "a report")
     workload.say("100")
     done = workload.wait_done()

@@ -87,7 +87,7 @@ def idle_and_busy(ctx):
     """Scans go on as they were after an interval without samples: a spinner that was stopped is seen in each of the next ones."""
     spinner = ctx.workload("spin")
     spinner.signal(signal.SIGSTOP)
-    tool = ctx.plain("-i", 0.5, "-p", spinner["pid"])
+    tool = ctx.plain("-i", 0.5, "-p", spinner["pid"], "-g", "psn")
     wait_until(lambda: tool.out.count(b"0 of them sleep; 2 are stopped or zombies.") >= 2, START_S + STOP_S, "two intervals")
     spinner.signal(signal.SIGCONT)
 

@@ -152,7 +152,7 @@ def inside_and_outside(ctx):
 def inside_report(ctx):
     """A report says of which namespace the ids are; --check says how tsnap gets them; with rows nothing is said."""
     _, inner = namespace_of(ctx)
-    report = inner.plain("-d", 1)
+    report = inner.plain("-d", 1, "-g", "psn")
     report.finish_plain()
     check("outside of this container's pid namespace" in report.out.decode(), "no word of it: %s", report.out.decode())
     checked = inner.plain("--check")
@@ -202,7 +202,7 @@ def hosts_proc_inside(ctx):
     check({(row["state"], row["filename"]) for row in rows_of(rows, workload.tid)} == {("S", workload["file"])}, "%s",
           rows_of(rows, workload.tid))
     check(own and not [row for row in rows if int(row["tid"]) in own], "tsnap shows itself")
-    report = inner.plain("-d", 1)
+    report = inner.plain("-d", 1, "-g", "psn")
     report.finish_plain()
     check("outside of" not in report.out.decode(), "%s", report.out.decode())
 

@@ -84,7 +84,7 @@ def record_replays(ctx):
     report.finish_plain()
     check(re.search(r"^%d scans in " % len(scans), report.out.decode(), re.M), "%s", report.out.decode())
     check("futex_wait" in report.out.decode(), "no stack: %s", report.out.decode())
-    nobody = ctx.plain("--replay", directory, "-c", "no such name")
+    nobody = ctx.plain("--replay", directory, "-c", "no such name", "-g", "psn")
     nobody.finish_plain()
     check(re.search(r"^%d scans in " % len(scans), nobody.out.decode(), re.M), "%s", nobody.out.decode())
     functions = ctx.temporary() + "/functions"

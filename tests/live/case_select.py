@@ -293,7 +293,7 @@ def reports(ctx):
     tool.finish_plain()
     text = tool.out.decode()
     check("spin_one" in text and "spin_two" in text, "no spinner in the report: %s", text)
-    twice = ctx.plain("-p", workload["pid"], "-i", 1, "-n", 2)
+    twice = ctx.plain("-p", workload["pid"], "-i", 1, "-n", 2, "-g", "psn")
     twice.finish_plain()
     reports_made = re.split(r"^(?=tsnap on )", twice.out.decode(), flags=re.M)[1:]
     check(len(reports_made) == 2, "%d reports, not 2", len(reports_made))

@@ -133,7 +133,7 @@ def gap_of_worker(ctx):
     gaps = [(after - before, int(row[4])) for before, after, row in zip(times, times[1:], rows[1:]) if int(row[4])]
     check(len(gaps) == 1, "rows with missing scans: %s", gaps)
     check(abs(gaps[0][0] * 20 - 1 - gaps[0][1]) <= 2, "%.2f s without rows, %d scans missing", *gaps[0])
-    replay = ctx.plain("--replay", directory)
+    replay = ctx.plain("--replay", directory, "-g", "psn")
     replay.finish_plain(0, STOP_S)
     check("%d scans not recorded" % gaps[0][1] in re.sub(r"\s+", " ", replay.out.decode()), "not told: %s", replay.out.decode())
 

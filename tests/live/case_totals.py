@@ -222,7 +222,7 @@ def totals_in_doubt(ctx):
         if len(truth.threads()) > 130:
             break
         ctx.workload("sleep", call="pause")
-    options = ("-i", 1, "-n", 4, "--max-threads", 64)
+    options = ("-i", 1, "-n", 4, "--max-threads", 64, "-g", "psn")
     everybody, some = ctx.plain(*options), ctx.plain(*options, "-u", "root")
     wait_until(lambda: b"tsnap on" in everybody.out and b"tsnap on" in some.out, START_S, "a map that is full")
     ctx.workloads([("spin", {})] * (4 * os.cpu_count()))  # more threads than exits of others leave room for

@@ -127,7 +127,7 @@ def signals(ctx):
         tool.wait_scans(3)
         tool.interrupt(number_)
         check(tool.out.endswith(b"\n"), "signal %d: the last row is cut", number_)
-        report = ctx.plain("-i", 1, "-p", workload["pid"])
+        report = ctx.plain("-i", 1, "-p", workload["pid"], "-g", "psn")
         wait_until(lambda: report.out.count(b"AVG_THR") == 1, START_S + 5, "the first report")
         switches = voluntary(report.pid)
         wait_until(lambda: voluntary(report.pid) > switches + 4, STOP_S, "some scans of the second report")
