@@ -251,7 +251,7 @@ static void programs_name(struct group_parts *parts)
 							   (uint64_t)(uintptr_t)container,
 						   NULL);
 
-			*rows += !naming;
+			*rows += !naming && user;
 			if (!naming || !sum)
 				continue;
 			text_clear(&text);

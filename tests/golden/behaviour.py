@@ -477,6 +477,80 @@ class Terminal(unittest.TestCase):
         self.assertEqual(many.count("thread-with-name"), 29)
 
 
+class FirstScreen(unittest.TestCase):
+    """The report of findings.csv, with 16 programs beside those of its findings, and five that are there for 0.1 s of 40 each."""
+    MANY, FEW = ["batch_%c" % letter for letter in "abcdefghijklmnop"], ["tiny_%c" % letter for letter in "abcde"]
+
+    def setUp(self):
+        with open(os.path.join(FIXTURES, "findings.csv"), encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        more = [(when, comm) for at, when in enumerate(sorted({row["timestamp"] for row in rows}))
+                for comm in [comm for place, comm in enumerate(self.MANY) if at >= place] + self.FEW[at:at + 1]]
+        rows += [dict.fromkeys(rows[0], "") | dict(timestamp=when, weight_us="100000", state="ON", state_us="5", tid=str(9000 + sum(comm.encode())),
+                                                   pid=str(9000 + sum(comm.encode())), comm=comm, kthread="0", user="root") for when, comm in more]
+        rows.sort(key=lambda row: row["timestamp"])
+        self.file = tempfile.NamedTemporaryFile("w", suffix=".csv", newline="")  # pylint: disable=consider-using-with
+        self.addCleanup(self.file.close)
+        table = csv.DictWriter(self.file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+        self.file.flush()
+
+    def shown(self, width, height, *options):
+        """Lines of header, of findings and of rows (with the titles), and the last lines."""
+        lines = on_terminal(width, "--replay", self.file.name, *options, height=height, NO_COLOR="1")
+        self.assertEqual(lines.pop(), "")
+        self.assertLessEqual(max(map(width_of, lines)), width)
+        blank, titles = lines.index(""), next(at for at, line in enumerate(lines) if line.startswith("THREADS "))
+        rows = [at for at, line in enumerate(lines) if at > titles and re.match(r" +[\d.]+ +[-\d]", line)]
+        return lines[:blank], lines[blank + 1:titles - 1], lines[titles:rows[-1] + 1], lines[rows[-1] + 1:], len(lines)
+
+    def test_80_by_24(self):
+        head, findings, rows, last, count = self.shown(80, 24)
+        self.assertLessEqual(len(head), 2)
+        self.assertEqual([line[:3] for line in findings], ["1. ", "   ", "2. ", "   ", "3. ", "   ", "3 m"], findings)
+        self.assertEqual(findings[-1], "3 more findings: --findings")
+        self.assertGreaterEqual(len(rows), 1 + 8)
+        self.assertLessEqual(count, 23)  # the prompt is below
+        self.assertRegex(last[0], r"^\d+ more programs with [\d.]+ threads: --all-rows$")
+        self.assertEqual(last[1], "ON on a CPU, RQ waits for a CPU, D disk or kernel lock, S asleep in a request.")
+        self.assertRegex(last[2], r"^No remarks\. MOSTLY IN: wider terminal\.$")
+        self.assertEqual(rows[0], "THREADS    ON    RQ     D     S  LONGEST  PROGRAM         WAITS FOR")
+        self.assertEqual(rows[1].split()[:7], ["3.00", "-", "-", "-", "3.00", "19.0", "s"])
+
+    def test_wide(self):
+        head, findings, rows, last, count = self.shown(120, 60)
+        self.assertEqual(len([line for line in findings if re.match(r"\d\. ", line)]), 6)
+        self.assertTrue(rows[0].endswith("WAITS FOR                         MOSTLY IN"), rows[0])
+        self.assertEqual(len(rows), 1 + 10 + len(self.MANY))
+        self.assertEqual(last[0], "5 more programs with 0.25 threads: --all-rows")
+        self.assertEqual((len(head), count), (1, len(head) + len(findings) + len(rows) + len(last) + 2))
+
+    def test_all_rows(self):
+        text = tsnap("--replay", self.file.name).stdout.decode()
+        self.assertNotIn("tiny", text)
+        self.assertIn("\n5 more programs with 0.25 threads: --all-rows\n", text)
+        text = tsnap("--replay", self.file.name, "--all-rows").stdout.decode()
+        self.assertEqual(len(re.findall(r"^ +0\.05 .* tiny_", text, re.M)), 5)
+        self.assertNotIn("more programs", text)
+
+    def test_is_a_command_line(self):
+        plain = tsnap("--replay", self.file.name).stdout
+        self.assertEqual(tsnap("--replay", self.file.name, "--findings", "-g", "programs").stdout, plain)
+
+    def test_rows_add_up(self):
+        """Threads by state are those of a report by state."""
+        rows = csv.DictReader(tsnap("--replay", self.file.name, "--csv", "--report", "-g", "programs").stdout.decode().splitlines())
+        states = csv.DictReader(tsnap("--replay", self.file.name, "--csv", "--report", "--by", "state").stdout.decode().splitlines())
+        whole = {name: 0 for name in ("on_thr", "rq_thr", "d_thr", "s_thr", "threads")}
+        for row in rows:
+            for name in whole:
+                whole[name] += float(row[name])
+        expected = {row["state"].lower() + "_thr": float(row["avg_thr"]) for row in states}
+        for name, threads in dict(expected, threads=sum(expected.values())).items():
+            self.assertAlmostEqual(whole[name], threads, 6, name)
+
+
 class Output(unittest.TestCase):
     def test_full_disk(self):
         for arguments in (["--replay", "small.csv"], ["--replay", "small.csv", "--csv"], ["--list"]):
