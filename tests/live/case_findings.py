@@ -4,7 +4,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 
+import truth
 from case_memory import BPS, READER, slow_group
 from case_quota import LITTLE_US, group_path
 from case_scan_time import cpu_group
@@ -166,3 +168,62 @@ def findings_of_io_limit(ctx):
         child.wait()
         child.stdin.close()
         child.stdout.close()
+
+
+HUNG, HUNG_S = 12, 10
+ROW = re.compile(r"^ +([\d.]+) +([\d.]+|-) +([\d.]+|-) +([\d.]+|-) +([\d.]+|-) +([\d.]+ [num]?s|-) +(\S+ (?:\(?\d+\)?)) +(.*)$", re.M)
+UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+
+
+def first_screen(ctx, pids, *arguments, seconds=SECONDS):
+    """What plain tsnap prints: its lines, and {program: (threads in all, in ON, RQ, D and S, seconds of the longest wait, other words)}."""
+    tool = ctx.plain("-d", seconds, "-p", pids, *arguments)
+    tool.finish_plain(0, START_S + seconds + STOP_S)
+    text, rows = tool.out.decode(), {}
+    for *threads, longest, program, words in ROW.findall(text):
+        number, _, unit = longest.partition(" ")
+        rows[program] = ([0 if word == "-" else float(word) for word in threads], float(number) * UNITS_S[unit] if unit else 0, words)
+    return text, rows
+
+
+@case
+def first_screen_of_hung(ctx):
+    """Plain tsnap: twelve threads that hang in D are the first finding, and a row with their time so far; busy ones beside them, whose
+    time in ON and RQ is as the scheduler counts it, have waited for less; all findings are those of --findings."""
+    begun = time.monotonic()
+    hung = ctx.workloads([("remote_fault", {})] * HUNG)
+    spinners = ctx.workloads([("spin", {})] * 3)
+    pids = ",".join(workload["pid"] for workload in hung + spinners)
+    whole = begin(ctx, pids)
+    # a wait from before tsnap's start counts from there
+    before = [truth.schedstat(workload.tid) for workload in spinners]
+    text, rows = first_screen(ctx, pids, seconds=HUNG_S + 1)
+    after = [truth.schedstat(workload.tid) for workload in spinners]
+    faults = Findings()
+    names = [told["finding"] for told in problems(end(whole)[0])]
+    told = re.findall(r"^\d+\. (.*)", text, re.M)
+    faults.expect(told and re.match(r"1[12]\.\d remote_fault \(12\) wait ", told[0]), "the first finding is %s", told)
+    faults.expect(abs(len(told) - len(names)) <= 1, "%s are not %s", told, names)  # CPUs are not always full
+    threads, longest, words = rows["remote_fault (12)"]
+    faults.expect(abs(threads[0] - HUNG) < 0.2 and abs(threads[3] - HUNG) < 0.2 and not any(threads[at] for at in (1, 2, 4)), "hung: %s", threads)
+    faults.expect(HUNG_S <= longest <= time.monotonic() - begun, "hung for %s s", longest)
+    faults.expect(words.split("  ")[0].startswith("page fault"), "they wait for %s", words)
+    threads, longest, words = rows["spin (3)"]
+    ran, queued = (sum(new[at] - old[at] for new, old in zip(after, before)) for at in (0, 1))
+    faults.expect(abs(threads[0] - 3) < 0.15 and abs(threads[1] + threads[2] - threads[0]) < 0.11 and not threads[3] and not threads[4],
+                  "busy: %s", threads)
+    faults.expect(abs(threads[1] - 3 * ran / (ran + queued)) < 0.3, "ON %s, the scheduler counts %.2f", threads, 3 * ran / (ran + queued))
+    faults.expect(longest < HUNG_S / 2, "busy threads have waited for %s s", longest)
+    faults.expect(re.match(r"a CPU +user code$", words), "busy: %s", words)
+    faults.expect(re.search(r"^tsnap used [\d.]+ % of a CPU\. (No remarks\.|1 remark: -v\.|\d+ remarks: -v\.)$", text, re.M), "%s", text[-300:])
+    faults.close()
+
+
+@case
+def first_screen_of_idle(ctx):
+    """Where next to nothing is done, plain tsnap says so in a line without shares; -i prints a screen for each interval."""
+    pairs = ctx.workload("many", threads=2, pairs=1, period_us=20000)
+    text, _ = first_screen(ctx, pairs["pid"], "-i", 1)
+    said = re.findall(r"^Nothing stands out: \d+ CPUs? \d+ % busy, nobody waited(?: longer than (?:\d+ (?:ms|s)|[\d.]+ s|under 1 ms))?\.$", text, re.M)
+    heads = re.findall(r"^\S+, Linux .*, \d\d:\d\d:\d\d\.\d{3} to \d\d:\d\d:\d\d\.\d{3} \S+: CPUs? \d+ % busy, load [\d.]+, memory \d+ % used; ", text, re.M)
+    check(len(heads) >= SECONDS - 1 and (said or "wait for a CPU" in text), "%s", text)  # on a full host, they do
