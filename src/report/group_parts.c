@@ -203,7 +203,8 @@ static void part_add(struct filling *filling, size_t index, size_t row)
 }
 
 /* Sets the text with most time of each row, if that is enough of the row's time; equal ones by
- * their order. */
+ * their order. That it is not known what some threads wait for does not count: for many it is found
+ * only after a while. */
 static void votes_count(struct filling *filling, const struct keyed *votes, bool waits)
 {
 	const struct vote *vote = votes->rows;
@@ -215,7 +216,8 @@ static void votes_count(struct filling *filling, const struct keyed *votes, bool
 
 		for (int state = 0; state < STATE_COUNT; state++)
 			all = sum(all, of->state_us[state]);
-		if (vote->weight <= most[vote->row] || vote->weight < all / WAIT_LEAST)
+		if ((waits && !vote->text) || vote->weight <= most[vote->row] ||
+		    vote->weight < all / WAIT_LEAST)
 			continue;
 		most[vote->row] = vote->weight;
 		*(waits ? &of->waits_for : &of->mostly_in) = vote->text;
