@@ -525,8 +525,8 @@ static size_t remarks_add(struct text *out, const struct interval *interval)
 		if (!status->missed[i].count)
 			continue;
 		text_clear(&line);
-		text_add_format(&line, "Missed: %s: %llu", status->missed[i].what,
-				(unsigned long long)status->missed[i].count);
+		text_add_string(&line, "Missed: ");
+		missed_add(&line, &status->missed[i]);
 		interval_add_wrapped(out, interval, text_string(&line));
 		count++;
 	}
