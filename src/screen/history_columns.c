@@ -88,6 +88,5 @@ bool history_keeps(const struct column *column)
 {
 	if (column->role == ROLE_MEASURE)
 		return !measure_is_of_parts(column);
-	return !is_left_out(column) ||
-	       column->offset == offsetof(struct sample, time_us);
+	return !is_left_out(column) || column->offset == offsetof(struct sample, time_us);
 }
