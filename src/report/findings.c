@@ -219,10 +219,11 @@ static bool takes_disk(const struct finding_case *of)
 	return is_asleep(of) && device_of(of);
 }
 
-/* A thread in D that has no request at a device, or not yet, and waits for no thread. */
+/* A thread in D that has no request at a device, or not yet, and waits for no thread. In vfork(2)
+ * it waits for its child, which no scan may have seen. */
 static bool takes_unready(const struct finding_case *of)
 {
-	return !of->rooted && of->state == STATE_DISK;
+	return !of->rooted && of->state == STATE_DISK && !is_text(of->syscall, "vfork");
 }
 
 static bool takes_sleeper(const struct finding_case *of)

@@ -88,9 +88,10 @@ def look_alike(number, often=False, whole=False):
     return _enter("look-alike", number, None, often, whole)
 
 
-def quiet(often=False):
-    """Enters a load in which there is no problem. It returns names of findings that may be found all the same; None: no name."""
-    return _enter("quiet", 0, often=often)
+def quiet(not_yet=None, often=False):
+    """Enters a load in which there is no problem. It returns names of findings that others' work may cause; None: there are none. not_yet: why
+    something is found that is likely only."""
+    return _enter("quiet", 0, not_yet, often)
 
 
 def problems(objects):
@@ -160,9 +161,11 @@ def judged(truth, objects, ended, others):
 
 def judged_none(names, objects, allowed=()):
     """(verdict, why) of a look-alike or a quiet load. names: of findings that must not be found; None: all but those allowed."""
-    wrong = [told["text"] for told in problems(objects)
+    wrong = [told for told in problems(objects)
              if (told["finding"] in names if names is not None else told["finding"] not in allowed)]
-    return (WRONG, "found: %s" % wrong) if wrong else (RIGHT, "not found")
+    if not wrong:
+        return RIGHT, "not found"
+    return WRONG if any(told["certainty"] == "certain" for told in wrong) else POINTED, "found: %s" % [told["text"] for told in wrong]
 
 
 def now():

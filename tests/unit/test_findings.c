@@ -173,6 +173,7 @@ static const struct {
 
 	{"stuck", "certain", {{10, 4, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .waits_on = "frozen file system"}, FULL}},
 	{"d_wait", "certain", {{10, SCANS, 90000, "D", .comm = "a", .syscall = "fsync"}}},
+	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "vfork"}}}, /* its child has begun */
 	{NULL, NULL, {{10, 4, 900000, "D", .comm = "a", .syscall = "fsync"}, FULL, {3, SCANS, 1000, "ON", .comm = "x"}}},
 
 	{"sleeper", "likely", {{10, SCANS, 90000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "likely", .root = "b",
