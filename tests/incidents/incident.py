@@ -14,6 +14,7 @@ SECONDS_OFF = 0.2  # share by which seconds may differ
 THREADS_OFF = 0.25  # of threads at a time, which are an average
 NO_PROBLEM = ("no_problem", "not_seen")  # the rest of the time, no findings
 PREFERRED = -15  # nice value
+OF_OTHERS = ("cpus", "uneven_cpus", "kernel")
 TABLE = []
 
 
@@ -89,13 +90,16 @@ def look_alike(number, often=False, whole=False):
 
 
 def quiet(not_yet=None, often=False):
-    """Enters a load in which there is no problem. It returns names of findings that others' work may cause; None: there are none. not_yet: why
-    something is found that is likely only."""
+    """Enters a load in which there is no problem. not_yet: why something is found that is likely
+    only."""
     return _enter("quiet", 0, not_yet, often)
 
 
-def problems(objects):
-    return [told for told in objects if told["finding"] not in NO_PROBLEM]
+def problems(objects, others, but=()):
+    """The findings, in their order. others: of a host with other work, by which any thread may wait for a CPU; but: names of those that count
+    all the same."""
+    return [told for told in objects
+            if told["finding"] not in NO_PROBLEM and not (others and told["finding"] in OF_OTHERS and told["finding"] not in but)]
 
 
 def names_of(party):
@@ -106,8 +110,8 @@ def is_near(value, truth, off):
     return abs(value - truth) <= off * truth
 
 
-def faults_of(told, truth, rank, ended):
-    """What is missing or false in a finding of the right name: (missing, false)."""
+def faults_of(told, truth, rank, ended, own):
+    """What is missing or false in a finding of the right name: (missing, false). own: other work may have the CPUs that waiters need."""
     missing, false = [], []
     text, seconds = told["text"], told["longest_us"] / 1e6
     if rank > 1:
@@ -116,8 +120,9 @@ def faults_of(told, truth, rank, ended):
         program, threads = truth.waiters
         if program not in names_of(told["waiters"]):
             missing.append("waiters are %s, not %s" % (names_of(told["waiters"]), program))
-        if threads and not is_near(told["time_us"] / told["elapsed_us"], threads, THREADS_OFF):
-            missing.append("%.1f threads, not %.1f" % (told["time_us"] / told["elapsed_us"], threads))
+        seen = told["time_us"] / told["elapsed_us"]
+        if threads and not is_near(seen, threads, THREADS_OFF) and not (own and 0 < seen < threads):
+            missing.append("%.1f threads, not %.1f" % (seen, threads))
     if truth.culprit:
         program, pids = truth.culprit
         pids = (pids,) if isinstance(pids, int) else pids
@@ -137,14 +142,13 @@ def faults_of(told, truth, rank, ended):
     return missing, false
 
 
-def judged(truth, objects, ended, others):
-    """(verdict, why) of the findings of an incident. others: there are findings of others' work, which may be the first."""
-    found = problems(objects)
+def judged(truth, found, ended, own, others):
+    """(verdict, why) of the findings of an incident. own: other work runs on the host; others: which tsnap sees, and which may be the first."""
     named = [told for told in found if told["finding"] in truth.findings]
-    for told in () if others else found:
+    for told in [] if others else found:
         if told["certainty"] == "certain" and told not in named and told["finding"] not in truth.also:
             return WRONG, "certain: " + told["text"]
-    answers = [faults_of(told, truth, 1 if others else told["rank"], ended) for told in named]
+    answers = [faults_of(told, truth, 1 if others else found.index(told) + 1, ended, own) for told in named]
     best = min(range(len(named)), key=lambda at: (len(answers[at][1]), len(answers[at][0])), default=None)
     if best is None:
         return NOTHING, "found: %s" % ([told["text"] for told in found] or "nothing")
@@ -152,17 +156,16 @@ def judged(truth, objects, ended, others):
     for told, answer in zip(named, answers):
         if answer[1] and told["certainty"] == "certain":
             return WRONG, "%s: certain: %s" % ("; ".join(answer[1]), told["text"])
-    if false and named[best]["rank"] == 1:
+    if false and found.index(named[best]) == 0:
         return WRONG, "%s: %s" % ("; ".join(false), named[best]["text"])
     if missing or false:
         return POINTED, "%s: %s" % ("; ".join(missing + false), named[best]["text"])
     return RIGHT, named[best]["text"]
 
 
-def judged_none(names, objects, allowed=()):
-    """(verdict, why) of a look-alike or a quiet load. names: of findings that must not be found; None: all but those allowed."""
-    wrong = [told for told in problems(objects)
-             if (told["finding"] in names if names is not None else told["finding"] not in allowed)]
+def judged_none(names, found):
+    """(verdict, why) of a look-alike or a quiet load. names: of findings that must not be found; None: all."""
+    wrong = [told for told in found if names is None or told["finding"] in names]
     if not wrong:
         return RIGHT, "not found"
     return WRONG if any(told["certainty"] == "certain" for told in wrong) else POINTED, "found: %s" % [told["text"] for told in wrong]

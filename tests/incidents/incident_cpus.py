@@ -23,7 +23,7 @@ def cpu_quota(ctx):
     return Truth("quota", ("python3", 4), None, "/" + os.path.basename(group_path()))
 
 
-@look_alike(6, often=True)
+@look_alike(6)
 def cpu_quota_not_used_up(ctx):
     """A control group that may use half of a CPU, and needs less."""
     pythons(ctx, 2, NAPS, preexec_fn=cpu_group(ctx, 50000))
@@ -42,7 +42,7 @@ def fork_storm(ctx):
     return Truth("forks", None, ("sh", script.pid), r"\d+ processes", also=("cpus", "kernel"))
 
 
-@look_alike(11, often=True, whole=True)
+@look_alike(11, whole=True)
 def few_forks(ctx):
     """A shell script that starts some programs a second."""
     forker(ctx, 0.1)

@@ -7,7 +7,7 @@ from incident import Program, Truth, incident, look_alike
 from parts import program
 
 IOPS = 20
-FIO = ("--rw=write", "--bs=4k", "--size=1m", "--fsync=1", "--time_based", "--runtime=600", "--ioengine=sync", "--name=store")
+FIO = ("--rw=write", "--bs=4k", "--size=1m", "--fsync=1", "--time_based", "--thread", "--runtime=600", "--ioengine=sync", "--name=store")
 
 
 def fio(ctx, count, enter=None):

@@ -130,7 +130,7 @@ def python_gil_in_turns(ctx):
     return Truth("lock", ("python3", None), ("python3", process.pid), "GIL", also=("cpus",))
 
 
-@look_alike(4, often=True)
+@look_alike(4)
 def python_idle_threads(ctx):
     """Python: 8 threads wait for an event, one computes."""
     python(ctx, GIL, "idle")

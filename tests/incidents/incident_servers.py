@@ -47,7 +47,7 @@ def pipe_reader_stopped(ctx):
     return Truth("stopped", ("cat", None), ("gzip", gzip), "is stopped", now())
 
 
-@look_alike(8, often=True)
+@look_alike(8)
 def stopped_and_not_missed(ctx):
     """The reader of a pipe is stopped, and nobody writes to the pipe."""
     gzip = pipe_to_gzip(ctx, "sleep 1000")
@@ -65,7 +65,7 @@ def accept_queue_full(ctx):
     return Truth(("server", "sleeper", "accept_queue"), ("curl", 12), ("python3", server.pid), "accept", since)
 
 
-@look_alike(10, often=True)
+@look_alike(10)
 def accept_queue_empty(ctx):
     """A server that answers each of its clients at once."""
     port = free_port()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes incidents of real programs, runs tsnap --findings, and judges what it says by facts.
 
-incidents.py --tsnap PATH --workload PATH [NAME|NUMBER...]: all, or these, as patterns. An incident's line has its number, its verdict, its
+incidents.py --tsnap PATH --workload PATH [NAME|NUMBER...]: those that tests/run has each time, or these (names as patterns), or --all. An incident's line has its number, its verdict, its
 name, and the sentence or what is wrong with it. Verdicts: right; pointed: the problem is found, but a fact is missing or it is not the
 first, or there is none, and one is found that is called likely; nothing; WRONG: a false culprit, or anything false that is called certain.
 An incident that is "not yet" right is expected so.
@@ -57,7 +57,7 @@ def parse(argv):
     parser.add_argument("--workload", required=True, help="the workload program")
     parser.add_argument("--own", action="store_true", help="tsnap sees the incident's processes only, as other work runs on this host")
     parser.add_argument("--all", action="store_true", help="all; without it and without names: those that tests/run has each time")
-    parser.add_argument("--seconds", type=float, default=5, help="of a report (default: 5)")
+    parser.add_argument("--seconds", type=float, help="of a report (default: 5; 3 of those that tests/run has each time)")
     parser.add_argument("--quiet-seconds", type=float, help="of a report of a quiet load (default: as all)")
     parser.add_argument("--table", action="store_true", help="print the table of tests/README.md")
     parser.add_argument("--list", action="store_true", help="list the incidents")
@@ -65,6 +65,7 @@ def parse(argv):
     parser.add_argument("names", nargs="*", help="incidents to run")
     options = parser.parse_args(argv)
     options.tsnap_args = ""
+    options.seconds = options.seconds or (5 if options.all or options.names else 3)
     options.tsnap, options.workload = os.path.abspath(options.tsnap), os.path.abspath(options.workload)
     return options
 
@@ -92,12 +93,13 @@ def run(each, options, outer):
     try:
         told = each(context)
         objects, ended = findings(context, options.own and not each.whole, options.quiet_seconds or options.seconds if each.kind == "quiet" else options.seconds)
+        found = incident.problems(objects, options.own, told.findings if each.kind == "incident" else told or ())
         if options.verbose:
-            for one in incident.problems(objects):
+            for one in incident.problems(objects, False):
                 print("    %-12s %-8s %s%s" % (one["finding"], one["certainty"], one["text"], " <%s>" % one["chain"] if "chain" in one else ""))
         if each.kind == "incident":
-            return incident.judged(told, objects, ended, options.own and each.whole)
-        return incident.judged_none(told if each.kind == "look-alike" else None, objects, told or () if each.kind == "quiet" else ())
+            return incident.judged(told, found, ended, options.own, options.own and each.whole)
+        return incident.judged_none(told, found)
     except harness.Skip as why:
         return SKIPPED, str(why)
     except harness.Failure as why:

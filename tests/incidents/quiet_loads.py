@@ -10,8 +10,6 @@ from incident_locks import GIL, java_started
 from incident_servers import LISTENER, curls
 from parts import MariaDB, Nginx, PhpFpm, Postgres, Redis, Session, free_port, program
 
-# With others' work on the host (--own) a thread of a load may wait for a CPU.
-OTHERS = ("cpus", "uneven_cpus", "kernel")
 ECHO = """
 const http = require('http');
 const server = http.createServer((request, answer) => answer.end('x'));
@@ -24,18 +22,16 @@ def asking(ctx, text, pause):
     shell(ctx, "while :; do %s >/dev/null 2>&1; sleep %g; done" % (text, pause))
 
 
-@quiet(often=True)
+@quiet()
 def nothing(ctx):
     """Nothing runs but a sleep."""
     shell(ctx, "sleep 1000")
-    return OTHERS
 
 
 @quiet()
 def one_spinner(ctx):
     """A thread computes."""
     python(ctx, "while True: pass", ready=False)
-    return OTHERS
 
 
 @quiet()
@@ -43,7 +39,6 @@ def naps(ctx):
     """Two processes sleep and work in turns."""
     for _ in range(2):
         python(ctx, NAPS, ready=False)
-    return OTHERS
 
 
 @quiet()
@@ -57,14 +52,12 @@ def idle_threads(ctx):
 def idle_pool_of_java(ctx):
     """A JVM has a pool of threads that wait for work."""
     java_started(ctx, "monitor", idle=True)
-    return OTHERS
 
 
 @quiet()
 def python_computes_beside_idle_threads(ctx):
     """A Python computes while its other threads wait for an event."""
     python(ctx, GIL, "idle")
-    return OTHERS
 
 
 @quiet(often=True)
@@ -73,7 +66,6 @@ def postgres_with_clients(ctx):
     server = ctx.server(Postgres, deadlock_timeout="10min")
     for _ in range(4):
         asking(ctx, " ".join(server.command("psql")) + " -c 'select 1'", 0.2)
-    return OTHERS
 
 
 @quiet()
@@ -82,7 +74,6 @@ def postgres_idle(ctx):
     server = ctx.server(Postgres, deadlock_timeout="10min")
     for _ in range(8):
         Session(server, ctx)
-    return OTHERS
 
 
 @quiet()
@@ -91,22 +82,19 @@ def mariadb_with_clients(ctx):
     server = ctx.server(MariaDB)
     for _ in range(2):
         asking(ctx, " ".join(server.client()) + " -e 'select 1'", 0.2)
-    return OTHERS
 
 
-@quiet(often=True)
+@quiet()
 def redis_with_clients(ctx):
     """redis answers pings of a client."""
     server = ctx.server(Redis)
     asking(ctx, " ".join(server.command("redis-cli", "ping")), 0.05)
-    return OTHERS
 
 
 @quiet(not_yet="a read of a connection counts as a wait for an answer, also if there was no request")
 def redis_subscriber(ctx):
     """A client of redis waits for news."""
     Program(ctx, ctx.server(Redis).command("redis-cli", "subscribe", "news"))
-    return OTHERS
 
 
 @quiet()
@@ -114,7 +102,6 @@ def nginx_with_clients(ctx):
     """nginx serves a file to two clients."""
     server = ctx.server(Nginx)
     curls(ctx, 2, "http://127.0.0.1:%d/index.html" % server.port, 0.1)
-    return OTHERS
 
 
 @quiet()
@@ -123,7 +110,6 @@ def php_with_clients(ctx):
     php = PhpFpm(ctx, "echo 1;")
     web = Nginx(ctx, php.location())
     curls(ctx, 2, "http://127.0.0.1:%d/index.php" % web.port, 0.1)
-    return OTHERS
 
 
 @quiet()
@@ -132,7 +118,6 @@ def node_with_clients(ctx):
     server = Program(ctx, [program("node", "nodejs"), "-e", ECHO])
     wait_until(lambda: server.out.startswith(b"ready"), 20 * SLOW, "node")
     curls(ctx, 2, "http://127.0.0.1:%s/" % server.out.split()[1].decode(), 0.1)
-    return OTHERS
 
 
 @quiet()
@@ -142,7 +127,6 @@ def server_with_keepalive(ctx):
     python(ctx, LISTENER, str(port), "0")
     clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(1)]
     ctx.at_end(lambda: [client.close() for client in clients])
-    return OTHERS
 
 
 @quiet()
@@ -152,35 +136,30 @@ def make_of_little(ctx):
     with open(directory + "/Makefile", "w") as file:
         file.write("all: %s\nt%%:\n\t@sleep 0.1; wc -c /bin/sh >/dev/null\n" % " ".join("t%d" % i for i in range(500)))
     Program(ctx, [program("make", "make"), "-j2"], cwd=directory)
-    return OTHERS
 
 
 @quiet()
 def pipeline(ctx):
     """A pipeline's first program is slow, and the others wait for it."""
     shell(ctx, "while :; do echo line; sleep 0.05; done | cat | sort | cat >/dev/null")
-    return OTHERS
 
 
 @quiet()
 def reads_of_the_page_cache(ctx):
     """A program reads a file that is in memory."""
     asking(ctx, "cat " + sys.executable, 0.05)
-    return OTHERS
 
 
 @quiet()
 def backup_of_little(ctx):
     """tar packs some files, again and again."""
     asking(ctx, "tar cf - -C %s ." % os.path.dirname(os.path.abspath(__file__)), 0.2)
-    return OTHERS
 
 
 @quiet()
 def stopped_job(ctx):
     """A program is stopped, and nobody waits for it."""
     shell(ctx, "kill -STOP $$; sleep 1")
-    return OTHERS
 
 
 @quiet()
@@ -191,4 +170,3 @@ def terminal(ctx):
         pass
     Program(ctx, ["tail", "-f", path])
     Program(ctx, ["cat"])
-    return OTHERS

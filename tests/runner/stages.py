@@ -236,6 +236,13 @@ def live(steps):
                  "spin", "blocked_*", "totals", *(more if steps.options.all else ()))
 
 
+def incidents(steps):
+    root_needed()
+    steps.ready("gcc")
+    steps.driver("python3", "-B", "tests/incidents/incidents.py", "--workload", steps.program("tests/workload/workload"), "--tsnap",
+                 steps.program("src/tsnap"), *(["--all", "--quiet-seconds", "30"] if steps.options.all else []))
+
+
 def findings_expect_none(folder):
     """Fails if sanitizers found anything. They leave a file for each program, also for one that had too little memory for them."""
     texts = {path: text_of(path) for path in sorted(glob.glob(folder + "/*"))}
@@ -329,6 +336,8 @@ STAGES = (  # in the order in which they run
     Stage("packages", ALL, ".deb and .rpm: built, installed, upgraded, removed; the service under systemd, in new trees of Debian's suites"
           " (root)", packages),
     Stage("live", EACH, "the workloads against /proc, then the program against them, on this kernel (root)", live),
+    Stage("incidents", EACH, "what --findings says of incidents made of real programs; --all: all of them, and loads that are none (root)",
+          incidents),
     Stage("sanitized", ALL, "live tests again, with a program that the address and undefined behaviour sanitizers watch (root)", sanitized),
     Stage("vm", EACH, "the program on the oldest and the newest kernel in QEMU; --all: on 4.9 to sid, each source of types and probe (root)",
           vm),
