@@ -267,6 +267,14 @@ static void word_symptoms(struct text *to, const struct about *about)
 	text_add_string(to, " threads wait, likely because of that");
 }
 
+static void word_unaccepted(struct text *to, const struct about *about)
+{
+	if (ratio(about->finding->unaccepted_us, 10, about->findings->elapsed_us) < 1)
+		return;
+	text_add_string(to, ", and has not accepted the connections of ");
+	add_threads(to, about, about->finding->unaccepted_us);
+}
+
 static void word_throttled(struct text *to, const struct about *about)
 {
 	const struct source_quota *quota = about->finding->quota;
@@ -386,6 +394,7 @@ static const struct {
 	{"waiter_pid", word_waiter_pid},
 	{"answered", word_answered},
 	{"it", word_it},
+	{"unaccepted", word_unaccepted},
 	/* clang-format on */
 };
 

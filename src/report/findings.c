@@ -604,7 +604,7 @@ const struct finding_row finding_rows[] = {
 	 "-g comm,syscall,waits_on,wchan,kfuncs --off-cpu"},
 	/* a thread that polls for work while nobody waits for it */
 	{"sleeper", "servers", true, false, false, takes_sleeper, key_pid, NULL, holds_noticed,
-	 "{waiters} {wait} for {culprit}, which sleeps on a timer|; {longest} at most|{symptoms}",
+	 "{waiters} {wait} for {culprit}, which sleeps on a timer|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} -a --stacks"},
 	/* a queue that is short beside the work that is done */
 	{"cpus", "CPUs", false, false, false, takes_cpus, key_one, NULL, holds_cpus,
@@ -616,11 +616,11 @@ const struct finding_row finding_rows[] = {
 	 "-g comm,cpu,state,cpus_allowed_list"},
 	/* a server that works for its clients, with time to spare */
 	{"busy_thread", "servers", true, false, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
-	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|; {longest} at most|{symptoms}",
+	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} --on-cpu --stacks"},
 	/* requests that are answered; clients that have waited for news for hours */
 	{"server", "servers", true, false, false, takes_server, key_server, thing_server, holds_server,
-	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|; {it} {doing}|{symptoms}",
+	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|{unaccepted}|; {it} {doing}|{symptoms}",
 	 "-p {pid} -a --chains"},
 	/* system calls of a host that has CPUs to spare */
 	{"kernel", "system calls", false, false, false, takes_kernel, key_one, thing_call, holds_kernel,
@@ -869,6 +869,8 @@ static void parties_add(struct findings *findings, struct finding *finding,
 		finding->symptom_us = sum(finding->symptom_us, of->weight_us);
 		return;
 	}
+	if (sample->waits_on && strstr(sample->waits_on, SOCKET_UNACCEPTED))
+		finding->unaccepted_us = sum(finding->unaccepted_us, of->weight_us);
 	party_add(findings, finding, PARTY_WAITERS, name_of_sample(of), sample->commsum);
 	if (of->rooted) {
 		named = (struct finding_name){.name = of->name,

@@ -83,6 +83,7 @@ struct finding {
 	int64_t samples, weight_us, longest_us;
 	int64_t symptom_us;		   /* part of weight_us */
 	int64_t certain_us;		   /* part of the rest that the edges call certain */
+	int64_t unaccepted_us;		   /* part in which connections were not accepted */
 	struct keyed parties[PARTY_COUNT]; /* struct finding_name; when filled: most time first */
 	/* activity of the culprits: by state, STATE_COUNT: not known; and a majority, by Boyer and
 	 * Moore's vote */

@@ -16,6 +16,9 @@
 
 #define DAEMON_PORTS_DEFAULT 10000 /* default of --daemon-ports */
 
+/* Words of waits_on between a connection and the process that has not accepted it. */
+#define SOCKET_UNACCEPTED " not accepted by "
+
 enum wait_kind {
 	WAIT_UNKNOWN,
 	WAIT_FILE,    /* a file, directory or device */

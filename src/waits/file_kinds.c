@@ -29,6 +29,7 @@ static void socket_describe(struct wait *wait)
 	const struct socket_facts *socket = socket_find(
 		wait_sockets(wait), wait->pid, wait->tid, wait->fd, wait->link,
 		wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns, &wait->pending);
+	const char *link = socket->unaccepted ? SOCKET_UNACCEPTED : " peer ";
 
 	wait->socket = socket;
 	text_add_string(wait->text, socket->brief ? socket->brief : wait->link);
@@ -39,11 +40,12 @@ static void socket_describe(struct wait *wait)
 	wait->facts.local_port = socket->local_port;
 	wait->facts.remote_port = socket->remote_port;
 	if (socket->peer_count > 1) {
-		text_add_format(wait->text, " peer one of %u", socket->peer_count);
+		text_add_format(wait->text, "%s%s of %u", link, socket->unaccepted ? "any" : "one",
+				socket->peer_count);
 	} else if (socket->peer_pid) {
 		wait->facts.pid = socket->peer_pid;
 		wait->facts.inode = socket->peer_inode;
-		wait_add_thread(wait, " peer ", socket->peer_pid);
+		wait_add_thread(wait, link, socket->peer_pid);
 	}
 }
 

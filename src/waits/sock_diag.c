@@ -15,8 +15,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define ANSWER_BYTES 32768 /* most that the kernel puts into one piece */
-#define STATE_SYN_RECV 3   /* include/net/tcp_states.h */
+#define ANSWER_BYTES 32768  /* most that the kernel puts into one piece */
+#define STATE_ESTABLISHED 1 /* include/net/tcp_states.h */
+#define STATE_SYN_SENT 2
+#define STATE_SYN_RECV 3
 #define STATE_TIME_WAIT 6
 #define STATE_LISTEN 10
 
@@ -75,11 +77,11 @@ static struct diag_record *record_add(struct diag_records *records, uint32_t ino
 	return record;
 }
 
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}; /* of IPv4 */
+
 static void address_take(struct diag_address *address, uint8_t family, const __be32 words[4],
 			 __be16 port)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
 	address->port = ntohs(port);
 	if (family == AF_INET6) {
 		memcpy(address->bytes, words, 16);
@@ -117,11 +119,13 @@ static void inet_take(struct diag_records *records, enum diag_group group,
 		     message->id.idiag_dport);
 	if (group != DIAG_TCP)
 		return;
-	if (record->state == STATE_LISTEN)
+	if (record->state == STATE_LISTEN) {
 		records->listens[record->local.port / 64] |= 1ull << record->local.port % 64;
-	else
-		*index_put(&records->by_pair, pair_hash(&record->local, &record->remote), NULL) =
-			records->count - 1;
+		record->queued = message->idiag_rqueue;
+		record->backlog = message->idiag_wqueue;
+	}
+	*index_put(&records->by_pair, pair_hash(&record->local, &record->remote), NULL) =
+		records->count - 1;
 }
 
 /* Adds a name. An abstract name begins with a NUL and may contain more, unix(7): each becomes an
@@ -310,6 +314,45 @@ const struct diag_record *diag_record_same(const struct diag_table *table,
 					   const struct diag_record *record)
 {
 	return pair_find(table, &record->local, &record->remote);
+}
+
+/* True if both addresses are the host's own, as where it connects to itself. */
+static bool is_of_host(const struct diag_record *record)
+{
+	const uint8_t *local = record->local.bytes, *remote = record->remote.bytes;
+
+	return !memcmp(local, remote, sizeof(record->local.bytes)) ||
+	       (!memcmp(local, mapped, sizeof(mapped)) && !memcmp(remote, mapped, sizeof(mapped)) &&
+		local[12] == IN_LOOPBACKNET && remote[12] == IN_LOOPBACKNET);
+}
+
+/* A connection that another address was translated for has a listener by its address, too, so the
+ * listener's queue has to show it. */
+const struct diag_record *diag_record_listener(const struct diag_table *table,
+					       const struct diag_record *record)
+{
+	struct diag_address any4 = {.port = 0}, any6 = {.port = 0}, all4, all6;
+	const struct diag_record *listener;
+
+	memcpy(any4.bytes, mapped, sizeof(mapped));
+	all4 = any4;
+	all6 = any6;
+	all4.port = all6.port = record->remote.port;
+	if ((record->state != STATE_ESTABLISHED && record->state != STATE_SYN_SENT) ||
+	    !diag_port_listens(table, record->remote.port))
+		return NULL;
+	listener = pair_find(table, &record->remote, &any4);
+	if (!listener)
+		listener = pair_find(table, &record->remote, &any6);
+	if (!listener && is_of_host(record))
+		listener = pair_find(table, &all4, &any4);
+	if (!listener && is_of_host(record))
+		listener = pair_find(table, &all6, &any6);
+	if (!listener)
+		return NULL;
+	return listener->queued > (record->state == STATE_SYN_SENT ? listener->backlog : 0)
+		       ? listener
+		       : NULL;
 }
 
 bool diag_port_listens(const struct diag_table *table, uint16_t port)

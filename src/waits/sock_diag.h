@@ -30,11 +30,13 @@ struct diag_record {
 	uint32_t interface; /* interface that the socket is bound to; for link-local addresses */
 	uint32_t state;	    /* state of include/net/tcp_states.h, for all families */
 	uint32_t name;	    /* AF_UNIX: offset in names; 0: it has no name */
+	/* TCP sockets that listen: connections that wait to be accepted, and the limit of these */
+	uint32_t queued, backlog;
 	struct diag_address local, remote;
 };
 
 /* records are compared as bytes */
-_Static_assert(sizeof(struct diag_record) == 56, "diag_record has no holes");
+_Static_assert(sizeof(struct diag_record) == 64, "diag_record has no holes");
 
 struct diag_records {
 	struct diag_record *rows;
@@ -71,6 +73,10 @@ const struct diag_record *diag_record_opposite(const struct diag_table *table,
 /* The connection that has the very addresses of a record of another namespace, or NULL. */
 const struct diag_record *diag_record_same(const struct diag_table *table,
 					   const struct diag_record *record);
+/* The socket of this namespace on whose queue the connection waits to be accepted, or that has no
+ * room for it; NULL: none is known. */
+const struct diag_record *diag_record_listener(const struct diag_table *table,
+					       const struct diag_record *record);
 bool diag_port_listens(const struct diag_table *table, uint16_t port);
 
 #endif

@@ -179,6 +179,10 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 		facts->listens = record->state == STATE_LISTEN;
 		facts->accepts_there = diag_port_listens(table, record->local.port);
 		opposite = facts->remote ? diag_record_opposite(table, record) : NULL;
+		facts->unaccepted = facts->remote && !opposite;
+		if (facts->unaccepted)
+			opposite = diag_record_listener(table, record);
+		facts->unaccepted &= opposite != NULL;
 	}
 	socket->near = opposite != NULL;
 	socket->peer = opposite ? opposite->inode : 0;
@@ -320,7 +324,8 @@ static int64_t peer_find(struct sockets *sockets, struct socket *socket, int64_t
 	if (pair && holders_own(sockets->root, pid, tid, fd, link, HOLDER_ANY))
 		return pid;
 	return holders_find(sockets->holders, link, HOLDER_ANY, pid, now_ns,
-			    pair ? &socket->facts.peer_count : NULL, pending);
+			    pair || socket->facts.unaccepted ? &socket->facts.peer_count : NULL,
+			    pending);
 }
 
 static void peer_add(struct sockets *sockets, struct socket *socket, int64_t pid, int64_t tid,

@@ -32,11 +32,12 @@ struct socket_facts {
 	const char *connection, *remote; /* texts; NULL: not known */
 	const char *brief; /* protocol and address of the other side, or of the listening socket */
 	bool listens;
+	bool unaccepted;    /* the other end is the socket that has to accept the connection */
 	bool accepts_there; /* this is the server's side: a socket listens on its local port */
 	int64_t local_port, remote_port; /* ABSENT: it has none */
 	int64_t peer_pid;		 /* process at the other end, on this host; 0: not known */
 	uint32_t peer_count; /* above 1: peer_pid is one of so many processes that have inherited
-				the end of a socket pair */
+				the end of a socket pair, or that may accept the connection */
 	uint64_t inode;
 	uint32_t peer_inode; /* inode of the other end within the host; 0: not known */
 };

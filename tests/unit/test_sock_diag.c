@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Malformed answers of sock_diag(7), as no kernel gives them. */
+/* Answers of sock_diag(7): malformed ones, as no kernel gives them; listeners and their queues. */
 #include "unit.h"
 #include "waits/sock_diag.h"
 
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
@@ -67,10 +69,81 @@ static void cut_answers(void **state)
 	close(ends[1]);
 }
 
+#define ESTABLISHED 1 /* include/net/tcp_states.h */
+#define SYN_SENT 2
+#define LISTEN 10
+
+/* A connection leads to the socket that has to accept it where that one's queue shows it: a
+ * listener at the very address, or at all addresses if the connection is within the host. */
+static void listeners(void **state)
+{
+	static const struct {
+		uint32_t inode, state;
+		const char *from, *to;
+		uint16_t from_port, to_port;
+		uint32_t queued, backlog;
+		uint32_t listener; /* what it leads to; 0: nothing */
+	} rows[] = {
+		/* clang-format off */
+		{1, LISTEN, "127.0.0.1", "0.0.0.0", 80, 0, 3, 2, 0},
+		{2, LISTEN, "0.0.0.0", "0.0.0.0", 81, 0, 1, 2, 0},
+		{3, LISTEN, "127.0.0.1", "0.0.0.0", 82, 0, 0, 2, 0}, /* an empty queue */
+		{10, ESTABLISHED, "127.0.0.1", "127.0.0.1", 5000, 80, 0, 0, 1},
+		{11, SYN_SENT, "127.0.0.1", "127.0.0.1", 5001, 80, 0, 0, 1},
+		{12, ESTABLISHED, "10.0.0.1", "10.0.0.1", 5002, 81, 0, 0, 2},
+		{13, ESTABLISHED, "127.0.0.1", "127.0.0.2", 5002, 81, 0, 0, 2},
+		{14, SYN_SENT, "10.0.0.1", "10.0.0.1", 5003, 81, 0, 0, 0}, /* there is room for it */
+		{15, ESTABLISHED, "10.0.0.1", "10.0.0.2", 5004, 81, 0, 0, 0}, /* another host's */
+		{16, ESTABLISHED, "127.0.0.1", "127.0.0.1", 5005, 82, 0, 0, 0},
+		{17, ESTABLISHED, "127.0.0.1", "127.0.0.1", 5006, 90, 0, 0, 0},
+		/* clang-format on */
+	};
+	const struct nlmsghdr done = {.nlmsg_type = NLMSG_DONE, .nlmsg_len = sizeof(done)};
+	struct diag_table table = {.group = DIAG_TCP};
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	table.fd = ends[0];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct {
+			struct nlmsghdr header;
+			struct inet_diag_msg socket;
+		} message = {
+			.header = {.nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_len = sizeof(message)},
+			.socket = {.idiag_family = AF_INET,
+				   .idiag_state = (uint8_t)rows[i].state,
+				   .idiag_inode = rows[i].inode,
+				   .idiag_rqueue = rows[i].queued,
+				   .idiag_wqueue = rows[i].backlog,
+				   .id = {.idiag_sport = htons(rows[i].from_port),
+					  .idiag_dport = htons(rows[i].to_port)}},
+		};
+
+		inet_pton(AF_INET, rows[i].from, message.socket.id.idiag_src);
+		inet_pton(AF_INET, rows[i].to, message.socket.id.idiag_dst);
+		assert_int_equal(send(ends[1], &message, sizeof(message), 0), sizeof(message));
+	}
+	for (int family = 0; family < 2; family++)
+		assert_int_equal(send(ends[1], &done, sizeof(done), 0), sizeof(done));
+	assert_true(diag_table_read(&table, 1, INT64_MAX));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct diag_record *found =
+			diag_record_listener(&table, diag_record_find(&table, rows[i].inode));
+
+		if ((found ? found->inode : 0) != rows[i].listener)
+			fail_msg("%u leads to %u", rows[i].inode, found ? found->inode : 0);
+	}
+	diag_table_done(&table);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_answers),
+		cmocka_unit_test(listeners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
