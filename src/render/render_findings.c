@@ -271,7 +271,8 @@ static void word_unaccepted(struct text *to, const struct about *about)
 {
 	if (ratio(about->finding->unaccepted_us, 10, about->findings->elapsed_us) < 1)
 		return;
-	text_add_string(to, ", and has not accepted the connections of ");
+	text_add_format(to, ", and %s not accepted the connections of ",
+			are_several(about->finding) ? "have" : "has");
 	add_threads(to, about, about->finding->unaccepted_us);
 }
 

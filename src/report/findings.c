@@ -226,6 +226,11 @@ static bool takes_unready(const struct finding_case *of)
 	return !of->rooted && of->state == STATE_DISK && !is_text(of->syscall, "vfork");
 }
 
+static bool takes_file(const struct finding_case *of)
+{
+	return !of->rooted && of->state == STATE_SLEEP && is_text(of->why, "file");
+}
+
 static bool takes_sleeper(const struct finding_case *of)
 {
 	return of->rooted && of->state == STATE_SLEEP && is_text(of->why, "sleep");
@@ -355,14 +360,17 @@ static uint64_t key_unready(const struct finding_case *of)
 /* The other end of a connection to another host, or to a process that is not known. */
 static const char *thing_server(const struct finding_case *of)
 {
-	return of->rooted ? NULL : of->sample->waits_onsum;
+	static const char one[] = "1 fd: ";
+	const char *text = of->rooted ? NULL : of->sample->waits_onsum;
+
+	return begins_with(text, one) ? text + strlen(one) : text;
 }
 
 /* A server that has a process for each client is one finding by its name. */
 static uint64_t key_server(const struct finding_case *of)
 {
 	if (!of->rooted)
-		return text_key(of->sample->waits_onsum);
+		return text_key(thing_server(of));
 	return of->tid == of->pid ? text_key(of->name) : key_pid(of);
 }
 
@@ -602,6 +610,10 @@ const struct finding_row finding_rows[] = {
 	{"d_wait", "waits in D", false, false, false, takes_unready, key_unready, thing_unready, holds_noticed,
 	 "{waiters} {wait} in D, with no request to a device: {things}|; {longest} at most",
 	 "-g comm,syscall,waits_on,wchan,kfuncs --off-cpu"},
+	/* a file system whose server answers soon */
+	{"file", "files", false, false, false, takes_file, key_unready, thing_unready, holds_noticed,
+	 "{waiters} {wait} for the file system's server|, {longest} at most: {things}",
+	 "-g comm,pid,syscall,filename,state_us"},
 	/* a thread that polls for work while nobody waits for it */
 	{"sleeper", "servers", true, false, false, takes_sleeper, key_pid, NULL, holds_noticed,
 	 "{waiters} {wait} for {culprit}, which sleeps on a timer|{unaccepted}|; {longest} at most|{symptoms}",
@@ -744,6 +756,8 @@ void findings_add(struct findings *findings, const struct sample *sample, struct
 		return;
 	group = *sample;
 	group.io_bytes = age_step(sample->io_us);
+	if (sample->waited_before_us > 0 && sample->state_us != ABSENT)
+		group.state_us = sum(sample->state_us, sample->waited_before_us);
 	if (sample->state == STATE_ON || sample->state == STATE_RQ) {
 		group.filename = group.io_others = NULL;
 		group.arg[0] = ABSENT;

@@ -14,6 +14,7 @@ static struct sample absent = {
 	.new_threads = ABSENT,
 	.thread_maker_pid = ABSENT,
 	.forker_pid = ABSENT,
+	.waited_before_us = ABSENT,
 };
 
 /* Fills absent before main(), so that any thread may read it. */

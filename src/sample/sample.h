@@ -105,6 +105,9 @@ struct sample {
 	int64_t forks, execs, exits, dead_cpu_us;
 	/* threads that were made; the processes that made most of these, and of the forks */
 	int64_t new_threads, thread_maker_pid, forker_pid;
+	/* time for which the thread has waited for the same answer before it fell asleep, as in a
+	 * loop of poll(2). Not a column */
+	int64_t waited_before_us;
 	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
 	bool names_open; /* a later scan knows more names of its stacks' functions. Not a column */
 	/* Scans that left the thread out, and that this sample stands for, too: weight_us has their

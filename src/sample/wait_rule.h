@@ -56,9 +56,10 @@ struct wait_facts {
 	int64_t served_inode;
 	int64_t armed; /* number of requests in flight that only wait until a descriptor is ready */
 	/* a set of descriptors, or the only one of them that counts */
-	bool has_request; /* a client's connection on which an answer is due; has its ports */
-	bool open;	  /* a later scan knows more of a descriptor, or of a lock */
-	bool changes;	  /* an answer may become due while the thread is still asleep */
+	bool has_request;   /* a client's connection on which an answer is due; has its ports */
+	int64_t request_ns; /* when the request was sent, monotonic; ABSENT: not known */
+	bool open;	    /* a later scan knows more of a descriptor, or of a lock */
+	bool changes;	    /* an answer may become due while the thread is still asleep */
 	/* process and socket at the other end of a set's only such connection, also if there are
 	 * sockets that are listened on */
 	int64_t requested_pid, requested_inode;

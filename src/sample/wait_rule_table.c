@@ -104,6 +104,7 @@ const struct wait_facts wait_facts_absent = {
 	.readers = ABSENT,
 	.turn = ABSENT,
 	.served_inode = ABSENT,
+	.request_ns = ABSENT,
 };
 
 static bool call_listed(const char *calls, const char *syscall)

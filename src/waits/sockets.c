@@ -374,26 +374,33 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 	return &socket->facts;
 }
 
-static bool request_describe(struct sockets *sockets, uint64_t inode,
-			     bool (*describe)(int fd, const struct diag_record *record))
+/* The socket to ask about a TCP connection that socket_find() has found, and its record; -1: none.
+ */
+static int request_fd(struct sockets *sockets, uint64_t inode, const struct diag_record **record)
 {
 	const struct socket *socket = cache_find(&sockets->known, inode);
 	const struct net_namespace *namespace;
 
 	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP ||
 	    !socket->reported_ns)
-		return false;
+		return -1;
 	namespace = net_namespaces_find(&sockets->namespaces, socket->namespace);
-	return namespace && namespace->single_fd >= 0 &&
-	       describe(namespace->single_fd, &socket->reported);
+	*record = &socket->reported;
+	return namespace ? namespace->single_fd : -1;
 }
 
-bool socket_has_request(struct sockets *sockets, uint64_t inode)
+int64_t socket_request_age_ms(struct sockets *sockets, uint64_t inode)
 {
-	return request_describe(sockets, inode, tcp_request_is_out);
+	const struct diag_record *record;
+	int fd = request_fd(sockets, inode, &record);
+
+	return fd >= 0 ? tcp_request_age_ms(fd, record) : REQUEST_NONE;
 }
 
 bool socket_owes(struct sockets *sockets, uint64_t inode)
 {
-	return request_describe(sockets, inode, tcp_request_is_in);
+	const struct diag_record *record;
+	int fd = request_fd(sockets, inode, &record);
+
+	return fd >= 0 && tcp_request_is_in(fd, record);
 }

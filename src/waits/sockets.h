@@ -60,9 +60,9 @@ const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int
 				       const char *link, enum socket_peer peer, int64_t now_ns,
 				       bool *pending);
 
-/* True if an answer is due on a TCP connection that socket_find() has found: see
+/* Age of the request on a TCP connection that socket_find() has found, if an answer is due: see
  * waits/tcp_request.h. */
-bool socket_has_request(struct sockets *sockets, uint64_t inode);
+int64_t socket_request_age_ms(struct sockets *sockets, uint64_t inode);
 /* True if a request that came on the connection is not answered. */
 bool socket_owes(struct sockets *sockets, uint64_t inode);
 

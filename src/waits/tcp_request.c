@@ -69,13 +69,18 @@ static const struct inet_diag_msg *message_find(const void *answer, size_t lengt
 	return *bytes < sizeof(*message) || message->idiag_inode != record->inode ? NULL : message;
 }
 
-bool tcp_request_parse(const void *answer, size_t length, const struct diag_record *record)
+int64_t tcp_request_parse(const void *answer, size_t length, const struct diag_record *record)
 {
 	const struct inet_diag_msg *message = message_find(answer, length, record, &length);
 	struct tcp_info info;
 
-	return message && (message->idiag_state == STATE_SYN_SENT ||
-			   (info_find(message, length, &info) && info_means_request(&info)));
+	if (!message)
+		return REQUEST_NONE;
+	if (message->idiag_state == STATE_SYN_SENT)
+		return 0;
+	if (!info_find(message, length, &info) || !info_means_request(&info))
+		return REQUEST_NONE;
+	return info.tcpi_last_data_sent;
 }
 
 static bool address_is_v4(const struct diag_address *address)
@@ -124,12 +129,12 @@ static ssize_t answer_get(int fd, const struct diag_record *record, char answer[
 	return diag_request_send(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;
 }
 
-bool tcp_request_is_out(int fd, const struct diag_record *record)
+int64_t tcp_request_age_ms(int fd, const struct diag_record *record)
 {
 	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
 	ssize_t length = answer_get(fd, record, answer);
 
-	return length > 0 && tcp_request_parse(answer, (size_t)length, record);
+	return length > 0 ? tcp_request_parse(answer, (size_t)length, record) : REQUEST_NONE;
 }
 
 bool tcp_request_is_in(int fd, const struct diag_record *record)

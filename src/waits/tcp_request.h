@@ -8,22 +8,26 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct diag_record;
 
-/* True if the process on this side of the connection has sent data after the last data that it
- * received, or the connection is being made. False also if the kernel does not know. fd: a
- * NETLINK_SOCK_DIAG socket of the connection's network namespace, with no other answer under way.
- * record: the connection as a table has it; the answer is used only if it has the same inode. */
-bool tcp_request_is_out(int fd, const struct diag_record *record);
+#define REQUEST_NONE (-1)
+
+/* Milliseconds since the process on this side of the connection sent data, if it has received none
+ * after that; 0 if the connection is being made. Else, or if the kernel does not know,
+ * REQUEST_NONE. fd: a NETLINK_SOCK_DIAG socket of the connection's network namespace, with no other
+ * answer under way. record: the connection as a table has it; the answer is used only if it has the
+ * same inode. */
+int64_t tcp_request_age_ms(int fd, const struct diag_record *record);
 
 /* True if this side has received data after the last data that it sent. The kernel's times have the
  * resolution of its tick: if both are of one tick, the order is not known, and the result is true.
- * Otherwise like tcp_request_is_out(). */
+ * Otherwise like tcp_request_age_ms(). */
 bool tcp_request_is_in(int fd, const struct diag_record *record);
 
-/* The result of tcp_request_is_out() for an answer of the kernel. False for a truncated or
+/* The result of tcp_request_age_ms() for an answer of the kernel. REQUEST_NONE for a truncated or
  * unexpected answer. Pure. */
-bool tcp_request_parse(const void *answer, size_t length, const struct diag_record *record);
+int64_t tcp_request_parse(const void *answer, size_t length, const struct diag_record *record);
 
 #endif

@@ -40,6 +40,15 @@ static void class_take(struct sample *sample, const struct wait_rule *rule)
 	sample->why = name_transient_string(rule->name);
 }
 
+static void facts_take(const struct waits *waits, struct sample *sample,
+		       const struct wait_facts *facts, int64_t now_ns)
+{
+	class_take(sample, wait_rule_of_facts(facts, waits->classes.daemon_ports));
+	if (facts->request_ns != ABSENT && sample->state_us != ABSENT)
+		sample->waited_before_us =
+			(now_ns - facts->request_ns) / NS_PER_US - sample->state_us;
+}
+
 bool waits_class_by_call(struct waits *waits, struct sample *sample)
 {
 	const struct wait_rule *rule = wait_rule_known(&waits->classes, sample->syscall);
@@ -81,7 +90,7 @@ bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t n
 		return false;
 	/* a set may have other descriptors by now: it is read again when its second is over */
 	waits->classes.changes_tid = episode->facts.kind == WAIT_SET ? sample->tid : 0;
-	class_take(sample, wait_rule_of_facts(&episode->facts, waits->classes.daemon_ports));
+	facts_take(waits, sample, &episode->facts, now_ns);
 	return true;
 }
 
@@ -96,7 +105,7 @@ bool waits_class_of_peer(struct waits *waits, struct sample *sample, const struc
 	if (!facts || (facts->kind == WAIT_LOCK && served_has(&waits->served, sample->tid)))
 		return false;
 	waits->classes.changes_tid = 0;
-	class_take(sample, wait_rule_of_facts(facts, waits->classes.daemon_ports));
+	facts_take(waits, sample, facts, now_ns);
 	return true;
 }
 
@@ -148,7 +157,7 @@ void waits_class(struct waits *waits, struct sample *sample, const struct lookup
 	facts = wait_episode_facts(episode, &whole);
 	if (!whole && !wait_facts_suffice(facts))
 		return;
-	class_take(sample, wait_rule_of_facts(facts, waits->classes.daemon_ports));
+	facts_take(waits, sample, facts, now_ns);
 	if (facts->kind == WAIT_IO || facts->changes)
 		return;
 	waits->classes.changes_tid = 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/wait_set.h"
 #include "waits/sockets.h"
+#include "waits/tcp_request.h"
 #include "waits/waits.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "sample/sample.h"
 
@@ -78,6 +80,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 		facts.listens = sum->listens && sum->listens == sum->others;
 		if (sum->has_request && !sum->listens) {
 			facts.has_request = true;
+			facts.request_ns = sum->one.request_ns;
 			facts.pid = sum->one.pid;
 			facts.local_port = sum->one.local_port;
 			facts.remote_port = sum->one.remote_port;
@@ -99,6 +102,7 @@ static bool part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 {
 	const struct socket_facts *socket;
 	bool pending = wait->pending, own;
+	int64_t age_ms = REQUEST_NONE;
 
 	wait->pending = false;
 	wait->facts = wait_facts_absent;
@@ -106,9 +110,11 @@ static bool part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 	socket = wait->facts.kind == WAIT_SOCKET ? wait->socket : NULL;
 	sum->open |= wait->pending && socket && !socket->remote && !socket->listens &&
 		     !socket->peer_inode;
-	wait_set_sum_add(sum, &wait->facts, own,
-			 socket && is_of_client(&wait->facts) &&
-				 socket_has_request(wait_sockets(wait), socket->inode),
+	if (socket && is_of_client(&wait->facts))
+		age_ms = socket_request_age_ms(wait_sockets(wait), socket->inode);
+	if (age_ms > 0)
+		wait->facts.request_ns = wait->now_ns - age_ms * NS_PER_MS;
+	wait_set_sum_add(sum, &wait->facts, own, age_ms != REQUEST_NONE,
 			 socket ? socket->connection : NULL, socket ? socket->remote : NULL);
 	wait->pending |= pending;
 	return (wait->facts.kind == WAIT_PIPE || (socket && !wait->facts.connected)) &&

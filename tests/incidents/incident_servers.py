@@ -72,3 +72,42 @@ def accept_queue_empty(ctx):
     python(ctx, LISTENER, str(port), "0")
     curls(ctx, 2, "http://127.0.0.1:%d/" % port, pause=0.2)
     return ("server", "sleeper", "accept_queue")
+
+
+# A name server that takes requests, and answers them or not.
+NAME_SERVER = """
+import socket, struct, sys
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind((sys.argv[1], 53))
+print("ready", flush=True)
+while True:
+    request, client = server.recvfrom(2000)
+    if sys.argv[2] == "answers": # that there is no such name
+        server.sendto(request[:2] + struct.pack(">H", 0x8183) + request[4:], client)
+"""
+NAME_SERVER_ADDRESS = "127.0.0.77"
+
+
+def resolving(ctx, command, how):
+    """Runs a command with a name server of its own."""
+    path = os.path.join(ctx.temporary(), "resolv.conf")
+    with open(path, "w") as file:
+        file.write("nameserver %s\n" % NAME_SERVER_ADDRESS)
+    python(ctx, NAME_SERVER, NAME_SERVER_ADDRESS, how)
+    return Program(ctx, ["unshare", "--mount", "/bin/sh", "-c", "mount --bind %s /etc/resolv.conf && %s" % (path, command)])
+
+
+@incident(7)
+def dns_without_answer(ctx):
+    """Four clients ask a name server that does not answer."""
+    curl = program("curl", "curl", "/usr/bin")
+    resolving(ctx, "for i in 1 2 3 4; do %s -s http://shop.example.com/ & done; wait" % curl, "is silent")
+    return Truth("server", ("curl", 4), None, "wait for udp %s:53" % NAME_SERVER_ADDRESS)
+
+
+@look_alike(7)
+def dns_with_answers(ctx):
+    """A client asks a name server, which answers, again and again."""
+    curl = program("curl", "curl", "/usr/bin")
+    resolving(ctx, "while :; do %s -s http://shop.example.com/; sleep 0.1; done" % curl, "answers")
+    return ("server", "sleeper")

@@ -20,7 +20,7 @@ struct seen {
 	int64_t io_us;
 	/* chain: kind of the only link, the root and its facts; or the whole text */
 	const char *kind, *sure, *root, *root_state, *root_why, *root_waits_on, *chain;
-	int64_t depth, root_tid;
+	int64_t depth, root_tid, before_us; /* before_us: it waited before it fell asleep */
 };
 
 #define ROOT_TID 900 /* of a root unless root_tid is given */
@@ -43,6 +43,7 @@ static struct sample sample_of(const struct seen *seen)
 	if (seen->kind)
 		sample.blocker_kind = name_transient_string(seen->kind);
 	sample.blocker_sure = seen->sure;
+	sample.waited_before_us = seen->before_us ? seen->before_us : ABSENT;
 	if (seen->root) {
 		sample.root = name_transient_string(seen->root);
 		sample.root_tid = sample.root_pid = seen->root_tid ? seen->root_tid : ROOT_TID;
@@ -176,6 +177,9 @@ static const struct {
 	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "vfork"}}}, /* its child has begun */
 	{NULL, NULL, {{10, 4, 900000, "D", .comm = "a", .syscall = "fsync"}, FULL, {3, SCANS, 1000, "ON", .comm = "x"}}},
 
+	{"file", "likely", {{10, SCANS, 90000, "S", .comm = "node", .syscall = "read", .why = "file", .waits_on = "/mnt/prices"}}},
+	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "node", .syscall = "read", .why = "file", .waits_on = "/mnt/prices"}}},
+
 	{"sleeper", "likely", {{10, SCANS, 90000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "likely", .root = "b",
 		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}},
 	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "likely", .root = "b",
@@ -198,6 +202,8 @@ static const struct {
 	{"server", "likely", {{10, SCANS, 19 * SECOND_US, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
 		.root = "mariadbd", .root_state = "S", .root_why = "futex"}}},
 	{"server", "likely", {{10, SCANS, 4 * SECOND_US, "S", .comm = "curl", .why = "client", .waits_on = "udp 10.0.0.2:53"}}},
+	{"server", "likely", {{10, SCANS, 900000, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
+		.root = "mariadbd", .root_state = "S", .root_why = "futex", .before_us = 3 * SECOND_US}}}, /* it polls each second */
 	{NULL, NULL, {{10, SCANS, 900000, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
 		.root = "mariadbd", .root_state = "S", .root_why = "futex"}}}, /* it is answered */
 	{NULL, NULL, {{10, SCANS, 3600 * SECOND_US, "S", .comm = "redis-cli", .why = "client", .kind = "socket", .sure = "likely",
