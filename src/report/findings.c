@@ -732,7 +732,7 @@ static struct finding_process *process_add(struct findings *findings, const stru
 static void maker_add(struct findings *findings, enum finding_made made,
 		      const struct sample *account, int64_t count, int64_t pid)
 {
-	uint64_t key = text_key(account->comm) + hash_u64((uint64_t)account->uid);
+	uint64_t key = (uintptr_t)account->comm + hash_u64((uint64_t)account->uid);
 	struct finding_maker *maker;
 
 	if (count == ABSENT || count <= 0)

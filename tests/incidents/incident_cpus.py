@@ -8,25 +8,25 @@ from incident import Program, Truth, incident, look_alike, python, shell
 from parts import program
 
 SPIN = "while True: pass"
-NAPS = "import time\nwhile True:\n\ttime.sleep(0.01)\n\tsum(range(5000))"
-
-
-def pythons(ctx, count, text, **popen):
-    for _ in range(count):
-        python(ctx, text, ready=False, **popen)
+# begins when its start, which needs more, is over
+NAPS = "import time\ntime.sleep(1)\nprint('ready', flush=True)\nwhile True:\n\ttime.sleep(0.01)\n\tsum(range(5000))"
 
 
 @incident(6, often=True)
 def cpu_quota(ctx):
     """Four workers of a control group that may use a fiftieth of a CPU."""
-    pythons(ctx, 4, SPIN, preexec_fn=cpu_group(ctx, LITTLE_US))
+    enter = cpu_group(ctx, LITTLE_US)
+    for _ in range(4):
+        python(ctx, SPIN, ready=False, preexec_fn=enter)
     return Truth("quota", ("python3", 4), None, "/" + os.path.basename(group_path()))
 
 
 @look_alike(6)
 def cpu_quota_not_used_up(ctx):
     """A control group that may use half of a CPU, and needs less."""
-    pythons(ctx, 2, NAPS, preexec_fn=cpu_group(ctx, 50000))
+    enter = cpu_group(ctx, 50000)
+    for _ in range(2):
+        python(ctx, NAPS, preexec_fn=enter)
     return ("quota",)
 
 

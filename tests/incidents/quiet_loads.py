@@ -38,7 +38,7 @@ def one_spinner(ctx):
 def naps(ctx):
     """Two processes sleep and work in turns."""
     for _ in range(2):
-        python(ctx, NAPS, ready=False)
+        python(ctx, NAPS)
 
 
 @quiet()
