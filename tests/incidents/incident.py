@@ -135,8 +135,10 @@ def faults_of(told, truth, rank, ended, own):
             missing.append("no pid of the culprit")
     if truth.cause and not re.search(truth.cause, text):
         missing.append("no cause: %s" % truth.cause)
-    if truth.since and not is_near(seconds, ended - truth.since, SECONDS_OFF):
-        missing.append("%.1f s, not %.1f" % (seconds, ended - truth.since))
+    # of a wait that began before its start tsnap knows only that it lasts since then
+    whole, known = (ended - truth.since, min(ended - truth.since, told["elapsed_us"] / 1e6)) if truth.since else (seconds, seconds)
+    if not known * (1 - SECONDS_OFF) <= seconds <= whole * (1 + SECONDS_OFF):
+        missing.append("%.1f s, not %.1f" % (seconds, whole))
     if truth.certain is not None and told["certainty"] != ("certain" if truth.certain else "likely"):
         (false if told["certainty"] == "certain" else missing).append("it is " + told["certainty"])
     return missing, false
