@@ -96,6 +96,27 @@ static bool functions_there(const char *patterns, const char *stack)
 	return false;
 }
 
+/* A file system is frozen (FIFREEZE) while a writer waits for its semaphore of writers. Others take
+ * such semaphores, too, so the function that takes it has to be one that begins to write
+ * (include/linux/fs.h, sb_start_write() and others, which are inlined). */
+#define WRITE_BEGINNERS                                                                      \
+	"mnt_want_write* vfs_write vfs_writev vfs_iter_write vfs_iocb_iter_write do_iter_* " \
+	"do_splice* vfs_copy_file_range vfs_fallocate __sb_start_write sb_start_* "          \
+	"file_start_write* aio_write io_write *_page_mkwrite do_sendfile"
+#define FREEZE_WORDS "frozen file system"
+
+static bool is_frozen(const char *stack)
+{
+	char name[FUNCTION_SIZE];
+
+	if (!function_next(&stack, name) || strcmp(name, "percpu_rwsem_wait") != 0)
+		return false;
+	while (function_next(&stack, name))
+		if (!name_listed("__percpu_down_read percpu_down_read", name))
+			return name_listed(WRITE_BEGINNERS, name);
+	return false;
+}
+
 static bool innermost_is(const char *patterns, const char *stack)
 {
 	char name[FUNCTION_SIZE];
@@ -117,6 +138,8 @@ const char *memory_wait_words(const char *stack, const char **limit, bool *fault
 	}
 	*limit = NULL;
 	*fault = false;
+	if (is_frozen(stack))
+		return FREEZE_WORDS;
 	return innermost_is(PAGE_LOCKERS, stack) ? PAGE_LOCK_WORDS : NULL;
 }
 

@@ -54,6 +54,13 @@ static void stacks(void **state)
 	       USERFAULT_WORDS, NULL, false);
 	expect(STACK("folio_wait_bit_common", "do_swap_page", "handle_mm_fault", "exc_page_fault"),
 	       "swap-in", NULL, false);
+	expect(STACK("percpu_rwsem_wait", "mnt_want_write", "path_openat", "do_filp_open"),
+	       "frozen file system", NULL, false);
+	expect(STACK("percpu_rwsem_wait", "__percpu_down_read", "vfs_write", "ksys_write"),
+	       "frozen file system", NULL, false);
+	expect(STACK("percpu_rwsem_wait", "percpu_down_write", "cgroup_procs_write_start",
+		     "kernfs_fop_write_iter", "vfs_write"),
+	       NULL, NULL, false);
 	expect(STACK("shrink_lruvec", "try_to_free_mem_cgroup_pages", "try_charge_memcg",
 		     "__mem_cgroup_charge", "do_anonymous_page", "handle_mm_fault"),
 	       "reclaim", "memory.max", false);
