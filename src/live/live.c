@@ -25,6 +25,7 @@
 #include "live/live_state.h"
 #include "live/live_trace.h"
 #include "live/live_wakeups.h"
+#include "proc/cgroup.h"
 #include "proc/devices.h"
 #include "proc/proc.h"
 #include "sandbox/capabilities.h"
@@ -480,6 +481,20 @@ static int64_t priority_of_source(const struct source *source, int64_t tid)
 	return errno ? ABSENT : 20 + nice;
 }
 
+static bool io_group_has_of_source(const struct source *source, int64_t tid, const char *path)
+{
+	char text[4096];
+	size_t length, outer = strlen(path);
+	const char *group = NULL;
+
+	(void)source;
+	if (proc_file_read(PROC, 0, tid, "cgroup", text, sizeof(text)) > 0 &&
+	    !(group = cgroup_of_controller(text, "blkio", &length)))
+		group = cgroup_of_controller(text, "io", &length);
+	return group && length >= outer && !strncmp(group, path, outer) &&
+	       (length == outer || group[outer] == '/');
+}
+
 static int64_t rotates_of_source(const struct source *source, const char *device)
 {
 	(void)source;
@@ -508,6 +523,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .settle = settle_of_source,
 				       .look = live_look,
 				       .priority = priority_of_source,
+				       .io_group_has = io_group_has_of_source,
 				       .rotates = rotates_of_source};
 	live->repeat.source = &live->source;
 	live->asleep.repeat = &live->repeat;

@@ -1053,6 +1053,22 @@ static void group_find(struct findings *findings, const union value *group, enum
 	}
 }
 
+/* True if a thread that waits is in the limit's group, or that is not known. */
+static bool limit_is_of(const struct source_io_limit *limit, const struct finding *finding,
+			const struct findings *findings)
+{
+	const struct keyed *waiters = &finding->parties[PARTY_WAITERS];
+	const struct source *source = findings->source;
+
+	if (!source || !source->io_group_has)
+		return true;
+	for (size_t i = 0; i < waiters->count; i++)
+		if (source->io_group_has(source, ((struct finding_name *)waiters->rows)[i].tid,
+					 limit->path))
+			return true;
+	return false;
+}
+
 /* The limit that is used up, of the finding's device if that is known; NULL: none. */
 static const struct source_io_limit *limit_of(const struct finding *finding,
 					      const struct findings *findings)
@@ -1066,7 +1082,8 @@ static const struct source_io_limit *limit_of(const struct finding *finding,
 		int64_t allowed = ratio(limit->limit, findings->elapsed_us, US_PER_SECOND);
 
 		if ((!device || is_text(device->name, limit->device)) && allowed > 0 &&
-		    ratio(limit->used, 100, allowed) >= LIMIT_PERCENT)
+		    ratio(limit->used, 100, allowed) >= LIMIT_PERCENT &&
+		    limit_is_of(limit, finding, findings))
 			return limit;
 	}
 	return NULL;

@@ -157,6 +157,9 @@ struct source {
 	/* Priority of a thread as it is now: below 0 for real time (column priority), 20 + nice,
 	 * and 60 for SCHED_IDLE. ABSENT: not known. NULL: never. */
 	int64_t (*priority)(const struct source *source, int64_t tid);
+	/* True if the thread is in the group of blkio or io with that path, or below it. NULL:
+	 * never. */
+	bool (*io_group_has)(const struct source *source, int64_t tid, const char *path);
 	void (*close)(struct source *source); /* frees source too */
 	/* Set by the owner, or NULL: takes a batch of the scan that next() gathers, so that the
 	 * samples of a large one need not be in memory at once. The scan time has passed: waiting

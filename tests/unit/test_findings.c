@@ -75,7 +75,14 @@ static int64_t priority_of(const struct source *source, int64_t tid)
 	return tid == 20 ? -3 : 20;
 }
 
-static const struct source flash_source = {.rotates = rotates, .priority = priority_of};
+static bool io_group_has(const struct source *source, int64_t tid, const char *path)
+{
+	(void)source;
+	return tid != 11 || strcmp(path, "/web") != 0;
+}
+
+static const struct source flash_source = {
+	.rotates = rotates, .priority = priority_of, .io_group_has = io_group_has};
 
 static void findings_of(struct findings *findings, const struct seen *seen, size_t count,
 			struct source_status *status)
@@ -273,6 +280,7 @@ static void limits_of_devices(void **state)
 					 .chain = "a io> sda"};
 	static const struct seen early = {10, SCANS, 40000, "D", .comm = "a", .syscall = "read"};
 	struct source_status status = {.io_limit_count = 1};
+	struct seen other = early;
 	struct findings findings;
 
 	(void)state;
@@ -292,6 +300,11 @@ static void limits_of_devices(void **state)
 	findings_of(&findings, &early, 1, &status);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "io_limit");
 	assert_string_equal(finding_certainty(finding_at(&findings, 0)), "likely");
+	findings_done(&findings);
+	/* a thread of another group is not held back */
+	other.tid = 11;
+	findings_of(&findings, &other, 1, &status);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "d_wait");
 	findings_done(&findings);
 }
 
