@@ -24,6 +24,7 @@ import incident
 import incident_backends  # noqa: F401
 import incident_cpus  # noqa: F401
 import incident_files  # noqa: F401
+import incident_kernel  # noqa: F401
 import incident_locks  # noqa: F401
 import incident_servers  # noqa: F401
 import incident_threads  # noqa: F401
