@@ -3,9 +3,10 @@ import os
 import shutil
 import subprocess
 
+import truth
 from case_memory import LIMIT, WRITER
 from case_scan_time import group_made
-from harness import SLOW, Skip, check, wait_until
+from harness import START_S, STOP_S, Skip
 from incident import Program, Truth, incident, look_alike, now, python, shell
 from parts import free_port
 
@@ -111,3 +112,43 @@ def tcp_receiver_reads(ctx):
     """A program sends by TCP to one that reads all the time."""
     connected(ctx, 0)
     return "sleeper", "server"
+
+
+NIGHTLY = """
+import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("ready", flush=True)
+time.sleep(3600)
+"""
+SECONDS = 6  # of a recording
+
+
+def nightly_job(ctx, wanted):
+    """(a job that holds a file's lock, when WRITERS programs began to wait for that of the file `wanted`), recorded; the findings are those
+    of the recording."""
+    paths = {name: os.path.join(ctx.temporary(), name) for name in ("lock", "other")}
+    job = python(ctx, NIGHTLY, paths["lock"])
+    for _ in range(WRITERS):
+        Program(ctx, ["flock", *([] if wanted == "lock" else ["-s"]), paths[wanted], "sleep", "600"])
+    since = now()
+    recording, plain = os.path.join(ctx.temporary(), "night"), ctx.plain
+    pids = ",".join(map(str, truth.children(os.getpid())))
+    plain("-o", recording, "-G", "findings", "-d", SECONDS, "-r", "-p", pids).finish_plain(0, START_S + SECONDS + STOP_S)
+    ctx.plain = lambda *_arguments: plain("--replay", recording, "--findings", "--json")
+    return job, since
+
+
+@incident(20)
+def nightly_lock_replayed(ctx):
+    """A nightly job sleeps with a file's lock; three programs wait for it; from a recording."""
+    job, since = nightly_job(ctx, "lock")
+    return Truth("lock", ("flock", WRITERS), ("python3", job.pid), "file lock .*/lock of python3.*sleeps in clock_nanosleep", since,
+                 certain=True)
+
+
+@look_alike(20)
+def nightly_lock_not_wanted(ctx):
+    """A nightly job sleeps with a file's lock that nobody wants; from a recording."""
+    nightly_job(ctx, "other")
+    return None

@@ -1,8 +1,10 @@
 """Incidents of threads: too many, of the wrong priority, that spin."""
 import os
+import subprocess
 
-from harness import SLOW, wait_until
-from incident import Truth, incident, look_alike, now, python
+from harness import SLOW, check, wait_until
+from incident import Program, Truth, incident, look_alike, now, python
+from parts import program
 
 # Threads that sleep for a time, one every few milliseconds or all at once.
 THREADS = """
@@ -18,8 +20,8 @@ time.sleep(600)
 @incident(16, often=True)
 def thread_leak(ctx):
     """A program makes threads that never end, two hundred a second."""
-    program = python(ctx, THREADS % (10000, 600, 0.005))
-    return Truth("threads", None, ("python3", program.pid), r"\d+ threads a second")
+    process = python(ctx, THREADS % (10000, 600, 0.005))
+    return Truth("threads", None, ("python3", process.pid), r"\d+ threads a second")
 
 
 @look_alike(16)
@@ -84,3 +86,79 @@ def lock_with_equals(ctx):
     """The holder of a lock shares its CPU with others of its priority."""
     three_priorities(ctx, 0, 0, 0)
     return ("inversion",)
+
+
+SPINNERS = 2
+SPIN = """
+import ctypes, threading, time
+libc, lock = ctypes.CDLL(None), ctypes.c_int()
+libc.pthread_spin_init(ctypes.byref(lock), 0)
+libc.pthread_spin_lock(ctypes.byref(lock))
+def work():
+    while True:
+        libc.pthread_spin_lock(ctypes.byref(lock))
+        libc.pthread_spin_unlock(ctypes.byref(lock))
+for _ in range(%d):
+    threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+time.sleep(%g)
+libc.pthread_spin_unlock(ctypes.byref(lock))
+time.sleep(600)
+"""
+
+
+@incident(15, not_yet="who spins for a lock looks like who works; --on-cpu --stacks shows the function")
+def user_spinlock(ctx):
+    """Two threads spin for a lock in user space, whose holder sleeps."""
+    process = python(ctx, SPIN % (SPINNERS, 600))
+    return Truth("spinlock", ("python3", SPINNERS), ("python3", process.pid), "pthread_spin_lock", now(), also=("cpus", "uneven_cpus"))
+
+
+@look_alike(15)
+def user_spinlock_free(ctx):
+    """A thread takes and gives back a lock in user space all the time; nobody holds it for long."""
+    python(ctx, SPIN % (1, 0))
+    return "spinlock", "lock", "busy_thread", "server", "sleeper"
+
+
+GOROUTINES = """
+package main
+import (
+	"fmt"
+	"time"
+)
+func main() {
+	fmt.Println("ready")
+	for {
+		go func() { <-make(chan int) }()
+		time.Sleep(time.Millisecond)
+	}
+}
+"""
+
+
+def goroutines(ctx, text):
+    """A Go program that begins a thousand goroutines a second."""
+    directory = ctx.temporary()
+    with open(directory + "/main.go", "w") as file:
+        file.write(text)
+    made = subprocess.run([program("go", "golang-go"), "build", "-o", directory + "/leak", directory + "/main.go"],
+                          env=dict(os.environ, GO111MODULE="off"), capture_output=True, text=True, check=False)
+    check(made.returncode == 0, "go build: %s", made.stderr)
+    process = Program(ctx, [directory + "/leak"])
+    wait_until(lambda: b"ready" in process.out, 20 * SLOW, "the program")
+    return process
+
+
+@incident(21, not_yet="goroutines are no threads, and no row counts them")
+def goroutine_leak(ctx):
+    """A Go program begins goroutines that wait forever, a thousand a second."""
+    process = goroutines(ctx, GOROUTINES)
+    return Truth("goroutines", None, ("leak", process.pid), r"\d+ goroutines a second")
+
+
+@look_alike(21)
+def goroutines_that_end(ctx):
+    """A Go program begins goroutines that end, a thousand a second."""
+    goroutines(ctx, (GOROUTINES).replace("<-make(chan int)", ""))
+    return "goroutines", "threads"
