@@ -64,7 +64,8 @@ def writer(ctx, limit):
 def memory_limit(ctx):
     """A program writes files in a control group with little memory, so that it waits for reclaim."""
     writer(ctx, LIMIT)
-    return Truth("memory", ("python3", None), None, "memory.limit_in_bytes of /tsnap-test", also=("disk", "slow_disk", "d_wait", "cpus"))
+    return Truth("memory", ("python3", None), None, "memory.limit_in_bytes of /tsnap-test",
+                 also=("disk", "slow_disk", "io_limit", "lock", "d_wait", "cpus"))
 
 
 @look_alike(14)

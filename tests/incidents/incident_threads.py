@@ -21,7 +21,7 @@ time.sleep(600)
 def thread_leak(ctx):
     """A program makes threads that never end, two hundred a second."""
     process = python(ctx, THREADS % (10000, 600, 0.005))
-    return Truth("threads", None, ("python3", process.pid), r"\d+ threads a second")
+    return Truth("threads", None, ("python3", process.pid), r"\d+ threads a second", also=("cpus",))
 
 
 @look_alike(16)
@@ -154,7 +154,7 @@ def goroutines(ctx, text):
 def goroutine_leak(ctx):
     """A Go program begins goroutines that wait forever, a thousand a second."""
     process = goroutines(ctx, GOROUTINES)
-    return Truth("goroutines", None, ("leak", process.pid), r"\d+ goroutines a second")
+    return Truth("goroutines", None, ("leak", process.pid), r"\d+ goroutines a second", also=("cpus",))
 
 
 @look_alike(21)
