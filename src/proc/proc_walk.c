@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "sample/filter/process_name.h"
+#include "sample/script.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -141,24 +142,29 @@ struct process_walk {
 	struct pid_list list;
 };
 
-/* What names are compared with. exe and cmdline: those of any thread that lives, as a first thread
+/* What names are compared with. exe and script: those of any thread that lives, as a first thread
  * that has ended has none. */
 struct process_texts {
 	const char *root;
 	int64_t pid;
 	char comm[COMM_BYTES], exe[PATH_MAX], cmdline[PROC_CMDLINE_BYTES];
+	const char *script; /* a part of cmdline; NULL: none */
 };
 
 /* Reads the texts of a thread. 1 if it has a program; 0: it has ended, or is the kernel's. */
 static int texts_read(void *to, int64_t tid, int fd)
 {
 	struct process_texts *texts = to;
+	size_t length;
 
 	(void)fd;
 	if (proc_link_read(texts->root, texts->pid, tid, "exe", texts->exe, sizeof(texts->exe)) <=
 	    0)
 		return 0;
 	proc_cmdline_read(texts->root, texts->pid, tid, texts->cmdline);
+	texts->script = process_script(texts->cmdline, &length);
+	if (texts->script)
+		texts->cmdline[texts->script - texts->cmdline + (ptrdiff_t)length] = '\0';
 	return 1;
 }
 
@@ -198,7 +204,7 @@ static int patterns_visit(void *to, int64_t pid, int fd)
 
 		if (part->id || !*part->text ||
 		    !process_name_matches(part->text, text_known(texts.comm), text_known(texts.exe),
-					  text_known(texts.cmdline)))
+					  texts.script))
 			continue;
 		part->found = matches = true;
 	}

@@ -26,7 +26,9 @@
 #define SCAN_ROWS_GATHERED_MAX (1u << 18) /* of a scan that is in memory as a whole: 214 MB */
 #define ROUNDED_US 2		 /* most that rounding makes of a thread's times and a weight */
 #define AHEAD_BYTES (256u << 10) /* size of input from which a thread of its own reads ahead */
-#define DERIVED ((uint64_t)(NEED_COMMSUM | NEED_FILENAMESUM | NEED_WAITS_ONSUM | NEED_CGROUP_NAMES))
+#define DERIVED                                                                        \
+	((uint64_t)(NEED_COMMSUM | NEED_SCRIPT | NEED_FILENAMESUM | NEED_WAITS_ONSUM | \
+		    NEED_CGROUP_NAMES))
 
 /* A thread of the scan before. */
 struct seen_thread {

@@ -31,6 +31,8 @@ const struct column sample_columns[] = {
 	 KIND_TEXT, ROLE_KEY, 0, 15, AT(comm_before)},
 	{"cmdline", "CMDLINE", "command line of the process", KIND_TEXT, ROLE_KEY, NEED_CMDLINE, 20,
 	 AT(cmdline)},
+	{"script", "SCRIPT", "file name of the script that the process runs, as -p finds it",
+	 KIND_TEXT, ROLE_KEY, NEED_SCRIPT, 15, AT(script)},
 	{"exe", "EXE", "path of the program file", KIND_TEXT, ROLE_KEY, NEED_EXE, 20, AT(exe)},
 	{"cgroup", "CGROUP", "path of the control group", KIND_TEXT, ROLE_KEY, NEED_CGROUP, 20,
 	 AT(cgroup)},

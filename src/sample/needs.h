@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Bits 36 to 39 are free. Bits from 59 on are not needs: sample/filter/expression.h,
+/* Bits 37 to 39 are free. Bits from 59 on are not needs: sample/filter/expression.h,
  * live/live_groups.c. */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user, uid */
@@ -48,6 +48,7 @@
 #define NEED_BLOCKER SAMPLE_NEED(33)	    /* blocker_tid ..; with NEED_CGROUP oncpu_cgroup */
 #define NEED_CHAIN SAMPLE_NEED(34)	    /* chain .. root_syscall */
 #define NEED_PATH SAMPLE_NEED(35)	    /* path_end .. path_of_tid, only with --critical-path */
+#define NEED_SCRIPT SAMPLE_NEED(36)	    /* script */
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40)    /* waits_onsum */
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
@@ -96,6 +97,7 @@ enum needs_trait {
 	ROW(NEED_EXE, 0, OF_THREAD, COST_SAMPLED, "exe", "/proc/PID/task/TID/exe, once per process") \
 	ROW(NEED_CMDLINE, 0, OF_THREAD, COST_SAMPLED, "cmdline", \
 	    "/proc/PID/task/TID/cmdline, once per process") \
+	ROW(NEED_SCRIPT, NEED_CMDLINE, OF_THREAD, COST_SAMPLED, "script", "cmdline, parsed") \
 	ROW(NEED_STAT, 0, OF_PROC_FILE, COST_SAMPLED, "stat", "/proc/PID/task/TID/stat") \
 	ROW(NEED_STATUS, 0, OF_PROC_FILE, COST_SAMPLED, "status", "/proc/PID/task/TID/status") \
 	ROW(NEED_IO, 0, OF_PROC_FILE, COST_SAMPLED, "io", "/proc/PID/task/TID/io") \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/sample.h"
+#include "sample/script.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "sample/cgroup_names.h"
@@ -75,12 +76,22 @@ static void cgroup_derive(struct sample *sample)
 	text_put(&sample->unit, names.unit, CGROUP_NAME_SIZE);
 }
 
+static void script_derive(struct sample *sample)
+{
+	size_t length;
+	const char *script = process_script(sample->cmdline, &length);
+
+	sample->script = script ? name_transient(script, length) : NULL;
+}
+
 void sample_derive(struct sample *sample, uint64_t needs)
 {
 	static struct text scratch;
 
 	if ((needs & NEED_COMMSUM) && sample->comm)
 		sample->commsum = digits_folded(sample->comm, &scratch);
+	if ((needs & NEED_SCRIPT) && sample->cmdline)
+		script_derive(sample);
 	if ((needs & NEED_FILENAMESUM) && sample->filename)
 		sample->filenamesum = digits_folded(sample->filename, &scratch);
 	if ((needs & NEED_WAITS_ONSUM) && sample->waits_on && *sample->waits_on)

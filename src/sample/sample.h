@@ -56,7 +56,7 @@ struct sample {
 	int64_t tid, pid, ppid, uid;
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, also one of a process (kernel_thread.h); 0 not */
-	const char *user, *comm, *commsum, *cmdline, *exe, *cgroup;
+	const char *user, *comm, *commsum, *cmdline, *script, *exe, *cgroup;
 	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
 	int64_t pid_ns, ns_pid, ns_tid;
 	/* activity */

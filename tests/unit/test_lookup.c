@@ -40,7 +40,7 @@ static void stages_are_in_order(void **state)
 		given |= lookup_stages[i].gives;
 	}
 	/* these follow from other facts: sample_derive() */
-	given |= NEED_COMMSUM | NEED_CGROUP_NAMES;
+	given |= NEED_COMMSUM | NEED_SCRIPT | NEED_CGROUP_NAMES;
 	assert_int_equal((NEEDS_ANYTIME | NEEDS_PROC_VALUES) & ~given, 0);
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "sample/filter/process_name.h"
+#include "sample/script.h"
 #include "unit.h"
 
 static void scripts(void **state)
@@ -60,19 +61,19 @@ static void scripts(void **state)
 
 static void names(void **state)
 {
-	static const char exe[] = "/opt/server/bin/webd (deleted)", cmdline[] = "perl /a/job.pl x";
+	static const char exe[] = "/opt/server/bin/webd (deleted)", script[] = "job.pl";
 
 	(void)state;
 	assert_true(process_name_matches("work", "worker", NULL, NULL));
 	assert_false(process_name_matches("work?", "worker", NULL, NULL));
 	assert_true(process_name_matches("web?", "worker", exe, NULL));
 	assert_true(process_name_matches("web", NULL, exe, NULL));
-	assert_false(process_name_matches("server", "worker", exe, cmdline));
-	assert_false(process_name_matches("deleted", "worker", exe, cmdline));
-	assert_true(process_name_matches("job.pl", "worker", exe, cmdline));
-	assert_true(process_name_matches("j*.pl", NULL, NULL, cmdline));
+	assert_false(process_name_matches("server", "worker", exe, script));
+	assert_false(process_name_matches("deleted", "worker", exe, script));
+	assert_true(process_name_matches("job.pl", "worker", exe, script));
+	assert_true(process_name_matches("j*.pl", NULL, NULL, script));
 	assert_false(process_name_matches("j*.pl", "worker", exe, NULL));
-	assert_false(process_name_matches("x", NULL, NULL, cmdline));
+	assert_false(process_name_matches("x", NULL, NULL, script));
 }
 
 int main(void)

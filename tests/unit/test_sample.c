@@ -331,8 +331,8 @@ static void filter_by_ids_and_names(void **state)
 
 	(void)state;
 	assert_int_equal(filter_set_process(&filter, "http*,10,nginx", &e), 0);
-	assert_int_equal(filter_needs(&filter),
-			 NEED_COMM | NEED_EXE | NEED_CMDLINE | NEED_WAIT_CLASS | NEED_SYSCALL);
+	assert_int_equal(filter_needs(&filter), NEED_COMM | NEED_EXE | NEED_CMDLINE | NEED_SCRIPT |
+							NEED_WAIT_CLASS | NEED_SYSCALL);
 	assert_true(filter_accepts(&filter, &sample));	/* accepted by its id */
 	assert_false(filter_excludes(&filter, 11, 11)); /* an id alone refuses none */
 	sample.pid = 11;

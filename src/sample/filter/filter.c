@@ -194,7 +194,7 @@ static bool process_matches(const struct text *names, const struct sample *sampl
 {
 	for (size_t at = 0; at < names->length; at += strlen(names->bytes + at) + 1)
 		if (process_name_matches(names->bytes + at, sample->comm, sample->exe,
-					 sample->cmdline))
+					 sample->script))
 			return true;
 	return false;
 }
@@ -214,7 +214,8 @@ uint64_t filter_needs(const struct filter *filter)
 {
 	const uint64_t known = KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT;
 
-	return (filter->expression.needs & ~known) | (filter->names.length ? NEEDS_OF_NAMES : 0) |
+	return (filter->expression.needs & ~known) |
+	       (filter->names.length ? sample_needs_close(NEEDS_OF_NAMES) : 0) |
 	       (filter_wants_work(filter) ? NEED_WAIT_CLASS | NEED_SYSCALL : 0);
 }
 
