@@ -77,6 +77,15 @@ static bool columns_have_threads(const char *names)
 	return have;
 }
 
+/* Adds what a recording has by default beyond rows of --csv: all that explains a wait afterwards.
+ * Of threads that only sleep, which -a shows, there is nothing to explain. */
+static int record_columns(struct run *run, struct error *e)
+{
+	return column_list_add(
+		&run->list,
+		filter_wants_work(&run->filter) ? "ppid,script,findings" : "ppid,script", false, e);
+}
+
 static int run_columns(struct run *run, struct error *e)
 {
 	const struct config *config = run->config;
@@ -105,6 +114,8 @@ static int run_columns(struct run *run, struct error *e)
 	/* rows of sleeping threads have the wait class that chose them, for a replay, too */
 	if (!err && !config->columns && !grouped && filter_wants_work(&run->filter))
 		err = column_list_add(&run->list, "why", grouped, e);
+	if (!err && !config->columns && config->mode == MODE_RECORD)
+		err = record_columns(run, e);
 	if (!err && config->more_columns)
 		err = column_list_add(&run->list, config->more_columns, grouped, e);
 	if (!err && config->stack_dict && !config->replay)

@@ -651,7 +651,14 @@ static void rest_add(struct text *out, const struct interval *interval,
 	text_done(&line);
 }
 
-/* Says what the recording lacks, instead of finding nothing. False: it lacks nothing. */
+/* Says what the recording lacks, instead of finding nothing. */
+static void lack_words(struct text *line, const struct findings *findings)
+{
+	text_add_string(line, "The recording lacks columns that --findings needs: ");
+	unrecorded_add(line, &findings->unrecorded, "findings");
+}
+
+/* False: the recording lacks nothing. */
 static bool lack_add(struct text *out, const struct interval *interval,
 		     const struct findings *findings)
 {
@@ -665,8 +672,7 @@ static bool lack_add(struct text *out, const struct interval *interval,
 				     "record them with -G findings.");
 		return true;
 	}
-	text_add_string(&line, "The recording lacks columns that --findings needs: ");
-	unrecorded_add(&line, &findings->unrecorded, "findings");
+	lack_words(&line, findings);
 	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 	return true;
@@ -849,8 +855,22 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	text_done(&scratch);
 }
 
-/* Objects of an interval: its findings, then the time that is no problem, and that was not seen, so
- * that the times of all are the whole time. */
+static void json_add_lack(struct text *out, const struct findings *findings)
+{
+	struct text line = {0};
+
+	json_add_head(out, "not_recorded", findings, 0);
+	text_add_string(out, ",\"columns\":[");
+	for (size_t i = 0; i < findings->unrecorded.count; i++)
+		text_add_format(out, "%s\"%s\"", i ? "," : "", findings->unrecorded.items[i]->name);
+	text_add_char(out, ']');
+	lack_words(&line, findings);
+	json_add_text(out, ",\"text\":", text_string(&line));
+	text_done(&line);
+}
+
+/* Objects of an interval: its findings, what the recording lacks for others, then the time that is
+ * no problem, and that was not seen, so that the times of all are the whole time. */
 static void json_add_findings(struct text *out, const struct interval *interval)
 {
 	const struct findings *findings = interval->findings;
@@ -861,6 +881,10 @@ static void json_add_findings(struct text *out, const struct interval *interval)
 		struct about about = {interval, findings, finding_at(findings, i), NAMES_SHOWN};
 
 		json_add_finding(out, &about, i + 1);
+		text_add(out, text_string(&end), end.length);
+	}
+	if (findings->unrecorded.count) {
+		json_add_lack(out, findings);
 		text_add(out, text_string(&end), end.length);
 	}
 	json_add_head(out, "no_problem", findings, findings->none_us);

@@ -94,6 +94,50 @@ def findings_of_chains(ctx):
     faults.close()
 
 
+def links_of(pid):
+    return [os.readlink("/proc/%s/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%s/fd" % pid)]
+
+
+WAITER = """
+import fcntl, sys
+fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX)
+"""
+
+
+@case
+def findings_of_recording(ctx):
+    """A default recording has what findings need: when all processes are gone, it tells who held a lock, and what the holder did. It
+    also has the scripts that waited. Without these columns --json says which are lacking."""
+    directory, script = ctx.temporary(), ctx.temporary() + "/nightly.py"
+    with open(script, "w", encoding="ascii") as file:
+        file.write(WAITER)
+    mutex = ctx.workload("chain", of="mutex_nap")
+    files = ctx.workload("chain", of="flock_stopped", dir=ctx.temporary())
+    held = next(path for pid in files["pids"].split(",") for path in links_of(pid) if os.path.isfile(path))
+    python = subprocess.Popen([sys.executable, script, held])
+    recorders = [ctx.plain("-o", directory + "/" + name, "-F", 5, "-d", SECONDS + 3, *args)
+                 for name, args in (("whole", ()), ("lacking", ("-g", "timestamp,tid,pid,state,comm,syscall")))]
+    for tool in recorders:
+        tool.finish_plain(0, START_S + SECONDS + 3 + STOP_S)
+    python.kill()
+    python.wait()
+    pids = [workload["pids"].split(",") for workload in (mutex, files)]
+    mutex.end()
+    files.end()
+
+    def replayed(name, *args):
+        tool = ctx.plain("--replay", directory + "/" + name, "--findings", "--json", *args)
+        tool.finish_plain(0, STOP_S)
+        return [json.loads(line) for line in tool.out.decode().splitlines()]
+    told = one(replayed("whole", "-p", ",".join(pids[0])), "lock")
+    check(told["certainty"] == "certain" and told["culprits"][0]["name"] == "chain_holder" and str(told["culprits"][0]["pid"]) in pids[0] and
+          told["doing_us"].get("S", 0) >= 0.5 * sum(told["doing_us"].values()) and told["doing_syscall"] == "clock_nanosleep", "%s", told)
+    told = one(replayed("whole", "-p", "nightly.py"), "stopped")
+    check(told["waiters"][0]["pid"] == python.pid and told["culprits"][0]["name"] == "chain_stopped", "%s", told)
+    lacking = one(replayed("lacking"), "not_recorded")
+    check({"waits_on", "chain", "root_tid"} <= set(lacking["columns"]), "%s", lacking)
+
+
 @case
 def findings_of_nothing(ctx):
     """Threads that sleep, that run on a CPU, or whose server answers them: nothing stands out. In D for ever: it does."""

@@ -45,7 +45,7 @@ SCRIPT = "import time\nprint(flush=True)\ntime.sleep(600)\n"
 
 @case
 def choose_name(ctx):
-    """-p NAME finds a program whose first thread has ended, and a script, live and in a recording; one without cmdline says so."""
+    """-p NAME finds a program whose first thread has ended, and a script, live and in a recording; one without scripts says so."""
     orphan = named(ctx, "tsnap-no-leader").workload("zombie_leader")
     path = os.path.join(ctx.temporary(), "tsnap-test-long-script.py")
     with open(path, "w", encoding="ascii") as file:
@@ -56,13 +56,13 @@ def choose_name(ctx):
     chosen = [("no-leader", {orphan.tid, orphan.number("tid2")}), ("long-script.py", {script.pid}), ("*-script.p?", {script.pid})]
     recordings = [os.path.join(ctx.temporary(), name) for name in ("whole", "without")]
     recorders = [ctx.plain("-o", recording, "-a", "-d", 2, "-p", "%d,%s" % (script.pid, orphan["pid"]), *more)
-                 for recording, more in zip(recordings, (("-G", "cmdline"), ()))]
+                 for recording, more in zip(recordings, ((), ("-g", "timestamp,tid,pid,state,comm,exe,syscall")))]
     for name, tids in chosen:
         rows = ctx.rows("-a", "-p", name, seconds=1)
         check(tids <= tids_of(rows), "-p %s: %s, not %s", name, tids_of(rows), tids)
     for recorder in recorders:
         recorder.finish_plain()
-    for recording, words in zip(recordings, ("", "not in the recording: cmdline")):
+    for recording, words in zip(recordings, ("", "not in the recording: script")):
         for name, tids in chosen:
             replay = ctx.stream("--replay", recording, "-a", "-p", name)
             found = tids_of(replay.finish())
