@@ -6,10 +6,11 @@ import sys
 import tempfile
 import time
 
-from sampler import HOST_CANNOT, LIMIT_S, Crowd, Program, say
+from sampler import HOST_CANNOT, LIMIT_S, Crowd, Held, Program, say
 from table import Row
 
 FLUSH_S = 1
+ASKING = 200  # threads that each ask a server 30 times a second
 
 
 class Recorder(Program):
@@ -66,5 +67,22 @@ def cost_rows(options):
                 Row("resident memory, " + words, "tsnap", recorder.memory()[0] / 1e6, "MB", aim=25)]
 
 
+def busy_rows(options):
+    """A recording of threads that all work: its rows have what they wait for, and for whom."""
+    say("recorder: %d threads that ask a server, at 1 Hz" % ASKING)
+    with Held(options, "served", "threads=%d" % ASKING), tempfile.TemporaryDirectory() as directory, \
+            Recorder(options, directory, "-F", 1, flush_s=5) as recorder:
+        time.sleep(5)
+        cpu, began = recorder.cpu_s(), time.monotonic()
+        time.sleep(options.scan_s * 6)
+        cpu, passed = recorder.cpu_s() - cpu, time.monotonic() - began
+        recorder.process.terminate()
+        recorder.process.wait(LIMIT_S)
+        size = sum(os.stat(path).st_size for path in glob.glob(directory + "/*"))
+        words = "%d threads that ask a server 30 times a second, 1 Hz" % ASKING
+        return [Row("CPU, recording " + words, "tsnap", 100 * cpu / passed, "%", aim=1),
+                Row("recorded sample, " + words, "tsnap", size / recorder.samples(), "bytes", aim=6)]
+
+
 def bench_recorder(options):
-    return size_rows(options) + cost_rows(options)
+    return size_rows(options) + cost_rows(options) + busy_rows(options)
