@@ -161,10 +161,42 @@ static void turns(void **state)
 	cache_done(&episodes);
 }
 
+/* Once a wait was found to be in its call, the next one of the thread in the same call is assumed
+ * to be, until the next scan and for a second in all; not one of a thread that was stopped. */
+static void like_waits_are_assumed(void **state)
+{
+	struct lookup_hint hint = {.sequence = 4};
+	struct sample sample = sleeper();
+	struct wait_episode *episode;
+	int64_t now_ns = NS_PER_SECOND;
+	struct cache episodes;
+
+	(void)state;
+	wait_episodes_init(&episodes);
+	episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
+	assert_false(episode->assumed);
+	episode->in_call = true;
+	episode->in_call_ns = now_ns;
+	hint.sequence = 6;
+	now_ns += WAIT_STILL_NS / 2;
+	assert_true(wait_episode_find(&episodes, &sample, &hint, now_ns)->assumed);
+	episode = wait_episode_find(&episodes, &sample, &hint, now_ns + 1);
+	assert_false(episode->assumed || episode->in_call);
+	hint.sequence = 8;
+	sample.state = STATE_STOPPED;
+	assert_false(wait_episode_find(&episodes, &sample, &hint, now_ns + 2)->assumed);
+	hint.sequence = 10;
+	sample.state = STATE_SLEEP;
+	now_ns += WAIT_STILL_NS / 2;
+	assert_false(wait_episode_find(&episodes, &sample, &hint, now_ns)->assumed);
+	cache_done(&episodes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(before_serves),
+		cmocka_unit_test(like_waits_are_assumed),
 		cmocka_unit_test(same_end_is_read_less),
 		cmocka_unit_test(turns),
 	};
