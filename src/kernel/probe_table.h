@@ -58,7 +58,7 @@ extern const char *const record_part_knobs[PART_COUNT];
 
 struct probe_group_row {
 	const char *name;
-	const char *without; /* lack of a report without the group; NULL: none, at a price */
+	const char *without; /* lack of a report without the group; NULL: none, at a higher cost */
 	bool required;
 	unsigned int fields; /* sets of fields that its programs read, except on tracepoints */
 };

@@ -291,7 +291,7 @@ static void group_describe(struct kernel *kernel, const struct probe_plan *plan,
 				probe_kind_names[row->kind], row->event, text_string(&passed_over));
 	else
 		text_add_format(&line, "none%s; a report lacks %s", text_string(&passed_over),
-				of->without ? of->without : "nothing, at a price");
+				of->without ? of->without : "nothing, at a higher cost");
 	if (!row && of->without)
 		lacking_add(check, of->without);
 	line_add(&check->details, of->name, text_string(&line));

@@ -169,7 +169,7 @@ void live_chosen_describe(const struct live_config *config, const struct kernel 
 			continue;
 		}
 		if (!row && !probe_group_rows[group].without) {
-			text_add_format(to, "%s: none; nothing is lacking, at a price\n",
+			text_add_format(to, "%s: none; nothing is lacking, at a higher cost\n",
 					probe_group_rows[group].name);
 			continue;
 		}

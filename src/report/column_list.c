@@ -217,7 +217,7 @@ static void classes_describe(struct text *text)
 {
 	text_add_string(
 		text,
-		"\nWhy a thread in S is work, shown without -a, or idle; what it waits for:\n");
+		"\nWhy a thread in S counts as work (shown without -a) or as idle: it waits\n");
 	for (size_t i = 0; i < wait_rule_count; i++) {
 		if (wait_rule_find(wait_rules[i].name) != &wait_rules[i])
 			continue;

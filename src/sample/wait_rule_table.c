@@ -49,7 +49,7 @@ static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
 }
 
 const struct wait_rule wait_rules[] = {
-	{"client", true, " connect ", 0, NULL, "a client, for its server's answer"},
+	{"client", true, " connect ", 0, NULL, "as a client, for its server's answer"},
 	{"lock", true, " flock fcntl fcntl64 ", WAIT_LOCK, lock_is_held,
 	 "for a lock that a thread or process is known to hold"},
 	{"io", true, NULL, WAIT_IO, io_is_in_flight, "for requests of io_uring or libaio"},
@@ -59,17 +59,17 @@ const struct wait_rule wait_rules[] = {
 	 "sendfile64 vmsplice msgsnd mq_timedsend mq_timedsend_time64 ",
 	 0, NULL, "for space to write: a reader is slow"},
 	{"server", false, " accept accept4 ", WAIT_SOCKET, socket_is_server,
-	 "a server, for a connection or a request"},
+	 "as a server, for a connection or a request"},
 	{"client", true, NULL, WAIT_SOCKET, socket_is_connected,
-	 "a client, for its server's answer"},
-	{"socket", false, NULL, WAIT_SOCKET, NULL, "on a socket without a known other side"},
-	{"client", true, NULL, WAIT_SET, set_has_request, "a client, for its server's answer"},
+	 "as a client, for its server's answer"},
+	{"socket", false, NULL, WAIT_SOCKET, NULL, "on a socket whose other end is not known"},
+	{"client", true, NULL, WAIT_SET, set_has_request, "as a client, for its server's answer"},
 	{"poll", false,
 	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
 	 "pselect6_time64 poll ppoll ppoll_time64 ",
 	 WAIT_SET, NULL, "for any of several descriptors (poll of one: as a read of that)"},
 	{"pipe", false, NULL, WAIT_PIPE, NULL,
-	 "for somebody to write into a pipe, or to open a FIFO"},
+	 "for somebody to write into a pipe or to open a FIFO"},
 	{"child", false, " wait4 waitpid waitid ", WAIT_PROCESS, NULL,
 	 "for the end of a process or thread"},
 	{"sleep", false, " nanosleep clock_nanosleep clock_nanosleep_time64 restart_syscall ",

@@ -276,8 +276,8 @@ class Run:
     def check_goes_on(self, find, victim, worker):
         """The words after a kill of a parser or the spawner."""
         what, words = "%s, %s killed" % (self.form, victim), {
-            "parser": r"(\d+) processes? that read files for stacks and ended",
-            "spawner": r"(\d+) processes? that starts? those which read files, and ended"}[victim]
+            "parser": r"(\d+) process(?:es)? that read files for stacks and ended",
+            "spawner": r"(\d+) process(?:es)? that had started those which read files, and ended"}[victim]
         if self.form == "top":
             # drawn whole: else only what differs from another line of the footer is written
             settle(lambda: self.tool.type("\x0c") or re.search(words.encode(), self.tool.read()), STOP_S)
