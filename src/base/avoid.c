@@ -17,8 +17,7 @@
 
 #define ANSWER_NS (1 * NS_PER_MS) /* age up to which an answer holds: about as long as a scan */
 #define ANSWERS_MAX 16384
-/* Processes found locked are kept for the footer; it names those that were it for a while. */
-#define LOCKED_MAX 4096
+/* The footer names processes that were locked for a while. */
 #define LOCKED_NS (10 * NS_PER_SECOND)
 #define LOCKED_LEAST_NS (100 * NS_PER_MS)
 
@@ -26,8 +25,7 @@
  * are locked: scans must not be late because of them. */
 #define BUSY_PAUSE_NS 50000
 #define BUSY_PAUSES 4
-#define BUSY_PERIOD_NS (100 * NS_PER_MS)
-#define BUSY_PAUSES_MAX 16 /* of all processes in a period */
+#define BUSY_PERIOD_NS (4 * NS_PER_MS) /* least time between two processes asked for again */
 
 /* A process that was met by a look that did not end. */
 struct given_up {
@@ -37,27 +35,20 @@ struct given_up {
 };
 
 struct answer {
-	int64_t asked_ns;
-	bool avoided;
-};
-
-struct locked {
-	int64_t pid;
-	int64_t first_ns, seen_ns; /* times when it was found locked */
+	int64_t id, pid;	     /* what was asked for; its process, if it was found locked */
+	int64_t asked_ns;	     /* time of the last answer */
+	int64_t first_ns, locked_ns; /* times of answers that it is locked, or avoided */
 	const char *why;
 };
 
 static struct given_up given_up[GIVEN_UP_MAX];
 static size_t given_up_count;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all members */
-static struct {
-	void (*ask)(int64_t id, struct avoid_state *state);
-	struct keyed answers, locked; /* by id; by pid */
-	uint64_t locked_count;
-	int64_t busy_begun_ns;
-	int busy_pauses;
-} asked;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of answers, and locked_count */
+static void (*state_ask)(int64_t id, struct avoid_state *state);
+static struct keyed answers; /* by id */
+static uint64_t locked_count;
+static _Atomic int64_t busy_ns; /* time when a process was asked for again */
 
 static struct avoided_files {
 	char *directories[AVOID_FILES_MAX];
@@ -76,24 +67,22 @@ static void words_add(struct text *words, size_t at, const char *name, const cha
 		text_add_string(words, ", ...");
 }
 
-/* The process of a thread, found by file names alone: a read of /proc/TID/status may not end. */
+/* The process of a thread: it lists its first thread first. A read of /proc/TID/status may not end.
+ */
 static int64_t process_of(int64_t tid)
 {
 	char path[64];
 	struct dirent *entry;
-	int64_t found = 0;
-	DIR *proc = opendir("/proc");
+	int64_t pid = 0;
+	DIR *tasks;
 
-	while (proc && !found && (entry = readdir(proc))) {
-		long long pid = strtoll(entry->d_name, NULL, 10);
-
-		snprintf(path, sizeof(path), "/proc/%lld/task/%lld", pid, (long long)tid);
-		if (pid > 0 && !access(path, F_OK))
-			found = pid;
-	}
-	if (proc)
-		closedir(proc);
-	return found ? found : tid;
+	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)tid);
+	tasks = opendir(path);
+	while (tasks && !pid && (entry = readdir(tasks)))
+		pid = strtoll(entry->d_name, NULL, 10);
+	if (tasks)
+		closedir(tasks);
+	return pid ? pid : tid;
 }
 
 static bool given_up_has(const struct given_up *process, int64_t id)
@@ -171,74 +160,49 @@ void avoid_users_count(_Atomic uint64_t *count)
 
 void avoid_ask_with(void (*ask)(int64_t id, struct avoid_state *state))
 {
-	asked.ask = ask;
-}
-
-bool avoid_asks(void)
-{
-	return asked.ask;
-}
-
-/* Takes one of the pauses that all processes may have. */
-static bool busy_pause(int64_t now_ns)
-{
-	const struct timespec pause = {0, BUSY_PAUSE_NS};
-	bool granted;
-
-	pthread_mutex_lock(&mutex);
-	if (now_ns - asked.busy_begun_ns >= BUSY_PERIOD_NS) {
-		asked.busy_begun_ns = now_ns;
-		asked.busy_pauses = 0;
-	}
-	granted = asked.busy_pauses++ < BUSY_PAUSES_MAX;
-	pthread_mutex_unlock(&mutex);
-	if (granted)
-		nanosleep(&pause, NULL);
-	return granted;
+	state_ask = ask;
 }
 
 static void state_read(int64_t id, int64_t now_ns, struct avoid_state *state)
 {
+	const struct timespec pause = {0, BUSY_PAUSE_NS};
 	const struct given_up *process = given_up_find(id);
 	uint64_t holder;
 	int holders = 1;
 
-	*state = (struct avoid_state){0};
-	if (process)
-		*state = (struct avoid_state){.why = process->why};
-	if (process || !asked.ask)
+	*state = (struct avoid_state){.why = process ? process->why : NULL};
+	if (process || !state_ask)
 		return;
-	asked.ask(id, state);
-	for (int i = 0; i < BUSY_PAUSES && state->why && busy_pause(now_ns); i++) {
+	state_ask(id, state);
+	if (!state->why || now_ns - busy_ns < BUSY_PERIOD_NS)
+		return;
+	busy_ns = now_ns;
+	for (int i = 0; i < BUSY_PAUSES && state->why; i++) {
+		nanosleep(&pause, NULL);
 		holder = state->holder;
-		asked.ask(id, state);
+		state_ask(id, state);
 		holders += state->holder != holder;
 	}
 	if (holders > BUSY_PAUSES)
 		state->why = NULL; /* a look would wait, but not for long */
 }
 
-/* Keeps an answer. */
-static void state_keep(int64_t id, const struct avoid_state *state, int64_t now_ns)
+static void answer_keep(int64_t id, const struct avoid_state *state, int64_t now_ns)
 {
 	struct answer *answer;
-	struct locked *locked;
 
-	if (asked.answers.count == ANSWERS_MAX)
-		keyed_empty(&asked.answers);
-	answer = keyed_put(&asked.answers, sizeof(*answer), (uint64_t)id, NULL);
-	*answer = (struct answer){now_ns, state->why};
-	if (!state->why || !state->pid)
+	if (answers.count == ANSWERS_MAX)
+		keyed_empty(&answers);
+	answer = keyed_put(&answers, sizeof(*answer), (uint64_t)id, NULL);
+	answer->id = id;
+	answer->asked_ns = now_ns;
+	if (!state->why)
 		return;
-	asked.locked_count++;
-	if (asked.locked.count == LOCKED_MAX)
-		keyed_empty(&asked.locked);
-	locked = keyed_put(&asked.locked, sizeof(*locked), (uint64_t)state->pid, NULL);
-	if (now_ns - locked->seen_ns > LOCKED_NS)
-		locked->first_ns = now_ns;
-	locked->pid = state->pid;
-	locked->seen_ns = now_ns;
-	locked->why = state->why;
+	if (now_ns - answer->locked_ns > LOCKED_NS)
+		answer->first_ns = now_ns;
+	answer->locked_ns = now_ns;
+	answer->pid = state->pid;
+	answer->why = state->why;
 }
 
 bool avoids_process(int64_t id)
@@ -248,19 +212,22 @@ bool avoids_process(int64_t id)
 	struct avoid_state state;
 	bool fresh, avoided;
 
-	if (!asked.ask && !given_up_count)
+	if (!state_ask && !given_up_count)
 		return false;
 	now_ns = clock_monotonic_ns();
 	pthread_mutex_lock(&mutex);
-	answer = keyed_find(&asked.answers, sizeof(*answer), (uint64_t)id);
+	answer = keyed_find(&answers, sizeof(*answer), (uint64_t)id);
 	fresh = answer && now_ns - answer->asked_ns < ANSWER_NS;
-	avoided = fresh && answer->avoided;
+	avoided = fresh && answer->locked_ns == answer->asked_ns;
 	pthread_mutex_unlock(&mutex);
 	if (fresh)
 		return avoided;
 	state_read(id, now_ns, &state);
 	pthread_mutex_lock(&mutex);
-	state_keep(id, &state, now_ns);
+	answer_keep(id, &state, now_ns);
+	if (state.pid && state.pid != id)
+		answer_keep(state.pid, &state, now_ns);
+	locked_count += state.why && state.pid;
 	pthread_mutex_unlock(&mutex);
 	return state.why;
 }
@@ -285,7 +252,7 @@ bool avoids_users(void)
 
 uint64_t avoid_locked_count(void)
 {
-	return asked.locked_count;
+	return locked_count;
 }
 
 static void process_add(struct text *words, size_t at, int64_t pid, const char *why)
@@ -298,33 +265,33 @@ static void process_add(struct text *words, size_t at, int64_t pid, const char *
 
 /* True if a process was locked for a while, and not just busy. One that was not looked at again is
  * asked for. */
-static bool locked_for_long(struct locked *locked, int64_t now_ns)
+static bool locked_for_long(struct answer *answer, int64_t now_ns)
 {
 	struct avoid_state state;
 
-	if (now_ns - locked->seen_ns > LOCKED_NS)
+	if (answer->pid != answer->id || now_ns - answer->locked_ns > LOCKED_NS)
 		return false;
-	if (now_ns - locked->seen_ns >= LOCKED_LEAST_NS && asked.ask) {
-		asked.ask(locked->pid, &state);
+	if (now_ns - answer->locked_ns >= LOCKED_LEAST_NS && state_ask) {
+		state_ask(answer->id, &state);
 		if (state.why)
-			locked->seen_ns = now_ns;
+			answer->locked_ns = now_ns;
 	}
-	return locked->seen_ns - locked->first_ns >= LOCKED_LEAST_NS;
+	return answer->locked_ns - answer->first_ns >= LOCKED_LEAST_NS;
 }
 
 size_t avoid_processes_text(struct text *words)
 {
 	int64_t now_ns = clock_monotonic_ns();
-	struct locked *locked;
+	struct answer *answer;
 	size_t count = 0;
 
 	for (size_t i = 0; i < given_up_count; i++)
 		process_add(words, count++, given_up[i].pid, given_up[i].why);
 	pthread_mutex_lock(&mutex);
-	locked = asked.locked.rows;
-	for (size_t i = 0; i < asked.locked.count; i++)
-		if (locked_for_long(&locked[i], now_ns))
-			process_add(words, count++, locked[i].pid, locked[i].why);
+	answer = answers.rows;
+	for (size_t i = 0; i < answers.count; i++)
+		if (locked_for_long(&answer[i], now_ns))
+			process_add(words, count++, answer[i].pid, answer[i].why);
 	pthread_mutex_unlock(&mutex);
 	return count;
 }

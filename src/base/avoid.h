@@ -30,7 +30,6 @@ struct avoid_state {
 /* Has avoids_process() ask for the state of the process of a thread; ask is called by any thread.
  * NULL: nobody is asked. */
 void avoid_ask_with(void (*ask)(int64_t id, struct avoid_state *state));
-bool avoid_asks(void);
 
 /* Adds the process of that thread or process, until it ends. why: static words. False: it is
  * avoided already, or as many others that live are. */

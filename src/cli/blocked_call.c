@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define WAIT_NAME_SIZE 128
@@ -100,61 +99,55 @@ bool blocked_line_reads(const char *line)
 /* Reads a string from the memory of the process. */
 static bool text_copy(pid_t pid, uint64_t address, char text[PATH_MAX])
 {
-	size_t got = 0;
+	char path[64];
+	ssize_t got;
+	int memory;
 
-	/* page by page: the page after the string's end may not exist */
-	while (got < PATH_MAX) {
-		size_t part = 4096 - (address + got) % 4096;
-		struct iovec here, there;
-
-		part = part < PATH_MAX - got ? part : PATH_MAX - got;
-		here = (struct iovec){text + got, part};
-		memcpy(&there.iov_base, &(uintptr_t){address + got}, sizeof(there.iov_base));
-		there.iov_len = part;
-		if (process_vm_readv(pid, &here, 1, &there, 1, 0) != (ssize_t)part)
-			return false;
-		if (memchr(text + got, '\0', part))
-			return true;
-		got += part;
-	}
-	return false;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory < 0)
+		return false;
+	/* less, where a page after the string's end does not exist */
+	got = pread(memory, text, PATH_MAX, (off_t)address);
+	close(memory);
+	return got > 0 && memchr(text, '\0', (size_t)got);
 }
 
 /* Reads the name of the file that a descriptor of the process refers to; -100 (AT_FDCWD): its
  * working directory. */
-static bool descriptor_name(pid_t shown, int fd, char name[PATH_MAX])
+static bool descriptor_name(pid_t pid, int fd, char name[PATH_MAX])
 {
 	char path[64];
 	ssize_t length;
 
 	if (fd == AT_FDCWD)
-		snprintf(path, sizeof(path), "/proc/%d/cwd", shown);
+		snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
 	else
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", shown, fd);
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 	length = readlink(path, name, PATH_MAX - 1);
 	name[length < 0 ? 0 : length] = '\0';
 	return length > 0;
 }
 
 /* Finds the path of the file that the call's arguments name. */
-static bool path_find(pid_t pid, pid_t shown, const struct call_row *row, const uint64_t *arguments,
+static bool path_find(pid_t pid, const struct call_row *row, const uint64_t *arguments,
 		      char path[PATH_MAX])
 {
 	char directory[PATH_MAX], name[PATH_MAX];
 	int fd = row->fd < 0 ? AT_FDCWD : (int)arguments[row->fd], own;
 
 	if (row->path < 0)
-		return descriptor_name(shown, fd, path);
+		return descriptor_name(pid, fd, path);
 	if (!text_copy(pid, arguments[row->path], name))
 		return false;
 	if (name[0] == '/') {
 		/* the name of another descriptor */
 		if (sscanf(name, "/proc/self/fd/%d", &own) == 1)
-			return descriptor_name(shown, own, path);
+			return descriptor_name(pid, own, path);
 		memcpy(path, name, strlen(name) + 1);
 		return true;
 	}
-	if (!descriptor_name(shown, fd, directory))
+	if (!descriptor_name(pid, fd, directory))
 		return false;
 	if (!name[0])
 		memcpy(path, directory, strlen(directory) + 1);
@@ -204,8 +197,7 @@ static bool reads_memory(const struct call_row *row, const char *path)
 	return row->pid >= 0;
 }
 
-bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
-			  struct blocked_subject *subject)
+bool blocked_subject_find(pid_t pid, pid_t tid, const char *line, struct blocked_subject *subject)
 {
 	const struct call_row *row;
 	char path[PATH_MAX] = "", *at;
@@ -219,8 +211,8 @@ bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
 	*subject = (struct blocked_subject){.pid = 0};
 	if (row->pid >= 0)
 		subject->pid = (int64_t)arguments[row->pid];
-	else if (!path_find(pid, shown, row, arguments, path) || !path_subject(path, subject))
+	else if (!path_find(pid, row, arguments, path) || !path_subject(path, subject))
 		return false;
-	subject->why = why_find(shown, tid, reads_memory(row, path));
+	subject->why = why_find(pid, tid, reads_memory(row, path));
 	return true;
 }

@@ -27,9 +27,7 @@ bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE]);
 bool blocked_line_reads(const char *line);
 
 /* True: the call of that line reads something of another process, or a file; subject is filled.
- * False for calls that wait for tsnap's own pipes, sockets, terminal, clocks and output. pid, a
- * child of the caller; shown and tid: as /proc shows them. */
-bool blocked_subject_find(pid_t pid, pid_t shown, pid_t tid, const char *line,
-			  struct blocked_subject *subject);
+ * False for calls that wait for tsnap's own pipes, sockets, terminal, clocks and output. */
+bool blocked_subject_find(pid_t pid, pid_t tid, const char *line, struct blocked_subject *subject);
 
 #endif

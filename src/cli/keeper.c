@@ -8,13 +8,13 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "cli/blocked_call.h"
-#include "cli/scout.h"
 #include "kernel/host_file.h"
 #include "kernel/process_locks.h"
 #include "live/context/live_limits.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <mntent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,11 +32,8 @@
 #define POLL_REST_NS (1 * NS_PER_SECOND)  /* while all were at rest (base/thread.h) */
 #define BLOCKED_NS (1 * NS_PER_SECOND)	  /* time in one call: it is not going to end */
 #define BLOCKED_STOP_NS (300 * NS_PER_MS) /* time in one call, if tsnap is requested to end */
-#define RESTARTS_MAX 32			  /* within RESTARTS_NS */
-#define RESTARTS_NS (60 * NS_PER_SECOND)
-#define THREADS_MAX 16 /* threads of a worker that are watched */
-#define MOUNT_LINE_SIZE 4096
-#define SAVE_POLLS 200 /* of LET_GO_POLL_NS */
+#define THREADS_MAX 16			  /* threads of a worker that are watched */
+#define SAVE_POLLS 200			  /* of LET_GO_POLL_NS */
 #define LET_GO_POLL_NS (5 * NS_PER_MS)
 #define LET_GO_POLLS 400
 
@@ -160,8 +157,7 @@ static bool worker_is_blocked(struct watch *watch)
 		const char *line = NULL;
 
 		blocked = tid && blocked_ns(watch, tid, now_ns, &line) >= most_ns &&
-			  blocked_subject_find(watch->worker, watch->shown, tid, line,
-					       &watch->subject);
+			  blocked_subject_find(watch->shown, tid, line, &watch->subject);
 	}
 	if (tasks)
 		closedir(tasks);
@@ -173,21 +169,21 @@ static bool worker_is_blocked(struct watch *watch)
 /* Finds the mount point of a file's file system; the file itself if that is the root. */
 static void mount_point_find(const char *path, char point[PATH_MAX])
 {
-	char line[MOUNT_LINE_SIZE], at[PATH_MAX];
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	size_t longest = 1;
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	const struct mntent *mount;
+	size_t longest = 1, length;
 
 	snprintf(point, PATH_MAX, "%s", path);
-	while (mounts && fgets(line, sizeof(line), mounts)) {
-		/* like: 36 35 98:0 / /mnt/nfs rw,noatime - nfs server:/ rw */
-		if (sscanf(line, "%*s %*s %*s %*s %4095s", at) == 1 && strlen(at) > longest &&
-		    !strncmp(path, at, strlen(at)) && path[strlen(at)] == '/') {
-			longest = strlen(at);
-			memcpy(point, at, longest + 1);
+	while (mounts && (mount = getmntent(mounts))) {
+		length = strlen(mount->mnt_dir);
+		if (length > longest && !strncmp(path, mount->mnt_dir, length) &&
+		    path[length] == '/') {
+			longest = length;
+			snprintf(point, PATH_MAX, "%s", mount->mnt_dir);
 		}
 	}
 	if (mounts)
-		fclose(mounts);
+		endmntent(mounts);
 }
 
 /* Adds the subject to those that are avoided. False: it was avoided already, and was met
@@ -204,15 +200,6 @@ static bool subject_avoid(const struct blocked_subject *subject, bool users)
 		return avoid_process(subject->pid, subject->why);
 	mount_point_find(subject->path, point);
 	return avoid_files(point, subject->why);
-}
-
-/* Avoids in the next worker what this one met. Without answers of the kernel, all other processes
- * are looked at, too. */
-static bool worker_warn(const struct watch *watch)
-{
-	bool added = subject_avoid(&watch->subject, watch->users);
-
-	return (watch->subject.pid && !avoid_asks() && scout_all()) || added;
 }
 
 static void line_write(const char *words, const char *subject)
@@ -285,6 +272,7 @@ static int64_t poll_ns(const struct watch *watch)
 static void worker_keep(struct watch *watch, const sigset_t *signals)
 {
 	int status, killed = 0;
+	pid_t ended;
 
 	for (;;) {
 		int64_t period_ns = poll_ns(watch);
@@ -300,8 +288,10 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 				kill(watch->worker, number);
 			kill(watch->worker, SIGCONT); /* it may be stopped */
 		}
-		if (waitpid(watch->worker, &status, WNOHANG) == watch->worker)
-			keeper_end(status);
+		/* also workers that were given up */
+		while ((ended = waitpid(-1, &status, WNOHANG)) > 0)
+			if (ended == watch->worker)
+				keeper_end(status);
 		watch->shown = (pid_t)shared_progress->worker_pid;
 		watch->rests = !shared_progress->busy;
 		if (!watch->shown || watch->rests)
@@ -413,17 +403,6 @@ static void worker_let_go(const struct watch *watch)
 		nanosleep(&pause, NULL);
 }
 
-/* True if as many restarts as are allowed are not older than RESTARTS_NS. */
-static bool restarts_are_many(int64_t restart)
-{
-	static int64_t begun_ns[RESTARTS_MAX];
-	int64_t now_ns = clock_monotonic_ns(), *oldest_ns = &begun_ns[restart % RESTARTS_MAX];
-	bool many = *oldest_ns && now_ns - *oldest_ns < RESTARTS_NS;
-
-	*oldest_ns = now_ns;
-	return many;
-}
-
 /* Gives the worker up: it is not waited for if one of its calls does not end. */
 static void worker_give_up(struct watch *watch)
 {
@@ -443,17 +422,15 @@ static void worker_give_up(struct watch *watch)
 			 watch->subject.why);
 	else
 		snprintf(name, sizeof(name), "%s (%s)", watch->subject.path, watch->subject.why);
-	if (watch->stop_requested && progress->saved) {
-		line_write("stopped while a read hung; all that was sampled until then is printed "
-			   "or recorded: ",
-			   name);
-		_exit(EXIT_SUCCESS);
-	}
 	if (watch->stop_requested) {
-		line_write("stopped while a read hung, and what was sampled is lost: ", name);
-		_exit(EXIT_FAILURE);
+		line_write(progress->saved
+				   ? "stopped while a read hung; all that was sampled until then "
+				     "is printed or recorded: "
+				   : "stopped while a read hung, and what was sampled is lost: ",
+			   name);
+		_exit(progress->saved ? EXIT_SUCCESS : EXIT_FAILURE);
 	}
-	if (!worker_warn(watch) || restarts_are_many(progress->restarts++)) {
+	if (!subject_avoid(&watch->subject, watch->users)) {
 		line_write("gave up, because reads hang again and again, last on ", name);
 		_exit(EXIT_FAILURE);
 	}

@@ -6,10 +6,9 @@
  * kernel does not release the reading thread, mostly not even for SIGKILL. From 5.10 on the worker
  * sees a lock before it looks (base/avoid.h). If it is found in such a call nevertheless, the
  * keeper has a thread of it save what was sampled, ends it as far as possible, and starts a new
- * worker that avoids that process or file. Before 5.10 there are often more: child processes that
- * may be lost find them first (cli/scout.h). The keeper itself opens no files of other processes,
- * so that tsnap always ends in time and can always be stopped. It restores the terminal after a
- * worker of --top that could not.
+ * worker that avoids that process or file. Before 5.10 each such process costs a worker. The keeper
+ * itself opens no files of other processes, so that tsnap always ends in time and can always be
+ * stopped. It restores the terminal after a worker of --top that could not.
  *
  * If the keeper is killed, the worker ends in order (keeper_loss_watch()).
  */
@@ -27,7 +26,6 @@ struct keeper_progress {
 	int64_t began_ns;  /* clock_monotonic_ns() when the first worker was ready to sample */
 	int64_t reports;   /* printed reports; with --csv and --json, scans */
 	bool output_begun; /* the first lines of the output are written */
-	int64_t restarts;
 	struct blocked_subject subject; /* what the present worker met; or */
 	bool users;			/* the names of users */
 	_Atomic bool saves, saved;	/* of the present worker: keeper_saves() */

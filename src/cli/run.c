@@ -465,10 +465,10 @@ static void run_resume(struct run *run)
 	struct keeper_progress *progress = keeper_progress();
 	int64_t least_us = run->end_us < US_PER_SECOND ? run->end_us : US_PER_SECOND;
 
-	if (!progress->began_ns)
+	if (!progress->began_ns) {
 		progress->delivered_ns = progress->began_ns = clock_monotonic_ns();
-	if (!progress->restarts)
 		return;
+	}
 	run->gap_since_ns = progress->delivered_ns;
 	run->shown = progress->reports;
 	run->total_us = (clock_monotonic_ns() - progress->began_ns) / NS_PER_US;

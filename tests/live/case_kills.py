@@ -339,6 +339,8 @@ def kill_in_each_form(ctx, find, victim, draw, early=False):
     try:
         runs = [Run(own, form, own.temporary()) for form in FORMS]
         if early:
+            for run in runs:
+                wait_until(lambda run=run: run.victims(victim), START_S, "a process to kill")
             time.sleep(draw.uniform(0, 2 * SLOW))
         else:
             for run in runs:

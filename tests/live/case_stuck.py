@@ -243,6 +243,9 @@ def stuck_stream(ctx):
     check("(its memory map is locked)" in reports.out.decode(), "not told: %s", reports.out.decode())
 
 
+stuck_stream.limit_s = STREAM_ALL_S + 300
+
+
 @case
 def stuck_crowd(ctx):
     """Many processes whose memory maps become locked at the same time cost no scan."""

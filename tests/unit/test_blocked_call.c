@@ -47,7 +47,7 @@ static bool find(long number, uint64_t one, uint64_t two)
 
 	snprintf(line, sizeof(line), "%ld 0x%llx 0x%llx 0x0 0x0 0x0 0x0 0x7ffc 0x7f12", number,
 		 (unsigned long long)one, (unsigned long long)two);
-	return blocked_subject_find(child, child, child, line, &subject);
+	return blocked_subject_find(child, child, line, &subject);
 }
 
 static bool find_path(long number, int directory, const char *path)
@@ -116,7 +116,7 @@ static void others(void **state)
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/dev/pts/0"));
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/sys/kernel/btf/vmlinux"));
 	assert_false(find(SYS_openat, 0, 8)); /* a path that can't be read */
-	assert_false(blocked_subject_find(child, child, child, "running", &subject));
+	assert_false(blocked_subject_find(child, child, "running", &subject));
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -130,7 +130,7 @@ static void lines(void **state)
 	for (int i = 0; i < 1000 && !blocked_line_read(child, child, line); i++)
 		usleep(10000);
 	assert_int_not_equal(strtol(line, NULL, 10), 0);
-	assert_false(blocked_subject_find(child, child, child, line, &subject)); /* pause */
+	assert_false(blocked_subject_find(child, child, line, &subject)); /* pause */
 	assert_false(blocked_line_read(getpid(), 1, line));
 }
 
