@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top.h"
+#include "cli/keeper.h"
 #include "cli/keeper_loss.h"
 #include "cli/run.h"
 #include "base/clock.h"
@@ -315,6 +316,16 @@ static int text_print(struct top *top, struct error *e)
 		       : err;
 }
 
+/* Prints what was sampled before a call that does not end (cli/keeper.h). A screen needs no such
+ * thing: its own thread goes on. */
+static void text_save(void *of)
+{
+	struct error e = {0};
+
+	text_print(of, &e);
+	error_done(&e);
+}
+
 /* Prints screens as text: the end of a recording; live, one after the window, then one each
  * refresh. */
 static int top_text(struct top *top, struct error *e)
@@ -425,7 +436,9 @@ int top(const struct config *config, source_opener *open_source, void (*report)(
 		err = 0; /* stopped before there was anything to show */
 		report(NOTHING_SAMPLED);
 	} else if (!err) {
+		keeper_saves(config->text ? text_save : NULL, &top);
 		err = config->text ? top_text(&top, e) : top_screen(&top, e);
+		keeper_saves(NULL, NULL);
 	}
 	source_close(&top);
 	history_free(top.history);

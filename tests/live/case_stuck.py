@@ -9,7 +9,7 @@ import time
 
 import truth
 from case_start import Terminal, on_terminal
-from harness import SLOW, START_S, STOP_S, Skip, Tsnap, case, check, children_of, name_of, rows_of, scans_of, timestamp_s, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, Tsnap, case, check, children_of, name_of, rows_of, scans_of, settle, timestamp_s, wait_until
 
 FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
@@ -333,6 +333,19 @@ def stuck_recorders(ctx):
         check(sum(1 for at in times if at > began + 1) > 10, "%d scans of the new worker", sum(1 for at in times if at > began + 1))
         again = ctx.plain("-o", name, "-d", 0.5)
         again.finish_plain(0)
+
+
+@case
+def stuck_text_is_kept(ctx):
+    """--top --text prints what it has when its worker is given up."""
+    tool = without_requests(ctx, "--top", "--text", "-i", 100, "-a", "-g", "comm,cmdline")
+    standing = Standing(tool)
+    time.sleep(3 * SLOW)
+    check(b"LIVE" not in tool.out, "a screen before there was a window: %s", tool.out.decode())
+    ctx.workload("stuck_maps")
+    wait_until(lambda: b"LIVE" in tool.out or not os.path.exists("/proc/%d" % standing.worker), START_S, "the worker's end")
+    settle(lambda: b"LIVE" in tool.out, 1)
+    check(b"LIVE" in tool.out, "no screen of what was sampled")
 
 
 def interval_is_kept(ctx, columns, **stuck):
