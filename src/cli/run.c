@@ -77,7 +77,7 @@ static int run_take_silence(struct run *run, const struct scan *scan, struct err
 static void run_note_stacks(struct run *run, const struct scan *batch)
 {
 	for (size_t i = 0; i < batch->count && !run->stacks_seen; i++) {
-		run->stacks_seen = batch->samples[i].stack;
+		run->stacks_seen = batch->samples[i].stack.both;
 		run->stackless = run->stacks_seen ? 0 : run->stackless + 1;
 	}
 }

@@ -75,7 +75,7 @@ void run_path_take(struct run *run, const struct scan *batch)
 		bool own = filter_accepts(&run->path_filter, sample);
 
 		if (own)
-			run->source->follow(run->source, sample->tid);
+			run->source->follow(run->source, sample->thread.tid);
 		path_notes_add(&run->path.notes, batch, sample, own);
 	}
 }

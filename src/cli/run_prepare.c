@@ -325,10 +325,10 @@ static void run_split(struct run *run)
 /* True if the column's value changes while a thread waits. */
 static bool column_changes(const struct column *column)
 {
-	return column->offset == offsetof(struct sample, time_us) ||
-	       column->offset == offsetof(struct sample, weight_us) ||
-	       column->offset == offsetof(struct sample, state_us) ||
-	       column->offset == offsetof(struct sample, syscall_us);
+	return column->offset == offsetof(struct sample, scan.time_us) ||
+	       column->offset == offsetof(struct sample, scan.weight_us) ||
+	       column->offset == offsetof(struct sample, now.state_us) ||
+	       column->offset == offsetof(struct sample, call.us);
 }
 
 bool run_sums_up(const struct run *run)

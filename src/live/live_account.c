@@ -152,12 +152,12 @@ static void thread_account(const struct reporting *reporting, const struct threa
 		return;
 	}
 	record_sample(record, &scan_time, state, &account);
-	account.state = account.state_us = account.cpu = account.waker_tid = ABSENT;
+	account.now.state = account.now.state_us = account.now.cpu = account.waker.tid = ABSENT;
 	lookup_fill(accounts->context->lookup, &account, &hint, requested,
 		    accounts->context->now.scan_time.now_ns);
 	sample_derive(&account, requested);
 	if (!account_wanted(accounts, &account)) {
-		totals_mark(&accounts->context->totals, account.tid);
+		totals_mark(&accounts->context->totals, account.thread.tid);
 		return;
 	}
 	totals_take(&accounts->context->totals, &totals, &account);
@@ -246,9 +246,10 @@ static void dead_account(const struct reporting *reporting)
 	struct sample account;
 
 	for (size_t at = 0; dead_table_report(&accounts->dead, &at, totals, &account);) {
-		if (account.uid != ABSENT)
-			account.user = lookup_user(accounts->context->lookup, account.uid,
-						   accounts->context->now.scan_time.now_ns);
+		if (account.thread.uid != ABSENT)
+			account.thread.user =
+				lookup_user(accounts->context->lookup, account.thread.uid,
+					    accounts->context->now.scan_time.now_ns);
 		sample_derive(&account, accounts->context->wants.needs);
 		if (account_wanted(accounts, &account))
 			reporting->take(reporting->to, &account);

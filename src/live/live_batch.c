@@ -23,13 +23,13 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 {
 	struct live_totals totals;
 
-	if (sample->cpu_us != ABSENT)
+	if (sample->sums.cpu_us != ABSENT)
 		return;
 	/* an account of the dead has what a zombie used, where there is one */
-	if (sample->state == STATE_ZOMBIE && live->context.wants.needs & NEED_PROCESSES)
+	if (sample->now.state == STATE_ZOMBIE && live->context.wants.needs & NEED_PROCESSES)
 		return;
-	record_totals(record, &live->context.now.scan_time, (enum thread_state_kind)sample->state,
-		      &totals);
+	record_totals(record, &live->context.now.scan_time,
+		      (enum thread_state_kind)sample->now.state, &totals);
 	totals_take(&live->context.totals, &totals, sample);
 }
 
@@ -76,13 +76,13 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 			    struct sample *sample)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	enum thread_state_kind state = (enum thread_state_kind)sample->state;
+	enum thread_state_kind state = (enum thread_state_kind)sample->now.state;
 	enum verdict verdict = VERDICT_ACCEPTED;
 
 	if (live->context.wants.needs & NEED_SYSCALL) {
 		record_call(record, &live->context.now.scan_time, state, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
-		    !sample->kthread && sample->syscall_nr == ABSENT)
+		    !sample->thread.kthread && sample->call.nr == ABSENT)
 			live_episode_seed_call(&live->context, record, sample, &hint.compat);
 	}
 	if (live->context.wants.filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
@@ -101,7 +101,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	if (verdict != VERDICT_ACCEPTED && !(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
-	if (!lookup_class_changes(live->context.lookup, sample->tid))
+	if (!lookup_class_changes(live->context.lookup, sample->thread.tid))
 		live->batch.repeated[sample - live->batch.samples] = live_repeat_keep(
 			&live->repeat, &live->context, record, sample, hint.compat);
 	return true;
@@ -116,8 +116,8 @@ static bool sample_repeat(struct live *live, const struct thread_state *record,
 	if (!repeated || !live_repeat_fill(&live->context, record, state, repeated, sample))
 		return false;
 	live->batch.repeated[sample - live->batch.samples] = repeated;
-	sample->time_us = live->batch.scan.time_us;
-	sample->weight_us = live->batch.scan.weight_us;
+	sample->scan.time_us = live->batch.scan.time_us;
+	sample->scan.weight_us = live->batch.scan.weight_us;
 	if (!(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
@@ -139,8 +139,8 @@ static bool sample_fill(struct live *live, const struct thread_state *record, st
 {
 	bool wanted = sample_complete(live, record, sample);
 
-	if (live->context.wants.work && sample->state == STATE_SLEEP &&
-	    (wanted || lookup_class_changes(live->context.lookup, sample->tid)))
+	if (live->context.wants.work && sample->now.state == STATE_SLEEP &&
+	    (wanted || lookup_class_changes(live->context.lookup, sample->thread.tid)))
 		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
 	return wanted;
 }
@@ -177,7 +177,7 @@ void live_batch_request(struct live *live)
 				    live->batch.requested_sample[i]);
 			continue;
 		}
-		sample->tid = ABSENT;
+		sample->thread.tid = ABSENT;
 		live->batch.refused_count++;
 	}
 	live->batch.requested_count = 0;
@@ -188,9 +188,9 @@ static void late_filter(struct live *live)
 {
 	for (size_t i = 0;
 	     live->context.wants.filter_needs & NEEDS_SETTLED && i < live->batch.scan.count; i++)
-		if (live->batch.samples[i].tid != ABSENT &&
+		if (live->batch.samples[i].thread.tid != ABSENT &&
 		    !filter_accepts(live->context.wants.filter, &live->batch.samples[i])) {
-			live->batch.samples[i].tid = ABSENT;
+			live->batch.samples[i].thread.tid = ABSENT;
 			live->batch.refused_count++;
 		}
 }
@@ -201,7 +201,7 @@ static void batch_pack(struct live *live)
 	size_t kept = 0;
 
 	for (size_t i = 0; live->batch.refused_count && i < live->batch.scan.count; i++)
-		if (live->batch.samples[i].tid != ABSENT)
+		if (live->batch.samples[i].thread.tid != ABSENT)
 			live->batch.samples[kept++] = live->batch.samples[i];
 	live->batch.scan.count -= live->batch.refused_count;
 	live->batch.refused_count = 0;
@@ -281,8 +281,8 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 		return;
 	}
 	record_sample(record, &live->context.now.scan_time, state, sample);
-	sample->time_us = live->batch.scan.time_us;
-	sample->weight_us = live->batch.scan.weight_us;
+	sample->scan.time_us = live->batch.scan.time_us;
+	sample->scan.weight_us = live->batch.scan.weight_us;
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
 		live_namespace_waker(&live->context, sample);
 	if (sample_request(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) ==
@@ -291,7 +291,8 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 		return;
 	}
 	live->batch.scan.count++;
-	lacking = !requested && live->context.wants.needs & NEED_SYSCALL && sample->kthread != 1 &&
+	lacking = !requested && live->context.wants.needs & NEED_SYSCALL &&
+		  sample->thread.kthread != 1 &&
 		  registers_lacking(&live->context.kernel.requester, record);
 	if (!lacking) {
 		if (sample_fill(live, record, sample)) {

@@ -57,12 +57,12 @@ static void node_fill(struct live_chains *chains, size_t slot, const struct edge
 	struct edge_basis basis;
 	bool known = live_edge_find(chains->context, &chains->edges, waiter, &edge, &basis);
 
-	node->pid = sample->pid;
-	node->state = sample->state;
-	node->comm = sample->comm;
-	node->why = sample->why;
-	node->waits_on = sample->waits_on;
-	node->syscall = sample->syscall;
+	node->pid = sample->thread.pid;
+	node->state = sample->now.state;
+	node->comm = sample->thread.comm;
+	node->why = sample->wait.why;
+	node->waits_on = sample->wait.on;
+	node->syscall = sample->call.name;
 	node->edge = edge;
 	node->unknown = !known && edge.sure == SURE_NONE;
 	chains->proofs = memory_grow(chains->proofs, &chains->proof_capacity, chains->nodes.count,
@@ -72,7 +72,7 @@ static void node_fill(struct live_chains *chains, size_t slot, const struct edge
 		.tid = waiter->record->sched.tid,
 		.sequence = waiter->record->sched.sequence_done,
 		.basis = basis,
-		.uid = live_edge_time_user(&chains->time, sample->pid),
+		.uid = live_edge_time_user(&chains->time, sample->thread.pid),
 	};
 	live_edge_time_take(&chains->time, chains->proofs[slot].uid);
 }
@@ -150,15 +150,16 @@ static void sample_meet(struct live_chains *chains, const struct sample *sample,
 	bool added;
 	size_t slot;
 
-	if (index_find(&chains->nodes.by_tid, (uint64_t)sample->tid) ||
-	    !live_edge_time_left(&chains->time, live_edge_time_user(&chains->time, sample->pid)))
+	if (index_find(&chains->nodes.by_tid, (uint64_t)sample->thread.tid) ||
+	    !live_edge_time_left(&chains->time,
+				 live_edge_time_user(&chains->time, sample->thread.pid)))
 		return;
-	slot = chain_nodes_put(&chains->nodes, sample->tid, &added);
+	slot = chain_nodes_put(&chains->nodes, sample->thread.tid, &added);
 	live_edge_waiter_of(chains->context, &chains->records[at], sample, &waiter);
 	/* the thread has woken since the scan time: others wait for what it does now */
-	if (is_asleep(waiter.sample->state) && waiter.record->sched.tid &&
+	if (is_asleep(waiter.sample->now.state) && waiter.record->sched.tid &&
 	    !record_still(&chains->context->kernel.table, waiter.record))
-		node_fill_now(chains, slot, waiter.sample->pid);
+		node_fill_now(chains, slot, waiter.sample->thread.pid);
 	else
 		node_fill(chains, slot, &waiter);
 }
@@ -195,11 +196,11 @@ static void sample_fill(struct live_chains *chains, struct sample *sample,
 			struct chain_sleepers *sleepers)
 {
 	struct chain_nodes *nodes = &chains->nodes;
-	const uint64_t *slot = index_find(&nodes->by_tid, (uint64_t)sample->tid);
+	const uint64_t *slot = index_find(&nodes->by_tid, (uint64_t)sample->thread.tid);
 	struct chain chain;
 
 	*sleepers = (struct chain_sleepers){0};
-	if (!slot || nodes->nodes[*slot - 1].state != sample->state)
+	if (!slot || nodes->nodes[*slot - 1].state != sample->now.state)
 		return;
 	chain_fill(nodes, *slot - 1, chains->context->wants.needs, sample, &chain);
 	sleepers_fill(chains, &chain, sleepers);
@@ -225,12 +226,12 @@ void live_chains_fill(struct live_chains **all, struct live_context *context,
 	from = chains->nodes.count;
 	live_edge_time_resume(&chains->time);
 	for (size_t i = 0; i < count; i++)
-		if (samples[i].tid != ABSENT)
+		if (samples[i].thread.tid != ABSENT)
 			sample_meet(chains, &samples[i], i);
 	blockers_meet(chains, from);
 	nodes_validate(chains);
 	for (size_t i = 0; i < count; i++)
-		if (samples[i].tid != ABSENT)
+		if (samples[i].thread.tid != ABSENT)
 			sample_fill(chains, &samples[i], &chains->sleepers[i]);
 }
 

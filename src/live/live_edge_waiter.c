@@ -54,7 +54,7 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 	const struct lookup_hint *hint = &looked->waiter.hint;
 	struct sample *sample = &looked->sample;
 
-	if (!sample->kthread && sample->syscall_nr == ABSENT &&
+	if (!sample->thread.kthread && sample->call.nr == ABSENT &&
 	    looked->record.sched.known & SCHED_SEEDED)
 		live_seed_call(&context->seed, sample, &looked->waiter.hint.compat);
 	if (context->wants.needs & NEED_BLOCK && context->now.capture)
@@ -76,11 +76,11 @@ static bool looked_of_proc(int64_t tid, int64_t pid, struct sample *sample)
 		return false;
 	if (proc_stat_read(PROC, pid, tid, &stat))
 		return false;
-	sample->tid = tid;
-	sample->pid = pid;
-	sample->comm = name_transient_string(stat.comm);
+	sample->thread.tid = tid;
+	sample->thread.pid = pid;
+	sample->thread.comm = name_transient_string(stat.comm);
 	if (stat.state != 'R') /* on a CPU, or waiting for one */
-		sample->state = state_of_proc_letter(stat.state);
+		sample->now.state = state_of_proc_letter(stat.state);
 	return true;
 }
 
@@ -126,9 +126,9 @@ void live_edge_waiter_of(struct live_context *context, const struct thread_state
 
 	*waiter = (struct edge_waiter){.record = record, .sample = sample};
 	waiter->hint.sequence = record->sched.sequence_done;
-	if (sample->syscall_nr == ABSENT ||
+	if (sample->call.nr == ABSENT ||
 	    record_call_compat(record, &context->now.scan_time,
-			       (enum thread_state_kind)sample->state, &waiter->hint.compat))
+			       (enum thread_state_kind)sample->now.state, &waiter->hint.compat))
 		return;
 	call = *sample;
 	live_seed_call(&context->seed, &call, &waiter->hint.compat);

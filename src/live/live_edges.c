@@ -38,7 +38,7 @@ static bool file_lock_edge(struct live_context *context, struct live_edges *edge
 		return known;
 	edge_to_process(context, edges, facts.pid, NULL,
 			facts.count > 1 ? SURE_LIKELY : SURE_CERTAIN, edge);
-	if (facts.pid == waiter->sample->pid && edge->sure == SURE_LIKELY) {
+	if (facts.pid == waiter->sample->thread.pid && edge->sure == SURE_LIKELY) {
 		edge->tid = ABSENT;
 		edge->sure = SURE_PROCESS;
 		edge->thing =
@@ -53,8 +53,8 @@ static bool file_lock_edge(struct live_context *context, struct live_edges *edge
 static size_t children_read(const struct sample *sample, int64_t *last)
 {
 	char text[CHILDREN_BYTES], *end;
-	ssize_t length =
-		proc_file_read(PROC, sample->pid, sample->tid, "children", text, sizeof(text));
+	ssize_t length = proc_file_read(PROC, sample->thread.pid, sample->thread.tid, "children",
+					text, sizeof(text));
 	size_t count = 0;
 
 	for (char *at = text; length > 0; at = end) {
@@ -71,9 +71,9 @@ static size_t children_read(const struct sample *sample, int64_t *last)
 /* True if the thread waits for a child that uses its memory until it executes a program. */
 static bool is_vfork(const struct sample *sample)
 {
-	return sample->state == STATE_DISK && sample->syscall &&
-	       (!strcmp(sample->syscall, "vfork") || !strcmp(sample->syscall, "clone") ||
-		!strcmp(sample->syscall, "clone3"));
+	return sample->now.state == STATE_DISK && sample->call.name &&
+	       (!strcmp(sample->call.name, "vfork") || !strcmp(sample->call.name, "clone") ||
+		!strcmp(sample->call.name, "clone3"));
 }
 
 static void vfork_edge(struct live_context *context, struct live_edges *edges,
@@ -98,7 +98,7 @@ static const char *group_of(struct live_context *context, const struct thread_st
 
 	record_sample(record, &context->now.scan_time, STATE_ON, &sample);
 	lookup_fill(context->lookup, &sample, &hint, NEED_CGROUP, context->now.scan_time.now_ns);
-	return sample.cgroup;
+	return sample.process.cgroup;
 }
 
 /* Makes an edge to the thread on the CPU that the waiter is queued for. The CPU is read from /proc:
@@ -113,10 +113,10 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	bool due;
 	struct proc_stat stat;
 
-	if (proc_stat_read(PROC, waiter->sample->pid, waiter->sample->tid, &stat))
+	if (proc_stat_read(PROC, waiter->sample->thread.pid, waiter->sample->thread.tid, &stat))
 		return;
 	record = live_cpus_thread(context, stat.cpu);
-	if (record && record->identity.tid == waiter->sample->tid)
+	if (record && record->identity.tid == waiter->sample->thread.tid)
 		return;
 	group = live_runq_budget(waiter->sample, stat.policy, record, &due);
 	if (!group && due)
@@ -147,7 +147,7 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 static void device_edge(const struct edge_waiter *waiter, struct edge *edge)
 {
 	edge->kind = EDGE_IO;
-	edge->thing = waiter->sample->io_dev;
+	edge->thing = waiter->sample->io.dev;
 }
 
 /* Makes an edge to the process that has the other end of what the thread waits on. */
@@ -158,7 +158,7 @@ static void end_edge(struct live_context *context, struct live_edges *edges,
 	struct peer_end end = {.waiter = waiter, .inode = facts->inode};
 
 	edge->kind = kind;
-	if (facts->pid == ABSENT || facts->pid == waiter->sample->pid)
+	if (facts->pid == ABSENT || facts->pid == waiter->sample->thread.pid)
 		return;
 	if (facts->inode != ABSENT)
 		end.link = peer_link_of(kind, facts->inode);
@@ -195,7 +195,7 @@ static void waker_edge(struct live_context *context, struct live_edges *edges,
 static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		       const struct edge_waiter *waiter, struct edge *edge, size_t *mutex)
 {
-	const char *syscall = waiter->sample->syscall;
+	const char *syscall = waiter->sample->call.name;
 	struct wait_facts facts;
 	bool known = lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, false,
 				       context->now.scan_time.now_ns, &facts);
@@ -232,7 +232,7 @@ static bool facts_edge(struct live_context *context, struct live_edges *edges,
 		return known || facts.requested_pid != ABSENT;
 	case WAIT_IO:
 	case WAIT_FILE:
-		if (waiter->sample->io_dev)
+		if (waiter->sample->io.dev)
 			device_edge(waiter, edge);
 		return true;
 	case WAIT_TIMER:
@@ -250,20 +250,20 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
-	if (sample->state == STATE_DISK &&
+	if (sample->now.state == STATE_DISK &&
 	    live_kernel_lock_edge(context, &edges->kernel_locks, waiter, edge, &basis->kernel))
 		return true;
-	if (sample->state == STATE_RQ)
+	if (sample->now.state == STATE_RQ)
 		cpu_edge(context, edges->host, waiter, edge);
 	else if (is_vfork(sample))
 		vfork_edge(context, edges, waiter, edge);
-	else if (sample->state == STATE_DISK && sample->io_dev)
+	else if (sample->now.state == STATE_DISK && sample->io.dev)
 		device_edge(waiter, edge);
-	else if ((sample->state == STATE_SLEEP || sample->state == STATE_DISK) &&
-		 sample->kthread != 1 && sample->syscall)
+	else if ((sample->now.state == STATE_SLEEP || sample->now.state == STATE_DISK) &&
+		 sample->thread.kthread != 1 && sample->call.name)
 		return facts_edge(context, edges, waiter, edge, &basis->mutex);
 	/* a sleeper without a system call woke before its registers could be read */
-	return sample->state != STATE_SLEEP || sample->kthread == 1 || sample->syscall;
+	return sample->now.state != STATE_SLEEP || sample->thread.kthread == 1 || sample->call.name;
 }
 
 void live_edges_begin(struct live_edges *edges, int64_t scan_time_ns)

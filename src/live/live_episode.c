@@ -17,29 +17,31 @@ struct episode_facts {
 
 static struct episode_facts facts_of(const struct sample *sample)
 {
-	return (struct episode_facts){sample->filename,	    sample->filetype, sample->connection,
-				      sample->remote,	    sample->waits_on, sample->wchan,
-				      sample->waits_on_pid, sample->inflight};
+	return (struct episode_facts){sample->file.name,       sample->file.type,
+				      sample->file.connection, sample->file.remote,
+				      sample->wait.on,	       sample->wait.wchan,
+				      sample->wait.pid,	       sample->wait.inflight};
 }
 
 static bool facts_differ(const struct episode_facts *facts, const struct sample *sample)
 {
-	return facts->filename != sample->filename || facts->filetype != sample->filetype ||
-	       facts->connection != sample->connection || facts->remote != sample->remote ||
-	       facts->waits_on != sample->waits_on || facts->wchan != sample->wchan ||
-	       facts->waits_on_pid != sample->waits_on_pid || facts->inflight != sample->inflight;
+	return facts->filename != sample->file.name || facts->filetype != sample->file.type ||
+	       facts->connection != sample->file.connection ||
+	       facts->remote != sample->file.remote || facts->waits_on != sample->wait.on ||
+	       facts->wchan != sample->wait.wchan || facts->waits_on_pid != sample->wait.pid ||
+	       facts->inflight != sample->wait.inflight;
 }
 
 static void facts_put(const struct episode_facts *facts, struct sample *sample)
 {
-	sample->filename = facts->filename;
-	sample->filetype = facts->filetype;
-	sample->connection = facts->connection;
-	sample->remote = facts->remote;
-	sample->waits_on = facts->waits_on;
-	sample->wchan = facts->wchan;
-	sample->waits_on_pid = facts->waits_on_pid;
-	sample->inflight = facts->inflight;
+	sample->file.name = facts->filename;
+	sample->file.type = facts->filetype;
+	sample->file.connection = facts->connection;
+	sample->file.remote = facts->remote;
+	sample->wait.on = facts->waits_on;
+	sample->wait.wchan = facts->wchan;
+	sample->wait.pid = facts->waits_on_pid;
+	sample->wait.inflight = facts->inflight;
 }
 
 /* Returns how many switches of a running thread tsnap's own threads have made: the thread that
@@ -85,13 +87,13 @@ bool live_episode_lasts(struct live_context *context, const struct thread_state 
 void live_episode_fill(struct live_context *context, const struct thread_state *record,
 		       struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
-	bool runs = sample->state == STATE_ON;
+	bool runs = sample->now.state == STATE_ON;
 	struct episode_facts before;
 
 	/* what is read of a thread that has run already is not kept */
 	if (needs & NEEDS_OF_STAY && !live_episode_lasts(context, record, runs)) {
 		needs &= ~NEEDS_OF_STAY;
-		context->later_lookups += sample->syscall_nr != ABSENT;
+		context->later_lookups += sample->call.nr != ABSENT;
 	}
 	if (!(needs & NEEDS_OF_STAY)) {
 		lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
@@ -103,9 +105,9 @@ void live_episode_fill(struct live_context *context, const struct thread_state *
 		return;
 	facts_put(&before, sample);
 	/* of two descriptors it is the stack that shows which one the thread waited for */
-	if (syscall_fd_to(sample->syscall_nr, hint->compat, sample->arg) >= 0)
-		sample->fd = ABSENT;
-	sample->wait_open = false;
+	if (syscall_fd_to(sample->call.nr, hint->compat, sample->call.arg) >= 0)
+		sample->file.fd = ABSENT;
+	sample->wait.open = false;
 	context->later_lookups++;
 }
 
@@ -113,11 +115,11 @@ void live_episode_seed_call(struct live_context *context, const struct thread_st
 			    struct sample *sample, bool *compat)
 {
 	live_seed_call(&context->seed, sample, compat);
-	if (sample->syscall_nr == ABSENT || live_episode_lasts(context, record, false))
+	if (sample->call.nr == ABSENT || live_episode_lasts(context, record, false))
 		return;
-	sample->syscall_nr = ABSENT;
+	sample->call.nr = ABSENT;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
-		sample->arg[i] = ABSENT;
+		sample->call.arg[i] = ABSENT;
 	context->later_lookups++;
 }
 

@@ -83,7 +83,7 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 			   const struct edge_waiter *waiter, struct edge *edge,
 			   struct kernel_lock *lock)
 {
-	int64_t tid = waiter->sample->tid;
+	int64_t tid = waiter->sample->thread.tid;
 
 	if (!locks->looked)
 		locks_open(context, locks);

@@ -19,19 +19,19 @@ static struct wake_history *history_of(struct live_last_wakers *wakers, int64_t 
 /* A condition variable of glibc has two futexes side by side, which take turns. */
 static uint64_t wait_hash(const struct sample *sample)
 {
-	uint64_t of = (uint64_t)sample->arg[0];
+	uint64_t of = (uint64_t)sample->call.arg[0];
 
-	if (!strncmp(sample->syscall, "futex", 5))
+	if (!strncmp(sample->call.name, "futex", 5))
 		of &= ~(uint64_t)7;
-	return hash_u64(of) ^ hash_u64((uint64_t)sample->syscall_nr + 1) ^
-	       hash_u64((uint64_t)sample->pid + 2);
+	return hash_u64(of) ^ hash_u64((uint64_t)sample->call.nr + 1) ^
+	       hash_u64((uint64_t)sample->thread.pid + 2);
 }
 
 /* Adds a wake. A thread that is seen in the same wait of the same switch again adds nothing new. */
 static void history_add(struct wake_history *history, const struct edge_waiter *waiter)
 {
 	uint64_t wait = wait_hash(waiter->sample), sequence = waiter->record->sched.sequence_done;
-	int64_t waker_tid = waiter->sample->waker_tid;
+	int64_t waker_tid = waiter->sample->waker.tid;
 
 	if (history->wait != wait) {
 		*history = (struct wake_history){.wait = wait,
@@ -60,10 +60,10 @@ void live_last_waker_edge(struct live_last_wakers *wakers, const struct edge_wai
 
 	if (!waiter->record->sched.tid || !wait_threads_end(sample))
 		return;
-	history = history_of(wakers, sample->tid);
+	history = history_of(wakers, sample->thread.tid);
 	history_add(history, waiter);
 	if (history->wakes < history->needed || history->waker_tid <= 0 ||
-	    history->waker_tid == sample->tid)
+	    history->waker_tid == sample->thread.tid)
 		return;
 	edge->kind = EDGE_WAKER;
 	edge->tid = history->waker_tid;

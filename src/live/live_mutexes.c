@@ -24,8 +24,9 @@ struct mutex {
 /* Returns one key for all threads of a process that wait in the same call for the same futex. */
 static uint64_t mutex_key(const struct sample *sample)
 {
-	return hash_u64((uint64_t)sample->arg[0]) ^ hash_u64((uint64_t)sample->pid + 1) ^
-	       hash_u64(((uint64_t)sample->arg[1] << 32 ^ (uint64_t)sample->arg[2]) + 2);
+	return hash_u64((uint64_t)sample->call.arg[0]) ^
+	       hash_u64((uint64_t)sample->thread.pid + 1) ^
+	       hash_u64(((uint64_t)sample->call.arg[1] << 32 ^ (uint64_t)sample->call.arg[2]) + 2);
 }
 
 /* True if the thread has been off its CPU since since_ns, so that it can have changed nothing. */
@@ -121,7 +122,8 @@ void live_mutex_edge(struct live_context *context, struct live_mutexes *mutexes,
 	mutex = &mutexes->now.mutexes[*slot - 1];
 	edge->kind = EDGE_NONE;
 	/* a thread may wait for a mutex that it holds itself, but for no lock of a runtime */
-	if (mutex->tid == ABSENT || (mutex->tid == waiter->sample->tid && mutex->turn != ABSENT))
+	if (mutex->tid == ABSENT ||
+	    (mutex->tid == waiter->sample->thread.tid && mutex->turn != ABSENT))
 		return;
 	edge->kind = mutex->turn == ABSENT ? EDGE_MUTEX
 		     : mutex->one_of_many  ? EDGE_MONITOR

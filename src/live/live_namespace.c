@@ -47,13 +47,13 @@ void live_namespace_waker(struct live_context *context, struct sample *sample)
 	struct thread_state waker;
 	uint32_t key;
 
-	if (sample->waker_tid == ABSENT || !sample->waker_tid) /* 0: an idle CPU */
+	if (sample->waker.tid == ABSENT || !sample->waker.tid) /* 0: an idle CPU */
 		return;
-	if (thread_table_key(table, (uint32_t)sample->waker_tid, &key) ||
+	if (thread_table_key(table, (uint32_t)sample->waker.tid, &key) ||
 	    thread_table_get(table, key, &waker) || !(waker.identity.known & IDENTITY_FULL)) {
-		sample->waker_tid = ABSENT;
+		sample->waker.tid = ABSENT;
 		return;
 	}
-	sample->waker_tid = waker.identity.tid ? waker.identity.tid : ABSENT;
-	sample->waker_comm = name_transient(waker.identity.comm, sizeof(waker.identity.comm));
+	sample->waker.tid = waker.identity.tid ? waker.identity.tid : ABSENT;
+	sample->waker.comm = name_transient(waker.identity.comm, sizeof(waker.identity.comm));
 }

@@ -84,8 +84,8 @@ static bool seen_still(struct live_context *context, const struct seen_thread *s
 static void seen_keep(struct live_context *context, struct seen_thread *seen,
 		      const struct edge_waiter *waiter, const struct peer_thread *thread)
 {
-	seen->pid = waiter->sample->pid;
-	seen->until_ns = lookup_wait_until(context->lookup, waiter->sample->tid,
+	seen->pid = waiter->sample->thread.pid;
+	seen->until_ns = lookup_wait_until(context->lookup, waiter->sample->thread.tid,
 					   waiter->record->sched.sequence_done,
 					   context->now.scan_time.now_ns);
 	seen->record_key = waiter->record->key;
@@ -111,27 +111,27 @@ bool peer_thread_read(struct live_peer_threads *threads, struct live_context *co
 		return true;
 	}
 	seen->pid = 0;
-	if (!live_edge_look(context, tid, pid, &looked) || sample->pid != pid)
+	if (!live_edge_look(context, tid, pid, &looked) || sample->thread.pid != pid)
 		return false;
-	state = state_row(sample->state);
+	state = state_row(sample->now.state);
 	known = lookup_wait_facts(context->lookup, sample, &looked.waiter.hint, false,
 				  context->now.scan_time.now_ns, &facts);
-	epolls = sample->syscall && !strncmp(sample->syscall, "epoll", 5);
-	polls = sample->syscall &&
-		(strstr(sample->syscall, "poll") || strstr(sample->syscall, "select"));
+	epolls = sample->call.name && !strncmp(sample->call.name, "epoll", 5);
+	polls = sample->call.name &&
+		(strstr(sample->call.name, "poll") || strstr(sample->call.name, "select"));
 	*thread = (struct peer_thread){
 		.tid = tid,
 		.holder = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
-		.active = (state && state->active) || wait_class_works(sample->why),
-		.rests = is_rest(sample->why),
-		.end = facts.served_inode == ABSENT ? peer_link(sample->filename)
+		.active = (state && state->active) || wait_class_works(sample->wait.why),
+		.rests = is_rest(sample->wait.why),
+		.end = facts.served_inode == ABSENT ? peer_link(sample->file.name)
 						    : peer_link_of(EDGE_SOCKET, facts.served_inode),
 		/* a poll of one descriptor is as a read of it */
 		.loops = polls && !facts.listens && (epolls || facts.count != 1),
-		.set_fd = epolls ? sample->fd : ABSENT,
+		.set_fd = epolls ? sample->file.fd : ABSENT,
 		.set_count = facts.count,
 	};
-	if (known && sample->state == STATE_SLEEP && looked.record.sched.tid)
+	if (known && sample->now.state == STATE_SLEEP && looked.record.sched.tid)
 		seen_keep(context, seen, &looked.waiter, thread);
 	return true;
 }

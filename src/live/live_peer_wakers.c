@@ -17,8 +17,8 @@ struct peer_waker_history {
 
 static uint64_t history_key(const struct edge_waiter *waiter, int64_t pid)
 {
-	return hash_u64((uint64_t)waiter->sample->tid) ^
-	       hash_u64((uint64_t)waiter->sample->start_ns) ^ hash_u64((uint64_t)pid + 1);
+	return hash_u64((uint64_t)waiter->sample->thread.tid) ^
+	       hash_u64((uint64_t)waiter->sample->thread.start_ns) ^ hash_u64((uint64_t)pid + 1);
 }
 
 static struct peer_waker_history *history_of(struct live_peer_wakers *wakers, uint64_t key,
@@ -62,9 +62,9 @@ static void wake_add(struct peer_waker_history *history, const struct edge_waite
 	if (history->sequence == sequence)
 		return;
 	history->sequence = sequence;
-	if (history->waker_tid != ABSENT && history->waker_tid != waiter->sample->waker_tid)
+	if (history->waker_tid != ABSENT && history->waker_tid != waiter->sample->waker.tid)
 		needed_double(history);
-	history->waker_tid = waiter->sample->waker_tid;
+	history->waker_tid = waiter->sample->waker.tid;
 	history->wakes++;
 }
 
@@ -109,7 +109,7 @@ struct peer_waker live_peer_wakers_note(struct live_peer_wakers *wakers,
 		*history = (struct peer_waker_history){
 			.inode = inode, .waker_tid = ABSENT, .needed = WAKES_MIN};
 	if (history->inode == inode) {
-		waker_note(wakers, waiter, waker_process(context, waiter->sample->waker_tid));
+		waker_note(wakers, waiter, waker_process(context, waiter->sample->waker.tid));
 	} else {
 		needed_double(history);
 		history->inode = inode;

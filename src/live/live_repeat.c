@@ -240,16 +240,17 @@ void live_repeat_rest_settle(struct live_repeat *repeat, uint32_t key, struct re
 /* Makes times absent that a sample has since the thread's previous one. */
 static void sums_clear(struct sample *sample)
 {
-	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = ABSENT;
-	sample->vcsw = sample->ivcsw = ABSENT;
+	sample->sums.cpu_us = sample->sums.runq_us = sample->sums.dwait_us = sample->sums.sleep_us =
+		ABSENT;
+	sample->sums.vcsw = sample->sums.ivcsw = ABSENT;
 }
 
 /* Makes times of a sample longer: the thread has slept on. */
 static void sample_lengthen(struct sample *sample, int64_t us)
 {
-	sample->state_us += us;
-	if (sample->syscall_us != ABSENT)
-		sample->syscall_us += us;
+	sample->now.state_us += us;
+	if (sample->call.us != ABSENT)
+		sample->call.us += us;
 }
 
 /* Reads again what the wait is for. True if the kept sample then holds for some time again. */
@@ -279,8 +280,8 @@ bool live_repeat_fill(struct live_context *context, const struct thread_state *r
 	    !repeated_renew(context, record, repeated))
 		return false;
 	*sample = repeated->samples[LOOKED_UP];
-	sample_lengthen(sample,
-			record_state_us(record, &context->now.scan_time, state) - sample->state_us);
+	sample_lengthen(sample, record_state_us(record, &context->now.scan_time, state) -
+					sample->now.state_us);
 	return true;
 }
 
@@ -296,26 +297,28 @@ static void left_out_give(const struct live_repeat *repeat, struct repeated *rep
 		return;
 	sample = repeated->samples[GIVEN];
 	us = repeated->left_out_us * count / repeated->left_out_count;
-	sample.repeats = count - 1;
-	sample.weight_us = us;
+	sample.scan.repeats = count - 1;
+	sample.scan.weight_us = us;
 	sample_lengthen(&sample, us);
 	repeated->left_out_us -= us;
 	repeated->left_out_count -= count;
-	if (sample.tid != ABSENT)
+	if (sample.thread.tid != ABSENT)
 		repeat->source->take_again(repeat->source->take_to, &sample);
 }
 
 /* True if another lookup of the same wait found something else. */
 static bool wait_differs(const struct sample *earlier, const struct sample *sample)
 {
-	return earlier->tid != sample->tid || earlier->chain != sample->chain ||
-	       earlier->blocker_tid != sample->blocker_tid ||
-	       earlier->root_tid != sample->root_tid || earlier->root_state != sample->root_state ||
-	       earlier->root_why != sample->root_why ||
-	       earlier->root_syscall != sample->root_syscall ||
-	       earlier->root_waits_on != sample->root_waits_on ||
-	       earlier->waits_on != sample->waits_on || earlier->why != sample->why ||
-	       earlier->filename != sample->filename;
+	return earlier->thread.tid != sample->thread.tid ||
+	       earlier->chain.text != sample->chain.text ||
+	       earlier->blocker.tid != sample->blocker.tid ||
+	       earlier->chain.root_tid != sample->chain.root_tid ||
+	       earlier->chain.root_state != sample->chain.root_state ||
+	       earlier->chain.root_why != sample->chain.root_why ||
+	       earlier->chain.root_syscall != sample->chain.root_syscall ||
+	       earlier->chain.root_waits_on != sample->chain.root_waits_on ||
+	       earlier->wait.on != sample->wait.on || earlier->wait.why != sample->wait.why ||
+	       earlier->file.name != sample->file.name;
 }
 
 /* Returns how many of the scans that left a wait out had it as the earlier sample has it, if this
@@ -337,8 +340,8 @@ void live_repeat_given(const struct live_repeat *repeat, struct live_context *co
 		return;
 	if (repeated->left_out_count && wait_differs(&repeated->samples[GIVEN], sample))
 		left_out_give(repeat, repeated, earlier_count(repeat, context, repeated));
-	sample->repeats = repeated->left_out_count;
-	sample->weight_us += repeated->left_out_us;
+	sample->scan.repeats = repeated->left_out_count;
+	sample->scan.weight_us += repeated->left_out_us;
 	repeated->left_out_us = repeated->left_out_count = 0;
 	repeated->samples[GIVEN] = *sample;
 	sums_clear(&repeated->samples[GIVEN]);
@@ -384,8 +387,8 @@ struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_
 	struct repeated *kept;
 	bool added;
 
-	if (!context_repeats(context) || sample->state != STATE_SLEEP || sample->wait_open ||
-	    sample->io_dev || compat || !record->sched.tid || !record_settled(record))
+	if (!context_repeats(context) || sample->now.state != STATE_SLEEP || sample->wait.open ||
+	    sample->io.dev || compat || !record->sched.tid || !record_settled(record))
 		return NULL;
 	if (repeat->samples.count == REPEATED_MAX && !cache_find(&repeat->samples, record->key))
 		return NULL;
@@ -393,7 +396,7 @@ struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_
 	repeat->samples.entries_max = REPEATED_MAX;
 	repeat->samples.drop = repeated_drop;
 	kept = cache_get(&repeat->samples, record->key, context->now.scan_time.now_ns, &added);
-	if (kept->tid != sample->tid || kept->start_ns != sample->start_ns ||
+	if (kept->tid != sample->thread.tid || kept->start_ns != sample->thread.start_ns ||
 	    kept->sequence != record->sched.sequence_done)
 		all_give(repeat, kept);
 	*kept = (struct repeated){
@@ -402,13 +405,13 @@ struct repeated *live_repeat_keep(struct live_repeat *repeat, const struct live_
 		.left_out_count = kept->left_out_count,
 		.out_ns = (int64_t)record->sched.out_ns,
 		.filled_ns = context->now.scan_time.now_ns,
-		.until_ns =
-			lookup_wait_until(context->lookup, sample->tid, record->sched.sequence_done,
-					  context->now.scan_time.now_ns),
+		.until_ns = lookup_wait_until(context->lookup, sample->thread.tid,
+					      record->sched.sequence_done,
+					      context->now.scan_time.now_ns),
 		.sequence = record->sched.sequence_done,
 		.needs = context->wants.needs,
-		.tid = sample->tid,
-		.start_ns = sample->start_ns,
+		.tid = sample->thread.tid,
+		.start_ns = sample->thread.start_ns,
 		.sleepers = kept->sleepers, /* until the sample is given */
 		.samples = kept->samples,
 	};

@@ -87,7 +87,7 @@ static bool group_runs(struct live_host *host, const struct cpu_quota_group *gro
 static bool is_throttled(struct live_host *host, const struct cpu_quota_group *group,
 			 const struct sample *sample, const struct thread_state *on)
 {
-	if (!on && sample->state_us >= IDLE_US)
+	if (!on && sample->now.state_us >= IDLE_US)
 		return true;
 	return group->throttled_ns &&
 	       host->context->now.scan_time.now_ns - group->throttled_ns <= LATELY_NS &&
@@ -98,7 +98,8 @@ const char *live_runq_throttled(struct live_host *host, const struct sample *sam
 				const struct thread_state *on)
 {
 	struct cpu_quotas *quotas = &host->quotas;
-	const char *path = path_of(host, sample->pid, sample->tid, sample->start_ns);
+	const char *path =
+		path_of(host, sample->thread.pid, sample->thread.tid, sample->thread.start_ns);
 	int64_t now_ns = host->context->now.scan_time.now_ns;
 	int slot = path ? cpu_quota_find(quotas, path, strlen(path), now_ns) : -1;
 
@@ -140,7 +141,7 @@ const char *live_runq_budget(const struct sample *sample, int64_t policy,
 		*due = !known || class_rank(stat.policy) < rank;
 	}
 	/* a thread that was just woken is about to displace the other one */
-	return *due && known && sample->state_us >= IDLE_US ? words[rank] : NULL;
+	return *due && known && sample->now.state_us >= IDLE_US ? words[rank] : NULL;
 }
 
 static void runq_why_fill(struct live_host *host, struct sample *sample)
@@ -152,10 +153,10 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	bool due;
 
 	/* a waker may have put the thread into the queue of another CPU than it was on */
-	if (proc_stat_read(PROC, sample->pid, sample->tid, &stat))
+	if (proc_stat_read(PROC, sample->thread.pid, sample->thread.tid, &stat))
 		return;
 	on = live_cpus_thread(host->context, stat.cpu);
-	if (on && on->identity.tid == sample->tid)
+	if (on && on->identity.tid == sample->thread.tid)
 		return;
 	budget = live_runq_budget(sample, stat.policy, on, &due);
 	group = due ? NULL : live_runq_throttled(host, sample, on);
@@ -166,7 +167,7 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	else if (on && !due)
 		text_add_format(&why, "behind %.*s", THREAD_COMM_SIZE, on->identity.comm);
 	if (why.length)
-		sample->runq_why = name_transient(why.bytes, why.length);
+		sample->now.runq_why = name_transient(why.bytes, why.length);
 	text_done(&why);
 }
 
@@ -175,6 +176,6 @@ void live_runq_fill(struct live_host *host, struct sample *samples, size_t count
 	if (!(host->context->wants.needs & NEED_RUNQ_WHY))
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (samples[i].tid != ABSENT && samples[i].state == STATE_RQ)
+		if (samples[i].thread.tid != ABSENT && samples[i].now.state == STATE_RQ)
 			runq_why_fill(host, &samples[i]);
 }

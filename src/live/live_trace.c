@@ -43,16 +43,16 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 
 	if (record_find(context, key, &record)) {
 		record_sample(&record, &context->now.scan_time, STATE_SLEEP, who);
-		who->state = who->state_us = who->cpu = who->waker_tid = ABSENT;
+		who->now.state = who->now.state_us = who->now.cpu = who->waker.tid = ABSENT;
 		return;
 	}
 	*who = *sample_absent();
-	who->tid = key->shown_tid;
+	who->thread.tid = key->shown_tid;
 	if (!key->tgid)
 		return;
-	who->pid = key->tgid;
-	who->uid = key->uid;
-	who->comm = name_of_comm(key->comm);
+	who->thread.pid = key->tgid;
+	who->thread.uid = key->uid;
+	who->thread.comm = name_of_comm(key->comm);
 }
 
 /* Returns the facts that are known without lookups: by a distribution's key, and also by an event,
@@ -61,7 +61,7 @@ static uint64_t who_known(const struct trace_row *row, const struct sample *who)
 {
 	uint64_t known = KNOWN_IDS | NEED_COMM | row->kind.known;
 
-	return who->syscall_nr != ABSENT ? known | NEED_SYSCALL : known;
+	return who->call.nr != ABSENT ? known | NEED_SYSCALL : known;
 }
 
 /* True if the filter wants the thread, by what is known of it; what only a sample has refuses
@@ -71,8 +71,8 @@ static bool who_wanted(struct live_context *context, struct sample *who,
 {
 	uint64_t needs = context->wants.filter_needs & (NEEDS_ANYTIME | (known & NEED_SYSCALL));
 
-	if (live_is_own(context, who->pid) ||
-	    filter_excludes(context->wants.filter, who->pid, who->tid))
+	if (live_is_own(context, who->thread.pid) ||
+	    filter_excludes(context->wants.filter, who->thread.pid, who->thread.tid))
 		return false;
 	lookup_fill(context->lookup, who, hint, needs, context->now.scan_time.now_ns);
 	sample_derive(who, needs);
@@ -144,12 +144,12 @@ static void call_fill(const struct live_context *context, const struct trace_eve
 		return;
 	memcpy(words, event->data, sizeof(words));
 	registers_decode(words, context->now.scan_time.registers_marked, &call);
-	if (call.nr < 0 || (who->syscall_nr != ABSENT && who->syscall_nr != call.nr))
+	if (call.nr < 0 || (who->call.nr != ABSENT && who->call.nr != call.nr))
 		return;
-	who->syscall_nr = call.nr;
+	who->call.nr = call.nr;
 	*compat = call.compat;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
-		who->arg[i] = (int64_t)call.arg[i];
+		who->call.arg[i] = (int64_t)call.arg[i];
 }
 
 /* Returns the first count words, each ended by a NUL, as ps shows them; three dots for what did not
@@ -177,9 +177,10 @@ static void exec_fill(const struct trace_event *event, struct sample *who)
 
 	if (bytes < THREAD_COMM_SIZE || bytes > EVENT_DATA_BYTES)
 		return;
-	who->comm_before = name_of_comm(event->data);
-	who->cmdline = arguments_name(event->data + THREAD_COMM_SIZE, bytes - THREAD_COMM_SIZE,
-				      event->key.what[EXEC_ARGUMENTS]);
+	who->event.comm_before = name_of_comm(event->data);
+	who->process.cmdline =
+		arguments_name(event->data + THREAD_COMM_SIZE, bytes - THREAD_COMM_SIZE,
+			       event->key.what[EXEC_ARGUMENTS]);
 }
 
 static void bytes_fill(const struct trace_event *event, struct sample *who)
@@ -189,7 +190,7 @@ static void bytes_fill(const struct trace_event *event, struct sample *who)
 	if (event->data_bytes != sizeof(bytes))
 		return;
 	memcpy(&bytes, event->data, sizeof(bytes));
-	who->io_bytes = (int64_t)bytes;
+	who->io.bytes = (int64_t)bytes;
 }
 
 /* Fills what the event itself has. Returns the needs that lookups can complete then. */
@@ -228,11 +229,12 @@ static void event_take(void *to, const struct trace_event *event)
 	known = who_known(row, &who) | KNOWN_EVENT;
 	if (!who_wanted(context, &who, &hint, known))
 		return;
-	state = who.state;
-	who.state = STATE_ON; /* the thread has gone on since: nothing known of it still holds */
+	state = who.now.state;
+	who.now.state =
+		STATE_ON; /* the thread has gone on since: nothing known of it still holds */
 	lookup_fill(context->lookup, &who, &hint, needs, context->now.scan_time.now_ns);
-	who.state = state;
-	who.time_us = (int64_t)event->end_ns / NS_PER_US + reported->ahead_us;
+	who.now.state = state;
+	who.scan.time_us = (int64_t)event->end_ns / NS_PER_US + reported->ahead_us;
 	sample_derive(&who, needs);
 	if (filter_eval_thread(context->wants.filter, &who, known | needs) == VERDICT_REFUSED)
 		return;

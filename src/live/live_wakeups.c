@@ -67,9 +67,10 @@ void live_wakeups_follow(struct live_wakeups *wakeups, int64_t tid)
 uint64_t live_wakeups_needs(const struct live_wakeups *wakeups, const struct sample *sample,
 			    uint64_t needs)
 {
-	bool awake = sample->state == STATE_ON || sample->state == STATE_RQ;
+	bool awake = sample->now.state == STATE_ON || sample->now.state == STATE_RQ;
 
-	if (!(needs & NEED_PATH) || awake || index_find(&wakeups->followed, (uint64_t)sample->tid))
+	if (!(needs & NEED_PATH) || awake ||
+	    index_find(&wakeups->followed, (uint64_t)sample->thread.tid))
 		return needs;
 	return needs & ~NEEDS_OF_WAITS;
 }

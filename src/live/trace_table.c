@@ -14,30 +14,30 @@ static void offcpu_describe(const struct latency_key *key, struct sample *sample
 {
 	int32_t nr = (int32_t)key->what[OFFCPU_SYSCALL];
 
-	sample->state = task_state_kind(key->what[OFFCPU_STATE]);
+	sample->now.state = task_state_kind(key->what[OFFCPU_STATE]);
 	if (nr >= 0)
-		sample->syscall_nr = nr;
+		sample->call.nr = nr;
 	*compat = key->what[OFFCPU_COMPAT];
 }
 
 static void block_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
 	(void)compat;
-	sample->io_dev = device_name(key->what[BLOCK_DEV]);
-	sample->io_op = block_op_name(key->what[BLOCK_OP]);
+	sample->io.dev = device_name(key->what[BLOCK_DEV]);
+	sample->io.op = block_op_name(key->what[BLOCK_OP]);
 }
 
 static void syscalls_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
-	sample->syscall_nr = key->what[SYSCALLS_CALL] & ~CALL_COMPAT_BIT;
+	sample->call.nr = key->what[SYSCALLS_CALL] & ~CALL_COMPAT_BIT;
 	*compat = key->what[SYSCALLS_CALL] & CALL_COMPAT_BIT;
-	sample->error = error_name(key->what[SYSCALLS_ERROR]);
+	sample->event.error = error_name(key->what[SYSCALLS_ERROR]);
 }
 
 static void exec_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
 	(void)compat;
-	sample->ppid = key->what[EXEC_PARENT];
+	sample->process.ppid = key->what[EXEC_PARENT];
 }
 
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)

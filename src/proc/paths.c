@@ -15,26 +15,27 @@
 static ssize_t directory_read(const char *root, const struct sample *sample, int dir_arg,
 			      char *path, size_t size)
 {
-	int fd = dir_arg < 0 ? AT_FDCWD : (int)(uint32_t)sample->arg[dir_arg];
+	int fd = dir_arg < 0 ? AT_FDCWD : (int)(uint32_t)sample->call.arg[dir_arg];
 	char name[32] = "cwd";
 
 	if (fd != AT_FDCWD)
 		snprintf(name, sizeof(name), "fd/%d", fd);
-	return proc_link_read(root, sample->pid, sample->tid, name, path, size);
+	return proc_link_read(root, sample->thread.pid, sample->thread.tid, name, path, size);
 }
 
 ssize_t call_path_read(const char *root, const struct sample *sample, bool compat, char *path,
 		       size_t size)
 {
-	struct syscall_path at = syscall_path(sample->syscall_nr, compat);
+	struct syscall_path at = syscall_path(sample->call.nr, compat);
 	char given[PATH_MAX];
 	ssize_t length = 0;
 	uint64_t address;
 
 	if (at.arg < 0)
 		return -EINVAL;
-	address = compat ? (uint32_t)sample->arg[at.arg] : (uint64_t)sample->arg[at.arg];
-	length = user_text_read(root, sample->pid, sample->tid, address, given, sizeof(given));
+	address = compat ? (uint32_t)sample->call.arg[at.arg] : (uint64_t)sample->call.arg[at.arg];
+	length = user_text_read(root, sample->thread.pid, sample->thread.tid, address, given,
+				sizeof(given));
 	if (length <= 0)
 		return length ? length : -ENOENT;
 	if (*given != '/')

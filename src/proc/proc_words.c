@@ -288,11 +288,12 @@ void proc_words_fill(struct cache *threads, const char *root, const struct sampl
 		     uint64_t needs, uint64_t renew, int64_t now_ns)
 {
 	bool added;
-	struct proc_words_entry *kept = cache_get(threads, (uint64_t)sample->tid, now_ns, &added);
+	struct proc_words_entry *kept =
+		cache_get(threads, (uint64_t)sample->thread.tid, now_ns, &added);
 	char text[FILE_BYTES];
 
-	if (added || kept->start_ns != sample->start_ns) {
-		kept->start_ns = sample->start_ns;
+	if (added || kept->start_ns != sample->thread.start_ns) {
+		kept->start_ns = sample->thread.start_ns;
 		kept->values = *proc_values_absent();
 		renew = needs;
 	}
@@ -301,8 +302,8 @@ void proc_words_fill(struct cache *threads, const char *root, const struct sampl
 
 		if (!(renew & file->need & NEEDS_PROC_VALUES))
 			continue;
-		if (proc_file_read(root, sample->pid, sample->tid, file->name, text, sizeof(text)) <
-		    0)
+		if (proc_file_read(root, sample->thread.pid, sample->thread.tid, file->name, text,
+				   sizeof(text)) < 0)
 			text[0] = '\0';
 		proc_words_parse(file->need, text, &kept->values);
 	}

@@ -47,8 +47,8 @@ static const char *exe_read(const char *root, int64_t pid, int64_t tid)
  * thread never changes its process, so this is so if it lived when the facts were read. */
 static bool process_is_same(const struct process *process, const struct sample *sample)
 {
-	return sample->start_ns != ABSENT &&
-	       sample->start_ns < process->read_boot_ns - START_ROUNDING_NS;
+	return sample->thread.start_ns != ABSENT &&
+	       sample->thread.start_ns < process->read_boot_ns - START_ROUNDING_NS;
 }
 
 /* Reads facts through the thread, not the leader: the kernel shows no exe of a leader that has
@@ -61,21 +61,22 @@ static void process_read(struct process *process, const char *root, const struct
 	struct proc_stat stat;
 
 	if (missing & NEED_PPID) {
-		bool failed = proc_stat_read(root, sample->pid, sample->tid, &stat) || stat.reaped;
+		bool failed = proc_stat_read(root, sample->thread.pid, sample->thread.tid, &stat) ||
+			      stat.reaped;
 
 		facts->ppid = failed ? ABSENT : stat.ppid;
 		process->known |= failed ? 0 : NEED_PPID;
 	}
 	if (missing & NEED_CMDLINE) {
-		facts->cmdline = cmdline_read(root, sample->pid, sample->tid);
+		facts->cmdline = cmdline_read(root, sample->thread.pid, sample->thread.tid);
 		process->known |= facts->cmdline ? NEED_CMDLINE : 0;
 	}
 	if (missing & NEED_EXE) {
-		facts->exe = exe_read(root, sample->pid, sample->tid);
+		facts->exe = exe_read(root, sample->thread.pid, sample->thread.tid);
 		process->known |= facts->exe ? NEED_EXE : 0;
 	}
 	if (missing & NEED_CGROUP) {
-		facts->cgroup = cgroup_read(root, sample->pid, sample->pid, NULL);
+		facts->cgroup = cgroup_read(root, sample->thread.pid, sample->thread.pid, NULL);
 		process->known |= NEED_CGROUP;
 	}
 }
@@ -84,7 +85,7 @@ void process_fill(struct cache *processes, const char *root, const struct sample
 		  uint64_t needs, bool renew, int64_t now_ns, struct process_facts *facts)
 {
 	bool added;
-	struct process *process = cache_get(processes, sample->pid, now_ns, &added);
+	struct process *process = cache_get(processes, sample->thread.pid, now_ns, &added);
 	struct process_facts *kept = &process->facts;
 
 	if (added || renew || !process_is_same(process, sample) ||

@@ -174,13 +174,14 @@ bool syscall_stack_writes(const char *stack)
 
 int syscall_fd_waiting(const char *root, const struct sample *sample, bool compat)
 {
-	int fd = syscall_fd(sample->syscall_nr, compat, sample->arg);
-	int to = syscall_fd_to(sample->syscall_nr, compat, sample->arg);
+	int fd = syscall_fd(sample->call.nr, compat, sample->call.arg);
+	int to = syscall_fd_to(sample->call.nr, compat, sample->call.arg);
 	char stack[STACK_BYTES];
 
-	if (to < 0 || (sample->state != STATE_SLEEP && sample->state != STATE_DISK))
+	if (to < 0 || (sample->now.state != STATE_SLEEP && sample->now.state != STATE_DISK))
 		return fd;
-	if (proc_file_read(root, sample->pid, sample->tid, "stack", stack, sizeof(stack)) <= 0)
+	if (proc_file_read(root, sample->thread.pid, sample->thread.tid, "stack", stack,
+			   sizeof(stack)) <= 0)
 		return -1;
 	return syscall_stack_writes(stack) ? to : fd;
 }

@@ -10,9 +10,9 @@
 
 /* Exact counters of samples that a row of the archive sums up for a thread. */
 static const size_t summed[] = {
-	offsetof(struct sample, cpu_us),   offsetof(struct sample, runq_us),
-	offsetof(struct sample, dwait_us), offsetof(struct sample, sleep_us),
-	offsetof(struct sample, vcsw),	   offsetof(struct sample, ivcsw),
+	offsetof(struct sample, sums.cpu_us),	offsetof(struct sample, sums.runq_us),
+	offsetof(struct sample, sums.dwait_us), offsetof(struct sample, sums.sleep_us),
+	offsetof(struct sample, sums.vcsw),	offsetof(struct sample, sums.ivcsw),
 };
 
 #define SUMMED_COUNT (sizeof(summed) / sizeof(summed[0]))
@@ -65,7 +65,7 @@ static int64_t *summed_at(struct sample *sample, size_t i)
  * the other one is empty afterwards. */
 static void sums_move(struct archive *archive, struct sample *sample)
 {
-	struct archive_sums *sums = sums_of(archive, sample->tid);
+	struct archive_sums *sums = sums_of(archive, sample->thread.tid);
 
 	sums->seen_us = archive->elapsed_us;
 	for (size_t i = 0; i < SUMMED_COUNT; i++) {
@@ -118,8 +118,8 @@ struct scan archive_take(struct archive *archive, const struct scan *batch)
 
 		*sample = batch->samples[i];
 		sums_move(archive, sample);
-		if (sample->weight_us != ABSENT)
-			sample->weight_us += archive->weight_us;
+		if (sample->scan.weight_us != ABSENT)
+			sample->scan.weight_us += archive->weight_us;
 	}
 	archived.samples = archive->samples;
 	archived.count = archive->now ? batch->count : 0;

@@ -92,7 +92,7 @@ static int header_read(struct sample_file *file, struct error *e)
 		if (column) {
 			file->recorded[column - sample_columns] = true;
 			file->recorded_needs |= column->needs;
-			file->has_class |= column->offset == offsetof(struct sample, why);
+			file->has_class |= column->offset == offsetof(struct sample, wait.why);
 		}
 	}
 	return err;
@@ -108,7 +108,8 @@ static bool sample_file_lacks(const struct source *source, const struct column *
 	if (file->stacks)
 		made_of |= column->needs & NEEDS_STACKS ? NEEDS_STACKS : 0;
 	/* weights follow from the times of scans */
-	return file->row.header_count && column->offset != offsetof(struct sample, weight_us) &&
+	return file->row.header_count &&
+	       column->offset != offsetof(struct sample, scan.weight_us) &&
 	       !file->recorded[column - sample_columns] && !(file->recorded_needs & made_of);
 }
 
@@ -139,8 +140,8 @@ static int row_next(struct sample_file *file, struct error *e)
 				continue;
 			if (err)
 				return err;
-			recording_part_date(&file->part, file->row.next.sample.time_us);
-			if (recording_part_has(&file->part, file->row.next.sample.time_us))
+			recording_part_date(&file->part, file->row.next.sample.scan.time_us);
+			if (recording_part_has(&file->part, file->row.next.sample.scan.time_us))
 				return 1;
 			continue;
 		}
@@ -199,12 +200,13 @@ static void scan_place(struct sample_file *file, int64_t time_us, int64_t weight
 static void scan_start(struct sample_file *file)
 {
 	const struct sample *first = &file->row.next.sample;
-	int64_t since_us =
-		file->apart || file->previous_us == ABSENT ? 0 : first->time_us - file->previous_us;
+	int64_t since_us = file->apart || file->previous_us == ABSENT
+				   ? 0
+				   : first->scan.time_us - file->previous_us;
 
-	file->time_us = first->time_us;
-	if (first->weight_us != ABSENT)
-		file->weight_us = first->weight_us;
+	file->time_us = first->scan.time_us;
+	if (first->scan.weight_us != ABSENT)
+		file->weight_us = first->scan.weight_us;
 	else if (since_us >= 0) /* else the clock was set back, and scans go on as before */
 		file->weight_us = since_us;
 	scan_place(file, file->time_us, file->weight_us,
@@ -216,7 +218,8 @@ static void scan_start(struct sample_file *file)
 /* Notes a row, which may prove that the clock was set. */
 static void seen_note(struct sample_file *file, const struct sample *sample)
 {
-	const struct seen_thread seen = {sample->tid, sample->state, sample->state_us};
+	const struct seen_thread seen = {sample->thread.tid, sample->now.state,
+					 sample->now.state_us};
 	const struct seen_thread *before;
 	const uint64_t *at;
 
@@ -265,7 +268,7 @@ static int batch_give(struct sample_file *file)
 /* True if the filter would have accepted the sample if its wait class said that it works. */
 static bool is_unclassed(const struct sample_file *file, const struct sample *sample)
 {
-	return sample->state == STATE_SLEEP && !file->has_class &&
+	return sample->now.state == STATE_SLEEP && !file->has_class &&
 	       filter_wants_work(file->filter) &&
 	       filter_eval_thread(file->filter, sample, ~UINT64_C(0)) == VERDICT_ACCEPTED;
 }
@@ -290,8 +293,8 @@ static int scan_add(struct sample_file *file)
 		file->rows_beyond++;
 		return 0;
 	}
-	if (sample->weight_us == ABSENT)
-		sample->weight_us = file->weight_us;
+	if (sample->scan.weight_us == ABSENT)
+		sample->scan.weight_us = file->weight_us;
 	seen_note(file, sample);
 	verdict = filter_eval(file->filter, sample,
 			      ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
@@ -332,7 +335,7 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 		file->next_read = more > 0;
 		if (file->scan_rows && file->time_us == ABSENT) {
 			err = scan_rows_find(file->scan_rows, &file->part,
-					     more ? file->row.next.sample.time_us : INT64_MAX,
+					     more ? file->row.next.sample.scan.time_us : INT64_MAX,
 					     &file->scan_now, scan, e);
 			if (err > 0) {
 				scan_place(file, scan->time_us, scan->weight_us,
@@ -344,8 +347,8 @@ static int sample_file_next(struct source *source, struct scan *scan, struct err
 		}
 		if (!more && file->time_us == ABSENT)
 			return 0;
-		if (!more ||
-		    (file->time_us != ABSENT && file->row.next.sample.time_us != file->time_us))
+		if (!more || (file->time_us != ABSENT &&
+			      file->row.next.sample.scan.time_us != file->time_us))
 			break;
 		if (file->time_us == ABSENT)
 			scan_start(file);

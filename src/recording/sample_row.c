@@ -28,7 +28,7 @@ int sample_row_header(struct sample_row *row, struct error *e)
 			if (columns[j] == column)
 				return sample_row_fail(row, e, column->name, "two such columns");
 		columns[i] = column;
-		if (column && column->offset == offsetof(struct sample, time_us)) {
+		if (column && column->offset == offsetof(struct sample, scan.time_us)) {
 			row->time_field = i;
 			timed = true;
 		}
@@ -92,7 +92,7 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 /* Clears everything that the columns of the header line will not write. */
 static void next_clear(struct sample_row *row)
 {
-	row->next.sample.weight_us = ABSENT;
+	row->next.sample.scan.weight_us = ABSENT;
 	if (!row->fresh && !row->changed)
 		return;
 	row->fresh = false;
@@ -127,10 +127,11 @@ int sample_row_read(struct sample_row *row, struct error *e)
 			return sample_row_fail(row, e, column->name, wrong);
 		column_set(column, &row->next, value);
 	}
-	if (row->next.sample.time_us == ABSENT)
+	if (row->next.sample.scan.time_us == ABSENT)
 		return sample_row_fail(row, e, "timestamp", "missing");
-	if (row->next.sample.weight_us != ABSENT &&
-	    (row->next.sample.weight_us < 0 || row->next.sample.weight_us > CSV_WEIGHT_MAX_US))
+	if (row->next.sample.scan.weight_us != ABSENT &&
+	    (row->next.sample.scan.weight_us < 0 ||
+	     row->next.sample.scan.weight_us > CSV_WEIGHT_MAX_US))
 		return sample_row_fail(row, e, "weight_us", "out of range");
 	return 0;
 }
@@ -141,7 +142,7 @@ void sample_row_copy(const struct sample_row *row, struct sample *to, bool again
 		*to = row->next.sample;
 		return;
 	}
-	to->weight_us = row->next.sample.weight_us;
+	to->scan.weight_us = row->next.sample.scan.weight_us;
 	for (size_t i = 0; i < row->cell_count; i++) {
 		const struct column *column = row->cells[i].column;
 

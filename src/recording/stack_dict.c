@@ -373,15 +373,15 @@ static void text_fill(const char **field, const char *text)
 
 static void waker_fill(struct stack_dict *dict, struct sample *sample)
 {
-	const struct stack_entry *user = entry_find(dict, sample->waker_ustack, STACK_DICT_USER);
+	const struct stack_entry *user = entry_find(dict, sample->waker.ustack, STACK_DICT_USER);
 	const struct stack_entry *kernel =
-		entry_find(dict, sample->waker_kstack, STACK_DICT_KERNEL);
+		entry_find(dict, sample->waker.kstack, STACK_DICT_KERNEL);
 	bool added;
 	uint64_t *text = pair_put(&dict->wakers, user, kernel, &added);
 
 	if (added)
 		*text = (uintptr_t)waker_stack_of(user->frames, kernel->frames, name_transient);
-	text_fill(&sample->waker_stack, (const char *)(uintptr_t)*text);
+	text_fill(&sample->waker.stack, (const char *)(uintptr_t)*text);
 }
 
 static void stack_fill(struct stack_dict *dict, struct sample *sample,
@@ -392,19 +392,20 @@ static void stack_fill(struct stack_dict *dict, struct sample *sample,
 
 	if (added)
 		*text = (uintptr_t)stack_of_halves(user->frames, kernel->frames, name_transient);
-	text_fill(&sample->stack, (const char *)(uintptr_t)*text);
+	text_fill(&sample->stack.both, (const char *)(uintptr_t)*text);
 }
 
 void stack_dict_fill(struct stack_dict *dict, struct sample *sample)
 {
-	const struct stack_entry *user = entry_find(dict, sample->ustack, STACK_DICT_USER);
-	const struct stack_entry *kernel = entry_find(dict, sample->kstack, STACK_DICT_KERNEL);
+	const struct stack_entry *user = entry_find(dict, sample->stack.ustack, STACK_DICT_USER);
+	const struct stack_entry *kernel =
+		entry_find(dict, sample->stack.kstack, STACK_DICT_KERNEL);
 
-	text_fill(&sample->ufunc, user->func);
-	text_fill(&sample->ufuncs, user->funcs);
-	text_fill(&sample->ufiles, user->files);
-	text_fill(&sample->kfunc, kernel->func);
-	text_fill(&sample->kfuncs, kernel->funcs);
+	text_fill(&sample->stack.ufunc, user->func);
+	text_fill(&sample->stack.ufuncs, user->funcs);
+	text_fill(&sample->stack.ufiles, user->files);
+	text_fill(&sample->stack.kfunc, kernel->func);
+	text_fill(&sample->stack.kfuncs, kernel->funcs);
 	if (dict->needs & NEED_STACK)
 		stack_fill(dict, sample, user, kernel);
 	if (dict->needs & NEED_WAKER_STACK)

@@ -113,8 +113,8 @@ static void roots_add(struct text *frames, const struct interval *interval, size
 		const struct column *column = interval->grid->list->items[i];
 		union value value = grid_row(interval->grid, row)[i];
 
-		if (column->role == ROLE_KEY && column->offset == offsetof(struct sample, chain) &&
-		    value.text)
+		if (column->role == ROLE_KEY &&
+		    column->offset == offsetof(struct sample, chain.text) && value.text)
 			chain_add(frames, value.text);
 		else
 			root_add(frames, column, value);
@@ -123,11 +123,11 @@ static void roots_add(struct text *frames, const struct interval *interval, size
 
 void fold_add_stack(struct text *frames, const struct interval *interval, size_t row)
 {
-	const char *syscall = text_at(interval, row, offsetof(struct sample, syscall));
+	const char *syscall = text_at(interval, row, offsetof(struct sample, call.name));
 	struct text stack = {0};
 	size_t user;
 
-	text_add_printable(&stack, text_at(interval, row, offsetof(struct sample, stack)));
+	text_add_printable(&stack, text_at(interval, row, offsetof(struct sample, stack.both)));
 	user = user_length(text_string(&stack));
 	text_add(frames, text_string(&stack), user);
 	if (*syscall) {
@@ -137,22 +137,23 @@ void fold_add_stack(struct text *frames, const struct interval *interval, size_t
 		text_add_string(frames, FRAME_SYSCALL ";");
 	}
 	text_add_string(frames, text_string(&stack) + user);
-	if (stack.length && value_at(interval, row, offsetof(struct sample, waker_stack)))
+	if (stack.length && value_at(interval, row, offsetof(struct sample, waker.stack)))
 		fold_add_waker(frames,
-			       text_or_null(interval, row, offsetof(struct sample, waker_stack)),
-			       text_or_null(interval, row, offsetof(struct sample, waker_comm)));
+			       text_or_null(interval, row, offsetof(struct sample, waker.stack)),
+			       text_or_null(interval, row, offsetof(struct sample, waker.comm)));
 	text_done(&stack);
 }
 
 void fold_add_files(struct text *files, const struct interval *interval, size_t row)
 {
-	text_add_printable(files, text_at(interval, row, offsetof(struct sample, ufiles)));
+	text_add_printable(files, text_at(interval, row, offsetof(struct sample, stack.ufiles)));
 }
 
 int64_t fold_weight_us(const struct interval *interval, size_t row, int64_t *state)
 {
-	const union value *kept = value_at(interval, row, offsetof(struct sample, state)),
-			  *weight = value_at(interval, row, offsetof(struct sample, weight_us));
+	const union value *kept = value_at(interval, row, offsetof(struct sample, now.state)),
+			  *weight =
+				  value_at(interval, row, offsetof(struct sample, scan.weight_us));
 
 	if (state)
 		*state = kept ? kept->number : ABSENT;

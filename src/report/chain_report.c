@@ -226,12 +226,12 @@ static void locks_gather(struct chain_report *report)
  * is in doubt; NULL: it is no lock, or not known which. */
 static const char *lock_name(const struct sample *sample, const struct edge_kind_row *kind)
 {
-	bool doubt = kind->doubt_is_marked && sample->blocker_sure &&
-		     strcmp(sample->blocker_sure, "certain") != 0;
+	bool doubt = kind->doubt_is_marked && sample->blocker.sure &&
+		     strcmp(sample->blocker.sure, "certain") != 0;
 	static struct text text;
 	char name[32];
 
-	if (!kind->lock_add || sample->blocker_tid == ABSENT)
+	if (!kind->lock_add || sample->blocker.tid == ABSENT)
 		return NULL;
 	text_clear(&text);
 	snprintf(name, sizeof(name), "%s%s", kind->name, doubt ? EDGE_DOUBT : "");
@@ -247,9 +247,9 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 	struct chain_lock *lock;
 	bool added;
 
-	group.waits_on = name;
-	group.blocker_pid = of_host ? 0 : sample->blocker_pid;
-	lock = line_put(&report->locks, sizeof(*lock), hash_of(name, group.blocker_pid), &added);
+	group.wait.on = name;
+	group.blocker.pid = of_host ? 0 : sample->blocker.pid;
+	lock = line_put(&report->locks, sizeof(*lock), hash_of(name, group.blocker.pid), &added);
 	if (!lock) {
 		report->refused++;
 		return;
@@ -258,15 +258,15 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 		*lock = (struct chain_lock){.name = name, .holder = ABSENT};
 	group_table_add_noted(&report->groups[CHAIN_LOCKS], &group, note);
 	lock->samples += sample_scans(sample);
-	if (sample->state_us != ABSENT && sample->state_us > lock->longest_us)
-		lock->longest_us = sample->state_us;
+	if (sample->now.state_us != ABSENT && sample->now.state_us > lock->longest_us)
+		lock->longest_us = sample->now.state_us;
 	if (!note.again) { /* else another thread may hold it by now */
-		lock->changes += lock->holder != ABSENT && lock->holder != sample->blocker_tid;
-		lock->holder = sample->blocker_tid;
+		lock->changes += lock->holder != ABSENT && lock->holder != sample->blocker.tid;
+		lock->holder = sample->blocker.tid;
 	}
-	lock->pid = sample->blocker_pid;
+	lock->pid = sample->blocker.pid;
 	index_put(&report->holders,
-		  hash_of(name, sample->blocker_tid) +
+		  hash_of(name, sample->blocker.tid) +
 			  (uint64_t)(lock - (struct chain_lock *)report->locks.rows) *
 				  UINT64_C(0x9e3779b97f4a7c15),
 		  &added);
@@ -275,18 +275,18 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 
 static bool is_cycle(const struct sample *sample)
 {
-	return sample->root_why &&
-	       (!strcmp(sample->root_why, "deadlock") || !strcmp(sample->root_why, "cycle"));
+	return sample->chain.root_why && (!strcmp(sample->chain.root_why, "deadlock") ||
+					  !strcmp(sample->chain.root_why, "cycle"));
 }
 
 static bool has_chain(const struct sample *sample)
 {
-	return sample->chain && sample->depth != ABSENT;
+	return sample->chain.text && sample->chain.depth != ABSENT;
 }
 
 static bool has_root(const struct sample *sample)
 {
-	return has_chain(sample) && sample->depth > 0 && !is_cycle(sample);
+	return has_chain(sample) && sample->chain.depth > 0 && !is_cycle(sample);
 }
 
 void chain_report_split(struct chain_report *report, struct exact_times *times)
@@ -318,10 +318,10 @@ void chain_report_add(struct chain_report *report, const struct sample *sample,
 
 	if (!report->wanted)
 		return;
-	kind = edge_kind_of(sample->blocker_kind);
-	if (sample->oncpu_comm)
+	kind = edge_kind_of(sample->blocker.kind);
+	if (sample->blocker.oncpu_comm)
 		group_table_add_noted(&report->groups[CHAIN_QUEUES], sample, note);
-	if (sample->io_dev && kind == EDGE_IO)
+	if (sample->io.dev && kind == EDGE_IO)
 		group_table_add_noted(&report->groups[CHAIN_DEVICES], sample, note);
 	if (!has_chain(sample))
 		return;
@@ -339,12 +339,12 @@ static void victim_note(struct chain_report *report, const struct sample *sample
 	report->victims = memory_grow(report->victims, &report->victim_capacity,
 				      report->victim_count + 1, sizeof(*report->victims));
 	report->victims[report->victim_count++] =
-		(struct chain_victim){.weight_us = sample->weight_us,
-				      .root_tid = sample->root_tid,
-				      .root_pid = sample->root_pid,
-				      .root = sample->root,
-				      .syscall = sample->root_syscall,
-				      .waits_on = sample->root_waits_on};
+		(struct chain_victim){.weight_us = sample->scan.weight_us,
+				      .root_tid = sample->chain.root_tid,
+				      .root_pid = sample->chain.root_pid,
+				      .root = sample->chain.root,
+				      .syscall = sample->chain.root_syscall,
+				      .waits_on = sample->chain.root_waits_on};
 }
 
 void chain_report_note(struct chain_report *report, const struct scan *part)
@@ -353,9 +353,9 @@ void chain_report_note(struct chain_report *report, const struct scan *part)
 		const struct sample *sample = &part->samples[i];
 
 		/* a stack whose functions are not named yet would be a stack of its own */
-		if (sample->stack && !sample->names_open)
-			*index_put(&report->scan_stacks, (uint64_t)sample->tid, NULL) =
-				(uint64_t)(uintptr_t)sample->stack;
+		if (sample->stack.both && !sample->stack.names_open)
+			*index_put(&report->scan_stacks, (uint64_t)sample->thread.tid, NULL) =
+				(uint64_t)(uintptr_t)sample->stack.both;
 		if (has_root(sample))
 			victim_note(report, sample);
 	}
@@ -369,12 +369,12 @@ void chain_report_end_scan(struct chain_report *report)
 			index_find(&report->scan_stacks, (uint64_t)victim->root_tid);
 		struct sample root = *sample_absent();
 
-		root.weight_us = victim->weight_us;
-		root.root = victim->root;
-		root.root_pid = victim->root_pid;
-		root.root_syscall = victim->syscall;
-		root.root_waits_on = victim->waits_on;
-		root.stack = stack ? (const char *)(uintptr_t)*stack : NULL;
+		root.scan.weight_us = victim->weight_us;
+		root.chain.root = victim->root;
+		root.chain.root_pid = victim->root_pid;
+		root.chain.root_syscall = victim->syscall;
+		root.chain.root_waits_on = victim->waits_on;
+		root.stack.both = stack ? (const char *)(uintptr_t)*stack : NULL;
 		stack_lines_add(&report->stacks, &root, EXACT_NOTE_NONE);
 	}
 	report->victim_count = 0;

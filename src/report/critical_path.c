@@ -36,12 +36,12 @@ static const char *interrupt_end(const struct sample *sample)
 		{"server", END_NETWORK}, {"socket", END_NETWORK}, {"io", END_DISK},
 	};
 
-	const char *why = sample->why; /* NULL: found by the call alone */
+	const char *why = sample->wait.why; /* NULL: found by the call alone */
 
-	if (sample->state == STATE_DISK)
+	if (sample->now.state == STATE_DISK)
 		return END_DISK;
-	if (!why && sample->syscall) {
-		const struct wait_rule *rule = wait_rule_of_call(sample->syscall);
+	if (!why && sample->call.name) {
+		const struct wait_rule *rule = wait_rule_of_call(sample->call.name);
 
 		why = rule ? rule->name : NULL;
 	}
@@ -58,7 +58,8 @@ static const struct path_episode *walk_next(const struct critical_path *path,
 					    struct path_walk *walk, size_t scan, int64_t *before_ns)
 {
 	const struct path_episode *sleeper = walk->links[walk->count - 1], *waker;
-	const struct wakeup *wakeup = path_wakeup_find(&path->notes, sleeper->sample.tid, scan);
+	const struct wakeup *wakeup =
+		path_wakeup_find(&path->notes, sleeper->sample.thread.tid, scan);
 
 	if (!wakeup) {
 		walk->end = walk->count == 1 && sleeper->last + 1 >= path->notes.scan_count
@@ -72,9 +73,9 @@ static const struct path_episode *walk_next(const struct critical_path *path,
 	if (wakeup->interrupt && !path_waits_for(&path->notes, sleeper, waker)) {
 		walk->end = interrupt_end(&sleeper->sample);
 		walk->ambiguous = (walk->end == END_NETWORK || walk->end == END_INTERRUPT) &&
-				  waker && sleeper->sample.waits_on_pid == ABSENT &&
+				  waker && sleeper->sample.wait.pid == ABSENT &&
 				  path_names_call(&sleeper->sample);
-	} else if (wakeup->waker_tid == sleeper->sample.tid)
+	} else if (wakeup->waker_tid == sleeper->sample.thread.tid)
 		walk->end = END_SELF;
 	else if (!waker || wakeup->wake_ns > *before_ns || walk->count == PATH_LINKS_MAX)
 		walk->end = END_UNSEEN;
@@ -95,7 +96,7 @@ static void walk_make(const struct critical_path *path, const struct path_episod
 	while (link) {
 		walk->links[walk->count++] = link;
 		if (path_is_awake(&link->sample)) {
-			walk->end = link->sample.state == STATE_ON ? END_CPU : END_QUEUE;
+			walk->end = link->sample.now.state == STATE_ON ? END_CPU : END_QUEUE;
 			return;
 		}
 		link = walk_next(path, walk, scan, &before_ns);
@@ -111,18 +112,18 @@ static const char *walk_text(const struct path_walk *walk)
 	text_clear(&text);
 	for (size_t i = 0; i < walk->count; i++) {
 		const struct sample *sample = &walk->links[i]->sample;
-		const struct state_row *state = state_row(sample->state);
+		const struct state_row *state = state_row(sample->now.state);
 
 		if (left_out && i == PATH_TOLD_MAX / 2) {
 			text_add_string(&text, "... ");
 			i += left_out;
 			sample = &walk->links[i]->sample;
-			state = state_row(sample->state);
+			state = state_row(sample->now.state);
 		}
-		text_add_string(&text, sample->comm ? sample->comm : "?");
+		text_add_string(&text, sample->thread.comm ? sample->thread.comm : "?");
 		if (i + 1 < walk->count)
 			text_add_format(&text, " %s> ",
-					sample->syscall ? sample->syscall : state->name);
+					sample->call.name ? sample->call.name : state->name);
 	}
 	return name_transient(text_string(&text), text.length);
 }
@@ -132,10 +133,10 @@ static const char *end_text(const struct path_walk *walk, const struct sample *s
 {
 	static struct text text;
 
-	if (walk->end != END_DISK || !sample->io_dev)
+	if (walk->end != END_DISK || !sample->io.dev)
 		return walk->end;
 	text_clear(&text);
-	text_add_format(&text, "%s %s", walk->end, sample->io_dev);
+	text_add_format(&text, "%s %s", walk->end, sample->io.dev);
 	return name_transient(text_string(&text), text.length);
 }
 
@@ -145,7 +146,7 @@ static void led_to_add(struct critical_path *path, const struct path_walk *walk)
 	path->led_to = memory_grow(path->led_to, &path->led_to_capacity,
 				   path->led_to_count + walk->count, sizeof(*path->led_to));
 	for (size_t i = 0; i < walk->count; i++)
-		path->led_to[path->led_to_count++] = walk->links[i]->sample.tid;
+		path->led_to[path->led_to_count++] = walk->links[i]->sample.thread.tid;
 }
 
 /* Makes the sample of a path: the activity of its last thread, and whose path it is. */
@@ -156,19 +157,20 @@ static void path_report(struct critical_path *path, const struct path_walk *walk
 	const struct path_scan *at = &path->notes.scans[scan];
 	struct sample reported = end->sample;
 
-	reported.time_us = at->time_us;
-	reported.weight_us = at->weight_us;
-	if (reported.state_us != ABSENT)
-		reported.state_us -=
+	reported.scan.time_us = at->time_us;
+	reported.scan.weight_us = at->weight_us;
+	if (reported.now.state_us != ABSENT)
+		reported.now.state_us -=
 			(path->notes.scans[end->first].scan_time_ns - at->scan_time_ns) / NS_PER_US;
-	reported.path_end = end_text(walk, &reported);
-	reported.path = walk_text(walk);
-	reported.path_of = walk->links[0]->sample.comm;
-	reported.path_of_tid = walk->links[0]->sample.tid;
-	reported.path_depth = (int64_t)walk->count - 1;
-	reported.cpu_us = reported.runq_us = reported.dwait_us = reported.sleep_us = ABSENT;
-	reported.vcsw = reported.ivcsw = ABSENT;
-	reported.wait_open = reported.names_open = false;
+	reported.path.end = end_text(walk, &reported);
+	reported.path.text = walk_text(walk);
+	reported.path.of = walk->links[0]->sample.thread.comm;
+	reported.path.of_tid = walk->links[0]->sample.thread.tid;
+	reported.path.depth = (int64_t)walk->count - 1;
+	reported.sums.cpu_us = reported.sums.runq_us = reported.sums.dwait_us =
+		reported.sums.sleep_us = ABSENT;
+	reported.sums.vcsw = reported.sums.ivcsw = ABSENT;
+	reported.wait.open = reported.stack.names_open = false;
 	reported.proc_values = NULL;
 	path->unseen_count += walk->end == END_UNSEEN;
 	if (!path_is_awake(&reported))
@@ -202,7 +204,7 @@ static bool episode_known(const struct critical_path *path, const struct path_ep
 
 	if (path_is_awake(&episode->sample))
 		return true;
-	wakeup = path_wakeup_find(&path->notes, episode->sample.tid, episode->last);
+	wakeup = path_wakeup_find(&path->notes, episode->sample.thread.tid, episode->last);
 	return wakeup ? wakeup->wake_ns <= until_ns
 		      : episode->last + 1 + GRACE_SCANS < path->notes.scan_count;
 }
@@ -220,7 +222,7 @@ static int times_compare(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
 
-	return (x->time_us > y->time_us) - (x->time_us < y->time_us);
+	return (x->scan.time_us > y->scan.time_us) - (x->scan.time_us < y->scan.time_us);
 }
 
 /* Hands over the held samples of times before end_us. */
@@ -231,7 +233,7 @@ static void held_report(struct critical_path *path, int64_t end_us, path_callbac
 	if (!path->held_count)
 		return;
 	qsort(path->held, path->held_count, sizeof(*path->held), times_compare);
-	while (reported < path->held_count && path->held[reported].time_us < end_us)
+	while (reported < path->held_count && path->held[reported].scan.time_us < end_us)
 		take(to, &path->held[reported++]);
 	path->held_count -= reported;
 	memmove(path->held, path->held + reported, path->held_count * sizeof(*path->held));

@@ -148,7 +148,7 @@ void distribution_table_add(struct distribution_table *table, const struct trace
 		return;
 	}
 	histogram_merge(&found->histogram, histogram);
-	if (who->error)
+	if (who->event.error)
 		found->errors += histogram_count(histogram);
 }
 

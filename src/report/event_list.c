@@ -9,10 +9,10 @@
 #define AT(member) offsetof(struct event, member)
 
 static const struct column reported_columns[] = {
-	{"timestamp", "ENDED", "", KIND_TIME, ROLE_MEASURE, 0, 27, AT(who.time_us)},
+	{"timestamp", "ENDED", "", KIND_TIME, ROLE_MEASURE, 0, 27, AT(who.scan.time_us)},
 	{"trace", "TRACE", "", KIND_TEXT, ROLE_MEASURE, 0, 8, AT(trace)},
 	{"duration_ns", "TOOK", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(duration_ns)},
-	{"bytes", "BYTES", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.io_bytes)},
+	{"bytes", "BYTES", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.io.bytes)},
 };
 
 #define REPORTED_COUNT (sizeof(reported_columns) / sizeof(reported_columns[0]))
@@ -74,7 +74,8 @@ static int event_compare(const void *a, const void *b)
 
 	if (x->duration_ns != y->duration_ns)
 		return x->duration_ns < y->duration_ns ? 1 : -1;
-	return (x->who.time_us > y->who.time_us) - (x->who.time_us < y->who.time_us);
+	return (x->who.scan.time_us > y->who.scan.time_us) -
+	       (x->who.scan.time_us < y->who.scan.time_us);
 }
 
 static void rows_fill(const struct column_list *list, const struct event *const *order,

@@ -26,10 +26,10 @@ int64_t time_kind_state(int kind)
 
 bool exact_times_has(const struct exact_times *times, const struct sample *sample)
 {
-	return (times->shared >> TIME_ON & 1 && sample->cpu_us > 0) ||
-	       (times->shared >> TIME_RQ & 1 && sample->runq_us > 0) ||
-	       (times->shared >> TIME_DISK & 1 && sample->dwait_us > 0) ||
-	       (times->shared >> TIME_ASLEEP & 1 && sample->sleep_us > 0);
+	return (times->shared >> TIME_ON & 1 && sample->sums.cpu_us > 0) ||
+	       (times->shared >> TIME_RQ & 1 && sample->sums.runq_us > 0) ||
+	       (times->shared >> TIME_DISK & 1 && sample->sums.dwait_us > 0) ||
+	       (times->shared >> TIME_ASLEEP & 1 && sample->sums.sleep_us > 0);
 }
 
 void exact_times_at(struct exact_times *times, int64_t elapsed_us)
@@ -40,20 +40,20 @@ void exact_times_at(struct exact_times *times, int64_t elapsed_us)
 /* Index of the thread in threads; it is added if it is new. */
 static uint32_t thread_find(struct exact_times *times, const struct sample *sample)
 {
-	uint32_t slot = id_map_get(&times->by_tid, (uint64_t)sample->tid);
+	uint32_t slot = id_map_get(&times->by_tid, (uint64_t)sample->thread.tid);
 	struct exact_thread *thread;
 
 	/* a recording has no start times: a tid is taken for one thread all through an interval */
-	if (slot && times->threads[slot - 1].start_ns == sample->start_ns)
+	if (slot && times->threads[slot - 1].start_ns == sample->thread.start_ns)
 		return slot - 1;
 	times->threads = memory_grow(times->threads, &times->capacity, times->count + 1,
 				     sizeof(*times->threads));
 	thread = &times->threads[times->count++];
 	*thread = (struct exact_thread){
-		.tid = sample->tid, .start_ns = sample->start_ns, .last_state = -1};
+		.tid = sample->thread.tid, .start_ns = sample->thread.start_ns, .last_state = -1};
 	for (int kind = 0; kind < TIME_KINDS; kind++)
 		thread->parts[kind].us = ABSENT;
-	id_map_set(&times->by_tid, (uint64_t)sample->tid, (uint32_t)times->count);
+	id_map_set(&times->by_tid, (uint64_t)sample->thread.tid, (uint32_t)times->count);
 	return (uint32_t)times->count - 1;
 }
 
@@ -61,8 +61,8 @@ static uint32_t thread_find(struct exact_times *times, const struct sample *samp
 static void thread_add(const struct exact_times *times, struct exact_thread *thread,
 		       const struct sample *sample)
 {
-	const int64_t us[TIME_KINDS] = {sample->cpu_us, sample->runq_us, sample->dwait_us,
-					sample->sleep_us};
+	const int64_t us[TIME_KINDS] = {sample->sums.cpu_us, sample->sums.runq_us,
+					sample->sums.dwait_us, sample->sums.sleep_us};
 	int64_t all_us = 0;
 
 	for (int kind = 0; kind < TIME_KINDS; kind++)
@@ -81,7 +81,7 @@ static void thread_add(const struct exact_times *times, struct exact_thread *thr
 
 struct exact_note exact_times_add(struct exact_times *times, const struct sample *sample)
 {
-	if (sample->tid == ABSENT)
+	if (sample->thread.tid == ABSENT)
 		return EXACT_NOTE_NONE;
 	return exact_times_add_at(times, thread_find(times, sample), sample);
 }
@@ -90,21 +90,22 @@ struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 				     const struct sample *sample)
 {
 	struct exact_note note = EXACT_NOTE_NONE;
-	int kind = time_kind_of(sample->state);
+	int kind = time_kind_of(sample->now.state);
 	struct exact_thread *thread = &times->threads[slot];
 
 	thread_add(times, thread, sample);
 	/* on a CPU a thread goes from call to call: each sample is another look */
-	note.began = thread->last_state != sample->state || kind == TIME_ON ||
-		     sample->state_us == ABSENT ||
-		     sample->state_us < times->elapsed_us - thread->last_us;
-	thread->last_state = (int32_t)sample->state;
+	note.began = thread->last_state != sample->now.state || kind == TIME_ON ||
+		     sample->now.state_us == ABSENT ||
+		     sample->now.state_us < times->elapsed_us - thread->last_us;
+	thread->last_state = (int32_t)sample->now.state;
 	thread->last_us = times->elapsed_us;
-	if (kind < 0 || sample->weight_us <= 0)
+	if (kind < 0 || sample->scan.weight_us <= 0)
 		return note;
-	thread->parts[kind].sampled_us = sum(thread->parts[kind].sampled_us, sample->weight_us);
+	thread->parts[kind].sampled_us =
+		sum(thread->parts[kind].sampled_us, sample->scan.weight_us);
 	thread->parts[kind].episodes += note.began;
-	times->weight_us = sample->weight_us / sample_scans(sample);
+	times->weight_us = sample->scan.weight_us / sample_scans(sample);
 	note.part = slot * TIME_KINDS + (uint32_t)kind;
 	return note;
 }
@@ -112,25 +113,25 @@ struct exact_note exact_times_add_at(struct exact_times *times, uint32_t slot,
 struct exact_note exact_times_add_again(struct exact_times *times, const struct sample *sample)
 {
 	struct exact_note note = {.part = EXACT_PART_NONE, .again = true};
-	int kind = time_kind_of(sample->state);
+	int kind = time_kind_of(sample->now.state);
 	uint32_t slot;
 
-	if (sample->tid == ABSENT || kind < 0 || sample->weight_us <= 0)
+	if (sample->thread.tid == ABSENT || kind < 0 || sample->scan.weight_us <= 0)
 		return note;
 	slot = thread_find(times, sample);
 	times->threads[slot].parts[kind].sampled_us =
-		sum(times->threads[slot].parts[kind].sampled_us, sample->weight_us);
+		sum(times->threads[slot].parts[kind].sampled_us, sample->scan.weight_us);
 	note.part = slot * TIME_KINDS + (uint32_t)kind;
 	return note;
 }
 
 bool exact_times_part(const struct exact_times *times, const struct sample *sample, uint32_t *part)
 {
-	uint32_t slot = id_map_get((struct id_map *)&times->by_tid, (uint64_t)sample->tid);
-	int kind = time_kind_of(sample->state);
+	uint32_t slot = id_map_get((struct id_map *)&times->by_tid, (uint64_t)sample->thread.tid);
+	int kind = time_kind_of(sample->now.state);
 
-	if (!slot || kind < 0 || sample->weight_us <= 0 ||
-	    times->threads[slot - 1].start_ns != sample->start_ns)
+	if (!slot || kind < 0 || sample->scan.weight_us <= 0 ||
+	    times->threads[slot - 1].start_ns != sample->thread.start_ns)
 		return false;
 	*part = (slot - 1) * TIME_KINDS + (uint32_t)kind;
 	return true;
@@ -140,7 +141,7 @@ uint32_t exact_times_add_account(struct exact_times *times, const struct sample 
 {
 	uint32_t slot;
 
-	if (account->tid == ABSENT)
+	if (account->thread.tid == ABSENT)
 		return EXACT_PART_NONE;
 	slot = thread_find(times, account);
 	thread_add(times, &times->threads[slot], account);

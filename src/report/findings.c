@@ -53,7 +53,7 @@ struct finding_holder {
  * device, by steps. */
 static const struct column age_column = {
 	"io_age", "IO_AGE",   "", KIND_NUMBER,
-	ROLE_KEY, NEED_BLOCK, 0,  offsetof(struct sample, io_bytes)};
+	ROLE_KEY, NEED_BLOCK, 0,  offsetof(struct sample, io.bytes)};
 
 /* Cases ---------------------------------------------------------------------------------------- */
 
@@ -97,7 +97,8 @@ static enum edge_kind kind_beside(const char *text, size_t length, bool at_end)
  * of that thread is known, so other names can't be taken for links. */
 static void chain_read(struct finding_case *of)
 {
-	const char *chain = of->sample->chain, *name = of->name ? of->name : "?", *at, *last = NULL;
+	const char *chain = of->sample->chain.text, *name = of->name ? of->name : "?", *at,
+		   *last = NULL;
 	size_t length = strlen(name);
 
 	if (length > 2 && !strcmp(name + length - 2, " " EDGE_DOUBT))
@@ -130,27 +131,28 @@ static struct finding_case case_of(const struct sample *sample, int64_t samples,
 		.sample = sample,
 		.samples = samples,
 		.weight_us = weight_us,
-		.rooted = sample->chain && sample->depth != ABSENT && sample->depth > 0 &&
-			  (sample->root || sample->root_pid != ABSENT),
+		.rooted = sample->chain.text && sample->chain.depth != ABSENT &&
+			  sample->chain.depth > 0 &&
+			  (sample->chain.root || sample->chain.root_pid != ABSENT),
 	};
 
 	if (of.rooted) {
-		of.state = sample->root_state;
-		of.tid = sample->root_tid;
-		of.pid = sample->root_pid;
-		of.name = sample->root;
-		of.why = sample->root_why;
-		of.waits_on = sample->root_waits_on;
-		of.syscall = sample->root_syscall;
-		of.link = sample->depth == 1 ? edge_kind_of(sample->blocker_kind) : EDGE_NONE;
+		of.state = sample->chain.root_state;
+		of.tid = sample->chain.root_tid;
+		of.pid = sample->chain.root_pid;
+		of.name = sample->chain.root;
+		of.why = sample->chain.root_why;
+		of.waits_on = sample->chain.root_waits_on;
+		of.syscall = sample->chain.root_syscall;
+		of.link = sample->chain.depth == 1 ? edge_kind_of(sample->blocker.kind) : EDGE_NONE;
 	} else {
-		of.state = sample->state;
-		of.tid = sample->tid;
-		of.pid = sample->pid;
-		of.name = sample->comm;
-		of.why = sample->why;
-		of.waits_on = sample->waits_on;
-		of.syscall = sample->syscall;
+		of.state = sample->now.state;
+		of.tid = sample->thread.tid;
+		of.pid = sample->thread.pid;
+		of.name = sample->thread.comm;
+		of.why = sample->wait.why;
+		of.waits_on = sample->wait.on;
+		of.syscall = sample->call.name;
 	}
 	chain_read(&of);
 	return of;
@@ -163,7 +165,7 @@ static bool case_is_certain(const struct finding_case *of)
 
 	if (of->rooted)
 		return is_text(of->why, "deadlock") ||
-		       (sample->depth == 1 && is_text(sample->blocker_sure, "certain"));
+		       (sample->chain.depth == 1 && is_text(sample->blocker.sure, "certain"));
 	return of->end != EDGE_QUOTA && of->state != STATE_SLEEP;
 }
 
@@ -211,7 +213,7 @@ static bool takes_memory(const struct finding_case *of)
 
 static const char *device_of(const struct finding_case *of)
 {
-	return of->end == EDGE_IO ? of->thing : of->rooted ? NULL : of->sample->io_dev;
+	return of->end == EDGE_IO ? of->thing : of->rooted ? NULL : of->sample->io.dev;
 }
 
 static bool takes_disk(const struct finding_case *of)
@@ -255,7 +257,7 @@ static bool takes_server(const struct finding_case *of)
 
 static bool takes_kernel(const struct finding_case *of)
 {
-	return of->state == STATE_ON && (of->syscall || of->sample->kthread == 1);
+	return of->state == STATE_ON && (of->syscall || of->sample->thread.kthread == 1);
 }
 
 static bool takes_none(const struct finding_case *of)
@@ -320,7 +322,7 @@ static const char *thing_lock(const struct finding_case *of)
 	const struct edge_kind_row *kind = &edge_kinds[of->link];
 
 	text_clear(&text);
-	if (of->sample->depth == 1)
+	if (of->sample->chain.depth == 1)
 		kind->lock_add(of->sample, kind->name, &text);
 	return text.length ? text_string(&text) : NULL;
 }
@@ -338,7 +340,7 @@ static uint64_t key_lock(const struct finding_case *of)
 static const char *thing_unready(const struct finding_case *of)
 {
 	static struct text text;
-	const char *file = of->sample->filename;
+	const char *file = of->sample->file.name;
 
 	if (of->waits_on && *of->waits_on != '/')
 		return of->waits_on;
@@ -361,7 +363,7 @@ static uint64_t key_unready(const struct finding_case *of)
 static const char *thing_server(const struct finding_case *of)
 {
 	static const char one[] = "1 fd: ";
-	const char *text = of->rooted ? NULL : of->sample->waits_onsum;
+	const char *text = of->rooted ? NULL : of->sample->wait.onsum;
 
 	return begins_with(text, one) ? text + strlen(one) : text;
 }
@@ -721,24 +723,26 @@ static struct finding_process *process_add(struct findings *findings, const stru
 {
 	struct finding_process *process;
 
-	if (sample->pid == ABSENT || sample->cpu_us == ABSENT)
+	if (sample->thread.pid == ABSENT || sample->sums.cpu_us == ABSENT)
 		return NULL;
-	process = keyed_put(&findings->processes, sizeof(*process), (uint64_t)sample->pid, NULL);
+	process = keyed_put(&findings->processes, sizeof(*process), (uint64_t)sample->thread.pid,
+			    NULL);
 	process->awake_us =
-		sum(process->awake_us, sum(sample->cpu_us, sum(sample->runq_us, sample->dwait_us)));
+		sum(process->awake_us,
+		    sum(sample->sums.cpu_us, sum(sample->sums.runq_us, sample->sums.dwait_us)));
 	return process;
 }
 
 static void maker_add(struct findings *findings, enum finding_made made,
 		      const struct sample *account, int64_t count, int64_t pid)
 {
-	uint64_t key = (uintptr_t)account->comm + hash_u64((uint64_t)account->uid);
+	uint64_t key = (uintptr_t)account->thread.comm + hash_u64((uint64_t)account->thread.uid);
 	struct finding_maker *maker;
 
 	if (count == ABSENT || count <= 0)
 		return;
 	maker = keyed_put(&findings->makers[made], sizeof(*maker), key, NULL);
-	maker->comm = account->comm;
+	maker->comm = account->thread.comm;
 	maker->count = sum(maker->count, count);
 	maker->votes += pid == maker->pid ? count : -count;
 	if (maker->votes >= 0)
@@ -755,16 +759,16 @@ void findings_add(struct findings *findings, const struct sample *sample, struct
 	if (!findings->wanted)
 		return;
 	group = *sample;
-	group.io_bytes = age_step(sample->io_us);
-	if (sample->waited_before_us > 0 && sample->state_us != ABSENT)
-		group.state_us = sum(sample->state_us, sample->waited_before_us);
-	if (sample->state == STATE_ON || sample->state == STATE_RQ) {
-		group.filename = group.io_others = NULL;
-		group.arg[0] = ABSENT;
+	group.io.bytes = age_step(sample->io.us);
+	if (sample->wait.before_us > 0 && sample->now.state_us != ABSENT)
+		group.now.state_us = sum(sample->now.state_us, sample->wait.before_us);
+	if (sample->now.state == STATE_ON || sample->now.state == STATE_RQ) {
+		group.file.name = group.io.others = NULL;
+		group.call.arg[0] = ABSENT;
 	}
 	group_table_add_noted(&findings->groups, &group, note);
 	process_add(findings, sample);
-	maker_add(findings, MADE_SWITCHES, sample, sample->vcsw, sample->pid);
+	maker_add(findings, MADE_SWITCHES, sample, sample->sums.vcsw, sample->thread.pid);
 }
 
 void findings_add_account(struct findings *findings, const struct sample *account)
@@ -774,19 +778,21 @@ void findings_add_account(struct findings *findings, const struct sample *accoun
 	if (!findings->wanted)
 		return;
 	process = process_add(findings, account);
-	if (process && (account->tid == account->pid || account->start_ns >= findings->began_ns)) {
-		process->pid = account->pid;
-		process->made += account->start_ns >= findings->began_ns;
-		if (account->tid == account->pid || !process->name)
-			process->name = account->comm;
+	if (process && (account->thread.tid == account->thread.pid ||
+			account->thread.start_ns >= findings->began_ns)) {
+		process->pid = account->thread.pid;
+		process->made += account->thread.start_ns >= findings->began_ns;
+		if (account->thread.tid == account->thread.pid || !process->name)
+			process->name = account->thread.comm;
 	}
-	if (account->tid == ABSENT)
-		findings->ended_us =
-			sum(findings->ended_us,
-			    sum(account->cpu_us, sum(account->runq_us, account->dwait_us)));
-	maker_add(findings, MADE_PROCESSES, account, account->forks, account->forker_pid);
-	maker_add(findings, MADE_THREADS, account, account->new_threads, account->thread_maker_pid);
-	maker_add(findings, MADE_SWITCHES, account, account->vcsw, account->pid);
+	if (account->thread.tid == ABSENT)
+		findings->ended_us = sum(findings->ended_us,
+					 sum(account->sums.cpu_us,
+					     sum(account->sums.runq_us, account->sums.dwait_us)));
+	maker_add(findings, MADE_PROCESSES, account, account->sums.forks, account->makers.fork_pid);
+	maker_add(findings, MADE_THREADS, account, account->sums.new_threads,
+		  account->makers.thread_pid);
+	maker_add(findings, MADE_SWITCHES, account, account->sums.vcsw, account->thread.pid);
 }
 
 void findings_end_scan(struct findings *findings, int64_t threads)
@@ -840,9 +846,9 @@ static void party_add(struct findings *findings, struct finding *finding, enum f
 
 static struct finding_name name_of_sample(const struct finding_case *of)
 {
-	return (struct finding_name){.name = of->sample->comm,
-				     .pid = of->sample->pid,
-				     .tid = of->sample->tid,
+	return (struct finding_name){.name = of->sample->thread.comm,
+				     .pid = of->sample->thread.pid,
+				     .tid = of->sample->thread.tid,
 				     .weight_us = of->weight_us};
 }
 
@@ -883,9 +889,9 @@ static void parties_add(struct findings *findings, struct finding *finding,
 		finding->symptom_us = sum(finding->symptom_us, of->weight_us);
 		return;
 	}
-	if (sample->waits_on && strstr(sample->waits_on, SOCKET_UNACCEPTED))
+	if (sample->wait.on && strstr(sample->wait.on, SOCKET_UNACCEPTED))
 		finding->unaccepted_us = sum(finding->unaccepted_us, of->weight_us);
-	party_add(findings, finding, PARTY_WAITERS, name_of_sample(of), sample->commsum);
+	party_add(findings, finding, PARTY_WAITERS, name_of_sample(of), sample->thread.commsum);
 	if (of->rooted) {
 		named = (struct finding_name){.name = of->name,
 					      .pid = of->pid,
@@ -893,10 +899,11 @@ static void parties_add(struct findings *findings, struct finding *finding,
 					      .weight_us = of->weight_us};
 		party_add(findings, finding, PARTY_CULPRITS, named, named.name);
 		doing_add(finding, of);
-	} else if (sample->oncpu_comm || sample->io_others) {
-		named.name = sample->oncpu_comm ? sample->oncpu_comm : sample->io_others;
-		named.pid = sample->blocker_pid;
-		named.tid = sample->blocker_tid;
+	} else if (sample->blocker.oncpu_comm || sample->io.others) {
+		named.name =
+			sample->blocker.oncpu_comm ? sample->blocker.oncpu_comm : sample->io.others;
+		named.pid = sample->blocker.pid;
+		named.tid = sample->blocker.tid;
 		party_add(findings, finding, PARTY_CULPRITS, named, named.name);
 	}
 }
@@ -913,14 +920,14 @@ static void finding_add(struct findings *findings, struct finding *finding,
 	/* how long others wait for the problem's own threads is not how long these wait; who waits
 	 * for a GIL wakes up every 5 ms, and waits on */
 	if ((!of->rooted || finding->row->of_roots) && of->link != EDGE_GIL &&
-	    sample->state_us > finding->longest_us)
-		finding->longest_us = sample->state_us;
-	if (sample->io_bytes >= 0 && sample->io_bytes < FINDING_AGES)
-		finding->ages_us[sample->io_bytes] =
-			sum(finding->ages_us[sample->io_bytes], of->weight_us);
+	    sample->now.state_us > finding->longest_us)
+		finding->longest_us = sample->now.state_us;
+	if (sample->io.bytes >= 0 && sample->io.bytes < FINDING_AGES)
+		finding->ages_us[sample->io.bytes] =
+			sum(finding->ages_us[sample->io.bytes], of->weight_us);
 	parties_add(findings, finding, of);
 	if (of->rooted && of->weight_us > finding->chain_us) {
-		finding->chain = sample->chain;
+		finding->chain = sample->chain.text;
 		finding->link = of->link;
 		finding->chain_us = of->weight_us;
 	}
@@ -946,7 +953,7 @@ static void through_add(struct findings *findings, const struct finding *finding
 			const struct finding_case *of)
 {
 	uint64_t to = (uint64_t)(finding - (struct finding *)findings->found.rows) + 1, *through;
-	const char *chain = of->sample->chain;
+	const char *chain = of->sample->chain.text;
 	bool added;
 
 	for (const char *at = chain; of->rooted && (at = strstr(at, "> ")); at += 2) {
@@ -991,7 +998,7 @@ static void case_add(struct findings *findings, const struct finding_case *of)
 static bool holder_add(struct findings *findings, struct finding_case *of)
 {
 	struct finding_holder *holder =
-		keyed_find(&findings->holders, sizeof(*holder), (uint64_t)of->sample->tid);
+		keyed_find(&findings->holders, sizeof(*holder), (uint64_t)of->sample->thread.tid);
 	struct finding *finding;
 	int64_t us;
 
@@ -1010,8 +1017,8 @@ static bool holder_add(struct findings *findings, struct finding_case *of)
 
 static bool is_wait(const struct sample *sample)
 {
-	return sample->state == STATE_RQ || sample->state == STATE_DISK ||
-	       (sample->state == STATE_SLEEP && wait_class_works(sample->why));
+	return sample->now.state == STATE_RQ || sample->now.state == STATE_DISK ||
+	       (sample->now.state == STATE_SLEEP && wait_class_works(sample->wait.why));
 }
 
 static void facts_add(struct findings *findings, const struct finding_case *of)
@@ -1019,18 +1026,18 @@ static void facts_add(struct findings *findings, const struct finding_case *of)
 	const struct sample *sample = of->sample;
 
 	findings->total_us = sum(findings->total_us, of->weight_us);
-	if (is_wait(sample) && sample->state_us != ABSENT &&
-	    sample->state_us > findings->longest_us)
-		findings->longest_us = sample->state_us;
-	if (sample->state == STATE_RQ)
+	if (is_wait(sample) && sample->now.state_us != ABSENT &&
+	    sample->now.state_us > findings->longest_us)
+		findings->longest_us = sample->now.state_us;
+	if (sample->now.state == STATE_RQ)
 		findings->rq_us = sum(findings->rq_us, of->weight_us);
-	if (sample->state != STATE_ON)
+	if (sample->now.state != STATE_ON)
 		return;
 	findings->on_us = sum(findings->on_us, of->weight_us);
 	if (takes_kernel(of))
 		findings->kernel_us = sum(findings->kernel_us, of->weight_us);
-	name_add(findings, &findings->runners, 0, name_of_sample(of), sample->commsum);
-	*index_put(&findings->busy, (uint64_t)sample->tid, NULL) += (uint64_t)of->weight_us;
+	name_add(findings, &findings->runners, 0, name_of_sample(of), sample->thread.commsum);
+	*index_put(&findings->busy, (uint64_t)sample->thread.tid, NULL) += (uint64_t)of->weight_us;
 }
 
 /* Order of the groups: the facts of all come first, and waits for holders before these. */

@@ -33,7 +33,7 @@ static size_t word_slot(struct group_table *table, const struct column *column)
 {
 	size_t first = table->key_count + 2, sum_at = sum_slot(column);
 
-	if (column->role == ROLE_SUM && column->offset == offsetof(struct sample, weight_us))
+	if (column->role == ROLE_SUM && column->offset == offsetof(struct sample, scan.weight_us))
 		return first - 1;
 	if (table->exact && sum_at < MEASURE_SUMS)
 		return first + sum_at;
@@ -214,7 +214,7 @@ void group_table_fold_into(struct group_table *table, uint32_t index, const stru
 
 void group_table_add(struct group_table *table, const struct sample *sample)
 {
-	sample_fold(table, sample, sample_scans(sample), sample->weight_us);
+	sample_fold(table, sample, sample_scans(sample), sample->scan.weight_us);
 }
 
 void group_table_add_account(struct group_table *table, const struct sample *account)

@@ -117,27 +117,27 @@ static void vote_add(struct keyed *votes, size_t row, const char *text, const ch
 /* The call that a part is in, in words where it is in none. */
 static const char *call_of(const struct filling *filling, const struct sample *part)
 {
-	if (part->kthread == 1)
+	if (part->thread.kthread == 1)
 		return name_of_string("kernel thread");
-	if (part->syscall || part->kthread == ABSENT || filling->table->calls_unknown)
-		return part->syscall;
-	if (part->state == STATE_ON || part->state == STATE_RQ)
+	if (part->call.name || part->thread.kthread == ABSENT || filling->table->calls_unknown)
+		return part->call.name;
+	if (part->now.state == STATE_ON || part->now.state == STATE_RQ)
 		return name_of_string("user code");
-	return part->state == STATE_DISK ? name_of_string("page fault") : NULL;
+	return part->now.state == STATE_DISK ? name_of_string("page fault") : NULL;
 }
 
 static const char *wait_of(const struct sample *part)
 {
 	static struct text text;
 
-	if (part->state == STATE_RQ)
-		return edge_kind_of(part->blocker_kind) == EDGE_QUOTA
+	if (part->now.state == STATE_RQ)
+		return edge_kind_of(part->blocker.kind) == EDGE_QUOTA
 			       ? name_of_string("its CPU quota")
 			       : name_of_string("a CPU");
-	if (part->waits_on || !part->io_dev)
-		return part->waits_on;
+	if (part->wait.on || !part->io.dev)
+		return part->wait.on;
 	text_clear(&text);
-	text_add_format(&text, "disk %s", part->io_dev);
+	text_add_format(&text, "disk %s", part->io.dev);
 	return name_transient_string(text_string(&text));
 }
 
@@ -166,14 +166,14 @@ static void sampled_add(struct filling *filling, size_t row, const struct sample
 	struct row_parts *of = &filling->parts->of[row];
 
 	vote_add(&filling->calls, row, call_of(filling, part), NULL, weight);
-	pid_add(filling, row, part->pid);
-	if (part->state == STATE_ON)
+	pid_add(filling, row, part->thread.pid);
+	if (part->now.state == STATE_ON)
 		return;
-	if (part->state_us > of->longest_us) /* absent is the least of all */
-		of->longest_us = part->state_us;
-	if (part->state == STATE_DISK || part->state == STATE_SLEEP)
+	if (part->now.state_us > of->longest_us) /* absent is the least of all */
+		of->longest_us = part->now.state_us;
+	if (part->now.state == STATE_DISK || part->now.state == STATE_SLEEP)
 		vote_add(&filling->waits, row, wait_of(part),
-			 part->waits_on ? part->waits_onsum : NULL, weight);
+			 part->wait.on ? part->wait.onsum : NULL, weight);
 }
 
 static void part_add(struct filling *filling, size_t index, size_t row)
@@ -189,15 +189,15 @@ static void part_add(struct filling *filling, size_t index, size_t row)
 	for (size_t i = 0; i < table->key_count; i++)
 		if (!column_is_proc_value(table->keys[i]))
 			column_set(table->keys[i], &part, group[i]);
-	part.state_us = group[table->state_us_word].number;
+	part.now.state_us = group[table->state_us_word].number;
 	filling->parts->errors |= error_us != ABSENT;
 	if (error_us != ABSENT)
 		of->variance += (double)error_us * (double)error_us;
-	if (part.state >= 0 && part.state < STATE_COUNT)
-		of->state_us[part.state] = sum(of->state_us[part.state], weight);
-	if (part.state == STATE_RQ)
+	if (part.now.state >= 0 && part.now.state < STATE_COUNT)
+		of->state_us[part.now.state] = sum(of->state_us[part.now.state], weight);
+	if (part.now.state == STATE_RQ)
 		vote_add(&filling->waits, row, wait_of(&part), NULL, weight);
-	name_add(of, part.comm);
+	name_add(of, part.thread.comm);
 	if (group_samples(table, group))
 		sampled_add(filling, row, &part, weight);
 }

@@ -55,7 +55,7 @@ void group_table_split(struct group_table *table, struct exact_times *times, enu
 	split->rest = rest;
 	split->state_key = COLUMN_LIST_MAX;
 	for (size_t i = 0; i < table->key_count; i++) {
-		if (table->keys[i]->offset == offsetof(struct sample, state))
+		if (table->keys[i]->offset == offsetof(struct sample, now.state))
 			split->state_key = i;
 		else
 			split->varies |= !column_is_kept(table->keys[i]);
@@ -116,7 +116,7 @@ static void share_add(struct group_table *table, struct group_share *share,
 {
 	struct group_split *split = table->split;
 
-	share->weight_us = sum(share->weight_us, sample->weight_us);
+	share->weight_us = sum(share->weight_us, sample->scan.weight_us);
 	share->episodes += began || !share->episodes;
 	if (split->rest != REST_NOWHERE)
 		split->times->threads[share->part / TIME_KINDS].group = share->group + 1;
@@ -155,10 +155,10 @@ static int account_kind(const struct sample *account, int64_t us[TIME_KINDS])
 {
 	int most = -1;
 
-	us[TIME_ON] = account->cpu_us;
-	us[TIME_RQ] = account->runq_us;
-	us[TIME_DISK] = account->dwait_us;
-	us[TIME_ASLEEP] = account->sleep_us;
+	us[TIME_ON] = account->sums.cpu_us;
+	us[TIME_RQ] = account->sums.runq_us;
+	us[TIME_DISK] = account->sums.dwait_us;
+	us[TIME_ASLEEP] = account->sums.sleep_us;
 	for (int kind = 0; kind < TIME_KINDS; kind++)
 		if (us[kind] > 0 && (most < 0 || us[kind] > us[most]))
 			most = kind;
@@ -213,7 +213,7 @@ void group_split_add_account(struct group_table *table, const struct sample *acc
 	if (most < 0 && !table->exact)
 		return;
 	/* other values of the account go to the group of the kind with most time */
-	stated.state = most < 0 ? ABSENT : time_kind_state(most);
+	stated.now.state = most < 0 ? ABSENT : time_kind_state(most);
 	group = group_table_fold(table, &stated, 0, ABSENT);
 	if (group == GROUP_NONE)
 		return;
@@ -425,10 +425,10 @@ int64_t exact_sample_us(const struct exact_times *times, const struct sample *sa
 	uint32_t number;
 
 	if (!exact_times_part(times, sample, &number) || !part_shared(times, number))
-		return sample->weight_us;
+		return sample->scan.weight_us;
 	part = &times->threads[number / TIME_KINDS].parts[number % TIME_KINDS];
-	return part->sampled_us ? ratio(part->us, sample->weight_us, part->sampled_us)
-				: sample->weight_us;
+	return part->sampled_us ? ratio(part->us, sample->scan.weight_us, part->sampled_us)
+				: sample->scan.weight_us;
 }
 
 int64_t group_error_us(const struct group_table *table, size_t index)

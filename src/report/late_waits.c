@@ -31,19 +31,19 @@ struct late_fact {
  * same file; otherwise for samples of one wait. */
 static uint64_t wait_key(const struct sample *sample)
 {
-	uint64_t call = hash_u64((uint64_t)sample->syscall_nr + 1);
+	uint64_t call = hash_u64((uint64_t)sample->call.nr + 1);
 
-	if (sample->filename)
-		return hash_u64((uint64_t)sample->pid) ^ call ^
-		       hash_u64((uintptr_t)sample->filename);
-	return hash_u64((uint64_t)sample->tid + (UINT64_C(1) << 32)) ^ call ^
-	       hash_u64((uint64_t)(sample->time_us - sample->state_us) / 10000);
+	if (sample->file.name)
+		return hash_u64((uint64_t)sample->thread.pid) ^ call ^
+		       hash_u64((uintptr_t)sample->file.name);
+	return hash_u64((uint64_t)sample->thread.tid + (UINT64_C(1) << 32)) ^ call ^
+	       hash_u64((uint64_t)(sample->scan.time_us - sample->now.state_us) / 10000);
 }
 
 /* Key of a sample's stacks: functions of a stack are named for all samples that have it. */
 static uint64_t names_key(const struct sample *sample)
 {
-	return hash_u64(hash_u64((uint64_t)sample->ustack) + (uint64_t)sample->kstack);
+	return hash_u64(hash_u64((uint64_t)sample->stack.ustack) + (uint64_t)sample->stack.kstack);
 }
 
 static size_t fact_slot(struct late_waits *waits, uint64_t key)
@@ -71,24 +71,24 @@ static void text_fill(const char **field, const char *known)
 static void fact_take(struct late_fact *fact, const struct sample *sample)
 {
 	fact->known = true;
-	text_fill(&fact->connection, sample->connection);
-	text_fill(&fact->remote, sample->remote);
-	text_fill(&fact->waits_on, sample->waits_on);
-	text_fill(&fact->waits_onsum, sample->waits_onsum);
-	text_fill(&fact->why, sample->why);
-	if (sample->waits_on)
-		fact->waits_on_pid = sample->waits_on_pid;
+	text_fill(&fact->connection, sample->file.connection);
+	text_fill(&fact->remote, sample->file.remote);
+	text_fill(&fact->waits_on, sample->wait.on);
+	text_fill(&fact->waits_onsum, sample->wait.onsum);
+	text_fill(&fact->why, sample->wait.why);
+	if (sample->wait.on)
+		fact->waits_on_pid = sample->wait.pid;
 }
 
 static void names_take(struct late_fact *fact, const struct sample *sample)
 {
 	fact->known = true;
-	fact->ufunc = sample->ufunc;
-	fact->ufuncs = sample->ufuncs;
-	fact->kfunc = sample->kfunc;
-	fact->kfuncs = sample->kfuncs;
-	fact->stack = sample->stack;
-	fact->ufiles = sample->ufiles;
+	fact->ufunc = sample->stack.ufunc;
+	fact->ufuncs = sample->stack.ufuncs;
+	fact->kfunc = sample->stack.kfunc;
+	fact->kfuncs = sample->stack.kfuncs;
+	fact->stack = sample->stack.both;
+	fact->ufiles = sample->stack.ufiles;
 }
 
 /* Appends the sample. */
@@ -97,9 +97,9 @@ static void sample_put(struct late_waits *waits, const struct sample *sample,
 {
 	struct late_sample late = {*sample, note, waits->now_us, SLOT_NONE, SLOT_NONE};
 
-	if (sample->wait_open)
+	if (sample->wait.open)
 		late.slot = fact_slot(waits, wait_key(sample));
-	if (sample->names_open)
+	if (sample->stack.names_open)
 		late.names = fact_slot(waits, names_key(sample));
 	if (waits->first > waits->count / MOVE_PART &&
 	    waits->first + waits->count == waits->capacity) {
@@ -116,8 +116,8 @@ static void sample_put(struct late_waits *waits, const struct sample *sample,
  * nothing. */
 static bool shows_wait(const struct sample *sample)
 {
-	return sample->waits_on ||
-	       (sample->connection && sample->state != STATE_ON && sample->state != STATE_RQ);
+	return sample->wait.on || (sample->file.connection && sample->now.state != STATE_ON &&
+				   sample->now.state != STATE_RQ);
 }
 
 /* Copies from a complete sample the facts that held samples lack. */
@@ -126,10 +126,10 @@ static void facts_take(struct late_waits *waits, const struct sample *sample)
 	const uint64_t *at;
 
 	/* the wait of a running thread is over */
-	if (!sample->wait_open && shows_wait(sample) &&
+	if (!sample->wait.open && shows_wait(sample) &&
 	    (at = index_find(&waits->slots, wait_key(sample))))
 		fact_take(&waits->facts[*at - 1], sample);
-	if (!sample->names_open && (sample->ufunc || sample->kfunc) &&
+	if (!sample->stack.names_open && (sample->stack.ufunc || sample->stack.kfunc) &&
 	    (at = index_find(&waits->slots, names_key(sample))))
 		names_take(&waits->facts[*at - 1], sample);
 }
@@ -139,7 +139,7 @@ bool late_waits_hold(struct late_waits *waits, const struct sample *sample, stru
 	if (waits->count)
 		facts_take(waits, sample);
 	/* values of /proc are valid only until the source's next scan */
-	if ((!sample->wait_open && !sample->names_open) || waits->count == LATE_WAITS_MAX ||
+	if ((!sample->wait.open && !sample->stack.names_open) || waits->count == LATE_WAITS_MAX ||
 	    sample->proc_values)
 		return false;
 	sample_put(waits, sample, note);
@@ -148,23 +148,23 @@ bool late_waits_hold(struct late_waits *waits, const struct sample *sample, stru
 
 static void sample_fill(struct sample *sample, const struct late_fact *fact)
 {
-	text_fill(&sample->connection, fact->connection);
-	text_fill(&sample->remote, fact->remote);
-	text_fill(&sample->waits_on, fact->waits_on);
-	text_fill(&sample->waits_onsum, fact->waits_onsum);
-	text_fill(&sample->why, fact->why);
+	text_fill(&sample->file.connection, fact->connection);
+	text_fill(&sample->file.remote, fact->remote);
+	text_fill(&sample->wait.on, fact->waits_on);
+	text_fill(&sample->wait.onsum, fact->waits_onsum);
+	text_fill(&sample->wait.why, fact->why);
 	if (fact->waits_on_pid != ABSENT)
-		sample->waits_on_pid = fact->waits_on_pid;
+		sample->wait.pid = fact->waits_on_pid;
 }
 
 static void names_fill(struct sample *sample, const struct late_fact *fact)
 {
-	sample->ufunc = fact->ufunc;
-	sample->ufuncs = fact->ufuncs;
-	sample->kfunc = fact->kfunc;
-	sample->kfuncs = fact->kfuncs;
-	sample->stack = fact->stack;
-	sample->ufiles = fact->ufiles;
+	sample->stack.ufunc = fact->ufunc;
+	sample->stack.ufuncs = fact->ufuncs;
+	sample->stack.kfunc = fact->kfunc;
+	sample->stack.kfuncs = fact->kfuncs;
+	sample->stack.both = fact->stack;
+	sample->stack.ufiles = fact->ufiles;
 }
 
 /* Hands over the oldest sample. */

@@ -68,16 +68,16 @@ const struct column measure_columns[] = {
 	}
 
 const struct column measure_sums[MEASURE_SUMS] = {
-	[SUM_CPU_US] = SUM_OF(cpu_us, NEED_TOTALS),
-	[SUM_RUNQ_US] = SUM_OF(runq_us, NEED_TOTALS),
-	[SUM_DWAIT_US] = SUM_OF(dwait_us, NEED_TOTALS),
-	[SUM_SLEEP_US] = SUM_OF(sleep_us, NEED_TOTALS),
-	[SUM_VCSW] = SUM_OF(vcsw, NEED_TOTALS),
-	[SUM_IVCSW] = SUM_OF(ivcsw, NEED_TOTALS),
-	[SUM_FORKS] = SUM_OF(forks, NEED_PROCESSES),
-	[SUM_EXECS] = SUM_OF(execs, NEED_PROCESSES),
-	[SUM_EXITS] = SUM_OF(exits, NEED_PROCESSES),
-	[SUM_DEAD_CPU_US] = SUM_OF(dead_cpu_us, NEED_PROCESSES),
+	[SUM_CPU_US] = SUM_OF(sums.cpu_us, NEED_TOTALS),
+	[SUM_RUNQ_US] = SUM_OF(sums.runq_us, NEED_TOTALS),
+	[SUM_DWAIT_US] = SUM_OF(sums.dwait_us, NEED_TOTALS),
+	[SUM_SLEEP_US] = SUM_OF(sums.sleep_us, NEED_TOTALS),
+	[SUM_VCSW] = SUM_OF(sums.vcsw, NEED_TOTALS),
+	[SUM_IVCSW] = SUM_OF(sums.ivcsw, NEED_TOTALS),
+	[SUM_FORKS] = SUM_OF(sums.forks, NEED_PROCESSES),
+	[SUM_EXECS] = SUM_OF(sums.execs, NEED_PROCESSES),
+	[SUM_EXITS] = SUM_OF(sums.exits, NEED_PROCESSES),
+	[SUM_DEAD_CPU_US] = SUM_OF(sums.dead_cpu_us, NEED_PROCESSES),
 };
 
 const size_t measure_column_count = sizeof(measure_columns) / sizeof(measure_columns[0]);

@@ -34,34 +34,34 @@ static bool is_same_sleep(const struct path_notes *notes, const struct path_epis
 {
 	int64_t since_ns;
 
-	if (path_is_awake(sample) || episode->sample.state != sample->state)
+	if (path_is_awake(sample) || episode->sample.now.state != sample->now.state)
 		return false;
-	if (sample->state_us == ABSENT) /* sleep from before the first scan */
+	if (sample->now.state_us == ABSENT) /* sleep from before the first scan */
 		return true;
-	since_ns = notes->scans[scan].scan_time_ns - sample->state_us * NS_PER_US;
+	since_ns = notes->scans[scan].scan_time_ns - sample->now.state_us * NS_PER_US;
 	return since_ns <= notes->scans[episode->last].scan_time_ns + ROUNDED_NS;
 }
 
 /* True if the sample has facts of a sleep that the sample before lacks. */
 static bool has_more(const struct sample *sample, const struct sample *before)
 {
-	return before->wait_open || before->names_open || (sample->why && !before->why) ||
-	       (sample->waits_on && !before->waits_on);
+	return before->wait.open || before->stack.names_open ||
+	       (sample->wait.why && !before->wait.why) || (sample->wait.on && !before->wait.on);
 }
 
 static size_t episode_put(struct path_notes *notes, const struct sample *sample, size_t scan)
 {
-	uint64_t *slot = index_put(&notes->last_episodes, (uint64_t)sample->tid, NULL);
+	uint64_t *slot = index_put(&notes->last_episodes, (uint64_t)sample->thread.tid, NULL);
 	struct path_episode *last = *slot ? &notes->episodes[*slot - 1] : NULL;
 
 	if (last && last->last == scan)
 		return *slot - 1; /* a scan has the thread twice */
 	if (last && is_same_sleep(notes, last, sample, scan)) {
 		if (has_more(sample, &last->sample)) {
-			int64_t state_us = last->sample.state_us;
+			int64_t state_us = last->sample.now.state_us;
 
 			last->sample = *sample;
-			last->sample.state_us = state_us; /* as of the first scan */
+			last->sample.now.state_us = state_us; /* as of the first scan */
 		}
 		last->last = scan;
 		return *slot - 1;
@@ -78,23 +78,23 @@ static size_t episode_put(struct path_notes *notes, const struct sample *sample,
  * argument. */
 static uint64_t end_key(const struct sample *sample, int64_t pid)
 {
-	return hash_u64(hash_u64((uint64_t)sample->tid) ^ hash_u64((uint64_t)pid + 1) ^
-			hash_u64((uint64_t)sample->syscall_nr + 2) ^
-			hash_u64((uint64_t)sample->arg[0] + 3));
+	return hash_u64(hash_u64((uint64_t)sample->thread.tid) ^ hash_u64((uint64_t)pid + 1) ^
+			hash_u64((uint64_t)sample->call.nr + 2) ^
+			hash_u64((uint64_t)sample->call.arg[0] + 3));
 }
 
 bool path_names_call(const struct sample *sample)
 {
-	return sample->syscall_nr != ABSENT && sample->arg[0] != ABSENT;
+	return sample->call.nr != ABSENT && sample->call.arg[0] != ABSENT;
 }
 
 static void end_note(struct path_notes *notes, const struct sample *sample)
 {
-	if (sample->waits_on_pid == ABSENT || !path_names_call(sample))
+	if (sample->wait.pid == ABSENT || !path_names_call(sample))
 		return;
 	if (notes->ends.used >= PATH_ENDS_MAX)
 		index_empty(&notes->ends); /* ends are noted again by later samples */
-	index_put(&notes->ends, end_key(sample, sample->waits_on_pid), NULL);
+	index_put(&notes->ends, end_key(sample, sample->wait.pid), NULL);
 }
 
 void path_notes_add(struct path_notes *notes, const struct scan *scan, const struct sample *sample,
@@ -102,7 +102,7 @@ void path_notes_add(struct path_notes *notes, const struct scan *scan, const str
 {
 	size_t count = notes->episode_count, slot;
 
-	if (sample->state == STATE_ZOMBIE)
+	if (sample->now.state == STATE_ZOMBIE)
 		return;
 	end_note(notes, sample);
 	slot = episode_put(notes, sample, scan_put(notes, scan));
@@ -165,10 +165,10 @@ bool path_waits_for(const struct path_notes *notes, const struct path_episode *s
 
 	if (!waker)
 		return false;
-	if (sample->waits_on_pid != ABSENT)
-		return sample->waits_on_pid == waker->sample.pid;
+	if (sample->wait.pid != ABSENT)
+		return sample->wait.pid == waker->sample.thread.pid;
 	return path_names_call(sample) &&
-	       index_find(&notes->ends, end_key(sample, waker->sample.pid));
+	       index_find(&notes->ends, end_key(sample, waker->sample.thread.pid));
 }
 
 bool path_notes_full(const struct path_notes *notes)
@@ -190,8 +190,8 @@ static void episodes_forget(struct path_notes *notes, size_t from)
 		if (episode.last < from)
 			continue;
 		if (episode.first < from) {
-			if (episode.sample.state_us != ABSENT) /* as of the first scan */
-				episode.sample.state_us +=
+			if (episode.sample.now.state_us != ABSENT) /* as of the first scan */
+				episode.sample.now.state_us +=
 					(notes->scans[from].scan_time_ns -
 					 notes->scans[episode.first].scan_time_ns) /
 					NS_PER_US;
@@ -199,7 +199,7 @@ static void episodes_forget(struct path_notes *notes, size_t from)
 		}
 		episode.first -= from;
 		episode.last -= from;
-		slot = index_put(&notes->last_episodes, (uint64_t)episode.sample.tid, NULL);
+		slot = index_put(&notes->last_episodes, (uint64_t)episode.sample.thread.tid, NULL);
 		episode.previous = *slot;
 		if (episode.path == EPISODE_OPEN)
 			notes->open[notes->open_count++] = notes->episode_count;

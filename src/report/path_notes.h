@@ -76,7 +76,7 @@ void path_notes_done(struct path_notes *notes);
 
 static inline bool path_is_awake(const struct sample *sample)
 {
-	return sample->state == STATE_ON || sample->state == STATE_RQ;
+	return sample->now.state == STATE_ON || sample->now.state == STATE_RQ;
 }
 
 #endif

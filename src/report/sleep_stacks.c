@@ -28,10 +28,10 @@ static struct sleep_stack *sleeps_of(struct sleep_stacks *stacks, int64_t tid)
 
 static bool shows_wait(const struct sample *sample)
 {
-	if (sample->state == STATE_RQ)
-		return sample->runq_why;
-	return (sample->state == STATE_SLEEP || sample->state == STATE_DISK) &&
-	       (sample->ustack != ABSENT || sample->kstack != ABSENT);
+	if (sample->now.state == STATE_RQ)
+		return sample->now.runq_why;
+	return (sample->now.state == STATE_SLEEP || sample->now.state == STATE_DISK) &&
+	       (sample->stack.ustack != ABSENT || sample->stack.kstack != ABSENT);
 }
 
 void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
@@ -39,25 +39,25 @@ void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
 	struct sleep_stack *sleeps;
 	int64_t since_us;
 
-	if (sample->state_us == ABSENT || !shows_wait(sample))
+	if (sample->now.state_us == ABSENT || !shows_wait(sample))
 		return;
-	sleeps = sleeps_of(stacks, sample->tid);
-	since_us = sample->time_us - sample->state_us;
+	sleeps = sleeps_of(stacks, sample->thread.tid);
+	since_us = sample->scan.time_us - sample->now.state_us;
 	if (since_us > sleeps[0].since_us + SAME_SLEEP_US)
 		sleeps[1] = sleeps[0];
 	sleeps[0] = (struct sleep_stack){
-		.time_us = sample->time_us,
+		.time_us = sample->scan.time_us,
 		.since_us = since_us,
-		.ustack = sample->ustack,
-		.kstack = sample->kstack,
-		.ufunc = sample->ufunc,
-		.ufuncs = sample->ufuncs,
-		.kfunc = sample->kfunc,
-		.kfuncs = sample->kfuncs,
-		.stack = sample->stack,
-		.ufiles = sample->ufiles,
-		.runnable = sample->state == STATE_RQ,
-		.runq_why = sample->runq_why,
+		.ustack = sample->stack.ustack,
+		.kstack = sample->stack.kstack,
+		.ufunc = sample->stack.ufunc,
+		.ufuncs = sample->stack.ufuncs,
+		.kfunc = sample->stack.kfunc,
+		.kfuncs = sample->stack.kfuncs,
+		.stack = sample->stack.both,
+		.ufiles = sample->stack.ufiles,
+		.runnable = sample->now.state == STATE_RQ,
+		.runq_why = sample->now.runq_why,
 	};
 }
 
@@ -65,27 +65,27 @@ void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bo
 		       int64_t duration_ns)
 {
 	const struct sleep_stack *sleep =
-		keyed_find(&stacks->threads, SLEEPS_BYTES, (uint64_t)who->tid);
-	int64_t begin_us = who->time_us - duration_ns / NS_PER_US;
+		keyed_find(&stacks->threads, SLEEPS_BYTES, (uint64_t)who->thread.tid);
+	int64_t begin_us = who->scan.time_us - duration_ns / NS_PER_US;
 
-	if (!sleep || (who->state == ABSENT && !runnable))
+	if (!sleep || (who->now.state == ABSENT && !runnable))
 		return;
 	for (int i = 0; i < 2; i++, sleep++) {
-		if (sleep->time_us <= begin_us || sleep->time_us >= who->time_us ||
+		if (sleep->time_us <= begin_us || sleep->time_us >= who->scan.time_us ||
 		    sleep->runnable != runnable)
 			continue;
 		if (runnable) {
-			who->runq_why = sleep->runq_why;
+			who->now.runq_why = sleep->runq_why;
 			return;
 		}
-		who->ustack = sleep->ustack;
-		who->kstack = sleep->kstack;
-		who->ufunc = sleep->ufunc;
-		who->ufuncs = sleep->ufuncs;
-		who->kfunc = sleep->kfunc;
-		who->kfuncs = sleep->kfuncs;
-		who->stack = sleep->stack;
-		who->ufiles = sleep->ufiles;
+		who->stack.ustack = sleep->ustack;
+		who->stack.kstack = sleep->kstack;
+		who->stack.ufunc = sleep->ufunc;
+		who->stack.ufuncs = sleep->ufuncs;
+		who->stack.kfunc = sleep->kfunc;
+		who->stack.kfuncs = sleep->kfuncs;
+		who->stack.both = sleep->stack;
+		who->stack.ufiles = sleep->ufiles;
 		return;
 	}
 }
@@ -129,13 +129,13 @@ struct sleep_sum *sleep_sums_make(const struct event_list *events, size_t *count
 	for (size_t i = 0; i < events->count; i++) {
 		const struct sample *who = &events->items[i].who;
 
-		if (who->state != ABSENT)
-			sums[sleeps++] = (struct sleep_sum){who->ustack,
-							    who->kstack,
-							    who->stack,
+		if (who->now.state != ABSENT)
+			sums[sleeps++] = (struct sleep_sum){who->stack.ustack,
+							    who->stack.kstack,
+							    who->stack.both,
 							    1,
 							    events->items[i].duration_ns,
-							    who->time_us};
+							    who->scan.time_us};
 	}
 	qsort(sums, sleeps, sizeof(*sums), stack_compare);
 	for (size_t i = 0; i < sleeps; i++) {

@@ -43,22 +43,22 @@ uint64_t sleepers_needs(const struct sleepers *sleepers)
 
 void sleepers_take(struct sleepers *sleepers, const struct sample *sample)
 {
-	const struct state_row *state = state_row(sample->state);
+	const struct state_row *state = state_row(sample->now.state);
 
 	if (!state || state->active) {
 		sleepers->active++;
 		return;
 	}
-	if (sample->state == STATE_STOPPED || sample->state == STATE_ZOMBIE) {
+	if (sample->now.state == STATE_STOPPED || sample->now.state == STATE_ZOMBIE) {
 		sleepers->halted++;
 		return;
 	}
 	sleepers->asleep++;
-	if (sample->kthread == 1) {
+	if (sample->thread.kthread == 1) {
 		sleepers->kernel_asleep++;
 		return;
 	}
-	sleepers->unsettled += sample->syscall && !sample->why;
+	sleepers->unsettled += sample->call.name && !sample->wait.why;
 	group_table_add(&sleepers->groups, sample);
 }
 

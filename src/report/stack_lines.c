@@ -41,7 +41,7 @@ void stack_lines_add(struct stack_lines *lines, const struct sample *sample, str
 	if (!lines->most)
 		return;
 	lines->samples++;
-	lines->known += sample->stack != NULL;
+	lines->known += sample->stack.both != NULL;
 	group_table_add_noted(&lines->groups, sample, note);
 }
 

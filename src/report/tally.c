@@ -7,7 +7,7 @@ static int64_t scan_active(const struct scan *scan)
 	int64_t active = 0;
 
 	for (size_t i = 0; i < scan->count; i++) {
-		const struct state_row *state = state_row(scan->samples[i].state);
+		const struct state_row *state = state_row(scan->samples[i].now.state);
 
 		active += !state || state->active;
 	}
@@ -74,13 +74,13 @@ void tally_add_silence(struct tally *tally, int64_t from_us, int64_t silent_us, 
 
 void tally_add_account(struct tally *tally, const struct sample *account)
 {
-	tally->forks = sum(tally->forks, account->forks);
-	tally->execs = sum(tally->execs, account->execs);
-	tally->exits = sum(tally->exits, account->exits);
-	tally->dead_cpu_us = sum(tally->dead_cpu_us, account->dead_cpu_us);
-	if (account->dead_cpu_us <= tally->most_cpu_us)
+	tally->forks = sum(tally->forks, account->sums.forks);
+	tally->execs = sum(tally->execs, account->sums.execs);
+	tally->exits = sum(tally->exits, account->sums.exits);
+	tally->dead_cpu_us = sum(tally->dead_cpu_us, account->sums.dead_cpu_us);
+	if (account->sums.dead_cpu_us <= tally->most_cpu_us)
 		return;
-	tally->most_cpu_us = account->dead_cpu_us;
-	tally->most_comm = account->comm;
-	tally->most_user = account->user;
+	tally->most_cpu_us = account->sums.dead_cpu_us;
+	tally->most_comm = account->thread.comm;
+	tally->most_user = account->thread.user;
 }

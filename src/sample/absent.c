@@ -2,19 +2,11 @@
 /* Samples with all or some fields absent, made by the table of columns. */
 #include "sample/proc_values.h"
 
-#include <string.h>
-
 static struct sample absent = {
 	/* members that are not columns */
-	.start_ns = ABSENT,
-	.forks = ABSENT,
-	.execs = ABSENT,
-	.exits = ABSENT,
-	.dead_cpu_us = ABSENT,
-	.new_threads = ABSENT,
-	.thread_maker_pid = ABSENT,
-	.forker_pid = ABSENT,
-	.waited_before_us = ABSENT,
+	.thread.start_ns = ABSENT,   .sums.forks = ABSENT,	 .sums.execs = ABSENT,
+	.sums.exits = ABSENT,	     .sums.dead_cpu_us = ABSENT, .sums.new_threads = ABSENT,
+	.makers.thread_pid = ABSENT, .makers.fork_pid = ABSENT,	 .wait.before_us = ABSENT,
 };
 
 /* Fills absent before main(), so that any thread may read it. */
@@ -31,19 +23,14 @@ const struct sample *sample_absent(void)
 	return &absent;
 }
 
-#define AT(member) offsetof(struct sample, member)
-
-/* Copies the fields from offset `from` up to offset `end`. */
-static void fields_copy(struct sample *to, const struct sample *sample, size_t from, size_t end)
-{
-	memcpy((char *)to + from, (const char *)sample + from, end - from);
-}
-
 struct sample sample_account(const struct sample *sample)
 {
 	struct sample account = absent;
 
-	fields_copy(&account, sample, AT(tid), AT(state));
-	fields_copy(&account, sample, AT(cpu_us), AT(forks));
+	account.thread = sample->thread;
+	account.process = sample->process;
+	account.sums = sample->sums;
+	account.sums.forks = account.sums.execs = account.sums.exits = ABSENT;
+	account.sums.dead_cpu_us = account.sums.new_threads = ABSENT;
 	return account;
 }

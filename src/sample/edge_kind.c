@@ -8,8 +8,8 @@
 /* Adds "mutex 0x55d0c8": the address is the first argument of futex(2). */
 static void lock_address(const struct sample *sample, const char *name, struct text *text)
 {
-	if (sample->arg[0] != ABSENT)
-		text_add_format(text, "%s %#llx", name, (unsigned long long)sample->arg[0]);
+	if (sample->call.arg[0] != ABSENT)
+		text_add_format(text, "%s %#llx", name, (unsigned long long)sample->call.arg[0]);
 }
 
 /* Adds "GIL": a process has one. */
@@ -22,7 +22,7 @@ static void lock_name(const struct sample *sample, const char *name, struct text
 /* Adds "monitor 0x7f21c3a0", with which waits_on begins. */
 static void lock_monitor(const struct sample *sample, const char *name, struct text *text)
 {
-	const char *waits_on = sample->waits_on, *address = waits_on ? strchr(waits_on, ' ') : NULL;
+	const char *waits_on = sample->wait.on, *address = waits_on ? strchr(waits_on, ' ') : NULL;
 
 	(void)name;
 	if (address)
@@ -35,17 +35,17 @@ static void lock_monitor(const struct sample *sample, const char *name, struct t
 /* Adds "file lock /var/lib/x". */
 static void lock_file(const struct sample *sample, const char *name, struct text *text)
 {
-	if (sample->filename)
-		text_add_format(text, "%s %s", name, sample->filename);
+	if (sample->file.name)
+		text_add_format(text, "%s %s", name, sample->file.name);
 }
 
 /* Adds "kernel lock /var/lib/x": the file of the waiting call distinguishes the kernel's locks, as
  * their addresses must not be shown. */
 static void lock_kernel(const struct sample *sample, const char *name, struct text *text)
 {
-	const char *about = sample->filename   ? sample->filename
-			    : sample->waits_on ? sample->waits_on
-					       : sample->syscall;
+	const char *about = sample->file.name ? sample->file.name
+			    : sample->wait.on ? sample->wait.on
+					      : sample->call.name;
 
 	if (about)
 		text_add_format(text, "%s %s", name, about);

@@ -67,35 +67,35 @@ static void cgroup_derive(struct sample *sample)
 	struct cgroup_names names;
 	bool hexadecimal;
 
-	cgroup_names_find(sample->cgroup, &names);
+	cgroup_names_find(sample->process.cgroup, &names);
 	hexadecimal = strspn(names.container, "0123456789abcdef") == CONTAINER_ID_LENGTH;
-	text_put(&sample->container, names.container,
+	text_put(&sample->process.container, names.container,
 		 hexadecimal ? CONTAINER_ID_SHORT : CGROUP_NAME_SIZE);
-	text_put(&sample->container_runtime, names.runtime, CGROUP_NAME_SIZE);
-	text_put(&sample->pod, names.pod, CGROUP_NAME_SIZE);
-	text_put(&sample->unit, names.unit, CGROUP_NAME_SIZE);
+	text_put(&sample->process.container_runtime, names.runtime, CGROUP_NAME_SIZE);
+	text_put(&sample->process.pod, names.pod, CGROUP_NAME_SIZE);
+	text_put(&sample->process.unit, names.unit, CGROUP_NAME_SIZE);
 }
 
 static void script_derive(struct sample *sample)
 {
 	size_t length;
-	const char *script = process_script(sample->cmdline, &length);
+	const char *script = process_script(sample->process.cmdline, &length);
 
-	sample->script = script ? name_transient(script, length) : NULL;
+	sample->process.script = script ? name_transient(script, length) : NULL;
 }
 
 void sample_derive(struct sample *sample, uint64_t needs)
 {
 	static struct text scratch;
 
-	if ((needs & NEED_COMMSUM) && sample->comm)
-		sample->commsum = digits_folded(sample->comm, &scratch);
-	if ((needs & NEED_SCRIPT) && sample->cmdline)
+	if ((needs & NEED_COMMSUM) && sample->thread.comm)
+		sample->thread.commsum = digits_folded(sample->thread.comm, &scratch);
+	if ((needs & NEED_SCRIPT) && sample->process.cmdline)
 		script_derive(sample);
-	if ((needs & NEED_FILENAMESUM) && sample->filename)
-		sample->filenamesum = digits_folded(sample->filename, &scratch);
-	if ((needs & NEED_WAITS_ONSUM) && sample->waits_on && *sample->waits_on)
-		sample->waits_onsum = waits_folded(sample->waits_on, &scratch);
-	if ((needs & NEED_CGROUP_NAMES) && sample->cgroup)
+	if ((needs & NEED_FILENAMESUM) && sample->file.name)
+		sample->file.namesum = digits_folded(sample->file.name, &scratch);
+	if ((needs & NEED_WAITS_ONSUM) && sample->wait.on && *sample->wait.on)
+		sample->wait.onsum = waits_folded(sample->wait.on, &scratch);
+	if ((needs & NEED_CGROUP_NAMES) && sample->process.cgroup)
 		cgroup_derive(sample);
 }

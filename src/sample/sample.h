@@ -48,73 +48,148 @@ int64_t state_of_proc_letter(char letter);
 
 struct proc_values;
 
-struct sample {
-	/* the scan */
+/* The parts of a sample, one for each writer. A part is assigned, compared and absent as a whole.
+ */
+
+/* the scan */
+struct sample_scan {
 	int64_t time_us;   /* UTC */
-	int64_t weight_us; /* time that this sample stands for: since the previous scan */
-	/* identity: sample_account() copies all of it */
-	int64_t tid, pid, ppid, uid;
+	int64_t weight_us; /* time that the sample stands for: since the previous scan */
+	/* scans that left the thread out, and that the sample stands for, too: weight_us has their
+	 * time (struct source, take_again). Not a column */
+	uint32_t repeats;
+};
+
+/* the thread, whatever it does */
+struct sample_thread {
+	int64_t tid, pid, uid;
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, also one of a process (kernel_thread.h); 0 not */
-	const char *user, *comm, *commsum, *cmdline, *script, *exe, *cgroup;
-	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
+	const char *user, *comm, *commsum;
 	int64_t pid_ns, ns_pid, ns_tid;
-	/* activity */
+};
+
+/* its process */
+struct sample_process {
+	int64_t ppid;
+	const char *cmdline, *script, *exe, *cgroup;
+	const char *cgroup_others; /* paths in cgroup v1's other hierarchies, a line each; NULL:
+				    * none. Not a column */
+	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
+};
+
+/* state at the scan */
+struct sample_now {
 	int64_t state; /* enum thread_state_kind */
 	int64_t state_us, cpu;
-	int64_t syscall_nr, arg[SAMPLE_ARG_COUNT];
-	const char *syscall;
-	int64_t syscall_us;
-	const char *error;	 /* errno of a call that --trace saw fail: "ENOENT" */
-	const char *comm_before; /* name before the exec that --trace reports */
-	int64_t fd;
-	const char *filename, *filenamesum;
-	/* object of the activity */
-	const char *filetype, *connection, *remote, *waits_on, *waits_onsum, *wchan;
-	const char *why; /* name of the rule of sample/wait_rule.h that applies; only in S */
-	int64_t waits_on_pid, inflight;
-	/* cause of the wait */
 	const char *runq_why; /* reason of the wait for a CPU; only in RQ */
-	int64_t waker_tid, waker_pid;
-	const char *waker_comm;
-	/* stacks as hashes, and words of unwind/stack_table.h; stack: both, outermost frame first,
-	 * ';' between; see render/frame_kind.h for annotations */
+};
+
+struct sample_call {
+	int64_t nr, arg[SAMPLE_ARG_COUNT];
+	const char *name;
+	int64_t us;
+};
+
+/* only of single events of --trace */
+struct sample_event {
+	const char *error;	 /* errno of a call that failed: "ENOENT" */
+	const char *comm_before; /* name before the exec */
+};
+
+/* file of the call's descriptor or path */
+struct sample_fd {
+	int64_t fd;
+	const char *name, *namesum, *type, *connection, *remote;
+};
+
+/* what the thread waits for */
+struct sample_wait {
+	const char *on, *onsum; /* waits_on */
+	const char *wchan;
+	const char *why; /* name of the rule of sample/wait_rule.h that applies; only in S */
+	int64_t pid, inflight;
+	/* time for which the thread has waited for the same answer before it fell asleep, as in a
+	 * loop of poll(2). Not a column */
+	int64_t before_us;
+	bool open; /* a later scan knows more of this wait. Not a column */
+};
+
+/* stacks as hashes, and words of unwind/stack_table.h */
+struct sample_stack {
 	int64_t ustack, kstack;
-	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack;
-	const char *ufiles; /* files of the user frames in stack: see sample/stack_files.h */
-	/* stacks of the thread that woke it last; waker_stack: see sample/waker_stack.h */
-	int64_t waker_ustack, waker_kstack;
-	const char *waker_stack;
-	/* the oldest request to a block device that it has in flight */
-	const char *io_dev, *io_op;
-	int64_t io_bytes, io_us;
-	const char *io_others; /* other processes with requests in flight on that device */
-	/* thread that it waits for, and the last one of that chain; see waits/chain.h */
-	int64_t blocker_tid, blocker_pid;
-	const char *blocker_kind, *blocker_sure, *oncpu_comm, *oncpu_cgroup;
-	const char *chain;
+	const char *ufunc, *ufuncs, *kfunc, *kfuncs;
+	const char *both;   /* outermost frame first, ';' between; see render/frame_kind.h for
+			     * annotations */
+	const char *ufiles; /* files of the user frames in both: see sample/stack_files.h */
+	bool names_open;    /* a later scan knows more names of its functions. Not a column */
+};
+
+/* the thread that woke it last, and its stacks */
+struct sample_waker {
+	int64_t tid, pid;
+	const char *comm;
+	int64_t ustack, kstack;
+	const char *stack; /* see sample/waker_stack.h */
+};
+
+/* the oldest request to a block device that it has in flight */
+struct sample_io {
+	const char *dev, *op;
+	int64_t bytes, us;
+	const char *others; /* other processes with requests in flight on that device */
+};
+
+/* the thread that it waits for */
+struct sample_blocker {
+	int64_t tid, pid;
+	const char *kind, *sure, *oncpu_comm, *oncpu_cgroup;
+};
+
+/* the threads that this one leads to, and the last one; see waits/chain.h */
+struct sample_chain {
+	const char *text;
 	int64_t depth; /* number of threads that the chain leads to */
 	int64_t root_tid, root_pid, root_state;
 	const char *root, *root_why, *root_waits_on, *root_syscall;
-	/* path to the sample's thread, with --critical-path; and the first thread of it */
-	const char *path_end, *path, *path_of;
-	int64_t path_depth, path_of_tid;
-	/* exact values since the thread's previous sample: sample_account() copies these, too */
+};
+
+/* path to the sample's thread, with --critical-path; and the first thread of it */
+struct sample_path {
+	const char *end, *text, *of;
+	int64_t depth, of_tid;
+};
+
+/* exact values since the thread's previous sample; those after ivcsw are only of accounts
+ * (sample/source.h), and not columns */
+struct sample_sums {
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
-	/* counts of an account (sample/source.h); not columns */
-	int64_t forks, execs, exits, dead_cpu_us;
-	/* threads that were made; the processes that made most of these, and of the forks */
-	int64_t new_threads, thread_maker_pid, forker_pid;
-	/* time for which the thread has waited for the same answer before it fell asleep, as in a
-	 * loop of poll(2). Not a column */
-	int64_t waited_before_us;
-	bool wait_open;	 /* a later scan knows more of this wait. Not a column */
-	bool names_open; /* a later scan knows more names of its stacks' functions. Not a column */
-	/* Scans that left the thread out, and that this sample stands for, too: weight_us has their
-	 * time (struct source, take_again). Not a column */
-	uint32_t repeats;
-	/* paths in cgroup v1's other hierarchies, a line each; NULL: none. Not a column */
-	const char *cgroup_others;
+	int64_t forks, execs, exits, dead_cpu_us, new_threads;
+};
+
+/* processes that made most of an account's forks, and of its threads. No columns */
+struct sample_makers {
+	int64_t fork_pid, thread_pid;
+};
+
+struct sample {
+	struct sample_scan scan;
+	struct sample_thread thread;
+	struct sample_process process;
+	/* what follows changes with what the thread does */
+	struct sample_now now;
+	struct sample_call call;
+	struct sample_event event;
+	struct sample_fd file;
+	struct sample_wait wait;
+	struct sample_stack stack;
+	struct sample_waker waker;
+	struct sample_io io;
+	struct sample_blocker blocker;
+	struct sample_chain chain;
+	struct sample_path path;
+	struct sample_sums sums;
+	struct sample_makers makers;
 	/* owned by the source until its next scan; NULL: none. Columns lead into it, see
 	 * proc_values.h */
 	struct proc_values *proc_values;
@@ -123,7 +198,7 @@ struct sample {
 /* Number of scans that a sample stands for. */
 static inline int64_t sample_scans(const struct sample *sample)
 {
-	return 1 + (int64_t)sample->repeats;
+	return 1 + (int64_t)sample->scan.repeats;
 }
 
 /* A sample with all fields absent. */

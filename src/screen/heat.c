@@ -78,8 +78,8 @@ static void heat_sample(void *to, const struct sample *sample)
 	if (!filter_accepts(&heating->filter, sample))
 		return;
 	heating->threads++;
-	if (!heating->heat->of_threads && sample->state_us != ABSENT)
-		cell_add(heating->heat, sample->time_us, sample->state_us, 1);
+	if (!heating->heat->of_threads && sample->now.state_us != ABSENT)
+		cell_add(heating->heat, sample->scan.time_us, sample->now.state_us, 1);
 }
 
 /* Moves the map's columns to the newest scan: cells that are still in the map keep their counts;

@@ -174,7 +174,7 @@ static struct history_chunk *chunk_for(struct history *history, int64_t time_us)
 
 static void band_add(struct history_scan *scan, const struct sample *sample)
 {
-	switch (sample->state) {
+	switch (sample->now.state) {
 	case STATE_RQ:
 		scan->band[BAND_RQ]++;
 		return;
@@ -182,7 +182,7 @@ static void band_add(struct history_scan *scan, const struct sample *sample)
 		scan->band[BAND_DISK]++;
 		return;
 	case STATE_SLEEP:
-		scan->band[BAND_WORK] += sample->why && wait_class_works(sample->why);
+		scan->band[BAND_WORK] += sample->wait.why && wait_class_works(sample->wait.why);
 		return;
 	case STATE_ON:
 	case ABSENT: /* samples without a state count as active */

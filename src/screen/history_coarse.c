@@ -7,9 +7,9 @@
 
 /* Exact numbers of a sample: they add up over scans. */
 static const size_t exact_offsets[] = {
-	offsetof(struct sample, cpu_us),   offsetof(struct sample, runq_us),
-	offsetof(struct sample, dwait_us), offsetof(struct sample, sleep_us),
-	offsetof(struct sample, vcsw),	   offsetof(struct sample, ivcsw),
+	offsetof(struct sample, sums.cpu_us),	offsetof(struct sample, sums.runq_us),
+	offsetof(struct sample, sums.dwait_us), offsetof(struct sample, sums.sleep_us),
+	offsetof(struct sample, sums.vcsw),	offsetof(struct sample, sums.ivcsw),
 };
 #define EXACT_COUNT (sizeof(exact_offsets) / sizeof(exact_offsets[0]))
 
@@ -48,7 +48,7 @@ static void sample_leave_out(struct left_out *left, const struct sample *sample)
 
 	if (!left->any) {
 		left->who = copy;
-		left->who.weight_us = ABSENT;
+		left->who.scan.weight_us = ABSENT;
 		left->any = true;
 	} else {
 		exact_add(&left->who, &copy);
@@ -61,8 +61,8 @@ static void sample_keep(struct coarsening *coarse, const struct sample *sample,
 	struct left_out *left = &coarse->left_out[coarse->coder.who];
 	struct sample kept = *sample;
 
-	if (kept.weight_us != ABSENT)
-		kept.weight_us = scan->weight_us;
+	if (kept.scan.weight_us != ABSENT)
+		kept.scan.weight_us = scan->weight_us;
 	if (left->any)
 		exact_add(&kept, &left->who);
 	left->any = false;

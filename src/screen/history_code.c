@@ -20,23 +20,24 @@
 #define HEAD_NUMBERS 2u
 #define HEAD_BITS 2
 
-/* A bit for each number: NUMBER_BIT(state_us). */
-#define NUMBER_NAME(member, way, in) NUMBER_##member,
+/* A bit for each number: NUMBER_BIT(now, state_us). */
+#define NUMBER_NAME(part, member, way, in) NUMBER_##part##_##member,
 enum number { HISTORY_NUMBERS(NUMBER_NAME) NUMBER_COUNT };
 #undef NUMBER_NAME
-#define NUMBER_BIT(member) (1u << NUMBER_##member)
-#define PRESENT_ALWAYS NUMBER_BIT(weight_us) /* weight_us is expected even after an absent one */
+#define NUMBER_BIT(part, member) (1u << NUMBER_##part##_##member)
+#define PRESENT_ALWAYS \
+	NUMBER_BIT(scan, weight_us) /* weight_us is expected even after an absent one */
 
 _Static_assert(NUMBER_COUNT == HISTORY_NUMBER_COUNT, "rows of HISTORY_NUMBERS");
 
 /* The numbers of an account. */
 static const size_t account_numbers[] = {
-	offsetof(struct sample, weight_us),   offsetof(struct sample, cpu_us),
-	offsetof(struct sample, runq_us),     offsetof(struct sample, dwait_us),
-	offsetof(struct sample, sleep_us),    offsetof(struct sample, vcsw),
-	offsetof(struct sample, ivcsw),	      offsetof(struct sample, forks),
-	offsetof(struct sample, execs),	      offsetof(struct sample, exits),
-	offsetof(struct sample, dead_cpu_us),
+	offsetof(struct sample, scan.weight_us),   offsetof(struct sample, sums.cpu_us),
+	offsetof(struct sample, sums.runq_us),	   offsetof(struct sample, sums.dwait_us),
+	offsetof(struct sample, sums.sleep_us),	   offsetof(struct sample, sums.vcsw),
+	offsetof(struct sample, sums.ivcsw),	   offsetof(struct sample, sums.forks),
+	offsetof(struct sample, sums.execs),	   offsetof(struct sample, sums.exits),
+	offsetof(struct sample, sums.dead_cpu_us),
 };
 #define ACCOUNT_COUNT (sizeof(account_numbers) / sizeof(account_numbers[0]))
 
@@ -207,9 +208,9 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 	struct history_last *last = last_of(coder, who);
 	bool stays = last->what == what + 1;
 	const struct expecting of = {
-		.elapsed_us = minus(scan->time_us, last->sample.time_us),
+		.elapsed_us = minus(scan->time_us, last->sample.scan.time_us),
 		.weight_us = scan->weight_us,
-		.state = sample->state,
+		.state = sample->now.state,
 		.stays = stays,
 	};
 	int64_t expected[HISTORY_NUMBER_COUNT];
@@ -234,7 +235,7 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 			difference_add(&chunk->bytes, number, expected[i]);
 		*number_at(&last->sample, history_numbers[i].offset) = number;
 	}
-	last->sample.time_us = scan->time_us;
+	last->sample.scan.time_us = scan->time_us;
 	last->what = what + 1;
 }
 
@@ -258,9 +259,9 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 		tuple_fill(&chunk->what, last->what - 1, &history_what, sample);
 	}
 	of = (struct expecting){
-		.elapsed_us = minus(scan->time_us, sample->time_us),
+		.elapsed_us = minus(scan->time_us, sample->scan.time_us),
 		.weight_us = scan->weight_us,
-		.state = sample->state,
+		.state = sample->now.state,
 		.stays = !(head & HEAD_WHAT),
 	};
 	if (head & HEAD_NUMBERS)
@@ -268,15 +269,15 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 	/* skips a number that is absent and remains so */
 	last->present |= (uint32_t)bits;
 	present = last->present;
-#define NUMBER_DECODE(member, way, in)                                               \
-	if (present & NUMBER_BIT(member)) {                                          \
-		sample->member = expected_of((way), (in), sample->member, &of);      \
-		if (bits & NUMBER_BIT(member))                                       \
-			sample->member = difference_read(bytes, at, sample->member); \
+#define NUMBER_DECODE(part, member, way, in)                                                   \
+	if (present & NUMBER_BIT(part, member)) {                                              \
+		sample->part.member = expected_of((way), (in), sample->part.member, &of);      \
+		if (bits & NUMBER_BIT(part, member))                                           \
+			sample->part.member = difference_read(bytes, at, sample->part.member); \
 	}
 	HISTORY_NUMBERS(NUMBER_DECODE)
 #undef NUMBER_DECODE
-	sample->time_us = scan->time_us;
+	sample->scan.time_us = scan->time_us;
 	return sample;
 }
 
@@ -299,7 +300,7 @@ void history_decode_account(const struct history_chunk *chunk, size_t *at,
 	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
 		*number_at(account, account_numbers[i]) =
 			difference_read(chunk->bytes.bytes, at, 0);
-	account->time_us = scan->time_us;
+	account->scan.time_us = scan->time_us;
 }
 
 void history_encode_trace(struct history_chunk *chunk, struct history_texts *texts,
@@ -334,7 +335,7 @@ const struct trace_kind *history_decode_trace(const struct history_chunk *chunk,
 	*who = *sample_absent();
 	tuple_fill(&chunk->who, (uint32_t)varint_read(bytes, at), &history_who, who);
 	tuple_fill(&chunk->what, (uint32_t)varint_read(bytes, at), &history_what, who);
-	who->time_us = scan->time_us;
+	who->scan.time_us = scan->time_us;
 	kind = (const struct trace_kind *)(uintptr_t)varint_read(bytes, at);
 	histogram->sum_ns = (int64_t)varint_read(bytes, at);
 	histogram->max_ns = (int64_t)varint_read(bytes, at);

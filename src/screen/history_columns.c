@@ -7,18 +7,19 @@
 
 struct history_columns history_who, history_what;
 
-#define NUMBER(member, way, in) {offsetof(struct sample, member), (way), (in)},
+#define NUMBER(part, member, way, in) {offsetof(struct sample, part.member), (way), (in)},
 
 const struct history_number history_numbers[HISTORY_NUMBER_COUNT] = {HISTORY_NUMBERS(NUMBER)};
 
 /* Columns whose values differ in every call, or that only single events have. */
 static bool is_left_out(const struct column *column)
 {
-	return column->offset == offsetof(struct sample, time_us) || column_is_proc_value(column) ||
-	       (column->offset >= offsetof(struct sample, syscall_nr) &&
-		column->offset < offsetof(struct sample, syscall)) ||
-	       column->offset == offsetof(struct sample, error) ||
-	       column->offset == offsetof(struct sample, comm_before);
+	return column->offset == offsetof(struct sample, scan.time_us) ||
+	       column_is_proc_value(column) ||
+	       (column->offset >= offsetof(struct sample, call.nr) &&
+		column->offset < offsetof(struct sample, call.name)) ||
+	       (column->offset >= offsetof(struct sample, event) &&
+		column->offset < offsetof(struct sample, event) + sizeof(struct sample_event));
 }
 
 static bool is_number(const struct column *column)
@@ -61,7 +62,7 @@ static void runs_find(struct history_columns *columns)
 
 static void columns_find(void)
 {
-	const size_t state = offsetof(struct sample, state);
+	const size_t state = offsetof(struct sample, now);
 
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
@@ -88,5 +89,5 @@ bool history_keeps(const struct column *column)
 {
 	if (column->role == ROLE_MEASURE)
 		return !measure_is_of_parts(column);
-	return !is_left_out(column) || column->offset == offsetof(struct sample, time_us);
+	return !is_left_out(column) || column->offset == offsetof(struct sample, scan.time_us);
 }

@@ -43,22 +43,22 @@ struct history_number {
 	int64_t state; /* state that gets the scan's weight, with EXPECT_NONE; -1: none */
 };
 
-/* Numbers of a sample that change from scan to scan: member, what is expected, state. A table for
- * most; reading a million samples has to be fast, and has the rows as code. */
+/* Numbers of a sample that change from scan to scan: part, member, what is expected, state. A table
+ * for most; reading a million samples has to be fast, and has the rows as code. */
 /* clang-format off */
-#define HISTORY_NUMBERS(ROW)                   \
-	ROW(state_us,	EXPECT_STAY,	-1)            \
-	ROW(syscall_us,	EXPECT_STAY,	-1)            \
-	ROW(cpu,	EXPECT_SAME,	-1)            \
-	ROW(weight_us,	EXPECT_WEIGHT,	-1)            \
-	ROW(cpu_us,	EXPECT_NONE,	STATE_ON)      \
-	ROW(runq_us,	EXPECT_NONE,	STATE_RQ)      \
-	ROW(dwait_us,	EXPECT_NONE,	STATE_DISK)    \
-	ROW(sleep_us,	EXPECT_NONE,	STATE_SLEEP)   \
-	ROW(vcsw,	EXPECT_NONE,	-1)            \
-	ROW(ivcsw,	EXPECT_NONE,	-1)            \
-	ROW(io_bytes,	EXPECT_SAME,	-1)            \
-	ROW(io_us,	EXPECT_STAY,	-1)
+#define HISTORY_NUMBERS(ROW)                           \
+	ROW(now,  state_us,	EXPECT_STAY,	-1)            \
+	ROW(call, us,		EXPECT_STAY,	-1)            \
+	ROW(now,  cpu,		EXPECT_SAME,	-1)            \
+	ROW(scan, weight_us,	EXPECT_WEIGHT,	-1)            \
+	ROW(sums, cpu_us,	EXPECT_NONE,	STATE_ON)      \
+	ROW(sums, runq_us,	EXPECT_NONE,	STATE_RQ)      \
+	ROW(sums, dwait_us,	EXPECT_NONE,	STATE_DISK)    \
+	ROW(sums, sleep_us,	EXPECT_NONE,	STATE_SLEEP)   \
+	ROW(sums, vcsw,		EXPECT_NONE,	-1)            \
+	ROW(sums, ivcsw,	EXPECT_NONE,	-1)            \
+	ROW(io,   bytes,	EXPECT_SAME,	-1)            \
+	ROW(io,   us,		EXPECT_STAY,	-1)
 /* clang-format on */
 extern const struct history_number history_numbers[HISTORY_NUMBER_COUNT];
 

@@ -45,7 +45,7 @@ static void peek_scan(void *to, const struct history_scan *scan)
 static void peek_sample(void *to, const struct sample *sample)
 {
 	struct peeking *peeking = to;
-	int64_t weight_us = sample->weight_us;
+	int64_t weight_us = sample->scan.weight_us;
 
 	if (!filter_accepts(&peeking->filter, sample))
 		return;

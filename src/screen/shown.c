@@ -63,7 +63,7 @@ static bool filling_remembers(const struct filling *filling)
 
 static void tally_sample(struct tally *tally, const struct sample *sample)
 {
-	const struct state_row *state = state_row(sample->state);
+	const struct state_row *state = state_row(sample->now.state);
 
 	tally->samples++;
 	tally->active += !state || state->active;
@@ -87,7 +87,7 @@ static void take_sample(void *to, const struct sample *sample, uint64_t *memo)
 	struct exact_note note = EXACT_NOTE_NONE;
 	uint32_t share;
 
-	if (*memo && filling->remembers && sample->weight_us > 0) {
+	if (*memo && filling->remembers && sample->scan.weight_us > 0) {
 		take_again(filling, sample, *memo);
 		return;
 	}

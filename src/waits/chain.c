@@ -190,20 +190,20 @@ static void root_fill(const struct chain_nodes *nodes, const struct chain *chain
 	if (!root)
 		return;
 	if (root->edge.sure == SURE_PROCESS) {
-		sample->root = name_transient_string(root->edge.thing);
-		sample->root_pid = root->edge.pid;
+		sample->chain.root = name_transient_string(root->edge.thing);
+		sample->chain.root_pid = root->edge.pid;
 		return;
 	}
 	root_lend(root);
-	sample->root = root_name(nodes, chain);
-	sample->root_tid = root->tid;
-	sample->root_pid = root->pid;
-	sample->root_state = root->state;
-	sample->root_syscall = root->syscall;
-	sample->root_why = root->why;
-	sample->root_waits_on = root->waits_on;
+	sample->chain.root = root_name(nodes, chain);
+	sample->chain.root_tid = root->tid;
+	sample->chain.root_pid = root->pid;
+	sample->chain.root_state = root->state;
+	sample->chain.root_syscall = root->syscall;
+	sample->chain.root_why = root->why;
+	sample->chain.root_waits_on = root->waits_on;
 	if (chain->cycle < chain->count)
-		sample->root_why = chain->deadlock ? "deadlock" : "cycle";
+		sample->chain.root_why = chain->deadlock ? "deadlock" : "cycle";
 }
 
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample,
@@ -217,24 +217,24 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	chain->root = NULL;
 	if (node->unknown)
 		return;
-	sample->blocker_tid = edge->tid;
-	sample->blocker_pid = edge->pid;
+	sample->blocker.tid = edge->tid;
+	sample->blocker.pid = edge->pid;
 	if (edge->kind != EDGE_NONE)
-		sample->blocker_kind = edge_kinds[edge->kind].name;
+		sample->blocker.kind = edge_kinds[edge->kind].name;
 	if (edge->sure != SURE_NONE)
-		sample->blocker_sure = edge_sure_names[edge->sure];
+		sample->blocker.sure = edge_sure_names[edge->sure];
 	if (edge->kind == EDGE_CPU) {
-		sample->oncpu_comm = name_transient_string(edge->thing);
-		sample->oncpu_cgroup = edge->group;
+		sample->blocker.oncpu_comm = name_transient_string(edge->thing);
+		sample->blocker.oncpu_cgroup = edge->group;
 	}
 	if (!(needs & NEED_CHAIN))
 		return;
 	chain_walk(nodes, from, chain);
 	text_clear(&text);
 	chain_describe(nodes, chain, &text);
-	sample->chain = name_transient(text_string(&text), text.length);
-	sample->depth = (int64_t)chain->count - 1;
+	sample->chain.text = name_transient(text_string(&text), text.length);
+	sample->chain.depth = (int64_t)chain->count - 1;
 	if (chain->root && chain->root->edge.sure == SURE_PROCESS)
-		sample->depth++;
+		sample->chain.depth++;
 	root_fill(nodes, chain, sample);
 }

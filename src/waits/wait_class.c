@@ -37,21 +37,21 @@ const struct wait_rule *wait_rule_known(struct wait_classes *classes, const char
 
 static void class_take(struct sample *sample, const struct wait_rule *rule)
 {
-	sample->why = name_transient_string(rule->name);
+	sample->wait.why = name_transient_string(rule->name);
 }
 
 static void facts_take(const struct waits *waits, struct sample *sample,
 		       const struct wait_facts *facts, int64_t now_ns)
 {
 	class_take(sample, wait_rule_of_facts(facts, waits->classes.daemon_ports));
-	if (facts->request_ns != ABSENT && sample->state_us != ABSENT)
-		sample->waited_before_us =
-			(now_ns - facts->request_ns) / NS_PER_US - sample->state_us;
+	if (facts->request_ns != ABSENT && sample->now.state_us != ABSENT)
+		sample->wait.before_us =
+			(now_ns - facts->request_ns) / NS_PER_US - sample->now.state_us;
 }
 
 bool waits_class_by_call(struct waits *waits, struct sample *sample)
 {
-	const struct wait_rule *rule = wait_rule_known(&waits->classes, sample->syscall);
+	const struct wait_rule *rule = wait_rule_known(&waits->classes, sample->call.name);
 
 	if (!rule || rule->kind == WAIT_SET)
 		return false;
@@ -68,7 +68,7 @@ static bool episode_serves(const struct wait_episode *episode, const struct samp
 		return true;
 	case WAIT_SET:
 		return !episode->facts.changes && !episode->facts.has_request &&
-		       episode->second_arg == sample->arg[1];
+		       episode->second_arg == sample->call.arg[1];
 	case WAIT_IO:
 		return false;
 	default:
@@ -78,18 +78,20 @@ static bool episode_serves(const struct wait_episode *episode, const struct samp
 
 bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t now_ns)
 {
-	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
+	const struct wait_episode *episode =
+		cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
 
 	/* whether the client waits has to be found anew each time */
-	if (episode && episode->facts.kind == WAIT_LOCK && served_has(&waits->served, sample->tid))
+	if (episode && episode->facts.kind == WAIT_LOCK &&
+	    served_has(&waits->served, sample->thread.tid))
 		return false;
-	if (!episode || episode->start_ns != sample->start_ns ||
-	    episode->syscall_nr != sample->syscall_nr || episode->first_arg != sample->arg[0] ||
+	if (!episode || episode->start_ns != sample->thread.start_ns ||
+	    episode->syscall_nr != sample->call.nr || episode->first_arg != sample->call.arg[0] ||
 	    now_ns - episode->read_ns >= WAIT_STILL_NS || !(episode->known & NEED_WAIT_CLASS) ||
 	    episode->pending || !episode_serves(episode, sample))
 		return false;
 	/* a set may have other descriptors by now: it is read again when its second is over */
-	waits->classes.changes_tid = episode->facts.kind == WAIT_SET ? sample->tid : 0;
+	waits->classes.changes_tid = episode->facts.kind == WAIT_SET ? sample->thread.tid : 0;
 	facts_take(waits, sample, &episode->facts, now_ns);
 	return true;
 }
@@ -102,7 +104,7 @@ bool waits_class_of_peer(struct waits *waits, struct sample *sample, const struc
 			? NULL
 			: wait_peers_find(&waits->classes.peers, sample, hint, now_ns);
 
-	if (!facts || (facts->kind == WAIT_LOCK && served_has(&waits->served, sample->tid)))
+	if (!facts || (facts->kind == WAIT_LOCK && served_has(&waits->served, sample->thread.tid)))
 		return false;
 	waits->classes.changes_tid = 0;
 	facts_take(waits, sample, facts, now_ns);
@@ -140,7 +142,7 @@ void waits_class(struct waits *waits, struct sample *sample, const struct lookup
 	int64_t start_ns;
 	bool whole;
 
-	waits->classes.changes_tid = sample->tid;
+	waits->classes.changes_tid = sample->thread.tid;
 	if (!(episode->known & (NEED_WAITS | NEED_WAIT_CLASS))) {
 		if (!class_has_time(waits, now_ns) || lock_must_wait(waits, episode)) {
 			episode->pending = true;

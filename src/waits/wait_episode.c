@@ -88,15 +88,17 @@ int64_t wait_episode_until(const struct wait_episode *episode)
 /* True if the thread waits in the same call, on the same file, as in the episode. */
 static bool waits_again(const struct wait_episode *episode, const struct sample *sample)
 {
-	return episode->start_ns == sample->start_ns && episode->syscall_nr == sample->syscall_nr &&
-	       episode->link == sample->filename && sample->state != STATE_ON;
+	return episode->start_ns == sample->thread.start_ns &&
+	       episode->syscall_nr == sample->call.nr && episode->link == sample->file.name &&
+	       sample->now.state != STATE_ON;
 }
 
 struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
 				       const struct lookup_hint *hint, int64_t now_ns)
 {
 	bool added;
-	struct wait_episode *episode = cache_get(episodes, (uint64_t)sample->tid, now_ns, &added);
+	struct wait_episode *episode =
+		cache_get(episodes, (uint64_t)sample->thread.tid, now_ns, &added);
 	struct cache_entry entry = episode->entry;
 	struct wait_facts before = wait_facts_absent;
 	int64_t whole_ns = 0, in_call_ns = 0;
@@ -127,16 +129,16 @@ struct wait_episode *wait_episode_find(struct cache *episodes, const struct samp
 	}
 	*episode = (struct wait_episode){
 		.entry = entry,
-		.start_ns = sample->start_ns,
+		.start_ns = sample->thread.start_ns,
 		.read_ns = now_ns,
 		.sequence = hint->sequence,
-		.syscall_nr = sample->syscall_nr,
-		.first_arg = sample->arg[0],
-		.second_arg = sample->arg[1],
-		.link = sample->filename,
+		.syscall_nr = sample->call.nr,
+		.first_arg = sample->call.arg[0],
+		.second_arg = sample->call.arg[1],
+		.link = sample->file.name,
 		.in_call = in_call,
 		.assumed = in_call_ns && now_ns - in_call_ns < WAIT_STILL_NS &&
-			   sample->state == STATE_SLEEP && episode->sequence != hint->sequence,
+			   sample->now.state == STATE_SLEEP && episode->sequence != hint->sequence,
 		.in_call_ns = in_call_ns,
 		.facts = wait_facts_absent,
 		.facts_before = before,

@@ -10,18 +10,18 @@
  * are buffers and sizes. */
 static struct wait_peer peer_of(const struct sample *sample, const struct lookup_hint *hint)
 {
-	int fd = syscall_fd(sample->syscall_nr, hint->compat, sample->arg);
+	int fd = syscall_fd(sample->call.nr, hint->compat, sample->call.arg);
 	struct wait_peer peer = {
-		.pid = sample->pid,
-		.tid = sample->tid,
-		.syscall_nr = sample->syscall_nr,
+		.pid = sample->thread.pid,
+		.tid = sample->thread.tid,
+		.syscall_nr = sample->call.nr,
 		.compat = hint->compat,
 	};
 
 	if (fd >= 0)
 		peer.arg[0] = fd;
 	else
-		memcpy(peer.arg, sample->arg, sizeof(peer.arg));
+		memcpy(peer.arg, sample->call.arg, sizeof(peer.arg));
 	return peer;
 }
 
@@ -44,7 +44,7 @@ const struct wait_facts *wait_peers_find(struct wait_peers *peers, const struct 
 		return NULL;
 	/* a futex is found by its address, and threads of a process have one memory */
 	if (peer->facts.kind == WAIT_LOCK &&
-	    syscall_fd(sample->syscall_nr, hint->compat, sample->arg) < 0)
+	    syscall_fd(sample->call.nr, hint->compat, sample->call.arg) < 0)
 		return &peer->facts;
 	return fd_are_shared(peer->tid, requested.tid) ? &peer->facts : NULL;
 }

@@ -160,19 +160,19 @@ wait_describer *wait_describer_find(const char *syscall_name)
 
 static bool is_limited(const struct wait_row *row, const struct sample *sample)
 {
-	return row->limit && sample->arg[row->limit];
+	return row->limit && sample->call.arg[row->limit];
 }
 
 bool wait_has_limit(const struct sample *sample)
 {
-	const struct wait_row *row = row_find(sample->syscall);
+	const struct wait_row *row = row_find(sample->call.name);
 
 	return row && is_limited(row, sample);
 }
 
 bool wait_threads_end(const struct sample *sample)
 {
-	const struct wait_row *row = row_find(sample->syscall);
+	const struct wait_row *row = row_find(sample->call.name);
 
 	return row && row->threads_end && !is_limited(row, sample);
 }

@@ -30,7 +30,7 @@ static const char *text_name(struct text *text)
 
 bool wait_call_names_path(const struct sample *sample, const struct lookup_hint *hint)
 {
-	return syscall_path(sample->syscall_nr, hint->compat).arg >= 0;
+	return syscall_path(sample->call.nr, hint->compat).arg >= 0;
 }
 
 void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
@@ -39,28 +39,29 @@ void wait_episode_fill(struct waits *waits, struct wait_episode *episode,
 {
 	struct wait wait = {
 		.waits = waits,
-		.pid = sample->pid,
-		.tid = sample->tid,
+		.pid = sample->thread.pid,
+		.tid = sample->thread.tid,
 		.now_ns = now_ns,
-		.start_ns = sample->start_ns,
+		.start_ns = sample->thread.start_ns,
 		.compat = hint->compat,
 		.episode = hint->sequence,
-		.arg = sample->arg,
-		.fd = sample->fd == ABSENT ? -1 : (int)sample->fd,
-		.link = sample->filename,
+		.arg = sample->call.arg,
+		.fd = sample->file.fd == ABSENT ? -1 : (int)sample->file.fd,
+		.link = sample->file.name,
 		.anew = depth == WAIT_NUMBERS_ANEW,
 		.numbers_only = depth != WAIT_WHOLE,
 		.text = &waits->text,
 		.facts = wait_facts_absent,
 	};
-	wait_describer *describe = sample->syscall ? describer_of(waits, sample->syscall) : NULL;
-	int to = syscall_fd_to(sample->syscall_nr, hint->compat, sample->arg);
+	wait_describer *describe =
+		sample->call.name ? describer_of(waits, sample->call.name) : NULL;
+	int to = syscall_fd_to(sample->call.nr, hint->compat, sample->call.arg);
 
 	if (wait_call_names_path(sample, hint))
 		wait.fd = -1;
 	text_clear(&waits->text);
 	if (!episode->in_call && !episode->assumed &&
-	    elsewhere_describe(&wait, (enum thread_state_kind)sample->state)) {
+	    elsewhere_describe(&wait, (enum thread_state_kind)sample->now.state)) {
 		wait.of_thread = true;
 		episode->in_call_ns = 0;
 	} else {
@@ -87,20 +88,22 @@ static void episode_read_file(struct waits *waits, struct wait_episode *episode,
 			      const struct sample *sample, const struct lookup_hint *hint,
 			      uint64_t missing, int64_t now_ns)
 {
-	const char *link = sample->filename;
+	const char *link = sample->file.name;
 	const struct socket_facts *socket;
 
-	if (!link || sample->fd == ABSENT || wait_call_names_path(sample, hint))
+	if (!link || sample->file.fd == ABSENT || wait_call_names_path(sample, hint))
 		return;
 	if (missing & NEED_FILETYPE) {
 		episode->filetype = file_word(link);
 		if (!episode->filetype)
-			episode->filetype = file_type_word(waits->root, sample->pid, sample->tid,
-							   (int)sample->fd);
+			episode->filetype =
+				file_type_word(waits->root, sample->thread.pid, sample->thread.tid,
+					       (int)sample->file.fd);
 	}
 	if (missing & NEED_CONNECTION && !strncmp(link, SOCKET_LINK, strlen(SOCKET_LINK))) {
-		socket = socket_find(&waits->sockets, sample->pid, sample->tid, (int)sample->fd,
-				     link, PEER_UNIX, now_ns, &episode->pending);
+		socket = socket_find(&waits->sockets, sample->thread.pid, sample->thread.tid,
+				     (int)sample->file.fd, link, PEER_UNIX, now_ns,
+				     &episode->pending);
 		episode->connection = socket->connection;
 		episode->remote = socket->remote;
 	}
@@ -110,22 +113,22 @@ static void episode_read_file(struct waits *waits, struct wait_episode *episode,
 static const char *wchan_read(const struct waits *waits, const struct sample *sample)
 {
 	char wchan[WCHAN_BYTES];
-	ssize_t length = proc_file_read(waits->root, sample->pid, sample->tid, "wchan", wchan,
-					sizeof(wchan));
+	ssize_t length = proc_file_read(waits->root, sample->thread.pid, sample->thread.tid,
+					"wchan", wchan, sizeof(wchan));
 
 	return length > 0 && strcmp(wchan, "0") != 0 ? name_transient(wchan, length) : NULL;
 }
 
 static bool is_blocked(const struct sample *sample)
 {
-	return sample->state != STATE_ON && sample->state != STATE_RQ &&
-	       sample->state != STATE_ZOMBIE;
+	return sample->now.state != STATE_ON && sample->now.state != STATE_RQ &&
+	       sample->now.state != STATE_ZOMBIE;
 }
 
 static bool waits_for_set(struct waits *waits, const struct sample *sample)
 {
 	const struct wait_rule *rule =
-		sample->syscall ? wait_rule_known(&waits->classes, sample->syscall) : NULL;
+		sample->call.name ? wait_rule_known(&waits->classes, sample->call.name) : NULL;
 
 	return rule && rule->kind == WAIT_SET;
 }
@@ -134,11 +137,11 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
  * reclaims; in S in a page fault, whose file is of FUSE. facts: of the call, if there is one. */
 static bool may_want_memory(const struct sample *sample, const struct wait_facts *facts)
 {
-	if (sample->kthread == 1)
+	if (sample->thread.kthread == 1)
 		return false;
-	return sample->state == STATE_DISK || sample->state == STATE_RQ ||
-	       (sample->state == STATE_SLEEP &&
-		(sample->syscall_nr == ABSENT || facts->kind == WAIT_FILE));
+	return sample->now.state == STATE_DISK || sample->now.state == STATE_RQ ||
+	       (sample->now.state == STATE_SLEEP &&
+		(sample->call.nr == ABSENT || facts->kind == WAIT_FILE));
 }
 
 /* Replaces what the call waits for by a wait for memory, if it is one. */
@@ -149,10 +152,10 @@ static void memory_describe(struct waits *waits, struct wait_episode *episode,
 		cgroup_mount_find(&waits->memory_group, waits->root, "memory");
 	waits->memory_group_looked_for = true;
 	text_clear(&waits->text);
-	memory_wait_describe(waits->root, &waits->memory_group, sample->pid, sample->tid,
-			     &waits->text);
+	memory_wait_describe(waits->root, &waits->memory_group, sample->thread.pid,
+			     sample->thread.tid, &waits->text);
 	/* a runnable thread that was only interrupted in a page fault waits for a CPU */
-	if (sample->state == STATE_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
+	if (sample->now.state == STATE_RQ && strncmp(text_string(&waits->text), "reclaim", 7))
 		return;
 	if (!waits->text.length)
 		return;
@@ -165,14 +168,14 @@ static void memory_describe(struct waits *waits, struct wait_episode *episode,
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns)
 {
-	bool of_program = sample->kthread != 1,
-	     in_call = sample->syscall_nr != ABSENT && of_program;
+	bool of_program = sample->thread.kthread != 1,
+	     in_call = sample->call.nr != ABSENT && of_program;
 	uint64_t wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
 	struct wait_episode *episode;
 	bool reported;
 
 	wanted &= ~NEED_WAITS;
-	if (of_program && (is_blocked(sample) || sample->state == STATE_RQ))
+	if (of_program && (is_blocked(sample) || sample->now.state == STATE_RQ))
 		wanted |= needs & NEED_WAITS;
 	if (is_blocked(sample))
 		wanted |= needs & NEED_WCHAN;
@@ -186,7 +189,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		episode_read_file(waits, episode, sample, hint, missing, now_ns);
 	if (missing & NEED_WAITS && is_blocked(sample)) {
 		wait_episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
-		if (sample->state == STATE_SLEEP)
+		if (sample->now.state == STATE_SLEEP)
 			episode->known |= NEED_WAIT_CLASS;
 	} else if (missing & NEED_WAITS)
 		episode->facts = wait_facts_absent;
@@ -198,25 +201,26 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	if (missing & NEED_WCHAN)
 		episode->wchan = wchan_read(waits, sample);
 
-	sample->connection = episode->connection;
-	sample->remote = episode->remote;
-	sample->filetype = episode->filetype;
-	sample->waits_on = episode->waits_on;
-	sample->waits_on_pid = episode->facts.pid;
-	sample->inflight = episode->facts.inflight;
-	sample->wchan = episode->wchan;
-	sample->wait_open = episode->pending;
+	sample->file.connection = episode->connection;
+	sample->file.remote = episode->remote;
+	sample->file.type = episode->filetype;
+	sample->wait.on = episode->waits_on;
+	sample->wait.pid = episode->facts.pid;
+	sample->wait.inflight = episode->facts.inflight;
+	sample->wait.wchan = episode->wchan;
+	sample->wait.open = episode->pending;
 }
 
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts)
 {
-	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
+	const struct wait_episode *episode =
+		cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
 	struct wait_episode fresh = {0};
 	bool whole;
 
 	if (episode &&
-	    (episode->start_ns != sample->start_ns || episode->sequence != hint->sequence))
+	    (episode->start_ns != sample->thread.start_ns || episode->sequence != hint->sequence))
 		episode = NULL;
 	if (anew) {
 		fresh.in_call = episode && (episode->in_call || episode->assumed);
@@ -236,7 +240,7 @@ static bool class_is_same(const struct waits *waits, const struct sample *sample
 {
 	const struct wait_rule *rule = wait_rule_of_facts(facts, waits->classes.daemon_ports);
 
-	return !sample->why || !strcmp(sample->why, rule->name);
+	return !sample->wait.why || !strcmp(sample->wait.why, rule->name);
 }
 
 bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
@@ -247,8 +251,8 @@ bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup
 	if (!(needs & NEED_WAITS))
 		return false;
 	waits_fill(waits, sample, hint, needs, now_ns);
-	episode = cache_find(&waits->episodes, (uint64_t)sample->tid);
-	return episode && !sample->wait_open && !episode->facts.changes &&
+	episode = cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
+	return episode && !sample->wait.open && !episode->facts.changes &&
 	       class_is_same(waits, sample, &episode->facts);
 }
 

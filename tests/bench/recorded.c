@@ -33,35 +33,36 @@ static void thread_make(struct sample *sample, unsigned int i)
 	unsigned int kind = dice(KINDS);
 
 	*sample = *sample_absent();
-	sample->tid = 1000 + 7 * (int64_t)i;
-	sample->pid = sample->tid - dice(64);
-	sample->user = name_of_string(users[kind % 5]);
-	sample->comm = name("worker-", kind, "");
-	sample->exe = name("/usr/lib/postgresql/", kind / 10, "/bin/postgres");
-	sample->cgroup = name("/system.slice/postgresql.slice/instance@", kind, ".service");
+	sample->thread.tid = 1000 + 7 * (int64_t)i;
+	sample->thread.pid = sample->thread.tid - dice(64);
+	sample->thread.user = name_of_string(users[kind % 5]);
+	sample->thread.comm = name("worker-", kind, "");
+	sample->process.exe = name("/usr/lib/postgresql/", kind / 10, "/bin/postgres");
+	sample->process.cgroup = name("/system.slice/postgresql.slice/instance@", kind, ".service");
 }
 
 /* Sets the state of the thread at a scan: one of eight threads is not asleep. */
 static void thread_step(struct sample *sample, int64_t time_us, int64_t weight_us)
 {
-	unsigned int call = (unsigned int)(sample->tid / 7 + dice(3)) % 8, asleep = dice(8);
+	unsigned int call = (unsigned int)(sample->thread.tid / 7 + dice(3)) % 8, asleep = dice(8);
 
-	sample->weight_us = weight_us;
-	sample->state = asleep ? STATE_SLEEP : (int64_t)dice(3);
-	sample->state_us = sample->time_us == ABSENT || !asleep || !dice(8)
-				   ? dice(50000)
-				   : sample->state_us + time_us - sample->time_us;
-	sample->time_us = time_us;
-	sample->cpu = dice(64);
-	sample->waker_tid = dice(3) ? 1000 + (int64_t)dice(35000) : ABSENT;
-	sample->syscall = sample->state ? name_of_string(calls[call]) : NULL;
-	sample->filename = call == 1 || call == 3 || call == 4
-				   ? name("/var/lib/postgresql/15/main/base/16384/", dice(500), "")
-				   : NULL;
-	sample->cpu_us = asleep ? 0 : dice(20000);
-	sample->runq_us = asleep ? 0 : dice(2000);
-	sample->dwait_us = sample->state == STATE_DISK ? dice(2000) : 0;
-	sample->sleep_us = weight_us - sample->cpu_us - sample->runq_us - sample->dwait_us;
+	sample->scan.weight_us = weight_us;
+	sample->now.state = asleep ? STATE_SLEEP : (int64_t)dice(3);
+	sample->now.state_us = sample->scan.time_us == ABSENT || !asleep || !dice(8)
+				       ? dice(50000)
+				       : sample->now.state_us + time_us - sample->scan.time_us;
+	sample->scan.time_us = time_us;
+	sample->now.cpu = dice(64);
+	sample->waker.tid = dice(3) ? 1000 + (int64_t)dice(35000) : ABSENT;
+	sample->call.name = sample->now.state ? name_of_string(calls[call]) : NULL;
+	sample->file.name = call == 1 || call == 3 || call == 4
+				    ? name("/var/lib/postgresql/15/main/base/16384/", dice(500), "")
+				    : NULL;
+	sample->sums.cpu_us = asleep ? 0 : dice(20000);
+	sample->sums.runq_us = asleep ? 0 : dice(2000);
+	sample->sums.dwait_us = sample->now.state == STATE_DISK ? dice(2000) : 0;
+	sample->sums.sleep_us =
+		weight_us - sample->sums.cpu_us - sample->sums.runq_us - sample->sums.dwait_us;
 }
 
 static int scan_write(struct recorder_part *part, struct grid *grid, const struct column_list *list,

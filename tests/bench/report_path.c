@@ -29,23 +29,23 @@ static struct sample sample_make(unsigned int i)
 	unsigned int group = dice(GROUPS);
 	struct sample sample = *sample_absent();
 
-	sample.time_us = 1795207373123456ll;
-	sample.weight_us = 50000;
-	sample.tid = 1000 + 7 * (int64_t)i;
-	sample.pid = sample.tid - dice(64);
-	sample.state = group % 3;
-	sample.user = name_of_string(users[group % 5]);
-	sample.comm = name("worker-", dice(1000), "");
-	sample.commsum = name("worker:", group, "");
-	sample.exe = name("/usr/lib/postgresql/", group / 10, "/bin/postgres");
-	sample.cgroup = name("/system.slice/postgresql.slice/instance@", group, ".service");
-	sample.state_us = dice(4) ? dice(50000) : dice(100000000);
-	sample.cpu = dice(64);
+	sample.scan.time_us = 1795207373123456ll;
+	sample.scan.weight_us = 50000;
+	sample.thread.tid = 1000 + 7 * (int64_t)i;
+	sample.thread.pid = sample.thread.tid - dice(64);
+	sample.now.state = group % 3;
+	sample.thread.user = name_of_string(users[group % 5]);
+	sample.thread.comm = name("worker-", dice(1000), "");
+	sample.thread.commsum = name("worker:", group, "");
+	sample.process.exe = name("/usr/lib/postgresql/", group / 10, "/bin/postgres");
+	sample.process.cgroup = name("/system.slice/postgresql.slice/instance@", group, ".service");
+	sample.now.state_us = dice(4) ? dice(50000) : dice(100000000);
+	sample.now.cpu = dice(64);
 	if (dice(3))
-		sample.waker_tid = 1000 + (int64_t)dice(35000);
+		sample.waker.tid = 1000 + (int64_t)dice(35000);
 	if (group % 4) {
-		sample.syscall = name_of_string(calls[group % 8]);
-		sample.filename = name("/var/lib/postgresql/15/main/base/16384/", dice(500), "");
+		sample.call.name = name_of_string(calls[group % 8]);
+		sample.file.name = name("/var/lib/postgresql/15/main/base/16384/", dice(500), "");
 	}
 	return sample;
 }

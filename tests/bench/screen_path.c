@@ -28,24 +28,24 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 	struct sample sample = *sample_absent();
 	char name[64];
 
-	sample.time_us = FIRST_US + scan * PERIOD_US;
-	sample.weight_us = PERIOD_US;
-	sample.tid = 1000 + thread;
-	sample.pid = 1000 + thread / 10 * 10;
+	sample.scan.time_us = FIRST_US + scan * PERIOD_US;
+	sample.scan.weight_us = PERIOD_US;
+	sample.thread.tid = 1000 + thread;
+	sample.thread.pid = 1000 + thread / 10 * 10;
 	snprintf(name, sizeof(name), "worker-%d", (int)(thread / 10));
-	sample.comm = name_of_string(name);
-	sample.commsum = name_of_string("worker-*");
-	sample.user = name_of_string("postgres");
-	sample.state = state;
-	sample.state_us = (int64_t)(hash_u64(dice) % 100000);
-	sample.cpu = (int64_t)(dice % 64);
+	sample.thread.comm = name_of_string(name);
+	sample.thread.commsum = name_of_string("worker-*");
+	sample.thread.user = name_of_string("postgres");
+	sample.now.state = state;
+	sample.now.state_us = (int64_t)(hash_u64(dice) % 100000);
+	sample.now.cpu = (int64_t)(dice % 64);
 	snprintf(name, sizeof(name), "/var/lib/postgresql/15/main/base/%d", (int)(dice % 100));
-	sample.syscall = state == STATE_ON ? NULL : name_of_string(calls[dice / 8 % 4]);
-	sample.filename = state == STATE_ON ? NULL : name_of_string(name);
-	sample.cpu_us = state == STATE_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
-	sample.dwait_us = state == STATE_DISK ? PERIOD_US : 0;
-	sample.runq_us = (int64_t)(dice % 5);
-	sample.vcsw = (int64_t)(dice % 3);
+	sample.call.name = state == STATE_ON ? NULL : name_of_string(calls[dice / 8 % 4]);
+	sample.file.name = state == STATE_ON ? NULL : name_of_string(name);
+	sample.sums.cpu_us = state == STATE_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
+	sample.sums.dwait_us = state == STATE_DISK ? PERIOD_US : 0;
+	sample.sums.runq_us = (int64_t)(dice % 5);
+	sample.sums.vcsw = (int64_t)(dice % 3);
 	return sample;
 }
 
@@ -57,7 +57,7 @@ static void scans_add(struct history *history, int64_t count)
 	for (int64_t number = 0; number < count; number++) {
 		for (int64_t i = 0; i < THREADS; i++)
 			samples[i] = sample_of(i, number);
-		scan.time_us = samples[0].time_us;
+		scan.time_us = samples[0].scan.time_us;
 		history_end_scan(history, &scan);
 	}
 }

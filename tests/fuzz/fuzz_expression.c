@@ -24,15 +24,15 @@ static struct sample sample_make(void)
 {
 	struct sample sample = *sample_absent();
 
-	sample.time_us = 1763671373500000;
-	sample.tid = 12;
-	sample.pid = 10;
-	sample.state = STATE_DISK;
-	sample.state_us = 10500;
-	sample.user = "root";
-	sample.comm = "worker-3";
-	sample.filename = "/var/lib/\xff\x01";
-	sample.arg[0] = -1;
+	sample.scan.time_us = 1763671373500000;
+	sample.thread.tid = 12;
+	sample.thread.pid = 10;
+	sample.now.state = STATE_DISK;
+	sample.now.state_us = 10500;
+	sample.thread.user = "root";
+	sample.thread.comm = "worker-3";
+	sample.file.name = "/var/lib/\xff\x01";
+	sample.call.arg[0] = -1;
 	return sample;
 }
 

@@ -51,8 +51,9 @@ static void replay(const char *path, int64_t from_us, int64_t until_us)
 	}
 	while ((more = source->next(source, &scan, &e)) > 0)
 		for (size_t i = 0; i < scan.count; i++)
-			must((from_us == ABSENT || scan.samples[i].time_us >= from_us) &&
-				     (until_us == ABSENT || scan.samples[i].time_us < until_us),
+			must((from_us == ABSENT || scan.samples[i].scan.time_us >= from_us) &&
+				     (until_us == ABSENT ||
+				      scan.samples[i].scan.time_us < until_us),
 			     "samples are of the part");
 	must(!more || e.line[0], "an error has words");
 	source->describe(source, &status);

@@ -25,13 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 		struct sample sample = *sample_absent();
 		struct text printable = {0};
 
-		sample.ustack = hash % HASHES ? hash % HASHES : ABSENT;
-		sample.kstack = hash / HASHES ? hash / HASHES : ABSENT;
-		sample.waker_ustack = sample.ustack;
-		sample.waker_kstack = sample.kstack;
+		sample.stack.ustack = hash % HASHES ? hash % HASHES : ABSENT;
+		sample.stack.kstack = hash / HASHES ? hash / HASHES : ABSENT;
+		sample.waker.ustack = sample.stack.ustack;
+		sample.waker.kstack = sample.stack.kstack;
 		stack_dict_fill(dict, &sample);
-		text_add_printable(&printable, sample.stack ? sample.stack : "");
-		fold_add_waker(&printable, sample.waker_stack, sample.waker_stack);
+		text_add_printable(&printable, sample.stack.both ? sample.stack.both : "");
+		fold_add_waker(&printable, sample.waker.stack, sample.waker.stack);
 		frame_tree_add(&tree, text_string(&printable), PART_ON, 1);
 		text_done(&printable);
 	}

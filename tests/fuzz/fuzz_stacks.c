@@ -27,11 +27,11 @@ static size_t samples_make(struct sample *samples, const char *at)
 		struct sample *sample = &samples[count];
 
 		*sample = *sample_absent();
-		sample->weight_us = WEIGHT_US;
-		sample->state = (int64_t)count % STATE_COUNT;
-		sample->comm = field_take(&at);
-		sample->syscall = field_take(&at);
-		sample->stack = field_take(&at);
+		sample->scan.weight_us = WEIGHT_US;
+		sample->now.state = (int64_t)count % STATE_COUNT;
+		sample->thread.comm = field_take(&at);
+		sample->call.name = field_take(&at);
+		sample->stack.both = field_take(&at);
 		at += strcspn(at, "\n");
 		at += *at == '\n';
 	}

@@ -14,11 +14,11 @@ int scene_init(void **state)
 	scene.hint = (struct lookup_hint){.sequence = 1};
 	scene.now_ns = 1000 * NS_PER_SECOND;
 	scene.requested = *sample_absent();
-	scene.requested.tid = scene.requested.pid = 7;
-	scene.requested.start_ns = 1;
-	scene.requested.kthread = 0;
-	scene.requested.state = STATE_SLEEP;
-	scene.requested.comm = name_of_string("one");
+	scene.requested.thread.tid = scene.requested.thread.pid = 7;
+	scene.requested.thread.start_ns = 1;
+	scene.requested.thread.kthread = 0;
+	scene.requested.now.state = STATE_SLEEP;
+	scene.requested.thread.comm = name_of_string("one");
 	*state = &scene;
 	return 0;
 }
@@ -36,11 +36,11 @@ int waits_init(void **state)
 
 void call_put(struct scene *scene, long nr, int64_t arg0, int64_t arg1, int64_t arg2)
 {
-	scene->requested.syscall_nr = nr;
-	memset(scene->requested.arg, 0, sizeof(scene->requested.arg));
-	scene->requested.arg[0] = arg0;
-	scene->requested.arg[1] = arg1;
-	scene->requested.arg[2] = arg2;
+	scene->requested.call.nr = nr;
+	memset(scene->requested.call.arg, 0, sizeof(scene->requested.call.arg));
+	scene->requested.call.arg[0] = arg0;
+	scene->requested.call.arg[1] = arg1;
+	scene->requested.call.arg[2] = arg2;
 	scene->hint.sequence++;
 }
 

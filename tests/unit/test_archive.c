@@ -14,10 +14,10 @@ static struct sample thread(int64_t tid, int64_t time_us, int64_t cpu_us)
 {
 	struct sample sample = *sample_absent();
 
-	sample.tid = tid;
-	sample.time_us = time_us;
-	sample.weight_us = SCAN_US;
-	sample.cpu_us = cpu_us;
+	sample.thread.tid = tid;
+	sample.scan.time_us = time_us;
+	sample.scan.weight_us = SCAN_US;
+	sample.sums.cpu_us = cpu_us;
 	return sample;
 }
 
@@ -45,11 +45,11 @@ static void test_nothing_of_exact_times_is_lost(void **state)
 		for (size_t j = 0; j < archived.count; j++) {
 			const struct sample *sample = &archived.samples[j];
 
-			reported_us += sample->tid == 1 ? sample->cpu_us : 0;
-			rare_told_us += sample->tid == 2 ? sample->cpu_us : 0;
-			assert_true(sample->tid != 2 || rare_told_us == rare_us);
-			assert_true(sample->tid != 3 || sample->cpu_us == ABSENT);
-			assert_int_equal(sample->weight_us, now_us - until_us);
+			reported_us += sample->thread.tid == 1 ? sample->sums.cpu_us : 0;
+			rare_told_us += sample->thread.tid == 2 ? sample->sums.cpu_us : 0;
+			assert_true(sample->thread.tid != 2 || rare_told_us == rare_us);
+			assert_true(sample->thread.tid != 3 || sample->sums.cpu_us == ABSENT);
+			assert_int_equal(sample->scan.weight_us, now_us - until_us);
 		}
 		scan.count = 0;
 		assert_int_equal(archive_scan_end(&archive, &scan, &row), archived.count != 0);
@@ -83,10 +83,10 @@ static void test_archive_has_no_rhythm(void **state)
 		struct scan archived;
 		struct scan_row row;
 
-		samples[0].state = i % 10 ? STATE_SLEEP : STATE_ON;
+		samples[0].now.state = i % 10 ? STATE_SLEEP : STATE_ON;
 		archived = archive_take(&archive, &scan);
-		if (archived.count && archived.samples->state == STATE_ON)
-			awake_us += archived.samples->weight_us;
+		if (archived.count && archived.samples->now.state == STATE_ON)
+			awake_us += archived.samples->scan.weight_us;
 		scan.count = 0;
 		if (archive_scan_end(&archive, &scan, &row))
 			weight_us += row.weight_us;
@@ -111,7 +111,7 @@ static void test_archive_forgets(void **state)
 		struct scan scan = {.time_us = now_us, .weight_us = SCAN_US};
 
 		if (i == 1)
-			samples[0].tid = 1;
+			samples[0].thread.tid = 1;
 		scan.samples = samples;
 		scan.count = 1;
 		archived = archive_take(&archive, &scan);
@@ -120,7 +120,7 @@ static void test_archive_forgets(void **state)
 	}
 	assert_in_range(rows, 185, 215);
 	assert_int_equal(archived.count, 1);
-	assert_int_equal(archived.samples->cpu_us, 5 * (i - 1990));
+	assert_int_equal(archived.samples->sums.cpu_us, 5 * (i - 1990));
 	assert_in_range(archive.sum_count, 600, 1600);
 	archive_done(&archive);
 }
@@ -183,8 +183,8 @@ static void tiers_replay(const char *path, int *fine, int *archived)
 		assert_true(scan.time_us > last_us);
 		assert_int_equal(scan.count, 1);
 		last_us = scan.time_us;
-		*fine += !strcmp(scan.samples->comm, "fine");
-		*archived += !strcmp(scan.samples->comm, "archived");
+		*fine += !strcmp(scan.samples->thread.comm, "fine");
+		*archived += !strcmp(scan.samples->thread.comm, "archived");
 	}
 	source->close(source);
 }

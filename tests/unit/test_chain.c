@@ -60,12 +60,12 @@ static void expect_chain(int64_t tid, const char *chain, int64_t depth, const ch
 {
 	struct sample sample = reported(tid);
 
-	assert_string_equal(sample.chain, chain);
-	assert_int_equal(sample.depth, depth);
+	assert_string_equal(sample.chain.text, chain);
+	assert_int_equal(sample.chain.depth, depth);
 	if (root)
-		assert_string_equal(sample.root, root);
+		assert_string_equal(sample.chain.root, root);
 	else
-		assert_null(sample.root);
+		assert_null(sample.chain.root);
 }
 
 static void to_a_device(void **state)
@@ -82,15 +82,15 @@ static void to_a_device(void **state)
 	expect_chain(10, "php-fpm socket> mariadbd mutex> mariadbd io> sda", 2, "mariadbd");
 	expect_chain(21, "mariadbd io> sda", 0, "mariadbd");
 	sample = reported(10);
-	assert_int_equal(sample.blocker_tid, 20);
-	assert_int_equal(sample.blocker_pid, 2);
-	assert_string_equal(sample.blocker_kind, "socket");
-	assert_string_equal(sample.blocker_sure, "likely");
-	assert_int_equal(sample.root_tid, 21);
-	assert_int_equal(sample.root_pid, 2);
-	assert_int_equal(sample.root_state, STATE_DISK);
-	assert_string_equal(sample.root_waits_on, "sda");
-	assert_string_equal(sample.root_syscall, "futex");
+	assert_int_equal(sample.blocker.tid, 20);
+	assert_int_equal(sample.blocker.pid, 2);
+	assert_string_equal(sample.blocker.kind, "socket");
+	assert_string_equal(sample.blocker.sure, "likely");
+	assert_int_equal(sample.chain.root_tid, 21);
+	assert_int_equal(sample.chain.root_pid, 2);
+	assert_int_equal(sample.chain.root_state, STATE_DISK);
+	assert_string_equal(sample.chain.root_waits_on, "sda");
+	assert_string_equal(sample.chain.root_syscall, "futex");
 }
 
 static void to_a_cpu(void **state)
@@ -106,11 +106,11 @@ static void to_a_cpu(void **state)
 	/* 3 has a node, too, but the chain does not go there */
 	add(3, "stress", EDGE_NONE, 0)->state = STATE_ON;
 	expect_chain(1, "waiter mutex> holder cpu> stress", 1, "holder");
-	assert_int_equal(reported(1).root_state, STATE_RQ);
-	assert_string_equal(reported(2).oncpu_comm, "stress");
-	assert_string_equal(reported(2).oncpu_cgroup, "/noisy");
-	assert_null(reported(1).oncpu_comm);
-	assert_null(reported(1).oncpu_cgroup);
+	assert_int_equal(reported(1).chain.root_state, STATE_RQ);
+	assert_string_equal(reported(2).blocker.oncpu_comm, "stress");
+	assert_string_equal(reported(2).blocker.oncpu_cgroup, "/noisy");
+	assert_null(reported(1).blocker.oncpu_comm);
+	assert_null(reported(1).blocker.oncpu_cgroup);
 }
 
 /* A thread that is held back for a quota is not the victim of another. */
@@ -125,9 +125,9 @@ static void to_a_quota(void **state)
 	queued->edge.sure = SURE_LIKELY;
 	queued->edge.thing = name_transient_string("/small");
 	expect_chain(1, "waiter mutex> holder quota> /small", 1, "holder");
-	assert_string_equal(reported(1).root_waits_on, "/small");
-	assert_string_equal(reported(2).blocker_kind, "quota");
-	assert_null(reported(2).oncpu_comm);
+	assert_string_equal(reported(1).chain.root_waits_on, "/small");
+	assert_string_equal(reported(2).blocker.kind, "quota");
+	assert_null(reported(2).blocker.oncpu_comm);
 }
 
 /* Chain to a process of which no thread is known. */
@@ -141,10 +141,10 @@ static void to_a_process(void **state)
 	client->edge.sure = SURE_PROCESS;
 	client->edge.thing = name_transient_string("server");
 	expect_chain(1, "client socket> server", 1, "server");
-	assert_int_equal(reported(1).root_pid, 50);
-	assert_int_equal(reported(1).root_tid, ABSENT);
-	assert_int_equal(reported(1).root_state, ABSENT);
-	assert_int_equal(reported(1).blocker_tid, ABSENT);
+	assert_int_equal(reported(1).chain.root_pid, 50);
+	assert_int_equal(reported(1).chain.root_tid, ABSENT);
+	assert_int_equal(reported(1).chain.root_state, ABSENT);
+	assert_int_equal(reported(1).blocker.tid, ABSENT);
 }
 
 static void of_cycles(void **state)
@@ -155,20 +155,20 @@ static void of_cycles(void **state)
 	add(6, "c", EDGE_FILE_LOCK, 5);
 	expect_chain(7, "a mutex> b mutex> c file lock> b DEADLOCK", 2, "b");
 	expect_chain(6, "c file lock> b mutex> c DEADLOCK", 1, "b");
-	assert_string_equal(reported(7).root_why, "deadlock");
-	assert_int_equal(reported(6).root_tid, reported(5).root_tid);
+	assert_string_equal(reported(7).chain.root_why, "deadlock");
+	assert_int_equal(reported(6).chain.root_tid, reported(5).chain.root_tid);
 	/* the wait of 6 has a time limit: it ends by itself */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = true;
 	expect_chain(7, "a mutex> b mutex> c file lock> b cycle", 2, "b");
-	assert_string_equal(reported(7).root_why, "cycle");
+	assert_string_equal(reported(7).chain.root_why, "cycle");
 	/* the edge of 5 may be none */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = false;
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_LIKELY;
-	assert_string_equal(reported(6).root_why, "cycle");
+	assert_string_equal(reported(6).chain.root_why, "cycle");
 	/* the edge of 7 does not count: it leads to the cycle, and is not in it */
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_CERTAIN;
 	nodes.nodes[*index_find(&nodes.by_tid, 7) - 1].edge.sure = SURE_LIKELY;
-	assert_string_equal(reported(7).root_why, "deadlock");
+	assert_string_equal(reported(7).chain.root_why, "deadlock");
 }
 
 static void of_itself(void **state)
@@ -187,9 +187,9 @@ static void ends_in_the_dark(void **state)
 	add(3, "c", EDGE_PIPE, 99);
 	expect_chain(1, "a mutex> b ...", 1, NULL);
 	expect_chain(3, "c pipe> ...", 0, NULL);
-	assert_int_equal(reported(3).blocker_tid, 99);
-	assert_null(reported(2).chain);
-	assert_int_equal(reported(2).depth, ABSENT);
+	assert_int_equal(reported(3).blocker.tid, 99);
+	assert_null(reported(2).chain.text);
+	assert_int_equal(reported(2).chain.depth, ABSENT);
 }
 
 static void of_ten_thousand(void **state)
@@ -200,13 +200,13 @@ static void of_ten_thousand(void **state)
 	for (int64_t tid = 1; tid <= 10000; tid++)
 		add(tid, "link", tid == 10000 ? EDGE_NONE : EDGE_MUTEX, tid == 10000 ? 0 : tid + 1);
 	sample = reported(1);
-	assert_null(sample.root);
-	assert_int_equal(sample.depth, CHAIN_LINKS_MAX);
-	assert_true(strlen(sample.chain) < 300);
-	assert_string_equal(reported(10000 - CHAIN_LINKS_MAX).root, "link");
-	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).root_tid, 10000);
-	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).depth, CHAIN_LINKS_MAX);
-	assert_null(reported(10000 - CHAIN_LINKS_MAX - 1).root);
+	assert_null(sample.chain.root);
+	assert_int_equal(sample.chain.depth, CHAIN_LINKS_MAX);
+	assert_true(strlen(sample.chain.text) < 300);
+	assert_string_equal(reported(10000 - CHAIN_LINKS_MAX).chain.root, "link");
+	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).chain.root_tid, 10000);
+	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).chain.depth, CHAIN_LINKS_MAX);
+	assert_null(reported(10000 - CHAIN_LINKS_MAX - 1).chain.root);
 }
 
 static void of_long_ones_the_middle_is_left_out(void **state)
@@ -240,9 +240,9 @@ static void edges_alone(void **state)
 	add(1, "a", EDGE_MUTEX, 2);
 	chain_fill(&nodes, 0, NEED_BLOCKER, &sample, &chain);
 	assert_int_equal(chain.count, 0);
-	assert_int_equal(sample.blocker_tid, 2);
-	assert_null(sample.chain);
-	assert_null(sample.root);
+	assert_int_equal(sample.blocker.tid, 2);
+	assert_null(sample.chain.text);
+	assert_null(sample.chain.root);
 }
 
 static void locks_put(const struct fake_proc *proc, const char *text)

@@ -8,13 +8,13 @@ static struct sample waiting(int64_t root_pid, int64_t root_state, const char *r
 {
 	struct sample sample = *sample_absent();
 
-	sample.weight_us = 1000;
-	sample.chain = name_transient_string("a mutex> b");
-	sample.depth = 1;
-	sample.root = name_transient_string("b");
-	sample.root_pid = root_pid;
-	sample.root_state = root_state;
-	sample.root_syscall = name_transient_string(root_syscall);
+	sample.scan.weight_us = 1000;
+	sample.chain.text = name_transient_string("a mutex> b");
+	sample.chain.depth = 1;
+	sample.chain.root = name_transient_string("b");
+	sample.chain.root_pid = root_pid;
+	sample.chain.root_state = root_state;
+	sample.chain.root_syscall = name_transient_string(root_syscall);
 	return sample;
 }
 
@@ -103,10 +103,10 @@ static void only_chains(void **state)
 
 	(void)state;
 	chain_report_init(&report, 0);
-	sample.depth = 0;
+	sample.chain.depth = 0;
 	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	sample = waiting(7, STATE_SLEEP, "futex");
-	sample.root_why = name_transient_string("cycle");
+	sample.chain.root_why = name_transient_string("cycle");
 	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 0);
@@ -128,12 +128,12 @@ static void locks_of_the_kernel(void **state)
 	chain_report_init(&report, 0);
 	for (int64_t holder = 1; holder <= 4; holder++) {
 		sample = waiting(7, STATE_ON, NULL);
-		sample.blocker_kind = name_transient_string("kernel lock");
-		sample.blocker_tid = sample.blocker_pid = holder % 2 ? 11 : 12;
-		sample.filename = name_transient_string("/data/log");
+		sample.blocker.kind = name_transient_string("kernel lock");
+		sample.blocker.tid = sample.blocker.pid = holder % 2 ? 11 : 12;
+		sample.file.name = name_transient_string("/data/log");
 		chain_report_add(&report, &sample, EXACT_NOTE_NONE);
-		sample.filename = NULL;
-		sample.syscall = name_transient_string("mkdir");
+		sample.file.name = NULL;
+		sample.call.name = name_transient_string("mkdir");
 		if (holder == 4)
 			chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	}
@@ -158,13 +158,13 @@ static void samples_again(void **state)
 	(void)state;
 	chain_report_init(&report, 0);
 	sample = waiting(7, STATE_ON, NULL);
-	sample.blocker_kind = name_transient_string("kernel lock");
-	sample.filename = name_transient_string("/data/log");
-	sample.weight_us = 50000;
+	sample.blocker.kind = name_transient_string("kernel lock");
+	sample.file.name = name_transient_string("/data/log");
+	sample.scan.weight_us = 50000;
 	for (int64_t holder = 1; holder <= 4; holder++) {
-		sample.blocker_tid = sample.blocker_pid = holder;
-		sample.repeats = holder == 4 ? 4 : 0;
-		sample.weight_us = 50000 * (1 + sample.repeats);
+		sample.blocker.tid = sample.blocker.pid = holder;
+		sample.scan.repeats = holder == 4 ? 4 : 0;
+		sample.scan.weight_us = 50000 * (1 + sample.scan.repeats);
 		chain_report_add(&report, &sample, holder == 4 ? again : EXACT_NOTE_NONE);
 	}
 	chain_report_fill(&report, &tally);
@@ -174,7 +174,7 @@ static void samples_again(void **state)
 	chain_report_done(&report);
 	chain_report_init(&report, 0);
 	for (int64_t holder = 11; holder <= 14; holder++) {
-		sample.blocker_tid = holder;
+		sample.blocker.tid = holder;
 		chain_report_add(&report, &sample, holder == 13 ? again : EXACT_NOTE_NONE);
 	}
 	chain_report_fill(&report, &tally);
@@ -195,10 +195,10 @@ static struct sample seen(int64_t tid, const char *stack, bool names_open)
 {
 	struct sample sample = *sample_absent();
 
-	sample.tid = tid;
-	sample.weight_us = 1000;
-	sample.stack = name_transient_string(stack);
-	sample.names_open = names_open;
+	sample.thread.tid = tid;
+	sample.scan.weight_us = 1000;
+	sample.stack.both = name_transient_string(stack);
+	sample.stack.names_open = names_open;
 	return sample;
 }
 
@@ -219,7 +219,7 @@ static void stacks_of_roots(void **state)
 	size_t at = STACK_LINE_NONE;
 
 	(void)state;
-	victim.root_tid = 8;
+	victim.chain.root_tid = 8;
 	chain_report_init(&report, 2);
 	for (size_t i = 0; i < sizeof(scans) / sizeof(*scans); i++) {
 		taken(&report, victim);
@@ -257,19 +257,19 @@ static void times_are_shared_out(void **state)
 	for (int i = 0; i < 5; i++) {
 		struct sample sample = waiting(i < 3 ? 7 : 8, STATE_DISK, "fsync");
 
-		sample.tid = 5;
-		sample.start_ns = 1;
-		sample.time_us = (i + 1) * 1000000;
-		sample.weight_us = 900000;
-		sample.state = i < 4 ? STATE_SLEEP : STATE_ON;
-		sample.cpu_us = i < 4 ? 0 : 1000000;
-		sample.sleep_us = i < 4 ? 1000000 : 0;
-		sample.runq_us = sample.dwait_us = 0;
-		sample.blocker_kind = name_transient_string("mutex");
-		sample.blocker_tid = sample.blocker_pid = 11;
-		sample.arg[0] = i < 3 ? 0x100 : 0x200;
+		sample.thread.tid = 5;
+		sample.thread.start_ns = 1;
+		sample.scan.time_us = (i + 1) * 1000000;
+		sample.scan.weight_us = 900000;
+		sample.now.state = i < 4 ? STATE_SLEEP : STATE_ON;
+		sample.sums.cpu_us = i < 4 ? 0 : 1000000;
+		sample.sums.sleep_us = i < 4 ? 1000000 : 0;
+		sample.sums.runq_us = sample.sums.dwait_us = 0;
+		sample.blocker.kind = name_transient_string("mutex");
+		sample.blocker.tid = sample.blocker.pid = 11;
+		sample.call.arg[0] = i < 3 ? 0x100 : 0x200;
 		if (i == 4)
-			sample.chain = NULL;
+			sample.chain.text = NULL;
 		chain_report_add(&report, &sample, exact_times_add(&times, &sample));
 	}
 	chain_report_share_out(&report);

@@ -37,13 +37,13 @@ static void seen(struct critical_path *path, int scan, int64_t tid, enum thread_
 	char comm[8];
 
 	snprintf(comm, sizeof(comm), "t%d", (int)tid);
-	sample.tid = tid;
-	sample.pid = tid * 100;
-	sample.comm = name_transient_string(comm);
-	sample.state = state;
-	sample.state_us = (scan_time_ns(scan) - since_ms * NS_PER_MS) / NS_PER_US;
-	sample.why = why;
-	sample.syscall = name_transient_string(state == STATE_ON ? NULL : "read");
+	sample.thread.tid = tid;
+	sample.thread.pid = tid * 100;
+	sample.thread.comm = name_transient_string(comm);
+	sample.now.state = state;
+	sample.now.state_us = (scan_time_ns(scan) - since_ms * NS_PER_MS) / NS_PER_US;
+	sample.wait.why = why;
+	sample.call.name = name_transient_string(state == STATE_ON ? NULL : "read");
 	path_notes_add(&path->notes, &at, &sample, tid == OWN);
 }
 
@@ -60,11 +60,11 @@ static void woken(struct critical_path *path, int64_t tid, int64_t waker_tid, in
 static void expect(const struct reported *reported, size_t at, const char *end, const char *path)
 {
 	assert_true(at < reported->count);
-	assert_string_equal(reported->samples[at].path_end, end);
-	assert_string_equal(reported->samples[at].path, path);
-	assert_string_equal(reported->samples[at].path_of, "t1");
-	assert_int_equal(reported->samples[at].path_of_tid, 1);
-	assert_int_equal(reported->samples[at].weight_us, 10000);
+	assert_string_equal(reported->samples[at].path.end, end);
+	assert_string_equal(reported->samples[at].path.text, path);
+	assert_string_equal(reported->samples[at].path.of, "t1");
+	assert_int_equal(reported->samples[at].path.of_tid, 1);
+	assert_int_equal(reported->samples[at].scan.weight_us, 10000);
 }
 
 /* A path ends with a thread that runs or is runnable: reported at once. */
@@ -109,11 +109,11 @@ static void through_another(void **state)
 	expect(&reported, 1, "timer", "t1 read> t2");
 	expect(&reported, 2, "CPU", "t1 read> t2");
 	expect(&reported, 3, "CPU", "t1");
-	assert_int_equal(reported.samples[0].tid, 2);
-	assert_int_equal(reported.samples[0].path_depth, 1);
-	assert_int_equal(reported.samples[0].time_us, 10000);
-	assert_int_equal(reported.samples[0].state_us, 4000);
-	assert_int_equal(reported.samples[1].state_us, 14000);
+	assert_int_equal(reported.samples[0].thread.tid, 2);
+	assert_int_equal(reported.samples[0].path.depth, 1);
+	assert_int_equal(reported.samples[0].scan.time_us, 10000);
+	assert_int_equal(reported.samples[0].now.state_us, 4000);
+	assert_int_equal(reported.samples[1].now.state_us, 14000);
 	critical_path_done(&path);
 }
 
@@ -201,7 +201,7 @@ static void found_out_later(void **state)
 	assert_int_equal(reported.count, 2);
 	expect(&reported, 0, "timer", "t1");
 	expect(&reported, 1, "timer", "t1");
-	assert_int_equal(reported.samples[0].state_us, 5000);
+	assert_int_equal(reported.samples[0].now.state_us, 5000);
 	assert_int_equal(path.led_to_count, 2);
 	assert_int_equal(path.led_to[0], OWN);
 	critical_path_done(&path);
@@ -218,12 +218,12 @@ static void sent_on_this_host(void **state)
 	struct sample sample = *sample_absent();
 
 	(void)state;
-	sample.tid = sample.pid = OWN;
-	sample.comm = name_transient_string("t1");
-	sample.state = STATE_SLEEP;
-	sample.state_us = 5000;
-	sample.syscall = name_transient_string("recvfrom");
-	sample.waits_on_pid = 200;
+	sample.thread.tid = sample.thread.pid = OWN;
+	sample.thread.comm = name_transient_string("t1");
+	sample.now.state = STATE_SLEEP;
+	sample.now.state_us = 5000;
+	sample.call.name = name_transient_string("recvfrom");
+	sample.wait.pid = 200;
 	path_notes_add(&path.notes, &scan, &sample, true);
 	seen(&path, 1, 2, STATE_ON, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, true);
@@ -239,15 +239,15 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
 		.time_us = scan * 10000, .weight_us = 10000, .scan_time_ns = scan_time_ns(scan)};
 	struct sample sample = *sample_absent();
 
-	sample.tid = sample.pid = OWN;
-	sample.comm = name_transient_string("t1");
-	sample.state = STATE_SLEEP;
-	sample.state_us = 5000;
-	sample.why = "client";
-	sample.syscall = name_transient_string("read");
-	sample.syscall_nr = 0;
-	sample.arg[0] = fd;
-	sample.waits_on_pid = pid;
+	sample.thread.tid = sample.thread.pid = OWN;
+	sample.thread.comm = name_transient_string("t1");
+	sample.now.state = STATE_SLEEP;
+	sample.now.state_us = 5000;
+	sample.wait.why = "client";
+	sample.call.name = name_transient_string("read");
+	sample.call.nr = 0;
+	sample.call.arg[0] = fd;
+	sample.wait.pid = pid;
 	path_notes_add(&path->notes, &at, &sample, true);
 	seen(path, scan, 2, STATE_ON, scan * 10 - 5, NULL);
 	woken(path, OWN, 2, scan * 10 - 5, scan * 10 + 4, true);
@@ -325,9 +325,9 @@ static void circles(void **state)
 	woken(&path, 2, OWN, 5, 15, false);
 	critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 	assert_int_equal(reported.count, 1);
-	assert_string_equal(reported.samples[0].path_end, "not seen");
-	assert_int_equal(reported.samples[0].path_depth, PATH_LINKS_MAX - 1);
-	assert_non_null(strstr(reported.samples[0].path, "..."));
+	assert_string_equal(reported.samples[0].path.end, "not seen");
+	assert_int_equal(reported.samples[0].path.depth, PATH_LINKS_MAX - 1);
+	assert_non_null(strstr(reported.samples[0].path.text, "..."));
 	critical_path_done(&path);
 }
 
@@ -352,7 +352,7 @@ static void in_order(void **state)
 	critical_path_settle(&path, take, &reported);
 	assert_int_equal(reported.count, 3);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(reported.samples[i].time_us, (i + 1) * 10000);
+		assert_int_equal(reported.samples[i].scan.time_us, (i + 1) * 10000);
 	critical_path_done(&path);
 }
 
@@ -364,10 +364,10 @@ static void take_in_order(void *to, const struct sample *sample)
 {
 	struct told_in_order *reported = to;
 
-	reported->not_ended += !strcmp(sample->path_end, "not ended");
-	assert_int_equal(sample->time_us, ++reported->count * 10000);
-	if (sample->path_depth == 0 && sample->state == STATE_SLEEP) /* time asleep so far */
-		assert_int_equal(sample->state_us, reported->count * 10000 - 5000);
+	reported->not_ended += !strcmp(sample->path.end, "not ended");
+	assert_int_equal(sample->scan.time_us, ++reported->count * 10000);
+	if (sample->path.depth == 0 && sample->now.state == STATE_SLEEP) /* time asleep so far */
+		assert_int_equal(sample->now.state_us, reported->count * 10000 - 5000);
 }
 
 /* Scans beyond the capacity: the oldest ones are reported, and the wait goes on in the others. */

@@ -111,12 +111,12 @@ static void reported(struct live_block *block, const struct block_flights *fligh
 	struct sample sample = *sample_absent();
 
 	live_block_fill(block, flights, &record, 1000000, &sample);
-	assert_string_equal(sample.io_dev, "4000:1");
-	assert_string_equal(sample.io_op, "write");
+	assert_string_equal(sample.io.dev, "4000:1");
+	assert_string_equal(sample.io.op, "write");
 	if (others)
-		assert_string_equal(sample.io_others, others);
+		assert_string_equal(sample.io.others, others);
 	else
-		assert_null(sample.io_others);
+		assert_null(sample.io.others);
 }
 
 /* Names of the other processes at a device: not the process itself, no name twice, the ones with

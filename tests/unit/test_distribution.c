@@ -19,9 +19,9 @@ static struct sample sample_of(const char *comm, int64_t state, const char *sysc
 {
 	struct sample sample = *sample_absent();
 
-	sample.comm = name_of_string(comm);
-	sample.state = state;
-	sample.syscall = name_of_string(syscall);
+	sample.thread.comm = name_of_string(comm);
+	sample.now.state = state;
+	sample.call.name = name_of_string(syscall);
 	return sample;
 }
 
@@ -46,7 +46,7 @@ static int begin(void **state)
 	struct error e = {0};
 
 	(void)state;
-	failed.error = "EAGAIN";
+	failed.event.error = "EAGAIN";
 	assert_int_equal(column_list_add(&list, "samples,timestamp,comm,cpu_us", true, &e), 0);
 	distribution_table_init(&table, kinds, 2, &list);
 	add(&sleeps, "b,\"x\"", STATE_SLEEP, "read", &short_ones);
@@ -277,14 +277,14 @@ static void sleeps_are_told(void **state)
 
 	(void)state;
 	trace_rows[LATENCY_OFFCPU].report(&key, &sample, &compat);
-	assert_int_equal(sample.state, STATE_DISK);
-	assert_int_equal(sample.syscall_nr, 74);
+	assert_int_equal(sample.now.state, STATE_DISK);
+	assert_int_equal(sample.call.nr, 74);
 	assert_true(compat);
 	key = (struct latency_key){.kind = LATENCY_OFFCPU, .what = {0x402, ~0u, 0}};
 	sample = *sample_absent();
 	trace_rows[LATENCY_OFFCPU].report(&key, &sample, &compat);
-	assert_int_equal(sample.state, STATE_IDLE);
-	assert_int_equal(sample.syscall_nr, ABSENT);
+	assert_int_equal(sample.now.state, STATE_IDLE);
+	assert_int_equal(sample.call.nr, ABSENT);
 	assert_false(compat);
 }
 

@@ -149,11 +149,11 @@ static void longest_come_first(void **state)
 	(void)state;
 	assert_int_equal(event_list_init(&events, "tid,syscall,samples", "errno,cpu_us", &e), 0);
 	assert_int_equal(events.list.count, 7);
-	who.time_us = 1000000;
-	who.tid = 7;
+	who.scan.time_us = 1000000;
+	who.thread.tid = 7;
 	event_list_add(&events, &calls, &who, 20000000);
-	who.tid = 8;
-	who.error = name_of_string("ENOENT");
+	who.thread.tid = 8;
+	who.event.error = name_of_string("ENOENT");
 	event_list_add(&events, &calls, &who, 30000000);
 	interval_add_events(&text, &interval);
 	assert_string_equal(text_string(&text),

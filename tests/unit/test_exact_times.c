@@ -48,23 +48,23 @@ static struct sample sample_of(int64_t tid, const char *comm, int64_t state, con
 {
 	struct sample sample = *sample_absent();
 
-	sample.weight_us = SCAN_US;
-	sample.tid = tid;
-	sample.start_ns = tid;
-	sample.comm = name_of_string(comm);
-	sample.state = state;
-	sample.syscall = syscall ? name_of_string(syscall) : NULL;
-	sample.state_us = 0;
+	sample.scan.weight_us = SCAN_US;
+	sample.thread.tid = tid;
+	sample.thread.start_ns = tid;
+	sample.thread.comm = name_of_string(comm);
+	sample.now.state = state;
+	sample.call.name = syscall ? name_of_string(syscall) : NULL;
+	sample.now.state_us = 0;
 	return sample;
 }
 
 static void times_set(struct sample *sample, int64_t cpu_us, int64_t runq_us, int64_t dwait_us,
 		      int64_t sleep_us)
 {
-	sample->cpu_us = cpu_us;
-	sample->runq_us = runq_us;
-	sample->dwait_us = dwait_us;
-	sample->sleep_us = sleep_us;
+	sample->sums.cpu_us = cpu_us;
+	sample->sums.runq_us = runq_us;
+	sample->sums.dwait_us = dwait_us;
+	sample->sums.sleep_us = sleep_us;
 }
 
 /* Adds all samples of the next scan. */
@@ -73,7 +73,7 @@ static void scan(struct scene *scene, struct sample *samples, size_t count)
 	scene->now_us += SCAN_US;
 	exact_times_at(&scene->times, scene->now_us);
 	for (size_t i = 0; i < count; i++) {
-		samples[i].time_us = scene->now_us;
+		samples[i].scan.time_us = scene->now_us;
 		group_table_add_noted(&scene->groups, &samples[i],
 				      exact_times_add(&scene->times, &samples[i]));
 	}
@@ -88,7 +88,7 @@ static void account(struct scene *scene, int64_t tid, const char *comm, int64_t 
 {
 	struct sample sample = sample_of(tid, comm, ABSENT, NULL);
 
-	sample.weight_us = sample.state_us = ABSENT;
+	sample.scan.weight_us = sample.now.state_us = ABSENT;
 	times_set(&sample, cpu_us, runq_us, dwait_us, sleep_us);
 	group_table_add_account(&scene->groups, &sample);
 }
@@ -354,7 +354,7 @@ static void error_goes_by_episodes(void **state)
 			struct sample sample = sample_of(7, "db", STATE_DISK, first ? "a" : "b");
 
 			if (look == 2)
-				sample.state_us = i % 50 * SCAN_US;
+				sample.now.state_us = i % 50 * SCAN_US;
 			times_set(&sample, 0, 0, 10 * SCAN_US / scans[look], 0);
 			scan(&scene, &sample, 1);
 		}
@@ -461,8 +461,8 @@ static void samples_again_have_weight(void **state)
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	times_set(&sample, 0, 0, 0, 40000);
 	scan(&scene, &sample, 1);
-	sample.weight_us = 3 * SCAN_US;
-	sample.repeats = 2;
+	sample.scan.weight_us = 3 * SCAN_US;
+	sample.scan.repeats = 2;
 	note = exact_times_add_again(&scene.times, &sample);
 	assert_true(note.again);
 	assert_false(note.began);
@@ -474,7 +474,7 @@ static void samples_again_have_weight(void **state)
 	assert_int_equal(group_samples(&scene.groups, group_at(&scene.groups, 0)), 4);
 	page_end(&scene);
 	assert_int_equal(number_of(&scene, 0, "db", STATE_SLEEP, "read"), 40000);
-	sample.tid = ABSENT;
+	sample.thread.tid = ABSENT;
 	assert_int_equal(exact_times_add_again(&scene.times, &sample).part, EXACT_PART_NONE);
 	scene_done(&scene);
 }
@@ -499,7 +499,7 @@ static void a_sample_stands_for_its_part(void **state)
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
 	other = sample_of(2, "db", STATE_ON, "read");
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
-	other.tid = 1; /* another thread that began at another time */
+	other.thread.tid = 1; /* another thread that began at another time */
 	assert_int_equal(exact_sample_us(&scene.times, &other), SCAN_US);
 	exact_times_end_interval(&scene.times);
 	assert_int_equal(exact_sample_us(&scene.times, &sample), SCAN_US);

@@ -12,18 +12,18 @@ static struct sample person(void)
 {
 	struct sample sample = *sample_absent();
 
-	clock_parse_iso("2026-11-20T20:42:53.500000Z", &sample.time_us);
-	sample.tid = 12;
-	sample.pid = 10;
-	sample.uid = 0;
-	sample.user = "root";
-	sample.comm = "pg \"3\\\x01";
-	sample.cmdline = "";
-	sample.state = STATE_DISK;
-	sample.state_us = 10500;
-	sample.cpu = -1;
-	sample.arg[0] = -1;
-	sample.arg[1] = 0x10;
+	clock_parse_iso("2026-11-20T20:42:53.500000Z", &sample.scan.time_us);
+	sample.thread.tid = 12;
+	sample.thread.pid = 10;
+	sample.thread.uid = 0;
+	sample.thread.user = "root";
+	sample.thread.comm = "pg \"3\\\x01";
+	sample.process.cmdline = "";
+	sample.now.state = STATE_DISK;
+	sample.now.state_us = 10500;
+	sample.now.cpu = -1;
+	sample.call.arg[0] = -1;
+	sample.call.arg[1] = 0x10;
 	return sample;
 }
 
@@ -368,8 +368,8 @@ static void events_tell_more(void **state)
 	struct error e = {0};
 
 	(void)state;
-	sample.io_dev = name_of_string("sda");
-	sample.io_bytes = 512;
+	sample.io.dev = name_of_string("sda");
+	sample.io.bytes = 512;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct filter filter = {0};
 

@@ -30,33 +30,34 @@ static struct sample sample_of(const struct seen *seen)
 	struct sample sample = *sample_absent();
 	char text[256];
 
-	sample.weight_us = PERIOD_US;
-	sample.tid = sample.pid = seen->tid;
-	sample.state = state_of_name(seen->state);
-	sample.state_us = seen->state_us;
-	sample.comm = sample.commsum = name_transient_string(seen->comm);
-	sample.syscall = name_transient_string(seen->syscall);
-	sample.why = name_transient_string(seen->why);
-	sample.waits_on = sample.waits_onsum = name_transient_string(seen->waits_on);
-	sample.io_dev = name_transient_string(seen->device);
-	sample.io_us = seen->io_us ? seen->io_us : ABSENT;
+	sample.scan.weight_us = PERIOD_US;
+	sample.thread.tid = sample.thread.pid = seen->tid;
+	sample.now.state = state_of_name(seen->state);
+	sample.now.state_us = seen->state_us;
+	sample.thread.comm = sample.thread.commsum = name_transient_string(seen->comm);
+	sample.call.name = name_transient_string(seen->syscall);
+	sample.wait.why = name_transient_string(seen->why);
+	sample.wait.on = sample.wait.onsum = name_transient_string(seen->waits_on);
+	sample.io.dev = name_transient_string(seen->device);
+	sample.io.us = seen->io_us ? seen->io_us : ABSENT;
 	if (seen->kind)
-		sample.blocker_kind = name_transient_string(seen->kind);
-	sample.blocker_sure = seen->sure;
-	sample.waited_before_us = seen->before_us ? seen->before_us : ABSENT;
+		sample.blocker.kind = name_transient_string(seen->kind);
+	sample.blocker.sure = seen->sure;
+	sample.wait.before_us = seen->before_us ? seen->before_us : ABSENT;
 	if (seen->root) {
-		sample.root = name_transient_string(seen->root);
-		sample.root_tid = sample.root_pid = seen->root_tid ? seen->root_tid : ROOT_TID;
-		sample.root_state = state_of_name(seen->root_state);
-		sample.root_why = name_transient_string(seen->root_why);
-		sample.root_waits_on = name_transient_string(seen->root_waits_on);
-		sample.depth = seen->depth ? seen->depth : 1;
-		sample.blocker_tid = sample.root_tid;
+		sample.chain.root = name_transient_string(seen->root);
+		sample.chain.root_tid = sample.chain.root_pid =
+			seen->root_tid ? seen->root_tid : ROOT_TID;
+		sample.chain.root_state = state_of_name(seen->root_state);
+		sample.chain.root_why = name_transient_string(seen->root_why);
+		sample.chain.root_waits_on = name_transient_string(seen->root_waits_on);
+		sample.chain.depth = seen->depth ? seen->depth : 1;
+		sample.blocker.tid = sample.chain.root_tid;
 		snprintf(text, sizeof(text), "%s %s> %s", seen->comm, seen->kind, seen->root);
-		sample.chain = name_transient_string(seen->chain ? seen->chain : text);
+		sample.chain.text = name_transient_string(seen->chain ? seen->chain : text);
 	} else if (seen->chain) {
-		sample.depth = 0;
-		sample.chain = name_transient_string(seen->chain);
+		sample.chain.depth = 0;
+		sample.chain.text = name_transient_string(seen->chain);
 	}
 	return sample;
 }
@@ -435,10 +436,10 @@ static void unknown_threads(void **state)
 	for (int awake = 0; awake <= 1; awake++) {
 		findings_init(&findings);
 		sample = sample_of(&seen);
-		sample.root_pid = account.pid = ROOT_TID;
+		sample.chain.root_pid = account.thread.pid = ROOT_TID;
 		for (int64_t scan = 0; scan < SCANS; scan++)
 			findings_add(&findings, &sample, EXACT_NOTE_NONE);
-		account.cpu_us = awake ? SECOND_US : SECOND_US / 50;
+		account.sums.cpu_us = awake ? SECOND_US : SECOND_US / 50;
 		findings_add_account(&findings, &account);
 		findings_fill(&findings, &tally, &status, NULL);
 		assert_int_equal(findings.count, 1);
@@ -484,27 +485,27 @@ static void counts(void **state)
 
 	(void)state;
 	findings_init(&findings);
-	account.comm = name_transient_string("bomb");
-	account.uid = 7;
-	account.forks = 1490;
-	account.forker_pid = 4711;
-	account.new_threads = 9000;
+	account.thread.comm = name_transient_string("bomb");
+	account.thread.uid = 7;
+	account.sums.forks = 1490;
+	account.makers.fork_pid = 4711;
+	account.sums.new_threads = 9000;
 	findings_add_account(&findings, &account);
-	account.new_threads = ABSENT;
-	account.comm = name_transient_string("sh");
-	account.forks = 10;
-	account.forker_pid = 4712;
-	account.vcsw = 900000;
-	account.cpu_us = 3 * SECOND_US;
+	account.sums.new_threads = ABSENT;
+	account.thread.comm = name_transient_string("sh");
+	account.sums.forks = 10;
+	account.makers.fork_pid = 4712;
+	account.sums.vcsw = 900000;
+	account.sums.cpu_us = 3 * SECOND_US;
 	findings_add_account(&findings, &account);
 	for (int64_t scan = 0; scan < SCANS; scan++)
 		findings_end_scan(&findings, 100 + scan);
-	account.comm = name_transient_string("leak");
-	account.pid = 77;
-	account.forks = account.new_threads = ABSENT;
-	account.cpu_us = 0;
-	account.start_ns = INT64_MAX;
-	for (account.tid = 78; account.tid < 78 + SCANS / 2; account.tid++)
+	account.thread.comm = name_transient_string("leak");
+	account.thread.pid = 77;
+	account.sums.forks = account.sums.new_threads = ABSENT;
+	account.sums.cpu_us = 0;
+	account.thread.start_ns = INT64_MAX;
+	for (account.thread.tid = 78; account.thread.tid < 78 + SCANS / 2; account.thread.tid++)
 		findings_add_account(&findings, &account);
 	tally.shared_us = 10 * SECOND_US;
 	findings_fill(&findings, &tally, &status, NULL);
@@ -560,10 +561,10 @@ static void storms(void **state)
 			for (int64_t scan = 0; scan < seen[at].scans; scan++)
 				findings_add(&findings, &sample, EXACT_NOTE_NONE);
 		}
-		account.comm = i ? name_transient_string("cron") : seen[0].comm;
-		account.pid = 10;
-		account.vcsw = i ? ABSENT : 600000;
-		account.forks = i ? 2000 : ABSENT;
+		account.thread.comm = i ? name_transient_string("cron") : seen[0].comm;
+		account.thread.pid = 10;
+		account.sums.vcsw = i ? ABSENT : 600000;
+		account.sums.forks = i ? 2000 : ABSENT;
 		findings_add_account(&findings, &account);
 		findings_fill(&findings, &tally, &status, NULL);
 		/* what cron forks does not explain who waits */

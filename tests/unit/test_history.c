@@ -24,23 +24,23 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 	struct sample sample = *sample_absent();
 	char name[32];
 
-	sample.time_us = 1700000000000000 + scan * PERIOD_US;
-	sample.weight_us = PERIOD_US + (int64_t)(dice % 3);
-	sample.tid = 1000 + thread;
-	sample.pid = 1000 + thread / 10 * 10;
+	sample.scan.time_us = 1700000000000000 + scan * PERIOD_US;
+	sample.scan.weight_us = PERIOD_US + (int64_t)(dice % 3);
+	sample.thread.tid = 1000 + thread;
+	sample.thread.pid = 1000 + thread / 10 * 10;
 	snprintf(name, sizeof(name), "worker-%d", (int)(thread / 10));
-	sample.comm = name_of_string(name);
-	sample.user = name_of_string("postgres");
-	sample.state = state;
-	sample.state_us = (int64_t)(hash_u64(dice) % 100000);
-	sample.cpu = state == STATE_ON ? (int64_t)(dice % 64) : 3;
+	sample.thread.comm = name_of_string(name);
+	sample.thread.user = name_of_string("postgres");
+	sample.now.state = state;
+	sample.now.state_us = (int64_t)(hash_u64(dice) % 100000);
+	sample.now.cpu = state == STATE_ON ? (int64_t)(dice % 64) : 3;
 	snprintf(name, sizeof(name), "/data/file-%d", (int)(dice % 100));
-	sample.syscall = state == STATE_ON ? NULL : name_of_string("pread64");
-	sample.filename = state == STATE_ON ? NULL : name_of_string(name);
-	sample.cpu_us = state == STATE_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
-	sample.dwait_us = state == STATE_DISK ? PERIOD_US : 0;
-	sample.runq_us = (int64_t)(dice % 5);
-	sample.vcsw = (int64_t)(dice % 3);
+	sample.call.name = state == STATE_ON ? NULL : name_of_string("pread64");
+	sample.file.name = state == STATE_ON ? NULL : name_of_string(name);
+	sample.sums.cpu_us = state == STATE_ON ? PERIOD_US - (int64_t)(dice % 1000) : 0;
+	sample.sums.dwait_us = state == STATE_DISK ? PERIOD_US : 0;
+	sample.sums.runq_us = (int64_t)(dice % 5);
+	sample.sums.vcsw = (int64_t)(dice % 3);
 	return sample;
 }
 
@@ -51,7 +51,7 @@ static void scan_add(struct history *history, int64_t number)
 
 	for (int64_t i = 0; i < THREADS; i++)
 		samples[i] = sample_of(i, number);
-	scan.time_us = samples[0].time_us;
+	scan.time_us = samples[0].scan.time_us;
 	scan.weight_us = PERIOD_US;
 	history_end_scan(history, &scan);
 }
@@ -76,7 +76,7 @@ static void expect_same(const struct sample *a, const struct sample *b)
 static void take_and_compare(void *to, const struct sample *sample)
 {
 	struct taken *taken = to;
-	int64_t scan = (sample->time_us - 1700000000000000) / PERIOD_US;
+	int64_t scan = (sample->scan.time_us - 1700000000000000) / PERIOD_US;
 	struct sample expected = sample_of((int64_t)(taken->count % THREADS), scan);
 
 	expect_same(sample, &expected);
@@ -119,8 +119,8 @@ static void test_all_columns(void **state)
 		if (history_keeps(column))
 			column_set(column, &sample, value);
 	}
-	scan.time_us = sample.time_us = 1700000000000000;
-	scan.weight_us = sample.weight_us;
+	scan.time_us = sample.scan.time_us = 1700000000000000;
+	scan.weight_us = sample.scan.weight_us;
 	history_end_scan(history, &scan);
 	history_look(history, &view);
 	history_visit(&view, view.first_us, view.last_us + 1, &visitor);
@@ -216,7 +216,7 @@ static void account_take(void *to, const struct sample *account)
 	const struct sample *expected = to;
 
 	expect_same(account, expected);
-	assert_int_equal(account->forks, expected->forks);
+	assert_int_equal(account->sums.forks, expected->sums.forks);
 }
 
 static void test_accounts(void **state)
@@ -228,9 +228,10 @@ static void test_accounts(void **state)
 
 	(void)state;
 	scan_add(history, 0);
-	account.state = account.state_us = account.cpu = account.weight_us = ABSENT;
-	account.syscall = account.filename = NULL;
-	account.forks = 3;
+	account.now.state = account.now.state_us = account.now.cpu = account.scan.weight_us =
+		ABSENT;
+	account.call.name = account.file.name = NULL;
+	account.sums.forks = 3;
 	history_add_account(history, &account);
 	scan_add(history, 1);
 	history_look(history, &view);
@@ -301,11 +302,11 @@ static void times_add(void *to, const struct sample *sample)
 {
 	struct times *times = to;
 
-	times->cpu_us += sample->cpu_us;
-	times->dwait_us += sample->dwait_us;
-	times->vcsw += sample->vcsw;
-	times->weight_us += sample->weight_us == ABSENT ? 0 : sample->weight_us;
-	times->samples += sample->weight_us != ABSENT;
+	times->cpu_us += sample->sums.cpu_us;
+	times->dwait_us += sample->sums.dwait_us;
+	times->vcsw += sample->sums.vcsw;
+	times->weight_us += sample->scan.weight_us == ABSENT ? 0 : sample->scan.weight_us;
+	times->samples += sample->scan.weight_us != ABSENT;
 }
 
 /* Adds a scan of so many of the threads, in turn. */
@@ -316,7 +317,7 @@ static void scan_add_some(struct history *history, int64_t number)
 
 	for (int64_t i = number % 7; i < 40; i += 7)
 		samples[scan.count++] = sample_of(i, number);
-	scan.time_us = samples[0].time_us;
+	scan.time_us = samples[0].scan.time_us;
 	scan.weight_us = PERIOD_US;
 	history_end_scan(history, &scan);
 }
@@ -379,7 +380,7 @@ static void test_peek_band(void **state)
 	for (int64_t scan = 0; scan < 1200; scan++) { /* three chunks, and 60 of 72 steps */
 		scan_add(history, scan);
 		for (int64_t i = 0; i < THREADS; i++)
-			expected += sample_of(i, scan).state == STATE_DISK;
+			expected += sample_of(i, scan).now.state == STATE_DISK;
 		if (scan >= 900 && scan % 100 == 50)
 			peek(kept, history, view);
 	}
@@ -428,12 +429,12 @@ static void trace_take(void *to, const struct trace_kind *kind, const struct sam
 	struct histogram expected = histogram_of(traces->count);
 
 	assert_ptr_equal(kind, &sleeps);
-	assert_int_equal(who->tid, 1007);
-	assert_int_equal(who->state, STATE_SLEEP);
-	assert_string_equal(who->syscall, "nanosleep");
-	assert_true(who->filename == NULL && who->waker_tid == ABSENT);
+	assert_int_equal(who->thread.tid, 1007);
+	assert_int_equal(who->now.state, STATE_SLEEP);
+	assert_string_equal(who->call.name, "nanosleep");
+	assert_true(who->file.name == NULL && who->waker.tid == ABSENT);
 	assert_memory_equal(histogram, &expected, sizeof(expected));
-	assert_in_range(who->time_us - traces->begin_us - traces->count * 1000000, 0, 999999);
+	assert_in_range(who->scan.time_us - traces->begin_us - traces->count * 1000000, 0, 999999);
 	traces->count++;
 }
 
@@ -455,9 +456,9 @@ static void test_traces(void **state)
 		scan_add(history, scan);
 		if (scan % 20)
 			continue;
-		who.state = STATE_SLEEP;
-		who.syscall = name_of_string("nanosleep");
-		who.filename = NULL;
+		who.now.state = STATE_SLEEP;
+		who.call.name = name_of_string("nanosleep");
+		who.file.name = NULL;
 		history_add_account(history, &who);
 		history_add_trace(history, &sleeps, &who, &histogram);
 	}

@@ -16,14 +16,14 @@ static struct edge edge_of(const char *call, int limit_argument)
 {
 	struct live_last_wakers wakers = {0};
 	struct thread_state record = {.sched.tid = WAITER};
-	struct sample sample = {.tid = WAITER, .pid = WAITER, .waker_tid = WAKER};
+	struct sample sample = {.thread.tid = WAITER, .thread.pid = WAITER, .waker.tid = WAKER};
 	const struct edge_waiter requester = {.record = &record, .sample = &sample};
 	struct edge edge = edge_absent;
 
-	sample.syscall = name_of_string(call);
-	sample.arg[0] = 0x7000;
+	sample.call.name = name_of_string(call);
+	sample.call.arg[0] = 0x7000;
 	if (limit_argument)
-		sample.arg[limit_argument] = 0x8000;
+		sample.call.arg[limit_argument] = 0x8000;
 	for (uint64_t wait = 1; wait <= WAITS; wait++) {
 		record.sched.sequence_done = wait;
 		live_last_waker_edge(&wakers, &requester, &edge);

@@ -15,9 +15,9 @@ static const char *last_ufunc; /* ufunc of the last sample that was taken */
 static void take(void *to, const struct sample *sample, struct exact_note note)
 {
 	(void)to;
-	last_ufunc = sample->ufunc;
-	text_add_format(&given, "%d:%s:%u;", (int)sample->tid,
-			sample->waits_on ? sample->waits_on : "-", note.part);
+	last_ufunc = sample->stack.ufunc;
+	text_add_format(&given, "%d:%s:%u;", (int)sample->thread.tid,
+			sample->wait.on ? sample->wait.on : "-", note.part);
 }
 
 /* Makes a sample of a thread that has waited since `since`. */
@@ -26,15 +26,15 @@ static struct sample sample_of(int tid, const char *file, int time, int since, c
 {
 	struct sample sample = *sample_absent();
 
-	sample.tid = tid;
-	sample.pid = tid / 10;
-	sample.state = STATE_SLEEP;
-	sample.time_us = (int64_t)time * 1000000;
-	sample.state_us = (int64_t)(time - since) * 1000000;
-	sample.syscall_nr = 7;
-	sample.filename = name_of_string(file);
-	sample.waits_on = name_of_string(waits_on);
-	sample.wait_open = open;
+	sample.thread.tid = tid;
+	sample.thread.pid = tid / 10;
+	sample.now.state = STATE_SLEEP;
+	sample.scan.time_us = (int64_t)time * 1000000;
+	sample.now.state_us = (int64_t)(time - since) * 1000000;
+	sample.call.nr = 7;
+	sample.file.name = name_of_string(file);
+	sample.wait.on = name_of_string(waits_on);
+	sample.wait.open = open;
 	return sample;
 }
 
@@ -89,7 +89,7 @@ static void without_file(void **state)
 static const char *queue(struct sample sample)
 {
 	text_clear(&given);
-	waits.now_us = sample.time_us;
+	waits.now_us = sample.scan.time_us;
 	late_waits_queue(&waits, &sample, take, NULL);
 	return text_string(&given);
 }
@@ -136,12 +136,12 @@ static void connection_alone(void **state)
 	struct sample sample = sample_of(10, "socket:[1]", 6, 1, NULL, true);
 
 	(void)state;
-	sample.connection = name_of_string("tcp a");
+	sample.file.connection = name_of_string("tcp a");
 	assert_string_equal(queue(sample), "");
-	sample.wait_open = false;
-	sample.state = STATE_ON; /* next, it is about to wait */
+	sample.wait.open = false;
+	sample.now.state = STATE_ON; /* next, it is about to wait */
 	assert_string_equal(queue(sample), "");
-	sample.state = STATE_SLEEP;
+	sample.now.state = STATE_SLEEP;
 	assert_int_equal(strlen(queue(sample)), 3 * strlen("10:-:4294967295;"));
 }
 
@@ -152,19 +152,19 @@ static void names_of_stacks(void **state)
 	struct sample both = sample_of(10, "pipe:[1]", 6, 1, "pipe", true);
 
 	(void)state;
-	sample.ustack = both.ustack = 7;
-	sample.ufunc = both.ufunc = name_of_string("prog+0x1");
-	sample.names_open = both.names_open = true;
+	sample.stack.ustack = both.stack.ustack = 7;
+	sample.stack.ufunc = both.stack.ufunc = name_of_string("prog+0x1");
+	sample.stack.names_open = both.stack.names_open = true;
 	assert_string_equal(queue(sample), "");
 	assert_string_equal(queue(both), "");
 	/* another stack */
-	sample.names_open = false;
-	sample.ustack = 8;
+	sample.stack.names_open = false;
+	sample.stack.ustack = 8;
 	assert_string_equal(queue(sample), "");
-	sample.ustack = 7;
-	sample.ufunc = name_of_string("main");
+	sample.stack.ustack = 7;
+	sample.stack.ufunc = name_of_string("main");
 	assert_int_equal(strlen(queue(sample)), strlen("10:pipe:4294967295;"));
-	assert_ptr_equal(last_ufunc, sample.ufunc);
+	assert_ptr_equal(last_ufunc, sample.stack.ufunc);
 	assert_int_equal(strlen(queue(sample_of(10, "pipe:[1]", 7, 1, "pipe from x", false))),
 			 4 * strlen("10:pipe:4294967295;") + 2 * strlen(" from x"));
 	assert_string_equal(end(), "");

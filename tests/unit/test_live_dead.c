@@ -44,8 +44,8 @@ static void makers(void **state)
 		read_row(&table, "sh", 0,
 			 (struct process_totals){.forks = rows[i].forks, .forker = rows[i].forker});
 		assert_true(dead_table_report(&table, &at, false, &account));
-		assert_int_equal(account.forker_pid, rows[i].pid);
-		assert_int_equal(account.thread_maker_pid, ABSENT);
+		assert_int_equal(account.makers.fork_pid, rows[i].pid);
+		assert_int_equal(account.makers.thread_pid, ABSENT);
 	}
 	dead_table_done(&table);
 }
@@ -70,20 +70,20 @@ static void differences_are_told_once(void **state)
 	read_row(&table, "sh", 7, (struct process_totals){.exits = 9});
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_string_equal(account.comm, "sh");
-	assert_int_equal(account.uid, 0);
-	assert_int_equal(account.forks, 3);
-	assert_int_equal(account.execs, 2);
-	assert_int_equal(account.exits, 1);
-	assert_int_equal(account.dead_cpu_us, 2); /* 0.9 us are left for the next time */
-	assert_int_equal(account.cpu_us, 2);
-	assert_int_equal(account.sleep_us, 1000);
-	assert_int_equal(account.vcsw, 4);
-	assert_int_equal(account.state, ABSENT);
-	assert_int_equal(account.pid, ABSENT);
+	assert_string_equal(account.thread.comm, "sh");
+	assert_int_equal(account.thread.uid, 0);
+	assert_int_equal(account.sums.forks, 3);
+	assert_int_equal(account.sums.execs, 2);
+	assert_int_equal(account.sums.exits, 1);
+	assert_int_equal(account.sums.dead_cpu_us, 2); /* 0.9 us are left for the next time */
+	assert_int_equal(account.sums.cpu_us, 2);
+	assert_int_equal(account.sums.sleep_us, 1000);
+	assert_int_equal(account.sums.vcsw, 4);
+	assert_int_equal(account.now.state, ABSENT);
+	assert_int_equal(account.thread.pid, ABSENT);
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.uid, 7);
-	assert_int_equal(account.exits, 9);
+	assert_int_equal(account.thread.uid, 7);
+	assert_int_equal(account.sums.exits, 9);
 	assert_false(dead_table_report(&table, &at, true, &account));
 	read_row(&table, "sh", 0,
 		 (struct process_totals){.forks = 103,
@@ -94,8 +94,8 @@ static void differences_are_told_once(void **state)
 					 .voluntary_count = 4});
 	at = 0;
 	assert_true(dead_table_report(&table, &at, false, &account));
-	assert_int_equal(account.dead_cpu_us, 1);
-	assert_int_equal(account.cpu_us, ABSENT); /* not requested */
+	assert_int_equal(account.sums.dead_cpu_us, 1);
+	assert_int_equal(account.sums.cpu_us, ABSENT); /* not requested */
 	dead_table_done(&table);
 }
 
@@ -117,20 +117,20 @@ static void what_was_told_is_taken_off(void **state)
 		 (struct process_totals){.exits = 1, .cpu_ns = 50000, .voluntary_count = 3});
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.cpu_us, 20);
-	assert_int_equal(account.vcsw, 1);
-	assert_int_equal(account.dead_cpu_us, 50); /* CPU time of its whole life */
+	assert_int_equal(account.sums.cpu_us, 20);
+	assert_int_equal(account.sums.vcsw, 1);
+	assert_int_equal(account.sums.dead_cpu_us, 50); /* CPU time of its whole life */
 	/* a row of another user is separate */
 	read_row(&table, "cc1", 6, (struct process_totals){.exits = 1, .cpu_ns = 50000});
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.cpu_us, 50);
+	assert_int_equal(account.sums.cpu_us, 50);
 	/* a new table of the kernel's continues from its counts at the same time */
 	dead_table_read(&table, &key, &(struct process_totals){.exits = 3}, true);
 	read_row(&table, "cc1", 6, (struct process_totals){.exits = 5});
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.exits, 2);
+	assert_int_equal(account.sums.exits, 2);
 	dead_table_done(&table);
 }
 
@@ -144,8 +144,8 @@ static void others_are_counted(void **state)
 	read_row(&table, "", PROCESS_OTHERS_UID, (struct process_totals){.forks = 2, .exits = 3});
 	assert_int_equal(table.others, 5);
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_string_equal(account.comm, OTHERS_COMM);
-	assert_int_equal(account.uid, ABSENT);
+	assert_string_equal(account.thread.comm, OTHERS_COMM);
+	assert_int_equal(account.thread.uid, ABSENT);
 	dead_table_done(&table);
 }
 
@@ -167,11 +167,11 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	dead_table_take_off(&table, &gone);
 	assert_int_equal(table.rows.count, 2);
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.cpu_us, 7);
+	assert_int_equal(account.sums.cpu_us, 7);
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_string_equal(account.comm, OTHERS_COMM);
-	assert_int_equal(account.cpu_us, 20);
-	assert_int_equal(account.dead_cpu_us, 50);
+	assert_string_equal(account.thread.comm, OTHERS_COMM);
+	assert_int_equal(account.sums.cpu_us, 20);
+	assert_int_equal(account.sums.dead_cpu_us, 50);
 	/* a larger table of the kernel's has a row for the name */
 	dead_table_read(&table, &(struct process_key){.uid = PROCESS_OTHERS_UID},
 			&(struct process_totals){0}, true);
@@ -200,18 +200,18 @@ static void what_came_after_the_last_scan_stays(void **state)
 	assert_true(dead_table_report(&table, &at, true, &account));
 	/* samples have reported 7500 of it since the previous end: 0.4 of 50000 plus that, minus
 	 * that */
-	assert_int_equal(account.cpu_us, 15);
-	assert_int_equal(account.sleep_us, 1); /* 0.4 of 7000 plus 2500, minus 2500 */
-	assert_int_equal(account.dead_cpu_us, 80);
-	assert_int_equal(account.exits, 3);
-	assert_int_equal(account.vcsw, 3);
+	assert_int_equal(account.sums.cpu_us, 15);
+	assert_int_equal(account.sums.sleep_us, 1); /* 0.4 of 7000 plus 2500, minus 2500 */
+	assert_int_equal(account.sums.dead_cpu_us, 80);
+	assert_int_equal(account.sums.exits, 3);
+	assert_int_equal(account.sums.vcsw, 3);
 	dead_table_end(&table, 1200000, 1200100);
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.cpu_us, 35);
-	assert_int_equal(account.sleep_us, 6);
-	assert_int_equal(account.dead_cpu_us, 0);
-	assert_int_equal(account.exits, 0);
+	assert_int_equal(account.sums.cpu_us, 35);
+	assert_int_equal(account.sums.sleep_us, 6);
+	assert_int_equal(account.sums.dead_cpu_us, 0);
+	assert_int_equal(account.sums.exits, 0);
 	/* samples have reported more than the share that is assumed to be before the end */
 	read_row(&table, "cc1", 5, (struct process_totals){.exits = 3, .cpu_ns = 130000});
 	dead_table_take_off(
@@ -221,12 +221,12 @@ static void what_came_after_the_last_scan_stays(void **state)
 	dead_table_end(&table, 1210000, 1220000);
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.cpu_us, 0);
-	assert_int_equal(account.dead_cpu_us, 50);
+	assert_int_equal(account.sums.cpu_us, 0);
+	assert_int_equal(account.sums.dead_cpu_us, 50);
 	dead_table_end(&table, 1300000, 1300000);
 	at = 0;
 	assert_true(dead_table_report(&table, &at, true, &account));
-	assert_int_equal(account.cpu_us, 10);
+	assert_int_equal(account.sums.cpu_us, 10);
 	dead_table_done(&table);
 }
 
@@ -249,12 +249,12 @@ static void take(struct totals_table *table, int64_t tid, int64_t start_ns, int6
 	struct live_totals now = {.cpu_ns = cpu_ns, .voluntary_count = switches};
 	struct sample sample = *sample_absent();
 
-	sample.tid = tid;
-	sample.start_ns = start_ns;
-	sample.comm = name_of_string("a");
-	sample.uid = 3;
+	sample.thread.tid = tid;
+	sample.thread.start_ns = start_ns;
+	sample.thread.comm = name_of_string("a");
+	sample.thread.uid = 3;
 	totals_take(table, &now, &sample);
-	*cpu_us = sample.cpu_us;
+	*cpu_us = sample.sums.cpu_us;
 }
 
 static void threads_that_are_gone(void **state)
@@ -293,8 +293,8 @@ static void sleep_alone_is_told_apart(void **state)
 	struct sample sample = *sample_absent();
 
 	(void)state;
-	sample.tid = 10;
-	sample.start_ns = 1;
+	sample.thread.tid = 10;
+	sample.thread.start_ns = 1;
 	assert_false(totals_only_slept(&table, &now, 10, 1));
 	assert_true(totals_only_slept(&table, &(struct live_totals){.sleep_ns = 99999}, 10, 1));
 	totals_take(&table, &now, &sample);
@@ -304,7 +304,7 @@ static void sleep_alone_is_told_apart(void **state)
 	assert_false(totals_only_slept(&table, &now, 10, 1));
 	/* the sample took nothing */
 	totals_take(&table, &now, &sample);
-	assert_int_equal(sample.sleep_us, 123456);
+	assert_int_equal(sample.sums.sleep_us, 123456);
 	totals_done(&table);
 }
 
@@ -317,8 +317,8 @@ static void totals_that_stand_are_known(void **state)
 	struct sample sample = *sample_absent();
 
 	(void)state;
-	sample.tid = 10;
-	sample.start_ns = 1;
+	sample.thread.tid = 10;
+	sample.thread.start_ns = 1;
 	assert_true(totals_stand(&table, &never_ran, 10));
 	assert_false(totals_stand(&table, &now, 10));
 	totals_take(&table, &now, &sample);
@@ -348,8 +348,8 @@ static void take_until(struct totals_table *table, int64_t until_s, struct sampl
 					.voluntary_count = until_s};
 
 	*sample = *sample_absent();
-	sample->tid = 10;
-	sample->start_ns = 1;
+	sample->thread.tid = 10;
+	sample->thread.start_ns = 1;
 	totals_take(table, &now, sample);
 }
 
@@ -361,19 +361,19 @@ static void times_are_of_the_scans_alone(void **state)
 	(void)state;
 	/* the first scan stands for the last of five seconds */
 	take_until(&table, 105, &sample);
-	assert_in_range(sample.cpu_us, 249999, 250001);
-	assert_in_range(sample.runq_us, 749999, 750001);
+	assert_in_range(sample.sums.cpu_us, 249999, 250001);
+	assert_in_range(sample.sums.runq_us, 749999, 750001);
 	/* an account that ends two seconds before the totals, and a scan that had waited */
 	table.read_ns = 110 * SECOND;
 	table.end_ns = 108 * SECOND;
 	take_until(&table, 110, &sample);
-	assert_in_range(sample.cpu_us, 749999, 750001);
-	assert_in_range(sample.runq_us, 2249999, 2250001);
+	assert_in_range(sample.sums.cpu_us, 749999, 750001);
+	assert_in_range(sample.sums.runq_us, 2249999, 2250001);
 	table.at_ns = table.end_ns;
 	table.end_ns = 0;
 	take_until(&table, 109, &sample);
-	assert_in_range(sample.cpu_us, 249998, 250002);
-	assert_in_range(sample.runq_us, 749998, 750002);
+	assert_in_range(sample.sums.cpu_us, 249998, 250002);
+	assert_in_range(sample.sums.runq_us, 749998, 750002);
 	totals_done(&table);
 }
 

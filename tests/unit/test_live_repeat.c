@@ -44,10 +44,10 @@ static struct scene *scene_make(void)
 	};
 	scene.context.now.capture = &scene.capture;
 	record_sample(&scene.record, &scene.context.now.scan_time, STATE_SLEEP, &scene.sample);
-	scene.sample.syscall = "futex";
-	scene.sample.waits_on = "lock held by 8";
-	scene.sample.syscall_us = 2000007;
-	scene.sample.cpu_us = 5;
+	scene.sample.call.name = "futex";
+	scene.sample.wait.on = "lock held by 8";
+	scene.sample.call.us = 2000007;
+	scene.sample.sums.cpu_us = 5;
 	scene.context.lookup = lookup_new("/nowhere");
 	return &scene;
 }
@@ -87,11 +87,11 @@ static void sleepers_are_told_again(void **state)
 	keep(scene);
 	scene->context.now.scan_time.now_ns += NS_PER_SECOND / 10;
 	assert_true(report(scene, &sample));
-	assert_string_equal(sample.syscall, "futex");
-	assert_string_equal(sample.waits_on, "lock held by 8");
-	assert_int_equal(sample.state_us, 2100000);
-	assert_int_equal(sample.syscall_us, 2100007);
-	assert_int_equal(sample.cpu_us, ABSENT); /* new values are left to the caller */
+	assert_string_equal(sample.call.name, "futex");
+	assert_string_equal(sample.wait.on, "lock held by 8");
+	assert_int_equal(sample.now.state_us, 2100000);
+	assert_int_equal(sample.call.us, 2100007);
+	assert_int_equal(sample.sums.cpu_us, ABSENT); /* new values are left to the caller */
 	scene->context.now.scan_time.now_ns += 2 * NS_PER_SECOND;
 	assert_false(report(scene, &sample));
 	scene_done(scene);
@@ -106,10 +106,10 @@ static void sleepers_are_told_until_their_wait_is_read(void **state)
 	int64_t until_ns;
 
 	(void)state;
-	sample.syscall_nr = SYS_futex;
-	sample.kthread = 0;
+	sample.call.nr = SYS_futex;
+	sample.thread.kthread = 0;
 	lookup_fill(scene->context.lookup, &sample, &hint, NEED_SYSCALL | NEED_WAITS, NOW_NS);
-	until_ns = lookup_wait_until(scene->context.lookup, sample.tid, hint.sequence, 0);
+	until_ns = lookup_wait_until(scene->context.lookup, sample.thread.tid, hint.sequence, 0);
 	assert_true(until_ns > NOW_NS);
 	scene->context.now.scan_time.now_ns = until_ns - 2;
 	keep(scene);
@@ -169,17 +169,17 @@ static void others_are_looked_up(void **state)
 
 static void is_open(struct scene *scene)
 {
-	scene->sample.wait_open = true;
+	scene->sample.wait.open = true;
 }
 
 static void has_request(struct scene *scene)
 {
-	scene->sample.io_dev = "sda";
+	scene->sample.io.dev = "sda";
 }
 
 static void is_awake(struct scene *scene)
 {
-	scene->sample.state = STATE_RQ;
+	scene->sample.now.state = STATE_RQ;
 }
 
 static void is_compat(struct scene *scene)
@@ -266,16 +266,16 @@ static bool scan(struct scene *scene, struct sample *sample)
 		if (repeated && !live_repeat_fill(&scene->context, &scene->record, STATE_SLEEP,
 						  repeated, sample))
 			repeated = NULL;
-		sample->weight_us = 50000;
+		sample->scan.weight_us = 50000;
 		if (!repeated) {
 			record_sample(&scene->record, &scene->context.now.scan_time, STATE_SLEEP,
 				      sample);
-			sample->weight_us = 50000;
+			sample->scan.weight_us = 50000;
 			repeated = live_repeat_keep(&scene->repeat, &scene->context, &scene->record,
 						    sample, false);
 		}
-		sample->cpu_us = 9;
-		sample->chain = scene->chain;
+		sample->sums.cpu_us = 9;
+		sample->chain.text = scene->chain;
 		live_repeat_given(&scene->repeat, &scene->context, repeated, sample,
 				  &scene->sleepers);
 	}
@@ -299,8 +299,8 @@ static void scans_that_leave_waits_out_count(void **state)
 			if (!scan(scene, &sample))
 				continue;
 			samples++;
-			weight_us += sample.weight_us;
-			count += 1 + sample.repeats;
+			weight_us += sample.scan.weight_us;
+			count += 1 + sample.scan.repeats;
 		}
 		assert_in_range(samples, 4, 12);
 		live_repeat_settle(&scene->repeat);
@@ -308,14 +308,14 @@ static void scans_that_leave_waits_out_count(void **state)
 		live_repeat_settle(&scene->repeat);
 		assert_int_equal(taken_count, last + 1);
 		for (size_t at = 0; at < taken_count; at++) {
-			weight_us += taken[at].weight_us;
-			count += 1 + taken[at].repeats;
+			weight_us += taken[at].scan.weight_us;
+			count += 1 + taken[at].scan.repeats;
 		}
 		assert_int_equal(count, 50);
 		assert_int_equal(weight_us, 50 * 50000);
-		assert_string_equal(taken[last].chain, "complete");
-		assert_int_equal(taken[last].cpu_us, ABSENT); /* the sample had it */
-		assert_int_equal(taken[last].state_us,
+		assert_string_equal(taken[last].chain.text, "complete");
+		assert_int_equal(taken[last].sums.cpu_us, ABSENT); /* the sample had it */
+		assert_int_equal(taken[last].now.state_us,
 				 (scene->context.now.scan_time.now_ns - NOW_NS + SLEPT_NS) / 1000);
 		scene_done(scene);
 	}
@@ -363,7 +363,7 @@ static void chains_that_change_are_followed(void **state)
 	assert_false(scan(scene, &sample));
 	other.wake.wake_ns = NOW_NS + 1;
 	assert_true(scan(scene, &sample));
-	assert_int_equal(sample.repeats, 1);
+	assert_int_equal(sample.scan.repeats, 1);
 	other.sched.out_ns = NOW_NS + 2;
 	assert_false(scan(scene, &sample));
 	other.sched.sequence_done = other.sched.sequence_begun = 8;
@@ -449,8 +449,8 @@ static void waits_rest(void **state)
 	assert_int_equal(rest.passed_count, 0);
 	live_repeat_settle(&scene->repeat);
 	assert_int_equal(taken_count, 1);
-	assert_int_equal(taken[0].repeats, 3); /* beside the one that left it out */
-	assert_int_equal(taken[0].weight_us, 4 * 50000);
+	assert_int_equal(taken[0].scan.repeats, 3); /* beside the one that left it out */
+	assert_int_equal(taken[0].scan.weight_us, 4 * 50000);
 	scene_done(scene);
 }
 
@@ -516,9 +516,9 @@ static void changes_are_shared_out(void **state)
 		while (!scan(scene, &sample))
 			count++;
 		assert_int_equal(taken_count, 1);
-		assert_string_equal(taken[0].chain, "complete");
-		assert_int_equal(taken[0].repeats + 1, switched ? 4 : (4 + count + 1) / 2);
-		assert_int_equal(sample.repeats, switched ? 0 : (4 + count) / 2);
+		assert_string_equal(taken[0].chain.text, "complete");
+		assert_int_equal(taken[0].scan.repeats + 1, switched ? 4 : (4 + count + 1) / 2);
+		assert_int_equal(sample.scan.repeats, switched ? 0 : (4 + count) / 2);
 		scene_done(scene);
 	}
 }
@@ -536,16 +536,16 @@ static void waits_that_ended_count(void **state)
 	assert_false(scan(scene, &sample));
 	scene->record.sched.sequence_done += 2;
 	assert_true(scan(scene, &sample));
-	assert_int_equal(sample.repeats, 0);
+	assert_int_equal(sample.scan.repeats, 0);
 	assert_int_equal(taken_count, 1);
-	assert_int_equal(taken[0].repeats, 1);
-	assert_int_equal(taken[0].weight_us, 100000);
+	assert_int_equal(taken[0].scan.repeats, 1);
+	assert_int_equal(taken[0].scan.weight_us, 100000);
 	assert_false(scan(scene, &sample));
 	scene->context.now.scan_time.now_ns += NS_PER_SECOND;
 	live_repeat_begin_scan(&scene->repeat, &scene->context);
 	live_repeat_end_scan(&scene->repeat, &scene->context);
 	assert_int_equal(taken_count, 2);
-	assert_int_equal(taken[1].weight_us, 50000);
+	assert_int_equal(taken[1].scan.weight_us, 50000);
 	scene->context.now.housekeeping = true;
 	live_repeat_end_scan(&scene->repeat, &scene->context);
 	assert_int_equal(taken_count, 2);
@@ -561,7 +561,7 @@ static void refused_samples_do_not_count(void **state)
 
 	(void)state;
 	assert_true(scan(scene, &sample));
-	sample.tid = ABSENT;
+	sample.thread.tid = ABSENT;
 	repeated = find(scene);
 	assert_true(live_repeat_fill(&scene->context, &scene->record, STATE_SLEEP, repeated,
 				     &scene->sample));

@@ -84,9 +84,9 @@ static void records_are_of_one_scan_time(void **state)
 		kind = state_of(&scene, &ambiguous);
 		record_sample(&scene.record, &scene.scan_time, kind, &sample);
 		if (kind != rows[i].kind || ambiguous != rows[i].ambiguous ||
-		    sample.state_us != 1000 - rows[i].since)
+		    sample.now.state_us != 1000 - rows[i].since)
 			fail_msg("row %zu: %s, %s, for %lld us", i, state_row(kind)->name,
-				 ambiguous ? "ambiguous" : "sure", (long long)sample.state_us);
+				 ambiguous ? "ambiguous" : "sure", (long long)sample.now.state_us);
 	}
 }
 
@@ -241,11 +241,11 @@ static void kernel_threads_have_no_call(void **state)
 
 	(void)state;
 	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &compat);
-	assert_int_equal(sample.syscall_nr, 0); /* read(2): zero is not absent */
+	assert_int_equal(sample.call.nr, 0); /* read(2): zero is not absent */
 	sample = *sample_absent();
 	scene.record.identity.task_flags = 0x200000;
 	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &compat);
-	assert_int_equal(sample.syscall_nr, ABSENT);
+	assert_int_equal(sample.call.nr, ABSENT);
 }
 
 #ifdef __x86_64__
@@ -368,14 +368,14 @@ static void calls_began_when_two_reads_agree(void **state)
 		sample = *sample_absent();
 		record_call_check(&scene.record, &again);
 		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
-		assert_int_equal(sample.syscall_nr, 0);
-		assert_int_equal(sample.syscall_us, changed ? ABSENT : 600);
+		assert_int_equal(sample.call.nr, 0);
+		assert_int_equal(sample.call.us, changed ? ABSENT : 600);
 	}
 	scene.record.call_ns = 400 * US;
 	scene.ticks[1].tick_ns = 390 * US; /* tick of a clock, during an earlier call */
 	sample = *sample_absent();
 	record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
-	assert_int_equal(sample.syscall_us, ABSENT);
+	assert_int_equal(sample.call.us, ABSENT);
 }
 
 /* A thread that was ON at the scan time, computing, and then left in a system call. */
@@ -400,7 +400,7 @@ static void who_left_is_told_by_a_look_before(void **state)
 		scene.ticks[1] = tick;
 		sample = *sample_absent();
 		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
-		assert_int_equal(sample.syscall_nr == ABSENT, looks[i].computing);
+		assert_int_equal(sample.call.nr == ABSENT, looks[i].computing);
 	}
 }
 
@@ -432,24 +432,24 @@ static void totals_grow_by_the_present_state(void **state)
 static void totals_are_given_out_once(void **state)
 {
 	struct totals_table table = {0};
-	struct sample sample = {.tid = 7, .start_ns = 1};
+	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 	struct live_totals now = {.cpu_ns = 2500, .voluntary_count = 3};
 
 	(void)state;
 	totals_take(&table, &now, &sample);
-	assert_int_equal(sample.cpu_us, 2);
-	assert_int_equal(sample.vcsw, 3);
+	assert_int_equal(sample.sums.cpu_us, 2);
+	assert_int_equal(sample.sums.vcsw, 3);
 	now.cpu_ns = 3100; /* 0.5 us were left over */
 	totals_take(&table, &now, &sample);
-	assert_int_equal(sample.cpu_us, 1);
-	assert_int_equal(sample.vcsw, 0);
+	assert_int_equal(sample.sums.cpu_us, 1);
+	assert_int_equal(sample.sums.vcsw, 0);
 	now.cpu_ns = 100; /* never less than before */
 	totals_take(&table, &now, &sample);
-	assert_int_equal(sample.cpu_us, 0);
-	sample.start_ns = 2; /* another thread with that tid */
+	assert_int_equal(sample.sums.cpu_us, 0);
+	sample.thread.start_ns = 2; /* another thread with that tid */
 	now.cpu_ns = 5000;
 	totals_take(&table, &now, &sample);
-	assert_int_equal(sample.cpu_us, 5);
+	assert_int_equal(sample.sums.cpu_us, 5);
 	totals_done(&table);
 }
 
@@ -457,24 +457,25 @@ static void totals_are_given_out_once(void **state)
 static void totals_of_before_are_not_told(void **state)
 {
 	struct totals_table table = {0};
-	struct sample sample = {.tid = 7, .start_ns = 1}, gone = {.tid = 8, .start_ns = 1};
+	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1},
+		      gone = {.thread.tid = 8, .thread.start_ns = 1};
 	struct live_totals account = {.at_ns = 20, .cpu_ns = 5000, .voluntary_count = 3},
 			   copied = {.at_ns = 10, .cpu_ns = 3000, .voluntary_count = 2},
 			   later = {.at_ns = 30, .cpu_ns = 6000, .voluntary_count = 4};
 
 	(void)state;
 	totals_take(&table, &account, &sample);
-	assert_int_equal(sample.cpu_us, 5);
+	assert_int_equal(sample.sums.cpu_us, 5);
 	totals_take(&table, &copied, &sample);
-	assert_int_equal(sample.cpu_us, 0);
-	assert_int_equal(sample.vcsw, 0);
+	assert_int_equal(sample.sums.cpu_us, 0);
+	assert_int_equal(sample.sums.vcsw, 0);
 	totals_take(&table, &copied, &gone); /* the thread's end has been reported since */
-	assert_int_equal(gone.cpu_us, 0);
+	assert_int_equal(gone.sums.cpu_us, 0);
 	totals_take(&table, &later, &sample);
-	assert_int_equal(sample.cpu_us, 1);
-	assert_int_equal(sample.vcsw, 1);
+	assert_int_equal(sample.sums.cpu_us, 1);
+	assert_int_equal(sample.sums.vcsw, 1);
 	totals_take(&table, &later, &gone);
-	assert_int_equal(gone.cpu_us, 6);
+	assert_int_equal(gone.sums.cpu_us, 6);
 	totals_done(&table);
 }
 
@@ -483,7 +484,7 @@ static void totals_of_before_are_not_told(void **state)
 static void totals_of_older_copies_are_not_told(void **state)
 {
 	struct totals_table table = {0};
-	struct sample sample = {.tid = 7, .start_ns = 1};
+	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 	struct live_totals
 		walked = {.at_ns = 10, .cpu_ns = 900000, .voluntary_count = 90, .switched_ns = 25},
 		copied = {.at_ns = 20, .cpu_ns = 800000, .voluntary_count = 80, .switched_ns = 19},
@@ -492,16 +493,16 @@ static void totals_of_older_copies_are_not_told(void **state)
 
 	(void)state;
 	totals_take(&table, &walked, &sample);
-	assert_int_equal(sample.cpu_us, 900);
+	assert_int_equal(sample.sums.cpu_us, 900);
 	totals_take(&table, &copied, &sample);
-	assert_int_equal(sample.cpu_us, 0);
-	assert_int_equal(sample.vcsw, 0);
+	assert_int_equal(sample.sums.cpu_us, 0);
+	assert_int_equal(sample.sums.vcsw, 0);
 	totals_take(&table, &later, &sample);
-	assert_int_equal(sample.cpu_us, 50);
-	assert_int_equal(sample.vcsw, 5);
+	assert_int_equal(sample.sums.cpu_us, 50);
+	assert_int_equal(sample.sums.vcsw, 5);
 	totals_take(&table, &anew, &sample);
-	assert_int_equal(sample.cpu_us, 3);
-	assert_int_equal(sample.vcsw, 1);
+	assert_int_equal(sample.sums.cpu_us, 3);
+	assert_int_equal(sample.sums.vcsw, 1);
 	totals_done(&table);
 }
 
@@ -510,7 +511,8 @@ static void totals_of_older_copies_are_not_told(void **state)
 static void totals_go_on_over_a_sweep(void **state)
 {
 	struct totals_table table = {0};
-	struct sample here = {.tid = 7, .start_ns = 1}, gone = {.tid = 8, .start_ns = 1};
+	struct sample here = {.thread.tid = 7, .thread.start_ns = 1},
+		      gone = {.thread.tid = 8, .thread.start_ns = 1};
 	int64_t now_ns = clock_monotonic_ns();
 	struct live_totals totals = {.at_ns = now_ns, .cpu_ns = 5000};
 
@@ -518,36 +520,37 @@ static void totals_go_on_over_a_sweep(void **state)
 	totals_take(&table, &totals, &here);
 	totals_take(&table, &totals, &gone);
 	totals_unmark(&table);
-	totals_mark(&table, here.tid);
+	totals_mark(&table, here.thread.tid);
 	totals_sweep(&table);
 	totals.cpu_ns = 7000; /* scan of before the sweep */
 	totals_take(&table, &totals, &here);
-	assert_int_equal(here.cpu_us, 2);
+	assert_int_equal(here.sums.cpu_us, 2);
 	totals_take(&table, &totals, &gone);
-	assert_int_equal(gone.cpu_us, 0);
+	assert_int_equal(gone.sums.cpu_us, 0);
 	totals.at_ns = now_ns + NS_PER_SECOND * 60;
 	totals_take(&table, &totals, &gone); /* another thread with the same number */
-	assert_int_equal(gone.cpu_us, 7);
+	assert_int_equal(gone.sums.cpu_us, 7);
 	totals_done(&table);
 }
 
 static void totals_are_carried_over(void **state)
 {
 	struct totals_table table = {0};
-	struct sample sample = {.tid = 7, .start_ns = 1}, later = {.tid = 8, .start_ns = 1};
+	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1},
+		      later = {.thread.tid = 8, .thread.start_ns = 1};
 	struct live_totals seeded = {.sleep_ns = 9000}, before = {.sleep_ns = 10000},
 			   now = {.sleep_ns = 2000, .cpu_ns = 3000};
 
 	(void)state;
 	totals_take(&table, &seeded, &sample);
-	assert_int_equal(sample.sleep_us, 9);
+	assert_int_equal(sample.sums.sleep_us, 9);
 	totals_carry(&table, &before, &sample); /* slept on for 1 us, then began to count anew */
 	totals_take(&table, &now, &sample);
-	assert_int_equal(sample.sleep_us, 3);
-	assert_int_equal(sample.cpu_us, 3);
+	assert_int_equal(sample.sums.sleep_us, 3);
+	assert_int_equal(sample.sums.cpu_us, 3);
 	totals_carry(&table, &before, &later); /* not sampled before */
 	totals_take(&table, &now, &later);
-	assert_int_equal(later.sleep_us, 12);
+	assert_int_equal(later.sums.sleep_us, 12);
 	totals_done(&table);
 }
 
@@ -566,9 +569,11 @@ static struct live_totals totals_at(int64_t cpu, int64_t runq, int64_t disk, int
 
 static int64_t told_ms(const struct sample *sample)
 {
-	if (sample->cpu_us == ABSENT)
+	if (sample->sums.cpu_us == ABSENT)
 		return -1;
-	return (sample->cpu_us + sample->runq_us + sample->dwait_us + sample->sleep_us) / 1000;
+	return (sample->sums.cpu_us + sample->sums.runq_us + sample->sums.dwait_us +
+		sample->sums.sleep_us) /
+	       1000;
 }
 
 /* Two takes of a thread that began at 1 s; the second is at 2 s. */
@@ -587,7 +592,7 @@ static void totals_add_up_or_are_absent(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
 		struct live_totals now = totals_at(0, 0, 0, 500, 1500);
-		struct sample sample = {.tid = 7, .start_ns = 1};
+		struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 		const int64_t *ms = rows[i].totals;
 
 		totals_take(&table, &now, &sample);
@@ -595,7 +600,7 @@ static void totals_add_up_or_are_absent(void **state)
 		now = totals_at(ms[0], ms[1], ms[2], ms[3], 2000);
 		totals_take(&table, &now, &sample);
 		assert_int_equal(told_ms(&sample), rows[i].second);
-		assert_int_equal(sample.vcsw == ABSENT, rows[i].second < 0);
+		assert_int_equal(sample.sums.vcsw == ABSENT, rows[i].second < 0);
 		assert_int_equal(table.hidden_count, rows[i].second < 0);
 		now = totals_at(ms[0], ms[1], ms[2], ms[3] + 1000 - (i == 1 ? 5 : 0), 3000);
 		totals_take(&table, &now, &sample);
@@ -608,7 +613,7 @@ static void totals_are_held_back_for_a_while(void **state)
 {
 	struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
 	struct live_totals now = totals_at(0, 0, 0, 500, 1500);
-	struct sample sample = {.tid = 7, .start_ns = 1};
+	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 
 	(void)state;
 	totals_take(&table, &now, &sample);
@@ -639,7 +644,7 @@ static void totals_may_reach_beyond_the_scan_time(void **state)
 	const int64_t first_ns = clock_monotonic_ns() - NS_PER_SECOND;
 	struct totals_table table = {.begun_ns = first_ns - NS_PER_SECOND};
 	struct live_totals now = {.cpu_ns = 1300 * NS_PER_MS, .until_ns = first_ns};
-	struct sample sample = {.tid = 7, .start_ns = 1};
+	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 
 	(void)state;
 	totals_take(&table, &now, &sample);
@@ -661,7 +666,8 @@ static void totals_are_not_older_than_tsnap(void **state)
 	struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
 	struct live_totals wild = totals_at(0, 20, 0, 1500, 2000),
 			   late = totals_at(100, 0, 0, 0, 2000);
-	struct sample sample = {.tid = 7, .start_ns = 1}, begun = {.tid = 8, .start_ns = 1};
+	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1},
+		      begun = {.thread.tid = 8, .thread.start_ns = 1};
 
 	(void)state;
 	totals_take(&table, &wild, &sample);
@@ -692,10 +698,11 @@ static void totals_forget_the_dead(void **state)
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int64_t tid = 1; tid <= 1000; tid++) {
-			struct sample sample = {.tid = tid + round * 1000, .start_ns = 1};
+			struct sample sample = {.thread.tid = tid + round * 1000,
+						.thread.start_ns = 1};
 
 			totals_take(&table, &now, &sample);
-			assert_int_equal(sample.cpu_us, 5);
+			assert_int_equal(sample.sums.cpu_us, 5);
 		}
 		totals_mark(&table, 1);
 		totals_sweep(&table); /* rows used since the last sweep stay */
@@ -705,9 +712,9 @@ static void totals_forget_the_dead(void **state)
 		totals_sweep(&table);
 	}
 	assert_int_equal(table.count, 1001); /* rows of exited threads were reused */
-	struct sample sample = {.tid = 1, .start_ns = 1};
+	struct sample sample = {.thread.tid = 1, .thread.start_ns = 1};
 	totals_take(&table, &now, &sample);
-	assert_int_equal(sample.cpu_us, 0); /* the marked one was kept */
+	assert_int_equal(sample.sums.cpu_us, 0); /* the marked one was kept */
 	totals_done(&table);
 }
 

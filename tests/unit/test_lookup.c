@@ -66,9 +66,9 @@ static void each_need_alone(void **state)
 
 static void put_read_call(struct sample *sample, int64_t fd)
 {
-	sample->syscall_nr = SYS_read;
-	memset(sample->arg, 0, sizeof(sample->arg));
-	sample->arg[0] = fd;
+	sample->call.nr = SYS_read;
+	memset(sample->call.arg, 0, sizeof(sample->call.arg));
+	sample->call.arg[0] = fd;
 }
 
 static void fixture_thread(void **state)
@@ -78,31 +78,31 @@ static void fixture_thread(void **state)
 	struct sample sample = *sample_absent();
 
 	(void)state;
-	sample.tid = 9000003;
-	sample.pid = 9000002;
-	sample.start_ns = 1;
-	sample.kthread = 0;
+	sample.thread.tid = 9000003;
+	sample.thread.pid = 9000002;
+	sample.thread.start_ns = 1;
+	sample.thread.kthread = 0;
 	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
-	assert_int_equal(sample.ppid, 9000001);
-	assert_string_equal(sample.cmdline, "/opt/my server/bin/webd -f --port=80");
-	assert_string_equal(sample.exe, "/opt/my server/bin/webd (deleted)");
-	assert_string_equal(sample.cgroup, "/");
-	assert_null(sample.syscall);
-	assert_null(sample.filename);
-	assert_null(sample.waker_comm);
-	assert_int_equal(sample.fd, ABSENT);
+	assert_int_equal(sample.process.ppid, 9000001);
+	assert_string_equal(sample.process.cmdline, "/opt/my server/bin/webd -f --port=80");
+	assert_string_equal(sample.process.exe, "/opt/my server/bin/webd (deleted)");
+	assert_string_equal(sample.process.cgroup, "/");
+	assert_null(sample.call.name);
+	assert_null(sample.file.name);
+	assert_null(sample.waker.comm);
+	assert_int_equal(sample.file.fd, ABSENT);
 
-	sample.tid = 9000002;
-	sample.cgroup = sample.cmdline = sample.exe = NULL;
+	sample.thread.tid = 9000002;
+	sample.process.cgroup = sample.process.cmdline = sample.process.exe = NULL;
 	put_read_call(&sample, 0x100000005);
-	sample.waker_tid = 9000004;
+	sample.waker.tid = 9000004;
 	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
-	assert_string_equal(sample.cgroup, "/system.slice/web.service");
-	assert_string_equal(sample.syscall, "read");
-	assert_int_equal(sample.fd, 5);
-	assert_string_equal(sample.filename, "socket:[4026]");
-	assert_string_equal(sample.waker_comm, "kworker/u4:2-events_unbound");
-	assert_ptr_equal(sample.exe, name_transient_string(sample.exe));
+	assert_string_equal(sample.process.cgroup, "/system.slice/web.service");
+	assert_string_equal(sample.call.name, "read");
+	assert_int_equal(sample.file.fd, 5);
+	assert_string_equal(sample.file.name, "socket:[4026]");
+	assert_string_equal(sample.waker.comm, "kworker/u4:2-events_unbound");
+	assert_ptr_equal(sample.process.exe, name_transient_string(sample.process.exe));
 	lookup_free(lookup);
 }
 
@@ -113,19 +113,19 @@ static void fixture_kernel_thread(void **state)
 	struct sample sample = *sample_absent();
 
 	(void)state;
-	sample.tid = sample.pid = 9000004;
-	sample.start_ns = 1;
-	sample.kthread = 1;
+	sample.thread.tid = sample.thread.pid = 9000004;
+	sample.thread.start_ns = 1;
+	sample.thread.kthread = 1;
 	put_read_call(&sample, 0); /* the call that /proc shows for a kernel thread */
-	sample.waker_tid = 0;
+	sample.waker.tid = 0;
 	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
-	assert_int_equal(sample.ppid, 2);
-	assert_null(sample.cmdline);
-	assert_null(sample.exe);
-	assert_null(sample.syscall);
-	assert_int_equal(sample.fd, ABSENT);
-	assert_string_equal(sample.cgroup, "/");
-	assert_string_equal(sample.waker_comm, "swapper");
+	assert_int_equal(sample.process.ppid, 2);
+	assert_null(sample.process.cmdline);
+	assert_null(sample.process.exe);
+	assert_null(sample.call.name);
+	assert_int_equal(sample.file.fd, ABSENT);
+	assert_string_equal(sample.process.cgroup, "/");
+	assert_string_equal(sample.waker.comm, "swapper");
 	lookup_free(lookup);
 }
 
@@ -138,18 +138,18 @@ static void only_what_is_needed_and_absent(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
 	fake_proc_put_stat(&scene->proc, 7, 7, 5);
 	put_read_call(&scene->requested, 3);
-	scene->requested.waker_tid = 0;
+	scene->requested.waker.tid = 0;
 	sample = fill(scene, 0, NOW);
 	assert_memory_equal(&sample, &scene->requested, sizeof(sample));
-	scene->requested.exe = name_of_string("known");
-	scene->requested.ppid = 3;
+	scene->requested.process.exe = name_of_string("known");
+	scene->requested.process.ppid = 3;
 	sample = fill(scene, NEED_EXE | NEED_PPID | NEED_CGROUP, NOW);
-	assert_string_equal(sample.exe, "known");
-	assert_int_equal(sample.ppid, 3);
-	assert_string_equal(sample.cgroup, "/a");
-	assert_null(sample.syscall);
-	assert_null(sample.user);
-	assert_null(sample.waker_comm);
+	assert_string_equal(sample.process.exe, "known");
+	assert_int_equal(sample.process.ppid, 3);
+	assert_string_equal(sample.process.cgroup, "/a");
+	assert_null(sample.call.name);
+	assert_null(sample.thread.user);
+	assert_null(sample.waker.comm);
 }
 
 static void gone_thread_stays_absent(void **state)
@@ -158,18 +158,18 @@ static void gone_thread_stays_absent(void **state)
 	struct sample sample;
 
 	put_read_call(&scene->requested, 3);
-	scene->requested.waker_tid = 8;
+	scene->requested.waker.tid = 8;
 	sample = fill(scene, NEED_ALL, NOW);
-	assert_null(sample.user);
-	assert_null(sample.cmdline);
-	assert_null(sample.exe);
-	assert_null(sample.cgroup);
-	assert_null(sample.filename);
-	assert_null(sample.waker_comm);
-	assert_int_equal(sample.ppid, ABSENT);
-	assert_int_equal(sample.uid, ABSENT);
-	assert_int_equal(sample.fd, 3);
-	assert_string_equal(sample.syscall, "read");
+	assert_null(sample.thread.user);
+	assert_null(sample.process.cmdline);
+	assert_null(sample.process.exe);
+	assert_null(sample.process.cgroup);
+	assert_null(sample.file.name);
+	assert_null(sample.waker.comm);
+	assert_int_equal(sample.process.ppid, ABSENT);
+	assert_int_equal(sample.thread.uid, ABSENT);
+	assert_int_equal(sample.file.fd, 3);
+	assert_string_equal(sample.call.name, "read");
 }
 
 static void gone_thread_keeps_its_uid(void **state)
@@ -177,10 +177,10 @@ static void gone_thread_keeps_its_uid(void **state)
 	struct scene *scene = *state;
 	struct sample sample;
 
-	scene->requested.uid = 0;
+	scene->requested.thread.uid = 0;
 	sample = fill(scene, NEED_USER, NOW);
-	assert_int_equal(sample.uid, 0);
-	assert_string_equal(sample.user, "root");
+	assert_int_equal(sample.thread.uid, 0);
+	assert_string_equal(sample.thread.user, "root");
 }
 
 static void stale_uid_is_corrected(void **state)
@@ -190,11 +190,11 @@ static void stale_uid_is_corrected(void **state)
 	struct sample sample;
 
 	fake_proc_put(&scene->proc, 7, 7, "comm", "one\n");
-	scene->requested.uid = 4011222333; /* a switch ago */
+	scene->requested.thread.uid = 4011222333; /* a switch ago */
 	sample = fill(scene, NEED_USER, NOW);
-	assert_int_equal(sample.uid, geteuid());
+	assert_int_equal(sample.thread.uid, geteuid());
 	if (own)
-		assert_string_equal(sample.user, own->pw_name);
+		assert_string_equal(sample.thread.user, own->pw_name);
 }
 
 static void reused_tid_shows_nothing_old(void **state)
@@ -209,20 +209,20 @@ static void reused_tid_shows_nothing_old(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
 	put_read_call(&scene->requested, 3);
 	sample = fill(scene, NEED_ALL, NOW);
-	assert_string_equal(sample.cgroup, "/old");
-	assert_string_equal(sample.cmdline, "old");
-	assert_string_equal(sample.filename, "pipe:[1]");
+	assert_string_equal(sample.process.cgroup, "/old");
+	assert_string_equal(sample.process.cmdline, "old");
+	assert_string_equal(sample.file.name, "pipe:[1]");
 
 	/* a thread with this tid, comm and switch sequence, and nothing to read */
 	fake_proc_drop(&scene->proc, 7, 7);
-	scene->requested.start_ns = clock_boot_ns();
+	scene->requested.thread.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_ALL, NOW + 1);
-	assert_null(sample.cgroup);
-	assert_null(sample.exe);
-	assert_null(sample.cmdline);
-	assert_null(sample.filename);
-	assert_null(sample.user);
-	assert_int_equal(sample.ppid, ABSENT);
+	assert_null(sample.process.cgroup);
+	assert_null(sample.process.exe);
+	assert_null(sample.process.cmdline);
+	assert_null(sample.file.name);
+	assert_null(sample.thread.user);
+	assert_int_equal(sample.process.ppid, ABSENT);
 }
 
 static void thread_of_a_reused_pid(void **state)
@@ -231,18 +231,18 @@ static void thread_of_a_reused_pid(void **state)
 	struct sample sample;
 
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/old");
-	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/old");
+	assert_string_equal(fill(scene, NEED_EXE, NOW).process.exe, "/bin/old");
 	/* a thread not seen before, of a process that got the pid: younger than what was read */
 	fake_proc_put(&scene->proc, 7, 8, "exe", "/bin/new");
-	scene->requested.tid = 8;
-	scene->requested.start_ns = clock_boot_ns();
+	scene->requested.thread.tid = 8;
+	scene->requested.thread.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_EXE, NOW + 1);
-	assert_string_equal(sample.exe, "/bin/new");
+	assert_string_equal(sample.process.exe, "/bin/new");
 	/* a thread of unknown age takes nothing over either */
 	fake_proc_put(&scene->proc, 7, 9, "exe", "/bin/third");
-	scene->requested.tid = 9;
-	scene->requested.start_ns = ABSENT;
-	assert_string_equal(fill(scene, NEED_EXE, NOW + 2).exe, "/bin/third");
+	scene->requested.thread.tid = 9;
+	scene->requested.thread.start_ns = ABSENT;
+	assert_string_equal(fill(scene, NEED_EXE, NOW + 2).process.exe, "/bin/third");
 }
 
 static void process_is_read_once_for_its_threads(void **state)
@@ -250,9 +250,9 @@ static void process_is_read_once_for_its_threads(void **state)
 	struct scene *scene = *state;
 
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/one");
-	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
-	scene->requested.tid = 8; /* the thread has no files to read */
-	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
+	assert_string_equal(fill(scene, NEED_EXE, NOW).process.exe, "/bin/one");
+	scene->requested.thread.tid = 8; /* the thread has no files to read */
+	assert_string_equal(fill(scene, NEED_EXE, NOW).process.exe, "/bin/one");
 }
 
 static void ended_thread_hides_nothing_from_others(void **state)
@@ -260,9 +260,9 @@ static void ended_thread_hides_nothing_from_others(void **state)
 	struct scene *scene = *state;
 
 	fake_proc_put(&scene->proc, 7, 8, "exe", "/bin/one");
-	assert_null(fill(scene, NEED_EXE, NOW).exe);
-	scene->requested.tid = 8;
-	assert_string_equal(fill(scene, NEED_EXE, NOW).exe, "/bin/one");
+	assert_null(fill(scene, NEED_EXE, NOW).process.exe);
+	scene->requested.thread.tid = 8;
+	assert_string_equal(fill(scene, NEED_EXE, NOW).process.exe, "/bin/one");
 }
 
 static void exec_is_seen_at_once(void **state)
@@ -275,11 +275,11 @@ static void exec_is_seen_at_once(void **state)
 	fill(scene, NEED_EXE | NEED_CMDLINE, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "exe", "/bin/two");
 	fake_proc_put(&scene->proc, 7, 7, "cmdline", "two");
-	assert_string_equal(fill(scene, NEED_EXE, NOW + 1).exe, "/bin/one");
-	scene->requested.comm = name_of_string("two");
+	assert_string_equal(fill(scene, NEED_EXE, NOW + 1).process.exe, "/bin/one");
+	scene->requested.thread.comm = name_of_string("two");
 	sample = fill(scene, NEED_EXE | NEED_CMDLINE, NOW + 2);
-	assert_string_equal(sample.exe, "/bin/two");
-	assert_string_equal(sample.cmdline, "two");
+	assert_string_equal(sample.process.exe, "/bin/two");
+	assert_string_equal(sample.process.cmdline, "two");
 }
 
 static void sleeper_is_left_alone(void **state)
@@ -289,8 +289,10 @@ static void sleeper_is_left_alone(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fill(scene, NEED_CGROUP, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_STILL_NS - 1).cgroup, "/a");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).cgroup, "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_STILL_NS - 1).process.cgroup,
+			    "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).process.cgroup,
+			    "/b");
 }
 
 static void sleeper_stays_with_its_leader(void **state)
@@ -298,24 +300,24 @@ static void sleeper_stays_with_its_leader(void **state)
 	struct scene *scene = *state;
 	int64_t now_ns = NOW;
 
-	scene->requested.tid = 8;
+	scene->requested.thread.tid = 8;
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/a\n");
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/a");
 	now_ns += 2 * LOOKUP_STILL_NS;
 	/* the thread alone is moved, which is seen late; then the whole process, which is seen */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/b\n");
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/a");
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
 	now_ns += 2 * LOOKUP_STILL_NS;
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/b");
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/c\n");
 	now_ns += 20 * LOOKUP_STILL_NS;
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup, "/c");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/c");
 	/* a thread that ran is read itself */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/d\n");
 	scene->hint.sequence = 2;
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns + LOOKUP_RAN_NS).cgroup, "/d");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns + LOOKUP_RAN_NS).process.cgroup, "/d");
 }
 
 static void uid_of_a_sleeper_is_kept(void **state)
@@ -323,12 +325,12 @@ static void uid_of_a_sleeper_is_kept(void **state)
 	struct scene *scene = *state;
 
 	fake_proc_put(&scene->proc, 7, 7, "comm", "one\n");
-	assert_int_equal(fill(scene, NEED_USER, NOW).uid, geteuid());
+	assert_int_equal(fill(scene, NEED_USER, NOW).thread.uid, geteuid());
 	/* no file to read it from again, until the thread could have changed it */
 	fake_proc_drop(&scene->proc, 7, 7);
-	assert_int_equal(fill(scene, NEED_USER, NOW + 2 * LOOKUP_STILL_NS).uid, geteuid());
+	assert_int_equal(fill(scene, NEED_USER, NOW + 2 * LOOKUP_STILL_NS).thread.uid, geteuid());
 	scene->hint.sequence = 2;
-	assert_int_equal(fill(scene, NEED_USER, NOW + 3 * LOOKUP_STILL_NS).uid, ABSENT);
+	assert_int_equal(fill(scene, NEED_USER, NOW + 3 * LOOKUP_STILL_NS).thread.uid, ABSENT);
 }
 
 static void thread_that_ran_is_read_again(void **state)
@@ -339,15 +341,15 @@ static void thread_that_ran_is_read_again(void **state)
 	fill(scene, NEED_CGROUP, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
 	scene->hint.sequence = 2;
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS - 1).cgroup, "/a");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).cgroup, "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS - 1).process.cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).process.cgroup, "/b");
 	/* on a CPU it changes without a switch, also between that sample and the next */
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/c\n");
-	scene->requested.state = STATE_ON;
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).cgroup, "/c");
+	scene->requested.now.state = STATE_ON;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).process.cgroup, "/c");
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/d\n");
-	scene->requested.state = STATE_SLEEP;
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).cgroup, "/d");
+	scene->requested.now.state = STATE_SLEEP;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).process.cgroup, "/d");
 }
 
 static void file_of_one_episode(void **state)
@@ -357,19 +359,19 @@ static void file_of_one_episode(void **state)
 	put_read_call(&scene->requested, 3);
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/var/log/x (deleted)");
-	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).filename, "pipe:[1]");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).file.name, "pipe:[1]");
 	/* another thread put another file there: ours still waits for the first */
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[2]");
-	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).filename, "pipe:[1]");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).file.name, "pipe:[1]");
 	scene->hint.sequence = 2;
-	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[2]");
-	scene->requested.arg[0] = 4;
-	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 3).filename,
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).file.name, "pipe:[2]");
+	scene->requested.call.arg[0] = 4;
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 3).file.name,
 			    "/var/log/x (deleted)");
-	scene->requested.arg[0] = 5;
-	assert_null(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 4).filename);
-	scene->requested.syscall_nr = SYS_futex;
-	assert_int_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 5).fd, ABSENT);
+	scene->requested.call.arg[0] = 5;
+	assert_null(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 4).file.name);
+	scene->requested.call.nr = SYS_futex;
+	assert_int_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 5).file.fd, ABSENT);
 }
 
 static void file_on_cpu_is_read_each_time(void **state)
@@ -377,14 +379,14 @@ static void file_on_cpu_is_read_each_time(void **state)
 	struct scene *scene = *state;
 
 	put_read_call(&scene->requested, 3);
-	scene->requested.state = STATE_ON;
+	scene->requested.now.state = STATE_ON;
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
-	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).filename, "pipe:[1]");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW).file.name, "pipe:[1]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[2]");
-	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).filename, "pipe:[2]");
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 1).file.name, "pipe:[2]");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[3]");
-	scene->requested.state = STATE_SLEEP;
-	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).filename, "pipe:[3]");
+	scene->requested.now.state = STATE_SLEEP;
+	assert_string_equal(fill(scene, NEED_SYSCALL | NEED_FILE, NOW + 2).file.name, "pipe:[3]");
 }
 
 static void waker_process(void **state)
@@ -399,15 +401,15 @@ static void waker_process(void **state)
 	for (int64_t tid = 7; tid <= 8; tid++) {
 		struct sample sample = scene->requested;
 
-		sample.waker_tid = tid;
+		sample.waker.tid = tid;
 		lookup_fill(lookup, &sample, &scene->hint, NEED_WAKER_PID, NOW);
-		assert_int_equal(sample.waker_pid, tid == 8 ? 7 : ABSENT);
-		assert_null(sample.waker_comm);
+		assert_int_equal(sample.waker.pid, tid == 8 ? 7 : ABSENT);
+		assert_null(sample.waker.comm);
 	}
-	scene->requested.waker_tid = 0;
+	scene->requested.waker.tid = 0;
 	lookup_fill(lookup, &scene->requested, &scene->hint, NEED_WAKER_PID | NEED_WAKER_COMM, NOW);
-	assert_int_equal(scene->requested.waker_pid, 0);
-	assert_string_equal(scene->requested.waker_comm, "swapper");
+	assert_int_equal(scene->requested.waker.pid, 0);
+	assert_string_equal(scene->requested.waker.comm, "swapper");
 	lookup_free(lookup);
 }
 
@@ -416,17 +418,17 @@ static void pid_namespace(void **state)
 	struct scene *scene = *state;
 	struct sample sample = fill(scene, NEED_PID_NS, NOW);
 
-	assert_int_equal(sample.pid_ns, ABSENT);
-	assert_int_equal(sample.ns_pid, ABSENT);
-	assert_int_equal(sample.ns_tid, ABSENT);
-	fake_proc_put(&scene->proc, (int)scene->requested.pid, (int)scene->requested.tid, "ns/pid",
-		      "pid:[4026532000]");
-	fake_proc_put(&scene->proc, (int)scene->requested.pid, (int)scene->requested.tid, "status",
-		      "NStgid:\t7\t1\nNSpid:\t8\t2\n");
+	assert_int_equal(sample.thread.pid_ns, ABSENT);
+	assert_int_equal(sample.thread.ns_pid, ABSENT);
+	assert_int_equal(sample.thread.ns_tid, ABSENT);
+	fake_proc_put(&scene->proc, (int)scene->requested.thread.pid,
+		      (int)scene->requested.thread.tid, "ns/pid", "pid:[4026532000]");
+	fake_proc_put(&scene->proc, (int)scene->requested.thread.pid,
+		      (int)scene->requested.thread.tid, "status", "NStgid:\t7\t1\nNSpid:\t8\t2\n");
 	sample = fill(scene, NEED_PID_NS, NOW + 3 * LOOKUP_STILL_NS);
-	assert_int_equal(sample.pid_ns, 4026532000ll);
-	assert_int_equal(sample.ns_pid, 1);
-	assert_int_equal(sample.ns_tid, 2);
+	assert_int_equal(sample.thread.pid_ns, 4026532000ll);
+	assert_int_equal(sample.thread.ns_pid, 1);
+	assert_int_equal(sample.thread.ns_tid, 2);
 }
 
 static void waker_name_ages(void **state)
@@ -439,12 +441,12 @@ static void waker_name_ages(void **state)
 	fake_proc_put(&scene->proc, 7, 8, "comm", "waker\n\n");
 	snprintf(root, sizeof(root), "%s/7/task", scene->proc.root);
 	lookup = lookup_new(root);
-	scene->requested.waker_tid = 8;
+	scene->requested.waker.tid = 8;
 	for (int64_t age_ns = 0; age_ns <= LOOKUP_RAN_NS; age_ns += LOOKUP_RAN_NS / 2) {
 		struct sample sample = scene->requested;
 
 		lookup_fill(lookup, &sample, &scene->hint, NEED_WAKER_COMM, NOW + age_ns);
-		assert_string_equal(sample.waker_comm, age_ns < LOOKUP_RAN_NS ? "waker\n" : "new");
+		assert_string_equal(sample.waker.comm, age_ns < LOOKUP_RAN_NS ? "waker\n" : "new");
 		fake_proc_put(&scene->proc, 7, 8, "comm", "new\n");
 	}
 	lookup_free(lookup);
@@ -458,9 +460,9 @@ static void sweep_forgets(void **state)
 	fill(scene, NEED_CGROUP, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
 	lookup_sweep(scene->lookup, NOW + NS_PER_SECOND);
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + NS_PER_SECOND).cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + NS_PER_SECOND).process.cgroup, "/a");
 	lookup_sweep(scene->lookup, NOW + 9 * NS_PER_SECOND);
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 9 * NS_PER_SECOND).cgroup, "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 9 * NS_PER_SECOND).process.cgroup, "/b");
 }
 
 static void long_command_line_is_cut(void **state)
@@ -471,7 +473,7 @@ static void long_command_line_is_cut(void **state)
 	memset(cmdline, 'x', sizeof(cmdline) - 1);
 	cmdline[sizeof(cmdline) - 1] = '\0';
 	fake_proc_put(&scene->proc, 7, 7, "cmdline", cmdline);
-	assert_int_equal(strlen(fill(scene, NEED_CMDLINE, NOW).cmdline), 4096);
+	assert_int_equal(strlen(fill(scene, NEED_CMDLINE, NOW).process.cmdline), 4096);
 }
 
 /* A thread of this test, asleep in read(2) on a pipe, as the kernel shows it. */
@@ -491,25 +493,25 @@ static void own_sleeping_thread(void **state)
 	sleeper_start(&sleeper, geteuid() ? (uid_t)-1 : 4242);
 	assert_int_equal(proc_syscall_read("/proc", getpid(), sleeper.tid, &call), 0);
 	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
-	sample.pid = getpid();
-	sample.tid = sleeper.tid;
-	sample.start_ns = clock_boot_ns();
-	sample.kthread = 0;
-	sample.state = STATE_SLEEP;
-	sample.syscall_nr = call.nr;
-	sample.waker_tid = getpid();
+	sample.thread.pid = getpid();
+	sample.thread.tid = sleeper.tid;
+	sample.thread.start_ns = clock_boot_ns();
+	sample.thread.kthread = 0;
+	sample.now.state = STATE_SLEEP;
+	sample.call.nr = call.nr;
+	sample.waker.tid = getpid();
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
-		sample.arg[i] = call.arg[i];
+		sample.call.arg[i] = call.arg[i];
 	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
-	assert_string_equal(sample.syscall, "read");
-	assert_int_equal(sample.fd, sleeper.ends[0]);
-	assert_memory_equal(sample.filename, "pipe:[", 6);
-	assert_string_equal(sample.exe, exe);
-	assert_non_null(strstr(sample.cmdline, "test_lookup"));
-	assert_string_equal(sample.waker_comm, "test_lookup");
-	assert_int_equal(sample.ppid, getppid());
-	assert_int_equal(sample.cgroup[0], '/');
-	assert_int_equal(sample.uid, geteuid() ? geteuid() : 4242);
+	assert_string_equal(sample.call.name, "read");
+	assert_int_equal(sample.file.fd, sleeper.ends[0]);
+	assert_memory_equal(sample.file.name, "pipe:[", 6);
+	assert_string_equal(sample.process.exe, exe);
+	assert_non_null(strstr(sample.process.cmdline, "test_lookup"));
+	assert_string_equal(sample.waker.comm, "test_lookup");
+	assert_int_equal(sample.process.ppid, getppid());
+	assert_int_equal(sample.process.cgroup[0], '/');
+	assert_int_equal(sample.thread.uid, geteuid() ? geteuid() : 4242);
 	sleeper_stop(&sleeper);
 	lookup_free(lookup);
 }

@@ -40,12 +40,12 @@ static void scan_add(struct history *history, int64_t number)
 			    .weight_us = PERIOD_US};
 
 	for (size_t i = 0; i < 2; i++) {
-		samples[i].tid = samples[i].pid = 100 + (int64_t)i;
-		samples[i].weight_us = PERIOD_US;
-		samples[i].time_us = scan.time_us;
-		samples[i].comm = samples[i].commsum = name_of_string("worker");
-		samples[i].state = i ? STATE_ON : STATE_SLEEP;
-		samples[i].state_us = (1 + number % 20) * 1000;
+		samples[i].thread.tid = samples[i].thread.pid = 100 + (int64_t)i;
+		samples[i].scan.weight_us = PERIOD_US;
+		samples[i].scan.time_us = scan.time_us;
+		samples[i].thread.comm = samples[i].thread.commsum = name_of_string("worker");
+		samples[i].now.state = i ? STATE_ON : STATE_SLEEP;
+		samples[i].now.state_us = (1 + number % 20) * 1000;
 	}
 	history_end_scan(history, &scan);
 }
@@ -69,8 +69,8 @@ static struct scene *scene_begin(const struct trace_kind *kind)
 	scene->history = history_new(HISTORY_BYTES_DEFAULT, 0);
 	for (int64_t number = 0; number < SCANS; number++)
 		scan_add(scene->history, number);
-	who.tid = who.pid = 100;
-	who.comm = who.commsum = name_of_string("worker");
+	who.thread.tid = who.thread.pid = 100;
+	who.thread.comm = who.thread.commsum = name_of_string("worker");
 	for (int bucket = BUCKET - 1; bucket <= BUCKET; bucket++)
 		histogram.buckets[bucket] = 10;
 	history_add_trace(scene->history, kind, &who, &histogram);

@@ -165,11 +165,11 @@ static struct sample fill(struct lookup *lookup, struct proc_values *values, uin
 	struct lookup_hint hint = {.sequence = sequence};
 	struct sample sample = *sample_absent();
 
-	sample.tid = sample.pid = 7;
-	sample.start_ns = 1;
-	sample.kthread = 0;
-	sample.state = STATE_SLEEP;
-	sample.comm = name_of_string("one");
+	sample.thread.tid = sample.thread.pid = 7;
+	sample.thread.start_ns = 1;
+	sample.thread.kthread = 0;
+	sample.now.state = STATE_SLEEP;
+	sample.thread.comm = name_of_string("one");
 	*values = *proc_values_absent();
 	sample.proc_values = values;
 	lookup_fill(lookup, &sample, &hint, NEED_IO, now_ns);

@@ -192,22 +192,22 @@ static void accounts_add_to_groups(void **state)
 	(void)state;
 	column_list_add(&list, "state,comm,cpu_s,forks,samples", true, &e);
 	group_table_init(&groups, &list);
-	sample.comm = name_of_string("a");
-	sample.state = STATE_DISK;
-	sample.cpu_us = 10000;
+	sample.thread.comm = name_of_string("a");
+	sample.now.state = STATE_DISK;
+	sample.sums.cpu_us = 10000;
 	group_table_add(&groups, &sample);
-	sample.state = ABSENT;
-	sample.cpu_us = 5000;
+	sample.now.state = ABSENT;
+	sample.sums.cpu_us = 5000;
 	group_table_add_account(&groups, &sample);
 	slept = sample;
-	slept.comm = name_of_string("slept");
-	slept.cpu_us = 0;
-	slept.sleep_us = 1000000;
+	slept.thread.comm = name_of_string("slept");
+	slept.sums.cpu_us = 0;
+	slept.sums.sleep_us = 1000000;
 	group_table_add_account(&groups, &slept);
-	dead.comm = name_of_string("sh");
-	dead.user = name_of_string("root");
-	dead.cpu_us = dead.dead_cpu_us = 2000000;
-	dead.forks = 3;
+	dead.thread.comm = name_of_string("sh");
+	dead.thread.user = name_of_string("root");
+	dead.sums.cpu_us = dead.sums.dead_cpu_us = 2000000;
+	dead.sums.forks = 3;
 	group_table_add_account(&groups, &dead);
 	grid_fill_groups(&grid, &groups, &tally);
 	assert_int_equal(grid.row_count, 3);
@@ -222,8 +222,8 @@ static void accounts_add_to_groups(void **state)
 	assert_int_equal(grid_row(&grid, 2)[0].number, ABSENT);
 	assert_int_equal(grid_row(&grid, 2)[2].number, 5);
 	tally_add_account(&tally, &dead);
-	dead.dead_cpu_us = 1;
-	dead.comm = name_of_string("less");
+	dead.sums.dead_cpu_us = 1;
+	dead.thread.comm = name_of_string("less");
 	tally_add_account(&tally, &dead);
 	assert_int_equal(tally.forks, 6);
 	assert_int_equal(tally.dead_cpu_us, 2000001);
@@ -267,10 +267,10 @@ static void groups_fold_and_sort(void **state)
 	group_table_init(&groups, &list);
 	for (size_t i = 0; i < 5; i++) {
 		samples[i] = *sample_absent();
-		samples[i].weight_us = 10;
-		samples[i].comm = name_of_string(rows[i].comm);
-		samples[i].cpu_us = rows[i].cpu_us;
-		samples[i].state_us = rows[i].state_us;
+		samples[i].scan.weight_us = 10;
+		samples[i].thread.comm = name_of_string(rows[i].comm);
+		samples[i].sums.cpu_us = rows[i].cpu_us;
+		samples[i].now.state_us = rows[i].state_us;
 		group_table_add(&groups, &samples[i]);
 	}
 	tally_add(&tally, &scan);
@@ -305,8 +305,8 @@ static void groups_of_odd_times_sort(void **state)
 	(void)state;
 	column_list_add(&list, "tid,cpu_s", true, &e);
 	group_table_init(&groups, &list);
-	for (sample.tid = 0; sample.tid < 2; sample.tid++) {
-		sample.cpu_us = sample.tid ? INT64_MAX : -INT64_MAX;
+	for (sample.thread.tid = 0; sample.thread.tid < 2; sample.thread.tid++) {
+		sample.sums.cpu_us = sample.thread.tid ? INT64_MAX : -INT64_MAX;
 		group_table_add(&groups, &sample);
 	}
 	grid_fill_groups(&grid, &groups, &tally);
@@ -326,8 +326,8 @@ static void cut_cells_stay_in_line(void **state)
 	struct error e = {0};
 
 	(void)state;
-	sample.comm = name_of_string("世界世界世界世界");
-	sample.tid = 12;
+	sample.thread.comm = name_of_string("世界世界世界世界");
+	sample.thread.tid = 12;
 	column_list_add(&list, "comm,tid", true, &e);
 	grid_fill_rows(&grid, &list, &scan);
 	interval_add_table(&out, &(struct interval){.grid = &grid, .width = 23}, 1);
@@ -351,9 +351,9 @@ static void groups_are_bounded(void **state)
 	column_list_add(&list, "tid", true, &e);
 	group_table_init(&groups, &list);
 	for (int64_t i = 0; i < GROUPS_MAX + 100; i++) {
-		sample.tid = i;
+		sample.thread.tid = i;
 		group_table_add(&groups, &sample);
-		sample.tid = i / 2;
+		sample.thread.tid = i / 2;
 		group_table_add(&groups, &sample);
 	}
 	assert_int_equal(groups.count, GROUPS_MAX);
@@ -377,9 +377,9 @@ static void groups_of_odd_keys(void **state)
 	group_table_init(&groups, &list);
 	for (int twice = 0; twice < 2; twice++)
 		for (int64_t i = 0; i < 4096; i++) {
-			sample.arg[0] = (int64_t)((uint64_t)i << 52);
-			sample.arg[1] = i % 64;
-			sample.arg[2] = i / 64;
+			sample.call.arg[0] = (int64_t)((uint64_t)i << 52);
+			sample.call.arg[1] = i % 64;
+			sample.call.arg[2] = i / 64;
 			group_table_add(&groups, &sample);
 		}
 	assert_int_equal(groups.count, 4096);
@@ -411,10 +411,10 @@ static void csv_cells(void **state)
 	column_list_add(&list, "comm,tid,state,user", false, &e);
 	for (size_t i = 0; i < 6; i++) {
 		samples[i] = *sample_absent();
-		samples[i].comm = name_of_string(rows[i].comm);
-		samples[i].user = name_of_string(rows[i].user);
-		samples[i].tid = rows[i].tid;
-		samples[i].state = rows[i].state;
+		samples[i].thread.comm = name_of_string(rows[i].comm);
+		samples[i].thread.user = name_of_string(rows[i].user);
+		samples[i].thread.tid = rows[i].tid;
+		samples[i].now.state = rows[i].state;
 	}
 	grid_fill_rows(&grid, &list, &scan);
 	renderer_csv.add(&out, &interval);
@@ -432,7 +432,7 @@ static void csv_cells(void **state)
 	/* --csv-safe */
 	text_clear(&out);
 	interval.formulas_kept_out = true;
-	samples[5].comm = name_of_string("=cmd(\"x\")");
+	samples[5].thread.comm = name_of_string("=cmd(\"x\")");
 	grid_fill_rows(&grid, &list, &scan);
 	renderer_csv.add(&out, &interval);
 	assert_string_equal(text_string(&out), "\"'=cmd(\"\"x\"\")\",22,,\"a\"\n");
@@ -449,8 +449,8 @@ static void tallies(void **state)
 	struct tally tally = {0};
 
 	(void)state;
-	samples[0].state = STATE_ON;
-	samples[1].state = STATE_SLEEP;
+	samples[0].now.state = STATE_ON;
+	samples[1].now.state = STATE_SLEEP;
 	tally_add(&tally, &busy);
 	tally_add(&tally, &idle);
 	assert_int_equal(tally.scans, 2);

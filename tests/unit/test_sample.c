@@ -58,17 +58,17 @@ static void derives(void **state)
 
 	(void)state;
 	sample_derive(&sample, ~0u);
-	assert_null(sample.commsum);
-	assert_null(sample.filenamesum);
-	sample.comm = name_of_string("worker-17");
-	sample.filename = name_of_string("/var/log/a.1");
+	assert_null(sample.thread.commsum);
+	assert_null(sample.file.namesum);
+	sample.thread.comm = name_of_string("worker-17");
+	sample.file.name = name_of_string("/var/log/a.1");
 	sample_derive(&sample, 0);
-	assert_null(sample.commsum);
+	assert_null(sample.thread.commsum);
 	sample_derive(&sample, NEED_COMMSUM);
-	assert_ptr_equal(sample.commsum, name_transient_string("worker-*"));
-	assert_null(sample.filenamesum);
+	assert_ptr_equal(sample.thread.commsum, name_transient_string("worker-*"));
+	assert_null(sample.file.namesum);
 	sample_derive(&sample, NEED_FILENAMESUM);
-	assert_ptr_equal(sample.filenamesum, name_transient_string("/var/log/a.*"));
+	assert_ptr_equal(sample.file.namesum, name_transient_string("/var/log/a.*"));
 }
 
 /* Derives a summary of a lock with its holder, whatever the holder's name is; all other text is
@@ -114,11 +114,11 @@ static void derives_from_waits(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sample sample = *sample_absent();
 
-		sample.waits_on = name_of_string(rows[i][0]);
+		sample.wait.on = name_of_string(rows[i][0]);
 		sample_derive(&sample, NEED_WAITS);
-		assert_null(sample.waits_onsum);
+		assert_null(sample.wait.onsum);
 		sample_derive(&sample, NEED_WAITS_ONSUM);
-		assert_string_equal(sample.waits_onsum, rows[i][1]);
+		assert_string_equal(sample.wait.onsum, rows[i][1]);
 	}
 }
 
@@ -127,24 +127,25 @@ static void derives_from_cgroup(void **state)
 	struct sample sample = *sample_absent();
 
 	(void)state;
-	sample.cgroup =
+	sample.process.cgroup =
 		name_of_string("/system.slice/docker-c8b38413c88eefe063b8cd3f01c16be5e3bda969"
 			       "3a19a68a88807baca9feb937.scope");
 	sample_derive(&sample, NEED_CGROUP);
-	assert_null(sample.container);
+	assert_null(sample.process.container);
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.container, name_transient_string("c8b38413c88e"));
-	assert_ptr_equal(sample.container_runtime, name_transient_string("docker"));
-	assert_null(sample.pod);
+	assert_ptr_equal(sample.process.container, name_transient_string("c8b38413c88e"));
+	assert_ptr_equal(sample.process.container_runtime, name_transient_string("docker"));
+	assert_null(sample.process.pod);
 	sample = *sample_absent();
-	sample.cgroup = name_transient_string("/lxc.payload.web-server-of-a-long-name");
+	sample.process.cgroup = name_transient_string("/lxc.payload.web-server-of-a-long-name");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.container, name_transient_string("web-server-of-a-long-name"));
-	assert_null(sample.unit);
+	assert_ptr_equal(sample.process.container,
+			 name_transient_string("web-server-of-a-long-name"));
+	assert_null(sample.process.unit);
 	/* a recording's own container is not replaced */
-	sample.container = name_of_string("recorded");
+	sample.process.container = name_of_string("recorded");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.container, name_of_string("recorded"));
+	assert_ptr_equal(sample.process.container, name_of_string("recorded"));
 }
 
 /* An account has the columns that a thread keeps, and exact times, and nothing of one sample. */
@@ -157,10 +158,10 @@ static void account_is_of_the_thread(void **state)
 		if (!column_is_proc_value(&sample_columns[i]))
 			column_set(&sample_columns[i], &sample,
 				   (union value){.number = 1000 + (int64_t)i});
-	sample.start_ns = 7;
+	sample.thread.start_ns = 7;
 	account = sample_account(&sample);
-	assert_int_equal(account.start_ns, 7);
-	assert_int_equal(account.forks, ABSENT);
+	assert_int_equal(account.thread.start_ns, 7);
+	assert_int_equal(account.sums.forks, ABSENT);
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 		bool kept = column_is_kept(column) || column->needs & (NEED_TOTALS | NEED_SLEEP);
@@ -193,14 +194,25 @@ static void columns_are_sound(void **state)
 	assert_null(sample_column_find("Tid"));
 }
 
+#define AT(member) offsetof(struct sample, member)
+
 /* Every member of a sample is a column, except those that say they are none. */
 static void fields_are_columns(void **state)
 {
+	static const size_t others[] = {
+		AT(scan.repeats),     AT(thread.start_ns),  AT(process.cgroup_others),
+		AT(wait.open),	      AT(stack.names_open), AT(sums.forks),
+		AT(sums.execs),	      AT(sums.exits),	    AT(sums.dead_cpu_us),
+		AT(sums.new_threads), AT(makers.fork_pid),  AT(makers.thread_pid),
+		AT(wait.before_us),   AT(proc_values),
+	};
+
 	(void)state;
 	for (size_t offset = 0; offset < sizeof(struct sample); offset += 8) {
-		bool found = offset == offsetof(struct sample, start_ns) ||
-			     offset >= offsetof(struct sample, forks);
+		bool found = false;
 
+		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+			found |= others[i] == offset;
 		for (size_t i = 0; i < sample_column_count; i++)
 			found |= sample_columns[i].offset == offset;
 		assert_true(found);
@@ -211,11 +223,11 @@ static struct sample person(void)
 {
 	struct sample sample = *sample_absent();
 
-	sample.tid = 12;
-	sample.pid = 10;
-	sample.uid = 0;
-	sample.comm = "worker-3";
-	sample.state = STATE_DISK;
+	sample.thread.tid = 12;
+	sample.thread.pid = 10;
+	sample.thread.uid = 0;
+	sample.thread.comm = "worker-3";
+	sample.now.state = STATE_DISK;
 	return sample;
 }
 
@@ -226,12 +238,12 @@ static void filter_by_state(void **state)
 
 	(void)state;
 	assert_true(filter_accepts(&filter, &sample));
-	sample.state = STATE_SLEEP;
+	sample.now.state = STATE_SLEEP;
 	assert_false(filter_accepts(&filter, &sample));
 	filter.all_states = true;
 	assert_true(filter_accepts(&filter, &sample));
 	filter.all_states = false;
-	sample.state = ABSENT;
+	sample.now.state = ABSENT;
 	assert_true(filter_accepts(&filter, &sample));
 }
 
@@ -251,7 +263,7 @@ static void filter_by_cpu(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct filter filter = {.all_states = true, .on_cpu = true};
 
-		sample.state = rows[i].state;
+		sample.now.state = rows[i].state;
 		assert_int_equal(filter_accepts(&filter, &sample), rows[i].on);
 		filter.off_cpu = true;
 		assert_true(filter_accepts(&filter, &sample));
@@ -269,15 +281,15 @@ static void filter_by_ids(void **state)
 	(void)state;
 	assert_int_equal(filter_set_process(&filter, "9,10", &e), 0);
 	assert_true(filter_accepts(&filter, &sample));
-	sample.pid = 11;
+	sample.thread.pid = 11;
 	assert_false(filter_accepts(&filter, &sample));
 	filter_add_pid(&filter, 11);
 	assert_true(filter_accepts(&filter, &sample));
 	assert_int_equal(filter_set_threads(&filter, "13", &e), 0);
 	assert_false(filter_accepts(&filter, &sample));
-	sample.tid = 13;
+	sample.thread.tid = 13;
 	assert_true(filter_accepts(&filter, &sample));
-	sample.tid = ABSENT;
+	sample.thread.tid = ABSENT;
 	assert_false(filter_accepts(&filter, &sample));
 	filter_done(&filter);
 }
@@ -309,11 +321,11 @@ static void filter_by_pattern(void **state)
 	(void)state;
 	assert_int_equal(filter_set_process(&filter, "http*", &e), 0);
 	assert_false(filter_accepts(&filter, &sample));
-	sample.exe = "/usr/sbin/httpd";
+	sample.process.exe = "/usr/sbin/httpd";
 	assert_true(filter_accepts(&filter, &sample));
-	sample.exe = "/http/server";
+	sample.process.exe = "/http/server";
 	assert_false(filter_accepts(&filter, &sample));
-	sample.comm = "httpd-3";
+	sample.thread.comm = "httpd-3";
 	assert_true(filter_accepts(&filter, &sample));
 	/* the live source has resolved the pattern to a pid */
 	filter_add_pid(&filter, 99);
@@ -335,11 +347,11 @@ static void filter_by_ids_and_names(void **state)
 							NEED_WAIT_CLASS | NEED_SYSCALL);
 	assert_true(filter_accepts(&filter, &sample));	/* accepted by its id */
 	assert_false(filter_excludes(&filter, 11, 11)); /* an id alone refuses none */
-	sample.pid = 11;
+	sample.thread.pid = 11;
 	assert_false(filter_accepts(&filter, &sample));
-	sample.exe = "/usr/sbin/nginx"; /* accepted by one of the names */
+	sample.process.exe = "/usr/sbin/nginx"; /* accepted by one of the names */
 	assert_true(filter_accepts(&filter, &sample));
-	sample.exe = "/usr/sbin/httpd";
+	sample.process.exe = "/usr/sbin/httpd";
 	assert_true(filter_accepts(&filter, &sample));
 	filter_done(&filter);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -362,9 +374,9 @@ static void filter_by_comm(void **state)
 		filter_set_pattern(&filter, "comm", patterns[i]);
 		assert_int_equal(filter_needs(&filter), NEED_COMM);
 		assert_int_equal(filter_accepts(&filter, &sample), i != 1);
-		sample.comm = NULL;
+		sample.thread.comm = NULL;
 		assert_false(filter_accepts(&filter, &sample));
-		sample.comm = "worker-3";
+		sample.thread.comm = "worker-3";
 		filter_done(&filter);
 	}
 }
@@ -380,22 +392,22 @@ static void filter_by_user(void **state)
 	assert_int_equal(filter_set_user(&number, "0", false, &e), 0);
 	assert_true(filter_accepts(&filter, &sample));
 	assert_true(filter_accepts(&number, &sample));
-	sample.uid = 5;
+	sample.thread.uid = 5;
 	assert_false(filter_accepts(&filter, &sample));
 	/* recorded elsewhere: the form that was typed decides */
-	sample.user = "root";
+	sample.thread.user = "root";
 	assert_true(filter_accepts(&filter, &sample));
 	assert_false(filter_accepts(&number, &sample));
-	sample.uid = ABSENT;
+	sample.thread.uid = ABSENT;
 	assert_true(filter_accepts(&number, &sample));
-	sample.user = NULL;
+	sample.thread.user = NULL;
 	assert_false(filter_accepts(&filter, &sample));
 	filter_done(&filter);
 	assert_int_equal(filter_set_user(&filter, "no such:user", false, &e), -EINVAL);
 	assert_int_equal(e.exit_code, EXIT_USAGE);
 	assert_int_equal(filter_set_user(&filter, "no such:user", true, &e), 0);
 	assert_false(filter_accepts(&filter, &sample));
-	sample.user = "no such:user";
+	sample.thread.user = "no such:user";
 	assert_true(filter_accepts(&filter, &sample));
 	filter_done(&filter);
 	filter_done(&number);

@@ -371,14 +371,14 @@ static void fields_are_read(void **state)
 	assert_int_equal(source->next(source, &scan, &e), 1);
 	assert_int_equal(scan.count, 1);
 	assert_int_equal(scan.time_us, 1795207373000000);
-	assert_int_equal(scan.samples[0].arg[0], -100);
-	assert_int_equal(scan.samples[0].arg[1], ABSENT);
-	assert_string_equal(scan.samples[0].comm, "a\x1b,\"\\");
-	assert_int_equal(scan.samples[0].state, STATE_DISK);
-	assert_int_equal(scan.samples[0].tid, -7);
-	assert_string_equal(scan.samples[0].user, "");
-	assert_null(scan.samples[0].filename);
-	assert_string_equal(scan.samples[0].exe, "line\nbreak");
+	assert_int_equal(scan.samples[0].call.arg[0], -100);
+	assert_int_equal(scan.samples[0].call.arg[1], ABSENT);
+	assert_string_equal(scan.samples[0].thread.comm, "a\x1b,\"\\");
+	assert_int_equal(scan.samples[0].now.state, STATE_DISK);
+	assert_int_equal(scan.samples[0].thread.tid, -7);
+	assert_string_equal(scan.samples[0].thread.user, "");
+	assert_null(scan.samples[0].file.name);
+	assert_string_equal(scan.samples[0].process.exe, "line\nbreak");
 	assert_int_equal(source->next(source, &scan, &e), 0);
 	assert_int_equal(source->next(source, &scan, &e), 0);
 	source->close(source);
@@ -403,12 +403,12 @@ static void derived_texts_are_one(void **state)
 				      &source, &e),
 			 0);
 	assert_int_equal(source->next(source, &scan, &e), 1);
-	container = scan.samples[0].container;
-	commsum = scan.samples[0].commsum;
+	container = scan.samples[0].process.container;
+	commsum = scan.samples[0].thread.commsum;
 	assert_string_equal(container, "0123456789ab");
 	assert_int_equal(source->next(source, &scan, &e), 1);
-	assert_ptr_equal(scan.samples[0].container, container);
-	assert_ptr_equal(scan.samples[0].commsum, commsum);
+	assert_ptr_equal(scan.samples[0].process.container, container);
+	assert_ptr_equal(scan.samples[0].thread.commsum, commsum);
 	source->close(source);
 	names_clear();
 }
@@ -437,7 +437,7 @@ static void scans_and_silence(void **state)
 		assert_int_equal(scan.count, rows[i].count);
 		assert_int_equal(scan.weight_us, rows[i].weight_us);
 		assert_int_equal(scan.silent_us, rows[i].silent_us);
-		assert_int_equal(scan.samples[0].weight_us, rows[i].weight_us);
+		assert_int_equal(scan.samples[0].scan.weight_us, rows[i].weight_us);
 	}
 	assert_int_equal(source->next(source, &scan, &e), 0);
 	source->close(source);

@@ -16,12 +16,12 @@ static void sampled(int64_t tid, int64_t time_us, int64_t state_us, int64_t usta
 {
 	struct sample sample = *sample_absent();
 
-	sample.tid = tid;
-	sample.state = STATE_SLEEP;
-	sample.time_us = time_us;
-	sample.state_us = state_us;
-	sample.ustack = ustack;
-	sample.stack = name_of_string(words);
+	sample.thread.tid = tid;
+	sample.now.state = STATE_SLEEP;
+	sample.scan.time_us = time_us;
+	sample.now.state_us = state_us;
+	sample.stack.ustack = ustack;
+	sample.stack.both = name_of_string(words);
 	sleep_stacks_note(&stacks, &sample);
 }
 
@@ -30,12 +30,12 @@ static const char *slept(int64_t tid, int64_t from_us, int64_t until_us)
 {
 	struct sample who = *sample_absent();
 
-	who.tid = tid;
-	who.state = STATE_SLEEP;
-	who.time_us = until_us;
+	who.thread.tid = tid;
+	who.now.state = STATE_SLEEP;
+	who.scan.time_us = until_us;
 	sleep_stacks_fill(&stacks, &who, false, (until_us - from_us) * 1000);
 	event_list_add(&events, &offcpu, &who, (until_us - from_us) * 1000);
-	return who.stack;
+	return who.stack.both;
 }
 
 static void in_its_midst(void **state)
@@ -84,20 +84,20 @@ static void why_not_run(void **state)
 	struct sample sample = *sample_absent(), who = *sample_absent();
 
 	(void)state;
-	sample.tid = who.tid = 1;
-	sample.state = STATE_RQ;
-	sample.time_us = 1500;
-	sample.state_us = 500;
-	sample.runq_why = name_of_string("throttled by /x");
+	sample.thread.tid = who.thread.tid = 1;
+	sample.now.state = STATE_RQ;
+	sample.scan.time_us = 1500;
+	sample.now.state_us = 500;
+	sample.now.runq_why = name_of_string("throttled by /x");
 	sleep_stacks_note(&stacks, &sample);
 	assert_null(slept(1, 1000, 2000)); /* a sleep is not a wait for a CPU */
-	who.time_us = 2000;
+	who.scan.time_us = 2000;
 	sleep_stacks_fill(&stacks, &who, false, 1000000);
-	assert_null(who.runq_why); /* nor a call */
+	assert_null(who.now.runq_why); /* nor a call */
 	sleep_stacks_fill(&stacks, &who, true, 400000);
-	assert_null(who.runq_why);
+	assert_null(who.now.runq_why);
 	sleep_stacks_fill(&stacks, &who, true, 1000000);
-	assert_string_equal(who.runq_why, "throttled by /x");
+	assert_string_equal(who.now.runq_why, "throttled by /x");
 	sleep_stacks_done(&stacks);
 }
 
@@ -109,7 +109,7 @@ static void added_up(void **state)
 
 	(void)state;
 	event_list_clear(&events);
-	call.tid = 1;
+	call.thread.tid = 1;
 	event_list_add(&events, &syscalls, &call, 1000000); /* not a sleep */
 	sampled(1, 1500, 500, 7, "prog+0x1");
 	slept(1, 1000, 2000);

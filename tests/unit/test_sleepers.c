@@ -11,11 +11,11 @@ static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, cons
 {
 	struct sample sample = *sample_absent();
 
-	sample.state = state;
-	sample.kthread = kthread;
-	sample.comm = comm ? name_transient_string(comm) : NULL;
-	sample.syscall = why ? name_transient_string("read") : NULL;
-	sample.why = why && *why ? name_transient_string(why) : NULL;
+	sample.now.state = state;
+	sample.thread.kthread = kthread;
+	sample.thread.comm = comm ? name_transient_string(comm) : NULL;
+	sample.call.name = why ? name_transient_string("read") : NULL;
+	sample.wait.why = why && *why ? name_transient_string(why) : NULL;
 	sample_derive(&sample, sleepers_needs(sleepers));
 	sleepers_take(sleepers, &sample);
 }

@@ -46,8 +46,8 @@ static struct sample reported(struct stack_dict *dict, int64_t user, int64_t ker
 {
 	struct sample sample = *sample_absent();
 
-	sample.ustack = user;
-	sample.kstack = kernel;
+	sample.stack.ustack = user;
+	sample.stack.kstack = kernel;
 	stack_dict_fill(dict, &sample);
 	return sample;
 }
@@ -68,20 +68,20 @@ static void hashes_are_told(void **state)
 				 &dict, &e),
 			 0);
 	sample = reported(dict, 1, -1);
-	assert_string_equal(sample.ufunc, "f");
-	assert_string_equal(sample.ufuncs, "main>f");
-	assert_string_equal(sample.kfunc, "k");
-	assert_string_equal(sample.stack, "main;f;k_[k]");
-	assert_ptr_equal(reported(dict, 1, -1).stack, sample.stack);
-	assert_string_equal(reported(dict, 1, ABSENT).stack, "main;f");
-	assert_string_equal(reported(dict, ABSENT, -1).stack, "k_[k]");
-	assert_string_equal(reported(dict, 3, ABSENT).stack, "\x1b;\\");
-	assert_string_equal(reported(dict, 4, ABSENT).stack, "x\"y");
+	assert_string_equal(sample.stack.ufunc, "f");
+	assert_string_equal(sample.stack.ufuncs, "main>f");
+	assert_string_equal(sample.stack.kfunc, "k");
+	assert_string_equal(sample.stack.both, "main;f;k_[k]");
+	assert_ptr_equal(reported(dict, 1, -1).stack.both, sample.stack.both);
+	assert_string_equal(reported(dict, 1, ABSENT).stack.both, "main;f");
+	assert_string_equal(reported(dict, ABSENT, -1).stack.both, "k_[k]");
+	assert_string_equal(reported(dict, 3, ABSENT).stack.both, "\x1b;\\");
+	assert_string_equal(reported(dict, 4, ABSENT).stack.both, "x\"y");
 	assert_int_equal(missed(dict, "missing from the dictionary"), 0);
 	/* cut off; of the other kind; absent is not looked up */
-	assert_null(reported(dict, 5, ABSENT).stack);
-	assert_null(reported(dict, -1, 1).ufunc);
-	assert_null(reported(dict, ABSENT, ABSENT).stack);
+	assert_null(reported(dict, 5, ABSENT).stack.both);
+	assert_null(reported(dict, -1, 1).stack.ufunc);
+	assert_null(reported(dict, ABSENT, ABSENT).stack.both);
 	assert_int_equal(missed(dict, "missing from the dictionary"), 3);
 	stack_dict_free(dict);
 	names_clear();
@@ -98,8 +98,8 @@ static void zero_is_a_hash(void **state)
 					"\"0x2\",\"kernel\",,,\"k_[k]\"\n",
 				 &dict, &e),
 			 0);
-	assert_string_equal(reported(dict, ABSENT, 2).stack, "k_[k]");
-	assert_string_equal(reported(dict, 0, 2).stack, "zero;k_[k]");
+	assert_string_equal(reported(dict, ABSENT, 2).stack.both, "k_[k]");
+	assert_string_equal(reported(dict, 0, 2).stack.both, "zero;k_[k]");
 	stack_dict_free(dict);
 	names_clear();
 }
@@ -115,11 +115,11 @@ static void wakers_are_told(void **state)
 					"\"0x2\",\"kernel\",\"k\",\"k\",\"a_[k];k_[k]\"\n",
 				 &dict, &e),
 			 0);
-	sample.waker_ustack = 1;
-	sample.waker_kstack = 2;
+	sample.waker.ustack = 1;
+	sample.waker.kstack = 2;
 	stack_dict_fill(dict, &sample);
-	assert_string_equal(sample.waker_stack, "k_[w];a_[w];f_[w];main_[w]");
-	assert_null(sample.stack);
+	assert_string_equal(sample.waker.stack, "k_[w];a_[w];f_[w];main_[w]");
+	assert_null(sample.stack.both);
 	stack_dict_free(dict);
 	names_clear();
 }
@@ -153,11 +153,11 @@ static void what_a_row_tells_stays(void **state)
 
 	(void)state;
 	assert_int_equal(dict_of(HEADER "\"0x1\",\"user\",\"f\",\"f\",\"f\"\n", &dict, &e), 0);
-	sample.ustack = 1;
-	sample.stack = "recorded";
+	sample.stack.ustack = 1;
+	sample.stack.both = "recorded";
 	stack_dict_fill(dict, &sample);
-	assert_string_equal(sample.stack, "recorded");
-	assert_string_equal(sample.ufunc, "f");
+	assert_string_equal(sample.stack.both, "recorded");
+	assert_string_equal(sample.stack.ufunc, "f");
 	stack_dict_free(dict);
 	names_clear();
 }
@@ -235,16 +235,16 @@ static void written_is_read(void **state)
 	give(&source, INT64_MAX, "another of the same hash");
 	/* the bytes written so far are whole at any time */
 	assert_int_equal(stack_dict_open(path, UINT64_MAX, &dict, &e), 0);
-	assert_string_equal(reported(dict, INT64_MAX, ABSENT).stack, hostile);
-	assert_null(reported(dict, 7, ABSENT).stack);
+	assert_string_equal(reported(dict, INT64_MAX, ABSENT).stack.both, hostile);
+	assert_null(reported(dict, 7, ABSENT).stack.both);
 	stack_dict_free(dict);
 	assert_int_equal(stack_dict_file_end(&file, &e), 0);
 	stack_dict_file_done(&file);
 	assert_int_equal(stack_dict_open(path, UINT64_MAX, &dict, &e), 0);
-	assert_string_equal(reported(dict, INT64_MAX, ABSENT).stack, hostile);
-	assert_null(reported(dict, INT64_MAX, ABSENT).ufunc);
-	assert_string_equal(reported(dict, INT64_MIN + 1, ABSENT).ufuncs, "a>b");
-	assert_string_equal(reported(dict, 7, ABSENT).stack, "at;the;end");
+	assert_string_equal(reported(dict, INT64_MAX, ABSENT).stack.both, hostile);
+	assert_null(reported(dict, INT64_MAX, ABSENT).stack.ufunc);
+	assert_string_equal(reported(dict, INT64_MIN + 1, ABSENT).stack.ufuncs, "a>b");
+	assert_string_equal(reported(dict, 7, ABSENT).stack.both, "at;the;end");
 	stack_dict_free(dict);
 	assert_int_equal(lines_of(fd), 4); /* each once, and the header line */
 	close(fd);
@@ -320,8 +320,8 @@ static void limit_leaves_the_rest(void **state)
 	assert_int_equal(missed(dict, "more memory than a replay"), endless.count - held);
 	assert_int_equal(missed(dict, "rows of stacks can't be read"), 1);
 	snprintf(frames, sizeof(frames), ENDLESS_FRAMES, (long long)held);
-	assert_string_equal(reported(dict, (int64_t)held, ABSENT).stack, frames);
-	assert_null(reported(dict, (int64_t)held + 1, ABSENT).stack);
+	assert_string_equal(reported(dict, (int64_t)held, ABSENT).stack.both, frames);
+	assert_null(reported(dict, (int64_t)held + 1, ABSENT).stack.both);
 	assert_int_equal(names_refused(), 0);
 	stack_dict_free(dict);
 	text_done(&endless.rows);

@@ -17,12 +17,12 @@ static struct sample sample_of(const char *comm, int64_t tid, const char *stack)
 {
 	struct sample sample = *sample_absent();
 
-	sample.time_us = 1;
-	sample.weight_us = 1000;
-	sample.state = STATE_ON;
-	sample.comm = name_of_string(comm);
-	sample.tid = tid;
-	sample.stack = name_of_string(stack);
+	sample.scan.time_us = 1;
+	sample.scan.weight_us = 1000;
+	sample.now.state = STATE_ON;
+	sample.thread.comm = name_of_string(comm);
+	sample.thread.tid = tid;
+	sample.stack.both = name_of_string(stack);
 	return sample;
 }
 

@@ -149,12 +149,12 @@ static void assert_rows(const struct row *rows, size_t count, const char *expect
 
 	for (size_t i = 0; i < count; i++) {
 		samples[i] = *sample_absent();
-		samples[i].comm = name_of_string(rows[i].comm);
-		samples[i].tid = rows[i].tid;
-		samples[i].state = rows[i].state;
-		samples[i].weight_us = rows[i].weight_us;
-		samples[i].syscall = name_of_string(rows[i].syscall);
-		samples[i].stack = name_of_string(rows[i].stack);
+		samples[i].thread.comm = name_of_string(rows[i].comm);
+		samples[i].thread.tid = rows[i].tid;
+		samples[i].now.state = rows[i].state;
+		samples[i].scan.weight_us = rows[i].weight_us;
+		samples[i].call.name = name_of_string(rows[i].syscall);
+		samples[i].stack.both = name_of_string(rows[i].stack);
 	}
 	assert_int_equal(column_list_add(&list, "comm,tid," FOLD_COLUMNS, false, &e), 0);
 	grid_fill_rows(&grid, &list, &scan);

@@ -10,10 +10,10 @@ static struct sample sleeper(void)
 {
 	struct sample sample = *sample_absent();
 
-	sample.tid = 8;
-	sample.state = STATE_SLEEP;
-	sample.start_ns = 1;
-	sample.syscall_nr = 0;
+	sample.thread.tid = 8;
+	sample.now.state = STATE_SLEEP;
+	sample.thread.start_ns = 1;
+	sample.call.nr = 0;
 	return sample;
 }
 
@@ -105,7 +105,7 @@ static void same_end_is_read_less(void **state)
 		now_ns += WAIT_STILL_NS / 20;
 		episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
 		found(episode, false, reads[i].other);
-		once_ns = wait_still_until(sample.tid, now_ns) - now_ns;
+		once_ns = wait_still_until(sample.thread.tid, now_ns) - now_ns;
 		assert_in_range(once_ns, WAIT_STILL_NS, 2 * WAIT_STILL_NS);
 		assert_int_equal(wait_episode_until(episode) - now_ns, once_ns * reads[i].times);
 		now_ns = wait_episode_until(episode) - 1;
@@ -119,12 +119,12 @@ static void same_end_is_read_less(void **state)
 	assert_int_equal(reported(episode, &whole), ABSENT);
 	found(episode, false, 21);
 	assert_int_equal(wait_episode_until(episode) - now_ns,
-			 (wait_still_until(sample.tid, now_ns) - now_ns) * 4);
+			 (wait_still_until(sample.thread.tid, now_ns) - now_ns) * 4);
 	/* but not the one for another */
-	sample.filename = "socket:[77]";
+	sample.file.name = "socket:[77]";
 	episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
 	found(episode, false, 21);
-	assert_int_equal(wait_episode_until(episode), wait_still_until(sample.tid, now_ns));
+	assert_int_equal(wait_episode_until(episode), wait_still_until(sample.thread.tid, now_ns));
 	cache_done(&episodes);
 }
 
@@ -146,7 +146,7 @@ static void turns(void **state)
 			struct wait_episode *episode;
 			int64_t at = 0;
 
-			sample.tid = 1000 * (locks + 1) + i;
+			sample.thread.tid = 1000 * (locks + 1) + i;
 			episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
 			episode->facts.kind = locks ? WAIT_LOCK : WAIT_EVENT;
 			until_ns = wait_episode_until(episode);
@@ -183,10 +183,10 @@ static void like_waits_are_assumed(void **state)
 	episode = wait_episode_find(&episodes, &sample, &hint, now_ns + 1);
 	assert_false(episode->assumed || episode->in_call);
 	hint.sequence = 8;
-	sample.state = STATE_STOPPED;
+	sample.now.state = STATE_STOPPED;
 	assert_false(wait_episode_find(&episodes, &sample, &hint, now_ns + 2)->assumed);
 	hint.sequence = 10;
-	sample.state = STATE_SLEEP;
+	sample.now.state = STATE_SLEEP;
 	now_ns += WAIT_STILL_NS / 2;
 	assert_false(wait_episode_find(&episodes, &sample, &hint, now_ns)->assumed);
 	cache_done(&episodes);

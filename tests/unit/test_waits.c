@@ -31,7 +31,7 @@ static const char *futex_of(struct scene *scene, const uint32_t words[4], int64_
 {
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, words, 4 * sizeof(*words));
 	call_put(scene, SYS_futex, PAGE, operation, expected);
-	return fill(scene).waits_on;
+	return fill(scene).wait.on;
 }
 
 static void mutex_holders(void **state)
@@ -42,7 +42,7 @@ static void mutex_holders(void **state)
 
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
 			    "mutex 0x400000 held by 8 x");
-	assert_int_equal(fill(scene).waits_on_pid, 7);
+	assert_int_equal(fill(scene).wait.pid, 7);
 	assert_string_equal(futex_of(scene, robust, FUTEX_WAIT_PRIVATE, robust[0]),
 			    "mutex 0x400000 held by 8 x");
 	assert_string_equal(futex_of(scene, robust, FUTEX_LOCK_PI_PRIVATE, 0),
@@ -53,7 +53,7 @@ static void mutex_holders(void **state)
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put(&scene->proc, 20, 20, "comm", "y\n");
 	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0), "mutex 0x400000 held by 21");
-	assert_int_equal(fill(scene).waits_on_pid, 20);
+	assert_int_equal(fill(scene).wait.pid, 20);
 	/* of a process whose user is not known to be the waiter's */
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t22\nUid:\t0\t0\t0\t0\n");
 	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0),
@@ -64,7 +64,7 @@ static void mutex_holders(void **state)
 		      "21 (y) Z 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
 		      "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
 	assert_string_equal(futex_of(scene, shared, FUTEX_LOCK_PI, 0), "futex 0x400000");
-	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
+	assert_int_equal(fill(scene).wait.pid, ABSENT);
 }
 
 /* Fills another thread that waits for the same lock in the same scan. */
@@ -72,7 +72,7 @@ static struct sample other_fill(struct scene *scene)
 {
 	struct sample sample = scene->requested;
 
-	sample.tid = 9;
+	sample.thread.tid = 9;
 	lookup_fill(scene->lookup, &sample, &scene->hint, NEEDS, scene->now_ns);
 	return sample;
 }
@@ -90,14 +90,14 @@ static void mutex_of_many(void **state)
 	assert_non_null(strstr(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2), "held by 8 x"));
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, passed_on, sizeof(passed_on));
 	other = other_fill(scene);
-	assert_non_null(strstr(other.waits_on, "held by 8 x"));
+	assert_non_null(strstr(other.wait.on, "held by 8 x"));
 	assert_true(lookup_wait_facts(scene->lookup, &other, &scene->hint, true, scene->now_ns,
 				      &facts));
 	assert_int_equal(facts.tid, 7);
 	fake_proc_put_page(&scene->proc, 7, 9, PAGE, passed_on, sizeof(passed_on));
 	scene->now_ns += TICK_NS;
 	scene->hint.sequence++;
-	assert_non_null(strstr(other_fill(scene).waits_on, "held by 7"));
+	assert_non_null(strstr(other_fill(scene).wait.on, "held by 7"));
 }
 
 /* Facts of a wait serve until it is read again, and for no other wait. */
@@ -117,8 +117,8 @@ static void facts_are_read_again(void **state)
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, passed_on, sizeof(passed_on));
 	scene->now_ns = until_ns - 2 * TICK_NS;
-	assert_non_null(strstr(fill(scene).waits_on, "held by 8 x"));
-	assert_null(strstr(fill(scene).waits_on, "held by 8 x"));
+	assert_non_null(strstr(fill(scene).wait.on, "held by 8 x"));
+	assert_null(strstr(fill(scene).wait.on, "held by 8 x"));
 	assert_in_range(lookup_wait_until(scene->lookup, 7, scene->hint.sequence, later_ns),
 			until_ns + 1, later_ns);
 }
@@ -137,7 +137,7 @@ static void waits_are_renewed(void **state)
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
 	sample = scene->requested;
 	lookup_fill(scene->lookup, &sample, &scene->hint, needs, scene->now_ns);
-	assert_string_equal(sample.why, "lock");
+	assert_string_equal(sample.wait.why, "lock");
 	assert_false(lookup_wait_renew(scene->lookup, &sample, &scene->hint, NEED_WAIT_CLASS,
 				       scene->now_ns));
 	for (int i = 0; i < 2; i++) {
@@ -146,8 +146,8 @@ static void waits_are_renewed(void **state)
 					      scene->now_ns));
 		assert_true(lookup_wait_until(scene->lookup, 7, scene->hint.sequence, 0) >
 			    scene->now_ns);
-		assert_string_equal(sample.waits_on, i ? "mutex 0x400000 held by 9 y"
-						       : "mutex 0x400000 held by 8 x");
+		assert_string_equal(sample.wait.on, i ? "mutex 0x400000 held by 9 y"
+						      : "mutex 0x400000 held by 8 x");
 		fake_proc_put_page(&scene->proc, 7, 7, PAGE, i ? let_go : passed_on, sizeof(held));
 	}
 	scene->now_ns += 2 * NS_PER_SECOND;
@@ -174,18 +174,18 @@ static void mutex_lies(void **state)
 	fake_proc_put(&scene->proc, 7, EBUSY, "comm", "sixteen\n");
 	assert_string_equal(futex_of(scene, musl, FUTEX_WAIT_PRIVATE, musl[0]), "futex 0x400000");
 	call_put(scene, SYS_futex, 0x700000, FUTEX_WAIT_PRIVATE, 2); /* not in memory */
-	assert_string_equal(fill(scene).waits_on, "futex 0x700000");
+	assert_string_equal(fill(scene).wait.on, "futex 0x700000");
 	call_put(scene, SYS_futex, -1, FUTEX_WAIT_PRIVATE, 2);
-	assert_string_equal(fill(scene).waits_on, "futex 0xffffffffffffffff");
+	assert_string_equal(fill(scene).wait.on, "futex 0xffffffffffffffff");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAKE_PRIVATE, 2);
-	assert_null(fill(scene).waits_on);
+	assert_null(fill(scene).wait.on);
 }
 
 static const char *rwlock_of(struct scene *scene, const uint32_t words[8], size_t at)
 {
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, words, 8 * sizeof(*words));
 	call_put(scene, SYS_futex, PAGE + sizeof(*words) * at, FUTEX_WAIT_PRIVATE, words[at]);
-	return fill(scene).waits_on;
+	return fill(scene).wait.on;
 }
 
 static void rwlock_holders(void **state)
@@ -197,10 +197,10 @@ static void rwlock_holders(void **state)
 	struct scene *scene = *state;
 
 	assert_string_equal(rwlock_of(scene, reader, 2), "rwlock 0x400000 held by 8 x");
-	assert_int_equal(fill(scene).waits_on_pid, 7);
+	assert_int_equal(fill(scene).wait.pid, 7);
 	assert_string_equal(rwlock_of(scene, writer, 3), "rwlock 0x400000 held by 8 x");
 	assert_string_equal(rwlock_of(scene, readers, 2), "rwlock 0x400000 held by 2 readers");
-	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
+	assert_int_equal(fill(scene).wait.pid, ABSENT);
 	assert_string_equal(rwlock_of(scene, next_writer, 3), "rwlock 0x400000 held by 2 readers");
 }
 
@@ -269,14 +269,14 @@ static void pipe_end_in_another_process(void **state)
 	fake_proc_put_process(&scene->proc, 8, "status", "Name:\tx\nTgid:\t8\nUid:\t0\t0\t0\t0\n");
 	call_put(scene, SYS_read, 3, 0, 0);
 	sample = fill(scene);
-	assert_string_equal(sample.waits_on, "pipe from 8 x");
-	assert_string_equal(sample.filetype, "pipe");
-	assert_string_equal(sample.filename, "pipe:[11]");
-	assert_int_equal(sample.waits_on_pid, 8);
+	assert_string_equal(sample.wait.on, "pipe from 8 x");
+	assert_string_equal(sample.file.type, "pipe");
+	assert_string_equal(sample.file.name, "pipe:[11]");
+	assert_int_equal(sample.wait.pid, 8);
 	/* the mode of the own descriptor determines which end is looked for */
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t01\n");
 	call_put(scene, SYS_write, 3, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "pipe to 8 x");
+	assert_string_equal(fill(scene).wait.on, "pipe to 8 x");
 }
 
 /* /proc/6 exists for any thread: the process of the thread has the end. */
@@ -289,7 +289,7 @@ static void pipe_end_of_a_near_thread(void **state)
 	fake_proc_put_process(&scene->proc, 6, "status", "Name:\tx\nTgid:\t3\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put_process(&scene->proc, 3, "comm", "three\n");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "pipe from 3 three");
+	assert_string_equal(fill(scene).wait.on, "pipe from 3 three");
 }
 
 /* Two processes that have both ends wait for each other, whichever was looked up first. */
@@ -306,19 +306,19 @@ static void pipe_ends_shared(void **state)
 	fake_proc_put_process(&scene->proc, 7, "status", "Tgid:\t7\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put_process(&scene->proc, 9, "status", "Tgid:\t9\nUid:\t0\t0\t0\t0\n");
 	for (int turn = 0; turn < 2; turn++) {
-		scene->requested.tid = scene->requested.pid = 7;
+		scene->requested.thread.tid = scene->requested.thread.pid = 7;
 		call_put(scene, SYS_read, 3, 0, 0);
-		assert_string_equal(fill(scene).waits_on, "pipe from 9 nine");
-		scene->requested.tid = scene->requested.pid = 9;
+		assert_string_equal(fill(scene).wait.on, "pipe from 9 nine");
+		scene->requested.thread.tid = scene->requested.thread.pid = 9;
 		call_put(scene, SYS_read, 3, 0, 0);
-		assert_string_equal(fill(scene).waits_on, "pipe from 7 seven");
+		assert_string_equal(fill(scene).wait.on, "pipe from 7 seven");
 	}
 	/* the other process has closed it */
 	fake_proc_put_process(&scene->proc, 7, "fd/3", "/dev/null");
 	scene->now_ns += WAIT_LONGEST_NS;
 	for (int scan = 0; scan < 10; scan++)
 		fill(scene);
-	assert_string_equal(fill(scene).waits_on, "pipe from 9 nine");
+	assert_string_equal(fill(scene).wait.on, "pipe from 9 nine");
 }
 
 /* A holder far away, after 10 000 descriptors: found in a later scan, and no scan takes long. */
@@ -340,8 +340,8 @@ static void pipe_end_among_many(void **state)
 	do {
 		sample = fill(scene);
 		scene->now_ns += TICK_NS;
-	} while (sample.waits_on_pid == ABSENT && ++scans < 10000);
-	assert_string_equal(sample.waits_on, "pipe from 5000 far");
+	} while (sample.wait.pid == ABSENT && ++scans < 10000);
+	assert_string_equal(sample.wait.on, "pipe from 5000 far");
 }
 
 /* A process that has the other end itself waits for itself, though a child with a close pid has
@@ -356,10 +356,10 @@ static void pipe_end_of_its_own(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "pos:\t0\nflags:\t00\n");
 	fake_proc_put(&scene->proc, 7, 7, "fd/30", "pipe:[11]");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_int_equal(fill(scene).waits_on_pid, 8);
+	assert_int_equal(fill(scene).wait.pid, 8);
 	fake_proc_put(&scene->proc, 7, 7, "fd/0", "pipe:[11]");
 	scene->hint.sequence++;
-	assert_int_equal(fill(scene).waits_on_pid, 7);
+	assert_int_equal(fill(scene).wait.pid, 7);
 }
 
 static void pipe_end_nowhere(void **state)
@@ -369,17 +369,17 @@ static void pipe_end_nowhere(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[11]");
 	call_put(scene, SYS_read, 3, 0, 0);
 	for (int scan = 0; scan < 10; scan++)
-		assert_string_equal(fill(scene).waits_on, "pipe");
+		assert_string_equal(fill(scene).wait.on, "pipe");
 	/* the holder comes, and is found by the next search */
 	fake_proc_put_process(&scene->proc, 900, "fd/1", "pipe:[11]");
 	scene->now_ns += 11 * NS_PER_SECOND;
 	for (int scan = 0; scan < 10; scan++)
 		fill(scene);
-	assert_int_equal(fill(scene).waits_on_pid, 900);
+	assert_int_equal(fill(scene).wait.pid, 900);
 	/* the holder closes it */
 	fake_proc_put_process(&scene->proc, 900, "fd/1", "/dev/null");
 	scene->now_ns += 3 * NS_PER_SECOND;
-	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
+	assert_int_equal(fill(scene).wait.pid, ABSENT);
 }
 
 static void poll_sets(void **state)
@@ -392,17 +392,17 @@ static void poll_sets(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/dev/tty\x1b[31m");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, polled, sizeof(polled));
 	call_put(scene, SYS_ppoll, PAGE, 3, 0);
-	assert_string_equal(fill(scene).waits_on, "2 fds: /dev/tty\x1b[31m, eventfd count 31");
+	assert_string_equal(fill(scene).wait.on, "2 fds: /dev/tty\x1b[31m, eventfd count 31");
 	call_put(scene, SYS_ppoll, PAGE, 2, 0);
-	assert_string_equal(fill(scene).waits_on, "1 fd: eventfd count 31");
+	assert_string_equal(fill(scene).wait.on, "1 fd: eventfd count 31");
 	call_put(scene, SYS_ppoll, PAGE, 6, 0); /* 0 descriptors have no holder */
-	assert_string_equal(fill(scene).waits_on, "5 fds");
+	assert_string_equal(fill(scene).wait.on, "5 fds");
 	call_put(scene, SYS_ppoll, PAGE, -1, 0); /* 4 G of descriptors, which are not there */
-	assert_null(fill(scene).waits_on);
+	assert_null(fill(scene).wait.on);
 	call_put(scene, SYS_ppoll, 0, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "timer");
+	assert_string_equal(fill(scene).wait.on, "timer");
 	call_put(scene, SYS_ppoll, 0x700000, 3, 0);
-	assert_null(fill(scene).waits_on);
+	assert_null(fill(scene).wait.on);
 }
 
 static void select_sets(void **state)
@@ -413,14 +413,14 @@ static void select_sets(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:inotify");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, set, sizeof(set));
 	call_put(scene, SYS_pselect6, 4, PAGE, 0);
-	assert_string_equal(fill(scene).waits_on, "1 fd: inotify");
+	assert_string_equal(fill(scene).wait.on, "1 fd: inotify");
 	call_put(scene, SYS_pselect6, 3, PAGE, 0);
-	assert_string_equal(fill(scene).waits_on, "timer");
+	assert_string_equal(fill(scene).wait.on, "timer");
 	call_put(scene, SYS_pselect6, INT32_MAX, PAGE, 0);
-	assert_string_equal(fill(scene).waits_on, "1+ fd: inotify");
+	assert_string_equal(fill(scene).wait.on, "1+ fd: inotify");
 	call_put(scene, SYS_pselect6, (int)0xffd01000, PAGE,
 		 0); /* the address of an old i386 call */
-	assert_null(fill(scene).waits_on);
+	assert_null(fill(scene).wait.on);
 }
 
 static void epoll_sets(void **state)
@@ -434,10 +434,10 @@ static void epoll_sets(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/5",
 		      "pos:\t0\ntfd:        6 events:       19\ntfd:        5 events: 1\n");
 	call_put(scene, SYS_epoll_pwait, 5, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "2 fds: 2x epoll");
+	assert_string_equal(fill(scene).wait.on, "2 fds: 2x epoll");
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/5", "tfd:");
 	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "1 fd: fd 0");
+	assert_string_equal(fill(scene).wait.on, "1 fd: fd 0");
 	for (int i = 0; i < 10000; i++)
 		length += (size_t)sprintf(lines + length,
 					  "tfd: %8d events:       19 data:                0  pos:0"
@@ -445,7 +445,7 @@ static void epoll_sets(void **state)
 					  i);
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/5", lines);
 	scene->hint.sequence++;
-	assert_non_null(strstr(fill(scene).waits_on, "+ fds"));
+	assert_non_null(strstr(fill(scene).wait.on, "+ fds"));
 }
 
 static void path_of_open(void **state)
@@ -457,24 +457,24 @@ static void path_of_open(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fd/4", "/srv");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "data/a", 7);
 	call_put(scene, SYS_openat, AT_FDCWD, PAGE, 0);
-	assert_string_equal(fill(scene).filename, "/home/x/data/a");
-	assert_int_equal(fill(scene).fd, ABSENT);
-	assert_null(fill(scene).filetype);
+	assert_string_equal(fill(scene).file.name, "/home/x/data/a");
+	assert_int_equal(fill(scene).file.fd, ABSENT);
+	assert_null(fill(scene).file.type);
 	call_put(scene, SYS_openat, 4, PAGE, 0);
-	assert_string_equal(fill(scene).filename, "/srv/data/a");
-	assert_string_equal(fill(scene).waits_on, "/srv/data/a");
+	assert_string_equal(fill(scene).file.name, "/srv/data/a");
+	assert_string_equal(fill(scene).wait.on, "/srv/data/a");
 	call_put(scene, SYS_openat, 4, PAGE + 4, 0);
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "    /abs", 9);
-	assert_string_equal(fill(scene).filename, "/abs");
+	assert_string_equal(fill(scene).file.name, "/abs");
 	/* path not in memory: the directory is known */
 	call_put(scene, SYS_openat, 4, 0x700000, 0);
-	assert_string_equal(fill(scene).filename, "/srv");
+	assert_string_equal(fill(scene).file.name, "/srv");
 	/* no end in this page, and the next page is missing */
 	memset(longest, 'x', sizeof(longest));
 	longest[0] = '/';
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, longest, (size_t)sysconf(_SC_PAGESIZE));
 	call_put(scene, SYS_openat, 4, PAGE, 0);
-	assert_string_equal(fill(scene).filename, "/srv");
+	assert_string_equal(fill(scene).file.name, "/srv");
 }
 
 static void rings(void **state)
@@ -486,21 +486,21 @@ static void rings(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3",
 		      "SqMask:\t0x7\nCachedSqHead:\t2\nCachedCqTail:\t4294967295\n");
 	call_put(scene, SYS_io_uring_enter, 3, 0, 1);
-	assert_string_equal(fill(scene).waits_on, "io_uring 3 in flight");
-	assert_int_equal(fill(scene).inflight, 3);
+	assert_string_equal(fill(scene).wait.on, "io_uring 3 in flight");
+	assert_int_equal(fill(scene).wait.inflight, 3);
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "CachedSqHead:\t2\nCachedCqTail:\t9\n");
 	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "io_uring");
+	assert_string_equal(fill(scene).wait.on, "io_uring");
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "SqThread:\t-1\n"); /* before 5.16 */
 	scene->hint.sequence++;
-	assert_int_equal(fill(scene).inflight, ABSENT);
+	assert_int_equal(fill(scene).wait.inflight, ABSENT);
 
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, ring, sizeof(ring));
 	call_put(scene, SYS_io_getevents, PAGE, 5, 8);
-	assert_string_equal(fill(scene).waits_on, "aio at least 2 in flight");
+	assert_string_equal(fill(scene).wait.on, "aio at least 2 in flight");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, lie, sizeof(lie));
 	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "aio");
+	assert_string_equal(fill(scene).wait.on, "aio");
 }
 
 static void processes(void **state)
@@ -508,22 +508,22 @@ static void processes(void **state)
 	struct scene *scene = *state;
 
 	call_put(scene, SYS_wait4, 8, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "pid 8 x");
+	assert_string_equal(fill(scene).wait.on, "pid 8 x");
 	call_put(scene, SYS_wait4, 0xffffffff, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "child");
+	assert_string_equal(fill(scene).wait.on, "child");
 	fake_proc_put(&scene->proc, 7, 7, "children", "8 ");
 	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "pid 8 x");
+	assert_string_equal(fill(scene).wait.on, "pid 8 x");
 	fake_proc_put(&scene->proc, 7, 7, "children", "8 9 ");
 	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "child");
+	assert_string_equal(fill(scene).wait.on, "child");
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pidfd:[9]");
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "Pid:\t8\nNSpid:\t8\n");
 	call_put(scene, SYS_waitid, 3, 3, 0);
-	assert_string_equal(fill(scene).waits_on, "pid 8 x");
+	assert_string_equal(fill(scene).wait.on, "pid 8 x");
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "Pid:\t-1\n");
 	scene->hint.sequence++;
-	assert_string_equal(fill(scene).waits_on, "pidfd");
+	assert_string_equal(fill(scene).wait.on, "pidfd");
 }
 
 /* Writes /proc/locks: a lock that process 8 took, of this kind, and the wait of process 7 for it.
@@ -579,7 +579,7 @@ static void expect_lock(struct scene *scene, const char *held)
 	snprintf(text, sizeof(text), "lock on %s/x.lock%s", scene->proc.root, held);
 	scene->hint.sequence++;
 	for (int scan = 0; scan < 20; scan++)
-		found = fill(scene).waits_on;
+		found = fill(scene).wait.on;
 	assert_string_equal(found, text);
 }
 
@@ -606,7 +606,7 @@ static void flock_holders(void **state)
 	held = locks_put(scene, "FLOCK", 8, 7);
 	open_file_put(scene, 5000, 1, held);
 	expect_lock(scene, " held by 5000 far");
-	assert_int_equal(fill(scene).waits_on_pid, 5000);
+	assert_int_equal(fill(scene).wait.pid, 5000);
 	/* a child has inherited it */
 	open_file_put(scene, 4000, 5000, held);
 	fake_proc_put(&scene->proc, 5000, 5000, "children", "4000 ");
@@ -621,7 +621,7 @@ static void flock_holders(void **state)
 	/* none has it */
 	fake_proc_put_process(&scene->proc, 8, "fdinfo/5", "pos:\t0\n");
 	expect_lock(scene, ", no holder in /proc");
-	assert_int_equal(fill(scene).waits_on_pid, ABSENT);
+	assert_int_equal(fill(scene).wait.pid, ABSENT);
 }
 
 static void fcntl_lock_holders(void **state)
@@ -651,9 +651,9 @@ static void sockets_that_are_none(void **state)
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
 		fake_proc_put(&scene->proc, 7, 7, "fd/3", links[i]);
 		call_put(scene, SYS_read, 3, 0, 0);
-		assert_null(fill(scene).connection);
-		assert_string_equal(fill(scene).waits_on, links[i]);
-		assert_string_equal(fill(scene).filetype, "socket");
+		assert_null(fill(scene).file.connection);
+		assert_string_equal(fill(scene).wait.on, links[i]);
+		assert_string_equal(fill(scene).file.type, "socket");
 	}
 	assert_int_equal(lookup_sockets_error(scene->lookup), 0);
 }
@@ -663,13 +663,13 @@ static void wchan_of_who_sleeps(void **state)
 	struct scene *scene = *state;
 
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "do_wait");
-	assert_string_equal(fill(scene).wchan, "do_wait");
+	assert_string_equal(fill(scene).wait.wchan, "do_wait");
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "0");
 	scene->hint.sequence++;
-	assert_null(fill(scene).wchan);
-	scene->requested.state = STATE_ON;
+	assert_null(fill(scene).wait.wchan);
+	scene->requested.now.state = STATE_ON;
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "do_wait");
-	assert_null(fill(scene).wchan);
+	assert_null(fill(scene).wait.wchan);
 }
 
 /* One wait episode is looked up once, and again after a second. */
@@ -680,17 +680,17 @@ static void episode_is_kept(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "anon_inode:[eventfd]");
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "eventfd-count: 1\n");
 	call_put(scene, SYS_read, 3, 0, 0);
-	assert_string_equal(fill(scene).waits_on, "eventfd count 1");
+	assert_string_equal(fill(scene).wait.on, "eventfd count 1");
 	fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", "eventfd-count: 2\n");
-	assert_string_equal(fill(scene).waits_on, "eventfd count 1");
+	assert_string_equal(fill(scene).wait.on, "eventfd count 1");
 	scene->now_ns += 2 * NS_PER_SECOND;
-	assert_string_equal(fill(scene).waits_on, "eventfd count 2");
+	assert_string_equal(fill(scene).wait.on, "eventfd count 2");
 	/* another thread with this tid */
 	fake_proc_drop(&scene->proc, 7, 7);
-	scene->requested.start_ns = 2;
-	assert_null(fill(scene).waits_on);
-	scene->requested.state = STATE_RQ;
-	assert_null(fill(scene).waits_on);
+	scene->requested.thread.start_ns = 2;
+	assert_null(fill(scene).wait.on);
+	scene->requested.now.state = STATE_RQ;
+	assert_null(fill(scene).wait.on);
 }
 
 int main(void)

@@ -28,7 +28,7 @@ static const char *class_soon(struct scene *scene, int64_t after_ns)
 	scene->hint.sequence++;
 	scene->now_ns += after_ns;
 	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WAIT_CLASS, scene->now_ns);
-	return sample.why;
+	return sample.wait.why;
 }
 
 static const char *class_of(struct scene *scene)
@@ -93,10 +93,10 @@ static void class_by_call_and_facts(void **state)
 	assert_string_equal(class_of(scene), "pipe");
 	call_put(scene, SYS_ppoll, PAGE, 2, 0);
 	assert_string_equal(class_of(scene), "poll");
-	scene->requested.state = STATE_DISK;
+	scene->requested.now.state = STATE_DISK;
 	assert_null(class_of(scene));
-	scene->requested.state = STATE_SLEEP;
-	scene->requested.syscall_nr = ABSENT;
+	scene->requested.now.state = STATE_SLEEP;
+	scene->requested.call.nr = ABSENT;
 	assert_null(class_of(scene));
 }
 
@@ -104,10 +104,10 @@ static const char *class_now(struct scene *scene, int64_t tid)
 {
 	struct sample sample = scene->requested;
 
-	sample.tid = tid;
+	sample.thread.tid = tid;
 	scene->hint.sequence++;
 	lookup_fill(scene->lookup, &sample, &scene->hint, NEED_WAIT_CLASS, scene->now_ns);
-	return sample.why;
+	return sample.wait.why;
 }
 
 /* Threads of a process that wait for one lock: one of them is looked up, anew in each scan; unless
@@ -119,31 +119,31 @@ static void class_of_peers(void **state)
 	struct scene *scene = *state;
 
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
-	scene->requested.pid = getpid(); /* kcmp(2) is called for its threads */
+	scene->requested.thread.pid = getpid(); /* kcmp(2) is called for its threads */
 	fake_proc_put(&scene->proc, getpid(), getpid(), "status", "Name:\tone\nNSpid:\t9\n");
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	fake_proc_put(&scene->proc, getpid(), 7, "comm", "x\n");
 	assert_string_equal(class_now(scene, getpid()), "lock");
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, free, sizeof(free));
-	scene->requested.start_ns = 2; /* no episode of its own */
+	scene->requested.thread.start_ns = 2; /* no episode of its own */
 	assert_string_equal(class_now(scene, getpid()), "lock");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 3);
 	assert_string_equal(class_now(scene, getpid()), "futex");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAIT_PRIVATE, 2);
 	scene->now_ns += TICK_NS;
-	scene->requested.start_ns = 3;
+	scene->requested.thread.start_ns = 3;
 	assert_string_equal(class_now(scene, getpid()), "futex");
 	/* the thread holds the lock itself */
 	scene->now_ns += TICK_NS;
-	scene->requested.start_ns = 4;
+	scene->requested.thread.start_ns = 4;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, own, sizeof(own));
 	assert_string_equal(class_now(scene, getpid()), "lock");
 	scene->now_ns += TICK_NS;
-	scene->requested.start_ns = 5;
+	scene->requested.thread.start_ns = 5;
 	fake_proc_put_page(&scene->proc, getpid(), getpid(), PAGE, held, sizeof(held));
 	assert_string_equal(class_now(scene, getpid()), "lock");
 	/* no such thread */
-	scene->requested.start_ns = 6;
+	scene->requested.thread.start_ns = 6;
 	fake_proc_put(&scene->proc, getpid(), 9999999, "fd/3", "/mnt/far/file");
 	fake_proc_put(&scene->proc, getpid(), getpid(), "fd/3", "pipe:[11]");
 	call_put(scene, SYS_read, 3, 0, 0);

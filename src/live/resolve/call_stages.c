@@ -11,8 +11,8 @@
 void stage_call(struct lookup_item *item)
 {
 	if (item->in_call && (item->needs & NEED_SYSCALL || item->class_open))
-		text_take(&item->sample->syscall,
-			  syscall_name(item->sample->syscall_nr, item->hint->compat));
+		text_take(&item->sample->call.name,
+			  syscall_name(item->sample->call.nr, item->hint->compat));
 }
 
 /* Decides the wait class by the call alone, or as before, which is enough for most calls. For the
@@ -41,11 +41,13 @@ static const char *file_read(struct lookup *lookup, struct thread *thread,
 	if (length <= 0 && fd >= 0) {
 		if (!thread->files_requested_ns ||
 		    now_ns - thread->files_requested_ns >= LOOKUP_RAN_NS) {
-			thread->files_shared = fd_are_shared(sample->pid, sample->tid);
+			thread->files_shared =
+				fd_are_shared(sample->thread.pid, sample->thread.tid);
 			thread->files_requested_ns = now_ns;
 		}
-		length = fd_link_read(&lookup->fd_dirs, lookup->root, sample->pid, sample->tid,
-				      thread->files_shared, fd, now_ns, target, PATH_MAX);
+		length = fd_link_read(&lookup->fd_dirs, lookup->root, sample->thread.pid,
+				      sample->thread.tid, thread->files_shared, fd, now_ns, target,
+				      PATH_MAX);
 	}
 	return length > 0 ? name_transient(target, (size_t)length) : NULL;
 }
@@ -60,26 +62,26 @@ void stage_file(struct lookup_item *item)
 
 	if (!item->in_call || !(item->needs & NEED_FILE))
 		return;
-	fd = syscall_fd(sample->syscall_nr, compat, sample->arg);
-	to = syscall_fd_to(sample->syscall_nr, compat, sample->arg);
-	if (fd < 0 && syscall_path(sample->syscall_nr, compat).arg < 0)
+	fd = syscall_fd(sample->call.nr, compat, sample->call.arg);
+	to = syscall_fd_to(sample->call.nr, compat, sample->call.arg);
+	if (fd < 0 && syscall_path(sample->call.nr, compat).arg < 0)
 		return;
 	thread = item->thread ? item->thread : thread_find(item);
 	/* A thread that was not switched is in the same call, and holds its file even if another
 	 * thread closes the descriptor. A thread on a CPU makes new calls without a switch. */
 	if (!thread->file_known || thread->file_sequence != item->hint->sequence ||
-	    (thread->fd != fd && to < 0) || sample->state == STATE_ON) {
+	    (thread->fd != fd && to < 0) || sample->now.state == STATE_ON) {
 		if (to >= 0)
 			fd = syscall_fd_waiting(item->lookup->root, sample, compat);
 		thread->filename =
 			file_read(item->lookup, thread, sample, compat, fd, item->now_ns);
 		thread->fd = fd;
 		thread->file_sequence = item->hint->sequence;
-		thread->file_known = sample->state != STATE_ON;
+		thread->file_known = sample->now.state != STATE_ON;
 	}
-	if (sample->fd == ABSENT && thread->fd >= 0)
-		sample->fd = thread->fd;
-	text_take(&sample->filename, thread->filename);
+	if (sample->file.fd == ABSENT && thread->fd >= 0)
+		sample->file.fd = thread->fd;
+	text_take(&sample->file.name, thread->filename);
 }
 
 /* Finds the wait class, before stage_wait(): numbers are found sooner than words. */

@@ -122,11 +122,11 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 		.hint = hint,
 		.needs = needs,
 		.now_ns = now_ns,
-		.in_call = sample->syscall_nr != ABSENT && sample->kthread != 1,
+		.in_call = sample->call.nr != ABSENT && sample->thread.kthread != 1,
 	};
 
-	item.class_open = needs & NEED_WAIT_CLASS && !sample->why && sample->state == STATE_SLEEP &&
-			  item.in_call;
+	item.class_open = needs & NEED_WAIT_CLASS && !sample->wait.why &&
+			  sample->now.state == STATE_SLEEP && item.in_call;
 	if (lookup->planned != needs)
 		stages_plan(lookup, needs);
 	if (lookup->plan_of_thread)

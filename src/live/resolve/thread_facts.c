@@ -36,7 +36,7 @@ int64_t lookup_spread_ns(uint64_t number, int64_t ns)
 static bool thread_ran(const struct thread *thread, const struct sample *sample,
 		       const struct lookup_hint *hint)
 {
-	return thread->was_running || sample->state == STATE_ON ||
+	return thread->was_running || sample->now.state == STATE_ON ||
 	       hint->sequence != thread->sequence;
 }
 
@@ -46,13 +46,14 @@ static bool thread_is_stale(const struct thread *thread, const struct sample *sa
 {
 	int64_t age_ns = now_ns - thread->read_ns;
 
-	if (sample->comm != thread->comm)
+	if (sample->thread.comm != thread->comm)
 		return true;
 	if (thread_ran(thread, sample, hint))
 		return age_ns >= LOOKUP_RAN_NS;
 	/* neighbours are mostly of one process, whose facts are then read once for them all */
 	return age_ns >= LOOKUP_STILL_NS &&
-	       age_ns >= lookup_spread_ns((uint64_t)sample->tid / NEIGHBOURS, LOOKUP_STILL_NS);
+	       age_ns >=
+		       lookup_spread_ns((uint64_t)sample->thread.tid / NEIGHBOURS, LOOKUP_STILL_NS);
 }
 
 struct thread *thread_find(struct lookup_item *item)
@@ -60,16 +61,16 @@ struct thread *thread_find(struct lookup_item *item)
 	const struct sample *sample = item->sample;
 	bool added;
 	struct thread *thread =
-		cache_get(&item->lookup->threads, sample->tid, item->now_ns, &added);
+		cache_get(&item->lookup->threads, sample->thread.tid, item->now_ns, &added);
 	struct cache_entry entry = thread->entry;
 
-	if (added || thread->start_ns != sample->start_ns) {
+	if (added || thread->start_ns != sample->thread.start_ns) {
 		thread_drop(thread);
-		*thread = (struct thread){.entry = entry, .start_ns = sample->start_ns};
+		*thread = (struct thread){.entry = entry, .start_ns = sample->thread.start_ns};
 	} else if (!thread_is_stale(thread, sample, item->hint, item->now_ns)) {
 		return thread;
 	} else {
-		item->renamed = thread->comm != sample->comm;
+		item->renamed = thread->comm != sample->thread.comm;
 	}
 	if (thread_ran(thread, sample, item->hint)) {
 		thread->uid_read = false;
@@ -78,7 +79,7 @@ struct thread *thread_find(struct lookup_item *item)
 	thread->known = 0;
 	thread->read_ns = item->now_ns;
 	thread->sequence = item->hint->sequence;
-	thread->was_running = sample->state == STATE_ON;
-	thread->comm = sample->comm;
+	thread->was_running = sample->now.state == STATE_ON;
+	thread->comm = sample->thread.comm;
 	return thread;
 }

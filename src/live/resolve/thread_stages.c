@@ -24,16 +24,16 @@ void stage_waker(struct lookup_item *item)
 {
 	struct lookup *lookup = item->lookup;
 	struct sample *sample = item->sample;
-	int64_t tid = sample->waker_tid;
+	int64_t tid = sample->waker.tid;
 
 	if (tid == ABSENT)
 		return;
-	if (item->needs & NEED_WAKER_COMM && !sample->waker_comm)
-		sample->waker_comm =
+	if (item->needs & NEED_WAKER_COMM && !sample->waker.comm)
+		sample->waker.comm =
 			tid ? comm_find(&lookup->comms, lookup->root, tid, item->now_ns)
 			    : name_transient_string("swapper");
 	if (item->needs & NEED_WAKER_PID)
-		sample->waker_pid =
+		sample->waker.pid =
 			tid ? comm_pid_find(&lookup->comms, lookup->root, tid, item->now_ns) : 0;
 }
 
@@ -41,7 +41,7 @@ static SELDOM void process_read(struct lookup_item *item, struct thread *thread,
 {
 	const struct sample *sample = item->sample;
 	/* exec ends all threads but one, and that one gets the process id as its tid */
-	bool exec = item->renamed && sample->tid == sample->pid;
+	bool exec = item->renamed && sample->thread.tid == sample->thread.pid;
 	struct process_facts facts;
 
 	process_fill(&item->lookup->processes, item->lookup->root, sample, missing, exec,
@@ -60,18 +60,18 @@ void stage_process(struct lookup_item *item)
 	struct sample *sample = item->sample;
 	struct thread *thread = item->thread;
 	/* kernel threads that are processes of their own have no program */
-	bool program = sample->kthread != 1 || sample->tid != sample->pid;
+	bool program = sample->thread.kthread != 1 || sample->thread.tid != sample->thread.pid;
 	uint64_t wanted = item->needs & (program ? NEEDS_OF_PROCESS : NEED_PPID);
 	uint64_t missing = thread_missing(thread, wanted);
 
 	if (missing)
 		process_read(item, thread, missing);
 	if (wanted & NEED_EXE)
-		text_take(&sample->exe, thread->exe);
+		text_take(&sample->process.exe, thread->exe);
 	if (wanted & NEED_CMDLINE)
-		text_take(&sample->cmdline, thread->rare->cmdline);
-	if (wanted & NEED_PPID && sample->ppid == ABSENT)
-		sample->ppid = thread->rare->ppid;
+		text_take(&sample->process.cmdline, thread->rare->cmdline);
+	if (wanted & NEED_PPID && sample->process.ppid == ABSENT)
+		sample->process.ppid = thread->rare->ppid;
 }
 
 static SELDOM void user_read(struct lookup_item *item, struct thread *thread)
@@ -80,10 +80,10 @@ static SELDOM void user_read(struct lookup_item *item, struct thread *thread)
 	const struct sample *sample = item->sample;
 
 	if (!thread->uid_read)
-		thread->uid_read =
-			!proc_owner_read(lookup->root, sample->pid, sample->tid, &thread->uid);
+		thread->uid_read = !proc_owner_read(lookup->root, sample->thread.pid,
+						    sample->thread.tid, &thread->uid);
 	if (!thread->uid_read)
-		thread->uid = sample->uid;
+		thread->uid = sample->thread.uid;
 	thread->user = thread->uid == ABSENT
 			       ? NULL
 			       : user_name(&item->lookup->users, thread->uid, item->now_ns);
@@ -96,8 +96,8 @@ void stage_user(struct lookup_item *item)
 
 	if (thread_missing(thread, NEED_USER))
 		user_read(item, thread);
-	text_take(&sample->user, thread->user);
-	sample->uid = thread->uid;
+	text_take(&sample->thread.user, thread->user);
+	sample->thread.uid = thread->uid;
 }
 
 /* Updates the thread's cgroup. Processes are nearly always moved whole: then their leaders are
@@ -109,15 +109,16 @@ static SELDOM void cgroup_take(struct lookup_item *item, struct thread *thread)
 	int64_t now_ns = item->now_ns;
 	struct process_facts facts;
 
-	if (sample->tid != sample->pid && thread->cgroup_ns &&
-	    now_ns - thread->cgroup_ns < lookup_spread_ns((uint64_t)sample->tid, CGROUP_OWN_NS)) {
+	if (sample->thread.tid != sample->thread.pid && thread->cgroup_ns &&
+	    now_ns - thread->cgroup_ns <
+		    lookup_spread_ns((uint64_t)sample->thread.tid, CGROUP_OWN_NS)) {
 		process_fill(&lookup->processes, lookup->root, sample, NEED_CGROUP, false, now_ns,
 			     &facts);
 		if (facts.cgroup == thread->cgroup)
 			return;
 	}
-	thread->cgroup =
-		cgroup_read(lookup->root, sample->pid, sample->tid, &thread->cgroup_others);
+	thread->cgroup = cgroup_read(lookup->root, sample->thread.pid, sample->thread.tid,
+				     &thread->cgroup_others);
 	thread->cgroup_ns = now_ns;
 }
 
@@ -127,8 +128,8 @@ void stage_cgroup(struct lookup_item *item)
 
 	if (thread_missing(thread, NEED_CGROUP))
 		cgroup_take(item, thread);
-	text_take(&item->sample->cgroup, thread->cgroup);
-	text_take(&item->sample->cgroup_others, thread->cgroup_others);
+	text_take(&item->sample->process.cgroup, thread->cgroup);
+	text_take(&item->sample->process.cgroup_others, thread->cgroup_others);
 }
 
 /* Reads the pid namespace from its link, "pid:[4026531836]", and the thread's ids there. */
@@ -153,10 +154,11 @@ void stage_namespace(struct lookup_item *item)
 	struct rare_facts *facts = thread_rare(thread);
 
 	if (thread_missing(thread, NEED_PID_NS))
-		pid_namespace_read(item->lookup->root, sample->pid, sample->tid, facts);
-	sample->pid_ns = facts->pid_ns;
-	sample->ns_pid = facts->ns_pid;
-	sample->ns_tid = facts->ns_tid;
+		pid_namespace_read(item->lookup->root, sample->thread.pid, sample->thread.tid,
+				   facts);
+	sample->thread.pid_ns = facts->pid_ns;
+	sample->thread.ns_pid = facts->ns_pid;
+	sample->thread.ns_tid = facts->ns_tid;
 }
 
 /* Fills words of /proc/TID/stat, status and io. */
@@ -175,12 +177,13 @@ void stage_container(struct lookup_item *item)
 	struct lookup *lookup = item->lookup;
 	struct sample *sample = item->sample;
 
-	if (!sample->cgroup)
+	if (!sample->process.cgroup)
 		return;
-	if (!sample->container_name)
-		sample->container_name = container_name(&lookup->containers, lookup->root,
-							sample->cgroup, sample->pid, item->now_ns);
-	if (!sample->pod_name)
-		sample->pod_name =
-			pod_name(&lookup->containers, lookup->root, sample->cgroup, item->now_ns);
+	if (!sample->process.container_name)
+		sample->process.container_name =
+			container_name(&lookup->containers, lookup->root, sample->process.cgroup,
+				       sample->thread.pid, item->now_ns);
+	if (!sample->process.pod_name)
+		sample->process.pod_name = pod_name(&lookup->containers, lookup->root,
+						    sample->process.cgroup, item->now_ns);
 }

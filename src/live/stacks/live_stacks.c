@@ -105,18 +105,18 @@ void live_stacks_note(struct live_stacks *stacks, int64_t tid, uint32_t user, ui
 void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, uint32_t kernel)
 {
 
-	stacks->samples[sample].ustack = live_stack_hash(stacks, user);
-	stacks->samples[sample].kstack = live_stack_hash(stacks, kernel);
-	live_stacks_note(stacks, stacks->samples[sample].tid, user, kernel);
+	stacks->samples[sample].stack.ustack = live_stack_hash(stacks, user);
+	stacks->samples[sample].stack.kstack = live_stack_hash(stacks, kernel);
+	live_stacks_note(stacks, stacks->samples[sample].thread.tid, user, kernel);
 	if (user == STACK_NONE && kernel == STACK_NONE)
 		return;
 	stacks->pending = memory_grow(stacks->pending, &stacks->pending_capacity,
 				      stacks->pending_count + 1, sizeof(*stacks->pending));
 	stacks->pending[stacks->pending_count++] = (struct pending_stack){sample, user, kernel};
 	if (user != STACK_NONE)
-		live_dictionary_add(stacks, user, stacks->samples[sample].uid);
+		live_dictionary_add(stacks, user, stacks->samples[sample].thread.uid);
 	if (kernel != STACK_NONE)
-		live_dictionary_add(stacks, kernel, stacks->samples[sample].uid);
+		live_dictionary_add(stacks, kernel, stacks->samples[sample].thread.uid);
 }
 
 static void pending_fill(struct live_stacks *stacks, const struct pending_stack *reporting)
@@ -134,14 +134,14 @@ static void pending_fill(struct live_stacks *stacks, const struct pending_stack 
 		kernel = stack_table_words(&stacks->table, reporting->kernel, folded);
 		named = named && stacks->table.stacks[reporting->kernel].reported;
 	}
-	sample->names_open = !named;
-	sample->ufunc = user.function;
-	sample->ufuncs = user.path;
-	sample->kfunc = kernel.function;
-	sample->kfuncs = kernel.path;
-	sample->ufiles = user.files;
+	sample->stack.names_open = !named;
+	sample->stack.ufunc = user.function;
+	sample->stack.ufuncs = user.path;
+	sample->stack.kfunc = kernel.function;
+	sample->stack.kfuncs = kernel.path;
+	sample->stack.ufiles = user.files;
 	if (folded)
-		sample->stack = stack_of_halves(user.folded, kernel.folded, name_transient);
+		sample->stack.both = stack_of_halves(user.folded, kernel.folded, name_transient);
 	live_wakers_fill(stacks, sample);
 }
 

@@ -58,7 +58,7 @@ bool live_stacks_add_kept(struct live_stacks *stacks, const struct thread_state 
 {
 	uint32_t user, kernel;
 
-	if (!live_kept_stacks(stacks, record, stacks->samples[sample].state == STATE_ON, true,
+	if (!live_kept_stacks(stacks, record, stacks->samples[sample].now.state == STATE_ON, true,
 			      &user, &kernel))
 		return false;
 	live_stacks_set(stacks, sample, user, kernel);
@@ -105,10 +105,10 @@ void live_stacks_add(struct live_stacks *stacks, const struct thread_state *reco
 	struct stack_wait *wait;
 	bool running;
 
-	if (!stacks->needs || stacks->samples[sample].state == STATE_ZOMBIE)
+	if (!stacks->needs || stacks->samples[sample].now.state == STATE_ZOMBIE)
 		return;
 	wait = &stacks->waiting[stacks->waiting_count];
-	running = stacks->samples[sample].state == STATE_ON;
+	running = stacks->samples[sample].now.state == STATE_ON;
 	if (running && record->sched.on_cpu) {
 		live_cpu_stacks_add(stacks, record, sample);
 		return;
@@ -122,8 +122,8 @@ void live_stacks_add(struct live_stacks *stacks, const struct thread_state *reco
 	live_wakers_want(stacks, &stacks->samples[sample]);
 	*wait = (struct stack_wait){.record = *record,
 				    .sample = sample,
-				    .start_ns = stacks->samples[sample].start_ns,
-				    .kthread = stacks->samples[sample].kthread == 1,
+				    .start_ns = stacks->samples[sample].thread.start_ns,
+				    .kthread = stacks->samples[sample].thread.kthread == 1,
 				    .displaced = running};
 	thread_add(stacks, wait);
 }
@@ -136,8 +136,8 @@ void live_stacks_add_other(struct live_stacks *stacks, const struct thread_state
 	record_sample(record, &stacks->context->now.scan_time, STATE_SLEEP, &sample);
 	*wait = (struct stack_wait){.record = *record,
 				    .sample = SAMPLE_NONE,
-				    .start_ns = sample.start_ns,
-				    .kthread = sample.kthread == 1};
+				    .start_ns = sample.thread.start_ns,
+				    .kthread = sample.thread.kthread == 1};
 	thread_add(stacks, wait);
 }
 

@@ -37,7 +37,7 @@ static struct known_waker *waker_get(struct live_stacks *stacks, int64_t tid)
  * CPU. */
 static bool waker_is_thread(const struct sample *sample)
 {
-	return sample->state != STATE_ON && sample->waker_tid != ABSENT && sample->waker_tid;
+	return sample->now.state != STATE_ON && sample->waker.tid != ABSENT && sample->waker.tid;
 }
 
 void live_wakers_want(struct live_stacks *stacks, const struct sample *sample)
@@ -46,14 +46,14 @@ void live_wakers_want(struct live_stacks *stacks, const struct sample *sample)
 
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
-	waker = waker_get(stacks, sample->waker_tid);
+	waker = waker_get(stacks, sample->waker.tid);
 	if (waker->wanted_ns == stacks->context->now.scan_time.now_ns ||
 	    waker->read_ns == stacks->context->now.scan_time.now_ns)
 		return;
 	waker->wanted_ns = stacks->context->now.scan_time.now_ns;
 	stacks->wanted = memory_grow(stacks->wanted, &stacks->wanted_capacity,
 				     stacks->wanted_count + 1, sizeof(*stacks->wanted));
-	stacks->wanted[stacks->wanted_count++] = (uint32_t)sample->waker_tid;
+	stacks->wanted[stacks->wanted_count++] = (uint32_t)sample->waker.tid;
 }
 
 void live_wakers_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel)
@@ -116,15 +116,15 @@ void live_wakers_fill(struct live_stacks *stacks, struct sample *sample)
 
 	if (!(stacks->needs & NEED_WAKER_STACK) || !waker_is_thread(sample))
 		return;
-	waker = waker_get(stacks, sample->waker_tid);
+	waker = waker_get(stacks, sample->waker.tid);
 	if (!waker->read_ns ||
 	    stacks->context->now.scan_time.now_ns - waker->read_ns > WAKER_AGE_NS)
 		return;
-	sample->waker_ustack = live_stack_hash(stacks, waker->user);
-	sample->waker_kstack = live_stack_hash(stacks, waker->kernel);
-	sample->waker_stack = waker_words(stacks, waker);
+	sample->waker.ustack = live_stack_hash(stacks, waker->user);
+	sample->waker.kstack = live_stack_hash(stacks, waker->kernel);
+	sample->waker.stack = waker_words(stacks, waker);
 	if (waker->user != STACK_NONE)
-		live_dictionary_add(stacks, waker->user, sample->uid);
+		live_dictionary_add(stacks, waker->user, sample->thread.uid);
 	if (waker->kernel != STACK_NONE)
-		live_dictionary_add(stacks, waker->kernel, sample->uid);
+		live_dictionary_add(stacks, waker->kernel, sample->thread.uid);
 }

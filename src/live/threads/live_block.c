@@ -138,11 +138,11 @@ void live_block_fill(struct live_block *block, const struct block_flights *fligh
 	request = &flights->items[*oldest - 1].request;
 	if (request->tgid != record->identity.tgid)
 		return;
-	sample->io_dev = device_name(request->dev);
-	sample->io_op = block_op_name(request->op);
-	sample->io_bytes = request->bytes;
-	sample->io_us = (now_ns - made_ns(request)) / NS_PER_US;
-	sample->io_others = others_of(block, request);
+	sample->io.dev = device_name(request->dev);
+	sample->io.op = block_op_name(request->op);
+	sample->io.bytes = request->bytes;
+	sample->io.us = (now_ns - made_ns(request)) / NS_PER_US;
+	sample->io.others = others_of(block, request);
 }
 
 void live_block_done(struct live_block *block)

@@ -163,28 +163,28 @@ static bool row_report(struct dead_row *row, bool totals, double later, struct s
 	int64_t any;
 
 	*account = *sample_absent();
-	account->comm = name_of_comm(row->comm);
-	account->uid = row->uid;
-	account->forks = take(&row->forks, 1);
-	account->execs = take(&row->execs, 1);
-	account->exits = take(&row->exits, 1);
-	account->dead_cpu_us = take(&row->cpu_ns, NS_PER_US);
-	account->new_threads = take(&row->threads, 1);
-	account->forker_pid = maker_of(&row->forker, row->before.forker, account->forks);
-	account->thread_maker_pid =
-		maker_of(&row->thread_maker, row->before.thread_maker, account->new_threads);
-	any = account->forks | account->execs | account->exits | account->dead_cpu_us |
-	      account->new_threads;
+	account->thread.comm = name_of_comm(row->comm);
+	account->thread.uid = row->uid;
+	account->sums.forks = take(&row->forks, 1);
+	account->sums.execs = take(&row->execs, 1);
+	account->sums.exits = take(&row->exits, 1);
+	account->sums.dead_cpu_us = take(&row->cpu_ns, NS_PER_US);
+	account->sums.new_threads = take(&row->threads, 1);
+	account->makers.fork_pid = maker_of(&row->forker, row->before.forker, account->sums.forks);
+	account->makers.thread_pid =
+		maker_of(&row->thread_maker, row->before.thread_maker, account->sums.new_threads);
+	any = account->sums.forks | account->sums.execs | account->sums.exits |
+	      account->sums.dead_cpu_us | account->sums.new_threads;
 	if (!totals)
 		return any;
-	account->cpu_us = take_part(&left->cpu_ns, &sampled->cpu_ns, later);
-	account->runq_us = take_part(&left->runq_ns, &sampled->runq_ns, later);
-	account->dwait_us = take_part(&left->disk_ns, &sampled->disk_ns, later);
-	account->sleep_us = take_part(&left->sleep_ns, &sampled->sleep_ns, later);
-	account->vcsw = take(&left->voluntary_count, 1);
-	account->ivcsw = take(&left->involuntary_count, 1);
-	return any | account->cpu_us | account->runq_us | account->dwait_us | account->sleep_us |
-	       account->vcsw | account->ivcsw;
+	account->sums.cpu_us = take_part(&left->cpu_ns, &sampled->cpu_ns, later);
+	account->sums.runq_us = take_part(&left->runq_ns, &sampled->runq_ns, later);
+	account->sums.dwait_us = take_part(&left->disk_ns, &sampled->disk_ns, later);
+	account->sums.sleep_us = take_part(&left->sleep_ns, &sampled->sleep_ns, later);
+	account->sums.vcsw = take(&left->voluntary_count, 1);
+	account->sums.ivcsw = take(&left->involuntary_count, 1);
+	return any | account->sums.cpu_us | account->sums.runq_us | account->sums.dwait_us |
+	       account->sums.sleep_us | account->sums.vcsw | account->sums.ivcsw;
 }
 
 bool dead_table_report(struct dead_table *table, size_t *at, bool totals, struct sample *account)

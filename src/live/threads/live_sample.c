@@ -198,18 +198,18 @@ void record_sample(const struct thread_state *record, const struct live_scan_tim
 	const struct thread_identity *identity = &record->identity;
 
 	*sample = *sample_absent();
-	sample->tid = identity->tid;
-	sample->pid = identity->tgid;
-	sample->start_ns = record_start_ns(record);
-	sample->kthread = record_is_kthread(record);
-	sample->comm = name_of_comm(identity->comm);
+	sample->thread.tid = identity->tid;
+	sample->thread.pid = identity->tgid;
+	sample->thread.start_ns = record_start_ns(record);
+	sample->thread.kthread = record_is_kthread(record);
+	sample->thread.comm = name_of_comm(identity->comm);
 	if (identity->known & IDENTITY_FULL)
-		sample->uid = identity->uid;
-	sample->state = state;
-	sample->state_us = record_state_us(record, scan_time, state);
-	sample->cpu = record->sched.cpu;
+		sample->thread.uid = identity->uid;
+	sample->now.state = state;
+	sample->now.state_us = record_state_us(record, scan_time, state);
+	sample->now.cpu = record->sched.cpu;
 	if (record->wake.wake_ns)
-		sample->waker_tid = record->wake.waker_tid;
+		sample->waker.tid = record->wake.waker_tid;
 }
 
 /* Returns the registers that show a thread's system call at the scan time. NULL: not known.
@@ -269,15 +269,15 @@ void record_call(const struct thread_state *record, const struct live_scan_time 
 	*compat = false;
 	if (!call_of(record, scan_time, state, &call, &looked_ns))
 		return;
-	sample->syscall_nr = call.nr;
+	sample->call.nr = call.nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
-		sample->arg[i] = (int64_t)call.arg[i];
+		sample->call.arg[i] = (int64_t)call.arg[i];
 	*compat = call.compat;
 	/* a look from before the call began is of an earlier call */
 	if (record->call_ns && record->call_ns <= looked_ns &&
 	    (int64_t)record->call_ns <= scan_time->now_ns &&
 	    (record->call & ~CALL_COMPAT_BIT) == (uint32_t)call.nr)
-		sample->syscall_us = (scan_time->now_ns - (int64_t)record->call_ns) / NS_PER_US;
+		sample->call.us = (scan_time->now_ns - (int64_t)record->call_ns) / NS_PER_US;
 }
 
 void record_call_check(struct thread_state *record, const struct thread_state *again)

@@ -195,27 +195,27 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 {
 	struct seed_call *call;
 	struct proc_syscall now;
-	uint32_t row = id_map_get(&seed->calls, (uint64_t)sample->tid);
+	uint32_t row = id_map_get(&seed->calls, (uint64_t)sample->thread.tid);
 	int err;
 
 	if (!row) {
 		row = ++seed->call_count;
 		seed->call = memory_resize(seed->call, row, sizeof(*seed->call));
 		seed->call[row - 1].start_ns = ABSENT;
-		id_map_set(&seed->calls, (uint64_t)sample->tid, row);
+		id_map_set(&seed->calls, (uint64_t)sample->thread.tid, row);
 	}
 	call = &seed->call[row - 1];
-	if (call->start_ns == sample->start_ns)
+	if (call->start_ns == sample->thread.start_ns)
 		return call;
-	err = proc_syscall_read(PROC, sample->pid, sample->tid, &now);
+	err = proc_syscall_read(PROC, sample->thread.pid, sample->thread.tid, &now);
 	if (err == -EPERM || err == -EACCES) /* refused for good */
 		now = (struct proc_syscall){.nr = -1};
 	else if (err || now.running)
 		return NULL;
-	call->start_ns = sample->start_ns;
+	call->start_ns = sample->thread.start_ns;
 	call->nr = (int32_t)now.nr; /* 32 bits, as the kernel keeps it */
 	memcpy(call->arg, now.arg, sizeof(call->arg));
-	call->compat = sizeof(long) == 8 && program_is_32_bit(sample->pid);
+	call->compat = sizeof(long) == 8 && program_is_32_bit(sample->thread.pid);
 	return call;
 }
 
@@ -226,9 +226,9 @@ void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
 	if (!call || call->nr < 0)
 		return;
 	*compat = call->compat;
-	sample->syscall_nr = call->nr;
+	sample->call.nr = call->nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
-		sample->arg[i] = (int64_t)call->arg[i];
+		sample->call.arg[i] = (int64_t)call->arg[i];
 }
 
 void live_seed_done(struct live_seed *seed)

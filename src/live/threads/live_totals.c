@@ -53,12 +53,12 @@ static bool swept_already(struct totals_table *table, const struct live_totals *
 			  const struct sample *sample)
 {
 	return now->at_ns < table->swept_ns &&
-	       !id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	       !id_map_get(&table->rows_by_tid, (uint64_t)sample->thread.tid);
 }
 
 static struct totals_row *row_of(struct totals_table *table, const struct sample *sample)
 {
-	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)sample->tid);
+	size_t slot = id_map_get(&table->rows_by_tid, (uint64_t)sample->thread.tid);
 	bool added = !slot;
 	struct totals_row *row;
 
@@ -71,15 +71,16 @@ static struct totals_row *row_of(struct totals_table *table, const struct sample
 		slot = ++table->count;
 	}
 	if (added)
-		id_map_set(&table->rows_by_tid, (uint64_t)sample->tid, (uint32_t)slot);
+		id_map_set(&table->rows_by_tid, (uint64_t)sample->thread.tid, (uint32_t)slot);
 	row = &table->rows[slot - 1];
-	if (!added && row->start_ns != sample->start_ns) {
+	if (!added && row->start_ns != sample->thread.start_ns) {
 		row_report(table, row);
 		row_hide(table, row, false);
 	}
-	if (added || row->start_ns != sample->start_ns)
-		*row = (struct totals_row){
-			.tid = sample->tid, .start_ns = sample->start_ns, .used = true};
+	if (added || row->start_ns != sample->thread.start_ns)
+		*row = (struct totals_row){.tid = sample->thread.tid,
+					   .start_ns = sample->thread.start_ns,
+					   .used = true};
 	row->marked = true; /* used since the last sweep */
 	return row;
 }
@@ -143,8 +144,9 @@ static void row_withhold(struct totals_table *table, struct totals_row *row,
 		row->last = *now;
 		row_reach(table, row, now->until_ns);
 	}
-	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = ABSENT;
-	sample->vcsw = sample->ivcsw = ABSENT;
+	sample->sums.cpu_us = sample->sums.runq_us = sample->sums.dwait_us = sample->sums.sleep_us =
+		ABSENT;
+	sample->sums.vcsw = sample->sums.ivcsw = ABSENT;
 }
 
 /* Returns totals between the two, so far on the way as part says; no switch is counted before it is
@@ -195,8 +197,9 @@ static struct live_totals totals_to_end(const struct totals_table *table,
 
 static void take_nothing(struct sample *sample)
 {
-	sample->cpu_us = sample->runq_us = sample->dwait_us = sample->sleep_us = 0;
-	sample->vcsw = sample->ivcsw = 0;
+	sample->sums.cpu_us = sample->sums.runq_us = sample->sums.dwait_us = sample->sums.sleep_us =
+		0;
+	sample->sums.vcsw = sample->sums.ivcsw = 0;
 }
 
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
@@ -223,8 +226,8 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 		*last = (struct live_totals){0};
 		row->since_ns = 0;
 	}
-	row_name(row, sample->comm);
-	row->uid = sample->uid;
+	row_name(row, sample->thread.comm);
+	row->uid = sample->thread.uid;
 	if (!row_adds_up(table, row, now)) {
 		row_withhold(table, row, now, sample);
 		return;
@@ -233,12 +236,12 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	row_skip_start(table, row, now);
 	ended = totals_to_end(table, row, now);
 	now = &ended;
-	sample->cpu_us = take_us(now->cpu_ns, &last->cpu_ns);
-	sample->runq_us = take_us(now->runq_ns, &last->runq_ns);
-	sample->dwait_us = take_us(now->disk_ns, &last->disk_ns);
-	sample->sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
-	sample->vcsw = take_count(now->voluntary_count, &last->voluntary_count);
-	sample->ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
+	sample->sums.cpu_us = take_us(now->cpu_ns, &last->cpu_ns);
+	sample->sums.runq_us = take_us(now->runq_ns, &last->runq_ns);
+	sample->sums.dwait_us = take_us(now->disk_ns, &last->disk_ns);
+	sample->sums.sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
+	sample->sums.vcsw = take_count(now->voluntary_count, &last->voluntary_count);
+	sample->sums.ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
 	last->switched_ns = now->switched_ns;
 	row_reach(table, row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
 }

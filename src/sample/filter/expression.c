@@ -20,17 +20,17 @@ struct expression_node *expression_grow(struct expression *expression)
 uint64_t expression_column_needs(const struct column *column)
 {
 	switch (column->offset) {
-	case offsetof(struct sample, tid):
-	case offsetof(struct sample, pid):
+	case offsetof(struct sample, thread.tid):
+	case offsetof(struct sample, thread.pid):
 		return KNOWN_IDS;
-	case offsetof(struct sample, state):
+	case offsetof(struct sample, now.state):
 		return KNOWN_STATE;
-	case offsetof(struct sample, error):
-	case offsetof(struct sample, comm_before):
+	case offsetof(struct sample, event.error):
+	case offsetof(struct sample, event.comm_before):
 		return KNOWN_EVENT;
-	case offsetof(struct sample, io_bytes):
+	case offsetof(struct sample, io.bytes):
 		return column->needs | KNOWN_EVENT;
-	case offsetof(struct sample, io_us):
+	case offsetof(struct sample, io.us):
 		return column->needs | KNOWN_RECORD; /* the value changes with time */
 	default:
 		return column->needs ? sample_needs_close(column->needs) : KNOWN_RECORD;
@@ -61,10 +61,10 @@ bool pattern_matches(const char *pattern, const char *text)
 static bool others_match(const struct column *column, const char *pattern,
 			 const struct sample *sample)
 {
-	const char *line = sample->cgroup_others;
+	const char *line = sample->process.cgroup_others;
 	char path[PATH_MAX];
 
-	if (column->offset != offsetof(struct sample, cgroup))
+	if (column->offset != offsetof(struct sample, process.cgroup))
 		return false;
 	while (line && *line) {
 		size_t length = strcspn(line, "\n");

@@ -93,9 +93,9 @@ static void states_find(struct filter *filter)
 	filter->states = 0;
 	if (!(filter->expression.needs & KNOWN_STATE))
 		return;
-	for (sample.state = 0; sample.state < STATE_COUNT; sample.state++)
+	for (sample.now.state = 0; sample.now.state < STATE_COUNT; sample.now.state++)
 		if (expression_eval(&filter->expression, &sample, KNOWN_STATE) != VERDICT_REFUSED)
-			filter->states |= 1u << sample.state;
+			filter->states |= 1u << sample.now.state;
 }
 
 static void idle_classes_find(struct filter *filter)
@@ -104,9 +104,9 @@ static void idle_classes_find(struct filter *filter)
 
 	if (!(filter->expression.needs & NEED_WAIT_CLASS))
 		return;
-	sample.state = STATE_SLEEP;
+	sample.now.state = STATE_SLEEP;
 	for (size_t i = 0; i < wait_rule_count; i++) {
-		sample.why = wait_rules[i].name;
+		sample.wait.why = wait_rules[i].name;
 		filter->idle_classes |= !wait_rules[i].works &&
 					expression_eval(&filter->expression, &sample,
 							KNOWN_STATE | NEED_WAIT_CLASS |
@@ -193,8 +193,8 @@ void filter_remove_tid(struct filter *filter, int64_t tid)
 static bool process_matches(const struct text *names, const struct sample *sample)
 {
 	for (size_t at = 0; at < names->length; at += strlen(names->bytes + at) + 1)
-		if (process_name_matches(names->bytes + at, sample->comm, sample->exe,
-					 sample->script))
+		if (process_name_matches(names->bytes + at, sample->thread.comm,
+					 sample->process.exe, sample->process.script))
 			return true;
 	return false;
 }
@@ -265,16 +265,17 @@ bool filter_excludes(const struct filter *filter, int64_t pid, int64_t tid)
 		return true;
 	if (!(filter->expression.needs & KNOWN_IDS))
 		return false;
-	return expression_eval(&filter->expression, &(struct sample){.pid = pid, .tid = tid},
+	return expression_eval(&filter->expression,
+			       &(struct sample){.thread.pid = pid, .thread.tid = tid},
 			       KNOWN_IDS) == VERDICT_REFUSED;
 }
 
 enum verdict filter_eval_thread(const struct filter *filter, const struct sample *sample,
 				uint64_t known)
 {
-	if (ids_exclude(filter, sample->pid, sample->tid))
+	if (ids_exclude(filter, sample->thread.pid, sample->thread.tid))
 		return VERDICT_REFUSED;
-	if (filter->names.length && !pid_is_listed(filter, sample->pid)) {
+	if (filter->names.length && !pid_is_listed(filter, sample->thread.pid)) {
 		if (NEEDS_OF_NAMES & ~known)
 			return VERDICT_OPEN;
 		if (!process_matches(&filter->names, sample))
@@ -287,15 +288,15 @@ enum verdict filter_eval(const struct filter *filter, const struct sample *sampl
 {
 	enum verdict verdict;
 
-	if (!filter_wants_state(filter, sample->state))
+	if (!filter_wants_state(filter, sample->now.state))
 		return VERDICT_REFUSED;
 	verdict = filter_eval_thread(filter, sample, known);
-	if (verdict == VERDICT_REFUSED || sample->state != STATE_SLEEP ||
+	if (verdict == VERDICT_REFUSED || sample->now.state != STATE_SLEEP ||
 	    !filter_wants_work(filter))
 		return verdict;
 	if (!(known & NEED_WAIT_CLASS))
 		return VERDICT_OPEN;
-	return wait_class_works(sample->why) ? verdict : VERDICT_REFUSED;
+	return wait_class_works(sample->wait.why) ? verdict : VERDICT_REFUSED;
 }
 
 bool filter_accepts(const struct filter *filter, const struct sample *sample)
