@@ -240,9 +240,7 @@ void live_repeat_rest_settle(struct live_repeat *repeat, uint32_t key, struct re
 /* Makes times absent that a sample has since the thread's previous one. */
 static void sums_clear(struct sample *sample)
 {
-	sample->sums.cpu_us = sample->sums.runq_us = sample->sums.dwait_us = sample->sums.sleep_us =
-		ABSENT;
-	sample->sums.vcsw = sample->sums.ivcsw = ABSENT;
+	sample->sums = sample_absent()->sums;
 }
 
 /* Makes times of a sample longer: the thread has slept on. */

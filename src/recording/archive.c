@@ -8,19 +8,10 @@
 
 #define SWEEP_US (60 * US_PER_SECOND)
 
-/* Exact counters of samples that a row of the archive sums up for a thread. */
-static const size_t summed[] = {
-	offsetof(struct sample, sums.cpu_us),	offsetof(struct sample, sums.runq_us),
-	offsetof(struct sample, sums.dwait_us), offsetof(struct sample, sums.sleep_us),
-	offsetof(struct sample, sums.vcsw),	offsetof(struct sample, sums.ivcsw),
-};
-
-#define SUMMED_COUNT (sizeof(summed) / sizeof(summed[0]))
-
 /* Sums of a thread since its last row in the archive. */
 struct archive_sums {
 	int64_t tid, seen_us;
-	int64_t values[SUMMED_COUNT];
+	struct sample_sums sums;
 };
 
 static struct archive_sums *sums_of(struct archive *archive, int64_t tid)
@@ -30,7 +21,8 @@ static struct archive_sums *sums_of(struct archive *archive, int64_t tid)
 	if (!*number) {
 		archive->sums = memory_grow(archive->sums, &archive->sum_capacity,
 					    archive->sum_count + 1, sizeof(*archive->sums));
-		archive->sums[archive->sum_count++] = (struct archive_sums){.tid = tid};
+		archive->sums[archive->sum_count++] =
+			(struct archive_sums){.tid = tid, .sums = sample_absent()->sums};
 		*number = archive->sum_count;
 	}
 	return &archive->sums[*number - 1];
@@ -56,26 +48,18 @@ static void sums_sweep(struct archive *archive, int64_t now_us)
 	archive->sum_count = kept;
 }
 
-static int64_t *summed_at(struct sample *sample, size_t i)
-{
-	return (int64_t *)(void *)((char *)sample + summed[i]);
-}
-
-/* Adds the thread's sums to the sample of an archived scan, or the sample's counters to the sums;
- * the other one is empty afterwards. */
+/* Adds the thread's sums to the sample of an archived scan, or the sample's to the sums. */
 static void sums_move(struct archive *archive, struct sample *sample)
 {
 	struct archive_sums *sums = sums_of(archive, sample->thread.tid);
 
 	sums->seen_us = archive->elapsed_us;
-	for (size_t i = 0; i < SUMMED_COUNT; i++) {
-		int64_t *value = summed_at(sample, i);
-
-		if (*value == ABSENT)
-			continue;
-		*value += sums->values[i];
-		sums->values[i] = archive->now ? 0 : *value;
+	if (!archive->now) {
+		sample_sums_add(&sums->sums, &sample->sums);
+		return;
 	}
+	sample_sums_add(&sample->sums, &sums->sums);
+	sums->sums = sample_absent()->sums;
 }
 
 /* True if a scan is archived: it is the first since one was due. The next one is due after half a

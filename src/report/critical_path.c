@@ -167,9 +167,7 @@ static void path_report(struct critical_path *path, const struct path_walk *walk
 	reported.path.of = walk->links[0]->sample.thread.comm;
 	reported.path.of_tid = walk->links[0]->sample.thread.tid;
 	reported.path.depth = (int64_t)walk->count - 1;
-	reported.sums.cpu_us = reported.sums.runq_us = reported.sums.dwait_us =
-		reported.sums.sleep_us = ABSENT;
-	reported.sums.vcsw = reported.sums.ivcsw = ABSENT;
+	reported.sums = sample_absent()->sums;
 	reported.wait.open = reported.stack.names_open = false;
 	reported.proc_values = NULL;
 	path->unseen_count += walk->end == END_UNSEEN;

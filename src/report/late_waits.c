@@ -22,7 +22,7 @@ struct late_sample {
 /* Facts of one wait, or of its stacks. */
 struct late_fact {
 	bool known;
-	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack, *ufiles;
+	struct sample_stack stack;
 	const char *connection, *remote, *waits_on, *waits_onsum, *why;
 	int64_t waits_on_pid;
 };
@@ -80,17 +80,6 @@ static void fact_take(struct late_fact *fact, const struct sample *sample)
 		fact->waits_on_pid = sample->wait.pid;
 }
 
-static void names_take(struct late_fact *fact, const struct sample *sample)
-{
-	fact->known = true;
-	fact->ufunc = sample->stack.ufunc;
-	fact->ufuncs = sample->stack.ufuncs;
-	fact->kfunc = sample->stack.kfunc;
-	fact->kfuncs = sample->stack.kfuncs;
-	fact->stack = sample->stack.both;
-	fact->ufiles = sample->stack.ufiles;
-}
-
 /* Appends the sample. */
 static void sample_put(struct late_waits *waits, const struct sample *sample,
 		       struct exact_note note)
@@ -130,8 +119,10 @@ static void facts_take(struct late_waits *waits, const struct sample *sample)
 	    (at = index_find(&waits->slots, wait_key(sample))))
 		fact_take(&waits->facts[*at - 1], sample);
 	if (!sample->stack.names_open && (sample->stack.ufunc || sample->stack.kfunc) &&
-	    (at = index_find(&waits->slots, names_key(sample))))
-		names_take(&waits->facts[*at - 1], sample);
+	    (at = index_find(&waits->slots, names_key(sample)))) {
+		waits->facts[*at - 1].known = true;
+		waits->facts[*at - 1].stack = sample->stack;
+	}
 }
 
 bool late_waits_hold(struct late_waits *waits, const struct sample *sample, struct exact_note note)
@@ -157,16 +148,6 @@ static void sample_fill(struct sample *sample, const struct late_fact *fact)
 		sample->wait.pid = fact->waits_on_pid;
 }
 
-static void names_fill(struct sample *sample, const struct late_fact *fact)
-{
-	sample->stack.ufunc = fact->ufunc;
-	sample->stack.ufuncs = fact->ufuncs;
-	sample->stack.kfunc = fact->kfunc;
-	sample->stack.kfuncs = fact->kfuncs;
-	sample->stack.both = fact->stack;
-	sample->stack.ufiles = fact->ufiles;
-}
-
 /* Hands over the oldest sample. */
 static void sample_give(struct late_waits *waits, late_callback *take, void *to)
 {
@@ -175,7 +156,7 @@ static void sample_give(struct late_waits *waits, late_callback *take, void *to)
 	if (late->slot != SLOT_NONE && waits->facts[late->slot].known)
 		sample_fill(&late->sample, &waits->facts[late->slot]);
 	if (late->names != SLOT_NONE && waits->facts[late->names].known)
-		names_fill(&late->sample, &waits->facts[late->names]);
+		late->sample.stack = waits->facts[late->names].stack;
 	waits->first++;
 	waits->count--;
 	take(to, &late->sample, late->note);

@@ -9,8 +9,7 @@
 struct sleep_stack {
 	int64_t time_us; /* time of the sample; 0: there is none */
 	int64_t since_us;
-	int64_t ustack, kstack;
-	const char *ufunc, *ufuncs, *kfunc, *kfuncs, *stack, *ufiles;
+	struct sample_stack stack;
 	bool runnable;
 	const char *runq_why;
 };
@@ -48,14 +47,7 @@ void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
 	sleeps[0] = (struct sleep_stack){
 		.time_us = sample->scan.time_us,
 		.since_us = since_us,
-		.ustack = sample->stack.ustack,
-		.kstack = sample->stack.kstack,
-		.ufunc = sample->stack.ufunc,
-		.ufuncs = sample->stack.ufuncs,
-		.kfunc = sample->stack.kfunc,
-		.kfuncs = sample->stack.kfuncs,
-		.stack = sample->stack.both,
-		.ufiles = sample->stack.ufiles,
+		.stack = sample->stack,
 		.runnable = sample->now.state == STATE_RQ,
 		.runq_why = sample->now.runq_why,
 	};
@@ -78,14 +70,7 @@ void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bo
 			who->now.runq_why = sleep->runq_why;
 			return;
 		}
-		who->stack.ustack = sleep->ustack;
-		who->stack.kstack = sleep->kstack;
-		who->stack.ufunc = sleep->ufunc;
-		who->stack.ufuncs = sleep->ufuncs;
-		who->stack.kfunc = sleep->kfunc;
-		who->stack.kfuncs = sleep->kfuncs;
-		who->stack.both = sleep->stack;
-		who->stack.ufiles = sleep->ufiles;
+		who->stack = sleep->stack;
 		return;
 	}
 }

@@ -23,6 +23,17 @@ const struct sample *sample_absent(void)
 	return &absent;
 }
 
+void sample_sums_add(struct sample_sums *to, const struct sample_sums *more)
+{
+	int64_t *sums = &to->cpu_us;
+	const int64_t *added = &more->cpu_us;
+
+	_Static_assert(sizeof(*to) % sizeof(*sums) == 0, "nothing but numbers");
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*sums); i++)
+		if (added[i] != ABSENT)
+			sums[i] = sums[i] == ABSENT ? added[i] : sums[i] + added[i];
+}
+
 struct sample sample_account(const struct sample *sample)
 {
 	struct sample account = absent;

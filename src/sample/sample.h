@@ -204,6 +204,9 @@ static inline int64_t sample_scans(const struct sample *sample)
 /* A sample with all fields absent. */
 const struct sample *sample_absent(void);
 
+/* Adds exact values to others; what is absent adds nothing. */
+void sample_sums_add(struct sample_sums *to, const struct sample_sums *more);
+
 /* Account (sample/source.h) of the sample's thread: all fields but those of its activity. */
 struct sample sample_account(const struct sample *sample);
 

@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Exact numbers of a sample: they add up over scans. */
-static const size_t exact_offsets[] = {
-	offsetof(struct sample, sums.cpu_us),	offsetof(struct sample, sums.runq_us),
-	offsetof(struct sample, sums.dwait_us), offsetof(struct sample, sums.sleep_us),
-	offsetof(struct sample, sums.vcsw),	offsetof(struct sample, sums.ivcsw),
-};
-#define EXACT_COUNT (sizeof(exact_offsets) / sizeof(exact_offsets[0]))
-
 /* A thread's share of the scans that are left out. */
 struct left_out {
 	bool any;
@@ -27,31 +19,14 @@ struct coarsening {
 	struct left_out *left_out;  /* indexed by the thread's number in `from` */
 };
 
-static int64_t *exact_of(struct sample *sample, size_t i)
-{
-	return (int64_t *)((char *)sample + exact_offsets[i]);
-}
-
-static void exact_add(struct sample *to, struct sample *from)
-{
-	for (size_t i = 0; i < EXACT_COUNT; i++) {
-		int64_t *sum = exact_of(to, i), more = *exact_of(from, i);
-
-		if (more != ABSENT)
-			*sum = *sum == ABSENT ? more : *sum + more;
-	}
-}
-
 static void sample_leave_out(struct left_out *left, const struct sample *sample)
 {
-	struct sample copy = *sample;
-
 	if (!left->any) {
-		left->who = copy;
+		left->who = *sample;
 		left->who.scan.weight_us = ABSENT;
 		left->any = true;
 	} else {
-		exact_add(&left->who, &copy);
+		sample_sums_add(&left->who.sums, &sample->sums);
 	}
 }
 
@@ -64,7 +39,7 @@ static void sample_keep(struct coarsening *coarse, const struct sample *sample,
 	if (kept.scan.weight_us != ABSENT)
 		kept.scan.weight_us = scan->weight_us;
 	if (left->any)
-		exact_add(&kept, &left->who);
+		sample_sums_add(&kept.sums, &left->who.sums);
 	left->any = false;
 	history_encode(coarse->to, coarse->texts, &kept, scan);
 }

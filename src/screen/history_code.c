@@ -28,18 +28,8 @@ enum number { HISTORY_NUMBERS(NUMBER_NAME) NUMBER_COUNT };
 #define PRESENT_ALWAYS \
 	NUMBER_BIT(scan, weight_us) /* weight_us is expected even after an absent one */
 
+#define SUMS_COUNT (sizeof(struct sample_sums) / sizeof(int64_t))
 _Static_assert(NUMBER_COUNT == HISTORY_NUMBER_COUNT, "rows of HISTORY_NUMBERS");
-
-/* The numbers of an account. */
-static const size_t account_numbers[] = {
-	offsetof(struct sample, scan.weight_us),   offsetof(struct sample, sums.cpu_us),
-	offsetof(struct sample, sums.runq_us),	   offsetof(struct sample, sums.dwait_us),
-	offsetof(struct sample, sums.sleep_us),	   offsetof(struct sample, sums.vcsw),
-	offsetof(struct sample, sums.ivcsw),	   offsetof(struct sample, sums.forks),
-	offsetof(struct sample, sums.execs),	   offsetof(struct sample, sums.exits),
-	offsetof(struct sample, sums.dead_cpu_us),
-};
-#define ACCOUNT_COUNT (sizeof(account_numbers) / sizeof(account_numbers[0]))
 
 static int64_t *number_at(struct sample *sample, size_t offset)
 {
@@ -287,8 +277,9 @@ void history_encode_account(struct history_chunk *chunk, struct history_texts *t
 	uint32_t who = tuple_of(chunk, &chunk->who, texts, &history_who, account);
 
 	varint_add(&chunk->bytes, who);
-	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
-		difference_add(&chunk->bytes, number_of(account, account_numbers[i]), 0);
+	difference_add(&chunk->bytes, account->scan.weight_us, 0);
+	for (size_t i = 0; i < SUMS_COUNT; i++)
+		difference_add(&chunk->bytes, (&account->sums.cpu_us)[i], 0);
 }
 
 void history_decode_account(const struct history_chunk *chunk, size_t *at,
@@ -297,9 +288,9 @@ void history_decode_account(const struct history_chunk *chunk, size_t *at,
 	*account = *sample_absent();
 	tuple_fill(&chunk->who, (uint32_t)varint_read(chunk->bytes.bytes, at), &history_who,
 		   account);
-	for (size_t i = 0; i < ACCOUNT_COUNT; i++)
-		*number_at(account, account_numbers[i]) =
-			difference_read(chunk->bytes.bytes, at, 0);
+	account->scan.weight_us = difference_read(chunk->bytes.bytes, at, 0);
+	for (size_t i = 0; i < SUMS_COUNT; i++)
+		(&account->sums.cpu_us)[i] = difference_read(chunk->bytes.bytes, at, 0);
 	account->scan.time_us = scan->time_us;
 }
 

@@ -144,9 +144,7 @@ static void row_withhold(struct totals_table *table, struct totals_row *row,
 		row->last = *now;
 		row_reach(table, row, now->until_ns);
 	}
-	sample->sums.cpu_us = sample->sums.runq_us = sample->sums.dwait_us = sample->sums.sleep_us =
-		ABSENT;
-	sample->sums.vcsw = sample->sums.ivcsw = ABSENT;
+	sample->sums = sample_absent()->sums;
 }
 
 /* Returns totals between the two, so far on the way as part says; no switch is counted before it is
