@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/group.h"
-#include "report/group_parts.h"
 #include "report/value.h"
 #include "sample/proc_values.h"
 #include "base/index.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +41,42 @@ static size_t word_slot(struct group_table *table, const struct column *column)
 	return first + table->fold_count++;
 }
 
+static void keys_add(struct group_table *table, const char *names)
+{
+	struct text name = {0};
+
+	while (names && text_next_name(&name, &names)) {
+		const struct column *column = sample_column_find(text_string(&name));
+		size_t at = 0;
+
+		while (at < table->key_count && table->keys[at] != column)
+			at++;
+		table->keys[at] = column;
+		table->key_count += at == table->key_count;
+	}
+	text_done(&name);
+}
+
+/* Adds the keys of measures that are made of parts: first those that distinguish rows, then those
+ * of parts. */
+static void part_keys_add(struct group_table *table)
+{
+	const struct part_measure *found[COLUMN_LIST_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->list->count; i++)
+		if ((found[count] = part_measure_of(table->list->items[i])))
+			count++;
+	table->has_parts = count;
+	for (size_t i = 0; i < count; i++) {
+		keys_add(table, found[i]->rows);
+		table->names_programs |= found[i]->rows != NULL;
+	}
+	table->row_keys = table->key_count;
+	for (size_t i = 0; i < count; i++)
+		keys_add(table, found[i]->parts);
+}
+
 void group_table_init(struct group_table *table, const struct column_list *list)
 {
 	*table = (struct group_table){.list = list};
@@ -49,7 +85,7 @@ void group_table_init(struct group_table *table, const struct column_list *list)
 			table->word_of[i] = table->key_count;
 			table->keys[table->key_count++] = list->items[i];
 		}
-	group_parts_add_keys(table);
+	part_keys_add(table);
 	table->exact = column_list_needs(list) & NEEDS_OF_SUMS;
 	for (int i = 0; table->exact && i < MEASURE_SUMS; i++)
 		table->folds[table->fold_count++] = &measure_sums[i];

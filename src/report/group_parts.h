@@ -30,10 +30,6 @@ struct group_parts {
 	bool errors;		 /* standard errors are computed */
 };
 
-/* True if the column is a measure that is made of parts. */
-bool measure_is_of_parts(const struct column *column);
-/* Adds the keys of the list's measures: first those that distinguish rows, then those of parts. */
-void group_parts_add_keys(struct group_table *table);
 /* Puts the parts of each row together; call after their times are shared out. */
 void group_parts_fill(struct group_parts *parts, const struct group_table *table,
 		      const struct tally *tally);

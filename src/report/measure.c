@@ -61,6 +61,31 @@ const struct column measure_columns[] = {
 	 KIND_TEXT, ROLE_MEASURE, NEED_SYSCALL, 9, AT(mostly_in)},
 };
 
+/* Measures that are made of parts. */
+/* clang-format off */
+static const struct part_measure part_measures[] = {
+	{offsetof(struct measures, state_thr[0]), NULL, "state"},
+	{offsetof(struct measures, state_thr[1]), NULL, "state"},
+	{offsetof(struct measures, state_thr[2]), NULL, "state"},
+	{offsetof(struct measures, state_thr[3]), NULL, "state"},
+	{offsetof(struct measures, longest_ns), NULL, "state"},
+	{offsetof(struct measures, program), "commsum,user,container", "comm,pid"},
+	{offsetof(struct measures, mostly_in), NULL, "state,kthread,syscall"},
+	{offsetof(struct measures, waits_for), NULL,
+	 "state,kthread,syscall,waits_on,waits_onsum,io_dev,blocker_kind"},
+};
+/* clang-format on */
+
+const struct part_measure *part_measure_of(const struct column *column)
+{
+	size_t count = sizeof(part_measures) / sizeof(part_measures[0]);
+
+	for (size_t i = 0; i < count; i++)
+		if (column->role == ROLE_MEASURE && part_measures[i].offset == column->offset)
+			return &part_measures[i];
+	return NULL;
+}
+
 #define SUM_OF(member, need)                                            \
 	{                                                               \
 		.kind = KIND_NUMBER, .role = ROLE_SUM, .needs = (need), \

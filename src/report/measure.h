@@ -48,6 +48,16 @@ extern const struct column measure_sums[MEASURE_SUMS];
 
 #define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* needs of columns that use the sums */
 
+/* A measure that is made of the parts of a row (report/group_parts.h). */
+struct part_measure {
+	size_t offset;	   /* in struct measures */
+	const char *rows;  /* keys that distinguish rows beside those of the list; NULL: none */
+	const char *parts; /* keys of parts; those of which other columns are read come last */
+};
+
+/* NULL: the column is no such measure. */
+const struct part_measure *part_measure_of(const struct column *column);
+
 extern const struct column measure_columns[];
 extern const size_t measure_column_count;
 

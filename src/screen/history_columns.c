@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/history_columns.h"
-#include "report/group_parts.h"
+#include "report/measure.h"
 #include "sample/proc_values.h"
 
 #include <pthread.h>
@@ -88,6 +88,6 @@ void history_columns_find(void)
 bool history_keeps(const struct column *column)
 {
 	if (column->role == ROLE_MEASURE)
-		return !measure_is_of_parts(column);
+		return !part_measure_of(column);
 	return !is_left_out(column) || column->offset == offsetof(struct sample, scan.time_us);
 }

@@ -461,7 +461,8 @@ static void test_one_writer(void **state)
 	pid_t child = fork();
 
 	if (!child) {
-		snprintf(words, sizeof(words), "another tsnap with pid %d is already recording", getppid());
+		snprintf(words, sizeof(words), "another tsnap with pid %d is already recording",
+			 getppid());
 		_exit(recorder_open(&options, &second, &e) != -EBUSY || !strstr(e.line, words));
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
