@@ -586,7 +586,7 @@ static void findings_report_add(struct text *out, const struct interval *interva
 	add_line(out, interval, add_clock_steps);
 	add_line(out, interval, add_check);
 	add_line(out, interval, add_unseen);
-	if (grid->row_count || interval->findings->count)
+	if (grid->row_count || interval->findings->count || !rows_wanted)
 		interval_add_findings(out, interval);
 	add_tables(&below, interval);
 	remarks = remarks_add(&told, interval);
@@ -604,7 +604,7 @@ static void findings_report_add(struct text *out, const struct interval *interva
 		if (rows < grid->row_count)
 			interval_add_rest(out, interval, rows);
 		add_line(out, interval, add_legend);
-	} else if (!grid->row_count) {
+	} else if (rows_wanted && !grid->row_count) {
 		interval_add_sleepers(out, interval);
 	}
 	text_add(out, text_string(&below), below.length);

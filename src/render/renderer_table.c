@@ -60,15 +60,17 @@ void unrecorded_add(struct text *out, const struct column_list *unrecorded, cons
 	text_add_char(out, ')');
 }
 
-/* Returns where the plural ending of the first noun of what was missed begins, or its end. */
+/* Returns where the plural ending of the noun begins that what was missed begins with, as "late
+ * scans"; the end of the words, if there is none before a colon, comma or parenthesis. */
 static const char *plural_ending(const char *what)
 {
 	const char *end = strpbrk(what, " :,(");
 
-	while (end && (end[-1] != 's' || end[-2] == 's'))
+	while (end && *end == ' ' && (end[-1] != 's' || end[-2] == 's'))
 		end = strpbrk(end + 1, " :,(");
-	return !end ? what + strlen(what)
-		    : end - (end - what > 4 && !strncmp(end - 4, "sses", 4) ? 2 : 1);
+	if (!end || end[-1] != 's' || end[-2] == 's')
+		return what + strlen(what);
+	return end - (end - what > 4 && !strncmp(end - 4, "sses", 4) ? 2 : 1);
 }
 
 void missed_add(struct text *out, const struct source_missed *missed)

@@ -524,7 +524,7 @@ def block_gone(ctx):
 
 @case
 def block_unasked(ctx):
-    """Without --trace block and io columns no program for block requests is loaded."""
-    tool = ctx.plain("--self", "-d", 1)
+    """Without --trace block, io columns and findings no program for block requests is loaded."""
+    tool = ctx.plain("--self", "-d", 1, "-g", "psn")
     tool.finish_plain()
     check(b"block_" not in tool.out and b"ts_block" not in tool.out, "%s", tool.out.decode())

@@ -94,7 +94,7 @@ def unnamed_container(ctx):
         why = "none of the files is there"
     except OSError:
         why = "the files of process 1 may not be read"
-    check("1 containers without a name: " + why in text, "%s", text)
+    check("1 container without a name: " + why in text, "%s", text)
 
 
 @case

@@ -166,7 +166,7 @@ def pressure(ctx):
 
     ctx.workloads([("spin", {})] * (2 * os.cpu_count()))
     before = total()
-    text = report(ctx, 3)
+    text = report(ctx, 3, "-g", "psn")
     found = re.search(r"^Pressure \(PSI\) of the host: CPU some ([0-9.]+) %, memory some [0-9.]+ % full [0-9.]+ %,\s+I/O some [0-9.]+ % "
                       r"full [0-9.]+ %$", text, re.M)
     check(found, "no pressure in %s", text[:600])
@@ -174,7 +174,7 @@ def pressure(ctx):
     check(float(found[1]) / 100 * 3 <= total() - before + 0.1, "%s %% of 3 s, the kernel has %.2f s", found[1], total() - before)
     # the two readings are further apart than the begin of the first scan's time and the end of the last one's
     for _ in range(3):
-        share = float(re.search(r"^Pressure \(PSI\) of the host: CPU some ([0-9.]+) %", report(ctx, 0.1), re.M)[1])
+        share = float(re.search(r"^Pressure \(PSI\) of the host: CPU some ([0-9.]+) %", report(ctx, 0.1, "-g", "psn"), re.M)[1])
         check(share <= 100, "in a short report %s %% of the time threads waited for a CPU", share)
 
 
@@ -204,7 +204,7 @@ def pressure_of_a_group(ctx):
 
     ctx.workloads([("spin", {})] * (2 * os.cpu_count()), popen={"preexec_fn": enter})
     before = total()
-    text = report(ctx, 3, "--cgroup", "/" + name)
+    text = report(ctx, 3, "-g", "psn", "--cgroup", "/" + name)
     whole = total() - before
     found = re.search(r"^Pressure \(PSI\) of /%s: CPU some ([0-9.]+) %% full [0-9.]+ %%, memory some [0-9.]+ %%\s+full [0-9.]+ %%,"
                       % name, text, re.M)

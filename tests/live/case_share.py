@@ -238,7 +238,7 @@ def share_half_made(ctx):
     share = Share(ctx)
     os.mkdir(share.directory, 0o700)
     bpf.Pinned.write(share.directory + "/map_ts_threads", bytes(64))
-    expect_error(share.attached_plain(), 1, "half made", "--share test")
+    expect_error(share.attached_plain(), 1, "unfinished", "--share test")
     owner = share.owner()
     check("was killed" in owner.err, "%s", owner.err)
     share.expect_clean_end(owner)

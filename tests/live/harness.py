@@ -241,7 +241,7 @@ def name_of(pid):
 
 def singular(what):
     """What was missed, as tsnap has it for a count of 1: "late scan", "process skipped"."""
-    return re.sub(r"((?<=ss)es|(?<!s)s)(?=[ :,(]|$)", "", what, count=1)
+    return re.sub(r"^([^:,(]*?)((?<=ss)es|(?<!s)s)(?=[ :,(]|$)", r"\1", what)
 
 
 class Tsnap(Process):
