@@ -1,8 +1,10 @@
 """Sleeping threads in a run that shows all threads: each is in every scan, once, with its present state, system call and name."""
 import csv
+import os
 import sys
+import time
 
-from harness import SLOW, START_S, Process, case, check, let_pass, wait_until
+from harness import SLOW, START_S, STOP_S, Process, Skip, case, check, let_pass, wait_until
 
 THREADS = int(3000 / SLOW)  # woken at once they exceed the capacity of the changed lists
 ROWS_BYTES = 4 * THREADS * 100  # more than four scans take
@@ -153,3 +155,27 @@ def asleep_then_waited_for(ctx):
         tool.interrupt()
     finally:
         sleepers.end()
+
+
+@case
+def asleep_since_before(ctx):
+    """A thread that slept before tsnap began has slept since then, not since tsnap's start; one that ran for long before counts from its sleep."""
+    if not os.path.exists("/sys/kernel/btf/vmlinux") or [int(word) for word in os.uname().release.split(".")[:2]] < [5, 8]:
+        raise Skip("no iterator over threads: BTF, and Linux 5.8")
+    began = time.monotonic()
+    sleepers = Sleepers(3)
+    late = Process([sys.executable, "-c", "import os, time\nwhile time.process_time() < 3: pass\nprint('x', flush=True)\nos.read(0, 1)"])
+    ready = time.monotonic()
+    wait_until(lambda: late.out, START_S, "the end of the work")
+    worked = time.monotonic()
+    let_pass(4)
+    asked = time.monotonic()
+    tool = ctx.plain("--csv", "-n", 1, "-a", "-p", "%s,%d" % (sleepers.tgid, late.pid), "-g", "tid,state,state_us")
+    tool.finish_plain(0, START_S + STOP_S)
+    ended = time.monotonic()
+    rows = {row["tid"]: int(row["state_us"]) / 1e6 for row in csv.DictReader(tool.out.decode().splitlines())}
+    for tid in sleepers.tids:
+        # less by what a hypervisor or interrupts took meanwhile
+        check(0.9 * (asked - ready) <= rows[tid] <= ended - began, "asleep for %.2f s, not %.2f to %.2f", rows[tid], asked - ready, ended - began)
+    slept = rows[str(late.pid)]
+    check(0.9 * (asked - worked) <= slept <= ended - worked + 0.5, "asleep for %.2f s, not %.2f to %.2f", slept, asked - worked, ended - worked)

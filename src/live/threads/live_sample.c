@@ -92,6 +92,12 @@ static bool is_woken(const struct thread_state *record, const struct live_scan_t
 	       record->sched.cpu != scan_time->own_cpu;
 }
 
+/* True if no switch of the thread was seen. in_ns of a sleeper is when it fell asleep then. */
+static bool is_seed(const struct thread_sched *sched)
+{
+	return sched->known & SCHED_SEEDED && !sched->sequence_done;
+}
+
 /* Returns what a thread that was off its CPU at the scan time did then. */
 static enum thread_state_kind off_cpu_state(const struct thread_state *record,
 					    const struct live_scan_time *scan_time, bool *ambiguous)
@@ -128,13 +134,14 @@ enum thread_state_kind record_state(const struct thread_state *record,
 	*ambiguous = false;
 	if (sched->exit_state & EXIT_ZOMBIE_BIT)
 		return STATE_ZOMBIE;
-	if (sched->on_cpu && sched->known & SCHED_SEEDED && !sched->sequence_done) /* runnable */
+	if (sched->on_cpu && is_seed(sched)) /* runnable */
 		return tick_of(record, scan_time) || !scan_time->tick_count ? STATE_ON : STATE_RQ;
 	if (sched->on_cpu && in_ns <= scan_time->now_ns) {
 		*ambiguous = is_replaced(record, scan_time);
 		return STATE_ON;
 	}
-	if (!sched->on_cpu && out_ns > scan_time->now_ns && in_ns <= scan_time->now_ns)
+	if (!sched->on_cpu && out_ns > scan_time->now_ns && in_ns <= scan_time->now_ns &&
+	    !is_seed(sched))
 		return STATE_ON;
 	return off_cpu_state(record, scan_time, ambiguous);
 }
@@ -158,7 +165,7 @@ static int64_t since_ns(const struct thread_state *record, const struct live_sca
 		return (int64_t)record->sched.in_ns;
 	if (state == STATE_RQ && is_woken(record, scan_time))
 		return wake_ns;
-	return out_ns;
+	return is_seed(&record->sched) ? (int64_t)record->sched.in_ns : out_ns;
 }
 
 static int64_t span_ns(int64_t from_ns, int64_t until_ns)
@@ -308,7 +315,7 @@ void record_totals(const struct thread_state *record, const struct live_scan_tim
 	/* zombies, and threads that ran or waited before their first switch, lack time */
 	if (state == STATE_ZOMBIE)
 		return;
-	if (!sched->on_cpu || !(sched->known & SCHED_SEEDED) || sched->sequence_done)
+	if (!sched->on_cpu || !is_seed(sched))
 		totals->until_ns = scan_time->now_ns;
 	if (sched->on_cpu) {
 		if (state == STATE_ON)

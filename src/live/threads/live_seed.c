@@ -3,7 +3,7 @@
 #include "base/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "maps/task_stacks.h"
+#include "maps/task_list.h"
 #include "proc/proc.h"
 
 #include <elf.h>
@@ -115,7 +115,8 @@ struct walk {
 	struct kernel *kernel;
 	uint64_t now_ns;
 	int64_t own_pid;
-	struct index stacks; /* kernel stacks by tid, where registers may be requested */
+	bool wants_stacks; /* kernel stacks: registers may be requested */
+	struct task_list tasks;
 };
 
 static int thread_seed(void *to, int64_t pid, int64_t tid)
@@ -123,8 +124,8 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	struct walk *walk = to;
 	struct thread_state record = {0};
 	struct proc_stat stat;
-	uint64_t *kernel_stack;
-	char task[64];
+	const struct task_row *task;
+	char path[64];
 	int err;
 
 	if (pid == walk->own_pid || proc_stat_read(PROC, pid, tid, &stat))
@@ -137,34 +138,44 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	record.sched.on_cpu = stat.state == 'R';
 	record.sched.cpu = (uint32_t)stat.cpu;
 	record.sched.known = SCHED_SEEDED;
+	/* the kernel has another id for the thread where ids are translated */
+	task = walk->kernel->compiled.pids_translated ? NULL : task_list_find(&walk->tasks, tid);
+	/* of a sleeper in_ns is when it fell asleep: out_ns is where its totals begin */
+	if (task && stat.state != 'R')
+		record.sched.in_ns -= (uint64_t)task_slept_ns(&walk->tasks, task);
 	if (walk->kernel->compiled.pids_translated) {
 		waiting_add(walk->seed, &record);
 		return 0;
 	}
 	record.sched.tid = record.identity.tid;
-	kernel_stack = index_find(&walk->stacks, record.sched.tid);
-	record.kernel_stack = kernel_stack ? *kernel_stack : 0;
+	record.kernel_stack = task && walk->wants_stacks ? task->stack : 0;
 	err = thread_table_add(&walk->kernel->table, &record);
 	walk->seed->unfit_count += err == -E2BIG;
 	if (err)
 		return 0;
 	/* a thread that ended before its seed was added has no last switch to come that would
 	 * remove it */
-	snprintf(task, sizeof(task), PROC "/%lld/task/%lld", (long long)pid, (long long)tid);
-	if (access(task, F_OK))
+	snprintf(path, sizeof(path), PROC "/%lld/task/%lld", (long long)pid, (long long)tid);
+	if (access(path, F_OK))
 		thread_table_remove(&walk->kernel->table, &record);
 	return 0;
 }
 
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e)
 {
-	struct walk walk = {seed, kernel, (uint64_t)clock_monotonic_ns(), proc_own_pid(PROC), {0}};
+	struct walk walk = {
+		.seed = seed,
+		.kernel = kernel,
+		.now_ns = (uint64_t)clock_monotonic_ns(),
+		.own_pid = proc_own_pid(PROC),
+		.wants_stacks = kernel->requester.program >= 0 ||
+				kernel->compiled.programs[GROUP_STACK] >= 0,
+	};
 	int err;
 
-	if (kernel->requester.program >= 0 || kernel->compiled.programs[GROUP_STACK] >= 0)
-		task_stacks_read(&kernel->compiled.layout, &walk.stacks);
+	task_list_read(&walk.tasks, &kernel->compiled.layout);
 	err = proc_threads_walk(PROC, thread_seed, &walk);
-	index_clear(&walk.stacks);
+	task_list_done(&walk.tasks);
 
 	if (err < 0)
 		return error_set(e, -err, EXIT_FAILED, "/proc can't be read: %s%s", strerror(-err),

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "maps/task_list.h"
+#include "base/memory.h"
+#include "kernel/bpf_call.h"
+#include "kernel/btf_ids.h"
+#include "kernel/btf_types.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROW(member) (-(int)sizeof(struct task_row) + (int)offsetof(struct task_row, member))
+
+/* Offsets in struct task_struct; -1: not known. */
+struct offsets {
+	short pid, stack, cpu, ran, arrived;
+};
+
+/* Finds a member of a member of task_struct. */
+static int64_t nested_find(const struct btf_types *btf, const char *outer, const char *of,
+			   const char *member, unsigned int bytes)
+{
+	uint32_t task = btf_struct_find(btf, "task_struct"), inner = btf_struct_find(btf, of);
+	int64_t at = task ? btf_member_find(btf, task, outer, 0) : -1;
+	int64_t within = inner ? btf_member_find(btf, inner, member, bytes) : -1;
+
+	return at < 0 || within < 0 ? -1 : at + within;
+}
+
+static void times_find(struct offsets *at)
+{
+	struct error unsaid = {0};
+	struct btf_types btf;
+	uint32_t task;
+
+	at->cpu = at->ran = at->arrived = -1;
+	if (!btf_types_open(&btf, KERNEL_BTF_PATH, &unsaid)) {
+		task = btf_struct_find(&btf, "task_struct");
+		at->ran = (short)nested_find(&btf, "se", "sched_entity", "exec_start", 8);
+		at->arrived =
+			(short)nested_find(&btf, "sched_info", "sched_info", "last_arrival", 8);
+		at->cpu = (short)nested_find(&btf, "thread_info", "thread_info", "cpu", 4);
+		if (at->cpu < 0 && task) /* until 5.15 on x86 */
+			at->cpu = (short)btf_member_find(&btf, task, "cpu", 4);
+		btf_types_close(&btf);
+	}
+	error_done(&unsaid);
+}
+
+/* The context is struct bpf_iter__task: a struct bpf_iter_meta *, whose first member is the
+ * seq_file, and the task, NULL at the end. */
+static int program_load(const struct offsets *at)
+{
+	bool times = at->cpu >= 0 && at->ran >= 0 && at->arrived >= 0;
+	const struct bpf_insn program[] = {
+		BPF_COPY_(BPF_REG_6, BPF_REG_1),
+		BPF_LOAD_(BPF_REG_7, BPF_REG_6, 8),
+		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_7, 0, 16, 0),
+		BPF_OP_(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_8, BPF_REG_7, at->pid, 0),
+		BPF_STORE_(BPF_REG_10, ROW(tid), BPF_REG_8),
+		BPF_LOAD_(BPF_REG_8, BPF_REG_7, at->stack),
+		BPF_STORE_(BPF_REG_10, ROW(stack), BPF_REG_8),
+		BPF_OP_(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_8, BPF_REG_7, times ? at->cpu : at->pid,
+			0),
+		BPF_STORE_(BPF_REG_10, ROW(cpu), BPF_REG_8),
+		BPF_LOAD_(BPF_REG_8, BPF_REG_7, times ? at->ran : at->stack),
+		BPF_STORE_(BPF_REG_10, ROW(ran_ns), BPF_REG_8),
+		BPF_LOAD_(BPF_REG_8, BPF_REG_7, times ? at->arrived : at->stack),
+		BPF_STORE_(BPF_REG_10, ROW(arrived_ns), BPF_REG_8),
+		BPF_LOAD_(BPF_REG_1, BPF_REG_6, 0),
+		BPF_LOAD_(BPF_REG_1, BPF_REG_1, 0),
+		BPF_STACK_(BPF_REG_2, -(int)sizeof(struct task_row)),
+		BPF_SET_(BPF_REG_3, sizeof(struct task_row)),
+		BPF_CALL_(BPF_FUNC_seq_write),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+	};
+	int id = btf_iterator_id("task");
+
+	return id < 0 ? id
+		      : bpf_call_load_iterator(program, sizeof(program) / sizeof(program[0]), id);
+}
+
+/* Finds how far the clocks of tasks are behind. A thread that arrives on a CPU has the time of both
+ * clocks then; the clock of tasks goes on while it runs. So each thread shows how far that is
+ * behind at least. */
+static void times_compare(struct task_list *list)
+{
+	list->behind_ns = memory_get(TASK_CPUS_MAX * sizeof(*list->behind_ns));
+	for (size_t i = 0; i < list->count; i++) {
+		const struct task_row *row = &list->rows[i];
+		int64_t behind_ns = (int64_t)(row->arrived_ns - row->ran_ns);
+
+		if (!row->arrived_ns || !row->ran_ns)
+			continue;
+		if ((int64_t)row->arrived_ns > list->now_ns)
+			list->now_ns = (int64_t)row->arrived_ns;
+		if (row->cpu < TASK_CPUS_MAX && behind_ns > list->behind_ns[row->cpu])
+			list->behind_ns[row->cpu] = behind_ns;
+	}
+}
+
+int task_list_read(struct task_list *list, const struct field_layout *layout)
+{
+	const struct timespec nap = {0, 1000};
+	struct offsets at = {.pid = (short)layout->offset[field_index("task_struct", "pid")],
+			     .stack = (short)layout->offset[field_index("task_struct", "stack")]};
+	struct task_row rows[128];
+	int program, iterator;
+	ssize_t got;
+
+	times_find(&at);
+	program = program_load(&at);
+	if (program < 0)
+		return program;
+	iterator = bpf_call_iterator(program);
+	close(program);
+	if (iterator < 0)
+		return iterator;
+	nanosleep(&nap, NULL); /* this thread arrives on its CPU now */
+	/* rows come whole: the kernel keeps those that do not fit */
+	while ((got = read(iterator, rows, sizeof(rows))) > 0 || (got < 0 && errno == EAGAIN))
+		for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(rows[0]); i++) {
+			list->rows = memory_grow(list->rows, &list->capacity, list->count + 1,
+						 sizeof(*list->rows));
+			list->rows[list->count++] = rows[i];
+			*index_put(&list->by_tid, rows[i].tid, NULL) = list->count;
+		}
+	got = got < 0 ? -errno : 0;
+	close(iterator);
+	if (at.cpu >= 0 && at.ran >= 0 && at.arrived >= 0)
+		times_compare(list);
+	return (int)got;
+}
+
+const struct task_row *task_list_find(struct task_list *list, int64_t tid)
+{
+	const uint64_t *row = index_find(&list->by_tid, (uint64_t)tid);
+
+	return row ? &list->rows[*row - 1] : NULL;
+}
+
+int64_t task_slept_ns(const struct task_list *list, const struct task_row *row)
+{
+	int64_t since_ns;
+
+	if (!list->now_ns || !row->ran_ns || row->cpu >= TASK_CPUS_MAX)
+		return 0;
+	since_ns = (int64_t)row->ran_ns + list->behind_ns[row->cpu];
+	return since_ns < list->now_ns ? list->now_ns - since_ns : 0;
+}
+
+void task_list_done(struct task_list *list)
+{
+	free(list->rows);
+	free(list->behind_ns);
+	index_clear(&list->by_tid);
+	*list = (struct task_list){0};
+}
