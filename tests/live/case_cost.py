@@ -46,7 +46,7 @@ class Cost:
 def costs_of(text):
     """The intervals that are whole, as Cost."""
     pages = re.split(r"^(?=tsnap itself in )", text, flags=re.M)[1:]
-    return [Cost(page) for page in pages if re.search(r"^KERNEL MEMORY(.*\n)+all +[\d-]+\n\n", page, re.M)]
+    return [Cost(page) for page in pages if re.search(r"^KERNEL MEMORY(.*\n)+all +[\d-]+\n(\n|\Z)", page, re.M)]
 
 
 def wait_pages(tool, count):
