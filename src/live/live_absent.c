@@ -85,13 +85,16 @@ void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct so
 static void avoided_add(struct source_status *status, const char *begin,
 			size_t (*list)(struct text *words), struct text *words)
 {
+	struct source_missed *missed;
 	size_t count;
 
 	text_clear(words);
 	text_add_string(words, begin);
 	count = list(words);
-	if (count)
-		source_status_miss(status, text_string(words), count)->standing = true;
+	if (count) {
+		missed = source_status_miss(status, text_string(words), count);
+		missed->standing = missed->always = true;
+	}
 }
 
 void live_avoided_describe(struct source_status *status)

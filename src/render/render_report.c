@@ -504,6 +504,19 @@ static void add_unseen(struct text *line, const struct interval *interval)
 		text_add_string(line, " was not sampled: what those threads did is not known");
 }
 
+/* Adds what is missed that changes the meaning of the report, such as processes left out. */
+static void add_left_out(struct text *line, const struct interval *interval)
+{
+	const struct source_status *status = interval->status;
+
+	for (size_t i = 0; i < status->missed_count; i++) {
+		if (!status->missed[i].always)
+			continue;
+		text_add_string(line, line->length ? "; " : "Missed: ");
+		missed_add(line, &status->missed[i]);
+	}
+}
+
 /* Adds the remarks of a report with findings, a line each. Returns their number. */
 static size_t remarks_add(struct text *out, const struct interval *interval)
 {
@@ -522,7 +535,7 @@ static size_t remarks_add(struct text *out, const struct interval *interval)
 		interval_add_wrapped(out, interval, text_string(&line));
 	}
 	for (size_t i = 0; i < status->missed_count && !status->self.requested; i++) {
-		if (!status->missed[i].count)
+		if (!status->missed[i].count || status->missed[i].always)
 			continue;
 		text_clear(&line);
 		text_add_string(&line, "Missed: ");
@@ -586,6 +599,7 @@ static void findings_report_add(struct text *out, const struct interval *interva
 	add_line(out, interval, add_clock_steps);
 	add_line(out, interval, add_check);
 	add_line(out, interval, add_unseen);
+	add_line(out, interval, add_left_out);
 	if (grid->row_count || interval->findings->count || !rows_wanted)
 		interval_add_findings(out, interval);
 	add_tables(&below, interval);

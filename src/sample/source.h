@@ -29,6 +29,7 @@ struct source_missed {
 			     (--max-threads)" */
 	uint64_t count;	  /* since the source was opened; */
 	bool standing;	  /* count at present, instead */
+	bool always;	  /* a report prints it also where it counts its remarks only */
 	bool natural;	  /* no error: reports print it, output of rows does not */
 };
 

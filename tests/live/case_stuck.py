@@ -399,4 +399,4 @@ def keeper_ends_as_worker(ctx):
     tool.wait_scans(2)
     os.kill(tool.pid, signal.SIGKILL)
     check(tool.wait(STOP_S) == -signal.SIGKILL, "%s", tool.code)
-    check("ended, and what it had not written is lost: by signal 9 (Killed)" in tool.err, "no words: %s", tool.err)
+    check("killed, and what it had not written is lost: by signal 9 (Killed)" in tool.err, "no words: %s", tool.err)
