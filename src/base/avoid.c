@@ -196,8 +196,12 @@ static void answer_keep(int64_t id, const struct avoid_state *state, int64_t now
 	answer = keyed_put(&answers, sizeof(*answer), (uint64_t)id, NULL);
 	answer->id = id;
 	answer->asked_ns = now_ns;
-	if (!state->why)
+	if (!state->why) {
+		/* one that was locked for a moment only may be so again: that is no long lock */
+		if (answer->locked_ns - answer->first_ns < LOCKED_LEAST_NS)
+			answer->locked_ns = 0;
 		return;
+	}
 	if (now_ns - answer->locked_ns > LOCKED_NS)
 		answer->first_ns = now_ns;
 	answer->locked_ns = now_ns;
