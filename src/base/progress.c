@@ -136,7 +136,7 @@ void progress_sampling(int64_t elapsed_us, int64_t total_us, int64_t samples)
 	text_add_format(&line, ERASE "tsnap: sampling, %lld ", (long long)second);
 	if (total_us)
 		text_add_format(&line, "of %lld ", (long long)(total_us / US_PER_SECOND));
-	text_add_format(&line, "s, %lld samples", (long long)samples);
+	text_add_format(&line, "s, %lld sample%s", (long long)samples, samples == 1 ? "" : "s");
 	sampling.shown |= terminal_write(line.bytes, line.length);
 	text_done(&line);
 }

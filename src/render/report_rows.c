@@ -139,7 +139,7 @@ void interval_add_rest(struct text *out, const struct interval *interval, size_t
 	text_add_format(&line, "%zu more %s%s", left, programs ? "program" : "row",
 			left == 1 ? "" : "s");
 	add_shares(&line, interval, rows);
-	if (share && (*share)->kind == KIND_THREADS) {
+	if (share && (*share)->kind == KIND_THREADS && share_from(interval, share, rows)) {
 		text_add_string(&line, " with ");
 		text_add_decimals(&line, share_from(interval, share, rows), 2);
 		text_add_string(&line, " threads");
