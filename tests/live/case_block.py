@@ -134,7 +134,7 @@ def used_again(device):
 def unseen_of(tool, count):
     """Number of requests at whose end no BPF program was run, as the finished tsnap reports it. Some sandboxes hide tasks from programs,
     and the interrupt may arrive in any task."""
-    told = re.search(r"(\d+) requests to block devices \(the kernel ran no program at their end\)", tool.err)
+    told = re.search(r"(\d+) requests? to block devices \(the kernel ran no program at their end\)", tool.err)
     unseen = int(told.group(1)) if told else 0
     check(unseen <= count / 100, "no program was run at the end of %d of %d requests", unseen, count)
     return unseen
@@ -352,7 +352,7 @@ def block_full(ctx):
         # the kernel may run no program at the end of one or two requests: see block_unseen
         check(18 <= told <= 20, "%d reads are told, of 20 that found room", told)
         # each of the 30 later ones is refused when it is made and when it is issued
-        lost = re.search(r"(\d+) requests to block devices \(too many in flight\)", tool.err)
+        lost = re.search(r"(\d+) requests? to block devices \(too many in flight\)", tool.err)
         check(lost and int(lost.group(1)) >= 30, "%s", tool.err)
 
 

@@ -280,6 +280,6 @@ def forks_over_growth(ctx):
     done = born.wait_done()
     rows = report.finish()
     check("the map was made larger" in report.text, "it was not: %s", report.text[-600:])
-    unknown = sum(int(text) for text in re.findall(r"(\d+) ends of threads that did not fit", report.text))
+    unknown = sum(int(text) for text in re.findall(r"(\d+) threads? that ended and did not fit", report.text))
     check(unknown < 1000, "%d ends are unknown", unknown)
     expect_forks(rows, born.name, done, 1000, 3000, unknown=unknown)

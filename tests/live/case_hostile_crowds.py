@@ -33,7 +33,7 @@ class Crowd:
         self.text = tool.out.decode(errors="replace").rpartition("tsnap on ")[2]
         self.scans, seconds = self.found(r"^(\d+) scans in ([\d.]+) s")
         self.due = seconds * HZ
-        self.late = sum(map(int, re.findall(r"(\d+) late scans \(", self.text)))
+        self.late = sum(map(int, re.findall(r"(\d+) late scans? \(", self.text)))
         self.cpu_s = self.found(r"^tsnap itself: ([\d.]+) ms of CPU time")[0] / 1000 / self.scans
         self.spinning, = self.found(r"^ *([\d.]+) .* %d$" % spin.tgid)
 
@@ -86,7 +86,7 @@ def hostile_many_names_in_a_report(ctx):
     tool = ctx.plain("-a", "-F", HZ, "-g", "comm", "-d", 20 * SLOW)
     among = most_bytes(tool)
     tool.finish_plain(0, START_S + STOP_S)
-    told = re.findall(r"\d+ samples in more groups than tsnap keeps|\d+ names beyond what tsnap keeps", tool.out.decode(errors="replace"))
+    told = re.findall(r"\d+ samples? in more groups than tsnap keeps|\d+ names? beyond what tsnap keeps", tool.out.decode(errors="replace"))
     print("# %.1f MB, %.1f MB alone; %s" % (among / 1e6, alone / 1e6, told))
     check(len(told) == 2, "the limits were not met: %s", told)
     check(among - alone < MORE_BYTES, "%d bytes more", among - alone)

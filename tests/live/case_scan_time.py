@@ -59,7 +59,7 @@ def cpu_group(ctx, quota_us=None, real_us=10000):
 
 
 def late_scans(text):
-    return sum(int(number) for number in re.findall(r"(\d+) late scans", text))
+    return sum(int(number) for number in re.findall(r"(\d+) late scans?", text))
 
 
 def real_clock():

@@ -122,7 +122,7 @@ def gap_of_worker(ctx):
     directory = ctx.temporary()
     for words in (("-o", directory), ("-i", "3")):
         said = re.sub(r"\s+", " ", with_gap(ctx, *words, "-G", "user"))
-        missed = re.search(r"(\d+) scans missed while the process that samples was replaced", said)
+        missed = re.search(r"(\d+) scans? missed while the process that samples was replaced", said)
         check(missed and int(missed.group(1)) >= 20, "not told: %s", said[-300:])
     rows = []
     for name in sorted(os.listdir(directory)):
