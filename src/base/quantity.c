@@ -7,6 +7,7 @@
 
 #define DECIMALS_MAX 6
 #define MINUTE_US (60 * US_PER_SECOND)
+#define DAY_US (86400 * US_PER_SECOND)
 
 struct unit {
 	const char *name;
@@ -18,7 +19,7 @@ static const struct unit units[][9] = {
 	[QUANTITY_COUNT] = {{0}},
 	[QUANTITY_TIME] = {
 		{"us", 1}, {"ms", 1000}, {"s", US_PER_SECOND}, {"m", MINUTE_US}, {"min", MINUTE_US},
-		{"h", 60 * MINUTE_US}, {"d", 1440 * MINUTE_US}, {"w", 7 * 1440 * MINUTE_US},
+		{"h", 60 * MINUTE_US}, {"d", DAY_US}, {"w", 7 * DAY_US},
 	},
 	[QUANTITY_BYTES] = {{"K", 1ll << 10}, {"M", 1ll << 20}, {"G", 1ll << 30}, {"T", 1ll << 40}},
 	[QUANTITY_PERCENT] = {{"%", 10}},

@@ -132,7 +132,7 @@ static void columns_fit(struct layout *layout, size_t width)
 	size_t whole[COLUMN_LIST_MAX], *cut;
 
 	memcpy(whole, layout->widths, sizeof(whole));
-	for (size_t total; (total = width_of(layout)) > width;) {
+	while (width_of(layout) > width) {
 		cut = widest(layout);
 		if (cut) {
 			--*cut;

@@ -59,7 +59,7 @@ static const struct column age_column = {
 
 static bool is_text(const char *text, const char *word)
 {
-	return text && !strcmp(text, word);
+	return text && word && !strcmp(text, word);
 }
 
 static bool begins_with(const char *text, const char *word)

@@ -147,11 +147,13 @@ const struct prompt_kind prompt_find = {"Find: ", find_done, NULL};
 
 /* --- times and durations */
 
+#define HALF_DAY_US (43200 * US_PER_SECOND)
+
 static bool time_done(struct view *view, const struct shown *shown)
 {
 	const char *typed = view->prompt.text;
 	struct time_context context = {.now_us = shown->history.last_us + 1,
-				       .after_us = shown->until_us - 12 * 3600 * US_PER_SECOND};
+				       .after_us = shown->until_us - HALF_DAY_US};
 	int64_t until_us;
 	int err;
 

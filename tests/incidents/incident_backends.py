@@ -110,7 +110,7 @@ def web_with_database(ctx, begin):
     return server, curls, since
 
 
-@incident(17, often=True)
+@incident(17)
 def web_row_lock(ctx):
     """nginx > php-fpm > MariaDB: a row lock in the database."""
     server, _, since = web_with_database(ctx, "begin; update stock set v = v + 1 where id = 1;")

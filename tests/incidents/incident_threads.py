@@ -17,7 +17,7 @@ time.sleep(600)
 """
 
 
-@incident(16, often=True)
+@incident(16)
 def thread_leak(ctx):
     """A program makes threads that never end, two hundred a second."""
     process = python(ctx, THREADS % (10000, 600, 0.005))
