@@ -163,8 +163,7 @@ static void live_release(struct source *source)
 
 	if (!transient && !comms)
 		return;
-	live_asleep_rests_end(&live->asleep);
-	live_repeat_clear(&live->repeat);
+	episodes_forget_samples(&live->episodes);
 	lookup_free(live->context.lookup);
 	if (transient && live->stacks.needs)
 		live_stacks_forget_words(&live->stacks);
@@ -197,15 +196,13 @@ static void live_close(struct source *source)
 	live_runtime_locks_done(&live->runtime_locks);
 	live_parsers_end(&live->context);
 	live_host_done(&live->host);
-	live_asleep_done(&live->asleep);
-	live_repeat_clear(&live->repeat);
+	episodes_clear(&live->episodes);
 	free(live->walk.arrived_ns);
 	index_clear(&live->walk.ambiguous);
 	index_clear(&live->walk.awake);
 	index_clear(&live->walk.crowds);
 	index_clear(&live->walk.awake_next);
 	index_clear(&live->walk.keys_next);
-	live_sleepers_clear(&live->sleepers);
 	proc_values_pool_done(&live->batch.proc_values);
 	text_done(&live->chosen);
 	text_done(&live->remarks);
@@ -448,10 +445,7 @@ static void follow_of_source(struct source *source, int64_t tid)
 
 static void settle_of_source(struct source *source)
 {
-	struct live *live = (struct live *)source;
-
-	live_asleep_rests_settle(&live->asleep);
-	live_repeat_settle(&live->repeat);
+	episodes_settle(&((struct live *)source)->episodes);
 }
 
 static void stacks_end_of_source(struct source *source)
@@ -525,8 +519,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 				       .priority = priority_of_source,
 				       .io_group_has = io_group_has_of_source,
 				       .rotates = rotates_of_source};
-	live->repeat.source = &live->source;
-	live->asleep.repeat = &live->repeat;
+	live->episodes.source = &live->source;
 	progress_begin();
 	live->context.config = *config;
 	live->context.wants.filter = filter;

@@ -21,7 +21,7 @@ static void record_forget(struct live *live, const struct thread_state *record)
 		return;
 	}
 	thread_table_remove(&live->context.kernel.table, record);
-	live_asleep_drop(&live->asleep, record->key);
+	episodes_end(&live->episodes, record->key);
 }
 
 enum thread_state_kind live_ambiguous_resolve(struct live *live, const struct thread_state *record,

@@ -71,9 +71,10 @@ static enum verdict sample_request(struct live *live, const struct thread_state 
 	return verdict;
 }
 
-/* Completes a sample that the filter has not refused. False: it refuses it now. */
+/* Completes a sample that the filter has not refused. False: it refuses it now. *compat: its call
+ * is of a 32-bit program. */
 static bool sample_complete(struct live *live, const struct thread_state *record,
-			    struct sample *sample)
+			    struct sample *sample, bool *compat)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	enum thread_state_kind state = (enum thread_state_kind)sample->now.state;
@@ -84,6 +85,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
 		    !sample->thread.kthread && sample->call.nr == ABSENT)
 			live_episode_seed_call(&live->context, record, sample, &hint.compat);
+		*compat = hint.compat;
 	}
 	if (live->context.wants.filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
 		verdict = sample_request(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
@@ -101,21 +103,16 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	if (verdict != VERDICT_ACCEPTED && !(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
-	if (!lookup_class_changes(live->context.lookup, sample->thread.tid))
-		live->batch.repeated[sample - live->batch.samples] = live_repeat_keep(
-			&live->repeat, &live->context, record, sample, hint.compat);
 	return true;
 }
 
-/* True if the sample was made from an earlier one of the same sleep, and the filter wants it. */
-static bool sample_repeat(struct live *live, const struct thread_state *record,
-			  enum thread_state_kind state, struct repeated *repeated,
-			  struct sample *sample)
+/* True if the sample was made from the one that its episode keeps, and the filter wants it. */
+static bool sample_repeat(struct live *live, struct episode *episode, struct sample *sample)
 {
-	live->batch.repeated[sample - live->batch.samples] = NULL;
-	if (!repeated || !live_repeat_fill(&live->context, record, state, repeated, sample))
+	const struct thread_state *record = &episode->copy.record;
+
+	if (!episode_fill(&live->context, episode, sample))
 		return false;
-	live->batch.repeated[sample - live->batch.samples] = repeated;
 	sample->scan.time_us = live->batch.scan.time_us;
 	sample->scan.weight_us = live->batch.scan.weight_us;
 	if (!(live->context.wants.filter_needs & NEEDS_SETTLED) &&
@@ -125,6 +122,8 @@ static bool sample_repeat(struct live *live, const struct thread_state *record,
 		totals_fill(live, record, sample);
 	if (live->context.wants.needs & NEED_BLOCK)
 		block_fill(live, record, sample);
+	live->batch.kept[sample - live->batch.samples] = episode;
+	episodes_want(&live->episodes, &live->context, record);
 	return true;
 }
 
@@ -137,11 +136,18 @@ static void sample_refuse(struct live *live, struct sample *sample)
 
 static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
-	bool wanted = sample_complete(live, record, sample);
+	bool compat = false, wanted = sample_complete(live, record, sample, &compat);
+	bool changes = lookup_class_changes(live->context.lookup, sample->thread.tid);
+	struct episode *episode;
 
-	if (live->context.wants.work && sample->now.state == STATE_SLEEP &&
-	    (wanted || lookup_class_changes(live->context.lookup, sample->thread.tid)))
-		live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+	if (!live->context.wants.work || sample->now.state != STATE_SLEEP || (!wanted && !changes))
+		return wanted;
+	if (!record->sched.tid)
+		index_put(&live->walk.awake_next, awake_key(record, 0), NULL);
+	episode = episodes_want(&live->episodes, &live->context, record);
+	if (episode && wanted && !changes &&
+	    episode_keep(&live->episodes, &live->context, episode, sample, compat))
+		live->batch.kept[sample - live->batch.samples] = episode;
 	return wanted;
 }
 
@@ -211,15 +217,12 @@ static void batch_pack(struct live *live)
 static void batch_keep(struct live *live)
 {
 	for (size_t i = 0; i < live->batch.scan.count; i++) {
-		struct repeated *repeated = live->batch.repeated[i];
-
-		if (!repeated)
-			continue;
-		live_repeat_given(&live->repeat, &live->context, repeated, &live->batch.samples[i],
-				  live->context.wants.needs & NEEDS_CHAINS
-					  ? live_chains_sleepers(live->chains, i)
-					  : NULL);
-		live_asleep_rest(&live->asleep, repeated);
+		if (live->batch.kept[i])
+			episode_given(&live->episodes, &live->context, live->batch.kept[i],
+				      &live->batch.samples[i],
+				      live->context.wants.needs & NEEDS_CHAINS
+					      ? live_chains_sleepers(live->chains, i)
+					      : NULL);
 	}
 }
 
@@ -248,35 +251,26 @@ static void batch_give(struct live *live)
 	proc_values_pool_clear(&live->batch.proc_values);
 }
 
-/* True if the scan leaves the sample of the record out. */
-static bool sample_leave_out(struct live *live, const struct thread_state *record,
-			     struct repeated *repeated)
-{
-	if (!live_repeat_leave_out(&live->repeat, &live->context, repeated,
-				   live->batch.scan.weight_us))
-		return false;
-	live_sleepers_again(&live->sleepers, awake_key(record, record->key));
-	live_asleep_rest(&live->asleep, repeated);
-	return true;
-}
-
 void live_batch_add(struct live *live, const struct thread_state *record,
 		    enum thread_state_kind state, bool requested)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
-	struct repeated *repeated = live_repeat_find(&live->repeat, &live->context, record, state);
+	/* where work is not wanted, episodes keep no samples */
+	struct episode *episode =
+		state == STATE_SLEEP && live->context.wants.work && record->sched.tid
+			? episodes_find(&live->episodes, record->key)
+			: NULL;
 	struct sample *sample;
 	bool lacking;
 
-	if (repeated && live_repeat_leaves_out(&live->repeat) &&
-	    sample_leave_out(live, record, repeated))
+	if (episode && episodes_leave_out(&live->episodes) &&
+	    episode_leave_out(&live->episodes, &live->context, episode, live->batch.scan.weight_us))
 		return;
 	if (live->batch.scan.count == SCAN_BATCH)
 		batch_give(live);
 	sample = &live->batch.samples[live->batch.scan.count];
-	if (sample_repeat(live, record, state, repeated, sample)) {
-		if (live->context.wants.work)
-			live_sleepers_again(&live->sleepers, awake_key(record, record->key));
+	live->batch.kept[live->batch.scan.count] = NULL;
+	if (episode && sample_repeat(live, episode, sample)) {
 		sample_note(live, record, (uint32_t)live->batch.scan.count++);
 		return;
 	}

@@ -141,12 +141,9 @@ static int maps_grow(struct live *live)
 	live->context.seed.unfit_count = 0;
 	/* drops what was known by keys and sequence numbers of the old records */
 	index_clear(&live->walk.awake);
-	live_sleepers_clear(&live->sleepers);
 	index_clear(&live->walk.ambiguous);
-	live_asleep_rests_end(&live->asleep);
-	live_repeat_settle(&live->repeat);
-	live_repeat_clear(&live->repeat);
-	live_asleep_done(&live->asleep);
+	episodes_settle(&live->episodes);
+	episodes_clear(&live->episodes);
 	lookup_free(live->context.lookup);
 	live->context.lookup = live_lookup_new(live);
 	/* adds threads that did not fit */

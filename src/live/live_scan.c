@@ -36,9 +36,9 @@ static bool sleeper_due(struct live *live, const struct thread_state *record)
 	uint64_t key = awake_key(record, record->key);
 
 	if (live->walk.walking)
-		live_sleepers_queue(&live->sleepers, key, record->sched.sequence_done);
+		episodes_queue(&live->episodes, key, record->sched.sequence_done);
 	else
-		live_sleepers_judge(&live->sleepers, key, record->sched.sequence_done);
+		episodes_judge(&live->episodes, key, record->sched.sequence_done);
 	return !live->walk.walking;
 }
 
@@ -105,44 +105,37 @@ static void record_meet(void *to, const struct thread_state *record)
 	record_meet_as(to, record, NULL);
 }
 
-/* True if the scan passes the copy in that slot; else its thread's wait, if it rested, does no
- * longer. */
-static bool asleep_pass(struct live *live, size_t slot)
+/* Visits the episodes from the last to the first: the one that is visited may end. Those that began
+ * in this scan have been visited. When housekeeping is done none is left out, should one be out of
+ * date. */
+static void episodes_visit(struct live *live,
+			   void (*visit)(struct live *live, const struct captured *copy))
 {
-	struct repeat_rest *rest = live_asleep_rest_of(&live->asleep, slot);
+	bool leaves_out = episodes_leave_out(&live->episodes) &&
+			  live->context.now.capture->listed && !live->context.now.housekeeping;
 
-	if (!rest)
-		return false;
-	if (live_repeat_pass(&live->repeat, &live->context, rest, live->batch.scan.weight_us))
-		return true;
-	live_asleep_rest_end(&live->asleep, slot);
-	return false;
-}
+	for (size_t i = live->episodes.count; i--;) {
+		struct episode *episode = live->episodes.all[i];
 
-/* Visits the copies from the last to the first: the one that is visited may be dropped. */
-static void asleep_visit(struct live *live,
-			 void (*visit)(struct live *live, const struct captured *copy))
-{
-	bool passes = live_repeat_passes(&live->repeat, &live->context);
-
-	if (!passes)
-		live_asleep_rests_end(&live->asleep);
-	for (size_t i = live->asleep.count; i--;) {
-		if (passes && asleep_pass(live, i))
-			continue;
-		if (!passes)
-			live_asleep_prefetch(&live->asleep, i);
-		visit(live, &live->asleep.copies[i]);
+		if (!leaves_out)
+			episodes_prefetch(&live->episodes, i);
+		if (episode->wanted_ns != live->context.now.scan_time.now_ns &&
+		    !(leaves_out && episode_leave_out(&live->episodes, &live->context, episode,
+						      live->batch.scan.weight_us)))
+			visit(live, &episode->copy);
 	}
 }
 
 static void off_cpu_visit(struct live *live,
 			  void (*visit)(struct live *live, const struct captured *copy))
 {
-	for (size_t i = 0; i < live->context.now.capture->count; i++)
-		if (!live->context.now.capture->threads[i].record.sched.on_cpu)
-			visit(live, &live->context.now.capture->threads[i]);
-	asleep_visit(live, visit);
+	const struct live_capture *capture = live->context.now.capture;
+
+	for (size_t i = 0; i < capture->count; i++)
+		if (!capture->threads[i].record.sched.on_cpu &&
+		    !episodes_find(&live->episodes, capture->threads[i].record.key))
+			visit(live, &capture->threads[i]);
+	episodes_visit(live, visit);
 }
 
 static void copy_meet(struct live *live, const struct captured *copy)
@@ -215,18 +208,6 @@ static void arrivals_note(struct live *live)
 	live->context.now.scan_time.arrived_count = cpus;
 }
 
-/* Drops copies that are out of date: any may be, where the changed list has lost some records. */
-static void asleep_verify(struct live *live)
-{
-	for (size_t i = live->asleep.count; i--;) {
-		const struct thread_state *record = &live->asleep.copies[i].record;
-
-		if (!thread_table_is_asleep(&live->context.kernel.table, record->key,
-					    record->sched.tid, record->sched.sequence_done))
-			live_asleep_drop(&live->asleep, record->key);
-	}
-}
-
 /* Makes samples of what was captured: first of threads off their CPUs, as they may run again any
  * time; last of threads without a record, as one may have been made by now. */
 static void awake_take(struct live *live)
@@ -240,9 +221,7 @@ static void awake_take(struct live *live)
 	     i++)
 		index_put(&live->walk.awake, live->context.now.capture->threads[i].record.key,
 			  NULL);
-	live_asleep_begin(&live->asleep, live->context.now.capture);
-	if (!live->context.now.capture->listed)
-		asleep_verify(live);
+	episodes_begin_scan(&live->episodes, &live->context, live->walk.rounds);
 	arrivals_note(live);
 	off_cpu_take(live);
 	live_batch_request(live);
@@ -266,24 +245,21 @@ static void sleeper_pass(struct live *live, const struct thread_state *record, u
 	uint64_t sequence = record->sched.sequence_done;
 
 	if (task_state_kind(record->sched.state) == STATE_SLEEP &&
-	    !live_sleepers_judged(&live->sleepers, awake, sequence) &&
+	    !episodes_judged(&live->episodes, awake, sequence) &&
 	    !live_refuses(&live->context, record) && !index_find(&live->walk.awake, awake))
-		live_sleepers_queue(&live->sleepers, awake, sequence);
+		episodes_queue(&live->episodes, awake, sequence);
 }
 
-/* True if this scan has met a copy of the record that an earlier scan made. If the record has
- * changed since, the next capture must have it: mostly it is on the changed list, too. */
-static bool asleep_met(struct live *live, const struct thread_state *record, uint32_t key)
+/* True if this scan has visited the record's episode. If the record has changed since, the next
+ * capture must have it: mostly it is on the changed list, too. */
+static bool episode_met(struct live *live, const struct thread_state *record, uint32_t key)
 {
 	bool later = false;
 
-	if (!record->sched.tid ||
-	    !live_asleep_seen(&live->asleep, record, key, live->walk.rounds, &later))
+	if (!record->sched.tid || !episodes_met(&live->episodes, record, key, &later))
 		return false;
 	if (later)
 		index_put(&live->walk.awake_next, key, NULL);
-	if (later && !live->context.wants.idle)
-		live_asleep_drop(&live->asleep, key);
 	return true;
 }
 
@@ -297,8 +273,8 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 		      ((live->context.wants.idle || !record_settled(record)) &&
 		       !live_refuses(&live->context, record)) ||
 		      (live->context.now.housekeeping && live_gone_turn(live, record));
-	bool met = live->asleep.count && (wanted || live->context.wants.work) &&
-		   asleep_met(live, record, key);
+	bool met = live->episodes.count && (wanted || live->context.wants.work) &&
+		   episode_met(live, record, key);
 
 	if (wanted && !met && !index_find(&live->walk.awake, awake))
 		return false;
@@ -348,7 +324,6 @@ static void round_end(struct live *live)
 	if (live->walk.sweep)
 		totals_sweep(&live->context.totals);
 	live->walk.sweep = false;
-	live_asleep_sweep(&live->asleep, live->walk.rounds);
 }
 
 /* Meets a record that this scan may have met: only if its thread slept then, as it has no sample
@@ -374,8 +349,9 @@ static void sleepers_visit(struct live *live)
 	size_t walked = live->walk.walked;
 	uint64_t key;
 
-	while (live_sleepers_next(&live->sleepers, &key)) {
-		if (index_find(&live->walk.awake, key))
+	while (episodes_next(&live->episodes, &key)) {
+		if (index_find(&live->walk.awake, key) ||
+		    (key < SEED_KEY && episodes_find(&live->episodes, (uint32_t)key)))
 			continue;
 		if (key < SEED_KEY)
 			thread_table_visit(&live->context.kernel.table, (uint32_t)key, &visitor);
@@ -387,14 +363,13 @@ static void sleepers_visit(struct live *live)
 	live->walk.walked = walked;
 }
 
-/* Looks at records in turn, at limit of them at most. */
-static int records_walk(struct live *live, uint32_t limit)
+/* Looks at records in turn, at limit of them at most. *end: the round has ended. */
+static int records_walk(struct live *live, uint32_t limit, bool *end)
 {
 	const struct thread_visitor visitor = {record_passes, record_meet, live};
-	bool end;
-	int err = thread_table_walk(&live->context.kernel.table, &visitor, limit, &end);
+	int err = thread_table_walk(&live->context.kernel.table, &visitor, limit, end);
 
-	if (!err && end) {
+	if (!err && *end) {
 		live_seed_visit(&live->context.seed, seed_walked, live);
 		round_end(live);
 	}
@@ -411,12 +386,6 @@ static void awake_turn_over(struct live *live)
 	for (size_t at = 0; index_next(&live->walk.awake_next, &at, &key, &value);)
 		index_put(key < SEED_KEY ? &live->walk.keys_next : &live->walk.awake, key, NULL);
 	index_empty(&live->walk.awake_next);
-	live_sleepers_turn_over(&live->sleepers);
-	for (size_t at = 0; index_next(&live->sleepers.again, &at, &key, &value);)
-		if (key >= SEED_KEY)
-			index_put(&live->walk.awake, key, NULL);
-		else if (!live_asleep_has(&live->asleep, (uint32_t)key))
-			index_put(&live->walk.keys_next, key, NULL);
 }
 
 /* Makes samples of the records that this scan needs: of those captured, and where some may be
@@ -425,6 +394,7 @@ static void awake_turn_over(struct live *live)
 static int records_read(struct live *live)
 {
 	bool all = !live->context.now.capture->listed && !live->context.wants.idle;
+	bool round_ended = false;
 	int err = 0;
 
 	if (all)
@@ -434,18 +404,14 @@ static int records_read(struct live *live)
 	awake_take(live);
 	live->walk.walking = true;
 	if (all || live->context.now.housekeeping)
-		err = records_walk(live, all ? UINT32_MAX : walk_limit(live));
+		err = records_walk(live, all ? UINT32_MAX : walk_limit(live), &round_ended);
 	else if (live->context.wants.idle && live->context.view.translated)
 		live_seed_visit(&live->context.seed, seed_walked, live);
 	live->walk.walking = false;
-	if (live->sleepers.turn_count)
+	if (live->episodes.turn_count)
 		sleepers_visit(live);
 	live_batch_settle(live);
-	if (live->context.wants.idle || live->context.wants.work)
-		live_asleep_end(&live->asleep, live->context.now.capture,
-				live->context.wants.idle ? NULL : &live->sleepers.again_next,
-				live->walk.rounds);
-	live_repeat_end_scan(&live->repeat, &live->context);
+	episodes_end_scan(&live->episodes, &live->context, !err && round_ended);
 	awake_turn_over(live);
 	return err;
 }
@@ -453,7 +419,6 @@ static int records_read(struct live *live)
 int live_scan_read(struct live *live)
 {
 	proc_values_pool_clear(&live->batch.proc_values);
-	live_repeat_begin_scan(&live->repeat, &live->context);
 	live_processes_check(&live->processes, live->context.now.scan_time.now_ns,
 			     live->context.now.housekeeping);
 	housekeep(live);

@@ -6,7 +6,7 @@
 
 #include "base/realtime.h"
 #include "live/context/live_context.h"
-#include "live/live_asleep.h"
+#include "live/episodes.h"
 #include "maps/kernel.h"
 #include "parser/parser.h"
 #include "live/sampler/sampler.h"
@@ -20,12 +20,10 @@
 #include "live/stacks/live_copies.h"
 #include "live/stacks/live_kept.h"
 #include "live/stacks/live_stacks.h"
-#include "live/threads/live_sleepers.h"
 #include "live/threads/live_totals.h"
 #include "base/cache.h"
 #include "live/resolve/lookup.h"
 #include "live_chains.h"
-#include "live_repeat.h"
 #include "live_runtime_locks.h"
 #include "live_wakeups.h"
 #include "sample/proc_values.h"
@@ -56,11 +54,11 @@ struct live_walk {
 /* The batch of a scan that is gathered: live_batch.c. */
 struct live_batch {
 	struct sample samples[SCAN_BATCH];
-	struct repeated *repeated[SCAN_BATCH]; /* the samples as they are kept; or NULL */
-	struct scan scan;		       /* scan with these samples */
-	int err;			       /* error of the callback that took a batch */
-	size_t refused_count;		       /* samples to be removed: their tid is ABSENT */
-	struct proc_values_pool proc_values;   /* memory for the samples' values of /proc */
+	struct episode *kept[SCAN_BATCH];    /* episodes that keep the samples; or NULL */
+	struct scan scan;		     /* scan with these samples */
+	int err;			     /* error of the callback that took a batch */
+	size_t refused_count;		     /* samples to be removed: their tid is ABSENT */
+	struct proc_values_pool proc_values; /* memory for the samples' values of /proc */
 	struct thread_state requested[REQUESTS_MAX]; /* records that lack their registers */
 	uint32_t requested_sample[REQUESTS_MAX];     /* indexes of their samples */
 	uint32_t requested_count;
@@ -88,10 +86,8 @@ struct live {
 	struct realtime realtime; /* priority of the thread that makes samples */
 	struct live_processes processes;
 	struct live_walk walk;
-	struct live_asleep asleep; /* copies of sleepers' records, where these are wanted */
-	struct live_sleepers sleepers;
+	struct episodes episodes;
 	struct live_batch batch;
-	struct live_repeat repeat;
 	struct live_stacks stacks;
 	struct live_chains *chains; /* NULL until chains are wanted */
 	struct live_wakeups wakeups;

@@ -3,7 +3,6 @@
  * threads that wait to be classified. */
 #include "unit.h"
 
-#include "live/threads/live_sleepers.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
 
@@ -70,61 +69,12 @@ static void sockets_by_their_ports(void **state)
 	assert_string_equal(wait_rule_of_facts(&wait_facts_absent, 1)->name, "other");
 }
 
-static void sleepers_wait_once_in_an_episode(void **state)
-{
-	const uint64_t far = 1ull << 32 | 7;
-	struct live_sleepers sleepers = {0};
-	uint64_t key;
-
-	(void)state;
-	live_sleepers_queue(&sleepers, 5000, 0);
-	live_sleepers_queue(&sleepers, 5000, 0);
-	live_sleepers_queue(&sleepers, far, 0);
-	live_sleepers_queue(&sleepers, far, 0);
-	assert_true(live_sleepers_next(&sleepers, &key) && key == 5000);
-	assert_true(live_sleepers_next(&sleepers, &key) && key == far);
-	assert_false(live_sleepers_next(&sleepers, &key));
-	live_sleepers_queue(&sleepers, 5000, 0);
-	assert_false(live_sleepers_next(&sleepers, &key));
-	/* the thread ran */
-	assert_false(live_sleepers_judge(&sleepers, 5000, 1));
-	live_sleepers_queue(&sleepers, 5000, 1);
-	assert_false(live_sleepers_next(&sleepers, &key));
-	live_sleepers_queue(&sleepers, 5000, 2);
-	assert_true(live_sleepers_next(&sleepers, &key) && key == 5000);
-	/* too many: the others are not classified */
-	for (uint64_t i = 0; i < 100000; i++)
-		live_sleepers_queue(&sleepers, i, 3);
-	for (key = 0; live_sleepers_next(&sleepers, &key);)
-		;
-	assert_true(key >= 5000 && key <= 99998);
-	live_sleepers_queue(&sleepers, key + 1, 3);
-	assert_true(live_sleepers_next(&sleepers, &key));
-	live_sleepers_clear(&sleepers);
-}
-
-static void sleepers_come_again_in_the_next_scan(void **state)
-{
-	struct live_sleepers sleepers = {0};
-
-	(void)state;
-	live_sleepers_again(&sleepers, 3);
-	assert_null(index_find(&sleepers.again, 3));
-	live_sleepers_turn_over(&sleepers);
-	assert_non_null(index_find(&sleepers.again, 3));
-	live_sleepers_turn_over(&sleepers);
-	assert_null(index_find(&sleepers.again, 3));
-	live_sleepers_clear(&sleepers);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_agree),
 		cmocka_unit_test(calls_are_whole_words),
 		cmocka_unit_test(sockets_by_their_ports),
-		cmocka_unit_test(sleepers_wait_once_in_an_episode),
-		cmocka_unit_test(sleepers_come_again_in_the_next_scan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

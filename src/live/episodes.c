@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/episodes.h"
+#include "live/context/live_context.h"
+#include "live/live_episode.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/seldom.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLES_MAX 4096	     /* 3 MB; 6 MB where scans leave samples out */
+#define RENEW_NS (8 * NS_PER_SECOND) /* limit of the time between whole lookups of a sample */
+#define TURNS_MAX 65536		     /* limit of turn; a later walk meets the rest again */
+#define KEYS_LEAST 4096
+
+/* Waits that have lasted for wait_us are in a scan every look_ns only. Where no chains are followed
+ * the last row is for all waits. */
+static const struct {
+	int64_t wait_us, look_ns;
+} looks[EPISODE_LOOKS] = {
+	{US_PER_SECOND / 2, NS_PER_SECOND / 10},
+	{US_PER_SECOND, NS_PER_SECOND / 5},
+	{2 * US_PER_SECOND, 2 * NS_PER_SECOND / 5},
+	{4 * US_PER_SECOND, 4 * NS_PER_SECOND / 5},
+};
+
+/* Needs that each sample has anew, or that depend on more than the thread's sleep. */
+#define NEEDS_ANEW (NEEDS_PROC_VALUES | NEED_PATH)
+
+enum { LOOKED_UP, GIVEN, SAMPLES };
+
+/* True if samples are kept. They are not where idle threads are sampled, too: these are many, and
+ * little is looked up of each. A filter that needs totals or requests takes what is new of them
+ * itself. */
+static bool keeps_samples(const struct live_context *context)
+{
+	return context->wants.work && !(context->wants.needs & NEEDS_ANEW) &&
+	       !(context->wants.filter_needs & (NEED_TOTALS | NEED_BLOCK)) &&
+	       context->wants.needs & NEED_SYSCALL && !context->view.translated;
+}
+
+static bool sums_up(const struct episodes *episodes)
+{
+	return episodes->source && episodes->source->take_again;
+}
+
+/* True if scans may leave samples out: their owner sums them up. A stack is read for each sample,
+ * and of a blocker alone it is not known whether a later scan would find another one. */
+static bool may_leave_out(const struct episodes *episodes, const struct live_context *context)
+{
+	return sums_up(episodes) && keeps_samples(context) &&
+	       !(context->wants.needs & NEEDS_STACKS) &&
+	       (context->wants.needs & NEEDS_CHAINS) != NEED_BLOCKER;
+}
+
+/* True if a scan must have waits again, as the last one that had them was that long ago; notes it,
+ * then. Of two scans that are as near to the time it does not matter which. */
+static bool look_due(struct episodes *episodes, const struct live_context *context, size_t at)
+{
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	if (now_ns - episodes->looked_ns[at] < looks[at].look_ns - context->period_ns / 2)
+		return false;
+	episodes->looked_ns[at] = now_ns;
+	return true;
+}
+
+static void left_out_choose(struct episodes *episodes, const struct live_context *context)
+{
+	bool chains = context->wants.needs & NEEDS_CHAINS;
+
+	for (size_t at = chains ? 0 : EPISODE_LOOKS - 1; at < EPISODE_LOOKS; at++)
+		if (!look_due(episodes, context, at)) {
+			episodes->left_out_us = chains ? looks[at].wait_us : 0;
+			return;
+		}
+}
+
+/* Notes which records and processes the capture shows to have changed. Of a thread without a copy
+ * (its ids are not wanted, or it has ended) the process may not be known. */
+static void changed_note(struct episodes *episodes, const struct live_context *context)
+{
+	const struct live_capture *capture = context->now.capture;
+
+	index_empty(&episodes->changed_keys);
+	index_empty(&episodes->changed_pids);
+	for (size_t i = 0; i < capture->count; i++) {
+		index_put(&episodes->changed_keys, capture->threads[i].record.key, NULL);
+		index_put(&episodes->changed_pids, capture->threads[i].record.identity.tgid, NULL);
+	}
+	for (size_t i = 0; i < capture->gone_count; i++) {
+		const struct thread_state *record =
+			thread_table_mapped(&context->kernel.table, capture->gone[i]);
+
+		index_put(&episodes->changed_keys, capture->gone[i], NULL);
+		if (record && __atomic_load_n(&record->sched.tid, __ATOMIC_RELAXED))
+			index_put(&episodes->changed_pids,
+				  __atomic_load_n(&record->identity.tgid, __ATOMIC_RELAXED), NULL);
+	}
+}
+
+/* True if a switch since the last scan may have changed the chain. */
+static bool chain_changed(const struct episodes *episodes, struct live_context *context,
+			  const struct chain_sleepers *sleepers)
+{
+	if (!context->now.capture->listed)
+		return sleepers->pid || !chain_sleepers_sleep(sleepers, context);
+	if (sleepers->pid && index_find(&episodes->changed_pids, (uint64_t)sleepers->pid))
+		return true;
+	for (uint32_t i = 0; i < sleepers->count; i++)
+		if (index_find(&episodes->changed_keys, sleepers->sleepers[i].key))
+			return true;
+	return false;
+}
+
+/* Makes times of a sample longer: the thread has slept on. */
+static void sample_lengthen(struct sample *sample, int64_t us)
+{
+	sample->now.state_us += us;
+	if (sample->call.us != ABSENT)
+		sample->call.us += us;
+}
+
+/* Hands over the sample of an earlier scan again: for the first of the scans that left it out, so
+ * many. */
+static void left_out_give(const struct episodes *episodes, struct episode *episode, uint32_t count)
+{
+	struct sample sample;
+	int64_t us;
+
+	if (!count)
+		return;
+	sample = episode->samples[GIVEN];
+	us = episode->left_out_us * count / episode->left_out_count;
+	sample.scan.repeats = count - 1;
+	sample.scan.weight_us = us;
+	sample_lengthen(&sample, us);
+	episode->left_out_us -= us;
+	episode->left_out_count -= count;
+	if (sample.thread.tid != ABSENT)
+		episodes->source->take_again(episodes->source->take_to, &sample);
+}
+
+void episodes_settle(const struct episodes *episodes)
+{
+	for (size_t i = 0; i < episodes->count; i++)
+		left_out_give(episodes, episodes->all[i], episodes->all[i]->left_out_count);
+}
+
+struct episode *episodes_find(struct episodes *episodes, uint32_t key)
+{
+	uint32_t at = id_map_get(&episodes->at, key);
+
+	return at ? episodes->all[at - 1] : NULL;
+}
+
+static struct episode *episode_begin(struct episodes *episodes, const struct captured *copy)
+{
+	struct episode *episode = memory_get(sizeof(*episode));
+
+	episode->copy = *copy;
+	episode->copy.round = episodes->round;
+	episodes->all = memory_grow(episodes->all, &episodes->capacity, episodes->count + 1,
+				    sizeof(struct episode *));
+	episodes->all[episodes->count++] = episode;
+	id_map_set(&episodes->at, copy->record.key, (uint32_t)episodes->count);
+	return episode;
+}
+
+static void sample_forget(struct episodes *episodes, struct episode *episode)
+{
+	episodes->samples_count -= episode->samples != NULL;
+	free(episode->samples);
+	episode->samples = NULL;
+	episode->may_be_left_out = false;
+	episode->left_out_count = 0;
+	episode->left_out_us = 0;
+}
+
+static void episode_end(struct episodes *episodes, size_t at)
+{
+	struct episode *episode = episodes->all[at], *last = episodes->all[--episodes->count];
+
+	left_out_give(episodes, episode, episode->left_out_count);
+	sample_forget(episodes, episode);
+	episodes->all[at] = last;
+	id_map_set(&episodes->at, last->copy.record.key, (uint32_t)at + 1);
+	id_map_set(&episodes->at, episode->copy.record.key, 0);
+	free(episode);
+}
+
+void episodes_end(struct episodes *episodes, uint32_t key)
+{
+	uint32_t at = id_map_get(&episodes->at, key);
+
+	if (at)
+		episode_end(episodes, at - 1);
+}
+
+/* True if the copy is of a thread that sleeps, and has since before the scan time. */
+static bool is_asleep(const struct captured *copy)
+{
+	return !copy->moved && record_settled(&copy->record);
+}
+
+/* True if the thread has slept on since the earlier copy: it was captured for another reason. */
+static bool goes_on(const struct captured *before, const struct captured *now)
+{
+	return is_asleep(now) && before->record.sched.tid == now->record.sched.tid &&
+	       before->record.sched.sequence_done == now->record.sched.sequence_done &&
+	       record_start_ns(&before->record) == record_start_ns(&now->record) &&
+	       memcmp(before->record.identity.comm, now->record.identity.comm,
+		      sizeof(now->record.identity.comm)) == 0;
+}
+
+static void captured_end(struct episodes *episodes, const struct captured *copy)
+{
+	struct episode *episode = episodes_find(episodes, copy->record.key);
+
+	if (!episode)
+		return;
+	if (!goes_on(&episode->copy, copy)) {
+		episodes_end(episodes, copy->record.key);
+		return;
+	}
+	episode->copy = *copy;
+	episode->copy.round = episodes->round;
+}
+
+/* Ends episodes that are over: any may be, where the changed list has lost some records. */
+static void all_verify(struct episodes *episodes, struct thread_table *table)
+{
+	for (size_t i = episodes->count; i--;) {
+		const struct thread_state *record = &episodes->all[i]->copy.record;
+
+		if (!thread_table_is_asleep(table, record->key, record->sched.tid,
+					    record->sched.sequence_done))
+			episode_end(episodes, i);
+	}
+}
+
+void episodes_begin_scan(struct episodes *episodes, struct live_context *context, uint32_t round)
+{
+	const struct live_capture *capture = context->now.capture;
+
+	episodes->round = round;
+	episodes->left_out_us = INT64_MAX;
+	if (may_leave_out(episodes, context)) {
+		left_out_choose(episodes, context);
+		changed_note(episodes, context);
+	}
+	while (capture->whole && episodes->count)
+		episode_end(episodes, episodes->count - 1);
+	for (size_t i = 0; episodes->count && i < capture->count; i++)
+		captured_end(episodes, &capture->threads[i]);
+	for (size_t i = 0; episodes->count && i < capture->gone_count; i++)
+		episodes_end(episodes, capture->gone[i]);
+	if (!capture->listed)
+		all_verify(episodes, &context->kernel.table);
+	for (size_t i = 0; context->wants.idle && i < capture->count; i++)
+		if (is_asleep(&capture->threads[i]) &&
+		    !episodes_find(episodes, capture->threads[i].record.key))
+			episode_begin(episodes, &capture->threads[i]);
+}
+
+void episodes_end_scan(struct episodes *episodes, const struct live_context *context,
+		       bool round_ended)
+{
+	for (size_t i = episodes->count; i--;) {
+		const struct episode *episode = episodes->all[i];
+
+		if ((!context->wants.idle && episode->wanted_ns != context->now.scan_time.now_ns) ||
+		    (round_ended && episode->copy.round != episodes->round))
+			episode_end(episodes, i);
+	}
+}
+
+struct episode *episodes_want(struct episodes *episodes, struct live_context *context,
+			      const struct thread_state *record)
+{
+	struct episode *episode;
+
+	if (!record->sched.tid)
+		return NULL;
+	episode = episodes_find(episodes, record->key);
+	if (!episode && (!record_settled(record) ||
+			 !thread_table_is_asleep(&context->kernel.table, record->key,
+						 record->sched.tid, record->sched.sequence_done)))
+		return NULL;
+	if (!episode)
+		episode = episode_begin(episodes,
+					&(struct captured){.record = *record, .requested = true});
+	episode->wanted_ns = context->now.scan_time.now_ns;
+	return episode;
+}
+
+bool episodes_met(struct episodes *episodes, const struct thread_state *record, uint32_t key,
+		  bool *later)
+{
+	struct episode *episode = episodes_find(episodes, key);
+
+	if (!episode)
+		return false;
+	episode->copy.round = episodes->round;
+	*later = episode->copy.record.sched.sequence_done != record->sched.sequence_done;
+	return true;
+}
+
+bool episode_leave_out(const struct episodes *episodes, struct live_context *context,
+		       struct episode *episode, int64_t weight_us)
+{
+	int64_t now_ns = context->now.scan_time.now_ns;
+	int64_t slept_ns = now_ns - (int64_t)episode->copy.record.sched.out_ns;
+
+	if (!episode->may_be_left_out || now_ns >= episode->until_ns ||
+	    (!episode->sleepers.firm && slept_ns / NS_PER_US < episodes->left_out_us) ||
+	    chain_changed(episodes, context, &episode->sleepers))
+		return false;
+	episode->left_out_count++;
+	episode->left_out_us += weight_us;
+	episode->wanted_ns = now_ns;
+	return true;
+}
+
+static void holds_until(struct episode *episode, struct live_context *context)
+{
+	const struct thread_state *record = &episode->copy.record;
+
+	episode->until_ns =
+		lookup_wait_until(context->lookup, record->identity.tid,
+				  record->sched.sequence_done, context->now.scan_time.now_ns);
+}
+
+/* Reads again what the wait is for. True if the kept sample then holds for some time again. */
+static SELDOM bool sample_renew(struct live_context *context, struct episode *episode)
+{
+	const struct thread_state *record = &episode->copy.record;
+	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	if (now_ns - episode->filled_ns >= RENEW_NS ||
+	    !lookup_wait_renew(context->lookup, &episode->samples[LOOKED_UP], &hint,
+			       context->wants.needs, now_ns) ||
+	    !live_episode_lasts(context, record, false)) {
+		episode->filled_ns = 0; /* it may be half renewed */
+		return false;
+	}
+	holds_until(episode, context);
+	return true;
+}
+
+bool episode_fill(struct live_context *context, struct episode *episode, struct sample *sample)
+{
+	if (!episode->samples || !keeps_samples(context) ||
+	    (context->now.scan_time.now_ns >= episode->until_ns && !sample_renew(context, episode)))
+		return false;
+	*sample = episode->samples[LOOKED_UP];
+	sample_lengthen(sample, record_state_us(&episode->copy.record, &context->now.scan_time,
+						STATE_SLEEP) -
+					sample->now.state_us);
+	return true;
+}
+
+/* Makes times absent that a sample has since the thread's previous one. */
+static void sums_clear(struct sample *sample)
+{
+	sample->sums = sample_absent()->sums;
+}
+
+bool episode_keep(struct episodes *episodes, struct live_context *context, struct episode *episode,
+		  const struct sample *sample, bool compat)
+{
+	if (!keeps_samples(context) || sample->wait.open || sample->io.dev || compat ||
+	    (!episode->samples && episodes->samples_count == SAMPLES_MAX))
+		return false;
+	if (!episode->samples) {
+		episode->samples = memory_get((sums_up(episodes) ? SAMPLES : GIVEN) *
+					      sizeof(*episode->samples));
+		episodes->samples_count++;
+	}
+	episode->samples[LOOKED_UP] = *sample;
+	sums_clear(&episode->samples[LOOKED_UP]);
+	episode->filled_ns = context->now.scan_time.now_ns;
+	holds_until(episode, context);
+	return true;
+}
+
+/* True if another lookup of the same wait found something else. */
+static bool wait_differs(const struct sample *earlier, const struct sample *sample)
+{
+	return earlier->thread.tid != sample->thread.tid ||
+	       earlier->chain.text != sample->chain.text ||
+	       earlier->blocker.tid != sample->blocker.tid ||
+	       earlier->chain.root_tid != sample->chain.root_tid ||
+	       earlier->chain.root_state != sample->chain.root_state ||
+	       earlier->chain.root_why != sample->chain.root_why ||
+	       earlier->chain.root_syscall != sample->chain.root_syscall ||
+	       earlier->chain.root_waits_on != sample->chain.root_waits_on ||
+	       earlier->wait.on != sample->wait.on || earlier->wait.why != sample->wait.why ||
+	       earlier->file.name != sample->file.name;
+}
+
+/* Returns how many of the scans that left a wait out had it as the earlier sample has it, if this
+ * one differs. All, if a switch has changed it: the first scan after that has looked. Else half
+ * were nearer to the earlier sample, rounded up, as a scan stands for the time before it. */
+static uint32_t earlier_count(const struct episodes *episodes, struct live_context *context,
+			      const struct episode *episode)
+{
+	return chain_changed(episodes, context, &episode->sleepers)
+		       ? episode->left_out_count
+		       : (episode->left_out_count + 1) / 2;
+}
+
+void episode_given(const struct episodes *episodes, struct live_context *context,
+		   struct episode *episode, struct sample *sample,
+		   const struct chain_sleepers *sleepers)
+{
+	if (!sums_up(episodes))
+		return;
+	if (episode->left_out_count && wait_differs(&episode->samples[GIVEN], sample))
+		left_out_give(episodes, episode, earlier_count(episodes, context, episode));
+	sample->scan.repeats = episode->left_out_count;
+	sample->scan.weight_us += episode->left_out_us;
+	episode->left_out_us = episode->left_out_count = 0;
+	episode->samples[GIVEN] = *sample;
+	sums_clear(&episode->samples[GIVEN]);
+	episode->may_be_left_out = !sleepers || sleepers->known;
+	if (sleepers)
+		episode->sleepers = *sleepers;
+}
+
+void episodes_forget_samples(struct episodes *episodes)
+{
+	for (size_t i = 0; i < episodes->count; i++)
+		sample_forget(episodes, episodes->all[i]);
+}
+
+static void judged_fit(struct episodes *episodes, uint64_t key)
+{
+	size_t before = episodes->judged_count, count = before ? before : KEYS_LEAST;
+
+	if (key < before)
+		return;
+	while (count <= key)
+		count *= 2;
+	episodes->judged = memory_resize(episodes->judged, count, sizeof(*episodes->judged));
+	memset(episodes->judged + before, 0, (count - before) * sizeof(*episodes->judged));
+	episodes->judged_count = count;
+}
+
+bool episodes_judged(const struct episodes *episodes, uint64_t key, uint64_t sequence)
+{
+	const uint64_t *far = key > UINT32_MAX ? index_find(&episodes->judged_far, key) : NULL;
+
+	if (key > UINT32_MAX)
+		return far && *far == (uint32_t)sequence + 1;
+	return key < episodes->judged_count && episodes->judged[key] == (uint32_t)sequence + 1;
+}
+
+bool episodes_judge(struct episodes *episodes, uint64_t key, uint64_t sequence)
+{
+	bool judged = episodes_judged(episodes, key, sequence);
+	uint32_t episode = (uint32_t)sequence + 1;
+
+	if (key > UINT32_MAX) {
+		*index_put(&episodes->judged_far, key, NULL) = episode;
+		return judged;
+	}
+	judged_fit(episodes, key);
+	episodes->judged[key] = episode;
+	return judged;
+}
+
+void episodes_queue(struct episodes *episodes, uint64_t key, uint64_t sequence)
+{
+	if (episodes->turn_count == TURNS_MAX || episodes_judge(episodes, key, sequence))
+		return;
+	if (!episodes->turn)
+		episodes->turn = memory_get(TURNS_MAX * sizeof(*episodes->turn));
+	episodes->turn[(episodes->turn_first + episodes->turn_count++) % TURNS_MAX] = key;
+}
+
+bool episodes_next(struct episodes *episodes, uint64_t *key)
+{
+	if (!episodes->turn_count)
+		return false;
+	*key = episodes->turn[episodes->turn_first];
+	episodes->turn_first = (episodes->turn_first + 1) % TURNS_MAX;
+	episodes->turn_count--;
+	return true;
+}
+
+void episodes_clear(struct episodes *episodes)
+{
+	episodes_forget_samples(episodes);
+	while (episodes->count)
+		episode_end(episodes, episodes->count - 1);
+	free(episodes->all);
+	id_map_clear(&episodes->at);
+	index_clear(&episodes->changed_keys);
+	index_clear(&episodes->changed_pids);
+	index_clear(&episodes->judged_far);
+	free(episodes->judged);
+	free(episodes->turn);
+	*episodes = (struct episodes){.source = episodes->source};
+}
