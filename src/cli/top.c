@@ -153,7 +153,7 @@ static int source_begin(struct top *top, struct error *e)
 	const struct question *question = &top->view->now;
 	struct filter filter = {0};
 	int err = question_filter(question, &filter, e);
-	uint64_t needs = FEED_NEEDS | column_list_needs(&question->list) | filter_needs(&filter);
+	uint64_t needs = NEEDS_SHOWN | column_list_needs(&question->list) | filter_needs(&filter);
 	struct screen_wish wish = {.all_states = question->all_states || top->config->replay ||
 						 filter_wants_idle(&filter)};
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/episodes.h"
 #include "live/context/live_context.h"
-#include "live/live_episode.h"
+#include "proc/syscalls.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/seldom.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,9 @@ static const struct {
 
 /* Needs that each sample has anew, or that depend on more than the thread's sleep. */
 #define NEEDS_ANEW (NEEDS_PROC_VALUES | NEED_PATH)
+
+/* Needs whose facts are read of one episode in a system call. */
+#define NEEDS_READ (NEED_FILE | NEEDS_OF_WAIT)
 
 enum { LOOKED_UP, GIVEN, SAMPLES };
 
@@ -323,6 +327,101 @@ bool episode_leave_out(const struct episodes *episodes, struct live_context *con
 	return true;
 }
 
+/* Returns how many switches of a running thread tsnap's own threads have made: the thread that
+ * scans took its CPU, and it has it again; and this thread runs there now. */
+static uint64_t own_switches(const struct thread_state *record)
+{
+	return !record->sched.on_cpu + (sched_getcpu() == (int)record->sched.cpu);
+}
+
+bool episode_lasts(struct live_context *context, const struct thread_state *record, bool runs)
+{
+	const struct thread_table *table = &context->kernel.table;
+	const struct thread_state *seed;
+	struct thread_state copy;
+	uint64_t begun;
+	uint32_t tid, state;
+
+	if (!record->sched.tid) { /* seed: the kernel has a record from the first switch on */
+		seed = live_seed_waiting(&context->seed, record->identity.tid);
+		return seed && seed->identity.tid;
+	}
+	/* the facts are read before the record is, so that a switch before them is seen */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (table->mapped) {
+		const struct thread_sched *now = &table->mapped[record->key].sched;
+
+		begun = __atomic_load_n(&now->sequence_begun, __ATOMIC_ACQUIRE);
+		tid = __atomic_load_n(&now->tid, __ATOMIC_RELAXED);
+		state = __atomic_load_n(&now->state, __ATOMIC_RELAXED);
+	} else {
+		if (thread_table_get(&context->kernel.table, record->key, &copy))
+			return false;
+		begun = copy.sched.sequence_begun;
+		tid = copy.sched.tid;
+		state = copy.sched.state;
+	}
+	/* state: a thread that went to sleep was not displaced */
+	return tid == record->sched.tid &&
+	       (begun == record->sched.sequence_done ||
+		(runs && !state && begun - record->sched.sequence_done <= own_switches(record)));
+}
+
+void episode_lookup(struct live_context *context, const struct thread_state *record,
+		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
+{
+	const struct sample_fd file = sample->file;
+	const struct sample_wait wait = sample->wait;
+	bool runs = sample->now.state == STATE_ON;
+	struct sample_wait judged;
+	int64_t fd;
+
+	/* what is read of a thread that has run already is not kept */
+	if (needs & NEEDS_READ && !episode_lasts(context, record, runs)) {
+		needs &= ~NEEDS_READ;
+		context->later_lookups += sample->call.nr != ABSENT;
+	}
+	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
+	if (!(needs & NEEDS_READ) || (!memcmp(&file, &sample->file, sizeof(file)) &&
+				      !memcmp(&wait, &sample->wait, sizeof(wait))))
+		return;
+	if (episode_lasts(context, record, runs))
+		return;
+	/* the descriptor is the record's, unless the stack showed which of two it is, and so is
+	 * the class, which is that of the call */
+	judged = sample->wait;
+	sample->wait = wait;
+	sample->wait.why = judged.why;
+	sample->wait.before_us = judged.before_us;
+	fd = syscall_fd_to(sample->call.nr, hint->compat, sample->call.arg) < 0 ? sample->file.fd
+										: ABSENT;
+	sample->file = file;
+	sample->file.fd = fd;
+	context->later_lookups++;
+}
+
+void episode_seed_call(struct live_context *context, const struct thread_state *record,
+		       struct sample *sample, bool *compat)
+{
+	live_seed_call(&context->seed, sample, compat);
+	if (sample->call.nr == ABSENT || episode_lasts(context, record, false))
+		return;
+	sample->call.nr = ABSENT;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		sample->call.arg[i] = ABSENT;
+	context->later_lookups++;
+}
+
+void episodes_describe(const struct live_context *context, struct source_status *facts)
+{
+	struct source_missed *missed = source_status_miss_any(
+		facts, "lookups of files, connections and waits dropped: the thread ran meanwhile",
+		context->later_lookups);
+
+	if (missed)
+		missed->natural = true;
+}
+
 static void holds_until(struct episode *episode, struct live_context *context)
 {
 	const struct thread_state *record = &episode->copy.record;
@@ -342,7 +441,7 @@ static SELDOM bool sample_renew(struct live_context *context, struct episode *ep
 	if (now_ns - episode->filled_ns >= RENEW_NS ||
 	    !lookup_wait_renew(context->lookup, &episode->samples[LOOKED_UP], &hint,
 			       context->wants.needs, now_ns) ||
-	    !live_episode_lasts(context, record, false)) {
+	    !episode_lasts(context, record, false)) {
 		episode->filled_ns = 0; /* it may be half renewed */
 		return false;
 	}

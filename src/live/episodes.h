@@ -41,6 +41,7 @@
 #define EPISODES_AHEAD 6
 
 struct live_context;
+struct lookup_hint;
 
 struct episode {
 	/* what a scan reads of an episode that it leaves out */
@@ -141,6 +142,22 @@ void episodes_settle(const struct episodes *episodes);
 void episodes_forget_samples(struct episodes *episodes);
 /* Ends all episodes, and forgets which sleepers were judged: keys begin anew. */
 void episodes_clear(struct episodes *episodes);
+
+/* True if the thread is still in the episode that its record, of the kernel's map or of the seed,
+ * shows. runs: its state is ON; that tsnap itself took its CPU, or gave it back, ends no episode.
+ * Reads the record again: one look at memory where the array is mapped. */
+bool episode_lasts(struct live_context *context, const struct thread_state *record, bool runs);
+/* Calls lookup_fill(). What is read of a thread after its record was copied (the name of the file
+ * that a descriptor refers to, a path in its memory, the connection of a socket, what it waits for)
+ * may be of its next system call already. The record shows it: the thread was switched since. Such
+ * facts become absent again, and are counted. */
+void episode_lookup(struct live_context *context, const struct thread_state *record,
+		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs);
+/* Fills the system call of a thread that was not switched since the start (live_seed_call());
+ * absent if it may be a later one. */
+void episode_seed_call(struct live_context *context, const struct thread_state *record,
+		       struct sample *sample, bool *compat);
+void episodes_describe(const struct live_context *context, struct source_status *facts);
 
 /* True if the episode was judged, or waits for its turn. */
 bool episodes_judged(const struct episodes *episodes, uint64_t key, uint64_t sequence);

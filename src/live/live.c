@@ -230,7 +230,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 			  .all = live->context.wants.idle,
 			  .refused =
 				  live->context.config.descendants || live->context.view.translated,
-			  .blockers = live->context.wants.needs & (NEEDS_CHAINS | NEED_RUNQ_WHY),
+			  .blockers = live->context.wants.needs & (NEEDS_SETTLED & ~NEEDS_STACKS),
 			  .registers = live->context.wants.needs & NEED_SYSCALL,
 			  .block = live->context.wants.needs & NEED_BLOCK,
 			  .block_batch =

@@ -4,19 +4,14 @@
 #include "live/live_runq.h"
 #include "live/live_namespace.h"
 #include "live/live_state.h"
-#include "live/live_episode.h"
+#include "live/episodes.h"
 #include "base/clock.h"
 #include "sample/needs_table.h"
 
 #include <errno.h>
 
-/* Facts for a filter. NEEDS_RECORD: known by a thread's record. NEEDS_SETTLED: known when a batch
- * of the scan has been gathered. NEEDS_LATE: known by lookups once the thread's registers are
- * there. */
-#define NEEDS_RECORD (NEED_COMM | NEED_WAKER)
-#define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_RECORD)
-#define NEEDS_SETTLED (NEEDS_STACKS | NEEDS_CHAINS | NEED_RUNQ_WHY)
-#define NEEDS_LATE (NEED_SYSCALL | NEED_WAIT_CLASS | NEED_FILE | NEED_FILENAMESUM)
+/* Facts that a filter has of a record alone. */
+#define KNOWN_EARLY (KNOWN_IDS | KNOWN_STATE | KNOWN_RECORD | KNOWN_EVENT | NEEDS_OF_RECORD)
 
 /* Fills what the totals have new since the thread's previous sample; once for each sample. */
 static void totals_fill(struct live *live, const struct thread_state *record, struct sample *sample)
@@ -62,7 +57,7 @@ static enum verdict sample_request(struct live *live, const struct thread_state 
 		if (need == NEED_BLOCK)
 			block_fill(live, record, sample);
 		proc_values_give(live, sample, need);
-		live_episode_fill(&live->context, record, sample, hint, need);
+		episode_lookup(&live->context, record, sample, hint, need);
 		sample_derive(sample, need);
 		known |= need;
 		can &= ~need;
@@ -84,12 +79,12 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 		record_call(record, &live->context.now.scan_time, state, sample, &hint.compat);
 		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
 		    !sample->thread.kthread && sample->call.nr == ABSENT)
-			live_episode_seed_call(&live->context, record, sample, &hint.compat);
+			episode_seed_call(&live->context, record, sample, &hint.compat);
 		*compat = hint.compat;
 	}
-	if (live->context.wants.filter_needs & ~(NEEDS_RECORD | NEEDS_EARLY))
+	if (live->context.wants.filter_needs & ~(NEEDS_OF_RECORD | NEEDS_EARLY))
 		verdict = sample_request(live, record, sample, &hint, KNOWN_EARLY | NEEDS_EARLY,
-					 NEEDS_LATE);
+					 NEEDS_OF_CALL);
 	if (verdict == VERDICT_REFUSED)
 		return false;
 	if (live->context.wants.needs & NEED_TOTALS)
@@ -97,8 +92,8 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	proc_values_give(live, sample, live->context.wants.needs);
 	if (live->context.wants.needs & NEED_BLOCK)
 		block_fill(live, record, sample);
-	live_episode_fill(&live->context, record, sample, &hint,
-			  live_wakeups_needs(&live->wakeups, sample, live->context.wants.needs));
+	episode_lookup(&live->context, record, sample, &hint,
+		       live_wakeups_needs(&live->wakeups, sample, live->context.wants.needs));
 	sample_derive(sample, live->context.wants.needs);
 	if (verdict != VERDICT_ACCEPTED && !(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))

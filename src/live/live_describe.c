@@ -7,7 +7,7 @@
 #include "live/live_account.h"
 #include "live/live_host.h"
 #include "live/live_state.h"
-#include "live/live_episode.h"
+#include "live/episodes.h"
 #include "live/sampler/live_realtime.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ void live_describe(struct source *source, struct source_status *status)
 			(uint64_t)live->walk.other_threads);
 		missed->standing = missed->natural = true;
 	}
-	live_episode_describe(&live->context, status);
+	episodes_describe(&live->context, status);
 	live_chains_describe(live->chains, status);
 	containers_describe(live, status);
 	live_host_describe(&live->host, status);

@@ -11,14 +11,6 @@
 
 #include <stdint.h>
 
-/* Needs that require a probe of their own, at a cost also for samplers that do not have them.
- * Samplers that attach to --share may have all other needs; these only if the one that shares has
- * them itself. */
-#define NEEDS_PROBED (NEED_BLOCK | NEED_CALL_TIME | NEED_PATH)
-
-/* Needs that require saved registers (kept at a switch, or read on demand). Events bring theirs. */
-#define NEEDS_REGISTERS (NEED_SYSCALL | NEED_USTACK)
-
 /* Returns the probe groups for these needs (NEED_*, of columns and filters). Bits 1 << GROUP_x
  * (kernel/probe_table.h). */
 unsigned int live_groups_of(uint64_t needs);

@@ -122,7 +122,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 }
 
 /* Needs about the call that an event is of; the call is found when the event is reported. */
-#define NEEDS_OF_CALL \
+#define NEEDS_OF_EVENT \
 	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
 
 struct reported {
@@ -208,7 +208,7 @@ static uint64_t event_fill(const struct live_context *context, const struct trac
 		return NEEDS_ANYTIME;
 	}
 	call_fill(context, event, who, compat);
-	return NEEDS_ANYTIME | NEEDS_OF_CALL;
+	return NEEDS_ANYTIME | NEEDS_OF_EVENT;
 }
 
 static void event_take(void *to, const struct trace_event *event)
@@ -245,7 +245,7 @@ static void event_take(void *to, const struct trace_event *event)
 void live_events(struct live_context *context, uint64_t needs, event_callback *take, void *to)
 {
 	struct reported reported = {
-		context, (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_CALL),
+		context, (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_EVENT),
 		clock_utc_of_us(0), take, to};
 
 	event_reader_take(&context->kernel.events, event_take, &reported);

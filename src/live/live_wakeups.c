@@ -4,9 +4,6 @@
 #include "unwind/kernel_stack.h"
 
 #define FOLLOWED_MAX 65536
-#define NEEDS_OF_WAITS                                                                    \
-	(NEED_WAIT_CLASS | NEED_WAITS | NEED_WAITS_ONSUM | NEED_FILE | NEED_FILENAMESUM | \
-	 NEED_FILETYPE | NEED_CONNECTION)
 
 struct reported {
 	struct live_wakeups *wakeups;
@@ -72,7 +69,7 @@ uint64_t live_wakeups_needs(const struct live_wakeups *wakeups, const struct sam
 	if (!(needs & NEED_PATH) || awake ||
 	    index_find(&wakeups->followed, (uint64_t)sample->thread.tid))
 		return needs;
-	return needs & ~NEEDS_OF_WAITS;
+	return needs & ~(NEED_WAIT_CLASS | NEED_FILE | NEEDS_OF_WAIT);
 }
 
 void live_wakeups_done(struct live_wakeups *wakeups)

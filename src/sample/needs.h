@@ -53,111 +53,186 @@
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
 
+/* What fills a need's facts, in the order in which a sample gets them. */
+enum need_source {
+	FROM_RECORD, /* at no cost */
+	FROM_TOTALS,
+	FROM_BLOCK,
+	/* lookups: stages of live/resolve/lookup.c */
+	FROM_WAKER,
+	FROM_PROCESS,
+	FROM_USER,
+	FROM_CGROUP,
+	FROM_NAMESPACE,
+	FROM_VALUES, /* a file of /proc/PID/task/TID with the row's name, whose words are proc_values */
+	FROM_CONTAINER,
+	FROM_CALL,
+	FROM_CLASS,
+	FROM_FILE,
+	FROM_WAIT,
+	/* facts that are known when a batch of samples has been gathered */
+	FROM_RUNQ,
+	FROM_STACKS,
+	FROM_CHAINS,
+	FROM_WAKEUPS, /* later scans */
+	FROM_OTHERS,  /* facts that it implies: sample_derive() */
+};
+
 /* Properties of a need. */
-enum needs_trait {
+enum need_trait {
 	/* a filter can have it before the registers of a thread are read */
-	NEED_IS_EARLY = 1,
+	IS_EARLY = 1,
 	/* results of lookups are kept for a while (live/resolve/lookup.h), but not after the thread
 	 * is renamed, which is taken for the sign of an exec */
-	NEED_IS_KEPT = 2,
+	IS_KEPT = 2,
 	/* about a thread rather than one sample: the thread keeps it whatever it does, and it can
 	 * be looked up at any time */
-	NEED_IS_OF_THREAD = 4,
-	/* a file of /proc/PID/task/TID with the row's name, whose words are proc_values */
-	NEED_IS_PROC_FILE = 8,
+	IS_OF_THREAD = 4,
+	/* --top keeps it of every sample, whatever it shows */
+	IS_SHOWN = 8,
 };
-#define OF_THREAD (NEED_IS_OF_THREAD | NEED_IS_EARLY | NEED_IS_KEPT)
-#define OF_PROC_FILE (NEED_IS_PROC_FILE | NEED_IS_EARLY | NEED_IS_KEPT)
+#define OF_THREAD (IS_OF_THREAD | IS_EARLY | IS_KEPT)
 
-/* Rows of needs: the need, the needs that it implies, its traits, its cost (needs_table.h), its
- * name, and the source of its facts. In the order in which a filter evaluates them: the cheapest
- * first, and after the needs that it implies. */
+/* What the kernel's programs must keep or see for a need (live/live_groups.c). */
+enum need_probe {
+	KEEPS_REGISTERS = 1, /* saved ones, at a switch, or read on request */
+	KEEPS_TOTALS = 2,
+	KEEPS_WAKER = 4,
+	KEEPS_STACKS = 8,
+	KEEPS_PROGRAM = 16, /* the files of another program lie elsewhere */
+	KEEPS_WAKES = 32,
+	SEES_REQUESTS = 64, /* to block devices */
+	SEES_CALLS = 128,
+	SEES_RENAMES = 256,
+};
+
+/* Rows of needs: the need, the needs that it implies, what fills it, its traits, its probes, its
+ * cost (needs_table.h), its name, and the source of its facts. In the order in which a filter
+ * evaluates them: the cheapest first, and after the needs that it implies. */
 /* clang-format off */
 #define SAMPLE_NEEDS(ROW) \
-	ROW(NEED_COMM, 0, OF_THREAD, COST_FREE, "name", \
+	ROW(NEED_COMM, 0, FROM_RECORD, OF_THREAD | IS_SHOWN, SEES_RENAMES, COST_FREE, "name", \
 	    "the record; a probe where a thread is renamed, a rare event") \
-	ROW(NEED_WAKER, 0, 0, COST_FREE, "wakeup", \
+	ROW(NEED_WAKER, 0, FROM_RECORD, IS_SHOWN, KEEPS_WAKER, COST_FREE, "wakeup", \
 	    "the record; wake-ups are seen for the states anyway") \
-	ROW(NEED_TOTALS, 0, NEED_IS_EARLY, COST_FREE, "totals", \
+	ROW(NEED_TOTALS, 0, FROM_TOTALS, IS_EARLY | IS_SHOWN, KEEPS_TOTALS, COST_FREE, "totals", \
 	    "the record; added up at switches, seen anyway") \
-	ROW(NEED_SLEEP, NEED_TOTALS, 0, COST_SAMPLED, "sleeps", \
+	ROW(NEED_SLEEP, NEED_TOTALS, FROM_TOTALS, 0, KEEPS_TOTALS, COST_SAMPLED, "sleeps", \
 	    "totals of all threads that sleep, once a report") \
-	ROW(NEED_PROCESSES, NEED_COMM, 0, COST_EVENT, "processes", \
+	ROW(NEED_PROCESSES, NEED_COMM, FROM_TOTALS, IS_SHOWN, KEEPS_TOTALS, COST_EVENT, "processes", \
 	    "forks, execs and exits, which reports count; rare events") \
-	ROW(NEED_COMMSUM, NEED_COMM, OF_THREAD, COST_SAMPLED, "commsum", "comm, folded") \
-	ROW(NEED_USER, 0, OF_THREAD, COST_SAMPLED, "user", \
+	ROW(NEED_COMMSUM, NEED_COMM, FROM_OTHERS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "commsum", \
+	    "comm, folded") \
+	ROW(NEED_USER, 0, FROM_USER, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "user", \
 	    "owner of /proc/PID/task/TID, and the user database") \
-	ROW(NEED_CGROUP, 0, OF_THREAD, COST_SAMPLED, "cgroup", "/proc/PID/task/TID/cgroup") \
-	ROW(NEED_CGROUP_NAMES, NEED_CGROUP, OF_THREAD, COST_SAMPLED, "cgroupnames", "cgroup, parsed") \
-	ROW(NEED_CONTAINER_NAME, NEED_CGROUP, OF_THREAD, COST_SAMPLED, "containers", \
+	ROW(NEED_CGROUP, 0, FROM_CGROUP, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "cgroup", \
+	    "/proc/PID/task/TID/cgroup") \
+	ROW(NEED_CGROUP_NAMES, NEED_CGROUP, FROM_OTHERS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "cgroupnames", \
+	    "cgroup, parsed") \
+	ROW(NEED_CONTAINER_NAME, NEED_CGROUP, FROM_CONTAINER, OF_THREAD, 0, COST_SAMPLED, "containers", \
 	    "cgroup, and files of the container's runtime and of Kubernetes, once a minute") \
-	ROW(NEED_PID_NS, 0, OF_THREAD, COST_SAMPLED, "pidns", "/proc/PID/task/TID/ns/pid, and status") \
-	ROW(NEED_PPID, 0, OF_THREAD, COST_SAMPLED, "parent", \
+	ROW(NEED_PID_NS, 0, FROM_NAMESPACE, OF_THREAD, 0, COST_SAMPLED, "pidns", \
+	    "/proc/PID/task/TID/ns/pid, and status") \
+	ROW(NEED_PPID, 0, FROM_PROCESS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "parent", \
 	    "/proc/PID/task/TID/stat, once per process") \
-	ROW(NEED_EXE, 0, OF_THREAD, COST_SAMPLED, "exe", "/proc/PID/task/TID/exe, once per process") \
-	ROW(NEED_CMDLINE, 0, OF_THREAD, COST_SAMPLED, "cmdline", \
+	ROW(NEED_EXE, 0, FROM_PROCESS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "exe", \
+	    "/proc/PID/task/TID/exe, once per process") \
+	ROW(NEED_CMDLINE, 0, FROM_PROCESS, OF_THREAD, 0, COST_SAMPLED, "cmdline", \
 	    "/proc/PID/task/TID/cmdline, once per process") \
-	ROW(NEED_SCRIPT, NEED_CMDLINE, OF_THREAD, COST_SAMPLED, "script", "cmdline, parsed") \
-	ROW(NEED_STAT, 0, OF_PROC_FILE, COST_SAMPLED, "stat", "/proc/PID/task/TID/stat") \
-	ROW(NEED_STATUS, 0, OF_PROC_FILE, COST_SAMPLED, "status", "/proc/PID/task/TID/status") \
-	ROW(NEED_IO, 0, OF_PROC_FILE, COST_SAMPLED, "io", "/proc/PID/task/TID/io") \
-	ROW(NEED_WAKER_COMM, NEED_WAKER, NEED_IS_EARLY | NEED_IS_KEPT, COST_SAMPLED, "waker", \
+	ROW(NEED_SCRIPT, NEED_CMDLINE, FROM_OTHERS, OF_THREAD, 0, COST_SAMPLED, "script", \
+	    "cmdline, parsed") \
+	ROW(NEED_STAT, 0, FROM_VALUES, IS_EARLY | IS_KEPT, 0, COST_SAMPLED, "stat", \
+	    "/proc/PID/task/TID/stat") \
+	ROW(NEED_STATUS, 0, FROM_VALUES, IS_EARLY | IS_KEPT, 0, COST_SAMPLED, "status", \
+	    "/proc/PID/task/TID/status") \
+	ROW(NEED_IO, 0, FROM_VALUES, IS_EARLY | IS_KEPT, 0, COST_SAMPLED, "io", \
+	    "/proc/PID/task/TID/io") \
+	ROW(NEED_WAKER_COMM, NEED_WAKER, FROM_WAKER, IS_EARLY | IS_KEPT | IS_SHOWN, KEEPS_WAKER, COST_SAMPLED, "waker", \
 	    "/proc/TID/comm of the waker") \
-	ROW(NEED_WAKER_PID, NEED_WAKER, NEED_IS_EARLY, COST_SAMPLED, "wakerpid", \
+	ROW(NEED_WAKER_PID, NEED_WAKER, FROM_WAKER, IS_EARLY, KEEPS_WAKER, COST_SAMPLED, "wakerpid", \
 	    "/proc/TID/status of the waker") \
-	ROW(NEED_SYSCALL, 0, 0, COST_SAMPLED, "registers", \
+	ROW(NEED_SYSCALL, 0, FROM_CALL, IS_SHOWN, KEEPS_REGISTERS, COST_SAMPLED, "registers", \
 	    "saved registers on the kernel stack; before 5.10 kept at every switch") \
-	ROW(NEED_WAIT_CLASS, NEED_SYSCALL, NEED_IS_KEPT, COST_SAMPLED, "why", \
+	ROW(NEED_WAIT_CLASS, NEED_SYSCALL, FROM_CLASS, IS_KEPT | IS_SHOWN, 0, COST_SAMPLED, "why", \
 	    "registers; for some calls also what is waited for, once per wait") \
-	ROW(NEED_FILE, NEED_SYSCALL, NEED_IS_KEPT, COST_SAMPLED, "file", \
+	ROW(NEED_FILE, NEED_SYSCALL, FROM_FILE, IS_KEPT | IS_SHOWN, 0, COST_SAMPLED, "file", \
 	    "registers, and /proc/PID/task/TID/fd/FD") \
-	ROW(NEED_FILENAMESUM, NEED_FILE, 0, COST_SAMPLED, "filenamesum", "filename, folded") \
-	ROW(NEED_FILETYPE, NEED_FILE, 0, COST_SAMPLED, "filetype", "file, and stat(2) of it") \
-	ROW(NEED_CONNECTION, NEED_FILE, 0, COST_SAMPLED, "sockets", \
+	ROW(NEED_FILENAMESUM, NEED_FILE, FROM_OTHERS, IS_SHOWN, 0, COST_SAMPLED, "filenamesum", \
+	    "filename, folded") \
+	ROW(NEED_FILETYPE, NEED_FILE, FROM_WAIT, IS_SHOWN, 0, COST_SAMPLED, "filetype", \
+	    "file, and stat(2) of it") \
+	ROW(NEED_CONNECTION, NEED_FILE, FROM_WAIT, IS_SHOWN, 0, COST_SAMPLED, "sockets", \
 	    "file, and the sockets of the network namespace (sock_diag)") \
-	ROW(NEED_WAITS, NEED_FILE, 0, COST_SAMPLED, "waits", \
+	ROW(NEED_WAITS, NEED_FILE, FROM_WAIT, IS_SHOWN, 0, COST_SAMPLED, "waits", \
 	    "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends") \
-	ROW(NEED_WAITS_ONSUM, NEED_WAITS, 0, COST_SAMPLED, "waitsonsum", "waits, folded") \
-	ROW(NEED_WCHAN, 0, 0, COST_SAMPLED, "wchan", "/proc/TID/wchan") \
-	ROW(NEED_RUNQ_WHY, NEED_COMM, 0, COST_SAMPLED, "runqwhy", \
+	ROW(NEED_WAITS_ONSUM, NEED_WAITS, FROM_OTHERS, 0, 0, COST_SAMPLED, "waitsonsum", \
+	    "waits, folded") \
+	ROW(NEED_WCHAN, 0, FROM_WAIT, 0, 0, COST_SAMPLED, "wchan", \
+	    "/proc/TID/wchan") \
+	ROW(NEED_RUNQ_WHY, NEED_COMM, FROM_RUNQ, 0, 0, COST_SAMPLED, "runqwhy", \
 	    "/proc/PID/task/TID/stat and cgroup of threads in RQ, cpu.stat of groups with a quota") \
-	ROW(NEED_BLOCK, 0, NEED_IS_EARLY, COST_EVENT, "block", \
+	ROW(NEED_BLOCK, 0, FROM_BLOCK, IS_EARLY, SEES_REQUESTS, COST_EVENT, "block", \
 	    "requests to block devices, three programs each; their map, once a scan") \
-	ROW(NEED_USTACK, 0, 0, COST_SAMPLED, "ustack", \
+	ROW(NEED_USTACK, 0, FROM_STACKS, 0, KEEPS_REGISTERS | KEEPS_STACKS | KEEPS_PROGRAM, COST_SAMPLED, "ustack", \
 	    "saved registers or a perf sample, the thread's memory, and files with its code") \
-	ROW(NEED_KSTACK, 0, 0, COST_SAMPLED, "kstack", "/proc/TID/stack, or a perf sample") \
-	ROW(NEED_BLOCKER, NEED_COMM | NEED_WAITS, 0, COST_EVENT, "blocker", \
-	    "waits; locks and threads of other ends, read anew for each scan; block and wakeup, " \
-	    "where the host has them") \
-	ROW(NEED_CHAIN, NEED_BLOCKER | NEED_WAIT_CLASS, 0, COST_SAMPLED, "chain", \
+	ROW(NEED_KSTACK, 0, FROM_STACKS, 0, KEEPS_STACKS, COST_SAMPLED, "kstack", \
+	    "/proc/TID/stack, or a perf sample") \
+	ROW(NEED_BLOCKER, NEED_COMM | NEED_WAITS, FROM_CHAINS, 0, 0, COST_EVENT, "blocker", \
+	    "waits; locks and threads of other ends, read anew for each scan; block and wakeup, where the host has them") \
+	ROW(NEED_CHAIN, NEED_BLOCKER | NEED_WAIT_CLASS, FROM_CHAINS, 0, 0, COST_SAMPLED, "chain", \
 	    "blocker, of each thread that a chain leads to") \
-	ROW(NEED_PATH, NEED_COMM | NEED_WAIT_CLASS, 0, COST_EVENT, "path", \
-	    "a row for each wake-up that ends a wait which a scan has seen; block, where the " \
-	    "host has it") \
-	ROW(NEED_CALL_TIME, NEED_SYSCALL, 0, COST_EVENT, "calls", "a probe at each system call") \
-	ROW(NEED_STACK, NEED_USTACK | NEED_KSTACK, NEED_IS_KEPT, COST_SAMPLED, "stack", \
+	ROW(NEED_PATH, NEED_COMM | NEED_WAIT_CLASS, FROM_WAKEUPS, 0, KEEPS_WAKES, COST_EVENT, "path", \
+	    "a row for each wake-up that ends a wait which a scan has seen; block, where the host has it") \
+	ROW(NEED_CALL_TIME, NEED_SYSCALL, FROM_CALL, 0, SEES_CALLS, COST_EVENT, "calls", \
+	    "a probe at each system call") \
+	ROW(NEED_STACK, NEED_USTACK | NEED_KSTACK, FROM_STACKS, IS_KEPT, 0, COST_SAMPLED, "stack", \
 	    "ustack and kstack, folded") \
-	ROW(NEED_UFILES, NEED_USTACK, 0, COST_SAMPLED, "ufiles", "ustack, with the files' build-ids") \
-	ROW(NEED_WAKER_STACK, NEED_WAKER | NEED_USTACK | NEED_KSTACK, NEED_IS_KEPT, COST_SAMPLED, "wakerstack", \
+	ROW(NEED_UFILES, NEED_USTACK, FROM_STACKS, 0, 0, COST_SAMPLED, "ufiles", \
+	    "ustack, with the files' build-ids") \
+	ROW(NEED_WAKER_STACK, NEED_WAKER | NEED_USTACK | NEED_KSTACK, FROM_STACKS, IS_KEPT, 0, COST_SAMPLED, "wakerstack", \
 	    "user and kernel stack of the thread that was the last waker")
 
-#define NEED_IF_(need, traits, trait) | ((traits) & (trait) ? (need) : 0)
-#define NEED_IF_EARLY_(need, implies, traits, ...) NEED_IF_(need, traits, NEED_IS_EARLY)
-#define NEED_IF_KEPT_(need, implies, traits, ...) NEED_IF_(need, traits, NEED_IS_KEPT)
-#define NEED_IF_OF_THREAD_(need, implies, traits, ...) NEED_IF_(need, traits, NEED_IS_OF_THREAD)
-#define NEED_IF_PROC_FILE_(need, implies, traits, ...) NEED_IF_(need, traits, NEED_IS_PROC_FILE)
+/* For sets of needs: the need of a row, if its source, traits or probes are these. */
+#define NEED_IF_(need, condition) | ((condition) ? (need) : 0)
+#define NEED_IF_EARLY_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_EARLY)
+#define NEED_IF_KEPT_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_KEPT)
+#define NEED_IF_OF_THREAD_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_OF_THREAD)
+#define NEED_IF_SHOWN_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_SHOWN)
+#define NEED_IF_RECORD_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_RECORD)
+#define NEED_IF_PROCESS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_PROCESS)
+#define NEED_IF_VALUES_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_VALUES)
+#define NEED_IF_WAIT_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_WAIT)
+#define NEED_IF_CALL_(need, implies, from, ...) NEED_IF_(need, (from) >= FROM_CALL && (from) < FROM_WAIT)
+#define NEED_IF_STACKS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_STACKS)
+#define NEED_IF_CHAINS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_CHAINS)
+#define NEED_IF_SETTLED_(need, implies, from, ...) NEED_IF_(need, (from) >= FROM_RUNQ && (from) < FROM_WAKEUPS)
+#define NEED_IF_REGISTERS_(need, implies, from, traits, probes, ...) NEED_IF_(need, (probes) & KEEPS_REGISTERS)
+#define NEED_IF_PROBED_(need, implies, from, traits, probes, cost, ...) \
+	NEED_IF_(need, (probes) & (KEEPS_WAKES | SEES_REQUESTS | SEES_CALLS))
 /* clang-format on */
 
-/* All needs with that trait. */
 #define NEEDS_EARLY (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_EARLY_))
 #define NEEDS_KEPT (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_KEPT_))
 #define NEEDS_OF_THREADS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_OF_THREAD_))
-#define NEEDS_PROC_VALUES (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_PROC_FILE_))
+#define NEEDS_SHOWN (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_SHOWN_))
 /* Needs that lookups can serve of a thread at any time; the name is in the record instead. */
 #define NEEDS_ANYTIME (NEEDS_OF_THREADS & ~NEED_COMM)
 
-#define NEEDS_CHAINS (NEED_BLOCKER | NEED_CHAIN)
-#define NEEDS_STACKS (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_WAKER_STACK | NEED_UFILES)
+#define NEEDS_OF_RECORD (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_RECORD_))
+#define NEEDS_OF_PROCESS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_PROCESS_))
+#define NEEDS_PROC_VALUES (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_VALUES_))
+#define NEEDS_OF_CALL (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_CALL_)) /* call, wait class, file */
+#define NEEDS_OF_WAIT (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_WAIT_))
+#define NEEDS_STACKS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_STACKS_))
+#define NEEDS_CHAINS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_CHAINS_))
+#define NEEDS_SETTLED (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_SETTLED_))
+
+/* Needs that require saved registers. Events bring theirs. */
+#define NEEDS_REGISTERS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_REGISTERS_))
+/* Needs that require a probe of their own, at a cost also for samplers that do not have them.
+ * Samplers that attach to --share may have all other needs; these only if the one that shares has
+ * them itself. */
+#define NEEDS_PROBED (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_PROBED_))
 
 /* The needs with all needs that they imply. */
 uint64_t sample_needs_close(uint64_t needs);

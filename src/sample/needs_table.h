@@ -19,6 +19,7 @@ extern const char *const needs_cost_names[COST_COUNT];
 struct needs_row {
 	uint64_t need; /* 0: row of columns without needs */
 	uint64_t implies;
+	unsigned int probes; /* enum need_probe */
 	enum needs_cost cost;
 	const char *name, *help;
 };

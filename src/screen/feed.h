@@ -7,18 +7,8 @@
 #include "screen/history.h"
 #include "screen/shown.h"
 
-/* Needs that a history keeps of every sample by default: none that attaches a probe which a report
- * would not have (NEED_*). */
-#define FEED_NEEDS                                                                          \
-	(NEED_USER | NEED_COMM | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_WAIT_CLASS | \
-	 NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION | NEED_WAITS |      \
-	 NEED_CGROUP | NEED_CGROUP_NAMES | NEED_PPID | NEED_PROCESSES | NEED_WAKER |        \
-	 NEED_WAKER_COMM | NEED_TOTALS)
-
 /* Needs kept of threads whose waits are traced: facts that are known of a thread at any time. */
-#define FEED_TRACE_NEEDS                                                                        \
-	(NEED_USER | NEED_COMMSUM | NEED_EXE | NEED_SYSCALL | NEED_CGROUP | NEED_CGROUP_NAMES | \
-	 NEED_PPID)
+#define FEED_TRACE_NEEDS ((NEEDS_SHOWN & NEEDS_ANYTIME) | NEED_SYSCALL)
 
 struct feed {
 	struct source *source;

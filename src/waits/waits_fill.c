@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define WCHAN_BYTES 128 /* KSYM_NAME_LEN of older kernels; longer names are cut */
-#define NEEDS_OF_FILE (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS)
 
 static wait_describer *describer_of(struct waits *waits, const char *syscall_name)
 {
@@ -170,7 +169,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 {
 	bool of_program = sample->thread.kthread != 1,
 	     in_call = sample->call.nr != ABSENT && of_program;
-	uint64_t wanted = needs & (in_call ? NEEDS_OF_FILE : 0), missing;
+	uint64_t wanted = needs & (in_call ? NEEDS_OF_WAIT & ~NEED_WCHAN : 0), missing;
 	struct wait_episode *episode;
 	bool reported;
 

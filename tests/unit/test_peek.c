@@ -74,7 +74,7 @@ static struct scene *scene_begin(const struct trace_kind *kind)
 	for (int bucket = BUCKET - 1; bucket <= BUCKET; bucket++)
 		histogram.buckets[bucket] = 10;
 	history_add_trace(scene->history, kind, &who, &histogram);
-	scene->shown.source.needs = sample_needs_close(FEED_NEEDS);
+	scene->shown.source.needs = sample_needs_close(NEEDS_SHOWN);
 	scene->shown.source.traces = scene->shown.source.all_states = true;
 	scene_fill(scene);
 	return scene;

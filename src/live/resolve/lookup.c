@@ -16,8 +16,6 @@
 #define SWEEP_IDLE_NS (5 * 1000000000ll)
 #define SWEEP_USERS_IDLE_NS (600 * 1000000000ll)
 
-#define NEEDS_OF_WAITS (NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
-
 /* Stages in the order in which they fill a sample. Columns: name; gives; wants: needs (NEED_*) that
  * stages above must have served for one of gives; of_thread: the stage keeps what it reads with the
  * thread; fill. */
@@ -26,7 +24,7 @@ const struct lookup_stage lookup_stages[] = {
 	{"call",          NEED_SYSCALL | NEED_WAIT_CLASS,             0,                        false, stage_call},
 	{"class by call", NEED_WAIT_CLASS,                            NEED_SYSCALL,             false, stage_class_by_call},
 	{"waker",         NEED_WAKER_COMM | NEED_WAKER_PID,    0,                        false, stage_waker},
-	{"process",       NEED_PPID | NEED_CMDLINE | NEED_EXE, 0,                        true,  stage_process},
+	{"process",       NEEDS_OF_PROCESS,                    0,                        true,  stage_process},
 	{"user",          NEED_USER,                           0,                        true,  stage_user},
 	{"cgroup",        NEED_CGROUP,                         0,                        true,  stage_cgroup},
 	{"namespace",     NEED_PID_NS,                         0,                        true,  stage_namespace},
@@ -34,7 +32,7 @@ const struct lookup_stage lookup_stages[] = {
 	{"container",     NEED_CONTAINER_NAME,                 NEED_CGROUP,              false, stage_container},
 	{"file",          NEED_FILE | NEED_WAIT_CLASS,                0,                        false, stage_file},
 	{"class",         NEED_WAIT_CLASS,                            NEED_SYSCALL | NEED_FILE, false, stage_class},
-	{"wait",          NEEDS_OF_WAITS,                      NEED_SYSCALL | NEED_FILE, false, stage_wait},
+	{"wait",          NEEDS_OF_WAIT,                       NEED_SYSCALL | NEED_FILE, false, stage_wait},
 };
 /* clang-format on */
 

@@ -17,8 +17,6 @@
 /* Time after which a sleeper's own cgroup is read again while its leader is in the same. */
 #define CGROUP_OWN_NS (10 * LOOKUP_STILL_NS)
 
-#define NEEDS_OF_PROCESS (NEED_PPID | NEED_CMDLINE | NEED_EXE)
-
 /* Fills the waker's name and process. The idle task has no entry in /proc. */
 void stage_waker(struct lookup_item *item)
 {
