@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/output.h"
 #include "base/clock.h"
+#include "base/progress.h"
 #include "base/signals.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,4 +90,25 @@ bool output_is_ready(int fd, size_t length)
 	capacity = fcntl(fd, F_GETPIPE_SZ);
 	return capacity > 0 && length <= (size_t)capacity && !ioctl(fd, FIONREAD, &unread) &&
 	       !unread;
+}
+
+void output_complain(const char *words)
+{
+	struct text out = {0};
+
+	progress_end();
+	progress_sampling_end();
+	while (*words) {
+		struct text line = {0};
+		size_t length = strcspn(words, "\n");
+
+		text_add(&line, words, length);
+		text_add_string(&out, "tsnap: ");
+		text_add_printable(&out, text_string(&line));
+		text_add_char(&out, '\n');
+		text_done(&line);
+		words += length + (words[length] == '\n');
+	}
+	output_write(STDERR_FILENO, text_string(&out), out.length);
+	text_done(&out);
 }

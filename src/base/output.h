@@ -18,4 +18,8 @@ int output_write(int fd, const char *bytes, size_t length);
  * reader. */
 bool output_is_ready(int fd, size_t length);
 
+/* Prints each line of words on standard error, after "tsnap: ", and made printable, as it may quote
+ * foreign text. */
+void output_complain(const char *words);
+
 #endif

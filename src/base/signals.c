@@ -2,7 +2,6 @@
 #include "base/signals.h"
 #include "base/clock.h"
 
-#include <signal.h>
 #include <stddef.h>
 
 #define REPEATED_NS (200 * NS_PER_MS)
@@ -41,16 +40,28 @@ static void on_signal(int number)
 	stop_signal = number;
 }
 
+void signals_stop_set(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	sigemptyset(set);
+	sigaddset(set, SIGINT); /* also in a script's background job, which ignores it */
+	sigaddset(set, SIGTERM);
+	sigaction(SIGHUP, NULL, &hangup);
+	if (hangup.sa_handler != SIG_IGN) /* nohup */
+		sigaddset(set, SIGHUP);
+}
+
 void signals_set(void)
 {
 	/* without SA_RESTART: a wait for the next tick or row ends with EINTR */
-	struct sigaction action = {.sa_handler = on_signal}, before;
+	const struct sigaction action = {.sa_handler = on_signal};
+	sigset_t set;
 
-	sigaction(SIGINT, &action, NULL); /* also in a script's background job, which ignores it */
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, NULL, &before);
-	if (before.sa_handler != SIG_IGN) /* nohup */
-		sigaction(SIGHUP, &action, NULL);
+	signals_stop_set(&set);
+	for (int number = 1; number < NSIG; number++)
+		if (sigismember(&set, number) == 1)
+			sigaction(number, &action, NULL);
 }
 
 bool signals_stop(void)

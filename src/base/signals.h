@@ -6,9 +6,11 @@
 #ifndef TSNAP_BASE_SIGNALS_H
 #define TSNAP_BASE_SIGNALS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+void signals_stop_set(sigset_t *set); /* the signals that request the end */
 void signals_set(void);
 bool signals_stop(void); /* true if one of them came */
 /* Monotonic time when SIGTERM came; 0: it has not. Its sender does not watch, as a user who types

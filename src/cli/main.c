@@ -2,9 +2,10 @@
 /* tsnap: parse, run a mode, print one error, exit code. */
 #include "cli/config.h"
 #include "cli/diff.h"
-#include "cli/keeper.h"
-#include "cli/keeper_loss.h"
 #include "cli/list_json.h"
+#include "keeper/keeper.h"
+#include "keeper/keeper_loss.h"
+#include "kernel/process_locks.h"
 #include "live/live.h"
 #include "live/context/live_limits.h"
 #include "goroutine_rows.h"
@@ -142,28 +143,6 @@ static int snapshot_make(const struct config *config, struct error *e)
 	return err;
 }
 
-/* Prints each line of words after making it printable, as it may quote foreign text. */
-static void complain(const char *words)
-{
-	struct text out = {0};
-
-	progress_end();
-	progress_sampling_end();
-	while (*words) {
-		struct text line = {0};
-		size_t length = strcspn(words, "\n");
-
-		text_add(&line, words, length);
-		text_add_string(&out, "tsnap: ");
-		text_add_printable(&out, text_string(&line));
-		text_add_char(&out, '\n');
-		text_done(&line);
-		words += length + (words[length] == '\n');
-	}
-	output_write(STDERR_FILENO, text_string(&out), out.length);
-	text_done(&out);
-}
-
 /* Prints the text of a mode without samples. */
 static int words_print(const struct text *words, struct error *e)
 {
@@ -223,10 +202,12 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_FORMAT:
 	case MODE_RECORD:
 		if (config->diff)
-			return diff(config, replay_open, complain, e);
-		return run(config, config->replay ? replay_open : live_source_open, complain, e);
+			return diff(config, replay_open, output_complain, e);
+		return run(config, config->replay ? replay_open : live_source_open, output_complain,
+			   e);
 	case MODE_TOP:
-		return top(config, config->replay ? replay_open : live_source_open, complain, e);
+		return top(config, config->replay ? replay_open : live_source_open, output_complain,
+			   e);
 	case MODE_LIST:
 		columns_describe(&words);
 		trace_kinds_describe(&words);
@@ -244,7 +225,7 @@ static int mode_run(const struct config *config, struct error *e)
 		break;
 	case MODE_GOROUTINES:
 		if (config->format)
-			return goroutine_rows_print(config, complain, e);
+			return goroutine_rows_print(config, output_complain, e);
 		err = live_goroutines(config->goroutines_pid, config->all_states,
 				      config->live.no_sandbox, NULL, NULL, &words, e);
 		break;
@@ -296,13 +277,15 @@ int main(int argc, char **argv)
 		err = config_parse(&config, argc, argv, &e);
 	if (!err)
 		err = required_calls_try(&e);
-	if (!err && mode_looks(&config))
-		config.live.kept = keeper_begin();
+	if (!err && mode_looks(&config)) {
+		process_locks_begin();
+		config.live.kept = keeper_begin(live_limits_explain);
+	}
 	if (!err)
 		err = mode_run(&config, &e);
 	if (keeper_is_lost())
-		complain("the keeper process was killed: tsnap has ended in order, as after "
-			 "SIGTERM");
+		output_complain("the keeper process was killed: tsnap has ended in order, as after "
+				"SIGTERM");
 	code = error_end(&e, err);
 	if (code) {
 		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
@@ -311,9 +294,9 @@ int main(int argc, char **argv)
 			limits_report(&e, err);
 		if (more)
 			error_add(&e, " (-v says more)");
-		complain(e.line);
+		output_complain(e.line);
 		if (config.verbose && e.detail)
-			complain(e.detail);
+			output_complain(e.detail);
 	}
 	error_done(&e);
 	return (int)code;

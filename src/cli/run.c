@@ -10,8 +10,8 @@
  * The source has applied the filter and filled what the columns need.
  */
 #include "cli/run_state.h"
-#include "cli/keeper.h"
-#include "cli/keeper_loss.h"
+#include "keeper/keeper.h"
+#include "keeper/keeper_loss.h"
 #include "base/clock.h"
 #include "run_record.h"
 #include "base/output.h"
@@ -320,7 +320,7 @@ static void run_cut_scan(struct run *run)
 	tally_add(&run->time_rows.tally, &run->batch);
 }
 
-/* Shows what was sampled before a call that does not end (cli/keeper.h). */
+/* Shows what was sampled before a call that does not end (keeper/keeper.h). */
 static void run_save(void *of)
 {
 	struct run *run = of;

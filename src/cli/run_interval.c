@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An interval: filled, rendered, written; and what is reported beside rows. */
 #include "cli/run_state.h"
-#include "cli/keeper.h"
+#include "keeper/keeper.h"
 #include "base/progress.h"
 #include "report/value.h"
 

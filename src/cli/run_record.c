@@ -2,7 +2,7 @@
 /* -o DIR: takes scans from the source, writes their rows, and hands them to the recorder, which
  * never makes sampling wait. */
 #include "run_record.h"
-#include "cli/keeper.h"
+#include "keeper/keeper.h"
 #include "base/clock.h"
 #include "base/output.h"
 #include "base/signals.h"
@@ -272,7 +272,7 @@ static void source_begin(struct record *record)
 	}
 }
 
-/* Writes the scans that were recorded before a call that does not end (cli/keeper.h). */
+/* Writes the scans that were recorded before a call that does not end (keeper/keeper.h). */
 static void record_save(void *of)
 {
 	struct record *record = of;

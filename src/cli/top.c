@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top.h"
-#include "cli/keeper.h"
-#include "cli/keeper_loss.h"
+#include "keeper/keeper.h"
+#include "keeper/keeper_loss.h"
 #include "cli/run.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -316,7 +316,7 @@ static int text_print(struct top *top, struct error *e)
 		       : err;
 }
 
-/* Prints what was sampled before a call that does not end (cli/keeper.h). A screen needs no such
+/* Prints what was sampled before a call that does not end (keeper/keeper.h). A screen needs no such
  * thing: its own thread goes on. */
 static void text_save(void *of)
 {

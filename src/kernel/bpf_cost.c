@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/bpf_cost.h"
 #include "kernel/bpf_call.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>

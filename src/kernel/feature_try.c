@@ -3,7 +3,7 @@
 #include "kernel/bpf_call.h"
 #include "kernel/btf_ids.h"
 #include "kernel/host.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/kernel_function.h"
 #include "kernel/kernel_lock.h"
 #include "kernel/own_switch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/field_table.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/host.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/version_code.h"
 
 #include <errno.h>

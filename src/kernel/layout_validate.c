@@ -2,7 +2,7 @@
 #include "kernel/layout_validate.h"
 #include "kernel/bpf_call.h"
 #include "kernel/calibrate.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/own_switch.h"
 #include "kernel/record.h"
 #include "base/clock.h"

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 
 /* Has avoids_process() ask for these locks. Nothing changes where the kernel lacks what that needs,
  * or forbids it. */

@@ -2,7 +2,7 @@
 #include "kernel/share.h"
 #include "kernel/bpf_call.h"
 #include "kernel/embedded.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/record.h"
 
 #include <bcc/libbpf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/tracepoint.h"
 #include "kernel/bpf_call.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/version_code.h"
 #include "kernel/elf_image.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 
 #include <elf.h>
 #include <stdio.h>

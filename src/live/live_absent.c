@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_absent.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "live/context/live_limits.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 void live_absent_describe(const struct kernel *kernel, uint64_t needs,
 			  struct source_status *status);
 
-/* Adds to the status what base/avoid.h has. The words stay valid until the next call. */
+/* Adds to the status what keeper/avoid.h has. The words stay valid until the next call. */
 void live_avoided_describe(struct source_status *status);
 
 #endif

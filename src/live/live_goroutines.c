@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_goroutines.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "parser/parser.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_host.h"
 #include "base/clock.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "proc/devices.h"
 
 #include <stdio.h>

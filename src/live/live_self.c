@@ -2,7 +2,7 @@
 #include "live/live_self.h"
 #include "base/clock.h"
 #include "kernel/bpf_cost.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/process_locks.h"
 #include "sample/sample.h"
 

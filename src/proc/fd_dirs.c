@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/fd_dirs.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/descriptors.h"
 #include "base/index.h"
 #include "proc/proc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/proc.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 
 #include <ctype.h>
 #include <errno.h>

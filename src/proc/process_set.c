@@ -81,7 +81,7 @@ static uint64_t start_read(const struct process_set *set, int64_t pid)
 	struct proc_stat stat;
 	int err = proc_stat_read(set->root, 0, pid, &stat);
 
-	if (err == -ETIMEDOUT) /* base/avoid.h */
+	if (err == -ETIMEDOUT) /* keeper/avoid.h */
 		return START_UNKNOWN;
 	return err ? 0 : stat.start_ticks + 1;
 }

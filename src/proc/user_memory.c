@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/user_memory.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/present_pages.h"
 #include "proc/proc.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/users.h"
-#include "base/avoid.h"
 #include "base/cache.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "keeper/avoid.h"
+#include "keeper/keeper.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -31,13 +33,13 @@ static const char *user_read(int64_t uid)
 	char *bytes = NULL, number[24];
 	int err = ERANGE;
 
-	avoid_users_requested(true);
+	keeper_progress()->users_ns = clock_monotonic_ns();
 	for (size_t size = RECORD_BYTES;
 	     !avoids_users() && err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
 		bytes = memory_resize(bytes, size, 1);
 		err = getpwuid_r(uid, &record, bytes, size, &found);
 	}
-	avoid_users_requested(false);
+	keeper_progress()->users_ns = 0;
 	if (!err && found && *found->pw_name)
 		name = name_transient_string(found->pw_name);
 	free(bytes);

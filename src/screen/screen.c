@@ -4,7 +4,7 @@
 #include "screen/key.h"
 #include "screen/list.h"
 #include "screen/terminal.h"
-#include "screen/terminal_rescue.h"
+#include "keeper/terminal_rescue.h"
 #include "screen/view_event.h"
 #include "screen/write.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
 #define NCURSES_WIDECHAR 1
 #include "screen/terminal.h"
 #include "screen/key.h"
-#include "screen/terminal_rescue.h"
+#include "keeper/terminal_rescue.h"
 #include "base/clock.h"
 #include "base/signals.h"
 

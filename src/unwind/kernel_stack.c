@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/kernel_stack.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "unwind/name_patterns.h"
 
 #include <errno.h>

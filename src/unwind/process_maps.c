@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/process_maps.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "unwind/elf/process_file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/thread_memory.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/end_users.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/lock_list.h"

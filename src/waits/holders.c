@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/holders.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "proc/proc.h"
 #include "waits/end_users.h"
 #include "waits/lock_list.h"

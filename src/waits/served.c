@@ -5,7 +5,7 @@
  * request is open, so here the wait class depends on the search for other ends.
  */
 #include "waits/waits.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/cache.h"
 #include "base/text.h"
 #include "proc/proc.h"

@@ -5,7 +5,7 @@
 #include "kernel/bcc_library.h"
 #include "kernel/bpf_call.h"
 #include "kernel/feature_table.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/record.h"
 #include "plans.h"
 #include "visits.h"

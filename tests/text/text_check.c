@@ -22,7 +22,7 @@
 #include "kernel/btf_ids.h"
 #include "kernel/feature_table.h"
 #include "kernel/host.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
 #include "kernel/type_source.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* avoid */
 #include "unit.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -143,18 +143,12 @@ static void files_are_avoided_below_a_directory(void **state)
 	assert_false(avoid_files("/mnt/more", "why"));
 }
 
-static void questions_for_users_are_counted(void **state)
+static void users_are_avoided(void **state)
 {
-	_Atomic uint64_t count = 0;
-
 	(void)state;
-	avoid_users_count(&count);
-	avoid_users_requested(true);
-	assert_int_equal(count & 1, 1);
-	avoid_users_requested(false);
-	assert_int_equal(count, 2);
 	assert_false(avoids_users());
-	avoid_users();
+	assert_true(avoid_users());
+	assert_false(avoid_users());
 	assert_true(avoids_users());
 }
 
@@ -164,7 +158,7 @@ int main(void)
 		cmocka_unit_test(locked_processes_are_asked_for),
 		cmocka_unit_test(processes_are_avoided_until_they_end),
 		cmocka_unit_test(files_are_avoided_below_a_directory),
-		cmocka_unit_test(questions_for_users_are_counted),
+		cmocka_unit_test(users_are_avoided),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Subject of a system call by its line in /proc/PID/syscall: a child has this process' memory and
- * descriptors. */
+/* Subject of a system call: a child has this process' memory and descriptors. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/blocked_call.h"
+#include "keeper/blocked_call.h"
 #include "base/shown_pid.h"
 
 #define OPENAT2 437
@@ -43,11 +42,9 @@ static int child_end(void **state)
 
 static bool find(long number, uint64_t one, uint64_t two)
 {
-	char line[BLOCKED_LINE_SIZE];
+	const struct blocked_call call = {.number = number, .arguments = {one, two}};
 
-	snprintf(line, sizeof(line), "%ld 0x%llx 0x%llx 0x0 0x0 0x0 0x0 0x7ffc 0x7f12", number,
-		 (unsigned long long)one, (unsigned long long)two);
-	return blocked_subject_find(child, child, line, &subject);
+	return blocked_subject_find(child, child, &call, &subject);
 }
 
 static bool find_path(long number, int directory, const char *path)
@@ -115,23 +112,23 @@ static void others(void **state)
 	assert_false(find(SYS_read, 1000, 0)); /* no such descriptor */
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/dev/pts/0"));
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/sys/kernel/btf/vmlinux"));
-	assert_false(find(SYS_openat, 0, 8)); /* a path that can't be read */
-	assert_false(blocked_subject_find(child, child, "running", &subject));
+	assert_false(find(SYS_openat, 0, 8));			    /* a path that can't be read */
 	close(fds[0]);
 	close(fds[1]);
 }
 
-static void lines(void **state)
+static void calls_are_read(void **state)
 {
-	char line[BLOCKED_LINE_SIZE] = "";
+	struct blocked_call call = {.number = 0};
 
 	(void)state;
 	assert_int_equal(shown_pid(), getpid());
-	for (int i = 0; i < 1000 && !blocked_line_read(child, child, line); i++)
+	for (int i = 0; i < 1000 && !blocked_call_read(child, child, &call); i++)
 		usleep(10000);
-	assert_int_not_equal(strtol(line, NULL, 10), 0);
-	assert_false(blocked_subject_find(child, child, line, &subject)); /* pause */
-	assert_false(blocked_line_read(getpid(), 1, line));
+	assert_int_not_equal(call.number, 0);
+	assert_false(call.reads);
+	assert_false(blocked_subject_find(child, child, &call, &subject)); /* pause */
+	assert_false(blocked_call_read(getpid(), 1, &call));
 }
 
 int main(void)
@@ -140,7 +137,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(processes, child_start, child_end),
 		cmocka_unit_test_setup_teardown(files, child_start, child_end),
 		cmocka_unit_test_setup_teardown(others, child_start, child_end),
-		cmocka_unit_test_setup_teardown(lines, child_start, child_end),
+		cmocka_unit_test_setup_teardown(calls_are_read, child_start, child_end),
 	};
 
 	if (getenv("TSNAP_TEST_EMULATED")) /* the emulator's calls are not the kernel's */

@@ -30,7 +30,7 @@ struct live_config {
 	bool frame_pointers; /* --fp: walks follow frame pointers, not unwind tables */
 	bool python;	     /* --python: stacks have Python's functions */
 	bool no_realtime;    /* --no-realtime: scans begin at normal priority */
-	bool kept;	     /* the parent process is tsnap's, too: cli/keeper.h */
+	bool kept;	     /* the parent process is tsnap's, too: keeper/keeper.h */
 	bool no_sandbox;     /* --no-sandbox: all privileges stay as they are */
 	bool writes;	     /* files are written while it samples, or at the end */
 	bool loads_more;     /* another source may be opened for other needs */

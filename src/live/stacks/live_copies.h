@@ -7,7 +7,7 @@
  * known to its reader until the thread runs.
  *
  * A copy may have to wait, for a lock of the process or a page; the keeper finds that out
- * (cli/keeper).
+ * (keeper/keeper).
  */
 #ifndef TSNAP_LIVE_STACKS_LIVE_COPIES_H
 #define TSNAP_LIVE_STACKS_LIVE_COPIES_H

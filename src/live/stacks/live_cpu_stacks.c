@@ -3,7 +3,7 @@
 #include "live/stacks/live_stacks.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 #include "kernel/version_code.h"
 #include "live/context/live_limits.h"
 

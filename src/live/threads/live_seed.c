@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/threads/live_seed.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "maps/task_list.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/elf/process_file.h"
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Small files below /proc and /sys that hold one value or a few lines. */
-#ifndef TSNAP_KERNEL_HOST_FILE_H
-#define TSNAP_KERNEL_HOST_FILE_H
+#ifndef TSNAP_BASE_HOST_FILE_H
+#define TSNAP_BASE_HOST_FILE_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Processes and files that must not be looked at: a look would not end, as the kernel waits there
- * for a lock, a memory page or a server that does not come. Code that opens a file of a process, or
- * a file whose name comes from outside, checks here first, and takes an avoided one for unreadable
- * (-ETIMEDOUT).
- *
- * From 5.10 on the kernel is asked whether a process is locked now (kernel/process_locks.h), at
- * each look again. What that does not show was met by a look that did not end (cli/keeper.h), and
- * is avoided for its life. Each process has one set of these, which its children inherit by
- * fork(2).
+/* Processes and files that must not be looked at (keeper.h): those that the kernel says are locked
+ * now (kernel/process_locks.h), and those that were met by a look that did not end, for their life.
+ * Code that opens a file of a process, or a file whose name comes from outside, checks here first,
+ * and takes an avoided one for unreadable (-ETIMEDOUT). Children inherit the set by fork(2).
  */
-#ifndef TSNAP_BASE_AVOID_H
-#define TSNAP_BASE_AVOID_H
+#ifndef TSNAP_KEEPER_AVOID_H
+#define TSNAP_KEEPER_AVOID_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,13 +32,8 @@ bool avoid_process(int64_t id, const char *why);
 /* Adds all files below directory; the last of AVOID_FILES_MAX entries has the files of all
  * directories. False: the directory is avoided already. */
 bool avoid_files(const char *directory, const char *why);
-/* Stops lookups of user names: the name service does not answer. */
-void avoid_users(void);
-
-/* Marks the begin or the end of a lookup of a user's name, in *count of avoid_users_count(): the
- * count is odd during the lookup. */
-void avoid_users_requested(bool begins);
-void avoid_users_count(_Atomic uint64_t *count);
+/* Stops lookups of user names: the name service does not answer. False: it was stopped already. */
+bool avoid_users(void);
 
 /* True if the process or thread, the file, or the names of users must not be looked at. Any thread
  * may ask for a process. */

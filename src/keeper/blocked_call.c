@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/blocked_call.h"
-#include "kernel/host_file.h"
+#include "keeper/blocked_call.h"
+#include "base/host_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define WAIT_NAME_SIZE 128
+#define LINE_SIZE 256
 
 /* Indexes of a call's arguments that name the process or file that it reads; -1: none. */
 struct call_row {
@@ -69,31 +70,29 @@ static const struct wait_row {
 };
 /* clang-format on */
 
-bool blocked_line_read(pid_t pid, pid_t tid, char line[BLOCKED_LINE_SIZE])
+/* Returns NULL for a call that has no row. */
+static const struct call_row *row_find(long number)
 {
-	char path[64];
+	for (size_t i = 0; i < sizeof(call_rows) / sizeof(call_rows[0]); i++)
+		if (call_rows[i].number == number)
+			return &call_rows[i];
+	return NULL;
+}
+
+bool blocked_call_read(pid_t pid, pid_t tid, struct blocked_call *call)
+{
+	char path[64], line[LINE_SIZE], *at;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-	return host_file_read(path, line, BLOCKED_LINE_SIZE) > 0 && strcmp(line, "running");
-}
-
-/* Finds the row of a line's call; *arguments: begin of its arguments. NULL: a call that has no row,
- * or no call. */
-static const struct call_row *row_find(const char *line, char **arguments)
-{
-	const struct call_row *row = call_rows, *end = row + sizeof(call_rows) / sizeof(*row);
-	long number = strtol(line, arguments, 10);
-
-	while (row < end && row->number != number)
-		row++;
-	return row == end || *arguments == line ? NULL : row;
-}
-
-bool blocked_line_reads(const char *line)
-{
-	char *arguments;
-
-	return row_find(line, &arguments);
+	if (host_file_read(path, line, sizeof(line)) <= 0)
+		return false;
+	call->number = strtol(line, &at, 10);
+	if (at == line || call->number < 0) /* "running"; -1: it waits, but in no call */
+		return false;
+	for (int i = 0; i < 6; i++)
+		call->arguments[i] = strtoull(at, &at, 0);
+	call->reads = row_find(call->number);
+	return true;
 }
 
 /* Reads a string from the memory of the process. */
@@ -133,42 +132,33 @@ static bool descriptor_name(pid_t pid, int fd, char name[PATH_MAX])
 static bool path_find(pid_t pid, const struct call_row *row, const uint64_t *arguments,
 		      char path[PATH_MAX])
 {
-	char directory[PATH_MAX], name[PATH_MAX];
+	char directory[PATH_MAX] = "", name[PATH_MAX];
 	int fd = row->fd < 0 ? AT_FDCWD : (int)arguments[row->fd], own;
 
 	if (row->path < 0)
 		return descriptor_name(pid, fd, path);
 	if (!text_copy(pid, arguments[row->path], name))
 		return false;
-	if (name[0] == '/') {
-		/* the name of another descriptor */
-		if (sscanf(name, "/proc/self/fd/%d", &own) == 1)
-			return descriptor_name(pid, own, path);
-		memcpy(path, name, strlen(name) + 1);
-		return true;
-	}
-	if (!descriptor_name(pid, fd, directory))
+	if (sscanf(name, "/proc/self/fd/%d", &own) == 1)
+		return descriptor_name(pid, own, path);
+	if (name[0] != '/' && !descriptor_name(pid, fd, directory))
 		return false;
-	if (!name[0])
-		memcpy(path, directory, strlen(directory) + 1);
-	return !name[0] || snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
+	return snprintf(path, PATH_MAX, "%s%s%s", directory, name[0] && name[0] != '/' ? "/" : "",
+			name) < PATH_MAX;
 }
 
-/* Finds the subject of a path: process 4711 for "/proc/4711/maps", the file for another absolute
- * name. False: neither (pipe:[1], /dev/pts/0). */
-static bool path_subject(const char *path, struct blocked_subject *subject)
+/* Finds the process of a path such as /proc/4711/maps. False: the path is neither of a process nor
+ * of a file on a file system that may hang (pipe:[1], /dev/pts/0). */
+static bool path_subject(struct blocked_subject *subject)
 {
+	const char *path = subject->path;
 	char *end;
 
-	subject->pid = 0;
 	if (!strncmp(path, "/proc/", 6)) {
 		subject->pid = strtoll(path + 6, &end, 10);
 		return subject->pid > 0 && *end == '/';
 	}
-	if (path[0] != '/' || !strncmp(path, "/dev/", 5) || !strncmp(path, "/sys/", 5))
-		return false;
-	return snprintf(subject->path, sizeof(subject->path), "%s", path) <
-	       (int)sizeof(subject->path);
+	return path[0] == '/' && strncmp(path, "/dev/", 5) && strncmp(path, "/sys/", 5);
 }
 
 static const char *why_find(pid_t pid, pid_t tid, bool memory)
@@ -197,22 +187,17 @@ static bool reads_memory(const struct call_row *row, const char *path)
 	return row->pid >= 0;
 }
 
-bool blocked_subject_find(pid_t pid, pid_t tid, const char *line, struct blocked_subject *subject)
+bool blocked_subject_find(pid_t pid, pid_t tid, const struct blocked_call *call,
+			  struct blocked_subject *subject)
 {
-	const struct call_row *row;
-	char path[PATH_MAX] = "", *at;
-	uint64_t arguments[6];
+	const struct call_row *row = row_find(call->number);
 
-	row = row_find(line, &at);
-	if (!row)
-		return false;
-	for (int i = 0; i < 6; i++)
-		arguments[i] = strtoull(at, &at, 0);
 	*subject = (struct blocked_subject){.pid = 0};
-	if (row->pid >= 0)
-		subject->pid = (int64_t)arguments[row->pid];
-	else if (!path_find(pid, row, arguments, path) || !path_subject(path, subject))
+	if (row && row->pid >= 0)
+		subject->pid = (int64_t)call->arguments[row->pid];
+	else if (!row || !path_find(pid, row, call->arguments, subject->path) ||
+		 !path_subject(subject))
 		return false;
-	subject->why = why_find(pid, tid, reads_memory(row, path));
+	subject->why = why_find(pid, tid, reads_memory(row, subject->path));
 	return true;
 }

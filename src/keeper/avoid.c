@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/avoid.h"
+#include "keeper/avoid.h"
 #include "base/clock.h"
 #include "base/keyed.h"
 #include "base/memory.h"
@@ -35,10 +35,10 @@ struct given_up {
 };
 
 struct answer {
-	int64_t id, pid;	     /* what was asked for; its process, if it was found locked */
+	int64_t id;		     /* what was asked for */
 	int64_t asked_ns;	     /* time of the last answer */
 	int64_t first_ns, locked_ns; /* times of answers that it is locked, or avoided */
-	const char *why;
+	struct avoid_state state;    /* at the last of these */
 };
 
 static struct given_up given_up[GIVEN_UP_MAX];
@@ -50,22 +50,12 @@ static struct keyed answers; /* by id */
 static uint64_t locked_count;
 static _Atomic int64_t busy_ns; /* time when a process was asked for again */
 
-static struct avoided_files {
-	char *directories[AVOID_FILES_MAX];
-	const char *why[AVOID_FILES_MAX];
-	size_t count;
-} files;
+static struct {
+	char *directory;
+	const char *why;
+} files[AVOID_FILES_MAX];
+static size_t files_count;
 static bool users;
-static _Atomic uint64_t own_count, *requested_count = &own_count;
-
-/* Adds "4711 (why)", if at, its index, is below NAMED_MAX. */
-static void words_add(struct text *words, size_t at, const char *name, const char *why)
-{
-	if (at < NAMED_MAX)
-		text_add_format(words, "%s%s (%s)", at ? ", " : "", name, why);
-	else if (at == NAMED_MAX)
-		text_add_string(words, ", ...");
-}
 
 /* The process of a thread: it lists its first thread first. A read of /proc/TID/status may not end.
  */
@@ -101,30 +91,27 @@ static const struct given_up *given_up_find(int64_t id)
 	return NULL;
 }
 
-static void given_up_sweep(void)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < given_up_count; i++)
-		if (given_up_has(&given_up[i], given_up[i].pid))
-			given_up[left++] = given_up[i];
-		else
-			close(given_up[i].tasks);
-	given_up_count = left;
-}
-
 bool avoid_process(int64_t id, const char *why)
 {
 	struct given_up fresh = {.pid = process_of(id), .why = why};
+	size_t at = 0;
 	char path[64];
 
-	given_up_sweep();
-	if (given_up_find(fresh.pid) || given_up_count == GIVEN_UP_MAX)
+	if (given_up_find(fresh.pid))
+		return false;
+	while (at < given_up_count && given_up_has(&given_up[at], given_up[at].pid))
+		at++;
+	if (at == GIVEN_UP_MAX)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)fresh.pid);
 	fresh.tasks = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fresh.tasks >= 0) /* it has not ended */
-		given_up[given_up_count++] = fresh;
+	if (fresh.tasks < 0) /* it has ended */
+		return true;
+	if (at < given_up_count)
+		close(given_up[at].tasks);
+	else
+		given_up_count++;
+	given_up[at] = fresh;
 	return true;
 }
 
@@ -133,29 +120,18 @@ bool avoid_files(const char *directory, const char *why)
 	if (avoids_file(directory))
 		return false;
 	/* a user with many such files could go on forever: then no file is opened any more */
-	if (files.count >= AVOID_FILES_MAX - 1) {
+	if (files_count >= AVOID_FILES_MAX - 1) {
 		directory = "/";
 		why = "too many files that hang when they are read";
 	}
-	files.directories[files.count] = memory_text(directory, strlen(directory));
-	files.why[files.count++] = why;
+	files[files_count].directory = memory_text(directory, strlen(directory));
+	files[files_count++].why = why;
 	return true;
 }
 
-void avoid_users(void)
+bool avoid_users(void)
 {
-	users = true;
-}
-
-void avoid_users_requested(bool begins)
-{
-	/* the count may be odd after a worker that was given up */
-	*requested_count = (*requested_count | 1) + !begins;
-}
-
-void avoid_users_count(_Atomic uint64_t *count)
-{
-	requested_count = count;
+	return !users && (users = true);
 }
 
 void avoid_ask_with(void (*ask)(int64_t id, struct avoid_state *state))
@@ -168,7 +144,7 @@ static void state_read(int64_t id, int64_t now_ns, struct avoid_state *state)
 	const struct timespec pause = {0, BUSY_PAUSE_NS};
 	const struct given_up *process = given_up_find(id);
 	uint64_t holder;
-	int holders = 1;
+	bool same = false; /* one of them had the lock all the time */
 
 	*state = (struct avoid_state){.why = process ? process->why : NULL};
 	if (process || !state_ask)
@@ -181,9 +157,9 @@ static void state_read(int64_t id, int64_t now_ns, struct avoid_state *state)
 		nanosleep(&pause, NULL);
 		holder = state->holder;
 		state_ask(id, state);
-		holders += state->holder != holder;
+		same |= state->holder == holder;
 	}
-	if (holders > BUSY_PAUSES)
+	if (!same)
 		state->why = NULL; /* a look would wait, but not for long */
 }
 
@@ -205,8 +181,7 @@ static void answer_keep(int64_t id, const struct avoid_state *state, int64_t now
 	if (now_ns - answer->locked_ns > LOCKED_NS)
 		answer->first_ns = now_ns;
 	answer->locked_ns = now_ns;
-	answer->pid = state->pid;
-	answer->why = state->why;
+	answer->state = *state;
 }
 
 bool avoids_process(int64_t id)
@@ -238,8 +213,8 @@ bool avoids_process(int64_t id)
 
 bool avoids_file(const char *path)
 {
-	for (size_t i = 0; i < files.count; i++) {
-		const char *directory = files.directories[i];
+	for (size_t i = 0; i < files_count; i++) {
+		const char *directory = files[i].directory;
 		size_t length = strlen(directory);
 
 		if (!strncmp(path, directory, length) &&
@@ -259,12 +234,11 @@ uint64_t avoid_locked_count(void)
 	return locked_count;
 }
 
-static void process_add(struct text *words, size_t at, int64_t pid, const char *why)
+/* Adds what is before the next of a list of words. False: it is only counted. */
+static bool words_next(struct text *words, size_t at)
 {
-	char name[24];
-
-	snprintf(name, sizeof(name), "%lld", (long long)pid);
-	words_add(words, at, name, why);
+	text_add_string(words, at == NAMED_MAX ? ", ..." : at && at < NAMED_MAX ? ", " : "");
+	return at < NAMED_MAX;
 }
 
 /* True if a process was locked for a while, and not just busy. One that was not looked at again is
@@ -273,7 +247,7 @@ static bool locked_for_long(struct answer *answer, int64_t now_ns)
 {
 	struct avoid_state state;
 
-	if (answer->pid != answer->id || now_ns - answer->locked_ns > LOCKED_NS)
+	if (answer->state.pid != answer->id || now_ns - answer->locked_ns > LOCKED_NS)
 		return false;
 	if (now_ns - answer->locked_ns >= LOCKED_LEAST_NS && state_ask) {
 		state_ask(answer->id, &state);
@@ -290,19 +264,23 @@ size_t avoid_processes_text(struct text *words)
 	size_t count = 0;
 
 	for (size_t i = 0; i < given_up_count; i++)
-		process_add(words, count++, given_up[i].pid, given_up[i].why);
+		if (given_up_has(&given_up[i], given_up[i].pid) && words_next(words, count++))
+			text_add_format(words, "%lld (%s)", (long long)given_up[i].pid,
+					given_up[i].why);
 	pthread_mutex_lock(&mutex);
 	answer = answers.rows;
 	for (size_t i = 0; i < answers.count; i++)
-		if (locked_for_long(&answer[i], now_ns))
-			process_add(words, count++, answer[i].pid, answer[i].why);
+		if (locked_for_long(&answer[i], now_ns) && words_next(words, count++))
+			text_add_format(words, "%lld (%s)", (long long)answer[i].id,
+					answer[i].state.why);
 	pthread_mutex_unlock(&mutex);
 	return count;
 }
 
 size_t avoid_files_text(struct text *words)
 {
-	for (size_t i = 0; i < files.count; i++)
-		words_add(words, i, files.directories[i], files.why[i]);
-	return files.count;
+	for (size_t i = 0; i < files_count; i++)
+		if (words_next(words, i))
+			text_add_format(words, "%s (%s)", files[i].directory, files[i].why);
+	return files_count;
 }

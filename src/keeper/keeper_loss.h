@@ -4,8 +4,8 @@
  * it has recorded, and restores the terminal. If its main thread can't, because one of its calls
  * does not end, the process ends without it. Until this is called, the worker is killed with its
  * keeper. */
-#ifndef TSNAP_CLI_KEEPER_LOSS_H
-#define TSNAP_CLI_KEEPER_LOSS_H
+#ifndef TSNAP_KEEPER_KEEPER_LOSS_H
+#define TSNAP_KEEPER_KEEPER_LOSS_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "screen/terminal_rescue.h"
+#include "keeper/terminal_rescue.h"
 #include "base/memory.h"
 #include "base/signals.h"
 

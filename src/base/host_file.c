@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kernel/host_file.h"
+#include "base/host_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/keeper_loss.h"
-#include "cli/keeper.h"
+#include "keeper/keeper_loss.h"
+#include "keeper/keeper.h"
 #include "base/thread.h"
-#include "screen/terminal_rescue.h"
+#include "keeper/terminal_rescue.h"
 
 #include <signal.h>
 #include <stdatomic.h>

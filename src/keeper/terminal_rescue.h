@@ -2,12 +2,12 @@
 /* Restores the terminal whatever becomes of the process that draws on it.
  *
  * How the terminal was, and the bytes that bring it back, are prepared before the screen begins:
- * signal handlers and other processes restore it without ncurses. The keeper (cli/keeper.h) has
+ * signal handlers and other processes restore it without ncurses. The keeper (keeper.h) has
  * them in memory that it shares with its workers, and restores the terminal after a worker that was
  * killed or given up.
  */
-#ifndef TSNAP_SCREEN_TERMINAL_RESCUE_H
-#define TSNAP_SCREEN_TERMINAL_RESCUE_H
+#ifndef TSNAP_KEEPER_TERMINAL_RESCUE_H
+#define TSNAP_KEEPER_TERMINAL_RESCUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/keeper.h"
-#include "base/avoid.h"
+#include "keeper/keeper.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
-#include "base/shown_pid.h"
+#include "base/error.h"
+#include "base/host_file.h"
+#include "base/keyed.h"
 #include "base/output.h"
-#include "base/text.h"
+#include "base/shown_pid.h"
+#include "base/signals.h"
 #include "base/thread.h"
-#include "cli/blocked_call.h"
-#include "kernel/host_file.h"
-#include "kernel/process_locks.h"
-#include "live/context/live_limits.h"
+#include "keeper/avoid.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,16 +30,14 @@
 #define POLL_REST_NS (1 * NS_PER_SECOND)  /* while all were at rest (base/thread.h) */
 #define BLOCKED_NS (1 * NS_PER_SECOND)	  /* time in one call: it is not going to end */
 #define BLOCKED_STOP_NS (300 * NS_PER_MS) /* time in one call, if tsnap is requested to end */
-#define THREADS_MAX 16			  /* threads of a worker that are watched */
-#define SAVE_POLLS 200			  /* of LET_GO_POLL_NS */
-#define LET_GO_POLL_NS (5 * NS_PER_MS)
+#define SAVE_POLLS 200			  /* of let_go_pause */
 #define LET_GO_POLLS 400
+
+static const struct timespec let_go_pause = {0, 5 * NS_PER_MS};
 
 /* A thread of the worker that was found in a call. */
 struct watched {
-	pid_t tid;
-	char line[BLOCKED_LINE_SIZE];
-	uint64_t switches; /* voluntary switches until then: an equal number means the same call */
+	uint64_t switches; /* voluntary switches until then: an equal number means the same sleep */
 	int64_t since_ns;
 };
 
@@ -49,14 +45,9 @@ struct watch {
 	pid_t worker;
 	pid_t shown; /* pid of the worker in /proc, which may be of another pid namespace */
 	bool stop_requested;
-	bool reads; /* a thread was in a call that reads at the last look */
-	bool rests; /* no thread was busy at the last poll (base/thread.h) */
-	struct watched threads[THREADS_MAX];
-	size_t count;
-	struct blocked_subject subject; /* process or file that the blocked call was to read */
-	uint64_t users_requested;	/* users_requested of the workers at the last look */
-	int64_t users_since_ns;		/* time of the last change of users_requested */
-	bool users;			/* the request for a user's name is not answered */
+	bool reads;	      /* a thread was in a call that reads at the last look */
+	bool rests;	      /* no thread was busy at the last poll (base/thread.h) */
+	struct keyed threads; /* struct watched by tid */
 };
 
 /* What the worker's standby thread does. */
@@ -67,7 +58,7 @@ static struct {
 	void *of;
 } standby;
 
-static pthread_t main_thread; /* of the worker */
+static void (*explain)(int err, struct text *to);
 static struct keeper_progress own_progress, *shared_progress = &own_progress;
 
 struct keeper_progress *keeper_progress(void)
@@ -89,6 +80,14 @@ static const char *status_find(const struct watch *watch, pid_t tid, const char 
 	return at ? at + strlen(key) : "";
 }
 
+static DIR *tasks_open(const struct watch *watch)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
+	return opendir(path);
+}
+
 /* True if the worker was killed, and does not end: a thread of it waits in the kernel. */
 static bool worker_is_killed(const struct watch *watch)
 {
@@ -98,43 +97,20 @@ static bool worker_is_killed(const struct watch *watch)
 	       *status_find(watch, watch->shown, "\nState:\t") == 'Z';
 }
 
-/* Returns how long the thread has been in its present reading call; 0: in no such call, or in a new
- * one. */
-static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, const char **line)
+/* Returns how long the thread has slept in a reading call; 0: it does not, or since now. */
+static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, struct blocked_call *call)
 {
-	struct watched *watched = watch->threads, *end = watched + watch->count;
-	char now[BLOCKED_LINE_SIZE];
+	struct watched *watched;
 	uint64_t switches;
 
-	if (!blocked_line_read(watch->shown, tid, now) || !blocked_line_reads(now))
+	if (!blocked_call_read(watch->shown, tid, call) || !call->reads)
 		return 0;
 	watch->reads = true;
-	while (watched < end && watched->tid != tid)
-		watched++;
-	if (watched == &watch->threads[THREADS_MAX])
-		return 0;
+	watched = keyed_put(&watch->threads, sizeof(*watched), (uint64_t)tid, NULL);
 	switches = strtoull(status_find(watch, tid, "\nvoluntary_ctxt_switches:\t"), NULL, 10);
-	*line = watched->line;
-	if (watched < end && watched->switches == switches && !strcmp(watched->line, now))
-		return now_ns - watched->since_ns;
-	watch->count += watched == end;
-	*watched = (struct watched){.tid = tid, .switches = switches, .since_ns = now_ns};
-	memcpy(watched->line, now, sizeof(now));
-	return 0;
-}
-
-/* True if a request for a user's name does not end: the name service waits in calls of its own, one
- * after the other. */
-static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_ns)
-{
-	uint64_t requested = shared_progress->users_requested;
-
-	if (requested != watch->users_requested) {
-		watch->users_requested = requested;
-		watch->users_since_ns = now_ns;
-	}
-	watch->users = requested & 1 && now_ns - watch->users_since_ns > 2 * most_ns;
-	return watch->users;
+	if (!watched->since_ns || watched->switches != switches)
+		*watched = (struct watched){switches, now_ns};
+	return now_ns - watched->since_ns;
 }
 
 /* True if a thread of the worker looks at another process, or at a file, in a call that does not
@@ -142,28 +118,28 @@ static bool users_are_blocked(struct watch *watch, int64_t now_ns, int64_t most_
  */
 static bool worker_is_blocked(struct watch *watch)
 {
-	int64_t now_ns = clock_monotonic_ns(), most_ns;
-	char path[64];
+	const int64_t now_ns = clock_monotonic_ns(),
+		      most_ns = watch->stop_requested ? BLOCKED_STOP_NS : BLOCKED_NS;
+	const int64_t users_ns = shared_progress->users_ns;
+	struct blocked_subject *subject = &shared_progress->subject;
+	struct blocked_call call;
 	struct dirent *entry;
+	DIR *tasks = tasks_open(watch);
 	bool blocked = false;
-	DIR *tasks;
 
-	most_ns = watch->stop_requested ? BLOCKED_STOP_NS : BLOCKED_NS;
 	watch->reads = false;
-	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
-	tasks = opendir(path);
 	while (!blocked && tasks && (entry = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		const char *line = NULL;
 
-		blocked = tid && blocked_ns(watch, tid, now_ns, &line) >= most_ns &&
-			  blocked_subject_find(watch->shown, tid, line, &watch->subject);
+		blocked = tid && blocked_ns(watch, tid, now_ns, &call) >= most_ns &&
+			  blocked_subject_find(watch->shown, tid, &call, subject);
 	}
 	if (tasks)
 		closedir(tasks);
-	/* a file that blocks during a request for a user's name is read by the name service */
-	watch->users = blocked && !watch->subject.pid && shared_progress->users_requested & 1;
-	return blocked || users_are_blocked(watch, now_ns, most_ns);
+	/* The name service waits in calls of its own, one after the other. A file that blocks
+	 * meanwhile is read by it. */
+	subject->users = users_ns && (blocked ? !subject->pid : now_ns - users_ns > 2 * most_ns);
+	return blocked || subject->users;
 }
 
 /* Finds the mount point of a file's file system; the file itself if that is the root. */
@@ -188,43 +164,16 @@ static void mount_point_find(const char *path, char point[PATH_MAX])
 
 /* Adds the subject to those that are avoided. False: it was avoided already, and was met
  * nevertheless. */
-static bool subject_avoid(const struct blocked_subject *subject, bool users)
+static bool subject_avoid(const struct blocked_subject *subject)
 {
 	char point[PATH_MAX];
 
-	if (users) {
-		avoid_users();
-		return true;
-	}
+	if (subject->users)
+		return avoid_users();
 	if (subject->pid)
 		return avoid_process(subject->pid, subject->why);
 	mount_point_find(subject->path, point);
 	return avoid_files(point, subject->why);
-}
-
-static void line_write(const char *words, const char *subject)
-{
-	struct text line = {0};
-
-	text_add_string(&line, "tsnap: ");
-	text_add_string(&line, words);
-	text_add_printable(&line, subject);
-	text_add_char(&line, '\n');
-	output_write(STDERR_FILENO, text_string(&line), line.length);
-	text_done(&line);
-}
-
-static void stop_signals_set(sigset_t *set)
-{
-	struct sigaction hangup;
-
-	sigemptyset(set);
-	sigaddset(set, SIGCHLD);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaction(SIGHUP, NULL, &hangup);
-	if (hangup.sa_handler != SIG_IGN)
-		sigaddset(set, SIGHUP);
 }
 
 /* Reports an unexpected signal: a script sees an exit code at best. */
@@ -234,24 +183,26 @@ static void signal_report(int number)
 
 	if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE)
 		return;
-	text_add_format(&words, "by signal %d (%s)", number, strsignal(number));
+	text_add_format(&words,
+			"the worker process was killed, and what it had not written is lost: by "
+			"signal %d (%s)",
+			number, strsignal(number));
 	/* the kernel kills so where memory is short */
 	if (number == SIGKILL) {
 		text_add_string(&words, "; ");
-		live_limits_explain(ENOMEM, &words);
+		explain(ENOMEM, &words);
 	}
-	line_write("the worker process was killed, and what it had not written is lost: ",
-		   text_string(&words));
+	output_complain(text_string(&words));
 	text_done(&words);
 }
 
 /* Ends the keeper with the exit code of the worker, or by the signal that ended it. */
 static void keeper_end(int status)
 {
+	sigset_t all;
+
 	terminal_rescue();
 	if (WIFSIGNALED(status)) {
-		sigset_t all;
-
 		signal_report(WTERMSIG(status));
 		signal(WTERMSIG(status), SIG_DFL);
 		sigfillset(&all);
@@ -261,13 +212,6 @@ static void keeper_end(int status)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
 }
 
-static int64_t poll_ns(const struct watch *watch)
-{
-	if (watch->stop_requested || watch->reads || watch->users)
-		return POLL_NS;
-	return watch->rests ? POLL_REST_NS : POLL_QUIET_NS;
-}
-
 /* Waits for the worker; returns when it is blocked. */
 static void worker_keep(struct watch *watch, const sigset_t *signals)
 {
@@ -275,7 +219,9 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 	pid_t ended;
 
 	for (;;) {
-		int64_t period_ns = poll_ns(watch);
+		int64_t period_ns = watch->stop_requested || watch->reads ? POLL_NS
+				    : watch->rests			  ? POLL_REST_NS
+									  : POLL_QUIET_NS;
 		const struct timespec period = {period_ns / NS_PER_SECOND,
 						period_ns % NS_PER_SECOND};
 		siginfo_t info = {0};
@@ -315,8 +261,8 @@ static void let_go(int number)
 
 	(void)number;
 	/* the call has ended after all, and the standby thread uses what the main thread used */
-	while (shared_progress->saves && !shared_progress->saved && pthread_self() == main_thread)
-		select(0, NULL, NULL, NULL, &(struct timeval){0, LET_GO_POLL_NS / NS_PER_US});
+	while (shared_progress->saves && !shared_progress->saved && syscall(SYS_gettid) == getpid())
+		nanosleep(&let_go_pause, NULL);
 	while ((fd = --next) >= 0)
 		close(fd);
 	_exit(EXIT_FAILURE);
@@ -334,7 +280,7 @@ static void *standby_run(void *of)
 	while (sigwait(&signals, &number))
 		;
 	if (standby.save) {
-		subject_avoid(&shared_progress->subject, shared_progress->users);
+		subject_avoid(&shared_progress->subject);
 		standby.save(standby.of);
 	}
 	shared_progress->saved = true;
@@ -351,47 +297,36 @@ void keeper_saves(void (*save)(void *of), void *of)
 	shared_progress->saves = save && standby.begun;
 }
 
-/* True if the worker's main thread sleeps in a system call, and is not at half of an output. */
-static bool main_waits(const struct watch *watch)
-{
-	char line[BLOCKED_LINE_SIZE];
-	long call;
-
-	if (!blocked_line_read(watch->shown, watch->shown, line))
-		return false;
-	call = strtol(line, NULL, 10);
-	return call >= 0 && call != SYS_write;
-}
-
-/* Has the worker save what it has sampled. */
+/* Has the worker save what it has sampled, if its main thread sleeps in a system call, and is not
+ * at half of an output. */
 static void worker_save(const struct watch *watch)
 {
-	const struct timespec pause = {0, LET_GO_POLL_NS};
+	const struct keeper_progress *progress = shared_progress;
+	struct blocked_call call;
+	int polls = 0;
 
-	for (int i = 0; i < SAVE_POLLS && shared_progress->saves && !main_waits(watch); i++)
-		nanosleep(&pause, NULL);
-	if (!shared_progress->saves || !main_waits(watch))
+	while (progress->saves &&
+	       (!blocked_call_read(watch->shown, watch->shown, &call) ||
+		call.number == SYS_write) &&
+	       polls++ < SAVE_POLLS)
+		nanosleep(&let_go_pause, NULL);
+	if (!progress->saves || polls > SAVE_POLLS)
 		return;
-	shared_progress->subject = watch->subject;
-	shared_progress->users = watch->users;
 	/* the main thread must not go on meanwhile */
 	syscall(SYS_tgkill, watch->worker, watch->worker, THREAD_LET_GO_SIGNAL);
 	kill(watch->worker, THREAD_SAVE_SIGNAL);
-	for (int i = 0; i < SAVE_POLLS && !shared_progress->saved; i++)
-		nanosleep(&pause, NULL);
+	for (int i = 0; i < SAVE_POLLS && !progress->saved; i++)
+		nanosleep(&let_go_pause, NULL);
 }
 
 /* Signals each of the worker's threads: the kernel would deliver a signal of the process to the
  * thread that waits. */
 static void worker_let_go(const struct watch *watch)
 {
-	const struct timespec pause = {0, LET_GO_POLL_NS};
 	char path[64], target[PATH_MAX];
 	struct dirent *entry;
-	DIR *tasks;
+	DIR *tasks = tasks_open(watch);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
-	tasks = opendir(path);
 	while (tasks && (entry = readdir(tasks)))
 		if (entry->d_name[0] != '.')
 			syscall(SYS_tgkill, watch->worker, (pid_t)strtol(entry->d_name, NULL, 10),
@@ -400,14 +335,16 @@ static void worker_let_go(const struct watch *watch)
 		closedir(tasks);
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", watch->shown, STDIN_FILENO);
 	for (int i = 0; i < LET_GO_POLLS && readlink(path, target, sizeof(target)) > 0; i++)
-		nanosleep(&pause, NULL);
+		nanosleep(&let_go_pause, NULL);
 }
 
 /* Gives the worker up: it is not waited for if one of its calls does not end. */
-static void worker_give_up(struct watch *watch)
+static void worker_give_up(const struct watch *watch)
 {
 	struct keeper_progress *progress = shared_progress;
-	char name[PATH_MAX + 64];
+	const struct blocked_subject *subject = &progress->subject;
+	struct error e = {0};
+	const char *what;
 
 	worker_save(watch);
 	worker_let_go(watch);
@@ -415,28 +352,27 @@ static void worker_give_up(struct watch *watch)
 	/* a thread of the screen that saw its files closed has marked the terminal as given back */
 	progress->terminal.taken = progress->terminal.saved;
 	terminal_rescue();
-	if (watch->users)
-		snprintf(name, sizeof(name), "the name service (getpwuid)");
-	else if (watch->subject.pid)
-		snprintf(name, sizeof(name), "process %lld (%s)", (long long)watch->subject.pid,
-			 watch->subject.why);
+	if (!watch->stop_requested && subject_avoid(subject))
+		return;
+	if (!watch->stop_requested)
+		what = "gave up, because reads hang again and again, last on";
+	else if (progress->saved)
+		what = "stopped while a read hung; all that was sampled until then is printed or "
+		       "recorded:";
 	else
-		snprintf(name, sizeof(name), "%s (%s)", watch->subject.path, watch->subject.why);
-	if (watch->stop_requested) {
-		line_write(progress->saved
-				   ? "stopped while a read hung; all that was sampled until then "
-				     "is printed or recorded: "
-				   : "stopped while a read hung, and what was sampled is lost: ",
-			   name);
-		_exit(progress->saved ? EXIT_SUCCESS : EXIT_FAILURE);
-	}
-	if (!subject_avoid(&watch->subject, watch->users)) {
-		line_write("gave up, because reads hang again and again, last on ", name);
-		_exit(EXIT_FAILURE);
-	}
+		what = "stopped while a read hung, and what was sampled is lost:";
+	if (subject->users)
+		error_set(&e, 0, EXIT_FAILED, "%s the name service (getpwuid)", what);
+	else if (subject->pid)
+		error_set(&e, 0, EXIT_FAILED, "%s process %lld (%s)", what, (long long)subject->pid,
+			  subject->why);
+	else
+		error_set(&e, 0, EXIT_FAILED, "%s %s (%s)", what, subject->path, subject->why);
+	output_complain(e.line);
+	_exit(watch->stop_requested && progress->saved ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-bool keeper_begin(void)
+bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 {
 	sigset_t signals, before;
 	pid_t parent = getpid();
@@ -446,10 +382,10 @@ bool keeper_begin(void)
 	if (shared == MAP_FAILED)
 		return false;
 	shared_progress = shared;
-	process_locks_begin();
-	avoid_users_count(&shared->users_requested);
+	explain = limits_explain;
 	terminal_rescue_use(&shared->terminal);
-	stop_signals_set(&signals);
+	signals_stop_set(&signals);
+	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	for (;;) {
 		struct watch watch = {.worker = fork()};
@@ -466,7 +402,6 @@ bool keeper_begin(void)
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			thread_busy_count(&shared->busy);
 			terminal_rescue_use(&shared->terminal);
-			main_thread = pthread_self();
 			signal(THREAD_LET_GO_SIGNAL, let_go);
 			shared->worker_pid = shown_pid();
 			return true;
@@ -475,5 +410,7 @@ bool keeper_begin(void)
 		shared->worker_pid = 0;
 		worker_give_up(&watch);
 		shared->saves = shared->saved = false;
+		shared->users_ns = 0;
+		keyed_done(&watch.threads);
 	}
 }
