@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <linux/btf.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -320,4 +322,47 @@ int64_t btf_member_find(const struct btf_types *btf, uint32_t of, const char *na
 		return -1;
 	type_get(btf, of, &type);
 	return offset + bytes <= type.size ? offset : -1;
+}
+
+int64_t btf_offset_find(const struct btf_types *btf, const char *of, const char *member,
+			unsigned int bytes)
+{
+	uint32_t id = btf_struct_find(btf, of);
+
+	return id ? btf_member_find(btf, id, member, bytes) : -1;
+}
+
+/* --- the running kernel */
+
+static struct btf_types kernel = {.file = MAP_FAILED};
+
+int btf_kernel(const struct btf_types **btf, struct error *e)
+{
+	struct error unsaid = {0};
+	int result = kernel.count ? 0 : btf_types_open(&kernel, KERNEL_BTF_PATH, e ? e : &unsaid);
+
+	error_done(&unsaid);
+	*btf = &kernel;
+	return result;
+}
+
+void btf_kernel_forget(void)
+{
+	btf_types_close(&kernel);
+}
+
+int btf_tracepoint_id(const char *event)
+{
+	const struct btf_types *btf;
+	char name[64];
+	uint32_t id;
+	int result = btf_kernel(&btf, NULL);
+
+	if (result)
+		return result;
+
+	/* include/trace/bpf_probe.h makes a typedef of this name for each tracepoint */
+	snprintf(name, sizeof(name), "btf_trace_%s", event);
+	id = btf_typedef_find(btf, name);
+	return id && id <= INT32_MAX ? (int)id : -ENOENT;
 }

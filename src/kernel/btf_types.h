@@ -40,4 +40,20 @@ uint32_t btf_typedef_find(const struct btf_types *btf, const char *name);
 int64_t btf_member_find(const struct btf_types *btf, uint32_t of, const char *name,
 			unsigned int bytes);
 
+/* Returns the bytes from the start of struct `of` to its member; -1: there is no such one. */
+int64_t btf_offset_find(const struct btf_types *btf, const char *of, const char *member,
+			unsigned int bytes);
+
+#define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
+
+/* Gets the running kernel's types, which are read at the first call: a start looks for many. A
+ * child of fork(2) has what was read. 0, or -errno with e, unless that is NULL. */
+int btf_kernel(const struct btf_types **btf, struct error *e);
+/* Frees these types, which take some megabytes, until they are wanted again. */
+void btf_kernel_forget(void);
+
+/* Returns the number in the running kernel's types of a tracepoint's arguments, for a program that
+ * wants them typed (5.5). -ENOENT: there is no such tracepoint; else -errno. */
+int btf_tracepoint_id(const char *event);
+
 #endif

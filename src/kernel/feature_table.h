@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Features of this kernel and this build, found by trying, each at most once and only when it is
- * needed. A new feature is a row here; --check prints the rows, --without pretends that one is
- * missing, or (kernel-4.9) all that came after a release. */
+ * needed. A new feature is a row and its trial in feature_table.c; --check prints the rows,
+ * --without pretends that one is missing, or (kernel-4.9) all that came after a release. */
 #ifndef TSNAP_KERNEL_FEATURE_TABLE_H
 #define TSNAP_KERNEL_FEATURE_TABLE_H
 
@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kernel/feature_try.h"
+
+#define FEATURE_WHY_SIZE 160
+#define KERNEL_KHEADERS_PATH "/sys/kernel/kheaders.tar.xz"
 
 enum feature {
 	FEATURE_BPF,
@@ -28,7 +30,6 @@ enum feature {
 	FEATURE_READ_INTO_MAP,
 	FEATURE_PROBE_READ_KERNEL,
 	FEATURE_PROBE_READ_USER,
-	FEATURE_CGROUP_ID,
 	FEATURE_LONG_PROGRAM,
 	FEATURE_BPF_STATS,
 	FEATURE_PINNED_LINKS,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/kernel_lock.h"
 #include "kernel/bpf_call.h"
-#include "kernel/btf_ids.h"
 #include "kernel/btf_types.h"
 
 #include <errno.h>
@@ -44,8 +43,7 @@ struct offsets {
 static bool offset_find(const struct btf_types *btf, const char *of, const char *member,
 			unsigned int bytes, short *offset)
 {
-	uint32_t id = btf_struct_find(btf, of);
-	int64_t at = id ? btf_member_find(btf, id, member, bytes) : -1;
+	int64_t at = btf_offset_find(btf, of, member, bytes);
 
 	*offset = (short)at;
 	return at >= 0 && at <= INT16_MAX;
@@ -53,26 +51,26 @@ static bool offset_find(const struct btf_types *btf, const char *of, const char 
 
 static int offsets_find(struct offsets *offsets)
 {
-	struct btf_types btf;
-	struct error e = {0};
-	int result = btf_types_open(&btf, KERNEL_BTF_PATH, &e);
+	const struct btf_types *btf;
+	int result = btf_kernel(&btf, NULL);
 
-	error_done(&e);
 	if (result)
 		return result;
-	offsets->task_from_pid = (int)btf_function_find(&btf, "bpf_task_from_pid");
-	offsets->task_release = (int)btf_function_find(&btf, "bpf_task_release");
-	if (!offset_find(&btf, "task_struct", "blocker", 8, &offsets->blocker) ||
-	    !offset_find(&btf, "task_struct", "pid", 4, &offsets->pid) ||
-	    !offset_find(&btf, "task_struct", "tgid", 4, &offsets->tgid) ||
-	    !offset_find(&btf, "mutex", "owner", 8, &offsets->mutex_owner) ||
-	    !offset_find(&btf, "rw_semaphore", "owner", 8, &offsets->rwsem_owner) ||
-	    !offset_find(&btf, "rw_semaphore", "count", 8, &offsets->rwsem_count) ||
-	    !offset_find(&btf, "semaphore", "last_holder", 8, &offsets->semaphore_holder) ||
-	    !offsets->task_from_pid || !offsets->task_release)
-		result = -ENOENT;
-	btf_types_close(&btf);
-	return result;
+	offsets->task_from_pid = (int)btf_function_find(btf, "bpf_task_from_pid");
+	offsets->task_release = (int)btf_function_find(btf, "bpf_task_release");
+	return offset_find(btf, "task_struct", "blocker", 8, &offsets->blocker) &&
+			       offset_find(btf, "task_struct", "pid", 4, &offsets->pid) &&
+			       offset_find(btf, "task_struct", "tgid", 4, &offsets->tgid) &&
+			       offset_find(btf, "mutex", "owner", 8, &offsets->mutex_owner) &&
+			       offset_find(btf, "rw_semaphore", "owner", 8,
+					   &offsets->rwsem_owner) &&
+			       offset_find(btf, "rw_semaphore", "count", 8,
+					   &offsets->rwsem_count) &&
+			       offset_find(btf, "semaphore", "last_holder", 8,
+					   &offsets->semaphore_holder) &&
+			       offsets->task_from_pid && offsets->task_release
+		       ? 0
+		       : -ENOENT;
 }
 
 /* Reads that many bytes at base + at, and puts them into the context: nine instructions. */
@@ -147,6 +145,7 @@ int kernel_lock_load(void)
 	struct offsets offsets;
 	int result = offsets_find(&offsets);
 
+	btf_kernel_forget();
 	return result ? result : program_load(&offsets);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/process_locks.h"
 #include "kernel/bpf_call.h"
-#include "kernel/btf_ids.h"
 #include "kernel/btf_types.h"
 #include "kernel/host.h"
 
@@ -51,8 +50,7 @@ static struct {
 static bool offset_add(const struct btf_types *btf, const char *of, const char *member,
 		       unsigned int bytes, int *offset)
 {
-	uint32_t id = btf_struct_find(btf, of);
-	int64_t at = id ? btf_member_find(btf, id, member, bytes) : -1;
+	int64_t at = btf_offset_find(btf, of, member, bytes);
 
 	*offset += (int)at;
 	return at >= 0;
@@ -225,9 +223,8 @@ static void locks_read(int64_t id, struct avoid_state *state)
 void process_locks_begin(void)
 {
 	struct avoid_state own;
-	struct btf_types btf;
+	const struct btf_types *btf;
 	struct offsets offsets;
-	struct error e = {0};
 	struct host host;
 	void *answer;
 	bool found;
@@ -238,9 +235,8 @@ void process_locks_begin(void)
 	map = bpf_call_map_mappable(sizeof(struct answer), 1);
 	if (map < 0)
 		return;
-	found = !btf_types_open(&btf, KERNEL_BTF_PATH, &e) && offsets_find(&btf, &offsets);
-	btf_types_close(&btf);
-	error_done(&e);
+	found = !btf_kernel(&btf, NULL) && offsets_find(btf, &offsets);
+	btf_kernel_forget(); /* what forks parsers must stay small */
 	host_read(&host);
 	if (found && !bpf_call_map_mapped(map, sizeof(struct answer), &answer)) {
 		locks.answer = answer;

@@ -13,7 +13,7 @@
 #ifndef TSNAP_KERNEL_SHARE_H
 #define TSNAP_KERNEL_SHARE_H
 
-#include "kernel/compile_child.h"
+#include "kernel/compile.h"
 #include "kernel/probe_attach.h"
 #include "kernel/share_directory.h"
 

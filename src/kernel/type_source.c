@@ -1,13 +1,307 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/type_source.h"
-#include "kernel/btf_ids.h"
+#include "kernel/btf_types.h"
 #include "kernel/layout_validate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/bpf.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* --- BTF */
+
+static int field_find(const struct btf_types *btf, uint32_t of, size_t field,
+		      struct field_layout *layout)
+{
+	const struct field_row *row = &field_rows[field];
+
+	for (unsigned char n = 0; of && n < FIELD_NAMES_MAX && row->names[n]; n++) {
+		int64_t found = btf_member_find(btf, of, row->names[n], row->bytes);
+
+		if (found < 0 || found > STRUCT_BYTES_MAX)
+			continue;
+		layout->name[field] = n;
+		layout->offset[field] = (uint32_t)found;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int btf_layout_read(const char *path, struct field_layout *layout, struct error *e)
+{
+	struct field_layout read = {.sets = layout->sets};
+	const struct btf_types *btf;
+	struct btf_types file;
+	char what[ERROR_LINE_SIZE];
+	uint32_t of = 0;
+	bool own = !strcmp(path, KERNEL_BTF_PATH);
+	int result = own ? btf_kernel(&btf, e) : btf_types_open(&file, path, e);
+
+	if (result)
+		return result;
+	btf = own ? btf : &file;
+	for (size_t i = 0; !result && i < field_count; i++) {
+		if (!field_there(&read, i))
+			continue;
+		if (!i || strcmp(field_rows[i].of, field_rows[i - 1].of))
+			of = btf_struct_find(btf, field_rows[i].of);
+		result = field_find(btf, of, i, &read);
+		if (result && field_rows[i].sets) {
+			read.lacking[i] = true;
+			result = 0;
+		}
+		if (result)
+			error_set(e, EINVAL, EXIT_FAILED,
+				  "BTF '%s' has no %s.%s: it is not of a whole kernel", path,
+				  field_rows[i].of, field_rows[i].names[0]);
+	}
+	if (!own)
+		btf_types_close(&file);
+	snprintf(what, sizeof(what), "BTF '%s'", path);
+	if (!result)
+		result = field_layout_check(&read, what, e);
+	if (!result)
+		*layout = read;
+	return result;
+}
+
+/* --- headers, by compiling */
+
+/* Writes a function per field that returns its offset: the compiled program's first instruction
+ * holds it. */
+static void offsets_text(const struct field_layout *layout, struct text *text)
+{
+	text_add_string(
+		text,
+		"#include <linux/sched.h>\n#include <linux/cred.h>\n#include <linux/pid.h>\n");
+	if (layout->sets & FIELDS_BLOCK)
+		text_add_string(text, "#include <linux/blk-mq.h>\n");
+	for (size_t i = 0; i < field_count; i++)
+		if (field_there(layout, i))
+			text_add_format(text,
+					"int ts_offset_%zu(void *ctx)\n"
+					"{ return __builtin_offsetof(struct %s, %s); }\n",
+					i, field_rows[i].of, field_rows[i].names[layout->name[i]]);
+}
+
+static int offset_of_program(const struct type_request *request, void *module, size_t field,
+			     uint32_t *offset)
+{
+	char name[32];
+	const struct bpf_insn *insn;
+
+	snprintf(name, sizeof(name), "ts_offset_%zu", field);
+	insn = request->bcc->bpf_function_start(module, name);
+	if (!insn || request->bcc->bpf_function_size(module, name) < 2 * sizeof(*insn))
+		return -EINVAL;
+	if (BPF_OP(insn->code) != BPF_MOV || BPF_SRC(insn->code) != BPF_K || insn->dst_reg ||
+	    insn->imm < 0)
+		return -EINVAL;
+	*offset = (uint32_t)insn->imm;
+	return 0;
+}
+
+/* Reads the output from the given offset on, at most size - 1 bytes. */
+static void output_read(int output, off_t from, char *text, size_t size)
+{
+	ssize_t got;
+
+	fflush(NULL);
+	got = pread(output, text, size - 1, from);
+	text[got > 0 ? got : 0] = 0;
+}
+
+/* Clang's words are "no member named 'state' in 'task_struct'", or "in 'struct task_struct'". */
+static bool member_is_missing(const char *printed, const char *of, const char *member)
+{
+	static const char *const kinds[] = {"", "struct "};
+	char words[160];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(words, sizeof(words), "no member named '%s' in '%s%s'", member, kinds[i],
+			 of);
+		if (strstr(printed, words))
+			return true;
+	}
+	return false;
+}
+
+/* Replaces the name of each member that the headers lack by its older name, or marks it as lacking.
+ * True if there was any. */
+static bool names_step(const char *printed, struct field_layout *layout)
+{
+	bool stepped = false;
+
+	for (size_t i = 0; i < field_count; i++) {
+		const struct field_row *row = &field_rows[i];
+		unsigned char n = layout->name[i];
+
+		if (!field_there(layout, i) || !member_is_missing(printed, row->of, row->names[n]))
+			continue;
+		if (n + 1 < FIELD_NAMES_MAX && row->names[n + 1])
+			layout->name[i]++;
+		else if (row->sets)
+			layout->lacking[i] = true;
+		else
+			continue;
+		stepped = true;
+	}
+	return stepped;
+}
+
+static void *offsets_compile(const struct type_request *request, struct field_layout *layout)
+{
+	static char printed[65536];
+	/* 7.x needs -fms-extensions: without it layouts are silently wrong */
+	const char *flags[] = {"-fms-extensions", "-Wno-everything"};
+	void *module = NULL;
+
+	do {
+		struct text text = {0};
+		off_t from = lseek(request->output, 0, SEEK_END);
+
+		offsets_text(layout, &text);
+		module = request->bcc->bpf_module_create_c_from_string(text_string(&text), 0, flags,
+								       2, true, NULL);
+		text_done(&text);
+		output_read(request->output, from, printed, sizeof(printed));
+	} while (!module && names_step(printed, layout));
+	return module;
+}
+
+int header_layout_read(const struct type_request *request, const char *tree,
+		       struct field_layout *layout, struct error *e)
+{
+	struct field_layout read = {.sets = layout->sets};
+	int result = 0;
+	void *module;
+
+	read.lacking[field_index("rq", "cpu")] = true; /* kernel/sched/sched.h is not installed */
+	if (tree)
+		setenv("BCC_KERNEL_SOURCE", tree, 1);
+	else
+		unsetenv("BCC_KERNEL_SOURCE");
+	module = offsets_compile(request, &read);
+	if (!module && read.sets) { /* sets need more headers, which may be beyond this libbcc */
+		read = (struct field_layout){0};
+		module = offsets_compile(request, &read);
+	}
+	if (!module)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "libbcc can't compile the kernel headers%s%s: they are of another "
+				 "kernel or newer than this libbcc knows (-v shows its output)",
+				 tree ? " in " : "", tree ? tree : "");
+	for (size_t i = 0; !result && i < field_count; i++)
+		if (field_there(&read, i))
+			result = offset_of_program(request, module, i, &read.offset[i]);
+	request->bcc->bpf_module_destroy(module);
+	if (result)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "the compiled kernel headers gave no usable offsets");
+	*layout = read;
+	return 0;
+}
+
+/* --- the headers that the kernel itself may carry (CONFIG_IKHEADERS, 5.2), built in or as a module
+ */
+
+/* Runs argv (NULL at the end), found by PATH, and waits. 0; -errno where it can't be run; -EIO where
+ * it failed, with its own message. */
+static int command_run(const char *const *argv)
+{
+	posix_spawn_file_actions_t actions;
+	pid_t child;
+	int status, err;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	err = posix_spawnp(&child, argv[0], &actions, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (err)
+		return -err;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return status ? -EIO : 0;
+}
+
+static bool archive_there(void)
+{
+	return !access(KERNEL_KHEADERS_PATH, R_OK);
+}
+
+/* Only root's explicit word loads a module. */
+static bool module_is_wanted(const struct type_request *request)
+{
+	return request->choice && !strcmp(request->choice, "kheaders") && !geteuid();
+}
+
+static bool kheaders_there(const struct type_request *request, char *where, size_t size)
+{
+	if (archive_there())
+		snprintf(where, size, "%s", KERNEL_KHEADERS_PATH);
+	else if (errno != ENOENT)
+		snprintf(where, size, "%s: %s", KERNEL_KHEADERS_PATH, strerror(errno));
+	else if (module_is_wanted(request))
+		snprintf(where, size, "%s after modprobe kheaders", KERNEL_KHEADERS_PATH);
+	else
+		snprintf(where, size, "no %s (as root, --kernel-types kheaders loads the module)",
+			 KERNEL_KHEADERS_PATH);
+	return archive_there() || module_is_wanted(request);
+}
+
+static int archive_unpack(const struct type_request *request, const char *tree, struct error *e)
+{
+	const char *const command[] = {"tar", "-xJf", KERNEL_KHEADERS_PATH, "-C", tree, NULL};
+	int failed = work_dir_write(request->work_dir, "kheaders/.tsnap", "", e);
+
+	if (failed)
+		return failed;
+	failed = command_run(command);
+	if (!failed)
+		return 0;
+	return error_set(e, -failed, EXIT_FAILED,
+			 "%s can't be unpacked: tar: %s; are tar and xz installed?",
+			 KERNEL_KHEADERS_PATH, failed == -EIO ? "failed" : strerror(-failed));
+}
+
+static int kheaders_read(const struct type_request *request, struct field_layout *layout,
+			 struct error *e)
+{
+	static const char *const load[] = {"modprobe", "kheaders", NULL};
+	static const char *const unload[] = {"modprobe", "-r", "kheaders", NULL};
+	bool loaded = false;
+	char tree[PATH_MAX];
+	int failed = 0;
+
+	snprintf(tree, sizeof(tree), "%s/kheaders/.", request->work_dir);
+	if (!archive_there()) {
+		failed = command_run(load);
+		loaded = !failed;
+	}
+	if (failed || !archive_there())
+		failed = error_set(e, ENOENT, EXIT_HOST_CANNOT,
+				   "no %s: modprobe kheaders %s, so this kernel has no headers of "
+				   "its own",
+				   KERNEL_KHEADERS_PATH,
+				   failed == -EIO ? "failed (-v says why)"
+				   : failed	  ? "can't be run"
+						  : "did not bring it");
+	else
+		failed = archive_unpack(request, tree, e);
+	/* a module that tsnap loaded is unloaded again: the archive is unpacked */
+	if (loaded)
+		command_run(unload);
+	return failed ? failed : header_layout_read(request, tree, layout, e);
+}
+
+/* --- the sources */
 
 /* where gets the path, or why it can't be read. */
 static bool file_there(const char *path, char *where, size_t size)

@@ -71,14 +71,11 @@ int type_source_find(const struct type_request *request, struct type_found *foun
  * linux-headers-6.1.0-56-amd64". */
 void type_source_remedy(const struct host *host, char *words, size_t size);
 
-/* btf_source.c: the layout from a BTF file, raw or ELF. */
+/* Reads the layout from a BTF file, raw or ELF. */
 int btf_layout_read(const char *path, struct field_layout *layout, struct error *e);
-/* header_source.c: the layout from kernel headers, by compiling. tree: their root, or NULL for the
- * places where distributions put those of the running kernel. */
+/* Reads the layout from kernel headers, by compiling. tree: their root, or NULL for the places
+ * where distributions put those of the running kernel. */
 int header_layout_read(const struct type_request *request, const char *tree,
 		       struct field_layout *layout, struct error *e);
-/* kheaders_source.c: a row's two functions. */
-bool kheaders_there(const struct type_request *request, char *where, size_t size);
-int kheaders_read(const struct type_request *request, struct field_layout *layout, struct error *e);
 
 #endif

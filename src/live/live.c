@@ -12,6 +12,7 @@
 #include "base/priority.h"
 #include "base/progress.h"
 #include "live/context/live_limits.h"
+#include "kernel/btf_types.h"
 #include "kernel/registers.h"
 #include "live/live_account.h"
 #include "live/live_describe.h"
@@ -336,6 +337,7 @@ static int live_start(struct live *live, struct error *e)
 	progress_step("looking for the threads there are");
 	if (!options.attach || live->context.view.translated)
 		err = live_seed_all(&live->context.seed, &live->context.kernel, e);
+	btf_kernel_forget();
 	if (!err)
 		err = live_share_begin(live, &options, e);
 	if (err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_grow.h"
 #include "base/clock.h"
+#include "kernel/btf_types.h"
 #include "live/live_account.h"
 #include "live/live_options.h"
 #include "live/threads/live_sample.h"
@@ -86,6 +87,7 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	if (options.threads_max > limit)
 		options.threads_max = limit;
 	err = kernel_open(bigger, &options, e);
+	btf_kernel_forget();
 	if (err)
 		return err;
 	block_reader_carry(&requests, live->context.kernel.compiled.maps[KERNEL_MAP_BLOCK],

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
+#include "kernel/kernel_thread.h"
 #include "maps/process_totals.h"
 
 #include <bcc/libbpf.h>
@@ -102,21 +103,26 @@ static struct compile_request request_of(struct kernel *kernel,
 		.types_choice = options->types_choice,
 		.btf_file = options->btf_file,
 		.offsets_file = options->offsets_file,
-		.threads_max = threads_max(&kernel->host, options),
-		.parts = options->parts,
-		.latency_kinds = options->latency_kinds,
-		.trace_pids = options->trace_pids,
-		.trace_tids = options->trace_tids,
-		.turn_first = latency_turn_after(options->takes_over),
 		.latency_control = options->takes_over ? options->takes_over->control : -1,
-		.block_argument = options->groups >> GROUP_BLOCK_ISSUE & 1 &&
-				  feature_has(&kernel->features, FEATURE_BLOCK_QUEUE_ARGUMENT),
-		.slower_ns = options->slower_ns,
-		.read_into_map = feature_has(&kernel->features, FEATURE_READ_INTO_MAP),
-		.probe_read_kernel = feature_has(&kernel->features, FEATURE_PROBE_READ_KERNEL),
-		.thread_slots = feature_has(&kernel->features, FEATURE_THREAD_SLOTS),
-		.process_totals = options->process_totals,
-	};
+		.knobs = {
+			.threads_max = threads_max(&kernel->host, options),
+			.cpus_max = (uint32_t)kernel->host.cpus_possible,
+			.parts = options->parts,
+			.latency_kinds = options->latency_kinds,
+			.trace_pids = options->trace_pids,
+			.trace_tids = options->trace_tids,
+			.turn_first = latency_turn_after(options->takes_over),
+			.thread_flags = kernel_thread_flags_of(kernel->host.kernel_code),
+			.block_argument =
+				options->groups >> GROUP_BLOCK_ISSUE & 1 &&
+				feature_has(&kernel->features, FEATURE_BLOCK_QUEUE_ARGUMENT),
+			.slower_ns = options->slower_ns,
+			.read_into_map = feature_has(&kernel->features, FEATURE_READ_INTO_MAP),
+			.probe_read_kernel =
+				feature_has(&kernel->features, FEATURE_PROBE_READ_KERNEL),
+			.thread_slots = feature_has(&kernel->features, FEATURE_THREAD_SLOTS),
+			.process_totals = options->process_totals,
+		}};
 }
 
 static void kernel_clear(struct kernel *kernel)

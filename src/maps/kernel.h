@@ -21,7 +21,7 @@
 
 #include "base/error.h"
 #include "maps/changed_list.h"
-#include "kernel/compile_child.h"
+#include "kernel/compile.h"
 #include "maps/event_reader.h"
 #include "kernel/feature_table.h"
 #include "kernel/host.h"

@@ -2,7 +2,6 @@
 #include "maps/task_list.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
-#include "kernel/btf_ids.h"
 #include "kernel/btf_types.h"
 
 #include <errno.h>
@@ -18,39 +17,27 @@ struct offsets {
 };
 
 /* Finds a member of a member of task_struct. */
-static int64_t nested_find(const struct btf_types *btf, const char *outer, const char *of,
-			   const char *member, unsigned int bytes)
+static short nested_find(const struct btf_types *btf, const char *outer, const char *of,
+			 const char *member, unsigned int bytes)
 {
-	uint32_t task = btf_struct_find(btf, "task_struct"), inner = btf_struct_find(btf, of);
-	int64_t at = task ? btf_member_find(btf, task, outer, 0) : -1;
-	int64_t within = inner ? btf_member_find(btf, inner, member, bytes) : -1;
+	int64_t at = btf_offset_find(btf, "task_struct", outer, 0);
+	int64_t within = btf_offset_find(btf, of, member, bytes);
 
-	return at < 0 || within < 0 ? -1 : at + within;
+	return at < 0 || within < 0 ? -1 : (short)(at + within);
 }
 
-static void times_find(struct offsets *at)
+static void times_find(const struct btf_types *btf, struct offsets *at)
 {
-	struct error unsaid = {0};
-	struct btf_types btf;
-	uint32_t task;
-
-	at->cpu = at->ran = at->arrived = -1;
-	if (!btf_types_open(&btf, KERNEL_BTF_PATH, &unsaid)) {
-		task = btf_struct_find(&btf, "task_struct");
-		at->ran = (short)nested_find(&btf, "se", "sched_entity", "exec_start", 8);
-		at->arrived =
-			(short)nested_find(&btf, "sched_info", "sched_info", "last_arrival", 8);
-		at->cpu = (short)nested_find(&btf, "thread_info", "thread_info", "cpu", 4);
-		if (at->cpu < 0 && task) /* until 5.15 on x86 */
-			at->cpu = (short)btf_member_find(&btf, task, "cpu", 4);
-		btf_types_close(&btf);
-	}
-	error_done(&unsaid);
+	at->ran = nested_find(btf, "se", "sched_entity", "exec_start", 8);
+	at->arrived = nested_find(btf, "sched_info", "sched_info", "last_arrival", 8);
+	at->cpu = nested_find(btf, "thread_info", "thread_info", "cpu", 4);
+	if (at->cpu < 0) /* until 5.15 on x86 */
+		at->cpu = (short)btf_offset_find(btf, "task_struct", "cpu", 4);
 }
 
 /* The context is struct bpf_iter__task: a struct bpf_iter_meta *, whose first member is the
  * seq_file, and the task, NULL at the end. */
-static int program_load(const struct offsets *at)
+static int program_load(const struct btf_types *btf, const struct offsets *at)
 {
 	bool times = at->cpu >= 0 && at->ran >= 0 && at->arrived >= 0;
 	const struct bpf_insn program[] = {
@@ -76,10 +63,11 @@ static int program_load(const struct offsets *at)
 		BPF_SET_(BPF_REG_0, 0),
 		BPF_EXIT_(),
 	};
-	int id = btf_iterator_id("task");
+	/* DEFINE_BPF_ITER_FUNC of include/linux/bpf.h */
+	int id = (int)btf_function_find(btf, "bpf_iter_task");
 
-	return id < 0 ? id
-		      : bpf_call_load_iterator(program, sizeof(program) / sizeof(program[0]), id);
+	return id ? bpf_call_load_iterator(program, sizeof(program) / sizeof(program[0]), id)
+		  : -ENOENT;
 }
 
 /* Finds how far the clocks of tasks are behind. A thread that arrives on a CPU has the time of both
@@ -103,15 +91,18 @@ static void times_compare(struct task_list *list)
 
 int task_list_read(struct task_list *list, const struct field_layout *layout)
 {
+	const struct btf_types *btf;
 	const struct timespec nap = {0, 1000};
 	struct offsets at = {.pid = (short)layout->offset[field_index("task_struct", "pid")],
 			     .stack = (short)layout->offset[field_index("task_struct", "stack")]};
 	struct task_row rows[128];
-	int program, iterator;
+	int program, iterator, result = btf_kernel(&btf, NULL);
 	ssize_t got;
 
-	times_find(&at);
-	program = program_load(&at);
+	if (result)
+		return result;
+	times_find(btf, &at);
+	program = program_load(btf, &at);
 	if (program < 0)
 		return program;
 	iterator = bpf_call_iterator(program);

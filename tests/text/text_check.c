@@ -19,7 +19,7 @@
 #include "program_export.h"
 #include "program_file.h"
 #include "kernel/bcc_library.h"
-#include "kernel/btf_ids.h"
+#include "kernel/btf_types.h"
 #include "kernel/feature_table.h"
 #include "kernel/host.h"
 #include "base/host_file.h"

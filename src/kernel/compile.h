@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Request to the compile child, and its answer. */
-#ifndef TSNAP_KERNEL_COMPILE_REQUEST_H
-#define TSNAP_KERNEL_COMPILE_REQUEST_H
+/* The short-lived child that finds kernel types, compiles with libbcc, loads the programs and hands
+ * their descriptors over. The parent never touches LLVM and stays small; whatever the child prints
+ * is caught; whatever happens to it becomes one error.
+ */
+#ifndef TSNAP_KERNEL_COMPILE_H
+#define TSNAP_KERNEL_COMPILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "kernel/field_table.h"
 #include "kernel/host.h"
-#include "kernel/probe_table.h"
+#include "kernel/program_text.h"
 
 /* The maps of the BPF text, in compile_result.maps. */
 enum kernel_map {
@@ -53,16 +57,9 @@ struct compile_request {
 	const struct probe_plan *plan; /* NULL: find the types only */
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;
-	uint32_t threads_max;
-	unsigned int parts;		     /* bits 1 << PART_x */
-	uint32_t latency_kinds;		     /* bits 1 << LATENCY_x, of --trace */
-	const char *trace_pids, *trace_tids; /* numbers for --trace, as in struct program_knobs */
-	uint32_t turn_first;		     /* first turn of this set */
-	int latency_control;		     /* map that is shared with the set before; -1: none */
-	uint32_t block_argument;	     /* argument of block tracepoints that is the request */
-	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
-	uint64_t slower_ns;   /* threshold of --slower */
-	char parent_name[16]; /* name of the child's parent; set in the child */
+	struct program_knobs knobs; /* but for what the child finds out: registers, pids */
+	int latency_control;	    /* map that is shared with the set before; -1: none */
+	char parent_name[16];	    /* name of the child's parent; set in the child */
 };
 
 struct compile_result {
@@ -79,5 +76,13 @@ struct compile_result {
 	int maps[KERNEL_MAP_COUNT]; /* descriptors; -1: of a fragment that is not in the plan */
 	uint32_t threads_max;
 };
+
+/* Forks, waits, collects. 0: *result is the caller's to compile_result_done(), also with -1
+ * descriptors where the plan has no such row; -EINTR when a signal came first; another -errno with
+ * e filled. */
+int compile_child_run(const struct compile_request *request, struct compile_result *result,
+		      struct error *e);
+void compile_result_init(struct compile_result *result, uint32_t threads_max); /* holds nothing */
+void compile_result_done(struct compile_result *result);
 
 #endif

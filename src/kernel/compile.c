@@ -1,25 +1,116 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kernel/compile_work.h"
-#include "kernel/btf_ids.h"
+#include "kernel/compile.h"
 #include "base/descriptors.h"
 #include "base/memory.h"
+#include "base/priority.h"
+#include "base/progress.h"
+#include "base/signals.h"
 #include "kernel/bpf_call.h"
+#include "kernel/btf_types.h"
 #include "kernel/calibrate.h"
-#include "kernel/child_message.h"
-#include "kernel/pid_namespace.h"
 #include "kernel/kernel_thread.h"
+#include "kernel/own_switch.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
 #include "kernel/version_code.h"
+#include "kernel/work_dir.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/bpf.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define COMMAND_PATH "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
+#define OUTPUT_BYTES_MAX (4 << 20)
+#define WATCH_MS 250 /* interval at which the child is looked after */
+
+/* --- messages from the child to its parent, over a SOCK_SEQPACKET pair */
+
+enum child_message_kind {
+	MESSAGE_TRIED,	   /* text: a line on a type source */
+	MESSAGE_LAYOUT,	   /* layout, text: the source */
+	MESSAGE_REGISTERS, /* number: stack_registers, flag: marked, code: why not */
+	MESSAGE_PIDS,	   /* number: the parent's tid to the kernel, flag: ids are translated */
+	MESSAGE_PROGRAM,   /* number: the group, with a descriptor */
+	MESSAGE_MAP,	   /* number: enum kernel_map, with a descriptor */
+	MESSAGE_ERROR,	   /* text, code: errno, number: exit code */
+	MESSAGE_DONE,
+};
+
+struct child_message {
+	enum child_message_kind kind;
+	int32_t code;
+	uint32_t number;
+	uint32_t flag;
+	struct field_layout layout;
+	char text[ERROR_LINE_SIZE];
+};
+
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* Sends a message. descriptor: -1 for none. 0, or -errno with e. */
+static int child_message_send(int socket, const struct child_message *message, int descriptor,
+			      struct error *e)
+{
+	struct iovec part = {(void *)message, sizeof(*message)};
+	union control control = {.bytes = {0}};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (descriptor >= 0) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = sizeof(control.bytes);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(int));
+	}
+	if (sendmsg(socket, &header, MSG_NOSIGNAL) >= 0)
+		return 0;
+	return error_set(e, errno, EXIT_FAILED, "the compile child can't send its result: %s",
+			 strerror(errno));
+}
+
+/* Receives a message. 1, 0 at the other side's end, or -errno (-EMFILE: this process may open no
+ * more descriptors). *descriptor gets -1 or a descriptor to close. */
+static int child_message_receive(int socket, struct child_message *message, int *descriptor)
+{
+	struct iovec part = {message, sizeof(*message)};
+	union control control;
+	struct msghdr header = {.msg_iov = &part,
+				.msg_iovlen = 1,
+				.msg_control = control.bytes,
+				.msg_controllen = sizeof(control.bytes)};
+	ssize_t got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *first;
+
+	*descriptor = -1;
+	if (got < 0)
+		return -errno;
+	first = CMSG_FIRSTHDR(&header);
+	if (first && first->cmsg_type == SCM_RIGHTS && first->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(descriptor, CMSG_DATA(first), sizeof(int));
+	else if (header.msg_flags & MSG_CTRUNC)
+		return -EMFILE;
+	return got == sizeof(*message) ? 1 : 0;
+}
+
+/* --- work of the child */
 
 const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
@@ -285,7 +376,8 @@ static int module_explain(const struct compile_request *request, int output, str
 				 "the kernel made no maps for %u threads: before 5.11 they count "
 				 "against the memory limit (ulimit -l), which is %llu KB, and "
 				 "which only CAP_SYS_RESOURCE lets tsnap raise; -v says more",
-				 request->threads_max, (unsigned long long)limit.rlim_cur / 1024);
+				 request->knobs.threads_max,
+				 (unsigned long long)limit.rlim_cur / 1024);
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < DESCRIPTORS_LEAST)
 		return error_set(e, EMFILE, EXIT_FAILED, "libbcc could not make tsnap's maps: %s",
 				 strerror(EMFILE));
@@ -295,27 +387,15 @@ static int module_explain(const struct compile_request *request, int output, str
 	return error_set(e, err ? err : EINVAL, EXIT_FAILED,
 			 "libbcc could not compile tsnap's BPF text, or make its maps for %u "
 			 "threads%s%s",
-			 request->threads_max, *line ? ": " : "; -v shows its output", line);
+			 request->knobs.threads_max, *line ? ": " : "; -v shows its output", line);
 }
 
-int compile_work(const struct compile_request *request, const char *work_dir, int socket,
-		 int output, struct error *e)
+/* Sends what it finds and loads to socket. output: the descriptor that standard output and error go
+ * to. 0, or -errno with e filled. */
+static int compile_work(struct compile_request *request, const char *work_dir, int socket,
+			int output, struct error *e)
 {
-	struct program_knobs knobs = {.threads_max = request->threads_max,
-				      .cpus_max = (uint32_t)request->host->cpus_possible,
-				      .read_into_map = request->read_into_map,
-				      .thread_slots = request->thread_slots,
-				      .parts = request->parts,
-				      .latency_kinds = request->latency_kinds,
-				      .turn_first = request->turn_first,
-				      .thread_flags =
-					      kernel_thread_flags_of(request->host->kernel_code),
-				      .trace_pids = request->trace_pids,
-				      .trace_tids = request->trace_tids,
-				      .process_totals = request->process_totals,
-				      .block_argument = request->block_argument,
-				      .slower_ns = request->slower_ns,
-				      .probe_read_kernel = request->probe_read_kernel};
+	struct program_knobs *knobs = &request->knobs;
 	struct field_layout layout;
 	struct bcc_library bcc;
 	struct text text = {0};
@@ -327,21 +407,245 @@ int compile_work(const struct compile_request *request, const char *work_dir, in
 	if (!result)
 		result = fields_check(request, &layout, e);
 	if (!result && request->plan)
-		result = pids_find(&layout, request->host, socket, &knobs.pids, e);
+		result = pids_find(&layout, request->host, socket, &knobs->pids, e);
 	if (result || !request->plan)
 		return result;
-	if (knobs.parts >> PART_REGISTERS & 1 || knobs.latency_kinds)
-		result = registers_find(&layout, socket, &knobs, e);
+	if (knobs->parts >> PART_REGISTERS & 1 || knobs->latency_kinds)
+		result = registers_find(&layout, socket, knobs, e);
 	if (!result)
 		result = program_headers_write(work_dir, request->host->kernel_code, e);
 	if (result)
 		return result;
-	program_text_write(request->plan, &layout, &knobs, &text);
-	module = program_compile(&bcc, &knobs, &text);
+	program_text_write(request->plan, &layout, knobs, &text);
+	module = program_compile(&bcc, knobs, &text);
 	text_done(&text);
 	if (!module)
 		return module_explain(request, output, e);
 	control_share(&bcc, module, request->latency_control);
 	result = maps_send(&bcc, module, socket, e);
 	return result ? result : programs_send(&bcc, module, request->plan, socket, e);
+}
+
+static void child_main(const struct compile_request *request, const char *work_dir, int socket,
+		       int output, pid_t parent)
+{
+	struct child_message message = {.kind = MESSAGE_DONE};
+	struct compile_request own = *request;
+	struct error e = {0};
+	char here[PATH_MAX];
+	int result;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_GET_NAME, own.parent_name);
+	prctl(PR_SET_NAME, "tsnap-compile");
+	if (getppid() != parent)
+		_exit(1);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	/* libbcc gives up where the working directory has no path: deleted, or of another mount
+	 * namespace */
+	if (!getcwd(here, sizeof(here)) && chdir("/"))
+		_exit(1);
+	/* libbcc and tsnap unpack kheaders below TMPDIR, and run modprobe and tar for that. The
+	 * caller's PATH may be anybody's. */
+	setenv("TMPDIR", work_dir, 1);
+	setenv("PATH", COMMAND_PATH, 1);
+	result = compile_work(&own, work_dir, socket, output, &e);
+	if (result) {
+		message.kind = MESSAGE_ERROR;
+		message.code = -result;
+		message.number = e.exit_code;
+		snprintf(message.text, sizeof(message.text), "%s", e.line);
+	}
+	fflush(NULL);
+	/* should this fail, the parent sees how the child ends, and what it has printed */
+	result = child_message_send(socket, &message, -1, &e);
+	if (result)
+		dprintf(STDERR_FILENO, "%s\n", e.line);
+	/* no destructors: LLVM's take time, and the parent cleans up */
+	_exit(result ? 1 : 0);
+}
+
+/* --- the parent */
+
+/* Handles a message. 1: go on; 0: the child is done; -errno: it failed, with its words in e. */
+static int message_take(const struct child_message *message, int descriptor,
+			struct compile_result *result, struct error *e)
+{
+	switch (message->kind) {
+	case MESSAGE_TRIED:
+		text_add_string(&result->types_tried, message->text);
+		return 1;
+	case MESSAGE_LAYOUT:
+		result->layout = message->layout;
+		snprintf(result->types_source, sizeof(result->types_source), "%.31s",
+			 message->text);
+		progress_step("compiling its BPF programs");
+		return 1;
+	case MESSAGE_REGISTERS:
+		result->stack_registers = message->number;
+		result->registers_kept = message->flag;
+		result->calibration = message->code;
+		return 1;
+	case MESSAGE_PIDS:
+		result->own_tid = message->number;
+		result->pids_translated = message->flag;
+		return 1;
+	case MESSAGE_PROGRAM:
+		result->programs[message->number % GROUP_COUNT] = descriptor;
+		return 1;
+	case MESSAGE_MAP:
+		progress_step("loading its BPF programs");
+		result->maps[message->number % KERNEL_MAP_COUNT] = descriptor;
+		return 1;
+	case MESSAGE_ERROR:
+		return error_set(e, message->code ? message->code : EINVAL,
+				 (enum exit_code)message->number, "%s", message->text);
+	case MESSAGE_DONE:
+		return 0;
+	}
+	return 1;
+}
+
+static int listen_fail(int err, struct error *e)
+{
+	if (err == -EINTR)
+		return error_set(e, EINTR, EXIT_FAILED, "interrupted by a signal");
+	return error_set(e, -err, EXIT_FAILED, "the result of the compile child did not arrive: %s",
+			 strerror(-err));
+}
+
+/* Reads the child's messages. 0, -ECHILD where the child ended early, or another -errno with e. */
+static int child_listen(int socket, pid_t child, struct compile_result *result, struct error *e)
+{
+	struct pollfd answer = {.fd = socket, .events = POLLIN};
+	struct child_message message;
+	int descriptor, got;
+
+	do {
+		while (poll(&answer, 1, WATCH_MS) <= 0) {
+			if (signals_stop())
+				return listen_fail(-EINTR, e);
+			priority_watch(child);
+		}
+		got = child_message_receive(socket, &message, &descriptor);
+		if (got > 0)
+			got = message_take(&message, descriptor, result, e);
+		else
+			return got ? listen_fail(got, e) : -ECHILD;
+	} while (got > 0);
+	return got;
+}
+
+static void output_take(int output, struct text *to)
+{
+	char part[4096];
+	ssize_t got;
+
+	lseek(output, 0, SEEK_SET);
+	while (to->length < OUTPUT_BYTES_MAX && (got = read(output, part, sizeof(part))) > 0)
+		text_add(to, part, (size_t)got);
+}
+
+/* output: what the child has printed. */
+static int child_end_explain(int status, const char *output, struct error *e)
+{
+	char line[256];
+
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return error_set(e, ENOMEM, EXIT_FAILED,
+				 "the compile child was killed by signal 9 (Killed); was memory "
+				 "short? it needs about 150 MB for a moment");
+	if (WIFSIGNALED(status))
+		return error_set(
+			e, ECHILD, EXIT_FAILED,
+			"the compile child was killed by signal %d (%s); -v shows its output",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	error_of_output(output, line, sizeof(line));
+	return error_set(e, ECHILD, EXIT_FAILED,
+			 "the compile child ended with status %d%s%s; -v shows its output",
+			 WEXITSTATUS(status), *line ? ": " : "", line);
+}
+
+void compile_result_init(struct compile_result *result, uint32_t threads_max)
+{
+	*result = (struct compile_result){.threads_max = threads_max};
+	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
+		result->maps[map] = -1;
+	for (int group = 0; group < GROUP_COUNT; group++)
+		result->programs[group] = -1;
+}
+
+int compile_child_run(const struct compile_request *request, struct compile_result *result,
+		      struct error *e)
+{
+	struct work_dir work_dir = {.path = ""};
+	int sockets[2] = {-1, -1}, output, event, status = 0, failed;
+	struct compile_result made;
+	pid_t child, parent = getpid();
+
+	compile_result_init(&made, request->knobs.threads_max);
+	output = memfd_create("tsnap-compile", MFD_CLOEXEC);
+	if (output < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		failed = error_set(e, errno, EXIT_FAILED,
+				   "no descriptors for the compile child: %s: %s",
+				   output < 0 ? "memfd_create" : "socketpair", strerror(errno));
+	else
+		failed = work_dir_make(&work_dir, e);
+	if (failed)
+		goto out;
+	fflush(NULL);
+	progress_step("finding the layout of kernel types");
+	child = fork();
+	if (child < 0) {
+		failed =
+			error_set(e, errno, EXIT_FAILED,
+				  "the compile child can't be forked (clone): %s", strerror(errno));
+		goto out;
+	}
+	if (!child)
+		child_main(request, work_dir.path, sockets[1], output, parent);
+	priority_pass_on(child);
+	close(sockets[1]);
+	sockets[1] = -1;
+	event = own_switch_event(); /* the child will open such events */
+	failed = child_listen(sockets[0], child, &made, e);
+	if (event >= 0)
+		close(event);
+	if (failed && failed != -ECHILD)
+		kill(child, SIGKILL); /* nobody listens to it any more */
+	if (!failed)
+		work_dir_remove(&work_dir); /* meanwhile the child frees its memory */
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	output_take(output, &made.output);
+	if (failed == -ECHILD)
+		failed = child_end_explain(status, text_string(&made.output), e);
+	if (failed && made.output.length)
+		error_take_detail(e, text_take(&made.output));
+out:
+	work_dir_remove(&work_dir);
+	for (int i = 0; i < 2; i++)
+		if (sockets[i] >= 0)
+			close(sockets[i]);
+	if (output >= 0)
+		close(output);
+	if (failed)
+		compile_result_done(&made);
+	else
+		*result = made;
+	return failed;
+}
+
+void compile_result_done(struct compile_result *result)
+{
+	text_done(&result->types_tried);
+	text_done(&result->output);
+	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
+		if (result->maps[map] >= 0)
+			close(result->maps[map]);
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (result->programs[group] >= 0)
+			close(result->programs[group]);
+	compile_result_init(result, 0);
 }
