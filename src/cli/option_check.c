@@ -3,7 +3,7 @@
 #include "cli/config.h"
 #include "base/clock.h"
 #include "base/time_word.h"
-#include "kernel/share_directory.h"
+#include "kernel/share.h"
 #include "kernel/type_source.h"
 #include "recording/recorder.h"
 #include "render/renderer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/bpf_call.h"
-#include "kernel/version_code.h"
+#include "kernel/host.h"
 
 #include <errno.h>
 #include <string.h>

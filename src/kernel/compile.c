@@ -8,13 +8,12 @@
 #include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
 #include "kernel/calibrate.h"
-#include "kernel/kernel_thread.h"
+#include "kernel/host.h"
 #include "kernel/own_switch.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
-#include "kernel/version_code.h"
 #include "kernel/work_dir.h"
 
 #include <errno.h>

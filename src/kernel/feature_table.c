@@ -5,11 +5,10 @@
 #include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
 #include "kernel/host.h"
-#include "kernel/kernel_function.h"
+#include "kernel/probe_attach.h"
 #include "kernel/kernel_lock.h"
 #include "kernel/own_switch.h"
 #include "kernel/registers.h"
-#include "kernel/tracepoint.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>

@@ -1,18 +1,74 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/host.h"
 #include "base/host_file.h"
-#include "kernel/version_code.h"
+#include "kernel/elf_image.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#define SIGNATURE_SIZE 128 /* more than /proc/version_signature has */
+
+uint32_t version_code_of_vdso(const void *image, size_t size)
+{
+	struct elf_part note;
+	uint32_t code = 0;
+
+	/* arch/x86/entry/vdso/vdso-note.S, arch/arm64/kernel/vdso/note.S */
+	if (!elf_note_find(image, size, "Linux", 0, &note) && note.size == sizeof(code))
+		memcpy(&code, note.bytes, sizeof(code));
+	return code;
+}
+
+uint32_t version_code_of_release(const char *release)
+{
+	unsigned int major = 0, minor = 0, patch = 0;
+
+	if (sscanf(release, "%3u.%3u.%3u", &major, &minor, &patch) < 2)
+		return 0;
+	/* KERNEL_VERSION() has a byte for the last number; 4.9 and 4.14 went beyond */
+	return major << 16 | (minor & 255) << 8 | (patch > 255 ? 255 : patch);
+}
+
+uint32_t version_code_of_signature(const char *text)
+{
+	const char *last = strrchr(text, ' ');
+
+	return last ? version_code_of_release(last + 1) : 0;
+}
+
+/* Returns the size of the vDSO, by its segments; the kernel maps it whole. */
+static size_t vdso_size(const Elf64_Ehdr *vdso)
+{
+	const Elf64_Phdr *segments = (const void *)((const unsigned char *)vdso + vdso->e_phoff);
+	size_t size = 0;
+
+	for (size_t i = 0; i < vdso->e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD &&
+		    segments[i].p_offset + segments[i].p_filesz > size)
+			size = segments[i].p_offset + segments[i].p_filesz;
+	return size;
+}
+
+uint32_t version_code_read(const char *release)
+{
+	const Elf64_Ehdr *vdso = (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	char text[SIGNATURE_SIZE];
+	uint32_t code = vdso ? version_code_of_vdso(vdso, vdso_size(vdso)) : 0;
+
+	if (!code && host_file_read("/proc/version_signature", text, sizeof(text)) > 0)
+		code = version_code_of_signature(text);
+	return code ? code : version_code_of_release(release);
+}
 
 #define CPUS_ONLINE "/sys/devices/system/cpu/online"
 #define CPUS_MAX 8192
@@ -268,4 +324,28 @@ int64_t host_threads_limit(const struct host *host)
 	    host_file_read("/proc/sys/kernel/pid_max", text, sizeof(text)) > 0)
 		limit = strtoll(text, NULL, 10);
 	return limit > 0 && limit < PID_MAX_LIMIT ? limit : PID_MAX_LIMIT;
+}
+
+/* Bits of include/linux/sched.h */
+#define PF_KTHREAD_BIT 0x200000u   /* since 2.6.27 */
+#define PF_IO_WORKER_BIT 0x10u	   /* io_uring's; before 5.12 they had PF_KTHREAD, too */
+#define PF_USER_WORKER_BIT 0x4000u /* vhost's, too; until 5.17 a mark of asynchronous work */
+
+uint32_t kernel_thread_flags_of(uint32_t kernel_code)
+{
+	return PF_KTHREAD_BIT | (kernel_code >= KERNEL_CODE(5, 12) ? PF_IO_WORKER_BIT : 0) |
+	       (kernel_code >= KERNEL_CODE(6, 4) ? PF_USER_WORKER_BIT : 0);
+}
+
+uint32_t kernel_thread_flags(void)
+{
+	static uint32_t kept; /* found once, by any thread */
+	uint32_t flags = __atomic_load_n(&kept, __ATOMIC_RELAXED);
+	struct utsname name;
+
+	if (flags)
+		return flags;
+	flags = kernel_thread_flags_of(uname(&name) ? 0 : version_code_read(name.release));
+	__atomic_store_n(&kept, flags, __ATOMIC_RELAXED);
+	return flags;
 }

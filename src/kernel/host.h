@@ -30,7 +30,7 @@ struct host {
 	uint64_t memlock_bytes; /* soft RLIMIT_MEMLOCK, UINT64_MAX: unlimited */
 	int cpus;		/* online */
 	int cpus_possible;	/* size of a per-CPU map value array */
-	uint32_t kernel_code;	/* LINUX_VERSION_CODE: version_code.h */
+	uint32_t kernel_code;	/* LINUX_VERSION_CODE: host.h */
 };
 
 /* True if tsnap is in the first pid namespace, where ids are the kernel's own. */
@@ -58,5 +58,32 @@ int64_t host_threads_count(void);
 /* Returns the limit below which thread ids are, so that there are never more threads: the sysctl
  * kernel.pid_max, where it is the whole host's; elsewhere PID_MAX_LIMIT. */
 int64_t host_threads_limit(const struct host *host);
+
+/* LINUX_VERSION_CODE of the running kernel. Before 5.0 a kprobe program must carry exactly this
+ * number, and uname reports another one where a distribution has a numbering of its own: 4.9.0-19
+ * of Debian is 4.9.320.
+ */
+
+#define KERNEL_CODE(major, minor) ((uint32_t)(major) << 16 | (minor) << 8)
+
+/* Returns the code from the vDSO, else Ubuntu's /proc/version_signature, else release (uname's). 0:
+ * not known. */
+uint32_t version_code_read(const char *release);
+
+/* Version code from a vDSO's image, from version_signature ("Ubuntu 4.15.0-20.21-generic 4.15.17"),
+ * from a release ("4.9.0-19-amd64"). 0: it does not say. */
+uint32_t version_code_of_vdso(const void *image, size_t size);
+uint32_t version_code_of_signature(const char *text);
+uint32_t version_code_of_release(const char *release);
+
+/* Which threads run nothing but the kernel's code. The registers that such a thread saved last are
+ * no system call: those of a worker in a process are its creator's.
+ */
+
+/* Returns the flags of which such a thread has at least one (PF_* of task_struct.flags, as
+ * /proc/TID/stat shows them), in the kernel with that LINUX_VERSION_CODE. */
+uint32_t kernel_thread_flags_of(uint32_t kernel_code);
+/* Returns these of the running kernel. */
+uint32_t kernel_thread_flags(void);
 
 #endif

@@ -4,6 +4,8 @@
 #ifndef TSNAP_KERNEL_PROBE_ATTACH_H
 #define TSNAP_KERNEL_PROBE_ATTACH_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "kernel/feature_table.h"
 #include "kernel/probe_table.h"
@@ -44,5 +46,19 @@ int probe_clock_attach(struct probe_links *links, int cpu);
 /* Removes kprobe events that a killed tsnap left in tracefs (kernels without a kprobe event source,
  * before 4.17). */
 void probe_clear_stale(void);
+
+/* Perf tracepoints, through tracefs. libbcc's call for them returns no errno, and prints it. */
+
+/* Runs a BPF program of type TRACEPOINT at the event, "sched:sched_switch", until the descriptor
+ * that is returned is closed. -errno: -ENOENT where tracefs does not show the event, -EEXIST where
+ * another program is attached to it and the kernel takes only one (before 4.15). */
+int tracepoint_attach(const char *event, int program);
+
+/* Words for a failure: -EEXIST has its own, others have strerror(). */
+const char *tracepoint_why(int result);
+
+/* Looks for a function in /proc/kallsyms, which need not show addresses: name itself, or a variant
+ * such as name.isra.0, but not name.cold. found gets the full name (size bytes). 0 or -ENOENT. */
+int kernel_function_find(const char *name, char *found, unsigned int size);
 
 #endif

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/program_text.h"
-#include "kernel/embedded.h"
 #include "kernel/record.h"
 #include "kernel/registers.h"
 #include "kernel/work_dir.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *embedded_text(const char *name)
+{
+	for (const struct embedded_file *file = embedded_files; file->name; file++)
+		if (!strcmp(strrchr(file->name, '/') + 1, name))
+			return file->text;
+	return NULL;
+}
 
 static void fragment_add(const char *file, struct text *to)
 {

@@ -12,6 +12,18 @@
 #include "kernel/pid_namespace.h"
 #include "kernel/probe_table.h"
 
+/* The BPF text, embedded byte for byte by cmake/embed.cmake. */
+struct embedded_file {
+	const char *name; /* "bpf_text/maps.bpf.c" */
+	const char *text; /* NUL-terminated */
+};
+
+extern const struct embedded_file embedded_files[]; /* ends with a NULL name */
+
+/* Returns the text of bpf_text/<name>; every name that this program uses exists (a unit test checks
+ * that). */
+const char *embedded_text(const char *name);
+
 struct program_knobs {
 	uint32_t threads_max, cpus_max;
 	uint32_t stack_registers;    /* saved registers above task->stack, bytes; 0: not known */

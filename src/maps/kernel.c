@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
-#include "kernel/kernel_thread.h"
+#include "kernel/host.h"
 #include "maps/process_totals.h"
 
 #include <bcc/libbpf.h>

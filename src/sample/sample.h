@@ -64,7 +64,7 @@ struct sample_scan {
 struct sample_thread {
 	int64_t tid, pid, uid;
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
-	int64_t kthread;  /* 1 kernel thread, also one of a process (kernel_thread.h); 0 not */
+	int64_t kthread;  /* 1 kernel thread, also one of a process (host.h); 0 not */
 	const char *user, *comm, *commsum;
 	int64_t pid_ns, ns_pid, ns_tid;
 };

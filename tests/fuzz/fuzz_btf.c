@@ -3,7 +3,7 @@
  * message. Also the same bytes as an image with notes. */
 #include "fuzz_file.h"
 #include "kernel/type_source.h"
-#include "kernel/version_code.h"
+#include "kernel/host.h"
 
 #include <string.h>
 

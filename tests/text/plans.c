@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plans.h"
-#include "kernel/kernel_thread.h"
+#include "kernel/host.h"
 #include "kernel/record.h"
 #include "kernel/registers.h"
-#include "kernel/version_code.h"
 
 #include <stdio.h>
 #include <string.h>

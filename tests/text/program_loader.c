@@ -5,7 +5,6 @@
  * verifier visited. The last line is the sum: N passed, N failed, N skipped. */
 #include "kernel/bpf_call.h"
 #include "kernel/host.h"
-#include "kernel/version_code.h"
 #include "program_file.h"
 
 #include <errno.h>

@@ -26,7 +26,6 @@
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
 #include "kernel/type_source.h"
-#include "kernel/version_code.h"
 #include "kernel/work_dir.h"
 
 #include <bcc/bcc_proc.h>

@@ -2,7 +2,7 @@
 /* Loading of programs by a kernel of 4.9, whose bpf(2) this test simulates. */
 #include "unit.h"
 #include "kernel/bpf_call.h"
-#include "kernel/version_code.h"
+#include "kernel/host.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -2,13 +2,12 @@
 /* features, fields, probes, embedded text: the tables, and output made from them without a
  * kernel */
 #include "unit.h"
-#include "kernel/embedded.h"
+#include "kernel/program_text.h"
 #include "kernel/feature_table.h"
 #include "kernel/field_table.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/probe_table.h"
-#include "kernel/program_text.h"
-#include "kernel/share_directory.h"
+#include "kernel/share.h"
 
 #include <stdlib.h>
 #include <unistd.h>

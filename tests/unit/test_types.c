@@ -6,8 +6,6 @@
 #include "kernel/host.h"
 #include "kernel/layout_validate.h"
 #include "kernel/type_source.h"
-#include "kernel/kernel_thread.h"
-#include "kernel/version_code.h"
 #include "sleeper.h"
 #include "kernel/work_dir.h"
 

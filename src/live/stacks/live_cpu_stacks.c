@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/host_file.h"
-#include "kernel/version_code.h"
+#include "kernel/host.h"
 #include "live/context/live_limits.h"
 
 #include <errno.h>

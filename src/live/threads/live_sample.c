@@ -2,7 +2,7 @@
 #include "live/threads/live_sample.h"
 #include "base/clock.h"
 #include "base/names.h"
-#include "kernel/kernel_thread.h"
+#include "kernel/host.h"
 #include "kernel/registers.h"
 #include "maps/register_requester.h"
 
