@@ -11,7 +11,6 @@
 #include "recording/recording_part.h"
 #include "recording/sample_row.h"
 #include "recording/stack_dict.h"
-#include "recording/xcapture.h"
 #include "recording/scan_rows.h"
 #include "report/value.h"
 
@@ -38,8 +37,7 @@ struct seen_thread {
 struct sample_file {
 	struct source source; /* first member, so that a source is a sample_file */
 	struct csv_reader reader;
-	struct csv_input *foreign; /* input of reader, or of ahead, in a recording */
-	struct csv_ahead *ahead;   /* NULL: none */
+	struct csv_ahead *ahead; /* NULL: none */
 	char *path;
 	struct recording_part part;
 	const struct filter *filter;
@@ -406,7 +404,6 @@ static void sample_file_close(struct source *source)
 		close(file->reader.fd);
 	csv_done(&file->reader);
 	csv_ahead_free(file->ahead);
-	xcapture_input_free(file->foreign);
 	sample_row_done(&file->row);
 	free(file->path);
 	free(file->samples);
@@ -534,10 +531,9 @@ int sample_file_open_input(struct sample_input *input, const struct filter *filt
 
 	file->input = input;
 	file->reader.fd = -1;
-	file->foreign = xcapture_input_new(input->samples, input->name);
-	file->reader.input = file->foreign;
+	file->reader.input = input->samples;
 	if (input->bytes >= AHEAD_BYTES)
-		file->reader.ahead = file->ahead = csv_ahead_new(file->foreign);
+		file->reader.ahead = file->ahead = csv_ahead_new(input->samples);
 	file->reader.name = input->name;
 	file->part = input->part;
 	if (input->scans)
