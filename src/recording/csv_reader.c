@@ -1,15 +1,444 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/csv_reader.h"
 #include "base/memory.h"
-#include "recording/csv_ahead.h"
-#include "recording/csv_index.h"
+#include "base/names.h"
+#include "base/thread.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define CSV_RECORD_MAX (1u << 20) /* bytes; a command line with every byte escaped fits */
 #define CSV_READ_BYTES 65536
+#define CSV_INDEX_BYTES 16384 /* limit of bytes that one call looks at; offsets fit 16 bits */
+#define CSV_INDEX_AHEAD 64 /* bytes after the text that may be read; their values do not matter */
+
+/* --- where the fields of plain records end, 64 bytes at a time. A record is plain if each quote
+ * begins or ends a field, and no line end is in quotes, and there is no NUL: nearly all rows of
+ * tsnap are. All others are read byte by byte. */
+
+/* Positions of a character in 64 bytes, a bit each, the first byte's lowest. */
+struct block_bits {
+	uint64_t quotes, commas, line_ends, nuls;
+};
+
+#ifdef __SSE2__
+static inline uint64_t bits_equal(const __m128i bytes[4], char to)
+{
+	const __m128i all = _mm_set1_epi8(to);
+	uint64_t bits = 0;
+
+	for (int i = 0; i < 4; i++)
+		bits |= (uint64_t)(uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes[i], all))
+			<< (16 * i);
+	return bits;
+}
+
+static inline struct block_bits block_read(const char *block)
+{
+	__m128i bytes[4];
+
+	for (int i = 0; i < 4; i++)
+		bytes[i] = _mm_loadu_si128((const __m128i *)(const void *)block + i);
+	return (struct block_bits){
+		.quotes = bits_equal(bytes, '"'),
+		.commas = bits_equal(bytes, ','),
+		.line_ends = bits_equal(bytes, '\n'),
+		.nuls = bits_equal(bytes, '\0'),
+	};
+}
+#else
+#define EACH_BYTE 0x0101010101010101u
+
+/* The top bits of the bytes that are zero, gathered into 8 bits. */
+static inline uint64_t bits_zero(uint64_t word)
+{
+	const uint64_t low = 0x7f * EACH_BYTE;
+	uint64_t tops = ~(((word & low) + low) | word | low);
+
+	return ((tops >> 7) * 0x0102040810204080u) >> 56;
+}
+
+static inline struct block_bits block_read(const char *block)
+{
+	struct block_bits bits = {0};
+
+	for (size_t i = 0; i < 8; i++) {
+		uint64_t word;
+
+		memcpy(&word, block + 8 * i, sizeof(word));
+		word = le64toh(word);
+		bits.quotes |= bits_zero(word ^ '"' * EACH_BYTE) << (8 * i);
+		bits.commas |= bits_zero(word ^ ',' * EACH_BYTE) << (8 * i);
+		bits.line_ends |= bits_zero(word ^ '\n' * EACH_BYTE) << (8 * i);
+		bits.nuls |= bits_zero(word) << (8 * i);
+	}
+	return bits;
+}
+#endif
+
+/* Sets each bit for which an odd number of bits are set, from the lowest one up to and including
+ * itself. */
+static inline uint64_t bits_between(uint64_t bits)
+{
+	for (int by = 1; by < 64; by *= 2)
+		bits ^= bits << by;
+	return bits;
+}
+
+/* Looks at text, which begins with a record, up to the last complete plain one. Fills ends, which
+ * has capacity for CSV_INDEX_BYTES, with the offsets of the commas and line ends that end fields.
+ * Returns the bytes of these records; 0: the first one is not plain, or longer than the bytes
+ * looked at. */
+static size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, size_t length)
+{
+	/* state at the byte before the block: it ended a field; ended a quoted text; quotes are
+	 * open */
+	uint64_t ended = 1, closed = 0, open = 0;
+	size_t found = 0;
+
+	length = length < CSV_INDEX_BYTES ? length : CSV_INDEX_BYTES;
+	for (size_t at = 0; at < length; at += 64) {
+		struct block_bits bits = block_read(text + at);
+		uint64_t wanted = length - at < 64 ? (1ull << (length - at)) - 1 : ~0ull;
+		uint64_t inside, ending, opening, closing;
+
+		bits.quotes &= wanted;
+		inside = bits_between(bits.quotes) ^ open;
+		ending = (bits.commas | bits.line_ends) & ~inside & wanted;
+		opening = bits.quotes & inside;
+		closing = bits.quotes & ~inside;
+		if (((bits.nuls | (bits.line_ends & inside)) & wanted) ||
+		    (opening & ~(ending << 1 | ended)) ||
+		    ((closing << 1 | closed) & ~ending & wanted))
+			break;
+		for (uint64_t left = ending; left; left &= left - 1)
+			ends[found++] = (uint16_t)(at + (size_t)__builtin_ctzll(left));
+		/* all bits or none, if the last byte is in quotes or not */
+		open = 0 - (inside >> 63);
+		ended = ending >> 63;
+		closed = closing >> 63;
+	}
+	while (found && text[ends[found - 1]] != '\n')
+		found--;
+	*count = found;
+	return found ? (size_t)ends[found - 1] + 1 : 0;
+}
+
+/* The line end of the record that begins at `at`: the first one outside quotes; NULL: none. */
+static char *csv_record_end(char *at, char *end)
+{
+	for (bool quoted = false; at < end; at++) {
+		if (*at == '\n' && !quoted)
+			return at;
+		quoted ^= *at == '"';
+	}
+	return NULL;
+}
+
+/* --- reading ahead, in blocks of whole records, with the ends of the plain ones */
+
+#define BLOCK_BYTES ((size_t)128 << 10)
+/* Blocks that last for about as long as the unpacking of the next frame of a recording (8 MB). */
+#define BLOCK_COUNT 48
+#define BLOCKS_MOST (BLOCK_COUNT - 1) /* the block that was taken last is still being read */
+/* Blocks to be filled, or empty, before a waiting thread goes on: waking a thread costs about as
+ * much as reading a block. */
+#define BLOCKS_AGAIN (BLOCK_COUNT / 8)
+
+/* Plain records that follow each other. */
+struct csv_run {
+	size_t at;		    /* offset in the block's bytes */
+	size_t ends_at, ends_count; /* first and number of its ends in the block's ends */
+};
+
+/* Records; those between the runs are not plain. */
+struct csv_block {
+	char *bytes; /* the reader may change them; CSV_INDEX_AHEAD more bytes are allocated */
+	size_t length, capacity;
+	uint16_t *ends; /* ends of fields: offsets from the start of their run */
+	size_t ends_capacity;
+	struct csv_run *runs;
+	size_t run_count, run_capacity;
+	int err; /* after the bytes: 0: more, -ENODATA: the end, or another -errno with e */
+	struct error e;
+};
+
+struct csv_ahead {
+	struct csv_input *input;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	/* under the mutex: numbers of blocks that were filled, and that were taken, in order */
+	size_t filled, taken;
+	bool ended;   /* nothing more is filled */
+	bool stopped; /* nothing more is taken */
+	struct csv_block blocks[BLOCK_COUNT];
+	struct text rest; /* owned by the thread: bytes that the next block begins with */
+};
+
+static void block_grow(struct csv_block *block, size_t capacity)
+{
+	if (block->capacity >= capacity)
+		return;
+	block->capacity = capacity;
+	block->bytes = memory_resize(block->bytes, capacity + CSV_INDEX_AHEAD, 1);
+}
+
+/* Reads until the block is full, or at the end of the input. */
+static void block_fill(struct csv_ahead *ahead, struct csv_block *block)
+{
+	while (!block->err && block->length < block->capacity) {
+		ssize_t got = ahead->input->read(ahead->input, block->bytes + block->length,
+						 block->capacity - block->length, &block->e);
+
+		if (got > 0)
+			block->length += (size_t)got;
+		else if (got != -EINTR)
+			block->err = got ? (int)got : -ENODATA;
+	}
+}
+
+/* Finds the records. Returns the offset after the last complete one. */
+static size_t block_index(struct csv_block *block)
+{
+	size_t at = 0, ends = 0;
+
+	block->run_count = 0;
+	while (at < block->length) {
+		char *end;
+		size_t count, bytes;
+
+		block->ends = memory_grow(block->ends, &block->ends_capacity,
+					  ends + CSV_INDEX_BYTES, sizeof(*block->ends));
+		bytes = csv_index_make(block->ends + ends, &count, block->bytes + at,
+				       block->length - at);
+		if (bytes) {
+			block->runs = memory_grow(block->runs, &block->run_capacity,
+						  block->run_count + 1, sizeof(*block->runs));
+			block->runs[block->run_count++] = (struct csv_run){at, ends, count};
+			ends += count;
+			at += bytes;
+			continue;
+		}
+		end = csv_record_end(block->bytes + at, block->bytes + block->length);
+		if (!end)
+			break;
+		at = (size_t)(end - block->bytes) + 1;
+	}
+	return at;
+}
+
+static void block_make(struct csv_ahead *ahead, struct csv_block *block)
+{
+	size_t whole = 0;
+
+	block->err = 0;
+	block_grow(block, BLOCK_BYTES);
+	block_grow(block, ahead->rest.length * 2);
+	if (ahead->rest.length)
+		memcpy(block->bytes, ahead->rest.bytes, ahead->rest.length);
+	block->length = ahead->rest.length;
+	for (;;) {
+		block_fill(ahead, block);
+		whole = block_index(block);
+		if (whole || block->err || block->length > CSV_RECORD_MAX)
+			break;
+		block_grow(block, block->capacity * 2);
+	}
+	text_clear(&ahead->rest);
+	if (!whole || block->err)
+		return;
+	text_add(&ahead->rest, block->bytes + whole, block->length - whole);
+	block->length = whole;
+}
+
+/* Number of blocks that are filled and not taken. */
+static size_t blocks_full(const struct csv_ahead *ahead)
+{
+	return ahead->filled - ahead->taken;
+}
+
+/* Waits until one of the variables under the mutex has changed. */
+static void ahead_wait(struct csv_ahead *ahead)
+{
+	thread_rest(true);
+	pthread_cond_wait(&ahead->changed, &ahead->mutex);
+	thread_rest(false);
+}
+
+/* Waits while all blocks are filled, until some are not. */
+static void ahead_rest(struct csv_ahead *ahead)
+{
+	while (!ahead->stopped && blocks_full(ahead) > BLOCKS_MOST - BLOCKS_AGAIN)
+		ahead_wait(ahead);
+}
+
+static void *ahead_run(void *of)
+{
+	struct csv_ahead *ahead = of;
+
+	pthread_mutex_lock(&ahead->mutex);
+	while (!ahead->ended && !ahead->stopped) {
+		struct csv_block *block = &ahead->blocks[ahead->filled % BLOCK_COUNT];
+
+		if (blocks_full(ahead) == BLOCKS_MOST) {
+			ahead_rest(ahead);
+			continue;
+		}
+		pthread_mutex_unlock(&ahead->mutex);
+		block_make(ahead, block);
+		pthread_mutex_lock(&ahead->mutex);
+		ahead->ended = block->err;
+		ahead->filled++;
+		if (ahead->ended || blocks_full(ahead) == BLOCKS_AGAIN)
+			pthread_cond_signal(&ahead->changed);
+	}
+	pthread_mutex_unlock(&ahead->mutex);
+	return NULL;
+}
+
+void csv_read_ahead(struct csv_reader *reader)
+{
+	struct csv_ahead *ahead = memory_get(sizeof(*ahead));
+
+	ahead->input = reader->input;
+	pthread_mutex_init(&ahead->mutex, NULL);
+	pthread_cond_init(&ahead->changed, NULL);
+	if (thread_begin(&ahead->thread, ahead_run, ahead))
+		free(ahead);
+	else
+		reader->ahead = ahead;
+}
+
+/* The next block, valid until the next call. Its last record may have no end if err is set or the
+ * record is longer than CSV_RECORD_MAX. */
+static struct csv_block *csv_ahead_next(struct csv_ahead *ahead)
+{
+	struct csv_block *block;
+
+	pthread_mutex_lock(&ahead->mutex);
+	if (!blocks_full(ahead))
+		while (!ahead->ended && blocks_full(ahead) < BLOCKS_AGAIN)
+			ahead_wait(ahead);
+	block = &ahead->blocks[ahead->taken++ % BLOCK_COUNT];
+	if (blocks_full(ahead) == BLOCKS_MOST - BLOCKS_AGAIN)
+		pthread_cond_signal(&ahead->changed);
+	pthread_mutex_unlock(&ahead->mutex);
+	return block;
+}
+
+static void csv_ahead_free(struct csv_ahead *ahead)
+{
+	pthread_mutex_lock(&ahead->mutex);
+	ahead->stopped = true;
+	pthread_cond_signal(&ahead->changed);
+	pthread_mutex_unlock(&ahead->mutex);
+	pthread_join(ahead->thread, NULL);
+	for (int i = 0; i < BLOCK_COUNT; i++) {
+		free(ahead->blocks[i].bytes);
+		free(ahead->blocks[i].ends);
+		free(ahead->blocks[i].runs);
+		error_done(&ahead->blocks[i].e);
+	}
+	text_done(&ahead->rest);
+	free(ahead);
+}
+
+/* --- values */
+
+int csv_number_read(const char *text, int64_t *number)
+{
+	bool negative = *text == '-';
+	int64_t value = 0;
+
+	text += negative;
+	if (!*text)
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, *text - '0', &value))
+			return -EINVAL;
+	}
+	*number = negative ? -value : value;
+	return 0;
+}
+
+int csv_hex_read(const char *text, int64_t *number)
+{
+	char *end;
+
+	if (strncmp(text, "0x", 2) || !text[2] || text[2 + strspn(text + 2, "0123456789abcdef")] ||
+	    strlen(text) > 18)
+		return -EINVAL;
+	*number = (int64_t)strtoull(text, &end, 16);
+	return 0;
+}
+
+/* Returns the text as it was before it was made printable; it is transient: some columns are also
+ * derived from others (sample_derive()), and equal texts must have one address. scratch: for its
+ * use. */
+static const char *csv_text_read(const char *text, struct text *scratch)
+{
+	if (!strchr(text, '\\'))
+		return name_transient_string(text);
+	text_clear(scratch);
+	text_add_original(scratch, text);
+	return name_transient(text_string(scratch), scratch->length);
+}
+
+/* Gets the first and the last eight bytes of a text; of a shorter text, all bytes and 0. */
+static inline void text_words(const char *text, size_t length, uint64_t *first, uint64_t *last)
+{
+	uint32_t low, high;
+
+	*first = *last = 0;
+	if (length >= 8) {
+		memcpy(first, text, 8);
+		memcpy(last, text + length - 8, 8);
+	} else if (length >= 4) {
+		memcpy(&low, text, 4);
+		memcpy(&high, text + length - 4, 4);
+		*first = (uint64_t)high << 32 | low;
+	} else if (length) {
+		*first = (uint64_t)(unsigned char)text[0] |
+			 (uint64_t)(unsigned char)text[length / 2] << 8 |
+			 (uint64_t)(unsigned char)text[length - 1] << 16;
+	}
+}
+
+const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *field,
+			   struct text *scratch)
+{
+	uint64_t first, last, hash;
+	size_t length = field->length, at;
+	const char *name;
+
+	text_words(field->text, length, &first, &last);
+	hash = (first ^ (last << 1 | last >> 63) ^ length) * 0x9e3779b97f4a7c15ull;
+	at = hash >> 32 & (CSV_TEXTS - 1);
+	if (texts->known[at].name && texts->known[at].length == length &&
+	    texts->known[at].first == first && texts->known[at].last == last &&
+	    (length <= 16 || !memcmp(texts->known[at].name, field->text, length)))
+		return texts->known[at].name;
+	name = csv_text_read(field->text, scratch);
+	/* the name of an escaped text, or of one that the table of names refused, differs */
+	if (!strcmp(name, field->text)) {
+		texts->known[at].first = first;
+		texts->known[at].last = last;
+		texts->known[at].length = length;
+		texts->known[at].name = name;
+	}
+	return name;
+}
+
+/* --- records */
 
 static int csv_fail(const struct csv_reader *reader, struct error *e, const char *what)
 {
@@ -250,7 +679,9 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 
 void csv_done(struct csv_reader *reader)
 {
-	if (!reader->ahead)
+	if (reader->ahead)
+		csv_ahead_free(reader->ahead);
+	else
 		free(reader->bytes);
 	free(reader->own_ends);
 	*reader = (struct csv_reader){0};

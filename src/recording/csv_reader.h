@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads CSV (RFC 4180) from a descriptor, one record at a time, in bounded memory. Independent of
- * samples.
+/* Reads CSV (RFC 4180), one record at a time, in bounded memory, and the values that
+ * report/value.c wrote into it. Independent of samples.
  */
 #ifndef TSNAP_RECORDING_CSV_READER_H
 #define TSNAP_RECORDING_CSV_READER_H
@@ -10,9 +10,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "recording/csv_index.h"
+#include "base/error.h"
+#include "base/text.h"
 
 #define CSV_FIELDS_MAX 256
+
+/* Input of bytes that is not a descriptor. */
+struct csv_input {
+	/* Returns how many bytes were read, 0 at the end, -EINTR (call again), or another -errno
+	 * with e. */
+	ssize_t (*read)(struct csv_input *input, char *bytes, size_t size, struct error *e);
+};
 
 struct csv_field {
 	char *text; /* without quotes, NUL-terminated; valid until the next record is read */
@@ -23,12 +31,12 @@ struct csv_field {
 struct csv_ahead;
 struct csv_block;
 
-/* A reader that is zeroed except for fd (or input, or ahead) and name is valid, at the first
+/* A reader that is zeroed except for fd (or input) and name is valid, at the first
  * record. */
 struct csv_reader {
 	int fd;			 /* owned by the caller */
 	struct csv_input *input; /* owned by the caller; NULL: fd is read */
-	struct csv_ahead *ahead; /* owned by the caller, and read instead of both; NULL: none */
+	struct csv_ahead *ahead; /* reads the input; NULL: csv_read() does */
 	const char *name;	 /* name of the file, for errors; owned by the caller */
 	uint64_t line;		 /* line at which the last record began, from 1 */
 	uint64_t lines;		 /* line ends passed */
@@ -48,6 +56,51 @@ struct csv_reader {
  * stopped its writer: it is not returned, and reader->cut is set. */
 int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX], size_t *count,
 	     struct error *e);
+/* Has a thread of its own read the input ahead of csv_read(), if one can be created. Call before
+ * the first read, and for files only: a reader that waits for a pipe must wake for signals. */
+void csv_read_ahead(struct csv_reader *reader);
 void csv_done(struct csv_reader *reader);
+
+/* limit of the difference of two times in four-digit years */
+#define CSV_WEIGHT_MAX_US 320000000000000000ll
+
+/* Reads decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
+int csv_number_read(const char *text, int64_t *number);
+
+/* Does csv_number_read() for a text of that length; ten per row are read. */
+static inline int csv_digits_read(const char *text, size_t length, int64_t *number)
+{
+	uint64_t value = 0;
+
+	if (length > 18 || !length) /* up to 18 digits can't overflow */
+		return csv_number_read(text, number);
+	for (size_t i = 0; i < length; i++) {
+		unsigned int digit = (unsigned char)text[i] - (unsigned int)'0';
+
+		if (digit > 9) /* a minus, or none */
+			return csv_number_read(text, number);
+		value = value * 10 + digit;
+	}
+	*number = (int64_t)value;
+	return 0;
+}
+
+/* Reads a number like 0x1f, at most 64 bits. 0 or -EINVAL. */
+int csv_hex_read(const char *text, int64_t *number);
+
+#define CSV_TEXTS 1024
+
+/* A zeroed cache is empty, and valid until names_transient_clear(). */
+struct csv_texts {
+	struct {
+		uint64_t first, last; /* first and last 8 bytes; a shorter text: all */
+		size_t length;
+		const char *name; /* NULL: none */
+	} known[CSV_TEXTS];
+};
+
+/* Does csv_text_read() for a field that csv_read() filled. */
+const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *field,
+			   struct text *scratch);
 
 #endif

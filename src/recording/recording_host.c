@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "recording/frame.h"
-#include "recording/csv_value.h"
+#include "recording/csv_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

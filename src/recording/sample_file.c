@@ -6,7 +6,6 @@
 #include "base/names.h"
 #include "sample/needs_table.h"
 #include "sample/proc_values.h"
-#include "recording/csv_ahead.h"
 #include "recording/csv_reader.h"
 #include "recording/recording_part.h"
 #include "recording/sample_row.h"
@@ -37,7 +36,6 @@ struct seen_thread {
 struct sample_file {
 	struct source source; /* first member, so that a source is a sample_file */
 	struct csv_reader reader;
-	struct csv_ahead *ahead; /* NULL: none */
 	char *path;
 	struct recording_part part;
 	const struct filter *filter;
@@ -403,7 +401,6 @@ static void sample_file_close(struct source *source)
 	if (file->reader.fd > STDIN_FILENO)
 		close(file->reader.fd);
 	csv_done(&file->reader);
-	csv_ahead_free(file->ahead);
 	sample_row_done(&file->row);
 	free(file->path);
 	free(file->samples);
@@ -533,7 +530,7 @@ int sample_file_open_input(struct sample_input *input, const struct filter *filt
 	file->reader.fd = -1;
 	file->reader.input = input->samples;
 	if (input->bytes >= AHEAD_BYTES)
-		file->reader.ahead = file->ahead = csv_ahead_new(input->samples);
+		csv_read_ahead(&file->reader);
 	file->reader.name = input->name;
 	file->part = input->part;
 	if (input->scans)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/sample_row.h"
-#include "recording/csv_value.h"
+#include "recording/csv_reader.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "recording/csv_reader.h"
-#include "recording/csv_texts.h"
 #include "sample/column.h"
 #include "sample/proc_values.h"
 

@@ -2,7 +2,7 @@
 #include "recording/scan_rows.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "recording/csv_value.h"
+#include "recording/csv_reader.h"
 #include "report/value.h"
 #include "sample/sample.h"
 

@@ -5,7 +5,6 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "recording/csv_reader.h"
-#include "recording/csv_value.h"
 #include "sample/waker_stack.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "recording/csv_ahead.h"
+#include "recording/csv_reader.h"
 #include "recording/recording_part.h"
 #include "recording/sample_file.h"
 
@@ -187,14 +187,13 @@ static void records_expect(struct pieces pieces)
 	for (int ahead = 0; ahead < 2; ahead++) {
 		struct pieces given = pieces;
 		struct csv_reader reader = {.fd = -1, .input = &given.input, .name = "text"};
-		struct csv_ahead *thread = ahead ? csv_ahead_new(&given.input) : NULL;
 		struct text reported = {0};
 
-		reader.ahead = thread;
+		if (ahead)
+			csv_read_ahead(&reader);
 		records_read(&reader, &reported);
 		assert_string_equal(text_string(&reported), text_string(&expected));
 		csv_done(&reader);
-		csv_ahead_free(thread);
 		text_done(&reported);
 	}
 	text_done(&expected);
@@ -243,13 +242,13 @@ static void errors_come_in_their_place(void **state)
 {
 	struct pieces pieces = {
 		.input.read = failing_read, .text = "a,b\nc\nd", .length = 7, .piece = 3};
-	struct csv_ahead *ahead = csv_ahead_new(&pieces.input);
-	struct csv_reader reader = {.fd = -1, .name = "text", .ahead = ahead};
+	struct csv_reader reader = {.fd = -1, .name = "text", .input = &pieces.input};
 	struct csv_field fields[CSV_FIELDS_MAX];
 	struct error e = {0};
 	size_t count;
 
 	(void)state;
+	csv_read_ahead(&reader);
 	assert_int_equal(csv_read(&reader, fields, &count, &e), 1);
 	assert_int_equal(csv_read(&reader, fields, &count, &e), 1);
 	assert_string_equal(fields[0].text, "c");
@@ -257,7 +256,6 @@ static void errors_come_in_their_place(void **state)
 	assert_string_equal(e.line, "the disk broke");
 	error_done(&e);
 	csv_done(&reader);
-	csv_ahead_free(ahead);
 	for (int round = 0; round < 20; round++) {
 		char *many = malloc(4 << 20);
 
@@ -266,8 +264,9 @@ static void errors_come_in_their_place(void **state)
 					 .text = many,
 					 .length = 4 << 20,
 					 .piece = SIZE_MAX};
-		ahead = csv_ahead_new(&pieces.input);
-		csv_ahead_free(ahead);
+		reader = (struct csv_reader){.fd = -1, .name = "text", .input = &pieces.input};
+		csv_read_ahead(&reader);
+		csv_done(&reader);
 		free(many);
 	}
 }
@@ -322,17 +321,19 @@ static void behind_a_long_line(void **state)
 				.length = length,
 				.piece = SIZE_MAX};
 	char *text = (char *)pieces.text;
-	struct csv_ahead *ahead;
 
 	(void)state;
 	memset(text, 'x', length);
 	memcpy(text, "a,b\n", 4);
 	memcpy(text + length - 5, "\nc,d\n", 5);
-	long_line_read_on(&(struct csv_reader){.fd = -1, .name = "text", .input = &pieces.input});
-	pieces.at = 0;
-	ahead = csv_ahead_new(&pieces.input);
-	long_line_read_on(&(struct csv_reader){.fd = -1, .name = "text", .ahead = ahead});
-	csv_ahead_free(ahead);
+	for (int ahead = 0; ahead < 2; ahead++) {
+		struct csv_reader reader = {.fd = -1, .name = "text", .input = &pieces.input};
+
+		pieces.at = 0;
+		if (ahead)
+			csv_read_ahead(&reader);
+		long_line_read_on(&reader);
+	}
 	free(text);
 }
 
