@@ -20,7 +20,7 @@
 #include "base/signals.h"
 #include "base/required_calls.h"
 #include "recording/recording.h"
-#include "recording/recording_rate.h"
+#include "recording/retention.h"
 #include "report/column_list.h"
 #include "sandbox/sandbox.h"
 

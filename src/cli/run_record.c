@@ -28,7 +28,6 @@ struct record {
 	bool held_reported;	/* the user was informed that scans were dropped */
 	int64_t rows;		/* rows of samples in the present scan */
 	struct archive archive;
-	struct column_list stack_list;
 	struct text headers[RECORD_KIND_COUNT];
 };
 
@@ -78,14 +77,9 @@ static int batch_take(void *take_to, const struct scan *batch)
 static void stack_take(void *to, const struct stack_entry *entry)
 {
 	struct record *record = to;
-	struct grid *grid = &record->run->grid;
 
-	if (!stack_dict_written_add(&record->run->stack_dict.written, entry))
-		return;
-	grid_size(grid, &record->stack_list, 1);
-	for (size_t i = 0; i < record->stack_list.count; i++)
-		grid->values[i] = column_read(record->stack_list.items[i], entry);
-	rows_add(record, RECORD_STACKS);
+	if (stack_dict_written_add(&record->run->stack_dict.written, entry))
+		stack_dict_row_add(rows_of(record, RECORD_STACKS), entry);
 }
 
 static void words_report(struct record *record)
@@ -239,11 +233,9 @@ static void headers_make(struct record *record)
 {
 	struct run *run = record->run;
 
-	for (size_t i = 0; i < stack_dict_column_count; i++)
-		record->stack_list.items[record->stack_list.count++] = &stack_dict_columns[i];
 	header_make(record, RECORD_SAMPLES, &run->list);
 	text_add_string(&record->headers[RECORD_SCANS], SCAN_ROWS_HEADER);
-	header_make(record, RECORD_STACKS, &record->stack_list);
+	text_add_string(&record->headers[RECORD_STACKS], STACK_DICT_HEADER);
 	header_make(record, RECORD_EVENTS, &run->events.list);
 	header_make(record, RECORD_DISTRIBUTIONS, distribution_rows_list(&run->distributions));
 	text_add_string(&record->headers[RECORD_HOST], RECORDING_HOST_HEADER);

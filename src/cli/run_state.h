@@ -14,7 +14,7 @@
 #include "render/renderer.h"
 #include "report/sleep_stacks.h"
 #include "report/sleepers.h"
-#include "recording/stack_dict_file.h"
+#include "recording/stack_dict.h"
 #include "report/stack_lines.h"
 #include "cli/run.h"
 #include "report/time_rows.h"

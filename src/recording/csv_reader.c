@@ -438,6 +438,23 @@ const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *fiel
 	return name;
 }
 
+void csv_text_add(struct text *rows, const char *text)
+{
+	struct text printable = {0};
+
+	if (!text)
+		return;
+	text_add_printable(&printable, text);
+	text_add_char(rows, '"');
+	for (const char *at = text_string(&printable); *at; at++) {
+		if (*at == '"')
+			text_add_char(rows, '"');
+		text_add_char(rows, *at);
+	}
+	text_add_char(rows, '"');
+	text_done(&printable);
+}
+
 /* --- records */
 
 static int csv_fail(const struct csv_reader *reader, struct error *e, const char *what)

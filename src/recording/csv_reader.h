@@ -85,6 +85,8 @@ static inline int csv_digits_read(const char *text, size_t length, int64_t *numb
 	return 0;
 }
 
+/* Adds a printable text in quotes; nothing for NULL. */
+void csv_text_add(struct text *rows, const char *text);
 /* Reads a number like 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
 

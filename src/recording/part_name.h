@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of recorded files: HOST_20261122T15Z-001.samples.csv.zst. Files of one host, hour (UTC) and
  * number are a part: they hold rows of the same scans. A part ends with its hour, or before that
- * when it gets large or its columns change.
+ * when it gets large or its columns change. A part_list has those of a directory.
  */
 #ifndef TSNAP_RECORDING_PART_NAME_H
 #define TSNAP_RECORDING_PART_NAME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "recording/record_kind.h"
+#include "recording/frame.h"
 
 #define PART_HOST_SIZE 65
 #define PART_STEM_SIZE 108
@@ -35,5 +37,22 @@ void part_name_write(const struct part_name *part, char name[PART_NAME_SIZE]);
 bool part_name_read(const char *name, struct part_name *part);
 /* Compares by host, time and kind. Returns as strcmp(3). */
 int part_name_compare(const struct part_name *a, const struct part_name *b);
+
+struct part_file {
+	struct part_name name;
+	uint64_t bytes;
+	uid_t user;
+};
+
+/* A zeroed list is empty. */
+struct part_list {
+	struct part_file *files; /* files in the order of part_name_compare() */
+	size_t count, capacity;
+	size_t strange; /* links, directories and the like with names of recorded files */
+};
+
+/* Reads the directory; the caller keeps the descriptor. 0 or -errno. */
+int part_list_read(struct part_list *list, int directory);
+void part_list_done(struct part_list *list);
 
 #endif

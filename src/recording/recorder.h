@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "recording/record_kind.h"
+#include "recording/frame.h"
 #include "recording/retention.h"
 
 #define FLUSH_DEFAULT_US 5000000ll

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/recorder_part.h"
-#include "recording/part_list.h"
+#include "recording/part_name.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/file_rights.h"
-#include "recording/frame_file.h"
+#include "recording/frame.h"
 #include "recording/part_name.h"
 #include "recording/retention.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/recording.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "sample/sample.h"
+#include "report/value.h"
 #include "base/output.h"
 #include "base/output_file.h"
 #include "base/signals.h"
-#include "base/text.h"
 #include "recording/frame.h"
-#include "recording/frame_reader.h"
-#include "recording/recording_files.h"
+#include "recording/part_name.h"
 #include "recording/recording_host.h"
 #include "recording/sample_file.h"
-#include "recording/tiers.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -22,6 +22,337 @@
 #include <unistd.h>
 
 #define COPY_BYTES (1u << 20)
+
+/* --- files, in the order in which they are read */
+
+struct recording_file {
+	char *path;		/* "-": standard input */
+	bool is_part;		/* name is set: the file's name is one of tsnap's */
+	struct part_name name;	/* kind, host and time, as in the file's name */
+	bool streamed;		/* the file is a pipe, which can be read once */
+	uint64_t device, inode; /* of a file that was named; 0: of a directory's */
+};
+
+/* A zeroed struct is empty. */
+struct recording_files {
+	struct recording_file *files;
+	size_t count, capacity;
+	size_t passed;	/* files that were left out because of their times */
+	size_t strange; /* see struct part_list */
+	size_t twice;	/* files that were named before */
+};
+
+static bool name_wanted(const struct part_name *name, const struct recording_part *part)
+{
+	return (part->from_us == ABSENT || part->from_of_day ||
+		name->hour_us + PART_HOUR_US > part->from_us) &&
+	       (part->until_us == ABSENT || part->until_of_day || name->hour_us < part->until_us);
+}
+
+static void file_add(struct recording_files *files, const struct recording_file *file)
+{
+	files->files = memory_grow(files->files, &files->capacity, files->count + 1,
+				   sizeof(*files->files));
+	files->files[files->count++] = *file;
+}
+
+static void part_add(struct recording_files *files, const char *directory,
+		     const struct part_name *name)
+{
+	char file_name[PART_NAME_SIZE];
+	struct text path = {0};
+
+	part_name_write(name, file_name);
+	text_add_format(&path, "%s/%s", directory, file_name);
+	file_add(files, &(struct recording_file){
+				.path = text_take(&path), .is_part = true, .name = *name});
+}
+
+static int directory_add(struct recording_files *files, const char *path,
+			 const struct recording_part *part, struct error *e)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	struct part_list list = {0};
+
+	err = fd < 0 ? -errno : part_list_read(&list, fd);
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; !err && i < list.count; i++) {
+		if (name_wanted(&list.files[i].name, part))
+			part_add(files, path, &list.files[i].name);
+		else
+			files->passed++;
+	}
+	files->strange += list.strange;
+	part_list_done(&list);
+	return err ? error_set(e, -err, EXIT_FAILED, "%s: %s", path, strerror(-err)) : 0;
+}
+
+static bool is_there(const struct recording_files *files, const struct recording_file *file)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (files->files[i].inode == file->inode && files->files[i].device == file->device)
+			return true;
+	return false;
+}
+
+/* Adds a directory's files, or a file. Files whose name has another time than the part are left
+ * out. 0, or -errno with e. */
+static int recording_files_add(struct recording_files *files, const char *path,
+			       const struct recording_part *part, struct error *e)
+{
+	const char *base = strrchr(path, '/');
+	struct recording_file file = {0};
+	struct stat there;
+
+	if (!strcmp(path, "-")) {
+		file.streamed = true;
+	} else {
+		if (stat(path, &there))
+			return error_set(e, errno, EXIT_FAILED, "%s: %s", path, strerror(errno));
+		if (S_ISDIR(there.st_mode))
+			return directory_add(files, path, part, e);
+		file.streamed = !S_ISREG(there.st_mode);
+		file.device = there.st_dev;
+		file.inode = there.st_ino;
+		if (!file.streamed && is_there(files, &file)) {
+			files->twice++;
+			return 0;
+		}
+		file.is_part = part_name_read(base ? base + 1 : path, &file.name);
+	}
+	if (file.is_part && !name_wanted(&file.name, part)) {
+		files->passed++;
+		return 0;
+	}
+	file.path = memory_text(path, strlen(path));
+	file_add(files, &file);
+	return 0;
+}
+
+static int file_compare(const void *a, const void *b)
+{
+	const struct recording_file *one = a, *other = b;
+
+	return part_name_compare(&one->name, &other->name);
+}
+
+/* Sorts the files. 0, or -EINVAL with e: they are of more than one host, or there are none. */
+static int recording_files_end(struct recording_files *files, const char *name, struct error *e)
+{
+	bool parts = files->count;
+
+	if (!files->count && files->passed)
+		return error_set(e, ENODATA, EXIT_FAILED,
+				 "%s: nothing was recorded in that time (%zu files are of other "
+				 "hours)",
+				 name, files->passed);
+	if (!files->count)
+		return error_set(e, ENODATA, EXIT_FAILED,
+				 "%s: it contains no files that tsnap -o wrote%s", name,
+				 files->strange ? "; links are not followed" : "");
+	for (size_t i = 0; i < files->count; i++) {
+		const struct recording_file *file = &files->files[i], *first = &files->files[0];
+
+		parts &= file->is_part;
+		if (parts && strcmp(file->name.host, first->name.host))
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "%s: recordings of more than one host, %s and %s: name "
+					 "the files of one, such as --replay %s/%s_*",
+					 name, first->name.host, file->name.host, name,
+					 first->name.host);
+	}
+	/* other files stay in the order in which they were typed */
+	if (parts)
+		qsort(files->files, files->count, sizeof(*files->files), file_compare);
+	return 0;
+}
+
+/* True if there may be rows of that kind in the file. */
+static bool recording_file_has(const struct recording_file *file, enum record_kind kind)
+{
+	return file->is_part ? file->name.kind == kind : kind == RECORD_SAMPLES || !file->streamed;
+}
+
+/* Number of files of samples in directories that have no file of their scans beside them. */
+static size_t recording_files_scanless(const struct recording_files *files,
+				       enum record_kind samples, enum record_kind scans)
+{
+	size_t lacking = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		struct part_name name = files->files[i].name;
+		size_t next = i + 1;
+
+		if (!files->files[i].is_part || files->files[i].inode || name.kind != samples)
+			continue;
+		/* those of a directory are in order: scans come soon after their samples */
+		name.kind = scans;
+		while (next < files->count &&
+		       part_name_compare(&files->files[next].name, &name) < 0)
+			next++;
+		lacking += next == files->count ||
+			   part_name_compare(&files->files[next].name, &name) != 0;
+	}
+	return lacking;
+}
+
+static void recording_files_done(struct recording_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		free(files->files[i].path);
+	free(files->files);
+	*files = (struct recording_files){0};
+}
+
+/* --- two tiers as one source */
+
+/* A tier, with the scan that was read ahead. */
+struct tier {
+	struct source *source;
+	struct scan scan;
+	bool ahead, ended;
+	struct sample *refused; /* samples of the scan that the filter refused, if wanted */
+	size_t refused_count, refused_capacity;
+};
+
+struct tiers {
+	struct source source; /* first member, so that a source is a tiers */
+	struct tier fine, archive;
+	int64_t fine_us; /* weight of the fine scans since the last scan of the archive */
+};
+
+static void refused_take(void *take_to, const struct scan *scan, const struct sample *sample)
+{
+	struct tier *tier = take_to;
+
+	(void)scan;
+	tier->refused = memory_grow(tier->refused, &tier->refused_capacity, tier->refused_count + 1,
+				    sizeof(*tier->refused));
+	tier->refused[tier->refused_count++] = *sample;
+}
+
+/* Reads a scan ahead, if there is none yet. 0, or below 0 as next() of a source. */
+static int tier_peek(struct tier *tier, bool refused, struct error *e)
+{
+	int more;
+
+	if (tier->ahead || tier->ended)
+		return 0;
+	tier->source->pass = refused ? refused_take : NULL;
+	tier->source->take_to = tier;
+	more = tier->source->next(tier->source, &tier->scan, e);
+	tier->ahead = more > 0;
+	tier->ended = !more;
+	return more < 0 ? more : 0;
+}
+
+/* Takes the scan that was read ahead; wanted: it is the next one, else it is dropped. */
+static void tier_take(struct tiers *tiers, struct tier *tier, bool wanted)
+{
+	for (size_t i = 0; wanted && i < tier->refused_count; i++)
+		tiers->source.pass(tiers->source.take_to, &tier->scan, &tier->refused[i]);
+	tier->refused_count = 0;
+	tier->ahead = false;
+}
+
+static int tiers_next(struct source *source, struct scan *scan, struct error *e)
+{
+	struct tiers *tiers = (struct tiers *)source;
+	struct tier *fine = &tiers->fine, *archive = &tiers->archive;
+
+	for (;;) {
+		int err = tier_peek(fine, source->pass, e);
+		bool lacking;
+
+		if (!err)
+			err = tier_peek(archive, source->pass, e);
+		if (err)
+			return err;
+		if (!fine->ahead && !archive->ahead)
+			return 0;
+		if (fine->ahead &&
+		    (!archive->ahead || fine->scan.time_us <= archive->scan.time_us)) {
+			tiers->fine_us += fine->scan.weight_us;
+			tier_take(tiers, fine, true);
+			*scan = fine->scan;
+			return 1;
+		}
+		/* a scan of the archive is also a fine scan, if those are still there */
+		lacking = tiers->fine_us < archive->scan.weight_us / 2;
+		tiers->fine_us = 0;
+		tier_take(tiers, archive, lacking);
+		if (!lacking)
+			continue;
+		*scan = archive->scan;
+		return 1;
+	}
+}
+
+static void missed_add(struct source_status *status, const struct source_missed *missed)
+{
+	for (size_t i = 0; i < status->missed_count; i++) {
+		if (strcmp(status->missed[i].what, missed->what))
+			continue;
+		status->missed[i].count =
+			(uint64_t)sum((int64_t)status->missed[i].count, (int64_t)missed->count);
+		return;
+	}
+	*source_status_miss(status, missed->what, missed->count) = *missed;
+}
+
+static void tiers_describe(struct source *source, struct source_status *status)
+{
+	struct tiers *tiers = (struct tiers *)source;
+	struct source_status *of_archive = memory_get(sizeof(*of_archive));
+
+	tiers->fine.source->describe(tiers->fine.source, status);
+	tiers->archive.source->describe(tiers->archive.source, of_archive);
+	for (size_t i = 0; i < of_archive->missed_count; i++)
+		missed_add(status, &of_archive->missed[i]);
+	free(of_archive);
+}
+
+static void tier_close(struct tier *tier)
+{
+	tier->source->close(tier->source);
+	free(tier->refused);
+}
+
+static void tiers_close(struct source *source)
+{
+	struct tiers *tiers = (struct tiers *)source;
+
+	tier_close(&tiers->fine);
+	tier_close(&tiers->archive);
+	free(tiers);
+}
+
+/* Makes one source of two, which it owns then. It delivers whole scans, no batches. */
+static struct source *tiers_new(struct source *fine, struct source *archive)
+{
+	struct tiers *tiers = memory_get(sizeof(*tiers));
+
+	tiers->source = (struct source){
+		.next = tiers_next, .describe = tiers_describe, .close = tiers_close};
+	tiers->fine.source = fine;
+	tiers->archive.source = archive;
+	return &tiers->source;
+}
+
+/* Gets the two sources of a source that tiers_new() made; false: it is another source. */
+static bool tiers_of(const struct source *source, struct source **fine, struct source **archive)
+{
+	const struct tiers *tiers = (const struct tiers *)source;
+
+	if (source->next != tiers_next)
+		return false;
+	*fine = tiers->fine.source;
+	*archive = tiers->archive.source;
+	return true;
+}
+
+/* --- streams of rows */
 
 /* Stream of the rows of one kind, of all files. */
 struct recording_stream {
@@ -230,13 +561,13 @@ static int part_find(struct recording *recording, const char *typed,
 }
 
 /* The kinds of files that hold samples and scans of a tier. */
-static const struct tier {
+static const struct tier_kinds {
 	enum record_kind samples, scans;
 } tier_fine = {RECORD_SAMPLES, RECORD_SCANS}, tier_archive = {RECORD_ARCHIVE, RECORD_ARCHIVE_SCANS};
 
 /* Finds the files. 0, or -errno with e: there is nothing to free. */
 static int recording_begin(const char *const *paths, const struct recording_part *part,
-			   const struct tier *tier, struct recording **begun, struct error *e)
+			   const struct tier_kinds *tier, struct recording **begun, struct error *e)
 {
 	struct recording *recording = memory_get(sizeof(*recording));
 	const char *only[] = {NULL, NULL};
@@ -268,7 +599,7 @@ static int recording_begin(const char *const *paths, const struct recording_part
 
 /* Opens a tier as a source. -ENODATA or -EINVAL: there is nothing of the tier. */
 static int tier_open(const char *const *paths, const struct recording_part *part,
-		     const struct tier *tier, const struct filter *filter, uint64_t needs,
+		     const struct tier_kinds *tier, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e)
 {
 	struct recording *recording;
@@ -292,7 +623,7 @@ static int tier_open(const char *const *paths, const struct recording_part *part
 		recording_host_read(&recording->reported, &recording->host.input);
 		stream_close(&recording->host);
 	}
-	return sample_file_open_input(&recording->input, filter, needs, source, e);
+	return sample_file_open(&recording->input, filter, needs, source, e);
 }
 
 static bool nothing_there(int err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Opens recordings for replay: directories that `tsnap -o` wrote, files of one, or any CSV of
  * samples, compressed or not. Files are read in the order of their hours. Only files that may have
- * the requested times are opened, and only such frames of them are unpacked.
+ * the requested times are opened, and only such frames of them are unpacked. A recording of two
+ * tiers is one source: scans of the fine tier where it has some, else those of the archive.
  */
 #ifndef TSNAP_RECORDING_RECORDING_H
 #define TSNAP_RECORDING_RECORDING_H
@@ -9,8 +10,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "sample/filter/filter.h"
 #include "recording/recording_part.h"
+#include "sample/filter/filter.h"
 #include "sample/source.h"
 
 /* paths: names up to a NULL; "-" is standard input; if there is only one name, @FROM..TO may follow
@@ -20,7 +21,8 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 		   const struct filter *filter, uint64_t needs, struct source **source,
 		   struct error *e);
 
-/* Does sample_file_stacks() for a source that recording_open() opened. */
+/* Sets the dictionary of stacks (recording/stack_dict.h) for the hashes in the rows of a source
+ * that recording_open() opened; call once, before the first scan. 0, or -errno with e. */
 int recording_stacks(struct source *source, const char *path, struct error *e);
 
 /* True if the path is a directory, or a file that is compressed with zstd. */

@@ -17,20 +17,10 @@
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
-/* Adds a text value in quotes, after a comma. */
 static void text_value_add(struct text *rows, const char *value)
 {
-	struct text printable = {0};
-
-	text_add_printable(&printable, value);
-	text_add_string(rows, ",\"");
-	for (const char *at = text_string(&printable); *at; at++) {
-		if (*at == '"')
-			text_add_char(rows, '"');
-		text_add_char(rows, *at);
-	}
-	text_add_char(rows, '"');
-	text_done(&printable);
+	text_add_char(rows, ',');
+	csv_text_add(rows, value);
 }
 
 static void boot_id_add(struct text *rows)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Retention of a recording: the oldest parts of this host are removed first. If the recording has
  * an archive, samples and scans of a part's first tier are removed before its other files, as they
- * are most of it. */
+ * are most of it. --check -o DIR reports how long the bounds and the disk will suffice. */
 #ifndef TSNAP_RECORDING_RETENTION_H
 #define TSNAP_RECORDING_RETENTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "recording/part_name.h"
 
@@ -34,9 +35,12 @@ struct retention_log {
 int retention_apply(const struct retention *retention, int directory,
 		    const struct part_name *present, int64_t now_us, uint64_t coming,
 		    struct retention_log *log);
-/* True if files of that kind are in the first tier of a recording that has an archive. */
-bool retention_of_fine(enum record_kind kind);
 /* The largest size of a part, so that removing one leaves most of what is kept; 0: no bound. */
 uint64_t retention_part_bytes(const struct retention *retention);
+
+/* Adds lines: size of the directory, size of a day at the rate of its last day, and time for which
+ * the disk and the bounds suffice. 0, or -errno with e. */
+int recording_rate_describe(const char *path, const struct retention *retention, struct text *text,
+			    struct error *e);
 
 #endif

@@ -4,21 +4,191 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "recording/scan_rows.h"
+#include "recording/stack_dict.h"
+#include "report/value.h"
+#include "sample/column.h"
 #include "sample/needs_table.h"
 #include "sample/proc_values.h"
-#include "recording/csv_reader.h"
-#include "recording/recording_part.h"
-#include "recording/sample_row.h"
-#include "recording/stack_dict.h"
-#include "recording/scan_rows.h"
-#include "report/value.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+/* --- rows */
+
+/* A row that is zeroed except for reader, needs and changed is valid and has no header line. */
+struct sample_row {
+	struct csv_reader *reader; /* owned by the caller */
+	uint64_t needs;		   /* NEED_*; text that they do not include is not kept */
+	bool changed;		   /* callers change more of the sample than its weight */
+	struct csv_field fields[CSV_FIELDS_MAX];
+	size_t count;				      /* fields that csv_read() filled */
+	size_t header_count;			      /* fields of the header line, */
+	const struct column *columns[CSV_FIELDS_MAX]; /* and their columns; NULL: none */
+	size_t time_field;
+	struct row_cell {
+		const struct column *column;
+		size_t field;
+	} cells[CSV_FIELDS_MAX]; /* fields that are read */
+	size_t cell_count;
+	struct sample_wide next; /* last row that was read */
+	bool fresh; /* next has stale values in columns other than those of this header line */
+	struct text scratch;
+	struct csv_texts texts;
+	char time_text[CLOCK_ISO_SIZE]; /* last time read; the next row most likely has the same */
+	int64_t time_value;
+};
+
+static int sample_row_fail(const struct sample_row *row, struct error *e, const char *column,
+			   const char *what)
+{
+	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s%s%s", row->reader->name,
+			 (unsigned long long)row->reader->line, column, *column ? ": " : "", what);
+}
+
+/* Takes the record in fields as a header line: finds each field's column. 0, or -errno with e. */
+static int sample_row_header(struct sample_row *row, struct error *e)
+{
+	const struct column **columns = row->columns;
+	bool timed = false;
+
+	row->fresh = true;
+	row->header_count = row->count;
+	row->cell_count = 0;
+	for (size_t i = 0; i < row->count; i++) {
+		const struct column *column = sample_column_find(row->fields[i].text);
+
+		for (size_t j = 0; column && j < i; j++)
+			if (columns[j] == column)
+				return sample_row_fail(row, e, column->name, "two such columns");
+		columns[i] = column;
+		if (column && column->offset == offsetof(struct sample, scan.time_us)) {
+			row->time_field = i;
+			timed = true;
+		}
+		if (column && (!column->needs || column->needs & row->needs))
+			row->cells[row->cell_count++] = (struct row_cell){column, i};
+	}
+	if (!timed)
+		return sample_row_fail(
+			row, e, "",
+			"no header line with a timestamp: not a CSV that tsnap --csv wrote");
+	return 0;
+}
+
+/* True if the record in fields is another header line. */
+static bool sample_row_is_header(const struct sample_row *row)
+{
+	const struct csv_field *fields = row->fields;
+
+	/* most records are rows, with a time of 2... */
+	if (row->time_field < row->count && fields[row->time_field].text[0] == '2')
+		return false;
+	/* text in rows is quoted, so that none looks like a header line */
+	for (size_t i = 0; i < row->count; i++)
+		if (!fields[i].quoted && !strcmp(fields[i].text, "timestamp"))
+			return true;
+	return false;
+}
+
+static int time_read(struct sample_row *row, const struct csv_field *field, int64_t *time_us)
+{
+	if (!field->length || field->length >= sizeof(row->time_text) ||
+	    memcmp(field->text, row->time_text, field->length + 1) != 0) {
+		if (clock_parse_iso(field->text, &row->time_value))
+			return -EINVAL;
+		snprintf(row->time_text, sizeof(row->time_text), "%s", field->text);
+	}
+	*time_us = row->time_value;
+	return 0;
+}
+
+/* Reads a field. NULL, or an error text. */
+static const char *value_read(struct sample_row *row, const struct column *column,
+			      const struct csv_field *field, union value *value)
+{
+	switch (column->kind) {
+	case KIND_TEXT:
+		value->text = csv_texts_read(&row->texts, field, &row->scratch);
+		return NULL;
+	case KIND_HEX:
+		return csv_hex_read(field->text, &value->number) ? "not a 0x number" : NULL;
+	case KIND_TIME:
+		return time_read(row, field, &value->number) ? "not a time of tsnap" : NULL;
+	case KIND_STATE:
+		value->number = state_of_name(field->text);
+		return value->number == ABSENT ? "not a state" : NULL;
+	default:
+		return csv_digits_read(field->text, field->length, &value->number) ? "not a number"
+										   : NULL;
+	}
+}
+
+/* Clears everything that the columns of the header line will not write. */
+static void next_clear(struct sample_row *row)
+{
+	row->next.sample.scan.weight_us = ABSENT;
+	if (!row->fresh && !row->changed)
+		return;
+	row->fresh = false;
+	row->next.sample = *sample_absent();
+	if (row->needs & NEEDS_PROC_VALUES) {
+		row->next.proc_values = *proc_values_absent();
+		row->next.sample.proc_values = &row->next.proc_values;
+	}
+}
+
+/* Takes the record in fields as a row: fills next. 0, or -errno with e. */
+static int sample_row_read(struct sample_row *row, struct error *e)
+{
+	if (row->count != row->header_count)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "%s: line %llu: %zu columns where the header line has %zu",
+				 row->reader->name, (unsigned long long)row->reader->line,
+				 row->count, row->header_count);
+	next_clear(row);
+	for (size_t i = 0; i < row->cell_count; i++) {
+		const struct column *column = row->cells[i].column;
+		const struct csv_field *field = &row->fields[row->cells[i].field];
+		union value value;
+		const char *wrong = NULL;
+
+		if (field->length || field->quoted)
+			wrong = value_read(row, column, field, &value);
+		else if (column->kind == KIND_TEXT)
+			value.text = NULL;
+		else
+			value.number = ABSENT;
+		if (wrong)
+			return sample_row_fail(row, e, column->name, wrong);
+		column_set(column, &row->next, value);
+	}
+	if (row->next.sample.scan.time_us == ABSENT)
+		return sample_row_fail(row, e, "timestamp", "missing");
+	if (row->next.sample.scan.weight_us != ABSENT &&
+	    (row->next.sample.scan.weight_us < 0 ||
+	     row->next.sample.scan.weight_us > CSV_WEIGHT_MAX_US))
+		return sample_row_fail(row, e, "weight_us", "out of range");
+	return 0;
+}
+
+/* Copies the sample. again: *to has a copy from the same header line already. */
+static void sample_row_copy(const struct sample_row *row, struct sample *to, bool again)
+{
+	if (!again || row->changed) {
+		*to = row->next.sample;
+		return;
+	}
+	to->scan.weight_us = row->next.sample.scan.weight_us;
+	for (size_t i = 0; i < row->cell_count; i++) {
+		const struct column *column = row->cells[i].column;
+
+		if (!column_is_proc_value(column))
+			column_set(column, to, column_read(column, &row->next));
+	}
+}
 
 #define SCAN_ROWS_MAX (1u << 20)
 #define SCAN_ROWS_GATHERED_MAX (1u << 18) /* of a scan that is in memory as a whole: 214 MB */
@@ -36,14 +206,13 @@ struct seen_thread {
 struct sample_file {
 	struct source source; /* first member, so that a source is a sample_file */
 	struct csv_reader reader;
-	char *path;
 	struct recording_part part;
 	const struct filter *filter;
 	uint64_t needs;		   /* requested needs, and those of the filter */
 	struct sample_row row;	   /* row that was read ahead, which begins the next scan */
 	struct stack_dict *stacks; /* NULL: none */
 
-	struct sample_input *input;  /* NULL: path is read as it is */
+	struct sample_input *input;
 	struct scan_rows *scan_rows; /* NULL: scans follow from the times of samples */
 	struct scan_row scan_now; /* row of the scan being gathered; time_us is ABSENT: not known */
 	uint64_t rows_bad;	  /* rows that can't be read and were skipped */
@@ -113,7 +282,7 @@ static bool sample_file_lacks(const struct source *source, const struct column *
  * many rows. */
 static bool row_pass(struct sample_file *file, struct error *e)
 {
-	if (!file->input || !file->input->lenient)
+	if (!file->input->lenient)
 		return false;
 	error_done(e);
 	file->rows_bad++;
@@ -386,8 +555,6 @@ static void sample_file_describe(struct source *source, struct source_status *st
 		file->unclassed);
 	if (missed)
 		missed->natural = true;
-	if (!file->input)
-		return;
 	if (file->scan_rows)
 		scan_rows_describe(file->scan_rows, status);
 	source_status_miss_any(status, "rows of the recording can't be read", file->rows_bad);
@@ -398,11 +565,8 @@ static void sample_file_close(struct source *source)
 {
 	struct sample_file *file = (struct sample_file *)source;
 
-	if (file->reader.fd > STDIN_FILENO)
-		close(file->reader.fd);
 	csv_done(&file->reader);
-	sample_row_done(&file->row);
-	free(file->path);
+	text_done(&file->row.scratch);
 	free(file->samples);
 	free(file->seen);
 	free(file->before);
@@ -411,31 +575,8 @@ static void sample_file_close(struct source *source)
 	proc_values_pool_done(&file->proc_values);
 	stack_dict_free(file->stacks);
 	scan_rows_free(file->scan_rows);
-	if (file->input)
-		file->input->close(file->input);
+	file->input->close(file->input);
 	free(file);
-}
-
-/* Opens the file of that name; its reader is at the first record. */
-static int file_open(const char *name, struct sample_file **opened, struct error *e)
-{
-	struct sample_file *file = memory_get(sizeof(*file));
-	int err = recording_part_read(name, &file->path, &file->part, e);
-	bool standard = !err && !strcmp(file->path, "-");
-
-	if (!err) {
-		file->reader.fd = standard ? STDIN_FILENO : open(file->path, O_RDONLY | O_CLOEXEC);
-		file->reader.name = standard ? "standard input" : file->path;
-	}
-	if (!err && file->reader.fd < 0)
-		err = error_set(e, errno, EXIT_FAILED, "%s: %s", file->path, strerror(errno));
-	if (err) {
-		free(file->path);
-		free(file);
-		return err;
-	}
-	*opened = file;
-	return 0;
 }
 
 /* Reads the first row of a scan. If there is none, scans are derived from samples. */
@@ -454,7 +595,7 @@ static int empty_fail(const struct sample_file *file, struct error *e)
 {
 	bool whole = recording_part_whole(&file->part);
 
-	if (file->input && (file->input->lenient || !whole))
+	if (file->input->lenient || !whole)
 		return error_set(e, ENODATA, EXIT_FAILED,
 				 whole ? "%s: it contains no samples"
 				       : "%s: nothing was recorded in that time",
@@ -474,11 +615,11 @@ static int first_read(struct sample_file *file, struct error *e)
 	return empty_fail(file, e);
 }
 
-/* Initializes the source and reads the header line. 0, or -errno: the file is closed. */
-static int file_begin(struct sample_file *file, const struct filter *filter, uint64_t needs,
-		      struct source **source, struct error *e)
+int sample_file_open(struct sample_input *input, const struct filter *filter, uint64_t needs,
+		     struct source **source, struct error *e)
 {
-	int err;
+	struct sample_file *file = memory_get(sizeof(*file));
+	int err = 0;
 
 	file->source = (struct source){.next = sample_file_next,
 				       .describe = sample_file_describe,
@@ -486,13 +627,24 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 				       .close = sample_file_close};
 	file->recorded = memory_get(sample_column_count * sizeof(*file->recorded));
 	names_keep_all();
+	file->input = input;
+	file->part = input->part;
 	file->filter = filter;
 	file->needs = needs | filter_needs(filter);
+	file->reader = (struct csv_reader){.fd = -1, .input = input->samples, .name = input->name};
 	file->row.reader = &file->reader;
 	file->row.needs = file->needs;
 	file->row.changed = file->needs & (DERIVED | NEEDS_STACKS | NEEDS_PROC_VALUES);
 	file->time_us = file->scan_now.time_us = file->previous_us = ABSENT;
-	err = scan_rows_begin(file, e);
+	if (input->bytes >= AHEAD_BYTES)
+		csv_read_ahead(&file->reader);
+	if (input->scans)
+		file->scan_rows = scan_rows_new(input->scans, input->name);
+	if (input->stacks && file->needs & NEEDS_STACKS)
+		err = stack_dict_open_input(input->stacks, input->name, file->needs, &file->stacks,
+					    e);
+	if (!err)
+		err = scan_rows_begin(file, e);
 	if (!err)
 		err = csv_read(&file->reader, file->row.fields, &file->row.count, e);
 	/* scans that saw no thread have no samples */
@@ -502,46 +654,11 @@ static int file_begin(struct sample_file *file, const struct filter *filter, uin
 		err = header_read(file, e);
 	if (!err && !file->scan_rows && !recording_part_whole(&file->part))
 		err = first_read(file, e);
-	if (err) {
+	if (err)
 		sample_file_close(&file->source);
-		return err;
-	}
-	*source = &file->source;
-	return 0;
-}
-
-int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
-		     struct source **source, struct error *e)
-{
-	struct sample_file *file;
-	int err = file_open(path, &file, e);
-
-	return err ? err : file_begin(file, filter, needs, source, e);
-}
-
-int sample_file_open_input(struct sample_input *input, const struct filter *filter, uint64_t needs,
-			   struct source **source, struct error *e)
-{
-	struct sample_file *file = memory_get(sizeof(*file));
-	uint64_t all = needs | filter_needs(filter);
-	int err = 0;
-
-	file->input = input;
-	file->reader.fd = -1;
-	file->reader.input = input->samples;
-	if (input->bytes >= AHEAD_BYTES)
-		csv_read_ahead(&file->reader);
-	file->reader.name = input->name;
-	file->part = input->part;
-	if (input->scans)
-		file->scan_rows = scan_rows_new(input->scans, input->name);
-	if (input->stacks && all & NEEDS_STACKS)
-		err = stack_dict_open_input(input->stacks, input->name, all, &file->stacks, e);
-	if (err) {
-		sample_file_close(&file->source);
-		return err;
-	}
-	return file_begin(file, filter, needs, source, e);
+	else
+		*source = &file->source;
+	return err;
 }
 
 int sample_file_stacks(struct source *source, const char *path, struct error *e)

@@ -7,12 +7,12 @@
 #define TSNAP_RECORDING_SAMPLE_FILE_H
 
 #include "base/error.h"
-#include "sample/filter/filter.h"
 #include "recording/csv_reader.h"
 #include "recording/recording_part.h"
+#include "sample/filter/filter.h"
 #include "sample/source.h"
 
-/* Input of a recording that is not just one CSV: the sources of its rows. */
+/* The sources of a recording's rows. */
 struct sample_input {
 	const char *name; /* name for errors */
 	struct csv_input *samples;
@@ -26,18 +26,13 @@ struct sample_input {
 	void (*close)(struct sample_input *input); /* frees the input */
 };
 
-/* path: "-" is standard input; @FROM..TO after it selects a part (recording_part.h). filter must
+/* Opens the samples of a recording. The source owns the input, even if this fails. filter must
  * outlive the source. needs: NEED_*, closed; text that they do not include is not kept. 0; -EINTR:
  * a signal came before the header line; or -errno with e. */
-int sample_file_open(const char *path, const struct filter *filter, uint64_t needs,
+int sample_file_open(struct sample_input *input, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e);
 
-/* Does sample_file_open() for an input. The source owns the input, even if this fails. */
-int sample_file_open_input(struct sample_input *input, const struct filter *filter, uint64_t needs,
-			   struct source **source, struct error *e);
-
-/* Sets the dictionary of stacks (recording/stack_dict.h) for the hashes in the rows; call once,
- * before the first scan. 0, or -errno with e. */
+/* Does recording_stacks() for such a source. */
 int sample_file_stacks(struct source *source, const char *path, struct error *e);
 
 #endif

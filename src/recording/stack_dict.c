@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/stack_dict.h"
-#include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "base/text.h"
-#include "recording/csv_reader.h"
 #include "sample/waker_stack.h"
+#include "base/output.h"
+#include "base/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,20 +14,21 @@
 
 #define AT(member) offsetof(struct stack_entry, member)
 
-const struct column stack_dict_columns[] = {
-	{"hash", "HASH", "as in ustack and kstack", KIND_HEX, ROLE_KEY, 0, 18, AT(hash)},
-	{"kind", "KIND", "user or kernel", KIND_TEXT, ROLE_KEY, 0, 6, AT(kind)},
-	{"func", "FUNC", "its function that tells", KIND_TEXT, ROLE_KEY, NEED_USTACK | NEED_KSTACK,
-	 20, AT(func)},
-	{"funcs", "FUNCS", "that and its callers, a>b>c", KIND_TEXT, ROLE_KEY,
-	 NEED_USTACK | NEED_KSTACK, 30, AT(funcs)},
-	{"frames", "FRAMES", "all of it, outermost first, with ; between", KIND_TEXT, ROLE_KEY,
-	 NEED_STACK | NEED_WAKER_STACK, 30, AT(frames)},
-	{"files", "FILES", "files of the frames, as in ufiles", KIND_TEXT, ROLE_KEY, NEED_UFILES,
-	 30, AT(files)},
+/* clang-format off */
+static const struct dict_column {
+	const char *name;
+	size_t offset;
+	uint64_t needs; /* a text is kept for these; 0: no text */
+} columns[] = {
+	{"hash",   AT(hash),   0}, /* as in ustack and kstack */
+	{"kind",   AT(kind),   0},
+	{"func",   AT(func),   NEED_USTACK | NEED_KSTACK},
+	{"funcs",  AT(funcs),  NEED_USTACK | NEED_KSTACK},
+	{"frames", AT(frames), NEED_STACK | NEED_WAKER_STACK},
+	{"files",  AT(files),  NEED_UFILES}, /* of the frames, as in ufiles */
 };
-
-const size_t stack_dict_column_count = sizeof(stack_dict_columns) / sizeof(stack_dict_columns[0]);
+/* clang-format on */
+#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
 #define ENTRY_BYTES 128 /* memory of a stack beside its texts */
 
@@ -49,7 +49,7 @@ struct stack_dict {
 	/* state while the file is read */
 	struct csv_reader reader;
 	struct csv_field fields[CSV_FIELDS_MAX];
-	const struct column *columns[CSV_FIELDS_MAX]; /* columns by field; NULL: not known */
+	const struct dict_column *columns[CSV_FIELDS_MAX]; /* columns by field; NULL: not known */
 	size_t column_count;
 	uint64_t needs;
 	struct text scratch;
@@ -62,11 +62,11 @@ static int dict_fail(const struct stack_dict *dict, struct error *e, const char 
 			 (unsigned long long)dict->reader.line, column, *column ? ": " : "", what);
 }
 
-static const struct column *dict_column_find(const char *name)
+static const struct dict_column *dict_column_find(const char *name)
 {
-	for (size_t i = 0; i < stack_dict_column_count; i++)
-		if (!strcmp(stack_dict_columns[i].name, name))
-			return &stack_dict_columns[i];
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		if (!strcmp(columns[i].name, name))
+			return &columns[i];
 	return NULL;
 }
 
@@ -75,12 +75,12 @@ static int header_read(struct stack_dict *dict, size_t count, struct error *e)
 	unsigned int found = 0, column_bits = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct column *column = dict_column_find(dict->fields[i].text);
+		const struct dict_column *column = dict_column_find(dict->fields[i].text);
 
 		dict->columns[i] = column;
 		if (!column)
 			continue;
-		column_bits = 1u << (column - stack_dict_columns);
+		column_bits = 1u << (column - columns);
 		if (found & column_bits)
 			return dict_fail(dict, e, column->name, "two such columns");
 		found |= column_bits;
@@ -110,14 +110,9 @@ static const char *kind_read(const char *text)
 	return strcmp(text, STACK_DICT_KERNEL) ? NULL : STACK_DICT_KERNEL;
 }
 
-static const char **text_at(struct stack_entry *entry, const struct column *column)
+static const char **text_at(struct stack_entry *entry, const struct dict_column *column)
 {
 	return (const char **)((char *)entry + column->offset);
-}
-
-static bool is_words(const struct column *column)
-{
-	return column->kind == KIND_TEXT && column->offset != AT(kind);
 }
 
 /* Memory of a stack. */
@@ -126,10 +121,10 @@ static size_t entry_bytes(const struct stack_entry *entry)
 	struct stack_entry copy = *entry;
 	size_t bytes = ENTRY_BYTES;
 
-	for (size_t i = 0; i < stack_dict_column_count; i++) {
-		const struct column *column = &stack_dict_columns[i];
+	for (size_t i = 0; i < COLUMN_COUNT; i++) {
+		const struct dict_column *column = &columns[i];
 
-		if (is_words(column) && *text_at(&copy, column))
+		if (column->needs && *text_at(&copy, column))
 			bytes += strlen(*text_at(&copy, column)) + 1;
 	}
 	return bytes;
@@ -168,16 +163,16 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 		return dict_fail(dict, e, "",
 				 "the number of columns differs from the header line's");
 	for (size_t i = 0; i < count; i++) {
-		const struct column *column = dict->columns[i];
+		const struct dict_column *column = dict->columns[i];
 		const char *text = dict->fields[i].text;
 
 		if (!column || !*text)
 			continue;
-		if (column->kind == KIND_HEX && csv_hex_read(text, &entry->hash))
+		if (column->offset == AT(hash) && csv_hex_read(text, &entry->hash))
 			return dict_fail(dict, e, column->name, "not a 0x number");
 		if (column->offset == AT(kind))
 			entry->kind = kind_read(text);
-		else if (is_words(column) && column->needs & dict->needs)
+		else if (column->needs & dict->needs)
 			*text_at(entry, column) = text;
 	}
 	if (entry->hash == ABSENT)
@@ -193,10 +188,10 @@ static void texts_move(struct dict_stack *stack, size_t bytes, struct text *scra
 {
 	char *at = stack->texts = memory_get(bytes);
 
-	for (size_t i = 0; i < stack_dict_column_count; i++) {
-		const char **text = text_at(&stack->entry, &stack_dict_columns[i]);
+	for (size_t i = 0; i < COLUMN_COUNT; i++) {
+		const char **text = text_at(&stack->entry, &columns[i]);
 
-		if (!is_words(&stack_dict_columns[i]) || !*text)
+		if (!columns[i].needs || !*text)
 			continue;
 		text_clear(scratch);
 		text_add_original(scratch, *text);
@@ -409,4 +404,68 @@ void stack_dict_fill(struct stack_dict *dict, struct sample *sample)
 		stack_fill(dict, sample, user, kernel);
 	if (dict->needs & NEED_WAKER_STACK)
 		waker_fill(dict, sample);
+}
+
+void stack_dict_row_add(struct text *rows, const struct stack_entry *entry)
+{
+	text_add_format(rows, "\"0x%llx\",\"%s\"", (unsigned long long)entry->hash, entry->kind);
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		if (columns[i].needs) {
+			text_add_char(rows, ',');
+			csv_text_add(rows, *text_at((struct stack_entry *)entry, &columns[i]));
+		}
+	text_add_char(rows, '\n');
+}
+
+static void stack_take(void *to, const struct stack_entry *entry)
+{
+	struct stack_dict_file *file = to;
+
+	if (stack_dict_written_add(&file->written, entry))
+		stack_dict_row_add(&file->out, entry);
+}
+
+int stack_dict_file_begin(struct stack_dict_file *file, const char *path, struct source *source,
+			  struct error *e)
+{
+	if (!path)
+		return 0;
+	file->fd = output_create(path);
+	if (file->fd < 0)
+		return error_set(e, -file->fd, EXIT_FAILED, "%s: %s", path, output_error(file->fd));
+	file->path = path;
+	file->source = source;
+	source->stack_take = stack_take;
+	source->stack_take_to = file;
+	text_add_string(&file->out, STACK_DICT_HEADER "\n");
+	return stack_dict_file_flush(file, e);
+}
+
+int stack_dict_file_flush(struct stack_dict_file *file, struct error *e)
+{
+	int err;
+
+	if (!file->path || !file->out.length)
+		return 0;
+	err = output_write(file->fd, text_string(&file->out), file->out.length);
+	text_clear(&file->out);
+	return err ? error_set(e, -err, EXIT_FAILED, "%s: %s", file->path, strerror(-err)) : 0;
+}
+
+int stack_dict_file_end(struct stack_dict_file *file, struct error *e)
+{
+	if (!file->path)
+		return 0;
+	if (file->source->stacks_end)
+		file->source->stacks_end(file->source);
+	return stack_dict_file_flush(file, e);
+}
+
+void stack_dict_file_done(struct stack_dict_file *file)
+{
+	if (file->path)
+		close(file->fd);
+	stack_dict_written_clear(&file->written);
+	text_done(&file->out);
+	*file = (struct stack_dict_file){0};
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The dictionary of stacks beside a recording: a CSV with a row for each stack, so that rows of
- * samples need just its hash. This module has the format and the reader;
- * recording/stack_dict_file.h writes it.
+ * samples need just its hash.
  *
  * One file may have several dictionaries, each with its header line. If a hash is there twice, the
  * first row counts. Programs make as many stacks as they like, so that there is a limit of what is
@@ -12,12 +11,13 @@
 
 #include "base/error.h"
 #include "base/index.h"
-#include "sample/column.h"
+#include "base/text.h"
 #include "recording/csv_reader.h"
 #include "sample/source.h"
 
 #define STACK_DICT_WRITTEN_BYTES (128u << 20) /* of a dictionary, or of a part of a recording */
 #define STACK_DICT_READ_BYTES (256u << 20)
+#define STACK_DICT_HEADER "hash,kind,func,funcs,frames,files"
 #define STACK_DICT_USER "user"
 #define STACK_DICT_KERNEL "kernel"
 
@@ -31,9 +31,8 @@ struct stack_entry {
 	int64_t uid; /* user of the thread that had it first, or ABSENT; not in the dictionary */
 };
 
-/* Columns of the dictionary; offsets are into struct stack_entry. */
-extern const struct column stack_dict_columns[];
-extern const size_t stack_dict_column_count;
+/* Adds a row of the columns of the header line. */
+void stack_dict_row_add(struct text *rows, const struct stack_entry *entry);
 
 /* The stacks that are in a dictionary, by their writer. A zeroed struct has none. */
 struct stack_dict_written {
@@ -64,5 +63,25 @@ void stack_dict_free(struct stack_dict *dict); /* NULL is fine */
 void stack_dict_fill(struct stack_dict *dict, struct sample *sample);
 /* Adds the numbers of stacks that were lacking, that can't be read, and beyond the limit. */
 void stack_dict_describe(const struct stack_dict *dict, struct source_status *status);
+
+/* Writes a dictionary beside rows: each stack once, as soon as the source knows its functions, so
+ * that, whatever ends tsnap, the file has the stacks until then. A zeroed struct is disabled. */
+struct stack_dict_file {
+	const char *path;
+	int fd;
+	struct source *source;
+	struct stack_dict_written written; /* also of a recording's present part */
+	struct text out;
+};
+
+/* Creates or truncates the file and takes the source's stacks from now on. path must outlive it;
+ * NULL: nothing is written. 0, or -errno with e. */
+int stack_dict_file_begin(struct stack_dict_file *file, const char *path, struct source *source,
+			  struct error *e);
+/* Writes the stacks that were taken. 0, or -errno with e. */
+int stack_dict_file_flush(struct stack_dict_file *file, struct error *e);
+/* Writes the stacks that the source has not delivered yet, too, and ends the file. */
+int stack_dict_file_end(struct stack_dict_file *file, struct error *e);
+void stack_dict_file_done(struct stack_dict_file *file);
 
 #endif

@@ -3,7 +3,7 @@
  * every format; rows of CSV that were read are written such that the same number is read again. */
 #include "base/names.h"
 #include "render/renderer.h"
-#include "recording/sample_file.h"
+#include "recording/recording.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -26,13 +26,14 @@ static void must(int good, const char *what)
 
 static struct source *source_of(const void *bytes, size_t length, int *fd, struct error *e)
 {
-	static char path[64]; /* must outlive the source */
+	const struct recording_part whole = {.from_us = ABSENT, .until_us = ABSENT};
 	struct source *source = NULL;
+	char path[64];
 
 	*fd = memfd_create("fuzz", MFD_CLOEXEC);
 	must(*fd >= 0 && write(*fd, bytes, length) == (ssize_t)length, "memfd");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", *fd);
-	if (sample_file_open(path, &all, ~0u, &source, e))
+	if (recording_open((const char *[]){path, NULL}, &whole, &all, ~0u, &source, e))
 		must(e->line[0], "an error has words");
 	return source;
 }

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "sample/proc_values.h"
-#include "recording/sample_file.h"
+#include "recording/recording.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
 #include "screen/key_file.h"
@@ -33,6 +33,7 @@ void stage_open(struct stage *stage, const char *recording, const struct query *
 {
 	struct filter filter = {.all_states = true};
 	const uint64_t needs = ~(uint64_t)NEEDS_PROC_VALUES;
+	const struct recording_part whole = {.from_us = ABSENT, .until_us = ABSENT};
 	struct source *source;
 	struct error e = {0};
 	struct feed feed;
@@ -48,7 +49,7 @@ void stage_open(struct stage *stage, const char *recording, const struct query *
 		fail(&e);
 	stage->view->views = &stage->views;
 	stage->view->views_path = "screen-test.d/tsnap/views";
-	if (sample_file_open(recording, &filter, needs, &source, &e))
+	if (recording_open((const char *[]){recording, NULL}, &whole, &filter, needs, &source, &e))
 		fail(&e);
 	stage->history = history_new(HISTORY_BYTES_DEFAULT, 0);
 	feed_begin(&feed, source, stage->history);

@@ -4,7 +4,7 @@
 #include "recording_scene.h"
 #include "base/clock.h"
 #include "recording/archive.h"
-#include "recording/part_list.h"
+#include "recording/part_name.h"
 #include "recording/recorder.h"
 #include "recording/recording.h"
 

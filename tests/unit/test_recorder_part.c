@@ -2,7 +2,7 @@
 /* recording/recorder_part.c: the order in which rows are written to disk */
 #include "unit.h"
 #include "recording_scene.h"
-#include "recording/part_list.h"
+#include "recording/part_name.h"
 #include "recording/recorder_part.h"
 
 #include <errno.h>

@@ -3,14 +3,13 @@
 #include "unit.h"
 #include "recording_scene.h"
 #include "base/clock.h"
-#include "recording/frame_file.h"
-#include "recording/frame_reader.h"
-#include "recording/part_list.h"
+#include "recording/frame.h"
+#include "recording/part_name.h"
 #include "recording/recorder.h"
 #include "recording/recorder_part.h"
 #include "recording/recording.h"
 #include "recording/scan_rows.h"
-#include "recording/recording_rate.h"
+#include "recording/retention.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* recording/retention: order and time of removal, over weeks */
 #include "unit.h"
 #include "recording_scene.h"
-#include "recording/part_list.h"
+#include "recording/part_name.h"
 #include "recording/retention.h"
 
 #include <fcntl.h>

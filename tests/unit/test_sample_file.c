@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "recording/csv_reader.h"
 #include "recording/recording_part.h"
-#include "recording/sample_file.h"
+#include "recording/recording.h"
 
 #include <sys/mman.h>
 
@@ -16,17 +16,18 @@
 
 static const struct filter all = {.all_states = true};
 
-/* Opens a recording with that content, like sample_file_open(). */
+/* Opens a recording with that content, like recording_open(). */
 static int content_open(const char *content, size_t length, const struct filter *filter,
 			uint64_t needs, struct source **source, struct error *e)
 {
 	int fd = memfd_create("recording", MFD_CLOEXEC), err;
+	const struct recording_part whole = {.from_us = ABSENT, .until_us = ABSENT};
 	char path[64];
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, content, length), length);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = sample_file_open(path, filter, needs, source, e);
+	err = recording_open((const char *[]){path, NULL}, &whole, filter, needs, source, e);
 	close(fd);
 	return err;
 }

@@ -3,7 +3,6 @@
  * refused. */
 #include "unit.h"
 #include "base/names.h"
-#include "recording/stack_dict_file.h"
 #include "recording/stack_dict.h"
 #include "sample/waker_stack.h"
 
