@@ -67,42 +67,14 @@ void csv_done(struct csv_reader *reader);
 /* Reads decimal digits, perhaps with a minus before them. 0 or -EINVAL. */
 int csv_number_read(const char *text, int64_t *number);
 
-/* Does csv_number_read() for a text of that length; ten per row are read. */
-static inline int csv_digits_read(const char *text, size_t length, int64_t *number)
-{
-	uint64_t value = 0;
-
-	if (length > 18 || !length) /* up to 18 digits can't overflow */
-		return csv_number_read(text, number);
-	for (size_t i = 0; i < length; i++) {
-		unsigned int digit = (unsigned char)text[i] - (unsigned int)'0';
-
-		if (digit > 9) /* a minus, or none */
-			return csv_number_read(text, number);
-		value = value * 10 + digit;
-	}
-	*number = (int64_t)value;
-	return 0;
-}
-
 /* Adds a printable text in quotes; nothing for NULL. */
 void csv_text_add(struct text *rows, const char *text);
 /* Reads a number like 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
 
-#define CSV_TEXTS 1024
-
-/* A zeroed cache is empty, and valid until names_transient_clear(). */
-struct csv_texts {
-	struct {
-		uint64_t first, last; /* first and last 8 bytes; a shorter text: all */
-		size_t length;
-		const char *name; /* NULL: none */
-	} known[CSV_TEXTS];
-};
-
-/* Does csv_text_read() for a field that csv_read() filled. */
-const char *csv_texts_read(struct csv_texts *texts, const struct csv_field *field,
-			   struct text *scratch);
+/* Returns the text as it was before it was made printable; it is transient: some columns are also
+ * derived from others (sample_derive()), and equal texts must have one address. scratch: for its
+ * use. */
+const char *csv_text_read(const char *text, struct text *scratch);
 
 #endif

@@ -18,11 +18,10 @@
 
 /* --- rows */
 
-/* A row that is zeroed except for reader, needs and changed is valid and has no header line. */
+/* A row that is zeroed except for reader and needs is valid and has no header line. */
 struct sample_row {
 	struct csv_reader *reader; /* owned by the caller */
 	uint64_t needs;		   /* NEED_*; text that they do not include is not kept */
-	bool changed;		   /* callers change more of the sample than its weight */
 	struct csv_field fields[CSV_FIELDS_MAX];
 	size_t count;				      /* fields that csv_read() filled */
 	size_t header_count;			      /* fields of the header line, */
@@ -34,9 +33,7 @@ struct sample_row {
 	} cells[CSV_FIELDS_MAX]; /* fields that are read */
 	size_t cell_count;
 	struct sample_wide next; /* last row that was read */
-	bool fresh; /* next has stale values in columns other than those of this header line */
 	struct text scratch;
-	struct csv_texts texts;
 	char time_text[CLOCK_ISO_SIZE]; /* last time read; the next row most likely has the same */
 	int64_t time_value;
 };
@@ -54,7 +51,6 @@ static int sample_row_header(struct sample_row *row, struct error *e)
 	const struct column **columns = row->columns;
 	bool timed = false;
 
-	row->fresh = true;
 	row->header_count = row->count;
 	row->cell_count = 0;
 	for (size_t i = 0; i < row->count; i++) {
@@ -111,7 +107,7 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 {
 	switch (column->kind) {
 	case KIND_TEXT:
-		value->text = csv_texts_read(&row->texts, field, &row->scratch);
+		value->text = csv_text_read(field->text, &row->scratch);
 		return NULL;
 	case KIND_HEX:
 		return csv_hex_read(field->text, &value->number) ? "not a 0x number" : NULL;
@@ -121,22 +117,7 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 		value->number = state_of_name(field->text);
 		return value->number == ABSENT ? "not a state" : NULL;
 	default:
-		return csv_digits_read(field->text, field->length, &value->number) ? "not a number"
-										   : NULL;
-	}
-}
-
-/* Clears everything that the columns of the header line will not write. */
-static void next_clear(struct sample_row *row)
-{
-	row->next.sample.scan.weight_us = ABSENT;
-	if (!row->fresh && !row->changed)
-		return;
-	row->fresh = false;
-	row->next.sample = *sample_absent();
-	if (row->needs & NEEDS_PROC_VALUES) {
-		row->next.proc_values = *proc_values_absent();
-		row->next.sample.proc_values = &row->next.proc_values;
+		return csv_number_read(field->text, &value->number) ? "not a number" : NULL;
 	}
 }
 
@@ -148,7 +129,11 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 				 "%s: line %llu: %zu columns where the header line has %zu",
 				 row->reader->name, (unsigned long long)row->reader->line,
 				 row->count, row->header_count);
-	next_clear(row);
+	row->next.sample = *sample_absent();
+	if (row->needs & NEEDS_PROC_VALUES) {
+		row->next.proc_values = *proc_values_absent();
+		row->next.sample.proc_values = &row->next.proc_values;
+	}
 	for (size_t i = 0; i < row->cell_count; i++) {
 		const struct column *column = row->cells[i].column;
 		const struct csv_field *field = &row->fields[row->cells[i].field];
@@ -172,22 +157,6 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 	     row->next.sample.scan.weight_us > CSV_WEIGHT_MAX_US))
 		return sample_row_fail(row, e, "weight_us", "out of range");
 	return 0;
-}
-
-/* Copies the sample. again: *to has a copy from the same header line already. */
-static void sample_row_copy(const struct sample_row *row, struct sample *to, bool again)
-{
-	if (!again || row->changed) {
-		*to = row->next.sample;
-		return;
-	}
-	to->scan.weight_us = row->next.sample.scan.weight_us;
-	for (size_t i = 0; i < row->cell_count; i++) {
-		const struct column *column = row->cells[i].column;
-
-		if (!column_is_proc_value(column))
-			column_set(column, to, column_read(column, &row->next));
-	}
 }
 
 #define SCAN_ROWS_MAX (1u << 20)
@@ -221,7 +190,6 @@ struct sample_file {
 	struct sample *samples; /* samples of the scan being gathered */
 	struct proc_values_pool proc_values;
 	size_t count, capacity, rows;
-	size_t copied; /* samples, from the first on, that are copies of rows of this header line */
 	/* times of the scan being gathered, as in struct scan; time_us is ABSENT before its first
 	 * row */
 	int64_t time_us, weight_us, silent_us, clock_step_us;
@@ -248,7 +216,6 @@ static int header_read(struct sample_file *file, struct error *e)
 {
 	int err;
 
-	file->copied = 0;
 	file->apart = true;
 	err = sample_row_header(&file->row, e);
 	for (size_t i = 0; !err && i < file->row.header_count; i++) {
@@ -478,9 +445,7 @@ static int scan_add(struct sample_file *file)
 		sample->proc_values = proc_values_pool_take(&file->proc_values);
 		*sample->proc_values = file->row.next.proc_values;
 	}
-	sample_row_copy(&file->row, &file->samples[file->count], file->count < file->copied);
-	file->copied += file->copied == file->count;
-	file->count++;
+	file->samples[file->count++] = *sample;
 	return err;
 }
 
@@ -634,7 +599,6 @@ int sample_file_open(struct sample_input *input, const struct filter *filter, ui
 	file->reader = (struct csv_reader){.fd = -1, .input = input->samples, .name = input->name};
 	file->row.reader = &file->reader;
 	file->row.needs = file->needs;
-	file->row.changed = file->needs & (DERIVED | NEEDS_STACKS | NEEDS_PROC_VALUES);
 	file->time_us = file->scan_now.time_us = file->previous_us = ABSENT;
 	if (input->bytes >= AHEAD_BYTES)
 		csv_read_ahead(&file->reader);
@@ -667,6 +631,5 @@ int sample_file_stacks(struct source *source, const char *path, struct error *e)
 
 	stack_dict_free(file->stacks);
 	file->stacks = NULL;
-	file->row.changed = true;
 	return stack_dict_open(path, file->needs, &file->stacks, e);
 }
