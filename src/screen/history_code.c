@@ -12,25 +12,222 @@
  */
 #include "screen/history_code.h"
 #include "base/memory.h"
+#include "report/measure.h"
+#include "sample/proc_values.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct history_name {
+	struct history_name *next; /* next name with an equal hash */
+	uint64_t hash;
+	size_t users; /* number of chunks that use the name */
+	char text[];
+};
+
+static struct history_name *name_of_text(const char *text)
+{
+	return (struct history_name *)((uintptr_t)text - offsetof(struct history_name, text));
+}
+
+/* The history's only copy of the text; NULL for NULL. */
+static const char *history_text(struct history_texts *texts, struct index *uses, const char *text)
+{
+	struct history_name *name;
+	uint64_t hash, *chain;
+	size_t length;
+	bool added;
+
+	if (!text)
+		return NULL;
+	length = strlen(text);
+	hash = hash_bytes(text, length);
+	chain = index_put(&texts->by_hash, hash, NULL);
+	for (name = (struct history_name *)(uintptr_t)*chain; name; name = name->next)
+		if (!strcmp(name->text, text))
+			break;
+	if (!name) {
+		name = memory_get(sizeof(*name) + length + 1);
+		memcpy(name->text, text, length);
+		name->hash = hash;
+		name->next = (struct history_name *)(uintptr_t)*chain;
+		*chain = (uintptr_t)name;
+		texts->bytes += sizeof(*name) + length + 1;
+	}
+	index_put(uses, (uintptr_t)name->text, &added);
+	name->users += added;
+	return name->text;
+}
+
+static void name_free(struct history_texts *texts, struct history_name *name)
+{
+	uint64_t *chain = index_find(&texts->by_hash, name->hash);
+	struct history_name *first = (struct history_name *)(uintptr_t)*chain;
+
+	if (first == name) {
+		*chain = (uintptr_t)name->next;
+	} else {
+		while (first->next != name)
+			first = first->next;
+		first->next = name->next;
+	}
+	if (!*chain)
+		index_remove(&texts->by_hash, name->hash);
+	texts->bytes -= sizeof(*name) + strlen(name->text) + 1;
+	free(name);
+}
+
+void history_texts_drop(struct history_texts *texts, struct index *uses)
+{
+	uint64_t key, value;
+	size_t at = 0;
+
+	while (index_next(uses, &at, &key, &value)) {
+		struct history_name *name = name_of_text((const char *)(uintptr_t)key);
+
+		if (!--name->users)
+			name_free(texts, name);
+	}
+	index_clear(uses);
+}
+
+#define HISTORY_WHAT_MAX 64 /* most columns of a tuple */
+
+/* Columns of a tuple, in the order of their offsets in struct sample: adjacent ones are copied at
+ * once, as a run. */
+struct history_columns {
+	const struct column *items[HISTORY_WHAT_MAX];
+	size_t count;
+	struct history_run {
+		uint32_t offset, bytes; /* position in struct sample */
+	} runs[HISTORY_WHAT_MAX];
+	size_t run_count;
+};
+
+/* The tuple that identifies a thread, and the one that says what the thread does. */
+static struct history_columns history_who, history_what;
+
+/* Kinds of values that a number is expected to have in the next sample of a thread. */
+enum history_expected {
+	EXPECT_SAME, /* unchanged */
+	EXPECT_STAY, /* grown by the time between the scans while the thread's state is the same */
+	EXPECT_NONE, /* weight of the scan if the thread is in the number's state, else 0 */
+	EXPECT_WEIGHT, /* weight of the scan, even after an absent one */
+};
+
+/* Numbers of a sample that change from scan to scan. state: the one that gets the scan's weight,
+ * with EXPECT_NONE; -1: none */
+/* clang-format off */
+#define NUMBER(member, ...) {offsetof(struct sample, member), __VA_ARGS__}
+static const struct history_number {
+	size_t offset;
+	enum history_expected way;
+	int64_t state;
+} history_numbers[] = {
+	NUMBER(scan.weight_us, EXPECT_WEIGHT, -1),
+	NUMBER(now.state_us,   EXPECT_STAY,   -1),
+	NUMBER(call.us,        EXPECT_STAY,   -1),
+	NUMBER(now.cpu,        EXPECT_SAME,   -1),
+	NUMBER(sums.cpu_us,    EXPECT_NONE,   STATE_ON),
+	NUMBER(sums.runq_us,   EXPECT_NONE,   STATE_RQ),
+	NUMBER(sums.dwait_us,  EXPECT_NONE,   STATE_DISK),
+	NUMBER(sums.sleep_us,  EXPECT_NONE,   STATE_SLEEP),
+	NUMBER(sums.vcsw,      EXPECT_NONE,   -1),
+	NUMBER(sums.ivcsw,     EXPECT_NONE,   -1),
+	NUMBER(io.bytes,       EXPECT_SAME,   -1),
+	NUMBER(io.us,          EXPECT_STAY,   -1),
+};
+/* clang-format on */
+#define NUMBER_COUNT (sizeof(history_numbers) / sizeof(history_numbers[0]))
+#define PRESENT_ALWAYS 1u /* bit of weight_us */
+
+/* Columns whose values differ in every call, or that only single events have. */
+static bool is_left_out(const struct column *column)
+{
+	return column->offset == offsetof(struct sample, scan.time_us) ||
+	       column_is_proc_value(column) ||
+	       (column->offset >= offsetof(struct sample, call.nr) &&
+		column->offset < offsetof(struct sample, call.name)) ||
+	       (column->offset >= offsetof(struct sample, event) &&
+		column->offset < offsetof(struct sample, event) + sizeof(struct sample_event));
+}
+
+static bool is_number(const struct column *column)
+{
+	for (size_t i = 0; i < NUMBER_COUNT; i++)
+		if (history_numbers[i].offset == column->offset)
+			return true;
+	return false;
+}
+
+bool history_varies(const struct column *column)
+{
+	return is_left_out(column) || is_number(column);
+}
+
+/* Inserts the column in the order of offsets. */
+static void column_insert(struct history_columns *columns, const struct column *column)
+{
+	size_t at = columns->count++;
+
+	for (; at && columns->items[at - 1]->offset > column->offset; at--)
+		columns->items[at] = columns->items[at - 1];
+	columns->items[at] = column;
+}
+
+static void runs_find(struct history_columns *columns)
+{
+	const uint32_t each = sizeof(union value);
+
+	for (size_t i = 0; i < columns->count; i++) {
+		uint32_t offset = (uint32_t)columns->items[i]->offset;
+		struct history_run *last = columns->runs + columns->run_count - !!i;
+
+		if (i && last->offset + last->bytes == offset)
+			last->bytes += each;
+		else
+			columns->runs[columns->run_count++] = (struct history_run){offset, each};
+	}
+}
+
+static void columns_find(void)
+{
+	const size_t state = offsetof(struct sample, now);
+
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+
+		if (history_varies(column))
+			continue;
+		if (column->offset < state && history_who.count < HISTORY_WHAT_MAX)
+			column_insert(&history_who, column);
+		else if (column->offset >= state && history_what.count < HISTORY_WHAT_MAX)
+			column_insert(&history_what, column);
+	}
+	runs_find(&history_who);
+	runs_find(&history_what);
+}
+
+void history_columns_find(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, columns_find);
+}
+
+bool history_keeps(const struct column *column)
+{
+	if (column->role == ROLE_MEASURE)
+		return !part_measure_of(column);
+	return !is_left_out(column) || column->offset == offsetof(struct sample, scan.time_us);
+}
 
 #define HEAD_WHAT 1u
 #define HEAD_NUMBERS 2u
 #define HEAD_BITS 2
 
-/* A bit for each number: NUMBER_BIT(now, state_us). */
-#define NUMBER_NAME(part, member, way, in) NUMBER_##part##_##member,
-enum number { HISTORY_NUMBERS(NUMBER_NAME) NUMBER_COUNT };
-#undef NUMBER_NAME
-#define NUMBER_BIT(part, member) (1u << NUMBER_##part##_##member)
-#define PRESENT_ALWAYS \
-	NUMBER_BIT(scan, weight_us) /* weight_us is expected even after an absent one */
-
 #define SUMS_COUNT (sizeof(struct sample_sums) / sizeof(int64_t))
-_Static_assert(NUMBER_COUNT == HISTORY_NUMBER_COUNT, "rows of HISTORY_NUMBERS");
-
 static int64_t *number_at(struct sample *sample, size_t offset)
 {
 	return (int64_t *)((char *)sample + offset);
@@ -97,16 +294,16 @@ struct expecting {
 };
 
 /* The number that is expected after the thread's previous one. */
-static inline int64_t expected_of(enum history_expected way, int64_t in, int64_t number,
-				  const struct expecting *of)
+static int64_t expected_of(const struct history_number *of, int64_t number,
+			   const struct expecting *by)
 {
-	if (way == EXPECT_WEIGHT)
-		return of->weight_us;
-	if (number == ABSENT || way == EXPECT_SAME)
+	if (of->way == EXPECT_WEIGHT)
+		return by->weight_us;
+	if (number == ABSENT || of->way == EXPECT_SAME)
 		return number;
-	if (way == EXPECT_NONE)
-		return in == of->state ? of->weight_us : 0;
-	return of->stays ? plus(number, of->elapsed_us) : 0;
+	if (of->way == EXPECT_NONE)
+		return of->state == by->state ? by->weight_us : 0;
+	return by->stays ? plus(number, by->elapsed_us) : 0;
 }
 
 /* Adds the difference to the expected number; 0 means absent: no number of a sample has the
@@ -203,11 +400,11 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		.state = sample->now.state,
 		.stays = stays,
 	};
-	int64_t expected[HISTORY_NUMBER_COUNT];
+	int64_t expected[NUMBER_COUNT];
 	unsigned int head = stays ? 0 : HEAD_WHAT, bits = 0;
 
-	for (size_t i = 0; i < HISTORY_NUMBER_COUNT; i++) {
-		expected[i] = expected_of(history_numbers[i].way, history_numbers[i].state,
+	for (size_t i = 0; i < NUMBER_COUNT; i++) {
+		expected[i] = expected_of(&history_numbers[i],
 					  number_of(&last->sample, history_numbers[i].offset), &of);
 		if (expected[i] != number_of(sample, history_numbers[i].offset))
 			bits |= 1u << i;
@@ -218,7 +415,7 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		varint_add(&chunk->bytes, what);
 	if (bits)
 		varint_add(&chunk->bytes, bits);
-	for (size_t i = 0; i < HISTORY_NUMBER_COUNT; i++) {
+	for (size_t i = 0; i < NUMBER_COUNT; i++) {
 		int64_t number = number_of(sample, history_numbers[i].offset);
 
 		if (bits >> i & 1)
@@ -258,15 +455,14 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 		bits = varint_read(bytes, at);
 	/* skips a number that is absent and remains so */
 	last->present |= (uint32_t)bits;
-	present = last->present;
-#define NUMBER_DECODE(part, member, way, in)                                                   \
-	if (present & NUMBER_BIT(part, member)) {                                              \
-		sample->part.member = expected_of((way), (in), sample->part.member, &of);      \
-		if (bits & NUMBER_BIT(part, member))                                           \
-			sample->part.member = difference_read(bytes, at, sample->part.member); \
+	for (present = last->present; present; present &= present - 1) {
+		int i = __builtin_ctz(present);
+		int64_t *number = number_at(sample, history_numbers[i].offset);
+
+		*number = expected_of(&history_numbers[i], *number, &of);
+		if (bits >> i & 1)
+			*number = difference_read(bytes, at, *number);
 	}
-	HISTORY_NUMBERS(NUMBER_DECODE)
-#undef NUMBER_DECODE
 	sample->scan.time_us = scan->time_us;
 	return sample;
 }
@@ -351,7 +547,6 @@ size_t history_chunk_bytes(const struct history_chunk *chunk)
 	return chunk->bytes.capacity + chunk->scan_capacity * sizeof(*chunk->scans) +
 	       (chunk->who.capacity * chunk->who.width + chunk->what.capacity * chunk->what.width) *
 		       sizeof(union value) +
-	       (chunk->who.by_hash.capacity + chunk->what.by_hash.capacity +
-		chunk->uses.seen.capacity) *
+	       (chunk->who.by_hash.capacity + chunk->what.by_hash.capacity + chunk->uses.capacity) *
 		       index_slot;
 }

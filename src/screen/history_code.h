@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Coding of a history's samples as bytes, and back; for history*.c only. */
+/* Coding of a history's samples as bytes, and back; for history.c only. */
 #ifndef TSNAP_SCREEN_HISTORY_CODE_H
 #define TSNAP_SCREEN_HISTORY_CODE_H
 
-#include "sample/trace_kind.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/index.h"
 #include "base/text.h"
-#include "screen/history_columns.h"
-#include "screen/history_scan.h"
-#include "screen/history_texts.h"
+#include "sample/column.h"
+#include "sample/trace_kind.h"
+#include "screen/history.h"
+
+/* The texts of a history: equal texts have one address, as long as a chunk of the history uses
+ * them. One thread adds; any thread that holds a chunk may read addresses. A zeroed struct has
+ * none. */
+struct history_texts {
+	struct index by_hash; /* hash to the first name of a chain */
+	size_t bytes;
+};
+
+/* Finds the columns that are kept; may be called by any thread, any number of times. */
+void history_columns_find(void);
 
 /* Tuples of values of the same columns, each once. */
 struct history_tuples {
@@ -20,7 +34,7 @@ struct history_tuples {
 struct history_chunk {
 	size_t holders; /* number of holders: snapshots, and the history */
 	struct history_tuples who, what;
-	struct history_uses uses;
+	struct index uses; /* addresses of the texts that the chunk uses */
 	struct text bytes;
 	struct history_scan *scans;
 	size_t scan_count, scan_capacity;
@@ -65,6 +79,8 @@ const struct trace_kind *history_decode_trace(const struct history_chunk *chunk,
 					      const struct history_scan *scan, struct sample *who,
 					      struct histogram *histogram);
 
+/* Frees texts that no other chunk uses. */
+void history_texts_drop(struct history_texts *texts, struct index *uses);
 size_t history_chunk_bytes(const struct history_chunk *chunk);
 
 #endif
