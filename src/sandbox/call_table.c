@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sandbox/call_table.h"
-#include "sandbox/sandbox_use.h"
+#include "sandbox/capabilities.h"
 
 #include <asm/ioctls.h>
 #include <asm/termbits.h>

@@ -2,7 +2,6 @@
 #include "sandbox/sandbox.h"
 #include "base/output.h"
 #include "sandbox/call_table.h"
-#include "sandbox/capabilities.h"
 
 #include <errno.h>
 #include <seccomp.h>

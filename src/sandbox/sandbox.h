@@ -9,7 +9,7 @@
 #define TSNAP_SANDBOX_SANDBOX_H
 
 #include "base/text.h"
-#include "sandbox/sandbox_use.h"
+#include "sandbox/capabilities.h"
 
 /* Takes all that uses (enum sandbox_use) do not need from this process for ever, and from all that
  * it forks. Must be called before other threads begin: each has capabilities of its own. The second
