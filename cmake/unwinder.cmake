@@ -18,19 +18,15 @@ function(unwinder_optional target definition header library)
 	target_link_libraries(${target} PRIVATE ${${definition}_LIBRARY})
 endfunction()
 
-# unwinder_choose(WALK FILES): chooses sources and libraries of WALK, the folder that walks stacks, and libraries of FILES, which reads ELF
+# unwinder_choose(WALK FILES): chooses libraries of WALK, the folder that walks stacks, and libraries of FILES, which reads ELF
 # files.
 function(unwinder_choose walk files)
-	get_target_property(sources ${walk} SOURCES)
 	if(TSNAP_UNWINDER)
-		list(FILTER sources EXCLUDE REGEX "/frame_source_none.c$")
+		target_compile_definitions(${walk} PRIVATE TSNAP_HAS_UNWINDER)
 		target_link_libraries(${walk} PRIVATE dep_dw dep_elf)
 		unwinder_optional(${files} TSNAP_HAS_LZMA lzma.h lzma)
 		unwinder_optional(${files} TSNAP_HAS_DEMANGLE libiberty/demangle.h iberty)
-	else()
-		list(FILTER sources EXCLUDE REGEX "/frame_(source|step_row|entries|program).c$")
 	endif()
-	set_target_properties(${walk} PROPERTIES SOURCES "${sources}")
 	target_link_libraries(${walk} PRIVATE Threads::Threads)
 endfunction()
 find_package(Threads REQUIRED)

@@ -40,7 +40,6 @@ static size_t live_service(struct parser_request *request, char answer[PARSER_ME
 bool live_container_read(void *of, int fd, const struct container_question *question,
 			 char name[JSON_STRING_SIZE])
 {
-	static char got[PARSER_MESSAGE_MAX];
 	const struct live_context *context = of;
 	const struct container_request request = {.kind = PARSER_CONTAINERS, .question = *question};
 	const struct parser_message message = {
@@ -49,9 +48,9 @@ bool live_container_read(void *of, int fd, const struct container_question *ques
 	struct container_answer answer;
 
 	if (!parser || parser_ready(parser) ||
-	    parser_request(parser, &message, got, CONTAINER_NS) != sizeof(answer))
+	    parser_request(parser, &message, &answer, sizeof(answer), CONTAINER_NS) !=
+		    sizeof(answer))
 		return false;
-	memcpy(&answer, got, sizeof(answer));
 	memcpy(name, answer.name, sizeof(answer.name));
 	name[JSON_STRING_SIZE - 1] = '\0';
 	return answer.found && *name;

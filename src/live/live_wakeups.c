@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/live_wakeups.h"
 #include "live/context/live_context.h"
-#include "unwind/kernel_stack.h"
 
 #define FOLLOWED_MAX 65536
 

@@ -8,7 +8,7 @@
 
 #include "base/index.h"
 #include "sample/source.h"
-#include "unwind/elf/kernel_symbols.h"
+#include "unwind/kernel_stack.h"
 
 struct live_context;
 

@@ -213,16 +213,15 @@ int parser_ready(struct parser *parser)
 	return parser_begin(parser);
 }
 
-/* Does parser_request(), for an answer of at most so many bytes. */
-static ssize_t answer_request(struct parser *parser, const struct parser_message *request,
-			      void *answer, size_t bytes, int64_t most_ns)
+ssize_t parser_request(struct parser *parser, const struct parser_message *request, void *answer,
+		       size_t size, int64_t most_ns)
 {
 	size_t got = 0;
 	int err = parser_message_send(parser->socket, request) ? -EPIPE
 							       : answer_wait(parser, most_ns);
 
 	if (!err)
-		got = answer_take(parser->socket, answer, bytes);
+		got = answer_take(parser->socket, answer, size);
 	if (got)
 		return (ssize_t)got;
 	if (parser->stop) {
@@ -231,22 +230,6 @@ static ssize_t answer_request(struct parser *parser, const struct parser_message
 	}
 	parser_lose(parser);
 	return err == -EAGAIN ? err : -EPIPE;
-}
-
-ssize_t parser_request(struct parser *parser, const struct parser_message *request,
-		       char answer[PARSER_MESSAGE_MAX], int64_t most_ns)
-{
-	return answer_request(parser, request, answer, PARSER_MESSAGE_MAX, most_ns);
-}
-
-int parser_request_fixed(struct parser *parser, const struct parser_message *request, void *answer,
-			 size_t bytes, int64_t most_ns)
-{
-	ssize_t count = answer_request(parser, request, answer, bytes, most_ns);
-
-	if (count < 0)
-		return (int)count;
-	return (size_t)count == bytes ? 0 : -EBADMSG;
 }
 
 void parser_send(struct parser *parser, const struct parser_message *request)

@@ -26,7 +26,7 @@
 #include <sys/types.h>
 
 #include "base/text.h"
-#include "parser/parser_service.h"
+#include "parser/parser_message.h"
 
 /* Parsers that must not wait for each other. PARSER_MEMORY may hang for ever: memory of a process
  * may have to come from a file system of its owner's. */
@@ -97,15 +97,11 @@ uint32_t parsers_pid(enum parser_slot slot);
 /* Begins the parser, if there is none. 0; -EAGAIN: the one before had just begun, or there can be
  * none now; or -errno: there will be none. */
 int parser_ready(struct parser *parser);
-/* Sends a request to a ready parser, and waits for the answer. Returns how many bytes the answer
- * has; -EPIPE: the parser died, or was given up after most_ns; -EAGAIN: it was given up, but had
- * hardly a CPU in that time, on a full host. */
-ssize_t parser_request(struct parser *parser, const struct parser_message *request,
-		       char answer[PARSER_MESSAGE_MAX], int64_t most_ns);
-/* Does parser_request() for an answer of exactly so many bytes. 0, or -errno; -EBADMSG: the answer
- * has fewer. */
-int parser_request_fixed(struct parser *parser, const struct parser_message *request, void *answer,
-			 size_t bytes, int64_t most_ns);
+/* Sends a request to a ready parser, and waits for the answer. Returns how many bytes it has;
+ * -EPIPE: the parser died, or was given up after most_ns; -EAGAIN: it was given up, but had hardly
+ * a CPU in that time, on a full host. */
+ssize_t parser_request(struct parser *parser, const struct parser_message *request, void *answer,
+		       size_t size, int64_t most_ns);
 /* Sends a request that has no answer. Without a parser, does nothing. */
 void parser_send(struct parser *parser, const struct parser_message *request);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "parser/parser_service.h"
+#include "parser/parser_message.h"
 
 /* First message of a spawner and of a parser. A spawner sends one more for each order, before the
  * parser's. */

@@ -1,76 +1,405 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/file_request.h"
 #include "base/clock.h"
+#include "base/memory.h"
+#include "unwind/elf/demangle.h"
+#include "unwind/elf/elf_symbols.h"
+#include "unwind/elf/go_program.h"
+#include "unwind/elf/perf_map.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define NUMBERS_MAX 65536
 #define ROW_NS (2 * NS_PER_SECOND) /* limit of an answer that a scan waits for */
 #define GO_NS (10 * NS_PER_SECOND)
+#define NAME_NS (30 * NS_PER_SECOND)  /* a large file, on a full host */
+#define SYMBOLS_BYTES_MAX (20u << 20) /* bytes of tables of functions; one may be larger alone */
 
-/* Adds the file's descriptor to a message, or its image, which follows the request. */
-static void file_add(struct parser_message *message, const struct elf_file *elf)
+_Static_assert(sizeof(struct file_row_answer) <= PARSER_MESSAGE_MAX, "an answer is one message");
+
+/* A file, of which rows or names are requested. */
+struct known_file {
+	uint32_t number;
+	bool jit; /* the file is a perf map */
+	struct elf_file elf;
+	int fd, debug_fd; /* -1: none */
+	char *image;
+	struct frame_source *source;
+	struct go_end *ends; /* functions of a program of Go where walks end */
+	size_t end_count;
+	struct go_table go; /* functions of a program of Go whose goroutines are read */
+	bool has_go;
+	const struct machine *machine;
+	struct elf_symbols symbols;
+	struct perf_map map;
+	bool loaded; /* symbols are loaded */
+	int64_t used;
+	struct known_file *next;
+};
+
+/* Files that this parser knows. */
+static struct {
+	struct known_file *files[NUMBERS_MAX];
+	struct known_file *first;
+	int64_t uses;
+	uint64_t unloaded;
+} known;
+
+static void names_unload(struct known_file *file)
 {
-	if (elf->fd >= 0) {
-		message->fds[message->fd_count++] = elf->fd;
-	} else {
-		message->body = elf->image;
-		message->body_bytes = elf->bytes;
+	elf_symbols_done(&file->symbols);
+	perf_map_done(&file->map);
+	file->loaded = false;
+}
+
+static void known_drop(uint32_t number)
+{
+	struct known_file *file = known.files[number], **at = &known.first;
+
+	if (!file)
+		return;
+	while (*at != file)
+		at = &(*at)->next;
+	*at = file->next;
+	known.files[number] = NULL;
+	names_unload(file);
+	frame_source_close(file->source);
+	free(file->ends);
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->debug_fd >= 0)
+		close(file->debug_fd);
+	free(file->image);
+	free(file);
+}
+
+/* Takes a descriptor that came with the request, or -1. */
+static int fd_take(struct parser_request *request, unsigned int number)
+{
+	int fd = number < request->fd_count ? request->fds[number] : -1;
+
+	if (fd >= 0)
+		request->fds[number] = -1;
+	return fd;
+}
+
+/* Reads the ELF file of the request's descriptor, which stays the request's, or of the bytes that
+ * follow the request. */
+static bool elf_read(struct elf_file *elf, const struct parser_request *request,
+		     const struct file_request *of)
+{
+	const char *behind = (const char *)request->bytes + sizeof(*of);
+
+	return request->fd_count ? !elf_file_read(elf, request->fds[0], NULL, of->bytes)
+				 : of->bytes == request->count - sizeof(*of) &&
+					   !elf_file_read(elf, -1, behind, of->bytes);
+}
+
+static void head_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_head_answer *answer = to;
+
+	answer->is_elf = elf_read(&answer->elf, request, of);
+	answer->narrow = answer->elf.narrow;
+	answer->elf.image = NULL;
+}
+
+static void exports_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct runtime_exports *answer = to;
+	struct elf_file elf;
+
+	if (elf_read(&elf, request, of))
+		runtime_exports_read(&elf, answer);
+}
+
+static void returns_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_returns_answer *answer = to;
+	struct elf_file elf;
+
+	if (elf_read(&elf, request, of))
+		answer->count =
+			(uint32_t)x86_returns_find(&elf, of->address, of->exact, answer->returns);
+}
+
+static struct known_file *known_add(struct parser_request *request, const struct file_request *of)
+{
+	struct known_file *file = memory_get(sizeof(*file));
+	size_t bytes = request->count - sizeof(*of);
+
+	known_drop(of->number);
+	*file = (struct known_file){
+		.number = of->number, .jit = of->jit, .map = {.fd = -1}, .next = known.first};
+	file->fd = of->jit ? -1 : fd_take(request, 0);
+	file->debug_fd = of->jit ? -1 : fd_take(request, 1);
+	if (file->fd < 0 && !of->jit) {
+		file->image = memory_get(bytes);
+		memcpy(file->image, (const char *)request->bytes + sizeof(*of), bytes);
 	}
+	if (!of->jit && (file->fd >= 0 || of->bytes == bytes) &&
+	    !elf_file_read(&file->elf, file->fd, file->image, of->bytes))
+		file->machine = machine_of_elf(file->elf.machine);
+	known.first = known.files[of->number] = file;
+	return file;
+}
+
+static void ends_read(struct known_file *file)
+{
+	struct go_end ends[GO_ENDS_MAX];
+	struct go_table table;
+
+	if (!file->machine || go_table_read(&table, &file->elf))
+		return;
+	file->end_count = go_table_ends(&table, &file->elf, ends);
+	file->ends = memory_get(sizeof(ends));
+	memcpy(file->ends, ends, file->end_count * sizeof(ends[0]));
+}
+
+static uint8_t end_find(const struct known_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->end_count; i++)
+		if (address >= file->ends[i].from && address < file->ends[i].to)
+			return file->ends[i].may_return ? STACK_ENDS_IF_LOST : STACK_ENDS;
+	return STACK_GOES_ON;
+}
+
+static void row_fill(struct known_file *file, uint64_t address, struct file_row_answer *answer)
+{
+	static struct frame_operations operations;
+	struct frame_row row = {.found = false};
+	struct file_row *head = &answer->head;
+
+	operations.count = 0;
+	if (frame_source_row(file->source, file->machine, &operations, address, &row) || !row.found)
+		return;
+	head->found = true;
+	head->signal = row.signal;
+	head->cfa = row.cfa;
+	head->ra = row.ra;
+	memcpy(head->saved, row.saved, sizeof(head->saved));
+	head->operation_count = (uint32_t)operations.count;
+	memcpy(answer->operations, operations.all, operations.count * sizeof(operations.all[0]));
+}
+
+static size_t row_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_row_answer *answer = to;
+	struct known_file *file = known.files[of->number];
+
+	memset(&answer->head, 0, sizeof(answer->head));
+	if (of->opens) {
+		file = known_add(request, of);
+		file->source = file->machine ? frame_source_open(&file->elf) : NULL;
+		ends_read(file);
+		/* source has a copy */
+		if (file->fd >= 0)
+			close(file->fd);
+		file->fd = -1;
+	}
+	answer->head.without = !file || (!file->source && !file->end_count);
+	if (file)
+		answer->head.end = end_find(file, of->address);
+	if (file && file->source) {
+		row_fill(file, of->address, answer);
+		answer->head.table_bytes = frame_source_bytes(file->source);
+	}
+	return sizeof(answer->head) + answer->head.operation_count * sizeof(answer->operations[0]);
+}
+
+static void names_load(struct known_file *file)
+{
+	file->loaded = true;
+	if (!file->machine)
+		return;
+	elf_symbols_add(&file->symbols, &file->elf);
+	if (!file->symbols.whole && file->debug_fd >= 0)
+		elf_symbols_add_debug(&file->symbols, dup(file->debug_fd), &file->elf);
+	elf_symbols_sort(&file->symbols);
+}
+
+static void names_trim(const struct known_file *newest)
+{
+	for (;;) {
+		struct known_file *oldest = NULL;
+		size_t bytes = 0;
+
+		for (struct known_file *at = known.first; at; at = at->next) {
+			bytes += elf_symbols_bytes(&at->symbols) +
+				 at->map.table.capacity * sizeof(struct symbol);
+			if (at->loaded && at != newest && (!oldest || at->used < oldest->used))
+				oldest = at;
+		}
+		if (bytes <= SYMBOLS_BYTES_MAX || !oldest)
+			return;
+		names_unload(oldest);
+		known.unloaded++;
+	}
+}
+
+static bool name_find(const struct known_file *file, uint64_t address, char *name)
+{
+	char found[FUNCTION_NAME_SIZE];
+
+	if (!(file->jit ? perf_map_name(&file->map, address, found, sizeof(found))
+			: elf_symbol_name(&file->symbols, address, found, sizeof(found))))
+		return false;
+	if (name_demangle(found, name, FUNCTION_NAME_SIZE))
+		return true;
+	/* the name may be foo@@VERSION */
+	if (!file->jit)
+		found[strcspn(found, "@")] = '\0';
+	memcpy(name, found, sizeof(found));
+	return true;
+}
+
+static void name_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_name_answer *answer = to;
+	struct known_file *file = known.files[of->number];
+
+	if (of->opens && (!of->jit || !file || !file->jit))
+		file = known_add(request, of);
+	if (!file)
+		return;
+	if (of->opens && of->jit && request->fd_count)
+		perf_map_take(&file->map, fd_take(request, 0));
+	if (!file->loaded && !file->jit)
+		names_load(file);
+	file->loaded = true;
+	file->used = ++known.uses;
+	names_trim(file);
+	answer->found = name_find(file, of->address, answer->name);
+	answer->cut = file->map.cut || file->map.table.refused || file->symbols.table.refused;
+	answer->unloaded = known.unloaded;
+	known.unloaded = 0;
+}
+
+static void go_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_go_answer *answer = to;
+	struct known_file *file = known_add(request, of);
+
+	answer->is_go = file->machine && !go_program_read(&answer->program, &file->elf);
+	file->has_go = answer->is_go && !go_table_read(&file->go, &file->elf);
+	answer->has_functions = file->has_go;
+}
+
+void file_go_frame(uint32_t number, uint64_t address, struct file_go_frame_answer *answer)
+{
+	const struct known_file *file = number < NUMBERS_MAX ? known.files[number] : NULL;
+	struct go_function function;
+
+	memset(answer, 0, sizeof(*answer));
+	if (!file || !file->has_go || !go_table_find(&file->go, &file->elf, address, &function))
+		return;
+	answer->depth = go_table_depth(&file->go, &file->elf, &function, address);
+	answer->found = go_table_name(&file->go, &file->elf, function.record, answer->name,
+				      sizeof(answer->name));
+}
+
+static void go_frame_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	(void)request;
+	file_go_frame(of->number, of->address, to);
+}
+
+/* Requests whose answers are as long for all files. */
+static const struct {
+	size_t bytes;
+	int64_t most_ns; /* limit of the answer's time */
+	void (*answer)(struct parser_request *request, const struct file_request *of, void *to);
+} kinds[] = {
+	[FILE_NAME] = {sizeof(struct file_name_answer), NAME_NS, name_answer},
+	[FILE_GO] = {sizeof(struct file_go_answer), GO_NS, go_answer},
+	[FILE_GO_FRAME] = {sizeof(struct file_go_frame_answer), GO_NS, go_frame_answer},
+	[FILE_HEAD] = {sizeof(struct file_head_answer), ROW_NS, head_answer},
+	[FILE_EXPORTS] = {sizeof(struct runtime_exports), ROW_NS, exports_answer},
+	[FILE_RETURNS] = {sizeof(struct file_returns_answer), ROW_NS, returns_answer},
+};
+
+size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
+{
+	struct file_request of;
+
+	if (request->count < sizeof(of))
+		return 0;
+	memcpy(&of, request->bytes, sizeof(of));
+	if (of.number >= NUMBERS_MAX)
+		return 0;
+	if (of.kind == FILE_ROW)
+		return row_answer(request, &of, answer);
+	if (of.kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[of.kind].bytes) {
+		memset(answer, 0, kinds[of.kind].bytes);
+		kinds[of.kind].answer(request, &of, answer);
+		return kinds[of.kind].bytes;
+	}
+	if (of.kind == FILE_DROP)
+		known_drop(of.number);
+	while (of.kind == FILE_FORGET && known.first)
+		known_drop(known.first->number);
+	return 0;
+}
+
+/* --- requests */
+
+/* Sends a request, with the descriptor of a file, or its image, which follows the request. elf:
+ * NULL: the parser knows the file. Returns the answer's bytes or -errno. */
+static ssize_t request_make(struct parser *parser, struct file_request *request,
+			    const struct elf_file *elf, void *answer, size_t size, int64_t most_ns)
+{
+	struct parser_message message = {.head = request, .head_bytes = sizeof(*request)};
+
+	if (elf) {
+		request->bytes = elf->bytes;
+		message.fds[0] = elf->fd;
+		message.fd_count = elf->fd >= 0;
+		message.body = elf->fd >= 0 ? NULL : elf->image;
+		message.body_bytes = elf->fd >= 0 ? 0 : elf->bytes;
+	}
+	return parser_request(parser, &message, answer, size, most_ns);
+}
+
+static int kind_request(struct parser *parser, struct file_request request,
+			const struct elf_file *elf, void *answer)
+{
+	const size_t bytes = kinds[request.kind].bytes;
+	ssize_t got = elf ? parser_ready(parser) : 0;
+
+	if (!got)
+		got = request_make(parser, &request, elf, answer, bytes,
+				   kinds[request.kind].most_ns);
+	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
 }
 
 int file_row_request(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
 		     uint64_t address, struct file_row_answer *answer)
 {
-	const struct file_request request = {.kind = FILE_ROW,
-					     .number = number,
-					     .address = address,
-					     .bytes = elf->bytes,
-					     .opens = opens};
-	struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
-	static char bytes[PARSER_MESSAGE_MAX];
-	size_t head = sizeof(answer->head), rest;
-	ssize_t got;
-	int err = parser_ready(parser);
+	struct file_request request = {
+		.kind = FILE_ROW, .number = number, .address = address, .opens = opens};
+	const size_t head = sizeof(answer->head);
+	ssize_t got = parser_ready(parser);
 
-	if (err)
-		return err;
-	if (opens)
-		file_add(&message, elf);
-	got = parser_request(parser, &message, bytes, ROW_NS);
+	if (!got)
+		got = request_make(parser, &request, opens ? elf : NULL, answer, sizeof(*answer),
+				   ROW_NS);
 	if (got < 0)
 		return (int)got;
-	memset(&answer->head, 0, head);
-	if ((size_t)got < head)
-		return -EBADMSG;
-	memcpy(&answer->head, bytes, head);
-	rest = (size_t)got - head;
-	if (rest > sizeof(answer->operations) ||
-	    answer->head.operation_count != rest / sizeof(answer->operations[0]))
-		return -EBADMSG;
-	memcpy(answer->operations, bytes + head, rest);
-	return 0;
-}
-
-/* Makes a request about a file that the parser does not keep. */
-static int once_request(struct parser *parser, struct file_request request,
-			const struct elf_file *elf, void *answer, size_t bytes)
-{
-	struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
-	int err = parser_ready(parser);
-
-	request.bytes = elf->bytes;
-	file_add(&message, elf);
-	return err ? err : parser_request_fixed(parser, &message, answer, bytes, ROW_NS);
+	return (size_t)got < head || answer->head.operation_count !=
+					     ((size_t)got - head) / sizeof(answer->operations[0])
+		       ? -EBADMSG
+		       : 0;
 }
 
 int file_head_request(struct parser *parser, struct elf_file *elf)
 {
 	static struct file_head_answer answer;
 	const struct elf_file requested = *elf;
-	int err = once_request(parser, (struct file_request){.kind = FILE_HEAD}, elf, &answer,
-			       sizeof(answer));
+	int err = kind_request(parser, (struct file_request){.kind = FILE_HEAD}, elf, &answer);
 
 	if (err)
 		return err;
@@ -88,8 +417,7 @@ int file_head_request(struct parser *parser, struct elf_file *elf)
 int file_exports_request(struct parser *parser, const struct elf_file *elf,
 			 struct runtime_exports *exports)
 {
-	return once_request(parser, (struct file_request){.kind = FILE_EXPORTS}, elf, exports,
-			    sizeof(*exports));
+	return kind_request(parser, (struct file_request){.kind = FILE_EXPORTS}, elf, exports);
 }
 
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,
@@ -97,7 +425,7 @@ int file_returns_request(struct parser *parser, const struct elf_file *elf, uint
 {
 	const struct file_request request = {
 		.kind = FILE_RETURNS, .address = address, .exact = exact};
-	int err = once_request(parser, request, elf, answer, sizeof(*answer));
+	int err = kind_request(parser, request, elf, answer);
 
 	return !err && answer->count > X86_RETURNS_MAX ? -EBADMSG : err;
 }
@@ -105,14 +433,9 @@ int file_returns_request(struct parser *parser, const struct elf_file *elf, uint
 int file_go_request(struct parser *parser, uint32_t number, const struct elf_file *elf,
 		    struct file_go_answer *answer)
 {
-	const struct file_request request = {
-		.kind = FILE_GO, .number = number, .bytes = elf->bytes, .opens = true};
-	const struct parser_message message = {
-		.head = &request, .head_bytes = sizeof(request), .fds = {elf->fd}, .fd_count = 1};
-	int err = parser_ready(parser);
+	const struct file_request request = {.kind = FILE_GO, .number = number, .opens = true};
+	int err = kind_request(parser, request, elf, answer);
 
-	if (!err)
-		err = parser_request_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
 	answer->program.version[GO_VERSION_SIZE - 1] = '\0';
 	return err;
 }
@@ -122,11 +445,21 @@ int file_go_frame_request(struct parser *parser, uint32_t number, uint64_t addre
 {
 	const struct file_request request = {
 		.kind = FILE_GO_FRAME, .number = number, .address = address};
-	const struct parser_message message = {.head = &request, .head_bytes = sizeof(request)};
-	int err = parser_request_fixed(parser, &message, answer, sizeof(*answer), GO_NS);
+	int err = kind_request(parser, request, NULL, answer);
 
 	answer->name[FUNCTION_NAME_SIZE - 1] = '\0';
 	return err;
+}
+
+int file_name_request(struct parser *parser, const struct file_request *request,
+		      struct parser_message *message, struct file_name_answer *answer)
+{
+	ssize_t got;
+
+	message->head = request;
+	message->head_bytes = sizeof(*request);
+	got = parser_request(parser, message, answer, sizeof(*answer), NAME_NS);
+	return got < 0 ? (int)got : got == sizeof(*answer) ? 0 : -EBADMSG;
 }
 
 static void file_send(struct parser *parser, enum file_request_kind kind, uint32_t number)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to a parser about files, and its answers: unwind rows, names of functions, and where the
- * runtime of a Go program keeps its data. Files are known by numbers (module_table.h); with the
- * first request for a file comes its descriptor. */
+/* Requests to a parser about files, and its answers: unwind rows through libdw, names of functions
+ * through .symtab, liblzma and libiberty or from perf maps, and where the runtime of a Go program
+ * keeps its data. All of these are foreign data, and no other process reads them. Files are known
+ * by numbers (module_table.h); with the first request for a file comes its descriptor. */
 #ifndef TSNAP_UNWIND_FILE_REQUEST_H
 #define TSNAP_UNWIND_FILE_REQUEST_H
 
@@ -11,12 +12,11 @@
 #include "parser/parser.h"
 #include "unwind/elf/elf_file.h"
 #include "unwind/elf/go_program.h"
-#include "unwind/elf/runtime_exports.h"
-#include "unwind/frame_row.h"
+#include "unwind/elf/elf_exports.h"
 #include "unwind/frame_source.h"
+#include "unwind/function_name.h"
 #include "unwind/x86_return.h"
 
-#define FUNCTION_NAME_SIZE 512
 #define FILE_ENDS_MAX 2 /* limit of parsers that end over one file */
 
 enum file_request_kind {
@@ -108,8 +108,17 @@ int file_go_frame_request(struct parser *parser, uint32_t number, uint64_t addre
  * now; -EPIPE: it ended over the request; or another -errno: there is none at all. */
 int file_row_request(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
 		     uint64_t address, struct file_row_answer *answer);
+/* Requests a name from a ready parser. message: with the descriptors or the image that request says
+ * come with it. Returns 0 or -errno. */
+int file_name_request(struct parser *parser, const struct file_request *request,
+		      struct parser_message *message, struct file_name_answer *answer);
 /* Has the parser forget one file, or all. */
 void file_drop(struct parser *parser, uint32_t number);
 void file_forget(struct parser *parser);
+
+/* Answers struct file_request, in a parser. */
+parser_service file_service;
+/* Fills the function at an address of a program of Go, of that number, in a parser. */
+void file_go_frame(uint32_t number, uint64_t address, struct file_go_frame_answer *answer);
 
 #endif

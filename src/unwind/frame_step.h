@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Goes from one frame to its caller's: by a row of the unwind table (frame_step_row.c;
- * frame_source_none.c has none), or along frame pointers. */
+/* Goes from one frame to its caller's: by a row of the unwind table, along frame pointers, or from
+ * code that a signal's handler returns to. */
 #ifndef TSNAP_UNWIND_FRAME_STEP_H
 #define TSNAP_UNWIND_FRAME_STEP_H
 
 #include "base/user_registers.h"
-#include "unwind/frame_row.h"
 #include "unwind/frame_table.h"
 #include "unwind/thread_memory.h"
 
@@ -25,5 +24,13 @@ int frame_step_row(const struct machine *machine, const struct frame_table *tabl
 		   struct user_registers *registers);
 int frame_step_pointer(const struct machine *machine, struct thread_memory *memory,
 		       struct user_registers *registers);
+
+/* True if the instructions at that offset of the file are those that a signal's handler returns to,
+ * and that have the kernel restore what was interrupted. Most C libraries have an unwind table for
+ * them; musl and Go have none. */
+bool signal_frame_is(const struct machine *machine, const struct elf_file *elf, uint64_t offset);
+/* Goes from these instructions to what was interrupted. Returns 0 or -errno. */
+int signal_frame_step(const struct machine *machine, struct thread_memory *memory,
+		      struct user_registers *registers);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/index.h"
 #include "parser/parser.h"
 #include "unwind/elf/elf_file.h"
-#include "unwind/frame_row.h"
+#include "unwind/frame_source.h"
 
 struct frame_table {
 	const struct elf_file *elf; /* headers of the file, not owned */

@@ -1,16 +1,119 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/kernel_stack.h"
 #include "keeper/avoid.h"
-#include "unwind/name_patterns.h"
+#include "unwind/function_name.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define STACK_BYTES 16384
+#define NAMES_BYTES_MAX (64u << 20)
+#define LINE_BYTES 65536
+#define FUNCTION_BYTES_MAX (256u << 10) /* after a module's last one there may be nothing */
+#define KEY_BITS (UINT64_MAX >> 4)	/* the upper bits of all addresses of the kernel are 1 */
+
+static void name_add(struct kernel_symbols *symbols, uint64_t address, const char *name,
+		     size_t length)
+{
+	if (symbols->names_bytes + length > NAMES_BYTES_MAX) {
+		symbols->table.refused++;
+		return;
+	}
+	symbols->names = memory_grow(symbols->names, &symbols->names_capacity,
+				     symbols->names_bytes + length + 1, 1);
+	symbol_add(&symbols->table, address & KEY_BITS, 0, 0, 0, symbols->names_bytes);
+	memcpy(symbols->names + symbols->names_bytes, name, length);
+	symbols->names[symbols->names_bytes + length] = '\0';
+	symbols->names_bytes += length + 1;
+}
+
+/* Takes the bounds of the section .sched.text, include/asm-generic/sections.h. */
+static void bound_take(struct kernel_symbols *symbols, uint64_t address, const char *name)
+{
+	if (!strcmp(name, "__sched_text_start"))
+		symbols->sched_from = address;
+	else if (!strcmp(name, "__sched_text_end"))
+		symbols->sched_to = address;
+}
+
+/* Takes a line: "ffffffff81000000 T name", and after a tab "[module]". */
+static void line_take(struct kernel_symbols *symbols, const char *line)
+{
+	size_t length;
+	char *at;
+	uint64_t address = strtoull(line, &at, 16);
+
+	/* text sections only; addresses are 0 for users who may not know them */
+	if (!address || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ')
+		return;
+	length = strcspn(at + 3, " \t;");
+	if (length)
+		name_add(symbols, address, at + 3, length);
+	bound_take(symbols, address, at + 3);
+}
+
+static int lines_read(struct kernel_symbols *symbols, int fd)
+{
+	char *text = memory_get(LINE_BYTES);
+	size_t held = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text + held, LINE_BYTES - 1 - held)) > 0) {
+		char *line = text, *end;
+
+		held += (size_t)got;
+		text[held] = '\0';
+		while ((end = strchr(line, '\n'))) {
+			*end = '\0';
+			line_take(symbols, line);
+			line = end + 1;
+		}
+		held -= (size_t)(line - text);
+		memmove(text, line, held);
+		if (held == LINE_BYTES - 1) /* no line of this file */
+			break;
+	}
+	free(text);
+	return got < 0 ? -errno : 0;
+}
+
+int kernel_symbols_read(struct kernel_symbols *symbols, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*symbols = (struct kernel_symbols){.err = fd < 0 ? -errno : 0};
+	if (fd < 0)
+		return symbols->err;
+	symbols->err = lines_read(symbols, fd);
+	close(fd);
+	/* of several names of an address the first one is kept, as the kernel does */
+	symbol_table_sort(&symbols->table, false);
+	if (!symbols->err && !symbols->table.count)
+		symbols->err = -ENODATA;
+	return symbols->err;
+}
+
+void kernel_symbols_done(struct kernel_symbols *symbols)
+{
+	symbol_table_done(&symbols->table);
+	free(symbols->names);
+	*symbols = (struct kernel_symbols){.names = NULL};
+}
+
+const char *kernel_symbol_find(const struct kernel_symbols *symbols, uint64_t address)
+{
+	const struct symbol *symbol = symbol_find(&symbols->table, address & KEY_BITS);
+
+	if (!symbol || (address & KEY_BITS) - symbol_address(symbol) > FUNCTION_BYTES_MAX)
+		return NULL;
+	return symbols->names + symbol_location(symbol);
+}
 
 void kernel_stack_parse(struct kernel_stack *stack, const char *text)
 {

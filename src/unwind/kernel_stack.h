@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel stack of a thread: of one that is off its CPU from /proc/TID/stack (needs
- * CAP_SYS_ADMIN and CONFIG_STACKTRACE), of one that is on a CPU by a call chain of perf. Both give
- * the same names.
+ * CAP_SYS_ADMIN and CONFIG_STACKTRACE), of one that is on a CPU by a call chain of perf, whose
+ * functions get their names from /proc/kallsyms: modules and BPF programs, too, as they were when
+ * it was read. Both give the same names.
  */
 #ifndef TSNAP_UNWIND_KERNEL_STACK_H
 #define TSNAP_UNWIND_KERNEL_STACK_H
@@ -11,10 +12,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "unwind/elf/kernel_symbols.h"
+#include "unwind/elf/symbol_table.h"
 
 #define KERNEL_FRAMES_MAX 64 /* MAX_STACK_TRACE_DEPTH of fs/proc/base.c */
 #define KERNEL_NAME_SIZE 128
+
+/* Functions of the kernel. A zeroed struct is empty and valid. */
+struct kernel_symbols {
+	struct symbol_table table; /* a symbol's location is that of its name in names */
+	char *names;
+	size_t names_bytes, names_capacity;
+	uint64_t sched_from, sched_to; /* range of functions that wait; 0: not known */
+	int err;		       /* what kernel_symbols_read() returned */
+};
+
+/* Reads all symbols, in some 50 ms. Returns 0, or -errno: -ENODATA where the kernel shows no
+ * addresses (sysctl kernel.kptr_restrict). */
+int kernel_symbols_read(struct kernel_symbols *symbols, const char *path);
+void kernel_symbols_done(struct kernel_symbols *symbols);
+/* Returns the function that the address is in, as %pB of the kernel's printk() has it; NULL: none
+ * is known. */
+const char *kernel_symbol_find(const struct kernel_symbols *symbols, uint64_t address);
 
 struct kernel_stack {
 	uint32_t count;

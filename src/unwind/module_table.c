@@ -2,19 +2,66 @@
 #include "unwind/module_table.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/index.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "unwind/file_request.h"
-#include "unwind/module_identity.h"
+#include "unwind/function_name.h"
 
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#define FUSE_MAGIC 0x65735546
 #define SHARES_MAX 8	/* most shares that a scan's time is divided into */
 #define EVICTED_MAX 128 /* files closed for others after a scan: as many are opened in the next */
+
+uint64_t module_file_key(const struct stat *file)
+{
+	const uint64_t words[] = {file->st_dev, file->st_ino, (uint64_t)file->st_mtim.tv_sec,
+				  (uint64_t)file->st_mtim.tv_nsec, (uint64_t)file->st_size};
+
+	return hash_bytes(words, sizeof(words));
+}
+
+/* A file system in any user's program (FUSE) reports whatever owner it likes. */
+int64_t module_file_owner(int fd, const struct stat *file)
+{
+	struct statfs system;
+
+	return fstatfs(fd, &system) || (uint32_t)system.f_type == FUSE_MAGIC
+		       ? OWNER_UNKNOWN
+		       : (int64_t)file->st_uid;
+}
+
+/* A build-id is what the file claims: a file of another owner may have it, too, or a stripped one,
+ * and must not give its names to the stacks of others. */
+uint64_t module_identity(const struct elf_file *elf, int64_t owner)
+{
+	const uint64_t words[] = {hash_bytes(elf->build_id, elf->build_id_bytes), elf->bytes,
+				  (uint64_t)owner};
+
+	return hash_bytes(words, sizeof(words));
+}
+
+char *module_location_text(const char *path, const struct elf_file *elf)
+{
+	struct text location = {0};
+	char *text;
+
+	text_add_string(&location, *path ? path : "?");
+	function_name_clean(location.bytes);
+	text_add_char(&location, '@');
+	for (uint32_t i = 0; i < elf->build_id_bytes; i++)
+		text_add_format(&location, "%02x", elf->build_id[i]);
+	text = memory_text(text_string(&location), location.length);
+	text_done(&location);
+	return text;
+}
 
 void module_table_init(struct module_table *table, struct parser *parser)
 {
@@ -283,6 +330,32 @@ static uint32_t module_put_off(struct module_table *table, struct module *module
 	return MODULE_NONE;
 }
 
+/* True if another parser is to get a request about the module's file that failed. */
+static bool is_put_off(struct module *module, int err)
+{
+	if (err == -EPIPE)
+		module->ended++;
+	return err == -EAGAIN || (err == -EPIPE && module->ended < FILE_ENDS_MAX);
+}
+
+/* Fills the module's elf by a parser. Where there is none any more, all of the file is taken for
+ * code of this machine at its own offsets, and it exports nothing: no process with privileges
+ * interprets anything of it. Returns 0; -EAGAIN: no parser could read it now; or -ENOEXEC: it is no
+ * ELF file, or one that ends parsers. */
+static int head_read(struct module_table *table, struct module *module)
+{
+	struct elf_file *elf = &module->elf;
+	int err = table->parser ? file_head_request(table->parser, elf) : -ECHILD;
+
+	if (err == -ECHILD) {
+		elf->machine = machine_of(false)->elf;
+		elf->segment_count = 1;
+		elf->segments[0] = (struct elf_segment){0, elf->bytes, 0, elf->bytes, true};
+		return 0;
+	}
+	return err && is_put_off(module, err) ? -EAGAIN : err ? -ENOEXEC : 0;
+}
+
 /* Fills a module from its file. A file without code is kept as well: it is not opened again. */
 static uint32_t module_fill(struct module_table *table, struct module *module, uint64_t bytes)
 {
@@ -290,7 +363,7 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 	int err;
 
 	module->elf = (struct elf_file){.fd = module->fd, .image = module->image, .bytes = bytes};
-	err = module_read_head(&module->read, table->parser, &module->elf);
+	err = head_read(table, module);
 	if (err == -EAGAIN)
 		return module_put_off(table, module);
 	if (!err)
@@ -453,12 +526,26 @@ int module_returns(struct module_table *table, struct module *module, uint64_t a
 		return -EAGAIN;
 	}
 	start_ns = clock_monotonic_ns();
-	err = module_read_returns(&module->read, table->parser, &module->elf, address, exact,
-				  answer);
+	err = table->parser && module->ended < FILE_ENDS_MAX
+		      ? file_returns_request(table->parser, &module->elf, address, exact, answer)
+		      : -ECHILD;
 	module_table_spend(table, clock_monotonic_ns() - start_ns);
-	if (err == -EAGAIN)
-		refuse(table);
-	return err;
+	if (!err || !is_put_off(module, err))
+		return err;
+	refuse(table);
+	return -EAGAIN;
+}
+
+const struct runtime_exports *module_exports(struct module_table *table, struct module *module)
+{
+	int err;
+
+	if (module->has_exports || module->elf.fd < 0)
+		return &module->exports;
+	err = table->parser ? file_exports_request(table->parser, &module->elf, &module->exports)
+			    : -ECHILD;
+	module->has_exports = !err || !is_put_off(module, err);
+	return &module->exports;
 }
 
 const struct frame_row *module_row(struct module_table *table, struct module *module,

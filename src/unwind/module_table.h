@@ -8,16 +8,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/index.h"
-#include "unwind/elf/elf_file.h"
+#include "unwind/elf/elf_exports.h"
 #include "unwind/frame_table.h"
-#include "unwind/module_identity.h"
-#include "unwind/module_read.h"
 
 #define MODULES_MAX 2048	 /* modules open at once */
 #define MODULES_KNOWN_MAX 8192	 /* closed ones, too: their numbers and names stay */
-#define MODULES_PROCESS_MAX 1024 /* modules of one process: it may make files without end \ */
+#define MODULES_PROCESS_MAX 1024 /* modules of one process: it may make files without end */
+#define OWNER_UNKNOWN (-1)
 #define MODULE_NONE UINT32_MAX
 #define MODULE_PYTHON (UINT32_MAX - 2)	    /* interpreted function, in no file */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
@@ -62,8 +62,12 @@ struct module {
 		bool cut;	     /* the file has more functions than are kept */
 		bool refused;	     /* the map of a JIT's functions was not believed */
 	} named;		     /* stack_names' own */
-	struct module_read read;
+	unsigned int ended;	     /* parsers that ended over the file otherwise */
+	bool has_exports;	     /* exports are those of the file */
+	struct runtime_exports exports;
 };
+
+struct file_returns_answer;
 
 struct module_table {
 	struct parser *parser; /* reads unwind tables; NULL: none is read */
@@ -124,11 +128,24 @@ uint32_t module_of_image(struct module_table *table, const char *image, size_t b
 uint32_t module_of_process(struct module_table *table, int64_t pid, int64_t tid, uint64_t start,
 			   int64_t uid);
 
+/* Hash of the file's device, inode, time and size, from fstat(2). */
+uint64_t module_file_key(const struct stat *file);
+/* Owner of the file of an open descriptor, or OWNER_UNKNOWN. file: from fstat(2) of it. */
+int64_t module_file_owner(int fd, const struct stat *file);
+/* Hash that copies of a file by the same owner have in every run; elf has a build-id. */
+uint64_t module_identity(const struct elf_file *elf, int64_t owner);
+/* Returns PATH@BUILD-ID, without bytes that a terminal obeys. The caller frees it. */
+char *module_location_text(const char *path, const struct elf_file *elf);
+
+/* Returns what the file exports, requested once; all 0 as long as no parser could read it, and for
+ * an image. */
+const struct runtime_exports *module_exports(struct module_table *table, struct module *module);
 /* Returns the unwind row at an address, or NULL. Valid until the next call. */
 const struct frame_row *module_row(struct module_table *table, struct module *module,
 				   uint64_t address);
-/* Requests where code without a row returns (module_read_returns()); if that can't be done now, it
- * is counted in refused. */
+/* Requests where x86-64 code without a row returns, from an address on (file_returns_request()).
+ * Returns 0; -EAGAIN: no parser could read it now, which is counted in refused; or another -errno:
+ * none will. */
 int module_returns(struct module_table *table, struct module *module, uint64_t address, bool exact,
 		   struct file_returns_answer *answer);
 /* Returns a row for an address without one, to be filled from another source than the table. Valid

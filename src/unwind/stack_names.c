@@ -3,15 +3,168 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "base/thread.h"
-#include "unwind/name_clean.h"
-#include "unwind/symbols.h"
+#include "unwind/elf/perf_map.h"
+#include "unwind/elf/process_file.h"
+#include "unwind/file_request.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#define DEBUG_PATH "usr/lib/debug/.build-id/"
+#define AGAIN_NS (50 * NS_PER_MS)
+#define STARVED_TRIES 3
+
+void symbols_cache_done(struct symbols_cache *cache)
+{
+	file_forget(cache->parser);
+}
+
+/* True if the present parser knows the file. */
+static bool is_reported(const struct symbols_cache *cache, const struct module *module)
+{
+	return module->named.generation && module->named.generation == cache->parser->generation;
+}
+
+/* Has the parser forget a module that is closing. */
+static void symbols_cache_close(struct symbols_cache *cache, struct module *module)
+{
+	if (is_reported(cache, module))
+		file_drop(cache->parser, module->number);
+	module->named.generation = 0;
+}
+
+/* Opens the separate debug file as gdb finds it by the build-id: the process' own first, then this
+ * host's. */
+static int debug_open(const struct symbols_cache *cache, const struct module *module)
+{
+	struct text path = {0};
+	int fd;
+
+	if (module->elf.build_id_bytes < 2)
+		return -ENOENT;
+	text_add_string(&path, DEBUG_PATH);
+	for (uint32_t i = 0; i < module->elf.build_id_bytes; i++)
+		text_add_format(&path, "%02x%s", module->elf.build_id[i], i ? "" : "/");
+	text_add_string(&path, ".debug");
+	fd = process_file_open(cache->proc_root, module->tid, text_string(&path), false);
+	if (fd < 0)
+		fd = process_file_open("/proc", getpid(), text_string(&path), false);
+	text_done(&path);
+	return fd;
+}
+
+/* Opens a process' perf map, through that one of its two known threads that is still there. */
+static int map_open(struct symbols_cache *cache, struct module *module)
+{
+	bool refused;
+	int64_t tid = process_has_root(cache->proc_root, module->pid) ? module->pid : module->tid;
+	int fd = perf_map_open(cache->proc_root, tid, module->uid, &refused);
+
+	cache->counts.refused += refused && !module->named.refused;
+	module->named.refused = module->named.refused || refused;
+	return fd;
+}
+
+/* Waits for a parser: after one that ended the next may not be started at once. */
+static int parser_wait(struct parser *parser)
+{
+	const struct timespec pause = {0, AGAIN_NS};
+	int err;
+
+	while ((err = parser_ready(parser)) == -EAGAIN && !parser->stop)
+		nanosleep(&pause, NULL);
+	return err;
+}
+
+/* Requests a name, and sends what the parser lacks of the module as well. map: the descriptor of
+ * its perf map, or below 0. Returns 0 or -errno. */
+static int name_request(struct symbols_cache *cache, struct module *module, uint64_t address,
+			int map, struct file_name_answer *answer)
+{
+	bool jit = module->kind == FRAME_JIT, opens = jit ? map >= 0 : !is_reported(cache, module);
+	const struct file_request request = {.kind = FILE_NAME,
+					     .number = module->number,
+					     .address = address,
+					     .bytes = module->elf.bytes,
+					     .opens = opens,
+					     .jit = jit};
+	struct parser_message message = {.fd_count = 0};
+	int debug = opens && !jit ? debug_open(cache, module) : -1, err;
+
+	if (opens && !jit && module->image) {
+		message.body = module->image;
+		message.body_bytes = module->elf.bytes;
+	} else if (opens) {
+		message.fds[message.fd_count++] = jit ? map : module->fd;
+		if (debug >= 0)
+			message.fds[message.fd_count++] = debug;
+	}
+	err = file_name_request(cache->parser, &request, &message, answer);
+	if (debug >= 0)
+		close(debug);
+	if (!err)
+		module->named.generation = cache->parser->generation;
+	return err;
+}
+
+/* Requests a name, from the next parser where this one ends over the request. */
+static bool name_get(struct symbols_cache *cache, struct module *module, uint64_t address, int map,
+		     struct file_name_answer *answer)
+{
+	int err = -EPIPE, tries = 0;
+
+	while ((err == -EPIPE || (err == -EAGAIN && ++tries < STARVED_TRIES)) &&
+	       module->named.ended < FILE_ENDS_MAX && !cache->parser->stop) {
+		err = parser_wait(cache->parser);
+		if (!err)
+			err = name_request(cache, module, address, map, answer);
+		module->named.ended += err == -EPIPE && !cache->parser->stop;
+	}
+	if (err)
+		return false;
+	cache->counts.cut += answer->cut && !module->named.cut;
+	module->named.cut = module->named.cut || answer->cut;
+	cache->counts.unloaded += answer->unloaded;
+	answer->name[FUNCTION_NAME_SIZE - 1] = '\0';
+	return answer->found;
+}
+
+/* Finds a name in the perf map of code that is in no file; a miss opens the map again, which may
+ * have grown. */
+static bool jit_name_get(struct symbols_cache *cache, struct module *module, uint64_t address,
+			 struct file_name_answer *answer)
+{
+	bool known;
+	int map;
+
+	if (is_reported(cache, module) && name_get(cache, module, address, -1, answer))
+		return true;
+	map = map_open(cache, module);
+	known = map >= 0 && name_get(cache, module, address, map, answer);
+	if (map >= 0)
+		close(map);
+	return known;
+}
+
+bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
+		  char name[FUNCTION_NAME_SIZE])
+{
+	struct file_name_answer answer;
+	bool jit = module->kind == FRAME_JIT;
+
+	if (!cache->parser || !(jit ? jit_name_get(cache, module, address, &answer)
+				    : name_get(cache, module, address, -1, &answer)))
+		return false;
+	memcpy(name, answer.name, FUNCTION_NAME_SIZE);
+	function_name_clean(name);
+	return *name;
+}
 
 #define QUEUE_MAX 4096
 #define KERNEL_SYMBOLS "/proc/kallsyms"
@@ -89,9 +242,7 @@ static void *names_thread(void *of)
 		work->found =
 			symbols_name(&names->symbols, work->module, work->address, work->name);
 		pthread_mutex_lock(&names->lock);
-		names->counts = (struct stack_names_counts){names->symbols.cut_count,
-							    names->symbols.refused_count,
-							    names->symbols.unloaded_count};
+		names->counts = names->symbols.counts;
 		names->done++;
 		if (names->done == names->todo)
 			pthread_cond_signal(&names->less);

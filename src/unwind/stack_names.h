@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/elf/kernel_symbols.h"
+#include "unwind/function_name.h"
+#include "unwind/kernel_stack.h"
 #include "unwind/module_table.h"
 #include "unwind/unwinder.h"
 
@@ -20,6 +21,27 @@
 #define FRAME_REFUSED UINT32_MAX
 
 struct stack_names;
+
+/* Counts since the start: files with more functions than are kept; processes whose map of a JIT's
+ * functions was not believed; tables of functions that were given back for want of memory, and are
+ * read again when needed. */
+struct stack_names_counts {
+	uint64_t cut, refused, unloaded;
+};
+
+/* Names of functions of modules, which a parser looks for in files: slow at first. To be used by
+ * one thread. */
+struct symbols_cache {
+	const char *proc_root;
+	struct parser *parser; /* NULL: no name is known */
+	struct stack_names_counts counts;
+};
+
+/* Fills name, printable for people, cut where it is long. False where the function is not known. */
+bool symbols_name(struct symbols_cache *cache, struct module *module, uint64_t address,
+		  char name[FUNCTION_NAME_SIZE]);
+/* Has the parser forget all modules, before their numbers are reused. */
+void symbols_cache_done(struct symbols_cache *cache);
 
 /* A frame's function and module, as far as they are known. */
 struct frame_view {
@@ -53,13 +75,7 @@ uint32_t stack_names_kernel(struct stack_names *names, const char *function);
 /* Returns what is known of a frame now; a name that is not known is queued. */
 struct frame_view stack_names_get(struct stack_names *names, uint32_t frame);
 
-/* Counts since the start: files with more functions than are kept; processes whose map of a JIT's
- * functions was not believed; tables of functions that were given back for want of memory, and are
- * read again when needed. */
-struct stack_names_counts {
-	uint64_t cut, refused, unloaded;
-};
-
+/* Returns them as the thread that looks for names had them last. */
 struct stack_names_counts stack_names_count(struct stack_names *names);
 
 /* Has another thread read the names of the kernel's functions, once. */

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "unwind/name_patterns.h"
+#include "unwind/function_name.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "unwind/unwinder.h"
 #include "base/clock.h"
 #include "unwind/frame_step.h"
-#include "unwind/signal_frame.h"
 #include "unwind/walker.h"
 #include "unwind/file_request.h"
 

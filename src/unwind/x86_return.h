@@ -6,9 +6,9 @@
 #ifndef TSNAP_UNWIND_X86_RETURN_H
 #define TSNAP_UNWIND_X86_RETURN_H
 
-#include "unwind/elf/elf_file.h"
-#include "unwind/frame_row.h"
+#include "unwind/frame_source.h"
 
+#define X86_BYTES_MAX 15
 #define X86_RETURNS_MAX 16
 #define X86_SAVED 6 /* registers that a function gives back, in the order of machine.saved */
 
@@ -29,5 +29,23 @@ size_t x86_returns_find(const struct elf_file *elf, uint64_t address, bool exact
 /* Makes a row of a return, as a table would have it. False: x86_returns_find() makes no such
  * return. */
 bool x86_return_row(const struct x86_return *found, struct frame_row *row);
+
+/* One instruction: its length, and the fields that show what it does to the stack. Intel SDM volume
+ * 2, chapter 2 and appendix A. */
+struct x86_instruction {
+	uint8_t bytes;	/* length */
+	uint8_t opcode; /* last byte of the opcode */
+	uint8_t map;	/* opcode's table: one byte (0), after 0f (1), 0f 38 (2), 0f 3a (3) */
+	bool vector;	/* VEX: no instruction that touches the stack pointer */
+	bool has_modrm;
+	uint8_t mode, reg, rm; /* fields of ModRM, with the bits of REX; rm is not that of SIB */
+	bool on_stack;	       /* the operand is at displacement(%rsp) */
+	bool wide;	       /* REX.W */
+	uint8_t low;	       /* register in the opcode itself, with REX.B */
+	int32_t displacement, immediate;
+};
+
+/* Reads an instruction. False: compilers do not make it, or code has too few bytes of it. */
+bool x86_instruction_read(const uint8_t *code, size_t count, struct x86_instruction *instruction);
 
 #endif

@@ -10,7 +10,6 @@
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_symbols.h"
 #include "unwind/elf/go_program.h"
-#include "unwind/elf/go_table.h"
 #include "fuzz_row.h"
 #include "unwind/frame_source.h"
 #include "unwind/x86_return.h"

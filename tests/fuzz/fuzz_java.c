@@ -22,12 +22,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void module_make(struct module *module)
 {
-	*module = (struct module){.fd = -1, .read.has_exports = true};
+	*module = (struct module){.fd = -1, .has_exports = true};
 	module->elf.segment_count = 1;
 	module->elf.segments[0] = (struct elf_segment){0, 4096, 0, 4096, true};
 	/* addresses in the file are the process', less the address of the mapping */
 	for (unsigned int i = 0; i < MODULE_JAVA_EXPORTS; i++)
-		module->read.exports.java[i] = 8ull * i;
+		module->exports.java[i] = 8ull * i;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -55,7 +55,7 @@ static void walk_check(const struct stack_walk *walk)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct module module = {.fd = -1, .read.has_exports = true};
+	static struct module module = {.fd = -1, .has_exports = true};
 	static struct module_table modules = {.modules = {&module}, .count = 1};
 	static struct python_frames python;
 	static struct stack_walk walk;
@@ -65,10 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!base) {
 		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
-		module.read.exports.python[MODULE_PYTHON_VERSION] = 8;
-		module.read.exports.python[MODULE_PYTHON_CODE] = 16;
-		module.read.exports.python[MODULE_PYTHON_STRING] = 32;
-		module.read.exports.python[MODULE_PYTHON_RUNTIME] = RUNTIME;
+		module.exports.python[MODULE_PYTHON_VERSION] = 8;
+		module.exports.python[MODULE_PYTHON_CODE] = 16;
+		module.exports.python[MODULE_PYTHON_STRING] = 32;
+		module.exports.python[MODULE_PYTHON_RUNTIME] = RUNTIME;
 	}
 	if (!base || size > BYTES)
 		return 0;

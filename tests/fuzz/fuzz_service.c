@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "unwind/file_request.h"
-#include "unwind/file_service.h"
 #include "fuzz_row.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind/x86_instruction.h"
+#include "unwind/x86_return.h"
 
 /* "  401143:	48 31 ed             	xor    %rbp,%rbp" */
 static size_t bytes_take(const char *line, uint8_t *bytes)

@@ -137,12 +137,12 @@ void python_scene_make(struct python_scene *scene, uint64_t version)
 	put_word(scene->state + scene->layout.thread_interpreter, scene->interpreter);
 	put_word(scene->state + scene->layout.thread_native_id, (uint64_t)tid);
 	/* the file's addresses are those in memory, less 4096 */
-	scene->module = (struct module){.fd = -1, .read.has_exports = true};
-	scene->module.read.exports.python[MODULE_PYTHON_RUNTIME] = scene->runtime - 4096;
-	scene->module.read.exports.python[MODULE_PYTHON_VERSION] =
+	scene->module = (struct module){.fd = -1, .has_exports = true};
+	scene->module.exports.python[MODULE_PYTHON_RUNTIME] = scene->runtime - 4096;
+	scene->module.exports.python[MODULE_PYTHON_VERSION] =
 		(uintptr_t)&scene->version - 4096;
-	scene->module.read.exports.python[MODULE_PYTHON_CODE] = scene->code_type - 4096;
-	scene->module.read.exports.python[MODULE_PYTHON_STRING] = scene->string_type - 4096;
+	scene->module.exports.python[MODULE_PYTHON_CODE] = scene->code_type - 4096;
+	scene->module.exports.python[MODULE_PYTHON_STRING] = scene->string_type - 4096;
 	scene->modules.modules[0] = &scene->module;
 	scene->modules.count = 1;
 	scene->thread = (struct stack_thread){tid, tid, 1, clock_monotonic_ns(), 0};

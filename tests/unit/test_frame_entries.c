@@ -2,7 +2,6 @@
 /* frame_program, frame_entries, frame_source: malicious unwind tables */
 #include "unit.h"
 #include "base/memory.h"
-#include "unwind/frame_program.h"
 #include "unwind/frame_source.h"
 
 #include <dwarf.h>

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "unwind/elf/elf_symbols.h"
-#include "unwind/elf/go_table.h"
+#include "unwind/elf/go_program.h"
 #include "unit.h"
 
 #define FILE_BYTES 0x1000

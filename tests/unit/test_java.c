@@ -131,7 +131,7 @@ static void exports_fill(struct scene *scene)
 	exported[MODULE_JAVA_TYPE_NAME] = offsetof(struct type_entry, name);
 	exported[MODULE_JAVA_TYPE_BYTES] = offsetof(struct type_entry, bytes);
 	for (int i = 0; i < MODULE_JAVA_EXPORTS; i++)
-		scene->module.read.exports.java[i] = (uintptr_t)&exported[i] - DISTANCE;
+		scene->module.exports.java[i] = (uintptr_t)&exported[i] - DISTANCE;
 }
 
 static void scene_make(struct scene *scene)
@@ -142,7 +142,7 @@ static void scene_make(struct scene *scene)
 	fields_fill(scene);
 	scene->types[0] = (struct type_entry){.name = "Klass", .bytes = 200};
 	scene->types[1] = (struct type_entry){.name = "HeapBlock", .bytes = 16};
-	scene->module = (struct module){.fd = -1, .read.has_exports = true};
+	scene->module = (struct module){.fd = -1, .has_exports = true};
 	scene->module.elf.segment_count = 1;
 	scene->module.elf.segments[0] = (struct elf_segment){0, 4096, 0, 4096, true};
 	exports_fill(scene);

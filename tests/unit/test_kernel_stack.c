@@ -105,11 +105,11 @@ static void symbols_are_bounded(void **state)
 	struct kernel_symbols symbols;
 
 	(void)state;
-	for (unsigned int i = 1; i <= KERNEL_SYMBOLS_MAX + 3; i++)
+	for (unsigned int i = 1; i <= SYMBOLS_MAX + 3; i++)
 		text_add_format(&listing, "%x t f\n", 16 * i);
 	assert_int_equal(symbols_read(text_string(&listing), &symbols), 0);
-	assert_int_equal(symbols.count, KERNEL_SYMBOLS_MAX);
-	assert_int_equal(symbols.refused, 3);
+	assert_int_equal(symbols.table.count, SYMBOLS_MAX);
+	assert_int_equal(symbols.table.refused, 3);
 	kernel_symbols_done(&symbols);
 	text_done(&listing);
 }

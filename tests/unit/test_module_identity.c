@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "unwind/module_identity.h"
+#include "unwind/module_table.h"
 
 static unsigned int magic; /* magic number of the file system; 0: it does not answer */
 

@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "unwind/file_request.h"
-#include "unwind/file_service.h"
 #include "unwind/module_table.h"
 
 #define THIS_PROGRAM "/proc/self/exe"

@@ -68,7 +68,7 @@ static ssize_t question(struct parser *parser, enum order order, char answer[PAR
 	const char byte = (char)order;
 	const struct parser_message request = {.head = &byte, .head_bytes = 1};
 
-	return parser_request(parser, &request, answer, most_ns);
+	return parser_request(parser, &request, answer, PARSER_MESSAGE_MAX, most_ns);
 }
 
 static int64_t number_of(struct parser *parser, enum order order)
@@ -104,7 +104,8 @@ static void bytes_and_files_pass(void **state)
 	memset(body, 'x', sizeof(body));
 	for (int i = 0; i < PARSER_SLOTS; i++) {
 		assert_int_equal(parser_ready(&parsers->parser[i]), 0);
-		assert_int_equal(parser_request(&parsers->parser[i], &request, answer, ASK_NS),
+		assert_int_equal(parser_request(&parsers->parser[i], &request, answer,
+						sizeof(answer), ASK_NS),
 				 40001);
 		assert_memory_equal(answer + 1, body, sizeof(body));
 	}
@@ -115,7 +116,9 @@ static void bytes_and_files_pass(void **state)
 					  .fds = {fds[0], fds[1]},
 					  .fd_count = 2};
 	for (int i = 0; i < 20000; i++) {
-		assert_int_equal(parser_request(&parsers->parser[0], &request, answer, ASK_NS), 6);
+		assert_int_equal(parser_request(&parsers->parser[0], &request, answer,
+						sizeof(answer), ASK_NS),
+				 6);
 		assert_memory_equal(answer, "second", 6);
 	}
 	close(fds[0]);

@@ -27,9 +27,8 @@
 #include "base/names.h"
 #include "unwind/elf/demangle.h"
 #include "unwind/elf/perf_map.h"
-#include "unwind/file_service.h"
+#include "unwind/file_request.h"
 #include "unwind/stack_table.h"
-#include "unwind/symbols.h"
 #include "unit.h"
 
 static void kernel_stacks_are_parsed(void **state)
@@ -601,10 +600,10 @@ static void tables_have_a_limit(void **state)
 		assert_true(symbols_name(&cache, modules[i % 2], 16, name));
 		assert_string_equal(name, "many");
 	}
-	assert_int_equal(cache.unloaded_count, 3);
+	assert_int_equal(cache.counts.unloaded, 3);
 	for (int i = 0; i < 4; i++)
 		symbols_name(&cache, modules[1 + i % 2], 16, name);
-	assert_int_equal(cache.unloaded_count, 3);
+	assert_int_equal(cache.counts.unloaded, 3);
 	symbols_cache_done(&cache);
 }
 

@@ -123,9 +123,9 @@ const struct kernel_symbols *live_kernel_symbols(struct live_stacks *stacks)
 			? 0
 			: stacks->context->now.scan_time.now_ns + KERNEL_NAMES_FIRST_NS);
 
-	cpu->names_err = symbols && !symbols->count ? symbols->err : 0;
-	cpu->functions_refused = symbols ? symbols->refused : 0;
-	return symbols && symbols->count ? symbols : NULL;
+	cpu->names_err = symbols && !symbols->table.count ? symbols->err : 0;
+	cpu->functions_refused = symbols ? symbols->table.refused : 0;
+	return symbols && symbols->table.count ? symbols : NULL;
 }
 
 static uint32_t kernel_take(struct live_stacks *stacks, const struct cpu_sample *seen)

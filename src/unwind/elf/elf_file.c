@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/elf/elf_file.h"
+#include "base/memory.h"
 
-#include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define NOTES_BYTES_MAX 4096
 #define SECTION_NAME_MAX 32
 #define HEADERS_MAX 256 /* program headers that are read; programs have a dozen */
+/* Limits of a table of symbols, which is read in pieces: a matter of time, not of memory. */
+#define SYMBOLS_BYTES_MAX (256ull << 20)
+#define NAMES_BYTES_MAX (1ull << 30)
+#define NAMES_AHEAD_MAX (64u << 20) /* names that are read at once */
 
 int elf_file_take(const struct elf_file *elf, uint64_t offset, void *to, size_t bytes)
 {
@@ -218,6 +223,71 @@ int elf_file_section(const struct elf_file *elf, const char *name, struct elf_se
 		return section_of_header(elf, &header, section);
 	}
 	return -ENOENT;
+}
+
+const void *elf_rows_next(struct elf_rows *rows)
+{
+	const char *row;
+	uint64_t most = sizeof(rows->piece) / rows->each;
+
+	if (!rows->left)
+		return NULL;
+	if (rows->used == rows->held) {
+		rows->held = (rows->left < most ? rows->left : most) * rows->each;
+		rows->used = 0;
+		if (elf_file_take(rows->elf, rows->offset, rows->piece, rows->held))
+			return NULL;
+		rows->offset += rows->held;
+	}
+	row = rows->piece + rows->used;
+	rows->used += rows->each;
+	rows->left--;
+	return row;
+}
+
+static Elf64_Sym symbol_widen(const Elf32_Sym *narrow)
+{
+	return (Elf64_Sym){.st_name = narrow->st_name,
+			   .st_info = narrow->st_info,
+			   .st_shndx = narrow->st_shndx,
+			   .st_value = narrow->st_value,
+			   .st_size = narrow->st_size};
+}
+
+bool elf_file_symbols(const struct elf_file *elf, const char *name, elf_symbol_callback *take,
+		      void *of, struct elf_section *names)
+{
+	struct elf_rows rows = {.elf = elf,
+				.each = elf->narrow ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym)};
+	struct elf_section section;
+	const void *row;
+	char *text = NULL;
+
+	if (elf_file_section(elf, name, &section) || !section.bytes ||
+	    section.bytes > SYMBOLS_BYTES_MAX || elf_file_section_at(elf, section.link, names) ||
+	    !names->bytes || names->bytes > NAMES_BYTES_MAX)
+		return false;
+	if (names->bytes <= NAMES_AHEAD_MAX) {
+		text = memory_get(names->bytes + 1);
+		if (elf_file_take(elf, names->offset, text, names->bytes)) {
+			free(text);
+			text = NULL;
+		}
+	}
+	rows.offset = section.offset;
+	rows.left = section.bytes / rows.each;
+	while ((row = elf_rows_next(&rows))) {
+		Elf64_Sym symbol;
+		Elf32_Sym narrow;
+
+		memcpy(elf->narrow ? (void *)&narrow : (void *)&symbol, row, rows.each);
+		if (elf->narrow)
+			symbol = symbol_widen(&narrow);
+		if (symbol.st_name < names->bytes)
+			take(of, &symbol, text ? text + symbol.st_name : NULL);
+	}
+	free(text);
+	return true;
 }
 
 bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *address)

@@ -6,6 +6,7 @@
 #ifndef TSNAP_UNWIND_ELF_ELF_FILE_H
 #define TSNAP_UNWIND_ELF_ELF_FILE_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,26 @@ int elf_file_take(const struct elf_file *elf, uint64_t offset, void *to, size_t 
  * outside of the file. */
 int elf_file_section(const struct elf_file *elf, const char *name, struct elf_section *section);
 int elf_file_section_at(const struct elf_file *elf, uint32_t index, struct elf_section *section);
+
+/* A table in a file, of rows with `each` bytes, of which `left` are left from offset on. It is read
+ * in pieces; the other members are zeroed at first. */
+struct elf_rows {
+	const struct elf_file *elf;
+	uint64_t offset, left;
+	size_t each, held, used;
+	char piece[32768];
+};
+
+/* Returns the next row, valid until the next call, or NULL. */
+const void *elf_rows_next(struct elf_rows *rows);
+
+/* Callback for a symbol, in the form of 64-bit files. name: NULL where the file has too many. */
+typedef void elf_symbol_callback(void *of, const Elf64_Sym *symbol, const char *name);
+
+/* Takes the symbols of the section of that name, and fills the section of their names. False: there
+ * is no such section, or it is larger than any that is meant. */
+bool elf_file_symbols(const struct elf_file *elf, const char *name, elf_symbol_callback *take,
+		      void *of, struct elf_section *names);
 
 /* Finds the address, as the file has addresses, of what is at that offset of the file. */
 bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *address);

@@ -2,7 +2,6 @@
 #include "unwind/elf/elf_symbols.h"
 #include "base/memory.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,22 +11,9 @@
 #include <lzma.h>
 #endif
 
-#define TABLE_BYTES_MAX (256ull << 20) /* read in pieces: a matter of time, not of memory */
-#define NAMES_BYTES_MAX (1ull << 30)
-#define PIECE_SYMBOLS 2048
-#define NAMES_AHEAD_MAX (64u << 20)
 #define PACKED_BYTES_MAX (16u << 20) /* size of .gnu_debugdata, packed */
 #define UNPACKED_BYTES_MAX (64u << 20)
 #define UNPACK_MEMORY_MAX (64u << 20)
-
-static Elf64_Sym symbol_widen(const Elf32_Sym *narrow)
-{
-	return (Elf64_Sym){.st_name = narrow->st_name,
-			   .st_info = narrow->st_info,
-			   .st_shndx = narrow->st_shndx,
-			   .st_value = narrow->st_value,
-			   .st_size = narrow->st_size};
-}
 
 /* Returns the rank of a symbol among those at one address; the lowest is the name that people use:
  * global before weak before local, read before __read before __GI___read. */
@@ -43,80 +29,31 @@ static unsigned int symbol_rank(const Elf64_Sym *symbol, const char *name)
 	return ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? SYMBOL_RANKS - 1 : rank;
 }
 
-struct addition {
-	struct elf_symbols *symbols;
-	const char *names; /* all names, or NULL where they are too many */
-	uint64_t names_bytes;
-};
-
-static void symbol_take(struct addition *to, const Elf64_Sym *symbol)
+static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 {
+	struct elf_symbols *symbols = of;
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
-	const char *name = NULL;
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
-	    symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE ||
-	    !symbol->st_value || symbol->st_name >= to->names_bytes)
+	    symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE || !symbol->st_value)
 		return;
-	if (to->names)
-		name = to->names + symbol->st_name;
 	/* $x, $d: arm64's marks of code and data */
 	if (name && (!*name || *name == '$'))
 		return;
-	symbol_add(&to->symbols->table, symbol->st_value, symbol->st_size,
-		   symbol_rank(symbol, name), to->symbols->source_count, symbol->st_name);
-}
-
-static void symbols_read(struct addition *to, const struct elf_file *elf,
-			 const struct elf_section *section)
-{
-	size_t each = elf->narrow ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
-	uint64_t count = section->bytes / each;
-	char *piece = memory_get(PIECE_SYMBOLS * each);
-
-	for (uint64_t at = 0; at < count; at += PIECE_SYMBOLS) {
-		uint64_t n = count - at < PIECE_SYMBOLS ? count - at : PIECE_SYMBOLS;
-
-		if (elf_file_take(elf, section->offset + at * each, piece, n * each))
-			break;
-		for (uint64_t i = 0; i < n; i++) {
-			Elf32_Sym narrow;
-			Elf64_Sym wide;
-
-			memcpy(elf->narrow ? (void *)&narrow : (void *)&wide, piece + i * each,
-			       each);
-			if (elf->narrow)
-				wide = symbol_widen(&narrow);
-			symbol_take(to, &wide);
-		}
-	}
-	free(piece);
+	symbol_add(&symbols->table, symbol->st_value, symbol->st_size, symbol_rank(symbol, name),
+		   symbols->source_count, symbol->st_name);
 }
 
 /* True if the section's symbols were taken. */
 static bool section_add(struct elf_symbols *symbols, const struct elf_file *elf, const char *name)
 {
-	struct symbol_source *source = &symbols->sources[symbols->source_count];
-	struct elf_section section, names;
-	struct addition to = {.symbols = symbols};
-	char *text = NULL;
+	struct elf_section names;
 
-	if (symbols->source_count == SYMBOL_SOURCES_MAX || elf_file_section(elf, name, &section) ||
-	    !section.bytes || section.bytes > TABLE_BYTES_MAX ||
-	    elf_file_section_at(elf, section.link, &names) || !names.bytes ||
-	    names.bytes > NAMES_BYTES_MAX)
+	if (symbols->source_count == SYMBOL_SOURCES_MAX ||
+	    !elf_file_symbols(elf, name, symbol_take, symbols, &names))
 		return false;
-	to.names_bytes = names.bytes;
-	if (names.bytes <= NAMES_AHEAD_MAX) {
-		text = memory_get(names.bytes + 1);
-		if (!elf_file_take(elf, names.offset, text, names.bytes))
-			to.names = text;
-	}
-	symbols_read(&to, elf, &section);
-	free(text);
-	*source = (struct symbol_source){
+	symbols->sources[symbols->source_count++] = (struct symbol_source){
 		.elf = *elf, .names_offset = names.offset, .names_bytes = names.bytes};
-	symbols->source_count++;
 	return true;
 }
 

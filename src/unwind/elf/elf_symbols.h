@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "unwind/elf/elf_file.h"
-#include "unwind/elf/go_table.h"
+#include "unwind/elf/go_program.h"
 #include "unwind/elf/symbol_table.h"
 
 struct symbol_source {

@@ -44,6 +44,19 @@ static bool distance_find(const char *proc_root, int64_t pid, const struct elf_f
 	return false;
 }
 
+/* Makes a request that has an answer of so many bytes. 0 or -errno. */
+static int request_make(struct parser *parser, const struct goroutine_request *request, int memory,
+			void *answer, size_t bytes)
+{
+	const struct parser_message message = {.head = request,
+					       .head_bytes = sizeof(*request),
+					       .fds = {memory},
+					       .fd_count = memory >= 0};
+	ssize_t got = parser_request(parser, &message, answer, bytes, ANSWER_NS);
+
+	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+}
+
 static int refuse(struct error *e, int err, int64_t pid, const char *why)
 {
 	return error_set(e, err, EXIT_FAILED, "goroutines of process %lld: %s", (long long)pid,
@@ -73,9 +86,7 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 	const struct goroutine_request request = {.kind = GOROUTINES_GROUP, .group = number};
 	struct goroutine_group_answer answer;
 	struct goroutine_group *group;
-	int err = parser_request_fixed(
-		parser, &(struct parser_message){.head = &request, .head_bytes = sizeof(request)},
-		&answer, sizeof(answer), ANSWER_NS);
+	int err = request_make(parser, &request, -1, &answer, sizeof(answer));
 
 	if (!err && (answer.group.frame_count > GOROUTINE_FRAMES_MAX ||
 		     answer.group.reason >= GOROUTINE_REASONS_MAX))
@@ -95,14 +106,12 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 static int routines_take(struct goroutines *goroutines, struct parser *parser, int64_t pid,
 			 int memory, struct goroutine_request *request, struct error *e)
 {
-	const struct parser_message message = {
-		.head = request, .head_bytes = sizeof(*request), .fds = {memory}, .fd_count = 1};
 	static struct goroutines_answer answer;
 	int err;
 
 	request->kind = GOROUTINES_READ;
 	request->number = PROGRAM;
-	err = parser_request_fixed(parser, &message, &answer, sizeof(answer), ANSWER_NS);
+	err = request_make(parser, request, memory, &answer, sizeof(answer));
 	if (!err && answer.err) {
 		answer.why[GOROUTINE_WHY_SIZE - 1] = '\0';
 		return refuse(e, EIO, pid, answer.why);

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "parser/parser_service.h"
+#include "parser/parser_message.h"
 #include "unwind/elf/go_program.h"
 #include "unwind/runtime/goroutines.h"
 

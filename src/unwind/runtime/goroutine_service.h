@@ -3,9 +3,9 @@
 #ifndef TSNAP_UNWIND_RUNTIME_GOROUTINE_SERVICE_H
 #define TSNAP_UNWIND_RUNTIME_GOROUTINE_SERVICE_H
 
-#include "parser/parser_service.h"
+#include "parser/parser_message.h"
 
-/* Answers requests about files as well (file_service.h). */
+/* Answers requests about files as well (file_request.h). */
 parser_service goroutine_service;
 
 #endif

@@ -6,7 +6,7 @@
  * The layout of struct g is that of Go 1.19 and later (src/runtime/runtime2.go; two forms, which
  * differ by a word before its state). It is validated on the process before it is believed: each g
  * holds its own address and a number that no other one has. Stacks are followed by the depth of the
- * functions' frames, which the program's table of functions has (unwind/elf/go_table.h). A
+ * functions' frames, which the program's table of functions has (unwind/elf/go_program.h). A
  * goroutine counts if it was the same after its stack was read as before. A parser reads all of it.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_GOROUTINES_H

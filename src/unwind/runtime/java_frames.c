@@ -78,7 +78,7 @@ static const struct module *hotspot_find(const struct java_frames *java,
 		if (!mapping || mapping->jit || mapping->module == MODULE_NONE)
 			continue;
 		module = java->modules->modules[mapping->module];
-		exports = module_read_exports(&module->read, java->modules->parser, &module->elf);
+		exports = module_exports(java->modules, module);
 		if (!exports->java[MODULE_JAVA_TYPES] ||
 		    !elf_address_of(&module->elf, mapping->offset, &address))
 			continue;
@@ -106,7 +106,7 @@ static const struct java_code_answer *code_request(struct java_frames *java,
 						.tid = thread->tid,
 						.now_ns = thread->now_ns,
 						.distance = process->distance,
-						.exports = process->module->read.exports,
+						.exports = process->module->exports,
 						.calls_left = process->calls_left,
 						.anew = anew};
 	ssize_t bytes = runtime_request(&java->reader, &process->standing, &request, addresses,

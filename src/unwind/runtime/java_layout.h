@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/elf/runtime_exports.h"
+#include "unwind/elf/elf_exports.h"
 #include "unwind/thread_memory.h"
 
 /* Fields of C++ classes: each has an offset in its class, or, if it is static, an address. */

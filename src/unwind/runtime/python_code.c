@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/python_code.h"
-#include "unwind/name_clean.h"
+#include "unwind/function_name.h"
 
 #include <stdio.h>
 #include <string.h>

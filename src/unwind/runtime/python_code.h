@@ -9,7 +9,7 @@
 
 #include "unwind/module_table.h"
 #include "unwind/runtime/python_layout.h"
-#include "unwind/symbols.h"
+#include "unwind/function_name.h"
 #include "unwind/thread_memory.h"
 
 /* Layout and addresses of an interpreter in a process. */

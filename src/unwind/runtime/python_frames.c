@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "unwind/elf/process_file.h"
-#include "unwind/name_clean.h"
+#include "unwind/function_name.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static const struct module *interpreter_find(const struct python_frames *python,
 			continue;
 		last = frame->module;
 		module = python->modules->modules[last];
-		exports = module_read_exports(&module->read, python->modules->parser, &module->elf);
+		exports = module_exports(python->modules, module);
 		if (exports->python[MODULE_PYTHON_RUNTIME]) {
 			*distance = walk->locations[i].ip - frame->address;
 			return module;
@@ -203,7 +203,7 @@ static const struct python_stack_answer *stack_request(struct python_frames *pyt
 						.tid = thread->tid,
 						.now_ns = thread->now_ns,
 						.distance = process->distance,
-						.exports = process->module->read.exports,
+						.exports = process->module->exports,
 						.id = (uint64_t)id};
 	ssize_t bytes = runtime_request(reader, &process->standing, &request, NULL, 0, true,
 					offsetof(struct python_stack_answer, texts), got.bytes);

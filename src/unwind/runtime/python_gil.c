@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/python_gil.h"
 #include "base/clock.h"
-#include "unwind/name_clean.h"
+#include "unwind/function_name.h"
 
 #define PROCESSES_MAX 4096
 #define PROCESS_IDLE_NS (120 * NS_PER_SECOND)

@@ -3,7 +3,7 @@
 #ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_MEMORY_H
 #define TSNAP_UNWIND_RUNTIME_RUNTIME_MEMORY_H
 
-#include "parser/parser_service.h"
+#include "parser/parser_message.h"
 #include "unwind/thread_memory.h"
 
 /* Returns the memory that the request's first descriptor refers to; where there is a second one

@@ -82,7 +82,8 @@ ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *
 	if (!got)
 		got = memory_open(reader, request->tid, faults, &message);
 	if (!got)
-		got = reader->parser ? parser_request(reader->parser, &message, answer, RUNTIME_NS)
+		got = reader->parser ? parser_request(reader->parser, &message, answer,
+						      PARSER_MESSAGE_MAX, RUNTIME_NS)
 				     : here_request(reader, &message, answer);
 	while (message.fd_count)
 		close(message.fds[--message.fd_count]);

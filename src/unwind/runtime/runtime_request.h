@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "parser/parser_service.h"
-#include "unwind/elf/runtime_exports.h"
+#include "parser/parser_message.h"
+#include "unwind/elf/elf_exports.h"
 #include "unwind/runtime/python_code.h"
 #include "unwind/unwinder.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/runtime_service.h"
-#include "unwind/file_service.h"
+#include "unwind/file_request.h"
 #include "unwind/runtime/java_service.h"
 #include "unwind/runtime/python_stacks.h"
 #include "unwind/runtime/runtime_memory.h"
