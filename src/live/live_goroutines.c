@@ -7,7 +7,6 @@
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
 #include "sample/sample.h"
-#include "unwind/runtime/goroutine_service.h"
 #include "unwind/runtime/goroutines.h"
 
 #include <errno.h>

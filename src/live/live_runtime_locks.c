@@ -7,23 +7,14 @@
 
 void live_runtime_locks_done(struct live_runtime_locks *locks)
 {
-	python_gils_done(&locks->gils);
-	java_monitors_done(&locks->monitors);
+	runtime_finder_done(&locks->gils);
+	runtime_finder_done(&locks->monitors);
 }
 
 void live_runtime_locks_sweep(struct live_runtime_locks *locks, int64_t now_ns)
 {
-	python_gils_sweep(&locks->gils, now_ns);
-	java_monitors_sweep(&locks->monitors, now_ns);
-}
-
-static int64_t inner_id(const char *proc_root, const struct stack_thread *thread)
-{
-	int64_t pid, tid = thread->tid;
-
-	/* /proc does not show the inner id before 4.1: the thread's tid is taken */
-	proc_namespace_ids_read(proc_root, thread->pid, thread->tid, &pid, &tid);
-	return tid;
+	runtime_finder_sweep(&locks->gils, now_ns);
+	runtime_finder_sweep(&locks->monitors, now_ns);
 }
 
 static bool gil_find(struct live_runtime_locks *locks, const struct stack_thread *thread,
@@ -67,14 +58,14 @@ bool live_runtime_lock_find(void *finder, const struct wait *wait, uint64_t fute
 	if (!locks->gils.reader.proc_root) {
 		struct parser *parser = live_parser(locks->context, PARSER_MEMORY);
 
-		python_gils_init(&locks->gils, PROC, parser);
-		java_monitors_init(&locks->monitors, PROC, inner_id, parser);
+		runtime_finder_init(&locks->gils, &python_gils, PROC, parser);
+		runtime_finder_init(&locks->monitors, &java_monitors, PROC, parser);
 	}
 	*lock = (struct runtime_lock){.address = 0};
 	if (gil_find(locks, &thread, futex, with_location, lock) ||
 	    monitor_find(locks, &thread, wait->episode, lock))
 		return true;
-	lock->later = python_gils_due(&locks->gils, &thread) ||
-		      java_monitors_due(&locks->monitors, &thread);
+	lock->later = runtime_process_due(&locks->gils, &thread) ||
+		      runtime_process_due(&locks->monitors, &thread);
 	return false;
 }

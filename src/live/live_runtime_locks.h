@@ -12,8 +12,7 @@
 /* Zeroed but for context. */
 struct live_runtime_locks {
 	const struct live_context *context;
-	struct python_gils gils;
-	struct java_monitors monitors;
+	struct runtime_finder gils, monitors;
 };
 
 void live_runtime_locks_done(struct live_runtime_locks *locks);

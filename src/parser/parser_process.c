@@ -92,7 +92,7 @@ static void hello_send(int socket, const struct parser_hello *hello)
 
 static void request_answer(int socket, parser_service *service, struct parser_request *request)
 {
-	static char answer[PARSER_MESSAGE_MAX];
+	static _Alignas(8) char answer[PARSER_MESSAGE_MAX];
 	struct parser_message message = {.head = answer};
 
 	cpu_limit_move();

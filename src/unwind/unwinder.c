@@ -37,7 +37,7 @@ void unwinder_init(struct unwinder *unwinder, const char *proc_root, struct modu
 {
 	*unwinder = (struct unwinder){.proc_root = proc_root, .modules = modules};
 	process_maps_cache_init(&unwinder->processes);
-	unwinder->java = walker_jit_new(proc_root, modules, memory);
+	unwinder->java = java_frames_new(proc_root, modules, memory);
 	thread_memory_init(&unwinder->memory, proc_root, ids_foreign(proc_root), copy_bytes);
 }
 
@@ -51,12 +51,12 @@ void unwinder_done(struct unwinder *unwinder)
 void unwinder_forget(struct unwinder *unwinder)
 {
 	cache_done(&unwinder->processes);
-	walker_jit_forget(unwinder->java);
+	java_frames_clear(unwinder->java);
 }
 
 void unwinder_forget_runtimes(struct unwinder *unwinder)
 {
-	walker_jit_forget(unwinder->java);
+	java_frames_clear(unwinder->java);
 }
 
 void unwinder_drop_ended(struct unwinder *unwinder)
@@ -67,7 +67,7 @@ void unwinder_drop_ended(struct unwinder *unwinder)
 void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns)
 {
 	cache_sweep(&unwinder->processes, now_ns, PROCESS_IDLE_NS);
-	walker_jit_sweep(unwinder->java, now_ns);
+	java_frames_sweep(unwinder->java, now_ns);
 }
 
 const struct mapping *walker_code(struct walker *walker, uint64_t address)

@@ -15,7 +15,7 @@
  * Of x86-64 code without a table a parser makes rows: x86_return follows the instructions
  * (x86_instruction) to returns, of which one must lead to the byte after a call. signal_frame knows
  * what handlers of signals return to. A walk that ends in the first 256 bytes of the process' stack
- * is whole: what begins a program never returns. runtime/walk_jit.c leaves code of JIT compilers;
+ * is whole: what begins a program never returns. runtime/java_frames.c leaves code of JIT compilers;
  * runtime/python_frames.h puts functions of Python in place of the C frames of its loop.
  *
  * A file is closed when no process that was walked has it mapped any more, or when no more files
@@ -98,7 +98,7 @@ struct unwinder {
 	const char *proc_root;
 	struct module_table *modules;
 	struct cache processes;
-	struct java_frames *java; /* walk_jit.c owns it */
+	struct java_frames *java; /* runtime/java_frames.c owns it */
 	struct thread_memory memory;
 	uint64_t ended[WALK_END_COUNT]; /* walks, by how they ended */
 };

@@ -33,17 +33,17 @@ bool walker_is_return(struct walker *walker, uint64_t address);
  * leaves it. */
 bool walker_return_at_once(struct walker *walker);
 
+/* --- runtime/java_frames.c */
+
 /* Goes to the caller of code that a JIT compiler has made. Such code always has a frame pointer,
- * except for that of HotSpot's best compiler. Returns 0, 1: there is no caller, or -errno.
- * walk_jit.c */
+ * except for that of HotSpot's best compiler. Returns 0, 1: there is no caller, or -errno. */
 int walker_leave_jit(struct walker *walker);
 
-/* Makes the state of walker_leave_jit(), for an unwinder: released by free() after
- * walker_jit_forget(), which also drops all processes before the modules go. Sweep about once a
- * second. walk_jit.c */
-struct java_frames *walker_jit_new(const char *proc_root, struct module_table *modules,
-				   struct parser *memory);
-void walker_jit_forget(struct java_frames *java);
-void walker_jit_sweep(struct java_frames *java, int64_t now_ns);
+/* Makes an empty struct. parser: reads the memory; or NULL. Released by free() after
+ * java_frames_clear(). */
+struct java_frames *java_frames_new(const char *proc_root, struct module_table *modules,
+				    struct parser *parser);
+void java_frames_clear(struct java_frames *java); /* called before modules go, too */
+void java_frames_sweep(struct java_frames *java, int64_t now_ns); /* about once a second */
 
 #endif

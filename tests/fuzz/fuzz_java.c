@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const int64_t self = getpid();
 	const struct stack_thread thread = {self, self, 1, 1, 0};
 	struct process_maps maps = {.mappings = &mapping, .count = 1, .read_ns = 1};
-	struct java_frames java;
+	struct java_frames *java;
 
 	if (!base) {
 		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
@@ -55,15 +55,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(base, data, size);
 	memset(base + size, 0, BYTES - size);
 	runtime_service_clear();
-	java_frames_init(&java, "/proc", &modules, NULL);
-	java.reader.service = runtime_service;
+	java = java_frames_new("/proc", &modules, NULL);
+	java->reader.service = runtime_service;
 	must(!thread_memory_begin(&memory, syscall(SYS_gettid), BASE + CODE));
 	for (uint64_t at = BASE + CODE; at < BASE + BYTES; at += CODE_STEP) {
 		struct java_code code = {.frame_words = 0};
 
-		if (java_frames_find(&java, &thread, &maps, &memory, at + 0x110, &code))
+		if (java_frames_find(java, &thread, &maps, &memory, at + 0x110, &code))
 			must(code.frame_words < 1u << 20);
 	}
-	java_frames_clear(&java);
+	java_frames_clear(java);
+	free(java);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unwind/runtime/java_monitors.h"
+#include "unwind/runtime/java_memory.h"
 #include "fuzz_memory.h"
 #include "fuzz_row.h"
 

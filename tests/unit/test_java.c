@@ -73,7 +73,7 @@ struct scene {
 	struct mapping mapping;
 	struct process_maps maps;
 	struct thread_memory memory;
-	struct java_frames java;
+	struct java_frames *java;
 	struct stack_thread thread;
 };
 
@@ -165,13 +165,14 @@ static void scene_make(struct scene *scene)
 		.mappings = &scene->mapping, .count = 1, .read_ns = scene->thread.now_ns};
 	thread_memory_init(&scene->memory, "/proc", false, 65536);
 	runtime_service_clear();
-	java_frames_init(&scene->java, "/proc", &scene->modules, NULL);
-	scene->java.reader.service = runtime_service;
+	scene->java = java_frames_new("/proc", &scene->modules, NULL);
+	scene->java->reader.service = runtime_service;
 }
 
 static void scene_done(struct scene *scene)
 {
-	java_frames_clear(&scene->java);
+	java_frames_clear(scene->java);
+	free(scene->java);
 	thread_memory_done(&scene->memory);
 }
 
@@ -200,7 +201,7 @@ static uint64_t blob_make(struct scene *scene, size_t first, size_t count, const
 static bool find(struct scene *scene, uint64_t address, struct java_code *code)
 {
 	thread_memory_begin(&scene->memory, scene->thread.tid, (uintptr_t)scene->map);
-	return java_frames_find(&scene->java, &scene->thread, &scene->maps, &scene->memory, address,
+	return java_frames_find(scene->java, &scene->thread, &scene->maps, &scene->memory, address,
 				code);
 }
 

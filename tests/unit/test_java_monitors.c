@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unwind/runtime/java_monitors.h"
+#include "unwind/runtime/java_memory.h"
 
 #define THREADS 3
 #define WAITER 100 /* id of the first thread */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "unwind/runtime/runtime_reader.h"
+#include "unwind/runtime/runtime_request.h"
 #include "unwind/runtime/runtime_service.h"
 
 #define HELD 1 /* special distance: the answer never comes */
@@ -35,7 +35,7 @@ static ssize_t question(struct runtime_reader *reader, struct runtime_standing *
 						.now_ns = now_ns,
 						.distance = distance};
 
-	return runtime_request(reader, standing, &request, NULL, 0, true, 1, answer);
+	return runtime_request(reader, standing, &request, NULL, answer, sizeof(answer));
 }
 
 static void memory_that_never_comes(void **state)

@@ -2,11 +2,21 @@
 #include "unwind/runtime/goroutines.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "unwind/elf/process_file.h"
+#include "unwind/file_request.h"
+#include "unwind/runtime/runtime_service.h"
 #include "unwind/thread_memory.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define LISTED_MAX (1u << 20)
 #define LIST_PIECE 512
@@ -114,8 +124,9 @@ const char *goroutine_function(const struct goroutines *goroutines, uint64_t add
 	return location ? location->name : NULL;
 }
 
-void goroutine_location_add(struct goroutines *goroutines, uint64_t address,
-			    const struct file_go_frame_answer *answer)
+/* Adds the function at an address of the program that is not known yet. */
+static void location_add(struct goroutines *goroutines, uint64_t address,
+			 const struct file_go_frame_answer *answer)
 {
 	bool found = answer->found;
 
@@ -140,7 +151,7 @@ static const struct goroutine_location *location_get(struct reader *reader, uint
 	if (known || to->location_count == LOCATIONS_MAX ||
 	    reader->source->request(reader->source->of, address, &answer))
 		return known;
-	goroutine_location_add(to, address, &answer);
+	location_add(to, address, &answer);
 	return &to->location_list[to->location_count - 1];
 }
 
@@ -475,5 +486,286 @@ int goroutines_list(struct goroutines *goroutines, const struct goroutine_source
 	if (!err && goroutines->group_count)
 		qsort(goroutines->groups, goroutines->group_count, sizeof(*goroutines->groups),
 		      group_compare);
+	return err;
+}
+
+/* --- requests to a parser. The first one, with the descriptor of the process' memory, has all
+ * goroutines read; then their groups are requested one by one. */
+
+#define GOROUTINE_WHY_SIZE 128
+
+enum goroutine_request_kind {
+	GOROUTINES_READ = PARSER_GOROUTINES, /* struct goroutines_answer */
+	GOROUTINES_GROUP,		     /* struct goroutine_group_answer */
+};
+
+struct goroutine_request {
+	uint32_t kind;
+	uint32_t number;   /* the file's number in the parser (file_request.h) */
+	uint64_t distance; /* as in struct goroutine_source */
+	uint64_t group;	   /* index of the requested group */
+	struct go_program program;
+};
+
+struct goroutines_answer {
+	int32_t err; /* -errno, or 0; why has it in words */
+	uint32_t group_count;
+	struct goroutine_counts counts;
+	char why[GOROUTINE_WHY_SIZE];
+	char reasons[GOROUTINE_REASONS_MAX][GOROUTINE_REASON_SIZE];
+};
+
+struct goroutine_group_answer {
+	struct goroutine_group group; /* group without frames */
+	uint64_t frames[GOROUTINE_FRAMES_MAX];
+};
+
+_Static_assert(sizeof(struct goroutines_answer) <= PARSER_MESSAGE_MAX, "one message");
+
+/* Goroutines that were read last. */
+static struct goroutines present;
+
+static int location_find(void *of, uint64_t address, struct file_go_frame_answer *answer)
+{
+	file_go_frame(*(const uint32_t *)of, address, answer);
+	return 0;
+}
+
+static size_t all_answer(const struct parser_request *request, struct goroutine_request *of,
+			 struct goroutines_answer *answer)
+{
+	/* 0 reads left: each piece that is read begins with reads of its own */
+	const struct goroutine_source source = {.memory = runtime_memory_begin(request, 0),
+						.program = &of->program,
+						.distance = of->distance,
+						.request = location_find,
+						.of = &of->number};
+	const char *why = "";
+
+	if (!source.memory)
+		return 0;
+	goroutines_done(&present);
+	memset(answer, 0, sizeof(*answer));
+	answer->err = goroutines_list(&present, &source, &why);
+	snprintf(answer->why, sizeof(answer->why), "%s", why);
+	answer->group_count = (uint32_t)present.group_count;
+	answer->counts = present.counts;
+	memcpy(answer->reasons, present.reasons, sizeof(answer->reasons));
+	return sizeof(*answer);
+}
+
+static size_t group_answer(const struct goroutine_request *of,
+			   struct goroutine_group_answer *answer)
+{
+	const struct goroutine_group *group;
+
+	if (of->group >= present.group_count)
+		return 0;
+	group = &present.groups[of->group];
+	memset(answer, 0, sizeof(*answer));
+	answer->group = *group;
+	answer->group.frames = NULL;
+	memcpy(answer->frames, group->frames, group->frame_count * sizeof(*answer->frames));
+	return sizeof(*answer);
+}
+
+size_t goroutine_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
+{
+	struct goroutine_request of;
+
+	if (parser_request_kind(request) < PARSER_GOROUTINES)
+		return file_service(request, answer);
+	if (request->count != sizeof(of))
+		return 0;
+	memcpy(&of, request->bytes, sizeof(of));
+	switch (of.kind) {
+	case GOROUTINES_READ:
+		return all_answer(request, &of, (struct goroutines_answer *)answer);
+	case GOROUTINES_GROUP:
+		return group_answer(&of, (struct goroutine_group_answer *)answer);
+	default:
+		return 0;
+	}
+}
+
+#define AUXV_MAX 64
+#define ANSWER_NS (10 * 1000000000ll)
+#define PROGRAM 0 /* number by which the parser knows the file */
+
+/* Finds the distance of the program from its file's addresses: the entry point as the kernel
+ * reports it, less the file's. */
+static bool distance_find(const char *proc_root, int64_t pid, const struct elf_file *elf,
+			  uint64_t *distance)
+{
+	Elf64_auxv_t vector[AUXV_MAX];
+	char path[PATH_MAX];
+	uint64_t entry;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%lld/auxv", proc_root, (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 ? read(fd, vector, sizeof(vector)) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (got < 0 || elf_file_take(elf, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry)))
+		return false;
+	for (size_t i = 0; i < (size_t)got / sizeof(vector[0]); i++)
+		if (vector[i].a_type == AT_ENTRY) {
+			*distance = vector[i].a_un.a_val - entry;
+			return true;
+		}
+	return false;
+}
+
+/* Makes a request that has an answer of so many bytes. 0 or -errno. */
+static int request_make(struct parser *parser, const struct goroutine_request *request, int memory,
+			void *answer, size_t bytes)
+{
+	const struct parser_message message = {.head = request,
+					       .head_bytes = sizeof(*request),
+					       .fds = {memory},
+					       .fd_count = memory >= 0};
+	ssize_t got = parser_request(parser, &message, answer, bytes, ANSWER_NS);
+
+	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+}
+
+static int process_refuse(struct error *e, int err, int64_t pid, const char *why)
+{
+	return error_set(e, err, EXIT_FAILED, "goroutines of process %lld: %s", (long long)pid,
+			 why);
+}
+
+/* Names the functions of a group's stack. 0 or -errno. */
+static int frames_name(struct goroutines *goroutines, struct parser *parser,
+		       const struct goroutine_group *group)
+{
+	struct file_go_frame_answer answer;
+	int err;
+
+	for (uint32_t i = 0; i < group->frame_count; i++) {
+		if (index_find(&goroutines->locations, group->frames[i]))
+			continue;
+		err = file_go_frame_request(parser, PROGRAM, group->frames[i], &answer);
+		if (err)
+			return err;
+		location_add(goroutines, group->frames[i], &answer);
+	}
+	return 0;
+}
+
+static int group_take(struct goroutines *goroutines, struct parser *parser, uint64_t number)
+{
+	const struct goroutine_request request = {.kind = GOROUTINES_GROUP, .group = number};
+	struct goroutine_group_answer answer;
+	struct goroutine_group *group;
+	int err = request_make(parser, &request, -1, &answer, sizeof(answer));
+
+	if (!err && (answer.group.frame_count > GOROUTINE_FRAMES_MAX ||
+		     answer.group.reason >= GOROUTINE_REASONS_MAX))
+		err = -EBADMSG;
+	if (err)
+		return err;
+	goroutines->groups = memory_grow(goroutines->groups, &goroutines->group_capacity,
+					 goroutines->group_count + 1, sizeof(*goroutines->groups));
+	group = &goroutines->groups[goroutines->group_count++];
+	*group = answer.group;
+	group->frames = memory_get((group->frame_count + 1) * sizeof(*group->frames));
+	memcpy(group->frames, answer.frames, group->frame_count * sizeof(*group->frames));
+	return frames_name(goroutines, parser, group);
+}
+
+/* Has the parser read all goroutines, and takes them. Returns 0, or -errno with e. */
+static int routines_take(struct goroutines *goroutines, struct parser *parser, int64_t pid,
+			 int memory, struct goroutine_request *request, struct error *e)
+{
+	static struct goroutines_answer answer;
+	int err;
+
+	request->kind = GOROUTINES_READ;
+	request->number = PROGRAM;
+	err = request_make(parser, request, memory, &answer, sizeof(answer));
+	if (!err && answer.err) {
+		answer.why[GOROUTINE_WHY_SIZE - 1] = '\0';
+		return process_refuse(e, EIO, pid, answer.why);
+	}
+	goroutines->counts = answer.counts;
+	memcpy(goroutines->reasons, answer.reasons, sizeof(goroutines->reasons));
+	for (size_t i = 0; i < GOROUTINE_REASONS_MAX; i++)
+		goroutines->reasons[i][GOROUTINE_REASON_SIZE - 1] = '\0';
+	for (uint64_t i = 0; !err && i < answer.group_count && i < GOROUTINE_GROUPS_MAX; i++)
+		err = group_take(goroutines, parser, i);
+	return err ? process_refuse(e, -err, pid, "the process that reads them does not answer")
+		   : 0;
+}
+
+static const char *program_refused(const struct file_go_answer *answer)
+{
+	if (!answer->is_go)
+		return "it is no program of Go";
+	if (!answer->has_functions)
+		return "its table of functions (.gopclntab) is none that is known";
+	if (answer->program.has_symbols && !answer->program.list)
+		return "their list is none that is known of Go 1.19 and later";
+	if (!answer->program.list || !answer->program.count)
+		return "it was linked without symbols (-s, strip), so that their list can't be "
+		       "found";
+	return NULL;
+}
+
+/* Reads all of the goroutines of a program. fd: descriptor of the program's file; memory:
+ * descriptor of the process' memory. */
+static int program_read(struct goroutines *goroutines, const char *proc_root, int64_t pid, int fd,
+			int memory, struct parser *parser, struct error *e)
+{
+	struct goroutine_request request = {.kind = GOROUTINES_READ};
+	struct file_go_answer answer = {.is_go = false};
+	struct elf_file elf = {.fd = fd};
+	struct stat status;
+	const char *why;
+	int err;
+
+	if (fstat(fd, &status))
+		return process_refuse(e, errno, pid, "its program file can't be examined");
+	elf.bytes = (uint64_t)status.st_size;
+	err = file_head_request(parser, &elf);
+	if (err == -ENOEXEC)
+		return process_refuse(e, ENOEXEC, pid, "its program is not an ELF file");
+	if (!err)
+		err = file_go_request(parser, PROGRAM, &elf, &answer);
+	if (err)
+		return process_refuse(e, -err, pid, "its program could not be parsed");
+	why = program_refused(&answer);
+	if (why)
+		return process_refuse(e, ENOTSUP, pid, why);
+	if (!distance_find(proc_root, pid, &elf, &request.distance))
+		return process_refuse(e, EACCES, pid, "its memory map can't be read");
+	memcpy(goroutines->version, answer.program.version, GO_VERSION_SIZE);
+	request.program = answer.program;
+	return routines_take(goroutines, parser, pid, memory, &request, e);
+}
+
+int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
+		    struct parser *parser, struct error *e)
+{
+	char path[PATH_MAX];
+	int fd, memory, err;
+
+	snprintf(path, sizeof(path), "%s/%lld/exe", proc_root, (long long)pid);
+	fd = process_link_open(path);
+	if (fd < 0)
+		return error_set(e, -fd, EXIT_FAILED, "goroutines of process %lld: %s: %s",
+				 (long long)pid, path, strerror(-fd));
+	snprintf(path, sizeof(path), "%s/%lld/mem", proc_root, (long long)pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory < 0)
+		err = error_set(e, errno, EXIT_FAILED, "goroutines of process %lld: %s: %s",
+				(long long)pid, path, strerror(errno));
+	else
+		err = program_read(goroutines, proc_root, pid, fd, memory, parser, e);
+	if (memory >= 0)
+		close(memory);
+	close(fd);
 	return err;
 }

@@ -85,9 +85,8 @@ struct goroutine_source {
 int goroutines_list(struct goroutines *goroutines, const struct goroutine_source *source,
 		    const char **why);
 
-/* Adds the function at an address of the program that is not known yet. */
-void goroutine_location_add(struct goroutines *goroutines, uint64_t address,
-			    const struct file_go_frame_answer *answer);
+/* The parser_service that reads goroutines, and answers requests about files as well. */
+parser_service goroutine_service;
 
 /* Reads the goroutines of a process by a parser of goroutine_service. pid: the process' id in
  * proc_root. Returns 0, or -errno with e. Zeroed goroutines are empty and valid. */

@@ -4,7 +4,7 @@
  * it may be a lie, or change meanwhile.
  *
  * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields java_layout
- * finds by what libjvm.so exports (vmStructs). A parser reads it (java_service.h). What it found is
+ * finds by what libjvm.so exports (vmStructs). A parser reads it (java_memory.h). What it found is
  * kept for 5 s by address. Where a size is looked up and does not fit, frame pointers are followed.
  * x86-64 only.
  */
@@ -17,8 +17,9 @@
 #include "base/cache.h"
 #include "unwind/module_table.h"
 #include "unwind/process_maps.h"
-#include "unwind/runtime/runtime_reader.h"
+#include "unwind/runtime/runtime_request.h"
 #include "unwind/thread_memory.h"
+#include "unwind/walker.h"
 
 struct java_frames {
 	struct runtime_reader reader;
@@ -32,12 +33,6 @@ struct java_code {
 	bool incomplete;      /* the code has not made its frame yet */
 	bool interpreter;     /* the code is the interpreter of bytecode */
 };
-
-/* Makes an empty struct. parser: reads the memory; or NULL. */
-void java_frames_init(struct java_frames *java, const char *proc_root, struct module_table *modules,
-		      struct parser *parser);
-void java_frames_clear(struct java_frames *java); /* called before modules go, too */
-void java_frames_sweep(struct java_frames *java, int64_t now_ns); /* about once a second */
 
 /* Fills code for the code at an address. memory: that of the walk. False: the process runs no Java,
  * or the address is in no such code. */

@@ -26,11 +26,6 @@ struct python_process {
 	uint64_t work; /* work of reading its stacks, in the scan of scan_ns */
 };
 
-/* Functions of one stack. */
-struct python_stack {
-	const struct python_stack_answer *answer;
-};
-
 void python_frames_init(struct python_frames *python, const char *proc_root,
 			struct module_table *modules, struct parser *parser)
 {
@@ -104,36 +99,35 @@ static struct python_process *process_get(struct python_frames *python,
 }
 
 /* Returns the name of a frame, transient. A parser's text is cleaned once more. */
-static const char *frame_name(const struct python_stack *stack, uint32_t at)
+static const char *frame_name(const struct python_stack_answer *answer, uint32_t at)
 {
 	char name[FUNCTION_NAME_SIZE];
 
-	snprintf(name, sizeof(name), "%s", stack->answer->texts + stack->answer->frames[at].name);
+	snprintf(name, sizeof(name), "%s", answer->texts + answer->frames[at].name);
 	function_name_clean(name);
 	return name_transient_string(name);
 }
 
 /* Adds the functions of the call of the interpreter that frame *at belongs to. */
-static void call_put(const struct python_stack *stack, uint32_t *at, struct stack_walk *to)
+static void call_put(const struct python_stack_answer *answer, uint32_t *at, struct stack_walk *to)
 {
-	const struct python_stack_answer *answer = stack->answer;
 	uint64_t mark = answer->frames[*at].mark;
 
 	for (; *at < answer->count && answer->frames[*at].mark == mark; (*at)++) {
 		if (to->count == STACK_FRAMES_MAX)
 			to->end = WALK_DEEP;
 		else
-			to->frames[to->count++] = frame_of_python(frame_name(stack, *at));
+			to->frames[to->count++] = frame_of_python(frame_name(answer, *at));
 	}
 }
 
 /* Puts each call's functions in place of the C frame that has its mark; where there is no such
  * frame, because the walk lost its way, puts them where it would be. */
-static void walk_merge(const struct python_stack *stack, struct stack_walk *walk)
+static void walk_merge(const struct python_stack_answer *answer, struct stack_walk *walk)
 {
 	static struct stack_walk merged;
-	const struct python_stack_frame *frames = stack->answer->frames;
-	const uint32_t count = stack->answer->count;
+	const struct python_stack_frame *frames = answer->frames;
+	const uint32_t count = answer->count;
 	uint32_t at = 0;
 
 	merged.end = walk->end;
@@ -145,7 +139,7 @@ static void walk_merge(const struct python_stack *stack, struct stack_walk *walk
 
 		while (at < count && frames[at].mark < until) {
 			call = call || frames[at].mark >= walk->locations[i].sp;
-			call_put(stack, &at, &merged);
+			call_put(answer, &at, &merged);
 		}
 		if (call)
 			continue;
@@ -155,7 +149,7 @@ static void walk_merge(const struct python_stack *stack, struct stack_walk *walk
 			merged.frames[merged.count++] = walk->frames[i];
 	}
 	while (at < count)
-		call_put(stack, &at, &merged);
+		call_put(answer, &at, &merged);
 	walk->end = merged.end;
 	walk->count = merged.count;
 	memcpy(walk->frames, merged.frames, merged.count * sizeof(merged.frames[0]));
@@ -177,7 +171,8 @@ static bool answer_fits(const struct python_stack_answer *answer, size_t bytes)
 {
 	const size_t head = offsetof(struct python_stack_answer, texts);
 
-	if (answer->count > STACK_FRAMES_MAX || answer->text_bytes != bytes - head ||
+	if (bytes < head || answer->count > STACK_FRAMES_MAX ||
+	    answer->text_bytes != bytes - head ||
 	    (answer->text_bytes && answer->texts[answer->text_bytes - 1]))
 		return false;
 	for (uint32_t i = 0; i < answer->count; i++)
@@ -191,10 +186,7 @@ static const struct python_stack_answer *stack_request(struct python_frames *pyt
 						       struct python_process *process,
 						       const struct stack_thread *thread)
 {
-	static union {
-		char bytes[PARSER_MESSAGE_MAX];
-		struct python_stack_answer answer;
-	} got;
+	static struct python_stack_answer got;
 	struct runtime_reader *reader = &python->reader;
 	int64_t id =
 		process->foreign ? thread_inner_tid(reader->proc_root, thread->tid) : thread->tid;
@@ -205,10 +197,10 @@ static const struct python_stack_answer *stack_request(struct python_frames *pyt
 						.distance = process->distance,
 						.exports = process->module->exports,
 						.id = (uint64_t)id};
-	ssize_t bytes = runtime_request(reader, &process->standing, &request, NULL, 0, true,
-					offsetof(struct python_stack_answer, texts), got.bytes);
+	ssize_t bytes =
+		runtime_request(reader, &process->standing, &request, NULL, &got, sizeof(got));
 
-	return bytes >= 0 && answer_fits(&got.answer, (size_t)bytes) ? &got.answer : NULL;
+	return bytes >= 0 && answer_fits(&got, (size_t)bytes) ? &got : NULL;
 }
 
 bool python_frames_expect(struct python_frames *python, int64_t pid)
@@ -228,7 +220,7 @@ bool python_frames_lack(struct python_frames *python, const struct stack_thread 
 void python_frames_add(struct python_frames *python, const struct stack_thread *thread,
 		       struct stack_walk *walk)
 {
-	struct python_stack stack;
+	const struct python_stack_answer *answer;
 	struct python_process *process;
 
 	if (!walk->count)
@@ -241,17 +233,17 @@ void python_frames_add(struct python_frames *python, const struct stack_thread *
 		python->late_count++;
 		return;
 	}
-	stack.answer = stack_request(python, process, thread);
-	if (!stack.answer) {
+	answer = stack_request(python, process, thread);
+	if (!answer) {
 		python->broken_count++;
 		return;
 	}
-	if (!stack.answer->known) {
+	if (!answer->known) {
 		python->unknown_count++;
 		return;
 	}
-	walk_merge(&stack, walk);
-	python->broken_count += stack.answer->broken;
-	process->work += stack.answer->work;
-	python->work += stack.answer->work;
+	walk_merge(answer, walk);
+	python->broken_count += answer->broken;
+	process->work += answer->work;
+	python->work += answer->work;
 }

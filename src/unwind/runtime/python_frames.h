@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Puts the Python functions that a thread is in, in place of the C function that interprets them. A
- * parser reads them (python_stacks.h) from the memory of CPython 3.11 to 3.14. The thread must
+ * parser reads them (python_memory.h) from the memory of CPython 3.11 to 3.14. The thread must
  * stand still, as for its stack; the caller checks that it did.
  *
  * An interpreter is known by what its file exports, its threads by their ids. Each call of the
@@ -19,7 +19,7 @@
 
 #include "base/cache.h"
 #include "unwind/module_table.h"
-#include "unwind/runtime/runtime_reader.h"
+#include "unwind/runtime/runtime_request.h"
 #include "unwind/unwinder.h"
 
 struct python_frames {

@@ -4,13 +4,23 @@
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_LAYOUT_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_LAYOUT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PYTHON_RUNTIME_HEAD_BYTES 768 /* bytes of _PyRuntime that python_layout_get() looks at */
 #define PYTHON_OFFSET_MAX (1u << 20)
-#define PYTHON_STRUCT_BYTES_MAX 512 /* bytes read of a thread state, frame or code object */
+#define PYTHON_STRUCT_BYTES_MAX 512 /* thread state, frame, code object, GIL: what is read of one \
+				     */
+
+/* Offsets in struct _gil_runtime_state from `locked`, an int, on. */
+#define SWITCHES_AT 8	/* switch_number */
+#define CONDITION_AT 16 /* cond, where threads wait for the GIL */
+/* Offset of mutex, whose first word is 0 while it is free. */
+#define MUTEX_AT (CONDITION_AT + sizeof(pthread_cond_t))
+/* Offset of switch_cond, where the thread that gave the GIL away waits until another one has it. */
+#define SWITCH_AT (MUTEX_AT + sizeof(pthread_mutex_t))
 
 struct python_layout {
 	uint32_t runtime_interpreters; /* _PyRuntime */
