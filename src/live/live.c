@@ -16,7 +16,6 @@
 #include "kernel/registers.h"
 #include "live/live_account.h"
 #include "live/live_describe.h"
-#include "live/stacks/live_dictionary.h"
 #include "live/live_groups.h"
 #include "live/live_grow.h"
 #include "live/live_host.h"
@@ -183,9 +182,6 @@ static void live_close(struct source *source)
 	sampler_end(live->context.sampler);
 	live_self_close(&live->self);
 	kernel_close(&live->context.kernel);
-	live_cpu_stacks_close(&live->stacks.cpu);
-	live_kept_close(&live->stacks.kept);
-	live_copies_close(&live->stacks.copies);
 	live_stacks_done(&live->stacks);
 	lookup_free(live->context.lookup);
 	live_seed_done(&live->context.seed);
@@ -314,15 +310,10 @@ static int live_start(struct live *live, struct error *e)
 	live->accounts.attached_ns = clock_monotonic_ns();
 	live->stacks.modules.without_tables =
 		!feature_has(&live->context.kernel.features, FEATURE_UNWINDER);
-	live_cpu_stacks_open(&live->stacks);
-	live_kept_open(&live->stacks);
-	live_copies_open(&live->stacks);
+	live_stacks_open(&live->stacks);
 	live_chosen_describe(&live->context.config, &live->context.kernel, options.groups,
 			     &live->chosen);
-	text_add_format(&live->chosen, "stacks on CPU: %s\n",
-			live_cpu_stacks_way(&live->stacks.cpu));
-	text_add_format(&live->chosen, "stacks at the scan time: %s\n",
-			live_kept_way(&live->stacks));
+	live_stacks_ways(&live->stacks, &live->chosen);
 	live->context.now.scan_time.registers_marked =
 		live->context.kernel.compiled.registers_kept & REGISTERS_MARKED;
 	live->context.now.scan_time.registers_known =

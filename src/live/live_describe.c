@@ -113,7 +113,6 @@ void live_describe(struct source *source, struct source_status *status)
 	containers_describe(live, status);
 	live_host_describe(&live->host, status);
 	live_stacks_describe(&live->stacks, status);
-	live_cpu_stacks_describe(&live->stacks, status);
 	live_self_describe(&live->self, kernel, &live->stacks.cpu.sampler,
 			   &live->stacks.kept.stacks, live->context.parsers,
 			   live->context.now.scan_count, &status->self);

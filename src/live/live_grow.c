@@ -137,9 +137,7 @@ static int maps_grow(struct live *live)
 	counters_keep(live);
 	kernel_close(&live->context.kernel);
 	live->context.kernel = bigger;
-	live_kept_move(&live->stacks);
-	live_cpu_stacks_move(&live->stacks);
-	live_copies_forget(&live->stacks.copies);
+	live_stacks_move(&live->stacks);
 	live->context.seed.unfit_count = 0;
 	/* drops what was known by keys and sequence numbers of the old records */
 	index_clear(&live->walk.awake);

@@ -177,6 +177,24 @@ void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint6
 		memcpy(memory->top, copy, memory->top_bytes);
 }
 
+void thread_memory_begin_at(struct thread_memory *memory, uint64_t address)
+{
+	unsigned int calls_left = memory->calls_left;
+
+	thread_memory_begin(memory, memory->tid, address);
+	memory->calls_left = calls_left;
+}
+
+void thread_memory_again(struct thread_memory *memory)
+{
+	unsigned int calls_left = memory->calls_left;
+
+	/* no stack is near what is read */
+	thread_memory_begin_copied(memory, memory->tid, UINT64_MAX, NULL, 0);
+	memory->moving = false;
+	memory->calls_left = calls_left;
+}
+
 /* Grows the copy to that many bytes, and to twice its size at least. */
 static int top_grow(struct thread_memory *memory, size_t bytes)
 {

@@ -59,6 +59,10 @@ void thread_memory_done(struct thread_memory *memory);
 /* Forgets the thread before, and copies what lies from sp on. Returns 0, or -errno: -ESRCH, -EPERM,
  * -EFAULT (nothing there, or not in memory). */
 int thread_memory_begin(struct thread_memory *memory, int64_t tid, uint64_t sp);
+/* Forget what was read of the thread, but not how many reads are left, and copy what lies from an
+ * address on, or read all of it in pages. */
+void thread_memory_begin_at(struct thread_memory *memory, uint64_t address);
+void thread_memory_again(struct thread_memory *memory);
 /* Forgets the thread before, and takes a copy from sp on, of a thread that runs, made when it was
  * there; cut to most_bytes. */
 void thread_memory_begin_copied(struct thread_memory *memory, int64_t tid, uint64_t sp,

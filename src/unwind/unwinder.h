@@ -15,8 +15,8 @@
  * Of x86-64 code without a table a parser makes rows: x86_return follows the instructions
  * (x86_instruction) to returns, of which one must lead to the byte after a call. signal_frame knows
  * what handlers of signals return to. A walk that ends in the first 256 bytes of the process' stack
- * is whole: what begins a program never returns. runtime/java_frames.c leaves code of JIT compilers;
- * runtime/python_frames.h puts functions of Python in place of the C frames of its loop.
+ * is whole: what begins a program never returns. runtime/java_frames.c leaves code of JIT
+ * compilers; runtime/python_frames.h puts functions of Python in place of the C frames of its loop.
  *
  * A file is closed when no process that was walked has it mapped any more, or when no more files
  * can be opened and no walk has come by it for longest; its number and names stay

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copies of stacks, made in a scan, of threads that are off their CPUs: registers, the top of the
- * user stack, the text of /proc/TID/stack. live/stacks/live_copies.h makes them.
+ * user stack, the text of /proc/TID/stack. live/stacks/live_kept.h makes them.
  */
 #ifndef TSNAP_LIVE_SAMPLER_STACK_COPIES_H
 #define TSNAP_LIVE_SAMPLER_STACK_COPIES_H

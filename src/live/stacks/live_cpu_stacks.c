@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_cpu_stacks.h"
-#include "live/stacks/live_stacks.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/host_file.h"
@@ -82,11 +81,6 @@ void live_cpu_stacks_move(struct live_stacks *stacks)
 	cpu_sampler_move(&stacks->cpu.sampler, events_map(stacks));
 }
 
-void live_cpu_stacks_close(struct live_cpu_stacks *stacks)
-{
-	cpu_sampler_close(&stacks->sampler);
-}
-
 static uint32_t user_take(struct live_stacks *stacks, const struct thread_state *record,
 			  const struct cpu_sample *seen)
 {
@@ -140,7 +134,7 @@ static uint32_t kernel_take(struct live_stacks *stacks, const struct cpu_sample 
 	return stack_of_kernel(&stacks->table, &kernel);
 }
 
-void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *record,
+bool live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *record,
 			 size_t sample)
 {
 	struct live_cpu_stacks *cpu = &stacks->cpu;
@@ -148,19 +142,18 @@ void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *
 	struct cpu_sample seen;
 
 	if (!cpu->wanted || cpu->err)
-		return;
+		return true;
 	if (!cpu_sampler_get(&cpu->sampler, &stacks->context->now.capture->looked,
 			     record->sched.cpu, &seen) ||
 	    seen.tid != record->identity.tid || seen.time_ns < (int64_t)record->sched.in_ns ||
-	    (!record->sched.on_cpu && seen.time_ns > (int64_t)record->sched.out_ns)) {
-		cpu->gone_count += !live_stacks_add_kept(stacks, record, sample);
-		return;
-	}
+	    (!record->sched.on_cpu && seen.time_ns > (int64_t)record->sched.out_ns))
+		return false;
 	if (stacks->needs & NEED_USTACK)
 		user = user_take(stacks, record, &seen);
 	if (stacks->needs & NEED_KSTACK)
 		kernel = kernel_take(stacks, &seen);
 	live_stacks_set(stacks, sample, user, kernel);
+	return true;
 }
 
 const char *live_cpu_stacks_way(const struct live_cpu_stacks *stacks)

@@ -19,12 +19,12 @@ struct source_status;
 
 /* Must be called after kernel_open() and live_stacks_init(). */
 void live_cpu_stacks_open(struct live_stacks *stacks);
-void live_cpu_stacks_close(struct live_cpu_stacks *stacks); /* zeroed ones are fine */
 /* Goes over to the maps of new probes. */
 void live_cpu_stacks_move(struct live_stacks *stacks);
 
-/* Fills the stacks of the sample with that index; the thread is on a CPU. */
-void live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *record,
+/* Fills the stacks of the sample with that index; the thread is on a CPU. False: it had left it by
+ * then. */
+bool live_cpu_stacks_add(struct live_stacks *stacks, const struct thread_state *record,
 			 size_t sample);
 
 /* Returns the kernel's functions by address. NULL: not known (yet). */

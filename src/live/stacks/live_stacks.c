@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_stacks.h"
-#include "live/stacks/live_dictionary.h"
-#include "live/stacks/live_stacks_state.h"
-#include "live/stacks/live_wakers.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "kernel/registers.h"
 #include "live/context/live_limits.h"
+#include "live/stacks/live_cpu_stacks.h"
 #include "proc/proc.h"
 #include "sample/waker_stack.h"
 
@@ -20,6 +18,278 @@
 #define THREAD_IDLE_NS (30 * NS_PER_SECOND)
 #define OPENING_NS_MAX \
 	(10 * NS_PER_MS) /* most time for opening new files in a scan, but for the first one */
+
+/* Stacks that were read of a thread since its last switch. */
+struct known_stacks {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	uint64_t sequence;
+	uint32_t user, kernel;
+	bool displaced; /* stacks as if the thread ran on */
+};
+
+/* --- stacks of threads off their CPUs: as the last switch kept them, as they were read since, or
+ * read now. Stacks that are to be read wait, so that the registers of many are requested at once.
+ */
+
+static void thread_set(struct live_stacks *stacks, const struct stack_wait *wait, uint32_t user,
+		       uint32_t kernel)
+{
+	if (wait->sample != SAMPLE_NONE)
+		live_stacks_set(stacks, wait->sample, user, kernel);
+	else
+		live_stacks_note(stacks, wait->record.identity.tid, user, kernel);
+}
+
+/* Notes the stacks of a thread, which are known until its next switch. */
+static void thread_know(struct live_stacks *stacks, const struct stack_wait *wait, uint32_t user,
+			uint32_t kernel)
+{
+	struct known_stacks *known;
+	bool added;
+
+	known = cache_get(&stacks->threads, wait->record.identity.tid,
+			  stacks->context->now.scan_time.now_ns, &added);
+	known->start_ns = wait->start_ns;
+	known->sequence = wait->record.sched.sequence_done;
+	known->displaced = wait->displaced;
+	known->user = user;
+	known->kernel = kernel;
+}
+
+/* Sets the stacks that the thread's switch out kept. cut: also stacks that are longer than what was
+ * kept, or lack their functions of Python. False: none were kept. */
+static bool kept_set(struct live_stacks *stacks, const struct stack_wait *wait, bool cut)
+{
+	const uint64_t put_off = stacks->modules.refused + stacks->python.moved_count;
+	uint32_t user, kernel;
+
+	if (!live_kept_stacks(stacks, &wait->record, wait->displaced, cut, &user, &kernel))
+		return false;
+	thread_set(stacks, wait, user, kernel);
+	/* else there was no memory or time for a part of it: the next scan has some */
+	if (stacks->modules.refused + stacks->python.moved_count == put_off &&
+	    !wait->record.sched.on_cpu)
+		thread_know(stacks, wait, user, kernel);
+	return true;
+}
+
+/* Fills the stacks of the sample as a switch out kept them. False: none did. */
+static bool add_kept(struct live_stacks *stacks, const struct thread_state *record, size_t sample)
+{
+	uint32_t user, kernel;
+
+	if (!live_kept_stacks(stacks, record, stacks->samples[sample].now.state == STATE_ON, true,
+			      &user, &kernel))
+		return false;
+	live_stacks_set(stacks, sample, user, kernel);
+	return true;
+}
+
+/* Reads a sleeper's stack pointer where the saved one is an earlier entry's. 0: not known. */
+static uint64_t sp_of_call(const struct live_stacks *stacks, const struct thread_state *record)
+{
+	struct proc_stat stat;
+
+	return proc_stat_read(stacks->proc_root, record->identity.tgid, record->identity.tid, &stat)
+		       ? 0
+		       : stat.sp;
+}
+
+/* Reads the registers of a thread of which the kernel's programs know none: it has slept since
+ * before they were there, or they can't be run on request (before 5.10). /proc shows where its code
+ * and stack are; the record may have some more. 0 or -errno. */
+static int registers_from_proc(const struct live_stacks *stacks, const struct thread_state *record,
+			       struct user_registers *registers)
+{
+	struct proc_syscall call;
+	int err = proc_syscall_read(stacks->proc_root, record->identity.tgid, record->identity.tid,
+				    &call);
+
+	if (err)
+		return err;
+	if (call.running)
+		return -ENODATA;
+	/* all were saved where it entered the kernel otherwise, as by a page fault */
+	if (call.nr >= 0 && !live_registers_keep(stacks, REGISTERS_STACK))
+		call.sp = sp_of_call(stacks, record);
+	if (!call.sp)
+		return -ENODATA;
+	if (live_registers_keep(stacks, REGISTERS_PRESERVED) && registers_there(record) &&
+	    registers_user_few((const uint64_t *)record->sched.registers, call.sp, registers) &&
+	    registers->ip == call.pc)
+		return 0;
+	*registers = (struct user_registers){.ip = call.pc, .sp = call.sp};
+	return 0;
+}
+
+static uint32_t user_read(struct live_stacks *stacks, uint32_t at, int *err)
+{
+	static struct stack_walk walk;
+	const struct stack_wait *wait = &stacks->waiting[at];
+	const struct stack_thread thread = live_stack_thread(stacks, &wait->record);
+	struct user_registers registers;
+
+	if (wait->registers_known)
+		registers = wait->registers;
+	else
+		*err = registers_from_proc(stacks, &wait->record, &registers);
+	if (*err)
+		return STACK_NONE;
+	unwinder_walk(&stacks->unwinder, &thread, &registers, &walk);
+	*err = walk_error(&walk);
+	if (stacks->python_wanted)
+		python_frames_add(&stacks->python, &thread, &walk);
+	return stack_of_walk(&stacks->table, &walk);
+}
+
+static uint32_t kernel_read(struct live_stacks *stacks, const struct stack_wait *wait, int *err)
+{
+	static struct kernel_stack kernel;
+
+	*err = kernel_stack_read(&kernel, stacks->proc_root, wait->record.identity.tid);
+	if (*err)
+		return STACK_NONE;
+	if (wait->displaced)
+		kernel_stack_resume(&kernel);
+	return stack_of_kernel(&stacks->table, &kernel);
+}
+
+static void stacks_read(struct live_stacks *stacks, uint32_t at)
+{
+	const struct stack_wait *wait = &stacks->waiting[at];
+	const uint64_t put_off = stacks->modules.refused + stacks->python.late_count;
+	uint32_t user = STACK_NONE, kernel = STACK_NONE;
+	int user_err = 0, kernel_err = 0;
+
+	/* a thread that runs again has nothing to read */
+	if (!record_still(&stacks->context->kernel.table, &wait->record)) {
+		stacks->moved_count += !kept_set(stacks, wait, true);
+		return;
+	}
+	if (stacks->needs & NEED_USTACK && !wait->kthread)
+		user = user_read(stacks, at, &user_err);
+	if (stacks->needs & NEED_KSTACK)
+		kernel = kernel_read(stacks, wait, &kernel_err);
+	if (!record_still(&stacks->context->kernel.table, &wait->record)) {
+		stacks->moved_count += !kept_set(stacks, wait, true);
+		return;
+	}
+	live_stacks_unread(stacks, &wait->record.identity, user_err, kernel_err);
+	/* else there was no memory or time for a part of it: the next scan has some */
+	if (stacks->modules.refused + stacks->python.late_count == put_off)
+		thread_know(stacks, wait, user, kernel);
+	thread_set(stacks, wait, user, kernel);
+}
+
+/* Requests the registers of threads in waiting. The thread that scans requests some, too, unless
+ * this is in a scan. */
+static void registers_request(struct live_stacks *stacks, const struct thread_state *const *records)
+{
+
+	pthread_mutex_lock(sampler_requesting(stacks->context->sampler));
+	stack_registers_request(&stacks->context->kernel.requester, records, stacks->waiting_count);
+	for (uint32_t i = 0; i < stacks->waiting_count; i++)
+		stacks->waiting[i].registers_known =
+			stack_registers_get(&stacks->context->kernel.requester, records[i], i,
+					    &stacks->waiting[i].registers);
+	pthread_mutex_unlock(sampler_requesting(stacks->context->sampler));
+}
+
+static void waiting_take(struct live_stacks *stacks)
+{
+	const struct thread_state *records[REQUESTS_MAX];
+
+	if (!stacks->waiting_count)
+		return;
+	for (uint32_t i = 0; i < stacks->waiting_count; i++)
+		records[i] = &stacks->waiting[i].record;
+	if (stacks->needs & NEED_USTACK)
+		registers_request(stacks, records);
+	for (uint32_t i = 0; i < stacks->waiting_count; i++)
+		stacks_read(stacks, i);
+	stacks->waiting_count = 0;
+}
+
+/* Sets the stacks of wait at once if they are known or kept. Otherwise wait becomes the last one of
+ * waiting, unless it is too late to read stacks. */
+static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait)
+{
+	const struct known_stacks *known;
+	bool added;
+
+	known = cache_get(&stacks->threads, wait->record.identity.tid,
+			  stacks->context->now.scan_time.now_ns, &added);
+	if (!added && known->displaced == wait->displaced && known->start_ns == wait->start_ns &&
+	    known->sequence == wait->record.sched.sequence_done) {
+		stacks->reused_count++;
+		thread_set(stacks, wait, known->user, known->kernel);
+		return;
+	}
+	if (kept_set(stacks, wait, false))
+		return;
+	if (stacks->until_ns && clock_monotonic_ns() >= stacks->until_ns) {
+		stacks->late_count += !kept_set(stacks, wait, true);
+		return;
+	}
+	if (++stacks->waiting_count == REQUESTS_MAX)
+		waiting_take(stacks);
+}
+
+/* True if a thread has begun to run after the scan time, or, if it ran then, to sleep. */
+static bool moved_since(const struct live_stacks *stacks, const struct thread_state *record,
+			bool running)
+{
+	if (running)
+		return task_state_kind(record->sched.state) != STATE_RQ;
+	return record->sched.on_cpu ||
+	       (int64_t)record->sched.out_ns > stacks->context->now.scan_time.now_ns;
+}
+
+void live_stacks_add(struct live_stacks *stacks, const struct thread_state *record, size_t sample)
+{
+	struct stack_wait *wait;
+	bool running;
+
+	if (!stacks->needs || stacks->samples[sample].now.state == STATE_ZOMBIE)
+		return;
+	wait = &stacks->waiting[stacks->waiting_count];
+	running = stacks->samples[sample].now.state == STATE_ON;
+	if (running && record->sched.on_cpu) {
+		stacks->cpu.gone_count += !live_cpu_stacks_add(stacks, record, sample) &&
+					  !add_kept(stacks, record, sample);
+		return;
+	}
+	/* the thread's present stack is no longer that of the scan time */
+	if (moved_since(stacks, record, running)) {
+		if (!add_kept(stacks, record, sample))
+			*(running ? &stacks->cpu.gone_count : &stacks->moved_count) += 1;
+		return;
+	}
+	live_wakers_want(stacks, &stacks->samples[sample]);
+	*wait = (struct stack_wait){.record = *record,
+				    .sample = sample,
+				    .start_ns = stacks->samples[sample].thread.start_ns,
+				    .kthread = stacks->samples[sample].thread.kthread == 1,
+				    .displaced = running};
+	thread_add(stacks, wait);
+}
+
+/* Reads the stacks of a thread off its CPU that has no sample, for live_wakers. */
+static void other_add(struct live_stacks *stacks, const struct thread_state *record)
+{
+	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
+	struct sample sample;
+
+	record_sample(record, &stacks->context->now.scan_time, STATE_SLEEP, &sample);
+	*wait = (struct stack_wait){.record = *record,
+				    .sample = SAMPLE_NONE,
+				    .start_ns = sample.thread.start_ns,
+				    .kthread = sample.thread.kthread == 1};
+	thread_add(stacks, wait);
+}
+
+/* --- all of them */
 
 void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 		      struct source *source, struct sample *samples)
@@ -42,6 +312,18 @@ void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 	stacks->threads = (struct cache){.entry_bytes = sizeof(struct known_stacks),
 					 .entries_max = THREADS_KEPT_MAX};
 	live_wakers_init(stacks);
+}
+
+void live_stacks_open(struct live_stacks *stacks)
+{
+	live_cpu_stacks_open(stacks);
+	live_kept_open(stacks);
+}
+
+void live_stacks_move(struct live_stacks *stacks)
+{
+	live_kept_move(stacks);
+	live_cpu_stacks_move(stacks);
 }
 
 /* Clears all that has numbers of stacks or frames, or transient names. */
@@ -84,6 +366,8 @@ void live_stacks_forget_words(struct live_stacks *stacks)
 
 void live_stacks_done(struct live_stacks *stacks)
 {
+	cpu_sampler_close(&stacks->cpu.sampler);
+	live_kept_close(stacks);
 	if (!stacks->needs)
 		return;
 	stacks_clear(stacks);
@@ -93,30 +377,6 @@ void live_stacks_done(struct live_stacks *stacks)
 	free(stacks->listed);
 	free(stacks->wanted);
 	stacks->needs = 0;
-}
-
-void live_stacks_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel)
-{
-	if (user != STACK_NONE)
-		stack_table_want(&stacks->table, user);
-	live_wakers_note(stacks, tid, user, kernel);
-}
-
-void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, uint32_t kernel)
-{
-
-	stacks->samples[sample].stack.ustack = live_stack_hash(stacks, user);
-	stacks->samples[sample].stack.kstack = live_stack_hash(stacks, kernel);
-	live_stacks_note(stacks, stacks->samples[sample].thread.tid, user, kernel);
-	if (user == STACK_NONE && kernel == STACK_NONE)
-		return;
-	stacks->pending = memory_grow(stacks->pending, &stacks->pending_capacity,
-				      stacks->pending_count + 1, sizeof(*stacks->pending));
-	stacks->pending[stacks->pending_count++] = (struct pending_stack){sample, user, kernel};
-	if (user != STACK_NONE)
-		live_dictionary_add(stacks, user, stacks->samples[sample].thread.uid);
-	if (kernel != STACK_NONE)
-		live_dictionary_add(stacks, kernel, stacks->samples[sample].thread.uid);
 }
 
 static void pending_fill(struct live_stacks *stacks, const struct pending_stack *reporting)
@@ -198,10 +458,10 @@ void live_stacks_fill_pending(struct live_stacks *stacks)
 
 	if (!stacks->needs)
 		return;
-	live_waiting_take(stacks);
+	waiting_take(stacks);
 	for (size_t at = 0; live_wakers_next(stacks, &at, &waker);)
-		live_stacks_add_other(stacks, &waker);
-	live_waiting_take(stacks);
+		other_add(stacks, &waker);
+	waiting_take(stacks);
 	names_wait(stacks);
 	for (size_t i = 0; i < stacks->pending_count; i++)
 		pending_fill(stacks, &stacks->pending[i]);
@@ -220,25 +480,88 @@ void live_stacks_fill_pending(struct live_stacks *stacks)
 	module_table_next_scan(&stacks->modules, OPENING_NS_MAX);
 }
 
+void live_stacks_ways(const struct live_stacks *stacks, struct text *to)
+{
+	text_add_format(to, "stacks on CPU: %s\n", live_cpu_stacks_way(&stacks->cpu));
+	text_add_format(to, "stacks at the scan time: %s\n", live_kept_way(stacks));
+}
+
 void live_stacks_describe(const struct live_stacks *stacks, struct source_status *status)
 {
 	const struct host *host = &stacks->context->kernel.host;
+	const struct parsers *parsers = stacks->context->parsers;
 	const uint64_t *ended = stacks->unwinder.ended;
-	const int lacking = parsers_lacking(stacks->context->parsers);
-	struct stack_names_counts names;
+	const int lacking = parsers_lacking(parsers);
+	const struct stack_names_counts names =
+		stacks->needs ? stack_names_count(stacks->names) : (struct stack_names_counts){0};
+	const struct {
+		uint64_t count;
+		const char *what;
+	} missed[] = {
+		{parsers_lost(parsers),
+		 "processes that read files for stacks and ended over one (others went "
+		 "on, and the requests that they had are lost)"},
+		{parsers_replaced(parsers),
+		 "processes that had started those which read files, and ended "
+		 "(another one went on)"},
+		{stacks->moved_count, "stacks not kept: the thread ran meanwhile"},
+		{stacks->late_count,
+		 "stacks not read for lack of time, of processes with many threads "
+		 "that run again and again"},
+		{ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE],
+		 "user stacks cut off before their outermost frame"},
+		{ended[WALK_UNREAD],
+		 "user stacks cut off at memory that is not there, or not in RAM "
+		 "(swapped out, or held back by its process: it is not read)"},
+		{stacks->refused_count, host->cap_ptrace
+						? "user stacks that could not be read (refused "
+						  "by a security module, or by a filter of "
+						  "system calls)"
+						: "user stacks that could not be read (needs "
+						  "CAP_SYS_PTRACE)"},
+		{stacks->unread_count,
+		 "user stacks that could not be read (their process was ending, or "
+		 "began another program)"},
+		{stacks->unknown_count, "user stacks of threads whose registers were not known"},
+		{stacks->ended_count, "stacks of threads that were just ending"},
+		{stacks->unnamed_count,
+		 "stacks in the dictionary whose names were not found in time"},
+		{stacks->python.unknown_count,
+		 "stacks of Python versions other than 3.11 to 3.14 with a GIL, "
+		 "without their functions"},
+		{stacks->python.moved_count,
+		 "stacks without their Python functions: the thread was on a CPU, "
+		 "or ran meanwhile"},
+		{stacks->python.broken_count,
+		 "stacks with Python functions that could not be read"},
+		{stacks->python.late_count,
+		 "stacks without their Python functions, as their process has too "
+		 "many to be read at once"},
+		{ended[WALK_CUT],
+		 "user stacks of threads on a CPU longer than their copy (--stack-bytes)"},
+		{stacks->kernel_refused_count,
+		 host->cap_admin ? "kernel stacks that could not be read (refused "
+				   "by a security module)"
+				 : "kernel stacks that could not be read (needs "
+				   "CAP_SYS_ADMIN)"},
+		{stacks->kernel_unread_count, "kernel stacks that could not be read"},
+		{names.cut, "files with more functions than are read"},
+		{names.refused, "processes whose perf-PID.map is no plain file, or another user's"},
+		{names.unloaded + stacks->modules.shrunk,
+		 "tables of files dropped for lack of memory (they are read again)"},
+		{stacks->late_files,
+		 "times that a file was not read at once for lack of time or memory "
+		 "(its stacks are, in a later scan)"},
+		{stacks->table.refused,
+		 "stacks of samples that did not fit in the memory for them"},
+		{stacks->clear_count,
+		 "times that the memory for stacks was full and they were forgotten"},
+	};
 
 	if (!stacks->needs)
 		return;
-	names = stack_names_count(stacks->names);
-	source_status_miss_any(
-		status,
-		"processes that read files for stacks and ended over one (others went "
-		"on, and the requests that they had are lost)",
-		parsers_lost(stacks->context->parsers));
-	source_status_miss_any(status,
-			       "processes that had started those which read files, and ended "
-			       "(another one went on)",
-			       parsers_replaced(stacks->context->parsers));
+	for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++)
+		source_status_miss_any(status, missed[i].what, missed[i].count);
 	if (lacking == -ECHILD)
 		source_status_lack(status, "kind of data: functions and tables of files not yet "
 					   "read (the processes that read them, and the one that "
@@ -249,75 +572,5 @@ void live_stacks_describe(const struct live_stacks *stacks, struct source_status
 						     "not yet read",
 						     "a process that reads them can't be started",
 						     -lacking));
-	source_status_miss_any(status, "stacks not kept: the thread ran meanwhile",
-			       stacks->moved_count);
-	source_status_miss_any(status,
-			       "stacks not read for lack of time, of processes with many threads "
-			       "that run again and again",
-			       stacks->late_count);
-	source_status_miss_any(status, "user stacks cut off before their outermost frame",
-			       ended[WALK_DEEP] + ended[WALK_LOST] + ended[WALK_OUTSIDE]);
-	source_status_miss_any(status,
-			       "user stacks cut off at memory that is not there, or not in RAM "
-			       "(swapped out, or held back by its process: it is not read)",
-			       ended[WALK_UNREAD]);
-	source_status_miss_any(status,
-			       host->cap_ptrace ? "user stacks that could not be read (refused "
-						  "by a security module, or by a filter of "
-						  "system calls)"
-						: "user stacks that could not be read (needs "
-						  "CAP_SYS_PTRACE)",
-			       stacks->refused_count);
-	source_status_miss_any(status,
-			       "user stacks that could not be read (their process was ending, or "
-			       "began another program)",
-			       stacks->unread_count);
-	source_status_miss_any(status, "user stacks of threads whose registers were not known",
-			       stacks->unknown_count);
-	source_status_miss_any(status, "stacks of threads that were just ending",
-			       stacks->ended_count);
-	source_status_miss_any(status,
-			       "stacks in the dictionary whose names were not found in time",
-			       stacks->unnamed_count);
-	source_status_miss_any(status,
-			       "stacks of Python versions other than 3.11 to 3.14 with a GIL, "
-			       "without their functions",
-			       stacks->python.unknown_count);
-	source_status_miss_any(status,
-			       "stacks without their Python functions: the thread was on a CPU, "
-			       "or ran meanwhile",
-			       stacks->python.moved_count);
-	source_status_miss_any(status, "stacks with Python functions that could not be read",
-			       stacks->python.broken_count);
-	source_status_miss_any(status,
-			       "stacks without their Python functions, as their process has too "
-			       "many to be read at once",
-			       stacks->python.late_count);
-	source_status_miss_any(
-		status, "user stacks of threads on a CPU longer than their copy (--stack-bytes)",
-		ended[WALK_CUT]);
-	source_status_miss_any(status,
-			       host->cap_admin ? "kernel stacks that could not be read (refused "
-						 "by a security module)"
-					       : "kernel stacks that could not be read (needs "
-						 "CAP_SYS_ADMIN)",
-			       stacks->kernel_refused_count);
-	source_status_miss_any(status, "kernel stacks that could not be read",
-			       stacks->kernel_unread_count);
-	source_status_miss_any(status, "files with more functions than are read", names.cut);
-	source_status_miss_any(status,
-			       "processes whose perf-PID.map is no plain file, or another user's",
-			       names.refused);
-	source_status_miss_any(status,
-			       "tables of files dropped for lack of memory (they are read again)",
-			       names.unloaded + stacks->modules.shrunk);
-	source_status_miss_any(status,
-			       "times that a file was not read at once for lack of time or memory "
-			       "(its stacks are, in a later scan)",
-			       stacks->late_files);
-	source_status_miss_any(status, "stacks of samples that did not fit in the memory for them",
-			       stacks->table.refused);
-	source_status_miss_any(status,
-			       "times that the memory for stacks was full and they were forgotten",
-			       stacks->clear_count);
+	live_cpu_stacks_describe(stacks, status);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* State of the stacks of a live source; for the files of this folder, and for the owner of the
- * state. */
+/* State of the stacks of a live source, and what becomes of stacks that were found: words in
+ * samples, entries of a dictionary, stacks of the wakers of others.
+ */
 #ifndef TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
 #define TSNAP_LIVE_STACKS_LIVE_STACKS_STATE_H
 
@@ -61,8 +62,8 @@ struct live_kept {
 	int err; /* reason why switches keep none, or 0 */
 };
 
-/* Stacks copied right after the scan time: live_copies.h. A zeroed struct is empty. Only the thread
- * that scans uses it. */
+/* Stacks copied right after the scan time. A zeroed struct is empty. Only the thread that scans
+ * uses it. */
 struct live_copies {
 	bool user, kernel; /* stacks that are copied */
 	const char *proc_root;
@@ -93,11 +94,11 @@ struct live_stacks {
 	uint32_t waiting_count;
 	struct pending_stack *pending;
 	size_t pending_count, pending_capacity;
-	struct cache wakers; /* last stacks of wakers: live_wakers.c */
+	struct cache wakers; /* last stacks of wakers */
 	struct index waker_words;
 	uint32_t *wanted; /* wakers of this scan, by tid */
 	size_t wanted_count, wanted_capacity;
-	struct listed_stack *listed; /* stacks that a dictionary is to get: live_dictionary.c */
+	struct listed_stack *listed; /* stacks that a dictionary is to get */
 	size_t listed_count, listed_capacity;
 	uint64_t unnamed_count; /* stacks in the dictionary without all names */
 	int64_t kept_ns;	/* time when files that no process maps were looked for */
@@ -131,5 +132,40 @@ static inline int64_t live_stack_hash(const struct live_stacks *stacks, uint32_t
 
 	return hash == ABSENT && stack != STACK_NONE ? hash + 1 : hash;
 }
+
+/* Sets the stacks of the sample with that index: numbers of the table, or STACK_NONE. */
+void live_stacks_set(struct live_stacks *stacks, size_t sample, uint32_t user, uint32_t kernel);
+/* Counts a thread's stacks that could not be read (-errno, or 0), unless it was ending. */
+void live_stacks_unread(struct live_stacks *stacks, const struct thread_identity *identity,
+			int user_err, int kernel_err);
+/* Returns the thread of that record, at the scan time, for a walk over its stack. */
+struct stack_thread live_stack_thread(const struct live_stacks *stacks,
+				      const struct thread_state *record);
+/* Returns why a walk found nothing: -EPERM, -ESRCH, or 0. */
+int walk_error(const struct stack_walk *walk);
+/* Notes that the words of the thread's stacks are wanted at this scan's end. The thread may be a
+ * waker without a sample. */
+void live_stacks_note(struct live_stacks *stacks, int64_t tid, uint32_t user, uint32_t kernel);
+
+/* Adds a stack that a sample of that user has to the dictionary of the callback that keeps one
+ * (source->stack_take), which gets it when the names of its functions are known. */
+void live_dictionary_add(struct live_stacks *stacks, uint32_t stack, int64_t uid);
+/* Implements source->stacks_anew. */
+void live_dictionary_anew(struct live_stacks *stacks);
+/* Implements source->stacks_end: waits for the names, but not for ever. */
+void live_dictionary_end(struct live_stacks *stacks);
+/* Hands over the stacks whose names are known; all: the others, too, as they are. */
+void live_dictionary_give(struct live_stacks *stacks, bool all);
+
+/* Stacks of the threads that woke the sampled ones last (--off-wake). What a waker did when it woke
+ * another thread is not known: nothing is read at wake-ups. Its stack is the one that it has in
+ * this scan, or, while that can't be read as it runs, the one of its own last sample. */
+void live_wakers_init(struct live_stacks *stacks);
+/* Notes that the stacks of the sample's waker are wanted. */
+void live_wakers_want(struct live_stacks *stacks, const struct sample *sample);
+/* Finds the wakers that are wanted, are off their CPUs and have no stacks of this scan yet, in
+ * turn: *at starts at 0. False: there are no more, and none is wanted any longer. */
+bool live_wakers_next(struct live_stacks *stacks, size_t *at, struct thread_state *record);
+void live_wakers_fill(struct live_stacks *stacks, struct sample *sample);
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "unwind/runtime/java_layout.h"
-#include "unwind/runtime/runtime_service.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -488,7 +487,7 @@ size_t java_monitor_answer(const struct runtime_request *of, struct thread_memor
 	if (answer->known && (of->anew || !process->listed)) {
 		memory->calls_left = LIST_CALLS;
 		process->listed = java_threads_list(&process->java, memory);
-		runtime_memory_again(memory);
+		thread_memory_again(memory);
 	}
 	memory->calls_left = MONITOR_CALLS;
 	if (answer->known)

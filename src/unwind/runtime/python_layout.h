@@ -11,8 +11,9 @@
 
 #define PYTHON_RUNTIME_HEAD_BYTES 768 /* bytes of _PyRuntime that python_layout_get() looks at */
 #define PYTHON_OFFSET_MAX (1u << 20)
-#define PYTHON_STRUCT_BYTES_MAX 512 /* thread state, frame, code object, GIL: what is read of one \
-				     */
+#define PYTHON_STRUCT_BYTES_MAX                                           \
+	512 /* thread state, frame, code object, GIL: what is read of one \
+	     */
 
 /* Offsets in struct _gil_runtime_state from `locked`, an int, on. */
 #define SWITCHES_AT 8	/* switch_number */

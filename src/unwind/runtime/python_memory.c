@@ -5,7 +5,6 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "unwind/function_name.h"
-#include "unwind/runtime/runtime_service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,7 +294,7 @@ static void location_read(const struct python *python, struct thread_memory *mem
 	    !python_texts_read(python, memory, &code, &texts))
 		return;
 	python_code_location(python, memory, &code, &texts, instruction, location);
-	runtime_memory_again(memory);
+	thread_memory_again(memory);
 	if (frame_of(layout, memory, state, &now) != frame || now != at)
 		*location = '\0';
 }
@@ -310,7 +309,7 @@ bool python_gil_read(const struct python *python, struct thread_memory *memory, 
 
 	*gil = (struct python_gil){.holder = 0};
 	/* the whole GIL is copied at once */
-	runtime_memory_copy(memory, address);
+	thread_memory_begin_at(memory, address);
 	if (!python_word(memory, address + layout->gil_holder, &state) ||
 	    thread_memory_read(memory, locked, &is_locked, sizeof(is_locked)) ||
 	    !python_word(memory, locked + SWITCHES_AT, &gil->switches) ||

@@ -30,24 +30,6 @@ static ssize_t memory_copy(const char *proc_root, int64_t tid, uint64_t from, vo
 	return got < 0 ? -errno : got;
 }
 
-void runtime_memory_again(struct thread_memory *memory)
-{
-	unsigned int calls_left = memory->calls_left;
-
-	/* no stack is near what is read, so that all of it is read in pages */
-	thread_memory_begin_copied(memory, memory->tid, UINT64_MAX, NULL, 0);
-	memory->moving = false;
-	memory->calls_left = calls_left;
-}
-
-void runtime_memory_copy(struct thread_memory *memory, uint64_t address)
-{
-	unsigned int calls_left = memory->calls_left;
-
-	thread_memory_begin(memory, memory->tid, address);
-	memory->calls_left = calls_left;
-}
-
 struct thread_memory *runtime_memory_begin(const struct parser_request *request,
 					   unsigned int calls_left)
 {
@@ -61,7 +43,7 @@ struct thread_memory *runtime_memory_begin(const struct parser_request *request,
 		thread_memory_init(&memory, "", false, 0);
 	memory.copy = memory_copy;
 	memory.calls_left = calls_left;
-	runtime_memory_again(&memory);
+	thread_memory_again(&memory);
 	return &memory;
 }
 

@@ -16,9 +16,5 @@ void runtime_service_clear(void); /* forgets all processes: for tests */
  * request. */
 struct thread_memory *runtime_memory_begin(const struct parser_request *request,
 					   unsigned int calls_left);
-/* Forgets what was read of the memory before, and copies what lies from an address on. */
-void runtime_memory_copy(struct thread_memory *memory, uint64_t address);
-/* Forgets what was read of the memory before. */
-void runtime_memory_again(struct thread_memory *memory);
 
 #endif
