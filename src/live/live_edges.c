@@ -1,19 +1,241 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live_edges.h"
-#include "live_peers.h"
 #include "live_runq.h"
-#include "live/context/live_cpus.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "base/names.h"
+#include "live/context/live_cpus.h"
 #include "proc/proc.h"
+#include "waits/wait_object.h"
 
+#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define CHILDREN_BYTES 4096
+/* --- what a thread does now: from its record, or from /proc where it has none */
+
+static bool record_find(struct live_context *context, int64_t tid, struct thread_state *record)
+{
+	const struct thread_state *seed;
+	uint32_t key;
+
+	/* the array goes by the kernel's ids, which are others in a container */
+	if (!context->view.translated &&
+	    !thread_table_key(&context->kernel.table, (uint32_t)tid, &key))
+		if (!thread_table_get_whole(&context->kernel.table, key, record))
+			return record->sched.tid == (uint32_t)tid;
+	seed = live_seed_waiting(&context->seed, (uint32_t)tid);
+	if (seed)
+		*record = *seed;
+	return seed;
+}
+
+/* Returns the state of a thread as of now. tsnap needs a CPU to find that out: the thread that it
+ * took it from would be running. */
+static enum thread_state_kind state_now(const struct live_context *context,
+					const struct live_scan_time *now,
+					const struct thread_state *record)
+{
+	enum thread_state_kind state;
+	bool ambiguous;
+
+	state = record_state(record, now, &ambiguous);
+	if (state == STATE_RQ && !record->sched.state &&
+	    record_state(record, &context->now.scan_time, &ambiguous) == STATE_ON &&
+	    record->sched.cpu == (uint32_t)sched_getcpu())
+		return STATE_ON;
+	return state;
+}
+
+static void looked_fill(struct live_context *context, struct edge_looked *looked)
+{
+	/* stacks and values of /proc are never needed of a blocker */
+	uint64_t needs = sample_needs_close(NEED_BLOCKER | (context->wants.needs & NEED_CHAIN));
+	const struct lookup_hint *hint = &looked->waiter.hint;
+	struct sample *sample = &looked->sample;
+
+	if (!sample->thread.kthread && sample->call.nr == ABSENT &&
+	    looked->record.sched.known & SCHED_SEEDED)
+		live_seed_call(&context->seed, sample, &looked->waiter.hint.compat);
+	if (context->wants.needs & NEED_BLOCK && context->now.capture)
+		live_block_fill(&context->now.block, &context->now.capture->block, &looked->record,
+				context->now.scan_time.now_ns, sample);
+	/* the thread's wait decides its wait class, without a search that has little time */
+	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WAIT_CLASS,
+		    context->now.scan_time.now_ns);
+	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
+}
+
+/* Fills all that /proc alone shows of a thread: its name and state. */
+static bool looked_of_proc(int64_t tid, int64_t pid, struct sample *sample)
+{
+	struct proc_stat stat;
+	int64_t uid;
+
+	if (pid == ABSENT && proc_ids_read(PROC, tid, &uid, &pid))
+		return false;
+	if (proc_stat_read(PROC, pid, tid, &stat))
+		return false;
+	sample->thread.tid = tid;
+	sample->thread.pid = pid;
+	sample->thread.comm = name_transient_string(stat.comm);
+	if (stat.state != 'R') /* on a CPU, or waiting for one */
+		sample->now.state = state_of_proc_letter(stat.state);
+	return true;
+}
+
+static void record_waiter(struct live_context *context, struct thread_state *record)
+{
+	if (registers_lacking(&context->kernel.requester, record))
+		registers_fill(&context->kernel.requester, &context->kernel.table, &record, 1);
+}
+
+bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
+		    struct edge_looked *looked)
+{
+	struct thread_state completed, *record = &looked->record;
+	const struct thread_state *whole;
+	/* a call that began after the scan is the one that others wait for */
+	struct live_scan_time now = context->now.scan_time;
+	enum thread_state_kind state;
+
+	*looked = (struct edge_looked){.sample = *sample_absent()};
+	looked->waiter.record = record;
+	looked->waiter.sample = &looked->sample;
+	if (!record_find(context, tid, record))
+		return looked_of_proc(tid, pid, &looked->sample);
+	whole = live_seed_whole(record, &completed);
+	if (!whole)
+		return false;
+	if (!record_is_kthread(whole) && record->sched.tid)
+		record_waiter(context, record);
+	now.now_ns = clock_monotonic_ns();
+	state = state_now(context, &now, record);
+	record->identity = whole->identity;
+	looked->waiter.hint.sequence = record->sched.sequence_done;
+	record_sample(record, &context->now.scan_time, state, &looked->sample);
+	record_call(record, &now, state, &looked->sample, &looked->waiter.hint.compat);
+	looked_fill(context, looked);
+	return true;
+}
+
+void live_edge_waiter_of(struct live_context *context, const struct thread_state *record,
+			 const struct sample *sample, struct edge_waiter *waiter)
+{
+	struct sample call;
+
+	*waiter = (struct edge_waiter){.record = record, .sample = sample};
+	waiter->hint.sequence = record->sched.sequence_done;
+	if (sample->call.nr == ABSENT ||
+	    record_call_compat(record, &context->now.scan_time,
+			       (enum thread_state_kind)sample->now.state, &waiter->hint.compat))
+		return;
+	call = *sample;
+	live_seed_call(&context->seed, &call, &waiter->hint.compat);
+}
+
+/* --- locks whose holder may change while threads wait */
+
+/* A lock is read again after this time: programs must not let go of what another thread holds, but
+ * can. */
+#define READ_STILL_NS (NS_PER_SECOND / 4)
+
+struct held {
+	struct wait_facts facts;
+	bool known;	       /* the facts are complete */
+	bool checked, changed; /* lock was looked at again; it had another holder then */
+	int64_t read_ns;       /* scan time of the scan that read it */
+	struct sample waiter;  /* thread whose call it was read for */
+	struct lookup_hint hint;
+};
+
+static bool facts_read(struct live_context *context, const struct sample *sample,
+		       const struct lookup_hint *hint, bool anew, struct wait_facts *facts)
+{
+	return lookup_wait_facts(context->lookup, sample, hint, anew, context->now.scan_time.now_ns,
+				 facts);
+}
+
+/* Returns one key for all threads of a process that wait in the same call for the same lock. */
+static uint64_t held_key(const struct sample *sample)
+{
+	return hash_u64((uint64_t)sample->call.arg[0]) ^
+	       hash_u64((uint64_t)sample->thread.pid + 1) ^
+	       hash_u64(((uint64_t)sample->call.arg[1] << 32 ^ (uint64_t)sample->call.arg[2]) + 2);
+}
+
+/* True if the thread has been off its CPU since since_ns, so that it can have changed nothing. */
+static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t since_ns)
+{
+	struct thread_table *table = &context->kernel.table;
+	const struct thread_state *record;
+	uint64_t sequence;
+	uint32_t key;
+
+	/* the array goes by the kernel's ids, which are others in a container */
+	if (context->view.translated || thread_table_key(table, (uint32_t)tid, &key))
+		return false;
+	record = thread_table_mapped(table, key);
+	if (!record)
+		return false;
+	/* thread_table_is_out() says if the record has changed since */
+	sequence = __atomic_load_n(&record->sched.sequence_done, __ATOMIC_ACQUIRE);
+	return (int64_t)__atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED) <= since_ns &&
+	       thread_table_is_out(table, key, (uint32_t)tid, sequence);
+}
+
+/* True for a lock that is certain to have the holder that was read, as the holder has to let go of
+ * it and has not run. Locks of runtimes have turns: one may be passed on for its holder. */
+static bool holder_remains(struct live_context *context, const struct held *held)
+{
+	return held->facts.tid != ABSENT && held->facts.turn == ABSENT &&
+	       context->now.scan_time.now_ns - held->read_ns < READ_STILL_NS &&
+	       has_not_run_since(context, held->facts.tid, held->read_ns);
+}
+
+/* Finds the lock of a waiter. Returns its slot in the list of this scan, plus one. */
+static size_t held_find(struct live_context *context, struct live_edges *edges,
+			const struct edge_waiter *waiter)
+{
+	struct held_list *now = &edges->held, *before = &edges->held_before;
+	uint64_t key = held_key(waiter->sample);
+	struct held *held;
+	bool added;
+	uint64_t *slot = index_put(&now->slots, key, &added), *known;
+
+	if (!added)
+		return *slot;
+	now->locks = memory_grow(now->locks, &now->capacity, now->count + 1, sizeof(*now->locks));
+	held = &now->locks[now->count];
+	known = index_find(&before->slots, key);
+	if (known && holder_remains(context, &before->locks[*known - 1])) {
+		*held = before->locks[*known - 1];
+		held->checked = false;
+	} else {
+		*held = (struct held){.read_ns = context->now.scan_time.now_ns,
+				      .waiter = *waiter->sample,
+				      .hint = waiter->hint};
+		held->known = facts_read(context, &held->waiter, &held->hint, true, &held->facts);
+	}
+	*slot = ++now->count;
+	return *slot;
+}
+
+static bool held_holds(struct live_context *context, struct held *held)
+{
+	struct wait_facts facts;
+
+	if (!held->checked && !holder_remains(context, held)) {
+		facts_read(context, &held->waiter, &held->hint, true, &facts);
+		held->changed = facts.tid != held->facts.tid || facts.pid != held->facts.pid ||
+				facts.turn != held->facts.turn;
+	}
+	held->checked = true;
+	return !held->changed;
+}
 
 bool edge_basis_moves(const struct edge_basis *basis)
 {
-	return basis->mutex || basis->kernel.blocker;
+	return basis->held || basis->kernel.blocker;
 }
 
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
@@ -21,72 +243,7 @@ bool live_edge_holds(struct live_context *context, struct live_edges *edges, int
 {
 	if (basis->kernel.blocker)
 		return live_kernel_lock_holds(&edges->kernel_locks, tid, &basis->kernel, slept);
-	return !basis->mutex || live_mutex_holds(context, &edges->mutexes, basis->mutex);
-}
-
-/* Makes an edge to the process that has the locked file open: the likely one of several. In the
- * waiter's own process no thread can be chosen, as all of them have the file. */
-static bool file_lock_edge(struct live_context *context, struct live_edges *edges,
-			   const struct edge_waiter *waiter, struct edge *edge)
-{
-	struct wait_facts facts;
-	bool known = lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, true,
-				       context->now.scan_time.now_ns, &facts);
-
-	edge->kind = EDGE_FILE_LOCK;
-	if (facts.pid == ABSENT)
-		return known;
-	edge_to_process(context, edges, facts.pid, NULL,
-			facts.count > 1 ? SURE_LIKELY : SURE_CERTAIN, edge);
-	if (facts.pid == waiter->sample->thread.pid && edge->sure == SURE_LIKELY) {
-		edge->tid = ABSENT;
-		edge->sure = SURE_PROCESS;
-		edge->thing =
-			lookup_comm(context->lookup, facts.pid, context->now.scan_time.now_ns);
-	}
-	return true;
-}
-
-/* --- children */
-
-/* Reads the thread's children, oldest first. Returns how many there are; *last: the last one. */
-static size_t children_read(const struct sample *sample, int64_t *last)
-{
-	char text[CHILDREN_BYTES], *end;
-	ssize_t length = proc_file_read(PROC, sample->thread.pid, sample->thread.tid, "children",
-					text, sizeof(text));
-	size_t count = 0;
-
-	for (char *at = text; length > 0; at = end) {
-		int64_t pid = strtoll(at, &end, 10);
-
-		if (end == at)
-			break;
-		*last = pid;
-		count++;
-	}
-	return count;
-}
-
-/* True if the thread waits for a child that uses its memory until it executes a program. */
-static bool is_vfork(const struct sample *sample)
-{
-	return sample->now.state == STATE_DISK && sample->call.name &&
-	       (!strcmp(sample->call.name, "vfork") || !strcmp(sample->call.name, "clone") ||
-		!strcmp(sample->call.name, "clone3"));
-}
-
-static void vfork_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_waiter *waiter, struct edge *edge)
-{
-	int64_t last = ABSENT;
-	size_t count = children_read(waiter->sample, &last);
-
-	edge->kind = EDGE_CHILD;
-	/* orphans that the thread adopts become its last children, too */
-	if (count)
-		edge_to_process(context, edges, last, NULL, count == 1 ? SURE_CERTAIN : SURE_LIKELY,
-				edge);
+	return !basis->held || held_holds(context, &edges->held.locks[basis->held - 1]);
 }
 
 /* --- CPUs */
@@ -132,51 +289,15 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	if (!record)
 		return;
 	on = &record->identity;
-	*edge = (struct edge){
-		.kind = EDGE_CPU,
-		.sure = SURE_LIKELY,
-		.tid = on->tid,
-		.pid = on->tgid,
-		.thing = name_transient(on->comm, sizeof(on->comm)),
-		.group = context->wants.needs & NEED_CGROUP ? group_of(context, record) : NULL,
-	};
+	edge->kind = EDGE_CPU;
+	edge->sure = SURE_LIKELY;
+	edge->tid = on->tid;
+	edge->pid = on->tgid;
+	edge->thing = edge->oncpu = name_transient(on->comm, sizeof(on->comm));
+	edge->group = context->wants.needs & NEED_CGROUP ? group_of(context, record) : NULL;
 }
 
-/* --- all of them */
-
-static void device_edge(const struct edge_waiter *waiter, struct edge *edge)
-{
-	edge->kind = EDGE_IO;
-	edge->thing = waiter->sample->io.dev;
-}
-
-/* Makes an edge to the process that has the other end of what the thread waits on. */
-static void end_edge(struct live_context *context, struct live_edges *edges,
-		     const struct edge_waiter *waiter, const struct wait_facts *facts,
-		     enum edge_kind kind, struct edge *edge)
-{
-	struct peer_end end = {.waiter = waiter, .inode = facts->inode};
-
-	edge->kind = kind;
-	if (facts->pid == ABSENT || facts->pid == waiter->sample->thread.pid)
-		return;
-	if (facts->inode != ABSENT)
-		end.link = peer_link_of(kind, facts->inode);
-	edge_to_process(context, edges, facts->pid, &end, SURE_LIKELY, edge);
-}
-
-static void process_edge(struct live_context *context, struct live_edges *edges,
-			 const struct wait_facts *facts, struct edge *edge)
-{
-	edge->kind = facts->tid == ABSENT ? EDGE_CHILD : EDGE_THREAD;
-	edge->tid = facts->tid;
-	edge->pid = facts->pid;
-	edge->sure = SURE_CERTAIN;
-	if (facts->tid == ABSENT && facts->pid == ABSENT)
-		edge->sure = SURE_NONE;
-	else if (facts->tid == ABSENT)
-		edge_to_process(context, edges, facts->pid, NULL, SURE_CERTAIN, edge);
-}
+/* --- things that threads wait for (waits/wait_object.h) */
 
 /* Makes an edge to the last waker, but not where /proc numbers threads in its own way: the waker's
  * id is the kernel's. */
@@ -187,66 +308,51 @@ static void waker_edge(struct live_context *context, struct live_edges *edges,
 
 	if (context->view.translated)
 		return;
-	live_last_waker_edge(&edges->last_wakers, waiter, edge);
+	live_last_waker_edge(&edges->wakers, waiter, edge);
 	if (edge->tid != ABSENT && proc_ids_read(PROC, edge->tid, &uid, &edge->pid))
 		*edge = edge_absent;
 }
 
-static bool facts_edge(struct live_context *context, struct live_edges *edges,
-		       const struct edge_waiter *waiter, struct edge *edge, size_t *mutex)
+static bool object_edge(struct live_context *context, struct live_edges *edges,
+			const struct edge_waiter *waiter, struct edge *edge,
+			struct edge_basis *basis)
 {
-	const char *syscall = waiter->sample->call.name;
+	const struct sample *sample = waiter->sample;
+	const struct wait_object *object;
 	struct wait_facts facts;
-	bool known = lookup_wait_facts(context->lookup, waiter->sample, &waiter->hint, false,
-				       context->now.scan_time.now_ns, &facts);
+	bool known = facts_read(context, sample, &waiter->hint, false, &facts);
 
-	switch (facts.kind) {
-	case WAIT_LOCK:
-		if (!strncmp(syscall, "futex", 5))
-			live_mutex_edge(context, &edges->mutexes, waiter, edge, mutex);
-		else if (!strncmp(syscall, "f", 1))
-			return file_lock_edge(context, edges, waiter, edge);
-		if (edge->kind == EDGE_NONE)
-			waker_edge(context, edges, waiter, edge);
+	object = facts.object;
+	if (sample->now.state == STATE_DISK && sample->io.dev &&
+	    !(object && object->uninterruptible)) {
+		disk_edge(&facts, sample, edge);
 		return true;
-	case WAIT_EVENT:
-		waker_edge(context, edges, waiter, edge);
-		return true;
-	case WAIT_PROCESS:
-		process_edge(context, edges, &facts, edge);
-		return true;
-	case WAIT_PIPE:
-		if (facts.count > 1) /* beside what signals and the process itself make ready */
-			return true;
-		end_edge(context, edges, waiter, &facts, EDGE_PIPE, edge);
-		return known;
-	case WAIT_SOCKET:
-		end_edge(context, edges, waiter, &facts, EDGE_SOCKET, edge);
-		return known;
-	case WAIT_SET:
-		if (facts.requested_pid != ABSENT) {
-			facts.pid = facts.requested_pid;
-			facts.inode = facts.requested_inode;
-			end_edge(context, edges, waiter, &facts, EDGE_SOCKET, edge);
-		}
-		return known || facts.requested_pid != ABSENT;
-	case WAIT_IO:
-	case WAIT_FILE:
-		if (waiter->sample->io.dev)
-			device_edge(waiter, edge);
-		return true;
-	case WAIT_TIMER:
-		edge->firm = true;
-		return true;
-	default:
-		return known || facts.kind != WAIT_UNKNOWN;
 	}
+	if (object && object->passes_on) {
+		basis->held = held_find(context, edges, waiter);
+		facts = edges->held.locks[basis->held - 1].facts;
+		known = edges->held.locks[basis->held - 1].known;
+		object = facts.object;
+	}
+	if (!object)
+		return known;
+	if (object->edge)
+		object->edge(&facts, sample, edge);
+	if (edge->tid == ABSENT && edge->pid == ABSENT)
+		edge->sure = SURE_NONE;
+	else if (edge->tid == ABSENT)
+		edge_to_process(context, edges, waiter, edge);
+	if (edge->kind == EDGE_NONE && object->threads_end)
+		waker_edge(context, edges, waiter, edge);
+	return known || edge->sure != SURE_NONE || !object->searched;
 }
 
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		    const struct edge_waiter *waiter, struct edge *edge, struct edge_basis *basis)
 {
 	const struct sample *sample = waiter->sample;
+	bool sleeps = sample->now.state == STATE_SLEEP || sample->now.state == STATE_DISK,
+	     in_call = sample->thread.kthread != 1 && sample->call.name;
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
@@ -255,31 +361,39 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		return true;
 	if (sample->now.state == STATE_RQ)
 		cpu_edge(context, edges->host, waiter, edge);
-	else if (is_vfork(sample))
-		vfork_edge(context, edges, waiter, edge);
-	else if (sample->now.state == STATE_DISK && sample->io.dev)
-		device_edge(waiter, edge);
-	else if ((sample->now.state == STATE_SLEEP || sample->now.state == STATE_DISK) &&
-		 sample->thread.kthread != 1 && sample->call.name)
-		return facts_edge(context, edges, waiter, edge, &basis->mutex);
+	else if (sleeps && in_call)
+		return object_edge(context, edges, waiter, edge, basis);
+	else if (sample->now.state == STATE_DISK)
+		disk_edge(NULL, sample, edge);
 	/* a sleeper without a system call woke before its registers could be read */
-	return sample->now.state != STATE_SLEEP || sample->thread.kthread == 1 || sample->call.name;
+	return sample->now.state != STATE_SLEEP || sample->thread.kthread == 1;
 }
 
 void live_edges_begin(struct live_edges *edges, int64_t scan_time_ns)
 {
+	const struct held_list before = edges->held_before;
+
 	edges->scan_time_ns = scan_time_ns;
-	live_mutexes_begin(&edges->mutexes);
-	live_peer_threads_begin(&edges->peers, scan_time_ns);
+	edges->held_before = edges->held;
+	edges->held = before;
+	edges->held.count = 0;
+	index_empty(&edges->held.slots);
+	live_peers_begin(&edges->peers, scan_time_ns);
 	live_kernel_locks_begin(&edges->kernel_locks);
+}
+
+static void held_done(struct held_list *list)
+{
+	free(list->locks);
+	index_clear(&list->slots);
 }
 
 void live_edges_done(struct live_edges *edges)
 {
-	live_mutexes_done(&edges->mutexes);
-	live_peer_threads_done(&edges->peers);
+	held_done(&edges->held);
+	held_done(&edges->held_before);
+	live_peers_done(&edges->peers);
 	live_kernel_locks_done(&edges->kernel_locks);
-	live_last_wakers_done(&edges->last_wakers);
-	live_peer_wakers_done(&edges->peer_wakers);
+	live_wakers_done(&edges->wakers);
 	*edges = (struct live_edges){0};
 }

@@ -6,30 +6,34 @@
 #define TSNAP_LIVE_LIVE_EDGES_H
 
 #include "live/live_kernel_locks.h"
-#include "live/live_last_wakers.h"
-#include "live/live_mutexes.h"
-#include "live/live_peer_threads.h"
-#include "live/live_peer_wakers.h"
+#include "live/live_peers.h"
+#include "live/live_wakers.h"
 #include "live/context/live_context.h"
 #include "waits/chain.h"
 
 struct live_host;
 
+/* Locks that threads wait for in one scan: each is read once for all of its waiters. */
+struct held_list {
+	struct held *locks;
+	size_t count, capacity;
+	struct index slots; /* hash of process, address and call, to slot plus one */
+};
+
 /* Knowledge of a scan about edges. Zeroed is empty. */
 struct live_edges {
 	struct live_host *host; /* knows CPU quotas */
 	int64_t scan_time_ns;
-	struct live_peer_threads peers;
 	struct live_kernel_locks kernel_locks;
+	struct held_list held, held_before; /* of this scan, and of the last one */
 	/* knowledge of earlier scans, too */
-	struct live_mutexes mutexes;
-	struct live_last_wakers last_wakers;
-	struct live_peer_wakers peer_wakers;
+	struct live_peers peers;
+	struct live_wakers wakers;
 };
 
 /* Lock that an edge was found by. Zeroed: nothing that changes while its thread sleeps. */
 struct edge_basis {
-	size_t mutex;		   /* slot of live_mutex_edge(); 0: none */
+	size_t held;		   /* slot in the list of held locks, plus one; 0: none */
 	struct kernel_lock kernel; /* blocker 0: none */
 };
 
@@ -48,9 +52,6 @@ struct edge_looked {
 	struct sample sample;
 };
 
-/* Facts about a thread that an edge takes, NEED_*. */
-uint64_t live_edge_needs(const struct live_context *context);
-
 /* Reads what that thread does now. pid: of its process, or ABSENT. False: it is gone. */
 bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 		    struct edge_looked *looked);
@@ -62,8 +63,8 @@ void live_edge_waiter_of(struct live_context *context, const struct thread_state
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		    const struct edge_waiter *waiter, struct edge *edge, struct edge_basis *basis);
 bool edge_basis_moves(const struct edge_basis *basis); /* true: the lock must be read again */
-/* Reads the lock of an edge again, a mutex once a scan. True: the holder is the same as before.
- * slept: the thread has slept all the time, as its record shows. */
+/* Reads the lock of an edge again, one in user space once a scan. True: the holder is the same as
+ * before. slept: the thread has slept all the time, as its record shows. */
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
 		     const struct edge_basis *basis, bool slept);
 

@@ -1,28 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Choice of the thread of a process that an edge leads to, where only the process is known. For
- * live_edges.c.
+/* Choice of the thread of a process that an edge leads to, where only the process is known, by what
+ * its threads do. Each process is looked at once in a scan. Two things are remembered over scans:
+ * which threads it has, as long as the kernel counts as many and all of them are there; and what a
+ * thread was seen to do, while it sleeps on. For live_edges.c.
  */
 #ifndef TSNAP_LIVE_LIVE_PEERS_H
 #define TSNAP_LIVE_LIVE_PEERS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/cache.h"
+#include "base/keyed.h"
 #include "waits/chain.h"
 
 struct edge_waiter;
 struct live_context;
 struct live_edges;
 
-/* Other end of what a thread waits on. */
-struct peer_end {
-	const struct edge_waiter *waiter; /* the thread */
-	int64_t inode;			  /* inode of the other end; ABSENT: not known */
-	uint64_t link;			  /* number by peer_link_of(); 0: not known */
+/* Zeroed is empty. */
+struct live_peers {
+	/* known in this scan */
+	struct peer_thread *threads;
+	size_t count, capacity;
+	struct keyed processes; /* struct peer_process, by pid */
+	struct index by_tid;	/* tid to the thread's slot, plus one */
+	struct index by_end; /* process and end to a thread's slot, plus one, and above 32 bits to
+				how many there are */
+	/* remembered over scans */
+	struct cache lists; /* struct thread_list, by pid */
+	struct cache seen;  /* struct seen_thread, by tid */
+	int64_t swept_ns;
 };
 
-/* Completes an edge to a process. end: other end of what leads there, NULL if that is no
- * descriptor. sure: how sure the edge is if the process has one thread. */
-void edge_to_process(struct live_context *context, struct live_edges *edges, int64_t pid,
-		     const struct peer_end *end, enum edge_sure sure, struct edge *edge);
+/* Completes an edge to edge->pid, which is as sure as edge->sure if that process has one thread. */
+void edge_to_process(struct live_context *context, struct live_edges *edges,
+		     const struct edge_waiter *waiter, struct edge *edge);
+
+void live_peers_begin(struct live_peers *peers, int64_t now_ns); /* a new scan */
+void live_peers_done(struct live_peers *peers);
 
 #endif

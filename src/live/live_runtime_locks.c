@@ -24,7 +24,7 @@ static bool gil_find(struct live_runtime_locks *locks, const struct stack_thread
 
 	if (!python_gil_find(&locks->gils, thread, futex, with_location, &gil))
 		return false;
-	lock->name = "GIL";
+	lock->kind = EDGE_GIL;
 	lock->holder = (int64_t)gil.holder;
 	lock->free = !gil.holder;
 	lock->turn = (int64_t)(gil.switches & INT64_MAX);
@@ -40,7 +40,7 @@ static bool monitor_find(struct live_runtime_locks *locks, const struct stack_th
 
 	if (!java_monitor_find(&locks->monitors, thread, episode, &monitor))
 		return false;
-	lock->name = "monitor";
+	lock->kind = EDGE_MONITOR;
 	lock->address = monitor.address;
 	lock->holder = monitor.holder;
 	lock->free = !monitor.owner;

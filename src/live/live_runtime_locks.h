@@ -7,7 +7,7 @@
 #include "live/context/live_context.h"
 #include "unwind/runtime/java_monitors.h"
 #include "unwind/runtime/python_gil.h"
-#include "waits/waits.h"
+#include "waits/wait_object.h"
 
 /* Zeroed but for context. */
 struct live_runtime_locks {

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sample/edge_kind.h"
+
 #define DAEMON_PORTS_DEFAULT 10000 /* default of --daemon-ports */
 
 /* Words of waits_on between a connection and the process that has not accepted it. */
@@ -36,6 +38,7 @@ enum wait_kind {
 /* Facts of a thread's wait, as waits/waits finds them. Numbers are ABSENT where not known. */
 struct wait_facts {
 	enum wait_kind kind;
+	const struct wait_object *object; /* waits/wait_object.h; NULL: not known */
 	bool listens;	    /* socket that connections are accepted from; set of such sockets */
 	bool accepts_there; /* socket of the server's side: its port, or path, is listened on */
 	bool connected;	    /* socket whose other side has an address, or a path */
@@ -46,16 +49,18 @@ struct wait_facts {
 	int64_t inode;	  /* inode of the pipe, or of the socket at the other end */
 	int64_t count;	  /* number of descriptors of a set, or locks of futex_waitv(2) */
 	int64_t inflight;
-	int64_t readers;  /* number of threads that share a lock */
-	int64_t turn;	  /* lock of a language's runtime: a number per holder */
-	bool one_of_many; /* the runtime's lock is one of many: a Java monitor, not Python's GIL */
-	bool changing;	  /* the holder of the runtime's lock may be about to change */
-	bool other_user;  /* the lock's word names another user's thread as its holder, which the
-			     waiter's user can write there for any thread */
+	int64_t readers;     /* number of threads that share a lock */
+	enum edge_kind lock; /* kind of the edge to tid, if that holds a lock */
+	int64_t turn;	     /* lock of a language's runtime: a number per holder */
+	bool changing;	     /* the holder of the runtime's lock may be about to change */
+	bool other_user;     /* the lock's word names another user's thread as its holder, which the
+				waiter's user can write there for any thread */
 	/* socket of a server's thread's connection, while the client waits (waits/served.c) */
 	int64_t served_inode;
 	int64_t armed; /* number of requests in flight that only wait until a descriptor is ready */
 	/* a set of descriptors, or the only one of them that counts */
+	bool polls;	    /* the call is a poll, a select or a wait of epoll(7) */
+	bool kept;	    /* it is of epoll(7) */
 	bool has_request;   /* a client's connection on which an answer is due; has its ports */
 	int64_t request_ns; /* when the request was sent, monotonic; ABSENT: not known */
 	bool open;	    /* a later scan knows more of a descriptor, or of a lock */
@@ -68,6 +73,7 @@ struct wait_facts {
 struct wait_rule {
 	const char *name; /* column why; two rows may share a name */
 	bool works;
+	bool rests;	     /* threads of pools wait so for something to do */
 	const char *calls;   /* calls that decide alone, with spaces around each; NULL: none */
 	enum wait_kind kind; /* kind of wait of other calls; 0: none */
 	/* condition on the facts; NULL: always true */

@@ -12,7 +12,7 @@ const char *const edge_sure_names[SURE_COUNT] = {
 	[SURE_CERTAIN] = "certain",
 };
 
-const struct edge edge_absent = {.tid = ABSENT, .pid = ABSENT};
+const struct edge edge_absent = {.tid = ABSENT, .pid = ABSENT, .inode = ABSENT};
 
 void chain_nodes_clear(struct chain_nodes *nodes)
 {
@@ -157,8 +157,8 @@ static void root_lend(struct chain_node *root)
 {
 	if (root->transient)
 		return;
-	/* the thing of EDGE_CPU is the thread on the CPU, which is no waits_on */
-	if (edge_kinds[root->edge.kind].ends && root->edge.kind != EDGE_CPU)
+	/* a thread on a CPU is no waits_on */
+	if (edge_kinds[root->edge.kind].ends && !root->edge.oncpu)
 		root->waits_on = root->edge.thing;
 	root->comm = name_transient_string(root->comm);
 	root->syscall = name_transient_string(root->syscall);
@@ -223,8 +223,8 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 		sample->blocker.kind = edge_kinds[edge->kind].name;
 	if (edge->sure != SURE_NONE)
 		sample->blocker.sure = edge_sure_names[edge->sure];
-	if (edge->kind == EDGE_CPU) {
-		sample->blocker.oncpu_comm = name_transient_string(edge->thing);
+	if (edge->oncpu) {
+		sample->blocker.oncpu_comm = name_transient_string(edge->oncpu);
 		sample->blocker.oncpu_cgroup = edge->group;
 	}
 	if (!(needs & NEED_CHAIN))

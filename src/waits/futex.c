@@ -15,15 +15,13 @@
  * The words are believed only if the futex word still has the value that the call was given, and
  * the id is that of a living thread of the same process (of any process, for a shared PI futex: any
  * user can write any thread's id there, so one of another user is marked as likely only).
- * Read-write locks of glibc: see waits/rwlock.h. Locks of language runtimes, whose waiters sleep on
- * a condition variable, come from a runtime_lock_finder (waits/waits.h). Everything else, such as
- * condition variables and semaphores, is reported by its address.
+ * Locks of language runtimes, whose waiters sleep on a condition variable, come from a
+ * runtime_lock_finder (waits/waits.h). Everything else, such as condition variables and semaphores,
+ * is reported by its address.
  */
-#include "waits/waits.h"
+#include "waits/wait_object.h"
+#include "base/clock.h"
 #include "proc/proc.h"
-#include "waits/rwlock.h"
-#include "base/cache.h"
-#include "base/text.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -74,8 +72,8 @@ static uint64_t lock_key(int64_t pid, uint64_t address)
 static void words_read(struct wait *wait, struct futex *futex)
 {
 	bool added;
-	struct lock_words *lock = cache_get(wait_locks(wait), lock_key(wait->pid, futex->address),
-					    wait->now_ns, &added);
+	struct lock_words *lock = cache_get(
+		&wait->waits->locks, lock_key(wait->pid, futex->address), wait->now_ns, &added);
 
 	if (wait->anew || lock->scan_ns != wait->now_ns || lock->pid != wait->pid ||
 	    lock->address != futex->address) {
@@ -97,9 +95,9 @@ static bool process_has(const struct wait *wait, int64_t tid)
 {
 	char path[64 + 256];
 
-	if (wait_own_ids(wait))
+	if (wait->waits->own_ids)
 		return !syscall(SYS_tgkill, (pid_t)wait->pid, (pid_t)tid, 0) || errno != ESRCH;
-	snprintf(path, sizeof(path), "%s/%lld/task/%lld", wait_root(wait), (long long)wait->pid,
+	snprintf(path, sizeof(path), "%s/%lld/task/%lld", wait->waits->root, (long long)wait->pid,
 		 (long long)tid);
 	return !access(path, F_OK);
 }
@@ -112,7 +110,7 @@ static int64_t holder_process(const struct wait *wait, const struct futex *futex
 
 	if (process_has(wait, tid))
 		return wait->pid;
-	return futex->owned && futex->shared && !proc_ids_read(wait_root(wait), tid, &uid, &pid)
+	return futex->owned && futex->shared && !proc_ids_read(wait->waits->root, tid, &uid, &pid)
 		       ? pid
 		       : ABSENT;
 }
@@ -123,7 +121,7 @@ static bool is_zombie(const struct wait *wait, int64_t pid)
 {
 	struct proc_stat stat;
 
-	return !proc_stat_read(wait_root(wait), pid, pid, &stat) && stat.state == 'Z';
+	return !proc_stat_read(wait->waits->root, pid, pid, &stat) && stat.state == 'Z';
 }
 
 static bool is_of_other_user(const struct wait *wait, int64_t pid)
@@ -131,8 +129,8 @@ static bool is_of_other_user(const struct wait *wait, int64_t pid)
 	int64_t own, other;
 
 	return pid != wait->pid &&
-	       (proc_owner_read(wait_root(wait), wait->pid, wait->tid, &own) ||
-		proc_owner_read(wait_root(wait), pid, pid, &other) || own != other);
+	       (proc_owner_read(wait->waits->root, wait->pid, wait->tid, &own) ||
+		proc_owner_read(wait->waits->root, pid, pid, &other) || own != other);
 }
 
 /* The living thread that has this id in its pid namespace; 0: none. */
@@ -180,12 +178,57 @@ static int64_t word_owner(struct wait *wait, struct futex *futex)
 
 static void held_describe(struct wait *wait, const struct futex *futex, int64_t tid)
 {
+	wait->facts.lock = EDGE_MUTEX;
 	wait->facts.tid = tid;
 	wait->facts.pid = futex->holder;
 	wait->facts.other_user = is_of_other_user(wait, futex->holder);
 	text_add_format(wait->text, "mutex %#llx%s held", (unsigned long long)futex->address,
 			wait->facts.other_user ? " likely" : "");
 	wait_add_thread(wait, " by ", tid);
+}
+
+/* --- read-write locks of glibc, as waiting threads leave them in memory
+ *
+ * pthread_rwlock_t is the same on 64-bit hosts from glibc 2.25 to 2.41: eight words.
+ * std::shared_mutex contains one. Bit 0 of the first word says that the lock is in a write phase,
+ * bit 1 that a writer has it or waits for readers to leave, and the bits above bit 2 count readers.
+ * Threads wait on two words, both with bit 1 for waiters: the third (a change of the phase) and the
+ * fourth (the end of a writer). The seventh has the thread id of the writer that holds the lock.
+ */
+
+#define RWLOCK_WORDS 8
+#define RWLOCK_PHASE_WORD 2  /* waited on by readers, and by a writer for readers */
+#define RWLOCK_WRITER_WORD 3 /* waited on by writers for another writer */
+
+#define WORD_READERS 0
+#define WORD_WRITER_ID 6
+#define WORD_SHARED 7
+
+/* Bits of the first word: PTHREAD_RWLOCK_... in nptl/pthread_rwlock_common.c of glibc. */
+#define WRITE_PHASE 1u
+#define WRITE_LOCKED 2u
+#define READER_SHIFT 3
+#define FUTEX_USED 2u
+#define READERS_MAX 16384 /* a larger value is no count, but part of something else */
+
+/* True if the words are a lock that a thread may wait for at word `at`, whose value was `expected`
+ * when the wait began. writer: id of the thread that holds the lock; 0: `readers` threads do.
+ * shared: the futex is shared between processes. */
+static bool rwlock_parse(const uint32_t words[RWLOCK_WORDS], int at, uint32_t expected, bool shared,
+			 uint32_t *writer, uint32_t *readers)
+{
+	uint32_t state = words[WORD_READERS], held;
+
+	held = state & WRITE_PHASE ? 1 : 0;
+	/* a writer waits for a write phase, all other threads for the end of a writer */
+	if (words[at] != expected ||
+	    expected != (FUTEX_USED | (at == RWLOCK_PHASE_WORD ? held : 1)) ||
+	    !(state & WRITE_LOCKED) || !(words[RWLOCK_WRITER_WORD] & 1) ||
+	    (words[WORD_SHARED] != 0) != shared)
+		return false;
+	*writer = held ? words[WORD_WRITER_ID] : 0;
+	*readers = held ? 0 : state >> READER_SHIFT;
+	return held ? *writer != 0 : *readers && *readers <= READERS_MAX && !words[WORD_WRITER_ID];
 }
 
 /* Describes the futex if it is a word of a read-write lock that is held; false: it is not. */
@@ -208,9 +251,33 @@ static bool rwlock_describe(struct wait *wait, struct futex *futex, int at)
 		return true;
 	}
 	wait_add_thread(wait, " by ", tid);
+	wait->facts.lock = EDGE_MUTEX;
 	wait->facts.tid = tid;
 	wait->facts.pid = futex->holder;
 	return true;
+}
+
+/* --- locks of languages' runtimes */
+
+/* Calls the runtime_lock_finder for the futex; false if there is none. */
+static bool runtime_lock_find(const struct wait *wait, uint64_t futex, struct runtime_lock *lock)
+{
+	struct waits *waits = wait->waits;
+	bool for_class = wait->numbers_only && !wait->anew, found;
+	int64_t start_ns, took_ns;
+
+	lock->later = for_class && waits->classes.locks_left_ns <= 0;
+	if (!waits->runtime_locks || lock->later)
+		return false;
+	start_ns = for_class ? clock_monotonic_ns() : 0;
+	found = waits->runtime_locks(waits->runtime_lock_finder, wait, futex, !wait->numbers_only,
+				     lock);
+	if (for_class) {
+		took_ns = clock_monotonic_ns() - start_ns;
+		waits->classes.locks_left_ns -= took_ns;
+		waits->classes.left_ns += took_ns;
+	}
+	return found;
 }
 
 /* Writes "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker", or "GIL,
@@ -222,12 +289,12 @@ static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 
 	if (wait->compat || futex->shared)
 		return false;
-	if (!wait_runtime_lock(wait, futex->address, &lock)) {
+	if (!runtime_lock_find(wait, futex->address, &lock)) {
 		wait->pending |= lock.later;
 		wait->facts.open |= lock.later;
 		return false;
 	}
-	text_add_string(wait->text, lock.name);
+	text_add_string(wait->text, edge_kinds[lock.kind].name);
 	if (lock.address)
 		text_add_format(wait->text, " %#llx", (unsigned long long)lock.address);
 	tid = lock.holder > 0 && lock.holder <= TID_MAX
@@ -241,20 +308,21 @@ static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 	wait_add_thread(wait, " by ", tid);
 	if (*lock.location)
 		text_add_format(wait->text, " %s", lock.location);
+	wait->facts.lock = lock.kind;
 	wait->facts.tid = tid;
 	wait->facts.pid = wait->pid;
 	wait->facts.turn = lock.turn;
-	wait->facts.one_of_many = lock.address;
 	wait->facts.changing = lock.changing;
 	return true;
 }
+
+/* --- all futexes */
 
 static void word_describe(struct wait *wait, struct futex *futex)
 {
 	int64_t tid = 0;
 
 	words_read(wait, futex);
-	wait->facts.kind = WAIT_LOCK;
 	if (futex->count && (futex->owned || futex->words[0] == futex->expected)) {
 		tid = word_owner(wait, futex);
 		if (!tid && futex->expected == LOCKED_WITH_WAITERS)
@@ -273,16 +341,17 @@ static void word_describe(struct wait *wait, struct futex *futex)
 		return;
 	if (!tid) {
 		text_add_format(wait->text, "futex %#llx", (unsigned long long)futex->address);
-		served_describe(wait_served(wait), wait);
+		served_describe(&wait->waits->served, wait);
 		return;
 	}
-	wait->facts.kind = WAIT_PROCESS;
+	wait->facts.object = &thread_object;
+	wait->facts.kind = thread_object.kind;
 	wait_add_thread(wait, "end of thread ", tid);
 	wait->facts.tid = tid;
 	wait->facts.pid = wait->pid;
 }
 
-void futex_describe(struct wait *wait)
+static void futex_describe(struct wait *wait)
 {
 	int command = (int)wait->arg[1] & FUTEX_CMD_MASK;
 	struct futex futex = {
@@ -300,14 +369,15 @@ void futex_describe(struct wait *wait)
 	case FUTEX_WAIT_BITSET:
 	case FUTEX_WAIT_REQUEUE_PI:
 		break;
-	default:
-		return; /* other commands do not wait */
+	default: /* other commands do not wait */
+		wait->facts = wait_facts_absent;
+		return;
 	}
 	word_describe(wait, &futex);
 }
 
 /* Arguments of futex_wait(2), 6.7: address, value, mask, flags, timeout, clock. */
-void futex_wait_describe(struct wait *wait)
+static void futex_wait_describe(struct wait *wait)
 {
 	struct futex futex = {
 		.address = wait_address(wait, 0),
@@ -319,11 +389,58 @@ void futex_wait_describe(struct wait *wait)
 }
 
 /* Arguments of futex_waitv(2), 5.16: waiters, their count, flags, timeout. */
-void futex_waitv_describe(struct wait *wait)
+static void futex_waitv_describe(struct wait *wait)
 {
 	int64_t count = (uint32_t)wait->arg[1];
 
-	wait->facts.kind = WAIT_LOCK;
 	wait->facts.count = count;
 	text_add_format(wait->text, "%lld futexes", (long long)count);
 }
+
+static void lock_edge(const struct wait_facts *facts, const struct sample *sample,
+		      struct edge *edge)
+{
+	bool mutex = facts->lock == EDGE_MUTEX;
+
+	/* a thread may wait for a mutex that it holds itself, but for no lock of a runtime */
+	if (facts->tid == ABSENT || (facts->tid == sample->thread.tid && !mutex))
+		return;
+	edge->kind = facts->lock;
+	edge->tid = facts->tid;
+	edge->pid = facts->pid;
+	edge->sure = facts->changing || facts->other_user ? SURE_LIKELY : SURE_CERTAIN;
+	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
+	 * time */
+	edge->firm = mutex;
+	edge->timed = mutex && wait_has_limit(sample);
+}
+
+const struct wait_object futex_object = {
+	.kind = WAIT_LOCK,
+	.calls =
+		(const struct wait_call[]){
+			{"futex", futex_describe, 3},
+			{"futex_time64", futex_describe, 3},
+			{"futex_wait", futex_wait_describe, 4},
+			{"futex_waitv", futex_waitv_describe, 3},
+			{0},
+		},
+	.edge = lock_edge,
+	.passes_on = true,
+	.threads_end = true,
+	.apart = 7, /* a condition variable of glibc has two futexes side by side, which take turns
+		     */
+};
+
+static void thread_edge(const struct wait_facts *facts, const struct sample *sample,
+			struct edge *edge)
+{
+	(void)sample;
+	edge->kind = EDGE_THREAD;
+	edge->tid = facts->tid;
+	edge->pid = facts->pid;
+	edge->sure = SURE_CERTAIN;
+}
+
+/* The end of a thread of the process. */
+const struct wait_object thread_object = {.kind = WAIT_PROCESS, .edge = thread_edge};

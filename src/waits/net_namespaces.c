@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/net_namespaces.h"
-#include "waits/net_namespace.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/thread.h"
+#include "proc/proc.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define READ_SHARE 20		       /* reading a table takes 1/READ_SHARE of the time */
@@ -13,6 +19,67 @@
 #define REFUSED_STILL_NS NS_PER_SECOND /* time until a refusal is tried again */
 #define PIECE_NS (3 * NS_PER_MS)       /* limit of reading in one scan */
 #define FIRST_NS (10 * NS_PER_MS)      /* limit in the first scan, which may be the only one */
+#define LINK_PREFIX "net:["
+#define ANSWER_S 1 /* the kernel answers at once, or not at all */
+
+static uint64_t link_number(const char *link)
+{
+	return strncmp(link, LINK_PREFIX, strlen(LINK_PREFIX)) != 0
+		       ? 0
+		       : strtoull(link + strlen(LINK_PREFIX), NULL, 10);
+}
+
+uint64_t net_namespace_of(const char *root, int64_t pid, int64_t tid)
+{
+	char link[64];
+
+	return proc_link_read(root, pid, tid, "ns/net", link, sizeof(link)) > 0 ? link_number(link)
+										: 0;
+}
+
+static int diag_open(void)
+{
+	const struct timeval limit = {.tv_sec = ANSWER_S};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	return fd;
+}
+
+/* Opens a socket in a namespace. of: the namespace's descriptor, replaced by the socket's or
+ * -errno. */
+static void *diag_open_there(void *of)
+{
+	int *fd = of;
+
+	*fd = setns(*fd, CLONE_NEWNET) ? -errno : diag_open();
+	return NULL;
+}
+
+/* Opens a NETLINK_SOCK_DIAG socket in that namespace, which the caller closes; or -errno. A socket
+ * stays in the namespace that it was made in. A thread is started to enter the namespace, which
+ * needs CAP_SYS_ADMIN; the caller's own namespace needs neither. */
+static int net_namespace_diag_open(const char *root, int64_t pid, int64_t tid)
+{
+	char own[64] = "";
+	pthread_t thread;
+	int namespace, fd, err;
+
+	if (readlink("/proc/thread-self/ns/net", own, sizeof(own) - 1) > 0 &&
+	    link_number(own) == net_namespace_of(root, pid, tid))
+		return diag_open();
+	namespace = proc_file_open(root, pid, tid, "ns/net");
+	if (namespace < 0)
+		return namespace;
+	fd = namespace;
+	err = thread_begin(&thread, diag_open_there, &fd);
+	if (!err)
+		err = -pthread_join(thread, NULL);
+	close(namespace);
+	return err ? err : fd;
+}
 
 static void namespace_free(struct net_namespace *namespace)
 {
@@ -49,18 +116,12 @@ void net_namespaces_sweep(struct net_namespaces *namespaces, int64_t now_ns, int
 	}
 }
 
-static struct net_namespace *namespace_of(const struct net_namespaces *namespaces, uint64_t number)
+struct net_namespace *net_namespaces_find(const struct net_namespaces *namespaces, uint64_t number)
 {
 	for (size_t i = 0; i < namespaces->count; i++)
 		if (namespaces->namespaces[i]->number == number)
 			return namespaces->namespaces[i];
 	return NULL;
-}
-
-const struct net_namespace *net_namespaces_find(const struct net_namespaces *namespaces,
-						uint64_t number)
-{
-	return namespace_of(namespaces, number);
 }
 
 static struct net_namespace *namespace_add(struct net_namespaces *namespaces, uint64_t number,
@@ -100,7 +161,7 @@ struct diag_table *net_namespaces_table(struct net_namespaces *namespaces, uint6
 					enum diag_group group, int64_t pid, int64_t tid,
 					int64_t now_ns)
 {
-	struct net_namespace *namespace = namespace_of(namespaces, number);
+	struct net_namespace *namespace = net_namespaces_find(namespaces, number);
 	struct diag_table *table = namespace ? namespace->tables[group] : NULL;
 
 	if (namespace)

@@ -29,14 +29,15 @@ struct net_namespaces {
 	int err;		  /* -errno of the kernel's refusal to list sockets; 0: none */
 };
 
+/* The number of the thread's network namespace, from the link ns/net. 0: not known. */
+uint64_t net_namespace_of(const char *root, int64_t pid, int64_t tid);
 /* The table of a thread's namespace, whose number is that of net_namespace_of(). NULL: the
  * namespace can't be entered, or there are too many. */
 struct diag_table *net_namespaces_table(struct net_namespaces *namespaces, uint64_t number,
 					enum diag_group group, int64_t pid, int64_t tid,
 					int64_t now_ns);
 /* The namespace of that number. NULL: it is not open. */
-const struct net_namespace *net_namespaces_find(const struct net_namespaces *namespaces,
-						uint64_t number);
+struct net_namespace *net_namespaces_find(const struct net_namespaces *namespaces, uint64_t number);
 
 /* Nanoseconds that this scan may still spend, and the deduction of the time spent since
  * since_ns. */

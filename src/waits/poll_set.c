@@ -1,14 +1,248 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sets of descriptors that a thread waits for: poll, select, epoll. */
-#include "waits/waits.h"
-#include "base/cache.h"
+#include "waits/poll_set.h"
 #include "base/clock.h"
-#include "base/text.h"
-#include "waits/wait_set.h"
+#include "waits/tcp_request.h"
+#include "waits/wait_object.h"
 
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define WAIT_SET_FDS 64 /* larger sets are taken for those of a server */
+
+/* Descriptors that the system call was given. Zeroed is empty. */
+struct wait_set {
+	int64_t count;	       /* number of descriptors, with those that do not fit into fds */
+	bool cut;	       /* more descriptors than could be read */
+	bool kept;	       /* epoll(7): the set also has connections on which nothing is due */
+	int fds[WAIT_SET_FDS]; /* the first descriptors */
+};
+
+#define TOLD_MAX 4 /* limit of descriptors that are described one by one */
+
+/* Sockets of buses and displays: connections to them are open forever, and the other side speaks
+ * first. */
+static const char *const buses[] = {
+	"/run/dbus/",	   "/var/run/dbus/",   "/run/user/",
+	"/tmp/.X11-unix/", "@/tmp/.X11-unix/", "@/tmp/dbus-",
+};
+
+static void wait_set_add(struct wait_set *set, int fd)
+{
+	if (set->count < WAIT_SET_FDS)
+		set->fds[set->count] = fd;
+	set->count++;
+}
+
+static bool is_of_client(const struct wait_facts *facts)
+{
+	return facts->kind == WAIT_SOCKET && facts->connected && !facts->listens &&
+	       !facts->accepts_there;
+}
+
+static bool is_bus(const char *remote)
+{
+	for (size_t i = 0; remote && i < sizeof(buses) / sizeof(*buses); i++)
+		if (!strncmp(remote, buses[i], strlen(buses[i])))
+			return true;
+	return false;
+}
+
+void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own,
+		      bool has_request, const char *connection, const char *remote)
+{
+	if (own)
+		return;
+	sum->others++;
+	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
+	sum->connects |= is_of_client(facts);
+	sum->requesting += has_request;
+	/* if several answers are due, the connection with the highest local port counts: a
+	 * client's, if there is one */
+	if (sum->others > 1 &&
+	    (!has_request || (sum->has_request && facts->local_port <= sum->one.local_port)))
+		return;
+	sum->one = *facts;
+	sum->connection = connection;
+	sum->remote = remote;
+	sum->has_request = has_request;
+}
+
+/* True if there is only one descriptor that counts, and it decides as if the thread read from
+ * it. */
+static bool one_decides(const struct wait_set_sum *sum, bool kept)
+{
+	if (sum->others != 1 || sum->one.kind == WAIT_UNKNOWN)
+		return false;
+	return !is_of_client(&sum->one) || sum->has_request || !(kept || is_bus(sum->remote));
+}
+
+struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept)
+{
+	struct wait_facts facts = wait_facts_absent;
+
+	if (one_decides(sum, kept)) {
+		facts = sum->one;
+	} else {
+		facts.kind = WAIT_SET;
+		facts.listens = sum->listens && sum->listens == sum->others;
+		if (sum->has_request && !sum->listens) {
+			facts.has_request = true;
+			facts.request_ns = sum->one.request_ns;
+			facts.pid = sum->one.pid;
+			facts.local_port = sum->one.local_port;
+			facts.remote_port = sum->one.remote_port;
+		}
+		if (sum->requesting == 1) {
+			facts.requested_pid = sum->one.pid;
+			facts.requested_inode = sum->one.inode;
+		}
+	}
+	facts.count = count;
+	facts.open = sum->open;
+	facts.changes = kept && sum->connects;
+	return facts;
+}
+
+/* Adds one descriptor to wait->text, and its facts to the sum. True if it is an end of a pipe or a
+ * socket pair, and the process has the other end, too. */
+static bool part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
+{
+	const struct socket_facts *socket;
+	bool pending = wait->pending, own;
+	int64_t age_ms = REQUEST_NONE;
+
+	wait->pending = false;
+	wait->facts = wait_facts_absent;
+	own = descriptor_describe(wait, fd);
+	socket = wait->facts.kind == WAIT_SOCKET ? wait->socket : NULL;
+	sum->open |= wait->pending && socket && !socket->remote && !socket->listens &&
+		     !socket->peer_inode;
+	if (socket && is_of_client(&wait->facts))
+		age_ms = socket_request_age_ms(&wait->waits->sockets, socket->inode);
+	if (age_ms > 0)
+		wait->facts.request_ns = wait->now_ns - age_ms * NS_PER_MS;
+	wait_set_sum_add(sum, &wait->facts, own, age_ms != REQUEST_NONE,
+			 socket ? socket->connection : NULL, socket ? socket->remote : NULL);
+	wait->pending |= pending;
+	return (wait->facts.kind == WAIT_PIPE || (socket && !wait->facts.connected)) &&
+	       (own || wait->facts.pid == wait->pid);
+}
+
+static int texts_compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds ": eventfd count 0, 2x pipe", in an order that descriptors' numbers don't decide. */
+static void texts_tell(struct wait *wait, const char **told, int count)
+{
+	int same;
+
+	qsort(told, (size_t)count, sizeof(*told), texts_compare);
+	for (int i = 0; i < count; i += same) {
+		for (same = 1; i + same < count && !strcmp(told[i], told[i + same]);)
+			same++;
+		text_add_string(wait->text, i ? ", " : ": ");
+		if (same > 1)
+			text_add_format(wait->text, "%dx ", same);
+		text_add_string(wait->text, told[i]);
+	}
+}
+
+static void count_tell(struct wait *wait, const struct wait_set *set, int64_t count)
+{
+	text_add_format(wait->text, "%lld%s fd%s", (long long)count, set->cut ? "+" : "",
+			count == 1 ? "" : "s");
+}
+
+/* Describes each descriptor. Own ends are left out if there are others: a thread's way to wake
+ * another one of its process says nothing about the wait. */
+static void parts_tell(struct wait *wait, const struct wait_set *set, struct wait_set_sum *sum)
+{
+	static struct text texts[TOLD_MAX];
+	const char *told[TOLD_MAX], *own[TOLD_MAX];
+	struct text *whole = wait->text;
+	int count = 0, owned = 0;
+
+	for (int i = 0; i < (int)set->count; i++) {
+		wait->text = &texts[count];
+		text_clear(wait->text);
+		if (part_describe(wait, set->fds[i], sum))
+			own[owned++] = wait->facts.kind == WAIT_PIPE ? "own pipe" : "own socket";
+		else
+			count++;
+	}
+	for (int i = 0; i < count; i++)
+		told[i] = text_string(&texts[i]);
+	wait->text = whole;
+	count_tell(wait, set, count ? count : owned);
+	texts_tell(wait, count ? told : own, count ? count : owned);
+}
+
+/* Adds the facts of a set that is too large for a text of each descriptor. The process at the other
+ * end is searched only if an answer is due on exactly one of them. */
+static void parts_look(struct wait *wait, const struct wait_set *set, struct wait_set_sum *sum)
+{
+	static struct text unread;
+	struct wait part = *wait;
+	int requesting = -1;
+
+	part.text = &unread;
+	part.numbers_only = true;
+	for (int i = 0; i < (int)set->count; i++) {
+		int before = sum->requesting;
+
+		text_clear(&unread);
+		part_describe(&part, set->fds[i], sum);
+		if (sum->requesting > before)
+			requesting = set->fds[i];
+	}
+	if (sum->requesting == 1 && !wait->numbers_only) {
+		part.numbers_only = false;
+		part.facts = wait_facts_absent;
+		descriptor_describe(&part, requesting);
+		sum->one = part.facts;
+	}
+	wait->pending = part.pending;
+}
+
+/* Writes the set's text, "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. The text has
+ * the descriptors in alphabetical order, without pipes and socket pairs of which the process has
+ * both ends. */
+static void wait_set_describe(struct wait *wait, const struct wait_set *set)
+{
+	const struct wait_object *object = wait->facts.object;
+	struct wait_set_sum sum = {0};
+
+	if (set->count <= TOLD_MAX)
+		parts_tell(wait, set, &sum);
+	else
+		count_tell(wait, set, set->count);
+	if (set->count > TOLD_MAX && set->count <= WAIT_SET_FDS && !set->cut)
+		parts_look(wait, set, &sum);
+	/* poll of one descriptor is like a read of it, even if only the process itself makes it
+	 * ready */
+	if (set->count == 1 && !set->kept) {
+		wait->facts.count = 1;
+		wait->facts.polls = true;
+		wait->fd = set->fds[0];
+		wait->connection = sum.connection;
+		wait->remote = sum.remote;
+		return;
+	}
+	wait->facts = wait_set_decide(&sum, set->count, set->kept);
+	if (wait->facts.kind == WAIT_SET)
+		wait->facts.object = object;
+	wait->facts.polls = true;
+	wait->facts.kept = set->kept;
+	if (sum.others == 1 || wait->facts.has_request) {
+		wait->connection = sum.connection;
+		wait->remote = sum.remote;
+	}
+}
+
+/* --- the calls */
 
 #define SELECT_FDS 1024 /* FD_SETSIZE; larger sets, which a program has to make itself, are cut */
 #define POLL_FDS 1024	/* limit of entries that are read, with the unused (negative) ones */
@@ -21,17 +255,17 @@
 #define LONG_SETS_MAX 4096
 
 /* Describes poll(2), which ignores negative descriptors. */
-void poll_describe(struct wait *wait)
+static void poll_describe(struct wait *wait)
 {
 	static struct pollfd polled[POLL_FDS];
 	uint32_t given = (uint32_t)wait->arg[1], count = given < POLL_FDS ? given : POLL_FDS;
 	struct wait_set list = {0};
 
 	if (!given) {
-		timer_describe(wait);
+		wait_describe(wait, &timer_object, timer_object.describe);
 		return;
 	}
-	wait->facts.kind = WAIT_SET;
+	wait->facts.polls = true;
 	if (!wait_memory_read(wait, wait_address(wait, 0), polled, count * sizeof(*polled)))
 		return;
 	for (uint32_t i = 0; i < count; i++)
@@ -43,14 +277,14 @@ void poll_describe(struct wait *wait)
 
 /* Describes select(2): up to three sets with a bit for each descriptor, in words of the host's byte
  * order; on the little-endian hosts that tsnap runs on, 32-bit words look the same. */
-void select_describe(struct wait *wait)
+static void select_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0], fds = given < SELECT_FDS ? given : SELECT_FDS;
 	uint8_t any[SELECT_FDS / 8] = {0}, set[SELECT_FDS / 8];
 	size_t bytes = given > 0 ? (size_t)(fds + 63) / 64 * 8 : 0;
 	struct wait_set list = {0};
 
-	wait->facts.kind = WAIT_SET;
+	wait->facts.polls = true;
 	/* the old select of i386 has its arguments in memory: its first argument is an address,
 	 * above 2 GiB on the stack of a process on a 64-bit kernel; a number below 0 is no call
 	 * that sleeps */
@@ -68,10 +302,11 @@ void select_describe(struct wait *wait)
 		if (any[fd / 8] >> fd % 8 & 1)
 			wait_set_add(&list, fd);
 	list.cut = fds < given;
+	wait->facts.polls = list.count;
 	if (list.count)
 		wait_set_describe(wait, &list);
 	else
-		timer_describe(wait);
+		wait_describe(wait, &timer_object, timer_object.describe);
 }
 
 /* An epoll set that the kernel took long to list. */
@@ -103,7 +338,7 @@ static bool epoll_list(struct wait *wait, struct wait_set *list)
 static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
 {
 	uint64_t key = (uint64_t)wait->pid << 32 | (uint32_t)wait->fd;
-	struct long_set *known = cache_find(wait_long_sets(wait), key);
+	struct long_set *known = cache_find(&wait->waits->long_sets, key);
 	int64_t began_ns = clock_monotonic_ns(), took_ns;
 	bool added;
 
@@ -117,18 +352,52 @@ static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
 	took_ns = clock_monotonic_ns() - began_ns;
 	if (took_ns < LONG_SET_NS || list->count <= WAIT_SET_FDS)
 		return true;
-	known = cache_get(wait_long_sets(wait), key, wait->now_ns, &added);
+	known = cache_get(&wait->waits->long_sets, key, wait->now_ns, &added);
 	known->count = list->count;
 	known->cut = list->cut;
 	known->again_ns = wait->now_ns + LONG_SET_SHARE * took_ns;
 	return true;
 }
 
-void epoll_describe(struct wait *wait)
+static void epoll_describe(struct wait *wait)
 {
 	struct wait_set list = {.kept = true};
 
-	wait->facts.kind = WAIT_SET;
+	wait->facts.polls = wait->facts.kept = true;
 	if (epoll_list_or_known(wait, &list))
 		wait_set_describe(wait, &list);
 }
+
+/* The process at the other end of the only connection on which an answer is due. */
+static void set_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge)
+{
+	if (facts->requested_pid != ABSENT)
+		edge_to_end(EDGE_SOCKET, facts->requested_pid, facts->requested_inode, sample,
+			    edge);
+}
+
+const struct wait_object poll_object = {
+	.kind = WAIT_SET,
+	.calls =
+		(const struct wait_call[]){
+			{"poll", poll_describe, 0},
+			{"ppoll", poll_describe, 0},
+			{"ppoll_time64", poll_describe, 0},
+			{"_newselect", select_describe, 0},
+			{"select", select_describe, 0},
+			{"pselect6", select_describe, 0},
+			{"pselect6_time64", select_describe, 0},
+			{0},
+		},
+	.edge = set_edge,
+	.searched = true,
+};
+
+const struct wait_object epoll_object = {
+	.kind = WAIT_SET,
+	.links = (const struct wait_link[]){{"anon_inode:[eventpoll]", "epoll"}, {0}},
+	.describe = epoll_describe,
+	.nests = true,
+	.edge = set_edge,
+	.searched = true,
+};

@@ -8,11 +8,9 @@
 #include "keeper/avoid.h"
 #include "base/cache.h"
 #include "base/text.h"
+#include "waits/wait_object.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
-#include "proc/user_memory.h"
-#include "waits/holders.h"
-#include "waits/sockets.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -65,8 +63,8 @@ static bool connection_is_there(const struct wait *wait, const struct served *co
 
 	snprintf(name, sizeof(name), "fd/%d", connection->fd);
 	snprintf(link, 40, SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
-	return proc_link_read(wait_root(wait), wait->pid, wait->tid, name, target, sizeof(target)) >
-		       0 &&
+	return proc_link_read(wait->waits->root, wait->pid, wait->tid, name, target,
+			      sizeof(target)) > 0 &&
 	       !strcmp(target, link);
 }
 
@@ -127,9 +125,9 @@ static bool client_waits_here(struct wait *wait, const struct socket_facts *sock
 	/* the client may send a request later */
 	wait->facts.changes = true;
 	snprintf(link, sizeof(link), SOCKET_LINK "%u]", socket->peer_inode);
-	*client = holders_find(wait_holders(wait), link, HOLDER_ANY, wait->pid, wait->now_ns, NULL,
-			       &wait->pending);
-	return *client && process_waits_on(wait_root(wait), *client, link);
+	*client = holders_find(&wait->waits->holders, link, HOLDER_ANY, wait->pid, wait->now_ns,
+			       NULL, &wait->pending);
+	return *client && process_waits_on(wait->waits->root, *client, link);
 }
 
 void served_describe(struct cache *served, struct wait *wait)
@@ -144,13 +142,13 @@ void served_describe(struct cache *served, struct wait *wait)
 	wait->of_thread = true;
 	if (!connection_is_there(wait, connection, link))
 		return;
-	socket = socket_find(wait_sockets(wait), wait->pid, wait->tid, connection->fd, link,
+	socket = socket_find(&wait->waits->sockets, wait->pid, wait->tid, connection->fd, link,
 			     wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns,
 			     &wait->pending);
 	client = socket->peer_pid;
 	if (socket->local_port == ABSENT && socket->peer_inode
 		    ? !client_waits_here(wait, socket, &client)
-		    : !socket_owes(wait_sockets(wait), connection->inode))
+		    : !socket_owes(&wait->waits->sockets, connection->inode))
 		return;
 	wait->facts.served_inode = (int64_t)connection->inode;
 	wait->connection = socket->connection;

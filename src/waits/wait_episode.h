@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Wait episodes: facts about a thread from when it goes to sleep in a system call, or elsewhere in
- * the kernel, until it runs again. For waits.c, waits_fill.c and wait_class.c.
+ * the kernel, until it runs again. For waits.c.
  */
 #ifndef TSNAP_WAITS_WAIT_EPISODE_H
 #define TSNAP_WAITS_WAIT_EPISODE_H
@@ -25,9 +25,9 @@ struct wait_episode {
 	uint64_t sequence;
 	int64_t syscall_nr, first_arg, second_arg;
 	const char *link; /* link of the call's descriptor */
-	/* It was found to wait in its call (waits/elsewhere.h): until its next switch it does. Once
-	 * it was found so at in_call_ns, a wait that is like it is assumed to be in its call, too,
-	 * until the next scan. */
+	/* It was found to wait in its call (wait_object_elsewhere()): until its next switch it
+	 * does. Once it was found so at in_call_ns, a wait that is like it is assumed to be in its
+	 * call, too, until the next scan. */
 	bool in_call, assumed;
 	int64_t in_call_ns;
 	/* the result */

@@ -5,7 +5,7 @@
 #include "fake_proc.h"
 #include "sample/column.h"
 #include "waits/chain.h"
-#include "waits/lock_list.h"
+#include "waits/file_lock.h"
 
 static struct chain_nodes nodes;
 
@@ -101,7 +101,7 @@ static void to_a_cpu(void **state)
 	add(1, "waiter", EDGE_MUTEX, 2);
 	queued = add(2, "holder", EDGE_CPU, 3);
 	queued->state = STATE_RQ;
-	queued->edge.thing = name_transient_string("stress");
+	queued->edge.thing = queued->edge.oncpu = name_transient_string("stress");
 	queued->edge.group = name_transient_string("/noisy");
 	/* 3 has a node, too, but the chain does not go there */
 	add(3, "stress", EDGE_NONE, 0)->state = STATE_ON;

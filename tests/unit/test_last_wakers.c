@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live/live_last_wakers: edges to the threads that ended the last waits in a call that only threads
+/* live/live_wakers: edges to the threads that ended the last waits in a call that only threads
  * end. */
 #include "live/live_edges.h"
-#include "live/live_last_wakers.h"
+#include "live/live_wakers.h"
 #include "base/names.h"
 
 #include "unit.h"
@@ -14,7 +14,7 @@
 /* Returns the edge after that many waits in the call, which had that time limit. */
 static struct edge edge_of(const char *call, int limit_argument)
 {
-	struct live_last_wakers wakers = {0};
+	struct live_wakers wakers = {0};
 	struct thread_state record = {.sched.tid = WAITER};
 	struct sample sample = {.thread.tid = WAITER, .thread.pid = WAITER, .waker.tid = WAKER};
 	const struct edge_waiter requester = {.record = &record, .sample = &sample};
@@ -28,7 +28,7 @@ static struct edge edge_of(const char *call, int limit_argument)
 		record.sched.sequence_done = wait;
 		live_last_waker_edge(&wakers, &requester, &edge);
 	}
-	live_last_wakers_done(&wakers);
+	live_wakers_done(&wakers);
 	return edge;
 }
 

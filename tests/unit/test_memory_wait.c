@@ -4,7 +4,8 @@
 #include "fake_proc.h"
 #include "fake_tree.h"
 #include "proc/cgroup_mount.h"
-#include "waits/memory_wait.h"
+#include "waits/memory.h"
+#include "waits/wait_object.h"
 
 #define STACK(...) STACK_OF(__VA_ARGS__, NULL)
 
@@ -23,22 +24,22 @@ static const char *stack_of(const char *const *names)
 
 static void expect(const char *stack, const char *words, const char *limit, bool fault)
 {
-	const char *found_limit = NULL, *found;
-	bool found_fault = false;
+	const struct memory_row *row = memory_row_find(stack);
 
-	found = memory_wait_words(stack, &found_limit, &found_fault);
 	if (!words) {
-		assert_null(found);
+		assert_null(row);
 		return;
 	}
-	if (!found)
+	if (!row)
 		fail_msg("nothing, not %s:\n%s", words, stack);
-	assert_string_equal(found, words);
-	assert_int_equal(found_fault, fault);
+	assert_string_equal(row->words, words);
+	assert_int_equal(row->fault, fault);
+	/* a runnable thread that was interrupted in a fault waits for a CPU */
+	assert_int_equal(row->runs, !strcmp(words, "reclaim"));
 	if (limit)
-		assert_string_equal(found_limit, limit);
+		assert_string_equal(row->limit, limit);
 	else
-		assert_null(found_limit);
+		assert_null(row->limit);
 }
 
 static void stacks(void **state)
@@ -94,13 +95,15 @@ static void stacks(void **state)
 /* The innermost group that has reached its limit is reported, not one below its limit. */
 static void groups(void **state)
 {
-	struct cgroup_mount memory;
+	static const char stack[] = "[<0>] try_to_free_mem_cgroup_pages+0x1/0x2\n";
 	struct fake_proc proc;
 	struct text words = {0};
+	struct waits waits = {.memory_group_looked_for = true};
+	struct wait wait = {.waits = &waits, .pid = 7, .tid = 7, .text = &words};
 
 	(void)state;
 	fake_proc_init(&proc);
-	fake_proc_put(&proc, 7, 7, "stack", "[<0>] try_to_free_mem_cgroup_pages+0x1/0x2\n");
+	waits.root = proc.root;
 	fake_proc_put(&proc, 7, 7, "cgroup", "3:cpu:/no\n0::/pod/a/b\n");
 	fake_tree_mounts("1 1 0:1 / %s/g rw - cgroup2 none rw\n");
 	fake_tree_put("g/pod/memory.max", "1000000\n");
@@ -109,17 +112,14 @@ static void groups(void **state)
 	fake_tree_put("g/pod/a/memory.current", "999000\n");
 	fake_tree_put("g/pod/a/b/memory.max", "max\n");
 	fake_tree_put("g/pod/a/b/memory.current", "999000\n");
-	cgroup_mount_find(&memory, fake_tree, "memory");
-	memory_wait_describe(proc.root, &memory, 7, 7, &words);
+	cgroup_mount_find(&waits.memory_group, fake_tree, "memory");
+	assert_true(memory_of_stack(&wait, stack, false));
 	assert_string_equal(text_string(&words), "reclaim (memory.max of /pod)");
 	fake_tree_put("g/pod/memory.max", "max\n");
-	text_clear(&words);
-	memory_wait_describe(proc.root, &memory, 7, 7, &words);
+	assert_true(memory_of_stack(&wait, stack, false));
 	assert_string_equal(text_string(&words), "reclaim (memory.max)");
-	text_clear(&words);
-	memory_wait_describe(proc.root, &memory, 8, 8, &words);
-	assert_string_equal(text_string(&words), "");
-	cgroup_mount_done(&memory);
+	assert_false(memory_of_stack(&wait, "[<0>] do_wait+0x1/0x2\n", false));
+	cgroup_mount_done(&waits.memory_group);
 	fake_proc_done(&proc);
 	text_done(&words);
 }

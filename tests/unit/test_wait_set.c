@@ -10,7 +10,7 @@
 
 #include "waits/sock_diag.h"
 #include "waits/tcp_request.h"
-#include "waits/wait_set.h"
+#include "waits/poll_set.h"
 #include "sample/sample.h"
 
 #define DAEMON_PORTS 10000

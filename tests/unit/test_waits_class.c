@@ -85,6 +85,7 @@ static void class_by_call_and_facts(void **state)
 	assert_string_equal(class_of(scene), "file");
 	fake_proc_put(&scene->proc, 7, 7, "wchan", "wait_for_partner");
 	assert_string_equal(class_of(scene), "pipe");
+	fake_proc_put(&scene->proc, 7, 7, "wchan", "do_sys_poll");
 	call_put(scene, SYS_write, 3, 0, 0);
 	assert_string_equal(class_of(scene), "write");
 	/* poll of one descriptor is like a read of it */

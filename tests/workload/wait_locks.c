@@ -129,7 +129,7 @@ static void rwlock_of(struct waiting *w, void (*take)(void *), int holders, void
 	static struct subject holder[2];
 	int minor;
 
-	/* src/waits/rwlock.h */
+	/* src/waits/futex.c */
 	if (sizeof(long) != 8 || sscanf(gnu_get_libc_version(), "2.%d", &minor) != 1 || minor < 25)
 		unready("read-write locks are not told here");
 	for (int i = 0; i < holders; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "waits/memory_wait.h"
+#include "waits/memory.h"
 #include "proc/cgroup.h"
-#include "proc/cgroup_mount.h"
 #include "proc/proc.h"
+#include "waits/wait_object.h"
 
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -10,48 +10,40 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STACK_BYTES 8192
 #define CGROUP_BYTES 8192
 #define FUNCTION_SIZE 64
 #define PRESENT (UINT64_C(1) << 63) /* Documentation/admin-guide/mm/pagemap.rst */
-#define NEARLY_PERCENT 90	    /* percent of its limit that a group which reclaims uses */
-
-/* Waits by kernel functions, which are patterns of fnmatch(3) separated by spaces. The first row
- * with a function on the stack decides; functions nearer to the reason come first. mm/memcontrol.c,
- * mm/vmscan.c, mm/page-writeback.c, mm/memory.c, mm/filemap.c; folios are pages until 5.16. */
-struct memory_row {
-	const char *functions;
-	const char *within; /* one of these must be on the stack, too; NULL: no such condition */
-	const char *words;
-	const char *limit; /* limit of cgroup v2 that the group has reached */
-	bool fault;
-};
+#define USERFAULT_FUNCTION "handle_userfault"
+#define NEARLY_PERCENT 90 /* percent of its limit that a group which reclaims uses */
 
 /* Functions that __folio_lock() may be inlined into: then the stack begins with one of them. */
 #define PAGE_LOCKERS "__filemap_get_folio* pagecache_get_page*"
-#define PAGE_LOCK_WORDS "page lock"
 
+/* The first row with a function on the stack decides; functions nearer to the reason come first.
+ * mm/memcontrol.c, mm/vmscan.c, mm/page-writeback.c, mm/memory.c, mm/filemap.c; folios are pages
+ * until 5.16. */
 /* clang-format off */
 static const struct memory_row memory_rows[] = {
-	/* functions					within	words			limit		fault */
-	{"*mem_cgroup_handle_over_high reclaim_high",	NULL,	"reclaim",		"memory.high",	false},
+	/* functions					within	words			limit		fault	runs */
+	{"*mem_cgroup_handle_over_high reclaim_high",	NULL,	"reclaim",		"memory.high",	false,	true},
 	{"try_to_free_mem_cgroup_pages mem_cgroup_out_of_memory",
-							NULL,	"reclaim",		"memory.max",	false},
+							NULL,	"reclaim",		"memory.max",	false,	true},
 	{"try_to_free_pages __alloc_pages_direct_reclaim",
-							NULL,	"reclaim",		NULL,		false},
+							NULL,	"reclaim",		NULL,		false,	true},
 	{"try_to_compact_pages __alloc_pages_direct_compact",
-							NULL,	"compaction",		NULL,		false},
-	{"balance_dirty_pages*",			NULL,	"dirty pages",		NULL,		false},
-	{"do_swap_page",				NULL,	"swap-in",		NULL,		false},
+							NULL,	"compaction",		NULL,		false,	false},
+	{"balance_dirty_pages*",			NULL,	"dirty pages",		NULL,		false,	false},
+	{"do_swap_page",				NULL,	"swap-in",		NULL,		false,	false},
 	{"rwsem_down_*",	"lock_mm_and_find_vma do_user_addr_fault __do_page_fault vm_mmap_pgoff __vm_munmap do_mprotect_pkey *_sys_brk",
-								"memory map lock",	NULL,		false},
-	{"handle_userfault",				NULL,	USERFAULT_WORDS,	NULL,		false},
-	{"filemap_fault __do_fault handle_mm_fault",	NULL,	"page fault",		NULL,		true},
-	{"__folio_lock __lock_page",			NULL,	PAGE_LOCK_WORDS,	NULL,		false},
+								"memory map lock",	NULL,		false,	false},
+	{USERFAULT_FUNCTION,				NULL,	USERFAULT_WORDS,	NULL,		false,	false},
+	{"filemap_fault __do_fault handle_mm_fault",	NULL,	"page fault",		NULL,		true,	false},
+	{"__folio_lock __lock_page",			NULL,	"page lock",		NULL,		false,	false},
 };
 /* clang-format on */
 
-#define ROW_COUNT (sizeof(memory_rows) / sizeof(memory_rows[0]))
+static const struct memory_row page_lock_row = {.words = "page lock"},
+			       freeze_row = {.words = "frozen file system"};
 
 static bool name_listed(const char *patterns, const char *name)
 {
@@ -103,7 +95,6 @@ static bool functions_there(const char *patterns, const char *stack)
 	"mnt_want_write* vfs_write vfs_writev vfs_iter_write vfs_iocb_iter_write do_iter_* " \
 	"do_splice* vfs_copy_file_range vfs_fallocate __sb_start_write sb_start_* "          \
 	"file_start_write* aio_write io_write *_page_mkwrite do_sendfile"
-#define FREEZE_WORDS "frozen file system"
 
 static bool is_frozen(const char *stack)
 {
@@ -124,23 +115,15 @@ static bool innermost_is(const char *patterns, const char *stack)
 	return function_next(&stack, name) && name_listed(patterns, name);
 }
 
-const char *memory_wait_words(const char *stack, const char **limit, bool *fault)
+const struct memory_row *memory_row_find(const char *stack)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const struct memory_row *row = &memory_rows[i];
-
-		if (!functions_there(row->functions, stack) ||
-		    (row->within && !functions_there(row->within, stack)))
-			continue;
-		*limit = row->limit;
-		*fault = row->fault;
-		return row->words;
-	}
-	*limit = NULL;
-	*fault = false;
+	for (size_t i = 0; i < sizeof(memory_rows) / sizeof(*memory_rows); i++)
+		if (functions_there(memory_rows[i].functions, stack) &&
+		    (!memory_rows[i].within || functions_there(memory_rows[i].within, stack)))
+			return &memory_rows[i];
 	if (is_frozen(stack))
-		return FREEZE_WORDS;
-	return innermost_is(PAGE_LOCKERS, stack) ? PAGE_LOCK_WORDS : NULL;
+		return &freeze_row;
+	return innermost_is(PAGE_LOCKERS, stack) ? &page_lock_row : NULL;
 }
 
 /* True if the group has a limit, and has nearly reached it. */
@@ -155,42 +138,47 @@ static bool group_is_full(const struct cgroup_mount *memory, const char *group, 
 }
 
 /* Adds " (memory.max of /x)": the innermost group that has nearly reached its limit. */
-static void limit_describe(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
-			   int64_t tid, const char *limit, struct text *to)
+static void limit_describe(const struct wait *wait, const char *limit)
 {
+	struct cgroup_mount *memory = &wait->waits->memory_group;
 	char text[CGROUP_BYTES], group[PATH_MAX];
 	const char *path = NULL;
 	size_t length;
 
-	text_add_format(to, " (%s", memory->v1 ? "memory.limit_in_bytes" : limit);
-	if (memory->path && proc_file_read(proc_root, pid, tid, "cgroup", text, sizeof(text)) > 0)
+	if (!wait->waits->memory_group_looked_for)
+		cgroup_mount_find(memory, wait->waits->root, "memory");
+	wait->waits->memory_group_looked_for = true;
+	text_add_format(wait->text, " (%s", memory->v1 ? "memory.limit_in_bytes" : limit);
+	if (memory->path && proc_file_read(wait->waits->root, wait->pid, wait->tid, "cgroup", text,
+					   sizeof(text)) > 0)
 		path = cgroup_of_controller(text, "memory", &length);
 	for (; path && length; length = cgroup_outer(path, length)) {
 		snprintf(group, sizeof(group), "%.*s", (int)length, path);
 		if (!group_is_full(memory, group, limit))
 			continue;
-		text_add_format(to, " of %s", group);
+		text_add_format(wait->text, " of %s", group);
 		break;
 	}
-	text_add_char(to, ')');
+	text_add_char(wait->text, ')');
 }
 
 /* The address of the next instruction: "-1 0xSP 0xPC" of a thread outside of calls, proc(5). */
-static bool instruction_find(const char *proc_root, int64_t pid, int64_t tid, uint64_t *address)
+static bool instruction_find(const struct wait *wait, uint64_t *address)
 {
 	struct proc_syscall call;
 
-	if (proc_syscall_read(proc_root, pid, tid, &call) || call.running || call.nr != -1)
+	if (proc_syscall_read(wait->waits->root, wait->pid, wait->tid, &call) || call.running ||
+	    call.nr != -1)
 		return false;
 	*address = (uint64_t)call.pc;
 	return true;
 }
 
 /* True if the page at that address is not in memory. */
-static bool page_is_absent(const char *proc_root, int64_t pid, int64_t tid, uint64_t address)
+static bool page_is_absent(const struct wait *wait, uint64_t address)
 {
 	long page = sysconf(_SC_PAGESIZE);
-	int fd = proc_file_open(proc_root, pid, tid, "pagemap");
+	int fd = proc_file_open(wait->waits->root, wait->pid, wait->tid, "pagemap");
 	uint64_t entry;
 	bool absent;
 
@@ -204,10 +192,9 @@ static bool page_is_absent(const char *proc_root, int64_t pid, int64_t tid, uint
 }
 
 /* Adds " in FILE": the file that is mapped at the address. */
-static void mapped_file_describe(const char *proc_root, int64_t pid, int64_t tid, uint64_t address,
-				 struct text *to)
+static void mapped_file_describe(const struct wait *wait, uint64_t address)
 {
-	int fd = proc_file_open(proc_root, pid, tid, "maps");
+	int fd = proc_file_open(wait->waits->root, wait->pid, wait->tid, "maps");
 	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
 	char line[PATH_MAX + 128];
 	unsigned long long start, end;
@@ -222,31 +209,42 @@ static void mapped_file_describe(const char *proc_root, int64_t pid, int64_t tid
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		if (path && line[path] == '/')
-			text_add_format(to, " in %s", line + path);
+			text_add_format(wait->text, " in %s", line + path);
 		break;
 	}
 	if (maps)
 		fclose(maps);
 }
 
-void memory_wait_describe(const char *proc_root, const struct cgroup_mount *memory, int64_t pid,
-			  int64_t tid, struct text *to)
+bool memory_of_stack(struct wait *wait, const char *stack, bool runs)
 {
-	const char *limit, *words;
-	char stack[STACK_BYTES];
+	const struct memory_row *row = memory_row_find(stack);
 	uint64_t address;
-	bool fault;
 
-	if (proc_file_read(proc_root, pid, tid, "stack", stack, sizeof(stack)) <= 0)
-		return;
-	words = memory_wait_words(stack, &limit, &fault);
-	if (!words)
-		return;
-	text_add_string(to, words);
-	if (limit)
-		limit_describe(proc_root, memory, pid, tid, limit, to);
+	if (!row || (runs && !row->runs))
+		return false;
+	wait->facts = wait_facts_absent;
+	wait->facts.stored = true;
+	text_clear(wait->text);
+	text_add_string(wait->text, row->words);
+	if (row->limit)
+		limit_describe(wait, row->limit);
 	/* only a fault on code shows its address; no file of /proc has that of a fault on data */
-	if (fault && instruction_find(proc_root, pid, tid, &address) &&
-	    page_is_absent(proc_root, pid, tid, address))
-		mapped_file_describe(proc_root, pid, tid, address, to);
+	if (row->fault && instruction_find(wait, &address) && page_is_absent(wait, address))
+		mapped_file_describe(wait, address);
+	return true;
 }
+
+static void userfault_describe(struct wait *wait)
+{
+	wait->facts.stored = true;
+	text_add_string(wait->text, USERFAULT_WORDS);
+}
+
+const struct wait_object memory_object = {
+	.kind = WAIT_FILE,
+	.functions = (const char *const[]){USERFAULT_FUNCTION, NULL},
+	.describe = userfault_describe,
+	.of_stack = memory_of_stack,
+	.edge = disk_edge,
+};

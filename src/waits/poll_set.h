@@ -5,25 +5,13 @@
  * The others decide: a single descriptor like a read of it; of several, a connection on which an
  * answer is due, unless the set also awaits connections or requests of clients.
  */
-#ifndef TSNAP_WAITS_WAIT_SET_H
-#define TSNAP_WAITS_WAIT_SET_H
+#ifndef TSNAP_WAITS_POLL_SET_H
+#define TSNAP_WAITS_POLL_SET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "sample/wait_rule.h"
-
-struct wait;
-
-#define WAIT_SET_FDS 64 /* larger sets are taken for those of a server */
-
-/* Descriptors that the system call was given. Zeroed is empty. */
-struct wait_set {
-	int64_t count;	       /* number of descriptors, with those that do not fit into fds */
-	bool cut;	       /* more descriptors than could be read */
-	bool kept;	       /* epoll(7): the set also has connections on which nothing is due */
-	int fds[WAIT_SET_FDS]; /* the first descriptors */
-};
 
 /* Sum of the facts of a set's descriptors, one after the other. Zeroed is none. */
 struct wait_set_sum {
@@ -37,12 +25,6 @@ struct wait_set_sum {
 	bool has_request; /* `one` is a connection of a client on which an answer is due */
 	int requesting;	  /* connections on which an answer is due */
 };
-
-void wait_set_add(struct wait_set *set, int fd);
-/* Writes the set's text, "2 fds: eventfd count 0, tcp 10.0.0.9:5432", and its facts. The text has
- * the descriptors in alphabetical order, without pipes and socket pairs of which the process has
- * both ends. */
-void wait_set_describe(struct wait *wait, const struct wait_set *set);
 
 /* Adds the facts of a descriptor to the sum. Pure. own: only the process itself can make the
  * descriptor ready. has_request: an answer is due on it. connection, remote: texts of a socket, or

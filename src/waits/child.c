@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Other processes: their end, or change of state; and a child that uses its parent's memory until
+ * it executes a program. */
+#include "waits/wait_object.h"
+#include "proc/proc.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#define PROC "/proc" /* edges are of this host */
+#define CHILDREN_BYTES 4096
+#ifndef P_PIDFD
+#define P_PIDFD 3 /* linux/wait.h, 5.4 */
+#endif
+
+/* Reads the thread's children, oldest first. Returns how many there are: 0 also where the kernel
+ * does not list them (CONFIG_PROC_CHILDREN). *last: the last one. */
+static size_t children_read(const char *root, int64_t pid, int64_t tid, int64_t *last)
+{
+	char text[CHILDREN_BYTES], *end;
+	ssize_t length = proc_file_read(root, pid, tid, "children", text, sizeof(text));
+	size_t count = 0;
+
+	for (char *at = text; length > 0; at = end) {
+		int64_t child = strtoll(at, &end, 10);
+
+		if (end == at)
+			break;
+		*last = child;
+		count++;
+	}
+	return count;
+}
+
+/* Describes a wait for that process, or for any child; 0: any. */
+static void process_describe(struct wait *wait, int64_t pid, bool any)
+{
+	if (any && children_read(wait->waits->root, wait->pid, wait->tid, &pid) != 1)
+		pid = 0;
+	if (pid <= 0) {
+		text_add_string(wait->text, "child");
+		return;
+	}
+	wait->facts.pid = pid;
+	wait_add_thread(wait, "pid ", pid);
+}
+
+/* Describes wait4(2): its first argument is a child, or any. */
+static void child_describe(struct wait *wait)
+{
+	int given = (int)wait->arg[0];
+
+	process_describe(wait, given > 0 ? thread_of_inner(wait, given) : 0, given <= 0);
+}
+
+/* Describes waitid(2): its first argument is the type of the second one. */
+static void child_id_describe(struct wait *wait)
+{
+	int type = (int)wait->arg[0], id = (int)wait->arg[1];
+
+	if (type == P_PIDFD)
+		descriptor_describe(wait, id);
+	else
+		process_describe(wait, type == P_PID ? thread_of_inner(wait, id) : 0,
+				 type == P_ALL);
+}
+
+static void child_edge(const struct wait_facts *facts, const struct sample *sample,
+		       struct edge *edge)
+{
+	(void)sample;
+	edge->kind = EDGE_CHILD;
+	edge->pid = facts->pid;
+	edge->sure = SURE_CERTAIN;
+}
+
+const struct wait_object child_object = {
+	.kind = WAIT_PROCESS,
+	.calls =
+		(const struct wait_call[]){
+			{"wait4", child_describe, 0},
+			{"waitpid", child_describe, 0},
+			{"waitid", child_id_describe, 0},
+			{0},
+		},
+	.edge = child_edge,
+};
+
+/* The Pid line of fdinfo has the id in the reader's pid namespace; -1: the process has been waited
+ * for. */
+static void pidfd_describe(struct wait *wait)
+{
+	int64_t pid = wait_fdinfo_number(wait, "Pid:", 10);
+
+	if (pid <= 0) {
+		text_add_string(wait->text, "pidfd");
+		return;
+	}
+	wait->facts.pid = pid;
+	wait_add_thread(wait, "pid ", pid);
+}
+
+const struct wait_object pidfd_object = {
+	.kind = WAIT_PROCESS,
+	.links =
+		(const struct wait_link[]){
+			{"anon_inode:[pidfd]", "pidfd"},
+			{"pidfd:[", "pidfd"}, /* since 6.9 */
+			{0},
+		},
+	.describe = pidfd_describe,
+	.edge = child_edge,
+};
+
+static void vfork_describe(struct wait *wait)
+{
+	(void)wait;
+}
+
+static void vfork_edge(const struct wait_facts *facts, const struct sample *sample,
+		       struct edge *edge)
+{
+	size_t count;
+
+	(void)facts;
+	if (sample->now.state != STATE_DISK)
+		return;
+	edge->kind = EDGE_CHILD;
+	/* orphans that the thread adopts become its last children, too */
+	count = children_read(PROC, sample->thread.pid, sample->thread.tid, &edge->pid);
+	edge->sure = count == 1 ? SURE_CERTAIN : count ? SURE_LIKELY : SURE_NONE;
+}
+
+const struct wait_object vfork_object = {
+	.calls =
+		(const struct wait_call[]){
+			{"vfork", vfork_describe, 0},
+			{"clone", vfork_describe, 0},
+			{"clone3", vfork_describe, 0},
+			{0},
+		},
+	.edge = vfork_edge,
+	.uninterruptible = true,
+};

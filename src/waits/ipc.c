@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* System V semaphores and message queues, by the id that ipcs(1) shows. The kernel does not show
+ * which thread could wake a waiting one. */
+#include "waits/wait_object.h"
+
+static void semaphores_describe(struct wait *wait)
+{
+	text_add_format(wait->text, "semaphores %d", (int)wait->arg[0]);
+}
+
+const struct wait_object semaphores_object = {
+	.kind = WAIT_LOCK,
+	.calls =
+		(const struct wait_call[]){
+			{"semop", semaphores_describe, 0},
+			{"semtimedop", semaphores_describe, 3},
+			{"semtimedop_time64", semaphores_describe, 3},
+			{0},
+		},
+	.threads_end = true,
+};
+
+static void messages_describe(struct wait *wait)
+{
+	text_add_format(wait->text, "message queue %d", (int)wait->arg[0]);
+}
+
+const struct wait_object messages_object = {
+	.kind = WAIT_EVENT,
+	.calls =
+		(const struct wait_call[]){
+			{"msgrcv", messages_describe, 0},
+			{"msgsnd", messages_describe, 0},
+			{0},
+		},
+	.threads_end = true,
+};

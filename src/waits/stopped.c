@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that are held back on the way out of a system call, which their registers still show:
+ * stopped by a signal, traced, or in a frozen cgroup. */
+#include "waits/wait_object.h"
+#include "proc/cgroup.h"
+#include "proc/proc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_BYTES 8192
+
+static void stopped_describe(struct wait *wait)
+{
+	static const char key[] = "\nTracerPid:";
+	char status[FILE_BYTES];
+	const char *line = NULL;
+	int64_t tracer;
+
+	if (proc_file_read(wait->waits->root, wait->pid, wait->tid, "status", status,
+			   sizeof(status)) > 0)
+		line = strstr(status, key);
+	tracer = line ? strtoll(line + strlen(key), NULL, 10) : 0;
+	if (tracer) {
+		wait->facts.pid = tracer;
+		wait_add_thread(wait, "traced by ", tracer);
+	} else if (line) {
+		text_add_string(wait->text, "SIGCONT");
+	}
+}
+
+const struct wait_object stopped_object = {.stopped = true, .describe = stopped_describe};
+
+static void group_describe(struct wait *wait, const char *controller)
+{
+	char text[FILE_BYTES];
+	const char *path = NULL;
+	size_t length = 0;
+
+	if (proc_file_read(wait->waits->root, wait->pid, wait->tid, "cgroup", text, sizeof(text)) >
+	    0)
+		path = cgroup_of_controller(text, controller, &length);
+	text_add_format(wait->text, "frozen cgroup%s%.*s", path ? " " : "", (int)length,
+			path ? path : "");
+}
+
+/* cgroup v2 has freezing, but no controller of it: the name of none finds the thread's group. */
+static void frozen_describe(struct wait *wait)
+{
+	group_describe(wait, "");
+}
+
+const struct wait_object frozen_object = {
+	/* 5.2 and later; get_signal has the other one inlined, and all other waits there are T */
+	.functions = (const char *const[]){"do_freezer_trap", "get_signal", NULL},
+	.describe = frozen_describe,
+};
+
+static void frozen_v1_describe(struct wait *wait)
+{
+	group_describe(wait, "freezer");
+}
+
+const struct wait_object frozen_v1_object = {
+	.functions = (const char *const[]){"__refrigerator", NULL, 0},
+	.describe = frozen_v1_describe,
+};

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waits/wait_object.h"
+#include "proc/comm.h"
+#include "proc/file_type.h"
+#include "proc/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All kinds of things that are waited for. */
+static const struct wait_object *const objects[] = {
+	&aio_object,	   &child_object,   &epoll_object,    &event_object,	  &eventfd_object,
+	&file_lock_object, &file_object,    &frozen_object,   &futex_object,	  &frozen_v1_object,
+	&memory_object,	   &pidfd_object,   &messages_object, &pipe_object,	  &poll_object,
+	&signal_object,	   &socket_object,  &stopped_object,  &semaphores_object, &thread_object,
+	&timer_object,	   &timerfd_object, &uring_object,    &vfork_object,
+};
+
+#define OBJECT_COUNT (sizeof(objects) / sizeof(*objects))
+
+/* --- how a wait's object is found */
+
+#define CALLS_MAX 128 /* of all objects */
+
+/* Calls of all objects, sorted by name. */
+static struct object_call {
+	const struct wait_call *call;
+	const struct wait_object *object;
+} calls[CALLS_MAX];
+static size_t call_count;
+
+static int calls_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct object_call *)a)->call->name,
+		      ((const struct object_call *)b)->call->name);
+}
+
+static void calls_sort(void)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		for (const struct wait_call *call = objects[i]->calls; call && call->name; call++)
+			calls[call_count++] = (struct object_call){call, objects[i]};
+	qsort(calls, call_count, sizeof(*calls), calls_compare);
+}
+
+const struct wait_call *wait_call_find(const char *name, const struct wait_object **object)
+{
+	const struct wait_call named = {.name = name};
+	const struct object_call key = {.call = &named}, *found;
+
+	if (!call_count)
+		calls_sort();
+	found = bsearch(&key, calls, call_count, sizeof(*calls), calls_compare);
+	*object = found ? found->object : NULL;
+	return found ? found->call : NULL;
+}
+
+bool wait_has_limit(const struct sample *sample)
+{
+	const struct wait_object *object;
+	const struct wait_call *call = wait_call_find(sample->call.name, &object);
+
+	return call && call->limit && sample->call.arg[call->limit];
+}
+
+const struct wait_object *wait_object_elsewhere(const char *function, bool stopped)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
+		const char *const *name = objects[i]->functions;
+
+		while (name && *name && strcmp(*name, function) != 0)
+			name++;
+		if (stopped ? objects[i]->stopped : name && *name)
+			return objects[i];
+	}
+	return NULL;
+}
+
+const struct wait_object *wait_object_of_link(const char *link, const struct wait_link **found)
+{
+	const struct wait_object *object = NULL;
+	size_t longest = 0;
+
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		for (const struct wait_link *row = objects[i]->links; row && row->beginning;
+		     row++) {
+			size_t length = strlen(row->beginning);
+
+			if ((object && length <= longest) || strncmp(link, row->beginning, length))
+				continue;
+			object = objects[i];
+			*found = row;
+			longest = length;
+		}
+	return object;
+}
+
+bool wait_describe_of_stack(struct wait *wait, const char *stack, bool runs)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		if (objects[i]->of_stack && objects[i]->of_stack(wait, stack, runs)) {
+			wait->facts.object = objects[i];
+			wait->facts.kind = objects[i]->kind;
+			return true;
+		}
+	return false;
+}
+
+void wait_describe(struct wait *wait, const struct wait_object *object, wait_describer *describe)
+{
+	wait->facts.object = object;
+	wait->facts.kind = object->kind;
+	describe(wait);
+}
+
+void file_describe(struct wait *wait)
+{
+	const struct wait_object *object;
+	const struct wait_link *row;
+	const char *type = NULL;
+
+	wait->facts.object = NULL;
+	wait->facts.kind = WAIT_UNKNOWN;
+	if (!wait->link)
+		return;
+	object = wait_object_of_link(wait->link, &row);
+	if (*wait->link == '/' && wait->fd >= 0)
+		type = file_type_word(wait->waits->root, wait->pid, wait->tid, wait->fd);
+	for (size_t i = 0; type && i < OBJECT_COUNT; i++)
+		if (objects[i]->file_type && !strcmp(objects[i]->file_type, type))
+			object = objects[i];
+	wait_describe(wait, object, object->describe);
+}
+
+bool descriptor_describe(struct wait *wait, int fd)
+{
+	char name[32], target[PATH_MAX];
+	struct wait part = *wait;
+	const struct wait_link *row;
+	const struct wait_object *object;
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	part.fd = fd;
+	part.link = target;
+	if (proc_link_read(wait->waits->root, wait->pid, wait->tid, name, target, sizeof(target)) <=
+	    0) {
+		text_add_format(wait->text, "fd %d", fd);
+		return false;
+	}
+	if (wait_object_of_link(target, &row)->nests)
+		text_add_string(wait->text, row->word);
+	else
+		file_describe(&part);
+	wait->facts = part.facts;
+	wait->socket = part.socket;
+	wait->pending |= part.pending;
+	object = part.facts.object;
+	return object && object->is_own && object->is_own(&part);
+}
+
+bool wait_is_own(const struct wait *wait)
+{
+	(void)wait;
+	return true;
+}
+
+uint64_t wait_end(enum edge_kind kind, int64_t inode)
+{
+	return hash_u64((uint64_t)inode ^ (uint64_t)kind << 56) | 1;
+}
+
+uint64_t wait_end_of_link(const char *link)
+{
+	const struct wait_link *row;
+	const struct wait_object *object = link ? wait_object_of_link(link, &row) : NULL;
+
+	return object && object->ends != EDGE_NONE
+		       ? wait_end(object->ends, atoll(link + strlen(row->beginning)))
+		       : 0;
+}
+
+void edge_to_end(enum edge_kind kind, int64_t pid, int64_t inode, const struct sample *sample,
+		 struct edge *edge)
+{
+	edge->kind = kind;
+	if (pid == ABSENT || pid == sample->thread.pid)
+		return;
+	edge->pid = pid;
+	edge->to_end = true;
+	edge->inode = inode;
+	edge->sure = SURE_LIKELY;
+}
+
+/* --- for describers */
+
+bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size)
+{
+	return user_memory_read_again(&wait->waits->memory, wait->waits->root, wait->pid, wait->tid,
+				      wait->now_ns, address, bytes, size) == (ssize_t)size;
+}
+
+#define FDINFO_BYTES 262144 /* some 3000 descriptors of an epoll set, 12 000 polls of a ring */
+
+const char *wait_fdinfo(const struct wait *wait, bool *cut)
+{
+	static char text[FDINFO_BYTES];
+	char name[32];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", wait->fd);
+	length = proc_file_read(wait->waits->root, wait->pid, wait->tid, name, text, sizeof(text));
+	if (length < 0)
+		*text = '\0';
+	if (cut)
+		*cut = length == sizeof(text) - 1;
+	return text;
+}
+
+int64_t wait_fdinfo_number(const struct wait *wait, const char *key, int base)
+{
+	const char *at = strstr(wait_fdinfo(wait, NULL), key);
+
+	return at ? strtoll(at + strlen(key), NULL, base) : ABSENT;
+}
+
+uint64_t wait_address(const struct wait *wait, int arg)
+{
+	return wait->compat ? (uint32_t)wait->arg[arg] : (uint64_t)wait->arg[arg];
+}
+
+void wait_add_thread(struct wait *wait, const char *before, int64_t tid)
+{
+	const char *comm;
+
+	if (wait->numbers_only)
+		return;
+	comm = comm_find(wait->waits->comms, wait->waits->root, tid, wait->now_ns);
+	text_add_format(wait->text, "%s%lld%s%s", before, (long long)tid, comm ? " " : "",
+			comm ? comm : "");
+}
+
+/* --- threads of other pid namespaces */
+
+#define TASKS_MAX 256 /* limit of threads of a process that are read; each costs some 10 us */
+#define OUTER_MAX 131072
+
+/* A thread and whether it has ids of another pid namespace. A thread never leaves its pid
+ * namespace: setns(2) and unshare(2) change that of children only, pid_namespaces(7). */
+struct outer_thread {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	bool known; /* the thread has no other ids than those that /proc shows */
+};
+
+void outer_threads_init(struct cache *threads)
+{
+	*threads = (struct cache){.entry_bytes = sizeof(struct outer_thread),
+				  .entries_max = OUTER_MAX};
+}
+
+/* The thread's id in its own pid namespace; 0: the thread is gone. nested: its id or its process's
+ * differs from the one that /proc shows. */
+static int64_t inner_id(const struct wait *wait, int64_t tid, bool *nested)
+{
+	int64_t inner_pid = wait->pid, inner_tid = tid;
+	int err =
+		proc_namespace_ids_read(wait->waits->root, wait->pid, tid, &inner_pid, &inner_tid);
+
+	/* -EINVAL: the kernel does not show these ids (before 4.1) */
+	*nested = inner_pid != wait->pid || inner_tid != tid;
+	return err && err != -EINVAL ? 0 : inner_tid;
+}
+
+int64_t thread_of_inner(const struct wait *wait, int64_t inner)
+{
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	int64_t found = 0;
+	bool nested, added;
+	DIR *tasks;
+	struct outer_thread *outer =
+		cache_get(&wait->waits->outer_threads, (uint64_t)wait->tid, wait->now_ns, &added);
+
+	if (outer->known && outer->start_ns == wait->start_ns)
+		return inner;
+	outer->known = false;
+	if (!inner_id(wait, wait->tid, &nested))
+		return 0;
+	if (!nested) {
+		outer->start_ns = wait->start_ns;
+		outer->known = true;
+		return inner;
+	}
+	snprintf(path, sizeof(path), "%s/%lld/task", wait->waits->root, (long long)wait->pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return 0;
+	for (int i = 0; i < TASKS_MAX && !found && (entry = readdir(tasks)); i++)
+		if (isdigit((unsigned char)*entry->d_name) &&
+		    inner_id(wait, atoll(entry->d_name), &nested) == inner)
+			found = atoll(entry->d_name);
+	closedir(tasks);
+	return found;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Things that threads wait for: one file for each kind, which ends with the kind's entry. An entry
+ * says how a wait for such a thing is recognised, describes it, and leads to whoever is waited for.
+ * The table of entries is in wait_object.c; all that knows no kinds is in waits.c.
+ */
+#ifndef TSNAP_WAITS_WAIT_OBJECT_H
+#define TSNAP_WAITS_WAIT_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cache.h"
+#include "base/text.h"
+#include "proc/cgroup_mount.h"
+#include "proc/user_memory.h"
+#include "waits/chain.h"
+#include "waits/file_lock.h"
+#include "waits/holders.h"
+#include "waits/socket.h"
+#include "waits/wait_peers.h"
+#include "waits/waits.h"
+
+/* State of the search for wait classes. */
+struct wait_classes {
+	struct index rules; /* interned name of a call to the rule that it decides by, or 0 */
+	struct wait_peers peers;
+	int64_t daemon_ports;
+	int64_t scan_ns, left_ns; /* the present scan, and the time that classes have left in it */
+	int64_t locks_left_ns;	  /* time that it has left for locks of runtimes */
+	int64_t changes_tid;	  /* see waits_class_changes() */
+};
+
+/* What lasts from scan to scan. */
+struct waits {
+	const char *root;
+	bool own_ids; /* ids in /proc are those that system calls of this process use */
+	struct cache *comms;
+	struct cache episodes;
+	struct holders holders;
+	struct sockets sockets;
+	struct cache served;	    /* connections that threads serve: served.c */
+	struct cache locks;	    /* words of locks: futex.c */
+	struct cache long_sets;	    /* epoll sets that take long to list: poll_set.c */
+	struct cache outer_threads; /* threads without ids of another namespace: wait_object.c */
+	struct lock_list file_locks;
+	struct user_memory memory;
+	struct cgroup_mount memory_group; /* mount of the memory controller */
+	bool memory_group_looked_for;
+	runtime_lock_finder *runtime_locks; /* NULL: none */
+	void *runtime_lock_finder;
+	struct wait_classes classes;
+	struct text text;
+};
+
+/* One wait that is looked up: the parameters, and the result that describers fill in. */
+struct wait {
+	struct waits *waits;
+	int64_t pid, tid, now_ns;
+	int64_t start_ns; /* start of the thread: with tid, its identity */
+	bool compat;
+	uint64_t episode;   /* number of the switch-out: differs for each wait */
+	const int64_t *arg; /* arguments of the call */
+	int fd;		    /* descriptor among the arguments; -1: none */
+	const char *link;   /* link of fd, or path of the call; NULL: not known */
+	bool anew;	    /* values that this scan has read before are read again */
+	bool numbers_only; /* the text is not used, and the process at the other end not searched */
+	/* the result */
+	struct text *text;
+	struct wait_facts facts;
+	const struct socket_facts *socket; /* socket of fd; until the next socket_find() */
+	const char *connection, *remote;   /* connection that decides about a set; NULL: none */
+	bool pending;			   /* a later scan knows more */
+	bool of_thread; /* the result is of this thread alone: others in the same call may have
+			   another */
+};
+
+typedef void wait_describer(struct wait *wait);
+
+/* A system call, of any architecture. */
+struct wait_call {
+	const char *name;
+	wait_describer *describe; /* NULL: it waits for the file that its descriptor refers to */
+	int limit;		  /* index of the argument that is a time limit; 0: it has none */
+};
+
+struct wait_link {
+	const char *beginning; /* of the link in /proc/PID/fd */
+	const char *word;      /* for the column filetype; NULL: the type of the file itself */
+};
+
+struct wait_object {
+	enum wait_kind kind; /* for the rules of sample/wait_rule_table.c */
+	/* A wait is for this thing if the first of these says so: its thread is stopped; the kernel
+	 * function that /proc/TID/wchan shows (the registers may still show a call that the thread
+	 * does not wait in, and a file may not be open yet); the call; the file of the call's
+	 * descriptor, by its link (the longest beginning that fits) or its type. Each list ends
+	 * with an empty row. */
+	bool stopped;
+	const char *const *functions;
+	const struct wait_call *calls;
+	const struct wait_link *links;
+	const char *file_type;
+	wait_describer *describe; /* of functions and files */
+	/* Describes the wait if the kernel's stack of a thread that sleeps in D, is runnable (runs)
+	 * or has a page fault shows it, whatever its registers show. False: the wait is for
+	 * something else. */
+	bool (*of_stack)(struct wait *wait, const char *stack, bool runs);
+	bool (*is_own)(const struct wait *wait); /* only the process itself can make it ready */
+	bool nests;				 /* may contain other descriptors, and itself */
+	/* Fills the edge to whoever is waited for, as far as facts show it. A pid without a tid is
+	 * a process whose thread has to be chosen, and sure is then for a process with one thread.
+	 * NULL: there is no edge. */
+	void (*edge)(const struct wait_facts *facts, const struct sample *sample,
+		     struct edge *edge);
+	enum edge_kind ends; /* edges to the other end; links have its inode. EDGE_NONE: no ends */
+	bool passes_on;	     /* the holder may change meanwhile: it is read anew in each scan */
+	bool searched;	     /* finding who is waited for may take several scans */
+	/* only threads can end waits for it and waits in its calls, apart from signals and time: no
+	 * packet, no disk. The last waker is an edge, if there is no better one */
+	bool threads_end;
+	uint64_t apart; /* bits of its calls' first argument in which waits for one thing differ */
+	bool uninterruptible; /* waits for it are in D themselves, not disk I/O in such a call */
+};
+
+extern const struct wait_object aio_object, child_object, epoll_object, event_object,
+	eventfd_object, file_lock_object, file_object, frozen_object, frozen_v1_object,
+	futex_object, memory_object, messages_object, pidfd_object, pipe_object, poll_object,
+	semaphores_object, signal_object, socket_object, stopped_object, thread_object,
+	timer_object, timerfd_object, uring_object, vfork_object;
+
+/* --- how a wait's object is found */
+
+/* The call of that name, and its object; NULL: it waits for its descriptor's file, and more than
+ * threads can end that. */
+const struct wait_call *wait_call_find(const char *name, const struct wait_object **object);
+/* True if the call that the sample sleeps in has a time limit. */
+bool wait_has_limit(const struct sample *sample);
+/* The object that a thread waits for outside of its call, if it is stopped, or sleeps in that
+ * kernel function; NULL: none. */
+const struct wait_object *wait_object_elsewhere(const char *function, bool stopped);
+/* The object of a file's link, never NULL; *row: the link's row. */
+const struct wait_object *wait_object_of_link(const char *link, const struct wait_link **row);
+/* Calls of_stack() of the objects. */
+bool wait_describe_of_stack(struct wait *wait, const char *stack, bool runs);
+/* Describes a wait for that object. */
+void wait_describe(struct wait *wait, const struct wait_object *object, wait_describer *describe);
+/* Describes the file that wait->fd and wait->link refer to. */
+void file_describe(struct wait *wait);
+/* Adds another descriptor of the thread to the result. True if only the process itself can make it
+ * ready: an eventfd, or a pipe whose other end it has, too. */
+bool descriptor_describe(struct wait *wait, int fd);
+/* A number for the other end with that inode, which an edge of that kind leads to; never 0. */
+uint64_t wait_end(enum edge_kind kind, int64_t inode);
+/* The number of the other end that a link leads to. 0: it has none, or is NULL. */
+uint64_t wait_end_of_link(const char *link);
+
+/* --- for describers */
+
+/* Reads from the thread's memory. False: not all of it could be read. */
+bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, size_t size);
+/* Text of /proc/PID/fdinfo/FD for wait->fd, proc(5), valid until the next call; "" if it can't be
+ * read. *cut, unless NULL: the text is truncated. */
+const char *wait_fdinfo(const struct wait *wait, bool *cut);
+/* The number after a line's key there; ABSENT. */
+int64_t wait_fdinfo_number(const struct wait *wait, const char *key, int base);
+/* An argument of the call as an address; of a 32-bit call, its lower 32 bits. */
+uint64_t wait_address(const struct wait *wait, int arg);
+/* Adds `before` and the thread with its name: " by 123 worker". */
+void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
+/* The thread that has this id in the pid namespace of the waiting thread; 0: there is none. */
+int64_t thread_of_inner(const struct wait *wait, int64_t inner);
+/* True: an is_own for files that only the process itself can make ready. */
+bool wait_is_own(const struct wait *wait);
+
+/* --- caches of struct waits, and what objects share */
+
+void locks_init(struct cache *locks);
+void long_sets_init(struct cache *sets);
+void outer_threads_init(struct cache *threads);
+
+/* Threads of servers and their connections (served.c): a cache of the caller's for all waits. */
+void served_init(struct cache *served);
+/* Notes the connection if a thread of a server waits for it. */
+void served_note(struct cache *served, const struct wait *wait, int64_t daemon_ports);
+/* True if a connection is noted for the thread. */
+bool served_has(struct cache *served, int64_t tid);
+/* Adds the thread's noted connection to the result if its client waits for an answer. */
+void served_describe(struct cache *served, struct wait *wait);
+
+/* Makes an edge to the process that has the other end; there is none to one that has both. */
+void edge_to_end(enum edge_kind kind, int64_t pid, int64_t inode, const struct sample *sample,
+		 struct edge *edge);
+/* An edge to the device that the thread's I/O is under way on. */
+void disk_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge);
+
+#endif
