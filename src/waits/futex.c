@@ -16,8 +16,8 @@
  * the id is that of a living thread of the same process (of any process, for a shared PI futex: any
  * user can write any thread's id there, so one of another user is marked as likely only).
  * Locks of language runtimes, whose waiters sleep on a condition variable, come from a
- * runtime_lock_finder (waits/waits.h). Everything else, such as condition variables and semaphores,
- * is reported by its address.
+ * runtime_lock_finder (waits/runtime_lock.h). Everything else, such as condition variables and
+ * semaphores, is reported by its address.
  */
 #include "waits/wait_object.h"
 #include "base/clock.h"

@@ -3,7 +3,7 @@
 #include "keeper/avoid.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
-#include "waits/file_lock.h"
+#include "waits/lock_list.h"
 #include "base/clock.h"
 #include "base/names.h"
 
@@ -49,7 +49,7 @@ struct family {
 /* True if the process has descriptor fd with this link ("pipe:[12]"), and the link's mode has
  * exactly these of the bits S_IRUSR (open for reading) and S_IWUSR (for writing): a FIFO that is
  * open for both is no other end. mode_bits 0: the descriptor's open file has a lock, and link is
- * that lock (waits/file_lock.h). */
+ * that lock (waits/lock_list.h). */
 static bool end_is_had(const char *root, int64_t pid, int fd, const char *link, uint32_t mode_bits)
 {
 	char name[32], path[PATH_MAX], target[PATH_MAX];

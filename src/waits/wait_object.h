@@ -13,12 +13,14 @@
 #include "base/text.h"
 #include "proc/cgroup_mount.h"
 #include "proc/user_memory.h"
+#include "sample/sample.h"
+#include "sample/wait_rule.h"
 #include "waits/chain.h"
-#include "waits/file_lock.h"
 #include "waits/holders.h"
-#include "waits/socket.h"
+#include "waits/lock_list.h"
+#include "waits/runtime_lock.h"
+#include "waits/sockets.h"
 #include "waits/wait_peers.h"
-#include "waits/waits.h"
 
 /* State of the search for wait classes. */
 struct wait_classes {

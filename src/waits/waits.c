@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "waits/wait_object.h"
+#include "waits/waits.h"
 #include "base/memory.h"
 #include "base/shown_pid.h"
 #include "base/names.h"
@@ -7,6 +7,7 @@
 #include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/wait_episode.h"
+#include "waits/wait_object.h"
 
 #include <stdlib.h>
 #include <string.h>

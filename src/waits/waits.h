@@ -21,9 +21,10 @@
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
+#include "waits/runtime_lock.h"
 
 struct cache;
-struct wait;
+struct waits;
 
 /* Makes an empty state. comms: names of other threads (proc/comm.h); like proc_root it must outlive
  * the state. */
@@ -71,22 +72,6 @@ int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t
  * another one. */
 bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		 uint64_t needs, int64_t now_ns);
-
-/* A lock of a language's runtime that a futex belongs to, and its holder. */
-struct runtime_lock {
-	enum edge_kind kind; /* its name is the lock's */
-	uint64_t address;    /* 0: the process has only one such lock */
-	bool free;	     /* no thread holds it */
-	int64_t holder;	     /* id of a thread, as its process knows it; 0: not known */
-	int64_t turn;	     /* a number that differs for each holder */
-	bool changing;	     /* the holder may be about to change */
-	bool later;	     /* not found yet: a later scan may find it */
-	char location[176];  /* position of the holder in its program; "": not known */
-};
-
-/* True if the thread waits for a runtime's lock. with_location: fill lock->location. */
-typedef bool runtime_lock_finder(void *finder, const struct wait *wait, uint64_t futex,
-				 bool with_location, struct runtime_lock *lock);
 
 /* Sets the function that finds locks of runtimes; there is none at first. */
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);

@@ -5,7 +5,7 @@
 #include "fake_proc.h"
 #include "sample/column.h"
 #include "waits/chain.h"
-#include "waits/file_lock.h"
+#include "waits/lock_list.h"
 
 static struct chain_nodes nodes;
 

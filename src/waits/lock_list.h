@@ -6,8 +6,8 @@
  * and its id may be another one's. The processes that have the open file show the same line in
  * /proc/PID/fdinfo/FD (4.1).
  */
-#ifndef TSNAP_WAITS_FILE_LOCK_H
-#define TSNAP_WAITS_FILE_LOCK_H
+#ifndef TSNAP_WAITS_LOCK_LIST_H
+#define TSNAP_WAITS_LOCK_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
