@@ -12,7 +12,7 @@
 #include "live/context/live_config.h"
 #include "recording/retention.h"
 #include "recording/recording_part.h"
-#include "report/query.h"
+#include "report/report.h"
 
 struct renderer;
 
@@ -48,41 +48,33 @@ struct config {
 	enum mode mode;
 	/* format of MODE_FORMAT and MODE_GOROUTINES; NULL: text for people */
 	const struct renderer *format;
-	struct live_config live;   /* options that the live source reads */
-	int64_t duration_us;	   /* -d; 0: not given */
-	int64_t interval_us;	   /* -i; 0: one report */
-	int64_t count;		   /* -n: reports, with --csv and --json scans; 0: not given */
-	bool named;		   /* processes were named without -p */
-	bool goroutines;	   /* --goroutines: mode becomes MODE_GOROUTINES */
-	int64_t goroutines_pid;	   /* -p as an id, with --goroutines */
-	const char *user;	   /* -u as typed: a name or uid; NULL: all */
-	const char *comm;	   /* -c pattern; NULL: all */
-	const char *filter;	   /* --filter: an expression; NULL: none */
-	bool all_states;	   /* -a, or what implies it */
-	bool on_cpu, off_cpu;	   /* --on-cpu, --off-cpu, or what implies it */
-	bool off_wake;		   /* --off-wake */
-	const char *columns;	   /* -g as typed; NULL: the mode's default */
-	const char *by;		   /* --by as typed; NULL: not given */
-	const char *more_columns;  /* -G as typed; NULL: none */
-	const char *sort;	   /* --sort as typed; NULL: most time first */
-	const char *trace;	   /* --trace as typed: kinds; NULL: none */
-	const char *output;	   /* --flame, --pprof, --metrics: a file; -: standard output */
-	int64_t stacks;		   /* --stacks: stacks of each line of a report; 0: none */
-	bool chains;		   /* --chains */
-	bool findings;		   /* --findings */
-	bool by_chain;		   /* --by-chain */
-	const char *critical_path; /* --critical-path as typed: ids or name patterns; NULL: none */
-	const char *stack_dict;	   /* --stack-dict: written beside rows, read with a recording */
-	const char *diff;	   /* --diff: two files; NULL: none */
+	struct live_config live;     /* options that the live source reads */
+	int64_t duration_us;	     /* -d; 0: not given */
+	int64_t interval_us;	     /* -i; 0: one report */
+	int64_t count;		     /* -n: reports, with --csv and --json scans; 0: not given */
+	bool named;		     /* processes were named without -p */
+	bool goroutines;	     /* --goroutines: mode becomes MODE_GOROUTINES */
+	int64_t goroutines_pid;	     /* -p as an id, with --goroutines */
+	const char *user;	     /* -u as typed: a name or uid; NULL: all */
+	const char *comm;	     /* -c pattern; NULL: all */
+	const char *filter;	     /* --filter: an expression; NULL: none */
+	bool all_states;	     /* -a, or what implies it */
+	bool on_cpu, off_cpu;	     /* --on-cpu, --off-cpu, or what implies it */
+	const char *columns;	     /* -g as typed; NULL: the mode's default */
+	const char *by;		     /* --by as typed; NULL: not given */
+	const char *more_columns;    /* -G as typed; NULL: none */
+	const char *sort;	     /* --sort as typed; NULL: most time first */
+	const char *trace;	     /* --trace as typed: kinds; NULL: none */
+	const char *output;	     /* --flame, --pprof, --metrics: a file; -: standard output */
+	struct report_config report; /* options that parts of a report read */
+	bool by_chain;		     /* --by-chain */
+	const char *stack_dict;	     /* --stack-dict: written beside rows, read with a recording */
+	const char *diff;	     /* --diff: two files; NULL: none */
 	const char *diff_after;
-	bool all_rows;		    /* --all-rows */
-	bool raw;		    /* --raw */
 	const char *replay;	    /* --replay: a CSV that tsnap wrote; NULL: live */
 	char **replay_more;	    /* further names after --replay's, up to a NULL; NULL: none */
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
 	struct recording_part part; /* --from, --to as times */
-	int64_t by_time_us;	    /* --by-time; 0: not given */
-	bool heatmap;		    /* --heatmap */
 	const char *snapshot;	    /* --snapshot: a file */
 	const char *record;	    /* -o: a directory; NULL: nothing is recorded */
 	int64_t flush_us;	    /* --flush */
@@ -92,10 +84,7 @@ struct config {
 	struct retention retention; /* --keep, --keep-bytes, --keep-free, --keep-archive */
 	bool text;		    /* --text */
 	bool ascii;		    /* --ascii */
-	bool csv_safe;		    /* --csv-safe */
-	int64_t patience_us;	    /* --patience */
-	bool report;		    /* --report: rows of groups */
-	bool verbose;		    /* -v */
+	bool groups;		    /* --report: rows of groups */
 	bool help_all;		    /* --help all */
 	const char *list_word;	    /* --list WORD; NULL: all is listed */
 	const char *config_file;    /* --config, the last one; its options are set as others */

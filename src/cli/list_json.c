@@ -91,12 +91,14 @@ static void pair_add(struct text *out, const char *list, const char *name, const
 
 void list_json_add(struct text *out)
 {
+	const struct trace_kind *kinds[TRACE_KINDS_MAX];
+	size_t kind_count = trace_kinds_list(~0u, kinds);
+
 	columns_add(out);
 	for (size_t i = 0; i < column_set_count; i++)
 		pair_add(out, "set", column_sets[i].name, "columns", column_sets[i].columns);
 	for (int64_t i = 0; i < STATE_COUNT; i++)
 		pair_add(out, "state", state_row(i)->name, "help", state_row(i)->help);
-	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		pair_add(out, "trace", trace_rows[kind].kind.name, "help",
-			 trace_rows[kind].kind.help);
+	for (size_t i = 0; i < kind_count; i++)
+		pair_add(out, "trace", kinds[i]->name, "help", kinds[i]->help);
 }

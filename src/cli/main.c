@@ -288,14 +288,14 @@ int main(int argc, char **argv)
 				"SIGTERM");
 	code = error_end(&e, err);
 	if (code) {
-		bool more = e.detail && !config.verbose && !strstr(e.line, "-v ");
+		bool more = e.detail && !config.report.verbose && !strstr(e.line, "-v ");
 
 		if (code != EXIT_USAGE && !strstr(e.line, "(seccomp)"))
 			limits_report(&e, err);
 		if (more)
 			error_add(&e, " (-v says more)");
 		output_complain(e.line);
-		if (config.verbose && e.detail)
+		if (config.report.verbose && e.detail)
 			output_complain(e.detail);
 	}
 	error_done(&e);

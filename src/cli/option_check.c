@@ -138,19 +138,19 @@ static int top_check(const struct config *config, struct error *e)
 {
 	bool top = config->mode == MODE_TOP, rows = writes(config, RENDERER_ROWS);
 
-	if (config->csv_safe && (!rows || config->format != &renderer_csv))
+	if (config->report.csv_safe && (!rows || config->format != &renderer_csv))
 		return usage(e, "--csv-safe", "is for --csv");
-	if (config->report && (!rows || !config->format->of_groups))
+	if (config->groups && (!rows || !config->format->of_groups))
 		return usage(e, "--report",
 			     "needs --csv or --json (a report is the default output)");
-	if (config->report && (config->trace || config->stack_dict || config->live.self))
+	if (config->groups && (config->trace || config->stack_dict || config->live.self))
 		return usage(e, "--report",
 			     "writes groups only: it can't go with --trace, --slower, --stack-dict "
 			     "or --self");
-	if (config->patience_us && !rows)
+	if (config->report.patience_us && !rows)
 		return usage(e, "--patience",
 			     "is for --csv and --json: a report waits until its end anyway");
-	if (config->patience_us && (config->report || config->trace || config->replay))
+	if (config->report.patience_us && (config->groups || config->trace || config->replay))
 		return usage(e, "--patience",
 			     "is for samples of the live host: it can't go with --report, --trace, "
 			     "--slower or --replay");
@@ -169,23 +169,23 @@ static int stacks_check(const struct config *config, struct error *e)
 {
 	const struct renderer *format = config->mode == MODE_FORMAT ? config->format : NULL;
 
-	if (config->stacks && config->mode != MODE_REPORT)
+	if (config->report.stacks && config->mode != MODE_REPORT)
 		return usage(e, "--stacks",
 			     "is for a report: -G stack adds stacks to rows, --folded and --flame "
 			     "write all of them");
-	if (config->chains && config->mode != MODE_REPORT)
+	if (config->report.chains && config->mode != MODE_REPORT)
 		return usage(e, "--chains",
 			     "is for a report; for rows, -G chains adds its columns");
 	if (config->by_chain && !(format && format->chains))
 		return usage(e, "--by-chain",
 			     "needs --folded or --flame (--by chain groups a report)");
-	if (config->by_chain && (config->off_wake || config->diff))
+	if (config->by_chain && (config->report.off_wake || config->diff))
 		return usage(e, "--by-chain",
 			     "draws chains, not stacks: it can't go with --off-wake or --diff");
-	if (config->off_wake && !config->stacks && !writes(config, RENDERER_STACKS))
+	if (config->report.off_wake && !config->report.stacks && !writes(config, RENDERER_STACKS))
 		return usage(e, "--off-wake",
 			     "needs --stacks, --folded or --flame: -G waker_stack adds a column");
-	if (config->off_wake && config->on_cpu)
+	if (config->report.off_wake && config->on_cpu)
 		return usage(e, "--off-wake", "shows threads off CPU: it can't go with --on-cpu");
 	if (config->stack_dict && !config->replay && !config->diff &&
 	    (config->trace || !writes(config, RENDERER_ROWS)))
@@ -210,7 +210,7 @@ static int stacks_check(const struct config *config, struct error *e)
 		return usage(e, "--diff",
 			     "compares all of two files: it can't go with --replay, -i or -n");
 	if ((config->live.stack_bytes || config->live.frame_pointers) &&
-	    (config->off_cpu || config->off_wake) && !config->on_cpu)
+	    (config->off_cpu || config->report.off_wake) && !config->on_cpu)
 		return usage(e, config->live.frame_pointers ? "--fp" : "--stack-bytes",
 			     "is for stacks of threads on a CPU, which --off-cpu and --off-wake "
 			     "leave out");
@@ -229,12 +229,12 @@ static int stacks_check(const struct config *config, struct error *e)
 /* Checks --findings, which has columns of its own, and is about all work and waiting. */
 static int findings_check(const struct config *config, struct error *e)
 {
-	if (!config->findings)
+	if (!config->report.findings)
 		return 0;
 	if (config->mode != MODE_REPORT && config->format != &renderer_json)
 		return usage(e, "--findings", "is for a report and --json");
-	if (config->report || config->by || config->more_columns || config->stacks ||
-	    config->by_time_us)
+	if (config->groups || config->by || config->more_columns || config->report.stacks ||
+	    config->report.by_time_us)
 		return usage(e, "--findings",
 			     "shows rows with -g alone: it can't go with --report, -G, --by, "
 			     "--stacks, --by-time or --heatmap");
@@ -243,7 +243,7 @@ static int findings_check(const struct config *config, struct error *e)
 			e, "--findings",
 			"covers all work and waiting: it can't go with -a, --on-cpu or --off-cpu");
 	if (config->mode == MODE_FORMAT &&
-	    (config->columns || config->trace || config->patience_us || config->stack_dict))
+	    (config->columns || config->trace || config->report.patience_us || config->stack_dict))
 		return usage(
 			e, "--findings",
 			"with --json writes findings only: it can't go with -g, --trace, --slower, "
@@ -323,17 +323,17 @@ static int times_check(struct config *config, struct error *e)
 /* Checks options that are only for recordings. */
 static int replay_check(struct config *config, struct error *e)
 {
-	const char *option = config->heatmap ? "--heatmap" : "--by-time";
+	const char *option = config->report.heatmap ? "--heatmap" : "--by-time";
 
-	if (config->heatmap && !config->by_time_us)
-		config->by_time_us = HEATMAP_STEP_US;
+	if (config->report.heatmap && !config->report.by_time_us)
+		config->report.by_time_us = HEATMAP_STEP_US;
 	if (config->snapshot && !config->replay)
 		return usage(e, "--snapshot", "needs --replay FILE|DIR, to copy from");
-	if (!config->by_time_us)
+	if (!config->report.by_time_us)
 		return 0;
 	if (!config->replay || config->mode != MODE_REPORT)
 		return usage(e, option, "is for a report of a recording (--replay)");
-	if (config->interval_us || config->count || config->stacks)
+	if (config->interval_us || config->count || config->report.stacks)
 		return usage(e, option, "can't go with -i, -n or --stacks");
 	return 0;
 }
@@ -363,7 +363,7 @@ static int path_check(struct config *config, struct error *e)
 	bool samples = config->mode == MODE_REPORT || writes(config, RENDERER_ROWS) ||
 		       writes(config, RENDERER_STACKS);
 
-	if (!config->critical_path)
+	if (!config->report.critical_path)
 		return 0;
 	if (!samples || config->by_chain || config->diff)
 		return usage(e, "--critical-path", "is for a report, rows and stacks");
@@ -375,16 +375,16 @@ static int path_check(struct config *config, struct error *e)
 			     "needs probes of its own: it can't go with --share or --attach");
 	if (config->live.process || config->live.threads || config->user || config->comm ||
 	    config->live.cgroup || config->filter || config->on_cpu || config->off_cpu ||
-	    config->off_wake)
+	    config->report.off_wake)
 		return usage(e, "--critical-path",
 			     "follows waits through all threads: it can't go with -p, -t, -u, -c, "
 			     "--cgroup, --filter, --on-cpu, --off-cpu or --off-wake");
-	if (config->trace || config->chains || config->findings || config->patience_us ||
-	    config->stack_dict)
+	if (config->trace || config->report.chains || config->report.findings ||
+	    config->report.patience_us || config->stack_dict)
 		return usage(e, "--critical-path",
 			     "can't go with --trace, --slower, --chains, --findings, --patience or "
 			     "--stack-dict");
-	config->all_states = config->raw = true;
+	config->all_states = config->report.raw = true;
 	return 0;
 }
 
@@ -466,18 +466,29 @@ static int selection_check(const struct config *config, struct error *e)
 static void contents_check(struct config *config)
 {
 	if (config->mode != MODE_REPORT || config->columns || config->by || config->more_columns ||
-	    config->stacks || config->chains || config->findings || config->critical_path ||
-	    config->trace || config->by_time_us || config->all_states || config->on_cpu ||
-	    config->off_cpu)
+	    config->report.stacks || config->report.chains || config->report.findings ||
+	    config->report.critical_path || config->trace || config->report.by_time_us ||
+	    config->all_states || config->on_cpu || config->off_cpu)
 		return;
-	config->findings = true;
+	config->report.findings = true;
 	config->columns = "programs";
+}
+
+/* The kind that --slower reports where --trace names none. */
+static const char *slower_kind(void)
+{
+	const struct trace_kind *kinds[TRACE_KINDS_MAX];
+	size_t at = trace_kinds_list(~0u, kinds);
+
+	while (at-- && !kinds[at]->slower)
+		;
+	return kinds[at]->name;
 }
 
 int config_check(struct config *config, struct error *e)
 {
 	int begun = goroutines_begin(config, e);
-	bool rows = writes(config, RENDERER_ROWS) && !config->report && !config->findings;
+	bool rows = writes(config, RENDERER_ROWS) && !config->groups && !config->report.findings;
 	bool samples = config->mode == MODE_REPORT || config->mode == MODE_FORMAT ||
 		       config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
@@ -494,7 +505,7 @@ int config_check(struct config *config, struct error *e)
 	rows |= config->mode == MODE_RECORD;
 	samples |= config->mode == MODE_RECORD;
 	if (config->live.slower_ms && !config->trace)
-		config->trace = trace_rows[LATENCY_SYSCALLS].kind.name;
+		config->trace = slower_kind();
 	if (config->live.descendants && !config->live.process)
 		return usage(e, "-r", "needs a process: tsnap -r NAME");
 	/* whoever asks for a process wants to see what it does, idle or not */
@@ -510,14 +521,14 @@ int config_check(struct config *config, struct error *e)
 	if (config->by && (!samples || rows))
 		return usage(e, "--by", "is for reports and stacks");
 	if (config->sort &&
-	    ((config->mode != MODE_REPORT && !config->report) || config->by_time_us))
+	    ((config->mode != MODE_REPORT && !config->groups) || config->report.by_time_us))
 		return usage(e, "--sort",
 			     "is for reports: other formats, and --by-time, have their own order");
 	if (config->mode == MODE_LIST_JSON && config->list_word)
 		return usage(e, "--list WORD", "prints text: --list --json lists everything");
-	if (config->all_rows && config->mode != MODE_REPORT)
+	if (config->report.all_rows && config->mode != MODE_REPORT)
 		return usage(e, "--all-rows", "is for reports: other formats have all rows");
-	if (config->raw && rows)
+	if (config->report.raw && rows)
 		return usage(e, "--raw", "is for reports and stacks: rows are samples");
 	if (config->replay && !samples && !config->snapshot)
 		return usage(e, "--replay", "is for a report, rows and stacks");
@@ -552,7 +563,7 @@ int config_check(struct config *config, struct error *e)
 			config, rows || config->mode == MODE_REPORT || config->mode == MODE_TOP, e);
 	if (err)
 		return err;
-	config->off_cpu |= config->off_wake;
+	config->off_cpu |= config->report.off_wake;
 	config->all_states |= config->off_cpu;
 	if (!config->live.stack_bytes)
 		config->live.stack_bytes = STACK_BYTES_DEFAULT;

@@ -1,323 +1,550 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The loop: takes a scan from the source, keeps it, and shows what was kept. The data flow:
+/* The whole program, for a report, rows, stacks and recordings:
  *
- *   source->next() --> scan --> grouped: group_table, at an interval's end --> grid --> interval
- *                  --> batch --> rows: grid at once --> interval
- *   source->traced() (--trace) --> distribution_table, at an interval's end --> interval
- *   source->events() (--slower, --trace exec) --> event_list, at an interval's end --> interval
- *   interval --> renderer --> text --> standard output
+ *   options --> the parts that they want (part_table.c), columns and filter (run_columns.c)
+ *   parts   --> what samples must have --> a source: this host, or a recording
+ *   each scan:            source --> parts take its samples, and what the source has beside them
+ *   an interval's end:    parts fill their rows --> the renderer writes a text --> standard output
  *
- * The source has applied the filter and filled what the columns need.
+ * Rows are written, and a recording is, with each scan: there is no interval then. The source has
+ * applied the filter and filled what the columns need. The screen (--top) has a loop of its own in
+ * top.c: it keeps scans for as long as they fit, and draws when somebody looks, not when an
+ * interval ends.
  */
-#include "cli/run_state.h"
+#include "cli/run.h"
 #include "keeper/keeper.h"
 #include "keeper/keeper_loss.h"
 #include "base/clock.h"
-#include "run_record.h"
+#include "base/memory.h"
 #include "base/output.h"
+#include "base/output_file.h"
 #include "base/progress.h"
 #include "base/signals.h"
+#include "cli/part_table.h"
+#include "cli/run_columns.h"
+#include "live/trace_table.h"
+#include "report/event_list.h"
+#include "report/groups.h"
+#include "report/status_since.h"
 #include "report/value.h"
+#include "render/renderer.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Adds the time before a scan in which no thread was seen to the steps of --by-time: steps between
- * the first and the last one have no rows. */
-static void silence_add_steps(struct run *run, int64_t weight_us, int64_t from_us,
-			      int64_t silent_us)
+#define TERMINAL_ROWS 20 /* rows of a table on a terminal, unless its height allows more */
+#define TERMINAL_WIDTH_DEFAULT 80
+
+struct run {
+	const struct config *config;
+	const struct renderer *renderer;
+	struct text *into; /* text that gets the output; NULL: it is written as configured */
+	struct report report;
+	struct interval interval;
+	struct column_list unrecorded; /* columns that a recording lacks */
+	struct text command;
+	struct source_status before; /* status as of the last interval */
+	struct scan scan;	     /* the present one, or the last */
+	struct scan batch;	     /* last batch of it, without its samples */
+	int64_t interval_us;	     /* length of an interval; 0: one interval at the end */
+	int64_t passed_us; /* time in the interval so far; negative: the interval before overran */
+	int64_t end_us;	   /* limit of the time in the whole run; 0: none */
+	int64_t shown;	   /* number of shown intervals, or of scans if not grouped */
+	/* scan time up to which an earlier worker has delivered all (keeper.h), until the first
+	 * scan of this one; 0: none */
+	int64_t gap_since_ns;
+};
+
+/* Output --------------------------------------------------------------------------------------- */
+
+static bool is_file(const char *file)
 {
-	struct time_rows *rows = &run->time_rows;
-	int64_t until_us = from_us + silent_us, in_step;
+	return file && strcmp(file, "-") != 0;
+}
 
-	if (!rows->step_us)
+static int output_fail(const char *file, int err, struct error *e)
+{
+	return error_set(e, -err, EXIT_FAILED, "%s: %s", file, output_error(err));
+}
+
+int run_output_check(const char *file, struct error *e)
+{
+	int err = is_file(file) ? output_replace_check(file) : 0;
+
+	return err ? output_fail(file, err, e) : 0;
+}
+
+int run_output(const char *file, const struct text *out, struct error *e)
+{
+	int err = is_file(file) ? output_replace(file, text_string(out), out->length)
+				: output_write(STDOUT_FILENO, text_string(out), out->length);
+
+	if (err && (err != -EPIPE || is_file(file)))
+		output_fail(is_file(file) ? file : "standard output", err, e);
+	return err;
+}
+
+void run_output_tell(const char *file, const char *what, void (*tell)(const char *lines))
+{
+	struct text line = {0};
+
+	if (!is_file(file))
 		return;
-	in_step = until_us % rows->step_us;
-	if (rows->from_us != ABSENT && from_us < rows->from_us + rows->step_us) {
-		int64_t first = rows->from_us + rows->step_us - from_us;
+	text_add_format(&line, "wrote %s, a %s\n", file, what);
+	tell(text_string(&line));
+	text_done(&line);
+}
 
-		first = first < silent_us ? first : silent_us;
-		tally_add_silence(&rows->tally, from_us, first, ratio(first, 1, weight_us));
-		silent_us -= first;
+/* Writes the rendered text. 0 or -errno with e. */
+static int run_write(struct run *run, struct error *e)
+{
+	struct text *out = &run->report.out;
+	int err = 0;
+
+	if (!out->length)
+		return 0;
+	progress_sampling_end();
+	if (run->into)
+		text_add(run->into, text_string(out), out->length);
+	else
+		err = run_output(run->config->output, out, e);
+	/* each later interval replaces the file without a word */
+	if (!err && run->renderer->whole && run->shown == 1)
+		run_output_tell(run->config->output, run->renderer->whole, run->report.tell);
+	text_clear(out);
+	return err;
+}
+
+/* Beginning ------------------------------------------------------------------------------------ */
+
+/* Sets width, height, row limit and colour, for terminals; other output is never cut. */
+static void interval_fit(struct interval *interval, bool all_rows)
+{
+	const char *columns = getenv("COLUMNS"), *no_color = getenv("NO_COLOR");
+	struct winsize size = {0};
+	long typed = columns ? strtol(columns, NULL, 10) : 0;
+
+	if (!isatty(STDOUT_FILENO))
+		return;
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	interval->width = typed > 0 && typed < 10000 ? (size_t)typed : size.ws_col;
+	if (!interval->width)
+		interval->width = TERMINAL_WIDTH_DEFAULT;
+	interval->row_limit = all_rows ? 0 : TERMINAL_ROWS;
+	interval->height = all_rows ? 0 : size.ws_row;
+	interval->colour = !no_color || !*no_color;
+}
+
+/* Sets the length of the run and of its intervals. */
+static void run_times(struct run *run)
+{
+	const struct config *config = run->config;
+
+	run->end_us = config->duration_us;
+	if (!run->report.grouped)
+		return;
+	run->interval_us = config->interval_us;
+	if (!run->interval_us && config->count)
+		run->interval_us = DURATION_DEFAULT_US;
+	/* a recording is read to its end */
+	if (!run->interval_us && !run->end_us && !config->replay)
+		run->end_us = DURATION_DEFAULT_US;
+}
+
+static const struct renderer *renderer_of(const struct config *config)
+{
+	if (config->report.findings && config->mode == MODE_FORMAT)
+		return &renderer_json_findings;
+	if (config->mode != MODE_FORMAT)
+		return config->mode == MODE_RECORD ? &renderer_csv : &renderer_report;
+	return config->groups ? config->format->of_groups : config->format;
+}
+
+/* Sets what all parts share, and the facts around what is shown. With --trace, formats for machines
+ * write distributions instead of samples, and with --slower events, as they come. */
+static void run_begin(struct run *run)
+{
+	const struct config *config = run->config;
+	const struct renderer *renderer = run->renderer = renderer_of(config);
+	struct interval *interval = &run->interval;
+
+	run->report = (struct report){
+		.options = config,
+		.tell = run->report.tell,
+		.e = run->report.e,
+		.config = &config->report,
+		.query = config_query(config),
+		.renderer = renderer,
+		.record = config->record,
+		.grouped = renderer->grouped || (config->live.distributions && !config->record),
+		.rows_of_groups = renderer->grouped,
+		.for_people = renderer->has_footer,
+		.events = config->live.events,
+		.distributions = config->live.distributions,
+		.rows = &run->report.grid,
+		.slower_ms = config->live.slower_ms,
+		.interval = interval,
+		.scan = &run->scan,
+	};
+	run->report.kind_count = trace_kinds_list(config->live.traces, run->report.kinds);
+	for (char **word = config->words; word && *word; word++)
+		text_add_format(&run->command, "%s%s", run->command.length ? " " : "",
+				run->command.length ? *word : "tsnap");
+	*interval = (struct interval){
+		.report = &run->report,
+		.tally = &run->report.tally,
+		.command = text_string(&run->command),
+		.formulas_kept_out = config->report.csv_safe,
+		.verbose = config->report.verbose,
+		.recording = config->replay && !strcmp(config->replay, "-") ? "standard input"
+									    : config->replay,
+		.state = memory_get(renderer->state_bytes + 1),
+	};
+	interval_fit(interval, config->report.all_rows);
+	if (config->report.by_time_us && !config->report.heatmap)
+		interval->row_limit = 0; /* later steps matter as much as the first ones */
+	run_times(run);
+}
+
+/* Prepares all that config requests, except the source. 0 or -errno with e. */
+static int run_prepare(struct run *run, struct error *e)
+{
+	const struct config *config = run->config;
+	int err;
+
+	run_begin(run);
+	err = run_columns(config, &run->report, &run->interval.root_count, e);
+	if (!err)
+		err = run_output_check(config->output, e);
+	if (!err && !config->replay)
+		err = run_output_check(config->stack_dict, e);
+	if (!err)
+		err = report_begin(&run->report, part_table);
+	if (!err)
+		err = run_columns_check(config, &run->report, e);
+	run->interval.grid = run->report.rows;
+	return err;
+}
+
+/* Continues after a worker that was given up, for at least a second. */
+static void run_resume(struct run *run)
+{
+	struct keeper_progress *progress = keeper_progress();
+	int64_t least_us = run->end_us < US_PER_SECOND ? run->end_us : US_PER_SECOND;
+	int64_t *total_us = &run->report.total_us;
+
+	if (!progress->began_ns) {
+		progress->delivered_ns = progress->began_ns = clock_monotonic_ns();
+		return;
 	}
-	time_rows_begin(rows, until_us, &run->groups);
-	if (in_step < silent_us)
-		silent_us = in_step;
-	tally_add_silence(&rows->tally, until_us - silent_us, silent_us,
-			  ratio(silent_us, 1, weight_us));
+	run->gap_since_ns = progress->delivered_ns;
+	run->shown = progress->reports;
+	*total_us = (clock_monotonic_ns() - progress->began_ns) / NS_PER_US;
+	if (run->end_us && *total_us > run->end_us - least_us)
+		*total_us = run->end_us - least_us;
+}
+
+/* What is beside rows: standard error ---------------------------------------------------------- */
+
+/* Finds the columns that were requested and that the recording lacks; not those that rows have by
+ * default. */
+static void run_find_unrecorded(struct run *run)
+{
+	struct report *report = &run->report;
+	struct column_list unasked = {0}, asked = {0};
+	struct error unsaid = {0};
+
+	if (run->renderer->kind == RENDERER_ROWS && !report->query.columns) {
+		column_list_add(&unasked, run->renderer->columns, true, &unsaid);
+		column_list_add(&unasked, "why", true, &unsaid);
+	}
+	for (size_t i = 0; i < sample_column_count; i++) {
+		const struct column *column = &sample_columns[i];
+
+		if ((column_list_has(&report->list, column) &&
+		     !column_list_has(&unasked, column)) ||
+		    filter_reads_column(&report->filter, column))
+			asked.items[asked.count++] = column;
+	}
+	report_lacks(report, &asked, &run->unrecorded);
+	run->interval.unrecorded = run->unrecorded.count ? &run->unrecorded : NULL;
+	error_done(&unsaid);
+}
+
+/* Reports what has no place in rows and folded stacks, as they have no footer: before the first
+ * row, columns that no row will have. */
+static void run_report_absent(struct run *run)
+{
+	const struct report *report = &run->report;
+	const struct event_list *events =
+		report->grouped || report->record ? NULL : events_list(report);
+	struct text lines = {0};
+
+	for (size_t i = 0; i < run->before.absent_count; i++) {
+		text_add_string(&lines, "absent on this host: ");
+		absent_add(&lines, events ? &events->list : &report->list, &run->before.absent[i]);
+		text_add_char(&lines, '\n');
+	}
+	run_find_unrecorded(run);
+	if (run->unrecorded.count) {
+		text_add_string(&lines, "not in the recording: ");
+		unrecorded_add(&lines, &run->unrecorded, NULL);
+		text_add_char(&lines, '\n');
+	}
+	run->report.tell(text_string(&lines));
+	text_done(&lines);
+}
+
+/* Reports at once that the clock was set before the scan: see struct scan. */
+static void run_report_clock(const struct run *run)
+{
+	struct text line = {0};
+
+	if (!run->scan.clock_step_us)
+		return;
+	clock_step_add(&line, run->scan.clock_step_us, run->scan.time_us, run->config->replay);
+	text_add_char(&line, '\n');
+	run->report.tell(text_string(&line));
+	text_done(&line);
+}
+
+/* After the last row: what was missed, or the whole cost if requested. */
+static void run_report_footer(struct run *run)
+{
+	struct source_status status;
+	struct text notes = {0};
+
+	run->report.source->describe(run->report.source, &status);
+	report_add_missed(&run->report, true, &status);
+	if (status.self.requested) {
+		status_subtract(&status, &run->before);
+		interval_add_self(&notes, &(struct interval){.status = &status});
+	}
+	for (size_t i = 0; i < status.missed_count && !status.self.requested; i++) {
+		if (!status.missed[i].count || status.missed[i].natural)
+			continue;
+		text_add_string(&notes, "missed: ");
+		missed_add(&notes, &status.missed[i]);
+		text_add_char(&notes, '\n');
+	}
+	run->report.tell(text_string(&notes));
+	text_done(&notes);
+}
+
+/* An interval's end ---------------------------------------------------------------------------- */
+
+/* Shows what the parts took since the last interval, and starts anew. 0 or -errno with e. */
+static int run_show(struct run *run, struct error *e)
+{
+	struct report *report = &run->report;
+	struct source *source = report->source;
+	struct source_status now, status;
+	int err;
+
+	if (source->settle)
+		source->settle(source);
+	if (source->account && !report->config->critical_path &&
+	    (run->renderer->accounts || report->times.shared))
+		source->account(source, report_add_account, report);
+	err = report_collect(report, true);
+	if (err)
+		return err;
+	source->describe(source, &now);
+	status = now;
+	status_subtract(&status, &run->before);
+	if (report->rows_of_groups)
+		run->before = now;
+	report->status = &status;
+	report_end(report);
+	report_add_missed(report, false, &status);
+	run_find_unrecorded(run);
+	run->interval.status = &status;
+	run->interval.follows = run->shown > 0;
+	run->renderer->add(&report->out, &run->interval);
+	run->interval.status = NULL;
+	report_clear(report);
+	keeper_progress()->reports = ++run->shown;
+	keeper_progress()->delivered_ns = run->scan.scan_time_ns;
+	return run_write(run, e);
 }
 
 /* Adds the time before the scan in which no thread was seen, and for which a recording has no rows.
  * It may end an interval; whole intervals of it are skipped. */
-static int run_take_silence(struct run *run, const struct scan *scan, struct error *e)
+static int run_take_silence(struct run *run, const struct scan *scan)
 {
+	struct report *report = &run->report;
 	int64_t left = scan->silent_us, first = run->interval_us - run->passed_us;
 	int64_t from_us = scan->time_us - scan->weight_us - left;
 	int err;
 
 	if (!left)
 		return 0;
-	silence_add_steps(run, scan->weight_us, from_us, left);
-	run->total_us = sum(run->total_us, left);
+	groups_add_silence(report, scan->weight_us, from_us, left);
+	report->total_us = sum(report->total_us, left);
 	if (run->interval_us && left >= first) {
-		tally_add_silence(&run->tally, from_us, first, ratio(first, 1, scan->weight_us));
-		err = run_show(run, e);
+		tally_add_silence(&report->tally, from_us, first, ratio(first, 1, scan->weight_us));
+		err = run_show(run, run->report.e);
 		if (err)
 			return err;
 		run->passed_us = 0;
 		left = (left - first) % run->interval_us;
 		from_us = scan->time_us - scan->weight_us - left;
 	}
-	tally_add_silence(&run->tally, from_us, left, ratio(left, 1, scan->weight_us));
+	tally_add_silence(&report->tally, from_us, left, ratio(left, 1, scan->weight_us));
 	run->passed_us = sum(run->passed_us, left);
 	return 0;
 }
 
-/* Counts samples without a stack, for output that is made of stacks alone. */
-static void run_note_stacks(struct run *run, const struct scan *batch)
-{
-	for (size_t i = 0; i < batch->count && !run->stacks_seen; i++) {
-		run->stacks_seen = batch->samples[i].stack.both;
-		run->stackless = run->stacks_seen ? 0 : run->stackless + 1;
-	}
-}
-
-/* Sets the interval of exact times up to a scan, that long after what the tally has. */
-static void run_times_at(struct run *run, int64_t since_us)
-{
-	const struct tally *tally = run->time_rows.step_us ? &run->time_rows.tally : &run->tally;
-
-	exact_times_at(&run->times, sum(tally->elapsed_us, since_us));
-}
-
-/* Sets the interval of a sample that is not shown: once its scan has begun, the time before the
- * scan in which no thread was seen is in the tally. */
-static void run_pass_begin(struct run *run, const struct scan *scan)
-{
-	time_rows_begin(&run->time_rows, scan->time_us, &run->groups);
-	run_times_at(run, run->in_scan ? scan->weight_us : sum(scan->weight_us, scan->silent_us));
-}
-
-/* Adds a sample that the filter refuses, of a thread whose other samples it may accept: it has a
- * part of the thread's times. */
-static void run_pass_samples(struct run *run, const struct scan *scan, const struct sample *sample)
-{
-	run_pass_begin(run, scan);
-	exact_times_add(&run->times, sample);
-}
-
-/* Takes a sample that is not shown, of a thread that may be. */
-static void run_pass(void *take_to, const struct scan *scan, const struct sample *sample)
-{
-	struct run *run = take_to;
-	struct sample account;
-
-	if (!filter_keeps_threads(&run->filter)) {
-		run_pass_samples(run, scan, sample);
-		return;
-	}
-	if (!exact_times_has(&run->times, sample))
-		return;
-	account = sample_account(sample);
-	sample_derive(&account, column_list_needs(&run->list) | filter_needs(&run->filter));
-	if (filter_eval_thread(&run->filter, &account, ~0ull) != VERDICT_ACCEPTED)
-		return;
-	run_pass_begin(run, scan);
-	group_table_add_account(&run->groups, &account);
-}
-
-/* Takes a sample again, for scans that left it out. */
-static void run_take_again(void *take_to, const struct sample *sample)
-{
-	struct run *run = take_to;
-	struct exact_note note = {.part = EXACT_PART_NONE, .again = true};
-
-	if (run->groups.split)
-		note = exact_times_add_again(&run->times, sample);
-	run_add_sample(run, sample, note);
-	run->tally.samples += sample_scans(sample);
-}
-
-static int run_take_groups(struct run *run, const struct scan *batch)
-{
-	int err = run->in_scan ? 0 : run_take_silence(run, batch, run->e);
-
-	time_rows_begin(&run->time_rows, batch->time_us, &run->groups);
-	run_times_at(run, batch->weight_us);
-	for (size_t i = 0; !err && i < batch->count; i++) {
-		struct exact_note note = EXACT_NOTE_NONE;
-
-		if (run->groups.split)
-			note = exact_times_add(&run->times, &batch->samples[i]);
-		if (!late_waits_hold(&run->late_waits, &batch->samples[i], note))
-			run_add_sample(run, &batch->samples[i], note);
-	}
-	if (exact_times_full(&run->times) || group_table_crowded(&run->groups) ||
-	    group_table_crowded(&run->stacks.groups) || chain_report_crowded(&run->chains) ||
-	    findings_crowded(&run->findings))
-		run_share_out(run);
-	if (run_shows_stacks(run))
-		run_note_stacks(run, batch);
-	return err;
-}
-
-void run_add_row(struct run *run, const struct sample *sample)
-{
-	struct sample row = *sample;
-
-	grid_fill_rows(&run->grid, &run->list, &(struct scan){.samples = &row, .count = 1});
-	run->renderer->add(&run->out, &run->interval);
-}
-
-/* Adds a row that has waited. */
-static void run_give_row(void *to, const struct sample *sample, struct exact_note note)
-{
-	(void)note;
-	run_add_row(to, sample);
-}
-
-static void run_take_rows(struct run *run, const struct scan *batch)
-{
-	if (run->config->patience_us) {
-		run->late_waits.now_us = sum(run->total_us, batch->weight_us);
-		for (size_t i = 0; i < batch->count; i++)
-			late_waits_queue(&run->late_waits, &batch->samples[i], run_give_row, run);
-		return;
-	}
-	grid_fill_rows(&run->grid, &run->list, batch);
-	run->renderer->add(&run->out, &run->interval);
-}
+/* A scan --------------------------------------------------------------------------------------- */
 
 static int run_take(struct run *run, const struct scan *batch)
 {
+	struct report *report = &run->report;
 	int err = 0;
 
-	run_note_sleeps(run, batch);
-	chain_report_note(&run->chains, batch);
-	if (run->path.wanted)
-		run_path_take(run, batch);
-	else if (run_grouped(run))
-		err = run_take_groups(run, batch);
-	else if (!run_events_only(run))
-		run_take_rows(run, batch);
-	run->in_scan = true;
+	if (report->grouped && !report->in_scan && !report->config->critical_path)
+		err = run_take_silence(run, batch);
+	if (!err)
+		report_take(report, batch);
+	report->in_scan = true;
 	run->batch = *batch;
 	run->batch.count = 0;
 	return err;
 }
 
-static int run_take_batch(void *take_to, const struct scan *batch)
+/* What the source calls: see sample/source.h. */
+static int batch_take(void *to, const struct scan *batch)
 {
-	struct run *run = take_to;
+	struct run *run = to;
 	int err = run_take(run, batch);
 
-	if (run_grouped(run))
-		tally_add_batch(&run->tally, batch);
-	tally_add_batch(&run->time_rows.tally, batch);
+	if (run->report.grouped)
+		groups_end_batch(&run->report, batch);
 	/* write only if that does not block: threads of the scan must not wait for the reader of
 	 * earlier ones */
-	if (!err && run->out.length && output_is_ready(STDOUT_FILENO, run->out.length))
-		err = run_write(run, run->e);
+	if (!err && run->report.out.length &&
+	    output_is_ready(STDOUT_FILENO, run->report.out.length))
+		err = run_write(run, run->report.e);
 	return err;
 }
 
-/* Shows progress, for grouped output only: rows are written as they come. */
-static void run_show_progress(const struct run *run)
+static void sample_pass(void *to, const struct scan *scan, const struct sample *sample)
 {
-	int64_t total_us = run->interval_us ? run->interval_us : run->end_us;
+	struct run *run = to;
 
-	/* no scans: a report has just been written, possibly the last one */
-	if (run->config->replay || !run_grouped(run) || !run->tally.scans)
-		return;
-	progress_sampling(run->interval_us ? run->passed_us : run->total_us, total_us,
-			  run->tally.samples);
+	groups_pass(&run->report, scan, sample);
 }
 
-/* Ends the scan in the groups: all of it has been taken, and its time has passed. */
-static int run_end_groups(struct run *run, const struct scan *scan, struct error *e)
+static void sample_take_again(void *to, const struct sample *sample)
 {
-	tally_add(&run->tally, scan);
-	tally_add(&run->time_rows.tally, scan);
-	run->passed_us = sum(run->passed_us, scan->weight_us);
+	struct run *run = to;
+
+	groups_take_again(&run->report, sample);
+}
+
+/* Finds the scans that are missing before the present one, if it is the first after a worker that
+ * was given up: what that one had not delivered is lost, too. */
+static void run_find_gap(struct run *run)
+{
+	int64_t since_ns = run->scan.scan_time_ns - run->gap_since_ns, scans = 0;
+
+	if (run->gap_since_ns)
+		scans = ratio(since_ns, run->before.rate_hz, NS_PER_SECOND) - 1;
+	run->gap_since_ns = 0;
+	run->report.gap_scans = scans > 0 ? scans : 0;
+	report_miss(&run->report,
+		    "scans missed while the process that samples was replaced by another",
+		    run->report.gap_scans);
+}
+
+/* Ends the scan in an interval: all of it has been taken, and its time has passed. */
+static int run_end_groups(struct run *run, struct error *e)
+{
+	int64_t weight_us = run->scan.weight_us;
+
+	groups_end_scan(&run->report, &run->scan);
+	run->passed_us = sum(run->passed_us, weight_us);
 	/* an interval ends at the scan nearest to its length; the next one makes up for the
 	 * difference */
-	if (!run->interval_us || sum(run->passed_us, scan->weight_us / 2) < run->interval_us)
+	if (!run->interval_us || sum(run->passed_us, weight_us / 2) < run->interval_us)
 		return 0;
 	run->passed_us = (run->passed_us - run->interval_us) % run->interval_us;
 	return run_show(run, e);
 }
 
-/* Writes new events, if rows are written. */
-static int run_write_events(struct run *run, struct error *e)
+/* Shows progress, for grouped output only: rows are written as they come. */
+static void run_show_progress(const struct run *run)
 {
-	run_take_events(run);
-	event_rows_fill(&run->events, &run->grid);
-	run->renderer->add(&run->out, &run->interval);
-	event_list_clear(&run->events);
-	return run_write(run, e);
+	const struct report *report = &run->report;
+
+	/* no scans: a report has just been written, possibly the last one */
+	if (run->config->replay || !report->grouped || !report->tally.scans)
+		return;
+	progress_sampling(run->interval_us ? run->passed_us : report->total_us,
+			  run->interval_us ? run->interval_us : run->end_us, report->tally.samples);
 }
 
-static int run_end_rows(struct run *run, const struct scan *scan, struct error *e)
+/* Lets the source free texts that are not used any more. */
+static void run_release(struct run *run)
 {
-	bool crowded = run->source->crowded && run->source->crowded(run->source);
+	struct report *report = &run->report;
+	struct source *source = report->source;
 
-	run->total_us = sum(run->total_us, scan->silent_us);
-	keeper_progress()->reports = ++run->shown;
-	keeper_progress()->delivered_ns = run->scan_ns;
-	late_waits_pass(&run->late_waits,
-			crowded ? INT64_MAX
-				: sum(run->total_us, scan->weight_us) - run->config->patience_us,
-			run_give_row, run);
-	return run_lists_events(run) ? run_write_events(run, e) : run_write(run, e);
+	if (!source->release || (report->grouped && report->tally.scans) || report_holds(report))
+		return;
+	if (source->crowded && source->crowded(source))
+		report_release(report);
+	source->release(source);
 }
 
-/* Writes all rows that wait: no more facts will be found. */
-static int run_write_late(struct run *run, struct error *e)
+/* Takes the present scan: what of it came in no batch, and what the source has beside samples. */
+static int run_take_scan(struct run *run, struct error *e)
 {
-	late_waits_end(&run->late_waits, run_give_row, run);
-	run_path_settle(run);
-	return run_write(run, e);
-}
-
-/* True if the run holds no texts of the source's samples. */
-static bool run_holds_none(const struct run *run)
-{
-	return run_grouped(run) ? !run->tally.scans
-				: !run->late_waits.count && !run->path.notes.scan_count;
-}
-
-static bool run_ended(const struct run *run, int64_t weight_us)
-{
-	return signals_stop() || (run->config->count && run->shown >= run->config->count) ||
-	       (run->end_us && sum(run->total_us, weight_us / 2) >= run->end_us);
-}
-
-/* Takes what --trace has measured since the last report, if the user interrupts before the next
- * scan: as of a scan that saw no thread. */
-static int run_take_rest(struct run *run, const struct scan *last, struct error *e)
-{
-	struct scan rest = {
-		.time_us = clock_utc_us(),
-		.weight_us = (clock_monotonic_ns() - last->scan_time_ns) / NS_PER_US,
-	};
+	struct report *report = &run->report;
 	int err;
 
-	if (!signals_stop() || run->config->replay || run->tally.scans || !run->shown)
-		return 0;
-	err = run_take_traced(run, true, e);
-	if (err || !run->distributions.count)
-		return err;
-	tally_add(&run->tally, &rest);
-	return 0;
+	if (!run->renderer->has_footer)
+		run_report_clock(run);
+	run_find_gap(run);
+	err = run_take(run, &run->scan);
+	if (!err && !report->grouped)
+		report->total_us = sum(report->total_us, run->scan.silent_us);
+	if (!err)
+		err = report_collect(report, false);
+	if (!err && report->grouped) {
+		err = run_end_groups(run, e);
+	} else if (!err) {
+		run->shown++;
+		if (!report->record) {
+			keeper_progress()->reports = run->shown;
+			keeper_progress()->delivered_ns = run->scan.scan_time_ns;
+		}
+		err = run_write(run, e);
+	}
+	report->in_scan = false;
+	report->total_us = sum(report->total_us, run->scan.weight_us);
+	run_show_progress(run);
+	if (!err)
+		run_release(run);
+	return err;
+}
+
+/* The loop ------------------------------------------------------------------------------------- */
+
+static bool run_ended(const struct run *run)
+{
+	return signals_stop() || (run->config->count && run->shown >= run->config->count) ||
+	       (run->end_us && sum(run->report.total_us, run->scan.weight_us / 2) >= run->end_us);
 }
 
 /* Counts a scan of which no more will come. */
 static void run_cut_scan(struct run *run)
 {
-	if (!run->in_scan)
-		return;
-	tally_add(&run->tally, &run->batch);
-	tally_add(&run->time_rows.tally, &run->batch);
+	if (run->report.in_scan && run->report.grouped)
+		groups_end_scan(&run->report, &run->batch);
 }
 
 /* Shows what was sampled before a call that does not end (keeper/keeper.h). */
@@ -327,203 +554,144 @@ static void run_save(void *of)
 	struct error e = {0};
 
 	run_cut_scan(run);
-	if (!run_grouped(run))
-		run_write_late(run, &e);
-	else if (run->tally.scans)
+	report_save(&run->report);
+	if (run->report.grouped && run->report.tally.scans)
 		run_show(run, &e);
+	else if (!run->report.grouped)
+		run_write(run, &e);
 	error_done(&e);
 	if (!run->renderer->has_footer)
 		run_report_footer(run);
 }
 
+/* Writes what precedes the first interval. */
+static int run_write_begin(struct run *run, struct error *e)
+{
+	struct report *report = &run->report;
+	bool begun = keeper_progress()->output_begun;
+
+	keeper_progress()->output_begun = true;
+	if (!run->renderer->begin || begun || report->record)
+		return 0;
+	run->renderer->begin(&report->out, events_list(report)		? &events_list(report)->list
+					   : distributions_list(report) ? distributions_list(report)
+									: &report->list);
+	return run_write(run, e);
+}
+
+/* Shows the rest, unless an interval was just shown. err: result of the loop; the error that ended
+ * it is worse than one here. */
+static int run_end(struct run *run, int err, struct error *e)
+{
+	struct report *report = &run->report;
+	struct error second = {0};
+	struct error *first = err ? &second : e;
+	int err_of_end = 0;
+
+	run_cut_scan(run);
+	report->e = first;
+	if (!report->grouped) {
+		err_of_end = report_collect(report, true);
+		if (!err_of_end)
+			err_of_end = run_write(run, first);
+	} else if (!err || err == -EOWNERDEAD) {
+		/* what --trace measured since the last report, if the user interrupts */
+		if (!err && signals_stop() && !report->tally.scans && run->shown)
+			err_of_end = report_collect(report, true);
+		if (!err_of_end && (report->tally.scans || (!err && !run->shown)))
+			err_of_end = run_show(run, first);
+	}
+	error_done(&second);
+	return err ? err : err_of_end;
+}
+
 static int run_loop(struct run *run, struct error *e)
 {
-	struct error unsaid = {0};
-	struct scan scan = {0};
-	int err = 0;
+	struct source *source = run->report.source;
+	int err = run_write_begin(run, e), more;
 
-	if (run->renderer->begin && !keeper_progress()->output_begun) {
-		run->renderer->begin(&run->out,
-				     run_lists_events(run) ? &run->events.list
-				     : run->config->live.distributions
-					     ? distribution_rows_list(&run->distributions)
-					     : &run->list);
-		err = run_write(run, e);
-	}
-	keeper_progress()->output_begun = true;
-	while (!err && !run_ended(run, scan.weight_us)) {
-		int more = run->source->next(run->source, &scan, e);
-
+	keeper_saves(run->into ? NULL : run_save, run);
+	while (!err && !run_ended(run)) {
+		more = source->next(source, &run->scan, e);
 		if (more == -EINTR)
 			continue;
 		if (more <= 0) {
 			err = more;
 			break;
 		}
-		if (!run->renderer->has_footer)
-			run_report_clock(run, &scan);
-		run_find_gap(run, &scan);
-		err = run_take(run, &scan);
-		if (!err)
-			err = run_take_traced(run, false, e);
-		if (run_grouped(run))
-			run_take_events(run);
-		run_path_end_scan(run);
-		chain_report_end_scan(&run->chains);
-		findings_end_scan(&run->findings, (int64_t)scan.threads);
-		if (!err)
-			err = stack_dict_file_flush(&run->stack_dict, e);
-		if (!err)
-			err = run_grouped(run) ? run_end_groups(run, &scan, e)
-					       : run_end_rows(run, &scan, e);
-		run->in_scan = false;
-		run->total_us = sum(run->total_us, scan.weight_us);
-		run_show_progress(run);
-		if (!err && run_holds_none(run))
-			run_release(run);
+		err = run_take_scan(run, e);
 	}
-	run_cut_scan(run);
-	if (!err && run_grouped(run))
-		err = run_take_rest(run, &scan, e);
-	/* show the rest, unless an interval was just shown */
-	if (!err && run_grouped(run) && (run->tally.scans || !run->shown))
-		return run_show(run, e);
-	if (!err && !run_grouped(run) && run_lists_events(run))
-		return run_write_events(run, e);
-	if (!err && !run_grouped(run))
-		return run_write_late(run, e);
-	/* show the rest; errors are not reported here: the one that ended the run is worse */
-	if (err == -EOWNERDEAD && run_grouped(run) && run->tally.scans)
-		run_show(run, &unsaid);
-	else if (err == -EOWNERDEAD && !run_grouped(run))
-		run_write_late(run, &unsaid);
-	error_done(&unsaid);
-	return err;
+	keeper_saves(NULL, NULL);
+	return run_end(run, err, e);
 }
 
-/* Runs the loop with a dictionary of its stacks beside it, which is complete however the loop
- * ends. */
-static int run_recorded(struct run *run, struct error *e)
+/* Opens the source for what the parts need. 0 or -errno with e. */
+static int run_open(struct run *run, source_opener *open_source, struct error *e)
 {
-	const char *path = run->config->replay ? NULL : run->config->stack_dict;
-	struct error second = {0};
-	int err = stack_dict_file_begin(&run->stack_dict, path, run->source, e), err_of_end;
+	struct report *report = &run->report;
+	uint64_t needs = report_needs(report);
+	int err;
 
+	if (!report->config->critical_path && (run->renderer->accounts || report->times.shared))
+		needs = sample_needs_close(needs | NEED_PROCESSES);
+	err = open_source(run->config, &report->filter, needs, &report->source, e);
 	if (err)
 		return err;
-	keeper_saves(run->into ? NULL : run_save, run);
-	err = run_loop(run, e);
-	keeper_saves(NULL, NULL);
-	err_of_end = stack_dict_file_end(&run->stack_dict, err ? &second : e);
-	error_done(&second);
-	return err ? err : err_of_end;
+	keeper_loss_watch();
+	report->source->take = batch_take;
+	report->source->take_to = run;
+	if (report->times.shared)
+		report->source->pass = sample_pass;
+	if (report->grouped && groups_sum_up(report))
+		report->source->take_again = sample_take_again;
+	report->source->describe(report->source, &run->before);
+	/* what is lost was found when the recording was opened, or later */
+	if (run->config->replay)
+		run->before.missed_count = 0;
+	if (run->before.remarks)
+		run->report.tell(run->before.remarks);
+	if (!run->renderer->has_footer)
+		run_report_absent(run);
+	if (run->config->report.verbose && run->before.chosen)
+		run->report.tell(run->before.chosen);
+	run_resume(run);
+	return report_open(report);
 }
 
 static void run_done(struct run *run)
 {
-	if (run->source)
-		run->source->close(run->source);
-	group_table_done(&run->groups);
-	exact_times_done(&run->times);
-	late_waits_done(&run->late_waits);
-	distribution_table_done(&run->distributions);
-	stack_lines_done(&run->stacks);
-	time_rows_done(&run->time_rows);
-	chain_report_done(&run->chains);
-	findings_done(&run->findings);
-	critical_path_done(&run->path);
-	sleepers_done(&run->sleepers);
-	metric_totals_done(&run->metrics);
-	stack_dict_file_done(&run->stack_dict);
-	event_list_done(&run->events);
-	sleep_stacks_done(&run->sleep_stacks);
-	grid_done(&run->grid);
-	text_done(&run->out);
+	if (run->report.source)
+		run->report.source->close(run->report.source);
+	report_done(&run->report);
+	if (run->interval.state && run->renderer->done)
+		run->renderer->done(run->interval.state);
+	free(run->interval.state);
 	text_done(&run->command);
-	filter_done(&run->filter);
-	filter_done(&run->when);
-	filter_done(&run->path_filter);
 }
 
-/* Needs that the source must fill, NEED_*. */
-static uint64_t run_needs(const struct run *run)
+int run_into(struct text *text, const struct config *config, source_opener *open_source,
+	     void (*tell)(const char *lines), struct error *e)
 {
-	uint64_t needs = column_list_needs(&run->list) | stack_lines_needs(&run->stacks) |
-			 chain_report_needs(&run->chains) | findings_needs(&run->findings) |
-			 (run->config->when ? filter_needs(&run->when) : 0) | run_path_needs(run);
-
-	if (run_events_only(run))
-		return event_list_needs(&run->events);
-	if (run->times.shared)
-		needs |= NEED_TOTALS | (run->times.shared >> TIME_ASLEEP & 1 ? NEED_SLEEP : 0);
-	return run_accounts(run) ? sample_needs_close(needs | NEED_PROCESSES) : needs;
-}
-
-/* Continues after a worker that was given up, for at least a second. */
-static void run_resume(struct run *run)
-{
-	struct keeper_progress *progress = keeper_progress();
-	int64_t least_us = run->end_us < US_PER_SECOND ? run->end_us : US_PER_SECOND;
-
-	if (!progress->began_ns) {
-		progress->delivered_ns = progress->began_ns = clock_monotonic_ns();
-		return;
-	}
-	run->gap_since_ns = progress->delivered_ns;
-	run->shown = progress->reports;
-	run->total_us = (clock_monotonic_ns() - progress->began_ns) / NS_PER_US;
-	if (run->end_us && run->total_us > run->end_us - least_us)
-		run->total_us = run->end_us - least_us;
-}
-
-static int run_any(struct run run, source_opener *open_source, struct error *e)
-{
-	const struct config *config = run.config;
+	struct run run = {.config = config, .report = {.tell = tell, .e = e}, .into = text};
 	int err = run_prepare(&run, e);
 
 	if (!err) {
-		err = open_source(config, &run.filter, run_needs(&run), &run.source, e);
-		if (!err) {
-			keeper_loss_watch();
-			run.source->take = run_take_batch;
-			run.source->take_to = &run;
-			if (run.times.shared)
-				run.source->pass = run_pass;
-			if (run_sums_up(&run))
-				run.source->take_again = run_take_again;
-			run.source->describe(run.source, &run.status_before);
-			/* what is lost was found when the recording was opened, or later */
-			if (config->replay)
-				run.status_before.missed_count = 0;
-			if (run.status_before.remarks)
-				run.report(run.status_before.remarks);
-			if (!run.renderer->has_footer)
-				run_report_absent(&run);
-			if (config->verbose && run.status_before.chosen)
-				run.report(run.status_before.chosen);
-			run_resume(&run);
-			err = config->record ? run_record(&run, e) : run_recorded(&run, e);
-			if (!run.renderer->has_footer)
-				run_report_footer(&run);
-		} else if (signals_stop()) {
+		err = run_open(&run, open_source, e);
+		if (!err)
+			err = run_loop(&run, e);
+		else if (!run.report.source && signals_stop())
 			err = 0; /* stopped before there was anything to show */
-		}
-		if (!err && !run.total_us && signals_stop() && !config->replay)
-			run.report(NOTHING_SAMPLED);
+		if (run.report.source && !run.renderer->has_footer)
+			run_report_footer(&run);
+		if (!err && !run.report.total_us && signals_stop() && !config->replay)
+			tell(NOTHING_SAMPLED);
 	}
 	run_done(&run);
 	return err == -EPIPE && !e->line[0] ? 0 : err;
 }
 
-int run(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
+int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e)
 {
-	return run_any((struct run){.config = config, .e = e, .report = report}, open_source, e);
-}
-
-int run_into(struct text *text, const struct config *config, source_opener *open_source,
-	     void (*report)(const char *lines), struct error *e)
-{
-	return run_any((struct run){.config = config, .e = e, .report = report, .into = text},
-		       open_source, e);
+	return run_into(NULL, config, open_source, tell, e);
 }

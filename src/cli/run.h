@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The loop of a run: scan, keep, show. Read run.c first. */
+/* A run: a report, rows, stacks or a recording. Read run.c first. */
 #ifndef TSNAP_CLI_RUN_H
 #define TSNAP_CLI_RUN_H
 
@@ -15,20 +15,20 @@ typedef int source_opener(const struct config *config, struct filter *filter, ui
 
 /* Samples as config says and writes reports or rows to standard output, until it is done or a
  * signal (INT, TERM, HUP) requests the end: then the samples so far are shown; a second signal ends
- * the process at once. report gets lines for standard error, when they are known. 0 or -errno with
+ * the process at once. tell gets lines for standard error, when they are known. 0 or -errno with
  * e; if the reader has closed the pipe, the end is silent. */
-int run(const struct config *config, source_opener *open_source, void (*report)(const char *lines),
+int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e);
 
 /* Runs as run() does, but adds its output to text. */
 int run_into(struct text *text, const struct config *config, source_opener *open_source,
-	     void (*report)(const char *lines), struct error *e);
+	     void (*tell)(const char *lines), struct error *e);
 
 /* Writes to the file, completely or not at all; to standard output, if file is NULL or "-". 0,
  * -EPIPE if the reader has closed the pipe, or another -errno with e. */
 int run_output(const char *file, const struct text *out, struct error *e);
 /* Reports that a file with that content was written; nothing for standard output. */
-void run_output_tell(const char *file, const char *what, void (*report)(const char *lines));
+void run_output_tell(const char *file, const char *what, void (*tell)(const char *lines));
 /* Checks whether run_output() may work, so that no user waits in vain. */
 int run_output_check(const char *file, struct error *e);
 

@@ -27,7 +27,6 @@
 
 #define TEXT_ROWS 40
 #define TEXT_COLUMNS 120
-#define TRACES_WANTED "runq,offcpu" /* traces that a screen of durations needs */
 
 struct top {
 	const struct config *config;
@@ -51,6 +50,8 @@ struct top {
 static void base_find(struct top *top)
 {
 	const struct query *query = &top->query;
+	const struct trace_kind *kinds[TRACE_KINDS_MAX];
+	size_t kind_count = trace_kinds_list(trace_kinds_of_screen(), kinds);
 	const struct {
 		const char *option, *value;
 	} words[] = {
@@ -73,7 +74,9 @@ static void base_find(struct top *top)
 		text_add_string(&top->base, " --off-cpu");
 	if (top->base.length)
 		top->reported.base = text_string(&top->base);
-	text_add_format(&top->base_traced, "%s --trace " TRACES_WANTED, text_string(&top->base));
+	text_add_format(&top->base_traced, "%s --trace ", text_string(&top->base));
+	for (size_t i = 0; i < kind_count; i++)
+		text_add_format(&top->base_traced, "%s%s", i ? "," : "", kinds[i]->name);
 }
 
 static void source_close(struct top *top)
@@ -97,22 +100,11 @@ static void source_change(struct top *top, struct source *source)
 	feed_change(&top->feed, source);
 }
 
-/* Fills the configuration to open a source with: its traces are those of --trace, else those that a
- * screen needs. */
-static int config_fill(const struct top *top, bool traces, struct config *config, struct error *e)
-{
-	*config = *top->config;
-	if (!traces || config->live.traces)
-		return 0;
-	config->live.distributions = true;
-	return trace_kinds_parse(TRACES_WANTED, &config->live.traces, e);
-}
-
 /* Opens a source that samples at least what is wished, and closes the previous one, whose probes go
  * on until then. 0, or -errno with e: the previous one goes on. */
 static int source_open(struct top *top, const struct screen_wish *wish, struct error *e)
 {
-	struct config config;
+	struct config config = *top->config;
 	struct filter *filter = memory_get(sizeof(*filter));
 	struct query query = top->query;
 	struct source *source;
@@ -120,9 +112,12 @@ static int source_open(struct top *top, const struct screen_wish *wish, struct e
 
 	query.filter = NULL; /* the view has its own filter */
 	query.all_states = wish->all_states;
-	err = config_fill(top, wish->traces, &config, e);
-	if (!err)
-		err = query_filter(&query, filter, e);
+	/* its traces are those of --trace, else those that a screen needs */
+	if (wish->traces && !config.live.traces) {
+		config.live.distributions = true;
+		config.live.traces = trace_kinds_of_screen();
+	}
+	err = query_filter(&query, filter, e);
 	if (!err)
 		err = top->open_source(&config, filter, wish->needs, &source, e);
 	if (err) {

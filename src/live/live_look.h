@@ -2,7 +2,7 @@
 /* One look at all threads that a filter accepts, beside the scans: what a report without samples
  * shows of them.
  *
- * It is a walk beside those of scans, with needs and a filter of its own, for cli/run_sleepers.c,
+ * It is a walk beside those of scans, with needs and a filter of its own, for report/sleepers.c,
  * which groups the samples (report/sleepers.h). A few more looks follow while it is not known why
  * some threads sleep. If the filter accepts no thread, a second look at all threads finds the
  * options that match no thread by themselves.

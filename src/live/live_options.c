@@ -44,6 +44,5 @@ void live_kernel_options(const struct live_config *config, uint64_t needs,
 	};
 	if (options->groups >> GROUP_BLOCK_DONE & 1) /* merges, where there is a probe of them */
 		options->groups |= 1u << GROUP_BLOCK_MERGE;
-	if (config->traces >> LATENCY_RUNQ & 1) /* throttling, where there are probes of it */
-		options->groups |= 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE;
+	options->groups |= trace_more_groups_of(config->traces);
 }

@@ -2,7 +2,6 @@
 #include "live/live_trace.h"
 #include "base/clock.h"
 #include "base/names.h"
-#include "kernel/registers.h"
 #include "live/trace_table.h"
 
 #include <errno.h>
@@ -133,84 +132,6 @@ struct reported {
 	void *to;
 };
 
-/* Fills the call that the event is of, or in which the thread was, and its arguments. */
-static void call_fill(const struct live_context *context, const struct trace_event *event,
-		      struct sample *who, bool *compat)
-{
-	uint64_t words[THREAD_REGISTER_COUNT];
-	struct registers_call call;
-
-	if (event->data_bytes != sizeof(words))
-		return;
-	memcpy(words, event->data, sizeof(words));
-	registers_decode(words, context->now.scan_time.registers_marked, &call);
-	if (call.nr < 0 || (who->call.nr != ABSENT && who->call.nr != call.nr))
-		return;
-	who->call.nr = call.nr;
-	*compat = call.compat;
-	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
-		who->call.arg[i] = (int64_t)call.arg[i];
-}
-
-/* Returns the first count words, each ended by a NUL, as ps shows them; three dots for what did not
- * fit. */
-static const char *arguments_name(const char *from, size_t bytes, uint32_t count)
-{
-	struct text line = {0};
-	const char *name;
-
-	for (size_t i = 0; i < bytes && count; i++) {
-		if (!from[i] && !--count)
-			break;
-		text_add_char(&line, from[i] ? from[i] : ' ');
-	}
-	if (line.length && count)
-		text_add_string(&line, "...");
-	name = line.length ? name_transient(line.bytes, line.length) : NULL;
-	text_done(&line);
-	return name;
-}
-
-static void exec_fill(const struct trace_event *event, struct sample *who)
-{
-	size_t bytes = event->data_bytes;
-
-	if (bytes < THREAD_COMM_SIZE || bytes > EVENT_DATA_BYTES)
-		return;
-	who->event.comm_before = name_of_comm(event->data);
-	who->process.cmdline =
-		arguments_name(event->data + THREAD_COMM_SIZE, bytes - THREAD_COMM_SIZE,
-			       event->key.what[EXEC_ARGUMENTS]);
-}
-
-static void bytes_fill(const struct trace_event *event, struct sample *who)
-{
-	uint64_t bytes;
-
-	if (event->data_bytes != sizeof(bytes))
-		return;
-	memcpy(&bytes, event->data, sizeof(bytes));
-	who->io.bytes = (int64_t)bytes;
-}
-
-/* Fills what the event itself has. Returns the needs that lookups can complete then. */
-static uint64_t event_fill(const struct live_context *context, const struct trace_row *row,
-			   const struct trace_event *event, struct sample *who, bool *compat)
-{
-	if (row->report)
-		row->report(&event->key, who, compat);
-	if (event->key.kind == LATENCY_EXEC) {
-		exec_fill(event, who);
-		return NEEDS_ANYTIME;
-	}
-	if (row->kind.bytes) {
-		bytes_fill(event, who);
-		return NEEDS_ANYTIME;
-	}
-	call_fill(context, event, who, compat);
-	return NEEDS_ANYTIME | NEEDS_OF_EVENT;
-}
-
 static void event_take(void *to, const struct trace_event *event)
 {
 	const struct reported *reported = to;
@@ -225,7 +146,10 @@ static void event_take(void *to, const struct trace_event *event)
 		return;
 	row = &trace_rows[event->key.kind];
 	who_fill(context, &event->key, &who);
-	needs = reported->needs & event_fill(context, row, event, &who, &hint.compat);
+	if (row->report)
+		row->report(&event->key, &who, &hint.compat);
+	row->event(event, context->now.scan_time.registers_marked, &who, &hint.compat);
+	needs = reported->needs & (NEEDS_ANYTIME | (row->of_call ? NEEDS_OF_EVENT : 0));
 	known = who_known(row, &who) | KNOWN_EVENT;
 	if (!who_wanted(context, &who, &hint, known))
 		return;
@@ -239,7 +163,7 @@ static void event_take(void *to, const struct trace_event *event)
 	if (filter_eval_thread(context->wants.filter, &who, known | needs) == VERDICT_REFUSED)
 		return;
 	reported->take(reported->to, &row->kind, &who,
-		       row->single ? ABSENT : (int64_t)event->duration_ns);
+		       row->kind.single ? ABSENT : (int64_t)event->duration_ns);
 }
 
 void live_events(struct live_context *context, uint64_t needs, event_callback *take, void *to)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/trace_table.h"
+#include "base/names.h"
 #include "kernel/probe_table.h"
+#include "kernel/record.h"
+#include "kernel/registers.h"
 #include "live/threads/live_block.h"
 #include "live/threads/live_sample.h"
 #include "proc/devices.h"
 #include "proc/error_names.h"
+#include "maps/event_reader.h"
 #include "sample/filter/expression.h"
 
 #include <errno.h>
@@ -40,6 +44,72 @@ static void exec_describe(const struct latency_key *key, struct sample *sample, 
 	sample->process.ppid = key->what[EXEC_PARENT];
 }
 
+/* Fills the call that the event is of, or in which the thread was, and its arguments. */
+static void call_event(const struct trace_event *event, bool registers_marked, struct sample *who,
+		       bool *compat)
+{
+	uint64_t words[THREAD_REGISTER_COUNT];
+	struct registers_call call;
+
+	if (event->data_bytes != sizeof(words))
+		return;
+	memcpy(words, event->data, sizeof(words));
+	registers_decode(words, registers_marked, &call);
+	if (call.nr < 0 || (who->call.nr != ABSENT && who->call.nr != call.nr))
+		return;
+	who->call.nr = call.nr;
+	*compat = call.compat;
+	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
+		who->call.arg[i] = (int64_t)call.arg[i];
+}
+
+/* Returns the first count words, each ended by a NUL, as ps shows them; three dots for what did not
+ * fit. */
+static const char *arguments_name(const char *from, size_t bytes, uint32_t count)
+{
+	struct text line = {0};
+	const char *name;
+
+	for (size_t i = 0; i < bytes && count; i++) {
+		if (!from[i] && !--count)
+			break;
+		text_add_char(&line, from[i] ? from[i] : ' ');
+	}
+	if (line.length && count)
+		text_add_string(&line, "...");
+	name = line.length ? name_transient(line.bytes, line.length) : NULL;
+	text_done(&line);
+	return name;
+}
+
+static void exec_event(const struct trace_event *event, bool registers_marked, struct sample *who,
+		       bool *compat)
+{
+	size_t bytes = event->data_bytes;
+
+	(void)registers_marked;
+	(void)compat;
+	if (bytes < THREAD_COMM_SIZE || bytes > EVENT_DATA_BYTES)
+		return;
+	who->event.comm_before = name_of_comm(event->data);
+	who->process.cmdline =
+		arguments_name(event->data + THREAD_COMM_SIZE, bytes - THREAD_COMM_SIZE,
+			       event->key.what[EXEC_ARGUMENTS]);
+}
+
+static void bytes_event(const struct trace_event *event, bool registers_marked, struct sample *who,
+			bool *compat)
+{
+	uint64_t bytes;
+
+	(void)registers_marked;
+	(void)compat;
+	if (event->data_bytes != sizeof(bytes))
+		return;
+	memcpy(&bytes, event->data, sizeof(bytes));
+	who->io.bytes = (int64_t)bytes;
+}
+
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
 #define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
 
@@ -47,34 +117,37 @@ static void exec_describe(const struct latency_key *key, struct sample *sample, 
 const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 	[LATENCY_RUNQ] = {
 		.kind = {.name = "runq", .help = "waits for a CPU, from wake-up or preemption on", .runnable = true,
-			 .samples = "state=RQ", .so_far = "state_us", .quota = true},
-		.groups = SWITCHES},
+			 .samples = "state=RQ", .so_far = "state_us", .quota = true, .screen = true},
+		.groups = SWITCHES, .more_groups = 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE,
+		.event = call_event, .of_call = true},
 	[LATENCY_OFFCPU] = {
 		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",
 			 .columns = "state,syscall", .samples = "state!=ON && state!=RQ",
-			 .so_far = "state_us", .known = KNOWN_STATE | NEED_SYSCALL},
-		.groups = SWITCHES, .report = offcpu_describe},
+			 .so_far = "state_us", .known = KNOWN_STATE | NEED_SYSCALL, .sleeps = true,
+			 .screen = true},
+		.groups = SWITCHES, .report = offcpu_describe, .event = call_event, .of_call = true},
 	[LATENCY_BLOCK] = {
 		.kind = {.name = "block", .help = "requests to block devices, from issue to completion",
 			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us",
 			 .known = NEED_BLOCK, .bytes = true},
-		.groups = BLOCK_REQUESTS, .report = block_describe},
+		.groups = BLOCK_REQUESTS, .report = block_describe, .event = bytes_event},
 	[LATENCY_BLOCKQ] = {
 		.kind = {.name = "blockq",
 			 .help = "requests to block devices, from their making to issue",
 			 .columns = "io_dev,io_op", .samples = "io_dev!=", .so_far = "io_us",
 			 .known = NEED_BLOCK, .bytes = true},
-		.groups = BLOCK_REQUESTS, .report = block_describe},
+		.groups = BLOCK_REQUESTS, .report = block_describe, .event = bytes_event},
 	[LATENCY_SYSCALLS] = {
 		.kind = {.name = "syscalls", .help = "system calls, from entry to return",
 			 .columns = "syscall", .samples = "syscall!=", .so_far = "syscall_us",
-			 .known = NEED_SYSCALL | KNOWN_EVENT, .fails = true},
-		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .report = syscalls_describe},
+			 .known = NEED_SYSCALL | KNOWN_EVENT, .fails = true, .slower = true},
+		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .report = syscalls_describe,
+		.event = call_event, .of_call = true},
 	[LATENCY_EXEC] = {
 		.kind = {.name = "exec", .help = "each program executed, one by one",
-			 .columns = "ppid,comm_before,cmdline"},
-		.single = true,
-		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .report = exec_describe},
+			 .columns = "ppid,comm_before,cmdline", .single = true},
+		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .report = exec_describe,
+		.event = exec_event},
 };
 /* clang-format on */
 
@@ -114,14 +187,33 @@ int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e)
 	return err;
 }
 
+size_t trace_kinds_list(uint32_t kinds, const struct trace_kind **list)
+{
+	size_t count = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (kinds >> kind & 1)
+			list[count++] = &trace_rows[kind].kind;
+	return count;
+}
+
 uint32_t trace_singles_of(uint32_t kinds)
 {
 	uint32_t singles = 0;
 
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		if (kinds >> kind & 1 && trace_rows[kind].single)
+		if (kinds >> kind & 1 && trace_rows[kind].kind.single)
 			singles |= 1u << kind;
 	return singles;
+}
+
+uint32_t trace_kinds_of_screen(void)
+{
+	uint32_t kinds = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		kinds |= (uint32_t)trace_rows[kind].kind.screen << kind;
+	return kinds;
 }
 
 unsigned int trace_groups_of(uint32_t kinds)
@@ -131,6 +223,16 @@ unsigned int trace_groups_of(uint32_t kinds)
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
 		if (kinds >> kind & 1)
 			groups |= trace_rows[kind].groups;
+	return groups;
+}
+
+unsigned int trace_more_groups_of(uint32_t kinds)
+{
+	unsigned int groups = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (kinds >> kind & 1)
+			groups |= trace_rows[kind].more_groups;
 	return groups;
 }
 

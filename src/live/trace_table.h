@@ -12,32 +12,44 @@
 #define TSNAP_LIVE_TRACE_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernel/record.h"
 #include "sample/sample.h"
 #include "sample/trace_kind.h"
 
+struct latency_key;
+struct trace_event;
+
 struct trace_row {
 	struct trace_kind kind;
-	bool single;	     /* reported as single events, not as distributions */
 	unsigned int groups; /* probe groups, 1 << GROUP_x, without which it can't be measured */
+	unsigned int more_groups; /* those that add to it where the host has them */
 	/* Fills the kind's own fields of sample from key->what; *compat: syscall_nr is that of a
 	 * 32-bit caller. NULL: it has none. */
 	void (*report)(const struct latency_key *key, struct sample *sample, bool *compat);
+	/* Fills what a single event has beside its key. registers_marked: see registers_decode().
+	 */
+	void (*event)(const struct trace_event *event, bool registers_marked, struct sample *who,
+		      bool *compat);
+	bool of_call; /* an event is of a call, whose facts can be looked up */
 };
 
-extern const struct trace_row trace_rows[LATENCY_KIND_COUNT];
+extern const struct trace_row trace_rows[]; /* at their LATENCY_x */
 
 /* Parses names with commas between. *kinds becomes bits 1 << LATENCY_x. 0, or -EINVAL with a usage
  * error that suggests the nearest name. */
 int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e);
-/* Returns the kinds that are reported as single events. */
+/* Lists these kinds; ~0u: all. Returns their number, TRACE_KINDS_MAX at most. */
+size_t trace_kinds_list(uint32_t kinds, const struct trace_kind **list);
+/* Returns the kinds that are reported as single events; those that a screen of durations needs. */
 uint32_t trace_singles_of(uint32_t kinds);
+uint32_t trace_kinds_of_screen(void);
 /* Returns all probe groups that these kinds need. */
 unsigned int trace_groups_of(uint32_t kinds);
+unsigned int trace_more_groups_of(uint32_t kinds);
 /* Adds what --list prints of the kinds. */
 void trace_kinds_describe(struct text *text);
 

@@ -75,8 +75,11 @@ static void add_columns(struct text *script)
 
 static void add_traces(struct text *script)
 {
-	for (int i = 0; i < LATENCY_KIND_COUNT; i++)
-		text_add_format(script, "%s%s", i ? " " : "", trace_rows[i].kind.name);
+	const struct trace_kind *kinds[TRACE_KINDS_MAX];
+	size_t count = trace_kinds_list(~0u, kinds);
+
+	for (size_t i = 0; i < count; i++)
+		text_add_format(script, "%s%s", i ? " " : "", kinds[i]->name);
 }
 
 /* Adds words for use within single quotes of any shell; zsh's _arguments needs [, ] and :

@@ -217,8 +217,11 @@ static void add_states(struct page_state *state)
 
 static void add_traces(struct page_state *state)
 {
-	for (int i = 0; i < LATENCY_KIND_COUNT; i++) {
-		const struct trace_kind *kind = &trace_rows[i].kind;
+	const struct trace_kind *kinds[TRACE_KINDS_MAX];
+	size_t count = trace_kinds_list(~0u, kinds);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct trace_kind *kind = kinds[i];
 
 		add_entry(state->page, kind->name, kind->help);
 		if (kind->columns) {

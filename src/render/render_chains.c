@@ -2,6 +2,7 @@
 /* Tables that --chains adds to a report, one for each of its parts, and a sentence about each. */
 #include "report/chain_report.h"
 #include "render/renderer.h"
+#include "report/report.h"
 #include "report/value.h"
 
 #define ROWS_MAX 10
@@ -19,15 +20,16 @@ static const char *const words[CHAIN_PARTS] = {
 	[CHAIN_CYCLES] = "Threads that wait for each other. DEADLOCK: for ever:",
 };
 
-static void part_add(struct text *out, const struct interval *interval, enum chain_part part)
+static void part_add(struct text *out, const struct interval *interval,
+		     const struct chain_report *chains, enum chain_part part)
 {
-	const struct grid *grid = &interval->chains->grids[part];
+	const struct grid *grid = &chains->grids[part];
 	size_t rows = grid->row_count < ROWS_MAX ? grid->row_count : ROWS_MAX;
 	struct interval table = *interval;
 	struct text line = {0};
 
 	table.grid = grid;
-	table.stacks = part == CHAIN_ROOTS ? &interval->chains->stacks : NULL;
+	table.stacks = part == CHAIN_ROOTS ? &chains->stacks : NULL;
 	if (!rows)
 		return;
 	text_add_char(out, '\n');
@@ -40,9 +42,9 @@ static void part_add(struct text *out, const struct interval *interval, enum cha
 }
 
 /* Says why there are no tables, or what they lack. */
-static void add_lack(struct text *out, const struct interval *interval, bool tables)
+static void add_lack(struct text *out, const struct interval *interval,
+		     const struct column_list *unrecorded, bool tables)
 {
-	const struct column_list *unrecorded = &interval->chains->unrecorded;
 	struct text line = {0};
 
 	if (unrecorded->count) {
@@ -59,15 +61,58 @@ static void add_lack(struct text *out, const struct interval *interval, bool tab
 }
 
 /* Adds the parts. Deadlocks come first: nothing else matters then. */
-void interval_add_chains(struct text *out, const struct interval *interval)
+void interval_add_chains(struct text *out, const struct interval *interval, void *state)
 {
+	const struct chain_report *chains = state;
 	static const enum chain_part parts[] = {CHAIN_CYCLES, CHAIN_ROOTS, CHAIN_LOCKS,
 						CHAIN_QUEUES, CHAIN_DEVICES};
 	bool tables = false;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		part_add(out, interval, parts[i]);
-		tables |= interval->chains->grids[parts[i]].row_count > 0;
+		part_add(out, interval, chains, parts[i]);
+		tables |= chains->grids[parts[i]].row_count > 0;
 	}
-	add_lack(out, interval, tables);
+	add_lack(out, interval, &chains->unrecorded, tables);
 }
+
+static int chains_begin(void *state, struct report *report)
+{
+	if (report->config->chains)
+		chain_report_init(state, (size_t)report->config->stacks, &report->times);
+	return report->config->chains;
+}
+
+static bool chains_take(void *state, struct report *report, const struct scan *batch)
+{
+	(void)report;
+	chain_report_note(state, batch);
+	return false;
+}
+
+static int chains_collect(void *state, struct report *report, bool all)
+{
+	(void)report;
+	if (!all)
+		chain_report_end_scan(state);
+	return 0;
+}
+
+static void chains_end(void *state, struct report *report)
+{
+	struct chain_report *chains = state;
+
+	chain_report_fill(chains, &report->tally);
+	report_lacks(report, &chains->needed, &chains->unrecorded);
+	report_miss(report, "samples of more roots or locks than --chains keeps", chains->refused);
+}
+
+const struct report_part chains_part = {.bytes = sizeof(struct chain_report),
+					.begin = chains_begin,
+					.needs = chain_report_needs,
+					.take = chains_take,
+					.add = chain_report_add,
+					.collect = chains_collect,
+					.end = chains_end,
+					.below = interval_add_chains,
+					.clear = chain_report_clear,
+					.done = chain_report_done};

@@ -3,6 +3,7 @@
  * rows as bars. */
 #include "report/distribution.h"
 #include "render/renderer.h"
+#include "base/clock.h"
 #include "report/value.h"
 
 #include <stdlib.h>
@@ -106,15 +107,14 @@ static void add_name(struct text *out, const struct interval *interval, size_t r
 }
 
 static void add_kind(struct text *out, const struct interval *interval,
-		     const struct trace_kind *kind)
+		     struct distribution_table *distributions, const struct trace_kind *kind)
 {
 	const struct distribution **order;
 	struct grid grid = {0};
 	struct interval table = *interval;
 	struct text line = {0};
-	size_t count =
-		distribution_grid_fill(interval->distributions, kind,
-				       interval->width && interval->width < WIDE, &grid, &order);
+	size_t count = distribution_grid_fill(
+		distributions, kind, interval->width && interval->width < WIDE, &grid, &order);
 	size_t rows = interval->row_limit && count > ROWS_ON_TERMINAL ? ROWS_ON_TERMINAL : count;
 	size_t bars = interval->row_limit && rows > BARS_ON_TERMINAL ? BARS_ON_TERMINAL : rows;
 
@@ -138,8 +138,71 @@ static void add_kind(struct text *out, const struct interval *interval,
 	text_done(&line);
 }
 
-void interval_add_distributions(struct text *out, const struct interval *interval)
+void interval_add_distributions(struct text *out, const struct interval *interval, void *state)
 {
-	for (size_t i = 0; i < interval->distributions->kind_count; i++)
-		add_kind(out, interval, interval->distributions->kinds[i]);
+	struct distribution_table *distributions = state;
+
+	for (size_t i = 0; i < distributions->kind_count; i++)
+		add_kind(out, interval, distributions, distributions->kinds[i]);
+}
+
+static int distributions_begin(void *state, struct report *report)
+{
+	const struct trace_kind *kinds[TRACE_KINDS_MAX];
+	struct column_list keys = report->list;
+	size_t count = 0;
+	int err = 0;
+
+	if (!report->distributions)
+		return 0;
+	for (size_t i = 0; i < report->kind_count; i++)
+		if (!report->kinds[i]->single)
+			kinds[count++] = report->kinds[i];
+	/* columns of recorded rows are far too many as keys */
+	if (report->record) {
+		keys = (struct column_list){0};
+		err = column_list_add(&keys, REPORT_COLUMNS_DEFAULT, true, report->e);
+	}
+	distribution_table_init(state, kinds, count, &keys);
+	return err ? err : 1;
+}
+
+static int distributions_collect(void *state, struct report *report, bool all)
+{
+	struct distribution_table *table = state;
+	struct source *source = report->source;
+	int err = source->traced(source, all, distribution_table_needs(table),
+				 distribution_table_add, table, report->e);
+
+	report_miss(report, "events in more distributions than tsnap keeps", table->refused);
+	table->refused = 0;
+	/* what was measured since the last report, if the user interrupts before the next scan, is
+	 * as of a scan that saw no thread */
+	if (!err && all && table->count && !report->tally.scans && report->scan->scan_time_ns)
+		tally_add(&report->tally, &(struct scan){.time_us = clock_utc_us(),
+							 .weight_us = (clock_monotonic_ns() -
+								       report->scan->scan_time_ns) /
+								      NS_PER_US});
+	return err;
+}
+
+static void distributions_end(void *state, struct report *report)
+{
+	if (!report->rows_of_groups)
+		distribution_rows_fill(state, &report->tally, &report->grid);
+}
+
+const struct report_part distributions_part = {.bytes = sizeof(struct distribution_table),
+					       .begin = distributions_begin,
+					       .collect = distributions_collect,
+					       .end = distributions_end,
+					       .below = interval_add_distributions,
+					       .clear = distribution_table_clear,
+					       .done = distribution_table_done};
+
+const struct column_list *distributions_list(const struct report *report)
+{
+	struct distribution_table *table = report_state(report, &distributions_part);
+
+	return table ? distribution_rows_list(table) : NULL;
 }

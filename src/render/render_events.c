@@ -1,28 +1,189 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Single events for people, longest first. */
-#include "report/event_list.h"
+/* Single events for people, longest first; for programs, as they come. */
 #include "render/renderer.h"
+#include "report/event_list.h"
+#include "report/report.h"
+#include "report/sleep_stacks.h"
 
-void interval_add_events(struct text *out, const struct interval *interval)
+struct events {
+	struct event_list list;
+	struct sleep_stacks sleeps; /* facts of the waits among the events */
+	struct report *report;
+	bool sleeps_wanted;
+	bool sums; /* sleeps are summed up by stack */
+};
+
+void interval_add_events(struct text *out, const struct interval *interval, void *state)
 {
-	size_t count = interval->events->count, rows = count;
+	struct event_list *events = state;
+	size_t rows = events->count;
 	struct interval table = *interval;
 	struct grid grid = {0};
 	struct text line = {0};
 
 	if (interval->row_limit && rows > interval->row_limit)
 		rows = interval->row_limit;
-	if (interval->slower_ms)
-		text_add_format(&line, "slower than %lld ms: ", (long long)interval->slower_ms);
-	text_add_format(&line, "%zu single event%s", count, count == 1 ? "" : "s");
-	if (rows < count)
+	if (events->slower_ms)
+		text_add_format(&line, "slower than %lld ms: ", (long long)events->slower_ms);
+	text_add_format(&line, "%zu single event%s", events->count, events->count == 1 ? "" : "s");
+	if (rows < events->count)
 		text_add_format(&line, ", of which the longest %zu", rows);
 	text_add_char(out, '\n');
 	interval_add_wrapped(out, interval, text_string(&line));
-	event_grid_fill(interval->events, &grid);
+	event_grid_fill(events, &grid);
 	table.grid = &grid;
 	if (rows)
 		interval_add_table(out, &table, rows);
 	grid_done(&grid);
 	text_done(&line);
+}
+
+/* True if only events are written, and no samples. */
+static bool events_only(const struct report *report)
+{
+	return !report->grouped && !report->record;
+}
+
+/* Finds which facts single waits take from samples within them. */
+static void sleeps_choose(struct events *events)
+{
+	struct report *report = events->report;
+	uint64_t needs = column_list_needs(&events->list.list);
+	bool stacks = false;
+
+	if (!events_only(report))
+		needs |= column_list_needs(&report->list) |
+			 (report->config->stacks ? NEED_STACK : 0);
+	for (size_t i = 0; report->slower_ms && i < report->kind_count; i++) {
+		stacks |= report->kinds[i]->sleeps &&
+			  needs & (NEED_STACK | NEED_USTACK | NEED_KSTACK);
+		events->sleeps_wanted |= report->kinds[i]->runnable && needs & NEED_RUNQ_WHY;
+	}
+	events->sleeps_wanted |= stacks;
+	events->sums = stacks && report->config->stacks;
+	if (!events_only(report))
+		return;
+	report->filter.no_samples = !events->sleeps_wanted;
+	report->filter.all_states |= events->sleeps_wanted;
+	report->filter.off_cpu |= events->sleeps_wanted;
+}
+
+static int events_begin(void *state, struct report *report)
+{
+	const char *columns = report->query.columns;
+	struct events *events = state;
+	struct text names = {0};
+	int err;
+
+	if (!report->events)
+		return 0;
+	events->report = report;
+	text_add_string(&names, columns ? columns : EVENT_COLUMNS_DEFAULT);
+	if (report->slower_ms && !columns)
+		text_add_string(&names, "," EVENT_COLUMNS_SLOW);
+	for (size_t i = 0; i < report->kind_count; i++)
+		if ((report->slower_ms || report->kinds[i]->single) && report->kinds[i]->columns)
+			text_add_format(&names, ",%s", report->kinds[i]->columns);
+	err = event_list_init(&events->list, text_string(&names), report->query.more_columns,
+			      report->e);
+	text_done(&names);
+	events->list.slower_ms = report->slower_ms;
+	if (err)
+		return err;
+	sleeps_choose(events);
+	return 1;
+}
+
+static uint64_t events_needs(const void *state)
+{
+	const struct events *events = state;
+
+	return events_only(events->report) ? column_list_needs(&events->list.list) : 0;
+}
+
+/* Notes the stacks of sleeps, before the events that end them. */
+static bool events_take(void *state, struct report *report, const struct scan *batch)
+{
+	struct events *events = state;
+
+	(void)report;
+	for (size_t i = 0; events->sleeps_wanted && i < batch->count; i++)
+		sleep_stacks_note(&events->sleeps, &batch->samples[i]);
+	return false;
+}
+
+static void event_take(void *to, const struct trace_kind *kind, const struct sample *who,
+		       int64_t duration_ns)
+{
+	struct events *events = to;
+	struct sample reported = *who;
+
+	if (events->sleeps_wanted)
+		sleep_stacks_fill(&events->sleeps, &reported, kind->runnable, duration_ns);
+	event_list_add(&events->list, kind, &reported, duration_ns);
+}
+
+static int events_collect(void *state, struct report *report, bool all)
+{
+	struct events *events = state;
+
+	(void)all;
+	report->source->events(report->source, column_list_needs(&events->list.list), event_take,
+			       events);
+	report_miss(report, "single events more than tsnap keeps", events->list.refused);
+	events->list.refused = 0;
+	if (!events_only(report))
+		return 0;
+	event_rows_fill(&events->list, &report->grid);
+	report->renderer->add(&report->out, report->interval);
+	event_list_clear(&events->list);
+	return 0;
+}
+
+static void events_below(struct text *out, const struct interval *interval, void *state)
+{
+	struct events *events = state;
+
+	interval_add_events(out, interval, &events->list);
+	if (events->sums)
+		interval_add_sleep_sums(out, interval, &events->list);
+}
+
+static void events_clear(void *state)
+{
+	struct events *events = state;
+
+	event_list_clear(&events->list);
+}
+
+static void events_release(void *state)
+{
+	struct events *events = state;
+
+	sleep_stacks_clear(&events->sleeps);
+}
+
+static void events_done(void *state)
+{
+	struct events *events = state;
+
+	event_list_done(&events->list);
+	sleep_stacks_done(&events->sleeps);
+}
+
+const struct report_part events_part = {.bytes = sizeof(struct events),
+					.begin = events_begin,
+					.needs = events_needs,
+					.take = events_take,
+					.collect = events_collect,
+					.below = events_below,
+					.clear = events_clear,
+					.release = events_release,
+					.done = events_done};
+
+struct event_list *events_list(const struct report *report)
+{
+	struct events *events = report_state(report, &events_part);
+
+	return events ? &events->list : NULL;
 }

@@ -2,6 +2,7 @@
 /* Findings as sentences for people (--findings), and as objects of JSON. The sentences are those of
  * finding_rows[]; here are the words that are filled in. */
 #include "report/findings.h"
+#include "report/report.h"
 #include "render/render_grouped.h"
 #include "report/value.h"
 
@@ -640,7 +641,7 @@ static void rest_add(struct text *out, const struct interval *interval,
 	else
 		others_add(&line, findings);
 	/* one line, where rows follow */
-	if (findings->count && !interval->findings_alone && interval->width &&
+	if (findings->count && !findings->alone && interval->width &&
 	    text_width(text_string(&line)) >= interval->width) {
 		text_clear(&line);
 		text_add_format(&line, "Nothing else costs %d %% of the time",
@@ -666,7 +667,7 @@ static bool lack_add(struct text *out, const struct interval *interval,
 
 	if (!findings->unrecorded.count)
 		return false;
-	if (!interval->findings_alone) {
+	if (!findings->alone) {
 		interval_add_wrapped(out, interval,
 				     "The recording lacks columns that findings are made of: "
 				     "record them with -G findings.");
@@ -728,9 +729,9 @@ static void usage_add(struct text *line, const struct interval *interval,
 				(long long)ratio(status->memory_used, 1, 10));
 }
 
-void interval_add_findings_header(struct text *out, const struct interval *interval)
+void interval_add_findings_header(struct text *out, const struct interval *interval,
+				  const struct findings *findings)
 {
-	const struct findings *findings = interval->findings;
 	struct about about = {.interval = interval, .findings = findings};
 	struct text line = {0};
 
@@ -747,21 +748,20 @@ void interval_add_findings_header(struct text *out, const struct interval *inter
 }
 
 /* Number of findings that are shown: with rows, those that leave space for rows. */
-static size_t findings_shown(const struct interval *interval)
+static size_t findings_shown(const struct interval *interval, const struct findings *findings)
 {
-	size_t most = interval->height / LINES_OF_FINDING, count = interval->findings->count;
+	size_t most = interval->height / LINES_OF_FINDING, count = findings->count;
 
-	if (!interval->height || interval->findings_alone || count <= most ||
-	    count <= FINDINGS_LEAST)
+	if (!interval->height || findings->alone || count <= most || count <= FINDINGS_LEAST)
 		return count;
 	return most < FINDINGS_LEAST ? FINDINGS_LEAST : most;
 }
 
-void interval_add_findings(struct text *out, const struct interval *interval)
+void interval_add_findings(struct text *out, const struct interval *interval,
+			   const struct findings *findings)
 {
-	const struct findings *findings = interval->findings;
 	size_t columns = interval->width > 2 * INDENT ? interval->width - INDENT : 0;
-	size_t shown = findings_shown(interval);
+	size_t shown = findings_shown(interval, findings);
 	bool lacks = lack_add(out, interval, findings);
 
 	for (size_t i = 0; i < shown; i++) {
@@ -873,7 +873,7 @@ static void json_add_lack(struct text *out, const struct findings *findings)
  * no problem, and that was not seen, so that the times of all are the whole time. */
 static void json_add_findings(struct text *out, const struct interval *interval)
 {
-	const struct findings *findings = interval->findings;
+	const struct findings *findings = report_state(interval->report, &findings_part);
 	struct text end = {0};
 
 	grouped_json_end(&end, interval);
@@ -906,3 +906,42 @@ const struct renderer renderer_json_findings = {
 	.columns = REPORT_COLUMNS_DEFAULT,
 	.add = json_add_findings,
 };
+
+static int findings_begin(void *state, struct report *report)
+{
+	struct findings *findings = state;
+
+	if (!report->config->findings)
+		return 0;
+	findings_init(findings, &report->times);
+	findings->alone = !report->query.columns;
+	report->interval->rows_folded = !report->config->all_rows;
+	return 1;
+}
+
+static int findings_collect(void *state, struct report *report, bool all)
+{
+	if (!all)
+		findings_end_scan(state, (int64_t)report->scan->threads);
+	return 0;
+}
+
+static void findings_end(void *state, struct report *report)
+{
+	struct findings *findings = state;
+
+	findings_fill(findings, &report->tally, report->status, report->source);
+	report_lacks(report, &findings->list, &findings->unrecorded);
+	report_miss(report, "samples of more kinds than --findings keeps",
+		    findings->groups.refused);
+}
+
+const struct report_part findings_part = {.bytes = sizeof(struct findings),
+					  .begin = findings_begin,
+					  .needs = findings_needs,
+					  .add = findings_add,
+					  .add_account = findings_add_account,
+					  .collect = findings_collect,
+					  .end = findings_end,
+					  .clear = findings_clear,
+					  .done = findings_done};

@@ -5,6 +5,7 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "render/renderer.h"
+#include "report/report.h"
 #include "report/time_rows.h"
 #include "report/value.h"
 
@@ -210,7 +211,7 @@ static size_t labels_width(const struct heatmap *map)
 
 void interval_add_heatmap(struct text *out, const struct interval *interval)
 {
-	const struct time_rows *rows = interval->heatmap;
+	const struct time_rows *rows = interval->report->steps;
 	struct heatmap map = {.rows = rows, .average = average_find(&rows->list)};
 	size_t label_width = labels_width(&map), signs = SIGNS_DEFAULT;
 	int64_t first_us = 0, last_us = 0, steps;

@@ -131,7 +131,7 @@ static void missed_write(struct text *out, const struct metric_totals *totals)
 
 static void metrics_add(struct text *out, const struct interval *interval)
 {
-	struct metric_totals *totals = interval->metrics;
+	struct metric_totals *totals = interval->state;
 
 	metric_totals_begin(totals);
 	groups_take(totals, interval);
@@ -156,5 +156,7 @@ const struct renderer renderer_metrics = {
 	.grouped = true,
 	.columns = KEYS_DEFAULT,
 	.behind = "weight_us",
+	.state_bytes = sizeof(struct metric_totals),
 	.add = metrics_add,
+	.done = metric_totals_done,
 };

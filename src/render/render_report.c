@@ -4,6 +4,7 @@
 #include "render/renderer.h"
 #include "render/report_rows.h"
 #include "report/findings.h"
+#include "report/report.h"
 #include "report/value.h"
 
 #include <stdlib.h>
@@ -22,6 +23,12 @@
 #define PRESSURE_LEAST 50      /* per mille: less pressure is no remark */
 #define UNSEEN_PART 10	       /* part of all time of a state that matters */
 #define FIXED_LINES 3	       /* of a report with findings: empty, legend, footer */
+
+/* NULL: not requested. */
+static const struct findings *findings_of(const struct interval *interval)
+{
+	return interval->report ? report_state(interval->report, &findings_part) : NULL;
+}
 
 void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line)
 {
@@ -151,13 +158,13 @@ static void add_pressure_of(struct text *line, const char *of,
 static void add_pressure(struct text *line, const struct interval *interval)
 {
 	add_pressure_of(line, "the host", interval->status->pressure, true,
-			interval->findings ? PRESSURE_LEAST : 0);
+			findings_of(interval) ? PRESSURE_LEAST : 0);
 }
 
 static void add_group_pressure(struct text *line, const struct interval *interval)
 {
 	add_pressure_of(line, interval->status->pressed_group, interval->status->group_pressure,
-			false, interval->findings ? PRESSURE_LEAST : 0);
+			false, findings_of(interval) ? PRESSURE_LEAST : 0);
 }
 
 static void add_legend(struct text *line, const struct interval *interval)
@@ -165,16 +172,6 @@ static void add_legend(struct text *line, const struct interval *interval)
 	(void)interval;
 	text_add_string(line, "ON on a CPU, RQ waits for a CPU, D disk or kernel lock, S asleep in "
 			      "a request.");
-}
-
-static void add_path_words(struct text *line, const struct interval *interval)
-{
-	if (!interval->path_of)
-		return;
-	text_add_string(line, "Critical path of ");
-	text_add_printable(line, interval->path_of);
-	text_add_string(line, ": the time of its threads (by samples), by the thread that each "
-			      "wait was for in the end, and what that one did meanwhile");
 }
 
 /* Adds that the clock was set: durations are right, times before that are by another clock. */
@@ -415,6 +412,22 @@ void interval_add_missed(struct text *out, const struct interval *interval)
 	add_line(out, interval, add_missed);
 }
 
+/* Number of parts. */
+static size_t parts_of(const struct interval *interval)
+{
+	return interval->report ? interval->report->use_count : 0;
+}
+
+static void add_heads(struct text *line, const struct interval *interval)
+{
+	for (size_t i = 0; i < parts_of(interval); i++) {
+		const struct report_use *use = &interval->report->uses[i];
+
+		if (use->part->head)
+			use->part->head(line, interval, use->state);
+	}
+}
+
 static void add_header(struct text *out, const struct interval *interval)
 {
 	add_line(out, interval, interval_add_origin);
@@ -422,21 +435,33 @@ static void add_header(struct text *out, const struct interval *interval)
 	add_line(out, interval, add_clock_steps);
 	add_line(out, interval, add_pressure);
 	add_line(out, interval, add_group_pressure);
-	add_line(out, interval, add_path_words);
+	add_line(out, interval, add_heads);
 	text_add_char(out, '\n');
 }
 
 /* Adds what is shown below the rows, before the footer. */
 static void add_tables(struct text *out, const struct interval *interval)
 {
-	if (interval->distributions)
-		interval_add_distributions(out, interval);
-	if (interval->events)
-		interval_add_events(out, interval);
-	if (interval->sleep_sums)
-		interval_add_sleep_sums(out, interval);
-	if (interval->chains)
-		interval_add_chains(out, interval);
+	for (size_t i = 0; i < parts_of(interval); i++) {
+		const struct report_use *use = &interval->report->uses[i];
+
+		if (use->part->below)
+			use->part->below(out, interval, use->state);
+	}
+}
+
+/* Adds what is there if there are no rows. */
+static void add_instead(struct text *out, const struct interval *interval)
+{
+	for (size_t i = 0; i < parts_of(interval); i++) {
+		const struct report_use *use = &interval->report->uses[i];
+
+		if (!use->part->instead)
+			continue;
+		use->part->instead(out, interval, use->state);
+		return;
+	}
+	interval_add_sleepers(out, interval, NULL);
 }
 
 static void footer_add(struct text *out, const struct interval *interval)
@@ -447,7 +472,12 @@ static void footer_add(struct text *out, const struct interval *interval)
 	footer = out->length;
 	text_add_char(out, '\n');
 	add_line(out, interval, add_coverage);
-	interval_add_stacks_footer(out, interval);
+	for (size_t i = 0; i < parts_of(interval); i++) {
+		const struct report_use *use = &interval->report->uses[i];
+
+		if (use->part->foot)
+			use->part->foot(out, interval, use->state);
+	}
 	add_line(out, interval, add_processes);
 	add_line(out, interval, add_quotas);
 	add_line(out, interval, add_io_limits);
@@ -471,14 +501,6 @@ static size_t lines_count(const struct text *text, size_t from)
 	for (; from < text->length; from++)
 		lines += text->bytes[from] == '\n';
 	return lines;
-}
-
-/* Adds a line if the process of --critical-path was not there. */
-static void add_nobody(struct text *line, const struct interval *interval)
-{
-	text_add_string(line, "No samples: no thread of ");
-	text_add_printable(line, interval->path_of);
-	text_add_string(line, " was seen.");
 }
 
 /* Remarks on a report with findings, and what changes its meaning ------------------------------ */
@@ -588,20 +610,21 @@ static void add_last_line(struct text *line, const struct interval *interval, si
 static void findings_report_add(struct text *out, const struct interval *interval)
 {
 	const struct grid *grid = interval->grid;
-	bool rows_wanted = !interval->findings_alone;
+	const struct findings *findings = findings_of(interval);
+	bool rows_wanted = !findings->alone;
 	size_t start = out->length, rows, columns = grid->list->count, remarks;
 	struct text below = {0}, told = {0}, line = {0};
 
 	if (interval->follows)
 		text_add_char(out, '\n');
-	interval_add_findings_header(out, interval);
+	interval_add_findings_header(out, interval, findings);
 	text_add_char(out, '\n');
 	add_line(out, interval, add_clock_steps);
 	add_line(out, interval, add_check);
 	add_line(out, interval, add_unseen);
 	add_line(out, interval, add_left_out);
-	if (grid->row_count || interval->findings->count || !rows_wanted)
-		interval_add_findings(out, interval);
+	if (grid->row_count || findings->count || !rows_wanted)
+		interval_add_findings(out, interval, findings);
 	add_tables(&below, interval);
 	remarks = remarks_add(&told, interval);
 	if (!interval->verbose)
@@ -619,7 +642,7 @@ static void findings_report_add(struct text *out, const struct interval *interva
 			interval_add_rest(out, interval, rows);
 		add_line(out, interval, add_legend);
 	} else if (rows_wanted && !grid->row_count) {
-		interval_add_sleepers(out, interval);
+		add_instead(out, interval);
 	}
 	text_add(out, text_string(&below), below.length);
 	add_last_line(&line, interval, remarks, columns);
@@ -630,27 +653,27 @@ static void findings_report_add(struct text *out, const struct interval *interva
 	text_done(&line);
 }
 
-static void report_add(struct text *out, const struct interval *interval)
+static void people_add(struct text *out, const struct interval *interval)
 {
 	size_t start = out->length, rows;
 	struct text footer = {0};
+	bool heatmap;
 
-	if (interval->findings) {
+	if (findings_of(interval)) {
 		findings_report_add(out, interval);
 		return;
 	}
 	footer_add(&footer, interval);
 	add_header(out, interval);
 	rows = report_rows(interval, lines_count(out, start) + lines_count(&footer, 0));
-	if (rows && interval->heatmap)
+	heatmap = interval->report && interval->report->steps;
+	if (rows && heatmap)
 		interval_add_heatmap(out, interval);
 	else if (rows)
 		interval_add_table(out, interval, rows);
-	else if (interval->path_of)
-		add_line(out, interval, add_nobody);
 	else
-		interval_add_sleepers(out, interval);
-	if (rows < interval->grid->row_count && !interval->heatmap)
+		add_instead(out, interval);
+	if (rows < interval->grid->row_count && !heatmap)
 		interval_add_rest(out, interval, rows);
 	text_add(out, text_string(&footer), footer.length);
 	text_done(&footer);
@@ -664,5 +687,5 @@ const struct renderer renderer_report = {
 	.has_footer = true,
 	.before = REPORT_MEASURES_DEFAULT,
 	.columns = REPORT_COLUMNS_DEFAULT,
-	.add = report_add,
+	.add = people_add,
 };

@@ -50,9 +50,9 @@ static void add_more(struct text *line, const struct grid *grid, size_t rows)
 	text_add_string(line, ". ");
 }
 
-static void add_groups(struct text *out, const struct interval *interval, struct text *line)
+static void add_groups(struct text *out, const struct interval *interval, const struct grid *grid,
+		       struct text *line)
 {
-	const struct grid *grid = &interval->sleepers->grid;
 	size_t rows = grid->row_count < SLEEPERS_ROWS ? grid->row_count : SLEEPERS_ROWS;
 	struct interval table = *interval;
 
@@ -68,16 +68,16 @@ static void add_groups(struct text *out, const struct interval *interval, struct
 	interval_add_wrapped(out, interval, text_string(line));
 }
 
-void interval_add_sleepers(struct text *out, const struct interval *interval)
+void interval_add_sleepers(struct text *out, const struct interval *interval, void *state)
 {
-	const struct sleepers *sleepers = interval->sleepers;
+	const struct sleepers *sleepers = state;
 	struct text line = {0};
 
 	if (!interval->tally->scans) {
 		interval_add_wrapped(out, interval, "No samples: there was no scan.");
 		return;
 	}
-	if (!sleepers) {
+	if (!sleepers || !sleepers->known) {
 		interval_add_wrapped(out, interval,
 				     "No samples: no selected thread was active. "
 				     "-a shows those that sleep, too.");
@@ -96,6 +96,18 @@ void interval_add_sleepers(struct text *out, const struct interval *interval)
 	}
 	interval_add_wrapped(out, interval, text_string(&line));
 	if (!sleepers->unmet.length && sleepers->grid.row_count)
-		add_groups(out, interval, &line);
+		add_groups(out, interval, &sleepers->grid, &line);
 	text_done(&line);
 }
+
+static int sleepers_use(void *state, struct report *report)
+{
+	(void)state;
+	return report->for_people && !report->config->critical_path;
+}
+
+const struct report_part sleepers_part = {.bytes = sizeof(struct sleepers),
+					  .begin = sleepers_use,
+					  .end = sleepers_find,
+					  .instead = interval_add_sleepers,
+					  .done = sleepers_done};

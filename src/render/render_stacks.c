@@ -4,6 +4,8 @@
 #include "render/fold.h"
 #include "render/frame_kind.h"
 #include "render/renderer.h"
+#include "report/group_split.h"
+#include "report/report.h"
 #include "report/sleep_stacks.h"
 #include "report/stack_lines.h"
 #include "report/value.h"
@@ -227,10 +229,11 @@ static void sum_add(struct text *out, const struct interval *interval, const str
 	text_done(&cell);
 }
 
-void interval_add_sleep_sums(struct text *out, const struct interval *interval)
+void interval_add_sleep_sums(struct text *out, const struct interval *interval,
+			     const struct event_list *events)
 {
 	size_t count, rows;
-	struct sleep_sum *sums = sleep_sums_make(interval->events, &count);
+	struct sleep_sum *sums = sleep_sums_make(events, &count);
 	struct text line = {0};
 	int64_t sleeps = 0, none;
 
@@ -238,7 +241,7 @@ void interval_add_sleep_sums(struct text *out, const struct interval *interval)
 		sleeps += sums[i].count;
 	none = count && !sums[count - 1].stack ? sums[count - 1].count : 0;
 	text_add_format(&line, "offcpu slower than %lld ms by stack: %lld sleep%s",
-			(long long)interval->slower_ms, (long long)sleeps, sleeps == 1 ? "" : "s");
+			(long long)events->slower_ms, (long long)sleeps, sleeps == 1 ? "" : "s");
 	if (none)
 		text_add_format(&line,
 				", %lld without a stack, as no scan saw them (-a has idle threads, "
@@ -311,12 +314,12 @@ void interval_add_stacks(struct text *out, const struct interval *interval, size
 		rest_add(out, interval, of, rest, stacks - reported, none);
 }
 
-void interval_add_stacks_footer(struct text *out, const struct interval *interval)
+static void stacks_foot(struct text *out, const struct interval *interval, void *state)
 {
-	const struct stack_lines *lines = interval->stacks;
+	const struct stack_lines *lines = state;
 	struct text line = {0};
 
-	if (!lines || !lines->samples)
+	if (!lines->samples)
 		return;
 	text_add_string(&line, "Stacks: ");
 	if (!lines->known) {
@@ -335,3 +338,34 @@ void interval_add_stacks_footer(struct text *out, const struct interval *interva
 	interval_add_wrapped(out, interval, text_string(&line));
 	text_done(&line);
 }
+
+static int stacks_begin(void *state, struct report *report)
+{
+	struct stack_lines *lines = state;
+
+	if (!report->config->stacks)
+		return 0;
+	stack_lines_init(lines, (size_t)report->config->stacks, &report->list,
+			 report->config->off_wake);
+	if (report->times.shared)
+		group_table_split(&lines->groups, &report->times, REST_NOWHERE);
+	report->interval->stacks = lines;
+	return 1;
+}
+
+static void stacks_end(void *state, struct report *report)
+{
+	struct stack_lines *lines = state;
+
+	stack_lines_fill(lines, &report->grid, &report->tally);
+	report_miss(report, "samples in more stacks than tsnap keeps", lines->groups.refused);
+}
+
+const struct report_part stacks_part = {.bytes = sizeof(struct stack_lines),
+					.begin = stacks_begin,
+					.needs = stack_lines_needs,
+					.add = stack_lines_add,
+					.end = stacks_end,
+					.foot = stacks_foot,
+					.clear = stack_lines_clear,
+					.done = stack_lines_done};

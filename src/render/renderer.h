@@ -14,31 +14,21 @@
 #include "report/tally.h"
 #include "sample/source.h"
 
-struct chain_report;
-struct distribution_table;
-struct findings;
-struct stack_lines;
 struct event_list;
-struct metric_totals;
-struct sleepers;
-struct time_rows;
+struct findings;
+struct report;
+struct report_part;
+struct stack_lines;
 
+/* What is shown of an interval, or of a batch of rows: a grid, and the facts around it. */
 struct interval {
+	const struct report *report; /* parts that add to it; NULL: none */
 	const struct grid *grid;
 	const struct tally *tally; /* tally of a grouped interval */
 	/* status of the source for a grouped interval, since the one before it */
 	const struct source_status *status;
-	/* distributions of --trace, of a grouped interval; NULL: not requested */
-	struct distribution_table *distributions;
-	const struct stack_lines *stacks;  /* stacks of --stacks; NULL: not requested */
-	const struct chain_report *chains; /* chains of --chains; NULL: not requested */
-	const struct findings *findings;   /* findings of --findings; NULL: not requested */
-	const char *path_of; /* name typed with --critical-path; NULL: not requested */
-	/* sleeping threads, of an interval without samples; NULL: not known */
-	const struct sleepers *sleepers;
-	/* steps of --heatmap, in place of the grid; NULL: not requested */
-	const struct time_rows *heatmap;
-	const char *recording; /* recording that is replayed; NULL: live */
+	const struct stack_lines *stacks; /* stacks of the grid's rows (--stacks); NULL: none */
+	const char *recording;		  /* recording that is replayed; NULL: live */
 	/* columns of the grid and the filter that the recording lacks; NULL: none */
 	const struct column_list *unrecorded;
 	const char *command; /* command line as typed; NULL: not known */
@@ -46,13 +36,8 @@ struct interval {
 	size_t width;	     /* limit of a line's width; 0: any width */
 	size_t row_limit;    /* rows of events and distributions shown; 0: all */
 	size_t height;	     /* lines of the window; 0: not known, or all rows are wanted */
-	/* events of --slower, of a grouped interval; NULL: not requested */
-	struct event_list *events;
-	int64_t slower_ms;	       /* least duration of those events */
-	bool sleep_sums;	       /* sleeps among the events are summed up by stack */
-	struct metric_totals *metrics; /* counters of --metrics; NULL: not requested */
+	void *state;	     /* the renderer's own, of its state_bytes, zero at first */
 	bool colour;
-	bool findings_alone;	/* findings without rows */
 	bool rows_folded;	/* rows of less than half a per cent are summed up everywhere */
 	bool follows;		/* another report precedes it */
 	bool verbose;		/* remarks and details are printed */
@@ -63,7 +48,7 @@ enum renderer_kind {
 	RENDERER_REPORT,   /* text for people */
 	RENDERER_ROWS,	   /* rows for programs */
 	RENDERER_STACKS,   /* stacks, or wait chains, with their times */
-	RENDERER_COUNTERS, /* counters that grow, interval->metrics */
+	RENDERER_COUNTERS, /* counters that grow */
 };
 
 struct renderer {
@@ -78,19 +63,25 @@ struct renderer {
 	/* Word for an output that one interval completes, so that the next one replaces it:
 	 * "profile"; NULL: intervals may follow each other. */
 	const char *whole;
-	bool at_end; /* the only interval is that of the whole run */
-	bool chains; /* can write wait chains in place of stacks (--by-chain) */
+	bool at_end;	    /* the only interval is that of the whole run */
+	bool chains;	    /* can write wait chains in place of stacks (--by-chain) */
+	size_t state_bytes; /* of what it keeps from interval to interval */
 	/* Names of columns, as column_list_add() takes them: those that are always first; the
 	 * default of the others; those that are always last; NULL: none. */
 	const char *before, *columns, *behind;
 	/* Writes what precedes the first interval; NULL: nothing. */
 	void (*begin)(struct text *out, const struct column_list *list);
 	void (*add)(struct text *out, const struct interval *interval);
+	void (*done)(void *state); /* NULL: nothing is to be freed in it */
 };
 
 extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
 	renderer_json_grouped, renderer_json_findings, renderer_folded, renderer_flame,
 	renderer_pprof, renderer_metrics;
+
+/* Parts of reports, beside groups_part (report/groups.h). */
+extern const struct report_part path_part, distributions_part, events_part, stacks_part,
+	chains_part, findings_part, sleepers_part, rows_part;
 
 /* Finds a renderer by name; NULL: none. */
 const struct renderer *renderer_find(const char *name);
@@ -130,22 +121,27 @@ void interval_add_table(struct text *out, const struct interval *interval, size_
 size_t interval_add_columns(struct text *out, const struct interval *interval, size_t rows);
 /* Adds a line for each group, with time from left to right. */
 void interval_add_heatmap(struct text *out, const struct interval *interval);
-/* Adds the stacks (--stacks) of a row of the grid, and their lines of the footer. */
+/* Adds the stacks (--stacks) of a row of the grid. */
 void interval_add_stacks(struct text *out, const struct interval *interval, size_t row);
-void interval_add_stacks_footer(struct text *out, const struct interval *interval);
-/* Adds the distributions: for each kind of trace a table and bars. */
-void interval_add_distributions(struct text *out, const struct interval *interval);
-/* Adds single events, longest first. */
-void interval_add_events(struct text *out, const struct interval *interval);
-/* Adds sums of the sleeps among the events by stack; if interval->sleep_sums. */
-void interval_add_sleep_sums(struct text *out, const struct interval *interval);
-/* Adds the tables of --chains. */
-void interval_add_chains(struct text *out, const struct interval *interval);
+/* The events of events_part; NULL: it is not in use. */
+struct event_list *events_list(const struct report *report);
+/* Columns of the distributions as rows; NULL: they are not wanted. */
+const struct column_list *distributions_list(const struct report *report);
+/* Adds sums of the sleeps among events by stack. */
+void interval_add_sleep_sums(struct text *out, const struct interval *interval,
+			     const struct event_list *events);
 /* Adds the lines of --findings: host, times and how busy; then the findings, and what is none. */
-void interval_add_findings_header(struct text *out, const struct interval *interval);
-void interval_add_findings(struct text *out, const struct interval *interval);
-/* Adds the contents of an interval without samples. */
-void interval_add_sleepers(struct text *out, const struct interval *interval);
+void interval_add_findings_header(struct text *out, const struct interval *interval,
+				  const struct findings *findings);
+void interval_add_findings(struct text *out, const struct interval *interval,
+			   const struct findings *findings);
+/* As functions of parts (report/report.h): distributions, for each kind of trace a table and bars;
+ * single events, longest first; the tables of --chains; what is in place of rows without samples.
+ */
+void interval_add_distributions(struct text *out, const struct interval *interval, void *table);
+void interval_add_events(struct text *out, const struct interval *interval, void *events);
+void interval_add_chains(struct text *out, const struct interval *interval, void *chains);
+void interval_add_sleepers(struct text *out, const struct interval *interval, void *sleepers);
 /* Adds the costs of tsnap itself; if interval->status->self was requested. */
 void interval_add_self(struct text *out, const struct interval *interval);
 

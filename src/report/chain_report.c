@@ -106,12 +106,12 @@ static void list_of_rows(struct column_list *list, const struct column *rows, si
 		list->items[list->count++] = &rows[i];
 }
 
-void chain_report_init(struct chain_report *report, size_t stacks)
+void chain_report_init(struct chain_report *report, size_t stacks, struct exact_times *times)
 {
 	struct error unsaid = {0};
 	struct column_list keys = {0};
 
-	*report = (struct chain_report){.wanted = true};
+	*report = (struct chain_report){0};
 	column_list_add(&report->needed, "chains", false, &unsaid);
 	list_of_rows(&report->root_list, root_columns,
 		     sizeof(root_columns) / sizeof(root_columns[0]));
@@ -120,17 +120,19 @@ void chain_report_init(struct chain_report *report, size_t stacks)
 	for (int part = 0; part < CHAIN_PARTS; part++) {
 		column_list_add(&report->grouped[part], group_columns[part], true, &unsaid);
 		group_table_init(&report->groups[part], &report->grouped[part]);
+		if (times && times->shared)
+			group_table_split(&report->groups[part], times, REST_NOWHERE);
 	}
 	column_list_add(&keys, "root,root_pid,root_syscall,root_waits_on", true, &unsaid);
 	stack_lines_init(&report->stacks, stacks, &keys, false);
 	error_done(&unsaid);
 }
 
-uint64_t chain_report_needs(const struct chain_report *report)
+uint64_t chain_report_needs(const void *state)
 {
-	return report->wanted
-		       ? column_list_needs(&report->needed) | stack_lines_needs(&report->stacks)
-		       : 0;
+	const struct chain_report *report = state;
+
+	return column_list_needs(&report->needed) | stack_lines_needs(&report->stacks);
 }
 
 static uint64_t hash_of(const char *name, int64_t pid)
@@ -289,36 +291,12 @@ static bool has_root(const struct sample *sample)
 	return has_chain(sample) && sample->chain.depth > 0 && !is_cycle(sample);
 }
 
-void chain_report_split(struct chain_report *report, struct exact_times *times)
+void chain_report_add(void *state, const struct sample *sample, struct exact_note note)
 {
-	for (int part = 0; part < CHAIN_PARTS; part++)
-		group_table_split(&report->groups[part], times, REST_NOWHERE);
-}
-
-bool chain_report_crowded(const struct chain_report *report)
-{
-	bool crowded = false;
-
-	for (int part = 0; part < CHAIN_PARTS; part++)
-		crowded |= group_table_crowded(&report->groups[part]);
-	return crowded;
-}
-
-void chain_report_share_out(struct chain_report *report)
-{
-	for (int part = 0; part < CHAIN_PARTS; part++)
-		group_table_share_out(&report->groups[part]);
-}
-
-void chain_report_add(struct chain_report *report, const struct sample *sample,
-		      struct exact_note note)
-{
-	enum edge_kind kind;
+	struct chain_report *report = state;
+	enum edge_kind kind = edge_kind_of(sample->blocker.kind);
 	const char *lock;
 
-	if (!report->wanted)
-		return;
-	kind = edge_kind_of(sample->blocker.kind);
 	if (sample->blocker.oncpu_comm)
 		group_table_add_noted(&report->groups[CHAIN_QUEUES], sample, note);
 	if (sample->io.dev && kind == EDGE_IO)
@@ -429,8 +407,6 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 	struct chain_root *roots;
 	struct chain_lock *locks = report->locks.rows;
 
-	if (!report->wanted)
-		return;
 	roots_gather(report);
 	locks_gather(report);
 	roots = report->roots.rows;
@@ -454,10 +430,10 @@ void chain_report_fill(struct chain_report *report, const struct tally *tally)
 		grid_fill_groups(&report->grids[part], &report->groups[part], tally);
 }
 
-void chain_report_clear(struct chain_report *report)
+void chain_report_clear(void *state)
 {
-	if (!report->wanted)
-		return;
+	struct chain_report *report = state;
+
 	report->refused = 0;
 	stack_lines_clear(&report->stacks);
 	keyed_empty(&report->roots);
@@ -467,10 +443,10 @@ void chain_report_clear(struct chain_report *report)
 		group_table_clear(&report->groups[part]);
 }
 
-void chain_report_done(struct chain_report *report)
+void chain_report_done(void *state)
 {
-	if (!report->wanted)
-		return;
+	struct chain_report *report = state;
+
 	chain_report_clear(report);
 	for (int part = 0; part < CHAIN_PARTS; part++) {
 		group_table_done(&report->groups[part]);

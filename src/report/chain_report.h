@@ -33,9 +33,7 @@ struct chain_root;
 struct chain_lock;
 struct chain_victim;
 
-/* A zeroed report is disabled: it takes nothing. */
 struct chain_report {
-	bool wanted;
 	struct keyed roots;   /* struct chain_root, by name and process */
 	struct keyed locks;   /* struct chain_lock, by name and process */
 	struct index holders; /* pairs of lock and holder */
@@ -43,7 +41,7 @@ struct chain_report {
 	struct group_table groups[CHAIN_PARTS];
 	struct column_list grouped[CHAIN_PARTS]; /* columns of groups */
 	struct column_list needed, root_list, lock_list;
-	struct column_list unrecorded;	/* needed, but not in the recording: set by the owner */
+	struct column_list unrecorded;	/* needed, but not in the recording: set by the part */
 	struct grid grids[CHAIN_PARTS]; /* one per list, most seconds first */
 	int64_t refused; /* samples that found no free line; of roots, counted when filled */
 	struct stack_lines stacks; /* stacks of roots, by the keys of their lines */
@@ -53,25 +51,19 @@ struct chain_report {
 	size_t victim_count, victim_capacity;
 };
 
-/* stacks: limit for each root, most time first. */
-void chain_report_init(struct chain_report *report, size_t stacks);
-/* Shares the exact times of threads out among their samples (report/group_split.h). Without it
- * samples are counted. times must outlive the report. */
-void chain_report_split(struct chain_report *report, struct exact_times *times);
+/* stacks: limit for each root, most time first. times: exact times of threads that are shared out
+ * among their samples (report/group_split.h), which must outlive the report; NULL: samples are
+ * counted. */
+void chain_report_init(struct chain_report *report, size_t stacks, struct exact_times *times);
 /* Needs of the lists, NEED_*. */
-uint64_t chain_report_needs(const struct chain_report *report);
-void chain_report_add(struct chain_report *report, const struct sample *sample,
-		      struct exact_note note);
-/* True if the report must share out before more is added (report/group_split.h). */
-bool chain_report_crowded(const struct chain_report *report);
-/* Shares out what was added so far (report/group_split.h). */
-void chain_report_share_out(struct chain_report *report);
+uint64_t chain_report_needs(const void *report);
+void chain_report_add(void *report, const struct sample *sample, struct exact_note note);
 /* Takes all samples of a scan, in batches, for stacks of roots, and the scan's end. */
 void chain_report_note(struct chain_report *report, const struct scan *part);
 void chain_report_end_scan(struct chain_report *report);
 /* Fills the grids; valid until chain_report_clear(). */
 void chain_report_fill(struct chain_report *report, const struct tally *tally);
-void chain_report_clear(struct chain_report *report);
-void chain_report_done(struct chain_report *report);
+void chain_report_clear(void *report);
+void chain_report_done(void *report);
 
 #endif

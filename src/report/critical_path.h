@@ -24,9 +24,8 @@
 
 #define PATH_LINKS_MAX 32 /* threads; a longer path is not followed to its end */
 
-/* A zeroed path is disabled. */
+/* A zeroed path is empty. */
 struct critical_path {
-	bool wanted;
 	bool ordered; /* samples are handed over in order of time, when they are settled */
 	struct path_notes notes;
 	struct sample *held; /* samples that wait for their turn, if ordered */

@@ -80,8 +80,10 @@ void distribution_table_init(struct distribution_table *table,
 	error_done(&unsaid);
 }
 
-uint64_t distribution_table_needs(const struct distribution_table *table)
+uint64_t distribution_table_needs(const void *state)
 {
+	const struct distribution_table *table = state;
+
 	return column_list_needs(&table->keys);
 }
 
@@ -124,9 +126,10 @@ static struct distribution *distribution_new(struct distribution_table *table,
 	return made;
 }
 
-void distribution_table_add(struct distribution_table *table, const struct trace_kind *kind,
-			    const struct sample *who, const struct histogram *histogram)
+void distribution_table_add(void *to, const struct trace_kind *kind, const struct sample *who,
+			    const struct histogram *histogram)
 {
+	struct distribution_table *table = to;
 	uint64_t hash = hash_u64((uintptr_t)kind), *first;
 	struct distribution *found = NULL;
 
@@ -144,7 +147,6 @@ void distribution_table_add(struct distribution_table *table, const struct trace
 	}
 	if (!found) {
 		table->refused += histogram_count(histogram);
-		table->refused_ever += histogram_count(histogram);
 		return;
 	}
 	histogram_merge(&found->histogram, histogram);
@@ -152,15 +154,19 @@ void distribution_table_add(struct distribution_table *table, const struct trace
 		found->errors += histogram_count(histogram);
 }
 
-void distribution_table_clear(struct distribution_table *table)
+void distribution_table_clear(void *state)
 {
+	struct distribution_table *table = state;
+
 	index_clear(&table->by_hash);
 	table->count = 0;
 	table->refused = 0;
 }
 
-void distribution_table_done(struct distribution_table *table)
+void distribution_table_done(void *state)
 {
+	struct distribution_table *table = state;
+
 	index_clear(&table->by_hash);
 	free(table->items);
 	free(table->values);

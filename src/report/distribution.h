@@ -5,13 +5,10 @@
 #define TSNAP_REPORT_DISTRIBUTION_H
 
 #include "base/index.h"
-#include "report/column_list.h"
-#include "report/grid.h"
-#include "report/tally.h"
+#include "report/report.h"
 #include "sample/trace_kind.h"
 
 #define DISTRIBUTIONS_MAX 16384
-#define TRACE_KINDS_MAX 16
 
 struct distribution {
 	const struct trace_kind *kind;
@@ -30,9 +27,8 @@ struct distribution_table {
 	union value *values; /* keys.count values of each distribution */
 	size_t count, capacity;
 	struct index by_hash;
-	int64_t refused; /* events whose distribution did not fit since the table was cleared */
-	int64_t refused_ever; /* events whose distribution did not fit since the start */
-	struct text buckets;  /* text of the last grid's rows */
+	int64_t refused;     /* events whose distribution did not fit since the table was cleared */
+	struct text buckets; /* text of the last grid's rows */
 };
 
 /* kinds: kind_count of them, static. list: the source of the keys; times are left out, as only
@@ -41,12 +37,12 @@ void distribution_table_init(struct distribution_table *table,
 			     const struct trace_kind *const *kinds, size_t kind_count,
 			     const struct column_list *list);
 /* Needs of the keys, NEED_*. */
-uint64_t distribution_table_needs(const struct distribution_table *table);
+uint64_t distribution_table_needs(const void *table);
 /* Adds a histogram. who: the thread, with the facts that distribution_table_needs() names. */
-void distribution_table_add(struct distribution_table *table, const struct trace_kind *kind,
-			    const struct sample *who, const struct histogram *histogram);
-void distribution_table_clear(struct distribution_table *table);
-void distribution_table_done(struct distribution_table *table);
+void distribution_table_add(void *table, const struct trace_kind *kind, const struct sample *who,
+			    const struct histogram *histogram);
+void distribution_table_clear(void *table);
+void distribution_table_done(void *table);
 
 /* Fills a grid for people: the kind's distributions, most time first. Returns their count; order
  * becomes a malloced array of them. A column that all of them lack is left out, and some

@@ -45,7 +45,6 @@ void event_list_add(struct event_list *events, const struct trace_kind *kind,
 {
 	if (events->count == EVENTS_KEPT_MAX) {
 		events->refused++;
-		events->refused_ever++;
 		return;
 	}
 	events->items = memory_grow(events->items, &events->capacity, events->count + 1,

@@ -8,7 +8,6 @@
 #include "sample/trace_kind.h"
 
 #define EVENTS_KEPT_MAX 65536
-/* default columns */
 #define EVENT_COLUMNS_DEFAULT "tid,pid,user,comm"
 #define EVENT_COLUMNS_SLOW "state,syscall,errno,fd,filename"
 
@@ -24,8 +23,8 @@ struct event_list {
 	struct column_list shown; /* columns of the last grid for people */
 	struct event *items;
 	size_t count, capacity;
-	int64_t refused;      /* events that did not fit since the list was cleared */
-	int64_t refused_ever; /* events that did not fit since the start */
+	int64_t refused;   /* events that did not fit since the list was cleared */
+	int64_t slower_ms; /* least duration of the events; 0: any */
 };
 
 /* keys, more (or NULL): names of columns; only keys of samples are taken. 0, or -EINVAL with a

@@ -24,6 +24,7 @@ enum time_kind { TIME_ON, TIME_RQ, TIME_DISK, TIME_ASLEEP, TIME_KINDS };
 
 #define EXACT_THREADS_MAX (1u << 18)
 #define EXACT_PART_NONE UINT32_MAX
+#define EXACT_TABLES_MAX 16
 
 /* Time of one kind of a thread, and what its samples in such a state saw of it. */
 struct exact_part {
@@ -41,6 +42,8 @@ struct exact_thread {
 	uint32_t group; /* group of any sample or account, plus one; set by group_split.c */
 };
 
+struct group_table;
+
 struct exact_times {
 	unsigned int shared;  /* kinds whose times are shared out, a bit each; of others samples are
 				 counted */
@@ -52,6 +55,9 @@ struct exact_times {
 	/* Sums of this interval, made by group_table_split(): of all threads, and of those with a
 	 * sample of the kind. */
 	int64_t all_us[TIME_KINDS], covered_us[TIME_KINDS];
+	struct group_table
+		*tables[EXACT_TABLES_MAX]; /* those that the times are shared out among */
+	size_t table_count;
 };
 
 /* Index of a sample's part in the exact times. */

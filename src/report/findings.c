@@ -667,35 +667,24 @@ const size_t finding_row_count = sizeof(finding_rows) / sizeof(finding_rows[0]);
 
 /* Adding --------------------------------------------------------------------------------------- */
 
-void findings_init(struct findings *findings)
+void findings_init(struct findings *findings, struct exact_times *times)
 {
 	struct error unsaid = {0};
 
-	*findings = (struct findings){.wanted = true};
+	*findings = (struct findings){0};
 	column_list_add(&findings->list, "findings", true, &unsaid);
 	findings->list.items[findings->list.count++] = &age_column;
 	group_table_init(&findings->groups, &findings->list);
+	if (times && times->shared)
+		group_table_split(&findings->groups, times, REST_NOWHERE);
 	error_done(&unsaid);
 }
 
-void findings_split(struct findings *findings, struct exact_times *times)
+uint64_t findings_needs(const void *state)
 {
-	group_table_split(&findings->groups, times, REST_NOWHERE);
-}
+	const struct findings *findings = state;
 
-bool findings_crowded(const struct findings *findings)
-{
-	return group_table_crowded(&findings->groups);
-}
-
-void findings_share_out(struct findings *findings)
-{
-	group_table_share_out(&findings->groups);
-}
-
-uint64_t findings_needs(const struct findings *findings)
-{
-	return findings->wanted ? column_list_needs(&findings->list) : 0;
+	return column_list_needs(&findings->list);
 }
 
 /* Number of the step that an age is in; least age of a step. */
@@ -752,13 +741,11 @@ static void maker_add(struct findings *findings, enum finding_made made,
 }
 
 /* Adds the sample without facts that no row reads, so that it shares its group with others. */
-void findings_add(struct findings *findings, const struct sample *sample, struct exact_note note)
+void findings_add(void *state, const struct sample *sample, struct exact_note note)
 {
-	struct sample group;
+	struct findings *findings = state;
+	struct sample group = *sample;
 
-	if (!findings->wanted)
-		return;
-	group = *sample;
 	group.io.bytes = age_step(sample->io.us);
 	if (sample->wait.before_us > 0 && sample->now.state_us != ABSENT)
 		group.now.state_us = sum(sample->now.state_us, sample->wait.before_us);
@@ -771,13 +758,11 @@ void findings_add(struct findings *findings, const struct sample *sample, struct
 	maker_add(findings, MADE_SWITCHES, sample, sample->sums.vcsw, sample->thread.pid);
 }
 
-void findings_add_account(struct findings *findings, const struct sample *account)
+void findings_add_account(void *state, const struct sample *account)
 {
-	struct finding_process *process;
+	struct findings *findings = state;
+	struct finding_process *process = process_add(findings, account);
 
-	if (!findings->wanted)
-		return;
-	process = process_add(findings, account);
 	if (process && (account->thread.tid == account->thread.pid ||
 			account->thread.start_ns >= findings->began_ns)) {
 		process->pid = account->thread.pid;
@@ -799,7 +784,7 @@ void findings_end_scan(struct findings *findings, int64_t threads)
 {
 	int64_t grown = threads - findings->threads_last;
 
-	if (!findings->wanted || !threads)
+	if (!threads)
 		return;
 	if (!findings->threads_first) {
 		findings->threads_first = threads;
@@ -1320,8 +1305,6 @@ void findings_fill(struct findings *findings, const struct tally *tally,
 {
 	size_t of_cases;
 
-	if (!findings->wanted)
-		return;
 	findings->status = status;
 	findings->source = source;
 	findings->elapsed_us = tally->elapsed_us;
@@ -1345,17 +1328,15 @@ void findings_fill(struct findings *findings, const struct tally *tally,
 		      findings_compare);
 }
 
-void findings_clear(struct findings *findings)
+void findings_clear(void *state)
 {
-	struct findings kept = {
-		.wanted = findings->wanted,
-		.groups = findings->groups,
-		.list = findings->list,
-	};
+	struct findings *findings = state, kept = {
+						   .alone = findings->alone,
+						   .groups = findings->groups,
+						   .list = findings->list,
+					   };
 	struct finding *found = findings->found.rows;
 
-	if (!findings->wanted)
-		return;
 	for (size_t i = 0; i < findings->found.count; i++)
 		for (int party = 0; party < PARTY_COUNT; party++)
 			keyed_done(&found[i].parties[party]);
@@ -1373,10 +1354,10 @@ void findings_clear(struct findings *findings)
 	group_table_clear(&findings->groups);
 }
 
-void findings_done(struct findings *findings)
+void findings_done(void *state)
 {
-	if (!findings->wanted)
-		return;
+	struct findings *findings = state;
+
 	findings_clear(findings);
 	group_table_done(&findings->groups);
 	*findings = (struct findings){0};

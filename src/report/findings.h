@@ -105,13 +105,12 @@ struct finding {
 /* What may be made too often. */
 enum finding_made { MADE_PROCESSES, MADE_THREADS, MADE_SWITCHES, MADE_COUNT };
 
-/* A zeroed struct is disabled: it takes nothing. */
 struct findings {
-	bool wanted;
+	bool alone; /* they are shown without rows */
 	struct group_table groups;
 	struct column_list list;
 	struct keyed processes;		 /* struct finding_process, by pid */
-	struct column_list unrecorded;	 /* columns that the recording lacks: set by the owner */
+	struct column_list unrecorded;	 /* columns that the recording lacks: set by the part */
 	struct keyed makers[MADE_COUNT]; /* struct finding_maker */
 	int64_t threads_first, threads_last, threads_jump; /* jump: largest between two scans */
 	int64_t began_ns; /* clock_boot_ns() of the first of these scans */
@@ -135,22 +134,19 @@ struct findings {
 extern const struct finding_row finding_rows[];
 extern const size_t finding_row_count;
 
-void findings_init(struct findings *findings);
-/* Shares the exact times of threads out among their samples; times must outlive the findings. */
-void findings_split(struct findings *findings, struct exact_times *times);
-uint64_t findings_needs(const struct findings *findings); /* NEED_* */
-void findings_add(struct findings *findings, const struct sample *sample, struct exact_note note);
-void findings_add_account(struct findings *findings, const struct sample *account);
-/* True if the findings must share out before more is added; sharing out (report/group_split.h). */
-bool findings_crowded(const struct findings *findings);
-void findings_share_out(struct findings *findings);
+/* times: exact times of threads that are shared out among their samples, which must outlive the
+ * findings; NULL: samples are counted. */
+void findings_init(struct findings *findings, struct exact_times *times);
+uint64_t findings_needs(const void *findings); /* NEED_* */
+void findings_add(void *findings, const struct sample *sample, struct exact_note note);
+void findings_add_account(void *findings, const struct sample *account);
 /* Takes the number of threads of a scan; 0: not known. */
 void findings_end_scan(struct findings *findings, int64_t threads);
 /* Finds; call after the groups' times are shared out. Valid until findings_clear(). */
 void findings_fill(struct findings *findings, const struct tally *tally,
 		   const struct source_status *status, const struct source *source);
-void findings_clear(struct findings *findings);
-void findings_done(struct findings *findings);
+void findings_clear(void *findings);
+void findings_done(void *findings);
 
 static inline const struct finding *finding_at(const struct findings *findings, size_t index)
 {

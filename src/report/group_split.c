@@ -63,6 +63,7 @@ void group_table_split(struct group_table *table, struct exact_times *times, enu
 	for (size_t i = 0; i < table->list->count; i++)
 		split->errors |= is_error(table->list->items[i]);
 	table->split = split;
+	times->tables[times->table_count++] = table;
 	if (table->exact)
 		table->fold_first = TIME_KINDS;
 }
@@ -404,6 +405,22 @@ void group_table_share_out(struct group_table *table)
 	split->count = split->part_count = 0;
 }
 
+bool group_tables_crowded(const struct exact_times *times)
+{
+	bool crowded = exact_times_full(times);
+
+	for (size_t i = 0; i < times->table_count; i++)
+		crowded |= group_table_crowded(times->tables[i]);
+	return crowded;
+}
+
+void group_tables_share_out(struct exact_times *times)
+{
+	for (size_t i = 0; i < times->table_count; i++)
+		group_table_share_out(times->tables[i]);
+	exact_times_clear(times);
+}
+
 void group_table_end_interval(struct group_table *table, struct tally *tally)
 {
 	struct exact_times *times = table->split ? table->split->times : NULL;
@@ -448,8 +465,13 @@ void group_split_clear(struct group_table *table)
 
 void group_split_done(struct group_table *table)
 {
+	struct exact_times *times = table->split ? table->split->times : NULL;
+
 	if (!table->split)
 		return;
+	for (size_t i = 0; i < times->table_count; i++)
+		if (times->tables[i] == table)
+			times->tables[i] = times->tables[--times->table_count];
 	free(table->split->shares);
 	free(table->split->newest);
 	free(table->split->variances);

@@ -47,6 +47,10 @@ bool group_table_crowded(const struct group_table *table);
  * cleared. Does nothing where samples are counted. */
 void group_table_share_out(struct group_table *table);
 
+/* The same of all tables of these times; sharing out clears the times. */
+bool group_tables_crowded(const struct exact_times *times);
+void group_tables_share_out(struct exact_times *times);
+
 /* Fills the exact times of the tally; call after group_table_share_out(). */
 void group_table_end_interval(struct group_table *table, struct tally *tally);
 

@@ -68,8 +68,10 @@ void metric_totals_end(struct metric_totals *totals, int64_t scans,
 		totals->bpf_ns = sum(totals->bpf_ns, status->bpf_ns);
 }
 
-void metric_totals_done(struct metric_totals *totals)
+void metric_totals_done(void *state)
 {
+	struct metric_totals *totals = state;
+
 	for (size_t i = 0; i < totals->count; i++)
 		free(totals->groups[i].labels);
 	*totals = (struct metric_totals){0};

@@ -44,6 +44,6 @@ void metric_totals_add(struct metric_totals *totals, const char *labels, int64_t
 /* Adds the interval's scans, and what the source reports of it. */
 void metric_totals_end(struct metric_totals *totals, int64_t scans,
 		       const struct source_status *status);
-void metric_totals_done(struct metric_totals *totals);
+void metric_totals_done(void *totals);
 
 #endif

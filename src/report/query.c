@@ -23,6 +23,12 @@ int query_filter(const struct query *query, struct filter *filter, struct error 
 	return err;
 }
 
+bool query_selects(const struct query *query)
+{
+	return query->process || query->threads || query->user || query->comm || query->cgroup ||
+	       query->filter;
+}
+
 int query_columns(const struct query *query, const char *otherwise, bool grouped,
 		  struct column_list *list, struct error *e)
 {

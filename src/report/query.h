@@ -32,6 +32,9 @@ struct query {
  * -EINVAL with a usage error. */
 int query_filter(const struct query *query, struct filter *filter, struct error *e);
 
+/* True if options select only some threads. */
+bool query_selects(const struct query *query);
+
 /* Appends the query's columns, or those named in otherwise, without the additional ones (-G).
  * grouped: measures are allowed. 0, or -EINVAL with a usage error. */
 int query_columns(const struct query *query, const char *otherwise, bool grouped,

@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "report/grid.h"
+#include "report/report.h"
 
 /* A zeroed struct has no look in it. */
 struct sleepers {
+	bool known; /* a look has ended */
 	struct column_list list;
 	struct group_table groups; /* user threads that sleep */
 	struct grid grid;	   /* rows of the groups, most threads first */
@@ -28,9 +29,12 @@ struct sleepers {
 void sleepers_begin(struct sleepers *sleepers);
 /* Needs of the columns, NEED_*; valid after sleepers_begin(). */
 uint64_t sleepers_needs(const struct sleepers *sleepers);
-void sleepers_take(struct sleepers *sleepers, const struct sample *sample);
+void sleepers_take(void *sleepers, const struct sample *sample);
 /* Ends the look: all threads have been taken. */
 void sleepers_end(struct sleepers *sleepers);
-void sleepers_done(struct sleepers *sleepers);
+/* Looks for those of an interval without rows, until their wait classes are known; and for options
+ * that no thread meets. */
+void sleepers_find(void *sleepers, struct report *report);
+void sleepers_done(void *sleepers);
 
 #endif

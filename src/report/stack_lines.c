@@ -31,13 +31,17 @@ void stack_lines_init(struct stack_lines *lines, size_t most, const struct colum
 	group_table_init(&lines->groups, &lines->list);
 }
 
-uint64_t stack_lines_needs(const struct stack_lines *lines)
+uint64_t stack_lines_needs(const void *state)
 {
+	const struct stack_lines *lines = state;
+
 	return lines->most ? column_list_needs(&lines->list) : 0;
 }
 
-void stack_lines_add(struct stack_lines *lines, const struct sample *sample, struct exact_note note)
+void stack_lines_add(void *state, const struct sample *sample, struct exact_note note)
 {
+	struct stack_lines *lines = state;
+
 	if (!lines->most)
 		return;
 	lines->samples++;
@@ -129,8 +133,10 @@ size_t stack_lines_next(const struct stack_lines *lines, size_t line, size_t bef
 	return STACK_LINE_NONE;
 }
 
-void stack_lines_clear(struct stack_lines *lines)
+void stack_lines_clear(void *state)
 {
+	struct stack_lines *lines = state;
+
 	if (!lines->most)
 		return;
 	group_table_clear(&lines->groups);
@@ -138,8 +144,10 @@ void stack_lines_clear(struct stack_lines *lines)
 	lines->samples = lines->known = 0;
 }
 
-void stack_lines_done(struct stack_lines *lines)
+void stack_lines_done(void *state)
 {
+	struct stack_lines *lines = state;
+
 	group_table_done(&lines->groups);
 	grid_done(&lines->grid);
 	index_clear(&lines->first);

@@ -35,16 +35,15 @@ struct stack_lines {
 void stack_lines_init(struct stack_lines *lines, size_t most, const struct column_list *list,
 		      bool wakers);
 /* Needs of the lines, NEED_*. */
-uint64_t stack_lines_needs(const struct stack_lines *lines);
+uint64_t stack_lines_needs(const void *lines);
 /* note: see report/group_split.h; splitting the groups, if wanted, and sharing out are up to the
  * caller. */
-void stack_lines_add(struct stack_lines *lines, const struct sample *sample,
-		     struct exact_note note);
+void stack_lines_add(void *lines, const struct sample *sample, struct exact_note note);
 /* Prepares the lines of that report; valid until the next one is filled. */
 void stack_lines_fill(struct stack_lines *lines, const struct grid *report,
 		      const struct tally *tally);
-void stack_lines_clear(struct stack_lines *lines);
-void stack_lines_done(struct stack_lines *lines);
+void stack_lines_clear(void *lines);
+void stack_lines_done(void *lines);
 
 /* Iterates over the stacks of a line of the report, most time first: returns the one after
  * `before`. STACK_LINE_NONE begins and ends the iteration. */

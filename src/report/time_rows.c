@@ -77,18 +77,26 @@ void time_rows_end(struct time_rows *rows, struct group_table *groups)
 	rows->from_us = ABSENT;
 }
 
+/* Begin of the step of that time. */
+static int64_t step_from_us(const struct time_rows *rows, int64_t time_us)
+{
+	int64_t in_step = time_us % rows->step_us;
+
+	return time_us - in_step - (in_step < 0 ? rows->step_us : 0);
+}
+
+bool time_rows_end_at(const struct time_rows *rows, int64_t time_us)
+{
+	return rows->step_us && rows->from_us != ABSENT &&
+	       rows->from_us != step_from_us(rows, time_us);
+}
+
 void time_rows_begin(struct time_rows *rows, int64_t time_us, struct group_table *groups)
 {
-	int64_t in_step, from_us;
-
-	if (!rows->step_us)
-		return;
-	in_step = time_us % rows->step_us;
-	from_us = time_us - in_step - (in_step < 0 ? rows->step_us : 0);
-	if (from_us == rows->from_us)
+	if (!rows->step_us || rows->from_us == step_from_us(rows, time_us))
 		return;
 	time_rows_end(rows, groups);
-	rows->from_us = from_us;
+	rows->from_us = step_from_us(rows, time_us);
 }
 
 void time_rows_done(struct time_rows *rows)

@@ -34,6 +34,9 @@ void time_rows_init(struct time_rows *rows, int64_t step_us, const struct column
 /* Call before samples of that time are added to groups and tally. If another step begins then, the
  * groups of the step before become rows, and are cleared. */
 void time_rows_begin(struct time_rows *rows, int64_t time_us, struct group_table *groups);
+/* True if the present step ends before that time: all tables with the same exact times must share
+ * out first. */
+bool time_rows_end_at(const struct time_rows *rows, int64_t time_us);
 /* Ends the last step. */
 void time_rows_end(struct time_rows *rows, struct group_table *groups);
 void time_rows_done(struct time_rows *rows);

@@ -8,6 +8,8 @@
 
 #include "sample/histogram.h"
 
+#define TRACE_KINDS_MAX 16
+
 struct trace_kind {
 	const char *name;
 	const char *help;
@@ -18,10 +20,14 @@ struct trace_kind {
 	/* Facts that every event of this kind has besides its thread, NEED_* and KNOWN_*
 	 * (sample/filter): a filter that needs these decides by the event. */
 	uint64_t known;
+	bool single;   /* reported as single events, not as distributions */
 	bool runnable; /* events are waits for a CPU */
+	bool sleeps;   /* events are sleeps, whose stacks samples have */
 	bool bytes;    /* events move bytes, which are the amount of a histogram */
 	bool quota;    /* part of an event may be for a quota, and that time is the amount */
 	bool fails;    /* events have an errno; failed ones are counted */
+	bool slower;   /* --slower reports it, unless --trace names kinds */
+	bool screen;   /* --top measures it for screens of durations, unless --trace names kinds */
 };
 
 #endif

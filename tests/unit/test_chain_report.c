@@ -53,7 +53,7 @@ static void mostly_in(void **state)
 	struct sample sample;
 
 	(void)state;
-	chain_report_init(&report, 0);
+	chain_report_init(&report, 0, NULL);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		sample = waiting(7, STATE_DISK, calls[i]);
 		chain_report_add(&report, &sample, EXACT_NOTE_NONE);
@@ -80,7 +80,7 @@ static void shares_of_all_time(void **state)
 	struct chain_report report;
 
 	(void)state;
-	chain_report_init(&report, 0);
+	chain_report_init(&report, 0, NULL);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		struct sample sample = waiting(7, parts[i].root_state, NULL);
 
@@ -102,7 +102,7 @@ static void only_chains(void **state)
 	struct sample sample = waiting(7, STATE_ON, NULL);
 
 	(void)state;
-	chain_report_init(&report, 0);
+	chain_report_init(&report, 0, NULL);
 	sample.chain.depth = 0;
 	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	sample = waiting(7, STATE_SLEEP, "futex");
@@ -125,7 +125,7 @@ static void locks_of_the_kernel(void **state)
 	struct sample sample;
 
 	(void)state;
-	chain_report_init(&report, 0);
+	chain_report_init(&report, 0, NULL);
 	for (int64_t holder = 1; holder <= 4; holder++) {
 		sample = waiting(7, STATE_ON, NULL);
 		sample.blocker.kind = name_transient_string("kernel lock");
@@ -156,7 +156,7 @@ static void samples_again(void **state)
 	struct sample sample;
 
 	(void)state;
-	chain_report_init(&report, 0);
+	chain_report_init(&report, 0, NULL);
 	sample = waiting(7, STATE_ON, NULL);
 	sample.blocker.kind = name_transient_string("kernel lock");
 	sample.file.name = name_transient_string("/data/log");
@@ -172,7 +172,7 @@ static void samples_again(void **state)
 	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "waiting"), 100);
 	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "seconds"), 40);
 	chain_report_done(&report);
-	chain_report_init(&report, 0);
+	chain_report_init(&report, 0, NULL);
 	for (int64_t holder = 11; holder <= 14; holder++) {
 		sample.blocker.tid = holder;
 		chain_report_add(&report, &sample, holder == 13 ? again : EXACT_NOTE_NONE);
@@ -220,7 +220,7 @@ static void stacks_of_roots(void **state)
 
 	(void)state;
 	victim.chain.root_tid = 8;
-	chain_report_init(&report, 2);
+	chain_report_init(&report, 2, NULL);
 	for (size_t i = 0; i < sizeof(scans) / sizeof(*scans); i++) {
 		taken(&report, victim);
 		if (scans[i].stack)
@@ -251,8 +251,7 @@ static void times_are_shared_out(void **state)
 	struct chain_report report;
 
 	(void)state;
-	chain_report_init(&report, 0);
-	chain_report_split(&report, &times);
+	chain_report_init(&report, 0, &times);
 	exact_times_at(&times, 5000000);
 	for (int i = 0; i < 5; i++) {
 		struct sample sample = waiting(i < 3 ? 7 : 8, STATE_DISK, "fsync");
@@ -272,7 +271,7 @@ static void times_are_shared_out(void **state)
 			sample.chain.text = NULL;
 		chain_report_add(&report, &sample, exact_times_add(&times, &sample));
 	}
-	chain_report_share_out(&report);
+	group_tables_share_out(&times);
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 2);
 	assert_int_equal(number_in(&report, CHAIN_ROOTS, 0, "root_pid"), 7);
@@ -294,7 +293,7 @@ static void more_than_are_kept(void **state)
 	struct sample sample;
 
 	(void)state;
-	chain_report_init(&report, 0);
+	chain_report_init(&report, 0, NULL);
 	for (int64_t pid = 1; pid <= CHAIN_LINES_MAX + 10; pid++) {
 		sample = waiting(pid, STATE_ON, NULL);
 		chain_report_add(&report, &sample, EXACT_NOTE_NONE);

@@ -70,7 +70,7 @@ static void expect(const struct reported *reported, size_t at, const char *end, 
 /* A path ends with a thread that runs or is runnable: reported at once. */
 static void awake(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -89,7 +89,7 @@ static void awake(void **state)
  * reported before the sleep has ended. */
 static void through_another(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -120,7 +120,7 @@ static void through_another(void **state)
 /* A wake-up later than the time until which all are known is not used yet. */
 static void not_before_all_is_known(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -140,7 +140,7 @@ static void not_before_all_is_known(void **state)
 /* Two sleeps of a tid, which may be another thread's by then, are kept apart. */
 static void two_sleeps(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -173,7 +173,7 @@ static void ends(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct critical_path path = {.wanted = true};
+		struct critical_path path = {0};
 		struct reported reported = {.count = 0};
 
 		seen(&path, 1, OWN, rows[i].kind, 5, rows[i].why);
@@ -190,7 +190,7 @@ static void ends(void **state)
  * whose waits are to be looked up. */
 static void found_out_later(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -211,7 +211,7 @@ static void found_out_later(void **state)
  * it. */
 static void sent_on_this_host(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 	const struct scan scan = {
 		.time_us = 10000, .weight_us = 10000, .scan_time_ns = scan_time_ns(1)};
@@ -258,7 +258,7 @@ static void waited_on(struct critical_path *path, int scan, int64_t fd, int64_t 
  * another descriptor. */
 static void sent_to_short_waits(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -286,7 +286,7 @@ static void sent_to_short_waits(void **state)
 /* Wake-ups by the thread itself, one that was lost, and one that is still to come. */
 static void unknown(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -315,7 +315,7 @@ static void unknown(void **state)
 /* Wake-ups that contradict each other make no path that goes on for ever. */
 static void circles(void **state)
 {
-	struct critical_path path = {.wanted = true};
+	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -334,7 +334,7 @@ static void circles(void **state)
 /* Rows are reported in the order of time, when all is known. */
 static void in_order(void **state)
 {
-	struct critical_path path = {.wanted = true, .ordered = true};
+	struct critical_path path = {.ordered = true};
 	struct reported reported = {.count = 0};
 
 	(void)state;
@@ -373,7 +373,7 @@ static void take_in_order(void *to, const struct sample *sample)
 /* Scans beyond the capacity: the oldest ones are reported, and the wait goes on in the others. */
 static void longer_than_scans_are_held(void **state)
 {
-	struct critical_path path = {.wanted = true, .ordered = true};
+	struct critical_path path = {.ordered = true};
 	struct told_in_order reported = {.count = 0};
 	const int scans = PATH_SCANS_MAX + PATH_SCANS_MAX / 8;
 

@@ -92,7 +92,7 @@ static void findings_of(struct findings *findings, const struct seen *seen, size
 
 	status->cpus = CPUS;
 	status->busy_us = ABSENT;
-	findings_init(findings);
+	findings_init(findings, NULL);
 	for (size_t i = 0; i < count; i++) {
 		struct sample sample = sample_of(&seen[i]);
 
@@ -367,12 +367,12 @@ static void server_of_many(void **state)
 	struct source_status status = {0};
 	struct text out = {0};
 	struct findings findings;
-	struct interval interval = {.findings = &findings, .status = &status};
+	struct interval interval = {.status = &status};
 
 	(void)state;
 	findings_of(&findings, seen, COUNT(seen), &status);
 	assert_int_equal(findings.count, 1);
-	interval_add_findings(&out, &interval);
+	interval_add_findings(&out, &interval, &findings);
 	if (!strstr(out.bytes, "2.0 psql (2) wait for postgres (2), which have not answered for "
 			       "3.0 s; they sleep"))
 		fail_msg("%s", out.bytes);
@@ -434,7 +434,7 @@ static void unknown_threads(void **state)
 
 	(void)state;
 	for (int awake = 0; awake <= 1; awake++) {
-		findings_init(&findings);
+		findings_init(&findings, NULL);
 		sample = sample_of(&seen);
 		sample.chain.root_pid = account.thread.pid = ROOT_TID;
 		for (int64_t scan = 0; scan < SCANS; scan++)
@@ -484,7 +484,7 @@ static void counts(void **state)
 	struct findings findings;
 
 	(void)state;
-	findings_init(&findings);
+	findings_init(&findings, NULL);
 	account.thread.comm = name_transient_string("bomb");
 	account.thread.uid = 7;
 	account.sums.forks = 1490;
@@ -554,7 +554,7 @@ static void storms(void **state)
 		struct sample account = *sample_absent();
 		struct findings findings;
 
-		findings_init(&findings);
+		findings_init(&findings, NULL);
 		for (size_t at = 0; at < COUNT(seen); at++) {
 			struct sample sample = sample_of(&seen[at]);
 
@@ -615,13 +615,13 @@ static void lines_fit(void **state)
 	struct source_status status = {0};
 	struct text out = {0};
 	struct findings findings;
-	struct interval interval = {.findings = &findings, .status = &status, .width = 80};
+	struct interval interval = {.status = &status, .width = 80};
 	size_t count = 0;
 
 	(void)state;
 	findings_of(&findings, seen, COUNT(seen), &status);
 	assert_int_equal(findings.count, 2);
-	interval_add_findings(&out, &interval);
+	interval_add_findings(&out, &interval, &findings);
 	for (char *line = strtok(out.bytes, "\n"); line && count < 4; line = strtok(NULL, "\n")) {
 		if (text_width(line) > 80)
 			fail_msg("%s", line);

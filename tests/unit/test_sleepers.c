@@ -20,13 +20,13 @@ static void take(struct sleepers *sleepers, int64_t state, int64_t kthread, cons
 	sleepers_take(sleepers, &sample);
 }
 
-static void expect_shown(const struct sleepers *sleepers, const char *expected)
+static void expect_shown(struct sleepers *sleepers, const char *expected)
 {
 	const struct tally tally = {.scans = 1};
-	struct interval interval = {.sleepers = sleepers, .tally = &tally};
+	struct interval interval = {.tally = &tally};
 	struct text text = {0};
 
-	interval_add_sleepers(&text, &interval);
+	interval_add_sleepers(&text, &interval, sleepers);
 	assert_string_equal(text_string(&text), expected);
 	text_done(&text);
 }

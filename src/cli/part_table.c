@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/part_table.h"
+#include "render/renderer.h"
+#include "report/groups.h"
+
+const struct report_part *const part_table[] = {
+	&path_part,			   /* first: others get the samples of the paths */
+	&groups_part,			   /* before parts that share its exact times */
+	&distributions_part, &events_part, /* before stacks in a report, and before a recording of
+					      them */
+	&stacks_part,	     &chains_part, &findings_part, &sleepers_part,
+	&stack_dict_part,    &rows_part,   &record_part,   NULL,
+};
+_Static_assert(sizeof(part_table) / sizeof(part_table[0]) <= REPORT_PARTS_MAX, "raise it");

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts of reports, in the order in which they take samples, and stand in a report. */
+#ifndef TSNAP_CLI_PART_TABLE_H
+#define TSNAP_CLI_PART_TABLE_H
+
+#include "report/report.h"
+
+extern const struct report_part *const part_table[];
+extern const struct report_part record_part, stack_dict_part;
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/groups.h"
+#include "report/group_split.h"
+#include "report/late_waits.h"
+#include "report/time_rows.h"
+#include "report/value.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct groups {
+	struct report *report;
+	struct group_table table;
+	struct late_waits late; /* samples that are not in groups yet */
+	struct time_rows steps; /* --by-time */
+	int64_t stackless;	/* samples of the interval; without a stack, unless stacks_seen */
+	bool stacks_seen;	/* a sample had a stack */
+};
+
+/* The kinds of time that are shared out, a bit each. If a filter refuses some samples of a state
+ * and accepts others, it is open how much of the thread's time is meant, except in a replay, where
+ * refused samples are counted, too. Sleep is also open, as only some of it is shown without -a. */
+static unsigned int kinds_shared(const struct report *report)
+{
+	const struct filter *filter = &report->filter;
+	unsigned int kinds = 0;
+
+	if (report->config->raw || (!filter_keeps_threads(filter) && !report->query.recorded))
+		return 0;
+	for (int kind = 0; kind < TIME_KINDS; kind++)
+		if (filter_wants_state(filter, time_kind_state(kind)) &&
+		    (kind != TIME_ASLEEP || filter->all_states))
+			kinds |= 1u << kind;
+	return kinds;
+}
+
+static int groups_begin(void *state, struct report *report)
+{
+	const struct report_config *config = report->config;
+	struct groups *groups = state;
+
+	if (!report->grouped)
+		return 0;
+	groups->report = report;
+	group_table_init(&groups->table, &report->list);
+	time_rows_init(&groups->steps, config->by_time_us, &report->list);
+	if (config->by_time_us)
+		report->rows = &groups->steps.grid;
+	report->steps = config->heatmap ? &groups->steps : NULL;
+	report->times.shared = report->rows_of_groups ? kinds_shared(report) : 0;
+	if (report->times.shared) {
+		groups->steps.times = &report->times;
+		group_table_split(&groups->table, &report->times,
+				  !filter_keeps_threads(&report->filter) ? REST_LEFT_OUT
+				  : report->for_people			 ? REST_LARGE_GROUPS
+									 : REST_GROUPS);
+	}
+	if (!groups->table.names_programs ||
+	    !(config->stacks || report->kind_count || config->by_time_us))
+		return 1;
+	return error_set(report->e, EINVAL, EXIT_USAGE,
+			 "column program can't go with %s: group by commsum",
+			 config->stacks	      ? "--stacks"
+			 : report->kind_count ? "--trace and --slower"
+					      : "--by-time and --heatmap");
+}
+
+static uint64_t groups_needs(const void *state)
+{
+	const struct groups *groups = state;
+	unsigned int shared = groups->report->times.shared;
+	uint64_t needs = column_list_needs(&groups->report->list);
+
+	if (shared)
+		needs |= NEED_TOTALS | (shared >> TIME_ASLEEP & 1 ? NEED_SLEEP : 0);
+	return needs;
+}
+
+static void late_take(void *to, const struct sample *sample, struct exact_note note)
+{
+	report_add(to, sample, note);
+}
+
+/* Shares the exact times of the samples so far out among all tables. */
+static void share_out(struct groups *groups)
+{
+	late_waits_end(&groups->late, late_take, groups->report);
+	group_tables_share_out(&groups->report->times);
+}
+
+/* Begins a scan: of exact times up to it, that long after what the tally has. */
+static void scan_begin(struct groups *groups, const struct scan *scan, int64_t since_us)
+{
+	struct report *report = groups->report;
+
+	if (time_rows_end_at(&groups->steps, scan->time_us))
+		share_out(groups);
+	time_rows_begin(&groups->steps, scan->time_us, &groups->table);
+	exact_times_at(&report->times, sum(groups->steps.step_us ? groups->steps.tally.elapsed_us
+								 : report->tally.elapsed_us,
+					   since_us));
+}
+
+void groups_add_silence(struct report *report, int64_t weight_us, int64_t from_us,
+			int64_t silent_us)
+{
+	struct groups *groups = report_state(report, &groups_part);
+	struct time_rows *rows = &groups->steps;
+	int64_t until_us = from_us + silent_us, in_step;
+
+	if (!rows->step_us)
+		return;
+	/* steps between the first and the last one have no rows */
+	in_step = until_us % rows->step_us;
+	if (rows->from_us != ABSENT && from_us < rows->from_us + rows->step_us) {
+		int64_t first = rows->from_us + rows->step_us - from_us;
+
+		first = first < silent_us ? first : silent_us;
+		tally_add_silence(&rows->tally, from_us, first, ratio(first, 1, weight_us));
+		silent_us -= first;
+	}
+	time_rows_begin(rows, until_us, &groups->table);
+	if (in_step < silent_us)
+		silent_us = in_step;
+	tally_add_silence(&rows->tally, until_us - silent_us, silent_us,
+			  ratio(silent_us, 1, weight_us));
+}
+
+void groups_pass(struct report *report, const struct scan *scan, const struct sample *sample)
+{
+	struct groups *groups = report_state(report, &groups_part);
+	/* once the scan has begun, the time before it in which no thread was seen is in the tally
+	 */
+	int64_t since_us =
+		report->in_scan ? scan->weight_us : sum(scan->weight_us, scan->silent_us);
+	struct sample account;
+
+	/* a thread whose other samples the filter may accept: this one has a part of its times */
+	if (!filter_keeps_threads(&report->filter)) {
+		scan_begin(groups, scan, since_us);
+		exact_times_add(&report->times, sample);
+		return;
+	}
+	if (!exact_times_has(&report->times, sample))
+		return;
+	account = sample_account(sample);
+	sample_derive(&account, column_list_needs(&report->list) | filter_needs(&report->filter));
+	if (filter_eval_thread(&report->filter, &account, ~0ull) != VERDICT_ACCEPTED)
+		return;
+	scan_begin(groups, scan, since_us);
+	group_table_add_account(&groups->table, &account);
+}
+
+void groups_take_again(struct report *report, const struct sample *sample)
+{
+	struct groups *groups = report_state(report, &groups_part);
+	struct exact_note note = {.part = EXACT_PART_NONE, .again = true};
+
+	if (groups->table.split)
+		note = exact_times_add_again(&report->times, sample);
+	report_add(report, sample, note);
+	report->tally.samples += sample_scans(sample);
+}
+
+static bool groups_take(void *state, struct report *report, const struct scan *batch)
+{
+	struct groups *groups = state;
+
+	scan_begin(groups, batch, batch->weight_us);
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct sample *sample = &batch->samples[i];
+		struct exact_note note = EXACT_NOTE_NONE;
+
+		if (groups->table.split)
+			note = exact_times_add(&report->times, sample);
+		if (!late_waits_hold(&groups->late, sample, note))
+			report_add(report, sample, note);
+		groups->stacks_seen |= sample->stack.both != NULL;
+		groups->stackless++;
+	}
+	if (group_tables_crowded(&report->times))
+		share_out(groups);
+	return true;
+}
+
+void groups_end_batch(struct report *report, const struct scan *batch)
+{
+	struct groups *groups = report_state(report, &groups_part);
+
+	tally_add_batch(&report->tally, batch);
+	tally_add_batch(&groups->steps.tally, batch);
+}
+
+static void groups_add(void *state, const struct sample *sample, struct exact_note note)
+{
+	struct groups *groups = state;
+
+	group_table_add_noted(&groups->table, sample, note);
+}
+
+static void groups_add_account(void *state, const struct sample *account)
+{
+	struct groups *groups = state;
+
+	group_table_add_account(&groups->table, account);
+}
+
+void groups_end_scan(struct report *report, const struct scan *scan)
+{
+	struct groups *groups = report_state(report, &groups_part);
+
+	tally_add(&report->tally, scan);
+	tally_add(&groups->steps.tally, scan);
+}
+
+/* True if no sample can say that its thread was in a system call. */
+static bool calls_unknown(const struct report *report)
+{
+	const struct source_status *status = report->status;
+	struct source *source = report->source;
+
+	for (size_t i = 0; i < status->absent_count; i++)
+		if (status->absent[i].needs & NEED_SYSCALL)
+			return true;
+	return source->lacks && source->lacks(source, sample_column_find("syscall"));
+}
+
+static void groups_end(void *state, struct report *report)
+{
+	struct groups *groups = state;
+	struct group_table *table = &groups->table;
+
+	table->calls_unknown = calls_unknown(report);
+	time_rows_end(&groups->steps, table);
+	share_out(groups);
+	report_miss(report, "samples in more groups than tsnap keeps", table->refused);
+	/* a live host's footer says why each stack was not read */
+	if (report->query.recorded && report->of_stacks && !groups->stacks_seen)
+		report_miss(report,
+			    "samples without a stack (a recording needs the column stack, or its "
+			    "--stack-dict)",
+			    groups->stackless);
+	report_miss(report, "rows of more steps of time than tsnap keeps", groups->steps.refused);
+	groups->stackless = groups->steps.refused = 0;
+	group_table_end_interval(table, &report->tally);
+	exact_times_end_interval(&report->times);
+	/* a report without samples shows the sleepers, unless exact times were requested */
+	if (report->for_people && !report->tally.samples && !table->exact)
+		group_table_clear(table);
+	if (groups->steps.step_us || !report->rows_of_groups)
+		return;
+	/* CPU time of all threads; 0: the filter refuses some, or it was not counted */
+	if (!query_selects(&report->query) && !table->refused)
+		report->tally.cpu_us =
+			table->exact ? group_table_cpu_us(table) : report->tally.all_us[TIME_ON];
+	grid_fill_groups(&report->grid, table, &report->tally);
+	if (report->sort)
+		grid_sort(&report->grid, report->sort);
+}
+
+static void groups_clear(void *state)
+{
+	struct groups *groups = state;
+
+	group_table_clear(&groups->table);
+}
+
+static void groups_done(void *state)
+{
+	struct groups *groups = state;
+
+	group_table_done(&groups->table);
+	late_waits_done(&groups->late);
+	time_rows_done(&groups->steps);
+}
+
+/* True if the column's value changes while a thread waits. */
+static bool column_changes(const struct column *column)
+{
+	return column->offset == offsetof(struct sample, scan.time_us) ||
+	       column->offset == offsetof(struct sample, scan.weight_us) ||
+	       column->offset == offsetof(struct sample, now.state_us) ||
+	       column->offset == offsetof(struct sample, call.us);
+}
+
+bool groups_sum_up(const struct report *report)
+{
+	const struct column_list *list = &report->list;
+
+	if (!report->rows_of_groups || report->config->by_time_us ||
+	    report->config->critical_path ||
+	    expression_reads(&report->filter.expression, column_changes))
+		return false;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->role == ROLE_KEY && column_changes(list->items[i]))
+			return false;
+	return true;
+}
+
+const struct report_part groups_part = {.bytes = sizeof(struct groups),
+					.begin = groups_begin,
+					.needs = groups_needs,
+					.take = groups_take,
+					.add = groups_add,
+					.add_account = groups_add_account,
+					.end = groups_end,
+					.clear = groups_clear,
+					.done = groups_done};
