@@ -8,13 +8,14 @@
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,9 @@
 #define END_POLLS 100
 #define DESCRIPTORS_MOST 65536
 #define STANDBYS_MOST 8 /* spawners that follow the first one: one that is always killed ends */
+#ifndef __NR_close_range
+#define __NR_close_range 436
+#endif
 #define SPAWNER_NAME "tsnap-spawner"
 #define PARSER_NAME "tsnap-parser"
 
@@ -140,38 +144,31 @@ static void parser_run(int socket, parser_service *service, bool free)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Closes all descriptors up to RLIMIT_NOFILE but kept and standard error: /proc/self/fd can't be
- * opened. */
-static void numbers_close(int kept)
+static void numbers_close(unsigned int first, unsigned int last)
 {
 	struct rlimit limit = {.rlim_cur = DESCRIPTORS_MOST};
 
+	if (first > last || !syscall(__NR_close_range, first, last, 0))
+		return;
+	/* before Linux 5.9 */
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur > DESCRIPTORS_MOST)
 		limit.rlim_cur = DESCRIPTORS_MOST;
-	for (int fd = 0; (rlim_t)fd < limit.rlim_cur; fd++)
-		if (fd != kept && fd != STDERR_FILENO)
-			close(fd);
+	for (unsigned int fd = first; fd <= last && fd < limit.rlim_cur; fd++)
+		close((int)fd);
 }
 
 /* Closes descriptors of the worker, but standard error and kept: a child that held the worker's
  * ends of sockets would not see them closed. */
 static void descriptors_close(int kept)
 {
-	DIR *directory = opendir("/proc/self/fd");
-	struct dirent *entry;
+	const unsigned int low = (unsigned int)(kept < STDERR_FILENO ? kept : STDERR_FILENO),
+			   high = (unsigned int)(kept < STDERR_FILENO ? STDERR_FILENO : kept);
 
-	while (directory && (entry = readdir(directory))) {
-		int fd = atoi(entry->d_name);
-
-		if (entry->d_name[0] != '.' && fd != kept && fd != STDERR_FILENO &&
-		    fd != dirfd(directory))
-			close(fd);
-	}
-	if (directory)
-		closedir(directory);
-	else
-		numbers_close(kept);
+	if (low)
+		numbers_close(0, low - 1);
+	numbers_close(low + 1, high - 1);
+	numbers_close(high + 1, UINT_MAX);
 }
 
 /* Waits for parsers, which end as their sockets do, and are not left to an init that may not reap

@@ -2,7 +2,6 @@
 #include "unwind/file_request.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "unwind/elf/demangle.h"
 #include "unwind/elf/elf_symbols.h"
 #include "unwind/elf/go_program.h"
 #include "unwind/elf/perf_map.h"

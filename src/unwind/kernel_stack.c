@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/kernel_stack.h"
 #include "keeper/avoid.h"
+#include "base/memory.h"
+#include "unwind/elf/process_file.h"
 #include "unwind/function_name.h"
 #include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 
 #define STACK_BYTES 16384
 #define NAMES_BYTES_MAX (64u << 20)
-#define LINE_BYTES 65536
 #define FUNCTION_BYTES_MAX (256u << 10) /* after a module's last one there may be nothing */
 #define KEY_BITS (UINT64_MAX >> 4)	/* the upper bits of all addresses of the kernel are 1 */
 
@@ -43,8 +43,9 @@ static void bound_take(struct kernel_symbols *symbols, uint64_t address, const c
 }
 
 /* Takes a line: "ffffffff81000000 T name", and after a tab "[module]". */
-static void line_take(struct kernel_symbols *symbols, const char *line)
+static void line_take(void *of, char *line)
 {
+	struct kernel_symbols *symbols = of;
 	size_t length;
 	char *at;
 	uint64_t address = strtoull(line, &at, 16);
@@ -58,31 +59,6 @@ static void line_take(struct kernel_symbols *symbols, const char *line)
 	bound_take(symbols, address, at + 3);
 }
 
-static int lines_read(struct kernel_symbols *symbols, int fd)
-{
-	char *text = memory_get(LINE_BYTES);
-	size_t held = 0;
-	ssize_t got;
-
-	while ((got = read(fd, text + held, LINE_BYTES - 1 - held)) > 0) {
-		char *line = text, *end;
-
-		held += (size_t)got;
-		text[held] = '\0';
-		while ((end = strchr(line, '\n'))) {
-			*end = '\0';
-			line_take(symbols, line);
-			line = end + 1;
-		}
-		held -= (size_t)(line - text);
-		memmove(text, line, held);
-		if (held == LINE_BYTES - 1) /* no line of this file */
-			break;
-	}
-	free(text);
-	return got < 0 ? -errno : 0;
-}
-
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -90,7 +66,7 @@ int kernel_symbols_read(struct kernel_symbols *symbols, const char *path)
 	*symbols = (struct kernel_symbols){.err = fd < 0 ? -errno : 0};
 	if (fd < 0)
 		return symbols->err;
-	symbols->err = lines_read(symbols, fd);
+	symbols->err = lines_each(fd, UINT64_MAX, line_take, symbols);
 	close(fd);
 	/* of several names of an address the first one is kept, as the kernel does */
 	symbol_table_sort(&symbols->table, false);
@@ -140,32 +116,14 @@ void kernel_stack_parse(struct kernel_stack *stack, const char *text)
 
 ssize_t kernel_stack_read_text(const char *proc_root, int64_t tid, char *text, size_t size)
 {
-	char path[PATH_MAX];
-	ssize_t length;
-	int fd, err;
-
-	if (avoids_process(tid))
-		return -ETIMEDOUT;
-	snprintf(path, sizeof(path), "%s/%lld/stack", proc_root, (long long)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	length = read(fd, text, size - 1);
-	err = -errno;
-	close(fd);
-	if (length < 0)
-		return err;
-	text[length] = '\0';
-	return length;
+	return avoids_process(tid) ? -ETIMEDOUT : process_read(proc_root, tid, "stack", text, size);
 }
 
 int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid)
 {
 	char text[STACK_BYTES];
-	ssize_t length;
+	ssize_t length = kernel_stack_read_text(proc_root, tid, text, sizeof(text));
 
-	text[0] = '\0';
-	length = kernel_stack_read_text(proc_root, tid, text, sizeof(text));
 	if (length < 0)
 		return (int)length;
 	kernel_stack_parse(stack, text);

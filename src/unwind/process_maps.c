@@ -135,8 +135,9 @@ static void file_take(struct process_maps *maps, const struct mapping *mapping, 
 	maps->files[maps->file_count++].path = memory_text(path, strlen(path));
 }
 
-static void line_take(struct process_maps *maps, char *line)
+static void line_take(void *of, char *line)
 {
+	struct process_maps *maps = of;
 	struct mapping mapping;
 	char *path;
 
@@ -156,34 +157,6 @@ static void line_take(struct process_maps *maps, char *line)
 				     sizeof(*maps->mappings));
 	mapping.path = mapping.jit ? NULL : memory_text(path, strlen(path));
 	maps->mappings[maps->count++] = mapping;
-}
-
-/* Takes whole lines of maps; one that is longer than the buffer is dropped. */
-static int lines_read(struct process_maps *maps, int fd)
-{
-	char text[16384];
-	size_t held = 0, total = 0;
-	ssize_t got = 1;
-
-	while (got > 0 && total < MAPS_BYTES_MAX) {
-		char *line = text, *end;
-
-		got = read(fd, text + held, sizeof(text) - 1 - held);
-		if (got < 0)
-			return -errno;
-		held += (size_t)got;
-		total += (size_t)got;
-		text[held] = '\0';
-		for (; (end = memchr(line, '\n', (size_t)(text + held - line))); line = end + 1) {
-			*end = '\0';
-			line_take(maps, line);
-		}
-		held -= (size_t)(line - text);
-		if (held == sizeof(text) - 1)
-			held = 0;
-		memmove(text, line, held);
-	}
-	return 0;
 }
 
 /* True if that file is mapped there as before. As its module has it open, no other file can have
@@ -226,18 +199,16 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 {
 	int64_t start_ns = clock_monotonic_ns(), took_ns;
 	struct process_maps before;
-	char path[PATH_MAX];
 	int fd, err;
 
 	if (avoids_process(thread->pid))
 		return -ETIMEDOUT;
-	snprintf(path, sizeof(path), "%s/%lld/maps", proc_root, (long long)thread->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = process_open(proc_root, thread->tid, "maps");
 	if (fd < 0)
-		return -errno;
+		return fd;
 	before = *maps;
 	mappings_clear(maps);
-	err = lines_read(maps, fd);
+	err = lines_each(fd, MAPS_BYTES_MAX, line_take, maps);
 	close(fd);
 	modules_take_over(maps, &before);
 	took_ns = clock_monotonic_ns() - start_ns;
@@ -335,28 +306,14 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
  * the name; or 0. */
 static uint64_t process_number(const char *proc_root, int64_t pid, int location)
 {
-	char path[PATH_MAX], text[1024], *at;
-	ssize_t length;
-	int fd;
+	char text[1024], *at;
 
-	snprintf(path, sizeof(path), "%s/%lld/stat", proc_root, (long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (length <= 0)
+	if (process_read(proc_root, pid, "stat", text, sizeof(text)) <= 0)
 		return 0;
-	text[length] = '\0';
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < location; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
-}
-
-/* Returns the process' start time in clock ticks, as a pid may be reused. */
-static uint64_t process_start(const char *proc_root, int64_t pid)
-{
-	return process_number(proc_root, pid, STAT_STARTTIME);
 }
 
 uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
@@ -414,8 +371,9 @@ static uint32_t mapping_module(struct process_maps *maps, struct mapping *mappin
 	/* code of a JIT: memory files, too, by which JITs have their code writable elsewhere */
 	mapping->jit = module == MODULE_NONE && modules->refused == refused;
 	if (mapping->jit)
+		/* a pid may be reused */
 		module = module_of_process(modules, thread->pid, thread->tid,
-					   process_start(proc_root, thread->pid),
+					   process_number(proc_root, thread->pid, STAT_STARTTIME),
 					   process_user(proc_root, thread->tid));
 	module_table_spend(modules, clock_monotonic_ns() - start_ns);
 	return module;

@@ -5,11 +5,9 @@
 #include "base/descriptors.h"
 #include "base/memory.h"
 #include "base/present_pages.h"
+#include "unwind/elf/process_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -44,14 +42,11 @@ void thread_memory_done(struct thread_memory *memory)
 
 static ssize_t file_copy(const struct thread_memory *memory, uint64_t from, void *to, size_t bytes)
 {
-	char path[PATH_MAX];
+	int fd = process_open(memory->proc_root, memory->tid, "mem");
 	ssize_t got;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/%lld/mem", memory->proc_root, (long long)memory->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	got = pread(fd, to, bytes, (off_t)from);
 	/* EIO: no memory is there */
 	got = got < 0 ? (errno == EIO ? -EFAULT : -errno) : got;
@@ -63,18 +58,14 @@ static ssize_t file_copy(const struct thread_memory *memory, uint64_t from, void
 static int pagemap_open(const struct thread_memory *memory, struct thread_memory_pagemap *pagemap,
 			int64_t id, int64_t now_ns)
 {
-	char path[PATH_MAX];
-	int fd, err;
-
 	/* the process that a system call with this id reads */
-	snprintf(path, sizeof(path), "%s/%lld/pagemap",
-		 memory->by_file ? memory->proc_root : "/proc", (long long)memory->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	err = -errno;
+	int fd =
+		process_open(memory->by_file ? memory->proc_root : "/proc", memory->tid, "pagemap");
+
 	if (pagemap->id)
 		close(pagemap->fd);
 	*pagemap = (struct thread_memory_pagemap){fd < 0 ? 0 : id, now_ns, fd};
-	return fd < 0 ? err : 0;
+	return fd < 0 ? fd : 0;
 }
 
 /* Returns how many bytes from an address on are in memory, or -errno. */

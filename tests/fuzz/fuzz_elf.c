@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "unwind/elf/demangle.h"
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_symbols.h"
 #include "unwind/elf/go_program.h"

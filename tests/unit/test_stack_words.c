@@ -25,7 +25,7 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "unwind/elf/demangle.h"
+#include "unwind/elf/elf_symbols.h"
 #include "unwind/elf/perf_map.h"
 #include "unwind/file_request.h"
 #include "unwind/stack_table.h"

@@ -41,4 +41,9 @@ size_t elf_symbols_bytes(const struct elf_symbols *symbols);
  * none. */
 bool elf_symbol_name(const struct elf_symbols *symbols, uint64_t address, char *name, size_t size);
 
+/* Fills text with a C++ or Rust name as people write it, through libiberty: cut at size - 1,
+ * without parameters. False where the name is not a mangled one, or libiberty is missing: it is to
+ * be shown as it is. */
+bool name_demangle(const char *name, char *text, size_t size);
+
 #endif

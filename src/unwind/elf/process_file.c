@@ -175,25 +175,65 @@ bool process_has_root(const char *proc_root, int64_t tid)
 	return !access(path, F_OK);
 }
 
+int process_open(const char *proc_root, int64_t tid, const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%lld/%s", proc_root, (long long)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+ssize_t process_read(const char *proc_root, int64_t tid, const char *name, char *text, size_t size)
+{
+	int fd = process_open(proc_root, tid, name);
+	ssize_t length;
+
+	if (fd < 0)
+		return fd;
+	length = read(fd, text, size - 1);
+	length = length < 0 ? -errno : length;
+	close(fd);
+	if (length >= 0)
+		text[length] = '\0';
+	return length;
+}
+
+int lines_each(int fd, uint64_t most, lines_callback *take, void *of)
+{
+	char text[16384];
+	size_t held = 0;
+	ssize_t got;
+
+	for (uint64_t total = 0; total < most; total += (uint64_t)got) {
+		char *line = text, *end;
+
+		got = read(fd, text + held, sizeof(text) - 1 - held);
+		if (got <= 0)
+			return got ? -errno : 0;
+		held += (size_t)got;
+		for (; (end = memchr(line, '\n', (size_t)(text + held - line))); line = end + 1) {
+			*end = '\0';
+			take(of, line);
+		}
+		held -= (size_t)(line - text);
+		if (held == sizeof(text) - 1)
+			held = 0;
+		memmove(text, line, held);
+	}
+	return 0;
+}
+
 /* Returns the text after key in status, without the line's end; NULL: none. *gone: status can't be
  * read. */
 static const char *status_line(const char *proc_root, int64_t tid, const char *key,
 			       char text[STATUS_BYTES], bool *gone)
 {
-	char path[PATH_MAX], *line;
-	ssize_t length;
-	int fd;
+	char *line;
 
-	snprintf(path, sizeof(path), "%s/%lld/status", proc_root, (long long)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? -1 : read(fd, text, STATUS_BYTES - 1);
-	if (fd >= 0)
-		close(fd);
-	*gone = length <= 0;
-	if (*gone)
-		return NULL;
-	text[length] = '\0';
-	line = strstr(text, key);
+	*gone = process_read(proc_root, tid, "status", text, STATUS_BYTES) <= 0;
+	line = *gone ? NULL : strstr(text, key);
 	if (!line)
 		return NULL;
 	line += strlen(key);

@@ -4,7 +4,9 @@
 #define TSNAP_UNWIND_ELF_PROCESS_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Opens a file below the process' root for reading; path without a leading slash. Symbolic links
  * lead to where they would lead the process; plain: there may be none. Returns a descriptor, or
@@ -13,6 +15,17 @@
 int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain);
 /* Opens the file that a link of /proc/TID/map_files leads to, as process_file_open() does. */
 int process_link_open(const char *link);
+
+/* Opens a file of /proc/TID for reading. Returns a descriptor, or -errno. */
+int process_open(const char *proc_root, int64_t tid, const char *name);
+/* Reads the beginning of a file of /proc/TID, less than size bytes, and puts a NUL after it.
+ * Returns how many bytes, or -errno. */
+ssize_t process_read(const char *proc_root, int64_t tid, const char *name, char *text, size_t size);
+
+typedef void lines_callback(void *of, char *line);
+/* Takes the whole lines of a file, without their ends, until `most` bytes of it were read; one that
+ * is longer than 16 KB is dropped. Returns 0 or -errno. */
+int lines_each(int fd, uint64_t most, lines_callback *take, void *of);
 
 /* True if the process has the mount namespace of tsnap: no other user has put there what is
  * there. */

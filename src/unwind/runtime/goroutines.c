@@ -598,16 +598,9 @@ static bool distance_find(const char *proc_root, int64_t pid, const struct elf_f
 			  uint64_t *distance)
 {
 	Elf64_auxv_t vector[AUXV_MAX];
-	char path[PATH_MAX];
+	ssize_t got = process_read(proc_root, pid, "auxv", (char *)vector, sizeof(vector));
 	uint64_t entry;
-	ssize_t got;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/%lld/auxv", proc_root, (long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd >= 0 ? read(fd, vector, sizeof(vector)) : -1;
-	if (fd >= 0)
-		close(fd);
 	if (got < 0 || elf_file_take(elf, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry)))
 		return false;
 	for (size_t i = 0; i < (size_t)got / sizeof(vector[0]); i++)

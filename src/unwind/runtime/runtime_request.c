@@ -2,12 +2,10 @@
 #include "unwind/runtime/runtime_request.h"
 #include "keeper/avoid.h"
 #include "base/clock.h"
+#include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,21 +19,11 @@
 #define OTHER_OLD_NS \
 	(60 * NS_PER_SECOND) /* before a process without a runtime is looked at again */
 
-static int file_open(const struct runtime_reader *reader, int64_t tid, const char *name)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%lld/%s", reader->proc_root, (long long)tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* Adds the descriptors of a process' memory to a message. Returns 0 or -errno. */
 static int memory_open(const struct runtime_reader *reader, const struct runtime_request *request,
 		       struct parser_message *message)
 {
-	int fd = file_open(reader, request->tid, "mem");
+	int fd = process_open(reader->proc_root, request->tid, "mem");
 
 	if (fd < 0)
 		return fd;
@@ -43,7 +31,7 @@ static int memory_open(const struct runtime_reader *reader, const struct runtime
 	if (request->kind != RUNTIME_GILS && request->kind != RUNTIME_GIL &&
 	    request->kind != RUNTIME_JAVA_MONITOR)
 		return 0;
-	fd = file_open(reader, request->tid, "pagemap");
+	fd = process_open(reader->proc_root, request->tid, "pagemap");
 	if (fd >= 0)
 		message->fds[message->fd_count++] = fd;
 	return fd < 0 ? fd : 0;
