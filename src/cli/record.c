@@ -12,7 +12,7 @@
 #include "recording/recording_host.h"
 #include "report/value.h"
 #include "recording/scan_rows.h"
-#include "recording/stack_dict_file.h"
+#include "recording/stack_dict.h"
 #include "render/renderer.h"
 #include "report/distribution.h"
 #include "report/event_list.h"
@@ -33,7 +33,6 @@ struct record {
 	bool held_reported;	/* the user was informed that scans were dropped */
 	int64_t rows;		/* rows of samples in the present scan */
 	struct archive archive;
-	struct column_list stack_list;
 	struct grid grid;
 	struct stack_dict_written written; /* stacks of the present part */
 	struct text command;
@@ -85,14 +84,9 @@ static bool record_take(void *state, struct report *report, const struct scan *b
 static void stack_take(void *to, const struct stack_entry *entry)
 {
 	struct record *record = to;
-	struct grid *grid = &record->grid;
 
-	if (!stack_dict_written_add(&record->written, entry))
-		return;
-	grid_size(grid, &record->stack_list, 1);
-	for (size_t i = 0; i < record->stack_list.count; i++)
-		grid->values[i] = column_read(record->stack_list.items[i], entry);
-	rows_add(record, RECORD_STACKS);
+	if (stack_dict_written_add(&record->written, entry))
+		stack_dict_row_add(rows_of(record, RECORD_STACKS), entry);
 }
 
 static void stacks_miss(struct report *report, struct stack_dict_written *written)
@@ -234,11 +228,9 @@ static void headers_make(struct record *record)
 	const struct event_list *events = events_list(report);
 	const struct column_list *distributions = distributions_list(report);
 
-	for (size_t i = 0; i < stack_dict_column_count; i++)
-		record->stack_list.items[record->stack_list.count++] = &stack_dict_columns[i];
 	header_make(record, RECORD_SAMPLES, &report->list);
 	text_add_string(&record->headers[RECORD_SCANS], SCAN_ROWS_HEADER);
-	header_make(record, RECORD_STACKS, &record->stack_list);
+	text_add_string(&record->headers[RECORD_STACKS], STACK_DICT_HEADER);
 	if (events)
 		header_make(record, RECORD_EVENTS, &events->list);
 	if (distributions)

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/function_name.h"
-#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

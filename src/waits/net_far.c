@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/net_far.h"
-#include "waits/net_namespace.h"
 #include "keeper/avoid.h"
 #include "base/clock.h"
 
