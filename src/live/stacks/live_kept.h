@@ -11,7 +11,7 @@
  * then those that have slept for the shortest time; stacks that are not reached within the budget
  * are left to be read later. A stack that was copied once is known to its reader until the thread
  * runs. A copy may have to wait, for a lock of the process or a page; the keeper finds that out
- * (cli/keeper).
+ * (keeper/keeper).
  */
 #ifndef TSNAP_LIVE_STACKS_LIVE_KEPT_H
 #define TSNAP_LIVE_STACKS_LIVE_KEPT_H
