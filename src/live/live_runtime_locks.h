@@ -5,9 +5,8 @@
 #define TSNAP_LIVE_LIVE_RUNTIME_LOCKS_H
 
 #include "live/context/live_context.h"
-#include "unwind/runtime/java_monitors.h"
-#include "unwind/runtime/python_gil.h"
 #include "waits/wait_object.h"
+#include "unwind/runtime/runtime_locks.h"
 
 /* Zeroed but for context. */
 struct live_runtime_locks {

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "unwind/runtime/python_frames.h"
-#include "unwind/runtime/python_gil.h"
 #include "unwind/runtime/python_memory.h"
 #include "python_scene.h"
 #include "sleeper.h"

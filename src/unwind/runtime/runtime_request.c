@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/runtime_request.h"
 #include "keeper/avoid.h"
-#include "base/clock.h"
 #include "unwind/elf/process_file.h"
-#include "unwind/file_request.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define STRANGERS_SHARE 50	     /* divisor of the time for processes that don't answer */
-#define FILES_MAX 4		     /* files with such names that are read, of one process */
-#define LOOK_SHARE 1000		     /* divisor of the time for looking in one process */
-#define LOOK_SCAN_NS (2 * NS_PER_MS) /* time in one scan, for all processes; others come later */
-#define PROCESSES_MAX 4096
-#define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
-#define OTHER_OLD_NS \
-	(60 * NS_PER_SECOND) /* before a process without a runtime is looked at again */
+#define STRANGERS_SHARE 50 /* divisor of the time for processes that don't answer */
 
 /* Adds the descriptors of a process' memory to a message. Returns 0 or -errno. */
 static int memory_open(const struct runtime_reader *reader, const struct runtime_request *request,
@@ -96,131 +86,4 @@ ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *
 	}
 	standing->answered = standing->answered || got >= 0;
 	return got;
-}
-
-static bool has_name(const struct mapping *mapping, const struct runtime_kind *kind)
-{
-	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
-
-	if (!name || !mapping->inode)
-		return false;
-	for (const char *const *begin = kind->names; *begin; begin++)
-		if (!strncmp(name, *begin, strlen(*begin)))
-			return true;
-	return false;
-}
-
-static bool mapping_take(struct runtime_finder *finder, struct runtime_process *process,
-			 const struct mapping *mapping, int fd)
-{
-	struct elf_file elf = {.fd = fd};
-	struct stat file;
-	uint64_t address;
-
-	if (fstat(fd, &file))
-		return false;
-	elf.bytes = (uint64_t)file.st_size;
-	if (file_head_request(finder->reader.parser, &elf) ||
-	    file_exports_request(finder->reader.parser, &elf, &process->exports) ||
-	    !elf_address_of(&elf, mapping->offset, &address))
-		return false;
-	process->distance = mapping->start - address;
-	return finder->kind->is(&process->exports);
-}
-
-/* Has a parser read the process' files with such names, until one is such a runtime. */
-static bool runtime_find(struct runtime_finder *finder, struct runtime_process *process,
-			 const struct stack_thread *thread)
-{
-	unsigned int files = 0;
-	struct process_maps *maps;
-	struct cache processes;
-	bool found = false;
-	int err;
-
-	if (!finder->reader.parser)
-		return false;
-	process_maps_cache_init(&processes);
-	maps = process_maps_get(&processes, finder->reader.proc_root, thread, &err);
-	for (size_t i = 0; maps && i < maps->count && !found && files < FILES_MAX; i++) {
-		const struct mapping *mapping = &maps->mappings[i];
-		int fd = has_name(mapping, finder->kind)
-				 ? mapping_open(mapping, finder->reader.proc_root, thread->tid)
-				 : -1;
-
-		files += fd >= 0;
-		found = fd >= 0 && mapping_take(finder, process, mapping, fd);
-		if (fd >= 0)
-			close(fd);
-	}
-	cache_done(&processes);
-	return found;
-}
-
-void runtime_finder_init(struct runtime_finder *finder, const struct runtime_kind *kind,
-			 const char *proc_root, struct parser *parser)
-{
-	*finder = (struct runtime_finder){
-		.kind = kind,
-		.reader = {.proc_root = proc_root, .parser = parser},
-		.processes = {.entry_bytes = kind->process_bytes,
-			      .entries_max = PROCESSES_MAX,
-			      .drop = kind->drop},
-	};
-}
-
-void runtime_finder_done(struct runtime_finder *finder)
-{
-	cache_done(&finder->processes);
-}
-
-void runtime_finder_sweep(struct runtime_finder *finder, int64_t now_ns)
-{
-	cache_sweep(&finder->processes, now_ns, PROCESS_IDLE_NS);
-}
-
-struct runtime_process *runtime_process_get(struct runtime_finder *finder,
-					    const struct stack_thread *thread)
-{
-	int64_t now_ns = thread->now_ns, start_ns, took_ns;
-	bool added;
-	struct runtime_process *process =
-		cache_get(&finder->processes, (uint64_t)thread->pid, now_ns, &added);
-
-	if (finder->scan_ns != now_ns)
-		finder->spent_ns = 0;
-	finder->scan_ns = now_ns;
-	if (now_ns < process->next_look_ns || finder->spent_ns >= LOOK_SCAN_NS)
-		return process;
-	start_ns = clock_monotonic_ns();
-	process->known = runtime_find(finder, process, thread) &&
-			 finder->kind->take(finder, process, thread);
-	took_ns = clock_monotonic_ns() - start_ns;
-	finder->spent_ns += took_ns;
-	process->next_look_ns = now_ns + took_ns * LOOK_SHARE +
-				(process->known ? finder->kind->old_ns : OTHER_OLD_NS);
-	return process;
-}
-
-bool runtime_process_due(struct runtime_finder *finder, const struct stack_thread *thread)
-{
-	const struct runtime_process *process =
-		cache_find(&finder->processes, (uint64_t)thread->pid);
-
-	return !process || thread->now_ns >= process->next_look_ns;
-}
-
-int runtime_process_request(struct runtime_finder *finder, struct runtime_process *process,
-			    const struct stack_thread *thread, struct runtime_request *request,
-			    void *answer, size_t bytes)
-{
-	ssize_t got;
-
-	request->pid = thread->pid;
-	request->tid = thread->tid;
-	request->now_ns = thread->now_ns;
-	request->distance = process->distance;
-	request->exports = process->exports;
-	got = runtime_request(&finder->reader, &process->standing, request, NULL, answer, bytes);
-	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
 }

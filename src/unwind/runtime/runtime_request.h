@@ -10,9 +10,6 @@
  * read only in pages that are present, by /proc/TID/pagemap. For other requests a parser that does
  * not answer within RUNTIME_NS is given up; its process gets no more requests as long as its
  * standing is kept, and for a while no process does that has not answered before.
- *
- * For modules that read locks a language's runtime is found in a process by the name of the file
- * that it is mapped from, and by what the file exports, which a parser reads.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
 #define TSNAP_UNWIND_RUNTIME_RUNTIME_REQUEST_H
@@ -20,10 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/cache.h"
 #include "parser/parser.h"
 #include "unwind/elf/elf_exports.h"
-#include "unwind/process_maps.h"
 #include "unwind/unwinder.h"
 
 #define JAVA_HEAPS_MAX 8
@@ -51,7 +46,7 @@ struct runtime_request {
 	/* The members from here on are for some kinds only: */
 	uint64_t id;	     /* thread id, as its process knows it */
 	uint64_t address;    /* address of a GIL */
-	uint64_t episode;    /* wait episode of the thread: java_monitors.h */
+	uint64_t episode;    /* wait episode of the thread: runtime_locks.h */
 	uint32_t calls_left; /* reads of memory that are left */
 	uint8_t with_location;
 	uint8_t anew; /* read again what may have changed */
@@ -150,56 +145,5 @@ struct runtime_standing {
 ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *standing,
 			const struct runtime_request *request, const uint64_t *addresses,
 			void *answer, size_t size);
-
-/* A process in which a runtime is looked for: the first member of what a module knows of it. */
-struct runtime_process {
-	struct cache_entry entry; /* key: pid */
-	int64_t next_look_ns;
-	bool known; /* runtime that was found at the last look */
-	uint64_t distance;
-	struct runtime_exports exports;
-	struct runtime_standing standing;
-};
-
-struct runtime_finder;
-
-struct runtime_kind {
-	/* Beginnings of the names of its files, with "/" before them; NULL at the end */
-	const char *names[3];
-	/* True if a file with these exports is such a runtime. */
-	bool (*is)(const struct runtime_exports *exports);
-	/* True if a process that has such a runtime is one whose locks can be read. */
-	bool (*take)(struct runtime_finder *finder, struct runtime_process *process,
-		     const struct stack_thread *thread);
-	int64_t old_ns;	      /* time after which a process that has one is looked at again */
-	size_t process_bytes; /* of what is known of a process */
-	void (*drop)(void *process);
-};
-
-/* Processes in which runtimes of a kind were looked for. */
-struct runtime_finder {
-	const struct runtime_kind *kind;
-	struct runtime_reader reader;
-	struct cache processes;
-	int64_t scan_ns, spent_ns; /* time that looking took in a scan, of all processes */
-};
-
-/* Makes an empty struct. proc_root must stay. parser: reads files and memory; or NULL. */
-void runtime_finder_init(struct runtime_finder *finder, const struct runtime_kind *kind,
-			 const char *proc_root, struct parser *parser);
-void runtime_finder_done(struct runtime_finder *finder);		  /* takes zeroed structs */
-void runtime_finder_sweep(struct runtime_finder *finder, int64_t now_ns); /* about once a second */
-/* Returns what is known of the thread's process, which is looked at now if that is due and the scan
- * has time for it. */
-struct runtime_process *runtime_process_get(struct runtime_finder *finder,
-					    const struct stack_thread *thread);
-/* True if the scan had no time to look at the thread's process, so that nothing is known of it yet.
- */
-bool runtime_process_due(struct runtime_finder *finder, const struct stack_thread *thread);
-/* Makes a request about a thread and the runtime of its process, both of which are put into
- * request. Fills that many bytes of answer and returns 0; or returns -errno. */
-int runtime_process_request(struct runtime_finder *finder, struct runtime_process *process,
-			    const struct stack_thread *thread, struct runtime_request *request,
-			    void *answer, size_t bytes);
 
 #endif

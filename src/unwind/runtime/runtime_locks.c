@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/runtime/runtime_locks.h"
+#include "base/clock.h"
+#include "base/index.h"
+#include "unwind/elf/process_file.h"
+#include "unwind/file_request.h"
+#include "unwind/function_name.h"
+#include "unwind/runtime/python_layout.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILES_MAX 4		     /* files with such names that are read, of one process */
+#define LOOK_SHARE 1000		     /* divisor of the time for looking in one process */
+#define LOOK_SCAN_NS (2 * NS_PER_MS) /* time in one scan, for all processes; others come later */
+#define PROCESSES_MAX 4096
+#define PROCESS_IDLE_NS (120 * NS_PER_SECOND)
+/* Time after which a process without such a runtime is looked at again. */
+#define OTHER_OLD_NS (60 * NS_PER_SECOND)
+
+/* A process in which a runtime is looked for: the first member of what a module knows of it. */
+struct runtime_process {
+	struct cache_entry entry; /* key: pid */
+	int64_t next_look_ns;
+	bool known; /* runtime that was found at the last look */
+	uint64_t distance;
+	struct runtime_exports exports;
+	struct runtime_standing standing;
+};
+
+struct runtime_kind {
+	/* Beginnings of the names of its files, with "/" before them; NULL at the end */
+	const char *names[3];
+	/* True if a file with these exports is such a runtime. */
+	bool (*is)(const struct runtime_exports *exports);
+	/* True if a process that has such a runtime is one whose locks can be read. */
+	bool (*take)(struct runtime_finder *finder, struct runtime_process *process,
+		     const struct stack_thread *thread);
+	int64_t old_ns;	      /* time after which a process that has one is looked at again */
+	size_t process_bytes; /* of what is known of a process */
+	void (*drop)(void *process);
+};
+
+static bool has_name(const struct mapping *mapping, const struct runtime_kind *kind)
+{
+	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
+
+	if (!name || !mapping->inode)
+		return false;
+	for (const char *const *begin = kind->names; *begin; begin++)
+		if (!strncmp(name, *begin, strlen(*begin)))
+			return true;
+	return false;
+}
+
+static bool mapping_take(struct runtime_finder *finder, struct runtime_process *process,
+			 const struct mapping *mapping, int fd)
+{
+	struct elf_file elf = {.fd = fd};
+	struct stat file;
+	uint64_t address;
+
+	if (fstat(fd, &file))
+		return false;
+	elf.bytes = (uint64_t)file.st_size;
+	if (file_head_request(finder->reader.parser, &elf) ||
+	    file_exports_request(finder->reader.parser, &elf, &process->exports) ||
+	    !elf_address_of(&elf, mapping->offset, &address))
+		return false;
+	process->distance = mapping->start - address;
+	return finder->kind->is(&process->exports);
+}
+
+/* Has a parser read the process' files with such names, until one is such a runtime. */
+static bool runtime_find(struct runtime_finder *finder, struct runtime_process *process,
+			 const struct stack_thread *thread)
+{
+	unsigned int files = 0;
+	struct process_maps *maps;
+	struct cache processes;
+	bool found = false;
+	int err;
+
+	if (!finder->reader.parser)
+		return false;
+	process_maps_cache_init(&processes);
+	maps = process_maps_get(&processes, finder->reader.proc_root, thread, &err);
+	for (size_t i = 0; maps && i < maps->count && !found && files < FILES_MAX; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+		int fd = has_name(mapping, finder->kind)
+				 ? mapping_open(mapping, finder->reader.proc_root, thread->tid)
+				 : -1;
+
+		files += fd >= 0;
+		found = fd >= 0 && mapping_take(finder, process, mapping, fd);
+		if (fd >= 0)
+			close(fd);
+	}
+	cache_done(&processes);
+	return found;
+}
+
+void runtime_finder_init(struct runtime_finder *finder, const struct runtime_kind *kind,
+			 const char *proc_root, struct parser *parser)
+{
+	*finder = (struct runtime_finder){
+		.kind = kind,
+		.reader = {.proc_root = proc_root, .parser = parser},
+		.processes = {.entry_bytes = kind->process_bytes,
+			      .entries_max = PROCESSES_MAX,
+			      .drop = kind->drop},
+	};
+}
+
+void runtime_finder_done(struct runtime_finder *finder)
+{
+	cache_done(&finder->processes);
+}
+
+void runtime_finder_sweep(struct runtime_finder *finder, int64_t now_ns)
+{
+	cache_sweep(&finder->processes, now_ns, PROCESS_IDLE_NS);
+}
+
+/* Returns what is known of the thread's process, which is looked at now if that is due and the scan
+ * has time for it. */
+static struct runtime_process *runtime_process_get(struct runtime_finder *finder,
+						   const struct stack_thread *thread)
+{
+	int64_t now_ns = thread->now_ns, start_ns, took_ns;
+	bool added;
+	struct runtime_process *process =
+		cache_get(&finder->processes, (uint64_t)thread->pid, now_ns, &added);
+
+	if (finder->scan_ns != now_ns)
+		finder->spent_ns = 0;
+	finder->scan_ns = now_ns;
+	if (now_ns < process->next_look_ns || finder->spent_ns >= LOOK_SCAN_NS)
+		return process;
+	start_ns = clock_monotonic_ns();
+	process->known = runtime_find(finder, process, thread) &&
+			 finder->kind->take(finder, process, thread);
+	took_ns = clock_monotonic_ns() - start_ns;
+	finder->spent_ns += took_ns;
+	process->next_look_ns = now_ns + took_ns * LOOK_SHARE +
+				(process->known ? finder->kind->old_ns : OTHER_OLD_NS);
+	return process;
+}
+
+bool runtime_process_due(struct runtime_finder *finder, const struct stack_thread *thread)
+{
+	const struct runtime_process *process =
+		cache_find(&finder->processes, (uint64_t)thread->pid);
+
+	return !process || thread->now_ns >= process->next_look_ns;
+}
+
+/* Makes a request about a thread and the runtime of its process, both of which are put into
+ * request. Fills that many bytes of answer and returns 0; or returns -errno. */
+static int runtime_process_request(struct runtime_finder *finder, struct runtime_process *process,
+				   const struct stack_thread *thread,
+				   struct runtime_request *request, void *answer, size_t bytes)
+{
+	ssize_t got;
+
+	request->pid = thread->pid;
+	request->tid = thread->tid;
+	request->now_ns = thread->now_ns;
+	request->distance = process->distance;
+	request->exports = process->exports;
+	got = runtime_request(&finder->reader, &process->standing, request, NULL, answer, bytes);
+	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+}
+
+/* --- Finds the holder of the GIL that a thread of CPython 3.11 to 3.14 waits for.
+ *
+ * take_gil() and drop_gil() of Python/ceval_gil.c wait on the two condition variables of struct
+ * _gil_runtime_state (Include/internal/pycore_gil.h), so that the futex of such a wait lies in one
+ * of them; nothing else waits there. `locked` and `last_holder` beside them have its state and its
+ * holder. Both are written with `mutex` held, and switch_number counts each change of the holder:
+ * if that mutex is free and a second look finds the same number, the holder is right.
+ */
+
+#define GIL_OLD_NS (5 * NS_PER_SECOND) /* an exec or a new interpreter may have passed unseen */
+
+struct gil_process {
+	struct runtime_process process;
+	struct gils_answer known;
+	/* Last GIL that was read with its holder's location, for all threads that wait for it in a
+	 * scan. */
+	int64_t reported_ns;
+	uint64_t reported_at;
+	struct python_gil reported;
+};
+
+static bool is_interpreter(const struct runtime_exports *exports)
+{
+	return exports->python[MODULE_PYTHON_RUNTIME];
+}
+
+static bool gils_take(struct runtime_finder *gils, struct runtime_process *process,
+		      const struct stack_thread *thread)
+{
+	struct runtime_request request = {.kind = RUNTIME_GILS, .anew = true};
+	struct gils_answer *known = &((struct gil_process *)process)->known;
+
+	return !runtime_process_request(gils, process, thread, &request, known, sizeof(*known)) &&
+	       known->known && known->count <= GILS_MAX;
+}
+
+const struct runtime_kind python_gils = {{"/python", "/libpython", NULL},
+					 is_interpreter,
+					 gils_take,
+					 GIL_OLD_NS,
+					 sizeof(struct gil_process),
+					 NULL};
+
+static bool is_within(uint64_t address, uint64_t condition)
+{
+	return address - condition < sizeof(pthread_cond_t);
+}
+
+static bool gil_read(struct runtime_finder *gils, struct gil_process *process,
+		     const struct stack_thread *thread, uint64_t address, bool with_location,
+		     struct python_gil *gil)
+{
+	struct runtime_request request = {
+		.kind = RUNTIME_GIL, .address = address, .with_location = with_location};
+	struct gil_answer answer = {.found = false};
+
+	if (runtime_process_request(gils, &process->process, thread, &request, &answer,
+				    sizeof(answer)) ||
+	    !answer.found)
+		return false;
+	*gil = answer.gil;
+	gil->location[PYTHON_LOCATION_SIZE - 1] = '\0';
+	function_name_clean(gil->location);
+	return true;
+}
+
+/* Fills gil as of this scan: what was read last is kept. */
+static bool gil_describe(struct runtime_finder *gils, struct gil_process *process,
+			 const struct stack_thread *thread, uint64_t address,
+			 struct python_gil *gil)
+{
+	if (process->reported_ns != thread->now_ns || process->reported_at != address) {
+		process->reported_ns = 0;
+		if (!gil_read(gils, process, thread, address, true, &process->reported))
+			return false;
+		process->reported_ns = thread->now_ns;
+		process->reported_at = address;
+	}
+	*gil = process->reported;
+	return true;
+}
+
+bool python_gil_find(struct runtime_finder *gils, const struct stack_thread *thread, uint64_t futex,
+		     bool with_location, struct python_gil *gil)
+{
+	struct gil_process *process = (struct gil_process *)runtime_process_get(gils, thread);
+
+	for (uint32_t i = 0; process->process.known && i < process->known.count; i++) {
+		uint64_t at = process->known.gils[i], locked = at + process->known.locked;
+
+		if (!at || (!is_within(futex, locked + CONDITION_AT) &&
+			    !is_within(futex, locked + SWITCH_AT)))
+			continue;
+		if (with_location)
+			return gil_describe(gils, process, thread, at, gil);
+		return gil_read(gils, process, thread, at, false, gil);
+	}
+	return false;
+}
+
+/* --- Finds the monitor ("synchronized") that a thread of HotSpot, Java 8 and later, waits to
+ * enter, and the thread that has it.
+ *
+ * JavaThread::_current_pending_monitor points to the monitor for all of that wait
+ * (ObjectMonitor::enter() in src/hotspot/share/runtime/objectMonitor.cpp), and
+ * ObjectMonitor::_owner has the owner: before Java 24 the JavaThread, or an address on its stack if
+ * it locked the object there before anybody waited (inflate() in synchronizer.cpp); since 24 the
+ * thread's JavaThread::_monitor_owner_id; since 21 it may be ANONYMOUS_OWNER, and the owner is the
+ * thread that has the object in its LockStack. java_layout finds the fields.
+ */
+
+#define JVM_OLD_NS (30 * NS_PER_SECOND) /* an exec may have passed unseen */
+#define LIST_OLD_NS (5 * NS_PER_SECOND) /* threads come and go */
+#define RESTING_MAX 65536
+
+struct monitor_process {
+	struct runtime_process process; /* known: a parser knows the layout */
+	int64_t next_list_ns;
+	bool nested; /* the process knows its threads by other ids */
+	/* Threads to episodes, plus one, in which they wait for no monitor: there are many of them,
+	 * and no request is made for them again */
+	struct index resting;
+};
+
+static void process_drop(void *entry)
+{
+	index_clear(&((struct monitor_process *)entry)->resting);
+}
+
+static bool is_jvm(const struct runtime_exports *exports)
+{
+	return exports->java[MODULE_JAVA_TYPES];
+}
+
+static bool layout_request(struct runtime_finder *monitors, struct runtime_process *process,
+			   const struct stack_thread *thread)
+{
+	struct runtime_request request = {.kind = RUNTIME_JAVA_LAYOUT};
+	struct java_layout_answer answer;
+
+	((struct monitor_process *)process)->nested =
+		thread_inner_tid(monitors->reader.proc_root, thread->tid) != thread->tid;
+	return !runtime_process_request(monitors, process, thread, &request, &answer,
+					sizeof(answer)) &&
+	       answer.has_monitors;
+}
+
+const struct runtime_kind java_monitors = {
+	{"/libjvm.so", NULL},		is_jvm,	     layout_request, JVM_OLD_NS,
+	sizeof(struct monitor_process), process_drop};
+
+static void resting_put(struct monitor_process *process, int64_t tid, uint64_t episode)
+{
+	if (process->resting.used >= RESTING_MAX)
+		index_empty(&process->resting);
+	*index_put(&process->resting, (uint64_t)tid, NULL) = episode + 1;
+}
+
+bool java_monitor_find(struct runtime_finder *monitors, const struct stack_thread *thread,
+		       uint64_t episode, struct java_monitor *monitor)
+{
+	struct runtime_process *process = runtime_process_get(monitors, thread);
+	struct monitor_process *of = (struct monitor_process *)process;
+	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .episode = episode};
+	const uint64_t *resting = index_find(&of->resting, (uint64_t)thread->tid);
+	struct java_monitor_answer answer;
+
+	if (!process->known || (resting && *resting == episode + 1))
+		return false;
+	request.id =
+		(uint64_t)(of->nested ? thread_inner_tid(monitors->reader.proc_root, thread->tid)
+				      : thread->tid);
+	request.anew = thread->now_ns >= of->next_list_ns;
+	if (runtime_process_request(monitors, process, thread, &request, &answer, sizeof(answer)))
+		return false;
+	if (request.anew)
+		of->next_list_ns = thread->now_ns + LIST_OLD_NS;
+	if (!answer.known) /* the parser is a new one */
+		process->next_look_ns = 0;
+	if (answer.requested && !answer.waits)
+		resting_put(of, thread->tid, episode);
+	*monitor = answer.monitor;
+	return answer.waits;
+}
