@@ -329,10 +329,9 @@ static size_t branch_target(const struct frame_operation *operations, size_t cou
 	return target;
 }
 
-static int expression_evaluate(struct evaluation *to, const struct frame_table *table,
+static int expression_evaluate(struct evaluation *to, const struct frame_operation *operations,
 			       const struct frame_rule *rule, uint64_t *value)
 {
-	const struct frame_operation *operations = table->operations + rule->offset;
 	size_t at = 0;
 	int err = 0;
 
@@ -363,7 +362,7 @@ static int expression_evaluate(struct evaluation *to, const struct frame_table *
 }
 
 /* Applies a rule. Returns 1: undefined; 0 or -errno. */
-static int rule_apply(struct evaluation *to, const struct frame_table *table,
+static int rule_apply(struct evaluation *to, const struct frame_operation *operations,
 		      const struct frame_rule *rule, uint8_t number, uint64_t *value)
 {
 	uint64_t offset = (uint64_t)(int64_t)rule->offset;
@@ -384,27 +383,27 @@ static int rule_apply(struct evaluation *to, const struct frame_table *table,
 		*value += offset;
 		return err;
 	case RULE_AT:
-		err = expression_evaluate(to, table, rule, value);
+		err = expression_evaluate(to, operations + rule->offset, rule, value);
 		return err ? err : word_read(to->machine, to->memory, *value, value);
 	case RULE_EXPRESSION:
-		return expression_evaluate(to, table, rule, value);
+		return expression_evaluate(to, operations + rule->offset, rule, value);
 	}
 	return -EBADMSG;
 }
 
-int frame_step_row(const struct machine *machine, const struct frame_table *table,
+int frame_step_row(const struct machine *machine, const struct frame_operation *operations,
 		   const struct frame_row *row, struct thread_memory *memory,
 		   struct user_registers *registers)
 {
 	struct evaluation to = {.machine = machine, .registers = registers, .memory = memory};
 	struct user_registers caller = *registers;
 	uint64_t value = 0;
-	int err = rule_apply(&to, table, &row->cfa, machine->sp, &to.cfa);
+	int err = rule_apply(&to, operations, &row->cfa, machine->sp, &to.cfa);
 
 	if (err)
 		return err < 0 ? err : -EBADMSG;
 	to.cfa &= machine->word_bytes == 4 ? UINT32_MAX : UINT64_MAX;
-	err = rule_apply(&to, table, &row->ra, machine->ra, &value);
+	err = rule_apply(&to, operations, &row->ra, machine->ra, &value);
 	if (err)
 		return err;
 	caller.ip = value & machine->address_mask;
@@ -416,7 +415,7 @@ int frame_step_row(const struct machine *machine, const struct frame_table *tabl
 			caller.known |= registers->known & 1u << number;
 			continue;
 		}
-		err = rule_apply(&to, table, &row->saved[i], number, &value);
+		err = rule_apply(&to, operations, &row->saved[i], number, &value);
 		/* an error does not matter here: the register may never be needed */
 		if (!err)
 			user_register_set(&caller, number, value);
@@ -426,12 +425,12 @@ int frame_step_row(const struct machine *machine, const struct frame_table *tabl
 	return 0;
 }
 #else
-int frame_step_row(const struct machine *machine, const struct frame_table *table,
+int frame_step_row(const struct machine *machine, const struct frame_operation *operations,
 		   const struct frame_row *row, struct thread_memory *memory,
 		   struct user_registers *registers)
 {
 	(void)machine;
-	(void)table;
+	(void)operations;
 	(void)row;
 	(void)memory;
 	(void)registers;

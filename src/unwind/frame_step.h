@@ -5,7 +5,7 @@
 #define TSNAP_UNWIND_FRAME_STEP_H
 
 #include "base/user_registers.h"
-#include "unwind/frame_table.h"
+#include "unwind/frame_source.h"
 #include "unwind/thread_memory.h"
 
 /* Reads a word of that machine's. Returns 0 or -errno. */
@@ -19,7 +19,7 @@ static inline int word_read(const struct machine *machine, struct thread_memory 
 /* Go to the caller's frame. Return 0: registers are the caller's; 1: there is no caller, this was
  * the outermost frame; -errno: -ENODATA where a register is needed that nobody knows, -EBADMSG for
  * a table that makes no sense, or what thread_memory_read() gave. */
-int frame_step_row(const struct machine *machine, const struct frame_table *table,
+int frame_step_row(const struct machine *machine, const struct frame_operation *operations,
 		   const struct frame_row *row, struct thread_memory *memory,
 		   struct user_registers *registers);
 int frame_step_pointer(const struct machine *machine, struct thread_memory *memory,

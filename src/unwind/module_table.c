@@ -63,15 +63,152 @@ char *module_location_text(const char *path, const struct elf_file *elf)
 	return text;
 }
 
+#define TABLE_OPERATIONS_MAX 65536
+
+/* --- rows of a file's unwind table */
+
+/* True if the parser knows the file, of whose bytes it holds table.read_bytes. */
+static bool is_read(const struct module_table *table, const struct module *module)
+{
+	return module->table.generation && module->table.generation == table->parser->generation;
+}
+
+/* Has the parser forget the file, and keeps the rows. */
+static void table_shrink(struct module_table *table, struct module *module)
+{
+	if (is_read(table, module))
+		file_drop(table->parser, module->number);
+	module->table.generation = 0;
+}
+
+static void rows_forget(struct frame_table *table)
+{
+	index_clear(&table->at);
+	free(table->rows);
+	free(table->operations);
+	table->rows = NULL;
+	table->operations = NULL;
+	table->count = table->capacity = 0;
+	table->operation_count = table->operation_capacity = 0;
+}
+
+/* True: it is known what the table has for that address (as the file has addresses). *row is the
+ * row, or NULL where it has none. */
+static bool row_find(const struct frame_table *table, uint64_t address,
+		     const struct frame_row **row)
+{
+	const uint64_t *position = table->without ? NULL : index_find(&table->at, address);
+	const struct frame_row *found = position ? &table->rows[*position] : NULL;
+
+	*row = found && found->found ? found : NULL;
+	return table->without || (found && found->looked);
+}
+
+/* Returns the row at an address; a new one is zeroed. */
+static struct frame_row *row_put(struct frame_table *table, uint64_t address)
+{
+	uint64_t *position;
+	bool added;
+
+	position = index_put(&table->at, address, &added);
+	if (added) {
+		*position = table->count;
+		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
+					  sizeof(*table->rows));
+		table->rows[table->count++] = (struct frame_row){.found = false};
+	}
+	return &table->rows[*position];
+}
+
+/* Turns an expression's position in the answer into that in the table. False: the expression lies
+ * outside of the answer. */
+static bool rule_move(const struct frame_table *table, size_t operation_count,
+		      struct frame_rule *rule)
+{
+	if (rule->kind > RULE_EXPRESSION)
+		return false;
+	if (rule->kind != RULE_AT && rule->kind != RULE_EXPRESSION)
+		return true;
+	if (!rule->count || rule->offset < 0 || (size_t)rule->offset > operation_count ||
+	    rule->count > operation_count - (size_t)rule->offset)
+		return false;
+	rule->offset += (int32_t)table->operation_count;
+	return true;
+}
+
+/* Takes a row from a parser's answer, which may say anything. */
+static bool row_take(struct frame_table *table, const struct file_row *answer,
+		     const struct frame_operation *operations, struct frame_row *row)
+{
+	size_t needed = table->operation_count + answer->operation_count;
+	bool good = needed <= TABLE_OPERATIONS_MAX;
+
+	*row = (struct frame_row){.looked = true,
+				  .found = true,
+				  .signal = answer->signal,
+				  .cfa = answer->cfa,
+				  .ra = answer->ra};
+	memcpy(row->saved, answer->saved, sizeof(row->saved));
+	good = good && rule_move(table, answer->operation_count, &row->cfa) &&
+	       rule_move(table, answer->operation_count, &row->ra);
+	for (size_t i = 0; i < MACHINE_SAVED_MAX; i++)
+		good = good && rule_move(table, answer->operation_count, &row->saved[i]);
+	if (!good || !answer->operation_count)
+		return good;
+	table->operations = memory_grow(table->operations, &table->operation_capacity, needed,
+					sizeof(*table->operations));
+	memcpy(table->operations + table->operation_count, operations,
+	       answer->operation_count * sizeof(*operations));
+	table->operation_count = needed;
+	return true;
+}
+
+/* Requests a row from the parser; opens: it does not know the file. Returns 0, or -EAGAIN: the row
+ * can't be known now. */
+static int row_request(struct module_table *table, struct module *module, uint64_t address,
+		       bool opens)
+{
+	static struct file_row_answer answer;
+	struct frame_table *rows = &module->table;
+	struct frame_row row = {.looked = true}, *to;
+	int err = file_row_request(table->parser, module->number, &module->elf, opens, address,
+				   &answer);
+
+	if (err == -EPIPE) {
+		rows->ended++;
+		rows->without = rows->ended == FILE_ENDS_MAX;
+		err = rows->without ? -ENOENT : -EAGAIN;
+	}
+	if (err == -EAGAIN)
+		return err;
+	rows->without = rows->without || (err && err != -ENOENT);
+	if (!err && opens) {
+		rows->generation = table->parser->generation;
+		rows->read_bytes = answer.head.table_bytes;
+		rows->without = answer.head.without;
+	}
+	if (err || !answer.head.found || !row_take(rows, &answer.head, answer.operations, &row))
+		row = (struct frame_row){.looked = true};
+	to = row_put(rows, address);
+	row.return_kind = to->return_kind;
+	if (!err && answer.head.end <= STACK_ENDS)
+		row.end = answer.head.end;
+	*to = row;
+	return 0;
+}
+
+/* --- modules */
+
 void module_table_init(struct module_table *table, struct parser *parser)
 {
 	*table = (struct module_table){.parser = parser,
 				       .open_max = descriptors_share(MODULES_MAX, 2)};
 }
 
-static void module_done(struct module *module)
+static void module_done(struct module_table *table, struct module *module)
 {
-	frame_table_done(&module->table);
+	table_shrink(table, module);
+	rows_forget(&module->table);
 	if (module->fd >= 0)
 		close(module->fd);
 	free(module->image);
@@ -84,7 +221,7 @@ void module_table_clear(struct module_table *table)
 	file_forget(table->parser);
 	for (uint32_t i = 0; i < table->count; i++) {
 		table->modules[i]->table.generation = 0;
-		module_done(table->modules[i]);
+		module_done(table, table->modules[i]);
 		free(table->modules[i]);
 		table->modules[i] = NULL;
 	}
@@ -154,7 +291,8 @@ void module_table_close(struct module_table *table)
 
 		if (!module->closing)
 			continue;
-		frame_table_done(&module->table);
+		table_shrink(table, module);
+		rows_forget(&module->table);
 		module->table.without = true;
 		if (module->fd >= 0)
 			close(module->fd);
@@ -181,7 +319,7 @@ static void module_forget(struct module_table *table, struct module *module)
 	index_remove(&table->at, module->key);
 	if (known && !--*known)
 		index_remove(&table->known_by, (uint64_t)module->known_pid);
-	module_done(module);
+	module_done(table, module);
 	*module = (struct module){.number = number, .fd = -1, .closed = true, .nobody = true};
 	table->free = memory_grow(table->free, &table->free_capacity, table->free_count + 1,
 				  sizeof(*table->free));
@@ -323,7 +461,7 @@ static struct module *module_add(struct module_table *table, uint64_t key, const
 static uint32_t module_put_off(struct module_table *table, struct module *module)
 {
 	module->elf = (struct elf_file){.fd = -1};
-	frame_table_init(&module->table, &module->elf, NULL, NULL, module->number);
+	module->table = (struct frame_table){.without = true};
 	module->closed = true;
 	table->open_count--;
 	table->refused++;
@@ -370,8 +508,9 @@ static uint32_t module_fill(struct module_table *table, struct module *module, u
 		machine = machine_of_elf(module->elf.machine);
 	if (!machine)
 		module->elf = (struct elf_file){.fd = -1};
-	frame_table_init(&module->table, &module->elf, machine,
-			 table->without_tables ? NULL : table->parser, module->number);
+	module->table = (struct frame_table){.machine = machine,
+					     .without = !module->elf.bytes || !table->parser ||
+							table->without_tables};
 	module->kind = strstr(module->name, ".so") || module->image ? FRAME_LIBRARY : FRAME_PROGRAM;
 	if (module->elf.build_id_bytes && module->uid != OWNER_UNKNOWN)
 		module->identity = module_identity(&module->elf, module->uid);
@@ -476,7 +615,7 @@ static void tables_trim(struct module_table *table, const struct module *newest)
 
 		for (uint32_t i = 0; i < table->count; i++) {
 			struct module *module = table->modules[i];
-			size_t its = frame_table_read_bytes(&module->table);
+			size_t its = is_read(table, module) ? module->table.read_bytes : 0;
 
 			bytes += its;
 			if (its && module != newest && (!oldest || module->used < oldest->used))
@@ -484,7 +623,7 @@ static void tables_trim(struct module_table *table, const struct module *newest)
 		}
 		if (bytes <= MODULE_TABLES_BYTES_MAX || !oldest)
 			return;
-		frame_table_shrink(&oldest->table);
+		table_shrink(table, oldest);
 		table->shrunk++;
 	}
 }
@@ -494,12 +633,16 @@ static void rows_trim(struct module_table *table)
 {
 	size_t bytes = 0;
 
-	for (uint32_t i = 0; i < table->count; i++)
-		bytes += frame_table_bytes(&table->modules[i]->table);
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct frame_table *rows = &table->modules[i]->table;
+
+		bytes += rows->capacity * sizeof(*rows->rows) + rows->at.capacity * 17 +
+			 rows->operation_capacity * sizeof(*rows->operations);
+	}
 	if (bytes <= MODULE_ROWS_BYTES_MAX)
 		return;
 	for (uint32_t i = 0; i < table->count; i++)
-		frame_table_forget(&table->modules[i]->table);
+		rows_forget(&table->modules[i]->table);
 }
 
 static void row_reserve(struct module_table *table, const struct module *module)
@@ -512,7 +655,7 @@ struct frame_row *module_row_other(struct module_table *table, struct module *mo
 				   uint64_t address)
 {
 	row_reserve(table, module);
-	return frame_table_other(&module->table, address);
+	return row_put(&module->table, address);
 }
 
 int module_returns(struct module_table *table, struct module *module, uint64_t address, bool exact,
@@ -555,9 +698,9 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	int64_t start_ns;
 	bool read;
 
-	if (frame_table_find(&module->table, address, &row))
+	if (row_find(&module->table, address, &row))
 		return row;
-	read = frame_table_is_read(&module->table);
+	read = is_read(table, module);
 	/* a row that can't be read now must not be kept as missing */
 	if (!read && time_is_up(table)) {
 		refuse(table);
@@ -565,7 +708,7 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 	}
 	row_reserve(table, module);
 	start_ns = clock_monotonic_ns();
-	if (frame_table_request(&module->table, address)) {
+	if (row_request(table, module, address, !read)) {
 		refuse(table);
 		return NULL;
 	}
@@ -574,6 +717,6 @@ const struct frame_row *module_row(struct module_table *table, struct module *mo
 		module_table_spend(table, clock_monotonic_ns() - start_ns);
 		tables_trim(table, module);
 	}
-	frame_table_find(&module->table, address, &row);
+	row_find(&module->table, address, &row);
 	return row;
 }

@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 
 #include "base/index.h"
+#include "parser/parser.h"
 #include "unwind/elf/elf_exports.h"
-#include "unwind/frame_table.h"
+#include "unwind/frame_source.h"
 
 #define MODULES_MAX 2048	 /* modules open at once */
 #define MODULES_KNOWN_MAX 8192	 /* closed ones, too: their numbers and names stay */
@@ -30,6 +31,21 @@ enum frame_kind {
 	FRAME_JIT,
 	FRAME_KERNEL,
 	FRAME_PYTHON,
+};
+
+/* The unwind table of a file, which a parser reads. Rows are kept here once they were requested;
+ * the parser keeps the table's own bytes as long as there is memory for them. */
+struct frame_table {
+	const struct machine *machine;
+	uint64_t generation; /* generation of the parser that has read the file; 0: none has */
+	size_t read_bytes;   /* bytes that the parser holds of the file */
+	unsigned int ended;  /* parsers that ended over it */
+	bool without;	     /* the file has no table, or a bad one */
+	struct index at;     /* address to position in rows */
+	struct frame_row *rows;
+	size_t count, capacity;
+	struct frame_operation *operations; /* of the rows' expressions */
+	size_t operation_count, operation_capacity;
 };
 
 struct module {

@@ -243,7 +243,8 @@ static int step_in_file(struct walker *walker, const struct code *code)
 			      by_code = *registers;
 	const struct frame_row *row = row_followed(walker, code);
 	bool followed = row;
-	int err = row ? frame_step_row(walker->machine, &code->module->table, row, memory, &by_code)
+	int err = row ? frame_step_row(walker->machine, code->module->table.operations, row, memory,
+				       &by_code)
 		      : -ENODATA;
 
 	if (err == -ENOSPC || (!err && walker_is_return(walker, by_code.ip))) {
@@ -332,7 +333,7 @@ static int frame_leave(struct walker *walker, const struct code *code, bool sign
 	int err;
 
 	if (row)
-		err = frame_step_row(walker->machine, &code->module->table, row, memory,
+		err = frame_step_row(walker->machine, code->module->table.operations, row, memory,
 				     &walker->registers);
 	else if (signal)
 		err = signal_frame_step(walker->machine, memory, &walker->registers);

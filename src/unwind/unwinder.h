@@ -5,15 +5,14 @@
  * caller to check.
  *
  * thread_memory copies the stack's top, process_maps finds which file an address is in,
- * module_table opens each file once, frame_table has rows of its unwind table by address, which a
- * process without privileges makes (file_service; there frame_source: through libdw, which gets to
- * see only the entry that frame_entries has found and frame_program has looked through), frame_row
- * and frame_step go to the caller. Files are read, never mapped: whoever owns one may cut it.
- * Without the kernel feature `unwinder` (a build without libdw, or --without unwinder) no file has
- * a table, and walks follow frame pointers.
+ * module_table opens each file once and has rows of its unwind table by address, which a process
+ * without privileges makes (file_request; there frame_source: through libdw, which gets to see only
+ * the one entry that was found and looked through), and frame_step goes to the caller. Files are
+ * read, never mapped: whoever owns one may cut it. Without the kernel feature `unwinder` (a build
+ * without libdw, or --without unwinder) no file has a table, and walks follow frame pointers.
  *
  * Of x86-64 code without a table a parser makes rows: x86_return follows the instructions
- * (x86_instruction) to returns, of which one must lead to the byte after a call. signal_frame knows
+ * to returns, of which one must lead to the byte after a call. frame_step knows
  * what handlers of signals return to. A walk that ends in the first 256 bytes of the process' stack
  * is whole: what begins a program never returns. runtime/java_frames.c leaves code of JIT
  * compilers; runtime/python_frames.h puts functions of Python in place of the C frames of its loop.

@@ -17,17 +17,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define CODE 0x1010
 
-static void code_try(const struct machine *machine, const struct frame_table *table,
-		     uint64_t address)
+static void code_try(const struct machine *machine, const struct elf_file *elf, uint64_t address)
 {
 	struct x86_return returns[X86_RETURNS_MAX];
-	size_t count = x86_returns_find(table->elf, address, address % 8, returns);
+	size_t count = x86_returns_find(elf, address, address % 8, returns);
 	struct frame_row row;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!x86_return_row(&returns[i], &row))
 			abort();
-		row_apply(machine, table, &row, CODE);
+		row_apply(machine, NULL, &row, CODE);
 	}
 }
 
@@ -35,14 +34,13 @@ static void address_try(const struct machine *machine, struct frame_source *sour
 			const struct elf_file *elf, uint64_t address)
 {
 	static struct frame_operations operations;
-	const struct frame_table table = {.elf = elf, .operations = operations.all};
 	struct frame_row row;
 
 	operations.count = 0;
 	if (source && !frame_source_row(source, machine, &operations, address, &row))
-		row_apply(machine, &table, &row, CODE);
+		row_apply(machine, operations.all, &row, CODE);
 	if (machine->elf == EM_X86_64)
-		code_try(machine, &table, address);
+		code_try(machine, elf, address);
 }
 
 static void rows_try(const struct elf_file *elf)

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "unwind/frame_step.h"
-#include "unwind/frame_table.h"
 
 static inline void must(bool holds)
 {
@@ -18,8 +17,9 @@ static inline void must(bool holds)
 }
 
 /* Steps one frame up from code at that address, on a stack full of addresses of itself. */
-static inline void row_apply(const struct machine *machine, const struct frame_table *table,
-			     const struct frame_row *row, uint64_t address)
+static inline void row_apply(const struct machine *machine,
+			     const struct frame_operation *operations, const struct frame_row *row,
+			     uint64_t address)
 {
 	static uint64_t stack[1024];
 	static struct thread_memory memory;
@@ -32,7 +32,7 @@ static inline void row_apply(const struct machine *machine, const struct frame_t
 	for (int i = 0; i < USER_REGISTER_COUNT; i++)
 		user_register_set(&registers, i, (uintptr_t)(stack + 512 + i));
 	thread_memory_begin(&memory, getpid(), registers.sp);
-	frame_step_row(machine, table, row, &memory, &registers);
+	frame_step_row(machine, operations, row, &memory, &registers);
 }
 
 #endif

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "unwind/frame_step.h"
-#include "unwind/frame_table.h"
 
 #define OPERATIONS 200
 
@@ -16,7 +15,6 @@
  * computed by one expression. */
 struct scene {
 	struct frame_operation operations[OPERATIONS];
-	struct frame_table table;
 	struct frame_row row;
 	struct thread_memory memory;
 	uint64_t stack[512];
@@ -26,9 +24,6 @@ struct scene {
 static void scene_make(struct scene *scene)
 {
 	*scene = (struct scene){.machine = machine_of_elf(EM_X86_64)};
-	scene->table = (struct frame_table){.machine = scene->machine,
-					    .operations = scene->operations,
-					    .operation_count = OPERATIONS};
 	scene->row = (struct frame_row){
 		.found = true,
 		.cfa = {.kind = RULE_REGISTER, .number = (uint8_t)scene->machine->sp, .offset = 64},
@@ -43,7 +38,7 @@ static int step(struct scene *scene)
 {
 	struct user_registers registers = {.ip = 0x1000, .sp = (uintptr_t)scene->stack};
 
-	return frame_step_row(scene->machine, &scene->table, &scene->row, &scene->memory,
+	return frame_step_row(scene->machine, scene->operations, &scene->row, &scene->memory,
 			      &registers);
 }
 
