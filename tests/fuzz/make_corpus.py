@@ -244,7 +244,7 @@ def perf_map_files():
 # As fuzz_python.c has it.
 PYTHON_BASE = 0x200000000000
 PYTHON_RUNTIME, PYTHON_STACK, PYTHON_HEAP = 64, 0x400, 0x540
-# As unwind/runtime/python_layout.c has them: of runtime, interpreter, thread, frame, code, string, bytes
+# As unwind/runtime/python_memory.c has them: of runtime, interpreter, thread, frame, code, string, bytes
 PYTHON_LAYOUTS = {
     0x030b02f0: dict(interpreters=40, threads=16, owner_of=16, native=160, current=56, previous=48, code=32, at=56, owner=69, entry=68,
                      file=112, name=128, lines=136, first=72, bytes=184, text=48, cframe=8),

@@ -4,7 +4,7 @@
  * an address takes the longest time, and finds nothing. Each thread sleeps at another address of
  * that code each time. Prints "ready TID" of its first thread and runs until standard input ends.
  *
- * The tables: src/unwind/runtime/java_layout.c. If started by root, it gives up its rights.
+ * The tables: src/unwind/runtime/java_memory.c. If started by root, it gives up its rights.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

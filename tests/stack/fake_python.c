@@ -3,7 +3,7 @@
  * threads and each thread's list of frames lead in circles. Threads sleep, wake up and sleep again.
  * Prints "ready TID" of its first thread and runs until standard input ends.
  *
- * Offsets of members: src/unwind/runtime/python_layout.c. If started by root, it gives up its
+ * Offsets of members: src/unwind/runtime/python_memory.c. If started by root, it gives up its
  * rights.
  */
 #define _GNU_SOURCE

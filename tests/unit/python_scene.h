@@ -5,7 +5,7 @@
 #define TSNAP_TESTS_PYTHON_SCENE_H
 
 #include "unwind/runtime/python_frames.h"
-#include "unwind/runtime/python_layout.h"
+#include "unwind/runtime/python_memory.h"
 #include "unwind/runtime/runtime_service.h"
 
 #define ARENA_BYTES 262144

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "unwind/runtime/java_frames.h"
-#include "unwind/runtime/java_layout.h"
+#include "unwind/runtime/java_memory.h"
 #include "unwind/runtime/runtime_service.h"
 #include "unwind/walker.h"
 

@@ -1,11 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the Python functions that a thread is in, and GILs, out of the memory of CPython, in a
- * parser. Everything in that memory may be a lie. */
+ * parser. Everything in that memory may be a lie. Offsets in CPython's structs are known for each
+ * version, of 64-bit builds; from 3.13 on the interpreter has them in its own memory
+ * (_Py_DebugOffsets). */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_MEMORY_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_MEMORY_H
 
-#include "unwind/runtime/python_layout.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "unwind/runtime/runtime_request.h"
+
+#define PYTHON_RUNTIME_HEAD_BYTES 768 /* bytes of _PyRuntime that python_layout_get() looks at */
+#define PYTHON_OFFSET_MAX (1u << 20)
+#define PYTHON_STRUCT_BYTES_MAX                                           \
+	512 /* thread state, frame, code object, GIL: what is read of one \
+	     */
+
+/* Offsets in struct _gil_runtime_state from `locked`, an int, on. */
+#define SWITCHES_AT 8	/* switch_number */
+#define CONDITION_AT 16 /* cond, where threads wait for the GIL */
+/* Offset of mutex, whose first word is 0 while it is free. */
+#define MUTEX_AT (CONDITION_AT + sizeof(pthread_cond_t))
+/* Offset of switch_cond, where the thread that gave the GIL away waits until another one has it. */
+#define SWITCH_AT (MUTEX_AT + sizeof(pthread_mutex_t))
+
+struct python_layout {
+	uint32_t runtime_interpreters; /* _PyRuntime */
+	uint32_t interpreter_next, interpreter_threads;
+	uint32_t thread_next, thread_interpreter, thread_native_id;
+	uint32_t thread_frame; /* 3.11 and 3.12: offset of the pointer to its _PyCFrame */
+	uint32_t cframe_frame; /* offset in _PyCFrame; from 3.12 on stack frames are the marks */
+	uint32_t cframe_previous;
+	uint32_t frame_previous, frame_code, frame_instruction, frame_owner, frame_is_entry;
+	uint32_t code_file, code_name, code_lines, code_first_line, code_bytes;
+	uint32_t string_length, string_state;
+	uint32_t string_bytes, string_wide_bytes; /* offset of ASCII text; of other text */
+	uint32_t bytes_length, bytes_bytes;
+	uint32_t runtime_gil;		 /* 3.11: offset of the GIL in _PyRuntime */
+	uint32_t interpreter_gil;	 /* 3.12 on: offset of the GIL's address; 0: none */
+	uint32_t gil_holder, gil_locked; /* offsets in struct _gil_runtime_state */
+	bool has_cframe;		 /* 3.11 and 3.12 */
+	bool has_is_entry;		 /* 3.11 only */
+};
+
+/* Fills the layout of a version. version: PY_VERSION_HEX as Py_Version has it; head: the first
+ * bytes of _PyRuntime. False where it is a version that is not known, a build without the GIL, or
+ * makes no sense. */
+bool python_layout_get(struct python_layout *layout, uint64_t version,
+		       const uint8_t head[PYTHON_RUNTIME_HEAD_BYTES]);
 
 /* Layout and addresses of an interpreter in a process. */
 struct python {

@@ -5,7 +5,7 @@
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
 #include "unwind/function_name.h"
-#include "unwind/runtime/python_layout.h"
+#include "unwind/runtime/python_memory.h"
 
 #include <errno.h>
 #include <string.h>
@@ -282,7 +282,7 @@ bool python_gil_find(struct runtime_finder *gils, const struct stack_thread *thr
  * ObjectMonitor::_owner has the owner: before Java 24 the JavaThread, or an address on its stack if
  * it locked the object there before anybody waited (inflate() in synchronizer.cpp); since 24 the
  * thread's JavaThread::_monitor_owner_id; since 21 it may be ANONYMOUS_OWNER, and the owner is the
- * thread that has the object in its LockStack. java_layout finds the fields.
+ * thread that has the object in its LockStack. java_memory finds the fields.
  */
 
 #define JVM_OLD_NS (30 * NS_PER_SECOND) /* an exec may have passed unseen */

@@ -18,7 +18,8 @@ static int memory_open(const struct runtime_reader *reader, const struct runtime
 	if (fd < 0)
 		return fd;
 	message->fds[message->fd_count++] = fd;
-	/* others may read what is in memory only once it is read, as names that nobody else reads */
+	/* others may read what is in memory only once it is read, as names that nobody else reads
+	 */
 	if (request->kind != RUNTIME_GILS && request->kind != RUNTIME_GIL &&
 	    request->kind != RUNTIME_JAVA_MONITOR)
 		return 0;
