@@ -7,7 +7,7 @@
 
 #include "base/cache.h"
 #include "live/context/live_context.h"
-#include "proc/cgroup_mount.h"
+#include "proc/cgroup.h"
 #include "proc/cpu_quota.h"
 #include "proc/io_limits.h"
 #include "sample/source.h"

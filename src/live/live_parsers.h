@@ -6,7 +6,7 @@
 #define TSNAP_LIVE_LIVE_PARSERS_H
 
 #include "live/context/live_context.h"
-#include "proc/container_file.h"
+#include "proc/containers.h"
 
 /* Forks the spawner if the context's needs want parsers; context->parsers stays NULL otherwise. */
 void live_parsers_begin(struct live_context *context);

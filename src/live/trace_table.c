@@ -7,8 +7,8 @@
 #include "live/threads/live_block.h"
 #include "live/threads/live_sample.h"
 #include "proc/devices.h"
-#include "proc/error_names.h"
 #include "maps/event_reader.h"
+#include "proc/syscalls.h"
 #include "sample/filter/expression.h"
 
 #include <errno.h>

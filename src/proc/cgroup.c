@@ -1,10 +1,168 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/cgroup.h"
+#include "base/clock.h"
+#include "base/host_file.h"
+#include "base/memory.h"
 #include "base/names.h"
 #include "proc/proc.h"
 
+#include <dirent.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define CGROUP_FILE_SIZE (2ul * PATH_MAX)
+#define WALK_DEEP 32 /* limit of nested groups */
+
+/* True if the name is in a comma-separated list. */
+static bool name_listed(const char *list, size_t length, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *end = list + length; list < end; list++) {
+		const char *next = memchr(list, ',', (size_t)(end - list));
+
+		next = next ? next : end;
+		if ((size_t)(next - list) == size && !memcmp(list, name, size))
+			return true;
+		list = next;
+	}
+	return false;
+}
+
+/* Parses a line "36 35 0:31 /ROOT /MOUNT rw shared:1 - cgroup cgroup rw,cpu,cpuacct", proc(5). */
+static void mount_read(struct cgroup_mount *found, char *line, const char *controller)
+{
+	char root[PATH_MAX], mount[PATH_MAX], type[32], options[512];
+	char *behind = strstr(line, " - ");
+	bool v1;
+
+	if (!behind || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
+	    sscanf(behind + 3, "%31s %*s %511s", type, options) != 2)
+		return;
+	v1 = !strcmp(type, "cgroup") && name_listed(options, strlen(options), controller);
+	if (!v1 && (strcmp(type, "cgroup2") || found->path))
+		return;
+	free(found->path);
+	free(found->root);
+	found->path = memory_text(mount, strlen(mount));
+	found->root = memory_text(root, strlen(root));
+	found->v1 = v1;
+}
+
+void cgroup_mount_find(struct cgroup_mount *mount, const char *proc_root, const char *controller)
+{
+	char path[PATH_MAX], line[3 * PATH_MAX];
+	FILE *mounts;
+
+	*mount = (struct cgroup_mount){0};
+	snprintf(path, sizeof(path), "%s/self/mountinfo", proc_root);
+	mounts = fopen(path, "re");
+	while (mounts && !mount->v1 && fgets(line, sizeof(line), mounts))
+		mount_read(mount, line, controller);
+	if (mounts)
+		fclose(mounts);
+}
+
+void cgroup_mount_done(struct cgroup_mount *mount)
+{
+	free(mount->path);
+	free(mount->root);
+	*mount = (struct cgroup_mount){0};
+}
+
+/* The path of a file of the group, whose own path is that of /proc/TID/cgroup. */
+static void cgroup_mount_file(const struct cgroup_mount *mount, const char *group, const char *name,
+			      char file[CGROUP_FILE_SIZE])
+{
+	size_t root = strlen(mount->root);
+
+	/* the path begins with the path of the mounted group */
+	if (root > 1 && !strncmp(group, mount->root, root) && (group[root] == '/' || !group[root]))
+		group += root;
+	snprintf(file, CGROUP_FILE_SIZE, "%s%s/%s", mount->path, strcmp(group, "/") ? group : "",
+		 name);
+}
+
+ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, const char *name,
+			  char *bytes, size_t size)
+{
+	char file[CGROUP_FILE_SIZE];
+
+	if (!mount->path)
+		return -1;
+	cgroup_mount_file(mount, group, name, file);
+	return host_file_read(file, bytes, size);
+}
+
+int64_t cgroup_mount_number(const struct cgroup_mount *mount, const char *group, const char *name)
+{
+	char text[64], *end;
+	int64_t number;
+
+	if (cgroup_mount_read(mount, group, name, text, sizeof(text)) <= 0)
+		return -1;
+	number = strtoll(text, &end, 10);
+	return end == text ? -1 : number;
+}
+
+struct cgroup_walk {
+	const struct cgroup_mount *mount;
+	int64_t end_ns;
+	cgroup_callback *take;
+	void *to;
+	char path[PATH_MAX]; /* group whose subgroups are being walked */
+};
+
+static bool groups_walk(struct cgroup_walk *walk, int depth)
+{
+	char directory[CGROUP_FILE_SIZE];
+	size_t length = strlen(walk->path);
+	const struct dirent *entry;
+	bool all = true;
+	DIR *dir;
+
+	cgroup_mount_file(walk->mount, walk->path, "", directory);
+	dir = opendir(directory);
+	while (dir && all && (entry = readdir(dir))) {
+		if (entry->d_type != DT_DIR || *entry->d_name == '.')
+			continue;
+		if (depth == WALK_DEEP || clock_monotonic_ns() > walk->end_ns ||
+		    length + strlen(entry->d_name) + 2 > PATH_MAX) {
+			all = false;
+			break;
+		}
+		snprintf(walk->path + length, PATH_MAX - length, "/%s", entry->d_name);
+		all = walk->take(walk->to, walk->path) && groups_walk(walk, depth + 1);
+		walk->path[length] = '\0';
+	}
+	if (dir)
+		closedir(dir);
+	return all;
+}
+
+bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_callback *take,
+		       void *to)
+{
+	struct cgroup_walk walk = {.mount = mount, .end_ns = end_ns, .take = take, .to = to};
+
+	if (!mount->path || !take(to, mount->root))
+		return false;
+	if (strcmp(mount->root, "/") != 0)
+		snprintf(walk.path, sizeof(walk.path), "%s", mount->root);
+	return groups_walk(&walk, 0);
+}
+
+size_t cgroup_outer(const char *path, size_t length)
+{
+	if (length <= 1)
+		return 0;
+	while (path[--length] != '/')
+		;
+	return length + !length;
+}
 
 #define CGROUP_BYTES 8192
 
@@ -46,22 +204,6 @@ const char *cgroup_choose(const char *text, size_t *length)
 		*length = end - path;
 	}
 	return chosen;
-}
-
-/* True if the name is in a comma-separated list. */
-static bool name_listed(const char *list, size_t length, const char *name)
-{
-	size_t size = strlen(name);
-
-	for (const char *end = list + length; list < end; list++) {
-		const char *next = memchr(list, ',', (size_t)(end - list));
-
-		next = next ? next : end;
-		if ((size_t)(next - list) == size && !memcmp(list, name, size))
-			return true;
-		list = next;
-	}
-	return false;
 }
 
 const char *cgroup_of_controller(const char *text, const char *controller, size_t *length)

@@ -1,13 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chooses the cgroup path that says most about a thread, from /proc/TID/cgroup, cgroups(7). */
+/* Control groups, cgroups(7): the paths of a thread's groups, and the files of groups. */
 #ifndef TSNAP_PROC_CGROUP_H
 #define TSNAP_PROC_CGROUP_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* Chooses the first of these paths that is not the root: the v2 path, the path in v1's name=systemd
+/* Mount of a controller's hierarchy: the v1 hierarchy that has the controller, else the v2
+ * hierarchy. Zeroed: the host has none. */
+struct cgroup_mount {
+	char *path; /* mount point; NULL: not mounted */
+	char *root; /* group that is mounted there, as a path of /proc/TID/cgroup */
+	bool v1;
+};
+
+/* Finds the controller's mount in PROC_ROOT/self/mountinfo. */
+void cgroup_mount_find(struct cgroup_mount *mount, const char *proc_root, const char *controller);
+void cgroup_mount_done(struct cgroup_mount *mount);
+
+/* Reads a file of the group, NUL-terminated and cut at size - 1. Returns the length; negative: the
+ * file can't be read. */
+ssize_t cgroup_mount_read(const struct cgroup_mount *mount, const char *group, const char *name,
+			  char *bytes, size_t size);
+/* The number in a file of the group; -1: it has none, for example "max", or can't be read. */
+int64_t cgroup_mount_number(const struct cgroup_mount *mount, const char *group, const char *name);
+
+/* Callback for the path of a group; false ends the walk. */
+typedef bool cgroup_callback(void *to, const char *path);
+/* Visits the mounted group and all groups below it, until end_ns (monotonic) and to a limited
+ * depth. True if it has visited all of them. */
+bool cgroup_mount_walk(const struct cgroup_mount *mount, int64_t end_ns, cgroup_callback *take,
+		       void *to);
+
+/* Length of the parent group's path, for a path of that length; 0: there is no parent. */
+size_t cgroup_outer(const char *path, size_t length);
+
+/* Chooses the path that says most about a thread, from /proc/TID/cgroup. It is the first of these
+ * that is not the root: the v2 path, the path in v1's name=systemd
  * hierarchy, the first path of another v1 hierarchy; else "/". Returns the path inside text, not
  * terminated, and its *length; NULL if text has no whole line. */
 const char *cgroup_choose(const char *text, size_t *length);

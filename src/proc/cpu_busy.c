@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/cpu_busy.h"
 #include "base/clock.h"
+#include "base/host_file.h"
 #include "sample/sample.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,17 +56,11 @@ void cpu_busy_read(const char *root, struct cpu_busy *busy)
 {
 	static char text[STAT_BYTES];
 	char path[PATH_MAX];
-	ssize_t length;
-	int fd;
 
 	busy->cpus = 0;
 	snprintf(path, sizeof(path), "%s/stat", root);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (host_file_read(path, text, sizeof(text)) < 0)
 		return;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[length > 0 ? length : 0] = '\0';
 	busy->at_ns = clock_monotonic_ns();
 	cpu_busy_parse(text, busy);
 }

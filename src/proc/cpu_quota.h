@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "proc/cgroup_mount.h"
+#include "proc/cgroup.h"
 
 #define CPU_QUOTA_GROUPS_MAX 4096 /* limit of groups; further ones are not reported */
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/cgroup_mount.h"
+#include "proc/cgroup.h"
 
 #define IO_LIMIT_GROUPS_MAX 256
 #define IO_LIMITS_OF_GROUP 8 /* further limits are not reported */

@@ -4,10 +4,33 @@
 #define TSNAP_PROC_SYSCALLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "proc/syscall_paths.h"
 #include "sample/sample.h"
+
+/* Position of the file descriptor among a system call's arguments. */
+
+struct syscall_fd {
+	const char *name;
+	int arg; /* index from 0; of two descriptors, the one that data comes from, or the directory
+		    of the old name */
+};
+
+extern const struct syscall_fd syscall_fds[]; /* ends with a NULL name */
+
+/* Argument that is a path, and argument with the directory that it may be relative to; of two
+ * paths, the one that exists already. -1: none. */
+struct syscall_path {
+	int arg, dir_arg;
+};
+
+/* Names of the errors that system calls fail with. */
+
+/* The error's name, "ENOENT"; the number as text if it has no known name; NULL if it is 0.
+ * Interned. */
+const char *error_name(uint32_t number);
 
 /* System call name of this machine's architecture (compat: of its 32-bit architecture; x32 calls
  * are recognized by their number), interned; "syscall_N" for a number that libseccomp does not
@@ -42,5 +65,16 @@ struct syscall_path syscall_path(int64_t nr, bool compat);
 
 /* Forgets all resolved names; to be called before the interned names are dropped. */
 void syscalls_clear(void);
+
+/* The path that a system call was given, read from the thread's memory. */
+
+struct sample;
+
+/* Writes the path as the thread sees its file system; a relative path is made absolute by the
+ * directory's descriptor or the working directory. Returns its length, or -errno: the call has no
+ * path, or its page is not in memory. If another thread has overwritten the path since, the new
+ * text is returned. */
+ssize_t call_path_read(const char *root, const struct sample *sample, bool compat, char *path,
+		       size_t size);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/json_strings.h"
+#include "proc/containers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,8 +15,6 @@
 #include "fake_proc.h"
 #include "base/cache.h"
 #include "proc/containers.h"
-#include "proc/json_strings.h"
-#include "proc/container_monitor.h"
 
 #define ID "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
 #define ID_2 "2403ccfe427f1dc7b6120dccb9ac58c2f8456950380d587a9f33ea7f00dd303d"

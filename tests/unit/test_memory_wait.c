@@ -3,9 +3,9 @@
 #include "unit.h"
 #include "fake_proc.h"
 #include "fake_tree.h"
-#include "proc/cgroup_mount.h"
 #include "waits/memory.h"
 #include "waits/wait_object.h"
+#include "proc/cgroup.h"
 
 #define STACK(...) STACK_OF(__VA_ARGS__, NULL)
 

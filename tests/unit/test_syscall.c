@@ -15,7 +15,6 @@
 
 #include "base/names.h"
 #include "live/resolve/lookup.h"
-#include "proc/syscall_fds.h"
 #include "proc/syscalls.h"
 
 static void names_by_architecture(void **state)

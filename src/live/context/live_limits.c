@@ -4,7 +4,6 @@
 #include "base/names.h"
 #include "live/context/live_context.h"
 #include "proc/cgroup.h"
-#include "proc/cgroup_mount.h"
 #include "proc/proc.h"
 
 #include <errno.h>

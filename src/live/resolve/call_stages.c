@@ -2,7 +2,6 @@
 /* Stages for what the sampled thread does: its system call, that call's file, its wait. */
 #include "live/resolve/lookup_stages.h"
 #include "base/names.h"
-#include "proc/paths.h"
 #include "proc/syscalls.h"
 #include "waits/waits.h"
 

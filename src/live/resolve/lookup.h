@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proc/container_file.h"
+#include "proc/containers.h"
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
