@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 ssize_t host_file_read(const char *path, char *text, size_t size)
@@ -23,4 +24,13 @@ ssize_t host_file_read(const char *path, char *text, size_t size)
 	if (got && text[got - 1] == '\n')
 		text[--got] = 0;
 	return got;
+}
+
+pid_t shown_pid(void)
+{
+	char pid[32];
+	ssize_t length = readlink("/proc/self", pid, sizeof(pid) - 1);
+
+	pid[length < 0 ? 0 : length] = '\0';
+	return (pid_t)strtol(pid, NULL, 10);
 }

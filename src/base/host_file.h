@@ -10,4 +10,8 @@
  * Returns the bytes, or -errno. */
 ssize_t host_file_read(const char *path, char *text, size_t size);
 
+/* Returns the pid of this process as /proc shows it, which differs from getpid(2) if /proc is that
+ * of another pid namespace; 0: there is no /proc, or it does not show this process. */
+pid_t shown_pid(void);
+
 #endif

@@ -7,19 +7,66 @@
 #include <sched.h>
 #include <stdio.h>
 
+/* Lowest real-time priority, which is above all threads of normal priority; higher ones are left to
+ * threads whose users have chosen them. */
+#define PRIORITY 1
+
+/* Sets policy and priority. The kernel keeps the nice value. SCHED_RESET_ON_FORK stays set, because
+ * clearing it needs CAP_SYS_NICE: threads and processes that are started later do not inherit a
+ * nice value below 0. */
+static int policy_set(int policy, int priority)
+{
+	const struct sched_param param = {.sched_priority = priority};
+
+	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param) ? -errno : 0;
+}
+
+void realtime_init(struct realtime *realtime, bool wanted)
+{
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	*realtime = (struct realtime){.unwanted = !wanted, .policy = policy};
+	realtime->owned = policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE;
+	realtime_begin(realtime);
+	realtime_end(realtime);
+}
+
+void realtime_begin(struct realtime *realtime)
+{
+	if (realtime->unwanted || realtime->owned || realtime->err || realtime->raised)
+		return;
+	realtime->err = policy_set(SCHED_FIFO, PRIORITY);
+	realtime->raised = !realtime->err;
+	realtime_restart(realtime);
+}
+
+void realtime_restart(struct realtime *realtime)
+{
+	realtime->from_ns = clock_monotonic_ns();
+}
+
+void realtime_limit(struct realtime *realtime)
+{
+	if (!realtime->raised || clock_monotonic_ns() - realtime->from_ns < REALTIME_BUDGET_NS)
+		return;
+	realtime->over_count++;
+	realtime_end(realtime);
+}
+
+void realtime_end(struct realtime *realtime)
+{
+	if (!realtime->raised)
+		return;
+	/* the call itself may have to wait for a CPU */
+	realtime->ended_ns = clock_monotonic_ns();
+	policy_set(realtime->policy, 0);
+	realtime->raised = false;
+}
+
 #define NICE_RAISED (-20)
 #define WAIT_MOST_NS (200 * NS_PER_MS) /* longest wait for a CPU at real-time priority */
 
 static bool starved; /* real-time priority did not help */
-
-/* Goes back to SCHED_OTHER. Threads and processes that are started later do not inherit a nice
- * value below 0 (SCHED_RESET_ON_FORK). */
-static void policy_normal(void)
-{
-	const struct sched_param normal = {.sched_priority = 0};
-
-	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal);
-}
 
 /* Handler of SIGXCPU, which the kernel sends to the thread that has used up its budget. */
 static void budget_used(int number)
@@ -27,7 +74,7 @@ static void budget_used(int number)
 	int err = errno;
 
 	(void)number;
-	policy_normal();
+	policy_set(SCHED_OTHER, 0);
 	errno = err;
 }
 
@@ -66,7 +113,7 @@ void priority_raise(struct priority *before, bool realtime)
 	before->nice = getpriority(PRIO_PROCESS, 0);
 	if (errno || before->nice > 0 || policy != SCHED_OTHER)
 		return;
-	policy_normal();
+	policy_set(SCHED_OTHER, 0);
 	before->raised = before->nice != NICE_RAISED && !setpriority(PRIO_PROCESS, 0, NICE_RAISED);
 	realtime = realtime && !starved;
 	realtime_init(&before->realtime, realtime);
@@ -116,7 +163,7 @@ void priority_watch(pid_t child)
 	starved = true;
 	sched_setscheduler(child, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal);
 	if (sched_getscheduler(0) == (SCHED_FIFO | SCHED_RESET_ON_FORK))
-		policy_normal();
+		policy_set(SCHED_OTHER, 0);
 }
 
 void priority_restore(const struct priority *before)

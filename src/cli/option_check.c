@@ -2,7 +2,7 @@
 /* Checks which options go together, and derives others from those that are given. */
 #include "cli/config.h"
 #include "base/clock.h"
-#include "base/time_word.h"
+#include "base/quantity.h"
 #include "kernel/share.h"
 #include "kernel/type_source.h"
 #include "recording/recorder.h"

@@ -6,7 +6,6 @@
 #include "base/host_file.h"
 #include "base/keyed.h"
 #include "base/output.h"
-#include "base/shown_pid.h"
 #include "base/signals.h"
 #include "base/thread.h"
 #include "keeper/avoid.h"

@@ -4,7 +4,6 @@
 #include "live/live.h"
 #include "base/names.h"
 #include "base/output.h"
-#include "base/output_file.h"
 #include "kernel/bcc_library.h"
 #include "maps/kernel.h"
 #include "kernel/type_source.h"

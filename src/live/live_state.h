@@ -4,7 +4,7 @@
 #ifndef TSNAP_LIVE_LIVE_STATE_H
 #define TSNAP_LIVE_LIVE_STATE_H
 
-#include "base/realtime.h"
+#include "base/priority.h"
 #include "live/context/live_context.h"
 #include "live/episodes.h"
 #include "maps/kernel.h"

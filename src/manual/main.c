@@ -2,7 +2,7 @@
 /* Program with two uses: page PROSE OPTIONS FILE writes a manual page, completion SHELL FILE a
  * completion script. */
 #include "manual/manual.h"
-#include "base/output_file.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sanitized.h"
-#include "base/shown_pid.h"
+#include "base/host_file.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
 

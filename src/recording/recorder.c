@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/file_rights.h"
 #include "base/memory.h"
-#include "base/output_file.h"
+#include "base/output.h"
 #include "base/thread.h"
 #include "recording/recorder_part.h"
 

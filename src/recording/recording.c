@@ -5,7 +5,6 @@
 #include "sample/sample.h"
 #include "report/value.h"
 #include "base/output.h"
-#include "base/output_file.h"
 #include "base/signals.h"
 #include "recording/frame.h"
 #include "recording/part_name.h"

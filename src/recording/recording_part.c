@@ -2,7 +2,7 @@
 #include "recording/recording_part.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/time_word.h"
+#include "base/quantity.h"
 #include "sample/sample.h"
 
 #include <errno.h>

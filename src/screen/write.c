@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/write.h"
-#include "base/output_file.h"
+#include "base/output.h"
 #include "render/renderer.h"
 #include "screen/saved.h"
 #include "screen/command.h"

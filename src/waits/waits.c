@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/waits.h"
 #include "base/memory.h"
-#include "base/shown_pid.h"
 #include "base/names.h"
 #include "proc/file_type.h"
+#include "base/host_file.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/wait_episode.h"

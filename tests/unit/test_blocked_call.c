@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "keeper/blocked_call.h"
-#include "base/shown_pid.h"
+#include "base/host_file.h"
 
 #define OPENAT2 437
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* output_file */
 #include "unit.h"
-#include "base/output_file.h"
+#include "base/output.h"
 
 #include <fcntl.h>
 #include <limits.h>

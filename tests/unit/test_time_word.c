@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* base/time_word: --from and --to, filters, in zones and when clocks are put forward and back */
+/* base/quantity: --from and --to, filters, in zones and when clocks are put forward and back */
 #include "unit.h"
 #include "base/clock.h"
-#include "base/time_word.h"
+#include "base/quantity.h"
 
 #include <time.h>
 

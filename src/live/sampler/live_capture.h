@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "base/realtime.h"
+#include "base/priority.h"
 #include "kernel/record.h"
 #include "live/sampler/stack_copies.h"
 #include "live/threads/live_sample.h"

@@ -3,7 +3,7 @@
 #ifndef TSNAP_LIVE_SAMPLER_LIVE_REALTIME_H
 #define TSNAP_LIVE_SAMPLER_LIVE_REALTIME_H
 
-#include "base/realtime.h"
+#include "base/priority.h"
 #include "kernel/host.h"
 #include "live/sampler/sampler.h"
 #include "sample/source.h"

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/quantity.h"
-#include "base/time_word.h"
 
 #include <errno.h>
 #include <stdio.h>
