@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "maps/cpu_ring.h"
 #include "maps/cpu_sample.h"
 
 enum cpu_sampler_way { SAMPLE_BY_PROGRAM, SAMPLE_BY_TIMER };

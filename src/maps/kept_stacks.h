@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "maps/cpu_ring.h"
 #include "maps/cpu_sample.h"
 
 struct kept_stacks_options {

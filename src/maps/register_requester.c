@@ -121,15 +121,10 @@ void registers_want_from(struct register_requester *requester, int64_t from_ns)
 				 __ATOMIC_SEQ_CST);
 }
 
-static uint64_t out_sequence(const struct thread_state *record)
-{
-	return record->sched.sequence_done - record->sched.on_cpu;
-}
-
 bool registers_there(const struct thread_state *record)
 {
 	return record->sched.known & SCHED_SWITCHED_OUT &&
-	       record->sched.registers_sequence == out_sequence(record);
+	       record->sched.registers_sequence == record_out_sequence(record);
 }
 
 bool registers_lacking(const struct register_requester *requester,
@@ -140,32 +135,11 @@ bool registers_lacking(const struct register_requester *requester,
 	       !registers_there(record);
 }
 
-/* Returns one number for a thread and its switch out: a thread that begins after another has ended
- * does so by more ns than that one was switched. */
-static uint64_t episode_of(const struct thread_state *record)
-{
-	return record->identity.start_boot_ns + out_sequence(record);
-}
-
-/* Fills in the registers of the last switch out. */
-static void registers_put(struct thread_state *record, const __u64 *registers)
-{
-	memcpy(record->sched.registers, registers, sizeof(record->sched.registers));
-	record->sched.registers_sequence = out_sequence(record);
-	record->sched.known |= SCHED_SWITCHED_OUT; /* perhaps before anybody looked */
-}
-
-void registers_recall(const struct requested_registers *requested, struct thread_state *record)
-{
-	if (requested->episode && requested->episode == episode_of(record) && !record->sched.on_cpu)
-		registers_put(record, requested->registers);
-}
-
 /* sequence: the thread's number before its registers were read. */
 static void registers_take(struct thread_table *table, struct thread_state *record,
 			   uint64_t sequence, const __u64 *registers)
 {
-	uint64_t out = out_sequence(record);
+	uint64_t out = record_out_sequence(record);
 	struct thread_state now;
 
 	if (thread_table_get(table, record->key, &now) ||
@@ -175,11 +149,7 @@ static void registers_take(struct thread_table *table, struct thread_state *reco
 		registers = now.sched.registers; /* kept when it came back */
 	else if (record->sched.on_cpu || sequence != out || now.sched.sequence_done != out)
 		return;
-	registers_put(record, registers);
-	if (!table->requested)
-		return;
-	table->requested[record->key].episode = episode_of(record);
-	memcpy(table->requested[record->key].registers, registers, sizeof(record->sched.registers));
+	thread_table_put_registers(table, record, registers);
 }
 
 void registers_fill(struct register_requester *requester, struct thread_table *table,
@@ -189,7 +159,7 @@ void registers_fill(struct register_requester *requester, struct thread_table *t
 
 	if (requester->program < 0)
 		return;
-	if (!table->requested && table->store == &thread_slots)
+	if (!table->requested && table->mapped)
 		table->requested = memory_get(table->entries_max * sizeof(*table->requested));
 	request = &requester->requests[requester->number];
 	for (uint32_t i = 0; i < count; i++)

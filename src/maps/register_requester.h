@@ -5,7 +5,7 @@
  * A program that is run for that (5.10) reads them when the thread is sampled; switches keep them
  * only for some milliseconds around a scan, those of threads that leave or come back meanwhile.
  * Before 5.10 every switch keeps them. Where all threads are shown, registers that were read are
- * remembered by slot until the thread runs (registers_recall()).
+ * remembered by slot until the thread runs (thread_table_put_registers()).
  */
 #ifndef TSNAP_MAPS_REGISTER_REQUESTER_H
 #define TSNAP_MAPS_REGISTER_REQUESTER_H
@@ -53,9 +53,6 @@ bool registers_there(const struct thread_state *record);
 /* True if the record lacks these registers, and they can be requested. */
 bool registers_lacking(const struct register_requester *requester,
 		       const struct thread_state *record);
-
-/* Fills in registers that were requested before, if the thread has not run since. */
-void registers_recall(const struct requested_registers *requested, struct thread_state *record);
 
 /* Fills the registers of the last switch out into the records, REQUESTS_MAX at most, as far as a
  * switch has kept them or the thread has not run since its record was copied. A table of slots

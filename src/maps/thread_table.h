@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the thread state array: from memory where it is mapped (thread_slots.c), in batches where
- * the kernel has them, one by one elsewhere (thread_hash.c); each thread at most once a scan, never
- * a torn record. A record is identified by its key, thread_state.key.
+/* Reads the thread state array: from memory where it is mapped, in batches where the kernel has
+ * them, one by one elsewhere; each thread at most once a scan, never a torn record. A record is
+ * identified by its key, thread_state.key.
  *
  * From 5.5 the array is memory shared with the kernel and read without a system call. A hash has
  * each thread's slot, ts_near is the probes' shortcut to it, a stack has the free slots. Before 5.5
@@ -29,18 +29,8 @@ struct thread_table;
 /* Requested registers of the thread in a slot, and the episode off its CPU that they belong to: a
  * sampler that shows all threads requests those of sleepers at every scan. */
 struct requested_registers {
-	uint64_t episode; /* result of episode_of() in maps/register_requester.c; 0: none */
+	uint64_t episode; /* result of episode_of() in thread_table.c; 0: none */
 	__u64 registers[THREAD_REGISTER_COUNT];
-};
-
-/* A way to keep records. Each returns 0 or -errno. */
-struct thread_store {
-	int (*open)(struct thread_table *table);
-	int (*get)(struct thread_table *table, uint32_t key, struct thread_state *record);
-	int (*key_of)(struct thread_table *table, uint32_t tid, uint32_t *key);
-	int (*add)(struct thread_table *table, struct thread_state *record);
-	void (*remove)(struct thread_table *table, const struct thread_state *record);
-	int (*walk)(struct thread_table *table, uint32_t limit, bool *end);
 };
 
 /* Callbacks of a walk. */
@@ -74,7 +64,8 @@ struct thread_table {
 	uint64_t unfinished_count; /* walks that could not see the whole map */
 };
 
-extern const struct thread_store thread_hash, thread_slots;
+/* The store of an array that is mapped. */
+extern const struct thread_store thread_slots;
 
 /* Opens a table; maps are copied. 0, or -errno: the array can't be mapped; the caller calls
  * thread_table_done() either way. */
@@ -142,14 +133,15 @@ void thread_table_remove(struct thread_table *table, const struct thread_state *
 void thread_table_put_call(struct thread_table *table, uint32_t key,
 			   const struct thread_state *from);
 
-/* Functions for the stores: thread_table_passes() is true if the visitor passes a record by;
- * thread_table_meet() hands it a whole record, and reads again what was written during the copy. */
-static inline bool thread_table_passes(const struct thread_table *table,
-				       const struct thread_state *record, uint32_t key)
+/* Number of the thread's last switch out. */
+static inline uint64_t record_out_sequence(const struct thread_state *record)
 {
-	return table->visitor.passes && table->visitor.passes(table->visitor.to, record, key);
+	return record->sched.sequence_done - record->sched.on_cpu;
 }
 
-void thread_table_meet(struct thread_table *table, struct thread_state *record);
+/* Fills requested registers into the record, and keeps them for as long as the thread sleeps, if
+ * table->requested is there. */
+void thread_table_put_registers(struct thread_table *table, struct thread_state *record,
+				const __u64 *registers);
 
 #endif
