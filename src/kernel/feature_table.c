@@ -5,7 +5,7 @@
 #include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
 #include "kernel/host.h"
-#include "kernel/probe_attach.h"
+#include "kernel/kernel_event.h"
 #include "kernel/kernel_lock.h"
 #include "kernel/own_switch.h"
 #include "kernel/registers.h"

@@ -1,48 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attaching to tracepoints before 4.15, which run one program each: the events are
+/* Attaching to tracepoints before 4.15, which run one program each: tracepoint_attach() is
  * simulated. */
 #include "unit.h"
-#include "kernel/bpf_call.h"
 #include "kernel/probe_attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char *taken_event; /* event that another program is attached to */
-static bool is_taken;		/* the event that is attached to is that one */
 static int opened;		/* number of open links */
 
-ssize_t __wrap_host_file_read(const char *path, char *text, size_t size);
-ssize_t __wrap_host_file_read(const char *path, char *text, size_t size)
+int __wrap_tracepoint_attach(const char *event, int program);
+int __wrap_tracepoint_attach(const char *event, int program)
 {
-	char end[128] = "none";
-
-	if (taken_event)
-		snprintf(end, sizeof(end), "/%s/id", strchr(taken_event, ':') + 1);
-	is_taken = strstr(path, end);
-	return snprintf(text, size, "1");
-}
-
-int __wrap_perf_call_open(struct perf_event_attr *attr, pid_t tid, int cpu);
-int __wrap_perf_call_open(struct perf_event_attr *attr, pid_t tid, int cpu)
-{
-	(void)attr;
-	(void)tid;
-	(void)cpu;
-	return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-int __wrap_perf_call_run(int event, int program);
-int __wrap_perf_call_run(int event, int program)
-{
-	(void)event;
 	(void)program;
-	opened += !is_taken;
-	return is_taken ? -EEXIST : 0;
+	if (taken_event && !strcmp(event, taken_event))
+		return -EEXIST;
+	opened++;
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static void plan_of_tracepoints(struct probe_plan *plan)
