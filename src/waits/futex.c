@@ -58,10 +58,7 @@ struct lock_words {
 	size_t count; /* words read */
 };
 
-void locks_init(struct cache *locks)
-{
-	*locks = (struct cache){.entry_bytes = sizeof(struct lock_words), .entries_max = LOCKS_MAX};
-}
+static struct cache locks = {.entry_bytes = sizeof(struct lock_words), .entries_max = LOCKS_MAX};
 
 static uint64_t lock_key(int64_t pid, uint64_t address)
 {
@@ -72,8 +69,8 @@ static uint64_t lock_key(int64_t pid, uint64_t address)
 static void words_read(struct wait *wait, struct futex *futex)
 {
 	bool added;
-	struct lock_words *lock = cache_get(
-		&wait->waits->locks, lock_key(wait->pid, futex->address), wait->now_ns, &added);
+	struct lock_words *lock =
+		cache_get(&locks, lock_key(wait->pid, futex->address), wait->now_ns, &added);
 
 	if (wait->anew || lock->scan_ns != wait->now_ns || lock->pid != wait->pid ||
 	    lock->address != futex->address) {
@@ -341,7 +338,7 @@ static void word_describe(struct wait *wait, struct futex *futex)
 		return;
 	if (!tid) {
 		text_add_format(wait->text, "futex %#llx", (unsigned long long)futex->address);
-		served_describe(&wait->waits->served, wait);
+		served_describe(wait);
 		return;
 	}
 	wait->facts.object = &thread_object;
@@ -427,6 +424,7 @@ const struct wait_object futex_object = {
 		},
 	.edge = lock_edge,
 	.passes_on = true,
+	.known = &locks,
 	.threads_end = true,
 	.apart = 7, /* a condition variable of glibc has two futexes side by side, which take turns
 		     */

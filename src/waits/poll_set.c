@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/poll_set.h"
 #include "base/clock.h"
+#include "proc/proc.h"
+#include "proc/syscalls.h"
 #include "waits/tcp_request.h"
 #include "waits/wait_object.h"
 
@@ -275,6 +277,20 @@ static void poll_describe(struct wait *wait)
 	wait_set_describe(wait, &list);
 }
 
+int poll_one_fd(const char *root, int64_t pid, int64_t tid, const struct proc_syscall *call)
+{
+	const struct wait_object *object;
+	const char *name = syscall_name(call->nr, false);
+	const struct wait_call *row = name ? wait_call_find(name, &object) : NULL;
+	struct pollfd polled;
+
+	return row && row->describe == poll_describe && call->arg[1] == 1 &&
+			       user_memory_read(root, pid, tid, call->arg[0], &polled,
+						sizeof(polled)) == sizeof(polled)
+		       ? polled.fd
+		       : -1;
+}
+
 /* Describes select(2): up to three sets with a bit for each descriptor, in words of the host's byte
  * order; on the little-endian hosts that tsnap runs on, 32-bit words look the same. */
 static void select_describe(struct wait *wait)
@@ -316,11 +332,8 @@ struct long_set {
 	bool cut;
 };
 
-void long_sets_init(struct cache *sets)
-{
-	*sets = (struct cache){.entry_bytes = sizeof(struct long_set),
-			       .entries_max = LONG_SETS_MAX};
-}
+static struct cache long_sets = {.entry_bytes = sizeof(struct long_set),
+				 .entries_max = LONG_SETS_MAX};
 
 /* Lists the epoll set from fdinfo, which has a line "tfd: 5 events: ..." for each descriptor,
  * proc(5), since 3.8. False: fdinfo can't be read. */
@@ -338,7 +351,7 @@ static bool epoll_list(struct wait *wait, struct wait_set *list)
 static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
 {
 	uint64_t key = (uint64_t)wait->pid << 32 | (uint32_t)wait->fd;
-	struct long_set *known = cache_find(&wait->waits->long_sets, key);
+	struct long_set *known = cache_find(&long_sets, key);
 	int64_t began_ns = clock_monotonic_ns(), took_ns;
 	bool added;
 
@@ -352,7 +365,7 @@ static bool epoll_list_or_known(struct wait *wait, struct wait_set *list)
 	took_ns = clock_monotonic_ns() - began_ns;
 	if (took_ns < LONG_SET_NS || list->count <= WAIT_SET_FDS)
 		return true;
-	known = cache_get(&wait->waits->long_sets, key, wait->now_ns, &added);
+	known = cache_get(&long_sets, key, wait->now_ns, &added);
 	known->count = list->count;
 	known->cut = list->cut;
 	known->again_ns = wait->now_ns + LONG_SET_SHARE * took_ns;
@@ -400,4 +413,6 @@ const struct wait_object epoll_object = {
 	.nests = true,
 	.edge = set_edge,
 	.searched = true,
+	.known = &long_sets,
+	.known_ns = 60 * NS_PER_SECOND,
 };

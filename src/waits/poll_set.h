@@ -13,6 +13,8 @@
 
 #include "sample/wait_rule.h"
 
+struct proc_syscall;
+
 /* Sum of the facts of a set's descriptors, one after the other. Zeroed is none. */
 struct wait_set_sum {
 	int others;	       /* descriptors that others can make ready */
@@ -33,5 +35,8 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 		      bool has_request, const char *connection, const char *remote);
 /* The facts of a set of `count` descriptors. Pure. */
 struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept);
+
+/* The descriptor that a thread waits for in poll(2) of it alone; -1: it is in another call. */
+int poll_one_fd(const char *root, int64_t pid, int64_t tid, const struct proc_syscall *call);
 
 #endif

@@ -11,11 +11,11 @@
 #include "waits/wait_object.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
+#include "waits/poll_set.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +30,9 @@ struct served {
 	uint64_t inode; /* inode of the socket */
 };
 
-void served_init(struct cache *served)
-{
-	*served = (struct cache){.entry_bytes = sizeof(struct served), .entries_max = SERVED_MAX};
-}
+struct cache served = {.entry_bytes = sizeof(struct served), .entries_max = SERVED_MAX};
 
-void served_note(struct cache *served, const struct wait *wait, int64_t daemon_ports)
+void served_note(const struct wait *wait)
 {
 	const struct wait_facts *facts = &wait->facts;
 	struct served *connection;
@@ -43,16 +40,17 @@ void served_note(struct cache *served, const struct wait *wait, int64_t daemon_p
 
 	if (facts->kind != WAIT_SOCKET || facts->listens || wait->fd < 0 || !wait->socket ||
 	    !wait->socket->inode || !(facts->connected || wait->socket->peer_inode) ||
-	    !(facts->accepts_there || (facts->local_port > 0 && facts->local_port < daemon_ports)))
+	    !(facts->accepts_there ||
+	      (facts->local_port > 0 && facts->local_port < wait->waits->classes.daemon_ports)))
 		return;
-	connection = cache_get(served, (uint64_t)wait->tid, wait->now_ns, &added);
+	connection = cache_get(&served, (uint64_t)wait->tid, wait->now_ns, &added);
 	connection->fd = wait->fd;
 	connection->inode = wait->socket->inode;
 }
 
-bool served_has(struct cache *served, int64_t tid)
+bool served_has(int64_t tid)
 {
-	return cache_find(served, (uint64_t)tid);
+	return cache_find(&served, (uint64_t)tid);
 }
 
 /* Fills link. False: the descriptor was closed, or refers to another file by now. */
@@ -73,18 +71,14 @@ static bool connection_is_there(const struct wait *wait, const struct served *co
 static int descriptor_of_wait(const char *root, int64_t pid, int64_t tid)
 {
 	struct proc_syscall call;
-	struct pollfd polled;
 	int64_t arg[6];
-	const char *name;
+	int fd;
 
 	if (proc_syscall_read(root, pid, tid, &call) || call.running || call.nr < 0)
 		return -1;
-	name = syscall_name(call.nr, false);
-	if (name && (!strcmp(name, "poll") || !strcmp(name, "ppoll")))
-		return call.arg[1] == 1 && user_memory_read(root, pid, tid, call.arg[0], &polled,
-							    sizeof(polled)) == sizeof(polled)
-			       ? polled.fd
-			       : -1;
+	fd = poll_one_fd(root, pid, tid, &call);
+	if (fd >= 0)
+		return fd;
 	memcpy(arg, call.arg, sizeof(arg));
 	return syscall_fd(call.nr, false, arg);
 }
@@ -130,9 +124,9 @@ static bool client_waits_here(struct wait *wait, const struct socket_facts *sock
 	return *client && process_waits_on(wait->waits->root, *client, link);
 }
 
-void served_describe(struct cache *served, struct wait *wait)
+void served_describe(struct wait *wait)
 {
-	const struct served *connection = cache_find(served, (uint64_t)wait->tid);
+	const struct served *connection = cache_find(&served, (uint64_t)wait->tid);
 	const struct socket_facts *socket;
 	int64_t client;
 	char link[40];

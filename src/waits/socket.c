@@ -2,6 +2,7 @@
 /* Sockets: of TCP, UDP and AF_UNIX with the other end that waits/sockets finds, others by their
  * protocol. */
 #include "waits/wait_object.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 
@@ -53,4 +54,6 @@ const struct wait_object socket_object = {
 	.edge = socket_edge,
 	.ends = EDGE_SOCKET,
 	.searched = true,
+	.known = &served,
+	.known_ns = 3600 * NS_PER_SECOND, /* long, as a thread may wait for a lock for long */
 };

@@ -12,14 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All kinds of things that are waited for. */
-static const struct wait_object *const objects[] = {
-	&aio_object,	   &child_object,   &epoll_object,    &event_object,	  &eventfd_object,
-	&file_lock_object, &file_object,    &frozen_object,   &futex_object,	  &frozen_v1_object,
-	&memory_object,	   &pidfd_object,   &messages_object, &pipe_object,	  &poll_object,
-	&signal_object,	   &socket_object,  &stopped_object,  &semaphores_object, &thread_object,
-	&timer_object,	   &timerfd_object, &uring_object,    &vfork_object,
-};
+#define OBJECT_ADDRESS(name) &name##_object,
+static const struct wait_object *const objects[] = {WAIT_OBJECTS(OBJECT_ADDRESS)};
 
 #define OBJECT_COUNT (sizeof(objects) / sizeof(*objects))
 
@@ -257,11 +251,8 @@ struct outer_thread {
 	bool known; /* the thread has no other ids than those that /proc shows */
 };
 
-void outer_threads_init(struct cache *threads)
-{
-	*threads = (struct cache){.entry_bytes = sizeof(struct outer_thread),
-				  .entries_max = OUTER_MAX};
-}
+static struct cache outer_threads = {.entry_bytes = sizeof(struct outer_thread),
+				     .entries_max = OUTER_MAX};
 
 /* The thread's id in its own pid namespace; 0: the thread is gone. nested: its id or its process's
  * differs from the one that /proc shows. */
@@ -284,7 +275,7 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner)
 	bool nested, added;
 	DIR *tasks;
 	struct outer_thread *outer =
-		cache_get(&wait->waits->outer_threads, (uint64_t)wait->tid, wait->now_ns, &added);
+		cache_get(&outer_threads, (uint64_t)wait->tid, wait->now_ns, &added);
 
 	if (outer->known && outer->start_ns == wait->start_ns)
 		return inner;
@@ -306,4 +297,21 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner)
 			found = atoll(entry->d_name);
 	closedir(tasks);
 	return found;
+}
+
+void wait_objects_sweep(int64_t now_ns, int64_t idle_ns)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		if (objects[i]->known)
+			cache_sweep(objects[i]->known, now_ns,
+				    objects[i]->known_ns ? objects[i]->known_ns : idle_ns);
+	cache_sweep(&outer_threads, now_ns, idle_ns);
+}
+
+void wait_objects_done(void)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		if (objects[i]->known)
+			cache_done(objects[i]->known);
+	cache_done(&outer_threads);
 }

@@ -40,10 +40,6 @@ struct waits {
 	struct cache episodes;
 	struct holders holders;
 	struct sockets sockets;
-	struct cache served;	    /* connections that threads serve: served.c */
-	struct cache locks;	    /* words of locks: futex.c */
-	struct cache long_sets;	    /* epoll sets that take long to list: poll_set.c */
-	struct cache outer_threads; /* threads without ids of another namespace: wait_object.c */
 	struct lock_list file_locks;
 	struct user_memory memory;
 	struct cgroup_mount memory_group; /* mount of the memory controller */
@@ -120,15 +116,23 @@ struct wait_object {
 	/* only threads can end waits for it and waits in its calls, apart from signals and time: no
 	 * packet, no disk. The last waker is an edge, if there is no better one */
 	bool threads_end;
+	struct cache *known; /* what is known of such things; NULL: none. The engine sweeps it */
+	int64_t known_ns;    /* how long that is kept while it is not used; 0: as all else */
 	uint64_t apart; /* bits of its calls' first argument in which waits for one thing differ */
 	bool uninterruptible; /* waits for it are in D themselves, not disk I/O in such a call */
 };
 
-extern const struct wait_object aio_object, child_object, epoll_object, event_object,
-	eventfd_object, file_lock_object, file_object, frozen_object, frozen_v1_object,
-	futex_object, memory_object, messages_object, pidfd_object, pipe_object, poll_object,
-	semaphores_object, signal_object, socket_object, stopped_object, thread_object,
-	timer_object, timerfd_object, uring_object, vfork_object;
+/* All objects: NAME for NAME_object. */
+/* clang-format off */
+#define WAIT_OBJECTS(OBJECT) \
+	OBJECT(aio) OBJECT(child) OBJECT(epoll) OBJECT(event) OBJECT(eventfd) OBJECT(file) OBJECT(file_lock) \
+	OBJECT(frozen) OBJECT(frozen_v1) OBJECT(futex) OBJECT(memory) OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) \
+	OBJECT(poll) OBJECT(semaphores) OBJECT(signal) OBJECT(socket) OBJECT(stopped) OBJECT(thread) OBJECT(timer) \
+	OBJECT(timerfd) OBJECT(uring) OBJECT(vfork)
+/* clang-format on */
+
+#define WAIT_OBJECT_EXTERN(name) extern const struct wait_object name##_object;
+WAIT_OBJECTS(WAIT_OBJECT_EXTERN)
 
 /* --- how a wait's object is found */
 
@@ -174,20 +178,20 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner);
 /* True: an is_own for files that only the process itself can make ready. */
 bool wait_is_own(const struct wait *wait);
 
-/* --- caches of struct waits, and what objects share */
+/* --- what objects share */
 
-void locks_init(struct cache *locks);
-void long_sets_init(struct cache *sets);
-void outer_threads_init(struct cache *threads);
+/* Sweeps, or frees, what is known of objects. */
+void wait_objects_sweep(int64_t now_ns, int64_t idle_ns);
+void wait_objects_done(void);
 
-/* Threads of servers and their connections (served.c): a cache of the caller's for all waits. */
-void served_init(struct cache *served);
+/* Connections that threads of servers serve (served.c). */
+extern struct cache served;
 /* Notes the connection if a thread of a server waits for it. */
-void served_note(struct cache *served, const struct wait *wait, int64_t daemon_ports);
+void served_note(const struct wait *wait);
 /* True if a connection is noted for the thread. */
-bool served_has(struct cache *served, int64_t tid);
+bool served_has(int64_t tid);
 /* Adds the thread's noted connection to the result if its client waits for an answer. */
-void served_describe(struct cache *served, struct wait *wait);
+void served_describe(struct wait *wait);
 
 /* Makes an edge to the process that has the other end; there is none to one that has both. */
 void edge_to_end(enum edge_kind kind, int64_t pid, int64_t inode, const struct sample *sample,

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SERVED_IDLE_NS (3600 * NS_PER_SECOND) /* long, as a thread may wait for a lock for long */
-#define LONG_SETS_IDLE_NS (60 * NS_PER_SECOND)
 #define WCHAN_BYTES 128 /* KSYM_NAME_LEN of older kernels; longer names are cut */
 #define STACK_BYTES 8192
 
@@ -27,10 +25,6 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	waits->comms = comms;
 	waits->classes.daemon_ports = DAEMON_PORTS_DEFAULT;
 	wait_episodes_init(&waits->episodes);
-	locks_init(&waits->locks);
-	served_init(&waits->served);
-	long_sets_init(&waits->long_sets);
-	outer_threads_init(&waits->outer_threads);
 	holders_init(&waits->holders, waits->root);
 	sockets_init(&waits->sockets, waits->root, &waits->holders, comms);
 	return waits;
@@ -41,10 +35,7 @@ void waits_free(struct waits *waits)
 	if (!waits)
 		return;
 	cache_done(&waits->episodes);
-	cache_done(&waits->locks);
-	cache_done(&waits->served);
-	cache_done(&waits->long_sets);
-	cache_done(&waits->outer_threads);
+	wait_objects_done();
 	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory_group);
@@ -60,10 +51,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 	/* facts of a wait that goes on are requested again only when they are stale */
 	idle_ns += WAIT_LONGEST_NS;
 	cache_sweep(&waits->episodes, now_ns, idle_ns);
-	cache_sweep(&waits->locks, now_ns, idle_ns);
-	cache_sweep(&waits->served, now_ns, SERVED_IDLE_NS);
-	cache_sweep(&waits->long_sets, now_ns, LONG_SETS_IDLE_NS);
-	cache_sweep(&waits->outer_threads, now_ns, idle_ns);
+	wait_objects_sweep(now_ns, idle_ns);
 	sockets_sweep(&waits->sockets, now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
 	user_memory_sweep(&waits->memory, now_ns);
@@ -153,7 +141,7 @@ static void call_describe(struct wait *wait, const struct sample *sample,
 	/* which of two descriptors it is may differ between threads in the same call */
 	wait->of_thread |= to >= 0;
 	wait->facts.writes = to >= 0 && wait->fd == to;
-	served_note(&wait->waits->served, wait, wait->waits->classes.daemon_ports);
+	served_note(wait);
 }
 
 /* Finds out what the thread of the sample waits for, into the episode. */
@@ -443,8 +431,7 @@ bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t n
 		cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
 
 	/* whether the client waits has to be found anew each time */
-	if (episode && episode->facts.kind == WAIT_LOCK &&
-	    served_has(&waits->served, sample->thread.tid))
+	if (episode && episode->facts.kind == WAIT_LOCK && served_has(sample->thread.tid))
 		return false;
 	if (!episode || episode->start_ns != sample->thread.start_ns ||
 	    episode->syscall_nr != sample->call.nr || episode->first_arg != sample->call.arg[0] ||
@@ -465,7 +452,7 @@ bool waits_class_of_peer(struct waits *waits, struct sample *sample, const struc
 			? NULL
 			: wait_peers_find(&waits->classes.peers, sample, hint, now_ns);
 
-	if (!facts || (facts->kind == WAIT_LOCK && served_has(&waits->served, sample->thread.tid)))
+	if (!facts || (facts->kind == WAIT_LOCK && served_has(sample->thread.tid)))
 		return false;
 	waits->classes.changes_tid = 0;
 	facts_take(waits, sample, facts, now_ns);
