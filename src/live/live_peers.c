@@ -8,8 +8,6 @@
 #include "proc/user_memory.h"
 #include "waits/wait_object.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,21 +157,19 @@ static uint64_t links_read(const char *path)
 
 static void list_read(struct thread_list *list, const char *path, int64_t pid, uint64_t links)
 {
-	const struct dirent *entry;
 	DIR *dir = opendir(path);
+	int64_t tid;
 
 	list->links = links;
 	list->count = 0;
 	list->whole = true;
-	while (dir && list->whole && (entry = readdir(dir))) {
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
+	while (list->whole && (tid = proc_dir_next(dir)) >= 0) {
 		list->whole = list->count < PEERS_MAX;
 		if (!list->whole)
 			break;
 		list->tids = memory_grow(list->tids, &list->capacity, list->count + 1,
 					 sizeof(*list->tids));
-		list->tids[list->count++] = atoll(entry->d_name);
+		list->tids[list->count++] = tid;
 	}
 	if (dir)
 		closedir(dir);

@@ -10,6 +10,7 @@
 #ifndef TSNAP_PROC_PROC_H
 #define TSNAP_PROC_PROC_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,6 +79,15 @@ ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *n
  * -errno; -ENAMETOOLONG if it does not fit. */
 ssize_t proc_link_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
 		       size_t size);
+
+/* True if the thread's descriptor fd has that link. */
+bool proc_fd_is(const char *root, int64_t pid, int64_t tid, int fd, const char *link);
+
+/* Opens the directory `name` ("fd", "task") of a process, which the caller closes; NULL: it is
+ * gone. */
+DIR *proc_dir_open(const char *root, int64_t pid, const char *name);
+/* The next number among the names of a directory; -1: there are no more, or dir is NULL. */
+int64_t proc_dir_next(DIR *dir);
 
 #define PROC_CMDLINE_BYTES 4097
 /* Reads the command line, with spaces between its words, cut if it is longer. Its length; 0: none.

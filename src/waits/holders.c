@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/names.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -46,47 +45,42 @@ struct family {
 	size_t count;
 };
 
-/* True if the process has descriptor fd with this link ("pipe:[12]"), and the link's mode has
- * exactly these of the bits S_IRUSR (open for reading) and S_IWUSR (for writing): a FIFO that is
- * open for both is no other end. mode_bits 0: the descriptor's open file has a lock, and link is
- * that lock (waits/lock_list.h). */
-static bool end_is_had(const char *root, int64_t pid, int fd, const char *link, uint32_t mode_bits)
+/* The bits S_IRUSR (open for reading) and S_IWUSR (for writing) of the link of a descriptor. tid
+ * 0: of the process. */
+static mode_t fd_mode(const char *root, int64_t pid, int64_t tid, int fd)
 {
-	char name[32], path[PATH_MAX], target[PATH_MAX];
-	struct stat end;
+	char task[32] = "", path[PATH_MAX];
+	struct stat link;
 
+	if (tid)
+		snprintf(task, sizeof(task), "/task/%lld", (long long)tid);
+	snprintf(path, sizeof(path), "%s/%lld%s/fd/%d", root, (long long)pid, task, fd);
+	return lstat(path, &link) ? 0 : link.st_mode & (S_IRUSR | S_IWUSR);
+}
+
+/* True if the process has descriptor fd with this link ("pipe:[12]"), and exactly these mode bits:
+ * a FIFO that is open for both is no other end. mode_bits 0: the descriptor's open file has a lock,
+ * and link is that lock (waits/lock_list.h). */
+static bool end_is_had(const char *root, int64_t pid, int fd, const char *link, mode_t mode_bits)
+{
 	if (avoids_process(pid))
 		return false;
-	if (!mode_bits)
-		return lock_is_had(root, pid, fd, link);
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	if (proc_link_read(root, 0, pid, name, target, sizeof(target)) <= 0 ||
-	    strcmp(target, link) != 0)
-		return false;
-	snprintf(path, sizeof(path), "%s/%lld/%s", root, (long long)pid, name);
-	return !lstat(path, &end) && (end.st_mode & (S_IRUSR | S_IWUSR)) == mode_bits;
+	return mode_bits ? proc_fd_is(root, 0, pid, fd, link) &&
+				   fd_mode(root, pid, 0, fd) == mode_bits
+			 : lock_is_had(root, pid, fd, link);
 }
 
 /* True if one of the process's first END_FDS_MAX descriptors has this link and exactly these mode
  * bits. */
-static bool end_is_among(const char *root, int64_t pid, const char *link, uint32_t mode_bits)
+static bool end_is_among(const char *root, int64_t pid, const char *link, mode_t mode_bits)
 {
-	const struct dirent *entry;
+	DIR *fds = avoids_process(pid) ? NULL : proc_dir_open(root, pid, "fd");
 	int left = END_FDS_MAX;
-	char path[PATH_MAX];
 	bool found = false;
-	DIR *fds;
+	int64_t fd;
 
-	if (avoids_process(pid))
-		return false;
-	snprintf(path, sizeof(path), "%s/%lld/fd", root, (long long)pid);
-	fds = opendir(path);
-	while (fds && !found && left && (entry = readdir(fds))) {
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
-		left--;
-		found = end_is_had(root, pid, atoi(entry->d_name), link, mode_bits);
-	}
+	while (!found && left-- && (fd = proc_dir_next(fds)) >= 0)
+		found = end_is_had(root, pid, (int)fd, link, mode_bits);
 	if (fds)
 		closedir(fds);
 	return found;
@@ -122,23 +116,16 @@ static void children_add(struct family *family, int64_t pid)
 /* True if a thread of the process is in a system call on the descriptor. */
 static bool is_in_call(const char *root, int64_t pid, int fd)
 {
-	const struct dirent *entry;
+	DIR *tasks = proc_dir_open(root, pid, "task");
 	struct proc_syscall call;
-	char path[PATH_MAX];
 	int left = END_THREADS_MAX;
 	bool found = false;
-	DIR *tasks;
+	int64_t tid;
 
-	snprintf(path, sizeof(path), "%s/%lld/task", root, (long long)pid);
-	tasks = opendir(path);
-	while (tasks && !found && left && (entry = readdir(tasks))) {
+	while (!found && left-- && (tid = proc_dir_next(tasks)) >= 0) {
 		int64_t arg[6];
 
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
-		left--;
-		if (proc_syscall_read(root, pid, atoll(entry->d_name), &call) || call.running ||
-		    call.nr < 0)
+		if (proc_syscall_read(root, pid, tid, &call) || call.running || call.nr < 0)
 			continue;
 		memcpy(arg, call.arg, sizeof(arg));
 		found = syscall_fd(call.nr, false, arg) == fd ||
@@ -247,15 +234,6 @@ static void wanted_settle(struct holders *holders, struct wanted *wanted, enum w
 	holders->pending--;
 }
 
-/* Reads the link of a descriptor. */
-static bool link_read(const struct holders *holders, int64_t pid, int fd, char target[PATH_MAX])
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	return proc_link_read(holders->root, 0, pid, name, target, PATH_MAX) > 0;
-}
-
 /* Bits of a link's mode: at least one of them must be set. */
 static const mode_t mode_bits[HOLDER_MODE_COUNT] = {
 	[HOLDER_ANY] = S_IRUSR | S_IWUSR,
@@ -263,25 +241,11 @@ static const mode_t mode_bits[HOLDER_MODE_COUNT] = {
 	[HOLDER_WRITES] = S_IWUSR,
 };
 
-static bool mode_allows(const struct holders *holders, int64_t pid, int fd, enum holder_mode mode)
-{
-	char path[PATH_MAX];
-	struct stat link;
-
-	if (mode == HOLDER_ANY)
-		return true;
-	snprintf(path, sizeof(path), "%s/%lld/fd/%d", holders->root, (long long)pid, fd);
-	return !lstat(path, &link) && link.st_mode & mode_bits[mode];
-}
-
 /* True if that descriptor of the process is what is wanted. */
 static bool is_had(const struct holders *holders, const struct wanted *wanted, int64_t pid, int fd)
 {
-	char target[PATH_MAX];
-
-	if (wanted->mode == HOLDER_LOCKS)
-		return lock_is_had(holders->root, pid, fd, wanted->link);
-	return link_read(holders, pid, fd, target) && !strcmp(target, wanted->link);
+	return wanted->mode == HOLDER_LOCKS ? lock_is_had(holders->root, pid, fd, wanted->link)
+					    : proc_fd_is(holders->root, 0, pid, fd, wanted->link);
 }
 
 /* The process of an id near the requester's, which may be any thread's: /proc/TID exists for all
@@ -301,7 +265,7 @@ static void link_meet(struct holders *holders, const char *link, enum holder_mod
 	int64_t holder = pid;
 
 	if (!wanted || wanted->state != WANTED_PENDING || strcmp(wanted->link, link) ||
-	    (mode != HOLDER_LOCKS && !mode_allows(holders, pid, fd, mode)))
+	    (mode_bits[mode] && !(fd_mode(holders->root, pid, 0, fd) & mode_bits[mode])))
 		return;
 	if (near)
 		holder = process_of(holders, pid);
@@ -328,9 +292,10 @@ static void locks_meet(struct holders *holders, int64_t pid, int fd, bool near)
 
 static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool near)
 {
-	char target[PATH_MAX];
+	char name[32], target[PATH_MAX];
 
-	if (!link_read(holders, pid, fd, target))
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	if (proc_link_read(holders->root, 0, pid, name, target, sizeof(target)) <= 0)
 		return;
 	for (enum holder_mode mode = HOLDER_ANY; mode < HOLDER_LOCKS; mode++)
 		link_meet(holders, target, mode, pid, fd, near);
@@ -340,32 +305,22 @@ static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool n
 
 static DIR *descriptors_open(const struct holders *holders, int64_t pid)
 {
-	char path[PATH_MAX];
-
-	if (avoids_process(pid))
-		return NULL;
-	snprintf(path, sizeof(path), "%s/%lld/fd", holders->root, (long long)pid);
-	return opendir(path);
+	return avoids_process(pid) ? NULL : proc_dir_open(holders->root, pid, "fd");
 }
 
 /* Checks the next descriptor of dir. False: there are no more. */
 static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid, bool near)
 {
-	const struct dirent *entry;
+	int64_t fd = proc_dir_next(dir);
 
-	do
-		entry = readdir(dir);
-	while (entry && !isdigit((unsigned char)*entry->d_name));
-	if (entry)
-		descriptor_meet(holders, pid, atoi(entry->d_name), near);
-	return entry != NULL;
+	if (fd >= 0)
+		descriptor_meet(holders, pid, (int)fd, near);
+	return fd >= 0;
 }
 
 /* Advances the walk by one process or descriptor. False: the walk has ended. */
 static bool walk_step(struct holders *holders)
 {
-	const struct dirent *entry;
-
 	if (holders->descriptors) {
 		if (!descriptor_next(holders, holders->descriptors, holders->pid, false)) {
 			closedir(holders->descriptors);
@@ -375,14 +330,12 @@ static bool walk_step(struct holders *holders)
 	}
 	if (!holders->processes)
 		holders->processes = opendir(holders->root);
-	entry = holders->processes ? readdir(holders->processes) : NULL;
-	if (entry && isdigit((unsigned char)*entry->d_name)) {
-		holders->pid = atoll(entry->d_name);
+	holders->pid = proc_dir_next(holders->processes);
+	if (holders->pid >= 0)
 		holders->descriptors = descriptors_open(holders, holders->pid);
-	}
-	if (!entry)
+	else
 		walk_close(holders);
-	return entry != NULL;
+	return holders->pid >= 0;
 }
 
 /* Settles, at the end of a walk, the links for which all of it has been searched: the requester's
@@ -674,20 +627,11 @@ void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)
 bool holders_own(const char *root, int64_t pid, int64_t tid, int fd, const char *link,
 		 enum holder_mode mode)
 {
-	char path[PATH_MAX], name[32], target[PATH_MAX];
-	struct stat end;
-
 	for (int step = 2; step <= 2 * OWN_FAR + 1; step++) {
 		int other = step % 2 ? fd - step / 2 : fd + step / 2;
 
-		snprintf(name, sizeof(name), "fd/%d", other);
-		if (other < 0 ||
-		    proc_link_read(root, pid, tid, name, target, sizeof(target)) <= 0 ||
-		    strcmp(target, link) != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%lld/task/%lld/%s", root, (long long)pid,
-			 (long long)tid, name);
-		if (!lstat(path, &end) && end.st_mode & mode_bits[mode])
+		if (other >= 0 && proc_fd_is(root, pid, tid, other, link) &&
+		    fd_mode(root, pid, tid, other) & mode_bits[mode])
 			return true;
 	}
 	return false;

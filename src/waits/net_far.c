@@ -2,9 +2,8 @@
 #include "waits/net_far.h"
 #include "keeper/avoid.h"
 #include "base/clock.h"
+#include "proc/proc.h"
 
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LIST_STILL_NS (5 * NS_PER_SECOND)
@@ -31,16 +30,12 @@ static void list_add(struct net_list *list, uint64_t number, int64_t pid)
 /* Reads the namespaces of some processes. True: the list is complete. */
 static bool list_read(struct net_far *far, const char *root)
 {
-	const struct dirent *entry;
-
 	for (int left = LOOKS_MAX; left;) {
-		int64_t pid;
+		int64_t pid = proc_dir_next(far->walk);
 
-		entry = readdir(far->walk);
-		if (!entry)
+		if (pid < 0)
 			return true;
-		pid = isdigit((unsigned char)*entry->d_name) ? atoll(entry->d_name) : 0;
-		if (!pid || avoids_process(pid))
+		if (avoids_process(pid))
 			continue;
 		list_add(&far->next, net_namespace_of(root, pid, pid), pid);
 		left--;

@@ -13,11 +13,7 @@
 #include "proc/syscalls.h"
 #include "waits/poll_set.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SERVED_MAX 65536 /* threads */
@@ -53,19 +49,6 @@ bool served_has(int64_t tid)
 	return cache_find(&served, (uint64_t)tid);
 }
 
-/* Fills link. False: the descriptor was closed, or refers to another file by now. */
-static bool connection_is_there(const struct wait *wait, const struct served *connection,
-				char link[40])
-{
-	char name[32], target[PATH_MAX];
-
-	snprintf(name, sizeof(name), "fd/%d", connection->fd);
-	snprintf(link, 40, SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
-	return proc_link_read(wait->waits->root, wait->pid, wait->tid, name, target,
-			      sizeof(target)) > 0 &&
-	       !strcmp(target, link);
-}
-
 /* The descriptor that a thread waits for, in a system call on it or in poll(2) of it alone; -1:
  * none. */
 static int descriptor_of_wait(const char *root, int64_t pid, int64_t tid)
@@ -86,24 +69,15 @@ static int descriptor_of_wait(const char *root, int64_t pid, int64_t tid)
 /* True if a thread of the process waits for the file that the link names. */
 static bool process_waits_on(const char *root, int64_t pid, const char *link)
 {
-	const struct dirent *entry;
-	char path[PATH_MAX], name[32], target[PATH_MAX];
+	DIR *tasks = avoids_process(pid) ? NULL : proc_dir_open(root, pid, "task");
 	int left = THREADS_MAX;
 	bool found = false;
-	DIR *tasks;
+	int64_t tid;
 
-	if (avoids_process(pid))
-		return false;
-	snprintf(path, sizeof(path), "%s/%lld/task", root, (long long)pid);
-	tasks = opendir(path);
-	while (tasks && !found && left-- && (entry = readdir(tasks))) {
-		int64_t tid = isdigit((unsigned char)*entry->d_name) ? atoll(entry->d_name) : 0;
-		int fd = tid ? descriptor_of_wait(root, pid, tid) : -1;
+	while (!found && left-- && (tid = proc_dir_next(tasks)) >= 0) {
+		int fd = descriptor_of_wait(root, pid, tid);
 
-		snprintf(name, sizeof(name), "fd/%d", fd);
-		found = fd >= 0 &&
-			proc_link_read(root, pid, tid, name, target, sizeof(target)) > 0 &&
-			!strcmp(target, link);
+		found = fd >= 0 && proc_fd_is(root, pid, tid, fd, link);
 	}
 	if (tasks)
 		closedir(tasks);
@@ -134,7 +108,9 @@ void served_describe(struct wait *wait)
 	if (!connection)
 		return;
 	wait->of_thread = true;
-	if (!connection_is_there(wait, connection, link))
+	/* the descriptor may have been closed, or refer to another file by now */
+	snprintf(link, sizeof(link), SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
+	if (!proc_fd_is(wait->waits->root, wait->pid, wait->tid, connection->fd, link))
 		return;
 	socket = socket_find(&wait->waits->sockets, wait->pid, wait->tid, connection->fd, link,
 			     wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns,

@@ -150,29 +150,20 @@ static void unix_take(struct diag_records *records, const struct unix_diag_msg *
 		      size_t length)
 {
 	const struct rtattr *attribute = (const void *)(message + 1);
+	ssize_t left = (ssize_t)length - (ssize_t)sizeof(*message);
 	struct diag_record *record;
-	size_t left = length - sizeof(*message);
 
-	if (length < sizeof(*message))
-		return;
-	record = record_add(records, message->udiag_ino);
+	record = left < 0 ? NULL : record_add(records, message->udiag_ino);
 	if (!record)
 		return;
 	record->state = message->udiag_state;
-	while (left >= sizeof(*attribute) && attribute->rta_len >= sizeof(*attribute) &&
-	       attribute->rta_len <= left) {
-		size_t step = RTA_ALIGN(attribute->rta_len);
-
+	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
 		if (attribute->rta_type == UNIX_DIAG_NAME)
 			record->name = name_take(&records->names, RTA_DATA(attribute),
 						 RTA_PAYLOAD(attribute));
 		if (attribute->rta_type == UNIX_DIAG_PEER &&
 		    RTA_PAYLOAD(attribute) >= sizeof(record->peer))
 			memcpy(&record->peer, RTA_DATA(attribute), sizeof(record->peer));
-		if (step > left)
-			break;
-		left -= step;
-		attribute = (const void *)((const char *)attribute + step);
 	}
 }
 

@@ -33,23 +33,16 @@ static bool info_means_request(const struct tcp_info *info)
 static bool info_find(const struct inet_diag_msg *message, size_t length, struct tcp_info *info)
 {
 	const struct rtattr *attribute = (const void *)(message + 1);
-	size_t left = length - sizeof(*message), size;
+	ssize_t left = (ssize_t)length - (ssize_t)sizeof(*message);
 
 	*info = (struct tcp_info){0};
-	while (left >= sizeof(*attribute) && attribute->rta_len >= sizeof(*attribute) &&
-	       attribute->rta_len <= left) {
-		size_t step = RTA_ALIGN(attribute->rta_len);
+	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+		size_t size = RTA_PAYLOAD(attribute);
 
-		if (attribute->rta_type == INET_DIAG_INFO) {
-			size = RTA_PAYLOAD(attribute);
-			memcpy(info, RTA_DATA(attribute),
-			       size < sizeof(*info) ? size : sizeof(*info));
-			return true;
-		}
-		if (step > left)
-			break;
-		left -= step;
-		attribute = (const void *)((const char *)attribute + step);
+		if (attribute->rta_type != INET_DIAG_INFO)
+			continue;
+		memcpy(info, RTA_DATA(attribute), size < sizeof(*info) ? size : sizeof(*info));
+		return true;
 	}
 	return false;
 }
@@ -123,30 +116,34 @@ static bool diag_request_send(int fd, const struct diag_record *record)
 	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
 }
 
-/* Sends the query and reads the answer, which the kernel gives before send(2) returns. */
-static ssize_t answer_get(int fd, const struct diag_record *record, char answer[ANSWER_BYTES])
+/* Sends the query and reads the answer, which the kernel gives before send(2) returns. *length 0:
+ * there is none. */
+static const void *answer_get(int fd, const struct diag_record *record, size_t *length)
 {
-	return diag_request_send(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;
+	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
+	ssize_t got =
+		diag_request_send(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;
+
+	*length = got > 0 ? (size_t)got : 0;
+	return answer;
 }
 
 int64_t tcp_request_age_ms(int fd, const struct diag_record *record)
 {
-	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
-	ssize_t length = answer_get(fd, record, answer);
+	size_t length;
+	const void *answer = answer_get(fd, record, &length);
 
-	return length > 0 ? tcp_request_parse(answer, (size_t)length, record) : REQUEST_NONE;
+	return tcp_request_parse(answer, length, record);
 }
 
 bool tcp_request_is_in(int fd, const struct diag_record *record)
 {
-	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
-	ssize_t length = answer_get(fd, record, answer);
-	const struct inet_diag_msg *message;
+	size_t length;
+	const void *answer = answer_get(fd, record, &length);
+	const struct inet_diag_msg *message = message_find(answer, length, record, &length);
 	struct tcp_info info;
-	size_t bytes;
 
-	message = length > 0 ? message_find(answer, (size_t)length, record, &bytes) : NULL;
 	return message && message->idiag_state == STATE_ESTABLISHED &&
-	       info_find(message, bytes, &info) && info.tcpi_bytes_received &&
+	       info_find(message, length, &info) && info.tcpi_bytes_received &&
 	       info.tcpi_last_data_recv <= info.tcpi_last_data_sent;
 }

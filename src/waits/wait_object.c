@@ -4,8 +4,6 @@
 #include "proc/file_type.h"
 #include "proc/proc.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -269,9 +267,7 @@ static int64_t inner_id(const struct wait *wait, int64_t tid, bool *nested)
 
 int64_t thread_of_inner(const struct wait *wait, int64_t inner)
 {
-	char path[PATH_MAX];
-	const struct dirent *entry;
-	int64_t found = 0;
+	int64_t tid, found = 0;
 	bool nested, added;
 	DIR *tasks;
 	struct outer_thread *outer =
@@ -287,15 +283,12 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner)
 		outer->known = true;
 		return inner;
 	}
-	snprintf(path, sizeof(path), "%s/%lld/task", wait->waits->root, (long long)wait->pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return 0;
-	for (int i = 0; i < TASKS_MAX && !found && (entry = readdir(tasks)); i++)
-		if (isdigit((unsigned char)*entry->d_name) &&
-		    inner_id(wait, atoll(entry->d_name), &nested) == inner)
-			found = atoll(entry->d_name);
-	closedir(tasks);
+	tasks = proc_dir_open(wait->waits->root, wait->pid, "task");
+	for (int i = 0; i < TASKS_MAX && !found && (tid = proc_dir_next(tasks)) >= 0; i++)
+		if (inner_id(wait, tid, &nested) == inner)
+			found = tid;
+	if (tasks)
+		closedir(tasks);
 	return found;
 }
 
