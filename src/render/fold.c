@@ -1,11 +1,165 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "render/fold.h"
-#include "sample/waker_stack.h"
+#include "base/memory.h"
+#include "base/names.h"
 #include "report/value.h"
+#include "sample/waker_stack.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Table of kinds; the last one has no mark and matches all other frames. */
+const struct frame_kind frame_kinds[] = {
+	{FRAME_ROOT, false, false, "group", {0xc9c7c1, 0xbcbab4}},
+	{FRAME_SEPARATOR, true, true, "waker above", {0xa9a9a9, 0xa9a9a9}},
+	{FRAME_WAKER, false, true, "waker", {0x8fd0cd, 0x6dbcb8}},
+	{FRAME_KERNEL, false, true, "kernel", {0x8fb8de, 0x6c9fd0}},
+	{FRAME_SYSCALL, false, false, "system call", {0xc3aee0, 0xab91d2}},
+	{"_[j]", false, true, "JIT", {0x9bd08a, 0x78bb65}},
+	{"_[p]", false, false, "Python", {0xd9b3cf, 0xc893ba}},
+	{"_[l]", false, false, "library", {0xf3d973, 0xe6c54a}},
+	{"_[i]", false, true, "inlined", {0xf6b99a, 0xee9f7a}},
+	{"", false, true, "program", {0xf5a25d, 0xe5823a}},
+};
+
+const size_t frame_kind_count = sizeof(frame_kinds) / sizeof(frame_kinds[0]);
+
+const struct frame_kind *frame_kind_of(const char *name, size_t length)
+{
+	const struct frame_kind *kind = frame_kinds;
+
+	for (;; kind++) {
+		size_t mark = strlen(kind->mark);
+
+		if (kind->whole ? length == mark && !memcmp(name, kind->mark, mark)
+				: length >= mark && !memcmp(name + length - mark, kind->mark, mark))
+			return kind;
+	}
+}
+
+size_t frame_kind_plain(const struct frame_kind *kind, size_t length)
+{
+	size_t mark = strlen(kind->mark);
+
+	/* a frame must have a name */
+	return kind->whole || length == mark ? length : length - mark;
+}
+
+static uint32_t node_new(struct frame_tree *tree, uint32_t parent, const char *name)
+{
+	struct frame_node *node;
+
+	tree->nodes =
+		memory_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof(*tree->nodes));
+	node = &tree->nodes[tree->count];
+	*node = (struct frame_node){
+		.name = name,
+		.kind = frame_kind_of(name, strlen(name)),
+		.parent = parent,
+		.depth = tree->count ? tree->nodes[parent].depth + 1 : 0,
+	};
+	return (uint32_t)tree->count++;
+}
+
+/* The parent's child of that name, made if the tree has fewer than `most` nodes; 0: there are too
+ * many. */
+static uint32_t node_child(struct frame_tree *tree, uint32_t parent, const char *name,
+			   size_t length, size_t most)
+{
+	const char *one = name_transient(name, length);
+	bool added;
+	uint64_t *number = index_put(&tree->names, (uintptr_t)one, &added), key, *child;
+
+	if (added)
+		*number = tree->names.used;
+	key = (uint64_t)parent << 32 | *number;
+	child = index_find(&tree->children, key);
+	if (child)
+		return (uint32_t)*child;
+	if (tree->count >= most)
+		return 0;
+	child = index_put(&tree->children, key, NULL);
+	*child = node_new(tree, parent, one);
+	return (uint32_t)*child;
+}
+
+void frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part part,
+		    int64_t weight)
+{
+	uint32_t at = 0, child;
+
+	if (!tree->count)
+		node_new(tree, 0, "all" FRAME_ROOT);
+	while (*frames) {
+		size_t length = strcspn(frames, ";");
+
+		if (length && tree->nodes[at].depth + 1 == FRAME_DEPTH_MAX) {
+			frames = FRAMES_DEEPER;
+			length = strlen(frames);
+		}
+		child = length ? node_child(tree, at, frames, length, FRAMES_MAX) : at;
+		if (length && !child) {
+			at = node_child(tree, 0, FRAMES_FULL, strlen(FRAMES_FULL), FRAMES_MAX + 2);
+			break;
+		}
+		at = child;
+		frames += length + (frames[length] == ';');
+	}
+	if (!at)
+		at = node_child(tree, 0, FRAMES_NONE, strlen(FRAMES_NONE), FRAMES_MAX + 2);
+	tree->nodes[at].own[part] = sum(tree->nodes[at].own[part], weight);
+	for (;; at = tree->nodes[at].parent) {
+		tree->nodes[at].all[part] = sum(tree->nodes[at].all[part], weight);
+		if (!at)
+			break;
+	}
+}
+
+static int name_compare(const void *a, const void *b, void *from)
+{
+	const struct frame_tree *tree = from;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return strcmp(tree->nodes[x].name, tree->nodes[y].name);
+}
+
+void frame_tree_sort(struct frame_tree *tree)
+{
+	uint32_t *order = memory_get(tree->count * sizeof(*order));
+
+	for (uint32_t i = 0; i < tree->count; i++) {
+		order[i] = i;
+		tree->nodes[i].child = tree->nodes[i].sibling = 0;
+	}
+	if (tree->count > 1)
+		qsort_r(order + 1, tree->count - 1, sizeof(*order), name_compare, tree);
+	/* nodes from the last name to the first: each is put before its siblings */
+	for (size_t i = tree->count; i-- > 1;) {
+		struct frame_node *node = &tree->nodes[order[i]];
+
+		node->sibling = tree->nodes[node->parent].child;
+		tree->nodes[node->parent].child = order[i];
+	}
+	free(order);
+}
+
+uint32_t frame_tree_next(const struct frame_tree *tree, uint32_t at, bool past)
+{
+	if (tree->nodes[at].child && !past)
+		return tree->nodes[at].child;
+	while (at && !tree->nodes[at].sibling)
+		at = tree->nodes[at].parent;
+	return tree->nodes[at].sibling;
+}
+
+void frame_tree_done(struct frame_tree *tree)
+{
+	index_clear(&tree->names);
+	index_clear(&tree->children);
+	free(tree->nodes);
+	*tree = (struct frame_tree){0};
+}
 
 #define DIGITS "0123456789"
 
@@ -268,3 +422,23 @@ int fold_read(struct frame_tree *tree, const char *name, const char *text, enum 
 	text_done(&frames);
 	return err;
 }
+
+static void folded_add(struct text *out, const struct interval *interval)
+{
+	struct frame_tree tree = {0};
+
+	fold_interval(&tree, interval);
+	fold_write(out, &tree);
+	frame_tree_done(&tree);
+}
+
+const struct renderer renderer_folded = {
+	.name = "folded",
+	.kind = RENDERER_STACKS,
+	.grouped = true,
+	.at_end = true,
+	.chains = true,
+	.columns = FOLD_ROOTS_DEFAULT,
+	.behind = FOLD_COLUMNS,
+	.add = folded_add,
+};

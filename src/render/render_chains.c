@@ -61,7 +61,7 @@ static void add_lack(struct text *out, const struct interval *interval,
 }
 
 /* Adds the parts. Deadlocks come first: nothing else matters then. */
-void interval_add_chains(struct text *out, const struct interval *interval, void *state)
+static void interval_add_chains(struct text *out, const struct interval *interval, void *state)
 {
 	const struct chain_report *chains = state;
 	static const enum chain_part parts[] = {CHAIN_CYCLES, CHAIN_ROOTS, CHAIN_LOCKS,

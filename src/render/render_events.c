@@ -3,7 +3,6 @@
 #include "render/renderer.h"
 #include "report/event_list.h"
 #include "report/report.h"
-#include "report/sleep_stacks.h"
 
 struct events {
 	struct event_list list;

@@ -3,7 +3,7 @@
  * finding_rows[]; here are the words that are filled in. */
 #include "report/findings.h"
 #include "report/report.h"
-#include "render/render_grouped.h"
+#include "render/render_rows.h"
 #include "report/value.h"
 
 #include <stdlib.h>

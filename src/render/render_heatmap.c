@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "render/renderer.h"
 #include "report/report.h"
-#include "report/time_rows.h"
+#include "report/groups.h"
 #include "report/value.h"
 
 #include <stdlib.h>

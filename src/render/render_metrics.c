@@ -3,15 +3,122 @@
  * since the start of the run, and threads on average over the latest interval.
  * https://prometheus.io/docs/instrumenting/exposition_formats
  */
+#include "base/index.h"
+#include "base/memory.h"
 #include "render/fold.h"
 #include "render/renderer.h"
-#include "report/metric_totals.h"
 #include "report/value.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define KEYS_DEFAULT "state,commsum,syscall"
 #define US_DECIMALS 6
 #define NS_DECIMALS 9
 #define OTHERS "[others]"
+
+/* Counters of --metrics, from the start of the run on: time by group, and what was missed. A group
+ * is identified by the text of its labels, which outlives the interned strings of its values.
+ *
+ * Bounded: the first METRIC_GROUPS_MAX groups, of each interval those with the most time first;
+ * time of all others goes to one group.
+ */
+#define METRIC_GROUPS_MAX 500
+
+struct metric_group {
+	char *labels;	   /* labels as they are written: state="ON",comm="x" */
+	uint64_t hash;	   /* hash of the labels */
+	int64_t us;	   /* time since the start */
+	int64_t latest_us; /* time in the latest interval */
+};
+
+struct metric_missed {
+	const char *what; /* name of what was missed; static */
+	uint64_t count;
+};
+
+/* A zeroed struct is empty. */
+struct metric_totals {
+	struct metric_group groups[METRIC_GROUPS_MAX];
+	size_t count;
+	int64_t others_us, others_latest_us; /* time of groups that did not fit */
+	struct metric_missed missed[SOURCE_MISSED_MAX];
+	size_t missed_count;
+	int64_t scans, own_cpu_ns, bpf_ns;
+};
+
+/* Begins an interval. */
+static void metric_totals_begin(struct metric_totals *totals)
+{
+	for (size_t i = 0; i < totals->count; i++)
+		totals->groups[i].latest_us = 0;
+	totals->others_latest_us = 0;
+}
+
+/* Finds or adds a group; NULL: there is no capacity for another one. */
+static struct metric_group *group_find(struct metric_totals *totals, const char *labels)
+{
+	uint64_t hash = hash_bytes(labels, strlen(labels));
+	struct metric_group *group = totals->groups;
+
+	for (size_t i = 0; i < totals->count; i++, group++)
+		if (group->hash == hash && !strcmp(group->labels, labels))
+			return group;
+	if (totals->count == METRIC_GROUPS_MAX)
+		return NULL;
+	totals->count++;
+	*group = (struct metric_group){.labels = memory_get(strlen(labels) + 1), .hash = hash};
+	memcpy(group->labels, labels, strlen(labels) + 1);
+	return group;
+}
+
+/* Adds time to the group with these labels. */
+static void metric_totals_add(struct metric_totals *totals, const char *labels, int64_t us)
+{
+	struct metric_group *group = group_find(totals, labels);
+	int64_t *total = group ? &group->us : &totals->others_us;
+	int64_t *latest = group ? &group->latest_us : &totals->others_latest_us;
+
+	*total = sum(*total, us);
+	*latest = sum(*latest, us);
+}
+
+static void missed_add_count(struct metric_totals *totals, const struct source_missed *missed)
+{
+	size_t i = 0;
+
+	while (i < totals->missed_count && strcmp(totals->missed[i].what, missed->what) != 0)
+		i++;
+	if (i == SOURCE_MISSED_MAX)
+		return;
+	if (i == totals->missed_count)
+		totals->missed[totals->missed_count++] = (struct metric_missed){missed->what, 0};
+	totals->missed[i].count += missed->count;
+}
+
+/* Adds the interval's scans, and what the source reports of it. */
+static void metric_totals_end(struct metric_totals *totals, int64_t scans,
+			      const struct source_status *status)
+{
+	totals->scans += scans;
+	/* a standing value, true only now, is no counter */
+	for (size_t i = 0; i < status->missed_count; i++)
+		if (!status->missed[i].standing)
+			missed_add_count(totals, &status->missed[i]);
+	if (status->own_cpu_ns != ABSENT)
+		totals->own_cpu_ns = sum(totals->own_cpu_ns, status->own_cpu_ns);
+	if (status->bpf_ns != ABSENT)
+		totals->bpf_ns = sum(totals->bpf_ns, status->bpf_ns);
+}
+
+static void metric_totals_done(void *state)
+{
+	struct metric_totals *totals = state;
+
+	for (size_t i = 0; i < totals->count; i++)
+		free(totals->groups[i].labels);
+	*totals = (struct metric_totals){0};
+}
 
 /* Adds a label. Characters that would end the quoted text are escaped; the text is printable and of
  * one line already. */

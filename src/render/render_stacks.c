@@ -2,11 +2,10 @@
 /* The stacks below a line of the report: for each its share of the line's time, and its frames,
  * outermost first, formatted for people. */
 #include "render/fold.h"
-#include "render/frame_kind.h"
 #include "render/renderer.h"
 #include "report/group_split.h"
 #include "report/report.h"
-#include "report/sleep_stacks.h"
+#include "report/event_list.h"
 #include "report/stack_lines.h"
 #include "report/value.h"
 #include "base/clock.h"

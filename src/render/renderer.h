@@ -116,9 +116,8 @@ void interval_add_missed(struct text *out, const struct interval *interval);
 /* Adds begin and end in local time, and its zone; day: also the date. */
 void interval_add_times(struct text *out, const struct interval *interval, bool day, int decimals);
 /* Adds the titles and the first rows of the interval's grid, and names the last columns if the line
- * is too narrow for them. interval_add_columns() returns the number of those that fit instead. */
+ * is too narrow for them. */
 void interval_add_table(struct text *out, const struct interval *interval, size_t rows);
-size_t interval_add_columns(struct text *out, const struct interval *interval, size_t rows);
 /* Adds a line for each group, with time from left to right. */
 void interval_add_heatmap(struct text *out, const struct interval *interval);
 /* Adds the stacks (--stacks) of a row of the grid. */
@@ -136,11 +135,10 @@ void interval_add_findings_header(struct text *out, const struct interval *inter
 void interval_add_findings(struct text *out, const struct interval *interval,
 			   const struct findings *findings);
 /* As functions of parts (report/report.h): distributions, for each kind of trace a table and bars;
- * single events, longest first; the tables of --chains; what is in place of rows without samples.
+ * single events, longest first; what is in place of rows without samples.
  */
 void interval_add_distributions(struct text *out, const struct interval *interval, void *table);
 void interval_add_events(struct text *out, const struct interval *interval, void *events);
-void interval_add_chains(struct text *out, const struct interval *interval, void *chains);
 void interval_add_sleepers(struct text *out, const struct interval *interval, void *sleepers);
 /* Adds the costs of tsnap itself; if interval->status->self was requested. */
 void interval_add_self(struct text *out, const struct interval *interval);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/event_list.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "report/value.h"
 #include "sample/proc_values.h"
-#include "base/memory.h"
 
 #include <stdlib.h>
 
@@ -33,11 +34,6 @@ int event_list_init(struct event_list *events, const char *keys, const char *mor
 		if (chosen.items[i]->role == ROLE_KEY && chosen.items[i]->kind != KIND_TIME)
 			events->list.items[events->list.count++] = chosen.items[i];
 	return 0;
-}
-
-uint64_t event_list_needs(const struct event_list *events)
-{
-	return column_list_needs(&events->list);
 }
 
 void event_list_add(struct event_list *events, const struct trace_kind *kind,
@@ -129,4 +125,138 @@ void event_list_done(struct event_list *events)
 {
 	free(events->items);
 	*events = (struct event_list){0};
+}
+
+struct sleep_stack {
+	int64_t time_us; /* time of the sample; 0: there is none */
+	int64_t since_us;
+	struct sample_stack stack;
+	bool runnable;
+	const char *runq_why;
+};
+
+#define SLEEPS_BYTES (2 * sizeof(struct sleep_stack))
+#define SAME_SLEEP_US 2 /* times are rounded */
+
+static struct sleep_stack *sleeps_of(struct sleep_stacks *stacks, int64_t tid)
+{
+	if (stacks->threads.count == SLEEP_STACKS_MAX &&
+	    !keyed_find(&stacks->threads, SLEEPS_BYTES, (uint64_t)tid))
+		sleep_stacks_clear(stacks);
+	return keyed_put(&stacks->threads, SLEEPS_BYTES, (uint64_t)tid, NULL);
+}
+
+static bool shows_wait(const struct sample *sample)
+{
+	if (sample->now.state == STATE_RQ)
+		return sample->now.runq_why;
+	return (sample->now.state == STATE_SLEEP || sample->now.state == STATE_DISK) &&
+	       (sample->stack.ustack != ABSENT || sample->stack.kstack != ABSENT);
+}
+
+void sleep_stacks_note(struct sleep_stacks *stacks, const struct sample *sample)
+{
+	struct sleep_stack *sleeps;
+	int64_t since_us;
+
+	if (sample->now.state_us == ABSENT || !shows_wait(sample))
+		return;
+	sleeps = sleeps_of(stacks, sample->thread.tid);
+	since_us = sample->scan.time_us - sample->now.state_us;
+	if (since_us > sleeps[0].since_us + SAME_SLEEP_US)
+		sleeps[1] = sleeps[0];
+	sleeps[0] = (struct sleep_stack){
+		.time_us = sample->scan.time_us,
+		.since_us = since_us,
+		.stack = sample->stack,
+		.runnable = sample->now.state == STATE_RQ,
+		.runq_why = sample->now.runq_why,
+	};
+}
+
+void sleep_stacks_fill(const struct sleep_stacks *stacks, struct sample *who, bool runnable,
+		       int64_t duration_ns)
+{
+	const struct sleep_stack *sleep =
+		keyed_find(&stacks->threads, SLEEPS_BYTES, (uint64_t)who->thread.tid);
+	int64_t begin_us = who->scan.time_us - duration_ns / NS_PER_US;
+
+	if (!sleep || (who->now.state == ABSENT && !runnable))
+		return;
+	for (int i = 0; i < 2; i++, sleep++) {
+		if (sleep->time_us <= begin_us || sleep->time_us >= who->scan.time_us ||
+		    sleep->runnable != runnable)
+			continue;
+		if (runnable) {
+			who->now.runq_why = sleep->runq_why;
+			return;
+		}
+		who->stack = sleep->stack;
+		return;
+	}
+}
+
+void sleep_stacks_clear(struct sleep_stacks *stacks)
+{
+	keyed_empty(&stacks->threads);
+}
+
+void sleep_stacks_done(struct sleep_stacks *stacks)
+{
+	keyed_done(&stacks->threads);
+}
+
+static int stack_compare(const void *a, const void *b)
+{
+	const struct sleep_sum *x = a, *y = b;
+
+	if (x->ustack != y->ustack)
+		return x->ustack < y->ustack ? -1 : 1;
+	if (x->kstack != y->kstack)
+		return x->kstack < y->kstack ? -1 : 1;
+	return (x->ended_us > y->ended_us) - (x->ended_us < y->ended_us);
+}
+
+static int sum_compare(const void *a, const void *b)
+{
+	const struct sleep_sum *x = a, *y = b;
+
+	if (!x->stack != !y->stack)
+		return x->stack ? -1 : 1;
+	return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
+}
+
+struct sleep_sum *sleep_sums_make(const struct event_list *events, size_t *count)
+{
+	struct sleep_sum *sums = memory_get((events->count + 1) * sizeof(*sums));
+	size_t sleeps = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < events->count; i++) {
+		const struct sample *who = &events->items[i].who;
+
+		if (who->now.state != ABSENT)
+			sums[sleeps++] = (struct sleep_sum){who->stack.ustack,
+							    who->stack.kstack,
+							    who->stack.both,
+							    1,
+							    events->items[i].duration_ns,
+							    who->scan.time_us};
+	}
+	qsort(sums, sleeps, sizeof(*sums), stack_compare);
+	for (size_t i = 0; i < sleeps; i++) {
+		struct sleep_sum *last = *count ? &sums[*count - 1] : NULL;
+
+		if (!last || last->ustack != sums[i].ustack || last->kstack != sums[i].kstack) {
+			sums[(*count)++] = sums[i];
+			continue;
+		}
+		/* functions may have names in a later sample that were not known before */
+		last->stack = sums[i].stack;
+		last->ended_us = sums[i].ended_us;
+		last->count++;
+		last->duration_ns = sum(last->duration_ns, sums[i].duration_ns);
+	}
+	qsort(sums, *count, sizeof(*sums), sum_compare);
+	return sums;
 }

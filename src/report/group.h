@@ -21,7 +21,7 @@ struct group_table {
 	const struct column *keys[COLUMN_LIST_MAX];
 	const struct column *folds[COLUMN_LIST_MAX + MEASURE_SUMS];
 	size_t key_count, fold_count;
-	bool has_parts;	      /* groups are parts of the grid's rows (group_parts.h) */
+	bool has_parts;	      /* groups are parts of the grid's rows (grid.c) */
 	size_t row_keys;      /* keys of these rows; the others are of their parts */
 	size_t state_us_word; /* index of the longest state_us of a part */
 	bool names_programs;  /* the list has the measure `program` */
@@ -57,7 +57,7 @@ uint32_t group_table_fold(struct group_table *table, const struct sample *sample
 void group_table_fold_into(struct group_table *table, uint32_t index, const struct sample *sample,
 			   int64_t samples, int64_t weight_us);
 uint32_t group_table_find(struct group_table *table, const union value *keys);
-/* Functions for group_parts.c. Begins a table for the rows of a table of parts; adds a part to its
+/* Functions for grid.c. Begins a table for the rows of a table of parts; adds a part to its
  * row, whose index it returns. */
 void group_table_init_rows(struct group_table *rows, const struct group_table *parts);
 size_t group_table_merge(struct group_table *rows, const struct group_table *parts, size_t part);

@@ -6,6 +6,28 @@
 
 #include "report/report.h"
 
+/* A report by time (--by-time): the groups of each step of time, one step after the other, as rows
+ * of one grid whose first column is the time. Averages and shares are those of the step.
+ */
+struct time_step {
+	int64_t from_us;
+	size_t row_end; /* end of its rows, which follow those of the step before */
+};
+
+/* A zeroed struct is disabled. */
+struct time_rows {
+	int64_t step_us;	   /* length of a step; 0: disabled */
+	int64_t from_us;	   /* begin of the present step; ABSENT: no step has begun */
+	struct tally tally;	   /* tally of the present step */
+	struct exact_times *times; /* exact times of the groups; NULL: samples are counted */
+	struct column_list list;   /* the time, then the columns of groups */
+	struct grid grid;	   /* rows of all steps that ended */
+	struct grid step_grid;
+	struct time_step *steps; /* steps that ended */
+	size_t step_count, step_capacity;
+	int64_t refused; /* rows that did not fit */
+};
+
 extern const struct report_part groups_part;
 
 /* Take a sample that is not shown, of a thread that may be (pass of struct source); and one again

@@ -22,7 +22,7 @@ struct measures {
 	int64_t csw_per_s;				     /* hundredths */
 	int64_t runq_avg_us;
 	int64_t forks, execs, exits;
-	/* of the group's parts (group_parts.h): threads in ON, RQ, D and S, in hundredths */
+	/* of the group's parts (grid.c): threads in ON, RQ, D and S, in hundredths */
 	int64_t state_thr[MEASURE_STATES];
 	int64_t longest_ns; /* ABSENT: none waits */
 	const char *program, *mostly_in, *waits_for;
@@ -48,7 +48,7 @@ extern const struct column measure_sums[MEASURE_SUMS];
 
 #define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* needs of columns that use the sums */
 
-/* A measure that is made of the parts of a row (report/group_parts.h). */
+/* A measure that is made of the parts of a row (report/grid.c). */
 struct part_measure {
 	size_t offset;	   /* in struct measures */
 	const char *rows;  /* keys that distinguish rows beside those of the list; NULL: none */

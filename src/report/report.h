@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "report/exact_times.h"
 #include "report/grid.h"
-#include "report/query.h"
+#include "report/column_list.h"
 #include "report/tally.h"
 #include "sample/source.h"
 #include "sample/trace_kind.h"

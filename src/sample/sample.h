@@ -119,7 +119,7 @@ struct sample_wait {
 struct sample_stack {
 	int64_t ustack, kstack;
 	const char *ufunc, *ufuncs, *kfunc, *kfuncs;
-	const char *both;   /* outermost frame first, ';' between; see render/frame_kind.h for
+	const char *both;   /* outermost frame first, ';' between; see render/fold.h for
 			     * annotations */
 	const char *ufiles; /* files of the user frames in both: see sample/stack_files.h */
 	bool names_open;    /* a later scan knows more names of its functions. Not a column */

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "report/column_list.h"
-#include "report/query.h"
 #include "screen/bindings.h"
 #include "sample/filter/expression.h"
 

@@ -188,7 +188,7 @@ static void name_add(struct text *text, const char *name, size_t most)
 
 static void folded_format(struct stack_table *table, struct stack *stack, struct text *text)
 {
-	/* marks of render/frame_kind.c */
+	/* marks of render/fold.c */
 	static const char *const marks[] = {
 		[FRAME_PROGRAM] = "",	 [FRAME_LIBRARY] = "_[l]", [FRAME_JIT] = "_[j]",
 		[FRAME_KERNEL] = "_[k]", [FRAME_PYTHON] = "_[p]",

@@ -2,7 +2,6 @@
 /* flame_layout, flame_svg */
 #include "unit.h"
 #include "base/names.h"
-#include "render/flame_layout.h"
 #include "render/flame_svg.h"
 #include "render/fold.h"
 #include "render/renderer.h"

@@ -2,7 +2,7 @@
 /* A sleep has the stack of a sample taken within it, and sleeps are added up by stack. */
 #include "unit.h"
 #include "base/names.h"
-#include "report/sleep_stacks.h"
+#include "report/event_list.h"
 #include "sample/trace_kind.h"
 
 #include <stdlib.h>
