@@ -80,8 +80,7 @@ static int number_fail(const struct option_row *row, const char *typed, const ch
 
 static int mode_set(struct config *config, const struct option_row *row, struct error *e)
 {
-	const struct renderer *format =
-		row->mode == MODE_FORMAT ? renderer_find(row->name) : config->format;
+	const struct renderer *format = row->format ? row->format : config->format;
 	bool other = config->mode != row->mode || config->format != format;
 
 	if (row->mode == MODE_REPORT)

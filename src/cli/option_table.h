@@ -31,11 +31,10 @@ struct option_row {
 	const char *argument; /* name of the argument in --help; NULL: takes none */
 	const char *help;     /* see option_help() */
 	enum option_kind kind;
-	size_t offset;	     /* offset in struct config */
-	int64_t least, most; /* bounds of a number, or of microseconds */
-	/* mode that the option sets, too, unless MODE_REPORT; MODE_FORMAT: the format is the
-	 * renderer of the option's name */
-	enum mode mode;
+	size_t offset;		       /* offset in struct config */
+	int64_t least, most;	       /* bounds of a number, or of microseconds */
+	enum mode mode;		       /* mode that the option sets, too, unless MODE_REPORT */
+	const struct renderer *format; /* of MODE_FORMAT */
 };
 
 /* The option's help. For an option that takes a word of another table (SOURCE), it has these words,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Renderers write an interval into a text buffer. They see the grid and the facts around it, never
- * a sample or a terminal. A new format is a file with its struct renderer, a row of
- * renderer_table.c, and an option of the renderer's name (cli/option_table.c, MODE_FORMAT).
+ * a sample or a terminal. A new format is a file with its struct renderer, which is declared here,
+ * and has an option of its name: a row of cli/option_table.c.
  */
 #ifndef TSNAP_RENDER_RENDERER_H
 #define TSNAP_RENDER_RENDERER_H
@@ -82,9 +82,6 @@ extern const struct renderer renderer_report, renderer_csv, renderer_json, rende
 /* Parts of reports, beside groups_part (report/groups.h). */
 extern const struct report_part path_part, distributions_part, events_part, stacks_part,
 	chains_part, findings_part, sleepers_part, rows_part;
-
-/* Finds a renderer by name; NULL: none. */
-const struct renderer *renderer_find(const char *name);
 
 /* Adds a text for something missed: "12 late scans". */
 void missed_add(struct text *out, const struct source_missed *missed);

@@ -15,7 +15,7 @@
 /* Adds the rows as CSV, with the columns of the table. */
 static void csv_add(struct text *text, const struct shown *shown)
 {
-	const struct renderer *csv = renderer_find("csv");
+	const struct renderer *csv = &renderer_csv;
 	struct grid sorted = {0};
 
 	grid_size(&sorted, &shown->list, shown->grid.row_count);

@@ -163,7 +163,7 @@ static void commands_print(void)
 
 static void table_print(const struct stage *stage)
 {
-	const struct renderer *csv = renderer_find("csv");
+	const struct renderer *csv = &renderer_csv;
 	struct text text = {0};
 
 	csv->begin(&text, &stage->shown.list);

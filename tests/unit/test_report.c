@@ -472,15 +472,6 @@ static void tallies(void **state)
 	assert_int_equal(tally.threads, 92);
 }
 
-static void renderers(void **state)
-{
-	(void)state;
-	assert_ptr_equal(renderer_find("csv"), &renderer_csv);
-	assert_true(renderer_find("report")->grouped);
-	assert_non_null(renderer_find("json"));
-	assert_null(renderer_find("xml"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,7 +495,6 @@ int main(void)
 		cmocka_unit_test(csv_cells),
 
 		cmocka_unit_test(tallies),
-		cmocka_unit_test(renderers),
 
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,20 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct renderer *const renderer_table[] = {
-	&renderer_report,      &renderer_csv,	       &renderer_json,
-	&renderer_csv_grouped, &renderer_json_grouped, &renderer_folded,
-	&renderer_flame,       &renderer_pprof,	       &renderer_metrics,
-};
-
-const struct renderer *renderer_find(const char *name)
-{
-	for (size_t i = 0; i < sizeof(renderer_table) / sizeof(renderer_table[0]); i++)
-		if (!strcmp(renderer_table[i]->name, name))
-			return renderer_table[i];
-	return NULL;
-}
-
 void absent_add(struct text *out, const struct column_list *list,
 		const struct source_absent *absent)
 {
