@@ -104,7 +104,7 @@ def asleep_in(calls, tids):
     return lambda rows: all(tid in rows and rows[tid]["state"] == "S" and rows[tid]["syscall"] in calls for tid in tids)
 
 
-@case
+@case(thorough=True)
 def asleep_in_every_scan(ctx):
     """3000 threads that sleep, are woken all at once, sleep in another call, and exit: each scan has their present state and call."""
     sleepers = Sleepers(THREADS)

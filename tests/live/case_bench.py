@@ -29,14 +29,14 @@ def part_case(part):
         check(any(re.search(r"\d", row) for row in rows[2:]), "no figures: %s", program.out.decode())
     run.__name__ = "bench_" + part
     run.__doc__ = "The bench's part %s works." % part
-    case(run)
+    case(thorough=True, long=True)(run)
 
 
 for name in PARTS:
     part_case(name)
 
 
-@case
+@case(thorough=True, long=True)
 def bench_parts(ctx):
     """The bench has exactly the parts that are tested here."""
     program = bench(ctx, "none")

@@ -184,13 +184,13 @@ def all_requests(ctx, without=""):
         requests_check(rows, done, unseen, worker, start)
 
 
-@case
+@case(long=True)
 def block_requests(ctx):
     """Every read, write and flush of a thread, and their bytes, are counted as the kernel counts them."""
     all_requests(ctx)
 
 
-@case
+@case(thorough=True)
 def block_requests_without_types(ctx):
     """Every request is counted with raw tracepoints that have no types."""
     all_requests(ctx, "typed_tracepoint")
@@ -335,7 +335,7 @@ def block_others_of_writeback(ctx):
         check(sum("kworker/" in name for name in others) >= 10, "the kernel's thread is told in few of %d rows: %s", len(others), told)
 
 
-@case
+@case(alone=True)
 def block_full(ctx):
     """More requests in flight than the map has capacity for: those that fit are shown, the others are counted and reported."""
     with Device() as device:
@@ -356,7 +356,7 @@ def block_full(ctx):
         check(lost and int(lost.group(1)) >= 30, "%s", tool.err)
 
 
-@case
+@case(thorough=True, long=True)
 def block_unseen(ctx):
     """A request whose end no program saw is counted and reported when the kernel uses its slot again."""
     if not block_start(ctx):
@@ -442,7 +442,7 @@ def merged(ctx, fact, without=""):
         check(last and not any(row["io_dev"] for row in last), "%s", last)
 
 
-@case
+@case(thorough=True)
 def block_merged(ctx):
     """Merged requests are not in flight any more, as the tracepoint shows."""
     merged(ctx, "block_rq_merge")
@@ -476,7 +476,7 @@ def block_slower(ctx):
         check(290e6 <= int(rows[0]["duration_ns"]) <= most_ns, "%s, it took %d at most", rows, most_ns)
 
 
-@case
+@case(alone=True, thorough=True)
 def block_of_growth(ctx):
     """A request that is in flight while the map of threads is made larger is shown at its end, as its thread's, with all of its time."""
     room = Room(ctx)

@@ -150,7 +150,7 @@ def slow_filtered(ctx):
 SUM = re.compile(r"^ *(\d+) +(\d+\.\d{3})  (?:user|-)(.*)$", re.M)
 
 
-@case
+@case(thorough=True)
 def slow_sleeps_by_stack(ctx):
     """--slower of sleeps with stacks: two functions sleep in turn, one for 20 ms, the other for 50 us; only the first is shown,
     each time, with its user and kernel stack; the report's sums by stack are these events, exactly."""
@@ -185,7 +185,7 @@ def slow_sleeps_by_stack(ctx):
     check(0.02 * count <= sum(one[1] for one in named) <= int(done["nap_ns"]) / 1e9, "%s of %s", sums, done)
 
 
-@case
+@case(paired=True)
 def slow_sleeps(ctx):
     """--slower of sleeps: the table of a report has them, the longest first."""
     workload = ctx.workload("calls", naps=12, nap_ms=40, reads=0)

@@ -62,7 +62,7 @@ def run_chain(ctx, name, least):
     return chain_end(name, least, *chain_begin(ctx, name))
 
 
-@case
+@case(paired=True)
 def chain_of_mutexes(ctx):
     """Eight threads each wait for the mutex that the next one holds; also with priority inheritance."""
     for name in ("nested", "nested_pi"):
@@ -72,7 +72,7 @@ def chain_of_mutexes(ctx):
         check(max(int(row["depth"]) for row in later) == 7, "%s: depth", name)
 
 
-@case
+@case(alone=True)
 def chain_to_holder(ctx):
     """50 threads wait for a mutex whose holder naps, spins, syncs a file, or waits for a CPU that another one has."""
     begun = {name: chain_begin(ctx, name) for name in ("mutex_nap", "mutex_sync")}
@@ -137,7 +137,7 @@ def chain_to_thread_of_connection(ctx):
     run_chain(ctx, "server_pipe", LIKELY)
 
 
-@case
+@case(thorough=True)
 def chain_of_ten_thousand(ctx):
     """A chain of 10000 threads is cut at depth 64, without a root; its last threads have their root."""
     workload = ctx.workload("chain", of="ten_thousand", dir=ctx.temporary())
@@ -154,7 +154,7 @@ def chain_of_ten_thousand(ctx):
     check(not any("DEADLOCK" in row["chain"] for row in chains), "a deadlock is told")
 
 
-@case
+@case(alone=True, thorough=True)
 def chain_beside_ten_thousand(ctx):
     """A chain of 10000 threads of another user, scanned often, costs no other thread an edge; its edges that are shown are right."""
     crowd = ctx.reachable().workloads([("chain", {"of": "ten_thousand"})], {"user": account("nobody").pw_uid, "extra_groups": []})
@@ -209,7 +209,7 @@ def needs_feature(ctx, fact):
         raise Skip("no %s on this kernel" % fact)
 
 
-@case
+@case(long=True)
 def chain_of_kernel_locks(ctx):
     """A mutex and an rwsem of the kernel, held for writing, one after the other: certain; held by a reader: likely; also changing hands."""
     needs_feature(ctx, "kernel_locks")
@@ -232,7 +232,7 @@ def chain_without_kernel_locks(ctx):
     check(not any(row["blocker_tid"] for row in waiting), "somebody is told: %s", waiting[-1])
 
 
-@case
+@case(thorough=True)
 def chain_through_network_namespaces(ctx):
     """A client, a proxy and a server in a network namespace each: the chain is shown; where addresses repeat no blocker is."""
     run_chain(ctx, "proxy_namespaces", LIKELY)
@@ -352,7 +352,7 @@ def lines_of(tool):
     return [line for line in lines if "report" not in line], [line["report"] for line in lines if "report" in line]
 
 
-@case
+@case(alone=True)
 def chains_summed_up(ctx):
     """Most scans of a report leave long waits out. Threads that wait all the time are in its rows for each scan all the same, and the
     time of others is shared among chains as complete scans of the same time have it."""

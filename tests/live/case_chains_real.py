@@ -52,7 +52,7 @@ def run_real(ctx, name, pids, victims, least=LIKELY, begin=lambda: None):
     check(share >= least, "%s: %.1f %%: %s, not %s", name, share, seen.most_common(6), victims)
 
 
-@case
+@case(thorough=True)
 def chain_to_mariadb(ctx):
     """Clients of MariaDB whose threads wait for a row and for a table that an idle session holds: each client, by TCP and by a UNIX socket,
     leads to the thread of its own connection, as the server's list of processes has it; if both have waited since before tsnap's start,

@@ -175,7 +175,7 @@ def chain_to_node(ctx):
     check(threads["nap"] >= 0.8 * count["nap"], "the event loop is told in %d of %d", threads["nap"], count["nap"])
 
 
-@case
+@case(alone=True, thorough=True)
 def chain_to_java_pool(ctx):
     """Java: the chain leads to a thread of the pool, never to the one that waits for all connections."""
     java = program("java", "default-jre-headless", "/usr/bin")

@@ -4,7 +4,7 @@ import shlex
 
 import truth
 from case_state import expect_blocked
-from harness import START_S, STOP_S, UNREADY, Findings, Skip, case, case_of_refusal, check, scans_of
+from harness import START_S, STOP_S, UNREADY, Findings, Skip, case, check, scans_of
 
 SOURCES = ("btf", "headers", "kheaders")
 # Kernel features that are taken away so that a kind of probe is chosen.
@@ -69,7 +69,7 @@ def compiled_once(ctx):
     return ctx.but(tsnap_args=ctx.options.tsnap_args + " --offsets " + shlex.quote(path))
 
 
-@case_of_refusal
+@case(refusal=True)
 def cells(ctx):
     """A run with each kind of probe is right, or refused in one line; the outcomes go to the file $TSNAP_TEST_CELLS."""
     workloads = ctx.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])

@@ -97,7 +97,7 @@ def unnamed_container(ctx):
     check("1 container without a name: " + why in text, "%s", text)
 
 
-@case
+@case(thorough=True)
 def podman_names(ctx):
     """Names of podman's containers are shown: of the system's storage, also when the monitor is gone, and of another storage."""
     podman, name = Podman(ctx), "tsnap-test-%d" % os.getpid()

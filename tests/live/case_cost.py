@@ -173,7 +173,7 @@ def switch_program(tool):
     return lambda: bpf.Program(name[1]).run_count
 
 
-@case
+@case(alone=True)
 def self_stops_counting(ctx):
     """The kernel counts while --self runs and no longer: after an orderly end, and after kill -9; the sysctl stays as it is."""
     bpf.need_list()
@@ -209,7 +209,7 @@ def self_stops_counting(ctx):
         check(truth.read(SYSCTL) == "0\n", "%s is left on", SYSCTL)
 
 
-@case
+@case(alone=True)
 def self_not_counted(ctx):
     """--self where the kernel has no switch for counting: the sysctl is named, and no number is made up."""
     if truth.read(SYSCTL) == "1\n":
@@ -246,7 +246,7 @@ def fragments_of(ctx, *args):
     return names
 
 
-@case
+@case(alone=True)
 def only_what_is_asked(ctx):
     """Only the BPF programs that columns and filters need are loaded: that of renames only where a column or filter uses names."""
     bpf.need_list()

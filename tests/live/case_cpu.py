@@ -121,7 +121,7 @@ def turns(ctx, pause_us, *options, scans=600):
     return [row for row in rows_of(tool.interrupt(), workload.tid) if row["state"] == "S" and row["syscall"] == "read"]
 
 
-@case
+@case(thorough=True, long=True)
 def file_of_the_same_wait(ctx):
     """A thread that waits for another file each time is never shown with the file of a later wait."""
     for pause_us, least in ((50, 0), (2000, 0.3)):

@@ -71,7 +71,7 @@ def held_against(what, told, exact, count=math.inf):
         check(points <= POINTS + error, "%s: %s of %s: %.1f %% told, %.1f %% exact (3 standard errors: %.1f)", what, *key, have, want, error)
 
 
-@case
+@case(alone=True)
 def critical_path(ctx):
     """A client whose server computes, sleeps, writes to a disk and waits for a mutex: shares as in a complete trace."""
     workload = ctx.workload("path", file=os.path.join(ctx.temporary(), "synced"))
@@ -84,7 +84,7 @@ def critical_path(ctx):
     check({row["path_of"] for row in rows} == {"path-client"}, "whose path: %s", {row["path_of"] for row in rows})
 
 
-@case
+@case(alone=True, thorough=True)
 def critical_path_of_postgres(ctx):
     """A client of PostgreSQL, whose server waits for the disk: shares as in a complete trace, by TCP and by a UNIX socket."""
     server = Postgres(ctx)

@@ -72,7 +72,7 @@ def faults_of_calls(ctx):
     expect_faults(ctx, FEW)
 
 
-@case
+@case(thorough=True)
 def faults_of_all_calls(ctx):
     """System calls that fail, more calls at more places: a report, or one line; no process hangs and none is left."""
     expect_faults(ctx, [(call, when) for call in CALLS for when in MANY])
@@ -105,7 +105,7 @@ def faults_of_memory(ctx):
     expect_memory_faults(ctx, (("tsnap", 10), ("tsnap", 5000), ("tsnap-compile", 2000), ("tsnap-parser", 1500)))
 
 
-@case
+@case(thorough=True)
 def faults_of_all_memory(ctx):
     """malloc fails at more places, in each kind of process: a report, or one line."""
     expect_memory_faults(ctx, [(name, when) for name in ("tsnap", "tsnap-compile", "tsnap-spawner", "tsnap-parser")

@@ -28,7 +28,7 @@ def ship(directory, servers, *args):
     return [SCHEMA + "/ship", *args, directory, directory + "/shipped", *("127.0.0.1:%d" % server.port for server in servers)]
 
 
-@case
+@case(thorough=True)
 def schema_of_fleet(ctx):
     """Three hosts record while one of the servers goes and comes back: no row is lost, none is there twice, also after one
     host has sent everything again; both servers give the same answers as SQLite."""

@@ -138,19 +138,19 @@ def forks(ctx, *args, count=COUNT, start=None):
     return report
 
 
-@case
+@case(long=True)
 def forks_seldom_sampled(ctx):
     """Processes that live for less than the time between two samples: forks, execs, exits, CPU and sleep seconds are complete."""
     forks(ctx, "-F", 2)
 
 
-@case
+@case(paired=True, long=True)
 def forks_often_sampled(ctx):
     """Short processes of which nearly all are sampled: nothing is counted twice."""
     forks(ctx, "-F", 200, "-a")
 
 
-@case
+@case(alone=True, long=True)
 def forks_of_storm(ctx):
     """Processes and threads that exit before they ever sleep: each exit of a process is counted, and all CPU time."""
     workload = ctx.workload("exit_storm")
@@ -171,7 +171,7 @@ def forks_of_storm(ctx):
     check(told >= 0.93 * used - 0.05, "%.3f s of CPU time, the kernel counts %.2f for %s", told, used, done)
 
 
-@case
+@case(long=True)
 def forks_in_footer(ctx):
     """A report without these columns has the forks, execs and exits of processes in its footer."""
     workload = ctx.workload("forks", us=3000)
@@ -188,7 +188,7 @@ def forks_in_footer(ctx):
     check(used >= int(done["cpu_us"]) / 1e6 * 0.95, "%s s of %s us", used, done["cpu_us"])
 
 
-@case
+@case(paired=True, long=True)
 def forks_shared(ctx):
     """A sampler that attaches to the probes of another one counts all forks, execs and exits that follow."""
     share = Share(ctx)
@@ -199,13 +199,13 @@ def forks_shared(ctx):
     forks(ctx, start=lambda *args: share.ctx.plain("--attach", "test", *args))
 
 
-@case
+@case(thorough=True, long=True)
 def forks_inside(ctx):
     """tsnap in a pid namespace of its own counts processes in it."""
     run_inside(ctx, "forks_seldom_sampled", "times_of_thread", "times_by_state")
 
 
-@case
+@case(thorough=True, long=True)
 def forks_inside_by_tracepoints(ctx):
     """tsnap in a pid namespace, by tracepoints: a process that was waited for before its last switch is counted as exited, too."""
     if not os.path.exists("/sys/kernel/tracing/events"):
@@ -213,7 +213,7 @@ def forks_inside_by_tracepoints(ctx):
     run_inside(ctx, "forks_of_storm", args=" ".join(ctx.without("raw_tracepoint")))
 
 
-@case
+@case(paired=True, long=True)
 def forks_otherwise(ctx):
     """Processes are counted by tracepoints and in a hash map, as on old kernels."""
     forks(ctx, *ctx.without("typed_tracepoint,thread_slots,ask_registers"))
@@ -258,7 +258,7 @@ def times_by_state(ctx):
         expect_times(rows, kernel, tid=str(tid))
 
 
-@case
+@case(thorough=True)
 def times_of_sleepers(ctx):
     """A thread that only slept has a row with its sleep_s with -a, and no row without."""
     workload = ctx.workload("sleep", call="pipe_read")
@@ -269,7 +269,7 @@ def times_of_sleepers(ctx):
     check(not rows, "who only slept has rows without -a: %s", rows)
 
 
-@case
+@case(alone=True, thorough=True, long=True)
 def forks_over_growth(ctx):
     """More threads begin than the map has capacity for, while processes come and go: all of them are counted."""
     room = Room(ctx)

@@ -63,7 +63,7 @@ def gil_wait_is_work(ctx):
     find.close()
 
 
-@case
+@case(alone=True)
 def gil_holder(ctx):
     """Threads wait for the GIL of one that naps in C: that holder is shown, and its line of the program; in a chain, certain."""
     find = Findings()
@@ -74,7 +74,7 @@ def gil_holder(ctx):
     find.close()
 
 
-@case
+@case(paired=True)
 def gil_deadlock(ctx):
     """The holder of the GIL waits in C for a mutex whose holder waits for the GIL: a deadlock."""
     find = Findings()
@@ -85,7 +85,7 @@ def gil_deadlock(ctx):
     find.close()
 
 
-@case
+@case(thorough=True)
 def gil_turns(ctx):
     """A GIL that goes from thread to thread all the time: in a scan all certain edges lead to one thread, which does not wait
     for the GIL itself."""
@@ -102,7 +102,7 @@ def gil_turns(ctx):
     find.close()
 
 
-@case
+@case(paired=True)
 def gil_in_a_pid_namespace(ctx):
     """In a pid namespace, where the interpreter knows the holder by another id than /proc does, the holder is shown."""
     prefix = ["unshare", "--pid", "--fork", "--kill-child"]

@@ -19,7 +19,7 @@ COLUMNS = "comm,state,syscall,ustack,ufunc,stack"
 OUTERMOST = {"runtime.mcall", "runtime.mstart", "runtime.clone", "runtime.systemstack", "runtime.goexit", "runtime.rt0_go"}
 
 
-@case
+@case(thorough=True)
 def go_without_symbols(ctx):
     """Programs that were linked with -s -w, also position-independent ones: every frame has its function's name, no stack is lost."""
     programs = [name for name in ("chains_gostripped", "chains_gopie") if os.path.exists(os.path.join(directory_of(ctx), name))]
@@ -157,19 +157,19 @@ def go_of_suite(ctx, suite):
     goroutines_of_none(ctx)
 
 
-@case
+@case(thorough=True)
 def go_of_trixie(ctx):
     """Programs that Go 1.24 made have functions' names, whole stacks and goroutines."""
     go_of_suite(ctx, "trixie")
 
 
-@case
+@case(thorough=True)
 def go_of_sid(ctx):
     """Programs of Debian's newest Go (1.27 was the first one tried) have functions' names, whole stacks and goroutines."""
     go_of_suite(ctx, "sid")
 
 
-@case
+@case(thorough=True)
 def go_of_bullseye(ctx):
     """--goroutines of programs that Go 1.15 made says that it does not know their list, or that they have no symbols."""
     programs_build(ctx, "bullseye", ROUTINES)

@@ -62,7 +62,7 @@ def whole_host(ctx):
     find.close()
 
 
-@case
+@case(alone=True)
 def exit_storm(ctx):
     """Forks and threads that exit at once: nothing breaks, and no exited thread stays in scans."""
     workload = ctx.workload("exit_storm")
@@ -84,7 +84,7 @@ def exit_storm(ctx):
     check("max-threads" not in tool.err, "the map filled up: %s", tool.err)
 
 
-@case
+@case(alone=True)
 def exit_storm_in_small_map(ctx):
     """A map with less capacity than the storm has threads, but more than the host has, does not fill with exited threads."""
     workload = ctx.workload("exit_storm")

@@ -16,7 +16,7 @@ from case_stacks import chain_programs, directory_of, frames_of
 ROWS_BYTES = 24 << 20  # about 400 000 rows, each with another name
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_names(ctx):
     """Threads that are renamed every 4 ms: tsnap's memory for names does not grow with them, and names of other threads are known."""
     spin = ctx.workload("spin")
@@ -62,7 +62,7 @@ def privileges_of(pid):
     return sets, all(thread["NoNewPrivs"] == "1" for thread in threads), all(thread["Seccomp"] == "2" for thread in threads)
 
 
-@case
+@case(long=True)
 def sandbox_of_forms(ctx):
     """Every thread that reads foreign data has only the capabilities that its options need, gets no new ones, and has a filter of calls."""
     ctx.workload("spin")
@@ -305,7 +305,7 @@ class ManyFiles(Process):
         check(self.code is None, "many_files: %s", self.err)
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_many_files(ctx):
     """Threads that wander through 2300 copies of a library, more than tsnap keeps open, cost other threads nothing."""
     expect_beside(ctx, lambda: ManyFiles(ctx, 2300, lambda _, library, file: file.write(library), 20, 100, 20))
@@ -316,7 +316,7 @@ def sparse(_, library, file):
     file.truncate(10 << 30)
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_sparse_files(ctx):
     """Threads that wander through 40 files of 10 GB that are nearly all holes cost other threads nothing."""
     expect_beside(ctx, lambda: ManyFiles(ctx, 40, sparse, 20, 30, 20))
@@ -348,7 +348,7 @@ def unwind_entries(library, count):
     return bytes(made)
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_unwind_tables(ctx):
     """Threads that wander through 12 files with a million unwind entries each, and no table to search in, cost other threads nothing."""
     made = []
@@ -360,7 +360,7 @@ def hostile_unwind_tables(ctx):
     expect_beside(ctx, lambda: ManyFiles(ctx, 12, write, 20, 10, 20))
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_many_stacks(ctx):
     """1200 threads whose stacks are never the same, more than tsnap keeps, cost other threads nothing."""
     expect_beside(ctx, lambda: ManyFiles(ctx, 100, lambda _, library, file: file.write(library), 1200, 20, 100), least=0.8)
@@ -379,7 +379,7 @@ class FakePython(Process):
         check(self.code is None, "fake_python: %s", self.err)
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_python(ctx):
     """300 threads of a fake Python, whose lists of threads and frames lead in circles, cost other threads nothing."""
     expect_beside(ctx, lambda: FakePython(ctx, 300, 20), "--python", least=0.7)

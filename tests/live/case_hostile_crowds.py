@@ -64,19 +64,19 @@ def expect_crowd(ctx, threads, attack):
     find.close()
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_many_threads(ctx):
     """30 000 threads, of which 200 wake each other all the time: scans keep within their CPU time, other threads have their rows."""
     expect_crowd(ctx, 30000, lambda: ctx.workload("many", threads=29800, pairs=100))
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_many_names(ctx):
     """20 000 threads that are renamed as fast as names can be written: scans keep within their CPU time, other threads have their rows."""
     expect_crowd(ctx, 20000, lambda: ctx.workload("hostile_names", threads=20000))
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_many_names_in_a_report(ctx):
     """A report by name of threads that are renamed all the time: the number of groups and names has a limit."""
     tool = ctx.plain("-a", "-g", "comm", "-d", 3)

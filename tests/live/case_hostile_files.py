@@ -134,7 +134,7 @@ def enter_mounts(pid):
     return act
 
 
-@case
+@case(alone=True)
 def stacks_let_go_of_file_systems(ctx):
     """The file systems of programs that have ended, a tmpfs and an ext4 of an image, can be unmounted a few seconds later, though a tsnap
     among these mounts and one outside took the programs' stacks."""

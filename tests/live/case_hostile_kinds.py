@@ -203,7 +203,7 @@ def java(ctx, threads=100, nap_ms=200):
 KINDS = (stopped, traced, vforking, frozen, long_arguments, deleted, replaced, setuid, secret, in_namespaces, java)
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_kinds(ctx):
     """Programs that are stopped, traced, frozen, in vfork, deleted, replaced, setuid, deep in namespaces, with 2 MB of arguments or a stack
     in secret memory, or that pretend to be a JVM: each is in every scan with its state, and other threads' rows are as without them."""
@@ -225,13 +225,13 @@ def hostile_kinds(ctx):
         check({row["state"] for row in rows} <= set(states), "%s: states %s", name, {row["state"] for row in rows})
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_java(ctx):
     """1000 threads of a fake JVM, whose map of code is as slow to read as possible."""
     expect_beside(ctx, lambda: java(ctx, 1000, 400))
 
 
-@case
+@case(alone=True, thorough=True)
 def hostile_many_descriptors(ctx):
     """A thread that waits for 60 000 descriptors with one epoll, each of which tsnap may look up."""
     expect_beside(ctx, lambda: python(ctx, EPOLL, 60000), columns=COLUMNS)

@@ -75,7 +75,7 @@ def cpu_goes_and_comes(ctx):
     follow(ctx, Spinner, [(True, 1), (False, 0), (True, 1), (False, 0), (True, 1)], "ustack,stack")
 
 
-@case
+@case(alone=True)
 def start_with_a_cpu_off(ctx):
     """A CPU that was off when tsnap started is sampled as soon as it comes online."""
     follow(ctx, Spinner, [(False, 0), (True, 1)], "ustack,stack")

@@ -58,7 +58,7 @@ def idle_as_all(ctx):
           "what is left: %s", text)
 
 
-@case
+@case(thorough=True)
 def idle_by_filter(ctx):
     """Sleeping threads by thread, name, user and expression are shown, in each interval anew; machine-readable formats do not show them."""
     uid = 61000 + os.getpid() % 4000  # used by no other test that runs at the same time

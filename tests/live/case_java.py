@@ -125,7 +125,7 @@ def same(ours, javas):
                                            for mine, his in zip(ours, javas))
 
 
-@case
+@case(long=True)
 def stacks_of_java(ctx):
     """Threads that sleep below dozens of compiled and interpreted functions: each frame is the JVM's own."""
     find, compiled = Findings(), 0
@@ -207,7 +207,7 @@ def monitors_run(ctx, java, how):
     return rows, work
 
 
-@case
+@case(long=True)
 def chain_of_monitors(ctx):
     """Threads wait to enter a monitor of a JVM, with --all of each installed one: its holder is shown, whatever it does; a thread that
     waits for something else has no such edge. Waiting for a monitor is work, whatever columns are shown."""

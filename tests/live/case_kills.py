@@ -179,7 +179,7 @@ def top_stops_as_a_job(ctx):
             job.end()
 
 
-@case
+@case(alone=True)
 def stuck_beside_a_screen(ctx):
     """After a process that can't be read has cost --top its worker, q restores the terminal."""
     ctx.workload("stuck_stack")
@@ -306,7 +306,7 @@ class Run:
             find.expect(replay.wait(START_S + STOP_S) == 0 and replay.out.count(b"\n") > 3, "%s: the replay: %s", what, replay.err)
 
 
-@case
+@case(alone=True)
 def killed_and_counted(ctx):
     """Parsers that were killed are told also if the worker that has counted them is given up later."""
     tools = [without_requests(ctx, *form, "-a", "-F", 10, "-G", "cmdline,stack") for form in (("--csv",), ("-o", ctx.temporary()))]
@@ -361,7 +361,7 @@ def kill_in_each_form(ctx, find, victim, draw, early=False):
         own.end()
 
 
-@case
+@case(alone=True)
 def killed_in_each_form(ctx):
     """kill -9 of the keeper, the worker, parsers and the spawner, in --top, --csv, a report and a recording: reported, the right exit code, the
     terminal as before, and the recording's next start goes on."""
@@ -373,7 +373,7 @@ def killed_in_each_form(ctx):
     find.close()
 
 
-@case
+@case(alone=True, thorough=True)
 def killed_in_each_form_often(ctx):
     """The same, fifty times each, half of those of the keeper and the worker at a random time of the start."""
     find, draw, before = Findings(), random.Random(2), set(left_over())

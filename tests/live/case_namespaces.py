@@ -79,39 +79,39 @@ def run_inside(ctx, *names, args=""):
     check(sum(line.startswith("ok ") for line in lines) >= len(names) - 1, "hardly anything ran: %s", lines)
 
 
-@case
+@case(thorough=True, long=True)
 def inside_states(ctx):
     """In a pid namespace of its own tsnap shows states, calls, files, names and ids as the namespace's /proc does."""
     run_inside(ctx, "whole_host", "blocked_before", "zombie_leader", "exec_by_thread",
                *(["blocked_later", "active_only", "exec_by_leader", "late_workload", "exit_storm", "many_threads"] if ctx.options.all else []))
 
 
-@case
+@case(thorough=True, long=True)
 def inside_times(ctx):
     """In a pid namespace of its own shares, totals and wakers are right."""
     run_inside(ctx, "spin", "spin_two_on_one_cpu", "fsync", "wakers_on_one_cpu", "totals", "totals_of_waits", "totals_close",
                "totals_of_first_sample")
 
 
-@case
+@case(thorough=True, long=True)
 def inside_choices(ctx):
     """In a pid namespace of its own the options work that choose threads, and those that end tsnap."""
     run_inside(ctx, "choose_*", "closed_pipe", "full_disk", "no_such_process", "types_from_files")
 
 
-@case
+@case(alone=True)
 def nothing_left_inside(ctx):
     """In a pid namespace of its own tsnap leaves nothing when it ends."""
     run_inside(ctx, "nothing_left")
 
 
-@case
+@case(long=True)
 def inside_facts(ctx):
     """In a pid namespace of its own the other ways to see switches work."""
     run_inside(ctx, "without_facts")
 
 
-@case
+@case(long=True)
 def inside_and_outside(ctx):
     """Threads inside a pid namespace are shown under their ids there, in each scan; those outside never, not under any id."""
     namespace, inner = namespace_of(ctx)
@@ -148,7 +148,7 @@ def inside_and_outside(ctx):
     check(all(workload.code is None for workload in outside), "a workload ended")
 
 
-@case
+@case(long=True)
 def inside_report(ctx):
     """A report says of which namespace the ids are; --check says how tsnap gets them; with rows nothing is said."""
     _, inner = namespace_of(ctx)
@@ -163,7 +163,7 @@ def inside_report(ctx):
     check(not rows.err, "on standard error: %s", rows.err)
 
 
-@case
+@case(thorough=True, long=True)
 def inside_nested(ctx):
     """With two nested pid namespaces tsnap in the outer one shows the threads of both, tsnap in the inner one those of its own."""
     namespace, inner = namespace_of(ctx)

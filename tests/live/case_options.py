@@ -233,7 +233,7 @@ def expect_shared(runs, pid):
     runs.used |= {"--share", "--attach"}
 
 
-@case
+@case(long=True)
 def every_option(ctx):
     """Each option that --help all lists is in a run that shows its effect; an option that no run has fails the test."""
     btf = os.environ.get("TSNAP_TEST_BTF", "/sys/kernel/btf/vmlinux")
@@ -293,7 +293,7 @@ def kinds_refused(ctx, kinds):
     return refused
 
 
-@case
+@case(thorough=True, long=True)
 def every_trace(ctx):
     """Each kind of --trace alone, and all of them with --slower, report events of a shell that reads a disk and starts programs."""
     listed = subprocess.run([ctx.options.tsnap, "--list"], capture_output=True, text=True).stdout

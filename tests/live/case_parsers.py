@@ -28,7 +28,7 @@ def kill_at(ctx, pid, step):
     return strace
 
 
-@case
+@case(alone=True, thorough=True)
 def parsers_killed_at_each_step(ctx):
     """Parsers are killed at their first system call for a new file, at the second and so on: scans and samples are whole, the file's
     functions are known shortly afterwards, and the footer counts the parsers that died."""
@@ -85,7 +85,7 @@ def killed_all(tool):
             pass
 
 
-@case
+@case(alone=True, thorough=True)
 def parsers_killed_at_both_ends(ctx):
     """Parsers are killed some ms after they were begun, or after tsnap got SIGTERM: a report or whole rows come, and nothing is left."""
     find, before, spin = Findings(), set(left_over()), ctx.workload("spin")

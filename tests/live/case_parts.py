@@ -37,7 +37,7 @@ def in_memory(path):
     return best[2] == "tmpfs"
 
 
-@case
+@case(thorough=True)
 def postgres_sockets(ctx):
     """pgbench and the backends that serve it are shown to wait for each other, with the ports that the server names; user
     and cgroup are theirs."""
@@ -119,7 +119,7 @@ def postgres_lock(ctx):
           holder.backend)
 
 
-@case
+@case(thorough=True)
 def postgres_wal(ctx):
     """During commits the samples in fdatasync of files in pg_wal stand for as much time as the server says that it took, and the samples
     in D or S for as much as --trace offcpu measured."""
@@ -220,7 +220,7 @@ def redis_load(ctx):
             near(name, total[name], expected, switches, stolen_us=kernel.stolen_us)
 
 
-@case
+@case(thorough=True)
 def stress_run_queue(ctx):
     """Four workers of stress-ng on one CPU, which hold still when accounts are read, have as many run-queue waits by --trace, and as much
     time in them by --trace and by samples, as the kernel counts; RQ has about its share of the samples."""
@@ -252,7 +252,7 @@ def stress_run_queue(ctx):
         check(abs(waiting - expected) < 0.25, "%d: RQ in %.2f of its samples, %.2f of its time", tid, waiting, expected)
 
 
-@case
+@case(thorough=True)
 def stress_runqlat(ctx):
     """--trace and bcc's runqlat, run at once, count as many run-queue waits of a worker, in the same buckets. Buckets of runqlat
     begin at 2^n us, those of tsnap at 1.024 times that."""
@@ -375,7 +375,7 @@ def server_in_a_lock_of_a_local_client(ctx):
     tool.interrupt()
 
 
-@case
+@case(thorough=True)
 def mariadb_locks(ctx):
     """Threads of MariaDB that wait for a row lock and for a metadata lock, as its own list of processes has them, work for their
     clients, by TCP and by a path; a thread whose client thinks is idle."""

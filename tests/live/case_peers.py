@@ -91,7 +91,7 @@ def expect_alike(ours, theirs, strays):
               "from %d us on %d: %s, the other tool %s", 1 << shift, count, ours, theirs)
 
 
-@case
+@case(thorough=True)
 def peers_block(ctx):
     """Requests to a block device are as many as biolatency counts, in the same buckets."""
     with Device() as device:
@@ -110,7 +110,7 @@ def peers_block(ctx):
         expect_alike(ours.buckets, theirs, 30 + unseen)
 
 
-@case
+@case(thorough=True)
 def peers_off_cpu(ctx):
     """Time off the CPU is offcputime's, which goes on until the thread runs again, so it is that of offcpu and runq together. Or it is
     as much as the kernel counts: offcputime lacks the first wait, and waits that end at a switch that no BPF program saw."""
@@ -135,7 +135,7 @@ def peers_off_cpu(ctx):
               waits.total_ns, theirs_ns, counted_ns)
 
 
-@case
+@case(thorough=True)
 def peers_on_full_host(ctx):
     """With busy threads of four kinds, more than CPUs, a report has for each kind the share of the CPUs that profile's samples have and the
     time off them that offcputime sums up; all kinds together are the CPUs' busy time by /proc/stat."""
@@ -165,7 +165,7 @@ def peers_on_full_host(ctx):
     findings.close()
 
 
-@case
+@case(thorough=True)
 def peers_calls(ctx):
     """System calls by name are as many as syscount counts. It counts returns, tsnap only returns whose entry it saw: calls in which threads
     waited when both began are counted by syscount alone."""

@@ -120,7 +120,7 @@ def python_not_asked_for(ctx):
     check("_PyEval_EvalFrameDefault" in rows[-1]["stack"] and not python_frames(rows[-1]), "stack %s", rows[-1]["stack"])
 
 
-@case
+@case(thorough=True)
 def python_in_a_pid_namespace(ctx):
     """Python functions are found in a pid namespace, too, where the interpreter knows its threads by other ids than /proc does."""
     python = interpreters(ctx)[0]

@@ -33,7 +33,7 @@ def report(ctx, seconds, *arguments):
     return tool.out.decode()
 
 
-@case
+@case(paired=True)
 def quota(ctx):
     """For threads that may use a fiftieth of a CPU runq_why says that they are throttled, and by which group, for about all of their
     time in RQ; the footer has the kernel's seconds and periods, of this report alone."""
@@ -105,7 +105,7 @@ def neighbour_on_the_cpu(ctx):
     findings.close()
 
 
-@case
+@case(thorough=True)
 def slow_waits_of_a_quota(ctx):
     """With --slower, waits for a CPU of throttled threads have the group that throttles them, as scans during the waits found it."""
     enter = cpu_group(ctx, LITTLE_US)
@@ -178,7 +178,7 @@ def pressure(ctx):
         check(share <= 100, "in a short report %s %% of the time threads waited for a CPU", share)
 
 
-@case
+@case(thorough=True)
 def pressure_of_a_group(ctx):
     """With --cgroup the head has the group's own pressure, too, about as its cpu.pressure has it; with a pattern it has none of a group."""
     mounts = [line.split() for line in truth.read("/proc/self/mounts").splitlines()]

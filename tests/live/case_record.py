@@ -177,7 +177,7 @@ def record_killed(ctx):
     killed(ctx, ctx.temporary(), 4)
 
 
-@case
+@case(thorough=True)
 def record_killed_often(ctx):
     """A recording survives two hundred kill -9; DuckDB loads what is left, row by row."""
     directory = ctx.temporary()
@@ -617,7 +617,7 @@ def record_two_tiers(ctx):
     check(re.search(r"^%d scans in " % len(few), report.out.decode(), re.M), "%s", report.out.decode())
 
 
-@case
+@case(thorough=True)
 def record_archive_around_moments(ctx):
     """With --when and --archive a replay has a scan a second between moments and all scans around them, and no time is lost."""
     name, directory = "at%d" % os.getpid(), ctx.temporary() + "/new"

@@ -152,7 +152,7 @@ class Replay:
         check(self.resident < RESIDENT_MAX, "%.1f MB are resident", self.resident / 1e6)
 
 
-@case
+@case(thorough=True)
 def record_of_50_gb(ctx):
     """All samples of the hour are replayed; a minute of it takes less than a tenth of the time; with a damaged frame and an end that is cut
     off the rest is replayed."""
@@ -210,7 +210,7 @@ class Third:
         self.forks = sum(int(storm.wait_done(number)[what]) for what in ("forks", "threads"))
 
 
-@case
+@case(thorough=True)
 def record_of_a_day(ctx):
     """In as many scans as a day has seconds, while processes and threads come and go and files are removed all the time, a recorder
     takes no more memory later than in the first third."""

@@ -98,7 +98,7 @@ def hold(ctx, kinds, seconds=SECONDS, more=0, **popen):
     findings.close()
 
 
-@case
+@case(alone=True)
 def scan_time_on_full_host(ctx):
     """Busy threads of four kinds, more than CPUs: sampled over exact time of each kind and state is 1."""
     hold(ctx, scan_time.kinds_of(ctx.workload("mixed", **LONGER)))
@@ -112,7 +112,7 @@ def scan_time_of_a_rhythm(ctx):
     hold(ctx, {name: [int(tid)] for name, tid in workload.ready.items() if name.startswith("rhythm")}, RHYTHM_S)
 
 
-@case
+@case(alone=True, thorough=True)
 def scan_time_of_postgres(ctx):
     """Sampled over exact time is 1 for PostgreSQL's backends and their clients: commits that wait for fdatasync, more connections than
     CPUs. Where switches do not keep the state of the scan time, a record is copied some time after it: a thread that has gone to sleep
@@ -147,7 +147,7 @@ def scan_time_in_locked_memory(ctx):
     check("memory: not locked (ulimit -l is too small)" in other.err, "-v: %s", other.err[-600:])
 
 
-@case
+@case(alone=True, thorough=True)
 def scan_time_beside_spinners(ctx):
     """Scans come in time while 15 busy processes run on each CPU, in one control group, so that each thread's share is the same. A capture
     that another machine's work makes longer than a millisecond may make a few late."""
@@ -163,7 +163,7 @@ def scan_time_beside_spinners(ctx):
     check(late <= 0.05 * SHORT_S * RATE, "%d of %d scans are late: %s", late, SHORT_S * RATE, tool.err[-300:])
 
 
-@case
+@case(thorough=True)
 def scan_time_of_niced(ctx):
     """Sampled over exact time is 1 for a tsnap that gets the least CPU time (nice 15), too."""
     real_clock()
@@ -171,14 +171,14 @@ def scan_time_of_niced(ctx):
          scan_time.kinds_of(ctx.workload("mixed")), SHORT_S)
 
 
-@case
+@case(thorough=True)
 def scan_time_in_group_with_quota(ctx):
     """Sampled over exact time is 1 for a tsnap in a control group that may use a fifth of a CPU (cpu.max), too."""
     real_clock()
     hold(ctx, scan_time.kinds_of(ctx.workload("mixed")), SHORT_S, preexec_fn=cpu_group(ctx, 20000))
 
 
-@case
+@case(thorough=True)
 def scan_time_of_two(ctx):
     """Two tsnaps at once, one with the least CPU time (nice 15), the other in a group with cpu.max where that exists, both have true
     samples."""
@@ -197,7 +197,7 @@ def scan_time_of_two(ctx):
     findings.close()
 
 
-@case
+@case(thorough=True)
 def scan_time_of_a_report(ctx):
     """A report's seconds are those that the scheduler counts for each kind of thread in ON and RQ, all of a thread's states together are
     its time, and all of ON is the busy time of /proc/stat; also where samples lean, as without real-time priority."""
@@ -238,7 +238,7 @@ def scan_time_without_privilege(ctx):
     expect_lean(bare, "CAP_SYS_NICE", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0)))
 
 
-@case
+@case(paired=True)
 def scan_time_in_group_without_realtime(ctx):
     """In a control group without real-time run time, as a container's may be, tsnap samples, and says that samples may lean."""
     if not os.path.exists(os.path.dirname(RT_GROUP) + "/cpu.rt_runtime_us"):
@@ -303,7 +303,7 @@ def scan_time_not_inherited(ctx):
           "policies of other threads: %s", others)
 
 
-@case
+@case(thorough=True)
 def scan_time_has_a_budget(ctx):
     """A scan that copies so many records, one system call each, that it takes more than a millisecond goes on at normal priority."""
     ctx.workload("many", threads=2000, pairs=300, period_us=1000)
@@ -346,13 +346,13 @@ def slow_reader(ctx, columns):
     return rows
 
 
-@case
+@case(alone=True)
 def scan_time_of_slow_reader(ctx):
     """While the rows are not read for three seconds scans go on; each scan is there afterwards, and exact times are whole."""
     slow_reader(ctx, "")
 
 
-@case
+@case(alone=True, thorough=True)
 def scan_time_of_slow_reader_of_stacks(ctx):
     """While rows with stacks are not read scans go on, too: the stacks of a thread on a CPU are of the scan time, however late they are
     walked."""

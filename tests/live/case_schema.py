@@ -109,14 +109,14 @@ def sqlite_needed():
             raise Skip("%s is not installed" % name)
 
 
-@case
+@case(thorough=True)
 def schema_of_sqlite(ctx):
     """The views of SQLite show what reports of the same recordings do."""
     sqlite_needed()
     truth_of(ctx, recordings(ctx))
 
 
-@case
+@case(thorough=True)
 def schema_of_postgresql(ctx):
     """The views of PostgreSQL show what SQLite's do."""
     sqlite_needed()
@@ -129,7 +129,7 @@ def schema_of_postgresql(ctx):
                 truth_of(ctx, directories))
 
 
-@case
+@case(thorough=True)
 def schema_of_clickhouse(ctx):
     """The views of ClickHouse show what SQLite's do."""
     sqlite_needed()
@@ -163,7 +163,7 @@ def duckdb_asked(tsnap, directory, directories, questions):
     return [json.loads(line) for line in output("node", "ask.mjs", "schema.sql", *questions, cwd=directory).splitlines()]
 
 
-@case
+@case(thorough=True)
 def schema_of_duckdb(ctx):
     """DuckDB reads the .csv.zst, its views show what SQLite's do, and it makes Parquet."""
     sqlite_needed()
@@ -188,7 +188,7 @@ class Chdb:
         return [json.loads(line)["data"] for line in told]
 
 
-@case
+@case(thorough=True)
 def schema_of_chdb(ctx):
     """The views of a ClickHouse of 2026 show what SQLite's do, too: of the .csv.zst, and of the tables of a fleet, where rows that are
     loaded twice are there once. ClickHouse replicates only in a server: tables are merged as they would be there, and not replicated."""

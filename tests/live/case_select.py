@@ -143,7 +143,7 @@ def reused(ctx, *options):
     return set(names[names.index("reuse_before"):]), {row["comm"] for row in others}
 
 
-@case
+@case(thorough=True)
 def choose_reused(ctx):
     """With -p PID, -p NAME, -r and -t a process that gets the id of a chosen one which has ended is not chosen, nor are its children."""
     for options in (("-p", "PID"), ("-r", "-p", "PID"), ("-p", "reuse_bef*"), ("-r", "-p", "reuse_before,PID"),
@@ -214,7 +214,7 @@ def choose_cgroup_v1(ctx):
         check(outside.tid not in tids_of(rows), "%s: a thread outside is shown", pattern)
 
 
-@case
+@case(thorough=True)
 def choose_expression(ctx):
     """--filter chooses by ids, states, names, lookups, registers, files and exact times: tests that are decided first and last."""
     spin, pipe, futex = ctx.workloads([("spin2", {}), ("sleep", {"call": "pipe_read"}), ("sleep", {"call": "futex"})])

@@ -9,6 +9,7 @@ TABLE = []
 
 
 def self_case(fn):
+    fn.how = {}
     TABLE.append(fn)
     return fn
 

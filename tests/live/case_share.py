@@ -200,7 +200,7 @@ def killed_owner(share):
     return owned
 
 
-@case
+@case(long=True)
 def share_adopted(ctx):
     """After kill -9 of the starter --check reports the share, and --attach goes on with what is there."""
     share = Share(ctx)
@@ -303,7 +303,7 @@ def share_taken(ctx):
     check(other.finish(0, START_S + STOP_S), "another name does not do")
 
 
-@case
+@case(thorough=True)
 def share_race(ctx):
     """If two tsnaps start under one name at once, perhaps over what a killed one left, one has the name, and the other says so."""
     for turn in range(4):

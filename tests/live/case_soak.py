@@ -10,7 +10,7 @@ MORE_FILES = 32
 START_LOST_S = 10  # time that the start may take, without scans
 END_S = 60
 
-@case
+@case(alone=True, thorough=True)
 def soak_of_load(ctx):
     """While stress-ng, forks and new threads run for an hour (TSNAP_SOAK_S), sampled with stacks at 20 Hz, never two threads are ON on one
     CPU, each thread's exact times are the elapsed time within 1 %, rows are whole, memory and descriptors stay the same."""

@@ -230,7 +230,7 @@ def proc_file_as_map(ctx, pid, line):
     return done.returncode == 0
 
 
-@case
+@case(thorough=True)
 def stacks_of_strange_maps(ctx):
     """A list of a JIT's functions, of 1 GB, with hostile names, a link to elsewhere, or of another user, is shown as far as it is credible,
     printable, and scans come in time meanwhile."""
@@ -270,7 +270,7 @@ def stacks_of_strange_maps(ctx):
     find.close()
 
 
-@case
+@case(alone=True)
 def stacks_over_growth(ctx):
     """When the map of threads is made larger all that is known of stacks is forgotten, and found out again."""
     room = Room(ctx)
@@ -288,7 +288,7 @@ def stacks_over_growth(ctx):
     check("the map was made larger" in tool.err, "it was not: %s", tool.err)
 
 
-@case
+@case(alone=True)
 def stacks_of_short_lives(ctx):
     """Processes that begin, exec and end while they are read have stacks that are right, or count as missed, and a chain
     that runs meanwhile is whole."""
@@ -311,7 +311,7 @@ def stacks_of_short_lives(ctx):
     find.close()
 
 
-@case
+@case(paired=True)
 def stacks_of_programs_in_turns(ctx):
     """A process that execs another program every few milliseconds, with other code at the same addresses, has the stacks of the
     program that sleeps in the call, and never of the program before."""
@@ -347,7 +347,7 @@ def memory_of(ctx, pids, columns):
     return most, tool.out.decode(errors="replace")
 
 
-@case
+@case(thorough=True)
 def stacks_of_many_files(ctx):
     """With more large programs than memory allows what is kept of their files stays within 64 MB, what was dropped is reported, and
     the stacks are whole."""
@@ -371,7 +371,7 @@ def stacks_of_many_files(ctx):
     find.close()
 
 
-@case
+@case(alone=True)
 def stacks_let_go_of_files(ctx):
     """The file of a program that was replaced and has ended is closed soon, so that a file system can be unmounted and space is free."""
     directory, own = directory_of(ctx), ctx.temporary()

@@ -162,7 +162,7 @@ def same_as_gdb(ours, gdbs):
     return "differ"
 
 
-@case
+@case(thorough=True, long=True)
 def stacks_as_gdb(ctx):
     """For two hundred sleeping threads of all kinds of programs the stack that tsnap took while they slept is, by its hash, that which a
     walk finds after they were stopped, and that one is gdb's: frame by frame, file and address."""
@@ -362,7 +362,7 @@ def share_of_load(ctx, name, start):
                   for row in rows if row["ustack"] and row["state"] != "Z" and "libc.so.6+0x" not in row["stack"]])
 
 
-@case
+@case(thorough=True, long=True)
 def stacks_under_load(ctx):
     """PostgreSQL, nginx, Python, node and Java at work: nearly all of their stacks reach where the program or the thread begins."""
     find, ran = Findings(), 0

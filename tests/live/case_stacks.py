@@ -188,7 +188,7 @@ def nothing_invented(ctx):
     find.close()
 
 
-@case
+@case(long=True)
 def stacks_of_earlier_sleepers(ctx):
     """Threads that have slept since before tsnap started have their stacks. Before 5.8 only /proc shows them, and of their registers only
     stack pointer and program counter: a stack that needs other registers is lost, and is shown as lost."""
@@ -217,7 +217,7 @@ def registers_are_asked(ctx):
     return re.search(r"^ +ask_registers +yes", checked.out.decode(), re.M)
 
 
-@case
+@case(alone=True)
 def stacks_without_unwinder(ctx):
     """With --without unwinder chains of frame pointers are found, and the same chains in a program that has only tables are not."""
     directory_of(ctx)
@@ -405,7 +405,7 @@ def stack_dictionary_that_cannot_be_written(ctx):
     check("tsnap: /dev/full: No space left on device" in tool.err, "%r", tool.err)
 
 
-@case
+@case(paired=True)
 def stacks_of_wakers(ctx):
     """--off-wake has above the sleeper's frames those of the thread that wakes it, innermost first; from hashes, too."""
     program = os.path.join(directory_of(ctx), "wakes")

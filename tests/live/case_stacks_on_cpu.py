@@ -80,13 +80,13 @@ def expect_spins(ctx, *args):
     return spinners
 
 
-@case
+@case(long=True)
 def stacks_on_cpu(ctx):
     """For threads that spin in a known chain the perf samples of a CPU have every frame of it, and no kernel frames."""
     expect_spins(ctx)
 
 
-@case
+@case(thorough=True, long=True)
 def stacks_on_cpu_by_timer(ctx):
     """Threads that spin have their whole chain, too, where no program can be run on a CPU (before 5.10): a perf clock ticks once."""
     release = [int(word) for word in os.uname().release.split("-")[0].split(".")[:2]]
@@ -95,7 +95,7 @@ def stacks_on_cpu_by_timer(ctx):
     expect_spins(ctx, *ctx.without("run_on_cpu"))
 
 
-@case
+@case(alone=True, thorough=True, long=True)
 def stacks_on_cpu_anywhere(ctx):
     """All stacks are whole of a thread that is mostly at the edges of functions, and on its way into a library."""
     spinners = Spinners(ctx, [("chains_gcc", "calls"), ("chains_clang", "calls")])
@@ -112,7 +112,7 @@ def stacks_on_cpu_anywhere(ctx):
     check(len(inner) >= 3, "only in %s", inner)
 
 
-@case
+@case(alone=True, long=True)
 def stacks_on_cpu_shares(ctx):
     """Folded stacks have three quarters of the time in one function and one in another, as the program does."""
     spinners = Spinners(ctx, [("chains_gcc", "shares")])
@@ -130,7 +130,7 @@ def stacks_on_cpu_shares(ctx):
     check(abs(share - 0.75) <= 0.125, "%.3f of it in three_parts, which is 0.75 of the time", share)
 
 
-@case
+@case(alone=True, long=True)
 def stacks_on_cpu_in_kernel(ctx):
     """A thread that runs in a system call has user frames up to its call, and kernel frames by the names of /proc/TID/stack."""
     own, other = apart()
@@ -173,7 +173,7 @@ def stacks_of_moved_code(ctx):
     find.close()
 
 
-@case
+@case(alone=True, thorough=True, long=True)
 def stacks_on_cpu_of_jit(ctx):
     """JavaScript that spins is shown with its functions, by the names in node's perf map, and node's code by its file, also where most of
     it is in anonymous memory."""
@@ -204,7 +204,7 @@ def stacks_on_cpu_of_jit(ctx):
     check(len(own_code) >= 0.9 * len(rows), "%d of %d have node's own functions: %s", len(own_code), len(rows), rows[-1]["stack"])
 
 
-@case
+@case(alone=True, long=True)
 def stacks_on_cpu_refused(ctx):
     """Where there are no perf samples threads on a CPU have no stack, which tsnap reports."""
     spinners = Spinners(ctx, [("chains_gcc", "shares")])

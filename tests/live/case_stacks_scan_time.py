@@ -39,13 +39,13 @@ def cover(ctx, pids):
     findings.close()
 
 
-@case
+@case(alone=True, thorough=True)
 def stacks_scan_time_coverage(ctx):
     """With busy threads of four kinds, more than CPUs, nearly all samples of each state have their user and kernel stack."""
     cover(ctx, [ctx.workload("mixed")["pid"]])
 
 
-@case
+@case(alone=True, thorough=True)
 def stacks_scan_time_of_postgres(ctx):
     """Nearly all samples of PostgreSQL's backends and their clients have both stacks, while a build runs without end."""
     directory = ctx.temporary()
@@ -70,7 +70,7 @@ def spent(workload, count):
     return int(values["short_ns"]) / 1e9, int(values["long_ns"]) / 1e9
 
 
-@case
+@case(alone=True, thorough=True)
 def stacks_scan_time_shares(ctx):
     """On a full host a thread sleeps 50 us and 5 ms in turn, in two functions: each function has its share of the samples."""
     if SLOW > 1:

@@ -92,7 +92,7 @@ def on_terminal(ctx, terminal, *args, ahead=True):
     return ctx.plain(*args, stderr=terminal.slave, preexec_fn=(lambda: foreground(terminal)) if ahead else None)
 
 
-@case
+@case(paired=True)
 def start_is_told(ctx):
     """After a second without a sample a line on the terminal says what tsnap does; it goes before anything else is written."""
     workload = ctx.workload("sleep", call="nanosleep")
@@ -109,7 +109,7 @@ def start_is_told(ctx):
     check(b"of them sleep" in tool.out and b"starting" not in tool.out, "the report: %r", tool.out)
 
 
-@case
+@case(paired=True)
 def start_is_not_told(ctx):
     """There is no line where the start is quick, where standard error is no terminal, or where tsnap is in its background."""
     workload = ctx.workload("sleep", call="nanosleep")
@@ -129,7 +129,7 @@ def start_is_not_told(ctx):
     check(not away.read(), "in the background: %r", away.bytes)
 
 
-@case
+@case(paired=True)
 def start_is_raised(ctx):
     """The compile child runs at real-time priority and nice -20, nothing does after the first scan; a tsnap that was niced stays so."""
     workload = ctx.workload("sleep", call="nanosleep")
@@ -161,7 +161,7 @@ def first_sample_s(ctx, workload):
     return (datetime.datetime.fromisoformat(row.split(",")[0].strip("\"Z") + "+00:00") - begun).total_seconds()
 
 
-@case
+@case(alone=True, thorough=True)
 def start_on_a_full_host(ctx):
     """While spinners run on every CPU, each in a session of its own, which the kernel may treat as one, the first sample comes soon."""
     if not realtime_allowed():
@@ -177,7 +177,7 @@ def start_on_a_full_host(ctx):
     check(full[1] <= max(1 * SLOW + quiet, 5 * quiet), "%s s to the first sample, %.2f s on a quiet host", full, quiet)
 
 
-@case
+@case(paired=True)
 def start_with_little_realtime(ctx):
     """In a control group with hardly any real-time run time (10 ms of each second) the start goes on at normal priority: it would take
     a hundred times its CPU time."""
@@ -210,7 +210,7 @@ def progress_is_shown(ctx):
     check(len(re.findall(rb"remarks?[:.]", tool.out)) == 2 and b"sampling" not in tool.out, "the reports: %r", tool.out)
 
 
-@case
+@case(thorough=True)
 def progress_is_for_terminals(ctx):
     """Neither a file, nor a terminal that another job has, nor one that gets rows, shows any progress."""
     workload = ctx.workload("spin")

@@ -53,25 +53,25 @@ def beside(ctx, name):
     told_as_left_out(tool.err, stuck, name)
 
 
-@case
+@case(alone=True, thorough=True)
 def stuck_stack(ctx):
     """tsnap leaves out a process with a stack pointer in a page of a FUSE server that does not answer."""
     beside(ctx, "stuck_stack")
 
 
-@case
+@case(alone=True)
 def stuck_maps(ctx):
     """tsnap leaves out a process whose memory map one of its threads has locked for ever."""
     beside(ctx, "stuck_maps")
 
 
-@case
+@case(alone=True)
 def stuck_exec(ctx):
     """tsnap leaves out a process in an exec that does not end; otherwise the form without options can't begin while it is there."""
     beside(ctx, "stuck_exec")
 
 
-@case
+@case(alone=True, thorough=True)
 def stuck_file(ctx):
     """With a program in a file of a FUSE server that died what is known without the file is shown; a process of tsnap that was given up
     holds neither a pipe nor a recording."""
@@ -86,7 +86,7 @@ def stuck_file(ctx):
     check([name for name in os.listdir(directory) if ".samples." in name], "nothing was recorded: %s", recorder.err)
 
 
-@case
+@case(alone=True)
 def stuck_users(ctx):
     """With a user database that does not answer (a FIFO in place of /etc/passwd) users are numbers, and tsnap ends in time."""
     spin, fifo = ctx.workload("spin"), os.path.join(ctx.temporary(), "passwd")
@@ -138,7 +138,7 @@ def gap_of_worker(ctx):
     check("%d scans not recorded" % gaps[0][1] in re.sub(r"\s+", " ", replay.out.decode()), "not told: %s", replay.out.decode())
 
 
-@case
+@case(alone=True)
 def stuck_and_stopped(ctx):
     """SIGTERM ends tsnap within a second, also while reading a process does not end; nothing of tsnap is left."""
     ctx.workload("stuck_exec")
@@ -162,7 +162,7 @@ def waits_for_server(pid):
         return "request_wait_answer" in file.read()
 
 
-@case
+@case(alone=True)
 def stuck_and_killed(ctx):
     """A worker that is killed while a look of it does not end is reported as killed, and no other one goes on."""
     ctx.workload("stuck_file")
@@ -214,7 +214,7 @@ def scans_due(report):
     return [(int(scans), float(seconds)) for scans, seconds in found]
 
 
-@case
+@case(alone=True)
 def stuck_stream(ctx):
     """One process after the other with a locked memory map, beside a report every 5 s and a recorder with stacks: each report is printed,
     no scan is missed because of them, no worker is replaced, and resident memory is flat."""
@@ -246,7 +246,7 @@ def stuck_stream(ctx):
 stuck_stream.limit_s = STREAM_ALL_S + 300
 
 
-@case
+@case(alone=True)
 def stuck_crowd(ctx):
     """Many processes whose memory maps become locked at the same time cost no scan."""
     tool = ctx.stream("-a", columns="cmdline,state")
@@ -268,7 +268,7 @@ def stuck_crowd(ctx):
     check("skipped because the process was locked" in tool.err, "not told: %s", tool.err)
 
 
-@case
+@case(alone=True)
 def stuck_and_reused(ctx):
     """An innocent process that gets the pid of one that was stuck is looked at; there is a restart if the kernel is not asked (before 5.10)."""
     last = "/proc/sys/kernel/ns_last_pid"
@@ -310,7 +310,7 @@ def rows_replayed(ctx, name):
     return tool.finish(0)
 
 
-@case
+@case(alone=True)
 def stuck_recorders(ctx):
     """Recorders whose workers are given up go on: nothing that was given up holds the lock of their directory."""
     tools, names = [], [ctx.temporary() for _ in range(4)]
@@ -335,7 +335,7 @@ def stuck_recorders(ctx):
         again.finish_plain(0)
 
 
-@case
+@case(alone=True)
 def stuck_text_is_kept(ctx):
     """--top --text prints what it has when its worker is given up."""
     tool = without_requests(ctx, "--top", "--text", "-i", 100, "-a", "-g", "comm,cmdline")
@@ -364,7 +364,7 @@ def interval_is_kept(ctx, columns, **stuck):
     check(tool.out.count(b"spin") >= 2, "the thread that spins is not in both: %s", tool.out.decode())
 
 
-@case
+@case(alone=True)
 def stuck_interval_is_kept(ctx):
     """What a report's interval has when its worker is given up is printed, and the next worker begins a new one: because of the thread that
     prints, or because of the one that copies stacks."""
@@ -372,7 +372,7 @@ def stuck_interval_is_kept(ctx):
     interval_is_kept(ctx, "comm,ustack", naps=1)
 
 
-@case
+@case(paired=True)
 def keeper_on_terminal(ctx):
     """When Ctrl-C reaches both the keeper and its worker a report is printed, as after the two signals that timeout(1) sends."""
     terminal = Terminal(ctx)
@@ -388,7 +388,7 @@ def keeper_on_terminal(ctx):
     check(timed.returncode == 124 and b"AVG_THR" in timed.stdout, "%s: %s", timed.returncode, timed.stdout.decode())
 
 
-@case
+@case(alone=True)
 def keeper_ends_as_worker(ctx):
     """The exit code is the worker's; if the worker is killed tsnap ends by the same signal, for the shell to see."""
     refused = ctx.plain("-p", "4194303", "-d", 0.2)

@@ -71,7 +71,7 @@ class Screen:
         os.write(self.master, keys.encode())
 
 
-@case
+@case(paired=True)
 def top_as_text(ctx):
     """One screen as text shows what a report would: a sleeper is asleep in an average scan."""
     workload = ctx.workload("sleep", call="nanosleep")
@@ -154,7 +154,7 @@ def top_loads(ctx):
         check(not words, "it wrote over its screen: %s", words)
 
 
-@case
+@case(thorough=True)
 def top_load_fails(ctx):
     """If probes can't be loaded the screen goes on and shows the whole reason, also where it is narrow."""
     screen = Screen(ctx, "-i", "0.5", columns=80)
@@ -200,7 +200,7 @@ def sleeps_of(tid):
     return truth.Thread(tid).status_number("voluntary_ctxt_switches")
 
 
-@case
+@case(thorough=True, long=True)
 def top_durations(ctx):
     """The peek at a thread has the distribution of its waits, with --trace or once a key requests the trace. A line of it can be kept, and
     y names the trace."""
@@ -234,7 +234,7 @@ def rows_of(text, tids):
     return {int(tid): (average, share, state) for average, share, tid, state in rows if int(tid) in tids}
 
 
-@case
+@case(thorough=True)
 def top_same_numbers(ctx):
     """A live view, the same view of a recording, and the report that y names show the same numbers."""
     tids = [ctx.workload("sleep", call="nanosleep").tid, ctx.workload("stopped").tid]
@@ -264,7 +264,7 @@ def top_same_numbers(ctx):
           "one S and one T, each of them always: %s", shown)
 
 
-@case
+@case(thorough=True, long=True)
 def top_monkey(ctx):
     """--top survives 2000 random keys and resizes while it samples, and restores the terminal's modes."""
     ctx.workload("sleep", call="nanosleep")

@@ -115,7 +115,7 @@ def totals_close(ctx):
     expect_filled(rows, (workload.tid, workload.number("tid2"), spinner.tid))
 
 
-@case
+@case(thorough=True)
 def totals_at_any_rate(ctx):
     """The totals don't depend on the rate of sampling."""
     for rate in (2, 100):
@@ -137,7 +137,7 @@ def totals_of_first_sample(ctx):
     check(total["cpu_us"] < 100000 and total["vcsw"] < 10, "a thread that only slept has %s", total)
 
 
-@case
+@case(alone=True)
 def totals_of_growth(ctx):
     """When more threads begin than the map was made for it is made larger, and neither a thread nor time is lost."""
     room = Room(ctx)
@@ -156,7 +156,7 @@ def totals_of_growth(ctx):
     expect_filled(rows, tids)
 
 
-@case
+@case(paired=True)
 def totals_of_intervals_that_wait(ctx):
     """While reports are not read for some time scans wait to be processed, and each report has the time of its own scans;
     also for threads that end, of which two live at any time."""
@@ -233,7 +233,7 @@ def totals_in_doubt(ctx):
     check("may be wrong" not in some.out.decode(), "of some: %s", some.out.decode())
 
 
-@case
+@case(thorough=True)
 def totals_over_sweeps(ctx):
     """Totals of exited threads are forgotten every ten seconds; those of no other thread are counted twice."""
     if SLOW > 3:

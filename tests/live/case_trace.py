@@ -74,7 +74,7 @@ class Stolen:
         return share
 
 
-@case
+@case(paired=True)
 def trace_run_queue(ctx):
     """runq of a thread with a rival on its CPU has as many waits as the kernel counts, and as much time."""
     workload = ctx.workload("burst")
@@ -108,7 +108,7 @@ def trace_until_interrupted(ctx):
     check(naps.count == 10, "%d naps, not 10", naps.count)
 
 
-@case
+@case(paired=True)
 def trace_sleeps(ctx):
     """offcpu has the workload's sleeps of 10 ms in clock_nanosleep and futex, one of 100 ms, one of 150 ms in D, and no others."""
     workload = ctx.workload("burst", naps=40, nap_ms=10, waits=20)
@@ -183,7 +183,7 @@ def trace_disk(ctx):
     check(disk.total_ns >= 0.8 * inside.total_ns, "%d ns in D of %d", disk.total_ns, inside.total_ns)
 
 
-@case
+@case(paired=True)
 def trace_of_the_dead(ctx):
     """All waits of threads that lived for less than an interval are reported, but for a few at switches that no BPF program saw."""
     tool = begin(ctx, "-g", "comm,pid")
@@ -226,7 +226,7 @@ def trace_of_some(ctx):
         check(words in out, "no %r in: %s", words, out)
 
 
-@case
+@case(thorough=True)
 def trace_memory(ctx):
     """With all kinds at once, single events and stacks, in maps as they are made for 20 000 threads, kernel memory stays below 32 MB."""
     listed = ctx.plain("--list")
@@ -247,7 +247,7 @@ def trace_memory(ctx):
     check(lost and (lost.group(1) == "0" or late), "%s", cost.text)
 
 
-@case
+@case(alone=True, thorough=True)
 def trace_of_growth(ctx):
     """When more threads begin than the map was made for it is made larger, and waits are still counted."""
     room = Room(ctx)
@@ -267,7 +267,7 @@ def trace_of_growth(ctx):
           last[2] - first[2], after[2] - before[2])
 
 
-@case
+@case(alone=True, thorough=True)
 def events_over_growth(ctx):
     """While the map is made larger each exec and each sleep that is longer than --slower is reported once, or the exec is counted as an
     event that was not read in time, or as a thread that did not fit. A sleep that began when the thread did not fit the map is unknown."""
@@ -310,7 +310,7 @@ def events_over_growth(ctx):
     check(len(never) <= lost, "of %d execs not told, with %d lost: %s", sum(map(len, pids.values())), lost, never)
 
 
-@case
+@case(alone=True, thorough=True)
 def call_over_growth(ctx):
     """A call with many waits that goes on while the map is made larger is reported at its end, with all of its time."""
     room = Room(ctx)
@@ -369,7 +369,7 @@ def trace_refused(ctx):
         check(re.search(r"missed: [1-9]\d* " + re.escape(what), tool.err), "%s is not told: %s", what, tool.err)
 
 
-@case
+@case(thorough=True)
 def trace_of_one_in_a_crowd(ctx):
     """No wait of a process that is chosen by its id is missed because of other processes: these take no room in the maps."""
     threads = 9000

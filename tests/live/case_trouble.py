@@ -15,7 +15,7 @@ import threading
 
 import bpf
 import truth
-from harness import (SLOW, START_S, STOP_S, UNREADY, Skip, Tsnap, case, case_of_refusal, check, number, rows_of, through,
+from harness import (SLOW, START_S, STOP_S, UNREADY, Skip, Tsnap, case, check, number, rows_of, through,
                      wait_until)
 
 NOBODY = 65534
@@ -110,7 +110,7 @@ def term_without_reader(ctx):
         check(got == 1 and "did not take everything" in tool.err, "%d bytes a second: exit code %d: %s", bytes_s, got, tool.err)
 
 
-@case
+@case(alone=True)
 def full_disk(ctx):
     """If standard output is on a full disk there are exit code 1 and one line, for every format."""
     for args in (("--csv", "-a"), ("--json", "-a"), ("-a", "-d", "1"), ("--list",)):
@@ -167,7 +167,7 @@ class Remains:
         check(not left, "left kprobe events: %s", left)
 
 
-@case
+@case(alone=True)
 def nothing_left(ctx):
     """After an orderly end no program, map, kprobe event or temporary file is left."""
     remains = Remains()
@@ -178,7 +178,7 @@ def nothing_left(ctx):
     remains.expect_none(owned)
 
 
-@case
+@case(alone=True)
 def killed(ctx):
     """After kill -9 programs and maps go with tsnap, and the next start removes what is left of its files and kprobe events."""
     remains = Remains()
@@ -193,7 +193,7 @@ def killed(ctx):
     remains.expect_none(owned)
 
 
-@case
+@case(alone=True)
 def killed_at_start(ctx):
     """After kill -9 of a tsnap that compiles neither a child nor a file stays after the next start."""
     remains = Remains()
@@ -366,7 +366,7 @@ def same_without(ctx, facts, *types):
         ctx.started.remove(workload)
 
 
-@case
+@case(thorough=True, long=True)
 def without_facts(ctx):
     """With the features of this kernel taken away, one set after the other, tsnap shows the same."""
     if ctx.options.tsnap_args:
@@ -513,7 +513,7 @@ def compile_child_unheard(ctx):
                      "Cannot allocate memory")
 
 
-@case_of_refusal
+@case(refusal=True)
 def no_kernel_types(ctx):
     """Without BTF, headers and kheaders one line names the package to install; exit code 77."""
     release = os.uname().release

@@ -5,7 +5,7 @@ import re
 from harness import OF_PATHS, START_S, case, check, wait_until
 
 
-@case
+@case(alone=True)
 def dying_processes(ctx):
     """For processes that live for some ms, sampled at every step of their end with every column, values that /proc no longer has are
     absent, those of the probes are there, and tsnap says nothing but how much was missed."""

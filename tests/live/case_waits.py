@@ -50,7 +50,7 @@ def told_at_once(name):
     return name[len("on="):] in PEERLESS and (SLOW == 1 or not any(fnmatch.fnmatch(name, pattern) for pattern in SOCKETS))
 
 
-@case
+@case(paired=True)
 def waits(ctx):
     """Each of the objects that the workload `wait` waits on is shown right in every scan; those with a process at the
     other end, once that has been looked for."""

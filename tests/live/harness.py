@@ -460,16 +460,22 @@ def preloading(ctx, name):
     return dict(os.environ, LD_LIBRARY_PATH=os.path.abspath(folder), LD_PRELOAD="lib%s.so" % name)
 
 
-def case(fn):
-    """Enters a test into the table: its name is the function's, its help the doc string."""
-    TABLE.append(fn)
-    return fn
+def case(fn=None, **how):
+    """Enters a test into the table: its name is the function's, its help the doc string. @case(alone=True, ...) says how it runs:
 
-
-def case_of_refusal(fn):
-    """Enters a test into the table, for a host on which tsnap refuses to run."""
-    fn.of_refusal = True
-    return case(fn)
+    alone: when no other does, as it depends on the number of threads on the host, on which processes have BPF programs loaded or exit, on
+    a free CPU, on how long things take, or on how soon tsnap samples them.
+    paired: without any others but one of these, as it sleeps nearly all the time.
+    thorough: only with --all, or named, as it takes long and checks what others check, too, at more places, or compares tsnap's figures
+    with another tool's.
+    long: among the first, so that none of the longest is left at the end.
+    refusal: also on a host on which tsnap refuses to run.
+    """
+    def enter(fn):
+        fn.how = how
+        TABLE.append(fn)
+        return fn
+    return enter(fn) if fn else enter
 
 
 class Findings:

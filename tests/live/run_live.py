@@ -89,46 +89,8 @@ import case_why  # noqa: F401
 import harness
 
 LIMIT_S = 400  # of a test that hangs; stacks_as_gdb takes more than 180 while two processes spin
-# Tests that run when no other does: they depend on the number of threads on the host, on which processes have BPF programs loaded or
-# exit, or on a free CPU.
-ALONE = ("*_growth", "critical_path*", "exit_storm*", "killed*", "nothing_left*", "block_full", "self_stops_counting", "self_not_counted",
-         "only_what_is_asked", "stacks_on_cpu_anywhere", "stacks_on_cpu_shares", "stacks_on_cpu_of_jit", "scan_time_on_full_host", "stuck*",
-         "keeper_ends_*", "hostile_names", "hostile_kinds", "hostile_many_*", "hostile_sparse_files", "hostile_unwind_tables", "hostile_python",
-         "hostile_java", "soak_*", "scan_time_of_slow_reader*", "scan_time_beside_spinners", "scan_time_of_postgres", "stacks_scan_time_*",
-         # tests that depend on how long things take, or on how soon tsnap samples them
-         "forks_of_*", "forks_over_*", "chain_beside_*", "chain_to_holder", "chain_to_java_pool", "chains_summed_up", "dying_processes", "full_disk",
-         "gil_holder", "parsers_killed_*", "stacks_let_go_of_*", "stacks_of_short_lives", "stacks_on_cpu_in_kernel", "stacks_on_cpu_refused",
-         "stacks_without_unwinder", "start_on_*", "start_with_a_cpu_off")
-# Tests that run without any others, but sleep nearly all the time: two of them run side by side.
-PAIRED = ("forks_often_sampled", "forks_otherwise", "forks_shared", "chain_of_mutexes", "gil_deadlock", "gil_in_a_pid_namespace",
-          "keeper_on_terminal", "quota", "scan_time_in_group_without_realtime", "slow_sleeps", "stacks_of_programs_in_turns", "stacks_of_wakers",
-          "start_is_*", "start_with_little_realtime", "top_as_text", "totals_of_intervals_that_wait", "trace_of_the_dead", "trace_run_queue",
-          "trace_sleeps", "waits")
-# Long tests that check what others check, too, at more places, or compare tsnap's figures with another tool's: only with --all, or named.
-THOROUGH = ("asleep_in_every_scan", "bench_*", "forks_inside*", "forks_over_growth", "block_merged", "block_of_growth",
-            "block_requests_without_types", "block_unseen", "call_over_growth", "chain_beside_*", "chain_of_ten_thousand",
-            "chain_through_network_namespaces", "chain_to_java_pool", "chain_to_mariadb", "choose_expression", "choose_reused",
-            "critical_path_of_*", "events_over_growth", "every_trace", "faults_of_all_*", "file_of_the_same_wait", "gil_turns", "go_of_*",
-            "go_without_symbols", "hostile_java", "hostile_kinds", "hostile_many_*", "hostile_names", "hostile_python",
-            "hostile_sparse_files", "hostile_unwind_tables", "idle_by_filter", "inside_choices", "inside_nested", "inside_states",
-            "inside_times", "killed_in_each_form_often", "mariadb_*", "scan_time_beside_spinners", "scan_time_has_a_budget",
-            "scan_time_in_group_with_quota",
-            "scan_time_of_a_report", "scan_time_of_niced", "scan_time_of_postgres", "scan_time_of_slow_reader_of_stacks", "scan_time_of_two",
-            "parsers_killed_*", "peers_*", "podman_*", "postgres_sockets", "postgres_wal", "pressure_of_a_group",
-            "progress_is_for_terminals", "python_in_a_pid_namespace", "record_archive_around_moments", "record_killed_often",
-            "record_of_50_gb", "record_of_a_day", "schema_of_chdb", "schema_of_clickhouse", "schema_of_duckdb", "schema_of_fleet",
-            "schema_of_postgresql", "schema_of_sqlite", "share_race", "slow_sleeps_by_stack", "slow_waits_of_a_quota", "soak_*",
-            "stacks_as_gdb", "stacks_scan_time_coverage", "stacks_scan_time_of_postgres", "stacks_scan_time_shares", "stacks_of_many_files",
-            "stacks_of_strange_maps", "stacks_on_cpu_anywhere", "stacks_on_cpu_by_timer", "stacks_on_cpu_of_jit", "stacks_under_load",
-            "start_on_a_full_host", "stress_*", "stuck_file", "stuck_stack", "times_of_sleepers", "top_durations", "top_load_fails",
-            "top_monkey", "top_same_numbers", "totals_at_any_rate", "totals_over_sweeps", "trace_memory", "trace_of_growth",
-            "trace_of_one_in_a_crowd", "without_facts")
 AGAIN_MAX = 3
 IDLE_SHARE = 0.4  # share of the CPUs' time: if that much of a second was idle, one more test is begun
-# The longest tests, which begin first, so that none is left at the end.
-LONG = ("top_monkey", "file_of_the_same_wait", "every_option", "every_trace", "stacks_as_gdb", "stacks_under_load", "inside_*",
-        "without_facts", "chain_of_kernel_locks", "chain_of_monitors", "stacks_of_java", "share_adopted", "stacks_of_earlier_sleepers",
-        "block_requests", "stacks_on_cpu*", "top_durations", "block_unseen", "sandbox_of_forms", "forks_*", "bench_*")
 
 
 def parse(argv):
@@ -269,7 +231,7 @@ def chosen(options):
     table = case_self.TABLE if options.self_test else harness.TABLE
     if options.names:
         return [test for test in table if is_one_of(test, options.names)]
-    return [test for test in table if options.all or not is_one_of(test, THOROUGH)]
+    return [test for test in table if options.all or "thorough" not in test.how]
 
 
 def main(argv):
@@ -301,7 +263,7 @@ def run_all(options):
     if not tests:
         print("no test of that name", file=sys.stderr)
         return 2
-    refusals = all(hasattr(test, "of_refusal") for test in tests)
+    refusals = all("refusal" in test.how for test in tests)
     why = None if options.self_test or options.must_run or refusals else can_run(options)
     if why:
         print("skip: " + why)
@@ -312,8 +274,8 @@ def run_all(options):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     counts, ran, wavered = {"ok": 0, "FAIL": 0, "skip": 0}, set(), set()
     if options.jobs > 1:
-        beside = sorted((test for test in tests if not is_one_of(test, ALONE + PAIRED)), key=lambda test: not is_one_of(test, LONG))
-        paired = [test for test in tests if is_one_of(test, PAIRED)]
+        beside = sorted((test for test in tests if not {"alone", "paired"} & set(test.how)), key=lambda test: "long" not in test.how)
+        paired = [test for test in tests if "paired" in test.how]
         for name, outcome, words in itertools.chain(run_beside(beside, options, options.jobs, 1), run_beside(paired, options, 2)):
             # a failure or a skip may be due to the other tests
             told(words if outcome == "ok" else words.replace(outcome, "again", 1))
