@@ -12,7 +12,7 @@
 #include "live/trace_table.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
-#include "screen/key_file.h"
+#include "screen/key.h"
 #include "screen/saved.h"
 #include "screen/screen.h"
 

@@ -50,7 +50,6 @@ void command_column_right(struct view *view, const struct shown *shown);
 void command_column_drop(struct view *view, const struct shown *shown);
 void command_all_states(struct view *view, const struct shown *shown);
 void command_follow(struct view *view, const struct shown *shown);
-void command_views(struct view *view, const struct shown *shown);
 /* Keeps only the samples that the condition is true of, as a step. False: the filter gets too long.
  */
 bool question_keep(struct view *view, bool widens, const char *condition);
@@ -69,19 +68,16 @@ void view_load(struct view *view, const struct shown *shown, uint64_t needs, boo
 /* True if the column's values are sampled. If not, *why says why; "" if that can be changed. */
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
 
+/* saved.c: views with a name. */
+void command_views(struct view *view, const struct shown *shown);
 /* command_value.c: the whole of a value. */
 void command_value(struct view *view, const struct shown *shown);
-/* command_peek.c: the parts of a row. */
+/* peek.c: the parts of a row. */
 void command_peek(struct view *view, const struct shown *shown);
 
-/* command_tree.c, command_heat.c: the window in other forms than a table. */
+/* process_tree.c, heat.c: the window in other forms than a table. */
 void command_tree(struct view *view, const struct shown *shown);
 void command_heat(struct view *view, const struct shown *shown);
-/* Adds the condition that a stack begins with the frames from the root to the node, on CPU or off
- * it. Returns whether that widens, as condition_widens() does. */
-bool add_stack_condition(struct text *text, const struct tree *tree, const struct tree_node *node,
-			 bool wanted);
-
 /* command_time.c: position and length of the window. */
 void command_back(struct view *view, const struct shown *shown);
 void command_forth(struct view *view, const struct shown *shown);
@@ -94,15 +90,17 @@ void command_jump(struct view *view, const struct shown *shown);
 void command_window(struct view *view, const struct shown *shown);
 void command_refresh(struct view *view, const struct shown *shown);
 
-/* command_out.c: output to files and other programs. */
+/* write.c: output to files and other programs. */
 void command_write(struct view *view, const struct shown *shown);
 void command_line(struct view *view, const struct shown *shown);
+/* Adds the command line that makes this view. */
+void command_line_add(struct text *text, const struct view *view, const struct shown *shown);
+
+/* command_table.c: the commands themselves, and what is left to the owner of the view. */
 void command_help(struct view *view, const struct shown *shown);
 void command_palette(struct view *view, const struct shown *shown);
 void command_redraw(struct view *view, const struct shown *shown);
 void command_stop(struct view *view, const struct shown *shown);
 void command_quit(struct view *view, const struct shown *shown);
-/* Adds the command line that makes this view. */
-void command_line_add(struct text *text, const struct view *view, const struct shown *shown);
 
 #endif

@@ -57,12 +57,6 @@ void command_right(struct view *view, const struct shown *shown)
 		command_peek(view, shown);
 }
 
-void command_find(struct view *view, const struct shown *shown)
-{
-	(void)shown;
-	prompt_open(view, &prompt_find, "");
-}
-
 /* The first column of the row that has the words; SIZE_MAX: none. */
 static size_t find_in_row(const struct view *view, const struct shown *shown, size_t row)
 {
@@ -108,4 +102,20 @@ void command_find_next(struct view *view, const struct shown *shown)
 void command_find_previous(struct view *view, const struct shown *shown)
 {
 	find(view, shown, false);
+}
+
+static bool find_done(struct view *view, const struct shown *shown)
+{
+	text_into(view->find, sizeof(view->find), view->prompt.text);
+	if (view->find[0])
+		command_find_next(view, shown);
+	return true;
+}
+
+static const struct prompt_kind prompt_find = {"Find: ", find_done, NULL};
+
+void command_find(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	prompt_open(view, &prompt_find, "");
 }

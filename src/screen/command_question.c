@@ -3,10 +3,13 @@
 #include "screen/command.h"
 #include "screen/list.h"
 #include "screen/prompt.h"
+#include "report/measure.h"
 #include "report/value.h"
+#include "sample/needs_table.h"
 #include "sample/wait_rule.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Next key after a value is kept: all rows have the same value in its column, so another column
@@ -222,28 +225,241 @@ void command_undo(struct view *view, const struct shown *shown)
 		view_say(view, true, "There is no step to undo");
 }
 
+void command_sort_here(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	question_sort_by(view, view->now.list.items[view->column]);
+}
+
+/* --- the filter */
+
+/* Shows the parser's error at the character that its message names. */
+static void filter_error(struct prompt *prompt, const char *line)
+{
+	const char *number = strstr(line, "at character "), *what;
+	size_t at = SIZE_MAX, left = number ? strtoul(number + 13, NULL, 10) : 0;
+
+	if (left) {
+		for (at = 0; prompt->text[at] && --left;)
+			do
+				at++;
+			while (((unsigned char)prompt->text[at] & 0xc0) == 0x80);
+	}
+	/* message after the quoted line */
+	what = number ? strstr(number, "': ") : NULL;
+	prompt_fail(prompt, at, what ? what + 3 : line);
+}
+
+static bool filter_done_typing(struct view *view, const struct shown *shown)
+{
+	struct prompt *prompt = &view->prompt;
+	struct question question = view->now;
+	struct filter filter = {0};
+	struct error e = {0};
+	int err;
+
+	(void)shown;
+	if (!strcmp(prompt->text, view->now.filter))
+		return true;
+	text_into(question.filter, sizeof(question.filter), prompt->text);
+	err = question_filter(&question, &filter, &e);
+	if (err)
+		filter_error(prompt, e.line);
+	else
+		text_into(
+			view_step(view, "%s", prompt->text[0] ? prompt->text : "no filter")->filter,
+			VIEW_INPUT_SIZE, prompt->text);
+	filter_done(&filter);
+	error_done(&e);
+	return !err;
+}
+
+/* Completions of a word: names of columns, or values of a column of the table. */
+struct completing {
+	const char *word;
+	size_t length;
+	struct text common; /* longest common prefix of all matches */
+	size_t count;
+};
+
+static void completion_offer(struct completing *completing, const char *whole)
+{
+	size_t same = 0;
+
+	if (strncmp(whole, completing->word, completing->length) != 0)
+		return;
+	if (!completing->count++) {
+		text_add_string(&completing->common, whole);
+		return;
+	}
+	while (whole[same] && whole[same] == completing->common.bytes[same])
+		same++;
+	text_end(&completing->common, completing->common.bytes + same);
+}
+
+static void values_offer(struct completing *completing, const struct shown *shown, const char *name,
+			 size_t length)
+{
+	struct text value = {0};
+
+	for (size_t i = 0; i < shown->list.count; i++) {
+		const struct column *column = shown->list.items[i];
+
+		if (strlen(column->name) != length || strncmp(column->name, name, length) != 0)
+			continue;
+		for (size_t row = 0; row < shown->grid.row_count; row++) {
+			text_clear(&value);
+			value_add(&value, column, shown_row(shown, row)[i]);
+			if (value.length)
+				completion_offer(completing, text_string(&value));
+		}
+	}
+	text_done(&value);
+}
+
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+
+static void filter_complete(struct view *view, const struct shown *shown)
+{
+	struct prompt *prompt = &view->prompt;
+	size_t start = prompt->at, name;
+	struct completing completing = {0};
+
+	while (start && !strchr(" ()&|!=<>~\"", prompt->text[start - 1]))
+		start--;
+	completing.word = prompt->text + start;
+	completing.length = prompt->at - start;
+	for (name = start; name && strchr("=!~", prompt->text[name - 1]); name--)
+		;
+	if (name < start && name && strchr(NAME_LETTERS, prompt->text[name - 1])) {
+		size_t end = name;
+
+		while (name && strchr(NAME_LETTERS, prompt->text[name - 1]))
+			name--;
+		values_offer(&completing, shown, prompt->text + name, end - name);
+	} else {
+		for (size_t i = 0; i < sample_column_count; i++)
+			completion_offer(&completing, sample_columns[i].name);
+	}
+	if (completing.count && completing.common.length > completing.length)
+		prompt_insert(prompt, completing.common.bytes + completing.length);
+	else
+		view_say(view, true, completing.count ? "%zu begin so" : "Nothing begins so",
+			 completing.count);
+	text_done(&completing.common);
+}
+
+static const struct prompt_kind prompt_filter = {"Filter: ", filter_done_typing, filter_complete};
+
 void command_filter(struct view *view, const struct shown *shown)
 {
 	(void)shown;
 	prompt_open(view, &prompt_filter, view->now.filter);
 }
 
+/* --- columns */
+
+void command_column_drop(struct view *view, const struct shown *shown)
+{
+	struct question *question;
+
+	(void)shown;
+	if (view->now.list.count == 1) {
+		view_say(view, true, "This is the last column");
+		return;
+	}
+	question = view_step(view, "-%s", view->now.list.items[view->column]->name);
+	if (question->sort == question->list.items[view->column])
+		question->sort = NULL;
+	list_remove(&question->list, view->column);
+	if (view->column == question->list.count)
+		view->column--;
+}
+
+/* The list of columns: measures, then all columns of samples. */
+static const struct column *column_of_item(size_t item)
+{
+	return item < measure_column_count ? &measure_columns[item]
+					   : &sample_columns[item - measure_column_count];
+}
+
+static size_t columns_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return measure_column_count + sample_column_count;
+}
+
+/* Adds the source of the column's values and their cost: "(file: when sampled)". */
+static void add_cost(struct text *help, const struct column *column)
+{
+	for (size_t i = needs_row_count; i--;)
+		if (needs_rows[i].need && needs_rows[i].need & column->needs) {
+			text_add_format(help, " (%s: %s)", needs_rows[i].name,
+					needs_cost_names[needs_rows[i].cost]);
+			return;
+		}
+}
+
+static void columns_item(const struct view *view, const struct shown *shown, size_t item,
+			 struct text *name, struct text *help)
+{
+	const struct column *column = column_of_item(item);
+	const char *why;
+
+	(void)view;
+	text_add_string(name, column->name);
+	text_add_string(help, column->help);
+	add_cost(help, column);
+	if (!column_is_there(shown, column, &why))
+		text_add_format(help, "; %s", *why ? why : "not sampled yet: Enter loads it");
+}
+
+static bool columns_marked(const struct view *view, const struct shown *shown, size_t item)
+{
+	(void)shown;
+	return list_find(&view->now.list, column_of_item(item)) < view->now.list.count;
+}
+
+static void columns_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	const struct column *column = column_of_item(item);
+	size_t at = list_find(&view->now.list, column);
+	struct error e = {0};
+	const char *why;
+
+	if (at < view->now.list.count) {
+		view->column = at;
+		command_column_drop(view, shown);
+		return;
+	}
+	if (!column_is_there(shown, column, &why)) {
+		if (*why) {
+			view_say(view, true, "%s is %s", column->name, why);
+			return;
+		}
+		view_load(view, shown, column->needs, false);
+		view_say(view, false, "%s is sampled from now on", column->name);
+	}
+	column_list_add(&view_step(view, "+%s", column->name)->list, column->name, true, &e);
+	error_done(&e);
+	view->column = view->now.list.count - 1;
+}
+
+static const struct list_kind list_columns = {
+	.title = "Columns",
+	.hint = "Enter adds or removes, letters search, Esc closes",
+	.count = columns_count,
+	.item = columns_item,
+	.marked = columns_marked,
+	.choose = columns_choose,
+	.stays = true,
+};
+
 void command_columns(struct view *view, const struct shown *shown)
 {
 	(void)shown;
 	list_open(view, &list_columns);
-}
-
-void command_sort(struct view *view, const struct shown *shown)
-{
-	(void)shown;
-	list_open(view, &list_sort);
-}
-
-void command_views(struct view *view, const struct shown *shown)
-{
-	(void)shown;
-	list_open(view, &list_views);
 }
 
 void question_sort_by(struct view *view, const struct column *column)
@@ -256,10 +472,45 @@ void question_sort_by(struct view *view, const struct column *column)
 	view->row = view->top = 0;
 }
 
-void command_sort_here(struct view *view, const struct shown *shown)
+static size_t sort_count(const struct view *view, const struct shown *shown)
 {
 	(void)shown;
-	question_sort_by(view, view->now.list.items[view->column]);
+	return view->now.list.count;
+}
+
+static void sort_item(const struct view *view, const struct shown *shown, size_t item,
+		      struct text *name, struct text *help)
+{
+	(void)shown;
+	text_add_string(name, view->now.list.items[item]->name);
+	text_add_string(help, view->now.list.items[item]->help);
+}
+
+static bool sort_marked(const struct view *view, const struct shown *shown, size_t item)
+{
+	(void)shown;
+	return view->now.sort == view->now.list.items[item];
+}
+
+static void sort_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	(void)shown;
+	question_sort_by(view, view->now.list.items[item]);
+}
+
+static const struct list_kind list_sort = {
+	.title = "Sort by",
+	.hint = "Enter sorts, the sorted one again: in reverse; Esc closes",
+	.count = sort_count,
+	.item = sort_item,
+	.marked = sort_marked,
+	.choose = sort_choose,
+};
+
+void command_sort(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	list_open(view, &list_sort);
 }
 
 static void column_swap(struct view *view, size_t with)
@@ -287,22 +538,7 @@ void command_column_right(struct view *view, const struct shown *shown)
 		column_swap(view, view->column + 1);
 }
 
-void command_column_drop(struct view *view, const struct shown *shown)
-{
-	struct question *question;
-
-	(void)shown;
-	if (view->now.list.count == 1) {
-		view_say(view, true, "This is the last column");
-		return;
-	}
-	question = view_step(view, "-%s", view->now.list.items[view->column]->name);
-	if (question->sort == question->list.items[view->column])
-		question->sort = NULL;
-	list_remove(&question->list, view->column);
-	if (view->column == question->list.count)
-		view->column--;
-}
+/* --- threads */
 
 void command_all_states(struct view *view, const struct shown *shown)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/command.h"
-#include "screen/key.h"
+#include "screen/list.h"
 
 #include <string.h>
 
@@ -81,4 +81,107 @@ void view_say_key(struct view *view, bool failed,
 	text_add_string(&words, key + 2);
 	view_say(view, failed, "%s", text_string(&words));
 	text_done(&words);
+}
+
+/* --- the commands, as a palette and as help */
+
+static size_t palette_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return command_count;
+}
+
+static void palette_item(const struct view *view, const struct shown *shown, size_t item,
+			 struct text *name, struct text *help)
+{
+	(void)shown;
+	text_add_string(name, commands[item].name);
+	text_add_format(help, "%s (", commands[item].help);
+	bindings_add_keys(help, &view->bindings, item);
+	text_add_char(help, ')');
+}
+
+static void palette_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	commands[item].run(view, shown);
+}
+
+static const struct list_kind list_palette = {
+	.title = "Commands",
+	.hint = "Enter runs, letters search, Esc closes",
+	.count = palette_count,
+	.item = palette_item,
+	.choose = palette_choose,
+};
+
+void command_palette(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	list_open(view, &list_palette);
+}
+
+/* Notes that follow the commands. */
+static const char *const notes[][2] = {
+	{"not there", "kill, renice, strace: tsnap looks"},
+	{"the band", "above the table: threads by state over the last minutes: #: ON, on a CPU;"},
+	{"", "r: RQ, waits for a CPU; D: uninterruptible sleep; s: asleep, but working"},
+	{"", "(part of a request); -: as many as there are CPUs; ^: the window"},
+	{"times", "local, as in reports; CSV, JSON and names of recorded files have UTC"},
+	{"history", "the last ten minutes, then one scan a second for two hours; at most 64 MB"},
+	{"files", "~/.config/tsnap and /etc/tsnap: views, and keys (COMMAND = KEY ...)"},
+};
+#define NOTE_COUNT (sizeof(notes) / sizeof(notes[0]))
+
+static size_t help_count(const struct view *view, const struct shown *shown)
+{
+	(void)view;
+	(void)shown;
+	return command_count + NOTE_COUNT;
+}
+
+static void help_item(const struct view *view, const struct shown *shown, size_t item,
+		      struct text *name, struct text *help)
+{
+	(void)shown;
+	if (item < command_count) {
+		bindings_add_keys(name, &view->bindings, item);
+		text_add_format(help, "%s (:%s)", commands[item].help, commands[item].name);
+		return;
+	}
+	text_add_string(name, notes[item - command_count][0]);
+	text_add_string(help, notes[item - command_count][1]);
+}
+
+static const struct list_kind list_help = {
+	.title = "Help",
+	.hint = "letters search, Esc or Enter closes",
+	.count = help_count,
+	.item = help_item,
+};
+
+void command_help(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	list_open(view, &list_help);
+}
+
+/* --- what is left to the owner of the view */
+
+void command_redraw(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	view->request = REQUEST_REDRAW;
+}
+
+void command_stop(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	view->request = REQUEST_STOP;
+}
+
+void command_quit(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	view->request = REQUEST_QUIT;
 }

@@ -1,12 +1,559 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/draw.h"
+#include "base/clock.h"
+#include "render/renderer.h"
+#include "report/value.h"
 #include "screen/command.h"
 #include "screen/list.h"
 #include "screen/prompt.h"
-#include "base/clock.h"
-#include "report/value.h"
 
 #include <string.h>
+
+/* Positions of the parts, in rows of the screen from 0. */
+struct layout {
+	size_t rows, columns;
+	size_t band_top, band_rows; /* 0 rows: there is no band */
+	size_t axis_row;	    /* row of the times, below the band */
+	size_t steps_row;	    /* row of the steps that led to this view */
+	size_t title_row, table_top, table_rows;
+	size_t list_title, list_rows;	/* title of a list; its items are below it */
+	size_t cell_top, cell_rows;	/* whole value of the cell under the cursor */
+	size_t bottom_top, bottom_rows; /* message, prompt or keys */
+};
+
+/* --- the top, above the table: source, time and the band */
+
+static const struct band_look {
+	const char *sign;
+	enum style style;
+} band_looks[BAND_COUNT] = {
+	[BAND_ON] = {"#", STYLE_ON},
+	[BAND_RQ] = {"r", STYLE_RQ},
+	[BAND_DISK] = {"D", STYLE_DISK},
+	[BAND_WORK] = {"s", STYLE_WORK},
+};
+
+static void add_duration(struct text *text, int64_t us)
+{
+	int64_t seconds = us / US_PER_SECOND;
+
+	text_add_format(text, "%02lld:%02lld:%02lld", (long long)(seconds / 3600),
+			(long long)(seconds / 60 % 60), (long long)(seconds % 60));
+}
+
+/* Adds the window's position in time: LIVE, FROZEN, 00:01:30 ago, END. */
+static void add_position(struct text *text, const struct view *view, const struct shown *shown)
+{
+	int64_t behind_us =
+		shown->history.last_us == ABSENT ? 0 : shown->history.last_us + 1 - shown->until_us;
+
+	if (view->now.until_us != ABSENT) {
+		text_add_string(text, "FROZEN, ");
+		add_duration(text, behind_us > 0 ? behind_us : 0);
+		text_add_string(text, shown->source.recording ? " before the end" : " ago");
+	} else {
+		text_add_string(text, shown->source.recording ? "REPLAY, END"
+				      : shown->source.ended   ? "ENDED"
+							      : "LIVE");
+	}
+}
+
+static void add_origin(struct text *text, const struct shown *shown)
+{
+	const struct source_status *status = &shown->source.status;
+
+	text_add_string(text, "tsnap");
+	if (shown->source.recording) {
+		text_add_string(text, ", replay of ");
+		text_add_printable(text, shown->source.recording);
+	}
+	if (status->host[0]) {
+		text_add_string(text, " on ");
+		text_add_printable(text, status->host);
+	}
+	if (status->kernel[0]) {
+		text_add_string(text, ", Linux ");
+		text_add_printable(text, status->kernel);
+	}
+	if (status->cpus != ABSENT && status->cpus)
+		text_add_format(text, ", %lld CPU%s", (long long)status->cpus,
+				status->cpus == 1 ? "" : "s");
+}
+
+/* Average number of threads, in hundredths. */
+static int64_t average_of(const struct tally *tally)
+{
+	return tally_avg_thr(tally, tally->shared_us ? tally->shared_us : tally->samples);
+}
+
+/* "2026-11-20 20:42:53.000 to 20:42:58.000 CET, 5.00 s: avg_thr 2.50, 100 scans" */
+static void add_window(struct text *text, const struct shown *shown, bool dated)
+{
+	const struct tally *tally = &shown->tally;
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
+
+	if (!tally->scans) {
+		text_add_string(text, shown->history.first_us == ABSENT
+					      ? "There is no scan yet"
+					      : "There is no scan in this window");
+		return;
+	}
+	clock_format_local(tally->from_us, from);
+	clock_format_local(tally->until_us, until);
+	if (dated)
+		text_add_format(text, "%.10s ", from);
+	text_add_format(text, "%.12s to %.12s %s, ", from + CLOCK_LOCAL_TIME,
+			until + CLOCK_LOCAL_TIME, until + CLOCK_LOCAL_ZONE);
+	text_add_decimals(text, ratio(tally->elapsed_us, 100, US_PER_SECOND), 2);
+	text_add_string(text, " s: avg_thr ");
+	text_add_decimals(text, average_of(tally), 2);
+	text_add_format(text, ", %lld scan%s", (long long)tally->scans,
+			tally->scans == 1 ? "" : "s");
+}
+
+/* Sums all rows of missed that have this row's text up to a reason in brackets; 0: an earlier row
+ * has the sum. */
+static uint64_t missed_count(const struct source_status *status, size_t at)
+{
+	size_t length = strcspn(status->missed[at].what, "(");
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < status->missed_count; i++) {
+		if (status->missed[i].natural ||
+		    strncmp(status->missed[i].what, status->missed[at].what, length) != 0)
+			continue;
+		if (i < at)
+			return 0;
+		count += status->missed[i].count;
+	}
+	return count;
+}
+
+/* Adds that the clock was set in the window, and counts of what was missed since the start. */
+static void add_missed(struct text *text, const struct shown *shown)
+{
+	const struct source_status *status = &shown->source.status;
+	const char *before = "Missed: ";
+
+	if (shown->tally.clock_steps) {
+		text_add_string(text, "Note: ");
+		clock_step_add(text, shown->tally.clock_step_us, shown->tally.clock_stepped_us,
+			       shown->source.recording);
+		before = "; missed: ";
+	}
+
+	if (shown->groups.refused) {
+		text_add_format(text, "%s%lld samples in more groups than tsnap keeps", before,
+				(long long)shown->groups.refused);
+		before = "; ";
+	}
+	for (size_t i = 0; i < status->missed_count; i++) {
+		uint64_t count = missed_count(status, i);
+
+		if (!count)
+			continue;
+		text_add_format(text, "%s%llu ", before, (unsigned long long)count);
+		text_add(text, status->missed[i].what, strcspn(status->missed[i].what, "("));
+		text->length -= text->bytes[text->length - 1] == ' ';
+		text_end(text, text->bytes + text->length);
+		before = "; ";
+	}
+}
+
+static void add_history(struct text *text, const struct shown *shown)
+{
+	const struct history_view *history = &shown->history;
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
+
+	if (history->first_us == ABSENT)
+		return;
+	if (shown->marked.scans) {
+		clock_format_local(shown->marked.from_us, from);
+		clock_format_local(shown->marked.until_us, until);
+		text_add_format(text, "Minus %.12s to %.12s: avg_thr ", from + CLOCK_LOCAL_TIME,
+				until + CLOCK_LOCAL_TIME);
+		text_add_decimals(text, average_of(&shown->marked), 2);
+		text_add_string(text, ". ");
+	}
+	if (shown->tally.samples)
+		text_add_string(text, !shown->tally.shared_us ? "Times by samples. "
+				      : shown->times.shared >> TIME_ASLEEP & 1
+					      ? "Times are exact. "
+					      : "Times are exact, of S by samples. ");
+	text_add_string(text, "History: ");
+	add_duration(text, history->last_us - history->first_us);
+	text_add_format(text, ", %llu scans", (unsigned long long)history->scan_count);
+	if (history->thinned_scans)
+		text_add_format(text, " (of older ones 1 a second: %llu left out)",
+				(unsigned long long)history->thinned_scans);
+	if (history->dropped_scans)
+		text_add_format(text, " (%llu older ones dropped%s)",
+				(unsigned long long)history->dropped_scans,
+				history->dropped_memory ? ": memory is full" : "");
+	if (shown->source.own_cpu != ABSENT) {
+		text_add_string(text, "; tsnap itself: ");
+		text_add_decimals(text, shown->source.own_cpu, 2);
+		text_add_string(text, " % of a CPU");
+	}
+}
+
+static void draw_head(struct cells *cells, const struct layout *layout, const struct view *view,
+		      const struct shown *shown)
+{
+	size_t columns = layout->columns, width;
+	struct text line = {0}, position = {0};
+
+	add_position(&position, view, shown);
+	width = text_width(text_string(&position));
+	add_origin(&line, shown);
+	cells_put_cut(cells, 0, 0, columns - width - 1, text_string(&line), STYLE_TITLE);
+	cells_put_right(cells, 0, columns - width, width, text_string(&position), STYLE_KEY);
+	text_clear(&line);
+	add_window(&line, shown, true);
+	if (text_width(text_string(&line)) > columns) { /* avg_thr matters more than the date */
+		text_clear(&line);
+		add_window(&line, shown, false);
+	}
+	cells_put_cut(cells, 1, 0, columns, text_string(&line), STYLE_PLAIN);
+	text_clear(&line);
+	text_add_string(&line, shown->source.error);
+	if (!line.length)
+		add_missed(&line, shown);
+	width = 0;
+	if (line.length) {
+		width = text_width(text_string(&line)) + 2;
+		cells_put_cut(cells, 2, 0, columns, text_string(&line), STYLE_ALERT);
+	}
+	text_clear(&line);
+	add_history(&line, shown);
+	if (width < columns)
+		cells_put_cut(cells, 2, width, columns - width, text_string(&line), STYLE_FAINT);
+	text_done(&line);
+	text_done(&position);
+}
+
+/* Average number of threads in a step, in hundredths. */
+static int64_t step_total(const struct band_step *step)
+{
+	int64_t total = 0;
+
+	for (int part = 0; part < BAND_COUNT; part++)
+		total += step->threads[part];
+	return ratio(total, 100, step->scans);
+}
+
+/* The part of the step's bar at that height, in hundredths of threads; BAND_COUNT: the bar is
+ * lower. */
+static int part_at(const struct band_step *step, int64_t height)
+{
+	int64_t total = 0;
+
+	for (int part = 0; part < BAND_COUNT; part++) {
+		total += ratio(step->threads[part], 100, step->scans);
+		if (total > height)
+			return part;
+	}
+	return BAND_COUNT;
+}
+
+static void draw_axis(struct cells *cells, const struct layout *layout, const struct shown *shown)
+{
+	const struct band *band = &shown->band;
+	size_t left = layout->columns - band->count;
+	struct text step = {0};
+
+	for (size_t i = 0; i < band->count; i++) {
+		int64_t from_us = band->from_us + (int64_t)i * band->step_us;
+
+		if (from_us < shown->until_us && from_us + band->step_us > shown->from_us)
+			cells_put(cells, layout->axis_row, left + i, 1, "^", STYLE_KEY);
+	}
+	text_add_format(&step, "%g s", (double)band->step_us / US_PER_SECOND);
+	cells_put_cut(cells, layout->axis_row, 0, left - 1, text_string(&step), STYLE_FAINT);
+	text_done(&step);
+}
+
+static void draw_band(struct cells *cells, const struct layout *layout, const struct shown *shown)
+{
+	const struct band *band = &shown->band;
+	int64_t cpus = shown->source.status.cpus == ABSENT ? 0 : shown->source.status.cpus * 100;
+	int64_t most = cpus > 100 ? cpus : 100;
+	size_t left = layout->columns - band->count;
+	struct text label = {0};
+
+	for (size_t i = 0; i < band->count; i++)
+		if (step_total(&band->steps[i]) > most)
+			most = step_total(&band->steps[i]);
+	if (!band->count)
+		return;
+	for (size_t row = 0; row < layout->band_rows; row++) {
+		size_t up = layout->band_rows - 1 - row;
+		int64_t low = most * (int64_t)up / (int64_t)layout->band_rows;
+		int64_t high = most * (int64_t)(up + 1) / (int64_t)layout->band_rows;
+		bool line = cpus > low && cpus <= high;
+
+		for (size_t i = 0; i < band->count; i++) {
+			int part = part_at(&band->steps[i], (low + high) / 2);
+
+			/* shows a mark for a small number: it is not 0 */
+			if (part == BAND_COUNT && !up)
+				part = part_at(&band->steps[i], 0);
+			if (part < BAND_COUNT)
+				cells_put(cells, layout->band_top + row, left + i, 1,
+					  band_looks[part].sign, band_looks[part].style);
+			else if (line)
+				cells_put(cells, layout->band_top + row, left + i, 1, "-",
+					  STYLE_FAINT);
+		}
+	}
+	text_add_decimals(&label, ratio(most, 1, 10), 1);
+	cells_put_right(cells, layout->band_top, 0, left - 1, text_string(&label), STYLE_FAINT);
+	text_done(&label);
+	draw_axis(cells, layout, shown);
+}
+
+/* --- the table */
+
+#define GAP 2	      /* columns of the screen between two columns */
+#define WIDTH_MOST 44 /* greatest width of a text column, unless the screen has columns left */
+#define BAR_WIDTH 10
+
+/* Width of the column in screen columns, for the rows that are drawn. */
+static size_t width_of(const struct view *view, const struct shown *shown, size_t at, size_t rows)
+{
+	const struct column *column = shown->list.items[at];
+	size_t width = text_width(column->title) + (view->now.sort == column);
+	struct text cell = {0};
+
+	if (width < (size_t)column->width)
+		width = (size_t)column->width;
+	for (size_t row = view->top; row < shown->grid.row_count && row < view->top + rows; row++) {
+		size_t wide;
+
+		text_clear(&cell);
+		shown_add_value(&cell, column, shown_row(shown, row)[at]);
+		wide = text_width(text_string(&cell));
+		if (wide > width)
+			width = wide;
+	}
+	text_done(&cell);
+	if (column->kind == KIND_TEXT && width > WIDTH_MOST)
+		width = WIDTH_MOST;
+	if (column->kind == KIND_PERMILLE)
+		width += 1 + BAR_WIDTH;
+	return width;
+}
+
+static void draw_share(struct cells *cells, size_t row, size_t left, size_t width,
+		       const char *words, int64_t permille, enum style style)
+{
+	size_t number = width > BAR_WIDTH + 1 ? width - BAR_WIDTH - 1 : width;
+	int64_t marks = permille == ABSENT ? 0 : (permille * BAR_WIDTH + 999) / 1000;
+
+	cells_put_right(cells, row, left, number, words, style);
+	for (int64_t i = 0; i < marks && number + 1 + (size_t)i < width; i++)
+		cells_put(cells, row, left + number + 1 + (size_t)i, 1, "#", style);
+}
+
+static void draw_cell(struct cells *cells, size_t row, size_t left, size_t width,
+		      const struct column *column, union value value, enum style style)
+{
+	struct text words = {0};
+
+	shown_add_value(&words, column, value);
+	if (column->kind == KIND_PERMILLE)
+		draw_share(cells, row, left, width, text_string(&words), value.number, style);
+	else if (column_is_text(column))
+		cells_put_cut(cells, row, left, width, text_string(&words), style);
+	else
+		cells_put_right(cells, row, left, width, text_string(&words), style);
+	text_done(&words);
+}
+
+static void draw_title(struct cells *cells, const struct layout *layout, const struct view *view,
+		       const struct column *column, size_t left, size_t width)
+{
+	struct text title = {0};
+
+	text_add_string(&title, column->title);
+	if (view->now.sort == column)
+		text_add_string(&title, view->now.reversed ? "▲" : "▼");
+	if (column_is_text(column) || column->kind == KIND_PERMILLE)
+		cells_put_cut(cells, layout->title_row, left, width, text_string(&title),
+			      STYLE_TITLE);
+	else
+		cells_put_right(cells, layout->title_row, left, width, text_string(&title),
+				STYLE_TITLE);
+	text_done(&title);
+}
+
+/* Sum of the screen columns that a range of the table's columns takes. */
+static size_t widths_sum(const size_t *widths, size_t from, size_t to)
+{
+	size_t taken = 0;
+
+	for (size_t i = from; i <= to; i++)
+		taken += widths[i] + (i > from ? GAP : 0);
+	return taken;
+}
+
+/* Brings the cursor into sight, and leaves no columns unused at the right. */
+static void scroll(struct view *view, const struct layout *layout, const size_t *widths,
+		   size_t count)
+{
+	if (view->left > view->column)
+		view->left = view->column;
+	while (view->left < view->column &&
+	       widths_sum(widths, view->left, view->column) > layout->columns)
+		view->left++;
+	while (view->left && widths_sum(widths, view->left - 1, count - 1) <= layout->columns)
+		view->left--;
+}
+
+/* Explains why there are no rows. */
+static void draw_nothing(struct cells *cells, const struct layout *layout, const struct view *view,
+			 const struct shown *shown)
+{
+	struct text words = {0};
+
+	if (!shown->tally.scans) {
+		text_add_string(&words, "No scan is in this window: ");
+		add_key_of(&words, view, command_now);
+		text_add_string(&words, " goes to the newest one");
+	} else if (view->now.filter[0]) {
+		text_add_string(&words, "No sample fits the filter: ");
+		add_key_of(&words, view, command_undo);
+		text_add_string(&words, " undoes the last step, ");
+		add_key_of(&words, view, command_filter);
+		text_add_string(&words, " edits it");
+	} else if (!view->now.all_states) {
+		text_add_string(&words, "No thread is active in this window: ");
+		add_key_of(&words, view, command_all_states);
+		text_add_string(&words, " shows all states");
+	} else {
+		text_add_string(&words, "No thread is in this window");
+	}
+	cells_put_cut(cells, layout->table_top + 1, 2, layout->columns - 2, text_string(&words),
+		      STYLE_PLAIN);
+	text_done(&words);
+}
+
+/* Style of a cell: in a difference, numbers that grew and numbers that shrank have their own. */
+static enum style style_of(const struct shown *shown, size_t at, size_t row)
+{
+	const struct column *column = shown->list.items[at];
+	int64_t number = shown_row(shown, row)[at].number;
+
+	if (!shown->marked.scans || column->role != ROLE_MEASURE || number == ABSENT || !number)
+		return STYLE_PLAIN;
+	return number > 0 ? STYLE_MORE : STYLE_LESS;
+}
+
+static void draw_table(struct cells *cells, const struct layout *layout, struct view *view,
+		       const struct shown *shown)
+{
+	size_t widths[COLUMN_LIST_MAX], rows = layout->table_rows, left = 0;
+
+	view->page_rows = rows;
+	/* leaves no blank rows below the last row of a larger screen while others are above */
+	if (view->top + rows > shown->grid.row_count)
+		view->top = shown->grid.row_count > rows ? shown->grid.row_count - rows : 0;
+	if (view->top > view->row)
+		view->top = view->row;
+	if (rows && view->row >= view->top + rows)
+		view->top = view->row - rows + 1;
+	for (size_t i = 0; i < shown->list.count; i++)
+		widths[i] = width_of(view, shown, i, rows);
+	scroll(view, layout, widths, shown->list.count);
+	view->positions.title_row = layout->title_row;
+	view->positions.table_top = layout->table_top;
+	view->positions.table_rows = rows;
+	view->positions.first = view->left;
+	for (size_t i = view->left; i < shown->list.count && left < layout->columns; i++) {
+		size_t width = widths[i], free_width = layout->columns - left;
+
+		if (width > free_width)
+			width = free_width;
+		draw_title(cells, layout, view, shown->list.items[i], left, width);
+		for (size_t row = 0; row < rows && view->top + row < shown->grid.row_count; row++)
+			draw_cell(cells, layout->table_top + row, left, width, shown->list.items[i],
+				  shown_row(shown, view->top + row)[i],
+				  style_of(shown, i, view->top + row));
+		if (shown->grid.row_count && rows) {
+			size_t at = layout->table_top + view->row - view->top;
+
+			cells_style(cells, at, left, width + GAP, STYLE_CURSOR);
+			if (i == view->column)
+				cells_style(cells, at, left, width, STYLE_CELL);
+		}
+		view->positions.lefts[view->positions.count++] = left;
+		left += width + GAP;
+	}
+	if (!shown->grid.row_count)
+		draw_nothing(cells, layout, view, shown);
+}
+
+/* --- the open list, which replaces the table */
+
+static void draw_item(struct cells *cells, const struct layout *layout, const struct view *view,
+		      const struct shown *shown, size_t item, size_t row, bool here)
+{
+	const struct list_kind *kind = view->list.kind;
+	size_t left = kind->wide ? 0 : LIST_NAME_WIDTH;
+	struct text name = {0}, help = {0};
+
+	kind->item(view, shown, item, &name, &help);
+	if (kind->marked && kind->marked(view, shown, item))
+		cells_put(cells, row, 0, 1, "✓", STYLE_KEY);
+	cells_put_cut(cells, row, 2, LIST_NAME_WIDTH - 3, text_string(&name), STYLE_KEY);
+	cells_put_cut(cells, row, left, layout->columns - left, text_string(&help), STYLE_PLAIN);
+	if (here)
+		cells_style(cells, row, 0, layout->columns, STYLE_CURSOR);
+	if (here && kind->cursor)
+		cells_style(cells, row, LIST_NAME_WIDTH + kind->cursor(view, shown), 1, STYLE_CELL);
+	text_done(&name);
+	text_done(&help);
+}
+
+static void draw_list(struct cells *cells, const struct layout *layout, struct view *view,
+		      const struct shown *shown)
+{
+	struct list *list = &view->list;
+	size_t matches = list_matches(view, shown), rows = layout->list_rows;
+	size_t top = layout->list_title + 1;
+	struct text title = {0};
+
+	if (list->kind->top && rows > 1) {
+		list->kind->top(cells, shown, top++);
+		rows--;
+	}
+	view->page_rows = view->positions.list_rows = rows;
+	view->positions.list_top = top;
+	/* leaves no blank rows below the last item of a larger screen while others are above */
+	if (list->top + rows > matches)
+		list->top = matches > rows ? matches - rows : 0;
+	if (list->top > list->at)
+		list->top = list->at;
+	if (rows && list->at >= list->top + rows)
+		list->top = list->at - rows + 1;
+	text_add_format(&title, "%s (%zu)", list->kind->title, matches);
+	if (list->words[0])
+		text_add_format(&title, " with '%s'", list->words);
+	if (list->kind->header)
+		list->kind->header(view, shown, &title);
+	cells_put_cut(cells, layout->list_title, 0, layout->columns, text_string(&title),
+		      STYLE_TITLE);
+	for (size_t row = 0; row < rows; row++) {
+		size_t item = list_item_at(view, shown, list->top + row);
+
+		if (item == SIZE_MAX)
+			break;
+		draw_item(cells, layout, view, shown, item, top + row, list->top + row == list->at);
+	}
+	text_done(&title);
+}
+
+/* --- all */
 
 #define HEAD_ROWS 3
 
@@ -20,7 +567,9 @@ static size_t lines_of(const char *text, size_t columns, size_t most)
 	return lines;
 }
 
-void draw_lines(struct cells *cells, size_t row, size_t rows, const char *text, enum style style)
+/* Writes the text into rows of the screen, broken where necessary. */
+static void draw_lines(struct cells *cells, size_t row, size_t rows, const char *text,
+		       enum style style)
 {
 	struct text line = {0};
 

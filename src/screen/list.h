@@ -41,9 +41,6 @@ struct list_kind {
 	bool (*key)(struct view *view, const struct shown *shown, size_t item, int32_t key);
 };
 
-extern const struct list_kind list_columns, list_sort, list_palette, list_help, list_views,
-	list_formats, list_peek, list_tree, list_heat, list_value;
-
 void list_open(struct view *view, const struct list_kind *kind);
 /* Fills the data of the open list, if one is open; called after each answer and key. */
 void list_fill(struct shown *shown, const struct view *view);
@@ -55,8 +52,5 @@ size_t list_item_at(const struct view *view, const struct shown *shown, size_t a
 void list_add_detail(struct text *text, struct view *view, const struct shown *shown);
 /* Handles a key while the list is open. */
 void list_key(struct view *view, const struct shown *shown, int32_t key);
-
-/* Chooses the ready-made view of that number, from 0; false: there is none. */
-bool view_choose(struct view *view, const struct shown *shown, size_t number);
 
 #endif

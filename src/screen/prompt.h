@@ -14,9 +14,6 @@ struct prompt_kind {
 	void (*complete)(struct view *view, const struct shown *shown);
 };
 
-extern const struct prompt_kind prompt_filter, prompt_find, prompt_time, prompt_window,
-	prompt_refresh, prompt_path, prompt_name;
-
 /* Opens a prompt. text: initial contents of the line. */
 void prompt_open(struct view *view, const struct prompt_kind *kind, const char *text);
 /* Handles a key while the prompt is open. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/saved.h"
 #include "base/config_file.h"
-#include "screen/view.h"
+#include "screen/command.h"
+#include "screen/list.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -134,4 +135,85 @@ void saved_view_add(struct text *text, const struct view *view, const char *name
 	if (question->filter[0])
 		text_add_format(text, "\nfilter = %s", question->filter);
 	text_add_format(text, "%s\n", question->all_states ? "\nall = yes" : "");
+}
+
+/* --- the list of views */
+
+static size_t views_count(const struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	return view->views ? view->views->count : 0;
+}
+
+static void views_item(const struct view *view, const struct shown *shown, size_t item,
+		       struct text *name, struct text *help)
+{
+	const struct saved_view *saved = &view->views->items[item];
+
+	(void)shown;
+	text_add_format(name, "%zu ", item + 1);
+	text_add_printable(name, saved->name);
+	text_add_printable(help, saved->help);
+	text_add_format(help, "%s%s", *saved->help ? ": " : "", saved->columns);
+	text_add_string(help, *saved->filter ? ", where " : "");
+	text_add_printable(help, saved->filter);
+}
+
+bool view_choose(struct view *view, const struct shown *shown, size_t number)
+{
+	const struct saved_view *saved;
+	struct column_list list = {0};
+	struct error e = {0};
+	struct question *question;
+	uint64_t needs = 0;
+	const char *why;
+
+	if (number >= views_count(view, shown))
+		return false;
+	saved = &view->views->items[number];
+	if (strlen(saved->filter) >= sizeof(view->now.filter))
+		return false;
+	column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e);
+	column_list_add(&list, saved->columns, true, &e);
+	error_done(&e);
+	question = view_step(view, "view %s", saved->name);
+	question->list = (struct column_list){0};
+	for (size_t i = 0; i < list.count; i++)
+		if (column_is_there(shown, list.items[i], &why)) {
+			question->list.items[question->list.count++] = list.items[i];
+		} else if (!*why) {
+			question->list.items[question->list.count++] = list.items[i];
+			needs |= list.items[i]->needs;
+			view_say(view, false, "%s is sampled from now on", list.items[i]->name);
+		}
+	text_into(question->filter, sizeof(question->filter), saved->filter);
+	question->all_states = saved->all_states;
+	if (saved->all_states && !shown->source.all_states)
+		view_say(view, false,
+			 "Idle threads are sampled from now on, at the cost of looking at all");
+	if (needs || (saved->all_states && !shown->source.all_states))
+		view_load(view, shown, needs, saved->all_states);
+	question->sort = NULL;
+	question->reversed = false;
+	view->row = view->top = view->left = view->column = 0;
+	return true;
+}
+
+static void views_choose(struct view *view, const struct shown *shown, size_t item)
+{
+	view_choose(view, shown, item);
+}
+
+static const struct list_kind list_views = {
+	.title = "Views",
+	.hint = "Enter chooses, Esc closes",
+	.count = views_count,
+	.item = views_item,
+	.choose = views_choose,
+};
+
+void command_views(struct view *view, const struct shown *shown)
+{
+	(void)shown;
+	list_open(view, &list_views);
 }

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+struct shown;
 struct view;
 
 /* Texts are allocated by malloc(), except those of tsnap's own views. */
@@ -45,5 +46,8 @@ void saved_views_done(struct saved_views *views);
 
 /* Adds the view as a section of such a file. */
 void saved_view_add(struct text *text, const struct view *view, const char *name);
+
+/* Chooses the ready-made view of that number, from 0; false: there is none. */
+bool view_choose(struct view *view, const struct shown *shown, size_t number);
 
 #endif

@@ -5,7 +5,7 @@
 #include "screen/list.h"
 #include "screen/terminal.h"
 #include "keeper/terminal_rescue.h"
-#include "screen/view_event.h"
+#include "screen/view.h"
 #include "screen/write.h"
 #include "base/clock.h"
 #include "base/memory.h"

@@ -81,11 +81,6 @@ struct peek {
 	struct peek_band band;
 };
 
-/* Ends of the labels of frames that are not user functions. */
-#define STACK_ON "on CPU" /* root of these frames */
-#define STACK_KERNEL " [kernel]"
-#define STACK_CALL " [system call]"
-
 #define HEAT_ROWS_MAX 24
 
 /* Samples by time and by how long their state had lasted, or by how many threads there were. */
@@ -129,29 +124,14 @@ struct shown {
  * band. */
 void shown_fill(struct shown *shown, struct history *history, const struct question *question,
 		size_t band_steps);
-/* Subtracts the rows of another window with the same columns (difference.c). A row that is in only
- * one of them counts as 0 in the other. */
-void grid_subtract(struct grid *grid, const struct grid *before);
 /* Groups the history's samples of the question's window with the end until_us by shown->list, and
  * shares out the exact times of their threads; to be ended with group_table_done(). times: zeroed
  * or from an earlier call; must outlive the groups. */
 void window_group(const struct shown *shown, const struct question *question, int64_t until_us,
 		  struct group_table *groups, struct exact_times *times, struct tally *tally);
-/* Sorts anew if only the order has changed. */
-void shown_sort(struct shown *shown, const struct question *question);
 /* Fills the parts of a row, if that was not done yet (peek.c). */
 void shown_peek(struct shown *shown, const struct view *view);
-/* Counts the samples that the filter, which is the question's, accepts in each step of the band
- * (peek_band.c); of a long history only as many as a key can wait for. */
-void peek_band_fill(struct peek_band *counts, const struct shown *shown,
-		    const struct question *question, const struct filter *filter);
-/* Fill the tree of processes (process_tree.c) and the heat map (heat.c), if that was not done
- * yet. */
-void shown_tree(struct shown *shown, const struct view *view);
-void shown_heat(struct shown *shown, const struct view *view);
-size_t heat_rows(bool of_threads);
-/* Least value of a row of the heat map; ABSENT for the row after the last one: no limit. */
-int64_t heat_bound(bool of_threads, size_t row);
+
 void shown_done(struct shown *shown);
 
 /* Values of a row, by its position in the order that is shown. */

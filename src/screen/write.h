@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes what is shown into a file. */
+/* Writes what is shown into a file (w), or as a command line (y). */
 #ifndef TSNAP_SCREEN_WRITE_H
 #define TSNAP_SCREEN_WRITE_H
 

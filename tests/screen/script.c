@@ -6,10 +6,10 @@
 #include "recording/recording.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
-#include "screen/key_file.h"
+#include "screen/key.h"
 #include "screen/list.h"
 #include "screen/saved.h"
-#include "screen/view_event.h"
+#include "screen/view.h"
 #include "screen/write.h"
 
 #include <stdio.h>
