@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs scripts of keys (scripts/NAME.keys) and compares the screens with expected/NAME.txt, byte for byte; also runs the
-scripts of commands.facts, which say what must be on the screen, for each command of the table and each size.
+scripts of commands.facts, which say what must be on the screen, for each command of the table and each size. Of a screen, the file has
+the rows, with their numbers, that differ from the screen before: what the keys changed.
 
     run_screens.py RUN_SCRIPT TSNAP            compare
     run_screens.py RUN_SCRIPT TSNAP --update   write the screens as the expected ones (then read the diff!)
@@ -32,6 +33,22 @@ def run(arguments, words=""):
     if done.returncode or done.stderr:
         text += "--- standard error, exit %d\n" % done.returncode + done.stderr.decode("utf-8")
     return text
+
+
+def changes(text):
+    """The output of a script with only those rows of each screen that differ from the screen before of the same size, or from blank ones."""
+    before, size, lines = [], None, []
+    for part in re.split(r"^(?=--- )", text, flags=re.M):
+        head, _, rest = part.partition("\n")
+        rows = rest.split("\n")[:-1]
+        if not re.fullmatch(r"--- \d+x%d" % len(rows), head):
+            lines.append(part)
+            continue
+        before = before if head == size else [""] * len(rows)
+        lines.append(head + "\n")
+        lines += ["%d|%s\n" % (at, row) for at, (row, old) in enumerate(zip(rows, before), 1) if row != old]
+        before, size = rows, head
+    return "".join(lines)
 
 
 def cells_of(row, titles, nothing):
@@ -95,6 +112,7 @@ def main():
                 failed += 1
                 print("FAILED %s: %s" % (name, words))
         path = os.path.join(HERE, "expected", name + ".txt")
+        given = changes(given)
         if update:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(given)
