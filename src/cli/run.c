@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"
-#include "base/output_file.h"
 #include "base/progress.h"
 #include "base/signals.h"
 #include "cli/part_table.h"

@@ -574,3 +574,30 @@ int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *c
 	free(walk.parts);
 	return err;
 }
+
+bool proc_fd_is(const char *root, int64_t pid, int64_t tid, int fd, const char *link)
+{
+	char name[32], target[PATH_MAX];
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return proc_link_read(root, pid, tid, name, target, sizeof(target)) > 0 &&
+	       !strcmp(target, link);
+}
+
+DIR *proc_dir_open(const char *root, int64_t pid, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%lld/%s", root, (long long)pid, name);
+	return opendir(path);
+}
+
+int64_t proc_dir_next(DIR *dir)
+{
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (isdigit((unsigned char)*entry->d_name))
+			return atoll(entry->d_name);
+	return -1;
+}

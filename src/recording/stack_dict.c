@@ -4,7 +4,6 @@
 #include "base/names.h"
 #include "sample/waker_stack.h"
 #include "base/output.h"
-#include "base/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include "screen/prompt.h"
 #include "base/clock.h"
 #include "base/quantity.h"
-#include "base/time_word.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -11,7 +11,7 @@
 
 #include "base/cache.h"
 #include "base/text.h"
-#include "proc/cgroup_mount.h"
+#include "proc/cgroup.h"
 #include "proc/user_memory.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
