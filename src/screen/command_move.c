@@ -44,7 +44,6 @@ void command_last(struct view *view, const struct shown *shown)
 
 void command_left(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	if (view->column)
 		view->column--;
 }
@@ -116,6 +115,5 @@ static const struct prompt_kind prompt_find = {"Find: ", find_done, NULL};
 
 void command_find(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	prompt_open(view, &prompt_find, "");
 }

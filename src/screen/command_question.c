@@ -220,14 +220,12 @@ void command_exclude(struct view *view, const struct shown *shown)
 
 void command_undo(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	if (!view_undo(view))
 		view_say(view, true, "There is no step to undo");
 }
 
 void command_sort_here(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	question_sort_by(view, view->now.list.items[view->column]);
 }
 
@@ -258,7 +256,6 @@ static bool filter_done_typing(struct view *view, const struct shown *shown)
 	struct error e = {0};
 	int err;
 
-	(void)shown;
 	if (!strcmp(prompt->text, view->now.filter))
 		return true;
 	text_into(question.filter, sizeof(question.filter), prompt->text);
@@ -353,7 +350,6 @@ static const struct prompt_kind prompt_filter = {"Filter: ", filter_done_typing,
 
 void command_filter(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	prompt_open(view, &prompt_filter, view->now.filter);
 }
 
@@ -363,7 +359,6 @@ void command_column_drop(struct view *view, const struct shown *shown)
 {
 	struct question *question;
 
-	(void)shown;
 	if (view->now.list.count == 1) {
 		view_say(view, true, "This is the last column");
 		return;
@@ -385,8 +380,6 @@ static const struct column *column_of_item(size_t item)
 
 static size_t columns_count(const struct view *view, const struct shown *shown)
 {
-	(void)view;
-	(void)shown;
 	return measure_column_count + sample_column_count;
 }
 
@@ -407,7 +400,6 @@ static void columns_item(const struct view *view, const struct shown *shown, siz
 	const struct column *column = column_of_item(item);
 	const char *why;
 
-	(void)view;
 	text_add_string(name, column->name);
 	text_add_string(help, column->help);
 	add_cost(help, column);
@@ -417,7 +409,6 @@ static void columns_item(const struct view *view, const struct shown *shown, siz
 
 static bool columns_marked(const struct view *view, const struct shown *shown, size_t item)
 {
-	(void)shown;
 	return list_find(&view->now.list, column_of_item(item)) < view->now.list.count;
 }
 
@@ -458,7 +449,6 @@ static const struct list_kind list_columns = {
 
 void command_columns(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	list_open(view, &list_columns);
 }
 
@@ -474,27 +464,23 @@ void question_sort_by(struct view *view, const struct column *column)
 
 static size_t sort_count(const struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	return view->now.list.count;
 }
 
 static void sort_item(const struct view *view, const struct shown *shown, size_t item,
 		      struct text *name, struct text *help)
 {
-	(void)shown;
 	text_add_string(name, view->now.list.items[item]->name);
 	text_add_string(help, view->now.list.items[item]->help);
 }
 
 static bool sort_marked(const struct view *view, const struct shown *shown, size_t item)
 {
-	(void)shown;
 	return view->now.sort == view->now.list.items[item];
 }
 
 static void sort_choose(struct view *view, const struct shown *shown, size_t item)
 {
-	(void)shown;
 	question_sort_by(view, view->now.list.items[item]);
 }
 
@@ -509,7 +495,6 @@ static const struct list_kind list_sort = {
 
 void command_sort(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	list_open(view, &list_sort);
 }
 
@@ -526,14 +511,12 @@ static void column_swap(struct view *view, size_t with)
 
 void command_column_left(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	if (view->column)
 		column_swap(view, view->column - 1);
 }
 
 void command_column_right(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	if (view->column + 1 < view->now.list.count)
 		column_swap(view, view->column + 1);
 }

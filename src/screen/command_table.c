@@ -87,15 +87,12 @@ void view_say_key(struct view *view, bool failed,
 
 static size_t palette_count(const struct view *view, const struct shown *shown)
 {
-	(void)view;
-	(void)shown;
 	return command_count;
 }
 
 static void palette_item(const struct view *view, const struct shown *shown, size_t item,
 			 struct text *name, struct text *help)
 {
-	(void)shown;
 	text_add_string(name, commands[item].name);
 	text_add_format(help, "%s (", commands[item].help);
 	bindings_add_keys(help, &view->bindings, item);
@@ -117,7 +114,6 @@ static const struct list_kind list_palette = {
 
 void command_palette(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	list_open(view, &list_palette);
 }
 
@@ -135,15 +131,12 @@ static const char *const notes[][2] = {
 
 static size_t help_count(const struct view *view, const struct shown *shown)
 {
-	(void)view;
-	(void)shown;
 	return command_count + NOTE_COUNT;
 }
 
 static void help_item(const struct view *view, const struct shown *shown, size_t item,
 		      struct text *name, struct text *help)
 {
-	(void)shown;
 	if (item < command_count) {
 		bindings_add_keys(name, &view->bindings, item);
 		text_add_format(help, "%s (:%s)", commands[item].help, commands[item].name);
@@ -162,7 +155,6 @@ static const struct list_kind list_help = {
 
 void command_help(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	list_open(view, &list_help);
 }
 
@@ -170,18 +162,15 @@ void command_help(struct view *view, const struct shown *shown)
 
 void command_redraw(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	view->request = REQUEST_REDRAW;
 }
 
 void command_stop(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	view->request = REQUEST_STOP;
 }
 
 void command_quit(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	view->request = REQUEST_QUIT;
 }

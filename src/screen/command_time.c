@@ -61,7 +61,6 @@ void command_forth_far(struct view *view, const struct shown *shown)
 
 void command_now(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	if (view->now.until_us != ABSENT)
 		view_step(view, "now")->until_us = ABSENT;
 }
@@ -130,7 +129,6 @@ static const struct prompt_kind prompt_time = {"Jump to (14:03, 14:03:20, -5m): 
 
 void command_jump(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	prompt_open(view, &prompt_time, "");
 }
 
@@ -138,7 +136,6 @@ static bool window_done(struct view *view, const struct shown *shown)
 {
 	int64_t us;
 
-	(void)shown;
 	if (quantity_read(view->prompt.text, QUANTITY_TIME, US_PER_SECOND, &us) || us < 50000) {
 		prompt_fail(&view->prompt, SIZE_MAX, "A length is 5, 0.5, 30s, 2m; at least 0.05");
 		return false;
@@ -155,7 +152,6 @@ void command_window(struct view *view, const struct shown *shown)
 {
 	char seconds[32];
 
-	(void)shown;
 	snprintf(seconds, sizeof(seconds), "%g", (double)view->now.window_us / US_PER_SECOND);
 	prompt_open(view, &prompt_window, seconds);
 }
@@ -164,7 +160,6 @@ static bool refresh_done(struct view *view, const struct shown *shown)
 {
 	int64_t us;
 
-	(void)shown;
 	if (quantity_read(view->prompt.text, QUANTITY_TIME, US_PER_SECOND, &us) ||
 	    us < VIEW_REFRESH_LEAST_US) {
 		prompt_fail(&view->prompt, SIZE_MAX, "A length is 2, 0.5, 10s; at least 0.1");
@@ -181,7 +176,6 @@ void command_refresh(struct view *view, const struct shown *shown)
 {
 	char seconds[32];
 
-	(void)shown;
 	snprintf(seconds, sizeof(seconds), "%g", (double)view->refresh_us / US_PER_SECOND);
 	prompt_open(view, &prompt_refresh, seconds);
 }

@@ -45,7 +45,6 @@ static void value_item(const struct view *view, const struct shown *shown, size_
 	struct text value = {0};
 	const char *at, *end;
 
-	(void)name;
 	add_value(&value, view, shown);
 	end = at = text_string(&value);
 	lines_pass(view, &at, item);
@@ -64,10 +63,6 @@ static void value_header(const struct view *view, const struct shown *shown, str
 static void value_detail(const struct view *view, const struct shown *shown, size_t item,
 			 struct text *text)
 {
-	(void)view;
-	(void)shown;
-	(void)item;
-	(void)text;
 }
 
 const struct list_kind list_value = {

@@ -165,7 +165,6 @@ static void shown_heat(struct shown *shown, const struct view *view)
 
 static size_t heat_count(const struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	return heat_rows(view->heat_of_threads);
 }
 
@@ -213,7 +212,6 @@ static void heat_item(const struct view *view, const struct shown *shown, size_t
 	const struct heat *heat = &shown->heat;
 	size_t row = row_of_item(shown, item);
 
-	(void)view;
 	add_bounds(name, heat, row);
 	for (size_t column = 0; column < heat->columns; column++)
 		text_add_char(help, shade_of(heat->cells[row][column], heat->most));
@@ -261,7 +259,6 @@ static bool heat_key(struct view *view, const struct shown *shown, size_t item, 
 	int64_t step = key == KEY_CODE_LEFT ? -1 : 1;
 	int64_t column = (int64_t)column_of(view, shown) + step;
 
-	(void)item;
 	if (key == 'h') {
 		view->heat_of_threads = !view->heat_of_threads;
 		view->list.at = heat_rows(view->heat_of_threads) - 1;
@@ -280,7 +277,6 @@ static void heat_header(const struct view *view, const struct shown *shown, stru
 	const struct heat *heat = &shown->heat;
 	char from[CLOCK_LOCAL_SIZE];
 
-	(void)view;
 	if (!heat->columns)
 		return;
 	clock_format_local(heat->from_us, from);

@@ -407,7 +407,6 @@ static const struct tree_node *peek_node(const struct shown *shown, size_t item)
 
 static size_t peek_count(const struct view *view, const struct shown *shown)
 {
-	(void)view;
 	return shown->peek.count + trace_items(shown) +
 	       (stacks_are_sampled(shown) ? shown->peek.stacks.row_count : 1);
 }
@@ -495,7 +494,6 @@ static void peek_item(const struct view *view, const struct shown *shown, size_t
 	const struct peek *peek = &shown->peek;
 	const struct tree_node *node = peek_node(shown, item);
 
-	(void)view;
 	if (node) {
 		text_add_string(name, "stack");
 		add_shares(help, tally_avg_thr(&peek->tally, node->weight),

@@ -214,7 +214,6 @@ static bool add_node(struct text *text, const struct view *view, const struct tr
 
 static size_t tree_count(const struct view *view, const struct shown *shown)
 {
-	(void)view;
 	return shown->tree.row_count;
 }
 
@@ -224,7 +223,6 @@ static void tree_item(const struct view *view, const struct shown *shown, size_t
 	const struct tree_node *node = tree_row(&shown->tree, item);
 	int64_t average = tally_avg_thr(&shown->tally, node->weight);
 
-	(void)view;
 	text_add_format(name, "%*s", average < 1000 ? 3 : average < 10000 ? 2 : 0, "");
 	text_add_decimals(name, average, 2);
 	text_add_spaces(name, name->length < 9 ? 9 - name->length : 1);
@@ -287,7 +285,6 @@ static bool tree_key(struct view *view, const struct shown *shown, size_t item, 
 
 static void tree_header(const struct view *view, const struct shown *shown, struct text *title)
 {
-	(void)shown;
 	text_add_string(title, view->tree_of_parents
 				       ? " of processes by parent: avg_thr, share with all below"
 				       : " by container, unit, process, thread: avg_thr, share");

@@ -141,7 +141,6 @@ void saved_view_add(struct text *text, const struct view *view, const char *name
 
 static size_t views_count(const struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	return view->views ? view->views->count : 0;
 }
 
@@ -150,7 +149,6 @@ static void views_item(const struct view *view, const struct shown *shown, size_
 {
 	const struct saved_view *saved = &view->views->items[item];
 
-	(void)shown;
 	text_add_format(name, "%zu ", item + 1);
 	text_add_printable(name, saved->name);
 	text_add_printable(help, saved->help);
@@ -214,6 +212,5 @@ static const struct list_kind list_views = {
 
 void command_views(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	list_open(view, &list_views);
 }

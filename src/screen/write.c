@@ -193,7 +193,6 @@ static bool path_done(struct view *view, const struct shown *shown)
 {
 	struct prompt *prompt = &view->prompt;
 
-	(void)shown;
 	if (!prompt->text[0] || strlen(prompt->text) >= sizeof(view->path)) {
 		prompt_fail(prompt, SIZE_MAX, "The name of a file is needed");
 		return false;
@@ -210,7 +209,6 @@ static bool name_done(struct view *view, const struct shown *shown)
 	struct prompt *prompt = &view->prompt;
 	size_t length = strlen(prompt->text);
 
-	(void)shown;
 	if (!length || length >= VIEW_LABEL_SIZE ||
 	    prompt->text[strspn(
 		    prompt->text,
@@ -244,15 +242,12 @@ static const struct format_row {
 
 static size_t formats_count(const struct view *view, const struct shown *shown)
 {
-	(void)view;
-	(void)shown;
 	return WRITE_COUNT;
 }
 
 static void formats_item(const struct view *view, const struct shown *shown, size_t item,
 			 struct text *name, struct text *help)
 {
-	(void)view;
 	text_add_string(name, formats[item].name);
 	text_add_string(help, formats[item].help);
 	if (formats[item].needs & ~shown->source.needs)
@@ -288,6 +283,5 @@ static const struct list_kind list_formats = {
 
 void command_write(struct view *view, const struct shown *shown)
 {
-	(void)shown;
 	list_open(view, &list_formats);
 }

@@ -32,14 +32,12 @@ static int remove_one(const char *path, const struct stat *about, int type, stru
 
 int fake_tree_begin(void **state)
 {
-	(void)state;
 	strcpy(fake_tree, "/tmp/tsnap-unit-tree-XXXXXX");
 	return !mkdtemp(fake_tree);
 }
 
 int fake_tree_end(void **state)
 {
-	(void)state;
 	return nftw(fake_tree, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -12,7 +12,6 @@ static void only_what_was_asked_for_is_told(void **state)
 	struct source_status status = {0};
 	struct kernel kernel = {0};
 
-	(void)state;
 	live_absent_describe(&kernel, 0, &status);
 	assert_int_equal(status.absent_count, 0);
 	live_absent_describe(&kernel, NEED_SYSCALL | NEED_WAKER, &status);
@@ -62,7 +61,6 @@ static void assert_told(const char *columns, uint64_t needs, const char *expecte
 
 static void columns_are_named(void **state)
 {
-	(void)state;
 	assert_told("state,syscall,comm,filename", NEED_SYSCALL, "syscall, filename: no way");
 	assert_told("state,syscall,comm,filename", NEED_FILE, "filename: no way");
 	assert_told("state", NEED_FILE, "what the filter needs: no way");
@@ -73,7 +71,6 @@ static void sections_are_sound(void **state)
 {
 	const struct column *before = NULL;
 
-	(void)state;
 	assert_string_equal(column_sections[0].first, sample_columns[0].name);
 	for (size_t i = 0; i < column_section_count; i++) {
 		const struct column *first = sample_column_find(column_sections[i].first);

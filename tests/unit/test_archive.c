@@ -29,7 +29,6 @@ static void test_nothing_of_exact_times_is_lost(void **state)
 	int64_t reported_us = 0, rare_told_us = 0;
 	int scans = 0;
 
-	(void)state;
 	for (int i = 0; i < 401; i++) {
 		int64_t now_us = START_US + i * SCAN_US;
 		struct sample samples[] = {thread(1, now_us, 1000 + i), thread(3, now_us, ABSENT),
@@ -74,7 +73,6 @@ static void test_archive_has_no_rhythm(void **state)
 	struct archive archive = {.every_us = SECOND_US};
 	int64_t awake_us = 0, weight_us = 0;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		int64_t now_us = START_US + i * SCAN_US + 1;
 		struct sample samples[] = {thread(1, now_us, 0)};
@@ -104,7 +102,6 @@ static void test_archive_forgets(void **state)
 	struct scan_row row;
 	int rows = 0, i;
 
-	(void)state;
 	for (i = 0; i <= 1990 || !archived.count; i++) {
 		int64_t now_us = START_US + (i < 1000 ? i : i - 500) * SCAN_US + 1;
 		struct sample samples[] = {thread(i < 1990 ? 1000 + i : 1, now_us, 5)};

@@ -31,7 +31,6 @@ static void processes_are_avoided_until_they_end(void **state)
 	size_t count;
 	pid_t child = child_make(), other = child_make();
 
-	(void)state;
 	assert_false(avoids_process(child));
 	count = avoid_processes_text(&words);
 	assert_true(avoid_process(child, "its memory map is locked"));
@@ -79,7 +78,6 @@ static void locked_processes_are_asked_for(void **state)
 	struct text words = {0};
 	int count_all = 0;
 
-	(void)state;
 	avoid_ask_with(state_ask);
 	assert_false(asks(5000001));
 	assert_int_equal(asked_count, 1);
@@ -120,7 +118,6 @@ static void files_are_avoided_below_a_directory(void **state)
 {
 	struct text words = {0};
 
-	(void)state;
 	assert_false(avoids_file("/mnt/dead/lib.so"));
 	assert_true(avoid_files("/mnt/dead", "an NFS server that does not answer"));
 	assert_false(avoid_files("/mnt/dead/below", "the same"));
@@ -145,7 +142,6 @@ static void files_are_avoided_below_a_directory(void **state)
 
 static void users_are_avoided(void **state)
 {
-	(void)state;
 	assert_false(avoids_users());
 	assert_true(avoid_users());
 	assert_false(avoid_users());

@@ -21,7 +21,6 @@ static void error_replaces(void **state)
 {
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(error_set(&e, ENOENT, EXIT_USAGE, "no\n%s", "file"), -ENOENT);
 	assert_string_equal(e.line, "no file");
 	error_take_detail(&e, memory_text("log", 3));
@@ -40,7 +39,6 @@ static void error_is_bounded(void **state)
 	struct error e = {0};
 	char *words = memory_get(5000);
 
-	(void)state;
 	memset(words, 'w', 4999);
 	error_set(&e, EIO, EXIT_FAILED, "%s", words);
 	assert_int_equal(strlen(e.line), ERROR_LINE_SIZE - 1);
@@ -53,7 +51,6 @@ static void error_ends_with_words(void **state)
 {
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(error_end(&e, 0), EXIT_DONE);
 	assert_string_equal(e.line, "");
 	assert_int_equal(error_end(&e, -ENOMEM), EXIT_FAILED);
@@ -89,7 +86,6 @@ static void memory_ends(bool grown)
 
 static void memory_ends_the_process(void **state)
 {
-	(void)state;
 	memory_ends(false);
 	memory_ends(true);
 }
@@ -119,7 +115,6 @@ static void memory_goes_back(void **state)
 	void *large[20], *small[20];
 	long before;
 
-	(void)state;
 	if (SANITIZED)
 		skip();
 	memory_lock(); /* also if locking is not permitted */
@@ -142,7 +137,6 @@ static void memory_grows(void **state)
 	size_t capacity = 0, enough;
 	int *list = NULL;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		list = memory_grow(list, &capacity, (size_t)i + 1, sizeof(*list));
 		assert_true(capacity > (size_t)i && capacity <= (i < 32 ? 64 : 2 * (size_t)i));
@@ -162,7 +156,6 @@ static void memory_texts(void **state)
 {
 	char *text = memory_text("abcdef", 3), *zeroed = memory_get(0);
 
-	(void)state;
 	assert_string_equal(text, "abc");
 	assert_non_null(zeroed);
 	free(zeroed);
@@ -181,7 +174,6 @@ static void index_as_a_model(void **state)
 	size_t at = 0, count = 0, walked = 0;
 	bool added;
 
-	(void)state;
 	assert_null(index_find(&index, 3));
 	assert_false(index_remove(&index, 3));
 	for (int i = 0; i < 100000; i++) {
@@ -234,7 +226,6 @@ static void id_map_like_a_plain_one(void **state)
 	struct id_map map = {0};
 	uint64_t random = 1, key;
 
-	(void)state;
 	assert_int_equal(id_map_get(&map, 3), 0);
 	id_map_set(&map, 3, 0);
 	assert_int_equal(map.pages.used, 0);
@@ -260,7 +251,6 @@ static void names_are_one(void **state)
 	char buffer[] = "worker-1 and more";
 	const char *name = name_of(buffer, 8);
 
-	(void)state;
 	assert_string_equal(name, "worker-1");
 	assert_ptr_equal(name, name_of_string("worker-1"));
 	assert_ptr_not_equal(name, name_of_string("worker-2"));
@@ -278,7 +268,6 @@ static void names_of_threads(void **state)
 	char comm[NAMES_COMM_SIZE];
 	uint64_t refused;
 
-	(void)state;
 	for (int i = 0; i < 30000; i++) {
 		const char **name = &seen[i / 2 % 10000];
 
@@ -316,7 +305,6 @@ static void names_transient_are_bounded(void **state)
 {
 	char word[16];
 
-	(void)state;
 	names_set_limit(1000);
 	for (int i = 0; i < 1000; i++) {
 		snprintf(word, sizeof(word), "n%d", i);
@@ -334,7 +322,6 @@ static void names_are_transient(void **state)
 	const char *transient = name_transient_string("file"), *kept = name_of_string("root");
 	size_t bytes = names_transient_bytes();
 
-	(void)state;
 	assert_string_equal(transient, "file");
 	assert_ptr_equal(name_transient("file and more", 4), transient);
 	assert_ptr_equal(name_transient_string("root"), kept);
@@ -364,7 +351,6 @@ static void names_are_bounded(void **state)
 	char word[16];
 	const char *first;
 
-	(void)state;
 	names_set_limit(1000);
 	first = name_of_string("first");
 	for (int i = 0; i < 1000; i++) {
@@ -386,7 +372,6 @@ static void descriptors_are_shared(void **state)
 	pid_t child = fork();
 	int status;
 
-	(void)state;
 	assert_true(child >= 0);
 	if (!child) {
 		unsigned int half, quarter, few;
@@ -409,7 +394,6 @@ static void output_errors(void **state)
 {
 	int ends[2], full = open("/dev/full", O_WRONLY);
 
-	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(output_write(full, "x\n", 2), -ENOSPC);
 	assert_int_equal(output_write(full, "", 0), 0);
@@ -428,7 +412,6 @@ static void output_ends_with_a_line(void **state)
 	struct rlimit before, limit;
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	unlink(path);
 	signal(SIGXFSZ, SIG_IGN);
@@ -450,7 +433,6 @@ static void output_that_is_ready(void **state)
 	int nothing = open("/dev/null", O_WRONLY), terminal = posix_openpt(O_RDWR | O_NOCTTY);
 	int ends[2];
 
-	(void)state;
 	assert_true(output_is_ready(nothing, 1 << 30));
 	assert_false(output_is_ready(terminal, 1));
 	assert_int_equal(pipe(ends), 0);
@@ -473,7 +455,6 @@ static void output_waits(void **state)
 	ssize_t more;
 	pid_t child;
 
-	(void)state;
 	memset(bytes, '\n', sizeof(bytes));
 	assert_int_equal(pipe(ends), 0);
 	fcntl(ends[1], F_SETFL, O_NONBLOCK);
@@ -503,7 +484,6 @@ static void threads_take_no_signals(void **state)
 	sigset_t there, here;
 	pthread_t thread;
 
-	(void)state;
 	sigemptyset(&there);
 	assert_int_equal(thread_begin(&thread, signals_read, &there), 0);
 	pthread_join(thread, NULL);
@@ -519,7 +499,6 @@ static void keyed_keeps_rows(void **state)
 	bool added;
 	int *row;
 
-	(void)state;
 	assert_null(keyed_find(&keyed, sizeof(*row), 0));
 	for (int i = 0; i < 1000; i++) {
 		row = keyed_put(&keyed, sizeof(*row), (uint64_t)i * i, &added);

@@ -24,7 +24,6 @@ static struct blocked_subject subject;
 
 static int child_start(void **state)
 {
-	(void)state;
 	child = fork();
 	if (!child)
 		for (;;)
@@ -34,7 +33,6 @@ static int child_start(void **state)
 
 static int child_end(void **state)
 {
-	(void)state;
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return 0;
@@ -56,7 +54,6 @@ static bool find_path(long number, int directory, const char *path)
  * descriptor. */
 static void processes(void **state)
 {
-	(void)state;
 	assert_true(find(SYS_process_vm_readv, 4711, 0));
 	assert_int_equal(subject.pid, 4711);
 	assert_string_equal(subject.why, "its memory map is locked");
@@ -77,7 +74,6 @@ static void files(void **state)
 	int directory = open("/usr", O_PATH | O_DIRECTORY);
 	char path[64], text[64];
 
-	(void)state;
 	/* only a child forked now has the descriptor and the path's bytes */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", directory);
 	snprintf(text, sizeof(text), "lib/one");
@@ -102,7 +98,6 @@ static void others(void **state)
 {
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	child_end(NULL);
 	assert_int_equal(child_start(NULL), 0);
@@ -121,7 +116,6 @@ static void calls_are_read(void **state)
 {
 	struct blocked_call call = {.number = 0};
 
-	(void)state;
 	assert_int_equal(shown_pid(), getpid());
 	for (int i = 0; i < 1000 && !blocked_call_read(child, child, &call); i++)
 		usleep(10000);

@@ -59,7 +59,6 @@ static void kprobes_carry_the_version(void **state)
 {
 	struct utsname name;
 
-	(void)state;
 	assert_int_equal(uname(&name), 0);
 	code_wanted = version_code_read(name.release);
 	assert_int_not_equal(code_wanted, 0);
@@ -73,7 +72,6 @@ static void names_are_left_out(void **state)
 {
 	struct utsname name;
 
-	(void)state;
 	assert_int_equal(uname(&name), 0);
 	code_wanted = version_code_read(name.release);
 	assert_int_equal(load(BPF_PROG_TYPE_KPROBE, "switch"), DESCRIPTOR);

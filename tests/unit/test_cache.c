@@ -28,7 +28,6 @@ static void keeps(void **state)
 {
 	struct cache cache = empty;
 
-	(void)state;
 	for (uint64_t key = 0; key < 500; key++)
 		get(&cache, key, 1, true)->value = key + 7;
 	for (uint64_t key = 0; key < 500; key++)
@@ -43,7 +42,6 @@ static void bounded(void **state)
 {
 	struct cache cache = empty;
 
-	(void)state;
 	for (uint64_t key = 0; key < 1500; key++)
 		get(&cache, key, 1, true)->value = key + 7;
 	assert_int_equal(cache.count, 1000);
@@ -58,7 +56,6 @@ static void sweeps(void **state)
 {
 	struct cache cache = empty;
 
-	(void)state;
 	for (uint64_t key = 0; key < 1000; key++)
 		get(&cache, key, 1, true)->value = key + 7;
 	for (uint64_t key = 0; key < 1000; key += 3)

@@ -48,7 +48,6 @@ static void memory_has_a_bound(void **state)
 	struct capture_queue *queue = calloc(1, sizeof(*queue));
 	unsigned int scans;
 
-	(void)state;
 	assert_non_null(queue);
 	capture_queue_init(queue);
 	assert_int_equal(fill(queue, SMALL), CAPTURE_QUEUE_MAX);

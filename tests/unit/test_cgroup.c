@@ -26,7 +26,6 @@ static void expect(const char *text, const char *path)
 
 static void version_2(void **state)
 {
-	(void)state;
 	expect("0::/\n", "/");
 	expect("0::/system.slice/a.service\n", "/system.slice/a.service");
 	expect("0::/a (deleted)\n", "/a (deleted)");
@@ -35,7 +34,6 @@ static void version_2(void **state)
 
 static void version_1_and_mixed(void **state)
 {
-	(void)state;
 	expect("9:cpu:/x\n1:name=systemd:/user.slice\n0::/\n", "/user.slice");
 	expect("9:cpu:/x\n1:name=systemd:/user.slice\n0::/user.slice/s.scope\n",
 	       "/user.slice/s.scope");
@@ -46,7 +44,6 @@ static void version_1_and_mixed(void **state)
 
 static void hostile(void **state)
 {
-	(void)state;
 	expect("", NULL);
 	expect("0::/cut off", NULL);
 	expect("1:cpu:/whole\n0::/cut off", "/whole");
@@ -70,7 +67,6 @@ static void expect_controller(const char *text, const char *path)
 
 static void controllers(void **state)
 {
-	(void)state;
 	expect_controller("0::/a\n", "/a");
 	expect_controller("4:cpuacct:/c\n3:cpuset,cpu:/b\n0::/a\n", "/b");
 	expect_controller("0::/a\n3:cpu,cpuacct:/b\n", "/b");
@@ -91,7 +87,6 @@ static void expect_others(const char *text, size_t size, const char *others)
 
 static void other_paths(void **state)
 {
-	(void)state;
 	expect_others("0::/a\n", 64, "");
 	expect_others("4:cpuacct:/b\n3:cpuset:/\n2:cpu:/b\n1:memory:/c\n0::/a\n", 64, "/b\n/c");
 	expect_others("4:cpuacct:/a\n3:cpu:/ab\n2:x:/b\n1:y\n0::/a\n", 64, "/ab\n/b");
@@ -196,7 +191,6 @@ static void names_of_paths(void **state)
 {
 	struct cgroup_names names;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		cgroup_names_find(paths[i].path, &names);
 		if (strcmp(names.container, paths[i].container) ||
@@ -214,7 +208,6 @@ static void names_are_bounded(void **state)
 	char path[4096] = "/lxc.payload.";
 	struct cgroup_names names;
 
-	(void)state;
 	memset(path + strlen(path), 'x', 4000 - strlen(path));
 	strcpy(path + 4000, ".service");
 	cgroup_names_find(path, &names);

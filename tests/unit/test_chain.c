@@ -11,14 +11,12 @@ static struct chain_nodes nodes;
 
 static int nodes_begin(void **state)
 {
-	(void)state;
 	chain_nodes_clear(&nodes);
 	return 0;
 }
 
 static int nodes_end(void **state)
 {
-	(void)state;
 	chain_nodes_done(&nodes);
 	return 0;
 }
@@ -73,7 +71,6 @@ static void to_a_device(void **state)
 	struct chain_node *last;
 	struct sample sample;
 
-	(void)state;
 	add(10, "php-fpm", EDGE_SOCKET, 20)->edge.sure = SURE_LIKELY;
 	add(20, "mariadbd", EDGE_MUTEX, 21);
 	last = add(21, "mariadbd", EDGE_IO, 0);
@@ -97,7 +94,6 @@ static void to_a_cpu(void **state)
 {
 	struct chain_node *queued;
 
-	(void)state;
 	add(1, "waiter", EDGE_MUTEX, 2);
 	queued = add(2, "holder", EDGE_CPU, 3);
 	queued->state = STATE_RQ;
@@ -118,7 +114,6 @@ static void to_a_quota(void **state)
 {
 	struct chain_node *queued;
 
-	(void)state;
 	add(1, "waiter", EDGE_MUTEX, 2);
 	queued = add(2, "holder", EDGE_QUOTA, 0);
 	queued->state = STATE_RQ;
@@ -135,7 +130,6 @@ static void to_a_process(void **state)
 {
 	struct chain_node *client;
 
-	(void)state;
 	client = add(1, "client", EDGE_SOCKET, 0);
 	client->edge.pid = 50;
 	client->edge.sure = SURE_PROCESS;
@@ -149,7 +143,6 @@ static void to_a_process(void **state)
 
 static void of_cycles(void **state)
 {
-	(void)state;
 	add(7, "a", EDGE_MUTEX, 5);
 	add(5, "b", EDGE_MUTEX, 6);
 	add(6, "c", EDGE_FILE_LOCK, 5);
@@ -173,7 +166,6 @@ static void of_cycles(void **state)
 
 static void of_itself(void **state)
 {
-	(void)state;
 	add(4, "self", EDGE_MUTEX, 4);
 	expect_chain(4, "self mutex> self DEADLOCK", 0, "self");
 }
@@ -181,7 +173,6 @@ static void of_itself(void **state)
 /* A chain whose end is not known has no root. */
 static void ends_in_the_dark(void **state)
 {
-	(void)state;
 	add(1, "a", EDGE_MUTEX, 2);
 	add(2, "b", EDGE_NONE, 0)->unknown = true;
 	add(3, "c", EDGE_PIPE, 99);
@@ -196,7 +187,6 @@ static void of_ten_thousand(void **state)
 {
 	struct sample sample;
 
-	(void)state;
 	for (int64_t tid = 1; tid <= 10000; tid++)
 		add(tid, "link", tid == 10000 ? EDGE_NONE : EDGE_MUTEX, tid == 10000 ? 0 : tid + 1);
 	sample = reported(1);
@@ -213,7 +203,6 @@ static void of_long_ones_the_middle_is_left_out(void **state)
 {
 	char name[8];
 
-	(void)state;
 	for (int64_t tid = 1; tid <= CHAIN_TOLD_MAX + 2; tid++) {
 		snprintf(name, sizeof(name), "t%lld", (long long)tid);
 		add(tid, name, tid < CHAIN_TOLD_MAX + 2 ? EDGE_MUTEX : EDGE_NONE,
@@ -236,7 +225,6 @@ static void edges_alone(void **state)
 	struct sample sample = *sample_absent();
 	struct chain chain;
 
-	(void)state;
 	add(1, "a", EDGE_MUTEX, 2);
 	chain_fill(&nodes, 0, NEED_BLOCKER, &sample, &chain);
 	assert_int_equal(chain.count, 0);
@@ -263,7 +251,6 @@ static void file_locks(void **state)
 	struct lock_list list = {0};
 	const struct lock_wait *wait;
 
-	(void)state;
 	fake_proc_init(&proc);
 	locks_put(&proc, "1: FLOCK  ADVISORY  WRITE 100 fd:00:77 0 EOF\n"
 			 "1: -> FLOCK  ADVISORY  WRITE 200 fd:00:77 0 EOF\n"
@@ -307,7 +294,6 @@ static void file_locks(void **state)
 /* Checks that the row of each kind is complete. */
 static void kinds_have_rows(void **state)
 {
-	(void)state;
 	assert_null(edge_kinds[EDGE_NONE].name);
 	assert_int_equal(edge_kind_of(NULL), EDGE_NONE);
 	assert_int_equal(edge_kind_of("mute"), EDGE_NONE);

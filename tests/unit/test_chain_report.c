@@ -52,7 +52,6 @@ static void mostly_in(void **state)
 	struct chain_report report;
 	struct sample sample;
 
-	(void)state;
 	chain_report_init(&report, 0, NULL);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		sample = waiting(7, STATE_DISK, calls[i]);
@@ -79,7 +78,6 @@ static void shares_of_all_time(void **state)
 	struct tally tally = {.scans = 20};
 	struct chain_report report;
 
-	(void)state;
 	chain_report_init(&report, 0, NULL);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		struct sample sample = waiting(7, parts[i].root_state, NULL);
@@ -101,7 +99,6 @@ static void only_chains(void **state)
 	struct chain_report report;
 	struct sample sample = waiting(7, STATE_ON, NULL);
 
-	(void)state;
 	chain_report_init(&report, 0, NULL);
 	sample.chain.depth = 0;
 	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
@@ -124,7 +121,6 @@ static void locks_of_the_kernel(void **state)
 	struct chain_report report;
 	struct sample sample;
 
-	(void)state;
 	chain_report_init(&report, 0, NULL);
 	for (int64_t holder = 1; holder <= 4; holder++) {
 		sample = waiting(7, STATE_ON, NULL);
@@ -155,7 +151,6 @@ static void samples_again(void **state)
 	struct chain_report report;
 	struct sample sample;
 
-	(void)state;
 	chain_report_init(&report, 0, NULL);
 	sample = waiting(7, STATE_ON, NULL);
 	sample.blocker.kind = name_transient_string("kernel lock");
@@ -218,7 +213,6 @@ static void stacks_of_roots(void **state)
 	struct sample victim = waiting(7, STATE_DISK, "fsync");
 	size_t at = STACK_LINE_NONE;
 
-	(void)state;
 	victim.chain.root_tid = 8;
 	chain_report_init(&report, 2, NULL);
 	for (size_t i = 0; i < sizeof(scans) / sizeof(*scans); i++) {
@@ -250,7 +244,6 @@ static void times_are_shared_out(void **state)
 	struct tally tally = {.scans = 5};
 	struct chain_report report;
 
-	(void)state;
 	chain_report_init(&report, 0, &times);
 	exact_times_at(&times, 5000000);
 	for (int i = 0; i < 5; i++) {
@@ -292,7 +285,6 @@ static void more_than_are_kept(void **state)
 	struct chain_report report;
 	struct sample sample;
 
-	(void)state;
 	chain_report_init(&report, 0, NULL);
 	for (int64_t pid = 1; pid <= CHAIN_LINES_MAX + 10; pid++) {
 		sample = waiting(pid, STATE_ON, NULL);

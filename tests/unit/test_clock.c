@@ -19,7 +19,6 @@ static void iso_both_ways(void **state)
 		{253402300799999999, "9999-12-31T23:59:59.999999Z"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char text[CLOCK_ISO_SIZE];
 		int64_t us = 42;
@@ -48,7 +47,6 @@ static void iso_refuses(void **state)
 		"2026-1a-20T20:42:53.123456Z",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		int64_t us = 42;
 
@@ -63,7 +61,6 @@ static void iso_of_any_number(void **state)
 	static const int64_t numbers[] = {INT64_MIN, INT64_MAX, -62135596800000001};
 	char text[CLOCK_ISO_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		memset(text, 'x', sizeof(text));
 		clock_format_iso(numbers[i], text);
@@ -73,7 +70,6 @@ static void iso_of_any_number(void **state)
 
 static void on_alarm(int number)
 {
-	(void)number;
 }
 
 static void sleep_ends(void **state)
@@ -82,7 +78,6 @@ static void sleep_ends(void **state)
 	struct itimerval timer = {.it_value = {0, 20000}};
 	int64_t start = clock_monotonic_ns();
 
-	(void)state;
 	assert_int_equal(clock_sleep_until(start - 1), 0);
 	assert_int_equal(clock_sleep_until(0), 0);
 	assert_int_equal(clock_sleep_until(start + 3000000), 0);
@@ -98,7 +93,6 @@ static void clocks_agree(void **state)
 	volatile unsigned int work = 0;
 	int64_t cpu = clock_cpu_ns(), monotonic = clock_monotonic_ns();
 
-	(void)state;
 	assert_true(clock_boot_ns() >= monotonic);
 	assert_true(clock_utc_us() > 1600000000ll * US_PER_SECOND);
 	assert_true(llabs(clock_utc_of_us(monotonic) - clock_utc_us()) < 10 * US_PER_SECOND);

@@ -42,7 +42,6 @@ static void expect_strings(const char *json, const char *expected)
 
 static void strings_of_json(void **state)
 {
-	(void)state;
 	expect_strings("{\"a\": \"b\", \"c\": {\"d\": \"e\\\"}\"}, \"f\": \"\"}",
 		       "1 a=b;2 d=e\"};1 f=;");
 	expect_strings("[{\"id\":\"1\",\"names\":[\"x\",\"y\"],\"n\":3,\"m\":\"z\"}]",
@@ -177,7 +176,6 @@ static void names_in_arguments(void **state)
 {
 	static const char whole[] = "conmon\0-c\0" ID "\0-n\0web\0";
 
-	(void)state;
 	assert_true(MONITOR_NAMES("conmon\0-c\0" ID "\0-u\0x\0-n\0web\0", "web"));
 	assert_true(MONITOR_NAMES("conmon\0--name\0web\0--cid\0" ID "\0", "web"));
 	assert_false(MONITOR_NAMES("conmon\0-c\0" ID_2 "\0-n\0web\0", "web"));

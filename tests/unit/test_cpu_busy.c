@@ -15,7 +15,6 @@ static void lines_of_cpus(void **state)
 	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK);
 	struct cpu_busy busy;
 
-	(void)state;
 	assert_int_equal(cpu_busy_parse("cpu  9 9 9 9 9 9 9 9 0 0\n"
 					"cpu0 1 2 3 400 50 6 7 8 0 0\n"
 					"cpu12 1 2 3 40 5 60 70 8 0 0\n"
@@ -39,7 +38,6 @@ static void broken_lines(void **state)
 	};
 	struct cpu_busy busy;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(cpu_busy_parse(wrong[i], &busy), -EINVAL);
 		assert_int_equal(busy.cpus, 0);
@@ -56,7 +54,6 @@ static void between_two(void **state)
 	struct cpu_busy from = {.at_ns = NS_PER_SECOND, .cpus = 2, .idle_us = 100};
 	struct cpu_busy to = {.at_ns = 2 * NS_PER_SECOND, .cpus = 2, .idle_us = 100 + 500000};
 
-	(void)state;
 	assert_int_equal(cpu_busy_between(&from, &to), 2 * SECOND - 500000);
 	to.cpus = 3;
 	assert_int_equal(cpu_busy_between(&from, &to), ABSENT);
@@ -77,7 +74,6 @@ static void pressure_between_readings(void **state)
 	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0};
 
-	(void)state;
 	status.pressure[RESOURCE_CPU] =
 		(struct source_pressure){.known = true, .some_us = 1030000, .read_us = 1030000};
 	status.pressure[RESOURCE_IO] = (struct source_pressure){
@@ -116,7 +112,6 @@ static void compared(void **state)
 {
 	int64_t most = 20 * SECOND / 50 + 40000;
 
-	(void)state;
 	assert_false(doubted(20 * SECOND, 0, 20 * SECOND, 0));
 	assert_false(doubted(20 * SECOND + most, 0, 20 * SECOND, 0));
 	assert_true(doubted(20 * SECOND + most + 1, 0, 20 * SECOND, 0));

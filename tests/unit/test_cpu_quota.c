@@ -38,7 +38,6 @@ static void version_2(void **state)
 	const struct cpu_quota_group *group;
 	int slot;
 
-	(void)state;
 	fake_tree_mounts("1 1 0:1 / /proc rw - proc proc rw\n2 1 0:2 / %s/g rw shared:1 - cgroup2 "
 			 "none rw\n");
 	fake_tree_put("g/pod/cpu.max", "20000 100000\n");
@@ -94,7 +93,6 @@ static void version_1(void **state)
 {
 	struct cpu_quotas quotas;
 
-	(void)state;
 	fake_tree_mounts("2 1 0:2 / /nowhere rw - cgroup2 none rw\n3 1 0:3 / /no rw - cgroup none "
 			 "rw,cpuset\n"
 			 "4 1 0:4 /docker/1 %s/c rw - cgroup none rw,cpu,cpuacct\n");
@@ -118,7 +116,6 @@ static void none(void **state)
 {
 	struct cpu_quotas quotas;
 
-	(void)state;
 	fake_tree_mounts("1 1 0:1 / %s rw - tmpfs tmpfs rw\nnonsense\n1 2 3 - cgroup2\n");
 	cpu_quotas_init(&quotas, fake_tree);
 	cpu_quotas_read(&quotas, SECOND);

@@ -79,7 +79,6 @@ static void whole_one(void **state)
 	struct record record;
 	uint64_t value;
 
-	(void)state;
 	record_make(&record);
 	assert_int_equal(parse(&record, TYPE, &sample), 0);
 	assert_int_equal(sample.tid, 4711);
@@ -115,7 +114,6 @@ static void raw_bytes(void **state)
 	struct record record;
 	uint32_t raw[4] = {12, 1, 2, 3};
 
-	(void)state;
 	head_add(&record);
 	words_add(&record, chain, 2);
 	memcpy(&record.words[record.count], raw, sizeof(raw));
@@ -145,7 +143,6 @@ static void cut_ones(void **state)
 	struct record record;
 	size_t count;
 
-	(void)state;
 	record_make(&record);
 	count = record.count;
 	for (size_t i = 0; i < count; i++) {
@@ -166,7 +163,6 @@ static void lying_ones(void **state)
 	struct cpu_sample sample;
 	struct record record;
 
-	(void)state;
 	record_make(&record);
 	record.words[3] = UINT64_MAX; /* number of frames */
 	assert_int_equal(parse(&record, TYPE, &sample), -EBADMSG);
@@ -183,7 +179,6 @@ static void kernel_threads(void **state)
 	struct cpu_sample sample;
 	struct record record;
 
-	(void)state;
 	head_add(&record);
 	words_add(&record, chain, 2);
 	word_add(&record, PERF_SAMPLE_REGS_ABI_NONE);
@@ -212,7 +207,6 @@ static void old_kernels_lack_registers(void **state)
 	registers_sampled(words, false, &registers);
 	assert_true(user_register_get(&registers, 3, &value));
 #endif
-	(void)state;
 }
 
 /* Position of the raw bytes: after the header, the ids, the time, and the chain with its count come
@@ -221,7 +215,6 @@ static void where_raw_bytes_are(void **state)
 {
 	struct cpu_sample_head head = {.chain_count = 5};
 
-	(void)state;
 	assert_int_equal(cpu_sample_raw_at(&head, CPU_SAMPLE_TYPE | PERF_SAMPLE_RAW), 24 + 4);
 	assert_int_equal(cpu_sample_raw_at(&head, TYPE | PERF_SAMPLE_RAW), 24 + 8 + 5 * 8 + 4);
 	head.chain_count = 8191;

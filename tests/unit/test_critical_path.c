@@ -73,7 +73,6 @@ static void awake(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	seen(&path, 1, OWN, STATE_ON, 5, NULL);
 	seen(&path, 1, 2, STATE_ON, 5, NULL);
 	critical_path_end_scan(&path, scan_time_ns(1), take, &reported);
@@ -92,7 +91,6 @@ static void through_another(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	for (int scan = 1; scan <= 3; scan++) {
 		seen(&path, scan, OWN, STATE_SLEEP, 5, "client");
 		seen(&path, scan, 2, scan == 3 ? STATE_ON : STATE_SLEEP, 6, "sleep");
@@ -123,7 +121,6 @@ static void not_before_all_is_known(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 1, 2, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, 2, 5, 14, false);
@@ -143,7 +140,6 @@ static void two_sleeps(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 1, 2, STATE_ON, 0, NULL);
 	seen(&path, 1, 3, STATE_ON, 0, NULL);
@@ -171,7 +167,6 @@ static void ends(void **state)
 		{STATE_SLEEP, "poll", "interrupt"}, {STATE_SLEEP, NULL, "interrupt"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct critical_path path = {0};
 		struct reported reported = {.count = 0};
@@ -193,7 +188,6 @@ static void found_out_later(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 2, OWN, STATE_SLEEP, 5, "sleep");
 	woken(&path, OWN, ABSENT, 5, 25, true);
@@ -217,7 +211,6 @@ static void sent_on_this_host(void **state)
 		.time_us = 10000, .weight_us = 10000, .scan_time_ns = scan_time_ns(1)};
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	sample.thread.tid = sample.thread.pid = OWN;
 	sample.thread.comm = name_transient_string("t1");
 	sample.now.state = STATE_SLEEP;
@@ -261,7 +254,6 @@ static void sent_to_short_waits(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	waited_on(&path, 1, 3, ABSENT);
 	critical_path_end_scan(&path, scan_time_ns(2), take, &reported);
 	waited_on(&path, 2, 3, 200);
@@ -289,7 +281,6 @@ static void unknown(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, OWN, 5, 15, false);
 	critical_path_end_scan(&path, scan_time_ns(1), take, &reported);
@@ -318,7 +309,6 @@ static void circles(void **state)
 	struct critical_path path = {0};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 1, 2, STATE_SLEEP, 5, NULL);
 	woken(&path, OWN, 2, 5, 15, false);
@@ -337,7 +327,6 @@ static void in_order(void **state)
 	struct critical_path path = {.ordered = true};
 	struct reported reported = {.count = 0};
 
-	(void)state;
 	seen(&path, 1, OWN, STATE_SLEEP, 5, NULL);
 	seen(&path, 1, 2, STATE_ON, 5, NULL);
 	critical_path_end_scan(&path, scan_time_ns(1), take, &reported);
@@ -377,7 +366,6 @@ static void longer_than_scans_are_held(void **state)
 	struct told_in_order reported = {.count = 0};
 	const int scans = PATH_SCANS_MAX + PATH_SCANS_MAX / 8;
 
-	(void)state;
 	for (int scan = 1; scan <= scans; scan++) {
 		seen(&path, scan, OWN, STATE_SLEEP, 5, NULL);
 		seen(&path, scan, 2, scan % 2 ? STATE_ON : STATE_RQ, 10 * scan - 1, NULL);

@@ -24,7 +24,6 @@ static void links_are_read(void **state)
 		{"8:2", "../", NULL, DEV(8, 2)},
 	};
 
-	(void)state;
 	assert_non_null(mkdtemp(root));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *name;
@@ -47,7 +46,6 @@ static void disks_that_rotate(void **state)
 {
 	char root[] = "/tmp/tsnap-unit-XXXXXX", command[512];
 
-	(void)state;
 	assert_non_null(mkdtemp(root));
 	snprintf(command, sizeof(command),
 		 "cd %s && mkdir -p disks/sda/queue disks/sda/sda1 disks/sdb/queue "
@@ -68,7 +66,6 @@ static void disks_that_rotate(void **state)
 
 static void unknown_ones_are_numbers(void **state)
 {
-	(void)state;
 	assert_null(device_name(0));
 	assert_string_equal(device_name(DEV(4000, 77)), "4000:77");
 	assert_string_equal(device_name(DEV(4000, 77)), "4000:77");
@@ -79,7 +76,6 @@ static void unknown_ones_are_numbers(void **state)
 
 static void operations_have_words(void **state)
 {
-	(void)state;
 	assert_string_equal(block_op_name(BLOCK_READ), "read");
 	assert_string_equal(block_op_name(BLOCK_FLUSH), "flush");
 	assert_string_equal(block_op_name(BLOCK_ZEROES), "zeroes");
@@ -136,7 +132,6 @@ static void others_are_named(void **state)
 	struct block_flights flights = {.items = items, .count = 3};
 	struct live_block block = {.of_ns = 0};
 
-	(void)state;
 	reported(&block, &flights, 11, 10, "writer");
 	reported(&block, &flights, 21, 20, "reader2");
 	flights.count = sizeof(items) / sizeof(*items);

@@ -46,7 +46,6 @@ static int begin(void **state)
 	struct sample failed = sample_of("a", STATE_SLEEP, "read");
 	struct error e = {0};
 
-	(void)state;
 	failed.event.error = "EAGAIN";
 	assert_int_equal(column_list_add(&list, "samples,timestamp,comm,cpu_us", true, &e), 0);
 	distribution_table_init(&table, kinds, 2, &list);
@@ -60,7 +59,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	distribution_table_done(&table);
 	return 0;
 }
@@ -70,7 +68,6 @@ static void people_see_tables_and_bars(void **state)
 	struct interval interval = {.width = 80};
 	struct text text = {0};
 
-	(void)state;
 	interval_add_distributions(&text, &interval, &table);
 	assert_string_equal(
 		text_string(&text),
@@ -115,7 +112,6 @@ static void columns_of_nobody_are_left_out(void **state)
 	const struct distribution **order;
 	struct grid grid = {0};
 
-	(void)state;
 	assert_int_equal(distribution_grid_fill(&table, &waits, false, &grid, &order), 1);
 	assert_int_equal(grid.list->count, 9);
 	assert_string_equal(grid.list->items[8]->name, "comm");
@@ -146,7 +142,6 @@ static void expect_rows(const struct renderer *renderer, const char *expected)
 
 static void machines_get_rows(void **state)
 {
-	(void)state;
 	expect_rows(
 		&renderer_csv, ROWS_HEAD
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,0,"
@@ -187,7 +182,6 @@ static void time_for_a_quota_is_told(void **state)
 	struct grid grid = {0};
 	struct histogram sum = free_one;
 
-	(void)state;
 	distribution_table_init(&own, kind, 1, &none);
 	distribution_table_add(&own, &runq, &who, &free_one);
 	distribution_grid_fill(&own, &runq, true, &grid, &order);
@@ -212,7 +206,6 @@ static void too_many_are_counted(void **state)
 	const struct histogram two = {.buckets = {2}};
 	char comm[16];
 
-	(void)state;
 	for (int i = 0; i < DISTRIBUTIONS_MAX; i++) {
 		snprintf(comm, sizeof(comm), "c%d", i);
 		add(&waits, comm, ABSENT, NULL, &two);
@@ -228,7 +221,6 @@ static void lines_fit(void **state)
 {
 	struct interval interval = {.row_limit = 20};
 
-	(void)state;
 	for (interval.width = 10; interval.width < 120; interval.width++) {
 		struct text text = {0};
 
@@ -245,7 +237,6 @@ static void kinds_are_sound(void **state)
 	struct error e = {0};
 	uint32_t bits = 77;
 
-	(void)state;
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++) {
 		const struct trace_row *row = &trace_rows[kind];
 		struct column_list own = {0};
@@ -275,7 +266,6 @@ static void sleeps_are_told(void **state)
 	struct sample sample = *sample_absent();
 	bool compat;
 
-	(void)state;
 	trace_rows[LATENCY_OFFCPU].report(&key, &sample, &compat);
 	assert_int_equal(sample.now.state, STATE_DISK);
 	assert_int_equal(sample.call.nr, 74);

@@ -26,7 +26,6 @@ static void one_user_leaves_some_to_others(void **state)
 {
 	struct live_edge_time time = {0};
 
-	(void)state;
 	live_edge_time_begin(&time, 0, PERIOD_NS);
 	spend(&time, 1000, 1400);
 	assert_true(live_edge_time_left(&time, 1000));
@@ -44,7 +43,6 @@ static void each_scan_has_its_own(void **state)
 {
 	struct live_edge_time time = {0};
 
-	(void)state;
 	assert_false(live_edge_time_left(&time, 0));
 	live_edge_time_begin(&time, 0, PERIOD_NS);
 	spend(&time, 1000, 1900);
@@ -59,7 +57,6 @@ static void time_off_the_cpu(void **state)
 {
 	struct live_edge_time time = {0};
 
-	(void)state;
 	live_edge_time_begin(&time, 0, PERIOD_NS);
 	spend_time(&time, 1000, 3900, false);
 	assert_true(live_edge_time_left(&time, 1000));
@@ -72,7 +69,6 @@ static void owners_of_processes(void **state)
 {
 	struct live_edge_time time = {0};
 
-	(void)state;
 	live_edge_time_begin(&time, 0, PERIOD_NS);
 	assert_int_equal(live_edge_time_user(&time, getpid()), geteuid());
 	assert_int_equal(live_edge_time_user(&time, INT32_MAX), ABSENT);

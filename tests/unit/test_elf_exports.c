@@ -80,7 +80,6 @@ static uint64_t export_of(const char *name)
 
 static void lies_are_left(void **state)
 {
-	(void)state;
 	image_make();
 	export_put(3);
 	assert_int_equal(export_of("export"), 0x1003);
@@ -131,7 +130,6 @@ static void c_library(void **state)
 	void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	int fd;
 
-	(void)state;
 	if (!library)
 		skip();
 	assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);

@@ -108,7 +108,6 @@ static void episodes_begin_and_end(void **state)
 {
 	struct scene *scene = scene_make();
 
-	(void)state;
 	scene->context.wants.idle = true;
 	scene->records[1].sched.state = 0;
 	for (uint32_t key = 0; key < 5; key++)
@@ -144,7 +143,6 @@ static void captured_again_is_the_same(void **state)
 	struct scene *scene = scene_make();
 	struct episode *episode;
 
-	(void)state;
 	episode = episodes_want(&scene->episodes, &scene->context, &scene->records[KEY]);
 	assert_true(
 		episode_keep(&scene->episodes, &scene->context, episode, &scene->sample, false));
@@ -164,7 +162,6 @@ static void only_wanted_ones_stay(void **state)
 {
 	struct scene *scene = scene_make();
 
-	(void)state;
 	scan_begin(scene);
 	for (uint32_t key = 1; key < 5; key++)
 		episodes_want(&scene->episodes, &scene->context, &scene->records[key]);
@@ -190,7 +187,6 @@ static void lost_changes_end_episodes(void **state)
 {
 	struct scene *scene = scene_make();
 
-	(void)state;
 	scene->context.wants.idle = true;
 	for (uint32_t key = 1; key < 4; key++)
 		episodes_want(&scene->episodes, &scene->context, &scene->records[key]);
@@ -206,7 +202,6 @@ static void what_a_walk_does_not_meet_is_gone(void **state)
 	struct scene *scene = scene_make();
 	bool later;
 
-	(void)state;
 	scene->context.wants.idle = true;
 	scene->round = 1;
 	for (uint32_t key = 0; key < 4; key++)
@@ -251,7 +246,6 @@ static void sleepers_are_told_again(void **state)
 	struct scene *scene = scene_make();
 	struct sample sample;
 
-	(void)state;
 	assert_false(report(scene, &sample));
 	keep(scene);
 	scene->context.now.scan_time.now_ns += NS_PER_SECOND / 10;
@@ -274,7 +268,6 @@ static void sleepers_are_told_until_their_wait_is_read(void **state)
 	struct sample sample = scene->sample;
 	int64_t until_ns;
 
-	(void)state;
 	sample.call.nr = SYS_futex;
 	sample.thread.kthread = 0;
 	lookup_fill(scene->context.lookup, &sample, &hint, NEED_SYSCALL | NEED_WAITS, NOW_NS);
@@ -331,7 +324,6 @@ static void some_are_not_kept(void **state)
 	};
 	struct sample sample;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		struct scene *scene = scene_make();
 
@@ -404,7 +396,6 @@ static void scans_that_leave_waits_out_count(void **state)
 {
 	static const uint64_t needs[] = {0, NEED_CHAIN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		struct scene *scene = summed_scene(needs[i]);
 		int64_t weight_us = 0, count = 0, samples = 0;
@@ -444,7 +435,6 @@ static void chains_are_followed_again(void **state)
 	int64_t last_us = 0, left_out = 0, us;
 	struct sample sample;
 
-	(void)state;
 	scene->records[KEY].sched.out_ns = NOW_NS;
 	for (int at = 1; at <= 400; at++) {
 		us = at * 50000;
@@ -478,7 +468,6 @@ static void chains_that_change_are_followed(void **state)
 	struct scene *scene = summed_scene(NEED_CHAIN);
 	struct sample sample;
 
-	(void)state;
 	chain_lead(scene);
 	scene->records[2].identity.tgid = 40;
 	assert_true(scan(scene, &sample));
@@ -518,7 +507,6 @@ static void firm_chains_are_left_out_longer(void **state)
 	struct sample sample;
 	int left_out = 0;
 
-	(void)state;
 	scene->records[KEY].sched.out_ns = NOW_NS;
 	scene->sleepers.firm = true;
 	assert_true(scan(scene, &sample));
@@ -532,7 +520,6 @@ static void firm_chains_are_left_out_longer(void **state)
  * since; if another lookup found the change, half of them did. */
 static void changes_are_shared_out(void **state)
 {
-	(void)state;
 	for (int switched = 0; switched < 2; switched++) {
 		struct scene *scene = summed_scene(NEED_CHAIN);
 		struct sample sample;
@@ -561,7 +548,6 @@ static void waits_that_ended_count(void **state)
 	struct scene *scene = summed_scene(0);
 	struct sample sample;
 
-	(void)state;
 	assert_true(scan(scene, &sample));
 	assert_false(scan(scene, &sample));
 	assert_false(scan(scene, &sample));
@@ -587,7 +573,6 @@ static void refused_samples_do_not_count(void **state)
 	struct scene *scene = summed_scene(0);
 	struct sample sample;
 
-	(void)state;
 	assert_true(scan(scene, &sample));
 	sample.thread.tid = ABSENT;
 	assert_true(report(scene, &scene->sample));
@@ -606,7 +591,6 @@ static void others_leave_nothing_out(void **state)
 	static const struct source rows = {.take_again = NULL};
 	struct sample sample;
 
-	(void)state;
 	for (int reason = 0; reason < 5; reason++) {
 		struct scene *scene = summed_scene(NEED_CHAIN | (reason == 0 ? NEED_STACK : 0));
 
@@ -630,7 +614,6 @@ static void episodes_are_judged_once(void **state)
 	struct episodes sleepers = {0};
 	uint64_t key;
 
-	(void)state;
 	episodes_queue(&sleepers, 5000, 0);
 	episodes_queue(&sleepers, 5000, 0);
 	episodes_queue(&sleepers, far, 0);

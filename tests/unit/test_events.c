@@ -14,7 +14,6 @@ static char taken[64];
 
 static void event_note(void *to, const struct trace_event *event)
 {
-	(void)to;
 	snprintf(taken + strlen(taken), sizeof(taken) - strlen(taken), "%llu ",
 		 (unsigned long long)event->end_ns);
 }
@@ -39,7 +38,6 @@ static void event_put(struct event_ring *ring, uint64_t end_ns, bool whole)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(rings, 0, sizeof(rings));
 	assert_int_equal(event_reader_init(&reader, -1, 2, false), 0);
 	reader.map = 0;
@@ -51,7 +49,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	reader.rings = NULL;
 	event_reader_done(&reader);
 	return 0;
@@ -59,7 +56,6 @@ static int end(void **state)
 
 static void events_come_in_order(void **state)
 {
-	(void)state;
 	event_put(&rings[0], 5, true);
 	event_put(&rings[0], 7, true);
 	event_put(&rings[1], 6, true);
@@ -72,7 +68,6 @@ static void events_come_in_order(void **state)
 
 static void unwritten_ones_are_awaited_once(void **state)
 {
-	(void)state;
 	event_put(&rings[0], 1, true);
 	event_put(&rings[0], 2, false);
 	event_put(&rings[0], 3, true);
@@ -89,7 +84,6 @@ static void unwritten_ones_are_awaited_once(void **state)
 
 static void overwritten_ones_are_counted(void **state)
 {
-	(void)state;
 	for (uint64_t i = 1; i <= EVENTS_MAX + 10; i++)
 		event_put(&rings[0], 1, true);
 	take();
@@ -118,7 +112,6 @@ static void what_another_had_is_told_once(void **state)
 	struct event_reader bigger = {
 		.cpus = 2, .rings = more, .taken = more_taken, .awaited = more_awaited};
 
-	(void)state;
 	event_of(&rings[0], 1, 5);
 	event_put(&rings[0], 6, false);
 	event_of(&rings[0], 2, 1000000);
@@ -146,7 +139,6 @@ static void longest_come_first(void **state)
 	struct error e = {0};
 	struct grid grid = {0};
 
-	(void)state;
 	assert_int_equal(event_list_init(&events, "tid,syscall,samples", "errno,cpu_us", &e), 0);
 	assert_int_equal(events.list.count, 7);
 	events.slower_ms = 20;
@@ -188,7 +180,6 @@ static void values_of_proc_are_not_behind_the_sample(void **state)
 	struct error e = {0};
 	struct grid grid = {0};
 
-	(void)state;
 	assert_int_equal(event_list_init(&events, "tid", "cpus_allowed_list,sigq", &e), 0);
 	assert_int_equal(events.list.count, 7);
 	events.slower_ms = 20;

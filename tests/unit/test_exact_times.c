@@ -126,7 +126,6 @@ static void time_is_shared_by_samples_of_its_state(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,avg_thr,share,cpu_s,sleep_s,comm,state,syscall", ALL_KINDS,
 		    REST_GROUPS);
 	for (int i = 0; i < 100; i++) {
@@ -162,7 +161,6 @@ static void rounding_loses_nothing(void **state)
 	struct scene scene;
 	int64_t us = 0;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (size_t i = 0; i < 7; i++) {
 		struct sample sample = sample_of(7, "db", STATE_ON, calls[i]);
@@ -187,7 +185,6 @@ static void unseen_time_has_rows(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,samples,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int i = 0; i < 10; i++) {
 		struct sample sample = sample_of(7, "db", STATE_SLEEP, "futex");
@@ -219,7 +216,6 @@ static void small_rests_are_one_row(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_LARGE_GROUPS);
 	scan(&scene, NULL, 0);
 	account(&scene, 8, "cron", 300, 0, 0, 0);
@@ -237,7 +233,6 @@ static void some_states_count_samples(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,sleep_s,comm,state,syscall",
 		    ALL_KINDS & ~(1u << TIME_ASLEEP), REST_GROUPS);
 	for (int i = 0; i < 20; i++) {
@@ -259,7 +254,6 @@ static void hidden_sleep_is_nobodys(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int i = 0; i < 40; i++) {
 		struct sample sample = sample_of(7, "db", STATE_SLEEP, "recvfrom");
@@ -276,7 +270,6 @@ static void without_times_samples_count(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,avg_thr,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int i = 0; i < 4; i++) {
 		struct sample samples[2] = {sample_of(7, "db", STATE_ON, i ? "read" : NULL),
@@ -298,7 +291,6 @@ static void time_before_the_interval_is_not_reported(void **state)
 	struct scene scene;
 	struct sample sample;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	sample = sample_of(7, "db", STATE_ON, "read");
 	times_set(&sample, 10 * SCAN_US, 0, 30 * SCAN_US, 0);
@@ -314,7 +306,6 @@ static void sums_hold_across_intervals(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	for (int page = 0; page < 2; page++) {
 		for (int i = 0; i < 10; i++) {
@@ -343,7 +334,6 @@ static void error_goes_by_episodes(void **state)
 {
 	int64_t errors[3];
 
-	(void)state;
 	for (int look = 0; look < 3; look++) {
 		static const int scans[] = {10, 100, 100};
 		struct scene scene;
@@ -373,7 +363,6 @@ static void error_of_a_thread_is_none(void **state)
 	struct scene scene;
 	struct sample sample;
 
-	(void)state;
 	scene_begin(&scene, "error,seconds,tid,comm,state", ALL_KINDS, REST_GROUPS);
 	sample = sample_of(7, "db", STATE_DISK, "a");
 	times_set(&sample, 0, 0, SCAN_US, 0);
@@ -390,7 +379,6 @@ static void other_tables_agree(void **state)
 	struct group_table few;
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	group_table_init(&few, &scene.list);
 	group_table_split(&few, &scene.times, REST_NOWHERE);
@@ -422,7 +410,6 @@ static void refused_samples_have_their_part(void **state)
 	struct scene scene;
 	struct exact_note note;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,avg_thr,share,comm,state,syscall", ALL_KINDS, REST_LEFT_OUT);
 	for (int i = 0; i < 8; i++) {
 		const char *call = i % 4 ? "read" : "write";
@@ -457,7 +444,6 @@ static void samples_again_have_weight(void **state)
 	struct exact_note note;
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS, REST_GROUPS);
 	times_set(&sample, 0, 0, 0, 40000);
 	scan(&scene, &sample, 1);
@@ -486,7 +472,6 @@ static void a_sample_stands_for_its_part(void **state)
 	struct sample sample = sample_of(1, "db", STATE_ON, "read"), other;
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene, "weight_us,comm,state,syscall", ALL_KINDS & ~(1u << TIME_ASLEEP),
 		    REST_GROUPS);
 	times_set(&sample, 90000, 0, 0, 10000);

@@ -127,7 +127,6 @@ static void tells_what_holds(void **state)
 	struct sample sample = person();
 	struct error e = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(truths) / sizeof(truths[0]); i++) {
 		struct expression expression = {0};
 
@@ -195,7 +194,6 @@ static void quotes_what_is_wrong(void **state)
 	};
 	struct error e = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct expression expression = {0};
 		char start[64];
@@ -241,7 +239,6 @@ static void has_limits(void **state)
 	struct sample sample = person();
 	struct error e = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct expression expression = {0};
 
@@ -274,7 +271,6 @@ static enum verdict question(const char *text, uint64_t known)
 
 static void is_asked_as_early_as_it_can(void **state)
 {
-	(void)state;
 	assert_int_equal(question("tid=12 && user=root", KNOWN_IDS), VERDICT_OPEN);
 	assert_int_equal(question("tid=12 && user=root", KNOWN_IDS | NEED_USER), VERDICT_ACCEPTED);
 	assert_int_equal(question("tid=13 && user=root", KNOWN_IDS), VERDICT_REFUSED);
@@ -309,7 +305,6 @@ static void filter_asks_the_state_first(void **state)
 	};
 	struct error e = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct filter filter = {0};
 
@@ -326,7 +321,6 @@ static void filter_without_samples(void **state)
 	struct filter filter = {.no_samples = true};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(filter_needs(&filter), 0); /* not even a need of why */
 	assert_int_equal(filter_set_expression(&filter, "state=S || tid=1", &e), 0);
 	for (int64_t kind = 0; kind < STATE_COUNT; kind++)
@@ -340,7 +334,6 @@ static void filter_asks_ids_early(void **state)
 	struct filter filter = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(filter_set_expression(&filter, "pid=10 && state=D || tid=99", &e), 0);
 	assert_false(filter_excludes(&filter, 10, 3));
 	assert_false(filter_excludes(&filter, 11, 99));
@@ -367,7 +360,6 @@ static void events_tell_more(void **state)
 	struct sample sample = *sample_absent();
 	struct error e = {0};
 
-	(void)state;
 	sample.io.dev = name_of_string("sda");
 	sample.io.bytes = 512;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -386,7 +378,6 @@ static void needs_are_told(void **state)
 	struct filter filter = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(filter_set_expression(&filter, "state=D && filenamesum=x || cpu_us=1", &e),
 			 0);
 	assert_int_equal(filter_needs(&filter),
@@ -399,7 +390,6 @@ static void needs_have_rows(void **state)
 {
 	uint64_t rows = 0, columns = NEED_PROCESSES; /* needs of columns and measures */
 
-	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)
 		columns |= sample_needs_close(sample_columns[i].needs);
 	for (size_t i = 0; i < needs_row_count; i++) {

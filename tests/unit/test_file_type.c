@@ -26,7 +26,6 @@ static void only_local_files_are_asked(void **state)
 	struct fake_proc proc;
 	char path[128];
 
-	(void)state;
 	fake_proc_init(&proc);
 	snprintf(path, sizeof(path), "%s/fifo", proc.root);
 	assert_int_equal(mkfifo(path, 0600), 0);

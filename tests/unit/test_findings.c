@@ -226,7 +226,6 @@ static const struct {
 /* Each case has its finding and no other, and the sums close. */
 static void cases_and_look_alikes(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct source_status status = {0};
 		struct findings findings;
@@ -252,7 +251,6 @@ static void cases_and_look_alikes(void **state)
 /* Each row that takes cases has one above. */
 static void rows_have_cases(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < finding_row_count; i++) {
 		size_t at = 0;
 
@@ -284,7 +282,6 @@ static void limits_of_devices(void **state)
 	struct seen other = early;
 	struct findings findings;
 
-	(void)state;
 	status.io_limits[0] = (struct source_io_limit){
 		.path = "/web", .device = "sda", .word = "wbps", .limit = 1000, .used = 5000};
 	findings_of(&findings, &seen, 1, &status);
@@ -330,7 +327,6 @@ static void symptoms(void **state)
 	struct findings findings;
 	const struct finding *first;
 
-	(void)state;
 	findings_of(&findings, queued, COUNT(queued), &status);
 	assert_int_equal(findings.count, 1);
 	first = finding_at(&findings, 0);
@@ -369,7 +365,6 @@ static void server_of_many(void **state)
 	struct findings findings;
 	struct interval interval = {.status = &status};
 
-	(void)state;
 	findings_of(&findings, seen, COUNT(seen), &status);
 	assert_int_equal(findings.count, 1);
 	interval_add_findings(&out, &interval, &findings);
@@ -400,7 +395,6 @@ static void open_ends(void **state)
 	struct source_status status = {0};
 	struct findings findings;
 
-	(void)state;
 	findings_of(&findings, seen, 3, &status);
 	assert_int_equal(findings.count, 1);
 	assert_string_equal(finding_first(finding_at(&findings, 0), PARTY_CULPRITS)->name, "db");
@@ -432,7 +426,6 @@ static void unknown_threads(void **state)
 	struct sample sample, account = *sample_absent();
 	struct findings findings;
 
-	(void)state;
 	for (int awake = 0; awake <= 1; awake++) {
 		findings_init(&findings, NULL);
 		sample = sample_of(&seen);
@@ -468,7 +461,6 @@ static void names_like_links(void **state)
 	struct source_status status = {0};
 	struct findings findings;
 
-	(void)state;
 	findings_of(&findings, &seen, 1, &status);
 	assert_int_equal(findings.count, 1);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "server");
@@ -483,7 +475,6 @@ static void counts(void **state)
 	struct source_status status = {.cpus = CPUS, .busy_us = ABSENT};
 	struct findings findings;
 
-	(void)state;
 	findings_init(&findings, NULL);
 	account.thread.comm = name_transient_string("bomb");
 	account.thread.uid = 7;
@@ -548,7 +539,6 @@ static void storms(void **state)
 	static const char *const names[] = {"switches", "forks"};
 	struct tally tally = {.scans = SCANS, .elapsed_us = 5 * SECOND_US};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		struct source_status status = {.cpus = CPUS, .busy_us = ABSENT};
 		struct sample account = *sample_absent();
@@ -589,7 +579,6 @@ static void ages_of_requests(void **state)
 	struct source_status status = {0};
 	struct findings findings;
 
-	(void)state;
 	findings_of(&findings, seen, COUNT(seen), &status);
 	assert_int_equal(findings.count, 1);
 	assert_int_equal(finding_age_us(finding_at(&findings, 0)), 32768);
@@ -618,7 +607,6 @@ static void lines_fit(void **state)
 	struct interval interval = {.status = &status, .width = 80};
 	size_t count = 0;
 
-	(void)state;
 	findings_of(&findings, seen, COUNT(seen), &status);
 	assert_int_equal(findings.count, 2);
 	interval_add_findings(&out, &interval, &findings);

@@ -24,7 +24,6 @@ static void widths_of_time(void **state)
 	struct frame_tree tree = {0};
 	struct flame_layout layout;
 
-	(void)state;
 	frame_tree_add(&tree, "a", PART_ON, 45);
 	frame_tree_add(&tree, "a;c_[k]", PART_ON, 15);
 	frame_tree_add(&tree, "b", PART_OFF, 20);
@@ -53,7 +52,6 @@ static void widths_of_changes(void **state)
 	struct flame_layout layout;
 	const struct frame_node *a, *b, *c;
 
-	(void)state;
 	frame_tree_add(&tree, "a", PART_BEFORE, 50);
 	frame_tree_add(&tree, "b", PART_BEFORE, 50);
 	frame_tree_add(&tree, "a", PART_AFTER, 300);
@@ -83,7 +81,6 @@ static int red_over_blue(uint32_t colour)
 
 static void colours_of_changes(void **state)
 {
-	(void)state;
 	assert_int_equal(flame_colour_change(5, 5), flame_colour_change(0, 0));
 	assert_true(red_over_blue(flame_colour_change(1, 2)) >
 		    red_over_blue(flame_colour_change(1, 1)));
@@ -100,7 +97,6 @@ static void narrow_frames_are_counted(void **state)
 	struct flame_layout layout;
 	struct text frames = {0}, out = {0};
 
-	(void)state;
 	frame_tree_add(&tree, "wide", PART_ON, 10000000);
 	for (int i = 0; i < 300; i++) {
 		text_clear(&frames);
@@ -134,7 +130,6 @@ static void equal_frames_are_culled(void **state)
 	struct flame_layout layout;
 	char frames[32];
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		snprintf(frames, sizeof(frames), "%d;a;b;c", i);
 		frame_tree_add(&tree, frames, PART_ON, 1);
@@ -153,7 +148,6 @@ static void frames_are_transient(void **state)
 {
 	struct frame_tree tree = {0};
 
-	(void)state;
 	frame_tree_add(&tree, "transient", PART_ON, 1);
 	assert_ptr_not_equal(name_of_string("transient"), node_of(&tree, "transient")->name);
 	frame_tree_done(&tree);
@@ -165,7 +159,6 @@ static void frames_that_do_not_fit_are_told(void **state)
 	struct frame_tree tree = {0};
 	char frame[16];
 
-	(void)state;
 	for (unsigned int i = 0; i < FRAMES_MAX - 1; i++) {
 		snprintf(frame, sizeof(frame), "%u", i);
 		frame_tree_add(&tree, frame, PART_ON, 1);
@@ -189,7 +182,6 @@ static void words_are_escaped(void **state)
 	struct frame_tree tree = {0};
 	struct text out = {0};
 
-	(void)state;
 	frame_tree_add(&tree, "</title><script>;]]>&\"'_[k]", PART_ON, 1500000);
 	frame_tree_add(&tree, "b", PART_OFF, 500000);
 	frame_tree_sort(&tree);
@@ -220,7 +212,6 @@ static void all_that_was_missed_is_told(void **state)
 	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text out = {0};
 
-	(void)state;
 	for (int i = 0; i < 9; i++)
 		source_status_miss(&status, "things of which a line tells no more than some", 1);
 	source_status_miss(&status, "the last thing", 1);
@@ -235,7 +226,6 @@ static void changes_are_told(void **state)
 	struct text out = {0};
 	struct error e = {0};
 
-	(void)state;
 	fold_read(&tree, "before", "a;x 3\na;y 1\n", PART_BEFORE, &e);
 	fold_read(&tree, "after", "a;x 10\na;z_[k] 30\n", PART_AFTER, &e);
 	frame_tree_sort(&tree);
@@ -260,7 +250,6 @@ static void nothing_to_draw(void **state)
 	struct frame_tree tree = {0};
 	struct text out = {0};
 
-	(void)state;
 	for (int added = 0; added < 2; added++) {
 		for (int differs = 0; differs < 2; differs++) {
 			text_clear(&out);

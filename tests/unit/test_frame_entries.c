@@ -152,7 +152,6 @@ static void plain_programs_run(void **state)
 	static const uint8_t push[] = {DW_CFA_def_cfa_offset, 24, DW_CFA_remember_state,
 				       DW_CFA_def_cfa_offset, 32, DW_CFA_restore_state};
 
-	(void)state;
 	assert_rows(&none, true);
 	assert_rows(&(struct program){push, sizeof(push)}, true);
 }
@@ -164,7 +163,6 @@ static void registers_are_bounded(void **state)
 					DW_CFA_restore_extended, DW_CFA_val_offset};
 	uint8_t far[6] = {0, 0x80, 0x9c, 0x9c, 0x39, 1}, near[] = {0, 0x7f, 1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(codes); i++) {
 		size_t two = codes[i] == DW_CFA_offset_extended || codes[i] == DW_CFA_val_offset;
 
@@ -179,7 +177,6 @@ static void states_are_bounded(void **state)
 {
 	uint8_t states[2 * FRAME_PROGRAM_STATES + 2];
 
-	(void)state;
 	memset(states, DW_CFA_remember_state, sizeof(states) / 2);
 	memset(states + sizeof(states) / 2, DW_CFA_restore_state, sizeof(states) / 2);
 	assert_rows(&(struct program){states, sizeof(states)}, false);
@@ -193,7 +190,6 @@ static void programs_are_bounded(void **state)
 	struct program nops = {memory_get(FRAME_PROGRAM_BYTES), FRAME_PROGRAM_BYTES - 16};
 	struct bytes expression = {0};
 
-	(void)state;
 	assert_rows(&nops, true);
 	nops.count = FRAME_PROGRAM_BYTES;
 	assert_rows(&nops, false);		 /* the CIE has some more nops, the FDE is padded */
@@ -216,7 +212,6 @@ static void programs_end_where_they_end(void **state)
 	static const uint8_t ends[] = {0, 5, 10, 15, 18};
 	size_t end = 0;
 
-	(void)state;
 	for (size_t i = 0; i <= sizeof(program); i++) {
 		uint8_t *part = memory_get(i);
 
@@ -232,7 +227,6 @@ static void programs_end_where_they_end(void **state)
 /* Bound on entries: without a search table all of them are looked at, up to a limit. */
 static void entries_are_bounded(void **state)
 {
-	(void)state;
 	assert_true(has_row(TABLELESS, &none, &none, 1000));
 	assert_false(has_row(TABLELESS, &none, &none, 140000));
 	assert_true(has_row(SEARCHED, &none, &none, 140000));

@@ -59,7 +59,6 @@ static void circles_end(void **state)
 	static struct scene scene;
 	unsigned int before, after;
 
-	(void)state;
 	if (!machine_of_elf(EM_X86_64))
 		skip();
 	scene_make(&scene);

@@ -40,7 +40,6 @@ static void names_are_found(void **state)
 	static const char *const files[] = {"go_fffffffb", "go_fffffffa",  "go_fffffff0",
 					    "go_fffffff1", "go_relocated", "go_merged"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		struct elf_symbols symbols = {.source_count = 0};
 		struct elf_file elf = file_read(files[i]);
@@ -97,7 +96,6 @@ static void bad_tables_tell_nothing(void **state)
 		{0x9c, 0x1000, 4, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
 		struct elf_symbols symbols = {.source_count = 0};
 		struct elf_file elf = file_read("go_fffffff0");
@@ -121,7 +119,6 @@ static void code_begins_where_it_is_filled(void **state)
 	struct elf_file elf = file_read("go_fffffff0");
 	struct go_table table;
 
-	(void)state;
 	number_put(8 + 2 * 8, 0, 8);
 	assert_int_equal(go_table_read(&table, &elf), 0);
 	assert_int_equal(table.text, 0x200);
@@ -147,7 +144,6 @@ static void depths_are_found(void **state)
 	struct go_function function;
 	struct go_table table;
 
-	(void)state;
 	memcpy(image + TABLE_AT + STEPS_AT, steps, sizeof(steps));
 	number_put(RECORD_STEPS_AT, STEPS_PLACE, 4);
 	assert_int_equal(go_table_read(&table, &elf), 0);

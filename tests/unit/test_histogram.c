@@ -6,7 +6,6 @@
 
 static void buckets_follow_each_other(void **state)
 {
-	(void)state;
 	assert_int_equal(histogram_low_ns(0), 0);
 	assert_int_equal(histogram_high_ns(0), 64);
 	assert_int_equal(histogram_low_ns(1), 64);
@@ -22,7 +21,6 @@ static void merged_are_one(void **state)
 	struct histogram one = {.sum_ns = 100, .max_ns = 70, .buckets = {1, 2}};
 	const struct histogram other = {.sum_ns = 9000, .max_ns = 8000, .buckets = {0, 1, [7] = 4}};
 
-	(void)state;
 	histogram_merge(&one, &other);
 	assert_int_equal(one.sum_ns, 9100);
 	assert_int_equal(one.max_ns, 8000);
@@ -40,7 +38,6 @@ static void quantiles_lie_between_bounds(void **state)
 {
 	const struct histogram histogram = {.max_ns = 5096, .buckets = {[5] = 100, [7] = 100}};
 
-	(void)state;
 	assert_int_equal(histogram_quantile_ns(&histogram, 0), 1034);
 	assert_int_equal(histogram_quantile_ns(&histogram, 250), 1536);
 	assert_int_equal(histogram_quantile_ns(&histogram, 500), 2048);
@@ -59,7 +56,6 @@ static void quantiles_of_few_and_of_the_longest(void **state)
 					  .buckets = {[HISTOGRAM_BUCKETS - 1] = 1000000000000}};
 	int64_t before = 0;
 
-	(void)state;
 	assert_int_equal(histogram_quantile_ns(&none, 500), 0);
 	assert_int_equal(histogram_quantile_ns(&zero, 999), 0);
 	assert_int_equal(histogram_quantile_ns(&single, 1), 3000);
@@ -96,7 +92,6 @@ static void durations_have_three_digits(void **state)
 		{INT64_MAX, "9223372037 s"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct text text = {0};
 

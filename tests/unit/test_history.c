@@ -87,7 +87,6 @@ static void count_scan(void *to, const struct history_scan *scan)
 {
 	struct taken *taken = to;
 
-	(void)scan;
 	taken->scans++;
 }
 
@@ -109,7 +108,6 @@ static void test_all_columns(void **state)
 	struct history_visitor visitor = {.sample = compare_whole, .to = &taken};
 	struct history_view view = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 		union value value = {.number = 1000 + (int64_t)i};
@@ -167,7 +165,6 @@ static void test_memo(void **state)
 	struct memos *memos = memory_get(sizeof(*memos));
 	struct history_visitor visitor = {.sample_memo = memo_take, .to = memos};
 
-	(void)state;
 	for (int64_t scan = 0; scan < 450; scan++) /* more than a chunk */
 		scan_add(history, scan);
 	history_look(history, &view);
@@ -187,7 +184,6 @@ static void test_round_trip(void **state)
 	struct history_visitor visitor = {
 		.scan = count_scan, .sample = take_and_compare, .to = &taken};
 
-	(void)state;
 	for (int64_t scan = 0; scan < 900; scan++) /* more than two chunks */
 		scan_add(history, scan);
 	history_look(history, &view);
@@ -226,7 +222,6 @@ static void test_accounts(void **state)
 	struct sample account = sample_of(7, 0);
 	struct history_visitor visitor = {.account = account_take, .to = &account};
 
-	(void)state;
 	scan_add(history, 0);
 	account.now.state = account.now.state_us = account.now.cpu = account.scan.weight_us =
 		ABSENT;
@@ -247,7 +242,6 @@ static void test_memory(void **state)
 	struct history *history = history_new(HISTORY_BYTES_DEFAULT, HISTORY_AGE_DEFAULT_US);
 	struct history_view view = {0};
 
-	(void)state;
 	for (int64_t scan = 0; scan < 1200; scan++)
 		scan_add(history, scan);
 	assert_true(history_bytes(history) <= HISTORY_BYTES_DEFAULT / 10);
@@ -263,7 +257,6 @@ static void test_limits(void **state)
 	struct history *history = history_new(1 << 19, 0);
 	struct history_view view = {0};
 
-	(void)state;
 	for (int64_t scan = 0; scan < 1000; scan++)
 		scan_add(history, scan);
 	assert_true(history_bytes(history) <= (1 << 19) * 5 / 4);
@@ -347,7 +340,6 @@ static void test_coarse(void **state)
 {
 	struct times fine = times_of(0), coarse = times_of(20 * 1000000ll);
 
-	(void)state;
 	assert_int_equal(fine.least_gap_us, PERIOD_US);
 	assert_int_equal(coarse.least_gap_us, 20 * PERIOD_US);
 	assert_true(coarse.scans > 40 && coarse.scans < fine.scans / 15);
@@ -374,7 +366,6 @@ static void test_peek_band(void **state)
 	int64_t samples = 0, expected = 0;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(view_init(view, &query, &e), 0);
 	text_into(view->peek, sizeof(view->peek), "state=D");
 	for (int64_t scan = 0; scan < 1200; scan++) { /* three chunks, and 60 of 72 steps */
@@ -448,7 +439,6 @@ static void test_traces(void **state)
 	struct history_visitor visitor = {.trace = trace_take, .to = &traces};
 	struct history_visitor scans = {.scan = count_scan, .to = &taken};
 
-	(void)state;
 	for (int64_t scan = 0; scan < 1300; scan++) {
 		struct sample who = sample_of(7, 0);
 		struct histogram histogram = histogram_of(scan / 20);

@@ -41,7 +41,6 @@ static void version_2(void **state)
 {
 	struct io_limits limits;
 
-	(void)state;
 	fake_tree_mounts("2 1 0:2 / %s/g rw shared:1 - cgroup2 none rw\n");
 	fake_tree_put("g/pod/a/io.max",
 		      "8:16 rbps=2097152 wbps=max riops=max wiops=120\n8:0 rbps=7 wbps=max "
@@ -74,7 +73,6 @@ static void version_1(void **state)
 {
 	struct io_limits limits;
 
-	(void)state;
 	fake_tree_mounts("2 1 0:2 / /nowhere rw - cgroup2 none rw\n4 1 0:4 / %s/b rw - cgroup none "
 			 "rw,blkio\n");
 	fake_tree_put("b/x/blkio.throttle.read_bps_device", "254:0 1048576\n");
@@ -101,7 +99,6 @@ static void without(void **state)
 {
 	struct io_limits limits;
 
-	(void)state;
 	fake_tree_mounts("1 1 0:1 / /%s rw - proc proc rw\n");
 	io_limits_init(&limits, fake_tree);
 	io_limits_read(&limits, SECOND);

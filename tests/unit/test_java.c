@@ -297,7 +297,6 @@ static void frames_are_found(void **state)
 	uint64_t small, large, interpreter, stub;
 	struct java_code code;
 
-	(void)state;
 	scene_make(&scene);
 	small = blob_make(&scene, 0, 4, "nmethod", 6);
 	large = blob_make(&scene, 4, 900, "nmethod", 1000);
@@ -333,7 +332,6 @@ static void versions_are_told(void **state)
 	struct java_code code;
 	uint64_t address;
 
-	(void)state;
 	scene_make(&scene);
 	field_of(&scene, "GrowableArrayBase", "_len")->class = "GenericGrowableArray";
 	address = blob_make(&scene, 0, 4, "nmethod", 6);
@@ -369,7 +367,6 @@ static void lies_are_left(void **state)
 	struct java_code code;
 	uint64_t address;
 
-	(void)state;
 	for (enum lie lie = 0; lie <= LIE_COUNT; lie++) {
 		scene_make(&scene);
 		address = blob_make(&scene, 0, 4, "nmethod", 6);
@@ -386,7 +383,6 @@ static void endless_table_ends(void **state)
 	struct java_code code;
 	uint64_t address;
 
-	(void)state;
 	scene_make(&scene);
 	address = blob_make(&scene, 0, 4, "nmethod", 6);
 	for (int i = 0; i < ROWS; i++)
@@ -406,7 +402,6 @@ static void code_is_looked_up_again(void **state)
 	struct java_code code;
 	uint64_t address;
 
-	(void)state;
 	scene_make(&scene);
 	address = blob_make(&scene, 0, 4, "nmethod", 6);
 	assert_true(find(&scene, address, &code) && code.frame_words == 6);
@@ -458,7 +453,6 @@ static void frames_are_left(void **state)
 	struct mapping mappings[2];
 	uint64_t code;
 
-	(void)state;
 	scene_make(&scene);
 	code = blob_make(&scene, 0, 4, "nmethod", 6);
 	mappings[0] = scene.mapping;
@@ -494,7 +488,6 @@ static void few_libraries_are_looked_at(void **state)
 	struct java_code code;
 	uint64_t address;
 
-	(void)state;
 	scene_make(&scene);
 	address = blob_make(&scene, 0, 4, "nmethod", 6);
 	for (size_t i = 0; i < 100; i++)

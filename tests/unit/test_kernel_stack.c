@@ -88,7 +88,6 @@ static void hidden_addresses(void **state)
 {
 	struct kernel_symbols symbols;
 
-	(void)state;
 	assert_int_equal(symbols_read("0000000000000000 T a\n0000000000000000 T b\n", &symbols),
 			 -ENODATA);
 	assert_null(kernel_symbol_find(&symbols, 1));
@@ -104,7 +103,6 @@ static void symbols_are_bounded(void **state)
 	struct text listing = {0};
 	struct kernel_symbols symbols;
 
-	(void)state;
 	for (unsigned int i = 1; i <= SYMBOLS_MAX + 3; i++)
 		text_add_format(&listing, "%x t f\n", 16 * i);
 	assert_int_equal(symbols_read(text_string(&listing), &symbols), 0);
@@ -203,7 +201,6 @@ static void preempted(void **state)
 	};
 	static struct kernel_stack stack;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		kernel_stack_parse(&stack, rows[i].stack);
 		kernel_stack_resume(&stack);

@@ -28,7 +28,6 @@ static bool has_no_waking(void *of, const struct probe_row *row)
 
 static void facts_have_names(void **state)
 {
-	(void)state;
 	for (int i = 0; i < FEATURE_COUNT; i++) {
 		assert_true(feature_rows[i].name && *feature_rows[i].name && *feature_rows[i].help);
 		assert_non_null(feature_rows[i].try);
@@ -46,7 +45,6 @@ static void features_are_taken_away(void **state)
 	struct features features = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(features_take_away(&features, NULL, &e), 0);
 	assert_int_equal(features_take_away(&features, "raw_tracepoint,map_batch", &e), 0);
 	assert_false(feature_has(&features, FEATURE_RAW_TRACEPOINT));
@@ -71,7 +69,6 @@ static void releases_are_taken_away(void **state)
 	struct features features = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(features_take_away(&features, "kernel-4.14,kprobe", &e), 0);
 	for (int i = 0; i < FEATURE_COUNT; i++)
 		assert_int_equal(features.state[i],
@@ -90,7 +87,6 @@ static void releases_are_taken_away(void **state)
 
 static void probes_have_fragments(void **state)
 {
-	(void)state;
 	assert_non_null(embedded_text("thread_state.h"));
 	assert_non_null(embedded_text("maps.bpf.c"));
 	assert_null(embedded_text("no such file"));
@@ -125,7 +121,6 @@ static void plan_takes_the_best(void **state)
 	struct probe_plan plan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &all, &plan, &e), 0);
 	assert_int_equal(plan.chosen[GROUP_SWITCH]->kind, PROBE_TYPED_TRACEPOINT);
 	assert_int_equal(plan.chosen[GROUP_NEW]->kind, PROBE_RAW_TRACEPOINT);
@@ -158,7 +153,6 @@ static void plan_keeps_to_needs(void **state)
 	struct probe_plan plan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(probe_plan_make(0, has_bits, &all, &plan, &e), 0);
 	assert_non_null(plan.chosen[GROUP_SWITCH]); /* always required */
 	assert_null(plan.chosen[GROUP_WAKE]);
@@ -172,7 +166,6 @@ static void plan_without_a_way_fails(void **state)
 	struct probe_plan plan = {{&probe_rows[1]}}, before = plan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &none, &plan, &e), -ENOTSUP);
 	assert_int_equal(e.exit_code, EXIT_HOST_CANNOT);
 	assert_memory_equal(&plan, &before, sizeof(plan));
@@ -196,7 +189,6 @@ static void header_has_each_field(void **state)
 	struct field_layout layout = layout_example();
 	struct text text = {0};
 
-	(void)state;
 	field_header_write(&layout, &text);
 	for (size_t i = 0; i < field_count; i++) {
 		const char *name = field_rows[i].names[layout.name[i]];
@@ -232,7 +224,6 @@ static void offsets_come_back(void **state)
 	struct text text = {0};
 	struct error e = {0};
 
-	(void)state;
 	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
 	assert_int_equal(offsets_try(text_string(&text), &read, &e), 0);
 	assert_memory_equal(&read, &layout, sizeof(read));
@@ -247,7 +238,6 @@ static void sets_of_fields_may_be_lacking(void **state)
 	struct text text = {0};
 	struct error e = {0};
 
-	(void)state;
 	layout.lacking[disk] = true;
 	assert_true(field_sets_there(&layout, FIELDS_BLOCK)); /* the queue has the disk */
 	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
@@ -294,7 +284,6 @@ static void bad_offsets_are_refused(void **state)
 	};
 	struct field_layout layout = layout_example(), before = layout;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct text text = {0};
 		struct error e = {0};
@@ -316,7 +305,6 @@ static void overlapping_offsets_are_refused(void **state)
 	struct text text = {0};
 	struct error e = {0};
 
-	(void)state;
 	layout.offset[1] = layout.offset[2];
 	field_offsets_write(&layout, "6.1.0-test", "x86_64", &text);
 	assert_int_equal(offsets_try(text_string(&text), &layout, &e), -EINVAL);
@@ -334,7 +322,6 @@ static void text_names_its_files(void **state)
 	struct text text = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(probe_plan_make(ALL_GROUPS, has_bits, &all, &plan, &e), 0);
 	program_text_write(&plan, &layout, &knobs, &text);
 	assert_non_null(strstr(text_string(&text), "#define THREADS_MAX 77\n"));
@@ -356,7 +343,6 @@ static void text_traces_who_is_wanted(void **state)
 	struct probe_plan plan = {{0}};
 	struct text text = {0};
 
-	(void)state;
 	program_text_write(&plan, &layout, &knobs, &text);
 	assert_null(strstr(text_string(&text), "#define TRACE_WANTED"));
 	text_clear(&text);
@@ -387,7 +373,6 @@ static void text_translates_ids_on_demand(void **state)
 	struct probe_plan plan = {{0}};
 	struct text text = {0};
 
-	(void)state;
 	program_text_write(&plan, &layout, &knobs, &text);
 	assert_null(strstr(text_string(&text), "#define PID_NAMESPACE"));
 	text_clear(&text);
@@ -431,7 +416,6 @@ static void numbers_of_namespaces(void **state)
 		{new, UINT32_MAX, 1, -EINVAL, false, 0, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct pid_namespace namespace = {0};
 
@@ -453,7 +437,6 @@ static void share_names(void **state)
 		"",	".",   "..",   "a.b", "a/b",
 		"../x", "a b", "\xff", "a\n", "0123456789abcdef0123456789abcdefg"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		assert_true(share_name_valid(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -43,7 +43,6 @@ static void calls_that_threads_end(void **state)
 		{"msgrcv", 0},	    {"msgsnd", 0},	 {"read", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct edge edge = edge_of(rows[i].call, 0);
 
@@ -62,7 +61,6 @@ static void calls_that_others_end(void **state)
 	static const char *const calls[] = {"poll", "recvfrom", "io_getevents", "nanosleep",
 					    "pause"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (edge_of(calls[i], 0).kind != EDGE_NONE)
 			fail_msg("%s has a waker", calls[i]);

@@ -14,7 +14,6 @@ static const char *last_ufunc; /* ufunc of the last sample that was taken */
 
 static void take(void *to, const struct sample *sample, struct exact_note note)
 {
-	(void)to;
 	last_ufunc = sample->stack.ufunc;
 	text_add_format(&given, "%d:%s:%u;", (int)sample->thread.tid,
 			sample->wait.on ? sample->wait.on : "-", note.part);
@@ -55,7 +54,6 @@ static const char *end(void)
 
 static void filled_in(void **state)
 {
-	(void)state;
 	/* known at once: nothing is held */
 	assert_false(hold(sample_of(10, "socket:[1]", 5, 1, "tcp a", false)));
 	assert_string_equal(end(), "");
@@ -75,7 +73,6 @@ static void filled_in(void **state)
 
 static void without_file(void **state)
 {
-	(void)state;
 	assert_true(hold(sample_of(10, NULL, 6, 1, "2 fds", true)));
 	assert_true(hold(sample_of(11, NULL, 6, 1, "2 fds", true)));
 	assert_true(hold(sample_of(10, NULL, 9, 8, "2 fds", true)));
@@ -106,7 +103,6 @@ static void rows_in_order(void **state)
 	const uint32_t none = EXACT_PART_NONE;
 	char wanted[128];
 
-	(void)state;
 	text_clear(&given);
 	/* no row before it is held: it passes */
 	snprintf(wanted, sizeof(wanted), "1:tcp a:%u;", none);
@@ -135,7 +131,6 @@ static void connection_alone(void **state)
 {
 	struct sample sample = sample_of(10, "socket:[1]", 6, 1, NULL, true);
 
-	(void)state;
 	sample.file.connection = name_of_string("tcp a");
 	assert_string_equal(queue(sample), "");
 	sample.wait.open = false;
@@ -151,7 +146,6 @@ static void names_of_stacks(void **state)
 	struct sample sample = sample_of(10, NULL, 6, 1, "pipe", false);
 	struct sample both = sample_of(10, "pipe:[1]", 6, 1, "pipe", true);
 
-	(void)state;
 	sample.stack.ustack = both.stack.ustack = 7;
 	sample.stack.ufunc = both.stack.ufunc = name_of_string("prog+0x1");
 	sample.stack.names_open = both.stack.names_open = true;
@@ -176,7 +170,6 @@ static void rows_for_long(void **state)
 	char file[32];
 	int given_count = 0;
 
-	(void)state;
 	for (int i = 0; i < 8 * LATE_WAITS_MAX; i++) {
 		snprintf(file, sizeof(file), "pipe:[%d]", i / 2);
 		queue(sample_of(10 + i % 7 * 10, file, i, 0, "pipe", true));
@@ -194,7 +187,6 @@ static void rows_for_long(void **state)
 
 static void bounded(void **state)
 {
-	(void)state;
 	for (int i = 0; i < LATE_WAITS_MAX; i++)
 		assert_true(hold(sample_of(i + 1, "pipe:[1]", 6, 1, "pipe", true)));
 	assert_false(hold(sample_of(10, "pipe:[1]", 6, 1, "pipe", true)));

@@ -37,7 +37,6 @@ static void makers(void **state)
 	struct dead_table table = {.others = 0};
 	struct sample account;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t at = 0;
 
@@ -57,7 +56,6 @@ static void differences_are_told_once(void **state)
 	struct sample account;
 	size_t at = 0;
 
-	(void)state;
 	dead_table_read(&table, &key, &(struct process_totals){.forks = 100, .cpu_ns = 5000}, true);
 	assert_false(dead_table_report(&table, &at, true, &account));
 	read_row(&table, "sh", 0,
@@ -109,7 +107,6 @@ static void what_was_told_is_taken_off(void **state)
 	struct process_key key = key_of("cc1", 6);
 	size_t at = 0;
 
-	(void)state;
 	/* exited before its end was read */
 	dead_table_take_off(&table, &gone);
 	assert_false(dead_table_report(&table, &at, true, &account));
@@ -140,7 +137,6 @@ static void others_are_counted(void **state)
 	struct sample account;
 	size_t at = 0;
 
-	(void)state;
 	read_row(&table, "", PROCESS_OTHERS_UID, (struct process_totals){.forks = 2, .exits = 3});
 	assert_int_equal(table.others, 5);
 	assert_true(dead_table_report(&table, &at, true, &account));
@@ -160,7 +156,6 @@ static void what_was_told_of_others_is_taken_off(void **state)
 	struct sample account;
 	size_t at = 0;
 
-	(void)state;
 	read_row(&table, "cc1", 5, (struct process_totals){.cpu_ns = 7000});
 	read_row(&table, "", PROCESS_OTHERS_UID,
 		 (struct process_totals){.exits = 3, .cpu_ns = 50000});
@@ -191,7 +186,6 @@ static void what_came_after_the_last_scan_stays(void **state)
 	struct sample account;
 	size_t at = 0;
 
-	(void)state;
 	read_row(&table, "cc1", 5,
 		 (struct process_totals){
 			 .exits = 3, .cpu_ns = 80000, .sleep_ns = 17000, .voluntary_count = 3});
@@ -263,7 +257,6 @@ static void threads_that_are_gone(void **state)
 	struct totals_table table = {.gone = gone_keep, .to = &reported};
 	int64_t cpu_us;
 
-	(void)state;
 	take(&table, 10, 1, 5000, 3, &cpu_us);
 	take(&table, 11, 1, 9000, 3, &cpu_us);
 	assert_int_equal(cpu_us, 9);
@@ -292,7 +285,6 @@ static void sleep_alone_is_told_apart(void **state)
 	struct live_totals now = {.cpu_ns = 5000, .voluntary_count = 3};
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	sample.thread.tid = 10;
 	sample.thread.start_ns = 1;
 	assert_false(totals_only_slept(&table, &now, 10, 1));
@@ -316,7 +308,6 @@ static void totals_that_stand_are_known(void **state)
 	const struct live_totals never_ran = {.sleep_ns = 99999, .switched_ns = 5};
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	sample.thread.tid = 10;
 	sample.thread.start_ns = 1;
 	assert_true(totals_stand(&table, &never_ran, 10));
@@ -358,7 +349,6 @@ static void times_are_of_the_scans_alone(void **state)
 	struct totals_table table = {.begun_ns = 100 * SECOND, .reported_ns = 104 * SECOND};
 	struct sample sample;
 
-	(void)state;
 	/* the first scan stands for the last of five seconds */
 	take_until(&table, 105, &sample);
 	assert_in_range(sample.sums.cpu_us, 249999, 250001);

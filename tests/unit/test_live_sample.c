@@ -69,7 +69,6 @@ static void records_are_of_one_scan_time(void **state)
 		{0, 0x1, 1010, 1020, 1005, STATE_SLEEP, 1000, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scene scene = scene_make();
 		struct sample sample;
@@ -95,7 +94,6 @@ static void zombies_stay_zombies(void **state)
 	struct scene scene = scene_make();
 	bool ambiguous;
 
-	(void)state;
 	scene.record.sched.exit_state = 0x20;
 	scene.record.sched.state = 0x80;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ZOMBIE);
@@ -106,7 +104,6 @@ static void displaced_thread_is_on(void **state)
 	struct scene scene = scene_make();
 	bool ambiguous;
 
-	(void)state;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.out_ns = scene.scan_time.own_in_ns = 990 * US;
 	assert_int_equal(state_of(&scene, &ambiguous), STATE_ON);
@@ -124,7 +121,6 @@ static void wakes_of_the_same_interrupt_are_later(void **state)
 	struct scene scene = scene_make();
 	bool ambiguous;
 
-	(void)state;
 	scene.scan_time.own_wake_ns = 970 * US;
 	scene.scan_time.own_in_ns = 990 * US;
 	scene.scan_time.own_cpu = scene.record.sched.cpu = 1;
@@ -150,7 +146,6 @@ static void looks_tell_missed_switches(void **state)
 	struct scene scene = scene_make();
 	bool ambiguous;
 
-	(void)state;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.cpu = 1;
@@ -175,7 +170,6 @@ static void nothing_runs_on_a_cpu_that_is_offline(void **state)
 	struct live_totals totals;
 	bool ambiguous;
 
-	(void)state;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 800 * US;
 	scene.record.sched.sequence_done = 1;
@@ -199,7 +193,6 @@ static void later_arrivals_tell_missed_switches(void **state)
 	struct scene scene = scene_make();
 	bool ambiguous;
 
-	(void)state;
 	scene.scan_time.arrived_ns = arrived_ns;
 	scene.scan_time.arrived_count = 2;
 	scene.record.sched.on_cpu = 1;
@@ -220,7 +213,6 @@ static void seeded_thread_runs_where_it_is_seen(void **state)
 	struct scene scene = scene_make();
 	bool ambiguous;
 
-	(void)state;
 	scene.record.sched.known = SCHED_SEEDED;
 	scene.record.sched.sequence_done = 0;
 	scene.record.sched.on_cpu = 1;
@@ -239,7 +231,6 @@ static void kernel_threads_have_no_call(void **state)
 	struct sample sample = *sample_absent();
 	bool compat;
 
-	(void)state;
 	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &compat);
 	assert_int_equal(sample.call.nr, 0); /* read(2): zero is not absent */
 	sample = *sample_absent();
@@ -254,7 +245,6 @@ static void registers_are_decoded(void **state)
 	uint64_t words[THREAD_REGISTER_COUNT];
 	struct registers_call call;
 
-	(void)state;
 	for (size_t i = 0; i < THREAD_REGISTER_COUNT; i++)
 		words[i] = 104 + i; /* index of the word in pt_regs */
 	words[11] = 202;	    /* orig_ax */
@@ -328,7 +318,6 @@ static void registers_are_decoded(void **state)
 	};
 	struct registers_call call;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t words[THREAD_REGISTER_COUNT];
 
@@ -356,7 +345,6 @@ static void calls_began_when_two_reads_agree(void **state)
 	struct sample sample;
 	bool compat;
 
-	(void)state;
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 100 * US;
 	scene.record.call_ns = 400 * US; /* entry to call 0, as the words of the look have it */
@@ -389,7 +377,6 @@ static void who_left_is_told_by_a_look_before(void **state)
 	struct sample sample;
 	bool compat;
 
-	(void)state;
 	scene.record.sched.in_ns = 100 * US;
 	scene.record.sched.out_ns = 1010 * US;
 	scene.scan_time.ticks = scene.ticks;
@@ -409,7 +396,6 @@ static void totals_grow_by_the_present_state(void **state)
 	struct scene scene = scene_make();
 	struct live_totals totals;
 
-	(void)state;
 	scene.record.sched.cpu_ns = 10 * US;
 	scene.record.sched.in_ns = 900 * US;
 	scene.record.sched.out_ns = 800 * US;
@@ -435,7 +421,6 @@ static void totals_are_given_out_once(void **state)
 	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 	struct live_totals now = {.cpu_ns = 2500, .voluntary_count = 3};
 
-	(void)state;
 	totals_take(&table, &now, &sample);
 	assert_int_equal(sample.sums.cpu_us, 2);
 	assert_int_equal(sample.sums.vcsw, 3);
@@ -463,7 +448,6 @@ static void totals_of_before_are_not_told(void **state)
 			   copied = {.at_ns = 10, .cpu_ns = 3000, .voluntary_count = 2},
 			   later = {.at_ns = 30, .cpu_ns = 6000, .voluntary_count = 4};
 
-	(void)state;
 	totals_take(&table, &account, &sample);
 	assert_int_equal(sample.sums.cpu_us, 5);
 	totals_take(&table, &copied, &sample);
@@ -491,7 +475,6 @@ static void totals_of_older_copies_are_not_told(void **state)
 		later = {.at_ns = 30, .cpu_ns = 950000, .voluntary_count = 95, .switched_ns = 29},
 		anew = {.at_ns = 40, .cpu_ns = 3000, .voluntary_count = 1, .switched_ns = 39};
 
-	(void)state;
 	totals_take(&table, &walked, &sample);
 	assert_int_equal(sample.sums.cpu_us, 900);
 	totals_take(&table, &copied, &sample);
@@ -516,7 +499,6 @@ static void totals_go_on_over_a_sweep(void **state)
 	int64_t now_ns = clock_monotonic_ns();
 	struct live_totals totals = {.at_ns = now_ns, .cpu_ns = 5000};
 
-	(void)state;
 	totals_take(&table, &totals, &here);
 	totals_take(&table, &totals, &gone);
 	totals_unmark(&table);
@@ -541,7 +523,6 @@ static void totals_are_carried_over(void **state)
 	struct live_totals seeded = {.sleep_ns = 9000}, before = {.sleep_ns = 10000},
 			   now = {.sleep_ns = 2000, .cpu_ns = 3000};
 
-	(void)state;
 	totals_take(&table, &seeded, &sample);
 	assert_int_equal(sample.sums.sleep_us, 9);
 	totals_carry(&table, &before, &sample); /* slept on for 1 us, then began to count anew */
@@ -588,7 +569,6 @@ static void totals_add_up_or_are_absent(void **state)
 		{{0, 300, 0, 29000}, 500, -1, -1}, /* a sleep counted again and again */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct totals_table table = {.begun_ns = (LATER_MS + 1000) * NS_PER_MS};
 		struct live_totals now = totals_at(0, 0, 0, 500, 1500);
@@ -615,7 +595,6 @@ static void totals_are_held_back_for_a_while(void **state)
 	struct live_totals now = totals_at(0, 0, 0, 500, 1500);
 	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 
-	(void)state;
 	totals_take(&table, &now, &sample);
 	now = totals_at(0, 0, 0, 500, 2000);
 	totals_take(&table, &now, &sample);
@@ -646,7 +625,6 @@ static void totals_may_reach_beyond_the_scan_time(void **state)
 	struct live_totals now = {.cpu_ns = 1300 * NS_PER_MS, .until_ns = first_ns};
 	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1};
 
-	(void)state;
 	totals_take(&table, &now, &sample);
 	assert_int_equal(told_ms(&sample), 1300);
 	now = (struct live_totals){.cpu_ns = 32 * NS_PER_SECOND,
@@ -669,7 +647,6 @@ static void totals_are_not_older_than_tsnap(void **state)
 	struct sample sample = {.thread.tid = 7, .thread.start_ns = 1},
 		      begun = {.thread.tid = 8, .thread.start_ns = 1};
 
-	(void)state;
 	totals_take(&table, &wild, &sample);
 	assert_int_equal(told_ms(&sample), -1);
 	totals_take(&table, &late, &begun); /* the thread began 0.1 s ago */
@@ -695,7 +672,6 @@ static void totals_forget_the_dead(void **state)
 	struct totals_table table = {0};
 	struct live_totals now = {.at_ns = INT64_MAX, .cpu_ns = 5000};
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int64_t tid = 1; tid <= 1000; tid++) {
 			struct sample sample = {.thread.tid = tid + round * 1000,

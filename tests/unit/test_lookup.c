@@ -34,7 +34,6 @@ static void stages_are_in_order(void **state)
 {
 	uint64_t given = 0;
 
-	(void)state;
 	for (size_t i = 0; i < lookup_stage_count; i++) {
 		assert_int_equal(lookup_stages[i].wants & ~given, 0);
 		given |= lookup_stages[i].gives;
@@ -77,7 +76,6 @@ static void fixture_thread(void **state)
 	struct lookup_hint hint = {0};
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	sample.thread.tid = 9000003;
 	sample.thread.pid = 9000002;
 	sample.thread.start_ns = 1;
@@ -112,7 +110,6 @@ static void fixture_kernel_thread(void **state)
 	struct lookup_hint hint = {0};
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	sample.thread.tid = sample.thread.pid = 9000004;
 	sample.thread.start_ns = 1;
 	sample.thread.kthread = 1;
@@ -486,7 +483,6 @@ static void own_sleeping_thread(void **state)
 	struct proc_syscall call;
 	char exe[4096] = "";
 
-	(void)state;
 	if (sleeper_is_emulated())
 		skip();
 	lookup = lookup_new("/proc");

@@ -44,7 +44,6 @@ static void expect(const char *stack, const char *words, const char *limit, bool
 
 static void stacks(void **state)
 {
-	(void)state;
 	expect(STACK("folio_wait_bit_common", "filemap_fault", "__do_fault", "do_fault",
 		     "handle_mm_fault", "exc_page_fault", "asm_exc_page_fault"),
 	       "page fault", NULL, true);
@@ -101,7 +100,6 @@ static void groups(void **state)
 	struct waits waits = {.memory_group_looked_for = true};
 	struct wait wait = {.waits = &waits, .pid = 7, .tid = 7, .text = &words};
 
-	(void)state;
 	fake_proc_init(&proc);
 	waits.root = proc.root;
 	fake_proc_put(&proc, 7, 7, "cgroup", "3:cpu:/no\n0::/pod/a/b\n");

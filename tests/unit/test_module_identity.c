@@ -16,7 +16,6 @@ int __wrap_fstatfs(int fd, struct statfs *system);
 
 int __wrap_fstatfs(int fd, struct statfs *system)
 {
-	(void)fd;
 	*system = (struct statfs){.f_type = (__typeof__(system->f_type))magic};
 	errno = EIO;
 	return magic ? 0 : -1;
@@ -26,7 +25,6 @@ static void owners(void **state)
 {
 	const struct stat file = {.st_uid = 1000};
 
-	(void)state;
 	magic = EXT4_SUPER_MAGIC;
 	assert_int_equal(module_file_owner(0, &file), 1000);
 	magic = 0x65735546; /* FUSE_SUPER_MAGIC, which older headers lack */
@@ -40,7 +38,6 @@ static void copies(void **state)
 	const struct elf_file elf = {.bytes = 5000, .build_id = {1, 2, 3}, .build_id_bytes = 3};
 	struct elf_file other = elf;
 
-	(void)state;
 	other.fd = 9;
 	assert_true(module_identity(&elf, 0) == module_identity(&other, 0));
 	assert_true(module_identity(&elf, 0) != module_identity(&elf, 1000));
@@ -56,7 +53,6 @@ static void keys(void **state)
 	const struct stat file = {.st_dev = 1, .st_ino = 2, .st_size = 3};
 	struct stat other = file;
 
-	(void)state;
 	assert_true(module_file_key(&file) == module_file_key(&other));
 	other.st_mtim.tv_nsec = 1;
 	assert_true(module_file_key(&file) != module_file_key(&other));
@@ -67,7 +63,6 @@ static void locations(void **state)
 	const struct elf_file elf = {.build_id = {0xab, 1}, .build_id_bytes = 2}, none = {0};
 	char *text = module_location_text("/lib/a\x1b[2J.so", &elf);
 
-	(void)state;
 	assert_null(strchr(text, '\x1b'));
 	assert_string_equal(strchr(text, '@'), "@ab01");
 	free(text);

@@ -23,8 +23,6 @@
 
 static size_t service_dies(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
 {
-	(void)request;
-	(void)answer;
 	_exit(EXIT_FAILURE);
 }
 
@@ -88,7 +86,6 @@ static void headers_are_as_read_here(void **state)
 	struct elf_file elf;
 	struct stat file;
 
-	(void)state;
 	assert_int_equal(fstat(fd, &file), 0);
 	assert_int_equal(elf_file_read(&elf, fd, NULL, (uint64_t)file.st_size), 0);
 	assert_int_equal(module_get(&table, &put_off), 0);
@@ -116,7 +113,6 @@ static void a_file_that_ends_parsers_is_none_of_code(void **state)
 	struct parsers *parsers = table_begin(&table, service_dies);
 	unsigned int put_off;
 
-	(void)state;
 	assert_int_equal(module_get(&table, &put_off), MODULE_NONE);
 	assert_true(put_off >= 1 && put_off < TRIES);
 	assert_int_equal(parsers_lost(parsers), FILE_ENDS_MAX);
@@ -140,7 +136,6 @@ static void expect_no_code(parser_service *service)
 
 static void lies_are_not_believed(void **state)
 {
-	(void)state;
 	expect_no_code(service_lies);
 	expect_no_code(service_is_brief);
 }
@@ -162,7 +157,6 @@ static void code_is_followed_by_a_parser(void **state)
 	const struct elf_file *elf;
 	unsigned int put_off;
 
-	(void)state;
 	assert_int_equal(module_get(&table, &put_off), 0);
 	elf = &table.modules[0]->elf;
 	assert_int_equal(
@@ -188,7 +182,6 @@ static void code_that_ends_parsers_is_not_followed(void **state)
 	unsigned int put_off;
 	int err = -EAGAIN;
 
-	(void)state;
 	assert_int_equal(module_get(&table, &put_off), 0);
 	for (int i = 0; err == -EAGAIN && i < TRIES; i++) {
 		err = module_returns(&table, table.modules[0], 0, true, &answer);
@@ -207,7 +200,6 @@ static void without_parsers_no_header_is_read(void **state)
 	unsigned int put_off;
 	uint64_t address = 0;
 
-	(void)state;
 	module_table_init(&table, NULL);
 	assert_int_equal(module_get(&table, &put_off), 0);
 	assert_int_equal(table.modules[0]->elf.segment_count, 1);
@@ -222,7 +214,6 @@ static void what_was_cleared_is_read_again(void **state)
 {
 	unsigned int put_off;
 
-	(void)state;
 	module_table_init(&table, NULL);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(module_get(&table, &put_off), 0);

@@ -10,7 +10,6 @@ static void formats_have_renderers(void **state)
 {
 	size_t formats = 0;
 
-	(void)state;
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_row *row = &option_table[i];
 		const struct renderer *format = row->format;

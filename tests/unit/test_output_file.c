@@ -317,7 +317,6 @@ static void special_is_written_to(void **state)
 	struct stat before, after;
 	int pipes[2];
 
-	(void)state;
 	assert_int_equal(stat("/dev/null", &before), 0);
 	assert_int_equal(output_replace_check("/dev/null"), 0);
 	assert_int_equal(output_replace("/dev/null", "x", 1), 0);

@@ -99,7 +99,6 @@ static void bytes_and_files_pass(void **state)
 		.head = (char[]){ORDER_ECHO}, .head_bytes = 1, .body = body, .body_bytes = 40000};
 	int fds[2] = {memfd_create("a", MFD_CLOEXEC), memfd_create("b", MFD_CLOEXEC)};
 
-	(void)state;
 	assert_non_null(parsers);
 	memset(body, 'x', sizeof(body));
 	for (int i = 0; i < PARSER_SLOTS; i++) {
@@ -132,7 +131,6 @@ static void parsers_are_bounded(void **state)
 	struct parser *parser = &parsers->parser[PARSER_NAMES];
 	int64_t grown;
 
-	(void)state;
 	assert_non_null(parsers);
 	if (parsers->err || getenv("TSNAP_TEST_EMULATED")) {
 		parsers_end(parsers);
@@ -157,7 +155,6 @@ static void others_follow_the_dead(void **state)
 	int64_t cpu_ns;
 	ssize_t got;
 
-	(void)state;
 	assert_non_null(parsers);
 	other = (pid_t)number_of(&parsers->parser[PARSER_NAMES], ORDER_PID);
 	assert_true(parsers_have((uint32_t)other));
@@ -217,7 +214,6 @@ static void standbys_follow(void **state)
 	char answer[PARSER_MESSAGE_MAX];
 	int killed = 0, got;
 
-	(void)state;
 	assert_int_equal(parent_of(parser->pid), parsers->spawner);
 	for (;;) {
 		assert_int_equal(parsers_lacking(parsers), 0);

@@ -111,7 +111,6 @@ static void test_bucket(void **state)
 	struct scene *scene = scene_begin(&sleeps);
 	struct text detail = {0};
 
-	(void)state;
 	assert_int_equal(scene->shown.tally.samples, 2 * SCANS);
 	peek(scene, "offcpu", 2);
 	list_add_detail(&detail, &scene->view, &scene->shown);
@@ -135,7 +134,6 @@ static void test_sum(void **state)
 {
 	struct scene *scene = scene_begin(&sleeps);
 
-	(void)state;
 	peek(scene, "offcpu", 0);
 	key(scene, ' ');
 	assert_string_equal(scene->view.now.filter, "!(state!=ON && state!=RQ)");
@@ -148,7 +146,6 @@ static void test_not_sampled(void **state)
 {
 	struct scene *scene = scene_begin(&calls);
 
-	(void)state;
 	peek(scene, "syscalls", 1);
 	key(scene, KEY_CODE_ENTER);
 	assert_string_equal(scene->view.now.filter, "");
@@ -163,7 +160,6 @@ static void test_active_stay(void **state)
 {
 	struct scene *scene = scene_begin(&sleeps);
 
-	(void)state;
 	scene->view.now.all_states = false;
 	scene_fill(scene);
 	assert_int_equal(scene->shown.tally.samples, SCANS);

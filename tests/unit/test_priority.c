@@ -61,7 +61,6 @@ static void raised_and_restored(void **state)
 {
 	struct priority before;
 
-	(void)state;
 	require_rights();
 	for (int realtime = 0; realtime < 2; realtime++) {
 		priority_raise(&before, realtime);
@@ -77,7 +76,6 @@ static void bounded(void **state)
 	struct priority before;
 	int64_t us;
 
-	(void)state;
 	require_rights();
 	priority_raise(&before, true);
 	us = spin();
@@ -126,7 +124,6 @@ static void passed_on_to_one_child(void **state)
 	struct priority before;
 	int child;
 
-	(void)state;
 	require_rights();
 	priority_raise(&before, true);
 	child = child_of(true);
@@ -147,7 +144,6 @@ static void lowered_by_the_user(void **state)
 	const struct sched_param none = {.sched_priority = 0};
 	struct priority before;
 
-	(void)state;
 	require_rights();
 	assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &none), 0);
 	priority_raise(&before, true);

@@ -15,7 +15,6 @@ static int opened;		/* number of open links */
 int __wrap_tracepoint_attach(const char *event, int program);
 int __wrap_tracepoint_attach(const char *event, int program)
 {
-	(void)program;
 	if (taken_event && !strcmp(event, taken_event))
 		return -EEXIST;
 	opened++;
@@ -48,7 +47,6 @@ static void taken_tracepoints_end_it(void **state)
 	struct probe_links links;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(attach(NULL, &links, &e), 0);
 	assert_true(opened > 3 && links.count == (size_t)opened && !links.taken);
 	probe_detach(&links);

@@ -28,7 +28,6 @@ static void stat_of_fixture(void **state)
 {
 	struct proc_stat stat;
 
-	(void)state;
 	assert_int_equal(proc_stat_read(ROOT, 9000001, 9000001, &stat), 0);
 	assert_int_equal(stat.tid, 9000001);
 	assert_int_equal(stat.ppid, 0);
@@ -48,7 +47,6 @@ static void stat_of_hostile_comm(void **state)
 {
 	struct proc_stat stat;
 
-	(void)state;
 	assert_int_equal(proc_stat_read(ROOT, 9000002, 9000003, &stat), 0);
 	assert_string_equal(stat.comm, "a) R 1 (\nb,\"x");
 	assert_int_equal(stat.state, 'D');
@@ -62,7 +60,6 @@ static void stat_of_reaped_process(void **state)
 {
 	struct proc_stat stat;
 
-	(void)state;
 	assert_int_equal(proc_stat_parse("5 (brief) X 0 -1" FIELDS_FROM_6, &stat), 0);
 	assert_true(stat.reaped);
 	assert_int_equal(proc_stat_parse("5 (kthreadd) S 0 0" FIELDS_FROM_6, &stat), 0);
@@ -73,7 +70,6 @@ static void stat_comm_is_cut(void **state)
 {
 	struct proc_stat stat;
 
-	(void)state;
 	assert_int_equal(
 		proc_stat_parse(
 			"1 (0123456789012345678901234567890123456789"
@@ -108,7 +104,6 @@ static void stat_refuses(void **state)
 	};
 	struct proc_stat stat = {.tid = 77};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		if (proc_stat_parse(bad[i], &stat) != -EINVAL)
 			fail_msg("taken: %s", bad[i]);
@@ -120,7 +115,6 @@ static void syscall_of_fixture(void **state)
 {
 	struct proc_syscall call;
 
-	(void)state;
 	assert_int_equal(proc_syscall_read(ROOT, 9000001, 9000001, &call), 0);
 	assert_false(call.running);
 	assert_int_equal(call.nr, 232);
@@ -155,7 +149,6 @@ static void syscall_refuses(void **state)
 	};
 	struct proc_syscall call = {.nr = 77};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		if (proc_syscall_parse(bad[i], &call) != -EINVAL)
 			fail_msg("taken: %s", bad[i]);
@@ -166,7 +159,6 @@ static void ids_of_fixture(void **state)
 {
 	int64_t uid = -1, tgid = -1;
 
-	(void)state;
 	assert_int_equal(proc_ids_read(ROOT, 9000002, &uid, &tgid), 0);
 	assert_int_equal(uid, 33);
 	assert_int_equal(tgid, 9000002);
@@ -187,7 +179,6 @@ static void texts_are_bounded(void **state)
 {
 	char few[5];
 
-	(void)state;
 	assert_int_equal(proc_file_read(ROOT, 9000002, 9000002, "comm", few, sizeof(few)), 4);
 	assert_string_equal(few, "serv");
 	assert_int_equal(proc_link_read(ROOT, 9000002, 9000002, "exe", few, sizeof(few)),
@@ -224,7 +215,6 @@ static void walk_of_fixture(void **state)
 {
 	struct seen seen = {0}, stopped = {.stop_at = 2};
 
-	(void)state;
 	assert_int_equal(proc_threads_walk(ROOT, see, &seen), 0);
 	assert_int_equal(seen.count, 4);
 	assert_true(was_seen(&seen, 9000001, 9000001));
@@ -254,7 +244,6 @@ static void walk_of_this_host(void **state)
 	struct sleeper sleeper;
 	struct search own = {.tid = getpid()}, other = {0};
 
-	(void)state;
 	assert_int_equal(proc_threads_walk("/proc", search_visit, &own), 0);
 	assert_int_equal(own.found, 1);
 	sleeper_start(&sleeper, -1);
@@ -270,7 +259,6 @@ static void syscall_of_own_thread(void **state)
 	struct proc_syscall call;
 	struct proc_stat stat;
 
-	(void)state;
 	sleeper_start(&sleeper, -1);
 	assert_int_equal(proc_syscall_read("/proc", getpid(), sleeper.tid, &call), 0);
 	assert_false(call.running);
@@ -291,7 +279,6 @@ static void owner_is_the_effective_uid(void **state)
 	struct sleeper sleeper;
 	int64_t uid = -1, status_uid = -1, tgid;
 
-	(void)state;
 	assert_int_equal(proc_owner_read("/proc", getpid(), getpid(), &uid), 0);
 	assert_int_equal(uid, geteuid());
 	assert_int_equal(proc_owner_read("/proc", getpid(), 1, &uid), -ENOENT);
@@ -336,7 +323,6 @@ static void found_done(struct found *found)
 
 static void own_pid_is_that_of_proc(void **state)
 {
-	(void)state;
 	assert_int_equal(proc_own_pid(ROOT), 9000003);
 	assert_int_equal(proc_own_pid("/proc"), getpid());
 	assert_int_equal(proc_own_pid(ROOT "/sys"), getpid()); /* no own pid there */
@@ -347,7 +333,6 @@ static void pids_by_id(void **state)
 	struct found found = {0};
 	char own[16];
 
-	(void)state;
 	assert_string_equal(find(&found, "9000004,9000001,9000004"), "");
 	assert_int_equal(found.count, 2);
 	assert_int_equal(found.pids[0], 9000004);
@@ -375,7 +360,6 @@ static void pids_of_a_thread_are_refused(void **state)
 	struct found found = {0};
 	char tid[16];
 
-	(void)state;
 	sleeper_start(&sleeper, -1);
 	snprintf(tid, sizeof(tid), "%d", sleeper.tid);
 	assert_string_equal(find_below("/proc", &found, tid), tid);
@@ -388,7 +372,6 @@ static void pids_by_pattern(void **state)
 {
 	struct found found = {0};
 
-	(void)state;
 	assert_string_equal(find(&found, "ini"), ""); /* comm, a part of it */
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.pids[0], 9000001);
@@ -413,7 +396,6 @@ static void pids_by_a_list(void **state)
 {
 	struct found found = {0};
 
-	(void)state;
 	assert_string_equal(find(&found, "ini,none,serv?r,9000004,9000077,k[wx]*4:2*"),
 			    "none,9000077");
 	assert_int_equal(found.count, 3);
@@ -433,7 +415,6 @@ static void pids_never_this_process(void **state)
 {
 	struct found found = {0};
 
-	(void)state;
 	assert_string_equal(find_below("/proc", &found, "*"), "");
 	assert_true(found.count > 0);
 	for (size_t i = 0; i < found.count; i++)
@@ -445,7 +426,6 @@ static void namespace_ids(void **state)
 {
 	int64_t pid = 1, tid = 2;
 
-	(void)state;
 	assert_int_equal(proc_namespace_ids_parse("Name:\ta\nNStgid:\t4711\t70\t1\n"
 						  "NSpid:\t4712\t71\t2\nNSpgid:\t9\n",
 						  &pid, &tid),

@@ -52,7 +52,6 @@ static void columns_have_slots(void **state)
 {
 	bool taken[PROC_VALUES_SLOTS] = {false};
 
-	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 
@@ -76,7 +75,6 @@ static void every_column_is_read(void **state)
 					  parse(NEED_STATUS, status_text), parse(NEED_IO, io_text)};
 	const uint64_t needs[] = {NEED_STAT, NEED_STATUS, NEED_IO};
 
-	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)
 		for (size_t file = 0; file < 3; file++) {
 			const struct column *column = &sample_columns[i];
@@ -95,7 +93,6 @@ static void stat_is_read(void **state)
 	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK), start_us;
 	struct proc_values values = parse(NEED_STAT, stat_text);
 
-	(void)state;
 	assert_int_equal(value_of(&values, "pgrp").number, 105);
 	assert_int_equal(value_of(&values, "tpgid").number, 108);
 	assert_int_equal(value_of(&values, "majflt").number, 112);
@@ -118,7 +115,6 @@ static void status_and_io_are_read(void **state)
 {
 	struct proc_values values = parse(NEED_STATUS, status_text), io = parse(NEED_IO, io_text);
 
-	(void)state;
 	assert_string_equal(value_of(&values, "umask").text, "0022");
 	assert_int_equal(value_of(&values, "ruid").number, 10);
 	assert_int_equal(value_of(&values, "rgid").number, 20);
@@ -140,7 +136,6 @@ static void what_is_odd_is_absent(void **state)
 {
 	struct proc_values values;
 
-	(void)state;
 	values = parse(NEED_STAT, "7 no parenthesis");
 	assert_int_equal(value_of(&values, "pgrp").number, ABSENT);
 	values = parse(NEED_STAT, "7 (a) S 1 x 3");
@@ -184,7 +179,6 @@ static void is_kept_for_a_while(void **state)
 	struct fake_proc proc;
 	struct sample sample;
 
-	(void)state;
 	fake_proc_init(&proc);
 	lookup = lookup_new(proc.root);
 	fake_proc_put(&proc, 7, 7, "io", "read_bytes: 1\n");
@@ -208,7 +202,6 @@ static void pools_stay(void **state)
 	struct proc_values_pool pool = {0};
 	struct proc_values *first = proc_values_pool_take(&pool), *last = first;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		last = proc_values_pool_take(&pool);
 		last->slots[0].number = i;

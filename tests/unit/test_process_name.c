@@ -46,7 +46,6 @@ static void scripts(void **state)
 		{"", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t length;
 		const char *script = process_script(rows[i].cmdline, &length);
@@ -63,7 +62,6 @@ static void names(void **state)
 {
 	static const char exe[] = "/opt/server/bin/webd (deleted)", script[] = "job.pl";
 
-	(void)state;
 	assert_true(process_name_matches("work", "worker", NULL, NULL));
 	assert_false(process_name_matches("work?", "worker", NULL, NULL));
 	assert_true(process_name_matches("web?", "worker", exe, NULL));

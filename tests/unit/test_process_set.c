@@ -49,7 +49,6 @@ static void by_start_time(void **state)
 	struct process_set set;
 	struct fake_proc proc;
 
-	(void)state;
 	fake_proc_init(&proc);
 	stat_put(&proc, 10, 1000);
 	stat_put(&proc, 11, 1000);
@@ -79,7 +78,6 @@ static void parents(void **state)
 	struct process_set set;
 	struct fake_proc proc;
 
-	(void)state;
 	fake_proc_init(&proc);
 	stat_put(&proc, 10, 1000);
 	process_set_init(&set, proc.root);
@@ -103,7 +101,6 @@ static void by_pidfd(void **state)
 	siginfo_t info;
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid) {
 		pause();
 		_exit(0);

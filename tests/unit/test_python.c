@@ -56,7 +56,6 @@ static struct python_scene scene;
 
 static void calls_are_replaced(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
@@ -72,7 +71,6 @@ static void calls_are_replaced(void **state)
 /* Frames beyond the last C frame that was found follow it; frames passed over come first. */
 static void lost_walks_keep_functions(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
@@ -103,7 +101,6 @@ static void deep_recursion_is_cut(void **state)
 {
 	uint64_t code, frame, mark;
 
-	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
@@ -136,7 +133,6 @@ static void names_are_kept(void **state)
 {
 	uint64_t other, frame;
 
-	(void)state;
 	python_scene_make(&scene, V3_12);
 	calls_make(&scene);
 	walk_make(&scene, 5, WALK_WHOLE);
@@ -187,7 +183,6 @@ static void texts_are_looked_at(void **state)
 {
 	uint64_t name, file, code;
 
-	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
@@ -221,7 +216,6 @@ static void names_of_all_kinds(void **state)
 	char function[300], path[400];
 	uint64_t file;
 
-	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		file = text_make(&scene, "x.py");
@@ -253,7 +247,6 @@ static void names_that_are_none(void **state)
 	uint64_t good, bad;
 	uint32_t word;
 
-	(void)state;
 	python_scene_make(&scene, V3_13);
 	good = text_make(&scene, "good");
 	name_is(good, 0, NULL);
@@ -281,7 +274,6 @@ static void lies_end(void **state)
 	static const uint64_t nowhere[] = {8, UINT64_MAX - 7, 1ull << 47};
 	uint64_t frame, frames_at, broken;
 
-	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		python_scene_make(&scene, versions[i]);
 		calls_make(&scene);
@@ -316,7 +308,6 @@ static void threads_in_a_circle(void **state)
 {
 	uint64_t other;
 
-	(void)state;
 	python_scene_make(&scene, V3_13);
 	calls_make(&scene);
 	other = fake_memory(&scene, 256);
@@ -351,7 +342,6 @@ static void long_stacks_cost_their_process(void **state)
 	uint64_t code, frame;
 	int whole = 0;
 
-	(void)state;
 	python_scene_make(&scene, V3_13);
 	calls_make(&scene);
 	walk_make(&scene, 5, WALK_WHOLE);
@@ -386,7 +376,6 @@ static void unknown_versions(void **state)
 	struct python_layout layout = {.code_name = 77};
 	const uint64_t far = PYTHON_OFFSET_MAX + 1, wide = PYTHON_STRUCT_BYTES_MAX, one = 1;
 
-	(void)state;
 	head_fill(head, V3_13);
 	assert_false(python_layout_get(&layout, V3_14, head)); /* the head says 3.13 */
 	assert_false(python_layout_get(&layout, 0x030a0df0, head));
@@ -440,7 +429,6 @@ static void lines_are_pythons(void **state)
 	};
 	uint8_t cut[sizeof(table)];
 
-	(void)state;
 	for (size_t unit = 0; unit < sizeof(lines); unit++)
 		assert_int_equal(python_line(table, sizeof(table), 1, unit), lines[unit]);
 	assert_int_equal(python_line(table, sizeof(table), 1, sizeof(lines)), 0);
@@ -472,7 +460,6 @@ static bool gil_read(uint64_t gil, struct python_gil *reported)
 
 static void gil_has_a_holder(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < VERSION_COUNT; i++) {
 		struct python_gil reported;
 		uint64_t gil;
@@ -502,7 +489,6 @@ static void gil_may_be_none(void **state)
 	struct python_gil reported;
 	uint64_t gil;
 
-	(void)state;
 	python_scene_make(&scene, V3_13);
 	gil = fake_memory(&scene, GIL_BYTES);
 	put_word(gil + GIL_HOLDER, scene.state);

@@ -32,7 +32,6 @@ static void test_read(void **state)
 		{"5", QUANTITY_PERCENT, 10, 50},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t value = -1;
 		int err = quantity_read(rows[i].text, rows[i].kind, rows[i].bare, &value);
@@ -72,7 +71,6 @@ static void test_refused(void **state)
 		{"15000000w999999w", QUANTITY_TIME, -ERANGE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t value;
 		int err = quantity_read(rows[i].text, rows[i].kind, 1, &value);

@@ -260,7 +260,6 @@ static void test_part_names(void **state)
 	struct part_name part = {.hour_us = START_US, .number = 7, .kind = RECORD_SCANS}, read;
 	char name[PART_NAME_SIZE];
 
-	(void)state;
 	part_host("db_1.example.org", part.host);
 	part_name_write(&part, name);
 	assert_string_equal(name, "db-1.example.org_20251120T15Z-007.scans.csv.zst");

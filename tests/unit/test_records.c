@@ -59,7 +59,6 @@ static void walk_meets_all_once(void **state)
 	struct scene scene;
 	bool end;
 
-	(void)state;
 	scene_fill(&scene);
 	scene.passed_tid = 105;
 	assert_int_equal(thread_table_walk(&scene.table, &scene.visitor, UINT32_MAX, &end), 0);
@@ -76,7 +75,6 @@ static void walk_goes_on_where_it_ended(void **state)
 	struct scene scene;
 	bool end;
 
-	(void)state;
 	scene_fill(&scene);
 	for (int part = 0; part < 3; part++) {
 		assert_int_equal(thread_table_walk(&scene.table, &scene.visitor, 4, &end), 0);
@@ -99,7 +97,6 @@ static void walk_ends_behind_the_last_used(void **state)
 	bool end;
 	int parts = 0;
 
-	(void)state;
 	scene_fill(&scene);
 	scene.table.mapped = many;
 	scene.table.mapped_bytes = sizeof(many);
@@ -124,7 +121,6 @@ static void torn_record_is_not_shown(void **state)
 	struct scene scene;
 	bool end;
 
-	(void)state;
 	scene_fill(&scene);
 	scene.mapped[4].sched.sequence_begun = 8; /* the record is being written */
 	scene.mapped[4].sched.sequence_done = 7;
@@ -141,7 +137,6 @@ static void no_record_is_none(void **state)
 	struct scene scene;
 	struct thread_state record;
 
-	(void)state;
 	scene_fill(&scene);
 	assert_int_equal(thread_table_get(&scene.table, 3, &record), -ENOENT);
 	assert_int_equal(thread_table_get(&scene.table, SLOTS, &record), -ENOENT);
@@ -190,7 +185,6 @@ static void rings_are_read_by_all(void **state)
 	struct changed_reader reader = reader_of(&sampling, rings, one_taken),
 			      second = reader_of(&sampling, rings, other_taken);
 
-	(void)state;
 	ring_add(&rings[0], 1);
 	assert_false(
 		changed_reader_take(&reader, listed_add, &one)); /* earlier threads are not known */
@@ -232,7 +226,6 @@ static void scan_time_is_kept(void **state)
 	struct index found = {0};
 	const uint64_t *row;
 
-	(void)state;
 	assert_false(scan_time_end(&none, &found));
 	row_add(&rings[0], 7, 1); /* row of the previous scan time */
 	scan_time_begin(&rows, clock_monotonic_ns() - 1);
@@ -258,7 +251,6 @@ static void scan_time_that_is_not_whole_is_none(void **state)
 	struct scan_time_rows rows = {.sampling = &sampling, .rings = rings, .cpus = CPUS};
 	struct index found = {0};
 
-	(void)state;
 	scan_time_begin(&rows, clock_monotonic_ns() - 2 * SCAN_TIME_OPEN_NS);
 	assert_false(scan_time_end(&rows, &found));
 	scan_time_begin(&rows, clock_monotonic_ns());
@@ -276,7 +268,6 @@ static void ring_that_overflowed_tells(void **state)
 	struct sampling sampling = {0};
 	struct changed_reader reader = reader_of(&sampling, rings, taken);
 
-	(void)state;
 	changed_reader_take(&reader, listed_add, &listed);
 	for (uint32_t i = 0; i < CHANGED_MAX - 1; i++)
 		ring_add(&rings[1], i);
@@ -305,7 +296,6 @@ static void registers_are_of_the_last_switch_out(void **state)
 		{SCHED_SEEDED, 0, 0, 0, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct thread_state record = {.sched = {.known = rows[i].known,
 							.on_cpu = rows[i].on_cpu,
@@ -331,7 +321,6 @@ static void registers_that_can_be_asked_for(void **state)
 	};
 	const struct register_requester requester = {.program = 1}, none = {.program = -1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct thread_state record = {.kernel_stack = rows[i].kernel_stack,
 					      .sched = {.known = rows[i].known,
@@ -360,7 +349,6 @@ static void registers_are_recalled(void **state)
 	struct scene scene;
 	struct thread_state record;
 
-	(void)state;
 	scene_fill(&scene);
 	scene.table.requested = requested;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -389,7 +377,6 @@ static void all_slots_become_free(void **state)
 	struct scene scene;
 	uint32_t slot;
 
-	(void)state;
 	if (stack < 0)
 		skip();
 	scene_fill(&scene);

@@ -18,7 +18,6 @@ static void assert_decimals(int64_t number, int decimals, const char *expected)
 
 static void decimals(void **state)
 {
-	(void)state;
 	assert_decimals(0, 2, "0.00");
 	assert_decimals(5, 2, "0.05");
 	assert_decimals(-5, 1, "-0.5");
@@ -28,7 +27,6 @@ static void decimals(void **state)
 
 static void numbers_stay_in_bounds(void **state)
 {
-	(void)state;
 	assert_int_equal(ratio(1, 100, 3), 33);
 	assert_int_equal(ratio(2, 100, 3), 67);
 	assert_int_equal(ratio(1, 100, 0), 0);
@@ -47,7 +45,6 @@ static void value_order(void **state)
 	union value none = {.text = NULL}, a = {.text = "a"}, b = {.text = "b"};
 	union value big = {.number = -1}, small = {.number = 1}, gone = {.number = ABSENT};
 
-	(void)state;
 	assert_true(value_compare(text, none, a) < 0 && value_compare(text, a, none) > 0);
 	assert_true(value_compare(text, a, b) < 0 && !value_compare(text, none, none));
 	assert_true(value_compare(hex, small, big) < 0 && value_compare(hex, gone, small) < 0);
@@ -59,7 +56,6 @@ static void measures_are_sound(void **state)
 	struct measures measures = measures_of(4, 200000, NULL, &tally);
 	union value sums[MEASURE_SUMS];
 
-	(void)state;
 	assert_int_equal(measures.samples, 4);
 	assert_int_equal(measures.avg_thr, 4);
 	assert_int_equal(measures.seconds, 20);
@@ -101,7 +97,6 @@ static void lists(void **state)
 	struct column_list list = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e), 0);
 	assert_int_equal(column_list_add(&list, REPORT_COLUMNS_DEFAULT, true, &e), 0);
 	assert_int_equal(column_list_add(&list, "state,filename", true, &e), 0);
@@ -131,7 +126,6 @@ static void all_columns_fit_a_list(void **state)
 	struct column_list list = {0};
 	struct error e = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)
 		assert_int_equal(column_list_add(&list, sample_columns[i].name, true, &e), 0);
 	for (size_t i = 0; i < measure_column_count; i++)
@@ -144,7 +138,6 @@ static void sets_and_keys(void **state)
 	struct column_list list = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(column_list_add(&list, "waker,state,waker", true, &e), 0);
 	assert_int_equal(list.count, 4);
 	assert_string_equal(list.items[0]->name, "waker_pid");
@@ -189,7 +182,6 @@ static void accounts_add_to_groups(void **state)
 	struct grid grid = {0};
 	struct error e = {0};
 
-	(void)state;
 	column_list_add(&list, "state,comm,cpu_s,forks,samples", true, &e);
 	group_table_init(&groups, &list);
 	sample.thread.comm = name_of_string("a");
@@ -262,7 +254,6 @@ static void groups_fold_and_sort(void **state)
 	struct sample samples[5];
 	struct scan scan = {.weight_us = 10, .samples = samples, .count = 5};
 
-	(void)state;
 	column_list_add(&list, "samples,weight_us,comm,cpu_us,state_us", true, &e);
 	group_table_init(&groups, &list);
 	for (size_t i = 0; i < 5; i++) {
@@ -302,7 +293,6 @@ static void groups_of_odd_times_sort(void **state)
 	struct grid grid = {0};
 	struct error e = {0};
 
-	(void)state;
 	column_list_add(&list, "tid,cpu_s", true, &e);
 	group_table_init(&groups, &list);
 	for (sample.thread.tid = 0; sample.thread.tid < 2; sample.thread.tid++) {
@@ -325,7 +315,6 @@ static void cut_cells_stay_in_line(void **state)
 	struct text out = {0};
 	struct error e = {0};
 
-	(void)state;
 	sample.thread.comm = name_of_string("世界世界世界世界");
 	sample.thread.tid = 12;
 	column_list_add(&list, "comm,tid", true, &e);
@@ -347,7 +336,6 @@ static void groups_are_bounded(void **state)
 	struct sample sample = *sample_absent();
 	int64_t samples = 0;
 
-	(void)state;
 	column_list_add(&list, "tid", true, &e);
 	group_table_init(&groups, &list);
 	for (int64_t i = 0; i < GROUPS_MAX + 100; i++) {
@@ -372,7 +360,6 @@ static void groups_of_odd_keys(void **state)
 	struct error e = {0};
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	column_list_add(&list, "arg0,arg1,arg2", true, &e);
 	group_table_init(&groups, &list);
 	for (int twice = 0; twice < 2; twice++)
@@ -407,7 +394,6 @@ static void csv_cells(void **state)
 	struct text out = {0};
 	struct error e = {0};
 
-	(void)state;
 	column_list_add(&list, "comm,tid,state,user", false, &e);
 	for (size_t i = 0; i < 6; i++) {
 		samples[i] = *sample_absent();
@@ -448,7 +434,6 @@ static void tallies(void **state)
 	struct scan idle = {.time_us = 1100, .weight_us = 100, .threads = 40};
 	struct tally tally = {0};
 
-	(void)state;
 	samples[0].now.state = STATE_ON;
 	samples[1].now.state = STATE_SLEEP;
 	tally_add(&tally, &busy);

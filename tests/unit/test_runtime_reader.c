@@ -45,7 +45,6 @@ static void memory_that_never_comes(void **state)
 	struct runtime_reader reader = {.proc_root = "/proc"};
 	int64_t now_ns = clock_monotonic_ns();
 
-	(void)state;
 	assert_non_null(parsers);
 	reader.parser = &parsers->parser[PARSER_MEMORY];
 	assert_true(question(&reader, &good, 0, now_ns) > 0);

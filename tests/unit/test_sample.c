@@ -8,7 +8,6 @@
 
 static void states_are_complete(void **state)
 {
-	(void)state;
 	for (int64_t i = 0; i < STATE_COUNT; i++) {
 		assert_non_null(state_row(i)->name);
 		assert_true(*state_row(i)->name && *state_row(i)->help);
@@ -30,7 +29,6 @@ static void needs_close(void **state)
 {
 	uint64_t above = 0;
 
-	(void)state;
 	assert_int_equal(sample_needs_close(0), 0);
 	assert_int_equal(sample_needs_close(NEED_FILENAMESUM),
 			 NEED_FILENAMESUM | NEED_FILE | NEED_SYSCALL);
@@ -56,7 +54,6 @@ static void derives(void **state)
 {
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	sample_derive(&sample, ~0u);
 	assert_null(sample.thread.commsum);
 	assert_null(sample.file.namesum);
@@ -110,7 +107,6 @@ static void derives_from_waits(void **state)
 		{"timer", "timer"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sample sample = *sample_absent();
 
@@ -126,7 +122,6 @@ static void derives_from_cgroup(void **state)
 {
 	struct sample sample = *sample_absent();
 
-	(void)state;
 	sample.process.cgroup =
 		name_of_string("/system.slice/docker-c8b38413c88eefe063b8cd3f01c16be5e3bda969"
 			       "3a19a68a88807baca9feb937.scope");
@@ -153,7 +148,6 @@ static void account_is_of_the_thread(void **state)
 {
 	struct sample sample = *sample_absent(), account;
 
-	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++)
 		if (!column_is_proc_value(&sample_columns[i]))
 			column_set(&sample_columns[i], &sample,
@@ -175,7 +169,6 @@ static void account_is_of_the_thread(void **state)
 
 static void columns_are_sound(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 
@@ -207,7 +200,6 @@ static void fields_are_columns(void **state)
 		AT(wait.before_us),   AT(proc_values),
 	};
 
-	(void)state;
 	for (size_t offset = 0; offset < sizeof(struct sample); offset += 8) {
 		bool found = false;
 
@@ -236,7 +228,6 @@ static void filter_by_state(void **state)
 	struct filter filter = {0};
 	struct sample sample = person();
 
-	(void)state;
 	assert_true(filter_accepts(&filter, &sample));
 	sample.now.state = STATE_SLEEP;
 	assert_false(filter_accepts(&filter, &sample));
@@ -259,7 +250,6 @@ static void filter_by_cpu(void **state)
 		    {ABSENT, false, false}};
 	struct sample sample = person();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct filter filter = {.all_states = true, .on_cpu = true};
 
@@ -278,7 +268,6 @@ static void filter_by_ids(void **state)
 	struct sample sample = person();
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(filter_set_process(&filter, "9,10", &e), 0);
 	assert_true(filter_accepts(&filter, &sample));
 	sample.thread.pid = 11;
@@ -299,7 +288,6 @@ static void filter_refuses_ids(void **state)
 	static const char *const wrong[] = {"1,", ",1", "0", "1,,2", "99999999999", ","};
 	struct error e = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct filter filter = {0};
 
@@ -318,7 +306,6 @@ static void filter_by_pattern(void **state)
 	struct sample sample = person();
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(filter_set_process(&filter, "http*", &e), 0);
 	assert_false(filter_accepts(&filter, &sample));
 	sample.process.exe = "/usr/sbin/httpd";
@@ -341,7 +328,6 @@ static void filter_by_ids_and_names(void **state)
 	struct sample sample = person();
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(filter_set_process(&filter, "http*,10,nginx", &e), 0);
 	assert_int_equal(filter_needs(&filter), NEED_COMM | NEED_EXE | NEED_CMDLINE | NEED_SCRIPT |
 							NEED_WAIT_CLASS | NEED_SYSCALL);
@@ -367,7 +353,6 @@ static void filter_by_comm(void **state)
 	static const char *const patterns[] = {"orker", "orker*", "w*-[0-4]"};
 	struct sample sample = person();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		struct filter filter = {.all_states = true};
 
@@ -387,7 +372,6 @@ static void filter_by_user(void **state)
 	struct sample sample = person();
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(filter_set_user(&filter, "root", false, &e), 0);
 	assert_int_equal(filter_set_user(&number, "0", false, &e), 0);
 	assert_true(filter_accepts(&filter, &sample));

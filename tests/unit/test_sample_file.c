@@ -67,7 +67,6 @@ static void fails(const char *content, const char *words)
 
 static void bad_recordings(void **state)
 {
-	(void)state;
 	fails("", "empty");
 	fails("timestamp", "empty");
 	fails("tid\n1\n", "line 1: no header line with a timestamp");
@@ -103,7 +102,6 @@ static ssize_t pieces_read(struct csv_input *input, char *bytes, size_t size, st
 	struct pieces *pieces = (struct pieces *)input;
 	size_t count = pieces->length - pieces->at;
 
-	(void)e;
 	count = count < size ? count : size;
 	count = count < pieces->piece ? count : pieces->piece;
 	memcpy(bytes, pieces->text + pieces->at, count);
@@ -209,7 +207,6 @@ static void records_of_all_kinds(void **state)
 		"\"p\nq\"", "\"d\"\"d\"", "\r\n",    "a",  "\"012345678901234567890123456789\""};
 	unsigned int seed = 1;
 
-	(void)state;
 	for (int round = 0; round < 1500; round++) {
 		struct text text = {0};
 		/* all kinds, or only plain ones */
@@ -248,7 +245,6 @@ static void errors_come_in_their_place(void **state)
 	struct error e = {0};
 	size_t count;
 
-	(void)state;
 	csv_read_ahead(&reader);
 	assert_int_equal(csv_read(&reader, fields, &count, &e), 1);
 	assert_int_equal(csv_read(&reader, fields, &count, &e), 1);
@@ -280,7 +276,6 @@ static void nul_and_long_lines(void **state)
 	struct source_status status;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(replay(nul, sizeof(nul) - 1, &scans, &samples, &status, &e), -EINVAL);
 	assert_non_null(strstr(e.line, "line 2: a NUL byte"));
 	memset(big, 'x', 3 << 20);
@@ -323,7 +318,6 @@ static void behind_a_long_line(void **state)
 				.piece = SIZE_MAX};
 	char *text = (char *)pieces.text;
 
-	(void)state;
 	memset(text, 'x', length);
 	memcpy(text, "a,b\n", 4);
 	memcpy(text + length - 5, "\nc,d\n", 5);
@@ -346,7 +340,6 @@ static void cut_anywhere(void **state)
 	size_t header = strcspn(content, "\n") + 1;
 	struct error e = {0};
 
-	(void)state;
 	for (size_t length = header; length < sizeof(content); length++) {
 		size_t scans, samples, whole = 0;
 		struct source_status status;
@@ -368,7 +361,6 @@ static void fields_are_read(void **state)
 	struct scan scan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(content_open(content, sizeof(content) - 1, &all, ~0u, &source, &e), 0);
 	assert_int_equal(source->next(source, &scan, &e), 1);
 	assert_int_equal(scan.count, 1);
@@ -399,7 +391,6 @@ static void derived_texts_are_one(void **state)
 	struct scan scan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(content_open(content, sizeof(content) - 1, &all,
 				      NEED_CGROUP | NEED_CGROUP_NAMES | NEED_COMM | NEED_COMMSUM,
 				      &source, &e),
@@ -432,7 +423,6 @@ static void scans_and_silence(void **state)
 	struct scan scan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(content_open(content, sizeof(content) - 1, &all, 0, &source, &e), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(source->next(source, &scan, &e), 1);
@@ -470,7 +460,6 @@ static void clock_steps(void **state)
 	struct scan scan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(content_open(content, sizeof(content) - 1, &all, 0, &source, &e), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(source->next(source, &scan, &e), 1);
@@ -492,7 +481,6 @@ static void filtered_scans_count(void **state)
 	struct scan scan;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(content_open(content, sizeof(content) - 1, &active, 0, &source, &e), 0);
 	assert_int_equal(source->next(source, &scan, &e), 1);
 	assert_int_equal(scan.count, 0);
@@ -525,7 +513,6 @@ static void parts_are_read(void **state)
 	int64_t first_us, day_us;
 	char *path;
 
-	(void)state;
 	clock_parse_iso("2026-11-20T00:00:00.000000Z", &day_us);
 	clock_parse_iso("2026-11-20T19:00:00.000000Z", &first_us);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -169,7 +169,6 @@ static void what_is_not_sampling_is_refused_and_named(void **state)
 					    "ioctl",   "mount"};
 	char reported[8192];
 
-	(void)state;
 	if (getenv("TSNAP_TEST_EMULATED"))
 		skip(); /* the emulator has no seccomp(2) */
 	assert_int_equal(run_apart(sandbox_live, reported, sizeof(reported)), 0);
@@ -188,7 +187,6 @@ static void replay_is_bounded_further(void **state)
 {
 	char reported[8192];
 
-	(void)state;
 	if (getenv("TSNAP_TEST_EMULATED"))
 		skip();
 	assert_int_equal(run_apart(sandbox_replay, reported, sizeof(reported)), 0);
@@ -200,7 +198,6 @@ static void capabilities_follow_from_uses(void **state)
 	uint64_t kept = sandbox_capabilities(SANDBOX_SAMPLES, ALL_CAPABILITIES);
 	struct text words = {0};
 
-	(void)state;
 	assert_true(kept >> CAP_SYS_PTRACE & 1);
 	assert_int_equal(kept & (admin | override | 1ull << CAP_SETUID | 1ull << CAP_KILL), 0);
 	/* capabilities of a process without the narrower ones */
@@ -221,7 +218,6 @@ static void capabilities_follow_from_uses(void **state)
 /* Names of calls exist: a misspelt name would be a call that is refused. */
 static void names_are_calls(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < call_row_count; i++)
 		for (const char *at = call_rows[i].names; *at; at += strcspn(at, " ")) {
 			char name[64];

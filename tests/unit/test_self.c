@@ -41,7 +41,6 @@ static void missed_are_bounded(void **state)
 {
 	struct source_status status = {.absent_count = 7};
 
-	(void)state;
 	assert_null(source_status_miss_any(&status, "nothing", 0));
 	for (uint64_t i = 1; i <= SOURCE_MISSED_MAX; i++)
 		assert_int_equal(source_status_miss(&status, "row", i)->count, i);
@@ -67,7 +66,6 @@ static void expect_shown(const struct source_status *status, size_t width, const
 
 static void cost_is_shown(void **state)
 {
-	(void)state;
 	expect_shown(
 		&status_example, 80,
 		"tsnap itself in 2.00 s: 25.0 ms of CPU time, 1.25 % of one CPU\n"
@@ -94,7 +92,6 @@ static void unknown_is_not_zero(void **state)
 {
 	struct source_status status = status_example;
 
-	(void)state;
 	status.self.scans = 0;
 	status.self.window_ns = status.self.kept_count = ABSENT;
 	status.self.uncounted_why = "this kernel counts only with sysctl";
@@ -127,7 +124,6 @@ static void fits_narrow_reports(void **state)
 {
 	struct interval interval = {.status = &status_example};
 
-	(void)state;
 	for (interval.width = 30; interval.width < 100; interval.width++) {
 		struct text text = {0};
 
@@ -148,7 +144,6 @@ static void report_has_it_instead_of_its_footer(void **state)
 	struct interval interval = {.grid = &grid, .tally = &tally, .status = &status};
 	struct text text = {0};
 
-	(void)state;
 	status.own_cpu_ns = 25000000;
 	status.bpf_ns = status.bpf_runs = ABSENT;
 	renderer_report.add(&text, &interval);
@@ -168,7 +163,6 @@ static void pages_have_what_is_new(void **state)
 {
 	struct self_cost before = status_example.self, now = before;
 
-	(void)state;
 	now.at_ns += NS_PER_SECOND;
 	now.cpu_ns += 1000;
 	now.scans += 20;
@@ -197,7 +191,6 @@ static void pages_have_what_is_new(void **state)
 
 static void parts_follow_needs(void **state)
 {
-	(void)state;
 	assert_int_equal(live_parts_of(0), 0);
 	assert_int_equal(live_parts_of(NEED_COMM | NEED_USER), 0);
 	assert_int_equal(live_parts_of(NEED_KSTACK), BIT(PART_STACKS));
@@ -217,7 +210,6 @@ static void groups_follow_needs(void **state)
 	const unsigned int always = BIT(GROUP_SWITCH) | BIT(GROUP_WAKE) | BIT(GROUP_NEW) |
 				    BIT(GROUP_EXEC) | BIT(GROUP_EXIT) | BIT(GROUP_CLOCK);
 
-	(void)state;
 	assert_int_equal(live_groups_of(0), always);
 	assert_int_equal(live_groups_of(NEED_TOTALS | NEED_WAKER), always);
 	assert_int_equal(live_groups_of(NEED_SYSCALL), always | BIT(GROUP_REQUEST));

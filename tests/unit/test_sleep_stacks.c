@@ -40,7 +40,6 @@ static const char *slept(int64_t tid, int64_t from_us, int64_t until_us)
 
 static void in_its_midst(void **state)
 {
-	(void)state;
 	sampled(1, 1500, 500, 7, "main;a");
 	assert_string_equal(slept(1, 1000, 2000), "main;a");
 	/* before, after, at its ends; another thread */
@@ -55,7 +54,6 @@ static void in_its_midst(void **state)
 
 static void last_two(void **state)
 {
-	(void)state;
 	sampled(1, 1500, 500, 7, "main;a");
 	sampled(1, 1900, 900, 7, "main;a"); /* still in the sleep that began at 1000 */
 	sampled(1, 3500, 500, 8, "main;b");
@@ -69,7 +67,6 @@ static void last_two(void **state)
 
 static void bounded(void **state)
 {
-	(void)state;
 	for (int i = 0; i < SLEEP_STACKS_MAX; i++)
 		sampled(i + 1, 1500, 500, 7, "main;a");
 	assert_string_equal(slept(1, 1000, 2000), "main;a");
@@ -83,7 +80,6 @@ static void why_not_run(void **state)
 {
 	struct sample sample = *sample_absent(), who = *sample_absent();
 
-	(void)state;
 	sample.thread.tid = who.thread.tid = 1;
 	sample.now.state = STATE_RQ;
 	sample.scan.time_us = 1500;
@@ -107,7 +103,6 @@ static void added_up(void **state)
 	struct sleep_sum *sums;
 	size_t count;
 
-	(void)state;
 	event_list_clear(&events);
 	call.thread.tid = 1;
 	event_list_add(&events, &syscalls, &call, 1000000); /* not a sleep */

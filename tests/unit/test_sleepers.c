@@ -35,7 +35,6 @@ static void largest_groups(void **state)
 {
 	struct sleepers sleepers = {0};
 
-	(void)state;
 	sleepers_begin(&sleepers);
 	for (int i = 0; i < 3; i++)
 		take(&sleepers, STATE_SLEEP, 0, i ? "db-17" : "db-4", "server");
@@ -71,7 +70,6 @@ static void looked_at_again(void **state)
 {
 	struct sleepers sleepers = {0};
 
-	(void)state;
 	sleepers_begin(&sleepers);
 	take(&sleepers, STATE_SLEEP, 0, "one", "pipe");
 	take(&sleepers, STATE_SLEEP, 0, "two", "");
@@ -98,7 +96,6 @@ static void nobody_there(void **state)
 {
 	struct sleepers sleepers = {0};
 
-	(void)state;
 	sleepers_begin(&sleepers);
 	sleepers_end(&sleepers);
 	expect_shown(&sleepers, "No samples: no thread matches all conditions.\n");

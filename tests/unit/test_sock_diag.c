@@ -40,7 +40,6 @@ static void cut_answers(void **state)
 	size_t length = message.header.nlmsg_len + 1;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	table.fd = ends[0];
 	/* attributes whose length is more than the message, or less than themselves */
@@ -102,7 +101,6 @@ static void listeners(void **state)
 	struct diag_table table = {.group = DIAG_TCP};
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	table.fd = ends[0];
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

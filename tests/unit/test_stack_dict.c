@@ -57,7 +57,6 @@ static void hashes_are_told(void **state)
 	struct error e = {0};
 	struct sample sample;
 
-	(void)state;
 	assert_int_equal(dict_of(HEADER "\"0x1\",\"user\",\"f\",\"main>f\",\"main;f\"\n"
 					"\"0xffffffffffffffff\",\"kernel\",\"k\",\"k\",\"k_[k]\"\n"
 					"\"0x1\",\"user\",\"again\",,\n" HEADER
@@ -92,7 +91,6 @@ static void zero_is_a_hash(void **state)
 	struct stack_dict *dict = NULL;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(dict_of(HEADER "\"0x0\",\"user\",,,\"zero\"\n"
 					"\"0x2\",\"kernel\",,,\"k_[k]\"\n",
 				 &dict, &e),
@@ -109,7 +107,6 @@ static void wakers_are_told(void **state)
 	struct stack_dict *dict = NULL;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(dict_of(HEADER "\"0x1\",\"user\",\"f\",\"main>f\",\"main;f_[l]\"\n"
 					"\"0x2\",\"kernel\",\"k\",\"k\",\"a_[k];k_[k]\"\n",
 				 &dict, &e),
@@ -129,7 +126,6 @@ static void stacks_are_turned_round(void **state)
 	const char *waker = waker_stack_of("main", NULL, name_transient);
 	const char *halves = stack_of_halves("a;b", "k_[k]", name_transient);
 
-	(void)state;
 	assert_ptr_not_equal(name_of_string("main_[w]"), waker);
 	assert_string_equal(halves, "a;b;k_[k]");
 	assert_ptr_not_equal(name_of_string("a;b;k_[k]"), halves);
@@ -150,7 +146,6 @@ static void what_a_row_tells_stays(void **state)
 	struct stack_dict *dict = NULL;
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(dict_of(HEADER "\"0x1\",\"user\",\"f\",\"f\",\"f\"\n", &dict, &e), 0);
 	sample.stack.ustack = 1;
 	sample.stack.both = "recorded";
@@ -176,7 +171,6 @@ static void fails(const char *content, const char *words)
 
 static void others_are_refused(void **state)
 {
-	(void)state;
 	fails("", "empty");
 	fails("timestamp,tid\n", "line 1: no header line with hash, kind and frames");
 	fails("hash,kind\n", "no header line");
@@ -226,7 +220,6 @@ static void written_is_read(void **state)
 	char path[64];
 	int fd = content_open("what was there before", path);
 
-	(void)state;
 	assert_int_equal(stack_dict_file_begin(&file, path, &source, &e), 0);
 	give(&source, INT64_MAX, hostile);
 	give(&source, INT64_MIN + 1, "b");
@@ -259,7 +252,6 @@ static void users_have_shares(void **state)
 	struct stack_entry entry = {.kind = STACK_DICT_USER, .frames = frames};
 	size_t taken[4] = {0};
 
-	(void)state;
 	memset(frames, 'f', sizeof(frames) - 1);
 	for (entry.uid = 1; entry.uid < 4; entry.uid++)
 		for (int i = 0; i < 200; i++, entry.hash++)
@@ -291,7 +283,6 @@ static ssize_t endless_read(struct csv_input *input, char *bytes, size_t size, s
 {
 	struct endless *endless = (struct endless *)input;
 
-	(void)e;
 	if (!endless->at)
 		text_add_string(&endless->rows, HEADER "a,row,of,other,columns\n");
 	while (endless->rows.length < size && endless->at++ < endless->count)
@@ -314,7 +305,6 @@ static void limit_leaves_the_rest(void **state)
 	struct error e = {0};
 	char frames[600];
 
-	(void)state;
 	assert_int_equal(stack_dict_open_input(&endless.input, "", UINT64_MAX, &dict, &e), 0);
 	assert_int_equal(missed(dict, "more memory than a replay"), endless.count - held);
 	assert_int_equal(missed(dict, "rows of stacks can't be read"), 1);
@@ -333,7 +323,6 @@ static void unasked_is_unwritten(void **state)
 	struct source source = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(stack_dict_file_begin(&file, NULL, &source, &e), 0);
 	assert_null(source.stack_take);
 	assert_int_equal(stack_dict_file_flush(&file, &e), 0);

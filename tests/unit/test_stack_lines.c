@@ -59,7 +59,6 @@ static void stacks_are_those_of_their_line(void **state)
 	struct tally tally = {.scans = 1, .samples = 7};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(column_list_add(&list, "samples,comm,share,tid", true, &e), 0);
 	group_table_init(&groups, &list);
 	stack_lines_init(&lines, 3, &list, false);
@@ -96,7 +95,6 @@ static void nothing_asked_is_nothing(void **state)
 	struct column_list list = {.count = 0};
 	struct stack_lines lines;
 
-	(void)state;
 	stack_lines_init(&lines, 0, &list, false);
 	stack_lines_add(&lines, &sample, unnoted);
 	assert_int_equal(lines.samples, 0);
@@ -120,7 +118,6 @@ static void no_waker_behind_its_mark(void **state)
 	struct text out = {0};
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(sizeof(stack), 64); /* initial capacity of a text */
 	column_list_add(&list, "comm", true, &e);
 	group_table_init(&groups, &list);

@@ -395,7 +395,6 @@ static void maps_are_parsed(void **state)
 	struct mapping mapping;
 	char *path;
 
-	(void)state;
 	assert_true(mapping_parse(code, &mapping, &path));
 	assert_int_equal(mapping.start, 0x7f0a00000000);
 	assert_int_equal(mapping.end, 0x7f0a00021000);
@@ -450,7 +449,6 @@ static void code_in_place_of_files(void **state)
 			       data = {0x603000, 0x605000, 0x3000, false},
 			       whole = {0x7000000, 0x7020000, 0, false};
 
-	(void)state;
 	assert_int_equal(place(&shared, &head, 0x7003000, 0x7014000), 0x2000);
 	assert_int_equal(place(&shared, &head, 0x7005000, 0x7006000), 0x4000);
 	assert_int_equal(place(&shared, &code_start, 0x7005000, 0x7006000), 0x4000);

@@ -36,7 +36,6 @@ static void kernel_stacks_are_parsed(void **state)
 	static struct kernel_stack stack;
 	char deep[8192] = "";
 
-	(void)state;
 	kernel_stack_parse(&stack, "[<0>] do_nanosleep+0x69/0x180\n[<0>] x.isra.0+0x1/0x2\n"
 				   "[<ffffffff8101>] old_one+0x1/0x2 [ext4]\n"
 				   "[<ffffffffffffffff>] 0xffffffffffffffff\n");
@@ -58,7 +57,6 @@ static void symbols_are_found(void **state)
 {
 	struct symbol_table table = {.count = 0};
 
-	(void)state;
 	symbol_table_sort(&table, false);
 	assert_null(symbol_find(&table, 1));
 	symbol_add(&table, 0x200, 0x10, 2, 0, 5);
@@ -92,7 +90,6 @@ static void maps_of_jits(void **state)
 	const char text[] = "1000 20 one\n0x2000 0x10 two words\nnonsense\n3000 0 empty\n400";
 	char name[16];
 
-	(void)state;
 	assert_true(map.fd >= 0);
 	assert_int_equal(write(map.fd, text, strlen(text)), strlen(text));
 	perf_map_take(&map, dup(map.fd));
@@ -137,7 +134,6 @@ static void maps_are_replaced(void **state)
 	char path[64], name[16];
 	bool refused;
 
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
 	assert_int_equal(perf_map_open("/proc", getpid(), geteuid(), &refused), -ENOENT);
@@ -195,7 +191,6 @@ static void maps_that_are_no_files(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	child = fork();
@@ -229,7 +224,6 @@ static void maps_of_root(void **state)
 	int reported[2], err = 0;
 	pid_t child;
 
-	(void)state;
 	if (geteuid() || pipe(reported))
 		skip();
 	child = fork();
@@ -260,7 +254,6 @@ static void maps_of_strangers(void **state)
 	bool refused;
 	int fd;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
@@ -297,7 +290,6 @@ static void names_are_demangled(void **state)
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char bomb[1024], text[64];
 
-	(void)state;
 	if (!name_demangle("_Z3foov", text, sizeof(text)))
 		skip(); /* built without libiberty */
 	assert_string_equal(text, "foo");

@@ -11,7 +11,6 @@ static const struct frame_kind *kind_of(const char *name)
 
 static void kinds(void **state)
 {
-	(void)state;
 	assert_string_equal(kind_of("do_futex_[k]")->title, "kernel");
 	assert_string_equal(kind_of("malloc_[l]")->title, "library");
 	assert_string_equal(kind_of("main")->title, "program");
@@ -47,7 +46,6 @@ static void stacks_merge(void **state)
 	struct frame_tree tree = {0};
 	const struct frame_node *a;
 
-	(void)state;
 	assert_folded(&tree, "");
 	frame_tree_add(&tree, "b", PART_ON, 20);
 	frame_tree_add(&tree, "a", PART_ON, 10);
@@ -79,7 +77,6 @@ static void depth_is_bounded(void **state)
 	struct text deep = {0};
 	uint32_t deepest = 0;
 
-	(void)state;
 	for (int i = 0; i < 10 * FRAME_DEPTH_MAX; i++)
 		text_add_string(&deep, "f;");
 	frame_tree_add(&tree, text_string(&deep), PART_ON, 3);
@@ -103,7 +100,6 @@ static void breadth_is_bounded(void **state)
 	char frames[32];
 	int64_t own = 0;
 
-	(void)state;
 	for (int i = 0; i < (int)FRAMES_MAX; i++) {
 		snprintf(frames, sizeof(frames), "%d;x", i);
 		frame_tree_add(&tree, frames, i % 2, 1);
@@ -121,7 +117,6 @@ static void weights_stay_in_bounds(void **state)
 {
 	struct frame_tree tree = {0};
 
-	(void)state;
 	frame_tree_add(&tree, "a;b", PART_ON, INT64_MAX);
 	frame_tree_add(&tree, "a;c", PART_ON, INT64_MAX);
 	frame_tree_add(&tree, "a;c", PART_OFF, INT64_MAX);
@@ -176,7 +171,6 @@ static void system_calls(void **state)
 		{"f", 1, STATE_ON, 5, NULL, "m;e_[k]"},
 	};
 
-	(void)state;
 	assert_rows(rows, 6,
 		    "a;1;m;r;read;e_[k];v_[k] 5\n"
 		    "b;1;m;r;read 5\n"
@@ -197,7 +191,6 @@ static void hostile_names(void **state)
 		{"k", 9, STATE_ON, ABSENT, NULL, "m"},
 	};
 
-	(void)state;
 	assert_rows(rows, 6,
 		    "-;- 5\n"
 		    "-;1;f 8;g 9.5;\\x0a 5\n"
@@ -228,7 +221,6 @@ static void folded_is_read(void **state)
 {
 	static const char same[] = "a\\x0a\\\\;b c 5\na\\x0a\\\\;d_[k] 9223372036854775807\n";
 
-	(void)state;
 	assert_read("", 0, "", "");
 	assert_read("\n\na;b 3\n\na;b 4", 0, "", "a;b 7\n");
 	assert_read(same, 0, "", same);

@@ -41,7 +41,6 @@ static void names_by_architecture(void **state)
 		{SCMP_ARCH_X86_64, 1ll << 32, "syscall_4294967296"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(syscall_name_resolve(rows[i].arch, rows[i].nr), rows[i].name);
 }
@@ -50,7 +49,6 @@ static void names_of_this_machine(void **state)
 {
 	const char *name = syscall_name(SYS_read, false);
 
-	(void)state;
 	assert_string_equal(name, "read");
 	assert_ptr_equal(name, syscall_name(SYS_read, false));
 	assert_ptr_equal(name, name_transient_string("read"));
@@ -65,7 +63,6 @@ static void names_of_this_machine(void **state)
 
 static void names_of_32_bit_calls(void **state)
 {
-	(void)state;
 #if defined(__x86_64__) || defined(__aarch64__)
 	assert_string_equal(syscall_name(3, true), "read");
 	assert_string_equal(syscall_name(240, true), "futex");
@@ -84,7 +81,6 @@ static void fd_argument_by_name(void **state)
 					   "openat_",	  "rea",       "",     "socketcall",
 					   "close_range", "syscall_5"};
 
-	(void)state;
 	assert_int_equal(syscall_fd_arg("read"), 0);
 	assert_int_equal(syscall_fd_arg("mmap"), 4);
 	assert_int_equal(syscall_fd_arg("sendfile"), 1);
@@ -118,7 +114,6 @@ static bool is_known(const char *name)
 
 static void fd_table_invariants(void **state)
 {
-	(void)state;
 	for (const struct syscall_fd *row = syscall_fds; row->name; row++) {
 		assert_true(row->arg >= 0 && row->arg < SAMPLE_ARG_COUNT);
 		for (const struct syscall_fd *other = syscall_fds; other != row; other++)
@@ -131,7 +126,6 @@ static void fd_table_invariants(void **state)
 /* Stacks of Linux 6.18, 5.10 and 4.9. */
 static void stacks_show_the_side(void **state)
 {
-	(void)state;
 	assert_true(syscall_stack_writes(
 		"[<0>] wait_woken+0x89/0x90\n[<0>] sk_stream_wait_memory+0x268/0x3b0\n"
 		"[<0>] splice_to_socket+0x38f/0x530\n[<0>] direct_splice_actor+0x52/0x190\n"));
@@ -152,7 +146,6 @@ static void fd_of_a_call(void **state)
 {
 	int64_t arg[SAMPLE_ARG_COUNT] = {7, 8, 9, 0, 11, 12};
 
-	(void)state;
 	assert_int_equal(syscall_fd(SYS_read, false, arg), 7);
 	assert_int_equal(syscall_fd(SYS_futex, false, arg), -1);
 	assert_int_equal(syscall_fd(SYS_sendfile, false, arg), 8);
@@ -192,7 +185,6 @@ static void names_go_with_the_lookup(void **state)
 {
 	struct lookup *lookup = lookup_new("/proc");
 
-	(void)state;
 	assert_string_equal(syscall_name(SYS_read, false), "read");
 	lookup_free(lookup);
 	names_transient_clear();

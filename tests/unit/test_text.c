@@ -16,7 +16,6 @@ static void assert_printable(const char *given, const char *expected)
 
 static void printable_passes(void **state)
 {
-	(void)state;
 	assert_printable("", "");
 	assert_printable("kworker/0:1H, \"x\"", "kworker/0:1H, \"x\"");
 	assert_printable("größe 世界 🎉", "größe 世界 🎉");
@@ -24,7 +23,6 @@ static void printable_passes(void **state)
 
 static void harmful_is_escaped(void **state)
 {
-	(void)state;
 	assert_printable("\x1b[2J\n\t\x7f", "\\x1b[2J\\x0a\\x09\\x7f");
 	assert_printable("a\\b\\x1b", "a\\\\b\\\\x1b");
 	assert_printable("\xc2\x9b"
@@ -40,7 +38,6 @@ static void harmful_is_escaped(void **state)
 
 static void broken_utf8_is_escaped(void **state)
 {
-	(void)state;
 	assert_printable("\xff\xc3", "\\xff\\xc3");
 	assert_printable("\xc0\xaf", "\\xc0\\xaf");		      /* overlong */
 	assert_printable("\xed\xa0\x80", "\\xed\\xa0\\x80");	      /* surrogate */
@@ -53,7 +50,6 @@ static void original_leaves_the_rest(void **state)
 {
 	struct text text = {0};
 
-	(void)state;
 	text_add_original(&text, "\\ \\q \\x \\x1 \\x1g \\x00 \\x41\\");
 	assert_string_equal(text_string(&text), "\\ \\q \\x \\x1 \\x1g \\x00 A\\");
 	text_done(&text);
@@ -64,7 +60,6 @@ static void buffer_grows_and_clears(void **state)
 	struct text text = {0};
 	char *taken;
 
-	(void)state;
 	assert_string_equal(text_string(&text), "");
 	for (int i = 0; i < 1000; i++)
 		text_add_format(&text, "%d,", i % 10);
@@ -87,7 +82,6 @@ static void numbers(void **state)
 {
 	struct text text = {0};
 
-	(void)state;
 	text_add_number(&text, 0);
 	text_add_char(&text, ' ');
 	text_add_number(&text, INT64_MIN);
@@ -108,7 +102,6 @@ static void numbers_as_printed(void **state)
 	struct text text = {0};
 	char expected[32];
 
-	(void)state;
 	for (int64_t power = 1; power <= INT64_MAX / 10; power *= 10)
 		for (int64_t near = -2; near <= 2; near++)
 			for (int sign = -1; sign <= 1; sign += 2) {
@@ -128,7 +121,6 @@ static void plain_is_plain(void **state)
 {
 	char bytes[32];
 
-	(void)state;
 	assert_true(text_is_plain("", 0));
 	for (size_t length = 1; length <= 19; length++)
 		for (size_t at = 0; at < length; at++)
@@ -148,7 +140,6 @@ static void digits_fold(void **state)
 {
 	struct text text = {0};
 
-	(void)state;
 	text_add_digits_folded(&text, "007 worker-17/3x");
 	assert_string_equal(text_string(&text), "* worker-*/*x");
 	text_done(&text);
@@ -156,7 +147,6 @@ static void digits_fold(void **state)
 
 static void widths(void **state)
 {
-	(void)state;
 	assert_int_equal(text_width(""), 0);
 	assert_int_equal(text_width("abc"), 3);
 	assert_int_equal(text_width("größe"), 5);
@@ -177,7 +167,6 @@ static void nearest(void **state)
 	const char *words[] = {"state", "state_us", "syscall", "csv", NULL};
 	char long_word[200];
 
-	(void)state;
 	assert_string_equal(text_nearest("stat", word_at, words), "state");
 	assert_string_equal(text_nearest("sycsall", word_at, words), "syscall");
 	assert_string_equal(text_nearest("cvs", word_at, words), "csv");
@@ -194,7 +183,6 @@ static void names_between_commas(void **state)
 	const char *names = "one,,two,";
 	struct text name = {0};
 
-	(void)state;
 	assert_true(text_next_name(&name, &names));
 	assert_string_equal(text_string(&name), "one");
 	assert_true(text_next_name(&name, &names));

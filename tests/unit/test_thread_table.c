@@ -9,7 +9,6 @@ static void records_that_are_mapped(void **state)
 	struct thread_state records[3] = {{.key = 0}};
 	struct thread_table table = {.entries_max = 8};
 
-	(void)state;
 	assert_null(thread_table_mapped(&table, 0));
 	table.mapped = records;
 	table.mapped_bytes = sizeof(records) - 1;
@@ -26,7 +25,6 @@ static void thread_that_sleeps_on(void **state)
 	struct thread_state record = {.key = 0};
 	struct thread_table table = {.entries_max = 1, .mapped = &record};
 
-	(void)state;
 	table.mapped_bytes = sizeof(record);
 	record.sched.tid = 17;
 	record.sched.out_ns = 500;

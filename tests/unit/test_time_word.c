@@ -60,7 +60,6 @@ static void to_is(const char *word, const char *from, const char *iso)
 
 static void test_utc(void **state)
 {
-	(void)state;
 	zone_set("UTC0");
 	from_is("now", "2026-11-22T15:30:00");
 	from_is("-1h", "2026-11-22T14:30:00");
@@ -90,7 +89,6 @@ static void test_utc(void **state)
 
 static void test_zones(void **state)
 {
-	(void)state;
 	zone_set("EST5EDT,M3.2.0,M11.1.0"); /* local time is 10:30 */
 	from_is("10:30", "2026-11-22T15:30:00");
 	from_is("10:31", "2026-11-21T15:31:00");
@@ -115,7 +113,6 @@ static void test_utc_by_default(void **state)
 	struct time_context context = {.after_us = -1, .utc = true};
 	int64_t time_us;
 
-	(void)state;
 	zone_set("JST-9");
 	assert_int_equal(utc("2026-11-20T02:10+01:00"), utc("2026-11-20T01:10"));
 	assert_int_equal(time_word_read("20:42", &context, &time_us), TIME_OF_DAY);
@@ -128,7 +125,6 @@ static void test_utc_by_default(void **state)
  * 25th. */
 static void test_summer_time(void **state)
 {
-	(void)state;
 	zone_set("CET-1CEST,M3.5.0,M10.5.0/3");
 	from_is("2026-03-29T01:59", "2026-03-29T00:59:00");
 	from_is("2026-03-29T03:00", "2026-03-29T01:00:00");
@@ -144,7 +140,6 @@ static void test_left_out_time(void **state)
 {
 	int64_t time_us;
 
-	(void)state;
 	zone_set("CET-1CEST,M3.5.0,M10.5.0/3");
 	assert_int_equal(from_read("2026-03-29T02:30", 0, &time_us), 0);
 	assert_true(time_us >= utc("2026-03-29T00:30:00") && time_us <= utc("2026-03-29T01:30:00"));
@@ -179,7 +174,6 @@ static void test_refused(void **state)
 	};
 	int64_t time_us;
 
-	(void)state;
 	zone_set("UTC0");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (from_read(words[i], 0, &time_us) >= 0)

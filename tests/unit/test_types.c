@@ -41,7 +41,6 @@ static void good_btf_is_read(void **state)
 		{"elf", "__state"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct field_layout layout = {0};
 		struct error e = {0};
@@ -83,7 +82,6 @@ static void bad_btf_is_refused(void **state)
 		{"", "not a BTF file"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct field_layout layout = {.offset = {77}}, before = layout;
 		struct error e = {0};
@@ -130,7 +128,6 @@ static struct note_image note_image_make(uint32_t code)
  * vhost's. */
 static void kernel_threads_are_told_by_version(void **state)
 {
-	(void)state;
 	assert_int_equal(kernel_thread_flags_of(0), 0x200000);
 	assert_int_equal(kernel_thread_flags_of(KERNEL_CODE(4, 9)), 0x200000);
 	assert_int_equal(kernel_thread_flags_of(KERNEL_CODE(5, 12)), 0x200010);
@@ -142,7 +139,6 @@ static void version_code_is_read(void **state)
 	const uint32_t code = 4 << 16 | 9 << 8 | 255;
 	struct note_image image = note_image_make(code);
 
-	(void)state;
 	assert_int_equal(version_code_of_vdso(&image, sizeof(image)), code);
 	/* cut off anywhere it has no note, and nothing after its end is read */
 	for (size_t size = 0; size < sizeof(image); size++) {
@@ -177,7 +173,6 @@ static void version_code_is_this_kernels(void **state)
 	struct utsname name;
 	uint32_t code;
 
-	(void)state;
 	if (sleeper_is_emulated())
 		skip(); /* the emulator has no vDSO */
 	assert_int_equal(uname(&name), 0);
@@ -188,7 +183,6 @@ static void version_code_is_this_kernels(void **state)
 
 static void each_field_is_validated(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < field_count; i++)
 		if (!field_rows[i].sets && !layout_validate_knows(i))
 			fail_msg("no row tells what %s.%s must be", field_rows[i].of,
@@ -249,7 +243,6 @@ static struct field_layout layout_here(void)
 
 static void right_layout_is_validated(void **state)
 {
-	(void)state;
 	layout_here();
 }
 
@@ -288,7 +281,6 @@ static void wrong_field_is_named(void **state)
 	};
 	struct field_layout right = layout_here();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct field_layout layout = right;
 		struct layout_validation proof = {0};
@@ -322,7 +314,6 @@ static void stale_work_dir_is_removed(void **state)
 	char others[] = "/tmp/tsnap.XXXXXX"; /* a user's own "tsnap.backup" */
 	struct error e = {0};
 
-	(void)state;
 	assert_int_equal(work_dir_make(&owned, &e), 0);
 	assert_int_equal(work_dir_make(&left, &e), 0);
 	assert_non_null(mkdtemp(others));
@@ -346,7 +337,6 @@ static void sources_are_named(void **state)
 	struct text name = {0};
 	size_t count = 0;
 
-	(void)state;
 	type_source_names_add(&names, ",", ",");
 	rest = text_string(&names);
 	assert_true(text_next_name(&name, &rest));

@@ -16,7 +16,6 @@ static void names(void **state)
 {
 	struct cache users;
 
-	(void)state;
 	users_init(&users);
 	assert_string_equal(user_name(&users, 0, 1), "root");
 	assert_string_equal(user_name(&users, UNKNOWN_UID, 1), "4011222333");
@@ -30,7 +29,6 @@ static void bounded(void **state)
 {
 	struct cache users;
 
-	(void)state;
 	users_init(&users);
 	assert_int_equal(users.entries_max, USERS_MAX);
 	users.entries_max = 50; /* each user is a search of the user database */

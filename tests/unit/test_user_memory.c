@@ -36,7 +36,6 @@ static void pages_that_are_there(void **state)
 	char *pages = pages_make(), bytes[16];
 	uint64_t end = (uintptr_t)pages + (uint64_t)page_bytes;
 
-	(void)state;
 	assert_int_equal(
 		user_memory_read("/proc", getpid(), getpid(), end - 4, bytes, sizeof(bytes)), 4);
 	assert_memory_equal(bytes, "xxxx", 4);
@@ -69,7 +68,6 @@ static void again_in_a_scan(void **state)
 	volatile uint32_t word = 1;
 	uint32_t read;
 
-	(void)state;
 	for (; word < 4; word++) {
 		assert_int_equal(user_memory_read_again(&open, "/proc", getpid(), getpid(), 1000,
 							(uintptr_t)&word, &read, sizeof(read)),
@@ -126,7 +124,6 @@ static void process_that_ends(void **state)
 	struct user_memory open = {0};
 	pid_t child = child_make(pages, "mine");
 
-	(void)state;
 	child_await(&open, child, 1000, pages, "mine");
 	assert_int_equal(word_read(&open, getpid(), 1000, pages, bytes), 4);
 	assert_string_equal(bytes, "xxxx");
@@ -146,7 +143,6 @@ static void many_processes(void **state)
 	struct user_memory open = {0};
 	pid_t children[CHILDREN];
 
-	(void)state;
 	for (int i = 0; i < CHILDREN; i++) {
 		snprintf(words[i], sizeof(words[i]), "no%02d", i);
 		children[i] = child_make(pages, words[i]);

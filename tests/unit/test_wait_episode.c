@@ -39,7 +39,6 @@ static void before_serves(void **state)
 	struct cache episodes;
 	bool whole;
 
-	(void)state;
 	wait_episodes_init(&episodes);
 	found(wait_episode_find(&episodes, &sample, &hint, now_ns), true, ABSENT);
 	assert_int_equal(reported(wait_episode_find(&episodes, &sample, &hint, now_ns), &whole),
@@ -94,7 +93,6 @@ static void same_end_is_read_less(void **state)
 	struct cache episodes;
 	bool whole;
 
-	(void)state;
 	wait_episodes_init(&episodes);
 	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
 		episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
@@ -138,7 +136,6 @@ static void turns(void **state)
 	struct cache episodes;
 	int64_t times[2][WAITERS], count[2] = {0};
 
-	(void)state;
 	wait_episodes_init(&episodes);
 	for (int locks = 0; locks < 2; locks++)
 		for (int i = 0; i < WAITERS; i++) {
@@ -171,7 +168,6 @@ static void like_waits_are_assumed(void **state)
 	int64_t now_ns = NS_PER_SECOND;
 	struct cache episodes;
 
-	(void)state;
 	wait_episodes_init(&episodes);
 	episode = wait_episode_find(&episodes, &sample, &hint, now_ns);
 	assert_false(episode->assumed);

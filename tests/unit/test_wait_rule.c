@@ -8,7 +8,6 @@
 
 static void rows_agree(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < wait_rule_count; i++) {
 		const struct wait_rule *first = wait_rule_find(wait_rules[i].name);
 
@@ -26,7 +25,6 @@ static void rows_agree(void **state)
 
 static void calls_are_whole_words(void **state)
 {
-	(void)state;
 	assert_string_equal(wait_rule_of_call("accept")->name, "server");
 	assert_string_equal(wait_rule_of_call("accept4")->name, "server");
 	assert_string_equal(wait_rule_of_call("write")->name, "write");
@@ -54,7 +52,6 @@ static void sockets_by_their_ports(void **state)
 		{false, false, false, 0, 10000, "socket"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct wait_facts facts = wait_facts_absent;
 

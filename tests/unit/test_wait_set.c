@@ -68,7 +68,6 @@ static void what_remains_decides(void **state)
 		{{DUE, LOW_DUE}, true, "client"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct wait_set_sum sum = {0};
 		struct wait_facts facts;
@@ -88,7 +87,6 @@ static void one_that_is_asked(void **state)
 	struct wait_facts facts = {.kind = WAIT_SOCKET, .connected = true, .pid = 7, .inode = 9};
 	struct wait_set_sum sum = {0};
 
-	(void)state;
 	part_add(&sum, LISTENER);
 	part_add(&sum, IDLE);
 	assert_int_equal(wait_set_decide(&sum, 2, true).requested_pid, ABSENT);
@@ -104,7 +102,6 @@ static void set_that_listens(void **state)
 {
 	struct wait_set_sum sum = {0};
 
-	(void)state;
 	assert_false(wait_set_decide(&sum, 0, false).listens);
 	part_add(&sum, LISTENER);
 	part_add(&sum, OWN);
@@ -119,7 +116,6 @@ static void sets_that_change(void **state)
 {
 	struct wait_set_sum sum = {0};
 
-	(void)state;
 	part_add(&sum, PIPE);
 	assert_false(wait_set_decide(&sum, 1, true).changes);
 	part_add(&sum, IDLE);
@@ -160,7 +156,6 @@ static void requests_by_times_and_bytes(void **state)
 	const struct diag_record record = {.inode = 7};
 	struct answer answer = answer_of(10, 20);
 
-	(void)state;
 	assert_int_equal(tcp_request_parse(&answer, sizeof(answer), &record), 10);
 	answer = answer_of(20, 10);
 	assert_false(tells(&answer, sizeof(answer)));
@@ -185,7 +180,6 @@ static void strange_answers(void **state)
 {
 	struct answer answer = answer_of(10, 20);
 
-	(void)state;
 	for (size_t length = 0; length < sizeof(answer); length++)
 		assert_false(tells(&answer, length));
 	answer.socket.idiag_inode = 8;

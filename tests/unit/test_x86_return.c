@@ -68,7 +68,6 @@ static void frames_are_taken_back(void **state)
 {
 	struct frame_row row;
 
-	(void)state;
 	/* add $0x18,%rsp; pop %rbx; pop %rbp; ret */
 	assert_int_equal(
 		FOLLOW("\x48\x83\xc4\x18\x5b\x5d\xc3", false, ((struct stack){SP, 0x28}), &row), 0);
@@ -104,7 +103,6 @@ static void frames_are_made(void **state)
 	static const struct stack entered = {SP, 0}, pushed = {SP, 8};
 	struct frame_row row;
 
-	(void)state;
 	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $8,%rsp; mov -8(%rbp),%rbx; leave; ret */
 	assert_int_equal(FOLLOW("\x55\x48\x89\xe5\x53\x48\x83\xec\x08\x48\x8b\x5d\xf8\xc9\xc3",
 				true, entered, &row),
@@ -173,7 +171,6 @@ static void ways_are_tried(void **state)
 {
 	struct frame_row row;
 
-	(void)state;
 	/* 1: test %eax,%eax; je 2f; jmp 1b; 2: pop %rbx; ret */
 	assert_int_equal(
 		FOLLOW("\x85\xc0\x74\x02\xeb\xfa\x5b\xc3", true, ((struct stack){SP, 8}), &row), 0);
@@ -191,7 +188,6 @@ static void what_is_not_known_is_not_told(void **state)
 {
 	struct frame_row row;
 
-	(void)state;
 	/* jmp *%rax; and $-16,%rsp; sub %rax,%rsp; mov %rdi,%rsp; enter; a circle; pop %rsp; ret $8
 	 */
 	static const struct {
@@ -229,7 +225,6 @@ static void lies_make_no_row(void **state)
 				};
 	struct frame_row row;
 
-	(void)state;
 	assert_true(x86_return_row(&good, &row));
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		if (x86_return_row(&lies[i], &row))
@@ -242,7 +237,6 @@ static void anything_ends(void **state)
 	struct frame_row row;
 	unsigned int dice = 6;
 
-	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		for (size_t i = 0; i < sizeof(code); i++)
 			code[i] = (uint8_t)(rand_r(&dice) >> 7);
