@@ -288,18 +288,6 @@ static int tiers_next(struct source *source, struct scan *scan, struct error *e)
 	}
 }
 
-static void missed_add(struct source_status *status, const struct source_missed *missed)
-{
-	for (size_t i = 0; i < status->missed_count; i++) {
-		if (strcmp(status->missed[i].what, missed->what))
-			continue;
-		status->missed[i].count =
-			(uint64_t)sum((int64_t)status->missed[i].count, (int64_t)missed->count);
-		return;
-	}
-	*source_status_miss(status, missed->what, missed->count) = *missed;
-}
-
 static void tiers_describe(struct source *source, struct source_status *status)
 {
 	struct tiers *tiers = (struct tiers *)source;
@@ -308,7 +296,7 @@ static void tiers_describe(struct source *source, struct source_status *status)
 	tiers->fine.source->describe(tiers->fine.source, status);
 	tiers->archive.source->describe(tiers->archive.source, of_archive);
 	for (size_t i = 0; i < of_archive->missed_count; i++)
-		missed_add(status, &of_archive->missed[i]);
+		source_status_add(status, &of_archive->missed[i]);
 	free(of_archive);
 }
 

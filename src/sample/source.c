@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/source.h"
 
+#include <string.h>
+
 struct source_missed *source_status_miss(struct source_status *status, const char *what,
 					 uint64_t count)
 {
@@ -23,4 +25,16 @@ struct source_missed *source_status_miss_any(struct source_status *status, const
 					     uint64_t count)
 {
 	return count ? source_status_miss(status, what, count) : NULL;
+}
+
+void source_status_add(struct source_status *status, const struct source_missed *missed)
+{
+	size_t at = 0;
+
+	while (at < status->missed_count && strcmp(status->missed[at].what, missed->what) != 0)
+		at++;
+	if (at < status->missed_count)
+		status->missed[at].count += missed->count;
+	else
+		*source_status_miss(status, missed->what, missed->count) = *missed;
 }

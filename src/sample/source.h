@@ -102,6 +102,8 @@ struct source_missed *source_status_miss(struct source_status *status, const cha
  * function. */
 struct source_missed *source_status_miss_any(struct source_status *status, const char *what,
 					     uint64_t count);
+/* Adds the row's count to that of the row with the same words, or the row if there is none. */
+void source_status_add(struct source_status *status, const struct source_missed *missed);
 /* Adds a row about something that this host does not report: "kind of data: ..." and why. */
 void source_status_lack(struct source_status *status, const char *what);
 

@@ -7,52 +7,48 @@
 #include "screen/shown.h"
 #include "screen/view.h"
 
+typedef void command_run(struct view *view, const struct shown *shown, int64_t by);
+
 struct command {
 	const char *name; /* name in the palette */
 	const char *keys; /* names of keys, with a space between */
 	const char *help;
-	void (*run)(struct view *view, const struct shown *shown);
+	command_run *run;
+	int64_t by; /* argument of run: how far, and which way */
 };
 
 extern const struct command commands[];
 extern const size_t command_count;
 
 /* Adds the name of the first key that runs the command. */
-void add_key_of(struct text *text, const struct view *view,
-		void (*run)(struct view *view, const struct shown *shown));
+void add_key_of(struct text *text, const struct view *view, command_run *run);
 /* Shows a message in which "%s" stands for such a key. */
-void view_say_key(struct view *view, bool failed,
-		  void (*run)(struct view *view, const struct shown *shown), const char *format);
+void view_say_key(struct view *view, bool failed, command_run *run, const char *format);
 
 /* command_move.c: the cursor, and the search for words. */
-void command_up(struct view *view, const struct shown *shown);
-void command_down(struct view *view, const struct shown *shown);
-void command_page_up(struct view *view, const struct shown *shown);
-void command_page_down(struct view *view, const struct shown *shown);
-void command_first(struct view *view, const struct shown *shown);
-void command_last(struct view *view, const struct shown *shown);
-void command_left(struct view *view, const struct shown *shown);
-void command_right(struct view *view, const struct shown *shown);
-void command_find(struct view *view, const struct shown *shown);
-void command_find_next(struct view *view, const struct shown *shown);
-void command_find_previous(struct view *view, const struct shown *shown);
+void command_row(struct view *view, const struct shown *shown, int64_t by);
+void command_page(struct view *view, const struct shown *shown, int64_t by);
+void command_end(struct view *view, const struct shown *shown, int64_t by);
+void command_left(struct view *view, const struct shown *shown, int64_t by);
+void command_right(struct view *view, const struct shown *shown, int64_t by);
+void command_find(struct view *view, const struct shown *shown, int64_t by);
+void command_find_again(struct view *view, const struct shown *shown, int64_t by);
 
 /* command_question.c: changes of the question. */
-void command_keep(struct view *view, const struct shown *shown);
-void command_exclude(struct view *view, const struct shown *shown);
-void command_undo(struct view *view, const struct shown *shown);
-void command_filter(struct view *view, const struct shown *shown);
-void command_columns(struct view *view, const struct shown *shown);
-void command_sort(struct view *view, const struct shown *shown);
-void command_sort_here(struct view *view, const struct shown *shown);
-void command_column_left(struct view *view, const struct shown *shown);
-void command_column_right(struct view *view, const struct shown *shown);
-void command_column_drop(struct view *view, const struct shown *shown);
-void command_all_states(struct view *view, const struct shown *shown);
-void command_follow(struct view *view, const struct shown *shown);
-/* Keeps only the samples that the condition is true of, as a step. False: the filter gets too long.
- */
-bool question_keep(struct view *view, bool widens, const char *condition);
+void command_keep(struct view *view, const struct shown *shown, int64_t by);
+void command_exclude(struct view *view, const struct shown *shown, int64_t by);
+void command_undo(struct view *view, const struct shown *shown, int64_t by);
+void command_filter(struct view *view, const struct shown *shown, int64_t by);
+void command_columns(struct view *view, const struct shown *shown, int64_t by);
+void command_sort(struct view *view, const struct shown *shown, int64_t by);
+void command_sort_here(struct view *view, const struct shown *shown, int64_t by);
+void command_column_move(struct view *view, const struct shown *shown, int64_t by);
+void command_column_drop(struct view *view, const struct shown *shown, int64_t by);
+void command_all_states(struct view *view, const struct shown *shown, int64_t by);
+void command_follow(struct view *view, const struct shown *shown, int64_t by);
+/* Keeps only the samples that the filter `base` accepts and that the condition is true of, as a
+ * step. False: the filter gets too long. */
+bool question_keep(struct view *view, const char *base, bool widens, const char *condition);
 /* Adds "column=value", or "!column=value" if wanted is false. */
 void add_condition(struct text *text, const struct column *column, union value value, bool wanted);
 /* True if the condition would let idle threads in: it names states, so the rule for what is active
@@ -69,38 +65,35 @@ void view_load(struct view *view, const struct shown *shown, uint64_t needs, boo
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
 
 /* saved.c: views with a name. */
-void command_views(struct view *view, const struct shown *shown);
+void command_views(struct view *view, const struct shown *shown, int64_t by);
 /* command_value.c: the whole of a value. */
-void command_value(struct view *view, const struct shown *shown);
+void command_value(struct view *view, const struct shown *shown, int64_t by);
 /* peek.c: the parts of a row. */
-void command_peek(struct view *view, const struct shown *shown);
+void command_peek(struct view *view, const struct shown *shown, int64_t by);
 
 /* process_tree.c, heat.c: the window in other forms than a table. */
-void command_tree(struct view *view, const struct shown *shown);
-void command_heat(struct view *view, const struct shown *shown);
+void command_tree(struct view *view, const struct shown *shown, int64_t by);
+void command_heat(struct view *view, const struct shown *shown, int64_t by);
 /* command_time.c: position and length of the window. */
-void command_back(struct view *view, const struct shown *shown);
-void command_forth(struct view *view, const struct shown *shown);
-void command_back_far(struct view *view, const struct shown *shown);
-void command_forth_far(struct view *view, const struct shown *shown);
-void command_now(struct view *view, const struct shown *shown);
-void command_freeze(struct view *view, const struct shown *shown);
-void command_mark(struct view *view, const struct shown *shown);
-void command_jump(struct view *view, const struct shown *shown);
-void command_window(struct view *view, const struct shown *shown);
-void command_refresh(struct view *view, const struct shown *shown);
+void command_move(struct view *view, const struct shown *shown, int64_t by);
+void command_now(struct view *view, const struct shown *shown, int64_t by);
+void command_freeze(struct view *view, const struct shown *shown, int64_t by);
+void command_mark(struct view *view, const struct shown *shown, int64_t by);
+void command_jump(struct view *view, const struct shown *shown, int64_t by);
+void command_window(struct view *view, const struct shown *shown, int64_t by);
+void command_refresh(struct view *view, const struct shown *shown, int64_t by);
 
 /* write.c: output to files and other programs. */
-void command_write(struct view *view, const struct shown *shown);
-void command_line(struct view *view, const struct shown *shown);
+void command_write(struct view *view, const struct shown *shown, int64_t by);
+void command_line(struct view *view, const struct shown *shown, int64_t by);
 /* Adds the command line that makes this view. */
 void command_line_add(struct text *text, const struct view *view, const struct shown *shown);
 
 /* command_table.c: the commands themselves, and what is left to the owner of the view. */
-void command_help(struct view *view, const struct shown *shown);
-void command_palette(struct view *view, const struct shown *shown);
-void command_redraw(struct view *view, const struct shown *shown);
-void command_stop(struct view *view, const struct shown *shown);
-void command_quit(struct view *view, const struct shown *shown);
+void command_help(struct view *view, const struct shown *shown, int64_t by);
+void command_palette(struct view *view, const struct shown *shown, int64_t by);
+void command_redraw(struct view *view, const struct shown *shown, int64_t by);
+void command_stop(struct view *view, const struct shown *shown, int64_t by);
+void command_quit(struct view *view, const struct shown *shown, int64_t by);
 
 #endif

@@ -5,55 +5,35 @@
 
 #include <string.h>
 
-static void row_move(struct view *view, const struct shown *shown, int64_t by)
+void command_row(struct view *view, const struct shown *shown, int64_t by)
 {
 	int64_t last = (int64_t)shown->grid.row_count - 1, row = (int64_t)view->row + by;
 
 	view->row = row > last ? (size_t)(last < 0 ? 0 : last) : row < 0 ? 0 : (size_t)row;
 }
 
-void command_up(struct view *view, const struct shown *shown)
+void command_page(struct view *view, const struct shown *shown, int64_t by)
 {
-	row_move(view, shown, -1);
+	command_row(view, shown, by * (int64_t)(view->page_rows ? view->page_rows : 1));
 }
 
-void command_down(struct view *view, const struct shown *shown)
+void command_end(struct view *view, const struct shown *shown, int64_t by)
 {
-	row_move(view, shown, 1);
+	command_row(view, shown, by * (int64_t)(view->row + shown->grid.row_count));
 }
 
-void command_page_up(struct view *view, const struct shown *shown)
-{
-	row_move(view, shown, -(int64_t)(view->page_rows ? view->page_rows : 1));
-}
-
-void command_page_down(struct view *view, const struct shown *shown)
-{
-	row_move(view, shown, (int64_t)(view->page_rows ? view->page_rows : 1));
-}
-
-void command_first(struct view *view, const struct shown *shown)
-{
-	row_move(view, shown, -(int64_t)view->row);
-}
-
-void command_last(struct view *view, const struct shown *shown)
-{
-	row_move(view, shown, (int64_t)shown->grid.row_count);
-}
-
-void command_left(struct view *view, const struct shown *shown)
+void command_left(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (view->column)
 		view->column--;
 }
 
-void command_right(struct view *view, const struct shown *shown)
+void command_right(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (view->column + 1 < view->now.list.count)
 		view->column++;
 	else
-		command_peek(view, shown);
+		command_peek(view, shown, 0);
 }
 
 /* The first column of the row that has the words; SIZE_MAX: none. */
@@ -72,7 +52,7 @@ static size_t find_in_row(const struct view *view, const struct shown *shown, si
 	return found;
 }
 
-static void find(struct view *view, const struct shown *shown, bool down)
+void command_find_again(struct view *view, const struct shown *shown, int64_t by)
 {
 	size_t count = shown->grid.row_count;
 
@@ -81,7 +61,7 @@ static void find(struct view *view, const struct shown *shown, bool down)
 		return;
 	}
 	for (size_t step = 1; step <= count; step++) {
-		size_t row = (view->row + (down ? step : count - step)) % count;
+		size_t row = (view->row + (by > 0 ? step : count - step)) % count;
 		size_t column = find_in_row(view, shown, row);
 
 		if (column == SIZE_MAX)
@@ -93,27 +73,17 @@ static void find(struct view *view, const struct shown *shown, bool down)
 	view_say(view, true, "No cell has '%s'", view->find);
 }
 
-void command_find_next(struct view *view, const struct shown *shown)
-{
-	find(view, shown, true);
-}
-
-void command_find_previous(struct view *view, const struct shown *shown)
-{
-	find(view, shown, false);
-}
-
 static bool find_done(struct view *view, const struct shown *shown)
 {
 	text_into(view->find, sizeof(view->find), view->prompt.text);
 	if (view->find[0])
-		command_find_next(view, shown);
+		command_find_again(view, shown, 1);
 	return true;
 }
 
 static const struct prompt_kind prompt_find = {"Find: ", find_done, NULL};
 
-void command_find(struct view *view, const struct shown *shown)
+void command_find(struct view *view, const struct shown *shown, int64_t by)
 {
 	prompt_open(view, &prompt_find, "");
 }

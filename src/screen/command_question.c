@@ -149,12 +149,14 @@ void add_filter(struct text *text, const struct question *question, bool widens,
 	text_add_string(text, condition);
 }
 
-bool question_keep(struct view *view, bool widens, const char *condition)
+bool question_keep(struct view *view, const char *base, bool widens, const char *condition)
 {
+	struct question before = view->now;
 	struct text filter = {0};
 	bool fits;
 
-	add_filter(&filter, &view->now, widens, condition);
+	text_into(before.filter, sizeof(before.filter), base);
+	add_filter(&filter, &before, widens, condition);
 	fits = filter.length < sizeof(view->now.filter);
 	if (fits)
 		text_into(view_step(view, "%s", condition)->filter, VIEW_INPUT_SIZE,
@@ -187,7 +189,7 @@ static const struct column *column_of_question(struct view *view, const struct s
 	return NULL;
 }
 
-void command_keep(struct view *view, const struct shown *shown)
+void command_keep(struct view *view, const struct shown *shown, int64_t by)
 {
 	const struct column *column = column_of_question(view, shown);
 	struct text condition = {0};
@@ -197,14 +199,15 @@ void command_keep(struct view *view, const struct shown *shown)
 		return;
 	value = shown_row(shown, view->row)[view->column];
 	add_condition(&condition, column, value, true);
-	if (question_keep(view, condition_widens(column, value, true), text_string(&condition))) {
+	if (question_keep(view, view->now.filter, condition_widens(column, value, true),
+			  text_string(&condition))) {
 		go_deeper(&view->now, shown, view->column, value);
 		view->row = view->top = 0;
 	}
 	text_done(&condition);
 }
 
-void command_exclude(struct view *view, const struct shown *shown)
+void command_exclude(struct view *view, const struct shown *shown, int64_t by)
 {
 	const struct column *column = column_of_question(view, shown);
 	struct text condition = {0};
@@ -214,17 +217,18 @@ void command_exclude(struct view *view, const struct shown *shown)
 		return;
 	value = shown_row(shown, view->row)[view->column];
 	add_condition(&condition, column, value, false);
-	question_keep(view, condition_widens(column, value, false), text_string(&condition));
+	question_keep(view, view->now.filter, condition_widens(column, value, false),
+		      text_string(&condition));
 	text_done(&condition);
 }
 
-void command_undo(struct view *view, const struct shown *shown)
+void command_undo(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (!view_undo(view))
 		view_say(view, true, "There is no step to undo");
 }
 
-void command_sort_here(struct view *view, const struct shown *shown)
+void command_sort_here(struct view *view, const struct shown *shown, int64_t by)
 {
 	question_sort_by(view, view->now.list.items[view->column]);
 }
@@ -348,14 +352,28 @@ static void filter_complete(struct view *view, const struct shown *shown)
 
 static const struct prompt_kind prompt_filter = {"Filter: ", filter_done_typing, filter_complete};
 
-void command_filter(struct view *view, const struct shown *shown)
+void command_filter(struct view *view, const struct shown *shown, int64_t by)
 {
 	prompt_open(view, &prompt_filter, view->now.filter);
 }
 
 /* --- columns */
 
-void command_column_drop(struct view *view, const struct shown *shown)
+void command_column_move(struct view *view, const struct shown *shown, int64_t by)
+{
+	size_t with = view->column + (size_t)by;
+	const struct column **items, *column;
+
+	if (with >= view->now.list.count) /* also to the left of the first one */
+		return;
+	column = view->now.list.items[view->column];
+	items = view_step(view, "move %s", column->name)->list.items;
+	items[view->column] = items[with];
+	items[with] = column;
+	view->column = with;
+}
+
+void command_column_drop(struct view *view, const struct shown *shown, int64_t by)
 {
 	struct question *question;
 
@@ -421,7 +439,7 @@ static void columns_choose(struct view *view, const struct shown *shown, size_t 
 
 	if (at < view->now.list.count) {
 		view->column = at;
-		command_column_drop(view, shown);
+		command_column_drop(view, shown, 0);
 		return;
 	}
 	if (!column_is_there(shown, column, &why)) {
@@ -447,7 +465,7 @@ static const struct list_kind list_columns = {
 	.stays = true,
 };
 
-void command_columns(struct view *view, const struct shown *shown)
+void command_columns(struct view *view, const struct shown *shown, int64_t by)
 {
 	list_open(view, &list_columns);
 }
@@ -493,37 +511,14 @@ static const struct list_kind list_sort = {
 	.choose = sort_choose,
 };
 
-void command_sort(struct view *view, const struct shown *shown)
+void command_sort(struct view *view, const struct shown *shown, int64_t by)
 {
 	list_open(view, &list_sort);
 }
 
-static void column_swap(struct view *view, size_t with)
-{
-	struct question *question =
-		view_step(view, "move %s", view->now.list.items[view->column]->name);
-	const struct column *column = question->list.items[view->column];
-
-	question->list.items[view->column] = question->list.items[with];
-	question->list.items[with] = column;
-	view->column = with;
-}
-
-void command_column_left(struct view *view, const struct shown *shown)
-{
-	if (view->column)
-		column_swap(view, view->column - 1);
-}
-
-void command_column_right(struct view *view, const struct shown *shown)
-{
-	if (view->column + 1 < view->now.list.count)
-		column_swap(view, view->column + 1);
-}
-
 /* --- threads */
 
-void command_all_states(struct view *view, const struct shown *shown)
+void command_all_states(struct view *view, const struct shown *shown, int64_t by)
 {
 	struct question *question;
 
@@ -551,7 +546,7 @@ static void follow(struct view *view, const char *key, int64_t id)
 	view->row = view->column = view->top = view->left = 0;
 }
 
-void command_follow(struct view *view, const struct shown *shown)
+void command_follow(struct view *view, const struct shown *shown, int64_t by)
 {
 	static const char *const keys[] = {"tid", "pid"};
 

@@ -6,59 +6,58 @@
 
 /* clang-format off */
 const struct command commands[] = {
-	{"keep",	"Enter",	"keep only this value, and go one key deeper",	command_keep},
-	{"exclude",	"Space",	"leave this value out",				command_exclude},
-	{"undo",	"Backspace",	"undo the last step, whatever it was",		command_undo},
-	{"filter",	"f",		"edit the filter expression",			command_filter},
-	{"columns",	"g",		"choose columns from a list",			command_columns},
-	{"drop",	"Del d",	"take this column out",				command_column_drop},
-	{"left",	"<",		"move this column to the left",			command_column_left},
-	{"right",	">",		"move this column to the right",		command_column_right},
-	{"sort",	"s",		"sort by a column of a list",			command_sort},
-	{"sort-here",	"S",		"sort by this column; again: in reverse",	command_sort_here},
-	{"all-states",	"a",		"threads in every state, or active ones only",	command_all_states},
-	{"value",	"v",		"the whole of the value under the cursor",	command_value},
-	{"peek",	"p",		"what this row is made of: its threads, calls, files, waits, wakers", command_peek},
-	{"tree",	"T",		"processes as a tree: by container, unit, process, thread, or by parent", command_tree},
-	{"heat",	"h",		"heat map: time across, state_us or threads down",	command_heat},
-	{"follow",	"F",		"follow this row's thread or process",		command_follow},
-	{"views",	"Tab",		"ready-made views (also the keys 1 to 9)",	command_views},
-	{"find",	"/",		"find words in the table",			command_find},
-	{"find-next",	"n",		"find them again",				command_find_next},
-	{"find-previous", "N",		"find them again, upwards",			command_find_previous},
-	{"back",	"[",		"one window back in time",			command_back},
-	{"forth",	"]",		"one window forth",				command_forth},
-	{"back-far",	"{",		"ten windows back",				command_back_far},
-	{"forth-far",	"}",		"ten windows forth",				command_forth_far},
-	{"now",		".",		"the newest window again",			command_now},
-	{"freeze",	"z",		"freeze this window; sampling goes on",		command_freeze},
-	{"jump",	"t",		"jump to a time: 14:03, 14:03:20, -5m",		command_jump},
-	{"mark",	"m",		"mark this window; then: how others differ from it",	command_mark},
-	{"window",	"W",		"length of the window",				command_window},
-	{"refresh",	"i",		"seconds between refreshes",			command_refresh},
-	{"write",	"w",		"write the screen, CSV, folded stacks, a flame graph, or this view under a name", command_write},
-	{"command-line", "y",		"the command line that makes this view",	command_line},
-	{"palette",	":",		"all commands by name",				command_palette},
-	{"help",	"? F1",		"this help",					command_help},
-	{"up",		"Up k",		"one row up",					command_up},
-	{"down",	"Down j",	"one row down",					command_down},
-	{"page-up",	"PgUp Ctrl-B",	"one page up",					command_page_up},
-	{"page-down",	"PgDn Ctrl-F",	"one page down",				command_page_down},
-	{"first",	"Home",		"first row",					command_first},
-	{"last",	"End G",	"last row",					command_last},
-	{"cursor-left",	"Left",		"one column to the left",			command_left},
-	{"cursor-right", "Right",	"one column to the right; from the last one: peek", command_right},
-	{"redraw",	"Ctrl-L",	"draw the whole screen anew",			command_redraw},
-	{"background",	"Ctrl-Z",	"stop, as a job of the shell",			command_stop},
-	{"quit",	"q Ctrl-C",	"end",						command_quit},
+	{"keep",	"Enter",	"keep only this value, and go one key deeper",	command_keep, 0},
+	{"exclude",	"Space",	"leave this value out",				command_exclude, 0},
+	{"undo",	"Backspace",	"undo the last step, whatever it was",		command_undo, 0},
+	{"filter",	"f",		"edit the filter expression",			command_filter, 0},
+	{"columns",	"g",		"choose columns from a list",			command_columns, 0},
+	{"drop",	"Del d",	"take this column out",				command_column_drop, 0},
+	{"left",	"<",		"move this column to the left",			command_column_move, -1},
+	{"right",	">",		"move this column to the right",		command_column_move, 1},
+	{"sort",	"s",		"sort by a column of a list",			command_sort, 0},
+	{"sort-here",	"S",		"sort by this column; again: in reverse",	command_sort_here, 0},
+	{"all-states",	"a",		"threads in every state, or active ones only",	command_all_states, 0},
+	{"value",	"v",		"the whole of the value under the cursor",	command_value, 0},
+	{"peek",	"p",		"what this row is made of: its threads, calls, files, waits, wakers", command_peek, 0},
+	{"tree",	"T",		"processes as a tree: by container, unit, process, thread, or by parent", command_tree, 0},
+	{"heat",	"h",		"heat map: time across, state_us or threads down",	command_heat, 0},
+	{"follow",	"F",		"follow this row's thread or process",		command_follow, 0},
+	{"views",	"Tab",		"ready-made views (also the keys 1 to 9)",	command_views, 0},
+	{"find",	"/",		"find words in the table",			command_find, 0},
+	{"find-next",	"n",		"find them again",				command_find_again, 1},
+	{"find-previous", "N",		"find them again, upwards",			command_find_again, -1},
+	{"back",	"[",		"one window back in time",			command_move, -1},
+	{"forth",	"]",		"one window forth",				command_move, 1},
+	{"back-far",	"{",		"ten windows back",				command_move, -10},
+	{"forth-far",	"}",		"ten windows forth",				command_move, 10},
+	{"now",		".",		"the newest window again",			command_now, 0},
+	{"freeze",	"z",		"freeze this window; sampling goes on",		command_freeze, 0},
+	{"jump",	"t",		"jump to a time: 14:03, 14:03:20, -5m",		command_jump, 0},
+	{"mark",	"m",		"mark this window; then: how others differ from it",	command_mark, 0},
+	{"window",	"W",		"length of the window",				command_window, 0},
+	{"refresh",	"i",		"seconds between refreshes",			command_refresh, 0},
+	{"write",	"w",		"write the screen, CSV, folded stacks, a flame graph, or this view under a name", command_write, 0},
+	{"command-line", "y",		"the command line that makes this view",	command_line, 0},
+	{"palette",	":",		"all commands by name",				command_palette, 0},
+	{"help",	"? F1",		"this help",					command_help, 0},
+	{"up",		"Up k",		"one row up",					command_row, -1},
+	{"down",	"Down j",	"one row down",					command_row, 1},
+	{"page-up",	"PgUp Ctrl-B",	"one page up",					command_page, -1},
+	{"page-down",	"PgDn Ctrl-F",	"one page down",				command_page, 1},
+	{"first",	"Home",		"first row",					command_end, -1},
+	{"last",	"End G",	"last row",					command_end, 1},
+	{"cursor-left",	"Left",		"one column to the left",			command_left, 0},
+	{"cursor-right", "Right",	"one column to the right; from the last one: peek", command_right, 0},
+	{"redraw",	"Ctrl-L",	"draw the whole screen anew",			command_redraw, 0},
+	{"background",	"Ctrl-Z",	"stop, as a job of the shell",			command_stop, 0},
+	{"quit",	"q Ctrl-C",	"end",						command_quit, 0},
 };
 /* clang-format on */
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 _Static_assert(sizeof(commands) / sizeof(commands[0]) <= BINDINGS_MAX, "each has its keys");
 
-void add_key_of(struct text *text, const struct view *view,
-		void (*run)(struct view *view, const struct shown *shown))
+void add_key_of(struct text *text, const struct view *view, command_run *run)
 {
 	size_t command = 0;
 
@@ -70,8 +69,7 @@ void add_key_of(struct text *text, const struct view *view,
 		text_add_format(text, ":%s", command < command_count ? commands[command].name : "");
 }
 
-void view_say_key(struct view *view, bool failed,
-		  void (*run)(struct view *view, const struct shown *shown), const char *format)
+void view_say_key(struct view *view, bool failed, command_run *run, const char *format)
 {
 	struct text words = {0};
 	const char *key = strstr(format, "%s");
@@ -101,7 +99,7 @@ static void palette_item(const struct view *view, const struct shown *shown, siz
 
 static void palette_choose(struct view *view, const struct shown *shown, size_t item)
 {
-	commands[item].run(view, shown);
+	commands[item].run(view, shown, commands[item].by);
 }
 
 static const struct list_kind list_palette = {
@@ -112,7 +110,7 @@ static const struct list_kind list_palette = {
 	.choose = palette_choose,
 };
 
-void command_palette(struct view *view, const struct shown *shown)
+void command_palette(struct view *view, const struct shown *shown, int64_t by)
 {
 	list_open(view, &list_palette);
 }
@@ -153,24 +151,24 @@ static const struct list_kind list_help = {
 	.item = help_item,
 };
 
-void command_help(struct view *view, const struct shown *shown)
+void command_help(struct view *view, const struct shown *shown, int64_t by)
 {
 	list_open(view, &list_help);
 }
 
 /* --- what is left to the owner of the view */
 
-void command_redraw(struct view *view, const struct shown *shown)
+void command_redraw(struct view *view, const struct shown *shown, int64_t by)
 {
 	view->request = REQUEST_REDRAW;
 }
 
-void command_stop(struct view *view, const struct shown *shown)
+void command_stop(struct view *view, const struct shown *shown, int64_t by)
 {
 	view->request = REQUEST_STOP;
 }
 
-void command_quit(struct view *view, const struct shown *shown)
+void command_quit(struct view *view, const struct shown *shown, int64_t by)
 {
 	view->request = REQUEST_QUIT;
 }

@@ -9,21 +9,25 @@
 #include <strings.h>
 
 /* Moves the window within the history; at the history's end it moves with time again. */
-static void window_move(struct view *view, const struct shown *shown, int64_t windows)
+void command_move(struct view *view, const struct shown *shown, int64_t by)
 {
-	int64_t until_us = shown->until_us + windows * view->now.window_us;
+	int64_t until_us = shown->until_us + by * view->now.window_us;
 	int64_t first_us = shown->history.first_us, last_us = shown->history.last_us;
 	struct question *question;
 
+	if (by > 0 && view->now.until_us == ABSENT) {
+		view_say(view, true, "This is the newest window");
+		return;
+	}
 	if (first_us == ABSENT) {
 		view_say(view, true, "There is no scan yet");
 		return;
 	}
-	if (windows < 0 && shown->from_us <= first_us) {
+	if (by < 0 && shown->from_us <= first_us) {
 		view_say(view, true, "The history begins here");
 		return;
 	}
-	question = view_step(view, windows < 0 ? "back" : "forth");
+	question = view_step(view, by < 0 ? "back" : "forth");
 	if (until_us > last_us) {
 		question->until_us = ABSENT;
 		return;
@@ -33,47 +37,21 @@ static void window_move(struct view *view, const struct shown *shown, int64_t wi
 				     : until_us;
 }
 
-void command_back(struct view *view, const struct shown *shown)
-{
-	window_move(view, shown, -1);
-}
-
-void command_forth(struct view *view, const struct shown *shown)
-{
-	if (view->now.until_us == ABSENT)
-		view_say(view, true, "This is the newest window");
-	else
-		window_move(view, shown, 1);
-}
-
-void command_back_far(struct view *view, const struct shown *shown)
-{
-	window_move(view, shown, -10);
-}
-
-void command_forth_far(struct view *view, const struct shown *shown)
-{
-	if (view->now.until_us == ABSENT)
-		view_say(view, true, "This is the newest window");
-	else
-		window_move(view, shown, 10);
-}
-
-void command_now(struct view *view, const struct shown *shown)
+void command_now(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (view->now.until_us != ABSENT)
 		view_step(view, "now")->until_us = ABSENT;
 }
 
-void command_freeze(struct view *view, const struct shown *shown)
+void command_freeze(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (view->now.until_us != ABSENT)
-		command_now(view, shown);
+		command_now(view, shown, 0);
 	else
 		view_step(view, "freeze")->until_us = shown->until_us;
 }
 
-void command_mark(struct view *view, const struct shown *shown)
+void command_mark(struct view *view, const struct shown *shown, int64_t by)
 {
 	bool marked = view->now.mark_us != ABSENT;
 
@@ -127,7 +105,7 @@ static bool time_done(struct view *view, const struct shown *shown)
 
 static const struct prompt_kind prompt_time = {"Jump to (14:03, 14:03:20, -5m): ", time_done, NULL};
 
-void command_jump(struct view *view, const struct shown *shown)
+void command_jump(struct view *view, const struct shown *shown, int64_t by)
 {
 	prompt_open(view, &prompt_time, "");
 }
@@ -148,7 +126,7 @@ static bool window_done(struct view *view, const struct shown *shown)
 static const struct prompt_kind prompt_window = {"Length of the window in seconds: ", window_done,
 						 NULL};
 
-void command_window(struct view *view, const struct shown *shown)
+void command_window(struct view *view, const struct shown *shown, int64_t by)
 {
 	char seconds[32];
 
@@ -172,7 +150,7 @@ static bool refresh_done(struct view *view, const struct shown *shown)
 static const struct prompt_kind prompt_refresh = {"Seconds between refreshes: ", refresh_done,
 						  NULL};
 
-void command_refresh(struct view *view, const struct shown *shown)
+void command_refresh(struct view *view, const struct shown *shown, int64_t by)
 {
 	char seconds[32];
 

@@ -75,7 +75,7 @@ const struct list_kind list_value = {
 	.wide = true,
 };
 
-void command_value(struct view *view, const struct shown *shown)
+void command_value(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (view->row < shown->grid.row_count)
 		list_open(view, &list_value);

@@ -605,7 +605,7 @@ static void add_cell(struct text *text, const struct view *view, const struct sh
 static void add_keys(struct text *text, const struct view *view)
 {
 	static const struct {
-		void (*run)(struct view *view, const struct shown *shown);
+		command_run *run;
 		const char *words;
 	} reported[] = {
 		{command_keep, "keep"}, {command_exclude, "exclude"},

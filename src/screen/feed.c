@@ -4,7 +4,6 @@
 #include "report/value.h"
 
 #include <errno.h>
-#include <string.h>
 
 static int batch_take(void *take_to, const struct scan *batch)
 {
@@ -14,29 +13,17 @@ static int batch_take(void *take_to, const struct scan *batch)
 	return 0;
 }
 
-void feed_begin(struct feed *feed, struct source *source, struct history *history)
+static void feed_take(struct feed *feed, struct source *source)
 {
-	*feed = (struct feed){.source = source, .history = history};
+	feed->source = source;
 	source->take = batch_take;
 	source->take_to = feed;
 }
 
-/* Adds the source's counts of what was missed to those of earlier sources. */
-static void missed_keep(struct source_status *kept, const struct source_status *status)
+void feed_begin(struct feed *feed, struct source *source, struct history *history)
 {
-	for (size_t i = 0; i < status->missed_count; i++) {
-		const struct source_missed *missed = &status->missed[i];
-		size_t at = 0;
-
-		if (missed->standing || missed->natural || !missed->count)
-			continue;
-		while (at < kept->missed_count && strcmp(kept->missed[at].what, missed->what) != 0)
-			at++;
-		if (at < kept->missed_count)
-			kept->missed[at].count += missed->count;
-		else
-			source_status_miss(kept, missed->what, missed->count);
-	}
+	*feed = (struct feed){.history = history};
+	feed_take(feed, source);
 }
 
 int feed_finish(struct feed *feed, int64_t until_ns, struct error *e)
@@ -53,12 +40,13 @@ void feed_change(struct feed *feed, struct source *source)
 	struct source_status status;
 
 	feed->source->describe(feed->source, &status);
-	missed_keep(&feed->before, &status);
-	feed->source = source;
+	for (size_t i = 0; i < status.missed_count; i++)
+		if (status.missed[i].count && !status.missed[i].standing &&
+		    !status.missed[i].natural)
+			source_status_add(&feed->before, &status.missed[i]);
 	feed->account_ns = feed->reported_us = 0;
 	feed->changed = feed->last_ns;
-	source->take = batch_take;
-	source->take_to = feed;
+	feed_take(feed, source);
 }
 
 /* Counts the scans that were due between the previous source's last one and that time. */

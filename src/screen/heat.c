@@ -242,7 +242,9 @@ static void heat_choose(struct view *view, const struct shown *shown, size_t ite
 	if (heat->of_threads)
 		question = view_step(view, "cell");
 	else
-		question = question_keep(view, false, text_string(&condition)) ? &view->now : NULL;
+		question = question_keep(view, view->now.filter, false, text_string(&condition))
+				   ? &view->now
+				   : NULL;
 	if (question) {
 		question->until_us = from_us + heat->step_us;
 		question->window_us = heat->step_us;
@@ -330,7 +332,7 @@ static const struct list_kind list_heat = {
 	.key = heat_key,
 };
 
-void command_heat(struct view *view, const struct shown *shown)
+void command_heat(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (shown->history.first_us == ABSENT) {
 		view_say(view, true, "There is no scan yet");

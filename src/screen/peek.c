@@ -37,8 +37,7 @@ static void count_scan(void *to, const struct history_scan *scan)
 				 ? counting->steps
 				 : (size_t)step;
 	if (counting->step < counting->steps)
-		counts->scans[step] +=
-			scan->silent_us ? 1 + ratio(scan->silent_us, 1, scan->weight_us) : 1;
+		counts->scans[step] += history_scans(scan);
 }
 
 /* Counts a sample. *memo: 1 if the filter refuses it, 2 if it accepts it. */
@@ -668,24 +667,15 @@ static bool peek_can(struct view *view, const struct shown *shown, size_t item)
 /* Keeps the row together with the item under the cursor. */
 static void peek_choose(struct view *view, const struct shown *shown, size_t item)
 {
-	struct text condition = {0}, filter = {0};
-	struct question row = view->now;
+	struct text condition = {0};
 	bool widens;
 
 	if (!peek_can(view, shown, item))
 		return;
-	text_into(row.filter, sizeof(row.filter), view->peek);
 	peek_condition(&condition, shown, item, true, &widens);
-	add_filter(&filter, &row, widens, text_string(&condition));
-	if (filter.length < sizeof(row.filter))
-		text_into(view_step(view, "%s", text_string(&condition))->filter, VIEW_INPUT_SIZE,
-			  text_string(&filter));
-	else
-		view_say(view, true, "The filter would be longer than %d bytes",
-			 EXPRESSION_BYTES_MAX);
+	question_keep(view, view->peek, widens, text_string(&condition));
 	view->row = view->top = 0;
 	text_done(&condition);
-	text_done(&filter);
 }
 
 static void peek_exclude(struct view *view, const struct shown *shown, size_t item)
@@ -696,7 +686,7 @@ static void peek_exclude(struct view *view, const struct shown *shown, size_t it
 	if (item == SIZE_MAX || !peek_can(view, shown, item))
 		return;
 	peek_condition(&condition, shown, item, false, &widens);
-	if (question_keep(view, widens, text_string(&condition)))
+	if (question_keep(view, view->now.filter, widens, text_string(&condition)))
 		view->list.kind = NULL;
 	text_done(&condition);
 }
@@ -805,7 +795,7 @@ static const struct list_kind list_peek = {
 	.key = peek_key,
 };
 
-void command_peek(struct view *view, const struct shown *shown)
+void command_peek(struct view *view, const struct shown *shown, int64_t by)
 {
 	struct text filter = {0}, title = {0}, condition = {0};
 	bool any = false, widens = false;

@@ -239,7 +239,7 @@ static void node_eval(struct view *view, const struct shown *shown, size_t item,
 		view_say(view, true,
 			 "More than %d processes are below it: Left folds, Down goes on",
 			 PROCESSES_MOST);
-	} else if (question_keep(view, false, text_string(&condition))) {
+	} else if (question_keep(view, view->now.filter, false, text_string(&condition))) {
 		view->row = view->top = 0;
 		view->list.kind = NULL;
 	}
@@ -312,7 +312,7 @@ static const struct list_kind list_tree = {
 	.key = tree_key,
 };
 
-void command_tree(struct view *view, const struct shown *shown)
+void command_tree(struct view *view, const struct shown *shown, int64_t by)
 {
 	if (view->tree_of_parents && NEED_PPID & ~shown->source.needs)
 		view->tree_of_parents = false;

@@ -210,7 +210,7 @@ static const struct list_kind list_views = {
 	.choose = views_choose,
 };
 
-void command_views(struct view *view, const struct shown *shown)
+void command_views(struct view *view, const struct shown *shown, int64_t by)
 {
 	list_open(view, &list_views);
 }

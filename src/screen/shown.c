@@ -224,6 +224,11 @@ static void take_account(void *to, const struct sample *account)
 	tally_add_account(filling->tally, account);
 }
 
+int64_t history_scans(const struct history_scan *scan)
+{
+	return scan->silent_us ? 1 + ratio(scan->silent_us, 1, scan->weight_us) : 1;
+}
+
 static void band_scan(void *to, const struct history_scan *scan)
 {
 	struct band *band = to;
@@ -233,7 +238,7 @@ static void band_scan(void *to, const struct history_scan *scan)
 	if (scan->time_us < band->from_us || at >= (int64_t)band->count)
 		return;
 	step = &band->steps[at];
-	step->scans += scan->silent_us ? 1 + ratio(scan->silent_us, 1, scan->weight_us) : 1;
+	step->scans += history_scans(scan);
 	for (int part = 0; part < BAND_COUNT; part++)
 		step->threads[part] += scan->band[part];
 }

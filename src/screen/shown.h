@@ -136,6 +136,8 @@ void shown_done(struct shown *shown);
 
 /* Values of a row, by its position in the order that is shown. */
 const union value *shown_row(const struct shown *shown, size_t row);
+/* Number of scans that the scan stands for, with those before it that saw nothing. */
+int64_t history_scans(const struct history_scan *scan);
 /* Length of a step of the band or the heat map, if so many of them show all of the history. */
 int64_t history_step_us(const struct history_view *history, size_t steps);
 /* Sign for a number from 0 to `most`: the darker the greater. */

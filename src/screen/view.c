@@ -35,7 +35,7 @@ void view_key(struct view *view, const struct shown *shown, int32_t key)
 	}
 	command = bindings_command(&view->bindings, key);
 	if (command < command_count) {
-		commands[command].run(view, shown);
+		commands[command].run(view, shown, commands[command].by);
 	} else if (key != KEY_CODE_ESCAPE) {
 		key_add(&name, key);
 		text_add_string(&name, " does nothing: ");

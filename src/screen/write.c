@@ -71,7 +71,7 @@ void command_line_add(struct text *text, const struct view *view, const struct s
 	}
 }
 
-void command_line(struct view *view, const struct shown *shown)
+void command_line(struct view *view, const struct shown *shown, int64_t by)
 {
 	struct text line = {0};
 
@@ -281,7 +281,7 @@ static const struct list_kind list_formats = {
 	.choose = formats_choose,
 };
 
-void command_write(struct view *view, const struct shown *shown)
+void command_write(struct view *view, const struct shown *shown, int64_t by)
 {
 	list_open(view, &list_formats);
 }
