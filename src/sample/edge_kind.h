@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kinds of edges in wait chains: what is between a thread and the one that it waits for. A new kind
- * needs a row here, and code that finds it on the host (live/live_edges.c). */
+ * needs a row here, and the wait object that makes it (waits/wait_object.h). */
 #ifndef TSNAP_SAMPLE_EDGE_KIND_H
 #define TSNAP_SAMPLE_EDGE_KIND_H
 

@@ -99,7 +99,7 @@ void net_namespaces_done(struct net_namespaces *namespaces)
 {
 	for (size_t i = 0; i < namespaces->count; i++)
 		namespace_free(namespaces->namespaces[i]);
-	namespaces->count = 0;
+	*namespaces = (struct net_namespaces){.root = NULL};
 }
 
 void net_namespaces_sweep(struct net_namespaces *namespaces, int64_t now_ns, int64_t idle_ns)

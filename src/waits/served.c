@@ -8,6 +8,7 @@
 #include "keeper/avoid.h"
 #include "base/cache.h"
 #include "base/text.h"
+#include "waits/socket.h"
 #include "waits/wait_object.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
@@ -112,13 +113,11 @@ void served_describe(struct wait *wait)
 	snprintf(link, sizeof(link), SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
 	if (!proc_fd_is(wait->waits->root, wait->pid, wait->tid, connection->fd, link))
 		return;
-	socket = socket_find(&wait->waits->sockets, wait->pid, wait->tid, connection->fd, link,
-			     wait->numbers_only ? PEER_NONE : PEER_ALL, wait->now_ns,
-			     &wait->pending);
+	socket = socket_find(wait, connection->fd, link, wait->numbers_only ? PEER_NONE : PEER_ALL);
 	client = socket->peer_pid;
 	if (socket->local_port == ABSENT && socket->peer_inode
 		    ? !client_waits_here(wait, socket, &client)
-		    : !socket_owes(&wait->waits->sockets, connection->inode))
+		    : !socket_owes(connection->inode))
 		return;
 	wait->facts.served_inode = (int64_t)connection->inode;
 	wait->connection = socket->connection;

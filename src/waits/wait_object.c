@@ -294,17 +294,23 @@ int64_t thread_of_inner(const struct wait *wait, int64_t inner)
 
 void wait_objects_sweep(int64_t now_ns, int64_t idle_ns)
 {
-	for (size_t i = 0; i < OBJECT_COUNT; i++)
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
 		if (objects[i]->known)
 			cache_sweep(objects[i]->known, now_ns,
 				    objects[i]->known_ns ? objects[i]->known_ns : idle_ns);
+		if (objects[i]->sweep)
+			objects[i]->sweep(now_ns, idle_ns);
+	}
 	cache_sweep(&outer_threads, now_ns, idle_ns);
 }
 
 void wait_objects_done(void)
 {
-	for (size_t i = 0; i < OBJECT_COUNT; i++)
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
 		if (objects[i]->known)
 			cache_done(objects[i]->known);
+		if (objects[i]->done)
+			objects[i]->done();
+	}
 	cache_done(&outer_threads);
 }

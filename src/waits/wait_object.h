@@ -19,7 +19,6 @@
 #include "waits/holders.h"
 #include "waits/lock_list.h"
 #include "waits/runtime_lock.h"
-#include "waits/sockets.h"
 #include "waits/wait_peers.h"
 
 /* State of the search for wait classes. */
@@ -39,7 +38,6 @@ struct waits {
 	struct cache *comms;
 	struct cache episodes;
 	struct holders holders;
-	struct sockets sockets;
 	struct lock_list file_locks;
 	struct user_memory memory;
 	struct cgroup_mount memory_group; /* mount of the memory controller */
@@ -118,6 +116,8 @@ struct wait_object {
 	bool threads_end;
 	struct cache *known; /* what is known of such things; NULL: none. The engine sweeps it */
 	int64_t known_ns;    /* how long that is kept while it is not used; 0: as all else */
+	void (*sweep)(int64_t now_ns, int64_t idle_ns); /* of what else is known; NULL: nothing */
+	void (*done)(void);
 	uint64_t apart; /* bits of its calls' first argument in which waits for one thing differ */
 	bool uninterruptible; /* waits for it are in D themselves, not disk I/O in such a call */
 };

@@ -7,6 +7,7 @@
 #include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/wait_episode.h"
+#include "waits/socket.h"
 #include "waits/wait_object.h"
 
 #include <stdlib.h>
@@ -26,7 +27,6 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	waits->classes.daemon_ports = DAEMON_PORTS_DEFAULT;
 	wait_episodes_init(&waits->episodes);
 	holders_init(&waits->holders, waits->root);
-	sockets_init(&waits->sockets, waits->root, &waits->holders, comms);
 	return waits;
 }
 
@@ -36,7 +36,6 @@ void waits_free(struct waits *waits)
 		return;
 	cache_done(&waits->episodes);
 	wait_objects_done();
-	sockets_done(&waits->sockets);
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory_group);
 	user_memory_sweep(&waits->memory, INT64_MAX);
@@ -52,14 +51,8 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 	idle_ns += WAIT_LONGEST_NS;
 	cache_sweep(&waits->episodes, now_ns, idle_ns);
 	wait_objects_sweep(now_ns, idle_ns);
-	sockets_sweep(&waits->sockets, now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
 	user_memory_sweep(&waits->memory, now_ns);
-}
-
-int waits_sockets_error(const struct waits *waits)
-{
-	return waits->sockets.namespaces.err;
 }
 
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder)
@@ -181,6 +174,7 @@ static void episode_read_file(struct waits *waits, struct wait_episode *episode,
 	const struct wait_object *object;
 	const struct socket_facts *socket;
 	const struct wait_link *row;
+	struct wait wait;
 
 	if (!link || sample->file.fd == ABSENT || call_names_path(sample, hint))
 		return;
@@ -191,9 +185,9 @@ static void episode_read_file(struct waits *waits, struct wait_episode *episode,
 				  : file_type_word(waits->root, sample->thread.pid,
 						   sample->thread.tid, (int)sample->file.fd);
 	if (missing & NEED_CONNECTION && object == &socket_object) {
-		socket = socket_find(&waits->sockets, sample->thread.pid, sample->thread.tid,
-				     (int)sample->file.fd, link, PEER_UNIX, now_ns,
-				     &episode->pending);
+		wait = wait_of(waits, sample, hint, WAIT_WHOLE, now_ns);
+		socket = socket_find(&wait, wait.fd, link, PEER_UNIX);
+		episode->pending |= wait.pending;
 		episode->connection = socket->connection;
 		episode->remote = socket->remote;
 	}

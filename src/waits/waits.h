@@ -76,7 +76,4 @@ bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup
 /* Sets the function that finds locks of runtimes; there is none at first. */
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);
 
-/* -errno of the kernel's refusal to list sockets; 0: it lists them. */
-int waits_sockets_error(const struct waits *waits);
-
 #endif

@@ -181,8 +181,3 @@ size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused)
 {
 	return containers_unnamed(&lookup->containers, refused);
 }
-
-int lookup_sockets_error(const struct lookup *lookup)
-{
-	return waits_sockets_error(lookup->waits);
-}

@@ -4,29 +4,15 @@
  * from the attribute system.sockprotoname of the descriptor (3.6+), so that sockets without tables
  * are named as well.
  */
-#ifndef TSNAP_WAITS_SOCKETS_H
-#define TSNAP_WAITS_SOCKETS_H
+#ifndef TSNAP_WAITS_SOCKET_H
+#define TSNAP_WAITS_SOCKET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/cache.h"
-#include "waits/net_far.h"
-#include "waits/net_namespaces.h"
-
-struct holders;
-
 #define SOCKET_LINK "socket:[" /* beginning of a socket's link in /proc/PID/fd */
-#define SOCKETS_CACHED 65536
 
-struct sockets {
-	const char *root;
-	struct holders *holders;
-	struct cache *comms;
-	struct cache known;
-	struct net_namespaces namespaces;
-	struct net_far far;
-};
+struct wait;
 
 struct socket_facts {
 	const char *connection, *remote; /* texts; NULL: not known */
@@ -42,11 +28,6 @@ struct socket_facts {
 	uint32_t peer_inode; /* inode of the other end within the host; 0: not known */
 };
 
-void sockets_init(struct sockets *sockets, const char *root, struct holders *holders,
-		  struct cache *comms);
-void sockets_sweep(struct sockets *sockets, int64_t now_ns, int64_t idle_ns);
-void sockets_done(struct sockets *sockets);
-
 /* Connections within the host for which the process at the other end is searched. */
 enum socket_peer {
 	PEER_NONE, /* none; known ends of connections are not refreshed */
@@ -54,16 +35,17 @@ enum socket_peer {
 	PEER_ALL,
 };
 
-/* Facts of a thread's descriptor whose link begins with SOCKET_LINK, valid until the next call.
- * *pending: more is known in a later scan. now_ns: as for holders_find(). */
-const struct socket_facts *socket_find(struct sockets *sockets, int64_t pid, int64_t tid, int fd,
-				       const char *link, enum socket_peer peer, int64_t now_ns,
-				       bool *pending);
+/* Facts of a descriptor of the waiting thread whose link begins with SOCKET_LINK, valid until the
+ * next call. wait->pending: more is known in a later scan. */
+const struct socket_facts *socket_find(struct wait *wait, int fd, const char *link,
+				       enum socket_peer peer);
 
 /* Age of the request on a TCP connection that socket_find() has found, if an answer is due: see
  * waits/tcp_request.h. */
-int64_t socket_request_age_ms(struct sockets *sockets, uint64_t inode);
+int64_t socket_request_age_ms(uint64_t inode);
 /* True if a request that came on the connection is not answered. */
-bool socket_owes(struct sockets *sockets, uint64_t inode);
+bool socket_owes(uint64_t inode);
+/* -errno of the kernel's refusal to list sockets; 0: it lists them. */
+int sockets_error(void);
 
 #endif
