@@ -33,8 +33,12 @@ void source_status_add(struct source_status *status, const struct source_missed 
 
 	while (at < status->missed_count && strcmp(status->missed[at].what, missed->what) != 0)
 		at++;
-	if (at < status->missed_count)
-		status->missed[at].count += missed->count;
-	else
+	if (at == status->missed_count) {
 		*source_status_miss(status, missed->what, missed->count) = *missed;
+		return;
+	}
+	/* recorded numbers may be as large as they like */
+	status->missed[at].count += missed->count;
+	if (status->missed[at].count > INT64_MAX)
+		status->missed[at].count = INT64_MAX;
 }
