@@ -15,8 +15,7 @@
 #endif
 
 #define CSV_RECORD_MAX (1u << 20) /* bytes; a command line with every byte escaped fits */
-#define CSV_READ_BYTES 65536
-#define CSV_INDEX_BYTES 16384 /* limit of bytes that one call looks at; offsets fit 16 bits */
+#define CSV_INDEX_BYTES 16384	  /* limit of bytes that one call looks at; offsets fit 16 bits */
 #define CSV_INDEX_AHEAD 64 /* bytes after the text that may be read; their values do not matter */
 
 /* --- where the fields of plain records end, 64 bytes at a time. A record is plain if each quote
@@ -171,7 +170,7 @@ struct csv_block {
 };
 
 struct csv_ahead {
-	struct csv_input *input;
+	struct csv_reader input; /* what is read: the input or descriptor of a reader */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
@@ -191,18 +190,40 @@ static void block_grow(struct csv_block *block, size_t capacity)
 	block->bytes = memory_resize(block->bytes, capacity + CSV_INDEX_AHEAD, 1);
 }
 
-/* Reads until the block is full, or at the end of the input. */
-static void block_fill(struct csv_ahead *ahead, struct csv_block *block)
+static void block_done(struct csv_block *block)
 {
-	while (!block->err && block->length < block->capacity) {
-		ssize_t got = ahead->input->read(ahead->input, block->bytes + block->length,
-						 block->capacity - block->length, &block->e);
+	free(block->bytes);
+	free(block->ends);
+	free(block->runs);
+	error_done(&block->e);
+}
+
+/* Returns as the read of struct csv_input. */
+static ssize_t bytes_read(const struct csv_reader *reader, char *bytes, size_t size,
+			  struct error *e)
+{
+	ssize_t got;
+
+	if (reader->input)
+		return reader->input->read(reader->input, bytes, size, e);
+	got = read(reader->fd, bytes, size);
+	if (got < 0 && errno != EINTR)
+		return error_set(e, errno, EXIT_FAILED, "%s: %s", reader->name, strerror(errno));
+	return got < 0 ? -EINTR : got;
+}
+
+/* Reads until the block is full, or at the end; patient: else, once, or until a signal comes. */
+static void block_fill(const struct csv_reader *reader, struct csv_block *block, bool patient)
+{
+	do {
+		ssize_t got = bytes_read(reader, block->bytes + block->length,
+					 block->capacity - block->length, &block->e);
 
 		if (got > 0)
 			block->length += (size_t)got;
-		else if (got != -EINTR)
+		else if (got != -EINTR || !patient)
 			block->err = got ? (int)got : -ENODATA;
-	}
+	} while (patient && !block->err && block->length < block->capacity);
 }
 
 /* Finds the records. Returns the offset after the last complete one. */
@@ -235,27 +256,30 @@ static size_t block_index(struct csv_block *block)
 	return at;
 }
 
-static void block_make(struct csv_ahead *ahead, struct csv_block *block)
+/* Makes a block of the bytes in rest and what is read; rest gets those after its last record. */
+static void block_make(const struct csv_reader *reader, struct csv_block *block, struct text *rest,
+		       bool patient)
 {
-	size_t whole = 0;
+	size_t whole;
 
 	block->err = 0;
 	block_grow(block, BLOCK_BYTES);
-	block_grow(block, ahead->rest.length * 2);
-	if (ahead->rest.length)
-		memcpy(block->bytes, ahead->rest.bytes, ahead->rest.length);
-	block->length = ahead->rest.length;
+	block_grow(block, rest->length * 2);
+	if (rest->length)
+		memcpy(block->bytes, rest->bytes, rest->length);
+	block->length = rest->length;
 	for (;;) {
-		block_fill(ahead, block);
+		block_fill(reader, block, patient);
 		whole = block_index(block);
 		if (whole || block->err || block->length > CSV_RECORD_MAX)
 			break;
-		block_grow(block, block->capacity * 2);
+		if (block->length == block->capacity)
+			block_grow(block, block->capacity * 2);
 	}
-	text_clear(&ahead->rest);
-	if (!whole || block->err)
+	text_clear(rest);
+	if (block->err != -EINTR && (!whole || block->err))
 		return;
-	text_add(&ahead->rest, block->bytes + whole, block->length - whole);
+	text_add(rest, block->bytes + whole, block->length - whole);
 	block->length = whole;
 }
 
@@ -293,7 +317,7 @@ static void *ahead_run(void *of)
 			continue;
 		}
 		pthread_mutex_unlock(&ahead->mutex);
-		block_make(ahead, block);
+		block_make(&ahead->input, block, &ahead->rest, true);
 		pthread_mutex_lock(&ahead->mutex);
 		ahead->ended = block->err;
 		ahead->filled++;
@@ -308,7 +332,7 @@ void csv_read_ahead(struct csv_reader *reader)
 {
 	struct csv_ahead *ahead = memory_get(sizeof(*ahead));
 
-	ahead->input = reader->input;
+	ahead->input = *reader;
 	pthread_mutex_init(&ahead->mutex, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
 	if (thread_begin(&ahead->thread, ahead_run, ahead))
@@ -341,12 +365,8 @@ static void csv_ahead_free(struct csv_ahead *ahead)
 	pthread_cond_signal(&ahead->changed);
 	pthread_mutex_unlock(&ahead->mutex);
 	pthread_join(ahead->thread, NULL);
-	for (int i = 0; i < BLOCK_COUNT; i++) {
-		free(ahead->blocks[i].bytes);
-		free(ahead->blocks[i].ends);
-		free(ahead->blocks[i].runs);
-		error_done(&ahead->blocks[i].e);
-	}
+	for (int i = 0; i < BLOCK_COUNT; i++)
+		block_done(&ahead->blocks[i]);
 	text_done(&ahead->rest);
 	free(ahead);
 }
@@ -409,75 +429,45 @@ void csv_text_add(struct text *rows, const char *text)
 
 /* --- records */
 
-static int csv_fail(const struct csv_reader *reader, struct error *e, const char *what)
+int csv_fail(const struct csv_reader *reader, struct error *e, const char *column, const char *what)
 {
-	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s", reader->name,
-			 (unsigned long long)reader->line, what);
+	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s%s%s", reader->name,
+			 (unsigned long long)reader->line, column, *column ? ": " : "", what);
 }
 
 static int csv_fail_columns(const struct csv_reader *reader, struct error *e)
 {
-	return csv_fail(reader, e, "more columns than tsnap knows");
+	return csv_fail(reader, e, "", "more columns than tsnap knows");
 }
 
-/* Fails, and drops the bytes that were read: a caller that reads on gets those that follow. */
-static int csv_fail_long(struct csv_reader *reader, struct error *e)
-{
-	reader->start = reader->end;
-	return csv_fail(reader, e, "longer than 1 MB: not a CSV that tsnap wrote");
-}
-
-/* Takes the next block once the one before is used up. Returns as csv_fill(). */
+/* Takes the next block once the one before is used up. 1, 0 at the end of the file, or -errno. */
 static int csv_take_block(struct csv_reader *reader, struct error *e)
 {
-	if (reader->end - reader->start > CSV_RECORD_MAX)
-		return csv_fail_long(reader, e);
-	if (reader->block && reader->block->err) {
-		if (reader->block->err == -ENODATA)
-			return 0;
-		*e = reader->block->e;
-		reader->block->e = (struct error){0};
-		return reader->block->err;
-	}
-	reader->block = csv_ahead_next(reader->ahead);
-	reader->bytes = reader->block->bytes;
-	reader->start = reader->run = 0;
-	reader->end = reader->block->length;
-	return 1;
-}
+	struct csv_block *block = reader->block;
 
-/* Reads more bytes after those that are there. 1, 0 at the end of the file, or -errno. */
-static int csv_fill(struct csv_reader *reader, struct error *e)
-{
-	ssize_t got;
-
-	if (reader->ahead)
-		return csv_take_block(reader, e);
-	if (reader->start) {
-		memmove(reader->bytes, reader->bytes + reader->start, reader->end - reader->start);
-		reader->end -= reader->start;
-		reader->start = 0;
+	if (reader->end - reader->start > CSV_RECORD_MAX) {
+		/* a caller that reads on gets the bytes that follow */
+		reader->start = reader->end;
+		return csv_fail(reader, e, "", "longer than 1 MB: not a CSV that tsnap wrote");
 	}
-	if (reader->end > CSV_RECORD_MAX)
-		return csv_fail_long(reader, e);
-	if (reader->capacity < reader->end + CSV_READ_BYTES) {
-		reader->capacity = reader->end * 2 + CSV_READ_BYTES;
-		reader->bytes = memory_resize(reader->bytes, reader->capacity + CSV_INDEX_AHEAD, 1);
+	if (!block || !block->err || block->err == -EINTR) {
+		if (!block && !reader->ahead)
+			block = memory_get(sizeof(*block));
+		if (reader->ahead)
+			block = csv_ahead_next(reader->ahead);
+		else
+			block_make(reader, block, &reader->rest, false);
+		reader->block = block;
+		reader->bytes = block->bytes;
+		reader->start = reader->run = 0;
+		reader->end = block->length;
+		return block->err == -EINTR ? -EINTR : 1;
 	}
-	if (reader->input) {
-		got = reader->input->read(reader->input, reader->bytes + reader->end,
-					  CSV_READ_BYTES, e);
-		if (got < 0)
-			return (int)got;
-	} else {
-		got = read(reader->fd, reader->bytes + reader->end, CSV_READ_BYTES);
-	}
-	if (got < 0 && errno == EINTR)
-		return -EINTR;
-	if (got < 0)
-		return error_set(e, errno, EXIT_FAILED, "%s: %s", reader->name, strerror(errno));
-	reader->end += (size_t)got;
-	return got > 0;
+	if (block->err == -ENODATA)
+		return 0;
+	*e = block->e;
+	block->e = (struct error){0};
+	return block->err;
 }
 
 static char *csv_end_find(const struct csv_reader *reader)
@@ -531,7 +521,7 @@ static int csv_split(struct csv_reader *reader, char *at, char *end, struct csv_
 		     size_t *count, struct error *e)
 {
 	if (memchr(at, '\0', (size_t)(end - at)))
-		return csv_fail(reader, e, "a NUL byte: not a CSV that tsnap wrote");
+		return csv_fail(reader, e, "", "a NUL byte: not a CSV that tsnap wrote");
 	*count = 0;
 	do {
 		const char *wrong;
@@ -540,7 +530,7 @@ static int csv_split(struct csv_reader *reader, char *at, char *end, struct csv_
 			return csv_fail_columns(reader, e);
 		wrong = csv_field_read(&at, end, &fields[(*count)++]);
 		if (wrong)
-			return csv_fail(reader, e, wrong);
+			return csv_fail(reader, e, "", wrong);
 	} while (at <= end);
 	return 1;
 }
@@ -553,7 +543,7 @@ static int csv_end(struct csv_reader *reader, struct error *e)
 	reader->ended = true;
 	/* tsnap writes no line end inside quotes, so this is not a row that was cut off */
 	if (left && memchr(reader->bytes + reader->start, '\n', left))
-		return csv_fail(reader, e, "a quoted field without an end");
+		return csv_fail(reader, e, "", "a quoted field without an end");
 	reader->cut = left > 0;
 	return 0;
 }
@@ -569,20 +559,13 @@ static bool csv_plain(struct csv_reader *reader)
 	if (reader->start == reader->end)
 		return false;
 	reader->indexed = reader->start;
-	if (reader->ahead) {
-		run = reader->run < block->run_count ? &block->runs[reader->run] : NULL;
-		if (!run || run->at != reader->start)
-			return false;
-		reader->ends = block->ends + run->ends_at;
-		reader->ends_count = run->ends_count;
-		reader->run++;
-		return true;
-	}
-	if (!reader->own_ends)
-		reader->own_ends = memory_get(CSV_INDEX_BYTES * sizeof(*reader->own_ends));
-	reader->ends = reader->own_ends;
-	return csv_index_make(reader->own_ends, &reader->ends_count, reader->bytes + reader->start,
-			      reader->end - reader->start);
+	run = reader->run < block->run_count ? &block->runs[reader->run] : NULL;
+	if (!run || run->at != reader->start)
+		return false;
+	reader->ends = block->ends + run->ends_at;
+	reader->ends_count = run->ends_count;
+	reader->run++;
+	return true;
 }
 
 /* Splits a plain record in place; the last of the known ends is the end of a record. 1, or
@@ -628,7 +611,7 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 	while (!(end = csv_end_find(reader))) {
 		if (reader->ended)
 			return 0;
-		more = csv_fill(reader, e);
+		more = csv_take_block(reader, e);
 		if (more < 0)
 			return more;
 		if (!more)
@@ -648,10 +631,12 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 
 void csv_done(struct csv_reader *reader)
 {
-	if (reader->ahead)
+	if (reader->ahead) {
 		csv_ahead_free(reader->ahead);
-	else
-		free(reader->bytes);
-	free(reader->own_ends);
+	} else if (reader->block) {
+		block_done(reader->block);
+		free(reader->block);
+	}
+	text_done(&reader->rest);
 	*reader = (struct csv_reader){0};
 }

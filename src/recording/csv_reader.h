@@ -40,14 +40,14 @@ struct csv_reader {
 	const char *name;	 /* name of the file, for errors; owned by the caller */
 	uint64_t line;		 /* line at which the last record began, from 1 */
 	uint64_t lines;		 /* line ends passed */
-	char *bytes; /* bytes of the block if ahead is read; CSV_INDEX_AHEAD more than capacity */
-	size_t capacity, start, end;
+	char *bytes;		 /* bytes of the block, of which those from start to end are left */
+	size_t start, end;
 	bool ended, cut;
 	/* Ends of the fields of plain records that were not read yet; offsets from indexed on */
 	const uint16_t *ends;
 	size_t ends_count, indexed;
-	uint16_t *own_ends;
-	struct csv_block *block; /* last block taken from ahead */
+	struct csv_block *block; /* last block, which is the reader's own, or of ahead */
+	struct text rest;	 /* bytes that the reader's own next block begins with */
 	size_t run;		 /* next run of the block */
 };
 
@@ -60,6 +60,9 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
  * the first read, and for files only: a reader that waits for a pipe must wake for signals. */
 void csv_read_ahead(struct csv_reader *reader);
 void csv_done(struct csv_reader *reader);
+/* Returns -EINVAL with e, which names the last record's line. column: "" for none. */
+int csv_fail(const struct csv_reader *reader, struct error *e, const char *column,
+	     const char *what);
 
 /* limit of the difference of two times in four-digit years */
 #define CSV_WEIGHT_MAX_US 320000000000000000ll

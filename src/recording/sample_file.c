@@ -38,13 +38,6 @@ struct sample_row {
 	int64_t time_value;
 };
 
-static int sample_row_fail(const struct sample_row *row, struct error *e, const char *column,
-			   const char *what)
-{
-	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s%s%s", row->reader->name,
-			 (unsigned long long)row->reader->line, column, *column ? ": " : "", what);
-}
-
 /* Takes the record in fields as a header line: finds each field's column. 0, or -errno with e. */
 static int sample_row_header(struct sample_row *row, struct error *e)
 {
@@ -58,7 +51,7 @@ static int sample_row_header(struct sample_row *row, struct error *e)
 
 		for (size_t j = 0; column && j < i; j++)
 			if (columns[j] == column)
-				return sample_row_fail(row, e, column->name, "two such columns");
+				return csv_fail(row->reader, e, column->name, "two such columns");
 		columns[i] = column;
 		if (column && column->offset == offsetof(struct sample, scan.time_us)) {
 			row->time_field = i;
@@ -68,8 +61,8 @@ static int sample_row_header(struct sample_row *row, struct error *e)
 			row->cells[row->cell_count++] = (struct row_cell){column, i};
 	}
 	if (!timed)
-		return sample_row_fail(
-			row, e, "",
+		return csv_fail(
+			row->reader, e, "",
 			"no header line with a timestamp: not a CSV that tsnap --csv wrote");
 	return 0;
 }
@@ -147,15 +140,15 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 		else
 			value.number = ABSENT;
 		if (wrong)
-			return sample_row_fail(row, e, column->name, wrong);
+			return csv_fail(row->reader, e, column->name, wrong);
 		column_set(column, &row->next, value);
 	}
 	if (row->next.sample.scan.time_us == ABSENT)
-		return sample_row_fail(row, e, "timestamp", "missing");
+		return csv_fail(row->reader, e, "timestamp", "missing");
 	if (row->next.sample.scan.weight_us != ABSENT &&
 	    (row->next.sample.scan.weight_us < 0 ||
 	     row->next.sample.scan.weight_us > CSV_WEIGHT_MAX_US))
-		return sample_row_fail(row, e, "weight_us", "out of range");
+		return csv_fail(row->reader, e, "weight_us", "out of range");
 	return 0;
 }
 

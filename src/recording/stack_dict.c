@@ -54,13 +54,6 @@ struct stack_dict {
 	struct text scratch;
 };
 
-static int dict_fail(const struct stack_dict *dict, struct error *e, const char *column,
-		     const char *what)
-{
-	return error_set(e, EINVAL, EXIT_FAILED, "%s: line %llu: %s%s%s", dict->reader.name,
-			 (unsigned long long)dict->reader.line, column, *column ? ": " : "", what);
-}
-
 static const struct dict_column *dict_column_find(const char *name)
 {
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
@@ -81,15 +74,15 @@ static int header_read(struct stack_dict *dict, size_t count, struct error *e)
 			continue;
 		column_bits = 1u << (column - columns);
 		if (found & column_bits)
-			return dict_fail(dict, e, column->name, "two such columns");
+			return csv_fail(&dict->reader, e, column->name, "two such columns");
 		found |= column_bits;
 	}
 	dict->column_count = count;
 	/* bits of the columns hash, kind and frames */
 	if ((found & 0x13) != 0x13)
-		return dict_fail(dict, e, "",
-				 "no header line with hash, kind and frames: not a file that tsnap "
-				 "--stack-dict wrote");
+		return csv_fail(&dict->reader, e, "",
+				"no header line with hash, kind and frames: not a file that tsnap "
+				"--stack-dict wrote");
 	return 0;
 }
 
@@ -159,8 +152,8 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 {
 	*entry = (struct stack_entry){.hash = ABSENT};
 	if (count != dict->column_count)
-		return dict_fail(dict, e, "",
-				 "the number of columns differs from the header line's");
+		return csv_fail(&dict->reader, e, "",
+				"the number of columns differs from the header line's");
 	for (size_t i = 0; i < count; i++) {
 		const struct dict_column *column = dict->columns[i];
 		const char *text = dict->fields[i].text;
@@ -168,16 +161,16 @@ static int entry_read(struct stack_dict *dict, size_t count, struct stack_entry 
 		if (!column || !*text)
 			continue;
 		if (column->offset == AT(hash) && csv_hex_read(text, &entry->hash))
-			return dict_fail(dict, e, column->name, "not a 0x number");
+			return csv_fail(&dict->reader, e, column->name, "not a 0x number");
 		if (column->offset == AT(kind))
 			entry->kind = kind_read(text);
 		else if (column->needs & dict->needs)
 			*text_at(entry, column) = text;
 	}
 	if (entry->hash == ABSENT)
-		return dict_fail(dict, e, "hash", "missing");
+		return csv_fail(&dict->reader, e, "hash", "missing");
 	if (!entry->kind)
-		return dict_fail(dict, e, "kind", "neither user nor kernel");
+		return csv_fail(&dict->reader, e, "kind", "neither user nor kernel");
 	return 0;
 }
 
