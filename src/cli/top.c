@@ -10,6 +10,7 @@
 #include "base/signals.h"
 #include "sample/proc_values.h"
 #include "live/trace_table.h"
+#include "screen/command.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
 #include "screen/key.h"

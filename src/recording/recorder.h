@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records rows into a directory without end. The caller, which samples, fills the rows of a scan
  * and puts it into a bounded queue, and never waits. A thread of the recorder packs and writes
- * frames (frame_file.h), begins parts (part_name.h) and removes old ones (retention.h).
+ * frames (frame.h), begins parts (part_name.h) and removes old ones (retention.h).
  *
  * When the disk is full or fails, scans wait in memory; when the queue is full they are dropped and
  * counted. The thread tries again with every flush.

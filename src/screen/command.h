@@ -25,6 +25,18 @@ void add_key_of(struct text *text, const struct view *view, command_run *run);
 /* Shows a message in which "%s" stands for such a key. */
 void view_say_key(struct view *view, bool failed, command_run *run, const char *format);
 
+/* Sets the keys of the command table. */
+void bindings_begin(struct bindings *bindings);
+/* Changes keys as the user's file says; a file that does not exist changes nothing:
+ *
+ *   peek = p F2
+ *   quit = Q
+ *
+ * A command gets the keys of its line in place of its own. A key that another command had is taken
+ * from that one. Keys inside of lists and lines that are typed can't be changed. 0, or -errno with
+ * e. */
+int bindings_read(struct bindings *bindings, const char *path, struct error *e);
+
 /* command_move.c: the cursor, and the search for words. */
 void command_row(struct view *view, const struct shown *shown, int64_t by);
 void command_page(struct view *view, const struct shown *shown, int64_t by);

@@ -20,20 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sample/column.h"
-#include "sample/trace_kind.h"
-
-/* The parts of the band's bars, bottom first. */
-enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };
-
-/* What a history keeps of a scan beside its samples. */
-struct history_scan {
-	int64_t time_us, weight_us, silent_us, clock_step_us; /* same as in struct scan */
-	uint32_t threads;		    /* threads seen in all; 0: not known */
-	uint32_t samples, accounts, traces; /* counts, in the order of the chunk's bytes */
-	uint32_t offset, end;		    /* start and end of the samples in the chunk's bytes */
-	uint32_t band[BAND_COUNT];	    /* number of threads in each of these states */
-};
+#include "screen/history_code.h"
 
 #define HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
 #define HISTORY_AGE_DEFAULT_US (10ll * 60 * 1000000)
@@ -107,11 +94,5 @@ void history_visit_part(const struct history_view *view, struct history_seen *se
 /* Calls the visitor for all scans with from_us <= time < until_us. */
 void history_visit(const struct history_view *view, int64_t from_us, int64_t until_us,
 		   const struct history_visitor *visitor);
-
-/* True if the column's value may differ from scan to scan while a thread goes on with what it does:
- * it is in no tuple. */
-bool history_varies(const struct column *column);
-/* True if the column's values are kept. */
-bool history_keeps(const struct column *column);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Coding of a history's samples as bytes, and back; for history.c only. */
+/* What a history keeps of a scan and its samples, and its coding as bytes, and back. */
 #ifndef TSNAP_SCREEN_HISTORY_CODE_H
 #define TSNAP_SCREEN_HISTORY_CODE_H
 
@@ -11,7 +11,26 @@
 #include "base/text.h"
 #include "sample/column.h"
 #include "sample/trace_kind.h"
-#include "screen/history.h"
+
+/* The parts of the band's bars, bottom first. */
+enum band_part { BAND_ON, BAND_RQ, BAND_DISK, BAND_WORK, BAND_COUNT };
+
+/* What a history keeps of a scan beside its samples. */
+struct history_scan {
+	int64_t time_us, weight_us, silent_us, clock_step_us; /* same as in struct scan */
+	uint32_t threads;		    /* threads seen in all; 0: not known */
+	uint32_t samples, accounts, traces; /* counts, in the order of the chunk's bytes */
+	uint32_t offset, end;		    /* start and end of the samples in the chunk's bytes */
+	uint32_t band[BAND_COUNT];	    /* number of threads in each of these states */
+};
+
+/* True if the column's value may differ from scan to scan while a thread goes on with what it does:
+ * it is in no tuple. */
+bool history_varies(const struct column *column);
+/* True if the column's values are kept. */
+bool history_keeps(const struct column *column);
+
+/* --- for history.c only */
 
 /* The texts of a history: equal texts have one address, as long as a chunk of the history uses
  * them. One thread adds; any thread that holds a chunk may read addresses. A zeroed struct has

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "base/text.h"
 
 /* Keys that are characters have their code points; Ctrl with a letter is 1 to 26. */
@@ -38,14 +37,7 @@ int32_t key_of_name(const char *name, size_t length);
 #define BINDINGS_MAX 64	   /* commands */
 #define BINDING_KEYS_MAX 6 /* keys of one command */
 
-/* The keys that run commands: those of the command table, and those that a user's files give
- * instead:
- *
- *   peek = p F2
- *   quit = Q
- *
- * A command gets the keys of its line in place of its own. A key that another command had is taken
- * from that one. Keys inside of lists and lines that are typed can't be changed. */
+/* Keys that run commands. */
 struct bindings {
 	int32_t keys[BINDINGS_MAX][BINDING_KEYS_MAX]; /* by command; 0 ends its keys */
 };
@@ -54,11 +46,5 @@ struct bindings {
 size_t bindings_command(const struct bindings *bindings, int32_t key);
 /* Adds the names of the command's keys, with blanks between; "-" if it has none. */
 void bindings_add_keys(struct text *text, const struct bindings *bindings, size_t command);
-
-/* Sets the keys of the command table. */
-void bindings_begin(struct bindings *bindings);
-/* Changes keys as the file says; a file that does not exist changes nothing. 0, or -errno with
- * e. */
-int bindings_read(struct bindings *bindings, const char *path, struct error *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include "screen/terminal.h"
 #include "keeper/terminal_rescue.h"
 #include "screen/view.h"
+#include "screen/view_event.h"
 #include "screen/write.h"
 #include "base/clock.h"
 #include "base/memory.h"

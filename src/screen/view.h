@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The user's requests at the full screen, and the position of the cursor.
  *
- * A view is plain data. Events make a new view of an old one, given what it shows, and drawing
+ * A view is plain data. Events make a new view of an old one (view_event.h), and drawing
  * reads it; neither knows a terminal. What must be done outside (write a file, end) is left in
  * `request`.
  */
@@ -41,7 +41,6 @@ struct question {
 
 struct list_kind;
 struct saved_views;
-struct shown;
 
 /* The one widget for lists. */
 struct list {
@@ -144,17 +143,6 @@ void view_say(struct view *view, bool failed, const char *format, ...)
 
 /* The filter of the question; to be ended with filter_done(). 0, or -EINVAL with e. */
 int question_filter(const struct question *question, struct filter *filter, struct error *e);
-
-/* Handles a key. key: enum key, or a character. shown: answer of this view. */
-void view_key(struct view *view, const struct shown *shown, int32_t key);
-
-/* A mouse event at a cell of the screen: a click, or a turn of the wheel. */
-struct mouse {
-	size_t row, column;
-	int wheel; /* -1: up, 1: down, 0: a click */
-};
-
-void view_mouse(struct view *view, const struct shown *shown, const struct mouse *mouse);
 
 /* True if the questions of the two differ, so that shown_fill() is due. */
 bool question_differs(const struct question *a, const struct question *b);

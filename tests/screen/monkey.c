@@ -4,6 +4,7 @@
 #include "script.h"
 #include "base/index.h"
 #include "screen/key.h"
+#include "screen/view_event.h"
 
 #include <stdio.h>
 #include <stdlib.h>

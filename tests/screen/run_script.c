@@ -22,6 +22,7 @@
 #include "script.h"
 #include "render/renderer.h"
 #include "screen/command.h"
+#include "screen/view_event.h"
 #include "screen/key.h"
 
 #include <stdio.h>

@@ -4,12 +4,14 @@
 #include "base/names.h"
 #include "sample/proc_values.h"
 #include "recording/recording.h"
+#include "screen/command.h"
 #include "screen/draw.h"
 #include "screen/feed.h"
 #include "screen/key.h"
 #include "screen/list.h"
 #include "screen/saved.h"
 #include "screen/view.h"
+#include "screen/view_event.h"
 #include "screen/write.h"
 
 #include <stdio.h>

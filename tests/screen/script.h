@@ -8,6 +8,7 @@
 #include "screen/saved.h"
 #include "screen/shown.h"
 #include "screen/view.h"
+#include "screen/view_event.h"
 
 struct stage {
 	struct history *history;

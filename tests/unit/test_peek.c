@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The full screen's peek at threads whose waits are traced: a line of a histogram is kept, and left
  * out, by the durations that samples have. */
+#include "screen/command.h"
 #include "screen/feed.h"
 #include "screen/history.h"
 #include "screen/key.h"
 #include "screen/list.h"
 #include "screen/shown.h"
 #include "screen/view.h"
+#include "screen/view_event.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "sample/filter/expression.h"
