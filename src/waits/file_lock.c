@@ -81,6 +81,7 @@ static void file_lock_edge(const struct wait_facts *facts, const struct sample *
 
 const struct wait_object file_lock_object = {
 	.kind = WAIT_LOCK,
+	.serves = SERVES_LOCK,
 	.calls =
 		(const struct wait_call[]){
 			{"flock", flock_describe, 0},

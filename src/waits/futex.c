@@ -414,6 +414,7 @@ static void lock_edge(const struct wait_facts *facts, const struct sample *sampl
 
 const struct wait_object futex_object = {
 	.kind = WAIT_LOCK,
+	.serves = SERVES_LOCK,
 	.calls =
 		(const struct wait_call[]){
 			{"futex", futex_describe, 3},

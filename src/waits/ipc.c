@@ -10,6 +10,7 @@ static void semaphores_describe(struct wait *wait)
 
 const struct wait_object semaphores_object = {
 	.kind = WAIT_LOCK,
+	.serves = SERVES_LOCK,
 	.calls =
 		(const struct wait_call[]){
 			{"semop", semaphores_describe, 0},

@@ -392,6 +392,7 @@ static void set_edge(const struct wait_facts *facts, const struct sample *sample
 
 const struct wait_object poll_object = {
 	.kind = WAIT_SET,
+	.serves = SERVES_SET,
 	.calls =
 		(const struct wait_call[]){
 			{"poll", poll_describe, 0},
@@ -409,6 +410,7 @@ const struct wait_object poll_object = {
 
 const struct wait_object epoll_object = {
 	.kind = WAIT_SET,
+	.serves = SERVES_SET,
 	.links = (const struct wait_link[]){{"anon_inode:[eventpoll]", "epoll"}, {0}},
 	.describe = epoll_describe,
 	.nests = true,

@@ -128,6 +128,7 @@ static void uring_describe(struct wait *wait)
 
 const struct wait_object uring_object = {
 	.kind = WAIT_IO,
+	.serves = SERVES_NONE,
 	.links = (const struct wait_link[]){{RING_LINK, "io_uring"}, {0}},
 	.describe = uring_describe,
 	.edge = disk_edge,
@@ -161,6 +162,7 @@ static void aio_describe(struct wait *wait)
 
 const struct wait_object aio_object = {
 	.kind = WAIT_IO,
+	.serves = SERVES_NONE,
 	.calls =
 		(const struct wait_call[]){
 			{"io_getevents", aio_describe, 0},

@@ -84,8 +84,18 @@ struct wait_link {
 	const char *word;      /* for the column filetype; NULL: the type of the file itself */
 };
 
+/* The later waits of a thread in the same call, with the same first argument, that have the same
+ * wait class, for a second. */
+enum wait_class_serves {
+	SERVES_FILE, /* for the same file */
+	SERVES_LOCK, /* all; but while the thread serves a connection, its client decides */
+	SERVES_SET,  /* with the same second argument, until the set is read again */
+	SERVES_NONE,
+};
+
 struct wait_object {
 	enum wait_kind kind; /* for the rules of sample/wait_rule_table.c */
+	enum wait_class_serves serves;
 	/* A wait is for this thing if the first of these says so: its thread is stopped; the kernel
 	 * function that /proc/TID/wchan shows (the registers may still show a call that the thread
 	 * does not wait in, and a file may not be open yet); the call; the file of the call's

@@ -403,16 +403,27 @@ bool waits_class_by_call(struct waits *waits, struct sample *sample)
 	return true;
 }
 
+static enum wait_class_serves serves(const struct wait_facts *facts)
+{
+	return facts->object ? facts->object->serves : SERVES_FILE;
+}
+
+/* True if whether the thread's client waits decides, which is found anew each time. */
+static bool client_decides(const struct wait_facts *facts, const struct sample *sample)
+{
+	return serves(facts) == SERVES_LOCK && served_has(sample->thread.tid);
+}
+
 /* True if the sample's call waits for the same as the call of the episode did. */
 static bool episode_serves(const struct wait_episode *episode, const struct sample *sample)
 {
-	switch (episode->facts.kind) {
-	case WAIT_LOCK:
-		return true;
-	case WAIT_SET:
+	switch (serves(&episode->facts)) {
+	case SERVES_LOCK:
+		return !client_decides(&episode->facts, sample);
+	case SERVES_SET:
 		return !episode->facts.changes && !episode->facts.has_request &&
 		       episode->second_arg == sample->call.arg[1];
-	case WAIT_IO:
+	case SERVES_NONE:
 		return false;
 	default:
 		return episode->link && !episode->facts.changes;
@@ -424,16 +435,13 @@ bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t n
 	const struct wait_episode *episode =
 		cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
 
-	/* whether the client waits has to be found anew each time */
-	if (episode && episode->facts.kind == WAIT_LOCK && served_has(sample->thread.tid))
-		return false;
 	if (!episode || episode->start_ns != sample->thread.start_ns ||
 	    episode->syscall_nr != sample->call.nr || episode->first_arg != sample->call.arg[0] ||
 	    now_ns - episode->read_ns >= WAIT_STILL_NS || !(episode->known & NEED_WAIT_CLASS) ||
 	    episode->pending || !episode_serves(episode, sample))
 		return false;
 	/* a set may have other descriptors by now: it is read again when its second is over */
-	waits->classes.changes_tid = episode->facts.kind == WAIT_SET ? sample->thread.tid : 0;
+	waits->classes.changes_tid = serves(&episode->facts) == SERVES_SET ? sample->thread.tid : 0;
 	facts_take(waits, sample, &episode->facts, now_ns);
 	return true;
 }
@@ -446,7 +454,7 @@ bool waits_class_of_peer(struct waits *waits, struct sample *sample, const struc
 			? NULL
 			: wait_peers_find(&waits->classes.peers, sample, hint, now_ns);
 
-	if (!facts || (facts->kind == WAIT_LOCK && served_has(sample->thread.tid)))
+	if (!facts || client_decides(facts, sample))
 		return false;
 	waits->classes.changes_tid = 0;
 	facts_take(waits, sample, facts, now_ns);
@@ -472,7 +480,7 @@ static bool class_has_time(struct waits *waits, int64_t now_ns)
  * one more of these. */
 static bool lock_must_wait(const struct waits *waits, const struct wait_episode *episode)
 {
-	return episode->facts_before.kind == WAIT_LOCK && episode->facts_before.open &&
+	return serves(&episode->facts_before) == SERVES_LOCK && episode->facts_before.open &&
 	       waits->classes.locks_left_ns <= 0;
 }
 
@@ -502,7 +510,7 @@ void waits_class(struct waits *waits, struct sample *sample, const struct lookup
 	if (!whole && !wait_facts_suffice(facts))
 		return;
 	facts_take(waits, sample, facts, now_ns);
-	if (facts->kind == WAIT_IO || facts->changes)
+	if (serves(facts) == SERVES_NONE || facts->changes)
 		return;
 	waits->classes.changes_tid = 0;
 	if (!episode->of_thread && !call_names_path(sample, hint))
