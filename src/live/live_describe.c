@@ -9,7 +9,7 @@
 #include "live/live_state.h"
 #include "live/episodes.h"
 #include "live/sampler/live_realtime.h"
-#include "waits/socket.h"
+#include "waits/net_namespaces.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void lacking_describe(const struct live *live, const struct sampler_statu
 			     struct source_status *status)
 {
 	const struct host *host = &live->context.kernel.host;
-	int sockets = sockets_error();
+	int sockets = net_namespaces_error();
 
 	if (live->context.wants.needs & (NEED_FILE | NEED_EXE | NEED_SYSCALL) &&
 	    (!host->cap_ptrace || !host->cap_read))

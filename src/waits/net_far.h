@@ -10,40 +10,23 @@
 #ifndef TSNAP_WAITS_NET_FAR_H
 #define TSNAP_WAITS_NET_FAR_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "waits/net_namespaces.h"
 
-/* Network namespaces that processes are in, and one process of each. */
-struct net_list {
-	uint64_t numbers[NET_NAMESPACES_MAX];
-	int64_t pids[NET_NAMESPACES_MAX];
-	size_t count;
-	bool cut; /* the list is incomplete: NET_NAMESPACES_MAX was reached */
-};
-
-/* State of the search for far ends. Zeroed: no search has begun. */
-struct net_far {
-	struct net_list now, next; /* the last complete list, and the one being made */
-	int64_t now_ns;		   /* time when the list `now` was begun; 0: there is none */
-	int64_t begun_ns, spent_ns;
-	DIR *walk; /* NULL: no list is being made */
-};
-
 /* Result of the search for one connection. */
 struct far_end {
 	uint32_t peer;	   /* inode of the other end; 0: not known */
-	int64_t listed_ns; /* net_far.now_ns of the list that was searched; 0: none was */
+	int64_t listed_ns; /* when the list of namespaces that was searched was begun; 0: none was
+			    */
 };
 
 /* Finds the far end of a connection. own: its record in the namespace of that number, requested
  * since requested_ns. False: a later scan knows more. */
-bool net_far_find(struct net_far *far, struct net_namespaces *namespaces, uint64_t number,
-		  const struct diag_record *own, int64_t requested_ns, int64_t now_ns,
-		  struct far_end *end);
-void net_far_done(struct net_far *far);
+bool net_far_find(const char *root, uint64_t number, const struct diag_record *own,
+		  int64_t requested_ns, int64_t now_ns, struct far_end *end);
+void net_far_done(void);
 
 #endif

@@ -22,6 +22,12 @@
 #define LINK_PREFIX "net:["
 #define ANSWER_S 1 /* the kernel answers at once, or not at all */
 
+static struct net_namespace *namespaces[NET_NAMESPACES_MAX];
+static size_t namespace_count;
+static int64_t scan_ns, left_ns; /* the present scan, and the time that reading has left in it */
+static int64_t refused_ns;	 /* time when a namespace could not be entered */
+static int refusal;		 /* see net_namespaces_error() */
+
 static uint64_t link_number(const char *link)
 {
 	return strncmp(link, LINK_PREFIX, strlen(LINK_PREFIX)) != 0
@@ -65,136 +71,133 @@ static int net_namespace_diag_open(const char *root, int64_t pid, int64_t tid)
 {
 	char own[64] = "";
 	pthread_t thread;
-	int namespace, fd, err;
+	int net, fd, err;
 
 	if (readlink("/proc/thread-self/ns/net", own, sizeof(own) - 1) > 0 &&
 	    link_number(own) == net_namespace_of(root, pid, tid))
 		return diag_open();
-	namespace = proc_file_open(root, pid, tid, "ns/net");
-	if (namespace < 0)
-		return namespace;
-	fd = namespace;
+	net = proc_file_open(root, pid, tid, "ns/net");
+	if (net < 0)
+		return net;
+	fd = net;
 	err = thread_begin(&thread, diag_open_there, &fd);
 	if (!err)
 		err = -pthread_join(thread, NULL);
-	close(namespace);
+	close(net);
 	return err ? err : fd;
 }
 
-static void namespace_free(struct net_namespace *namespace)
+static void namespace_free(struct net_namespace *net)
 {
 	for (int group = 0; group < DIAG_GROUP_COUNT; group++) {
-		if (!namespace->tables[group])
+		if (!net->tables[group])
 			continue;
-		close(namespace->tables[group]->fd);
-		diag_table_done(namespace->tables[group]);
-		free(namespace->tables[group]);
+		close(net->tables[group]->fd);
+		diag_table_done(net->tables[group]);
+		free(net->tables[group]);
 	}
-	if (namespace->single_fd >= 0)
-		close(namespace->single_fd);
-	free(namespace);
+	if (net->single_fd >= 0)
+		close(net->single_fd);
+	free(net);
 }
 
-void net_namespaces_done(struct net_namespaces *namespaces)
+void net_namespaces_done(void)
 {
-	for (size_t i = 0; i < namespaces->count; i++)
-		namespace_free(namespaces->namespaces[i]);
-	*namespaces = (struct net_namespaces){.root = NULL};
+	for (size_t i = 0; i < namespace_count; i++)
+		namespace_free(namespaces[i]);
+	namespace_count = 0;
+	scan_ns = left_ns = refused_ns = 0;
+	refusal = 0;
 }
 
-void net_namespaces_sweep(struct net_namespaces *namespaces, int64_t now_ns, int64_t idle_ns)
+void net_namespaces_sweep(int64_t now_ns, int64_t idle_ns)
 {
-	for (size_t i = 0; i < namespaces->count;) {
-		struct net_namespace *namespace = namespaces->namespaces[i];
+	for (size_t i = 0; i < namespace_count;) {
+		struct net_namespace *net = namespaces[i];
 
-		if (now_ns - namespace->used_ns < idle_ns) {
+		if (now_ns - net->used_ns < idle_ns) {
 			i++;
 			continue;
 		}
-		namespace_free(namespace);
-		namespaces->namespaces[i] = namespaces->namespaces[--namespaces->count];
+		namespace_free(net);
+		namespaces[i] = namespaces[--namespace_count];
 	}
 }
 
-struct net_namespace *net_namespaces_find(const struct net_namespaces *namespaces, uint64_t number)
+struct net_namespace *net_namespaces_find(uint64_t number)
 {
-	for (size_t i = 0; i < namespaces->count; i++)
-		if (namespaces->namespaces[i]->number == number)
-			return namespaces->namespaces[i];
+	for (size_t i = 0; i < namespace_count; i++)
+		if (namespaces[i]->number == number)
+			return namespaces[i];
 	return NULL;
 }
 
-static struct net_namespace *namespace_add(struct net_namespaces *namespaces, uint64_t number,
-					   int64_t now_ns)
+static struct net_namespace *namespace_add(uint64_t number, int64_t now_ns)
 {
-	struct net_namespace *namespace;
+	struct net_namespace *net;
 
-	if (namespaces->count == NET_NAMESPACES_MAX)
+	if (namespace_count == NET_NAMESPACES_MAX)
 		return NULL;
-	namespace = memory_get(sizeof(*namespace));
-	*namespace = (struct net_namespace){.number = number, .used_ns = now_ns, .single_fd = -1};
-	namespaces->namespaces[namespaces->count++] = namespace;
-	return namespace;
+	net = memory_get(sizeof(*net));
+	*net = (struct net_namespace){.number = number, .used_ns = now_ns, .single_fd = -1};
+	namespaces[namespace_count++] = net;
+	return net;
 }
 
-static struct diag_table *table_open(struct net_namespaces *namespaces,
-				     struct net_namespace *namespace, enum diag_group group,
-				     int64_t pid, int64_t tid)
+static struct diag_table *table_open(const char *root, struct net_namespace *net,
+				     enum diag_group group, int64_t pid, int64_t tid)
 {
-	int fd = net_namespace_diag_open(namespaces->root, pid, tid);
+	int fd = net_namespace_diag_open(root, pid, tid);
 
 	if (fd < 0) {
 		/* the thread may just have ended */
 		if (fd != -ENOENT && fd != -ESRCH)
-			namespaces->err = fd;
+			refusal = fd;
 		return NULL;
 	}
 	if (group == DIAG_TCP)
-	namespace->single_fd = net_namespace_diag_open(namespaces->root, pid, tid);
-	namespace->tables[group] = memory_get(sizeof(*namespace->tables[group]));
-	namespace->tables[group]->group = group;
-	namespace->tables[group]->fd = fd;
-	return namespace->tables[group];
+		net->single_fd = net_namespace_diag_open(root, pid, tid);
+	net->tables[group] = memory_get(sizeof(*net->tables[group]));
+	net->tables[group]->group = group;
+	net->tables[group]->fd = fd;
+	return net->tables[group];
 }
 
-struct diag_table *net_namespaces_table(struct net_namespaces *namespaces, uint64_t number,
-					enum diag_group group, int64_t pid, int64_t tid,
-					int64_t now_ns)
+struct diag_table *net_namespaces_table(const char *root, uint64_t number, enum diag_group group,
+					int64_t pid, int64_t tid, int64_t now_ns)
 {
-	struct net_namespace *namespace = net_namespaces_find(namespaces, number);
-	struct diag_table *table = namespace ? namespace->tables[group] : NULL;
+	struct net_namespace *net = net_namespaces_find(number);
+	struct diag_table *table = net ? net->tables[group] : NULL;
 
-	if (namespace)
-	namespace->used_ns = now_ns;
-	if (table || !number ||
-	    (namespaces->refused_ns && now_ns - namespaces->refused_ns < REFUSED_STILL_NS))
+	if (net)
+		net->used_ns = now_ns;
+	if (table || !number || (refused_ns && now_ns - refused_ns < REFUSED_STILL_NS))
 		return table;
-	if (!namespace)
-	namespace = namespace_add(namespaces, number, now_ns);
-	if (!namespace)
+	if (!net)
+		net = namespace_add(number, now_ns);
+	if (!net)
 		return NULL;
-	table = table_open(namespaces, namespace, group, pid, tid);
+	table = table_open(root, net, group, pid, tid);
 	if (!table)
-		namespaces->refused_ns = now_ns;
+		refused_ns = now_ns;
 	return table;
 }
 
-int64_t net_namespaces_left(struct net_namespaces *namespaces, int64_t now_ns)
+int64_t net_namespaces_left(int64_t now_ns)
 {
-	if (namespaces->scan_ns != now_ns) {
-		namespaces->left_ns = namespaces->scan_ns ? PIECE_NS : FIRST_NS;
-		namespaces->scan_ns = now_ns;
+	if (scan_ns != now_ns) {
+		left_ns = scan_ns ? PIECE_NS : FIRST_NS;
+		scan_ns = now_ns;
 	}
-	return namespaces->left_ns;
+	return left_ns;
 }
 
-void net_namespaces_spent(struct net_namespaces *namespaces, int64_t since_ns)
+void net_namespaces_spent(int64_t since_ns)
 {
-	namespaces->left_ns -= clock_monotonic_ns() - since_ns;
+	left_ns -= clock_monotonic_ns() - since_ns;
 }
 
-bool net_namespaces_refresh(struct net_namespaces *namespaces, struct diag_table *table,
-			    int64_t as_of_ns, int64_t now_ns)
+bool net_namespaces_refresh(struct diag_table *table, int64_t as_of_ns, int64_t now_ns)
 {
 	int64_t start_ns, gap_ns = table->spent_ns * READ_SHARE;
 
@@ -204,13 +207,18 @@ bool net_namespaces_refresh(struct net_namespaces *namespaces, struct diag_table
 		gap_ns = READ_GAP_NS;
 	if (table->err)
 		gap_ns = REFUSED_STILL_NS;
-	if (net_namespaces_left(namespaces, now_ns) <= 0 ||
+	if (net_namespaces_left(now_ns) <= 0 ||
 	    (!table->next_ns && table->begun_ns && now_ns - table->begun_ns < gap_ns))
 		return false;
 	start_ns = clock_monotonic_ns();
-	diag_table_read(table, now_ns, start_ns + namespaces->left_ns);
-	net_namespaces_spent(namespaces, start_ns);
+	diag_table_read(table, now_ns, start_ns + left_ns);
+	net_namespaces_spent(start_ns);
 	if (table->err)
-		namespaces->err = table->err;
+		refusal = table->err;
 	return table->now_ns >= as_of_ns;
+}
+
+int net_namespaces_error(void)
+{
+	return refusal;
 }

@@ -20,36 +20,27 @@ struct net_namespace {
 	int single_fd; /* socket for queries about one TCP connection; negative: not open */
 };
 
-struct net_namespaces {
-	const char *root; /* path of /proc; transient */
-	struct net_namespace *namespaces[NET_NAMESPACES_MAX];
-	size_t count;
-	int64_t scan_ns, left_ns; /* the present scan, and the time that reading has left in it */
-	int64_t refused_ns;	  /* time when a namespace could not be entered */
-	int err;		  /* -errno of the kernel's refusal to list sockets; 0: none */
-};
-
 /* The number of the thread's network namespace, from the link ns/net. 0: not known. */
 uint64_t net_namespace_of(const char *root, int64_t pid, int64_t tid);
 /* The table of a thread's namespace, whose number is that of net_namespace_of(). NULL: the
  * namespace can't be entered, or there are too many. */
-struct diag_table *net_namespaces_table(struct net_namespaces *namespaces, uint64_t number,
-					enum diag_group group, int64_t pid, int64_t tid,
-					int64_t now_ns);
+struct diag_table *net_namespaces_table(const char *root, uint64_t number, enum diag_group group,
+					int64_t pid, int64_t tid, int64_t now_ns);
 /* The namespace of that number. NULL: it is not open. */
-struct net_namespace *net_namespaces_find(const struct net_namespaces *namespaces, uint64_t number);
+struct net_namespace *net_namespaces_find(uint64_t number);
 
 /* Nanoseconds that this scan may still spend, and the deduction of the time spent since
  * since_ns. */
-int64_t net_namespaces_left(struct net_namespaces *namespaces, int64_t now_ns);
-void net_namespaces_spent(struct net_namespaces *namespaces, int64_t since_ns);
+int64_t net_namespaces_left(int64_t now_ns);
+void net_namespaces_spent(int64_t since_ns);
 
 /* Reads the table until it is as of as_of_ns or later, as far as this scan has time for it. False:
  * it is older. */
-bool net_namespaces_refresh(struct net_namespaces *namespaces, struct diag_table *table,
-			    int64_t as_of_ns, int64_t now_ns);
+bool net_namespaces_refresh(struct diag_table *table, int64_t as_of_ns, int64_t now_ns);
 
-void net_namespaces_sweep(struct net_namespaces *namespaces, int64_t now_ns, int64_t idle_ns);
-void net_namespaces_done(struct net_namespaces *namespaces);
+void net_namespaces_sweep(int64_t now_ns, int64_t idle_ns);
+void net_namespaces_done(void);
+/* -errno of the kernel's refusal to list sockets; 0: none. */
+int net_namespaces_error(void);
 
 #endif

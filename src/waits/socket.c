@@ -52,8 +52,6 @@ struct socket {
 };
 
 static struct cache sockets = {.entry_bytes = sizeof(struct socket), .entries_max = SOCKETS_CACHED};
-static struct net_namespaces namespaces;
-static struct net_far far;
 
 static const char *state_name(uint32_t state)
 {
@@ -234,7 +232,7 @@ static int64_t states_still_ns(const struct diag_table *table)
 static bool socket_renew(const struct wait *wait, struct socket *socket)
 {
 	struct diag_table *table =
-		net_namespaces_table(&namespaces, socket->namespace, socket->protocol->group,
+		net_namespaces_table(wait->waits->root, socket->namespace, socket->protocol->group,
 				     wait->pid, wait->tid, wait->now_ns);
 	const struct diag_record *record;
 	int64_t as_of_ns;
@@ -246,7 +244,7 @@ static bool socket_renew(const struct wait *wait, struct socket *socket)
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
 	if (!record && as_of_ns < socket->requested_ns)
 		as_of_ns = socket->requested_ns;
-	fresh = net_namespaces_refresh(&namespaces, table, as_of_ns, wait->now_ns);
+	fresh = net_namespaces_refresh(table, as_of_ns, wait->now_ns);
 	if (socket->reported_ns == table->now_ns || !table->now_ns)
 		return fresh || table->err;
 	record = diag_record_find(table, (uint32_t)socket->entry.key);
@@ -277,7 +275,7 @@ static bool socket_look_far(const struct wait *wait, struct socket *socket)
 
 	if (socket->protocol->group != DIAG_TCP || socket->near || !socket->facts.remote)
 		return true;
-	known = net_far_find(&far, &namespaces, socket->namespace, &socket->reported,
+	known = net_far_find(wait->waits->root, socket->namespace, &socket->reported,
 			     socket->requested_ns, wait->now_ns, &socket->far);
 	socket->peer = socket->far.peer;
 	return known;
@@ -328,7 +326,6 @@ const struct socket_facts *socket_find(struct wait *wait, int fd, const char *li
 	struct socket *socket;
 	bool added;
 
-	namespaces.root = wait->waits->root;
 	socket = cache_get(&sockets, inode, wait->now_ns, &added);
 	if (added)
 		socket_meet(wait, socket, fd);
@@ -358,7 +355,7 @@ static int request_fd(uint64_t inode, const struct diag_record **record)
 	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP ||
 	    !socket->reported_ns)
 		return -1;
-	namespace = net_namespaces_find(&namespaces, socket->namespace);
+	namespace = net_namespaces_find(socket->namespace);
 	*record = &socket->reported;
 	return namespace ? namespace->single_fd : -1;
 }
@@ -423,19 +420,14 @@ static void socket_edge(const struct wait_facts *facts, const struct sample *sam
 static void sockets_sweep(int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&sockets, now_ns, idle_ns);
-	net_namespaces_sweep(&namespaces, now_ns, idle_ns);
+	net_namespaces_sweep(now_ns, idle_ns);
 }
 
 static void sockets_done(void)
 {
-	net_far_done(&far);
-	net_namespaces_done(&namespaces);
+	net_far_done();
+	net_namespaces_done();
 	cache_done(&sockets);
-}
-
-int sockets_error(void)
-{
-	return namespaces.err;
 }
 
 const struct wait_object socket_object = {

@@ -45,7 +45,5 @@ const struct socket_facts *socket_find(struct wait *wait, int fd, const char *li
 int64_t socket_request_age_ms(uint64_t inode);
 /* True if a request that came on the connection is not answered. */
 bool socket_owes(uint64_t inode);
-/* -errno of the kernel's refusal to list sockets; 0: it lists them. */
-int sockets_error(void);
 
 #endif

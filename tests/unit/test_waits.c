@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "live/resolve/lookup.h"
 #include "lookup_scene.h"
-#include "waits/socket.h"
+#include "waits/net_namespaces.h"
 #include "waits/wait_episode.h"
 
 #define NEEDS (NEED_SYSCALL | NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
@@ -656,7 +656,7 @@ static void sockets_that_are_none(void **state)
 		assert_string_equal(fill(scene).wait.on, links[i]);
 		assert_string_equal(fill(scene).file.type, "socket");
 	}
-	assert_int_equal(sockets_error(), 0);
+	assert_int_equal(net_namespaces_error(), 0);
 }
 
 static void wchan_of_who_sleeps(void **state)
