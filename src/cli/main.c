@@ -2,7 +2,6 @@
 /* tsnap: parse, run a mode, print one error, exit code. */
 #include "cli/config.h"
 #include "cli/diff.h"
-#include "cli/list_json.h"
 #include "keeper/keeper.h"
 #include "keeper/keeper_loss.h"
 #include "kernel/process_locks.h"
@@ -21,6 +20,7 @@
 #include "base/required_calls.h"
 #include "recording/recording.h"
 #include "recording/retention.h"
+#include "render/render_rows.h"
 #include "report/column_list.h"
 #include "sandbox/sandbox.h"
 
@@ -193,6 +193,7 @@ static bool mode_looks(const struct config *config)
 
 static int mode_run(const struct config *config, struct error *e)
 {
+	const struct trace_kind *kinds[TRACE_KINDS_MAX];
 	struct text words = {0};
 	struct error unprinted = {0};
 	int err = 0;
@@ -215,7 +216,7 @@ static int mode_run(const struct config *config, struct error *e)
 			err = rows_keep(&words, config->list_word, e);
 		break;
 	case MODE_LIST_JSON:
-		list_json_add(&words);
+		list_json_add(&words, kinds, trace_kinds_list(~0u, kinds));
 		break;
 	case MODE_CHECK:
 		err = live_check(&config->live, &words, e);

@@ -84,14 +84,12 @@ static int chains_begin(void *state, struct report *report)
 
 static bool chains_take(void *state, struct report *report, const struct scan *batch)
 {
-	(void)report;
 	chain_report_note(state, batch);
 	return false;
 }
 
 static int chains_collect(void *state, struct report *report, bool all)
 {
-	(void)report;
 	if (!all)
 		chain_report_end_scan(state);
 	return 0;

@@ -105,7 +105,6 @@ static bool events_take(void *state, struct report *report, const struct scan *b
 {
 	struct events *events = state;
 
-	(void)report;
 	for (size_t i = 0; events->sleeps_wanted && i < batch->count; i++)
 		sleep_stacks_note(&events->sleeps, &batch->samples[i]);
 	return false;
@@ -126,7 +125,6 @@ static int events_collect(void *state, struct report *report, bool all)
 {
 	struct events *events = state;
 
-	(void)all;
 	report->source->events(report->source, column_list_needs(&events->list.list), event_take,
 			       events);
 	report_miss(report, "single events more than tsnap keeps", events->list.refused);

@@ -120,7 +120,6 @@ static void path_head(struct text *line, const struct interval *interval, void *
 {
 	const struct path *path = state;
 
-	(void)interval;
 	text_add_string(line, "Critical path of ");
 	text_add_printable(line, path->of);
 	text_add_string(line, ": the time of its threads (by samples), by the thread that each "

@@ -657,7 +657,6 @@ static void add_group_pressure(struct text *line, const struct interval *interva
 
 static void add_legend(struct text *line, const struct interval *interval)
 {
-	(void)interval;
 	text_add_string(line, "ON on a CPU, RQ waits for a CPU, D disk or kernel lock, S asleep in "
 			      "a request.");
 }

@@ -470,7 +470,6 @@ static void rows_add(void *state, const struct sample *sample, struct exact_note
 	struct rows *rows = state;
 	struct sample row = *sample;
 
-	(void)note;
 	rows_write(rows->report, &(struct scan){.samples = &row, .count = 1});
 }
 
@@ -493,7 +492,6 @@ static void rows_save(void *state, struct report *report)
 {
 	struct rows *rows = state;
 
-	(void)report;
 	late_waits_end(&rows->late, rows_add, rows);
 }
 

@@ -102,7 +102,6 @@ void interval_add_sleepers(struct text *out, const struct interval *interval, vo
 
 static int sleepers_use(void *state, struct report *report)
 {
-	(void)state;
 	return report->for_people && !report->config->critical_path;
 }
 

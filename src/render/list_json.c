@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/list_json.h"
-#include "live/trace_table.h"
+/* --list --json: columns and what else --list has, an object each. */
+#include "render/render_rows.h"
 #include "report/column_list.h"
 #include "report/measure.h"
 #include "sample/column.h"
 #include "sample/needs_table.h"
+#include "sample/trace_kind.h"
 
 #include <string.h>
 
@@ -24,21 +25,12 @@ static const char *const role_names[] = {
 	[ROLE_MEASURE] = "measure",
 };
 
-/* Adds a member; NULL is written as null. words: printable, from a table. */
+/* Adds a member; NULL is written as null. */
 static void member_add(struct text *out, const char *name, const char *words)
 {
-	text_add_format(out, ",\"%s\":", name);
-	if (!words) {
-		text_add_string(out, "null");
-		return;
-	}
-	text_add_char(out, '"');
-	for (; *words; words++) {
-		if (*words == '"' || *words == '\\')
-			text_add_char(out, '\\');
-		text_add_char(out, *words);
-	}
-	text_add_char(out, '"');
+	text_add_format(out, ",\"%s\":%s", name, words ? "" : "null");
+	if (words)
+		json_add_text(out, "", words);
 }
 
 static void flag_add(struct text *out, const char *name, bool set)
@@ -89,11 +81,8 @@ static void pair_add(struct text *out, const char *list, const char *name, const
 	text_add_string(out, "}\n");
 }
 
-void list_json_add(struct text *out)
+void list_json_add(struct text *out, const struct trace_kind *const *kinds, size_t kind_count)
 {
-	const struct trace_kind *kinds[TRACE_KINDS_MAX];
-	size_t kind_count = trace_kinds_list(~0u, kinds);
-
 	columns_add(out);
 	for (size_t i = 0; i < column_set_count; i++)
 		pair_add(out, "set", column_sets[i].name, "columns", column_sets[i].columns);
