@@ -37,8 +37,7 @@ static void part_add(struct text *out, const struct interval *interval,
 	interval_add_table(out, &table, rows);
 	if (rows < grid->row_count)
 		text_add_format(&line, "and %zu more", grid->row_count - rows);
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 /* Says why there are no tables, or what they lack. */
@@ -56,8 +55,7 @@ static void add_lack(struct text *out, const struct interval *interval,
 		return;
 	}
 	text_add_char(out, '\n');
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 /* Adds the parts. Deadlocks come first: nothing else matters then. */

@@ -648,8 +648,7 @@ static void rest_add(struct text *out, const struct interval *interval,
 				UNDER_PER_MILLE / 10);
 	}
 	text_add_char(&line, '.');
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 /* Says what the recording lacks, instead of finding nothing. */
@@ -674,8 +673,7 @@ static bool lack_add(struct text *out, const struct interval *interval,
 		return true;
 	}
 	lack_words(&line, findings);
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 	return true;
 }
 
@@ -743,8 +741,7 @@ void interval_add_findings_header(struct text *out, const struct interval *inter
 				findings->threads_last == 1 ? "" : "s");
 	add_threads(&line, &about, findings->total_us);
 	text_add_format(&line, "%s working or waiting", findings->threads_last ? "" : " threads");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 /* Number of findings that are shown: with rows, those that leave space for rows. */

@@ -134,8 +134,7 @@ static void path_instead(struct text *out, const struct interval *interval, void
 	text_add_string(&line, "No samples: no thread of ");
 	text_add_printable(&line, path->of);
 	text_add_string(&line, " was seen.");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 static void path_done(void *state)

@@ -357,8 +357,7 @@ void interval_add_table(struct text *out, const struct interval *interval, size_
 		text_add_format(&line, "%s%s", i > columns ? ", " : "", list->items[i]->title);
 	if (columns < list->count)
 		text_add_string(&line, ": in a wider terminal");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 #define SHARE_LEAST 5 /* per mille: rows with less are summed up in one */
@@ -506,8 +505,7 @@ static void interval_add_rest(struct text *out, const struct interval *interval,
 		text_add_string(&line, " threads");
 	}
 	text_add_string(&line, programs ? ": --all-rows" : " (--all-rows shows them)");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 /* Lines ---------------------------------------------------------------------------------------- */
@@ -533,6 +531,12 @@ void interval_add_wrapped(struct text *out, const struct interval *interval, con
 		text_add_char(out, '\n');
 		line += cut + strspn(line + cut, " ");
 	}
+}
+
+void interval_add_line(struct text *out, const struct interval *interval, struct text *line)
+{
+	interval_add_wrapped(out, interval, text_string(line));
+	text_done(line);
 }
 
 /* Adds total / scans as "2.50". */
@@ -884,8 +888,7 @@ static void add_line(struct text *out, const struct interval *interval, line_add
 	struct text line = {0};
 
 	add(&line, interval);
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 void interval_add_absent(struct text *out, const struct interval *interval)
@@ -899,20 +902,10 @@ void interval_add_missed(struct text *out, const struct interval *interval)
 	add_line(out, interval, add_missed);
 }
 
-/* Number of parts. */
-static size_t parts_of(const struct interval *interval)
-{
-	return interval->report ? interval->report->use_count : 0;
-}
-
 static void add_heads(struct text *line, const struct interval *interval)
 {
-	for (size_t i = 0; i < parts_of(interval); i++) {
-		const struct report_use *use = &interval->report->uses[i];
-
-		if (use->part->head)
-			use->part->head(line, interval, use->state);
-	}
+	REPORT_EACH (use, interval->report, head)
+		use->part->head(line, interval, use->state);
 }
 
 static void add_header(struct text *out, const struct interval *interval)
@@ -929,22 +922,14 @@ static void add_header(struct text *out, const struct interval *interval)
 /* Adds what is shown below the rows, before the footer. */
 static void add_tables(struct text *out, const struct interval *interval)
 {
-	for (size_t i = 0; i < parts_of(interval); i++) {
-		const struct report_use *use = &interval->report->uses[i];
-
-		if (use->part->below)
-			use->part->below(out, interval, use->state);
-	}
+	REPORT_EACH (use, interval->report, below)
+		use->part->below(out, interval, use->state);
 }
 
 /* Adds what is there if there are no rows. */
 static void add_instead(struct text *out, const struct interval *interval)
 {
-	for (size_t i = 0; i < parts_of(interval); i++) {
-		const struct report_use *use = &interval->report->uses[i];
-
-		if (!use->part->instead)
-			continue;
+	REPORT_EACH (use, interval->report, instead) {
 		use->part->instead(out, interval, use->state);
 		return;
 	}
@@ -959,12 +944,8 @@ static void footer_add(struct text *out, const struct interval *interval)
 	footer = out->length;
 	text_add_char(out, '\n');
 	add_line(out, interval, add_coverage);
-	for (size_t i = 0; i < parts_of(interval); i++) {
-		const struct report_use *use = &interval->report->uses[i];
-
-		if (use->part->foot)
-			use->part->foot(out, interval, use->state);
-	}
+	REPORT_EACH (use, interval->report, footer)
+		use->part->footer(out, interval, use->state);
 	add_line(out, interval, add_processes);
 	add_line(out, interval, add_quotas);
 	add_line(out, interval, add_io_limits);

@@ -89,8 +89,7 @@ static void programs_add(struct text *out, const struct interval *interval,
 	if (cost->uncounted_why) {
 		text_add_string(&line, "Not counted: ");
 		text_add_string(&line, cost->uncounted_why);
-		interval_add_wrapped(out, interval, text_string(&line));
-		text_done(&line);
+		interval_add_line(out, interval, &line);
 	}
 }
 

@@ -276,8 +276,7 @@ static void rest_add(struct text *out, const struct interval *interval, int64_t 
 		text_add_string(&line, "% ");
 	}
 	text_add_string(&line, none ? "without a stack" : "");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 void interval_add_stacks(struct text *out, const struct interval *interval, size_t row)
@@ -313,7 +312,7 @@ void interval_add_stacks(struct text *out, const struct interval *interval, size
 		rest_add(out, interval, of, rest, stacks - reported, none);
 }
 
-static void stacks_foot(struct text *out, const struct interval *interval, void *state)
+static void stacks_footer(struct text *out, const struct interval *interval, void *state)
 {
 	const struct stack_lines *lines = state;
 	struct text line = {0};
@@ -327,15 +326,13 @@ static void stacks_foot(struct text *out, const struct interval *interval, void 
 			&line, interval->recording
 				       ? "; a recording needs the column stack, or its --stack-dict"
 				       : "");
-		interval_add_wrapped(out, interval, text_string(&line));
-		text_done(&line);
+		interval_add_line(out, interval, &line);
 		return;
 	}
 	text_add_decimals(&line, ratio(lines->known, 1000, lines->samples), 1);
 	text_add_string(&line, " % of the samples have one; their shares are of the line above "
 			       "them");
-	interval_add_wrapped(out, interval, text_string(&line));
-	text_done(&line);
+	interval_add_line(out, interval, &line);
 }
 
 static int stacks_begin(void *state, struct report *report)
@@ -365,6 +362,6 @@ const struct report_part stacks_part = {.bytes = sizeof(struct stack_lines),
 					.needs = stack_lines_needs,
 					.add = stack_lines_add,
 					.end = stacks_end,
-					.foot = stacks_foot,
+					.footer = stacks_footer,
 					.clear = stack_lines_clear,
 					.done = stack_lines_done};

@@ -104,6 +104,8 @@ void unrecorded_add(struct text *out, const struct column_list *unrecorded, cons
 
 /* Parts of reports. Adds a line, broken at spaces if it is wider than interval->width. */
 void interval_add_wrapped(struct text *out, const struct interval *interval, const char *line);
+/* The same, and frees the line. */
+void interval_add_line(struct text *out, const struct interval *interval, struct text *line);
 /* Adds host and times; scans and rate; columns that the host lacks; and what was missed, if
  * anything. */
 void interval_add_origin(struct text *out, const struct interval *interval);

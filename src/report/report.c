@@ -4,12 +4,6 @@
 
 #include <stdlib.h>
 
-/* Each part in use that has the function. */
-#define EACH(use, report, function)                             \
-	for (const struct report_use *use = (report)->uses;     \
-	     use < (report)->uses + (report)->use_count; use++) \
-		if (use->part->function)
-
 int report_begin(struct report *report, const struct report_part *const *parts)
 {
 	int used = 0;
@@ -38,8 +32,8 @@ uint64_t report_needs(const struct report *report)
 {
 	uint64_t needs = 0;
 
-	EACH(use, report, needs)
-	needs |= use->part->needs(use->state);
+	REPORT_EACH (use, report, needs)
+		needs |= use->part->needs(use->state);
 	return needs;
 }
 
@@ -47,22 +41,22 @@ int report_open(struct report *report)
 {
 	int err = 0;
 
-	EACH(use, report, open)
-	err = err ? err : use->part->open(use->state, report);
+	REPORT_EACH (use, report, open)
+		err = err ? err : use->part->open(use->state, report);
 	return err;
 }
 
 void report_take(struct report *report, const struct scan *batch)
 {
-	EACH(use, report, take)
-	if (use->part->take(use->state, report, batch))
-		return;
+	REPORT_EACH (use, report, take)
+		if (use->part->take(use->state, report, batch))
+			return;
 }
 
 void report_add(struct report *report, const struct sample *sample, struct exact_note note)
 {
-	EACH(use, report, add)
-	use->part->add(use->state, sample, note);
+	REPORT_EACH (use, report, add)
+		use->part->add(use->state, sample, note);
 }
 
 void report_add_account(void *to, const struct sample *account)
@@ -70,29 +64,29 @@ void report_add_account(void *to, const struct sample *account)
 	struct report *report = to;
 
 	tally_add_account(&report->tally, account);
-	EACH(use, report, add_account)
-	use->part->add_account(use->state, account);
+	REPORT_EACH (use, report, add_account)
+		use->part->add_account(use->state, account);
 }
 
 int report_collect(struct report *report, bool all)
 {
 	int err = 0;
 
-	EACH(use, report, collect)
-	err = err ? err : use->part->collect(use->state, report, all);
+	REPORT_EACH (use, report, collect)
+		err = err ? err : use->part->collect(use->state, report, all);
 	return err;
 }
 
 void report_end(struct report *report)
 {
-	EACH(use, report, end)
-	use->part->end(use->state, report);
+	REPORT_EACH (use, report, end)
+		use->part->end(use->state, report);
 }
 
 void report_clear(struct report *report)
 {
-	EACH(use, report, clear)
-	use->part->clear(use->state);
+	REPORT_EACH (use, report, clear)
+		use->part->clear(use->state);
 	report->tally = (struct tally){0};
 	for (size_t i = 0; i < report->missed_count; i++)
 		report->missed[i].count = 0;
@@ -123,23 +117,23 @@ void report_add_missed(const struct report *report, bool ever, struct source_sta
 
 void report_release(struct report *report)
 {
-	EACH(use, report, release)
-	use->part->release(use->state);
+	REPORT_EACH (use, report, release)
+		use->part->release(use->state);
 }
 
 bool report_holds(const struct report *report)
 {
 	bool holds = false;
 
-	EACH(use, report, holds)
-	holds |= use->part->holds(use->state);
+	REPORT_EACH (use, report, holds)
+		holds |= use->part->holds(use->state);
 	return holds;
 }
 
 void report_save(struct report *report)
 {
-	EACH(use, report, save)
-	use->part->save(use->state, report);
+	REPORT_EACH (use, report, save)
+		use->part->save(use->state, report);
 }
 
 void report_done(struct report *report)

@@ -70,7 +70,7 @@ struct report_part {
 	void (*head)(struct text *line, const struct interval *interval, void *state);
 	void (*instead)(struct text *out, const struct interval *interval, void *state);
 	void (*below)(struct text *out, const struct interval *interval, void *state);
-	void (*foot)(struct text *out, const struct interval *interval, void *state);
+	void (*footer)(struct text *out, const struct interval *interval, void *state);
 	void (*clear)(void *state);   /* the interval was shown */
 	void (*release)(void *state); /* drops what has texts of samples: the source is crowded */
 	/* Shows or writes what it has, before a call of the main thread that does not end. */
@@ -127,6 +127,12 @@ struct report {
 	struct report_use uses[REPORT_PARTS_MAX];
 	size_t use_count;
 };
+
+/* Each part in use that has the function; report may be NULL. */
+#define REPORT_EACH(use, report, function)                                    \
+	for (const struct report_use *use = (report) ? (report)->uses : NULL; \
+	     use && use < (report)->uses + (report)->use_count; use++)        \
+		if (use->part->function)
 
 /* Begins the wanted ones of the parts, which end with NULL, in that order. 0 or -errno. */
 int report_begin(struct report *report, const struct report_part *const *parts);
