@@ -18,6 +18,27 @@ static const struct column time_column = {
 	"time", "TIME", "", KIND_TEXT, ROLE_KEY, 0, 10, 0,
 };
 
+struct groups {
+	struct report *report;
+	struct group_table table;
+	struct late_waits late; /* samples that are not in groups yet */
+	struct time_rows steps; /* --by-time */
+	int64_t stackless;	/* samples of the interval; without a stack, unless stacks_seen */
+	bool stacks_seen;	/* a sample had a stack */
+};
+
+static void late_take(void *to, const struct sample *sample, struct exact_note note)
+{
+	report_add(to, sample, note);
+}
+
+/* Shares the exact times of the samples so far out among all tables. */
+static void share_out(struct groups *groups)
+{
+	late_waits_end(&groups->late, late_take, groups->report);
+	group_tables_share_out(&groups->report->times);
+}
+
 /* list: columns of the groups; must outlive the rows. */
 static void time_rows_init(struct time_rows *rows, int64_t step_us, const struct column_list *list)
 {
@@ -46,16 +67,15 @@ static const char *step_name(const struct time_rows *rows)
 }
 
 /* Appends the rows of the step to those of the steps before. */
-static void step_add(struct time_rows *rows, struct group_table *groups)
+static void step_add(struct groups *groups)
 {
+	struct time_rows *rows = &groups->steps;
 	size_t columns = rows->list.count - 1, before = rows->grid.row_count, count;
 	union value time;
 
-	group_table_share_out(groups);
-	group_table_end_interval(groups, &rows->tally);
-	if (rows->times)
-		exact_times_clear(rows->times);
-	grid_fill_groups(&rows->step_grid, groups, &rows->tally);
+	share_out(groups);
+	group_table_end_interval(&groups->table, &rows->tally);
+	grid_fill_groups(&rows->step_grid, &groups->table, &rows->tally);
 	count = rows->step_grid.row_count;
 	if (before + count > TIME_ROWS_MAX) {
 		rows->refused += (int64_t)count;
@@ -75,12 +95,14 @@ static void step_add(struct time_rows *rows, struct group_table *groups)
 }
 
 /* Ends the last step. */
-static void time_rows_end(struct time_rows *rows, struct group_table *groups)
+static void time_rows_end(struct groups *groups)
 {
+	struct time_rows *rows = &groups->steps;
+
 	if (!rows->step_us || rows->from_us == ABSENT)
 		return;
-	step_add(rows, groups);
-	group_table_clear(groups);
+	step_add(groups);
+	group_table_clear(&groups->table);
 	rows->tally = (struct tally){0};
 	rows->from_us = ABSENT;
 }
@@ -93,21 +115,15 @@ static int64_t step_from_us(const struct time_rows *rows, int64_t time_us)
 	return time_us - in_step - (in_step < 0 ? rows->step_us : 0);
 }
 
-/* True if the present step ends before that time: all tables with the same exact times must share
- * out first. */
-static bool time_rows_end_at(const struct time_rows *rows, int64_t time_us)
-{
-	return rows->step_us && rows->from_us != ABSENT &&
-	       rows->from_us != step_from_us(rows, time_us);
-}
-
 /* Call before samples of that time are added to groups and tally. If another step begins then, the
  * groups of the step before become rows, and are cleared. */
-static void time_rows_begin(struct time_rows *rows, int64_t time_us, struct group_table *groups)
+static void time_rows_begin(struct groups *groups, int64_t time_us)
 {
+	struct time_rows *rows = &groups->steps;
+
 	if (!rows->step_us || rows->from_us == step_from_us(rows, time_us))
 		return;
-	time_rows_end(rows, groups);
+	time_rows_end(groups);
 	rows->from_us = step_from_us(rows, time_us);
 }
 
@@ -117,15 +133,6 @@ static void time_rows_done(struct time_rows *rows)
 	grid_done(&rows->step_grid);
 	free(rows->steps);
 }
-
-struct groups {
-	struct report *report;
-	struct group_table table;
-	struct late_waits late; /* samples that are not in groups yet */
-	struct time_rows steps; /* --by-time */
-	int64_t stackless;	/* samples of the interval; without a stack, unless stacks_seen */
-	bool stacks_seen;	/* a sample had a stack */
-};
 
 /* The kinds of time that are shared out, a bit each. If a filter refuses some samples of a state
  * and accepts others, it is open how much of the thread's time is meant, except in a replay, where
@@ -159,7 +166,6 @@ static int groups_begin(void *state, struct report *report)
 	report->steps = config->heatmap ? &groups->steps : NULL;
 	report->times.shared = report->rows_of_groups ? kinds_shared(report) : 0;
 	if (report->times.shared) {
-		groups->steps.times = &report->times;
 		group_table_split(&groups->table, &report->times,
 				  !filter_keeps_threads(&report->filter) ? REST_LEFT_OUT
 				  : report->for_people			 ? REST_LARGE_GROUPS
@@ -186,26 +192,12 @@ static uint64_t groups_needs(const void *state)
 	return needs;
 }
 
-static void late_take(void *to, const struct sample *sample, struct exact_note note)
-{
-	report_add(to, sample, note);
-}
-
-/* Shares the exact times of the samples so far out among all tables. */
-static void share_out(struct groups *groups)
-{
-	late_waits_end(&groups->late, late_take, groups->report);
-	group_tables_share_out(&groups->report->times);
-}
-
 /* Begins a scan: of exact times up to it, that long after what the tally has. */
 static void scan_begin(struct groups *groups, const struct scan *scan, int64_t since_us)
 {
 	struct report *report = groups->report;
 
-	if (time_rows_end_at(&groups->steps, scan->time_us))
-		share_out(groups);
-	time_rows_begin(&groups->steps, scan->time_us, &groups->table);
+	time_rows_begin(groups, scan->time_us);
 	exact_times_at(&report->times, sum(groups->steps.step_us ? groups->steps.tally.elapsed_us
 								 : report->tally.elapsed_us,
 					   since_us));
@@ -229,7 +221,7 @@ void groups_add_silence(struct report *report, int64_t weight_us, int64_t from_u
 		tally_add_silence(&rows->tally, from_us, first, ratio(first, 1, weight_us));
 		silent_us -= first;
 	}
-	time_rows_begin(rows, until_us, &groups->table);
+	time_rows_begin(groups, until_us);
 	if (in_step < silent_us)
 		silent_us = in_step;
 	tally_add_silence(&rows->tally, until_us - silent_us, silent_us,
@@ -341,7 +333,7 @@ static void groups_end(void *state, struct report *report)
 	struct group_table *table = &groups->table;
 
 	table->calls_unknown = calls_unknown(report);
-	time_rows_end(&groups->steps, table);
+	time_rows_end(groups);
 	share_out(groups);
 	report_miss(report, "samples in more groups than tsnap keeps", table->refused);
 	/* a live host's footer says why each stack was not read */

@@ -16,12 +16,11 @@ struct time_step {
 
 /* A zeroed struct is disabled. */
 struct time_rows {
-	int64_t step_us;	   /* length of a step; 0: disabled */
-	int64_t from_us;	   /* begin of the present step; ABSENT: no step has begun */
-	struct tally tally;	   /* tally of the present step */
-	struct exact_times *times; /* exact times of the groups; NULL: samples are counted */
-	struct column_list list;   /* the time, then the columns of groups */
-	struct grid grid;	   /* rows of all steps that ended */
+	int64_t step_us;	 /* length of a step; 0: disabled */
+	int64_t from_us;	 /* begin of the present step; ABSENT: no step has begun */
+	struct tally tally;	 /* tally of the present step */
+	struct column_list list; /* the time, then the columns of groups */
+	struct grid grid;	 /* rows of all steps that ended */
 	struct grid step_grid;
 	struct time_step *steps; /* steps that ended */
 	size_t step_count, step_capacity;
