@@ -103,7 +103,6 @@ static void head_answer(struct parser_request *request, const struct file_reques
 	struct file_head_answer *answer = to;
 
 	answer->is_elf = elf_read(&answer->elf, request, of);
-	answer->narrow = answer->elf.narrow;
 	answer->elf.image = NULL;
 }
 
@@ -405,7 +404,6 @@ int file_head_request(struct parser *parser, struct elf_file *elf)
 	if (!answer.is_elf || answer.elf.segment_count > ELF_SEGMENTS_MAX ||
 	    answer.elf.build_id_bytes > BUILD_ID_MAX)
 		return -ENOEXEC;
-	memcpy(&answer.elf.narrow, &(bool){answer.narrow != 0}, sizeof(bool));
 	*elf = answer.elf;
 	elf->fd = requested.fd;
 	elf->image = requested.image;

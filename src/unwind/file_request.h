@@ -76,8 +76,8 @@ struct file_go_frame_answer {
 };
 
 struct file_head_answer {
-	uint8_t is_elf, narrow;
-	struct elf_file elf; /* headers without the file itself, and without narrow */
+	uint8_t is_elf;
+	struct elf_file elf; /* headers without the file itself */
 };
 
 struct file_returns_answer {

@@ -369,11 +369,6 @@ void module_table_next_scan(struct module_table *table, int64_t spent_max_ns)
 		index_clear(&table->spent_by);
 }
 
-void module_table_walk(struct module_table *table, int64_t pid)
-{
-	table->walked_pid = pid;
-}
-
 void module_table_spend(struct module_table *table, int64_t ns)
 {
 	table->spent_ns += ns;

@@ -95,7 +95,7 @@ struct module_table {
 	uint64_t serials;
 	uint32_t open_count, open_max;
 	int64_t spent_ns, spent_max_ns; /* time reading files since last scan; limit, 0: none */
-	int64_t walked_pid;		/* process that files are read for now */
+	int64_t walked_pid;		/* set by walks: process that files are read for now */
 	struct index spent_by; /* pids to time spent for them; also pids that were refused */
 	struct index known_by; /* pids to counts of modules that were added for them */
 	int64_t share_ns;      /* share of spent_max_ns for one process */
@@ -127,8 +127,7 @@ void module_table_forget(struct module_table *table);
  * One process has all of it where no other one wanted any in this scan, else a share, so that a
  * process with many or large files keeps nobody waiting but itself. */
 void module_table_next_scan(struct module_table *table, int64_t spent_max_ns);
-/* Sets the process that files are read for from now on; adds time that was spent on it. */
-void module_table_walk(struct module_table *table, int64_t pid);
+/* Adds time that was spent on walked_pid. */
 void module_table_spend(struct module_table *table, int64_t ns);
 /* True if a file may be opened now; if not, it is counted in refused. */
 bool module_table_may_open(struct module_table *table);

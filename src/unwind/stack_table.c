@@ -68,22 +68,28 @@ void stack_table_clear(struct stack_table *table)
 		.modules = table->modules, .names = table->names, .refused = table->refused};
 }
 
-/* Adds a stack of count frames, or returns NULL. */
-static struct stack *stack_add(struct stack_table *table, uint64_t hash, uint32_t count)
+/* Finds a stack, or adds one of count frames (*added). Returns its number or STACK_NONE. */
+static uint32_t stack_put(struct stack_table *table, uint64_t hash, uint32_t count,
+			  struct stack **added)
 {
+	const uint64_t *known = count ? index_find(&table->at, hash) : NULL;
+
+	*added = NULL;
+	if (known || !count)
+		return known ? (uint32_t)*known : STACK_NONE;
 	if (table->count == STACKS_MAX || count > STACK_FRAMES_TOTAL_MAX - table->frame_count) {
 		table->refused++;
-		return NULL;
+		return STACK_NONE;
 	}
 	table->stacks = memory_grow(table->stacks, &table->capacity, table->count + 1,
 				    sizeof(*table->stacks));
 	table->frames = memory_grow(table->frames, &table->frame_capacity,
 				    table->frame_count + count, sizeof(*table->frames));
 	*index_put(&table->at, hash, NULL) = table->count;
-	table->stacks[table->count] =
-		(struct stack){.hash = hash, .first = table->frame_count, .count = count};
+	*added = &table->stacks[table->count];
+	**added = (struct stack){.hash = hash, .first = table->frame_count, .count = count};
 	table->frame_count += count;
-	return &table->stacks[table->count++];
+	return table->count++;
 }
 
 static uint64_t walk_hash(const struct stack_table *table, const struct stack_walk *walk)
@@ -106,46 +112,35 @@ static uint64_t walk_hash(const struct stack_table *table, const struct stack_wa
 
 uint32_t stack_of_walk(struct stack_table *table, const struct stack_walk *walk)
 {
-	uint64_t hash, *known;
 	struct stack *stack;
+	uint32_t number = stack_put(table, walk_hash(table, walk), walk->count, &stack);
 
-	if (!walk->count)
-		return STACK_NONE;
-	hash = walk_hash(table, walk);
-	known = index_find(&table->at, hash);
-	if (known)
-		return (uint32_t)*known;
-	stack = stack_add(table, hash, walk->count);
 	if (!stack)
-		return STACK_NONE;
+		return number;
 	stack->whole = walk->end == WALK_WHOLE;
 	for (uint32_t i = 0; i < walk->count; i++) {
 		table->frames[stack->first + i] = stack_names_frame(table->names, &walk->frames[i]);
 		stack->python = stack->python || walk->frames[i].module == MODULE_PYTHON;
 	}
-	return table->count - 1;
+	return number;
 }
 
 uint32_t stack_of_kernel(struct stack_table *table, const struct kernel_stack *kernel)
 {
-	uint64_t hash = 1, *known; /* a user stack's hash begins with 0 */
+	uint64_t hash = 1; /* a user stack's hash begins with 0 */
 	struct stack *stack;
+	uint32_t number;
 
-	if (!kernel->count)
-		return STACK_NONE;
 	for (uint32_t i = 0; i < kernel->count; i++)
 		hash = hash_u64(hash ^ hash_bytes(kernel->names[i], strlen(kernel->names[i])));
-	known = index_find(&table->at, hash);
-	if (known)
-		return (uint32_t)*known;
-	stack = stack_add(table, hash, kernel->count);
+	number = stack_put(table, hash, kernel->count, &stack);
 	if (!stack)
-		return STACK_NONE;
+		return number;
 	stack->kernel = stack->whole = true;
 	for (uint32_t i = 0; i < kernel->count; i++)
 		table->frames[stack->first + i] =
 			stack_names_kernel(table->names, kernel->names[i]);
-	return table->count - 1;
+	return number;
 }
 
 static struct frame_view stack_frame(struct stack_table *table, const struct stack *stack,

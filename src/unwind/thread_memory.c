@@ -26,6 +26,7 @@ void thread_memory_init(struct thread_memory *memory, const char *proc_root, boo
 										: most_bytes};
 	memory->proc_root = proc_root;
 	memory->by_file = by_file;
+	memory->mem = memory->pagemap = -1;
 	memory->pagemap_count = descriptors_share(THREAD_MEMORY_PAGEMAPS, 16);
 	memory->pagemap_count += !memory->pagemap_count;
 	memory->top = memory_get(memory->most_bytes);
@@ -40,18 +41,12 @@ void thread_memory_done(struct thread_memory *memory)
 	*memory = (struct thread_memory){.top = NULL};
 }
 
-static ssize_t file_copy(const struct thread_memory *memory, uint64_t from, void *to, size_t bytes)
+static ssize_t file_copy(int fd, uint64_t from, void *to, size_t bytes)
 {
-	int fd = process_open(memory->proc_root, memory->tid, "mem");
-	ssize_t got;
+	ssize_t got = from > INT64_MAX - bytes ? 0 : pread(fd, to, bytes, (off_t)from);
 
-	if (fd < 0)
-		return fd;
-	got = pread(fd, to, bytes, (off_t)from);
 	/* EIO: no memory is there */
-	got = got < 0 ? (errno == EIO ? -EFAULT : -errno) : got;
-	close(fd);
-	return got;
+	return got > 0 ? got : got && errno != EIO ? -errno : -EFAULT;
 }
 
 /* Opens the pagemap of the thread in a slot. Returns 0 or -errno. */
@@ -100,9 +95,10 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 	if (!memory->calls_left)
 		return -E2BIG;
 	memory->calls_left--;
-	if (memory->copy) {
-		got = memory->copy(memory->proc_root, memory->tid, from, to, bytes);
-		return got ? got : -EFAULT;
+	if (memory->mem >= 0) {
+		if (memory->pagemap >= 0)
+			bytes = present_bytes(memory->pagemap, from, bytes);
+		return bytes ? file_copy(memory->mem, from, to, bytes) : -EFAULT;
 	}
 	if (avoids_process(memory->pid ? memory->pid : memory->tid))
 		return -ETIMEDOUT;
@@ -113,8 +109,12 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 		local.iov_len = bytes = (size_t)got;
 	}
 	if (memory->by_file) {
-		got = file_copy(memory, from, to, bytes);
-		return got ? got : -EFAULT;
+		int fd = process_open(memory->proc_root, memory->tid, "mem");
+
+		got = fd < 0 ? fd : file_copy(fd, from, to, bytes);
+		if (fd >= 0)
+			close(fd);
+		return got;
 	}
 	first = first < bytes ? first : bytes;
 	/* the address is the thread's and is not dereferenced here */

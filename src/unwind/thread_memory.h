@@ -32,9 +32,9 @@ struct thread_memory_pagemap {
 struct thread_memory {
 	const char *proc_root;
 	bool by_file; /* memory is read through /proc/TID/mem */
-	/* Callback that reads memory if by_file is not set; NULL: a system call does. Returns bytes
-	 * copied, or -errno. */
-	ssize_t (*copy)(const char *proc_root, int64_t tid, uint64_t from, void *to, size_t bytes);
+	/* Descriptors of the memory to read, set by the user of a parser; -1: that of tid is
+	 * opened. Without the pagemap (-1) pages may be read that are not in memory. */
+	int mem, pagemap;
 	bool moving;	   /* the thread runs: only the copy of the top has its stack */
 	bool unchecked;	   /* pages may be read that are not in memory */
 	size_t most_bytes; /* size of the copy of the top, at most */

@@ -380,19 +380,13 @@ static bool frame_take(struct walker *walker, enum walk_end *end)
 	return !err;
 }
 
-/* Copied stack of a thread that runs. */
-struct stack_copy {
-	const void *bytes;
-	size_t count;
-};
-
 static struct walker walk_begin(struct unwinder *unwinder, const struct stack_thread *thread,
 				const struct user_registers *registers, struct process_maps *maps,
 				struct stack_walk *walk)
 {
 	walk->count = 0;
 	walk->end = WALK_GONE;
-	module_table_walk(unwinder->modules, thread->pid);
+	unwinder->modules->walked_pid = thread->pid;
 	unwinder->memory.pid = thread->pid;
 	return (struct walker){
 		.unwinder = unwinder,
@@ -407,7 +401,7 @@ static struct walker walk_begin(struct unwinder *unwinder, const struct stack_th
 
 /* Walks a stack once. copy NULL: the thread's memory stands still. */
 static void walk_once(struct unwinder *unwinder, const struct stack_thread *thread,
-		      const struct user_registers *registers, const struct stack_copy *copy,
+		      const struct user_registers *registers, const struct stack_bytes *copy,
 		      struct process_maps *maps, struct stack_walk *walk)
 {
 	struct walker walker = walk_begin(unwinder, thread, registers, maps, walk);
@@ -430,9 +424,9 @@ static void walk_once(struct unwinder *unwinder, const struct stack_thread *thre
 		;
 }
 
-static void walk_any(struct unwinder *unwinder, const struct stack_thread *thread,
-		     const struct user_registers *registers, const struct stack_copy *copy,
-		     struct stack_walk *walk)
+void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
+		   const struct user_registers *registers, const struct stack_bytes *copy,
+		   struct stack_walk *walk)
 {
 	int err = 0;
 	struct process_maps *maps =
@@ -447,19 +441,6 @@ static void walk_any(struct unwinder *unwinder, const struct stack_thread *threa
 		walk->end = end_of_refusal(err);
 	walk->maps_new = maps && maps->read_ns == thread->now_ns;
 	unwinder->ended[walk->end]++;
-}
-
-void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
-		   const struct user_registers *registers, struct stack_walk *walk)
-{
-	walk_any(unwinder, thread, registers, NULL, walk);
-}
-
-void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
-			  const struct user_registers *registers, const void *copy, size_t bytes,
-			  struct stack_walk *walk)
-{
-	walk_any(unwinder, thread, registers, &(struct stack_copy){copy, bytes}, walk);
 }
 
 void unwinder_walk_chain(struct unwinder *unwinder, const struct stack_thread *thread,

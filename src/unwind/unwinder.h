@@ -114,13 +114,17 @@ void unwinder_sweep(struct unwinder *unwinder, int64_t now_ns); /* about once a 
 /* Lets go of the files of processes that have ended. */
 void unwinder_drop_ended(struct unwinder *unwinder);
 
+/* The bytes of a stack from the stack pointer on. */
+struct stack_bytes {
+	const void *bytes;
+	size_t count;
+};
+
+/* Walks a thread that stands still, or (copy) one that runs, as it was when its registers and its
+ * stack were copied. */
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,
-		   const struct user_registers *registers, struct stack_walk *walk);
-/* Walks a thread that runs, as it was when its registers and its stack from sp on (bytes of copy)
- * were copied. */
-void unwinder_walk_copied(struct unwinder *unwinder, const struct stack_thread *thread,
-			  const struct user_registers *registers, const void *copy, size_t bytes,
-			  struct stack_walk *walk);
+		   const struct user_registers *registers, const struct stack_bytes *copy,
+		   struct stack_walk *walk);
 /* Makes a walk of a call chain that the kernel made along frame pointers, innermost first. Its end
  * is taken for the outermost frame. */
 void unwinder_walk_chain(struct unwinder *unwinder, const struct stack_thread *thread,

@@ -40,7 +40,7 @@ static void measure(struct unwinder *unwinder, const struct stack_thread *thread
 	for (int i = 0; took_ns && i < rounds; i++) {
 		int64_t start_ns = clock_monotonic_ns();
 
-		unwinder_walk(unwinder, thread, registers, walk);
+		unwinder_walk(unwinder, thread, registers, NULL, walk);
 		took_ns[i] = clock_monotonic_ns() - start_ns;
 	}
 	if (took_ns && rounds > 1) {
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	names = stack_names_new("/proc", &modules, parsers ? &parsers->parser[PARSER_NAMES] : NULL);
 	measure(&unwinder, &thread, &registers, &walk, rounds);
 	if (rounds == 1)
-		unwinder_walk(&unwinder, &thread, &registers, &walk);
+		unwinder_walk(&unwinder, &thread, &registers, NULL, &walk);
 	if (addresses)
 		addresses_print(&modules, names, &walk);
 	else

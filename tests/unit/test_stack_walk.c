@@ -150,7 +150,7 @@ static void walk(struct scene *scene, uint64_t ip, uint64_t sp, uint64_t fp)
 	struct user_registers registers = {.ip = ip, .sp = sp};
 
 	user_register_set(&registers, FP, fp);
-	unwinder_walk(&scene->unwinder, &thread, &registers, &scene->walk);
+	unwinder_walk(&scene->unwinder, &thread, &registers, NULL, &scene->walk);
 }
 
 static uint64_t at(const struct scene *scene, size_t word)
@@ -322,8 +322,8 @@ static void copies(void **state)
 	memcpy(copy, scene->stack, sizeof(copy));
 	user_register_set(&registers, FP, at(scene, 10));
 	memset(scene->stack, 0, sizeof(copy));
-	unwinder_walk_copied(&scene->unwinder, &thread, &registers, copy, sizeof(copy),
-			     &scene->walk);
+	unwinder_walk(&scene->unwinder, &thread, &registers,
+		      &(struct stack_bytes){copy, sizeof(copy)}, &scene->walk);
 	assert_int_equal(scene->walk.end, WALK_CUT);
 	assert_int_equal(scene->walk.count, 21);
 	assert_int_equal(scene->walk.frames[20].address, scene->code + 18);
@@ -331,7 +331,8 @@ static void copies(void **state)
 	/* the next thread, which sleeps, is read directly */
 	walk(scene, scene->code, at(scene, 0), at(scene, 10));
 	assert_int_equal(scene->walk.end, WALK_WHOLE);
-	unwinder_walk_copied(&scene->unwinder, &thread, &registers, NULL, 0, &scene->walk);
+	unwinder_walk(&scene->unwinder, &thread, &registers, &(struct stack_bytes){NULL, 0},
+		      &scene->walk);
 	assert_int_equal(scene->walk.end, WALK_CUT);
 	assert_int_equal(scene->walk.count, 1);
 }

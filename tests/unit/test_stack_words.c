@@ -733,22 +733,22 @@ static void modules_have_shares(void **state)
 	struct module_table *modules = &dictionary->modules;
 
 	module_table_next_scan(modules, 100);
-	module_table_walk(modules, 1);
+	modules->walked_pid = 1;
 	module_table_spend(modules, 99);
 	assert_true(module_table_may_open(modules)); /* only process */
 	module_table_spend(modules, 1);
 	assert_false(module_table_may_open(modules));
-	module_table_walk(modules, 2);
+	modules->walked_pid = 2;
 	assert_false(module_table_may_open(modules));
 	assert_int_equal(modules->refused, 2);
 	module_table_next_scan(modules, 100);
-	module_table_walk(modules, 1);
+	modules->walked_pid = 1;
 	module_table_spend(modules, 50);
 	assert_false(module_table_may_open(modules));
-	module_table_walk(modules, 2);
+	modules->walked_pid = 2;
 	assert_true(module_table_may_open(modules));
 	module_table_next_scan(modules, 0); /* no limit */
-	module_table_walk(modules, 1);
+	modules->walked_pid = 1;
 	module_table_spend(modules, 1000);
 	assert_true(module_table_may_open(modules));
 	for (int i = 0; i < MODULES_PROCESS_MAX; i++) {
@@ -756,7 +756,7 @@ static void modules_have_shares(void **state)
 		assert_int_not_equal(module_of_process(modules, i, 1, 7, 0), MODULE_NONE);
 	}
 	assert_false(module_table_may_open(modules));
-	module_table_walk(modules, 2);
+	modules->walked_pid = 2;
 	assert_true(module_table_may_open(modules));
 }
 
@@ -789,7 +789,7 @@ static void modules_are_forgotten_by_age(void **state)
 	struct module_table *modules = &dictionary->modules;
 	uint64_t serial;
 
-	module_table_walk(modules, 7);
+	modules->walked_pid = 7;
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(module_of_copy(modules, i), i);
 		modules->modules[i]->walked_ns = 10 + i;

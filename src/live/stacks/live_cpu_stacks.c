@@ -96,8 +96,8 @@ static uint32_t user_take(struct live_stacks *stacks, const struct thread_state 
 	if (seen->in_kernel && !live_registers_keep(stacks, REGISTERS_PRESERVED) && chain)
 		chain = 1;
 	if (seen->registers_known)
-		unwinder_walk_copied(&stacks->unwinder, &thread, &seen->registers, seen->stack,
-				     seen->stack_bytes, &walk);
+		unwinder_walk(&stacks->unwinder, &thread, &seen->registers,
+			      &(struct stack_bytes){seen->stack, seen->stack_bytes}, &walk);
 	else if (chain)
 		unwinder_walk_chain(&stacks->unwinder, &thread, seen->user, chain, &walk);
 	else

@@ -230,8 +230,7 @@ static uint64_t sequence_at(const struct thread_state *record,
 /* Stacks of a thread that were kept or copied. */
 struct stacks_found {
 	const struct user_registers *registers; /* NULL: not known */
-	const void *stack;
-	size_t stack_bytes;
+	struct stack_bytes stack;
 	const uint64_t *chain; /* call chain of the kernel stack; NULL: it is text */
 	uint32_t chain_count;
 	const char *text;
@@ -250,8 +249,7 @@ static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t
 			     sequence, &seen)) {
 		*found = (struct stacks_found){.registers = seen.registers_known ? &seen.registers
 										 : NULL,
-					       .stack = seen.stack,
-					       .stack_bytes = seen.stack_bytes,
+					       .stack = {seen.stack, seen.stack_bytes},
 					       .chain = seen.kernel,
 					       .chain_count = seen.kernel_count};
 		return true;
@@ -260,10 +258,10 @@ static bool stacks_find(const struct live_stacks *stacks, uint32_t tid, uint64_t
 	if (!copy)
 		return false;
 	bytes = stacks->context->now.capture->copies.bytes;
-	*found = (struct stacks_found){.registers = copy->registers_known ? &copy->registers : NULL,
-				       .stack = copy->stack_bytes ? bytes + copy->stack_at : NULL,
-				       .stack_bytes = copy->stack_bytes,
-				       .text = copy->kernel_known ? bytes + copy->kernel_at : NULL};
+	*found = (struct stacks_found){
+		.registers = copy->registers_known ? &copy->registers : NULL,
+		.stack = {copy->stack_bytes ? bytes + copy->stack_at : NULL, copy->stack_bytes},
+		.text = copy->kernel_known ? bytes + copy->kernel_at : NULL};
 	return true;
 }
 
@@ -299,8 +297,7 @@ static bool user_take(struct live_stacks *stacks, const struct thread_state *rec
 	if (!found->registers ||
 	    (!cut && stacks->python_wanted && python_frames_expect(&stacks->python, thread.pid)))
 		return false;
-	unwinder_walk_copied(&stacks->unwinder, &thread, found->registers, found->stack,
-			     found->stack_bytes, &walk);
+	unwinder_walk(&stacks->unwinder, &thread, found->registers, &found->stack, &walk);
 	python = stacks->python_wanted && python_frames_lack(&stacks->python, &thread, &walk);
 	if ((!cut && (walk.end != WALK_WHOLE || python)) || other_program(stacks, record, &walk)) {
 		stacks->unwinder.ended[walk.end]--; /* the walk that is to come counts */

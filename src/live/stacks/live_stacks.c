@@ -136,7 +136,7 @@ static uint32_t user_read(struct live_stacks *stacks, uint32_t at, int *err)
 		*err = registers_from_proc(stacks, &wait->record, &registers);
 	if (*err)
 		return STACK_NONE;
-	unwinder_walk(&stacks->unwinder, &thread, &registers, &walk);
+	unwinder_walk(&stacks->unwinder, &thread, &registers, NULL, &walk);
 	*err = walk_error(&walk);
 	if (stacks->python_wanted)
 		python_frames_add(&stacks->python, &thread, &walk);

@@ -28,7 +28,7 @@ struct elf_file {
 	int fd;		   /* descriptor, not owned; -1: the file is in image */
 	const char *image; /* bytes of a file in memory, not owned */
 	uint64_t bytes;
-	bool narrow; /* 32 bits */
+	uint8_t narrow; /* bool: 32 bits */
 	uint16_t machine;
 	uint32_t segment_count; /* segments to be loaded (PT_LOAD) */
 	struct elf_segment segments[ELF_SEGMENTS_MAX];

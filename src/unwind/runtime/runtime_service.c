@@ -1,34 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/runtime_service.h"
-#include "base/present_pages.h"
 #include "unwind/file_request.h"
 #include "unwind/runtime/java_memory.h"
 #include "unwind/runtime/python_memory.h"
-
-#include <errno.h>
-#include <unistd.h>
-
-/* Descriptors of the present request; pagemap -1: all pages may be read. */
-static struct {
-	int mem, pagemap;
-} present;
-
-static ssize_t memory_copy(const char *proc_root, int64_t tid, uint64_t from, void *to,
-			   size_t bytes)
-{
-	ssize_t got;
-
-	(void)proc_root;
-	(void)tid;
-	if (from > INT64_MAX - bytes)
-		return -EFAULT;
-	if (present.pagemap >= 0)
-		bytes = present_bytes(present.pagemap, from, bytes);
-	if (!bytes)
-		return -EFAULT;
-	got = pread(present.mem, to, bytes, (off_t)from);
-	return got < 0 ? -errno : got;
-}
 
 struct thread_memory *runtime_memory_begin(const struct parser_request *request,
 					   unsigned int calls_left)
@@ -37,11 +11,10 @@ struct thread_memory *runtime_memory_begin(const struct parser_request *request,
 
 	if (!request->fd_count || request->fds[0] < 0)
 		return NULL;
-	present.mem = request->fds[0];
-	present.pagemap = request->fd_count > 1 ? request->fds[1] : -1;
 	if (!memory.top)
 		thread_memory_init(&memory, "", false, 0);
-	memory.copy = memory_copy;
+	memory.mem = request->fds[0];
+	memory.pagemap = request->fd_count > 1 ? request->fds[1] : -1;
 	memory.calls_left = calls_left;
 	thread_memory_again(&memory);
 	return &memory;
