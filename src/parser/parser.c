@@ -91,15 +91,13 @@ static int answer_wait(const struct parser *parser, int64_t most_ns)
 /* Receives a message, and closes descriptors that come with it. Returns its bytes, or 0. */
 static size_t answer_take(int socket, void *to, size_t size)
 {
-	int fds[PARSER_FDS_MAX];
-	unsigned int fd_count;
-	size_t got;
+	struct parser_request got;
 
-	if (parser_message_receive(socket, to, size, &got, fds, &fd_count) <= 0)
+	if (parser_message_receive(socket, to, size, &got) <= 0)
 		return 0;
-	while (fd_count)
-		close(fds[--fd_count]);
-	return got;
+	while (got.fd_count)
+		close(got.fds[--got.fd_count]);
+	return got.count;
 }
 
 /* Receives the first message of a process. *err: why the process is not bounded. */

@@ -46,8 +46,7 @@ static unsigned int fds_take(struct msghdr *header, int fds[PARSER_FDS_MAX])
 	return (unsigned int)(bytes / sizeof(int));
 }
 
-int parser_message_receive(int socket, void *to, size_t size, size_t *got, int fds[PARSER_FDS_MAX],
-			   unsigned int *fd_count)
+int parser_message_receive(int socket, void *to, size_t size, struct parser_request *got)
 {
 	struct iovec part = {to, size};
 	union control control;
@@ -60,14 +59,13 @@ int parser_message_receive(int socket, void *to, size_t size, size_t *got, int f
 	do
 		length = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
 	while (length < 0 && errno == EINTR);
-	*fd_count = 0;
-	*got = length < 0 ? 0 : (size_t)length;
+	*got = (struct parser_request){.bytes = to, .count = length < 0 ? 0 : (size_t)length};
 	if (length <= 0)
 		return length ? -errno : 0;
-	*fd_count = fds_take(&header, fds);
+	got->fd_count = fds_take(&header, got->fds);
 	if (!(header.msg_flags & (MSG_CTRUNC | MSG_TRUNC)))
 		return 1;
-	while (*fd_count)
-		close(fds[--*fd_count]);
+	while (got->fd_count)
+		close(got->fds[--got->fd_count]);
 	return -EMFILE;
 }

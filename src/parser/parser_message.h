@@ -20,13 +20,6 @@ struct parser_message {
 	unsigned int fd_count;
 };
 
-/* Sends a message. 0 or -errno. */
-int parser_message_send(int socket, const struct parser_message *message);
-/* Waits for a message, whose bytes (*got of them) go to `to`, and whose descriptors, which are the
- * caller's from then on, into fds. 1, 0 at the end, or -errno; -EMFILE: descriptors were lost. */
-int parser_message_receive(int socket, void *to, size_t size, size_t *got, int fds[PARSER_FDS_MAX],
-			   unsigned int *fd_count);
-
 /* First number of each requester's kinds: a request begins with a 32-bit number of its kind. */
 enum parser_kinds {
 	PARSER_FILES = 0,	   /* src/unwind/file_request.h */
@@ -43,6 +36,12 @@ struct parser_request {
 	int fds[PARSER_FDS_MAX];
 	unsigned int fd_count;
 };
+
+/* Sends a message. 0 or -errno. */
+int parser_message_send(int socket, const struct parser_message *message);
+/* Waits for a message, whose bytes go to `to`, and whose descriptors are the caller's from then on.
+ * Returns 1, 0 at the end, or -errno; -EMFILE: descriptors were lost. */
+int parser_message_receive(int socket, void *to, size_t size, struct parser_request *got);
 
 /* Returns the request's kind; UINT32_MAX: it has none. */
 static inline uint32_t parser_request_kind(const struct parser_request *request)

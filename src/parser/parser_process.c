@@ -125,7 +125,7 @@ static void library_warm(void)
 static void parser_run(int socket, parser_service *service, bool free)
 {
 	static char bytes[PARSER_MESSAGE_MAX];
-	struct parser_request request = {.bytes = bytes};
+	struct parser_request request;
 	struct parser_hello hello = {.pid = (uint32_t)shown_pid(), .own = getpid()};
 	int got;
 
@@ -137,8 +137,7 @@ static void parser_run(int socket, parser_service *service, bool free)
 	if (!free)
 		hello.err = sandbox_parse();
 	hello_send(socket, &hello);
-	while ((got = parser_message_receive(socket, bytes, sizeof(bytes), &request.count,
-					     request.fds, &request.fd_count)) > 0 ||
+	while ((got = parser_message_receive(socket, bytes, sizeof(bytes), &request)) > 0 ||
 	       got == -EMFILE)
 		request_answer(socket, service, &request);
 	_exit(EXIT_SUCCESS);
@@ -281,9 +280,7 @@ static void spawner_run(struct spawner *spawner)
 {
 	const struct parser_hello hello = {.pid = (uint32_t)shown_pid(), .own = getpid()};
 	char order;
-	int fds[PARSER_FDS_MAX];
-	unsigned int count;
-	size_t got;
+	struct parser_request got;
 
 	prctl(PR_SET_NAME, SPAWNER_NAME);
 	signals_set();
@@ -294,18 +291,17 @@ static void spawner_run(struct spawner *spawner)
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	}
 	hello_send(spawner->control, &hello);
-	while (parser_message_receive(spawner->control, &order, sizeof(order), &got, fds, &count) >
-	       0) {
-		if (!count)
+	while (parser_message_receive(spawner->control, &order, sizeof(order), &got) > 0) {
+		if (!got.fd_count)
 			continue;
 		/* a standby that takes over waits for the next order: this one was its spawner's */
-		if (standby_begin(spawner, fds[0])) {
+		if (standby_begin(spawner, got.fds[0])) {
 			standby_close(spawner);
 			continue;
 		}
-		parser_fork(spawner, fds[0]);
-		while (count)
-			close(fds[--count]);
+		parser_fork(spawner, got.fds[0]);
+		while (got.fd_count)
+			close(got.fds[--got.fd_count]);
 	}
 	standby_close(spawner);
 	children_wait();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* frame_program, frame_entries, frame_source: malicious unwind tables */
+/* frame_source: malicious unwind tables */
 #include "unit.h"
 #include "base/memory.h"
 #include "unwind/frame_source.h"

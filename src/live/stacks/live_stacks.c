@@ -275,7 +275,7 @@ void live_stacks_add(struct live_stacks *stacks, const struct thread_state *reco
 	thread_add(stacks, wait);
 }
 
-/* Reads the stacks of a thread off its CPU that has no sample, for live_wakers. */
+/* Reads the stacks of a thread off its CPU that has no sample: a waker. */
 static void other_add(struct live_stacks *stacks, const struct thread_state *record)
 {
 	struct stack_wait *wait = &stacks->waiting[stacks->waiting_count];
