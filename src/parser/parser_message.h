@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/types.h>
 
 #define PARSER_MESSAGE_MAX \
 	49152 /* bytes of a message; the kernel's default for a socket is four times that */

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "parser/parser.h"
+#include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_file.h"
 #include "unwind/elf/go_program.h"
-#include "unwind/elf/elf_exports.h"
 #include "unwind/frame_source.h"
 #include "unwind/function_name.h"
 #include "unwind/x86_return.h"

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define THREAD_MEMORY_PAGE_BYTES 4096u
 #define THREAD_MEMORY_PAGES 16 /* pages outside of the top; index: page number modulo this */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/stacks/live_stacks.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/names.h"
 #include "kernel/registers.h"
 #include "live/context/live_limits.h"

@@ -2,7 +2,6 @@
 #include "unwind/elf/elf_symbols.h"
 #include "base/memory.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,47 +2,37 @@
 #include "unwind/elf/perf_map.h"
 #include "unwind/elf/process_file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PIECE_BYTES 65536
 
-static const char *hex_take(const char *at, const char *end, uint64_t *value)
+/* Reads a number, with or without 0x, and the blank after it. Returns what follows, or NULL. */
+static char *hex_take(char *at, uint64_t *value)
 {
-	const char *start = at;
+	char *end;
 
-	*value = 0;
-	for (; at < end && at - start < 16; at++) {
-		char c = *at;
-		int digit = c >= '0' && c <= '9'   ? c - '0'
-			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-						   : -1;
-
-		if (digit < 0)
-			break;
-		*value = *value << 4 | (unsigned int)digit;
-	}
-	return at == start || at == end || *at != ' ' ? NULL : at + 1;
+	errno = 0;
+	*value = strtoull(at, &end, 16);
+	return errno || !isxdigit((unsigned char)*at) || *end != ' ' ? NULL : end + 1;
 }
 
-static const char *prefix_pass(const char *at, const char *end)
+/* Takes a line, given with a NUL in place of its end, and its location in the map. Returns whether
+ * it has a function. */
+static bool line_take(struct perf_map *map, char *line, uint64_t location)
 {
-	return end - at > 2 && at[0] == '0' && at[1] == 'x' ? at + 2 : at;
-}
+	uint64_t address, bytes;
+	char *at = hex_take(line, &address);
 
-bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed)
-{
-	const char *end = line + length, *at;
-
-	at = hex_take(prefix_pass(line, end), end, &parsed->address);
-	at = at ? hex_take(prefix_pass(at, end), end, &parsed->bytes) : NULL;
-	if (!at || at == end || !parsed->bytes || parsed->address > UINT64_MAX - parsed->bytes)
+	at = at ? hex_take(at, &bytes) : NULL;
+	if (!at || !*at || !bytes || address > UINT64_MAX - bytes)
 		return false;
-	parsed->name = (size_t)(at - line);
+	symbol_add(&map->table, address, bytes, 0, 0, location + (uint64_t)(at - line));
 	return true;
 }
 
@@ -88,16 +78,13 @@ static void map_read(struct perf_map *map)
 	while (map->read_bytes + held < PERF_MAP_BYTES_MAX &&
 	       (got = pread(map->fd, piece + held, sizeof(piece) - held,
 			    (off_t)(map->read_bytes + held))) > 0) {
-		const char *line = piece, *end;
-		struct perf_map_line parsed;
+		char *line = piece, *end;
 
 		held += (size_t)got;
 		for (; (end = memchr(line, '\n', (size_t)(piece + held - line))); line = end + 1) {
-			if (!skip && perf_map_parse(line, (size_t)(end - line), &parsed)) {
-				symbol_add(&map->table, parsed.address, parsed.bytes, 0, 0,
-					   map->read_bytes + (size_t)(line - piece) + parsed.name);
-				added = true;
-			}
+			*end = '\0';
+			added |= !skip &&
+				 line_take(map, line, map->read_bytes + (uint64_t)(line - piece));
 			skip = false;
 		}
 		if (line == piece && held == sizeof(piece)) {

@@ -21,14 +21,6 @@ struct perf_map {
 	struct symbol_table table;
 };
 
-struct perf_map_line {
-	uint64_t address, bytes;
-	size_t name; /* offset of the name in the line */
-};
-
-/* Parses a line, given without its end. False: it is no line of a map. */
-bool perf_map_parse(const char *line, size_t length, struct perf_map_line *parsed);
-
 /* Opens the map of a process, in the process' own /tmp and by its pid in its own namespace, if the
  * map is a regular file, no link, and owned by the process' user uid, or by root where the process
  * has the mount namespace of tsnap. Returns a descriptor, or -errno; *refused: there is one, but it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files as a process sees them: in its mount namespace, below its root. */
+/* Files as a process sees them, in its mount namespace, below its root; and its files in /proc. */
 #ifndef TSNAP_UNWIND_ELF_PROCESS_FILE_H
 #define TSNAP_UNWIND_ELF_PROCESS_FILE_H
 
