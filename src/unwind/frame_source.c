@@ -471,44 +471,33 @@ static int piece_read(struct frame_source *source, const struct elf_file *elf, u
 	return err;
 }
 
-/* Reads the tables of a file with a search table (PT_GNU_EH_FRAME). No sections are needed:
- * .eh_frame reaches from where the search table says to the end of its segment at most. It lies
- * after the search table or right before it. */
-static int searched_read(struct frame_source *source, const struct elf_file *elf)
+/* Returns the part of a file that may have .eh_frame, without its section: from where the search
+ * table says to the end of its segment at most. It lies after the search table or right before
+ * it. */
+static const struct elf_segment *frames_segment(const struct elf_file *elf)
 {
-	const struct elf_segment *unwind = &elf->unwind;
-	struct elf_section section;
-	int err;
+	for (uint32_t i = 0; i < elf->segment_count; i++)
+		if (elf->unwind.offset - elf->segments[i].offset < elf->segments[i].file_bytes)
+			return &elf->segments[i];
+	return NULL;
+}
 
-	err = piece_read(source, elf, unwind->offset, unwind->file_bytes);
+/* Reads the tables of a file. With a search table (PT_GNU_EH_FRAME) no sections are needed. */
+static int tables_read(struct frame_source *source, const struct elf_file *elf)
+{
+	const bool searched = elf->unwind.file_bytes;
+	const struct elf_segment *segment = searched ? frames_segment(elf) : NULL;
+	struct elf_section section = {0};
+	int err =
+		searched ? piece_read(source, elf, elf->unwind.offset, elf->unwind.file_bytes) : 0;
+
 	if (err)
 		return err;
 	if (!elf_file_section(elf, ".eh_frame", &section))
-		return piece_read(source, elf, section.offset, section.bytes);
-	for (uint32_t i = 0; i < elf->segment_count; i++) {
-		const struct elf_segment *segment = &elf->segments[i];
-
-		if (unwind->offset < segment->offset ||
-		    unwind->offset - segment->offset >= segment->file_bytes)
-			continue;
-		return piece_read(source, elf, segment->offset, segment->file_bytes);
-	}
-	return -ENOENT;
-}
-
-/* Reads the tables of a file. Without a search table .eh_frame is found by its section. */
-static int tables_read(struct frame_source *source, const struct elf_file *elf)
-{
-	struct elf_section section = {0};
-	int err;
-
-	if (elf->unwind.file_bytes) {
-		err = searched_read(source, elf);
-	} else {
-		err = elf_file_section(elf, ".eh_frame", &section);
-		if (!err)
-			err = piece_read(source, elf, section.offset, section.bytes);
-	}
+		err = piece_read(source, elf, section.offset, section.bytes);
+	else
+		err = segment ? piece_read(source, elf, segment->offset, segment->file_bytes)
+			      : -ENOENT;
 	return err ? err : frame_entries_open(&source->entries, source->image, elf, &section);
 }
 
