@@ -267,11 +267,6 @@ uint32_t btf_function_find(const struct btf_types *btf, const char *name)
 	return type_find(btf, BTF_KIND_FUNC, name);
 }
 
-uint32_t btf_typedef_find(const struct btf_types *btf, const char *name)
-{
-	return type_find(btf, BTF_KIND_TYPEDEF, name);
-}
-
 struct search {
 	const struct btf_types *btf;
 	const char *name;
@@ -363,6 +358,6 @@ int btf_tracepoint_id(const char *event)
 
 	/* include/trace/bpf_probe.h makes a typedef of this name for each tracepoint */
 	snprintf(name, sizeof(name), "btf_trace_%s", event);
-	id = btf_typedef_find(btf, name);
+	id = type_find(btf, BTF_KIND_TYPEDEF, name);
 	return id && id <= INT32_MAX ? (int)id : -ENOENT;
 }

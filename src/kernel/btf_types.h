@@ -30,10 +30,9 @@ struct btf_types {
 int btf_types_open(struct btf_types *btf, const char *path, struct error *e);
 void btf_types_close(struct btf_types *btf);
 
-/* Returns the number of the first struct, function, or typedef, of that name, or 0. */
+/* Returns the number of the first struct, or function, of that name, or 0. */
 uint32_t btf_struct_find(const struct btf_types *btf, const char *name);
 uint32_t btf_function_find(const struct btf_types *btf, const char *name);
-uint32_t btf_typedef_find(const struct btf_types *btf, const char *name);
 
 /* Returns the bytes from the struct's start to a member of that many bytes that lies in it; unnamed
  * structs and unions are searched as well. -1: there is no such member that is no bit-field. */
