@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/id_map.h"
+#include "base/index.h"
 
 struct cache_entry {
 	uint64_t key;

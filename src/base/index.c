@@ -161,3 +161,101 @@ void index_add(struct index *index, const struct index *other)
 	for (size_t at = 0; index_next(other, &at, &key, &value);)
 		*index_put(index, key, NULL) = value;
 }
+
+/* The id's page, or NULL. */
+static uint32_t *page_find(struct id_map *map, uint64_t id)
+{
+	uint64_t *page;
+
+	if (map->page && map->last == id / ID_PAGE)
+		return map->page;
+	page = index_find(&map->pages, id / ID_PAGE);
+	if (!page)
+		return NULL;
+	map->last = id / ID_PAGE;
+	map->page = (uint32_t *)(uintptr_t)*page;
+	return map->page;
+}
+
+uint32_t id_map_get(struct id_map *map, uint64_t id)
+{
+	uint32_t *page = page_find(map, id);
+
+	return page ? page[id % ID_PAGE] : 0;
+}
+
+static uint32_t *page_make(struct id_map *map, uint64_t id)
+{
+	map->page = memory_get(ID_PAGE * sizeof(*map->page));
+	map->last = id / ID_PAGE;
+	*index_put(&map->pages, map->last, NULL) = (uintptr_t)map->page;
+	return map->page;
+}
+
+static void page_drop_empty(struct id_map *map, uint32_t *page, uint64_t id)
+{
+	for (size_t i = 0; i < ID_PAGE; i++)
+		if (page[i])
+			return;
+	index_remove(&map->pages, id / ID_PAGE);
+	free(page);
+	map->page = NULL;
+}
+
+void id_map_set(struct id_map *map, uint64_t id, uint32_t number)
+{
+	uint32_t *page = page_find(map, id);
+
+	if (!page && number)
+		page = page_make(map, id);
+	if (!page)
+		return;
+	page[id % ID_PAGE] = number;
+	if (!number)
+		page_drop_empty(map, page, id);
+}
+
+void id_map_clear(struct id_map *map)
+{
+	uint64_t key, page;
+
+	for (size_t at = 0; index_next(&map->pages, &at, &key, &page);)
+		free((void *)(uintptr_t)page);
+	index_clear(&map->pages);
+	*map = (struct id_map){0};
+}
+
+void *keyed_put(struct keyed *keyed, size_t each, uint64_t key, bool *added)
+{
+	bool is_new;
+	uint64_t *slot = index_put(&keyed->slots, key, &is_new);
+
+	if (is_new) {
+		keyed->rows = memory_grow(keyed->rows, &keyed->capacity, keyed->count + 1, each);
+		memset((char *)keyed->rows + keyed->count * each, 0, each);
+		*slot = ++keyed->count;
+	}
+	if (added)
+		*added = is_new;
+	return (char *)keyed->rows + (*slot - 1) * each;
+}
+
+void *keyed_find(const struct keyed *keyed, size_t each, uint64_t key)
+{
+	const uint64_t *slot = index_find(&keyed->slots, key);
+
+	return slot ? (char *)keyed->rows + (*slot - 1) * each : NULL;
+}
+
+void keyed_empty(struct keyed *keyed)
+{
+	index_empty(&keyed->slots);
+	keyed->count = 0;
+}
+
+void keyed_done(struct keyed *keyed)
+{
+	index_clear(&keyed->slots);
+	free(keyed->rows);
+	*keyed = (struct keyed){0};
+}

@@ -13,7 +13,7 @@
 #define THREAD_LET_GO_SIGNAL SIGUSR1
 /* Signal that a thread of its own waits for: what was sampled is to be saved (keeper/keeper.h). */
 #define THREAD_SAVE_SIGNAL SIGUSR2
-/* Signal that a thread of its own waits for: the keeper was killed (keeper/keeper_loss.h). */
+/* Signal that a thread of its own waits for: the keeper was killed (keeper/keeper.h). */
 #define THREAD_LOST_SIGNAL SIGALRM
 
 /* Starts a thread with all signals blocked except THREAD_LET_GO_SIGNAL and SIGSYS; the caller joins

@@ -3,7 +3,6 @@
 #include "cli/config.h"
 #include "cli/diff.h"
 #include "keeper/keeper.h"
-#include "keeper/keeper_loss.h"
 #include "kernel/process_locks.h"
 #include "live/live.h"
 #include "live/context/live_limits.h"

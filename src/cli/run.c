@@ -13,7 +13,6 @@
  */
 #include "cli/run.h"
 #include "keeper/keeper.h"
-#include "keeper/keeper_loss.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top.h"
 #include "keeper/keeper.h"
-#include "keeper/keeper_loss.h"
 #include "cli/run.h"
 #include "base/clock.h"
 #include "base/memory.h"

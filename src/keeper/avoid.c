@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "keeper/avoid.h"
 #include "base/clock.h"
-#include "base/keyed.h"
+#include "base/index.h"
 #include "base/memory.h"
 
 #include <dirent.h>

@@ -4,17 +4,19 @@
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "base/host_file.h"
-#include "base/keyed.h"
+#include "base/index.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "base/thread.h"
 #include "keeper/avoid.h"
+#include "keeper/terminal_rescue.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <mntent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define POLL_NS (250 * NS_PER_MS)
@@ -31,6 +34,7 @@
 #define BLOCKED_STOP_NS (300 * NS_PER_MS) /* time in one call, if tsnap is requested to end */
 #define SAVE_POLLS 200			  /* of let_go_pause */
 #define LET_GO_POLLS 400
+#define END_S 5 /* time in which the main thread must end the process after the keeper's end */
 
 static const struct timespec let_go_pause = {0, 5 * NS_PER_MS};
 
@@ -412,4 +416,50 @@ bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 		shared->users_ns = 0;
 		keyed_done(&watch.threads);
 	}
+}
+
+static atomic_bool lost;
+
+static void *loss_watch(void *of)
+{
+	const struct timespec end = {END_S, 0};
+	sigset_t wanted;
+	int number;
+
+	(void)of;
+	/* also in this thread: a change of its user takes the signal from the main thread */
+	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
+	sigemptyset(&wanted);
+	sigaddset(&wanted, THREAD_LOST_SIGNAL);
+	thread_rest(true);
+	sigwait(&wanted, &number);
+	thread_rest(false);
+	lost = true;
+	kill(getpid(), SIGTERM);
+	nanosleep(&end, NULL);
+	terminal_rescue();
+	raise(THREAD_LET_GO_SIGNAL);
+	return NULL;
+}
+
+void keeper_loss_watch(void)
+{
+	pthread_t thread;
+	sigset_t wanted;
+
+	if (!keeper_progress()->worker_pid)
+		return;
+	sigemptyset(&wanted);
+	sigaddset(&wanted, THREAD_LOST_SIGNAL);
+	pthread_sigmask(SIG_BLOCK, &wanted, NULL);
+	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
+	if (thread_begin(&thread, loss_watch, NULL))
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	else
+		pthread_detach(thread);
+}
+
+bool keeper_is_lost(void)
+{
+	return lost;
 }

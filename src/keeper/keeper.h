@@ -22,7 +22,7 @@
  *   possible, and starts a new one that avoids that process or file. It restores the terminal
  *   after a worker of --top that could not (terminal_rescue.h).
  *
- * If the keeper is killed, the worker ends in order (keeper_loss.h).
+ * If the keeper is killed, the worker ends in order (keeper_loss_watch()).
  */
 #ifndef TSNAP_KEEPER_KEEPER_H
 #define TSNAP_KEEPER_KEEPER_H
@@ -43,8 +43,9 @@ struct keeper_progress {
 	_Atomic bool saves, saved;	/* of the present worker: keeper_saves() */
 	_Atomic int64_t delivered_ns;	/* scan time up to which all is printed, or on the disk */
 	_Atomic int64_t worker_pid; /* pid of the present worker, as /proc shows it; 0: not yet */
-	_Atomic int64_t users_ns;   /* avoid_users_time() */
-	_Atomic int64_t busy;	    /* base/thread.h, of the present worker */
+	_Atomic int64_t
+		users_ns;     /* time when the lookup of a user's name began; 0: there is none */
+	_Atomic int64_t busy; /* base/thread.h, of the present worker */
 	struct terminal_rescue terminal;
 };
 
@@ -60,5 +61,16 @@ void keeper_saves(void (*save)(void *of), void *of);
 
 /* Progress of the workers; never NULL: without keeper_begin(), that of this process. */
 struct keeper_progress *keeper_progress(void);
+
+/* Starts the thread that waits for the end of the keeper: nobody is left then to restore the
+ * terminal and to tell what was lost. So the worker ends in order, as after SIGTERM: it prints its
+ * report, writes what it has recorded, and restores the terminal. If its main thread can't, because
+ * one of its calls does not end, the process ends without it. Until this is called, the worker is
+ * killed with its keeper. Must be called after the sandbox was entered, which bounds only the
+ * threads that begin later. Without a keeper, does nothing. */
+void keeper_loss_watch(void);
+
+/* True if the keeper was killed. */
+bool keeper_is_lost(void);
 
 #endif

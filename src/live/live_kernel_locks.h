@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "base/keyed.h"
+#include "base/index.h"
 #include "kernel/kernel_lock.h"
 #include "waits/chain.h"
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/keyed.h"
+#include "base/index.h"
 #include "report/group_split.h"
 #include "report/grid.h"
 #include "report/stack_lines.h"

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/id_map.h"
+#include "base/index.h"
 #include "sample/sample.h"
 
 /* The kinds of time that the kernel's records count, in the order of SUM_CPU_US to SUM_SLEEP_US.

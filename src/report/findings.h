@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/keyed.h"
+#include "base/index.h"
 #include "report/group_split.h"
 #include "report/tally.h"
 #include "sample/edge_kind.h"

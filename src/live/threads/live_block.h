@@ -14,7 +14,6 @@
 #define TSNAP_LIVE_THREADS_LIVE_BLOCK_H
 
 #include "base/index.h"
-#include "base/keyed.h"
 #include "maps/block_reader.h"
 #include "sample/sample.h"
 

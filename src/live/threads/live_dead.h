@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "base/keyed.h"
+#include "base/index.h"
 #include "kernel/record.h"
 #include "live/threads/live_totals.h"
 

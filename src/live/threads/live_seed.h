@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/id_map.h"
+#include "base/index.h"
 #include "maps/kernel.h"
 #include "sample/sample.h"
 

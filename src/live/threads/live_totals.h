@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
-#include "base/id_map.h"
+#include "base/index.h"
 #include "live/threads/live_sample.h"
 
 /* Times that do not add up for so long are never reported. */

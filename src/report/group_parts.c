@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/group_parts.h"
+#include "report/group_split.h"
+#include "report/value.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/clock.h"
+#include "sample/edge_kind.h"
+#include "sample/proc_values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_LEAST 10 /* part of a row's time from which on what it waits for is told */
+
+/* A text, and the time of the row's parts that have it. */
+struct vote {
+	size_t row;
+	const char *text; /* NULL: not known */
+	const char *sum;  /* the text of several */
+	int64_t weight;
+};
+
+struct filling {
+	struct group_parts *parts;
+	const struct group_table *table;
+	const struct tally *tally;
+	struct keyed calls, waits; /* struct vote */
+	struct index pids;
+};
+
+static void vote_add(struct keyed *votes, size_t row, const char *text, const char *sum,
+		     int64_t weight)
+{
+	struct vote *vote;
+	bool added;
+
+	sum = sum ? sum : text;
+	vote = keyed_put(votes, sizeof(*vote), hash_u64((uint64_t)(uintptr_t)sum + row), &added);
+	if (added)
+		*vote = (struct vote){.row = row, .text = text, .sum = sum};
+	if (vote->text != text)
+		vote->text = sum;
+	vote->weight += weight;
+}
+
+/* The call that a part is in, in words where it is in none. */
+static const char *call_of(const struct filling *filling, const struct sample *part)
+{
+	if (part->thread.kthread == 1)
+		return name_of_string("kernel thread");
+	if (part->call.name || part->thread.kthread == ABSENT || filling->table->calls_unknown)
+		return part->call.name;
+	if (part->now.state == STATE_ON || part->now.state == STATE_RQ)
+		return name_of_string("user code");
+	return part->now.state == STATE_DISK ? name_of_string("page fault") : NULL;
+}
+
+static const char *wait_of(const struct sample *part)
+{
+	static struct text text;
+
+	if (part->now.state == STATE_RQ)
+		return edge_kind_of(part->blocker.kind) == EDGE_QUOTA
+			       ? name_of_string("its CPU quota")
+			       : name_of_string("a CPU");
+	if (part->wait.on || !part->io.dev)
+		return part->wait.on;
+	text_clear(&text);
+	text_add_format(&text, "disk %s", part->io.dev);
+	return name_transient_string(text_string(&text));
+}
+
+static void name_add(struct row_parts *of, const char *comm)
+{
+	of->comms |= of->comm && comm && of->comm != comm;
+	of->comm = comm ? comm : of->comm;
+}
+
+static void pid_add(struct filling *filling, size_t row, int64_t pid)
+{
+	struct row_parts *of = &filling->parts->of[row];
+	bool added;
+
+	if (pid == ABSENT)
+		return;
+	index_put(&filling->pids, hash_u64(hash_u64((uint64_t)pid) + row), &added);
+	of->pids += added;
+	of->pid = pid;
+}
+
+/* Adds what samples alone show: time that no sample saw has a name and a state. */
+static void sampled_add(struct filling *filling, size_t row, const struct sample *part,
+			int64_t weight)
+{
+	struct row_parts *of = &filling->parts->of[row];
+
+	vote_add(&filling->calls, row, call_of(filling, part), NULL, weight);
+	pid_add(filling, row, part->thread.pid);
+	if (part->now.state == STATE_ON)
+		return;
+	if (part->now.state_us > of->longest_us) /* absent is the least of all */
+		of->longest_us = part->now.state_us;
+	if (part->now.state == STATE_DISK || part->now.state == STATE_SLEEP)
+		vote_add(&filling->waits, row, wait_of(part),
+			 part->wait.on ? part->wait.onsum : NULL, weight);
+}
+
+static void part_add(struct filling *filling, size_t index, size_t row)
+{
+	const struct group_table *table = filling->table;
+	const union value *group = group_at(table, index);
+	struct row_parts *of = &filling->parts->of[row];
+	struct sample part = *sample_absent();
+	int64_t error_us = group_error_us(table, index);
+	int64_t weight = filling->tally->shared_us ? group_weight_us(table, group)
+						   : group_samples(table, group);
+
+	for (size_t i = 0; i < table->key_count; i++)
+		if (!column_is_proc_value(table->keys[i]))
+			column_set(table->keys[i], &part, group[i]);
+	part.now.state_us = group[table->state_us_word].number;
+	filling->parts->errors |= error_us != ABSENT;
+	if (error_us != ABSENT)
+		of->variance += (double)error_us * (double)error_us;
+	if (part.now.state >= 0 && part.now.state < STATE_COUNT)
+		of->state_us[part.now.state] = sum(of->state_us[part.now.state], weight);
+	if (part.now.state == STATE_RQ)
+		vote_add(&filling->waits, row, wait_of(&part), NULL, weight);
+	name_add(of, part.thread.comm);
+	if (group_samples(table, group))
+		sampled_add(filling, row, &part, weight);
+}
+
+/* Sets the text with most time of each row, if that is enough of the row's time; equal ones by
+ * their order. That it is not known what some threads wait for does not count: for many it is found
+ * only after a while. */
+static void votes_count(struct filling *filling, const struct keyed *votes, bool waits)
+{
+	const struct vote *vote = votes->rows;
+	int64_t *most = memory_get((filling->parts->rows.count + 1) * sizeof(*most));
+
+	for (size_t i = 0; i < votes->count; i++, vote++) {
+		struct row_parts *of = &filling->parts->of[vote->row];
+		int64_t all = 0;
+
+		for (int state = 0; state < STATE_COUNT; state++)
+			all = sum(all, of->state_us[state]);
+		if ((waits && !vote->text) || vote->weight <= most[vote->row] ||
+		    vote->weight < all / WAIT_LEAST)
+			continue;
+		most[vote->row] = vote->weight;
+		*(waits ? &of->waits_for : &of->mostly_in) = vote->text;
+	}
+	free(most);
+}
+
+static const char *row_text(const struct group_table *rows, size_t row, const char *name)
+{
+	const struct column *column = sample_column_find(name);
+	size_t at = 0;
+
+	while (rows->keys[at] != column)
+		at++;
+	return group_at(rows, row)[at].text;
+}
+
+/* Names the program of each row: "curl (13)", "python3 5120 of alice in web". Its user is named
+ * where it has one in another row, too. */
+static void programs_name(struct group_parts *parts)
+{
+	struct index users = {0};
+	struct text text = {0};
+
+	for (int naming = 0; naming < 2; naming++)
+		for (size_t row = 0; row < parts->rows.count; row++) {
+			struct row_parts *of = &parts->of[row];
+			const char *sum = row_text(&parts->rows, row, "commsum");
+			const char *user = row_text(&parts->rows, row, "user");
+			const char *container = row_text(&parts->rows, row, "container");
+			uint64_t *rows = index_put(&users,
+						   hash_u64((uint64_t)(uintptr_t)sum) +
+							   (uint64_t)(uintptr_t)container,
+						   NULL);
+
+			*rows += !naming && user;
+			if (!naming || !sum)
+				continue;
+			text_clear(&text);
+			text_add_string(&text, of->comm && !of->comms ? of->comm : sum);
+			if (of->pids == 1)
+				text_add_format(&text, " %lld", (long long)of->pid);
+			else if (of->pids)
+				text_add_format(&text, " (%lld)", (long long)of->pids);
+			if (*rows > 1 && user)
+				text_add_format(&text, " of %s", user);
+			if (container)
+				text_add_format(&text, " in %s", container);
+			of->program = name_transient_string(text_string(&text));
+		}
+	index_clear(&users);
+	text_done(&text);
+}
+
+/* Begins the table of rows: as the table of their parts, but with their own keys. */
+static void rows_begin(struct group_parts *parts, const struct group_table *table)
+{
+	struct group_table *rows = &parts->rows;
+
+	group_table_init_rows(rows, table);
+	parts->of = memory_get((table->count + 1) * sizeof(*parts->of));
+	for (size_t i = 0; i < table->count; i++)
+		parts->of[i].longest_us = ABSENT;
+}
+
+void group_parts_fill(struct group_parts *parts, const struct group_table *table,
+		      const struct tally *tally)
+{
+	struct filling filling = {.parts = parts, .table = table, .tally = tally};
+
+	rows_begin(parts, table);
+	for (size_t i = 0; i < table->count; i++)
+		part_add(&filling, i, group_table_merge(&parts->rows, table, i));
+	votes_count(&filling, &filling.calls, false);
+	votes_count(&filling, &filling.waits, true);
+	if (table->names_programs)
+		programs_name(parts);
+	keyed_done(&filling.calls);
+	keyed_done(&filling.waits);
+	index_clear(&filling.pids);
+}
+
+void group_parts_measure(const struct group_parts *parts, size_t row, const struct tally *tally,
+			 struct measures *measures)
+{
+	static const int states[MEASURE_STATES] = {STATE_ON, STATE_RQ, STATE_DISK, STATE_SLEEP};
+	const struct row_parts *of = &parts->of[row];
+
+	for (int i = 0; i < MEASURE_STATES; i++)
+		measures->state_thr[i] = tally_avg_thr(tally, of->state_us[states[i]]);
+	measures->longest_ns =
+		of->longest_us == ABSENT ? ABSENT : ratio(of->longest_us, NS_PER_US, 1);
+	measures->program = of->program;
+	measures->mostly_in = of->mostly_in;
+	measures->waits_for = of->waits_for;
+	if (parts->errors)
+		measures->error = ratio((int64_t)sqrt(of->variance), 1000, US_PER_SECOND);
+}
+
+void group_parts_done(struct group_parts *parts)
+{
+	group_table_done(&parts->rows);
+	free(parts->of);
+	*parts = (struct group_parts){0};
+}
