@@ -7,7 +7,7 @@
 #include "base/signals.h"
 #include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
-#include "kernel/calibrate.h"
+#include "kernel/registers.h"
 #include "kernel/host.h"
 #include "kernel/own_switch.h"
 #include "kernel/pid_namespace.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/layout_validate.h"
 #include "kernel/bpf_call.h"
-#include "kernel/calibrate.h"
+#include "kernel/registers.h"
 #include "base/host_file.h"
 #include "kernel/own_switch.h"
 #include "kernel/record.h"

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/user_registers.h"
+#include "kernel/field_table.h"
 
 struct registers_call {
 	int64_t nr; /* negative: not in a system call */
@@ -62,5 +63,12 @@ extern const uint16_t registers_arguments[2];
 /* struct pt_regs and PT_REGS_PARMn for kprobe programs, as C text: the generated header has no
  * other. */
 extern const char registers_text[];
+
+/* Finds the bytes from task->stack to the saved registers, *offset, and which of them native calls
+ * keep (enum registers_kept), by sleeping in a known system call and looking where its own
+ * arguments are: the size of the stack and the padding at its end differ by configuration (KASAN,
+ * FRED). 0; -ENOENT where no candidate fits; another -errno where trying is not possible (no perf
+ * software events). */
+int calibrate_registers(const struct field_layout *layout, uint32_t *offset, unsigned int *kept);
 
 #endif

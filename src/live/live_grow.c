@@ -118,7 +118,7 @@ static int maps_grow(struct live *live)
 
 	/* Forgets stacks, and ends the threads for them before the fork: the child could find a
 	 * lock taken by a thread that it does not have. Threads that wait for programs
-	 * (maps/programs_wait.h) take none. */
+	 * (maps/latency_reader.h) take none. */
 	live_stacks_forget(&live->stacks);
 	err = growth_make(live, &bigger, &e);
 	error_done(&e);

@@ -12,6 +12,13 @@
 
 #include "kernel/record.h"
 
+/* Waits until all BPF programs that run now have ended, so that what they write is at rest. They
+ * run inside of RCU's read side, and the kernel has a call that waits for that: membarrier(2), as
+ * MEMBARRIER_CMD_GLOBAL is a synchronize_rcu() (4.3; kernel/sched/membarrier.c). Hosts with
+ * nohz_full refuse it: there a fixed time is waited. It takes some ten milliseconds,
+ * more on a busy host. */
+void programs_wait(void);
+
 struct latency_reader {
 	int control, maps[LATENCY_TURNS];
 	struct latency_slot *slots[LATENCY_TURNS]; /* NULL: the probes have none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/socket.h"
-#include "proc/comm.h"
 #include "waits/net_far.h"
+#include "proc/processes.h"
 #include "waits/tcp_request.h"
 #include "waits/wait_object.h"
 #include "base/clock.h"

@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "proc/file_type.h"
 #include "base/host_file.h"
+#include "proc/processes.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/wait_episode.h"

@@ -26,7 +26,7 @@
 struct cache;
 struct waits;
 
-/* Makes an empty state. comms: names of other threads (proc/comm.h); like proc_root it must outlive
+/* Makes an empty state. comms: names of other threads (proc/processes.h); like proc_root it must outlive
  * the state. */
 struct waits *waits_new(const char *proc_root, struct cache *comms);
 void waits_free(struct waits *waits);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/resolve/lookup_stages.h"
 #include "base/memory.h"
-#include "proc/comm.h"
+#include "proc/processes.h"
 #include "proc/containers.h"
 #include "proc/devices.h"
 #include "proc/proc_words.h"
-#include "proc/processes.h"
 #include "proc/syscalls.h"
 #include "proc/users.h"
 #include "waits/waits.h"

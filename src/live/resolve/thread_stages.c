@@ -4,11 +4,10 @@
 #include "live/resolve/lookup_stages.h"
 #include "base/names.h"
 #include "proc/cgroup.h"
-#include "proc/comm.h"
+#include "proc/processes.h"
 #include "proc/containers.h"
 #include "proc/proc.h"
 #include "proc/proc_words.h"
-#include "proc/processes.h"
 #include "proc/users.h"
 
 #include <stdlib.h>

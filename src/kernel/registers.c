@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kernel/calibrate.h"
+#include "kernel/registers.h"
 #include "kernel/bpf_call.h"
 #include "kernel/own_switch.h"
 #include "kernel/record.h"
-#include "kernel/registers.h"
 
 #include <errno.h>
 #include <string.h>
