@@ -46,7 +46,7 @@ int program_cost_read(int program, struct program_cost *cost)
 	return 0;
 }
 
-int64_t bpf_memory_bytes(int descriptor)
+int64_t bpf_fdinfo_number(int descriptor, const char *key)
 {
 	char path[64], text[1024];
 	const char *line;
@@ -56,8 +56,13 @@ int64_t bpf_memory_bytes(int descriptor)
 	got = host_file_read(path, text, sizeof(text));
 	if (got < 0)
 		return got;
-	line = strstr(text, "memlock:");
-	return line ? strtoll(line + strlen("memlock:"), NULL, 10) : -ENODATA;
+	line = strstr(text, key);
+	return line ? strtoll(line + strlen(key), NULL, 10) : -ENODATA;
+}
+
+int64_t bpf_memory_bytes(int descriptor)
+{
+	return bpf_fdinfo_number(descriptor, "memlock:");
 }
 
 int bpf_stats_open(struct features *features, const char **why)

@@ -18,6 +18,9 @@ struct program_cost {
 /* Reads the cost of a program. 0 or -errno. */
 int program_cost_read(int program, struct program_cost *cost);
 
+/* Returns the number after a key, "map_type:", of a map or program of this process in its fdinfo
+ * (4.13; bpf(2)), or -errno. */
+int64_t bpf_fdinfo_number(int descriptor, const char *key);
 /* Returns the kernel memory of a map or program of this process ("memlock:" in /proc/PID/fdinfo,
  * since 4.10), or -errno. */
 int64_t bpf_memory_bytes(int descriptor);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/share.h"
 #include "base/clock.h"
-#include "base/host_file.h"
 #include "base/text.h"
 #include "kernel/bpf_call.h"
+#include "kernel/bpf_cost.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 
@@ -387,21 +387,8 @@ static void meta_fill(struct share_meta *meta, const struct host *host,
 	memcpy(meta->types_source, compiled->types_source, sizeof(meta->types_source));
 }
 
-/* Returns the number after a key of a map's fdinfo; 0: none. bpf(2) has it only since 4.13. */
-static unsigned long map_number(int map, const char *key)
-{
-	char path[64], text[1024];
-	const char *found;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", map);
-	if (host_file_read(path, text, sizeof(text)) < 0)
-		return 0;
-	found = strstr(text, key);
-	return found ? strtoul(found + strlen(key), NULL, 10) : 0;
-}
-
 /* Checks that what is shared is for this tsnap. 0, or -errno with e. */
-static int meta_check(const struct share_meta *meta, size_t bytes, const struct host *host,
+static int meta_check(const struct share_meta *meta, int64_t bytes, const struct host *host,
 		      const char *name, struct error *e)
 {
 	if (meta->magic != SHARE_MAGIC)
@@ -411,7 +398,7 @@ static int meta_check(const struct share_meta *meta, size_t bytes, const struct 
 				 "'%s' is shared by tsnap %.*s, and this is " TSNAP_VERSION
 				 ": attach with that one, or share under another name",
 				 name, (int)sizeof(meta->version), meta->version);
-	if (bytes != sizeof(*meta) || meta->text_hash != text_hash())
+	if (bytes != (int64_t)sizeof(*meta) || meta->text_hash != text_hash())
 		return error_set(e, EPROTO, EXIT_FAILED,
 				 "'%s' is shared by a tsnap that was built from other BPF text, so "
 				 "its records may differ: attach with that one, or share under "
@@ -557,7 +544,7 @@ static int meta_get(const struct share *share, const struct host *host, struct s
 		struct share_meta meta;
 		char bytes[META_BYTES_MAX];
 	} read = {.bytes = ""};
-	unsigned long bytes;
+	int64_t bytes;
 	uint32_t zero = 0;
 	struct stat about;
 	int map = -1, result;
@@ -571,8 +558,9 @@ static int meta_get(const struct share *share, const struct host *host, struct s
 	result = pin_get(share, "meta", "", &map, e);
 	if (result)
 		return result;
-	bytes = map_number(map, "value_size:");
-	if (map_number(map, "map_type:") == BPF_MAP_TYPE_ARRAY && bytes <= sizeof(read))
+	bytes = bpf_fdinfo_number(map, "value_size:");
+	if (bpf_fdinfo_number(map, "map_type:") == BPF_MAP_TYPE_ARRAY && bytes >= 0 &&
+	    bytes <= (int64_t)sizeof(read))
 		bpf_lookup_elem(map, &zero, &read);
 	close(map);
 	result = meta_check(&read.meta, bytes, host, share->directory.name, e);
@@ -607,7 +595,8 @@ static int map_get(const struct share *share, int map, struct compile_result *co
 
 	if (result)
 		return result;
-	if (map_number(compiled->maps[map], "value_size:") == kernel_map_rows[map].leaf_bytes)
+	if (bpf_fdinfo_number(compiled->maps[map], "value_size:") ==
+	    (int64_t)kernel_map_rows[map].leaf_bytes)
 		return 0;
 	return error_set(e, EPROTO, EXIT_FAILED, "map %s of '%s' has been replaced",
 			 kernel_map_rows[map].name, share->directory.name);
