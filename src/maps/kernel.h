@@ -3,10 +3,10 @@
  * src/live/live*.c only.
  *
  * kernel_open(): feature_table tries what the kernel offers and probe_table chooses a probe for
- * each group of facts about threads. compile_child forks; its child finds the offsets of kernel
+ * each group of facts about threads. compile forks; its child finds the offsets of kernel
  * structs (type_source), has each validated on the running kernel (layout_validate: a program reads
  * all fields at the child's own sleep, own_switch, and each must be what the kernel says of the
- * child), finds where saved registers lie on a kernel stack (calibrate), writes a tree of tiny
+ * child), finds where saved registers lie on a kernel stack (registers), writes a tree of tiny
  * headers (program_text), compiles with libbcc, loads, and sends the descriptors over a socket. The
  * child alone loads libbcc (64 MB, 97 MB after a compile). The parent attaches (probe_attach):
  * closing its descriptors detaches, also when it is killed.
