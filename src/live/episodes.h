@@ -30,7 +30,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/id_map.h"
 #include "base/index.h"
 #include "live/live_chains.h"
 #include "live/sampler/live_capture.h"

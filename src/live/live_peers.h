@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/cache.h"
-#include "base/keyed.h"
+#include "base/index.h"
 #include "waits/chain.h"
 
 struct edge_waiter;

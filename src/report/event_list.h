@@ -3,7 +3,7 @@
 #ifndef TSNAP_REPORT_EVENT_LIST_H
 #define TSNAP_REPORT_EVENT_LIST_H
 
-#include "base/keyed.h"
+#include "base/index.h"
 #include "report/column_list.h"
 #include "report/grid.h"
 #include "sample/trace_kind.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/grid.h"
 #include "base/clock.h"
-#include "base/keyed.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "report/group_split.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/wait_object.h"
-#include "proc/comm.h"
+#include "proc/processes.h"
 #include "proc/file_type.h"
 #include "proc/proc.h"
 
