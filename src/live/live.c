@@ -16,7 +16,6 @@
 #include "kernel/registers.h"
 #include "live/live_account.h"
 #include "live/live_describe.h"
-#include "live/live_groups.h"
 #include "live/live_grow.h"
 #include "live/live_host.h"
 #include "live/live_look.h"

@@ -6,8 +6,13 @@
 #include "live/live_state.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "proc/proc.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SWEEP_ROUNDS 10 /* rounds from one sweep of totals to the next */
 #define CROWD_LEAST 32	/* threads of a process that were captured off their CPUs */
@@ -21,6 +26,94 @@
  * in a scan: some 10 000 in a second of those that slept before tsnap, until none is left. */
 #define TURN_SHARE 20
 #define TURN_MOST_NS (20 * NS_PER_MS)
+#define GONE_LOOKS_FEW 25    /* looks for threads that are gone, in one housekeeping */
+#define GONE_LOOKS 100	     /* looks where there are more records than threads */
+#define GONE_LOOKS_MORE 1000 /* looks where there are over GONE_FEW more */
+#define GONE_FEW 16
+
+static void record_forget(struct live *live, const struct thread_state *record)
+{
+	if (!record->sched.tid) { /* the record has no key of the map */
+		live_seed_remove(&live->context.seed, record->identity.tid);
+		return;
+	}
+	thread_table_remove(&live->context.kernel.table, record);
+	episodes_end(&live->episodes, record->key);
+}
+
+/* Reads from /proc the state of a thread with an ambiguous record, once for each switch: unless it
+ * is runnable or parked, its state stays the same until the next switch. STATE_COUNT: the thread is
+ * gone. */
+static enum thread_state_kind ambiguous_resolve(struct live *live,
+						const struct thread_state *record,
+						enum thread_state_kind state)
+{
+	uint64_t sequence = record->sched.sequence_done << 8, *known;
+	struct proc_stat stat;
+	int64_t reported;
+
+	known = index_put(&live->walk.ambiguous, record->identity.tid, NULL);
+	if (*known >> 8 << 8 == sequence && *known & 0xff)
+		return (enum thread_state_kind)((*known & 0xff) - 1);
+	*known = 0;
+	if (proc_stat_read(PROC, record->identity.tgid, record->identity.tid, &stat)) {
+		if (!live->context.view.proc_whole)
+			return state;
+		/* gone: that was its last switch */
+		record_forget(live, record);
+		return STATE_COUNT;
+	}
+	reported = state_of_proc_letter(stat.state);
+	if (reported == ABSENT)
+		return state;
+	/* a CPU that comes online unparks its threads, and no program sees them go to sleep */
+	if (reported != STATE_RQ && reported != STATE_PARKED)
+		*known = sequence | (uint64_t)(reported + 1);
+	return (enum thread_state_kind)reported;
+}
+
+/* Returns the number of threads that are looked for in one housekeeping. */
+static uint32_t gone_looks(const struct live *live)
+{
+	if (live->walk.unfit_threads >= 0)
+		return GONE_LOOKS_FEW;
+	return live->walk.unfit_threads < -GONE_FEW ? GONE_LOOKS_MORE : GONE_LOOKS;
+}
+
+/* True if the thread is there. kill(2) with signal 0 costs a tenth of a look at /proc; it is used
+ * if both mean the same ids. */
+static bool thread_is_there(const struct live *live, uint32_t tid)
+{
+	char path[32];
+
+	if (live->context.kernel.host.pid_depth == 1)
+		return !kill((pid_t)tid, 0) || errno != ESRCH;
+	snprintf(path, sizeof(path), PROC "/%u", tid);
+	return !access(path, F_OK) || errno != ENOENT;
+}
+
+/* True if it is this thread's turn to be looked for. */
+static bool gone_turn(const struct live *live, const struct thread_state *record)
+{
+	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
+						     live->walk.rounds % live->walk.gone_turns;
+}
+
+/* True if the thread has gone without a probe's notice: a zombie that was waited for, or a last
+ * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
+ * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
+static bool record_gone(struct live *live, const struct thread_state *record,
+			enum thread_state_kind state)
+{
+	if (!live->context.now.housekeeping || !live->context.view.proc_whole ||
+	    (state != STATE_ZOMBIE && !gone_turn(live, record)))
+		return false;
+	live->walk.gone_looks_left -= state != STATE_ZOMBIE;
+	if (thread_is_there(live, record->identity.tid))
+		return false;
+	record_forget(live, record);
+	return true;
+}
 
 static void housekeep_record(struct live *live, const struct thread_state *record)
 {
@@ -59,8 +152,8 @@ static void record_take(struct live *live, const struct thread_state *record,
 		index_put(&live->walk.awake_next, awake_key(record, record->key), NULL);
 	state = captured_state(copy, record, &live->context.now.scan_time, &ambiguous);
 	if (ambiguous)
-		state = live_ambiguous_resolve(live, record, state);
-	if (state == STATE_COUNT || live_record_gone(live, record, state))
+		state = ambiguous_resolve(live, record, state);
+	if (state == STATE_COUNT || record_gone(live, record, state))
 		return;
 	if (!filter_wants_state(live->context.wants.filter, state))
 		return;
@@ -75,7 +168,7 @@ static void housekeep(struct live *live)
 	if (!live->context.now.housekeeping)
 		return;
 	live->times.housekept_ns = live->context.now.scan_time.now_ns;
-	live->walk.gone_looks_left = live_gone_looks(live);
+	live->walk.gone_looks_left = gone_looks(live);
 	lookup_sweep(live->context.lookup, live->context.now.scan_time.now_ns);
 	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.scan_time.now_ns);
 }
@@ -272,7 +365,7 @@ static bool record_passes(void *to, const struct thread_state *record, uint32_t 
 	bool wanted = live->context.view.translated || record->sched.exit_state ||
 		      ((live->context.wants.idle || !record_settled(record)) &&
 		       !live_refuses(&live->context, record)) ||
-		      (live->context.now.housekeeping && live_gone_turn(live, record));
+		      (live->context.now.housekeeping && gone_turn(live, record));
 	bool met = live->episodes.count && (wanted || live->context.wants.work) &&
 		   episode_met(live, record, key);
 
@@ -307,7 +400,7 @@ static void round_begin(struct live *live)
 
 	live->walk.walked = 0;
 	live->walk.rounds += live->context.now.housekeeping;
-	live->walk.gone_turns = (uint32_t)(threads / (scans * live_gone_looks(live))) + 1;
+	live->walk.gone_turns = (uint32_t)(threads / (scans * gone_looks(live))) + 1;
 	live->walk.sweep = live->context.now.housekeeping && live->walk.rounds % SWEEP_ROUNDS == 0;
 	if (live->walk.sweep)
 		index_clear(&live->walk.ambiguous);

@@ -114,26 +114,6 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 void live_batch_request(struct live *live);
 void live_batch_settle(struct live *live);
 
-/* live_ambiguous.c: reads from /proc the state of a thread with an ambiguous record, once for each
- * switch: unless it is runnable or parked, its state stays the same until the next switch.
- * STATE_COUNT: the thread is gone. */
-enum thread_state_kind live_ambiguous_resolve(struct live *live, const struct thread_state *record,
-					      enum thread_state_kind state);
-/* Return the number of threads that are looked for in one housekeeping; and true if it is this
- * thread's turn. */
-uint32_t live_gone_looks(const struct live *live);
-static inline bool live_gone_turn(const struct live *live, const struct thread_state *record)
-{
-	return live->walk.gone_looks_left && record->sched.tid % live->walk.gone_turns ==
-						     live->walk.rounds % live->walk.gone_turns;
-}
-
-/* True if the thread has gone without a probe's notice: a zombie that was waited for, or a last
- * switch that was missed (while one CPU makes a bpf(2) call, kernels run no program of a perf
- * tracepoint or kprobe there). Zombies are looked for in every round, the others in turn. */
-bool live_record_gone(struct live *live, const struct thread_state *record,
-		      enum thread_state_kind state);
-
 /* live_scan.c: makes samples of what was captured, and reads the other records that this scan
  * needs; the last samples of it, or all, are left in live->batch.scan. 0, or -errno of the kernel.
  */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Bits 37 to 39 are free. Bits from 59 on are not needs: sample/filter/expression.h,
- * live/live_groups.c. */
+ * live/live_options.c. */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user, uid */
 #define NEED_PPID SAMPLE_NEED(1)	    /* ppid */
@@ -93,7 +93,7 @@ enum need_trait {
 };
 #define OF_THREAD (IS_OF_THREAD | IS_EARLY | IS_KEPT)
 
-/* What the kernel's programs must keep or see for a need (live/live_groups.c). */
+/* What the kernel's programs must keep or see for a need (live/live_options.c). */
 enum need_probe {
 	KEEPS_REGISTERS = 1, /* saved ones, at a switch, or read on request */
 	KEEPS_TOTALS = 2,

@@ -2,7 +2,7 @@
 /* --self: the probes that are requested, what is new in an interval, output */
 #include "unit.h"
 #include "kernel/probe_table.h"
-#include "live/live_groups.h"
+#include "live/live_options.h"
 #include "render/renderer.h"
 #include "sample/column.h"
 

@@ -69,8 +69,6 @@ lookup_stage_fill stage_call, stage_class_by_call, stage_file, stage_class, stag
 lookup_stage_fill stage_waker, stage_process, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;
 
-/* thread_facts.c: facts that are cached of a thread. */
-
 /* Facts that no default column needs. */
 struct rare_facts {
 	int64_t ppid, pid_ns, ns_pid, ns_tid;
