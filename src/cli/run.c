@@ -551,6 +551,7 @@ static void run_save(void *of)
 	struct run *run = of;
 	struct error e = {0};
 
+	run->report.e = &e;
 	run_cut_scan(run);
 	report_save(&run->report);
 	if (run->report.grouped && run->report.tally.scans)
@@ -599,6 +600,7 @@ static int run_end(struct run *run, int err, struct error *e)
 		if (!err_of_end && (report->tally.scans || (!err && !run->shown)))
 			err_of_end = run_show(run, first);
 	}
+	report->e = e;
 	error_done(&second);
 	return err ? err : err_of_end;
 }
