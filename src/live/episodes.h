@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "live/live_chains.h"
+#include "live/chains/live_chains.h"
 #include "live/sampler/live_capture.h"
 #include "sample/sample.h"
 #include "sample/source.h"

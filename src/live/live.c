@@ -17,7 +17,7 @@
 #include "live/live_account.h"
 #include "live/live_describe.h"
 #include "live/live_grow.h"
-#include "live/live_host.h"
+#include "live/context/live_host.h"
 #include "live/live_look.h"
 #include "live/live_options.h"
 #include "live/live_parsers.h"

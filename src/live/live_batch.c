@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The batch of a scan that is being gathered: samples of records, completed by registers and
  * lookups as far as the filter wants them, and handed over whenever there are enough. */
-#include "live/live_runq.h"
+#include "live/context/live_runq.h"
 #include "live/live_namespace.h"
 #include "live/live_state.h"
 #include "live/episodes.h"

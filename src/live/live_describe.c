@@ -5,7 +5,7 @@
 #include "live/context/live_limits.h"
 #include "live/live_absent.h"
 #include "live/live_account.h"
-#include "live/live_host.h"
+#include "live/context/live_host.h"
 #include "live/live_state.h"
 #include "live/episodes.h"
 #include "live/sampler/live_realtime.h"

@@ -120,10 +120,6 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	traced->take(traced->to, &row->kind, &who, &histogram);
 }
 
-/* Needs about the call that an event is of; the call is found when the event is reported. */
-#define NEEDS_OF_EVENT \
-	(NEED_SYSCALL | NEED_FILE | NEED_FILENAMESUM | NEED_FILETYPE | NEED_CONNECTION)
-
 struct reported {
 	struct live_context *context;
 	uint64_t needs;
@@ -149,7 +145,7 @@ static void event_take(void *to, const struct trace_event *event)
 	if (row->report)
 		row->report(&event->key, &who, &hint.compat);
 	row->event(event, context->now.scan_time.registers_marked, &who, &hint.compat);
-	needs = reported->needs & (NEEDS_ANYTIME | (row->of_call ? NEEDS_OF_EVENT : 0));
+	needs = reported->needs & (NEEDS_ANYTIME | (row->of_call ? NEEDS_OF_EVENTS : 0));
 	known = who_known(row, &who) | KNOWN_EVENT;
 	if (!who_wanted(context, &who, &hint, known))
 		return;
@@ -169,7 +165,7 @@ static void event_take(void *to, const struct trace_event *event)
 void live_events(struct live_context *context, uint64_t needs, event_callback *take, void *to)
 {
 	struct reported reported = {
-		context, (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_EVENT),
+		context, (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_EVENTS),
 		clock_utc_of_us(0), take, to};
 
 	event_reader_take(&context->kernel.events, event_take, &reported);

@@ -90,6 +90,8 @@ enum need_trait {
 	IS_OF_THREAD = 4,
 	/* --top keeps it of every sample, whatever it shows */
 	IS_SHOWN = 8,
+	/* about a call: single events of a call have it, too */
+	IS_OF_EVENT = 16,
 };
 #define OF_THREAD (IS_OF_THREAD | IS_EARLY | IS_KEPT)
 
@@ -151,17 +153,17 @@ enum need_probe {
 	    "/proc/TID/comm of the waker") \
 	ROW(NEED_WAKER_PID, NEED_WAKER, FROM_WAKER, IS_EARLY, KEEPS_WAKER, COST_SAMPLED, "wakerpid", \
 	    "/proc/TID/status of the waker") \
-	ROW(NEED_SYSCALL, 0, FROM_CALL, IS_SHOWN, KEEPS_REGISTERS, COST_SAMPLED, "registers", \
+	ROW(NEED_SYSCALL, 0, FROM_CALL, IS_SHOWN | IS_OF_EVENT, KEEPS_REGISTERS, COST_SAMPLED, "registers", \
 	    "saved registers on the kernel stack; before 5.10 kept at every switch") \
 	ROW(NEED_WAIT_CLASS, NEED_SYSCALL, FROM_CLASS, IS_KEPT | IS_SHOWN, 0, COST_SAMPLED, "why", \
 	    "registers; for some calls also what is waited for, once per wait") \
-	ROW(NEED_FILE, NEED_SYSCALL, FROM_FILE, IS_KEPT | IS_SHOWN, 0, COST_SAMPLED, "file", \
+	ROW(NEED_FILE, NEED_SYSCALL, FROM_FILE, IS_KEPT | IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "file", \
 	    "registers, and /proc/PID/task/TID/fd/FD") \
-	ROW(NEED_FILENAMESUM, NEED_FILE, FROM_OTHERS, IS_SHOWN, 0, COST_SAMPLED, "filenamesum", \
+	ROW(NEED_FILENAMESUM, NEED_FILE, FROM_OTHERS, IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "filenamesum", \
 	    "filename, folded") \
-	ROW(NEED_FILETYPE, NEED_FILE, FROM_WAIT, IS_SHOWN, 0, COST_SAMPLED, "filetype", \
+	ROW(NEED_FILETYPE, NEED_FILE, FROM_WAIT, IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "filetype", \
 	    "file, and stat(2) of it") \
-	ROW(NEED_CONNECTION, NEED_FILE, FROM_WAIT, IS_SHOWN, 0, COST_SAMPLED, "sockets", \
+	ROW(NEED_CONNECTION, NEED_FILE, FROM_WAIT, IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "sockets", \
 	    "file, and the sockets of the network namespace (sock_diag)") \
 	ROW(NEED_WAITS, NEED_FILE, FROM_WAIT, IS_SHOWN, 0, COST_SAMPLED, "waits", \
 	    "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends") \
@@ -198,6 +200,7 @@ enum need_probe {
 #define NEED_IF_KEPT_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_KEPT)
 #define NEED_IF_OF_THREAD_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_OF_THREAD)
 #define NEED_IF_SHOWN_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_SHOWN)
+#define NEED_IF_OF_EVENT_(need, implies, from, traits, ...) NEED_IF_(need, (traits) & IS_OF_EVENT)
 #define NEED_IF_RECORD_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_RECORD)
 #define NEED_IF_PROCESS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_PROCESS)
 #define NEED_IF_VALUES_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_VALUES)
@@ -214,6 +217,7 @@ enum need_probe {
 #define NEEDS_EARLY (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_EARLY_))
 #define NEEDS_KEPT (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_KEPT_))
 #define NEEDS_OF_THREADS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_OF_THREAD_))
+#define NEEDS_OF_EVENTS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_OF_EVENT_))
 #define NEEDS_SHOWN (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_SHOWN_))
 /* Needs that lookups can serve of a thread at any time; the name is in the record instead. */
 #define NEEDS_ANYTIME (NEEDS_OF_THREADS & ~NEED_COMM)

@@ -133,7 +133,7 @@ bool descriptor_describe(struct wait *wait, int fd)
 {
 	char name[32], target[PATH_MAX];
 	struct wait part = *wait;
-	const struct wait_link *row;
+	const struct wait_link *row = NULL;
 	const struct wait_object *object;
 
 	snprintf(name, sizeof(name), "fd/%d", fd);

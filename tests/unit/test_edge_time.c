@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live/live_edge_time: the time that edges of wait chains may take. */
-#include "live/live_edge_time.h"
+/* live/chains/live_edge_time: the time that edges of wait chains may take. */
+#include "live/chains/live_edge_time.h"
 #include "base/clock.h"
 #include "sample/sample.h"
 

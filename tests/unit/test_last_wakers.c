@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live/live_wakers: edges to the threads that ended the last waits in a call that only threads
+/* live/chains/live_wakers: edges to the threads that ended the last waits in a call that only threads
  * end. */
-#include "live/live_edges.h"
-#include "live/live_wakers.h"
+#include "live/chains/live_edges.h"
+#include "live/chains/live_wakers.h"
 #include "base/names.h"
 
 #include "unit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Edges to the holders of locks of the kernel, for threads in D: see kernel/kernel_lock.h. Where
  * the kernel does not report holders there are no edges. For live_edges.c. */
-#ifndef TSNAP_LIVE_LIVE_KERNEL_LOCKS_H
-#define TSNAP_LIVE_LIVE_KERNEL_LOCKS_H
+#ifndef TSNAP_LIVE_CHAINS_LIVE_KERNEL_LOCKS_H
+#define TSNAP_LIVE_CHAINS_LIVE_KERNEL_LOCKS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live_wakers.h"
-#include "live_edges.h"
+#include "live/chains/live_wakers.h"
+#include "live/chains/edge_waiter.h"
+#include "live/context/live_context.h"
 #include "waits/wait_object.h"
 
 #define WAKES_MIN 8

@@ -2,8 +2,8 @@
 /* Facts of the kernel about the host as a whole, for the head and the footer of reports: control
  * groups that were held back for their quota of CPU time, or have a limit of I/O, and pressure
  * stall information. */
-#ifndef TSNAP_LIVE_LIVE_HOST_H
-#define TSNAP_LIVE_LIVE_HOST_H
+#ifndef TSNAP_LIVE_CONTEXT_LIVE_HOST_H
+#define TSNAP_LIVE_CONTEXT_LIVE_HOST_H
 
 #include "base/cache.h"
 #include "live/context/live_context.h"

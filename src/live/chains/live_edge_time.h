@@ -3,8 +3,8 @@
  * not less than 20 ms, and twice that for all, so that ten thousand threads, each waiting for the
  * next, cost others neither their scans nor their edges. It is over only when this thread has run
  * for that long. For live_chains.c. */
-#ifndef TSNAP_LIVE_LIVE_EDGE_TIME_H
-#define TSNAP_LIVE_LIVE_EDGE_TIME_H
+#ifndef TSNAP_LIVE_CHAINS_LIVE_EDGE_TIME_H
+#define TSNAP_LIVE_CHAINS_LIVE_EDGE_TIME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * which threads it has, as long as the kernel counts as many and all of them are there; and what a
  * thread was seen to do, while it sleeps on. For live_edges.c.
  */
-#ifndef TSNAP_LIVE_LIVE_PEERS_H
-#define TSNAP_LIVE_LIVE_PEERS_H
+#ifndef TSNAP_LIVE_CHAINS_LIVE_PEERS_H
+#define TSNAP_LIVE_CHAINS_LIVE_PEERS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 struct edge_waiter;
 struct live_context;
-struct live_edges;
+struct live_wakers;
 
 /* Zeroed is empty. */
 struct live_peers {
@@ -34,8 +34,9 @@ struct live_peers {
 };
 
 /* Completes an edge to edge->pid, which is as sure as edge->sure if that process has one thread. */
-void edge_to_process(struct live_context *context, struct live_edges *edges,
-		     const struct edge_waiter *waiter, struct edge *edge);
+void edge_to_process(struct live_context *context, struct live_peers *peers,
+		     struct live_wakers *wakers, const struct edge_waiter *waiter,
+		     struct edge *edge);
 
 void live_peers_begin(struct live_peers *peers, int64_t now_ns); /* a new scan */
 void live_peers_done(struct live_peers *peers);

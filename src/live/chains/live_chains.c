@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live_chains.h"
-#include "live_edge_time.h"
-#include "live_edges.h"
+#include "live/chains/live_chains.h"
+#include "live/chains/live_edge_time.h"
+#include "live/chains/live_edges.h"
 #include "live/context/live_context.h"
 #include "sample/source.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_host.h"
+#include "live/context/live_host.h"
 #include "base/clock.h"
 #include "base/host_file.h"
 #include "proc/devices.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reasons why threads in RQ don't run (column runq_why): a stage of its own, as the threads on all
  * CPUs at the scan time decide. */
-#ifndef TSNAP_LIVE_LIVE_RUNQ_H
-#define TSNAP_LIVE_LIVE_RUNQ_H
+#ifndef TSNAP_LIVE_CONTEXT_LIVE_RUNQ_H
+#define TSNAP_LIVE_CONTEXT_LIVE_RUNQ_H
 
-#include "live/live_host.h"
+#include "live/context/live_host.h"
 
 /* Returns the control group with the CPU quota that a sample in RQ is held back for; NULL: none.
  * on: the thread on the CPU that it waits for; NULL: that CPU is idle. The text is valid as long as

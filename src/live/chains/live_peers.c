@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live_peers.h"
-#include "live_edges.h"
+#include "live/chains/live_peers.h"
+#include "live/chains/edge_waiter.h"
+#include "live/context/live_context.h"
+#include "live/chains/live_wakers.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -417,9 +419,9 @@ static const struct peer_thread *choice_decide(const struct peer_process *proces
 
 /* Fills the edge's thread. The edge is firm if the thread is in a call on the other end, or serves
  * the connection. */
-static void peer_choose(struct live_context *context, struct live_edges *edges,
-			const struct peer_process *process, const struct edge_waiter *waiter,
-			struct edge *edge)
+static void peer_choose(struct live_context *context, struct live_peers *peers,
+			struct live_wakers *wakers, const struct peer_process *process,
+			const struct edge_waiter *waiter, struct edge *edge)
 {
 	uint64_t end = edge->inode == ABSENT ? 0 : wait_end(edge->kind, edge->inode);
 	struct peer_waker waker = {.tid = ABSENT};
@@ -428,9 +430,9 @@ static void peer_choose(struct live_context *context, struct live_edges *edges,
 	struct peer_thread other;
 
 	if (edge->to_end)
-		waker = live_peer_waker(&edges->wakers, context, waiter, process->pid, edge->inode);
-	choice_find(&edges->peers, process, end, waker.tid, &choice);
-	waker_find(context, &edges->peers, process, waker.tid, &other, &choice);
+		waker = live_peer_waker(wakers, context, waiter, process->pid, edge->inode);
+	choice_find(peers, process, end, waker.tid, &choice);
+	waker_find(context, peers, process, waker.tid, &other, &choice);
 	thread = choice_decide(process, &choice, waker.settled, edge->inode);
 	edge->tid = thread ? thread->tid : ABSENT;
 	edge->firm = thread &&
@@ -438,16 +440,17 @@ static void peer_choose(struct live_context *context, struct live_edges *edges,
 						   waker_serves(thread, waker.settled)));
 }
 
-void edge_to_process(struct live_context *context, struct live_edges *edges,
-		     const struct edge_waiter *waiter, struct edge *edge)
+void edge_to_process(struct live_context *context, struct live_peers *peers,
+		     struct live_wakers *wakers, const struct edge_waiter *waiter,
+		     struct edge *edge)
 {
-	struct peer_process *process = peer_process_find(&edges->peers, context, edge->pid);
+	struct peer_process *process = peer_process_find(peers, context, edge->pid);
 
 	if (process->single) {
 		edge->tid = edge->pid;
 		edge->firm = true;
 	} else {
-		peer_choose(context, edges, process, waiter, edge);
+		peer_choose(context, peers, wakers, process, waiter, edge);
 		edge->sure = edge->tid == ABSENT ? SURE_PROCESS : SURE_LIKELY;
 	}
 	/* all threads of the waiter's own process have what one of them holds */

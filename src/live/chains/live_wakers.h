@@ -4,8 +4,8 @@
  * is not known, so a waker is a guess that counts when enough scans in a row agree. For
  * live_edges.c and live_peers.c.
  */
-#ifndef TSNAP_LIVE_LIVE_WAKERS_H
-#define TSNAP_LIVE_LIVE_WAKERS_H
+#ifndef TSNAP_LIVE_CHAINS_LIVE_WAKERS_H
+#define TSNAP_LIVE_CHAINS_LIVE_WAKERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

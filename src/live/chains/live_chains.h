@@ -10,8 +10,8 @@
  *
  * A thread is met once in a scan, however many chains lead to it.
  */
-#ifndef TSNAP_LIVE_LIVE_CHAINS_H
-#define TSNAP_LIVE_LIVE_CHAINS_H
+#ifndef TSNAP_LIVE_CHAINS_LIVE_CHAINS_H
+#define TSNAP_LIVE_CHAINS_LIVE_CHAINS_H
 
 #include <stdbool.h>
 #include <stddef.h>

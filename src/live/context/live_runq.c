@@ -3,7 +3,7 @@
  * afterwards. Here it is concluded: the CPU that the thread was on last is idle, and the thread has
  * waited for long; or none of its group is on any CPU, and the group's count has grown in one of
  * the last periods. */
-#include "live/live_runq.h"
+#include "live/context/live_runq.h"
 #include "live/context/live_cpus.h"
 #include "base/memory.h"
 #include "base/names.h"

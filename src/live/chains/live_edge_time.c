@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live_edge_time.h"
+#include "live/chains/live_edge_time.h"
 #include "base/clock.h"
 #include "live/context/live_context.h"
 #include "proc/proc.h"

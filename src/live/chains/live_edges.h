@@ -2,12 +2,13 @@
 /* Edges from the threads of the live host to those that they wait for, one at a time. For
  * live_chains.c.
  */
-#ifndef TSNAP_LIVE_LIVE_EDGES_H
-#define TSNAP_LIVE_LIVE_EDGES_H
+#ifndef TSNAP_LIVE_CHAINS_LIVE_EDGES_H
+#define TSNAP_LIVE_CHAINS_LIVE_EDGES_H
 
-#include "live/live_kernel_locks.h"
-#include "live/live_peers.h"
-#include "live/live_wakers.h"
+#include "live/chains/edge_waiter.h"
+#include "live/chains/live_kernel_locks.h"
+#include "live/chains/live_peers.h"
+#include "live/chains/live_wakers.h"
 #include "live/context/live_context.h"
 #include "waits/chain.h"
 
@@ -36,28 +37,6 @@ struct edge_basis {
 	size_t held;		   /* slot in the list of held locks, plus one; 0: none */
 	struct kernel_lock kernel; /* blocker 0: none */
 };
-
-/* A thread to find the edge of: its record (sched.tid 0: none), what it does as a sample, filled
- * with the needs of live_edge_needs(), and how its call was made. */
-struct edge_waiter {
-	const struct thread_state *record;
-	const struct sample *sample;
-	struct lookup_hint hint;
-};
-
-/* A thread that was looked at by itself. Must not be copied, as waiter points into it. */
-struct edge_looked {
-	struct edge_waiter waiter;
-	struct thread_state record;
-	struct sample sample;
-};
-
-/* Reads what that thread does now. pid: of its process, or ABSENT. False: it is gone. */
-bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
-		    struct edge_looked *looked);
-/* Fills waiter for a thread that was sampled; it leads to record and sample. */
-void live_edge_waiter_of(struct live_context *context, const struct thread_state *record,
-			 const struct sample *sample, struct edge_waiter *waiter);
 
 /* Finds the edge of a thread, and the lock that it was found by. False: not known yet. */
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
