@@ -211,8 +211,8 @@ int header_layout_read(const struct type_request *request, const char *tree,
 /* --- the headers that the kernel itself may carry (CONFIG_IKHEADERS, 5.2), built in or as a module
  */
 
-/* Runs argv (NULL at the end), found by PATH, and waits. 0; -errno where it can't be run; -EIO where
- * it failed, with its own message. */
+/* Runs argv (NULL at the end), found by PATH, and waits. 0; -errno where it can't be run; -EIO
+ * where it failed, with its own message. */
 static int command_run(const char *const *argv)
 {
 	posix_spawn_file_actions_t actions;

@@ -64,7 +64,8 @@ enum need_source {
 	FROM_USER,
 	FROM_CGROUP,
 	FROM_NAMESPACE,
-	FROM_VALUES, /* a file of /proc/PID/task/TID with the row's name, whose words are proc_values */
+	FROM_VALUES, /* a file of /proc/PID/task/TID with the row's name, whose words are
+			proc_values */
 	FROM_CONTAINER,
 	FROM_CALL,
 	FROM_CLASS,

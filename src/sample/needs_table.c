@@ -11,7 +11,8 @@ const char *const needs_cost_names[COST_COUNT] = {
 	{need, implies, probes, cost, name, help},
 
 const struct needs_row needs_rows[] = {
-	{0, 0, 0, COST_FREE, "record", "the scan, and the thread's record"}, SAMPLE_NEEDS(NEEDS_ROW)};
+	{0, 0, 0, COST_FREE, "record", "the scan, and the thread's record"},
+	SAMPLE_NEEDS(NEEDS_ROW)};
 
 const size_t needs_row_count = sizeof(needs_rows) / sizeof(needs_rows[0]);
 

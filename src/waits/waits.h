@@ -26,8 +26,8 @@
 struct cache;
 struct waits;
 
-/* Makes an empty state. comms: names of other threads (proc/processes.h); like proc_root it must outlive
- * the state. */
+/* Makes an empty state. comms: names of other threads (proc/processes.h); like proc_root it must
+ * outlive the state. */
 struct waits *waits_new(const char *proc_root, struct cache *comms);
 void waits_free(struct waits *waits);
 void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);

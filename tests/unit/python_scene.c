@@ -139,8 +139,7 @@ void python_scene_make(struct python_scene *scene, uint64_t version)
 	/* the file's addresses are those in memory, less 4096 */
 	scene->module = (struct module){.fd = -1, .has_exports = true};
 	scene->module.exports.python[MODULE_PYTHON_RUNTIME] = scene->runtime - 4096;
-	scene->module.exports.python[MODULE_PYTHON_VERSION] =
-		(uintptr_t)&scene->version - 4096;
+	scene->module.exports.python[MODULE_PYTHON_VERSION] = (uintptr_t)&scene->version - 4096;
 	scene->module.exports.python[MODULE_PYTHON_CODE] = scene->code_type - 4096;
 	scene->module.exports.python[MODULE_PYTHON_STRING] = scene->string_type - 4096;
 	scene->modules.modules[0] = &scene->module;

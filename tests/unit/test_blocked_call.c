@@ -107,7 +107,7 @@ static void others(void **state)
 	assert_false(find(SYS_read, 1000, 0)); /* no such descriptor */
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/dev/pts/0"));
 	assert_false(find_path(SYS_openat, AT_FDCWD, "/sys/kernel/btf/vmlinux"));
-	assert_false(find(SYS_openat, 0, 8));			    /* a path that can't be read */
+	assert_false(find(SYS_openat, 0, 8)); /* a path that can't be read */
 	close(fds[0]);
 	close(fds[1]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live/chains/live_wakers: edges to the threads that ended the last waits in a call that only threads
- * end. */
+/* live/chains/live_wakers: edges to the threads that ended the last waits in a call that only
+ * threads end. */
 #include "live/chains/live_edges.h"
 #include "live/chains/live_wakers.h"
 #include "base/names.h"

@@ -4,9 +4,9 @@
  * (maps/cpu_sampler.h). The sample gets them if its very thread ran there and had come on its CPU
  * before; else it gets none, which is counted.
  *
- * That look makes the kernel write a perf sample into the CPU's ring (maps/cpu_sample.h); before 5.10
- * a perf clock ticks there once. cpu_sample takes it apart; its call chain loses the frames of the
- * interrupt and gets names from unwind/kernel_stack, so that it is the same stack as
+ * That look makes the kernel write a perf sample into the CPU's ring (maps/cpu_sample.h);
+ * before 5.10 a perf clock ticks there once. cpu_sample takes it apart; its call chain loses the
+ * frames of the interrupt and gets names from unwind/kernel_stack, so that it is the same stack as
  * /proc/TID/stack would show; the copy of the user stack goes to unwinder_walk(). Nothing is
  * open unless columns of stacks and the state ON are wanted.
  */
