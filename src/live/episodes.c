@@ -489,15 +489,9 @@ bool episode_keep(struct episodes *episodes, struct live_context *context, struc
 static bool wait_differs(const struct sample *earlier, const struct sample *sample)
 {
 	return earlier->thread.tid != sample->thread.tid ||
-	       earlier->chain.text != sample->chain.text ||
-	       earlier->blocker.tid != sample->blocker.tid ||
-	       earlier->chain.root_tid != sample->chain.root_tid ||
-	       earlier->chain.root_state != sample->chain.root_state ||
-	       earlier->chain.root_why != sample->chain.root_why ||
-	       earlier->chain.root_syscall != sample->chain.root_syscall ||
-	       earlier->chain.root_waits_on != sample->chain.root_waits_on ||
-	       earlier->wait.on != sample->wait.on || earlier->wait.why != sample->wait.why ||
-	       earlier->file.name != sample->file.name;
+	       memcmp(&earlier->chain, &sample->chain, sizeof(sample->chain)) != 0 ||
+	       earlier->blocker.tid != sample->blocker.tid || earlier->wait.on != sample->wait.on ||
+	       earlier->wait.why != sample->wait.why || earlier->file.name != sample->file.name;
 }
 
 /* Returns how many of the scans that left a wait out had it as the earlier sample has it, if this

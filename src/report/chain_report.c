@@ -277,8 +277,8 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 
 static bool is_cycle(const struct sample *sample)
 {
-	return sample->chain.root_why && (!strcmp(sample->chain.root_why, "deadlock") ||
-					  !strcmp(sample->chain.root_why, "cycle"));
+	return sample->chain.root.why && (!strcmp(sample->chain.root.why, "deadlock") ||
+					  !strcmp(sample->chain.root.why, "cycle"));
 }
 
 static bool has_chain(const struct sample *sample)
@@ -318,11 +318,11 @@ static void victim_note(struct chain_report *report, const struct sample *sample
 				      report->victim_count + 1, sizeof(*report->victims));
 	report->victims[report->victim_count++] =
 		(struct chain_victim){.weight_us = sample->scan.weight_us,
-				      .root_tid = sample->chain.root_tid,
-				      .root_pid = sample->chain.root_pid,
-				      .root = sample->chain.root,
-				      .syscall = sample->chain.root_syscall,
-				      .waits_on = sample->chain.root_waits_on};
+				      .root_tid = sample->chain.root.tid,
+				      .root_pid = sample->chain.root.pid,
+				      .root = sample->chain.root.comm,
+				      .syscall = sample->chain.root.syscall,
+				      .waits_on = sample->chain.root.waits_on};
 }
 
 void chain_report_note(struct chain_report *report, const struct scan *part)
@@ -348,10 +348,10 @@ void chain_report_end_scan(struct chain_report *report)
 		struct sample root = *sample_absent();
 
 		root.scan.weight_us = victim->weight_us;
-		root.chain.root = victim->root;
-		root.chain.root_pid = victim->root_pid;
-		root.chain.root_syscall = victim->syscall;
-		root.chain.root_waits_on = victim->waits_on;
+		root.chain.root.comm = victim->root;
+		root.chain.root.pid = victim->root_pid;
+		root.chain.root.syscall = victim->syscall;
+		root.chain.root.waits_on = victim->waits_on;
 		root.stack.both = stack ? (const char *)(uintptr_t)*stack : NULL;
 		stack_lines_add(&report->stacks, &root, EXACT_NOTE_NONE);
 	}

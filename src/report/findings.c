@@ -75,7 +75,7 @@ static bool is_lock(enum edge_kind link)
 
 static bool is_asleep(const struct finding_case *of)
 {
-	return of->state == STATE_SLEEP || of->state == STATE_DISK;
+	return of->root.state == STATE_SLEEP || of->root.state == STATE_DISK;
 }
 
 /* The kind whose name ends (at_end) or begins the text; EDGE_NONE: none. */
@@ -97,8 +97,8 @@ static enum edge_kind kind_beside(const char *text, size_t length, bool at_end)
  * of that thread is known, so other names can't be taken for links. */
 static void chain_read(struct finding_case *of)
 {
-	const char *chain = of->sample->chain.text, *name = of->name ? of->name : "?", *at,
-		   *last = NULL;
+	const char *chain = of->sample->chain.text, *name = of->root.comm ? of->root.comm : "?",
+		   *at, *last = NULL;
 	size_t length = strlen(name);
 
 	if (length > 2 && !strcmp(name + length - 2, " " EDGE_DOUBT))
@@ -133,27 +133,19 @@ static struct finding_case case_of(const struct sample *sample, int64_t samples,
 		.weight_us = weight_us,
 		.rooted = sample->chain.text && sample->chain.depth != ABSENT &&
 			  sample->chain.depth > 0 &&
-			  (sample->chain.root || sample->chain.root_pid != ABSENT),
+			  (sample->chain.root.comm || sample->chain.root.pid != ABSENT),
 	};
 
-	if (of.rooted) {
-		of.state = sample->chain.root_state;
-		of.tid = sample->chain.root_tid;
-		of.pid = sample->chain.root_pid;
-		of.name = sample->chain.root;
-		of.why = sample->chain.root_why;
-		of.waits_on = sample->chain.root_waits_on;
-		of.syscall = sample->chain.root_syscall;
+	of.root = of.rooted ? sample->chain.root
+			    : (struct sample_root){.tid = sample->thread.tid,
+						   .pid = sample->thread.pid,
+						   .state = sample->now.state,
+						   .comm = sample->thread.comm,
+						   .why = sample->wait.why,
+						   .waits_on = sample->wait.on,
+						   .syscall = sample->call.name};
+	if (of.rooted)
 		of.link = sample->chain.depth == 1 ? edge_kind_of(sample->blocker.kind) : EDGE_NONE;
-	} else {
-		of.state = sample->now.state;
-		of.tid = sample->thread.tid;
-		of.pid = sample->thread.pid;
-		of.name = sample->thread.comm;
-		of.why = sample->wait.why;
-		of.waits_on = sample->wait.on;
-		of.syscall = sample->call.name;
-	}
 	chain_read(&of);
 	return of;
 }
@@ -164,41 +156,42 @@ static bool case_is_certain(const struct finding_case *of)
 	const struct sample *sample = of->sample;
 
 	if (of->rooted)
-		return is_text(of->why, "deadlock") ||
+		return is_text(of->root.why, "deadlock") ||
 		       (sample->chain.depth == 1 && is_text(sample->blocker.sure, "certain"));
-	return of->end != EDGE_QUOTA && of->state != STATE_SLEEP;
+	return of->end != EDGE_QUOTA && of->root.state != STATE_SLEEP;
 }
 
 /* Conditions of cases -------------------------------------------------------------------------- */
 
 static bool takes_deadlock(const struct finding_case *of)
 {
-	return of->rooted && is_text(of->why, "deadlock");
+	return of->rooted && is_text(of->root.why, "deadlock");
 }
 
 static bool takes_cycle(const struct finding_case *of)
 {
-	return of->rooted && is_text(of->why, "cycle") && is_lock(of->link);
+	return of->rooted && is_text(of->root.why, "cycle") && is_lock(of->link);
 }
 
 static bool takes_stopped(const struct finding_case *of)
 {
-	return of->rooted && (of->state == STATE_STOPPED || begins_with(of->waits_on, "frozen"));
+	return of->rooted &&
+	       (of->root.state == STATE_STOPPED || begins_with(of->root.waits_on, "frozen"));
 }
 
 static bool takes_quota(const struct finding_case *of)
 {
-	return of->state == STATE_RQ && of->end == EDGE_QUOTA && *of->thing == '/';
+	return of->root.state == STATE_RQ && of->end == EDGE_QUOTA && *of->thing == '/';
 }
 
 static bool takes_budget(const struct finding_case *of)
 {
-	return of->state == STATE_RQ && of->end == EDGE_QUOTA;
+	return of->root.state == STATE_RQ && of->end == EDGE_QUOTA;
 }
 
 static bool takes_lock(const struct finding_case *of)
 {
-	return of->rooted && is_lock(of->link) && !is_text(of->why, "cycle");
+	return of->rooted && is_lock(of->link) && !is_text(of->root.why, "cycle");
 }
 
 static bool takes_memory(const struct finding_case *of)
@@ -206,7 +199,7 @@ static bool takes_memory(const struct finding_case *of)
 	static const char *const words[] = {"reclaim", "swap-in", "compaction", "dirty pages"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (begins_with(of->waits_on, words[i]))
+		if (begins_with(of->root.waits_on, words[i]))
 			return true;
 	return false;
 }
@@ -225,39 +218,40 @@ static bool takes_disk(const struct finding_case *of)
  * it waits for its child, which no scan may have seen. */
 static bool takes_unready(const struct finding_case *of)
 {
-	return !of->rooted && of->state == STATE_DISK && !is_text(of->syscall, "vfork");
+	return !of->rooted && of->root.state == STATE_DISK && !is_text(of->root.syscall, "vfork");
 }
 
 static bool takes_file(const struct finding_case *of)
 {
-	return !of->rooted && of->state == STATE_SLEEP && is_text(of->why, "file");
+	return !of->rooted && of->root.state == STATE_SLEEP && is_text(of->root.why, "file");
 }
 
 static bool takes_sleeper(const struct finding_case *of)
 {
-	return of->rooted && of->state == STATE_SLEEP && is_text(of->why, "sleep");
+	return of->rooted && of->root.state == STATE_SLEEP && is_text(of->root.why, "sleep");
 }
 
 static bool takes_cpus(const struct finding_case *of)
 {
-	return of->state == STATE_RQ;
+	return of->root.state == STATE_RQ;
 }
 
 static bool takes_busy_thread(const struct finding_case *of)
 {
-	return of->rooted && of->state == STATE_ON;
+	return of->rooted && of->root.state == STATE_ON;
 }
 
 static bool takes_server(const struct finding_case *of)
 {
 	if (of->rooted)
-		return !is_text(of->why, "cycle");
-	return of->state == STATE_SLEEP && is_text(of->why, "client") && of->waits_on;
+		return !is_text(of->root.why, "cycle");
+	return of->root.state == STATE_SLEEP && is_text(of->root.why, "client") &&
+	       of->root.waits_on;
 }
 
 static bool takes_kernel(const struct finding_case *of)
 {
-	return of->state == STATE_ON && (of->syscall || of->sample->thread.kthread == 1);
+	return of->root.state == STATE_ON && (of->root.syscall || of->sample->thread.kthread == 1);
 }
 
 static bool takes_none(const struct finding_case *of)
@@ -281,12 +275,12 @@ static uint64_t key_one(const struct finding_case *of)
 
 static uint64_t key_pid(const struct finding_case *of)
 {
-	return (uint64_t)of->pid;
+	return (uint64_t)of->root.pid;
 }
 
 static uint64_t key_tid(const struct finding_case *of)
 {
-	return (uint64_t)of->tid;
+	return (uint64_t)of->root.tid;
 }
 
 /* Texts of things, which differ by case: a report is made in one thread. */
@@ -307,12 +301,12 @@ static uint64_t key_device(const struct finding_case *of)
 
 static const char *thing_waits_on(const struct finding_case *of)
 {
-	return of->waits_on;
+	return of->root.waits_on;
 }
 
 static uint64_t key_waits_on(const struct finding_case *of)
 {
-	return text_key(of->waits_on);
+	return text_key(of->root.waits_on);
 }
 
 /* The lock that a thread waits for itself; that of others in its chain is not known by name. */
@@ -333,7 +327,7 @@ static uint64_t key_lock(const struct finding_case *of)
 {
 	const char *lock = edge_kinds[of->link].lock_is_of_host ? thing_lock(of) : NULL;
 
-	return lock ? text_key(lock) : hash_u64((uint64_t)of->pid) + (uint64_t)of->link;
+	return lock ? text_key(lock) : hash_u64((uint64_t)of->root.pid) + (uint64_t)of->link;
 }
 
 /* What a thread in D waits for: its own words, or the call and its file. */
@@ -342,12 +336,12 @@ static const char *thing_unready(const struct finding_case *of)
 	static struct text text;
 	const char *file = of->sample->file.name;
 
-	if (of->waits_on && *of->waits_on != '/')
-		return of->waits_on;
-	if (!of->syscall)
-		return of->waits_on;
+	if (of->root.waits_on && *of->root.waits_on != '/')
+		return of->root.waits_on;
+	if (!of->root.syscall)
+		return of->root.waits_on;
 	text_clear(&text);
-	text_add_string(&text, of->syscall);
+	text_add_string(&text, of->root.syscall);
 	if (file)
 		text_add_format(&text, " %s", file);
 	return text_string(&text);
@@ -356,7 +350,8 @@ static const char *thing_unready(const struct finding_case *of)
 /* Waits in the same call are one finding, whatever the file. */
 static uint64_t key_unready(const struct finding_case *of)
 {
-	return text_key(of->waits_on && *of->waits_on != '/' ? of->waits_on : of->syscall);
+	return text_key(of->root.waits_on && *of->root.waits_on != '/' ? of->root.waits_on
+								       : of->root.syscall);
 }
 
 /* The other end of a connection to another host, or to a process that is not known. */
@@ -373,12 +368,12 @@ static uint64_t key_server(const struct finding_case *of)
 {
 	if (!of->rooted)
 		return text_key(thing_server(of));
-	return of->tid == of->pid ? text_key(of->name) : key_pid(of);
+	return of->root.tid == of->root.pid ? text_key(of->root.comm) : key_pid(of);
 }
 
 static const char *thing_call(const struct finding_case *of)
 {
-	return of->syscall ? of->syscall : "kernel threads";
+	return of->root.syscall ? of->root.syscall : "kernel threads";
 }
 
 /* Conditions of sums --------------------------------------------------------------------------- */
@@ -840,21 +835,22 @@ static struct finding_name name_of_sample(const struct finding_case *of)
 /* The activity in which the culprits were for more than half of the time, if there is one. */
 static void doing_add(struct finding *finding, const struct finding_case *of)
 {
-	int state = of->state >= 0 && of->state < STATE_COUNT ? (int)of->state : STATE_COUNT;
+	int state = of->root.state >= 0 && of->root.state < STATE_COUNT ? (int)of->root.state
+									: STATE_COUNT;
 
-	const char *waits_on = of->waits_on;
+	const char *waits_on = of->root.waits_on;
 
-	if (of->state == STATE_RQ)
+	if (of->root.state == STATE_RQ)
 		waits_on = of->end == EDGE_CPU ? name_transient_string(of->thing) : NULL;
 	finding->doing_us[state] = sum(finding->doing_us[state], of->weight_us);
-	if (finding->syscall == of->syscall && finding->waits_on == waits_on) {
+	if (finding->syscall == of->root.syscall && finding->waits_on == waits_on) {
 		finding->vote_us = sum(finding->vote_us, of->weight_us);
 		return;
 	}
 	finding->vote_us -= of->weight_us;
 	if (finding->vote_us >= 0)
 		return;
-	finding->syscall = of->syscall;
+	finding->syscall = of->root.syscall;
 	finding->waits_on = waits_on;
 	finding->vote_us = -finding->vote_us;
 }
@@ -878,9 +874,9 @@ static void parties_add(struct findings *findings, struct finding *finding,
 		finding->unaccepted_us = sum(finding->unaccepted_us, of->weight_us);
 	party_add(findings, finding, PARTY_WAITERS, name_of_sample(of), sample->thread.commsum);
 	if (of->rooted) {
-		named = (struct finding_name){.name = of->name,
-					      .pid = of->pid,
-					      .tid = of->tid,
+		named = (struct finding_name){.name = of->root.comm,
+					      .pid = of->root.pid,
+					      .tid = of->root.tid,
 					      .weight_us = of->weight_us};
 		party_add(findings, finding, PARTY_CULPRITS, named, named.name);
 		doing_add(finding, of);
@@ -969,9 +965,9 @@ static void case_add(struct findings *findings, const struct finding_case *of)
 	}
 	finding_add(findings, finding, of);
 	through_add(findings, finding, of);
-	if (takes_lock(of) && of->tid != ABSENT && of->state == STATE_RQ) {
-		struct finding_holder *holder =
-			keyed_put(&findings->holders, sizeof(*holder), (uint64_t)of->tid, NULL);
+	if (takes_lock(of) && of->root.tid != ABSENT && of->root.state == STATE_RQ) {
+		struct finding_holder *holder = keyed_put(&findings->holders, sizeof(*holder),
+							  (uint64_t)of->root.tid, NULL);
 
 		holder->finding = (size_t)(finding - (struct finding *)findings->found.rows);
 		holder->queued_us = sum(holder->queued_us, of->weight_us);
@@ -987,7 +983,7 @@ static bool holder_add(struct findings *findings, struct finding_case *of)
 	struct finding *finding;
 	int64_t us;
 
-	if (!holder || of->rooted || of->state != STATE_RQ || takes_quota(of))
+	if (!holder || of->rooted || of->root.state != STATE_RQ || takes_quota(of))
 		return false;
 	finding = (struct finding *)findings->found.rows + holder->finding;
 	if (!holds_lock(finding, findings))

@@ -38,11 +38,10 @@ struct finding_case {
 	const struct sample *sample;
 	int64_t samples, weight_us;
 	bool rooted;
-	enum edge_kind link; /* between the root and the thread before it */
-	enum edge_kind end;  /* between the last thread and thing */
-	const char *thing;   /* device, control group or thread that the chain ends at */
-	int64_t state, tid, pid;
-	const char *name, *why, *waits_on, *syscall;
+	enum edge_kind link;	 /* between the root and the thread before it */
+	enum edge_kind end;	 /* between the last thread and thing */
+	const char *thing;	 /* device, control group or thread that the chain ends at */
+	struct sample_root root; /* of a sample without a chain: its own thread */
 };
 
 /* Those that a finding names. */

@@ -146,12 +146,17 @@ struct sample_blocker {
 	const char *kind, *sure, *oncpu_comm, *oncpu_cgroup;
 };
 
+/* what a thread does at the end of a chain */
+struct sample_root {
+	int64_t tid, pid, state;
+	const char *comm, *why, *waits_on, *syscall;
+};
+
 /* the threads that this one leads to, and the last one; see waits/chain.h */
 struct sample_chain {
 	const char *text;
 	int64_t depth; /* number of threads that the chain leads to */
-	int64_t root_tid, root_pid, root_state;
-	const char *root, *root_why, *root_waits_on, *root_syscall;
+	struct sample_root root;
 };
 
 /* path to the sample's thread, with --critical-path; and the first thread of it */

@@ -190,20 +190,20 @@ static void root_fill(const struct chain_nodes *nodes, const struct chain *chain
 	if (!root)
 		return;
 	if (root->edge.sure == SURE_PROCESS) {
-		sample->chain.root = name_transient_string(root->edge.thing);
-		sample->chain.root_pid = root->edge.pid;
+		sample->chain.root.comm = name_transient_string(root->edge.thing);
+		sample->chain.root.pid = root->edge.pid;
 		return;
 	}
 	root_lend(root);
-	sample->chain.root = root_name(nodes, chain);
-	sample->chain.root_tid = root->tid;
-	sample->chain.root_pid = root->pid;
-	sample->chain.root_state = root->state;
-	sample->chain.root_syscall = root->syscall;
-	sample->chain.root_why = root->why;
-	sample->chain.root_waits_on = root->waits_on;
+	sample->chain.root.comm = root_name(nodes, chain);
+	sample->chain.root.tid = root->tid;
+	sample->chain.root.pid = root->pid;
+	sample->chain.root.state = root->state;
+	sample->chain.root.syscall = root->syscall;
+	sample->chain.root.why = root->why;
+	sample->chain.root.waits_on = root->waits_on;
 	if (chain->cycle < chain->count)
-		sample->chain.root_why = chain->deadlock ? "deadlock" : "cycle";
+		sample->chain.root.why = chain->deadlock ? "deadlock" : "cycle";
 }
 
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample,

@@ -61,9 +61,9 @@ static void expect_chain(int64_t tid, const char *chain, int64_t depth, const ch
 	assert_string_equal(sample.chain.text, chain);
 	assert_int_equal(sample.chain.depth, depth);
 	if (root)
-		assert_string_equal(sample.chain.root, root);
+		assert_string_equal(sample.chain.root.comm, root);
 	else
-		assert_null(sample.chain.root);
+		assert_null(sample.chain.root.comm);
 }
 
 static void to_a_device(void **state)
@@ -83,11 +83,11 @@ static void to_a_device(void **state)
 	assert_int_equal(sample.blocker.pid, 2);
 	assert_string_equal(sample.blocker.kind, "socket");
 	assert_string_equal(sample.blocker.sure, "likely");
-	assert_int_equal(sample.chain.root_tid, 21);
-	assert_int_equal(sample.chain.root_pid, 2);
-	assert_int_equal(sample.chain.root_state, STATE_DISK);
-	assert_string_equal(sample.chain.root_waits_on, "sda");
-	assert_string_equal(sample.chain.root_syscall, "futex");
+	assert_int_equal(sample.chain.root.tid, 21);
+	assert_int_equal(sample.chain.root.pid, 2);
+	assert_int_equal(sample.chain.root.state, STATE_DISK);
+	assert_string_equal(sample.chain.root.waits_on, "sda");
+	assert_string_equal(sample.chain.root.syscall, "futex");
 }
 
 static void to_a_cpu(void **state)
@@ -102,7 +102,7 @@ static void to_a_cpu(void **state)
 	/* 3 has a node, too, but the chain does not go there */
 	add(3, "stress", EDGE_NONE, 0)->state = STATE_ON;
 	expect_chain(1, "waiter mutex> holder cpu> stress", 1, "holder");
-	assert_int_equal(reported(1).chain.root_state, STATE_RQ);
+	assert_int_equal(reported(1).chain.root.state, STATE_RQ);
 	assert_string_equal(reported(2).blocker.oncpu_comm, "stress");
 	assert_string_equal(reported(2).blocker.oncpu_cgroup, "/noisy");
 	assert_null(reported(1).blocker.oncpu_comm);
@@ -120,7 +120,7 @@ static void to_a_quota(void **state)
 	queued->edge.sure = SURE_LIKELY;
 	queued->edge.thing = name_transient_string("/small");
 	expect_chain(1, "waiter mutex> holder quota> /small", 1, "holder");
-	assert_string_equal(reported(1).chain.root_waits_on, "/small");
+	assert_string_equal(reported(1).chain.root.waits_on, "/small");
 	assert_string_equal(reported(2).blocker.kind, "quota");
 	assert_null(reported(2).blocker.oncpu_comm);
 }
@@ -135,9 +135,9 @@ static void to_a_process(void **state)
 	client->edge.sure = SURE_PROCESS;
 	client->edge.thing = name_transient_string("server");
 	expect_chain(1, "client socket> server", 1, "server");
-	assert_int_equal(reported(1).chain.root_pid, 50);
-	assert_int_equal(reported(1).chain.root_tid, ABSENT);
-	assert_int_equal(reported(1).chain.root_state, ABSENT);
+	assert_int_equal(reported(1).chain.root.pid, 50);
+	assert_int_equal(reported(1).chain.root.tid, ABSENT);
+	assert_int_equal(reported(1).chain.root.state, ABSENT);
 	assert_int_equal(reported(1).blocker.tid, ABSENT);
 }
 
@@ -148,20 +148,20 @@ static void of_cycles(void **state)
 	add(6, "c", EDGE_FILE_LOCK, 5);
 	expect_chain(7, "a mutex> b mutex> c file lock> b DEADLOCK", 2, "b");
 	expect_chain(6, "c file lock> b mutex> c DEADLOCK", 1, "b");
-	assert_string_equal(reported(7).chain.root_why, "deadlock");
-	assert_int_equal(reported(6).chain.root_tid, reported(5).chain.root_tid);
+	assert_string_equal(reported(7).chain.root.why, "deadlock");
+	assert_int_equal(reported(6).chain.root.tid, reported(5).chain.root.tid);
 	/* the wait of 6 has a time limit: it ends by itself */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = true;
 	expect_chain(7, "a mutex> b mutex> c file lock> b cycle", 2, "b");
-	assert_string_equal(reported(7).chain.root_why, "cycle");
+	assert_string_equal(reported(7).chain.root.why, "cycle");
 	/* the edge of 5 may be none */
 	nodes.nodes[*index_find(&nodes.by_tid, 6) - 1].edge.timed = false;
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_LIKELY;
-	assert_string_equal(reported(6).chain.root_why, "cycle");
+	assert_string_equal(reported(6).chain.root.why, "cycle");
 	/* the edge of 7 does not count: it leads to the cycle, and is not in it */
 	nodes.nodes[*index_find(&nodes.by_tid, 5) - 1].edge.sure = SURE_CERTAIN;
 	nodes.nodes[*index_find(&nodes.by_tid, 7) - 1].edge.sure = SURE_LIKELY;
-	assert_string_equal(reported(7).chain.root_why, "deadlock");
+	assert_string_equal(reported(7).chain.root.why, "deadlock");
 }
 
 static void of_itself(void **state)
@@ -190,13 +190,13 @@ static void of_ten_thousand(void **state)
 	for (int64_t tid = 1; tid <= 10000; tid++)
 		add(tid, "link", tid == 10000 ? EDGE_NONE : EDGE_MUTEX, tid == 10000 ? 0 : tid + 1);
 	sample = reported(1);
-	assert_null(sample.chain.root);
+	assert_null(sample.chain.root.comm);
 	assert_int_equal(sample.chain.depth, CHAIN_LINKS_MAX);
 	assert_true(strlen(sample.chain.text) < 300);
-	assert_string_equal(reported(10000 - CHAIN_LINKS_MAX).chain.root, "link");
-	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).chain.root_tid, 10000);
+	assert_string_equal(reported(10000 - CHAIN_LINKS_MAX).chain.root.comm, "link");
+	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).chain.root.tid, 10000);
 	assert_int_equal(reported(10000 - CHAIN_LINKS_MAX).chain.depth, CHAIN_LINKS_MAX);
-	assert_null(reported(10000 - CHAIN_LINKS_MAX - 1).chain.root);
+	assert_null(reported(10000 - CHAIN_LINKS_MAX - 1).chain.root.comm);
 }
 
 static void of_long_ones_the_middle_is_left_out(void **state)
@@ -230,7 +230,7 @@ static void edges_alone(void **state)
 	assert_int_equal(chain.count, 0);
 	assert_int_equal(sample.blocker.tid, 2);
 	assert_null(sample.chain.text);
-	assert_null(sample.chain.root);
+	assert_null(sample.chain.root.comm);
 }
 
 static void locks_put(const struct fake_proc *proc, const char *text)

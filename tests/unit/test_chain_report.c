@@ -11,10 +11,10 @@ static struct sample waiting(int64_t root_pid, int64_t root_state, const char *r
 	sample.scan.weight_us = 1000;
 	sample.chain.text = name_transient_string("a mutex> b");
 	sample.chain.depth = 1;
-	sample.chain.root = name_transient_string("b");
-	sample.chain.root_pid = root_pid;
-	sample.chain.root_state = root_state;
-	sample.chain.root_syscall = name_transient_string(root_syscall);
+	sample.chain.root.comm = name_transient_string("b");
+	sample.chain.root.pid = root_pid;
+	sample.chain.root.state = root_state;
+	sample.chain.root.syscall = name_transient_string(root_syscall);
 	return sample;
 }
 
@@ -103,7 +103,7 @@ static void only_chains(void **state)
 	sample.chain.depth = 0;
 	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	sample = waiting(7, STATE_SLEEP, "futex");
-	sample.chain.root_why = name_transient_string("cycle");
+	sample.chain.root.why = name_transient_string("cycle");
 	chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_ROOTS].row_count, 0);
@@ -213,7 +213,7 @@ static void stacks_of_roots(void **state)
 	struct sample victim = waiting(7, STATE_DISK, "fsync");
 	size_t at = STACK_LINE_NONE;
 
-	victim.chain.root_tid = 8;
+	victim.chain.root.tid = 8;
 	chain_report_init(&report, 2, NULL);
 	for (size_t i = 0; i < sizeof(scans) / sizeof(*scans); i++) {
 		taken(&report, victim);

@@ -45,14 +45,14 @@ static struct sample sample_of(const struct seen *seen)
 	sample.blocker.sure = seen->sure;
 	sample.wait.before_us = seen->before_us ? seen->before_us : ABSENT;
 	if (seen->root) {
-		sample.chain.root = name_transient_string(seen->root);
-		sample.chain.root_tid = sample.chain.root_pid =
+		sample.chain.root.comm = name_transient_string(seen->root);
+		sample.chain.root.tid = sample.chain.root.pid =
 			seen->root_tid ? seen->root_tid : ROOT_TID;
-		sample.chain.root_state = state_of_name(seen->root_state);
-		sample.chain.root_why = name_transient_string(seen->root_why);
-		sample.chain.root_waits_on = name_transient_string(seen->root_waits_on);
+		sample.chain.root.state = state_of_name(seen->root_state);
+		sample.chain.root.why = name_transient_string(seen->root_why);
+		sample.chain.root.waits_on = name_transient_string(seen->root_waits_on);
 		sample.chain.depth = seen->depth ? seen->depth : 1;
-		sample.blocker.tid = sample.chain.root_tid;
+		sample.blocker.tid = sample.chain.root.tid;
 		snprintf(text, sizeof(text), "%s %s> %s", seen->comm, seen->kind, seen->root);
 		sample.chain.text = name_transient_string(seen->chain ? seen->chain : text);
 	} else if (seen->chain) {
@@ -429,7 +429,7 @@ static void unknown_threads(void **state)
 	for (int awake = 0; awake <= 1; awake++) {
 		findings_init(&findings, NULL);
 		sample = sample_of(&seen);
-		sample.chain.root_pid = account.thread.pid = ROOT_TID;
+		sample.chain.root.pid = account.thread.pid = ROOT_TID;
 		for (int64_t scan = 0; scan < SCANS; scan++)
 			findings_add(&findings, &sample, EXACT_NOTE_NONE);
 		account.sums.cpu_us = awake ? SECOND_US : SECOND_US / 50;

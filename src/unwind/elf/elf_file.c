@@ -57,6 +57,7 @@ static int segment_header(const struct elf_file *elf, uint64_t offset, Elf64_Phd
 	err = elf_file_take(elf, offset, &narrow, sizeof(narrow));
 	if (!err)
 		*header = (Elf64_Phdr){.p_type = narrow.p_type,
+				       .p_flags = narrow.p_flags,
 				       .p_offset = narrow.p_offset,
 				       .p_vaddr = narrow.p_vaddr,
 				       .p_filesz = narrow.p_filesz,
