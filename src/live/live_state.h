@@ -122,8 +122,4 @@ int live_scan_read(struct live *live);
 /* live.c: makes the lookup that facts are looked up with. */
 struct lookup *live_lookup_new(struct live *live);
 
-/* live_share.c: --share and --attach. After kernel_open(): makes good what an attached sampler has
- * not seen, or lets others attach. */
-int live_share_begin(struct live *live, const struct kernel_options *options, struct error *e);
-
 #endif
