@@ -124,8 +124,8 @@ static void part_begin(struct record *record, int64_t time_us)
 	recording_host_add(rows_of(record, RECORD_HOST), time_us, &record->status,
 			   text_string(&record->command));
 	stack_dict_written_clear(&record->written);
-	if (source->stacks_anew)
-		source->stacks_anew(source);
+	if (source->host)
+		source->host->stacks_anew(source);
 }
 
 /* Adds what --trace measured, and forgets it. */
@@ -192,8 +192,8 @@ static int record_end(struct record *record)
 	struct error second = {0};
 	int err = 0, err_of_close;
 
-	if (source->stacks_end)
-		source->stacks_end(source);
+	if (source->host)
+		source->host->stacks_end(source);
 	err = traced_add(record, true);
 	rows_put(record, clock_utc_us());
 	if (record->config->when)

@@ -342,11 +342,11 @@ static int run_show(struct run *run, struct error *e)
 	struct source_status now, status;
 	int err;
 
-	if (source->settle)
-		source->settle(source);
-	if (source->account && !report->config->critical_path &&
+	if (source->host)
+		source->host->settle(source);
+	if (source->host && !report->config->critical_path &&
 	    (run->renderer->accounts || report->times.shared))
-		source->account(source, report_add_account, report);
+		source->host->account(source, report_add_account, report);
 	err = report_collect(report, true);
 	if (err)
 		return err;
@@ -417,8 +417,13 @@ static int run_take(struct run *run, const struct scan *batch)
 static int batch_take(void *to, const struct scan *batch)
 {
 	struct run *run = to;
-	int err = run_take(run, batch);
+	int err;
 
+	if (batch->again) {
+		groups_take_again(&run->report, &batch->samples[0]);
+		return 0;
+	}
+	err = run_take(run, batch);
 	if (run->report.grouped)
 		groups_end_batch(&run->report, batch);
 	/* write only if that does not block: threads of the scan must not wait for the reader of
@@ -434,13 +439,6 @@ static void sample_pass(void *to, const struct scan *scan, const struct sample *
 	struct run *run = to;
 
 	groups_pass(&run->report, scan, sample);
-}
-
-static void sample_take_again(void *to, const struct sample *sample)
-{
-	struct run *run = to;
-
-	groups_take_again(&run->report, sample);
 }
 
 /* Finds the scans that are missing before the present one, if it is the first after a worker that
@@ -491,11 +489,11 @@ static void run_release(struct run *run)
 	struct report *report = &run->report;
 	struct source *source = report->source;
 
-	if (!source->release || (report->grouped && report->tally.scans) || report_holds(report))
+	if (!source->host || (report->grouped && report->tally.scans) || report_holds(report))
 		return;
-	if (source->crowded && source->crowded(source))
+	if (source->host->crowded(source))
 		report_release(report);
-	source->release(source);
+	source->host->release(source);
 }
 
 /* Takes the present scan: what of it came in no batch, and what the source has beside samples. */
@@ -642,8 +640,7 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	report->source->take_to = run;
 	if (report->times.shared)
 		report->source->pass = sample_pass;
-	if (report->grouped && groups_sum_up(report))
-		report->source->take_again = sample_take_again;
+	report->source->sums_up = report->grouped && groups_sum_up(report);
 	report->source->describe(report->source, &run->before);
 	/* what is lost was found when the recording was opened, or later */
 	if (run->config->replay)

@@ -46,7 +46,7 @@ static bool keeps_samples(const struct live_context *context)
 
 static bool sums_up(const struct episodes *episodes)
 {
-	return episodes->source && episodes->source->take_again;
+	return episodes->source && episodes->source->sums_up;
 }
 
 /* True if scans may leave samples out: their owner sums them up. A stack is read for each sample,
@@ -143,7 +143,9 @@ static void left_out_give(const struct episodes *episodes, struct episode *episo
 	episode->left_out_us -= us;
 	episode->left_out_count -= count;
 	if (sample.thread.tid != ABSENT)
-		episodes->source->take_again(episodes->source->take_to, &sample);
+		episodes->source->take(
+			episodes->source->take_to,
+			&(struct scan){.again = true, .samples = &sample, .count = 1});
 }
 
 void episodes_settle(const struct episodes *episodes)

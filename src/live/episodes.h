@@ -12,7 +12,7 @@
  * and cgroups are read less often (LOOKUP_STILL_NS). No sample is kept of a wait of which a later
  * scan knows more, or where something is read anew for each sample.
  *
- * Where samples are only summed up (struct source, take_again), most scans leave such waits out:
+ * Where samples are only summed up (struct source, sums_up), most scans leave such waits out:
  * they read neither the record nor the sample, and the next sample of the episode has their
  * weight, too. A chain is followed again when one of its threads was switched. Unless all of its
  * edges are firm (waits/chain.h), others may come to stand between them meanwhile, so that it is
@@ -134,7 +134,7 @@ bool episode_keep(struct episodes *episodes, struct live_context *context, struc
 void episode_given(const struct episodes *episodes, struct live_context *context,
 		   struct episode *episode, struct sample *sample,
 		   const struct chain_sleepers *sleepers);
-/* Hands over what scans have left out (struct source, settle). */
+/* Hands over what scans have left out (struct host_source, settle). */
 void episodes_settle(const struct episodes *episodes);
 /* Drops the samples that are kept, with what they stand for. Call before names that samples point
  * to are dropped. */

@@ -541,6 +541,23 @@ static int64_t rotates_of_source(const struct source *source, const char *device
 	return device_rotates(BLOCK_CLASS, device);
 }
 
+static const struct host_source host_source = {
+	.account = account_of_source,
+	.settle = settle_of_source,
+	.release = live_release,
+	.crowded = live_crowded,
+	.rotates = rotates_of_source,
+	.priority = priority_of_source,
+	.io_group_has = io_group_has_of_source,
+	.stacks_end = stacks_end_of_source,
+	.stacks_anew = stacks_anew_of_source,
+	.traced = traced_of_source,
+	.events = events_of_source,
+	.wakeups = wakeups_of_source,
+	.follow = follow_of_source,
+	.look = live_look,
+};
+
 int live_open(const struct live_config *config, struct filter *filter, uint64_t needs,
 	      struct source **source, struct error *e)
 {
@@ -549,22 +566,9 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	int err;
 
 	live->source = (struct source){.next = live_next,
-				       .account = account_of_source,
-				       .release = live_release,
-				       .crowded = live_crowded,
 				       .describe = live_describe,
 				       .close = live_close,
-				       .traced = traced_of_source,
-				       .stacks_end = stacks_end_of_source,
-				       .stacks_anew = stacks_anew_of_source,
-				       .events = events_of_source,
-				       .wakeups = wakeups_of_source,
-				       .follow = follow_of_source,
-				       .settle = settle_of_source,
-				       .look = live_look,
-				       .priority = priority_of_source,
-				       .io_group_has = io_group_has_of_source,
-				       .rotates = rotates_of_source};
+				       .host = &host_source};
 	live->episodes.source = &live->source;
 	progress_begin();
 	live->context.config = *config;

@@ -448,8 +448,8 @@ int stack_dict_file_end(struct stack_dict_file *file, struct error *e)
 {
 	if (!file->path)
 		return 0;
-	if (file->source->stacks_end)
-		file->source->stacks_end(file->source);
+	if (file->source->host)
+		file->source->host->stacks_end(file->source);
 	return stack_dict_file_flush(file, e);
 }
 

@@ -171,8 +171,8 @@ static int distributions_collect(void *state, struct report *report, bool all)
 {
 	struct distribution_table *table = state;
 	struct source *source = report->source;
-	int err = source->traced(source, all, distribution_table_needs(table),
-				 distribution_table_add, table, report->e);
+	int err = source->host->traced(source, all, distribution_table_needs(table),
+				       distribution_table_add, table, report->e);
 
 	report_miss(report, "events in more distributions than tsnap keeps", table->refused);
 	table->refused = 0;

@@ -125,8 +125,8 @@ static int events_collect(void *state, struct report *report, bool all)
 {
 	struct events *events = state;
 
-	report->source->events(report->source, column_list_needs(&events->list.list), event_take,
-			       events);
+	report->source->host->events(report->source, column_list_needs(&events->list.list),
+				     event_take, events);
 	report_miss(report, "single events more than tsnap keeps", events->list.refused);
 	events->list.refused = 0;
 	if (!events_only(report))

@@ -65,7 +65,7 @@ static bool path_take(void *state, struct report *report, const struct scan *bat
 		bool own = filter_accepts(&path->own, sample);
 
 		if (own)
-			report->source->follow(report->source, sample->thread.tid);
+			report->source->host->follow(report->source, sample->thread.tid);
 		path_notes_add(&path->path.notes, batch, sample, own);
 	}
 	return true;
@@ -98,13 +98,13 @@ static int path_collect(void *state, struct report *report, bool all)
 	int64_t until_ns;
 
 	if (!all) {
-		until_ns = source->wakeups(source, wakeup_take, &path->notes);
+		until_ns = source->host->wakeups(source, wakeup_take, &path->notes);
 		critical_path_end_scan(path, until_ns, sample_take, report);
 		for (size_t i = 0; i < path->led_to_count; i++)
-			source->follow(source, path->led_to[i]);
+			source->host->follow(source, path->led_to[i]);
 		path->led_to_count = 0;
 	}
-	if (all || (source->crowded && source->crowded(source)))
+	if (all || (source->host && source->host->crowded(source)))
 		critical_path_settle(path, sample_take, report);
 	return 0;
 }

@@ -497,7 +497,7 @@ static void rows_save(void *state, struct report *report)
 
 static int rows_collect(void *state, struct report *report, bool all)
 {
-	bool crowded = report->source->crowded && report->source->crowded(report->source);
+	bool crowded = report->source->host && report->source->host->crowded(report->source);
 	struct rows *rows = state;
 
 	if (all)

@@ -64,7 +64,7 @@ struct exact_times {
 struct exact_note {
 	uint32_t part; /* index of the thread * TIME_KINDS + kind; or EXACT_PART_NONE */
 	bool began;    /* the thread entered its state after its previous sample */
-	bool again;    /* the sample was added before (struct source, take_again) */
+	bool again;    /* the sample was added before (struct scan, again) */
 };
 
 /* The note of a sample that has no part. */

@@ -453,8 +453,8 @@ static bool holds_slow_disk(const struct finding *finding, const struct findings
 {
 	const struct finding_name *device = finding_first(finding, PARTY_THINGS);
 	const struct source *source = findings->source;
-	bool flash =
-		source && source->rotates && device && source->rotates(source, device->name) == 0;
+	bool flash = source && source->host && device &&
+		     source->host->rotates(source, device->name) == 0;
 
 	return is_enough(finding, findings) &&
 	       finding_age_us(finding) >= (flash ? SLOW_FLASH_US : SLOW_AGE_US);
@@ -1048,11 +1048,11 @@ static bool limit_is_of(const struct source_io_limit *limit, const struct findin
 	const struct keyed *waiters = &finding->parties[PARTY_WAITERS];
 	const struct source *source = findings->source;
 
-	if (!source || !source->io_group_has)
+	if (!source || !source->host)
 		return true;
 	for (size_t i = 0; i < waiters->count; i++)
-		if (source->io_group_has(source, ((struct finding_name *)waiters->rows)[i].tid,
-					 limit->path))
+		if (source->host->io_group_has(
+			    source, ((struct finding_name *)waiters->rows)[i].tid, limit->path))
 			return true;
 	return false;
 }
@@ -1107,8 +1107,8 @@ static int64_t priority_of(const struct findings *findings, const struct finding
 {
 	const struct source *source = findings->source;
 
-	return source && source->priority && name && name->tid != ABSENT
-		       ? source->priority(source, name->tid)
+	return source && source->host && name && name->tid != ABSENT
+		       ? source->host->priority(source, name->tid)
 		       : ABSENT;
 }
 

@@ -30,7 +30,7 @@ struct time_rows {
 extern const struct report_part groups_part;
 
 /* Take a sample that is not shown, of a thread that may be (pass of struct source); and one again
- * (take_again). */
+ * (struct scan, again). */
 void groups_pass(struct report *report, const struct scan *scan, const struct sample *sample);
 void groups_take_again(struct report *report, const struct sample *sample);
 /* Adds a time before the scan in which no thread was seen to the steps of --by-time. */

@@ -195,8 +195,8 @@ static void unmet_find(struct sleepers *sleepers, const struct report *report)
 	struct choices choices = {0};
 
 	choices_find(&choices, &report->query, &report->filter);
-	if (choices.count &&
-	    !report->source->look(report->source, &all, choices.needs, choices_request, &choices))
+	if (choices.count && !report->source->host->look(report->source, &all, choices.needs,
+							 choices_request, &choices))
 		unmet_report(&choices, &sleepers->unmet);
 	choices_done(&choices);
 }
@@ -210,8 +210,8 @@ static int sleepers_look(struct sleepers *sleepers, const struct report *report)
 	filter.on_cpu = filter.off_cpu = filter.no_samples = false;
 	sleepers_begin(sleepers);
 	sleepers->filtered = query_selects(&report->query);
-	err = report->source->look(report->source, &filter, sleepers_needs(sleepers), sleepers_take,
-				   sleepers);
+	err = report->source->host->look(report->source, &filter, sleepers_needs(sleepers),
+					 sleepers_take, sleepers);
 	sleepers_end(sleepers);
 	return err;
 }
@@ -222,7 +222,7 @@ void sleepers_find(void *state, struct report *report)
 	int err = -ENOSYS;
 
 	sleepers->known = false;
-	if (report->rows->row_count || !report->source->look || !report->tally.scans)
+	if (report->rows->row_count || !report->source->host || !report->tally.scans)
 		return;
 	for (int looks = 1; looks <= LOOKS_MAX; looks++) {
 		err = sleepers_look(sleepers, report);

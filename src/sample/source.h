@@ -132,88 +132,88 @@ typedef void wake_callback(void *to, const struct wakeup *wakeup);
 struct column;
 struct filter;
 
+struct source;
+
+/* What only this host has, and no recording. */
+struct host_source {
+	/* Delivers the counter deltas that no sample has reported yet: an account for each thread,
+	 * and for exited threads one by name and user, since their previous sample or account.
+	 * Fields that change within a thread (state, system call ...) and weights are absent. */
+	void (*account)(struct source *source, account_callback *take, void *to);
+	/* Hands over what scans until now have left out (struct source, sums_up): before an
+	 * interval is shown. */
+	void (*settle)(struct source *source);
+	/* Declares that nothing delivered is in use any more: after an interval, or after each
+	 * scan. Texts of samples may be freed, such as transient ones of lookups. */
+	void (*release)(struct source *source);
+	/* True if release() would free texts: holders of samples should let go of them. */
+	bool (*crowded)(const struct source *source);
+	/* 1: the block device has rotating disks; 0: not; ABSENT: not known. */
+	int64_t (*rotates)(const struct source *source, const char *device);
+	/* Priority of a thread as it is now: below 0 for real time (column priority), 20 + nice,
+	 * and 60 for SCHED_IDLE. ABSENT: not known. */
+	int64_t (*priority)(const struct source *source, int64_t tid);
+	/* True if the thread is in the group of blkio or io with that path, or below it. */
+	bool (*io_group_has)(const struct source *source, int64_t tid, const char *path);
+	/* Delivers to stack_take the stacks that it has not had yet, which may take some seconds.
+	 */
+	void (*stacks_end)(struct source *source);
+	/* Makes the source deliver each stack to stack_take again, when a sample has it next. */
+	void (*stacks_anew)(struct source *source);
+	/* Delivers what --trace measured since the last call, and that no filter refuses; called
+	 * after every scan, as a source keeps only a limited amount. all: everything until now, for
+	 * which it may wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or
+	 * -errno with e. */
+	int (*traced)(struct source *source, bool all, uint64_t needs, trace_callback *take,
+		      void *to, struct error *e);
+	/* Delivers the single events since the last call that no filter refuses; called after every
+	 * scan. needs: NEED_* of who. */
+	void (*events)(struct source *source, uint64_t needs, event_callback *take, void *to);
+	/* Delivers the wake-ups since the last call that ended waits which scans have seen, if
+	 * NEED_PATH was requested. Returns the monotonic time until which none is missing. */
+	int64_t (*wakeups)(struct source *source, wake_callback *take, void *to);
+	/* Adds lookups of its waits to the samples of this thread from now on; with NEED_PATH other
+	 * sleepers have none. */
+	void (*follow)(struct source *source, int64_t tid);
+	/* Delivers a sample, without a weight, of each thread that the filter accepts now, beside
+	 * the scans; called after a scan, before the next one. needs: NEED_*, as far as the source
+	 * was opened for them. 0, or -errno: some threads may be missing. */
+	int (*look)(struct source *source, struct filter *filter, uint64_t needs,
+		    sample_callback *take, void *to);
+};
+
 struct source {
 	/* Waits for the next tick and delivers its scan. 1: *scan is filled, with the samples that
 	 * no batch had; 0: the end (of the recording); -EINTR: a signal came first; another -errno:
 	 * failed, and e is filled unless take failed (-EOWNERDEAD: but the scans until then are
 	 * whole). */
 	int (*next)(struct source *source, struct scan *scan, struct error *e);
-	/* Delivers the counter deltas that no sample has reported yet: an account for each thread,
-	 * and for exited threads one by name and user, since their previous sample or account.
-	 * Fields that change within a thread (state, system call ...) and weights are absent. NULL:
-	 * there is none (replay). */
-	void (*account)(struct source *source, account_callback *take, void *to);
-	/* Declares that nothing delivered is in use any more: after an interval, or after each
-	 * scan. Texts of samples may be freed, such as transient ones of lookups. NULL: none are
-	 * freed. */
-	void (*release)(struct source *source);
-	/* True if release() would free texts: holders of samples should let go of them. NULL:
-	 * never. */
-	bool (*crowded)(const struct source *source);
 	void (*describe)(struct source *source, struct source_status *status);
 	/* True if no sample until now can have a value in the column, of sample_columns, as the
 	 * recording does not hold it. NULL: never. */
 	bool (*lacks)(const struct source *source, const struct column *column);
-	/* 1: the block device has rotating disks; 0: not; ABSENT: not known. NULL: none is known.
-	 */
-	int64_t (*rotates)(const struct source *source, const char *device);
-	/* Priority of a thread as it is now: below 0 for real time (column priority), 20 + nice,
-	 * and 60 for SCHED_IDLE. ABSENT: not known. NULL: never. */
-	int64_t (*priority)(const struct source *source, int64_t tid);
-	/* True if the thread is in the group of blkio or io with that path, or below it. NULL:
-	 * never. */
-	bool (*io_group_has)(const struct source *source, int64_t tid, const char *path);
 	void (*close)(struct source *source); /* frees source too */
+	const struct host_source *host;	      /* NULL: a recording */
+
 	/* Set by the owner, or NULL: takes a batch of the scan that next() gathers, so that the
 	 * samples of a large one need not be in memory at once. The scan time has passed: waiting
 	 * here makes the rest of the scan less exact. 0, or -errno to end the scan with. */
 	int (*take)(void *take_to, const struct scan *batch);
 	void *take_to;
+	/* Set by the owner if it sums samples up. Scans may leave threads out then that sleep on in
+	 * the wait of an earlier sample; a later sample of that wait stands for these scans, too,
+	 * or take gets the earlier one again for them alone, in a batch of its own (struct scan,
+	 * again). */
+	bool sums_up;
 	/* Set by the owner, or NULL: takes the samples of a recording that the filter refuses, as
 	 * they have exact times of their threads since the samples before; without the columns that
 	 * follow from others. scan: times of the scan that the sample is of. Live, these times are
 	 * in the thread's next sample or account. */
 	void (*pass)(void *take_to, const struct scan *scan, const struct sample *sample);
-	/* Set by the owner, or NULL: then every scan has all samples. Else scans may leave threads
-	 * out that sleep on in the wait of an earlier sample; a later sample of that wait stands
-	 * for these scans, too, or take_again takes the earlier one again for them alone: weight_us
-	 * and repeats say for how much time, and for how many scans but one. Its times since the
-	 * sample before are absent. */
-	sample_callback *take_again;
-	/* Hands to take_again what scans until now have left out: before an interval is shown.
-	 * NULL: they leave nothing out. */
-	void (*settle)(struct source *source);
 	/* Set by the owner, or NULL: takes the stacks whose hashes are in samples, once each or
-	 * more often. stacks_end: delivers those that it has not had yet, which may take some
-	 * seconds; NULL if there are none. */
+	 * more often. */
 	stack_callback *stack_take;
 	void *stack_take_to;
-	void (*stacks_end)(struct source *source);
-	/* Makes the source deliver each stack to stack_take again, when a sample has it next. NULL
-	 * if there are no stacks. */
-	void (*stacks_anew)(struct source *source);
-	/* Delivers what --trace measured since the last call, and that no filter refuses; called
-	 * after every scan, as a source keeps only a limited amount. all: everything until now, for
-	 * which it may wait some milliseconds; else what is at hand. needs: NEED_* of who. 0, or
-	 * -errno with e. NULL: the source measures nothing. */
-	int (*traced)(struct source *source, bool all, uint64_t needs, trace_callback *take,
-		      void *to, struct error *e);
-	/* Delivers the single events since the last call that no filter refuses; called after every
-	 * scan. needs: NEED_* of who. NULL: the source has none. */
-	void (*events)(struct source *source, uint64_t needs, event_callback *take, void *to);
-	/* Delivers the wake-ups since the last call that ended waits which scans have seen, if
-	 * NEED_PATH was requested. Returns the monotonic time until which none is missing. NULL:
-	 * the source has none. */
-	int64_t (*wakeups)(struct source *source, wake_callback *take, void *to);
-	/* Adds lookups of its waits to the samples of this thread from now on; with NEED_PATH other
-	 * sleepers have none. NULL: all samples have them. */
-	void (*follow)(struct source *source, int64_t tid);
-	/* Delivers a sample, without a weight, of each thread that the filter accepts now, beside
-	 * the scans; called after a scan, before the next one. needs: NEED_*, as far as the source
-	 * was opened for them. 0, or -errno: some threads may be missing. NULL: the source has only
-	 * its samples. */
-	int (*look)(struct source *source, struct filter *filter, uint64_t needs,
-		    sample_callback *take, void *to);
 };
 
 #endif

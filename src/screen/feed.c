@@ -82,16 +82,16 @@ int feed_next(struct feed *feed, struct error *e)
 	history_end_scan(feed->history, &scan);
 	lost_count(feed, scan.scan_time_ns);
 	feed->last_ns = scan.scan_time_ns;
-	if (source->account &&
+	if (source->host &&
 	    scan.scan_time_ns - feed->account_ns >= HISTORY_ACCOUNT_US * NS_PER_US) {
-		source->account(source, account_take, feed->history);
+		source->host->account(source, account_take, feed->history);
 		feed->account_ns = scan.scan_time_ns;
 	}
-	if (feed->traces && source->traced &&
-	    source->traced(source, false, FEED_TRACE_NEEDS, trace_take, feed->history, e))
+	if (feed->traces && source->host &&
+	    source->host->traced(source, false, FEED_TRACE_NEEDS, trace_take, feed->history, e))
 		return -EIO;
-	if (source->release)
-		source->release(source);
+	if (source->host)
+		source->host->release(source);
 	return more;
 }
 

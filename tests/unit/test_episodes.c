@@ -339,17 +339,19 @@ static void some_are_not_kept(void **state)
 static struct sample taken[64];
 static size_t taken_count;
 
-static void take_again(void *to, const struct sample *sample)
+static int batch_take(void *to, const struct scan *batch)
 {
-	(void)to;
+	assert_true(batch->again);
+	assert_int_equal(batch->count, 1);
 	assert_in_range(taken_count, 0, sizeof(taken) / sizeof(taken[0]) - 1);
-	taken[taken_count++] = *sample;
+	taken[taken_count++] = batch->samples[0];
+	return 0;
 }
 
 /* A scene whose samples are summed up. */
 static struct scene *summed_scene(uint64_t needs)
 {
-	static const struct source source = {.take_again = take_again};
+	static const struct source source = {.take = batch_take, .sums_up = true};
 	struct scene *scene = scene_make();
 
 	scene->context.wants.needs |= needs;
@@ -588,7 +590,7 @@ static void refused_samples_do_not_count(void **state)
  * end of a chain is not known. */
 static void others_leave_nothing_out(void **state)
 {
-	static const struct source rows = {.take_again = NULL};
+	static const struct source rows = {.take = batch_take};
 	struct sample sample;
 
 	for (int reason = 0; reason < 5; reason++) {

@@ -82,8 +82,9 @@ static bool io_group_has(const struct source *source, int64_t tid, const char *p
 	return tid != 11 || strcmp(path, "/web") != 0;
 }
 
-static const struct source flash_source = {
+static const struct host_source flash_host = {
 	.rotates = rotates, .priority = priority_of, .io_group_has = io_group_has};
+static const struct source flash_source = {.host = &flash_host};
 
 static void findings_of(struct findings *findings, const struct seen *seen, size_t count,
 			struct source_status *status)

@@ -213,7 +213,8 @@ static size_t lines_of(int fd)
 static void written_is_read(void **state)
 {
 	static const char hostile[] = "a\"b;\n,\x1b[2J;\xff\\x41;\\;世界";
-	struct source source = {.stacks_end = source_end};
+	static const struct host_source host = {.stacks_end = source_end};
+	struct source source = {.host = &host};
 	struct stack_dict_file file = {0};
 	struct stack_dict *dict = NULL;
 	struct error e = {0};
