@@ -7,8 +7,9 @@
 #include <errno.h>
 
 /* columns of a report of named processes, after avg_thr: on 80 characters, too, it has room for
- * what they wait for */
+ * what they wait for. Recordings seldom have stacks, which show the function */
 #define PROCESS_COLUMNS "pid,comm,state,state_us,syscall,waits_on,chain"
+#define LIVE_PROCESS_COLUMNS PROCESS_COLUMNS ",function"
 #define PATH_COLUMNS "path_end,comm,syscall,waits_on,path"
 
 /* Columns with --critical-path: rows name the process of the path, too. Stacks have their own
@@ -69,11 +70,12 @@ static int columns_choose(const struct config *config, struct report *report, si
 	int err = 0;
 
 	/* distributions have the keys of a report */
-	names = path				? path_columns(report)
-		: of_processes			? PROCESS_COLUMNS
-		: grouped && !renderer->grouped ? REPORT_COLUMNS_DEFAULT
-		: config->by_chain		? FOLD_CHAIN_ROOT
-						: renderer->columns;
+	names = path				 ? path_columns(report)
+		: of_processes && config->replay ? PROCESS_COLUMNS
+		: of_processes			 ? LIVE_PROCESS_COLUMNS
+		: grouped && !renderer->grouped	 ? REPORT_COLUMNS_DEFAULT
+		: config->by_chain		 ? FOLD_CHAIN_ROOT
+						 : renderer->columns;
 	/* a replay needs the time */
 	if (config->mode == MODE_RECORD)
 		err = column_list_add(&report->list, "timestamp", grouped, e);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES_MAX 4096	     /* 3 MB; 6 MB where scans leave samples out */
+#define SAMPLES_MAX 4096	     /* 3 MB; 6 MB if scans skip samples */
 #define RENEW_NS (8 * NS_PER_SECOND) /* limit of the time between whole lookups of a sample */
 #define TURNS_MAX 65536		     /* limit of turn; a later walk meets the rest again */
 #define KEYS_LEAST 4096
@@ -32,7 +32,7 @@ static const struct {
 /* Needs whose facts are read of one episode in a system call. */
 #define NEEDS_READ (NEED_FILE | NEEDS_OF_WAIT)
 
-enum { LOOKED_UP, GIVEN, SAMPLES };
+enum { LOOKED_UP, DELIVERED, SAMPLES };
 
 /* True if samples are kept. They are not where idle threads are sampled, too: these are many, and
  * little is looked up of each. A filter that needs totals or requests takes what is new of them
@@ -49,9 +49,9 @@ static bool sums_up(const struct episodes *episodes)
 	return episodes->source && episodes->source->sums_up;
 }
 
-/* True if scans may leave samples out: their owner sums them up. A stack is read for each sample,
- * and of a blocker alone it is not known whether a later scan would find another one. */
-static bool may_leave_out(const struct episodes *episodes, const struct live_context *context)
+/* True if scans may skip samples: their owner sums them up. Each sample needs a stack of its own,
+ * and without its chain nothing tells whether a blocker would still be the same. */
+static bool may_skip(const struct episodes *episodes, const struct live_context *context)
 {
 	return sums_up(episodes) && keeps_samples(context) &&
 	       !(context->wants.needs & NEEDS_STACKS) &&
@@ -70,13 +70,13 @@ static bool look_due(struct episodes *episodes, const struct live_context *conte
 	return true;
 }
 
-static void left_out_choose(struct episodes *episodes, const struct live_context *context)
+static void skip_choose(struct episodes *episodes, const struct live_context *context)
 {
 	bool chains = context->wants.needs & NEEDS_CHAINS;
 
 	for (size_t at = chains ? 0 : EPISODE_LOOKS - 1; at < EPISODE_LOOKS; at++)
 		if (!look_due(episodes, context, at)) {
-			episodes->left_out_us = chains ? looks[at].wait_us : 0;
+			episodes->skipped_us = chains ? looks[at].wait_us : 0;
 			return;
 		}
 }
@@ -126,22 +126,22 @@ static void sample_lengthen(struct sample *sample, int64_t us)
 		sample->call.us += us;
 }
 
-/* Hands over the sample of an earlier scan again: for the first of the scans that left it out, so
- * many. */
-static void left_out_give(const struct episodes *episodes, struct episode *episode, uint32_t count)
+/* Delivers the last sample again: for the first `count` of the scans that skipped it. */
+static void skipped_deliver(const struct episodes *episodes, struct episode *episode,
+			    uint32_t count)
 {
 	struct sample sample;
 	int64_t us;
 
 	if (!count)
 		return;
-	sample = episode->samples[GIVEN];
-	us = episode->left_out_us * count / episode->left_out_count;
+	sample = episode->samples[DELIVERED];
+	us = episode->skipped_us * count / episode->skipped_count;
 	sample.scan.repeats = count - 1;
 	sample.scan.weight_us = us;
 	sample_lengthen(&sample, us);
-	episode->left_out_us -= us;
-	episode->left_out_count -= count;
+	episode->skipped_us -= us;
+	episode->skipped_count -= count;
 	if (sample.thread.tid != ABSENT)
 		episodes->source->take(
 			episodes->source->take_to,
@@ -151,7 +151,7 @@ static void left_out_give(const struct episodes *episodes, struct episode *episo
 void episodes_settle(const struct episodes *episodes)
 {
 	for (size_t i = 0; i < episodes->count; i++)
-		left_out_give(episodes, episodes->all[i], episodes->all[i]->left_out_count);
+		skipped_deliver(episodes, episodes->all[i], episodes->all[i]->skipped_count);
 }
 
 struct episode *episodes_find(struct episodes *episodes, uint32_t key)
@@ -179,16 +179,16 @@ static void sample_forget(struct episodes *episodes, struct episode *episode)
 	episodes->samples_count -= episode->samples != NULL;
 	free(episode->samples);
 	episode->samples = NULL;
-	episode->may_be_left_out = false;
-	episode->left_out_count = 0;
-	episode->left_out_us = 0;
+	episode->may_be_skipped = false;
+	episode->skipped_count = 0;
+	episode->skipped_us = 0;
 }
 
 static void episode_end(struct episodes *episodes, size_t at)
 {
 	struct episode *episode = episodes->all[at], *last = episodes->all[--episodes->count];
 
-	left_out_give(episodes, episode, episode->left_out_count);
+	skipped_deliver(episodes, episode, episode->skipped_count);
 	sample_forget(episodes, episode);
 	episodes->all[at] = last;
 	id_map_set(&episodes->at, last->copy.record.key, (uint32_t)at + 1);
@@ -251,9 +251,9 @@ void episodes_begin_scan(struct episodes *episodes, struct live_context *context
 	const struct live_capture *capture = context->now.capture;
 
 	episodes->round = round;
-	episodes->left_out_us = INT64_MAX;
-	if (may_leave_out(episodes, context)) {
-		left_out_choose(episodes, context);
+	episodes->skipped_us = INT64_MAX;
+	if (may_skip(episodes, context)) {
+		skip_choose(episodes, context);
 		changed_note(episodes, context);
 	}
 	while (capture->whole && episodes->count)
@@ -313,18 +313,18 @@ bool episodes_met(struct episodes *episodes, const struct thread_state *record, 
 	return true;
 }
 
-bool episode_leave_out(const struct episodes *episodes, struct live_context *context,
-		       struct episode *episode, int64_t weight_us)
+bool episode_skip(const struct episodes *episodes, struct live_context *context,
+		  struct episode *episode, int64_t weight_us)
 {
 	int64_t now_ns = context->now.scan_time.now_ns;
 	int64_t slept_ns = now_ns - (int64_t)episode->copy.record.sched.out_ns;
 
-	if (!episode->may_be_left_out || now_ns >= episode->until_ns ||
-	    (!episode->sleepers.firm && slept_ns / NS_PER_US < episodes->left_out_us) ||
+	if (!episode->may_be_skipped || now_ns >= episode->until_ns ||
+	    (!episode->sleepers.firm && slept_ns / NS_PER_US < episodes->skipped_us) ||
 	    chain_changed(episodes, context, &episode->sleepers))
 		return false;
-	episode->left_out_count++;
-	episode->left_out_us += weight_us;
+	episode->skipped_count++;
+	episode->skipped_us += weight_us;
 	episode->wanted_ns = now_ns;
 	return true;
 }
@@ -476,7 +476,7 @@ bool episode_keep(struct episodes *episodes, struct live_context *context, struc
 	    (!episode->samples && episodes->samples_count == SAMPLES_MAX))
 		return false;
 	if (!episode->samples) {
-		episode->samples = memory_get((sums_up(episodes) ? SAMPLES : GIVEN) *
+		episode->samples = memory_get((sums_up(episodes) ? SAMPLES : DELIVERED) *
 					      sizeof(*episode->samples));
 		episodes->samples_count++;
 	}
@@ -496,31 +496,31 @@ static bool wait_differs(const struct sample *earlier, const struct sample *samp
 	       earlier->wait.why != sample->wait.why || earlier->file.name != sample->file.name;
 }
 
-/* Returns how many of the scans that left a wait out had it as the earlier sample has it, if this
- * one differs. All, if a switch has changed it: the first scan after that has looked. Else half
- * were nearer to the earlier sample, rounded up, as a scan stands for the time before it. */
+/* Returns how many of the skipped scans belong to the last sample, if the new one differs. All of
+ * them, if a switch has changed the wait: the first scan after it was not skipped. Else the change
+ * may have come at any time: half of them, rounded up. */
 static uint32_t earlier_count(const struct episodes *episodes, struct live_context *context,
 			      const struct episode *episode)
 {
 	return chain_changed(episodes, context, &episode->sleepers)
-		       ? episode->left_out_count
-		       : (episode->left_out_count + 1) / 2;
+		       ? episode->skipped_count
+		       : (episode->skipped_count + 1) / 2;
 }
 
-void episode_given(const struct episodes *episodes, struct live_context *context,
-		   struct episode *episode, struct sample *sample,
-		   const struct chain_sleepers *sleepers)
+void episode_deliver(const struct episodes *episodes, struct live_context *context,
+		     struct episode *episode, struct sample *sample,
+		     const struct chain_sleepers *sleepers)
 {
 	if (!sums_up(episodes))
 		return;
-	if (episode->left_out_count && wait_differs(&episode->samples[GIVEN], sample))
-		left_out_give(episodes, episode, earlier_count(episodes, context, episode));
-	sample->scan.repeats = episode->left_out_count;
-	sample->scan.weight_us += episode->left_out_us;
-	episode->left_out_us = episode->left_out_count = 0;
-	episode->samples[GIVEN] = *sample;
-	sums_clear(&episode->samples[GIVEN]);
-	episode->may_be_left_out = !sleepers || sleepers->known;
+	if (episode->skipped_count && wait_differs(&episode->samples[DELIVERED], sample))
+		skipped_deliver(episodes, episode, earlier_count(episodes, context, episode));
+	sample->scan.repeats = episode->skipped_count;
+	sample->scan.weight_us += episode->skipped_us;
+	episode->skipped_us = episode->skipped_count = 0;
+	episode->samples[DELIVERED] = *sample;
+	sums_clear(&episode->samples[DELIVERED]);
+	episode->may_be_skipped = !sleepers || sleepers->known;
 	if (sleepers)
 		episode->sleepers = *sleepers;
 }

@@ -3,25 +3,25 @@
  * the next one. Scans keep an episode for each sleeper whose sample they want: of all threads
  * where idle ones are wanted, else of those that work.
  *
- * A record stands still while its thread sleeps, so a scan copies it once, and an episode goes on
- * until a capture has the record again, or its key as one that is gone. An episode may keep the
- * sample that was made of it, too, which then stands for later scans without a lookup, as long as
- * lookups would find the same. What others may change meanwhile (holders, peers) is read again
- * after a second or two of the wait, or up to eight (wait_episode_until()). If that gives the wait
- * another class, and after some seconds in any case, all of the sample is looked up again; users
- * and cgroups are read less often (LOOKUP_STILL_NS). No sample is kept of a wait of which a later
- * scan knows more, or where something is read anew for each sample.
+ * A record stands still while its thread sleeps, so a scan copies it once. The episode goes on
+ * until a capture has the record again, or reports its key as gone.
  *
- * Where samples are only summed up (struct source, sums_up), most scans leave such waits out:
- * they read neither the record nor the sample, and the next sample of the episode has their
- * weight, too. A chain is followed again when one of its threads was switched. Unless all of its
- * edges are firm (waits/chain.h), others may come to stand between them meanwhile, so that it is
- * also followed again in each scan for the first half second of a wait, and then after a fifth of
- * its length at most.
+ * An episode may keep the sample that was made of it. Later scans repeat that sample without a
+ * lookup, as long as lookups would find the same. Holders and peers may change meanwhile: they are
+ * read again after one or two seconds of the wait, or up to eight (wait_episode_until()). If that
+ * changes the wait class, and after some seconds in any case, all of the sample is looked up again;
+ * users and cgroups are read less often (LOOKUP_STILL_NS). No sample is kept if a later scan will
+ * know more of the wait, or if some of its values are read for each sample.
+ *
+ * If samples are only summed up (struct source, sums_up), most scans skip such episodes: they read
+ * neither the record nor the sample, and the episode's next sample gets their weight. A chain is
+ * followed again as soon as one of its threads is switched. If an edge of it may change without
+ * that (not firm: waits/chain.h), it is also followed again in each scan of the wait's first half
+ * second, and then before the wait has become a fifth longer.
  *
  * Without -a a scan must find out whether a sleeper works. An episode is judged once: in the scan
- * in which it is listed as new. Threads that slept before, or that no list has reported, are judged
- * in turn, some in each scan.
+ * that lists it as new. Threads that slept before the start, or that no list has reported, wait for
+ * their turn; each scan judges some of them.
  */
 #ifndef TSNAP_LIVE_EPISODES_H
 #define TSNAP_LIVE_EPISODES_H
@@ -43,16 +43,17 @@ struct live_context;
 struct lookup_hint;
 
 struct episode {
-	/* what a scan reads of an episode that it leaves out */
-	int64_t until_ns;    /* the kept sample holds until then */
-	int64_t wanted_ns;   /* time of the last scan that wanted the episode, or left it out */
-	int64_t left_out_us; /* weights of scans that left it out, since one had its sample */
-	uint32_t left_out_count;
-	bool may_be_left_out; /* its sample was handed over, and all of its chain is known */
+	/* what a scan reads of an episode that it skips */
+	int64_t until_ns;   /* the kept sample holds until then */
+	int64_t wanted_ns;  /* time of the last scan that wanted the episode, or skipped it */
+	int64_t skipped_us; /* weights of the scans that skipped it since one delivered its sample
+			     */
+	uint32_t skipped_count;
+	bool may_be_skipped; /* its sample was delivered, and all of its chain is known */
 	struct chain_sleepers sleepers;
 	struct captured copy;
-	/* The sample as it was looked up, and, where scans may leave it out, as it was handed over;
-	 * NULL: none is kept. */
+	/* the sample as it was looked up, and, if scans may skip it, as it was delivered; NULL:
+	 * none is kept */
 	struct sample *samples;
 	int64_t filled_ns; /* time of the last whole lookup */
 };
@@ -67,7 +68,8 @@ struct episodes {
 	/* the present scan */
 	uint32_t round;			  /* of walks */
 	int64_t looked_ns[EPISODE_LOOKS]; /* last scan that had waits of each length */
-	int64_t left_out_us; /* waits that have lasted so long are left out; INT64_MAX: none are */
+	int64_t skipped_us; /* waits that have lasted for that long are skipped; INT64_MAX: none are
+			     */
 	struct index changed_keys, changed_pids; /* records and processes that may have changed */
 	/* sleepers that were judged, or wait for their turn */
 	uint32_t *judged; /* sequence of each key's episode, plus one; 0: none */
@@ -112,15 +114,15 @@ static inline void episodes_prefetch(const struct episodes *episodes, size_t at)
 		__builtin_prefetch(from + byte);
 }
 
-/* True if this scan leaves out some episodes. */
-static inline bool episodes_leave_out(const struct episodes *episodes)
+/* True if this scan skips some episodes. */
+static inline bool episodes_skip(const struct episodes *episodes)
 {
-	return episodes->left_out_us != INT64_MAX;
+	return episodes->skipped_us != INT64_MAX;
 }
 
-/* True if this scan, of that weight, leaves the episode out, and counts that. */
-bool episode_leave_out(const struct episodes *episodes, struct live_context *context,
-		       struct episode *episode, int64_t weight_us);
+/* True if this scan skips the episode, which then counts the scan's weight. */
+bool episode_skip(const struct episodes *episodes, struct live_context *context,
+		  struct episode *episode, int64_t weight_us);
 /* Fills all of a sample but its totals and requests in flight from the one that is kept. False: it
  * is to be looked up. */
 bool episode_fill(struct live_context *context, struct episode *episode, struct sample *sample);
@@ -128,16 +130,16 @@ bool episode_fill(struct live_context *context, struct episode *episode, struct 
  * chains. compat: its call is of a 32-bit program. */
 bool episode_keep(struct episodes *episodes, struct live_context *context, struct episode *episode,
 		  const struct sample *sample, bool compat);
-/* Call before a sample that is kept is handed over, complete: it then stands for scans that left it
- * out, too, and later scans may leave it out. Its tid is ABSENT if the filter refuses it. sleepers:
- * of its chain; NULL: it has none. */
-void episode_given(const struct episodes *episodes, struct live_context *context,
-		   struct episode *episode, struct sample *sample,
-		   const struct chain_sleepers *sleepers);
-/* Hands over what scans have left out (struct host_source, settle). */
+/* Call before a complete sample of the episode is delivered: it gets the weight of the scans that
+ * skipped it, and later scans may skip it. Its tid is ABSENT if the filter refuses it. sleepers: of
+ * its chain; NULL: it has none. */
+void episode_deliver(const struct episodes *episodes, struct live_context *context,
+		     struct episode *episode, struct sample *sample,
+		     const struct chain_sleepers *sleepers);
+/* Delivers the weight of scans that have skipped episodes (struct host_source, settle). */
 void episodes_settle(const struct episodes *episodes);
-/* Drops the samples that are kept, with what they stand for. Call before names that samples point
- * to are dropped. */
+/* Drops the samples that are kept, and the weights of skipped scans. Call before names that samples
+ * point to are dropped. */
 void episodes_forget_samples(struct episodes *episodes);
 /* Ends all episodes, and forgets which sleepers were judged: keys begin anew. */
 void episodes_clear(struct episodes *episodes);

@@ -208,16 +208,16 @@ static void batch_pack(struct live *live)
 	live->batch.refused_count = 0;
 }
 
-/* Notes samples that later scans may leave out. */
+/* Notes samples that later scans may skip. */
 static void batch_keep(struct live *live)
 {
 	for (size_t i = 0; i < live->batch.scan.count; i++) {
 		if (live->batch.kept[i])
-			episode_given(&live->episodes, &live->context, live->batch.kept[i],
-				      &live->batch.samples[i],
-				      live->context.wants.needs & NEEDS_CHAINS
-					      ? live_chains_sleepers(live->chains, i)
-					      : NULL);
+			episode_deliver(&live->episodes, &live->context, live->batch.kept[i],
+					&live->batch.samples[i],
+					live->context.wants.needs & NEEDS_CHAINS
+						? live_chains_sleepers(live->chains, i)
+						: NULL);
 	}
 }
 
@@ -258,8 +258,8 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 	struct sample *sample;
 	bool lacking;
 
-	if (episode && episodes_leave_out(&live->episodes) &&
-	    episode_leave_out(&live->episodes, &live->context, episode, live->batch.scan.weight_us))
+	if (episode && episodes_skip(&live->episodes) &&
+	    episode_skip(&live->episodes, &live->context, episode, live->batch.scan.weight_us))
 		return;
 	if (live->batch.scan.count == SCAN_BATCH)
 		batch_give(live);

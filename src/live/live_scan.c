@@ -199,22 +199,22 @@ static void record_meet(void *to, const struct thread_state *record)
 }
 
 /* Visits the episodes from the last to the first: the one that is visited may end. Those that began
- * in this scan have been visited. When housekeeping is done none is left out, should one be out of
+ * in this scan have been visited. None is skipped when housekeeping is done, in case one is out of
  * date. */
 static void episodes_visit(struct live *live,
 			   void (*visit)(struct live *live, const struct captured *copy))
 {
-	bool leaves_out = episodes_leave_out(&live->episodes) &&
-			  live->context.now.capture->listed && !live->context.now.housekeeping;
+	bool skips = episodes_skip(&live->episodes) && live->context.now.capture->listed &&
+		     !live->context.now.housekeeping;
 
 	for (size_t i = live->episodes.count; i--;) {
 		struct episode *episode = live->episodes.all[i];
 
-		if (!leaves_out)
+		if (!skips)
 			episodes_prefetch(&live->episodes, i);
 		if (episode->wanted_ns != live->context.now.scan_time.now_ns &&
-		    !(leaves_out && episode_leave_out(&live->episodes, &live->context, episode,
-						      live->batch.scan.weight_us)))
+		    !(skips && episode_skip(&live->episodes, &live->context, episode,
+					    live->batch.scan.weight_us)))
 			visit(live, &episode->copy);
 	}
 }

@@ -23,6 +23,9 @@
  * group_parts_fill() puts the parts of each row together.
  */
 
+/* What most of a row's time is told by: a text that its parts have. */
+enum { VOTE_CALL, VOTE_WAIT, VOTE_FUNCTION, VOTES };
+
 /* What a row's parts say beside their sums. */
 struct row_parts {
 	int64_t state_us[STATE_COUNT]; /* weights as in tally_avg_thr() */
@@ -31,7 +34,8 @@ struct row_parts {
 	double variance;	       /* of the weight, in us * us */
 	const char *comm;	       /* NULL: not known, or several */
 	bool comms;		       /* there are several */
-	const char *program, *mostly_in, *waits_for;
+	const char *program;
+	const char *chosen[VOTES];
 };
 
 /* A zeroed struct is empty. */
@@ -55,7 +59,7 @@ struct filling {
 	struct group_parts *parts;
 	const struct group_table *table;
 	const struct tally *tally;
-	struct keyed calls, waits; /* struct vote */
+	struct keyed votes[VOTES]; /* struct vote */
 	struct index pids;
 };
 
@@ -125,14 +129,15 @@ static void sampled_add(struct filling *filling, size_t row, const struct sample
 {
 	struct row_parts *of = &filling->parts->of[row];
 
-	vote_add(&filling->calls, row, call_of(filling, part), NULL, weight);
+	vote_add(&filling->votes[VOTE_CALL], row, call_of(filling, part), NULL, weight);
+	vote_add(&filling->votes[VOTE_FUNCTION], row, part->stack.ufunc, NULL, weight);
 	pid_add(filling, row, part->thread.pid);
 	if (part->now.state == STATE_ON)
 		return;
 	if (part->now.state_us > of->longest_us) /* absent is the least of all */
 		of->longest_us = part->now.state_us;
 	if (part->now.state == STATE_DISK || part->now.state == STATE_SLEEP)
-		vote_add(&filling->waits, row, wait_of(part),
+		vote_add(&filling->votes[VOTE_WAIT], row, wait_of(part),
 			 part->wait.on ? part->wait.onsum : NULL, weight);
 }
 
@@ -156,17 +161,18 @@ static void part_add(struct filling *filling, size_t index, size_t row)
 	if (part.now.state >= 0 && part.now.state < STATE_COUNT)
 		of->state_us[part.now.state] = sum(of->state_us[part.now.state], weight);
 	if (part.now.state == STATE_RQ)
-		vote_add(&filling->waits, row, wait_of(&part), NULL, weight);
+		vote_add(&filling->votes[VOTE_WAIT], row, wait_of(&part), NULL, weight);
 	name_add(of, part.thread.comm);
 	if (group_samples(table, group))
 		sampled_add(filling, row, &part, weight);
 }
 
 /* Sets the text with most time of each row, if that is enough of the row's time; equal ones by
- * their order. That it is not known what some threads wait for does not count: for many it is found
- * only after a while. */
-static void votes_count(struct filling *filling, const struct keyed *votes, bool waits)
+ * their order. That it is not known what some threads wait for, or in which function they are, does
+ * not count: for many it is found only after a while. */
+static void votes_count(struct filling *filling, int choice)
 {
+	const struct keyed *votes = &filling->votes[choice];
 	const struct vote *vote = votes->rows;
 	int64_t *most = memory_get((filling->parts->rows.count + 1) * sizeof(*most));
 
@@ -176,11 +182,11 @@ static void votes_count(struct filling *filling, const struct keyed *votes, bool
 
 		for (int state = 0; state < STATE_COUNT; state++)
 			all = sum(all, of->state_us[state]);
-		if ((waits && !vote->text) || vote->weight <= most[vote->row] ||
+		if ((choice != VOTE_CALL && !vote->text) || vote->weight <= most[vote->row] ||
 		    vote->weight < all / WAIT_LEAST)
 			continue;
 		most[vote->row] = vote->weight;
-		*(waits ? &of->waits_for : &of->mostly_in) = vote->text;
+		of->chosen[choice] = vote->text;
 	}
 	free(most);
 }
@@ -252,12 +258,12 @@ static void group_parts_fill(struct group_parts *parts, const struct group_table
 	rows_begin(parts, table);
 	for (size_t i = 0; i < table->count; i++)
 		part_add(&filling, i, group_table_merge(&parts->rows, table, i));
-	votes_count(&filling, &filling.calls, false);
-	votes_count(&filling, &filling.waits, true);
+	for (int choice = 0; choice < VOTES; choice++)
+		votes_count(&filling, choice);
 	if (table->names_programs)
 		programs_name(parts);
-	keyed_done(&filling.calls);
-	keyed_done(&filling.waits);
+	for (int choice = 0; choice < VOTES; choice++)
+		keyed_done(&filling.votes[choice]);
 	index_clear(&filling.pids);
 }
 
@@ -273,8 +279,9 @@ static void group_parts_measure(const struct group_parts *parts, size_t row,
 	measures->longest_ns =
 		of->longest_us == ABSENT ? ABSENT : ratio(of->longest_us, NS_PER_US, 1);
 	measures->program = of->program;
-	measures->mostly_in = of->mostly_in;
-	measures->waits_for = of->waits_for;
+	measures->mostly_in = of->chosen[VOTE_CALL];
+	measures->waits_for = of->chosen[VOTE_WAIT];
+	measures->function = of->chosen[VOTE_FUNCTION];
 	if (parts->errors)
 		measures->error = ratio((int64_t)sqrt(of->variance), 1000, US_PER_SECOND);
 }

@@ -59,6 +59,8 @@ const struct column measure_columns[] = {
 	{"mostly_in", "MOSTLY IN",
 	 "system call with most of the group's time; user code, page fault, kernel thread",
 	 KIND_TEXT, ROLE_MEASURE, NEED_SYSCALL, 9, AT(mostly_in)},
+	{"function", "FUNCTION", "ufunc with most of the group's time", KIND_TEXT, ROLE_MEASURE,
+	 NEED_USTACK, 16, AT(function)},
 };
 
 /* Measures that are made of parts. */
@@ -71,6 +73,7 @@ static const struct part_measure part_measures[] = {
 	{offsetof(struct measures, longest_ns), NULL, "state"},
 	{offsetof(struct measures, program), "commsum,user,container", "comm,pid"},
 	{offsetof(struct measures, mostly_in), NULL, "state,kthread,syscall"},
+	{offsetof(struct measures, function), NULL, "ufunc"},
 	{offsetof(struct measures, waits_for), NULL,
 	 "state,kthread,syscall,waits_on,waits_onsum,io_dev,blocker_kind"},
 };

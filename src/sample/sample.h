@@ -55,8 +55,8 @@ struct proc_values;
 struct sample_scan {
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* time that the sample stands for: since the previous scan */
-	/* scans that left the thread out, and that the sample stands for, too: weight_us has their
-	 * time (struct source, sums_up). Not a column */
+	/* skipped scans that the sample stands for, too: weight_us has their time (struct source,
+	 * sums_up). Not a column */
 	uint32_t repeats;
 };
 
@@ -229,9 +229,9 @@ struct scan {
 			      not in the recording; 0 live, where such scans are delivered */
 	int64_t clock_step_us; /* how far the clock of time_us was set forward since the previous
 				  scan (back: below 0); 0: it was not */
-	/* The batch has an earlier sample again, for scans alone that left its thread out: weight_us
-	 * and repeats of the sample say for how much time, and for how many scans but one. Its
-	 * exact times are absent. */
+	/* The batch is an earlier sample again, for scans that skipped its thread: weight_us and
+	 * repeats of the sample say for how much time, and for how many scans but one. Its exact
+	 * times are absent. */
 	bool again;
 	struct sample *samples;
 	size_t count;

@@ -140,8 +140,8 @@ struct host_source {
 	 * and for exited threads one by name and user, since their previous sample or account.
 	 * Fields that change within a thread (state, system call ...) and weights are absent. */
 	void (*account)(struct source *source, account_callback *take, void *to);
-	/* Hands over what scans until now have left out (struct source, sums_up): before an
-	 * interval is shown. */
+	/* Delivers the weight of scans that have skipped threads (struct source, sums_up): before
+	 * an interval is shown. */
 	void (*settle)(struct source *source);
 	/* Declares that nothing delivered is in use any more: after an interval, or after each
 	 * scan. Texts of samples may be freed, such as transient ones of lookups. */
@@ -200,10 +200,9 @@ struct source {
 	 * here makes the rest of the scan less exact. 0, or -errno to end the scan with. */
 	int (*take)(void *take_to, const struct scan *batch);
 	void *take_to;
-	/* Set by the owner if it sums samples up. Scans may leave threads out then that sleep on in
-	 * the wait of an earlier sample; a later sample of that wait stands for these scans, too,
-	 * or take gets the earlier one again for them alone, in a batch of its own (struct scan,
-	 * again). */
+	/* Set by the owner if it sums samples up. Scans may then skip a thread that sleeps on in
+	 * the wait of an earlier sample. A later sample of that wait stands for these scans, too,
+	 * or take gets the earlier one again, in a batch of its own (struct scan, again). */
 	bool sums_up;
 	/* Set by the owner, or NULL: takes the samples of a recording that the filter refuses, as
 	 * they have exact times of their threads since the samples before; without the columns that

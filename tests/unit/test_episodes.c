@@ -368,8 +368,8 @@ static bool scan(struct scene *scene, struct sample *sample)
 
 	scan_begin(scene);
 	episode = episodes_find(&scene->episodes, KEY);
-	left_out = episode && episodes_leave_out(&scene->episodes) &&
-		   episode_leave_out(&scene->episodes, &scene->context, episode, 50000);
+	left_out = episode && episodes_skip(&scene->episodes) &&
+		   episode_skip(&scene->episodes, &scene->context, episode, 50000);
 	if (!left_out) {
 		if (!episode || !episode_fill(&scene->context, episode, sample)) {
 			record_sample(&scene->records[KEY], &scene->context.now.scan_time,
@@ -385,8 +385,8 @@ static bool scan(struct scene *scene, struct sample *sample)
 		sample->chain.text = scene->chain;
 		if (episode) {
 			episodes_want(&scene->episodes, &scene->context, &scene->records[KEY]);
-			episode_given(&scene->episodes, &scene->context, episode, sample,
-				      &scene->sleepers);
+			episode_deliver(&scene->episodes, &scene->context, episode, sample,
+					&scene->sleepers);
 		}
 	}
 	scan_end(scene, false);
@@ -578,8 +578,8 @@ static void refused_samples_do_not_count(void **state)
 	assert_true(scan(scene, &sample));
 	sample.thread.tid = ABSENT;
 	assert_true(report(scene, &scene->sample));
-	episode_given(&scene->episodes, &scene->context, episodes_find(&scene->episodes, KEY),
-		      &sample, NULL);
+	episode_deliver(&scene->episodes, &scene->context, episodes_find(&scene->episodes, KEY),
+			&sample, NULL);
 	assert_false(scan(scene, &sample));
 	episodes_settle(&scene->episodes);
 	assert_int_equal(taken_count, 0);
