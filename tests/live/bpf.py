@@ -89,22 +89,15 @@ class Pinned:
         return ctypes.addressof(buffer)
 
     @classmethod
-    def read(cls, path, size):
-        """The value, of `size` bytes, of the map pinned at path."""
-        name, key, value = ctypes.create_string_buffer(path.encode()), ctypes.c_uint64(0), ctypes.create_string_buffer(size)
-        fd = cls.call(cls.GET, cls.address(name))
-        try:
-            cls.call(cls.LOOKUP, fd, cls.address(key), cls.address(value))
-        finally:
-            os.close(fd)
-        return value.raw
-
-    @classmethod
-    def value(cls, path, key, size):
+    def value(cls, path, key=bytes(8)):
         """The value of a key in the map pinned at path; zeroes: there is none."""
-        name, key, value = ctypes.create_string_buffer(path.encode()), ctypes.create_string_buffer(key), ctypes.create_string_buffer(size)
+        name, key = ctypes.create_string_buffer(path.encode()), ctypes.create_string_buffer(key)
         fd = cls.call(cls.GET, cls.address(name))
         try:
+            # the kernel writes as many bytes as the map's values have
+            with open("/proc/self/fdinfo/%d" % fd) as file:
+                size = next(int(line.split()[1]) for line in file if line.startswith("value_size:"))
+            value = ctypes.create_string_buffer(size)
             with contextlib.suppress(FileNotFoundError):
                 cls.call(cls.LOOKUP, fd, cls.address(key), cls.address(value))
         finally:
@@ -120,17 +113,6 @@ class Pinned:
             cls.call(cls.RUN, fd, 0, 0, 0, 0, ctypes.sizeof(context), cls.address(context))
         except OSError as why:
             raise Skip("this kernel does not run programs when told so: %s" % why) from why
-        finally:
-            os.close(fd)
-
-    @classmethod
-    def size(cls, path):
-        """Bytes of the value of the map pinned at path."""
-        name = ctypes.create_string_buffer(path.encode())
-        fd = cls.call(cls.GET, cls.address(name))
-        try:
-            with open("/proc/self/fdinfo/%d" % fd) as file:
-                return next(int(line.split()[1]) for line in file if line.startswith("value_size:"))
         finally:
             os.close(fd)
 

@@ -320,7 +320,7 @@ def share_race(ctx):
 
 def meta_changed(share, at, new):
     path = share.directory + "/meta"
-    raw = bytearray(bpf.Pinned.read(path, bpf.Pinned.size(path)))
+    raw = bytearray(bpf.Pinned.value(path))
     raw[at:at + len(new)] = new
     os.unlink(path)
     bpf.Pinned.write(path, bytes(raw))
@@ -332,7 +332,7 @@ def share_mismatch(ctx):
     share = Share(ctx)
     owner = share.owner()
     meta, text_at = share.directory + "/meta", VERSION_AT + VERSION_BYTES
-    good = bpf.Pinned.read(meta, bpf.Pinned.size(meta))
+    good = bpf.Pinned.value(meta)
     hash_ = struct.unpack_from("=Q", good, text_at)[0]
     for at, new, words in ((VERSION_AT, b"0.0.9-older\0", "0.0.9-older"), (text_at, struct.pack("=Q", hash_ ^ 1), "BPF text"),
                            (0, bytes(8), "no tsnap shares")):
@@ -511,7 +511,7 @@ def share_exec_by_thread(ctx):
     key = struct.pack("<16sII", truth.read("/proc/thread-self/comm").strip().encode(), os.geteuid(), 0)
 
     def dead_ns():
-        return struct.unpack_from("<10Q", bpf.Pinned.value(share.directory + "/map_ts_processes", key, 80))[3]
+        return struct.unpack_from("<10Q", bpf.Pinned.value(share.directory + "/map_ts_processes", key))[3]
     start = time.thread_time_ns()
     while time.thread_time_ns() - start < 100000000:
         pass
