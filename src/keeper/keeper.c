@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -37,6 +38,7 @@
 #define END_S 5 /* time in which the main thread must end the process after the keeper's end */
 
 static const struct timespec let_go_pause = {0, 5 * NS_PER_MS};
+static pthread_t main_thread; /* of the worker */
 
 /* A thread of the worker that was found in a call. */
 struct watched {
@@ -264,8 +266,8 @@ static void let_go(int number)
 
 	(void)number;
 	/* the call has ended after all, and the standby thread uses what the main thread used */
-	while (shared_progress->saves && !shared_progress->saved && syscall(SYS_gettid) == getpid())
-		nanosleep(&let_go_pause, NULL);
+	while (shared_progress->saves && !shared_progress->saved && pthread_self() == main_thread)
+		select(0, NULL, NULL, NULL, &(struct timeval){0, let_go_pause.tv_nsec / NS_PER_US});
 	while ((fd = --next) >= 0)
 		close(fd);
 	_exit(EXIT_FAILURE);
@@ -405,6 +407,7 @@ bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
 			thread_busy_count(&shared->busy);
 			terminal_rescue_use(&shared->terminal);
+			main_thread = pthread_self();
 			signal(THREAD_LET_GO_SIGNAL, let_go);
 			shared->worker_pid = shown_pid();
 			return true;

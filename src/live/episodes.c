@@ -384,8 +384,9 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 		context->later_lookups += sample->call.nr != ABSENT;
 	}
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
-	if (!(needs & NEEDS_READ) || (!memcmp(&file, &sample->file, sizeof(file)) &&
-				      !memcmp(&wait, &sample->wait, sizeof(wait))))
+	if (!(needs & NEEDS_READ) ||
+	    (!memcmp(&file, &sample->file, sizeof(file)) && wait.on == sample->wait.on &&
+	     wait.wchan == sample->wait.wchan && wait.inflight == sample->wait.inflight))
 		return;
 	if (episode_lasts(context, record, runs))
 		return;

@@ -327,7 +327,8 @@ static int table_open(struct frame_entries *entries, const char *image, const st
 	uint64_t distance, offset;
 	uint32_t count;
 
-	if (unwind->file_bytes < HDR_BYTES || hdr[0] != 1 || hdr[1] != HDR_FRAMES_ENCODING)
+	if (!image || unwind->file_bytes < HDR_BYTES || hdr[0] != 1 ||
+	    hdr[1] != HDR_FRAMES_ENCODING)
 		return -EBADMSG;
 	distance = signed_at(hdr + 4) + 4; /* distance from the search table */
 	offset = unwind->offset + distance;

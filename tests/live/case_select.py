@@ -100,17 +100,18 @@ def choose_list(ctx):
 
 @case
 def choose_by_words(ctx):
-    """tsnap NAME PID, without an option, shows what each does, idle or not, and what it waits for; the nearest name where there is none."""
+    """tsnap NAME PID, without an option, shows what each does, idle or not, what it waits for, and in which function; the nearest name where there is none."""
     one, two = named(ctx, "tsnap-word-one").workload("mutex"), ctx.workload("sleep", call="nanosleep")
     other = ctx.workload("sleep", call="futex")
     tool = ctx.plain("-d", 1, "tsnap-word-one", two["pid"])
     tool.finish_plain()
     rows = [line.split() for line in tool.out.decode().splitlines()]
     titles = next((row for row in rows if "COMM" in row), [])
-    check(titles == "AVG_THR PID COMM STATE STATE_US SYSCALL WAITS_ON CHAIN".split(), "the columns are %s", titles)
+    check(titles == "AVG_THR PID COMM STATE STATE_US SYSCALL WAITS_ON CHAIN FUNCTION".split(), "the columns are %s", titles)
     check({one["pid"], two["pid"]} <= {word for row in rows for word in row}, "of two: %s", tool.out.decode())
     check(not any(other["pid"] in row for row in rows), "of a third: %s", tool.out.decode())
-    check(re.search(r" futex +mutex 0x\w+ held by %d " % one.tgid, tool.out.decode()), "no holder: %s", tool.out.decode())
+    check(re.search(r" futex +mutex 0x\w+ held by %d .* subject_main$" % one.tgid, tool.out.decode(), re.M),
+          "no holder, or another function than the one that waits: %s", tool.out.decode())
     nobody = ctx.plain("tsnap-wordone")
     nobody.finish_plain(1)
     check("nearest: tsnap-word-one" in nobody.err, "of nobody: %s", nobody.err)
