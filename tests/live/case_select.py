@@ -100,7 +100,8 @@ def choose_list(ctx):
 
 @case
 def choose_by_words(ctx):
-    """tsnap NAME PID, without an option, shows what each does, idle or not, what it waits for, and in which function; the nearest name where there is none."""
+    """tsnap NAME PID, without an option, shows what each does, idle or not, what it waits for, and in which function; where there is
+    none, the nearest name."""
     one, two = named(ctx, "tsnap-word-one").workload("mutex"), ctx.workload("sleep", call="nanosleep")
     other = ctx.workload("sleep", call="futex")
     tool = ctx.plain("-d", 1, "tsnap-word-one", two["pid"])
