@@ -282,7 +282,7 @@ static bool groups_take(void *state, struct report *report, const struct scan *b
 	}
 	if (group_tables_crowded(&report->times))
 		share_out(groups);
-	return true;
+	return false;
 }
 
 void groups_end_batch(struct report *report, const struct scan *batch)
