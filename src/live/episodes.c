@@ -439,15 +439,17 @@ static SELDOM bool sample_renew(struct live_context *context, struct episode *ep
 {
 	const struct thread_state *record = &episode->copy.record;
 	const struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	struct sample *sample = &episode->samples[LOOKED_UP];
 	int64_t now_ns = context->now.scan_time.now_ns;
 
 	if (now_ns - episode->filled_ns >= RENEW_NS ||
-	    !lookup_wait_renew(context->lookup, &episode->samples[LOOKED_UP], &hint,
-			       context->wants.needs, now_ns) ||
+	    !lookup_wait_renew(context->lookup, sample, &hint, context->wants.needs, now_ns) ||
 	    !episode_lasts(context, record, false)) {
 		episode->filled_ns = 0; /* it may be half renewed */
 		return false;
 	}
+	sample->wait.onsum = NULL; /* what it is made of may have changed */
+	sample_derive(sample, context->wants.needs);
 	holds_until(episode, context);
 	return true;
 }
