@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/sample.h"
-#include "sample/proc_values.h"
 #include "sample/script.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -99,49 +98,4 @@ void sample_derive(struct sample *sample, uint64_t needs)
 		sample->wait.onsum = waits_folded(sample->wait.on, &scratch);
 	if ((needs & NEED_CGROUP_NAMES) && sample->process.cgroup)
 		cgroup_derive(sample);
-}
-
-/* A sample with all fields absent, made by the table of columns. */
-static struct sample absent = {
-	/* members that are not columns */
-	.thread.start_ns = ABSENT,   .sums.forks = ABSENT,	 .sums.execs = ABSENT,
-	.sums.exits = ABSENT,	     .sums.dead_cpu_us = ABSENT, .sums.new_threads = ABSENT,
-	.makers.thread_pid = ABSENT, .makers.fork_pid = ABSENT,	 .wait.before_us = ABSENT,
-};
-
-/* Fills absent before main(), so that any thread may read it. */
-__attribute__((constructor)) static void absent_make(void)
-{
-	for (size_t i = 0; i < sample_column_count; i++)
-		if (sample_columns[i].kind != KIND_TEXT &&
-		    !column_is_proc_value(&sample_columns[i]))
-			column_set(&sample_columns[i], &absent, (union value){.number = ABSENT});
-}
-
-const struct sample *sample_absent(void)
-{
-	return &absent;
-}
-
-void sample_sums_add(struct sample_sums *to, const struct sample_sums *more)
-{
-	int64_t *sums = &to->cpu_us;
-	const int64_t *added = &more->cpu_us;
-
-	_Static_assert(sizeof(*to) % sizeof(*sums) == 0, "nothing but numbers");
-	for (size_t i = 0; i < sizeof(*to) / sizeof(*sums); i++)
-		if (added[i] != ABSENT)
-			sums[i] = sums[i] == ABSENT ? added[i] : sums[i] + added[i];
-}
-
-struct sample sample_account(const struct sample *sample)
-{
-	struct sample account = absent;
-
-	account.thread = sample->thread;
-	account.process = sample->process;
-	account.sums = sample->sums;
-	account.sums.forks = account.sums.execs = account.sums.exits = ABSENT;
-	account.sums.dead_cpu_us = account.sums.new_threads = ABSENT;
-	return account;
 }

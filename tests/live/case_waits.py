@@ -149,8 +149,14 @@ def freeze(ctx, pids):
         write("cgroup.freeze", "0")
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not open(group + "/cgroup.procs", encoding="ascii").read(), STOP_S, "the end of frozen processes")
-        os.rmdir(group)
+
+        def removed():  # a process that has ended is in no list, but holds its group until it is gone
+            try:
+                os.rmdir(group)
+            except OSError:
+                return False
+            return True
+        wait_until(removed, STOP_S, "the end of frozen processes")
     os.mkdir(group)
     ctx.at_end(remove)
     if not os.path.exists(group + "/cgroup.freeze"):
