@@ -118,7 +118,7 @@ static bool sample_repeat(struct live *live, struct episode *episode, struct sam
 	if (live->context.wants.needs & NEED_BLOCK)
 		block_fill(live, record, sample);
 	live->batch.kept[sample - live->batch.samples] = episode;
-	episodes_want(&live->episodes, &live->context, record);
+	episode->wanted_ns = live->context.now.scan_time.now_ns;
 	return true;
 }
 
