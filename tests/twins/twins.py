@@ -30,7 +30,7 @@ MOVING = [("served", "threads=50"), ("chained", "threads=20"), ("many", "threads
 LOADS = MOVING + [("mutex",), ("stopped",), ("page_fault",)] + [("wait", "on=" + what) for what in
      ("tcp_client", "unix_pair", "pipe_reader", "fifo_reader", "file_lock", "poll_two", "epoll_two", "io_uring", "mutex",
       "rwlock_writer", "condition", "child", "timer", "semaphore")] + [
-    ("chain", "of=" + what) for what in ("mutex_nap", "queue", "pipeline")]
+    ("chain", "of=" + what) for what in ("flock_stopped", "queue")]
 
 
 def start(program, pid, *args):
