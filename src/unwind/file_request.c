@@ -177,6 +177,7 @@ static void row_fill(struct known_file *file, uint64_t address, struct file_row_
 		return;
 	head->found = true;
 	head->signal = row.signal;
+	head->begin = row.begin;
 	head->cfa = row.cfa;
 	head->ra = row.ra;
 	memcpy(head->saved, row.saved, sizeof(head->saved));

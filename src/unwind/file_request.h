@@ -49,6 +49,7 @@ struct file_row {
 	uint8_t without;	  /* the file has no table */
 	uint8_t found, signal;	  /* members of struct frame_row */
 	uint8_t end;		  /* enum stack_end, also where no row was found */
+	uint64_t begin;		  /* member of struct frame_row */
 	struct frame_rule cfa, ra;
 	struct frame_rule saved[MACHINE_SAVED_MAX];
 };

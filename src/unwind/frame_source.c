@@ -715,6 +715,7 @@ int frame_source_row(struct frame_source *source, const struct machine *machine,
 	 * by itself that rbx is lost */
 	if (machine->elf == EM_X86_64 && row->saved[0].kind == RULE_UNDEFINED)
 		row->saved[0].kind = RULE_SAME;
+	row->begin = entry.address;
 	row->found = !err;
 	free(frame);
 	return err;

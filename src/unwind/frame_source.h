@@ -61,6 +61,7 @@ struct frame_row {
 	uint8_t tries;	     /* tries to follow the code */
 	uint8_t end;	     /* enum stack_end */
 	uint8_t return_kind; /* enum return_kind of the next byte's address */
+	uint64_t begin;	     /* address of the function that the row is of */
 	struct frame_rule cfa, ra;
 	struct frame_rule saved[MACHINE_SAVED_MAX]; /* rules in the order of machine.saved */
 };

@@ -146,6 +146,7 @@ static bool row_take(struct frame_table *table, const struct file_row *answer,
 	*row = (struct frame_row){.looked = true,
 				  .found = true,
 				  .signal = answer->signal,
+				  .begin = answer->begin,
 				  .cfa = answer->cfa,
 				  .ra = answer->ra};
 	memcpy(row->saved, answer->saved, sizeof(row->saved));

@@ -21,6 +21,7 @@
 #define OWNER_UNKNOWN (-1)
 #define MODULE_NONE UINT32_MAX
 #define MODULE_PYTHON (UINT32_MAX - 2)	    /* interpreted function, in no file */
+#define MODULE_MARK (UINT32_MAX - 3)	    /* no function: what is between two frames */
 #define MODULE_TABLES_BYTES_MAX (24u << 20) /* the files' own tables in memory */
 #define MODULE_ROWS_BYTES_MAX (12u << 20)
 

@@ -365,7 +365,7 @@ bool stack_names_full(const struct stack_names *names)
 
 uint32_t stack_names_frame(struct stack_names *names, const struct frame *frame)
 {
-	return frame_number(names, frame, frame_python_name(frame));
+	return frame_number(names, frame, frame_own_name(frame));
 }
 
 uint32_t stack_names_kernel(struct stack_names *names, const char *function)
@@ -392,6 +392,7 @@ static void work_collect(struct stack_names *names)
 		if (work->round != names->round)
 			continue;
 		frame->state = work->found ? NAME_KNOWN : NAME_NONE;
+		frame->location = NULL; /* that of the function, not of the address in it */
 		if (work->found)
 			frame->name = name_transient_string(work->name);
 	}
@@ -422,13 +423,28 @@ static void work_add(struct stack_names *names, uint32_t number)
 	frame->state = NAME_QUEUED;
 }
 
-static const char *frame_location(struct named_frame *frame, const struct module *module)
+/* The address of a frame whose function has no name: the function's begin where the unwind table
+ * has it, so that a function is one name. */
+static uint64_t nameless_address(struct stack_names *names, const struct named_frame *frame)
+{
+	struct module *module = frame->frame.module == MODULE_NONE
+					? NULL
+					: names->modules->modules[frame->frame.module];
+	const struct frame_row *row = NULL;
+
+	if (frame->state == NAME_NONE && module && !module->closed && module->kind != FRAME_JIT)
+		row = module_row(names->modules, module, frame->frame.address);
+	return row ? row->begin : frame->frame.address;
+}
+
+static const char *frame_location(struct stack_names *names, struct named_frame *frame,
+				  const struct module *module)
 {
 	char text[256];
 
 	if (!frame->location) {
 		snprintf(text, sizeof(text), "%.200s+0x%llx", module ? module->name : "[?]",
-			 (unsigned long long)frame->frame.address);
+			 (unsigned long long)nameless_address(names, frame));
 		function_name_clean(text); /* any user may have chosen the file's name */
 		frame->location = name_transient_string(text);
 	}
@@ -444,10 +460,13 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 	if (number >= names->count)
 		return view;
 	frame = &names->frames[number];
-	if (frame->frame.module == MODULE_KERNEL || frame->frame.module == MODULE_PYTHON)
+	if (frame->frame.module == MODULE_KERNEL || frame_own_name(&frame->frame))
 		return (struct frame_view){
 			.name = frame->name,
-			.kind = frame->frame.module == MODULE_KERNEL ? FRAME_KERNEL : FRAME_PYTHON,
+			.kind = frame->frame.module == MODULE_KERNEL   ? FRAME_KERNEL
+				: frame->frame.module == MODULE_PYTHON ? FRAME_PYTHON
+								       : FRAME_PROGRAM,
+			.libc = frame->frame.module == MODULE_MARK, /* passed like these */
 			.final = true};
 	if (frame->state == NAME_QUEUED || frame->state == NAME_NEW)
 		work_collect(names);
@@ -456,7 +475,8 @@ struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 	if (frame->frame.module != MODULE_NONE)
 		module = names->modules->modules[frame->frame.module];
 	return (struct frame_view){
-		.name = frame->state == NAME_KNOWN ? frame->name : frame_location(frame, module),
+		.name = frame->state == NAME_KNOWN ? frame->name
+						   : frame_location(names, frame, module),
 		.module = module,
 		.kind = module ? module->kind : FRAME_PROGRAM,
 		.libc = module && module->libc,

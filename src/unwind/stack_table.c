@@ -98,7 +98,7 @@ static uint64_t walk_hash(const struct stack_table *table, const struct stack_wa
 
 	for (uint32_t i = 0; i < walk->count; i++) {
 		const struct frame *frame = &walk->frames[i];
-		const char *name = frame_python_name(frame);
+		const char *name = frame_own_name(frame);
 		uint64_t module = 0, address = frame->address;
 
 		if (name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/unwinder.h"
 #include "base/clock.h"
+#include "base/names.h"
 #include "unwind/frame_step.h"
 #include "unwind/walker.h"
 #include "unwind/file_request.h"
@@ -349,27 +350,57 @@ static int frame_leave(struct walker *walker, const struct code *code, bool sign
 	return err;
 }
 
+/* True if the frame is where a stack begins, as that of makecontext(3) does: its function returns
+ * to the begin of one that did not call it. A call would end there, but the byte before is in no
+ * function. */
+static bool is_first(struct walker *walker, const struct code *code)
+{
+	const struct frame_row *row;
+
+	if (walker->exact || !code->module || row_of(walker, code))
+		return false;
+	row = module_row(walker->unwinder->modules, code->module, code->address + 1);
+	return row && row->begin == code->address + 1;
+}
+
+/* Leaves out frames in the middle of a deep stack, so that there is room for those further out. */
+static void walk_shorten(struct stack_walk *walk)
+{
+	const uint32_t inner = STACK_FRAMES_MAX / 2, outer = inner / 2;
+	const uint32_t from = walk->count - outer;
+
+	walk->frames[inner] = frame_of_name(MODULE_MARK, name_transient_string(MARK_DEEP));
+	memmove(&walk->frames[inner + 1], &walk->frames[from], outer * sizeof(walk->frames[0]));
+	memmove(&walk->locations[inner + 1], &walk->locations[from],
+		outer * sizeof(walk->locations[0]));
+	walk->count = inner + 1 + outer;
+}
+
 /* Adds the frame that registers are in, and goes to its caller's. False: there is none, and *end
  * says why. */
 static bool frame_take(struct walker *walker, enum walk_end *end)
 {
 	struct user_registers *registers = &walker->registers;
 	uint64_t sp = registers->sp;
-	bool first = !walker->walk->count, signal, added;
+	bool first = !walker->walk->count, signal, outermost, added;
 	struct code code;
 	int err;
 
 	added = frame_add(walker, registers->ip - !walker->exact, sp, &code);
 	signal = added && !row_of(walker, &code) && is_signal_frame(walker, &code);
-	if (signal) {
+	outermost = added && !signal && is_first(walker, &code);
+	if (signal || outermost) {
 		walker->walk->count--;
 		added = frame_add(walker, registers->ip, sp, &code);
 	}
-	if (!added) {
-		*end = registers->ip ? WALK_OUTSIDE : WALK_WHOLE;
+	if (!added || outermost) {
+		*end = registers->ip && !outermost ? WALK_OUTSIDE : WALK_WHOLE;
 		return false;
 	}
 	err = frame_leave(walker, &code, signal);
+	if (walker->exact)
+		walker->walk->frames[walker->walk->count - 1] =
+			frame_of_name(MODULE_MARK, name_transient_string(MARK_SIGNAL));
 	/* a handler may run on a stack of its own; any other caller's frame lies above */
 	if (!err && !walker->exact && (registers->sp < sp || (registers->sp == sp && !first)))
 		err = -EBADMSG;
@@ -420,8 +451,12 @@ static void walk_once(struct unwinder *unwinder, const struct stack_thread *thre
 		return;
 	}
 	walk->end = WALK_DEEP;
-	while (walk->count < STACK_FRAMES_MAX && frame_take(&walker, &walk->end))
-		;
+	for (int depth = 0; depth < STACK_DEPTH_MAX; depth++) {
+		if (walk->count == STACK_FRAMES_MAX)
+			walk_shorten(walk);
+		if (!frame_take(&walker, &walk->end))
+			break;
+	}
 }
 
 void unwinder_walk(struct unwinder *unwinder, const struct stack_thread *thread,

@@ -36,14 +36,17 @@
 #include "unwind/process_maps.h"
 #include "unwind/thread_memory.h"
 
-#define STACK_FRAMES_MAX 512
+#define STACK_FRAMES_MAX 512   /* of more, the innermost half and the outermost quarter are kept */
+#define STACK_DEPTH_MAX 16384  /* frames that a walk passes */
+#define MARK_SIGNAL "<signal>" /* a signal's handler was called here */
+#define MARK_DEEP "[...]"      /* frames that are left out */
 #define STACK_COPY_BYTES (64u << 10) /* a stack's top, copied at once; deeper stacks in pieces */
 
 struct frame {
 	uint32_t module; /* number in module_table; MODULE_NONE: outside of all files */
 	/* Address as the module's file has it; JIT: in memory. A caller's is that of the byte
-	 * before the return address, which is in the call. MODULE_PYTHON: pointer to a transient
-	 * name. */
+	 * before the return address, which is in the call. MODULE_PYTHON, MODULE_MARK: pointer to
+	 * a transient name. */
 	uint64_t address;
 };
 
@@ -53,27 +56,28 @@ struct frame_location {
 	uint64_t sp; /* the frame's part of the stack is from sp to the next frame's */
 };
 
-static inline struct frame frame_of_python(const char *name)
+/* module: MODULE_PYTHON or MODULE_MARK. */
+static inline struct frame frame_of_name(uint32_t module, const char *name)
 {
-	struct frame frame = {MODULE_PYTHON, (uint64_t)(uintptr_t)name};
+	struct frame frame = {module, (uint64_t)(uintptr_t)name};
 
 	return frame;
 }
 
-/* Returns the name of a MODULE_PYTHON frame; NULL: it is another one. */
-static inline const char *frame_python_name(const struct frame *frame)
+/* Returns the name that a frame has by itself; NULL: it is an address in code. */
+static inline const char *frame_own_name(const struct frame *frame)
 {
 	uintptr_t address = (uintptr_t)frame->address;
 	const char *name = NULL;
 
-	if (frame->module == MODULE_PYTHON)
+	if (frame->module == MODULE_PYTHON || frame->module == MODULE_MARK)
 		memcpy(&name, &address, sizeof(name));
 	return name;
 }
 
 enum walk_end {
 	WALK_WHOLE,   /* the walk reached the outermost frame */
-	WALK_DEEP,    /* the walk reached STACK_FRAMES_MAX frames */
+	WALK_DEEP,    /* the walk passed STACK_DEPTH_MAX frames, or a chain had too many */
 	WALK_LOST,    /* a register or table is missing, or makes no sense */
 	WALK_OUTSIDE, /* an address that is not in code */
 	WALK_UNREAD,  /* the memory could not be read */

@@ -44,7 +44,7 @@ static void walk_check(const struct stack_walk *walk)
 
 	must(walk->count && walk->count <= STACK_FRAMES_MAX);
 	for (uint32_t i = 0; i < walk->count; i++) {
-		const char *name = frame_python_name(&walk->frames[i]);
+		const char *name = frame_own_name(&walk->frames[i]);
 
 		others += !name;
 		for (; name && *name; name++)

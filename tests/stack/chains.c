@@ -61,6 +61,34 @@ LINK static void recursion(void)
 	sink = recurse(DEEP - 1);
 }
 
+/* Deeper than a walk keeps frames. */
+LINK static void deep(void)
+{
+	sink = recurse(2000);
+}
+
+#if defined(__GLIBC__) && defined(__LP64__)
+/* Runs on a stack of its own, as coroutines do: it returns to a function that never called it. */
+LINK static void in_context(void)
+{
+	sleep_here();
+	LINK_END();
+}
+
+LINK static void context(void)
+{
+	static ucontext_t before, own;
+
+	getcontext(&own);
+	own.uc_stack.ss_sp = malloc(65536);
+	own.uc_stack.ss_size = 65536;
+	own.uc_link = &before;
+	makecontext(&own, in_context, 0);
+	swapcontext(&before, &own);
+	LINK_END();
+}
+#endif
+
 /* Has a frame whose size is known only at run time: the unwind table must find it by the frame
  * pointer. */
 LINK static void frame_grown(long bytes)
@@ -446,13 +474,17 @@ static const struct {
 	void (*run)(void);
 } chains[] = {
 	{"recursion", "sleep_here " REPEAT_200("recurse ") "recursion main", recursion},
+	{"deep", "sleep_here recurse recurse * [...] recurse * recurse deep main", deep},
+#if defined(__GLIBC__) && defined(__LP64__)
+	{"context", "sleep_here in_context", context},
+#endif
 	{"grown", "sleep_here frame_grown grown main", grown},
 	{"large", "sleep_here frame_large large main", large},
 	{"unused", "sleep_here frame_unused unused main", unused},
 	{"jumped", "sleep_here recurse recurse recurse jumped main", jumped},
-	{"signalled", "sleep_here handler * interrupted signalled main", signalled},
-	{"signalled_aside", "sleep_here handler * signalled_aside main", signalled_aside},
-	{"timed", "sleep_here handler_in_vdso * timed main", timed},
+	{"signalled", "sleep_here handler <signal> interrupted signalled main", signalled},
+	{"signalled_aside", "sleep_here handler <signal> * signalled_aside main", signalled_aside},
+	{"timed", "sleep_here handler_in_vdso <signal> * timed main", timed},
 	{"vforked", "vforked main", vforked},
 	{"sorted", "sleep_here order * sorted main", sorted},
 	{"ended", "sleep_here ends ended main", ended},

@@ -85,7 +85,8 @@ static void addresses_print(struct module_table *modules, struct stack_names *na
 		const struct frame *frame = &walk->frames[i];
 
 		printf("%#llx %s\n", (unsigned long long)frame->address,
-		       frame->module == MODULE_NONE ? "-" : modules->modules[frame->module]->path);
+		       frame->module >= MODULES_KNOWN_MAX ? "-"
+							  : modules->modules[frame->module]->path);
 	}
 	printf("%d %#llx\n", walk->end,
 	       stack == STACK_NONE ? 0 : (unsigned long long)table.stacks[stack].hash);

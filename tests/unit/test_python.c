@@ -37,7 +37,7 @@ static void assert_walk(const struct python_scene *scene, const char *expected)
 
 	for (uint32_t i = 0; i < scene->walk.count; i++) {
 		const struct frame *frame = &scene->walk.frames[i];
-		const char *name = frame_python_name(frame);
+		const char *name = frame_own_name(frame);
 		size_t used = strlen(text);
 
 		/* functions and lines are unlimited in number: no name is permanent */
@@ -121,7 +121,7 @@ static void deep_recursion_is_cut(void **state)
 		assert_int_equal(scene.walk.end, WALK_DEEP);
 		assert_int_equal(scene.walk.frames[0].address, 0x1000);
 		for (uint32_t at = 1; at < STACK_FRAMES_MAX; at++)
-			assert_string_equal(frame_python_name(&scene.walk.frames[at]),
+			assert_string_equal(frame_own_name(&scene.walk.frames[at]),
 					    "recurse (x.py:11)");
 		assert_int_equal(scene.python.broken_count, 0);
 		python_scene_done(&scene);
@@ -173,8 +173,8 @@ static const char *function_shown(void)
 	walk_make(&scene, 1, WALK_LOST);
 	add(&scene);
 	for (uint32_t i = 0; i < scene.walk.count; i++)
-		if (frame_python_name(&scene.walk.frames[i]))
-			return frame_python_name(&scene.walk.frames[i]);
+		if (frame_own_name(&scene.walk.frames[i]))
+			return frame_own_name(&scene.walk.frames[i]);
 	return NULL;
 }
 

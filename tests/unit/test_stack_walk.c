@@ -229,17 +229,26 @@ static void cycles_end(void **state)
 	assert_int_equal(scene->walk.end, WALK_LOST);
 }
 
-static void deep_ones_are_cut(void **state)
+/* The innermost frames of a deep stack are kept, and the outermost ones, down to the first. */
+static void deep_ones_keep_both_ends(void **state)
 {
+	const uint32_t inner = STACK_FRAMES_MAX / 2;
 	struct scene *scene = *state;
+	const struct stack_walk *walked = &scene->walk;
+	uint64_t first = scene->code + 64;
 
 	for (size_t i = 0; i < 2000; i++) {
 		scene->stack[10 + i * 4] = at(scene, 10 + (i + 1) * 4);
 		scene->stack[11 + i * 4] = scene->code;
 	}
+	scene->stack[11 + 1999 * 4] = first;
 	walk(scene, scene->code, at(scene, 0), at(scene, 10));
-	assert_int_equal(scene->walk.end, WALK_DEEP);
-	assert_int_equal(scene->walk.count, STACK_FRAMES_MAX);
+	assert_int_equal(walked->end, WALK_WHOLE);
+	assert_in_range(walked->count, inner + STACK_FRAMES_MAX / 4, STACK_FRAMES_MAX);
+	assert_int_equal(walked->frames[inner - 1].address, scene->code - 1);
+	assert_string_equal(frame_own_name(&walked->frames[inner]), MARK_DEEP);
+	assert_int_equal(walked->frames[inner + 1].address, scene->code - 1);
+	assert_int_equal(walked->frames[walked->count - 1].address, first - 1);
 }
 
 static void leads_outside(void **state)
@@ -287,7 +296,7 @@ static void signals_of_files(void **state)
 	walk(scene, scene->code, at(scene, 0), at(scene, 10));
 	assert_int_equal(scene->walk.end, WALK_WHOLE);
 	assert_int_equal(scene->walk.count, 3);
-	assert_int_equal(scene->walk.frames[1].address, SIGNAL_RETURN);
+	assert_string_equal(frame_own_name(&scene->walk.frames[1]), MARK_SIGNAL);
 	assert_int_equal(scene->walk.frames[2].address, scene->code + 8);
 }
 
@@ -472,7 +481,7 @@ int main(void)
 #endif
 		SCENE(frame_pointers),
 		SCENE(cycles_end),
-		SCENE(deep_ones_are_cut),
+		SCENE(deep_ones_keep_both_ends),
 		SCENE(leads_outside),
 		SCENE(returns_behind_code),
 		SCENE(signals_of_files),

@@ -509,7 +509,7 @@ static void long_names_are_cut(void **state)
 		memcpy(name + i, "\xc3\xa4", 2);
 	name[sizeof(name) - 1] = '\0';
 	for (uint32_t i = 0; i < walk.count; i++)
-		walk.frames[i] = frame_of_python(name_transient_string(name));
+		walk.frames[i] = frame_of_name(MODULE_PYTHON, name_transient_string(name));
 	folded = stack_table_words(&dictionary->table, stack_of_walk(&dictionary->table, &walk),
 				   true)
 			 .folded;

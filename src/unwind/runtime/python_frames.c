@@ -59,7 +59,7 @@ static const struct module *interpreter_find(const struct python_frames *python,
 		const struct runtime_exports *exports;
 		struct module *module;
 
-		if (frame->module == last || frame->module == MODULE_NONE)
+		if (frame->module == last || frame->module >= MODULES_KNOWN_MAX)
 			continue;
 		last = frame->module;
 		module = python->modules->modules[last];
@@ -117,7 +117,8 @@ static void call_put(const struct python_stack_answer *answer, uint32_t *at, str
 		if (to->count == STACK_FRAMES_MAX)
 			to->end = WALK_DEEP;
 		else
-			to->frames[to->count++] = frame_of_python(frame_name(answer, *at));
+			to->frames[to->count++] =
+				frame_of_name(MODULE_PYTHON, frame_name(answer, *at));
 	}
 }
 
