@@ -74,8 +74,8 @@ int64_t comm_pid_find(struct cache *comms, const char *root, int64_t tid, int64_
 struct process {
 	struct cache_entry entry;
 	int64_t read_ns, read_boot_ns; /* times just before the first read of the facts */
-	uint64_t known;
-	struct process_facts facts;
+	struct sample_process facts;
+	const char *cgroup; /* of the leader */
 };
 
 void processes_init(struct cache *processes)
@@ -108,57 +108,51 @@ static bool process_is_same(const struct process *process, const struct sample *
 	       sample->thread.start_ns < process->read_boot_ns - START_ROUNDING_NS;
 }
 
-/* Reads facts through the thread, not the leader: the kernel shows no exe of a leader that has
- * ended. Facts that this thread does not show (it may have ended) remain unknown: another thread
- * may show them. */
-static void process_read(struct process *process, const char *root, const struct sample *sample,
-			 uint64_t missing)
-{
-	struct process_facts *facts = &process->facts;
-	struct proc_stat stat;
-
-	if (missing & NEED_PPID) {
-		bool failed = proc_stat_read(root, sample->thread.pid, sample->thread.tid, &stat) ||
-			      stat.reaped;
-
-		facts->ppid = failed ? ABSENT : stat.ppid;
-		process->known |= failed ? 0 : NEED_PPID;
-	}
-	if (missing & NEED_CMDLINE) {
-		facts->cmdline = cmdline_read(root, sample->thread.pid, sample->thread.tid);
-		process->known |= facts->cmdline ? NEED_CMDLINE : 0;
-	}
-	if (missing & NEED_EXE) {
-		facts->exe = exe_read(root, sample->thread.pid, sample->thread.tid);
-		process->known |= facts->exe ? NEED_EXE : 0;
-	}
-	if (missing & NEED_CGROUP) {
-		facts->cgroup = cgroup_read(root, sample->thread.pid, sample->thread.pid, NULL);
-		process->known |= NEED_CGROUP;
-	}
-}
-
-void process_fill(struct cache *processes, const char *root, const struct sample *sample,
-		  uint64_t needs, bool renew, int64_t now_ns, struct process_facts *facts)
+/* Returns the entry of the sampled thread's process, without facts if they may be out of date. */
+static struct process *process_find(struct cache *processes, const struct sample *sample,
+				    bool renew, int64_t now_ns)
 {
 	bool added;
 	struct process *process = cache_get(processes, sample->thread.pid, now_ns, &added);
-	struct process_facts *kept = &process->facts;
 
 	if (added || renew || !process_is_same(process, sample) ||
 	    now_ns - process->read_ns >= LOOKUP_RAN_NS) {
-		process->known = 0;
+		process->facts = sample_absent()->process;
+		process->cgroup = NULL;
 		process->read_ns = now_ns;
 		process->read_boot_ns = clock_boot_ns();
 	}
+	return process;
+}
 
-	process_read(process, root, sample, needs & ~process->known);
-	if (needs & NEED_PPID)
-		facts->ppid = kept->ppid;
-	if (needs & NEED_CMDLINE)
-		facts->cmdline = kept->cmdline;
-	if (needs & NEED_EXE)
-		facts->exe = kept->exe;
-	if (needs & NEED_CGROUP)
-		facts->cgroup = kept->cgroup;
+/* Facts are read through the thread, not the leader: the kernel shows no exe of a leader that has
+ * ended. Facts that this thread does not show (it may have ended) remain absent: another thread
+ * may show them. */
+const struct sample_process *process_facts(struct cache *processes, const char *root,
+					   const struct sample *sample, uint64_t needs, bool renew,
+					   int64_t now_ns)
+{
+	struct process *process = process_find(processes, sample, renew, now_ns);
+	int64_t pid = sample->thread.pid, tid = sample->thread.tid;
+	struct sample_process *facts = &process->facts;
+	struct proc_stat stat;
+
+	if (needs & NEED_PPID && facts->ppid == ABSENT && !proc_stat_read(root, pid, tid, &stat) &&
+	    !stat.reaped)
+		facts->ppid = stat.ppid;
+	if (needs & NEED_CMDLINE && !facts->cmdline)
+		facts->cmdline = cmdline_read(root, pid, tid);
+	if (needs & NEED_EXE && !facts->exe)
+		facts->exe = exe_read(root, pid, tid);
+	return facts;
+}
+
+const char *process_cgroup(struct cache *processes, const char *root, const struct sample *sample,
+			   int64_t now_ns)
+{
+	struct process *process = process_find(processes, sample, false, now_ns);
+
+	if (!process->cgroup)
+		process->cgroup = cgroup_read(root, sample->thread.pid, sample->thread.pid, NULL);
+	return process->cgroup;
 }

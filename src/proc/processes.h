@@ -20,17 +20,15 @@ int64_t comm_pid_find(struct cache *comms, const char *root, int64_t tid, int64_
 
 #define PROCESSES_MAX 65536
 
-struct process_facts {
-	int64_t ppid;		   /* ABSENT: not known */
-	const char *cmdline, *exe; /* NULL: there is none */
-	const char *cgroup;	   /* control group of the leader */
-};
-
 void processes_init(struct cache *processes);
 
-/* Fills the facts that are in needs, of the process that the sampled thread belongs to. renew:
- * values that were read before are out of date (exec). */
-void process_fill(struct cache *processes, const char *root, const struct sample *sample,
-		  uint64_t needs, bool renew, int64_t now_ns, struct process_facts *facts);
+/* Returns the facts that are in needs, of the process that the sampled thread belongs to; valid
+ * until the next call. renew: values that were read before are out of date (exec). */
+const struct sample_process *process_facts(struct cache *processes, const char *root,
+					   const struct sample *sample, uint64_t needs, bool renew,
+					   int64_t now_ns);
+/* Returns the control group of that process' leader. */
+const char *process_cgroup(struct cache *processes, const char *root, const struct sample *sample,
+			   int64_t now_ns);
 
 #endif

@@ -2,6 +2,8 @@
 /* Samples with all or some fields absent, made by the table of columns. */
 #include "sample/proc_values.h"
 
+#include <string.h>
+
 static struct sample absent = {
 	/* members that are not columns */
 	.thread.start_ns = ABSENT,   .sums.forks = ABSENT,	 .sums.execs = ABSENT,
@@ -23,6 +25,18 @@ const struct sample *sample_absent(void)
 	return &absent;
 }
 
+void sample_process_fill(struct sample_process *process, const struct sample_process *facts)
+{
+	char *to = (char *)process;
+	const char *from = (const char *)facts, *none = (const char *)&absent.process;
+	enum { BYTES = sizeof(process->ppid) };
+
+	_Static_assert(sizeof(process->exe) == BYTES, "all members have one size");
+	for (size_t at = 0; at < sizeof(*process); at += BYTES)
+		if (!memcmp(to + at, none + at, BYTES))
+			memcpy(to + at, from + at, BYTES);
+}
+
 void sample_sums_add(struct sample_sums *to, const struct sample_sums *more)
 {
 	int64_t *sums = &to->cpu_us;
@@ -39,7 +53,9 @@ struct sample sample_account(const struct sample *sample)
 	struct sample account = absent;
 
 	account.thread = sample->thread;
+	account.namespace = sample->namespace;
 	account.process = sample->process;
+	account.cgroup = sample->cgroup;
 	account.sums = sample->sums;
 	account.sums.forks = account.sums.execs = account.sums.exits = ABSENT;
 	account.sums.dead_cpu_us = account.sums.new_threads = ABSENT;

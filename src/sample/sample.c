@@ -67,13 +67,13 @@ static void cgroup_derive(struct sample *sample)
 	struct cgroup_names names;
 	bool hexadecimal;
 
-	cgroup_names_find(sample->process.cgroup, &names);
+	cgroup_names_find(sample->cgroup.path, &names);
 	hexadecimal = strspn(names.container, "0123456789abcdef") == CONTAINER_ID_LENGTH;
-	text_put(&sample->process.container, names.container,
+	text_put(&sample->cgroup.container, names.container,
 		 hexadecimal ? CONTAINER_ID_SHORT : CGROUP_NAME_SIZE);
-	text_put(&sample->process.container_runtime, names.runtime, CGROUP_NAME_SIZE);
-	text_put(&sample->process.pod, names.pod, CGROUP_NAME_SIZE);
-	text_put(&sample->process.unit, names.unit, CGROUP_NAME_SIZE);
+	text_put(&sample->cgroup.container_runtime, names.runtime, CGROUP_NAME_SIZE);
+	text_put(&sample->cgroup.pod, names.pod, CGROUP_NAME_SIZE);
+	text_put(&sample->cgroup.unit, names.unit, CGROUP_NAME_SIZE);
 }
 
 static void script_derive(struct sample *sample)
@@ -96,6 +96,6 @@ void sample_derive(struct sample *sample, uint64_t needs)
 		sample->file.namesum = digits_folded(sample->file.name, &scratch);
 	if ((needs & NEED_WAITS_ONSUM) && sample->wait.on && *sample->wait.on)
 		sample->wait.onsum = waits_folded(sample->wait.on, &scratch);
-	if ((needs & NEED_CGROUP_NAMES) && sample->process.cgroup)
+	if ((needs & NEED_CGROUP_NAMES) && sample->cgroup.path)
 		cgroup_derive(sample);
 }

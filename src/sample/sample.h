@@ -66,15 +66,24 @@ struct sample_thread {
 	int64_t start_ns; /* boot time clock; with tid, the thread's identity. Not a column */
 	int64_t kthread;  /* 1 kernel thread, also one of a process (host.h); 0 not */
 	const char *user, *comm, *commsum;
+};
+
+/* its pid namespace, and its ids there */
+struct sample_namespace {
 	int64_t pid_ns, ns_pid, ns_tid;
 };
 
-/* its process */
+/* its process: what all of the process' threads share */
 struct sample_process {
 	int64_t ppid;
-	const char *cmdline, *script, *exe, *cgroup;
-	const char *cgroup_others; /* paths in cgroup v1's other hierarchies, a line each; NULL:
-				    * none. Not a column */
+	const char *cmdline, *script, *exe;
+};
+
+/* its control group */
+struct sample_cgroup {
+	const char *path;
+	const char *others; /* paths in cgroup v1's other hierarchies, a line each; NULL: none. Not
+			     * a column */
 	const char *container, *container_runtime, *container_name, *pod, *pod_name, *unit;
 };
 
@@ -180,7 +189,9 @@ struct sample_makers {
 struct sample {
 	struct sample_scan scan;
 	struct sample_thread thread;
+	struct sample_namespace namespace;
 	struct sample_process process;
+	struct sample_cgroup cgroup;
 	/* what follows changes with what the thread does */
 	struct sample_now now;
 	struct sample_call call;
@@ -208,6 +219,9 @@ static inline int64_t sample_scans(const struct sample *sample)
 
 /* A sample with all fields absent. */
 const struct sample *sample_absent(void);
+
+/* Fills the absent facts of a process. */
+void sample_process_fill(struct sample_process *process, const struct sample_process *facts);
 
 /* Adds exact values to others; what is absent adds nothing. */
 void sample_sums_add(struct sample_sums *to, const struct sample_sums *more);

@@ -38,7 +38,7 @@ static void thread_make(struct sample *sample, unsigned int i)
 	sample->thread.user = name_of_string(users[kind % 5]);
 	sample->thread.comm = name("worker-", kind, "");
 	sample->process.exe = name("/usr/lib/postgresql/", kind / 10, "/bin/postgres");
-	sample->process.cgroup = name("/system.slice/postgresql.slice/instance@", kind, ".service");
+	sample->cgroup.path = name("/system.slice/postgresql.slice/instance@", kind, ".service");
 }
 
 /* Sets the state of the thread at a scan: one of eight threads is not asleep. */

@@ -38,7 +38,7 @@ static struct sample sample_make(unsigned int i)
 	sample.thread.comm = name("worker-", dice(1000), "");
 	sample.thread.commsum = name("worker:", group, "");
 	sample.process.exe = name("/usr/lib/postgresql/", group / 10, "/bin/postgres");
-	sample.process.cgroup = name("/system.slice/postgresql.slice/instance@", group, ".service");
+	sample.cgroup.path = name("/system.slice/postgresql.slice/instance@", group, ".service");
 	sample.now.state_us = dice(4) ? dice(50000) : dice(100000000);
 	sample.now.cpu = dice(64);
 	if (dice(3))

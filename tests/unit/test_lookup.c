@@ -84,18 +84,18 @@ static void fixture_thread(void **state)
 	assert_int_equal(sample.process.ppid, 9000001);
 	assert_string_equal(sample.process.cmdline, "/opt/my server/bin/webd -f --port=80");
 	assert_string_equal(sample.process.exe, "/opt/my server/bin/webd (deleted)");
-	assert_string_equal(sample.process.cgroup, "/");
+	assert_string_equal(sample.cgroup.path, "/");
 	assert_null(sample.call.name);
 	assert_null(sample.file.name);
 	assert_null(sample.waker.comm);
 	assert_int_equal(sample.file.fd, ABSENT);
 
 	sample.thread.tid = 9000002;
-	sample.process.cgroup = sample.process.cmdline = sample.process.exe = NULL;
+	sample.cgroup.path = sample.process.cmdline = sample.process.exe = NULL;
 	put_read_call(&sample, 0x100000005);
 	sample.waker.tid = 9000004;
 	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
-	assert_string_equal(sample.process.cgroup, "/system.slice/web.service");
+	assert_string_equal(sample.cgroup.path, "/system.slice/web.service");
 	assert_string_equal(sample.call.name, "read");
 	assert_int_equal(sample.file.fd, 5);
 	assert_string_equal(sample.file.name, "socket:[4026]");
@@ -121,7 +121,7 @@ static void fixture_kernel_thread(void **state)
 	assert_null(sample.process.exe);
 	assert_null(sample.call.name);
 	assert_int_equal(sample.file.fd, ABSENT);
-	assert_string_equal(sample.process.cgroup, "/");
+	assert_string_equal(sample.cgroup.path, "/");
 	assert_string_equal(sample.waker.comm, "swapper");
 	lookup_free(lookup);
 }
@@ -143,7 +143,7 @@ static void only_what_is_needed_and_absent(void **state)
 	sample = fill(scene, NEED_EXE | NEED_PPID | NEED_CGROUP, NOW);
 	assert_string_equal(sample.process.exe, "known");
 	assert_int_equal(sample.process.ppid, 3);
-	assert_string_equal(sample.process.cgroup, "/a");
+	assert_string_equal(sample.cgroup.path, "/a");
 	assert_null(sample.call.name);
 	assert_null(sample.thread.user);
 	assert_null(sample.waker.comm);
@@ -160,7 +160,7 @@ static void gone_thread_stays_absent(void **state)
 	assert_null(sample.thread.user);
 	assert_null(sample.process.cmdline);
 	assert_null(sample.process.exe);
-	assert_null(sample.process.cgroup);
+	assert_null(sample.cgroup.path);
 	assert_null(sample.file.name);
 	assert_null(sample.waker.comm);
 	assert_int_equal(sample.process.ppid, ABSENT);
@@ -206,7 +206,7 @@ static void reused_tid_shows_nothing_old(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "fd/3", "pipe:[1]");
 	put_read_call(&scene->requested, 3);
 	sample = fill(scene, NEED_ALL, NOW);
-	assert_string_equal(sample.process.cgroup, "/old");
+	assert_string_equal(sample.cgroup.path, "/old");
 	assert_string_equal(sample.process.cmdline, "old");
 	assert_string_equal(sample.file.name, "pipe:[1]");
 
@@ -214,7 +214,7 @@ static void reused_tid_shows_nothing_old(void **state)
 	fake_proc_drop(&scene->proc, 7, 7);
 	scene->requested.thread.start_ns = clock_boot_ns();
 	sample = fill(scene, NEED_ALL, NOW + 1);
-	assert_null(sample.process.cgroup);
+	assert_null(sample.cgroup.path);
 	assert_null(sample.process.exe);
 	assert_null(sample.process.cmdline);
 	assert_null(sample.file.name);
@@ -286,9 +286,9 @@ static void sleeper_is_left_alone(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fill(scene, NEED_CGROUP, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_STILL_NS - 1).process.cgroup,
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_STILL_NS - 1).cgroup.path,
 			    "/a");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).process.cgroup,
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).cgroup.path,
 			    "/b");
 }
 
@@ -300,21 +300,21 @@ static void sleeper_stays_with_its_leader(void **state)
 	scene->requested.thread.tid = 8;
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/a\n");
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup.path, "/a");
 	now_ns += 2 * LOOKUP_STILL_NS;
 	/* the thread alone is moved, which is seen late; then the whole process, which is seen */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/b\n");
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup.path, "/a");
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
 	now_ns += 2 * LOOKUP_STILL_NS;
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup.path, "/b");
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/c\n");
 	now_ns += 20 * LOOKUP_STILL_NS;
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).process.cgroup, "/c");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns).cgroup.path, "/c");
 	/* a thread that ran is read itself */
 	fake_proc_put(&scene->proc, 7, 8, "cgroup", "0::/d\n");
 	scene->hint.sequence = 2;
-	assert_string_equal(fill(scene, NEED_CGROUP, now_ns + LOOKUP_RAN_NS).process.cgroup, "/d");
+	assert_string_equal(fill(scene, NEED_CGROUP, now_ns + LOOKUP_RAN_NS).cgroup.path, "/d");
 }
 
 static void uid_of_a_sleeper_is_kept(void **state)
@@ -338,15 +338,15 @@ static void thread_that_ran_is_read_again(void **state)
 	fill(scene, NEED_CGROUP, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
 	scene->hint.sequence = 2;
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS - 1).process.cgroup, "/a");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).process.cgroup, "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS - 1).cgroup.path, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).cgroup.path, "/b");
 	/* on a CPU it changes without a switch, also between that sample and the next */
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/c\n");
 	scene->requested.now.state = STATE_ON;
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).process.cgroup, "/c");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).cgroup.path, "/c");
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/d\n");
 	scene->requested.now.state = STATE_SLEEP;
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).process.cgroup, "/d");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).cgroup.path, "/d");
 }
 
 static void file_of_one_episode(void **state)
@@ -415,17 +415,17 @@ static void pid_namespace(void **state)
 	struct scene *scene = *state;
 	struct sample sample = fill(scene, NEED_PID_NS, NOW);
 
-	assert_int_equal(sample.thread.pid_ns, ABSENT);
-	assert_int_equal(sample.thread.ns_pid, ABSENT);
-	assert_int_equal(sample.thread.ns_tid, ABSENT);
+	assert_int_equal(sample.namespace.pid_ns, ABSENT);
+	assert_int_equal(sample.namespace.ns_pid, ABSENT);
+	assert_int_equal(sample.namespace.ns_tid, ABSENT);
 	fake_proc_put(&scene->proc, (int)scene->requested.thread.pid,
 		      (int)scene->requested.thread.tid, "ns/pid", "pid:[4026532000]");
 	fake_proc_put(&scene->proc, (int)scene->requested.thread.pid,
 		      (int)scene->requested.thread.tid, "status", "NStgid:\t7\t1\nNSpid:\t8\t2\n");
 	sample = fill(scene, NEED_PID_NS, NOW + 3 * LOOKUP_STILL_NS);
-	assert_int_equal(sample.thread.pid_ns, 4026532000ll);
-	assert_int_equal(sample.thread.ns_pid, 1);
-	assert_int_equal(sample.thread.ns_tid, 2);
+	assert_int_equal(sample.namespace.pid_ns, 4026532000ll);
+	assert_int_equal(sample.namespace.ns_pid, 1);
+	assert_int_equal(sample.namespace.ns_tid, 2);
 }
 
 static void waker_name_ages(void **state)
@@ -457,9 +457,9 @@ static void sweep_forgets(void **state)
 	fill(scene, NEED_CGROUP, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
 	lookup_sweep(scene->lookup, NOW + NS_PER_SECOND);
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + NS_PER_SECOND).process.cgroup, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + NS_PER_SECOND).cgroup.path, "/a");
 	lookup_sweep(scene->lookup, NOW + 9 * NS_PER_SECOND);
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 9 * NS_PER_SECOND).process.cgroup, "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 9 * NS_PER_SECOND).cgroup.path, "/b");
 }
 
 static void long_command_line_is_cut(void **state)
@@ -506,7 +506,7 @@ static void own_sleeping_thread(void **state)
 	assert_non_null(strstr(sample.process.cmdline, "test_lookup"));
 	assert_string_equal(sample.waker.comm, "test_lookup");
 	assert_int_equal(sample.process.ppid, getppid());
-	assert_int_equal(sample.process.cgroup[0], '/');
+	assert_int_equal(sample.cgroup.path[0], '/');
 	assert_int_equal(sample.thread.uid, geteuid() ? geteuid() : 4242);
 	sleeper_stop(&sleeper);
 	lookup_free(lookup);

@@ -122,25 +122,25 @@ static void derives_from_cgroup(void **state)
 {
 	struct sample sample = *sample_absent();
 
-	sample.process.cgroup =
+	sample.cgroup.path =
 		name_of_string("/system.slice/docker-c8b38413c88eefe063b8cd3f01c16be5e3bda969"
 			       "3a19a68a88807baca9feb937.scope");
 	sample_derive(&sample, NEED_CGROUP);
-	assert_null(sample.process.container);
+	assert_null(sample.cgroup.container);
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.process.container, name_transient_string("c8b38413c88e"));
-	assert_ptr_equal(sample.process.container_runtime, name_transient_string("docker"));
-	assert_null(sample.process.pod);
+	assert_ptr_equal(sample.cgroup.container, name_transient_string("c8b38413c88e"));
+	assert_ptr_equal(sample.cgroup.container_runtime, name_transient_string("docker"));
+	assert_null(sample.cgroup.pod);
 	sample = *sample_absent();
-	sample.process.cgroup = name_transient_string("/lxc.payload.web-server-of-a-long-name");
+	sample.cgroup.path = name_transient_string("/lxc.payload.web-server-of-a-long-name");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.process.container,
+	assert_ptr_equal(sample.cgroup.container,
 			 name_transient_string("web-server-of-a-long-name"));
-	assert_null(sample.process.unit);
+	assert_null(sample.cgroup.unit);
 	/* a recording's own container is not replaced */
-	sample.process.container = name_of_string("recorded");
+	sample.cgroup.container = name_of_string("recorded");
 	sample_derive(&sample, NEED_CGROUP_NAMES);
-	assert_ptr_equal(sample.process.container, name_of_string("recorded"));
+	assert_ptr_equal(sample.cgroup.container, name_of_string("recorded"));
 }
 
 /* An account has the columns that a thread keeps, and exact times, and nothing of one sample. */
@@ -193,7 +193,7 @@ static void columns_are_sound(void **state)
 static void fields_are_columns(void **state)
 {
 	static const size_t others[] = {
-		AT(scan.repeats),     AT(thread.start_ns),  AT(process.cgroup_others),
+		AT(scan.repeats),     AT(thread.start_ns),  AT(cgroup.others),
 		AT(wait.open),	      AT(stack.names_open), AT(sums.forks),
 		AT(sums.execs),	      AT(sums.exits),	    AT(sums.dead_cpu_us),
 		AT(sums.new_threads), AT(makers.fork_pid),  AT(makers.thread_pid),

@@ -396,11 +396,11 @@ static void derived_texts_are_one(void **state)
 				      &source, &e),
 			 0);
 	assert_int_equal(source->next(source, &scan, &e), 1);
-	container = scan.samples[0].process.container;
+	container = scan.samples[0].cgroup.container;
 	commsum = scan.samples[0].thread.commsum;
 	assert_string_equal(container, "0123456789ab");
 	assert_int_equal(source->next(source, &scan, &e), 1);
-	assert_ptr_equal(scan.samples[0].process.container, container);
+	assert_ptr_equal(scan.samples[0].cgroup.container, container);
 	assert_ptr_equal(scan.samples[0].thread.commsum, commsum);
 	source->close(source);
 	names_clear();

@@ -133,7 +133,7 @@ static const char *group_of(struct live_context *context, const struct thread_st
 
 	record_sample(record, &context->now.scan_time, STATE_ON, &sample);
 	lookup_fill(context->lookup, &sample, &hint, NEED_CGROUP, context->now.scan_time.now_ns);
-	return sample.process.cgroup;
+	return sample.cgroup.path;
 }
 
 /* Makes an edge to the thread on the CPU that the waiter is queued for. The CPU is read from /proc:

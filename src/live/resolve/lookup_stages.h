@@ -69,13 +69,7 @@ lookup_stage_fill stage_call, stage_class_by_call, stage_file, stage_class, stag
 lookup_stage_fill stage_waker, stage_process, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;
 
-/* Facts that no default column needs. */
-struct rare_facts {
-	int64_t ppid, pid_ns, ns_pid, ns_tid;
-	const char *cmdline;
-};
-
-/* Facts that are cached of a thread. With -a there is one struct for each thread of the host: 176
+/* Facts that are cached of a thread. With -a there is one struct for each thread of the host: 224
  * bytes with malloc(3)'s own. */
 struct thread {
 	struct cache_entry entry; /* key: tid */
@@ -87,8 +81,9 @@ struct thread {
 	uint64_t known;
 	/* facts */
 	int64_t uid;
-	const char *user, *exe, *cgroup, *cgroup_others;
-	struct rare_facts *rare;    /* NULL: none was needed */
+	const char *user, *cgroup, *cgroup_others;
+	struct sample_process process;
+	struct sample_namespace namespace;
 	int64_t cgroup_ns;	    /* time when cgroup was read; 0: it ran since */
 	int64_t files_requested_ns; /* time when files_shared was found out */
 	/* the file of one episode in a system call */
@@ -104,9 +99,6 @@ struct thread {
 void thread_facts_init(struct cache *threads);
 /* Returns the thread's entry. Its facts are of this thread and not stale, but may not be known. */
 struct thread *thread_find(struct lookup_item *item);
-
-/* Returns the rare facts of a thread, absent at the first call. */
-struct rare_facts *thread_rare(struct thread *thread);
 
 /* Returns the needs that are not known of the thread, and marks them known: the caller reads them.
  */

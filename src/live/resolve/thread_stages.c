@@ -2,7 +2,6 @@
 /* Facts that are cached of a thread, and stages for its waker, process, user, cgroup, namespace and
  * container: from /proc and the user database. */
 #include "live/resolve/lookup_stages.h"
-#include "base/memory.h"
 #include "base/names.h"
 #include "proc/cgroup.h"
 #include "proc/processes.h"
@@ -19,26 +18,9 @@
 
 #define NEIGHBOURS 64 /* adjacent thread ids that come due together */
 
-static void thread_drop(void *entry)
-{
-	free(((struct thread *)entry)->rare);
-}
-
-struct rare_facts *thread_rare(struct thread *thread)
-{
-	if (!thread->rare) {
-		thread->rare = memory_get(sizeof(*thread->rare));
-		*thread->rare = (struct rare_facts){
-			.ppid = ABSENT, .pid_ns = ABSENT, .ns_pid = ABSENT, .ns_tid = ABSENT};
-	}
-	return thread->rare;
-}
-
 void thread_facts_init(struct cache *threads)
 {
-	*threads = (struct cache){.entry_bytes = sizeof(struct thread),
-				  .entries_max = THREADS_MAX,
-				  .drop = thread_drop};
+	*threads = (struct cache){.entry_bytes = sizeof(struct thread), .entries_max = THREADS_MAX};
 }
 
 int64_t lookup_spread_ns(uint64_t number, int64_t ns)
@@ -78,7 +60,6 @@ struct thread *thread_find(struct lookup_item *item)
 	struct cache_entry entry = thread->entry;
 
 	if (added || thread->start_ns != sample->thread.start_ns) {
-		thread_drop(thread);
 		*thread = (struct thread){.entry = entry, .start_ns = sample->thread.start_ns};
 	} else if (!thread_is_stale(thread, sample, item->hint, item->now_ns)) {
 		return thread;
@@ -115,24 +96,16 @@ void stage_waker(struct lookup_item *item)
 			tid ? comm_pid_find(&lookup->comms, lookup->root, tid, item->now_ns) : 0;
 }
 
-static SELDOM void process_read(struct lookup_item *item, struct thread *thread, uint64_t missing)
+static SELDOM void process_read(struct lookup_item *item, struct thread *thread)
 {
 	const struct sample *sample = item->sample;
 	/* exec ends all threads but one, and that one gets the process id as its tid */
 	bool exec = item->renamed && sample->thread.tid == sample->thread.pid;
-	struct process_facts facts;
 
-	process_fill(&item->lookup->processes, item->lookup->root, sample, missing, exec,
-		     item->now_ns, &facts);
-	if (missing & NEED_EXE)
-		thread->exe = facts.exe;
-	if (missing & NEED_PPID)
-		thread_rare(thread)->ppid = facts.ppid;
-	if (missing & NEED_CMDLINE)
-		thread_rare(thread)->cmdline = facts.cmdline;
+	thread->process = *process_facts(&item->lookup->processes, item->lookup->root, sample,
+					 thread->known & NEEDS_OF_PROCESS, exec, item->now_ns);
 }
 
-/* Fills parent, command line and program. */
 void stage_process(struct lookup_item *item)
 {
 	struct sample *sample = item->sample;
@@ -140,16 +113,11 @@ void stage_process(struct lookup_item *item)
 	/* kernel threads that are processes of their own have no program */
 	bool program = sample->thread.kthread != 1 || sample->thread.tid != sample->thread.pid;
 	uint64_t wanted = item->needs & (program ? NEEDS_OF_PROCESS : NEED_PPID);
-	uint64_t missing = thread_missing(thread, wanted);
 
-	if (missing)
-		process_read(item, thread, missing);
-	if (wanted & NEED_EXE)
-		text_take(&sample->process.exe, thread->exe);
-	if (wanted & NEED_CMDLINE)
-		text_take(&sample->process.cmdline, thread->rare->cmdline);
-	if (wanted & NEED_PPID && sample->process.ppid == ABSENT)
-		sample->process.ppid = thread->rare->ppid;
+	if (thread_missing(thread, wanted))
+		process_read(item, thread);
+	if (wanted)
+		sample_process_fill(&sample->process, &thread->process);
 }
 
 static SELDOM void user_read(struct lookup_item *item, struct thread *thread)
@@ -185,16 +153,12 @@ static SELDOM void cgroup_take(struct lookup_item *item, struct thread *thread)
 	struct lookup *lookup = item->lookup;
 	const struct sample *sample = item->sample;
 	int64_t now_ns = item->now_ns;
-	struct process_facts facts;
 
 	if (sample->thread.tid != sample->thread.pid && thread->cgroup_ns &&
 	    now_ns - thread->cgroup_ns <
-		    lookup_spread_ns((uint64_t)sample->thread.tid, CGROUP_OWN_NS)) {
-		process_fill(&lookup->processes, lookup->root, sample, NEED_CGROUP, false, now_ns,
-			     &facts);
-		if (facts.cgroup == thread->cgroup)
-			return;
-	}
+		    lookup_spread_ns((uint64_t)sample->thread.tid, CGROUP_OWN_NS) &&
+	    process_cgroup(&lookup->processes, lookup->root, sample, now_ns) == thread->cgroup)
+		return;
 	thread->cgroup = cgroup_read(lookup->root, sample->thread.pid, sample->thread.tid,
 				     &thread->cgroup_others);
 	thread->cgroup_ns = now_ns;
@@ -206,13 +170,13 @@ void stage_cgroup(struct lookup_item *item)
 
 	if (thread_missing(thread, NEED_CGROUP))
 		cgroup_take(item, thread);
-	text_take(&item->sample->process.cgroup, thread->cgroup);
-	text_take(&item->sample->process.cgroup_others, thread->cgroup_others);
+	text_take(&item->sample->cgroup.path, thread->cgroup);
+	text_take(&item->sample->cgroup.others, thread->cgroup_others);
 }
 
 /* Reads the pid namespace from its link, "pid:[4026531836]", and the thread's ids there. */
 static SELDOM void pid_namespace_read(const char *root, int64_t pid, int64_t tid,
-				      struct rare_facts *facts)
+				      struct sample_namespace *facts)
 {
 	static const char kind[] = "pid:[";
 	char link[64] = "";
@@ -229,14 +193,11 @@ void stage_namespace(struct lookup_item *item)
 {
 	struct sample *sample = item->sample;
 	struct thread *thread = item->thread;
-	struct rare_facts *facts = thread_rare(thread);
 
 	if (thread_missing(thread, NEED_PID_NS))
 		pid_namespace_read(item->lookup->root, sample->thread.pid, sample->thread.tid,
-				   facts);
-	sample->thread.pid_ns = facts->pid_ns;
-	sample->thread.ns_pid = facts->ns_pid;
-	sample->thread.ns_tid = facts->ns_tid;
+				   &thread->namespace);
+	sample->namespace = thread->namespace;
 }
 
 /* Fills words of /proc/TID/stat, status and io. */
@@ -255,13 +216,13 @@ void stage_container(struct lookup_item *item)
 	struct lookup *lookup = item->lookup;
 	struct sample *sample = item->sample;
 
-	if (!sample->process.cgroup)
+	if (!sample->cgroup.path)
 		return;
-	if (!sample->process.container_name)
-		sample->process.container_name =
-			container_name(&lookup->containers, lookup->root, sample->process.cgroup,
+	if (!sample->cgroup.container_name)
+		sample->cgroup.container_name =
+			container_name(&lookup->containers, lookup->root, sample->cgroup.path,
 				       sample->thread.pid, item->now_ns);
-	if (!sample->process.pod_name)
-		sample->process.pod_name = pod_name(&lookup->containers, lookup->root,
-						    sample->process.cgroup, item->now_ns);
+	if (!sample->cgroup.pod_name)
+		sample->cgroup.pod_name = pod_name(&lookup->containers, lookup->root,
+						   sample->cgroup.path, item->now_ns);
 }

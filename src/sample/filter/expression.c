@@ -548,10 +548,10 @@ bool pattern_matches(const char *pattern, const char *text)
 static bool others_match(const struct column *column, const char *pattern,
 			 const struct sample *sample)
 {
-	const char *line = sample->process.cgroup_others;
+	const char *line = sample->cgroup.others;
 	char path[PATH_MAX];
 
-	if (column->offset != offsetof(struct sample, process.cgroup))
+	if (column->offset != offsetof(struct sample, cgroup.path))
 		return false;
 	while (line && *line) {
 		size_t length = strcspn(line, "\n");
