@@ -189,7 +189,7 @@ static void live_close(struct source *source)
 	live_block_done(&live->context.now.block);
 	live_chains_free(live->chains);
 	live_wakeups_done(&live->wakeups);
-	live_runtime_locks_done(&live->runtime_locks);
+	runtime_locks_done(&live->runtime_locks);
 	live_parsers_end(&live->context);
 	live_host_done(&live->host);
 	episodes_clear(&live->episodes);
@@ -430,7 +430,7 @@ struct lookup *live_lookup_new(struct live *live)
 
 	lookup_set_daemon_ports(lookup, live->context.config.daemon_ports);
 	lookup_set_container_reader(lookup, live_container_read, &live->context);
-	lookup_set_runtime_locks(lookup, live_runtime_lock_find, &live->runtime_locks);
+	lookup_set_runtime_locks(lookup, runtime_lock_find, &live->runtime_locks);
 	return lookup;
 }
 
@@ -450,6 +450,7 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 	live->context.wants.probe_needs =
 		live->context.wants.needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
 	live_parsers_begin(&live->context);
+	runtime_locks_init(&live->runtime_locks, PROC, live_parser(&live->context, PARSER_MEMORY));
 	live_stacks_init(&live->stacks, &live->context, &live->source, live->batch.samples);
 	live->context.wants.idle = filter_wants_idle(filter);
 	live->context.wants.work = filter_wants_work(filter);
@@ -575,7 +576,6 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	live->context.wants.filter = filter;
 	live->times.own_cpu_start_ns = clock_cpu_ns();
 	compile_result_init(&live->context.kernel.compiled, 0); /* no descriptor is 0 */
-	live->runtime_locks.context = &live->context;
 	live->context.lookup = live_lookup_new(live);
 	realtime_init(&live->realtime, !config->no_realtime);
 	priority_raise(&before, !config->no_realtime);

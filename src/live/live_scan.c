@@ -170,7 +170,7 @@ static void housekeep(struct live *live)
 	live->times.housekept_ns = live->context.now.scan_time.now_ns;
 	live->walk.gone_looks_left = gone_looks(live);
 	lookup_sweep(live->context.lookup, live->context.now.scan_time.now_ns);
-	live_runtime_locks_sweep(&live->runtime_locks, live->context.now.scan_time.now_ns);
+	runtime_locks_sweep(&live->runtime_locks, live->context.now.scan_time.now_ns);
 }
 
 /* True if the thread is one that users see. */

@@ -21,7 +21,7 @@
 #include "base/cache.h"
 #include "live/resolve/lookup.h"
 #include "live/chains/live_chains.h"
-#include "live_runtime_locks.h"
+#include "unwind/runtime/runtime_locks.h"
 #include "live_wakeups.h"
 #include "sample/proc_values.h"
 #include "sample/filter/filter.h"
@@ -88,7 +88,7 @@ struct live {
 	struct live_stacks stacks;
 	struct live_chains *chains; /* NULL until chains are wanted */
 	struct live_wakeups wakeups;
-	struct live_runtime_locks runtime_locks;
+	struct runtime_locks runtime_locks;
 	struct live_host host;
 	struct live_accounts accounts;
 	struct live_growth growth;

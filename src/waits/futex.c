@@ -16,7 +16,7 @@
  * the id is that of a living thread of the same process (of any process, for a shared PI futex: any
  * user can write any thread's id there, so one of another user is marked as likely only).
  * Locks of language runtimes, whose waiters sleep on a condition variable, come from a
- * runtime_lock_finder (waits/runtime_lock.h). Everything else, such as condition variables and
+ * runtime_lock_finder (sample/runtime_lock.h). Everything else, such as condition variables and
  * semaphores, is reported by its address.
  */
 #include "waits/wait_object.h"
@@ -259,6 +259,12 @@ static bool rwlock_describe(struct wait *wait, struct futex *futex, int at)
 /* Calls the runtime_lock_finder for the futex; false if there is none. */
 static bool runtime_lock_find(const struct wait *wait, uint64_t futex, struct runtime_lock *lock)
 {
+	const struct runtime_waiter waiter = {.pid = wait->pid,
+					      .tid = wait->tid,
+					      .now_ns = wait->now_ns,
+					      .futex = futex,
+					      .episode = wait->episode,
+					      .with_location = !wait->numbers_only};
 	struct waits *waits = wait->waits;
 	bool for_class = wait->numbers_only && !wait->anew, found;
 	int64_t start_ns, took_ns;
@@ -267,8 +273,7 @@ static bool runtime_lock_find(const struct wait *wait, uint64_t futex, struct ru
 	if (!waits->runtime_locks || lock->later)
 		return false;
 	start_ns = for_class ? clock_monotonic_ns() : 0;
-	found = waits->runtime_locks(waits->runtime_lock_finder, wait, futex, !wait->numbers_only,
-				     lock);
+	found = waits->runtime_locks(waits->runtime_lock_finder, &waiter, lock);
 	if (for_class) {
 		took_ns = clock_monotonic_ns() - start_ns;
 		waits->classes.locks_left_ns -= took_ns;

@@ -18,7 +18,7 @@
 #include "waits/chain.h"
 #include "waits/holders.h"
 #include "waits/lock_list.h"
-#include "waits/runtime_lock.h"
+#include "sample/runtime_lock.h"
 #include "waits/wait_peers.h"
 
 /* State of the search for wait classes. */

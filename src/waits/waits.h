@@ -21,7 +21,7 @@
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
-#include "waits/runtime_lock.h"
+#include "sample/runtime_lock.h"
 
 struct cache;
 struct waits;

@@ -25,7 +25,7 @@ void lookup_free(struct lookup *lookup);
 void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
 /* Sets the reader of files of containers' runtimes; at first this process reads them. */
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
-/* Sets the finder of locks of languages' runtimes (waits/runtime_lock.h). */
+/* Sets the finder of locks of languages' runtimes (sample/runtime_lock.h). */
 void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder);
 
 /* Allows so much time for finding wait classes in the scan of now_ns; each scan has little

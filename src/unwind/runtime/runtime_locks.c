@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/runtime_locks.h"
 #include "base/clock.h"
-#include "base/index.h"
+#include "base/cache.h"
+#include "base/memory.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
 #include "unwind/function_name.h"
+#include "unwind/process_maps.h"
 #include "unwind/runtime/python_memory.h"
+#include "unwind/runtime/runtime_request.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +35,16 @@ struct runtime_process {
 	struct runtime_standing standing;
 };
 
+/* Processes in which runtimes of a kind were looked for. */
+struct runtime_finder {
+	const struct runtime_kind *kind;
+	struct runtime_reader reader;
+	struct cache processes;
+	int64_t scan_ns, spent_ns; /* time that looking took in a scan, of all processes */
+};
+
 struct runtime_kind {
+	enum edge_kind lock;
 	/* Beginnings of the names of its files, with "/" before them; NULL at the end */
 	const char *names[3];
 	/* True if a file with these exports is such a runtime. */
@@ -38,6 +52,10 @@ struct runtime_kind {
 	/* True if a process that has such a runtime is one whose locks can be read. */
 	bool (*take)(struct runtime_finder *finder, struct runtime_process *process,
 		     const struct stack_thread *thread);
+	/* Fills lock if the thread waits for one, in a process whose locks can be read. */
+	bool (*find)(struct runtime_finder *finder, struct runtime_process *process,
+		     const struct stack_thread *thread, const struct runtime_waiter *waiter,
+		     struct runtime_lock *lock);
 	int64_t old_ns;	      /* time after which a process that has one is looked at again */
 	size_t process_bytes; /* of what is known of a process */
 	void (*drop)(void *process);
@@ -102,28 +120,6 @@ static bool runtime_find(struct runtime_finder *finder, struct runtime_process *
 	return found;
 }
 
-void runtime_finder_init(struct runtime_finder *finder, const struct runtime_kind *kind,
-			 const char *proc_root, struct parser *parser)
-{
-	*finder = (struct runtime_finder){
-		.kind = kind,
-		.reader = {.proc_root = proc_root, .parser = parser},
-		.processes = {.entry_bytes = kind->process_bytes,
-			      .entries_max = PROCESSES_MAX,
-			      .drop = kind->drop},
-	};
-}
-
-void runtime_finder_done(struct runtime_finder *finder)
-{
-	cache_done(&finder->processes);
-}
-
-void runtime_finder_sweep(struct runtime_finder *finder, int64_t now_ns)
-{
-	cache_sweep(&finder->processes, now_ns, PROCESS_IDLE_NS);
-}
-
 /* Returns what is known of the thread's process, which is looked at now if that is due and the scan
  * has time for it. */
 static struct runtime_process *runtime_process_get(struct runtime_finder *finder,
@@ -149,7 +145,9 @@ static struct runtime_process *runtime_process_get(struct runtime_finder *finder
 	return process;
 }
 
-bool runtime_process_due(struct runtime_finder *finder, const struct stack_thread *thread)
+/* True if the scan had no time to look at the thread's process, so that nothing is known of it yet.
+ */
+static bool runtime_process_due(struct runtime_finder *finder, const struct stack_thread *thread)
 {
 	const struct runtime_process *process =
 		cache_find(&finder->processes, (uint64_t)thread->pid);
@@ -210,13 +208,6 @@ static bool gils_take(struct runtime_finder *gils, struct runtime_process *proce
 	       known->known && known->count <= GILS_MAX;
 }
 
-const struct runtime_kind python_gils = {{"/python", "/libpython", NULL},
-					 is_interpreter,
-					 gils_take,
-					 GIL_OLD_NS,
-					 sizeof(struct gil_process),
-					 NULL};
-
 static bool is_within(uint64_t address, uint64_t condition)
 {
 	return address - condition < sizeof(pthread_cond_t);
@@ -256,22 +247,30 @@ static bool gil_describe(struct runtime_finder *gils, struct gil_process *proces
 	return true;
 }
 
-bool python_gil_find(struct runtime_finder *gils, const struct stack_thread *thread, uint64_t futex,
-		     bool with_location, struct python_gil *gil)
+static bool gil_find(struct runtime_finder *gils, struct runtime_process *process,
+		     const struct stack_thread *thread, const struct runtime_waiter *waiter,
+		     struct runtime_lock *lock)
 {
-	struct gil_process *process = (struct gil_process *)runtime_process_get(gils, thread);
+	struct gil_process *of = (struct gil_process *)process;
+	struct python_gil gil;
+	uint64_t at = 0;
 
-	for (uint32_t i = 0; process->process.known && i < process->known.count; i++) {
-		uint64_t at = process->known.gils[i], locked = at + process->known.locked;
+	for (uint32_t i = 0; !at && i < of->known.count; i++) {
+		uint64_t locked = of->known.gils[i] + of->known.locked;
 
-		if (!at || (!is_within(futex, locked + CONDITION_AT) &&
-			    !is_within(futex, locked + SWITCH_AT)))
-			continue;
-		if (with_location)
-			return gil_describe(gils, process, thread, at, gil);
-		return gil_read(gils, process, thread, at, false, gil);
+		if (is_within(waiter->futex, locked + CONDITION_AT) ||
+		    is_within(waiter->futex, locked + SWITCH_AT))
+			at = of->known.gils[i];
 	}
-	return false;
+	if (!at || !(waiter->with_location ? gil_describe(gils, of, thread, at, &gil)
+					   : gil_read(gils, of, thread, at, false, &gil)))
+		return false;
+	lock->holder = (int64_t)gil.holder;
+	lock->free = !gil.holder;
+	lock->turn = (int64_t)(gil.switches & INT64_MAX);
+	lock->changing = gil.changing;
+	snprintf(lock->location, sizeof(lock->location), "%s", gil.location);
+	return true;
 }
 
 /* --- Finds the monitor ("synchronized") that a thread of HotSpot, Java 8 and later, waits to
@@ -321,10 +320,6 @@ static bool layout_request(struct runtime_finder *monitors, struct runtime_proce
 	       answer.has_monitors;
 }
 
-const struct runtime_kind java_monitors = {
-	{"/libjvm.so", NULL},		is_jvm,	     layout_request, JVM_OLD_NS,
-	sizeof(struct monitor_process), process_drop};
-
 static void resting_put(struct monitor_process *process, int64_t tid, uint64_t episode)
 {
 	if (process->resting.used >= RESTING_MAX)
@@ -332,16 +327,16 @@ static void resting_put(struct monitor_process *process, int64_t tid, uint64_t e
 	*index_put(&process->resting, (uint64_t)tid, NULL) = episode + 1;
 }
 
-bool java_monitor_find(struct runtime_finder *monitors, const struct stack_thread *thread,
-		       uint64_t episode, struct java_monitor *monitor)
+static bool monitor_find(struct runtime_finder *monitors, struct runtime_process *process,
+			 const struct stack_thread *thread, const struct runtime_waiter *waiter,
+			 struct runtime_lock *lock)
 {
-	struct runtime_process *process = runtime_process_get(monitors, thread);
 	struct monitor_process *of = (struct monitor_process *)process;
-	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .episode = episode};
+	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .episode = waiter->episode};
 	const uint64_t *resting = index_find(&of->resting, (uint64_t)thread->tid);
 	struct java_monitor_answer answer;
 
-	if (!process->known || (resting && *resting == episode + 1))
+	if (resting && *resting == waiter->episode + 1)
 		return false;
 	request.id =
 		(uint64_t)(of->nested ? thread_inner_tid(monitors->reader.proc_root, thread->tid)
@@ -354,7 +349,83 @@ bool java_monitor_find(struct runtime_finder *monitors, const struct stack_threa
 	if (!answer.known) /* the parser is a new one */
 		process->next_look_ns = 0;
 	if (answer.requested && !answer.waits)
-		resting_put(of, thread->tid, episode);
-	*monitor = answer.monitor;
+		resting_put(of, thread->tid, waiter->episode);
+	lock->address = answer.monitor.address;
+	lock->holder = answer.monitor.holder;
+	lock->free = !answer.monitor.owner;
+	lock->turn =
+		(int64_t)(hash_u64(answer.monitor.owner ^ hash_u64(lock->address)) & INT64_MAX);
 	return answer.waits;
+}
+
+/* --- all kinds */
+
+static const struct runtime_kind runtime_kinds[] = {
+	{
+		.lock = EDGE_GIL,
+		.names = {"/python", "/libpython"},
+		.is = is_interpreter,
+		.take = gils_take,
+		.find = gil_find,
+		.old_ns = GIL_OLD_NS,
+		.process_bytes = sizeof(struct gil_process),
+	},
+	{
+		.lock = EDGE_MONITOR,
+		.names = {"/libjvm.so"},
+		.is = is_jvm,
+		.take = layout_request,
+		.find = monitor_find,
+		.old_ns = JVM_OLD_NS,
+		.process_bytes = sizeof(struct monitor_process),
+		.drop = process_drop,
+	},
+};
+
+#define KIND_COUNT (sizeof(runtime_kinds) / sizeof(runtime_kinds[0]))
+
+void runtime_locks_init(struct runtime_locks *locks, const char *proc_root, struct parser *parser)
+{
+	locks->finders = memory_get(KIND_COUNT * sizeof(*locks->finders));
+	for (size_t i = 0; i < KIND_COUNT; i++)
+		locks->finders[i] = (struct runtime_finder){
+			.kind = &runtime_kinds[i],
+			.reader = {.proc_root = proc_root, .parser = parser},
+			.processes = {.entry_bytes = runtime_kinds[i].process_bytes,
+				      .entries_max = PROCESSES_MAX,
+				      .drop = runtime_kinds[i].drop},
+		};
+}
+
+void runtime_locks_done(struct runtime_locks *locks)
+{
+	for (size_t i = 0; locks->finders && i < KIND_COUNT; i++)
+		cache_done(&locks->finders[i].processes);
+	free(locks->finders);
+	locks->finders = NULL;
+}
+
+void runtime_locks_sweep(struct runtime_locks *locks, int64_t now_ns)
+{
+	for (size_t i = 0; i < KIND_COUNT; i++)
+		cache_sweep(&locks->finders[i].processes, now_ns, PROCESS_IDLE_NS);
+}
+
+bool runtime_lock_find(void *finder, const struct runtime_waiter *waiter, struct runtime_lock *lock)
+{
+	const struct runtime_locks *locks = finder;
+	const struct stack_thread thread = {
+		.pid = waiter->pid, .tid = waiter->tid, .now_ns = waiter->now_ns};
+
+	*lock = (struct runtime_lock){.address = 0};
+	for (size_t i = 0; locks->finders && i < KIND_COUNT; i++) {
+		struct runtime_finder *runtime = &locks->finders[i];
+		struct runtime_process *process = runtime_process_get(runtime, &thread);
+
+		lock->kind = runtime->kind->lock;
+		if (process->known && runtime->kind->find(runtime, process, &thread, waiter, lock))
+			return true;
+		lock->later |= runtime_process_due(runtime, &thread);
+	}
+	return false;
 }

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef TSNAP_WAITS_RUNTIME_LOCK_H
-#define TSNAP_WAITS_RUNTIME_LOCK_H
+/* A lock of a language's runtime, as unwind/runtime finds it for waits. */
+#ifndef TSNAP_SAMPLE_RUNTIME_LOCK_H
+#define TSNAP_SAMPLE_RUNTIME_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "sample/edge_kind.h"
 
-struct wait;
+/* A thread in futex(2). */
+struct runtime_waiter {
+	int64_t pid, tid;
+	int64_t now_ns; /* monotonic */
+	uint64_t futex, episode;
+	bool with_location; /* the holder's position in its program is wanted */
+};
 
-/* A lock of a language's runtime that a futex belongs to, and its holder. */
+/* The lock that a thread waits for, and its holder. */
 struct runtime_lock {
 	enum edge_kind kind; /* its name is the lock's */
 	uint64_t address;    /* 0: the process has only one such lock */
@@ -21,8 +28,8 @@ struct runtime_lock {
 	char location[176];  /* position of the holder in its program; "": not known */
 };
 
-/* True if the thread waits for a runtime's lock. with_location: fill lock->location. */
-typedef bool runtime_lock_finder(void *finder, const struct wait *wait, uint64_t futex,
-				 bool with_location, struct runtime_lock *lock);
+/* True if the thread waits for a runtime's lock. */
+typedef bool runtime_lock_finder(void *finder, const struct runtime_waiter *waiter,
+				 struct runtime_lock *lock);
 
 #endif
