@@ -169,18 +169,10 @@ static void word_it(struct text *to, const struct about *about)
 
 static void word_answered(struct text *to, const struct about *about)
 {
+	const char *not_done = edge_kinds[about->finding->link].not_done;
+
 	text_add_string(to, are_several(about->finding) ? "have not " : "has not ");
-	switch (about->finding->link) {
-	case EDGE_CHILD:
-	case EDGE_THREAD:
-		text_add_string(to, "ended");
-		break;
-	case EDGE_PIPE:
-		text_add_string(to, "read or written");
-		break;
-	default:
-		text_add_string(to, "answered");
-	}
+	text_add_string(to, not_done ? not_done : "answered");
 }
 
 static void word_thing(struct text *to, const struct about *about)

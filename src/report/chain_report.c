@@ -228,7 +228,7 @@ static void locks_gather(struct chain_report *report)
  * is in doubt; NULL: it is no lock, or not known which. */
 static const char *lock_name(const struct sample *sample, const struct edge_kind_row *kind)
 {
-	bool doubt = kind->doubt_is_marked && sample->blocker.sure &&
+	bool doubt = kind->traits & MARKS_DOUBT && sample->blocker.sure &&
 		     strcmp(sample->blocker.sure, "certain") != 0;
 	static struct text text;
 	char name[32];
@@ -309,7 +309,7 @@ void chain_report_add(void *state, const struct sample *sample, struct exact_not
 		group_table_add_noted(&report->groups[CHAIN_ROOTS], sample, note);
 	lock = lock_name(sample, &edge_kinds[kind]);
 	if (lock)
-		lock_add(report, sample, lock, edge_kinds[kind].lock_is_of_host, note);
+		lock_add(report, sample, lock, edge_kinds[kind].traits & LOCK_OF_HOST, note);
 }
 
 static void victim_note(struct chain_report *report, const struct sample *sample)

@@ -111,7 +111,8 @@ static void chain_read(struct finding_case *of)
 	 */
 	for (at = chain; of->rooted && (at = strstr(at, "> ")); at += 2)
 		if (!strncmp(at + 2, name, length) && (at[2 + length] == ' ' || !at[2 + length]) &&
-		    !edge_kinds[kind_beside(chain, (size_t)(at - chain), true)].ends)
+		    !(edge_kinds[kind_beside(chain, (size_t)(at - chain), true)].traits &
+		      ENDS_CHAIN))
 			last = at + 2;
 	if (!last)
 		return;
@@ -121,7 +122,7 @@ static void chain_read(struct finding_case *of)
 	if (*last != ' ')
 		return;
 	of->end = kind_beside(last + 1, strlen(last + 1), false);
-	if (of->end != EDGE_NONE && edge_kinds[of->end].ends)
+	if (edge_kinds[of->end].traits & ENDS_CHAIN)
 		of->thing = last + 1 + strlen(edge_kinds[of->end].name) + strlen("> ");
 }
 
@@ -158,7 +159,7 @@ static bool case_is_certain(const struct finding_case *of)
 	if (of->rooted)
 		return is_text(of->root.why, "deadlock") ||
 		       (sample->chain.depth == 1 && is_text(sample->blocker.sure, "certain"));
-	return of->end != EDGE_QUOTA && of->root.state != STATE_SLEEP;
+	return !(edge_kinds[of->end].traits & NEVER_CERTAIN) && of->root.state != STATE_SLEEP;
 }
 
 /* Conditions of cases -------------------------------------------------------------------------- */
@@ -325,7 +326,7 @@ static const char *thing_lock(const struct finding_case *of)
  * share their problem. A lock that processes share is one by its name. */
 static uint64_t key_lock(const struct finding_case *of)
 {
-	const char *lock = edge_kinds[of->link].lock_is_of_host ? thing_lock(of) : NULL;
+	const char *lock = edge_kinds[of->link].traits & LOCK_OF_HOST ? thing_lock(of) : NULL;
 
 	return lock ? text_key(lock) : hash_u64((uint64_t)of->root.pid) + (uint64_t)of->link;
 }
@@ -898,9 +899,10 @@ static void finding_add(struct findings *findings, struct finding *finding,
 	finding->weight_us = sum(finding->weight_us, of->weight_us);
 	if (case_is_certain(of) && (!of->rooted || finding->row->of_roots))
 		finding->certain_us = sum(finding->certain_us, of->weight_us);
-	/* how long others wait for the problem's own threads is not how long these wait; who waits
-	 * for a GIL wakes up every 5 ms, and waits on */
-	if ((!of->rooted || finding->row->of_roots) && of->link != EDGE_GIL &&
+	/* how long others wait for the problem's own threads is not how long these wait; some
+	 * kinds wake up every few ms, and wait on */
+	if ((!of->rooted || finding->row->of_roots) &&
+	    !(edge_kinds[of->link].traits & SLEEPS_BRIEFLY) &&
 	    sample->now.state_us > finding->longest_us)
 		finding->longest_us = sample->now.state_us;
 	if (sample->io.bytes >= 0 && sample->io.bytes < FINDING_AGES)

@@ -51,8 +51,7 @@ static void lock_kernel(const struct sample *sample, const char *name, struct te
 		text_add_format(text, "%s %s", name, about);
 }
 
-#define ROW(id, ends, lock, of_host, doubt, before, name, after) \
-	[id] = {name, ends, lock, of_host, doubt},
+#define ROW(id, traits, lock, not_done, before, name, after) [id] = {name, traits, not_done, lock},
 const struct edge_kind_row edge_kinds[EDGE_KIND_COUNT] = {EDGE_KIND_ROWS(ROW)};
 
 enum edge_kind edge_kind_of(const char *name)

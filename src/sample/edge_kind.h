@@ -4,31 +4,42 @@
 #ifndef TSNAP_SAMPLE_EDGE_KIND_H
 #define TSNAP_SAMPLE_EDGE_KIND_H
 
-#include <stdbool.h>
-
 struct sample;
 struct text;
 
-/* Columns of the table: id; whether a chain ends there, as the edge leads to no thread; function
- * that distinguishes one lock from another (edge_kind.c; NULL: it is no lock); whether the lock's
- * name means the same lock in all processes, which an address does not; whether texts mark a link
- * that is not certain, as others of its kind are; then a part of the help of column blocker_kind:
- * text before the name, the name, and text after it. */
+/* Properties of a kind. */
+enum edge_trait {
+	ENDS_CHAIN = 1, /* the edge leads to no thread */
+	/* a lock's name means the same lock in all processes, which an address does not */
+	LOCK_OF_HOST = 2,
+	MARKS_DOUBT = 4, /* texts mark a link that is not certain, as others of its kind are */
+	/* lock of a runtime: who waits for it never holds it, and sleeps for a while each time */
+	OF_RUNTIME = 8,
+	SLEEPS_BRIEFLY = 16, /* each of these sleeps is much shorter than the wait */
+	NEVER_CERTAIN = 32,  /* that it is waited for is never certain */
+};
+
+/* Columns of the table: id; traits; function that distinguishes one lock from another (edge_kind.c;
+ * NULL: it is no lock); what whoever is waited for has not done yet (NULL: answered); then a part
+ * of the help of column blocker_kind: text before the name, the name, and text after it. */
 /* clang-format off */
-#define EDGE_KIND_ROWS(ROW)                                                                                                         \
-	ROW(EDGE_MUTEX,       false, lock_address, false, true,  ": ", "mutex", "")                                                 \
-	ROW(EDGE_GIL,         false, lock_name,    false, false, ", ", "GIL", " (Python's)")                                        \
-	ROW(EDGE_MONITOR,     false, lock_monitor, false, false, ", ", "monitor", " (Java's)")                                      \
-	ROW(EDGE_THREAD,      false, NULL,         false, false, ", ", "thread", " (its end)")                                      \
-	ROW(EDGE_FILE_LOCK,   false, lock_file,    true,  false, ", ", "file lock", "")                                             \
-	ROW(EDGE_KERNEL_LOCK, false, lock_kernel,  true,  false, ", ", "kernel lock", " (Linux 6.16)")                              \
-	ROW(EDGE_CHILD,       false, NULL,         false, false, ", ", "child", "")                                                 \
-	ROW(EDGE_PIPE,        false, NULL,         false, false, ", ", "pipe", "")                                                  \
-	ROW(EDGE_SOCKET,      false, NULL,         false, false, ", ", "socket", "")                                                \
-	ROW(EDGE_WAKER,       false, NULL,         false, false, ", ", "waker", " (nothing is known but who ended the last waits)") \
-	ROW(EDGE_IO,          true,  NULL,         false, false, "; ", "io", ": a block device")                                    \
-	ROW(EDGE_CPU,         true,  NULL,         false, false, ", ", "cpu", ": a CPU that the other one runs on")                 \
-	ROW(EDGE_QUOTA,       true,  NULL,         false, false, ", ", "quota", ": the CPU quota of a control group")
+#define EDGE_KIND_ROWS(ROW) \
+	ROW(EDGE_MUTEX,       MARKS_DOUBT,                 lock_address, NULL,              ": ", "mutex", "") \
+	ROW(EDGE_GIL,         OF_RUNTIME | SLEEPS_BRIEFLY, lock_name,    NULL,              ", ", "GIL", " (Python's)") \
+	ROW(EDGE_MONITOR,     OF_RUNTIME,                  lock_monitor, NULL,              ", ", "monitor", " (Java's)") \
+	ROW(EDGE_THREAD,      0,                           NULL,         "ended",           ", ", "thread", " (its end)") \
+	ROW(EDGE_FILE_LOCK,   LOCK_OF_HOST,                lock_file,    NULL,              ", ", "file lock", "") \
+	ROW(EDGE_KERNEL_LOCK, LOCK_OF_HOST,                lock_kernel,  NULL,              ", ", "kernel lock", " (Linux 6.16)") \
+	ROW(EDGE_CHILD,       0,                           NULL,         "ended",           ", ", "child", "") \
+	ROW(EDGE_PIPE,        0,                           NULL,         "read or written", ", ", "pipe", "") \
+	ROW(EDGE_SOCKET,      0,                           NULL,         NULL,              ", ", "socket", "") \
+	ROW(EDGE_WAKER,       0,                           NULL,         NULL,              ", ", "waker", \
+	    " (nothing is known but who ended the last waits)") \
+	ROW(EDGE_IO,          ENDS_CHAIN,                  NULL,         NULL,              "; ", "io", ": a block device") \
+	ROW(EDGE_CPU,         ENDS_CHAIN,                  NULL,         NULL,              ", ", "cpu", \
+	    ": a CPU that the other one runs on") \
+	ROW(EDGE_QUOTA,       ENDS_CHAIN | NEVER_CERTAIN,  NULL,         NULL,              ", ", "quota", \
+	    ": the CPU quota of a control group")
 /* clang-format on */
 
 #define EDGE_KIND_ID(id, ...) id,
@@ -36,22 +47,21 @@ enum edge_kind { EDGE_NONE, EDGE_KIND_ROWS(EDGE_KIND_ID) EDGE_KIND_COUNT };
 #undef EDGE_KIND_ID
 
 /* Help of column blocker_kind. */
-#define EDGE_KIND_WORDS(id, ends, lock, of_host, doubt, before, name, after) before name after
+#define EDGE_KIND_WORDS(id, traits, lock, not_done, before, name, after) before name after
 #define EDGE_KIND_HELP "what is between the two" EDGE_KIND_ROWS(EDGE_KIND_WORDS)
 
 struct edge_kind_row {
-	const char *name; /* value of column blocker_kind; NULL: of EDGE_NONE */
-	bool ends;
+	const char *name;    /* value of column blocker_kind; NULL: of EDGE_NONE */
+	unsigned int traits; /* enum edge_trait */
+	const char *not_done;
 	/* Adds the sample's lock as the list of locks names it ("mutex 0x55d0c8"); nothing, if that
 	 * is not known. */
 	void (*lock_add)(const struct sample *sample, const char *name, struct text *text);
-	bool lock_is_of_host;
-	bool doubt_is_marked;
 };
 
 extern const struct edge_kind_row edge_kinds[EDGE_KIND_COUNT];
 
-/* Follows the name of a link's kind where doubt_is_marked. */
+/* Follows the name of a link's kind with MARKS_DOUBT. */
 #define EDGE_DOUBT "?"
 
 /* The kind with that name; EDGE_NONE: there is none, or name is NULL. */

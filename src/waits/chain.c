@@ -43,7 +43,8 @@ size_t chain_nodes_put(struct chain_nodes *nodes, int64_t tid, bool *added)
 
 bool edge_leads_on(const struct edge *edge)
 {
-	return edge->kind != EDGE_NONE && !edge_kinds[edge->kind].ends && edge->tid != ABSENT;
+	return edge->kind != EDGE_NONE && !(edge_kinds[edge->kind].traits & ENDS_CHAIN) &&
+	       edge->tid != ABSENT;
 }
 
 /* Makes the cycle's thread with the lowest id the root, so that all threads in the cycle have the
@@ -112,7 +113,7 @@ static void text_add_name(struct text *text, const char *name)
 /* True for a link that texts mark, as it is only likely. */
 static bool is_in_doubt(const struct edge *edge)
 {
-	return edge_kinds[edge->kind].doubt_is_marked && edge->sure == SURE_LIKELY;
+	return edge_kinds[edge->kind].traits & MARKS_DOUBT && edge->sure == SURE_LIKELY;
 }
 
 static void edge_add(struct text *text, const struct edge *edge)
@@ -158,7 +159,7 @@ static void root_lend(struct chain_node *root)
 	if (root->transient)
 		return;
 	/* a thread on a CPU is no waits_on */
-	if (edge_kinds[root->edge.kind].ends && !root->edge.oncpu)
+	if (edge_kinds[root->edge.kind].traits & ENDS_CHAIN && !root->edge.oncpu)
 		root->waits_on = root->edge.thing;
 	root->comm = name_transient_string(root->comm);
 	root->syscall = name_transient_string(root->syscall);

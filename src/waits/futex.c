@@ -402,19 +402,17 @@ static void futex_waitv_describe(struct wait *wait)
 static void lock_edge(const struct wait_facts *facts, const struct sample *sample,
 		      struct edge *edge)
 {
-	bool mutex = facts->lock == EDGE_MUTEX;
+	bool of_runtime = edge_kinds[facts->lock].traits & OF_RUNTIME;
 
 	/* a thread may wait for a mutex that it holds itself, but for no lock of a runtime */
-	if (facts->tid == ABSENT || (facts->tid == sample->thread.tid && !mutex))
+	if (facts->tid == ABSENT || (facts->tid == sample->thread.tid && of_runtime))
 		return;
 	edge->kind = facts->lock;
 	edge->tid = facts->tid;
 	edge->pid = facts->pid;
 	edge->sure = facts->changing || facts->other_user ? SURE_LIKELY : SURE_CERTAIN;
-	/* a wait for the GIL or a monitor goes on until the thread gets it, for a while each
-	 * time */
-	edge->firm = mutex;
-	edge->timed = mutex && wait_has_limit(sample);
+	edge->firm = !of_runtime;
+	edge->timed = !of_runtime && wait_has_limit(sample);
 }
 
 const struct wait_object futex_object = {
