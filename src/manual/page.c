@@ -239,7 +239,7 @@ static void add_classes(struct page_state *state)
 		if (wait_rule_find(wait_rules[i].name) != &wait_rules[i])
 			continue;
 		text_add_format(state->page, ".TP\n\\fB%s\\fR (%s)\nWaits ", wait_rules[i].name,
-				wait_rules[i].works ? "work" : "idle");
+				wait_rules[i].traits & WAIT_WORKS ? "work" : "idle");
 		add_words(state->page, wait_rules[i].help);
 		text_add_string(state->page, ".\n");
 	}

@@ -222,7 +222,8 @@ static void classes_describe(struct text *text)
 		if (wait_rule_find(wait_rules[i].name) != &wait_rules[i])
 			continue;
 		text_add_format(text, "  %-21s     %-6s        %s\n", wait_rules[i].name,
-				wait_rules[i].works ? "work" : "idle", wait_rules[i].help);
+				wait_rules[i].traits & WAIT_WORKS ? "work" : "idle",
+				wait_rules[i].help);
 	}
 }
 

@@ -70,11 +70,16 @@ struct wait_facts {
 	int64_t requested_pid, requested_inode;
 };
 
+enum wait_rule_trait {
+	WAIT_WORKS = 1,	   /* the thread works; else it is idle */
+	WAIT_OF_POOL = 2,  /* threads of pools wait so for something to do */
+	WAIT_BY_FACTS = 4, /* facts decide of its calls, too */
+};
+
 struct wait_rule {
-	const char *name; /* column why; two rows may share a name */
-	bool works;
-	bool rests;	     /* threads of pools wait so for something to do */
-	const char *calls;   /* calls that decide alone, with spaces around each; NULL: none */
+	const char *name;    /* column why; two rows may share a name */
+	unsigned int traits; /* enum wait_rule_trait */
+	const char *calls;   /* calls that decide, with spaces around each; NULL: none */
 	enum wait_kind kind; /* kind of wait of other calls; 0: none */
 	/* condition on the facts; NULL: always true */
 	bool (*fits)(const struct wait_facts *facts, int64_t daemon_ports);
@@ -85,7 +90,7 @@ extern const struct wait_facts wait_facts_absent;
 extern const struct wait_rule wait_rules[];
 extern const size_t wait_rule_count;
 
-/* The rule for a system call by itself; NULL: facts are needed, too. */
+/* The rule of a system call; NULL: facts decide. */
 const struct wait_rule *wait_rule_of_call(const char *syscall);
 /* The rule for the facts of a wait; never NULL. */
 const struct wait_rule *wait_rule_of_facts(const struct wait_facts *facts, int64_t daemon_ports);

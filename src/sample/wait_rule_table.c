@@ -49,47 +49,45 @@ static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
 }
 
 const struct wait_rule wait_rules[] = {
-	{"client", true, false, " connect ", 0, NULL, "as a client, for its server's answer"},
-	{"lock", true, false, " flock fcntl fcntl64 ", WAIT_LOCK, lock_is_held,
+	{"client", WAIT_WORKS, " connect ", 0, NULL, "as a client, for its server's answer"},
+	{"lock", WAIT_WORKS, " flock fcntl fcntl64 ", WAIT_LOCK, lock_is_held,
 	 "for a lock that a thread or process is known to hold"},
-	{"io", true, false, NULL, WAIT_IO, io_is_in_flight, "for requests of io_uring or libaio"},
-	{"file", true, false, NULL, WAIT_FILE, file_is_stored, "for a file: of FUSE, for instance"},
-	{"write", true, false,
+	{"io", WAIT_WORKS, NULL, WAIT_IO, io_is_in_flight, "for requests of io_uring or libaio"},
+	{"file", WAIT_WORKS, NULL, WAIT_FILE, file_is_stored, "for a file: of FUSE, for instance"},
+	{"write", WAIT_WORKS,
 	 " write writev pwrite64 pwritev pwritev2 send sendto sendmsg sendmmsg sendfile "
 	 "sendfile64 vmsplice msgsnd mq_timedsend mq_timedsend_time64 ",
 	 0, NULL, "for space to write: a reader is slow"},
-	{"server", false, true, " accept accept4 ", WAIT_SOCKET, socket_is_server,
+	{"server", WAIT_OF_POOL, " accept accept4 ", WAIT_SOCKET, socket_is_server,
 	 "as a server, for a connection or a request"},
-	{"client", true, false, NULL, WAIT_SOCKET, socket_is_connected,
+	{"client", WAIT_WORKS, NULL, WAIT_SOCKET, socket_is_connected,
 	 "as a client, for its server's answer"},
-	{"socket", false, true, NULL, WAIT_SOCKET, NULL,
+	{"socket", WAIT_OF_POOL, NULL, WAIT_SOCKET, NULL,
 	 "on a socket whose other end is not known"},
-	{"client", true, false, NULL, WAIT_SET, set_has_request,
+	{"client", WAIT_WORKS, NULL, WAIT_SET, set_has_request,
 	 "as a client, for its server's answer"},
-	{"poll", false, false,
+	{"poll", WAIT_BY_FACTS,
 	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
 	 "pselect6_time64 poll ppoll ppoll_time64 ",
 	 WAIT_SET, NULL, "for any of several descriptors (poll of one: as a read of that)"},
-	{"pipe", false, false, NULL, WAIT_PIPE, NULL,
-	 "for somebody to write into a pipe or to open a FIFO"},
-	{"child", false, false, " wait4 waitpid waitid ", WAIT_PROCESS, NULL,
+	{"pipe", 0, NULL, WAIT_PIPE, NULL, "for somebody to write into a pipe or to open a FIFO"},
+	{"child", 0, " wait4 waitpid waitid ", WAIT_PROCESS, NULL,
 	 "for the end of a process or thread"},
-	{"sleep", false, false,
-	 " nanosleep clock_nanosleep clock_nanosleep_time64 restart_syscall ", WAIT_TIMER, NULL,
-	 "for some time to pass"},
-	{"signal", false, true,
+	{"sleep", 0, " nanosleep clock_nanosleep clock_nanosleep_time64 restart_syscall ",
+	 WAIT_TIMER, NULL, "for some time to pass"},
+	{"signal", WAIT_OF_POOL,
 	 " pause sigsuspend rt_sigsuspend rt_sigtimedwait rt_sigtimedwait_time64 ", WAIT_SIGNAL,
 	 NULL, "for a signal"},
-	{"event", false, true,
+	{"event", WAIT_OF_POOL,
 	 " semop semtimedop semtimedop_time64 msgrcv mq_timedreceive mq_timedreceive_time64 ",
 	 WAIT_EVENT, NULL, "for a semaphore, a message, eventfd, inotify and so on"},
-	{"request", true, false, NULL, WAIT_LOCK, client_waits,
+	{"request", WAIT_WORKS, NULL, WAIT_LOCK, client_waits,
 	 "on a condition variable or a lock, while the client of its connection waits"},
-	{"futex", false, true, NULL, WAIT_LOCK, NULL,
+	{"futex", WAIT_OF_POOL, NULL, WAIT_LOCK, NULL,
 	 "on a condition variable, or a lock whose holder is not known"},
-	{"ring", false, true, NULL, WAIT_IO, NULL, "on io_uring or libaio with no I/O in flight"},
-	{"device", false, false, " ioctl ", WAIT_FILE, NULL, "for a terminal or another device"},
-	{"other", false, false, NULL, 0, NULL, "for something else"},
+	{"ring", WAIT_OF_POOL, NULL, WAIT_IO, NULL, "on io_uring or libaio with no I/O in flight"},
+	{"device", 0, " ioctl ", WAIT_FILE, NULL, "for a terminal or another device"},
+	{"other", 0, NULL, 0, NULL, "for something else"},
 };
 
 const size_t wait_rule_count = sizeof(wait_rules) / sizeof(*wait_rules);
@@ -157,5 +155,5 @@ bool wait_class_works(const char *name)
 {
 	const struct wait_rule *rule = wait_rule_find(name);
 
-	return rule && rule->works;
+	return rule && rule->traits & WAIT_WORKS;
 }

@@ -109,7 +109,8 @@ static void add_active(struct text *text)
 	between = "";
 	for (size_t i = 0; i < wait_rule_count; i++)
 		/* adds a name only once: several rules may have it */
-		if (wait_rules[i].works && wait_rule_find(wait_rules[i].name) == &wait_rules[i]) {
+		if (wait_rules[i].traits & WAIT_WORKS &&
+		    wait_rule_find(wait_rules[i].name) == &wait_rules[i]) {
 			text_add_format(text, "%s%s", between, wait_rules[i].name);
 			between = "|";
 		}

@@ -430,10 +430,16 @@ static void sockets_done(void)
 	cache_done(&sockets);
 }
 
+static const struct socket_facts *socket_connection(struct wait *wait)
+{
+	return socket_find(wait, wait->fd, wait->link, PEER_UNIX);
+}
+
 const struct wait_object socket_object = {
 	.kind = WAIT_SOCKET,
 	.links = (const struct wait_link[]){{SOCKET_LINK, "socket"}, {0}},
 	.describe = socket_describe,
+	.connection = socket_connection,
 	.is_own = socket_is_own,
 	.edge = socket_edge,
 	.ends = EDGE_SOCKET,

@@ -111,6 +111,8 @@ struct wait_object {
 	 * or has a page fault shows it, whatever its registers show. False: the wait is for
 	 * something else. */
 	bool (*of_stack)(struct wait *wait, const char *stack, bool runs);
+	/* Finds the connection of wait->fd. NULL: such things have none. */
+	const struct socket_facts *(*connection)(struct wait *wait);
 	bool (*is_own)(const struct wait *wait); /* only the process itself can make it ready */
 	bool nests;				 /* may contain other descriptors, and itself */
 	/* Fills the edge to whoever is waited for, as far as facts show it. A pid without a tid is

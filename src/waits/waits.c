@@ -185,9 +185,9 @@ static void episode_read_file(struct waits *waits, struct wait_episode *episode,
 			row->word ? row->word
 				  : file_type_word(waits->root, sample->thread.pid,
 						   sample->thread.tid, (int)sample->file.fd);
-	if (missing & NEED_CONNECTION && object == &socket_object) {
+	if (missing & NEED_CONNECTION && object->connection) {
 		wait = wait_of(waits, sample, hint, WAIT_WHOLE, now_ns);
-		socket = socket_find(&wait, wait.fd, link, PEER_UNIX);
+		socket = object->connection(&wait);
 		episode->pending |= wait.pending;
 		episode->connection = socket->connection;
 		episode->remote = socket->remote;
@@ -210,7 +210,7 @@ static bool is_blocked(const struct sample *sample)
 	       sample->now.state != STATE_ZOMBIE;
 }
 
-/* The rule that a call decides by, or whose kind of facts it needs (WAIT_SET); NULL: none. */
+/* The rule of a call; NULL: none. */
 static const struct wait_rule *rule_of_call(struct wait_classes *classes, const char *syscall_name)
 {
 	bool added;
@@ -226,7 +226,7 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
 	const struct wait_rule *rule =
 		sample->call.name ? rule_of_call(&waits->classes, sample->call.name) : NULL;
 
-	return rule && rule->kind == WAIT_SET;
+	return rule && rule->traits & WAIT_BY_FACTS;
 }
 
 /* True if the kernel's stack may show what the thread waits for, in a system call or outside of
@@ -397,7 +397,7 @@ bool waits_class_by_call(struct waits *waits, struct sample *sample)
 {
 	const struct wait_rule *rule = rule_of_call(&waits->classes, sample->call.name);
 
-	if (!rule || rule->kind == WAIT_SET)
+	if (!rule || rule->traits & WAIT_BY_FACTS)
 		return false;
 	waits->classes.changes_tid = 0;
 	class_take(sample, rule);

@@ -125,8 +125,8 @@ static bool peer_thread_read(struct live_peers *threads, struct live_context *co
 	*thread = (struct peer_thread){
 		.tid = tid,
 		.holder = facts.kind == WAIT_LOCK ? facts.tid : ABSENT,
-		.active = (state && state->active) || (rule && rule->works),
-		.rests = rule && rule->rests,
+		.active = (state && state->active) || (rule && rule->traits & WAIT_WORKS),
+		.rests = rule && rule->traits & WAIT_OF_POOL,
 		.end = facts.served_inode == ABSENT ? wait_end_of_link(sample->file.name)
 						    : wait_end(EDGE_SOCKET, facts.served_inode),
 		/* a poll of one descriptor is as a read of it */

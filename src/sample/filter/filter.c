@@ -107,7 +107,7 @@ static void idle_classes_find(struct filter *filter)
 	sample.now.state = STATE_SLEEP;
 	for (size_t i = 0; i < wait_rule_count; i++) {
 		sample.wait.why = wait_rules[i].name;
-		filter->idle_classes |= !wait_rules[i].works &&
+		filter->idle_classes |= !(wait_rules[i].traits & WAIT_WORKS) &&
 					expression_eval(&filter->expression, &sample,
 							KNOWN_STATE | NEED_WAIT_CLASS |
 								NEED_SYSCALL) != VERDICT_REFUSED;
