@@ -5,55 +5,6 @@
 
 #include <string.h>
 
-/* clang-format off */
-const struct option_section option_sections[] = {
-	{"How long, how often",	"duration,interval,rate,count"},
-	{"Which threads",	"process,filter,all,descendants,user,comm,threads,cgroup,on-cpu,off-cpu,daemon-ports"},
-	{"What to show",	"top,findings,columns,stacks,chains,trace,slower,more-columns,by,sort,all-rows,raw,critical-path,off-wake,python,goroutines,self,text,ascii"},
-	{"How to write it",	"csv,flame,record,replay,csv-safe,json,patience,report,folded,pprof,metrics,by-chain,diff,stack-dict"},
-	{"Recordings",		"from,to,by-time,heatmap,snapshot,flush,keep,archive,keep-archive,keep-bytes,keep-free,when,keep-around"},
-	{"This host and tsnap",	"list,check,help,config,verbose,version"},
-	{"Several samplers",	"share,attach"},
-	{"How to measure",	NULL},
-};
-/* clang-format on */
-const size_t option_section_count = sizeof(option_sections) / sizeof(option_sections[0]);
-
-static bool name_listed(const char *names, const char *name)
-{
-	struct text one = {0};
-	bool found = false;
-
-	while (!found && text_next_name(&one, &names))
-		found = !strcmp(text_string(&one), name);
-	text_done(&one);
-	return found;
-}
-
-static bool option_in_section(const char *name)
-{
-	for (size_t i = 0; i < option_section_count; i++)
-		if (name_listed(option_sections[i].names, name))
-			return true;
-	return false;
-}
-
-void option_section_visit(const struct option_section *section,
-			  void (*visit)(void *to, const struct option_row *row), void *to)
-{
-	const char *names = section->names;
-	struct text name = {0};
-
-	while (text_next_name(&name, &names))
-		for (size_t i = 0; i < option_count; i++)
-			if (!strcmp(option_table[i].name, text_string(&name)))
-				visit(to, &option_table[i]);
-	text_done(&name);
-	for (size_t i = 0; !section->names && i < option_count; i++)
-		if (!option_in_section(option_table[i].name))
-			visit(to, &option_table[i]);
-}
-
 const char *option_help(const struct option_row *row)
 {
 	static struct text help;
@@ -91,9 +42,8 @@ static void help_add(struct text *text, const char *words)
 	text_add_char(text, '\n');
 }
 
-static void option_describe(void *to, const struct option_row *row)
+static void option_describe(struct text *text, const struct option_row *row)
 {
-	struct text *text = to;
 	size_t start = text->length;
 
 	if (row->letter)
@@ -151,9 +101,10 @@ void options_describe(struct text *text, bool all)
 	}
 	text_add_string(text, "What are this host's threads doing, and what do they wait for? "
 			      "Samples them for\n5 seconds and prints one report.\n");
-	for (size_t i = 0; i < option_section_count; i++) {
-		text_add_format(text, "\n%s:\n", option_sections[i].title);
-		option_section_visit(&option_sections[i], option_describe, text);
+	for (size_t i = 0; i < option_count; i++) {
+		if (option_table[i].section)
+			text_add_format(text, "\n%s:\n", option_table[i].section);
+		option_describe(text, &option_table[i]);
 	}
 	text_add_format(text, "%s\n%s", more_words, exit_words);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of options, and its order in --help, the manual page and completion.
+/* The table of options, in the order of --help all, the manual page and completion.
  *
- * option_table.c has the rows, option_parse.c parses by them, option_help.c has the sections;
- * src/manual writes the manual page and completion of shells from rows and sections.
+ * option_table.c has the rows, option_parse.c parses by them, option_help.c and src/manual write
+ * help, manual page and completion of shells from them.
  */
 #ifndef TSNAP_CLI_OPTION_TABLE_H
 #define TSNAP_CLI_OPTION_TABLE_H
@@ -35,6 +35,7 @@ struct option_row {
 	int64_t least, most;	       /* bounds of a number, or of microseconds */
 	enum mode mode;		       /* mode that the option sets, too, unless MODE_REPORT */
 	const struct renderer *format; /* of MODE_FORMAT */
+	const char *section;	       /* title above this row and those below it; NULL: none */
 };
 
 /* The option's help. For an option that takes a word of another table (SOURCE), it has these words,
@@ -51,18 +52,5 @@ static inline bool option_argument_may_miss(const struct option_row *row)
 
 extern const struct option_row option_table[];
 extern const size_t option_count;
-
-/* Options in the order of --help all. */
-struct option_section {
-	const char *title;
-	const char *names; /* with commas between; NULL: every option that no section names */
-};
-
-extern const struct option_section option_sections[];
-extern const size_t option_section_count;
-
-/* Calls visit for each option of the section, in order. */
-void option_section_visit(const struct option_section *section,
-			  void (*visit)(void *to, const struct option_row *row), void *to);
 
 #endif

@@ -89,9 +89,8 @@ static void add_details(struct text *page, const char *details, const char *name
 	}
 }
 
-static void add_option(void *to, const struct option_row *row)
+static void add_option(struct page_state *state, const struct option_row *row)
 {
-	struct page_state *state = to;
 	struct text *page = state->page;
 
 	text_add_string(page, ".TP\n");
@@ -113,9 +112,10 @@ static void add_option(void *to, const struct option_row *row)
 
 static void add_options(struct page_state *state)
 {
-	for (size_t i = 0; i < option_section_count; i++) {
-		text_add_format(state->page, ".SS %s\n", option_sections[i].title);
-		option_section_visit(&option_sections[i], add_option, state);
+	for (size_t i = 0; i < option_count; i++) {
+		if (option_table[i].section)
+			text_add_format(state->page, ".SS %s\n", option_table[i].section);
+		add_option(state, &option_table[i]);
 	}
 }
 

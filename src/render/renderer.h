@@ -44,11 +44,15 @@ struct interval {
 	bool formulas_kept_out; /* CSV only: no text begins like a formula of a spreadsheet */
 };
 
+/* What is written, and by that the options that go with it: cli/option_check.c allows and refuses
+ * them by kind. All go with -d, -p and other choices of threads, and with --replay. */
 enum renderer_kind {
-	RENDERER_REPORT,   /* text for people */
-	RENDERER_ROWS,	   /* rows for programs */
-	RENDERER_STACKS,   /* stacks, or wait chains, with their times */
-	RENDERER_COUNTERS, /* counters that grow */
+	RENDERER_REPORT, /* text for people; what is written without an option for a format */
+	/* samples, groups or single events, for programs: --trace, --report, --patience,
+	 * --stack-dict, --goroutines */
+	RENDERER_ROWS,
+	RENDERER_STACKS, /* stacks, or wait chains, with their times: --off-wake, --critical-path */
+	RENDERER_COUNTERS, /* counters that grow: none of these */
 };
 
 struct renderer {
