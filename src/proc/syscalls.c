@@ -75,6 +75,12 @@ static const struct syscall_fd syscall_fds_to[] = {
 	{"sendfile", 0}, {"sendfile64", 0}, {"splice", 2}, {"tee", 1}, {"copy_file_range", 2},
 	{NULL, -1},
 };
+
+/* Calls with a descriptor only if their flags, that argument, lack MAP_ANONYMOUS. */
+static const struct syscall_fd syscall_flags[] = {{"mmap", 3}, {"mmap2", 3}, {NULL, -1}};
+
+/* 32-bit calls with one argument, a pointer to those that the table above is about. */
+static const struct syscall_fd syscall_packed[] = {{"mmap", 0}, {NULL, -1}};
 /* clang-format on */
 
 /* System calls of all architectures: syscalls(2). Of two paths, the one that exists already; of
@@ -152,8 +158,7 @@ enum call_abi { ABI_NATIVE, ABI_COMPAT, ABI_X32, ABI_COUNT };
 
 struct call {
 	const char *name; /* NULL: not resolved yet */
-	int fd_arg, fd_to_arg;
-	bool maps;
+	int fd_arg, fd_to_arg, flags_arg;
 	struct syscall_path path;
 };
 
@@ -216,15 +221,14 @@ static struct call call_resolve(enum call_abi abi, int64_t nr)
 {
 	struct call call = {.name = syscall_name_resolve(arch_of(abi), nr)};
 
-	call.maps = !strcmp(call.name, "mmap") || !strcmp(call.name, "mmap2");
+	call.flags_arg = fd_arg_find(syscall_flags, call.name);
 	call.fd_arg = fd_arg_find(syscall_fds, call.name);
 	call.fd_to_arg = fd_arg_find(syscall_fds_to, call.name);
 	call.path = (struct syscall_path){-1, -1};
 	for (const struct syscall_path_row *row = syscall_paths; row->name; row++)
 		if (!strcmp(row->name, call.name))
 			call.path = row->path;
-	/* the old mmap of 32-bit calls takes one pointer to its arguments */
-	if (abi == ABI_COMPAT && !strcmp(call.name, "mmap"))
+	if (abi == ABI_COMPAT && fd_arg_find(syscall_packed, call.name) >= 0)
 		call.fd_arg = -1;
 	return call;
 }
@@ -232,7 +236,8 @@ static struct call call_resolve(enum call_abi abi, int64_t nr)
 /* Finds or resolves a call; valid until the next call_find(). */
 static const struct call *call_find(int64_t nr, bool compat)
 {
-	static const struct call none = {.fd_arg = -1, .fd_to_arg = -1, .path = {-1, -1}};
+	static const struct call none = {
+		.fd_arg = -1, .fd_to_arg = -1, .flags_arg = -1, .path = {-1, -1}};
 	static struct call rare;
 	enum call_abi abi = compat ? ABI_COMPAT : ABI_NATIVE;
 	struct call *call;
@@ -267,7 +272,7 @@ int syscall_fd(int64_t nr, bool compat, const int64_t *arg)
 {
 	const struct call *call = call_find(nr, compat);
 
-	if (call->fd_arg < 0 || (call->maps && arg[3] & MAP_ANONYMOUS))
+	if (call->fd_arg < 0 || (call->flags_arg >= 0 && arg[call->flags_arg] & MAP_ANONYMOUS))
 		return -1;
 	return fd_of_arg(arg[call->fd_arg]);
 }
