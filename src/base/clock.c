@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "base/quantity.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -133,41 +134,16 @@ void clock_format_local(int64_t utc_us, char text[CLOCK_LOCAL_SIZE])
 		text[length] = '\0';
 }
 
-static int digits_read(const char *text, size_t count, int *number)
-{
-	*number = 0;
-	for (; count; count--, text++) {
-		if (*text < '0' || *text > '9')
-			return -EINVAL;
-		*number = *number * 10 + (*text - '0');
-	}
-	return 0;
-}
-
 int clock_parse_iso(const char *text, int64_t *utc_us)
 {
-	static const char form[] = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+	const struct time_context context = {.after_us = TIME_NOT_AFTER, .utc = true};
 	char again[CLOCK_ISO_SIZE];
-	struct tm tm = {0};
-	int us;
 	int64_t parsed;
 
-	if (strlen(text) != sizeof(form) - 1)
+	if (time_word_read(text, &context, &parsed))
 		return -EINVAL;
-	for (size_t i = 0; form[i]; i++)
-		if (form[i] != 'd' && text[i] != form[i])
-			return -EINVAL;
-	if (digits_read(text, 4, &tm.tm_year) || digits_read(text + 5, 2, &tm.tm_mon) ||
-	    digits_read(text + 8, 2, &tm.tm_mday) || digits_read(text + 11, 2, &tm.tm_hour) ||
-	    digits_read(text + 14, 2, &tm.tm_min) || digits_read(text + 17, 2, &tm.tm_sec) ||
-	    digits_read(text + 20, 6, &us))
-		return -EINVAL;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	parsed = timegm(&tm) * US_PER_SECOND + us;
-	/* timegm takes the 31st of February for a day in March */
 	clock_format_iso(parsed, again);
-	if (strcmp(again, text))
+	if (strcmp(again, text) != 0)
 		return -EINVAL;
 	*utc_us = parsed;
 	return 0;

@@ -273,17 +273,16 @@ static bool day_word_take(const char **at, struct words *words, int64_t now_us)
 static int words_read(const char *word, int64_t now_us, struct words *words)
 {
 	const char *at = word, *zone;
-	bool timed = false, by_word;
+	bool timed = false, date = strspn(word, "0123456789") == 4 && word[4] == '-';
 
 	/* the zone decides which day is today */
-	zone = strpbrk(word, "Zz+");
-	if (!zone && strlen(word) > 3 && !strcasecmp(word + strlen(word) - 3, "utc"))
+	zone = date ? NULL : strpbrk(word, "Zz+-");
+	if (!date && !zone && strlen(word) > 3 && !strcasecmp(word + strlen(word) - 3, "utc"))
 		zone = word + strlen(word) - 3;
 	if (zone && !zone_take(&zone, words))
 		return -EINVAL;
-	by_word = day_word_take(&at, words, now_us);
-	words->dated = by_word || strchr(word, '-');
-	if (!by_word && words->dated && !date_take(&at, &words->tm))
+	words->dated = date ? date_take(&at, &words->tm) : day_word_take(&at, words, now_us);
+	if (date && !words->dated)
 		return -EINVAL;
 	if (words->dated && (*at == ' ' || *at == 'T') && at[1] >= '0' && at[1] <= '9')
 		at++;
