@@ -21,8 +21,9 @@
 #define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
 #define SLOW_FLASH_US 2500	/* the same of a device that has no rotating disks */
 #define AGE_STEPS 4
-#define LIMIT_PERCENT 75  /* of an I/O limit that counts as exhausted */
-#define FORKS_LEAST 20000 /* a second, in hundredths */
+#define LIMIT_PERCENT 75     /* of an I/O limit that counts as exhausted */
+#define THROTTLED_PERCENT 80 /* of the time, and so nearly all waits are for the quota */
+#define FORKS_LEAST 20000    /* a second, in hundredths */
 #define NEW_THREADS_LEAST 100000
 #define SWITCHES_LEAST 5000000 /* and for each CPU */
 #define THREADS_LEAST 500      /* made more than ended a second, in hundredths */
@@ -242,10 +243,18 @@ static bool takes_busy_thread(const struct finding_case *of)
 	return of->rooted && of->root.state == STATE_ON;
 }
 
+/* A server that waits for its clients alone has read all requests: it keeps the answer back until
+ * another client speaks, as redis does for BLPOP. */
+static bool waits_for_news(const struct finding_case *of)
+{
+	return (is_text(of->root.why, "loop") || is_text(of->root.why, "server")) &&
+	       !(of->sample->wait.on && strstr(of->sample->wait.on, SOCKET_UNACCEPTED));
+}
+
 static bool takes_server(const struct finding_case *of)
 {
 	if (of->rooted)
-		return !is_text(of->root.why, "cycle");
+		return !is_text(of->root.why, "cycle") && !waits_for_news(of);
 	return of->root.state == STATE_SLEEP && is_text(of->root.why, "client") &&
 	       of->root.waits_on;
 }
@@ -413,6 +422,14 @@ static bool cpus_are_full(const struct findings *findings)
 		       BUSY_PERCENT;
 }
 
+/* What samples show is doubtful unless the kernel counted the group as throttled meanwhile, which a
+ * recording does not tell. */
+static bool holds_quota(const struct finding *finding, const struct findings *findings)
+{
+	return is_enough(finding, findings) && (finding->quota || findings->status->quotas_more ||
+						!findings->source || !findings->source->host);
+}
+
 static bool holds_deadlock(const struct finding *finding, const struct findings *findings)
 {
 	(void)findings;
@@ -565,7 +582,7 @@ const struct finding_row finding_rows[] = {
 	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
 	 "-p {pid} -a"},
 	/* a group that is throttled while nobody in it has to wait for long */
-	{"quota", "quotas", false, false, false, takes_quota, key_end, thing_end, holds_enough,
+	{"quota", "quotas", false, false, false, takes_quota, key_end, thing_end, holds_quota,
 	 "{waiters} {wait} for the CPU quota of {thing}|{throttled}|{symptoms}",
 	 "--cgroup {thing} -g comm,state,runq_why"},
 	/* real-time threads that stay within their budget */
@@ -628,7 +645,7 @@ const struct finding_row finding_rows[] = {
 	{"busy_thread", "servers", true, false, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
 	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} --on-cpu --stacks"},
-	/* requests that are answered; clients that have waited for news for hours */
+	/* requests that are answered; clients that wait for news, or have waited for hours */
 	{"server", "servers", true, false, false, takes_server, key_server, thing_server, holds_server,
 	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|{unaccepted}|; {it} {doing}|{symptoms}",
 	 "-p {pid} -a --chains"},
@@ -1129,6 +1146,22 @@ static void doing_conclude(const struct findings *findings, struct finding *find
 	finding->doing_us[STATE_COUNT] = 0;
 }
 
+/* True if the kernel counts the group as throttled for nearly all the time on each CPU where one of
+ * its threads may have waited: no sample of such a wait can then be of another one. */
+static bool is_throttled(const struct findings *findings, const struct finding *finding)
+{
+	const struct finding_name *waiter = finding_first(finding, PARTY_WAITERS);
+	int64_t queues = 0;
+
+	for (size_t i = 0; i < finding->parties[PARTY_WAITERS].count; i++)
+		queues += waiter[i].threads;
+	if (findings->cpus != ABSENT && queues > findings->cpus)
+		queues = findings->cpus;
+	return finding->quota && queues &&
+	       ratio(finding->quota->throttled_us, 100, queues * findings->elapsed_us) >=
+		       THROTTLED_PERCENT;
+}
+
 /* Decides which row of those that take its cases the finding is of, if any. */
 static void finding_decide(struct findings *findings, struct finding *finding)
 {
@@ -1138,6 +1171,8 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 		names_sort(&finding->parties[party]);
 	finding->limit = limit_of(finding, findings);
 	finding->quota = quota_of(finding, findings);
+	if (is_throttled(findings, finding))
+		finding->certain_us = finding->weight_us - finding->symptom_us;
 	doing_conclude(findings, finding);
 	finding->holder_priority = finding->waiter_priority = ABSENT;
 	if (row->takes == takes_lock && finding_doing(finding) == STATE_RQ) {

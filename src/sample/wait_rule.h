@@ -40,7 +40,8 @@ struct wait_facts {
 	enum wait_kind kind;
 	const struct wait_object *object; /* waits/wait_object.h; NULL: not known */
 	bool listens;	    /* socket that connections are accepted from; set of such sockets */
-	bool accepts_there; /* socket of the server's side: its port, or path, is listened on */
+	bool accepts_there; /* socket of the server's side: its port, or path, is listened on; set
+			       of such sockets */
 	bool connected;	    /* socket whose other side has an address, or a path */
 	bool stored; /* file of a file system for data: no device, nothing in /proc or /sys */
 	bool writes; /* of the two descriptors of a call, the one that data goes to */

@@ -42,6 +42,12 @@ static bool set_has_request(const struct wait_facts *facts, int64_t daemon_ports
 	return facts->has_request && !socket_is_server(facts, daemon_ports);
 }
 
+static bool set_is_served(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->accepts_there;
+}
+
 static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
 {
 	(void)daemon_ports;
@@ -66,6 +72,8 @@ const struct wait_rule wait_rules[] = {
 	 "on a socket whose other end is not known"},
 	{"client", WAIT_WORKS, NULL, WAIT_SET, set_has_request,
 	 "as a client, for its server's answer"},
+	{"loop", 0, NULL, WAIT_SET, set_is_served,
+	 "as a server's event loop, for its clients and for nothing else"},
 	{"poll", WAIT_BY_FACTS,
 	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
 	 "pselect6_time64 poll ppoll ppoll_time64 ",

@@ -58,6 +58,7 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 		return;
 	sum->others++;
 	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
+	sum->serves += facts->kind == WAIT_SOCKET && (facts->listens || facts->accepts_there);
 	sum->connects |= is_of_client(facts);
 	sum->requesting += has_request;
 	/* if several answers are due, the connection with the highest local port counts: a
@@ -89,6 +90,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 	} else {
 		facts.kind = WAIT_SET;
 		facts.listens = sum->listens && sum->listens == sum->others;
+		facts.accepts_there = sum->serves && sum->serves == sum->others;
 		if (sum->has_request && !sum->listens) {
 			facts.has_request = true;
 			facts.request_ns = sum->one.request_ns;

@@ -7,6 +7,7 @@
 #include "report/findings.h"
 #include "render/renderer.h"
 #include "report/value.h"
+#include "sample/wait_rule.h"
 
 #define SCANS 100
 #define PERIOD_US 50000
@@ -146,8 +147,8 @@ static const struct {
 		.root_state = "T"}}}, /* a debugger's stop */
 	{NULL, NULL, {{10, SCANS, 4 * SECOND_US, "T", .comm = "job"}}}, /* nobody waits for it */
 
-	{"quota", "likely", {{10, SCANS, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely", .chain = "a quota> /web"}}},
-	{NULL, NULL, {{10, 1, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely", .chain = "a quota> /web"}, FULL}},
+	{NULL, NULL, {{10, SCANS, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely",
+		.chain = "a quota> /web"}}}, /* the kernel counts no throttling: see quotas_by_the_kernel */
 	{"budget", "likely", {{10, SCANS, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely",
 		.chain = "a quota> real-time budget"}}},
 
@@ -217,6 +218,11 @@ static const struct {
 		.root = "mariadbd", .root_state = "S", .root_why = "futex"}}}, /* it is answered */
 	{NULL, NULL, {{10, SCANS, 3600 * SECOND_US, "S", .comm = "redis-cli", .why = "client", .kind = "socket", .sure = "likely",
 		.root = "redis", .root_state = "S", .root_why = "poll"}}}, /* waits for news */
+	{NULL, NULL, {{10, SCANS, 9 * SECOND_US, "S", .comm = "redis-cli", .why = "client", .kind = "socket", .sure = "likely",
+		.root = "redis", .root_state = "S", .root_why = "loop"}}}, /* the server waits for its clients, too */
+	{"server", "likely", {{10, SCANS, 9 * SECOND_US, "S", .comm = "curl", .why = "client",
+		.waits_on = "tcp 10.0.0.2:80" SOCKET_UNACCEPTED, .kind = "socket", .sure = "likely", .root = "http",
+		.root_state = "S", .root_why = "loop"}}}, /* it does not accept it */
 
 	{"kernel", "certain", {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}, {2, SCANS, 1000, "ON", .comm = "dd", .syscall = "write"}}},
 	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}}}, /* one of two CPUs */
@@ -255,13 +261,45 @@ static void rows_have_cases(void **state)
 	for (size_t i = 0; i < finding_row_count; i++) {
 		size_t at = 0;
 
-		if (!finding_rows[i].key || !strcmp(finding_rows[i].name, "io_limit"))
+		if (!finding_rows[i].key || !strcmp(finding_rows[i].name, "io_limit") ||
+		    !strcmp(finding_rows[i].name, "quota"))
 			continue;
 		while (at < COUNT(cases) &&
 		       (!cases[at].finding || strcmp(cases[at].finding, finding_rows[i].name) != 0))
 			at++;
 		if (at == COUNT(cases))
 			fail_msg("no case of %s", finding_rows[i].name);
+	}
+}
+
+/* Waits for a quota are certain if the kernel counts the group as throttled for nearly all the time
+ * on each CPU where a thread of it may wait: one CPU for one thread. */
+static void quotas_by_the_kernel(void **state)
+{
+	static const struct {
+		int64_t throttled_us;
+		const char *certainty;
+	} rows[] = {{4100000, "certain"}, {3900000, "likely"}};
+	static const struct seen seen = {10,
+					 SCANS,
+					 90000,
+					 "RQ",
+					 .comm = "a",
+					 .kind = "quota",
+					 .sure = "likely",
+					 .chain = "a quota> /web"};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct source_status status = {.quota_count = 1};
+		struct findings findings;
+
+		status.quotas[0] = (struct source_quota){
+			.path = "/web", .periods = 50, .throttled_us = rows[i].throttled_us};
+		findings_of(&findings, &seen, 1, &status);
+		assert_int_equal(findings.count, 1);
+		assert_string_equal(finding_at(&findings, 0)->row->name, "quota");
+		assert_string_equal(finding_certainty(finding_at(&findings, 0)), rows[i].certainty);
+		findings_done(&findings);
 	}
 }
 
@@ -629,6 +667,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cases_and_look_alikes),
 		cmocka_unit_test(rows_have_cases),
+		cmocka_unit_test(quotas_by_the_kernel),
 		cmocka_unit_test(limits_of_devices),
 		cmocka_unit_test(symptoms),
 		cmocka_unit_test(server_of_many),

@@ -66,6 +66,11 @@ static void what_remains_decides(void **state)
 		{{LOW_DUE, PIPE}, true, "poll"},
 		{{LOW_DUE, DUE}, true, "client"},
 		{{DUE, LOW_DUE}, true, "client"},
+		/* a loop that also has a connection to a server of its own may wait for that */
+		{{OWN, LISTENER, ACCEPTED}, true, "loop"},
+		{{ACCEPTED, ACCEPTED}, true, "loop"},
+		{{LISTENER, ACCEPTED, IDLE}, true, "poll"},
+		{{LISTENER, ACCEPTED, PIPE}, true, "poll"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
