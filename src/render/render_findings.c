@@ -16,8 +16,10 @@
 #define UNDER_PER_MILLE FINDING_SHARE_LEAST
 #define BRIEF_US (2 * US_PER_SECOND) /* times of such an interval have milliseconds */
 #define LOAD_WHOLE 1000		     /* hundredths: a load without decimals */
-#define FINDINGS_LEAST 3	     /* findings shown in a window of any height */
-#define LINES_OF_FINDING 8	     /* lines of the window for each finding */
+#define FINDINGS_LEAST 3	     /* findings shown in a window of 24 lines */
+#define LINES_OF_FINDING 8	     /* lines of a larger window for each finding */
+#define ROWS_BESIDE 8		     /* rows that findings leave space for */
+#define LINES_BESIDE 7 /* what else goes on about findings and rows, with the shell's prompt */
 
 /* What a word is about. */
 struct about {
@@ -101,7 +103,8 @@ static void add_names(struct text *to, const struct about *about, const struct k
 				names->count - shown == 1 ? "" : "s");
 }
 
-/* Adds "3.0 cc1 (8)", or "16.1 threads (12.3 curl (13) and 3.8 php-fpm (4))". */
+/* Adds "3.0 cc1 (8)"; of several "16.1 threads (12.3 curl (13) and 3.8 php-fpm (4))", or where
+ * space is short "16.1 curl (13) and 1 other". */
 static void word_waiters(struct text *to, const struct about *about)
 {
 	const struct keyed *waiters = &about->finding->parties[PARTY_WAITERS];
@@ -117,10 +120,12 @@ static void word_waiters(struct text *to, const struct about *about)
 		return;
 	}
 	add_threads(to, about, about->finding->weight_us - about->finding->symptom_us);
-	text_add_string(to, " threads");
-	if (!about->names)
+	if (!about->names) {
+		text_add_char(to, ' ');
+		add_names(to, about, waiters, false);
 		return;
-	text_add_string(to, " (");
+	}
+	text_add_string(to, " threads (");
 	add_names(to, about, waiters, true);
 	text_add_char(to, ')');
 }
@@ -736,21 +741,29 @@ void interval_add_findings_header(struct text *out, const struct interval *inter
 	interval_add_line(out, interval, &line);
 }
 
-/* Number of findings that are shown: with rows, those that leave space for rows. */
-static size_t findings_shown(const struct interval *interval, const struct findings *findings)
+/* Number of findings that are shown, of two lines each: with rows, those that leave space for rows.
+ * above: lines that are above the findings. */
+static size_t findings_shown(const struct interval *interval, const struct findings *findings,
+			     size_t above)
 {
 	size_t most = interval->height / LINES_OF_FINDING, count = findings->count;
+	size_t rows, taken;
 
-	if (!interval->height || findings->alone || count <= most || count <= FINDINGS_LEAST)
+	if (!interval->height || findings->alone)
 		return count;
-	return most < FINDINGS_LEAST ? FINDINGS_LEAST : most;
+	rows = interval->grid->row_count < ROWS_BESIDE ? interval->grid->row_count : ROWS_BESIDE;
+	taken = above + rows + LINES_BESIDE;
+	most = most < FINDINGS_LEAST ? FINDINGS_LEAST : most;
+	while (most > 1 && taken + 2 * most > interval->height)
+		most--;
+	return count < most ? count : most;
 }
 
 void interval_add_findings(struct text *out, const struct interval *interval,
-			   const struct findings *findings)
+			   const struct findings *findings, size_t above)
 {
 	size_t columns = interval->width > 2 * INDENT ? interval->width - INDENT : 0;
-	size_t shown = findings_shown(interval, findings);
+	size_t shown = findings_shown(interval, findings, above);
 	bool lacks = lack_add(out, interval, findings);
 
 	for (size_t i = 0; i < shown; i++) {
@@ -764,7 +777,8 @@ void interval_add_findings(struct text *out, const struct interval *interval,
 		text_add_char(out, '\n');
 	}
 	if (shown < findings->count)
-		text_add_format(out, "%zu more findings: --findings\n", findings->count - shown);
+		text_add_format(out, "%zu more finding%s: --findings\n", findings->count - shown,
+				findings->count - shown == 1 ? "" : "s");
 	else if (!lacks || findings->count)
 		rest_add(out, interval, findings);
 }

@@ -1068,9 +1068,9 @@ static void add_last_line(struct text *line, const struct interval *interval, si
 		text_add_format(line, "%zu remark%s", remarks, remarks == 1 ? "" : "s");
 	text_add_string(line, !remarks ? "." : interval->verbose ? ":" : ": -v.");
 	for (size_t i = columns; i < list->count; i++)
-		text_add_format(line, "%s%s", i == columns ? " " : ", ", list->items[i]->title);
-	if (columns < list->count)
-		text_add_string(line, ": wider terminal.");
+		text_add_format(line, "%s%s", i == columns ? " If wider: " : ", ",
+				list->items[i]->title);
+	text_add_string(line, columns < list->count ? "." : "");
 }
 
 /* A report with findings: a line about the host, findings, rows, a legend, and one line of footer.
@@ -1092,7 +1092,7 @@ static void findings_report_add(struct text *out, const struct interval *interva
 	add_line(out, interval, add_unseen);
 	add_line(out, interval, add_left_out);
 	if (grid->row_count || findings->count || !rows_wanted)
-		interval_add_findings(out, interval, findings);
+		interval_add_findings(out, interval, findings, lines_count(out, start));
 	add_tables(&below, interval);
 	remarks = remarks_add(&told, interval);
 	if (!interval->verbose)

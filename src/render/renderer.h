@@ -135,8 +135,9 @@ void interval_add_sleep_sums(struct text *out, const struct interval *interval,
 /* Adds the lines of --findings: host, times and how busy; then the findings, and what is none. */
 void interval_add_findings_header(struct text *out, const struct interval *interval,
 				  const struct findings *findings);
+/* above: number of lines above, which leave less space in a window. */
 void interval_add_findings(struct text *out, const struct interval *interval,
-			   const struct findings *findings);
+			   const struct findings *findings, size_t above);
 /* As functions of parts (report/report.h): distributions, for each kind of trace a table and bars;
  * single events, longest first; what is in place of rows without samples.
  */

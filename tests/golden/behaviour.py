@@ -514,7 +514,7 @@ class FirstScreen(unittest.TestCase):
         self.assertLessEqual(count, 23)  # the prompt is below
         self.assertRegex(last[0], r"^\d+ more programs with [\d.]+ threads: --all-rows$")
         self.assertEqual(last[1], "ON on a CPU, RQ waits for a CPU, D disk or kernel lock, S asleep in a request.")
-        self.assertRegex(last[2], r"^No remarks\. MOSTLY IN: wider terminal\.$")
+        self.assertRegex(last[2], r"^No remarks\. If wider: MOSTLY IN\.$")
         self.assertEqual(rows[0], "THREADS    ON    RQ     D     S  LONGEST  PROGRAM         WAITS FOR")
         self.assertEqual(rows[1].split()[:7], ["3.00", "-", "-", "-", "3.00", "19.0", "s"])
 

@@ -406,7 +406,7 @@ static void server_of_many(void **state)
 
 	findings_of(&findings, seen, COUNT(seen), &status);
 	assert_int_equal(findings.count, 1);
-	interval_add_findings(&out, &interval, &findings);
+	interval_add_findings(&out, &interval, &findings, 0);
 	if (!strstr(out.bytes, "2.0 psql (2) wait for postgres (2), which have not answered for "
 			       "3.0 s; they sleep"))
 		fail_msg("%s", out.bytes);
@@ -648,7 +648,7 @@ static void lines_fit(void **state)
 
 	findings_of(&findings, seen, COUNT(seen), &status);
 	assert_int_equal(findings.count, 2);
-	interval_add_findings(&out, &interval, &findings);
+	interval_add_findings(&out, &interval, &findings, 0);
 	for (char *line = strtok(out.bytes, "\n"); line && count < 4; line = strtok(NULL, "\n")) {
 		if (text_width(line) > 80)
 			fail_msg("%s", line);
