@@ -101,11 +101,10 @@ void live_avoided_describe(struct source_status *status)
 {
 	static struct text processes, directories;
 
-	avoided_add(status,
-		    "processes skipped because a read of /proc hangs: ", avoid_processes_text,
+	avoided_add(status, "processes skipped because reading /proc hangs: ", avoid_processes_text,
 		    &processes);
 	avoided_add(status,
-		    "file systems skipped because a read of a file hangs: ", avoid_files_text,
+		    "file systems skipped because reading files there hangs: ", avoid_files_text,
 		    &directories);
 	source_status_miss_any(status,
 			       "reads of /proc files skipped because the process was locked",

@@ -103,7 +103,7 @@ static int nobody_fail(const char *list, struct error *e)
 	if (!access(list, F_OK))
 		text_add_format(&nearest, "; a recording is replayed with --replay %s", list);
 	err = error_set(e, ENOENT, EXIT_FAILED,
-			"no process has the name (15 bytes at most), program or script %s%s; ps "
+			"no process has %s as its name (15 bytes at most), program or script%s; ps "
 			"-eo pid,comm,args lists all processes",
 			list, text_string(&nearest));
 	text_done(&nearest);
