@@ -14,7 +14,9 @@
 #define COLUMN_LIST_MAX 208
 /* Columns of the set `programs`, which a report has unless others are chosen; and those that it has
  * where options choose something else than columns. */
-#define PROGRAM_COLUMNS "threads,on_thr,rq_thr,d_thr,s_thr,longest_ns,program,waits_for,mostly_in"
+#define PROGRAM_COLUMNS                                                                        \
+	"threads,on_thr,rq_thr,d_thr,s_thr,longest_ns,program,waits_for,mostly_in,main_chain," \
+	"main_file"
 #define REPORT_MEASURES_DEFAULT "avg_thr,seconds,share"
 #define REPORT_COLUMNS_DEFAULT "state,user,commsum,syscall"
 #define ROW_COLUMNS_DEFAULT                                                                        \

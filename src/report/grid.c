@@ -24,7 +24,7 @@
  */
 
 /* What most of a row's time is told by: a text that its parts have. */
-enum { VOTE_CALL, VOTE_WAIT, VOTE_FUNCTION, VOTES };
+enum { VOTE_CALL, VOTE_WAIT, VOTE_CHAIN, VOTE_FILE, VOTE_FUNCTION, VOTES };
 
 /* What a row's parts say beside their sums. */
 struct row_parts {
@@ -130,6 +130,11 @@ static void sampled_add(struct filling *filling, size_t row, const struct sample
 	struct row_parts *of = &filling->parts->of[row];
 
 	vote_add(&filling->votes[VOTE_CALL], row, call_of(filling, part), NULL, weight);
+	if (part->chain.text && strstr(part->chain.text, "> "))
+		vote_add(&filling->votes[VOTE_CHAIN], row, part->chain.text, NULL, weight);
+	if (part->file.name && *part->file.name == '/')
+		vote_add(&filling->votes[VOTE_FILE], row, part->file.name, part->file.namesum,
+			 weight);
 	vote_add(&filling->votes[VOTE_FUNCTION], row, part->stack.ufunc, NULL, weight);
 	pid_add(filling, row, part->thread.pid);
 	if (part->now.state == STATE_ON)
@@ -281,6 +286,8 @@ static void group_parts_measure(const struct group_parts *parts, size_t row,
 	measures->program = of->program;
 	measures->mostly_in = of->chosen[VOTE_CALL];
 	measures->waits_for = of->chosen[VOTE_WAIT];
+	measures->main_chain = of->chosen[VOTE_CHAIN];
+	measures->main_file = of->chosen[VOTE_FILE];
 	measures->function = of->chosen[VOTE_FUNCTION];
 	if (parts->errors)
 		measures->error = ratio((int64_t)sqrt(of->variance), 1000, US_PER_SECOND);

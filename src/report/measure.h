@@ -25,7 +25,7 @@ struct measures {
 	/* of the group's parts (grid.c): threads in ON, RQ, D and S, in hundredths */
 	int64_t state_thr[MEASURE_STATES];
 	int64_t longest_ns; /* ABSENT: none waits */
-	const char *program, *mostly_in, *waits_for, *function;
+	const char *program, *mostly_in, *waits_for, *main_chain, *main_file, *function;
 };
 
 /* Sums over a group's samples and accounts, for the exact measures: rows of struct sample, without

@@ -514,14 +514,18 @@ class FirstScreen(unittest.TestCase):
         self.assertLessEqual(count, 23)  # the prompt is below
         self.assertRegex(last[0], r"^\d+ more programs with [\d.]+ threads: --all-rows$")
         self.assertEqual(last[1], "ON on a CPU, RQ waits for a CPU, D disk or kernel lock, S asleep in a request.")
-        self.assertRegex(last[2], r"^No remarks\. If wider: MOSTLY IN\.$")
+        self.assertRegex(last[2], r"^No remarks\. If wider: MOSTLY IN, CHAIN, FILE\.$")
         self.assertEqual(rows[0], "THREADS    ON    RQ     D     S  LONGEST  PROGRAM         WAITS FOR")
         self.assertEqual(rows[1].split()[:7], ["3.00", "-", "-", "-", "3.00", "19.0", "s"])
 
     def test_wide(self):
         head, findings, rows, last, count = self.shown(120, 60)
         self.assertEqual(len([line for line in findings if re.match(r"\d\. ", line)]), 6)
-        self.assertTrue(rows[0].endswith("WAITS FOR                         MOSTLY IN"), rows[0])
+        self.assertRegex(rows[0], r"WAITS FOR +MOSTLY IN  CHAIN$")
+        self.assertEqual(last[-1], "No remarks. If wider: FILE.")
+        head, findings, rows, last, count = self.shown(200, 60)
+        self.assertRegex(rows[0], r"WAITS FOR +MOSTLY IN  CHAIN +FILE$")
+        self.assertIn("curl socket> nginx socket> php-fpm socket> mariadbd", rows[1])
         self.assertEqual(len(rows), 1 + 10 + len(self.MANY))
         self.assertEqual(last[0], "5 more programs with 0.25 threads: --all-rows")
         self.assertEqual((len(head), count), (1, len(head) + len(findings) + len(rows) + len(last) + 2))
