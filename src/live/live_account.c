@@ -37,10 +37,7 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	accounts->dead.ended_ns = context->totals.reported_ns;
 	accounts->context->totals.gone = thread_gone;
 	accounts->context->totals.to = accounts;
-	/* threads outside of a container are not reported, and an attached sampler came later */
-	if (accounts->context->wants.needs & NEED_TOTALS && !accounts->context->view.translated &&
-	    !accounts->context->config.attach)
-		cpu_busy_read(PROC, &accounts->first);
+	cpu_busy_read(PROC, &accounts->first);
 	accounts->busy = accounts->first;
 	accounts->late_us = (accounts->first.at_ns - context->totals.reported_ns) / NS_PER_US;
 	process_totals_visit(accounts->context->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
@@ -55,8 +52,12 @@ void live_accounts_done(struct live_accounts *accounts)
 void live_accounts_busy(const struct live_accounts *accounts, struct source_status *status)
 {
 	const struct cpu_busy *first = &accounts->first, *last = &accounts->busy;
+	const struct live_context *context = accounts->context;
 
 	status->busy_us = cpu_busy_between(first, last);
+	/* threads outside of a container are not reported, and an attached sampler came later */
+	status->busy_checks = context && context->wants.needs & NEED_TOTALS &&
+			      !context->view.translated && !context->config.attach;
 	status->busy_error_us =
 		last->interrupt_us - first->interrupt_us + accounts->error_us * first->cpus;
 }
@@ -205,6 +206,15 @@ static void record_account(void *to, const struct thread_state *record)
 	thread_account(reporting, record);
 }
 
+/* Reads how long CPUs were busy until now. */
+static void busy_read(struct live_accounts *accounts)
+{
+	if (accounts->first.cpus)
+		cpu_busy_read(PROC, &accounts->busy);
+	if (accounts->busy.cpus != accounts->first.cpus)
+		accounts->first.cpus = 0; /* a CPU came or went: never again */
+}
+
 /* Makes the accounts of all threads, in a walk of its own beside those of scans, which go on where
  * they were. On a full host later scans may wait to be looked at: the time since the last scan that
  * was looked at is theirs. */
@@ -220,10 +230,7 @@ static void threads_account(struct reporting *reporting)
 	int err;
 
 	totals_unmark(totals);
-	if (accounts->first.cpus)
-		cpu_busy_read(PROC, &accounts->busy);
-	if (accounts->busy.cpus != accounts->first.cpus)
-		accounts->first.cpus = 0; /* a CPU came or went: never again */
+	busy_read(accounts);
 	totals->end_ns = reporting->end_ns;
 	accounts->context->now.scan_time.now_ns = clock_monotonic_ns();
 	err = thread_table_scan_some(table, &visitor);
@@ -273,6 +280,8 @@ void live_accounts_report(struct live_accounts *accounts, account_callback *take
 	read_ns = clock_monotonic_ns();
 	if (accounts->context->wants.needs & NEED_TOTALS)
 		threads_account(&reporting);
+	else
+		busy_read(accounts);
 	dead_table_end(&accounts->dead, reporting.end_ns, read_ns);
 	dead_account(&reporting);
 }

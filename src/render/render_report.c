@@ -834,7 +834,8 @@ static void add_check(struct text *line, const struct interval *interval)
 	const struct source_status *status = interval->status;
 	int64_t reported_us;
 
-	if (!interval->tally->cpu_us || status->busy_us == ABSENT || status->own_cpu_ns == ABSENT)
+	if (!status->busy_checks || !interval->tally->cpu_us || status->busy_us == ABSENT ||
+	    status->own_cpu_ns == ABSENT)
 		return;
 	reported_us = sum(interval->tally->cpu_us, status->own_cpu_ns / NS_PER_US);
 	if (llabs(reported_us - status->busy_us) <= check_bound_us(interval) ||

@@ -73,6 +73,7 @@ struct source_status {
 	int64_t own_cpu_ns;	  /* tsnap's CPU time since the source was opened */
 	int64_t bpf_ns, bpf_runs; /* cost of tsnap's BPF programs, if the kernel counts it */
 	int64_t busy_us;	  /* time that CPUs were not idle, until the last account */
+	bool busy_checks;	  /* accounts have the time of all threads that had a CPU */
 	int64_t busy_error_us;	  /* possible error of exact times against busy_us */
 	int64_t load;		  /* load average of the last minute, in hundredths */
 	int64_t memory_used;	  /* per mille of the memory */

@@ -92,6 +92,7 @@ static bool doubted(int64_t cpu_us, int64_t own_us, int64_t busy_us, int64_t err
 				       .bpf_ns = ABSENT,
 				       .own_cpu_ns = own_us * NS_PER_US,
 				       .busy_us = busy_us,
+				       .busy_checks = true,
 				       .busy_error_us = error_us};
 	struct tally tally = {.scans = 200, .elapsed_us = 10 * SECOND, .cpu_us = cpu_us};
 	struct column_list list = {0};
