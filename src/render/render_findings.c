@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_SHOWN 2 /* names of a party in a sentence */
+/* How a sentence names those who wait: two names with times, one, one without its time, and none.
+ * Other parties have as many names. */
+enum names { NAMES_NONE, NAMES_UNTIMED, NAMES_ONE, NAMES_TWO };
 #define INDENT ((size_t)3)
 #define JSON_NAMES_MAX 16
 #define RUNNERS_PERCENT 80 /* of the busy time that those who ran must have to be named */
@@ -26,7 +28,7 @@ struct about {
 	const struct interval *interval;
 	const struct findings *findings;
 	const struct finding *finding;
-	size_t names; /* limit of names of waiters and runners that a word has */
+	enum names names;
 };
 
 /* Adds the word; nothing where it is not known. */
@@ -86,7 +88,7 @@ static void add_names(struct text *to, const struct about *about, const struct k
 		      bool with_time)
 {
 	const struct finding_name *rows = names->rows;
-	size_t most = about->names ? about->names : 1;
+	size_t most = about->names == NAMES_TWO ? 2 : 1;
 	size_t shown = names->count < most ? names->count : most;
 
 	for (size_t i = 0; i < shown; i++) {
@@ -104,7 +106,7 @@ static void add_names(struct text *to, const struct about *about, const struct k
 }
 
 /* Adds "3.0 cc1 (8)"; of several "16.1 threads (12.3 curl (13) and 3.8 php-fpm (4))", or where
- * space is short "16.1 curl (13) and 1 other". */
+ * space is short "16.1 curl (13) and 1 other", or "16.1 threads". */
 static void word_waiters(struct text *to, const struct about *about)
 {
 	const struct keyed *waiters = &about->finding->parties[PARTY_WAITERS];
@@ -120,12 +122,15 @@ static void word_waiters(struct text *to, const struct about *about)
 		return;
 	}
 	add_threads(to, about, about->finding->weight_us - about->finding->symptom_us);
-	if (!about->names) {
+	if (about->names == NAMES_UNTIMED) {
 		text_add_char(to, ' ');
 		add_names(to, about, waiters, false);
 		return;
 	}
-	text_add_string(to, " threads (");
+	text_add_string(to, " threads");
+	if (about->names == NAMES_NONE)
+		return;
+	text_add_string(to, " (");
 	add_names(to, about, waiters, true);
 	text_add_char(to, ')');
 }
@@ -357,6 +362,19 @@ static void word_pid(struct text *to, const struct about *about)
 		text_add_number(to, culprit->pid);
 }
 
+/* Adds the operand that shows the culprit's threads; a recording takes files as operands. */
+static void word_process(struct text *to, const struct about *about)
+{
+	size_t before = to->length;
+
+	word_pid(to, about);
+	if (to->length == before || !about->interval->recording)
+		return;
+	to->length = before;
+	text_add_string(to, "-p ");
+	word_pid(to, about);
+}
+
 static void word_waiter_pid(struct text *to, const struct about *about)
 {
 	const struct finding_name *waiter = finding_first(about->finding, PARTY_WAITERS);
@@ -390,6 +408,7 @@ static const struct {
 	{"threads", word_threads},
 	{"share", word_share},
 	{"pid", word_pid},
+	{"process", word_process},
 	{"waiter_pid", word_waiter_pid},
 	{"answered", word_answered},
 	{"it", word_it},
@@ -446,7 +465,7 @@ static void sentence_add(struct text *to, struct about *about, size_t columns)
 	const char *part = about->finding->row->sentence;
 	struct text line = {0}, next = {0};
 
-	for (about->names = NAMES_SHOWN; about->names && columns; about->names--) {
+	for (about->names = NAMES_TWO; about->names && columns; about->names--) {
 		text_clear(&line);
 		template_add(&line, about, part, part + strcspn(part, "|"));
 		if (text_width(text_string(&line)) <= columns)
@@ -767,7 +786,7 @@ void interval_add_findings(struct text *out, const struct interval *interval,
 	bool lacks = lack_add(out, interval, findings);
 
 	for (size_t i = 0; i < shown; i++) {
-		struct about about = {interval, findings, finding_at(findings, i), NAMES_SHOWN};
+		struct about about = {interval, findings, finding_at(findings, i), NAMES_TWO};
 
 		text_add_format(out, "%zu. ", i + 1);
 		sentence_add(out, &about, columns - (columns && i >= 9));
@@ -881,7 +900,7 @@ static void json_add_findings(struct text *out, const struct interval *interval)
 
 	grouped_json_end(&end, interval);
 	for (size_t i = 0; i < findings->count; i++) {
-		struct about about = {interval, findings, finding_at(findings, i), NAMES_SHOWN};
+		struct about about = {interval, findings, finding_at(findings, i), NAMES_TWO};
 
 		json_add_finding(out, &about, i + 1);
 		text_add(out, text_string(&end), end.length);

@@ -580,7 +580,7 @@ const struct finding_row finding_rows[] = {
 	/* a stopped job that nobody waits for; a debugger's short stops */
 	{"stopped", "stopped processes", true, false, false, takes_stopped, key_pid, NULL, holds_long,
 	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
-	 "-p {pid} -a"},
+	 "{process}"},
 	/* a group that is throttled while nobody in it has to wait for long */
 	{"quota", "quotas", false, false, false, takes_quota, key_end, thing_end, holds_quota,
 	 "{waiters} {wait} for the CPU quota of {thing}|{throttled}|{symptoms}",
@@ -648,7 +648,7 @@ const struct finding_row finding_rows[] = {
 	/* requests that are answered; clients that wait for news, or have waited for hours */
 	{"server", "servers", true, false, false, takes_server, key_server, thing_server, holds_server,
 	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|{unaccepted}|; {it} {doing}|{symptoms}",
-	 "-p {pid} -a --chains"},
+	 "{process}"},
 	/* system calls of a host that has CPUs to spare */
 	{"kernel", "system calls", false, false, false, takes_kernel, key_one, thing_call, holds_kernel,
 	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",

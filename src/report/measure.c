@@ -54,7 +54,7 @@ const struct column measure_columns[] = {
 	 "processes: groups by commsum, user and container",
 	 KIND_TEXT, ROLE_MEASURE, NEED_COMMSUM | NEED_USER | NEED_CGROUP_NAMES, 14, AT(program)},
 	{"waits_for", "WAITS FOR",
-	 "what the group waits for most of the time: as waits_on, a CPU ...", KIND_TEXT,
+	 "what the group waits for most of the time: as waits_on, in short; a CPU ...", KIND_TEXT,
 	 ROLE_MEASURE, NEED_WAITS_ONSUM | NEED_BLOCK | NEED_BLOCKER, 20, AT(waits_for)},
 	{"mostly_in", "MOSTLY IN",
 	 "system call with most of the group's time; user code, page fault, kernel thread",

@@ -654,7 +654,7 @@ static void lines_fit(void **state)
 			fail_msg("%s", line);
 		if (!count && !strstr(line, " wait for memory"))
 			fail_msg("%s", line);
-		if (++count == 4 && !strstr(line, "... tsnap -p 900 -a --chains"))
+		if (++count == 4 && !strstr(line, "... tsnap 900"))
 			fail_msg("%s", line);
 	}
 	assert_int_equal(count, 4);
