@@ -362,17 +362,14 @@ static void word_pid(struct text *to, const struct about *about)
 		text_add_number(to, culprit->pid);
 }
 
-/* Adds the operand that shows the culprit's threads; a recording takes files as operands. */
+/* Adds the operand that shows the culprit's threads. A recording has no rows of a culprit that is
+ * asleep; the chains of those that wait tell what it did. */
 static void word_process(struct text *to, const struct about *about)
 {
-	size_t before = to->length;
-
-	word_pid(to, about);
-	if (to->length == before || !about->interval->recording)
-		return;
-	to->length = before;
-	text_add_string(to, "-p ");
-	word_pid(to, about);
+	if (!about->interval->recording)
+		word_pid(to, about);
+	else if (finding_first(about->finding, PARTY_CULPRITS))
+		text_add_string(to, "--chains");
 }
 
 static void word_waiter_pid(struct text *to, const struct about *about)

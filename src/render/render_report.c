@@ -445,7 +445,8 @@ static size_t report_rows(const struct interval *interval, size_t other_lines)
 		     rows && share_of(interval, share, rows - 1) < small; rows--)
 			;
 	/* a line in place of one row takes as much height as the row */
-	if (!rows || rows + 1 >= all)
+	if (!rows ||
+	    (rows + 1 >= all && !(share && rows < all && !share_of(interval, share, rows))))
 		rows = all;
 	if (!interval->height)
 		return interval->row_limit && rows > interval->row_limit ? interval->row_limit

@@ -596,27 +596,27 @@ const struct finding_row finding_rows[] = {
 	/* a busy lock that is held for less than anybody notices */
 	{"lock", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_lock,
 	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
-	 "-p {pid} --chains --stacks"},
+	 "{process}"},
 	/* page cache that kswapd alone reclaims */
 	{"memory", "memory", false, false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough,
 	 "{waiters} {wait} for memory: {thing}|; {longest} at most|{symptoms}",
-	 "-g comm,waits_on,kfuncs --off-cpu"},
+	 "-g comm,waits_on,kfuncs --filter state=D"},
 	/* a limit that is set and not used up */
 	{"io_limit", "disks", false, false, true, takes_disk, key_device, device_of, holds_io_limit,
 	 "{waiters} {wait} for {thing}, held back by the I/O limit {limit}|{symptoms}",
-	 "-g cgroup,comm,io_dev,io_op --off-cpu"},
+	 "-g cgroup,comm,io_dev,io_op --filter state=D"},
 	/* a device that is busy with many quick requests */
 	{"slow_disk", "disks", false, false, false, takes_disk, key_device, device_of, holds_slow_disk,
 	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{others}|{symptoms}",
-	 "-g comm,filename,io_dev,io_op --off-cpu"},
+	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a few reads of a program that starts */
 	{"disk", "disks", false, false, false, takes_disk, key_device, device_of, holds_enough,
 	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
-	 "-g comm,filename,io_dev,io_op --off-cpu"},
+	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a limit of another group: the kernel does not say whom it holds back */
 	{"io_limit", "disks", false, false, true, takes_unready, key_unready, thing_unready, holds_io_limit,
-	 "{waiters} {wait} in {thing}, held back by the I/O limit {limit}",
-	 "-g cgroup,comm,syscall,io_dev --off-cpu"},
+	 "{waiters} {wait}, held back by the I/O limit {limit}|, in {thing}",
+	 "-g cgroup,comm,syscall,io_dev --filter state=D"},
 	/* waits in D that end and begin again, as of a copy */
 	{"stuck", "waits in D", false, false, false, takes_unready, key_unready, thing_unready, holds_stuck,
 	 "{waiters} {wait} in D, for {longest} so far: {thing}",
@@ -624,7 +624,7 @@ const struct finding_row finding_rows[] = {
 	/* short locks of the kernel */
 	{"d_wait", "waits in D", false, false, false, takes_unready, key_unready, thing_unready, holds_noticed,
 	 "{waiters} {wait} in D, with no request to a device: {things}|; {longest} at most",
-	 "-g comm,syscall,waits_on,wchan,kfuncs --off-cpu"},
+	 "-g comm,syscall,waits_on,wchan,kfuncs --filter state=D"},
 	/* a file system whose server answers soon */
 	{"file", "files", false, false, false, takes_file, key_unready, thing_unready, holds_noticed,
 	 "{waiters} {wait} for the file system's server|, {longest} at most: {things}",
@@ -664,7 +664,7 @@ const struct finding_row finding_rows[] = {
 	/* requests that are answered one by one */
 	{"switches", "switches", false, true, false, takes_none, NULL, NULL, holds_switches,
 	 "Threads go to sleep and are woken {rate} times a second|, most of {culprit}|{symptoms}",
-	 "-g comm,vcsw,waker --off-cpu"},
+	 "-a -g comm,waker_comm,csw_per_s --sort csw_per_s"},
 	/* a pool that starts */
 	{"threads", "threads", false, true, false, takes_none, NULL, NULL, holds_threads,
 	 "{rate} threads a second are made and do not end|, most by {culprit}|, now {threads}",

@@ -10,6 +10,7 @@
 #include "report/value.h"
 #include "sample/edge_kind.h"
 #include "sample/proc_values.h"
+#include "sample/wait_rule.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,15 +91,18 @@ static const char *call_of(const struct filling *filling, const struct sample *p
 	return part->now.state == STATE_DISK ? name_of_string("page fault") : NULL;
 }
 
-/* Adds "4711 worker" as "worker 4711", and several ("* worker") as "worker". Returns what follows.
- */
+/* Adds "4711 worker" as "worker 4711", and several ("* worker") as "worker". Returns what follows. */
 static const char *who_add(struct text *text, const char *who)
 {
-	size_t digits = strspn(who, "0123456789*");
+	size_t digits = strspn(who, "0123456789*"), word;
 	const char *name = who + digits + (who[digits] == ' '), *end = name;
 
-	while (*end && strncmp(end, ", ", 2) && strncmp(end, " and ", 5))
+	while (*end && strncmp(end, ", ", 2) && strncmp(end, " and ", 5)) {
+		word = *end == ' ' ? strcspn(end + 1, " ") : 0;
+		if (memchr(end, ':', word)) /* "worker app.py:88" */
+			break;
 		end++;
+	}
 	text_add(text, name, (size_t)(end - name));
 	if (*who != '*' && digits) {
 		text_add_char(text, ' ');
@@ -116,8 +120,12 @@ static const char *brief_wait(const char *wait)
 		const char *from, *to;
 		bool who; /* a process or thread follows */
 	} parts[] = {
-		{" peer ", " ", true},	  {" held by ", " of ", true}, {" 127.0.0.1:", " :", false},
-		{" [::1]:", " :", false}, {"1 fd: ", "", false},
+		{" peer ", " ", true},
+		{" held by ", " of ", true},
+		{SOCKET_UNACCEPTED, SOCKET_UNACCEPTED, true},
+		{" 127.0.0.1:", " :", false},
+		{" [::1]:", " :", false},
+		{"1 fd: ", "", false},
 	};
 	static struct text text;
 	size_t count = sizeof(parts) / sizeof(parts[0]), at, address;
