@@ -36,6 +36,8 @@
 #define BAR_WIDTH 10
 #define BAR_REPORT_WIDTH 80 /* least width of a line that has bars */
 #define TEXT_WIDTH_LEAST 8  /* least width to which a text column is cut */
+#define LONG_TEXT_LEAST 16  /* the same of a wait, chain or path, which 8 characters don't tell */
+#define LONG_TEXT_WIDTH 25  /* usual width of such a column */
 #define THREADS_MANY 1000   /* hundredths, from which on threads have one decimal */
 #define ELLIPSIS "…"
 
@@ -124,7 +126,9 @@ static bool aligned_left(const struct layout *layout, const struct column *colum
 /* Width that a text column keeps when others are left out instead. */
 static size_t least_width(const struct column *column)
 {
-	return column->role == ROLE_MEASURE ? (size_t)column->width : TEXT_WIDTH_LEAST;
+	if (column->role == ROLE_MEASURE)
+		return (size_t)column->width;
+	return column->width < LONG_TEXT_WIDTH ? TEXT_WIDTH_LEAST : LONG_TEXT_LEAST;
 }
 
 /* The widest of the columns that can be cut. */

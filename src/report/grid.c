@@ -91,7 +91,7 @@ static const char *call_of(const struct filling *filling, const struct sample *p
 	return part->now.state == STATE_DISK ? name_of_string("page fault") : NULL;
 }
 
-/* Adds "4711 worker" as "worker 4711", and several ("* worker") as "worker". Returns what follows. */
+/* Adds "4711 worker" as "worker 4711", several ("* worker") as "worker". Returns what follows. */
 static const char *who_add(struct text *text, const char *who)
 {
 	size_t digits = strspn(who, "0123456789*"), word;
