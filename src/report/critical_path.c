@@ -277,27 +277,15 @@ static const char END_CPU[] = "CPU", END_QUEUE[] = "run queue", END_DISK[] = "di
 /* Meaning of an interrupt that ended a wait, by what the thread waited for. */
 static const char *interrupt_end(const struct sample *sample)
 {
-	static const struct {
-		const char *why, *end;
-	} rows[] = {
-		{"sleep", END_TIMER},	 {"futex", END_TIMER},	  {"lock", END_TIMER},
-		{"request", END_TIMER},	 {"signal", END_TIMER},	  {"client", END_NETWORK},
-		{"server", END_NETWORK}, {"socket", END_NETWORK}, {"io", END_DISK},
-	};
+	const struct wait_rule *rule = wait_rule_find(sample->wait.why);
 
-	const char *why = sample->wait.why; /* NULL: found by the call alone */
-
-	if (sample->now.state == STATE_DISK)
+	if (!rule && sample->call.name)
+		rule = wait_rule_of_call(sample->call.name);
+	if (sample->now.state == STATE_DISK || (rule && rule->traits & INTERRUPT_DISK))
 		return END_DISK;
-	if (!why && sample->call.name) {
-		const struct wait_rule *rule = wait_rule_of_call(sample->call.name);
-
-		why = rule ? rule->name : NULL;
-	}
-	for (size_t i = 0; why && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(why, rows[i].why))
-			return rows[i].end;
-	return END_INTERRUPT;
+	if (rule && rule->traits & INTERRUPT_TIMER)
+		return END_TIMER;
+	return rule && rule->traits & INTERRUPT_NETWORK ? END_NETWORK : END_INTERRUPT;
 }
 
 /* The next thread of the path; NULL: walk->end says why there is none. A packet of a process of

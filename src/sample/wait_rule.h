@@ -72,9 +72,13 @@ struct wait_facts {
 };
 
 enum wait_rule_trait {
-	WAIT_WORKS = 1,	   /* the thread works; else it is idle */
-	WAIT_OF_POOL = 2,  /* threads of pools wait so for something to do */
-	WAIT_BY_FACTS = 4, /* facts decide of its calls, too */
+	WAIT_WORKS = 1,	     /* the thread works; else it is idle */
+	WAIT_OF_POOL = 2,    /* threads of pools wait so for something to do */
+	WAIT_ASKS_FACTS = 4, /* facts decide of its calls, too */
+	/* what an interrupt comes from that ends such a wait */
+	INTERRUPT_TIMER = 8,
+	INTERRUPT_NETWORK = 16,
+	INTERRUPT_DISK = 32,
 };
 
 struct wait_rule {

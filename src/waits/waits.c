@@ -226,7 +226,7 @@ static bool waits_for_set(struct waits *waits, const struct sample *sample)
 	const struct wait_rule *rule =
 		sample->call.name ? rule_of_call(&waits->classes, sample->call.name) : NULL;
 
-	return rule && rule->traits & WAIT_BY_FACTS;
+	return rule && rule->traits & WAIT_ASKS_FACTS;
 }
 
 /* True if the kernel's stack may show what the thread waits for, in a system call or outside of
@@ -397,7 +397,7 @@ bool waits_class_by_call(struct waits *waits, struct sample *sample)
 {
 	const struct wait_rule *rule = rule_of_call(&waits->classes, sample->call.name);
 
-	if (!rule || rule->traits & WAIT_BY_FACTS)
+	if (!rule || rule->traits & WAIT_ASKS_FACTS)
 		return false;
 	waits->classes.changes_tid = 0;
 	class_take(sample, rule);
