@@ -429,9 +429,8 @@ static void holds_until(struct episode *episode, struct live_context *context)
 {
 	const struct thread_state *record = &episode->copy.record;
 
-	episode->until_ns =
-		lookup_wait_until(context->lookup, record->identity.tid,
-				  record->sched.sequence_done, context->now.scan_time.now_ns);
+	episode->until_ns = waits_until(lookup_waits(context->lookup), record->identity.tid,
+					record->sched.sequence_done, context->now.scan_time.now_ns);
 }
 
 /* Reads again what the wait is for. True if the kept sample then holds for some time again. */
@@ -443,7 +442,8 @@ static SELDOM bool sample_renew(struct live_context *context, struct episode *ep
 	int64_t now_ns = context->now.scan_time.now_ns;
 
 	if (now_ns - episode->filled_ns >= RENEW_NS ||
-	    !lookup_wait_renew(context->lookup, sample, &hint, context->wants.needs, now_ns) ||
+	    !waits_renew(lookup_waits(context->lookup), sample, &hint, context->wants.needs,
+			 now_ns) ||
 	    !episode_lasts(context, record, false)) {
 		episode->filled_ns = 0; /* it may be half renewed */
 		return false;

@@ -428,9 +428,9 @@ struct lookup *live_lookup_new(struct live *live)
 {
 	struct lookup *lookup = lookup_new(PROC);
 
-	lookup_set_daemon_ports(lookup, live->context.config.daemon_ports);
+	waits_set_daemon_ports(lookup_waits(lookup), live->context.config.daemon_ports);
 	lookup_set_container_reader(lookup, live_container_read, &live->context);
-	lookup_set_runtime_locks(lookup, runtime_lock_find, &live->runtime_locks);
+	waits_set_runtime_locks(lookup_waits(lookup), runtime_lock_find, &live->runtime_locks);
 	return lookup;
 }
 

@@ -132,7 +132,7 @@ static void sample_refuse(struct live *live, struct sample *sample)
 static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
 	bool compat = false, wanted = sample_complete(live, record, sample, &compat);
-	bool changes = lookup_class_changes(live->context.lookup, sample->thread.tid);
+	bool changes = waits_class_changes(lookup_waits(live->context.lookup), sample->thread.tid);
 	struct episode *episode;
 
 	if (!live->context.wants.work || sample->now.state != STATE_SLEEP || (!wanted && !changes))

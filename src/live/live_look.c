@@ -93,7 +93,8 @@ int live_look(struct source *source, struct filter *filter, uint64_t needs, samp
 	proc_values_pool_clear(&live->batch.proc_values);
 	source->take = look_take;
 	source->take_to = &look;
-	lookup_give_time(live->context.lookup, live->context.now.scan_time.now_ns, CLASS_NS);
+	waits_give_time(lookup_waits(live->context.lookup), live->context.now.scan_time.now_ns,
+			CLASS_NS);
 	err = records_look(live);
 	live->context.wants.filter = kept.filter;
 	live->context.wants.needs = kept.needs;

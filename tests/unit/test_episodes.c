@@ -271,7 +271,8 @@ static void sleepers_are_told_until_their_wait_is_read(void **state)
 	sample.call.nr = SYS_futex;
 	sample.thread.kthread = 0;
 	lookup_fill(scene->context.lookup, &sample, &hint, NEED_SYSCALL | NEED_WAITS, NOW_NS);
-	until_ns = lookup_wait_until(scene->context.lookup, sample.thread.tid, hint.sequence, 0);
+	until_ns = waits_until(lookup_waits(scene->context.lookup), sample.thread.tid,
+			       hint.sequence, 0);
 	assert_true(until_ns > NOW_NS);
 	scene->context.now.scan_time.now_ns = until_ns - 2;
 	keep(scene);

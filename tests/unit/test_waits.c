@@ -92,8 +92,8 @@ static void mutex_of_many(void **state)
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, passed_on, sizeof(passed_on));
 	other = other_fill(scene);
 	assert_non_null(strstr(other.wait.on, "held by 8 x"));
-	assert_true(lookup_wait_facts(scene->lookup, &other, &scene->hint, true, scene->now_ns,
-				      &facts));
+	assert_true(waits_facts(lookup_waits(scene->lookup), &other, &scene->hint, true,
+				scene->now_ns, &facts));
 	assert_int_equal(facts.tid, 7);
 	fake_proc_put_page(&scene->proc, 7, 9, PAGE, passed_on, sizeof(passed_on));
 	scene->now_ns += TICK_NS;
@@ -108,19 +108,20 @@ static void facts_are_read_again(void **state)
 	struct scene *scene = *state;
 	int64_t until_ns, later_ns = scene->now_ns + 100 * NS_PER_SECOND;
 
-	assert_true(lookup_wait_until(scene->lookup, 7, 2, later_ns) > later_ns);
+	assert_true(waits_until(lookup_waits(scene->lookup), 7, 2, later_ns) > later_ns);
 	assert_non_null(strstr(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2), "held by 8 x"));
-	until_ns = lookup_wait_until(scene->lookup, 7, scene->hint.sequence, later_ns);
+	until_ns = waits_until(lookup_waits(scene->lookup), 7, scene->hint.sequence, later_ns);
 	assert_true(until_ns >= scene->now_ns + NS_PER_SECOND);
 	assert_true(until_ns <= scene->now_ns + 2 * NS_PER_SECOND);
-	assert_in_range(lookup_wait_until(scene->lookup, 7, scene->hint.sequence + 1, later_ns),
-			later_ns + NS_PER_SECOND, later_ns + 2 * NS_PER_SECOND);
+	assert_in_range(
+		waits_until(lookup_waits(scene->lookup), 7, scene->hint.sequence + 1, later_ns),
+		later_ns + NS_PER_SECOND, later_ns + 2 * NS_PER_SECOND);
 	fake_proc_put_process(&scene->proc, 21, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, passed_on, sizeof(passed_on));
 	scene->now_ns = until_ns - 2 * TICK_NS;
 	assert_non_null(strstr(fill(scene).wait.on, "held by 8 x"));
 	assert_null(strstr(fill(scene).wait.on, "held by 8 x"));
-	assert_in_range(lookup_wait_until(scene->lookup, 7, scene->hint.sequence, later_ns),
+	assert_in_range(waits_until(lookup_waits(scene->lookup), 7, scene->hint.sequence, later_ns),
 			until_ns + 1, later_ns);
 }
 
@@ -139,20 +140,21 @@ static void waits_are_renewed(void **state)
 	sample = scene->requested;
 	lookup_fill(scene->lookup, &sample, &scene->hint, needs, scene->now_ns);
 	assert_string_equal(sample.wait.why, "lock");
-	assert_false(lookup_wait_renew(scene->lookup, &sample, &scene->hint, NEED_WAIT_CLASS,
-				       scene->now_ns));
+	assert_false(waits_renew(lookup_waits(scene->lookup), &sample, &scene->hint,
+				 NEED_WAIT_CLASS, scene->now_ns));
 	for (int i = 0; i < 2; i++) {
 		scene->now_ns += 2 * NS_PER_SECOND;
-		assert_true(lookup_wait_renew(scene->lookup, &sample, &scene->hint, needs,
-					      scene->now_ns));
-		assert_true(lookup_wait_until(scene->lookup, 7, scene->hint.sequence, 0) >
+		assert_true(waits_renew(lookup_waits(scene->lookup), &sample, &scene->hint, needs,
+					scene->now_ns));
+		assert_true(waits_until(lookup_waits(scene->lookup), 7, scene->hint.sequence, 0) >
 			    scene->now_ns);
 		assert_string_equal(sample.wait.on, i ? "mutex 0x400000 held by 9 y"
 						      : "mutex 0x400000 held by 8 x");
 		fake_proc_put_page(&scene->proc, 7, 7, PAGE, i ? let_go : passed_on, sizeof(held));
 	}
 	scene->now_ns += 2 * NS_PER_SECOND;
-	assert_false(lookup_wait_renew(scene->lookup, &sample, &scene->hint, needs, scene->now_ns));
+	assert_false(waits_renew(lookup_waits(scene->lookup), &sample, &scene->hint, needs,
+				 scene->now_ns));
 }
 
 static void mutex_lies(void **state)

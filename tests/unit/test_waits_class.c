@@ -164,10 +164,10 @@ static void class_in_time(void **state)
 	assert_string_equal(class_now(scene, 7), "pipe");
 	call_put(scene, SYS_read, 4, 0, 0);
 	assert_null(class_now(scene, 8));
-	assert_true(lookup_class_changes(scene->lookup, 8));
+	assert_true(waits_class_changes(lookup_waits(scene->lookup), 8));
 	scene->now_ns += TICK_NS;
 	assert_string_equal(class_now(scene, 8), "device");
-	assert_false(lookup_class_changes(scene->lookup, 8));
+	assert_false(waits_class_changes(lookup_waits(scene->lookup), 8));
 	clock_step_ns = 0;
 }
 
@@ -226,12 +226,12 @@ static void class_of_rings(void **state)
 		fake_proc_put(&scene->proc, 7, 7, "fdinfo/3", rows[i].fdinfo);
 		call_put(scene, SYS_io_uring_enter, 3, 0, 1);
 		assert_string_equal(class_of(scene), rows[i].why);
-		assert_true(lookup_class_changes(scene->lookup, 7));
+		assert_true(waits_class_changes(lookup_waits(scene->lookup), 7));
 	}
 	class_of_timeouts(scene);
 	call_put(scene, SYS_rt_sigtimedwait, 0, 0, 0);
 	class_of(scene);
-	assert_false(lookup_class_changes(scene->lookup, 7));
+	assert_false(waits_class_changes(lookup_waits(scene->lookup), 7));
 }
 
 /* A server's ring: so many polls that not all of them may be read. */

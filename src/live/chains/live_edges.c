@@ -29,8 +29,8 @@ struct held {
 static bool facts_read(struct live_context *context, const struct sample *sample,
 		       const struct lookup_hint *hint, bool anew, struct wait_facts *facts)
 {
-	return lookup_wait_facts(context->lookup, sample, hint, anew, context->now.scan_time.now_ns,
-				 facts);
+	return waits_facts(lookup_waits(context->lookup), sample, hint, anew,
+			   context->now.scan_time.now_ns, facts);
 }
 
 /* Returns one key for all threads of a process that wait in the same call for the same lock. */

@@ -87,9 +87,9 @@ static void seen_keep(struct live_context *context, struct seen_thread *seen,
 		      const struct edge_waiter *waiter, const struct peer_thread *thread)
 {
 	seen->pid = waiter->sample->thread.pid;
-	seen->until_ns = lookup_wait_until(context->lookup, waiter->sample->thread.tid,
-					   waiter->record->sched.sequence_done,
-					   context->now.scan_time.now_ns);
+	seen->until_ns =
+		waits_until(lookup_waits(context->lookup), waiter->sample->thread.tid,
+			    waiter->record->sched.sequence_done, context->now.scan_time.now_ns);
 	seen->record_key = waiter->record->key;
 	seen->record_tid = waiter->record->sched.tid;
 	seen->sequence = waiter->record->sched.sequence_done;
@@ -118,8 +118,8 @@ static bool peer_thread_read(struct live_peers *threads, struct live_context *co
 	if (!live_edge_look(context, tid, pid, &looked) || sample->thread.pid != pid)
 		return false;
 	state = state_row(sample->now.state);
-	known = lookup_wait_facts(context->lookup, sample, &looked.waiter.hint, false,
-				  context->now.scan_time.now_ns, &facts);
+	known = waits_facts(lookup_waits(context->lookup), sample, &looked.waiter.hint, false,
+			    context->now.scan_time.now_ns, &facts);
 	/* why a thread sleeps is known when it was filled */
 	rule = wait_rule_find(sample->wait.why);
 	*thread = (struct peer_thread){

@@ -132,42 +132,9 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 		(*fill)(&item);
 }
 
-void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports)
+struct waits *lookup_waits(const struct lookup *lookup)
 {
-	waits_set_daemon_ports(lookup->waits, ports);
-}
-
-void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder)
-{
-	waits_set_runtime_locks(lookup->waits, find, finder);
-}
-
-void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns)
-{
-	waits_give_time(lookup->waits, now_ns, time_ns);
-}
-
-bool lookup_class_changes(const struct lookup *lookup, int64_t tid)
-{
-	return waits_class_changes(lookup->waits, tid);
-}
-
-bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
-		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
-		       struct wait_facts *facts)
-{
-	return waits_facts(lookup->waits, sample, hint, anew, now_ns, facts);
-}
-
-int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence, int64_t now_ns)
-{
-	return waits_until(lookup->waits, tid, sequence, now_ns);
-}
-
-bool lookup_wait_renew(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
-		       uint64_t needs, int64_t now_ns)
-{
-	return waits_renew(lookup->waits, sample, hint, needs, now_ns);
+	return lookup->waits;
 }
 
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of)

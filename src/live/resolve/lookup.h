@@ -20,17 +20,10 @@ struct lookup;
  * names: free it before names_transient_clear(). */
 struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
-/* Sets the number below which local ports are servers'; DAEMON_PORTS_DEFAULT at first
- * (sample/wait_rule.h). */
-void lookup_set_daemon_ports(struct lookup *lookup, int64_t ports);
+/* What lookups know of waits. */
+struct waits *lookup_waits(const struct lookup *lookup);
 /* Sets the reader of files of containers' runtimes; at first this process reads them. */
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
-/* Sets the finder of locks of languages' runtimes (sample/runtime_lock.h). */
-void lookup_set_runtime_locks(struct lookup *lookup, runtime_lock_finder *find, void *finder);
-
-/* Allows so much time for finding wait classes in the scan of now_ns; each scan has little
- * otherwise. */
-void lookup_give_time(struct lookup *lookup, int64_t now_ns, int64_t time_ns);
 
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
  * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
@@ -58,25 +51,6 @@ const char *lookup_comm(struct lookup *lookup, int64_t tid, int64_t now_ns);
 
 /* Drops what is cached about threads not sampled for a while; call about once a second. */
 void lookup_sweep(struct lookup *lookup, int64_t now_ns);
-
-/* True if the wait class of the thread that the last lookup_fill() was for may be another in a
- * later scan, or be known then, though the thread sleeps on. */
-bool lookup_class_changes(const struct lookup *lookup, int64_t tid);
-
-/* Reads, as numbers, what the thread waits for, of a sample that lookup_fill() has filled with
- * NEED_WAITS; anew: as it is now, without a search for other ends. False: not known yet. */
-bool lookup_wait_facts(struct lookup *lookup, const struct sample *sample,
-		       const struct lookup_hint *hint, bool anew, int64_t now_ns,
-		       struct wait_facts *facts);
-
-/* Returns when what the thread waits for is to be read again, or tried again if it was not read,
- * monotonic. sequence: of its switch out. */
-int64_t lookup_wait_until(struct lookup *lookup, int64_t tid, uint64_t sequence, int64_t now_ns);
-
-/* Fills again what the thread of a sample waits for, in the same wait as before:
- * lookup_wait_until() then returns a later time. False: all of the sample must be looked up. */
-bool lookup_wait_renew(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
-		       uint64_t needs, int64_t now_ns);
 
 /* Returns containers_unnamed() of proc/containers.h. */
 size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused);
