@@ -11,6 +11,7 @@
 #define NS_PER_SECOND 1000000000ll
 #define NS_PER_MS 1000000ll
 #define NS_PER_US 1000ll
+#define US_PER_MS 1000ll
 #define US_PER_SECOND 1000000ll
 
 int64_t clock_monotonic_ns(void); /* the clock of bpf_ktime_get_ns() */

@@ -92,7 +92,7 @@ static int share_check(const struct config *config, bool samples, struct error *
 
 static int trace_check(struct config *config, bool samples, struct error *e)
 {
-	const char *typed = config->live.slower_ms ? "--slower" : "--trace";
+	const char *typed = config->live.slower_us ? "--slower" : "--trace";
 	bool rows = config->mode != MODE_REPORT;
 	uint32_t singles;
 	int err;
@@ -113,15 +113,15 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return err;
 	singles = trace_singles_of(config->live.traces);
 	if (rows && !config->record && singles && singles != config->live.traces &&
-	    !config->live.slower_ms)
+	    !config->live.slower_us)
 		return usage(e, "--trace",
 			     "can't mix distributions and single events (exec) in one CSV or JSON: "
 			     "trace one or the other, or add --slower");
-	if (config->mode == MODE_TOP && (config->live.slower_ms || singles))
-		return usage(e, config->live.slower_ms ? "--slower" : "--trace",
+	if (config->mode == MODE_TOP && (config->live.slower_us || singles))
+		return usage(e, config->live.slower_us ? "--slower" : "--trace",
 			     "shows only distributions on the full screen: use a report, --csv or "
 			     "--json for single events (exec, --slower)");
-	config->live.events = config->live.slower_ms || singles;
+	config->live.events = config->live.slower_us || singles;
 	if (config->record) {
 		config->live.distributions = singles != config->live.traces;
 		return 0;
@@ -504,7 +504,7 @@ int config_check(struct config *config, struct error *e)
 		return err;
 	rows |= config->mode == MODE_RECORD;
 	samples |= config->mode == MODE_RECORD;
-	if (config->live.slower_ms && !config->trace)
+	if (config->live.slower_us && !config->trace)
 		config->trace = slower_kind();
 	if (config->live.descendants && !config->live.process)
 		return usage(e, "-r", "needs a process: tsnap -r NAME");

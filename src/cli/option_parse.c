@@ -45,6 +45,7 @@ static const struct number_kind {
 	[OPTION_NUMBER] = {QUANTITY_COUNT, 1, NULL},
 	[OPTION_FEW] = {QUANTITY_COUNT, 1, NULL},
 	[OPTION_TIME] = {QUANTITY_TIME, US_PER_SECOND, "90s, 48h or 7d"},
+	[OPTION_MS] = {QUANTITY_TIME, US_PER_MS, NULL},
 	[OPTION_BYTES] = {QUANTITY_BYTES, 1, "500M or 20G"},
 	[OPTION_PERCENT] = {QUANTITY_PERCENT, 10, "5% (below 100)"},
 };
@@ -128,6 +129,7 @@ static int option_take(struct config *config, const struct option_row *row, cons
 		/* fall through */
 	case OPTION_NUMBER:
 	case OPTION_TIME:
+	case OPTION_MS:
 	case OPTION_BYTES:
 	case OPTION_PERCENT:
 		if (quantity_read(argument, number_kinds[row->kind].quantity,

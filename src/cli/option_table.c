@@ -15,6 +15,7 @@
 #define NUMBER(member, least, most) OPTION(OPTION_NUMBER, member, least, most)
 #define FEW(member, least, most) OPTION(OPTION_FEW, member, least, most)
 #define TIME(member, least, most) OPTION(OPTION_TIME, member, least, most)
+#define MS(member, least, most) OPTION(OPTION_MS, member, least, most)
 #define BYTES(member, least, most) OPTION(OPTION_BYTES, member, least, most)
 #define PERCENT(member, least, most) OPTION(OPTION_PERCENT, member, least, most)
 #define OF_MODE(what, at, chosen) .kind = what, .offset = AT(at), .mode = chosen
@@ -63,7 +64,7 @@ const struct option_row option_table[] = {
 	 FLAG(report.chains)},
 	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", TEXT(trace)},
 	{0, "slower", "MS", "list each event that took longer than MS (default: system calls)",
-	 NUMBER(live.slower_ms, 1, 3600000)},
+	 MS(live.slower_us, 1000, 3600000000)},
 	{'G', "more-columns", "COLUMN,...", "add these columns", TEXT(more_columns)},
 	{0, "by", "KEY,...",
 	 "group by these keys only: columns of --list, or waker, thread, process", TEXT(by)},
@@ -174,7 +175,7 @@ const struct option_row option_table[] = {
 	 TEXT(live.attach)},
 	{0, "stack-bytes", "BYTES",
 	 "copy up to BYTES of the user stack of each thread on a CPU (256 to 61440; default: "
-	 "16384)", NUMBER(live.stack_bytes, STACK_BYTES_MIN, STACK_BYTES_MAX),
+	 "16384)", BYTES(live.stack_bytes, STACK_BYTES_MIN, STACK_BYTES_MAX),
 	 .section = "How to measure"},
 	{0, "fp", NULL,
 	 "follow frame pointers of threads on a CPU: cheaper than copies, but fewer stacks are "

@@ -17,6 +17,7 @@ enum option_kind {
 	OPTION_NUMBER,	/* int64_t */
 	OPTION_FEW,	/* int64_t, FEW_DEFAULT if no number is typed */
 	OPTION_TIME,	/* int64_t in microseconds, typed in seconds, or with a unit */
+	OPTION_MS,	/* int64_t in microseconds, typed in milliseconds, or with a unit */
 	OPTION_BYTES,	/* int64_t, typed with a unit */
 	OPTION_PERCENT, /* int64_t in tenths of a percent */
 	OPTION_MODE,	/* the mode only */

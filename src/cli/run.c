@@ -183,7 +183,7 @@ static void run_begin(struct run *run)
 		.events = config->live.events,
 		.distributions = config->live.distributions,
 		.rows = &run->report.grid,
-		.slower_ms = config->live.slower_ms,
+		.slower_us = config->live.slower_us,
 		.interval = interval,
 		.scan = &run->scan,
 	};

@@ -2,6 +2,7 @@
 /* --check and --write-offsets. --check says first whether tsnap works on this host, and what it
  * lacks here; then what the host offers, what was chosen, and how to get what is missing. */
 #include "live/live.h"
+#include "base/clock.h"
 #include "base/names.h"
 #include "base/output.h"
 #include "kernel/bcc_library.h"
@@ -414,7 +415,7 @@ static int needs_try(const struct live_config *config, uint64_t needs, unsigned 
 
 	tried.traces = kinds;
 	if (kinds) {
-		tried.slower_ms = 1;
+		tried.slower_us = US_PER_MS;
 		tried.share = tried.attach = NULL;
 	}
 	live_kernel_options(&tried, needs, &options);

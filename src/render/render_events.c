@@ -22,8 +22,9 @@ void interval_add_events(struct text *out, const struct interval *interval, void
 
 	if (interval->row_limit && rows > interval->row_limit)
 		rows = interval->row_limit;
-	if (events->slower_ms)
-		text_add_format(&line, "slower than %lld ms: ", (long long)events->slower_ms);
+	if (events->slower_us)
+		text_add_format(&line,
+				"slower than %.10g ms: ", (double)events->slower_us / US_PER_MS);
 	text_add_format(&line, "%zu single event%s", events->count, events->count == 1 ? "" : "s");
 	if (rows < events->count)
 		text_add_format(&line, ", of which the longest %zu", rows);
@@ -53,7 +54,7 @@ static void sleeps_choose(struct events *events)
 	if (!events_only(report))
 		needs |= column_list_needs(&report->list) |
 			 (report->config->stacks ? NEED_STACK : 0);
-	for (size_t i = 0; report->slower_ms && i < report->kind_count; i++) {
+	for (size_t i = 0; report->slower_us && i < report->kind_count; i++) {
 		stacks |= report->kinds[i]->sleeps &&
 			  needs & (NEED_STACK | NEED_USTACK | NEED_KSTACK);
 		events->sleeps_wanted |= report->kinds[i]->runnable && needs & NEED_RUNQ_WHY;
@@ -78,15 +79,15 @@ static int events_begin(void *state, struct report *report)
 		return 0;
 	events->report = report;
 	text_add_string(&names, columns ? columns : EVENT_COLUMNS_DEFAULT);
-	if (report->slower_ms && !columns)
+	if (report->slower_us && !columns)
 		text_add_string(&names, "," EVENT_COLUMNS_SLOW);
 	for (size_t i = 0; i < report->kind_count; i++)
-		if ((report->slower_ms || report->kinds[i]->single) && report->kinds[i]->columns)
+		if ((report->slower_us || report->kinds[i]->single) && report->kinds[i]->columns)
 			text_add_format(&names, ",%s", report->kinds[i]->columns);
 	err = event_list_init(&events->list, text_string(&names), report->query.more_columns,
 			      report->e);
 	text_done(&names);
-	events->list.slower_ms = report->slower_ms;
+	events->list.slower_us = report->slower_us;
 	if (err)
 		return err;
 	sleeps_choose(events);

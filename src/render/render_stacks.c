@@ -239,8 +239,9 @@ void interval_add_sleep_sums(struct text *out, const struct interval *interval,
 	for (size_t i = 0; i < count; i++)
 		sleeps += sums[i].count;
 	none = count && !sums[count - 1].stack ? sums[count - 1].count : 0;
-	text_add_format(&line, "offcpu slower than %lld ms by stack: %lld sleep%s",
-			(long long)events->slower_ms, (long long)sleeps, sleeps == 1 ? "" : "s");
+	text_add_format(&line, "offcpu slower than %.10g ms by stack: %lld sleep%s",
+			(double)events->slower_us / US_PER_MS, (long long)sleeps,
+			sleeps == 1 ? "" : "s");
 	if (none)
 		text_add_format(&line,
 				", %lld without a stack, as no scan saw them (-a has idle threads, "

@@ -25,7 +25,7 @@ struct event_list {
 	struct event *items;
 	size_t count, capacity;
 	int64_t refused;   /* events that did not fit since the list was cleared */
-	int64_t slower_ms; /* least duration of the events; 0: any */
+	int64_t slower_us; /* least duration of the events; 0: any */
 };
 
 /* keys, more (or NULL): names of columns; only keys of samples are taken. 0, or -EINVAL with a

@@ -104,7 +104,7 @@ struct report {
 	bool events, distributions; /* what --trace and --slower report */
 	const struct trace_kind *kinds[TRACE_KINDS_MAX]; /* of --trace */
 	size_t kind_count;
-	int64_t slower_ms;
+	int64_t slower_us;
 	struct column_list list; /* columns of rows */
 	struct filter filter;
 	struct source *source; /* NULL: not open yet */

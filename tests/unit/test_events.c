@@ -141,7 +141,7 @@ static void longest_come_first(void **state)
 
 	assert_int_equal(event_list_init(&events, "tid,syscall,samples", "errno,cpu_us", &e), 0);
 	assert_int_equal(events.list.count, 7);
-	events.slower_ms = 20;
+	events.slower_us = 20000;
 	who.scan.time_us = 1000000;
 	who.thread.tid = 7;
 	event_list_add(&events, &calls, &who, 20000000);
@@ -182,7 +182,7 @@ static void values_of_proc_are_not_behind_the_sample(void **state)
 
 	assert_int_equal(event_list_init(&events, "tid", "cpus_allowed_list,sigq", &e), 0);
 	assert_int_equal(events.list.count, 7);
-	events.slower_ms = 20;
+	events.slower_us = 20000;
 	event_list_add(&events, &calls, &who, 1);
 	memset(&who, 0x55, sizeof(who));
 	values.slots[proc_values_slot(column)].text = name_of_string("0-3");

@@ -23,7 +23,7 @@ struct live_config {
 	const char *write_offsets; /* --write-offsets: file to write them to; NULL: none */
 	const char *without;	   /* --without: kernel features not to be used; NULL: none */
 	uint32_t traces;	   /* --trace: kinds, bits 1 << LATENCY_x */
-	int64_t slower_ms;	   /* --slower: least duration of single events; 0: none */
+	int64_t slower_us;	   /* --slower: least duration of single events; 0: none */
 	bool events;		   /* single events are reported */
 	bool distributions;	   /* what is traced is shown as distributions */
 	int64_t stack_bytes; /* --stack-bytes: of a running thread's stack, copied for its walk */
