@@ -38,26 +38,13 @@ void bindings_begin(struct bindings *bindings);
 int bindings_read(struct bindings *bindings, const char *path, struct error *e);
 
 /* command_move.c: the cursor, and the search for words. */
-void command_row(struct view *view, const struct shown *shown, int64_t by);
-void command_page(struct view *view, const struct shown *shown, int64_t by);
-void command_end(struct view *view, const struct shown *shown, int64_t by);
-void command_left(struct view *view, const struct shown *shown, int64_t by);
-void command_right(struct view *view, const struct shown *shown, int64_t by);
-void command_find(struct view *view, const struct shown *shown, int64_t by);
-void command_find_again(struct view *view, const struct shown *shown, int64_t by);
+command_run command_row, command_page, command_end, command_left, command_right, command_find,
+	command_find_again;
 
 /* command_question.c: changes of the question. */
-void command_keep(struct view *view, const struct shown *shown, int64_t by);
-void command_exclude(struct view *view, const struct shown *shown, int64_t by);
-void command_undo(struct view *view, const struct shown *shown, int64_t by);
-void command_filter(struct view *view, const struct shown *shown, int64_t by);
-void command_columns(struct view *view, const struct shown *shown, int64_t by);
-void command_sort(struct view *view, const struct shown *shown, int64_t by);
-void command_sort_here(struct view *view, const struct shown *shown, int64_t by);
-void command_column_move(struct view *view, const struct shown *shown, int64_t by);
-void command_column_drop(struct view *view, const struct shown *shown, int64_t by);
-void command_all_states(struct view *view, const struct shown *shown, int64_t by);
-void command_follow(struct view *view, const struct shown *shown, int64_t by);
+command_run command_keep, command_exclude, command_undo, command_filter, command_columns,
+	command_sort, command_sort_here, command_column_move, command_column_drop,
+	command_all_states, command_follow;
 /* Keeps only the samples that the filter `base` accepts and that the condition is true of, as a
  * step. False: the filter gets too long. */
 bool question_keep(struct view *view, const char *base, bool widens, const char *condition);
@@ -77,35 +64,24 @@ void view_load(struct view *view, const struct shown *shown, uint64_t needs, boo
 bool column_is_there(const struct shown *shown, const struct column *column, const char **why);
 
 /* saved.c: views with a name. */
-void command_views(struct view *view, const struct shown *shown, int64_t by);
+command_run command_views;
 /* command_value.c: the whole of a value. */
-void command_value(struct view *view, const struct shown *shown, int64_t by);
+command_run command_value;
 /* peek.c: the parts of a row. */
-void command_peek(struct view *view, const struct shown *shown, int64_t by);
+command_run command_peek;
 
 /* process_tree.c, heat.c: the window in other forms than a table. */
-void command_tree(struct view *view, const struct shown *shown, int64_t by);
-void command_heat(struct view *view, const struct shown *shown, int64_t by);
+command_run command_tree, command_heat;
 /* command_time.c: position and length of the window. */
-void command_move(struct view *view, const struct shown *shown, int64_t by);
-void command_now(struct view *view, const struct shown *shown, int64_t by);
-void command_freeze(struct view *view, const struct shown *shown, int64_t by);
-void command_mark(struct view *view, const struct shown *shown, int64_t by);
-void command_jump(struct view *view, const struct shown *shown, int64_t by);
-void command_window(struct view *view, const struct shown *shown, int64_t by);
-void command_refresh(struct view *view, const struct shown *shown, int64_t by);
+command_run command_move, command_now, command_freeze, command_mark, command_jump, command_window,
+	command_refresh;
 
 /* write.c: output to files and other programs. */
-void command_write(struct view *view, const struct shown *shown, int64_t by);
-void command_line(struct view *view, const struct shown *shown, int64_t by);
+command_run command_write, command_line;
 /* Adds the command line that makes this view. */
 void command_line_add(struct text *text, const struct view *view, const struct shown *shown);
 
 /* command_table.c: the commands themselves, and what is left to the owner of the view. */
-void command_help(struct view *view, const struct shown *shown, int64_t by);
-void command_palette(struct view *view, const struct shown *shown, int64_t by);
-void command_redraw(struct view *view, const struct shown *shown, int64_t by);
-void command_stop(struct view *view, const struct shown *shown, int64_t by);
-void command_quit(struct view *view, const struct shown *shown, int64_t by);
+command_run command_help, command_palette, command_redraw, command_stop, command_quit;
 
 #endif
