@@ -23,9 +23,9 @@ enum quantity {
  * US_PER_SECOND for seconds. 0, -EINVAL, or -ERANGE if it is too large. */
 int quantity_read(const char *text, enum quantity kind, int64_t bare, int64_t *value);
 
-#define TIME_WORD_HELP                                                             \
-	"02:10, yesterday 02:10, 2026-11-20T02:10:00.5, perhaps with Z or +01:00 " \
-	"(else local time), -1h30m, or now"
+#define TIME_WORD_HELP                                                                     \
+	"02:10, 'yesterday 02:10', 2026-11-20T02:10:00.5 (local time, unless Z or +01:00 " \
+	"follows), -1h30m or now"
 #define TIME_WORD_UTC_HELP \
 	"2026-11-20T20:42:53.5 or less of it, in UTC unless a zone such as +01:00 follows"
 

@@ -118,9 +118,9 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 			     "can't mix distributions and single events (exec) in one CSV or JSON: "
 			     "trace one or the other, or add --slower");
 	if (config->mode == MODE_TOP && (config->live.slower_us || singles))
-		return usage(e, config->live.slower_us ? "--slower" : "--trace",
-			     "shows only distributions on the full screen: use a report, --csv or "
-			     "--json for single events (exec, --slower)");
+		return usage(e, "--top",
+			     "shows only distributions: for single events (exec, --slower) use a "
+			     "report, --csv or --json");
 	config->live.events = config->live.slower_us || singles;
 	if (config->record) {
 		config->live.distributions = singles != config->live.traces;
@@ -293,8 +293,8 @@ static int time_take(const char *option, const char *word, const struct time_con
 		     int64_t *time_us, struct error *e)
 {
 	return time_word_read(word, context, time_us) < 0
-		       ? error_set(e, EINVAL, EXIT_USAGE, "%s '%s' is not a time: " TIME_WORD_HELP,
-				   option, word)
+		       ? error_set(e, EINVAL, EXIT_USAGE,
+				   "%s '%s' is not a time; give " TIME_WORD_HELP, option, word)
 		       : 0;
 }
 

@@ -74,7 +74,7 @@ void live_accounts_missed(const struct live_accounts *accounts, struct source_st
 			   accounts->dead.unknown);
 	missed = source_status_miss(status,
 				    "exact times of threads whose switches the kernel hides "
-				    "(they don't add up to the time that went by)",
+				    "(they don't add up to the elapsed time)",
 				    accounts->context->totals.hidden_count);
 	missed->standing = missed->natural = true;
 }

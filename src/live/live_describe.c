@@ -39,7 +39,8 @@ static void scans_describe(const struct live *live, const struct sampler_status 
 {
 	const struct thread_table *table = &live->context.kernel.table;
 
-	source_status_miss(status, "late scans (the one before took too long: a lower rate, or -p)",
+	source_status_miss(status,
+			   "late scans (the scan before took too long: use a lower -F, or -p)",
 			   reported->late_count[LATE_WORK]);
 	source_status_miss(status, "late scans (tsnap waited for a CPU, or for its output)",
 			   reported->late_count[LATE_WAIT]);
@@ -129,13 +130,15 @@ void live_describe(struct source *source, struct source_status *status)
 			live->growth.earlier.block_unseen + counters.block_unseen);
 	}
 	if (live->context.config.events)
-		source_status_miss(status,
-				   "single events (more than are read in time: a higher rate -F)",
-				   kernel->events.lost_count);
+		source_status_miss(
+			status,
+			"single events lost: more than tsnap read in time (use a higher -F)",
+			kernel->events.lost_count);
 	if (live->context.wants.needs & NEED_PATH)
-		source_status_miss(status,
-				   "ends of waits (more than are read in time: a higher rate -F)",
-				   kernel->wakes.lost_count);
+		source_status_miss(
+			status,
+			"ends of waits lost: more than tsnap read in time (use a higher -F)",
+			kernel->wakes.lost_count);
 	status->chosen = text_string(&live->chosen);
 	status->remarks = text_string(&live->remarks);
 	/* a thread that did not fit was not traced, also where it has a slot by now */

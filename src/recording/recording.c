@@ -483,12 +483,15 @@ static void recording_describe(struct sample_input *input, struct source_status 
 
 	recording_host_describe(&recording->reported, status);
 	source_status_miss_any(status, "damaged parts of the recording skipped", losses->damaged);
-	source_status_miss_any(status, "parts of it written by a later version of tsnap",
+	source_status_miss_any(status, "parts of the recording written by a later version of tsnap",
 			       losses->newer);
-	source_status_miss_any(status, "parts of it without a header line", losses->headless);
-	source_status_miss_any(status, "entries of it not read: links, directories or pipes",
+	source_status_miss_any(status, "parts of the recording without a header line",
+			       losses->headless);
+	source_status_miss_any(status,
+			       "entries of the recording not read: links, directories or pipes",
 			       recording->files.strange);
-	source_status_miss_any(status, "frames found in it more than once and read once",
+	source_status_miss_any(status,
+			       "frames found more than once in the recording, and read once",
 			       losses->twice);
 	source_status_miss_any(status, "files named more than once and read once",
 			       recording->samples.kind == RECORD_SAMPLES ? recording->files.twice

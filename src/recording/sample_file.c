@@ -503,7 +503,7 @@ static void sample_file_describe(struct source *source, struct source_status *st
 	source_status_miss_any(status, "row cut off at the end of the recording", file->reader.cut);
 	if (file->stacks)
 		stack_dict_describe(file->stacks, status);
-	source_status_miss_any(status, "rows of scans that have more of them than tsnap reads",
+	source_status_miss_any(status, "rows dropped: more in one scan than tsnap reads",
 			       file->rows_beyond);
 	source_status_miss_any(status, "names did not fit tsnap's table", names_refused());
 	missed = source_status_miss_any(

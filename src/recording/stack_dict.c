@@ -310,8 +310,8 @@ void stack_dict_describe(const struct stack_dict *dict, struct source_status *st
 			       dict->lacking);
 	source_status_miss_any(status, "rows of stacks can't be read", dict->bad);
 	source_status_miss_any(status,
-			       "stacks in more memory than a replay has for them (fewer hours at "
-			       "once: --from, --to)",
+			       "stacks dropped: more memory than a replay has for them (replay "
+			       "fewer hours: --from, --to)",
 			       dict->refused);
 }
 

@@ -99,7 +99,8 @@ static void chains_end(void *state, struct report *report)
 
 	chain_report_fill(chains, &report->tally);
 	report_lacks(report, &chains->needed, &chains->unrecorded);
-	report_miss(report, "samples of more roots or locks than --chains keeps", chains->refused);
+	report_miss(report, "samples dropped: more roots or locks than --chains keeps",
+		    chains->refused);
 }
 
 const struct report_part chains_part = {.bytes = sizeof(struct chain_report),

@@ -174,7 +174,7 @@ static int distributions_collect(void *state, struct report *report, bool all)
 	int err = source->host->traced(source, all, distribution_table_needs(table),
 				       distribution_table_add, table, report->e);
 
-	report_miss(report, "events in more distributions than tsnap keeps", table->refused);
+	report_miss(report, "events dropped: more distributions than tsnap keeps", table->refused);
 	table->refused = 0;
 	/* what was measured since the last report, if the user interrupts before the next scan, is
 	 * as of a scan that saw no thread */

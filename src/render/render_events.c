@@ -128,7 +128,7 @@ static int events_collect(void *state, struct report *report, bool all)
 
 	report->source->host->events(report->source, column_list_needs(&events->list.list),
 				     event_take, events);
-	report_miss(report, "single events more than tsnap keeps", events->list.refused);
+	report_miss(report, "single events dropped: more than tsnap keeps", events->list.refused);
 	events->list.refused = 0;
 	if (!events_only(report))
 		return 0;

@@ -951,7 +951,7 @@ static void findings_end(void *state, struct report *report)
 
 	findings_fill(findings, &report->tally, report->status, report->source);
 	report_lacks(report, &findings->list, &findings->unrecorded);
-	report_miss(report, "samples of more kinds than --findings keeps",
+	report_miss(report, "samples dropped: more kinds than --findings keeps",
 		    findings->groups.refused);
 }
 

@@ -355,7 +355,7 @@ static void stacks_end(void *state, struct report *report)
 	struct stack_lines *lines = state;
 
 	stack_lines_fill(lines, &report->grid, &report->tally);
-	report_miss(report, "samples in more stacks than tsnap keeps", lines->groups.refused);
+	report_miss(report, "samples dropped: more stacks than tsnap keeps", lines->groups.refused);
 }
 
 const struct report_part stacks_part = {.bytes = sizeof(struct stack_lines),

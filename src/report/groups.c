@@ -335,14 +335,15 @@ static void groups_end(void *state, struct report *report)
 	table->calls_unknown = calls_unknown(report);
 	time_rows_end(groups);
 	share_out(groups);
-	report_miss(report, "samples in more groups than tsnap keeps", table->refused);
+	report_miss(report, "samples dropped: more groups than tsnap keeps", table->refused);
 	/* a live host's footer says why each stack was not read */
 	if (report->query.recorded && report->of_stacks && !groups->stacks_seen)
 		report_miss(report,
 			    "samples without a stack (a recording needs the column stack, or its "
 			    "--stack-dict)",
 			    groups->stackless);
-	report_miss(report, "rows of more steps of time than tsnap keeps", groups->steps.refused);
+	report_miss(report, "rows dropped: more steps of time than tsnap keeps",
+		    groups->steps.refused);
 	groups->stackless = groups->steps.refused = 0;
 	group_table_end_interval(table, &report->tally);
 	exact_times_end_interval(&report->times);

@@ -143,8 +143,8 @@ static void add_missed(struct text *text, const struct shown *shown)
 	}
 
 	if (shown->groups.refused) {
-		text_add_format(text, "%s%lld samples in more groups than tsnap keeps", before,
-				(long long)shown->groups.refused);
+		text_add_format(text, "%s%lld samples dropped: more groups than tsnap keeps",
+				before, (long long)shown->groups.refused);
 		before = "; ";
 	}
 	for (size_t i = 0; i < status->missed_count; i++) {

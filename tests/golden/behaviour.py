@@ -285,7 +285,7 @@ class Recordings(unittest.TestCase):
         os.symlink("nowhere", directory + "/db1_20261121T00Z-001.samples.csv.zst")
         rows, said = csv_of(directory)
         self.assertEqual(rows, self.whole)
-        self.assertIn("3 entries of it not read: links, directories or pipes", said)
+        self.assertIn("3 entries of the recording not read: links, directories or pipes", said)
         with tempfile.TemporaryDirectory() as links:
             for name in os.listdir(os.path.join(FIXTURES, "recording_1")):
                 os.symlink(os.path.join(FIXTURES, "recording_1", name), os.path.join(links, name))
@@ -315,7 +315,7 @@ class Recordings(unittest.TestCase):
             return content + head + struct.pack("<Q", check) + b"new"
         rows, said = csv_of(self.copy(later))
         self.assertEqual(rows, self.whole)
-        self.assertIn("missed: 1 part of it written by a later version of tsnap", said)
+        self.assertIn("missed: 1 part of the recording written by a later version of tsnap", said)
 
     def test_what_is_there_twice_is_read_once(self):
         """Snapshots that overlap, a directory named again, frames that stand twice in a file, a file named twice: told."""
@@ -330,7 +330,7 @@ class Recordings(unittest.TestCase):
         for paths in ([cut + ".zst" for cut in cuts], ["recording_1", "recording_1"], [twice]):
             given = tsnap("--replay", *paths, "-a").stdout.decode().split("\n")
             self.assertEqual(given[1], expected[1])
-            self.assertRegex("\n".join(given), r"\d+ frames found in it more than\s+once and read once")
+            self.assertRegex("\n".join(given), r"\d+ frames found more than once in the\s+recording, and read once")
         given, once = (tsnap("--replay", *["./" * i + "small.csv" for i in range(count)], "-a").stdout.decode() for count in (3, 1))
         self.assertEqual(given.split("\n")[1], once.split("\n")[1])
         self.assertRegex(given, r"Missed: 2 files named more\s+than once and read once")

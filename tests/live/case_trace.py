@@ -365,7 +365,7 @@ def trace_refused(ctx):
     os.kill(tool.pid, signal.SIGCONT)
     rows = tool.interrupt()
     check(len(rows) == DISTRIBUTIONS_MOST, "%d rows", len(rows))
-    for what in ("events of --trace (more threads than fit the maps)", "events in more distributions than tsnap keeps"):
+    for what in ("events of --trace (more threads than fit the maps)", "events dropped: more distributions than tsnap keeps"):
         check(re.search(r"missed: [1-9]\d* " + re.escape(what), tool.err), "%s is not told: %s", what, tool.err)
 
 

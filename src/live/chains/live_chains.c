@@ -256,9 +256,9 @@ void live_chains_describe(const struct live_chains *chains, struct source_status
 {
 	if (chains)
 		source_status_miss(status,
-				   "waits whose chains were not followed (those of one user "
-				   "take 3/8 of the time between scans, or 20 ms: a lower "
-				   "rate, or -p)",
+				   "waits whose chains were not followed (those of one user may "
+				   "take 3/8 of the time between scans, or 20 ms: use a lower -F, "
+				   "or -p)",
 				   chains->time.refused_count);
 }
 

@@ -206,8 +206,8 @@ void live_cpu_stacks_describe(const struct live_stacks *stacks, struct source_st
 
 	source_status_miss_any(
 		status,
-		"samples of threads on a CPU without a stack: they had left it by then, or it gave "
-		"none in time",
+		"samples of threads on a CPU without a stack: the thread had left the CPU, or the "
+		"CPU gave none in time",
 		cpu->gone_count);
 	if ((cpu->err == -EPERM || cpu->err == -EACCES) && !host->cap_perfmon && !host->cap_admin)
 		source_status_lack(status,
