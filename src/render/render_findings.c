@@ -150,10 +150,10 @@ static void word_culprit(struct text *to, const struct about *about)
 	const struct finding_name *thing = finding_first(about->finding, PARTY_THINGS);
 	struct finding_name plain;
 
-	if (!culprit) {
-		add_name(to, thing ? thing->name : NULL);
+	if (!culprit && thing)
+		add_name(to, thing->name);
+	if (!culprit)
 		return;
-	}
 	plain = *culprit;
 	if (plain.pid != ABSENT)
 		plain.threads = 1;

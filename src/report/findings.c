@@ -1287,8 +1287,11 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 						      .pid = processes[i].pid,
 						      .tid = ABSENT,
 						      .weight_us = processes[i].made};
-	counted_add(findings, "threads", 0, ratio(grown, 100 * US_PER_SECOND, tally->elapsed_us),
-		    maker);
+	/* where no process makes most of them, programs start, and perhaps others than those that
+	 * are selected; a recording does not tell */
+	if (maker.name || !findings->source || !findings->source->host)
+		counted_add(findings, "threads", 0,
+			    ratio(grown, 100 * US_PER_SECOND, tally->elapsed_us), maker);
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
 }
 

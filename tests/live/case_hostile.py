@@ -269,7 +269,7 @@ def expect_beside(ctx, attack, *args, least=LEAST, scan_s=0, **how):
     print("# beside: %s" % beside)
     print("# " + beside.words.replace("\n", "\n# "))
     # gaps are allowed for late scans that waited for a CPU, or, with scan_s, followed one that took too long
-    kinds = "tsnap waited for a CPU" + "|the one before took too long" * bool(scan_s)
+    kinds = "tsnap waited for a CPU" + "|the scan before took too long" * bool(scan_s)
     waited = sum(map(int, re.findall(r"missed: (\d+) late scans? \((?:%s)" % kinds, beside.words)))
     find.expect(not scan_s or beside.cpu_s < scan_s, "a scan takes %.0f ms of CPU time", 1000 * beside.cpu_s)
     find.expect(beside.gaps <= waited + 1 + beside.scans // 100, "%d gaps of %d are longer than %.0f ms", beside.gaps, beside.scans, 1000 * GAP_S)

@@ -560,6 +560,12 @@ static void counts(void **state)
 		findings_end_scan(&findings, scan < SCANS / 2 ? 100 : 200);
 	findings_fill(&findings, &tally, &status, NULL);
 	assert_int_equal(findings.count, 0);
+	/* growth of which no process makes the most */
+	findings_clear(&findings);
+	for (int64_t scan = 0; scan < SCANS; scan++)
+		findings_end_scan(&findings, 100 + scan);
+	findings_fill(&findings, &tally, &status, &flash_source);
+	assert_int_equal(findings.count, 0);
 	findings_done(&findings);
 }
 
