@@ -587,11 +587,11 @@ const struct finding_row finding_rows[] = {
 	 "--cgroup {thing} -g comm,state,runq_why"},
 	/* real-time threads that stay within their budget */
 	{"budget", "quotas", false, false, false, takes_budget, key_end, thing_end, holds_enough,
-	 "{waiters} {wait} as their {thing} is used up|; {longest} at most|{symptoms}",
+	 "{waiters} {wait} because the {thing} is used up|; {longest} at most|{symptoms}",
 	 "-g comm,state,runq_why,policy"},
 	/* a holder in a run queue whose priority is that of who waits */
 	{"inversion", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_inversion,
-	 "{waiters} {wait} for {thing} of {culprit}, whose priority is lower ({priorities})|; it {doing}|; {longest} at most",
+	 "{waiters} {wait} for {culprit}, whose priority is lower|: {priorities}|; it {doing}|; it has {thing}|; {longest} at most",
 	 "-p {pid} -g comm,state,priority,cpu,chain"},
 	/* a busy lock that is held for less than anybody notices */
 	{"lock", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_lock,
