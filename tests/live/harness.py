@@ -333,11 +333,13 @@ class Tsnap(Process):
         check("its sandbox refused" not in self.err, "the sandbox is in the way: %s", self.err)
 
     def wait_sleeps(self, count):
-        """Waits for `count` more sleeps of tsnap, which sleeps before each scan; for a run that shows no scans."""
+        """Waits for `count` more sleeps of tsnap, which sleeps before each scan; for a run that shows no scans. The start, which sleeps, too,
+        ends when the sandbox is entered."""
         def sleeps():
             switches = truth.Thread(self.pid).status_number("voluntary_ctxt_switches")
             check(switches is not None, "tsnap ended early: %s", self.err)
             return switches
+        wait_until(lambda: sleeps() and truth.Thread(self.pid).status_number("Seccomp") == 2, START_S, "the end of tsnap's start")
         before = sleeps()
         wait_until(lambda: sleeps() >= before + count, START_S + count * SLOW, "%d scans" % count)
 
