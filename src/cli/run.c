@@ -635,7 +635,7 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	err = open_source(run->config, &report->filter, needs, &report->source, e);
 	if (err)
 		return err;
-	keeper_loss_watch();
+	keeper_guard_begin();
 	report->source->take = batch_take;
 	report->source->take_to = run;
 	if (report->times.shared)

@@ -247,7 +247,7 @@ static int top_open(struct top *top, source_opener *open_source, void (*report)(
 		err = source_begin(top, e);
 	if (err)
 		return err;
-	keeper_loss_watch();
+	keeper_guard_begin();
 	base_find(top);
 	if (config->interval_us)
 		top->view->refresh_us = config->interval_us > VIEW_REFRESH_LEAST_US

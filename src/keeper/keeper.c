@@ -22,46 +22,34 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_NS (250 * NS_PER_MS)
-#define POLL_QUIET_NS (500 * NS_PER_MS)	  /* while no thread was seen to read */
-#define POLL_REST_NS (1 * NS_PER_SECOND)  /* while all were at rest (base/thread.h) */
-#define BLOCKED_NS (1 * NS_PER_SECOND)	  /* time in one call: it is not going to end */
-#define BLOCKED_STOP_NS (300 * NS_PER_MS) /* time in one call, if tsnap is requested to end */
-#define SAVE_POLLS 200			  /* of let_go_pause */
-#define LET_GO_POLLS 400
-#define END_S 5 /* time in which the main thread must end the process after the keeper's end */
+/* Time between two polls. A thread that is in the same sleep at both is blocked. */
+#define POLL_NS NS_PER_SECOND
+#define POLL_STOP_NS (300 * NS_PER_MS) /* while tsnap is requested to end */
+#define PAUSE_NS (5 * NS_PER_MS)
+#define PAUSES_OF_SECOND 200
+#define LOST_END_S 5 /* time in which the main thread must end after the keeper's end */
 
-static const struct timespec let_go_pause = {0, 5 * NS_PER_MS};
-static pthread_t main_thread; /* of the worker */
-
-/* A thread of the worker that was found in a call. */
-struct watched {
-	uint64_t switches; /* voluntary switches until then: an equal number means the same sleep */
-	int64_t since_ns;
-};
+static const struct timespec pause_of_waits = {0, PAUSE_NS};
 
 struct watch {
 	pid_t worker;
 	pid_t shown; /* pid of the worker in /proc, which may be of another pid namespace */
+	int64_t poll_ns;
 	bool stop_requested;
-	bool reads;	      /* a thread was in a call that reads at the last look */
-	bool rests;	      /* no thread was busy at the last poll (base/thread.h) */
-	struct keyed threads; /* struct watched by tid */
+	/* uint64_t by tid: voluntary switches of a thread that slept in a call which reads */
+	struct keyed reading;
 };
 
-/* What the worker's standby thread does. */
-static struct {
-	pthread_t thread;
-	bool begun;
-	void (*save)(void *of);
-	void *of;
-} standby;
+/* Of the worker: */
+static pthread_t main_thread;
+static void (*save_function)(void *of);
+static void *save_of;
+static atomic_bool lost;
 
 static void (*explain)(int err, struct text *to);
 static struct keeper_progress own_progress, *shared_progress = &own_progress;
@@ -71,9 +59,7 @@ struct keeper_progress *keeper_progress(void)
 	return shared_progress;
 }
 
-/* Returns what follows key, "\nSigPnd:\t", in the status of a thread of the worker; "": it has
- * none.
- */
+/* Returns what follows key, "\nSigPnd:\t", in the status of a thread; "": it has none. */
 static const char *status_find(const struct watch *watch, pid_t tid, const char *key)
 {
 	static char text[4096];
@@ -85,14 +71,6 @@ static const char *status_find(const struct watch *watch, pid_t tid, const char 
 	return at ? at + strlen(key) : "";
 }
 
-static DIR *tasks_open(const struct watch *watch)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
-	return opendir(path);
-}
-
 /* True if the worker was killed, and does not end: a thread of it waits in the kernel. */
 static bool worker_is_killed(const struct watch *watch)
 {
@@ -102,48 +80,48 @@ static bool worker_is_killed(const struct watch *watch)
 	       *status_find(watch, watch->shown, "\nState:\t") == 'Z';
 }
 
-/* Returns how long the thread has slept in a reading call; 0: it does not, or since now. */
-static int64_t blocked_ns(struct watch *watch, pid_t tid, int64_t now_ns, struct blocked_call *call)
+/* True if the thread is in a call that reads, and in the same sleep as at an earlier poll. */
+static bool sleeps_on(struct watch *watch, pid_t tid, struct blocked_call *call)
 {
-	struct watched *watched;
-	uint64_t switches;
+	uint64_t switches, *before;
 
 	if (!blocked_call_read(watch->shown, tid, call) || !call->reads)
-		return 0;
-	watch->reads = true;
-	watched = keyed_put(&watch->threads, sizeof(*watched), (uint64_t)tid, NULL);
+		return false;
 	switches = strtoull(status_find(watch, tid, "\nvoluntary_ctxt_switches:\t"), NULL, 10);
-	if (!watched->since_ns || watched->switches != switches)
-		*watched = (struct watched){switches, now_ns};
-	return now_ns - watched->since_ns;
+	before = keyed_put(&watch->reading, sizeof(*before), (uint64_t)tid, NULL);
+	if (*before == switches)
+		return true;
+	*before = switches;
+	return false;
 }
 
 /* True if a thread of the worker looks at another process, or at a file, in a call that does not
- * end.
- */
+ * end. */
 static bool worker_is_blocked(struct watch *watch)
 {
-	const int64_t now_ns = clock_monotonic_ns(),
-		      most_ns = watch->stop_requested ? BLOCKED_STOP_NS : BLOCKED_NS;
 	const int64_t users_ns = shared_progress->users_ns;
 	struct blocked_subject *subject = &shared_progress->subject;
 	struct blocked_call call;
 	struct dirent *entry;
-	DIR *tasks = tasks_open(watch);
+	char path[64];
 	bool blocked = false;
+	DIR *tasks;
 
-	watch->reads = false;
+	snprintf(path, sizeof(path), "/proc/%d/task", watch->shown);
+	tasks = opendir(path);
 	while (!blocked && tasks && (entry = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		blocked = tid && blocked_ns(watch, tid, now_ns, &call) >= most_ns &&
+		blocked = tid && sleeps_on(watch, tid, &call) &&
 			  blocked_subject_find(watch->shown, tid, &call, subject);
 	}
 	if (tasks)
 		closedir(tasks);
 	/* The name service waits in calls of its own, one after the other. A file that blocks
 	 * meanwhile is read by it. */
-	subject->users = users_ns && (blocked ? !subject->pid : now_ns - users_ns > 2 * most_ns);
+	subject->users =
+		users_ns &&
+		(blocked ? !subject->pid : clock_monotonic_ns() - users_ns > 2 * watch->poll_ns);
 	return blocked || subject->users;
 }
 
@@ -224,16 +202,14 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 	pid_t ended;
 
 	for (;;) {
-		int64_t period_ns = watch->stop_requested || watch->reads ? POLL_NS
-				    : watch->rests			  ? POLL_REST_NS
-									  : POLL_QUIET_NS;
-		const struct timespec period = {period_ns / NS_PER_SECOND,
-						period_ns % NS_PER_SECOND};
-		siginfo_t info = {0};
+		const struct timespec period = {watch->poll_ns / NS_PER_SECOND,
+						watch->poll_ns % NS_PER_SECOND};
+		siginfo_t info;
 		int number = sigtimedwait(signals, &info, &period);
 
 		if (number > 0 && number != SIGCHLD) {
 			watch->stop_requested = true;
+			watch->poll_ns = POLL_STOP_NS;
 			/* a terminal sends its signals to both processes */
 			if (info.si_code <= 0)
 				kill(watch->worker, number);
@@ -244,8 +220,7 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 			if (ended == watch->worker)
 				keeper_end(status);
 		watch->shown = (pid_t)shared_progress->worker_pid;
-		watch->rests = !shared_progress->busy;
-		if (!watch->shown || watch->rests)
+		if (number > 0 || !watch->shown)
 			continue;
 		killed = worker_is_killed(watch) ? killed + 1 : 0;
 		if (killed > 1)
@@ -253,94 +228,6 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 		if (!killed && worker_is_blocked(watch))
 			return;
 	}
-}
-
-/* Closes all files, in those threads that still run of a worker that is given up. Files would stay
- * open for as long as the other thread waits in the kernel. A reader of the output would get no
- * end, a recording would stay locked, and probes would run on. Standard input comes last: once it
- * is closed, worker_let_go() ends what is left. */
-static void let_go(int number)
-{
-	static _Atomic int next = DESCRIPTORS_WANTED;
-	int fd;
-
-	(void)number;
-	/* the call has ended after all, and the standby thread uses what the main thread used */
-	while (shared_progress->saves && !shared_progress->saved && pthread_self() == main_thread)
-		select(0, NULL, NULL, NULL, &(struct timeval){0, let_go_pause.tv_nsec / NS_PER_US});
-	while ((fd = --next) >= 0)
-		close(fd);
-	_exit(EXIT_FAILURE);
-}
-
-static void *standby_run(void *of)
-{
-	sigset_t signals;
-	int number;
-
-	(void)of;
-	thread_rest(true);
-	sigemptyset(&signals);
-	sigaddset(&signals, THREAD_SAVE_SIGNAL);
-	while (sigwait(&signals, &number))
-		;
-	if (standby.save) {
-		subject_avoid(&shared_progress->subject);
-		standby.save(standby.of);
-	}
-	shared_progress->saved = true;
-	return NULL;
-}
-
-void keeper_saves(void (*save)(void *of), void *of)
-{
-	shared_progress->saves = false;
-	standby.save = save;
-	standby.of = of;
-	if (save && shared_progress != &own_progress && !standby.begun)
-		standby.begun = !thread_begin(&standby.thread, standby_run, NULL);
-	shared_progress->saves = save && standby.begun;
-}
-
-/* Has the worker save what it has sampled, if its main thread sleeps in a system call, and is not
- * at half of an output. */
-static void worker_save(const struct watch *watch)
-{
-	const struct keeper_progress *progress = shared_progress;
-	struct blocked_call call;
-	int polls = 0;
-
-	while (progress->saves &&
-	       (!blocked_call_read(watch->shown, watch->shown, &call) ||
-		call.number == SYS_write) &&
-	       polls++ < SAVE_POLLS)
-		nanosleep(&let_go_pause, NULL);
-	if (!progress->saves || polls > SAVE_POLLS)
-		return;
-	/* the main thread must not go on meanwhile */
-	syscall(SYS_tgkill, watch->worker, watch->worker, THREAD_LET_GO_SIGNAL);
-	kill(watch->worker, THREAD_SAVE_SIGNAL);
-	for (int i = 0; i < SAVE_POLLS && !progress->saved; i++)
-		nanosleep(&let_go_pause, NULL);
-}
-
-/* Signals each of the worker's threads: the kernel would deliver a signal of the process to the
- * thread that waits. */
-static void worker_let_go(const struct watch *watch)
-{
-	char path[64], target[PATH_MAX];
-	struct dirent *entry;
-	DIR *tasks = tasks_open(watch);
-
-	while (tasks && (entry = readdir(tasks)))
-		if (entry->d_name[0] != '.')
-			syscall(SYS_tgkill, watch->worker, (pid_t)strtol(entry->d_name, NULL, 10),
-				THREAD_LET_GO_SIGNAL);
-	if (tasks)
-		closedir(tasks);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", watch->shown, STDIN_FILENO);
-	for (int i = 0; i < LET_GO_POLLS && readlink(path, target, sizeof(target)) > 0; i++)
-		nanosleep(&let_go_pause, NULL);
 }
 
 /* Gives the worker up: it is not waited for if one of its calls does not end. */
@@ -351,8 +238,9 @@ static void worker_give_up(const struct watch *watch)
 	struct error e = {0};
 	const char *what;
 
-	worker_save(watch);
-	worker_let_go(watch);
+	kill(watch->worker, THREAD_SAVE_SIGNAL);
+	for (int i = 0; i < 3 * PAUSES_OF_SECOND && progress->guarded; i++)
+		nanosleep(&pause_of_waits, NULL);
 	kill(watch->worker, SIGKILL);
 	/* a thread of the screen that saw its files closed has marked the terminal as given back */
 	progress->terminal.taken = progress->terminal.saved;
@@ -377,6 +265,21 @@ static void worker_give_up(const struct watch *watch)
 	_exit(watch->stop_requested && progress->saved ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
+/* Adds the signals that the guard waits for, and which no other thread may take. */
+static void guard_signals_add(sigset_t *signals)
+{
+	sigaddset(signals, THREAD_SAVE_SIGNAL);
+	sigaddset(signals, THREAD_LOST_SIGNAL);
+}
+
+/* Keeps the main thread from using what the guard uses, should its call end after all. */
+static void hold(int number)
+{
+	(void)number;
+	for (;;)
+		pause();
+}
+
 bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 {
 	sigset_t signals, before;
@@ -393,10 +296,10 @@ bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	for (;;) {
-		struct watch watch = {.worker = fork()};
+		struct watch watch = {.worker = fork(), .poll_ns = POLL_NS};
 
 		if (watch.worker <= 0) {
-			sigaddset(&before, THREAD_SAVE_SIGNAL);
+			guard_signals_add(&before);
 			sigprocmask(SIG_SETMASK, &before, NULL);
 			if (watch.worker < 0)
 				return false;
@@ -405,61 +308,96 @@ bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 				_exit(EXIT_FAILURE);
 			/* parsers must not inherit this memory */
 			madvise(shared, sizeof(*shared), MADV_DONTFORK);
-			thread_busy_count(&shared->busy);
 			terminal_rescue_use(&shared->terminal);
 			main_thread = pthread_self();
-			signal(THREAD_LET_GO_SIGNAL, let_go);
+			signal(THREAD_HOLD_SIGNAL, hold);
 			shared->worker_pid = shown_pid();
 			return true;
 		}
 		worker_keep(&watch, &signals);
-		shared->worker_pid = 0;
 		worker_give_up(&watch);
-		shared->saves = shared->saved = false;
+		shared->worker_pid = 0;
+		shared->guarded = shared->saved = false;
 		shared->users_ns = 0;
-		keyed_done(&watch.threads);
+		keyed_done(&watch.reading);
 	}
 }
 
-static atomic_bool lost;
-
-static void *loss_watch(void *of)
+static void *save_run(void *of)
 {
-	const struct timespec end = {END_S, 0};
-	sigset_t wanted;
+	(void)of;
+	subject_avoid(&shared_progress->subject);
+	save_function(save_of);
+	return NULL;
+}
+
+/* Saves what was sampled once the main thread sleeps in a system call, and is not at half of an
+ * output. False: that, or saving, takes more than a second. */
+static bool guard_save(void)
+{
+	pid_t shown = (pid_t)shared_progress->worker_pid;
+	struct blocked_call call;
+	struct timespec until;
+	pthread_t saver;
+
+	if (!save_function)
+		return false;
+	for (int i = 0; !blocked_call_read(shown, shown, &call) || call.number == SYS_write; i++) {
+		if (i == PAUSES_OF_SECOND)
+			return false;
+		nanosleep(&pause_of_waits, NULL);
+	}
+	pthread_kill(main_thread, THREAD_HOLD_SIGNAL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	return !thread_begin(&saver, save_run, NULL) && !pthread_timedjoin_np(saver, NULL, &until);
+}
+
+static void *guard_run(void *of)
+{
+	sigset_t signals;
 	int number;
 
 	(void)of;
 	/* also in this thread: a change of its user takes the signal from the main thread */
 	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
-	sigemptyset(&wanted);
-	sigaddset(&wanted, THREAD_LOST_SIGNAL);
-	thread_rest(true);
-	sigwait(&wanted, &number);
-	thread_rest(false);
-	lost = true;
-	kill(getpid(), SIGTERM);
-	nanosleep(&end, NULL);
-	terminal_rescue();
-	raise(THREAD_LET_GO_SIGNAL);
-	return NULL;
+	sigemptyset(&signals);
+	guard_signals_add(&signals);
+	sigwait(&signals, &number);
+	if (number == THREAD_SAVE_SIGNAL) {
+		shared_progress->saved = guard_save();
+	} else {
+		lost = true;
+		kill(getpid(), SIGTERM);
+		sleep(LOST_END_S);
+		terminal_rescue();
+	}
+	/* Files would stay open for as long as another thread waits in the kernel: a reader of the
+	 * output would get no end, a recording would stay locked, and probes would run on. */
+	for (int fd = DESCRIPTORS_WANTED - 1; fd >= 0; fd--)
+		close(fd);
+	shared_progress->guarded = false;
+	_exit(EXIT_FAILURE);
 }
 
-void keeper_loss_watch(void)
+void keeper_guard_begin(void)
 {
-	pthread_t thread;
-	sigset_t wanted;
+	pthread_t guard;
 
-	if (!keeper_progress()->worker_pid)
+	if (!shared_progress->worker_pid)
 		return;
-	sigemptyset(&wanted);
-	sigaddset(&wanted, THREAD_LOST_SIGNAL);
-	pthread_sigmask(SIG_BLOCK, &wanted, NULL);
 	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
-	if (thread_begin(&thread, loss_watch, NULL))
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	shared_progress->guarded = !thread_begin(&guard, guard_run, NULL);
+	if (shared_progress->guarded)
+		pthread_detach(guard);
 	else
-		pthread_detach(thread);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+void keeper_saves(void (*save)(void *of), void *of)
+{
+	save_of = of;
+	save_function = save;
 }
 
 bool keeper_is_lost(void)

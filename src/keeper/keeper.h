@@ -18,11 +18,12 @@
  * - keeper, for what neither has seen. tsnap is two processes: the worker samples and prints, the
  *   keeper waits for it, and opens no files of other processes, so that tsnap always ends in time
  *   and can always be stopped. If a thread of the worker sleeps in one call (blocked_call.h) for
- *   a second, the keeper has another thread save what was sampled, ends the worker as far as
- *   possible, and starts a new one that avoids that process or file. It restores the terminal
- *   after a worker of --top that could not (terminal_rescue.h).
+ *   a second, the keeper has the worker's guard, a thread that does nothing else, save what was
+ *   sampled and close all files. Then it kills the worker, and starts a new one that avoids that
+ *   process or file. It restores the terminal after a worker of --top that could not
+ *   (terminal_rescue.h).
  *
- * If the keeper is killed, the worker ends in order (keeper_loss_watch()).
+ * If the keeper is killed, the guard has the worker end in order.
  */
 #ifndef TSNAP_KEEPER_KEEPER_H
 #define TSNAP_KEEPER_KEEPER_H
@@ -40,12 +41,12 @@ struct keeper_progress {
 	int64_t reports;   /* printed reports; with --csv and --json, scans */
 	bool output_begun; /* the first lines of the output are written */
 	struct blocked_subject subject; /* what the present worker met */
-	_Atomic bool saves, saved;	/* of the present worker: keeper_saves() */
-	_Atomic int64_t delivered_ns;	/* scan time up to which all is printed, or on the disk */
-	_Atomic int64_t worker_pid; /* pid of the present worker, as /proc shows it; 0: not yet */
+	_Atomic bool guarded; /* the present worker has a guard, which has not closed its files */
+	_Atomic bool saved;   /* the guard has saved what was sampled */
+	_Atomic int64_t delivered_ns; /* scan time up to which all is printed, or on the disk */
+	_Atomic int64_t worker_pid;   /* pid of the present worker, as /proc shows it; 0: not yet */
 	_Atomic int64_t
-		users_ns;     /* time when the lookup of a user's name began; 0: there is none */
-	_Atomic int64_t busy; /* base/thread.h, of the present worker */
+		users_ns; /* time when the lookup of a user's name began; 0: there is none */
 	struct terminal_rescue terminal;
 };
 
@@ -54,21 +55,20 @@ struct keeper_progress {
  * killed. False: no second process can be created; the caller is to work itself. */
 bool keeper_begin(void (*explain)(int err, struct text *to));
 
-/* Has a thread call save(of) if this worker is to be given up because one of its threads waits in a
- * call that does not end: what was sampled until then is shown or recorded. The main thread, which
- * waits in that or another call, does not run meanwhile, nor after. save NULL: no more. */
+/* Starts the worker's guard. Must be called after the sandbox was entered, which bounds only the
+ * threads that begin later. If the keeper is killed, nobody is left to restore the terminal and to
+ * tell what was lost: from now on the worker ends in order then, as after SIGTERM, or without its
+ * main thread if one of the calls of that does not end; until now it was killed with its keeper.
+ * Without a keeper, does nothing. */
+void keeper_guard_begin(void);
+
+/* Has the guard call save(of) if this worker is to be given up because one of its threads waits in
+ * a call that does not end: what was sampled until then is shown or recorded. The main thread,
+ * which waits in that or another call, does not run meanwhile, nor after. save NULL: no more. */
 void keeper_saves(void (*save)(void *of), void *of);
 
 /* Progress of the workers; never NULL: without keeper_begin(), that of this process. */
 struct keeper_progress *keeper_progress(void);
-
-/* Starts the thread that waits for the end of the keeper: nobody is left then to restore the
- * terminal and to tell what was lost. So the worker ends in order, as after SIGTERM: it prints its
- * report, writes what it has recorded, and restores the terminal. If its main thread can't, because
- * one of its calls does not end, the process ends without it. Until this is called, the worker is
- * killed with its keeper. Must be called after the sandbox was entered, which bounds only the
- * threads that begin later. Without a keeper, does nothing. */
-void keeper_loss_watch(void);
 
 /* True if the keeper was killed. */
 bool keeper_is_lost(void);

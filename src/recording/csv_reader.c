@@ -292,9 +292,7 @@ static size_t blocks_full(const struct csv_ahead *ahead)
 /* Waits until one of the variables under the mutex has changed. */
 static void ahead_wait(struct csv_ahead *ahead)
 {
-	thread_rest(true);
 	pthread_cond_wait(&ahead->changed, &ahead->mutex);
-	thread_rest(false);
 }
 
 /* Waits while all blocks are filled, until some are not. */

@@ -364,11 +364,9 @@ static bool wait_until(struct recorder *recorder, int64_t until_ns)
 	int err = 0;
 
 	pthread_mutex_lock(&recorder->mutex);
-	thread_rest(true);
 	/* while the disk fails, new scans do not wake the thread */
 	while (!recorder->stopped && !err && (!recorder->first || recorder->failed))
 		err = pthread_cond_timedwait(&recorder->wakes, &recorder->mutex, &until);
-	thread_rest(false);
 	stopped = recorder->stopped;
 	pthread_mutex_unlock(&recorder->mutex);
 	return stopped;

@@ -190,9 +190,7 @@ static void *screen_run(void *of)
 
 		if (left_ns > FRONT_POLL_NS)
 			left_ns = FRONT_POLL_NS;
-		thread_rest(true);
 		poll(waits, 3, left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
-		thread_rest(false);
 		signals_take(screen);
 		keys = keys_take(screen);
 		if (!keys && waits[0].revents & (POLLHUP | POLLERR | POLLNVAL))

@@ -233,9 +233,7 @@ static void *names_thread(void *of)
 		struct name_work *work = &names->work[names->done % QUEUE_MAX];
 
 		if (names->done == names->todo) {
-			thread_rest(true);
 			pthread_cond_wait(&names->more, &names->lock);
-			thread_rest(false);
 			continue;
 		}
 		pthread_mutex_unlock(&names->lock);

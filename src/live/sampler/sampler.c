@@ -133,11 +133,9 @@ static bool sleep_until(struct sampler *sampler, int64_t until_ns)
 	bool stop;
 
 	pthread_mutex_lock(&sampler->lock);
-	thread_rest(true);
 	while (!sampler->stop &&
 	       pthread_cond_timedwait(&sampler->news, &sampler->lock, &until) != ETIMEDOUT)
 		;
-	thread_rest(false);
 	stop = sampler->stop;
 	pthread_mutex_unlock(&sampler->lock);
 	return !stop;
@@ -204,9 +202,7 @@ static struct live_capture *buffer_take(struct sampler *sampler)
 	pthread_mutex_lock(&sampler->lock);
 	while (!sampler->stop && capture_queue_is_full(&sampler->queue)) {
 		sampler->waiting = true;
-		thread_rest(true);
 		pthread_cond_wait(&sampler->news, &sampler->lock);
-		thread_rest(false);
 	}
 	sampler->waiting = false;
 	if (!sampler->stop)
@@ -433,9 +429,7 @@ int sampler_take(struct sampler *sampler, struct realtime *realtime, struct live
 		int err;
 
 		realtime_begin(realtime);
-		thread_rest(true);
 		err = sem_wait(&sampler->filled) ? -errno : 0;
-		thread_rest(false);
 		realtime_end(realtime);
 		if (err)
 			return err;
