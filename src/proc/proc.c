@@ -22,6 +22,7 @@
 #define STATUS_LONG_BYTES \
 	16384 /* ids in namespaces come after the user's groups, which mostly are few */
 #define SYSCALL_BYTES 512
+#define FDINFO_BYTES 262144
 
 /* Indexes of proc(5)'s fields of stat, which count from 1. */
 enum stat_field {
@@ -573,6 +574,21 @@ int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *c
 	free(walk.list.pids);
 	free(walk.parts);
 	return err;
+}
+
+char *proc_fdinfo_read(const char *root, int64_t pid, int64_t tid, int fd, bool *cut)
+{
+	static char text[FDINFO_BYTES];
+	char name[32];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	length = proc_file_read(root, pid, tid, name, text, sizeof(text));
+	if (length < 0)
+		*text = '\0';
+	if (cut)
+		*cut = length == sizeof(text) - 1;
+	return text;
 }
 
 bool proc_fd_is(const char *root, int64_t pid, int64_t tid, int fd, const char *link)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Types of open files, on kernels without statx(2). */
+/* Types of open files, on kernels without statx(2), and mounts of files. */
 #include "unit.h"
 #include "fake_proc.h"
 #include "proc/file_type.h"
+#include "proc/mounts.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,10 +48,47 @@ static void only_local_files_are_asked(void **state)
 	fake_proc_done(&proc);
 }
 
+/* The mount of a path; NULL: none. */
+static const struct mount_facts *mount_of_path(const struct fake_proc *proc, const char *path)
+{
+	static struct mount_facts mount;
+
+	return mount_find(proc->root, 7, 8, -1, path, &mount) ? &mount : NULL;
+}
+
+static void mounts(void **state)
+{
+	const struct mount_facts *mount;
+	struct fake_proc proc;
+
+	fake_proc_init(&proc);
+	fake_proc_put(&proc, 7, 8, "mountinfo",
+		      MOUNTS "30 24 0:39 / /run/a\\040b rw - fuse.sshfs me@far:/x rw,user_id=0\n"
+			     "31 30 0:44 / /run/a\\040b rw - fuse.later x rw\n");
+	mount = mount_of_path(&proc, "/run/a b/file");
+	assert_non_null(mount);
+	/* the later of two mounts on one point covers the other */
+	assert_string_equal(mount->type, "fuse.later");
+	assert_string_equal(mount->point, "/run/a b");
+	assert_int_equal(mount->minor, 44);
+	assert_string_equal(mount_of_path(&proc, "/run/a bc")->type, "tmpfs");
+	assert_string_equal(mount_of_path(&proc, "/running")->type, "nfs4");
+	assert_string_equal(mount_of_path(&proc, "/")->source, "server:/root");
+	assert_null(mount_of_path(&proc, "file"));
+	assert_null(mount_of_path(&proc, NULL));
+	fake_proc_put(&proc, 7, 8, "fdinfo/3", "mnt_id:\t30\n");
+	mount = mount_of_path(&proc, "/");
+	assert_true(mount_find(proc.root, 7, 8, 3, "/", (struct mount_facts *)mount));
+	assert_string_equal(mount->source, "me@far:/x");
+	assert_string_equal(mount->options, "rw,user_id=0");
+	fake_proc_done(&proc);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_local_files_are_asked),
+		cmocka_unit_test(mounts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
