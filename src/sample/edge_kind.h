@@ -33,6 +33,8 @@ enum edge_trait {
 	ROW(EDGE_CHILD,       0,                           NULL,         "ended",           ", ", "child", "") \
 	ROW(EDGE_PIPE,        0,                           NULL,         "read or written", ", ", "pipe", "") \
 	ROW(EDGE_SOCKET,      0,                           NULL,         NULL,              ", ", "socket", "") \
+	ROW(EDGE_SERVER,      0,                           NULL,         NULL,              ", ", "server", \
+	    " (FUSE, fanotify, a journal, ...)") \
 	ROW(EDGE_WAKER,       0,                           NULL,         NULL,              ", ", "waker", \
 	    " (nothing is known but who ended the last waits)") \
 	ROW(EDGE_IO,          ENDS_CHAIN,                  NULL,         NULL,              "; ", "io", ": a block device") \

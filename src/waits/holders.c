@@ -178,6 +178,7 @@ struct wanted {
 	struct cache_entry entry; /* key: hash of link and mode */
 	const char *link;
 	enum holder_mode mode;
+	const struct holder_file *file; /* HOLDER_FILE */
 	enum wanted_state state;
 	int64_t requester, pid;
 	int fd;
@@ -232,6 +233,7 @@ static void wanted_settle(struct holders *holders, struct wanted *wanted, enum w
 	wanted->fd = fd;
 	wanted->checked_ns = holders->scan_ns;
 	holders->pending--;
+	holders->files -= wanted->mode == HOLDER_FILE;
 }
 
 /* Bits of a link's mode: at least one of them must be set. */
@@ -244,6 +246,8 @@ static const mode_t mode_bits[HOLDER_MODE_COUNT] = {
 /* True if that descriptor of the process is what is wanted. */
 static bool is_had(const struct holders *holders, const struct wanted *wanted, int64_t pid, int fd)
 {
+	if (wanted->mode == HOLDER_FILE)
+		return wanted->file->is(holders->root, pid, fd, wanted->link);
 	return wanted->mode == HOLDER_LOCKS ? lock_is_had(holders->root, pid, fd, wanted->link)
 					    : proc_fd_is(holders->root, 0, pid, fd, wanted->link);
 }
@@ -257,22 +261,44 @@ static int64_t process_of(const struct holders *holders, int64_t tid)
 	return proc_ids_read(holders->root, tid, &uid, &pid) ? 0 : pid;
 }
 
+/* Settles what is wanted, as this descriptor of a process is that. */
+static void wanted_meet(struct holders *holders, struct wanted *wanted, int64_t pid, int fd,
+			bool near)
+{
+	int64_t holder = near ? process_of(holders, pid) : pid;
+
+	if (holder == wanted->requester)
+		wanted->own_fd = fd;
+	else if (holder)
+		wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
+}
+
 /* Settles the wanted link, if there is one, that this descriptor of a process matches. */
 static void link_meet(struct holders *holders, const char *link, enum holder_mode mode, int64_t pid,
 		      int fd, bool near)
 {
 	struct wanted *wanted = cache_find(&holders->wanted, wanted_key(link, mode));
-	int64_t holder = pid;
 
 	if (!wanted || wanted->state != WANTED_PENDING || strcmp(wanted->link, link) ||
 	    (mode_bits[mode] && !(fd_mode(holders->root, pid, 0, fd) & mode_bits[mode])))
 		return;
-	if (near)
-		holder = process_of(holders, pid);
-	if (holder == wanted->requester)
-		wanted->own_fd = fd;
-	else if (holder)
-		wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
+	wanted_meet(holders, wanted, pid, fd, near);
+}
+
+/* Settles the wanted files of which this descriptor, with that link, is one. */
+static void files_meet(struct holders *holders, const char *link, int64_t pid, int fd, bool near)
+{
+	size_t length = strlen(link);
+
+	for (size_t i = 0; i < holders->wanted.count && holders->files; i++) {
+		struct wanted *wanted = (struct wanted *)holders->wanted.entries[i];
+		size_t end = wanted->file ? strlen(wanted->file->link_end) : 0;
+
+		if (wanted->file && wanted->state == WANTED_PENDING && end <= length &&
+		    !strcmp(link + length - end, wanted->file->link_end) &&
+		    is_had(holders, wanted, pid, fd))
+			wanted_meet(holders, wanted, pid, fd, near);
+	}
 }
 
 /* Settles the wanted locks that belong to this descriptor's open file. */
@@ -285,7 +311,7 @@ static void locks_meet(struct holders *holders, int64_t pid, int fd, bool near)
 	if (!lock_inode(holders->root, pid, 0, fd, &inode) ||
 	    !index_find(&holders->lock_inodes, inode))
 		return;
-	at = lock_fdinfo(holders->root, pid, fd);
+	at = proc_fdinfo_read(holders->root, 0, pid, fd, NULL);
 	while ((held = lock_of_fdinfo(&at)))
 		link_meet(holders, held, HOLDER_LOCKS, pid, fd, near);
 }
@@ -301,6 +327,7 @@ static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool n
 		link_meet(holders, target, mode, pid, fd, near);
 	if (holders->lock_inodes.used && *target == '/')
 		locks_meet(holders, pid, fd, near);
+	files_meet(holders, target, pid, fd, near);
 }
 
 static DIR *descriptors_open(const struct holders *holders, int64_t pid)
@@ -405,6 +432,7 @@ static void wanted_begin(struct holders *holders, struct wanted *wanted)
 	/* a walk that is under way has passed some processes already */
 	wanted->end_round = holders->round + 1 + (holders->processes != NULL);
 	holders->pending++;
+	holders->files += wanted->mode == HOLDER_FILE;
 	if (wanted->mode == HOLDER_LOCKS)
 		index_put(&holders->lock_inodes, wanted->inode, NULL);
 	/* nearly always the process that took a lock has it: that needs no time of the search */
@@ -606,9 +634,23 @@ int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock,
 	return wanted_find(holders, wanted, added, requester, count, pending);
 }
 
+int64_t holders_find_file(struct holders *holders, const struct holder_file *file,
+			  const char *which, int64_t requester, int64_t now_ns, bool *pending)
+{
+	struct wanted *wanted;
+	bool added;
+
+	scan_begin(holders, now_ns);
+	wanted = wanted_get(holders, which, HOLDER_FILE, now_ns, &added);
+	if (!wanted)
+		return 0;
+	wanted->file = file;
+	return wanted_find(holders, wanted, added, requester, NULL, pending);
+}
+
 void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)
 {
-	holders->pending = 0;
+	holders->pending = holders->files = 0;
 	cache_sweep(&holders->wanted, now_ns, idle_ns);
 	index_empty(&holders->lock_inodes);
 	for (size_t i = 0; i < holders->wanted.count; i++) {
@@ -617,6 +659,7 @@ void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)
 		if (wanted->state != WANTED_PENDING)
 			continue;
 		holders->pending++;
+		holders->files += wanted->mode == HOLDER_FILE;
 		if (wanted->mode == HOLDER_LOCKS)
 			index_put(&holders->lock_inodes, wanted->inode, NULL);
 	}

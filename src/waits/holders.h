@@ -25,13 +25,14 @@ enum holder_mode {
 	HOLDER_READS,
 	HOLDER_WRITES,
 	HOLDER_LOCKS, /* the end is an open file, and the link the lock on it */
+	HOLDER_FILE,  /* see holders_find_file() */
 	HOLDER_MODE_COUNT
 };
 
 struct holders {
 	const char *root;
 	struct cache wanted;
-	size_t pending;
+	size_t pending, files;	  /* files: of those with a struct holder_file */
 	struct index lock_inodes; /* inodes of files whose locks are searched for */
 	/* position of the walk */
 	DIR *processes, *descriptors;
@@ -62,6 +63,18 @@ struct lock_wait;
  * for holders_find(). */
 int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock, int64_t requester,
 			  int64_t now_ns, uint32_t *count, bool *pending);
+
+/* Open files that share a link ("/dev/fuse"), and are told apart by /proc/PID/fdinfo/FD. */
+struct holder_file {
+	const char *link_end;
+	bool (*is)(const char *root, int64_t pid, int fd, const char *which);
+};
+
+/* The process that has the open file that is() finds to be `which`, a text that no other kind of
+ * file has, too; other than the requester where there is another. 0: none found; *pending: as for
+ * holders_find(). */
+int64_t holders_find_file(struct holders *holders, const struct holder_file *file,
+			  const char *which, int64_t requester, int64_t now_ns, bool *pending);
 
 /* Notes that the process has that descriptor: holders_find() of its link then needs no search. */
 void holders_note(struct holders *holders, const char *link, int64_t pid, int fd, int64_t now_ns);

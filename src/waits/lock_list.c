@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #define LINE_BYTES 256
-#define FDINFO_BYTES 65536 /* some 900 locks on one open file; the rest is ignored */
 
 static uint64_t wait_key(int64_t waiter, uint64_t inode)
 {
@@ -93,17 +92,6 @@ const struct lock_wait *lock_list_find(const struct lock_list *list, int64_t wai
 	return wait && wait->waiter == waiter && wait->inode == inode && *wait->held ? wait : NULL;
 }
 
-char *lock_fdinfo(const char *root, int64_t pid, int fd)
-{
-	static char text[FDINFO_BYTES];
-	char name[32];
-
-	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	if (proc_file_read(root, 0, pid, name, text, sizeof(text)) < 0)
-		*text = '\0';
-	return text;
-}
-
 const char *lock_of_fdinfo(char **at)
 {
 	char *words = strstr(*at, "lock:\t"), *end;
@@ -119,7 +107,7 @@ const char *lock_of_fdinfo(char **at)
 
 bool lock_is_had(const char *root, int64_t pid, int fd, const char *held)
 {
-	char *at = lock_fdinfo(root, pid, fd);
+	char *at = proc_fdinfo_read(root, 0, pid, fd, NULL);
 	const char *words;
 
 	do

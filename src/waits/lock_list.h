@@ -47,8 +47,6 @@ const struct lock_wait *lock_list_find(const struct lock_list *list, int64_t wai
 const char *lock_of_fdinfo(char **at);
 /* True if the process has an open file as descriptor fd to which that lock belongs. */
 bool lock_is_had(const char *root, int64_t pid, int fd, const char *held);
-/* Reads the text of /proc/PID/fdinfo/FD, which is valid until the next call. */
-char *lock_fdinfo(const char *root, int64_t pid, int fd);
 
 /* Inode number of a descriptor's file. tid 0: of the process. False: not known. */
 bool lock_inode(const char *root, int64_t pid, int64_t tid, int fd, uint64_t *inode);

@@ -2,19 +2,17 @@
 #include "waits/memory.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
+#include "waits/kernel_stack.h"
 #include "waits/wait_object.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CGROUP_BYTES 8192
-#define FUNCTION_SIZE 64
 #define PRESENT (UINT64_C(1) << 63) /* Documentation/admin-guide/mm/pagemap.rst */
-#define USERFAULT_FUNCTION "handle_userfault"
-#define NEARLY_PERCENT 90 /* percent of its limit that a group which reclaims uses */
+#define NEARLY_PERCENT 90	    /* percent of its limit that a group which reclaims uses */
 
 /* Functions that __folio_lock() may be inlined into: then the stack begins with one of them. */
 #define PAGE_LOCKERS "__filemap_get_folio* pagecache_get_page*"
@@ -26,6 +24,8 @@
 static const struct memory_row memory_rows[] = {
 	/* functions					within	words			limit		fault	runs */
 	{"*mem_cgroup_handle_over_high reclaim_high",	NULL,	"reclaim",		"memory.high",	false,	true},
+	{"mem_cgroup_oom_synchronize mem_cgroup_handle_oom",
+							NULL,	"out of memory",	"memory.max",	false,	false},
 	{"try_to_free_mem_cgroup_pages mem_cgroup_out_of_memory",
 							NULL,	"reclaim",		"memory.max",	false,	true},
 	{"try_to_free_pages __alloc_pages_direct_reclaim",
@@ -36,93 +36,26 @@ static const struct memory_row memory_rows[] = {
 	{"do_swap_page",				NULL,	"swap-in",		NULL,		false,	false},
 	{"rwsem_down_*",	"lock_mm_and_find_vma do_user_addr_fault __do_page_fault vm_mmap_pgoff __vm_munmap do_mprotect_pkey *_sys_brk",
 								"memory map lock",	NULL,		false,	false},
-	{USERFAULT_FUNCTION,				NULL,	USERFAULT_WORDS,	NULL,		false,	false},
 	{"filemap_fault __do_fault handle_mm_fault",	NULL,	"page fault",		NULL,		true,	false},
 	{"__folio_lock __lock_page",			NULL,	"page lock",		NULL,		false,	false},
 };
 /* clang-format on */
 
-static const struct memory_row page_lock_row = {.words = "page lock"},
-			       freeze_row = {.words = "frozen file system"};
-
-static bool name_listed(const char *patterns, const char *name)
-{
-	char pattern[FUNCTION_SIZE];
-
-	while (patterns && *patterns) {
-		size_t length = strcspn(patterns, " ");
-
-		/* fnmatch() is slow */
-		if (*patterns == *name || *patterns == '*') {
-			snprintf(pattern, sizeof(pattern), "%.*s", (int)length, patterns);
-			if (!fnmatch(pattern, name, 0))
-				return true;
-		}
-		patterns += length + (patterns[length] == ' ');
-	}
-	return false;
-}
-
-/* The next function of "[<0>] name+0x12/0x34\n..."; false: there are no more. */
-static bool function_next(const char **stack, char name[FUNCTION_SIZE])
-{
-	const char *at = strstr(*stack, "] ");
-	size_t length;
-
-	if (!at)
-		return false;
-	at += 2;
-	length = strcspn(at, "+\n");
-	snprintf(name, FUNCTION_SIZE, "%.*s", (int)length, at);
-	*stack = at + length;
-	return true;
-}
-
-static bool functions_there(const char *patterns, const char *stack)
-{
-	char name[FUNCTION_SIZE];
-
-	while (function_next(&stack, name))
-		if (name_listed(patterns, name))
-			return true;
-	return false;
-}
-
-/* A file system is frozen (FIFREEZE) while a writer waits for its semaphore of writers. Others take
- * such semaphores, too, so the function that takes it has to be one that begins to write
- * (include/linux/fs.h, sb_start_write() and others, which are inlined). */
-#define WRITE_BEGINNERS                                                                      \
-	"mnt_want_write* vfs_write vfs_writev vfs_iter_write vfs_iocb_iter_write do_iter_* " \
-	"do_splice* vfs_copy_file_range vfs_fallocate __sb_start_write sb_start_* "          \
-	"file_start_write* aio_write io_write *_page_mkwrite do_sendfile"
-
-static bool is_frozen(const char *stack)
-{
-	char name[FUNCTION_SIZE];
-
-	if (!function_next(&stack, name) || strcmp(name, "percpu_rwsem_wait") != 0)
-		return false;
-	while (function_next(&stack, name))
-		if (!name_listed("__percpu_down_read percpu_down_read", name))
-			return name_listed(WRITE_BEGINNERS, name);
-	return false;
-}
+static const struct memory_row page_lock_row = {.words = "page lock"};
 
 static bool innermost_is(const char *patterns, const char *stack)
 {
 	char name[FUNCTION_SIZE];
 
-	return function_next(&stack, name) && name_listed(patterns, name);
+	return function_next(&stack, name) && function_listed(patterns, name);
 }
 
 const struct memory_row *memory_row_find(const char *stack)
 {
 	for (size_t i = 0; i < sizeof(memory_rows) / sizeof(*memory_rows); i++)
-		if (functions_there(memory_rows[i].functions, stack) &&
-		    (!memory_rows[i].within || functions_there(memory_rows[i].within, stack)))
+		if (stack_has(stack, memory_rows[i].functions) &&
+		    (!memory_rows[i].within || stack_has(stack, memory_rows[i].within)))
 			return &memory_rows[i];
-	if (is_frozen(stack))
-		return &freeze_row;
 	return innermost_is(PAGE_LOCKERS, stack) ? &page_lock_row : NULL;
 }
 
@@ -235,16 +168,8 @@ bool memory_of_stack(struct wait *wait, const char *stack, bool runs)
 	return true;
 }
 
-static void userfault_describe(struct wait *wait)
-{
-	wait->facts.stored = true;
-	text_add_string(wait->text, USERFAULT_WORDS);
-}
-
 const struct wait_object memory_object = {
 	.kind = WAIT_FILE,
-	.functions = (const char *const[]){USERFAULT_FUNCTION, NULL},
-	.describe = userfault_describe,
 	.of_stack = memory_of_stack,
 	.edge = disk_edge,
 };

@@ -9,8 +9,6 @@
 
 #include <stdbool.h>
 
-#define USERFAULT_WORDS "page fault (userfaultfd)"
-
 struct wait;
 
 struct memory_row {

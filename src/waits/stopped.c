@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that are held back on the way out of a system call, which their registers still show:
- * stopped by a signal, traced, or in a frozen cgroup. */
+/* Threads that are held back on the way into a system call, or out of it, which their registers
+ * still show: by a seccomp(2) filter's supervisor, a signal, a tracer, a frozen cgroup, or the core
+ * dump that their process ends with. */
 #include "waits/wait_object.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
@@ -29,7 +30,7 @@ static void stopped_describe(struct wait *wait)
 	}
 }
 
-const struct wait_object stopped_object = {.stopped = true, .describe = stopped_describe};
+const struct wait_object stopped_object = {.describe = stopped_describe};
 
 static void group_describe(struct wait *wait, const char *controller)
 {
@@ -62,6 +63,30 @@ static void frozen_v1_describe(struct wait *wait)
 }
 
 const struct wait_object frozen_v1_object = {
-	.functions = (const char *const[]){"__refrigerator", NULL, 0},
+	.functions = (const char *const[]){"__refrigerator", NULL},
 	.describe = frozen_v1_describe,
+};
+
+static void seccomp_describe(struct wait *wait)
+{
+	wait->facts.stored = true;
+	text_add_string(wait->text, "seccomp supervisor");
+}
+
+/* seccomp_unotify(2). The kernel shows of a listener's descriptor not whose filter it is of. */
+const struct wait_object seccomp_object = {
+	.kind = WAIT_FILE,
+	.functions =
+		(const char *const[]){"seccomp_do_user_notification", "__seccomp_filter", NULL},
+	.describe = seccomp_describe,
+};
+
+static void core_dump_describe(struct wait *wait)
+{
+	text_add_string(wait->text, "core dump of its process");
+}
+
+const struct wait_object core_dump_object = {
+	.functions = (const char *const[]){"coredump_task_exit", "coredump_wait", "exit_mm", NULL},
+	.describe = core_dump_describe,
 };

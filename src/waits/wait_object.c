@@ -17,37 +17,59 @@ static const struct wait_object *const objects[] = {WAIT_OBJECTS(OBJECT_ADDRESS)
 
 /* --- how a wait's object is found */
 
-#define CALLS_MAX 128 /* of all objects */
+#define NAMES_MAX 192 /* calls, or kernel functions, of all objects */
 
-/* Calls of all objects, sorted by name. */
-static struct object_call {
-	const struct wait_call *call;
+struct object_name {
+	const char *name;
+	const struct wait_call *call; /* NULL: the name is a kernel function's */
 	const struct wait_object *object;
-} calls[CALLS_MAX];
-static size_t call_count;
+};
 
-static int calls_compare(const void *a, const void *b)
+/* Names of all objects, sorted. */
+static struct name_index {
+	struct object_name names[NAMES_MAX];
+	size_t count;
+} calls, functions;
+
+static int names_compare(const void *a, const void *b)
 {
-	return strcmp(((const struct object_call *)a)->call->name,
-		      ((const struct object_call *)b)->call->name);
+	return strcmp(((const struct object_name *)a)->name, ((const struct object_name *)b)->name);
 }
 
-static void calls_sort(void)
+static void names_add(struct name_index *index, const char *name, const struct wait_call *call,
+		      const struct wait_object *object)
 {
-	for (size_t i = 0; i < OBJECT_COUNT; i++)
+	if (index->count < NAMES_MAX)
+		index->names[index->count++] = (struct object_name){name, call, object};
+}
+
+static void names_sort(void)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
+		const char *const *function = objects[i]->functions;
+
 		for (const struct wait_call *call = objects[i]->calls; call && call->name; call++)
-			calls[call_count++] = (struct object_call){call, objects[i]};
-	qsort(calls, call_count, sizeof(*calls), calls_compare);
+			names_add(&calls, call->name, call, objects[i]);
+		while (function && *function)
+			names_add(&functions, *function++, NULL, objects[i]);
+	}
+	qsort(calls.names, calls.count, sizeof(*calls.names), names_compare);
+	qsort(functions.names, functions.count, sizeof(*functions.names), names_compare);
+}
+
+static const struct object_name *name_find(const struct name_index *index, const char *name)
+{
+	const struct object_name key = {.name = name};
+
+	if (!calls.count)
+		names_sort();
+	return bsearch(&key, index->names, index->count, sizeof(*index->names), names_compare);
 }
 
 const struct wait_call *wait_call_find(const char *name, const struct wait_object **object)
 {
-	const struct wait_call named = {.name = name};
-	const struct object_call key = {.call = &named}, *found;
+	const struct object_name *found = name_find(&calls, name);
 
-	if (!call_count)
-		calls_sort();
-	found = bsearch(&key, calls, call_count, sizeof(*calls), calls_compare);
 	*object = found ? found->object : NULL;
 	return found ? found->call : NULL;
 }
@@ -60,17 +82,15 @@ bool wait_has_limit(const struct sample *sample)
 	return call && call->limit && sample->call.arg[call->limit];
 }
 
-const struct wait_object *wait_object_elsewhere(const char *function, bool stopped)
+const struct wait_object *wait_object_of_function(const char *function)
 {
-	for (size_t i = 0; i < OBJECT_COUNT; i++) {
-		const char *const *name = objects[i]->functions;
+	char name[64];
+	const struct object_name *found;
 
-		while (name && *name && strcmp(*name, function) != 0)
-			name++;
-		if (stopped ? objects[i]->stopped : name && *name)
-			return objects[i];
-	}
-	return NULL;
+	/* compilers add .isra.0, .constprop.0 and others */
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(function, "."), function);
+	found = name_find(&functions, name);
+	return found ? found->object : NULL;
 }
 
 const struct wait_object *wait_object_of_link(const char *link, const struct wait_link **found)
@@ -196,21 +216,9 @@ bool wait_memory_read(const struct wait *wait, uint64_t address, void *bytes, si
 				      wait->now_ns, address, bytes, size) == (ssize_t)size;
 }
 
-#define FDINFO_BYTES 262144 /* some 3000 descriptors of an epoll set, 12 000 polls of a ring */
-
 const char *wait_fdinfo(const struct wait *wait, bool *cut)
 {
-	static char text[FDINFO_BYTES];
-	char name[32];
-	ssize_t length;
-
-	snprintf(name, sizeof(name), "fdinfo/%d", wait->fd);
-	length = proc_file_read(wait->waits->root, wait->pid, wait->tid, name, text, sizeof(text));
-	if (length < 0)
-		*text = '\0';
-	if (cut)
-		*cut = length == sizeof(text) - 1;
-	return text;
+	return proc_fdinfo_read(wait->waits->root, wait->pid, wait->tid, wait->fd, cut);
 }
 
 int64_t wait_fdinfo_number(const struct wait *wait, const char *key, int base)
@@ -234,6 +242,28 @@ void wait_add_thread(struct wait *wait, const char *before, int64_t tid)
 	comm = comm_find(wait->waits->comms, wait->waits->root, tid, wait->now_ns);
 	text_add_format(wait->text, "%s%lld%s%s", before, (long long)tid, comm ? " " : "",
 			comm ? comm : "");
+}
+
+bool wait_mount(const struct wait *wait, struct mount_facts *mount)
+{
+	return mount_find(wait->waits->root, wait->pid, wait->tid, wait->fd, wait->link, mount);
+}
+
+void wait_on_server(struct wait *wait, const char *before, int64_t pid)
+{
+	if (pid <= 0)
+		return;
+	wait->facts.pid = pid;
+	wait_add_thread(wait, before, pid);
+}
+
+void server_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge)
+{
+	if (facts->pid == ABSENT || facts->pid == sample->thread.pid)
+		return;
+	edge->kind = EDGE_SERVER;
+	edge->pid = facts->pid;
+	edge->sure = SURE_CERTAIN;
 }
 
 /* --- threads of other pid namespaces */

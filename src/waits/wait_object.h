@@ -12,6 +12,7 @@
 #include "base/cache.h"
 #include "base/text.h"
 #include "proc/cgroup.h"
+#include "proc/mounts.h"
 #include "proc/user_memory.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
@@ -55,6 +56,7 @@ struct wait {
 	int64_t start_ns; /* start of the thread: with tid, its identity */
 	bool compat;
 	uint64_t episode;   /* number of the switch-out: differs for each wait */
+	const char *call;   /* name of the call; NULL: it is in none */
 	const int64_t *arg; /* arguments of the call */
 	int fd;		    /* descriptor among the arguments; -1: none */
 	const char *link;   /* link of fd, or path of the call; NULL: not known */
@@ -98,11 +100,11 @@ struct wait_object {
 	enum wait_class_serves serves;
 	/* A wait is for this thing if the first of these says so: its thread is stopped; the kernel
 	 * function that /proc/TID/wchan shows (the registers may still show a call that the thread
-	 * does not wait in, and a file may not be open yet); the call; the file of the call's
-	 * descriptor, by its link (the longest beginning that fits) or its type. Each list ends
-	 * with an empty row. */
-	bool stopped;
+	 * does not wait in, and a file may not be open yet), without ".isra.0" and the like; the
+	 * call; the file of the call's descriptor, by its link (the longest beginning that fits) or
+	 * its type. Each list ends with an empty row. */
 	const char *const *functions;
+	bool faults; /* page faults wait in its functions, too: the kernel's stack shows which */
 	const struct wait_call *calls;
 	const struct wait_link *links;
 	const char *file_type;
@@ -137,10 +139,12 @@ struct wait_object {
 /* All objects: NAME for NAME_object. */
 /* clang-format off */
 #define WAIT_OBJECTS(OBJECT) \
-	OBJECT(aio) OBJECT(child) OBJECT(epoll) OBJECT(event) OBJECT(eventfd) OBJECT(file) OBJECT(file_lock) \
-	OBJECT(frozen) OBJECT(frozen_v1) OBJECT(futex) OBJECT(memory) OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) \
-	OBJECT(poll) OBJECT(semaphores) OBJECT(signal) OBJECT(socket) OBJECT(stopped) OBJECT(thread) OBJECT(timer) \
-	OBJECT(timerfd) OBJECT(uring) OBJECT(vfork)
+	OBJECT(aio) OBJECT(autofs) OBJECT(child) OBJECT(core_dump) OBJECT(disk) OBJECT(epoll) OBJECT(event) \
+	OBJECT(eventfd) OBJECT(fanotify) OBJECT(file) OBJECT(file_lock) OBJECT(file_server) OBJECT(frozen) \
+	OBJECT(frozen_fs) OBJECT(frozen_v1) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(lease) OBJECT(memory) \
+	OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) OBJECT(poll) OBJECT(seccomp) OBJECT(semaphores) OBJECT(signal) \
+	OBJECT(socket) OBJECT(stopped) OBJECT(terminal) OBJECT(thread) OBJECT(timer) OBJECT(timerfd) OBJECT(uring) \
+	OBJECT(userfault) OBJECT(vfork)
 /* clang-format on */
 
 #define WAIT_OBJECT_EXTERN(name) extern const struct wait_object name##_object;
@@ -153,9 +157,9 @@ WAIT_OBJECTS(WAIT_OBJECT_EXTERN)
 const struct wait_call *wait_call_find(const char *name, const struct wait_object **object);
 /* True if the call that the sample sleeps in has a time limit. */
 bool wait_has_limit(const struct sample *sample);
-/* The object that a thread waits for outside of its call, if it is stopped, or sleeps in that
- * kernel function; NULL: none. */
-const struct wait_object *wait_object_elsewhere(const char *function, bool stopped);
+/* The object that a thread waits for which sleeps in that kernel function, whatever its call; NULL:
+ * the function shows none. */
+const struct wait_object *wait_object_of_function(const char *function);
 /* The object of a file's link, never NULL; *row: the link's row. */
 const struct wait_object *wait_object_of_link(const char *link, const struct wait_link **row);
 /* Calls of_stack() of the objects. */
@@ -185,6 +189,10 @@ int64_t wait_fdinfo_number(const struct wait *wait, const char *key, int base);
 uint64_t wait_address(const struct wait *wait, int arg);
 /* Adds `before` and the thread with its name: " by 123 worker". */
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
+/* Finds the mount of the call's descriptor or path. */
+bool wait_mount(const struct wait *wait, struct mount_facts *mount);
+/* Adds the process that the kernel waits for, if pid is one, as wait_add_thread() does. */
+void wait_on_server(struct wait *wait, const char *before, int64_t pid);
 /* The thread that has this id in the pid namespace of the waiting thread; 0: there is none. */
 int64_t thread_of_inner(const struct wait *wait, int64_t inner);
 /* True: an is_own for files that only the process itself can make ready. */
@@ -205,6 +213,12 @@ bool served_has(int64_t tid);
 /* Adds the thread's noted connection to the result if its client waits for an answer. */
 void served_describe(struct wait *wait);
 
+/* True if a thread with that stack in D waits for the thaw of a file system. Pure. */
+bool frozen_fs_is_waited_for(const char *stack);
+/* The object of files on that mount if a server has them; NULL: none has. */
+const struct wait_object *wait_object_of_mount(const struct mount_facts *mount);
+/* An edge to a process that the kernel waits for: it has to answer a request. */
+void server_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge);
 /* Makes an edge to the process that has the other end; there is none to one that has both. */
 void edge_to_end(enum edge_kind kind, int64_t pid, int64_t inode, const struct sample *sample,
 		 struct edge *edge);

@@ -94,6 +94,7 @@ static struct wait wait_of(struct waits *waits, const struct sample *sample,
 		.now_ns = now_ns,
 		.start_ns = sample->thread.start_ns,
 		.compat = hint->compat,
+		.call = sample->call.name,
 		.episode = hint->sequence,
 		.arg = sample->call.arg,
 		.fd = has_fd ? (int)sample->file.fd : -1,
@@ -108,15 +109,16 @@ static struct wait wait_of(struct waits *waits, const struct sample *sample,
 /* The object that a thread waits for whatever its registers show; NULL: none is known. */
 static const struct wait_object *elsewhere(const struct waits *waits, const struct sample *sample)
 {
-	char function[WCHAN_BYTES] = "";
-	bool stopped = sample->now.state == STATE_STOPPED;
+	char function[WCHAN_BYTES];
 
-	if (sample->now.state != STATE_SLEEP && sample->now.state != STATE_DISK && !stopped)
+	if (sample->now.state == STATE_STOPPED)
+		return &stopped_object;
+	if (sample->now.state != STATE_SLEEP && sample->now.state != STATE_DISK)
 		return NULL;
-	if (!stopped && proc_file_read(waits->root, sample->thread.pid, sample->thread.tid, "wchan",
-				       function, sizeof(function)) <= 0)
-		return NULL;
-	return wait_object_elsewhere(function, stopped);
+	return proc_file_read(waits->root, sample->thread.pid, sample->thread.tid, "wchan",
+			      function, sizeof(function)) > 0
+		       ? wait_object_of_function(function)
+		       : NULL;
 }
 
 /* Describes what the thread waits for in its call. */
@@ -132,14 +134,19 @@ static void call_describe(struct wait *wait, const struct sample *sample,
 		wait_describe(wait, object, call->describe);
 	else
 		file_describe(wait);
+	/* The call's file is no answer: the function that the thread sleeps in is not one that
+	 * waits for a disk (disk_object). A request that it has in flight is. */
+	if (wait->facts.object == &file_object && wait->facts.stored && !sample->io.dev)
+		text_clear(wait->text);
 	/* which of two descriptors it is may differ between threads in the same call */
 	wait->of_thread |= to >= 0;
 	wait->facts.writes = to >= 0 && wait->fd == to;
 	served_note(wait);
 }
 
-/* Finds out what the thread of the sample waits for, into the episode. */
-static void episode_fill(struct waits *waits, struct wait_episode *episode,
+/* Finds out what the thread of the sample waits for, into the episode. True: the kernel function
+ * that it sleeps in shows all. */
+static bool episode_fill(struct waits *waits, struct wait_episode *episode,
 			 const struct sample *sample, const struct lookup_hint *hint,
 			 enum wait_depth depth, int64_t now_ns)
 {
@@ -165,6 +172,7 @@ static void episode_fill(struct waits *waits, struct wait_episode *episode,
 	}
 	episode->pending |= wait.pending;
 	episode->of_thread = wait.of_thread;
+	return object && !object->faults;
 }
 
 static void episode_read_file(struct waits *waits, struct wait_episode *episode,
@@ -263,7 +271,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	     in_call = sample->call.nr != ABSENT && of_program;
 	uint64_t wanted = needs & (in_call ? NEEDS_OF_WAIT & ~NEED_WCHAN : 0), missing;
 	struct wait_episode *episode;
-	bool reported;
+	bool reported, told = false;
 
 	wanted &= ~NEED_WAITS;
 	if (of_program && (is_blocked(sample) || sample->now.state == STATE_RQ))
@@ -279,7 +287,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
 		episode_read_file(waits, episode, sample, hint, missing, now_ns);
 	if (missing & NEED_WAITS && is_blocked(sample)) {
-		episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
+		told = episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
 		if (sample->now.state == STATE_SLEEP)
 			episode->known |= NEED_WAIT_CLASS;
 	} else if (missing & NEED_WAITS)
@@ -287,7 +295,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	else if (missing & NEED_CONNECTION && !reported && is_blocked(sample) &&
 		 waits_for_set(waits, sample))
 		episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
-	if (missing & NEED_WAITS && stack_may_tell(sample, &episode->facts))
+	if (missing & NEED_WAITS && !told && stack_may_tell(sample, &episode->facts))
 		stack_describe(waits, episode, sample, hint, now_ns);
 	if (missing & NEED_WCHAN)
 		episode->wchan = wchan_read(waits, sample);

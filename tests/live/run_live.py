@@ -51,6 +51,7 @@ import case_hostile_kinds  # noqa: F401
 import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
 import case_java  # noqa: F401
+import case_kernel_waits  # noqa: F401
 import case_kills  # noqa: F401
 import case_memory  # noqa: F401
 import case_scan_time  # noqa: F401

@@ -50,17 +50,10 @@ static void stacks(void **state)
 	expect(STACK("io_schedule", "__lock_page_or_retry", "filemap_fault", "ext4_filemap_fault",
 		     "__do_fault", "handle_pte_fault", "__do_page_fault", "page_fault"),
 	       "page fault", NULL, true);
-	expect(STACK("handle_userfault", "__handle_mm_fault", "handle_mm_fault", "exc_page_fault"),
-	       USERFAULT_WORDS, NULL, false);
 	expect(STACK("folio_wait_bit_common", "do_swap_page", "handle_mm_fault", "exc_page_fault"),
 	       "swap-in", NULL, false);
-	expect(STACK("percpu_rwsem_wait", "mnt_want_write", "path_openat", "do_filp_open"),
-	       "frozen file system", NULL, false);
-	expect(STACK("percpu_rwsem_wait", "__percpu_down_read", "vfs_write", "ksys_write"),
-	       "frozen file system", NULL, false);
-	expect(STACK("percpu_rwsem_wait", "percpu_down_write", "cgroup_procs_write_start",
-		     "kernfs_fop_write_iter", "vfs_write"),
-	       NULL, NULL, false);
+	expect(STACK("mem_cgroup_oom_synchronize", "pagefault_out_of_memory", "exc_page_fault"),
+	       "out of memory", "memory.max", false);
 	expect(STACK("shrink_lruvec", "try_to_free_mem_cgroup_pages", "try_charge_memcg",
 		     "__mem_cgroup_charge", "do_anonymous_page", "handle_mm_fault"),
 	       "reclaim", "memory.max", false);
@@ -89,6 +82,17 @@ static void stacks(void **state)
 	expect("", NULL, NULL, false);
 	expect("[<0>] ", NULL, NULL, false);
 	expect("filemap_fault\n[<0>] x", NULL, NULL, false);
+}
+
+static void frozen_file_systems(void **state)
+{
+	assert_true(frozen_fs_is_waited_for(
+		STACK("percpu_rwsem_wait", "mnt_want_write", "path_openat", "do_filp_open")));
+	assert_true(frozen_fs_is_waited_for(
+		STACK("percpu_rwsem_wait", "__percpu_down_read", "vfs_write", "ksys_write")));
+	assert_false(frozen_fs_is_waited_for(STACK("percpu_rwsem_wait", "percpu_down_write",
+						   "cgroup_procs_write_start",
+						   "kernfs_fop_write_iter", "vfs_write")));
 }
 
 /* The innermost group that has reached its limit is reported, not one below its limit. */
@@ -126,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks),
+		cmocka_unit_test(frozen_file_systems),
 		cmocka_unit_test_setup_teardown(groups, fake_tree_begin, fake_tree_end),
 	};
 

@@ -465,7 +465,8 @@ static void path_of_open(void **state)
 	assert_null(fill(scene).file.type);
 	call_put(scene, SYS_openat, 4, PAGE, 0);
 	assert_string_equal(fill(scene).file.name, "/srv/data/a");
-	assert_string_equal(fill(scene).wait.on, "/srv/data/a");
+	/* it does not wait for that path, as far as is known */
+	assert_null(fill(scene).wait.on);
 	call_put(scene, SYS_openat, 4, PAGE + 4, 0);
 	fake_proc_put_page(&scene->proc, 7, 7, PAGE, "    /abs", 9);
 	assert_string_equal(fill(scene).file.name, "/abs");
@@ -675,6 +676,49 @@ static void wchan_of_who_sleeps(void **state)
 	assert_null(fill(scene).wait.wchan);
 }
 
+/* Returns waits_on of a thread that sleeps in that kernel function, in openat(2) of that path. */
+static const char *asleep_in(struct scene *scene, const char *function, const char *path)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%s", function);
+	fake_proc_put(&scene->proc, 7, 7, "wchan", line);
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, path, strlen(path) + 1);
+	call_put(scene, SYS_openat, AT_FDCWD, PAGE, 0);
+	return fill(scene).wait.on;
+}
+
+/* The kernel function of a wait says what it is for; the call's path alone is no answer. */
+static void kernel_functions(void **state)
+{
+	struct scene *scene = *state;
+
+	fake_proc_put(&scene->proc, 7, 7, "mountinfo",
+		      "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+		      "25 24 0:50 / /far rw - nfs4 files:/export rw,vers=4.2\n"
+		      "26 24 0:51 / /net rw - autofs /etc/auto.misc rw,fd=6,pgrp=21,indirect\n"
+		      "27 24 0:39 / /fuse rw - fuse.sshfs far:/x rw\n");
+	fake_proc_put_process(&scene->proc, 21, "comm", "automount\n");
+	scene->requested.now.state = STATE_DISK;
+	assert_null(asleep_in(scene, "down_read", "/data/x"));
+	assert_string_equal(asleep_in(scene, "folio_wait_bit_common", "/data/x"), "/data/x");
+	assert_string_equal(asleep_in(scene, "rpc_wait_bit_killable", "/far/x"),
+			    "file server files:/export (nfs4)");
+	assert_string_equal(asleep_in(scene, "nfs_wait_on_request.part.0", "/data/x"),
+			    "file server");
+	assert_string_equal(asleep_in(scene, "autofs_wait", "/net/x"),
+			    "automount of /net by 21 automount");
+	assert_int_equal(fill(scene).wait.pid, 21);
+	assert_string_equal(asleep_in(scene, "request_wait_answer", "/fuse/x"),
+			    "FUSE server of /fuse");
+	assert_string_equal(asleep_in(scene, "jbd2_log_wait_commit", "/data/x"), "journal commit");
+	assert_string_equal(asleep_in(scene, "fanotify_handle_event", "/data/x"),
+			    "fanotify permission");
+	/* a request that is in flight is what it waits for */
+	scene->requested.io.dev = "sda";
+	assert_string_equal(asleep_in(scene, "some_function", "/data/x"), "/data/x");
+}
+
 /* One wait episode is looked up once, and again after a second. */
 static void episode_is_kept(void **state)
 {
@@ -724,6 +768,7 @@ int main(void)
 		waits_test(fcntl_lock_holders),
 		waits_test(sockets_that_are_none),
 		waits_test(wchan_of_who_sleeps),
+		waits_test(kernel_functions),
 		waits_test(episode_is_kept),
 	};
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "wait.h"
@@ -83,6 +85,63 @@ static void userfault(struct waiting *w)
 	w->arg[1] = (long)page;
 	w->arg[2] = 1;
 	strcpy(w->waits_on, "page fault (userfaultfd)");
+}
+
+/* Opens a terminal; *master: its other side. */
+static int terminal_open(int *master)
+{
+	int slave;
+
+	*master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*master < 0 || grantpt(*master) || unlockpt(*master))
+		unready("no pseudo terminals here");
+	slave = open(ptsname(*master), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		die(ptsname(*master));
+	return slave;
+}
+
+static void write_to_terminal(struct waiting *w, int slave)
+{
+	static char page[4096];
+
+	w->nr = SYS_write;
+	w->fd = slave;
+	w->arg[0] = slave;
+	w->arg[1] = (long)page;
+	w->arg[2] = sizeof(page);
+	w->filetype = "char";
+}
+
+/* Writes to a terminal that nobody reads. */
+static void terminal_full(struct waiting *w)
+{
+	int master, slave = terminal_open(&master);
+
+	w->pid = other_start(slave);
+	write_to_terminal(w, slave);
+	snprintf(w->waits_on, sizeof(w->waits_on), "%s to %d " OTHER, ptsname(master), w->pid);
+	close(master);
+}
+
+/* Writes to a terminal whose output is stopped, and that another process reads. */
+static void terminal_stopped(struct waiting *w)
+{
+	int master, slave = terminal_open(&master);
+	pid_t reader = child_fork();
+	char bytes[64];
+
+	if (!reader) {
+		close(slave);
+		while (read(master, bytes, sizeof(bytes)) > 0)
+			;
+		stay();
+	}
+	if (tcflow(slave, TCOOFF))
+		die("tcflow");
+	write_to_terminal(w, slave);
+	snprintf(w->waits_on, sizeof(w->waits_on), "%s stopped (Ctrl-S)", ptsname(master));
+	close(master);
 }
 
 static void pipe_own(struct waiting *w)
@@ -214,11 +273,20 @@ static void file_lock(struct waiting *w)
 }
 
 const struct wait_row file_waits[] = {
-	{"pipe_reader", pipe_reader}, {"pipe_writer", pipe_writer},
-	{"pipe_own", pipe_own},	      {"pipe_many", pipe_many},
-	{"fifo_open", fifo_open},     {"fifo_open_relative", fifo_open_relative},
-	{"fifo_reader", fifo_reader}, {"eventfd", eventfd_reader},
-	{"inotify", inotify_reader},  {"timerfd", timerfd_reader},
-	{"file_lock", file_lock},     {"splice_full", splice_full},
-	{"userfault", userfault},     {0},
+	{"pipe_reader", pipe_reader},
+	{"pipe_writer", pipe_writer},
+	{"pipe_own", pipe_own},
+	{"pipe_many", pipe_many},
+	{"fifo_open", fifo_open},
+	{"fifo_open_relative", fifo_open_relative},
+	{"fifo_reader", fifo_reader},
+	{"eventfd", eventfd_reader},
+	{"inotify", inotify_reader},
+	{"timerfd", timerfd_reader},
+	{"file_lock", file_lock},
+	{"splice_full", splice_full},
+	{"userfault", userfault},
+	{"terminal_full", terminal_full},
+	{"terminal_stopped", terminal_stopped},
+	{0},
 };

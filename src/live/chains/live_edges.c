@@ -230,7 +230,8 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 {
 	const struct sample *sample = waiter->sample;
 	bool sleeps = sample->now.state == STATE_SLEEP || sample->now.state == STATE_DISK,
-	     in_call = sample->thread.kthread != 1 && sample->call.name;
+	     of_program = sample->thread.kthread != 1;
+	struct wait_facts facts;
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
@@ -239,7 +240,9 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		return true;
 	if (sample->now.state == STATE_RQ)
 		cpu_edge(context, edges->host, waiter, edge);
-	else if (sleeps && in_call)
+	else if (sleeps && of_program &&
+		 (sample->call.name ||
+		  (facts_read(context, sample, &waiter->hint, false, &facts) && facts.object)))
 		return object_edge(context, edges, waiter, edge, basis);
 	else if (sample->now.state == STATE_DISK)
 		disk_edge(NULL, sample, edge);

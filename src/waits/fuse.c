@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests to a server of FUSE, a process that has /dev/fuse open for the mount. */
+#include "proc/proc.h"
+#include "waits/wait_object.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* which: a line of fdinfo, "fuse_connection:\t39\n": the mount's device. */
+static bool connection_is(const char *root, int64_t pid, int fd, const char *which)
+{
+	return strstr(proc_fdinfo_read(root, 0, pid, fd, NULL), which);
+}
+
+static void fuse_describe(struct wait *wait)
+{
+	static const struct holder_file connection = {"/fuse", connection_is};
+	struct mount_facts mount;
+	char which[64];
+
+	wait->facts.stored = true;
+	text_add_string(wait->text, "FUSE server");
+	if (wait->numbers_only || !wait_mount(wait, &mount) ||
+	    wait_object_of_mount(&mount) != &fuse_object)
+		return;
+	snprintf(which, sizeof(which), "fuse_connection:\t%u\n", mount.major << 20 | mount.minor);
+	wait_on_server(wait, " ",
+		       holders_find_file(&wait->waits->holders, &connection, which, wait->pid,
+					 wait->now_ns, &wait->pending));
+	text_add_format(wait->text, " of %s", mount.point);
+}
+
+const struct wait_object fuse_object = {
+	.kind = WAIT_FILE,
+	.functions = (const char *const[]){"request_wait_answer", "fuse_get_req", "__fuse_get_req",
+					   "__fuse_request_send", "fuse_request_send",
+					   "__fuse_simple_request", "fuse_simple_request", NULL},
+	.describe = fuse_describe,
+	.edge = server_edge,
+	.searched = true,
+};

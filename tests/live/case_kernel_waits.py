@@ -1,0 +1,278 @@
+"""Waits in which the kernel waits for a process, or for a state, that the call's arguments do not show."""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import truth
+from case_block import Device, file_system, frozen
+from harness import START_S, STOP_S, Process, Skip, case, check, rows_of, wait_until
+
+COLUMNS = "state,syscall,why,waits_on,waits_on_pid,wchan,blocker_pid,blocker_kind,chain"
+SECONDS = 3
+
+# Begins each script: in a mount namespace of its own, part(NAME, FUNCTION) starts a process that ends with this one. A script prints "ready" and
+# numbers, or "skip" and why.
+BEGIN = r"""
+import ctypes, fcntl, mmap, os, signal, struct, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+place = sys.argv[1].encode()
+def skip(why):
+    print("skip", why, flush=True)
+    os._exit(0)
+if libc.unshare(0x20000) or libc.mount(None, b"/", None, 0x44000, None):
+    skip("no mount namespace")
+def mount(source, kind, options):
+    if libc.mount(source, place, kind, 0, options):
+        skip("no %s: %s" % (kind.decode(), os.strerror(ctypes.get_errno())))
+def name(text):
+    with open("/proc/thread-self/comm", "w") as file:
+        file.write(text)
+def part(text, run, *fds):
+    pid = os.fork()
+    if pid:
+        return pid
+    libc.prctl(1, signal.SIGKILL)
+    for fd in fds:
+        os.close(fd)
+    name(text)
+    run()
+    os._exit(0)
+def stay():
+    while True:
+        time.sleep(1000)
+def ready(*numbers):
+    print("ready", *numbers, flush=True)
+    sys.stdin.read()
+    os._exit(0)
+"""
+
+FANOTIFY = r"""
+mount(b"none", b"tmpfs", b"size=1m")
+open(place + b"/file", "w").close()
+group = libc.fanotify_init(4, 0)  # FAN_CLASS_CONTENT
+if group < 0 or libc.fanotify_mark(group, 0x11, ctypes.c_uint64(0x10000), -100, place):  # FAN_OPEN_PERM of the mount
+    skip("no permission events of fanotify")
+waiter = part("waiter", lambda: open(place + b"/file"), group)
+server = part("server", stay)
+os.close(group)
+ready(waiter, server)
+"""
+
+FUSE = r"""
+device = os.open("/dev/fuse", os.O_RDWR)
+mount(b"none", b"fuse", b"fd=%d,rootmode=40000,user_id=0,group_id=0" % device)
+def serve():
+    request = os.read(device, 1 << 17)
+    body = struct.pack("<IIIIHHI", 7, 31, 4096, 0, 16, 12, 4096).ljust(64, b"\0")
+    os.write(device, struct.pack("<IiQ", 16 + len(body), 0, struct.unpack_from("<Q", request, 8)[0]) + body)
+    os.kill(os.getpid(), signal.SIGSTOP)
+server = part("server", serve)
+waiter = part("waiter", lambda: open(place + b"/file"), device)
+os.close(device)
+ready(waiter, server)
+"""
+
+# The process that has the page has closed the descriptor
+USERFAULTFD = r"""
+faults = libc.syscall({"x86_64": 323, "aarch64": 282}[os.uname().machine], 0)
+page = mmap.mmap(-1, 8192)
+at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+if faults < 0 or libc.ioctl(faults, 0xc018aa3f, struct.pack("<QQQ", 0xaa, 0, 0)) or \
+        libc.ioctl(faults, 0xc020aa00, ctypes.create_string_buffer(struct.pack("<QQQQ", at, 8192, 1, 0))):
+    skip("no userfaultfd")
+server = part("server", stay)
+os.close(faults)
+tids = []
+def fault():
+    name("waiter")
+    tids.append(threading.get_native_id())
+    os.readv(os.open("/dev/zero", 0), [page])
+threading.Thread(target=fault, daemon=True).start()
+while not tids:
+    time.sleep(0.01)
+ready(tids[0], server)
+"""
+
+LEASE = r"""
+path = place + b"/file"
+open(path, "w").close()
+def lease():
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    fd = os.open(path, os.O_RDONLY)
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    stay()
+server = part("server", lease)
+time.sleep(0.3)
+waiter = part("waiter", lambda: open(path, "r+"))
+ready(waiter, server)
+"""
+
+AUTOFS = r"""
+asks, tells = os.pipe()
+server = os.fork()
+if not server:
+    libc.prctl(1, signal.SIGKILL)
+    name("server")
+    os.setpgid(0, 0)
+    stay()
+while os.getpgid(server) != server:
+    time.sleep(0.01)
+mount(b"none", b"autofs", b"fd=%d,pgrp=%d,minproto=5,maxproto=5,indirect" % (tells, server))
+waiter = part("waiter", lambda: os.stat(place + b"/file"))
+ready(waiter, server)
+"""
+
+# A filter that asks its supervisor about mkdirat(2): linux/filter.h, linux/seccomp.h
+SECCOMP = r"""
+numbers = {"x86_64": (317, 258), "aarch64": (277, 34)}[os.uname().machine]
+def code(operation, yes, no, value):
+    return struct.pack("HBBI", operation, yes, no, value)
+program = ctypes.create_string_buffer(code(0x20, 0, 0, 0) + code(0x15, 0, 1, numbers[1]) + code(6, 0, 0, 0x7fc00000) + code(6, 0, 0, 0x7fff0000))
+def supervised():
+    libc.prctl(38, 1, 0, 0, 0)
+    if libc.syscall(numbers[0], 1, 8, struct.pack("HxxxxxxQ", 4, ctypes.addressof(program))) < 0:  # SECCOMP_FILTER_FLAG_NEW_LISTENER
+        os._exit(1)
+    libc.mkdirat(-100, place + b"/folder", 0)
+ready(part("waiter", supervised), 0)
+"""
+
+KERNEL_FUNCTION = {  # where each waits, to know that it does
+    FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
+    SECCOMP: "*seccomp*",
+}
+
+
+def begin(ctx, script):
+    """Starts a script. Returns the thread that waits, the process that it waits for, and the script's folder."""
+    folder = ctx.temporary()
+    process = Process([sys.executable, "-c", BEGIN + script, folder])
+    ctx.started.append(process)
+    wait_until(lambda: b"\n" in process.out or process.code is not None, START_S, "that the script is ready")
+    words = process.out.decode().split(maxsplit=1)
+    check(words, "the script failed: %s", process.err)
+    if words[0] == "skip":
+        raise Skip(words[1])
+    waiter, server = map(int, words[1].split())
+    settled = KERNEL_FUNCTION[script].replace("*", ".*") + "$"
+    wait_until(lambda: re.match(settled, truth.read("/proc/%d/wchan" % waiter)) or truth.read("/proc/%d/wchan" % waiter) == "0", STOP_S, "its wait")
+    return waiter, server, folder
+
+
+def last_row(ctx, tid, *options):
+    rows = rows_of(ctx.rows("-a", *options, "-t", tid, seconds=SECONDS, columns=COLUMNS), tid)
+    check(rows, "no row of %d", tid)
+    return rows[-1]
+
+
+def expect(row, words, server, kind, why=None):
+    check(row["waits_on"] == words, "waits_on: '%s', not '%s': %s", row["waits_on"], words, row)
+    check(row["waits_on_pid"] == str(server), "waits_on_pid: %s, not %s", row["waits_on_pid"], server)
+    check((row["blocker_pid"], row["blocker_kind"]) == (str(server), kind), "blocker: %s", row)
+    check(row["chain"] == "waiter %s> server" % kind, "chain: %s", row["chain"])
+    check(why is None or row["why"] == why, "why: %s, not %s", row["why"], why)
+
+
+@case
+def wait_for_fanotify(ctx):
+    """A thread that opens a file waits for the process that has the fanotify group which has to permit that."""
+    waiter, server, _ = begin(ctx, FANOTIFY)
+    expect(last_row(ctx, waiter), "fanotify permission from %d server" % server, server, "server")
+
+
+@case
+def wait_for_fuse(ctx):
+    """A thread that opens a file of FUSE waits for the server, which is stopped."""
+    waiter, server, folder = begin(ctx, FUSE)
+    if "fuse_connection" not in "".join(truth.read("/proc/%d/fdinfo/%s" % (server, fd)) for fd in os.listdir("/proc/%d/fd" % server)):
+        raise Skip("fdinfo has no connections of FUSE")
+    expect(last_row(ctx, waiter), "FUSE server %d server of %s" % (server, folder), server, "server", "file")
+
+
+@case
+def wait_for_userfaultfd(ctx):
+    """A thread in a read waits for the process that has to give the page of its buffer, though its own process has closed the descriptor."""
+    waiter, server, _ = begin(ctx, USERFAULTFD)
+    expect(last_row(ctx, waiter), "page fault (userfaultfd) for %d server" % server, server, "server", "file")
+
+
+@case
+def wait_for_lease(ctx):
+    """A thread that opens a file waits for the process that has a lease on it."""
+    waiter, server, folder = begin(ctx, LEASE)
+    expect(last_row(ctx, waiter), "lease on %s/file held by %d server" % (folder, server), server, "file lock", "file")
+
+
+@case
+def wait_for_autofs(ctx):
+    """A thread that looks up a file waits for the automounter of its folder."""
+    waiter, server, folder = begin(ctx, AUTOFS)
+    expect(last_row(ctx, waiter), "automount of %s by %d server" % (folder, server), server, "server")
+
+
+@case
+def wait_for_seccomp(ctx):
+    """A thread waits for the supervisor of its seccomp filter, and not in the call of its registers."""
+    waiter, _, _ = begin(ctx, SECCOMP)
+    row = last_row(ctx, waiter)
+    check((row["waits_on"], row["why"], row["chain"]) == ("seccomp supervisor", "file", "waiter"), "%s", row)
+
+
+def child_of_shell(ctx, words, *names):
+    process = Process(["sh", "-c", words, "sh", *names])
+    ctx.started.append(process)
+    return process
+
+
+@case
+def wait_for_thaw(ctx):
+    """A thread that writes waits for the thaw of the file system, by its mount point."""
+    with Device() as device, file_system(ctx, device) as folder, contextlib.ExitStack() as end:
+        with frozen(folder):
+            writer = child_of_shell(ctx, "exec dd if=/dev/zero of=\"$1\" bs=1k count=1 2>/dev/null", folder + "/file")
+            end.callback(writer.end)
+            wait_until(lambda: truth.Thread(writer.pid).letter == "D", STOP_S, "its wait")
+            row = last_row(ctx, writer.pid)
+        writer.wait(STOP_S)
+    check((row["state"], row["waits_on"]) == ("D", "frozen file system " + folder), "%s", row)
+
+
+@case(alone=True)  # a mount namespace that another test makes meanwhile keeps the upper file system, and the lower one can't be unmounted
+def wait_for_journal(ctx):
+    """A thread in fsync waits for the kernel thread of the journal, whose device is frozen."""
+    with Device() as below, file_system(ctx, below) as lower, Device(lower, 16 << 20) as device, file_system(ctx, device) as folder, \
+            contextlib.ExitStack() as end:
+        if not os.path.exists("/proc/2/task/2/children"):
+            raise Skip("the kernel lists no children")
+        os.mkdir(folder + "/new")
+        with frozen(lower):
+            writer = child_of_shell(ctx, "exec sync \"$1\"", folder)
+            end.callback(writer.end)
+            wait_until(lambda: truth.read("/proc/%d/wchan" % writer.pid) == "jbd2_log_wait_commit", STOP_S, "its wait")
+            row, name = last_row(ctx, writer.pid), ("jbd2/%s-8" % device.name)[:15]
+            comm = truth.read("/proc/%s/comm" % row["waits_on_pid"])
+        writer.wait(STOP_S)
+    check(row["waits_on"] == "journal commit by %s %s" % (row["waits_on_pid"], name) and comm and comm.strip() == name, "%s: %s", comm, row)
+    check(row["chain"].startswith("sync server> " + name), "chain: %s", row["chain"])
+
+
+@case
+def wait_of_out_of_memory(ctx):
+    """A thread waits until the limit of its memory group is raised, where the group's processes are not to be killed (cgroup v1)."""
+    with open("/proc/self/mounts", encoding="ascii") as file:
+        mount = next((line.split()[1] for line in file if line.split()[2] == "cgroup" and "memory" in line.split()[3].split(",")), None)
+    if not mount or not os.access(mount, os.W_OK):
+        raise Skip("no memory controller of cgroup v1")
+    group = "%s/tsnap-test-oom-%d" % (mount, os.getpid())
+    os.mkdir(group)
+    ctx.at_end(lambda: wait_until(lambda: not os.path.exists(group) or not subprocess.call(["rmdir", group], stderr=subprocess.DEVNULL), STOP_S, "its end"))
+    for name, value in (("memory.limit_in_bytes", "16M"), ("memory.oom_control", "1")):
+        with open(os.path.join(group, name), "w", encoding="ascii") as file:
+            file.write(value)
+    eater = child_of_shell(ctx, "echo 0 >\"$1/cgroup.procs\"; exec python3 -c 'x = bytearray(1 << 28); x[::4096] = b\"1\" * (1 << 16)'", group)
+    ctx.at_end(lambda: eater.signal(signal.SIGKILL))
+    wait_until(lambda: truth.read("/proc/%d/wchan" % eater.pid) == "mem_cgroup_oom_synchronize", STOP_S, "that it has reached its limit")
+    row = last_row(ctx, eater.pid)
+    check((row["state"], row["waits_on"]) == ("D", "out of memory (memory.limit_in_bytes of /%s)" % os.path.basename(group)), "%s", row)
