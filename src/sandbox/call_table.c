@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 
 #define ANY UINT32_MAX
@@ -71,6 +72,7 @@ const struct call_row call_rows[] = {
 	{"ioctl", SANDBOX_SAMPLES, {{IOCTL_KIND, 1, NSFS_KIND}}},
 	{"ioctl", SANDBOX_SAMPLES, {{IOCTL_KIND, 1, PERF_EVENT_IOC_ENABLE & IOCTL_KIND}}},
 	{"bpf perf_event_open process_vm_readv kcmp pidfd_open", SANDBOX_SAMPLES, {{0}}},
+	{"semctl", SANDBOX_SAMPLES, {{ANY, 2, GETPID}}},
 	{"pidfd_send_signal", SANDBOX_SAMPLES, {{ANY, 1, 0}}}, /* tests whether it lives */
 	{"setns", SANDBOX_NAMESPACES, {{ANY, 1, CLONE_NEWNET}}},
 	{"setresuid", SANDBOX_IDS, {{ANY, 0, UINT32_MAX}, {ANY, 2, UINT32_MAX}}},

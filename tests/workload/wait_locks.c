@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -224,19 +225,30 @@ static void futex_hostile(struct waiting *w)
 	snprintf(w->waits_on, sizeof(w->waits_on), "futex %#lx", (long)words);
 }
 
+/* Waits for a semaphore that another process has taken. */
 static void semaphore(struct waiting *w)
 {
-	static struct sembuf take = {.sem_op = -1};
+	static struct sembuf take = {.sem_op = -1}, give = {.sem_op = 1};
 	int set = semget(IPC_PRIVATE, 1, 0600);
+	pid_t other;
 
-	if (set < 0)
+	if (set < 0 || semop(set, &give, 1))
 		unready("no semaphores here");
+	other = child_fork();
+	if (!other) {
+		prctl(PR_SET_NAME, OTHER);
+		if (semop(set, &take, 1))
+			_exit(1);
+		stay();
+	}
+	await_state(other, other, "S", NR_ANY);
 	w->nr = SYS_semtimedop;
 	w->arg[0] = set;
 	w->arg[1] = (long)&take;
 	w->arg[2] = 1;
 	w->semaphores = set;
-	snprintf(w->waits_on, sizeof(w->waits_on), "semaphores %d", set);
+	snprintf(w->waits_on, sizeof(w->waits_on), "semaphores %d, last changed by %d " OTHER, set,
+		 other);
 }
 
 const struct wait_row lock_waits[] = {
