@@ -156,9 +156,6 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 #define SCAN_ROWS_GATHERED_MAX (1u << 18) /* of a scan that is in memory as a whole: 214 MB */
 #define ROUNDED_US 2		 /* most that rounding makes of a thread's times and a weight */
 #define AHEAD_BYTES (256u << 10) /* size of input from which a thread of its own reads ahead */
-#define DERIVED                                                                        \
-	((uint64_t)(NEED_COMMSUM | NEED_SCRIPT | NEED_FILENAMESUM | NEED_WAITS_ONSUM | \
-		    NEED_CGROUP_NAMES))
 
 /* A thread of the scan before. */
 struct seen_thread {
@@ -228,7 +225,7 @@ static bool sample_file_lacks(const struct source *source, const struct column *
 	const struct sample_file *file = (const struct sample_file *)source;
 	uint64_t made_of = 0;
 
-	if (column->needs & DERIVED)
+	if (column->needs & NEEDS_DERIVED)
 		made_of = needs_dearest(column->needs)->implies;
 	if (file->stacks)
 		made_of |= column->needs & NEEDS_STACKS ? NEEDS_STACKS : 0;
@@ -422,7 +419,7 @@ static int scan_add(struct sample_file *file)
 		sample->scan.weight_us = file->weight_us;
 	seen_note(file, sample);
 	verdict = filter_eval(file->filter, sample,
-			      ~(file->stacks ? DERIVED | NEEDS_STACKS : DERIVED));
+			      ~(NEEDS_DERIVED | (file->stacks ? NEEDS_STACKS : 0)));
 	if (verdict == VERDICT_REFUSED)
 		return row_refuse(file, sample);
 	if (file->stacks)

@@ -206,6 +206,7 @@ enum need_probe {
 #define NEED_IF_PROCESS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_PROCESS)
 #define NEED_IF_VALUES_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_VALUES)
 #define NEED_IF_WAIT_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_WAIT)
+#define NEED_IF_DERIVED_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_OTHERS)
 #define NEED_IF_CALL_(need, implies, from, ...) NEED_IF_(need, (from) >= FROM_CALL && (from) < FROM_WAIT)
 #define NEED_IF_STACKS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_STACKS)
 #define NEED_IF_CHAINS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_CHAINS)
@@ -228,6 +229,7 @@ enum need_probe {
 #define NEEDS_PROC_VALUES (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_VALUES_))
 #define NEEDS_OF_CALL (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_CALL_)) /* call, wait class, file */
 #define NEEDS_OF_WAIT (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_WAIT_))
+#define NEEDS_DERIVED (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_DERIVED_))
 #define NEEDS_STACKS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_STACKS_))
 #define NEEDS_CHAINS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_CHAINS_))
 #define NEEDS_SETTLED (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_SETTLED_))
