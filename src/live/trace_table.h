@@ -3,10 +3,11 @@
  *
  * A new kind is a LATENCY_x and its row here: name, help, own columns, what its events report, the
  * probe groups it needs, and how its words fill a sample. Its probe, in a fragment of its own or a
- * present one, is switched by LATENCY_HAS(LATENCY_x), fills the key (latency_key_fill, then what)
- * and calls latency_add(); one that measures calls slow_event() beside it. A probe that has other
- * data to report calls event_begin() and event_end() around writing it, and event_at() for the
- * event's address after each call of a helper.
+ * present one, is switched by LATENCY_HAS(LATENCY_x), fills the key (identity_read if the thread's
+ * is not full, latency_key_fill, then what) and calls latency_add(); one that measures calls
+ * slow_event() beside it. A probe that has other data to report calls event_begin() and event_end()
+ * around writing it, and event_at() for the event's address after each call of a helper. Some
+ * system calls need no kind of their own: --trace syscalls --filter syscall=fsync.
  */
 #ifndef TSNAP_LIVE_TRACE_TABLE_H
 #define TSNAP_LIVE_TRACE_TABLE_H

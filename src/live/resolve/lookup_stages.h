@@ -69,7 +69,7 @@ lookup_stage_fill stage_call, stage_class_by_call, stage_file, stage_class, stag
 lookup_stage_fill stage_waker, stage_process, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;
 
-/* Facts that are cached of a thread. With -a there is one struct for each thread of the host: 224
+/* Facts that are cached of a thread. With -a there is one struct for each thread of the host: 192
  * bytes with malloc(3)'s own. */
 struct thread {
 	struct cache_entry entry; /* key: tid */
