@@ -251,12 +251,14 @@ static bool waits_for_news(const struct finding_case *of)
 	       !(of->sample->wait.on && strstr(of->sample->wait.on, SOCKET_UNACCEPTED));
 }
 
+/* A thread that waits for a process of this host has a chain, once that is found: samples before
+ * that are no wait of their own. */
 static bool takes_server(const struct finding_case *of)
 {
 	if (of->rooted)
 		return !is_text(of->root.why, "cycle") && !waits_for_news(of);
 	return of->root.state == STATE_SLEEP && is_text(of->root.why, "client") &&
-	       of->root.waits_on;
+	       of->root.waits_on && !strstr(of->root.waits_on, " peer ");
 }
 
 static bool takes_kernel(const struct finding_case *of)
@@ -397,7 +399,7 @@ static bool is_enough(const struct finding *finding, const struct findings *find
 {
 	return finding->samples >= SAMPLES_LEAST &&
 	       per_mille(findings, finding->weight_us) >= FINDING_SHARE_LEAST &&
-	       ratio(finding->weight_us, 20, findings->elapsed_us) >= 1;
+	       ratio(finding->weight_us, 10, findings->elapsed_us) >= 1;
 }
 
 /* Average number of threads, in hundredths. */

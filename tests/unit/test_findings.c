@@ -212,6 +212,8 @@ static const struct {
 	{"server", "likely", {{10, SCANS, 19 * SECOND_US, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
 		.root = "mariadbd", .root_state = "S", .root_why = "futex"}}},
 	{"server", "likely", {{10, SCANS, 4 * SECOND_US, "S", .comm = "curl", .why = "client", .waits_on = "udp 10.0.0.2:53"}}},
+	{NULL, NULL, {{10, SCANS, 4 * SECOND_US, "S", .comm = "curl", .why = "client",
+		.waits_on = "tcp 127.0.0.1:80 peer 7 nginx"}}}, /* its chain is not found yet */
 	{"server", "likely", {{10, SCANS, 900000, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
 		.root = "mariadbd", .root_state = "S", .root_why = "futex", .before_us = 3 * SECOND_US}}}, /* it polls each second */
 	{NULL, NULL, {{10, SCANS, 900000, "S", .comm = "curl", .why = "client", .kind = "socket", .sure = "likely",
