@@ -6,15 +6,25 @@ name, and the sentence or what is wrong with it. Verdicts: right; pointed: the p
 first, or there is none, and one is found that is called likely; nothing; WRONG: a false culprit, or anything false that is called certain.
 An incident that is "not yet" right is expected so.
 
+With --show it prints instead what a user sees: plain tsnap on a terminal, and the command that its first finding gives. The guide
+(packaging/guide) has these screens. Below `unshare --pid --fork --mount-proc` tsnap sees the incident's processes alone.
+
 Exit 0: all is as expected, and nothing is wrong. Exit 77: nothing can run here.
 """
 import argparse
+import fcntl
 import fnmatch
 import json
 import os
+import pty
+import re
+import shlex
 import signal
+import struct
+import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 
@@ -35,6 +45,9 @@ import truth
 from incident import NOTHING, POINTED, RIGHT, SKIPPED, WRONG
 
 LIMIT_S = 120
+SCREEN = 24, 100  # of --show
+REST = 40, 110  # of the command that says more
+WHOLE_S = 6  # until who waits for whom is known, in seconds
 
 
 class Context(harness.Context):
@@ -60,6 +73,7 @@ def parse(argv):
     parser.add_argument("--all", action="store_true", help="all; without it and without names: those that tests/run has each time")
     parser.add_argument("--seconds", type=float, help="of a report (default: 5; 3 of those that tests/run has each time)")
     parser.add_argument("--quiet-seconds", type=float, help="of a report of a quiet load (default: as all)")
+    parser.add_argument("--show", action="store_true", help="print plain tsnap and the command of its first finding instead of verdicts")
     parser.add_argument("--table", action="store_true", help="print the table of tests/README.md")
     parser.add_argument("--list", action="store_true", help="list the incidents")
     parser.add_argument("-v", dest="verbose", action="store_true", help="show all findings")
@@ -85,6 +99,43 @@ def findings(context, own, seconds):
     tool.finish_plain(0, harness.START_S + seconds + harness.STOP_S)
     ended = incident.now()
     return [json.loads(line) for line in tool.out.decode().splitlines()], ended
+
+
+def plain_names(text):
+    """The text with names of files and groups that a reader of another run can use, and without the kernel's builder."""
+    text = re.sub(r"/tsnap-test-\d+", "/batch", re.sub(r"/tmp/tsnap-test-\w+", "/tmp/x", text))
+    return re.sub(r"(Linux [\d.]+)-[^ ,]*", r"\1", text)
+
+
+def on_terminal(size, command):
+    """What the command writes on a terminal of that size."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=dict(os.environ, NO_COLOR="1")) as process:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                written += os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+        os.close(ours)
+        return written.decode().replace("\r\n", "\n"), process.wait()
+
+
+def show(each, options, outer):
+    """Prints what a user sees of an incident."""
+    context = Context(options, outer)
+    print("## %s %s\n" % (each.number, each.__doc__))
+    try:
+        each(context)
+        harness.let_pass(WHOLE_S)
+        print("# tsnap\n" + plain_names(on_terminal(SCREEN, [options.tsnap])[0]))
+        command = findings(context, False, options.seconds)[0][0].get("command")
+        if command:
+            print("# %s\n%s" % (plain_names(command), plain_names(on_terminal(REST, [options.tsnap, *shlex.split(command)[1:]])[0])), flush=True)
+    finally:
+        context.end()
 
 
 def run(each, options, outer):
@@ -149,7 +200,7 @@ def table_print(results):
     for each, verdict, why in sorted(results, key=lambda result: result[0].number):
         if each.kind == "incident":
             print("| %s %s | %s | %s |" % (each.number, each.__doc__.rstrip("."), verdict,
-                                          (verdict != RIGHT and each.not_yet or why).replace("|", "\\|")))
+                                          plain_names(verdict != RIGHT and each.not_yet or why).replace("|", "\\|")))
 
 
 def main(argv):
@@ -170,6 +221,10 @@ def main(argv):
         os.chmod(directory, 0o711)
         outer = Context(options)
         try:
+            if options.show:
+                for each in chosen(options):
+                    show(each, options, outer)
+                return 0
             results = run_each(options, outer)
         finally:
             outer.end()
