@@ -54,8 +54,10 @@ static bool is_bus(const char *remote)
 void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own,
 		      bool has_request, const char *connection, const char *remote)
 {
-	if (own)
+	if (own) {
+		sum->wakes |= facts->kind == WAIT_EVENT || facts->kind == WAIT_TIMER;
 		return;
+	}
 	sum->others++;
 	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
 	sum->serves += facts->kind == WAIT_SOCKET && (facts->listens || facts->accepts_there);
@@ -90,7 +92,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 	} else {
 		facts.kind = WAIT_SET;
 		facts.listens = sum->listens && sum->listens == sum->others;
-		facts.accepts_there = sum->serves && sum->serves == sum->others;
+		facts.accepts_there = sum->serves && sum->serves == sum->others && !sum->wakes;
 		if (sum->has_request && !sum->listens) {
 			facts.has_request = true;
 			facts.request_ns = sum->one.request_ns;

@@ -20,6 +20,7 @@ struct wait_set_sum {
 	int others;	       /* descriptors that others can make ready */
 	int listens;	       /* descriptors of these that listen for connections */
 	int serves;	       /* these, and connections that were accepted */
+	bool wakes;	       /* eventfd or timerfd: the process itself may end the wait */
 	bool open;	       /* a later scan knows more of a descriptor */
 	bool connects;	       /* one of the others is a client's connection */
 	struct wait_facts one; /* facts of the only descriptor, or of a connection on which an

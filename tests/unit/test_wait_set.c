@@ -15,7 +15,7 @@
 
 #define DAEMON_PORTS 10000
 
-enum part { END, OWN, PIPE, LISTENER, ACCEPTED, IDLE, DUE, LOW_DUE, UNIX, BUS, NESTED };
+enum part { END, OWN, EVENTFD, PIPE, LISTENER, ACCEPTED, IDLE, DUE, LOW_DUE, UNIX, BUS, NESTED };
 
 static void part_add(struct wait_set_sum *sum, enum part part)
 {
@@ -24,13 +24,17 @@ static void part_add(struct wait_set_sum *sum, enum part part)
 			     : part == UNIX ? "/run/app.sock"
 					    : "10.0.0.1:80";
 
-	facts.kind = part == NESTED ? WAIT_UNKNOWN : part == PIPE ? WAIT_PIPE : WAIT_SOCKET;
+	facts.kind = part == NESTED    ? WAIT_UNKNOWN
+		     : part == EVENTFD ? WAIT_EVENT
+		     : part == PIPE    ? WAIT_PIPE
+				       : WAIT_SOCKET;
 	facts.listens = part == LISTENER;
 	facts.accepts_there = part == ACCEPTED;
 	facts.connected = part >= ACCEPTED && part <= BUS;
 	if (part >= LISTENER && part <= LOW_DUE)
 		facts.local_port = part == LOW_DUE ? 900 : 40000;
-	wait_set_sum_add(sum, &facts, part == OWN, part == DUE || part == LOW_DUE, "c", remote);
+	wait_set_sum_add(sum, &facts, part == OWN || part == EVENTFD,
+			 part == DUE || part == LOW_DUE, "c", remote);
 }
 
 static void what_remains_decides(void **state)
@@ -71,6 +75,8 @@ static void what_remains_decides(void **state)
 		{{ACCEPTED, ACCEPTED}, true, "loop"},
 		{{LISTENER, ACCEPTED, IDLE}, true, "poll"},
 		{{LISTENER, ACCEPTED, PIPE}, true, "poll"},
+		/* so may one that its own threads wake */
+		{{EVENTFD, LISTENER, ACCEPTED}, true, "poll"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
