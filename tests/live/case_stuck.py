@@ -352,12 +352,11 @@ def interval_is_kept(ctx, columns, **stuck):
     tool = without_requests(ctx, "-i", 100, "-a", "-g", columns)
     standing = Standing(tool)
     spin = ctx.workload("spin")
-    time.sleep(4 * SLOW)
+    tool.wait_sleeps(160)  # the first scan with stacks has a hundred
     one = ctx.workload("stuck_maps", **stuck)
     wait_until(lambda: tool.pid not in (standing.worker, standing.keeper), START_S, "a new worker")
     wait_until(lambda: scans_due(tool.out.decode()), START_S, "the interval that was begun")
-    tool.wait_sleeps(10)
-    time.sleep(3 * SLOW)  # the first scan with stacks sleeps a hundred times
+    tool.wait_sleeps(160)
     tool.signal(signal.SIGINT)
     tool.finish_plain(0, STOP_S)
     intervals = scans_due(tool.out.decode())
