@@ -29,7 +29,7 @@
 
 /* A process that was met by a look that did not end. */
 struct given_up {
-	int tasks; /* descriptor of its /proc/PID/task, where a later process has no thread */
+	DIR *tasks; /* of the thread that was met: a later process has no thread there */
 	int64_t pid;
 	const char *why;
 };
@@ -57,30 +57,12 @@ static struct {
 static size_t files_count;
 static bool users;
 
-/* The process of a thread: it lists its first thread first. A read of /proc/TID/status may not end.
- */
-static int64_t process_of(int64_t tid)
-{
-	char path[64];
-	struct dirent *entry;
-	int64_t pid = 0;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)tid);
-	tasks = opendir(path);
-	while (tasks && !pid && (entry = readdir(tasks)))
-		pid = strtoll(entry->d_name, NULL, 10);
-	if (tasks)
-		closedir(tasks);
-	return pid ? pid : tid;
-}
-
 static bool given_up_has(const struct given_up *process, int64_t id)
 {
 	char name[24];
 
 	snprintf(name, sizeof(name), "%lld", (long long)id);
-	return !faccessat(process->tasks, name, F_OK, 0);
+	return !faccessat(dirfd(process->tasks), name, F_OK, 0);
 }
 
 static const struct given_up *given_up_find(int64_t id)
@@ -93,22 +75,26 @@ static const struct given_up *given_up_find(int64_t id)
 
 bool avoid_process(int64_t id, const char *why)
 {
-	struct given_up fresh = {.pid = process_of(id), .why = why};
+	struct given_up fresh = {.why = why};
+	struct dirent *entry;
 	size_t at = 0;
 	char path[64];
 
-	if (given_up_find(fresh.pid))
+	if (given_up_find(id))
 		return false;
 	while (at < given_up_count && given_up_has(&given_up[at], given_up[at].pid))
 		at++;
 	if (at == GIVEN_UP_MAX)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)fresh.pid);
-	fresh.tasks = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fresh.tasks < 0) /* it has ended */
+	snprintf(path, sizeof(path), "/proc/%lld/task", (long long)id);
+	fresh.tasks = opendir(path);
+	if (!fresh.tasks) /* it has ended */
 		return true;
+	/* the first thread is the process; a read of /proc/TID/status may not end */
+	while (!fresh.pid && (entry = readdir(fresh.tasks)))
+		fresh.pid = strtoll(entry->d_name, NULL, 10);
 	if (at < given_up_count)
-		close(given_up[at].tasks);
+		closedir(given_up[at].tasks);
 	else
 		given_up_count++;
 	given_up[at] = fresh;

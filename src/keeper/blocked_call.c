@@ -151,7 +151,7 @@ static bool path_find(pid_t pid, const struct call_row *row, const uint64_t *arg
  * of a file on a file system that may hang (pipe:[1], /dev/pts/0). */
 static bool path_subject(struct blocked_subject *subject)
 {
-	const char *path = subject->path;
+	const char *path = subject->name;
 	char *end;
 
 	if (!strncmp(path, "/proc/", 6)) {
@@ -190,9 +190,11 @@ bool blocked_subject_find(pid_t pid, pid_t tid, const struct blocked_call *call,
 	*subject = (struct blocked_subject){.pid = 0};
 	if (row && row->pid >= 0)
 		subject->pid = (int64_t)call->arguments[row->pid];
-	else if (!row || !path_find(pid, row, call->arguments, subject->path) ||
+	else if (!row || !path_find(pid, row, call->arguments, subject->name) ||
 		 !path_subject(subject))
 		return false;
-	subject->why = why_find(pid, tid, reads_memory(row, subject->path));
+	subject->why = why_find(pid, tid, reads_memory(row, subject->name));
+	if (subject->pid)
+		snprintf(subject->name, PATH_MAX, "process %lld", (long long)subject->pid);
 	return true;
 }

@@ -19,8 +19,8 @@ struct blocked_call {
 /* What a call reads. */
 struct blocked_subject {
 	bool users;	     /* the names of users; or */
-	int64_t pid;	     /* another process; 0: no process */
-	char path[PATH_MAX]; /* a file, if pid is 0 */
+	int64_t pid;	     /* another process; or, if 0, a file */
+	char name[PATH_MAX]; /* of the file, or words for the others */
 	const char *why;     /* reason of the blocking; static */
 };
 

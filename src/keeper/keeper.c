@@ -41,7 +41,7 @@ struct watch {
 	pid_t shown; /* pid of the worker in /proc, which may be of another pid namespace */
 	int64_t poll_ns;
 	bool stop_requested;
-	/* uint64_t by tid: voluntary switches of a thread that slept in a call which reads */
+	/* uint64_t by tid: how often a thread had gone to sleep when it was in a call that reads */
 	struct keyed reading;
 };
 
@@ -59,39 +59,30 @@ struct keeper_progress *keeper_progress(void)
 	return shared_progress;
 }
 
-/* Returns what follows key, "\nSigPnd:\t", in the status of a thread; "": it has none. */
-static const char *status_find(const struct watch *watch, pid_t tid, const char *key)
+/* Returns how often the worker's thread went to sleep. */
+static uint64_t sleeps_of(const struct watch *watch, pid_t tid)
 {
-	static char text[4096];
-	char path[64];
+	static const char key[] = "\nvoluntary_ctxt_switches:\t";
+	char path[64], text[4096];
 	const char *at;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", watch->shown, tid);
 	at = host_file_read(path, text, sizeof(text)) > 0 ? strstr(text, key) : NULL;
-	return at ? at + strlen(key) : "";
-}
-
-/* True if the worker was killed, and does not end: a thread of it waits in the kernel. */
-static bool worker_is_killed(const struct watch *watch)
-{
-	uint64_t pending = strtoull(status_find(watch, watch->shown, "\nSigPnd:\t"), NULL, 16);
-
-	return pending >> (SIGKILL - 1) & 1 ||
-	       *status_find(watch, watch->shown, "\nState:\t") == 'Z';
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
 /* True if the thread is in a call that reads, and in the same sleep as at an earlier poll. */
 static bool sleeps_on(struct watch *watch, pid_t tid, struct blocked_call *call)
 {
-	uint64_t switches, *before;
+	uint64_t sleeps, *before;
 
 	if (!blocked_call_read(watch->shown, tid, call) || !call->reads)
 		return false;
-	switches = strtoull(status_find(watch, tid, "\nvoluntary_ctxt_switches:\t"), NULL, 10);
+	sleeps = sleeps_of(watch, tid);
 	before = keyed_put(&watch->reading, sizeof(*before), (uint64_t)tid, NULL);
-	if (*before == switches)
+	if (sleeps && *before == sleeps)
 		return true;
-	*before = switches;
+	*before = sleeps;
 	return false;
 }
 
@@ -122,6 +113,8 @@ static bool worker_is_blocked(struct watch *watch)
 	subject->users =
 		users_ns &&
 		(blocked ? !subject->pid : clock_monotonic_ns() - users_ns > 2 * watch->poll_ns);
+	if (subject->users)
+		*subject = (struct blocked_subject){true, 0, "the name service", "getpwuid"};
 	return blocked || subject->users;
 }
 
@@ -155,7 +148,7 @@ static bool subject_avoid(const struct blocked_subject *subject)
 		return avoid_users();
 	if (subject->pid)
 		return avoid_process(subject->pid, subject->why);
-	mount_point_find(subject->path, point);
+	mount_point_find(subject->name, point);
 	return avoid_files(point, subject->why);
 }
 
@@ -199,7 +192,7 @@ static void keeper_end(int status)
 static void worker_keep(struct watch *watch, const sigset_t *signals)
 {
 	int status, killed = 0;
-	pid_t ended;
+	pid_t ended, guard;
 
 	for (;;) {
 		const struct timespec period = {watch->poll_ns / NS_PER_SECOND,
@@ -222,7 +215,9 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 		watch->shown = (pid_t)shared_progress->worker_pid;
 		if (number > 0 || !watch->shown)
 			continue;
-		killed = worker_is_killed(watch) ? killed + 1 : 0;
+		/* without its guard it was killed, and ends when a call of another thread does */
+		guard = (pid_t)shared_progress->guard;
+		killed = guard && syscall(SYS_tgkill, watch->worker, guard, 0) ? killed + 1 : 0;
 		if (killed > 1)
 			keeper_end(SIGKILL);
 		if (!killed && worker_is_blocked(watch))
@@ -239,7 +234,7 @@ static void worker_give_up(const struct watch *watch)
 	const char *what;
 
 	kill(watch->worker, THREAD_SAVE_SIGNAL);
-	for (int i = 0; i < 3 * PAUSES_OF_SECOND && progress->guarded; i++)
+	for (int i = 0; i < 3 * PAUSES_OF_SECOND && progress->guard; i++)
 		nanosleep(&pause_of_waits, NULL);
 	kill(watch->worker, SIGKILL);
 	/* a thread of the screen that saw its files closed has marked the terminal as given back */
@@ -254,13 +249,7 @@ static void worker_give_up(const struct watch *watch)
 		       "recorded:";
 	else
 		what = "stopped while a read hung, and what was sampled is lost:";
-	if (subject->users)
-		error_set(&e, 0, EXIT_FAILED, "%s the name service (getpwuid)", what);
-	else if (subject->pid)
-		error_set(&e, 0, EXIT_FAILED, "%s process %lld (%s)", what, (long long)subject->pid,
-			  subject->why);
-	else
-		error_set(&e, 0, EXIT_FAILED, "%s %s (%s)", what, subject->path, subject->why);
+	error_set(&e, 0, EXIT_FAILED, "%s %s (%s)", what, subject->name, subject->why);
 	output_complain(e.line);
 	_exit(watch->stop_requested && progress->saved ? EXIT_SUCCESS : EXIT_FAILURE);
 }
@@ -317,8 +306,8 @@ bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 		worker_keep(&watch, &signals);
 		worker_give_up(&watch);
 		shared->worker_pid = 0;
-		shared->guarded = shared->saved = false;
-		shared->users_ns = 0;
+		shared->guard = shared->users_ns = 0;
+		shared->saved = false;
 		keyed_done(&watch.reading);
 	}
 }
@@ -361,6 +350,7 @@ static void *guard_run(void *of)
 	(void)of;
 	/* also in this thread: a change of its user takes the signal from the main thread */
 	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
+	shared_progress->guard = syscall(SYS_gettid);
 	sigemptyset(&signals);
 	guard_signals_add(&signals);
 	sigwait(&signals, &number);
@@ -376,7 +366,7 @@ static void *guard_run(void *of)
 	 * output would get no end, a recording would stay locked, and probes would run on. */
 	for (int fd = DESCRIPTORS_WANTED - 1; fd >= 0; fd--)
 		close(fd);
-	shared_progress->guarded = false;
+	shared_progress->guard = 0;
 	_exit(EXIT_FAILURE);
 }
 
@@ -387,11 +377,10 @@ void keeper_guard_begin(void)
 	if (!shared_progress->worker_pid)
 		return;
 	prctl(PR_SET_PDEATHSIG, THREAD_LOST_SIGNAL);
-	shared_progress->guarded = !thread_begin(&guard, guard_run, NULL);
-	if (shared_progress->guarded)
-		pthread_detach(guard);
-	else
+	if (thread_begin(&guard, guard_run, NULL))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	else
+		pthread_detach(guard);
 }
 
 void keeper_saves(void (*save)(void *of), void *of)

@@ -41,8 +41,9 @@ struct keeper_progress {
 	int64_t reports;   /* printed reports; with --csv and --json, scans */
 	bool output_begun; /* the first lines of the output are written */
 	struct blocked_subject subject; /* what the present worker met */
-	_Atomic bool guarded; /* the present worker has a guard, which has not closed its files */
-	_Atomic bool saved;   /* the guard has saved what was sampled */
+	_Atomic int64_t
+		guard;	    /* thread id of the worker's guard; 0: none, or it closed all files */
+	_Atomic bool saved; /* the guard has saved what was sampled */
 	_Atomic int64_t delivered_ns; /* scan time up to which all is printed, or on the disk */
 	_Atomic int64_t worker_pid;   /* pid of the present worker, as /proc shows it; 0: not yet */
 	_Atomic int64_t

@@ -81,15 +81,15 @@ static void files(void **state)
 	assert_int_equal(child_start(NULL), 0);
 	assert_true(find_path(SYS_openat, AT_FDCWD, "/mnt/nfs/file"));
 	assert_int_equal(subject.pid, 0);
-	assert_string_equal(subject.path, "/mnt/nfs/file");
+	assert_string_equal(subject.name, "/mnt/nfs/file");
 	assert_true(find_path(SYS_openat, directory, text));
-	assert_string_equal(subject.path, "/usr/lib/one");
+	assert_string_equal(subject.name, "/usr/lib/one");
 	assert_true(find_path(SYS_newfstatat, directory, ""));
-	assert_string_equal(subject.path, "/usr");
+	assert_string_equal(subject.name, "/usr");
 	assert_true(find(SYS_read, (uint64_t)directory, 0));
-	assert_string_equal(subject.path, "/usr");
+	assert_string_equal(subject.name, "/usr");
 	assert_true(find_path(SYS_openat, AT_FDCWD, path));
-	assert_string_equal(subject.path, "/usr");
+	assert_string_equal(subject.name, "/usr");
 	close(directory);
 }
 
