@@ -641,6 +641,7 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	if (report->times.shared)
 		report->source->pass = sample_pass;
 	report->source->sums_up = report->grouped && groups_sum_up(report);
+	report->source->shares = report->source->sums_up && !groups_have_few(report);
 	report->source->describe(report->source, &run->before);
 	/* what is lost was found when the recording was opened, or later */
 	if (run->config->replay)

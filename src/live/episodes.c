@@ -49,9 +49,9 @@ static bool sums_up(const struct episodes *episodes)
 	return episodes->source && episodes->source->sums_up;
 }
 
-/* True if scans may skip samples: their owner sums them up. Each sample needs a stack of its own,
- * and without its chain nothing tells whether a blocker would still be the same. */
-static bool may_skip(const struct episodes *episodes, const struct live_context *context)
+/* Each sample needs a stack of its own, and without its chain nothing tells whether a blocker would
+ * still be the same. */
+bool episodes_may_skip(const struct episodes *episodes, const struct live_context *context)
 {
 	return sums_up(episodes) && keeps_samples(context) &&
 	       !(context->wants.needs & NEEDS_STACKS) &&
@@ -252,7 +252,7 @@ void episodes_begin_scan(struct episodes *episodes, struct live_context *context
 
 	episodes->round = round;
 	episodes->skipped_us = INT64_MAX;
-	if (may_skip(episodes, context)) {
+	if (episodes_may_skip(episodes, context)) {
 		skip_choose(episodes, context);
 		changed_note(episodes, context);
 	}
@@ -518,7 +518,7 @@ void episode_deliver(const struct episodes *episodes, struct live_context *conte
 		return;
 	if (episode->skipped_count && wait_differs(&episode->samples[DELIVERED], sample))
 		skipped_deliver(episodes, episode, earlier_count(episodes, context, episode));
-	sample->scan.repeats = episode->skipped_count;
+	sample->scan.repeats += episode->skipped_count;
 	sample->scan.weight_us += episode->skipped_us;
 	episode->skipped_us = episode->skipped_count = 0;
 	episode->samples[DELIVERED] = *sample;

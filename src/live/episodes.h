@@ -114,6 +114,8 @@ static inline void episodes_prefetch(const struct episodes *episodes, size_t at)
 		__builtin_prefetch(from + byte);
 }
 
+/* True if scans may skip samples: their owner sums them up. */
+bool episodes_may_skip(const struct episodes *episodes, const struct live_context *context);
 /* True if this scan skips some episodes. */
 static inline bool episodes_skip(const struct episodes *episodes)
 {

@@ -101,15 +101,22 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	return true;
 }
 
+static void scan_fill(const struct scan *scan, uint32_t shares, struct sample *sample)
+{
+	sample->scan.time_us = scan->time_us;
+	sample->scan.weight_us = scan->weight_us * shares;
+	sample->scan.repeats = shares - 1;
+}
+
 /* True if the sample was made from the one that its episode keeps, and the filter wants it. */
-static bool sample_repeat(struct live *live, struct episode *episode, struct sample *sample)
+static bool sample_repeat(struct live *live, struct episode *episode, uint32_t shares,
+			  struct sample *sample)
 {
 	const struct thread_state *record = &episode->copy.record;
 
 	if (!episode_fill(&live->context, episode, sample))
 		return false;
-	sample->scan.time_us = live->batch.scan.time_us;
-	sample->scan.weight_us = live->batch.scan.weight_us;
+	scan_fill(&live->batch.scan, shares, sample);
 	if (!(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
@@ -247,7 +254,7 @@ static void batch_give(struct live *live)
 }
 
 void live_batch_add(struct live *live, const struct thread_state *record,
-		    enum thread_state_kind state, bool requested)
+		    enum thread_state_kind state, bool requested, uint32_t shares)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	/* where work is not wanted, episodes keep no samples */
@@ -265,13 +272,12 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 		batch_give(live);
 	sample = &live->batch.samples[live->batch.scan.count];
 	live->batch.kept[live->batch.scan.count] = NULL;
-	if (episode && sample_repeat(live, episode, sample)) {
+	if (episode && sample_repeat(live, episode, shares, sample)) {
 		sample_note(live, record, (uint32_t)live->batch.scan.count++);
 		return;
 	}
 	record_sample(record, &live->context.now.scan_time, state, sample);
-	sample->scan.time_us = live->batch.scan.time_us;
-	sample->scan.weight_us = live->batch.scan.weight_us;
+	scan_fill(&live->batch.scan, shares, sample);
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
 		live_namespace_waker(&live->context, sample);
 	if (sample_request(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) ==

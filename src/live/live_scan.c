@@ -17,6 +17,12 @@
 #define SWEEP_ROUNDS 10 /* rounds from one sweep of totals to the next */
 #define CROWD_LEAST 32	/* threads of a process that were captured off their CPUs */
 
+/* Short waits stand for others of their process after so many rounds, and where scans are that
+ * frequent: a report of few scans has all waits. */
+#define SHORT_WAIT_NS (NS_PER_SECOND / 2)
+#define SHARED_ROUNDS 1
+#define SHARED_PERIOD_NS (NS_PER_SECOND / 10)
+
 /* Records that a scan passes although it need not look at them: WALK_RECORDS, or one in WALK_PART
  * where that is more. Each touches memory that nothing else does. */
 #define WALK_RECORDS 8192
@@ -135,12 +141,43 @@ static bool sleeper_due(struct live *live, const struct thread_state *record)
 	return !live->walk.walking;
 }
 
+/* True if the copy has a sleep that is new, or nearly so. */
+static bool is_short_wait(const struct live *live, const struct captured *copy)
+{
+	const struct live_scan_time *now = &live->context.now.scan_time;
+	bool ambiguous;
+
+	return copy->record.sched.tid &&
+	       now->now_ns - (int64_t)copy->record.sched.out_ns < SHORT_WAIT_NS &&
+	       captured_state(copy, &copy->record, now, &ambiguous) == STATE_SLEEP;
+}
+
+/* Returns how many threads of its process the sleeping one stands for in this scan; 0: others stand
+ * for it. A scan looks at some of many short waits in one process, in turn (struct source, shares).
+ * It looks at all long ones, as there may be few of them. */
+static uint32_t stands_for(struct live *live, const struct captured *copy)
+{
+	const uint64_t *count;
+	uint32_t shares;
+
+	if (!live->walk.shares || !copy || !is_short_wait(live, copy))
+		return 1;
+	count = index_find(&live->walk.crowds, copy->record.identity.tgid);
+	shares = count && *count >= CROWD_LEAST ? (uint32_t)*count / CROWD_LEAST : 1;
+	if (!((copy->record.sched.tid + live->walk.scans) % shares))
+		return shares;
+	/* its turn comes while it waits */
+	episodes_want(&live->episodes, &live->context, &copy->record);
+	return 0;
+}
+
 /* Makes a sample of a record if it is wanted. copy: where the record was captured; or NULL. */
 static void record_take(struct live *live, const struct thread_state *record,
 			const struct captured *copy)
 {
 	struct thread_state completed;
 	enum thread_state_kind state;
+	uint32_t shares;
 	bool ambiguous;
 
 	record = live_seed_whole(record, &completed);
@@ -159,7 +196,9 @@ static void record_take(struct live *live, const struct thread_state *record,
 		return;
 	if (live->context.wants.work && state == STATE_SLEEP && !sleeper_due(live, record))
 		return;
-	live_batch_add(live, record, state, copy && copy->requested);
+	shares = state == STATE_SLEEP ? stands_for(live, copy) : 1;
+	if (shares)
+		live_batch_add(live, record, state, copy && copy->requested, shares);
 }
 
 /* Does what need not be done at every tick. */
@@ -241,6 +280,12 @@ static void crowd_count(struct live *live, const struct captured *copy)
 	++*index_put(&live->walk.crowds, copy->record.identity.tgid, NULL);
 }
 
+static void short_wait_count(struct live *live, const struct captured *copy)
+{
+	if (is_short_wait(live, copy))
+		crowd_count(live, copy);
+}
+
 static bool is_of_crowd(const struct live *live, const struct captured *copy)
 {
 	const uint64_t *count = index_find(&live->walk.crowds, copy->record.identity.tgid);
@@ -266,11 +311,13 @@ static void crowd_meet(struct live *live, const struct captured *copy)
  * other stacks from being read, in this scan or the next. */
 static void off_cpu_take(struct live *live)
 {
+	index_empty(&live->walk.crowds);
 	if (!live->stacks.needs) {
+		if (live->walk.shares)
+			off_cpu_visit(live, short_wait_count);
 		off_cpu_visit(live, copy_meet);
 		return;
 	}
-	index_empty(&live->walk.crowds);
 	off_cpu_visit(live, crowd_count);
 	off_cpu_visit(live, few_meet);
 	live->stacks.until_ns = live->context.now.scan_time.now_ns + live->context.period_ns / 2;
@@ -315,6 +362,10 @@ static void awake_take(struct live *live)
 		index_put(&live->walk.awake, live->context.now.capture->threads[i].record.key,
 			  NULL);
 	episodes_begin_scan(&live->episodes, &live->context, live->walk.rounds);
+	live->walk.scans++;
+	live->walk.shares = live->source.shares && live->walk.rounds > SHARED_ROUNDS &&
+			    live->context.period_ns <= SHARED_PERIOD_NS &&
+			    episodes_may_skip(&live->episodes, &live->context);
 	arrivals_note(live);
 	off_cpu_take(live);
 	live_batch_request(live);

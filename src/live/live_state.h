@@ -32,10 +32,12 @@
 
 /* Records that are awake, and walks over all of them: live_scan.c. */
 struct live_walk {
-	struct index awake;	  /* keys captured in this scan, or waiting for a record */
-	struct index awake_next;  /* keys that wait in the next scan, or were missed in this one */
-	struct index keys_next;	  /* keys, also settled ones, that the next captures must have */
-	struct index crowds;	  /* pid to how many of its threads were captured */
+	struct index awake;	 /* keys captured in this scan, or waiting for a record */
+	struct index awake_next; /* keys that wait in the next scan, or were missed in this one */
+	struct index keys_next;	 /* keys, also settled ones, that the next captures must have */
+	struct index crowds;	 /* pid to threads that were captured (shares: in short waits) */
+	bool shares;		 /* true: some of a crowd's short waits stand for the others */
+	uint32_t scans;
 	int64_t *arrived_ns;	  /* arrivals at the present scan time, see struct live_scan_time */
 	struct index ambiguous;	  /* tid to switch sequence << 8 | state shown by /proc, plus one */
 	bool walking;		  /* true while a walk passes records that were not captured */
@@ -106,11 +108,11 @@ static inline uint64_t awake_key(const struct thread_state *record, uint32_t key
 }
 
 /* live_batch.c. add: makes a sample of the record, and first hands over what was gathered if the
- * batch is full (requested: its registers are not to be requested again). request: requests the
- * registers that samples wait for, and completes these samples. settle: does the same, and
- * completes live->batch.scan. */
+ * batch is full (requested: its registers are not to be requested again; shares: how many threads
+ * it stands for). request: requests the registers that samples wait for, and completes these
+ * samples. settle: does the same, and completes live->batch.scan. */
 void live_batch_add(struct live *live, const struct thread_state *record,
-		    enum thread_state_kind state, bool requested);
+		    enum thread_state_kind state, bool requested, uint32_t shares);
 void live_batch_request(struct live *live);
 void live_batch_settle(struct live *live);
 

@@ -400,6 +400,16 @@ bool groups_sum_up(const struct report *report)
 	return true;
 }
 
+bool groups_have_few(const struct report *report)
+{
+	bool few = report->filter.by_tid || report->filter.expression.count;
+
+	for (size_t i = 0; i < report->list.count; i++)
+		few |= report->list.items[i]->role == ROLE_KEY &&
+		       report->list.items[i]->offset == offsetof(struct sample, thread.tid);
+	return few;
+}
+
 const struct report_part groups_part = {.bytes = sizeof(struct groups),
 					.begin = groups_begin,
 					.needs = groups_needs,

@@ -42,5 +42,7 @@ void groups_end_scan(struct report *report, const struct scan *scan);
 /* True if what is shown is the same whether a thread that waits is in each scan, or in one that
  * stands for several. */
 bool groups_sum_up(const struct report *report);
+/* True if what is shown may be of a few threads of a process that has many. */
+bool groups_have_few(const struct report *report);
 
 #endif

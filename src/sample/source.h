@@ -205,6 +205,10 @@ struct source {
 	 * the wait of an earlier sample. A later sample of that wait stands for these scans, too,
 	 * or take gets the earlier one again, in a batch of its own (struct scan, again). */
 	bool sums_up;
+	/* Set by the owner if it also shows processes rather than threads. A sample of a short wait
+	 * may then stand for other threads of its process, too: weight_us and repeats have theirs.
+	 */
+	bool shares;
 	/* Set by the owner, or NULL: takes the samples of a recording that the filter refuses, as
 	 * they have exact times of their threads since the samples before; without the columns that
 	 * follow from others. scan: times of the scan that the sample is of. Live, these times are

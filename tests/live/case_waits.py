@@ -231,6 +231,21 @@ def waits_of_the_busy(ctx):
 
 
 @case
+def report_of_the_busy(ctx):
+    """Of 200 threads that are served 30 times a second a report looks at some in each scan, which stand for all; a report by thread
+    looks at all."""
+    workload, threads, seconds = ctx.workload("served", threads=200), 200, 4 * SLOW
+    tools = [ctx.plain("--csv", "--report", "--raw", "-F", 20, "-d", seconds, "-p", workload.tgid, "-g", columns)
+             for columns in ("state", "tid")]
+    totals, of_threads = [], []
+    for tool, into in zip(tools, (totals, of_threads)):
+        tool.finish_plain(0, START_S + seconds + STOP_S)
+        into += [float(row["avg_thr"]) for row in csv.DictReader(io.StringIO(tool.out.decode()))]
+    check(0.85 * threads < sum(totals) < 1.05 * threads, "%s of %d threads", totals, threads)
+    check(len(of_threads) >= threads and sorted(of_threads)[-threads] > 0.8, "%s", of_threads)
+
+
+@case
 def wchan(ctx):
     """wchan is the kernel function that /proc has."""
     workload = ctx.workload("sleep", call="pipe_read")
