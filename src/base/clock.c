@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
-#include "base/quantity.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -132,19 +131,4 @@ void clock_format_local(int64_t utc_us, char text[CLOCK_LOCAL_SIZE])
 	length += (size_t)snprintf(text + length, CLOCK_LOCAL_SIZE - length, ".%06d ", us);
 	if (!strftime(text + length, CLOCK_LOCAL_SIZE - length, "%Z", &tm))
 		text[length] = '\0';
-}
-
-int clock_parse_iso(const char *text, int64_t *utc_us)
-{
-	const struct time_context context = {.after_us = TIME_NOT_AFTER, .utc = true};
-	char again[CLOCK_ISO_SIZE];
-	int64_t parsed;
-
-	if (time_word_read(text, &context, &parsed))
-		return -EINVAL;
-	clock_format_iso(parsed, again);
-	if (strcmp(again, text) != 0)
-		return -EINVAL;
-	*utc_us = parsed;
-	return 0;
 }

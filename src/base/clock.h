@@ -38,8 +38,6 @@ int clock_sleep_until(int64_t monotonic_ns);
 /* Formats a time as 2026-11-20T20:42:53.123456Z; one outside the years 1000 to 9999, which a
  * damaged recording may have, as their first or last second. */
 void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
-/* Parses the format of clock_format_iso(). 0 or -EINVAL. */
-int clock_parse_iso(const char *text, int64_t *utc_us);
 
 #define CLOCK_LOCAL_SIZE 64
 #define CLOCK_LOCAL_TIME 11 /* where the time of day begins */

@@ -325,3 +325,18 @@ int time_word_read(const char *word, const struct time_context *context, int64_t
 	*time_us = words_time(&words);
 	return TIME_OF_DAY;
 }
+
+int time_iso_read(const char *text, int64_t *utc_us)
+{
+	const struct time_context context = {.after_us = TIME_NOT_AFTER, .utc = true};
+	char again[CLOCK_ISO_SIZE];
+	int64_t parsed;
+
+	if (time_word_read(text, &context, &parsed))
+		return -EINVAL;
+	clock_format_iso(parsed, again);
+	if (strcmp(again, text) != 0)
+		return -EINVAL;
+	*utc_us = parsed;
+	return 0;
+}

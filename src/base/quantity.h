@@ -45,4 +45,7 @@ struct time_context {
 /* Reads a time. 0; TIME_OF_DAY if the context chose its date; -EINVAL. */
 int time_word_read(const char *word, const struct time_context *context, int64_t *time_us);
 
+/* Reads the format of clock_format_iso() and no other. 0 or -EINVAL. */
+int time_iso_read(const char *text, int64_t *utc_us);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/sample_file.h"
 #include "base/clock.h"
+#include "base/quantity.h"
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -86,7 +87,7 @@ static int time_read(struct sample_row *row, const struct csv_field *field, int6
 {
 	if (!field->length || field->length >= sizeof(row->time_text) ||
 	    memcmp(field->text, row->time_text, field->length + 1) != 0) {
-		if (clock_parse_iso(field->text, &row->time_value))
+		if (time_iso_read(field->text, &row->time_value))
 			return -EINVAL;
 		snprintf(row->time_text, sizeof(row->time_text), "%s", field->text);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/scan_rows.h"
 #include "base/clock.h"
+#include "base/quantity.h"
 #include "base/memory.h"
 #include "recording/csv_reader.h"
 #include "report/value.h"
@@ -74,7 +75,7 @@ static bool row_read(const struct scan_rows *rows, struct scan_row *row)
 
 		if (column < 0 || !*text)
 			continue;
-		if (column ? csv_number_read(text, &number) : clock_parse_iso(text, &number))
+		if (column ? csv_number_read(text, &number) : time_iso_read(text, &number))
 			return false;
 		if (number < 0 && column && strcmp(columns[column].name, "clock_step_us"))
 			return false;

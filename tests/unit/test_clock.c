@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit.h"
 #include "base/clock.h"
+#include "base/quantity.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static void iso_both_ways(void **state)
 
 		clock_format_iso(rows[i].us, text);
 		assert_string_equal(text, rows[i].iso);
-		assert_int_equal(clock_parse_iso(rows[i].iso, &us), 0);
+		assert_int_equal(time_iso_read(rows[i].iso, &us), 0);
 		assert_int_equal(us, rows[i].us);
 	}
 }
@@ -50,7 +51,7 @@ static void iso_refuses(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		int64_t us = 42;
 
-		assert_int_equal(clock_parse_iso(wrong[i], &us), -EINVAL);
+		assert_int_equal(time_iso_read(wrong[i], &us), -EINVAL);
 		assert_int_equal(us, 42);
 	}
 }

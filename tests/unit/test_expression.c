@@ -2,6 +2,7 @@
 /* Expressions, and filters that are made of them */
 #include "unit.h"
 #include "base/clock.h"
+#include "base/quantity.h"
 #include "base/names.h"
 #include "sample/column.h"
 #include "sample/filter/expression.h"
@@ -12,7 +13,7 @@ static struct sample person(void)
 {
 	struct sample sample = *sample_absent();
 
-	clock_parse_iso("2026-11-20T20:42:53.500000Z", &sample.scan.time_us);
+	time_iso_read("2026-11-20T20:42:53.500000Z", &sample.scan.time_us);
 	sample.thread.tid = 12;
 	sample.thread.pid = 10;
 	sample.thread.uid = 0;

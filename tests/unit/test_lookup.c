@@ -286,10 +286,8 @@ static void sleeper_is_left_alone(void **state)
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
 	fill(scene, NEED_CGROUP, NOW);
 	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_STILL_NS - 1).cgroup.path,
-			    "/a");
-	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).cgroup.path,
-			    "/b");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_STILL_NS - 1).cgroup.path, "/a");
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_STILL_NS).cgroup.path, "/b");
 }
 
 static void sleeper_stays_with_its_leader(void **state)

@@ -2,6 +2,7 @@
 /* csv_reader, sample_file */
 #include "unit.h"
 #include "base/clock.h"
+#include "base/quantity.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "recording/csv_reader.h"
@@ -513,8 +514,8 @@ static void parts_are_read(void **state)
 	int64_t first_us, day_us;
 	char *path;
 
-	clock_parse_iso("2026-11-20T00:00:00.000000Z", &day_us);
-	clock_parse_iso("2026-11-20T19:00:00.000000Z", &first_us);
+	time_iso_read("2026-11-20T00:00:00.000000Z", &day_us);
+	time_iso_read("2026-11-20T19:00:00.000000Z", &first_us);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error e = {0};
 		int64_t from_us = rows[i].from_us, until_us = rows[i].until_us;
