@@ -14,7 +14,7 @@ SECONDS_OFF = 0.2  # share by which seconds may differ
 THREADS_OFF = 0.25  # of threads at a time, which are an average
 NO_PROBLEM = ("no_problem", "not_seen")  # the rest of the time, no findings
 PREFERRED = -15  # nice value
-OF_OTHERS = ("cpus", "uneven_cpus", "kernel", "d_wait", "disk", "slow_disk")
+OF_OTHERS = ("cpus", "uneven_cpus", "kernel")
 TABLE = []
 
 
@@ -96,8 +96,8 @@ def quiet(not_yet=None, often=False):
 
 
 def problems(objects, others, but=()):
-    """The findings, in their order. others: of a host with other work, by which any thread may wait for a CPU, a disk, or a lock of
-    the kernel that such a thread has; but: names of those that count all the same."""
+    """The findings, in their order. others: of a host with other work, by which any thread may wait for a CPU; but: names of those that count
+    all the same."""
     return [told for told in objects
             if told["finding"] not in NO_PROBLEM and not (others and told["finding"] in OF_OTHERS and told["finding"] not in but)]
 
