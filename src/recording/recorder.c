@@ -237,17 +237,17 @@ static int directory_hold(struct recorder *recorder)
 	return directory_lock(recorder, &holder);
 }
 
-/* Reports files that were removed while they were written. 0: what is written now has a name; or
- * -errno. */
+/* Reports files that were removed or cut while they were written. 0: what is written now has a
+ * name; or -errno. */
 static int files_check(struct recorder *recorder)
 {
 	int removed = recorder_part_removed(&recorder->part), err = directory_hold(recorder);
-	char words[120];
+	char words[128];
 
 	recorder->checked_ns = clock_monotonic_ns();
 	if (removed) {
 		snprintf(words, sizeof(words),
-			 "somebody removed %d of the files being written, with their rows; "
+			 "somebody removed or cut %d of the files being written, with their rows; "
 			 "recording goes on in new files",
 			 removed);
 		words_add(recorder, words);

@@ -68,7 +68,8 @@ int recorder_part_removed(struct recorder_part *part)
 		if (!part->files[kind].fd)
 			continue;
 		file_name(part, (enum record_kind)kind, name);
-		if ((fstat(part->files[kind].fd, &file) || file.st_nlink) &&
+		if ((fstat(part->files[kind].fd, &file) ||
+		     (file.st_nlink && file.st_size >= part->files[kind].end)) &&
 		    (!faccessat(part->directory, name, F_OK, 0) || errno != ENOENT))
 			continue;
 		removed++;

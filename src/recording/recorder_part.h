@@ -40,8 +40,8 @@ bool recorder_part_takes(const struct recorder_part *part, int64_t time_us);
 int recorder_part_begin(struct recorder_part *part, int64_t time_us);
 /* Writes all rows. 0; or -errno: rows that are not on the disk are kept. */
 int recorder_part_flush(struct recorder_part *part, int64_t now_us);
-/* Ends the part if files of it have been removed, as rows would go to files without names. Returns
- * how many were. */
+/* Ends the part if files of it have been removed, as rows would go to files without names, or cut,
+ * as they would stand behind a hole. Returns how many were. */
 int recorder_part_removed(struct recorder_part *part);
 void recorder_part_done(struct recorder_part *part);
 

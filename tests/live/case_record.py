@@ -359,6 +359,28 @@ def record_removed(ctx):
           "a replay has other rows")
 
 
+@case
+def record_cut(ctx):
+    """Files that somebody cuts while they are written are told, and new ones begun; a file that begins with something else does not keep a
+    replay from the others."""
+    directory = ctx.temporary()
+    tool = recording(ctx, directory, "-a", "-F", 5, "--flush", 1)
+    for path in glob.glob(directory + "/*.samples.*"):
+        os.truncate(path, 0)
+    wait_until(lambda: REMOVED in tool.err, STOP_S, "a word about the files")
+    wait_until(lambda: newest_scans(directory)[1] >= 5, STOP_S, "scans in new files")
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0)
+    whole = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp").finish()
+    check(len(whole) > 100, "a replay has %d rows", len(whole))
+    for begins in (bytes(4096), b'a,"b,c"d' * 512):
+        with open(sorted(glob.glob(directory + "/*.samples.*"))[0], "wb") as file:
+            file.write(begins)
+        replay = ctx.plain("--replay", directory, "-a", "--csv", "-g", "timestamp")
+        check(len(replay.finish()) == len(whole), "%r: a replay has other rows: %s", begins[:8], replay.err)
+        check("damaged part" in replay.err, "%r: not told: %s", begins[:8], replay.err)
+
+
 def head_flipped(path, number):
     """Flips a bit in the head of a file's frame of that number."""
     with open(path, "r+b") as file:
