@@ -352,15 +352,18 @@ def interval_is_kept(ctx, columns, **stuck):
     tool = without_requests(ctx, "-i", 100, "-a", "-g", columns)
     standing = Standing(tool)
     spin = ctx.workload("spin")
-    tool.wait_sleeps(160)  # the first scan with stacks has a hundred
+    tool.wait_sleeps(10)
+    time.sleep(4 * SLOW)  # the first scan, which reads of all processes, is over
     one = ctx.workload("stuck_maps", **stuck)
     wait_until(lambda: tool.pid not in (standing.worker, standing.keeper), START_S, "a new worker")
     wait_until(lambda: scans_due(tool.out.decode()), START_S, "the interval that was begun")
-    tool.wait_sleeps(160)
+    tool.wait_sleeps(10)
+    time.sleep(4 * SLOW)  # the first scan, which reads of all processes, is over
     tool.signal(signal.SIGINT)
     tool.finish_plain(0, STOP_S)
     intervals = scans_due(tool.out.decode())
-    check(len(intervals) == 2 and min(scans for scans, _ in intervals) > 10, "intervals: %s", intervals)
+    # more, if something else of the host blocks, too
+    check(sum(1 for scans, _ in intervals if scans > 10) >= 2, "intervals: %s", intervals)
     check(tool.out.count(b"spin") >= 2, "the thread that spins is not in both: %s", tool.out.decode())
     spin.end()
     one.end()  # another worker must not be given up because of it before it has sampled

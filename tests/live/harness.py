@@ -333,13 +333,14 @@ class Tsnap(Process):
         check("its sandbox refused" not in self.err, "the sandbox is in the way: %s", self.err)
 
     def wait_sleeps(self, count):
-        """Waits for `count` more sleeps of tsnap, which sleeps before each scan; for a run that shows no scans. The start, which sleeps, too,
-        ends when the sandbox is entered."""
+        """Waits for `count` more sleeps of the thread that sleeps before each scan, which begins after the start; for a run that shows no
+        scans. No other thread beside the main one, which sleeps for much else, sleeps as often."""
+        pid = self.pid
+
         def sleeps():
-            switches = truth.Thread(self.pid).status_number("voluntary_ctxt_switches")
-            check(switches is not None, "tsnap ended early: %s", self.err)
-            return switches
-        wait_until(lambda: sleeps() and truth.Thread(self.pid).status_number("Seccomp") == 2, START_S, "the end of tsnap's start")
+            tids = [int(tid) for tid in truth.read_dir("/proc/%d/task" % pid)]
+            check(tids, "tsnap ended early: %s", self.err)
+            return max([0] + [truth.Thread(tid).status_number("voluntary_ctxt_switches") or 0 for tid in tids if tid != pid])
         before = sleeps()
         wait_until(lambda: sleeps() >= before + count, START_S + count * SLOW, "%d scans" % count)
 
