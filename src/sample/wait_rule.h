@@ -53,9 +53,11 @@ struct wait_facts {
 	int64_t readers;     /* number of threads that share a lock */
 	enum edge_kind lock; /* kind of the edge to tid, if that holds a lock */
 	int64_t turn;	     /* lock of a language's runtime: a number per holder */
-	bool changing;	     /* the holder of the runtime's lock may be about to change */
-	bool other_user;     /* the lock's word names another user's thread as its holder, which the
-				waiter's user can write there for any thread */
+	const char
+		*lost;	 /* of a lock that nobody can let go of: who took it; NULL: none is known */
+	bool changing;	 /* the holder of the runtime's lock may be about to change */
+	bool other_user; /* the lock's word names another user's thread as its holder, which the
+			    waiter's user can write there for any thread */
 	/* socket of a server's thread's connection, while the client waits (waits/served.c) */
 	int64_t served_inode;
 	int64_t armed; /* number of requests in flight that only wait until a descriptor is ready */

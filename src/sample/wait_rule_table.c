@@ -7,7 +7,7 @@
 static bool lock_is_held(const struct wait_facts *facts, int64_t daemon_ports)
 {
 	(void)daemon_ports;
-	return facts->tid != ABSENT || facts->readers != ABSENT;
+	return facts->tid != ABSENT || facts->readers != ABSENT || facts->lost;
 }
 
 static bool client_waits(const struct wait_facts *facts, int64_t daemon_ports)

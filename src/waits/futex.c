@@ -13,8 +13,10 @@
  *    its end (CLONE_CHILD_CLEARTID). In later glibc (seen in 2.43) that word holds a state and no
  *    id: such a wait is reported by its address.
  * The words are believed only if the futex word still has the value that the call was given, and
- * the id is that of a living thread of the same process (of any process, for a shared PI futex: any
- * user can write any thread's id there, so one of another user is marked as likely only).
+ * the id is that of a living thread of the same process (of any process, for a shared PI futex or
+ * mutex: any user can write any thread's id there, so one of another user is marked as likely
+ * only). Where all words of a glibc mutex are as such a mutex has them, an id without such a thread
+ * is believed, too: the holder has ended, or was left behind by a fork.
  * Locks of language runtimes, whose waiters sleep on a condition variable, come from a
  * runtime_lock_finder (sample/runtime_lock.h). Everything else, such as condition variables and
  * semaphores, is reported by its address.
@@ -42,6 +44,7 @@ struct futex {
 	uint64_t address;
 	uint32_t expected; /* value of the word when the thread went to sleep */
 	bool shared, owned /* a PI futex */;
+	bool mutex;	   /* all words are those of a mutex of glibc */
 	uint32_t words[4]; /* words from `address` on */
 	size_t count;	   /* words read */
 	int64_t holder;	   /* process of the thread that holder_of() found last */
@@ -100,16 +103,18 @@ static bool process_has(const struct wait *wait, int64_t tid)
 }
 
 /* The process of a thread that may hold the futex: the waiter's own process, or any process that
- * shares a PI futex. ABSENT: there is no such thread. */
+ * shares a PI futex or a mutex. ABSENT: there is no such thread. */
 static int64_t holder_process(const struct wait *wait, const struct futex *futex, int64_t tid)
 {
 	int64_t uid, pid;
 
 	if (process_has(wait, tid))
 		return wait->pid;
-	return futex->owned && futex->shared && !proc_ids_read(wait->waits->root, tid, &uid, &pid)
-		       ? pid
-		       : ABSENT;
+	if (!futex->shared || proc_ids_read(wait->waits->root, tid, &uid, &pid))
+		return ABSENT;
+	/* threads of another pid namespace write other ids there */
+	return futex->owned || (futex->mutex && wait_shares_namespace(wait, "pid", pid)) ? pid
+											 : ABSENT;
 }
 
 /* True if the first thread of a process has ended: others go on, or nobody has waited for the
@@ -182,6 +187,84 @@ static void held_describe(struct wait *wait, const struct futex *futex, int64_t 
 	text_add_format(wait->text, "mutex %#llx%s held", (unsigned long long)futex->address,
 			wait->facts.other_user ? " likely" : "");
 	wait_add_thread(wait, " by ", tid);
+}
+
+/* --- mutexes of glibc whose holder is no thread of the process */
+
+#define MUTEX_WORDS 10 /* pthread_mutex_t of 64-bit hosts; the last four are a list's pointers */
+
+#define WORD_COUNT 1
+#define WORD_OWNER 2
+#define WORD_USERS 3
+#define WORD_KIND 4
+#define WORD_LIST 6
+
+/* Bits of the kind: PTHREAD_MUTEX_... in nptl/pthreadP.h of glibc. */
+#define KIND_TYPE 0x3u
+#define KIND_RECURSIVE 0x1u
+#define KIND_ROBUST 0x10u
+#define KIND_SHARED 0x80u
+#define KIND_ELISION 0x300u
+
+/* True if the words are a mutex that a thread may wait for. */
+static bool mutex_parse(const uint32_t words[MUTEX_WORDS], const struct futex *futex)
+{
+	uint32_t kind = words[WORD_KIND], owner = words[WORD_OWNER];
+
+	if (kind & ~(KIND_TYPE | KIND_ROBUST | KIND_SHARED | KIND_ELISION) ||
+	    (kind & KIND_SHARED && !futex->shared) || !owner || owner > TID_MAX ||
+	    !words[WORD_USERS] || words[WORD_USERS] > NUSERS_MAX ||
+	    ((kind & KIND_TYPE) != KIND_RECURSIVE &&
+	     words[WORD_COUNT] > (kind & KIND_ROBUST ? 1 : 0)))
+		return false;
+	if (kind & KIND_ROBUST)
+		return words[0] == (owner | FUTEX_WAITERS);
+	for (int i = WORD_LIST; i < MUTEX_WORDS; i++)
+		if (words[i])
+			return false;
+	return words[0] == LOCKED_WITH_WAITERS;
+}
+
+/* True if the thread is one of the process that this process was forked from. */
+static bool is_of_parent(const struct wait *wait, int64_t tid)
+{
+	struct proc_stat stat;
+	int64_t uid, pid;
+
+	return !proc_stat_read(wait->waits->root, wait->pid, wait->tid, &stat) &&
+	       !proc_ids_read(wait->waits->root, tid, &uid, &pid) && pid == stat.ppid;
+}
+
+/* Describes the futex if it is a mutex that no thread of the process holds; false: it is not. The
+ * words are read after the thread was looked for, so that it did not unlock it meanwhile. */
+static bool mutex_describe(struct wait *wait, struct futex *futex)
+{
+	uint32_t words[MUTEX_WORDS];
+	int64_t tid;
+
+	if (wait->compat || futex->owned ||
+	    !wait_memory_read(wait, futex->address, words, sizeof(words)) ||
+	    words[0] != futex->expected || !mutex_parse(words, futex))
+		return false;
+	futex->mutex = true;
+	tid = holder_of(wait, futex, words[WORD_OWNER]);
+	if (tid) {
+		held_describe(wait, futex, tid);
+		return true;
+	}
+	/* an id that another pid namespace may have given is no proof. A thread that has begun to
+	 * hold the mutex since is found in the next scan */
+	if (words[WORD_KIND] & KIND_SHARED ||
+	    !wait_memory_read(wait, futex->address, words, sizeof(words)) ||
+	    words[0] != futex->expected || !mutex_parse(words, futex))
+		return false;
+	tid = words[WORD_OWNER];
+	wait->facts.lock = EDGE_MUTEX;
+	wait->facts.lost = is_of_parent(wait, tid) ? "a thread of the parent process"
+						   : "a thread that has ended";
+	text_add_format(wait->text, "mutex %#llx held by %lld, %s",
+			(unsigned long long)futex->address, (long long)tid, wait->facts.lost);
+	return true;
 }
 
 /* --- read-write locks of glibc, as waiting threads leave them in memory
@@ -333,6 +416,8 @@ static void word_describe(struct wait *wait, struct futex *futex)
 			held_describe(wait, futex, tid);
 			return;
 		}
+		if (mutex_describe(wait, futex))
+			return;
 		tid = futex->shared && !futex->owned ? other_holder_of(wait, futex, futex->words[0])
 						     : 0;
 	}
@@ -404,6 +489,11 @@ static void lock_edge(const struct wait_facts *facts, const struct sample *sampl
 {
 	bool of_runtime = edge_kinds[facts->lock].traits & OF_RUNTIME;
 
+	/* nobody can end the wait */
+	if (facts->lost) {
+		edge->kind = facts->lock;
+		edge->thing = facts->lost;
+	}
 	/* a thread may wait for a mutex that it holds itself, but for no lock of a runtime */
 	if (facts->tid == ABSENT || (facts->tid == sample->thread.tid && of_runtime))
 		return;

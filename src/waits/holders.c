@@ -285,17 +285,24 @@ static void link_meet(struct holders *holders, const char *link, enum holder_mod
 	wanted_meet(holders, wanted, pid, fd, near);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return end_length <= length && !strcmp(text + length - end_length, end);
+}
+
 /* Settles the wanted files of which this descriptor, with that link, is one. */
 static void files_meet(struct holders *holders, const char *link, int64_t pid, int fd, bool near)
 {
-	size_t length = strlen(link);
+	const struct holder_file *const *kind = holders->kinds;
 
-	for (size_t i = 0; i < holders->wanted.count && holders->files; i++) {
+	while (*kind && !ends_with(link, (*kind)->link_end))
+		kind++;
+	for (size_t i = 0; *kind && i < holders->wanted.count; i++) {
 		struct wanted *wanted = (struct wanted *)holders->wanted.entries[i];
-		size_t end = wanted->file ? strlen(wanted->file->link_end) : 0;
 
-		if (wanted->file && wanted->state == WANTED_PENDING && end <= length &&
-		    !strcmp(link + length - end, wanted->file->link_end) &&
+		if (wanted->file == *kind && wanted->state == WANTED_PENDING &&
 		    is_had(holders, wanted, pid, fd))
 			wanted_meet(holders, wanted, pid, fd, near);
 	}
@@ -327,7 +334,8 @@ static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool n
 		link_meet(holders, target, mode, pid, fd, near);
 	if (holders->lock_inodes.used && *target == '/')
 		locks_meet(holders, pid, fd, near);
-	files_meet(holders, target, pid, fd, near);
+	if (holders->files)
+		files_meet(holders, target, pid, fd, near);
 }
 
 static DIR *descriptors_open(const struct holders *holders, int64_t pid)
@@ -637,6 +645,7 @@ int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock,
 int64_t holders_find_file(struct holders *holders, const struct holder_file *file,
 			  const char *which, int64_t requester, int64_t now_ns, bool *pending)
 {
+	const struct holder_file **kind = holders->kinds; /* the last one stays NULL */
 	struct wanted *wanted;
 	bool added;
 
@@ -645,6 +654,9 @@ int64_t holders_find_file(struct holders *holders, const struct holder_file *fil
 	if (!wanted)
 		return 0;
 	wanted->file = file;
+	while (*kind && *kind != file)
+		kind++;
+	*kind = file;
 	return wanted_find(holders, wanted, added, requester, NULL, pending);
 }
 

@@ -19,6 +19,8 @@
 
 #define HOLDERS_MAX 16384 /* limit of links that are searched for at a time */
 
+#define HOLDER_FILES_MAX 8
+
 /* Open mode of a descriptor, as the mode of its link in /proc/PID/fd shows it. */
 enum holder_mode {
 	HOLDER_ANY,
@@ -29,10 +31,13 @@ enum holder_mode {
 	HOLDER_MODE_COUNT
 };
 
+struct holder_file;
+
 struct holders {
 	const char *root;
 	struct cache wanted;
-	size_t pending, files;	  /* files: of those with a struct holder_file */
+	size_t pending, files; /* files: of those with a struct holder_file */
+	const struct holder_file *kinds[HOLDER_FILES_MAX]; /* that were ever searched for */
 	struct index lock_inodes; /* inodes of files whose locks are searched for */
 	/* position of the walk */
 	DIR *processes, *descriptors;

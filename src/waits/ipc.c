@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* System V semaphores and message queues, by the id that ipcs(1) shows. The kernel does not show
  * which thread could wake a waiting one; of a semaphore it shows who changed it last. */
-#include "proc/proc.h"
 #include "waits/wait_object.h"
 
-#include <string.h>
 #include <sys/sem.h>
-#include <unistd.h>
-
-/* True if the thread's ids of such objects are those of tsnap's own IPC namespace. */
-static bool has_own_ipc(const struct wait *wait)
-{
-	char own[64], other[64];
-
-	return wait->waits->own_ids &&
-	       proc_link_read(wait->waits->root, wait->pid, wait->tid, "ns/ipc", other,
-			      sizeof(other)) > 0 &&
-	       proc_link_read(wait->waits->root, 0, getpid(), "ns/ipc", own, sizeof(own)) > 0 &&
-	       !strcmp(own, other);
-}
 
 static void semaphores_describe(struct wait *wait)
 {
@@ -27,7 +12,8 @@ static void semaphores_describe(struct wait *wait)
 
 	text_add_format(wait->text, "semaphores %d", (int)wait->arg[0]);
 	/* one operation: of several it is not known which one waits */
-	if (wait->numbers_only || wait->arg[2] != 1 || !has_own_ipc(wait) ||
+	if (wait->numbers_only || wait->arg[2] != 1 || !wait->waits->own_ids ||
+	    !wait_shares_namespace(wait, "ipc", 0) ||
 	    !wait_memory_read(wait, wait_address(wait, 1), &operation, sizeof(operation)))
 		return;
 	pid = semctl((int)wait->arg[0], operation.sem_num, GETPID);

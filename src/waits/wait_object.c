@@ -233,6 +233,18 @@ uint64_t wait_address(const struct wait *wait, int arg)
 	return wait->compat ? (uint32_t)wait->arg[arg] : (uint64_t)wait->arg[arg];
 }
 
+bool wait_shares_namespace(const struct wait *wait, const char *kind, int64_t pid)
+{
+	char name[16], own[64], other[64];
+
+	snprintf(name, sizeof(name), "ns/%s", kind);
+	return proc_link_read(wait->waits->root, wait->pid, wait->tid, name, own, sizeof(own)) >
+		       0 &&
+	       proc_link_read(wait->waits->root, 0, pid ? pid : proc_own_pid(wait->waits->root),
+			      name, other, sizeof(other)) > 0 &&
+	       !strcmp(own, other);
+}
+
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid)
 {
 	const char *comm;

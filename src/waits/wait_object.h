@@ -187,6 +187,8 @@ const char *wait_fdinfo(const struct wait *wait, bool *cut);
 int64_t wait_fdinfo_number(const struct wait *wait, const char *key, int base);
 /* An argument of the call as an address; of a 32-bit call, its lower 32 bits. */
 uint64_t wait_address(const struct wait *wait, int arg);
+/* True if the process is in the thread's namespace of that kind ("pid", "mnt"); pid 0: tsnap is. */
+bool wait_shares_namespace(const struct wait *wait, const char *kind, int64_t pid);
 /* Adds `before` and the thread with its name: " by 123 worker". */
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* Finds the mount of the call's descriptor or path. */

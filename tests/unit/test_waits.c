@@ -160,7 +160,7 @@ static void waits_are_renewed(void **state)
 static void mutex_lies(void **state)
 {
 	static const uint32_t lies[][4] = {
-		{2, 0, 9, 1},	       /* no such thread */
+		{2, 1, 9, 1},	       /* no such thread, and a count */
 		{2, 0, 0, 1},	       /* no owner */
 		{2, 0, 8, 0},	       /* no users */
 		{2, 0, 8, 0x7f12},     /* half of an address */
@@ -182,6 +182,47 @@ static void mutex_lies(void **state)
 	assert_string_equal(fill(scene).wait.on, "futex 0xffffffffffffffff");
 	call_put(scene, SYS_futex, PAGE, FUTEX_WAKE_PRIVATE, 2);
 	assert_null(fill(scene).wait.on);
+}
+
+static const char *mutex_of(struct scene *scene, const uint32_t words[10], int64_t operation)
+{
+	fake_proc_put_page(&scene->proc, 7, 7, PAGE, words, 10 * sizeof(*words));
+	call_put(scene, SYS_futex, PAGE, operation, words[0]);
+	return fill(scene).wait.on;
+}
+
+/* Mutexes whose holder is no thread of the process: all of their words have to fit. */
+static void lost_mutexes(void **state)
+{
+	static const uint32_t ended[10] = {2, 0, 9, 1}, recursive[10] = {2, 3, 9, 1, 1},
+			      of_parent[10] = {2, 0, 30, 1},
+			      robust[10] = {31 | FUTEX_WAITERS, 1, 31, 1, 0x90, 0, 1, 1, 1, 1},
+			      lies[][10] = {{2, 0, 9, 1, 4},
+					    {2, 0, 9, 1, 0x80},
+					    {2, 0, 9, 1, 0, 0, 1},
+					    {2, 0, 9, 1, 0, 0, 0, 0, 0, 1}};
+	struct scene *scene = *state;
+
+	assert_string_equal(mutex_of(scene, ended, FUTEX_WAIT_PRIVATE),
+			    "mutex 0x400000 held by 9, a thread that has ended");
+	assert_int_equal(fill(scene).wait.pid, ABSENT);
+	assert_string_equal(mutex_of(scene, recursive, FUTEX_WAIT_PRIVATE),
+			    "mutex 0x400000 held by 9, a thread that has ended");
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++)
+		assert_string_equal(mutex_of(scene, lies[i], FUTEX_WAIT_PRIVATE), "futex 0x400000");
+	fake_proc_put_stat(&scene->proc, 7, 7, 20);
+	fake_proc_put_process(&scene->proc, 30, "status", "Tgid:\t20\nUid:\t0\t0\t0\t0\n");
+	assert_string_equal(mutex_of(scene, of_parent, FUTEX_WAIT_PRIVATE),
+			    "mutex 0x400000 held by 30, a thread of the parent process");
+	/* another process: its id is believed if it is of the same pid namespace */
+	fake_proc_put_process(&scene->proc, 31, "status", "Tgid:\t31\nUid:\t0\t0\t0\t0\n");
+	fake_proc_put(&scene->proc, 7, 7, "ns/pid", "pid:[1]");
+	fake_proc_put_process(&scene->proc, 31, "ns/pid", "pid:[2]");
+	assert_string_equal(mutex_of(scene, robust, FUTEX_WAIT), "futex 0x400000");
+	fake_proc_put_process(&scene->proc, 31, "ns/pid", "pid:[1]");
+	assert_string_equal(mutex_of(scene, robust, FUTEX_WAIT),
+			    "mutex 0x400000 likely held by 31");
+	assert_int_equal(fill(scene).wait.pid, 31);
 }
 
 static const char *rwlock_of(struct scene *scene, const uint32_t words[8], size_t at)
@@ -248,7 +289,8 @@ static void mutex_in_a_container(void **state)
 	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
 			    "mutex 0x400000 held by 8 x");
 	fake_proc_put(&scene->proc, 7, 8, "status", "NStgid:\t7\t41\nNSpid:\t8\t43\n");
-	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2), "futex 0x400000");
+	assert_string_equal(futex_of(scene, held, FUTEX_WAIT_PRIVATE, 2),
+			    "mutex 0x400000 held by 42, a thread that has ended");
 }
 
 static void join_of_a_thread(void **state)
@@ -748,6 +790,7 @@ int main(void)
 		waits_test(facts_are_read_again),
 		waits_test(waits_are_renewed),
 		waits_test(mutex_lies),
+		waits_test(lost_mutexes),
 		waits_test(rwlock_holders),
 		waits_test(rwlock_lies),
 		waits_test(mutex_in_a_container),

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
@@ -97,6 +98,75 @@ static void mutex_own(struct waiting *w)
 	w->run = mutex_take_twice;
 	w->pid = getpid();
 	snprintf(w->waits_on, sizeof(w->waits_on), "mutex %#lx held by *", (long)&mutex);
+}
+
+/* A mutex whose holder has ended. */
+static void mutex_lost(struct waiting *w)
+{
+	static struct subject holder;
+
+	pthread_mutex_init(&mutex, NULL);
+	subject_start(&holder, "holder", mutex_take, NULL);
+	pthread_join(holder.thread, NULL);
+	w->nr = SYS_futex;
+	w->run = mutex_take;
+	snprintf(w->waits_on, sizeof(w->waits_on), "mutex %#lx held by %d, a thread that has ended",
+		 (long)&mutex, holder.tid);
+}
+
+static void set_shared(pthread_mutexattr_t *attributes)
+{
+	pthread_mutexattr_setpshared(attributes, PTHREAD_PROCESS_SHARED);
+}
+
+static void set_shared_robust(pthread_mutexattr_t *attributes)
+{
+	set_shared(attributes);
+	pthread_mutexattr_setrobust(attributes, PTHREAD_MUTEX_ROBUST);
+}
+
+static pthread_mutex_t *shared_mutex;
+
+static void shared_mutex_take(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(shared_mutex);
+}
+
+/* A mutex in memory that another process has locked. */
+static void mutex_of_process(struct waiting *w, void (*set)(pthread_mutexattr_t *))
+{
+	pthread_mutexattr_t attributes;
+
+	shared_mutex = mmap(NULL, sizeof(*shared_mutex), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared_mutex == MAP_FAILED)
+		die("mmap");
+	pthread_mutexattr_init(&attributes);
+	set(&attributes);
+	if (pthread_mutex_init(shared_mutex, &attributes))
+		unready("no such mutex here");
+	w->pid = child_fork();
+	if (!w->pid) {
+		prctl(PR_SET_NAME, OTHER);
+		pthread_mutex_lock(shared_mutex);
+		stay();
+	}
+	await_state(w->pid, w->pid, "S", NR_ANY);
+	w->nr = SYS_futex;
+	w->run = shared_mutex_take;
+	snprintf(w->waits_on, sizeof(w->waits_on), "mutex %#lx held by %d " OTHER,
+		 (long)shared_mutex, w->pid);
+}
+
+static void mutex_shared(struct waiting *w)
+{
+	mutex_of_process(w, set_shared);
+}
+
+static void mutex_shared_robust(struct waiting *w)
+{
+	mutex_of_process(w, set_shared_robust);
 }
 
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -257,6 +327,9 @@ const struct wait_row lock_waits[] = {
 	{"mutex_pi", mutex_pi},
 	{"mutex_robust", mutex_robust},
 	{"mutex_own", mutex_own},
+	{"mutex_lost", mutex_lost},
+	{"mutex_shared", mutex_shared},
+	{"mutex_shared_robust", mutex_shared_robust},
 	{"rwlock_reader", rwlock_reader},
 	{"rwlock_writer", rwlock_writer},
 	{"rwlock_of_readers", rwlock_of_readers},
