@@ -68,7 +68,7 @@ static void disk_describe(struct wait *wait)
 
 	if (!wait->link || !path_is_stored(wait->link))
 		return;
-	if (wait->fd >= 0 && !has_device(wait) && wait_mount(wait, &mount))
+	if (!wait->numbers_only && wait->fd >= 0 && !has_device(wait) && wait_mount(wait, &mount))
 		server = wait_object_of_mount(&mount);
 	if (server)
 		wait_describe(wait, server, server->describe);
