@@ -86,7 +86,9 @@ static void core_dump_describe(struct wait *wait)
 	text_add_string(wait->text, "core dump of its process");
 }
 
+/* The thread that dumps waits for all others, and these, which are in I since 4.2, for it. */
 const struct wait_object core_dump_object = {
-	.functions = (const char *const[]){"coredump_task_exit", "coredump_wait", "exit_mm", NULL},
+	.functions = (const char *const[]){"coredump_task_exit", "do_exit", "exit_mm",
+					   "coredump_wait", NULL},
 	.describe = core_dump_describe,
 };

@@ -113,7 +113,8 @@ static const struct wait_object *elsewhere(const struct waits *waits, const stru
 
 	if (sample->now.state == STATE_STOPPED)
 		return &stopped_object;
-	if (sample->now.state != STATE_SLEEP && sample->now.state != STATE_DISK)
+	if (sample->now.state != STATE_SLEEP && sample->now.state != STATE_DISK &&
+	    sample->now.state != STATE_IDLE)
 		return NULL;
 	return proc_file_read(waits->root, sample->thread.pid, sample->thread.tid, "wchan",
 			      function, sizeof(function)) > 0

@@ -220,6 +220,45 @@ def wait_for_seccomp(ctx):
     check((row["waits_on"], row["why"], row["chain"]) == ("seccomp supervisor", "file", "waiter"), "%s", row)
 
 
+# One thread sleeps, and the other one dumps 64 MB into a pipe that is not read
+DUMPS = """
+import os, resource, signal, threading
+resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+memory = bytearray(os.urandom(1 << 16) * (1 << 10))
+threading.Thread(target=lambda: (print(threading.get_native_id(), flush=True), signal.pause()), daemon=True).start()
+input()
+os.abort()
+"""
+
+
+@case(alone=True, thorough=True)
+def wait_for_core_dump(ctx):
+    """A thread of a process that dumps core waits for the end of that, and not in the call of its registers."""
+    program, pattern = os.path.join(ctx.temporary(), "dump"), "/proc/sys/kernel/core_pattern"
+    os.chmod(os.path.dirname(program), 0o755)
+    with open(program, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\nexec sleep %d\n" % (SECONDS + STOP_S))
+    os.chmod(program, 0o755)
+    before = truth.read(pattern)
+
+    def set_pattern(text):
+        with open(pattern, "w", encoding="ascii") as file:
+            file.write(text)
+    process = Process([sys.executable, "-c", DUMPS])
+    ctx.started.append(process)
+    ctx.at_end(lambda: process.signal(signal.SIGKILL))
+    wait_until(lambda: b"\n" in process.out, START_S, "the thread")
+    tid = int(process.out)
+    try:
+        set_pattern("|" + program)
+        process.say("go")
+        wait_until(lambda: re.match("(coredump_task_exit|do_exit|exit_mm)", truth.read("/proc/%d/task/%d/wchan" % (process.pid, tid))), STOP_S, "the dump")
+    finally:
+        set_pattern(before)
+    row = last_row(ctx, tid)
+    check(row["waits_on"] == "core dump of its process", "%s", row)
+
+
 def child_of_shell(ctx, words, *names):
     process = Process(["sh", "-c", words, "sh", *names])
     ctx.started.append(process)
