@@ -52,10 +52,19 @@ static void fanotify_describe(struct wait *wait)
 					 wait->now_ns, &wait->pending));
 }
 
+/* Another group may have a mark there, too: which one has yet to answer is not known. */
+static void fanotify_edge(const struct wait_facts *facts, const struct sample *sample,
+			  struct edge *edge)
+{
+	server_edge(facts, sample, edge);
+	if (edge->kind != EDGE_NONE)
+		edge->sure = SURE_LIKELY;
+}
+
 const struct wait_object fanotify_object = {
 	.kind = WAIT_FILE,
 	.functions = (const char *const[]){"fanotify_handle_event", "fanotify_get_response", NULL},
 	.describe = fanotify_describe,
-	.edge = server_edge,
+	.edge = fanotify_edge,
 	.searched = true,
 };

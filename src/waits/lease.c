@@ -50,8 +50,10 @@ static void lease_edge(const struct wait_facts *facts, const struct sample *samp
 		       struct edge *edge)
 {
 	server_edge(facts, sample, edge);
-	if (edge->kind != EDGE_NONE)
+	if (edge->kind != EDGE_NONE) {
 		edge->kind = EDGE_FILE_LOCK;
+		edge->sure = SURE_LIKELY; /* the lease may be on another file of the device */
+	}
 	edge->timed = true; /* the kernel breaks it after /proc/sys/fs/lease-break-time */
 }
 

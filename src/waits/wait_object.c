@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/wait_object.h"
+#include "base/memory.h"
 #include "proc/processes.h"
 #include "proc/file_type.h"
 #include "proc/proc.h"
@@ -17,8 +18,6 @@ static const struct wait_object *const objects[] = {WAIT_OBJECTS(OBJECT_ADDRESS)
 
 /* --- how a wait's object is found */
 
-#define NAMES_MAX 192 /* calls, or kernel functions, of all objects */
-
 struct object_name {
 	const char *name;
 	const struct wait_call *call; /* NULL: the name is a kernel function's */
@@ -27,8 +26,8 @@ struct object_name {
 
 /* Names of all objects, sorted. */
 static struct name_index {
-	struct object_name names[NAMES_MAX];
-	size_t count;
+	struct object_name *names;
+	size_t count, capacity;
 } calls, functions;
 
 static int names_compare(const void *a, const void *b)
@@ -39,8 +38,9 @@ static int names_compare(const void *a, const void *b)
 static void names_add(struct name_index *index, const char *name, const struct wait_call *call,
 		      const struct wait_object *object)
 {
-	if (index->count < NAMES_MAX)
-		index->names[index->count++] = (struct object_name){name, call, object};
+	index->names = memory_grow(index->names, &index->capacity, index->count + 1,
+				   sizeof(*index->names));
+	index->names[index->count++] = (struct object_name){name, call, object};
 }
 
 static void names_sort(void)
@@ -355,4 +355,7 @@ void wait_objects_done(void)
 			objects[i]->done();
 	}
 	cache_done(&outer_threads);
+	free(calls.names);
+	free(functions.names);
+	calls = functions = (struct name_index){0};
 }
