@@ -8,7 +8,7 @@
  *
  * An episode may keep the sample that was made of it. Later scans repeat that sample without a
  * lookup, as long as lookups would find the same. Holders and peers may change meanwhile: they are
- * read again after one or two seconds of the wait, or up to eight (wait_episode_until()). If that
+ * read again after one or two seconds of the wait, or up to eight (last_wait_until()). If that
  * changes the wait class, and after some seconds in any case, all of the sample is looked up again;
  * users and cgroups are read less often (LOOKUP_STILL_NS). No sample is kept if a later scan will
  * know more of the wait, or if some of its values are read for each sample.

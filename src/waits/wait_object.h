@@ -37,7 +37,7 @@ struct waits {
 	const char *root;
 	bool own_ids; /* ids in /proc are those that system calls of this process use */
 	struct cache *comms;
-	struct cache episodes;
+	struct cache last_waits;
 	struct holders holders;
 	struct lock_list file_locks;
 	struct user_memory memory;

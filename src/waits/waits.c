@@ -7,7 +7,7 @@
 #include "proc/processes.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
-#include "waits/wait_episode.h"
+#include "waits/last_wait.h"
 #include "waits/socket.h"
 #include "waits/wait_object.h"
 
@@ -26,7 +26,7 @@ struct waits *waits_new(const char *proc_root, struct cache *comms)
 	waits->own_ids = !strcmp(proc_root, "/proc") && shown_pid() == getpid();
 	waits->comms = comms;
 	waits->classes.daemon_ports = DAEMON_PORTS_DEFAULT;
-	wait_episodes_init(&waits->episodes);
+	last_waits_init(&waits->last_waits);
 	holders_init(&waits->holders, waits->root);
 	return waits;
 }
@@ -35,7 +35,7 @@ void waits_free(struct waits *waits)
 {
 	if (!waits)
 		return;
-	cache_done(&waits->episodes);
+	cache_done(&waits->last_waits);
 	wait_objects_done();
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory_group);
@@ -50,7 +50,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 {
 	/* facts of a wait that goes on are requested again only when they are stale */
 	idle_ns += WAIT_LONGEST_NS;
-	cache_sweep(&waits->episodes, now_ns, idle_ns);
+	cache_sweep(&waits->last_waits, now_ns, idle_ns);
 	wait_objects_sweep(now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
 	user_memory_sweep(&waits->memory, now_ns);
@@ -145,40 +145,39 @@ static void call_describe(struct wait *wait, const struct sample *sample,
 	served_note(wait);
 }
 
-/* Finds out what the thread of the sample waits for, into the episode. True: the kernel function
- * that it sleeps in shows all. */
-static bool episode_fill(struct waits *waits, struct wait_episode *episode,
-			 const struct sample *sample, const struct lookup_hint *hint,
-			 enum wait_depth depth, int64_t now_ns)
+/* Finds out what the thread of the sample waits for, into what is kept of it. True: the kernel
+ * function that it sleeps in shows all. */
+static bool last_wait_fill(struct waits *waits, struct last_wait *last, const struct sample *sample,
+			   const struct lookup_hint *hint, enum wait_depth depth, int64_t now_ns)
 {
 	struct wait wait = wait_of(waits, sample, hint, depth, now_ns);
-	bool in_call = episode->in_call || episode->assumed;
+	bool in_call = last->in_call || last->assumed;
 	const struct wait_object *object = in_call ? NULL : elsewhere(waits, sample);
 
 	if (object) {
 		wait_describe(&wait, object, object->describe);
 		wait.of_thread = true;
-		episode->in_call_ns = 0;
+		last->in_call_ns = 0;
 	} else {
 		if (!in_call)
-			episode->in_call_ns = now_ns;
-		episode->in_call = !episode->assumed;
+			last->in_call_ns = now_ns;
+		last->in_call = !last->assumed;
 		call_describe(&wait, sample, hint);
 	}
-	episode->waits_on = wait.numbers_only ? NULL : text_name(&waits->text);
-	episode->facts = wait.facts;
+	last->waits_on = wait.numbers_only ? NULL : text_name(&waits->text);
+	last->facts = wait.facts;
 	if (wait.connection) {
-		episode->connection = wait.connection;
-		episode->remote = wait.remote;
+		last->connection = wait.connection;
+		last->remote = wait.remote;
 	}
-	episode->pending |= wait.pending;
-	episode->of_thread = wait.of_thread;
+	last->pending |= wait.pending;
+	last->of_thread = wait.of_thread;
 	return object && !object->faults;
 }
 
-static void episode_read_file(struct waits *waits, struct wait_episode *episode,
-			      const struct sample *sample, const struct lookup_hint *hint,
-			      uint64_t missing, int64_t now_ns)
+static void last_wait_read_file(struct waits *waits, struct last_wait *last,
+				const struct sample *sample, const struct lookup_hint *hint,
+				uint64_t missing, int64_t now_ns)
 {
 	const char *link = sample->file.name;
 	const struct wait_object *object;
@@ -190,16 +189,16 @@ static void episode_read_file(struct waits *waits, struct wait_episode *episode,
 		return;
 	object = wait_object_of_link(link, &row);
 	if (missing & NEED_FILETYPE)
-		episode->filetype =
-			row->word ? row->word
-				  : file_type_word(waits->root, sample->thread.pid,
-						   sample->thread.tid, (int)sample->file.fd);
+		last->filetype = row->word
+					 ? row->word
+					 : file_type_word(waits->root, sample->thread.pid,
+							  sample->thread.tid, (int)sample->file.fd);
 	if (missing & NEED_CONNECTION && object->connection) {
 		wait = wait_of(waits, sample, hint, WAIT_WHOLE, now_ns);
 		socket = object->connection(&wait);
-		episode->pending |= wait.pending;
-		episode->connection = socket->connection;
-		episode->remote = socket->remote;
+		last->pending |= wait.pending;
+		last->connection = socket->connection;
+		last->remote = socket->remote;
 	}
 }
 
@@ -251,9 +250,8 @@ static bool stack_may_tell(const struct sample *sample, const struct wait_facts 
 }
 
 /* Replaces what the call waits for by what the kernel's stack shows, if it shows that. */
-static void stack_describe(struct waits *waits, struct wait_episode *episode,
-			   const struct sample *sample, const struct lookup_hint *hint,
-			   int64_t now_ns)
+static void stack_describe(struct waits *waits, struct last_wait *last, const struct sample *sample,
+			   const struct lookup_hint *hint, int64_t now_ns)
 {
 	struct wait wait = wait_of(waits, sample, hint, WAIT_WHOLE, now_ns);
 	char stack[STACK_BYTES];
@@ -261,8 +259,8 @@ static void stack_describe(struct waits *waits, struct wait_episode *episode,
 	if (proc_file_read(waits->root, wait.pid, wait.tid, "stack", stack, sizeof(stack)) <= 0 ||
 	    !wait_describe_of_stack(&wait, stack, sample->now.state == STATE_RQ))
 		return;
-	episode->waits_on = text_name(&waits->text);
-	episode->facts = wait.facts;
+	last->waits_on = text_name(&waits->text);
+	last->facts = wait.facts;
 }
 
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
@@ -271,7 +269,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	bool of_program = sample->thread.kthread != 1,
 	     in_call = sample->call.nr != ABSENT && of_program;
 	uint64_t wanted = needs & (in_call ? NEEDS_OF_WAIT & ~NEED_WCHAN : 0), missing;
-	struct wait_episode *episode;
+	struct last_wait *last;
 	bool reported, told = false;
 
 	wanted &= ~NEED_WAITS;
@@ -281,56 +279,54 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		wanted |= needs & NEED_WCHAN;
 	if (!wanted)
 		return;
-	episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
-	missing = wanted & ~episode->known;
-	reported = episode->known & (NEED_WAITS | NEED_WAIT_CLASS);
-	episode->known |= missing;
+	last = last_wait_find(&waits->last_waits, sample, hint, now_ns);
+	missing = wanted & ~last->known;
+	reported = last->known & (NEED_WAITS | NEED_WAIT_CLASS);
+	last->known |= missing;
 	if (missing & (NEED_CONNECTION | NEED_FILETYPE))
-		episode_read_file(waits, episode, sample, hint, missing, now_ns);
+		last_wait_read_file(waits, last, sample, hint, missing, now_ns);
 	if (missing & NEED_WAITS && is_blocked(sample)) {
-		told = episode_fill(waits, episode, sample, hint, WAIT_WHOLE, now_ns);
+		told = last_wait_fill(waits, last, sample, hint, WAIT_WHOLE, now_ns);
 		if (sample->now.state == STATE_SLEEP)
-			episode->known |= NEED_WAIT_CLASS;
+			last->known |= NEED_WAIT_CLASS;
 	} else if (missing & NEED_WAITS)
-		episode->facts = wait_facts_absent;
+		last->facts = wait_facts_absent;
 	else if (missing & NEED_CONNECTION && !reported && is_blocked(sample) &&
 		 waits_for_set(waits, sample))
-		episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
-	if (missing & NEED_WAITS && !told && stack_may_tell(sample, &episode->facts))
-		stack_describe(waits, episode, sample, hint, now_ns);
+		last_wait_fill(waits, last, sample, hint, WAIT_NUMBERS, now_ns);
+	if (missing & NEED_WAITS && !told && stack_may_tell(sample, &last->facts))
+		stack_describe(waits, last, sample, hint, now_ns);
 	if (missing & NEED_WCHAN)
-		episode->wchan = wchan_read(waits, sample);
+		last->wchan = wchan_read(waits, sample);
 
-	sample->file.connection = episode->connection;
-	sample->file.remote = episode->remote;
-	sample->file.type = episode->filetype;
-	sample->wait.on = episode->waits_on;
-	sample->wait.pid = episode->facts.pid;
-	sample->wait.inflight = episode->facts.inflight;
-	sample->wait.wchan = episode->wchan;
-	sample->wait.open = episode->pending;
+	sample->file.connection = last->connection;
+	sample->file.remote = last->remote;
+	sample->file.type = last->filetype;
+	sample->wait.on = last->waits_on;
+	sample->wait.pid = last->facts.pid;
+	sample->wait.inflight = last->facts.inflight;
+	sample->wait.wchan = last->wchan;
+	sample->wait.open = last->pending;
 }
 
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts)
 {
-	const struct wait_episode *episode =
-		cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
-	struct wait_episode fresh = {0};
+	const struct last_wait *last = cache_find(&waits->last_waits, (uint64_t)sample->thread.tid);
+	struct last_wait fresh = {0};
 	bool whole;
 
-	if (episode &&
-	    (episode->start_ns != sample->thread.start_ns || episode->sequence != hint->sequence))
-		episode = NULL;
+	if (last && (last->start_ns != sample->thread.start_ns || last->sequence != hint->sequence))
+		last = NULL;
 	if (anew) {
-		fresh.in_call = episode && (episode->in_call || episode->assumed);
-		episode_fill(waits, &fresh, sample, hint, WAIT_NUMBERS_ANEW, now_ns);
-		episode = &fresh;
+		fresh.in_call = last && (last->in_call || last->assumed);
+		last_wait_fill(waits, &fresh, sample, hint, WAIT_NUMBERS_ANEW, now_ns);
+		last = &fresh;
 	}
 	*facts = wait_facts_absent;
-	if (!episode || (!anew && !(episode->known & NEED_WAITS)))
+	if (!last || (!anew && !(last->known & NEED_WAITS)))
 		return false;
-	*facts = *wait_episode_facts(episode, &whole);
+	*facts = *last_wait_facts(last, &whole);
 	return whole;
 }
 
@@ -346,22 +342,22 @@ static bool class_is_same(const struct waits *waits, const struct sample *sample
 bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		 uint64_t needs, int64_t now_ns)
 {
-	const struct wait_episode *episode;
+	const struct last_wait *last;
 
 	if (!(needs & NEED_WAITS))
 		return false;
 	waits_fill(waits, sample, hint, needs, now_ns);
-	episode = cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
-	return episode && !sample->wait.open && !episode->facts.changes &&
-	       class_is_same(waits, sample, &episode->facts);
+	last = cache_find(&waits->last_waits, (uint64_t)sample->thread.tid);
+	return last && !sample->wait.open && !last->facts.changes &&
+	       class_is_same(waits, sample, &last->facts);
 }
 
 int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t now_ns)
 {
-	const struct wait_episode *episode = cache_find(&waits->episodes, (uint64_t)tid);
+	const struct last_wait *last = cache_find(&waits->last_waits, (uint64_t)tid);
 
-	return episode && episode->sequence == sequence ? wait_episode_until(episode)
-							: wait_still_until(tid, now_ns);
+	return last && last->sequence == sequence ? last_wait_until(last)
+						  : wait_still_until(tid, now_ns);
 }
 
 /* --- wait classes (the column why), by the rules of sample/wait_rule_table.c */
@@ -424,35 +420,34 @@ static bool client_decides(const struct wait_facts *facts, const struct sample *
 	return serves(facts) == SERVES_LOCK && served_has(sample->thread.tid);
 }
 
-/* True if the sample's call waits for the same as the call of the episode did. */
-static bool episode_serves(const struct wait_episode *episode, const struct sample *sample)
+/* True if the sample's call waits for the same as the call of the last wait did. */
+static bool last_wait_serves(const struct last_wait *last, const struct sample *sample)
 {
-	switch (serves(&episode->facts)) {
+	switch (serves(&last->facts)) {
 	case SERVES_LOCK:
-		return !client_decides(&episode->facts, sample);
+		return !client_decides(&last->facts, sample);
 	case SERVES_SET:
-		return !episode->facts.changes && !episode->facts.has_request &&
-		       episode->second_arg == sample->call.arg[1];
+		return !last->facts.changes && !last->facts.has_request &&
+		       last->second_arg == sample->call.arg[1];
 	case SERVES_NONE:
 		return false;
 	default:
-		return episode->link && !episode->facts.changes;
+		return last->link && !last->facts.changes;
 	}
 }
 
 bool waits_class_as_before(struct waits *waits, struct sample *sample, int64_t now_ns)
 {
-	const struct wait_episode *episode =
-		cache_find(&waits->episodes, (uint64_t)sample->thread.tid);
+	const struct last_wait *last = cache_find(&waits->last_waits, (uint64_t)sample->thread.tid);
 
-	if (!episode || episode->start_ns != sample->thread.start_ns ||
-	    episode->syscall_nr != sample->call.nr || episode->first_arg != sample->call.arg[0] ||
-	    now_ns - episode->read_ns >= WAIT_STILL_NS || !(episode->known & NEED_WAIT_CLASS) ||
-	    episode->pending || !episode_serves(episode, sample))
+	if (!last || last->start_ns != sample->thread.start_ns ||
+	    last->syscall_nr != sample->call.nr || last->first_arg != sample->call.arg[0] ||
+	    now_ns - last->read_ns >= WAIT_STILL_NS || !(last->known & NEED_WAIT_CLASS) ||
+	    last->pending || !last_wait_serves(last, sample))
 		return false;
 	/* a set may have other descriptors by now: it is read again when its second is over */
-	waits->classes.changes_tid = serves(&episode->facts) == SERVES_SET ? sample->thread.tid : 0;
-	facts_take(waits, sample, &episode->facts, now_ns);
+	waits->classes.changes_tid = serves(&last->facts) == SERVES_SET ? sample->thread.tid : 0;
+	facts_take(waits, sample, &last->facts, now_ns);
 	return true;
 }
 
@@ -488,41 +483,41 @@ static bool class_has_time(struct waits *waits, int64_t now_ns)
 
 /* True if the thread waits for a lock that may be a runtime's, and this scan has no time to ask for
  * one more of these. */
-static bool lock_must_wait(const struct waits *waits, const struct wait_episode *episode)
+static bool lock_must_wait(const struct waits *waits, const struct last_wait *last)
 {
-	return serves(&episode->facts_before) == SERVES_LOCK && episode->facts_before.open &&
+	return serves(&last->facts_before) == SERVES_LOCK && last->facts_before.open &&
 	       waits->classes.locks_left_ns <= 0;
 }
 
 void waits_class(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		 int64_t now_ns)
 {
-	struct wait_episode *episode = wait_episode_find(&waits->episodes, sample, hint, now_ns);
+	struct last_wait *last = last_wait_find(&waits->last_waits, sample, hint, now_ns);
 	const struct wait_facts *facts;
 	int64_t start_ns;
 	bool whole;
 
 	waits->classes.changes_tid = sample->thread.tid;
-	if (!(episode->known & (NEED_WAITS | NEED_WAIT_CLASS))) {
-		if (!class_has_time(waits, now_ns) || lock_must_wait(waits, episode)) {
-			episode->pending = true;
-			if (episode->judged_before)
-				class_take(sample, wait_rule_of_facts(&episode->facts_before,
+	if (!(last->known & (NEED_WAITS | NEED_WAIT_CLASS))) {
+		if (!class_has_time(waits, now_ns) || lock_must_wait(waits, last)) {
+			last->pending = true;
+			if (last->judged_before)
+				class_take(sample, wait_rule_of_facts(&last->facts_before,
 								      waits->classes.daemon_ports));
 			return;
 		}
 		start_ns = clock_monotonic_ns();
-		episode_fill(waits, episode, sample, hint, WAIT_NUMBERS, now_ns);
-		episode->known |= NEED_WAIT_CLASS;
+		last_wait_fill(waits, last, sample, hint, WAIT_NUMBERS, now_ns);
+		last->known |= NEED_WAIT_CLASS;
 		waits->classes.left_ns -= clock_monotonic_ns() - start_ns;
 	}
-	facts = wait_episode_facts(episode, &whole);
+	facts = last_wait_facts(last, &whole);
 	if (!whole && !wait_facts_suffice(facts))
 		return;
 	facts_take(waits, sample, facts, now_ns);
 	if (serves(facts) == SERVES_NONE || facts->changes)
 		return;
 	waits->classes.changes_tid = 0;
-	if (!episode->of_thread && !call_names_path(sample, hint))
+	if (!last->of_thread && !call_names_path(sample, hint))
 		wait_peers_put(&waits->classes.peers, sample, hint, now_ns, facts);
 }

@@ -14,7 +14,7 @@
 #include "live/resolve/lookup.h"
 #include "lookup_scene.h"
 #include "waits/net_namespaces.h"
-#include "waits/wait_episode.h"
+#include "waits/last_wait.h"
 
 #define NEEDS (NEED_SYSCALL | NEED_FILE | NEED_CONNECTION | NEED_FILETYPE | NEED_WAITS | NEED_WCHAN)
 
@@ -761,8 +761,8 @@ static void kernel_functions(void **state)
 	assert_string_equal(asleep_in(scene, "some_function", "/data/x"), "/data/x");
 }
 
-/* One wait episode is looked up once, and again after a second. */
-static void episode_is_kept(void **state)
+/* One wait is looked up once, and again after a second. */
+static void wait_is_kept(void **state)
 {
 	struct scene *scene = *state;
 
@@ -812,7 +812,7 @@ int main(void)
 		waits_test(sockets_that_are_none),
 		waits_test(wchan_of_who_sleeps),
 		waits_test(kernel_functions),
-		waits_test(episode_is_kept),
+		waits_test(wait_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

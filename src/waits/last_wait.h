@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wait episodes: facts about a thread from when it goes to sleep in a system call, or elsewhere in
- * the kernel, until it runs again. For waits.c.
+/* What was found out of each thread's last wait, which may go on: from when it went to sleep in a
+ * system call, or elsewhere in the kernel, until it ran again. A next wait in the same call, on the
+ * same file, begins with some of it: that is why live/episodes.h, which knows a wait until it ends,
+ * does not keep it. For waits.c.
  */
-#ifndef TSNAP_WAITS_WAIT_EPISODE_H
-#define TSNAP_WAITS_WAIT_EPISODE_H
+#ifndef TSNAP_WAITS_LAST_WAIT_H
+#define TSNAP_WAITS_LAST_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,13 +16,13 @@
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
 
-#define WAIT_STILL_NS NS_PER_SECOND /* facts of an episode are used for one to two times this */
+#define WAIT_STILL_NS NS_PER_SECOND /* facts of a wait are used for one to two times this */
 #define WAIT_SAME_MAX 2		    /* limit of doublings of that time: see `same` */
 #define WAIT_LONGEST_NS (2 * WAIT_STILL_NS << WAIT_SAME_MAX)
 
-struct wait_episode {
+struct last_wait {
 	struct cache_entry entry; /* key: tid */
-	/* the episode */
+	/* the wait */
 	int64_t start_ns; /* start time of the thread */
 	uint64_t sequence;
 	int64_t syscall_nr, first_arg, second_arg;
@@ -54,25 +56,25 @@ struct wait_episode {
 	unsigned int same;
 };
 
-/* Initializes a cache of wait episodes. */
-void wait_episodes_init(struct cache *episodes);
+/* Initializes a cache of last waits. */
+void last_waits_init(struct cache *last_waits);
 
-/* The thread's present episode. Its facts are not stale, but may be unknown. */
-struct wait_episode *wait_episode_find(struct cache *episodes, const struct sample *sample,
-				       const struct lookup_hint *hint, int64_t now_ns);
+/* The thread's present wait. Its facts are not stale, but may be unknown. */
+struct last_wait *last_wait_find(struct cache *last_waits, const struct sample *sample,
+				 const struct lookup_hint *hint, int64_t now_ns);
 
 /* Monotonic time at which facts of a thread's wait that were read at read_ns become stale: each
  * thread has a turn of its own within a second, so that threads that were first seen in one scan
  * don't all come due in one scan. */
 int64_t wait_still_until(int64_t tid, int64_t read_ns);
-/* Monotonic time at which the episode's facts become stale: a second or two after they were read,
+/* Monotonic time at which the wait's facts become stale: a second or two after they were read,
  * eight at most if the other end has stayed the same, or the next scan if that may know more, or
  * must find out whether the thread waits in its call. */
-int64_t wait_episode_until(const struct wait_episode *episode);
+int64_t last_wait_until(const struct last_wait *last);
 
 /* The facts of the wait; *whole: they are complete. While the other end is searched for again,
  * these are the facts of a few seconds ago in the same wait. */
-const struct wait_facts *wait_episode_facts(const struct wait_episode *episode, bool *whole);
+const struct wait_facts *last_wait_facts(const struct last_wait *last, bool *whole);
 
 /* True if facts that are still missing can't change the wait class. */
 bool wait_facts_suffice(const struct wait_facts *facts);
