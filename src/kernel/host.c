@@ -71,6 +71,7 @@ uint32_t version_code_read(const char *release)
 }
 
 #define CPUS_ONLINE "/sys/devices/system/cpu/online"
+#define CPUS_MAX 8192
 #define CPU_LIST_BYTES 4096	/* sysfs gives no more than a page */
 #define PID_MAX_LIMIT (1 << 22) /* include/linux/threads.h, on 64-bit kernels */
 

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define CPUS_MAX 8192 /* NR_CPUS of Linux at most (arch/x86/Kconfig) */
 #define HOST_TEXT_SIZE 128
 
 struct host {

@@ -105,27 +105,6 @@ def neighbour_on_the_cpu(ctx):
     findings.close()
 
 
-@case(alone=True)
-def pinned_beside_an_idle_cpu(ctx):
-    """Three spinners that may use one CPU only, beside another that is idle: runq_why says so of those that wait. When spinners that may
-    use any CPU keep that one busy, too, nobody is called pinned."""
-    allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        raise Skip("one CPU")
-    spinners = ctx.workloads([("spin", {"cpu": allowed[0]})] * 3)
-    pids = ",".join(spinner["pid"] for spinner in spinners)
-    findings = Findings()
-    for others in (0, 2 * len(allowed)):
-        ctx.workloads([("spin", {})] * others)
-        rows = ctx.rows("-p", pids, "-F", 50, seconds=SECONDS, columns="state,state_us,runq_why")
-        long = [row for row in rows if row["state"] == "RQ" and int(row["state_us"]) > 2500]
-        pinned = [row for row in long if row["runq_why"].endswith(", pinned to CPU %d" % allowed[0])]
-        findings.expect(len(long) > 50, "%d samples in RQ", len(long))
-        findings.expect(len(pinned) <= 0.02 * len(long) if others else len(pinned) > 0.7 * len(long),
-                        "%d of %d are pinned beside %d spinners: %s", len(pinned), len(long), others, long[:3])
-    findings.close()
-
-
 @case(thorough=True)
 def slow_waits_of_a_quota(ctx):
     """With --slower, waits for a CPU of throttled threads have the group that throttles them, as scans during the waits found it."""

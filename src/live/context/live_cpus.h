@@ -4,7 +4,6 @@
 #ifndef TSNAP_LIVE_CONTEXT_LIVE_CPUS_H
 #define TSNAP_LIVE_CONTEXT_LIVE_CPUS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +13,6 @@ struct live_context;
 
 /* Returns the record of the thread on that CPU. NULL: the CPU was idle, or it is not known. */
 const struct thread_state *live_cpus_thread(struct live_context *context, int64_t cpu);
-/* True if a possible CPU was online, and certainly idle. */
-bool live_cpus_idle(struct live_context *context, int64_t cpu);
 /* Returns the records of all threads on CPUs in turn: *at starts at 0; NULL at the end. */
 const struct thread_state *live_cpus_next(struct live_context *context, size_t *at);
 

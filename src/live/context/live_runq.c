@@ -144,47 +144,6 @@ const char *live_runq_budget(const struct sample *sample, int64_t policy,
 	return *due && known && sample->now.state_us >= IDLE_US ? words[rank] : NULL;
 }
 
-/* True if the thread may not use a CPU that is idle, and each one that it may use is busy.
- * allowed: by its affinity and its cpuset; the kernel leaves out CPUs that are offline. */
-static bool is_pinned(struct live_context *context, int64_t tid, cpu_set_t *allowed, size_t size)
-{
-	bool beside_idle = false;
-
-	if (sched_getaffinity((pid_t)tid, size, allowed))
-		return false;
-	for (int cpu = 0; cpu < context->kernel.host.cpus_possible; cpu++) {
-		if (!live_cpus_idle(context, cpu))
-			continue;
-		if (CPU_ISSET_S(cpu, size, allowed))
-			return false;
-		beside_idle = true;
-	}
-	return beside_idle;
-}
-
-/* Adds which CPUs a thread may use, if an idle one is not among them. */
-static void pinned_add(struct live_context *context, const struct sample *sample, struct text *why)
-{
-	cpu_set_t allowed[CPUS_MAX / CPU_SETSIZE];
-	const char *between = " ";
-	int cpu, first;
-
-	if (sample->now.state_us < IDLE_US ||
-	    !is_pinned(context, sample->thread.tid, allowed, sizeof(allowed)))
-		return;
-	text_add_format(why, ", pinned to CPU%s",
-			CPU_COUNT_S(sizeof(allowed), allowed) == 1 ? "" : "s");
-	for (cpu = 0; cpu < CPUS_MAX; cpu++) {
-		if (!CPU_ISSET_S(cpu, sizeof(allowed), allowed))
-			continue;
-		for (first = cpu;
-		     cpu + 1 < CPUS_MAX && CPU_ISSET_S(cpu + 1, sizeof(allowed), allowed);)
-			cpu++;
-		text_add_format(why, first == cpu ? "%s%d" : "%s%d-%d", between, first, cpu);
-		between = ",";
-	}
-}
-
 static void runq_why_fill(struct live_host *host, struct sample *sample)
 {
 	const struct thread_state *on;
@@ -205,10 +164,8 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 		text_add_format(&why, "own %s", budget);
 	else if (group)
 		text_add_format(&why, "throttled by %s", group);
-	else if (on && !due) {
+	else if (on && !due)
 		text_add_format(&why, "behind %.*s", THREAD_COMM_SIZE, on->identity.comm);
-		pinned_add(host->context, sample, &why);
-	}
 	if (why.length)
 		sample->now.runq_why = name_transient(why.bytes, why.length);
 	text_done(&why);
