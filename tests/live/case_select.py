@@ -95,7 +95,7 @@ def choose_list(ctx):
     check(other.tid not in expected, "one workload is the other")
     nobody = ctx.plain("-d", 1, "-p", "no:such:name,999999999")
     nobody.finish_plain(1)
-    check("program or script no:such:name,999999999;" in nobody.err, "of nobody: %s", nobody.err)
+    check("no process has no:such:name,999999999 as its name" in nobody.err, "of nobody: %s", nobody.err)
 
 
 @case

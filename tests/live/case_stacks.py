@@ -317,7 +317,8 @@ def stacks_below_lines(ctx):
         expected = chain.expected
         if skipped:
             frames = frames[:10]
-            expected = [name for name in chain.expected[:6] if name != "*"]
+            # what a walk leaves out of a deep stack is further out
+            expected = [name for name in chain.expected[:6] if name not in ("*", "[...]")][:4]
         find.expect(chain_programs.contains(frames, expected), "%s: expected %s, found %s", words, " ".join(expected), frames)
         find.expect("kernel" in stacks[0][1], "%s: no kernel frames", words)
     find.close()
