@@ -407,7 +407,7 @@ void runtime_locks_done(struct runtime_locks *locks)
 
 void runtime_locks_sweep(struct runtime_locks *locks, int64_t now_ns)
 {
-	for (size_t i = 0; i < KIND_COUNT; i++)
+	for (size_t i = 0; locks->finders && i < KIND_COUNT; i++)
 		cache_sweep(&locks->finders[i].processes, now_ns, PROCESS_IDLE_NS);
 }
 
