@@ -177,9 +177,14 @@ static const char *why_find(pid_t pid, pid_t tid, bool memory)
 /* True if the call waits for the lock of the memory map. */
 static bool reads_memory(const struct call_row *row, const char *path)
 {
+	static const char *const names[] = {"maps", "smaps",   "pagemap",
+					    "mem",  "cmdline", "environ"};
 	const char *name = strrchr(path, '/');
 
-	return row->pid >= 0 || (name && strstr("/maps/smaps/pagemap/mem/cmdline/environ", name));
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name + 1, names[i]))
+			return true;
+	return row->pid >= 0;
 }
 
 bool blocked_subject_find(pid_t pid, pid_t tid, const struct blocked_call *call,
