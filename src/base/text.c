@@ -382,6 +382,13 @@ size_t text_fit(const char *string, size_t columns)
 	return text_measure(string, columns, &width);
 }
 
+bool text_ends(const char *string, const char *end)
+{
+	size_t length = strlen(string), tail = strlen(end);
+
+	return length >= tail && !strcmp(string + length - tail, end);
+}
+
 bool text_into(char *to, size_t size, const char *string)
 {
 	size_t length = strnlen(string, size - 1);

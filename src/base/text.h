@@ -75,6 +75,9 @@ size_t text_width(const char *string);
 /* Bytes of string that fit into that many columns; no character is split. */
 size_t text_fit(const char *string, size_t columns);
 
+/* True if the string ends with that. */
+bool text_ends(const char *string, const char *end);
+
 /* Copies the string into a buffer of that size. False: the end does not fit and is left out. */
 bool text_into(char *to, size_t size, const char *string);
 

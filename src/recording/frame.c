@@ -2,6 +2,7 @@
 #include "recording/frame.h"
 #include "base/memory.h"
 #include "base/index.h"
+#include "base/text.h"
 #include "sample/sample.h"
 
 #include <endian.h>
@@ -730,14 +731,6 @@ static int plain_take(struct frame_reader *reader, struct error *e)
 	return 1;
 }
 
-/* True if a file whose beginning is no frame is damaged, and no CSV. */
-static bool name_is_packed(const char *name)
-{
-	size_t length = strlen(name);
-
-	return length > 4 && !strcmp(name + length - 4, ".zst");
-}
-
 /* Takes the next frame, or a part of one. 1: go on, 0: the end, or -errno. */
 static int next_take(struct frame_reader *reader, struct error *e)
 {
@@ -773,7 +766,8 @@ static int next_take(struct frame_reader *reader, struct error *e)
 				       FOREIGN_WINDOW_LOG_MAX);
 		return 1;
 	}
-	if (!SKIPPABLE(magic) && !reader->file.begun && !name_is_packed(reader->file.name))
+	/* a packed file whose beginning is no frame is damaged, and no CSV */
+	if (!SKIPPABLE(magic) && !reader->file.begun && !text_ends(reader->file.name, ".zst"))
 		return reader->file.begun = reader->file.plain = true;
 	reader->file.begun = true;
 	if (!SKIPPABLE(magic))

@@ -7,6 +7,7 @@
 #include "report/value.h"
 #include "render/fold.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "screen/command.h"
 #include "screen/key.h"
 #include "screen/list.h"
@@ -555,20 +556,13 @@ static bool wants_idle(const char *condition)
 	return wants;
 }
 
-static bool ends_with(const char *label, const char *end)
-{
-	size_t length = strlen(label), behind = strlen(end);
-
-	return length >= behind && !strcmp(label + length - behind, end);
-}
-
 /* Adds the frame as a part of a regular expression; a character that would need a backslash is
  * matched by any character. In a stack the kind of a frame follows its name: "read_[k]". */
 static void add_frame(struct text *text, const char *label)
 {
 	size_t length = strlen(label);
 
-	if (ends_with(label, STACK_KERNEL))
+	if (text_ends(label, STACK_KERNEL))
 		length -= strlen(STACK_KERNEL);
 	for (; length--; label++) {
 		if (strchr("[](){}*+?.$|", *label))
@@ -588,7 +582,7 @@ static void add_frames(struct text *text, const struct tree *tree, const struct 
 	if (!node->parent)
 		return;
 	add_frames(text, tree, &tree->nodes[node->parent]);
-	if (ends_with(label, STACK_CALL))
+	if (text_ends(label, STACK_CALL))
 		return;
 	text_add_string(text, text->length ? ";" : "");
 	add_frame(text, label);

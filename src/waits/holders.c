@@ -6,6 +6,7 @@
 #include "waits/lock_list.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/text.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -285,19 +286,12 @@ static void link_meet(struct holders *holders, const char *link, enum holder_mod
 	wanted_meet(holders, wanted, pid, fd, near);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), end_length = strlen(end);
-
-	return end_length <= length && !strcmp(text + length - end_length, end);
-}
-
 /* Settles the wanted files of which this descriptor, with that link, is one. */
 static void files_meet(struct holders *holders, const char *link, int64_t pid, int fd, bool near)
 {
 	const struct holder_file *const *kind = holders->kinds;
 
-	while (*kind && !ends_with(link, (*kind)->link_end))
+	while (*kind && !text_ends(link, (*kind)->link_end))
 		kind++;
 	for (size_t i = 0; *kind && i < holders->wanted.count; i++) {
 		struct wanted *wanted = (struct wanted *)holders->wanted.entries[i];

@@ -100,19 +100,12 @@ void expression_add_pattern(struct expression *expression, const struct column *
 
 /* --- values of comparisons */
 
-static bool name_ends(const char *name, const char *end)
-{
-	size_t length = strlen(name), tail = strlen(end);
-
-	return length >= tail && !strcmp(name + length - tail, end);
-}
-
 /* What numbers of a column count, without a unit in the column's own. */
 static enum quantity quantity_of(const struct column *column)
 {
-	if (name_ends(column->name, "_us"))
+	if (text_ends(column->name, "_us"))
 		return QUANTITY_TIME;
-	return name_ends(column->name, "bytes") ? QUANTITY_BYTES : QUANTITY_COUNT;
+	return text_ends(column->name, "bytes") ? QUANTITY_BYTES : QUANTITY_COUNT;
 }
 
 static bool why_say(char why[EXPRESSION_WHY_SIZE], const char *words)
