@@ -52,15 +52,17 @@ static void escapes_replace(char *text)
 static bool line_parse(const char *line, struct mount_facts *mount)
 {
 	const char *end = strstr(line, " - ");
+	unsigned int major, minor;
 	long long id;
 
 	*mount->options = '\0';
-	if (!end || sscanf(line, "%lld %*s %u:%u %*s %4095s", &id, &mount->major, &mount->minor,
-			   mount->point) != 4)
+	if (!end ||
+	    sscanf(line, "%lld %*s %u:%u %*s %4095s", &id, &major, &minor, mount->point) != 4)
 		return false;
 	if (sscanf(end, " - %31s %4095s %1023s", mount->type, mount->source, mount->options) < 2)
 		return false;
 	mount->id = id;
+	mount->device = major << 20 | minor;
 	escapes_replace(mount->point);
 	escapes_replace(mount->source);
 	return true;

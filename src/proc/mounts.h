@@ -10,11 +10,12 @@
 
 struct mount_facts {
 	int64_t id;
-	unsigned int major, minor; /* of its device; a file system without one has major 0 */
-	char point[PATH_MAX];	   /* as the thread sees it */
-	char type[32];		   /* "ext4" */
-	char source[PATH_MAX];	   /* "/dev/sda1", "server:/export" */
-	char options[1024];	   /* of the file system itself: "rw,fd=6,pgrp=77" */
+	/* major << 20 | minor, as in the kernel; a file system without a device has major 0 */
+	uint32_t device;
+	char point[PATH_MAX];  /* as the thread sees it */
+	char type[32];	       /* "ext4" */
+	char source[PATH_MAX]; /* "/dev/sda1", "server:/export" */
+	char options[1024];    /* of the file system itself: "rw,fd=6,pgrp=77" */
 };
 
 /* Finds the mount that the thread's descriptor is on; if fd is -1, the one that the path is on,

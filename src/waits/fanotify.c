@@ -45,11 +45,8 @@ static void fanotify_describe(struct wait *wait)
 	text_add_string(wait->text, "fanotify permission");
 	if (wait->numbers_only || !wait_mount(wait, &mount))
 		return;
-	snprintf(which, sizeof(which), "fanotify %x %x", (unsigned int)mount.id,
-		 mount.major << 20 | mount.minor);
-	wait_on_server(wait, " from ",
-		       holders_find_file(&wait->waits->holders, &group, which, wait->pid,
-					 wait->now_ns, &wait->pending));
+	snprintf(which, sizeof(which), "fanotify %x %x", (unsigned int)mount.id, mount.device);
+	wait_on_server(wait, " from ", wait_find_file(wait, &group, which));
 }
 
 /* Another group may have a mark there, too: which one has yet to answer is not known. */

@@ -23,10 +23,8 @@ static void fuse_describe(struct wait *wait)
 	if (wait->numbers_only || !wait_mount(wait, &mount) ||
 	    wait_object_of_mount(&mount) != &fuse_object)
 		return;
-	snprintf(which, sizeof(which), "fuse_connection:\t%u\n", mount.major << 20 | mount.minor);
-	wait_on_server(wait, " ",
-		       holders_find_file(&wait->waits->holders, &connection, which, wait->pid,
-					 wait->now_ns, &wait->pending));
+	snprintf(which, sizeof(which), "fuse_connection:\t%u\n", mount.device);
+	wait_on_server(wait, " ", wait_find_file(wait, &connection, which));
 	text_add_format(wait->text, " of %s", mount.point);
 }
 

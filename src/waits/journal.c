@@ -57,16 +57,14 @@ static void journal_describe(struct wait *wait)
 	struct mount_facts mount;
 	struct journal *journal;
 	char name[80];
-	uint32_t device;
 	bool added;
 
 	wait->facts.stored = true;
 	text_add_string(wait->text, "journal commit");
-	if (wait->numbers_only || !wait_mount(wait, &mount) || !mount.major)
+	if (wait->numbers_only || !wait_mount(wait, &mount) || !(mount.device >> 20))
 		return;
-	device = mount.major << 20 | mount.minor;
-	snprintf(name, sizeof(name), "jbd2/%s-", device_name(device));
-	journal = cache_get(&journals, device, wait->now_ns, &added);
+	snprintf(name, sizeof(name), "jbd2/%s-", device_name(mount.device));
+	journal = cache_get(&journals, mount.device, wait->now_ns, &added);
 	if (!is_named(wait, journal->tid, name))
 		journal->tid = kthread_find(wait, name);
 	wait_on_server(wait, " by ", journal->tid);

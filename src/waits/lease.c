@@ -22,7 +22,7 @@ static int64_t lease_find(const struct wait *wait, const struct mount_facts *mou
 	while (locks && fgets(line, sizeof(line), locks)) {
 		if (sscanf(line, "%*d: LEASE BREAKING %*s %lld %x:%x:", &pid, &major, &minor) !=
 			    3 ||
-		    major != mount->major || minor != mount->minor)
+		    (major << 20 | minor) != mount->device)
 			continue;
 		found = pid;
 		leases++;

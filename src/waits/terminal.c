@@ -57,8 +57,7 @@ static void terminal_describe(struct wait *wait)
 		return;
 	snprintf(which, sizeof(which), "tty-index:\t%d\n%s", atoi(wait->link + strlen(PTY_LINK)),
 		 name);
-	pid = holders_find_file(&wait->waits->holders, &master, which, wait->pid, wait->now_ns,
-				&wait->pending);
+	pid = wait_find_file(wait, &master, which);
 	if (pid && reads_master(wait, pid, which))
 		text_add_string(wait->text, " stopped (Ctrl-S)");
 	else

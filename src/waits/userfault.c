@@ -57,8 +57,7 @@ static int64_t server_find(struct wait *wait, const char *which)
 {
 	static const struct holder_file server = {USERFAULT_LINK, server_is};
 
-	return holders_find_file(&wait->waits->holders, &server, which, wait->pid, wait->now_ns,
-				 &wait->pending);
+	return wait_find_file(wait, &server, which);
 }
 
 /* The process that serves the thread's faults: it has the file that the thread's process has, too;

@@ -261,6 +261,12 @@ bool wait_mount(const struct wait *wait, struct mount_facts *mount)
 	return mount_find(wait->waits->root, wait->pid, wait->tid, wait->fd, wait->link, mount);
 }
 
+int64_t wait_find_file(struct wait *wait, const struct holder_file *file, const char *which)
+{
+	return holders_find_file(&wait->waits->holders, file, which, wait->pid, wait->now_ns,
+				 &wait->pending);
+}
+
 void wait_on_server(struct wait *wait, const char *before, int64_t pid)
 {
 	if (pid <= 0)

@@ -193,6 +193,8 @@ bool wait_shares_namespace(const struct wait *wait, const char *kind, int64_t pi
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* Finds the mount of the call's descriptor or path. */
 bool wait_mount(const struct wait *wait, struct mount_facts *mount);
+/* The process that has such an open file (holders_find_file()); 0: none is found, or not yet. */
+int64_t wait_find_file(struct wait *wait, const struct holder_file *file, const char *which);
 /* Adds the process that the kernel waits for, if pid is one, as wait_add_thread() does. */
 void wait_on_server(struct wait *wait, const char *before, int64_t pid);
 /* The thread that has this id in the pid namespace of the waiting thread; 0: there is none. */

@@ -70,7 +70,7 @@ static void mounts(void **state)
 	/* the later of two mounts on one point covers the other */
 	assert_string_equal(mount->type, "fuse.later");
 	assert_string_equal(mount->point, "/run/a b");
-	assert_int_equal(mount->minor, 44);
+	assert_int_equal(mount->device, 44);
 	assert_string_equal(mount_of_path(&proc, "/run/a bc")->type, "tmpfs");
 	assert_string_equal(mount_of_path(&proc, "/running")->type, "nfs4");
 	assert_string_equal(mount_of_path(&proc, "/")->source, "server:/root");
