@@ -423,11 +423,9 @@ static void work_add(struct stack_names *names, uint32_t number)
 
 /* The address of a frame whose function has no name: the function's begin where the unwind table
  * has it, so that a function is one name. */
-static uint64_t nameless_address(struct stack_names *names, const struct named_frame *frame)
+static uint64_t nameless_address(struct stack_names *names, const struct named_frame *frame,
+				 struct module *module)
 {
-	struct module *module = frame->frame.module == MODULE_NONE
-					? NULL
-					: names->modules->modules[frame->frame.module];
 	const struct frame_row *row = NULL;
 
 	if (frame->state == NAME_NONE && module && !module->closed && module->kind != FRAME_JIT)
@@ -436,13 +434,13 @@ static uint64_t nameless_address(struct stack_names *names, const struct named_f
 }
 
 static const char *frame_location(struct stack_names *names, struct named_frame *frame,
-				  const struct module *module)
+				  struct module *module)
 {
 	char text[256];
 
 	if (!frame->location) {
 		snprintf(text, sizeof(text), "%.200s+0x%llx", module ? module->name : "[?]",
-			 (unsigned long long)nameless_address(names, frame));
+			 (unsigned long long)nameless_address(names, frame, module));
 		function_name_clean(text); /* any user may have chosen the file's name */
 		frame->location = name_transient_string(text);
 	}
@@ -452,7 +450,7 @@ static const char *frame_location(struct stack_names *names, struct named_frame 
 struct frame_view stack_names_get(struct stack_names *names, uint32_t number)
 {
 	struct frame_view view = {.name = "[too many frames]", .final = true};
-	const struct module *module = NULL;
+	struct module *module = NULL;
 	struct named_frame *frame;
 
 	if (number >= names->count)
