@@ -434,13 +434,6 @@ static int batch_take(void *to, const struct scan *batch)
 	return err;
 }
 
-static void sample_pass(void *to, const struct scan *scan, const struct sample *sample)
-{
-	struct run *run = to;
-
-	groups_pass(&run->report, scan, sample);
-}
-
 /* Finds the scans that are missing before the present one, if it is the first after a worker that
  * was given up: what that one had not delivered is lost, too. */
 static void run_find_gap(struct run *run)
@@ -638,8 +631,7 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	keeper_guard_begin();
 	report->source->take = batch_take;
 	report->source->take_to = run;
-	if (report->times.shared)
-		report->source->pass = sample_pass;
+	report->source->keeps_refused = report->times.shared;
 	report->source->sums_up = report->grouped && groups_sum_up(report);
 	report->source->shares = report->source->sums_up && !groups_have_few(report);
 	report->source->describe(report->source, &run->before);

@@ -210,9 +210,7 @@ static void recording_files_done(struct recording_files *files)
 struct tier {
 	struct source *source;
 	struct scan scan;
-	bool ahead, ended;
-	struct sample *refused; /* samples of the scan that the filter refused, if wanted */
-	size_t refused_count, refused_capacity;
+	bool ahead, ended; /* the scan was read ahead; there are no more */
 };
 
 struct tiers {
@@ -221,38 +219,18 @@ struct tiers {
 	int64_t fine_us; /* weight of the fine scans since the last scan of the archive */
 };
 
-static void refused_take(void *take_to, const struct scan *scan, const struct sample *sample)
-{
-	struct tier *tier = take_to;
-
-	(void)scan;
-	tier->refused = memory_grow(tier->refused, &tier->refused_capacity, tier->refused_count + 1,
-				    sizeof(*tier->refused));
-	tier->refused[tier->refused_count++] = *sample;
-}
-
 /* Reads a scan ahead, if there is none yet. 0, or below 0 as next() of a source. */
-static int tier_peek(struct tier *tier, bool refused, struct error *e)
+static int tier_peek(struct tier *tier, bool keeps_refused, struct error *e)
 {
 	int more;
 
 	if (tier->ahead || tier->ended)
 		return 0;
-	tier->source->pass = refused ? refused_take : NULL;
-	tier->source->take_to = tier;
+	tier->source->keeps_refused = keeps_refused;
 	more = tier->source->next(tier->source, &tier->scan, e);
 	tier->ahead = more > 0;
 	tier->ended = !more;
 	return more < 0 ? more : 0;
-}
-
-/* Takes the scan that was read ahead; wanted: it is the next one, else it is dropped. */
-static void tier_take(struct tiers *tiers, struct tier *tier, bool wanted)
-{
-	for (size_t i = 0; wanted && i < tier->refused_count; i++)
-		tiers->source.pass(tiers->source.take_to, &tier->scan, &tier->refused[i]);
-	tier->refused_count = 0;
-	tier->ahead = false;
 }
 
 static int tiers_next(struct source *source, struct scan *scan, struct error *e)
@@ -261,11 +239,11 @@ static int tiers_next(struct source *source, struct scan *scan, struct error *e)
 	struct tier *fine = &tiers->fine, *archive = &tiers->archive;
 
 	for (;;) {
-		int err = tier_peek(fine, source->pass, e);
+		int err = tier_peek(fine, source->keeps_refused, e);
 		bool lacking;
 
 		if (!err)
-			err = tier_peek(archive, source->pass, e);
+			err = tier_peek(archive, source->keeps_refused, e);
 		if (err)
 			return err;
 		if (!fine->ahead && !archive->ahead)
@@ -273,14 +251,14 @@ static int tiers_next(struct source *source, struct scan *scan, struct error *e)
 		if (fine->ahead &&
 		    (!archive->ahead || fine->scan.time_us <= archive->scan.time_us)) {
 			tiers->fine_us += fine->scan.weight_us;
-			tier_take(tiers, fine, true);
+			fine->ahead = false;
 			*scan = fine->scan;
 			return 1;
 		}
 		/* a scan of the archive is also a fine scan, if those are still there */
 		lacking = tiers->fine_us < archive->scan.weight_us / 2;
 		tiers->fine_us = 0;
-		tier_take(tiers, archive, lacking);
+		archive->ahead = false;
 		if (!lacking)
 			continue;
 		*scan = archive->scan;
@@ -300,18 +278,12 @@ static void tiers_describe(struct source *source, struct source_status *status)
 	free(of_archive);
 }
 
-static void tier_close(struct tier *tier)
-{
-	tier->source->close(tier->source);
-	free(tier->refused);
-}
-
 static void tiers_close(struct source *source)
 {
 	struct tiers *tiers = (struct tiers *)source;
 
-	tier_close(&tiers->fine);
-	tier_close(&tiers->archive);
+	tiers->fine.source->close(tiers->fine.source);
+	tiers->archive.source->close(tiers->archive.source);
 	free(tiers);
 }
 

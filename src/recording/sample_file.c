@@ -163,6 +163,11 @@ struct seen_thread {
 	int64_t tid, state, state_us;
 };
 
+struct sample_list {
+	struct sample *samples;
+	size_t count, capacity;
+};
+
 struct sample_file {
 	struct source source; /* first member, so that a source is a sample_file */
 	struct csv_reader reader;
@@ -178,9 +183,9 @@ struct sample_file {
 	uint64_t rows_bad;	  /* rows that can't be read and were skipped */
 	uint64_t rows_beyond;	  /* rows beyond the limit of a scan */
 
-	struct sample *samples; /* samples of the scan being gathered */
+	struct sample_list taken, refused; /* samples of the scan being gathered */
 	struct proc_values_pool proc_values;
-	size_t count, capacity, rows;
+	size_t rows;
 	/* times of the scan being gathered, as in struct scan; time_us is ABSENT before its first
 	 * row */
 	int64_t time_us, weight_us, silent_us, clock_step_us;
@@ -334,7 +339,7 @@ static void scan_start(struct sample_file *file)
 		file->weight_us = since_us;
 	scan_place(file, file->time_us, file->weight_us,
 		   file->scan_now.time_us == ABSENT ? ABSENT : file->scan_now.clock_step_us);
-	file->count = file->rows = 0;
+	file->taken.count = file->refused.count = file->rows = 0;
 	proc_values_pool_clear(&file->proc_values);
 }
 
@@ -371,8 +376,10 @@ static struct scan scan_gathered(const struct sample_file *file)
 		.weight_us = file->weight_us,
 		.silent_us = file->silent_us,
 		.clock_step_us = file->clock_step_us,
-		.samples = file->samples,
-		.count = file->count,
+		.samples = file->taken.samples,
+		.count = file->taken.count,
+		.refused = file->refused.samples,
+		.refused_count = file->refused.count,
 		.threads = file->scan_now.time_us == ABSENT ? 0 : (size_t)file->scan_now.threads,
 	};
 }
@@ -382,7 +389,7 @@ static int batch_give(struct sample_file *file)
 	struct scan batch = scan_gathered(file);
 	int err;
 
-	file->count = 0;
+	file->taken.count = file->refused.count = 0;
 	err = file->source.take(file->source.take_to, &batch);
 	proc_values_pool_clear(&file->proc_values);
 	return err;
@@ -396,21 +403,33 @@ static bool is_unclassed(const struct sample_file *file, const struct sample *sa
 	       filter_eval_thread(file->filter, sample, ~UINT64_C(0)) == VERDICT_ACCEPTED;
 }
 
+/* Adds the row's sample to a list; before that, a full list's batch is given. 0 or -errno. */
+static int sample_add(struct sample_file *file, struct sample_list *to, const struct sample *sample)
+{
+	int err = 0;
+
+	if (to->count >= SCAN_BATCH && file->source.take)
+		err = batch_give(file);
+	to->samples = memory_grow(to->samples, &to->capacity, to->count + 1, sizeof(*sample));
+	to->samples[to->count] = *sample;
+	if (sample->proc_values) {
+		to->samples[to->count].proc_values = proc_values_pool_take(&file->proc_values);
+		*to->samples[to->count].proc_values = file->row.next.proc_values;
+	}
+	to->count++;
+	return err;
+}
+
 static int row_refuse(struct sample_file *file, const struct sample *sample)
 {
-	const struct scan scan = scan_gathered(file);
-
 	file->unclassed += is_unclassed(file, sample);
-	if (file->source.pass)
-		file->source.pass(file->source.take_to, &scan, sample);
-	return 0;
+	return file->source.keeps_refused ? sample_add(file, &file->refused, sample) : 0;
 }
 
 static int scan_add(struct sample_file *file)
 {
 	struct sample *sample = &file->row.next.sample;
 	enum verdict verdict;
-	int err = 0;
 
 	if (++file->rows > (file->source.take ? SCAN_ROWS_MAX : SCAN_ROWS_GATHERED_MAX)) {
 		file->rows_beyond++;
@@ -428,16 +447,7 @@ static int scan_add(struct sample_file *file)
 	sample_derive(sample, file->needs);
 	if (verdict == VERDICT_OPEN && !filter_accepts(file->filter, sample))
 		return row_refuse(file, sample);
-	if (file->count >= SCAN_BATCH && file->source.take)
-		err = batch_give(file);
-	file->samples =
-		memory_grow(file->samples, &file->capacity, file->count + 1, sizeof(*sample));
-	if (sample->proc_values) {
-		sample->proc_values = proc_values_pool_take(&file->proc_values);
-		*sample->proc_values = file->row.next.proc_values;
-	}
-	file->samples[file->count++] = *sample;
-	return err;
+	return sample_add(file, &file->taken, sample);
 }
 
 /* Returns the next scan. A signal may end a call in the middle of a scan; the next call goes on
@@ -523,7 +533,8 @@ static void sample_file_close(struct source *source)
 
 	csv_done(&file->reader);
 	text_done(&file->row.scratch);
-	free(file->samples);
+	free(file->taken.samples);
+	free(file->refused.samples);
 	free(file->seen);
 	free(file->before);
 	index_clear(&file->by_tid);

@@ -193,14 +193,14 @@ static uint64_t groups_needs(const void *state)
 }
 
 /* Begins a scan: of exact times up to it, that long after what the tally has. */
-static void scan_begin(struct groups *groups, const struct scan *scan, int64_t since_us)
+static void scan_begin(struct groups *groups, const struct scan *scan)
 {
 	struct report *report = groups->report;
 
 	time_rows_begin(groups, scan->time_us);
 	exact_times_at(&report->times, sum(groups->steps.step_us ? groups->steps.tally.elapsed_us
 								 : report->tally.elapsed_us,
-					   since_us));
+					   scan->weight_us));
 }
 
 void groups_add_silence(struct report *report, int64_t weight_us, int64_t from_us,
@@ -228,18 +228,13 @@ void groups_add_silence(struct report *report, int64_t weight_us, int64_t from_u
 			  ratio(silent_us, 1, weight_us));
 }
 
-void groups_pass(struct report *report, const struct scan *scan, const struct sample *sample)
+/* Takes a sample that is not shown, of a thread that may be. */
+static void take_refused(struct groups *groups, struct report *report, const struct sample *sample)
 {
-	struct groups *groups = report_state(report, &groups_part);
-	/* once the scan has begun, the time before it in which no thread was seen is in the tally
-	 */
-	int64_t since_us =
-		report->in_scan ? scan->weight_us : sum(scan->weight_us, scan->silent_us);
 	struct sample account;
 
 	/* a thread whose other samples the filter may accept: this one has a part of its times */
 	if (!filter_keeps_threads(&report->filter)) {
-		scan_begin(groups, scan, since_us);
 		exact_times_add(&report->times, sample);
 		return;
 	}
@@ -247,10 +242,8 @@ void groups_pass(struct report *report, const struct scan *scan, const struct sa
 		return;
 	account = sample_account(sample);
 	sample_derive(&account, column_list_needs(&report->list) | filter_needs(&report->filter));
-	if (filter_eval_thread(&report->filter, &account, ~0ull) != VERDICT_ACCEPTED)
-		return;
-	scan_begin(groups, scan, since_us);
-	group_table_add_account(&groups->table, &account);
+	if (filter_eval_thread(&report->filter, &account, ~0ull) == VERDICT_ACCEPTED)
+		group_table_add_account(&groups->table, &account);
 }
 
 void groups_take_again(struct report *report, const struct sample *sample)
@@ -268,7 +261,9 @@ static bool groups_take(void *state, struct report *report, const struct scan *b
 {
 	struct groups *groups = state;
 
-	scan_begin(groups, batch, batch->weight_us);
+	scan_begin(groups, batch);
+	for (size_t i = 0; i < batch->refused_count; i++)
+		take_refused(groups, report, &batch->refused[i]);
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct sample *sample = &batch->samples[i];
 		struct exact_note note = EXACT_NOTE_NONE;

@@ -29,9 +29,7 @@ struct time_rows {
 
 extern const struct report_part groups_part;
 
-/* Take a sample that is not shown, of a thread that may be (pass of struct source); and one again
- * (struct scan, again). */
-void groups_pass(struct report *report, const struct scan *scan, const struct sample *sample);
+/* Takes a sample again (struct scan, again). */
 void groups_take_again(struct report *report, const struct sample *sample);
 /* Adds a time before the scan in which no thread was seen to the steps of --by-time. */
 void groups_add_silence(struct report *report, int64_t weight_us, int64_t from_us,

@@ -249,6 +249,11 @@ struct scan {
 	bool again;
 	struct sample *samples;
 	size_t count;
+	/* Samples of a recording that the filter refuses (keeps_refused of struct source): they
+	 * have exact times of their threads since the samples before. Live, these times are in the
+	 * thread's next sample or account. */
+	struct sample *refused;
+	size_t refused_count;
 	size_t threads; /* threads seen in this scan, shown or not; 0 if not known (replay, or in a
 			   batch) */
 };

@@ -209,11 +209,9 @@ struct source {
 	 * may then stand for other threads of its process, too: weight_us and repeats have theirs.
 	 */
 	bool shares;
-	/* Set by the owner, or NULL: takes the samples of a recording that the filter refuses, as
-	 * they have exact times of their threads since the samples before; without the columns that
-	 * follow from others. scan: times of the scan that the sample is of. Live, these times are
-	 * in the thread's next sample or account. */
-	void (*pass)(void *take_to, const struct scan *scan, const struct sample *sample);
+	/* Set by the owner if a recording's scans have the samples that the filter refuses, too,
+	 * without the columns that follow from others (struct scan, refused). */
+	bool keeps_refused;
 	/* Set by the owner, or NULL: takes the stacks whose hashes are in samples, once each or
 	 * more often. */
 	stack_callback *stack_take;
