@@ -138,7 +138,7 @@ static int top_check(const struct config *config, struct error *e)
 {
 	bool top = config->mode == MODE_TOP, rows = writes(config, RENDERER_ROWS);
 
-	if (config->report.csv_safe && (!rows || config->format != &renderer_csv))
+	if (config->report.csv_safe && (!rows || !config->format->has_formulas))
 		return usage(e, "--csv-safe", "is for --csv");
 	if (config->groups && (!rows || !config->format->of_groups))
 		return usage(e, "--report",
@@ -204,7 +204,7 @@ static int stacks_check(const struct config *config, struct error *e)
 		return error_set(e, EINVAL, EXIT_USAGE,
 				 "--%s writes once, at the end: use -d, not %s", format->name,
 				 config->count ? "-n" : "-i");
-	if (config->diff && (format != &renderer_flame || !config->diff_after))
+	if (config->diff && (!format || !format->compares || !config->diff_after))
 		return usage(e, "--diff", "needs two files, and --flame FILE");
 	if (config->diff && (config->replay || config->interval_us || config->count))
 		return usage(e, "--diff",
@@ -231,7 +231,7 @@ static int findings_check(const struct config *config, struct error *e)
 {
 	if (!config->report.findings)
 		return 0;
-	if (config->mode != MODE_REPORT && config->format != &renderer_json)
+	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
 		return usage(e, "--findings", "is for a report and --json");
 	if (config->groups || config->by || config->more_columns || config->report.stacks ||
 	    config->report.by_time_us)

@@ -86,7 +86,7 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 
 	if (row->mode == MODE_REPORT)
 		return 0;
-	if (format == &renderer_json && other &&
+	if (format && format->lists && other &&
 	    (config->mode == MODE_LIST || row->mode == MODE_LIST)) {
 		config->mode = MODE_LIST_JSON;
 		return 0;

@@ -154,10 +154,10 @@ static void run_times(struct run *run)
 
 static const struct renderer *renderer_of(const struct config *config)
 {
-	if (config->report.findings && config->mode == MODE_FORMAT)
-		return &renderer_json_findings;
 	if (config->mode != MODE_FORMAT)
 		return config->mode == MODE_RECORD ? &renderer_csv : &renderer_report;
+	if (config->report.findings)
+		return config->format->of_findings;
 	return config->groups ? config->format->of_groups : config->format;
 }
 

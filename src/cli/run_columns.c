@@ -64,8 +64,8 @@ static int columns_choose(const struct config *config, struct report *report, si
 	const struct renderer *renderer = report->renderer;
 	const char *path = config->report.critical_path;
 	bool grouped = report->grouped;
-	bool of_processes = config->named && renderer == &renderer_report && !config->columns &&
-			    !config->by && !path;
+	bool of_processes = config->named && renderer->kind == RENDERER_REPORT &&
+			    !config->columns && !config->by && !path;
 	const char *names;
 	int err = 0;
 

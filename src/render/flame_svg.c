@@ -527,6 +527,7 @@ const struct renderer renderer_flame = {
 	.has_footer = true,
 	.whole = "flame graph",
 	.chains = true,
+	.compares = true,
 	.columns = FOLD_ROOTS_DEFAULT,
 	.behind = FOLD_COLUMNS,
 	.add = flame_add,

@@ -363,6 +363,7 @@ const struct renderer renderer_csv = {
 	.name = "csv",
 	.kind = RENDERER_ROWS,
 	.of_groups = &renderer_csv_grouped,
+	.has_formulas = true,
 	.columns = ROW_COLUMNS_DEFAULT,
 	.begin = csv_begin,
 	.add = csv_add,
@@ -405,6 +406,8 @@ const struct renderer renderer_json = {
 	.name = "json",
 	.kind = RENDERER_ROWS,
 	.of_groups = &renderer_json_grouped,
+	.of_findings = &renderer_json_findings,
+	.lists = true,
 	.columns = ROW_COLUMNS_DEFAULT,
 	.add = json_add,
 };

@@ -61,14 +61,17 @@ struct renderer {
 	bool grouped;	 /* takes groups at an interval's end; false: samples, scan by scan */
 	bool accounts;	 /* uses accounts, too: see sample/source.h */
 	bool has_footer; /* reports by itself what was missed */
-	/* Renderer for the rows of groups (--report) beside this one for rows of samples; NULL:
-	 * none. */
-	const struct renderer *of_groups;
+	/* Renderers for the rows of groups (--report) and for findings (--findings) beside this one
+	 * for rows of samples; NULL: none. */
+	const struct renderer *of_groups, *of_findings;
 	/* Word for an output that one interval completes, so that the next one replaces it:
 	 * "profile"; NULL: intervals may follow each other. */
 	const char *whole;
 	bool at_end;	    /* the only interval is that of the whole run */
 	bool chains;	    /* can write wait chains in place of stacks (--by-chain) */
+	bool compares;	    /* can write the difference of two files (--diff) */
+	bool has_formulas;  /* programs may take texts for formulas (--csv-safe) */
+	bool lists;	    /* lists, as of columns, are written so, too */
 	size_t state_bytes; /* of what it keeps from interval to interval */
 	/* Names of columns, as column_list_add() takes them: those that are always first; the
 	 * default of the others; those that are always last; NULL: none. */
