@@ -277,8 +277,8 @@ static void lock_add(struct chain_report *report, const struct sample *sample, c
 
 static bool is_cycle(const struct sample *sample)
 {
-	return sample->chain.root.why && (!strcmp(sample->chain.root.why, "deadlock") ||
-					  !strcmp(sample->chain.root.why, "cycle"));
+	return sample->chain.root.why && (!strcmp(sample->chain.root.why, ROOT_DEADLOCK) ||
+					  !strcmp(sample->chain.root.why, ROOT_CYCLE));
 }
 
 static bool has_chain(const struct sample *sample)

@@ -5,6 +5,7 @@
 #include "base/names.h"
 #include "report/value.h"
 #include "sample/wait_rule.h"
+#include "sample/waits_on.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +64,10 @@ static bool is_text(const char *text, const char *word)
 	return text && word && !strcmp(text, word);
 }
 
-static bool begins_with(const char *text, const char *word)
+/* True if the root waits as a trait of enum wait_rule_trait says. */
+static bool root_waits(const struct finding_case *of, enum wait_rule_trait how)
 {
-	return text && !strncmp(text, word, strlen(word));
+	return wait_class_traits(of->root.why) & how;
 }
 
 /* True if a thread that waits for the link's kind waits for a lock. */
@@ -158,7 +160,7 @@ static bool case_is_certain(const struct finding_case *of)
 	const struct sample *sample = of->sample;
 
 	if (of->rooted)
-		return is_text(of->root.why, "deadlock") ||
+		return is_text(of->root.why, ROOT_DEADLOCK) ||
 		       (sample->chain.depth == 1 && is_text(sample->blocker.sure, "certain"));
 	return !(edge_kinds[of->end].traits & NEVER_CERTAIN) && of->root.state != STATE_SLEEP;
 }
@@ -167,18 +169,18 @@ static bool case_is_certain(const struct finding_case *of)
 
 static bool takes_deadlock(const struct finding_case *of)
 {
-	return of->rooted && is_text(of->root.why, "deadlock");
+	return of->rooted && is_text(of->root.why, ROOT_DEADLOCK);
 }
 
 static bool takes_cycle(const struct finding_case *of)
 {
-	return of->rooted && is_text(of->root.why, "cycle") && is_lock(of->link);
+	return of->rooted && is_text(of->root.why, ROOT_CYCLE) && is_lock(of->link);
 }
 
 static bool takes_stopped(const struct finding_case *of)
 {
-	return of->rooted &&
-	       (of->root.state == STATE_STOPPED || begins_with(of->root.waits_on, "frozen"));
+	return of->rooted && (of->root.state == STATE_STOPPED ||
+			      waits_on_traits(of->root.waits_on) & WAITS_FOR_THAW);
 }
 
 static bool takes_quota(const struct finding_case *of)
@@ -193,17 +195,12 @@ static bool takes_budget(const struct finding_case *of)
 
 static bool takes_lock(const struct finding_case *of)
 {
-	return of->rooted && is_lock(of->link) && !is_text(of->root.why, "cycle");
+	return of->rooted && is_lock(of->link) && !is_text(of->root.why, ROOT_CYCLE);
 }
 
 static bool takes_memory(const struct finding_case *of)
 {
-	static const char *const words[] = {"reclaim", "swap-in", "compaction", "dirty pages"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (begins_with(of->root.waits_on, words[i]))
-			return true;
-	return false;
+	return waits_on_traits(of->root.waits_on) & WAITS_FOR_MEMORY;
 }
 
 static const char *device_of(const struct finding_case *of)
@@ -225,12 +222,12 @@ static bool takes_unready(const struct finding_case *of)
 
 static bool takes_file(const struct finding_case *of)
 {
-	return !of->rooted && of->root.state == STATE_SLEEP && is_text(of->root.why, "file");
+	return !of->rooted && of->root.state == STATE_SLEEP && root_waits(of, WAIT_FOR_FILE);
 }
 
 static bool takes_sleeper(const struct finding_case *of)
 {
-	return of->rooted && of->root.state == STATE_SLEEP && is_text(of->root.why, "sleep");
+	return of->rooted && of->root.state == STATE_SLEEP && root_waits(of, WAIT_FOR_TIME);
 }
 
 static bool takes_cpus(const struct finding_case *of)
@@ -247,8 +244,8 @@ static bool takes_busy_thread(const struct finding_case *of)
  * another client speaks, as redis does for BLPOP. */
 static bool waits_for_news(const struct finding_case *of)
 {
-	return (is_text(of->root.why, "loop") || is_text(of->root.why, "server")) &&
-	       !(of->sample->wait.on && strstr(of->sample->wait.on, SOCKET_UNACCEPTED));
+	return root_waits(of, WAIT_AS_SERVER) &&
+	       !(waits_on_traits(of->sample->wait.on) & WAITS_FOR_ACCEPTANCE);
 }
 
 /* A thread that waits for a process of this host has a chain, once that is found: samples before
@@ -256,9 +253,9 @@ static bool waits_for_news(const struct finding_case *of)
 static bool takes_server(const struct finding_case *of)
 {
 	if (of->rooted)
-		return !is_text(of->root.why, "cycle") && !waits_for_news(of);
-	return of->root.state == STATE_SLEEP && is_text(of->root.why, "client") &&
-	       of->root.waits_on && !strstr(of->root.waits_on, " peer ");
+		return !is_text(of->root.why, ROOT_CYCLE) && !waits_for_news(of);
+	return of->root.state == STATE_SLEEP && root_waits(of, WAIT_AS_CLIENT) &&
+	       of->root.waits_on && !(waits_on_traits(of->root.waits_on) & WAITS_FOR_PEER);
 }
 
 static bool takes_kernel(const struct finding_case *of)
@@ -372,7 +369,7 @@ static const char *thing_server(const struct finding_case *of)
 	static const char one[] = "1 fd: ";
 	const char *text = of->rooted ? NULL : of->sample->wait.onsum;
 
-	return begins_with(text, one) ? text + strlen(one) : text;
+	return text && !strncmp(text, one, strlen(one)) ? text + strlen(one) : text;
 }
 
 /* A server that has a process for each client is one finding by its name. */
@@ -890,7 +887,7 @@ static void parties_add(struct findings *findings, struct finding *finding,
 		finding->symptom_us = sum(finding->symptom_us, of->weight_us);
 		return;
 	}
-	if (sample->wait.on && strstr(sample->wait.on, SOCKET_UNACCEPTED))
+	if (waits_on_traits(sample->wait.on) & WAITS_FOR_ACCEPTANCE)
 		finding->unaccepted_us = sum(finding->unaccepted_us, of->weight_us);
 	party_add(findings, finding, PARTY_WAITERS, name_of_sample(of), sample->thread.commsum);
 	if (of->rooted) {

@@ -10,7 +10,7 @@
 #include "report/value.h"
 #include "sample/edge_kind.h"
 #include "sample/proc_values.h"
-#include "sample/wait_rule.h"
+#include "sample/waits_on.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,66 +91,14 @@ static const char *call_of(const struct filling *filling, const struct sample *p
 	return part->now.state == STATE_DISK ? name_of_string("page fault") : NULL;
 }
 
-/* Adds "4711 worker" as "worker 4711", several ("* worker") as "worker". Returns what follows. */
-static const char *who_add(struct text *text, const char *who)
+static const char *brief_wait(const char *waits_on)
 {
-	size_t digits = strspn(who, "0123456789*"), word;
-	const char *name = who + digits + (who[digits] == ' '), *end = name;
-
-	while (*end && strncmp(end, ", ", 2) && strncmp(end, " and ", 5)) {
-		word = *end == ' ' ? strcspn(end + 1, " ") : 0;
-		if (memchr(end, ':', word)) /* "worker app.py:88" */
-			break;
-		end++;
-	}
-	text_add(text, name, (size_t)(end - name));
-	if (*who != '*' && digits) {
-		text_add_char(text, ' ');
-		text_add(text, who, digits);
-	}
-	return end;
-}
-
-/* What a thread waits for, in short, as a row has little space for it: "tcp :3306 mariadbd 99" for
- * "1 fd: tcp 127.0.0.1:3306 peer 99 mariadbd", "mutex of worker 4711" for "mutex 0x7f21c3a0 held by
- * 4711 worker". */
-static const char *brief_wait(const char *wait)
-{
-	static const struct {
-		const char *from, *to;
-		bool who; /* a process or thread follows */
-	} parts[] = {
-		{" peer ", " ", true},
-		{" held by ", " of ", true},
-		{SOCKET_UNACCEPTED, SOCKET_UNACCEPTED, true},
-		{" 127.0.0.1:", " :", false},
-		{" [::1]:", " :", false},
-		{"1 fd: ", "", false},
-	};
 	static struct text text;
-	size_t count = sizeof(parts) / sizeof(parts[0]), at, address;
 
-	if (!wait)
+	if (!waits_on)
 		return NULL;
 	text_clear(&text);
-	while (*wait) {
-		address = strncmp(wait, " 0x", 3) ? 0 : 3 + strspn(wait + 3, "0123456789abcdef*");
-		if (address && !strncmp(wait + address, " held", 5)) {
-			wait += address;
-			continue;
-		}
-		for (at = 0; at < count && strncmp(wait, parts[at].from, strlen(parts[at].from));
-		     at++)
-			;
-		if (at == count) {
-			text_add_char(&text, *wait++);
-			continue;
-		}
-		text_add_string(&text, parts[at].to);
-		wait += strlen(parts[at].from);
-		if (parts[at].who)
-			wait = who_add(&text, wait);
-	}
+	waits_on_shorten(&text, waits_on);
 	return name_transient_string(text_string(&text));
 }
 

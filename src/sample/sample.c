@@ -4,7 +4,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "sample/cgroup_names.h"
-#include "sample/waits_fold.h"
+#include "sample/waits_on.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ static const char *digits_folded(const char *string, struct text *scratch)
 static const char *waits_folded(const char *waits_on, struct text *scratch)
 {
 	text_clear(scratch);
-	waits_fold(scratch, waits_on);
+	waits_on_fold(scratch, waits_on);
 	return name_transient(scratch->bytes, scratch->length);
 }
 

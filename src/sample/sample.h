@@ -156,6 +156,9 @@ struct sample_blocker {
 };
 
 /* what a thread does at the end of a chain */
+#define ROOT_CYCLE "cycle"	 /* value of why where a chain comes back to one of its threads */
+#define ROOT_DEADLOCK "deadlock" /* certainly, and none of them can end that */
+
 struct sample_root {
 	int64_t tid, pid, state;
 	const char *comm, *why, *waits_on, *syscall;

@@ -18,9 +18,6 @@
 
 #define DAEMON_PORTS_DEFAULT 10000 /* default of --daemon-ports */
 
-/* Words of waits_on between a connection and the process that has not accepted it. */
-#define SOCKET_UNACCEPTED " not accepted by "
-
 enum wait_kind {
 	WAIT_UNKNOWN,
 	WAIT_FILE,    /* a file, directory or device */
@@ -81,6 +78,12 @@ enum wait_rule_trait {
 	INTERRUPT_TIMER = 8,
 	INTERRUPT_NETWORK = 16,
 	INTERRUPT_DISK = 32,
+	/* what the thread waits for */
+	WAIT_AS_CLIENT = 64,  /* an answer of its server */
+	WAIT_AS_SERVER = 128, /* a client that speaks */
+	WAIT_FOR_FILE = 256,
+	WAIT_FOR_SPACE = 512, /* to write to */
+	WAIT_FOR_TIME = 1024,
 };
 
 struct wait_rule {
@@ -103,7 +106,9 @@ const struct wait_rule *wait_rule_of_call(const char *syscall);
 const struct wait_rule *wait_rule_of_facts(const struct wait_facts *facts, int64_t daemon_ports);
 /* The first rule of that name; NULL: there is none, or name is NULL. */
 const struct wait_rule *wait_rule_find(const char *name);
-/* True if a rule of that name says that the thread works. */
+/* The traits of the first rule of that name; 0: there is none, or name is NULL. */
+unsigned int wait_class_traits(const char *name);
+/* True if that rule says that the thread works. */
 bool wait_class_works(const char *name);
 
 #endif

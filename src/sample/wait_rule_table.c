@@ -55,26 +55,27 @@ static bool file_is_stored(const struct wait_facts *facts, int64_t daemon_ports)
 }
 
 const struct wait_rule wait_rules[] = {
-	{"client", WAIT_WORKS | INTERRUPT_NETWORK, " connect ", 0, NULL,
+	{"client", WAIT_WORKS | WAIT_AS_CLIENT | INTERRUPT_NETWORK, " connect ", 0, NULL,
 	 "as a client, for its server's answer"},
 	{"lock", WAIT_WORKS | INTERRUPT_TIMER, " flock fcntl fcntl64 ", WAIT_LOCK, lock_is_held,
 	 "for a lock that a thread or process is known to hold"},
 	{"io", WAIT_WORKS | INTERRUPT_DISK, NULL, WAIT_IO, io_is_in_flight,
 	 "for requests of io_uring or libaio"},
-	{"file", WAIT_WORKS, NULL, WAIT_FILE, file_is_stored, "for a file: of FUSE, for instance"},
-	{"write", WAIT_WORKS,
+	{"file", WAIT_WORKS | WAIT_FOR_FILE, NULL, WAIT_FILE, file_is_stored,
+	 "for a file: of FUSE, for instance"},
+	{"write", WAIT_WORKS | WAIT_FOR_SPACE,
 	 " write writev pwrite64 pwritev pwritev2 send sendto sendmsg sendmmsg sendfile "
 	 "sendfile64 vmsplice msgsnd mq_timedsend mq_timedsend_time64 ",
 	 0, NULL, "for space to write: a reader is slow"},
-	{"server", WAIT_OF_POOL | INTERRUPT_NETWORK, " accept accept4 ", WAIT_SOCKET,
-	 socket_is_server, "as a server, for a connection or a request"},
-	{"client", WAIT_WORKS | INTERRUPT_NETWORK, NULL, WAIT_SOCKET, socket_is_connected,
-	 "as a client, for its server's answer"},
+	{"server", WAIT_OF_POOL | WAIT_AS_SERVER | INTERRUPT_NETWORK, " accept accept4 ",
+	 WAIT_SOCKET, socket_is_server, "as a server, for a connection or a request"},
+	{"client", WAIT_WORKS | WAIT_AS_CLIENT | INTERRUPT_NETWORK, NULL, WAIT_SOCKET,
+	 socket_is_connected, "as a client, for its server's answer"},
 	{"socket", WAIT_OF_POOL | INTERRUPT_NETWORK, NULL, WAIT_SOCKET, NULL,
 	 "on a socket whose other end is not known"},
-	{"client", WAIT_WORKS | INTERRUPT_NETWORK, NULL, WAIT_SET, set_has_request,
+	{"client", WAIT_WORKS | WAIT_AS_CLIENT | INTERRUPT_NETWORK, NULL, WAIT_SET, set_has_request,
 	 "as a client, for its server's answer"},
-	{"loop", INTERRUPT_NETWORK, NULL, WAIT_SET, set_is_served,
+	{"loop", WAIT_AS_SERVER | INTERRUPT_NETWORK, NULL, WAIT_SET, set_is_served,
 	 "as a server's event loop, for its clients and for nothing else"},
 	{"poll", WAIT_ASKS_FACTS,
 	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
@@ -83,7 +84,7 @@ const struct wait_rule wait_rules[] = {
 	{"pipe", 0, NULL, WAIT_PIPE, NULL, "for somebody to write into a pipe or to open a FIFO"},
 	{"child", 0, " wait4 waitpid waitid ", WAIT_PROCESS, NULL,
 	 "for the end of a process or thread"},
-	{"sleep", INTERRUPT_TIMER,
+	{"sleep", WAIT_FOR_TIME | INTERRUPT_TIMER,
 	 " nanosleep clock_nanosleep clock_nanosleep_time64 restart_syscall ", WAIT_TIMER, NULL,
 	 "for some time to pass"},
 	{"signal", WAIT_OF_POOL | INTERRUPT_TIMER,
@@ -162,9 +163,14 @@ const struct wait_rule *wait_rule_find(const char *name)
 	return NULL;
 }
 
-bool wait_class_works(const char *name)
+unsigned int wait_class_traits(const char *name)
 {
 	const struct wait_rule *rule = wait_rule_find(name);
 
-	return rule && rule->traits & WAIT_WORKS;
+	return rule ? rule->traits : 0;
+}
+
+bool wait_class_works(const char *name)
+{
+	return wait_class_traits(name) & WAIT_WORKS;
 }

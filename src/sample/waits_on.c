@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sample/waits_fold.h"
+#include "sample/waits_on.h"
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HELD_BY " held by "
 #define EPHEMERAL_PORT 32768 /* first of net.ipv4.ip_local_port_range, as kernels have it */
+
+static const struct {
+	const char *words;
+	bool begins; /* the text begins with the words */
+	enum waits_on_trait trait;
+} traits[] = {
+	{WAITS_ON_FROZEN, true, WAITS_FOR_THAW},
+	{WAITS_ON_NO_MEMORY, true, WAITS_FOR_MEMORY},
+	{WAITS_ON_RECLAIM, true, WAITS_FOR_MEMORY},
+	{WAITS_ON_COMPACTION, true, WAITS_FOR_MEMORY},
+	{WAITS_ON_DIRTY, true, WAITS_FOR_MEMORY},
+	{WAITS_ON_SWAP, true, WAITS_FOR_MEMORY},
+	{WAITS_ON_PEER, false, WAITS_FOR_PEER},
+	{WAITS_ON_UNACCEPTED, false, WAITS_FOR_ACCEPTANCE},
+};
+
+unsigned int waits_on_traits(const char *waits_on)
+{
+	unsigned int found = 0;
+
+	for (size_t i = 0; waits_on && i < sizeof(traits) / sizeof(*traits); i++)
+		if (traits[i].begins ? !strncmp(waits_on, traits[i].words, strlen(traits[i].words))
+				     : strstr(waits_on, traits[i].words) != NULL)
+			found |= traits[i].trait;
+	return found;
+}
 
 /* Words that come before numbers which differ for waits of one kind. */
 static const char *const before[] = {
@@ -55,15 +81,15 @@ static const char *number_find(const char *at)
 	return port_find(at);
 }
 
-void waits_fold(struct text *to, const char *waits_on)
+void waits_on_fold(struct text *to, const char *waits_on)
 {
 	const char *at = waits_on, *number;
-	size_t length = strlen(HELD_BY);
+	size_t length = strlen(WAITS_ON_HOLDER);
 
 	while (*at) {
 		/* a holder is the last part of a lock's text */
-		if (!strncmp(at, HELD_BY, length) && isdigit((unsigned char)at[length])) {
-			text_add_string(to, HELD_BY "*");
+		if (!strncmp(at, WAITS_ON_HOLDER, length) && isdigit((unsigned char)at[length])) {
+			text_add_string(to, WAITS_ON_HOLDER "*");
 			return;
 		}
 		number = at == waits_on || at[-1] == ' ' ? number_find(at) : NULL;
@@ -74,5 +100,67 @@ void waits_fold(struct text *to, const char *waits_on)
 		text_add(to, at, (size_t)(number - at));
 		text_add_char(to, '*');
 		at = number_end(number);
+	}
+}
+
+/* Adds "4711 worker" as "worker 4711", several ("* worker") as "worker", or as "several" if they
+ * have no name in common ("*"). Returns what follows. */
+static const char *who_add(struct text *text, const char *who)
+{
+	size_t digits = strspn(who, "0123456789*"), word;
+	const char *name = who + digits + (who[digits] == ' '), *end = name;
+
+	while (*end && strncmp(end, ", ", 2) && strncmp(end, " and ", 5)) {
+		word = *end == ' ' ? strcspn(end + 1, " ") : 0;
+		if (memchr(end, ':', word)) /* "worker app.py:88" */
+			break;
+		end++;
+	}
+	if (end == who + 1 && *who == '*')
+		text_add_string(text, "several");
+	text_add(text, name, (size_t)(end - name));
+	if (*who != '*' && digits) {
+		text_add_char(text, ' ');
+		text_add(text, who, digits);
+	}
+	return end;
+}
+
+void waits_on_shorten(struct text *to, const char *waits_on)
+{
+	static const struct {
+		const char *from, *to;
+		bool who; /* a process or thread follows */
+	} parts[] = {
+		{WAITS_ON_PEER, " ", true},
+		{WAITS_ON_HOLDER, " of ", true},
+		{WAITS_ON_UNACCEPTED, WAITS_ON_UNACCEPTED, true},
+		{" 127.0.0.1:", " :", false},
+		{" [::1]:", " :", false},
+		{"1 fd: ", "", false},
+	};
+	const size_t count = sizeof(parts) / sizeof(*parts);
+	size_t at, address;
+
+	while (*waits_on) {
+		address = !strncmp(waits_on, " *", 2) ? 2
+			  : !strncmp(waits_on, " 0x", 3)
+				  ? 3 + strspn(waits_on + 3, "0123456789abcdef")
+				  : 0;
+		if (address && !strncmp(waits_on + address, " held", 5)) {
+			waits_on += address;
+			continue;
+		}
+		for (at = 0;
+		     at < count && strncmp(waits_on, parts[at].from, strlen(parts[at].from)); at++)
+			;
+		if (at == count) {
+			text_add_char(to, *waits_on++);
+			continue;
+		}
+		text_add_string(to, parts[at].to);
+		waits_on += strlen(parts[at].from);
+		if (parts[at].who)
+			waits_on = who_add(to, waits_on);
 	}
 }

@@ -204,7 +204,7 @@ static void root_fill(const struct chain_nodes *nodes, const struct chain *chain
 	sample->chain.root.why = root->why;
 	sample->chain.root.waits_on = root->waits_on;
 	if (chain->cycle < chain->count)
-		sample->chain.root.why = chain->deadlock ? "deadlock" : "cycle";
+		sample->chain.root.why = chain->deadlock ? ROOT_DEADLOCK : ROOT_CYCLE;
 }
 
 void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct sample *sample,

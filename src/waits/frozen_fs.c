@@ -2,6 +2,7 @@
 /* File systems that are frozen (FIFREEZE, fsfreeze(8)): whoever begins to write waits for the thaw.
  */
 #include "waits/kernel_stack.h"
+#include "sample/waits_on.h"
 #include "waits/wait_object.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ static bool frozen_fs_of_stack(struct wait *wait, const char *stack, bool runs)
 	wait->facts = wait_facts_absent;
 	wait->facts.stored = true;
 	text_clear(wait->text);
-	text_add_string(wait->text, "frozen file system");
+	text_add_string(wait->text, WAITS_ON_FROZEN "file system");
 	if (wait_mount(wait, &mount))
 		text_add_format(wait->text, " %s", mount.point);
 	return true;

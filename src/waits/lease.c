@@ -2,6 +2,7 @@
 /* Leases on files (F_SETLEASE of fcntl(2)): whoever opens such a file waits until the holder has
  * given the lease up. */
 #include "waits/wait_object.h"
+#include "sample/waits_on.h"
 
 #include <stdio.h>
 
@@ -43,7 +44,7 @@ static void lease_describe(struct wait *wait)
 	if (wait->link)
 		text_add_format(wait->text, " on %s", wait->link);
 	if (wait_mount(wait, &mount))
-		wait_on_server(wait, " held by ", lease_find(wait, &mount));
+		wait_on_server(wait, WAITS_ON_HOLDER, lease_find(wait, &mount));
 }
 
 static void lease_edge(const struct wait_facts *facts, const struct sample *sample,

@@ -2,6 +2,7 @@
 #include "waits/memory.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
+#include "sample/waits_on.h"
 #include "waits/kernel_stack.h"
 #include "waits/wait_object.h"
 
@@ -23,17 +24,17 @@
 /* clang-format off */
 static const struct memory_row memory_rows[] = {
 	/* functions					within	words			limit		fault	runs */
-	{"*mem_cgroup_handle_over_high reclaim_high",	NULL,	"reclaim",		"memory.high",	false,	true},
+	{"*mem_cgroup_handle_over_high reclaim_high",	NULL,	WAITS_ON_RECLAIM,		"memory.high",	false,	true},
 	{"mem_cgroup_oom_synchronize mem_cgroup_handle_oom",
-							NULL,	"out of memory",	"memory.max",	false,	false},
+							NULL,	WAITS_ON_NO_MEMORY,"memory.max",	false,	false},
 	{"try_to_free_mem_cgroup_pages mem_cgroup_out_of_memory",
-							NULL,	"reclaim",		"memory.max",	false,	true},
+							NULL,	WAITS_ON_RECLAIM,		"memory.max",	false,	true},
 	{"try_to_free_pages __alloc_pages_direct_reclaim",
-							NULL,	"reclaim",		NULL,		false,	true},
+							NULL,	WAITS_ON_RECLAIM,		NULL,		false,	true},
 	{"try_to_compact_pages __alloc_pages_direct_compact",
-							NULL,	"compaction",		NULL,		false,	false},
-	{"balance_dirty_pages*",			NULL,	"dirty pages",		NULL,		false,	false},
-	{"do_swap_page",				NULL,	"swap-in",		NULL,		false,	false},
+							NULL,	WAITS_ON_COMPACTION,		NULL,		false,	false},
+	{"balance_dirty_pages*",			NULL,	WAITS_ON_DIRTY,		NULL,		false,	false},
+	{"do_swap_page",				NULL,	WAITS_ON_SWAP,		NULL,		false,	false},
 	{"rwsem_down_*",	"lock_mm_and_find_vma do_user_addr_fault __do_page_fault vm_mmap_pgoff __vm_munmap do_mprotect_pkey *_sys_brk",
 								"memory map lock",	NULL,		false,	false},
 	{"filemap_fault __do_fault handle_mm_fault",	NULL,	"page fault",		NULL,		true,	false},

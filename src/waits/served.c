@@ -8,6 +8,7 @@
 #include "keeper/avoid.h"
 #include "base/cache.h"
 #include "base/text.h"
+#include "sample/waits_on.h"
 #include "waits/socket.h"
 #include "waits/wait_object.h"
 #include "proc/proc.h"
@@ -125,5 +126,5 @@ void served_describe(struct wait *wait)
 	if (socket->brief)
 		text_add_format(wait->text, " for %s", socket->brief);
 	if (client)
-		wait_add_thread(wait, " peer ", client);
+		wait_add_thread(wait, WAITS_ON_PEER, client);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "sample/waits_on.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -314,8 +315,8 @@ static void peer_add(struct wait *wait, struct socket *socket, int fd)
 	    socket->protocol->group != DIAG_UNIX)
 		return;
 	comm = comm_find(wait->waits->comms, wait->waits->root, facts->peer_pid, wait->now_ns);
-	text_add_format(&text, "%s peer %lld %s", facts->brief, (long long)facts->peer_pid,
-			comm ? comm : "?");
+	text_add_format(&text, "%s" WAITS_ON_PEER "%lld %s", facts->brief,
+			(long long)facts->peer_pid, comm ? comm : "?");
 	facts->connection = name_taken(&text);
 }
 
@@ -382,7 +383,7 @@ static void socket_describe(struct wait *wait)
 {
 	const struct socket_facts *socket =
 		socket_find(wait, wait->fd, wait->link, wait->numbers_only ? PEER_NONE : PEER_ALL);
-	const char *link = socket->unaccepted ? SOCKET_UNACCEPTED : " peer ";
+	const char *link = socket->unaccepted ? WAITS_ON_UNACCEPTED : WAITS_ON_PEER;
 
 	wait->socket = socket;
 	text_add_string(wait->text, socket->brief ? socket->brief : wait->link);

@@ -5,6 +5,7 @@
 #include "waits/wait_object.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
+#include "sample/waits_on.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static void group_describe(struct wait *wait, const char *controller)
 	if (proc_file_read(wait->waits->root, wait->pid, wait->tid, "cgroup", text, sizeof(text)) >
 	    0)
 		path = cgroup_of_controller(text, controller, &length);
-	text_add_format(wait->text, "frozen cgroup%s%.*s", path ? " " : "", (int)length,
+	text_add_format(wait->text, WAITS_ON_FROZEN "cgroup%s%.*s", path ? " " : "", (int)length,
 			path ? path : "");
 }
 

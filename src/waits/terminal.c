@@ -34,13 +34,14 @@ static bool master_is(const char *root, int64_t pid, int fd, const char *which)
 static bool reads_master(const struct wait *wait, int64_t pid, const char *which)
 {
 	struct proc_syscall call;
-	const char *name;
+	int fd;
 
 	if (proc_syscall_read(wait->waits->root, 0, pid, &call) || call.running || call.nr < 0)
 		return false;
-	name = syscall_name(call.nr, false);
-	return name && !strcmp(name, "read") &&
-	       master_is(wait->waits->root, pid, (int)call.arg[0], which);
+	fd = syscall_fd(call.nr, false, (const int64_t *)call.arg);
+	/* calls that read have no rule of their own: their file decides */
+	return fd >= 0 && !wait_rule_of_call(syscall_name(call.nr, false)) &&
+	       master_is(wait->waits->root, pid, fd, which);
 }
 
 static void terminal_describe(struct wait *wait)
@@ -51,7 +52,7 @@ static void terminal_describe(struct wait *wait)
 	int64_t pid;
 
 	text_add_string(wait->text, wait->link);
-	if (wait->numbers_only || !rule || strcmp(rule->name, "write") != 0 ||
+	if (wait->numbers_only || !rule || !(rule->traits & WAIT_FOR_SPACE) ||
 	    strncmp(wait->link, PTY_LINK, strlen(PTY_LINK)) != 0 ||
 	    !namespace_read(wait->waits->root, wait->pid, name, sizeof(name)))
 		return;

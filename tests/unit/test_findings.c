@@ -8,6 +8,7 @@
 #include "render/renderer.h"
 #include "report/value.h"
 #include "sample/wait_rule.h"
+#include "sample/waits_on.h"
 
 #define SCANS 100
 #define PERIOD_US 50000
@@ -223,7 +224,7 @@ static const struct {
 	{NULL, NULL, {{10, SCANS, 9 * SECOND_US, "S", .comm = "redis-cli", .why = "client", .kind = "socket", .sure = "likely",
 		.root = "redis", .root_state = "S", .root_why = "loop"}}}, /* the server waits for its clients, too */
 	{"server", "likely", {{10, SCANS, 9 * SECOND_US, "S", .comm = "curl", .why = "client",
-		.waits_on = "tcp 10.0.0.2:80" SOCKET_UNACCEPTED, .kind = "socket", .sure = "likely", .root = "http",
+		.waits_on = "tcp 10.0.0.2:80" WAITS_ON_UNACCEPTED, .kind = "socket", .sure = "likely", .root = "http",
 		.root_state = "S", .root_why = "loop"}}}, /* it does not accept it */
 
 	{"kernel", "certain", {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}, {2, SCANS, 1000, "ON", .comm = "dd", .syscall = "write"}}},

@@ -2,6 +2,7 @@
 /* sample, column_table, filter */
 #include "unit.h"
 #include "base/names.h"
+#include "sample/waits_on.h"
 #include "sample/proc_values.h"
 #include "sample/filter/filter.h"
 #include "sample/needs_table.h"
@@ -66,6 +67,52 @@ static void derives(void **state)
 	assert_null(sample.file.namesum);
 	sample_derive(&sample, NEED_FILENAMESUM);
 	assert_ptr_equal(sample.file.namesum, name_transient_string("/var/log/a.*"));
+}
+
+/* Tells waits apart by the words of waits_on, for a name may contain all of them but the first. */
+static void finds_traits_of_waits(void **state)
+{
+	static const struct {
+		const char *waits_on;
+		unsigned int traits;
+	} rows[] = {
+		{NULL, 0},
+		{"frozen cgroup /a", WAITS_FOR_THAW},
+		{"frozen file system (/srv)", WAITS_FOR_THAW},
+		{"/srv/frozen file", 0},
+		{"out of memory (memory.max of /a)", WAITS_FOR_MEMORY},
+		{"reclaim (memory.high of /a)", WAITS_FOR_MEMORY},
+		{"memory map lock", 0},
+		{"tcp 10.0.0.1:5432", 0},
+		{"tcp 10.0.0.1:5432 peer 77 postgres", WAITS_FOR_PEER},
+		{"unix /run/s not accepted by 77 s", WAITS_FOR_ACCEPTANCE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(waits_on_traits(rows[i].waits_on), rows[i].traits);
+}
+
+static void shortens_waits(void **state)
+{
+	static const char *const rows[][2] = {
+		{"1 fd: tcp 127.0.0.1:3306 peer 99 mariadbd", "tcp :3306 mariadbd 99"},
+		{"mutex 0x7f21c3a0 held by 4711 a, b", "mutex of a 4711, b"},
+		{"mutex * held by *", "mutex of several"},
+		{"tcp 127.0.0.1:3306 peer * mariadbd", "tcp :3306 mariadbd"},
+		{"tcp [::1]:80 not accepted by 7 web server",
+		 "tcp :80 not accepted by web server 7"},
+		{"GIL held by 12 py app.py:88", "GIL of py 12 app.py:88"},
+	};
+	struct text text = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		text_clear(&text);
+		waits_on_shorten(&text, rows[i][0]);
+		assert_string_equal(text_string(&text), rows[i][1]);
+	}
+	text_done(&text);
 }
 
 /* Derives a summary of a lock with its holder, whatever the holder's name is; all other text is
@@ -406,6 +453,8 @@ int main(void)
 
 		cmocka_unit_test(derives),
 		cmocka_unit_test(derives_from_waits),
+		cmocka_unit_test(finds_traits_of_waits),
+		cmocka_unit_test(shortens_waits),
 		cmocka_unit_test(derives_from_cgroup),
 		cmocka_unit_test(account_is_of_the_thread),
 		cmocka_unit_test(columns_are_sound),
