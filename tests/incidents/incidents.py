@@ -41,6 +41,8 @@ import incident_threads  # noqa: F401
 import quiet_loads  # noqa: F401
 import harness
 import run_live
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "twins"))
+from twins import RECORDED
 import truth
 from incident import NOTHING, POINTED, RIGHT, SKIPPED, WRONG
 
@@ -73,6 +75,7 @@ def parse(argv):
     parser.add_argument("--all", action="store_true", help="all; without it and without names: those that tests/run has each time")
     parser.add_argument("--seconds", type=float, help="of a report (default: 5; 3 of those that tests/run has each time)")
     parser.add_argument("--quiet-seconds", type=float, help="of a report of a quiet load (default: as all)")
+    parser.add_argument("--record", metavar="DIR", help="also record each, into a directory below DIR, for twins/twins.py")
     parser.add_argument("--show", action="store_true", help="print plain tsnap and the command of its first finding instead of verdicts")
     parser.add_argument("--table", action="store_true", help="print the table of tests/README.md")
     parser.add_argument("--list", action="store_true", help="list the incidents")
@@ -146,6 +149,9 @@ def run(each, options, outer):
         told = each(context)
         objects, ended = findings(context, options.own and not each.whole, options.quiet_seconds or options.seconds if each.kind == "quiet" else options.seconds)
         found = incident.problems(objects, options.own, told.findings if each.kind == "incident" else told or ())
+        if options.record:
+            context.plain("-o", os.path.join(options.record, each.__name__), "-d", options.seconds, "-a", "-G",
+                          RECORDED).finish_plain(0, harness.START_S + options.seconds + harness.STOP_S)
         if options.verbose:
             for one in incident.problems(objects, False):
                 print("    %-12s %-8s %s%s" % (one["finding"], one["certainty"], one["text"], " <%s>" % one["chain"] if "chain" in one else ""))
