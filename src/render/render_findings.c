@@ -83,6 +83,14 @@ static void add_named(struct text *to, const struct finding_name *name)
 		text_add_format(to, " %lld", (long long)name->pid);
 }
 
+/* Adds " and 2 others" if not all are shown. */
+static void add_others(struct text *to, size_t count, size_t shown)
+{
+	if (count > shown)
+		text_add_format(to, " and %zu other%s", count - shown,
+				count - shown == 1 ? "" : "s");
+}
+
 /* Adds the names with most time: "1.0 python3 5120, 0.9 cc1 (8) and 2 others". */
 static void add_names(struct text *to, const struct about *about, const struct keyed *names,
 		      bool with_time)
@@ -100,9 +108,7 @@ static void add_names(struct text *to, const struct about *about, const struct k
 		}
 		add_named(to, &rows[i]);
 	}
-	if (names->count > shown)
-		text_add_format(to, " and %zu other%s", names->count - shown,
-				names->count - shown == 1 ? "" : "s");
+	add_others(to, names->count, shown);
 }
 
 /* Adds "3.0 cc1 (8)"; of several "16.1 threads (12.3 curl (13) and 3.8 php-fpm (4))", or where
@@ -158,9 +164,7 @@ static void word_culprit(struct text *to, const struct about *about)
 	if (plain.pid != ABSENT)
 		plain.threads = 1;
 	add_named(to, &plain);
-	if (about->finding->parties[PARTY_CULPRITS].count > 1)
-		text_add_format(to, " and %zu others",
-				about->finding->parties[PARTY_CULPRITS].count - 1);
+	add_others(to, about->finding->parties[PARTY_CULPRITS].count, 1);
 }
 
 /* True if the culprits are several processes, or threads of them. */
@@ -191,6 +195,7 @@ static void word_thing(struct text *to, const struct about *about)
 
 	/* the name of a lock that only others in the chain wait for is not known */
 	add_name(to, thing ? thing->name : edge_kinds[about->finding->link].name);
+	add_others(to, about->finding->parties[PARTY_THINGS].count, 1);
 }
 
 static void word_things(struct text *to, const struct about *about)

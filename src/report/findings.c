@@ -21,15 +21,18 @@
 #define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
 #define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
 #define SLOW_FLASH_US 2500	/* the same of a device that has no rotating disks */
+#define SLOW_REQUESTS 10	/* seen, from which on a slow device is certain */
 #define AGE_STEPS 4
 #define LIMIT_PERCENT 75     /* of an I/O limit that counts as exhausted */
 #define THROTTLED_PERCENT 80 /* of the time, and so nearly all waits are for the quota */
-#define FORKS_LEAST 20000    /* a second, in hundredths */
-#define NEW_THREADS_LEAST 100000
-#define SWITCHES_LEAST 5000000 /* and for each CPU */
-#define THREADS_LEAST 500      /* made more than ended a second, in hundredths */
-#define UNSEEN_LEAST 250       /* per mille of the time */
+#define FORKS_LEAST 10000    /* a second and CPU, in hundredths */
+#define NEW_THREADS_LEAST 50000
+#define SWITCHES_LEAST 5000000
+#define CPUS_ASSUMED 2	  /* where their number is not known */
+#define THREADS_LEAST 500 /* made more than ended a second, in hundredths */
+#define UNSEEN_LEAST 250  /* per mille of the time */
 #define FINDINGS_MAX 4096
+#define VIRTUAL_CPU "anon_inode:kvm-vcpu"
 
 struct finding_maker {
 	const char *comm;
@@ -129,6 +132,13 @@ static void chain_read(struct finding_case *of)
 		of->thing = last + 1 + strlen(edge_kinds[of->end].name) + strlen("> ");
 }
 
+/* True for a thread that waits for itself, as for a mutex that it has locked. */
+static bool ends_in_itself(const struct sample *sample)
+{
+	return sample->chain.depth == 0 && (is_text(sample->chain.root.why, "deadlock") ||
+					    is_text(sample->chain.root.why, "cycle"));
+}
+
 static struct finding_case case_of(const struct sample *sample, int64_t samples, int64_t weight_us)
 {
 	struct finding_case of = {
@@ -136,7 +146,7 @@ static struct finding_case case_of(const struct sample *sample, int64_t samples,
 		.samples = samples,
 		.weight_us = weight_us,
 		.rooted = sample->chain.text && sample->chain.depth != ABSENT &&
-			  sample->chain.depth > 0 &&
+			  (sample->chain.depth > 0 || ends_in_itself(sample)) &&
 			  (sample->chain.root.comm || sample->chain.root.pid != ABSENT),
 	};
 
@@ -149,7 +159,7 @@ static struct finding_case case_of(const struct sample *sample, int64_t samples,
 						   .waits_on = sample->wait.on,
 						   .syscall = sample->call.name};
 	if (of.rooted)
-		of.link = sample->chain.depth == 1 ? edge_kind_of(sample->blocker.kind) : EDGE_NONE;
+		of.link = sample->chain.depth <= 1 ? edge_kind_of(sample->blocker.kind) : EDGE_NONE;
 	chain_read(&of);
 	return of;
 }
@@ -193,9 +203,18 @@ static bool takes_budget(const struct finding_case *of)
 	return of->root.state == STATE_RQ && of->end == EDGE_QUOTA;
 }
 
+/* True if the root waits for a connection, or as an event loop for its clients. Threads that wait
+ * for its lock meanwhile have no work either: workers take turns with it. */
+static bool has_no_work(const struct finding_case *of)
+{
+	return is_text(of->root.why, "loop") ||
+	       (is_text(of->root.why, "server") && !begins_with(of->root.syscall, "re"));
+}
+
 static bool takes_lock(const struct finding_case *of)
 {
-	return of->rooted && is_lock(of->link) && !is_text(of->root.why, ROOT_CYCLE);
+	return of->rooted && is_lock(of->link) && !is_text(of->root.why, ROOT_CYCLE) &&
+	       !(of->sample->chain.depth == 1 && has_no_work(of));
 }
 
 static bool takes_memory(const struct finding_case *of)
@@ -392,6 +411,14 @@ static int64_t per_mille(const struct findings *findings, int64_t us)
 	return ratio(us, 1000, findings->total_us);
 }
 
+/* True if the party is one thread. */
+static bool is_one(const struct finding *finding, enum finding_party party)
+{
+	const struct finding_name *first = finding_first(finding, party);
+
+	return finding->parties[party].count == 1 && first->threads <= 1;
+}
+
 static bool is_enough(const struct finding *finding, const struct findings *findings)
 {
 	return finding->samples >= SAMPLES_LEAST &&
@@ -432,12 +459,21 @@ static bool holds_quota(const struct finding *finding, const struct findings *fi
 static bool holds_deadlock(const struct finding *finding, const struct findings *findings)
 {
 	(void)findings;
-	return finding->samples >= SAMPLES_LEAST;
+	return finding->samples >= SAMPLES_LEAST && finding->longest_us >= LATE_US;
 }
 
 static bool holds_long(const struct finding *finding, const struct findings *findings)
 {
 	return is_enough(finding, findings) && finding->longest_us >= LONG_US;
+}
+
+/* Stopped for most of that time, and not now and then, as by strace. */
+static bool holds_stopped(const struct finding *finding, const struct findings *findings)
+{
+	int64_t longest_us = finding->longest_us < findings->elapsed_us ? finding->longest_us
+									: findings->elapsed_us;
+
+	return holds_long(finding, findings) && finding->weight_us * 2 >= longest_us;
 }
 
 static bool holds_enough(const struct finding *finding, const struct findings *findings)
@@ -530,16 +566,19 @@ static bool holds_kernel(const struct finding *finding, const struct findings *f
 	       ratio(findings->kernel_us, 2, findings_busy_us(findings)) >= 1;
 }
 
+static int64_t cpus_of(const struct findings *findings)
+{
+	return findings->cpus == ABSENT ? CPUS_ASSUMED : findings->cpus;
+}
+
 static bool holds_forks(const struct finding *finding, const struct findings *findings)
 {
-	(void)findings;
-	return finding->rate >= FORKS_LEAST;
+	return finding->rate >= FORKS_LEAST * cpus_of(findings);
 }
 
 static bool holds_new_threads(const struct finding *finding, const struct findings *findings)
 {
-	(void)findings;
-	return finding->rate >= NEW_THREADS_LEAST;
+	return finding->rate >= NEW_THREADS_LEAST * cpus_of(findings);
 }
 
 /* CPUs with time to spare can afford it. */
@@ -552,9 +591,15 @@ static bool holds_switches(const struct finding *finding, const struct findings 
 static bool holds_threads(const struct finding *finding, const struct findings *findings)
 {
 	int64_t grown = findings->threads_last - findings->threads_first;
+	int64_t average = findings->thread_scans ? findings->threads_sum / findings->thread_scans -
+							   findings->threads_first
+						 : 0;
 
+	/* a burst, as of a start, is no growth: threads that grow all the time are on average half
+	 * as many more as at the end */
 	return finding->rate >= THREADS_LEAST && findings->elapsed_us >= 2 * LONG_US &&
-	       findings->threads_jump * 2 <= grown; /* one burst is a start, and no growth */
+	       findings->threads_jump * 2 <= grown && average * 3 >= grown &&
+	       average * 3 <= grown * 2;
 }
 
 static bool holds_unseen(const struct finding *finding, const struct findings *findings)
@@ -563,113 +608,187 @@ static bool holds_unseen(const struct finding *finding, const struct findings *f
 	       threads_of(findings, finding->weight_us) >= 50;
 }
 
+/* True if a thread that waits is in the limit's group, or that is not known. */
+static bool limit_is_of(const struct source_io_limit *limit, const struct finding *finding,
+			const struct findings *findings)
+{
+	const struct keyed *waiters = &finding->parties[PARTY_WAITERS];
+	const struct source *source = findings->source;
+
+	if (!source || !source->host)
+		return true;
+	for (size_t i = 0; i < waiters->count; i++)
+		if (source->host->io_group_has(
+			    source, ((struct finding_name *)waiters->rows)[i].tid, limit->path))
+			return true;
+	return false;
+}
+
+/* A limit of which that many percent are used up, of the finding's device if that is known; NULL:
+ * none. */
+static const struct source_io_limit *limit_of(const struct finding *finding,
+					      const struct findings *findings, int64_t percent)
+{
+	const struct finding_name *device =
+		finding->row->thing == device_of ? finding_first(finding, PARTY_THINGS) : NULL;
+	const struct source_status *status = findings->status;
+
+	for (size_t i = 0; i < status->io_limit_count; i++) {
+		const struct source_io_limit *limit = &status->io_limits[i];
+		int64_t allowed = ratio(limit->limit, findings->elapsed_us, US_PER_SECOND);
+
+		if ((!device || is_text(device->name, limit->device)) && allowed > 0 &&
+		    ratio(limit->used, 100, allowed) >= percent &&
+		    limit_is_of(limit, finding, findings))
+			return limit;
+	}
+	return NULL;
+}
+
+/* Doubts --------------------------------------------------------------------------------------- */
+
+/* Of what is concluded from counts, which do not say whom they are of. */
+static bool always_in_doubt(const struct finding *finding, const struct findings *findings)
+{
+	(void)finding;
+	(void)findings;
+	return true;
+}
+
+/* The priority is that of one of those who wait. */
+static bool several_in_doubt(const struct finding *finding, const struct findings *findings)
+{
+	(void)findings;
+	return !is_one(finding, PARTY_WAITERS);
+}
+
+/* A limit that is not used up may hold requests back as well, for some of the time. */
+static bool limit_in_doubt(const struct finding *finding, const struct findings *findings)
+{
+	return limit_of(finding, findings, 0);
+}
+
+/* Few requests, which may be slow by chance. */
+static bool slow_in_doubt(const struct finding *finding, const struct findings *findings)
+{
+	return finding->requests < SLOW_REQUESTS || limit_in_doubt(finding, findings);
+}
+
+static bool requests_in_doubt(const struct finding *finding, const struct findings *findings)
+{
+	for (size_t i = 0; i < findings->status->absent_count; i++)
+		if (findings->status->absent[i].needs & NEED_BLOCK)
+			return true;
+	return limit_in_doubt(finding, findings);
+}
+
 /* The rows. A case belongs to the first row that takes it. If that row does not hold for the sum of
  * the finding's cases, the next row with the same condition of cases decides; if none holds, they
  * are no problem. What looks alike but is no problem stands above each row. */
 /* clang-format off */
 const struct finding_row finding_rows[] = {
 	/* a cycle that a timeout or a signal may end (root_why: cycle) */
-	{"deadlock", "locks", true, false, false, takes_deadlock, key_tid, NULL, holds_deadlock,
+	{"deadlock", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock, NULL,
 	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
 	 "-p {waiter_pid} --chains"},
 	/* processes that request something of each other, and hold no lock */
-	{"cycle", "locks", true, false, true, takes_cycle, key_tid, NULL, holds_long,
+	{"cycle", "locks", true, false, takes_cycle, key_tid, NULL, holds_long, always_in_doubt,
 	 "{waiters} {wait} for each other, in a cycle|, for {longest} so far",
 	 "-p {waiter_pid} --chains"},
 	/* a stopped job that nobody waits for; a debugger's short stops */
-	{"stopped", "stopped processes", true, false, false, takes_stopped, key_pid, NULL, holds_long,
+	{"stopped", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_stopped, NULL,
 	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
 	 "{process}"},
 	/* a group that is throttled while nobody in it has to wait for long */
-	{"quota", "quotas", false, false, false, takes_quota, key_end, thing_end, holds_quota,
+	{"quota", "quotas", false, false, takes_quota, key_end, thing_end, holds_quota, NULL,
 	 "{waiters} {wait} for the CPU quota of {thing}|{throttled}|{symptoms}",
 	 "--cgroup {thing} -g comm,state,runq_why"},
 	/* real-time threads that stay within their budget */
-	{"budget", "quotas", false, false, false, takes_budget, key_end, thing_end, holds_enough,
+	{"budget", "quotas", false, false, takes_budget, key_end, thing_end, holds_enough, NULL,
 	 "{waiters} {wait} because the {thing} is used up|; {longest} at most|{symptoms}",
 	 "-g comm,state,runq_why,policy"},
 	/* a holder in a run queue whose priority is that of who waits */
-	{"inversion", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_inversion,
+	{"inversion", "locks", true, false, takes_lock, key_lock, thing_lock, holds_inversion, several_in_doubt,
 	 "{waiters} {wait} for {culprit}, whose priority is lower|: {priorities}|; it {doing}|; it has {thing}|; {longest} at most",
 	 "-p {pid} -g comm,state,priority,cpu,chain"},
 	/* a busy lock that is held for less than anybody notices */
-	{"lock", "locks", true, false, false, takes_lock, key_lock, thing_lock, holds_lock,
+	{"lock", "locks", true, false, takes_lock, key_lock, thing_lock, holds_lock, NULL,
 	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
 	 "{process}"},
 	/* page cache that kswapd alone reclaims */
-	{"memory", "memory", false, false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough,
+	{"memory", "memory", false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough, NULL,
 	 "{waiters} {wait} for memory: {thing}|; {longest} at most|{symptoms}",
 	 "-g comm,waits_on,kfuncs --filter state=D"},
 	/* a limit that is set and not used up */
-	{"io_limit", "disks", false, false, true, takes_disk, key_device, device_of, holds_io_limit,
+	{"io_limit", "disks", false, false, takes_disk, key_device, device_of, holds_io_limit, always_in_doubt,
 	 "{waiters} {wait} for {thing}, held back by the I/O limit {limit}|{symptoms}",
 	 "-g cgroup,comm,io_dev,io_op --filter state=D"},
 	/* a device that is busy with many quick requests */
-	{"slow_disk", "disks", false, false, false, takes_disk, key_device, device_of, holds_slow_disk,
+	{"slow_disk", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk, slow_in_doubt,
 	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a few reads of a program that starts */
-	{"disk", "disks", false, false, false, takes_disk, key_device, device_of, holds_enough,
+	{"disk", "disks", false, false, takes_disk, key_device, device_of, holds_enough, limit_in_doubt,
 	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a limit of another group: the kernel does not say whom it holds back */
-	{"io_limit", "disks", false, false, true, takes_unready, key_unready, thing_unready, holds_io_limit,
+	{"io_limit", "disks", false, false, takes_unready, key_unready, thing_unready, holds_io_limit, always_in_doubt,
 	 "{waiters} {wait}, held back by the I/O limit {limit}|, in {thing}",
 	 "-g cgroup,comm,syscall,io_dev --filter state=D"},
 	/* waits in D that end and begin again, as of a copy */
-	{"stuck", "waits in D", false, false, false, takes_unready, key_unready, thing_unready, holds_stuck,
+	{"stuck", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_stuck, NULL,
 	 "{waiters} {wait} in D, for {longest} so far: {thing}",
 	 "-p {waiter_pid} -g comm,state,waits_on,wchan,kfuncs -a"},
 	/* short locks of the kernel */
-	{"d_wait", "waits in D", false, false, false, takes_unready, key_unready, thing_unready, holds_noticed,
-	 "{waiters} {wait} in D, with no request to a device: {things}|; {longest} at most",
+	{"d_wait", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
+	 "{waiters} {wait} in D, with no request of their own at a device: {things}|; {longest} at most",
 	 "-g comm,syscall,waits_on,wchan,kfuncs --filter state=D"},
 	/* a file system whose server answers soon */
-	{"file", "files", false, false, false, takes_file, key_unready, thing_unready, holds_noticed,
+	{"file", "files", false, false, takes_file, key_unready, thing_unready, holds_noticed, NULL,
 	 "{waiters} {wait} for the file system's server|, {longest} at most: {things}",
 	 "-g comm,pid,syscall,filename,state_us"},
 	/* a thread that polls for work while nobody waits for it */
-	{"sleeper", "servers", true, false, false, takes_sleeper, key_pid, NULL, holds_noticed,
+	{"sleeper", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed, NULL,
 	 "{waiters} {wait} for {culprit}, which sleeps on a timer|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} -a --stacks"},
 	/* a queue that is short beside the work that is done */
-	{"cpus", "CPUs", false, false, false, takes_cpus, key_one, NULL, holds_cpus,
+	{"cpus", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus, NULL,
 	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",
 	 "--on-cpu"},
 	/* wake-ups that meet on one CPU */
-	{"uneven_cpus", "CPUs", false, false, false, takes_cpus, key_one, NULL, holds_uneven_cpus,
+	{"uneven_cpus", "CPUs", false, false, takes_cpus, key_one, NULL, holds_uneven_cpus, always_in_doubt,
 	 "{waiters} {wait} for a CPU while CPUs are idle|, behind {culprit}|; {longest} at most|{symptoms}",
 	 "-g comm,cpu,state,cpus_allowed_list"},
 	/* a server that works for its clients, with time to spare */
-	{"busy_thread", "servers", true, false, false, takes_busy_thread, key_tid, NULL, holds_busy_thread,
+	{"busy_thread", "servers", true, false, takes_busy_thread, key_tid, NULL, holds_busy_thread, NULL,
 	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} --on-cpu --stacks"},
 	/* requests that are answered; clients that wait for news, or have waited for hours */
-	{"server", "servers", true, false, false, takes_server, key_server, thing_server, holds_server,
+	{"server", "servers", true, false, takes_server, key_server, thing_server, holds_server, NULL,
 	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|{unaccepted}|; {it} {doing}|{symptoms}",
 	 "{process}"},
 	/* system calls of a host that has CPUs to spare */
-	{"kernel", "system calls", false, false, false, takes_kernel, key_one, thing_call, holds_kernel,
+	{"kernel", "system calls", false, false, takes_kernel, key_one, thing_call, holds_kernel, NULL,
 	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",
 	 "--on-cpu -g comm,syscall,kfunc"},
 	/* a build, or a shell script */
-	{"forks", "forks", false, true, false, takes_none, NULL, NULL, holds_forks,
+	{"forks", "forks", false, true, takes_none, NULL, NULL, holds_forks, NULL,
 	 "{rate} processes are made a second|, most by {culprit}|{symptoms}",
 	 "--trace exec"},
 	/* a server that makes a thread for each request */
-	{"new_threads", "threads", false, true, false, takes_none, NULL, NULL, holds_new_threads,
+	{"new_threads", "threads", false, true, takes_none, NULL, NULL, holds_new_threads, NULL,
 	 "{rate} threads are made a second|, most by {culprit}|{symptoms}",
 	 "-a -g comm,pid,num_threads"},
 	/* requests that are answered one by one */
-	{"switches", "switches", false, true, false, takes_none, NULL, NULL, holds_switches,
+	{"switches", "switches", false, true, takes_none, NULL, NULL, holds_switches, NULL,
 	 "Threads go to sleep and are woken {rate} times a second|, most of {culprit}|{symptoms}",
 	 "-a -g comm,waker_comm,csw_per_s --sort csw_per_s"},
 	/* a pool that starts */
-	{"threads", "threads", false, true, false, takes_none, NULL, NULL, holds_threads,
+	{"threads", "threads", false, true, takes_none, NULL, NULL, holds_threads, NULL,
 	 "{rate} threads a second are made and do not end|, most by {culprit}|, now {threads}",
 	 "-a -g comm,pid,num_threads"},
 	/* short sleeps and runs between two scans, in which other threads are seen */
-	{"unseen", "unseen", false, true, false, takes_none, NULL, NULL, holds_unseen,
+	{"unseen", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, NULL,
 	 "{share} of the time was not seen|: no scan met its threads in that state",
 	 "-F 200"},
 };
@@ -762,6 +881,8 @@ void findings_add(void *state, const struct sample *sample, struct exact_note no
 	if (sample->wait.before_us > 0 && sample->now.state_us != ABSENT)
 		group.now.state_us = sum(sample->now.state_us, sample->wait.before_us);
 	if (sample->now.state == STATE_ON || sample->now.state == STATE_RQ) {
+		if (begins_with(sample->file.name, VIRTUAL_CPU))
+			group.call.name = NULL; /* the guest runs, not the kernel */
 		group.file.name = group.io.others = NULL;
 		group.call.arg[0] = ABSENT;
 	}
@@ -804,6 +925,8 @@ void findings_end_scan(struct findings *findings, int64_t threads)
 	} else if (grown > findings->threads_jump)
 		findings->threads_jump = grown;
 	findings->threads_last = threads;
+	findings->threads_sum += threads;
+	findings->thread_scans++;
 }
 
 /* Finding -------------------------------------------------------------------------------------- */
@@ -921,6 +1044,8 @@ static void finding_add(struct findings *findings, struct finding *finding,
 	    !(edge_kinds[of->link].traits & SLEEPS_BRIEFLY) &&
 	    sample->now.state_us > finding->longest_us)
 		finding->longest_us = sample->now.state_us;
+	if (sample->io.bytes >= 0 && age_least_us(sample->io.bytes) < findings->period_us)
+		finding->requests += of->samples; /* each request is this young once */
 	if (sample->io.bytes >= 0 && sample->io.bytes < FINDING_AGES)
 		finding->ages_us[sample->io.bytes] =
 			sum(finding->ages_us[sample->io.bytes], of->weight_us);
@@ -1059,42 +1184,6 @@ static void group_find(struct findings *findings, const union value *group, enum
 	}
 }
 
-/* True if a thread that waits is in the limit's group, or that is not known. */
-static bool limit_is_of(const struct source_io_limit *limit, const struct finding *finding,
-			const struct findings *findings)
-{
-	const struct keyed *waiters = &finding->parties[PARTY_WAITERS];
-	const struct source *source = findings->source;
-
-	if (!source || !source->host)
-		return true;
-	for (size_t i = 0; i < waiters->count; i++)
-		if (source->host->io_group_has(
-			    source, ((struct finding_name *)waiters->rows)[i].tid, limit->path))
-			return true;
-	return false;
-}
-
-/* The limit that is used up, of the finding's device if that is known; NULL: none. */
-static const struct source_io_limit *limit_of(const struct finding *finding,
-					      const struct findings *findings)
-{
-	const struct finding_name *device =
-		finding->row->thing == device_of ? finding_first(finding, PARTY_THINGS) : NULL;
-	const struct source_status *status = findings->status;
-
-	for (size_t i = 0; i < status->io_limit_count; i++) {
-		const struct source_io_limit *limit = &status->io_limits[i];
-		int64_t allowed = ratio(limit->limit, findings->elapsed_us, US_PER_SECOND);
-
-		if ((!device || is_text(device->name, limit->device)) && allowed > 0 &&
-		    ratio(limit->used, 100, allowed) >= LIMIT_PERCENT &&
-		    limit_is_of(limit, finding, findings))
-			return limit;
-	}
-	return NULL;
-}
-
 static const struct source_quota *quota_of(const struct finding *finding,
 					   const struct findings *findings)
 {
@@ -1168,13 +1257,14 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 
 	for (int party = 0; party < PARTY_COUNT; party++)
 		names_sort(&finding->parties[party]);
-	finding->limit = limit_of(finding, findings);
+	finding->limit = limit_of(finding, findings, LIMIT_PERCENT);
 	finding->quota = quota_of(finding, findings);
 	if (is_throttled(findings, finding))
 		finding->certain_us = finding->weight_us - finding->symptom_us;
 	doing_conclude(findings, finding);
 	finding->holder_priority = finding->waiter_priority = ABSENT;
-	if (row->takes == takes_lock && finding_doing(finding) == STATE_RQ) {
+	if (row->takes == takes_lock && finding_doing(finding) == STATE_RQ &&
+	    is_one(finding, PARTY_CULPRITS)) {
 		finding->holder_priority =
 			priority_of(findings, finding_first(finding, PARTY_CULPRITS));
 		finding->waiter_priority =
@@ -1185,7 +1275,7 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 			continue;
 		finding->row = row;
 		finding->held = true;
-		if (row->likely)
+		if (row->in_doubt && row->in_doubt(finding, findings))
 			finding->certain_us = 0;
 		findings->count++;
 		return;
@@ -1261,6 +1351,8 @@ static void made_find(struct findings *findings, const char *name, enum finding_
 		culprit.weight_us = makers[i].count;
 		culprit.pid = makers[i].votes * 2 >= makers[i].count ? makers[i].pid : ABSENT;
 	}
+	if (culprit.weight_us * 2 < count)
+		culprit.name = NULL; /* no program makes most of them */
 	storm = counted_add(findings, name, weight_us,
 			    ratio(count, 100 * US_PER_SECOND, elapsed_us), culprit);
 	if (storm)
@@ -1343,6 +1435,7 @@ void findings_fill(struct findings *findings, const struct tally *tally,
 	findings->status = status;
 	findings->source = source;
 	findings->elapsed_us = tally->elapsed_us;
+	findings->period_us = ratio(tally->elapsed_us, 1, tally->scans);
 	findings->cpus = status->cpus;
 	for (int pass = PASS_FACTS; pass < PASS_COUNT; pass++) {
 		for (size_t at = 0; at < findings->groups.count; at++)

@@ -65,12 +65,13 @@ struct finding_row {
 	const char *kind; /* word for the sentence about what is no problem */
 	bool of_roots;	  /* threads that wait for a root are the problem, and no symptom */
 	bool live;	  /* the command needs the live host */
-	bool likely;	  /* concluded from counts that do not say whom they are of */
 	bool (*takes)(const struct finding_case *of);
 	uint64_t (*key)(const struct finding_case *of); /* distinguishes findings of the row */
 	/* what the finding is about, beside the culprit; NULL: nothing */
 	const char *(*thing)(const struct finding_case *of);
 	bool (*holds)(const struct finding *finding, const struct findings *findings);
+	/* True if the sentence says more than the edges do; NULL: it does not. */
+	bool (*in_doubt)(const struct finding *finding, const struct findings *findings);
 	/* Text with {words} of render_findings.c; parts after | are left out where the line is
 	 * full. The command that shows more comes last. */
 	const char *sentence, *command;
@@ -81,6 +82,7 @@ struct finding {
 	bool held;
 	int64_t samples, weight_us, longest_us;
 	int64_t symptom_us;		   /* part of weight_us */
+	int64_t requests;		   /* number of requests to a device that were seen */
 	int64_t certain_us;		   /* part of the rest that the edges call certain */
 	int64_t unaccepted_us;		   /* part in which connections were not accepted */
 	struct keyed parties[PARTY_COUNT]; /* struct finding_name; when filled: most time first */
@@ -112,6 +114,7 @@ struct findings {
 	struct column_list unrecorded;	 /* columns that the recording lacks: set by the part */
 	struct keyed makers[MADE_COUNT]; /* struct finding_maker */
 	int64_t threads_first, threads_last, threads_jump; /* jump: largest between two scans */
+	int64_t threads_sum, thread_scans;
 	int64_t began_ns; /* clock_boot_ns() of the first of these scans */
 	int64_t ended_us; /* CPU and waiting time of threads that ended unseen */
 	/* when filled: */
@@ -125,7 +128,7 @@ struct findings {
 	int64_t total_us, none_us;     /* all time; under no problem. unseen_us: what is missing */
 	int64_t unseen_us, longest_us; /* longest: of all waits */
 	int64_t on_us, rq_us, kernel_us;
-	int64_t elapsed_us, cpus; /* cpus: ABSENT if not known */
+	int64_t elapsed_us, period_us, cpus; /* cpus: ABSENT if not known */
 	const struct source_status *status;
 	const struct source *source; /* NULL: not known */
 };

@@ -96,11 +96,11 @@ def node_on_fuse(ctx, seconds):
 
 @incident(5)
 def node_reads_slow_fuse(ctx):
-    """Four clients wait for node, which reads a file of a FUSE server that takes an hour."""
-    node, _, port = node_on_fuse(ctx, 3600)
+    """Four clients wait for node, which reads a file of a FUSE server that sleeps for an hour."""
+    _, server, port = node_on_fuse(ctx, 3600)
     since = now()
     curls(ctx, 4, "http://127.0.0.1:%s/" % port)
-    return Truth("server", ("curl", 4), ("node", node.pid), "read: .*prices", since, also=("file",))
+    return Truth("sleeper", ("curl", 5), ("python3", server.pid), "sleeps on a timer", since)
 
 
 @look_alike(5)

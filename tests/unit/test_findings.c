@@ -23,7 +23,10 @@ struct seen {
 	/* chain: kind of the only link, the root and its facts; or the whole text */
 	const char *kind, *sure, *root, *root_state, *root_why, *root_waits_on, *chain;
 	int64_t depth, root_tid, before_us; /* before_us: it waited before it fell asleep */
+	const char *file, *root_syscall;
 };
+
+#define OF_ITSELF (-1) /* depth of a thread that waits for itself */
 
 #define ROOT_TID 900 /* of a root unless root_tid is given */
 
@@ -38,6 +41,7 @@ static struct sample sample_of(const struct seen *seen)
 	sample.now.state_us = seen->state_us;
 	sample.thread.comm = sample.thread.commsum = name_transient_string(seen->comm);
 	sample.call.name = name_transient_string(seen->syscall);
+	sample.file.name = name_transient_string(seen->file);
 	sample.wait.why = name_transient_string(seen->why);
 	sample.wait.on = sample.wait.onsum = name_transient_string(seen->waits_on);
 	sample.io.dev = name_transient_string(seen->device);
@@ -53,7 +57,8 @@ static struct sample sample_of(const struct seen *seen)
 		sample.chain.root.state = state_of_name(seen->root_state);
 		sample.chain.root.why = name_transient_string(seen->root_why);
 		sample.chain.root.waits_on = name_transient_string(seen->root_waits_on);
-		sample.chain.depth = seen->depth ? seen->depth : 1;
+		sample.chain.root.syscall = name_transient_string(seen->root_syscall);
+		sample.chain.depth = seen->depth == OF_ITSELF ? 0 : seen->depth ? seen->depth : 1;
 		sample.blocker.tid = sample.chain.root.tid;
 		snprintf(text, sizeof(text), "%s %s> %s", seen->comm, seen->kind, seen->root);
 		sample.chain.text = name_transient_string(seen->chain ? seen->chain : text);
@@ -132,8 +137,12 @@ static const struct {
 	struct seen seen[4];
 } cases[] = {
 	/* clang-format off */
-	{"deadlock", "certain", {{10, 4, 9000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
+	{"deadlock", "certain", {{10, 4, 900000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
 		.root_why = "deadlock", .chain = "a mutex> b mutex> a DEADLOCK"}}},
+	{"deadlock", "certain", {{10, 4, 900000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "a", .root_tid = 10,
+		.root_state = "S", .root_why = "deadlock", .depth = OF_ITSELF, .chain = "a mutex> a DEADLOCK"}}},
+	{NULL, NULL, {{10, 4, 9000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
+		.root_why = "deadlock", .chain = "a mutex> b mutex> a DEADLOCK"}}}, /* one ends later than it began */
 	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .kind = "pipe", .sure = "likely", .root = "b", .root_state = "S",
 		.root_why = "cycle", .chain = "a pipe> b pipe> a cycle"}}},
 
@@ -147,6 +156,8 @@ static const struct {
 	{NULL, NULL, {{10, SCANS, 900000, "S", .comm = "a", .why = "write", .kind = "pipe", .sure = "likely", .root = "b",
 		.root_state = "T"}}}, /* a debugger's stop */
 	{NULL, NULL, {{10, SCANS, 4 * SECOND_US, "T", .comm = "job"}}}, /* nobody waits for it */
+	{NULL, NULL, {{10, 10, 4 * SECOND_US, "S", .comm = "a", .why = "lock", .kind = "file lock", .sure = "certain",
+		.root = "b", .root_state = "T", .root_waits_on = "SIGCONT"}, FULL}}, /* strace stops it now and then */
 
 	{NULL, NULL, {{10, SCANS, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely",
 		.chain = "a quota> /web"}}}, /* the kernel counts no throttling: see quotas_by_the_kernel */
@@ -162,8 +173,21 @@ static const struct {
 	{NULL, NULL, {{10, 10, 4000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
 		.root_state = "ON"}, FULL}}, /* short waits, some of the time */
 
+	{NULL, NULL, {{10, SCANS, 9 * SECOND_US, "S", .comm = "httpd", .why = "lock", .kind = "mutex", .sure = "certain",
+		.root = "httpd", .root_state = "S", .root_why = "loop"}}}, /* workers take turns with an event loop */
+	{NULL, NULL, {{10, SCANS, 9 * SECOND_US, "S", .comm = "httpd", .why = "lock", .kind = "file lock", .sure = "certain",
+		.root = "httpd", .root_state = "S", .root_why = "server", .root_syscall = "accept4"}}},
+	{"lock", "certain", {{10, SCANS, 9 * SECOND_US, "S", .comm = "httpd", .why = "lock", .kind = "mutex", .sure = "certain",
+		.root = "httpd", .root_state = "S", .root_why = "server", .root_syscall = "recvfrom"}}}, /* its client is slow */
+
 	{"inversion", "certain", {{20, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
 		.root_state = "RQ", .chain = "a mutex> b cpu> b"}}}, /* another b has the CPU */
+	{"inversion", "likely", {{20, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
+		.root_state = "RQ", .chain = "a mutex> b cpu> b"}, {21, SCANS, 90000, "S", .comm = "a", .why = "lock",
+		.kind = "mutex", .sure = "certain", .root = "b", .root_state = "RQ", .chain = "a mutex> b cpu> b"}}}, /* of one */
+	{"lock", "certain", {{20, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
+		.root_state = "RQ", .chain = "a mutex> b cpu> b"}, {20, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex",
+		.sure = "certain", .root = "c", .root_tid = ROOT_TID, .root_state = "RQ", .chain = "a mutex> c cpu> b"}}}, /* whose? */
 	{"lock", "certain", {{20, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
 		.root_state = "ON"}}}, /* the holder has a CPU */
 	{"lock", "certain", {{10, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
@@ -174,6 +198,8 @@ static const struct {
 
 	{"slow_disk", "certain", {{10, SCANS, 40000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 40000,
 		.kind = "io", .chain = "a io> sda"}}},
+	{"slow_disk", "likely", {{10, SCANS, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .device = "sda",
+		.io_us = 3 * SECOND_US, .kind = "io", .chain = "a io> sda"}}}, /* one request */
 	{"disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 2000, .kind = "io",
 		.chain = "a io> sda"}}},
 	{"slow_disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .device = "sdb", .io_us = 4000, .kind = "io",
@@ -197,7 +223,7 @@ static const struct {
 		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}}, /* nobody notices */
 
 	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
-	{"uneven_cpus", "certain", {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 50000, "RQ", .comm = "a", .kind = "cpu",
+	{"uneven_cpus", "likely", {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 50000, "RQ", .comm = "a", .kind = "cpu",
 		.sure = "likely", .chain = "a cpu> spin"}}}, /* another CPU is idle */
 	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely",
 		.chain = "a cpu> spin"}}}, /* wake-ups that meet on one CPU */
@@ -229,6 +255,8 @@ static const struct {
 
 	{"kernel", "certain", {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}, {2, SCANS, 1000, "ON", .comm = "dd", .syscall = "write"}}},
 	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}}}, /* one of two CPUs */
+	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "qemu", .syscall = "ioctl", .file = "anon_inode:kvm-vcpu:0"},
+		{2, SCANS, 1000, "ON", .comm = "qemu", .syscall = "ioctl", .file = "anon_inode:kvm-vcpu:1"}}}, /* guests */
 	{NULL, NULL, {FULL}},
 	/* clang-format on */
 };
@@ -334,6 +362,7 @@ static void limits_of_devices(void **state)
 	status.io_limits[0].used = 1000;
 	findings_of(&findings, &seen, 1, &status);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "slow_disk");
+	assert_string_equal(finding_certainty(finding_at(&findings, 0)), "likely");
 	findings_done(&findings);
 	/* a request that waits for the limit is not at the device yet */
 	status.io_limits[0].used = 5000;
@@ -345,6 +374,13 @@ static void limits_of_devices(void **state)
 	other.tid = 11;
 	findings_of(&findings, &other, 1, &status);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "d_wait");
+	assert_string_equal(finding_certainty(finding_at(&findings, 0)), "certain");
+	findings_done(&findings);
+	/* without events of requests nobody knows whether it has one */
+	status.absent[0].needs = NEED_BLOCK;
+	status.absent_count = 1;
+	findings_of(&findings, &other, 1, &status);
+	assert_string_equal(finding_certainty(finding_at(&findings, 0)), "likely");
 	findings_done(&findings);
 }
 
@@ -555,6 +591,19 @@ static void counts(void **state)
 	assert_string_equal(finding_at(&findings, 3)->row->name, "threads");
 	assert_int_equal(finding_first(finding_at(&findings, 3), PARTY_CULPRITS)->pid, 77);
 	assert_int_equal(sum_of(&findings), findings.total_us);
+	/* a start that takes a second, and what two programs make alike */
+	findings_clear(&findings);
+	tally.shared_us = 0;
+	for (int64_t scan = 0; scan < SCANS; scan++)
+		findings_end_scan(&findings, 100 + (scan < SCANS / 5 ? scan : SCANS / 5) * 5);
+	account.thread.tid = ABSENT;
+	account.sums.forks = 1000;
+	for (account.thread.uid = 8; account.thread.uid < 11; account.thread.uid++)
+		findings_add_account(&findings, &account);
+	findings_fill(&findings, &tally, &status, NULL);
+	assert_int_equal(findings.count, 1);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "forks");
+	assert_null(finding_first(finding_at(&findings, 0), PARTY_CULPRITS));
 	/* a burst, few forks, and little that was not seen */
 	findings_clear(&findings);
 	tally.forks = 500;
