@@ -341,7 +341,7 @@ static void word_busy(struct text *to, const struct about *about)
 
 static void word_kernel(struct text *to, const struct about *about)
 {
-	add_percent(to, about->findings->kernel_us, about->findings->on_us);
+	add_percent(to, about->findings->kernel_us, findings_busy_us(about->findings));
 }
 
 static void word_rate(struct text *to, const struct about *about)

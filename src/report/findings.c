@@ -563,7 +563,7 @@ static bool holds_server(const struct finding *finding, const struct findings *f
 static bool holds_kernel(const struct finding *finding, const struct findings *findings)
 {
 	return is_enough(finding, findings) && cpus_are_full(findings) &&
-	       ratio(findings->kernel_us, 2, findings_busy_us(findings)) >= 1;
+	       findings->kernel_us * 2 >= findings_busy_us(findings);
 }
 
 static int64_t cpus_of(const struct findings *findings)

@@ -51,6 +51,14 @@ static void lock_kernel(const struct sample *sample, const char *name, struct te
 		text_add_format(text, "%s %s", name, about);
 }
 
+/* Adds "database lock (idle in transaction)", with which waits_on begins. */
+static void lock_waits_on(const struct sample *sample, const char *name, struct text *text)
+{
+	const char *waits_on = sample->wait.on ? sample->wait.on : name;
+
+	text_add(text, waits_on, strcspn(waits_on, ","));
+}
+
 #define ROW(id, traits, lock, not_done, before, name, after) [id] = {name, traits, not_done, lock},
 const struct edge_kind_row edge_kinds[EDGE_KIND_COUNT] = {EDGE_KIND_ROWS(ROW)};
 

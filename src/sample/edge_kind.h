@@ -29,6 +29,8 @@ enum edge_trait {
 	ROW(EDGE_MONITOR,     OF_RUNTIME,                  lock_monitor, NULL,              ", ", "monitor", " (Java's)") \
 	ROW(EDGE_THREAD,      0,                           NULL,         "ended",           ", ", "thread", " (its end)") \
 	ROW(EDGE_FILE_LOCK,   LOCK_OF_HOST,                lock_file,    NULL,              ", ", "file lock", "") \
+	ROW(EDGE_DATABASE,    0,                           lock_waits_on, NULL,            ", ", "database lock", \
+	    " (PostgreSQL's)") \
 	ROW(EDGE_KERNEL_LOCK, LOCK_OF_HOST,                lock_kernel,  NULL,              ", ", "kernel lock", " (Linux 6.16)") \
 	ROW(EDGE_CHILD,       0,                           NULL,         "ended",           ", ", "child", "") \
 	ROW(EDGE_PIPE,        0,                           NULL,         "read or written", ", ", "pipe", "") \

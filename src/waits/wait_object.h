@@ -142,7 +142,7 @@ struct wait_object {
 	OBJECT(aio) OBJECT(autofs) OBJECT(child) OBJECT(core_dump) OBJECT(disk) OBJECT(epoll) OBJECT(event) \
 	OBJECT(eventfd) OBJECT(fanotify) OBJECT(file) OBJECT(file_lock) OBJECT(file_server) OBJECT(frozen) \
 	OBJECT(frozen_fs) OBJECT(frozen_v1) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(lease) OBJECT(memory) \
-	OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) OBJECT(poll) OBJECT(seccomp) OBJECT(semaphores) OBJECT(signal) \
+	OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) OBJECT(poll) OBJECT(postgres) OBJECT(seccomp) OBJECT(semaphores) OBJECT(signal) \
 	OBJECT(socket) OBJECT(stopped) OBJECT(terminal) OBJECT(thread) OBJECT(timer) OBJECT(timerfd) OBJECT(uring) \
 	OBJECT(userfault) OBJECT(vfork)
 /* clang-format on */
@@ -217,6 +217,8 @@ bool served_has(int64_t tid);
 /* Adds the thread's noted connection to the result if its client waits for an answer. */
 void served_describe(struct wait *wait);
 
+/* Describes the wait of a session of PostgreSQL for a lock of another one; false: it is none. */
+bool postgres_describe(struct wait *wait);
 /* True if a thread with that stack in D waits for the thaw of a file system. Pure. */
 bool frozen_fs_is_waited_for(const char *stack);
 /* The object of files on that mount if a server has them; NULL: none has. */

@@ -66,11 +66,12 @@ def sessions_behind(ctx):
     return holder, since
 
 
-@incident(1, not_yet="no edge leads from a lock of PostgreSQL to its holder", often=True)
+@incident(1, often=True)
 def postgres_idle_transaction(ctx):
     """PostgreSQL: 12 sessions behind the lock of one that is idle in its transaction."""
     holder, since = sessions_behind(ctx)
-    return Truth(("lock", "server"), ("psql", WAITERS), ("postgres", holder.backend), "idle in transaction|its client", since)
+    # each client, and its session of the server
+    return Truth("lock", ("psql", 2 * WAITERS), ("postgres", holder.backend), r"database lock \(idle in transaction\)", since)
 
 
 @look_alike(1, often=True)

@@ -99,7 +99,8 @@ static void findings_of(struct findings *findings, const struct seen *seen, size
 	struct tally tally = {.scans = SCANS, .elapsed_us = (int64_t)SCANS * PERIOD_US};
 
 	status->cpus = CPUS;
-	status->busy_us = ABSENT;
+	if (!status->busy_us)
+		status->busy_us = ABSENT;
 	findings_init(findings, NULL);
 	for (size_t i = 0; i < count; i++) {
 		struct sample sample = sample_of(&seen[i]);
@@ -428,6 +429,19 @@ static void symptoms(void **state)
 	findings_done(&findings);
 }
 
+/* CPUs that others fill are not busy with the system calls of the threads that were selected. */
+static void kernel_of_a_few(void **state)
+{
+	static const struct seen seen = {1,    SCANS * 9 / 10, 1000,
+					 "ON", .comm = "dd",   .syscall = "read"};
+	struct source_status status = {.busy_us = 2ll * SCANS * PERIOD_US};
+	struct findings findings;
+
+	findings_of(&findings, &seen, 1, &status);
+	assert_int_equal(findings.count, 0);
+	findings_done(&findings);
+}
+
 /* Servers that have a process for each client are one finding, in the plural. */
 static void server_of_many(void **state)
 {
@@ -728,6 +742,7 @@ int main(void)
 		cmocka_unit_test(quotas_by_the_kernel),
 		cmocka_unit_test(limits_of_devices),
 		cmocka_unit_test(symptoms),
+		cmocka_unit_test(kernel_of_a_few),
 		cmocka_unit_test(server_of_many),
 		cmocka_unit_test(open_ends),
 		cmocka_unit_test(unknown_threads),
