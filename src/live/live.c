@@ -575,6 +575,7 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	live->context.config = *config;
 	live->context.wants.filter = filter;
 	live->times.own_cpu_start_ns = clock_cpu_ns();
+	live->times.own_start_ns = clock_monotonic_ns();
 	compile_result_init(&live->context.kernel.compiled, 0); /* no descriptor is 0 */
 	live->context.lookup = live_lookup_new(live);
 	realtime_init(&live->realtime, !config->no_realtime);

@@ -89,6 +89,7 @@ void live_describe(struct source *source, struct source_status *status)
 	status->rate_hz = live->context.config.rate_hz;
 	status->own_cpu_ns = clock_cpu_ns() + parsers_cpu_ns(live->context.parsers) -
 			     live->times.own_cpu_start_ns;
+	status->own_ns = clock_monotonic_ns() - live->times.own_start_ns;
 	if (!kernel_bpf_cost(&live->context.kernel, &ns, &runs)) {
 		status->bpf_ns = (int64_t)ns;
 		status->bpf_runs = (int64_t)runs;

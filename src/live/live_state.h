@@ -76,6 +76,7 @@ struct live_times {
 	int64_t slept_ns;	  /* time that the host had been suspended by then */
 	int64_t housekept_ns;	  /* the last housekeeping */
 	int64_t own_cpu_start_ns; /* CPU time that the start began with */
+	int64_t own_start_ns;
 };
 
 struct live {

@@ -855,10 +855,8 @@ static void add_check(struct text *line, const struct interval *interval)
 }
 
 /* Adds a share as ", 1.23 % of one CPU". */
-static void add_cpu_share(struct text *line, int64_t ns, const struct tally *tally)
+static void add_cpu_share(struct text *line, int64_t ns, int64_t elapsed_ns)
 {
-	int64_t elapsed_ns = ratio(tally->elapsed_us, NS_PER_US, 1);
-
 	if (!elapsed_ns)
 		return;
 	text_add_string(line, ", ");
@@ -874,13 +872,14 @@ static void add_cost(struct text *line, const struct interval *interval)
 		text_add_string(line, "tsnap itself: ");
 		text_add_decimals(line, ratio(status->own_cpu_ns, 1, 100000), 1);
 		text_add_string(line, " ms of CPU time");
-		add_cpu_share(line, status->own_cpu_ns, interval->tally);
+		add_cpu_share(line, status->own_cpu_ns, status->own_ns);
 	}
 	if (status->bpf_ns != ABSENT && status->bpf_runs != ABSENT) {
 		text_add_string(line, line->length ? "; its BPF programs: " : "BPF programs: ");
 		text_add_decimals(line, ratio(status->bpf_ns, 1, 100000), 1);
 		text_add_format(line, " ms in %lld runs", (long long)status->bpf_runs);
-		add_cpu_share(line, status->bpf_ns, interval->tally);
+		add_cpu_share(line, status->bpf_ns,
+			      ratio(interval->tally->elapsed_us, NS_PER_US, 1));
 		text_add_format(line, ", %lld ns a run",
 				(long long)ratio(status->bpf_ns, 1, status->bpf_runs));
 	}
@@ -1061,7 +1060,7 @@ static void add_last_line(struct text *line, const struct interval *interval, si
 {
 	const struct column_list *list = interval->grid->list;
 	int64_t own_ns = interval->status->own_cpu_ns;
-	int64_t elapsed_ns = ratio(interval->tally->elapsed_us, NS_PER_US, 1);
+	int64_t elapsed_ns = interval->status->own_ns;
 
 	if (own_ns != ABSENT && elapsed_ns) {
 		text_add_string(line, "tsnap used ");

@@ -69,6 +69,7 @@ static void pressure_subtract(struct source_pressure *now, const struct source_p
 void status_subtract(struct source_status *now, const struct source_status *before)
 {
 	now->own_cpu_ns = since(now->own_cpu_ns, before->own_cpu_ns);
+	now->own_ns = since(now->own_ns, before->own_ns);
 	now->busy_us = since(now->busy_us, before->busy_us);
 	now->busy_error_us = since(now->busy_error_us, before->busy_error_us);
 	now->bpf_ns = since(now->bpf_ns, before->bpf_ns);

@@ -69,8 +69,9 @@ struct source_pressure {
 struct source_status {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus;
-	int64_t rate_hz;	  /* requested rate */
-	int64_t own_cpu_ns;	  /* tsnap's CPU time since the source was opened */
+	int64_t rate_hz;    /* requested rate */
+	int64_t own_cpu_ns; /* tsnap's CPU time since the source was opened */
+	int64_t own_ns;	    /* time in which tsnap used that: reading scans goes on after them */
 	int64_t bpf_ns, bpf_runs; /* cost of tsnap's BPF programs, if the kernel counts it */
 	int64_t busy_us;	  /* time that CPUs were not idle, until the last account */
 	bool busy_checks;	  /* accounts have the time of all threads that had a CPU */

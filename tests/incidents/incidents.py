@@ -74,7 +74,7 @@ def parse(argv):
     parser.add_argument("--own", action="store_true", help="tsnap sees the incident's processes only, as on a host with other work")
     parser.add_argument("--all", action="store_true", help="all; without it and without names: those that tests/run has each time")
     parser.add_argument("--seconds", type=float, help="of a report (default: 5; 3 of those that tests/run has each time)")
-    parser.add_argument("--quiet-seconds", type=float, help="of a report of a quiet load (default: as all)")
+    parser.add_argument("--quiet-seconds", type=float, help="of a report of a quiet load (default: as all; with --all 30)")
     parser.add_argument("--record", metavar="DIR", help="also record each, into a directory below DIR, for twins/twins.py")
     parser.add_argument("--show", action="store_true", help="print plain tsnap and the command of its first finding instead of verdicts")
     parser.add_argument("--table", action="store_true", help="print the table of tests/README.md")
@@ -83,6 +83,7 @@ def parse(argv):
     parser.add_argument("names", nargs="*", help="incidents to run")
     options = parser.parse_args(argv)
     options.tsnap_args = ""
+    options.quiet_seconds = options.quiet_seconds or (30 if options.all else None)
     options.seconds = options.seconds or (5 if options.all or options.names else 3)
     options.tsnap, options.workload = os.path.abspath(options.tsnap), os.path.abspath(options.workload)
     return options
