@@ -45,13 +45,17 @@ int recording_part_read(const char *typed, char **path, struct recording_part *p
 	struct text name = {0};
 
 	*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};
-	if (at && !strchr(at, '/') && access(typed, F_OK) && *end &&
-	    time_take(&end, &part->from_us, &part->from_of_day) && !*end)
-		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s: one time is no part: %s.. takes all from then on, "
-				 "FILE@FROM..TO what is between two times",
-				 typed, typed);
-	end = at ? at + 1 : NULL;
+	if (at && !strchr(at, '/') && access(typed, F_OK)) {
+		bool has_time = *end && time_take(&end, &part->from_us, &part->from_of_day);
+
+		if (has_time && !*end)
+			return error_set(e, EINVAL, EXIT_USAGE,
+					 "%s: one time is no part: %s.. takes all from then on, "
+					 "FILE@FROM..TO what is between two times",
+					 typed, typed);
+		part->from_us = ABSENT;
+		end = at + 1;
+	}
 	if (!at || !strstr(at, "..") || strchr(at, '/') || !access(typed, F_OK)) {
 		text_add_string(&name, typed);
 		*path = text_take(&name);

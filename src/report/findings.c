@@ -135,8 +135,8 @@ static void chain_read(struct finding_case *of)
 /* True for a thread that waits for itself, as for a mutex that it has locked. */
 static bool ends_in_itself(const struct sample *sample)
 {
-	return sample->chain.depth == 0 && (is_text(sample->chain.root.why, "deadlock") ||
-					    is_text(sample->chain.root.why, "cycle"));
+	return sample->chain.depth == 0 && (is_text(sample->chain.root.why, ROOT_DEADLOCK) ||
+					    is_text(sample->chain.root.why, ROOT_CYCLE));
 }
 
 static struct finding_case case_of(const struct sample *sample, int64_t samples, int64_t weight_us)
@@ -207,8 +207,9 @@ static bool takes_budget(const struct finding_case *of)
  * for its lock meanwhile have no work either: workers take turns with it. */
 static bool has_no_work(const struct finding_case *of)
 {
-	return is_text(of->root.why, "loop") ||
-	       (is_text(of->root.why, "server") && !begins_with(of->root.syscall, "re"));
+	/* a call without a rule of its own reads what a client sends */
+	return root_waits(of, WAIT_AS_SERVER) &&
+	       (!of->root.syscall || wait_rule_of_call(of->root.syscall));
 }
 
 static bool takes_lock(const struct finding_case *of)
@@ -881,7 +882,8 @@ void findings_add(void *state, const struct sample *sample, struct exact_note no
 	if (sample->wait.before_us > 0 && sample->now.state_us != ABSENT)
 		group.now.state_us = sum(sample->now.state_us, sample->wait.before_us);
 	if (sample->now.state == STATE_ON || sample->now.state == STATE_RQ) {
-		if (begins_with(sample->file.name, VIRTUAL_CPU))
+		if (sample->file.name &&
+		    !strncmp(sample->file.name, VIRTUAL_CPU, strlen(VIRTUAL_CPU)))
 			group.call.name = NULL; /* the guest runs, not the kernel */
 		group.file.name = group.io.others = NULL;
 		group.call.arg[0] = ABSENT;

@@ -145,6 +145,7 @@ static void report_has_it_instead_of_its_footer(void **state)
 	struct text text = {0};
 
 	status.own_cpu_ns = 25000000;
+	status.own_ns = 2000000000;
 	status.bpf_ns = status.bpf_runs = ABSENT;
 	renderer_report.add(&text, &interval);
 	assert_non_null(strstr(text_string(&text), "\nsched_switch  typed raw tracepoint"));
