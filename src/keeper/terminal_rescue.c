@@ -44,7 +44,8 @@ int terminal_rescue_save(void)
 }
 
 /* Writes to the terminal without blocking: it accepts nothing until it has shown earlier output, as
- * over a slow connection, or while another thread writes. */
+ * over a slow connection, or while another thread writes. If that lasts, what is left of the screen
+ * makes room: nobody needs it any more. Output that stops and starts wakes the other thread. */
 static void bytes_write(void)
 {
 	size_t written = 0;
@@ -54,10 +55,16 @@ static void bytes_write(void)
 		ssize_t count =
 			write(STDOUT_FILENO, rescue->bytes + written, rescue->length - written);
 
-		if (count > 0)
+		if (count > 0) {
 			written += (size_t)count;
-		else
-			select(0, NULL, NULL, NULL, &pause);
+			continue;
+		}
+		if (i >= RESCUE_TRIES / 2) {
+			tcflush(STDOUT_FILENO, TCOFLUSH);
+			tcflow(STDOUT_FILENO, TCOOFF);
+			tcflow(STDOUT_FILENO, TCOON);
+		}
+		select(0, NULL, NULL, NULL, &pause);
 	}
 }
 

@@ -21,9 +21,11 @@ from case_stuck import Standing, without_requests
 from harness import SLOW, START_S, STOP_S, Failure, Findings, case, check, children_of, let_pass, name_of, settle, wait_until
 
 # A shell with job control: runs a command in the foreground of its terminal, says when it stops or ends, and obeys "fg", "bg" and "wait".
+# It opens the terminal for itself: tsnap, which gives a full terminal back without blocking, must not cut its lines in two.
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+said = open(os.ttyname(0), "w")
 job = os.fork()
 if not job:
     os.setpgid(0, 0)
@@ -35,7 +37,7 @@ while True:
     os.tcsetpgrp(0, os.getpgrp())
     if not os.WIFSTOPPED(status):
         break
-    print("Stopped", os.WSTOPSIG(status), flush=True)
+    print("Stopped", os.WSTOPSIG(status), file=said, flush=True)
     for line in sys.stdin:
         if line == "fg\\n":
             os.tcsetpgrp(0, job)
@@ -43,7 +45,7 @@ while True:
             os.killpg(job, signal.SIGCONT)
         if line != "bg\\n":
             break
-print("Ended", -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), flush=True)
+print("Ended", -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), file=said, flush=True)
 sys.stdin.readline()
 """
 # What a screen switches on and off: the alternate screen, reports of the mouse, and the cursor, which it switches off
@@ -56,7 +58,7 @@ class Job:
 
     def __init__(self, ctx, *args):
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 500, 0, 0))
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 2000, 0, 0))  # the footer of a busy host is long
         self.modes = termios.tcgetattr(self.slave)
         self.kept, self.output, self.said = b"", b"", tempfile.TemporaryFile()  # output: what came since the last wait()
         self.shell = subprocess.Popen(
@@ -177,6 +179,21 @@ def top_stops_as_a_job(ctx):
             check(code == 0, "%s while stopped (%s): %s, %s", number, stopped, code, job.err)
             job.check_as_before("%s while stopped (%s)" % (number, stopped))
             job.end()
+
+
+@case
+def top_killed_before_a_full_terminal(ctx):
+    """When nobody reads a terminal any more, and a process of --top is killed, the terminal is as before once somebody reads it."""
+    for victim in ("keeper", "worker"):
+        job = Job(ctx)
+        job.wait(rb"LIVE")
+        wait_until(lambda: job.type("\x0c") or not select.select([], [job.slave], [], 0)[1], STOP_S, "a full terminal")
+        let_pass(1)
+        os.kill(job.keeper if victim == "keeper" else job.pid, signal.SIGKILL)
+        let_pass(8)  # longer than tsnap tries
+        check(job.ended() == -signal.SIGKILL, "%s: exit code", victim)
+        job.check_as_before("%s killed" % victim)
+        job.end()
 
 
 @case(alone=True)
