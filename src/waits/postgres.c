@@ -20,6 +20,7 @@
 #define IDLE_HOLDER "idle in transaction"
 #define FRESH_NS (NS_PER_SECOND / 4)
 #define SERVERS_MAX 64
+#define SESSIONS_MAX 1000 /* children that are looked at; of more, none is the holder */
 
 struct postgres {
 	struct cache_entry entry; /* key: process of the server */
@@ -53,15 +54,18 @@ static void sessions_read(struct wait *wait, struct postgres *server, int64_t pa
 	char path[PATH_MAX], title[PROC_CMDLINE_BYTES];
 	FILE *children;
 	long long pid;
+	int count = 0;
 
 	snprintf(path, sizeof(path), CHILDREN, wait->waits->root, (long long)parent,
 		 (long long)parent);
 	children = fopen(path, "re");
 	server->read_ns = wait->now_ns;
 	server->holders = 0;
-	while (children && fscanf(children, "%lld", &pid) == 1)
+	while (children && fscanf(children, "%lld", &pid) == 1 && ++count <= SESSIONS_MAX)
 		if (proc_cmdline_read(wait->waits->root, pid, pid, title) > 0)
 			session_add(server, pid, title);
+	if (count > SESSIONS_MAX)
+		server->holders = 0;
 	if (children)
 		fclose(children);
 }
