@@ -65,7 +65,7 @@ struct wait_facts {
 	int64_t request_ns; /* when the request was sent, monotonic; ABSENT: not known */
 	bool open;	    /* a later scan knows more of a descriptor, or of a lock */
 	bool changes;	    /* an answer may become due while the thread is still asleep */
-	/* process and socket at the other end of a set's only such connection, also if there are
+	/* process and socket at the other end of a set's connection of that kind, also if there are
 	 * sockets that are listened on */
 	int64_t requested_pid, requested_inode;
 };

@@ -51,6 +51,15 @@ static bool is_bus(const char *remote)
 	return false;
 }
 
+/* True if the request counts more than the one in the sum: of those that ask one server the oldest,
+ * which is in work if any is; else that with the highest local port, which is a client's. */
+static bool counts_more(const struct wait_set_sum *sum, const struct wait_facts *facts)
+{
+	if (!sum->several && facts->request_ns > 0 && sum->one.request_ns > 0)
+		return facts->request_ns < sum->one.request_ns;
+	return facts->local_port > sum->one.local_port;
+}
+
 void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own,
 		      bool has_request, const char *connection, const char *remote)
 {
@@ -62,11 +71,14 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
 	sum->serves += facts->kind == WAIT_SOCKET && (facts->listens || facts->accepts_there);
 	sum->connects |= is_of_client(facts);
+	if (has_request && !sum->requesting)
+		sum->asked = remote;
+	else if (has_request)
+		sum->several |= !remote || !sum->asked || strcmp(remote, sum->asked) != 0;
 	sum->requesting += has_request;
 	/* if several answers are due, the connection with the highest local port counts: a
 	 * client's, if there is one */
-	if (sum->others > 1 &&
-	    (!has_request || (sum->has_request && facts->local_port <= sum->one.local_port)))
+	if (sum->others > 1 && (!has_request || (sum->has_request && !counts_more(sum, facts))))
 		return;
 	sum->one = *facts;
 	sum->connection = connection;
@@ -100,7 +112,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 			facts.local_port = sum->one.local_port;
 			facts.remote_port = sum->one.remote_port;
 		}
-		if (sum->requesting == 1) {
+		if (sum->requesting && !sum->several) {
 			facts.requested_pid = sum->one.pid;
 			facts.requested_inode = sum->one.inode;
 		}
@@ -188,7 +200,7 @@ static void parts_tell(struct wait *wait, const struct wait_set *set, struct wai
 }
 
 /* Adds the facts of a set that is too large for a text of each descriptor. The process at the other
- * end is searched only if an answer is due on exactly one of them. */
+ * end is searched only if answers are due from one address. */
 static void parts_look(struct wait *wait, const struct wait_set *set, struct wait_set_sum *sum)
 {
 	static struct text unread;
@@ -202,10 +214,10 @@ static void parts_look(struct wait *wait, const struct wait_set *set, struct wai
 
 		text_clear(&unread);
 		part_describe(&part, set->fds[i], sum);
-		if (sum->requesting > before)
+		if (sum->requesting > before && sum->one.local_port == part.facts.local_port)
 			requesting = set->fds[i];
 	}
-	if (sum->requesting == 1 && !wait->numbers_only) {
+	if (sum->requesting && !sum->several && !wait->numbers_only) {
 		part.numbers_only = false;
 		part.facts = wait_facts_absent;
 		descriptor_describe(&part, requesting);
@@ -388,7 +400,8 @@ static void epoll_describe(struct wait *wait)
 		wait_set_describe(wait, &list);
 }
 
-/* The process at the other end of the only connection on which an answer is due. */
+/* The process at the other end of a connection on which an answer is due, if no other one asks
+ * another server. */
 static void set_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge)
 {
 	if (facts->requested_pid != ABSENT)

@@ -92,7 +92,8 @@ static void what_remains_decides(void **state)
 	}
 }
 
-/* The process that a set waits for is reported if just one answer is due. */
+/* The process that a set waits for is reported if all answers that are due come from one address.
+ */
 static void one_that_is_asked(void **state)
 {
 	struct wait_facts facts = {.kind = WAIT_SOCKET, .connected = true, .pid = 7, .inode = 9};
@@ -104,8 +105,14 @@ static void one_that_is_asked(void **state)
 	wait_set_sum_add(&sum, &facts, false, true, "c", "10.0.0.1:80");
 	assert_int_equal(wait_set_decide(&sum, 3, true).requested_pid, 7);
 	assert_int_equal(wait_set_decide(&sum, 3, true).requested_inode, 9);
-	part_add(&sum, DUE);
-	assert_int_equal(wait_set_decide(&sum, 4, true).requested_pid, ABSENT);
+	facts.pid = 8;
+	facts.local_port = 1;
+	facts.request_ns = 9;
+	sum.one.request_ns = 5;
+	wait_set_sum_add(&sum, &facts, false, true, "d", "10.0.0.1:80");
+	assert_int_equal(wait_set_decide(&sum, 4, true).requested_pid, 7);
+	wait_set_sum_add(&sum, &facts, false, true, "e", "10.0.0.2:80");
+	assert_int_equal(wait_set_decide(&sum, 5, true).requested_pid, ABSENT);
 }
 
 /* A loop that only accepts connections does not serve them. */
