@@ -508,7 +508,7 @@ static void parts_are_read(void **state)
 	static const char *const wrong[] = {
 		"x@20:43..20:43", "x@2026-11-21..2026-11-20", "x@1..2",
 		"x@20:42...",	  "x@..20:42..20:43",	      "x@25:00..",
-		"x@2026-13-01..",
+		"x@2026-13-01..", "x@20:42",
 	};
 	struct recording_part part;
 	int64_t first_us, day_us;
