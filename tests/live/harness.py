@@ -395,9 +395,10 @@ class Context:
     def workloads(self, wanted, popen=None):
         """Starts several workloads (name, options) side by side. A single one that can't run on this host skips the
         test; of several it is left out."""
-        made = [Workload(self.options.workload, name, options, **self.inherited(popen or {})) for name, options in wanted]
-        self.started += made
-        ready = []
+        made, ready = [], []
+        for name, options in wanted:
+            made.append(Workload(self.options.workload, name, options, **self.inherited(popen or {})))
+            self.started.append(made[-1])
         for workload in made:
             try:
                 ready.append(workload.wait_ready())
@@ -434,8 +435,13 @@ class Context:
         self.started.append(types.SimpleNamespace(end=function))
 
     def end(self):
-        while self.started:
-            self.started.pop().end()
+        """Ends all that was started, also what was started before something whose end fails."""
+        try:
+            while self.started:
+                self.started.pop().end()
+        finally:
+            if self.started:
+                self.end()
 
 
 def through(ctx, *prefix, workload=True):

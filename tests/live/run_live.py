@@ -118,6 +118,11 @@ def on_alarm(_number, _frame):
     raise harness.Failure("it does not end")
 
 
+def on_term(_number, _frame):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what was started is ended without another interruption
+    raise SystemExit(128 + signal.SIGTERM)
+
+
 def cpu_s():
     """User and system time of this process and of the children that it waited for."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -193,19 +198,27 @@ def run_beside(tests, options, jobs, more=0):
     os.write(giving, b"".join(number.to_bytes(2, "big") for number in range(len(tests))))
     os.close(giving)
     reading, telling = os.pipe()
+    lanes = []
     for lane in range(jobs + more):
-        if os.fork() == 0:
+        lanes.append(os.fork())
+        if lanes[-1] == 0:
             try:
                 run_some(tests, options, taking, telling, lane >= jobs)
             finally:
                 os._exit(0)
     os.close(telling)
     os.close(taking)
-    with open(reading, "rb") as lines:
-        for line in lines:
-            yield json.loads(line)
-    for _ in range(jobs + more):
-        os.wait()
+    try:
+        with open(reading, "rb") as lines:
+            for line in lines:
+                yield json.loads(line)
+    except SystemExit:
+        for lane in lanes:
+            os.kill(lane, signal.SIGTERM)
+        raise
+    finally:
+        for lane in lanes:
+            os.waitpid(lane, 0)
 
 
 def second_tries():
@@ -270,6 +283,7 @@ def run_all(options):
         print("skip: " + why)
         return harness.UNREADY
     signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGTERM, on_term)
     # these signals are ignored in a shell's background job, or under nohup, and every tsnap would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
