@@ -265,7 +265,8 @@ int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t t
 	struct stat file;
 	int fd;
 
-	if (avoids_file(mapping->path))
+	/* map_files waits for the lock of the memory map, too */
+	if (avoids_process(tid) || avoids_file(mapping->path))
 		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
 		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
