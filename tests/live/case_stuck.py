@@ -9,6 +9,7 @@ import time
 
 import truth
 from case_start import Terminal, on_terminal
+from case_top import Screen
 from harness import SLOW, START_S, STOP_S, Skip, Tsnap, case, check, children_of, name_of, rows_of, scans_of, settle, timestamp_s, wait_until
 
 FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
@@ -175,7 +176,7 @@ def stuck_and_killed(ctx):
 
 STREAM_STEP_S = 2
 STREAM_ALL_S = 1800  # length of a stream with --all
-CROWD = 120
+CROWD, CROWD_ALL = 120, 300
 TICK_S = 0.05
 FLAT_BYTES = 8 << 20
 
@@ -189,22 +190,23 @@ class Standing:
         self.worker = wait_until(lambda: [pid for pid in children_of(self.keeper) if name_of(pid) == "tsnap"], START_S, "a worker")[0]
 
     def expect(self, words):
-        check(self.tool.code is None, "%s: it ended: %s", words, self.tool.err)
-        check(self.tool.pid == self.worker, "%s: its worker was replaced: %s", words, self.tool.err)
+        check(self.tool.process.poll() is None, "%s: it ended: %s", words, self.tool.err)
+        check(self.worker in children_of(self.keeper), "%s: its worker was replaced: %s", words, self.tool.err)
 
     def bytes(self):
         return truth.memory_bytes([self.worker], "RssAnon")
 
 
-def stuck_one_by_one(ctx, seconds):
-    """Processes of which each is stuck for STREAM_STEP_S."""
+def stuck_one_by_one(ctx, screen, seconds):
+    """Processes of which each is stuck for STREAM_STEP_S. The screen is drawn beside each of them."""
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end:
-        one = ctx.workload("stuck_maps")
-        time.sleep(STREAM_STEP_S)
+        one, screen.output = ctx.workload("stuck_maps"), b""
+        screen.read(STREAM_STEP_S)
         one.end()
         ctx.started.remove(one)
         count += 1
+        check(screen.output, "nothing was drawn beside stuck process %d", count)
     return count
 
 
@@ -214,32 +216,48 @@ def scans_due(report):
     return [(int(scans), float(seconds)) for scans, seconds in found]
 
 
+def history_of(screen):
+    """Scans and seconds of the history of a screen, and how many scans it tells as missed."""
+    text = screen.redrawn()
+    hours, minutes, seconds, scans = map(int, re.search(r"History: (\d+):(\d+):(\d+), (\d+) scans", text).groups())
+    return scans, 3600 * hours + 60 * minutes + seconds, sum(map(int, re.findall(r"(\d+) late scans?", text)))
+
+
 @case(alone=True)
 def stuck_stream(ctx):
-    """One process after the other with a locked memory map, beside a report every 5 s and a recorder with stacks: each report is printed,
-    no scan is missed because of them, no worker is replaced, and resident memory is flat."""
+    """One process after the other with a locked memory map, beside a report every 5 s, a recorder with stacks and a screen: each report is
+    printed, no scan is missed because of them, no worker is replaced, and resident memory is flat."""
     seconds, directory = STREAM_ALL_S if ctx.options.all else 16, ctx.temporary()
     reports = ctx.plain("-i", 5, "-a", "-g", "cmdline")
     recorder = ctx.plain("-o", directory, "-F", 10, "--flush", 1, "-a", "-G", "ustack,kstack")
-    standing = [Standing(reports), Standing(recorder)]
+    screen = Screen(ctx, "-a", "-g", "cmdline", columns=900)
+    screen.wait("LIVE")
+    standing = [Standing(reports), Standing(recorder), Standing(screen)]
     wait_until(lambda: [name for name in os.listdir(directory) if ".samples." in name], START_S, "a recording")
-    began, first = time.monotonic(), None
-    while time.monotonic() < began + seconds:
-        count = stuck_one_by_one(ctx, seconds / 4)
+    began, measured = time.monotonic(), []
+    for _ in range(4):
+        count = stuck_one_by_one(ctx, screen, seconds / 4)
         for one in standing:
             one.expect("after %d stuck processes" % count)
-        first = first or [one.bytes() for one in standing]
-    for one, before in zip(standing, first):
-        check(one.bytes() - before < FLAT_BYTES, "%d bytes, %d before", one.bytes(), before)
+        measured.append([one.bytes() for one in standing])
+        print("# %.0f s, %d stuck processes more: %s bytes" % (time.monotonic() - began, count, " ".join(map(str, measured[-1]))), flush=True)
+    # the screen has the whole of its history, ten minutes, in the middle of the half hour
+    for before, after in zip(measured[1], measured[3]):
+        check(after - before < FLAT_BYTES, "%d bytes, %d before", after, before)
     took = time.monotonic() - began
+    shown = history_of(screen)
+    screen.type("q")
+    check(screen.process.wait(STOP_S) == 0, "q: exit code %s", screen.process.returncode)
     for tool in (reports, recorder):
         tool.signal(signal.SIGINT)
         tool.finish_plain(0, STOP_S)
     intervals = scans_due(reports.out.decode())
     check(len(intervals) >= took // 5, "%d reports in %.1f s", len(intervals), took)
     waited = sum(map(int, re.findall(r"(\d+) late scans \(", reports.out.decode())))
-    scans, due = sum(scans for scans, _ in intervals), sum(length for _, length in intervals) * 20
-    check(scans + waited >= 0.97 * due - 2, "%d scans of %d, %d waited for a CPU", scans, due, waited)
+    of_reports = sum(scans for scans, _ in intervals), sum(length for _, length in intervals), waited
+    print("# reports: %d scans in %.1f s, %d late; screen: %d in %.1f s, %d late" % (of_reports + shown))
+    for scans, length, late in (of_reports, shown):
+        check(scans + late >= 0.97 * length * 20 - 2, "%d scans in %.1f s, %d waited for a CPU", scans, length, late)
     check("(its memory map is locked)" in reports.out.decode(), "not told: %s", reports.out.decode())
 
 
@@ -248,14 +266,27 @@ stuck_stream.limit_s = STREAM_ALL_S + 300
 
 @case(alone=True)
 def stuck_crowd(ctx):
-    """Many processes whose memory maps become locked at the same time cost no scan."""
-    tool = ctx.stream("-a", columns="cmdline,state")
-    standing = Standing(tool)
+    """Many processes whose memory maps become locked at the same time cost no scan, no worker, and no memory: beside rows, a recorder with
+    stacks and a screen."""
+    tool, directory, count = ctx.stream("-a", columns="cmdline,state"), ctx.temporary(), CROWD_ALL if ctx.options.all else CROWD
+    recorder = ctx.plain("-o", directory, "-F", 10, "--flush", 1, "-a", "-G", "ustack,kstack")
+    screen = Screen(ctx, "-a", "-g", "cmdline")
+    screen.wait("LIVE")
+    wait_until(lambda: [name for name in os.listdir(directory) if ".samples." in name], START_S, "a recording")
+    standing = [Standing(one) for one in (tool, recorder, screen)]
     tool.wait_scans(20)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    crowd = ctx.workloads([("stuck_maps", {})] * CROWD)
-    tool.wait_scans(20 + len(tool.scans()))
-    standing.expect("beside %d stuck processes" % CROWD)
+    crowd = ctx.workloads([("stuck_maps", {})] * count)
+    measured = []
+    for _ in range(2):
+        tool.wait_scans(40 + len(tool.scans()))
+        screen.read(0.1)
+        measured.append([one.bytes() for one in standing])
+    for one in standing:
+        one.expect("beside %d stuck processes" % count)
+    print("# %d stuck processes: %s bytes" % (count, measured))
+    for before, after in list(zip(*measured))[:2]:  # a screen's history grows for ten minutes
+        check(after - before < FLAT_BYTES, "%d bytes, %d before", after, before)
     for one in crowd:
         one.process.stdin.close()
     rows = tool.interrupt()

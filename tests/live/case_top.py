@@ -35,6 +35,8 @@ class Screen:
             env=dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", HOME="/nonexistent"))
         ctx.at_end(self.end)
 
+    err = ""  # what a Tsnap has there
+
     def end(self):
         if self.process.poll() is None:
             self.process.kill()
