@@ -233,11 +233,21 @@ static bool takes_disk(const struct finding_case *of)
 	return is_asleep(of) && device_of(of);
 }
 
-/* A thread in D that has no request at a device, or not yet, and waits for no thread. In vfork(2)
- * it waits for its child, which no scan may have seen. */
+/* True if a thread waits for its child, which no scan may have seen: in vfork(2), or clone(2) as
+ * posix_spawn(3) calls it. */
+static bool waits_for_child(const struct finding_case *of)
+{
+	const struct wait_rule *rule =
+		of->root.syscall ? wait_rule_of_call(of->root.syscall) : NULL;
+
+	return edge_kind_of(of->sample->blocker.kind) == EDGE_CHILD ||
+	       (rule && rule->kind == WAIT_PROCESS);
+}
+
+/* A thread in D that has no request at a device, or not yet, and waits for no thread. */
 static bool takes_unready(const struct finding_case *of)
 {
-	return !of->rooted && of->root.state == STATE_DISK && !is_text(of->root.syscall, "vfork");
+	return !of->rooted && of->root.state == STATE_DISK && !waits_for_child(of);
 }
 
 static bool takes_file(const struct finding_case *of)

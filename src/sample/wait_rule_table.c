@@ -82,7 +82,7 @@ const struct wait_rule wait_rules[] = {
 	 "pselect6_time64 poll ppoll ppoll_time64 ",
 	 WAIT_SET, NULL, "for any of several descriptors (poll of one: as a read of that)"},
 	{"pipe", 0, NULL, WAIT_PIPE, NULL, "for somebody to write into a pipe or to open a FIFO"},
-	{"child", 0, " wait4 waitpid waitid ", WAIT_PROCESS, NULL,
+	{"child", 0, " wait4 waitpid waitid vfork ", WAIT_PROCESS, NULL,
 	 "for the end of a process or thread"},
 	{"sleep", WAIT_FOR_TIME | INTERRUPT_TIMER,
 	 " nanosleep clock_nanosleep clock_nanosleep_time64 restart_syscall ", WAIT_TIMER, NULL,

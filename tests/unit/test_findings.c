@@ -213,6 +213,7 @@ static const struct {
 	{"stuck", "certain", {{10, 4, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .waits_on = "frozen file system"}, FULL}},
 	{"d_wait", "certain", {{10, SCANS, 90000, "D", .comm = "a", .syscall = "fsync"}}},
 	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "vfork"}}}, /* its child has begun */
+	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "clone3", .kind = "child", .chain = "sh ..."}}},
 	{NULL, NULL, {{10, 4, 900000, "D", .comm = "a", .syscall = "fsync"}, FULL, {3, SCANS, 1000, "ON", .comm = "x"}}},
 
 	{"file", "likely", {{10, SCANS, 90000, "S", .comm = "node", .syscall = "read", .why = "file", .waits_on = "/mnt/prices"}}},
