@@ -73,7 +73,7 @@ struct sample_namespace {
 	int64_t pid_ns, ns_pid, ns_tid;
 };
 
-/* its process: what all of the process' threads share */
+/* its process: what all of the process' threads share; members of 8 bytes each (absent.c) */
 struct sample_process {
 	int64_t ppid;
 	const char *cmdline, *script, *exe;

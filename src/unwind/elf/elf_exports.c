@@ -2,6 +2,7 @@
 #include "unwind/elf/elf_exports.h"
 
 #include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define CHAIN_MAX 256 /* symbols of one bucket; linkers make a few */
@@ -98,30 +99,18 @@ unsigned int elf_exports(const struct elf_file *elf, const char *const *names, u
 	return found;
 }
 
-static const char *const python_names[MODULE_PYTHON_EXPORTS] = {
-	[MODULE_PYTHON_RUNTIME] = "_PyRuntime",
-	[MODULE_PYTHON_VERSION] = "Py_Version", /* Python 3.11 and later */
-	[MODULE_PYTHON_CODE] = "PyCode_Type",
-	[MODULE_PYTHON_STRING] = "PyUnicode_Type",
-};
-
-static const char *const java_names[MODULE_JAVA_EXPORTS] = {
-	[MODULE_JAVA_FIELDS] = "gHotSpotVMStructs",
-	[MODULE_JAVA_FIELD_STRIDE] = "gHotSpotVMStructEntryArrayStride",
-	[MODULE_JAVA_FIELD_CLASS] = "gHotSpotVMStructEntryTypeNameOffset",
-	[MODULE_JAVA_FIELD_NAME] = "gHotSpotVMStructEntryFieldNameOffset",
-	[MODULE_JAVA_FIELD_TYPE] = "gHotSpotVMStructEntryTypeStringOffset",
-	[MODULE_JAVA_FIELD_OFFSET] = "gHotSpotVMStructEntryOffsetOffset",
-	[MODULE_JAVA_FIELD_ADDRESS] = "gHotSpotVMStructEntryAddressOffset",
-	[MODULE_JAVA_TYPES] = "gHotSpotVMTypes",
-	[MODULE_JAVA_TYPE_STRIDE] = "gHotSpotVMTypeEntryArrayStride",
-	[MODULE_JAVA_TYPE_NAME] = "gHotSpotVMTypeEntryTypeNameOffset",
-	[MODULE_JAVA_TYPE_BYTES] = "gHotSpotVMTypeEntrySizeOffset",
-};
-
-void runtime_exports_read(const struct elf_file *elf, struct runtime_exports *exports)
+static void of_runtime(const struct elf_file *elf, const char *const *names, uint64_t *addresses,
+		       unsigned int count, bool whole)
 {
-	elf_exports(elf, python_names, exports->python, MODULE_PYTHON_EXPORTS);
-	if (elf_exports(elf, java_names, exports->java, MODULE_JAVA_EXPORTS) < MODULE_JAVA_EXPORTS)
-		memset(exports->java, 0, sizeof(exports->java));
+	if (elf_exports(elf, names, addresses, count) < count && whole)
+		memset(addresses, 0, count * sizeof(*addresses));
+}
+
+#define EXPORT_NAME(id, name) [id] = name,
+#define EXPORTS_READ(member, exports, count, whole) \
+	of_runtime(elf, (const char *const[]){exports(EXPORT_NAME)}, to->member, count, whole);
+
+void runtime_exports_read(const struct elf_file *elf, struct runtime_exports *to)
+{
+	RUNTIME_EXPORTS(EXPORTS_READ)
 }
