@@ -6,7 +6,7 @@ import subprocess
 import truth
 from case_memory import LIMIT, WRITER
 from case_scan_time import group_made
-from harness import START_S, STOP_S, Skip
+from harness import START_S, STOP_S, Skip, unmount
 from incident import Program, Truth, incident, look_alike, now, python, shell
 from parts import free_port
 
@@ -22,7 +22,7 @@ def file_system(ctx):
                           capture_output=True, text=True, check=False)
     if made.returncode:
         raise Skip("no file system can be mounted: %s" % made.stderr)
-    ctx.at_end(lambda: subprocess.run(["umount", folder], check=True))
+    ctx.at_end(lambda: unmount(folder))
     return folder
 
 

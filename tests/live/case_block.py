@@ -17,7 +17,7 @@ import truth
 from bpf_maps import map_find
 from case_trace import BUCKETS, Traced
 from growth import Room
-from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, let_pass, number, table_below, wait_until
+from harness import SLOW, START_S, STOP_S, Process, Skip, check, case, let_pass, number, table_below, unmount, wait_until
 
 LOOP_CTL_REMOVE = 0x4C81  # include/uapi/linux/loop.h
 DEVICE_BYTES = 64 << 20
@@ -409,7 +409,7 @@ def file_system(ctx, device):
     try:
         yield folder
     finally:
-        subprocess.run(["umount", folder], check=True)
+        unmount(folder)
 
 
 def merged(ctx, fact, without=""):

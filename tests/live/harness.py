@@ -38,6 +38,15 @@ def check(condition, why, *values):
         raise Failure(why % values if values else why)
 
 
+def unmount(folder):
+    """Unmounts a folder, whose files a program that is ending may still have open."""
+    deadline = time.monotonic() + 5 * SLOW
+    while subprocess.run(["umount", folder], stderr=subprocess.DEVNULL, check=False).returncode and time.monotonic() < deadline:
+        time.sleep(0.1)
+    if os.path.ismount(folder):
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
 def wait_until(ready, limit_s, what):
     """Polls until ready() returns a true value, and returns that."""
     deadline = time.monotonic() + limit_s
