@@ -90,7 +90,7 @@ def chain_to_mariadb(ctx):
 @case
 def chain_to_idle_transaction(ctx):
     """A session of PostgreSQL waits for a row that another session, idle in its transaction, holds: its client leads to its backend,
-    and no edge after that is called certain."""
+    and that to the other one's, which is the only one in a transaction; no edge to it is called certain."""
     server = Postgres(ctx, deadlock_timeout="10min")
     server.ask_once("create table t as select 1 as x")
     holder, waiter = Session(server, ctx), Session(server, ctx)
@@ -100,7 +100,9 @@ def chain_to_idle_transaction(ctx):
     waiter.say("update t set x = 3;")
     asked = "select wait_event_type, pg_blocking_pids(pid) from pg_stat_activity where pid = %d"
     wait_until(lambda: server.ask_once(asked % waiter.backend) == "Lock|{%d}" % holder.backend, 20 * SLOW, "the lock")
-    run_real(ctx, "idle in transaction", [waiter.pid, waiter.backend], {waiter.pid: (waiter.backend, "psql socket> postgres")})
+    lock = "postgres database lock> postgres"
+    run_real(ctx, "idle in transaction", [waiter.pid, waiter.backend],
+             {waiter.pid: (waiter.backend, "psql socket> " + lock), waiter.backend: (holder.backend, lock)})
 
 
 @case
