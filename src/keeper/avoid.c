@@ -15,7 +15,7 @@
 #define NAMED_MAX 8 /* limit of names in the footer; the others are only counted */
 #define GIVEN_UP_MAX 64
 
-#define ANSWER_NS 100000 /* age up to which an answer holds: one for the reads of a sample */
+#define ANSWER_NS (1 * NS_PER_MS) /* age up to which an answer holds: about as long as a scan */
 #define ANSWERS_MAX 16384
 /* The footer names processes that were locked for a while. */
 #define LOCKED_NS (10 * NS_PER_SECOND)
