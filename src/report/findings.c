@@ -799,7 +799,7 @@ const struct finding_row finding_rows[] = {
 	 "{rate} threads a second are made and do not end|, most by {culprit}|, now {threads}",
 	 "-a -g comm,pid,num_threads"},
 	/* short sleeps and runs between two scans, in which other threads are seen */
-	{"unseen", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, NULL,
+	{"unseen", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, always_in_doubt,
 	 "{share} of the time was not seen|: no scan met its threads in that state",
 	 "-F 200"},
 };
