@@ -5,6 +5,7 @@
 #include "report/report.h"
 #include "render/render_rows.h"
 #include "report/value.h"
+#include "sample/waits_on.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +238,8 @@ static void word_doing(struct text *to, const struct about *about)
 		text_add_string(to, " in ");
 		add_name(to, finding->syscall);
 	}
-	if (finding->waits_on && doing != STATE_ON && strcmp(finding->waits_on, "SIGCONT") != 0) {
+	if (finding->waits_on && doing != STATE_ON &&
+	    !(waits_on_traits(finding->waits_on) & WAITS_FOR_SIGCONT)) {
 		text_add_string(to, doing == STATE_RQ ? " behind " : ": ");
 		add_name(to, finding->waits_on);
 	}

@@ -22,6 +22,7 @@ static const struct {
 	{WAITS_ON_SWAP, true, WAITS_FOR_MEMORY},
 	{WAITS_ON_PEER, false, WAITS_FOR_PEER},
 	{WAITS_ON_UNACCEPTED, false, WAITS_FOR_ACCEPTANCE},
+	{WAITS_ON_SIGCONT, true, WAITS_FOR_SIGCONT},
 };
 
 unsigned int waits_on_traits(const char *waits_on)

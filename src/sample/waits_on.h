@@ -8,7 +8,9 @@
 
 struct text;
 
-/* What a text begins with: a frozen cgroup or file system, and states of memory. */
+/* What a text begins with: a stopped process, a frozen cgroup or file system, and states of memory.
+ */
+#define WAITS_ON_SIGCONT "SIGCONT"
 #define WAITS_ON_FROZEN "frozen "
 #define WAITS_ON_NO_MEMORY "out of memory"
 #define WAITS_ON_RECLAIM "reclaim"
@@ -26,6 +28,7 @@ enum waits_on_trait {
 	WAITS_FOR_MEMORY = 2,
 	WAITS_FOR_PEER = 4,	  /* a process of this host is at the other end */
 	WAITS_FOR_ACCEPTANCE = 8, /* that process has not accepted the connection */
+	WAITS_FOR_SIGCONT = 16,
 };
 
 /* The traits of a text, or 0 for NULL. */

@@ -27,7 +27,7 @@ static void stopped_describe(struct wait *wait)
 		wait->facts.pid = tracer;
 		wait_add_thread(wait, "traced by ", tracer);
 	} else if (line) {
-		text_add_string(wait->text, "SIGCONT");
+		text_add_string(wait->text, WAITS_ON_SIGCONT);
 	}
 }
 
