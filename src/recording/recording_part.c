@@ -42,26 +42,22 @@ int recording_part_read(const char *typed, char **path, struct recording_part *p
 			struct error *e)
 {
 	const char *at = strrchr(typed, '@'), *end = at ? at + 1 : NULL;
+	bool has_part = at && !strchr(at, '/') && access(typed, F_OK);
+	bool from = has_part && time_take(&end, &part->from_us, &part->from_of_day);
 	struct text name = {0};
 
-	*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};
-	if (at && !strchr(at, '/') && access(typed, F_OK)) {
-		bool has_time = *end && time_take(&end, &part->from_us, &part->from_of_day);
-
-		if (has_time && !*end)
-			return error_set(e, EINVAL, EXIT_USAGE,
-					 "%s: one time is no part: %s.. takes all from then on, "
-					 "FILE@FROM..TO what is between two times",
-					 typed, typed);
-		part->from_us = ABSENT;
-		end = at + 1;
-	}
-	if (!at || !strstr(at, "..") || strchr(at, '/') || !access(typed, F_OK)) {
+	if (from && at[1] && !*end)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s: one time is no part: %s.. takes all from then on, "
+				 "FILE@FROM..TO what is between two times",
+				 typed, typed);
+	if (!has_part || !strstr(at, "..")) {
+		*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};
 		text_add_string(&name, typed);
 		*path = text_take(&name);
 		return 0;
 	}
-	if (!time_take(&end, &part->from_us, &part->from_of_day) || strncmp(end, "..", 2) ||
+	if (!from || strncmp(end, "..", 2) ||
 	    (end += 2, !time_take(&end, &part->until_us, &part->until_of_day)) || *end)
 		return part_fail(typed,
 				 "FROM..TO must be times: " TIME_WORD_UTC_HELP
