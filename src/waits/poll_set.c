@@ -63,6 +63,8 @@ static bool counts_more(const struct wait_set_sum *sum, const struct wait_facts 
 void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, bool own,
 		      bool has_request, const char *connection, const char *remote)
 {
+	bool counts;
+
 	if (own) {
 		sum->wakes |= facts->kind == WAIT_EVENT || facts->kind == WAIT_TIMER;
 		return;
@@ -71,19 +73,16 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->listens += facts->kind == WAIT_SOCKET && facts->listens;
 	sum->serves += facts->kind == WAIT_SOCKET && (facts->listens || facts->accepts_there);
 	sum->connects |= is_of_client(facts);
-	if (has_request && !sum->requesting)
-		sum->asked = remote;
-	else if (has_request)
-		sum->several |= !remote || !sum->asked || strcmp(remote, sum->asked) != 0;
+	if (has_request && sum->requesting)
+		sum->several |= !remote || !sum->remote || strcmp(remote, sum->remote) != 0;
+	counts = sum->others == 1 ||
+		 (has_request && (!sum->requesting || counts_more(sum, facts)));
 	sum->requesting += has_request;
-	/* if several answers are due, the connection with the highest local port counts: a
-	 * client's, if there is one */
-	if (sum->others > 1 && (!has_request || (sum->has_request && !counts_more(sum, facts))))
+	if (!counts)
 		return;
 	sum->one = *facts;
 	sum->connection = connection;
 	sum->remote = remote;
-	sum->has_request = has_request;
 }
 
 /* True if there is only one descriptor that counts, and it decides as if the thread read from
@@ -92,7 +91,7 @@ static bool one_decides(const struct wait_set_sum *sum, bool kept)
 {
 	if (sum->others != 1 || sum->one.kind == WAIT_UNKNOWN)
 		return false;
-	return !is_of_client(&sum->one) || sum->has_request || !(kept || is_bus(sum->remote));
+	return !is_of_client(&sum->one) || sum->requesting || !(kept || is_bus(sum->remote));
 }
 
 struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept)
@@ -105,7 +104,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 		facts.kind = WAIT_SET;
 		facts.listens = sum->listens && sum->listens == sum->others;
 		facts.accepts_there = sum->serves && sum->serves == sum->others && !sum->wakes;
-		if (sum->has_request && !sum->listens) {
+		if (sum->requesting && !sum->listens) {
 			facts.has_request = true;
 			facts.request_ns = sum->one.request_ns;
 			facts.pid = sum->one.pid;

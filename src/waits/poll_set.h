@@ -26,10 +26,8 @@ struct wait_set_sum {
 	struct wait_facts one; /* facts of the only descriptor, or of a connection on which an
 				  answer is due */
 	const char *connection, *remote; /* texts of the socket in `one`; NULL: none */
-	bool has_request;  /* `one` is a connection of a client on which an answer is due */
-	int requesting;	   /* connections on which an answer is due */
-	const char *asked; /* the other side of the first one of these */
-	bool several;	   /* others of these have another other side */
+	int requesting; /* connections on which an answer is due: if there are any, `one` is one */
+	bool several;	/* these are not all to one other side */
 };
 
 /* Adds the facts of a descriptor to the sum. Pure. own: only the process itself can make the
