@@ -85,12 +85,10 @@ bool mount_find(const char *root, int64_t pid, int64_t tid, int fd, const char *
 	size_t size = 0, longest = 0, fits;
 	char *line = NULL;
 	FILE *file;
-	int mounts;
 
 	if (fd >= 0 ? id < 0 : !path || *path != '/')
 		return false;
-	mounts = proc_file_open(root, pid, tid, "mountinfo");
-	file = mounts < 0 ? NULL : fdopen(mounts, "r");
+	file = proc_file_stream(root, pid, tid, "mountinfo");
 	while (file && getline(&line, &size, file) > 0) {
 		if (!line_parse(line, &line_mount))
 			continue;

@@ -65,6 +65,16 @@ int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+FILE *proc_file_stream(const char *root, int64_t pid, int64_t tid, const char *name)
+{
+	int fd = proc_file_open(root, pid, tid, name);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
 ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
 		       size_t size)
 {
@@ -616,4 +626,16 @@ int64_t proc_dir_next(DIR *dir)
 		if (isdigit((unsigned char)*entry->d_name))
 			return atoll(entry->d_name);
 	return -1;
+}
+
+void proc_children_walk(const char *root, int64_t pid, int64_t tid,
+			bool (*visit)(void *to, int64_t child), void *to)
+{
+	FILE *children = proc_file_stream(root, pid, tid, "children");
+	long long child;
+
+	while (children && fscanf(children, "%lld", &child) == 1 && visit(to, child))
+		;
+	if (children)
+		fclose(children);
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct text;
@@ -71,6 +72,8 @@ int proc_owner_read(const char *root, int64_t pid, int64_t tid, int64_t *uid);
 /* Opens the thread's file `name` for reading. Returns a descriptor, which the caller closes, or
  * -errno. */
 int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name);
+/* The same as a stream, which the caller closes; NULL: it can't be opened. */
+FILE *proc_file_stream(const char *root, int64_t pid, int64_t tid, const char *name);
 /* Reads the thread's file `name` ("comm") into bytes with one read(2), NUL-terminated and cut at
  * size - 1. Length or -errno. */
 ssize_t proc_file_read(const char *root, int64_t pid, int64_t tid, const char *name, char *bytes,
@@ -102,6 +105,11 @@ ssize_t proc_cmdline_read(const char *root, int64_t pid, int64_t tid,
 /* Calls visit for each thread of the host (tgid, tid); a non-zero result ends the walk and is
  * returned. Threads may come and go meanwhile. 0, or -errno if root can't be read. */
 int proc_threads_walk(const char *root, int (*visit)(void *to, int64_t pid, int64_t tid), void *to);
+
+/* Calls visit for each child process that the thread has made or adopted, oldest first; false from
+ * visit ends the walk. None if the kernel does not list them (CONFIG_PROC_CHILDREN). */
+void proc_children_walk(const char *root, int64_t pid, int64_t tid,
+			bool (*visit)(void *to, int64_t child), void *to);
 
 /* Finds processes by `text`: a comma-separated list of ids and of names, with which the
  * process is compared as process_name_matches() does: its first thread's name, program and command

@@ -4,39 +4,44 @@
 #include "waits/wait_object.h"
 #include "proc/proc.h"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #define PROC "/proc" /* edges are of this host */
-#define CHILDREN_BYTES 4096
 #ifndef P_PIDFD
 #define P_PIDFD 3 /* linux/wait.h, 5.4 */
 #endif
 
-/* Reads the thread's children, oldest first. Returns how many there are: 0 also where the kernel
- * does not list them (CONFIG_PROC_CHILDREN). *last: the last one. */
-static size_t children_read(const char *root, int64_t pid, int64_t tid, int64_t *last)
+struct children {
+	size_t count;
+	int64_t last;
+};
+
+static bool child_add(void *to, int64_t child)
 {
-	char text[CHILDREN_BYTES], *end;
-	ssize_t length = proc_file_read(root, pid, tid, "children", text, sizeof(text));
-	size_t count = 0;
+	struct children *children = to;
 
-	for (char *at = text; length > 0; at = end) {
-		int64_t child = strtoll(at, &end, 10);
+	children->count++;
+	children->last = child;
+	return true;
+}
 
-		if (end == at)
-			break;
-		*last = child;
-		count++;
-	}
-	return count;
+static struct children children_count(const char *root, int64_t pid, int64_t tid)
+{
+	struct children children = {0};
+
+	proc_children_walk(root, pid, tid, child_add, &children);
+	return children;
 }
 
 /* Describes a wait for that process, or for any child; 0: any. */
 static void process_describe(struct wait *wait, int64_t pid, bool any)
 {
-	if (any && children_read(wait->waits->root, wait->pid, wait->tid, &pid) != 1)
-		pid = 0;
+	struct children children = {0};
+
+	if (any)
+		children = children_count(wait->waits->root, wait->pid, wait->tid);
+	if (children.count == 1)
+		pid = children.last;
 	if (pid <= 0) {
 		text_add_string(wait->text, "child");
 		return;
@@ -120,15 +125,16 @@ static void vfork_describe(struct wait *wait)
 static void vfork_edge(const struct wait_facts *facts, const struct sample *sample,
 		       struct edge *edge)
 {
-	size_t count;
+	struct children children;
 
 	(void)facts;
 	if (sample->now.state != STATE_DISK)
 		return;
 	edge->kind = EDGE_CHILD;
 	/* orphans that the thread adopts become its last children, too */
-	count = children_read(PROC, sample->thread.pid, sample->thread.tid, &edge->pid);
-	edge->sure = count == 1 ? SURE_CERTAIN : count ? SURE_LIKELY : SURE_NONE;
+	children = children_count(PROC, sample->thread.pid, sample->thread.tid);
+	edge->pid = children.last;
+	edge->sure = children.count == 1 ? SURE_CERTAIN : children.count ? SURE_LIKELY : SURE_NONE;
 }
 
 const struct wait_object vfork_object = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was found out of each thread's last wait, which may go on: from when it went to sleep in a
  * system call, or elsewhere in the kernel, until it ran again. A next wait in the same call, on the
- * same file, begins with some of it: that is why live/episodes.h, which knows a wait until it ends,
- * does not keep it. For waits.c.
+ * same file, begins with some of it: that is why live/scan/episodes.h, which knows a wait until it
+ * ends, does not keep it. For waits.c.
  */
 #ifndef TSNAP_WAITS_LAST_WAIT_H
 #define TSNAP_WAITS_LAST_WAIT_H

@@ -26,15 +26,15 @@ static const struct memory_row memory_rows[] = {
 	/* functions					within	words			limit		fault	runs */
 	{"*mem_cgroup_handle_over_high reclaim_high",	NULL,	WAITS_ON_RECLAIM,		"memory.high",	false,	true},
 	{"mem_cgroup_oom_synchronize mem_cgroup_handle_oom",
-							NULL,	WAITS_ON_NO_MEMORY,"memory.max",	false,	false},
+							NULL,	WAITS_ON_NO_MEMORY,		"memory.max",	false,	false},
 	{"try_to_free_mem_cgroup_pages mem_cgroup_out_of_memory",
 							NULL,	WAITS_ON_RECLAIM,		"memory.max",	false,	true},
 	{"try_to_free_pages __alloc_pages_direct_reclaim",
 							NULL,	WAITS_ON_RECLAIM,		NULL,		false,	true},
 	{"try_to_compact_pages __alloc_pages_direct_compact",
 							NULL,	WAITS_ON_COMPACTION,		NULL,		false,	false},
-	{"balance_dirty_pages*",			NULL,	WAITS_ON_DIRTY,		NULL,		false,	false},
-	{"do_swap_page",				NULL,	WAITS_ON_SWAP,		NULL,		false,	false},
+	{"balance_dirty_pages*",			NULL,	WAITS_ON_DIRTY,			NULL,		false,	false},
+	{"do_swap_page",				NULL,	WAITS_ON_SWAP,			NULL,		false,	false},
 	{"rwsem_down_*",	"lock_mm_and_find_vma do_user_addr_fault __do_page_fault vm_mmap_pgoff __vm_munmap do_mprotect_pkey *_sys_brk",
 								"memory map lock",	NULL,		false,	false},
 	{"filemap_fault __do_fault handle_mm_fault",	NULL,	"page fault",		NULL,		true,	false},
@@ -128,14 +128,11 @@ static bool page_is_absent(const struct wait *wait, uint64_t address)
 /* Adds " in FILE": the file that is mapped at the address. */
 static void mapped_file_describe(const struct wait *wait, uint64_t address)
 {
-	int fd = proc_file_open(wait->waits->root, wait->pid, wait->tid, "maps");
-	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
+	FILE *maps = proc_file_stream(wait->waits->root, wait->pid, wait->tid, "maps");
 	char line[PATH_MAX + 128];
 	unsigned long long start, end;
 	int path;
 
-	if (!maps && fd >= 0)
-		close(fd);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		path = 0;
 		if (sscanf(line, "%llx-%llx %*s %*s %*s %*s %n", &start, &end, &path) < 2 ||

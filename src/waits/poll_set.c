@@ -249,7 +249,7 @@ static void wait_set_describe(struct wait *wait, const struct wait_set *set)
 		wait->remote = sum.remote;
 		return;
 	}
-	if (!sum.connects && !sum.serves && !sum.requesting && postgres_describe(wait))
+	if (!sum.connects && !sum.serves && !sum.requesting && wait_describe_of_idle_set(wait))
 		return;
 	wait->facts = wait_set_decide(&sum, set->count, set->kept);
 	if (wait->facts.kind == WAIT_SET)

@@ -11,12 +11,9 @@
 #include "waits/wait_object.h"
 
 #include <ctype.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TITLE "postgres: "
-#define CHILDREN "%s/%lld/task/%lld/children" /* CONFIG_PROC_CHILDREN */
 #define IDLE_HOLDER "idle in transaction"
 #define FRESH_NS (NS_PER_SECOND / 4)
 #define SERVERS_MAX 64
@@ -49,31 +46,31 @@ static void session_add(struct postgres *server, int64_t pid, const char *title)
 	server->idle = idle;
 }
 
-static void sessions_read(struct wait *wait, struct postgres *server, int64_t parent)
-{
-	char path[PATH_MAX], title[PROC_CMDLINE_BYTES];
-	FILE *children;
-	long long pid;
-	int count = 0;
+struct session_walk {
+	struct wait *wait;
+	struct postgres *server;
+	int count;
+};
 
-	snprintf(path, sizeof(path), CHILDREN, wait->waits->root, (long long)parent,
-		 (long long)parent);
-	children = fopen(path, "re");
-	server->read_ns = wait->now_ns;
-	server->holders = 0;
-	while (children && fscanf(children, "%lld", &pid) == 1 && ++count <= SESSIONS_MAX)
-		if (proc_cmdline_read(wait->waits->root, pid, pid, title) > 0)
-			session_add(server, pid, title);
-	if (count > SESSIONS_MAX)
-		server->holders = 0;
-	if (children)
-		fclose(children);
+static bool session_visit(void *to, int64_t pid)
+{
+	struct session_walk *walk = to;
+	char title[PROC_CMDLINE_BYTES];
+
+	if (++walk->count > SESSIONS_MAX) {
+		walk->server->holders = 0;
+		return false;
+	}
+	if (proc_cmdline_read(walk->wait->waits->root, pid, pid, title) > 0)
+		session_add(walk->server, pid, title);
+	return true;
 }
 
-bool postgres_describe(struct wait *wait)
+static bool waits_for_session(struct wait *wait)
 {
 	const char *comm =
 		comm_find(wait->waits->comms, wait->waits->root, wait->pid, wait->now_ns);
+	struct session_walk walk = {.wait = wait};
 	char title[PROC_CMDLINE_BYTES];
 	struct postgres *server;
 	struct proc_stat stat;
@@ -85,11 +82,13 @@ bool postgres_describe(struct wait *wait)
 	    proc_stat_read(wait->waits->root, wait->pid, wait->tid, &stat))
 		return false;
 	server = cache_get(&servers, (uint64_t)stat.ppid, wait->now_ns, &added);
-	if (added || wait->now_ns - server->read_ns >= FRESH_NS)
-		sessions_read(wait, server, stat.ppid);
+	if (added || wait->now_ns - server->read_ns >= FRESH_NS) {
+		server->read_ns = wait->now_ns;
+		server->holders = 0;
+		walk.server = server;
+		proc_children_walk(wait->waits->root, stat.ppid, stat.ppid, session_visit, &walk);
+	}
 	wait->facts = wait_facts_absent;
-	wait->facts.object = &postgres_object;
-	wait->facts.kind = postgres_object.kind;
 	text_clear(wait->text);
 	text_add_string(wait->text, edge_kinds[EDGE_DATABASE].name);
 	if (server->holders != 1)
@@ -116,6 +115,7 @@ static void session_edge(const struct wait_facts *facts, const struct sample *sa
 const struct wait_object postgres_object = {
 	.kind = WAIT_LOCK,
 	.serves = SERVES_NONE,
+	.of_idle_set = waits_for_session,
 	.edge = session_edge,
 	.passes_on = true,
 	.threads_end = true,

@@ -112,14 +112,26 @@ const struct wait_object *wait_object_of_link(const char *link, const struct wai
 	return object;
 }
 
+static bool wait_is_for(struct wait *wait, const struct wait_object *object)
+{
+	wait->facts.object = object;
+	wait->facts.kind = object->kind;
+	return true;
+}
+
 bool wait_describe_of_stack(struct wait *wait, const char *stack, bool runs)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++)
-		if (objects[i]->of_stack && objects[i]->of_stack(wait, stack, runs)) {
-			wait->facts.object = objects[i];
-			wait->facts.kind = objects[i]->kind;
-			return true;
-		}
+		if (objects[i]->of_stack && objects[i]->of_stack(wait, stack, runs))
+			return wait_is_for(wait, objects[i]);
+	return false;
+}
+
+bool wait_describe_of_idle_set(struct wait *wait)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		if (objects[i]->of_idle_set && objects[i]->of_idle_set(wait))
+			return wait_is_for(wait, objects[i]);
 	return false;
 }
 

@@ -113,6 +113,9 @@ struct wait_object {
 	 * or has a page fault shows it, whatever its registers show. False: the wait is for
 	 * something else. */
 	bool (*of_stack)(struct wait *wait, const char *stack, bool runs);
+	/* Describes the wait of a thread that polls, but asks and serves nobody by what it polls:
+	 * its program's own word, another thread of which has to wake it. False: it has none. */
+	bool (*of_idle_set)(struct wait *wait);
 	/* Finds the connection of wait->fd. NULL: such things have none. */
 	const struct socket_facts *(*connection)(struct wait *wait);
 	bool (*is_own)(const struct wait *wait); /* only the process itself can make it ready */
@@ -162,8 +165,9 @@ bool wait_has_limit(const struct sample *sample);
 const struct wait_object *wait_object_of_function(const char *function);
 /* The object of a file's link, never NULL; *row: the link's row. */
 const struct wait_object *wait_object_of_link(const char *link, const struct wait_link **row);
-/* Calls of_stack() of the objects. */
+/* Call of_stack(), or of_idle_set(), of the objects. */
 bool wait_describe_of_stack(struct wait *wait, const char *stack, bool runs);
+bool wait_describe_of_idle_set(struct wait *wait);
 /* Describes a wait for that object. */
 void wait_describe(struct wait *wait, const struct wait_object *object, wait_describer *describe);
 /* Describes the file that wait->fd and wait->link refer to. */
@@ -217,8 +221,6 @@ bool served_has(int64_t tid);
 /* Adds the thread's noted connection to the result if its client waits for an answer. */
 void served_describe(struct wait *wait);
 
-/* Describes the wait of a session of PostgreSQL for a lock of another one; false: it is none. */
-bool postgres_describe(struct wait *wait);
 /* True if a thread with that stack in D waits for the thaw of a file system. Pure. */
 bool frozen_fs_is_waited_for(const char *stack);
 /* The object of files on that mount if a server has them; NULL: none has. */

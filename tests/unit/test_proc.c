@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "proc/proc.h"
+#include "fake_proc.h"
 #include "sleeper.h"
 
 #define ROOT FIXTURES "/proc"
@@ -253,6 +254,42 @@ static void walk_of_this_host(void **state)
 	sleeper_stop(&sleeper);
 }
 
+#define CHILDREN 3000 /* more than fit into a page of text */
+
+struct children {
+	int count, limit;
+	int64_t last;
+};
+
+static bool child_see(void *to, int64_t child)
+{
+	struct children *children = to;
+
+	children->last = child;
+	return ++children->count < children->limit;
+}
+
+static void all_children_are_seen(void **state)
+{
+	struct children all = {.limit = CHILDREN + 1}, some = {.limit = 2}, none = {0};
+	struct fake_proc proc;
+	struct text text = {0};
+
+	for (int i = 1; i <= CHILDREN; i++)
+		text_add_format(&text, "%d ", 100000 + i);
+	fake_proc_init(&proc);
+	fake_proc_put(&proc, 7, 8, "children", text_string(&text));
+	proc_children_walk(proc.root, 7, 8, child_see, &all);
+	assert_int_equal(all.count, CHILDREN);
+	assert_int_equal(all.last, 100000 + CHILDREN);
+	proc_children_walk(proc.root, 7, 8, child_see, &some);
+	assert_int_equal(some.last, 100002);
+	proc_children_walk(proc.root, 7, 7, child_see, &none);
+	assert_int_equal(none.count, 0);
+	fake_proc_done(&proc);
+	text_done(&text);
+}
+
 static void syscall_of_own_thread(void **state)
 {
 	struct sleeper sleeper;
@@ -458,6 +495,7 @@ int main(void)
 		cmocka_unit_test(texts_are_bounded),
 		cmocka_unit_test(walk_of_fixture),
 		cmocka_unit_test(walk_of_this_host),
+		cmocka_unit_test(all_children_are_seen),
 		cmocka_unit_test(syscall_of_own_thread),
 		cmocka_unit_test(owner_is_the_effective_uid),
 		cmocka_unit_test(own_pid_is_that_of_proc),
