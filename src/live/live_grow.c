@@ -2,7 +2,7 @@
 #include "live/live_grow.h"
 #include "base/clock.h"
 #include "kernel/btf_types.h"
-#include "live/live_account.h"
+#include "live/scan/live_account.h"
 #include "live/live_options.h"
 #include "live/threads/live_sample.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel side as a whole: features, plan, compile, attach; and what the sampler reads. Used by
- * src/live/live*.c only.
+ * src/live only.
  *
  * kernel_open(): feature_table tries what the kernel offers and probe_table chooses a probe for
  * each group of facts about threads. compile forks; its child finds the offsets of kernel

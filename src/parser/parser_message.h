@@ -22,7 +22,7 @@ struct parser_message {
 /* First number of each requester's kinds: a request begins with a 32-bit number of its kind. */
 enum parser_kinds {
 	PARSER_FILES = 0,	   /* src/unwind/file_request.h */
-	PARSER_CONTAINERS = 0x100, /* src/live/live_parsers.h */
+	PARSER_CONTAINERS = 0x100, /* src/live/scan/live_parsers.h */
 	PARSER_RUNTIMES = 0x200,   /* src/unwind/runtime/runtime_request.h */
 	PARSER_GOROUTINES = 0x300, /* src/unwind/runtime/goroutines.c */
 };

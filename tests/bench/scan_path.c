@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "live/live_state.h"
+#include "live/scan/live_state.h"
 #include "report/column_list.h"
 
 #include <stdio.h>

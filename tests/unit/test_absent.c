@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* live_absent, and how reports and rows show it; the sections of --list */
 #include "unit.h"
-#include "live/live_absent.h"
+#include "live/scan/live_absent.h"
 #include "kernel/probe_table.h"
 #include "report/grid.h"
 #include "render/renderer.h"

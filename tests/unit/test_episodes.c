@@ -4,7 +4,7 @@
 #include "unit.h"
 #include "base/clock.h"
 #include "live/context/live_context.h"
-#include "live/episodes.h"
+#include "live/scan/episodes.h"
 
 #include <stdlib.h>
 #include <sys/syscall.h>

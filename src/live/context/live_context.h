@@ -64,9 +64,9 @@ struct live_context {
 	struct kernel kernel;
 	struct live_seed seed; /* threads that have slept since before the start */
 	struct lookup *lookup;
-	struct parsers *parsers; /* NULL: nothing is parsed (live_parsers.h) */
-	uint64_t
-		later_lookups; /* lookups dropped: the thread had left the call (live/episodes.h) */
+	struct parsers *parsers;    /* NULL: nothing is parsed (live_parsers.h) */
+	uint64_t later_lookups;	    /* lookups dropped: the thread had left the call
+				       (live/scan/episodes.h) */
 	struct totals_table totals; /* times of each thread that samples have reported */
 	struct sampler *sampler;
 	int64_t period_ns; /* period of scans */

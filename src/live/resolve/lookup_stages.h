@@ -6,7 +6,7 @@
  * the thread's later samples (lookup.h says for how long).
  *
  * A stage takes one sample at a time. Facts are kept only if their thread is still in the wait that
- * was sampled once they have been read (live/episodes), and most samples need only stages that
+ * was sampled once they have been read (live/scan/episodes), and most samples need only stages that
  * have kept what they read before. If facts are read for all 256 samples of a batch, and checked
  * against their threads after that, almost twice as many are lost: 28 % instead of 15 % of those of
  * 60 pairs of threads on pipes that keep two CPUs busy.

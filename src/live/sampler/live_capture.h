@@ -13,7 +13,7 @@
  * REALTIME_BUDGET_NS goes on at normal priority. So does the copy of threads that have slept all
  * the time, where all threads are wanted: their records stand still. That copy is made once, and
  * again when something may be missing (capture.whole); its user keeps it up to date
- * (live/episodes.h).
+ * (live/scan/episodes.h).
  *
  * The first records to be copied are those of threads that were woken or began, as the CPUs' rings
  * list them once for each number that samplers count up (maps/changed_list.h), of threads that were
@@ -43,7 +43,7 @@ struct captured {
 	bool switched;	/* record had another switch when read again, after looks at CPUs */
 	bool moved;	/* switched after the scan time: may change without a wake-up */
 	bool requested; /* registers were; true also if it ran meanwhile, and has none */
-	uint32_t round; /* round of walks: live/episodes.h */
+	uint32_t round; /* round of walks: live/scan/episodes.h */
 };
 
 /* Returns record_state() of a record: the copy's, or any other one where copy is NULL. A thread

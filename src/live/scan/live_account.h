@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Accounts at the end of an interval: exact times of all threads, sampled or not, and the processes
- * that forked, executed and exited. For src/live/live*.c only.
+ * that forked, executed and exited. For src/live only.
  *
  * An account is a struct sample without a state and with no weight: what a thread did since its
  * last sample. When a thread ends, the switch adds its totals to ts_processes, by name and user

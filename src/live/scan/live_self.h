@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --self: has the kernel count while tsnap runs, and gathers what tsnap costs; for src/live/live*.c
+/* --self: has the kernel count while tsnap runs, and gathers what tsnap costs; for src/live
  * only. */
 #ifndef TSNAP_LIVE_LIVE_SELF_H
 #define TSNAP_LIVE_LIVE_SELF_H

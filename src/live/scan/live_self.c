@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_self.h"
+#include "live/scan/live_self.h"
 #include "base/clock.h"
 #include "kernel/bpf_cost.h"
 #include "base/host_file.h"

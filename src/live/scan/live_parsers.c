@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_parsers.h"
+#include "live/scan/live_parsers.h"
 #include "unwind/runtime/runtime_service.h"
 
 #include <string.h>

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The live source's own state and parts; for src/live/live*.c only.
+/* The live source's own state and parts; for src/live only.
  */
 #ifndef TSNAP_LIVE_LIVE_STATE_H
 #define TSNAP_LIVE_LIVE_STATE_H
 
 #include "base/priority.h"
 #include "live/context/live_context.h"
-#include "live/episodes.h"
+#include "live/scan/episodes.h"
 #include "maps/kernel.h"
 #include "parser/parser.h"
 #include "live/sampler/sampler.h"
 #include "live/threads/live_sample.h"
 #include "live/threads/live_seed.h"
-#include "live/live_account.h"
+#include "live/scan/live_account.h"
 #include "live/context/live_host.h"
-#include "live/live_processes.h"
-#include "live/live_self.h"
+#include "live/scan/live_processes.h"
+#include "live/scan/live_self.h"
 #include "live/stacks/live_stacks.h"
 #include "live/threads/live_totals.h"
 #include "base/cache.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_namespace.h"
+#include "live/scan/live_namespace.h"
 #include "base/names.h"
 
 /* Carries over what the thread did from its seed until its record was made. That and the record's

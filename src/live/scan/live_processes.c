@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_processes.h"
+#include "live/scan/live_processes.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"

@@ -10,7 +10,7 @@
 #ifndef TSNAP_LIVE_LIVE_LOOK_H
 #define TSNAP_LIVE_LIVE_LOOK_H
 
-#include "live/live_state.h"
+#include "live/scan/live_state.h"
 
 /* Implements look of struct source. */
 int live_look(struct source *source, struct filter *filter, uint64_t needs, sample_callback *take,

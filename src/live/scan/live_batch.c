@@ -2,9 +2,9 @@
 /* The batch of a scan that is being gathered: samples of records, completed by registers and
  * lookups as far as the filter wants them, and handed over whenever there are enough. */
 #include "live/context/live_runq.h"
-#include "live/live_namespace.h"
-#include "live/live_state.h"
-#include "live/episodes.h"
+#include "live/scan/live_namespace.h"
+#include "live/scan/live_state.h"
+#include "live/scan/episodes.h"
 #include "base/clock.h"
 #include "sample/needs_table.h"
 

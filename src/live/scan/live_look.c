@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_look.h"
-#include "live/live_namespace.h"
+#include "live/scan/live_look.h"
+#include "live/scan/live_namespace.h"
 #include "base/clock.h"
 
 #define CLASS_NS (50 * NS_PER_MS) /* most time to find out why threads sleep */

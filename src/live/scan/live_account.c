@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_account.h"
-#include "live/live_namespace.h"
+#include "live/scan/live_account.h"
+#include "live/scan/live_namespace.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "maps/process_totals.h"

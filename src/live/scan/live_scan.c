@@ -2,8 +2,8 @@
 /* The second half of a scan, at leisure: what each thread did at the scan time, and the samples of
  * wanted threads. They are made from the copies of live_capture.c, and from those of threads that
  * have slept since the last scan. */
-#include "live/live_namespace.h"
-#include "live/live_state.h"
+#include "live/scan/live_namespace.h"
+#include "live/scan/live_state.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "proc/proc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/episodes.h"
+#include "live/scan/episodes.h"
 #include "live/context/live_context.h"
 #include "proc/syscalls.h"
 #include "base/clock.h"

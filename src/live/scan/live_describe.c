@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_describe.h"
+#include "live/scan/live_describe.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "live/context/live_limits.h"
-#include "live/live_absent.h"
-#include "live/live_account.h"
+#include "live/scan/live_absent.h"
+#include "live/scan/live_account.h"
 #include "live/context/live_host.h"
-#include "live/live_state.h"
-#include "live/episodes.h"
+#include "live/scan/live_state.h"
+#include "live/scan/episodes.h"
 #include "live/sampler/live_realtime.h"
 #include "waits/net_namespaces.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports of the live source on itself: the facts and misses below a report, and with -v what was
- * chosen at the start. For src/live/live*.c only.
+ * chosen at the start. For src/live only.
  */
 #ifndef TSNAP_LIVE_LIVE_DESCRIBE_H
 #define TSNAP_LIVE_LIVE_DESCRIBE_H

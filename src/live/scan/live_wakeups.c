@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_wakeups.h"
+#include "live/scan/live_wakeups.h"
 #include "live/context/live_context.h"
 
 #define FOLLOWED_MAX 65536

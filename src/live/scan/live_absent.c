@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/live_absent.h"
+#include "live/scan/live_absent.h"
 #include "keeper/avoid.h"
 #include "live/context/live_limits.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The live host in a pid namespace of its own: which threads' records are shown, and how they
- * replace what was seeded. For src/live/live*.c only.
+ * replace what was seeded. For src/live only.
  *
  * /proc has no key for threads that slept before the start: live_seed keeps them until the kernel
  * makes their record, and live_namespace hands their totals over.
