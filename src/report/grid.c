@@ -83,7 +83,7 @@ static void vote_add(struct keyed *votes, size_t row, const char *text, const ch
 static const char *call_of(const struct filling *filling, const struct sample *part)
 {
 	if (part->thread.kthread == 1)
-		return name_of_string("kernel thread");
+		return part->now.workqueue ? part->now.workqueue : name_of_string("kernel thread");
 	if (part->call.name || part->thread.kthread == ABSENT || filling->table->calls_unknown)
 		return part->call.name;
 	if (part->now.state == STATE_ON || part->now.state == STATE_RQ)

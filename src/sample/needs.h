@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Bits 37 to 39 are free. Bits from 59 on are not needs: sample/filter/expression.h,
+/* Bits 38 and 39 are free. Bits from 59 on are not needs: sample/filter/expression.h,
  * live/live_options.c. */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user, uid */
@@ -49,6 +49,7 @@
 #define NEED_CHAIN SAMPLE_NEED(34)	    /* chain .. root_syscall */
 #define NEED_PATH SAMPLE_NEED(35)	    /* path_end .. path_of_tid, only with --critical-path */
 #define NEED_SCRIPT SAMPLE_NEED(36)	    /* script */
+#define NEED_WORKQUEUE SAMPLE_NEED(37)	    /* workqueue */
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40)    /* waits_onsum */
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
@@ -67,6 +68,7 @@ enum need_source {
 	FROM_VALUES, /* a file of /proc/PID/task/TID with the row's name, whose words are
 			proc_values */
 	FROM_CONTAINER,
+	FROM_WORKQUEUE,
 	FROM_CALL,
 	FROM_CLASS,
 	FROM_FILE,
@@ -154,6 +156,8 @@ enum need_probe {
 	    "/proc/TID/comm of the waker") \
 	ROW(NEED_WAKER_PID, NEED_WAKER, FROM_WAKER, IS_EARLY, KEEPS_WAKER, COST_SAMPLED, "wakerpid", \
 	    "/proc/TID/status of the waker") \
+	ROW(NEED_WORKQUEUE, NEED_COMM, FROM_WORKQUEUE, IS_EARLY | IS_SHOWN, 0, COST_SAMPLED, "workqueue", \
+	    "/proc/TID/comm of kernel threads named kworker/*") \
 	ROW(NEED_SYSCALL, 0, FROM_CALL, IS_SHOWN | IS_OF_EVENT, KEEPS_REGISTERS, COST_SAMPLED, "registers", \
 	    "saved registers on the kernel stack; before 5.10 kept at every switch") \
 	ROW(NEED_WAIT_CLASS, NEED_SYSCALL, FROM_CLASS, IS_KEPT | IS_SHOWN, 0, COST_SAMPLED, "why", \

@@ -91,7 +91,8 @@ struct sample_cgroup {
 struct sample_now {
 	int64_t state; /* enum thread_state_kind */
 	int64_t state_us, cpu;
-	const char *runq_why; /* reason of the wait for a CPU; only in RQ */
+	const char *runq_why;  /* reason of the wait for a CPU; only in RQ */
+	const char *workqueue; /* work queue whose work it does or did last; only of kworkers */
 };
 
 struct sample_call {

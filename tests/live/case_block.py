@@ -1,6 +1,7 @@
 """--trace block and the io columns: requests to a loop device in memory, against the counts of its reader, of fio and of the kernel."""
 import contextlib
 import fcntl
+import glob
 import json
 import mmap
 import os
@@ -500,6 +501,31 @@ def block_of_growth(ctx):
         check(sorted(told) == [("block", "write", "8192", "", str(worker.pid)), ("syscalls", "", "", "pwrite", str(worker.pid))],
               "%s", rows)
         check(all(int(row["duration_ns"]) > least_ns - 200e6 for row in rows), "%s, it took %d at least", rows, least_ns)
+
+
+def works_for(queue):
+    """Ids of the kernel threads that do, or did last, work of that work queue, by their names in /proc."""
+    names = {path.split("/")[2]: truth.read(path).strip() for path in glob.glob("/proc/[0-9]*/comm")}
+    return {int(tid) for tid, name in names.items() if re.fullmatch(r"kworker/[^+-]*[+-]" + re.escape(queue), name)}
+
+
+@case
+def work_queue(ctx):
+    """Kernel threads that do the work of a loop device are told by its work queue (from 5.14 on; before, it has a thread of its own)."""
+    with Device() as device:
+        worker = Worker(ctx, device)
+        worker.say("read 100000000 4096")
+        wait_until(lambda: works_for(device.name) or worker.code is not None, 20 * SLOW, "a kernel thread for " + device.name)
+        before = works_for(device.name)
+        rows = ctx.rows("-a", "-F", 50, "--filter", "kthread=1", seconds=2, columns="tid,comm,state,workqueue")
+        workers = before | works_for(device.name)
+        found = [row for row in rows if row["workqueue"] == device.name]
+        check(len(found) >= 20, "%d rows of %s, %d rows in all", len(found), device.name, len(rows))
+        check(all(row["comm"].startswith("kworker/") and row["state"] != "I" for row in found), "%s", found[:3])
+        check({int(row["tid"]) for row in found} & workers, "none of %s: %s", workers, found[:3])
+        check(not [row for row in rows if row["workqueue"] and not row["comm"].startswith("kworker/")], "work queues of others")
+        worker.process.kill()
+        worker.process.wait()
 
 
 @case

@@ -2,10 +2,33 @@
 /* Stages for what the sampled thread does: its system call, that call's file, its wait. */
 #include "live/resolve/lookup_stages.h"
 #include "base/names.h"
+#include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/waits.h"
 
 #include <limits.h>
+#include <string.h>
+
+#define WORKER "kworker/"
+
+/* Fills the work queue of a kworker: "kworker/u8:2+loop1" does work of loop1, "kworker/0:1-events"
+ * did work of events last (wq_worker_comm() of kernel/workqueue.c, since 4.18). */
+void stage_workqueue(struct lookup_item *item)
+{
+	struct sample *sample = item->sample;
+	char name[64];
+	size_t queue;
+
+	if (sample->thread.kthread != 1 || sample->now.state == STATE_IDLE ||
+	    !sample->thread.comm || strncmp(sample->thread.comm, WORKER, strlen(WORKER)) != 0 ||
+	    proc_file_read(item->lookup->root, sample->thread.pid, sample->thread.tid, "comm", name,
+			   sizeof(name)) <= 0)
+		return;
+	name[strcspn(name, "\n")] = '\0';
+	queue = strcspn(name, "+-");
+	if (name[queue])
+		sample->now.workqueue = name_transient_string(name + queue + 1);
+}
 
 void stage_call(struct lookup_item *item)
 {

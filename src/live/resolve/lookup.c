@@ -20,8 +20,9 @@
  * thread; fill. */
 /* clang-format off */
 const struct lookup_stage lookup_stages[] = {
-	{"call",          NEED_SYSCALL | NEED_WAIT_CLASS,             0,                        false, stage_call},
-	{"class by call", NEED_WAIT_CLASS,                            NEED_SYSCALL,             false, stage_class_by_call},
+	{"work queue",    NEED_WORKQUEUE,                      0,                        false, stage_workqueue},
+	{"call",          NEED_SYSCALL | NEED_WAIT_CLASS,      0,                        false, stage_call},
+	{"class by call", NEED_WAIT_CLASS,                     NEED_SYSCALL,             false, stage_class_by_call},
 	{"waker",         NEED_WAKER_COMM | NEED_WAKER_PID,    0,                        false, stage_waker},
 	{"process",       NEEDS_OF_PROCESS,                    0,                        true,  stage_process},
 	{"user",          NEED_USER,                           0,                        true,  stage_user},
@@ -29,8 +30,8 @@ const struct lookup_stage lookup_stages[] = {
 	{"namespace",     NEED_PID_NS,                         0,                        true,  stage_namespace},
 	{"values",        NEEDS_PROC_VALUES,                   0,                        true,  stage_values},
 	{"container",     NEED_CONTAINER_NAME,                 NEED_CGROUP,              false, stage_container},
-	{"file",          NEED_FILE | NEED_WAIT_CLASS,                0,                        false, stage_file},
-	{"class",         NEED_WAIT_CLASS,                            NEED_SYSCALL | NEED_FILE, false, stage_class},
+	{"file",          NEED_FILE | NEED_WAIT_CLASS,         0,                        false, stage_file},
+	{"class",         NEED_WAIT_CLASS,                     NEED_SYSCALL | NEED_FILE, false, stage_class},
 	{"wait",          NEEDS_OF_WAIT,                       NEED_SYSCALL | NEED_FILE, false, stage_wait},
 };
 /* clang-format on */

@@ -64,7 +64,8 @@ extern const size_t lookup_stage_count;
 
 /* call_stages.c: the system call, its file, what the thread waits for, and the class of that wait.
  */
-lookup_stage_fill stage_call, stage_class_by_call, stage_file, stage_class, stage_wait;
+lookup_stage_fill stage_workqueue, stage_call, stage_class_by_call, stage_file, stage_class,
+	stage_wait;
 /* thread_stages.c: the thread's waker, process, user, cgroup, namespace and container. */
 lookup_stage_fill stage_waker, stage_process, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;
