@@ -45,7 +45,9 @@ struct wait_facts {
 	int64_t local_port, remote_port;
 	int64_t pid, tid; /* process and thread that are waited for */
 	int64_t inode;	  /* inode of the pipe, or of the socket at the other end */
-	int64_t count;	  /* number of descriptors of a set, or locks of futex_waitv(2) */
+	/* number of descriptors of a set, of locks of futex_waitv(2), or of processes that have the
+	 * file or lock of which pid is one */
+	int64_t count;
 	int64_t inflight;
 	int64_t readers;     /* number of threads that share a lock */
 	enum edge_kind lock; /* kind of the edge to tid, if that holds a lock */

@@ -40,6 +40,30 @@ struct end_users {
 	int64_t oldest;	 /* pid of the one that started first */
 };
 
+enum wanted_state { WANTED_PENDING, WANTED_FOUND, WANTED_NOBODY };
+
+struct wanted {
+	struct cache_entry entry; /* key: hash of link and mode */
+	const char *link;
+	enum holder_mode mode;
+	const struct holder_file *file; /* HOLDER_FILE */
+	enum wanted_state state;
+	int64_t requester, pid;
+	int fd;
+	int64_t own_fd;	    /* descriptor of the requester itself; -1: not seen */
+	uint64_t end_round; /* walk count at which all processes have been seen */
+	int64_t checked_ns;
+	struct end_users users; /* users of the end as of users_ns; users_ns 0: not known */
+	int64_t users_ns;
+	/* own: the process own_pid has the end itself, as of own_ns */
+	int64_t own_pid, own_ns;
+	bool own;
+	/* HOLDER_LOCKS: the lock's file, the process that took it, and the user that was chosen in
+	 * the scan of chosen_ns */
+	uint64_t inode;
+	int64_t locker, chosen, chosen_ns;
+};
+
 struct family {
 	const char *root;
 	int64_t pids[END_FAMILY_MAX];
@@ -59,29 +83,42 @@ static mode_t fd_mode(const char *root, int64_t pid, int64_t tid, int fd)
 	return lstat(path, &link) ? 0 : link.st_mode & (S_IRUSR | S_IWUSR);
 }
 
-/* True if the process has descriptor fd with this link ("pipe:[12]"), and exactly these mode bits:
- * a FIFO that is open for both is no other end. mode_bits 0: the descriptor's open file has a lock,
- * and link is that lock (waits/lock_list.h). */
-static bool end_is_had(const char *root, int64_t pid, int fd, const char *link, mode_t mode_bits)
+/* Bits of a link's mode: at least one of them must be set. */
+static const mode_t mode_bits[HOLDER_MODE_COUNT] = {
+	[HOLDER_ANY] = S_IRUSR | S_IWUSR,
+	[HOLDER_READS] = S_IRUSR,
+	[HOLDER_WRITES] = S_IWUSR,
+};
+
+/* True if that descriptor of the process is what is wanted. */
+static bool is_had(const struct holders *holders, const struct wanted *wanted, int64_t pid, int fd)
 {
-	if (avoids_process(pid))
-		return false;
-	return mode_bits ? proc_fd_is(root, 0, pid, fd, link) &&
-				   fd_mode(root, pid, 0, fd) == mode_bits
-			 : lock_is_had(root, pid, fd, link);
+	if (wanted->mode == HOLDER_FILE)
+		return wanted->file->is(holders->root, pid, fd, wanted->link);
+	return wanted->mode == HOLDER_LOCKS ? lock_is_had(holders->root, pid, fd, wanted->link)
+					    : proc_fd_is(holders->root, 0, pid, fd, wanted->link);
 }
 
-/* True if one of the process's first END_FDS_MAX descriptors has this link and exactly these mode
- * bits. */
-static bool end_is_among(const char *root, int64_t pid, const char *link, mode_t mode_bits)
+/* Does is_had() with exactly these mode bits: a FIFO that is open for both is no other end. */
+static bool end_is_had(const struct holders *holders, const struct wanted *wanted, int64_t pid,
+		       int fd)
 {
-	DIR *fds = avoids_process(pid) ? NULL : proc_dir_open(root, pid, "fd");
+	mode_t bits = mode_bits[wanted->mode];
+
+	return !avoids_process(pid) && is_had(holders, wanted, pid, fd) &&
+	       (!bits || fd_mode(holders->root, pid, 0, fd) == bits);
+}
+
+/* True if one of the process's first END_FDS_MAX descriptors is such an end. */
+static bool end_is_among(const struct holders *holders, const struct wanted *wanted, int64_t pid)
+{
+	DIR *fds = avoids_process(pid) ? NULL : proc_dir_open(holders->root, pid, "fd");
 	int left = END_FDS_MAX;
 	bool found = false;
 	int64_t fd;
 
 	while (!found && left-- && (fd = proc_dir_next(fds)) >= 0)
-		found = end_is_had(root, pid, (int)fd, link, mode_bits);
+		found = end_is_had(holders, wanted, pid, (int)fd);
 	if (fds)
 		closedir(fds);
 	return found;
@@ -139,20 +176,20 @@ static bool is_in_call(const char *root, int64_t pid, int fd)
 
 /* Looks at the process that has the end as descriptor fd, at its parent, and at parents and
  * children of all that have it. */
-static struct end_users end_users_find(const char *root, int64_t holder, int fd, const char *link,
-				       uint32_t mode_bits)
+static struct end_users end_users_find(const struct holders *holders, const struct wanted *wanted)
 {
+	const char *root = holders->root;
 	struct family family = {.root = root};
-	struct end_users users = {.oldest = holder};
+	struct end_users users = {.oldest = wanted->pid};
 	int64_t having[END_FAMILY_MAX];
 	uint64_t oldest_ticks = UINT64_MAX;
 	struct proc_stat stat;
 
-	family_add(&family, holder);
+	family_add(&family, wanted->pid);
 	for (size_t i = 0; i < family.count; i++) {
 		int64_t pid = family.pids[i];
 
-		if (!end_is_had(root, pid, fd, link, mode_bits))
+		if (!end_is_had(holders, wanted, pid, wanted->fd))
 			continue;
 		having[users.count++] = pid;
 		children_add(&family, pid);
@@ -166,36 +203,12 @@ static struct end_users end_users_find(const char *root, int64_t holder, int fd,
 		}
 	}
 	for (size_t i = 0; users.count > 1 && i < users.count && !users.in_call; i++)
-		if (is_in_call(root, having[i], fd))
+		if (is_in_call(root, having[i], wanted->fd))
 			users.in_call = having[i];
 	return users;
 }
 
 /* --- the search */
-
-enum wanted_state { WANTED_PENDING, WANTED_FOUND, WANTED_NOBODY };
-
-struct wanted {
-	struct cache_entry entry; /* key: hash of link and mode */
-	const char *link;
-	enum holder_mode mode;
-	const struct holder_file *file; /* HOLDER_FILE */
-	enum wanted_state state;
-	int64_t requester, pid;
-	int fd;
-	int64_t own_fd;	    /* descriptor of the requester itself; -1: not seen */
-	uint64_t end_round; /* walk count at which all processes have been seen */
-	int64_t checked_ns;
-	struct end_users users; /* users of the end as of users_ns; users_ns 0: not known */
-	int64_t users_ns;
-	/* own: the process own_pid has the end itself, as of own_ns */
-	int64_t own_pid, own_ns;
-	bool own;
-	/* HOLDER_LOCKS: the lock's file, the process that took it, and the user that was chosen in
-	 * the scan of chosen_ns */
-	uint64_t inode;
-	int64_t locker, chosen, chosen_ns;
-};
 
 void holders_init(struct holders *holders, const char *root)
 {
@@ -235,22 +248,6 @@ static void wanted_settle(struct holders *holders, struct wanted *wanted, enum w
 	wanted->checked_ns = holders->scan_ns;
 	holders->pending--;
 	holders->files -= wanted->mode == HOLDER_FILE;
-}
-
-/* Bits of a link's mode: at least one of them must be set. */
-static const mode_t mode_bits[HOLDER_MODE_COUNT] = {
-	[HOLDER_ANY] = S_IRUSR | S_IWUSR,
-	[HOLDER_READS] = S_IRUSR,
-	[HOLDER_WRITES] = S_IWUSR,
-};
-
-/* True if that descriptor of the process is what is wanted. */
-static bool is_had(const struct holders *holders, const struct wanted *wanted, int64_t pid, int fd)
-{
-	if (wanted->mode == HOLDER_FILE)
-		return wanted->file->is(holders->root, pid, fd, wanted->link);
-	return wanted->mode == HOLDER_LOCKS ? lock_is_had(holders->root, pid, fd, wanted->link)
-					    : proc_fd_is(holders->root, 0, pid, fd, wanted->link);
 }
 
 /* The process of an id near the requester's, which may be any thread's: /proc/TID exists for all
@@ -519,16 +516,13 @@ void holders_note(struct holders *holders, const char *link, int64_t pid, int fd
 
 static void users_look(struct holders *holders, struct wanted *wanted, int64_t requester)
 {
-	mode_t mode = mode_bits[wanted->mode];
-
 	if (!wanted->users_ns || holders->scan_ns - wanted->users_ns >= HOLDS_STILL_NS) {
-		wanted->users =
-			end_users_find(holders->root, wanted->pid, wanted->fd, wanted->link, mode);
+		wanted->users = end_users_find(holders, wanted);
 		wanted->users_ns = holders->scan_ns;
 	}
-	if (wanted->users.count > 1 && wanted->mode != HOLDER_LOCKS &&
+	if (wanted->users.count > 1 && wanted->mode < HOLDER_LOCKS &&
 	    (wanted->own_pid != requester || holders->scan_ns - wanted->own_ns >= HOLDS_STILL_NS)) {
-		wanted->own = end_is_among(holders->root, requester, wanted->link, mode);
+		wanted->own = end_is_among(holders, wanted, requester);
 		wanted->own_pid = requester;
 		wanted->own_ns = holders->scan_ns;
 	}
@@ -580,6 +574,19 @@ static int64_t sharer_choose(struct holders *holders, struct wanted *wanted, int
 	return wanted->chosen == requester ? wanted->pid : wanted->chosen;
 }
 
+/* Which of several processes that have the file answers next is not known: one that reads it has
+ * nothing to do. */
+static int64_t server_choose(struct holders *holders, struct wanted *wanted, int64_t requester,
+			     uint32_t *count)
+{
+	int64_t start_ns = clock_monotonic_ns();
+
+	users_look(holders, wanted, requester);
+	holders->left_ns -= clock_monotonic_ns() - start_ns;
+	*count = wanted->users.count;
+	return wanted->pid;
+}
+
 /* Finds the process that has what is wanted; 0: not known yet, or none. */
 static int64_t wanted_find(struct holders *holders, struct wanted *wanted, bool added,
 			   int64_t requester, uint32_t *count, bool *pending)
@@ -606,8 +613,9 @@ static int64_t wanted_find(struct holders *holders, struct wanted *wanted, bool 
 		return 0;
 	if (!count)
 		return wanted->pid;
-	return wanted->mode == HOLDER_LOCKS ? sharer_choose(holders, wanted, requester, count)
-					    : user_choose(holders, wanted, requester, count);
+	return wanted->mode == HOLDER_LOCKS  ? sharer_choose(holders, wanted, requester, count)
+	       : wanted->mode == HOLDER_FILE ? server_choose(holders, wanted, requester, count)
+					     : user_choose(holders, wanted, requester, count);
 }
 
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
@@ -637,7 +645,8 @@ int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock,
 }
 
 int64_t holders_find_file(struct holders *holders, const struct holder_file *file,
-			  const char *which, int64_t requester, int64_t now_ns, bool *pending)
+			  const char *which, int64_t requester, int64_t now_ns, uint32_t *count,
+			  bool *pending)
 {
 	const struct holder_file **kind = holders->kinds; /* the last one stays NULL */
 	struct wanted *wanted;
@@ -651,7 +660,7 @@ int64_t holders_find_file(struct holders *holders, const struct holder_file *fil
 	while (*kind && *kind != file)
 		kind++;
 	*kind = file;
-	return wanted_find(holders, wanted, added, requester, NULL, pending);
+	return wanted_find(holders, wanted, added, requester, count, pending);
 }
 
 void holders_sweep(struct holders *holders, int64_t now_ns, int64_t idle_ns)

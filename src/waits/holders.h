@@ -75,11 +75,12 @@ struct holder_file {
 	bool (*is)(const char *root, int64_t pid, int fd, const char *which);
 };
 
-/* The process that has the open file that is() finds to be `which`, a text that no other kind of
- * file has, too; other than the requester where there is another. 0: none found; *pending: as for
- * holders_find(). */
+/* One of *count processes that have the open file that is() finds to be `which`, a text that no
+ * other kind of file has, too; other than the requester where there is another. 0: none found;
+ * *pending: as for holders_find(). */
 int64_t holders_find_file(struct holders *holders, const struct holder_file *file,
-			  const char *which, int64_t requester, int64_t now_ns, bool *pending);
+			  const char *which, int64_t requester, int64_t now_ns, uint32_t *count,
+			  bool *pending);
 
 /* Notes that the process has that descriptor: holders_find() of its link then needs no search. */
 void holders_note(struct holders *holders, const char *link, int64_t pid, int fd, int64_t now_ns);

@@ -275,8 +275,13 @@ bool wait_mount(const struct wait *wait, struct mount_facts *mount)
 
 int64_t wait_find_file(struct wait *wait, const struct holder_file *file, const char *which)
 {
-	return holders_find_file(&wait->waits->holders, file, which, wait->pid, wait->now_ns,
-				 &wait->pending);
+	uint32_t count = 0;
+	int64_t pid = holders_find_file(&wait->waits->holders, file, which, wait->pid, wait->now_ns,
+					&count, &wait->pending);
+
+	if (pid)
+		wait->facts.count = count;
+	return pid;
 }
 
 void wait_on_server(struct wait *wait, const char *before, int64_t pid)
@@ -293,7 +298,7 @@ void server_edge(const struct wait_facts *facts, const struct sample *sample, st
 		return;
 	edge->kind = EDGE_SERVER;
 	edge->pid = facts->pid;
-	edge->sure = SURE_CERTAIN;
+	edge->sure = facts->count > 1 ? SURE_LIKELY : SURE_CERTAIN;
 }
 
 /* --- threads of other pid namespaces */

@@ -197,7 +197,8 @@ bool wait_shares_namespace(const struct wait *wait, const char *kind, int64_t pi
 void wait_add_thread(struct wait *wait, const char *before, int64_t tid);
 /* Finds the mount of the call's descriptor or path. */
 bool wait_mount(const struct wait *wait, struct mount_facts *mount);
-/* The process that has such an open file (holders_find_file()); 0: none is found, or not yet. */
+/* The process that has such an open file (holders_find_file()); 0: none is found, or not yet. The
+ * facts get the number of those that have it. */
 int64_t wait_find_file(struct wait *wait, const struct holder_file *file, const char *which);
 /* Adds the process that the kernel waits for, if pid is one, as wait_add_thread() does. */
 void wait_on_server(struct wait *wait, const char *before, int64_t pid);
@@ -225,7 +226,7 @@ void served_describe(struct wait *wait);
 bool frozen_fs_is_waited_for(const char *stack);
 /* The object of files on that mount if a server has them; NULL: none has. */
 const struct wait_object *wait_object_of_mount(const struct mount_facts *mount);
-/* An edge to a process that the kernel waits for: it has to answer a request. */
+/* An edge to a process that the kernel waits for, if that is the only one which can answer. */
 void server_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge);
 /* Makes an edge to the process that has the other end; there is none to one that has both. */
 void edge_to_end(enum edge_kind kind, int64_t pid, int64_t inode, const struct sample *sample,

@@ -10,7 +10,7 @@ import truth
 from case_block import Device, file_system, frozen
 from harness import START_S, STOP_S, Process, Skip, case, check, rows_of, wait_until
 
-COLUMNS = "state,syscall,why,waits_on,waits_on_pid,wchan,blocker_pid,blocker_kind,chain"
+COLUMNS = "state,syscall,why,waits_on,waits_on_pid,wchan,blocker_pid,blocker_kind,blocker_sure,chain"
 SECONDS = 3
 
 # Begins each script: in a mount namespace of its own, part(NAME, FUNCTION) starts a process that ends with this one. A script prints "ready" and
@@ -74,6 +74,9 @@ waiter = part("waiter", lambda: open(place + b"/file"), device)
 os.close(device)
 ready(waiter, server)
 """
+
+# The server has a child with the same device, which answers nothing
+FUSE_OF_TWO = FUSE.replace('def serve():', 'def serve():\n    part("helper", stay)')
 
 # The process that has the page has closed the descriptor
 USERFAULTFD = r"""
@@ -140,7 +143,7 @@ ready(part("waiter", supervised), 0)
 """
 
 KERNEL_FUNCTION = {  # where each waits, to know that it does
-    FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
+    FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
     SECCOMP: "*seccomp*",
 }
 
@@ -188,7 +191,17 @@ def wait_for_fuse(ctx):
     waiter, server, folder = begin(ctx, FUSE)
     if "fuse_connection" not in "".join(truth.read("/proc/%d/fdinfo/%s" % (server, fd)) for fd in os.listdir("/proc/%d/fd" % server)):
         raise Skip("fdinfo has no connections of FUSE")
-    expect(last_row(ctx, waiter), "FUSE server %d server of %s" % (server, folder), server, "server", "file")
+    row = last_row(ctx, waiter)
+    expect(row, "FUSE server %d server of %s" % (server, folder), server, "server", "file")
+    check(row["blocker_sure"] == "certain", "%s", row)
+
+
+@case
+def wait_for_fuse_of_two(ctx):
+    """Which of two processes that have the device of a FUSE server answers is not certain."""
+    waiter, _, _ = begin(ctx, FUSE_OF_TWO)
+    row = last_row(ctx, waiter)
+    check((row["blocker_kind"], row["blocker_sure"]) == ("server", "likely"), "%s", row)
 
 
 @case
