@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Locks on files that threads wait for in flock(2) or fcntl(2), and the process that has one. */
 #include "waits/wait_object.h"
+#include "proc/proc.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define SETLKW64 14 /* F_SETLKW64 of 32-bit calls, and F_OFD_SETLKW: asm-generic/fcntl.h */
 #define OFD_SETLKW 38
+#define PROC "/proc" /* edges are of this host */
+#define STATUS_BYTES 4096
 
 /* The lock that the thread waits for. NULL: not known. */
 static const struct lock_wait *lock_find(const struct wait *wait, int64_t waiter)
@@ -70,11 +76,24 @@ static void fcntl_describe(struct wait *wait)
 		file_describe(wait);
 }
 
+/* True if the process catches SIGALRM, with which programs limit such waits: flock(1) with -w. */
+static bool has_alarm(int64_t pid)
+{
+	static const char key[] = "SigCgt:\t";
+	char status[STATUS_BYTES];
+	const char *at;
+
+	if (proc_file_read(PROC, pid, pid, "status", status, sizeof(status)) <= 0)
+		return true;
+	at = strstr(status, key);
+	return !at || strtoull(at + strlen(key), NULL, 16) >> (SIGALRM - 1) & 1;
+}
+
 static void file_lock_edge(const struct wait_facts *facts, const struct sample *sample,
 			   struct edge *edge)
 {
-	(void)sample;
 	edge->kind = EDGE_FILE_LOCK;
+	edge->timed = has_alarm(sample->thread.pid);
 	edge->pid = facts->pid;
 	edge->sure = facts->count > 1 ? SURE_LIKELY : SURE_CERTAIN;
 }

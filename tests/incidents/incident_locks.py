@@ -155,6 +155,31 @@ def flock_deadlock(ctx):
     return Truth(("deadlock", "cycle"), ("flock", None), None, "each other|deadlock", now())
 
 
+# Takes two files' locks, the second one for a time
+LIMITED = """
+import fcntl, os, signal, sys, time
+def late(*_):
+    raise TimeoutError
+signal.signal(signal.SIGALRM, late)
+first, second = (open(name, "w") for name in sys.argv[1:])
+fcntl.flock(first, fcntl.LOCK_EX)
+print("ready", flush=True)
+time.sleep(1)
+signal.alarm(60)
+fcntl.flock(second, fcntl.LOCK_EX)
+"""
+
+
+@look_alike(9)
+def flock_for_a_time(ctx):
+    """Two programs wait for each other's file lock, and give up after a minute."""
+    directory = ctx.temporary()
+    for names in ("ab", "ba"):
+        python(ctx, LIMITED, *(directory + "/" + name for name in names))
+    wait_until(lambda: truth.read("/proc/locks").count("-> FLOCK") >= 2, 20 * SLOW, "the waits")
+    return ("deadlock",)
+
+
 @look_alike(9)
 def flock_without_deadlock(ctx):
     """Two shell scripts take two files' locks one after the other, and then sleep."""
