@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks which options go together, and derives others from those that are given. */
 #include "cli/config.h"
+#include "cli/option_table.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "kernel/share.h"
@@ -276,9 +277,9 @@ static int record_check(struct config *config, struct error *e)
 	if (config->mode == MODE_CHECK)
 		return 0;
 	if (config->mode != MODE_REPORT)
-		return usage(e, "-o",
-			     "records and prints nothing: it can't go with an option that chooses "
-			     "the output");
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "-o records and prints nothing: it can't go with --%s",
+				 option_of_mode(config)->name);
 	if (config->replay || config->diff)
 		return usage(e, "-o", "records the live host: it can't go with --replay or --diff");
 	if (config->stack_dict)

@@ -79,6 +79,16 @@ static int number_fail(const struct option_row *row, const char *typed, const ch
 	return -EINVAL;
 }
 
+const struct option_row *option_of_mode(const struct config *config)
+{
+	enum mode mode = config->mode == MODE_LIST_JSON ? MODE_LIST : config->mode;
+	const struct option_row *row = option_table;
+
+	while (row->mode != mode || (row->format && row->format != config->format))
+		row++;
+	return row;
+}
+
 static int mode_set(struct config *config, const struct option_row *row, struct error *e)
 {
 	const struct renderer *format = row->format ? row->format : config->format;
@@ -94,8 +104,8 @@ static int mode_set(struct config *config, const struct option_row *row, struct 
 	/* help and version override other options */
 	if (config->mode != MODE_REPORT && other && row->mode < MODE_VERSION)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "--%s can't go with another option that chooses the output",
-				 row->name);
+				 "--%s can't go with --%s: both choose the output", row->name,
+				 option_of_mode(config)->name);
 	if (config->mode < MODE_VERSION) {
 		config->mode = row->mode;
 		config->format = format;

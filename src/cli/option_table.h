@@ -43,6 +43,9 @@ struct option_row {
  * and is valid until the next call. */
 const char *option_help(const struct option_row *row);
 
+/* The option that has set the mode, which is not MODE_REPORT, and the format. */
+const struct option_row *option_of_mode(const struct config *config);
+
 /* True if the option's argument may be left out. */
 static inline bool option_argument_may_miss(const struct option_row *row)
 {
