@@ -21,7 +21,6 @@
 #define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
 #define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
 #define SLOW_FLASH_US 2500	/* the same of a device that has no rotating disks */
-#define SLOW_REQUESTS 10	/* seen, from which on a slow device is certain */
 #define AGE_STEPS 4
 #define LIMIT_PERCENT 75     /* of an I/O limit that counts as exhausted */
 #define THROTTLED_PERCENT 80 /* of the time, and so nearly all waits are for the quota */
@@ -658,7 +657,8 @@ static const struct source_io_limit *limit_of(const struct finding *finding,
 
 /* Doubts --------------------------------------------------------------------------------------- */
 
-/* Of what is concluded from counts, which do not say whom they are of. */
+/* Of what is concluded from counts, which do not say whom they are of; and of devices, whose
+ * requests may be old because many are made at once. */
 static bool always_in_doubt(const struct finding *finding, const struct findings *findings)
 {
 	(void)finding;
@@ -674,23 +674,12 @@ static bool several_in_doubt(const struct finding *finding, const struct finding
 }
 
 /* A limit that is not used up may hold requests back as well, for some of the time. */
-static bool limit_in_doubt(const struct finding *finding, const struct findings *findings)
-{
-	return limit_of(finding, findings, 0);
-}
-
-/* Few requests, which may be slow by chance. */
-static bool slow_in_doubt(const struct finding *finding, const struct findings *findings)
-{
-	return finding->requests < SLOW_REQUESTS || limit_in_doubt(finding, findings);
-}
-
 static bool requests_in_doubt(const struct finding *finding, const struct findings *findings)
 {
 	for (size_t i = 0; i < findings->status->absent_count; i++)
 		if (findings->status->absent[i].needs & NEED_BLOCK)
 			return true;
-	return limit_in_doubt(finding, findings);
+	return limit_of(finding, findings, 0);
 }
 
 /* The rows. A case belongs to the first row that takes it. If that row does not hold for the sum of
@@ -735,11 +724,11 @@ const struct finding_row finding_rows[] = {
 	 "{waiters} {wait} for {thing}, held back by the I/O limit {limit}|{symptoms}",
 	 "-g cgroup,comm,io_dev,io_op --filter state=D"},
 	/* a device that is busy with many quick requests */
-	{"slow_disk", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk, slow_in_doubt,
+	{"slow_disk", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk, always_in_doubt,
 	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a few reads of a program that starts */
-	{"disk", "disks", false, false, takes_disk, key_device, device_of, holds_enough, limit_in_doubt,
+	{"disk", "disks", false, false, takes_disk, key_device, device_of, holds_enough, always_in_doubt,
 	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a limit of another group: the kernel does not say whom it holds back */
@@ -1056,8 +1045,6 @@ static void finding_add(struct findings *findings, struct finding *finding,
 	    !(edge_kinds[of->link].traits & SLEEPS_BRIEFLY) &&
 	    sample->now.state_us > finding->longest_us)
 		finding->longest_us = sample->now.state_us;
-	if (sample->io.bytes >= 0 && age_least_us(sample->io.bytes) < findings->period_us)
-		finding->requests += of->samples; /* each request is this young once */
 	if (sample->io.bytes >= 0 && sample->io.bytes < FINDING_AGES)
 		finding->ages_us[sample->io.bytes] =
 			sum(finding->ages_us[sample->io.bytes], of->weight_us);
@@ -1447,7 +1434,6 @@ void findings_fill(struct findings *findings, const struct tally *tally,
 	findings->status = status;
 	findings->source = source;
 	findings->elapsed_us = tally->elapsed_us;
-	findings->period_us = ratio(tally->elapsed_us, 1, tally->scans);
 	findings->cpus = status->cpus;
 	for (int pass = PASS_FACTS; pass < PASS_COUNT; pass++) {
 		for (size_t at = 0; at < findings->groups.count; at++)

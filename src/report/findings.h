@@ -82,7 +82,6 @@ struct finding {
 	bool held;
 	int64_t samples, weight_us, longest_us;
 	int64_t symptom_us;		   /* part of weight_us */
-	int64_t requests;		   /* number of requests to a device that were seen */
 	int64_t certain_us;		   /* part of the rest that the edges call certain */
 	int64_t unaccepted_us;		   /* part in which connections were not accepted */
 	struct keyed parties[PARTY_COUNT]; /* struct finding_name; when filled: most time first */
@@ -128,7 +127,7 @@ struct findings {
 	int64_t total_us, none_us;     /* all time; under no problem. unseen_us: what is missing */
 	int64_t unseen_us, longest_us; /* longest: of all waits */
 	int64_t on_us, rq_us, kernel_us;
-	int64_t elapsed_us, period_us, cpus; /* cpus: ABSENT if not known */
+	int64_t elapsed_us, cpus; /* cpus: ABSENT if not known */
 	const struct source_status *status;
 	const struct source *source; /* NULL: not known */
 };

@@ -197,15 +197,13 @@ static const struct {
 	{"memory", "certain", {{10, SCANS, 90000, "D", .comm = "a", .waits_on = "reclaim (memory.max of /web)"}}},
 	{NULL, NULL, {{10, SCANS, 90000, "ON", .comm = "kswapd0"}}},
 
-	{"slow_disk", "certain", {{10, SCANS, 40000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 40000,
+	{"slow_disk", "likely", {{10, SCANS, 40000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 40000,
 		.kind = "io", .chain = "a io> sda"}}},
-	{"slow_disk", "likely", {{10, SCANS, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .device = "sda",
-		.io_us = 3 * SECOND_US, .kind = "io", .chain = "a io> sda"}}}, /* one request */
-	{"disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 2000, .kind = "io",
+	{"disk", "likely", {{10, SCANS, 4000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 2000, .kind = "io",
 		.chain = "a io> sda"}}},
-	{"slow_disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .device = "sdb", .io_us = 4000, .kind = "io",
+	{"slow_disk", "likely", {{10, SCANS, 4000, "D", .comm = "a", .device = "sdb", .io_us = 4000, .kind = "io",
 		.chain = "a io> sdb"}}},
-	{"disk", "certain", {{10, SCANS, 4000, "D", .comm = "a", .device = "sda", .io_us = 4000, .kind = "io",
+	{"disk", "likely", {{10, SCANS, 4000, "D", .comm = "a", .device = "sda", .io_us = 4000, .kind = "io",
 		.chain = "a io> sda"}}},
 	{NULL, NULL, {{10, 3, 40000, "D", .comm = "a", .syscall = "read", .device = "sda", .io_us = 40000, .kind = "io",
 		.chain = "a io> sda"}, FULL}}, /* a program that starts */
