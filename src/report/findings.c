@@ -222,9 +222,13 @@ static bool takes_memory(const struct finding_case *of)
 	return waits_on_traits(of->root.waits_on) & WAITS_FOR_MEMORY;
 }
 
+/* A thread whose chain does not end at a device waits for something else, though it has a request
+ * in flight. */
 static const char *device_of(const struct finding_case *of)
 {
-	return of->end == EDGE_IO ? of->thing : of->rooted ? NULL : of->sample->io.dev;
+	return of->end == EDGE_IO		      ? of->thing
+	       : of->rooted || of->sample->chain.text ? NULL
+						      : of->sample->io.dev;
 }
 
 static bool takes_disk(const struct finding_case *of)
@@ -741,7 +745,7 @@ const struct finding_row finding_rows[] = {
 	 "-p {waiter_pid} -g comm,state,waits_on,wchan,kfuncs -a"},
 	/* short locks of the kernel */
 	{"d_wait", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
-	 "{waiters} {wait} in D, with no request of their own at a device: {things}|; {longest} at most",
+	 "{waiters} {wait} in D, but not for a request of their own to a device: {things}|; {longest} at most",
 	 "-g comm,syscall,waits_on,wchan,kfuncs --filter state=D"},
 	/* a file system whose server answers soon */
 	{"file", "files", false, false, takes_file, key_unready, thing_unready, holds_noticed, NULL,

@@ -209,6 +209,8 @@ static const struct {
 		.chain = "a io> sda"}, FULL}}, /* a program that starts */
 
 	{"stuck", "certain", {{10, 4, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .waits_on = "frozen file system"}, FULL}},
+	{"stuck", "certain", {{10, SCANS, 3 * SECOND_US, "D", .comm = "a", .syscall = "write", .waits_on = "frozen file system",
+		.device = "sda", .io_us = 40000, .chain = "a"}}}, /* its request of another call is in flight */
 	{"d_wait", "certain", {{10, SCANS, 90000, "D", .comm = "a", .syscall = "fsync"}}},
 	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "vfork"}}}, /* its child has begun */
 	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "clone3", .kind = "child", .chain = "sh ..."}}},

@@ -191,6 +191,14 @@ static void waker_edge(struct live_context *context, struct live_edges *edges,
 		*edge = edge_absent;
 }
 
+/* True if the kernel function or stack that a thread in D sleeps in shows the object: a request to
+ * a disk that the thread has in flight is another matter then. */
+static bool is_shown(const struct wait_object *object)
+{
+	return object && (object->uninterruptible || object->of_stack ||
+			  (object->functions && !object->faults));
+}
+
 static bool object_edge(struct live_context *context, struct live_edges *edges,
 			const struct edge_waiter *waiter, struct edge *edge,
 			struct edge_basis *basis)
@@ -201,8 +209,7 @@ static bool object_edge(struct live_context *context, struct live_edges *edges,
 	bool known = facts_read(context, sample, &waiter->hint, false, &facts);
 
 	object = facts.object;
-	if (sample->now.state == STATE_DISK && sample->io.dev &&
-	    !(object && object->uninterruptible)) {
+	if (sample->now.state == STATE_DISK && sample->io.dev && !is_shown(object)) {
 		disk_edge(&facts, sample, edge);
 		return true;
 	}
