@@ -221,6 +221,8 @@ static void word_doing(struct text *to, const struct about *about)
 		[STATE_COUNT] = {"does what is not known", "do what is not known"},
 	};
 	const struct finding *finding = about->finding;
+	const char *call = finding_mostly(finding, PARTY_CALLS),
+		   *awaited = finding_mostly(finding, PARTY_AWAITED);
 	int doing = finding_doing(finding);
 	int64_t all_us = 0, us = finding->doing_us[doing];
 
@@ -234,14 +236,13 @@ static void word_doing(struct text *to, const struct about *about)
 		add_percent(to, us, all_us);
 		text_add_string(to, " of the time");
 	}
-	if (finding->syscall) {
+	if (call) {
 		text_add_string(to, " in ");
-		add_name(to, finding->syscall);
+		add_name(to, call);
 	}
-	if (finding->waits_on && doing != STATE_ON &&
-	    !(waits_on_traits(finding->waits_on) & WAITS_FOR_SIGCONT)) {
+	if (awaited && doing != STATE_ON && !(waits_on_traits(awaited) & WAITS_FOR_SIGCONT)) {
 		text_add_string(to, doing == STATE_RQ ? " behind " : ": ");
-		add_name(to, finding->waits_on);
+		add_name(to, awaited);
 	}
 }
 
@@ -829,7 +830,8 @@ static void json_add_party(struct text *out, const char *member, const struct ke
 
 static void json_add_doing(struct text *out, const struct finding *finding)
 {
-	const char *before = ",\"doing_us\":{";
+	const char *before = ",\"doing_us\":{", *call = finding_mostly(finding, PARTY_CALLS),
+		   *awaited = finding_mostly(finding, PARTY_AWAITED);
 
 	for (int state = 0; state < STATE_COUNT; state++) {
 		if (!finding->doing_us[state])
@@ -839,10 +841,10 @@ static void json_add_doing(struct text *out, const struct finding *finding)
 		before = ",";
 	}
 	text_add_string(out, *before == ',' && before[1] ? ",\"doing_us\":{}" : "}");
-	if (finding->syscall)
-		json_add_text(out, ",\"doing_syscall\":", finding->syscall);
-	if (finding->waits_on)
-		json_add_text(out, ",\"doing_waits_on\":", finding->waits_on);
+	if (call)
+		json_add_text(out, ",\"doing_syscall\":", call);
+	if (awaited)
+		json_add_text(out, ",\"doing_waits_on\":", awaited);
 }
 
 static void json_add_head(struct text *out, const char *name, const struct findings *findings,

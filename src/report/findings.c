@@ -977,27 +977,21 @@ static struct finding_name name_of_sample(const struct finding_case *of)
 				     .weight_us = of->weight_us};
 }
 
-/* The activity in which the culprits were for more than half of the time, if there is one. */
-static void doing_add(struct finding *finding, const struct finding_case *of)
+/* Adds what the culprit does. */
+static void doing_add(struct findings *findings, struct finding *finding,
+		      const struct finding_case *of)
 {
 	int state = of->root.state >= 0 && of->root.state < STATE_COUNT ? (int)of->root.state
 									: STATE_COUNT;
+	struct finding_name named = {
+		.name = of->root.syscall, .pid = ABSENT, .tid = ABSENT, .weight_us = of->weight_us};
 
-	const char *waits_on = of->root.waits_on;
-
-	if (of->root.state == STATE_RQ)
-		waits_on = of->end == EDGE_CPU ? name_transient_string(of->thing) : NULL;
 	finding->doing_us[state] = sum(finding->doing_us[state], of->weight_us);
-	if (finding->syscall == of->root.syscall && finding->waits_on == waits_on) {
-		finding->vote_us = sum(finding->vote_us, of->weight_us);
-		return;
-	}
-	finding->vote_us -= of->weight_us;
-	if (finding->vote_us >= 0)
-		return;
-	finding->syscall = of->root.syscall;
-	finding->waits_on = waits_on;
-	finding->vote_us = -finding->vote_us;
+	party_add(findings, finding, PARTY_CALLS, named, named.name);
+	named.name = of->root.waits_on;
+	if (of->root.state == STATE_RQ)
+		named.name = of->end == EDGE_CPU ? name_transient_string(of->thing) : NULL;
+	party_add(findings, finding, PARTY_AWAITED, named, named.name);
 }
 
 static void parties_add(struct findings *findings, struct finding *finding,
@@ -1024,7 +1018,7 @@ static void parties_add(struct findings *findings, struct finding *finding,
 					      .tid = of->root.tid,
 					      .weight_us = of->weight_us};
 		party_add(findings, finding, PARTY_CULPRITS, named, named.name);
-		doing_add(finding, of);
+		doing_add(findings, finding, of);
 	} else if (sample->blocker.oncpu_comm || sample->io.others) {
 		named.name =
 			sample->blocker.oncpu_comm ? sample->blocker.oncpu_comm : sample->io.others;
@@ -1531,3 +1525,13 @@ int64_t finding_age_us(const struct finding *finding)
 	}
 	return ABSENT;
 }
+const char *finding_mostly(const struct finding *finding, enum finding_party party)
+{
+	const struct finding_name *first = finding_first(finding, party);
+	int64_t all_us = 0;
+
+	for (int state = 0; state <= STATE_COUNT; state++)
+		all_us = sum(all_us, finding->doing_us[state]);
+	return first && first->weight_us * 2 > all_us ? first->name : NULL;
+}
+

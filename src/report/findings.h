@@ -49,6 +49,8 @@ enum finding_party {
 	PARTY_WAITERS,
 	PARTY_CULPRITS, /* holders, servers, threads that run */
 	PARTY_THINGS,	/* locks, devices, calls */
+	PARTY_CALLS,	/* in which the culprits are */
+	PARTY_AWAITED,	/* what they wait for themselves; in RQ: who has the CPU */
 	PARTY_COUNT
 };
 
@@ -85,11 +87,7 @@ struct finding {
 	int64_t certain_us;		   /* part of the rest that the edges call certain */
 	int64_t unaccepted_us;		   /* part in which connections were not accepted */
 	struct keyed parties[PARTY_COUNT]; /* struct finding_name; when filled: most time first */
-	/* activity of the culprits: by state, STATE_COUNT: not known; and a majority, by Boyer and
-	 * Moore's vote */
-	int64_t doing_us[STATE_COUNT + 1];
-	const char *syscall, *waits_on; /* in RQ: waits_on is who has the CPU */
-	int64_t vote_us;
+	int64_t doing_us[STATE_COUNT + 1]; /* of the culprits, by state; STATE_COUNT: not known */
 	/* of a lock's holder and of a thread that waits for it (struct source, priority) */
 	int64_t holder_priority, waiter_priority;
 	const char *chain;   /* chain with most time */
@@ -161,6 +159,9 @@ const char *finding_certainty(const struct finding *finding);
 /* The state in which the culprits were for most of the time; STATE_COUNT: not known. */
 int finding_doing(const struct finding *finding);
 /* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
+/* The call in which the culprits are, or what they wait for, for more than half of the time; NULL:
+ * there is none. */
+const char *finding_mostly(const struct finding *finding, enum finding_party party);
 int64_t finding_busy(const struct finding *finding, const struct findings *findings);
 /* Time that CPUs were busy, also for threads that a filter left out. */
 int64_t findings_busy_us(const struct findings *findings);

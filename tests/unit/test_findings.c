@@ -470,6 +470,33 @@ static void server_of_many(void **state)
 
 /* Clients of an event loop wait for what chains of others lead on to from a thread of its name,
  * unless these lead to several ends. */
+/* What a holder does for less than half of the time is not told. */
+static void holder_of_many_calls(void **state)
+{
+#define HOLDER(scans_, call_)                                                              \
+	{                                                                                  \
+		10, scans_, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex",       \
+					.sure = "certain", .root = "b", .root_state = "S", \
+					.root_syscall = call_                              \
+	}
+	static const struct seen seen[] = {HOLDER(40, "read"), HOLDER(35, "write"),
+					   HOLDER(25, "fsync")};
+	struct source_status status = {0};
+	struct text out = {0};
+	struct findings findings;
+	struct interval interval = {.status = &status};
+
+	for (size_t count = 1; count <= COUNT(seen); count += 2) {
+		findings_of(&findings, seen, count, &status);
+		text_clear(&out);
+		interval_add_findings(&out, &interval, &findings, 0);
+		if (!strstr(out.bytes, count == 1 ? "which sleeps in read;" : "which sleeps;"))
+			fail_msg("%s", out.bytes);
+		findings_done(&findings);
+	}
+	text_done(&out);
+}
+
 static void open_ends(void **state)
 {
 #define CLIENT(tid, root_, root_tid_, chain_, depth_)                                        \
@@ -747,6 +774,7 @@ int main(void)
 		cmocka_unit_test(server_of_many),
 		cmocka_unit_test(open_ends),
 		cmocka_unit_test(unknown_threads),
+		cmocka_unit_test(holder_of_many_calls),
 		cmocka_unit_test(names_like_links),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(storms),
