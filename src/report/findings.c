@@ -789,7 +789,7 @@ const struct finding_row finding_rows[] = {
 	 "-a -g comm,waker_comm,csw_per_s --sort csw_per_s"},
 	/* a pool that starts */
 	{"threads", "threads", false, true, takes_none, NULL, NULL, holds_threads, NULL,
-	 "{rate} threads a second are made and do not end|, most by {culprit}|, now {threads}",
+	 "{rate} more threads a second are made than end|, most by {culprit}|, now {threads}",
 	 "-a -g comm,pid,num_threads"},
 	/* short sleeps and runs between two scans, in which other threads are seen */
 	{"unseen", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, always_in_doubt,
@@ -1525,6 +1525,16 @@ int finding_doing(const struct finding *finding)
 	return most;
 }
 
+const char *finding_mostly(const struct finding *finding, enum finding_party party)
+{
+	const struct finding_name *first = finding_first(finding, party);
+	int64_t all_us = 0;
+
+	for (int state = 0; state <= STATE_COUNT; state++)
+		all_us = sum(all_us, finding->doing_us[state]);
+	return first && first->weight_us * 2 > all_us ? first->name : NULL;
+}
+
 int64_t finding_age_us(const struct finding *finding)
 {
 	int64_t all_us = 0, until_us = 0;
@@ -1538,13 +1548,3 @@ int64_t finding_age_us(const struct finding *finding)
 	}
 	return ABSENT;
 }
-const char *finding_mostly(const struct finding *finding, enum finding_party party)
-{
-	const struct finding_name *first = finding_first(finding, party);
-	int64_t all_us = 0;
-
-	for (int state = 0; state <= STATE_COUNT; state++)
-		all_us = sum(all_us, finding->doing_us[state]);
-	return first && first->weight_us * 2 > all_us ? first->name : NULL;
-}
-

@@ -159,10 +159,10 @@ const struct finding_name *finding_first(const struct finding *finding, enum fin
 const char *finding_certainty(const struct finding *finding);
 /* The state in which the culprits were for most of the time; STATE_COUNT: not known. */
 int finding_doing(const struct finding *finding);
-/* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
 /* The call in which the culprits are, or what they wait for, for more than half of the time; NULL:
  * there is none. */
 const char *finding_mostly(const struct finding *finding, enum finding_party party);
+/* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
 int64_t finding_busy(const struct finding *finding, const struct findings *findings);
 /* Time that CPUs were busy, also for threads that a filter left out. */
 int64_t findings_busy_us(const struct findings *findings);

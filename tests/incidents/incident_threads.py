@@ -21,7 +21,7 @@ time.sleep(600)
 def thread_leak(ctx):
     """A program makes threads that never end, two hundred a second."""
     process = python(ctx, THREADS % (10000, 600, 0.005))
-    return Truth("threads", None, ("python3", process.pid), r"\d+ threads a second", also=("cpus",))
+    return Truth("threads", None, ("python3", process.pid), r"\d+ more threads a second", also=("cpus",))
 
 
 @look_alike(16)
