@@ -45,7 +45,7 @@ static struct given_up given_up[GIVEN_UP_MAX];
 static size_t given_up_count;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of answers, and locked_count */
-static void (*state_ask)(int64_t id, struct avoid_state *state);
+static void (*state_ask)(int64_t id, int fd, struct avoid_state *state);
 static struct keyed answers; /* by id */
 static uint64_t locked_count;
 static _Atomic int64_t busy_ns; /* time when a process was asked for again */
@@ -120,7 +120,7 @@ bool avoid_users(void)
 	return !users && (users = true);
 }
 
-void avoid_ask_with(void (*ask)(int64_t id, struct avoid_state *state))
+void avoid_ask_with(void (*ask)(int64_t id, int fd, struct avoid_state *state))
 {
 	state_ask = ask;
 }
@@ -135,14 +135,14 @@ static void state_read(int64_t id, int64_t now_ns, struct avoid_state *state)
 	*state = (struct avoid_state){.why = process ? process->why : NULL};
 	if (process || !state_ask)
 		return;
-	state_ask(id, state);
+	state_ask(id, -1, state);
 	if (!state->why || now_ns - busy_ns < BUSY_PERIOD_NS)
 		return;
 	busy_ns = now_ns;
 	for (int i = 0; i < BUSY_PAUSES && state->why; i++) {
 		nanosleep(&pause, NULL);
 		holder = state->holder;
-		state_ask(id, state);
+		state_ask(id, -1, state);
 		same |= state->holder == holder;
 	}
 	if (!same)
@@ -197,6 +197,18 @@ bool avoids_process(int64_t id)
 	return state.why;
 }
 
+bool avoids_fdinfo(int64_t id, int fd)
+{
+	struct avoid_state state = {.why = NULL};
+
+	if (state_ask)
+		state_ask(id, fd, &state);
+	pthread_mutex_lock(&mutex);
+	locked_count += !!state.why;
+	pthread_mutex_unlock(&mutex);
+	return state.why;
+}
+
 bool avoids_file(const char *path)
 {
 	for (size_t i = 0; i < files_count; i++) {
@@ -236,7 +248,7 @@ static bool locked_for_long(struct answer *answer, int64_t now_ns)
 	if (answer->state.pid != answer->id || now_ns - answer->locked_ns > LOCKED_NS)
 		return false;
 	if (now_ns - answer->locked_ns >= LOCKED_LEAST_NS && state_ask) {
-		state_ask(answer->id, &state);
+		state_ask(answer->id, -1, &state);
 		if (state.why)
 			answer->locked_ns = now_ns;
 	}

@@ -22,9 +22,9 @@ struct avoid_state {
 	int64_t pid;	 /* the process, or 0 */
 };
 
-/* Has avoids_process() ask for the state of the process of a thread; ask is called by any thread.
- * NULL: nobody is asked. */
-void avoid_ask_with(void (*ask)(int64_t id, struct avoid_state *state));
+/* Has avoids_process() and avoids_fdinfo() ask for the state of the process of a thread, and of a
+ * descriptor of it (-1: none); ask is called by any thread. NULL: nobody is asked. */
+void avoid_ask_with(void (*ask)(int64_t id, int fd, struct avoid_state *state));
 
 /* Adds the process of that thread or process, until it ends. why: static words. False: it is
  * avoided already, or as many others that live are. */
@@ -38,6 +38,9 @@ bool avoid_users(void);
 /* True if the process or thread, the file, or the names of users must not be looked at. Any thread
  * may ask for a process. */
 bool avoids_process(int64_t id);
+/* True if fdinfo of that descriptor of a thread must not be read: it is an epoll set that a thread
+ * which sleeps has locked, for ever if the server of a file in it does not answer polls. */
+bool avoids_fdinfo(int64_t id, int fd);
 bool avoids_file(const char *path);
 bool avoids_users(void);
 

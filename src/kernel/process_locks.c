@@ -27,6 +27,7 @@ struct answer {
 	uint64_t exec_count, exec_owner;
 	uint64_t memory_state, exec_state; /* state of the owner's task; 0: it runs, or will */
 	uint64_t memory, memory_after;	   /* address of the memory map before and after; 0: none */
+	uint64_t set_owner, set_state;	   /* of the descriptor's epoll set */
 };
 
 #define ANSWER(member) ((short)offsetof(struct answer, member))
@@ -37,12 +38,14 @@ struct offsets {
 	int ids, node_shift, node_slots;
 	int mmap_lock, exec_lock, count, owner;
 	int mutex_owner; /* -1: exec_lock is an rwsem */
+	int files, table, table_size, descriptors, private_data;
+	int set_file, set_owner; /* of an epoll set: its file, and the owner of its mutex */
 };
 
 static struct {
 	pthread_mutex_t mutex;
 	int program;
-	bool exec_is_mutex;
+	bool exec_is_mutex, knows_sets;
 	volatile struct answer *answer; /* mapped */
 } locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
 
@@ -88,7 +91,19 @@ static bool offsets_find(const struct btf_types *btf, struct offsets *at)
 	       offset_add(btf, "mutex", "owner", 8, &at->mutex_owner);
 }
 
-enum { KEY = -4, WORD = -16, NUMBER = -24 };
+static bool set_offsets_find(const struct btf_types *btf, struct offsets *at)
+{
+	return offset_add(btf, "task_struct", "files", 8, &at->files) &&
+	       offset_add(btf, "files_struct", "fdt", 8, &at->table) &&
+	       offset_add(btf, "fdtable", "max_fds", 4, &at->table_size) &&
+	       offset_add(btf, "fdtable", "fd", 8, &at->descriptors) &&
+	       offset_add(btf, "file", "private_data", 8, &at->private_data) &&
+	       offset_add(btf, "eventpoll", "file", 8, &at->set_file) &&
+	       offset_add(btf, "eventpoll", "mtx", 8, &at->set_owner) &&
+	       offset_add(btf, "mutex", "owner", 8, &at->set_owner);
+}
+
+enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
 
 /* Reads that many bytes at base + at into a register: eight instructions. */
 #define READ_(to, bytes, base, at)                                                \
@@ -98,11 +113,14 @@ enum { KEY = -4, WORD = -16, NUMBER = -24 };
 		BPF_LOAD_((to), BPF_REG_10, WORD)
 #define ANSWER_(member, bytes, base, at) \
 	READ_(BPF_REG_1, bytes, base, at), BPF_STORE_(BPF_REG_6, ANSWER(member), BPF_REG_1)
-/* Reads the words of a lock, and the state of the task that has it. */
-#define LOCK_(name, base, count, owner, state)                                          \
-	ANSWER_(name##_count, 8, base, count), ANSWER_(name##_owner, 8, base, owner),   \
-		BY_(BPF_AND, BPF_REG_1, ~OWNER_FLAGS), BPF_COPY_(BPF_REG_5, BPF_REG_1), \
+/* Reads the state of the task whose owner's word is in register 1. */
+#define OWNER_STATE_(name, state)                                               \
+	BY_(BPF_AND, BPF_REG_1, ~OWNER_FLAGS), BPF_COPY_(BPF_REG_5, BPF_REG_1), \
 		ANSWER_(name##_state, 4, BPF_REG_5, state)
+/* Reads the words of a lock, and the state of the task that has it. */
+#define LOCK_(name, base, count, owner, state)                                        \
+	ANSWER_(name##_count, 8, base, count), ANSWER_(name##_owner, 8, base, owner), \
+		OWNER_STATE_(name, state)
 #define JUMP_(condition, reg, value, over) \
 	BPF_OP_(BPF_JMP | (condition) | BPF_K, (reg), 0, (over), (value))
 #define WITH_(operation, dst, src) BPF_OP_(BPF_ALU64 | (operation) | BPF_X, (dst), (src), 0, 0)
@@ -119,17 +137,23 @@ enum { KEY = -4, WORD = -16, NUMBER = -24 };
 		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_1),                                          \
 		READ_(BPF_REG_7, 8, BPF_REG_7, (at)->node_slots)
 
-/* Loads a program that gets a thread's id, as /proc shows it, as its argument. It finds the thread
- * as the kernel does, in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels
- * above it. It runs in an RCU read section, in which no task or struct pid is freed.
+/* Loads a program that gets a thread's id, as /proc shows it, as the low half of its argument, and
+ * 0 or 1 + one of its descriptors as the high half. It finds the thread as the kernel does,
+ * in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels above it. It runs in
+ * an RCU read section, in which no task, struct pid or table of descriptors is freed.
  *
- * Register 6: the answer; 7: an address on the way; 8: the thread's task; 9: the id. */
+ * Register 6: the answer; 7: an address on the way; 8: the thread's task; 9: the id, then the
+ * memory map, then the descriptor. */
 static int program_load(const struct offsets *at, int map, int up)
 {
 	const int exec_count = at->exec_lock + (at->mutex_owner < 0 ? at->count : at->mutex_owner),
 		  exec_owner = at->exec_lock + (at->mutex_owner < 0 ? at->owner : at->mutex_owner);
 	const struct bpf_insn program[] = {
 		BPF_LOAD_(BPF_REG_9, BPF_REG_1, 0),
+		BPF_COPY_(BPF_REG_1, BPF_REG_9),
+		BY_(BPF_RSH, BPF_REG_1, 32),
+		BPF_STORE_(BPF_REG_10, DESCRIPTOR, BPF_REG_1),
+		BY_(BPF_AND, BPF_REG_9, INT32_MAX),
 		BPF_STORE_IMM_(BPF_REG_10, -8, 0),
 		BPF_MAP_(BPF_REG_1, map),
 		BPF_STACK_(BPF_REG_2, KEY),
@@ -174,6 +198,25 @@ static int program_load(const struct offsets *at, int map, int up)
 		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_1),
 		READ_(BPF_REG_1, 4, BPF_REG_7, 0),
 		BPF_STORE_(BPF_REG_6, ANSWER(pid), BPF_REG_1),
+		/* the file of the descriptor, if there is one */
+		BPF_LOAD_(BPF_REG_9, BPF_REG_10, DESCRIPTOR),
+		JUMP_(BPF_JEQ, BPF_REG_9, 0, 82),
+		BPF_ADD_(BPF_REG_9, -1),
+		READ_(BPF_REG_7, 8, BPF_REG_8, at->files),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->table),
+		READ_(BPF_REG_1, 4, BPF_REG_7, at->table_size),
+		BPF_OP_(BPF_JMP | BPF_JGE | BPF_X, BPF_REG_9, BPF_REG_1, 56, 0),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->descriptors),
+		BY_(BPF_LSH, BPF_REG_9, 3),
+		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_9),
+		READ_(BPF_REG_7, 8, BPF_REG_7, 0),
+		BPF_COPY_(BPF_REG_9, BPF_REG_7),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->private_data),
+		/* an epoll set knows its file */
+		READ_(BPF_REG_1, 8, BPF_REG_7, at->set_file),
+		BPF_OP_(BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_9, 20, 0),
+		ANSWER_(set_owner, 8, BPF_REG_7, at->set_owner),
+		OWNER_STATE_(set, at->state),
 		BPF_SET_(BPF_REG_0, 0),
 		BPF_EXIT_(),
 	};
@@ -198,22 +241,31 @@ static bool exec_blocks(const volatile struct answer *answer)
 		       : rwsem_blocks(answer->exec_count, answer->exec_state);
 }
 
-static void locks_read(int64_t id, struct avoid_state *state)
+static const char *set_why(const volatile struct answer *answer)
+{
+	return answer->set_owner & ~(uint64_t)OWNER_FLAGS && answer->set_state
+		       ? "an epoll set that is locked"
+		       : NULL;
+}
+
+static void locks_read(int64_t id, int fd, struct avoid_state *state)
 {
 	volatile struct answer *answer = locks.answer;
 	bool memory;
 
 	*state = (struct avoid_state){0};
 	pthread_mutex_lock(&locks.mutex);
-	answer->pid = 0;
-	if (!bpf_call_run(locks.program, (uint64_t)id) && answer->pid) {
+	answer->pid = answer->set_owner = 0;
+	if (!bpf_call_run(locks.program,
+			  (uint64_t)id | (locks.knows_sets ? (uint64_t)(fd + 1) << 32 : 0)) &&
+	    answer->pid) {
 		/* a memory map that the process has left may be another's by now */
 		memory = answer->memory && answer->memory == answer->memory_after &&
 			 rwsem_blocks(answer->memory_count, answer->memory_state);
 		state->pid = (int64_t)answer->pid;
 		state->why = memory		   ? "its memory map is locked"
 			     : exec_blocks(answer) ? "an exec that has not ended"
-						   : NULL;
+						   : set_why(answer);
 		state->holder = memory ? answer->memory_count ^ answer->memory_owner
 				       : answer->exec_count ^ answer->exec_owner;
 	}
@@ -236,13 +288,14 @@ void process_locks_begin(void)
 	if (map < 0)
 		return;
 	found = !btf_kernel(&btf, NULL) && offsets_find(btf, &offsets);
+	locks.knows_sets = found && set_offsets_find(btf, &offsets);
 	btf_kernel_forget(); /* what forks parsers must stay small */
 	host_read(&host);
 	if (found && !bpf_call_map_mapped(map, sizeof(struct answer), &answer)) {
 		locks.answer = answer;
 		locks.exec_is_mutex = offsets.mutex_owner >= 0;
 		locks.program = program_load(&offsets, map, host.pid_depth - 1);
-		locks_read(host.own_pid, &own);
+		locks_read(host.own_pid, -1, &own);
 		/* the way to a process must lead to this one */
 		if (own.pid == host.own_pid)
 			avoid_ask_with(locks_read);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Locks that a look at a process's files in /proc or at its memory takes as a reader: of its memory
- * map (mmap_lock), and of its exec (exec_update_lock or, in 5.10, exec_update_mutex). A program
- * reads both when it is run for that (5.10); nothing is attached.
+/* Locks that a look at a process's files in /proc or at its memory takes: of its memory map
+ * (mmap_lock), of its exec (exec_update_lock or, in 5.10, exec_update_mutex), and of an epoll set
+ * whose descriptors are listed. A program reads them when it is run for that (5.10); nothing is
+ * attached.
  */
 #ifndef TSNAP_KERNEL_PROCESS_LOCKS_H
 #define TSNAP_KERNEL_PROCESS_LOCKS_H

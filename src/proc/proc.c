@@ -593,7 +593,8 @@ char *proc_fdinfo_read(const char *root, int64_t pid, int64_t tid, int fd, bool 
 	ssize_t length;
 
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	length = proc_file_read(root, pid, tid, name, text, sizeof(text));
+	length = avoids_fdinfo(tid, fd) ? -ETIMEDOUT
+					: proc_file_read(root, pid, tid, name, text, sizeof(text));
 	if (length < 0)
 		*text = '\0';
 	if (cut)

@@ -85,7 +85,7 @@ ssize_t proc_link_read(const char *root, int64_t pid, int64_t tid, const char *n
 
 /* Reads /proc/PID/fdinfo/FD, proc(5): 3000 descriptors of an epoll set, 12 000 polls of a ring, or
  * 3600 locks. Returns its text, valid until the next call, which the caller may change; "" if it
- * can't be read. *cut, unless NULL: the text is truncated. */
+ * can't be read, or is an epoll set that is locked. *cut, unless NULL: the text is truncated. */
 char *proc_fdinfo_read(const char *root, int64_t pid, int64_t tid, int fd, bool *cut);
 /* True if the thread's descriptor fd has that link. */
 bool proc_fd_is(const char *root, int64_t pid, int64_t tid, int fd, const char *link);

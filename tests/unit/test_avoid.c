@@ -54,8 +54,9 @@ static struct avoid_state asked_state;
 static int asked_count;
 static bool is_busy, is_free_again;
 
-static void state_ask(int64_t id, struct avoid_state *state)
+static void state_ask(int64_t id, int fd, struct avoid_state *state)
 {
+	(void)fd;
 	asked_count++;
 	*state = asked_state;
 	state->pid = id;

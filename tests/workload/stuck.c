@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -93,6 +94,7 @@ static void message_answer(int device, const struct fuse_in_header *in, const ch
 		if (served->reads)
 			reply(device, in->unique, 0, served->page, PAGE_BYTES);
 		break;
+	case FUSE_POLL: /* never answered */
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
@@ -249,6 +251,42 @@ static void exec_run(void)
 	hold();
 }
 
+static void set_wait(void *set)
+{
+	struct epoll_event event;
+
+	for (;;)
+		epoll_wait(*(int *)set, &event, 1, -1);
+}
+
+static void set_add(void *set)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	epoll_ctl(*(int *)set, EPOLL_CTL_ADD, file_open(DIRECT_FILE), &event);
+}
+
+/* Locks an epoll set for ever, for which another thread waits: a file that is added to it is polled
+ * with the lock held. */
+static void epoll_run(void)
+{
+	pid_t pid;
+
+	server_start();
+	pid = child_fork();
+	if (!pid) {
+		struct subject waiter, adder;
+		int set = epoll_create1(0), lock = 0;
+
+		subject_start(&waiter, "waiter", set_wait, &set);
+		subject_start(&adder, "adder", set_add, &set);
+		syscall(SYS_futex, &lock, FUTEX_WAIT_PRIVATE, 0, NULL);
+		_exit(0);
+	}
+	sleep_ns(500 * NS_PER_MS);
+	reported(pid, "S");
+}
+
 /* Runs a program in a file of a server that has died since. */
 static void file_run(void)
 {
@@ -282,6 +320,7 @@ const struct workload stuck_workloads[] = {
 	{"stuck_stack", "", "a stack in a page of a FUSE server that does not answer", stack_run},
 	{"stuck_maps", "naps=N", "a memory map that is locked for ever, and a thread that naps",
 	 maps_run},
+	{"stuck_epoll", "", "an epoll set that is locked for ever", epoll_run},
 	{"stuck_file", "", "a program in a file of a FUSE server that died", file_run},
 	{"stuck_exec", "", "an exec that does not end", exec_run},
 	{0},

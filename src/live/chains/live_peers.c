@@ -25,8 +25,7 @@
 /* Go's runtime begins its heap here (the first arena hint of its malloc.go); no other program is
  * known to use the address. */
 #define GO_HEAP UINT64_C(0xc000000000)
-#define SET_MAX 1024	 /* descriptors of an epoll set that is looked through */
-#define SET_BYTES 131072 /* bytes of SET_MAX descriptors in fdinfo */
+#define SET_MAX 1024 /* descriptors of an epoll set that is looked through */
 
 struct peer_thread {
 	int64_t tid;
@@ -343,15 +342,13 @@ static bool set_has(const char *text, uint64_t inode)
 static bool loop_serves(const struct peer_process *process, const struct peer_thread *loop,
 			int64_t inode)
 {
-	static char text[SET_BYTES];
-	char name[32];
+	const char *text;
 
 	if (loop->set_fd == ABSENT || inode == ABSENT || loop->set_count > SET_MAX)
 		return true;
-	snprintf(name, sizeof(name), "fdinfo/%lld", (long long)loop->set_fd);
+	text = proc_fdinfo_read(PROC, process->pid, loop->tid, (int)loop->set_fd, NULL);
 	/* the kernel shows inodes since 4.13 */
-	return proc_file_read(PROC, process->pid, loop->tid, name, text, sizeof(text)) <= 0 ||
-	       !strstr(text, " ino:") || set_has(text, (uint64_t)inode);
+	return !strstr(text, " ino:") || set_has(text, (uint64_t)inode);
 }
 
 /* Threads of a process that decide to which one an edge leads. NULL: there is none, or where only
