@@ -55,74 +55,20 @@ void text_add_spaces(struct text *text, size_t count)
 
 #define NUMBER_LENGTH 20 /* length of -9223372036854775808 */
 
-/* Pairs of digits: 00, 01, .. 99 */
-static const char digit_pairs[] =
-	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-	"8081828384858687888990919293949596979899";
-
-/* Returns the number of decimal digits. */
-static size_t number_length(uint64_t number)
-{
-	static const uint64_t tens[NUMBER_LENGTH] = {
-		0,
-		10ull,
-		100ull,
-		1000ull,
-		10000ull,
-		100000ull,
-		1000000ull,
-		10000000ull,
-		100000000ull,
-		1000000000ull,
-		10000000000ull,
-		100000000000ull,
-		1000000000000ull,
-		10000000000000ull,
-		100000000000000ull,
-		1000000000000000ull,
-		10000000000000000ull,
-		100000000000000000ull,
-		1000000000000000000ull,
-		10000000000000000000ull,
-	};
-	/* log10(2) is 1233 / 4096 */
-	size_t less = (size_t)(64 - __builtin_clzll(number | 1)) * 1233 >> 12;
-
-	return less + (number >= tens[less]);
-}
-
 void text_add_number(struct text *text, int64_t number)
 {
 	uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-	char *at = text_reserve(text, NUMBER_LENGTH), *end;
+	char digits[NUMBER_LENGTH], *at = digits + NUMBER_LENGTH;
 
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
 	if (number < 0)
-		*at++ = '-';
-	end = at += number_length(rest);
-	for (; rest >= 100; rest /= 100)
-		memcpy(at -= 2, &digit_pairs[rest % 100 * 2], 2);
-	if (rest >= 10)
-		memcpy(at - 2, &digit_pairs[rest * 2], 2);
-	else
-		at[-1] = (char)('0' + rest);
-	text_end(text, end);
+		*--at = '-';
+	text_add(text, at, (size_t)(digits + NUMBER_LENGTH - at));
 }
 
 static const char hex_digits[] = "0123456789abcdef";
-
-void text_add_hex(struct text *text, uint64_t number)
-{
-	char digits[24], *at = digits + sizeof(digits);
-
-	do {
-		*--at = hex_digits[number & 15];
-		number >>= 4;
-	} while (number);
-	*--at = 'x';
-	*--at = '0';
-	text_add(text, at, (size_t)(digits + sizeof(digits) - at));
-}
 
 const char *text_string(const struct text *text)
 {

@@ -21,10 +21,9 @@ void text_add_format(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void text_add_spaces(struct text *text, size_t count);
 void text_add_number(struct text *text, int64_t number);
-void text_add_hex(struct text *text, uint64_t number); /* as 0x1f */
-const char *text_string(const struct text *text);      /* "" when empty, never NULL */
-char *text_take(struct text *text);		       /* the malloced bytes; text becomes empty */
-void text_clear(struct text *text);		       /* keeps the memory */
+const char *text_string(const struct text *text); /* "" when empty, never NULL */
+char *text_take(struct text *text);		  /* the malloced bytes; text becomes empty */
+void text_clear(struct text *text);		  /* keeps the memory */
 void text_done(struct text *text);
 
 void text_grow(struct text *text, size_t bytes); /* slow path of text_reserve() */

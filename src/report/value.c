@@ -2,6 +2,7 @@
 #include "report/value.h"
 #include "base/clock.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 void text_add_decimals(struct text *text, int64_t number, int decimals)
@@ -58,7 +59,7 @@ void value_add(struct text *text, const struct column *column, union value value
 		text_add_number(text, value.number);
 		return;
 	case KIND_HEX:
-		text_add_hex(text, (uint64_t)value.number);
+		text_add_format(text, "0x%" PRIx64, (uint64_t)value.number);
 		return;
 	case KIND_TIME:
 		clock_format_iso(value.number, iso);
