@@ -15,7 +15,6 @@ struct name {
 
 struct name_table {
 	struct index by_hash;
-	const struct name *last; /* last string found: threads of a process often have one name */
 	size_t bytes, bytes_max;
 };
 
@@ -36,7 +35,7 @@ static _Thread_local struct {
 	const char *name;
 } comms[1 << COMMS_BITS];
 
-static const struct name *name_find(struct name_table *table, const char *text, size_t length,
+static const struct name *name_find(const struct name_table *table, const char *text, size_t length,
 				    uint64_t hash)
 {
 	const uint64_t *chain = index_find(&table->by_hash, hash);
@@ -44,8 +43,6 @@ static const struct name *name_find(struct name_table *table, const char *text, 
 
 	while (name && (name->length != length || memcmp(name->text, text, length) != 0))
 		name = name->next;
-	if (name)
-		table->last = name;
 	return name;
 }
 
@@ -71,20 +68,12 @@ static const char *name_add(struct name_table *table, const char *text, size_t l
 	return name->text;
 }
 
-static bool name_is_last(const struct name_table *table, const char *text, size_t length)
-{
-	return table->last && table->last->length == length &&
-	       !memcmp(table->last->text, text, length);
-}
-
 static inline const char *name_in(struct name_table *table, const char *text, size_t length)
 {
 	const struct name *name;
 	uint64_t hash;
 
 	length = strnlen(text, length);
-	if (name_is_last(table, text, length))
-		return table->last->text;
 	hash = hash_bytes(text, length);
 	name = name_find(table, text, length, hash);
 	if (!name && table == &transient)
