@@ -18,7 +18,6 @@
 
 #define UPID_BYTES 16 /* struct upid { int nr; struct pid_namespace *ns; }, from 4.15 on */
 #define NODE_SLOTS 64 /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
-#define NODE_LEVELS 4 /* 2^22 ids (PID_MAX_LIMIT) */
 
 /* Answer of the program. */
 struct answer {

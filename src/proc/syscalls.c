@@ -212,11 +212,6 @@ static int fd_arg_find(const struct syscall_fd *row, const char *name)
 	return -1;
 }
 
-int syscall_fd_arg(const char *name)
-{
-	return fd_arg_find(syscall_fds, name);
-}
-
 static struct call call_resolve(enum call_abi abi, int64_t nr)
 {
 	struct call call = {.name = syscall_name_resolve(arch_of(abi), nr)};

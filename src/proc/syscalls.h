@@ -37,11 +37,6 @@ const char *error_name(uint32_t number);
  * know, NULL for a negative number. Names are resolved once and read from an array until
  * syscalls_clear(). */
 const char *syscall_name(int64_t nr, bool compat);
-/* Index of the argument that is a file descriptor (read: 0, mmap: 4), or -1. Of two descriptors,
- * the one that data comes from. name: interned or not. A linear search, too slow for each
- * sample. */
-int syscall_fd_arg(const char *name);
-
 /* The name of a call of one architecture, a libseccomp token; "syscall_N" if the call is not known.
  * Interned, not cached. */
 const char *syscall_name_resolve(uint32_t arch, int64_t nr);

@@ -407,7 +407,6 @@ static void path_report(struct critical_path *path, const struct path_walk *walk
 	reported.sums = sample_absent()->sums;
 	reported.wait.open = reported.stack.names_open = false;
 	reported.proc_values = NULL;
-	path->unseen_count += walk->end == END_UNSEEN;
 	if (!path_is_awake(&reported))
 		led_to_add(path, walk);
 	if (!path->ordered) {

@@ -83,7 +83,6 @@ struct critical_path {
 	size_t held_count, held_capacity;
 	int64_t *led_to; /* tids that paths led to since the caller looked; may repeat */
 	size_t led_to_count, led_to_capacity;
-	int64_t unseen_count; /* samples whose path could not be followed */
 };
 
 typedef void path_callback(void *to, const struct sample *sample);

@@ -25,7 +25,6 @@
 #define STATES_SHARE 1000   /* share of the time that reading them takes then: 1/STATES_SHARE */
 #define PROTOCOL_BYTES 32   /* struct proto of the kernel: name[32] */
 #define STATE_ESTABLISHED 1 /* include/net/tcp_states.h, for all families */
-#define STATE_CLOSE 7
 #define STATE_LISTEN 10
 #define SOCKETS_CACHED 65536
 

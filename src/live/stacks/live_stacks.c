@@ -221,7 +221,6 @@ static void thread_add(struct live_stacks *stacks, const struct stack_wait *wait
 			  stacks->context->now.scan_time.now_ns, &added);
 	if (!added && known->displaced == wait->displaced && known->start_ns == wait->start_ns &&
 	    known->sequence == wait->record.sched.sequence_done) {
-		stacks->reused_count++;
 		thread_set(stacks, wait, known->user, known->kernel);
 		return;
 	}

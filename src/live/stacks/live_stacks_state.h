@@ -110,7 +110,7 @@ struct live_stacks {
 	uint64_t unknown_count; /* stacks whose registers are not known */
 	uint64_t kernel_refused_count, kernel_unread_count;
 	uint64_t ended_count; /* stacks of threads that were ending: there was nothing to read */
-	uint64_t reused_count, clear_count;
+	uint64_t clear_count;
 	uint64_t late_files; /* times that a file was not read yet, for want of memory or time */
 };
 
