@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads targets of descriptors through directories /proc/PID/fd that stay open: half the time of
- * the whole path. A link that is read repeatedly stays open itself, which takes three quarters of
- * that: the kernel then neither looks the name up nor checks that it still exists. */
+ * the whole path. */
 #ifndef TSNAP_PROC_FD_DIRS_H
 #define TSNAP_PROC_FD_DIRS_H
 
@@ -10,8 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FD_DIRS_MAX 256	  /* limit of open directories; a further process takes the whole path */
-#define FD_LINKS_MAX 4096 /* limit of open links; further ones are read through the directory */
+#define FD_DIRS_MAX 256 /* limit of open directories; a further process takes the whole path */
 
 struct fd_dirs {
 	struct fd_dir {
@@ -19,13 +17,6 @@ struct fd_dirs {
 		int fd;
 		int64_t used_ns;
 	} dirs[FD_DIRS_MAX];
-	struct fd_link {
-		int64_t pid; /* 0: none */
-		int fd;
-		int link; /* /proc/PID/fd/N itself; 0: not open */
-		int64_t used_ns;
-	} links[FD_LINKS_MAX];
-	int links_open, links_open_max; /* 0: not known yet */
 };
 
 /* True if a thread shares the descriptor table of its process's first thread. It has a table of its
@@ -37,7 +28,7 @@ bool fd_are_shared(int64_t pid, int64_t tid);
  * is taken. */
 ssize_t fd_link_read(struct fd_dirs *dirs, const char *root, int64_t pid, int64_t tid, bool shared,
 		     int fd, int64_t now_ns, char *target, size_t size);
-/* Closes directories and links that have not been used since now_ns - idle_ns. */
+/* Closes directories that have not been used since now_ns - idle_ns. */
 void fd_dirs_sweep(struct fd_dirs *dirs, int64_t now_ns, int64_t idle_ns);
 
 #endif
