@@ -94,16 +94,6 @@ static int try_typed(const char *event, char *why)
 	return 0;
 }
 
-static int try_typed_tracepoint(char *why)
-{
-	return try_typed("sched_switch", why);
-}
-
-static int try_typed_block_io_start(char *why)
-{
-	return try_typed("block_io_start", why);
-}
-
 /* Opens the event on a CPU and has it run a program. */
 static int try_event(struct perf_event_attr *attr, enum bpf_prog_type type, char *why)
 {
@@ -289,16 +279,6 @@ static int try_switch(uint64_t wanted, char *why)
 	return result;
 }
 
-static int try_switch_first(char *why)
-{
-	return try_switch(0, why);
-}
-
-static int try_switch_second(char *why)
-{
-	return try_switch(1, why);
-}
-
 static int try_run_on_cpu(char *why)
 {
 	int program = bpf_call_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nothing, PROGRAM_LENGTH(nothing));
@@ -458,16 +438,6 @@ static int try_read_helper(int helper, char *why)
 	return try_load(insns, PROGRAM_LENGTH(insns), why);
 }
 
-static int try_probe_read_kernel(char *why)
-{
-	return try_read_helper(BPF_FUNC_probe_read_kernel, why);
-}
-
-static int try_probe_read_user(char *why)
-{
-	return try_read_helper(BPF_FUNC_probe_read_user, why);
-}
-
 /* BPF_MAXINSNS was the limit for everybody before 5.2, and is for the unprivileged since. */
 static int try_long_program(char *why)
 {
@@ -536,21 +506,6 @@ static int try_argument(const char *event, int argument, char *why)
 	return 0;
 }
 
-static int try_block_io_start(char *why)
-{
-	return try_argument("block_io_start", 0, why);
-}
-
-static int try_block_merge(char *why)
-{
-	return try_argument("block_rq_merge", 0, why);
-}
-
-static int try_block_queue_argument(char *why)
-{
-	return try_argument("block_rq_issue", 1, why);
-}
-
 static int try_kernel_locks(char *why)
 {
 	struct kernel_lock lock;
@@ -571,15 +526,20 @@ static int try_file(const char *path, char *why)
 	return -ENOENT;
 }
 
-static int try_btf(char *why)
-{
-	return try_file(KERNEL_BTF_PATH, why);
-}
-
-static int try_kheaders(char *why)
-{
-	return try_file(KERNEL_KHEADERS_PATH, why);
-}
+/* clang-format off */
+#define TRIAL(name, try, ...) static int name(char *why) { return try(__VA_ARGS__, why); }
+TRIAL(try_typed_tracepoint, try_typed, "sched_switch")
+TRIAL(try_typed_block_io_start, try_typed, "block_io_start")
+TRIAL(try_switch_first, try_switch, 0)
+TRIAL(try_switch_second, try_switch, 1)
+TRIAL(try_probe_read_kernel, try_read_helper, BPF_FUNC_probe_read_kernel)
+TRIAL(try_probe_read_user, try_read_helper, BPF_FUNC_probe_read_user)
+TRIAL(try_block_io_start, try_argument, "block_io_start", 0)
+TRIAL(try_block_merge, try_argument, "block_rq_merge", 0)
+TRIAL(try_block_queue_argument, try_argument, "block_rq_issue", 1)
+TRIAL(try_btf, try_file, KERNEL_BTF_PATH)
+TRIAL(try_kheaders, try_file, KERNEL_KHEADERS_PATH)
+/* clang-format on */
 
 static int try_unwinder(char *why)
 {
@@ -597,97 +557,103 @@ static int try_unwinder(char *why)
 #define TRACEPOINT_REMEDY \
 	"mount -t tracefs tracefs /sys/kernel/tracing; before 4.15 end what else uses tracepoints"
 
+#define NEEDS(feature) (1u << FEATURE_##feature)
+
 const struct feature_row feature_rows[FEATURE_COUNT] = {
 	[FEATURE_BPF] =
-		{"bpf", "BPF maps and programs may be made", FEATURE_SINCE(4, 4),
+		{"bpf", "BPF maps and programs may be made", FEATURE_SINCE(4, 4), 0,
 		 "run as root (sudo tsnap), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE "
 		 "(or CAP_SYS_ADMIN)",
 		 try_bpf, NULL},
 	[FEATURE_RAW_TRACEPOINT] = {"raw_tracepoint", "raw tracepoints, the cheapest probes",
-				    FEATURE_SINCE(4, 17), NULL, try_raw_tracepoint, NULL},
+				    FEATURE_SINCE(4, 17), 0, NULL, try_raw_tracepoint, NULL},
 	[FEATURE_TYPED_TRACEPOINT] = {"typed_tracepoint",
 				      "raw tracepoints whose arguments have types (needs btf)",
-				      FEATURE_SINCE(5, 5), NULL, try_typed_tracepoint, NULL},
+				      FEATURE_SINCE(5, 5), NEEDS(RAW_TRACEPOINT) | NEEDS(BTF), NULL,
+				      try_typed_tracepoint, NULL},
 	[FEATURE_TRACEPOINT] = {"tracepoint", "perf tracepoints, through tracefs",
-				FEATURE_SINCE(4, 7), TRACEPOINT_REMEDY, try_tracepoint, NULL},
-	[FEATURE_KPROBE] = {"kprobe", "kprobes", FEATURE_SINCE(4, 1), NULL, try_kprobe, NULL},
+				FEATURE_SINCE(4, 7), 0, TRACEPOINT_REMEDY, try_tracepoint, NULL},
+	[FEATURE_KPROBE] = {"kprobe", "kprobes", FEATURE_SINCE(4, 1), 0, NULL, try_kprobe, NULL},
 	[FEATURE_SWITCH_FIRST] =
 		{"switch_first",
 		 "finish_task_switch() is handed the leaving thread first (needs kprobe)",
-		 FEATURE_SINCE(3, 19), NULL, try_switch_first, NULL},
+		 FEATURE_SINCE(3, 19), NEEDS(KPROBE), NULL, try_switch_first, NULL},
 	[FEATURE_SWITCH_SECOND] =
 		{"switch_second",
 		 "the same with a run queue before the thread (until 3.18; needs kprobe)", 0,
-		 "not needed: later kernels hand over the thread alone", try_switch_second, NULL},
+		 NEEDS(KPROBE), "not needed: later kernels hand over the thread alone",
+		 try_switch_second, NULL},
 	[FEATURE_RUN_ON_CPU] = {"run_on_cpu", "a program can be run on a CPU when it is wanted",
-				FEATURE_SINCE(5, 10), NULL, try_run_on_cpu, NULL},
+				FEATURE_SINCE(5, 10), 0, NULL, try_run_on_cpu, NULL},
 	[FEATURE_PERF_CLOCK] = {"perf_clock", "a perf clock that runs a program on each CPU",
-				FEATURE_SINCE(4, 9),
+				FEATURE_SINCE(4, 9), 0,
 				"sysctl kernel.perf_event_paranoid=2, or run as root",
 				try_perf_clock, NULL},
 	[FEATURE_CPU_SAMPLES] = {"cpu_samples", "stacks of threads on a CPU, by perf samples",
-				 FEATURE_SINCE(4, 1),
+				 FEATURE_SINCE(4, 1), 0,
 				 "sysctl kernel.perf_event_paranoid=0, or run as root",
 				 try_cpu_samples, "stacks of threads on a CPU"},
-	[FEATURE_MAP_BATCH] = {"map_batch", "maps read in batches", FEATURE_SINCE(5, 6), NULL,
+	[FEATURE_MAP_BATCH] = {"map_batch", "maps read in batches", FEATURE_SINCE(5, 6), 0, NULL,
 			       try_map_batch, NULL},
 	[FEATURE_THREAD_SLOTS] =
 		{"thread_slots",
 		 "the thread state array in shared memory, with stacks of free slots",
-		 FEATURE_SINCE(5, 5), NULL, try_thread_slots, NULL},
+		 FEATURE_SINCE(5, 5), 0, NULL, try_thread_slots, NULL},
 	[FEATURE_ASK_REGISTERS] =
 		{"ask_registers",
 		 "registers of sleeping threads can be read on demand (needs thread_slots)",
-		 FEATURE_SINCE(5, 10), NULL, try_request_registers, NULL},
+		 FEATURE_SINCE(5, 10), NEEDS(THREAD_SLOTS), NULL, try_request_registers, NULL},
 	[FEATURE_READ_INTO_MAP] = {"read_into_map", "helpers may write to a map value",
-				   FEATURE_SINCE(4, 14), NULL, try_read_into_map, NULL},
+				   FEATURE_SINCE(4, 14), 0, NULL, try_read_into_map, NULL},
 	[FEATURE_PROBE_READ_KERNEL] = {"probe_read_kernel", "the helper bpf_probe_read_kernel",
-				       FEATURE_SINCE(5, 5), NULL, try_probe_read_kernel, NULL},
+				       FEATURE_SINCE(5, 5), 0, NULL, try_probe_read_kernel, NULL},
 	[FEATURE_PROBE_READ_USER] = {"probe_read_user", "the helper bpf_probe_read_user",
-				     FEATURE_SINCE(5, 5), NULL, try_probe_read_user, NULL},
+				     FEATURE_SINCE(5, 5), 0, NULL, try_probe_read_user, NULL},
 	[FEATURE_LONG_PROGRAM] = {"long_program", "programs of more than 4096 instructions",
-				  FEATURE_SINCE(5, 2), NULL, try_long_program, NULL},
+				  FEATURE_SINCE(5, 2), 0, NULL, try_long_program, NULL},
 	[FEATURE_BPF_STATS] = {"bpf_stats", "runs of programs are counted while tsnap wants it",
-			       FEATURE_SINCE(5, 8),
+			       FEATURE_SINCE(5, 8), 0,
 			       "for --self, since 5.1: sysctl kernel.bpf_stats_enabled=1",
 			       try_bpf_stats, NULL},
 	[FEATURE_PINNED_LINKS] =
 		{"pinned_links", "links can be pinned: what --share began outlives its starter",
-		 FEATURE_SINCE(5, 7),
+		 FEATURE_SINCE(5, 7), 0,
 		 "needed only to outlive the starter of --share: Linux 5.7 with raw "
 		 "tracepoints, and mount -t bpf -o mode=0700 bpf /sys/fs/bpf",
 		 try_pinned_links, "a --share that outlives its starter"},
 	[FEATURE_BLOCK_IO_START] =
 		{"block_io_start",
 		 "the tracepoint block_io_start, which shows the thread that makes a request",
-		 FEATURE_SINCE(6, 5), NULL, try_block_io_start, NULL},
+		 FEATURE_SINCE(6, 5), NEEDS(RAW_TRACEPOINT), NULL, try_block_io_start, NULL},
 	[FEATURE_TYPED_BLOCK_IO_START] = {"typed_block_start",
 					  "the same with types (needs typed_tracepoint)",
-					  FEATURE_SINCE(6, 5), NULL, try_typed_block_io_start,
-					  NULL},
+					  FEATURE_SINCE(6, 5),
+					  NEEDS(TYPED_TRACEPOINT) | NEEDS(BLOCK_IO_START), NULL,
+					  try_typed_block_io_start, NULL},
 	[FEATURE_BLOCK_MERGE] = {"block_rq_merge",
 				 "the tracepoint block_rq_merge: a request becomes part of another",
-				 FEATURE_SINCE(5, 9), NULL, try_block_merge, NULL},
+				 FEATURE_SINCE(5, 9), NEEDS(RAW_TRACEPOINT), NULL, try_block_merge,
+				 NULL},
 	[FEATURE_BLOCK_QUEUE_ARGUMENT] =
 		{"block_queue_arg",
 		 "block tracepoints hand over a queue before the request (until 5.10)",
-		 FEATURE_SINCE(4, 17), "not needed: later kernels hand over the request alone",
+		 FEATURE_SINCE(4, 17), 0, "not needed: later kernels hand over the request alone",
 		 try_block_queue_argument, NULL},
 	[FEATURE_KERNEL_LOCKS] = {"kernel_locks",
 				  "who holds a mutex, rwsem or semaphore of the kernel (needs btf)",
-				  FEATURE_SINCE(6, 16),
+				  FEATURE_SINCE(6, 16), NEEDS(BTF),
 				  "a kernel built with CONFIG_DETECT_HUNG_TASK_BLOCKER",
 				  try_kernel_locks, "holders of kernel locks"},
-	[FEATURE_BTF] = {"btf", "the kernel's own type information", FEATURE_SINCE(5, 2), NULL,
+	[FEATURE_BTF] = {"btf", "the kernel's own type information", FEATURE_SINCE(5, 2), 0, NULL,
 			 try_btf, NULL},
 	[FEATURE_KHEADERS] =
-		{"kheaders", "the kernel's headers in /sys/kernel", FEATURE_SINCE(5, 2),
+		{"kheaders", "the kernel's headers in /sys/kernel", FEATURE_SINCE(5, 2), 0,
 		 "as root: --kernel-types kheaders, which loads the module; not needed "
 		 "where there is BTF",
 		 try_kheaders, NULL},
 	[FEATURE_UNWINDER] =
 		{"unwinder", "user stacks by the unwind tables of programs; else by frame pointers",
-		 0, "a build with libdw of elfutils", try_unwinder,
+		 0, 0, "a build with libdw of elfutils", try_unwinder,
 		 "user stacks of programs without frame pointers"},
 };
 
@@ -715,22 +681,9 @@ static int feature_of_name(const char *name, size_t length)
 
 static void feature_take_away(struct features *features, int feature)
 {
-	if (feature == FEATURE_BTF || feature == FEATURE_RAW_TRACEPOINT) /* typed ones need both */
-		feature_take_away(features, FEATURE_TYPED_TRACEPOINT);
-	if (feature == FEATURE_KPROBE) {
-		feature_take_away(features, FEATURE_SWITCH_FIRST);
-		feature_take_away(features, FEATURE_SWITCH_SECOND);
-	}
-	if (feature == FEATURE_BTF)
-		feature_take_away(features, FEATURE_KERNEL_LOCKS);
-	if (feature == FEATURE_RAW_TRACEPOINT) {
-		feature_take_away(features, FEATURE_BLOCK_IO_START);
-		feature_take_away(features, FEATURE_BLOCK_MERGE);
-	}
-	if (feature == FEATURE_TYPED_TRACEPOINT || feature == FEATURE_BLOCK_IO_START)
-		feature_take_away(features, FEATURE_TYPED_BLOCK_IO_START);
-	if (feature == FEATURE_THREAD_SLOTS) /* registers are requested through slots */
-		feature_take_away(features, FEATURE_ASK_REGISTERS);
+	for (int i = 0; i < FEATURE_COUNT; i++)
+		if (feature_rows[i].needs >> feature & 1)
+			feature_take_away(features, i);
 	features->state[feature] = FEATURE_TAKEN_AWAY;
 	snprintf(features->why[feature], FEATURE_WHY_SIZE, "taken away by --without");
 }

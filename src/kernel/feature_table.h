@@ -51,6 +51,7 @@ struct feature_row {
 	const char *help;
 	uint32_t since; /* first release with it, FEATURE_SINCE(); backports come earlier; 0: not
 			     the kernel's */
+	uint32_t needs; /* bits 1 << FEATURE_x: --without one of them takes this away, too */
 	const char *remedy; /* step that makes it available; NULL: only another kernel does */
 	/* Tries the feature. 0: there; -errno: not there, and why (FEATURE_WHY_SIZE bytes) may say
 	 * more than errno. */
