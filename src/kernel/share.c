@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/share.h"
 #include "base/clock.h"
+#include "base/index.h"
 #include "base/text.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
@@ -346,16 +347,12 @@ struct share_meta {
 
 static uint64_t hash_add(uint64_t hash, const char *text)
 {
-	/* FNV-1a; the NUL, too, as that ends a text */
-	do
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	while (*text++);
-	return hash;
+	return hash_u64(hash ^ hash_bytes(text, strlen(text)));
 }
 
 static uint64_t text_hash(void)
 {
-	uint64_t hash = 0xcbf29ce484222325ull ^ sizeof(struct thread_state);
+	uint64_t hash = sizeof(struct thread_state);
 
 	for (const struct embedded_file *file = embedded_files; file->name; file++)
 		hash = hash_add(hash_add(hash, file->name), file->text);
