@@ -457,11 +457,7 @@ static size_t report_rows(const struct interval *interval, size_t other_lines)
 									 : rows;
 	fit = rows_in_lines(interval, rows, lines);
 	if (fit < all)
-		if (!interval->height)
-			return interval->row_limit && rows > interval->row_limit
-				       ? interval->row_limit
-				       : rows;
-	fit = rows_in_lines(interval, rows, lines ? lines - 1 : 0);
+		fit = rows_in_lines(interval, rows, lines ? lines - 1 : 0);
 	least = rows < ROWS_LEAST ? rows : ROWS_LEAST;
 	return fit < least ? least : fit;
 }
