@@ -27,12 +27,14 @@ struct answer {
 	uint64_t memory_state, exec_state; /* state of the owner's task; 0: it runs, or will */
 	uint64_t memory, memory_after;	   /* address of the memory map before and after; 0: none */
 	uint64_t set_owner, set_state;	   /* of the descriptor's epoll set */
+	uint64_t uid, groups;
 };
 
 #define ANSWER(member) ((short)offsetof(struct answer, member))
 
 struct offsets {
 	int thread_pid, pid_links, group_leader, mm, signal, state;
+	int cred, uid, groups;
 	int level, numbers, tasks;
 	int ids, node_shift, node_slots;
 	int mmap_lock, exec_lock, count, owner;
@@ -45,7 +47,7 @@ static struct {
 	pthread_mutex_t mutex;
 	int program;
 	bool exec_is_mutex, knows_sets;
-	volatile struct answer *answer; /* mapped */
+	struct answer *answer; /* mapped */
 } locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
 
 /* Adds the offset of a member to *offset. */
@@ -66,6 +68,8 @@ static bool offsets_find(const struct btf_types *btf, struct offsets *at)
 	    !offset_add(btf, "task_struct", "group_leader", 8, &at->group_leader) ||
 	    !offset_add(btf, "task_struct", "mm", 8, &at->mm) ||
 	    !offset_add(btf, "task_struct", "signal", 8, &at->signal) ||
+	    !offset_add(btf, "task_struct", "real_cred", 8, &at->cred) ||
+	    !offset_add(btf, "cred", "euid", 4, &at->uid) ||
 	    !offset_add(btf, "pid", "level", 4, &at->level) ||
 	    !offset_add(btf, "pid", "numbers", 0, &at->numbers) ||
 	    !offset_add(btf, "pid", "tasks", 8, &at->tasks) ||
@@ -78,6 +82,9 @@ static bool offsets_find(const struct btf_types *btf, struct offsets *at)
 	    !offset_add(btf, "rw_semaphore", "count", 8, &at->count) ||
 	    !offset_add(btf, "rw_semaphore", "owner", 8, &at->owner))
 		return false;
+	/* without cgroups any other word that stays will do */
+	if (!offset_add(btf, "task_struct", "cgroups", 8, &at->groups))
+		at->groups = at->signal;
 	if (!offset_add(btf, "task_struct", "__state", 4, &at->state)) { /* until 5.13 */
 		at->state = 0;
 		if (!offset_add(btf, "task_struct", "state", 4, &at->state))
@@ -184,6 +191,9 @@ static int program_load(const struct offsets *at, int map, int up)
 		BPF_OP_(BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_1, BPF_REG_9, 2, 0),
 		BPF_SET_(BPF_REG_0, 0),
 		BPF_EXIT_(),
+		READ_(BPF_REG_7, 8, BPF_REG_8, at->cred),
+		ANSWER_(uid, 4, BPF_REG_7, at->uid),
+		ANSWER_(groups, 8, BPF_REG_8, at->groups),
 		READ_(BPF_REG_9, 8, BPF_REG_8, at->mm),
 		BPF_STORE_(BPF_REG_6, ANSWER(memory), BPF_REG_9),
 		LOCK_(memory, BPF_REG_9, at->mmap_lock + at->count, at->mmap_lock + at->owner,
@@ -233,42 +243,65 @@ static bool rwsem_blocks(uint64_t count, uint64_t state)
 	return count & RWSEM_WRITER ? state != 0 : count & RWSEM_BUSY;
 }
 
-static bool exec_blocks(const volatile struct answer *answer)
+static bool exec_blocks(const struct answer *answer)
 {
 	return locks.exec_is_mutex
 		       ? answer->exec_owner & ~(uint64_t)OWNER_FLAGS && answer->exec_state
 		       : rwsem_blocks(answer->exec_count, answer->exec_state);
 }
 
-static const char *set_why(const volatile struct answer *answer)
+static const char *set_why(const struct answer *answer)
 {
 	return answer->set_owner & ~(uint64_t)OWNER_FLAGS && answer->set_state
 		       ? "an epoll set that is locked"
 		       : NULL;
 }
 
+/* Runs the program for a thread, and a descriptor of it or -1. False: there is no such thread, or
+ * no program. */
+static bool answer_get(int64_t tid, int fd, struct answer *answer)
+{
+	uint64_t set = locks.knows_sets ? (uint64_t)(fd + 1) << 32 : 0;
+
+	if (locks.program < 0)
+		return false;
+	pthread_mutex_lock(&locks.mutex);
+	locks.answer->pid = locks.answer->set_owner = 0;
+	*answer = (struct answer){0};
+	if (!bpf_call_run(locks.program, (uint64_t)tid | set))
+		*answer = *locks.answer;
+	pthread_mutex_unlock(&locks.mutex);
+	return answer->pid;
+}
+
 static void locks_read(int64_t id, int fd, struct avoid_state *state)
 {
-	volatile struct answer *answer = locks.answer;
+	struct answer answer;
 	bool memory;
 
 	*state = (struct avoid_state){0};
-	pthread_mutex_lock(&locks.mutex);
-	answer->pid = answer->set_owner = 0;
-	if (!bpf_call_run(locks.program,
-			  (uint64_t)id | (locks.knows_sets ? (uint64_t)(fd + 1) << 32 : 0)) &&
-	    answer->pid) {
-		/* a memory map that the process has left may be another's by now */
-		memory = answer->memory && answer->memory == answer->memory_after &&
-			 rwsem_blocks(answer->memory_count, answer->memory_state);
-		state->pid = (int64_t)answer->pid;
-		state->why = memory		   ? "its memory map is locked"
-			     : exec_blocks(answer) ? "an exec that has not ended"
-						   : set_why(answer);
-		state->holder = memory ? answer->memory_count ^ answer->memory_owner
-				       : answer->exec_count ^ answer->exec_owner;
-	}
-	pthread_mutex_unlock(&locks.mutex);
+	if (!answer_get(id, fd, &answer))
+		return;
+	/* a memory map that the process has left may be another's by now */
+	memory = answer.memory && answer.memory == answer.memory_after &&
+		 rwsem_blocks(answer.memory_count, answer.memory_state);
+	state->pid = (int64_t)answer.pid;
+	state->why = memory		    ? "its memory map is locked"
+		     : exec_blocks(&answer) ? "an exec that has not ended"
+					    : set_why(&answer);
+	state->holder = memory ? answer.memory_count ^ answer.memory_owner
+			       : answer.exec_count ^ answer.exec_owner;
+}
+
+bool process_locks_task(int64_t tid, int64_t *uid, uint64_t *groups)
+{
+	struct answer answer;
+
+	if (!answer_get(tid, -1, &answer))
+		return false;
+	*uid = (int64_t)answer.uid;
+	*groups = answer.groups;
+	return true;
 }
 
 void process_locks_begin(void)
@@ -296,8 +329,12 @@ void process_locks_begin(void)
 		locks.program = program_load(&offsets, map, host.pid_depth - 1);
 		locks_read(host.own_pid, -1, &own);
 		/* the way to a process must lead to this one */
-		if (own.pid == host.own_pid)
+		if (own.pid == host.own_pid) {
 			avoid_ask_with(locks_read);
+		} else if (locks.program >= 0) {
+			close(locks.program);
+			locks.program = -1;
+		}
 	}
 	close(map);
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Measures two builds of tsnap in one run, one after the other in each round: for a change that must cost nothing.
 
-    versus.py BEFORE AFTER [ROUNDS]   two build trees; prints a Markdown table of medians, and of the second to the first
+    versus.py BEFORE AFTER [ROUNDS [PART...]]   two build trees; prints a Markdown table of medians, and of the second to the first
+
+Parts: operations starts scans reports; all, if none is named.
 """
 import importlib.machinery
 import importlib.util
@@ -16,7 +18,7 @@ from sampler import OPERATIONS, Crowd, Held, Interleaved, Report, Sampler  # noq
 
 THREADS = 20000
 SERVED = 200
-SECONDS = 10
+SECONDS = 20
 
 here = os.path.dirname(os.path.abspath(__file__))
 loader = importlib.machinery.SourceFileLoader("bench_run", os.path.join(here, "run"))
@@ -70,12 +72,15 @@ def starts(builds, rounds):
     return {"s from the start to the first sample": [statistics.median(values) for values in times]}
 
 
+PARTS = {part.__name__: part for part in (operations, starts, scans, reports)}
+
+
 def main():
     builds = [bench_run.parse(["--build", build]) for build in sys.argv[1:3]]
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     print("| what | before | after | after to before |\n| --- | --- | --- | --- |")
-    for part in (operations, starts, scans, reports):
-        for words, (before, after) in part(builds, rounds).items():
+    for part in sys.argv[4:] or PARTS:
+        for words, (before, after) in PARTS[part](builds, rounds).items():
             print("| %s | %.2f | %.2f | %.2f |" % (words, before, after, after / before), flush=True)
 
 

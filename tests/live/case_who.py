@@ -1,10 +1,12 @@
 """Owners of threads: wakers' processes, containers, units, pid namespaces; and grouping by them."""
 import os
 import re
+import signal
+import time
 
 import truth
 from case_namespaces import namespace_of
-from harness import OF_PATHS, START_S, STOP_S, Findings, Skip, case, check, rows_of
+from harness import OF_PATHS, START_S, STOP_S, Findings, Skip, case, check, rows_of, timestamp_s
 
 ID = "f75aff467357c5d0ddd47cb7ad87ed38746e018992586ff66198a5c11218f634"
 
@@ -99,6 +101,27 @@ def containers(ctx):
             findings.expect(row["container_name"] == ("tsnap-test" if "lxc" in path else ""), "%s: name %s", path,
                             row["container_name"])
     findings.close()
+
+
+@case
+def moved_to_another_group(ctx):
+    """A thread that runs all the time is shown in its new cgroup in less than a second, and in no other one later."""
+    groups = [Group(ctx, "tsnap_test_%s" % name) for name in ("one", "two", "three")]
+    workload = ctx.workload("pingpong")
+    groups[0].take(workload.tgid)
+    tool = ctx.stream("-a", "-F", 20, "-d", 60, "-p", workload["pid"], columns="cgroup")
+    tool.wait_scans(3)
+    moved = []
+    for group in groups:
+        group.take(workload.tgid)
+        moved.append((time.time(), "/" + os.path.basename(group.path)))
+        time.sleep(2)
+    moved.append((time.time(), None))
+    tool.signal(signal.SIGINT)
+    rows = rows_of(tool.finish(), workload.tid)
+    for (begin, path), (end, _) in zip(moved, moved[1:]):
+        shown = {row["cgroup"] for row in rows if begin + 1 < timestamp_s(row["timestamp"]) < end}
+        check(shown == {path}, "moved to %s, shown in %s", path, shown)
 
 
 @case

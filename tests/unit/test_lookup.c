@@ -347,6 +347,35 @@ static void thread_that_ran_is_read_again(void **state)
 	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_RAN_NS).cgroup.path, "/d");
 }
 
+static uint64_t task_groups;
+
+static bool task_get(int64_t tid, int64_t *uid, uint64_t *groups)
+{
+	*uid = 4242;
+	*groups = task_groups;
+	return tid == 7;
+}
+
+static void cgroup_is_read_again_when_moved(void **state)
+{
+	struct scene *scene = *state;
+
+	lookup_set_task_reader(scene->lookup, task_get);
+	task_groups = 1;
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/a\n");
+	assert_int_equal(fill(scene, NEED_CGROUP | NEED_USER, NOW).thread.uid, 4242);
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/b\n");
+	scene->hint.sequence = 2;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + LOOKUP_RAN_NS).cgroup.path, "/a");
+	task_groups = 2;
+	scene->hint.sequence = 3;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 2 * LOOKUP_RAN_NS).cgroup.path, "/b");
+	/* another group may have the number of one that is gone */
+	fake_proc_put(&scene->proc, 7, 7, "cgroup", "0::/c\n");
+	scene->hint.sequence = 4;
+	assert_string_equal(fill(scene, NEED_CGROUP, NOW + 3 * LOOKUP_STILL_NS).cgroup.path, "/c");
+}
+
 static void file_of_one_episode(void **state)
 {
 	struct scene *scene = *state;
@@ -530,6 +559,7 @@ int main(void)
 		scene_test(sleeper_stays_with_its_leader),
 		scene_test(uid_of_a_sleeper_is_kept),
 		scene_test(thread_that_ran_is_read_again),
+		scene_test(cgroup_is_read_again_when_moved),
 		scene_test(file_of_one_episode),
 		scene_test(file_on_cpu_is_read_each_time),
 		scene_test(waker_name_ages),

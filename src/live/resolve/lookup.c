@@ -25,6 +25,7 @@ const struct lookup_stage lookup_stages[] = {
 	{"class by call", NEED_WAIT_CLASS,                     NEED_SYSCALL,             false, stage_class_by_call},
 	{"waker",         NEED_WAKER_COMM | NEED_WAKER_PID,    0,                        false, stage_waker},
 	{"process",       NEEDS_OF_PROCESS,                    0,                        true,  stage_process},
+	{"task",          NEED_USER | NEED_CGROUP,             0,                        true,  stage_task},
 	{"user",          NEED_USER,                           0,                        true,  stage_user},
 	{"cgroup",        NEED_CGROUP,                         0,                        true,  stage_cgroup},
 	{"namespace",     NEED_PID_NS,                         0,                        true,  stage_namespace},
@@ -142,6 +143,11 @@ void lookup_set_container_reader(struct lookup *lookup, container_file_reader *r
 {
 	lookup->containers.read = read;
 	lookup->containers.of = of;
+}
+
+void lookup_set_task_reader(struct lookup *lookup, task_reader *read)
+{
+	lookup->read_task = read;
 }
 
 size_t lookup_unnamed_containers(const struct lookup *lookup, bool refused)

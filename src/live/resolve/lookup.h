@@ -25,6 +25,12 @@ struct waits *lookup_waits(const struct lookup *lookup);
 /* Sets the reader of files of containers' runtimes; at first this process reads them. */
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
 
+/* Reads a thread's effective uid, and a number that is another one once it is in other cgroups.
+ * False: not known. */
+typedef bool task_reader(int64_t tid, int64_t *uid, uint64_t *groups);
+/* Sets the reader of what the kernel itself has of a thread; at first there is none. */
+void lookup_set_task_reader(struct lookup *lookup, task_reader *read);
+
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
  * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
  * what waits_fill() does (waits/waits.h), why, and what proc_values points to; and with NEED_USER
@@ -37,9 +43,10 @@ void lookup_set_container_reader(struct lookup *lookup, container_file_reader *r
  * ran since then, they serve for LOOKUP_RAN_NS. If it did not, it cannot have called exec or
  * setuid, and only others can move it to a cgroup or take its parent: then they serve for
  * LOOKUP_STILL_NS to twice that, its uid until it runs, and its cgroup, while the leader of its
- * process is in the same, for ten times that. Facts that threads of a process share are read once
- * for all of them, so at worst they are two LOOKUP_RAN_NS old. A waker is known by its tid alone:
- * its name can be as old as that. */
+ * process is in the same, for ten times that. A task_reader shows at each of these times whether
+ * the cgroup is another: while it is not, what was read serves that long even if the thread ran.
+ * Facts that threads of a process share are read once for all of them, so at worst they are two
+ * LOOKUP_RAN_NS old. A waker is known by its tid alone: its name can be as old as that. */
 void lookup_fill(struct lookup *lookup, struct sample *sample, const struct lookup_hint *hint,
 		 uint64_t needs, int64_t now_ns);
 

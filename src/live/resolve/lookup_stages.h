@@ -33,7 +33,8 @@ struct lookup {
 	struct containers containers;
 	struct fd_dirs fd_dirs;
 	struct waits *waits;
-	uint64_t planned; /* needs that plan is for */
+	task_reader *read_task; /* NULL: none */
+	uint64_t planned;	/* needs that plan is for */
 	bool plan_of_thread;
 	lookup_stage_fill *plan[LOOKUP_STAGES_MAX + 1]; /* stages in order, ended by NULL */
 };
@@ -49,6 +50,9 @@ struct lookup_item {
 	bool class_open;       /* the wait class is wanted, and not known yet */
 	struct thread *thread; /* cached facts; NULL: no stage of the plan is of_thread */
 	bool renamed;	       /* the thread's name changed since it was cached */
+	bool task_known;       /* task_uid and groups were read, by read_task() */
+	int64_t task_uid;
+	uint64_t groups;
 };
 
 struct lookup_stage {
@@ -67,10 +71,10 @@ extern const size_t lookup_stage_count;
 lookup_stage_fill stage_workqueue, stage_call, stage_class_by_call, stage_file, stage_class,
 	stage_wait;
 /* thread_stages.c: the thread's waker, process, user, cgroup, namespace and container. */
-lookup_stage_fill stage_waker, stage_process, stage_user, stage_cgroup, stage_namespace,
+lookup_stage_fill stage_waker, stage_process, stage_task, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;
 
-/* Facts that are cached of a thread. With -a there is one struct for each thread of the host: 192
+/* Facts that are cached of a thread. With -a there is one struct for each thread of the host: 208
  * bytes with malloc(3)'s own. */
 struct thread {
 	struct cache_entry entry; /* key: tid */
@@ -85,7 +89,8 @@ struct thread {
 	const char *user, *cgroup, *cgroup_others;
 	struct sample_process process;
 	struct sample_namespace namespace;
-	int64_t cgroup_ns;	    /* time when cgroup was read; 0: it ran since */
+	int64_t cgroup_ns;	    /* time when cgroup was read; 0: never */
+	uint64_t cgroup_groups;	    /* groups at that time; 0: not known */
 	int64_t files_requested_ns; /* time when files_shared was found out */
 	/* the file of one episode in a system call */
 	uint64_t file_sequence;
@@ -94,6 +99,7 @@ struct thread {
 	bool file_known;
 	bool files_shared; /* result of fd_are_shared() */
 	bool uid_read;	   /* uid was read since it ran */
+	bool cgroup_still; /* it has not run since cgroup_ns */
 	bool was_running;
 };
 

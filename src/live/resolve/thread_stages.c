@@ -67,8 +67,7 @@ struct thread *thread_find(struct lookup_item *item)
 		item->renamed = thread->comm != sample->thread.comm;
 	}
 	if (thread_ran(thread, sample, item->hint)) {
-		thread->uid_read = false;
-		thread->cgroup_ns = 0;
+		thread->uid_read = thread->cgroup_still = false;
 	}
 	thread->known = 0;
 	thread->read_ns = item->now_ns;
@@ -120,16 +119,29 @@ void stage_process(struct lookup_item *item)
 		sample_process_fill(&sample->process, &thread->process);
 }
 
+/* Reads what the kernel has of a thread whose user or cgroup is about to be read. */
+void stage_task(struct lookup_item *item)
+{
+	if (item->needs & (NEED_USER | NEED_CGROUP) & ~item->thread->known)
+		item->task_known = item->lookup->read_task &&
+				   item->lookup->read_task(item->sample->thread.tid,
+							   &item->task_uid, &item->groups);
+}
+
 static SELDOM void user_read(struct lookup_item *item, struct thread *thread)
 {
 	const struct lookup *lookup = item->lookup;
 	const struct sample *sample = item->sample;
 
-	if (!thread->uid_read)
-		thread->uid_read = !proc_owner_read(lookup->root, sample->thread.pid,
-						    sample->thread.tid, &thread->uid);
-	if (!thread->uid_read)
-		thread->uid = sample->thread.uid;
+	if (item->task_known) {
+		thread->uid = item->task_uid;
+	} else {
+		if (!thread->uid_read)
+			thread->uid_read = !proc_owner_read(lookup->root, sample->thread.pid,
+							    sample->thread.tid, &thread->uid);
+		if (!thread->uid_read)
+			thread->uid = sample->thread.uid;
+	}
 	thread->user = thread->uid == ABSENT
 			       ? NULL
 			       : user_name(&item->lookup->users, thread->uid, item->now_ns);
@@ -146,22 +158,35 @@ void stage_user(struct lookup_item *item)
 	sample->thread.uid = thread->uid;
 }
 
-/* Updates the thread's cgroup. Processes are nearly always moved whole: then their leaders are
- * moved, too. */
-static SELDOM void cgroup_take(struct lookup_item *item, struct thread *thread)
+/* True if the thread is in the cgroup that was read before. Processes are nearly always moved
+ * whole: then their leaders are moved, too. */
+static bool cgroup_serves(const struct lookup_item *item, const struct thread *thread)
 {
 	struct lookup *lookup = item->lookup;
 	const struct sample *sample = item->sample;
-	int64_t now_ns = item->now_ns;
+	int64_t serves_ns = thread->cgroup_still ? CGROUP_OWN_NS : LOOKUP_STILL_NS;
 
-	if (sample->thread.tid != sample->thread.pid && thread->cgroup_ns &&
-	    now_ns - thread->cgroup_ns <
-		    lookup_spread_ns((uint64_t)sample->thread.tid, CGROUP_OWN_NS) &&
-	    process_cgroup(&lookup->processes, lookup->root, sample, now_ns) == thread->cgroup)
+	if (!thread->cgroup_ns || item->now_ns - thread->cgroup_ns >=
+					  lookup_spread_ns((uint64_t)sample->thread.tid, serves_ns))
+		return false;
+	if (item->task_known)
+		return item->groups == thread->cgroup_groups;
+	return thread->cgroup_still && sample->thread.tid != sample->thread.pid &&
+	       process_cgroup(&lookup->processes, lookup->root, sample, item->now_ns) ==
+		       thread->cgroup;
+}
+
+static SELDOM void cgroup_take(struct lookup_item *item, struct thread *thread)
+{
+	const struct sample *sample = item->sample;
+
+	if (cgroup_serves(item, thread))
 		return;
-	thread->cgroup = cgroup_read(lookup->root, sample->thread.pid, sample->thread.tid,
+	thread->cgroup = cgroup_read(item->lookup->root, sample->thread.pid, sample->thread.tid,
 				     &thread->cgroup_others);
-	thread->cgroup_ns = now_ns;
+	thread->cgroup_ns = item->now_ns;
+	thread->cgroup_groups = item->groups;
+	thread->cgroup_still = true;
 }
 
 void stage_cgroup(struct lookup_item *item)
