@@ -299,5 +299,6 @@ int main(int argc, char **argv)
 			output_complain(e.detail);
 	}
 	error_done(&e);
+	keeper_progress()->exit_code = 1 + (int)code;
 	return (int)code;
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/memory.h"
+#include "keeper/keeper.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -220,6 +221,21 @@ bool avoids_file(const char *path)
 			return true;
 	}
 	return false;
+}
+
+bool avoids_user_mounts(void)
+{
+	keeper_progress()->user_mounts = true;
+	return avoids_file(AVOID_USER_MOUNTS);
+}
+
+bool avoids_descriptor(int fd)
+{
+	struct avoid_state state = {.user_mount = false};
+
+	if (state_ask)
+		state_ask(keeper_progress()->worker_pid, fd, &state);
+	return state.user_mount && avoids_user_mounts();
 }
 
 bool avoids_users(void)

@@ -14,12 +14,15 @@
 #include "base/text.h"
 
 #define AVOID_FILES_MAX 16
+/* In place of a directory: file systems that anybody may mount, and have his own program serve. */
+#define AVOID_USER_MOUNTS "all that were mounted in user namespaces"
 
 /* What a look at a process would wait for now. */
 struct avoid_state {
 	const char *why; /* static words, "its memory map is locked"; NULL: nothing */
 	uint64_t holder; /* another number once another thread has the lock: it is only busy */
 	int64_t pid;	 /* the process, or 0 */
+	bool user_mount; /* the descriptor's file system was mounted in a user namespace */
 };
 
 /* Has avoids_process() and avoids_fdinfo() ask for the state of the process of a thread, and of a
@@ -42,6 +45,11 @@ bool avoids_process(int64_t id);
  * which sleeps has locked, for ever if the server of a file in it does not answer polls. */
 bool avoids_fdinfo(int64_t id, int fd);
 bool avoids_file(const char *path);
+/* True if a descriptor of this process must not be opened: its file system was mounted in a user
+ * namespace, and such a file has blocked a worker. */
+bool avoids_descriptor(int fd);
+/* The same for all files of a process in a user namespace. */
+bool avoids_user_mounts(void);
 bool avoids_users(void);
 
 /* Number of times that a process was found to be locked. */

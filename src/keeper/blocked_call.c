@@ -12,7 +12,8 @@
 #define WAIT_NAME_SIZE 128
 #define LINE_SIZE 256
 
-/* Indexes of a call's arguments that name the process or file that it reads; -1: none. */
+/* Indexes of a call's arguments that name the process or file that it reads; -1: none; all -1: what
+ * it reads can't be found. */
 struct call_row {
 	long number;
 	int pid, fd, path; /* a path is relative to the directory fd, if there is one */
@@ -27,7 +28,7 @@ static const struct call_row call_rows[] = {
 	{SYS_getdents64,          -1,  0, -1},
 	{SYS_fstat,               -1,  0, -1},
 	{SYS_fstatfs,             -1,  0, -1},
-	{SYS_close,               -1,  0, -1},
+	{SYS_close,               -1, -1, -1}, /* the number may be another file's by now */
 	{SYS_openat,              -1,  0,  1},
 	{437 /* openat2 */,       -1,  0,  1},
 	{SYS_newfstatat,          -1,  0,  1},
@@ -161,7 +162,8 @@ static bool path_subject(struct blocked_subject *subject)
 	return path[0] == '/' && strncmp(path, "/dev/", 5) && strncmp(path, "/sys/", 5);
 }
 
-static const char *why_find(pid_t pid, pid_t tid, bool memory)
+/* NULL: the thread waits in another function. */
+static const char *why_find(pid_t pid, pid_t tid)
 {
 	char path[64], function[WAIT_NAME_SIZE];
 
@@ -171,7 +173,7 @@ static const char *why_find(pid_t pid, pid_t tid, bool memory)
 			if (!strncmp(function, wait_rows[i].function,
 				     strlen(wait_rows[i].function)))
 				return wait_rows[i].why;
-	return memory ? "its memory map is locked" : "it does not answer";
+	return NULL;
 }
 
 /* True if the call waits for the lock of the memory map. */
@@ -192,13 +194,20 @@ bool blocked_subject_find(pid_t pid, pid_t tid, const struct blocked_call *call,
 {
 	const struct call_row *row = row_find(call->number);
 
-	*subject = (struct blocked_subject){.pid = 0};
-	if (row && row->pid >= 0)
-		subject->pid = (int64_t)call->arguments[row->pid];
-	else if (!row || !path_find(pid, row, call->arguments, subject->name) ||
-		 !path_subject(subject))
+	*subject = (struct blocked_subject){.why = why_find(pid, tid)};
+	if (!row)
 		return false;
-	subject->why = why_find(pid, tid, reads_memory(row, subject->name));
+	if (row->pid >= 0) {
+		subject->pid = (int64_t)call->arguments[row->pid];
+	} else if (row->fd < 0 && row->path < 0) {
+		snprintf(subject->name, PATH_MAX, "a file that was closed");
+		return subject->why;
+	} else if (!path_find(pid, row, call->arguments, subject->name) || !path_subject(subject)) {
+		return false;
+	}
+	if (!subject->why)
+		subject->why = reads_memory(row, subject->name) ? "its memory map is locked"
+								: "it does not answer";
 	if (subject->pid)
 		snprintf(subject->name, PATH_MAX, "process %lld", (long long)subject->pid);
 	return true;

@@ -148,6 +148,8 @@ static bool subject_avoid(const struct blocked_subject *subject)
 		return avoid_users();
 	if (subject->pid)
 		return avoid_process(subject->pid, subject->why);
+	if (shared_progress->user_mounts && avoid_files(AVOID_USER_MOUNTS, subject->why))
+		return true;
 	mount_point_find(subject->name, point);
 	return avoid_files(point, subject->why);
 }
@@ -215,9 +217,11 @@ static void worker_keep(struct watch *watch, const sigset_t *signals)
 		watch->shown = (pid_t)shared_progress->worker_pid;
 		if (number > 0 || !watch->shown)
 			continue;
-		/* without its guard it was killed, and ends when a call of another thread does */
+		/* without its guard it has ended, but for a thread whose call does not */
 		guard = (pid_t)shared_progress->guard;
 		killed = guard && syscall(SYS_tgkill, watch->worker, guard, 0) ? killed + 1 : 0;
+		if (killed && shared_progress->exit_code)
+			keeper_end(W_EXITCODE(shared_progress->exit_code - 1, 0));
 		if (killed > 1)
 			keeper_end(SIGKILL);
 		if (!killed && worker_is_blocked(watch))
@@ -307,7 +311,7 @@ bool keeper_begin(void (*limits_explain)(int err, struct text *to))
 		worker_give_up(&watch);
 		shared->worker_pid = 0;
 		shared->guard = shared->users_ns = 0;
-		shared->saved = false;
+		shared->saved = shared->user_mounts = false;
 		keyed_done(&watch.reading);
 	}
 }
@@ -363,8 +367,10 @@ static void *guard_run(void *of)
 		terminal_rescue();
 	}
 	/* Files would stay open for as long as another thread waits in the kernel: a reader of the
-	 * output would get no end, a recording would stay locked, and probes would run on. */
-	for (int fd = DESCRIPTORS_WANTED - 1; fd >= 0; fd--)
+	 * output would get no end, a recording would stay locked, and probes would run on. A server
+	 * may block the end of a file, too: output and probes, which were opened first, are first.
+	 */
+	for (int fd = 0; fd < DESCRIPTORS_WANTED; fd++)
 		close(fd);
 	shared_progress->guard = 0;
 	_exit(EXIT_FAILURE);

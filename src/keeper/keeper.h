@@ -20,7 +20,8 @@
  *   and can always be stopped. If a thread of the worker sleeps in one call (blocked_call.h) for
  *   a second, the keeper has the worker's guard, a thread that does nothing else, save what was
  *   sampled and close all files. Then it kills the worker, and starts a new one that avoids that
- *   process or file. It restores the terminal after a worker of --top that could not
+ *   process or file; or all files of mounts that any user can make, the first time that one of
+ *   them blocks. It restores the terminal after a worker of --top that could not
  *   (terminal_rescue.h).
  *
  * If the keeper is killed, the guard has the worker end in order.
@@ -44,6 +45,8 @@ struct keeper_progress {
 	_Atomic int64_t
 		guard;	    /* thread id of the worker's guard; 0: none, or it closed all files */
 	_Atomic bool saved; /* the guard has saved what was sampled */
+	_Atomic bool user_mounts; /* the worker has files of AVOID_USER_MOUNTS */
+	_Atomic int exit_code; /* 1 + that of the worker, once it has done all but to end; or 0 */
 	_Atomic int64_t delivered_ns; /* scan time up to which all is printed, or on the disk */
 	_Atomic int64_t worker_pid;   /* pid of the present worker, as /proc shows it; 0: not yet */
 	_Atomic int64_t

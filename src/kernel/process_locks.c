@@ -28,6 +28,7 @@ struct answer {
 	uint64_t memory, memory_after;	   /* address of the memory map before and after; 0: none */
 	uint64_t set_owner, set_state;	   /* of the descriptor's epoll set */
 	uint64_t uid, groups;
+	uint64_t parent_ns; /* of the user namespace of the descriptor's file system */
 };
 
 #define ANSWER(member) ((short)offsetof(struct answer, member))
@@ -39,14 +40,15 @@ struct offsets {
 	int ids, node_shift, node_slots;
 	int mmap_lock, exec_lock, count, owner;
 	int mutex_owner; /* -1: exec_lock is an rwsem */
-	int files, table, table_size, descriptors, private_data;
+	int files, table, table_size, descriptors, inode, file_system, user_ns, parent_ns;
+	int private_data;
 	int set_file, set_owner; /* of an epoll set: its file, and the owner of its mutex */
 };
 
 static struct {
 	pthread_mutex_t mutex;
 	int program;
-	bool exec_is_mutex, knows_sets;
+	bool exec_is_mutex, knows_files;
 	struct answer *answer; /* mapped */
 } locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
 
@@ -97,12 +99,16 @@ static bool offsets_find(const struct btf_types *btf, struct offsets *at)
 	       offset_add(btf, "mutex", "owner", 8, &at->mutex_owner);
 }
 
-static bool set_offsets_find(const struct btf_types *btf, struct offsets *at)
+static bool file_offsets_find(const struct btf_types *btf, struct offsets *at)
 {
 	return offset_add(btf, "task_struct", "files", 8, &at->files) &&
 	       offset_add(btf, "files_struct", "fdt", 8, &at->table) &&
 	       offset_add(btf, "fdtable", "max_fds", 4, &at->table_size) &&
 	       offset_add(btf, "fdtable", "fd", 8, &at->descriptors) &&
+	       offset_add(btf, "file", "f_inode", 8, &at->inode) &&
+	       offset_add(btf, "inode", "i_sb", 8, &at->file_system) &&
+	       offset_add(btf, "super_block", "s_user_ns", 8, &at->user_ns) &&
+	       offset_add(btf, "user_namespace", "parent", 8, &at->parent_ns) &&
 	       offset_add(btf, "file", "private_data", 8, &at->private_data) &&
 	       offset_add(btf, "eventpoll", "file", 8, &at->set_file) &&
 	       offset_add(btf, "eventpoll", "mtx", 8, &at->set_owner) &&
@@ -209,18 +215,23 @@ static int program_load(const struct offsets *at, int map, int up)
 		BPF_STORE_(BPF_REG_6, ANSWER(pid), BPF_REG_1),
 		/* the file of the descriptor, if there is one */
 		BPF_LOAD_(BPF_REG_9, BPF_REG_10, DESCRIPTOR),
-		JUMP_(BPF_JEQ, BPF_REG_9, 0, 82),
+		JUMP_(BPF_JEQ, BPF_REG_9, 0, 115),
 		BPF_ADD_(BPF_REG_9, -1),
 		READ_(BPF_REG_7, 8, BPF_REG_8, at->files),
 		READ_(BPF_REG_7, 8, BPF_REG_7, at->table),
 		READ_(BPF_REG_1, 4, BPF_REG_7, at->table_size),
-		BPF_OP_(BPF_JMP | BPF_JGE | BPF_X, BPF_REG_9, BPF_REG_1, 56, 0),
+		BPF_OP_(BPF_JMP | BPF_JGE | BPF_X, BPF_REG_9, BPF_REG_1, 89, 0),
 		READ_(BPF_REG_7, 8, BPF_REG_7, at->descriptors),
 		BY_(BPF_LSH, BPF_REG_9, 3),
 		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_9),
 		READ_(BPF_REG_7, 8, BPF_REG_7, 0),
 		BPF_COPY_(BPF_REG_9, BPF_REG_7),
-		READ_(BPF_REG_7, 8, BPF_REG_7, at->private_data),
+		/* a user namespace but the first has a parent */
+		READ_(BPF_REG_7, 8, BPF_REG_9, at->inode),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->file_system),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->user_ns),
+		ANSWER_(parent_ns, 8, BPF_REG_7, at->parent_ns),
+		READ_(BPF_REG_7, 8, BPF_REG_9, at->private_data),
 		/* an epoll set knows its file */
 		READ_(BPF_REG_1, 8, BPF_REG_7, at->set_file),
 		BPF_OP_(BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_9, 20, 0),
@@ -261,12 +272,12 @@ static const char *set_why(const struct answer *answer)
  * no program. */
 static bool answer_get(int64_t tid, int fd, struct answer *answer)
 {
-	uint64_t set = locks.knows_sets ? (uint64_t)(fd + 1) << 32 : 0;
+	uint64_t set = locks.knows_files ? (uint64_t)(fd + 1) << 32 : 0;
 
 	if (locks.program < 0)
 		return false;
 	pthread_mutex_lock(&locks.mutex);
-	locks.answer->pid = locks.answer->set_owner = 0;
+	locks.answer->pid = locks.answer->set_owner = locks.answer->parent_ns = 0;
 	*answer = (struct answer){0};
 	if (!bpf_call_run(locks.program, (uint64_t)tid | set))
 		*answer = *locks.answer;
@@ -289,6 +300,7 @@ static void locks_read(int64_t id, int fd, struct avoid_state *state)
 	state->why = memory		    ? "its memory map is locked"
 		     : exec_blocks(&answer) ? "an exec that has not ended"
 					    : set_why(&answer);
+	state->user_mount = answer.parent_ns;
 	state->holder = memory ? answer.memory_count ^ answer.memory_owner
 			       : answer.exec_count ^ answer.exec_owner;
 }
@@ -320,7 +332,7 @@ void process_locks_begin(void)
 	if (map < 0)
 		return;
 	found = !btf_kernel(&btf, NULL) && offsets_find(btf, &offsets);
-	locks.knows_sets = found && set_offsets_find(btf, &offsets);
+	locks.knows_files = found && file_offsets_find(btf, &offsets);
 	btf_kernel_forget(); /* what forks parsers must stay small */
 	host_read(&host);
 	if (found && !bpf_call_map_mapped(map, sizeof(struct answer), &answer)) {

@@ -5,6 +5,7 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "unwind/file_request.h"
 #include "unwind/function_name.h"
 
@@ -210,16 +211,39 @@ static void module_done(struct module_table *table, struct module *module)
 {
 	table_shrink(table, module);
 	rows_forget(&module->table);
-	if (module->fd >= 0)
-		close(module->fd);
 	free(module->image);
 	free(module->path);
 	free(module->location);
 }
 
+static void *descriptors_close(void *of)
+{
+	for (int *fd = of; *fd >= 0; fd++)
+		close(*fd);
+	free(of);
+	return NULL;
+}
+
+/* Closes the files in a thread that nobody waits for: a server may never answer that. */
+static void files_close(const struct module_table *table)
+{
+	int *fds = memory_get((table->count + 1) * sizeof(*fds)), *fd = fds;
+	pthread_t thread;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		if (table->modules[i]->fd >= 0)
+			*fd++ = table->modules[i]->fd;
+	*fd = -1;
+	if (thread_begin(&thread, descriptors_close, fds))
+		descriptors_close(fds);
+	else
+		pthread_detach(thread);
+}
+
 void module_table_clear(struct module_table *table)
 {
 	file_forget(table->parser);
+	files_close(table);
 	for (uint32_t i = 0; i < table->count; i++) {
 		table->modules[i]->table.generation = 0;
 		module_done(table, table->modules[i]);
@@ -320,6 +344,8 @@ static void module_forget(struct module_table *table, struct module *module)
 	index_remove(&table->at, module->key);
 	if (known && !--*known)
 		index_remove(&table->known_by, (uint64_t)module->known_pid);
+	if (module->fd >= 0)
+		close(module->fd);
 	module_done(table, module);
 	*module = (struct module){.number = number, .fd = -1, .closed = true, .nobody = true};
 	table->free = memory_grow(table->free, &table->free_capacity, table->free_count + 1,

@@ -184,6 +184,25 @@ def stuck_and_killed(ctx):
     check("what it had not written is lost: by signal 9" in tool.err, "not reported: %s", tool.err)
 
 
+@case(alone=True)
+def stuck_user_mounts(ctx):
+    """Programs in file systems that any user can mount, whose servers stop to answer, one after the other: the first costs a worker, the
+    others cost their own names."""
+    tool, spin = ctx.plain("-v", "-i", 2, "-a", "--stacks"), ctx.workload("spin")
+    wait_until(lambda: scans_due(tool.out.decode()), START_S, "a report")
+    for _ in range(3):
+        ctx.workload("stuck_overlay")
+        seen = len(scans_due(tool.out.decode()))
+        wait_until(lambda seen=seen: len(scans_due(tool.out.decode())) > seen + 1, START_S, "two reports")
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0, STOP_S)
+    out = tool.out.decode()
+    check(out.count("was replaced by another") == 1, "workers were replaced: %s", out)
+    check("hangs: all that were mounted in user namespaces (a FUSE server" in out, "not told: %s", out)
+    check("spin" in out.rsplit("scans in", 1)[0].rsplit("scans in", 1)[1], "the thread that spins is not there: %s", out)
+    spin.end()
+
+
 STREAM_STEP_S = 2
 STREAM_ALL_S = 1800  # length of a stream with --all
 CROWD, CROWD_ALL = 120, 300

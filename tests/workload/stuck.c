@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +72,7 @@ static void message_answer(int device, const struct fuse_in_header *in, const ch
 	struct fuse_attr_out attr = {.attr_valid = served->reads ? 0 : 1000,
 				     .attr = attributes(in->nodeid)};
 	struct fuse_open_out open_out = {.fh = in->nodeid};
+	struct fuse_statfs_out system = {.st = {.bsize = PAGE_BYTES, .namelen = 255}};
 
 	if (served->dead)
 		return;
@@ -85,6 +87,9 @@ static void message_answer(int device, const struct fuse_in_header *in, const ch
 		break;
 	case FUSE_GETATTR:
 		reply(device, in->unique, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_STATFS:
+		reply(device, in->unique, 0, &system, sizeof(system));
 		break;
 	case FUSE_OPEN:
 		open_out.open_flags = in->nodeid == NODE ? 0 : FOPEN_DIRECT_IO;
@@ -287,21 +292,20 @@ static void epoll_run(void)
 	reported(pid, "S");
 }
 
-/* Runs a program in a file of a server that has died since. */
-static void file_run(void)
+/* Runs a program in a file of a server, which dies then. */
+static void program_run(const char *path)
 {
 #if defined(__x86_64__)
 	/* mov $SYS_pause, %eax; syscall; ret */
 	static const unsigned char code[] = {0xb8, SYS_pause, 0, 0, 0, 0x0f, 0x05, 0xc3};
 	pid_t pid;
 
-	server_start();
 	memcpy(served->page, code, sizeof(code));
 	served->reads = true;
 	pid = child_fork();
 	if (!pid) {
 		void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-				  file_open(CACHED_FILE), 0);
+				  file_open(path), 0);
 		void (*run)(void);
 
 		memcpy(&run, &page, sizeof(run));
@@ -312,8 +316,46 @@ static void file_run(void)
 	served->dead = true;
 	reported(pid, "S");
 #else
+	(void)path;
 	unready("its file holds code of x86-64");
 #endif
+}
+
+static void file_run(void)
+{
+	server_start();
+	program_run(CACHED_FILE);
+}
+
+static void text_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		unready("a user namespace can't be used");
+	close(fd);
+}
+
+/* The same in an overlay file system of a user namespace. The kernel asks the server as the user
+ * who mounted that, so root, too, may open the file. Each process has another path. */
+static void overlay_run(void)
+{
+	char path[64],
+		options[] = "lowerdir=" MOUNT_POINT ",upperdir=/tmp/u,workdir=/tmp/w,userxattr";
+
+	if (unshare(CLONE_NEWUSER))
+		unready("a user namespace can't be made");
+	text_write("/proc/self/setgroups", "deny");
+	text_write("/proc/self/uid_map", "0 0 1");
+	text_write("/proc/self/gid_map", "0 0 1");
+	server_start();
+	snprintf(path, sizeof(path), "/tmp/%d", getpid());
+	if (mount("stuck", "/tmp", "tmpfs", 0, NULL) || mkdir("/tmp/u", 0755) ||
+	    mkdir("/tmp/w", 0755) || mkdir(path, 0755) ||
+	    mount("stuck", path, "overlay", 0, options))
+		unready("an overlay file system can't be mounted");
+	strcat(path, "/cached");
+	program_run(path);
 }
 
 const struct workload stuck_workloads[] = {
@@ -322,6 +364,7 @@ const struct workload stuck_workloads[] = {
 	 maps_run},
 	{"stuck_epoll", "", "an epoll set that is locked for ever", epoll_run},
 	{"stuck_file", "", "a program in a file of a FUSE server that died", file_run},
+	{"stuck_overlay", "", "the same through an overlay of a user namespace", overlay_run},
 	{"stuck_exec", "", "an exec that does not end", exec_run},
 	{0},
 };

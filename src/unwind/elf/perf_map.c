@@ -52,7 +52,7 @@ int perf_map_open(const char *proc_root, int64_t tid, int64_t uid, bool *refused
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &file) || ((int64_t)file.st_uid != uid &&
-				 (file.st_uid || !process_shares_mounts(proc_root, tid)))) {
+				 (file.st_uid || !process_shares(proc_root, tid, "mnt")))) {
 		close(fd);
 		*refused = true;
 		return -EPERM;

@@ -78,7 +78,9 @@ static int plain_open(int named)
 
 	if (named < 0)
 		return named;
-	if (is_plain(named)) {
+	if (avoids_descriptor(named)) {
+		fd = -ETIMEDOUT;
+	} else if (is_plain(named)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", named);
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		fd = fd < 0 ? -errno : fd;
@@ -135,13 +137,26 @@ static int name_within(int root, const char *path)
 	return (int)fd;
 }
 
+bool process_shares(const char *proc_root, int64_t tid, const char *kind)
+{
+	struct stat own, its;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	if (stat(path, &own))
+		return false;
+	snprintf(path, sizeof(path), "%s/%lld/ns/%s", proc_root, (long long)tid, kind);
+	return !stat(path, &its) && own.st_ino == its.st_ino && own.st_dev == its.st_dev;
+}
+
 int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain)
 {
 	char directory[PATH_MAX];
 	int root;
 
 	snprintf(directory, sizeof(directory), "/%s", path);
-	if (avoids_process(tid) || avoids_file(directory))
+	if (avoids_process(tid) || avoids_file(directory) ||
+	    (!process_shares(proc_root, tid, "user") && avoids_user_mounts()))
 		return -ETIMEDOUT;
 	snprintf(directory, sizeof(directory), "%s/%lld/root", proc_root, (long long)tid);
 	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -155,16 +170,6 @@ int process_link_open(const char *link)
 	int named = open(link, O_PATH | O_CLOEXEC);
 
 	return plain_open(named < 0 ? -errno : named);
-}
-
-bool process_shares_mounts(const char *proc_root, int64_t tid)
-{
-	struct stat own, its;
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%lld/ns/mnt", proc_root, (long long)tid);
-	return !stat(path, &its) && !stat("/proc/self/ns/mnt", &own) && own.st_ino == its.st_ino &&
-	       own.st_dev == its.st_dev;
 }
 
 bool process_has_root(const char *proc_root, int64_t tid)

@@ -27,9 +27,9 @@ typedef void lines_callback(void *of, char *line);
  * is longer than 16 KB is dropped. Returns 0 or -errno. */
 int lines_each(int fd, uint64_t most, lines_callback *take, void *of);
 
-/* True if the process has the mount namespace of tsnap: no other user has put there what is
- * there. */
-bool process_shares_mounts(const char *proc_root, int64_t tid);
+/* True if the process is in tsnap's namespace of that kind: "user"; "mnt": no other user has put
+ * there what is there. */
+bool process_shares(const char *proc_root, int64_t tid, const char *kind);
 
 /* Returns the process' effective uid, or -1. */
 int64_t process_user(const char *proc_root, int64_t tid);
