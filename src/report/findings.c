@@ -1142,20 +1142,10 @@ static bool is_wait(const struct sample *sample)
 	       (sample->now.state == STATE_SLEEP && wait_class_works(sample->wait.why));
 }
 
-/* True for what -a shows besides: a thread that has no work is nobody's problem. */
-static bool is_idle(const struct sample *sample)
-{
-	return !is_wait(sample) && sample->now.state != STATE_ON;
-}
-
 static void facts_add(struct findings *findings, const struct finding_case *of)
 {
 	const struct sample *sample = of->sample;
 
-	if (is_idle(sample)) {
-		findings->idle_us = sum(findings->idle_us, of->weight_us);
-		return;
-	}
 	findings->total_us = sum(findings->total_us, of->weight_us);
 	if (is_wait(sample) && sample->now.state_us != ABSENT &&
 	    sample->now.state_us > findings->longest_us)
@@ -1186,8 +1176,7 @@ static void group_find(struct findings *findings, const union value *group, enum
 		     weight_us == ABSENT ? 0 : weight_us);
 	if (pass == PASS_FACTS) {
 		facts_add(findings, &of);
-	} else if (!is_idle(&sample) && of.rooted == (pass == PASS_ROOTED) &&
-		   !holder_add(findings, &of)) {
+	} else if (of.rooted == (pass == PASS_ROOTED) && !holder_add(findings, &of)) {
 		case_add(findings, &of);
 	}
 }
@@ -1447,11 +1436,9 @@ void findings_fill(struct findings *findings, const struct tally *tally,
 	for (int pass = PASS_FACTS; pass < PASS_COUNT; pass++) {
 		for (size_t at = 0; at < findings->groups.count; at++)
 			group_find(findings, group_at(&findings->groups, at), (enum pass)pass);
-		if (pass == PASS_FACTS &&
-		    tally->shared_us > findings->total_us + findings->idle_us) {
-			findings->unseen_us =
-				tally->shared_us - findings->total_us - findings->idle_us;
-			findings->total_us = sum(findings->total_us, findings->unseen_us);
+		if (pass == PASS_FACTS && tally->shared_us > findings->total_us) {
+			findings->unseen_us = tally->shared_us - findings->total_us;
+			findings->total_us = tally->shared_us;
 		}
 	}
 	names_sort(&findings->runners);

@@ -123,7 +123,6 @@ struct findings {
 	struct index busy;	       /* tid to time on a CPU */
 	struct index through;	       /* hash of the begin of a chain to a finding, plus one */
 	int64_t total_us, none_us;     /* all time; under no problem. unseen_us: what is missing */
-	int64_t idle_us;	       /* of threads without work, beside total_us */
 	int64_t unseen_us, longest_us; /* longest: of all waits */
 	int64_t on_us, rq_us, kernel_us;
 	int64_t elapsed_us, cpus; /* cpus: ABSENT if not known */

@@ -138,18 +138,18 @@ static const struct {
 	struct seen seen[4];
 } cases[] = {
 	/* clang-format off */
-	{"deadlock", "certain", {{10, 4, 900000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
+	{"deadlock", "certain", {{10, 4, 900000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
 		.root_why = "deadlock", .chain = "a mutex> b mutex> a DEADLOCK"}}},
-	{"deadlock", "certain", {{10, 4, 900000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "a", .root_tid = 10,
+	{"deadlock", "certain", {{10, 4, 900000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "a", .root_tid = 10,
 		.root_state = "S", .root_why = "deadlock", .depth = OF_ITSELF, .chain = "a mutex> a DEADLOCK"}}},
-	{NULL, NULL, {{10, 4, 9000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
+	{NULL, NULL, {{10, 4, 9000, "S", .comm = "a", .kind = "mutex", .sure = "certain", .root = "b", .root_state = "S",
 		.root_why = "deadlock", .chain = "a mutex> b mutex> a DEADLOCK"}}}, /* one ends later than it began */
-	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .why = "write", .kind = "pipe", .sure = "likely", .root = "b", .root_state = "S",
+	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .kind = "pipe", .sure = "likely", .root = "b", .root_state = "S",
 		.root_why = "cycle", .chain = "a pipe> b pipe> a cycle"}}},
 
-	{"cycle", "likely", {{10, SCANS, 9 * SECOND_US, "S", .comm = "a", .why = "lock", .kind = "file lock", .sure = "likely", .root = "b",
+	{"cycle", "likely", {{10, SCANS, 9 * SECOND_US, "S", .comm = "a", .kind = "file lock", .sure = "likely", .root = "b",
 		.root_state = "S", .root_why = "cycle", .chain = "a file lock> b child> a cycle"}}},
-	{NULL, NULL, {{10, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "file lock", .sure = "likely", .root = "b", .root_state = "S",
+	{NULL, NULL, {{10, SCANS, 90000, "S", .comm = "a", .kind = "file lock", .sure = "likely", .root = "b", .root_state = "S",
 		.root_why = "cycle", .chain = "a file lock> b child> a cycle"}}}, /* it has just begun */
 
 	{"stopped", "certain", {{10, SCANS, 4 * SECOND_US, "S", .comm = "a", .why = "lock", .kind = "file lock", .sure = "certain",
@@ -223,8 +223,6 @@ static const struct {
 		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}},
 	{NULL, NULL, {{10, SCANS, 9000, "S", .comm = "a", .why = "client", .kind = "socket", .sure = "likely", .root = "b",
 		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}}, /* nobody notices */
-	{NULL, NULL, {{10, SCANS, 9 * SECOND_US, "S", .comm = "sh", .why = "child", .kind = "child", .sure = "certain", .root = "sleep",
-		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}}, /* a thread without work, which -a shows */
 
 	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
 	{"uneven_cpus", "likely", {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 50000, "RQ", .comm = "a", .kind = "cpu",
@@ -470,6 +468,8 @@ static void server_of_many(void **state)
 	findings_done(&findings);
 }
 
+/* Clients of an event loop wait for what chains of others lead on to from a thread of its name,
+ * unless these lead to several ends. */
 /* What a holder does for less than half of the time is not told. */
 static void holder_of_many_calls(void **state)
 {
@@ -497,8 +497,6 @@ static void holder_of_many_calls(void **state)
 	text_done(&out);
 }
 
-/* Clients of an event loop wait for what chains of others lead on to from a thread of its name,
- * unless these lead to several ends. */
 static void open_ends(void **state)
 {
 #define CLIENT(tid, root_, root_tid_, chain_, depth_)                                        \
@@ -774,9 +772,9 @@ int main(void)
 		cmocka_unit_test(symptoms),
 		cmocka_unit_test(kernel_of_a_few),
 		cmocka_unit_test(server_of_many),
-		cmocka_unit_test(holder_of_many_calls),
 		cmocka_unit_test(open_ends),
 		cmocka_unit_test(unknown_threads),
+		cmocka_unit_test(holder_of_many_calls),
 		cmocka_unit_test(names_like_links),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(storms),
