@@ -137,14 +137,11 @@ static void vfork_edge(const struct wait_facts *facts, const struct sample *samp
 	edge->sure = children.count == 1 ? SURE_CERTAIN : children.count ? SURE_LIKELY : SURE_NONE;
 }
 
+/* Also of clone(2), as posix_spawn(3) calls it. Other waits in these calls, for memory or a lock,
+ * are in other functions. */
 const struct wait_object vfork_object = {
-	.calls =
-		(const struct wait_call[]){
-			{"vfork", vfork_describe, 0},
-			{"clone", vfork_describe, 0},
-			{"clone3", vfork_describe, 0},
-			{0},
-		},
+	.functions = (const char *const[]){"kernel_clone", "_do_fork", "do_fork",
+					   "wait_for_vfork_done", NULL},
+	.describe = vfork_describe,
 	.edge = vfork_edge,
-	.uninterruptible = true,
 };

@@ -136,7 +136,6 @@ struct wait_object {
 	void (*sweep)(int64_t now_ns, int64_t idle_ns); /* of what else is known; NULL: nothing */
 	void (*done)(void);
 	uint64_t apart; /* bits of its calls' first argument in which waits for one thing differ */
-	bool uninterruptible; /* waits for it are in D themselves, not disk I/O in such a call */
 };
 
 /* All objects: NAME for NAME_object. */

@@ -195,8 +195,7 @@ static void waker_edge(struct live_context *context, struct live_edges *edges,
  * a disk that the thread has in flight is another matter then. */
 static bool is_shown(const struct wait_object *object)
 {
-	return object && (object->uninterruptible || object->of_stack ||
-			  (object->functions && !object->faults));
+	return object && (object->of_stack || (object->functions && !object->faults));
 }
 
 static bool object_edge(struct live_context *context, struct live_edges *edges,
