@@ -362,6 +362,15 @@ static void word_share(struct text *to, const struct about *about)
 	add_percent(to, about->finding->weight_us, about->findings->total_us);
 }
 
+/* True if a shell takes the word as it is. */
+static bool is_plain(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._:@%+=,-";
+
+	return !word[strspn(word, plain)];
+}
+
 static void word_pid(struct text *to, const struct about *about)
 {
 	const struct finding_name *culprit = finding_first(about->finding, PARTY_CULPRITS);
@@ -370,22 +379,21 @@ static void word_pid(struct text *to, const struct about *about)
 		text_add_number(to, culprit->pid);
 }
 
-/* Adds the operand that shows the culprit's threads. A recording has no rows of a culprit that is
- * asleep; the chains of those that wait tell what it did. */
+/* Adds the operand that shows the culprit's threads: its id, or the name of several processes. A
+ * recording has no rows of a culprit that is asleep; the chains of those that wait tell what it
+ * did.
+ */
 static void word_process(struct text *to, const struct about *about)
 {
-	if (!about->interval->recording)
-		word_pid(to, about);
-	else if (finding_first(about->finding, PARTY_CULPRITS))
+	const struct finding_name *culprit = finding_first(about->finding, PARTY_CULPRITS);
+
+	if (about->interval->recording && culprit)
 		text_add_string(to, "--chains");
-}
-
-static void word_waiter_pid(struct text *to, const struct about *about)
-{
-	const struct finding_name *waiter = finding_first(about->finding, PARTY_WAITERS);
-
-	if (waiter && waiter->pid != ABSENT)
-		text_add_number(to, waiter->pid);
+	else if (culprit && culprit->pid == ABSENT && culprit->name && *culprit->name != '-' &&
+		 is_plain(culprit->name))
+		text_add_string(to, culprit->name);
+	else
+		word_pid(to, about);
 }
 
 static const struct {
@@ -414,7 +422,6 @@ static const struct {
 	{"share", word_share},
 	{"pid", word_pid},
 	{"process", word_process},
-	{"waiter_pid", word_waiter_pid},
 	{"answered", word_answered},
 	{"it", word_it},
 	{"unaccepted", word_unaccepted},
@@ -493,16 +500,6 @@ static void sentence_add(struct text *to, struct about *about, size_t columns)
 	text_done(&next);
 }
 
-/* Adds a word of a command line, in quotes where a shell needs them. */
-static void shell_add(struct text *to, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789/._:@%+=,-";
-	bool quoted = word[strspn(word, plain)];
-
-	text_add_format(to, quoted ? "'%s'" : "%s", word);
-}
-
 /* True if a command can read the recording again: standard input is gone. */
 static bool is_file(const char *recording)
 {
@@ -520,8 +517,7 @@ static void command_add(struct text *to, const struct about *about)
 	text_add_string(&line, "tsnap ");
 	if (recording) {
 		text_add_string(&line, "--replay ");
-		shell_add(&line, recording);
-		text_add_char(&line, ' ');
+		text_add_format(&line, is_plain(recording) ? "%s " : "'%s' ", recording);
 	}
 	if (!(recording && (row->live || !is_file(recording))) &&
 	    !(thing && thing->name && strstr(row->command, "{thing}") &&

@@ -694,11 +694,11 @@ const struct finding_row finding_rows[] = {
 	/* a cycle that a timeout or a signal may end (root_why: cycle) */
 	{"deadlock", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock, NULL,
 	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
-	 "-p {waiter_pid} --chains"},
+	 "--chains"},
 	/* processes that request something of each other, and hold no lock */
 	{"cycle", "locks", true, false, takes_cycle, key_tid, NULL, holds_long, always_in_doubt,
 	 "{waiters} {wait} for each other, in a cycle|, for {longest} so far",
-	 "-p {waiter_pid} --chains"},
+	 "--chains"},
 	/* a stopped job that nobody waits for; a debugger's short stops */
 	{"stopped", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_stopped, NULL,
 	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
@@ -742,7 +742,7 @@ const struct finding_row finding_rows[] = {
 	/* waits in D that end and begin again, as of a copy */
 	{"stuck", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_stuck, NULL,
 	 "{waiters} {wait} in D, for {longest} so far: {thing}",
-	 "-p {waiter_pid} -g comm,state,waits_on,wchan,kfuncs -a"},
+	 "-g comm,pid,syscall,waits_on,wchan,kfuncs --filter state=D"},
 	/* short locks of the kernel */
 	{"d_wait", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
 	 "{waiters} {wait} in D, but not for a request of their own to a device: {things}|; {longest} at most",
