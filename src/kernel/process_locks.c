@@ -3,6 +3,7 @@
 #include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
 #include "kernel/host.h"
+#include "keeper/avoid.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -27,15 +28,16 @@ struct answer {
 	uint64_t memory_state, exec_state; /* state of the owner's task; 0: it runs, or will */
 	uint64_t memory, memory_after;	   /* address of the memory map before and after; 0: none */
 	uint64_t set_owner, set_state;	   /* of the descriptor's epoll set */
-	uint64_t uid, groups;
 	uint64_t parent_ns; /* of the user namespace of the descriptor's file system */
+	uint64_t uid, groups, cpu, policy;
 };
 
 #define ANSWER(member) ((short)offsetof(struct answer, member))
 
 struct offsets {
 	int thread_pid, pid_links, group_leader, mm, signal, state;
-	int cred, uid, groups;
+	int cred, uid, groups, policy;
+	int cpu, cpu_bytes; /* 0 bytes: the kernel is for one CPU */
 	int level, numbers, tasks;
 	int ids, node_shift, node_slots;
 	int mmap_lock, exec_lock, count, owner;
@@ -72,6 +74,7 @@ static bool offsets_find(const struct btf_types *btf, struct offsets *at)
 	    !offset_add(btf, "task_struct", "signal", 8, &at->signal) ||
 	    !offset_add(btf, "task_struct", "real_cred", 8, &at->cred) ||
 	    !offset_add(btf, "cred", "euid", 4, &at->uid) ||
+	    !offset_add(btf, "task_struct", "policy", 4, &at->policy) ||
 	    !offset_add(btf, "pid", "level", 4, &at->level) ||
 	    !offset_add(btf, "pid", "numbers", 0, &at->numbers) ||
 	    !offset_add(btf, "pid", "tasks", 8, &at->tasks) ||
@@ -84,6 +87,13 @@ static bool offsets_find(const struct btf_types *btf, struct offsets *at)
 	    !offset_add(btf, "rw_semaphore", "count", 8, &at->count) ||
 	    !offset_add(btf, "rw_semaphore", "owner", 8, &at->owner))
 		return false;
+	at->cpu_bytes = 4;
+	if (!offset_add(btf, "task_struct", "cpu", 4, &at->cpu)) { /* until 5.15 */
+		at->cpu = 0;
+		if (!offset_add(btf, "task_struct", "thread_info", 0, &at->cpu) ||
+		    !offset_add(btf, "thread_info", "cpu", 4, &at->cpu))
+			at->cpu_bytes = 0;
+	}
 	/* without cgroups any other word that stays will do */
 	if (!offset_add(btf, "task_struct", "cgroups", 8, &at->groups))
 		at->groups = at->signal;
@@ -200,6 +210,8 @@ static int program_load(const struct offsets *at, int map, int up)
 		READ_(BPF_REG_7, 8, BPF_REG_8, at->cred),
 		ANSWER_(uid, 4, BPF_REG_7, at->uid),
 		ANSWER_(groups, 8, BPF_REG_8, at->groups),
+		ANSWER_(cpu, at->cpu_bytes, BPF_REG_8, at->cpu),
+		ANSWER_(policy, 4, BPF_REG_8, at->policy),
 		READ_(BPF_REG_9, 8, BPF_REG_8, at->mm),
 		BPF_STORE_(BPF_REG_6, ANSWER(memory), BPF_REG_9),
 		LOCK_(memory, BPF_REG_9, at->mmap_lock + at->count, at->mmap_lock + at->owner,
@@ -313,6 +325,17 @@ bool process_locks_task(int64_t tid, int64_t *uid, uint64_t *groups)
 		return false;
 	*uid = (int64_t)answer.uid;
 	*groups = answer.groups;
+	return true;
+}
+
+bool process_locks_queue(int64_t tid, int64_t *cpu, int64_t *policy)
+{
+	struct answer answer;
+
+	if (!answer_get(tid, -1, &answer))
+		return false;
+	*cpu = (int64_t)answer.cpu;
+	*policy = (int64_t)answer.policy;
 	return true;
 }
 

@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "keeper/avoid.h"
-
 /* Has avoids_process() ask for these locks. Nothing changes where the kernel lacks what that needs,
  * or forbids it. */
 void process_locks_begin(void);
@@ -19,6 +17,8 @@ void process_locks_begin(void);
  * moved. Where a set has been freed, a later one may have its address. Takes 2 us; /proc takes ten
  * times that. False: not known. */
 bool process_locks_task(int64_t tid, int64_t *uid, uint64_t *groups);
+/* Reads the CPU that the thread is on or waits for, and its policy (SCHED_*). False: not known. */
+bool process_locks_queue(int64_t tid, int64_t *cpu, int64_t *policy);
 /* Descriptor of the program, not owned by the caller; -1: there is none. */
 int process_locks_program(void);
 

@@ -136,24 +136,23 @@ static const char *group_of(struct live_context *context, const struct thread_st
 	return sample.cgroup.path;
 }
 
-/* Makes an edge to the thread on the CPU that the waiter is queued for. The CPU is read from /proc:
- * a waker may have put the thread into the queue of another CPU than that of its record. A thread
- * that is held back for a quota waits for no other thread. */
+/* Makes an edge to the thread on the CPU that the waiter is queued for. A thread that is held back
+ * for a quota waits for no other thread. */
 static void cpu_edge(struct live_context *context, struct live_host *host,
 		     const struct edge_waiter *waiter, struct edge *edge)
 {
 	const struct thread_state *record;
 	const char *group;
 	const struct thread_identity *on;
+	int64_t cpu, policy;
 	bool due;
-	struct proc_stat stat;
 
-	if (proc_stat_read(PROC, waiter->sample->thread.pid, waiter->sample->thread.tid, &stat))
+	if (!live_runq_where(waiter->sample, &cpu, &policy))
 		return;
-	record = live_cpus_thread(context, stat.cpu);
+	record = live_cpus_thread(context, cpu);
 	if (record && record->identity.tid == waiter->sample->thread.tid)
 		return;
-	group = live_runq_budget(waiter->sample, stat.policy, record, &due);
+	group = live_runq_budget(waiter->sample, policy, record, &due);
 	if (!group && due)
 		return;
 	if (!group)

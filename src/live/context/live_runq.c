@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "kernel/process_locks.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
 
@@ -21,6 +22,7 @@
 #define CGROUP_BYTES 8192
 #define PATHS_MAX 16384
 #define PATH_STILL_NS NS_PER_SECOND
+#define PATH_LONG_NS (10 * NS_PER_SECOND) /* where the kernel shows the same groups */
 #define IDLE_US 2000	    /* a thread that waited so long beside an idle CPU is held back */
 #define LATELY_NS 300000000 /* some periods, of 100 ms unless somebody chose others */
 
@@ -28,7 +30,8 @@
 struct thread_path {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns, read_ns;
-	char *path; /* NULL: not known */
+	uint64_t groups; /* of process_locks_task(); 0: not known */
+	char *path;	 /* NULL: not known */
 };
 
 static void path_drop(void *entry)
@@ -39,21 +42,25 @@ static void path_drop(void *entry)
 /* Returns the path of a thread's group in the hierarchy of CPU quotas. NULL: the thread is gone. */
 static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int64_t start_ns)
 {
+	int64_t now_ns = host->context->now.scan_time.now_ns;
 	struct cache *paths = &host->paths;
 	struct thread_path *thread;
 	struct cache_entry entry;
 	char text[CGROUP_BYTES];
 	const char *path = NULL;
 	size_t length;
+	uint64_t groups = 0;
+	int64_t uid, still_ns = PATH_STILL_NS;
 	bool added;
 
 	if (!paths->entry_bytes)
 		*paths = (struct cache){.entry_bytes = sizeof(struct thread_path),
 					.entries_max = PATHS_MAX,
 					.drop = path_drop};
-	thread = cache_get(paths, (uint64_t)tid, host->context->now.scan_time.now_ns, &added);
-	if (!added && thread->start_ns == start_ns &&
-	    host->context->now.scan_time.now_ns - thread->read_ns < PATH_STILL_NS)
+	thread = cache_get(paths, (uint64_t)tid, now_ns, &added);
+	if (process_locks_task(tid, &uid, &groups))
+		still_ns = groups == thread->groups ? PATH_LONG_NS : 0;
+	if (!added && thread->start_ns == start_ns && now_ns - thread->read_ns < still_ns)
 		return thread->path;
 	entry = thread->entry;
 	path_drop(thread);
@@ -62,7 +69,8 @@ static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int
 	*thread = (struct thread_path){
 		.entry = entry,
 		.start_ns = start_ns,
-		.read_ns = host->context->now.scan_time.now_ns,
+		.read_ns = now_ns,
+		.groups = groups,
 		.path = path ? memory_text(path, length) : NULL,
 	};
 	return thread->path;
@@ -144,21 +152,33 @@ const char *live_runq_budget(const struct sample *sample, int64_t policy,
 	return *due && known && sample->now.state_us >= IDLE_US ? words[rank] : NULL;
 }
 
+bool live_runq_where(const struct sample *sample, int64_t *cpu, int64_t *policy)
+{
+	struct proc_stat stat;
+
+	if (process_locks_queue(sample->thread.tid, cpu, policy))
+		return true;
+	if (proc_stat_read(PROC, sample->thread.pid, sample->thread.tid, &stat))
+		return false;
+	*cpu = stat.cpu;
+	*policy = stat.policy;
+	return true;
+}
+
 static void runq_why_fill(struct live_host *host, struct sample *sample)
 {
 	const struct thread_state *on;
 	struct text why = {0};
-	struct proc_stat stat;
 	const char *group, *budget;
+	int64_t cpu, policy;
 	bool due;
 
-	/* a waker may have put the thread into the queue of another CPU than it was on */
-	if (proc_stat_read(PROC, sample->thread.pid, sample->thread.tid, &stat))
+	if (!live_runq_where(sample, &cpu, &policy))
 		return;
-	on = live_cpus_thread(host->context, stat.cpu);
+	on = live_cpus_thread(host->context, cpu);
 	if (on && on->identity.tid == sample->thread.tid)
 		return;
-	budget = live_runq_budget(sample, stat.policy, on, &due);
+	budget = live_runq_budget(sample, policy, on, &due);
 	group = due ? NULL : live_runq_throttled(host, sample, on);
 	if (budget)
 		text_add_format(&why, "own %s", budget);

@@ -17,6 +17,9 @@ const char *live_runq_throttled(struct live_host *host, const struct sample *sam
  * the one that runs there, as far as is known. */
 const char *live_runq_budget(const struct sample *sample, int64_t policy,
 			     const struct thread_state *on, bool *due);
+/* Reads the CPU that a sample in RQ waits for, and its policy: its waker may have put it into the
+ * queue of another CPU than that of its record. False: the thread is gone. */
+bool live_runq_where(const struct sample *sample, int64_t *cpu, int64_t *policy);
 /* Completes the samples in RQ, if the column is wanted. */
 void live_runq_fill(struct live_host *host, struct sample *samples, size_t count);
 
