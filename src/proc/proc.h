@@ -32,7 +32,8 @@ struct proc_stat {
 	int64_t cpu;	      /* CPU last run on */
 	int64_t policy;	      /* SCHED_* */
 	uint64_t user_ticks, system_ticks;
-	uint64_t sp; /* user stack pointer at its last system call; 0 since 4.11 */
+	uint64_t stack_start; /* user stack pointer where the program began; 0: refused */
+	uint64_t sp;	      /* user stack pointer at its last system call; 0 since 4.11 */
 };
 
 /* Reads stat. 0 or -errno. If pid is 0, the ticks are those of the whole process. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/kernel_stack.h"
-#include "keeper/avoid.h"
 #include "base/memory.h"
+#include "proc/proc.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/function_name.h"
 
@@ -115,7 +115,7 @@ void kernel_stack_parse(struct kernel_stack *stack, const char *text)
 
 ssize_t kernel_stack_read_text(const char *proc_root, int64_t tid, char *text, size_t size)
 {
-	return avoids_process(tid) ? -ETIMEDOUT : process_read(proc_root, tid, "stack", text, size);
+	return proc_file_read(proc_root, 0, tid, "stack", text, size);
 }
 
 int kernel_stack_read(struct kernel_stack *stack, const char *proc_root, int64_t tid)

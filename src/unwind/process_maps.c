@@ -3,6 +3,7 @@
 #include "keeper/avoid.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "proc/proc.h"
 #include "unwind/elf/process_file.h"
 
 #include <errno.h>
@@ -20,8 +21,6 @@
 #define AGAIN_LEAST_NS (5 * NS_PER_MS)
 #define AGAIN_SHARE 50 /* divisor of the time for reading one process' maps */
 #define VDSO_BYTES_MAX 16384
-#define STAT_STARTTIME 22
-#define STAT_STARTSTACK 28
 
 /* Returns the module whose number the mapping has, or NULL: that module was forgotten. */
 static struct module *mapping_known(const struct mapping *mapping,
@@ -203,7 +202,7 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 
 	if (avoids_process(thread->pid))
 		return -ETIMEDOUT;
-	fd = process_open(proc_root, thread->tid, "maps");
+	fd = proc_file_open(proc_root, 0, thread->tid, "maps");
 	if (fd < 0)
 		return fd;
 	before = *maps;
@@ -303,25 +302,14 @@ static uint32_t vdso_module(const struct mapping *mapping, struct module_table *
 	return module_of_image(modules, image, bytes, mapping->path);
 }
 
-/* Returns a number of /proc/PID/stat, by its field number in proc_pid_stat(5), which must be after
- * the name; or 0. */
-static uint64_t process_number(const char *proc_root, int64_t pid, int location)
-{
-	char text[1024], *at;
-
-	if (process_read(proc_root, pid, "stat", text, sizeof(text)) <= 0)
-		return 0;
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < location; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 uint64_t process_stack_start(struct process_maps *maps, const char *proc_root,
 			     const struct stack_thread *thread)
 {
+	struct proc_stat stat;
+
 	if (maps->start_read_ns != maps->read_ns)
-		maps->stack_start = process_number(proc_root, thread->pid, STAT_STARTSTACK);
+		maps->stack_start =
+			proc_stat_read(proc_root, 0, thread->pid, &stat) ? 0 : stat.stack_start;
 	maps->start_read_ns = maps->read_ns;
 	return maps->stack_start;
 }
@@ -358,6 +346,7 @@ static uint32_t mapping_module(struct process_maps *maps, struct mapping *mappin
 {
 	int64_t start_ns = clock_monotonic_ns();
 	uint32_t module = MODULE_NONE;
+	struct proc_stat stat;
 	uint64_t refused;
 	int fd;
 
@@ -373,9 +362,10 @@ static uint32_t mapping_module(struct process_maps *maps, struct mapping *mappin
 	mapping->jit = module == MODULE_NONE && modules->refused == refused;
 	if (mapping->jit)
 		/* a pid may be reused */
-		module = module_of_process(modules, thread->pid, thread->tid,
-					   process_number(proc_root, thread->pid, STAT_STARTTIME),
-					   process_user(proc_root, thread->tid));
+		module = module_of_process(
+			modules, thread->pid, thread->tid,
+			proc_stat_read(proc_root, 0, thread->pid, &stat) ? 0 : stat.start_ticks,
+			process_user(proc_root, thread->tid));
 	module_table_spend(modules, clock_monotonic_ns() - start_ns);
 	return module;
 }

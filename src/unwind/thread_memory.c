@@ -5,7 +5,7 @@
 #include "base/descriptors.h"
 #include "base/memory.h"
 #include "base/present_pages.h"
-#include "unwind/elf/process_file.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,8 +54,8 @@ static int pagemap_open(const struct thread_memory *memory, struct thread_memory
 			int64_t id, int64_t now_ns)
 {
 	/* the process that a system call with this id reads */
-	int fd =
-		process_open(memory->by_file ? memory->proc_root : "/proc", memory->tid, "pagemap");
+	int fd = proc_file_open(memory->by_file ? memory->proc_root : "/proc", 0, memory->tid,
+				"pagemap");
 
 	if (pagemap->id)
 		close(pagemap->fd);
@@ -109,7 +109,7 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 		local.iov_len = bytes = (size_t)got;
 	}
 	if (memory->by_file) {
-		int fd = process_open(memory->proc_root, memory->tid, "mem");
+		int fd = proc_file_open(memory->proc_root, 0, memory->tid, "mem");
 
 		got = fd < 0 ? fd : file_copy(fd, from, to, bytes);
 		if (fd >= 0)

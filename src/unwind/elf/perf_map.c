@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/elf/perf_map.h"
+#include "proc/proc.h"
 #include "unwind/elf/process_file.h"
 
 #include <ctype.h>
@@ -38,13 +39,15 @@ static bool line_take(struct perf_map *map, char *line, uint64_t location)
 
 int perf_map_open(const char *proc_root, int64_t tid, int64_t uid, bool *refused)
 {
-	int64_t inner = process_inner_pid(proc_root, tid);
+	int64_t inner, inner_tid;
+	int err = proc_namespace_ids_read(proc_root, 0, tid, &inner, &inner_tid), fd;
 	struct stat file;
 	char path[64];
-	int fd;
 
 	*refused = false;
-	if (inner < 0)
+	if (err == -EINVAL)
+		inner = tid; /* status has no such ids before 4.1 */
+	else if (err)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "tmp/perf-%lld.map", (long long)inner);
 	fd = process_file_open(proc_root, tid, path, true);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/elf/process_file.h"
 #include "keeper/avoid.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/types.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -20,8 +20,6 @@
 #endif
 #define RESOLVE_NO_MAGICLINKS_BIT 0x02
 #define RESOLVE_IN_ROOT_BIT 0x10
-
-#define STATUS_BYTES 4096
 
 struct how {
 	__u64 flags, mode, resolve;
@@ -180,31 +178,6 @@ bool process_has_root(const char *proc_root, int64_t tid)
 	return !access(path, F_OK);
 }
 
-int process_open(const char *proc_root, int64_t tid, const char *name)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%lld/%s", proc_root, (long long)tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-ssize_t process_read(const char *proc_root, int64_t tid, const char *name, char *text, size_t size)
-{
-	int fd = process_open(proc_root, tid, name);
-	ssize_t length;
-
-	if (fd < 0)
-		return fd;
-	length = read(fd, text, size - 1);
-	length = length < 0 ? -errno : length;
-	close(fd);
-	if (length >= 0)
-		text[length] = '\0';
-	return length;
-}
-
 int lines_each(int fd, uint64_t most, lines_callback *take, void *of)
 {
 	char text[16384];
@@ -230,55 +203,19 @@ int lines_each(int fd, uint64_t most, lines_callback *take, void *of)
 	return 0;
 }
 
-/* Returns the text after key in status, without the line's end; NULL: none. *gone: status can't be
- * read. */
-static const char *status_line(const char *proc_root, int64_t tid, const char *key,
-			       char text[STATUS_BYTES], bool *gone)
-{
-	char *line;
-
-	*gone = process_read(proc_root, tid, "status", text, STATUS_BYTES) <= 0;
-	line = *gone ? NULL : strstr(text, key);
-	if (!line)
-		return NULL;
-	line += strlen(key);
-	line[strcspn(line, "\n")] = '\0';
-	return line;
-}
-
-/* Returns the last of the ids in that line of status, or tid if status has no such line; -1: the
- * thread is gone. */
-static int64_t status_inner(const char *proc_root, int64_t tid, const char *key)
-{
-	char text[STATUS_BYTES];
-	bool gone;
-	const char *line = status_line(proc_root, tid, key, text, &gone), *last;
-
-	if (!line)
-		return gone ? -1 : tid;
-	last = strrchr(line, '\t');
-	return strtoll(last ? last + 1 : line, NULL, 10);
-}
-
-/* The line Uid has the real, effective, saved and file system uid. The owner of /proc/PID is root
- * where the process has changed its ids (not dumpable). */
+/* The owner of /proc/PID is root where the process has changed its ids (not dumpable). */
 int64_t process_user(const char *proc_root, int64_t tid)
 {
-	char text[STATUS_BYTES];
-	bool gone;
-	const char *line = status_line(proc_root, tid, "\nUid:\t", text, &gone);
-	const char *effective = line ? strchr(line, '\t') : NULL;
+	int64_t uid, tgid;
 
-	return effective ? strtoll(effective, NULL, 10) : -1;
-}
-
-/* NStgid and NSpid (Linux 4.1) are ids in each namespace, the innermost last. */
-int64_t process_inner_pid(const char *proc_root, int64_t tid)
-{
-	return status_inner(proc_root, tid, "\nNStgid:\t");
+	return proc_ids_read(proc_root, tid, &uid, &tgid) ? -1 : uid;
 }
 
 int64_t thread_inner_tid(const char *proc_root, int64_t tid)
 {
-	return status_inner(proc_root, tid, "\nNSpid:\t");
+	int64_t pid, inner;
+	int err = proc_namespace_ids_read(proc_root, 0, tid, &pid, &inner);
+
+	/* status has no such ids before 4.1 */
+	return !err ? inner : err == -EINVAL ? tid : -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files as a process sees them, in its mount namespace, below its root; and its files in /proc. */
+/* Files as a process sees them, in its mount namespace, below its root; and its ids. */
 #ifndef TSNAP_UNWIND_ELF_PROCESS_FILE_H
 #define TSNAP_UNWIND_ELF_PROCESS_FILE_H
 
@@ -16,12 +16,6 @@ int process_file_open(const char *proc_root, int64_t tid, const char *path, bool
 /* Opens the file that a link of /proc/TID/map_files leads to, as process_file_open() does. */
 int process_link_open(const char *link);
 
-/* Opens a file of /proc/TID for reading. Returns a descriptor, or -errno. */
-int process_open(const char *proc_root, int64_t tid, const char *name);
-/* Reads the beginning of a file of /proc/TID, less than size bytes, and puts a NUL after it.
- * Returns how many bytes, or -errno. */
-ssize_t process_read(const char *proc_root, int64_t tid, const char *name, char *text, size_t size);
-
 typedef void lines_callback(void *of, char *line);
 /* Takes the whole lines of a file, without their ends, until `most` bytes of it were read; one that
  * is longer than 16 KB is dropped. Returns 0 or -errno. */
@@ -37,8 +31,6 @@ int64_t process_user(const char *proc_root, int64_t tid);
 /* True if the process' files can be reached by this thread: not by one that has ended. */
 bool process_has_root(const char *proc_root, int64_t tid);
 
-/* Returns the process' id in its own pid namespace, or -1. */
-int64_t process_inner_pid(const char *proc_root, int64_t tid);
 /* Returns the thread's id in its own pid namespace, or -1. */
 int64_t thread_inner_tid(const char *proc_root, int64_t tid);
 

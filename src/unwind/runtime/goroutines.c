@@ -2,6 +2,7 @@
 #include "unwind/runtime/goroutines.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "proc/proc.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
 #include "unwind/runtime/runtime_service.h"
@@ -598,7 +599,7 @@ static bool distance_find(const char *proc_root, int64_t pid, const struct elf_f
 			  uint64_t *distance)
 {
 	Elf64_auxv_t vector[AUXV_MAX];
-	ssize_t got = process_read(proc_root, pid, "auxv", (char *)vector, sizeof(vector));
+	ssize_t got = proc_file_read(proc_root, 0, pid, "auxv", (char *)vector, sizeof(vector));
 	uint64_t entry;
 
 	if (got < 0 || elf_file_take(elf, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry)))

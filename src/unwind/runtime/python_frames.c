@@ -94,7 +94,7 @@ static struct python_process *process_get(struct python_frames *python,
 		process->distance = distance;
 	}
 	process->looked_ns = thread->now_ns;
-	process->foreign = process_inner_pid(python->reader.proc_root, thread->pid) != thread->pid;
+	process->foreign = thread_inner_tid(python->reader.proc_root, thread->pid) != thread->pid;
 	return process;
 }
 

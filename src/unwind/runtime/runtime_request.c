@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/runtime/runtime_request.h"
 #include "keeper/avoid.h"
-#include "unwind/elf/process_file.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 static int memory_open(const struct runtime_reader *reader, const struct runtime_request *request,
 		       struct parser_message *message)
 {
-	int fd = process_open(reader->proc_root, request->tid, "mem");
+	int fd = proc_file_open(reader->proc_root, 0, request->tid, "mem");
 
 	if (fd < 0)
 		return fd;
@@ -23,7 +23,7 @@ static int memory_open(const struct runtime_reader *reader, const struct runtime
 	if (request->kind != RUNTIME_GILS && request->kind != RUNTIME_GIL &&
 	    request->kind != RUNTIME_JAVA_MONITOR)
 		return 0;
-	fd = process_open(reader->proc_root, request->tid, "pagemap");
+	fd = proc_file_open(reader->proc_root, 0, request->tid, "pagemap");
 	if (fd >= 0)
 		message->fds[message->fd_count++] = fd;
 	return fd < 0 ? fd : 0;
