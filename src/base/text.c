@@ -335,6 +335,21 @@ bool text_ends(const char *string, const char *end)
 	return length >= tail && !strcmp(string + length - tail, end);
 }
 
+bool text_lists(const char *list, size_t length, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *end = list + length; list < end; list++) {
+		const char *next = memchr(list, ',', (size_t)(end - list));
+
+		next = next ? next : end;
+		if ((size_t)(next - list) == size && !memcmp(list, name, size))
+			return true;
+		list = next;
+	}
+	return false;
+}
+
 bool text_into(char *to, size_t size, const char *string)
 {
 	size_t length = strnlen(string, size - 1);

@@ -77,6 +77,9 @@ size_t text_fit(const char *string, size_t columns);
 /* True if the string ends with that. */
 bool text_ends(const char *string, const char *end);
 
+/* True if the name is one of the list, whose names have commas between. */
+bool text_lists(const char *list, size_t length, const char *name);
+
 /* Copies the string into a buffer of that size. False: the end does not fit and is left out. */
 bool text_into(char *to, size_t size, const char *string);
 

@@ -4,6 +4,7 @@
 #include "base/host_file.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "proc/proc.h"
 
 #include <dirent.h>
@@ -16,22 +17,6 @@
 #define CGROUP_FILE_SIZE (2ul * PATH_MAX)
 #define WALK_DEEP 32 /* limit of nested groups */
 
-/* True if the name is in a comma-separated list. */
-static bool name_listed(const char *list, size_t length, const char *name)
-{
-	size_t size = strlen(name);
-
-	for (const char *end = list + length; list < end; list++) {
-		const char *next = memchr(list, ',', (size_t)(end - list));
-
-		next = next ? next : end;
-		if ((size_t)(next - list) == size && !memcmp(list, name, size))
-			return true;
-		list = next;
-	}
-	return false;
-}
-
 /* Parses a line "36 35 0:31 /ROOT /MOUNT rw shared:1 - cgroup cgroup rw,cpu,cpuacct", proc(5). */
 static void mount_read(struct cgroup_mount *found, char *line, const char *controller)
 {
@@ -42,7 +27,7 @@ static void mount_read(struct cgroup_mount *found, char *line, const char *contr
 	if (!behind || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
 	    sscanf(behind + 3, "%31s %*s %511s", type, options) != 2)
 		return;
-	v1 = !strcmp(type, "cgroup") && name_listed(options, strlen(options), controller);
+	v1 = !strcmp(type, "cgroup") && text_lists(options, strlen(options), controller);
 	if (!v1 && (strcmp(type, "cgroup2") || found->path))
 		return;
 	free(found->path);
@@ -219,7 +204,7 @@ const char *cgroup_of_controller(const char *text, const char *controller, size_
 			continue;
 		v2 = path == list + 1;
 		if (v2 ? chosen != NULL
-		       : !name_listed(list + 1, (size_t)(path - list - 1), controller))
+		       : !text_lists(list + 1, (size_t)(path - list - 1), controller))
 			continue;
 		chosen = path + 1;
 		*length = (size_t)(end - chosen);

@@ -139,18 +139,6 @@ uint64_t column_list_needs(const struct column_list *list)
 	return sample_needs_close(needs);
 }
 
-static bool name_listed(const char *names, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (; names; names = strchr(names, ',')) {
-		names += *names == ',';
-		if (!strncmp(names, name, length) && (!names[length] || names[length] == ','))
-			return true;
-	}
-	return false;
-}
-
 void column_list_name(const struct column_list *list, uint64_t needs, struct text *names)
 {
 	size_t start = names->length;
@@ -188,10 +176,10 @@ void column_add_help(struct text *text, const struct column *column)
 
 void column_add_default(struct text *text, const struct column *column)
 {
-	bool report = name_listed(PROGRAM_COLUMNS, column->name);
+	static const char report[] = PROGRAM_COLUMNS, rows[] = ROW_COLUMNS_DEFAULT;
 
-	text_add_char(text, report ? 'r' : '-');
-	text_add_char(text, name_listed(ROW_COLUMNS_DEFAULT, column->name) ? 'c' : '-');
+	text_add_char(text, text_lists(report, sizeof(report) - 1, column->name) ? 'r' : '-');
+	text_add_char(text, text_lists(rows, sizeof(rows) - 1, column->name) ? 'c' : '-');
 }
 
 static void column_describe(struct text *text, const struct column *column)
