@@ -56,7 +56,6 @@ static struct {
 	const char *why;
 } files[AVOID_FILES_MAX];
 static size_t files_count;
-static bool users;
 
 static bool given_up_has(const struct given_up *process, int64_t id)
 {
@@ -114,11 +113,6 @@ bool avoid_files(const char *directory, const char *why)
 	files[files_count].directory = memory_text(directory, strlen(directory));
 	files[files_count++].why = why;
 	return true;
-}
-
-bool avoid_users(void)
-{
-	return !users && (users = true);
 }
 
 void avoid_ask_with(void (*ask)(int64_t id, int fd, struct avoid_state *state))
@@ -236,11 +230,6 @@ bool avoids_descriptor(int fd)
 	if (state_ask)
 		state_ask(keeper_progress()->worker_pid, fd, &state);
 	return state.user_mount && avoids_user_mounts();
-}
-
-bool avoids_users(void)
-{
-	return users;
 }
 
 uint64_t avoid_locked_count(void)

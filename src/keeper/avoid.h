@@ -14,8 +14,10 @@
 #include "base/text.h"
 
 #define AVOID_FILES_MAX 16
-/* In place of a directory: file systems that anybody may mount, and have his own program serve. */
-#define AVOID_USER_MOUNTS "all that were mounted in user namespaces"
+/* In place of a directory: file systems that anybody may mount, and have his own program serve; the
+ * name service. */
+#define AVOID_USER_MOUNTS "all mounts of user namespaces"
+#define AVOID_USERS "users"
 
 /* What a look at a process would wait for now. */
 struct avoid_state {
@@ -35,11 +37,9 @@ bool avoid_process(int64_t id, const char *why);
 /* Adds all files below directory; the last of AVOID_FILES_MAX entries has the files of all
  * directories. False: the directory is avoided already. */
 bool avoid_files(const char *directory, const char *why);
-/* Stops lookups of user names: the name service does not answer. False: it was stopped already. */
-bool avoid_users(void);
 
-/* True if the process or thread, the file, or the names of users must not be looked at. Any thread
- * may ask for a process. */
+/* True if the process or thread, or the file, must not be looked at. Any thread may ask for a
+ * process. */
 bool avoids_process(int64_t id);
 /* True if fdinfo of that descriptor of a thread must not be read: it is an epoll set that a thread
  * which sleeps has locked, for ever if the server of a file in it does not answer polls. */
@@ -50,7 +50,6 @@ bool avoids_file(const char *path);
 bool avoids_descriptor(int fd);
 /* The same for all files of a process in a user namespace. */
 bool avoids_user_mounts(void);
-bool avoids_users(void);
 
 /* Number of times that a process was found to be locked. */
 uint64_t avoid_locked_count(void);

@@ -18,9 +18,8 @@ struct blocked_call {
 
 /* What a call reads. */
 struct blocked_subject {
-	bool users;	     /* the names of users; or */
 	int64_t pid;	     /* another process; or, if 0, a file */
-	char name[PATH_MAX]; /* of the file, or words for the others */
+	char name[PATH_MAX]; /* of the file, or words */
 	const char *why;     /* reason of the blocking; static */
 };
 

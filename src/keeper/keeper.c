@@ -110,12 +110,11 @@ static bool worker_is_blocked(struct watch *watch)
 		closedir(tasks);
 	/* The name service waits in calls of its own, one after the other. A file that blocks
 	 * meanwhile is read by it. */
-	subject->users =
-		users_ns &&
-		(blocked ? !subject->pid : clock_monotonic_ns() - users_ns > 2 * watch->poll_ns);
-	if (subject->users)
-		*subject = (struct blocked_subject){true, 0, "the name service", "getpwuid"};
-	return blocked || subject->users;
+	if (!users_ns ||
+	    (blocked ? subject->pid : clock_monotonic_ns() - users_ns <= 2 * watch->poll_ns))
+		return blocked;
+	*subject = (struct blocked_subject){0, AVOID_USERS, "the name service does not answer"};
+	return true;
 }
 
 /* Finds the mount point of a file's file system; the file itself if that is the root. */
@@ -144,10 +143,10 @@ static bool subject_avoid(const struct blocked_subject *subject)
 {
 	char point[PATH_MAX];
 
-	if (subject->users)
-		return avoid_users();
 	if (subject->pid)
 		return avoid_process(subject->pid, subject->why);
+	if (!strcmp(subject->name, AVOID_USERS))
+		return avoid_files(AVOID_USERS, subject->why);
 	if (shared_progress->user_mounts && avoid_files(AVOID_USER_MOUNTS, subject->why))
 		return true;
 	mount_point_find(subject->name, point);

@@ -35,7 +35,7 @@ static const char *user_read(int64_t uid)
 
 	keeper_progress()->users_ns = clock_monotonic_ns();
 	for (size_t size = RECORD_BYTES;
-	     !avoids_users() && err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
+	     !avoids_file(AVOID_USERS) && err == ERANGE && size <= RECORD_BYTES_MAX; size *= 4) {
 		bytes = memory_resize(bytes, size, 1);
 		err = getpwuid_r(uid, &record, bytes, size, &found);
 	}

@@ -198,7 +198,7 @@ def stuck_user_mounts(ctx):
     tool.finish_plain(0, STOP_S)
     out = tool.out.decode()
     check(out.count("was replaced by another") == 1, "workers were replaced: %s", out)
-    check("hangs: all that were mounted in user namespaces (a FUSE server" in out, "not told: %s", out)
+    check("hangs: all mounts of user namespaces (a FUSE server" in out, "not told: %s", out)
     check("spin" in out.rsplit("scans in", 1)[0].rsplit("scans in", 1)[1], "the thread that spins is not there: %s", out)
     spin.end()
 

@@ -141,21 +141,12 @@ static void files_are_avoided_below_a_directory(void **state)
 	assert_false(avoid_files("/mnt/more", "why"));
 }
 
-static void users_are_avoided(void **state)
-{
-	assert_false(avoids_users());
-	assert_true(avoid_users());
-	assert_false(avoid_users());
-	assert_true(avoids_users());
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locked_processes_are_asked_for),
 		cmocka_unit_test(processes_are_avoided_until_they_end),
 		cmocka_unit_test(files_are_avoided_below_a_directory),
-		cmocka_unit_test(users_are_avoided),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,13 +104,9 @@ void live_avoided_describe(struct source_status *status)
 	avoided_add(status, "processes skipped because reading /proc hangs: ", avoid_processes_text,
 		    &processes);
 	avoided_add(status,
-		    "file systems skipped because reading files there hangs: ", avoid_files_text,
+		    "sources of names skipped because reading them hangs: ", avoid_files_text,
 		    &directories);
 	source_status_miss_any(status,
 			       "reads of /proc files skipped because the process was locked",
 			       avoid_locked_count());
-	if (avoids_users())
-		source_status_lack(status,
-				   "kind of data: names of users (the name service does not "
-				   "answer)");
 }
