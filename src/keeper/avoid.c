@@ -103,7 +103,7 @@ bool avoid_process(int64_t id, const char *why)
 
 bool avoid_files(const char *directory, const char *why)
 {
-	if (avoids_file(directory))
+	if (avoids_file(directory) || files_count == AVOID_FILES_MAX)
 		return false;
 	/* a user with many such files could go on forever: then no file is opened any more */
 	if (files_count >= AVOID_FILES_MAX - 1) {

@@ -139,6 +139,7 @@ static void files_are_avoided_below_a_directory(void **state)
 	assert_true(avoid_files("/mnt/last", "why"));
 	assert_true(avoids_file("/usr/lib/libc.so.6"));
 	assert_false(avoid_files("/mnt/more", "why"));
+	assert_false(avoid_files(AVOID_USERS, "why"));
 }
 
 int main(void)
