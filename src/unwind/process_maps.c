@@ -46,7 +46,7 @@ static void mapping_let_go(struct process_maps *maps, struct mapping *mapping)
 static void mappings_clear(struct process_maps *maps)
 {
 	maps->mappings = maps->files = NULL;
-	maps->count = maps->capacity = maps->last = 0;
+	maps->count = maps->capacity = 0;
 	maps->file_count = maps->file_capacity = maps->file_needed = 0;
 }
 
@@ -402,11 +402,6 @@ const struct mapping *mapping_find(struct process_maps *maps, const char *proc_r
 	size_t low = 0, high = maps->count;
 	struct mapping *mapping;
 
-	if (maps->last < maps->count && address >= maps->mappings[maps->last].start &&
-	    address < maps->mappings[maps->last].end) {
-		low = maps->last;
-		high = low + 1;
-	}
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -416,7 +411,6 @@ const struct mapping *mapping_find(struct process_maps *maps, const char *proc_r
 		} else if (address >= mapping->end) {
 			low = middle + 1;
 		} else {
-			maps->last = middle;
 			if (!mapping->looked_at || mapping_is_closed(mapping, modules))
 				mapping_look(maps, mapping, proc_root, thread, modules, memory);
 			return mapping;

@@ -33,7 +33,7 @@ struct process_maps {
 	int64_t read_ns, next_read_ns;
 	uint32_t program;	  /* stack_thread.program when the maps were read */
 	struct mapping *mappings; /* mappings in order of address */
-	size_t count, capacity, last;
+	size_t count, capacity;
 	/* Mappings of files, in order of address. Those that surround anonymous code are kept:
 	 * files[above] and the one before it. */
 	struct mapping *files;
