@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/devices.h"
 #include "base/clock.h"
+#include "base/host_file.h"
 #include "base/names.h"
 #include "base/cache.h"
 #include "sample/sample.h"
@@ -71,25 +72,21 @@ const char *device_name(uint32_t dev)
 int64_t device_rotates(const char *root, const char *name)
 {
 	static const char *const places[] = {"queue", "../queue"}; /* of a disk, of its parts */
-	char path[256], word[sizeof("0")] = "", *at;
+	char path[256], word[8], *at;
 	int64_t rotates = ABSENT;
 
 	if (strchr(name, '.'))
 		return ABSENT;
 	for (size_t i = 0; rotates == ABSENT && i < sizeof(places) / sizeof(places[0]); i++) {
 		int length = snprintf(path, sizeof(path), "%s/", root);
-		FILE *file;
 
 		snprintf(path + length, sizeof(path) - (size_t)length, "%s", name);
 		while ((at = strchr(path + length, '/')))
 			*at = '!';
 		length = (int)strlen(path);
 		snprintf(path + length, sizeof(path) - (size_t)length, "/%s/rotational", places[i]);
-		file = fopen(path, "re");
-		if (file && fgets(word, sizeof(word), file))
+		if (host_file_read(path, word, sizeof(word)) > 0)
 			rotates = *word == '1';
-		if (file)
-			fclose(file);
 	}
 	return rotates;
 }
@@ -97,5 +94,4 @@ int64_t device_rotates(const char *root, const char *name)
 void devices_clear(void)
 {
 	cache_done(&devices);
-	devices = (struct cache){.entry_bytes = sizeof(struct device), .entries_max = DEVICES_MAX};
 }

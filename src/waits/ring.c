@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define INFLIGHT_MAX (1 << 24) /* a larger value is a difference that went below 0 */
 
@@ -33,14 +32,12 @@ static void inflight_describe(struct wait *wait, const char *what, const char *a
 /* Address of the entries of the process's only ring; 0: it has none, or several. */
 static uint64_t entries_find(const struct wait *wait)
 {
-	int fd = proc_file_open(wait->waits->root, wait->pid, wait->tid, "maps"), rings = 0;
-	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
+	FILE *maps = proc_file_stream(wait->waits->root, wait->pid, wait->tid, "maps");
 	unsigned long long start, offset;
 	char line[PATH_MAX + 128];
 	uint64_t found = 0;
+	int rings = 0;
 
-	if (!maps && fd >= 0)
-		close(fd);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		if (!strstr(line, RING_LINK) ||
 		    sscanf(line, "%llx-%*x %*s %llx", &start, &offset) != 2 || offset != ENTRIES_AT)
