@@ -269,6 +269,16 @@ static void word_longest(struct text *to, const struct about *about)
 		add_time(to, about->finding->longest_us);
 }
 
+/* Adds "for 5.4 s": of several that wait it is the longest time. */
+static void word_for(struct text *to, const struct about *about)
+{
+	const struct keyed *waiters = &about->finding->parties[PARTY_WAITERS];
+	const struct finding_name *first = waiters->rows;
+
+	text_add_string(to, waiters->count == 1 && first->threads == 1 ? "for " : "for up to ");
+	word_longest(to, about);
+}
+
 static void word_symptoms(struct text *to, const struct about *about)
 {
 	if (ratio(about->finding->symptom_us, 10, about->findings->elapsed_us) < 1)
@@ -408,6 +418,7 @@ static const struct {
 	{"things", word_things},
 	{"doing", word_doing},
 	{"longest", word_longest},
+	{"for", word_for},
 	{"priorities", word_priorities},
 	{"symptoms", word_symptoms},
 	{"throttled", word_throttled},

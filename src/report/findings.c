@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES_LEAST 4	 /* fewer may be chance */
-#define QUIET_PERCENT 20 /* of a CPU: what a process does that does nothing for those who wait */
-#define BUSY_PERCENT 85	 /* CPUs are full from here on: interrupts are of no thread */
-#define BUSY_THREAD 80	 /* percent of a CPU, or it waits for something, too */
-#define SHORT_US 20000	 /* waits that nobody notices */
-#define LATE_US 100000	 /* an answer that a user notices */
-#define LOCK_LEAST 200	 /* per mille of the time that short waits for locks are a problem from */
+#define SAMPLES_LEAST 4	    /* fewer may be chance */
+#define QUIET_PERCENT 20    /* of a CPU: what a process does that does nothing for those who wait */
+#define BUSY_PERCENT 85	    /* CPUs are full from here on: interrupts are of no thread */
+#define BUSY_THREAD 80	    /* percent of a CPU, or it waits for something, too */
+#define PRIORITY_PATIENT 30 /* nice 10; idle is more */
+#define SHORT_US 20000	    /* waits that nobody notices */
+#define LATE_US 100000	    /* an answer that a user notices */
+#define LOCK_LEAST 200 /* per mille of the time that short waits for locks are a problem from */
 #define LONG_US US_PER_SECOND	/* unanswered, stopped or in D for that long is no service time */
 #define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
 #define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
@@ -389,11 +390,13 @@ static const char *thing_unready(const struct finding_case *of)
 	return text_string(&text);
 }
 
-/* Waits in the same call are one finding, whatever the file. */
+/* Waits in the same call are one finding, whatever the file; those of which nothing is known are
+ * one for each program. */
 static uint64_t key_unready(const struct finding_case *of)
 {
-	return text_key(of->root.waits_on && *of->root.waits_on != '/' ? of->root.waits_on
-								       : of->root.syscall);
+	if (of->root.waits_on && *of->root.waits_on != '/')
+		return text_key(of->root.waits_on);
+	return text_key(of->root.syscall ? of->root.syscall : of->root.comm);
 }
 
 /* The other end of a connection to another host, or to a process that is not known. */
@@ -538,11 +541,37 @@ static bool holds_noticed(const struct finding *finding, const struct findings *
 	return is_enough(finding, findings) && finding->longest_us >= SHORT_US;
 }
 
+static int64_t priority_of(const struct findings *findings, const struct finding_name *name)
+{
+	const struct source *source = findings->source;
+
+	return source && source->host && name && name->tid != ABSENT
+		       ? source->host->priority(source, name->tid)
+		       : ABSENT;
+}
+
+/* Time of those who may wait: their low priority says that nobody is in a hurry for them. */
+static int64_t patient_us(const struct finding *finding, const struct findings *findings)
+{
+	const struct keyed *waiters = &finding->parties[PARTY_WAITERS];
+	int64_t us = 0;
+
+	for (size_t i = 0; i < waiters->count; i++) {
+		const struct finding_name *name = (struct finding_name *)waiters->rows + i;
+
+		if (priority_of(findings, name) >= PRIORITY_PATIENT)
+			us = sum(us, name->weight_us);
+	}
+	return us;
+}
+
 static bool holds_cpus(const struct finding *finding, const struct findings *findings)
 {
+	int64_t rq_us = findings->rq_us - patient_us(finding, findings);
+
 	return is_enough(finding, findings) && cpus_are_full(findings) &&
-	       threads_of(findings, findings->rq_us) >= 30 &&
-	       ratio(findings->rq_us, 10, findings->on_us + findings->rq_us) >= 1;
+	       threads_of(findings, rq_us) >= 30 &&
+	       ratio(rq_us, 10, findings->on_us + findings->rq_us) >= 1;
 }
 
 /* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
@@ -697,11 +726,11 @@ const struct finding_row finding_rows[] = {
 	 "--chains"},
 	/* processes that request something of each other, and hold no lock */
 	{"cycle", "locks", true, false, takes_cycle, key_tid, NULL, holds_long, always_in_doubt,
-	 "{waiters} {wait} for each other, in a cycle|, for {longest} so far",
+	 "{waiters} {wait} for each other, in a cycle|, {for} so far",
 	 "--chains"},
 	/* a stopped job that nobody waits for; a debugger's short stops */
 	{"stopped", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_stopped, NULL,
-	 "{waiters} {wait} for {culprit}, which {doing}|, for {longest}",
+	 "{waiters} {wait} for {culprit}, which {doing}|, {for}",
 	 "{process}"},
 	/* a group that is throttled while nobody in it has to wait for long */
 	{"quota", "quotas", false, false, takes_quota, key_end, thing_end, holds_quota, NULL,
@@ -741,7 +770,7 @@ const struct finding_row finding_rows[] = {
 	 "-g cgroup,comm,syscall,io_dev --filter state=D"},
 	/* waits in D that end and begin again, as of a copy */
 	{"stuck", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_stuck, NULL,
-	 "{waiters} {wait} in D, for {longest} so far: {thing}",
+	 "{waiters} {wait} in D, {for} so far: {thing}",
 	 "-g comm,pid,syscall,waits_on,wchan,kfuncs --filter state=D"},
 	/* short locks of the kernel */
 	{"d_wait", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
@@ -1205,15 +1234,6 @@ static void names_sort(struct keyed *names)
 {
 	if (names->count)
 		qsort(names->rows, names->count, sizeof(struct finding_name), names_compare);
-}
-
-static int64_t priority_of(const struct findings *findings, const struct finding_name *name)
-{
-	const struct source *source = findings->source;
-
-	return source && source->host && name && name->tid != ABSENT
-		       ? source->host->priority(source, name->tid)
-		       : ABSENT;
 }
 
 /* A thread of the culprit that is not known sleeps as well where none of its process is awake. */

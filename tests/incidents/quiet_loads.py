@@ -35,6 +35,13 @@ def one_spinner(ctx):
 
 
 @quiet()
+def niced_work(ctx):
+    """Programs of the lowest priority fill the CPUs, and no other wants them."""
+    for _ in range(2 * os.cpu_count()):
+        python(ctx, "while True: pass", ready=False, preexec_fn=lambda: os.nice(19))
+
+
+@quiet()
 def naps(ctx):
     """Two processes sleep and work in turns."""
     for _ in range(2):

@@ -76,11 +76,11 @@ static int64_t rotates(const struct source *source, const char *device)
 	return strcmp(device, "sdb") != 0;
 }
 
-/* Thread 20 alone has real-time priority. */
+/* Thread 20 has real-time priority, thread 30 is nice. */
 static int64_t priority_of(const struct source *source, int64_t tid)
 {
 	(void)source;
-	return tid == 20 ? -3 : 20;
+	return tid == 20 ? -3 : tid == 30 ? 39 : 20;
 }
 
 static bool io_group_has(const struct source *source, int64_t tid, const char *path)
@@ -211,6 +211,7 @@ static const struct {
 	{"stuck", "certain", {{10, 4, 3 * SECOND_US, "D", .comm = "a", .syscall = "fsync", .waits_on = "frozen file system"}, FULL}},
 	{"stuck", "certain", {{10, SCANS, 3 * SECOND_US, "D", .comm = "a", .syscall = "write", .waits_on = "frozen file system",
 		.device = "sda", .io_us = 40000, .chain = "a"}}}, /* its request of another call is in flight */
+	{NULL, NULL, {{10, 3, 3 * SECOND_US, "D", .comm = "a"}, {11, 3, 1000, "D", .comm = "b"}}}, /* for different things */
 	{"d_wait", "certain", {{10, SCANS, 90000, "D", .comm = "a", .syscall = "fsync"}}},
 	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "vfork"}}}, /* its child has begun */
 	{NULL, NULL, {{10, SCANS, 90000, "D", .comm = "sh", .syscall = "clone3", .kind = "child", .chain = "sh ..."}}},
@@ -225,6 +226,7 @@ static const struct {
 		.root_state = "S", .root_why = "sleep", .root_waits_on = "timer"}}}, /* nobody notices */
 
 	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
+	{NULL, NULL, {FULL, {30, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}}, /* patient */
 	{"uneven_cpus", "likely", {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 50000, "RQ", .comm = "a", .kind = "cpu",
 		.sure = "likely", .chain = "a cpu> spin"}}}, /* another CPU is idle */
 	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely",
