@@ -76,8 +76,8 @@ static int program_load(const struct btf_types *btf, const struct offsets *at)
 static void times_compare(struct task_list *list)
 {
 	list->behind_ns = memory_get(TASK_CPUS_MAX * sizeof(*list->behind_ns));
-	for (size_t i = 0; i < list->count; i++) {
-		const struct task_row *row = &list->rows[i];
+	for (size_t i = 0; i < list->rows.count; i++) {
+		const struct task_row *row = (const struct task_row *)list->rows.rows + i;
 		int64_t behind_ns = (int64_t)(row->arrived_ns - row->ran_ns);
 
 		if (!row->arrived_ns || !row->ran_ns)
@@ -112,12 +112,9 @@ int task_list_read(struct task_list *list, const struct field_layout *layout)
 	nanosleep(&nap, NULL); /* this thread arrives on its CPU now */
 	/* rows come whole: the kernel keeps those that do not fit */
 	while ((got = read(iterator, rows, sizeof(rows))) > 0 || (got < 0 && errno == EAGAIN))
-		for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(rows[0]); i++) {
-			list->rows = memory_grow(list->rows, &list->capacity, list->count + 1,
-						 sizeof(*list->rows));
-			list->rows[list->count++] = rows[i];
-			*index_put(&list->by_tid, rows[i].tid, NULL) = list->count;
-		}
+		for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(rows[0]); i++)
+			*(struct task_row *)keyed_put(&list->rows, sizeof(rows[i]), rows[i].tid,
+						      NULL) = rows[i];
 	got = got < 0 ? -errno : 0;
 	close(iterator);
 	if (at.cpu >= 0 && at.ran >= 0 && at.arrived >= 0)
@@ -127,9 +124,7 @@ int task_list_read(struct task_list *list, const struct field_layout *layout)
 
 const struct task_row *task_list_find(struct task_list *list, int64_t tid)
 {
-	const uint64_t *row = index_find(&list->by_tid, (uint64_t)tid);
-
-	return row ? &list->rows[*row - 1] : NULL;
+	return keyed_find(&list->rows, sizeof(struct task_row), (uint64_t)tid);
 }
 
 int64_t task_slept_ns(const struct task_list *list, const struct task_row *row)
@@ -144,8 +139,7 @@ int64_t task_slept_ns(const struct task_list *list, const struct task_row *row)
 
 void task_list_done(struct task_list *list)
 {
-	free(list->rows);
+	keyed_done(&list->rows);
 	free(list->behind_ns);
-	index_clear(&list->by_tid);
 	*list = (struct task_list){0};
 }

@@ -22,11 +22,9 @@ struct task_row {
 
 /* A zeroed struct is empty. */
 struct task_list {
-	struct task_row *rows;
-	size_t count, capacity;
-	struct index by_tid; /* the kernel's own tid to its row, plus one */
-	int64_t now_ns;	     /* by the clock of CPUs; 0: times are not known */
-	int64_t *behind_ns;  /* how far the clock of a CPU's tasks is behind that of the CPU */
+	struct keyed rows;  /* struct task_row, by the kernel's own tid */
+	int64_t now_ns;	    /* by the clock of CPUs; 0: times are not known */
+	int64_t *behind_ns; /* how far the clock of a CPU's tasks is behind that of the CPU */
 };
 
 /* Reads all threads. 0 or -errno. */

@@ -6,21 +6,20 @@
 
 void stack_copies_empty(struct stack_copies *copies)
 {
-	index_empty(&copies->at);
-	copies->count = copies->used = 0;
+	keyed_empty(&copies->copies);
+	copies->used = 0;
 }
 
 void stack_copies_done(struct stack_copies *copies)
 {
-	free(copies->copies);
+	keyed_done(&copies->copies);
 	free(copies->bytes);
-	index_clear(&copies->at);
 	*copies = (struct stack_copies){0};
 }
 
 size_t stack_copies_bytes(const struct stack_copies *copies)
 {
-	return copies->capacity * sizeof(*copies->copies) + copies->bytes_capacity;
+	return copies->copies.capacity * sizeof(struct stack_copy) + copies->bytes_capacity;
 }
 
 char *stack_copies_reserve(struct stack_copies *copies, size_t bytes)
@@ -40,16 +39,13 @@ size_t stack_copies_use(struct stack_copies *copies, size_t bytes)
 
 void stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy)
 {
-	copies->copies = memory_grow(copies->copies, &copies->capacity, copies->count + 1,
-				     sizeof(*copies->copies));
-	*index_put(&copies->at, copy->tid, NULL) = copies->count;
-	copies->copies[copies->count++] = *copy;
+	*(struct stack_copy *)keyed_put(&copies->copies, sizeof(*copy), copy->tid, NULL) = *copy;
 }
 
 const struct stack_copy *stack_copies_find(const struct stack_copies *copies, uint32_t tid,
 					   uint64_t sequence)
 {
-	const uint64_t *at = index_find(&copies->at, tid);
+	const struct stack_copy *copy = keyed_find(&copies->copies, sizeof(*copy), tid);
 
-	return at && copies->copies[*at].sequence == sequence ? &copies->copies[*at] : NULL;
+	return copy && copy->sequence == sequence ? copy : NULL;
 }

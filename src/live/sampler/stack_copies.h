@@ -24,11 +24,9 @@ struct stack_copy {
 
 /* A zeroed struct has no copies. */
 struct stack_copies {
-	struct stack_copy *copies;
-	size_t count, capacity;
-	char *bytes; /* memory of user stacks and texts */
+	struct keyed copies; /* struct stack_copy, by tid */
+	char *bytes;	     /* memory of user stacks and texts */
 	size_t used, bytes_capacity;
-	struct index at; /* tid to its number in copies */
 };
 
 void stack_copies_empty(struct stack_copies *copies);

@@ -2,7 +2,6 @@
 #include "live/threads/live_seed.h"
 #include "keeper/avoid.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "maps/task_list.h"
 #include "proc/proc.h"
 
@@ -10,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,42 +35,29 @@ static void identity_fill(struct thread_identity *identity, int64_t pid,
 	identity->known = IDENTITY_NAME;
 }
 
-static void waiting_add(struct live_seed *seed, const struct thread_state *record)
-{
-	bool added;
-	uint64_t *row = index_put(&seed->waiting_by_tid, record->identity.tid, &added);
-
-	if (!added)
-		return;
-	seed->waiting = memory_grow(seed->waiting, &seed->waiting_capacity, seed->waiting_count + 1,
-				    sizeof(*seed->waiting));
-	*row = seed->waiting_count;
-	seed->waiting[seed->waiting_count++] = *record;
-}
-
 const struct thread_state *live_seed_waiting(struct live_seed *seed, uint32_t tid)
 {
-	uint64_t *row = index_find(&seed->waiting_by_tid, tid);
-
-	return row ? &seed->waiting[*row] : NULL;
+	return keyed_find(&seed->waiting, sizeof(struct thread_state), tid);
 }
 
 void live_seed_visit(struct live_seed *seed,
 		     void (*visit)(void *to, const struct thread_state *record), void *to)
 {
-	for (size_t i = 0; i < seed->waiting_count; i++)
-		if (seed->waiting[i].identity.tid)
-			visit(to, &seed->waiting[i]);
+	const struct thread_state *waiting = seed->waiting.rows;
+
+	for (size_t i = 0; i < seed->waiting.count; i++)
+		if (waiting[i].identity.tid)
+			visit(to, &waiting[i]);
 }
 
 void live_seed_remove(struct live_seed *seed, uint32_t tid)
 {
-	uint64_t *row = index_find(&seed->waiting_by_tid, tid);
+	struct thread_state *waiting = keyed_find(&seed->waiting, sizeof(*waiting), tid);
 
-	if (!row)
+	if (!waiting)
 		return;
-	seed->waiting[*row].identity.tid = 0;
-	index_remove(&seed->waiting_by_tid, tid);
+	waiting->identity.tid = 0;
+	index_remove(&seed->waiting.slots, tid);
 }
 
 const struct thread_state *live_seed_fill(const struct thread_state *record,
@@ -144,7 +129,8 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 	if (task && stat.state != 'R')
 		record.sched.in_ns -= (uint64_t)task_slept_ns(&walk->tasks, task);
 	if (walk->kernel->compiled.pids_translated) {
-		waiting_add(walk->seed, &record);
+		*(struct thread_state *)keyed_put(&walk->seed->waiting, sizeof(record),
+						  record.identity.tid, NULL) = record;
 		return 0;
 	}
 	record.sched.tid = record.identity.tid;
@@ -204,18 +190,14 @@ static bool program_is_32_bit(int64_t pid)
 
 static struct seed_call *call_read(struct live_seed *seed, const struct sample *sample)
 {
-	struct seed_call *call;
+	bool added;
+	struct seed_call *call =
+		keyed_put(&seed->calls, sizeof(*call), (uint64_t)sample->thread.tid, &added);
 	struct proc_syscall now;
-	uint32_t row = id_map_get(&seed->calls, (uint64_t)sample->thread.tid);
 	int err;
 
-	if (!row) {
-		row = ++seed->call_count;
-		seed->call = memory_resize(seed->call, row, sizeof(*seed->call));
-		seed->call[row - 1].start_ns = ABSENT;
-		id_map_set(&seed->calls, (uint64_t)sample->thread.tid, row);
-	}
-	call = &seed->call[row - 1];
+	if (added)
+		call->start_ns = ABSENT;
 	if (call->start_ns == sample->thread.start_ns)
 		return call;
 	err = proc_syscall_read(PROC, sample->thread.pid, sample->thread.tid, &now);
@@ -244,9 +226,7 @@ void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
 
 void live_seed_done(struct live_seed *seed)
 {
-	id_map_clear(&seed->calls);
-	index_clear(&seed->waiting_by_tid);
-	free(seed->waiting);
-	free(seed->call);
+	keyed_done(&seed->calls);
+	keyed_done(&seed->waiting);
 	*seed = (struct live_seed){0};
 }

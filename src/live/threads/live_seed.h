@@ -17,13 +17,10 @@
 #include "sample/sample.h"
 
 struct live_seed {
-	uint64_t unfit_count;	      /* threads that did not fit the map */
-	struct thread_state *waiting; /* seeds that wait; tid 0: not any more */
-	size_t waiting_count, waiting_capacity;
-	struct index waiting_by_tid;
-	struct id_map calls; /* tid to its row in call, plus one */
-	struct seed_call *call;
-	uint32_t call_count;
+	uint64_t unfit_count; /* threads that did not fit the map */
+	struct keyed
+		waiting;    /* struct thread_state, by tid: seeds that wait; tid 0: not any more */
+	struct keyed calls; /* struct seed_call, by tid */
 };
 
 /* Returns the waiting thread with that tid, or NULL. live_seed_visit() visits all that wait, and
