@@ -33,10 +33,8 @@ struct heatmap {
 	int64_t merged; /* number of steps in a sign */
 	size_t sign_count;
 	int64_t *sign_steps; /* recorded steps of each sign */
-	struct line *lines;
-	size_t count, capacity;
-	struct index by_label; /* hash to line, plus one */
-	int64_t most;	       /* largest value of a cell */
+	struct keyed lines;  /* struct line, by the label's hash */
+	int64_t most;	     /* largest value of a cell */
 };
 
 static void label_make(const struct heatmap *map, const union value *row, struct text *label)
@@ -59,17 +57,13 @@ static void label_make(const struct heatmap *map, const union value *row, struct
 
 static struct line *line_of(struct heatmap *map, struct text *label)
 {
+	uint64_t key = hash_bytes(text_string(label), label->length);
 	bool added;
-	uint64_t *at =
-		index_put(&map->by_label, hash_bytes(text_string(label), label->length), &added);
-	struct line *line;
+	struct line *line = keyed_put(&map->lines, sizeof(*line), key, &added);
 
 	if (!added)
-		return &map->lines[*at];
-	map->lines = memory_grow(map->lines, &map->capacity, map->count + 1, sizeof(*map->lines));
-	*at = map->count;
-	line = &map->lines[map->count++];
-	*line = (struct line){.cells = memory_get(map->sign_count * sizeof(*line->cells))};
+		return line;
+	line->cells = memory_get(map->sign_count * sizeof(*line->cells));
 	text_add_string(&line->label, text_string(label));
 	return line;
 }
@@ -105,9 +99,9 @@ static void rows_take(struct heatmap *map)
 /* Makes the cells' sums averages. */
 static void cells_divide(struct heatmap *map)
 {
-	for (size_t i = 0; i < map->count; i++) {
-		struct line *line = &map->lines[i];
+	struct line *line = map->lines.rows;
 
+	for (size_t i = 0; i < map->lines.count; i++, line++) {
 		for (size_t sign = 0; sign < map->sign_count; sign++) {
 			int64_t *cell = &line->cells[sign];
 
@@ -171,17 +165,20 @@ static void scale_add(struct text *out, const struct heatmap *map)
 static void map_add(struct text *out, struct heatmap *map, const struct interval *interval,
 		    size_t label_width)
 {
-	size_t most = interval->row_limit ? interval->row_limit : LINES_MAX;
+	size_t most = interval->row_limit ? interval->row_limit : LINES_MAX, count;
+	struct line *lines;
 
 	rows_take(map);
 	cells_divide(map);
-	if (map->count)
-		qsort(map->lines, map->count, sizeof(*map->lines), line_compare);
+	lines = map->lines.rows;
+	count = map->lines.count;
+	if (count)
+		qsort(lines, count, sizeof(*lines), line_compare);
 	scale_add(out, map);
-	for (size_t i = 0; i < map->count && i < most; i++)
-		line_add(out, map, &map->lines[i], label_width);
-	if (map->count > most)
-		text_add_format(out, "%zu more groups\n", map->count - most);
+	for (size_t i = 0; i < count && i < most; i++)
+		line_add(out, map, &lines[i], label_width);
+	if (count > most)
+		text_add_format(out, "%zu more groups\n", count - most);
 }
 
 static size_t average_find(const struct column_list *list)
@@ -232,10 +229,11 @@ void interval_add_heatmap(struct text *out, const struct interval *interval)
 	map.sign_steps = memory_get(map.sign_count * sizeof(*map.sign_steps));
 	map_add(out, &map, interval, label_width);
 	free(map.sign_steps);
-	for (size_t i = 0; i < map.count; i++) {
-		text_done(&map.lines[i].label);
-		free(map.lines[i].cells);
+	for (size_t i = 0; i < map.lines.count; i++) {
+		struct line *line = (struct line *)map.lines.rows + i;
+
+		text_done(&line->label);
+		free(line->cells);
 	}
-	free(map.lines);
-	index_clear(&map.by_label);
+	keyed_done(&map.lines);
 }

@@ -84,12 +84,9 @@ static void table_shrink(struct module_table *table, struct module *module)
 
 static void rows_forget(struct frame_table *table)
 {
-	index_clear(&table->at);
-	free(table->rows);
+	keyed_done(&table->rows);
 	free(table->operations);
-	table->rows = NULL;
 	table->operations = NULL;
-	table->count = table->capacity = 0;
 	table->operation_count = table->operation_capacity = 0;
 }
 
@@ -98,8 +95,8 @@ static void rows_forget(struct frame_table *table)
 static bool row_find(const struct frame_table *table, uint64_t address,
 		     const struct frame_row **row)
 {
-	const uint64_t *position = table->without ? NULL : index_find(&table->at, address);
-	const struct frame_row *found = position ? &table->rows[*position] : NULL;
+	const struct frame_row *found =
+		table->without ? NULL : keyed_find(&table->rows, sizeof(*found), address);
 
 	*row = found && found->found ? found : NULL;
 	return table->without || (found && found->looked);
@@ -108,17 +105,7 @@ static bool row_find(const struct frame_table *table, uint64_t address,
 /* Returns the row at an address; a new one is zeroed. */
 static struct frame_row *row_put(struct frame_table *table, uint64_t address)
 {
-	uint64_t *position;
-	bool added;
-
-	position = index_put(&table->at, address, &added);
-	if (added) {
-		*position = table->count;
-		table->rows = memory_grow(table->rows, &table->capacity, table->count + 1,
-					  sizeof(*table->rows));
-		table->rows[table->count++] = (struct frame_row){.found = false};
-	}
-	return &table->rows[*position];
+	return keyed_put(&table->rows, sizeof(struct frame_row), address, NULL);
 }
 
 /* Turns an expression's position in the answer into that in the table. False: the expression lies
@@ -658,7 +645,8 @@ static void rows_trim(struct module_table *table)
 	for (uint32_t i = 0; i < table->count; i++) {
 		const struct frame_table *rows = &table->modules[i]->table;
 
-		bytes += rows->capacity * sizeof(*rows->rows) + rows->at.capacity * 17 +
+		bytes += rows->rows.capacity * sizeof(struct frame_row) +
+			 rows->rows.slots.capacity * 17 +
 			 rows->operation_capacity * sizeof(*rows->operations);
 	}
 	if (bytes <= MODULE_ROWS_BYTES_MAX)
@@ -669,7 +657,8 @@ static void rows_trim(struct module_table *table)
 
 static void row_reserve(struct module_table *table, const struct module *module)
 {
-	if (module->table.count == module->table.capacity && module->table.count >= 1024)
+	if (module->table.rows.count == module->table.rows.capacity &&
+	    module->table.rows.count >= 1024)
 		rows_trim(table);
 }
 

@@ -42,9 +42,7 @@ struct frame_table {
 	size_t read_bytes;   /* bytes that the parser holds of the file */
 	unsigned int ended;  /* parsers that ended over it */
 	bool without;	     /* the file has no table, or a bad one */
-	struct index at;     /* address to position in rows */
-	struct frame_row *rows;
-	size_t count, capacity;
+	struct keyed rows;   /* struct frame_row, by address */
 	struct frame_operation *operations; /* of the rows' expressions */
 	size_t operation_count, operation_capacity;
 };

@@ -101,21 +101,18 @@ void goroutines_done(struct goroutines *goroutines)
 {
 	for (size_t i = 0; i < goroutines->group_count; i++)
 		free(goroutines->groups[i].frames);
-	for (size_t i = 0; i < goroutines->location_count; i++)
-		free(goroutines->location_list[i].name);
+	for (size_t i = 0; i < goroutines->locations.count; i++)
+		free(((struct goroutine_location *)goroutines->locations.rows)[i].name);
 	free(goroutines->groups);
-	free(goroutines->location_list);
 	index_clear(&goroutines->group_of);
-	index_clear(&goroutines->locations);
+	keyed_done(&goroutines->locations);
 	memset(goroutines, 0, sizeof(*goroutines));
 }
 
 static const struct goroutine_location *location_known(const struct goroutines *goroutines,
 						       uint64_t address)
 {
-	const uint64_t *position = index_find(&goroutines->locations, address);
-
-	return position ? &goroutines->location_list[*position] : NULL;
+	return keyed_find(&goroutines->locations, sizeof(struct goroutine_location), address);
 }
 
 const char *goroutine_function(const struct goroutines *goroutines, uint64_t address)
@@ -126,19 +123,19 @@ const char *goroutine_function(const struct goroutines *goroutines, uint64_t add
 }
 
 /* Adds the function at an address of the program that is not known yet. */
-static void location_add(struct goroutines *goroutines, uint64_t address,
-			 const struct file_go_frame_answer *answer)
+static const struct goroutine_location *location_add(struct goroutines *goroutines,
+						     uint64_t address,
+						     const struct file_go_frame_answer *answer)
 {
+	struct goroutine_location *location =
+		keyed_put(&goroutines->locations, sizeof(*location), address, NULL);
 	bool found = answer->found;
 
-	goroutines->location_list =
-		memory_grow(goroutines->location_list, &goroutines->location_capacity,
-			    goroutines->location_count + 1, sizeof(*goroutines->location_list));
-	goroutines->location_list[goroutines->location_count] = (struct goroutine_location){
+	*location = (struct goroutine_location){
 		.depth = found ? answer->depth : -1,
 		.function = hash_bytes(answer->name, strlen(answer->name)),
 		.name = found ? memory_text(answer->name, strlen(answer->name)) : NULL};
-	*index_put(&goroutines->locations, address, NULL) = goroutines->location_count++;
+	return location;
 }
 
 /* Returns the function at an address, which is requested once. NULL: the request failed, or too
@@ -149,11 +146,10 @@ static const struct goroutine_location *location_get(struct reader *reader, uint
 	const struct goroutine_location *known = location_known(to, address);
 	struct file_go_frame_answer answer = {.found = false};
 
-	if (known || to->location_count == LOCATIONS_MAX ||
+	if (known || to->locations.count == LOCATIONS_MAX ||
 	    reader->source->request(reader->source->of, address, &answer))
 		return known;
-	location_add(to, address, &answer);
-	return &to->location_list[to->location_count - 1];
+	return location_add(to, address, &answer);
 }
 
 /* Reads memory as it is now, not as it was read before. */
@@ -639,7 +635,7 @@ static int frames_name(struct goroutines *goroutines, struct parser *parser,
 	int err;
 
 	for (uint32_t i = 0; i < group->frame_count; i++) {
-		if (index_find(&goroutines->locations, group->frames[i]))
+		if (location_known(goroutines, group->frames[i]))
 			continue;
 		err = file_go_frame_request(parser, PROGRAM, group->frames[i], &answer);
 		if (err)

@@ -63,9 +63,7 @@ struct goroutines {
 	struct goroutine_group *groups; /* groups with most goroutines first */
 	size_t group_count, group_capacity;
 	struct index group_of;	/* hash of state, reason and stack, to position */
-	struct index locations; /* addresses to positions in location_list */
-	struct goroutine_location *location_list;
-	size_t location_count, location_capacity;
+	struct keyed locations; /* struct goroutine_location, by address */
 	struct goroutine_counts counts;
 };
 
