@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/work_dir.h"
+#include "base/output.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -136,7 +137,6 @@ int work_dir_make(struct work_dir *dir, struct error *e)
 int work_dir_write(const char *path, const char *name, const char *text, struct error *e)
 {
 	char full[PATH_MAX];
-	size_t left = strlen(text);
 	int fd = -1, failed = 0;
 
 	snprintf(full, sizeof(full), "%s/%s", path, name);
@@ -147,18 +147,10 @@ int work_dir_write(const char *path, const char *name, const char *text, struct 
 			failed = errno;
 		*slash = '/';
 	}
-	if (!failed)
+	if (!failed) {
 		fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	while (fd >= 0 && left) {
-		ssize_t put = write(fd, text, left);
-
-		if (put < 0)
-			break;
-		text += put;
-		left -= (size_t)put;
+		failed = fd < 0 ? errno : -output_write(fd, text, strlen(text));
 	}
-	if (!failed && (fd < 0 || left))
-		failed = errno;
 	if (fd >= 0)
 		close(fd);
 	if (!failed)
