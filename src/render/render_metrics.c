@@ -67,8 +67,7 @@ static struct metric_group *group_find(struct metric_totals *totals, const char 
 	if (totals->count == METRIC_GROUPS_MAX)
 		return NULL;
 	totals->count++;
-	*group = (struct metric_group){.labels = memory_get(strlen(labels) + 1), .hash = hash};
-	memcpy(group->labels, labels, strlen(labels) + 1);
+	*group = (struct metric_group){.labels = memory_text(labels, strlen(labels)), .hash = hash};
 	return group;
 }
 

@@ -88,17 +88,13 @@ static void protobuf_bytes(struct text *to, uint32_t field, const struct text *b
 	text_add(to, text_string(bytes), bytes->length);
 }
 
-/* The number of a string. The empty string has 0 and must be the first. */
+/* The number of a string. The empty string has 0. */
 static uint64_t string_id(struct pprof *pprof, const char *bytes, size_t length)
 {
 	struct text string = {0};
 	bool added;
 	uint64_t *id;
 
-	if (!pprof->string_count++)
-		protobuf_bytes(&pprof->strings, PROFILE_STRING, &string);
-	else
-		pprof->string_count--;
 	if (!length)
 		return 0;
 	id = index_put(&pprof->string_ids, (uint64_t)(uintptr_t)name_transient(bytes, length),
@@ -348,8 +344,9 @@ static void label_add(struct pprof *pprof, const struct column *column, union va
 static void pprof_add(struct text *out, const struct interval *interval)
 {
 	struct text frames = {0}, files = {0};
-	struct pprof pprof = {0};
+	struct pprof pprof = {.string_count = 1};
 
+	protobuf_bytes(&pprof.strings, PROFILE_STRING, &(struct text){0}); /* number 0: "" */
 	for (size_t row = 0; row < interval->grid->row_count; row++) {
 		int64_t state, weight_us = fold_weight_us(interval, row, &state);
 
