@@ -15,6 +15,7 @@
 #include "kernel/record.h"
 #include "kernel/type_source.h"
 #include "kernel/work_dir.h"
+#include "parser/parser_message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,55 +59,30 @@ struct child_message {
 	char text[ERROR_LINE_SIZE];
 };
 
-union control {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 /* Sends a message. descriptor: -1 for none. 0, or -errno with e. */
 static int child_message_send(int socket, const struct child_message *message, int descriptor,
 			      struct error *e)
 {
-	struct iovec part = {(void *)message, sizeof(*message)};
-	union control control = {.bytes = {0}};
-	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	const struct parser_message sent = {.head = message,
+					    .head_bytes = sizeof(*message),
+					    .fds = {descriptor},
+					    .fd_count = descriptor >= 0};
+	int err = parser_message_send(socket, &sent);
 
-	if (descriptor >= 0) {
-		header.msg_control = control.bytes;
-		header.msg_controllen = sizeof(control.bytes);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(int));
-	}
-	if (sendmsg(socket, &header, MSG_NOSIGNAL) >= 0)
-		return 0;
-	return error_set(e, errno, EXIT_FAILED, "the compile child can't send its result: %s",
-			 strerror(errno));
+	return err ? error_set(e, -err, EXIT_FAILED, "the compile child can't send its result: %s",
+			       strerror(-err))
+		   : 0;
 }
 
 /* Receives a message. 1, 0 at the other side's end, or -errno (-EMFILE: this process may open no
  * more descriptors). *descriptor gets -1 or a descriptor to close. */
 static int child_message_receive(int socket, struct child_message *message, int *descriptor)
 {
-	struct iovec part = {message, sizeof(*message)};
-	union control control;
-	struct msghdr header = {.msg_iov = &part,
-				.msg_iovlen = 1,
-				.msg_control = control.bytes,
-				.msg_controllen = sizeof(control.bytes)};
-	ssize_t got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *first;
+	struct parser_request got;
+	int result = parser_message_receive(socket, message, sizeof(*message), &got);
 
-	*descriptor = -1;
-	if (got < 0)
-		return -errno;
-	first = CMSG_FIRSTHDR(&header);
-	if (first && first->cmsg_type == SCM_RIGHTS && first->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(descriptor, CMSG_DATA(first), sizeof(int));
-	else if (header.msg_flags & MSG_CTRUNC)
-		return -EMFILE;
-	return got == sizeof(*message) ? 1 : 0;
+	*descriptor = got.fd_count ? got.fds[0] : -1;
+	return result > 0 ? got.count == sizeof(*message) : result;
 }
 
 /* --- work of the child */
