@@ -57,7 +57,8 @@ const struct column measure_columns[] = {
 	 "what the group waits for most of the time: as waits_on, in short; a CPU ...", KIND_TEXT,
 	 ROLE_MEASURE, NEED_WAITS_ONSUM | NEED_BLOCK | NEED_BLOCKER, 20, AT(waits_for)},
 	{"mostly_in", "MOSTLY IN",
-	 "system call with most of the group's time, or a kernel thread's work queue; user code, page "
+	 "system call with most of the group's time, or a kernel thread's work queue; user code, "
+	 "page "
 	 "fault, kernel thread",
 	 KIND_TEXT, ROLE_MEASURE, NEED_SYSCALL | NEED_WORKQUEUE, 9, AT(mostly_in)},
 	{"main_chain", "CHAIN",

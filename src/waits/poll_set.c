@@ -75,8 +75,7 @@ void wait_set_sum_add(struct wait_set_sum *sum, const struct wait_facts *facts, 
 	sum->connects |= is_of_client(facts);
 	if (has_request && sum->requesting)
 		sum->several |= !remote || !sum->remote || strcmp(remote, sum->remote) != 0;
-	counts = sum->others == 1 ||
-		 (has_request && (!sum->requesting || counts_more(sum, facts)));
+	counts = sum->others == 1 || (has_request && (!sum->requesting || counts_more(sum, facts)));
 	sum->requesting += has_request;
 	if (!counts)
 		return;
