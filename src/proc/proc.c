@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/proc.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "keeper/avoid.h"
@@ -431,25 +432,6 @@ int proc_threads_walk(const char *root, int (*visit)(void *to, int64_t pid, int6
 	return ids_walk(AT_FDCWD, root, process_visit, &walk);
 }
 
-struct pid_list {
-	int64_t *pids;
-	size_t count, capacity;
-};
-
-static void pid_add(struct pid_list *list, int64_t pid)
-{
-	list->pids = memory_grow(list->pids, &list->capacity, list->count + 1, sizeof(*list->pids));
-	list->pids[list->count++] = pid;
-}
-
-static bool pid_is_listed(const struct pid_list *list, int64_t pid)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->pids[i] == pid)
-			return true;
-	return false;
-}
-
 /* A part of the list that processes are chosen by. */
 struct process_part {
 	char *text;
@@ -462,8 +444,13 @@ struct process_walk {
 	int64_t own_pid;
 	struct process_part *parts;
 	size_t count, capacity, pattern_count;
-	struct pid_list list;
+	struct keyed pids; /* int64_t: ids that were found */
 };
+
+static void pid_put(struct process_walk *walk, int64_t pid)
+{
+	*(int64_t *)keyed_put(&walk->pids, sizeof(pid), (uint64_t)pid, NULL) = pid;
+}
 
 /* What names are compared with. exe and script: those of any thread that lives, as a first thread
  * that has ended has none. */
@@ -531,8 +518,8 @@ static int patterns_visit(void *to, int64_t pid, int fd)
 			continue;
 		part->found = matches = true;
 	}
-	if (matches && !pid_is_listed(&walk->list, pid))
-		pid_add(&walk->list, pid);
+	if (matches)
+		pid_put(walk, pid);
 	return 0;
 }
 
@@ -551,8 +538,8 @@ static void part_add(struct process_walk *walk, const char *text)
 			part.id && part.id != walk->own_pid &&
 			(avoids_process(part.id) ||
 			 (!proc_ids_read(walk->root, part.id, &uid, &tgid) && tgid == part.id));
-		if (part.found && !pid_is_listed(&walk->list, part.id))
-			pid_add(&walk->list, part.id);
+		if (part.found)
+			pid_put(walk, part.id);
 		part.id = part.id ? part.id : -1;
 	} else {
 		walk->pattern_count++;
@@ -578,12 +565,12 @@ int proc_pids_find(const char *root, const char *text, int64_t **pids, size_t *c
 					walk.parts[i].text);
 		free(walk.parts[i].text);
 	}
-	if (!err && walk.list.count) {
-		*pids = memory_resize(*pids, *count + walk.list.count, sizeof(**pids));
-		memcpy(*pids + *count, walk.list.pids, walk.list.count * sizeof(**pids));
-		*count += walk.list.count;
+	if (!err && walk.pids.count) {
+		*pids = memory_resize(*pids, *count + walk.pids.count, sizeof(**pids));
+		memcpy(*pids + *count, walk.pids.rows, walk.pids.count * sizeof(**pids));
+		*count += walk.pids.count;
 	}
-	free(walk.list.pids);
+	keyed_done(&walk.pids);
 	free(walk.parts);
 	return err;
 }
