@@ -53,15 +53,6 @@ int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, 
 		&(struct bpf_load){.type = type, .instructions = instructions, .count = count});
 }
 
-int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, int btf_id)
-{
-	return bpf_call_load_described(&(struct bpf_load){.type = BPF_PROG_TYPE_TRACING,
-							  .attach_type = BPF_TRACE_ITER,
-							  .btf_id = (uint32_t)btf_id,
-							  .instructions = instructions,
-							  .count = count});
-}
-
 int bpf_call_iterator(int program)
 {
 	union bpf_attr attr;

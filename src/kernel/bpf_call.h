@@ -47,9 +47,7 @@ struct bpf_load {
  * which kernels before 5.0 demand. */
 int bpf_call_load_described(const struct bpf_load *load);
 int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, size_t count);
-/* Loads a program that an iterator runs: btf_id: of the function bpf_iter_KIND (5.8). */
-int bpf_call_load_iterator(const struct bpf_insn *instructions, size_t count, int btf_id);
-/* Opens an iterator. Reading it runs the program for each of its objects, and gives what the
+/* Opens an iterator (5.8). Reading it runs the program for each of its objects, and gives what the
  * program writes. */
 int bpf_call_iterator(int program);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);

@@ -66,7 +66,12 @@ static int program_load(const struct btf_types *btf, const struct offsets *at)
 	/* DEFINE_BPF_ITER_FUNC of include/linux/bpf.h */
 	int id = (int)btf_function_find(btf, "bpf_iter_task");
 
-	return id ? bpf_call_load_iterator(program, sizeof(program) / sizeof(program[0]), id)
+	return id ? bpf_call_load_described(
+			    &(struct bpf_load){.type = BPF_PROG_TYPE_TRACING,
+					       .attach_type = BPF_TRACE_ITER,
+					       .btf_id = (uint32_t)id,
+					       .instructions = program,
+					       .count = sizeof(program) / sizeof(program[0])})
 		  : -ENOENT;
 }
 
