@@ -429,7 +429,7 @@ class Terminal(unittest.TestCase):
         self.assertLessEqual(max(map(width_of, lines)), 50)
 
     def test_report_fits_the_window(self):
-        for height in (12, 24, 33, 40):
+        for height in (12, 24, 33, 34, 35, 40):
             lines = on_terminal(120, "--replay", "many.csv", "-g", "comm", height=height)
             rows = sum("thread-with-name" in line for line in lines)
             # the last line is left for the prompt
