@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/memory.h"
-#include "keeper/keeper.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -217,19 +216,13 @@ bool avoids_file(const char *path)
 	return false;
 }
 
-bool avoids_user_mounts(void)
-{
-	keeper_progress()->user_mounts = true;
-	return avoids_file(AVOID_USER_MOUNTS);
-}
-
-bool avoids_descriptor(int fd)
+bool avoid_is_user_mount(int64_t pid, int fd)
 {
 	struct avoid_state state = {.user_mount = false};
 
 	if (state_ask)
-		state_ask(keeper_progress()->worker_pid, fd, &state);
-	return state.user_mount && avoids_user_mounts();
+		state_ask(pid, fd, &state);
+	return state.user_mount;
 }
 
 uint64_t avoid_locked_count(void)

@@ -45,11 +45,8 @@ bool avoids_process(int64_t id);
  * which sleeps has locked, for ever if the server of a file in it does not answer polls. */
 bool avoids_fdinfo(int64_t id, int fd);
 bool avoids_file(const char *path);
-/* True if a descriptor of this process must not be opened: its file system was mounted in a user
- * namespace, and such a file has blocked a worker. */
-bool avoids_descriptor(int fd);
-/* The same for all files of a process in a user namespace. */
-bool avoids_user_mounts(void);
+/* True if the kernel says that the file of that descriptor is of a mount of a user namespace. */
+bool avoid_is_user_mount(int64_t pid, int fd);
 
 /* Number of times that a process was found to be locked. */
 uint64_t avoid_locked_count(void);

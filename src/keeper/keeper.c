@@ -394,6 +394,17 @@ void keeper_saves(void (*save)(void *of), void *of)
 	save_function = save;
 }
 
+bool keeper_avoids_user_mounts(void)
+{
+	shared_progress->user_mounts = true;
+	return avoids_file(AVOID_USER_MOUNTS);
+}
+
+bool keeper_avoids_descriptor(int fd)
+{
+	return avoid_is_user_mount(shared_progress->worker_pid, fd) && keeper_avoids_user_mounts();
+}
+
 bool keeper_is_lost(void)
 {
 	return lost;

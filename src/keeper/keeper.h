@@ -74,6 +74,11 @@ void keeper_saves(void (*save)(void *of), void *of);
 /* Progress of the workers; never NULL: without keeper_begin(), that of this process. */
 struct keeper_progress *keeper_progress(void);
 
+/* True if files of mounts of user namespaces, which this worker is about to open, must not be
+ * opened: one has blocked a worker. The second: if the descriptor's file is one. */
+bool keeper_avoids_user_mounts(void);
+bool keeper_avoids_descriptor(int fd);
+
 /* True if the keeper was killed. */
 bool keeper_is_lost(void);
 

@@ -2,6 +2,7 @@
 #include "unwind/elf/process_file.h"
 #include "keeper/avoid.h"
 #include "proc/proc.h"
+#include "keeper/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +77,7 @@ static int plain_open(int named)
 
 	if (named < 0)
 		return named;
-	if (avoids_descriptor(named)) {
+	if (keeper_avoids_descriptor(named)) {
 		fd = -ETIMEDOUT;
 	} else if (is_plain(named)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", named);
@@ -154,7 +155,7 @@ int process_file_open(const char *proc_root, int64_t tid, const char *path, bool
 
 	snprintf(directory, sizeof(directory), "/%s", path);
 	if (avoids_process(tid) || avoids_file(directory) ||
-	    (!process_shares(proc_root, tid, "user") && avoids_user_mounts()))
+	    (!process_shares(proc_root, tid, "user") && keeper_avoids_user_mounts()))
 		return -ETIMEDOUT;
 	snprintf(directory, sizeof(directory), "%s/%lld/root", proc_root, (long long)tid);
 	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
