@@ -15,7 +15,7 @@ from harness import SLOW, START_S, STOP_S, Skip, Tsnap, case, check, children_of
 FORMS = {"stuck_stack": (("-a", "--stacks"), ("-a", "-G", "ufunc,exe")),
          "stuck_maps": ((), ("-a", "--stacks"), ("-G", "waits_on,cmdline")),
          "stuck_exec": ((), ("-a", "--stacks"), ("-G", "exe")),
-         "stuck_epoll": (("-v",), ("-v", "-a", "--stacks"), ("-v", "-a", "-G", "waits_on")),
+         "stuck_epoll": (("-v", "-a", "-g", "comm,waits_on"), ("-v", "-a", "-G", "waits_on")),
          "stuck_file": (("-a", "--stacks"), ("-a", "-G", "exe,ufunc"))}
 REASONS = {"stuck_maps": "its memory map is locked", "stuck_exec": "an exec that has not ended"}
 LOST_S = 6  # time that reading a process that never answers, and reading all others, may cost
