@@ -3,7 +3,7 @@
 #include "cli/config.h"
 #include "cli/diff.h"
 #include "keeper/keeper.h"
-#include "kernel/process_locks.h"
+#include "kernel/task_query.h"
 #include "live/live.h"
 #include "live/context/live_limits.h"
 #include "goroutine_rows.h"
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
 	if (!err)
 		err = required_calls_try(&e);
 	if (!err && mode_looks(&config)) {
-		process_locks_begin();
+		task_query_begin();
 		config.live.kept = keeper_begin(live_limits_explain);
 	}
 	if (!err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes and files that must not be looked at (keeper.h): those that the kernel says are locked
- * now (kernel/process_locks.h), and those that were met by a look that did not end, for their life.
+ * now (kernel/task_query.h), and those that were met by a look that did not end, for their life.
  * Code that opens a file of a process, or a file whose name comes from outside, checks here first,
  * and takes an avoided one for unreadable (-ETIMEDOUT). Children inherit the set by fork(2).
  */

@@ -13,7 +13,7 @@
 #include "base/progress.h"
 #include "live/context/live_limits.h"
 #include "kernel/btf_types.h"
-#include "kernel/process_locks.h"
+#include "kernel/task_query.h"
 #include "kernel/registers.h"
 #include "live/scan/live_account.h"
 #include "live/scan/live_describe.h"
@@ -431,7 +431,7 @@ struct lookup *live_lookup_new(struct live *live)
 
 	waits_set_daemon_ports(lookup_waits(lookup), live->context.config.daemon_ports);
 	lookup_set_container_reader(lookup, live_container_read, &live->context);
-	lookup_set_task_reader(lookup, process_locks_task);
+	lookup_set_task_reader(lookup, task_query_ids);
 	waits_set_runtime_locks(lookup_waits(lookup), runtime_lock_find, &live->runtime_locks);
 	return lookup;
 }

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "kernel/process_locks.h"
+#include "kernel/task_query.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
 
@@ -30,7 +30,7 @@
 struct thread_path {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns, read_ns;
-	uint64_t groups; /* of process_locks_task(); 0: not known */
+	uint64_t groups; /* of task_query_ids(); 0: not known */
 	char *path;	 /* NULL: not known */
 };
 
@@ -58,7 +58,7 @@ static const char *path_of(struct live_host *host, int64_t pid, int64_t tid, int
 					.entries_max = PATHS_MAX,
 					.drop = path_drop};
 	thread = cache_get(paths, (uint64_t)tid, now_ns, &added);
-	if (process_locks_task(tid, &uid, &groups))
+	if (task_query_ids(tid, &uid, &groups))
 		still_ns = groups == thread->groups ? PATH_LONG_NS : 0;
 	if (!added && thread->start_ns == start_ns && now_ns - thread->read_ns < still_ns)
 		return thread->path;
@@ -156,7 +156,7 @@ bool live_runq_where(const struct sample *sample, int64_t *cpu, int64_t *policy)
 {
 	struct proc_stat stat;
 
-	if (process_locks_queue(sample->thread.tid, cpu, policy))
+	if (task_query_queue(sample->thread.tid, cpu, policy))
 		return true;
 	if (proc_stat_read(PROC, sample->thread.pid, sample->thread.tid, &stat))
 		return false;

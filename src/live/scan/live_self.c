@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "kernel/bpf_cost.h"
 #include "base/host_file.h"
-#include "kernel/process_locks.h"
+#include "kernel/task_query.h"
 #include "sample/sample.h"
 
 #include <stdio.h>
@@ -133,8 +133,8 @@ void live_self_describe(const struct live_self *self, const struct kernel *kerne
 			program_add(cost, kernel->plan.chosen[group]->name,
 				    probe_kind_names[kernel->plan.chosen[group]->kind],
 				    kernel->compiled.programs[group]);
-	if (process_locks_program() >= 0)
-		program_add(cost, "locks", probe_kind_names[PROBE_LOOK], process_locks_program());
+	if (task_query_program() >= 0)
+		program_add(cost, "locks", probe_kind_names[PROBE_LOOK], task_query_program());
 	for (int map = 0; map < KERNEL_MAP_COUNT; map++)
 		if (kernel->compiled.maps[map] >= 0)
 			map_add(cost, kernel_map_rows[map].name,

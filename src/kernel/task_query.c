@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kernel/process_locks.h"
+#include "kernel/task_query.h"
 #include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
 #include "kernel/host.h"
@@ -317,7 +317,7 @@ static void locks_read(int64_t id, int fd, struct avoid_state *state)
 			       : answer.exec_count ^ answer.exec_owner;
 }
 
-bool process_locks_task(int64_t tid, int64_t *uid, uint64_t *groups)
+bool task_query_ids(int64_t tid, int64_t *uid, uint64_t *groups)
 {
 	struct answer answer;
 
@@ -328,7 +328,7 @@ bool process_locks_task(int64_t tid, int64_t *uid, uint64_t *groups)
 	return true;
 }
 
-bool process_locks_queue(int64_t tid, int64_t *cpu, int64_t *policy)
+bool task_query_queue(int64_t tid, int64_t *cpu, int64_t *policy)
 {
 	struct answer answer;
 
@@ -339,7 +339,7 @@ bool process_locks_queue(int64_t tid, int64_t *cpu, int64_t *policy)
 	return true;
 }
 
-void process_locks_begin(void)
+void task_query_begin(void)
 {
 	struct avoid_state own;
 	const struct btf_types *btf;
@@ -374,7 +374,7 @@ void process_locks_begin(void)
 	close(map);
 }
 
-int process_locks_program(void)
+int task_query_program(void)
 {
 	return locks.program;
 }
