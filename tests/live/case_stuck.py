@@ -322,6 +322,7 @@ def stuck_crowd(ctx):
     times = [timestamp_s(scan) for scan, _ in scans_of(rows)]
     gaps = [after - before for before, after in zip(times, times[1:])]
     missed = tool.missed("late scans") + tool.missed("when tsnap got a CPU")
+    print("# largest gap %.2f s of %d scans; %d scans waited for a CPU" % (max(gaps), len(times), missed), flush=True)
     check(max(gaps) < (2 + missed) * 2 * TICK_S * SLOW, "a gap of %.2f s; %d scans waited for a CPU", max(gaps), missed)
     last = scans_of(rows)[-1][1]
     check(sum(1 for row in last if row["cmdline"]) > 5, "other processes have no command line: %s", tool.err)
