@@ -516,9 +516,11 @@ def work_queue(ctx):
         worker = Worker(ctx, device)
         worker.say("read 100000000 4096")
         wait_until(lambda: works_for(device.name) or worker.code is not None, 20 * SLOW, "a kernel thread for " + device.name)
-        before = works_for(device.name)
-        rows = ctx.rows("-a", "-F", 50, "--filter", "kthread=1", seconds=2, columns="tid,comm,state,workqueue")
-        workers = before | works_for(device.name)
+        tool, workers = ctx.stream("-d", 2, "-a", "-F", 50, "--filter", "kthread=1", columns="comm,state,workqueue"), set()
+        while tool.code is None:
+            workers |= works_for(device.name)
+            time.sleep(0.05)
+        rows = tool.finish(0, STOP_S)
         found = [row for row in rows if row["workqueue"] == device.name]
         check(len(found) >= 20, "%d rows of %s, %d rows in all", len(found), device.name, len(rows))
         check(all(row["comm"].startswith("kworker/") and row["state"] != "I" for row in found), "%s", found[:3])
