@@ -20,7 +20,7 @@ WHYS = {
 }
 WORK = {"client", "write", "lock", "io", "file"}
 OF_SOCKETS = {"client", "server", "socket"}
-SETTLED_S = 2  # time until all threads that slept before have a wait class
+SETTLED_S = 3  # time until all threads that slept before have a wait class
 
 
 def wait_of(workload):
@@ -46,7 +46,8 @@ def class_of_waits(ctx):
             continue
         for _, scan in scans[len(scans) // 2:]:
             for row in rows_of(scan, workload.tid):
-                find.expect(row["why"] == wanted, "%s: %s in %s, not %s", wait_of(workload), row["why"], row["syscall"], wanted)
+                find.expect(row["why"] == wanted, "%s: '%s' in %s %s, not %s", wait_of(workload), row["why"], row["state"],
+                            row["syscall"], wanted)
         for _, scan in shown[len(shown) // 2:]:
             mine = [row["why"] for row in rows_of(scan, workload.tid)]
             find.expect(mine == [wanted] * (wanted in WORK), "%s: shown as %s", wait_of(workload), mine)
