@@ -113,8 +113,8 @@ struct wait_object {
 	 * or has a page fault shows it, whatever its registers show. False: the wait is for
 	 * something else. */
 	bool (*of_stack)(struct wait *wait, const char *stack, bool runs);
-	/* Describes the wait of a thread that polls, but asks and serves nobody by what it polls:
-	 * its program's own word, another thread of which has to wake it. False: it has none. */
+	/* Describes the wait of a thread that polls, but asks and serves nobody through what it
+	 * polls, where its program says elsewhere what it waits for. False: it does not. */
 	bool (*of_idle_set)(struct wait *wait);
 	/* Finds the connection of wait->fd. NULL: such things have none. */
 	const struct socket_facts *(*connection)(struct wait *wait);
