@@ -131,6 +131,9 @@ static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 	__u32 state = thread->sched.state;
 	__u64 asleep_ns = 0;
 
+	/* The switch out was missed. Totals that lack time are not reported, false ones would be. */
+	if (thread->sched.in_ns > out_ns)
+		return;
 	if (state) {
 		__u64 wake_ns = thread->wake.wake_ns;
 

@@ -1,12 +1,14 @@
 """The exact totals: their sums over a thread's samples against the kernel's own accounts."""
 import csv
 import fcntl
+import mmap
 import os
 import re
 import struct
 import time
 
 import truth
+from bpf_maps import map_find
 from growth import Room
 from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, number, preloading, rows_of, scans_of, timestamp_s, wait_until
 
@@ -135,6 +137,47 @@ def totals_of_first_sample(ctx):
     check(rows, "no samples")
     total = sums(rows)
     check(total["cpu_us"] < 100000 and total["vcsw"] < 10, "a thread that only slept has %s", total)
+
+
+class Records:
+    """The records of a running tsnap, as a test may change them: struct thread_state of bpf_text/thread_state.h."""
+    OUT_NS, IN_NS, STATE, ON_CPU, TID = 24, 32, 96, 108, 116  # struct thread_sched follows the wake's 16 bytes
+
+    def __init__(self, pid):
+        self.map = map_find("ts_threads", pid)
+        self.stride = (self.map.value_size + 7) & ~7
+        try:
+            self.memory = mmap.mmap(self.map.fd, (self.stride * self.map.capacity + mmap.PAGESIZE - 1) & ~(mmap.PAGESIZE - 1))
+        except OSError as error:
+            raise Skip("the records are in a hash here") from error
+
+    def hide_switch_out(self, tid):
+        """Makes the sleeping thread's record one whose last switch out was missed. Returns how long it has slept, in us."""
+        slots = range(0, self.stride * self.map.capacity, self.stride)
+        at = next(slot for slot in slots if struct.unpack_from("<I", self.memory, slot + self.TID)[0] == tid)
+        now_ns, (out_ns, in_ns) = time.monotonic_ns(), struct.unpack_from("<QQ", self.memory, at + self.OUT_NS)
+        check(out_ns >= in_ns and not struct.unpack_from("<I", self.memory, at + self.ON_CPU)[0], "the record is not of a sleeper: it has changed its form")
+        struct.pack_into("<I", self.memory, at + self.STATE, 0)
+        struct.pack_into("<Q", self.memory, at + self.IN_NS, now_ns)
+        struct.pack_into("<I", self.memory, at + self.ON_CPU, 1)
+        return (now_ns - out_ns) // 1000
+
+
+@case
+def switch_out_missed(ctx):
+    """The time of a sleep whose begin no program saw is no wait for a CPU."""
+    workload = ctx.workload("burst")
+    tool = ctx.stream("-a", "-p", workload["pid"], columns=COLUMNS)
+    tool.wait_scans(40)
+    before = Accounts(workload.tid)
+    slept_us = Records(tool.pid).hide_switch_out(workload.tid)
+    workload.say("go")
+    workload.wait_done()
+    after = Accounts(workload.tid).minus(before)
+    tool.wait_scans(len(tool.scans()) + 3)
+    total = sums(rows_of(tool.interrupt(), workload.tid))
+    waited_us = after.schedstat[1] if after.schedstat else 0
+    check(total["runq_us"] < waited_us + slept_us / 2, "runq_us is %d, the kernel counts %d; it slept for %d", total["runq_us"], waited_us, slept_us)
 
 
 @case(alone=True)

@@ -155,6 +155,8 @@ static void looks_tell_missed_switches(void **state)
 	scene.ticks[1].tid = 8;
 	state_of(&scene, &ambiguous);
 	assert_true(ambiguous);
+	scene.record.sched.out_ns = 100 * US; /* of a sleep before it came */
+	assert_int_equal(record_state_us(&scene.record, &scene.scan_time, STATE_SLEEP), 200);
 	scene.ticks[1].tick_ns = 700 * US; /* before the thread came */
 	state_of(&scene, &ambiguous);
 	assert_false(ambiguous);

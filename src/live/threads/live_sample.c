@@ -155,13 +155,15 @@ bool record_settled(const struct thread_state *record)
 	       !state_row(record_state(record, &ever, &ambiguous))->active && !ambiguous;
 }
 
-/* Returns when the present state began. */
+/* Returns when the present state began. Where the thread's switch out was missed, that was some time
+ * after it had come on the CPU. */
 static int64_t since_ns(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state)
 {
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)record->sched.out_ns;
 
-	if (state == STATE_ON)
+	if (state == STATE_ON ||
+	    (record->sched.on_cpu && (int64_t)record->sched.in_ns <= scan_time->now_ns))
 		return (int64_t)record->sched.in_ns;
 	if (state == STATE_RQ && is_woken(record, scan_time))
 		return wake_ns;
