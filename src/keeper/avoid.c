@@ -164,7 +164,8 @@ static void answer_keep(int64_t id, const struct avoid_state *state, int64_t now
 	answer->state = *state;
 }
 
-bool avoids_process(int64_t id)
+/* age_ns: up to which an answer holds. */
+static bool process_avoided(int64_t id, int64_t age_ns)
 {
 	int64_t now_ns;
 	const struct answer *answer;
@@ -176,7 +177,7 @@ bool avoids_process(int64_t id)
 	now_ns = clock_monotonic_ns();
 	pthread_mutex_lock(&mutex);
 	answer = keyed_find(&answers, sizeof(*answer), (uint64_t)id);
-	fresh = answer && now_ns - answer->asked_ns < ANSWER_NS;
+	fresh = answer && now_ns - answer->asked_ns < age_ns;
 	avoided = fresh && answer->locked_ns == answer->asked_ns;
 	pthread_mutex_unlock(&mutex);
 	if (fresh)
@@ -189,6 +190,27 @@ bool avoids_process(int64_t id)
 	locked_count += state.why && state.pid;
 	pthread_mutex_unlock(&mutex);
 	return state.why;
+}
+
+bool avoids_process(int64_t id)
+{
+	return process_avoided(id, ANSWER_NS);
+}
+
+bool avoid_waits_for_map(const char *name)
+{
+	static const char *const names[] = {"maps", "smaps",   "pagemap", "map_files",
+					    "mem",  "cmdline", "environ"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+bool avoids_process_file(int64_t id, const char *name)
+{
+	return process_avoided(id, avoid_waits_for_map(name) ? 0 : ANSWER_NS);
 }
 
 bool avoids_fdinfo(int64_t id, int fd)

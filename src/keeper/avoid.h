@@ -38,13 +38,17 @@ bool avoid_process(int64_t id, const char *why);
  * directories. False: the directory is avoided already. */
 bool avoid_files(const char *directory, const char *why);
 
-/* True if the process or thread, or the file, must not be looked at. Any thread may ask for a
- * process. */
+/* True if the process or thread, its file of that name in /proc, or the file, must not be looked
+ * at. Any thread may ask for a process. An answer holds for about as long as a scan takes, but not
+ * for a file that waits for the lock of the memory map: a process may take that lock meanwhile. */
 bool avoids_process(int64_t id);
+bool avoids_process_file(int64_t id, const char *name);
 /* True if fdinfo of that descriptor of a thread must not be read: it is an epoll set that a thread
  * which sleeps has locked, for ever if the server of a file in it does not answer polls. */
 bool avoids_fdinfo(int64_t id, int fd);
 bool avoids_file(const char *path);
+/* True if a look at a file of that name in /proc/PID waits for the lock of its memory map. */
+bool avoid_waits_for_map(const char *name);
 /* True if the kernel says that the file of that descriptor is of a mount of a user namespace. */
 bool avoid_is_user_mount(int64_t pid, int fd);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "keeper/blocked_call.h"
 #include "base/host_file.h"
+#include "keeper/avoid.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -179,14 +180,9 @@ static const char *why_find(pid_t pid, pid_t tid)
 /* True if the call waits for the lock of the memory map. */
 static bool reads_memory(const struct call_row *row, const char *path)
 {
-	static const char *const names[] = {"maps", "smaps",   "pagemap",
-					    "mem",  "cmdline", "environ"};
 	const char *name = strrchr(path, '/');
 
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name + 1, names[i]))
-			return true;
-	return row->pid >= 0;
+	return row->pid >= 0 || (name && avoid_waits_for_map(name + 1));
 }
 
 bool blocked_subject_find(pid_t pid, pid_t tid, const struct blocked_call *call,

@@ -200,8 +200,6 @@ static int maps_read(struct process_maps *maps, const char *proc_root,
 	struct process_maps before;
 	int fd, err;
 
-	if (avoids_process(thread->pid))
-		return -ETIMEDOUT;
 	fd = proc_file_open(proc_root, 0, thread->tid, "maps");
 	if (fd < 0)
 		return fd;
@@ -264,8 +262,7 @@ int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t t
 	struct stat file;
 	int fd;
 
-	/* map_files waits for the lock of the memory map, too */
-	if (avoids_process(tid) || avoids_file(mapping->path))
+	if (avoids_process_file(tid, "map_files") || avoids_file(mapping->path))
 		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
 		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
