@@ -74,11 +74,9 @@ int required_calls_try(struct error *e)
 		for (int tries = 0; tries < TRIES && err == EINTR; tries++)
 			err = row->call() < 0 ? errno : 0;
 		if (err != row->expected)
-			return error_set(
-				e, err, EXIT_FAILED,
-				"tsnap can't do without a system call that is refused (%s: "
-				"%s)",
-				row->name, err ? strerror(err) : "it does nothing");
+			return error_set(e, err, EXIT_FAILED,
+					 "a system call that tsnap needs is refused (%s: %s)",
+					 row->name, err ? strerror(err) : "it does nothing");
 	}
 	return 0;
 }

@@ -240,7 +240,7 @@ static int program_load(const struct bcc_library *bcc, void *module, const struc
 	int fd;
 
 	if (!bcc->bpf_function_start(module, row->function))
-		return error_set(e, EINVAL, EXIT_FAILED, "libbcc found no program %s in its text",
+		return error_set(e, EINVAL, EXIT_FAILED, "the compiled BPF text has no program %s",
 				 row->function);
 	fd = program_try(bcc, module, row, NULL);
 	if (fd >= 0)

@@ -409,8 +409,8 @@ static int meta_check(const struct share_meta *meta, int64_t bytes, const struct
 				 name);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (meta->rows[group] >= (int64_t)probe_row_count)
-			return error_set(e, EPROTO, EXIT_FAILED, "'%s' has a probe of no row",
-					 name);
+			return error_set(e, EPROTO, EXIT_FAILED,
+					 "'%s' uses a probe that this tsnap does not have", name);
 	return 0;
 }
 

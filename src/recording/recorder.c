@@ -464,7 +464,8 @@ int recorder_open(const struct recorder_options *options, struct recorder **open
 		part_init(recorder, options);
 		err = thread_begin(&recorder->thread, recorder_run, recorder);
 		if (err)
-			error_set(e, -err, EXIT_FAILED, "a thread that writes: %s", strerror(-err));
+			error_set(e, -err, EXIT_FAILED, "the writer thread can't be started: %s",
+				  strerror(-err));
 	}
 	if (err) {
 		recorder_free(recorder);

@@ -48,8 +48,8 @@ int recording_part_read(const char *typed, char **path, struct recording_part *p
 
 	if (from && at[1] && !*end)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s: one time is no part: %s.. takes all from then on, "
-				 "FILE@FROM..TO what is between two times",
+				 "%s: one time is not a range: %s.. takes all from then on, "
+				 "FILE@FROM..TO what lies between two times",
 				 typed, typed);
 	if (!has_part || !strstr(at, "..")) {
 		*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};

@@ -407,8 +407,8 @@ int fold_read(struct frame_tree *tree, const char *name, const char *text, enum 
 			continue;
 		if (!line_split(line.bytes, &weight)) {
 			err = error_set(e, EINVAL, EXIT_FAILED,
-					"%s: line %zu: no folded stack (frames with ; between, a "
-					"space, a whole number)",
+					"%s: line %zu: not a folded stack (frames with ; between "
+					"them, a space, a whole number)",
 					name, number);
 			break;
 		}

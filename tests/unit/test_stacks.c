@@ -213,9 +213,9 @@ static void assert_read(const char *text, int err, const char *words, const char
 	frame_tree_done(&tree);
 }
 
-#define REFUSED(line)                                                                        \
-	"x.folded: line " line ": no folded stack (frames with ; between, a space, a whole " \
-	"number)"
+#define REFUSED(line)          \
+	"x.folded: line " line \
+	": not a folded stack (frames with ; between them, a space, a whole number)"
 
 static void folded_is_read(void **state)
 {
