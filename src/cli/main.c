@@ -284,7 +284,7 @@ int main(int argc, char **argv)
 	if (!err)
 		err = mode_run(&config, &e);
 	if (keeper_is_lost())
-		output_complain("the keeper process was killed: tsnap has ended in order, as after "
+		output_complain("the keeper process was killed: tsnap has ended properly, as after "
 				"SIGTERM");
 	code = error_end(&e, err);
 	if (code) {

@@ -74,7 +74,7 @@ int bpf_stats_open(struct features *features, const char **why)
 	if (fd >= 0)
 		return fd;
 	if (host_file_read(STATS_SYSCTL, text, sizeof(text)) < 0)
-		*why = "this kernel can not count the runs of BPF programs: 5.1 was the first";
+		*why = "this kernel cannot count the runs of BPF programs: 5.1 was the first";
 	else if (text[0] == '1')
 		return fd;
 	else if (features->state[FEATURE_BPF_STATS] == FEATURE_FORBIDDEN)

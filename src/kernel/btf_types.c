@@ -184,7 +184,7 @@ static const char *types_index(struct btf_types *btf)
 			return "it has a kind of type that tsnap does not know";
 		bytes += kind.once + (uint64_t)kind.each * length_of(&type);
 		if (bytes > btf->types_bytes - at)
-			return "a type in it is longer than all";
+			return "a type in it is longer than the whole";
 		btf->at[++btf->count] = at;
 		if (kind_of(&type) == BTF_KIND_STRUCT)
 			btf->structs[btf->struct_count++] = btf->count;

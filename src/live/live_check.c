@@ -344,7 +344,7 @@ static void remedies_describe(const struct live_config *config, struct kernel *k
 		line_add(out, feature_rows[feature].name,
 			 feature_rows[feature].remedy
 				 ? feature_rows[feature].remedy
-				 : "only another kernel has it; tsnap does without");
+				 : "only another kernel has it; tsnap works without it");
 	}
 	for (const struct type_source *source = type_sources; source->name; source++) {
 		if (strcmp(source->name, "headers") != 0 ||

@@ -562,5 +562,5 @@ void command_follow(struct view *view, const struct shown *shown, int64_t by)
 		return;
 	}
 	view_say_key(view, true, command_columns,
-		     "This row is no single thread or process: %s adds tid or pid");
+		     "This row is not a single thread or process: %s adds tid or pid");
 }

@@ -227,7 +227,7 @@ class Run:
     """A tsnap of one form that samples with stacks, and whose processes are killed."""
     STACKS = ("-a", "-F", 10)
     LOST = "the worker process was killed, and what it had not written is lost: by signal 9"
-    ALONE = "the keeper process was killed: tsnap has ended in order"
+    ALONE = "the keeper process was killed: tsnap has ended properly"
 
     def __init__(self, ctx, form, directory):
         self.ctx, self.form, self.directory = ctx, form, directory

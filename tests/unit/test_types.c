@@ -67,7 +67,7 @@ static void bad_btf_is_refused(void **state)
 		{"cut_names", "cut off"},
 		{"other_byte_order", "other byte order"},
 		{"version", "version"},
-		{"huge_count", "longer than all"},
+		{"huge_count", "longer than the whole"},
 		{"huge_lengths", "cut off"},
 		{"huge_header", "header is broken"},
 		{"no_names", "names have no end"},

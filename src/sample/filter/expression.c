@@ -354,7 +354,7 @@ static const struct comparator *comparator_take(struct parser *parser, const str
 		parser_fail(parser, start, column->name,
 			    " is a number: expected = != < <= > or >=");
 	else if (!number && !is_equality(comparator))
-		parser_fail(parser, start, column->name, " is no number: expected = != ~ or !~");
+		parser_fail(parser, start, column->name, " is not a number: expected = != ~ or !~");
 	else
 		return comparator;
 	return NULL;
