@@ -210,7 +210,7 @@ bool avoid_waits_for_map(const char *name)
 
 bool avoids_process_file(int64_t id, const char *name)
 {
-	return process_avoided(id, avoid_waits_for_map(name) ? 0 : ANSWER_NS);
+	return avoid_waits_for_map(name) && process_avoided(id, 0);
 }
 
 bool avoids_fdinfo(int64_t id, int fd)

@@ -38,10 +38,11 @@ bool avoid_process(int64_t id, const char *why);
  * directories. False: the directory is avoided already. */
 bool avoid_files(const char *directory, const char *why);
 
-/* True if the process or thread, its file of that name in /proc, or the file, must not be looked
- * at. Any thread may ask for a process. An answer holds for about as long as a scan takes, but not
- * for a file that waits for the lock of the memory map: a process may take that lock meanwhile. */
+/* True if the process or thread, or the file, must not be looked at. Any thread may ask for a
+ * process. An answer holds for about as long as a scan takes. */
 bool avoids_process(int64_t id);
+/* The same of a file of that name in /proc/ID, asked right before it is read: false unless that
+ * waits for the lock of the memory map, which the process may have taken a moment ago. */
 bool avoids_process_file(int64_t id, const char *name);
 /* True if fdinfo of that descriptor of a thread must not be read: it is an epoll set that a thread
  * which sleeps has locked, for ever if the server of a file in it does not answer polls. */

@@ -45,7 +45,7 @@ static int path_build(char path[PATH_MAX], const char *root, int64_t pid, int64_
 {
 	int length;
 
-	if (avoids_process_file(pid ? pid : tid, name))
+	if (avoids_process(pid ? pid : tid))
 		return -ETIMEDOUT;
 	if (pid)
 		length = snprintf(path, PATH_MAX, "%s/%lld/task/%lld/%s", root, (long long)pid,
@@ -64,7 +64,13 @@ int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name)
 	if (err)
 		return err;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	if (avoids_process_file(pid ? pid : tid, name)) {
+		close(fd);
+		return -ETIMEDOUT;
+	}
+	return fd;
 }
 
 FILE *proc_file_stream(const char *root, int64_t pid, int64_t tid, const char *name)

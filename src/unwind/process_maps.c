@@ -258,15 +258,23 @@ bool process_maps_again(struct process_maps *maps, const char *proc_root,
 
 int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t tid)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], link[40];
 	struct stat file;
-	int fd;
+	int links, fd;
 
-	if (avoids_process_file(tid, "map_files") || avoids_file(mapping->path))
+	if (avoids_process(tid) || avoids_file(mapping->path))
 		return -ETIMEDOUT;
-	snprintf(path, sizeof(path), "%s/%lld/map_files/%llx-%llx", proc_root, (long long)tid,
-		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	fd = process_link_open(path);
+	snprintf(path, sizeof(path), "%s/%lld/map_files", proc_root, (long long)tid);
+	snprintf(link, sizeof(link), "%llx-%llx", (unsigned long long)mapping->start,
+		 (unsigned long long)mapping->end);
+	links = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = links < 0				     ? -errno
+	     : avoids_process_file(tid, "map_files") ? -ETIMEDOUT
+						     : process_link_open(links, link);
+	if (links >= 0)
+		close(links);
+	if (fd == -ETIMEDOUT)
+		return fd;
 	/* map_files needs CAP_SYS_ADMIN, or since Linux 5.9 CAP_CHECKPOINT_RESTORE */
 	if (fd >= 0 || fd == -EINVAL || mapping->path[0] != '/')
 		return fd;

@@ -87,6 +87,8 @@ static void locked_processes_are_asked_for(void **state)
 		assert_false(asks(5000001));
 	assert_int_equal(asked_count, 0);
 	/* the answer may be old once the lock of the memory map is waited for */
+	assert_false(avoids_process_file(5000001, "stat"));
+	assert_int_equal(asked_count, 0);
 	assert_false(avoids_process_file(5000001, "cmdline"));
 	assert_int_equal(asked_count, 1);
 	assert_false(avoids_process_file(5000001, "map_files"));

@@ -164,9 +164,9 @@ int process_file_open(const char *proc_root, int64_t tid, const char *path, bool
 	return plain_open(plain ? name_without_links(root, path) : name_within(root, path));
 }
 
-int process_link_open(const char *link)
+int process_link_open(int directory, const char *link)
 {
-	int named = open(link, O_PATH | O_CLOEXEC);
+	int named = openat(directory, link, O_PATH | O_CLOEXEC);
 
 	return plain_open(named < 0 ? -errno : named);
 }

@@ -13,8 +13,9 @@
  * -errno; -EINVAL: it is no regular file, or one that the kernel makes up (proc, sysfs, tracefs,
  * cgroup ...). Such a file is not even opened: opening alone may do something. */
 int process_file_open(const char *proc_root, int64_t tid, const char *path, bool plain);
-/* Opens the file that a link of /proc/TID/map_files leads to, as process_file_open() does. */
-int process_link_open(const char *link);
+/* Opens the file that a link of /proc leads to, as process_file_open() does. directory: what the
+ * link's path is relative to, or AT_FDCWD. */
+int process_link_open(int directory, const char *link);
 
 typedef void lines_callback(void *of, char *line);
 /* Takes the whole lines of a file, without their ends, until `most` bytes of it were read; one that

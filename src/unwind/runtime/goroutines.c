@@ -743,7 +743,7 @@ int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_
 	int fd, memory, err;
 
 	snprintf(path, sizeof(path), "%s/%lld/exe", proc_root, (long long)pid);
-	fd = process_link_open(path);
+	fd = process_link_open(AT_FDCWD, path);
 	if (fd < 0)
 		return error_set(e, -fd, EXIT_FAILED, "goroutines of process %lld: %s: %s",
 				 (long long)pid, path, strerror(-fd));
