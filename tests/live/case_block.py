@@ -505,7 +505,7 @@ def block_of_growth(ctx):
 
 def works_for(queue):
     """Ids of the kernel threads that do, or did last, work of that work queue, by their names in /proc."""
-    names = {path.split("/")[2]: truth.read(path).strip() for path in glob.glob("/proc/[0-9]*/comm")}
+    names = {path.split("/")[2]: (truth.read(path) or "").strip() for path in glob.glob("/proc/[0-9]*/comm")}
     return {int(tid) for tid, name in names.items() if re.fullmatch(r"kworker/[^+-]*[+-]" + re.escape(queue), name)}
 
 

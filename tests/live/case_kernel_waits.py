@@ -189,7 +189,7 @@ def wait_for_fanotify(ctx):
 def wait_for_fuse(ctx):
     """A thread that opens a file of FUSE waits for the server, which is stopped."""
     waiter, server, folder = begin(ctx, FUSE)
-    if "fuse_connection" not in "".join(truth.read("/proc/%d/fdinfo/%s" % (server, fd)) for fd in os.listdir("/proc/%d/fd" % server)):
+    if "fuse_connection" not in "".join(truth.read("/proc/%d/fdinfo/%s" % (server, fd)) or "" for fd in os.listdir("/proc/%d/fd" % server)):
         raise Skip("fdinfo has no connections of FUSE")
     row = last_row(ctx, waiter)
     expect(row, "FUSE server %d server of %s" % (server, folder), server, "server", "file")
