@@ -131,11 +131,14 @@ static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 	__u32 state = thread->sched.state;
 	__u64 asleep_ns = 0, wake_ns = thread->wake.wake_ns;
 
+#ifdef THREAD_SLOTS
 	/* The switch out was missed: of any thread; of one that ran when tsnap started, and was
-	 * woken since. Totals that lack time are not reported, false ones would be. */
+	 * woken since. Totals that lack time are not reported, false ones would be. Kernels before
+	 * 5.5 are spared this, as in record_stays(). */
 	if (thread->sched.in_ns > out_ns ||
 	    (!state && wake_ns > out_ns && !(thread->sched.known & SCHED_SWITCHED_OUT)))
 		return;
+#endif
 	if (state) {
 		/* A waker that came between the thread's last switch in and its switch out woke it
 		 * from this very sleep: it ran while the thread was on its way out. */
