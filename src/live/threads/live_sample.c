@@ -155,8 +155,8 @@ bool record_settled(const struct thread_state *record)
 	       !state_row(record_state(record, &ever, &ambiguous))->active && !ambiguous;
 }
 
-/* Returns when the present state began. Where the thread's switch out was missed, that was some time
- * after it had come on the CPU. */
+/* Returns when the present state began. Where the thread's switch out was missed, that was some
+ * time after it had come on the CPU. */
 static int64_t since_ns(const struct thread_state *record, const struct live_scan_time *scan_time,
 			enum thread_state_kind state)
 {
