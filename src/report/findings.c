@@ -1351,8 +1351,8 @@ static void storm_take(struct findings *findings, struct finding *storm, const c
 	}
 }
 
-/* Adds the finding of what is made too often, by whom. */
-static void made_find(struct findings *findings, const char *name, enum finding_made made,
+/* Adds the finding of what is made too often, by whom. True: it is. */
+static bool made_find(struct findings *findings, const char *name, enum finding_made made,
 		      int64_t weight_us, int64_t elapsed_us)
 {
 	struct finding_name culprit = {.pid = ABSENT, .tid = ABSENT};
@@ -1374,6 +1374,7 @@ static void made_find(struct findings *findings, const char *name, enum finding_
 			    ratio(count, 100 * US_PER_SECOND, elapsed_us), culprit);
 	if (storm)
 		storm_take(findings, storm, culprit.name);
+	return storm;
 }
 
 /* Finds what counts show, not samples. */
@@ -1386,8 +1387,10 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 	int64_t ended_us =
 		findings->ended_us < findings->unseen_us ? findings->ended_us : findings->unseen_us;
 
-	made_find(findings, "forks", MADE_PROCESSES, ended_us, tally->elapsed_us);
-	made_find(findings, "new_threads", MADE_THREADS, 0, tally->elapsed_us);
+	/* what so many are made for ends unseen */
+	if (made_find(findings, "forks", MADE_PROCESSES, ended_us, tally->elapsed_us))
+		ended_us = 0;
+	made_find(findings, "new_threads", MADE_THREADS, ended_us, tally->elapsed_us);
 	made_find(findings, "switches", MADE_SWITCHES, 0, tally->elapsed_us);
 	for (size_t i = 0; i < findings->processes.count; i++)
 		if (processes[i].made * 2 > grown && processes[i].made > maker.weight_us)

@@ -632,9 +632,22 @@ static void counts(void **state)
 	assert_int_equal(finding_first(finding_at(&findings, 1), PARTY_CULPRITS)->pid, 4711);
 	assert_string_equal(finding_at(&findings, 2)->row->name, "new_threads");
 	assert_int_equal(finding_at(&findings, 2)->rate, 1800 * 100);
+	assert_int_equal(finding_at(&findings, 2)->weight_us, 0); /* it is that of the forks */
 	assert_string_equal(finding_at(&findings, 3)->row->name, "threads");
 	assert_int_equal(finding_first(finding_at(&findings, 3), PARTY_CULPRITS)->pid, 77);
 	assert_int_equal(sum_of(&findings), findings.total_us);
+	/* threads that end unseen, with few forks */
+	findings_clear(&findings);
+	account.thread.tid = account.thread.start_ns = ABSENT;
+	account.sums.new_threads = 9000;
+	account.sums.cpu_us = 3 * SECOND_US;
+	findings_add_account(&findings, &account);
+	findings_end_scan(&findings, 100);
+	findings_fill(&findings, &tally, &status, NULL);
+	assert_string_equal(finding_at(&findings, 1)->row->name, "new_threads");
+	assert_int_equal(finding_at(&findings, 1)->weight_us, 3 * SECOND_US);
+	account.sums.new_threads = ABSENT;
+	account.sums.cpu_us = 0;
 	/* a start that takes a second, and what two programs make alike */
 	findings_clear(&findings);
 	tally.shared_us = 0;
