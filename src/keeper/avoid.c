@@ -164,21 +164,22 @@ static void answer_keep(int64_t id, const struct avoid_state *state, int64_t now
 	answer->state = *state;
 }
 
-/* age_ns: up to which an answer holds. */
-static bool process_avoided(int64_t id, int64_t age_ns)
+/* free_ns: age up to which an answer that the process is not locked holds. */
+static bool process_avoided(int64_t id, int64_t free_ns)
 {
 	int64_t now_ns;
 	const struct answer *answer;
 	struct avoid_state state;
-	bool fresh, avoided;
+	bool fresh, avoided = false;
 
 	if (!state_ask && !given_up_count)
 		return false;
 	now_ns = clock_monotonic_ns();
 	pthread_mutex_lock(&mutex);
 	answer = keyed_find(&answers, sizeof(*answer), (uint64_t)id);
-	fresh = answer && now_ns - answer->asked_ns < age_ns;
-	avoided = fresh && answer->locked_ns == answer->asked_ns;
+	if (answer)
+		avoided = answer->locked_ns == answer->asked_ns;
+	fresh = answer && now_ns - answer->asked_ns < (avoided ? ANSWER_NS : free_ns);
 	pthread_mutex_unlock(&mutex);
 	if (fresh)
 		return avoided;
@@ -208,9 +209,9 @@ bool avoid_waits_for_map(const char *name)
 	return false;
 }
 
-bool avoids_process_file(int64_t id, const char *name)
+bool avoids_memory(int64_t id)
 {
-	return avoid_waits_for_map(name) && process_avoided(id, 0);
+	return process_avoided(id, 0);
 }
 
 bool avoids_fdinfo(int64_t id, int fd)

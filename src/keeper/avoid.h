@@ -41,9 +41,9 @@ bool avoid_files(const char *directory, const char *why);
 /* True if the process or thread, or the file, must not be looked at. Any thread may ask for a
  * process. An answer holds for about as long as a scan takes. */
 bool avoids_process(int64_t id);
-/* The same of a file of that name in /proc/ID, asked right before it is read: false unless that
- * waits for the lock of the memory map, which the process may have taken a moment ago. */
-bool avoids_process_file(int64_t id, const char *name);
+/* The same for a look that waits for the lock of the memory map, asked right before it: the process
+ * may have taken that lock a moment ago. */
+bool avoids_memory(int64_t id);
 /* True if fdinfo of that descriptor of a thread must not be read: it is an epoll set that a thread
  * which sleeps has locked, for ever if the server of a file in it does not answer polls. */
 bool avoids_fdinfo(int64_t id, int fd);

@@ -66,7 +66,7 @@ int proc_file_open(const char *root, int64_t pid, int64_t tid, const char *name)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (avoids_process_file(pid ? pid : tid, name)) {
+	if (avoid_waits_for_map(name) && avoids_memory(pid ? pid : tid)) {
 		close(fd);
 		return -ETIMEDOUT;
 	}

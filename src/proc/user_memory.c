@@ -82,7 +82,7 @@ ssize_t user_memory_read_again(struct user_memory *open, const char *root, int64
 	struct user_memory_files *kept;
 	int err;
 
-	if (avoids_process(pid ? pid : tid))
+	if (avoids_memory(pid ? pid : tid))
 		return -ETIMEDOUT;
 	kept = kept_find(open, pid, scan_ns);
 	if (!kept) {

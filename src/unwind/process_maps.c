@@ -268,9 +268,7 @@ int mapping_open(const struct mapping *mapping, const char *proc_root, int64_t t
 	snprintf(link, sizeof(link), "%llx-%llx", (unsigned long long)mapping->start,
 		 (unsigned long long)mapping->end);
 	links = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = links < 0				     ? -errno
-	     : avoids_process_file(tid, "map_files") ? -ETIMEDOUT
-						     : process_link_open(links, link);
+	fd = links < 0 ? -errno : avoids_memory(tid) ? -ETIMEDOUT : process_link_open(links, link);
 	if (links >= 0)
 		close(links);
 	if (fd == -ETIMEDOUT)

@@ -100,7 +100,7 @@ static ssize_t thread_copy(struct thread_memory *memory, uint64_t from, void *to
 			bytes = present_bytes(memory->pagemap, from, bytes);
 		return bytes ? file_copy(memory->mem, from, to, bytes) : -EFAULT;
 	}
-	if (avoids_process(memory->pid ? memory->pid : memory->tid))
+	if (avoids_memory(memory->pid ? memory->pid : memory->tid))
 		return -ETIMEDOUT;
 	if (!memory->unchecked) {
 		got = bytes_there(memory, from, bytes);

@@ -157,6 +157,10 @@ static void looks_tell_missed_switches(void **state)
 	assert_true(ambiguous);
 	scene.record.sched.out_ns = 100 * US; /* of a sleep before it came */
 	assert_int_equal(record_state_us(&scene.record, &scene.scan_time, STATE_SLEEP), 200);
+	scene.record.wake.wake_ns = 500 * US; /* the wake-up that it came by */
+	assert_int_equal(record_state_us(&scene.record, &scene.scan_time, STATE_RQ), 200);
+	scene.record.wake.wake_ns = 900 * US;
+	assert_int_equal(record_state_us(&scene.record, &scene.scan_time, STATE_RQ), 100);
 	scene.ticks[1].tick_ns = 700 * US; /* before the thread came */
 	state_of(&scene, &ambiguous);
 	assert_false(ambiguous);

@@ -161,13 +161,14 @@ static int64_t since_ns(const struct thread_state *record, const struct live_sca
 			enum thread_state_kind state)
 {
 	int64_t wake_ns = (int64_t)record->wake.wake_ns, out_ns = (int64_t)record->sched.out_ns;
+	int64_t in_ns = (int64_t)record->sched.in_ns;
+	bool missed = record->sched.on_cpu && in_ns <= scan_time->now_ns;
 
-	if (state == STATE_ON ||
-	    (record->sched.on_cpu && (int64_t)record->sched.in_ns <= scan_time->now_ns))
-		return (int64_t)record->sched.in_ns;
-	if (state == STATE_RQ && is_woken(record, scan_time))
+	if (state == STATE_ON)
+		return in_ns;
+	if (state == STATE_RQ && is_woken(record, scan_time) && (!missed || wake_ns > in_ns))
 		return wake_ns;
-	return is_seed(&record->sched) ? (int64_t)record->sched.in_ns : out_ns;
+	return missed || is_seed(&record->sched) ? in_ns : out_ns;
 }
 
 static int64_t span_ns(int64_t from_ns, int64_t until_ns)

@@ -55,7 +55,7 @@ static bool may_request(const struct runtime_reader *reader,
 {
 	return !standing->ended &&
 	       (standing->answered || request->now_ns >= reader->strangers_ns) &&
-	       !avoids_process(request->tid);
+	       !avoids_memory(request->tid);
 }
 
 ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *standing,
