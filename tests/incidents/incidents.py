@@ -224,6 +224,7 @@ def main(argv):
         print("# this host has other work: --own")
         options.own = True
     signal.signal(signal.SIGALRM, run_live.on_alarm)
+    signal.signal(signal.SIGTERM, run_live.on_term)
     with tempfile.TemporaryDirectory(prefix="tsnap-test-") as directory:
         os.chmod(directory, 0o711)
         outer = Context(options)
