@@ -234,6 +234,8 @@ static void run_resume(struct run *run)
 	int64_t least_us = run->end_us < US_PER_SECOND ? run->end_us : US_PER_SECOND;
 	int64_t *total_us = &run->report.total_us;
 
+	if (run->config->replay)
+		return;
 	if (!progress->began_ns) {
 		progress->delivered_ns = progress->began_ns = clock_monotonic_ns();
 		return;
@@ -623,6 +625,7 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	uint64_t needs = report_needs(report);
 	int err;
 
+	report->open_source = open_source;
 	if (!report->config->critical_path && (run->renderer->accounts || report->times.shared))
 		needs = sample_needs_close(needs | NEED_PROCESSES);
 	err = open_source(run->config, &report->filter, needs, &report->source, e);

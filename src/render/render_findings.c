@@ -14,6 +14,7 @@
  * Other parties have as many names. */
 enum names { NAMES_NONE, NAMES_UNTIMED, NAMES_ONE, NAMES_TWO };
 #define INDENT ((size_t)3)
+#define MINUTE_COLUMNS 20 /* before the finding of a minute: "  2026-11-29 14:05  " */
 #define JSON_NAMES_MAX 16
 #define RUNNERS_PERCENT 80 /* of the busy time that those who ran must have to be named */
 #define UNDER_PER_MILLE FINDING_SHARE_LEAST
@@ -940,6 +941,29 @@ const struct renderer renderer_json_findings = {
 	.before = REPORT_MEASURES_DEFAULT,
 	.columns = REPORT_COLUMNS_DEFAULT,
 	.add = json_add_findings,
+};
+
+static void first_add(struct text *out, const struct interval *interval)
+{
+	const struct findings *findings = report_state(interval->report, &findings_part);
+	struct about about = {interval, findings, finding_at(findings, 0), NAMES_TWO};
+
+	if (findings->count)
+		sentence_add(out, &about,
+			     interval->width > MINUTE_COLUMNS ? interval->width - MINUTE_COLUMNS
+							      : 0);
+}
+
+const struct renderer renderer_finding = {
+	.name = "finding",
+	.kind = RENDERER_REPORT,
+	.grouped = true,
+	.accounts = true,
+	.has_footer = true,
+	.of_findings = &renderer_finding,
+	.before = REPORT_MEASURES_DEFAULT,
+	.columns = REPORT_COLUMNS_DEFAULT,
+	.add = first_add,
 };
 
 static int findings_begin(void *state, struct report *report)

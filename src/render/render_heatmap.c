@@ -18,9 +18,6 @@
 #define LINES_MAX 40
 #define AVERAGE "avg_thr"
 
-static const char shades[] = " .:-=+*#%@";
-#define SHADE_MAX ((int64_t)sizeof(shades) - 2)
-
 struct line {
 	struct text label;
 	int64_t *cells; /* hundredths of threads */
@@ -135,13 +132,8 @@ static void line_add(struct text *out, const struct heatmap *map, const struct l
 	text_add(out, label, fits);
 	text_add_spaces(out, label_width - text_width(text_string(out) + start));
 	text_add_string(out, " |");
-	for (size_t i = 0; i < map->sign_count; i++) {
-		int64_t cell = line->cells[i];
-
-		/* a group that was there at all has a mark */
-		text_add_char(out,
-			      shades[cell ? 1 + ratio(cell - 1, SHADE_MAX - 1, map->most) : 0]);
-	}
+	for (size_t i = 0; i < map->sign_count; i++)
+		text_add_char(out, shade_of(line->cells[i], map->most));
 	text_add_string(out, "|\n");
 }
 

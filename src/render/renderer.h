@@ -83,8 +83,8 @@ struct renderer {
 };
 
 extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
-	renderer_json_grouped, renderer_json_findings, renderer_folded, renderer_flame,
-	renderer_pprof, renderer_metrics;
+	renderer_json_grouped, renderer_json_findings, renderer_finding, renderer_folded,
+	renderer_flame, renderer_pprof, renderer_metrics;
 
 /* Parts of reports, beside groups_part (report/groups.h). */
 extern const struct report_part path_part, distributions_part, events_part, stacks_part,

@@ -107,6 +107,9 @@ struct report {
 	int64_t slower_us;
 	struct column_list list; /* columns of rows */
 	struct filter filter;
+	/* Opens the source, as for this report (cli/run.h); for a part that replays again. */
+	int (*open_source)(const struct config *config, struct filter *filter, uint64_t needs,
+			   struct source **source, struct error *e);
 	struct source *source; /* NULL: not open yet */
 	struct exact_times times;
 	struct tally tally;	       /* totals since the last interval */

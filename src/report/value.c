@@ -107,3 +107,12 @@ int64_t ratio(int64_t number, int64_t times, int64_t by)
 		return -INT64_MAX;
 	return result > INT64_MAX ? INT64_MAX : (int64_t)result;
 }
+
+char shade_of(int64_t number, int64_t most)
+{
+	static const char shades[] = " .:-=+*#%@";
+
+	return shades[number > 0 && most ? 1 + (int64_t)((__int128)number *
+							 (int64_t)(sizeof(shades) - 3) / most)
+					 : 0];
+}

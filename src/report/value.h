@@ -40,6 +40,10 @@ static inline int64_t sum(int64_t a, int64_t b)
 	return total;
 }
 
+/* Sign for a number from 0 to `most`: the darker the greater; a number above 0 always has one, and
+ * only the greatest has the darkest. */
+char shade_of(int64_t number, int64_t most);
+
 /* Adds ns with three digits and a unit: 0 ns, 12.3 us, 4.56 ms, 12345 s. */
 void text_add_duration(struct text *text, int64_t ns);
 

@@ -260,14 +260,6 @@ int64_t history_step_us(const struct history_view *history, size_t steps)
 	return step_nice((history->last_us - history->first_us) / (int64_t)steps + 1);
 }
 
-char shade_of(int64_t number, int64_t most)
-{
-	static const char shades[] = " .:-=+*#%@";
-
-	/* a number above 0 always has a sign; only the greatest has the darkest */
-	return shades[number > 0 && most ? 1 + number * ((int64_t)sizeof(shades) - 3) / most : 0];
-}
-
 static void band_fill(struct shown *shown, size_t steps)
 {
 	const struct history_view *history = &shown->history;

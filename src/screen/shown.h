@@ -140,8 +140,6 @@ const union value *shown_row(const struct shown *shown, size_t row);
 int64_t history_scans(const struct history_scan *scan);
 /* Length of a step of the band or the heat map, if so many of them show all of the history. */
 int64_t history_step_us(const struct history_view *history, size_t steps);
-/* Sign for a number from 0 to `most`: the darker the greater. */
-char shade_of(int64_t number, int64_t most);
 /* Adds the value as the table shows it; - if it is absent. */
 void shown_add_value(struct text *text, const struct column *column, union value value);
 
