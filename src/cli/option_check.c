@@ -228,17 +228,17 @@ static int stacks_check(const struct config *config, struct error *e)
 }
 
 /* Checks --findings, which has columns of its own, and is about all work and waiting. */
-static int findings_check(const struct config *config, struct error *e)
+static int findings_check(struct config *config, struct error *e)
 {
 	if (!config->report.findings)
 		return 0;
 	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
 		return usage(e, "--findings", "is for a report and --json");
 	if (config->groups || config->by || config->more_columns || config->report.stacks ||
-	    config->report.by_time_us)
+	    config->report.heatmap)
 		return usage(e, "--findings",
 			     "shows rows with -g alone: it can't go with --report, -G, --by, "
-			     "--stacks, --by-time or --heatmap");
+			     "--stacks or --heatmap");
 	if (config->all_states || config->on_cpu || config->off_cpu)
 		return usage(
 			e, "--findings",
@@ -249,6 +249,8 @@ static int findings_check(const struct config *config, struct error *e)
 			e, "--findings",
 			"with --json writes findings only: it can't go with -g, --trace, --slower, "
 			"--patience or --stack-dict");
+	config->report.findings_step_us = config->report.by_time_us;
+	config->report.by_time_us = 0;
 	return 0;
 }
 

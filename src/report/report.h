@@ -35,6 +35,7 @@ struct report_config {
 	bool off_wake;		   /* --off-wake */
 	const char *critical_path; /* --critical-path as typed: ids or name patterns; NULL: none */
 	int64_t by_time_us;	   /* --by-time; 0: not given */
+	int64_t findings_step_us;  /* the same with --findings, which keep it for themselves */
 	bool heatmap;		   /* --heatmap */
 	int64_t patience_us;	   /* --patience */
 	bool all_rows;		   /* --all-rows */
