@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of block devices by device number, as in /proc/partitions. */
+/* Names of block devices by device number, as in /proc/partitions, and what is below them. */
 #ifndef TSNAP_PROC_DEVICES_H
 #define TSNAP_PROC_DEVICES_H
 
@@ -17,6 +17,12 @@ const char *device_name(uint32_t dev);
 /* 1: the device of that name, or the disk that it is a part of, has rotating disks, as far as the
  * kernel knows; 0: it has none; ABSENT: not known. root: BLOCK_CLASS. */
 int64_t device_rotates(const char *root, const char *name);
+/* The device that another one passes its requests on to: of a loop device, the one that its file is
+ * on (Linux 5.12); of a device that is mapped to others (dm, md, bcache), the only one. Interned.
+ * NULL: none is known, as of a disk, or there are several. */
+const char *device_below(const char *name);
+/* Reads that below root (BLOCK_CLASS). */
+const char *device_below_read(const char *root, const char *name);
 /* Forgets all names. */
 void devices_clear(void);
 

@@ -130,6 +130,9 @@ static void chain_read(struct finding_case *of)
 	of->end = kind_beside(last + 1, strlen(last + 1), false);
 	if (edge_kinds[of->end].traits & ENDS_CHAIN)
 		of->thing = last + 1 + strlen(edge_kinds[of->end].name) + strlen("> ");
+	/* which of a device and those below it is slow the chain does not tell */
+	if (of->end == EDGE_IO)
+		of->thing = name_transient(of->thing, strcspn(of->thing, " "));
 }
 
 /* True for a thread that waits for itself, as for a mutex that it has locked. */

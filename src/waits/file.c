@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files of file systems, devices, and all other files of which no other object knows more than the
  * name. */
+#include "base/names.h"
+#include "proc/devices.h"
 #include "waits/wait_object.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define DEVICES_BELOW_MAX 8 /* levels of devices that chains tell */
 
 /* True for a file of a file system for data. */
 static bool path_is_stored(const char *path)
@@ -25,13 +29,25 @@ static void path_describe(struct wait *wait)
 	text_add_string(wait->text, wait->link);
 }
 
+/* "loop0 io> sda1": the device, and those below it that its requests lead to. */
+static const char *device_and_below(const char *device)
+{
+	static struct text text;
+
+	text_clear(&text);
+	text_add_string(&text, device);
+	for (int i = 0; i < DEVICES_BELOW_MAX && (device = device_below(device)); i++)
+		text_add_format(&text, " %s> %s", edge_kinds[EDGE_IO].name, device);
+	return name_transient(text_string(&text), text.length);
+}
+
 void disk_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge)
 {
 	(void)facts;
 	if (!sample->io.dev)
 		return;
 	edge->kind = EDGE_IO;
-	edge->thing = sample->io.dev;
+	edge->thing = device_and_below(sample->io.dev);
 }
 
 const struct wait_object file_object = {

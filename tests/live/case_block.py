@@ -336,6 +336,23 @@ def block_others_of_writeback(ctx):
         check(sum("kworker/" in name for name in others) >= 10, "the kernel's thread is told in few of %d rows: %s", len(others), told)
 
 
+@case
+def block_device_below(ctx):
+    """A chain leads from a loop device to the one that its file is on, and ends where a file is in memory."""
+    with Device() as below, file_system(ctx, below) as folder, Device(folder, 8 << 20) as device:
+        worker = Worker(ctx, device)
+        tool = ctx.stream("-F", 100, "-p", worker.pid, columns="io_dev,blocker_kind,chain")
+        wait_until(lambda: tool.out, START_S, "the first row's header line")
+        deadline = time.monotonic() + 20 * SLOW
+        while sum(row["blocker_kind"] == "io" for row in tool.rows()) < 20 and time.monotonic() < deadline:
+            worker.do("sync 100")
+        rows = [row for row in tool.interrupt() if row["blocker_kind"] == "io"]
+        check(len(rows) >= 20, "few of the rows have a request: %d", len(rows))
+        devices = {re.sub("^[^>]* io> ", "", row["chain"]) for row in rows}
+        check(devices == {"%s io> %s" % (device.name, below.name)}, "chains: %s", devices)
+        check({row["io_dev"] for row in rows} == {device.name}, "io_dev: %s", {row["io_dev"] for row in rows})
+
+
 @case(alone=True)
 def block_full(ctx):
     """More requests in flight than the map has capacity for: those that fit are shown, the others are counted and reported."""

@@ -4,11 +4,14 @@
 #include "live/threads/live_block.h"
 #include "proc/devices.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define DEV(major, minor) ((major##u) << 20 | (minor))
+#define DEV_OF(major, minor) ((major) << 20 | (minor))
+#define DEV(major, minor) DEV_OF(major##u, minor)
 
 static void links_are_read(void **state)
 {
@@ -62,6 +65,56 @@ static void disks_that_rotate(void **state)
 	assert_int_equal(device_rotates(root, "../sda"), ABSENT);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);
+}
+
+static void below(const char *root, const char *name, const char *expected)
+{
+	const char *found = device_below_read(root, name);
+
+	if (expected)
+		assert_string_equal(found, expected);
+	else
+		assert_null(found);
+}
+
+/* Devices that are mapped to others have links to these, loop devices the path of their file. */
+static void devices_below_others(void **state)
+{
+	char root[] = "/tmp/tsnap-unit-XXXXXX", command[PATH_MAX + 1024], program[PATH_MAX] = "";
+	struct stat file;
+
+	assert_non_null(mkdtemp(root));
+	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+	assert_int_equal(stat(program, &file), 0);
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir -p disks/sda/sda1 disks/sda/slaves disks/dm-0/slaves/sda1 "
+		 "disks/md0/slaves/sda disks/md0/slaves/sdb disks/md0/md0p1 disks/dm-1/dm-1p1 "
+		 "'disks/dm-1/slaves/cciss!c0d0' disks/loop0/loop disks/loop0/slaves "
+		 "disks/loop0/loop0p1 disks/loop1/loop 'disks/cciss!c0d1/slaves/sda' && "
+		 "ln -s disks/* disks/*/*[0-9]p1 disks/sda/sda1 . && "
+		 "echo '%s' >loop0/loop/backing_file && "
+		 "echo '/tmp/removed (deleted)' >loop1/loop/backing_file",
+		 root, program);
+	assert_int_equal(system(command), 0);
+	below(root, "sda", NULL);
+	below(root, "sda1", NULL);
+	below(root, "dm-0", "sda1");
+	below(root, "md0", NULL); /* several */
+	below(root, "md0p1", NULL);
+	below(root, "dm-1", "cciss/c0d0");
+	below(root, "dm-1p1", "cciss/c0d0");
+	below(root, "cciss/c0d1", "sda");
+	below(root, "sdz", NULL);
+	below(root, "../sda", NULL);
+	below(root, "loop1", NULL);
+	/* a file system without a device has none below */
+	below(root, "loop0",
+	      major(file.st_dev) ? device_name(DEV_OF(major(file.st_dev), minor(file.st_dev)))
+				 : NULL);
+	below(root, "loop0p1", device_below_read(root, "loop0"));
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+	devices_clear();
 }
 
 static void unknown_ones_are_numbers(void **state)
@@ -150,7 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_are_read),	    cmocka_unit_test(disks_that_rotate),
 		cmocka_unit_test(unknown_ones_are_numbers), cmocka_unit_test(operations_have_words),
-		cmocka_unit_test(others_are_named),
+		cmocka_unit_test(others_are_named),	    cmocka_unit_test(devices_below_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

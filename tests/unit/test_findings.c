@@ -202,7 +202,7 @@ static const struct {
 	{"disk", "likely", {{10, SCANS, 4000, "D", .comm = "a", .syscall = "fsync", .device = "sda", .io_us = 2000, .kind = "io",
 		.chain = "a io> sda"}}},
 	{"slow_disk", "likely", {{10, SCANS, 4000, "D", .comm = "a", .device = "sdb", .io_us = 4000, .kind = "io",
-		.chain = "a io> sdb"}}},
+		.chain = "a io> sdb io> sda"}}}, /* sdb alone has no rotating disks */
 	{"disk", "likely", {{10, SCANS, 4000, "D", .comm = "a", .device = "sda", .io_us = 4000, .kind = "io",
 		.chain = "a io> sda"}}},
 	{NULL, NULL, {{10, 3, 40000, "D", .comm = "a", .syscall = "read", .device = "sda", .io_us = 40000, .kind = "io",
