@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that are held back on the way into a system call, or out of it, which their registers
- * still show: by a seccomp(2) filter's supervisor, a signal, a tracer, a frozen cgroup, or the core
- * dump that their process ends with. */
+ * still show: by a signal, a tracer, a frozen cgroup, or the core dump that their process ends
+ * with. */
 #include "waits/wait_object.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
@@ -66,20 +66,6 @@ static void frozen_v1_describe(struct wait *wait)
 const struct wait_object frozen_v1_object = {
 	.functions = (const char *const[]){"__refrigerator", NULL},
 	.describe = frozen_v1_describe,
-};
-
-static void seccomp_describe(struct wait *wait)
-{
-	wait->facts.stored = true;
-	text_add_string(wait->text, "seccomp supervisor");
-}
-
-/* seccomp_unotify(2). The kernel shows of a listener's descriptor not whose filter it is of. */
-const struct wait_object seccomp_object = {
-	.kind = WAIT_FILE,
-	.functions =
-		(const char *const[]){"seccomp_do_user_notification", "__seccomp_filter", NULL},
-	.describe = seccomp_describe,
 };
 
 static void core_dump_describe(struct wait *wait)

@@ -128,23 +128,36 @@ waiter = part("waiter", lambda: os.stat(place + b"/file"))
 ready(waiter, server)
 """
 
-# A filter that asks its supervisor about mkdirat(2): linux/filter.h, linux/seccomp.h
+# A filter that asks its supervisor about mkdirat(2): linux/filter.h, linux/seccomp.h. The listener goes to the server, which does not answer.
 SECCOMP = r"""
+import socket
 numbers = {"x86_64": (317, 258), "aarch64": (277, 34)}[os.uname().machine]
 def code(operation, yes, no, value):
     return struct.pack("HBBI", operation, yes, no, value)
 program = ctypes.create_string_buffer(code(0x20, 0, 0, 0) + code(0x15, 0, 1, numbers[1]) + code(6, 0, 0, 0x7fc00000) + code(6, 0, 0, 0x7fff0000))
-def supervised():
+def supervised(to):
     libc.prctl(38, 1, 0, 0, 0)
-    if libc.syscall(numbers[0], 1, 8, struct.pack("HxxxxxxQ", 4, ctypes.addressof(program))) < 0:  # SECCOMP_FILTER_FLAG_NEW_LISTENER
+    listener = libc.syscall(numbers[0], 1, 8, struct.pack("HxxxxxxQ", 4, ctypes.addressof(program)))  # SECCOMP_FILTER_FLAG_NEW_LISTENER
+    if listener < 0:
         os._exit(1)
+    socket.send_fds(to, [b"listener"], [listener])
+    os.close(listener)
     libc.mkdirat(-100, place + b"/folder", 0)
-ready(part("waiter", supervised), 0)
+def pair():
+    theirs, ours = socket.socketpair()
+    def serve():
+        kept = socket.recv_fds(theirs, 8, 1)
+        stay()
+    server = part("server", serve)
+    return part("waiter", lambda: supervised(ours)), server
+waiter, server = pair()
 """
+SECCOMP_OF_TWO = SECCOMP + "pair()\nready(waiter, 0)\n"
+SECCOMP += "ready(waiter, server)\n"
 
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
-    SECCOMP: "*seccomp*",
+    SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*",
 }
 
 
@@ -225,10 +238,17 @@ def wait_for_autofs(ctx):
     expect(last_row(ctx, waiter), "automount of %s by %d server" % (folder, server), server, "server")
 
 
-@case
+@case(alone=True)  # no other listener on the host
 def wait_for_seccomp(ctx):
     """A thread waits for the supervisor of its seccomp filter, and not in the call of its registers."""
-    waiter, _, _ = begin(ctx, SECCOMP)
+    waiter, server, _ = begin(ctx, SECCOMP)
+    expect(last_row(ctx, waiter), "seccomp supervisor %d server" % server, server, "server", "file")
+
+
+@case
+def wait_for_seccomp_of_two(ctx):
+    """Which of two processes with listeners is the supervisor of a filter the kernel does not show."""
+    waiter, _, _ = begin(ctx, SECCOMP_OF_TWO)
     row = last_row(ctx, waiter)
     check((row["waits_on"], row["why"], row["chain"]) == ("seccomp supervisor", "file", "waiter"), "%s", row)
 
