@@ -2,6 +2,7 @@
 /* Threads that are held back on the way into a system call, or out of it, which their registers
  * still show: by a signal, a tracer, a frozen cgroup, or the core dump that their process ends
  * with. */
+#include "waits/kernel_stack.h"
 #include "waits/wait_object.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
@@ -63,9 +64,29 @@ static void frozen_v1_describe(struct wait *wait)
 	group_describe(wait, "freezer");
 }
 
+/* Since 6.1 (TASK_FREEZABLE) threads that sleep in these functions freeze where they are: otherwise
+ * they are in S there. */
+#define SLEEPS_FROZEN                                                            \
+	"hrtimer_nanosleep alarmtimer_do_nsleep futex_wait_queue futex_do_wait " \
+	"futex_wait_multiple "                                                   \
+	"futex_sleep_multiple do_sigtimedwait* unix_stream_data_wait"
+
+static bool frozen_v1_of_stack(struct wait *wait, const char *stack, bool runs)
+{
+	char name[FUNCTION_SIZE];
+
+	if (runs || !function_next(&stack, name) || !function_listed(SLEEPS_FROZEN, name))
+		return false;
+	wait->facts = wait_facts_absent;
+	text_clear(wait->text);
+	frozen_v1_describe(wait);
+	return true;
+}
+
 const struct wait_object frozen_v1_object = {
 	.functions = (const char *const[]){"__refrigerator", NULL},
 	.describe = frozen_v1_describe,
+	.of_stack = frozen_v1_of_stack,
 };
 
 static void core_dump_describe(struct wait *wait)

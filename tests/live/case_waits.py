@@ -207,6 +207,40 @@ def frozen_waits(ctx):
 
 
 @case
+def frozen_v1_waits(ctx):
+    """Threads of a frozen control group (v1) wait for its thaw: in no call, woken for it, or frozen where they slept, which wchan still shows."""
+    with open("/proc/self/mounts", encoding="ascii") as file:
+        mount = next((line.split()[1] for line in file if line.split()[2] == "cgroup" and "freezer" in line.split()[3].split(",")), None)
+    if not mount or not os.access(mount, os.W_OK):
+        raise Skip("no freezer of cgroup v1")
+    workloads = [ctx.workload("wait", on="timer"), ctx.workload("wait", on="mutex"), ctx.workload("sleep", call="sigtimedwait"),
+                 ctx.workload("wait", on="child"), ctx.workload("spin")]
+    name = "/tsnap-test-waits-%d" % os.getpid()
+
+    def write(file_name, word):
+        with open(mount + name + file_name, "w", encoding="ascii") as file:
+            file.write(word)
+
+    def remove():
+        write("/freezer.state", "THAWED")
+        for workload in workloads:
+            os.kill(workload.tgid, signal.SIGKILL)
+        wait_until(lambda: not open(mount + name + "/cgroup.procs", encoding="ascii").read(), STOP_S, "their end")
+        os.rmdir(mount + name)
+    os.mkdir(mount + name)
+    ctx.at_end(remove)
+    for workload in workloads:
+        write("/cgroup.procs", "%d" % workload.tgid)
+    write("/freezer.state", "FROZEN")
+    wait_until(lambda: open(mount + name + "/freezer.state", encoding="ascii").read() == "FROZEN\n", STOP_S, "that it is frozen")
+    for workload in workloads:
+        row = row_of_wait(ctx, workload.tid)
+        if row["state"] == "D":  # before 6.1 those that sleep stay as they are
+            check(row["waits_on"] == "frozen cgroup " + name, "%d: %s", workload.tid, row)
+    check(row["state"] == "D", "the spinner: %s", row)
+
+
+@case
 def frozen_meanwhile(ctx):
     """A thread that waited for its socket in many short waits, and is frozen, waits for the thaw from the second scan on."""
     workload = ctx.workload("served", threads=1, period_us=20000)
