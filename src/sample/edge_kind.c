@@ -2,6 +2,7 @@
 #include "sample/edge_kind.h"
 #include "base/text.h"
 #include "sample/sample.h"
+#include "sample/waits_on.h"
 
 #include <string.h>
 
@@ -39,13 +40,15 @@ static void lock_file(const struct sample *sample, const char *name, struct text
 		text_add_format(text, "%s %s", name, sample->file.name);
 }
 
-/* Adds "kernel lock /var/lib/x": the file of the waiting call distinguishes the kernel's locks, as
- * their addresses must not be shown. */
+/* Adds "kernel lock rtnl_mutex" if its name is known. Otherwise the file of the waiting call
+ * distinguishes the kernel's locks, as their addresses must not be shown: "kernel lock /var/lib/x".
+ */
 static void lock_kernel(const struct sample *sample, const char *name, struct text *text)
 {
-	const char *about = sample->file.name ? sample->file.name
-			    : sample->wait.on ? sample->wait.on
-					      : sample->call.name;
+	const char *on = sample->wait.on, *about = on && text_ends(on, WAITS_ON_MUTEX) ? on
+						   : sample->file.name ? sample->file.name
+						   : on		       ? on
+								       : sample->call.name;
 
 	if (about)
 		text_add_format(text, "%s %s", name, about);

@@ -22,6 +22,8 @@ struct text;
 #define WAITS_ON_PEER " peer "
 #define WAITS_ON_UNACCEPTED " not accepted by "
 #define WAITS_ON_HOLDER " held by "
+/* What the name of a lock of the kernel ends with. */
+#define WAITS_ON_MUTEX "_mutex"
 
 enum waits_on_trait {
 	WAITS_FOR_THAW = 1,

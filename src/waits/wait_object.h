@@ -143,8 +143,8 @@ struct wait_object {
 #define WAIT_OBJECTS(OBJECT) \
 	OBJECT(aio) OBJECT(autofs) OBJECT(child) OBJECT(core_dump) OBJECT(disk) OBJECT(epoll) OBJECT(event) \
 	OBJECT(eventfd) OBJECT(fanotify) OBJECT(file) OBJECT(file_lock) OBJECT(file_server) OBJECT(frozen) \
-	OBJECT(frozen_fs) OBJECT(frozen_v1) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(lease) OBJECT(memory) \
-	OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) OBJECT(poll) OBJECT(postgres) OBJECT(seccomp) OBJECT(semaphores) OBJECT(signal) \
+	OBJECT(frozen_fs) OBJECT(frozen_v1) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(kernel_mutex) OBJECT(lease) \
+	OBJECT(memory) OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) OBJECT(poll) OBJECT(postgres) OBJECT(seccomp) OBJECT(semaphores) OBJECT(signal) \
 	OBJECT(socket) OBJECT(stopped) OBJECT(terminal) OBJECT(thread) OBJECT(timer) OBJECT(timerfd) OBJECT(uring) \
 	OBJECT(userfault) OBJECT(vfork)
 /* clang-format on */

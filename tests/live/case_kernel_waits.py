@@ -155,9 +155,50 @@ waiter, server = pair()
 SECCOMP_OF_TWO = SECCOMP + "pair()\nready(waiter, 0)\n"
 SECCOMP += "ready(waiter, server)\n"
 
+# A call that holds the mutex waits for a page of its answer: linux/ethtool.h, SIOCETHTOOL, SIOCSIFMTU
+RTNL = r"""
+import socket
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def hold():
+    page = mmap.mmap(-1, 8192)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(page)) + 4096
+    page[4092:4096] = struct.pack("I", 0x14)  # ETHTOOL_GRXCSUM
+    faults = libc.syscall({"x86_64": 323, "aarch64": 282}[os.uname().machine], 0)
+    if libc.ioctl(faults, 0xc018aa3f, struct.pack("<QQQ", 0xaa, 0, 0)) or \
+            libc.ioctl(faults, 0xc020aa00, ctypes.create_string_buffer(struct.pack("<QQQQ", at, 4096, 1, 0))):
+        os._exit(1)
+    libc.ioctl(link.fileno(), 0x8946, ctypes.create_string_buffer(struct.pack("16sQ", b"lo", at - 4), 40))
+def wchan(pid):
+    with open("/proc/%d/wchan" % pid) as file:
+        return file.read()
+server = part("server", hold)
+for _ in range(100):
+    if wchan(server) == "handle_userfault":
+        break
+    time.sleep(0.02)
+else:
+    skip("no userfaultfd in an answer of ethtool")
+with open("/sys/class/net/lo/mtu") as file:
+    mtu = int(file.read())
+waiter = part("waiter", lambda: fcntl.ioctl(link, 0x8922, struct.pack("16si", b"lo", mtu).ljust(40, b"\0")))
+ready(waiter, server)
+"""
+
+# Each move waits for a grace period of RCU, and so do the others, for the mutex
+MOVERS = """
+import os, sys, time
+print("ready", flush=True)
+me = str(os.getpid())
+while True:
+    for group in sys.argv[1:]:
+        with open(group + "/cgroup.procs", "w") as file:
+            file.write(me)
+        time.sleep(0.02)
+"""
+
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
-    SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*",
+    SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
 }
 
 
@@ -251,6 +292,36 @@ def wait_for_seccomp_of_two(ctx):
     waiter, _, _ = begin(ctx, SECCOMP_OF_TWO)
     row = last_row(ctx, waiter)
     check((row["waits_on"], row["why"], row["chain"]) == ("seccomp supervisor", "file", "waiter"), "%s", row)
+
+
+@case(alone=True)  # nobody can make a network namespace meanwhile
+def wait_for_rtnl(ctx):
+    """A thread waits for rtnl_mutex by its name, and for the holder where the kernel knows it."""
+    waiter, _, _ = begin(ctx, RTNL)
+    row = last_row(ctx, waiter)
+    check((row["state"], row["waits_on"]) == ("D", "rtnl_mutex"), "%s", row)
+    check(row["chain"].startswith("waiter kernel lock> server" if row["blocker_kind"] else "waiter"), "chain: %s", row)
+
+
+@case(alone=True)
+def wait_for_cgroup_mutex(ctx):
+    """Threads that move between control groups wait for cgroup_mutex by its name."""
+    with open("/proc/self/mounts", encoding="ascii") as file:
+        mounts = [line.split()[1] for line in file if line.split()[2] in ("cgroup", "cgroup2") and os.access(line.split()[1] + "/cgroup.procs", os.W_OK)]
+    if not mounts:
+        raise Skip("no control groups")
+    groups = ["%s/tsnap-test-move-%d-%d" % (mounts[0], os.getpid(), i) for i in range(2)]
+    for group in groups:
+        os.mkdir(group)
+        ctx.at_end(lambda group=group: wait_until(lambda: not subprocess.call(["rmdir", group], stderr=subprocess.DEVNULL), STOP_S, "its end"))
+    movers = [Process([sys.executable, "-c", MOVERS, *groups]) for _ in range(4)]
+    for mover in movers:
+        ctx.at_end(mover.end)
+        wait_until(lambda mover=mover: b"ready" in mover.out, START_S, "the movers")
+    rows = ctx.rows("-a", "-F", 100, "-p", ",".join(str(mover.pid) for mover in movers), seconds=SECONDS, columns="state,wchan,waits_on,blocker_kind")
+    rows = [row for row in rows if row["wchan"] == "cgroup_kn_lock_live" and row["state"] == "D"]
+    check(len(rows) > 10, "few of the rows wait for the mutex: %d", len(rows))
+    check({row["waits_on"] for row in rows} <= {"cgroup_mutex", ""} and sum(bool(row["waits_on"]) for row in rows) > len(rows) / 2, "%s", rows[:3])
 
 
 # One thread sleeps, and the other one dumps 64 MB into a pipe that is not read

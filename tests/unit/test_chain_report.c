@@ -114,7 +114,8 @@ static void only_chains(void **state)
 	chain_report_done(&report);
 }
 
-/* Threads of two processes that wait for the same file's lock in the kernel share one line. */
+/* Threads of two processes that wait for the same file's lock in the kernel share one line, and so
+ * do those that wait for a lock with a name, whatever their files. */
 static void locks_of_the_kernel(void **state)
 {
 	struct tally tally = {.scans = 1};
@@ -132,11 +133,16 @@ static void locks_of_the_kernel(void **state)
 		sample.call.name = name_transient_string("mkdir");
 		if (holder == 4)
 			chain_report_add(&report, &sample, EXACT_NOTE_NONE);
+		sample.file.name = name_transient_string(holder % 2 ? "socket:[1]" : "socket:[2]");
+		sample.wait.on = name_transient_string("rtnl_mutex");
+		if (holder > 1)
+			chain_report_add(&report, &sample, EXACT_NOTE_NONE);
 	}
 	chain_report_fill(&report, &tally);
-	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 2);
+	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 3);
+	assert_string_equal(text_in(&report, CHAIN_LOCKS, 1, "lock"), "kernel lock rtnl_mutex");
 	assert_string_equal(text_in(&report, CHAIN_LOCKS, 0, "lock"), "kernel lock /data/log");
-	assert_string_equal(text_in(&report, CHAIN_LOCKS, 1, "lock"), "kernel lock mkdir");
+	assert_string_equal(text_in(&report, CHAIN_LOCKS, 2, "lock"), "kernel lock mkdir");
 	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "holders"), 2);
 	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "changes"), 3);
 	chain_report_done(&report);
