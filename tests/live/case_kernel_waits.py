@@ -78,6 +78,33 @@ ready(waiter, server)
 # The server has a child with the same device, which answers nothing
 FUSE_OF_TWO = FUSE.replace('def serve():', 'def serve():\n    part("helper", stay)')
 
+# A thread reads a page of a mapped file, outside of any call: linux/fuse.h
+FUSE_FAULT = r"""
+device = os.open("/dev/fuse", os.O_RDWR)
+mount(b"none", b"fuse", b"fd=%d,rootmode=40000,user_id=0,group_id=0" % device)
+attributes = struct.pack("<6Q10I", 2, 1 << 20, 2048, 0, 0, 0, 0, 0, 0, 0o100644, 1, 0, 0, 0, 4096, 0)
+answers = {
+    26: struct.pack("<IIIIHHI", 7, 31, 4096, 0, 16, 12, 4096).ljust(64, b"\0"),  # FUSE_INIT
+    1: struct.pack("<QQQQQ", 2, 0, 1000, 1000, 0) + attributes,  # FUSE_LOOKUP
+    3: struct.pack("<QQ", 1000, 0) + attributes,  # FUSE_GETATTR
+    14: bytes(16),  # FUSE_OPEN
+}
+def serve():
+    while True:
+        opcode, unique = struct.unpack_from("<IQ", os.read(device, 1 << 17), 4)
+        if opcode == 15:  # FUSE_READ
+            stay()
+        answer = answers.get(opcode, b"")
+        os.write(device, struct.pack("<IiQ", 16 + len(answer), 0 if answer else -38, unique) + answer)
+def fault():
+    memory = mmap.mmap(os.open(place + b"/file", os.O_RDONLY), 1 << 20, prot=mmap.PROT_READ)
+    memory[1 << 19]
+server = part("server", serve)
+waiter = part("waiter", fault, device)
+os.close(device)
+ready(waiter, server)
+"""
+
 # The process that has the page has closed the descriptor
 USERFAULTFD = r"""
 faults = libc.syscall({"x86_64": 323, "aarch64": 282}[os.uname().machine], 0)
@@ -197,7 +224,7 @@ while True:
 """
 
 KERNEL_FUNCTION = {  # where each waits, to know that it does
-    FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
+    FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
     SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
 }
 
@@ -256,6 +283,14 @@ def wait_for_fuse_of_two(ctx):
     waiter, _, _ = begin(ctx, FUSE_OF_TWO)
     row = last_row(ctx, waiter)
     check((row["blocker_kind"], row["blocker_sure"]) == ("server", "likely"), "%s", row)
+
+
+@case
+def wait_for_fuse_fault(ctx):
+    """A thread that needs a page of a mapped file waits for the server of the file system that the file is on."""
+    waiter, server, folder = begin(ctx, FUSE_FAULT)
+    wait_until(lambda: truth.read("/proc/%d/syscall" % waiter).startswith("-1 "), STOP_S, "its page fault")
+    expect(last_row(ctx, waiter), "FUSE server %d server of %s" % (server, folder), server, "server")
 
 
 @case
