@@ -27,6 +27,8 @@ enum edge_trait {
 	ROW(EDGE_MUTEX,       MARKS_DOUBT,                 lock_address, NULL,              ": ", "mutex", "") \
 	ROW(EDGE_GIL,         OF_RUNTIME | SLEEPS_BRIEFLY, lock_name,    NULL,              ", ", "GIL", " (Python's)") \
 	ROW(EDGE_MONITOR,     OF_RUNTIME,                  lock_monitor, NULL,              ", ", "monitor", " (Java's)") \
+	ROW(EDGE_JAVA_LOCK,   OF_RUNTIME,                  lock_monitor, NULL,              ", ", "Java lock", \
+	    " (of java.util.concurrent)") \
 	ROW(EDGE_THREAD,      0,                           NULL,         "ended",           ", ", "thread", " (its end)") \
 	ROW(EDGE_FILE_LOCK,   LOCK_OF_HOST,                lock_file,    NULL,              ", ", "file lock", "") \
 	ROW(EDGE_DATABASE,    0,                           lock_waits_on, NULL,            ", ", "database lock", \

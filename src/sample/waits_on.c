@@ -39,8 +39,7 @@ unsigned int waits_on_traits(const char *waits_on)
 /* Words that come before numbers which differ for waits of one kind. */
 static const char *const before[] = {
 	/* clang-format off */
-	"peer ", "from ", "to ", "pid ", "thread ",             /* ids */
-	"mutex ", "rwlock ", "futex ", "monitor ", "socket:[",  /* addresses, and the like */
+	"peer ", "from ", "to ", "pid ", "thread ", "socket:[", /* ids */
 	"eventfd count ", "timerfd ", "io_uring ", "at least ", /* values that change meanwhile */
 	/* clang-format on */
 };
@@ -79,6 +78,9 @@ static const char *number_find(const char *at)
 		if (!strncmp(at, before[i], length) && number_end(at + length) > at + length)
 			return at + length;
 	}
+	/* any address: that of a lock, whose name may be that of its class */
+	if (at[0] == '0' && at[1] == 'x' && number_end(at) > at + 1)
+		return at;
 	return port_find(at);
 }
 

@@ -365,8 +365,9 @@ static bool runtime_lock_find(const struct wait *wait, uint64_t futex, struct ru
 	return found;
 }
 
-/* Writes "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker", or "GIL,
- * free" while the lock passes from thread to thread. */
+/* Writes "GIL held by 4711 worker app.py:88", "monitor 0x7f21c3a0 held by 4711 worker",
+ * "ReentrantLock 0x7f21c3a0 held by 4711 worker", or "GIL, free" while the lock passes from thread
+ * to thread. */
 static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 {
 	struct runtime_lock lock;
@@ -379,7 +380,7 @@ static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 		wait->facts.open |= lock.later;
 		return false;
 	}
-	text_add_string(wait->text, edge_kinds[lock.kind].name);
+	text_add_string(wait->text, *lock.class ? lock.class : edge_kinds[lock.kind].name);
 	if (lock.address)
 		text_add_format(wait->text, " %#llx", (unsigned long long)lock.address);
 	tid = lock.holder > 0 && lock.holder <= TID_MAX

@@ -59,16 +59,16 @@ static void layout_make(struct java_layout *layout, uint64_t kind)
 static void monitors_read(struct java_threads *java, struct thread_memory *memory)
 {
 	for (uint64_t i = 0; i < 2 * IDS; i++) {
-		struct java_monitor monitor = {.address = 0};
-		uint8_t requested = false;
+		struct java_monitor_answer answer = {.known = true};
 
 		memory->calls_left = READS;
 		/* reads each twice in the same wait episode */
-		if (!java_monitor_read(java, memory, FIRST_ID + (int64_t)(i / 2), 1, &requested,
-				       &monitor))
+		java_monitor_read(java, memory, FIRST_ID + (int64_t)(i / 2), 1, &answer);
+		must(memchr(answer.monitor.class, '\0', JAVA_CLASS_SIZE));
+		if (!answer.waits)
 			continue;
-		must(requested && monitor.address);
-		must(monitor.owner || !monitor.holder);
+		must(answer.requested && answer.monitor.address);
+		must(answer.monitor.owner || !answer.monitor.holder);
 	}
 }
 

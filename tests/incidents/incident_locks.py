@@ -104,7 +104,7 @@ def java_idle_pool(ctx):
     java_started(ctx, "monitor", idle=True)
 
 
-@incident(3, not_yet="no edge leads from a ReentrantLock to its owner")
+@incident(3)
 def java_reentrant_lock(ctx):
     """Java: 16 threads of a pool wait for a ReentrantLock, with which another thread sleeps."""
     jvm = java_started(ctx, "lock")

@@ -232,3 +232,139 @@ def chain_of_monitors(ctx):
                         [row for row in waiting if row not in right][-2:])
             find.expect(not wrong, "%s %s: wrong: %s", java, how, wrong[:2])
     find.close()
+
+
+# Threads w0, w1, ... wait for the locks that h0, h1, ... have; n0, ... wait for something that no single thread has. h0 naps; another one
+# works, and in "churn" pairs of threads take new locks all the time, while the collector moves objects.
+LOCKS = """
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.concurrent.locks.*;
+public class Locks {
+    interface Work { void run() throws Exception; }
+    static volatile long spun;
+    static class Gate extends AbstractQueuedSynchronizer {
+        protected boolean tryAcquire(int count) {
+            if (!compareAndSetState(0, 1)) return false;
+            setExclusiveOwnerThread(Thread.currentThread());
+            return true;
+        }
+    }
+    static Thread start(String name, Work work) {
+        Thread thread = new Thread(() -> { try { work.run(); } catch (Exception e) { } }, name);
+        thread.start();
+        return thread;
+    }
+    static void nap() throws Exception { Thread.sleep(3600000); }
+    static void held(int number, boolean works, Work lock) throws Exception {
+        CountDownLatch held = new CountDownLatch(1);
+        start("h" + number, () -> { lock.run(); held.countDown(); while (works) spun++; nap(); });
+        held.await();
+    }
+    static void wait(String name, Work work) throws Exception {
+        Thread thread = start(name, work);
+        while (thread.getState() != Thread.State.WAITING && thread.getState() != Thread.State.TIMED_WAITING) Thread.sleep(10);
+    }
+    static void still() throws Exception {
+        ReentrantLock lock = new ReentrantLock(), fair = new ReentrantLock(true);
+        ReentrantReadWriteLock written = new ReentrantReadWriteLock(), read = new ReentrantReadWriteLock();
+        Condition condition = lock.newCondition();
+        Gate gate = new Gate();
+        ReentrantLock free = new ReentrantLock();
+        held(0, false, () -> lock.lock());
+        held(1, true, () -> fair.lock());
+        held(2, false, () -> written.writeLock().lock());
+        held(3, false, () -> gate.acquire(1));
+        held(4, false, () -> read.readLock().lock());
+        wait("w0", () -> lock.lock());
+        wait("w0", () -> lock.tryLock(1, TimeUnit.HOURS));
+        wait("w1", () -> fair.lock());
+        wait("w2", () -> written.writeLock().lock());
+        wait("w2", () -> written.readLock().lock());
+        wait("w3", () -> gate.acquire(1));
+        wait("n0", () -> read.writeLock().lock());
+        wait("n1", () -> new Semaphore(0).acquire());
+        wait("n2", () -> new CountDownLatch(1).await());
+        wait("n3", () -> new LinkedBlockingQueue<Object>().take());
+        wait("n4", () -> { for (;;) LockSupport.park(); });
+        wait("n5", () -> { free.lock(); free.newCondition().await(); });
+    }
+    static void churn() {
+        for (int i = 0; i < 10; i++) {
+            int number = i;
+            SynchronousQueue<ReentrantLock> locks = new SynchronousQueue<>();
+            start("h" + i, () -> {
+                for (;;) {
+                    ReentrantLock lock = new ReentrantLock();
+                    lock.lock();
+                    locks.put(lock);
+                    Thread.sleep(30 + number);
+                    lock.unlock();
+                }
+            });
+            start("w" + i, () -> { for (;;) { ReentrantLock lock = locks.take(); lock.lock(); lock.unlock(); } });
+        }
+        start("garbage", () -> {
+            byte[][] kept = new byte[20000][];
+            Random random = new Random();
+            for (;;) {
+                kept[random.nextInt(kept.length)] = new byte[random.nextInt(4000)];
+                if (random.nextInt(50) == 0) Thread.sleep(1);
+            }
+        });
+        start("collect", () -> { for (;;) { System.gc(); Thread.sleep(150); } });
+    }
+    public static void main(String[] words) throws Exception {
+        if (words[0].equals("churn")) churn(); else still();
+        java.nio.file.Files.write(java.nio.file.Paths.get("told"), "ready".getBytes());
+        nap();
+    }
+}
+"""
+LOCK_CLASSES = {"w0": "ReentrantLock", "w1": "ReentrantLock", "w2": "ReentrantReadWriteLock", "w3": "Locks$Gate"}
+# options for other collectors and forms of pointers; and those with which objects can't be read
+LOCK_OPTIONS = ((), ("-XX:+UseSerialGC",), ("-XX:-UseCompressedOops",), ("-Xmx40g",), ("-XX:-UseCompressedClassPointers",),
+                ("-XX:+UseShenandoahGC",), ("-XX:+UseZGC",))
+
+
+def locks_run(ctx, java, options, how):
+    """Rows of a JVM's threads that wait for locks of java.util.concurrent."""
+    directory = ctx.temporary()
+    with open(directory + "/Locks.java", "w") as file:
+        file.write(LOCKS)
+    jvm = Part(ctx, account("nobody"), [java, *options, "Locks.java", how], directory)
+    wait_until(lambda: os.path.exists(directory + "/told") or jvm.code is not None, 60 * SLOW, "Java's threads")
+    tool = ctx.stream("-a", "-F", 10, "-p", str(jvm.pid), columns="comm,state,waits_on,blocker_tid,blocker_kind,blocker_sure,chain")
+    tool.wait_scans(30)
+    rows = tool.interrupt()
+    jvm.end()
+    return rows
+
+
+@case(long=True)
+def chain_of_java_locks(ctx):
+    """Threads are parked for locks of java.util.concurrent, with --all of each installed JVM and with other options: the holder of each is
+    shown, and the lock's class; a thread that waits for anything else has no such edge. No wrong holder is shown while objects move."""
+    find = Findings()
+    javas = sorted(glob.glob("/usr/lib/jvm/*/bin/java")) or [program("java", "default-jre-headless", "/usr/bin")]
+    for java in sorted({os.path.realpath(path) for path in javas})[:None if ctx.options.all else 1]:
+        for options in LOCK_OPTIONS[:None if ctx.options.all else 1]:
+            rows = locks_run(ctx, java, options, "still")
+            holders = {row["comm"]: row["tid"] for row in rows if row["comm"][:1] == "h"}
+            waiting = [row for row in rows if row["comm"] in LOCK_CLASSES and row["state"] == "S"]
+            told = [row for row in rows if row["blocker_kind"] == "Java lock"]
+            right = [row for row in told if row in waiting and row["blocker_sure"] == "certain" and
+                     row["blocker_tid"] == holders["h" + row["comm"][1:]] and
+                     row["waits_on"].startswith(LOCK_CLASSES[row["comm"]] + " 0x") and
+                     row["waits_on"].endswith(" held by %s h%s" % (row["blocker_tid"], row["comm"][1:]))]
+            find.expect(len(waiting) >= 100 and len(holders) == 5, "%s %s: %d samples, holders %s", java, options, len(waiting), holders)
+            find.expect(len(told) == len(right), "%s %s: wrong: %s", java, options, [row for row in told if row not in right][:2])
+            least = 0 if "ZGC" in "".join(options) else 0.9 * len(waiting)
+            find.expect(len(right) >= least, "%s %s: %d of %d: %s", java, options, len(right), len(waiting),
+                        [row for row in waiting if row not in right][-2:])
+        for options in (("-Xmx256m", "-XX:+UseSerialGC"), ("-Xmx256m", "-XX:+UseShenandoahGC"))[:None if ctx.options.all else 1]:
+            rows = locks_run(ctx, java, options, "churn")
+            told = [row for row in rows if row["blocker_kind"] == "Java lock"]
+            wrong = [row for row in told if not row["chain"].startswith("%s Java lock> h%s" % (row["comm"], row["comm"][1:]))]
+            find.expect(len(told) >= 30 and not wrong, "%s %s: %d, wrong: %s", java, options, len(told), wrong[:3])
+    find.close()

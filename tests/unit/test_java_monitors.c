@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Monitors of Java from memory made up by the test. tests/live/case_java.py tests a real JVM. */
+/* Monitors and locks of Java from memory made up by the test. tests/live/case_java.py tests a real
+ * JVM. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -111,15 +112,25 @@ static void memory_begin(struct scene *scene)
 	thread_memory_begin_copied(&scene->memory, syscall(SYS_gettid), 0, NULL, 0);
 }
 
+/* Returns whether the thread waits for a monitor, which is filled. */
+static bool monitor_read(struct scene *scene, int64_t id, uint64_t episode,
+			 struct java_monitor *monitor)
+{
+	struct java_monitor_answer answer = {.known = true};
+
+	java_monitor_read(&scene->java, &scene->memory, id, episode, &answer);
+	*monitor = answer.monitor;
+	return answer.waits;
+}
+
 /* Returns the holder; -1: that thread waits for no monitor. */
 static int64_t holder_of(struct scene *scene, int64_t id)
 {
 	struct java_monitor monitor;
-	uint8_t requested;
 
 	memory_begin(scene);
 	assert_true(java_threads_list(&scene->java, &scene->memory));
-	if (!java_monitor_read(&scene->java, &scene->memory, id, 1, &requested, &monitor))
+	if (!monitor_read(scene, id, 1, &monitor))
 		return -1;
 	assert_int_equal(monitor.address, (uintptr_t)&scene->monitor);
 	assert_int_equal(monitor.owner, scene->monitor.owner);
@@ -200,7 +211,6 @@ static void threads_that_are_none(void **state)
 {
 	struct scene *scene = *state;
 	struct java_monitor monitor;
-	uint8_t requested;
 
 	scene->threads[1].os = 0;
 	assert_int_equal(holder_of(scene, OTHER), -1);
@@ -212,13 +222,11 @@ static void threads_that_are_none(void **state)
 	assert_true(java_threads_list(&scene->java, &scene->memory));
 	scene->os[2].id = 4711;
 	memory_begin(scene);
-	assert_true(
-		java_monitor_read(&scene->java, &scene->memory, WAITER, 1, &requested, &monitor));
+	assert_true(monitor_read(scene, WAITER, 1, &monitor));
 	assert_int_equal(monitor.holder, 0);
 	scene->os[0].id = 4711;
 	memory_begin(scene);
-	assert_false(
-		java_monitor_read(&scene->java, &scene->memory, WAITER, 2, &requested, &monitor));
+	assert_false(monitor_read(scene, WAITER, 2, &monitor));
 	scene->list.count = UINT32_MAX;
 	scene->list.threads = 0;
 	memory_begin(scene);
@@ -231,21 +239,17 @@ static void stays(void **state)
 {
 	struct scene *scene = *state;
 	struct java_monitor monitor;
-	uint8_t requested;
 
 	assert_int_equal(holder_of(scene, WAITER), HOLDER);
 	for (uint64_t episode = 7; episode < 9; episode++) {
 		memory_begin(scene);
-		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, episode,
-						   &requested, &monitor),
-				 episode == 7);
+		assert_int_equal(monitor_read(scene, WAITER, episode, &monitor), episode == 7);
 		scene->threads[0].pending = 0;
 		scene->monitor.owner = (uintptr_t)&scene->threads[1];
 		memory_begin(scene);
-		assert_int_equal(java_monitor_read(&scene->java, &scene->memory, WAITER, episode,
-						   &requested, &monitor),
-				 episode == 7);
-		assert_int_equal(monitor.holder, OTHER);
+		assert_int_equal(monitor_read(scene, WAITER, episode, &monitor), episode == 7);
+		if (episode == 7)
+			assert_int_equal(monitor.holder, OTHER);
 	}
 }
 
@@ -256,7 +260,6 @@ static void monitors_without_end(void **state)
 	size_t count = 3 * (size_t)JAVA_THREADS_MAX;
 	char *monitors = calloc(1, count + sizeof(struct monitor));
 	struct java_monitor monitor;
-	uint8_t requested;
 
 	assert_non_null(monitors);
 	memset(monitors, ANONYMOUS, count + sizeof(struct monitor));
@@ -265,14 +268,12 @@ static void monitors_without_end(void **state)
 	for (size_t i = 0; i < count; i++) {
 		scene->threads[0].pending = (uintptr_t)monitors + i;
 		memory_begin(scene);
-		assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, i, &requested,
-					      &monitor));
+		assert_true(monitor_read(scene, WAITER, i, &monitor));
 		assert_true(scene->java.holders.used <= JAVA_THREADS_MAX);
 	}
 	scene->threads[0].pending = (uintptr_t)&scene->monitor;
 	memory_begin(scene);
-	assert_true(java_monitor_read(&scene->java, &scene->memory, WAITER, count, &requested,
-				      &monitor));
+	assert_true(monitor_read(scene, WAITER, count, &monitor));
 	assert_int_equal(monitor.holder, HOLDER);
 	free(monitors);
 }

@@ -123,6 +123,8 @@ static void derives_from_waits(void **state)
 		{"mutex 0x7f21c3a0 held by 123 a, b", "mutex * held by *"},
 		{"mutex 0x7f21c3a0 likely held by 123 a", "mutex * likely held by *"},
 		{"monitor 0x7f21c3a0 held by 123 a", "monitor * held by *"},
+		{"ReentrantLock 0x7f21c3a0 held by 123 a", "ReentrantLock * held by *"},
+		{"ReentrantLock 0x7f21c3a0", "ReentrantLock *"},
 		{"rwlock 0x7f21c3a0 held by 2 readers", "rwlock * held by *"},
 		{"futex 0x7f21c3a0 for tcp 10.0.0.7:40211", "futex * for tcp 10.0.0.7:*"},
 		{"lock on /run/x2.lock held by 88 apt and 1 more",

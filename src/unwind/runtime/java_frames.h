@@ -3,7 +3,7 @@
  * the frame pointer for something else, and only the JVM's own memory has the sizes. Everything in
  * it may be a lie, or change meanwhile.
  *
- * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields java_memory
+ * A frame's CodeBlob has its size, found by the code heap's segment map, whose fields java_layout
  * finds by what libjvm.so exports (vmStructs). A parser reads it (java_memory.h). What it found is
  * kept for 5 s by address. Where a size is looked up and does not fit, frame pointers are followed.
  * x86-64 only.

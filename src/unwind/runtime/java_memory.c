@@ -7,249 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- layout of its structs */
-
-#define ROWS_MAX 16384 /* rows of a table; OpenJDK 17 has 801 */
-#define STRIDE_MAX 256
-#define OFFSET_MAX 65536
-#define BLOCK_BYTES_MAX 64
-#define NAME_BYTES 40
-
-struct field_row {
-	const char *class, *name;
-	enum java_field field;
-};
-
-/* Fields in vmStructs.cpp of Java 8, 11, 17, 21 and 25. */
-static const struct field_row field_table[] = {
-	{"CodeCache", "_heaps", JAVA_CACHE_HEAPS},
-	{"CodeCache", "_heap", JAVA_CACHE_HEAP},
-	{"GenericGrowableArray", "_len", JAVA_ARRAY_COUNT},
-	{"GrowableArrayBase", "_len", JAVA_ARRAY_COUNT},
-	{"GrowableArray<int>", "_data", JAVA_ARRAY_DATA},
-	{"CodeHeap", "_memory", JAVA_HEAP_MEMORY},
-	{"CodeHeap", "_segmap", JAVA_HEAP_MAP},
-	{"CodeHeap", "_log2_segment_size", JAVA_HEAP_SEGMENT},
-	{"VirtualSpace", "_low", JAVA_SPACE_LOW},
-	{"VirtualSpace", "_low_boundary", JAVA_SPACE_FIRST},
-	{"VirtualSpace", "_high_boundary", JAVA_SPACE_END},
-	{"HeapBlock", "_header", JAVA_BLOCK_HEADER},
-	{"HeapBlock::Header", "_used", JAVA_HEADER_USED},
-	{"CodeBlob", "_name", JAVA_BLOB_NAME},
-	{"CodeBlob", "_size", JAVA_BLOB_BYTES},
-	{"CodeBlob", "_frame_size", JAVA_BLOB_FRAME},
-	{"CodeBlob", "_frame_complete_offset", JAVA_BLOB_COMPLETE},
-	{"CodeBlob", "_code_begin", JAVA_BLOB_CODE},
-	{"CodeBlob", "_code_offset", JAVA_BLOB_CODE_OFFSET},
-	{"ThreadsSMRSupport", "_java_thread_list", JAVA_THREADS},
-	{"Threads", "_thread_list", JAVA_THREAD_FIRST},
-	{"ThreadsList", "_length", JAVA_LIST_COUNT},
-	{"ThreadsList", "_threads", JAVA_LIST_THREADS},
-	{"JavaThread", "_next", JAVA_THREAD_NEXT},
-	{"Thread", "_osthread", JAVA_THREAD_OS},
-	{"JavaThread", "_osthread", JAVA_THREAD_OS},
-	{"OSThread", "_thread_id", JAVA_OS_ID},
-	{"JavaThread", "_stack_base", JAVA_THREAD_STACK},
-	{"JavaThread", "_stack_size", JAVA_THREAD_STACK_BYTES},
-	{"Thread", "_current_pending_monitor", JAVA_THREAD_PENDING},
-	{"JavaThread", "_current_pending_monitor", JAVA_THREAD_PENDING},
-	{"JavaThread", "_monitor_owner_id", JAVA_THREAD_OWNER_ID},
-	{"JavaThread", "_lock_stack", JAVA_THREAD_LOCKS},
-	{"LockStack", "_top", JAVA_LOCKS_TOP},
-	{"LockStack", "_base[0]", JAVA_LOCKS_FIRST},
-	{"ObjectMonitor", "_owner", JAVA_MONITOR_OWNER},
-	{"ObjectMonitor", "_object", JAVA_MONITOR_OBJECT},
-};
-
-#define FIELD_ROWS (sizeof(field_table) / sizeof(field_table[0]))
-#define BIT(field) (1ull << (field))
-#define NEEDED                                                                  \
-	(BIT(JAVA_HEAP_MEMORY) | BIT(JAVA_HEAP_MAP) | BIT(JAVA_HEAP_SEGMENT) |  \
-	 BIT(JAVA_SPACE_LOW) | BIT(JAVA_SPACE_FIRST) | BIT(JAVA_SPACE_END) |    \
-	 BIT(JAVA_BLOCK_HEADER) | BIT(JAVA_HEADER_USED) | BIT(JAVA_BLOB_NAME) | \
-	 BIT(JAVA_BLOB_BYTES) | BIT(JAVA_BLOB_FRAME))
-#define STATIC \
-	(BIT(JAVA_CACHE_HEAPS) | BIT(JAVA_CACHE_HEAP) | BIT(JAVA_THREADS) | BIT(JAVA_THREAD_FIRST))
-#define MONITORS_NEEDED                                                   \
-	(BIT(JAVA_THREAD_OS) | BIT(JAVA_OS_ID) | BIT(JAVA_THREAD_STACK) | \
-	 BIT(JAVA_THREAD_STACK_BYTES) | BIT(JAVA_THREAD_PENDING) | BIT(JAVA_MONITOR_OWNER))
-#define LIST_NEEDED (BIT(JAVA_THREADS) | BIT(JAVA_LIST_COUNT) | BIT(JAVA_LIST_THREADS))
-#define CHAIN_NEEDED (BIT(JAVA_THREAD_FIRST) | BIT(JAVA_THREAD_NEXT))
-#define HEAPS_NEEDED (BIT(JAVA_CACHE_HEAPS) | BIT(JAVA_ARRAY_COUNT) | BIT(JAVA_ARRAY_DATA))
-
-/* Read numbers in the process' memory outside of stacks. */
-static bool java_word(struct thread_memory *memory, uint64_t address, uint64_t *word)
-{
-	return !thread_memory_read_code(memory, address, word, sizeof(*word));
-}
-
-static bool java_int(struct thread_memory *memory, uint64_t address, int32_t *number)
-{
-	return !thread_memory_read_code(memory, address, number, sizeof(*number));
-}
-
-/* Reads at most bytes - 1 of a text, cut there. */
-static bool java_text(struct thread_memory *memory, uint64_t address, char *text, size_t bytes)
-{
-	size_t used = 0;
-
-	/* page by page: after a text there may be none */
-	while (used < bytes - 1) {
-		size_t part = THREAD_MEMORY_PAGE_BYTES - address % THREAD_MEMORY_PAGE_BYTES;
-
-		part = part < bytes - 1 - used ? part : bytes - 1 - used;
-		if (thread_memory_read_code(memory, address, text + used, part))
-			return false;
-		if (memchr(text + used, '\0', part))
-			return true;
-		used += part;
-		address += part;
-	}
-	text[used] = '\0';
-	return true;
-}
-
-/* A table in the process, at one of its rows. */
-struct table {
-	struct thread_memory *memory;
-	uint64_t exported[MODULE_JAVA_EXPORTS];
-	uint64_t row, stride;
-};
-
-static bool table_begin(struct table *table, enum module_java rows, enum module_java stride)
-{
-	table->row = table->exported[rows];
-	table->stride = table->exported[stride];
-	return table->stride >= sizeof(uint64_t) && table->stride <= STRIDE_MAX;
-}
-
-/* Reads a word of the row. */
-static bool table_word(const struct table *table, enum module_java column, uint64_t *word)
-{
-	uint64_t offset = table->exported[column];
-
-	return offset <= table->stride - sizeof(*word) &&
-	       java_word(table->memory, table->row + offset, word);
-}
-
-static bool table_text(const struct table *table, enum module_java column, char *text)
-{
-	uint64_t address;
-
-	return table_word(table, column, &address) &&
-	       java_text(table->memory, address, text, NAME_BYTES);
-}
-
-static bool field_take(struct java_layout *layout, const struct table *table,
-		       const struct field_row *row)
-{
-	bool is_static = BIT(row->field) & STATIC;
-	char type[NAME_BYTES];
-	uint64_t value;
-
-	if (!table_word(table, is_static ? MODULE_JAVA_FIELD_ADDRESS : MODULE_JAVA_FIELD_OFFSET,
-			&value) ||
-	    (!is_static && value > OFFSET_MAX))
-		return false;
-	if (row->field == JAVA_BLOB_COMPLETE) { /* other fields need no type */
-		if (!table_text(table, MODULE_JAVA_FIELD_TYPE, type))
-			return false;
-		layout->complete_short = !strcmp(type, "int16_t");
-	}
-	layout->at[row->field] = value;
-	layout->reported |= BIT(row->field);
-	return true;
-}
-
-/* Reads the row's field, if it is wanted. */
-static bool field_look(struct java_layout *layout, const struct table *table, const char *class)
-{
-	char name[NAME_BYTES];
-
-	if (!table_text(table, MODULE_JAVA_FIELD_NAME, name))
-		return false;
-	for (size_t i = 0; i < FIELD_ROWS; i++)
-		if (!strcmp(field_table[i].class, class) && !strcmp(field_table[i].name, name))
-			return field_take(layout, table, &field_table[i]);
-	return true;
-}
-
-static bool class_wanted(const char *class)
-{
-	for (size_t i = 0; i < FIELD_ROWS; i++)
-		if (!strcmp(field_table[i].class, class))
-			return true;
-	return false;
-}
-
-static bool fields_read(struct java_layout *layout, struct table *table)
-{
-	char class[NAME_BYTES] = "";
-	uint64_t address, last = 0;
-	bool wanted = false;
-
-	if (!table_begin(table, MODULE_JAVA_FIELDS, MODULE_JAVA_FIELD_STRIDE))
-		return false;
-	for (int i = 0; i < ROWS_MAX; i++, table->row += table->stride) {
-		if (!table_word(table, MODULE_JAVA_FIELD_CLASS, &address))
-			return false;
-		if (!address)
-			return true;
-		if (address != last) { /* a class' fields follow each other */
-			if (!java_text(table->memory, address, class, sizeof(class)))
-				return false;
-			wanted = class_wanted(class);
-			last = address;
-		}
-		if (wanted && !field_look(layout, table, class))
-			return false;
-	}
-	return false;
-}
-
-static bool types_read(struct java_layout *layout, struct table *table)
-{
-	char name[NAME_BYTES];
-	uint64_t address;
-
-	if (!table_begin(table, MODULE_JAVA_TYPES, MODULE_JAVA_TYPE_STRIDE))
-		return false;
-	for (int i = 0; i < ROWS_MAX; i++, table->row += table->stride) {
-		if (!table_word(table, MODULE_JAVA_TYPE_NAME, &address) || !address ||
-		    !java_text(table->memory, address, name, sizeof(name)))
-			return false;
-		if (!strcmp(name, "HeapBlock"))
-			return table_word(table, MODULE_JAVA_TYPE_BYTES, &layout->block_bytes) &&
-			       layout->block_bytes && layout->block_bytes <= BLOCK_BYTES_MAX;
-	}
-	return false;
-}
-
-static bool has_all(const struct java_layout *layout, uint64_t fields)
-{
-	return (layout->reported & fields) == fields;
-}
-
-bool java_layout_has_monitors(const struct java_layout *layout)
-{
-	return has_all(layout, MONITORS_NEEDED) &&
-	       (has_all(layout, LIST_NEEDED) || has_all(layout, CHAIN_NEEDED));
-}
-
-bool java_layout_get(struct java_layout *layout, const uint64_t exports[MODULE_JAVA_EXPORTS],
-		     uint64_t distance, struct thread_memory *memory)
-{
-	struct table table = {.memory = memory};
-
-	*layout = (struct java_layout){.reported = 0};
-	for (int i = 0; i < MODULE_JAVA_EXPORTS; i++)
-		if (!java_word(memory, exports[i] + distance, &table.exported[i]))
-			return false;
-	return fields_read(layout, &table) && types_read(layout, &table) &&
-	       has_all(layout, NEEDED) &&
-	       (has_all(layout, HEAPS_NEEDED) || java_layout_has(layout, JAVA_CACHE_HEAP));
-}
-
 #define STACK_BYTES_MAX (1ull << 32)
 #define LOCKS_MAX 8 /* LockStack::CAPACITY */
 #define ANONYMOUS_OWNER 1
@@ -443,9 +200,28 @@ static bool pending_read(const struct java_layout *layout, struct thread_memory 
 	return waiter->requested;
 }
 
-bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
-		       uint64_t episode, uint8_t *requested, struct java_monitor *monitor)
+/* Reads the lock that a thread is parked for, and its owner, who may not be listed yet. */
+static void parked_read(struct java_threads *java, struct thread_memory *memory,
+			const struct java_thread *waiter, struct java_monitor_answer *answer)
 {
+	struct java_monitor *lock = &answer->monitor;
+	enum java_parked parked =
+		java_parked_read(&java->locks, &java->layout, memory, waiter->address, lock);
+
+	answer->requested = parked != PARKED_UNREAD;
+	answer->later = parked == PARKED_LATER;
+	answer->waits = parked == PARKED_OWNED;
+	for (size_t i = 0; answer->waits && i < java->count; i++)
+		if (java->threads[i].address == lock->owner)
+			lock->holder = is_same(&java->layout, memory, &java->threads[i])
+					       ? java->threads[i].id
+					       : 0;
+}
+
+void java_monitor_read(struct java_threads *java, struct thread_memory *memory, int64_t id,
+		       uint64_t episode, struct java_monitor_answer *answer)
+{
+	struct java_monitor *monitor = &answer->monitor;
 	const struct java_layout *layout = &java->layout;
 	struct java_thread *waiter = java->threads;
 	size_t left = java->count;
@@ -454,15 +230,25 @@ bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, 
 		waiter++;
 		left--;
 	}
-	*requested = left && pending_read(layout, memory, waiter, episode);
-	if (!*requested || !waiter->pending)
-		return false;
-	*monitor = (struct java_monitor){.address = waiter->pending};
-	if (!java_word(memory, monitor->address + layout->at[JAVA_MONITOR_OWNER], &monitor->owner))
-		return false;
-	if (monitor->owner)
+	answer->requested = left && pending_read(layout, memory, waiter, episode);
+	if (!answer->requested)
+		return;
+	if (!waiter->pending) {
+		parked_read(java, memory, waiter, answer);
+		return;
+	}
+	monitor->address = waiter->pending;
+	answer->waits = java_word(memory, monitor->address + layout->at[JAVA_MONITOR_OWNER],
+				  &monitor->owner);
+	if (answer->waits && monitor->owner)
 		monitor->holder = holder_of(java, memory, monitor);
-	return true;
+}
+
+/* Finds what is needed to read the locks of java.util.concurrent, by one of the first threads. */
+static void java_objects_find(struct java_threads *java, struct thread_memory *memory)
+{
+	for (size_t i = 0; i < java->count && i < 4 && !java->locks.thread_class; i++)
+		java_locks_find(&java->locks, &java->layout, memory, java->threads[i].address);
 }
 
 /* --- code, and answers */
@@ -480,6 +266,7 @@ bool java_monitor_read(struct java_threads *java, struct thread_memory *memory, 
 #define LAYOUT_CALLS 4096	  /* reads of memory, for the layout of a process */
 #define LIST_CALLS 16384	  /* reads of memory, for the threads of a process */
 #define MONITOR_CALLS 1024	  /* reads of memory, for one answer on a monitor */
+#define OBJECTS_CALLS 8192	  /* reads of memory, for the options and classes of a process */
 
 /* A CodeHeap of HotSpot. */
 struct java_heap {
@@ -546,6 +333,8 @@ static void layout_read(struct java_known *process, const struct runtime_request
 	process->known =
 		java_layout_get(&process->java.layout, of->exports.java, of->distance, memory);
 	process->looked_ns = of->now_ns;
+	process->java.locks = (struct java_locks){.looked = false};
+	process->listed = false;
 }
 
 static bool heap_read(const struct java_layout *layout, struct thread_memory *memory,
@@ -731,12 +520,12 @@ size_t java_monitor_answer(const struct runtime_request *of, struct thread_memor
 	if (answer->known && (of->anew || !process->listed)) {
 		memory->calls_left = LIST_CALLS;
 		process->listed = java_threads_list(&process->java, memory);
+		memory->calls_left = OBJECTS_CALLS;
+		java_objects_find(&process->java, memory);
 		thread_memory_again(memory);
 	}
 	memory->calls_left = MONITOR_CALLS;
 	if (answer->known)
-		answer->waits =
-			java_monitor_read(&process->java, memory, (int64_t)of->id, of->episode,
-					  &answer->requested, &answer->monitor);
+		java_monitor_read(&process->java, memory, (int64_t)of->id, of->episode, answer);
 	return sizeof(*answer);
 }

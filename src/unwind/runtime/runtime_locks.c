@@ -2,6 +2,7 @@
 #include "unwind/runtime/runtime_locks.h"
 #include "base/clock.h"
 #include "base/cache.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
@@ -274,7 +275,7 @@ static bool gil_find(struct runtime_finder *gils, struct runtime_process *proces
 }
 
 /* --- Finds the monitor ("synchronized") that a thread of HotSpot, Java 8 and later, waits to
- * enter, and the thread that has it.
+ * enter, or the lock of java.util.concurrent (java_locks.h), and the thread that has it.
  *
  * JavaThread::_current_pending_monitor points to the monitor for all of that wait
  * (ObjectMonitor::enter() in src/hotspot/share/runtime/objectMonitor.cpp), and
@@ -287,19 +288,25 @@ static bool gil_find(struct runtime_finder *gils, struct runtime_process *proces
 #define JVM_OLD_NS (30 * NS_PER_SECOND) /* an exec may have passed unseen */
 #define LIST_OLD_NS (5 * NS_PER_SECOND) /* threads come and go */
 #define RESTING_MAX 65536
+#define LATER_NS (1 * NS_PER_SECOND) /* until a thread is looked at again that may wait for one */
 
 struct monitor_process {
 	struct runtime_process process; /* known: a parser knows the layout */
 	int64_t next_list_ns;
 	bool nested; /* the process knows its threads by other ids */
-	/* Threads to episodes, plus one, in which they wait for no monitor: there are many of them,
-	 * and no request is made for them again */
-	struct index resting;
+	/* Threads that wait for no monitor: there are many of them, and no request is made for
+	 * them again, or not soon */
+	struct keyed resting;
+};
+
+struct resting {
+	uint64_t episode;
+	int64_t until_ns;
 };
 
 static void process_drop(void *entry)
 {
-	index_clear(&((struct monitor_process *)entry)->resting);
+	keyed_done(&((struct monitor_process *)entry)->resting);
 }
 
 static bool is_jvm(const struct runtime_exports *exports)
@@ -320,11 +327,15 @@ static bool layout_request(struct runtime_finder *monitors, struct runtime_proce
 	       answer.has_monitors;
 }
 
-static void resting_put(struct monitor_process *process, int64_t tid, uint64_t episode)
+static void resting_put(struct monitor_process *process, int64_t tid, uint64_t episode,
+			int64_t until_ns)
 {
-	if (process->resting.used >= RESTING_MAX)
-		index_empty(&process->resting);
-	*index_put(&process->resting, (uint64_t)tid, NULL) = episode + 1;
+	struct resting *resting;
+
+	if (process->resting.count >= RESTING_MAX)
+		keyed_empty(&process->resting);
+	resting = keyed_put(&process->resting, sizeof(*resting), (uint64_t)tid, NULL);
+	*resting = (struct resting){episode, until_ns};
 }
 
 static bool monitor_find(struct runtime_finder *monitors, struct runtime_process *process,
@@ -333,10 +344,11 @@ static bool monitor_find(struct runtime_finder *monitors, struct runtime_process
 {
 	struct monitor_process *of = (struct monitor_process *)process;
 	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .episode = waiter->episode};
-	const uint64_t *resting = index_find(&of->resting, (uint64_t)thread->tid);
+	const struct resting *resting =
+		keyed_find(&of->resting, sizeof(*resting), (uint64_t)thread->tid);
 	struct java_monitor_answer answer;
 
-	if (resting && *resting == waiter->episode + 1)
+	if (resting && resting->episode == waiter->episode && thread->now_ns < resting->until_ns)
 		return false;
 	request.id =
 		(uint64_t)(of->nested ? thread_inner_tid(monitors->reader.proc_root, thread->tid)
@@ -349,12 +361,22 @@ static bool monitor_find(struct runtime_finder *monitors, struct runtime_process
 	if (!answer.known) /* the parser is a new one */
 		process->next_look_ns = 0;
 	if (answer.requested && !answer.waits)
-		resting_put(of, thread->tid, waiter->episode);
+		resting_put(of, thread->tid, waiter->episode,
+			    answer.later ? thread->now_ns + LATER_NS : INT64_MAX);
 	lock->address = answer.monitor.address;
 	lock->holder = answer.monitor.holder;
-	lock->free = !answer.monitor.owner;
 	lock->turn =
 		(int64_t)(hash_u64(answer.monitor.owner ^ hash_u64(lock->address)) & INT64_MAX);
+	if (answer.waits && *answer.monitor.class) {
+		lock->kind = EDGE_JAVA_LOCK;
+		memcpy(lock->class, answer.monitor.class, sizeof(lock->class));
+		lock->class[sizeof(lock->class) - 1] = '\0';
+		function_name_clean(lock->class);
+		/* its address changes while it is held */
+		lock->turn = (int64_t)(hash_u64(answer.monitor.owner) & INT64_MAX);
+	} else {
+		lock->free = !answer.monitor.owner;
+	}
 	return answer.waits;
 }
 

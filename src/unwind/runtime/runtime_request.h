@@ -114,16 +114,23 @@ struct java_layout_answer {
 	uint8_t has_monitors;
 };
 
+#define JAVA_CLASS_SIZE 48
+
+/* A monitor, or a lock of java.util.concurrent. */
 struct java_monitor {
 	uint64_t address;
 	uint64_t owner; /* owner as the monitor has it; 0: nobody */
 	int64_t holder; /* thread id of owner, as the process knows it; 0: not known */
+	/* "ReentrantLock": what lock it is; its owner, a JavaThread, is 0 if that is a virtual
+	 * thread. "": a monitor */
+	char class[JAVA_CLASS_SIZE];
 };
 
 struct java_monitor_answer {
 	uint8_t known;	   /* false: the layout has to be requested first */
 	uint8_t requested; /* the thread's monitor could be read */
 	uint8_t waits;	   /* the thread waits for monitor */
+	uint8_t later;	   /* it does not wait for one that is known, but may do so soon */
 	struct java_monitor monitor;
 };
 
