@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory of a process that claims to be a JVM, with threads and monitors: make_corpus.py has the
- * layout. It is this process' own, at an address that does not change. The first word says which
- * JVM's fields exist. */
+/* Memory of a process that claims to be a JVM, with threads, monitors, and locks of
+ * java.util.concurrent: make_corpus.py has the layout. It is this process' own, at an address that
+ * does not change. The first word says which JVM's fields exist. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define READS 4096
 
 /* Bits of the first word. */
-enum { LIST_OF_THREADS = 1, OWNER_IDS = 2, LOCK_STACKS = 4, OBJECTS = 8 };
+enum {
+	LIST_OF_THREADS = 1,
+	OWNER_IDS = 2,
+	LOCK_STACKS = 4,
+	OBJECTS = 8,
+	PARKED = 16,
+	STREAMS = 32,
+	NARROW = 64,
+};
 
 static void field(struct java_layout *layout, enum java_field field, uint64_t at)
 {
@@ -54,6 +62,34 @@ static void layout_make(struct java_layout *layout, uint64_t kind)
 	}
 	if (kind & OBJECTS)
 		field(layout, JAVA_MONITOR_OBJECT, 0);
+}
+
+/* Has the JVM's objects be known, at made-up offsets, and its classes found. */
+static void objects_find(struct java_threads *java, struct thread_memory *memory, uint64_t kind)
+{
+	struct java_layout *layout = &java->layout;
+	const struct java_pointers pointers = {.narrow = kind & NARROW, .base = BASE};
+
+	field(layout, JAVA_THREAD_OBJECT, 120);
+	field(layout, JAVA_OBJECT_MARK, 0);
+	field(layout, JAVA_OBJECT_CLASS, 8);
+	field(layout, JAVA_OBJECT_NARROW, 8);
+	field(layout, JAVA_CLASS_SUPER, 0);
+	field(layout, JAVA_CLASS_NAME, 8);
+	field(layout, JAVA_CLASS_POOL, 16);
+	field(layout, kind & STREAMS ? JAVA_CLASS_STREAM : JAVA_CLASS_FIELDS, 24);
+	field(layout, JAVA_CLASS_FIELD_COUNT, 32);
+	field(layout, JAVA_NAME_LENGTH, 0);
+	field(layout, JAVA_NAME_TEXT, 2);
+	field(layout, JAVA_LIST_LENGTH, 0);
+	field(layout, JAVA_BYTES_DATA, 4);
+	field(layout, JAVA_SHORTS_DATA, 4);
+	field(layout, JAVA_HEAP, BASE + 32);
+	field(layout, JAVA_HEAP_STOPPED, 0);
+	field(layout, JAVA_HEAP_COUNT, 4);
+	java->locks.looked = java->locks.usable = true;
+	java->locks.objects = java->locks.classes = pointers;
+	java_locks_find(&java->locks, layout, memory, BASE + 0x400);
 }
 
 static void monitors_read(struct java_threads *java, struct thread_memory *memory)
@@ -93,6 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory.calls_left = READS;
 	java_threads_list(&java, &memory);
 	must(java.count <= JAVA_THREADS_MAX);
+	if (kind & PARKED)
+		objects_find(&java, &memory, kind);
 	monitors_read(&java, &memory);
 	must(java.holders.used <= JAVA_THREADS_MAX);
 	java_threads_done(&java);

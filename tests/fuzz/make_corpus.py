@@ -452,7 +452,56 @@ def monitor_memory(kind, owner, pending=0x800, count=3, circle=False):
     return bytes(memory)
 
 
+def parked_memory(kind, blocked=True, stopped=0, name=b"java/util/concurrent/locks/ReentrantLock$NonfairSync"):
+    """The same with objects: the first thread is parked for a lock that the last one has."""
+    memory = bytearray(monitor_memory(kind, 0, pending=-JAVA_BASE).ljust(0xd00, b"\0"))
+    owned, owner, thread, lock, ownable = 0x930, 0x950, 0x980, 0x9d0, 0x9a8
+
+    def put(at, form, *values):
+        struct.pack_into("<" + form, memory, at, *values)
+
+    def point(at, to):
+        put(at, "I" if kind & 64 else "Q", to if kind & 64 or not to else JAVA_BASE + to)
+
+    def fields(at, first, *offsets):
+        """Names of fields from that one on, with their offsets."""
+        if kind & 32:
+            stream = bytes([len(offsets) + 1, 1]) + b"".join(bytes([first + i + 1, 1, at + 1, 1, 1]) for i, at in enumerate(offsets))
+            put(at, "i%ds" % len(stream), len(stream), stream)
+        else:
+            put(at, "i%dH" % (6 * len(offsets)), 6 * len(offsets),
+                *[part for i, at in enumerate(offsets) for part in (0, first + i, 0, 0, at << 2 | 1, 0)])
+    put(0x20, "QBxxxi", JAVA_BASE + 0x28, stopped, 7)
+    put(0x478, "Q", JAVA_BASE + 0x900)
+    put(0x900, "Q", JAVA_BASE + 0x910)
+    for at, of in ((0x910, thread), (owned, lock), (owner, thread)):
+        put(at, "Q", 1)
+        point(at + 8, of)
+    point(0x910 + 16, owned if blocked else 0)
+    point(owned + 16, owner)
+    put(owner + 24, "Q", JAVA_BASE + 0x500)
+    at = 0xa20
+    for where, text in ((thread + 8, b"java/lang/Thread"), (ownable + 8, b"java/util/concurrent/locks/AbstractOwnableSynchronizer"),
+                        (lock + 8, name), (0xa00, b"parkBlocker"), (0xa08, b"eetop"), (0xa10, b"exclusiveOwnerThread")):
+        put(where, "Q", JAVA_BASE + at)
+        put(at, "H%ds" % len(text), len(text), text)
+        at += 2 + len(text)
+    put(lock, "Q", JAVA_BASE + ownable)
+    for of, where, count in ((thread, 0xb80, 2), (ownable, 0xbc0, 1)):
+        put(of + 16, "QQH", JAVA_BASE + 0xa00, JAVA_BASE + where, count)
+    fields(0xb80, 0, 16, 24)
+    fields(0xbc0, 2, 16)
+    return bytes(memory)
+
+
 def monitor_files():
+    yield "parked", parked_memory(16)
+    yield "parked_narrow", parked_memory(16 | 64)
+    yield "parked_stream", parked_memory(16 | 32)
+    yield "parked_stream_narrow", parked_memory(16 | 32 | 64)
+    yield "parked_elsewhere", parked_memory(16, blocked=False)
+    yield "parked_stopped", parked_memory(16, stopped=1)
+    yield "parked_odd_name", parked_memory(16, name=b"$Sync/$Sync")
     yield "thread", monitor_memory(1, JAVA_BASE + 0x500)
     yield "on_its_stack", monitor_memory(0, JAVA_BASE + 0x4000 * 3 - 64)
     yield "by_id", monitor_memory(3, 9)
