@@ -288,7 +288,10 @@ static bool gil_find(struct runtime_finder *gils, struct runtime_process *proces
 #define JVM_OLD_NS (30 * NS_PER_SECOND) /* an exec may have passed unseen */
 #define LIST_OLD_NS (5 * NS_PER_SECOND) /* threads come and go */
 #define RESTING_MAX 65536
-#define LATER_NS (1 * NS_PER_SECOND) /* until a thread is looked at again that may wait for one */
+/* Times after which a thread is looked at again that may wait for one: as long as it has done so,
+ * within these. */
+#define LATER_LEAST_NS (1 * NS_PER_SECOND)
+#define LATER_MOST_NS (30 * NS_PER_SECOND)
 
 struct monitor_process {
 	struct runtime_process process; /* known: a parser knows the layout */
@@ -301,7 +304,7 @@ struct monitor_process {
 
 struct resting {
 	uint64_t episode;
-	int64_t until_ns;
+	int64_t since_ns, until_ns;
 };
 
 static void process_drop(void *entry)
@@ -327,15 +330,23 @@ static bool layout_request(struct runtime_finder *monitors, struct runtime_proce
 	       answer.has_monitors;
 }
 
-static void resting_put(struct monitor_process *process, int64_t tid, uint64_t episode,
-			int64_t until_ns)
+/* later: the thread may begin to wait for a monitor or lock in this episode. */
+static void resting_put(struct monitor_process *process, const struct stack_thread *thread,
+			uint64_t episode, bool later)
 {
 	struct resting *resting;
+	int64_t rest_ns;
+	bool added;
 
 	if (process->resting.count >= RESTING_MAX)
 		keyed_empty(&process->resting);
-	resting = keyed_put(&process->resting, sizeof(*resting), (uint64_t)tid, NULL);
-	*resting = (struct resting){episode, until_ns};
+	resting = keyed_put(&process->resting, sizeof(*resting), (uint64_t)thread->tid, &added);
+	if (added || resting->episode != episode)
+		*resting = (struct resting){.episode = episode, .since_ns = thread->now_ns};
+	rest_ns = thread->now_ns - resting->since_ns;
+	rest_ns = rest_ns > LATER_LEAST_NS ? rest_ns : LATER_LEAST_NS;
+	rest_ns = rest_ns < LATER_MOST_NS ? rest_ns : LATER_MOST_NS;
+	resting->until_ns = later ? thread->now_ns + rest_ns : INT64_MAX;
 }
 
 static bool monitor_find(struct runtime_finder *monitors, struct runtime_process *process,
@@ -361,8 +372,7 @@ static bool monitor_find(struct runtime_finder *monitors, struct runtime_process
 	if (!answer.known) /* the parser is a new one */
 		process->next_look_ns = 0;
 	if (answer.requested && !answer.waits)
-		resting_put(of, thread->tid, waiter->episode,
-			    answer.later ? thread->now_ns + LATER_NS : INT64_MAX);
+		resting_put(of, thread, waiter->episode, answer.later);
 	lock->address = answer.monitor.address;
 	lock->holder = answer.monitor.holder;
 	lock->turn =
