@@ -13,10 +13,11 @@ enum edge_trait {
 	/* a lock's name means the same lock in all processes, which an address does not */
 	LOCK_OF_HOST = 2,
 	MARKS_DOUBT = 4, /* texts mark a link that is not certain, as others of its kind are */
-	/* lock of a runtime: who waits for it never holds it, and sleeps for a while each time */
+	/* lock of a runtime: who waits for it never holds it */
 	OF_RUNTIME = 8,
 	SLEEPS_BRIEFLY = 16, /* each of these sleeps is much shorter than the wait */
 	NEVER_CERTAIN = 32,  /* that it is waited for is never certain */
+	SLEEPS_ONCE = 64,    /* the wait is one sleep, and has its time limit */
 };
 
 /* Columns of the table: id; traits; function that distinguishes one lock from another (edge_kind.c;
@@ -24,10 +25,10 @@ enum edge_trait {
  * of the help of column blocker_kind: text before the name, the name, and text after it. */
 /* clang-format off */
 #define EDGE_KIND_ROWS(ROW) \
-	ROW(EDGE_MUTEX,       MARKS_DOUBT,                 lock_address, NULL,              ": ", "mutex", "") \
+	ROW(EDGE_MUTEX,       MARKS_DOUBT | SLEEPS_ONCE,   lock_address, NULL,              ": ", "mutex", "") \
 	ROW(EDGE_GIL,         OF_RUNTIME | SLEEPS_BRIEFLY, lock_name,    NULL,              ", ", "GIL", " (Python's)") \
 	ROW(EDGE_MONITOR,     OF_RUNTIME,                  lock_monitor, NULL,              ", ", "monitor", " (Java's)") \
-	ROW(EDGE_JAVA_LOCK,   OF_RUNTIME,                  lock_monitor, NULL,              ", ", "Java lock", \
+	ROW(EDGE_JAVA_LOCK,   OF_RUNTIME | SLEEPS_ONCE,    lock_monitor, NULL,              ", ", "Java lock", \
 	    " (of java.util.concurrent)") \
 	ROW(EDGE_THREAD,      0,                           NULL,         "ended",           ", ", "thread", " (its end)") \
 	ROW(EDGE_FILE_LOCK,   LOCK_OF_HOST,                lock_file,    NULL,              ", ", "file lock", "") \

@@ -503,7 +503,7 @@ static void lock_edge(const struct wait_facts *facts, const struct sample *sampl
 	edge->pid = facts->pid;
 	edge->sure = facts->changing || facts->other_user ? SURE_LIKELY : SURE_CERTAIN;
 	edge->firm = !of_runtime;
-	edge->timed = !of_runtime && wait_has_limit(sample);
+	edge->timed = edge_kinds[facts->lock].traits & SLEEPS_ONCE && wait_has_limit(sample);
 }
 
 const struct wait_object futex_object = {

@@ -289,6 +289,15 @@ public class Locks {
         wait("n4", () -> { for (;;) LockSupport.park(); });
         wait("n5", () -> { free.lock(); free.newCondition().await(); });
     }
+    // w0 waits for w1, w1 for w2, and w2, for ever or for a time, for w0
+    static void circle(boolean timed) throws Exception {
+        ReentrantLock[] locks = {new ReentrantLock(), new ReentrantLock(true)};
+        CyclicBarrier held = new CyclicBarrier(3);
+        start("w0", () -> { locks[0].lock(); held.await(); locks[1].lock(); });
+        start("w1", () -> { locks[1].lock(); held.await(); synchronized (locks) { } });
+        start("w2", () -> { synchronized (locks) { held.await(); if (timed) locks[0].tryLock(1, TimeUnit.HOURS); else locks[0].lock(); } });
+        Thread.sleep(1000);
+    }
     static void churn() {
         for (int i = 0; i < 10; i++) {
             int number = i;
@@ -315,7 +324,9 @@ public class Locks {
         start("collect", () -> { for (;;) { System.gc(); Thread.sleep(150); } });
     }
     public static void main(String[] words) throws Exception {
-        if (words[0].equals("churn")) churn(); else still();
+        if (words[0].equals("churn")) churn();
+        else if (words[0].equals("still")) still();
+        else circle(words[0].equals("timed"));
         java.nio.file.Files.write(java.nio.file.Paths.get("told"), "ready".getBytes());
         nap();
     }
@@ -339,6 +350,17 @@ def locks_run(ctx, java, options, how):
     rows = tool.interrupt()
     jvm.end()
     return rows
+
+
+@case
+def deadlock_of_java_locks(ctx):
+    """Threads that wait for each other, for locks and a monitor, are in a deadlock; not so if one of them waits for a time only."""
+    for how, word in (("forever", "DEADLOCK"), ("timed", "cycle")):
+        rows = locks_run(ctx, program("java", "default-jre-headless", "/usr/bin"), (), how)
+        chains = {row["chain"] for row in rows if row["comm"] == "w0" and row["state"] == "S"}
+        check("w0 Java lock> w1 monitor> w2 Java lock> w0 " + word in chains, "%s: %s", how, chains)
+        other = "cycle" if word == "DEADLOCK" else "DEADLOCK"
+        check(not any(other in chain for chain in chains), "%s: %s", how, chains)
 
 
 @case(long=True)
