@@ -244,13 +244,6 @@ void java_monitor_read(struct java_threads *java, struct thread_memory *memory, 
 		monitor->holder = holder_of(java, memory, monitor);
 }
 
-/* Finds what is needed to read the locks of java.util.concurrent, by one of the first threads. */
-static void java_objects_find(struct java_threads *java, struct thread_memory *memory)
-{
-	for (size_t i = 0; i < java->count && i < 4 && !java->locks.thread_class; i++)
-		java_locks_find(&java->locks, &java->layout, memory, java->threads[i].address);
-}
-
 /* --- code, and answers */
 
 #define PROCESSES_MAX 4096
@@ -500,6 +493,19 @@ size_t java_code_answer(const struct runtime_request *of, const char *addresses,
 	return head + answer->count * sizeof(answer->codes[0]);
 }
 
+/* Lists the threads, and by one of the first finds what is needed to read the locks of
+ * java.util.concurrent: at first for the layout, when pages are read that nobody else reads. */
+static void threads_read(struct java_known *process, struct thread_memory *memory)
+{
+	struct java_threads *java = &process->java;
+
+	memory->calls_left = LIST_CALLS;
+	process->listed = java_threads_list(java, memory);
+	memory->calls_left = OBJECTS_CALLS;
+	for (size_t i = 0; i < java->count && i < 4 && !java->locks.thread_class; i++)
+		java_locks_find(&java->locks, &java->layout, memory, java->threads[i].address);
+}
+
 size_t java_layout_answer(const struct runtime_request *of, struct thread_memory *memory, void *to)
 {
 	struct java_known *process = process_get(of);
@@ -507,6 +513,8 @@ size_t java_layout_answer(const struct runtime_request *of, struct thread_memory
 
 	layout_read(process, of, memory);
 	answer->has_monitors = process->known && java_layout_has_monitors(&process->java.layout);
+	if (answer->has_monitors)
+		threads_read(process, memory);
 	return sizeof(*answer);
 }
 
@@ -518,10 +526,7 @@ size_t java_monitor_answer(const struct runtime_request *of, struct thread_memor
 	memset(answer, 0, sizeof(*answer));
 	answer->known = process->known && java_layout_has_monitors(&process->java.layout);
 	if (answer->known && (of->anew || !process->listed)) {
-		memory->calls_left = LIST_CALLS;
-		process->listed = java_threads_list(&process->java, memory);
-		memory->calls_left = OBJECTS_CALLS;
-		java_objects_find(&process->java, memory);
+		threads_read(process, memory);
 		thread_memory_again(memory);
 	}
 	memory->calls_left = MONITOR_CALLS;
