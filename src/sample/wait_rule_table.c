@@ -77,6 +77,9 @@ const struct wait_rule wait_rules[] = {
 	 "as a client, for its server's answer"},
 	{"loop", WAIT_AS_SERVER | INTERRUPT_NETWORK, NULL, WAIT_SET, set_is_served,
 	 "as a server's event loop, for its clients and for nothing else"},
+	{"request", WAIT_WORKS | INTERRUPT_TIMER, NULL, WAIT_SET, client_waits,
+	 "on a condition variable, a lock or other descriptors, while the client of its connection "
+	 "waits"},
 	{"poll", WAIT_ASKS_FACTS,
 	 " epoll_wait epoll_pwait epoll_pwait2 epoll_wait_old select _newselect pselect6 "
 	 "pselect6_time64 poll ppoll ppoll_time64 ",
@@ -94,7 +97,8 @@ const struct wait_rule wait_rules[] = {
 	 " semop semtimedop semtimedop_time64 msgrcv mq_timedreceive mq_timedreceive_time64 ",
 	 WAIT_EVENT, NULL, "for a semaphore, a message, eventfd, inotify and so on"},
 	{"request", WAIT_WORKS | INTERRUPT_TIMER, NULL, WAIT_LOCK, client_waits,
-	 "on a condition variable or a lock, while the client of its connection waits"},
+	 "on a condition variable, a lock or other descriptors, while the client of its connection "
+	 "waits"},
 	{"futex", WAIT_OF_POOL | INTERRUPT_TIMER, NULL, WAIT_LOCK, NULL,
 	 "on a condition variable, or a lock whose holder is not known"},
 	{"ring", WAIT_OF_POOL, NULL, WAIT_IO, NULL, "on io_uring or libaio with no I/O in flight"},

@@ -231,6 +231,7 @@ static void wait_set_describe(struct wait *wait, const struct wait_set *set)
 {
 	const struct wait_object *object = wait->facts.object;
 	struct wait_set_sum sum = {0};
+	bool idle;
 
 	if (set->count <= TOLD_MAX)
 		parts_tell(wait, set, &sum);
@@ -248,7 +249,8 @@ static void wait_set_describe(struct wait *wait, const struct wait_set *set)
 		wait->remote = sum.remote;
 		return;
 	}
-	if (!sum.connects && !sum.serves && !sum.requesting && wait_describe_of_idle_set(wait))
+	idle = !sum.connects && !sum.serves && !sum.requesting;
+	if (idle && wait_describe_of_idle_set(wait))
 		return;
 	wait->facts = wait_set_decide(&sum, set->count, set->kept);
 	if (wait->facts.kind == WAIT_SET)
@@ -258,6 +260,13 @@ static void wait_set_describe(struct wait *wait, const struct wait_set *set)
 	if (sum.others == 1 || wait->facts.has_request) {
 		wait->connection = sum.connection;
 		wait->remote = sum.remote;
+	}
+	if (!idle || set->count > WAIT_SET_FDS || set->cut)
+		return;
+	served_describe(wait);
+	if (wait->facts.served_inode != ABSENT) {
+		wait->facts.kind = WAIT_SET;
+		wait->facts.changes = true;
 	}
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The connection that a thread of a server serves: the one that it was last seen to wait for. While
- * a request on it is not answered the thread works, even if it sleeps on a condition variable, as
- * in a lock of a database. For an AF_UNIX connection, the threads of the client show whether a
+/* The connection that a thread of a server serves: the one that it was last seen to wait for. A
+ * thread that has been asleep since before tsnap came was not seen so; if it is the only one of its
+ * process, it serves whatever connection of the process an answer is due on. While a request is not
+ * answered the thread works, even if it sleeps on a condition variable, as in a lock of a database,
+ * or polls something else. For an AF_UNIX connection, the threads of the client show whether a
  * request is open, so here the wait class depends on the search for other ends.
  */
 #include "waits/waits.h"
 #include "keeper/avoid.h"
 #include "base/cache.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "sample/waits_on.h"
 #include "waits/socket.h"
@@ -15,31 +18,41 @@
 #include "proc/syscalls.h"
 #include "waits/poll_set.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define SERVED_MAX 65536 /* threads */
 #define THREADS_MAX 16	 /* limit of threads of a client that are read */
+#define DESCRIPTORS_MAX 64
+#define SEARCH_AGAIN_NS (5 * NS_PER_SECOND)
 
 /* Connection that a thread serves. */
 struct served {
 	struct cache_entry entry; /* key: tid */
-	int fd;
-	uint64_t inode; /* inode of the socket */
+	int fd;			  /* -1: none is known */
+	uint64_t inode;		  /* inode of the socket */
+	int64_t searched_ns;	  /* when its process's descriptors were searched; 0: never */
 };
 
 struct cache served = {.entry_bytes = sizeof(struct served), .entries_max = SERVED_MAX};
 
+/* True for a connection of which the thread's process is the server. */
+static bool is_of_server(const struct wait *wait, const struct socket_facts *socket)
+{
+	return !socket->listens && socket->inode && (socket->remote || socket->peer_inode) &&
+	       (socket->accepts_there ||
+		(socket->local_port > 0 && socket->local_port < wait->waits->classes.daemon_ports));
+}
+
 void served_note(const struct wait *wait)
 {
-	const struct wait_facts *facts = &wait->facts;
 	struct served *connection;
 	bool added;
 
-	if (facts->kind != WAIT_SOCKET || facts->listens || wait->fd < 0 || !wait->socket ||
-	    !wait->socket->inode || !(facts->connected || wait->socket->peer_inode) ||
-	    !(facts->accepts_there ||
-	      (facts->local_port > 0 && facts->local_port < wait->waits->classes.daemon_ports)))
+	if (wait->facts.kind != WAIT_SOCKET || wait->fd < 0 || !wait->socket ||
+	    !is_of_server(wait, wait->socket))
 		return;
 	connection = cache_get(&served, (uint64_t)wait->tid, wait->now_ns, &added);
 	connection->fd = wait->fd;
@@ -48,7 +61,9 @@ void served_note(const struct wait *wait)
 
 bool served_has(int64_t tid)
 {
-	return cache_find(&served, (uint64_t)tid);
+	const struct served *connection = cache_find(&served, (uint64_t)tid);
+
+	return connection && connection->fd >= 0;
 }
 
 /* The descriptor that a thread waits for, in a system call on it or in poll(2) of it alone; -1:
@@ -100,6 +115,82 @@ static bool client_waits_here(struct wait *wait, const struct socket_facts *sock
 	return *client && process_waits_on(wait->waits->root, *client, link);
 }
 
+/* True if the client of that connection waits for an answer. */
+static bool client_waits(struct wait *wait, const struct socket_facts *socket, int64_t *client)
+{
+	*client = socket->peer_pid;
+	return socket->local_port == ABSENT && socket->peer_inode
+		       ? client_waits_here(wait, socket, client)
+		       : socket_owes(socket->inode);
+}
+
+static bool is_only_thread(const struct wait *wait)
+{
+	char path[PATH_MAX];
+	struct stat tasks;
+
+	snprintf(path, sizeof(path), "%s/%lld/task", wait->waits->root, (long long)wait->pid);
+	return !avoids_process(wait->pid) && !stat(path, &tasks) && tasks.st_nlink == 3;
+}
+
+/* Finds a connection on which the process owes an answer, and its descriptor; -1: there is none, or
+ * a later scan knows more. */
+static int connection_search(struct wait *wait, uint64_t *inode)
+{
+	DIR *descriptors = proc_dir_open(wait->waits->root, wait->pid, "fd");
+	int left = DESCRIPTORS_MAX;
+	int64_t fd, found = -1, client;
+
+	while (found < 0 && left-- && (fd = proc_dir_next(descriptors)) >= 0) {
+		const struct socket_facts *socket;
+		char name[32], link[PATH_MAX];
+
+		snprintf(name, sizeof(name), "fd/%lld", (long long)fd);
+		if (proc_link_read(wait->waits->root, wait->pid, wait->tid, name, link,
+				   sizeof(link)) <= 0 ||
+		    strncmp(link, SOCKET_LINK, strlen(SOCKET_LINK)) != 0)
+			continue;
+		socket = socket_find(wait, (int)fd, link, PEER_NONE);
+		*inode = socket->inode;
+		if (is_of_server(wait, socket) && client_waits(wait, socket, &client))
+			found = fd;
+	}
+	if (descriptors)
+		closedir(descriptors);
+	return (int)found;
+}
+
+/* Notes the connection that the thread serves if that is certain though it was not seen to wait for
+ * it. NULL: it is not. */
+static const struct served *served_search(struct wait *wait)
+{
+	struct served *connection;
+	bool added, pending = wait->pending;
+
+	if (!is_only_thread(wait))
+		return NULL;
+	connection = cache_get(&served, (uint64_t)wait->tid, wait->now_ns, &added);
+	if (!added && connection->searched_ns &&
+	    wait->now_ns - connection->searched_ns < SEARCH_AGAIN_NS)
+		return NULL;
+	wait->pending = false;
+	connection->fd = connection_search(wait, &connection->inode);
+	connection->searched_ns = wait->pending ? 0 : wait->now_ns;
+	wait->facts.changes |= wait->pending;
+	wait->pending |= pending;
+	return connection->fd >= 0 ? connection : NULL;
+}
+
+/* True if the descriptor still refers to the connection. */
+static bool is_open(const struct wait *wait, const struct served *connection)
+{
+	char link[40];
+
+	snprintf(link, sizeof(link), SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
+	return connection->fd >= 0 &&
+	       proc_fd_is(wait->waits->root, wait->pid, wait->tid, connection->fd, link);
+}
+
 void served_describe(struct wait *wait)
 {
 	const struct served *connection = cache_find(&served, (uint64_t)wait->tid);
@@ -107,18 +198,14 @@ void served_describe(struct wait *wait)
 	int64_t client;
 	char link[40];
 
+	wait->of_thread |= connection != NULL;
+	if (!connection || !is_open(wait, connection))
+		connection = served_search(wait);
 	if (!connection)
 		return;
-	wait->of_thread = true;
-	/* the descriptor may have been closed, or refer to another file by now */
 	snprintf(link, sizeof(link), SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
-	if (!proc_fd_is(wait->waits->root, wait->pid, wait->tid, connection->fd, link))
-		return;
 	socket = socket_find(wait, connection->fd, link, wait->numbers_only ? PEER_NONE : PEER_ALL);
-	client = socket->peer_pid;
-	if (socket->local_port == ABSENT && socket->peer_inode
-		    ? !client_waits_here(wait, socket, &client)
-		    : !socket_owes(connection->inode))
+	if (!client_waits(wait, socket, &client))
 		return;
 	wait->facts.served_inode = (int64_t)connection->inode;
 	wait->connection = socket->connection;

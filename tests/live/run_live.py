@@ -67,6 +67,7 @@ import case_schema  # noqa: F401
 import case_select  # noqa: F401
 import case_self
 import case_sets  # noqa: F401
+import case_served  # noqa: F401
 import case_share  # noqa: F401
 import case_soak  # noqa: F401
 import case_namespaces  # noqa: F401
