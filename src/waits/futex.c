@@ -13,11 +13,11 @@
  *    its end (CLONE_CHILD_CLEARTID). In later glibc (seen in 2.43) that word holds a state and no
  *    id: such a wait is reported by its address.
  * The words are believed only if the futex word still has the value that the call was given, and
- * the id is that of a living thread of the same process (of any process, for a shared PI futex or
- * mutex: any user can write any thread's id there, so one of another user is marked as likely
- * only). Where all words of a glibc mutex are as such a mutex has them, an id without such a thread
- * is believed, too: the holder has ended, or was left behind by a fork.
- * Locks of language runtimes, whose waiters sleep on a condition variable, come from a
+ * the id is that of a living thread of the same process (of any process, for a shared PI futex,
+ * mutex or read-write lock: any user can write any thread's id there, so one of another user is
+ * marked as likely only). Where all words of a glibc mutex are as such a mutex has them, an id
+ * without such a thread is believed, too: the holder has ended, or was left behind by a fork. Locks
+ * of language runtimes, whose waiters sleep on a condition variable, come from a
  * runtime_lock_finder (sample/runtime_lock.h). Everything else, such as condition variables and
  * semaphores, is reported by its address.
  */
@@ -44,7 +44,7 @@ struct futex {
 	uint64_t address;
 	uint32_t expected; /* value of the word when the thread went to sleep */
 	bool shared, owned /* a PI futex */;
-	bool mutex;	   /* all words are those of a mutex of glibc */
+	bool glibc;	   /* all words are those of a mutex or a read-write lock of glibc */
 	uint32_t words[4]; /* words from `address` on */
 	size_t count;	   /* words read */
 	int64_t holder;	   /* process of the thread that holder_of() found last */
@@ -103,7 +103,7 @@ static bool process_has(const struct wait *wait, int64_t tid)
 }
 
 /* The process of a thread that may hold the futex: the waiter's own process, or any process that
- * shares a PI futex or a mutex. ABSENT: there is no such thread. */
+ * shares a PI futex or a lock of glibc. ABSENT: there is no such thread. */
 static int64_t holder_process(const struct wait *wait, const struct futex *futex, int64_t tid)
 {
 	int64_t uid, pid;
@@ -113,7 +113,7 @@ static int64_t holder_process(const struct wait *wait, const struct futex *futex
 	if (!futex->shared || proc_ids_read(wait->waits->root, tid, &uid, &pid))
 		return ABSENT;
 	/* threads of another pid namespace write other ids there */
-	return futex->owned || (futex->mutex && wait_shares_namespace(wait, "pid", pid)) ? pid
+	return futex->owned || (futex->glibc && wait_shares_namespace(wait, "pid", pid)) ? pid
 											 : ABSENT;
 }
 
@@ -178,13 +178,14 @@ static int64_t word_owner(struct wait *wait, struct futex *futex)
 	return holder_of(wait, futex, id);
 }
 
-static void held_describe(struct wait *wait, const struct futex *futex, int64_t tid)
+static void held_describe(struct wait *wait, const struct futex *futex, const char *kind,
+			  uint64_t lock, int64_t tid)
 {
 	wait->facts.lock = EDGE_MUTEX;
 	wait->facts.tid = tid;
 	wait->facts.pid = futex->holder;
 	wait->facts.other_user = is_of_other_user(wait, futex->holder);
-	text_add_format(wait->text, "mutex %#llx%s held", (unsigned long long)futex->address,
+	text_add_format(wait->text, "%s %#llx%s held", kind, (unsigned long long)lock,
 			wait->facts.other_user ? " likely" : "");
 	wait_add_thread(wait, " by ", tid);
 }
@@ -246,10 +247,10 @@ static bool mutex_describe(struct wait *wait, struct futex *futex)
 	    !wait_memory_read(wait, futex->address, words, sizeof(words)) ||
 	    words[0] != futex->expected || !mutex_parse(words, futex))
 		return false;
-	futex->mutex = true;
+	futex->glibc = true;
 	tid = holder_of(wait, futex, words[WORD_OWNER]);
 	if (tid) {
-		held_describe(wait, futex, tid);
+		held_describe(wait, futex, "mutex", futex->address, tid);
 		return true;
 	}
 	/* an id that another pid namespace may have given is no proof. A thread that has begun to
@@ -321,19 +322,17 @@ static bool rwlock_describe(struct wait *wait, struct futex *futex, int at)
 	if (wait->compat || !wait_memory_read(wait, lock, words, sizeof(words)) ||
 	    !rwlock_parse(words, at, futex->expected, futex->shared, &writer, &readers))
 		return false;
+	futex->glibc = true;
 	tid = writer ? other_holder_of(wait, futex, writer) : 0;
 	if (writer && !tid)
 		return false;
-	text_add_format(wait->text, "rwlock %#llx held", (unsigned long long)lock);
-	if (!tid) {
-		text_add_format(wait->text, " by %u reader%s", readers, readers == 1 ? "" : "s");
-		wait->facts.readers = readers;
+	if (tid) {
+		held_describe(wait, futex, "rwlock", lock, tid);
 		return true;
 	}
-	wait_add_thread(wait, " by ", tid);
-	wait->facts.lock = EDGE_MUTEX;
-	wait->facts.tid = tid;
-	wait->facts.pid = futex->holder;
+	text_add_format(wait->text, "rwlock %#llx held by %u reader%s", (unsigned long long)lock,
+			readers, readers == 1 ? "" : "s");
+	wait->facts.readers = readers;
 	return true;
 }
 
@@ -414,7 +413,7 @@ static void word_describe(struct wait *wait, struct futex *futex)
 		if (!tid && futex->expected == LOCKED_WITH_WAITERS)
 			tid = glibc_owner(wait, futex);
 		if (tid) {
-			held_describe(wait, futex, tid);
+			held_describe(wait, futex, "mutex", futex->address, tid);
 			return;
 		}
 		if (mutex_describe(wait, futex))

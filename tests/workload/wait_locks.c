@@ -234,6 +234,56 @@ static void rwlock_of_readers(struct waiting *w)
 	rwlock_of(w, rwlock_read_hold, 2, rwlock_write);
 }
 
+static pthread_rwlock_t *shared_rwlock;
+
+static void shared_rwlock_read(void *unused)
+{
+	(void)unused;
+	pthread_rwlock_rdlock(shared_rwlock);
+}
+
+static void shared_rwlock_write(void *unused)
+{
+	(void)unused;
+	pthread_rwlock_wrlock(shared_rwlock);
+}
+
+/* Waits for a read-write lock in memory that processes share: another one has it for writing. */
+static void rwlock_of_process(struct waiting *w, void (*run)(void *))
+{
+	pthread_rwlockattr_t attributes;
+
+	shared_rwlock = mmap(NULL, sizeof(*shared_rwlock), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared_rwlock == MAP_FAILED)
+		unready("no shared memory here");
+	pthread_rwlockattr_init(&attributes);
+	pthread_rwlockattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	if (pthread_rwlock_init(shared_rwlock, &attributes))
+		unready("no such locks here");
+	/* where waits for such locks are told at all, and no thread but the other process's */
+	rwlock_of(w, NULL, 0, run);
+	w->pid = child_fork();
+	if (!w->pid) {
+		prctl(PR_SET_NAME, OTHER);
+		pthread_rwlock_wrlock(shared_rwlock);
+		stay();
+	}
+	await_state(w->pid, w->pid, "S", NR_ANY);
+	snprintf(w->waits_on, sizeof(w->waits_on), "rwlock %#lx held by %d " OTHER,
+		 (long)shared_rwlock, w->pid);
+}
+
+static void rwlock_shared_reader(struct waiting *w)
+{
+	rwlock_of_process(w, shared_rwlock_read);
+}
+
+static void rwlock_shared_writer(struct waiting *w)
+{
+	rwlock_of_process(w, shared_rwlock_write);
+}
+
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
 static void condition_wait(void *unused)
@@ -332,6 +382,8 @@ const struct wait_row lock_waits[] = {
 	{"mutex_shared_robust", mutex_shared_robust},
 	{"rwlock_reader", rwlock_reader},
 	{"rwlock_writer", rwlock_writer},
+	{"rwlock_shared_reader", rwlock_shared_reader},
+	{"rwlock_shared_writer", rwlock_shared_writer},
 	{"rwlock_of_readers", rwlock_of_readers},
 	{"condition", condition_variable},
 	{"join", thread_join},
