@@ -150,7 +150,8 @@ const struct column sample_columns[] = {
 
 	{"runq_why", "RUNQ_WHY",
 	 "of a thread in RQ: throttled by the CPU quota (cpu.max) of a control group, own deadline "
-	 "or real-time budget, or behind the thread that is on the CPU",
+	 "or real-time budget, or behind the thread that is on the CPU (pinned: it may not run on "
+	 "any of the CPUs that are idle)",
 	 KIND_TEXT, ROLE_KEY, NEED_RUNQ_WHY, 20, AT(now.runq_why)},
 	{"waker_tid", "WAKER_TID", "thread that woke this one last", KIND_NUMBER, ROLE_KEY,
 	 NEED_WAKER, 9, AT(waker.tid)},

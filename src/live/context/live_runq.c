@@ -11,10 +11,12 @@
 #include "kernel/task_query.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
+#include "base/host_file.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef SCHED_DEADLINE
 #define SCHED_DEADLINE 6 /* linux/sched.h, 3.14 */
@@ -165,6 +167,27 @@ bool live_runq_where(const struct sample *sample, int64_t *cpu, int64_t *policy)
 	return true;
 }
 
+/* True if CPUs were idle at the scan time, but none that the thread may run on. */
+static bool is_pinned(struct live_context *context, int64_t tid)
+{
+	const struct live_scan_time *time = &context->now.scan_time;
+	bool idle = false;
+	cpu_set_t allowed; /* with more CPUs than it has room for, nothing is known */
+
+	/* the system call must take the ids that /proc shows */
+	if (shown_pid() != getpid() || sched_getaffinity((pid_t)tid, sizeof(allowed), &allowed))
+		return false;
+	for (int cpu = 0; cpu < context->kernel.host.cpus_possible; cpu++) {
+		if (live_cpus_thread(context, cpu) ||
+		    (time->offline && (uint32_t)cpu < time->offline_count && time->offline[cpu]))
+			continue;
+		if (CPU_ISSET(cpu, &allowed))
+			return false;
+		idle = true;
+	}
+	return idle;
+}
+
 static void runq_why_fill(struct live_host *host, struct sample *sample)
 {
 	const struct thread_state *on;
@@ -185,7 +208,8 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 	else if (group)
 		text_add_format(&why, "throttled by %s", group);
 	else if (on && !due)
-		text_add_format(&why, "behind %.*s", THREAD_COMM_SIZE, on->identity.comm);
+		text_add_format(&why, "behind %.*s%s", THREAD_COMM_SIZE, on->identity.comm,
+				is_pinned(host->context, sample->thread.tid) ? ", pinned" : "");
 	if (why.length)
 		sample->now.runq_why = name_transient(why.bytes, why.length);
 	text_done(&why);
