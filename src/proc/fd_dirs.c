@@ -53,6 +53,11 @@ bool fd_are_shared(int64_t pid, int64_t tid)
 	return pid == tid || !syscall(SYS_kcmp, pid, tid, KCMP_FILES, 0, 0);
 }
 
+bool fd_are_apart(int64_t pid, int64_t tid)
+{
+	return pid != tid && syscall(SYS_kcmp, pid, tid, KCMP_FILES, 0, 0) > 0;
+}
+
 ssize_t fd_link_read(struct fd_dirs *dirs, const char *root, int64_t pid, int64_t tid, bool shared,
 		     int fd, int64_t now_ns, char *target, size_t size)
 {

@@ -24,6 +24,9 @@ struct fd_dirs {
  * CONFIG_CHECKPOINT_RESTORE before 5.12), without which the result is false. Takes 1 us. */
 bool fd_are_shared(int64_t pid, int64_t tid);
 
+/* True if two threads are known to have different descriptor tables: false without kcmp(2). */
+bool fd_are_apart(int64_t pid, int64_t tid);
+
 /* Reads fd/N as proc_link_read() does. shared: result of fd_are_shared(); if false, the whole path
  * is taken. */
 ssize_t fd_link_read(struct fd_dirs *dirs, const char *root, int64_t pid, int64_t tid, bool shared,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/holders.h"
 #include "keeper/avoid.h"
+#include "proc/fd_dirs.h"
 #include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/lock_list.h"
@@ -49,9 +50,11 @@ struct wanted {
 	const struct holder_file *file; /* HOLDER_FILE */
 	enum wanted_state state;
 	int64_t requester, pid;
+	int64_t table; /* the thread in whose table of descriptors fd is; its process has no other
+			  table but for threads that have left it */
 	int fd;
-	int64_t own_fd;	    /* descriptor of the requester itself; -1: not seen */
-	uint64_t end_round; /* walk count at which all processes have been seen */
+	int64_t own_table, own_fd; /* descriptor of the requester itself; -1: not seen */
+	uint64_t end_round;	   /* walk count at which all processes have been seen */
 	int64_t checked_ns;
 	struct end_users users; /* users of the end as of users_ns; users_ns 0: not known */
 	int64_t users_ns;
@@ -222,9 +225,11 @@ static void walk_close(struct holders *holders)
 {
 	if (holders->descriptors)
 		closedir(holders->descriptors);
+	if (holders->threads)
+		closedir(holders->threads);
 	if (holders->processes)
 		closedir(holders->processes);
-	holders->descriptors = holders->processes = NULL;
+	holders->descriptors = holders->threads = holders->processes = NULL;
 }
 
 void holders_done(struct holders *holders)
@@ -240,10 +245,11 @@ static uint64_t wanted_key(const char *link, enum holder_mode mode)
 }
 
 static void wanted_settle(struct holders *holders, struct wanted *wanted, enum wanted_state state,
-			  int64_t pid, int fd)
+			  int64_t pid, int64_t table, int fd)
 {
 	wanted->state = state;
 	wanted->pid = pid;
+	wanted->table = table;
 	wanted->fd = fd;
 	wanted->checked_ns = holders->scan_ns;
 	holders->pending--;
@@ -259,16 +265,20 @@ static int64_t process_of(const struct holders *holders, int64_t tid)
 	return proc_ids_read(holders->root, tid, &uid, &pid) ? 0 : pid;
 }
 
-/* Settles what is wanted, as this descriptor of a process is that. */
-static void wanted_meet(struct holders *holders, struct wanted *wanted, int64_t pid, int fd,
+/* Settles what is wanted, as this descriptor of a thread, in the walk's process or near, is
+ * that. */
+static void wanted_meet(struct holders *holders, struct wanted *wanted, int64_t tid, int fd,
 			bool near)
 {
-	int64_t holder = near ? process_of(holders, pid) : pid;
+	int64_t holder = near ? process_of(holders, tid) : holders->pid;
+	int64_t table = fd_are_apart(holder, tid) ? tid : holder;
 
-	if (holder == wanted->requester)
+	if (holder == wanted->requester) {
 		wanted->own_fd = fd;
-	else if (holder)
-		wanted_settle(holders, wanted, WANTED_FOUND, holder, fd);
+		wanted->own_table = table;
+	} else if (holder) {
+		wanted_settle(holders, wanted, WANTED_FOUND, holder, table, fd);
+	}
 }
 
 /* Settles the wanted link, if there is one, that this descriptor of a process matches. */
@@ -329,6 +339,18 @@ static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool n
 		files_meet(holders, target, pid, fd, near);
 }
 
+/* Opens the threads of a process that has several. */
+static DIR *threads_open(const struct holders *holders, int64_t pid)
+{
+	char path[PATH_MAX];
+	struct stat threads;
+
+	snprintf(path, sizeof(path), "%s/%lld/task", holders->root, (long long)pid);
+	/* a link for each thread, and two more */
+	return avoids_process(pid) || stat(path, &threads) || threads.st_nlink <= 3 ? NULL
+										    : opendir(path);
+}
+
 static DIR *descriptors_open(const struct holders *holders, int64_t pid)
 {
 	return avoids_process(pid) ? NULL : proc_dir_open(holders->root, pid, "fd");
@@ -344,24 +366,45 @@ static bool descriptor_next(struct holders *holders, DIR *dir, int64_t pid, bool
 	return fd >= 0;
 }
 
-/* Advances the walk by one process or descriptor. False: the walk has ended. */
+/* Goes on to the next thread of the process if it has another table of descriptors than the one
+ * that was walked last. */
+static void thread_step(struct holders *holders)
+{
+	int64_t tid = proc_dir_next(holders->threads);
+
+	if (tid < 0) {
+		closedir(holders->threads);
+		holders->threads = NULL;
+	} else if (fd_are_apart(holders->pid, tid) && fd_are_apart(holders->tid, tid)) {
+		holders->tid = tid;
+		holders->descriptors = descriptors_open(holders, tid);
+	}
+}
+
+/* Advances the walk by one process, thread or descriptor. False: the walk has ended. */
 static bool walk_step(struct holders *holders)
 {
 	if (holders->descriptors) {
-		if (!descriptor_next(holders, holders->descriptors, holders->pid, false)) {
+		if (!descriptor_next(holders, holders->descriptors, holders->tid, false)) {
 			closedir(holders->descriptors);
 			holders->descriptors = NULL;
 		}
 		return true;
 	}
+	if (holders->threads) {
+		thread_step(holders);
+		return true;
+	}
 	if (!holders->processes)
 		holders->processes = opendir(holders->root);
-	holders->pid = proc_dir_next(holders->processes);
-	if (holders->pid >= 0)
-		holders->descriptors = descriptors_open(holders, holders->pid);
-	else
+	holders->pid = holders->tid = proc_dir_next(holders->processes);
+	if (holders->pid < 0) {
 		walk_close(holders);
-	return holders->pid >= 0;
+		return false;
+	}
+	holders->descriptors = descriptors_open(holders, holders->pid);
+	holders->threads = threads_open(holders, holders->pid);
+	return true;
 }
 
 /* Settles, at the end of a walk, the links for which all of it has been searched: the requester's
@@ -375,7 +418,8 @@ static void round_end(struct holders *holders)
 
 		if (wanted->state == WANTED_PENDING && holders->round >= wanted->end_round)
 			wanted_settle(holders, wanted, own ? WANTED_FOUND : WANTED_NOBODY,
-				      own ? wanted->requester : 0, own ? (int)wanted->own_fd : -1);
+				      own ? wanted->requester : 0, own ? wanted->own_table : 0,
+				      own ? (int)wanted->own_fd : -1);
 	}
 }
 
@@ -453,21 +497,24 @@ static bool wanted_is_old(const struct holders *holders, struct wanted *wanted)
 	    age_ns < (wanted->mode == HOLDER_LOCKS ? 1 : HOLDS_STILL_NS))
 		return false;
 	wanted->checked_ns = holders->scan_ns;
-	return !is_had(holders, wanted, wanted->pid, wanted->fd);
+	return !is_had(holders, wanted, wanted->table, wanted->fd);
 }
 
 /* Finds another holder for a requester that is the found holder itself. The requester before it is
  * the answer if it has the link, too; if not, a new search begins and 0 is returned. */
 static int64_t other_find(struct holders *holders, struct wanted *wanted, int64_t requester)
 {
+	int64_t own_table = wanted->table;
 	int own_fd = wanted->fd;
 
-	if (wanted->own_fd >= 0 && is_had(holders, wanted, wanted->requester, (int)wanted->own_fd))
+	if (wanted->own_fd >= 0 && is_had(holders, wanted, wanted->own_table, (int)wanted->own_fd))
 		return wanted->requester;
 	wanted->requester = requester;
 	wanted_begin(holders, wanted);
-	if (wanted->own_fd < 0)
+	if (wanted->own_fd < 0) {
 		wanted->own_fd = own_fd;
+		wanted->own_table = own_table;
+	}
 	return 0;
 }
 
@@ -509,7 +556,7 @@ void holders_note(struct holders *holders, const char *link, int64_t pid, int fd
 	if (!wanted || wanted->requester == pid || (!added && wanted->state == WANTED_FOUND))
 		return;
 	holders->pending += added || wanted->state == WANTED_NOBODY;
-	wanted_settle(holders, wanted, WANTED_FOUND, pid, fd);
+	wanted_settle(holders, wanted, WANTED_FOUND, pid, pid, fd);
 	if (added)
 		wanted->own_fd = -1;
 }
@@ -627,6 +674,17 @@ int64_t holders_find(struct holders *holders, const char *link, enum holder_mode
 	scan_begin(holders, now_ns);
 	wanted = wanted_get(holders, link, mode, now_ns, &added);
 	return wanted ? wanted_find(holders, wanted, added, requester, count, pending) : 0;
+}
+
+int64_t holders_thread(struct holders *holders, const char *link, enum holder_mode mode,
+		       int64_t pid)
+{
+	const struct wanted *wanted = cache_find(&holders->wanted, wanted_key(link, mode));
+
+	return wanted && wanted->state == WANTED_FOUND && !strcmp(wanted->link, link) &&
+			       wanted->pid == pid && wanted->table != pid
+		       ? wanted->table
+		       : 0;
 }
 
 int64_t holders_find_lock(struct holders *holders, const struct lock_wait *lock, int64_t requester,

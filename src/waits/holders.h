@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the process that has an end of a pipe, a socket, or an open file with a lock, by going
- * through /proc/PID/fd of all processes, as nothing in the kernel leads from a pipe to its holder.
- * The search takes long, so it is done in pieces, only for requested ends, and its results are
- * cached.
+ * through /proc/PID/fd of all processes, and of threads that have descriptors of their own, as
+ * nothing in the kernel leads from a pipe to its holder. The search takes long, so it is done in
+ * pieces, only for requested ends, and its results are cached.
  *
  * Processes with ids near the requester's come first: processes that were started together have
  * consecutive ids. For a lock these are ids near that of the process that took it.
@@ -40,9 +40,9 @@ struct holders {
 	const struct holder_file *kinds[HOLDER_FILES_MAX]; /* that were ever searched for */
 	struct index lock_inodes; /* inodes of files whose locks are searched for */
 	/* position of the walk */
-	DIR *processes, *descriptors;
-	int64_t pid;
-	uint64_t round; /* walks ended */
+	DIR *processes, *threads, *descriptors;
+	int64_t pid, tid; /* tid: the thread whose table of descriptors is walked */
+	uint64_t round;	  /* walks ended */
 	/* the present scan, and the time that the search has left in it */
 	int64_t scan_ns, left_ns;
 };
@@ -59,6 +59,11 @@ void holders_done(struct holders *holders);
  * takes up to a sixteenth of the time between two scans. */
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
 		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending);
+
+/* The thread of that process by which the search found it, if that has left the process's table of
+ * descriptors (unshare(2) with CLONE_FILES); 0: the process itself has the descriptor. */
+int64_t holders_thread(struct holders *holders, const char *link, enum holder_mode mode,
+		       int64_t pid);
 
 struct lock_wait;
 

@@ -31,7 +31,7 @@ static void pipe_describe(struct wait *wait)
 	enum holder_mode mode;
 	uint32_t count = 1;
 	bool reads;
-	int64_t pid;
+	int64_t pid, tid;
 
 	if (wait->numbers_only)
 		return;
@@ -58,9 +58,12 @@ static void pipe_describe(struct wait *wait)
 		return;
 	}
 	wait->facts.pid = pid;
+	tid = holders_thread(&wait->waits->holders, wait->link, mode, pid);
+	if (tid)
+		wait->facts.tid = tid;
 	if (!strncmp(wait->link, PIPE_LINK, strlen(PIPE_LINK)))
 		wait->facts.inode = strtoll(wait->link + strlen(PIPE_LINK), NULL, 10);
-	wait_add_thread(wait, reads ? " from " : " to ", pid);
+	wait_add_thread(wait, reads ? " from " : " to ", tid ? tid : pid);
 }
 
 static void pipe_edge(const struct wait_facts *facts, const struct sample *sample,
@@ -68,7 +71,7 @@ static void pipe_edge(const struct wait_facts *facts, const struct sample *sampl
 {
 	/* beside what signals and the process itself make ready */
 	if (facts->count <= 1)
-		edge_to_end(EDGE_PIPE, facts->pid, facts->inode, sample, edge);
+		edge_to_end(EDGE_PIPE, facts, sample, edge);
 }
 
 const struct wait_object pipe_object = {

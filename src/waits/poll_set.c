@@ -411,9 +411,11 @@ static void epoll_describe(struct wait *wait)
  * another server. */
 static void set_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge)
 {
+	const struct wait_facts end = {
+		.pid = facts->requested_pid, .tid = ABSENT, .inode = facts->requested_inode};
+
 	if (facts->requested_pid != ABSENT)
-		edge_to_end(EDGE_SOCKET, facts->requested_pid, facts->requested_inode, sample,
-			    edge);
+		edge_to_end(EDGE_SOCKET, &end, sample, edge);
 }
 
 const struct wait_object poll_object = {

@@ -383,6 +383,8 @@ static void socket_describe(struct wait *wait)
 	const struct socket_facts *socket =
 		socket_find(wait, wait->fd, wait->link, wait->numbers_only ? PEER_NONE : PEER_ALL);
 	const char *link = socket->unaccepted ? WAITS_ON_UNACCEPTED : WAITS_ON_PEER;
+	char peer[40];
+	int64_t tid;
 
 	wait->socket = socket;
 	text_add_string(wait->text, socket->brief ? socket->brief : wait->link);
@@ -397,7 +399,11 @@ static void socket_describe(struct wait *wait)
 	} else if (socket->peer_pid) {
 		wait->facts.pid = socket->peer_pid;
 		wait->facts.inode = socket->peer_inode;
-		wait_add_thread(wait, link, socket->peer_pid);
+		snprintf(peer, sizeof(peer), SOCKET_LINK "%u]", socket->peer_inode);
+		tid = holders_thread(&wait->waits->holders, peer, HOLDER_ANY, socket->peer_pid);
+		if (tid)
+			wait->facts.tid = tid;
+		wait_add_thread(wait, link, tid ? tid : socket->peer_pid);
 	}
 }
 
@@ -414,7 +420,7 @@ static bool socket_is_own(const struct wait *wait)
 static void socket_edge(const struct wait_facts *facts, const struct sample *sample,
 			struct edge *edge)
 {
-	edge_to_end(EDGE_SOCKET, facts->pid, facts->inode, sample, edge);
+	edge_to_end(EDGE_SOCKET, facts, sample, edge);
 }
 
 static void sockets_sweep(int64_t now_ns, int64_t idle_ns)

@@ -208,15 +208,16 @@ uint64_t wait_end_of_link(const char *link)
 		       : 0;
 }
 
-void edge_to_end(enum edge_kind kind, int64_t pid, int64_t inode, const struct sample *sample,
+void edge_to_end(enum edge_kind kind, const struct wait_facts *facts, const struct sample *sample,
 		 struct edge *edge)
 {
 	edge->kind = kind;
-	if (pid == ABSENT || pid == sample->thread.pid)
+	if (facts->pid == ABSENT || facts->pid == sample->thread.pid)
 		return;
-	edge->pid = pid;
+	edge->pid = facts->pid;
+	edge->tid = facts->tid;
 	edge->to_end = true;
-	edge->inode = inode;
+	edge->inode = facts->inode;
 	edge->sure = SURE_LIKELY;
 }
 

@@ -227,8 +227,9 @@ bool frozen_fs_is_waited_for(const char *stack);
 const struct wait_object *wait_object_of_mount(const struct mount_facts *mount);
 /* An edge to a process that the kernel waits for, if that is the only one which can answer. */
 void server_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge);
-/* Makes an edge to the process that has the other end; there is none to one that has both. */
-void edge_to_end(enum edge_kind kind, int64_t pid, int64_t inode, const struct sample *sample,
+/* Makes an edge to the process, or the thread, that has the other end; there is none to a process
+ * that has both. */
+void edge_to_end(enum edge_kind kind, const struct wait_facts *facts, const struct sample *sample,
 		 struct edge *edge);
 /* An edge to the device that the thread's I/O is under way on. */
 void disk_edge(const struct wait_facts *facts, const struct sample *sample, struct edge *edge);
