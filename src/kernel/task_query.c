@@ -17,7 +17,9 @@
 #define RWSEM_BUSY 7
 #define OWNER_FLAGS 7 /* flags in the owner's word, also of a mutex (kernel/locking/mutex.h) */
 
-#define UPID_BYTES 16 /* struct upid { int nr; struct pid_namespace *ns; }, from 4.15 on */
+#define UPID_BYTES 16	  /* struct upid { int nr; struct pid_namespace *ns; }, from 4.15 on */
+#define RETURNS (1 << 30) /* in place of a descriptor: the uretprobes that are pending */
+#define RETURNS_MAX 16
 #define NODE_SLOTS 64 /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
 
 /* Answer of the program. */
@@ -30,6 +32,7 @@ struct answer {
 	uint64_t set_owner, set_state;	   /* of the descriptor's epoll set */
 	uint64_t parent_ns; /* of the user namespace of the descriptor's file system */
 	uint64_t uid, groups, cpu, policy;
+	struct user_return returns[RETURNS_MAX];
 };
 
 #define ANSWER(member) ((short)offsetof(struct answer, member))
@@ -45,12 +48,13 @@ struct offsets {
 	int files, table, table_size, descriptors, inode, file_system, user_ns, parent_ns;
 	int private_data;
 	int set_file, set_owner; /* of an epoll set: its file, and the owner of its mutex */
+	int uprobes, instances, return_sp, return_address, next_instance;
 };
 
 static struct {
 	pthread_mutex_t mutex;
 	int program;
-	bool exec_is_mutex, knows_files;
+	bool exec_is_mutex, knows_files, knows_returns;
 	struct answer *answer; /* mapped */
 } locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
 
@@ -125,6 +129,15 @@ static bool file_offsets_find(const struct btf_types *btf, struct offsets *at)
 	       offset_add(btf, "mutex", "owner", 8, &at->set_owner);
 }
 
+static bool return_offsets_find(const struct btf_types *btf, struct offsets *at)
+{
+	return offset_add(btf, "task_struct", "utask", 8, &at->uprobes) &&
+	       offset_add(btf, "uprobe_task", "return_instances", 8, &at->instances) &&
+	       offset_add(btf, "return_instance", "stack", 8, &at->return_sp) &&
+	       offset_add(btf, "return_instance", "orig_ret_vaddr", 8, &at->return_address) &&
+	       offset_add(btf, "return_instance", "next", 8, &at->next_instance);
+}
+
 enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
 
 /* Reads that many bytes at base + at into a register: eight instructions. */
@@ -159,10 +172,19 @@ enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
 		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_1),                                          \
 		READ_(BPF_REG_7, 8, BPF_REG_7, (at)->node_slots)
 
+/* Reads the pending uretprobe at register 7, and goes to the one of the caller next further out: 26
+ * instructions. */
+#define RETURN_(i, at)                                                           \
+	ANSWER_(returns[i].sp, 8, BPF_REG_7, (at)->return_sp),                   \
+		ANSWER_(returns[i].address, 8, BPF_REG_7, (at)->return_address), \
+		READ_(BPF_REG_7, 8, BPF_REG_7, (at)->next_instance)
+#define RETURNS_4_(i, at) \
+	RETURN_(i, at), RETURN_((i) + 1, at), RETURN_((i) + 2, at), RETURN_((i) + 3, at)
+
 /* Loads a program that gets a thread's id, as /proc shows it, as the low half of its argument, and
- * 0 or 1 + one of its descriptors as the high half. It finds the thread as the kernel does,
- * in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels above it. It runs in
- * an RCU read section, in which no task, struct pid or table of descriptors is freed.
+ * 0, 1 + one of its descriptors, or RETURNS as the high half. It finds the thread as the kernel
+ * does, in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels above it. It
+ * runs in an RCU read section, in which no task, struct pid or table of descriptors is freed.
  *
  * Register 6: the answer; 7: an address on the way; 8: the thread's task; 9: the id, then the
  * memory map, then the descriptor. */
@@ -225,8 +247,17 @@ static int program_load(const struct offsets *at, int map, int up)
 		WITH_(BPF_ADD, BPF_REG_7, BPF_REG_1),
 		READ_(BPF_REG_1, 4, BPF_REG_7, 0),
 		BPF_STORE_(BPF_REG_6, ANSWER(pid), BPF_REG_1),
-		/* the file of the descriptor, if there is one */
 		BPF_LOAD_(BPF_REG_9, BPF_REG_10, DESCRIPTOR),
+		JUMP_(BPF_JNE, BPF_REG_9, RETURNS, 16 + RETURNS_MAX * 26 + 2),
+		READ_(BPF_REG_7, 8, BPF_REG_8, at->uprobes),
+		READ_(BPF_REG_7, 8, BPF_REG_7, at->instances),
+		RETURNS_4_(0, at),
+		RETURNS_4_(4, at),
+		RETURNS_4_(8, at),
+		RETURNS_4_(12, at),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
+		/* the file of the descriptor, if there is one */
 		JUMP_(BPF_JEQ, BPF_REG_9, 0, 115),
 		BPF_ADD_(BPF_REG_9, -1),
 		READ_(BPF_REG_7, 8, BPF_REG_8, at->files),
@@ -280,11 +311,13 @@ static const char *set_why(const struct answer *answer)
 		       : NULL;
 }
 
-/* Runs the program for a thread, and a descriptor of it or -1. False: there is no such thread, or
- * no program. */
+/* Runs the program for a thread, and a descriptor of it, -1 or RETURNS. False: there is no such
+ * thread, or no program. */
 static bool answer_get(int64_t tid, int fd, struct answer *answer)
 {
-	uint64_t set = locks.knows_files ? (uint64_t)(fd + 1) << 32 : 0;
+	uint64_t set = fd == RETURNS	   ? (uint64_t)RETURNS << 32
+		       : locks.knows_files ? (uint64_t)(fd + 1) << 32
+					   : 0;
 
 	if (locks.program < 0)
 		return false;
@@ -339,6 +372,18 @@ bool task_query_queue(int64_t tid, int64_t *cpu, int64_t *policy)
 	return true;
 }
 
+size_t task_query_returns(int64_t tid, struct user_return *returns, size_t most)
+{
+	struct answer answer;
+	size_t count = 0;
+
+	if (!locks.knows_returns || !answer_get(tid, RETURNS, &answer))
+		return 0;
+	for (; count < most && count < RETURNS_MAX && answer.returns[count].address; count++)
+		returns[count] = answer.returns[count];
+	return count;
+}
+
 void task_query_begin(void)
 {
 	struct avoid_state own;
@@ -356,6 +401,7 @@ void task_query_begin(void)
 		return;
 	found = !btf_kernel(&btf, NULL) && offsets_find(btf, &offsets);
 	locks.knows_files = found && file_offsets_find(btf, &offsets);
+	locks.knows_returns = found && return_offsets_find(btf, &offsets);
 	btf_kernel_forget(); /* what forks parsers must stay small */
 	host_read(&host);
 	if (found && !bpf_call_map_mapped(map, sizeof(struct answer), &answer)) {

@@ -48,6 +48,7 @@ static void mappings_clear(struct process_maps *maps)
 	maps->mappings = maps->files = NULL;
 	maps->count = maps->capacity = 0;
 	maps->file_count = maps->file_capacity = maps->file_needed = 0;
+	maps->uprobes = 0;
 }
 
 static void mappings_free(struct process_maps *maps)
@@ -148,6 +149,9 @@ static void line_take(void *of, char *line)
 		file_take(maps, &mapping, path);
 	if (!mapping.executable)
 		return;
+	/* get_trampoline_vaddr() of kernel/events/uprobes.c: its first byte */
+	if (!strcmp(path, "[uprobes]"))
+		maps->uprobes = mapping.start;
 	if (mapping.jit) {
 		mapping.above = (uint32_t)maps->file_count;
 		maps->file_needed = maps->file_count + 1;

@@ -39,7 +39,8 @@ struct process_maps {
 	struct mapping *files;
 	size_t file_count, file_capacity, file_needed;
 	struct module_table *modules; /* counts the mappings; NULL: none does */
-	int64_t start_read_ns;	      /* read_ns of the maps at which stack_start was read */
+	uint64_t uprobes;      /* where functions with uretprobes return to; 0: there are none */
+	int64_t start_read_ns; /* read_ns of the maps at which stack_start was read */
 	uint64_t stack_start;
 };
 

@@ -17,6 +17,7 @@
 #define CALL_ALIGNMENT 16   /* stack alignment at a call: System V ABI, AMD64 3.2.2 */
 #define START_BYTES_MAX 256 /* stack bytes of all that a program begins with before main */
 #define CALL_BYTES_MAX 7
+#define RETURNS_MAX 16 /* uretprobes that may be pending in a stack */
 #define PROCESS_IDLE_NS (30 * NS_PER_SECOND)
 
 /* True if that /proc shows other ids than system calls take. */
@@ -162,7 +163,8 @@ static enum return_kind return_kind_of(struct walker *walker, uint64_t address)
 
 bool walker_is_return(struct walker *walker, uint64_t address)
 {
-	return walker->machine->ra_in_register || return_kind_of(walker, address) != RETURN_NONE;
+	return walker->machine->ra_in_register || (address && address == walker->maps->uprobes) ||
+	       return_kind_of(walker, address) != RETURN_NONE;
 }
 
 bool walker_word(struct walker *walker, uint64_t address, uint64_t *word)
@@ -376,17 +378,58 @@ static void walk_shorten(struct stack_walk *walk)
 	walk->count = inner + 1 + outer;
 }
 
+/* Replaces the address that a function with a uretprobe returns to by its caller's. False: that is
+ * not known; a thread that runs may have called the function from elsewhere meanwhile. */
+static bool return_restore(struct walker *walker)
+{
+	struct user_return returns[RETURNS_MAX];
+	uint64_t sp = walker->registers.sp;
+	size_t count =
+		walker->stands && walker->unwinder->returns
+			? walker->unwinder->returns(walker->thread->tid, returns, RETURNS_MAX)
+			: 0;
+
+	if (!walker->machine->ra_in_register)
+		sp -= walker->machine->word_bytes;
+	for (size_t i = 0; i < count; i++)
+		if (returns[i].sp == sp) {
+			walker->registers.ip = returns[i].address;
+			return true;
+		}
+	walker->walk->frames[walker->walk->count] =
+		frame_of_name(MODULE_MARK, name_transient_string(MARK_URETPROBE));
+	walker->walk->locations[walker->walk->count++] =
+		(struct frame_location){walker->registers.ip, walker->registers.sp};
+	return false;
+}
+
+/* True if the frame is reached by the return of a function that has a uretprobe. */
+static bool is_uretprobe(const struct walker *walker)
+{
+	return !walker->exact && walker->registers.ip &&
+	       walker->registers.ip == walker->maps->uprobes;
+}
+
 /* Adds the frame that registers are in, and goes to its caller's. False: there is none, and *end
  * says why. */
 static bool frame_take(struct walker *walker, enum walk_end *end)
 {
 	struct user_registers *registers = &walker->registers;
 	uint64_t sp = registers->sp;
-	bool first = !walker->walk->count, signal, outermost, added;
+	bool first = !walker->walk->count, signal, outermost, added = false;
 	struct code code;
 	int err;
 
-	added = frame_add(walker, registers->ip - !walker->exact, sp, &code);
+	if (!is_uretprobe(walker))
+		added = frame_add(walker, registers->ip - !walker->exact, sp, &code);
+	/* the maps may have been read again */
+	if (is_uretprobe(walker)) {
+		if (!return_restore(walker)) {
+			*end = WALK_LOST;
+			return false;
+		}
+		added = frame_add(walker, registers->ip - !walker->exact, sp, &code);
+	}
 	signal = added && !row_of(walker, &code) && is_signal_frame(walker, &code);
 	outermost = added && !signal && is_first(walker, &code);
 	if (signal || outermost) {
@@ -438,6 +481,7 @@ static void walk_once(struct unwinder *unwinder, const struct stack_thread *thre
 	struct walker walker = walk_begin(unwinder, thread, registers, maps, walk);
 	int err = 0;
 
+	walker.stands = !copy;
 	if (!walker.machine || !maps)
 		return;
 	if (copy)

@@ -40,6 +40,7 @@
 #define STACK_DEPTH_MAX 16384  /* frames that a walk passes */
 #define MARK_SIGNAL "<signal>" /* a signal's handler was called here */
 #define MARK_DEEP "[...]"      /* frames that are left out */
+#define MARK_URETPROBE "[uretprobe]" /* the kernel replaced the address that it returns to */
 #define STACK_COPY_BYTES (64u << 10) /* a stack's top, copied at once; deeper stacks in pieces */
 
 struct frame {
@@ -97,11 +98,15 @@ struct stack_walk {
 
 struct java_frames;
 
+/* As task_query_returns(). */
+typedef size_t user_return_reader(int64_t tid, struct user_return *returns, size_t most);
+
 struct unwinder {
 	const char *proc_root;
 	struct module_table *modules;
 	struct cache processes;
-	struct java_frames *java; /* runtime/java_frames.c owns it */
+	user_return_reader *returns; /* NULL: none */
+	struct java_frames *java;    /* runtime/java_frames.c owns it */
 	struct thread_memory memory;
 	uint64_t ended[WALK_END_COUNT]; /* walks, by how they ended */
 };

@@ -12,7 +12,8 @@ struct walker {
 	const struct machine *machine;
 	struct process_maps *maps;
 	struct user_registers registers;
-	bool exact; /* ip is where the thread is or was interrupted, not where a call returns to */
+	bool exact;  /* ip is where the thread is or was interrupted, not where a call returns to */
+	bool stands; /* the thread stands still */
 	struct stack_walk *walk;
 };
 

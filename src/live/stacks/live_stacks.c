@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "kernel/registers.h"
+#include "kernel/task_query.h"
 #include "live/context/live_limits.h"
 #include "live/stacks/live_cpu_stacks.h"
 #include "proc/proc.h"
@@ -302,6 +303,7 @@ void live_stacks_init(struct live_stacks *stacks, struct live_context *context,
 	module_table_init(&stacks->modules, live_parser(context, PARSER_TABLES));
 	unwinder_init(&stacks->unwinder, PROC, &stacks->modules,
 		      live_parser(context, PARSER_MEMORY), STACK_COPY_BYTES);
+	stacks->unwinder.returns = task_query_returns;
 	stacks->python_wanted = context->config.python;
 	python_frames_init(&stacks->python, PROC, &stacks->modules,
 			   live_parser(context, PARSER_MEMORY));
