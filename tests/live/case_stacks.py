@@ -1,17 +1,19 @@
 """Stacks of sleeping threads against programs that sleep in known chains of calls (tests/stack)."""
 import collections
 import csv
+import ctypes
 import errno
 import os
 import pwd
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
 
 import truth
-from harness import SLOW, START_S, Findings, Process, Skip, case, check, rows_of, scans_of, settle, wait_until
+from harness import SLOW, START_S, Failure, Findings, Process, Skip, case, check, rows_of, scans_of, settle, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack"))
 import chains as chain_programs  # noqa: E402
@@ -216,6 +218,57 @@ def registers_are_asked(ctx):
     checked.finish_plain()
     return re.search(r"^ +ask_registers +yes", checked.out.decode(), re.M)
 
+
+PERF_UPROBE = "/sys/bus/event_source/devices/uprobe/"
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+PERF_ATTR_BYTES = 112
+
+
+def offset_in_file(program, function):
+    """Where the function's code begins in the program's file."""
+    text = subprocess.run(["readelf", "-slW", program], stdout=subprocess.PIPE, check=True).stdout.decode()
+    words = list(map(str.split, text.splitlines()))
+    address = next(int(line[1], 16) for line in words if line[3:4] == ["FUNC"] and line[7:8] == [function])
+    for line in words:
+        if line[:1] == ["LOAD"]:
+            offset, start, size = int(line[1], 16), int(line[2], 16), int(line[4], 16)
+            if start <= address < start + size:
+                return address - start + offset
+    raise Failure("%s is in no segment of %s" % (function, program))
+
+
+def uretprobe(ctx, program, function):
+    """Has the kernel stop each return of a function, as perf(1) and bcc do."""
+    number = PERF_EVENT_OPEN.get(os.uname().machine)
+    kind = truth.read(PERF_UPROBE + "type")
+    if not number or not kind or truth.read(PERF_UPROBE + "format/retprobe") != "config:0\n":
+        raise Skip("no uretprobes here")
+    path, libc = ctypes.create_string_buffer(program.encode()), ctypes.CDLL(None, use_errno=True)
+    # type, size, config (retprobe), ..., config1 (path), config2 (offset): struct perf_event_attr
+    attr = struct.pack("=IIQ40xQQ", int(kind), PERF_ATTR_BYTES, 1, ctypes.addressof(path), offset_in_file(program, function))
+    fd = libc.syscall(number, attr.ljust(PERF_ATTR_BYTES, b"\0"), -1, 0, -1, 0)
+    if fd < 0:
+        raise Skip("no uretprobes: %s" % os.strerror(ctypes.get_errno()))
+    ctx.at_end(lambda: os.close(fd))
+
+
+@case
+def stacks_with_uretprobes(ctx):
+    """A thread that sleeps in functions with uretprobes, whose return addresses the kernel has replaced, has its whole stack."""
+    program = os.path.join(directory_of(ctx), "chains_gcc")
+    first = programs_start(ctx, ("chains_gcc",), ("recursion",))[0][1]
+    functions = [name for name in first.expected if name in functions_of(program)][:3]
+    check(len(functions) > 1, "functions with a uretprobe: %s", functions)
+    for function in functions:
+        uretprobe(ctx, program, function)
+    tool = ctx.stream("-a", "-F", 5, columns=COLUMNS)
+    tool.wait_scans(1)
+    started = programs_start(ctx, ("chains_gcc",), ("recursion",))
+    check("[uprobes]" in truth.read("/proc/%s/maps" % started[0][1].tid), "no uretprobe was set")
+    settle_chains(tool, started)
+    rows, find = tool.interrupt(), Findings()
+    expect_chains(find, started, rows, late=tool.missed(LATE_FILE))
+    find.close()
 
 @case(alone=True)
 def stacks_without_unwinder(ctx):
