@@ -19,8 +19,8 @@
 
 #define UPID_BYTES 16	  /* struct upid { int nr; struct pid_namespace *ns; }, from 4.15 on */
 #define RETURNS (1 << 30) /* in place of a descriptor: the uretprobes that are pending */
-#define RETURNS_MAX 64	  /* MAX_URETPROBE_DEPTH of include/linux/uprobes.h */
-#define NODE_SLOTS 64	  /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
+#define RETURNS_MAX 16
+#define NODE_SLOTS 64 /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
 
 /* Answer of the program. */
 struct answer {
@@ -181,10 +181,6 @@ enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
 #define RETURNS_4_(i, at) \
 	RETURN_(i, at), RETURN_((i) + 1, at), RETURN_((i) + 2, at), RETURN_((i) + 3, at)
 
-#define RETURNS_16_(i, at)                                                   \
-	RETURNS_4_(i, at), RETURNS_4_((i) + 4, at), RETURNS_4_((i) + 8, at), \
-		RETURNS_4_((i) + 12, at)
-
 /* Loads a program that gets a thread's id, as /proc shows it, as the low half of its argument, and
  * 0, 1 + one of its descriptors, or RETURNS as the high half. It finds the thread as the kernel
  * does, in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels above it. It
@@ -255,10 +251,10 @@ static int program_load(const struct offsets *at, int map, int up)
 		JUMP_(BPF_JNE, BPF_REG_9, RETURNS, 16 + RETURNS_MAX * 26 + 2),
 		READ_(BPF_REG_7, 8, BPF_REG_8, at->uprobes),
 		READ_(BPF_REG_7, 8, BPF_REG_7, at->instances),
-		RETURNS_16_(0, at),
-		RETURNS_16_(16, at),
-		RETURNS_16_(32, at),
-		RETURNS_16_(48, at),
+		RETURNS_4_(0, at),
+		RETURNS_4_(4, at),
+		RETURNS_4_(8, at),
+		RETURNS_4_(12, at),
 		BPF_SET_(BPF_REG_0, 0),
 		BPF_EXIT_(),
 		/* the file of the descriptor, if there is one */

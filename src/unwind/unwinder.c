@@ -17,7 +17,7 @@
 #define CALL_ALIGNMENT 16   /* stack alignment at a call: System V ABI, AMD64 3.2.2 */
 #define START_BYTES_MAX 256 /* stack bytes of all that a program begins with before main */
 #define CALL_BYTES_MAX 7
-#define RETURNS_MAX 64 /* uretprobes that may be pending in a stack */
+#define RETURNS_MAX 16 /* uretprobes that may be pending in a stack */
 #define PROCESS_IDLE_NS (30 * NS_PER_SECOND)
 
 /* True if that /proc shows other ids than system calls take. */

@@ -256,14 +256,14 @@ def uretprobe(ctx, program, function):
 def stacks_with_uretprobes(ctx):
     """A thread that sleeps in functions with uretprobes, whose return addresses the kernel has replaced, has its whole stack."""
     program = os.path.join(directory_of(ctx), "chains_gcc")
-    first = programs_start(ctx, ("chains_gcc",), ("recursion",))[0][1]
+    first = programs_start(ctx, ("chains_gcc",), ("unused",))[0][1]
     functions = [name for name in first.expected if name in functions_of(program)][:3]
     check(len(functions) > 1, "functions with a uretprobe: %s", functions)
     for function in functions:
         uretprobe(ctx, program, function)
     tool = ctx.stream("-a", "-F", 5, columns=COLUMNS)
     tool.wait_scans(1)
-    started = programs_start(ctx, ("chains_gcc",), ("recursion",))
+    started = programs_start(ctx, ("chains_gcc",), ("unused",))
     check("[uprobes]" in truth.read("/proc/%s/maps" % started[0][1].tid), "no uretprobe was set")
     settle_chains(tool, started)
     rows, find = tool.interrupt(), Findings()
