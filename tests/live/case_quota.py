@@ -212,3 +212,22 @@ def pressure_of_a_group(ctx):
     check(60 <= float(found[1]) <= 101, "%s %% of the time threads waited for a CPU", found[1])
     check(float(found[1]) / 100 * 3 <= whole + 0.1, "%s %% of 3 s, the kernel has %.2f s", found[1], whole)
     check("Pressure (PSI) of /" not in report(ctx, 1, "--cgroup", name[:-1] + "*"), "pressure of a pattern")
+
+
+@case
+def pinned(ctx):
+    """Threads that may run on one CPU only are pinned there while another CPU is idle; threads that may run on all are never pinned."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise Skip("one CPU")
+    bound = ctx.workloads([("spin", {})] * 3, popen={"preexec_fn": lambda: os.sched_setaffinity(0, cpus[:1])})
+
+    def waiting(workloads):
+        tids = {str(workload.tid) for workload in workloads}
+        rows = ctx.rows("-p", ",".join(str(workload.tgid) for workload in workloads), "-F", 50, seconds=SECONDS, columns="state,runq_why")
+        return [row["runq_why"] for row in rows if row["tid"] in tids and row["state"] == "RQ"]
+    whys = waiting(bound)
+    check(any(why.endswith(", pinned") for why in whys), "bound to CPU %d: %s", cpus[0], sorted(set(whys)))
+    free = ctx.workloads([("spin", {})] * 2 * len(cpus))
+    whys = waiting(free)
+    check(whys and not any("pinned" in why for why in whys), "free to run anywhere: %s", sorted(set(whys)))

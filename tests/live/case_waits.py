@@ -478,3 +478,52 @@ def waits_of_convoy(ctx):
     check(len(rows) > 50 and len(names) > 2, "%d rows of %s", len(rows), names)
     sums = {row["waits_onsum"] for row in rows}
     check(sums == {"mutex * held by *"}, "%s", sums)
+
+
+# A thread that has left its process's table of descriptors has the only other end of a pipe, of a socket pair and of a FIFO's open file with
+# a lock: three children wait for these.
+OWN_TABLE = r"""
+import ctypes, fcntl, os, socket, sys, threading, time
+libc, CLONE_FILES, PDEATHSIG = ctypes.CDLL(None), 0x400, 1
+
+def child(work):
+    pid = os.fork()
+    if not pid:
+        libc.prctl(PDEATHSIG, 9)
+        work()
+    return pid
+
+def holder():
+    if libc.unshare(CLONE_FILES):
+        os._exit(1)
+    pipe, pair, file = os.pipe(), socket.socketpair(), open(sys.argv[1], "w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    def alone(fd, wait):
+        os.dup2(fd, 3)
+        os.closerange(4, 100)
+        wait()
+    pids = [child(lambda: alone(pipe[0], lambda: os.read(3, 1))), child(lambda: alone(pair[1].fileno(), lambda: os.read(3, 1))),
+            child(lambda: alone(0, lambda: fcntl.flock(open(sys.argv[1], "w"), fcntl.LOCK_EX)))]
+    os.close(pipe[0])
+    pair[1].close()
+    open("/proc/thread-self/comm", "w").write("own_table")
+    print(os.getpid(), threading.get_native_id(), *pids, flush=True)
+    time.sleep(600)
+
+threading.Thread(target=holder).start()
+"""
+
+
+@case
+def ends_of_a_thread(ctx):
+    """The other end of a pipe and of a socket pair, and a lock's open file, are found in the table of descriptors that a thread has for
+    itself: waits_on and the chain lead to that thread."""
+    process = Process([sys.executable, "-c", OWN_TABLE, os.path.join(ctx.temporary(), "lock")])
+    ctx.started.append(process)
+    wait_until(lambda: process.out.endswith(b"\n") or process.code is not None, START_S, "the children")
+    pid, holder, *waiting = process.out.decode().split()
+    rows = ctx.rows("-a", "-p", ",".join(waiting), seconds=SETTLED_S, columns="waits_on,waits_on_pid,blocker_tid,blocker_pid,chain")
+    for tid, words in zip(waiting, ("pipe from %s own_table" % holder, "unix peer %s own_table" % holder, "lock on * held by %s python*" % pid)):
+        row = rows_of(rows, tid)[-1]
+        check(fnmatch.fnmatchcase(row["waits_on"], words) and row["waits_on_pid"] == pid == row["blocker_pid"], "%s: %s", words, row)
+        check(words.startswith("lock") or row["blocker_tid"] == holder, "%s leads to another one: %s", words, row)
