@@ -26,6 +26,8 @@
  */
 #define FRAME_KERNEL "_[k]"
 #define FRAME_SYSCALL "_[s]"
+#define FRAME_JIT "_[j]"
+#define FRAME_PYTHON "_[p]"
 #define FRAME_WAKER "_[w]"
 #define FRAME_ROOT "_[r]"
 /* Frame between the frames of a sleeper and of its waker, as in bcc's offwaketime. */

@@ -9,6 +9,7 @@
 #include "report/stack_lines.h"
 #include "report/value.h"
 #include "base/clock.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,11 @@
 #define LABEL_WIDTH 8 /* "kernel  " */
 #define COUNT_WIDTH 5 /* widths in place of SHARE_WIDTH for a sum of sleeps */
 #define SECONDS_WIDTH 7
-#define FRAMES_OUTER 2	/* frames shown of a half that is deeper than both numbers: */
-#define FRAMES_INNER 10 /* outermost ones, and innermost ones */
+/* Frames shown of a half with more than FRAMES_SHOWN + 1: the outermost ones, the innermost ones,
+ * and between them functions of the program itself rather than of libraries and runtimes. */
+#define FRAMES_OUTER 2
+#define FRAMES_INNER 3
+#define FRAMES_SHOWN 12
 #define FRAME_WIDTH_LEAST 16
 #define LEFT (INDENT + SHARE_WIDTH + LABEL_WIDTH) /* column at which frames begin */
 #define LEFT_NARROW 2 /* column if the line is too narrow: frames are below the label */
@@ -46,6 +50,16 @@ struct half {
 	const struct half_kind *kind;
 	const char *frames; /* frames separated by ';' */
 	size_t length, count;
+};
+
+/* Marks of frames of a program's own functions: if it has some with the first mark, other frames
+ * are of its interpreter or virtual machine, and so on. */
+static const char *const own_marks[] = {FRAME_PYTHON, FRAME_JIT, ""};
+
+/* Begins of names of functions that a language's runtime or standard library adds to a program. */
+static const char *const runtime_begins[] = {
+	"runtime.", "runtime/", "internal/", "syscall.", "std::",    "core::",	"alloc::",
+	"tokio::",  "<std::",	"<core::",   "<alloc::", "<tokio::", "__libc_", "__pthread_",
 };
 
 static bool is_of(const char *frame, size_t length, const char *mark)
@@ -89,6 +103,66 @@ static size_t plain_length(const char *name, size_t length)
 	while ((shorter = frame_kind_plain(frame_kind_of(name, length), length)) < length)
 		length = shorter;
 	return length;
+}
+
+struct chosen_frame {
+	const char *name;
+	size_t length;
+	bool shown;
+};
+
+static bool is_of_runtime(const struct chosen_frame *frame)
+{
+	for (size_t i = 0; i < sizeof(runtime_begins) / sizeof(*runtime_begins); i++) {
+		size_t length = strlen(runtime_begins[i]);
+
+		if (frame->length > length && !memcmp(frame->name, runtime_begins[i], length))
+			return true;
+	}
+	return false;
+}
+
+/* Chooses the innermost frames with that mark until `left` more are shown, and returns how many are
+ * left to choose. mark NULL: of any kind. */
+static size_t frames_choose(struct chosen_frame *frames, const struct half *half, const char *mark,
+			    size_t left)
+{
+	for (size_t i = 0; left && i < half->count; i++) {
+		struct chosen_frame *frame =
+			&frames[half->kind->innermost_first ? i : half->count - 1 - i];
+
+		if (frame->shown ||
+		    (mark && (!is_of(frame->name, frame->length, mark) || is_of_runtime(frame))))
+			continue;
+		frame->shown = true;
+		left--;
+	}
+	return left;
+}
+
+/* Returns the frames of a half, in order, and which of them are shown; the caller frees them. */
+static struct chosen_frame *frames_of(const struct half *half)
+{
+	struct chosen_frame *frames = memory_get((half->count + 1) * sizeof(*frames));
+	size_t count = 0, left = FRAMES_SHOWN, before;
+
+	for (const char *at = half->frames; count < half->count; at += strcspn(at, ";") + 1)
+		if (*at != ';')
+			frames[count++] = (struct chosen_frame){at, strcspn(at, ";"), false};
+	if (count <= FRAMES_SHOWN + 1)
+		left = count;
+	for (size_t i = 0; i < FRAMES_OUTER && i < count; i++, left--)
+		frames[half->kind->innermost_first ? count - 1 - i : i].shown = true;
+	if (left > FRAMES_INNER)
+		left -= FRAMES_INNER - frames_choose(frames, half, NULL, FRAMES_INNER);
+	for (size_t i = 0; i < sizeof(own_marks) / sizeof(*own_marks); i++) {
+		before = left;
+		left = frames_choose(frames, half, own_marks[i], left);
+		if (left < before)
+			break;
+	}
+	frames_choose(frames, half, NULL, left);
+	return frames;
 }
 
 /* A line of text that is being written, and its bounds. */
@@ -140,30 +214,32 @@ static void half_add(struct text *out, const struct interval *interval, const st
 	bool narrow = interval->width && interval->width < LEFT + FRAME_WIDTH_LEAST;
 	const size_t left = narrow ? LEFT_NARROW : LEFT;
 	struct line line = {out, interval->width ? interval->width : SIZE_MAX, left, left};
-	const char *end = half->frames + half->length, *arrow = NULL;
-	size_t before = half->kind->innermost_first ? FRAMES_INNER : FRAMES_OUTER;
-	size_t number = 0, hidden = 0;
+	struct chosen_frame *frames = frames_of(half);
+	const char *arrow = NULL;
+	size_t hidden = 0;
 
-	if (half->count > FRAMES_OUTER + 1 + FRAMES_INNER)
-		hidden = half->count - FRAMES_OUTER - FRAMES_INNER;
 	text_add_string(out, half->kind->label);
 	if (narrow)
 		text_add_char(out, '\n');
 	text_add_spaces(out, narrow ? LEFT_NARROW : LABEL_WIDTH - strlen(half->kind->label));
-	for (const char *at = half->frames; at < end; at += strcspn(at, ";") + 1) {
-		size_t length = strcspn(at, ";");
+	for (size_t i = 0; i < half->count; i++) {
+		const struct chosen_frame *frame = &frames[i];
 		char words[48];
 
-		if (!length || (++number > before + 1 && number <= before + hidden))
+		if (!frame->shown) {
+			hidden++;
 			continue;
-		snprintf(words, sizeof(words), "(%zu more)", hidden);
-		if (hidden && number == before + 1)
+		}
+		if (hidden) {
+			snprintf(words, sizeof(words), "(%zu more)", hidden);
 			frame_add(&line, words, strlen(words), arrow);
-		else
-			frame_add(&line, at, plain_length(at, length), arrow);
+		}
+		hidden = 0;
+		frame_add(&line, frame->name, plain_length(frame->name, frame->length), arrow);
 		arrow = half->kind->arrow;
 	}
 	text_add_char(out, '\n');
+	free(frames);
 }
 
 /* Adds a share of the line's time at the beginning of a line: " 71.2%" */
