@@ -974,6 +974,7 @@ static int findings_begin(void *state, struct report *report)
 		return 0;
 	findings_init(findings, &report->times);
 	findings->alone = !report->query.columns;
+	findings->of_all = !report->query.recorded && !query_selects(&report->query);
 	report->interval->rows_folded = !report->config->all_rows;
 	return 1;
 }

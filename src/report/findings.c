@@ -1243,12 +1243,13 @@ static void names_sort(struct keyed *names)
 static void doing_conclude(const struct findings *findings, struct finding *finding)
 {
 	const struct finding_name *culprit = finding_first(finding, PARTY_CULPRITS);
-	const struct finding_process *process =
-		culprit && culprit->tid == ABSENT
-			? keyed_find(&findings->processes, sizeof(*process), (uint64_t)culprit->pid)
-			: NULL;
+	const struct finding_process *process;
 
-	if (!process || ratio(process->awake_us, 100, findings->elapsed_us) >= QUIET_PERCENT)
+	if (!culprit || culprit->tid != ABSENT || culprit->pid == ABSENT)
+		return;
+	process = keyed_find(&findings->processes, sizeof(*process), (uint64_t)culprit->pid);
+	if (process ? ratio(process->awake_us, 100, findings->elapsed_us) >= QUIET_PERCENT
+		    : !findings->of_all)
 		return;
 	finding->doing_us[STATE_SLEEP] += finding->doing_us[STATE_COUNT];
 	finding->doing_us[STATE_COUNT] = 0;

@@ -104,7 +104,8 @@ struct finding {
 enum finding_made { MADE_PROCESSES, MADE_THREADS, MADE_SWITCHES, MADE_COUNT };
 
 struct findings {
-	bool alone; /* they are shown without rows */
+	bool alone;  /* they are shown without rows */
+	bool of_all; /* no process is left out, and one without an account was never awake */
 	struct group_table groups;
 	struct column_list list;
 	struct keyed processes;		 /* struct finding_process, by pid */

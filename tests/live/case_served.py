@@ -1,8 +1,9 @@
 """Waits that began before tsnap: servers' threads that sleep elsewhere while a client of their connection waits for an answer."""
 import os
+import re
 import sys
 
-from harness import SLOW, START_S, Process, case, check, rows_of, wait_until
+from harness import SLOW, START_S, STOP_S, Process, case, check, let_pass, rows_of, wait_until
 from parts import Postgres, Session
 
 # A server with a process for each client, as PostgreSQL is. Its way to wait once it has the request: on a lock, in a poll of two pipes,
@@ -106,3 +107,51 @@ def postgres_since_before(ctx):
     row, other = rows_of(rows, asleep.backend)[-1], rows_of(rows, idle.backend)[-1]
     check(row["why"] == "request" and row["waits_on"].endswith("peer %d psql" % asleep.pid), "pg_sleep: %s", row)
     check(other["why"] == "poll", "idle: %s", other)
+
+
+# A server with a thread for each client, which waits for a lock that nobody gives back; and three clients.
+THREADS_SERVER = r"""
+import ctypes, os, socket, threading, time
+held, server = threading.Lock(), socket.create_server(("127.0.0.1", 0))
+held.acquire()
+clients = []
+for _ in range(3):
+    clients.append(os.fork())
+    if not clients[-1]:
+        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG
+        open("/proc/self/comm", "w").write("sv_client")
+        connection = socket.create_connection(server.getsockname())
+        server.close()
+        connection.send(b"x")
+        connection.recv(1)
+
+def serve(connection):
+    connection.recv(1)
+    held.acquire()
+
+open("/proc/self/comm", "w").write("sv_server")
+for _ in clients:
+    threading.Thread(target=serve, args=server.accept()[:1]).start()
+print(*clients, flush=True)
+time.sleep(600)
+"""
+
+
+@case
+def clients_since_before(ctx):
+    """Which thread of a server with several serves a connection can't be told where all have slept since before tsnap began: each client
+    leads to the process, and a finding counts the clients and says that the server sleeps."""
+    server = Process([sys.executable, "-c", THREADS_SERVER])
+    ctx.started.append(server)
+    wait_until(lambda: b"\n" in server.out, START_S, "the clients")
+    clients = server.out.decode().split()
+    let_pass(2)  # no finding is made of shorter waits
+    rows = ctx.rows("-a", "-p", ",".join([str(server.pid), *clients]), seconds=3 * SLOW, columns="state,why,waits_on,blocker_tid,blocker_pid,chain")
+    for client in clients:
+        row = rows_of(rows, client)[-1]
+        check(row["why"] == "client" and row["waits_on"].endswith("peer %d sv_server" % server.pid), "%s", row)
+        check((row["blocker_pid"], row["blocker_tid"], row["chain"]) == (str(server.pid), "", "sv_client socket> sv_server"), "%s", row)
+    tool = ctx.plain("--findings", "-d", 3 * SLOW)
+    tool.finish_plain(0, START_S + 3 * SLOW + STOP_S)
+    told = " ".join(tool.out.decode().split())
+    check(re.search(r"sv_client \(3\) wait for sv_server %d, which has not answered for \S+ \S+; it sleeps" % server.pid, told), "%s", told)
