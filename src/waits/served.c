@@ -27,13 +27,16 @@
 #define THREADS_MAX 16	 /* limit of threads of a client that are read */
 #define DESCRIPTORS_MAX 64
 #define SEARCH_AGAIN_NS (5 * NS_PER_SECOND)
+#define SAME_WAIT_AGAIN_NS (60 * NS_PER_SECOND)
 
 /* Connection that a thread serves. */
 struct served {
 	struct cache_entry entry; /* key: tid */
 	int fd;			  /* -1: none is known */
 	uint64_t inode;		  /* inode of the socket */
-	int64_t searched_ns;	  /* when its process's descriptors were searched; 0: never */
+	/* when its process's descriptors were searched, 0: never; and in which wait */
+	int64_t searched_ns;
+	uint64_t searched_episode;
 };
 
 struct cache served = {.entry_bytes = sizeof(struct served), .entries_max = SERVED_MAX};
@@ -129,6 +132,8 @@ static bool is_only_thread(const struct wait *wait)
 	char path[PATH_MAX];
 	struct stat tasks;
 
+	if (wait->tid != wait->pid)
+		return false;
 	snprintf(path, sizeof(path), "%s/%lld/task", wait->waits->root, (long long)wait->pid);
 	return !avoids_process(wait->pid) && !stat(path, &tasks) && tasks.st_nlink == 3;
 }
@@ -164,15 +169,19 @@ static int connection_search(struct wait *wait, uint64_t *inode)
  * it. NULL: it is not. */
 static const struct served *served_search(struct wait *wait)
 {
-	struct served *connection;
+	struct served *connection = cache_find(&served, (uint64_t)wait->tid);
+	int64_t again_ns = connection && connection->searched_episode == wait->episode
+				   ? SAME_WAIT_AGAIN_NS
+				   : SEARCH_AGAIN_NS;
 	bool added, pending = wait->pending;
 
+	if (connection && connection->searched_ns &&
+	    wait->now_ns - connection->searched_ns < again_ns)
+		return NULL;
 	if (!is_only_thread(wait))
 		return NULL;
 	connection = cache_get(&served, (uint64_t)wait->tid, wait->now_ns, &added);
-	if (!added && connection->searched_ns &&
-	    wait->now_ns - connection->searched_ns < SEARCH_AGAIN_NS)
-		return NULL;
+	connection->searched_episode = wait->episode;
 	wait->pending = false;
 	connection->fd = connection_search(wait, &connection->inode);
 	connection->searched_ns = wait->pending ? 0 : wait->now_ns;
