@@ -363,7 +363,7 @@ def stacks_of_many_files(ctx):
     most, text = memory_of(ctx, pids, "tid,comm,stack")
     print("# %.1f MB, without stacks %.1f MB" % (most / 1e6, bare / 1e6), text[text.index("Missed"):] if "Missed" in text else "")
     check(most - bare <= 64 << 20, "%d bytes, without stacks %d", most, bare)
-    check("tables of files given back" in text, "nothing was given back: %s", text[-500:])
+    check("tables of files dropped" in text, "nothing was given back: %s", text[-500:])
     rows, find = ctx.rows("-a", "-F", HZ, "-p", ",".join(str(pid) for pid in pids), columns=COLUMNS), Findings()
     for chain in chains:
         frames = frames_of(rows_of(rows, chain.tid)[-1])
