@@ -22,16 +22,21 @@
 #define STATE_TIME_WAIT 6
 #define STATE_LISTEN 10
 
-/* Queries that make up a group. Half-open and finished connections belong to no process. */
+/* Queries that make up a group. Half-open and finished connections belong to no process. The
+ * kernel ends an answer before a socket whose queue fits into no piece of it, so that queues are
+ * asked for on their own. */
 static const struct diag_step {
 	enum diag_group group;
 	uint8_t family, protocol;
 	uint32_t states;
+	uint32_t shows; /* of AF_UNIX */
 } steps[] = {
-	{DIAG_TCP, AF_UNSPEC, IPPROTO_TCP, 0xfff & ~(1 << STATE_SYN_RECV | 1 << STATE_TIME_WAIT)},
-	{DIAG_UDP, AF_INET, IPPROTO_UDP, ~0u},
-	{DIAG_UDP, AF_INET6, IPPROTO_UDP, ~0u},
-	{DIAG_UNIX, AF_UNIX, 0, ~0u},
+	{DIAG_TCP, AF_UNSPEC, IPPROTO_TCP, 0xfff & ~(1 << STATE_SYN_RECV | 1 << STATE_TIME_WAIT),
+	 0},
+	{DIAG_UDP, AF_INET, IPPROTO_UDP, ~0u, 0},
+	{DIAG_UDP, AF_INET6, IPPROTO_UDP, ~0u, 0},
+	{DIAG_UNIX, AF_UNIX, 0, ~0u, UDIAG_SHOW_NAME | UDIAG_SHOW_PEER},
+	{DIAG_UNIX, AF_UNIX, 0, 1 << STATE_LISTEN, UDIAG_SHOW_ICONS},
 };
 #define STEP_COUNT (sizeof(steps) / sizeof(steps[0]))
 
@@ -53,7 +58,7 @@ static int step_request(int fd, const struct diag_step *step)
 		request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.local));
 		request.local.sdiag_family = AF_UNIX;
 		request.local.udiag_states = step->states;
-		request.local.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER;
+		request.local.udiag_show = step->shows;
 	} else if (step->family == AF_UNSPEC) {
 		/* The older query for TCP gives both families in one walk of the kernel's table,
 		 * which takes 1.4 ms however few connections there are. */
@@ -152,24 +157,36 @@ static uint32_t name_take(struct text *names, const char *name, size_t length)
 	return length ? start : 0;
 }
 
-static void unix_take(struct diag_records *records, const struct unix_diag_msg *message,
-		      size_t length)
+/* Notes the sockets whose connections the socket with that inode has yet to accept. */
+static void queue_take(struct diag_records *records, uint32_t inode, const struct rtattr *attribute)
+{
+	const uint32_t *inodes = RTA_DATA(attribute);
+	const uint64_t *position = index_find(&records->by_inode, inode);
+
+	for (size_t i = 0; position && i < RTA_PAYLOAD(attribute) / sizeof(*inodes); i++)
+		*index_put(&records->by_queued, inodes[i], NULL) = *position;
+}
+
+static void unix_take(struct diag_records *records, const struct diag_step *step,
+		      const struct unix_diag_msg *message, size_t length)
 {
 	const struct rtattr *attribute = (const void *)(message + 1);
 	ssize_t left = (ssize_t)length - (ssize_t)sizeof(*message);
-	struct diag_record *record;
+	struct diag_record *record = NULL;
 
-	record = left < 0 ? NULL : record_add(records, message->udiag_ino);
-	if (!record)
-		return;
-	record->state = message->udiag_state;
+	if (left >= 0 && step->shows & UDIAG_SHOW_NAME)
+		record = record_add(records, message->udiag_ino);
+	if (record)
+		record->state = message->udiag_state;
 	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
-		if (attribute->rta_type == UNIX_DIAG_NAME)
+		if (record && attribute->rta_type == UNIX_DIAG_NAME)
 			record->name = name_take(&records->names, RTA_DATA(attribute),
 						 RTA_PAYLOAD(attribute));
-		if (attribute->rta_type == UNIX_DIAG_PEER &&
+		if (record && attribute->rta_type == UNIX_DIAG_PEER &&
 		    RTA_PAYLOAD(attribute) >= sizeof(record->peer))
 			memcpy(&record->peer, RTA_DATA(attribute), sizeof(record->peer));
+		if (attribute->rta_type == UNIX_DIAG_ICONS)
+			queue_take(records, message->udiag_ino, attribute);
 	}
 }
 
@@ -195,7 +212,7 @@ static int answer_take(struct diag_table *table)
 		    header->nlmsg_type != TCPDIAG_GETSOCK)
 			continue;
 		if (table->group == DIAG_UNIX)
-			unix_take(&table->next, NLMSG_DATA(header), payload);
+			unix_take(&table->next, &steps[table->step], NLMSG_DATA(header), payload);
 		else
 			inet_take(&table->next, table->group, NLMSG_DATA(header), payload);
 	}
@@ -207,6 +224,7 @@ static void records_done(struct diag_records *records)
 	free(records->rows);
 	index_clear(&records->by_inode);
 	index_clear(&records->by_pair);
+	index_clear(&records->by_queued);
 	text_done(&records->names);
 	*records = (struct diag_records){0};
 }
@@ -331,7 +349,12 @@ const struct diag_record *diag_record_listener(const struct diag_table *table,
 {
 	struct diag_address any4 = {.port = 0}, any6 = {.port = 0}, all4, all6;
 	const struct diag_record *listener;
+	const uint64_t *queued;
 
+	if (table->group == DIAG_UNIX) {
+		queued = index_find(&table->now.by_queued, record->inode);
+		return queued ? &table->now.rows[*queued] : NULL;
+	}
 	memcpy(any4.bytes, mapped, sizeof(mapped));
 	all4 = any4;
 	all6 = any6;
@@ -351,6 +374,21 @@ const struct diag_record *diag_record_listener(const struct diag_table *table,
 	return listener->queued > (record->state == STATE_SYN_SENT ? listener->backlog : 0)
 		       ? listener
 		       : NULL;
+}
+
+const struct diag_record *diag_record_named(const struct diag_table *table, const char *name)
+{
+	const struct diag_record *found = NULL, *row = table->now.rows;
+
+	for (size_t i = 0; i < table->now.count; i++, row++) {
+		if (row->state != STATE_LISTEN || !row->name ||
+		    strcmp(text_string(&table->now.names) + row->name, name) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = row;
+	}
+	return found;
 }
 
 bool diag_port_listens(const struct diag_table *table, uint16_t port)

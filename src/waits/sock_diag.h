@@ -43,6 +43,8 @@ struct diag_records {
 	size_t count, capacity;
 	struct index by_inode;	      /* inode to the position in rows */
 	struct index by_pair;	      /* TCP: hash of both addresses to the position in rows */
+	struct index by_queued;	      /* AF_UNIX: inode of a socket whose connection is not accepted
+					 yet to the position of the one that has to do that */
 	uint64_t listens[65536 / 64]; /* TCP: a bit for each port that is listened on */
 	struct text names;	      /* AF_UNIX: names, each ended by a NUL */
 };
@@ -77,6 +79,8 @@ const struct diag_record *diag_record_same(const struct diag_table *table,
  * room for it; NULL: none is known. */
 const struct diag_record *diag_record_listener(const struct diag_table *table,
 					       const struct diag_record *record);
+/* AF_UNIX: the socket that listens on that name, as the table has it; NULL: none, or several. */
+const struct diag_record *diag_record_named(const struct diag_table *table, const char *name);
 bool diag_port_listens(const struct diag_table *table, uint16_t port);
 
 #endif

@@ -13,10 +13,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <net/if.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -163,28 +165,55 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 	socket->peer = opposite ? opposite->inode : 0;
 }
 
+/* The socket that a thread in connect(2) waits for, as its queue is full; NULL: not known. */
+static const struct diag_record *unix_connects_to(const struct wait *wait,
+						  const struct diag_table *table)
+{
+	struct sockaddr_un address = {0};
+	size_t before = offsetof(struct sockaddr_un, sun_path), size;
+	char name[sizeof(address.sun_path) + 1] = "";
+
+	if (!wait->call || strcmp(wait->call, "connect") != 0)
+		return NULL;
+	size = (size_t)(uint32_t)wait->arg[2];
+	if (size <= before || size > sizeof(address) ||
+	    !wait_memory_read(wait, wait_address(wait, 1), &address, size))
+		return NULL;
+	memcpy(name, address.sun_path, size - before);
+	/* an abstract name begins with a NUL, and may contain more */
+	for (size_t i = 0; !*address.sun_path && i < size - before; i++)
+		name[i] = name[i] ? name[i] : '@';
+	return *name == '/' || *name == '@' ? diag_record_named(table, name) : NULL;
+}
+
 /* Describes an AF_UNIX socket. A connection has the name of its server's side. */
-static void unix_describe(struct socket *socket, const struct diag_table *table,
-			  const struct diag_record *record)
+static void unix_describe(const struct wait *wait, struct socket *socket,
+			  const struct diag_table *table, const struct diag_record *record)
 {
 	static struct text text;
-	const struct diag_record *peer =
-		record->peer ? diag_record_find(table, record->peer) : NULL;
+	const struct diag_record *listener =
+					 record->peer ? NULL : diag_record_listener(table, record),
+				 *peer = record->peer ? diag_record_find(table, record->peer)
+						      : listener;
 	struct socket_facts *facts = &socket->facts;
 	const char *names = text_string(&table->now.names);
-	size_t name = record->name ? record->name : peer ? peer->name : 0;
+	size_t name;
 
+	if (!peer && !record->peer && record->state != STATE_LISTEN)
+		peer = listener = unix_connects_to(wait, table);
+	name = record->name ? record->name : peer ? peer->name : 0;
 	*facts = facts_absent;
+	facts->unaccepted = listener != NULL;
 	facts->listens = record->state == STATE_LISTEN;
 	facts->accepts_there = record->name != 0;
 	if (peer && peer->name)
 		facts->remote = name_transient_string(names + peer->name);
-	socket->peer = record->peer;
+	socket->peer = listener ? listener->inode : record->peer;
 	text_add_string(&text, "unix");
 	if (name)
 		text_add_format(&text, " %s", names + name);
 	facts->brief = name_transient(text_string(&text), text.length);
-	if (facts->listens || (!record->peer && !record->name))
+	if (facts->listens || (!socket->peer && !record->name))
 		text_add_format(&text, " %s", state_name(record->state));
 	facts->connection = name_taken(&text);
 	if (facts->listens)
@@ -260,7 +289,7 @@ static bool socket_renew(const struct wait *wait, struct socket *socket)
 		socket->facts.connection = socket->facts.brief =
 			name_transient_string(socket->protocol->name);
 	} else if (table->group == DIAG_UNIX) {
-		unix_describe(socket, table, record);
+		unix_describe(wait, socket, table, record);
 	} else {
 		inet_describe(socket, table, record);
 	}
@@ -314,7 +343,8 @@ static void peer_add(struct wait *wait, struct socket *socket, int fd)
 	    socket->protocol->group != DIAG_UNIX)
 		return;
 	comm = comm_find(wait->waits->comms, wait->waits->root, facts->peer_pid, wait->now_ns);
-	text_add_format(&text, "%s" WAITS_ON_PEER "%lld %s", facts->brief,
+	text_add_format(&text, "%s%s%lld %s", facts->brief,
+			facts->unaccepted ? WAITS_ON_UNACCEPTED : WAITS_ON_PEER,
 			(long long)facts->peer_pid, comm ? comm : "?");
 	facts->connection = name_taken(&text);
 }

@@ -223,6 +223,27 @@ while True:
         time.sleep(0.02)
 """
 
+# The first connection is in the queue of the server, which accepts none, and the queue has no room for the other one
+UNACCEPTED = r"""
+import socket
+path = "%(path)s"
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+listener.listen(0)
+server = part("server", stay)
+def ask():
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    client.send(b"?")
+    client.recv(1)
+queued = part("waiter", ask, listener.fileno())
+while open("/proc/%%d/syscall" %% queued).read().split()[0] not in ("45", "207"):
+    time.sleep(0.01)
+connecting = part("waiter", ask, listener.fileno())
+listener.close()
+ready(%(which)s, server)
+"""
+
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
     SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
@@ -327,6 +348,28 @@ def wait_for_seccomp_of_two(ctx):
     waiter, _, _ = begin(ctx, SECCOMP_OF_TWO)
     row = last_row(ctx, waiter)
     check((row["waits_on"], row["why"], row["chain"]) == ("seccomp supervisor", "file", "waiter"), "%s", row)
+
+
+def unaccepted(ctx, which, abstract, functions):
+    name = ("\\0" if abstract else "") + ctx.temporary() + "/socket"
+    script = UNACCEPTED % {"path": name, "which": which}
+    KERNEL_FUNCTION[script] = functions
+    waiter, server, _ = begin(ctx, script)
+    row = last_row(ctx, waiter)
+    expect(row, "unix %s not accepted by %d server" % (name.replace("\\0", "@"), server), server, "socket", "client")
+
+
+@case
+def wait_for_unix_accept(ctx):
+    """A thread that asks over a unix socket waits for the process that has not accepted its connection, asleep in another call."""
+    unaccepted(ctx, "queued", False, "unix_stream_*")
+
+
+@case
+def wait_for_unix_queue(ctx):
+    """A thread that connects to a unix socket, by path or abstract name, waits for the process whose queue is full."""
+    unaccepted(ctx, "connecting", False, "unix_*")
+    unaccepted(ctx, "connecting", True, "unix_*")
 
 
 @case(alone=True)  # nobody can make a network namespace meanwhile

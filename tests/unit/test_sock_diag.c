@@ -58,7 +58,8 @@ static void cut_answers(void **state)
 	answer(ends[1], &message, sizeof(message.header) - 1);
 	message = message_of(4);
 	answer(ends[1], &message, message.header.nlmsg_len);
-	assert_int_equal(send(ends[1], &done, sizeof(done), 0), sizeof(done));
+	for (int query = 0; query < 2; query++)
+		assert_int_equal(send(ends[1], &done, sizeof(done), 0), sizeof(done));
 	assert_true(diag_table_read(&table, 1, INT64_MAX));
 	for (uint32_t inode = 1; inode <= 4; inode++)
 		assert_int_equal(diag_record_find(&table, inode) != NULL, inode != 3);
@@ -136,11 +137,58 @@ static void listeners(void **state)
 	close(ends[1]);
 }
 
+/* A socket in the queue of a listener leads to that one, and so does a name that one listener alone
+ * has. */
+static void queues_of_unix_sockets(void **state)
+{
+	static const struct {
+		uint32_t inode, state;
+		const char *name; /* of 8 bytes with its NUL */
+	} rows[] = {{5, LISTEN, "/run/up"}, {6, LISTEN, "/run/tw"}, {7, ESTABLISHED, ""},
+		    {8, LISTEN, "/run/tw"}, {9, ESTABLISHED, ""},   {10, ESTABLISHED, "/run/ot"}};
+	const struct nlmsghdr done = {.nlmsg_type = NLMSG_DONE, .nlmsg_len = sizeof(done)};
+	const uint32_t queued[] = {0, 7};
+	struct diag_table table = {.group = DIAG_UNIX};
+	struct message message;
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	table.fd = ends[0];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		message = message_of(rows[i].inode);
+		message.socket.udiag_state = (uint8_t)rows[i].state;
+		message.attribute =
+			(struct rtattr){.rta_type = UNIX_DIAG_NAME, .rta_len = RTA_LENGTH(8)};
+		snprintf(message.rest, sizeof(message.rest), "%s", rows[i].name);
+		if (*rows[i].name)
+			message.header.nlmsg_len += RTA_SPACE(8);
+		answer(ends[1], &message, message.header.nlmsg_len);
+	}
+	assert_int_equal(send(ends[1], &done, sizeof(done), 0), sizeof(done));
+	message = message_of(5);
+	message.attribute =
+		(struct rtattr){.rta_type = UNIX_DIAG_ICONS, .rta_len = RTA_LENGTH(sizeof(queued))};
+	memcpy(message.rest, queued, sizeof(queued));
+	message.header.nlmsg_len += RTA_SPACE(sizeof(queued));
+	answer(ends[1], &message, message.header.nlmsg_len);
+	assert_int_equal(send(ends[1], &done, sizeof(done), 0), sizeof(done));
+	assert_true(diag_table_read(&table, 1, INT64_MAX));
+	assert_int_equal(diag_record_listener(&table, diag_record_find(&table, 7))->inode, 5);
+	assert_null(diag_record_listener(&table, diag_record_find(&table, 9)));
+	assert_int_equal(diag_record_named(&table, "/run/up")->inode, 5);
+	assert_null(diag_record_named(&table, "/run/tw"));
+	assert_null(diag_record_named(&table, "/run/ot"));
+	diag_table_done(&table);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_answers),
 		cmocka_unit_test(listeners),
+		cmocka_unit_test(queues_of_unix_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
