@@ -107,8 +107,8 @@ def nothing_left_inside(ctx):
 
 @case(long=True)
 def inside_facts(ctx):
-    """In a pid namespace of its own the other ways to see switches work."""
-    run_inside(ctx, "without_facts")
+    """In a pid namespace of its own the other ways to see switches work, and threads that slept before tsnap came have stacks."""
+    run_inside(ctx, "without_facts", "choose_by_words")
 
 
 @case(long=True)

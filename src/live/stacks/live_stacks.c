@@ -155,6 +155,18 @@ static uint32_t kernel_read(struct live_stacks *stacks, const struct stack_wait 
 	return stack_of_kernel(&stacks->table, &kernel);
 }
 
+/* True if the thread has not run since its record was copied. The kernel has a record of a thread
+ * that was asleep before tsnap came from its first switch on where ids are translated. */
+static bool sleeps_on(const struct live_stacks *stacks, const struct thread_state *record)
+{
+	const struct thread_state *seed;
+
+	if (record->sched.tid)
+		return record_still(&stacks->context->kernel.table, record);
+	seed = live_seed_waiting(&stacks->context->seed, record->identity.tid);
+	return seed && seed->identity.tid;
+}
+
 static void stacks_read(struct live_stacks *stacks, uint32_t at)
 {
 	const struct stack_wait *wait = &stacks->waiting[at];
@@ -163,7 +175,7 @@ static void stacks_read(struct live_stacks *stacks, uint32_t at)
 	int user_err = 0, kernel_err = 0;
 
 	/* a thread that runs again has nothing to read */
-	if (!record_still(&stacks->context->kernel.table, &wait->record)) {
+	if (!sleeps_on(stacks, &wait->record)) {
 		stacks->moved_count += !kept_set(stacks, wait, true);
 		return;
 	}
@@ -171,7 +183,7 @@ static void stacks_read(struct live_stacks *stacks, uint32_t at)
 		user = user_read(stacks, at, &user_err);
 	if (stacks->needs & NEED_KSTACK)
 		kernel = kernel_read(stacks, wait, &kernel_err);
-	if (!record_still(&stacks->context->kernel.table, &wait->record)) {
+	if (!sleeps_on(stacks, &wait->record)) {
 		stacks->moved_count += !kept_set(stacks, wait, true);
 		return;
 	}
