@@ -25,7 +25,8 @@
 #define PATHS_MAX 16384
 #define PATH_STILL_NS NS_PER_SECOND
 #define PATH_LONG_NS (10 * NS_PER_SECOND) /* where the kernel shows the same groups */
-#define IDLE_US 2000	    /* a thread that waited so long beside an idle CPU is held back */
+#define IDLE_US 2000	 /* a thread that waited so long beside an idle CPU is held back */
+#define RT_HELD_US 10000 /* a real-time thread is held back for 50 ms; a host can steal some ms */
 #define LATELY_NS 300000000 /* some periods, of 100 ms unless somebody chose others */
 
 /* The group of a thread in the hierarchy of CPU quotas. */
@@ -151,7 +152,9 @@ const char *live_runq_budget(const struct sample *sample, int64_t policy,
 		*due = !known || class_rank(stat.policy) < rank;
 	}
 	/* a thread that was just woken is about to displace the other one */
-	return *due && known && sample->now.state_us >= IDLE_US ? words[rank] : NULL;
+	return *due && known && sample->now.state_us >= (rank == 1 ? RT_HELD_US : IDLE_US)
+		       ? words[rank]
+		       : NULL;
 }
 
 bool live_runq_where(const struct sample *sample, int64_t *cpu, int64_t *policy)
