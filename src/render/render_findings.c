@@ -946,12 +946,13 @@ const struct renderer renderer_json_findings = {
 static void first_add(struct text *out, const struct interval *interval)
 {
 	const struct findings *findings = report_state(interval->report, &findings_part);
-	struct about about = {interval, findings, finding_at(findings, 0), NAMES_TWO};
+	struct about about = {interval, findings, NULL, NAMES_TWO};
 
-	if (findings->count)
-		sentence_add(out, &about,
-			     interval->width > MINUTE_COLUMNS ? interval->width - MINUTE_COLUMNS
-							      : 0);
+	if (!findings->count)
+		return;
+	about.finding = finding_at(findings, 0);
+	sentence_add(out, &about,
+		     interval->width > MINUTE_COLUMNS ? interval->width - MINUTE_COLUMNS : 0);
 }
 
 const struct renderer renderer_finding = {
