@@ -212,6 +212,7 @@ ready(waiter, server)
 """
 
 # Each move waits for a grace period of RCU, and so do the others, for the mutex
+# All move at the same time, and have rested before: the first one has the mutex for a grace period of RCU, which moves soon after others need not wait for
 MOVERS = """
 import os, sys, time
 print("ready", flush=True)
@@ -220,7 +221,7 @@ while True:
     for group in sys.argv[1:]:
         with open(group + "/cgroup.procs", "w") as file:
             file.write(me)
-        time.sleep(0.02)
+        time.sleep(0.25 - time.time() % 0.25)
 """
 
 # The first connection is in the queue of the server, which accepts none, and the queue has no room for the other one
