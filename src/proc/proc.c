@@ -347,9 +347,10 @@ int proc_namespace_ids_read(const char *root, int64_t pid, int64_t tid, int64_t 
 	return length < 0 ? length : proc_namespace_ids_parse(status, namespace_pid, namespace_tid);
 }
 
-/* Links of the directory task: one for each thread, "." and ".." (proc_task_getattr() of
+/* Links of the directory task, beside one for each thread: "." and ".." (proc_task_getattr() of
  * fs/proc/base.c). */
-#define SINGLE_THREAD_LINKS 3
+#define LINKS_BESIDE 2
+#define SINGLE_THREAD_LINKS (LINKS_BESIDE + 1)
 #define COMM_BYTES 65 /* of a kernel worker, which /proc shows with its work queue */
 
 /* Parses a text that is a decimal id, 1 to INT_MAX; 0 for anything else. */
@@ -604,6 +605,15 @@ bool proc_fd_is(const char *root, int64_t pid, int64_t tid, int fd, const char *
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	return proc_link_read(root, pid, tid, name, target, sizeof(target)) > 0 &&
 	       !strcmp(target, link);
+}
+
+int64_t proc_thread_count(const char *root, int64_t pid)
+{
+	char path[PATH_MAX];
+	struct stat task;
+
+	snprintf(path, sizeof(path), "%s/%lld/task", root, (long long)pid);
+	return stat(path, &task) ? 0 : (int64_t)task.st_nlink - LINKS_BESIDE;
 }
 
 DIR *proc_dir_open(const char *root, int64_t pid, const char *name)

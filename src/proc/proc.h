@@ -91,6 +91,8 @@ char *proc_fdinfo_read(const char *root, int64_t pid, int64_t tid, int fd, bool 
 /* True if the thread's descriptor fd has that link. */
 bool proc_fd_is(const char *root, int64_t pid, int64_t tid, int fd, const char *link);
 
+/* Returns the number of threads of a process, without listing them; 0: it is gone. */
+int64_t proc_thread_count(const char *root, int64_t pid);
 /* Opens the directory `name` ("fd", "task") of a process, which the caller closes; NULL: it is
  * gone. */
 DIR *proc_dir_open(const char *root, int64_t pid, const char *name);

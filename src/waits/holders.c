@@ -342,13 +342,9 @@ static void descriptor_meet(struct holders *holders, int64_t pid, int fd, bool n
 /* Opens the threads of a process that has several. */
 static DIR *threads_open(const struct holders *holders, int64_t pid)
 {
-	char path[PATH_MAX];
-	struct stat threads;
-
-	snprintf(path, sizeof(path), "%s/%lld/task", holders->root, (long long)pid);
-	/* a link for each thread, and two more */
-	return avoids_process(pid) || stat(path, &threads) || threads.st_nlink <= 3 ? NULL
-										    : opendir(path);
+	return avoids_process(pid) || proc_thread_count(holders->root, pid) <= 1
+		       ? NULL
+		       : proc_dir_open(holders->root, pid, "task");
 }
 
 static DIR *descriptors_open(const struct holders *holders, int64_t pid)

@@ -21,7 +21,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define SERVED_MAX 65536 /* threads */
 #define THREADS_MAX 16	 /* limit of threads of a client that are read */
@@ -129,13 +128,8 @@ static bool client_waits(struct wait *wait, const struct socket_facts *socket, i
 
 static bool is_only_thread(const struct wait *wait)
 {
-	char path[PATH_MAX];
-	struct stat tasks;
-
-	if (wait->tid != wait->pid)
-		return false;
-	snprintf(path, sizeof(path), "%s/%lld/task", wait->waits->root, (long long)wait->pid);
-	return !avoids_process(wait->pid) && !stat(path, &tasks) && tasks.st_nlink == 3;
+	return wait->tid == wait->pid && !avoids_process(wait->pid) &&
+	       proc_thread_count(wait->waits->root, wait->pid) == 1;
 }
 
 /* Finds a connection on which the process owes an answer, and its descriptor; -1: there is none, or

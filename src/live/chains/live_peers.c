@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 
 #define PEERS_MAX 1024	    /* threads of one process that are looked at */
 #define PEERS_SCAN_MAX 4096 /* threads of all processes that are looked at in one scan */
@@ -64,7 +63,7 @@ struct seen_thread {
 /* The threads that a process had when they were listed. */
 struct thread_list {
 	struct cache_entry entry; /* key: pid */
-	uint64_t links;		  /* link count of their directory; 0: not listed */
+	int64_t listed;		  /* number of threads that it had; 0: not listed */
 	int64_t *tids;
 	size_t count, capacity;
 	bool whole, goroutines;
@@ -147,21 +146,12 @@ static bool has_goroutines(int64_t pid)
 	return user_memory_read(PROC, pid, pid, GO_HEAP, &byte, 1) == 1;
 }
 
-/* Returns the links of the directory of a process's threads: the kernel counts one for each thread,
- * and two more. 0: the process is gone. */
-static uint64_t links_read(const char *path)
+static void list_read(struct thread_list *list, int64_t pid, int64_t count)
 {
-	struct stat task;
-
-	return stat(path, &task) ? 0 : task.st_nlink;
-}
-
-static void list_read(struct thread_list *list, const char *path, int64_t pid, uint64_t links)
-{
-	DIR *dir = opendir(path);
+	DIR *dir = proc_dir_open(PROC, pid, "task");
 	int64_t tid;
 
-	list->links = links;
+	list->listed = count;
 	list->count = 0;
 	list->whole = true;
 	while (list->whole && (tid = proc_dir_next(dir)) >= 0) {
@@ -204,20 +194,20 @@ static bool list_take(struct live_peers *threads, struct live_context *context,
 	return all;
 }
 
-static void threads_read(struct live_peers *threads, struct live_context *context, const char *path,
-			 uint64_t links, struct peer_process *process)
+static void threads_read(struct live_peers *threads, struct live_context *context, int64_t count,
+			 struct peer_process *process)
 {
 	bool added;
 	struct thread_list *list = cache_get(&threads->lists, (uint64_t)process->pid,
 					     context->now.scan_time.now_ns, &added);
-	bool listed = list->links == links;
+	bool listed = list->listed == count;
 
 	if (!listed)
-		list_read(list, path, process->pid, links);
+		list_read(list, process->pid, count);
 	if (list_take(threads, context, list, process) || !listed)
 		return;
 	/* the process has as many threads as before, but others */
-	list_read(list, path, process->pid, links);
+	list_read(list, process->pid, count);
 	list_take(threads, context, list, process);
 }
 
@@ -291,18 +281,16 @@ static struct peer_process *peer_process_find(struct live_peers *threads,
 	bool added;
 	struct peer_process *process =
 		keyed_put(&threads->processes, sizeof(*process), (uint64_t)pid, &added);
-	char path[64];
-	uint64_t links;
+	int64_t count;
 
 	if (!added)
 		return process;
-	snprintf(path, sizeof(path), PROC "/%lld/task", (long long)pid);
-	links = links_read(path);
+	count = proc_thread_count(PROC, pid);
 	*process = (struct peer_process){
-		.pid = pid, .first = threads->count, .whole = true, .single = links == 3};
-	if (process->single || !links)
+		.pid = pid, .first = threads->count, .whole = true, .single = count == 1};
+	if (process->single || !count)
 		return process;
-	threads_read(threads, context, path, links, process);
+	threads_read(threads, context, count, process);
 	threads_index(threads, process);
 	holders_activate(threads, process);
 	process_count(threads, process);

@@ -339,15 +339,12 @@ static uint64_t own_switches(const struct thread_state *record)
 bool episode_lasts(struct live_context *context, const struct thread_state *record, bool runs)
 {
 	const struct thread_table *table = &context->kernel.table;
-	const struct thread_state *seed;
 	struct thread_state copy;
 	uint64_t begun;
 	uint32_t tid, state;
 
-	if (!record->sched.tid) { /* seed: the kernel has a record from the first switch on */
-		seed = live_seed_waiting(&context->seed, record->identity.tid);
-		return seed && seed->identity.tid;
-	}
+	if (!record->sched.tid) /* seed: the kernel has a record from the first switch on */
+		return live_seed_waiting(&context->seed, record->identity.tid);
 	/* the facts are read before the record is, so that a switch before them is seen */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (table->mapped) {

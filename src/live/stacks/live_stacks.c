@@ -159,12 +159,9 @@ static uint32_t kernel_read(struct live_stacks *stacks, const struct stack_wait 
  * that was asleep before tsnap came from its first switch on where ids are translated. */
 static bool sleeps_on(const struct live_stacks *stacks, const struct thread_state *record)
 {
-	const struct thread_state *seed;
-
-	if (record->sched.tid)
-		return record_still(&stacks->context->kernel.table, record);
-	seed = live_seed_waiting(&stacks->context->seed, record->identity.tid);
-	return seed && seed->identity.tid;
+	return record->sched.tid
+		       ? record_still(&stacks->context->kernel.table, record)
+		       : live_seed_waiting(&stacks->context->seed, record->identity.tid) != NULL;
 }
 
 static void stacks_read(struct live_stacks *stacks, uint32_t at)
