@@ -141,6 +141,24 @@ struct thread_state {
 	__u32 key; /* key in the thread state array: its slot, or the tid where that is a hash */
 };
 
+/* The scheduler takes a thread from its run queue at most so long before the switch, unless it
+ * looks for work on many other CPUs in between. */
+#define ON_ITS_WAY_OUT_NS 100000
+
+/* Returns when a thread's sleep turned into waiting for a CPU: now_ns if no wake-up was seen
+ * before. One that came between the thread's last switch in and its switch out ended this very
+ * sleep if the thread was on its way out then; earlier it met a thread that ran. */
+static inline __u64 sleep_end_ns(const struct thread_state *thread, __u64 now_ns)
+{
+	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns;
+
+	if (wake_ns > out_ns && wake_ns < now_ns)
+		return wake_ns;
+	if (wake_ns >= thread->sched.in_ns && out_ns - wake_ns < ON_ITS_WAY_OUT_NS)
+		return out_ns;
+	return now_ns;
+}
+
 /* Forks, execs and exits by name and user, where they are wanted (processes.bpf.c). */
 #define PROCESS_KEYS_MAX 4096
 #define PROCESS_OTHERS_UID 0xffffffffu /* uid of the row for all without one; it has no name */

@@ -419,6 +419,15 @@ static void totals_grow_by_the_present_state(void **state)
 	assert_int_equal(totals.disk_ns, 20 * US);
 	assert_int_equal(totals.runq_ns, 30 * US);
 	assert_int_equal(totals.sleep_ns, 0);
+	scene.record.wake.wake_ns = 949 * US; /* on its way out: it never slept */
+	record_totals(&scene.record, &scene.scan_time, STATE_RQ, &totals);
+	assert_int_equal(totals.disk_ns, 0);
+	assert_int_equal(totals.runq_ns, 50 * US);
+	scene.record.sched.in_ns = 100 * US;
+	scene.record.wake.wake_ns = 849 * US; /* it ran on, and what woke it later was not seen */
+	record_totals(&scene.record, &scene.scan_time, STATE_RQ, &totals);
+	assert_int_equal(totals.disk_ns, 50 * US);
+	assert_int_equal(totals.runq_ns, 0);
 }
 
 static void totals_are_given_out_once(void **state)

@@ -301,8 +301,7 @@ void record_totals(const struct thread_state *record, const struct live_scan_tim
 		   enum thread_state_kind state, struct live_totals *totals)
 {
 	const struct thread_sched *sched = &record->sched;
-	int64_t out_ns = (int64_t)sched->out_ns, wake_ns = (int64_t)record->wake.wake_ns;
-	int64_t asleep_ns = 0;
+	int64_t out_ns = (int64_t)sched->out_ns, asleep_ns = 0;
 
 	*totals = (struct live_totals){
 		.at_ns = scan_time->now_ns,
@@ -328,9 +327,9 @@ void record_totals(const struct thread_state *record, const struct live_scan_tim
 	/* sleep and run queue are split as switch_in() in bpf_text/sched_switch.bpf.c will do it */
 	if (state != STATE_RQ && (state != STATE_ON || sched->state))
 		asleep_ns = span_ns(out_ns, scan_time->now_ns);
-	else if (sched->state && wake_ns > out_ns)
+	else if (sched->state)
 		asleep_ns =
-			span_ns(out_ns, wake_ns < scan_time->now_ns ? wake_ns : scan_time->now_ns);
+			span_ns(out_ns, (int64_t)sleep_end_ns(record, (uint64_t)scan_time->now_ns));
 	totals->runq_ns += span_ns(out_ns, scan_time->now_ns) - asleep_ns;
 	if (task_state_kind(sched->state) == STATE_DISK)
 		totals->disk_ns += asleep_ns;
