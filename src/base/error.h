@@ -13,6 +13,7 @@ enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
+	EXIT_FOUND = 3,	       /* what --when waited for was there: no failure */
 	EXIT_HOST_CANNOT = 77, /* the host does not support it; the line has the reason */
 };
 

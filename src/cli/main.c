@@ -19,6 +19,7 @@
 #include "base/required_calls.h"
 #include "recording/recording.h"
 #include "recording/retention.h"
+#include "report/findings.h"
 #include "render/render_rows.h"
 #include "report/column_list.h"
 #include "sandbox/sandbox.h"
@@ -210,6 +211,7 @@ static int mode_run(const struct config *config, struct error *e)
 			   e);
 	case MODE_LIST:
 		columns_describe(&words);
+		findings_describe(&words);
 		trace_kinds_describe(&words);
 		if (config->list_word)
 			err = rows_keep(&words, config->list_word, e);
@@ -286,8 +288,8 @@ int main(int argc, char **argv)
 	if (keeper_is_lost())
 		output_complain("the keeper process was killed: tsnap has ended properly, as after "
 				"SIGTERM");
-	code = error_end(&e, err);
-	if (code) {
+	code = err > 0 ? EXIT_FOUND : error_end(&e, err);
+	if (code && code != EXIT_FOUND) {
 		bool more = e.detail && !config.report.verbose && !strstr(e.line, "-v ");
 
 		if (code != EXIT_USAGE && !strstr(e.line, "(seccomp)"))

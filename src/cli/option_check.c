@@ -227,26 +227,45 @@ static int stacks_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+/* Reads --when if it is about findings: without -o, intervals until one has them. */
+static int when_check(struct config *config, struct error *e)
+{
+	int given = config->when
+			    ? finding_condition_read(&config->report.condition, config->when, e)
+			    : 0;
+
+	if (given <= 0 || config->record)
+		return given < 0 ? given : 0;
+	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
+		return usage(e, "--when", "is for a report, --json and -o");
+	config->report.findings = true;
+	if (!config->interval_us && !config->count)
+		config->count = 1;
+	return 0;
+}
+
 /* Checks --findings, which has columns of its own, and is about all work and waiting. */
 static int findings_check(struct config *config, struct error *e)
 {
+	const char *option = config->report.condition.given ? "--when" : "--findings";
+
 	if (!config->report.findings)
 		return 0;
 	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
-		return usage(e, "--findings", "is for a report and --json");
+		return usage(e, option, "is for a report and --json");
 	if (config->groups || config->by || config->more_columns || config->report.stacks ||
 	    config->report.heatmap)
-		return usage(e, "--findings",
+		return usage(e, option,
 			     "shows rows with -g alone: it can't go with --report, -G, --by, "
 			     "--stacks or --heatmap");
 	if (config->all_states || config->on_cpu || config->off_cpu)
 		return usage(
-			e, "--findings",
+			e, option,
 			"covers all work and waiting: it can't go with -a, --on-cpu or --off-cpu");
 	if (config->mode == MODE_FORMAT &&
 	    (config->columns || config->trace || config->report.patience_us || config->stack_dict))
 		return usage(
-			e, "--findings",
+			e, option,
 			"with --json writes findings only: it can't go with -g, --trace, --slower, "
 			"--patience or --stack-dict");
 	config->report.findings_step_us = config->report.by_time_us;
@@ -268,8 +287,11 @@ static int record_check(struct config *config, struct error *e)
 	if (!config->record) {
 		if (config->archive_hz)
 			return usage(e, "--archive", "needs -o DIR");
-		if (config->when)
-			return usage(e, "--when", "needs -o DIR");
+		if (config->when && !config->report.condition.given)
+			return usage(
+				e, "--when",
+				"needs -o DIR, unless it is about findings: 'finding=NAME,...' "
+				"or 'findings>NUMBER'");
 		if (config->flush_us)
 			return usage(e, "--flush", "needs -o DIR");
 		if (retention->keep_us || retention->keep_bytes || retention->keep_free_tenths)
@@ -490,13 +512,14 @@ static const char *slower_kind(void)
 
 int config_check(struct config *config, struct error *e)
 {
-	int begun = goroutines_begin(config, e);
+	int begun = goroutines_begin(config, e), err = begun ? begun : when_check(config, e);
 	bool rows = writes(config, RENDERER_ROWS) && !config->groups && !config->report.findings;
 	bool samples = config->mode == MODE_REPORT || config->mode == MODE_FORMAT ||
 		       config->mode == MODE_TOP;
 	bool recorded = config->replay || config->diff;
-	int err = begun ? begun : record_check(config, e);
 
+	if (!err)
+		err = record_check(config, e);
 	if (!err)
 		err = selection_check(config, e);
 	if (!err)

@@ -150,7 +150,9 @@ const struct option_row option_table[] = {
 	{0, "keep-free", "PERCENT",
 	 "with -o: delete the oldest files to keep PERCENT of the file system free (5%)",
 	 PERCENT(retention.keep_free_tenths, 1, 999)},
-	{0, "when", "EXPR", "with -o: record only the scans around samples for which EXPR is true",
+	{0, "when", "EXPR",
+	 "report once 'finding=NAME,...' or 'findings>NUMBER' is true, and exit with 3; with -o: "
+	 "record only the scans around that, or around samples for which EXPR is true",
 	 TEXT(when)},
 	{0, "keep-around", "TIME",
 	 "with --when: record TIME before and after each of them (default: 30s)",

@@ -144,6 +144,7 @@ static void finding_add(struct replay_times *times, int64_t number)
 	before = line->length;
 	config.mode = MODE_FORMAT;
 	config.format = &renderer_finding;
+	config.report.condition.given = false;
 	if (part->from_us == ABSENT || part->from_us < from_us)
 		part->from_us = from_us;
 	if (part->until_us == ABSENT || part->until_us > from_us + times->step_us)

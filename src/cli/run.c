@@ -363,10 +363,13 @@ static int run_show(struct run *run, struct error *e)
 	run_find_unrecorded(run);
 	run->interval.status = &status;
 	run->interval.follows = run->shown > 0;
-	run->renderer->add(&report->out, &run->interval);
+	if (!report->unwanted) {
+		run->renderer->add(&report->out, &run->interval);
+		run->shown++;
+	}
 	run->interval.status = NULL;
 	report_clear(report);
-	keeper_progress()->reports = ++run->shown;
+	keeper_progress()->reports = run->shown;
 	keeper_progress()->delivered_ns = run->scan.scan_time_ns;
 	return run_write(run, e);
 }
@@ -678,9 +681,13 @@ int run_into(struct text *text, const struct config *config, source_opener *open
 			run_report_footer(&run);
 		if (!err && !run.report.total_us && signals_stop() && !config->replay)
 			tell(NOTHING_SAMPLED);
+		else if (!err && config->report.condition.given && !run.shown)
+			tell("not found: no interval had what --when waits for\n");
 	}
 	run_done(&run);
-	return err == -EPIPE && !e->line[0] ? 0 : err;
+	if (err == -EPIPE && !e->line[0])
+		err = 0;
+	return !err && config->report.condition.given && run.shown ? 1 : err;
 }
 
 int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),

@@ -15,8 +15,9 @@ typedef int source_opener(const struct config *config, struct filter *filter, ui
 
 /* Samples as config says and writes reports or rows to standard output, until it is done or a
  * signal (INT, TERM, HUP) requests the end: then the samples so far are shown; a second signal ends
- * the process at once. tell gets lines for standard error, when they are known. 0 or -errno with
- * e; if the reader has closed the pipe, the end is silent. */
+ * the process at once. tell gets lines for standard error, when they are known. 0; 1 if --when
+ * found what it waits for; or -errno with e; if the reader has closed the pipe, the end is silent.
+ */
 int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),
 	struct error *e);
 

@@ -992,6 +992,7 @@ static void findings_end(void *state, struct report *report)
 	struct findings *findings = state;
 
 	findings_fill(findings, &report->tally, report->status, report->source);
+	report->unwanted = !finding_condition_met(&report->config->condition, findings);
 	report_lacks(report, &findings->list, &findings->unrecorded);
 	report_miss(report, "samples dropped: more kinds than --findings keeps",
 		    findings->groups.refused);

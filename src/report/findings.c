@@ -724,113 +724,133 @@ static bool requests_in_doubt(const struct finding *finding, const struct findin
 /* clang-format off */
 const struct finding_row finding_rows[] = {
 	/* a cycle that a timeout or a signal may end (root_why: cycle) */
-	{"deadlock", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock, NULL,
+	{"deadlock", "threads that hold locks wait for each other, for ever", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock, NULL,
 	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
 	 "--chains"},
 	/* processes that request something of each other, and hold no lock */
-	{"cycle", "locks", true, false, takes_cycle, key_tid, NULL, holds_long, always_in_doubt,
+	{"cycle", "processes wait for requests of each other", "locks", true, false, takes_cycle, key_tid, NULL, holds_long, always_in_doubt,
 	 "{waiters} {wait} for each other, in a cycle|, {for} so far",
 	 "--chains"},
 	/* a stopped job that nobody waits for; a debugger's short stops */
-	{"stopped", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_stopped, NULL,
+	{"stopped", "threads wait for a process that is stopped or traced", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_stopped, NULL,
 	 "{waiters} {wait} for {culprit}, which {doing}|, {for}",
 	 "{process}"},
 	/* a group that is throttled while nobody in it has to wait for long */
-	{"quota", "quotas", false, false, takes_quota, key_end, thing_end, holds_quota, NULL,
+	{"quota", "threads wait for the CPU quota of their control group", "quotas", false, false, takes_quota, key_end, thing_end, holds_quota, NULL,
 	 "{waiters} {wait} for the CPU quota of {thing}|{throttled}|{symptoms}",
 	 "--cgroup {thing} -g comm,state,runq_why"},
 	/* real-time threads that stay within their budget */
-	{"budget", "quotas", false, false, takes_budget, key_end, thing_end, holds_enough, NULL,
+	{"budget", "threads wait because their real-time or deadline budget is used up", "quotas", false, false, takes_budget, key_end, thing_end, holds_enough, NULL,
 	 "{waiters} {wait} because the {thing} is used up|; {longest} at most|{symptoms}",
 	 "-g comm,state,runq_why,policy"},
 	/* a holder in a run queue whose priority is that of who waits */
-	{"inversion", "locks", true, false, takes_lock, key_lock, thing_lock, holds_inversion, several_in_doubt,
+	{"inversion", "threads wait for one of lower priority, which gets no CPU", "locks", true, false, takes_lock, key_lock, thing_lock, holds_inversion, several_in_doubt,
 	 "{waiters} {wait} for {culprit}, whose priority is lower|: {priorities}|; it {doing}|; it has {thing}|; {longest} at most",
 	 "-p {pid} -g comm,state,priority,cpu,chain"},
 	/* a busy lock that is held for less than anybody notices */
-	{"lock", "locks", true, false, takes_lock, key_lock, thing_lock, holds_lock, NULL,
+	{"lock", "threads wait for the holder of a lock", "locks", true, false, takes_lock, key_lock, thing_lock, holds_lock, NULL,
 	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
 	 "{process}"},
 	/* page cache that kswapd alone reclaims */
-	{"memory", "memory", false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough, NULL,
+	{"memory", "threads wait for memory: reclaim, swap, a limit", "memory", false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough, NULL,
 	 "{waiters} {wait} for memory: {thing}|; {longest} at most|{symptoms}",
 	 "-g comm,waits_on,kfuncs --filter state=D"},
 	/* a limit that is set and not used up */
-	{"io_limit", "disks", false, false, takes_disk, key_device, device_of, holds_io_limit, always_in_doubt,
+	{"io_limit", "threads wait for a device because of an I/O limit", "disks", false, false, takes_disk, key_device, device_of, holds_io_limit, always_in_doubt,
 	 "{waiters} {wait} for {thing}, held back by the I/O limit {limit}|{symptoms}",
 	 "-g cgroup,comm,io_dev,io_op --filter state=D"},
 	/* a device that is busy with many quick requests */
-	{"slow_disk", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk, always_in_doubt,
+	{"slow_disk", "threads wait for a device that answers late", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk, always_in_doubt,
 	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a few reads of a program that starts */
-	{"disk", "disks", false, false, takes_disk, key_device, device_of, holds_enough, always_in_doubt,
+	{"disk", "threads wait for a device that is busy", "disks", false, false, takes_disk, key_device, device_of, holds_enough, always_in_doubt,
 	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a limit of another group: the kernel does not say whom it holds back */
-	{"io_limit", "disks", false, false, takes_unready, key_unready, thing_unready, holds_io_limit, always_in_doubt,
+	{"io_limit", "threads wait for a device because of an I/O limit", "disks", false, false, takes_unready, key_unready, thing_unready, holds_io_limit, always_in_doubt,
 	 "{waiters} {wait}, held back by the I/O limit {limit}|, in {thing}",
 	 "-g cgroup,comm,syscall,io_dev --filter state=D"},
 	/* waits in D that end and begin again, as of a copy */
-	{"stuck", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_stuck, NULL,
+	{"stuck", "threads stay in D, for a second and longer", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_stuck, NULL,
 	 "{waiters} {wait} in D, {for} so far: {thing}",
 	 "-g comm,pid,syscall,waits_on,wchan,kfuncs --filter state=D"},
 	/* short locks of the kernel */
-	{"d_wait", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
+	{"d_wait", "threads wait in D, but not for a request of their own to a device", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
 	 "{waiters} {wait} in D, but not for a request of their own to a device: {things}|; {longest} at most",
 	 "-g comm,syscall,waits_on,wchan,kfuncs --filter state=D"},
 	/* a file system whose server answers soon */
-	{"file", "files", false, false, takes_file, key_unready, thing_unready, holds_noticed, NULL,
+	{"file", "threads wait for a file system's server", "files", false, false, takes_file, key_unready, thing_unready, holds_noticed, NULL,
 	 "{waiters} {wait} for the file system's server|, {longest} at most: {things}",
 	 "-g comm,pid,syscall,filename,state_us"},
 	/* a thread that polls for work while nobody waits for it */
-	{"sleeper", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed, NULL,
+	{"sleeper", "threads wait for one that sleeps on a timer", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed, NULL,
 	 "{waiters} {wait} for {culprit}, which sleeps on a timer|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} -a --stacks"},
 	/* a queue that is short beside the work that is done */
-	{"cpus", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus, NULL,
+	{"cpus", "threads wait for a CPU", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus, NULL,
 	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",
 	 "--on-cpu"},
 	/* wake-ups that meet on one CPU */
-	{"uneven_cpus", "CPUs", false, false, takes_cpus, key_one, NULL, holds_uneven_cpus, always_in_doubt,
+	{"uneven_cpus", "threads wait for a CPU while others are idle", "CPUs", false, false, takes_cpus, key_one, NULL, holds_uneven_cpus, always_in_doubt,
 	 "{waiters} {wait} for a CPU while CPUs are idle|, behind {culprit}|; {longest} at most|{symptoms}",
 	 "-g comm,cpu,state,cpus_allowed_list"},
 	/* a server that works for its clients, with time to spare */
-	{"busy_thread", "servers", true, false, takes_busy_thread, key_tid, NULL, holds_busy_thread, NULL,
+	{"busy_thread", "threads wait for one that is on a CPU all the time", "servers", true, false, takes_busy_thread, key_tid, NULL, holds_busy_thread, NULL,
 	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} --on-cpu --stacks"},
 	/* requests that are answered; clients that wait for news, or have waited for hours */
-	{"server", "servers", true, false, takes_server, key_server, thing_server, holds_server, NULL,
+	{"server", "threads wait for a process that does not answer", "servers", true, false, takes_server, key_server, thing_server, holds_server, NULL,
 	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|{unaccepted}|; {it} {doing}|{symptoms}",
 	 "{process}"},
 	/* system calls of a host that has CPUs to spare */
-	{"kernel", "system calls", false, false, takes_kernel, key_one, thing_call, holds_kernel, NULL,
+	{"kernel", "CPUs are full, mostly with work of the kernel", "system calls", false, false, takes_kernel, key_one, thing_call, holds_kernel, NULL,
 	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",
 	 "--on-cpu -g comm,syscall,kfunc"},
 	/* a build, or a shell script */
-	{"forks", "forks", false, true, takes_none, NULL, NULL, holds_forks, NULL,
+	{"forks", "very many processes are made", "forks", false, true, takes_none, NULL, NULL, holds_forks, NULL,
 	 "{rate} processes are made a second|, most by {culprit}|{symptoms}",
 	 "--trace exec"},
 	/* a server that makes a thread for each request */
-	{"new_threads", "threads", false, true, takes_none, NULL, NULL, holds_new_threads, NULL,
+	{"new_threads", "very many threads are made", "threads", false, true, takes_none, NULL, NULL, holds_new_threads, NULL,
 	 "{rate} threads are made a second|, most by {culprit}|{symptoms}",
 	 "-a -g comm,pid,num_threads"},
 	/* requests that are answered one by one */
-	{"switches", "switches", false, true, takes_none, NULL, NULL, holds_switches, NULL,
+	{"switches", "threads go to sleep and are woken very often", "switches", false, true, takes_none, NULL, NULL, holds_switches, NULL,
 	 "Threads go to sleep and are woken {rate} times a second|, most of {culprit}|{symptoms}",
 	 "-a -g comm,waker_comm,csw_per_s --sort csw_per_s"},
 	/* a pool that starts */
-	{"threads", "threads", false, true, takes_none, NULL, NULL, holds_threads, NULL,
+	{"threads", "more threads are made than end", "threads", false, true, takes_none, NULL, NULL, holds_threads, NULL,
 	 "{rate} more threads a second are made than end|, most by {culprit}|, now {threads}",
 	 "-a -g comm,pid,num_threads"},
 	/* short sleeps and runs between two scans, in which other threads are seen */
-	{"unseen", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, always_in_doubt,
+	{"unseen", "much of the time was not seen by any scan", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, always_in_doubt,
 	 "{share} of the time was not seen|: no scan met its threads in that state",
 	 "-F 200"},
 };
 /* clang-format on */
 
 const size_t finding_row_count = sizeof(finding_rows) / sizeof(finding_rows[0]);
+
+static const struct finding_row *row_named(const char *name)
+{
+	const struct finding_row *row = finding_rows;
+
+	while (strcmp(row->name, name) != 0)
+		row++;
+	return row;
+}
+
+void findings_describe(struct text *text)
+{
+	text_add_string(text, "\nFindings, for --findings and --when 'finding=NAME':\n");
+	for (const struct finding_row *row = finding_rows; row < finding_rows + finding_row_count;
+	     row++) {
+		if (row != row_named(row->name))
+			continue;
+		text_add_format(text, "  %-21s     %s\n", row->name, row->help);
+	}
+}
 
 /* Adding --------------------------------------------------------------------------------------- */
 
@@ -1304,15 +1324,6 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 	findings->none_us = sum(findings->none_us, finding->weight_us);
 }
 
-static const struct finding_row *row_named(const char *name)
-{
-	const struct finding_row *row = finding_rows;
-
-	while (strcmp(row->name, name) != 0)
-		row++;
-	return row;
-}
-
 /* Adds a finding without cases if its row holds. */
 static struct finding *counted_add(struct findings *findings, const char *name, int64_t weight_us,
 				   int64_t rate, struct finding_name culprit)
@@ -1483,6 +1494,7 @@ void findings_clear(void *state)
 {
 	struct findings *findings = state, kept = {
 						   .alone = findings->alone,
+						   .of_all = findings->of_all,
 						   .groups = findings->groups,
 						   .list = findings->list,
 					   };

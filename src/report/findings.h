@@ -64,6 +64,7 @@ struct finding_name {
 
 struct finding_row {
 	const char *name; /* stable name, for programs */
+	const char *help; /* what it is about, in --list */
 	const char *kind; /* word for the sentence about what is no problem */
 	bool of_roots;	  /* threads that wait for a root are the problem, and no symptom */
 	bool live;	  /* the command needs the live host */
@@ -152,6 +153,9 @@ static inline const struct finding *finding_at(const struct findings *findings, 
 {
 	return (const struct finding *)findings->found.rows + index;
 }
+
+/* Adds the list of findings for --list. */
+void findings_describe(struct text *text);
 
 /* Name with most time; NULL: there is none. */
 const struct finding_name *finding_first(const struct finding *finding, enum finding_party party);

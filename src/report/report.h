@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/exact_times.h"
+#include "report/finding_condition.h"
 #include "report/grid.h"
 #include "report/column_list.h"
 #include "report/tally.h"
@@ -29,9 +30,11 @@ struct time_rows;
 
 /* Options that parts read; a part of struct config (cli/config.h). */
 struct report_config {
-	int64_t stacks;		   /* --stacks: stacks of each line of a report; 0: none */
-	bool chains;		   /* --chains */
-	bool findings;		   /* --findings */
+	int64_t stacks; /* --stacks: stacks of each line of a report; 0: none */
+	bool chains;	/* --chains */
+	bool findings;	/* --findings */
+	/* --when of findings: other intervals are not shown */
+	struct finding_condition condition;
 	bool off_wake;		   /* --off-wake */
 	const char *critical_path; /* --critical-path as typed: ids or name patterns; NULL: none */
 	int64_t by_time_us;	   /* --by-time; 0: not given */
@@ -122,6 +125,7 @@ struct report {
 	struct text out;
 	const struct scan *scan;	    /* the present one */
 	bool in_scan;			    /* batches of it were taken */
+	bool unwanted;			    /* the interval that ends is not shown */
 	int64_t total_us;		    /* time in the whole run */
 	int64_t gap_scans;		    /* scans that are missing before it */
 	const struct source_status *status; /* of an interval that ends */

@@ -643,6 +643,19 @@ class Signals(unittest.TestCase):
         self.assertEqual((process.returncode, output), (1, b""))
         self.assertEqual(errors, b"tsnap: stopped before both files were read: no flame graph was written\n")
 
+    def test_waiting_for_a_finding(self):
+        """--when of findings shows the intervals that have one, and says by the exit status whether there was any."""
+        first = tsnap("--replay", "minutes.csv", "--when", "finding=deadlock,slow_disk", "-i", "60")
+        self.assertEqual((first.returncode, first.stderr), (3, b""))
+        self.assertEqual(re.findall(rb"(?m)^\d\. .*waits? for (\S+?),", first.stdout), [b"sda"])
+        any_of = tsnap("--replay", "minutes.csv", "--when", "findings>0", "--json", "-i", "60")
+        self.assertEqual(any_of.returncode, 3)
+        found = [json.loads(line)["finding"] for line in any_of.stdout.splitlines()]
+        self.assertEqual([name for name in found if name not in ("no_problem", "not_seen", "not_recorded")], ["server", "server", "slow_disk"])
+        none = tsnap("--replay", "minutes.csv", "--when", "finding=deadlock")
+        self.assertEqual((none.returncode, none.stdout, none.stderr),
+                         (0, b"", b"tsnap: not found: no interval had what --when waits for\n"))
+
     def test_ignored_hangup(self):
         process = subprocess.Popen(
             [TSNAP, "--replay", "-", "--csv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -71,7 +71,7 @@ def list_of(title):
     """{name: line} of the sections of --list whose heading begins with the title; "columns": the columns."""
     found, now = {}, "columns"
     for line in output(TSNAP, "--list").splitlines():
-        if re.match(r"(Needs|Several|States|Why|Kinds|Measures)\b", line):
+        if re.match(r"(Needs|Several|States|Why|Findings|Kinds|Measures)\b", line):
             now = re.match(r"\w+", line).group()
         elif line.startswith("  ") and now == title:
             found[line.split()[0]] = line
@@ -100,6 +100,8 @@ class Page(unittest.TestCase):
             self.assertEqual(list(entries(columns[section])), list(list_of(title)), section)
         self.assertGreater(len(list_of("columns")), 100)
         self.assertEqual({tag.split()[0] for tag in entries(columns["WAIT CLASSES"])}, set(list_of("Why")))
+        told = re.findall(r"[\w]+", " ".join(tag for tag in entries(page["FINDINGS"])))
+        self.assertLessEqual(set(list_of("Findings")), set(told))
 
     def test_prose_names_what_there_is(self):
         page = "\n".join("\n".join(lines) for page in PAGES for lines in page_sections(page).values())

@@ -640,7 +640,10 @@ static void counts(void **state)
 	assert_int_equal(finding_first(finding_at(&findings, 3), PARTY_CULPRITS)->pid, 77);
 	assert_int_equal(sum_of(&findings), findings.total_us);
 	/* threads that end unseen, with few forks */
+	findings.of_all = true;
 	findings_clear(&findings);
+	assert_true(findings.of_all); /* of the report, not of the interval */
+	findings.of_all = false;
 	account.thread.tid = account.thread.start_ns = ABSENT;
 	account.sums.new_threads = 9000;
 	account.sums.cpu_us = 3 * SECOND_US;
