@@ -335,6 +335,19 @@ bool text_ends(const char *string, const char *end)
 	return length >= tail && !strcmp(string + length - tail, end);
 }
 
+void text_shorten(struct text *text, size_t columns)
+{
+	static const char sign[] = "...";
+	size_t fit;
+
+	if (!columns || text_width(text_string(text)) <= columns)
+		return;
+	fit = text_fit(text_string(text), columns > sizeof(sign) ? columns - 3 : columns);
+	text->bytes[fit] = '\0';
+	text->length = fit;
+	text_add_string(text, sign);
+}
+
 bool text_lists(const char *list, size_t length, const char *name)
 {
 	size_t size = strlen(name);

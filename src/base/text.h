@@ -74,6 +74,9 @@ size_t text_width(const char *string);
 /* Bytes of string that fit into that many columns; no character is split. */
 size_t text_fit(const char *string, size_t columns);
 
+/* Cuts the text to that many columns, with "..." at its end; 0: any width. */
+void text_shorten(struct text *text, size_t columns);
+
 /* True if the string ends with that. */
 bool text_ends(const char *string, const char *end);
 

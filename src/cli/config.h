@@ -102,6 +102,9 @@ int config_check(struct config *config, struct error *e);
 /* The part of config that selects threads and their grouping. */
 struct query config_query(const struct config *config);
 
+/* Makes the list of names of recordings, up to a NULL; the caller frees it. */
+const char **config_replay_paths(const struct config *config);
+
 /* Adds what --help prints; all: every option, and the syntax of expressions and of parts of
  * files. */
 void options_describe(struct text *text, bool all);

@@ -75,21 +75,6 @@ static int stack_limit_raise(struct error *e)
 			 (unsigned long long)limit.rlim_max / 1024, STACK_LIMIT_MIN / 1024);
 }
 
-/* Makes the list of names of recordings, up to a NULL; the caller frees it. */
-static const char **replay_paths(const struct config *config)
-{
-	const char **paths;
-	size_t count = 0;
-
-	while (config->replay_more && config->replay_more[count])
-		count++;
-	paths = memory_get((count + 2) * sizeof(*paths));
-	paths[0] = config->replay;
-	for (size_t i = 0; i < count; i++)
-		paths[i + 1] = config->replay_more[i];
-	return paths;
-}
-
 /* Enters the sandbox for a replay, before the first byte is read: a recording may come from
  * anybody. */
 static void replay_bound(const struct config *config)
@@ -114,7 +99,7 @@ static int live_source_open(const struct config *config, struct filter *filter, 
 static int replay_open(const struct config *config, struct filter *filter, uint64_t needs,
 		       struct source **source, struct error *e)
 {
-	const char **paths = replay_paths(config);
+	const char **paths = config_replay_paths(config);
 	int err;
 
 	replay_bound(config);
@@ -133,7 +118,7 @@ static int replay_open(const struct config *config, struct filter *filter, uint6
 
 static int snapshot_make(const struct config *config, struct error *e)
 {
-	const char **paths = replay_paths(config);
+	const char **paths = config_replay_paths(config);
 	int err;
 
 	replay_bound(config);

@@ -3,6 +3,7 @@
 #include "cli/config.h"
 #include "cli/option_table.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/quantity.h"
 #include "kernel/share.h"
 #include "kernel/type_source.h"
@@ -608,4 +609,18 @@ int config_check(struct config *config, struct error *e)
 	config->live.writes =
 		config->record || config->output || config->stack_dict || config->mode == MODE_TOP;
 	return kernel_types_check(config, e);
+}
+
+const char **config_replay_paths(const struct config *config)
+{
+	const char **paths;
+	size_t count = 0;
+
+	while (config->replay_more && config->replay_more[count])
+		count++;
+	paths = memory_get((count + 2) * sizeof(*paths));
+	paths[0] = config->replay;
+	for (size_t i = 0; i < count; i++)
+		paths[i + 1] = config->replay_more[i];
+	return paths;
 }

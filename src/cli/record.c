@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* -o DIR: writes rows of each scan, and hands them to the recorder, which never makes sampling
  * wait. */
+#include "cli/record.h"
 #include "cli/config.h"
 #include "keeper/keeper.h"
 #include "cli/part_table.h"
 #include "base/clock.h"
 #include "base/progress.h"
 #include "recording/archive.h"
+#include "recording/finding_rows.h"
 #include "recording/held_scans.h"
 #include "recording/recorder.h"
 #include "recording/recording_host.h"
@@ -27,9 +29,9 @@ struct record {
 	struct report *report;
 	const struct config *config;
 	struct filter when;
+	bool of_samples; /* moments are samples that `when` accepts, else findings */
 	struct recorder *recorder;
 	struct held_scans held; /* scans that are recorded around moments only: --when */
-	bool moment;		/* the present scan is such a moment */
 	bool held_reported;	/* the user was informed that scans were dropped */
 	int64_t rows;		/* rows of samples in the present scan */
 	struct archive archive;
@@ -47,14 +49,20 @@ static struct text *rows_of(struct record *record, enum record_kind kind)
 				    : recorder_rows(record->recorder, kind);
 }
 
+struct text *record_rows(struct report *report, enum record_kind kind)
+{
+	return rows_of(report_state(report, &record_part), kind);
+}
+
 /* Ends the rows of the present scan. */
 static void rows_put(struct record *record, int64_t time_us)
 {
 	if (record->config->when)
-		held_scans_put(&record->held, time_us, record->report->total_us, record->moment);
+		held_scans_put(&record->held, time_us, record->report->total_us,
+			       record->report->moment);
 	else
 		recorder_put(record->recorder, time_us);
-	record->moment = false;
+	record->report->moment = false;
 }
 
 /* Adds the rows of the grid. */
@@ -70,8 +78,8 @@ static bool record_take(void *state, struct report *report, const struct scan *b
 
 	grid_fill_rows(&record->grid, &report->list, batch);
 	rows_add(record, RECORD_SAMPLES);
-	for (size_t i = 0; record->config->when && !record->moment && i < batch->count; i++)
-		record->moment = filter_accepts(&record->when, &batch->samples[i]);
+	for (size_t i = 0; record->of_samples && !report->moment && i < batch->count; i++)
+		report->moment = filter_accepts(&record->when, &batch->samples[i]);
 	record->rows += (int64_t)batch->count;
 	archived = archive_take(&record->archive, batch);
 	if (archived.count) {
@@ -238,6 +246,7 @@ static void headers_make(struct record *record)
 	text_add_string(&record->headers[RECORD_HOST], RECORDING_HOST_HEADER);
 	header_make(record, RECORD_ARCHIVE, &report->list);
 	text_add_string(&record->headers[RECORD_ARCHIVE_SCANS], SCAN_ROWS_HEADER);
+	text_add_string(&record->headers[RECORD_FINDINGS], FINDING_ROWS_HEADER);
 }
 
 /* True if samples have hashes of stacks, which a dictionary explains. */
@@ -259,7 +268,8 @@ static int record_begin(void *state, struct report *report)
 	record->config = report->options;
 	record->when.all_states = true;
 	record->when.expression.option = "--when";
-	if (record->config->when &&
+	record->of_samples = record->config->when && !report->config->condition.given;
+	if (record->of_samples &&
 	    filter_set_expression(&record->when, record->config->when, report->e))
 		return -EINVAL;
 	return 1;
@@ -270,7 +280,7 @@ static uint64_t record_needs(const void *state)
 	const struct record *record = state;
 
 	return column_list_needs(&record->report->list) |
-	       (record->config->when ? filter_needs(&record->when) : 0);
+	       (record->of_samples ? filter_needs(&record->when) : 0);
 }
 
 static int record_open(void *state, struct report *report)

@@ -3,14 +3,16 @@
  * minutes in which most waited, each with its own first finding; with --by-time, all its steps. Who
  * looks into a recording often does not know when it happened.
  *
- * The finding of a step is that of another replay, of this step alone: a recording is read without
- * its other frames.
+ * The finding of a minute is the one that the recorder found. Of other steps, of some of the
+ * threads, and of what an earlier version recorded, it is that of another replay, of the step
+ * alone: a recording is read without its other frames.
  */
 #include "cli/part_table.h"
 #include "cli/run.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/signals.h"
+#include "recording/recording.h"
 #include "render/renderer.h"
 #include "report/value.h"
 
@@ -20,7 +22,8 @@
 
 #define MINUTE_US (60 * US_PER_SECOND)
 #define WORST_MAX 5
-#define STEPS_LEAST 3 /* fewer say no more than the whole */
+#define TIME_COLUMNS 20 /* before the finding of a minute: "  2026-11-29 14:05  " */
+#define STEPS_LEAST 3	/* fewer say no more than the whole */
 #define LINES 4
 #define SIGNS_MAX 100
 #define SIGNS_BESIDE 8	 /* "  ON |" before the signs, "|" behind them, and a free column */
@@ -34,8 +37,15 @@ struct step {
 	int64_t scanned_us, us[LINES];
 };
 
+/* The first finding of a minute, as the recorder found it. */
+struct recorded_finding {
+	int64_t minute; /* since 1970 */
+	char *text;	/* "": nothing stood out */
+};
+
 struct replay_times {
 	struct report *report;
+	struct keyed recorded; /* struct recorded_finding, by minute */
 	int64_t step_us;
 	bool all;	    /* all steps are shown, not the worst ones */
 	struct keyed steps; /* struct step, by number; sorted when filled */
@@ -128,20 +138,51 @@ static int time_width(const struct replay_times *times)
 	return times->step_us % MINUTE_US == 0 ? 16 : times->step_us % US_PER_SECOND == 0 ? 19 : 23;
 }
 
-/* Adds a line with the first finding of a step. */
-static void finding_add(struct replay_times *times, int64_t number)
+static void recorded_take(void *to, const struct finding_entry *entry)
+{
+	struct replay_times *times = to;
+	int64_t minute = (entry->begin_us + (entry->end_us - entry->begin_us) / 2) / MINUTE_US;
+	struct text original = {0}, text = {0};
+	struct recorded_finding *finding;
+	bool added;
+
+	/* others are about less than their minute: the recorder began or ended then */
+	if (entry->rank > 1 || entry->end_us - entry->begin_us < MINUTE_US * 9 / 10)
+		return;
+	finding = keyed_put(&times->recorded, sizeof(*finding), (uint64_t)minute, &added);
+	if (!added)
+		return;
+	finding->minute = minute;
+	/* the recording may come from anybody */
+	text_add_original(&original, entry->text);
+	text_add_printable(&text, text_string(&original));
+	text_shorten(&text, times->report->interval->width > TIME_COLUMNS
+				    ? times->report->interval->width - TIME_COLUMNS
+				    : 0);
+	finding->text = text_take(&text);
+	text_done(&original);
+}
+
+/* Reads the findings of the recording, if they are about the same threads. */
+static void recorded_read(struct replay_times *times)
+{
+	const struct config *config = times->report->options;
+	const char **paths = config_replay_paths(config);
+	struct error unsaid = {0};
+
+	if (times->step_us == MINUTE_US && !query_selects(&times->report->query))
+		recording_findings(paths, &config->part, recorded_take, times, &unsaid);
+	error_done(&unsaid);
+	free(paths);
+}
+
+/* Adds the first finding of a step as another replay finds it. */
+static void finding_replay(struct replay_times *times, int64_t from_us)
 {
 	struct config config = *times->report->options;
 	struct recording_part *part = &config.part;
-	struct text *line = &times->lines;
-	int64_t from_us = number * times->step_us;
-	char local[CLOCK_LOCAL_SIZE];
 	struct error unsaid = {0};
-	size_t before;
 
-	clock_format_local(from_us, local);
-	text_add_format(line, "  %.*s  ", time_width(times), local);
-	before = line->length;
 	config.mode = MODE_FORMAT;
 	config.format = &renderer_finding;
 	config.report.condition.given = false;
@@ -149,8 +190,26 @@ static void finding_add(struct replay_times *times, int64_t number)
 		part->from_us = from_us;
 	if (part->until_us == ABSENT || part->until_us > from_us + times->step_us)
 		part->until_us = from_us + times->step_us;
-	run_into(line, &config, times->report->open_source, nothing_told, &unsaid);
+	run_into(&times->lines, &config, times->report->open_source, nothing_told, &unsaid);
 	error_done(&unsaid);
+}
+
+/* Adds a line with the first finding of a step. */
+static void finding_add(struct replay_times *times, int64_t number)
+{
+	const struct recorded_finding *recorded =
+		keyed_find(&times->recorded, sizeof(*recorded), (uint64_t)number);
+	struct text *line = &times->lines;
+	char local[CLOCK_LOCAL_SIZE];
+	size_t before;
+
+	clock_format_local(number * times->step_us, local);
+	text_add_format(line, "  %.*s  ", time_width(times), local);
+	before = line->length;
+	if (recorded)
+		text_add_string(line, recorded->text);
+	else
+		finding_replay(times, number * times->step_us);
 	if (line->length == before)
 		text_add_string(line, "nothing stands out");
 	text_add_char(line, '\n');
@@ -166,6 +225,7 @@ static void times_end(void *state, struct report *report)
 	text_clear(&times->lines);
 	if (!times->all && count < STEPS_LEAST)
 		return;
+	recorded_read(times);
 	qsort(steps, count, sizeof(*steps), times->all ? time_compare : waiting_compare);
 	for (size_t i = 0; i < count && (times->all || i < WORST_MAX); i++) {
 		if (signals_stop() || (!times->all && waiting(&steps[i]) < WAITING_LEAST))
@@ -273,6 +333,9 @@ static void times_done(void *state)
 {
 	struct replay_times *times = state;
 
+	for (size_t i = 0; i < times->recorded.count; i++)
+		free(((struct recorded_finding *)times->recorded.rows)[i].text);
+	keyed_done(&times->recorded);
 	keyed_done(&times->steps);
 	text_done(&times->lines);
 }

@@ -669,6 +669,7 @@ int run_into(struct text *text, const struct config *config, source_opener *open
 	     void (*tell)(const char *lines), struct error *e)
 {
 	struct run run = {.config = config, .report = {.tell = tell, .e = e}, .into = text};
+	bool waits = config->report.condition.given && !config->record;
 	int err = run_prepare(&run, e);
 
 	if (!err) {
@@ -681,13 +682,13 @@ int run_into(struct text *text, const struct config *config, source_opener *open
 			run_report_footer(&run);
 		if (!err && !run.report.total_us && signals_stop() && !config->replay)
 			tell(NOTHING_SAMPLED);
-		else if (!err && config->report.condition.given && !run.shown)
+		else if (!err && waits && !run.shown)
 			tell("not found: no interval had what --when waits for\n");
 	}
 	run_done(&run);
 	if (err == -EPIPE && !e->line[0])
 		err = 0;
-	return !err && config->report.condition.given && run.shown ? 1 : err;
+	return !err && waits && run.shown ? 1 : err;
 }
 
 int run(const struct config *config, source_opener *open_source, void (*tell)(const char *lines),

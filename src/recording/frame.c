@@ -26,6 +26,7 @@ static const char *const kind_names[RECORD_KIND_COUNT] = {
 	[RECORD_HOST] = "host",
 	[RECORD_ARCHIVE] = "archive",
 	[RECORD_ARCHIVE_SCANS] = "archivescans",
+	[RECORD_FINDINGS] = "findings",
 };
 
 const char *record_kind_name(unsigned int kind)

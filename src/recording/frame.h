@@ -37,6 +37,7 @@ enum record_kind {
 	RECORD_HOST,	      /* the host and the options, a row per part */
 	RECORD_ARCHIVE,	      /* the second tier: samples of a few of the scans, kept longer */
 	RECORD_ARCHIVE_SCANS, /* a row per scan of the second tier */
+	RECORD_FINDINGS,      /* findings of each minute */
 	RECORD_KIND_COUNT,
 };
 

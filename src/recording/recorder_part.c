@@ -178,8 +178,9 @@ static int frames_pack(struct recorder_part *part, uint64_t *bytes)
 static int frames_put(struct recorder_part *part)
 {
 	static const enum record_kind order[] = {
-		RECORD_HOST,	RECORD_STACKS,	      RECORD_SAMPLES, RECORD_SCANS,
-		RECORD_ARCHIVE, RECORD_ARCHIVE_SCANS, RECORD_EVENTS,  RECORD_DISTRIBUTIONS,
+		RECORD_HOST,   RECORD_STACKS,	     RECORD_SAMPLES,
+		RECORD_SCANS,  RECORD_ARCHIVE,	     RECORD_ARCHIVE_SCANS,
+		RECORD_EVENTS, RECORD_DISTRIBUTIONS, RECORD_FINDINGS,
 	};
 	int err = 0;
 

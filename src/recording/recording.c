@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording/recording.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "sample/sample.h"
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FINDINGS_LATE_US (120 * US_PER_SECOND)
 #define COPY_BYTES (1u << 20)
 
 /* --- files, in the order in which they are read */
@@ -617,6 +619,29 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 	(*source)->close(*source);
 	*e = none;
 	return archive_err;
+}
+
+int recording_findings(const char *const *paths, const struct recording_part *part,
+		       finding_taker *take, void *to, struct error *e)
+{
+	struct recording_part wider = *part;
+	struct recording *recording;
+	struct recording_stream stream;
+	int err;
+
+	/* they are recorded after the time that they are about */
+	if (part->until_us != ABSENT)
+		wider.until_us = sum(part->until_us, FINDINGS_LATE_US);
+	err = recording_begin(paths, &wider, &tier_fine, &recording, e);
+	if (err)
+		return err;
+	if (has_kind(recording, RECORD_FINDINGS)) {
+		stream_init(&stream, recording, RECORD_FINDINGS);
+		err = finding_rows_read(&stream.input, recording->input.name, take, to, e);
+		stream_close(&stream);
+	}
+	recording_close(&recording->input);
+	return err;
 }
 
 int recording_stacks(struct source *source, const char *path, struct error *e)

@@ -467,20 +467,6 @@ static bool template_add(struct text *to, const struct about *about, const char 
 	return known;
 }
 
-/* Cuts the text to that many columns, with a sign. */
-static void text_shorten(struct text *text, size_t columns)
-{
-	static const char sign[] = "...";
-	size_t fit;
-
-	if (!columns || text_width(text_string(text)) <= columns)
-		return;
-	fit = text_fit(text_string(text), columns > sizeof(sign) ? columns - 3 : columns);
-	text->bytes[fit] = '\0';
-	text->length = fit;
-	text_add_string(text, sign);
-}
-
 /* Adds a sentence: its first part, with as many names as fit, and those of the others that fit and
  * whose words are known. A part that is nothing but a word which is not known is left out without a
  * trace. */
@@ -943,16 +929,21 @@ const struct renderer renderer_json_findings = {
 	.add = json_add_findings,
 };
 
+void interval_add_finding(struct text *out, const struct interval *interval,
+			  const struct findings *findings, const struct finding *finding)
+{
+	struct about about = {interval, findings, finding, NAMES_TWO};
+
+	sentence_add(out, &about,
+		     interval->width > MINUTE_COLUMNS ? interval->width - MINUTE_COLUMNS : 0);
+}
+
 static void first_add(struct text *out, const struct interval *interval)
 {
 	const struct findings *findings = report_state(interval->report, &findings_part);
-	struct about about = {interval, findings, NULL, NAMES_TWO};
 
-	if (!findings->count)
-		return;
-	about.finding = finding_at(findings, 0);
-	sentence_add(out, &about,
-		     interval->width > MINUTE_COLUMNS ? interval->width - MINUTE_COLUMNS : 0);
+	if (findings->count)
+		interval_add_finding(out, interval, findings, finding_at(findings, 0));
 }
 
 const struct renderer renderer_finding = {

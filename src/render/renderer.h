@@ -15,6 +15,7 @@
 #include "sample/source.h"
 
 struct event_list;
+struct finding;
 struct findings;
 struct report;
 struct report_part;
@@ -138,6 +139,9 @@ void interval_add_sleep_sums(struct text *out, const struct interval *interval,
 /* Adds the lines of --findings: host, times and how busy; then the findings, and what is none. */
 void interval_add_findings_header(struct text *out, const struct interval *interval,
 				  const struct findings *findings);
+/* Adds the sentence of a finding, which fits behind a time where width is limited. */
+void interval_add_finding(struct text *out, const struct interval *interval,
+			  const struct findings *findings, const struct finding *finding);
 /* above: number of lines above, which leave less space in a window. */
 void interval_add_findings(struct text *out, const struct interval *interval,
 			   const struct findings *findings, size_t above);

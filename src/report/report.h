@@ -126,6 +126,7 @@ struct report {
 	const struct scan *scan;	    /* the present one */
 	bool in_scan;			    /* batches of it were taken */
 	bool unwanted;			    /* the interval that ends is not shown */
+	bool moment;			    /* scans around the present one are recorded: --when */
 	int64_t total_us;		    /* time in the whole run */
 	int64_t gap_scans;		    /* scans that are missing before it */
 	const struct source_status *status; /* of an interval that ends */

@@ -604,6 +604,25 @@ def record_around_moments(ctx):
 
 
 @case
+def record_around_findings(ctx):
+    """--when 'finding=deadlock' records the scans around one, and no others; the findings themselves are recorded all the time."""
+    directory = ctx.temporary() + "/new"
+    tool = ctx.plain("-o", directory, "--flush", 0.2, "--when", "finding=deadlock", "--keep-around", "3s")
+    wait_until(lambda: len(rows_of_files(directory, "findings")) >= 1, START_S + 11, "findings")
+    check(not rows_of_files(directory, "scans"), "scans are recorded without a deadlock")
+    workload = ctx.workload("chain", of="deadlock", dir=ctx.temporary())
+    wait_until(lambda: rows_of_files(directory, "scans"), START_S + 25, "scans around the deadlock")
+    tool.signal(signal.SIGINT)
+    tool.finish_plain(0, STOP_S)
+    found = [row for row in rows_of_files(directory, "findings") if row["finding"] == "deadlock"]
+    check(found and found[0]["certainty"] == "certain", "%s", found)
+    end = timestamp_s(found[0]["timestamp"])
+    times = [timestamp_s(row["timestamp"]) for row in rows_of_files(directory, "scans")]
+    check(end - 4.5 < times[0] < end - 1.5, "the first scan is %.1f s before the finding's end", end - times[0])
+    check(any(row["pid"] == str(workload.tgid) for row in rows_of_files(directory, "samples")), "no samples of the deadlock")
+
+
+@case
 def record_two_tiers(ctx):
     """--archive keeps one scan a second for longer: its exact times, seconds and threads are those of all scans; where these
     are not there any more the archive takes their place."""
