@@ -91,7 +91,7 @@ static void row_add(struct recorded_findings *recorded, const struct interval *i
 		entry.certainty = finding_certainty(finding);
 		entry.time_us = finding->weight_us;
 		entry.longest_us = finding->longest_us;
-		interval_add_finding(&text, interval, &recorded->findings, finding);
+		interval_add_finding(&text, interval, &recorded->findings, finding, 0);
 		entry.text = text_string(&text);
 	}
 	finding_row_add(record_rows(recorded->report, RECORD_FINDINGS), &entry);

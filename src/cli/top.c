@@ -148,7 +148,8 @@ static int source_begin(struct top *top, struct error *e)
 	const struct question *question = &top->view->now;
 	struct filter filter = {0};
 	int err = question_filter(question, &filter, e);
-	uint64_t needs = NEEDS_SHOWN | column_list_needs(&question->list) | filter_needs(&filter);
+	uint64_t needs = NEEDS_SHOWN | finding_lines_needs() | column_list_needs(&question->list) |
+			 filter_needs(&filter);
 	struct screen_wish wish = {.all_states = question->all_states || top->config->replay ||
 						 filter_wants_idle(&filter)};
 
@@ -300,6 +301,7 @@ static int text_print(struct top *top, struct error *e)
 	feed_describe(&top->feed, &top->reported);
 	shown.source = top->reported;
 	shown_fill(&shown, top->history, &top->view->now, draw_band_steps(cells.columns));
+	finding_lines_fill(&shown, &top->view->now, cells.columns);
 	draw(&cells, top->view, &shown);
 	cells_text(&cells, &text);
 	err = output_write(STDOUT_FILENO, text_string(&text), text.length);

@@ -14,7 +14,7 @@
  * Other parties have as many names. */
 enum names { NAMES_NONE, NAMES_UNTIMED, NAMES_ONE, NAMES_TWO };
 #define INDENT ((size_t)3)
-#define MINUTE_COLUMNS 20 /* before the finding of a minute: "  2026-11-29 14:05  " */
+#define TIME_COLUMNS 20 /* before the finding of a minute: "  2026-11-29 14:05  " */
 #define JSON_NAMES_MAX 16
 #define RUNNERS_PERCENT 80 /* of the busy time that those who ran must have to be named */
 #define UNDER_PER_MILLE FINDING_SHARE_LEAST
@@ -930,12 +930,20 @@ const struct renderer renderer_json_findings = {
 };
 
 void interval_add_finding(struct text *out, const struct interval *interval,
-			  const struct findings *findings, const struct finding *finding)
+			  const struct findings *findings, const struct finding *finding,
+			  size_t columns)
 {
 	struct about about = {interval, findings, finding, NAMES_TWO};
 
-	sentence_add(out, &about,
-		     interval->width > MINUTE_COLUMNS ? interval->width - MINUTE_COLUMNS : 0);
+	sentence_add(out, &about, columns);
+}
+
+void interval_add_evidence(struct text *out, const struct interval *interval,
+			   const struct findings *findings, const struct finding *finding)
+{
+	struct about about = {interval, findings, finding, NAMES_TWO};
+
+	evidence_add(out, &about, interval->width);
 }
 
 static void first_add(struct text *out, const struct interval *interval)
@@ -943,7 +951,9 @@ static void first_add(struct text *out, const struct interval *interval)
 	const struct findings *findings = report_state(interval->report, &findings_part);
 
 	if (findings->count)
-		interval_add_finding(out, interval, findings, finding_at(findings, 0));
+		interval_add_finding(out, interval, findings, finding_at(findings, 0),
+				     interval->width > TIME_COLUMNS ? interval->width - TIME_COLUMNS
+								    : 0);
 }
 
 const struct renderer renderer_finding = {

@@ -139,9 +139,13 @@ void interval_add_sleep_sums(struct text *out, const struct interval *interval,
 /* Adds the lines of --findings: host, times and how busy; then the findings, and what is none. */
 void interval_add_findings_header(struct text *out, const struct interval *interval,
 				  const struct findings *findings);
-/* Adds the sentence of a finding, which fits behind a time where width is limited. */
+/* Adds the sentence of a finding, as long as that many columns allow; 0: all of it. */
 void interval_add_finding(struct text *out, const struct interval *interval,
-			  const struct findings *findings, const struct finding *finding);
+			  const struct findings *findings, const struct finding *finding,
+			  size_t columns);
+/* Adds its line of evidence: how sure, its share, its chain, and the command that shows more. */
+void interval_add_evidence(struct text *out, const struct interval *interval,
+			   const struct findings *findings, const struct finding *finding);
 /* above: number of lines above, which leave less space in a window. */
 void interval_add_findings(struct text *out, const struct interval *interval,
 			   const struct findings *findings, size_t above);

@@ -65,6 +65,10 @@ bool column_is_there(const struct shown *shown, const struct column *column, con
 
 /* saved.c: views with a name. */
 command_run command_views;
+/* finding_lines.c: what is wrong. */
+command_run command_findings;
+/* Shows the threads of a finding. */
+void finding_choose(struct view *view, const struct shown *shown, size_t item);
 /* command_value.c: the whole of a value. */
 command_run command_value;
 /* peek.c: the parts of a row. */

@@ -25,6 +25,7 @@ const struct command commands[] = {
 	{"tree",	"T",		"processes as a tree: by container, unit, process, thread, or by parent", command_tree, 0},
 	{"heat",	"h",		"heat map: time across, state_us or threads down",	command_heat, 0},
 	{"follow",	"F",		"follow this row's thread or process",		command_follow, 0},
+	{"findings",	"!",		"what is wrong: all findings in this window; Enter shows the threads of one", command_findings, 0},
 	{"views",	"Tab",		"ready-made views (also the keys 1 to 9)",	command_views, 0},
 	{"find",	"/",		"find words in the table",			command_find, 0},
 	{"find-next",	"n",		"find them again",				command_find_again, 1},

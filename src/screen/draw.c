@@ -12,6 +12,7 @@
 /* Positions of the parts, in rows of the screen from 0. */
 struct layout {
 	size_t rows, columns;
+	size_t findings_top, findings_rows;
 	size_t band_top, band_rows; /* 0 rows: there is no band */
 	size_t axis_row;	    /* row of the times, below the band */
 	size_t steps_row;	    /* row of the steps that led to this view */
@@ -230,6 +231,33 @@ static void draw_head(struct cells *cells, const struct layout *layout, const st
 		cells_put_cut(cells, 2, width, columns - width, text_string(&line), STYLE_FAINT);
 	text_done(&line);
 	text_done(&position);
+}
+
+/* Draws the first findings, and how many more there are. */
+static void draw_findings(struct cells *cells, const struct layout *layout, const struct view *view,
+			  const struct shown *shown)
+{
+	size_t more = shown->findings.count - layout->findings_rows, width = 0;
+	struct text line = {0};
+
+	for (size_t i = 0; i < layout->findings_rows; i++) {
+		bool last = i + 1 == layout->findings_rows;
+
+		text_clear(&line);
+		if (last && more) {
+			text_add_string(&line, " ");
+			add_key_of(&line, view, command_findings);
+			text_add_format(&line, ": %zu more", more);
+			width = text_width(text_string(&line));
+			cells_put_right(cells, layout->findings_top + i, layout->columns - width,
+					width, text_string(&line), STYLE_FAINT);
+			text_clear(&line);
+		}
+		text_add_format(&line, "%zu. %s", i + 1, shown->findings.items[i].sentence);
+		cells_put_cut(cells, layout->findings_top + i, 0, layout->columns - width,
+			      text_string(&line), STYLE_KEY);
+	}
+	text_done(&line);
 }
 
 /* Average number of threads in a step, in hundredths. */
@@ -651,14 +679,25 @@ static size_t band_rows_of(size_t rows, bool crowded)
 	return rows < 30 ? 3 : rows < 50 ? 5 : 8;
 }
 
+/* Number of findings that are drawn: a low screen has none. */
+static size_t finding_rows_of(size_t rows, const struct shown *shown, bool crowded)
+{
+	size_t most = rows < 24 || crowded ? 0 : rows < 30 ? 1 : rows < 50 ? 2 : 4;
+
+	return shown->findings.count < most ? shown->findings.count : most;
+}
+
 static struct layout layout_of(const struct cells *cells, const char *cell, const char *bottom,
-			       const struct view *view)
+			       const struct view *view, const struct shown *shown)
 {
 	struct layout layout = {.rows = cells->rows, .columns = cells->columns};
 	size_t most = cells->rows / 4, row = HEAD_ROWS;
 	bool pointed = view->prompt.kind && view->prompt.why[0];
 	bool half = view->list.kind && view->list.kind->half;
 
+	layout.findings_top = row;
+	layout.findings_rows = finding_rows_of(cells->rows, shown, pointed);
+	row += layout.findings_rows;
 	layout.band_rows = band_rows_of(cells->rows, pointed || view->list.kind);
 	layout.band_top = row;
 	layout.axis_row = row += layout.band_rows;
@@ -799,8 +838,11 @@ void draw(struct cells *cells, struct view *view, const struct shown *shown)
 	else
 		add_cell(&cell, view, shown);
 	add_bottom(&bottom, view, &style);
-	layout = layout_of(cells, text_string(&cell), text_string(&bottom), view);
+	layout = layout_of(cells, text_string(&cell), text_string(&bottom), view, shown);
 	draw_head(cells, &layout, view, shown);
+	draw_findings(cells, &layout, view, shown);
+	view->positions.findings_top = layout.findings_top;
+	view->positions.findings_rows = layout.findings_rows;
 	view->positions.band_top = layout.band_top;
 	view->positions.band_rows = layout.band_rows;
 	view->positions.band_left = cells->columns - shown->band.count;

@@ -157,24 +157,21 @@ static void views_item(const struct view *view, const struct shown *shown, size_
 	text_add_printable(help, saved->filter);
 }
 
-bool view_choose(struct view *view, const struct shown *shown, size_t number)
+bool saved_view_show(struct view *view, const struct shown *shown, const struct saved_view *saved,
+		     const char *word)
 {
-	const struct saved_view *saved;
 	struct column_list list = {0};
 	struct error e = {0};
 	struct question *question;
 	uint64_t needs = 0;
 	const char *why;
 
-	if (number >= views_count(view, shown))
-		return false;
-	saved = &view->views->items[number];
 	if (strlen(saved->filter) >= sizeof(view->now.filter))
 		return false;
 	column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e);
 	column_list_add(&list, saved->columns, true, &e);
 	error_done(&e);
-	question = view_step(view, "view %s", saved->name);
+	question = view_step(view, "%s %s", word, saved->name);
 	question->list = (struct column_list){0};
 	for (size_t i = 0; i < list.count; i++)
 		if (column_is_there(shown, list.items[i], &why)) {
@@ -195,6 +192,12 @@ bool view_choose(struct view *view, const struct shown *shown, size_t number)
 	question->reversed = false;
 	view->row = view->top = view->left = view->column = 0;
 	return true;
+}
+
+bool view_choose(struct view *view, const struct shown *shown, size_t number)
+{
+	return number < views_count(view, shown) &&
+	       saved_view_show(view, shown, &view->views->items[number], "view");
 }
 
 static void views_choose(struct view *view, const struct shown *shown, size_t item)

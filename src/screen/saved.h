@@ -47,6 +47,9 @@ void saved_views_done(struct saved_views *views);
 /* Adds the view as a section of such a file. */
 void saved_view_add(struct text *text, const struct view *view, const char *name);
 
+/* Shows that view, as a step with the label "WORD NAME"; false: its filter is too long. */
+bool saved_view_show(struct view *view, const struct shown *shown, const struct saved_view *saved,
+		     const char *word);
 /* Chooses the ready-made view of that number, from 0; false: there is none. */
 bool view_choose(struct view *view, const struct shown *shown, size_t number);
 

@@ -81,6 +81,7 @@ static void screen_fill(struct screen *screen, bool due)
 	screen->answered_ns = clock_monotonic_ns();
 	shown_fill(&screen->shown, screen->history, &view->now,
 		   draw_band_steps(screen->cells.columns));
+	finding_lines_fill(&screen->shown, &view->now, screen->cells.columns);
 }
 
 static void screen_show(struct screen *screen, bool due)

@@ -435,6 +435,7 @@ void shown_done(struct shown *shown)
 	history_view_done(&shown->history);
 	tree_done(&shown->tree);
 	tree_done(&shown->peek.stacks);
+	finding_lines_done(&shown->findings);
 	*shown = (struct shown){0};
 }
 

@@ -97,6 +97,19 @@ struct heat {
 	struct history_seen seen; /* times whose samples are in the cells */
 };
 
+/* Findings in a window, as texts. */
+struct finding_lines {
+	size_t count;
+	struct finding_line {
+		const char *name;	   /* of the finding */
+		char *sentence, *evidence; /* fit into `columns` */
+		char *columns, *filter;	   /* the view of its threads */
+	} * items;
+	size_t columns;
+	int64_t until_us; /* of the question they answer */
+	int64_t due_ns;	  /* time when they are found anew */
+};
+
 /* Answer to a question. A zeroed struct is an empty one. */
 struct shown {
 	struct column_list list; /* columns of the grid */
@@ -118,6 +131,7 @@ struct shown {
 	uint64_t tree_answer; /* number of the answer that tree was made from */
 	bool tree_of_parents;
 	struct heat heat;
+	struct finding_lines findings;
 };
 
 /* Takes a snapshot of the history and answers the question. band_steps: number of steps of the
@@ -129,6 +143,11 @@ void shown_fill(struct shown *shown, struct history *history, const struct quest
  * or from an earlier call; must outlive the groups. */
 void window_group(const struct shown *shown, const struct question *question, int64_t until_us,
 		  struct group_table *groups, struct exact_times *times, struct tally *tally);
+/* Finds what is wrong in the question's window, if that is due, for lines of that width
+ * (finding_lines.c); call after shown_fill(). */
+void finding_lines_fill(struct shown *shown, const struct question *question, size_t columns);
+uint64_t finding_lines_needs(void); /* NEED_* */
+void finding_lines_done(struct finding_lines *lines);
 /* Fills the parts of a row, if that was not done yet (peek.c). */
 void shown_peek(struct shown *shown, const struct view *view);
 

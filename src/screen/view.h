@@ -69,6 +69,7 @@ struct prompt {
 /* Positions of what was drawn: rows and columns of the screen, for the mouse. */
 struct positions {
 	size_t columns; /* width of the screen */
+	size_t findings_top, findings_rows;
 	size_t title_row, table_top, table_rows;
 	size_t first, count;	       /* columns of the table that are drawn: from the first */
 	size_t lefts[COLUMN_LIST_MAX]; /* column of the screen where each of these begins */

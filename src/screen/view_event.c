@@ -128,6 +128,8 @@ void view_mouse(struct view *view, const struct shown *shown, const struct mouse
 	if (view->list.kind) {
 		if (is_within(mouse->row, positions->list_top, positions->list_rows))
 			list_click(view, shown, mouse->row);
+	} else if (is_within(mouse->row, positions->findings_top, positions->findings_rows)) {
+		finding_choose(view, shown, mouse->row - positions->findings_top);
 	} else if (is_within(mouse->row, positions->band_top, positions->band_rows)) {
 		band_click(view, shown, mouse->column);
 	} else if (positions->step_count && mouse->row == positions->steps_row) {

@@ -29,6 +29,7 @@ static void fill(struct stage *stage)
 	stage->answered = stage->view->now;
 	shown_fill(&stage->shown, stage->history, &stage->view->now,
 		   draw_band_steps(stage->columns));
+	finding_lines_fill(&stage->shown, &stage->view->now, stage->columns);
 }
 
 void stage_open(struct stage *stage, const char *recording, const struct query *query)
