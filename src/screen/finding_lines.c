@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SAMPLES_MOST 20000 /* some 20 ms: of more, every second or further scan is taken */
 #define WINDOW_MOST_US (60 * US_PER_SECOND)
 #define PAUSE_TIMES 100 /* at most 1 % of a CPU */
 #define BESIDE 13	/* columns of "1. " and "!: 9 more" */
@@ -30,7 +31,16 @@ struct gathering {
 	struct findings findings;
 	struct filter work; /* idle threads may be sampled, too */
 	struct tally tally;
+	uint64_t samples, scans; /* in the window; so far */
+	bool taken;		 /* the present scan is taken */
 };
+
+static void samples_count(void *to, const struct history_scan *scan)
+{
+	struct gathering *gathering = to;
+
+	gathering->samples += scan->samples;
+}
 
 static void scan_take(void *to, const struct history_scan *scan)
 {
@@ -40,6 +50,9 @@ static void scan_take(void *to, const struct history_scan *scan)
 				   .threads = scan->threads,
 				   .clock_step_us = scan->clock_step_us};
 
+	gathering->taken = gathering->scans++ % (gathering->samples / SAMPLES_MOST + 1) == 0;
+	if (!gathering->taken)
+		return;
 	/* silence before the window is not counted in it */
 	if (scan->silent_us && gathering->tally.scans)
 		tally_add_silence(&gathering->tally,
@@ -53,7 +66,7 @@ static void sample_take(void *to, const struct sample *sample)
 {
 	struct gathering *gathering = to;
 
-	if (filter_accepts(&gathering->work, sample))
+	if (gathering->taken && filter_accepts(&gathering->work, sample))
 		findings_add(&gathering->findings, sample, EXACT_NOTE_NONE);
 }
 
@@ -142,8 +155,9 @@ void finding_lines_done(struct finding_lines *lines)
 static void lines_make(struct shown *shown, int64_t from_us, int64_t until_us, size_t width)
 {
 	struct gathering *gathering = memory_get(sizeof(*gathering));
-	struct history_visitor visitor = {
-		.scan = scan_take, .sample = sample_take, .to = gathering};
+	struct history_visitor counter = {.scan = samples_count, .to = gathering},
+			       visitor = {
+				       .scan = scan_take, .sample = sample_take, .to = gathering};
 	struct source_status *status = memory_get(sizeof(*status));
 	struct findings *findings = &gathering->findings;
 	struct finding_lines *lines = &shown->findings;
@@ -154,6 +168,7 @@ static void lines_make(struct shown *shown, int64_t from_us, int64_t until_us, s
 
 	findings_init(findings, NULL);
 	findings->of_all = !shown->source.base && !shown->source.recording;
+	history_visit(&shown->history, from_us, until_us, &counter);
 	history_visit(&shown->history, from_us, until_us, &visitor);
 	/* quotas and limits are counted since the start, not in the window */
 	*status = shown->source.status;
