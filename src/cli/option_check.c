@@ -238,7 +238,7 @@ static int when_check(struct config *config, struct error *e)
 	if (given <= 0 || config->record)
 		return given < 0 ? given : 0;
 	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
-		return usage(e, "--when", "is for a report, --json and -o");
+		return usage(e, "--when", "is for a report, --json, --flame and -o");
 	config->report.findings = true;
 	if (!config->interval_us && !config->count)
 		config->count = 1;
@@ -253,9 +253,10 @@ static int findings_check(struct config *config, struct error *e)
 	if (!config->report.findings)
 		return 0;
 	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
-		return usage(e, option, "is for a report and --json");
-	if (config->groups || config->by || config->more_columns || config->report.stacks ||
-	    config->report.heatmap)
+		return usage(e, option, "is for a report, --json and --flame");
+	if (!writes(config, RENDERER_STACKS) &&
+	    (config->groups || config->by || config->more_columns || config->report.stacks ||
+	     config->report.heatmap))
 		return usage(e, option,
 			     "shows rows with -g alone: it can't go with --report, -G, --by, "
 			     "--stacks or --heatmap");
@@ -263,7 +264,7 @@ static int findings_check(struct config *config, struct error *e)
 		return usage(
 			e, option,
 			"covers all work and waiting: it can't go with -a, --on-cpu or --off-cpu");
-	if (config->mode == MODE_FORMAT &&
+	if (writes(config, RENDERER_ROWS) &&
 	    (config->columns || config->trace || config->report.patience_us || config->stack_dict))
 		return usage(
 			e, option,
@@ -491,13 +492,17 @@ static int selection_check(const struct config *config, struct error *e)
 /* Fills in what a report without options for its contents shows: findings, and rows of programs. */
 static void contents_check(struct config *config)
 {
-	if (config->mode != MODE_REPORT || config->columns || config->by || config->more_columns ||
-	    config->report.stacks || config->report.chains || config->report.findings ||
+	bool flame = config->mode == MODE_FORMAT && config->format->of_findings == config->format;
+
+	if ((config->mode != MODE_REPORT && (!flame || config->diff || config->by_chain)) ||
+	    config->columns || config->by || config->more_columns || config->report.stacks ||
+	    config->report.chains || config->report.findings || config->report.off_wake ||
 	    config->report.critical_path || config->trace || config->report.by_time_us ||
 	    config->all_states || config->on_cpu || config->off_cpu)
 		return;
 	config->report.findings = true;
-	config->columns = "programs";
+	if (!flame)
+		config->columns = "programs";
 }
 
 /* The kind that --slower reports where --trace names none. */

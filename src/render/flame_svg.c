@@ -3,6 +3,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "render/fold.h"
+#include "render/renderer.h"
+#include "report/findings.h"
+#include "report/report.h"
 #include "report/value.h"
 
 #include <stdlib.h>
@@ -145,6 +148,7 @@ uint32_t flame_colour(const struct flame_layout *layout, const struct frame_node
 /* Pixels. Frames are as wide as the window once the script runs. */
 #define WIDTH 1200
 #define MARGIN 14
+#define FINDINGS_MOST 3
 #define TITLE_Y 30
 #define LINE_HEIGHT 17
 #define SWATCH_WIDTH 20
@@ -490,6 +494,19 @@ static const char *title_of(const struct frame_tree *tree)
 			    : "Flame graph: threads off CPU";
 }
 
+/* Adds the first findings (--findings), a line each. */
+static void first_findings_add(struct text *lines, const struct interval *interval)
+{
+	const struct findings *findings =
+		interval->report ? report_state(interval->report, &findings_part) : NULL;
+
+	for (size_t i = 0; findings && i < findings->count && i < FINDINGS_MOST; i++) {
+		text_add_format(lines, "\n%zu. ", i + 1);
+		interval_add_finding(lines, interval, findings, finding_at(findings, i),
+				     FLAME_LINE_COLUMNS - 3);
+	}
+}
+
 static void flame_add(struct text *out, const struct interval *interval)
 {
 	struct interval whole = *interval;
@@ -505,6 +522,7 @@ static void flame_add(struct text *out, const struct interval *interval)
 		text_add_char(&subtitle, '\n');
 		text_add_printable(&subtitle, interval->command);
 	}
+	first_findings_add(&subtitle, &whole);
 	/* the whole footer, in lines as long as fit */
 	whole.width = FLAME_LINE_COLUMNS;
 	interval_add_absent(&footer, &whole);
@@ -530,5 +548,6 @@ const struct renderer renderer_flame = {
 	.compares = true,
 	.columns = FOLD_ROOTS_DEFAULT,
 	.behind = FOLD_COLUMNS,
+	.of_findings = &renderer_flame,
 	.add = flame_add,
 };

@@ -643,6 +643,14 @@ class Signals(unittest.TestCase):
         self.assertEqual((process.returncode, output), (1, b""))
         self.assertEqual(errors, b"tsnap: stopped before both files were read: no flame graph was written\n")
 
+    def test_flame_graph_names_findings(self):
+        """The head of a flame graph names what is wrong, unless options choose what it shows."""
+        head = re.findall(rb'class="minor"[^>]*>(\d\. [^<]*)<', tsnap("--replay", "findings.csv", "--flame", "-").stdout)
+        self.assertEqual([re.search(rb"mariadbd 3399|of holder 4000|deadlock", line).group() for line in head],
+                         [b"mariadbd 3399", b"of holder 4000", b"deadlock"])
+        for option in ("--on-cpu", "-a", "--by-chain"):
+            self.assertNotIn(b">1. ", tsnap("--replay", "findings.csv", "--flame", "-", option).stdout)
+
     def test_waiting_for_a_finding(self):
         """--when of findings shows the intervals that have one, and says by the exit status whether there was any."""
         first = tsnap("--replay", "minutes.csv", "--when", "finding=deadlock,slow_disk", "-i", "60")
