@@ -68,9 +68,22 @@ static bool recorded_take(void *state, struct report *report, const struct scan 
 
 static const char *name_of(const struct finding *finding, enum finding_party party)
 {
-	const struct finding_name *first = finding ? finding_first(finding, party) : NULL;
+	const struct finding_name *first = finding_first(finding, party);
 
 	return first ? first->name : NULL;
+}
+
+void finding_entry_fill(struct finding_entry *entry, const struct finding *finding)
+{
+	*entry = (struct finding_entry){
+		.finding = finding->row->name,
+		.certainty = finding_certainty(finding),
+		.time_us = finding->weight_us,
+		.longest_us = finding->longest_us,
+		/* others wait for whoever has a CPU or a disk just then */
+		.culprit = finding->row->of_roots ? name_of(finding, PARTY_CULPRITS) : NULL,
+		.thing = name_of(finding, PARTY_THINGS),
+	};
 }
 
 /* Adds the row of a finding; NULL: that there was none. */
@@ -78,22 +91,16 @@ static void row_add(struct recorded_findings *recorded, const struct interval *i
 		    const struct finding *finding, size_t rank)
 {
 	struct text text = {0};
-	struct finding_entry entry = {
-		.begin_us = recorded->tally.from_us,
-		.end_us = recorded->tally.until_us,
-		.rank = (int64_t)rank,
-		.culprit = name_of(finding, PARTY_CULPRITS),
-		.thing = name_of(finding, PARTY_THINGS),
-	};
+	struct finding_entry entry = {0};
 
 	if (finding) {
-		entry.finding = finding->row->name;
-		entry.certainty = finding_certainty(finding);
-		entry.time_us = finding->weight_us;
-		entry.longest_us = finding->longest_us;
+		finding_entry_fill(&entry, finding);
 		interval_add_finding(&text, interval, &recorded->findings, finding, 0);
 		entry.text = text_string(&text);
 	}
+	entry.begin_us = recorded->tally.from_us;
+	entry.end_us = recorded->tally.until_us;
+	entry.rank = (int64_t)rank;
 	finding_row_add(record_rows(recorded->report, RECORD_FINDINGS), &entry);
 	text_done(&text);
 }

@@ -543,6 +543,8 @@ static void evidence_add(struct text *to, const struct about *about, size_t colu
 		text_add_string(&line, ": ");
 		text_add_printable(&line, finding->chain);
 	}
+	if (finding->before)
+		text_add_format(&line, "; also %s", finding->before);
 	text_shorten(&line, left);
 	if (width && columns > text_width(text_string(&line)) + width)
 		text_add_spaces(&line, columns - text_width(text_string(&line)) - width);
@@ -868,6 +870,8 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	json_add_number(out, "age_us", finding_age_us(finding));
 	if (finding->chain)
 		json_add_text(out, ",\"chain\":", finding->chain);
+	if (finding->before)
+		json_add_text(out, ",\"before\":", finding->before);
 	sentence_add(&scratch, about, 0);
 	json_add_text(out, ",\"text\":", text_string(&scratch));
 	text_clear(&scratch);

@@ -99,6 +99,7 @@ struct finding {
 	int64_t rate;
 	const struct source_io_limit *limit; /* exhausted I/O limit of the device */
 	const struct source_quota *quota;    /* kernel's count of the group */
+	const char *before; /* when it was found before, in words; set by a part; NULL: not known */
 };
 
 /* What may be made too often. */

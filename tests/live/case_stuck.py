@@ -209,7 +209,7 @@ HISTORY_S = 600
 CROWD, CROWD_ALL = 120, 300
 TICK_S = 0.05
 FLAT_BYTES = 8 << 20
-SCREEN_BYTES = (64 + 24) << 20  # the limit of a history, and what else a screen takes
+SCREEN_BYTES = 128 << 20  # 64 MB of history at most, and what a report takes on a host with many short processes
 
 
 class Standing:

@@ -390,6 +390,54 @@ static uint64_t bytes_of(struct scene *scene)
 	return bytes;
 }
 
+static void finding_count(void *to, const struct finding_entry *entry)
+{
+	int *of_minute = to;
+
+	assert_string_equal(entry->finding, "lock");
+	of_minute[(entry->begin_us - START_US) / (60 * SECOND_US)]++;
+}
+
+/* Findings are recorded after the time that they are about, and found for it. */
+static void test_findings_are_read(void **state)
+{
+	struct scene *scene = *state;
+	const char *const paths[] = {scene->path, NULL};
+	struct recorder_options options = {
+		.path = scene->path, .host = "box", .flush_us = SECOND_US / 10};
+	struct recording_part part = {.from_us = START_US + 120 * SECOND_US,
+				      .until_us = START_US + 180 * SECOND_US};
+	int of_minute[90] = {0};
+	struct recorder *recorder;
+	struct error e = {0};
+
+	options.headers[RECORD_SAMPLES] = HEADER;
+	options.headers[RECORD_SCANS] = SCAN_ROWS_HEADER;
+	options.headers[RECORD_FINDINGS] = FINDING_ROWS_HEADER;
+	assert_int_equal(recorder_open(&options, &recorder, &e), 0);
+	for (int minute = 0; minute < 90; minute++) {
+		int64_t end_us = START_US + (minute + 1) * 60 * SECOND_US;
+
+		finding_row_add(recorder_rows(recorder, RECORD_FINDINGS),
+				&(struct finding_entry){.begin_us = end_us - 60 * SECOND_US,
+							.end_us = end_us,
+							.rank = 1,
+							.finding = "lock",
+							.text = "3.0 x wait"});
+		scan_record(recorder, end_us, 1);
+		usleep(minute % 10 ? 0 : 150000); /* a frame ends */
+	}
+	assert_int_equal(recorder_close(recorder, &e), 0);
+	assert_int_equal(recording_findings(paths, &part, finding_count, of_minute, &e), 0);
+	assert_int_equal(of_minute[2], 1);
+	assert_int_equal(of_minute[80], 0); /* of another hour */
+	part.from_us = part.until_us = ABSENT;
+	assert_int_equal(recording_findings(paths, &part, finding_count, of_minute, &e), 0);
+	assert_int_equal(of_minute[0], 1);
+	assert_int_equal(of_minute[2], 2);
+	assert_int_equal(of_minute[89], 1);
+}
+
 /* 100 scans in 9900 s, where each part begins with its first scan. */
 static void test_rate_of_a_day(void **state)
 {
@@ -629,6 +677,7 @@ int main(void)
 		SCENE_TEST(test_other_header_line_is_left_alone),
 		cmocka_unit_test(test_part_names),
 		SCENE_TEST(test_recorded_is_replayed),
+		SCENE_TEST(test_findings_are_read),
 		SCENE_TEST(test_rate_of_a_day),
 		SCENE_TEST(test_clock_stepped_back),
 		SCENE_TEST(test_one_writer),
