@@ -86,6 +86,23 @@ class Help(unittest.TestCase):
                 recorded = tsnap(*[word.replace("x.svg", "-") for word in words], "--replay", "small.csv")
                 self.assertEqual(recorded.returncode, 0, (example, recorded.stderr))
 
+    def test_commands_of_the_skill(self):
+        """The commands of packaging/skill.md are taken, those that a recording can answer with one."""
+        with open(os.path.join(FIXTURES, "..", "..", "packaging", "skill.md")) as file:
+            commands = re.findall(r"^    tsnap\b(.*)$", file.read(), re.M)
+        self.assertGreater(len(commands), 12)
+        for command in commands:
+            words = [word.replace("cpu.svg", "-").replace("/var/log/tsnap", "findings.csv").replace("yesterday 22:00", "2026-11-20T20:42Z")
+                     .replace("06:00", "2026-11-20T20:43Z") for word in shlex.split(command)]
+            if words and not words[0].startswith("-"):
+                words[:1] = ["-p", "curl"]  # a replay takes processes by -p alone
+            live = "--trace" in words or "--slower" in words  # needs probes: refused in a replay, and by name
+            done = tsnap(*words, *([] if "--replay" in words else ["--replay", "findings.csv"]))
+            self.assertEqual(done.returncode, 2 if live else 3 if "--when" in words else 0, (command, done.stderr))
+            self.assertTrue(done.stdout or live, command)
+            if live:
+                self.assertIn(b"needs the live host", done.stderr, command)
+
     def test_mistaken_word_gets_help(self):
         mistaken = tsnap("--help", "everything")
         self.assertEqual((mistaken.returncode, mistaken.stdout, mistaken.stderr), (0, tsnap("--help").stdout, b""))
