@@ -51,6 +51,7 @@ static int recorded_open(void *state, struct report *report)
 {
 	struct recorded_findings *recorded = state;
 
+	report->source->describes_host = true;
 	report->source->describe(report->source, &recorded->before);
 	return 0;
 }

@@ -626,10 +626,12 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 {
 	struct report *report = &run->report;
 	uint64_t needs = report_needs(report);
+	bool of_host =
+		!report->config->critical_path && (run->renderer->accounts || report->times.shared);
 	int err;
 
 	report->open_source = open_source;
-	if (!report->config->critical_path && (run->renderer->accounts || report->times.shared))
+	if (of_host)
 		needs = sample_needs_close(needs | NEED_PROCESSES);
 	err = open_source(run->config, &report->filter, needs, &report->source, e);
 	if (err)
@@ -640,6 +642,7 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	report->source->keeps_refused = report->times.shared;
 	report->source->sums_up = report->grouped && groups_sum_up(report);
 	report->source->shares = report->source->sums_up && !groups_have_few(report);
+	report->source->describes_host = of_host;
 	report->source->describe(report->source, &run->before);
 	/* what is lost was found when the recording was opened, or later */
 	if (run->config->replay)

@@ -358,6 +358,11 @@ static void word_kernel(struct text *to, const struct about *about)
 	add_percent(to, about->findings->kernel_us, findings_busy_us(about->findings));
 }
 
+static void word_count(struct text *to, const struct about *about)
+{
+	text_add_number(to, about->finding->samples);
+}
+
 static void word_rate(struct text *to, const struct about *about)
 {
 	text_add_number(to, ratio(about->finding->rate, 1, 100));
@@ -429,6 +434,7 @@ static const struct {
 	{"runners", word_runners},
 	{"busy", word_busy},
 	{"kernel", word_kernel},
+	{"count", word_count},
 	{"rate", word_rate},
 	{"threads", word_threads},
 	{"share", word_share},

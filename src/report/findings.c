@@ -7,6 +7,7 @@
 #include "sample/wait_rule.h"
 #include "sample/waits_on.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@
 #define AGE_STEPS 4
 #define LIMIT_PERCENT 75     /* of an I/O limit that counts as exhausted */
 #define THROTTLED_PERCENT 80 /* of the time, and so nearly all waits are for the quota */
+#define REFUSED_LEAST 2	     /* connections in an interval */
 #define FORKS_LEAST 10000    /* a second and CPU, in hundredths */
 #define NEW_THREADS_LEAST 50000
 #define SWITCHES_LEAST 5000000
@@ -634,6 +636,12 @@ static bool holds_switches(const struct finding *finding, const struct findings 
 	       finding->rate >= SWITCHES_LEAST * findings->cpus;
 }
 
+static bool holds_listen(const struct finding *finding, const struct findings *findings)
+{
+	(void)findings;
+	return finding->samples >= REFUSED_LEAST;
+}
+
 static bool holds_threads(const struct finding *finding, const struct findings *findings)
 {
 	int64_t grown = findings->threads_last - findings->threads_first;
@@ -807,6 +815,10 @@ const struct finding_row finding_rows[] = {
 	{"kernel", "CPUs are full, mostly with work of the kernel", "system calls", false, false, takes_kernel, key_one, thing_call, holds_kernel, NULL,
 	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",
 	 "--on-cpu -g comm,syscall,kfunc"},
+	/* a queue that was full once, as at a start */
+	{"listen", "attempts to connect are dropped: the accept queue of a listener is full", "connections", false, true, takes_none, NULL, NULL, holds_listen, NULL,
+	 "{count} attempts to connect were dropped: the accept queue of {thing} is full|; clients try again after 1 s, 2 s, 4 s ...",
+	 "--chains"},
 	/* a build, or a shell script */
 	{"forks", "very many processes are made", "forks", false, true, takes_none, NULL, NULL, holds_forks, NULL,
 	 "{rate} processes are made a second|, most by {culprit}|{symptoms}",
@@ -1393,6 +1405,31 @@ static bool made_find(struct findings *findings, const char *name, enum finding_
 }
 
 /* Finds what counts show, not samples. */
+/* Finds the listeners that refused connections. */
+static void refused_find(struct findings *findings)
+{
+	const struct finding_row *row = row_named("listen");
+
+	for (size_t i = 0; i < findings->status->listener_count; i++) {
+		const struct source_listener *listener = &findings->status->listeners[i];
+		struct finding finding = {.row = row, .samples = listener->dropped, .held = true};
+		struct finding_name thing = {.pid = ABSENT, .tid = ABSENT};
+		struct finding *added;
+		char name[16];
+
+		if (!row->holds(&finding, findings))
+			continue;
+		added = finding_put(findings, row, listener->inode);
+		if (!added)
+			continue;
+		*added = finding;
+		findings->count++;
+		snprintf(name, sizeof(name), "tcp :%u", listener->port);
+		thing.name = name_of_string(name);
+		party_add(findings, added, PARTY_THINGS, thing, thing.name);
+	}
+}
+
 static void counts_find(struct findings *findings, const struct tally *tally)
 {
 	const struct finding_name none = {.pid = ABSENT, .tid = ABSENT};
@@ -1418,6 +1455,7 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 	if (maker.name || !findings->source || !findings->source->host)
 		counted_add(findings, "threads", 0,
 			    ratio(grown, 100 * US_PER_SECOND, tally->elapsed_us), maker);
+	refused_find(findings);
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
 }
 

@@ -53,6 +53,23 @@ static void io_limits_subtract(struct source_status *now, const struct source_st
 	now->io_limit_count = kept;
 }
 
+/* The same of listeners. */
+static void listeners_subtract(struct source_status *now, const struct source_status *before)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < now->listener_count; i++) {
+		struct source_listener listener = now->listeners[i];
+
+		for (size_t j = 0; j < before->listener_count; j++)
+			if (listener.inode == before->listeners[j].inode)
+				listener.dropped -= before->listeners[j].dropped;
+		if (listener.dropped > 0)
+			now->listeners[kept++] = listener;
+	}
+	now->listener_count = kept;
+}
+
 /* A pressure that was not known before, as that of a group which was made since, is not known of
  * the interval. */
 static void pressure_subtract(struct source_pressure *now, const struct source_pressure *before)
@@ -77,6 +94,7 @@ void status_subtract(struct source_status *now, const struct source_status *befo
 	self_cost_subtract(&now->self, &before->self);
 	quotas_subtract(now, before);
 	io_limits_subtract(now, before);
+	listeners_subtract(now, before);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		pressure_subtract(&now->pressure[i], &before->pressure[i]);
 		pressure_subtract(&now->group_pressure[i], &before->group_pressure[i]);

@@ -20,6 +20,7 @@
 #define SOURCE_MISSED_MORE "or more kinds of losses not listed here"
 #define SOURCE_ABSENT_MAX 16
 #define SOURCE_QUOTAS_MAX 32
+#define SOURCE_LISTENERS_MAX 16
 #define SOURCE_IO_LIMITS_MAX 32
 #define SCAN_BATCH 256 /* samples of a batch: few enough to stay in the cache */
 
@@ -45,6 +46,13 @@ struct source_quota {
 	char path[SOURCE_TEXT_SIZE]; /* path, cut at the front if it is longer */
 	int64_t periods, throttled_periods;
 	int64_t throttled_us; /* time throttled, summed over all CPUs */
+};
+
+/* A TCP socket that listens, and refused connections because its queue was full. */
+struct source_listener {
+	uint64_t inode;
+	int64_t dropped; /* since it was made */
+	uint16_t port;
 };
 
 /* Use of a control group's I/O limit since the source was opened. */
@@ -87,6 +95,8 @@ struct source_status {
 	size_t quotas_more; /* groups beyond the capacity of quotas */
 	struct source_io_limit io_limits[SOURCE_IO_LIMITS_MAX];
 	size_t io_limit_count;
+	struct source_listener listeners[SOURCE_LISTENERS_MAX];
+	size_t listener_count;
 	struct source_pressure pressure[RESOURCE_COUNT]; /* pressure on the host */
 	/* path of the control group, if exactly one was requested; "": none */
 	char pressed_group[SOURCE_TEXT_SIZE];
@@ -210,6 +220,9 @@ struct source {
 	 * may then stand for other threads of its process, too: weight_us and repeats have theirs.
 	 */
 	bool shares;
+	/* Set by the owner if describe() is to read what the kernel counts of the whole host, too:
+	 * load, memory, quotas, I/O limits, listeners, pressure. */
+	bool describes_host;
 	/* Set by the owner if a recording's scans have the samples that the filter refuses, too,
 	 * without the columns that follow from others (struct scan, refused). */
 	bool keeps_refused;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "report/findings.h"
+#include "report/status_since.h"
 #include "render/renderer.h"
 #include "report/value.h"
 #include "sample/wait_rule.h"
@@ -592,6 +593,36 @@ static void names_like_links(void **state)
 	findings_done(&findings);
 }
 
+/* A listener that drops many attempts to connect is a finding; one of which one was dropped is
+ * none, and what was dropped before does not count. */
+static void full_queues(void **state)
+{
+	struct source_status before = {.busy_us = ABSENT,
+				       .listener_count = 2,
+				       .listeners = {{.inode = 7, .dropped = 100, .port = 80},
+						     {.inode = 8, .dropped = 5, .port = 443}}};
+	struct source_status status = {
+		.cpus = CPUS,
+		.busy_us = ABSENT,
+		.listener_count = 3,
+		.listeners = {{.inode = 7, .dropped = 145, .port = 80},
+			      {.inode = 8, .dropped = 5, .port = 443},
+			      {.inode = 9, .dropped = 1, .port = 8080}},
+	};
+	struct tally tally = {.scans = SCANS, .elapsed_us = 5 * SECOND_US};
+	struct findings findings;
+
+	status_subtract(&status, &before);
+	assert_int_equal(status.listener_count, 2);
+	findings_init(&findings, NULL);
+	findings_fill(&findings, &tally, &status, NULL);
+	assert_int_equal(findings.count, 1);
+	assert_string_equal(finding_at(&findings, 0)->row->name, "listen");
+	assert_int_equal(finding_at(&findings, 0)->samples, 45);
+	assert_string_equal(finding_first(finding_at(&findings, 0), PARTY_THINGS)->name, "tcp :80");
+	findings_done(&findings);
+}
+
 /* Findings by counts: forks by who forks, growth of threads that is no burst, time not seen. */
 static void counts(void **state)
 {
@@ -797,6 +828,7 @@ int main(void)
 		cmocka_unit_test(unknown_threads),
 		cmocka_unit_test(holder_of_many_calls),
 		cmocka_unit_test(names_like_links),
+		cmocka_unit_test(full_queues),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(storms),
 		cmocka_unit_test(ages_of_requests),

@@ -75,6 +75,16 @@ static void io_limits_describe(struct io_limits *limits, struct source_status *s
 		}
 }
 
+static void listeners_describe(struct listeners *listeners, struct source_status *status)
+{
+	listeners_read(listeners);
+	for (size_t i = 0; i < listeners->count && i < SOURCE_LISTENERS_MAX; i++)
+		status->listeners[status->listener_count++] =
+			(struct source_listener){.inode = listeners->rows[i].inode,
+						 .dropped = listeners->rows[i].dropped,
+						 .port = listeners->rows[i].port};
+}
+
 /* Finds "total=123" in the line that begins with that word; Documentation/accounting/psi.rst. */
 static bool total_find(const char *text, const char *word, int64_t *total_us)
 {
@@ -160,13 +170,11 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	};
 	char text[512];
 
-	status->load = status->memory_used = ABSENT;
-	if (!(host->context->wants.needs & NEED_PROCESSES))
-		return;
 	status->load = load_read();
 	status->memory_used = memory_used_read();
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
+	listeners_describe(&host->listeners, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		int64_t before_ns = clock_monotonic_ns();
 
@@ -188,6 +196,7 @@ void live_host_done(struct live_host *host)
 {
 	cpu_quotas_done(&host->quotas);
 	io_limits_done(&host->io_limits);
+	listeners_done(&host->listeners);
 	cgroup_mount_done(&host->groups);
 	cache_done(&host->paths);
 }

@@ -10,12 +10,14 @@
 #include "proc/cgroup.h"
 #include "proc/cpu_quota.h"
 #include "proc/io_limits.h"
+#include "proc/listeners.h"
 #include "sample/source.h"
 
 struct live_host {
 	struct live_context *context;
 	struct cpu_quotas quotas;
 	struct io_limits io_limits;
+	struct listeners listeners;
 	struct cgroup_mount groups; /* cgroup v2: for its files of pressure */
 	struct cache paths;	    /* cgroup paths of threads in RQ: live_runq.c */
 };

@@ -114,7 +114,9 @@ void live_describe(struct source *source, struct source_status *status)
 	episodes_describe(&live->context, status);
 	live_chains_describe(live->chains, status);
 	containers_describe(live, status);
-	live_host_describe(&live->host, status);
+	status->load = status->memory_used = ABSENT;
+	if (live->source.describes_host)
+		live_host_describe(&live->host, status);
 	live_stacks_describe(&live->stacks, status);
 	live_self_describe(&live->self, kernel, &live->stacks.cpu.sampler,
 			   &live->stacks.kept.stacks, live->context.parsers,
