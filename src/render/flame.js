@@ -3,7 +3,9 @@
 	const NS = "http://www.w3.org/2000/svg", XHTML = "http://www.w3.org/1999/xhtml";
 	const MARGIN = 14, PADDING = 10, LEAST_LETTERS = 3, THIN = 3;
 	const HINT = "Click a frame to zoom, Esc to go back; / or Ctrl-F to search; arrow keys to walk";
-	const page = document.documentElement, head = document.getElementById("head"), canvas = document.getElementById("frames");
+	/* the file, or an element of a page */
+	const page = document.currentScript.parentNode, alone = page === document.documentElement;
+	const head = document.getElementById("head"), canvas = document.getElementById("frames");
 	const details = document.getElementById("details"), matched = document.getElementById("matched");
 	let letter, zoomed, focused, box = null, pattern = null;
 
@@ -12,9 +14,9 @@
 		const rects = Array.from(g.querySelectorAll("rect"), (rect) => ({
 			rect, x: parseFloat(rect.getAttribute("x")) / 100, width: parseFloat(rect.getAttribute("width")) / 100 }));
 		const words = g.querySelector("title").textContent;
+		const all = { rects: rects.map((part) => ({ ...part })), words, x: rects[0].x, width: rects[0].width };
 		return { g, rects, label: g.querySelector("text"), y: parseFloat(rects[0].rect.getAttribute("y")), children: [],
-			parent: null, words, name: words.slice(0, words.indexOf("\n")), x: rects[0].x,
-			width: rects[0].width };
+			parent: null, words, name: words.slice(0, words.indexOf("\n")), x: all.x, width: all.width, all };
 	});
 	frames.forEach((frame, i) => {
 		let parent = i ? frames[i - 1] : null;
@@ -72,7 +74,7 @@
 		const right = zoomed.x + zoomed.width, pixels = parseFloat(canvas.getAttribute("width"));
 		for (const frame of frames) {
 			const below = isBelow(frame, zoomed);
-			const shown = below || (frame.x >= zoomed.x - 1e-9 && frame.x + frame.width <= right + 1e-7 && frame.y <= zoomed.y);
+			const shown = frame.width > 0 && (below || (frame.x >= zoomed.x - 1e-9 && frame.x + frame.width <= right + 1e-7 && frame.y <= zoomed.y));
 			frame.g.style.display = shown ? "" : "none";
 			if (!shown)
 				continue;
@@ -149,6 +151,55 @@
 		return name + "…" + tail;
 	}
 
+	function percent(part, all) {
+		return (part / all * 100).toFixed(2) + " %";
+	}
+
+	function seconds(time, all) {
+		return time === all ? "all" : time.toFixed(3) + " s";
+	}
+
+	/* What the file says of a frame, of other times. */
+	function wordsOf(frame) {
+		const time = frame.on + frame.off, root = frames[0], parent = frame.parent;
+		const words = [frame.all.words.slice(0, frame.all.words.indexOf(",", frame.name.length)), time.toFixed(3) + " s"];
+		if (parent)
+			words.push(percent(time, root.on + root.off) + " of all");
+		if (parent && parent.parent)
+			words.push(percent(time, parent.on + parent.off) + " of " + parent.name);
+		return words.join(", ") + "; " + [frame.on ? seconds(frame.on, time) + " on CPU" : "",
+			frame.off ? seconds(frame.off, time) + " off CPU" : ""].filter((part) => part).join(", ");
+	}
+
+	/* Shows other times: seconds on a CPU and off it of stacks that end at each frame; null: all of the file. */
+	function weigh(on, off) {
+		for (let i = frames.length - 1; i >= 0 && on; i--) {
+			const frame = frames[i];
+			frame.on = frame.children.reduce((sum, child) => sum + child.on, on[i]);
+			frame.off = frame.children.reduce((sum, child) => sum + child.off, off[i]);
+		}
+		const root = frames[0], all = on && root.on + root.off || 1;
+		root.next = 0;
+		for (const frame of frames) {
+			if (!on) {
+				frame.rects.forEach((part, i) => Object.assign(part, frame.all.rects[i]));
+				Object.assign(frame, { x: frame.all.x, width: frame.all.width, words: frame.all.words });
+			} else {
+				const from = frame.parent || frame;
+				frame.x = frame.next = from.next;
+				frame.width = (frame.on + frame.off) / all;
+				from.next += frame.parent ? frame.width : 0;
+				Object.assign(frame.rects[0], { x: frame.x, width: frame.width });
+				if (frame.rects[1])
+					Object.assign(frame.rects[1], { x: frame.x + frame.on / all, width: frame.off / all });
+				frame.words = wordsOf(frame);
+			}
+			frame.g.setAttribute("aria-label", frame.words);
+		}
+		zoom(zoomed.width > 0 ? zoomed : root);
+		tell(null);
+	}
+
 	function focus(frame) {
 		if (!frame || frame.g.style.display === "none")
 			return;
@@ -159,7 +210,7 @@
 	}
 
 	function beside(frame, step) {
-		const row = frame.parent ? frame.parent.children : [frame];
+		const row = (frame.parent ? frame.parent.children : [frame]).filter((one) => one.width > 0);
 		return row[row.indexOf(frame) + step];
 	}
 
@@ -208,7 +259,7 @@
 	}
 
 	function place() {
-		const width = Math.max(480, page.parentNode === document ? window.innerWidth : 0) || 1200;
+		const width = Math.max(480, alone ? window.innerWidth : page.parentNode.clientWidth);
 		let right = width - MARGIN;
 		page.setAttribute("width", width);
 		canvas.setAttribute("width", width - 2 * MARGIN);
@@ -249,7 +300,7 @@
 	canvas.addEventListener("mouseover", (event) => tell(frameOf(event)));
 	canvas.addEventListener("mouseleave", () => tell(null));
 	canvas.addEventListener("focusin", (event) => tell(frameOf(event)));
-	document.addEventListener("keydown", (event) => {
+	(alone ? document : page).addEventListener("keydown", (event) => {
 		const control = event.ctrlKey || event.metaKey, key = event.key;
 		if ((control && key === "f" && !box) || (key === "/" && !control))
 			openSearch();
@@ -270,7 +321,8 @@
 		event.preventDefault();
 	});
 	/* The end of a high graph is where it begins; the head goes along. */
-	window.addEventListener("scroll", () => head.setAttribute("transform", "translate(0, " + window.scrollY + ")"));
+	if (alone)
+		window.addEventListener("scroll", () => head.setAttribute("transform", "translate(0, " + window.scrollY + ")"));
 	window.addEventListener("resize", () => {
 		place();
 		draw();
@@ -284,5 +336,7 @@
 	place();
 	zoom(frames[0]);
 	tell(null);
-	window.scrollTo(0, parseFloat(page.getAttribute("height")));
+	page.weigh = weigh;
+	if (alone)
+		window.scrollTo(0, parseFloat(page.getAttribute("height")));
 })();

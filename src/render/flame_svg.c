@@ -165,8 +165,7 @@ uint32_t flame_colour(const struct flame_layout *layout, const struct frame_node
 #define NAME_COLUMNS 400 /* names of C++ can be much longer */
 #define ELLIPSIS "…"
 
-/* Adds bytes of printable text as XML, in elements and quoted values alike. */
-static void xml_add(struct text *out, const char *bytes, size_t length)
+void xml_add(struct text *out, const char *bytes, size_t length)
 {
 	static const char *const escapes[128] = {
 		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
@@ -437,6 +436,12 @@ static void footer_add(struct text *out, const struct flame *flame,
 	text_done(&footer);
 }
 
+static struct flame_layout layout_of(const struct flame *flame)
+{
+	return flame_layout_of(flame->tree, flame->differs,
+			       flame->most ? flame->most : FLAME_DRAWN_MAX);
+}
+
 static int line_count(const char *lines)
 {
 	int count = 0;
@@ -446,17 +451,34 @@ static int line_count(const char *lines)
 	return count;
 }
 
+void flame_number(const struct flame *flame, uint32_t *frames)
+{
+	const struct frame_tree *tree = flame->tree;
+	struct flame_layout layout = layout_of(flame);
+	uint32_t at = 0, count = 0;
+
+	if (!tree->count)
+		return;
+	do {
+		bool drawn = !at || flame_drawn(&layout, &tree->nodes[at]);
+
+		frames[at] = drawn ? count++ : frames[tree->nodes[at].parent];
+		at = frame_tree_next(tree, at, false);
+	} while (at);
+}
+
 void flame_svg_add(struct text *out, const struct flame *flame)
 {
-	struct flame_layout layout = flame_layout_of(flame->tree, flame->differs, FLAME_DRAWN_MAX);
+	struct flame_layout layout = layout_of(flame);
 	int legend_y = TITLE_Y + 30 + line_count(flame->subtitle) * LINE_HEIGHT;
 	int details_y = legend_y + 27, frames_y = details_y + 12;
 	int frames_height = ((int)layout.depth_most + 1) * FRAME_HEIGHT;
 	int footer_y = frames_y + frames_height + LINE_HEIGHT;
 	int height = footer_y + (line_count(flame->footer) + (layout.culled > 0)) * LINE_HEIGHT;
 
+	if (!flame->within)
+		text_add_string(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	text_add_format(out,
-			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 			"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 			"class=\"flame\">\n<title>",
 			WIDTH, height);
@@ -481,7 +503,7 @@ void flame_svg_add(struct text *out, const struct flame *flame)
 	text_add_format(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", flame_script);
 }
 
-static const char *title_of(const struct frame_tree *tree)
+const char *flame_title(const struct frame_tree *tree)
 {
 	const int64_t *all;
 
@@ -514,7 +536,7 @@ static void flame_add(struct text *out, const struct interval *interval)
 	struct frame_tree tree = {0};
 
 	whole.width = 0;
-	fold_interval(&tree, interval);
+	fold_interval(&tree, interval, NULL);
 	interval_add_origin(&subtitle, &whole);
 	text_add_char(&subtitle, '\n');
 	interval_add_scans(&subtitle, &whole);
@@ -529,7 +551,7 @@ static void flame_add(struct text *out, const struct interval *interval)
 	interval_add_missed(&footer, &whole);
 	flame_svg_add(out, &(struct flame){
 				   .tree = &tree,
-				   .title = title_of(&tree),
+				   .title = flame_title(&tree),
 				   .subtitle = text_string(&subtitle),
 				   .footer = text_string(&footer),
 			   });

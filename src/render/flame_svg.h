@@ -51,10 +51,21 @@ struct flame {
 	const char *title;
 	const char *subtitle; /* lines; "" for none */
 	const char *footer;   /* lines; "" for none */
+	size_t most;	      /* limit of frames that are drawn; 0: FLAME_DRAWN_MAX */
+	bool within;	      /* it is an element of a page, not a file */
 };
 
 /* Adds the file. All words are printable; they are escaped here. */
 void flame_svg_add(struct text *out, const struct flame *flame);
+/* Sets, for each node of the tree, the number of the frame that shows its time: its own, or the
+ * nearest below that is drawn. Frames are numbered as they stand in the file. */
+void flame_number(const struct flame *flame, uint32_t *frames);
+
+/* Title of a graph of times on a CPU and off it. */
+const char *flame_title(const struct frame_tree *tree);
+
+/* Adds bytes of printable text as XML or HTML, in elements and quoted values alike. */
+void xml_add(struct text *out, const char *bytes, size_t length);
 
 /* flame.css and flame.js, embedded. */
 extern const char flame_style[], flame_script[];

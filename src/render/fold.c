@@ -84,10 +84,10 @@ static uint32_t node_child(struct frame_tree *tree, uint32_t parent, const char 
 	return (uint32_t)*child;
 }
 
-void frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part part,
-		    int64_t weight)
+uint32_t frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part part,
+			int64_t weight)
 {
-	uint32_t at = 0, child;
+	uint32_t at = 0, child, own;
 
 	if (!tree->count)
 		node_new(tree, 0, "all" FRAME_ROOT);
@@ -108,11 +108,12 @@ void frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part
 	}
 	if (!at)
 		at = node_child(tree, 0, FRAMES_NONE, strlen(FRAMES_NONE), FRAMES_MAX + 2);
+	own = at;
 	tree->nodes[at].own[part] = sum(tree->nodes[at].own[part], weight);
 	for (;; at = tree->nodes[at].parent) {
 		tree->nodes[at].all[part] = sum(tree->nodes[at].all[part], weight);
 		if (!at)
-			break;
+			return own;
 	}
 }
 
@@ -314,18 +315,21 @@ int64_t fold_weight_us(const struct interval *interval, size_t row, int64_t *sta
 	return weight && weight->number > 0 ? weight->number : 0;
 }
 
-void fold_interval(struct frame_tree *tree, const struct interval *interval)
+void fold_interval(struct frame_tree *tree, const struct interval *interval, uint32_t *nodes)
 {
 	struct text frames = {0};
 
 	for (size_t row = 0; row < interval->grid->row_count; row++) {
 		int64_t state, weight_us = fold_weight_us(interval, row, &state);
+		uint32_t node;
 
 		text_clear(&frames);
 		roots_add(&frames, interval, row);
 		fold_add_stack(&frames, interval, row);
-		frame_tree_add(tree, text_string(&frames), state == STATE_ON ? PART_ON : PART_OFF,
-			       weight_us);
+		node = frame_tree_add(tree, text_string(&frames),
+				      state == STATE_ON ? PART_ON : PART_OFF, weight_us);
+		if (nodes)
+			nodes[row] = node;
 	}
 	frame_tree_sort(tree);
 	text_done(&frames);
@@ -427,7 +431,7 @@ static void folded_add(struct text *out, const struct interval *interval)
 {
 	struct frame_tree tree = {0};
 
-	fold_interval(&tree, interval);
+	fold_interval(&tree, interval, NULL);
 	fold_write(out, &tree);
 	frame_tree_done(&tree);
 }

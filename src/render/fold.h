@@ -87,9 +87,10 @@ struct frame_tree {
 	struct index children; /* node and a name's number to a child */
 };
 
-/* frames: outermost first, separated by ';'; empty ones are skipped. */
-void frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part part,
-		    int64_t weight);
+/* frames: outermost first, separated by ';'; empty ones are skipped. Returns the number of the node
+ * that got the weight as its own. */
+uint32_t frame_tree_add(struct frame_tree *tree, const char *frames, enum frame_part part,
+			int64_t weight);
 /* Orders each node's children by name. */
 void frame_tree_sort(struct frame_tree *tree);
 /* The node after this one, parents first; 0: it was the last. past: skip the nodes above this
@@ -118,8 +119,9 @@ void fold_add_stack(struct text *frames, const struct interval *interval, size_t
 /* Adds a row's column ufiles: files of the first of the frames that fold_add_stack() adds. */
 void fold_add_files(struct text *files, const struct interval *interval, size_t row);
 
-/* Adds all rows; time on a CPU and time off it are separate. */
-void fold_interval(struct frame_tree *tree, const struct interval *interval);
+/* Adds all rows; time on a CPU and time off it are separate. nodes: gets the number of each row's
+ * node; NULL: not wanted. */
+void fold_interval(struct frame_tree *tree, const struct interval *interval, uint32_t *nodes);
 
 /* Adds a line per stack, by name. The tree must be sorted. */
 void fold_write(struct text *out, const struct frame_tree *tree);

@@ -289,7 +289,7 @@ static void stacks_fill(struct peek *peek, const struct peeking *peeking, struct
 			values[3] = values[4]; /* weighed by samples, as all lines here */
 	}
 	if (any)
-		fold_interval(&frames, &(struct interval){.grid = grid});
+		fold_interval(&frames, &(struct interval){.grid = grid}, NULL);
 	frames_add(&peek->stacks, &frames, PART_ON, STACK_ON);
 	frames_add(&peek->stacks, &frames, PART_OFF, "off CPU");
 	frame_tree_done(&frames);

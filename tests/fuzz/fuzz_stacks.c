@@ -46,7 +46,7 @@ static void page_check(const struct interval *interval)
 	struct error e = {0};
 	int64_t all = (int64_t)interval->grid->row_count * WEIGHT_US;
 
-	fold_interval(&tree, interval);
+	fold_interval(&tree, interval, NULL);
 	fold_write(&folded, &tree);
 	must(!fold_read(&again, "own", text_string(&folded), PART_ON, &e),
 	     "what tsnap wrote can be read");

@@ -153,7 +153,7 @@ static void assert_rows(const struct row *rows, size_t count, const char *expect
 	}
 	assert_int_equal(column_list_add(&list, "comm,tid," FOLD_COLUMNS, false, &e), 0);
 	grid_fill_rows(&grid, &list, &scan);
-	fold_interval(&tree, &interval);
+	fold_interval(&tree, &interval, NULL);
 	assert_folded(&tree, expected);
 	frame_tree_done(&tree);
 	grid_done(&grid);
