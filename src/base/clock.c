@@ -132,3 +132,13 @@ void clock_format_local(int64_t utc_us, char text[CLOCK_LOCAL_SIZE])
 	if (!strftime(text + length, CLOCK_LOCAL_SIZE - length, "%Z", &tm))
 		text[length] = '\0';
 }
+
+int64_t clock_zone_us(int64_t utc_us)
+{
+	int us;
+	time_t seconds = seconds_of(utc_us, &us);
+	struct tm tm;
+
+	localtime_r(&seconds, &tm);
+	return tm.tm_gmtoff * US_PER_SECOND;
+}

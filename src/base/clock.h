@@ -44,5 +44,7 @@ void clock_format_iso(int64_t utc_us, char text[CLOCK_ISO_SIZE]);
 #define CLOCK_LOCAL_ZONE 27 /* where the zone begins */
 /* Formats a time as 2026-11-20 21:42:53.123456 CET, in the local zone, as people read it. */
 void clock_format_local(int64_t utc_us, char text[CLOCK_LOCAL_SIZE]);
+/* What the local zone's time is ahead of UTC then. */
+int64_t clock_zone_us(int64_t utc_us);
 
 #endif

@@ -102,18 +102,21 @@ static const char *brief_wait(const char *waits_on)
 	return name_transient_string(text_string(&text));
 }
 
-static const char *wait_of(const struct sample *part)
+const char *sample_waits_for(const struct sample *sample, bool folded)
 {
 	static struct text text;
 
-	if (part->now.state == STATE_RQ)
-		return edge_kind_of(part->blocker.kind) == EDGE_QUOTA
+	if (sample->now.state == STATE_ON)
+		return NULL;
+	if (sample->now.state == STATE_RQ)
+		return edge_kind_of(sample->blocker.kind) == EDGE_QUOTA
 			       ? name_of_string("its CPU quota")
 			       : name_of_string("a CPU");
-	if (part->wait.on || !part->io.dev)
-		return brief_wait(part->wait.on);
+	if (sample->wait.on || !sample->io.dev)
+		return brief_wait(folded && sample->wait.onsum ? sample->wait.onsum
+							       : sample->wait.on);
 	text_clear(&text);
-	text_add_format(&text, "disk %s", part->io.dev);
+	text_add_format(&text, "disk %s", sample->io.dev);
 	return name_transient_string(text_string(&text));
 }
 
@@ -154,7 +157,7 @@ static void sampled_add(struct filling *filling, size_t row, const struct sample
 	if (part->now.state_us > of->longest_us) /* absent is the least of all */
 		of->longest_us = part->now.state_us;
 	if (part->now.state == STATE_DISK || part->now.state == STATE_SLEEP)
-		vote_add(&filling->votes[VOTE_WAIT], row, wait_of(part),
+		vote_add(&filling->votes[VOTE_WAIT], row, sample_waits_for(part, false),
 			 part->wait.on ? brief_wait(part->wait.onsum) : NULL, weight);
 }
 
@@ -178,7 +181,8 @@ static void part_add(struct filling *filling, size_t index, size_t row)
 	if (part.now.state >= 0 && part.now.state < STATE_COUNT)
 		of->state_us[part.now.state] = sum(of->state_us[part.now.state], weight);
 	if (part.now.state == STATE_RQ)
-		vote_add(&filling->votes[VOTE_WAIT], row, wait_of(&part), NULL, weight);
+		vote_add(&filling->votes[VOTE_WAIT], row, sample_waits_for(&part, false), NULL,
+			 weight);
 	name_add(of, part.thread.comm);
 	if (group_samples(table, group))
 		sampled_add(filling, row, &part, weight);

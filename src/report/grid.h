@@ -29,4 +29,8 @@ void grid_sort(struct grid *grid, const struct column *column);
 const union value *grid_row(const struct grid *grid, size_t row);
 void grid_done(struct grid *grid);
 
+/* What a sample waits for, in short, as the measure waits_for has it; folded: with * for what
+ * differs in waits of one kind. NULL: it does not wait, or that is not known. */
+const char *sample_waits_for(const struct sample *sample, bool folded);
+
 #endif
