@@ -32,6 +32,12 @@ static bool writes(const struct config *config, enum renderer_kind kind)
 	return config->mode == MODE_FORMAT && config->format->kind == kind;
 }
 
+/* True if it is a report for people: as text, or as a page. */
+static bool reports(const struct config *config)
+{
+	return config->mode == MODE_REPORT || writes(config, RENDERER_REPORT);
+}
+
 static int source_unknown(const char *types, struct error *e)
 {
 	struct text names = {0};
@@ -238,7 +244,7 @@ static int when_check(struct config *config, struct error *e)
 	if (given <= 0 || config->record)
 		return given < 0 ? given : 0;
 	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
-		return usage(e, "--when", "is for a report, --json, --flame and -o");
+		return usage(e, "--when", "is for a report, --html, --json, --flame and -o");
 	config->report.findings = true;
 	if (!config->interval_us && !config->count)
 		config->count = 1;
@@ -253,8 +259,8 @@ static int findings_check(struct config *config, struct error *e)
 	if (!config->report.findings)
 		return 0;
 	if (config->mode != MODE_REPORT && !(config->format && config->format->of_findings))
-		return usage(e, option, "is for a report, --json and --flame");
-	if (!writes(config, RENDERER_STACKS) &&
+		return usage(e, option, "is for a report, --html, --json and --flame");
+	if (!writes(config, RENDERER_STACKS) && !writes(config, RENDERER_REPORT) &&
 	    (config->groups || config->by || config->more_columns || config->report.stacks ||
 	     config->report.heatmap))
 		return usage(e, option,
@@ -489,19 +495,23 @@ static int selection_check(const struct config *config, struct error *e)
 	return 0;
 }
 
-/* Fills in what a report without options for its contents shows: findings, and rows of programs. */
+/* Fills in what a report without options for its contents shows: findings, and rows of programs. A
+ * page has findings beside any rows. */
 static void contents_check(struct config *config)
 {
-	bool flame = config->mode == MODE_FORMAT && config->format->of_findings == config->format;
+	bool flame = writes(config, RENDERER_STACKS) && config->format->of_findings;
+	bool page = writes(config, RENDERER_REPORT);
+	bool rows_chosen = config->columns || config->by || config->more_columns;
 
-	if ((config->mode != MODE_REPORT && (!flame || config->diff || config->by_chain)) ||
-	    config->columns || config->by || config->more_columns || config->report.stacks ||
-	    config->report.chains || config->report.findings || config->report.off_wake ||
-	    config->report.critical_path || config->trace || config->report.by_time_us ||
-	    config->all_states || config->on_cpu || config->off_cpu)
+	if ((!reports(config) && (!flame || config->diff || config->by_chain)) ||
+	    config->report.off_wake || config->report.critical_path || config->trace ||
+	    config->report.by_time_us || config->all_states || config->on_cpu || config->off_cpu)
+		return;
+	if (!page && (rows_chosen || config->report.stacks || config->report.chains ||
+		      config->report.findings))
 		return;
 	config->report.findings = true;
-	if (!flame)
+	if (!flame && !rows_chosen)
 		config->columns = "programs";
 }
 
@@ -541,7 +551,7 @@ int config_check(struct config *config, struct error *e)
 	if (config->live.descendants && !config->live.process)
 		return usage(e, "-r", "needs a process: tsnap -r NAME");
 	/* whoever asks for a process wants to see what it does, idle or not */
-	if (config->named && config->mode == MODE_REPORT && !config->on_cpu && !config->off_cpu &&
+	if (config->named && reports(config) && !config->on_cpu && !config->off_cpu &&
 	    !config->filter)
 		config->all_states = true;
 	contents_check(config);
@@ -552,8 +562,7 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, "--by", "can't go with -g: use -G to add columns to either");
 	if (config->by && (!samples || rows))
 		return usage(e, "--by", "is for reports and stacks");
-	if (config->sort &&
-	    ((config->mode != MODE_REPORT && !config->groups) || config->report.by_time_us))
+	if (config->sort && ((!reports(config) && !config->groups) || config->report.by_time_us))
 		return usage(e, "--sort",
 			     "is for reports: other formats, and --by-time, have their own order");
 	if (config->mode == MODE_LIST_JSON && config->list_word)

@@ -91,6 +91,8 @@ const struct option_row option_table[] = {
 	{0, "csv", NULL, "write a CSV row for each sampled thread", FORMAT(renderer_csv),
 	 .section = "How to write it"},
 	{0, "flame", "FILE", "write an interactive flame graph (SVG)", FORMAT_FILE(renderer_flame)},
+	{0, "html", "FILE", "write a page (HTML): findings, time, table and flame graph",
+	 FORMAT_FILE(renderer_html)},
 	{'o', "record", "DIR", "record hourly files into this directory (at 1 Hz)", TEXT(record)},
 	{0, "replay", "FILE|DIR...", "report on a recording, or on a CSV that tsnap wrote",
 	 TEXT(replay)},

@@ -5,6 +5,7 @@
 
 const struct report_part *const part_table[] = {
 	&path_part,   /* first: others get the samples of the paths */
+	&page_part,   /* adds columns of groups */
 	&groups_part, /* before parts that share its exact times */
 	&distributions_part,
 	&events_part, /* before stacks in a report, and before a recording of

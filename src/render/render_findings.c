@@ -531,17 +531,12 @@ static void command_add(struct text *to, const struct about *about)
 	text_done(&line);
 }
 
-/* Adds the line below a sentence: how sure it is, its share, the chain, and the command. */
-static void evidence_add(struct text *to, const struct about *about, size_t columns)
+/* Adds how sure a finding is, its share, and the chain, cut to that many columns. */
+static void grounds_add(struct text *to, const struct about *about, size_t columns)
 {
 	const struct finding *finding = about->finding;
-	struct text line = {0}, command = {0};
-	size_t width, left = columns;
+	struct text line = {0};
 
-	command_add(&command, about);
-	width = text_width(text_string(&command));
-	if (columns)
-		left = columns > width + 1 ? columns - width - 1 : columns;
 	text_add_format(&line, "%s, ", finding_certainty(finding));
 	add_percent(&line, finding->weight_us, about->findings->total_us);
 	text_add_string(&line, " of the time");
@@ -551,7 +546,22 @@ static void evidence_add(struct text *to, const struct about *about, size_t colu
 	}
 	if (finding->before)
 		text_add_format(&line, "; also %s", finding->before);
-	text_shorten(&line, left);
+	text_shorten(&line, columns);
+	text_add(to, text_string(&line), line.length);
+	text_done(&line);
+}
+
+/* Adds the line below a sentence: its grounds, and the command that shows more. */
+static void evidence_add(struct text *to, const struct about *about, size_t columns)
+{
+	struct text line = {0}, command = {0};
+	size_t width, left = columns;
+
+	command_add(&command, about);
+	width = text_width(text_string(&command));
+	if (columns)
+		left = columns > width + 1 ? columns - width - 1 : columns;
+	grounds_add(&line, about, left);
 	if (width && columns > text_width(text_string(&line)) + width)
 		text_add_spaces(&line, columns - text_width(text_string(&line)) - width);
 	else if (width && !columns)
@@ -809,6 +819,13 @@ void interval_add_findings(struct text *out, const struct interval *interval,
 		rest_add(out, interval, findings);
 }
 
+void interval_add_findings_rest(struct text *out, const struct interval *interval,
+				const struct findings *findings)
+{
+	if (!lack_add(out, interval, findings) || findings->count)
+		rest_add(out, interval, findings);
+}
+
 /* Adds the names of a party, most time first: [{"name":"curl","pid":null, ...}]. */
 static void json_add_party(struct text *out, const char *member, const struct keyed *names)
 {
@@ -954,6 +971,16 @@ void interval_add_evidence(struct text *out, const struct interval *interval,
 	struct about about = {interval, findings, finding, NAMES_TWO};
 
 	evidence_add(out, &about, interval->width);
+}
+
+void interval_add_grounds(struct text *grounds, struct text *command,
+			  const struct interval *interval, const struct findings *findings,
+			  const struct finding *finding)
+{
+	struct about about = {interval, findings, finding, NAMES_TWO};
+
+	grounds_add(grounds, &about, 0);
+	command_add(command, &about);
 }
 
 static void first_add(struct text *out, const struct interval *interval)

@@ -117,6 +117,11 @@ static void cell_write(struct text *cell, const struct layout *layout, const str
 		value_add(cell, column, value);
 }
 
+void interval_add_cell(struct text *cell, const struct column *column, union value value)
+{
+	cell_write(cell, &(struct layout){.threads_decimals = 2}, column, value);
+}
+
 /* True for text, and for a share because of its bar. */
 static bool aligned_left(const struct layout *layout, const struct column *column)
 {
@@ -927,8 +932,7 @@ static void add_tables(struct text *out, const struct interval *interval)
 		use->part->below(out, interval, use->state);
 }
 
-/* Adds what is there if there are no rows. */
-static void add_instead(struct text *out, const struct interval *interval)
+void interval_add_instead(struct text *out, const struct interval *interval)
 {
 	REPORT_EACH (use, interval->report, instead) {
 		use->part->instead(out, interval, use->state);
@@ -1038,6 +1042,24 @@ static size_t remarks_add(struct text *out, const struct interval *interval)
 	return count;
 }
 
+/* Adds what changes the meaning of a report, a line each. */
+static void warnings_add(struct text *out, const struct interval *interval)
+{
+	add_line(out, interval, add_clock_steps);
+	add_line(out, interval, add_check);
+	add_line(out, interval, add_unseen);
+	add_line(out, interval, add_left_out);
+}
+
+void interval_add_notes(struct text *out, const struct interval *interval)
+{
+	warnings_add(out, interval);
+	remarks_add(out, interval);
+	add_line(out, interval, add_coverage);
+	add_line(out, interval, add_processes);
+	add_line(out, interval, add_cost);
+}
+
 static void details_add(struct text *out, const struct interval *interval)
 {
 	add_line(out, interval, interval_add_scans);
@@ -1088,10 +1110,7 @@ static void findings_report_add(struct text *out, const struct interval *interva
 		text_add_char(out, '\n');
 	interval_add_findings_header(out, interval, findings);
 	text_add_char(out, '\n');
-	add_line(out, interval, add_clock_steps);
-	add_line(out, interval, add_check);
-	add_line(out, interval, add_unseen);
-	add_line(out, interval, add_left_out);
+	warnings_add(out, interval);
 	if (grid->row_count || findings->count || !rows_wanted)
 		interval_add_findings(out, interval, findings, lines_count(out, start));
 	add_tables(&below, interval);
@@ -1111,7 +1130,7 @@ static void findings_report_add(struct text *out, const struct interval *interva
 			interval_add_rest(out, interval, rows);
 		add_line(out, interval, add_legend);
 	} else if (rows_wanted && !grid->row_count) {
-		add_instead(out, interval);
+		interval_add_instead(out, interval);
 	}
 	text_add(out, text_string(&below), below.length);
 	add_last_line(&line, interval, remarks, columns);
@@ -1141,7 +1160,7 @@ static void people_add(struct text *out, const struct interval *interval)
 	else if (rows)
 		interval_add_table(out, interval, rows);
 	else
-		add_instead(out, interval);
+		interval_add_instead(out, interval);
 	if (rows < interval->grid->row_count && !heatmap)
 		interval_add_rest(out, interval, rows);
 	text_add(out, text_string(&footer), footer.length);

@@ -85,11 +85,14 @@ struct renderer {
 
 extern const struct renderer renderer_report, renderer_csv, renderer_json, renderer_csv_grouped,
 	renderer_json_grouped, renderer_json_findings, renderer_finding, renderer_folded,
-	renderer_flame, renderer_pprof, renderer_metrics;
+	renderer_flame, renderer_pprof, renderer_metrics, renderer_html;
+
+/* page.css and page.js, embedded. */
+extern const char page_style[], page_script[];
 
 /* Parts of reports, beside groups_part (report/groups.h). */
 extern const struct report_part path_part, distributions_part, events_part, stacks_part,
-	chains_part, findings_part, sleepers_part, rows_part;
+	chains_part, findings_part, sleepers_part, rows_part, page_part;
 
 /* Adds a text for something missed: "12 late scans". */
 void missed_add(struct text *out, const struct source_missed *missed);
@@ -125,6 +128,12 @@ void interval_add_times(struct text *out, const struct interval *interval, bool 
 /* Adds the titles and the first rows of the interval's grid, and names the last columns if the line
  * is too narrow for them. */
 void interval_add_table(struct text *out, const struct interval *interval, size_t rows);
+/* Replaces the cell's text by a value as tables have it, without a bar. */
+void interval_add_cell(struct text *cell, const struct column *column, union value value);
+/* Adds what is there if there are no rows. */
+void interval_add_instead(struct text *out, const struct interval *interval);
+/* Adds what changes the meaning of a report, remarks, and what tsnap cost, a line each. */
+void interval_add_notes(struct text *out, const struct interval *interval);
 /* Adds a line for each group, with time from left to right. */
 void interval_add_heatmap(struct text *out, const struct interval *interval);
 /* Adds the stacks (--stacks) of a row of the grid. */
@@ -146,6 +155,13 @@ void interval_add_finding(struct text *out, const struct interval *interval,
 /* Adds its line of evidence: how sure, its share, its chain, and the command that shows more. */
 void interval_add_evidence(struct text *out, const struct interval *interval,
 			   const struct findings *findings, const struct finding *finding);
+/* The same as two texts: the command may stay empty. */
+void interval_add_grounds(struct text *grounds, struct text *command,
+			  const struct interval *interval, const struct findings *findings,
+			  const struct finding *finding);
+/* Adds what the recording lacks for findings, and what is none. */
+void interval_add_findings_rest(struct text *out, const struct interval *interval,
+				const struct findings *findings);
 /* above: number of lines above, which leave less space in a window. */
 void interval_add_findings(struct text *out, const struct interval *interval,
 			   const struct findings *findings, size_t above);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""tsnap's flame graphs in a browser, and its folded stacks and pprof profiles in speedscope.
+"""tsnap's flame graphs and pages in a browser, and its folded stacks and pprof profiles in speedscope.
 
     run_browser.py TSNAP [NAME...]   the tests whose names have one of these in them
 The last line is the totals: N passed, N failed, N skipped. Exit status 77: there is no browser.
 """
 import base64
+import csv
+import datetime
 import json
 import os
 import re
@@ -231,6 +233,201 @@ class Graph(Browsed):
             act()
             self.browser.script("return 1")
             self.assertLess(time.monotonic() - began, 10)
+
+
+class Page(Browsed):
+    """A page of the recording stacks.csv (see Graph), in steps of a tenth of a second from 20:42:53 on, and of others."""
+    ROWS = """return Array.from(document.querySelectorAll("#table tbody tr")).filter((row) => !row.hidden).map((row) =>
+        Array.from(row.cells).map((cell) => cell.textContent))"""
+    LEGEND = """return Object.fromEntries(Array.from(document.querySelectorAll("[data-" + arguments[0] + "]")).map((number) =>
+        [number.parentNode.childNodes[1].textContent.trim(), parseFloat(number.textContent)]))"""
+
+    def setUp(self):
+        self.resize(WIDTH)
+        self.open("--replay", "stacks.csv", "-a", "-g", "comm,state")
+
+    def open(self, *arguments, **options):
+        path = os.path.join(self.folder, "x.html")
+        tsnap("--html", path, *arguments, **options)
+        self.browser.open("file://" + path)
+
+    def rows(self):
+        return self.browser.script(self.ROWS)
+
+    def titles(self):
+        return self.browser.script("return Array.from(document.querySelectorAll('#table th'), (head) => head.textContent)")
+
+    def threads(self):
+        """{row's comm and state: AVG_THR}"""
+        titles = self.titles()
+        return {tuple(row[titles.index(title)] for title in ("COMM", "STATE")): float(row[titles.index("AVG_THR")]) for row in self.rows()}
+
+    def choose(self, first, last):
+        """Chooses steps with the sliders, from the keyboard's events on."""
+        self.browser.script("""const from = document.getElementById("from"), to = document.getElementById("to");
+            from.value = arguments[0]; to.value = arguments[1]; to.dispatchEvent(new Event("change"))""", first, last)
+
+    def steps(self):
+        return self.browser.script("return +document.getElementById('from').max + 1")
+
+    def truth(self, first, last, step_us=100000):
+        """{comm and state: average threads} in a stretch of stacks.csv, whose samples stand for the time before them."""
+        with open(os.path.join(FIXTURES, "stacks.csv"), encoding="utf-8") as file:
+            samples = list(csv.DictReader(file))
+        times = sorted({self.us(sample["timestamp"]) for sample in samples})
+        begin = (times[0] - int(samples[0]["weight_us"])) // step_us * step_us + first * step_us
+        end = begin + (last + 1 - first) * step_us
+        sums, scanned = {}, 0
+        for sample in samples:
+            until, weight = self.us(sample["timestamp"]), int(sample["weight_us"])
+            part = max(0, min(until, end) - max(until - weight, begin))
+            if part:
+                key = (sample["comm"], sample["state"])
+                sums[key] = sums.get(key, 0) + part
+        for until in times:
+            scanned += max(0, min(until, end) - max(until - 50000, begin))
+        return {key: us / scanned for key, us in sums.items()}
+
+    @staticmethod
+    def us(text):
+        whole = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ") - datetime.datetime(1970, 1, 1)
+        return whole // datetime.timedelta(microseconds=1)
+
+    def same(self, given, expected):
+        self.assertEqual(set(given), set(expected))
+        for key, threads in expected.items():
+            self.assertAlmostEqual(given[key], threads, delta=0.011, msg=key)
+
+    def test_the_whole_time(self):
+        self.same(self.threads(), self.truth(0, self.steps() - 1))
+        self.assertEqual(self.browser.script("return document.querySelectorAll('#table td.whole').length"), 0)
+
+    def test_a_stretch(self):
+        """The table, the lists below the charts and the flame graph are those of the stretch, and then of the whole again."""
+        whole, states = self.threads(), self.browser.script(self.LEGEND, "s")
+        words = self.browser.script("return document.body.innerText")
+        for first, last in ((0, 9), (3, 3), (10, self.steps() - 1), (5, 20)):
+            self.choose(first, last)
+            expected = self.truth(first, last)
+            self.same(self.threads(), expected)
+            self.assertEqual(list(self.threads().values()), sorted(self.threads().values(), reverse=True))
+            for words_of, state in (("ON", "ON"), ("S,", "S")):
+                given = sum(threads for name, threads in self.browser.script(self.LEGEND, "s").items() if name.startswith(words_of))
+                self.assertAlmostEqual(given, sum(threads for key, threads in expected.items() if key[1] == state), delta=0.011, msg=state)
+            all_of = sum(expected.values())
+            frames = {name: width for name, width, _, _ in reversed(self.browser.script(SHOWN))}
+            for comm in {comm for comm, _ in expected}:
+                share = sum(threads for key, threads in expected.items() if key[0] == comm) / all_of
+                self.assertAlmostEqual(frames[comm] / frames["all"], share, delta=0.005, msg=(first, last, comm))
+        self.browser.press("Escape")
+        self.assertEqual(self.threads(), whole)
+        self.assertEqual(self.browser.script(self.LEGEND, "s"), states)
+        self.assertEqual(self.browser.script("return document.body.innerText"), words)
+
+    def test_drag(self):
+        plot = self.browser.find(".plot")
+        box = self.browser.script("return document.querySelector('.plot').getBoundingClientRect().toJSON()")
+        self.browser.drag(plot, -box["width"] / 2 + 2, -box["width"] / 4)
+        self.assertEqual(self.browser.script("return document.getElementById('from').value"), "0")
+        self.assertEqual(self.browser.script("return +document.getElementById('to').value"), int(self.steps() / 4))
+        self.assertIn(" to ", self.browser.script("return document.getElementById('chosen').textContent"))
+        command = self.browser.script("return document.getElementById('command').textContent")
+        self.assertTrue(command.startswith("tsnap --replay stacks.csv --from 2026-11-20T20:42:5"), command)
+        given = tsnap(*command.split()[1:], "-a", "-g", "comm,state", "--csv", "--report", "--raw").decode()
+        rows = list(csv.DictReader(given.splitlines()))
+        self.assertEqual({(row["comm"], row["state"]) for row in rows}, set(self.threads()))
+        self.browser.click(self.browser.find("#whole"))
+        self.assertEqual(self.browser.script("return +document.getElementById('to').value"), self.steps() - 1)
+
+    def test_sort(self):
+        titles = self.titles()
+        column = titles.index("COMM")
+        before = self.rows()
+        head = self.browser.script("return document.querySelectorAll('#table th button')[arguments[0]]", column)[webdriver.ELEMENT]
+        self.browser.click(head)
+        self.assertEqual([row[column] for row in self.rows()], sorted(row[column] for row in before))
+        self.browser.press("Enter")
+        self.assertEqual([row[column] for row in self.rows()], sorted((row[column] for row in before), reverse=True))
+        self.browser.click(self.browser.script("return document.querySelectorAll('#table th button')[arguments[0]]",
+                                               titles.index("AVG_THR"))[webdriver.ELEMENT])
+        numbers = [float(row[titles.index("AVG_THR")]) for row in self.rows()]
+        self.assertEqual(numbers, sorted(numbers, reverse=True))
+        self.choose(0, 9)
+        numbers = [float(row[titles.index("AVG_THR")]) for row in self.rows()]
+        self.assertEqual(numbers, sorted(numbers, reverse=True))
+        self.browser.press("Enter")
+        numbers = [float(row[titles.index("AVG_THR")]) for row in self.rows()]
+        self.assertEqual(numbers, sorted(numbers))
+
+    def test_words(self):
+        everything = len(self.rows())
+        self.browser.click(self.browser.find("#word"))
+        self.browser.press(*"DB s")
+        rows = self.rows()
+        self.assertTrue(0 < len(rows) < everything)
+        for row in rows:
+            self.assertIn("db", " ".join(row))
+        self.assertEqual(self.browser.script("return document.getElementById('rows').textContent"), "%d of %d rows" % (len(rows), everything))
+        self.browser.press(*"nothing")
+        self.assertEqual(self.rows(), [])
+
+    def test_keys(self):
+        """Everything is reached with Tab, and the flame graph's keys work in it, and only there."""
+        seen = []
+        for _ in range(40):
+            self.browser.press("Tab")
+            seen.append(self.browser.script("return document.activeElement.id || document.activeElement.textContent.slice(0, 20)"))
+        for name in ("from", "to", "word", "COMM", "find"):
+            self.assertTrue(any(one.startswith(name) for one in seen), (name, seen))
+        self.browser.script("document.activeElement.blur(); window.scrollTo(0, 0)")
+        self.browser.press("/")
+        self.assertFalse(self.browser.script("return !!document.querySelector('#search')"))
+        self.browser.script("document.querySelector('#frames > g').focus()")
+        self.browser.press("ArrowUp", "Enter")
+        self.assertIn("db", self.browser.script("return document.getElementById('details').textContent"))
+
+    def test_without_a_script(self):
+        """The words are the same; what only a script can do is not shown."""
+        path = os.path.join(self.folder, "x.html")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        told = self.browser.script("return document.querySelector('#findings, #time').innerText")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("script-src 'unsafe-inline'", "script-src 'none'"))
+        self.browser.open("file://" + path)
+        self.browser.log()  # the browser says that it runs no script
+        self.assertFalse(self.browser.script("return document.querySelector('#stretch, #words').checkVisibility()"))
+        for line in self.browser.script("return document.querySelector('#time').innerText").splitlines():
+            self.assertIn(line, told)
+        self.assertGreater(len(self.rows()), 3)
+        height = self.browser.script("return document.querySelector('svg.flame').getBoundingClientRect().height")
+        self.assertGreater(height, 100)
+
+    def test_hostile_names(self):
+        self.open("--replay", "stacks_hostile.csv", "-a")
+        self.assertEqual(self.browser.script("return document.querySelectorAll('script').length"), 3)
+        self.assertEqual(self.browser.script("return document.querySelectorAll('img, [onload], [onerror], #table svg').length"), 0)
+        names = [name for name, _, _, _ in self.browser.script(SHOWN)]
+        for name in ("</title><script>", "<svg onload=alert(1)>", "世界"):
+            self.assertIn(name, names)
+        self.open("--replay", "hostile.csv", "-a", "-g", "comm,filename")
+        self.assertEqual(self.browser.script("return document.querySelectorAll('script').length"), 2)
+        self.assertGreater(len(self.rows()), 10)
+
+    def test_nothing_is_loaded(self):
+        self.open("--replay", "findings.csv")
+        self.assertEqual(self.browser.script("return performance.getEntriesByType('resource').length"), 0)
+        self.assertEqual(self.browser.script("""const image = new Image(); let refused = 0;
+            document.addEventListener("securitypolicyviolation", () => refused++);
+            image.src = "data:image/gif;base64,R0lGODlhAQABAAAAACw="; return image.complete && image.naturalWidth"""), 0)
+        self.browser.log()
+
+    def test_wide_and_narrow(self):
+        """Nothing but the table and the graph is wider than the window."""
+        self.open("--replay", "minutes.csv")
+        for width in (1300, 700):
+            self.resize(width)
+            self.assertLessEqual(self.browser.script("return document.documentElement.scrollWidth - innerWidth"), 0, width)
 
 
 class Speedscope(Browsed):

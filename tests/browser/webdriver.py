@@ -97,6 +97,13 @@ class Browser:
     def click(self, element):
         self.point_at(element, click=True)
 
+    def drag(self, element, from_x, to_x):
+        """Drags from one place to another, in pixels right of the middle of the element."""
+        move = {"type": "pointerMove", "duration": 0, "y": 0, "origin": {ELEMENT: element}}
+        actions = [dict(move, x=int(from_x)), {"type": "pointerDown", "button": 0}, dict(move, x=int(to_x)), {"type": "pointerUp", "button": 0}]
+        self.command("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+                                                       "actions": actions}]})
+
     def press(self, *keys):
         """Types keys one after the other; "Control+f" holds the first while it types the second."""
         actions = []

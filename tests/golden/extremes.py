@@ -23,7 +23,7 @@ HOST = "timestamp,format,version,host,kernel,machine,cpus,rate_hz,boot_id,boot_u
 STACKS = {"hash": "hex", "kind": "text", "func": "text", "funcs": "text", "frames": "text", "files": "text"}
 SCAN_COLUMNS = ["timestamp", "weight_us", "samples", "threads", "missing", "clock_step_us"]
 FORMS = ["-a", "-a -i 1", "-a --stacks --by comm,state -G times,error", "-a --by-time 1s --by state", "-a --heatmap --by-time 1s --by comm",
-         "-a --folded", "-a --flame -", "-a --chains", "-a --metrics -", "-a --pprof -", "-a --csv -g ALL", "-a --json -g ALL",
+         "-a --folded", "-a --flame -", "-a --html -", "--html -", "-a --chains", "-a --metrics -", "-a --pprof -", "-a --csv -g ALL", "-a --json -g ALL",
          "-a --csv --report -G ALL", "-a --json --report -i 1 -G ALL"]
 # numbers, times and hexadecimal numbers of one extreme
 EXTREMES = [(str(2**63 - 1), "9999-12-31T23:59:59.999999Z", "0x7fffffffffffffff"),

@@ -3,6 +3,7 @@
 Formats are compared byte for byte elsewhere (cases.txt), so that a changed word changes expected output there, and not here.
 """
 import csv
+import html.parser
 import io
 import json
 import re
@@ -64,6 +65,64 @@ def of_flame(text):
     return facts
 
 
+class Page(html.parser.HTMLParser):
+    """Facts of a page: its words by element, and rows of its table."""
+    TAKEN = ("title", "h1", "h2", "p", "li", "figcaption", "code", "pre", "tr")
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.facts, self.words, self.cells, self.svg = [], None, None, 0
+
+    def handle_starttag(self, tag, attrs):
+        self.svg += tag == "svg"
+        if not self.svg and tag in self.TAKEN:
+            self.end()
+            self.words, self.cells = [], [] if tag == "tr" else None
+        if self.cells is not None and tag in ("td", "th"):
+            self.words = []
+
+    def handle_endtag(self, tag):
+        self.svg -= tag == "svg"
+        if self.cells is not None and tag in ("td", "th"):
+            self.cells.append("".join(self.words))
+        elif not self.svg and tag in self.TAKEN:
+            self.end(tag)
+
+    def handle_data(self, data):
+        if self.words is not None and not self.svg:
+            self.words.append(data)
+
+    def end(self, tag="p"):
+        if self.cells is not None:
+            self.facts.append("row: " + " | ".join(self.cells) if tag == "tr" else "")
+        elif self.words and "".join(self.words).strip():
+            words = " ".join("".join(self.words).split())
+            self.facts.append("%s: %s" % (tag, words if tag in ("h1", "h2", "li", "title", "figcaption") else names(words)))
+        self.words = self.cells = None
+
+
+def of_html(text):
+    """Words and rows of a page, the number of its frames, and of the script's facts the time of each state and wait by step."""
+    page = Page()
+    page.feed(text)
+    page.close()
+    heading = [line.replace("row", "heading", 1) for line in page.facts if line.startswith("row: ")][:1]
+    found = [heading.pop() if line.startswith("row: ") and heading else line for line in page.facts]
+    graph = re.search(r'<svg [^>]*class="flame">.*</svg>', text, re.DOTALL)
+    found.append("frames: %d" % sum(" | y " in line for line in of_flame(graph.group())) if graph else "no graph")
+    given = re.search(r'id="facts">(.*?)</script>', text, re.DOTALL)
+    data = json.loads(given.group(1)) if given else {"facts": []}
+    numbers, sums = iter(data.pop("facts")), {}
+    found.append("data: " + json.dumps(data))
+    for _ in numbers:
+        state, wait, _, count = (next(numbers) for _ in range(4))
+        for _ in range(count):
+            step, time = next(numbers), next(numbers)
+            steps = sums.setdefault((state, wait), {})
+            steps[step] = steps.get(step, 0) + time
+    return found + ["state %d, wait %d: %s" % (*place, " ".join("%d+%d" % step for step in sorted(sums[place].items()))) for place in sorted(sums)]
+
+
 def of_output(arguments, output):
     """The contents of standard output, in the format that the arguments choose."""
     text = output.decode()
@@ -75,4 +134,6 @@ def of_output(arguments, output):
         return text.splitlines()
     if "--flame" in arguments:
         return of_flame(text)
+    if "--html" in arguments:
+        return of_html(text)
     return of_report(text)

@@ -180,6 +180,7 @@ def hostile_links(ctx):
     ctx.plain("-a", "-o", recorded, "-n", 1).finish_plain(0)
     brief = ("-a", "-d", 0.1)
     forms = {"-o": lambda path: (*brief, "-o", path), "--flame": lambda path: (*brief, "--flame", path),
+             "--html": lambda path: (*brief, "--html", path),
              "--pprof": lambda path: (*brief, "--pprof", path), "--metrics": lambda path: ("-a", "-n", 1, "--metrics", path),
              "--stack-dict": lambda path: (*brief, "--csv", "-g", "ustack", "--stack-dict", path),
              "--write-offsets": lambda path: ("--write-offsets", path),

@@ -124,7 +124,7 @@ def expect_stacks(runs, pid, directory):
     """A sleeper's whole second is off CPU, in its system call; the graph and the comparison show the same."""
     chosen = ("-p", pid, "-g", "tid")
     common = ("-d", 1, *chosen, *runs.here)
-    before, after, graph = (os.path.join(directory, name) for name in ("before.folded", "after.folded", "graph.svg"))
+    before, after, graph, page = (os.path.join(directory, name) for name in ("before.folded", "after.folded", "graph.svg", "page.html"))
     off = runs.text("--folded", "--off-cpu", *common)
     weights = [int(weight) for weight in re.findall(r"^\d+;.*nanosleep.* (\d+)$", off, re.M)]
     check(weights and 500000 < sum(weights) < 2500000, "--folded --off-cpu: %s", off)
@@ -155,6 +155,9 @@ def expect_stacks(runs, pid, directory):
     runs.run("--flame", graph, "-a", *common)
     with open(graph, encoding="utf-8") as file:
         check("nanosleep" in file.read(), "--flame: no nanosleep")
+    runs.run("--html", page, "-a", *common)
+    with open(page, encoding="utf-8") as file:
+        expect_page(file.read())
     # where CPUs are emulated the first samples have no stack yet, or another one
     below = re.compile(r"^ +%s%%  (user|kernel)  " % (r"100\.0" if SLOW == 1 else r"[1-9]\d{1,2}\.\d"), re.M)
     text = runs.text("-a", "--stacks", 1, "--python", "--no-realtime", *common)
@@ -179,6 +182,18 @@ def expect_stacks(runs, pid, directory):
     runs.run("--diff", before, after, "--flame", graph)
     with open(graph, encoding="utf-8") as file:
         check("before 100.00 % (" in file.read(), "--diff: no shares")
+
+
+def expect_page(text):
+    """The page of a thread that sleeps: it does so in all of the time, and its stack is drawn."""
+    check(re.search(r"<title>\S*nanosleep\n", text), "--html: no frame of nanosleep")
+    data = json.loads(re.search(r'id="facts">(.*?)</script>', text).group(1))
+    numbers, asleep = iter(data["facts"]), 0
+    for _ in numbers:
+        state, _, _, count = (next(numbers) for _ in range(4))
+        asleep += sum((next(numbers), next(numbers))[1] for _ in range(count)) * (state == 3)
+    scanned = sum(data["scanned"])
+    check(scanned > 0 and abs(asleep - scanned) <= scanned * 0.05, "--html: asleep for %d of %d", asleep, scanned)
 
 
 def expect_servers(runs):
