@@ -31,7 +31,8 @@ static int earlier_begin(void *state, struct report *report)
 
 	(void)state;
 	if (!config->report.findings ||
-	    (report->renderer != &renderer_report && report->renderer != &renderer_json_findings))
+	    (report->renderer != &renderer_report && report->renderer != &renderer_html &&
+	     report->renderer != &renderer_json_findings))
 		return 0;
 	return !config->replay || config->part.from_us != ABSENT;
 }
