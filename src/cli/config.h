@@ -62,6 +62,7 @@ struct config {
 	bool on_cpu, off_cpu;	     /* --on-cpu, --off-cpu, or what implies it */
 	const char *columns;	     /* -g as typed; NULL: the mode's default */
 	const char *by;		     /* --by as typed; NULL: not given */
+	const char *view;	     /* --view: name of columns and a filter; NULL: not given */
 	const char *more_columns;    /* -G as typed; NULL: none */
 	const char *sort;	     /* --sort as typed; NULL: most time first */
 	const char *trace;	     /* --trace as typed: kinds; NULL: none */

@@ -9,6 +9,7 @@
 #include "kernel/type_source.h"
 #include "recording/recorder.h"
 #include "render/renderer.h"
+#include "screen/saved.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
 #include "live/trace_table.h"
@@ -495,6 +496,34 @@ static int selection_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+/* Takes the columns, the filter and the states of --view. */
+static int view_take(struct config *config, struct error *e)
+{
+	const struct saved_view *view;
+
+	if (!config->view)
+		return 0;
+	if (config->columns || config->by || config->filter)
+		return usage(e, "--view",
+			     "has its own columns and filter: it can't go with -g, --by or "
+			     "--filter (-G adds columns; -p, -u, -c and --cgroup choose threads)");
+	if (!reports(config) && !config->groups && config->mode != MODE_TOP)
+		return usage(e, "--view", "is for reports and --top");
+	view = saved_view_find(config->view, e);
+	if (!view)
+		return -EINVAL;
+	if (config->mode == MODE_TOP && view->sort)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--view %s is for reports: --top does not keep its columns",
+				 view->name);
+	config->columns = view->columns;
+	config->filter = *view->filter ? view->filter : NULL;
+	config->all_states |= view->all_states;
+	if (!config->sort && !config->report.by_time_us)
+		config->sort = view->sort;
+	return 0;
+}
+
 /* Fills in what a report without options for its contents shows: findings, and rows of programs. A
  * page has findings beside any rows. */
 static void contents_check(struct config *config)
@@ -550,6 +579,9 @@ int config_check(struct config *config, struct error *e)
 		config->trace = slower_kind();
 	if (config->live.descendants && !config->live.process)
 		return usage(e, "-r", "needs a process: tsnap -r NAME");
+	err = view_take(config, e);
+	if (err)
+		return err;
 	/* whoever asks for a process wants to see what it does, idle or not */
 	if (config->named && reports(config) && !config->on_cpu && !config->off_cpu &&
 	    !config->filter)

@@ -65,6 +65,9 @@ const struct option_row option_table[] = {
 	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", TEXT(trace)},
 	{0, "slower", "MS", "list each event that took longer than MS (default: system calls)",
 	 MS(live.slower_us, 1000, 3600000000)},
+	{0, "view", "NAME",
+	 "columns and filter of a view of --top: activity, cpu, run-queue, disk, locks, network, "
+	 "containers, processes, threads; or memory", TEXT(view)},
 	{'G', "more-columns", "COLUMN,...", "add these columns", TEXT(more_columns)},
 	{0, "by", "KEY,...",
 	 "group by these keys only: columns of --list, or waker, thread, process", TEXT(by)},

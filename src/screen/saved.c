@@ -10,20 +10,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 static const struct saved_view own_views[] = {
-	{"activity", "what threads do and wait for", REPORT_COLUMNS_DEFAULT, "", false},
-	{"cpu", "who is on a CPU", "user,comm,pid,cpu_s,csw_per_s", "state=ON", false},
-	{"run-queue", "who waits for a CPU", "user,comm,pid,runq_s,runq_avg_us", "state=RQ", false},
+	{"activity", "what threads do and wait for", REPORT_COLUMNS_DEFAULT, "", false, NULL},
+	{"cpu", "who is on a CPU", "user,comm,pid,cpu_s,csw_per_s", "state=ON", false, NULL},
+	{"run-queue", "who waits for a CPU", "user,comm,pid,runq_s,runq_avg_us", "state=RQ", false, NULL},
 	{"disk", "who waits for storage, and for which files", "comm,syscall,filename,dwait_s",
-	 "state=D", false},
+	 "state=D", false, NULL},
 	{"locks", "what sleeping threads that work wait for", "comm,syscall,why,waits_on",
-	 "waits_on!=", false},
-	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false},
-	{"containers", "by container and systemd unit", "container,unit,state", "", false},
+	 "waits_on!=", false, NULL},
+	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false, NULL},
+	{"containers", "by container and systemd unit", "container,unit,state", "", false, NULL},
 	{"processes", "who starts processes, and what those that ended had used",
-	 "user,comm,forks,execs,exits,dead_cpu_s", "", false},
-	{"threads", "each thread", "pid,tid,comm,state,syscall", "", false},
+	 "user,comm,forks,execs,exits,dead_cpu_s", "", false, NULL},
+	{"threads", "each thread", "pid,tid,comm,state,syscall", "", false, NULL},
+	{"memory", "which processes have memory, in RAM and swapped out, and read it from disks",
+	 "pid,exe,user,rss_bytes,rss_anon_bytes,rss_peak_bytes,vm_swap_bytes,majflt,cgroup",
+	 "", true, "rss_bytes"},
 };
+/* clang-format on */
+
+static const char *own_name_at(void *from, size_t at)
+{
+	return at < sizeof(own_views) / sizeof(own_views[0]) ? own_views[at].name : NULL;
+}
+
+const struct saved_view *saved_view_find(const char *name, struct error *e)
+{
+	const char *one;
+	struct text names = {0};
+
+	for (size_t i = 0; (one = own_name_at(NULL, i)); i++) {
+		if (!strcmp(one, name)) {
+			text_done(&names);
+			return &own_views[i];
+		}
+		text_add_format(&names, "%s%s", !i ? "" : own_name_at(NULL, i + 1) ? ", " : " or ",
+				one);
+	}
+	error_set(e, EINVAL, EXIT_USAGE, "--view %s: NAME must be %s", name, text_string(&names));
+	text_done(&names);
+	return NULL;
+}
 
 /* The view of that name, added if there is none. */
 static struct saved_view *view_of(struct saved_views *views, const char *name)
@@ -33,7 +61,7 @@ static struct saved_view *view_of(struct saved_views *views, const char *name)
 			return &views->items[i];
 	views->items = memory_grow(views->items, &views->capacity, views->count + 1,
 				   sizeof(*views->items));
-	views->items[views->count] = (struct saved_view){name, "", NULL, "", false};
+	views->items[views->count] = (struct saved_view){name, "", NULL, "", false, NULL};
 	return &views->items[views->count++];
 }
 
@@ -41,7 +69,8 @@ void saved_views_begin(struct saved_views *views)
 {
 	*views = (struct saved_views){0};
 	for (size_t i = 0; i < sizeof(own_views) / sizeof(own_views[0]); i++)
-		*view_of(views, own_views[i].name) = own_views[i];
+		if (!own_views[i].sort)
+			*view_of(views, own_views[i].name) = own_views[i];
 }
 
 static int value_set(struct saved_view *view, const char *key, const char *value, struct error *e)

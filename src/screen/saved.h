@@ -28,7 +28,13 @@ struct view;
 struct saved_view {
 	const char *name, *help, *columns, *filter;
 	bool all_states;
+	/* column that reports are sorted by, of a view for reports alone: the history of a screen
+	 * does not keep it; NULL: a view for both */
+	const char *sort;
 };
+
+/* tsnap's own view of that name (--view); NULL with a usage error, which has the names of all. */
+const struct saved_view *saved_view_find(const char *name, struct error *e);
 
 struct saved_views {
 	struct saved_view *items;

@@ -116,6 +116,12 @@ def expect_reports(runs, pid, recorded):
     check("No samples" in runs.live(*chosen, "--cgroup", "/no/such/group"), "--cgroup of nobody")
     screen = runs.live("--top", "--text", "-n", 1, "--ascii", "-a", "-p", pid, "-g", "pid")
     check(re.search(r"^ +[1-9]\.\d+ .* %s$" % pid, screen, re.M), "--top --text: %s", screen)
+    threads = runs.live("-d", 0.5, "-a", "-p", pid, "--view", "threads")
+    check(re.search(r"^ +1\.00 .* %s +%s .* nanosleep|clock_nanosleep" % (pid, pid), threads, re.M), "--view threads: %s", threads)
+    memory = runs.live("-d", 0.5, "-p", pid, "--view", "memory")
+    with open("/proc/%s/statm" % pid, encoding="ascii") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    check(re.search(r"^ +1\.00 .* %s +\S+ +\S+ +%d " % (pid, resident), memory, re.M), "--view memory: not %d: %s", resident, memory)
     replayed = runs.text("--replay", recorded, "-a", "-g", "state")
     check(re.search(r"^ +(3\.0|2\.9)\d .* S$", replayed, re.M), "--replay of three sleepers: %s", replayed)
 
