@@ -669,7 +669,7 @@ static void rest_add(struct text *out, const struct interval *interval,
 			add_time(&line, findings->longest_us + 999);
 		text_add_char(&line, ';');
 	}
-	if (findings->total_us * QUIET_THREADS < findings->elapsed_us && !findings->count)
+	if (findings->total_us < findings->elapsed_us / QUIET_THREADS && !findings->count)
 		line.bytes[--line.length] = '\0'; /* shares of little time say nothing */
 	else
 		others_add(&line, findings);

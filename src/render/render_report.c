@@ -984,12 +984,12 @@ static void add_unseen(struct text *line, const struct interval *interval)
 {
 	const struct tally *tally = interval->tally;
 
-	if (tally->shared_us * QUIET_THREADS < tally->elapsed_us)
+	if (tally->shared_us < tally->elapsed_us / QUIET_THREADS)
 		return;
 	for (int kind = TIME_ON; kind <= TIME_DISK; kind++) {
 		int64_t all_us = tally->all_us[kind], unseen_us = all_us - tally->covered_us[kind];
 
-		if (unseen_us * 2 <= all_us || all_us * UNSEEN_PART < tally->shared_us)
+		if (unseen_us <= all_us / 2 || all_us < tally->shared_us / UNSEEN_PART)
 			continue;
 		text_add_format(line, "%s%lld %% of the time in %s", line->length ? ", " : "Note: ",
 				(long long)ratio(unseen_us, 100, all_us),
