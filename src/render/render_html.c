@@ -118,6 +118,15 @@ static const struct time_fact *fact_at(const struct page *page, size_t at)
 	return (const struct time_fact *)page->facts->facts.rows + at;
 }
 
+static int64_t facts_total(const struct page *page)
+{
+	int64_t us = 0;
+
+	for (size_t i = 0; i < page->facts->facts.count; i++)
+		us = sum(us, fact_at(page, i)->weight_us);
+	return us;
+}
+
 /* Words ---------------------------------------------------------------------------------------- */
 
 static void words_add(struct page *page, const char *words)
@@ -682,7 +691,7 @@ static bool stacks_fill(struct page *page)
 		sample.now.state = fact->state;
 		sample.call.name = fact->syscall;
 		sample.stack.both = fact->stack;
-		sample.scan.weight_us = fact->weight_us;
+		sample.scan.weight_us = fact->row ? fact->weight_us : 0;
 		for (size_t column = 0; column < page->stack_list.count; column++)
 			to[column] = column_read(page->stack_list.items[column], &sample);
 		any |= fact->stack != NULL;
@@ -830,15 +839,6 @@ static void facts_write(struct text *out, const struct page *page, struct small 
 	free(cells);
 }
 
-static int64_t facts_total(const struct page *page)
-{
-	int64_t us = 0;
-
-	for (size_t i = 0; i < page->facts->facts.count; i++)
-		us = sum(us, fact_at(page, i)->weight_us);
-	return us;
-}
-
 static void facts_add(struct page *page)
 {
 	int64_t from_us = page->facts->first * page->facts->step_us;
@@ -879,7 +879,18 @@ static void facts_add(struct page *page)
 static void notes_add(struct page *page)
 {
 	struct text notes = {0};
+	int64_t rowless_us = 0;
 
+	for (size_t i = 0; i < page->facts->facts.count; i++)
+		if (!fact_at(page, i)->row)
+			rowless_us = sum(rowless_us, fact_at(page, i)->weight_us);
+	if (rowless_us) {
+		text_add_string(&notes,
+				"More combinations of row, wait and stack than a page keeps: ");
+		text_add_decimals(&notes, ratio(rowless_us, 10000, facts_total(page)), 2);
+		text_add_string(&notes, " % of the time is not in the flame graph, nor in the rows "
+					"of a stretch.\n");
+	}
 	interval_add_notes(&notes, page->interval);
 	if (notes.length) {
 		text_add_string(page->out, "<section id=\"notes\">\n<h2>Notes</h2>\n");

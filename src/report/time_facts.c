@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define CELLS_MAX (1u << 19) /* some 20 MB */
+#define CELLS_MAX (1u << 19) /* some 30 MB */
 #define SPAN_MAX_US (366ll * 86400 * US_PER_SECOND)
 #define STEP_LONGER 10 /* beyond the longest step of the table */
 
@@ -201,6 +201,10 @@ static size_t fact_put(struct time_facts *facts, struct time_fact new)
 	hash = hash_u64(hash ^ (uint64_t) new.state);
 	fact = keyed_find(&facts->facts, sizeof(*fact), hash);
 	if (!fact && facts->facts.count >= TIME_FACTS_MAX && new.row)
+		return fact_put(facts, (struct time_fact){.state = new.state,
+							  .wait = new.wait,
+							  .weight_us = new.weight_us});
+	if (!fact && facts->facts.count >= TIME_FACTS_MAX + TIME_WAITS_MAX && new.wait)
 		return fact_put(facts,
 				(struct time_fact){.state = new.state, .weight_us = new.weight_us});
 	fact = keyed_put(&facts->facts, sizeof(*fact), hash, &added);

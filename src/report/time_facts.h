@@ -7,8 +7,8 @@
  * second. Steps begin at a tenth of a second, or at the time between two scans, and become longer
  * as time goes on: there are STEPS_MAX at most.
  *
- * Memory is bounded: when there are too many facts, those of further samples have neither row, wait
- * nor stack; when there are too many cells, steps become longer.
+ * Memory is bounded: when there are too many facts, those of further samples are a state and a
+ * wait, without a row, a name or a stack; when there are too many cells, steps become longer.
  */
 #ifndef TSNAP_REPORT_TIME_FACTS_H
 #define TSNAP_REPORT_TIME_FACTS_H
@@ -22,7 +22,8 @@
 #include "sample/sample.h"
 
 #define STEPS_MAX 362 /* an hour of ten seconds each, and the ends of it */
-#define TIME_FACTS_MAX (1u << 16)
+#define TIME_FACTS_MAX (1u << 14)
+#define TIME_WAITS_MAX 1024 /* further facts that are a state and a wait alone */
 
 /* Texts are interned; NULL: absent. */
 struct time_fact {

@@ -414,6 +414,23 @@ class Page(Browsed):
         self.assertEqual(self.browser.script("return document.querySelectorAll('script').length"), 2)
         self.assertGreater(len(self.rows()), 10)
 
+    def test_names_that_would_be_elements(self):
+        """Names are words of the table and the lists, whatever they are."""
+        names = ("</script><script>window.hit=1</script>", "<img src=x onerror=window.hit=1>", "]]></style><svg onload=window.hit=1>", "<!--<script>",
+                 '"onmouseover="window.hit=1', "&lt;b&gt;", "\\x1b[31m\\x07")
+        rows = ["timestamp,weight_us,tid,pid,state,comm,syscall,waits_on,waits_onsum,stack\n"]
+        for tid, name in enumerate(names, 1):
+            quoted = '"%s"' % name.replace('"', '""')
+            rows.append('"2026-11-20T20:42:53.000000Z",50000,%d,%d,"D",%s\n' % (tid, tid, ",".join(5 * [quoted])))
+        self.open("--replay", "-", "-g", "comm,syscall,waits_on", stdin=None, input="".join(rows).encode())
+        self.assertFalse(self.browser.script("return !!window.hit"))
+        self.assertEqual(self.browser.script("return document.querySelectorAll('script').length"), 3)
+        self.assertEqual(self.browser.script("return document.querySelectorAll('img, b:not([data-s]):not([data-w]):not(i b), [onload], [onerror]').length"), 0)
+        self.assertEqual({row[self.titles().index("COMM")] for row in self.rows()}, set(names))
+        self.choose(0, 0)
+        self.assertEqual(len(self.rows()), len(names))
+        self.assertEqual(set(self.browser.script(self.LEGEND, "w")), set(names))
+
     def test_nothing_is_loaded(self):
         self.open("--replay", "findings.csv")
         self.assertEqual(self.browser.script("return performance.getEntriesByType('resource').length"), 0)

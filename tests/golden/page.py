@@ -217,6 +217,16 @@ class Files(unittest.TestCase):
 
 
 class Size(unittest.TestCase):
+    def test_more_than_is_kept(self):
+        """20000 threads that each do something else, of which 16384 are kept: the charts have the time of all, and the page says so."""
+        rows = ["timestamp,weight_us,tid,pid,state,comm,syscall,stack\n"]
+        for tid in range(1, 20001):
+            rows.append('"2026-11-20T20:42:53.000000Z",50000,%d,%d,"D","t","fsync","main;f%d"\n' % (tid, tid, tid))
+        text = page("--replay", "-", stdin=None, input="".join(rows).encode())
+        self.assertLess(len(text.encode()), MEGABYTE)
+        self.assertEqual(by_state(text), {"D": 1000})
+        self.assertIn("More combinations of row, wait and stack than a page keeps: 18.08 % of the time is not in the flame graph", text)
+
     def test_an_hour_of_many_threads(self):
         """An hour at 1 Hz of 60 threads with a stack and a wait of their own each second: below a megabyte, and what is left out is told, but
         the sums are right."""

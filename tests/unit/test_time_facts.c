@@ -191,17 +191,29 @@ static void rows_have_their_samples(void **state)
 	assert_string_equal(fact[1].wait, "a CPU");
 }
 
-/* Too many facts: the time stays. */
+/* Too many facts: the time stays, by state and wait, and at last by state. */
 static void more_facts_than_kept(void **state)
 {
+	const struct time_fact *fact;
+	int rowless = 0;
 	char name[16];
 
-	for (int i = 0; i < (int)TIME_FACTS_MAX + 1000; i++) {
+	for (int i = 0; i < (int)TIME_FACTS_MAX + 3000; i++) {
+		struct sample sample = sample_of(TIME(1), 1000, "a", STATE_DISK);
+
 		snprintf(name, sizeof(name), "%d", i);
-		scan(TIME(1), 1000, name, STATE_ON);
+		sample.thread.comm = name_of_string(name);
+		sample.io.dev = i > (int)TIME_FACTS_MAX + 100 ? name_of_string(name) : "sda";
+		time_facts_add(&facts, &sample, false);
 	}
-	assert_int_equal(facts.facts.count, TIME_FACTS_MAX + 1);
-	assert_int_equal(all(STATE_ON), (TIME_FACTS_MAX + 1000ll) * 1000);
+	assert_int_equal(facts.facts.count, TIME_FACTS_MAX + TIME_WAITS_MAX + 1);
+	assert_int_equal(all(STATE_DISK), (TIME_FACTS_MAX + 3000ll) * 1000);
+	fact = facts.facts.rows;
+	for (size_t i = 0; i < facts.facts.count; i++)
+		rowless += !fact[i].row;
+	assert_int_equal(rowless, TIME_WAITS_MAX + 1);
+	assert_string_equal(fact[TIME_FACTS_MAX].wait, "disk sda");
+	assert_int_equal(fact[TIME_FACTS_MAX].weight_us, 101000);
 }
 
 int main(void)
