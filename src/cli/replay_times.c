@@ -70,8 +70,9 @@ static int times_begin(void *state, struct report *report)
 	times->report = report;
 	times->all = report->config->findings_step_us;
 	times->step_us = times->all ? report->config->findings_step_us : MINUTE_US;
-	return report->renderer == &renderer_report && report->config->findings &&
-	       !config->interval_us && !config->count && readable_again(config);
+	return (report->renderer == &renderer_report || report->renderer == &renderer_html) &&
+	       report->config->findings && !config->interval_us && !config->count &&
+	       readable_again(config);
 }
 
 static void times_add(void *state, const struct sample *sample, struct exact_note note)
@@ -286,16 +287,15 @@ static void scale_add(struct text *out, const struct replay_times *times, int64_
 	text_add_char(out, '\n');
 }
 
-static void times_below(struct text *out, const struct interval *interval, void *state)
+/* Adds a line for each state, with a sign for some steps each. */
+static void signs_add(struct text *out, const struct replay_times *times,
+		      const struct interval *interval)
 {
-	const struct replay_times *times = state;
 	const struct step *steps = times->steps.rows;
 	int64_t first, span, merged, fit, most;
 	struct sign *signs;
 	size_t count;
 
-	if (!times->lines.length && times->steps.count < STEPS_LEAST)
-		return;
 	first = steps[0].number;
 	span = steps[times->steps.count - 1].number - first + 1;
 	fit = interval->width && interval->width < SIGNS_MAX + SIGNS_BESIDE
@@ -315,6 +315,16 @@ static void times_below(struct text *out, const struct interval *interval, void 
 		text_add_string(out, "|\n");
 	}
 	free(signs);
+}
+
+static void times_below(struct text *out, const struct interval *interval, void *state)
+{
+	const struct replay_times *times = state;
+
+	/* a page has a picture of its own */
+	if (times->report->renderer == &renderer_report &&
+	    (times->lines.length || times->steps.count >= STEPS_LEAST))
+		signs_add(out, times, interval);
 	if (times->lines.length)
 		text_add_format(out, "%s\n%s",
 				times->all ? "The first finding of each step:"

@@ -542,6 +542,18 @@ static void stretch_add(struct page *page)
 	text_done(&command);
 }
 
+/* Adds what other parts have below the rows, as the minutes of a replay in which most waited. */
+static void below_add(struct page *page)
+{
+	struct text below = {0};
+
+	REPORT_EACH (use, page->interval->report, below)
+		use->part->below(&below, page->interval, use->state);
+	if (below.length)
+		element_add(page, "pre", text_string(&below));
+	text_done(&below);
+}
+
 static void time_add(struct page *page)
 {
 	struct text step = {0};
@@ -556,6 +568,7 @@ static void time_add(struct page *page)
 	if (page->waiting.count)
 		chart_add(page, &page->waiting);
 	stretch_add(page);
+	below_add(page);
 	text_add_string(page->out, "</section>\n");
 	text_done(&step);
 }

@@ -10,6 +10,7 @@
 #define CELLS_MAX (1u << 19) /* some 30 MB */
 #define SPAN_MAX_US (366ll * 86400 * US_PER_SECOND)
 #define STEP_LONGER 10 /* beyond the longest step of the table */
+#define LONG_SCANS 4   /* fewer say nothing about the others */
 
 /* Lengths of steps, each a multiple of the one before. */
 static const int64_t steps_us[] = {
@@ -83,12 +84,18 @@ static void lengthen(struct time_facts *facts, int64_t step_us)
 	facts->step_us = step_us;
 }
 
+/* True if scans that far apart are nearer to a longer step. */
+static bool is_long(int64_t scan_us, int64_t step_us)
+{
+	return step_us + step_us / 2 < scan_us;
+}
+
 /* Chooses the first length of steps: the one nearest to the time between scans, or the least. */
 static void step_begin(struct time_facts *facts, int64_t time_us)
 {
 	int64_t step_us = steps_us[0];
 
-	while (step_us + step_us / 2 < facts->scan_us && step_us < SPAN_MAX_US)
+	while (is_long(facts->scan_us, step_us) && step_us < SPAN_MAX_US)
 		step_us = longer(step_us);
 	facts->step_us = step_us;
 	facts->first = facts->last = divide(time_us, step_us);
@@ -253,6 +260,14 @@ void time_facts_end(struct time_facts *facts, const struct scan *scan)
 	spread.us = spread.until_us - spread.from_us;
 	while (spread_next(facts, &spread, &step, &us))
 		step_add(&facts->steps, step, us);
+	facts->scans++;
+	facts->long_scans += is_long(scan->weight_us, facts->step_us);
+	/* the first scan of a recording may be a short one */
+	if (facts->long_scans <= LONG_SCANS || facts->long_scans * 2 <= facts->scans ||
+	    facts->step_us > SPAN_MAX_US)
+		return;
+	lengthen(facts, longer(facts->step_us));
+	facts->scans = facts->long_scans = 0;
 }
 
 void time_facts_clear(struct time_facts *facts)

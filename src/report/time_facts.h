@@ -5,7 +5,7 @@
  * name, state and system call, what it waits for, and its stack. For each fact and step there is a
  * cell with the time that samples stand for; a sample of a second is spread over the steps of that
  * second. Steps begin at a tenth of a second, or at the time between two scans, and become longer
- * as time goes on: there are STEPS_MAX at most.
+ * as time goes on, or where most scans are farther apart: there are STEPS_MAX at most.
  *
  * Memory is bounded: when there are too many facts, those of further samples are a state and a
  * wait, without a row, a name or a stack; when there are too many cells, steps become longer.
@@ -51,9 +51,11 @@ struct time_facts {
 	int64_t step_us;		/* 0: no scan yet */
 	int64_t first, last; /* numbers of steps: a step begins at number * step_us, UTC */
 	int64_t scan_us;     /* time that the samples of the present scan stand for */
-	struct keyed facts;  /* struct time_fact */
-	struct keyed cells;  /* struct time_cell */
-	struct keyed steps;  /* struct time_step_scanned; those without a scan are missing */
+	int64_t scans,
+		long_scans; /* since steps became longer; those that a step is too short for */
+	struct keyed facts; /* struct time_fact */
+	struct keyed cells; /* struct time_cell */
+	struct keyed steps; /* struct time_step_scanned; those without a scan are missing */
 };
 
 /* Needs of the samples, NEED_*, beside those of the report's columns. */

@@ -140,6 +140,21 @@ static void steps_become_longer(void **state)
 	assert_int_equal(scanned(TIME(3600)), 30 * 50000);
 }
 
+/* Where most scans are farther apart than the first two, steps become as long as that. One late
+ * scan changes nothing. */
+static void steps_fit_scans(void **state)
+{
+	scan(TIME(0.002), 2000, "a", STATE_ON);
+	for (int second = 1; second <= 30; second++)
+		scan(TIME(second), SECOND + second % 3 * 200000, "a", STATE_RQ);
+	assert_int_equal(facts.step_us, SECOND);
+	end(state);
+	assert_int_equal(begin(state), 0);
+	for (int tick = 1; tick <= 300; tick++)
+		scan(TIME(tick * 0.05), tick % 3 ? 50000 : 400000, "a", STATE_ON);
+	assert_int_equal(facts.step_us, 100000);
+}
+
 /* A silence is of no thread, but it was scanned. */
 static void silence_is_scanned(void **state)
 {
@@ -222,6 +237,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(time_is_spread, begin, end),
 		cmocka_unit_test_setup_teardown(more_than_its_scan, begin, end),
 		cmocka_unit_test_setup_teardown(steps_become_longer, begin, end),
+		cmocka_unit_test_setup_teardown(steps_fit_scans, begin, end),
 		cmocka_unit_test_setup_teardown(silence_is_scanned, begin, end),
 		cmocka_unit_test_setup_teardown(any_time, begin, end),
 		cmocka_unit_test_setup_teardown(rows_have_their_samples, begin, end),
