@@ -92,7 +92,7 @@ class Help(unittest.TestCase):
             commands = re.findall(r"^    tsnap\b(.*)$", file.read(), re.M)
         self.assertGreater(len(commands), 12)
         for command in commands:
-            words = [word.replace("cpu.svg", "-").replace("/var/log/tsnap", "findings.csv").replace("yesterday 22:00", "2026-11-20T20:42Z")
+            words = [re.sub("cpu.svg|page.html", "-", word).replace("/var/log/tsnap", "findings.csv").replace("yesterday 22:00", "2026-11-20T20:42Z")
                      .replace("06:00", "2026-11-20T20:43Z") for word in shlex.split(command)]
             if words and not words[0].startswith("-"):
                 words[:1] = ["-p", "curl"]  # a replay takes processes by -p alone
