@@ -45,7 +45,10 @@ const struct saved_view *saved_view_find(const char *name, struct error *e)
 			text_done(&names);
 			return &own_views[i];
 		}
-		text_add_format(&names, "%s%s", !i ? "" : own_name_at(NULL, i + 1) ? ", " : " or ",
+		text_add_format(&names, "%s%s",
+				!i			   ? ""
+				: own_name_at(NULL, i + 1) ? ", "
+							   : " or ",
 				one);
 	}
 	error_set(e, EINVAL, EXIT_USAGE, "--view %s: NAME must be %s", name, text_string(&names));
