@@ -321,8 +321,8 @@
 		event.preventDefault();
 	});
 	/* The end of a high graph is where it begins; the head goes along. */
-	if (alone)
-		window.addEventListener("scroll", () => head.setAttribute("transform", "translate(0, " + window.scrollY + ")"));
+	const port = alone ? window : page.parentNode;
+	port.addEventListener("scroll", () => head.setAttribute("transform", "translate(0, " + (alone ? port.scrollY : port.scrollTop) + ")"));
 	window.addEventListener("resize", () => {
 		place();
 		draw();
@@ -337,6 +337,5 @@
 	zoom(frames[0]);
 	tell(null);
 	page.weigh = weigh;
-	if (alone)
-		window.scrollTo(0, parseFloat(page.getAttribute("height")));
+	port.scrollTo(0, parseFloat(page.getAttribute("height")));
 })();

@@ -386,6 +386,17 @@ class Page(Browsed):
         self.browser.press("ArrowUp", "Enter")
         self.assertIn("db", self.browser.script("return document.getElementById('details').textContent"))
 
+    def test_high_graph_begins_at_its_end(self):
+        """A high graph scrolls in its place: its lowest frame is seen first, and its head stays."""
+        self.open("--replay", "stacks_hostile.csv", "-a")
+        self.browser.script("document.querySelector('#stacks .wide').scrollIntoView()")
+        top, head, lowest, bottom = self.browser.script("""const port = document.querySelector("#stacks .wide").getBoundingClientRect();
+            return [port.top, document.getElementById("head").getBoundingClientRect().top,
+            document.querySelector("#frames > g").getBoundingClientRect().bottom, port.bottom]""")
+        self.assertAlmostEqual(top, head, delta=1)
+        self.assertTrue(bottom - 60 < lowest <= bottom, (lowest, bottom))
+        self.assertEqual(self.browser.script("return document.documentElement.scrollTop > 0 && document.getElementById('reset').checkVisibility()"), True)
+
     def test_without_a_script(self):
         """The words are the same; what only a script can do is not shown."""
         path = os.path.join(self.folder, "x.html")
