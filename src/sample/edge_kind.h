@@ -30,6 +30,8 @@ enum edge_trait {
 	ROW(EDGE_MONITOR,     OF_RUNTIME,                  lock_monitor, NULL,              ", ", "monitor", " (Java's)") \
 	ROW(EDGE_JAVA_LOCK,   OF_RUNTIME | SLEEPS_ONCE,    lock_monitor, NULL,              ", ", "Java lock", \
 	    " (of java.util.concurrent)") \
+	ROW(EDGE_PYTHON_LOCK, OF_RUNTIME | SLEEPS_ONCE,    lock_monitor, NULL,              ", ", "Python lock", \
+	    " (threading.RLock)") \
 	ROW(EDGE_THREAD,      0,                           NULL,         "ended",           ", ", "thread", " (its end)") \
 	ROW(EDGE_FILE_LOCK,   LOCK_OF_HOST,                lock_file,    NULL,              ", ", "file lock", "") \
 	ROW(EDGE_DATABASE,    0,                           lock_waits_on, NULL,            ", ", "database lock", \

@@ -1,4 +1,4 @@
-"""Holders of Python's GIL, against programs that know them (tests/stack/gil.py), of every installed Python 3.11 to 3.14."""
+"""Holders of Python's GIL and of its locks, against programs that know them (tests/stack/gil.py), of every installed Python 3.11 to 3.14."""
 import json
 import os
 import subprocess
@@ -120,3 +120,85 @@ def gil_in_a_pid_namespace(ctx):
     # a waiter that has just begun another sleep may not be shown with the place where it waits now
     elsewhere = [row for row in told if not row["waits_on"].endswith(" " + program.told["place"])]
     check(len(elsewhere) <= 0.05 * len(told), "%d of %d elsewhere: %s", len(elsewhere), len(told), elsewhere[:3])
+
+
+# Prints its pid, its threads by name, and the address of a lock. A lock of another kind is waited for, too
+RLOCKS = """
+import json, os, threading, time
+first, second, plain, tids = threading.RLock(), threading.RLock(), threading.Lock(), {}
+def thread(name, function):
+    def run():
+        tids[name] = threading.get_native_id()
+        function()
+    threading.Thread(target=run, daemon=True).start()
+    while name not in tids:
+        time.sleep(0.01)
+def hold():
+    with first, first:
+        time.sleep(1000)  # here
+def enter():
+    with first:
+        pass
+def call():
+    first.acquire()
+def call_timed():
+    first.acquire(timeout=1000)
+def cross(one, other):
+    with one:
+        time.sleep(0.5)
+        with other:
+            pass
+plain.acquire()
+if len(__import__("sys").argv) > 1:
+    thread("holder", lambda: cross(first, second))
+    thread("crossing", lambda: cross(second, first))
+else:
+    thread("holder", hold)
+    time.sleep(0.2)
+    for function in (enter, call, call_timed, plain.acquire):
+        thread(function.__name__, function)
+time.sleep(1)
+print(json.dumps({"pid": os.getpid(), "tids": tids, "address": "%#x" % id(first)}), flush=True)
+time.sleep(1000)
+"""
+
+
+def rlocks(ctx, *args):
+    """Pairs (what the program told, its last rows by tid) for each Python that is known to have such locks."""
+    programs = [Process([python, "-c", RLOCKS, *args]) for python in case_python.interpreters(ctx)
+                if subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info >= (3, 14))"], check=False).returncode == 0]
+    if not programs:
+        raise Skip("no Python 3.11 to 3.13")
+    ctx.started.extend(programs)
+    for program in programs:
+        wait_until(lambda program=program: b"\n" in program.out, START_S, "the program")
+    told = [json.loads(program.out) for program in programs]
+    rows = ctx.rows("-a", "-p", ",".join(str(one["pid"]) for one in told), seconds=SECONDS, columns="why," + COLUMNS)
+    return [(one, {name: [row for row in rows if int(row["tid"]) == tid][-1] for name, tid in one["tids"].items()}) for one in told]
+
+
+@case
+def rlock_holder(ctx):
+    """A thread waits for the thread that has the threading.RLock, whichever way it asks for it; whoever has a threading.Lock is not known."""
+    find = Findings()
+    for told, rows in rlocks(ctx):
+        holder, line = told["tids"]["holder"], RLOCKS.split("# here")[0].count("\n")
+        comm = rows["holder"]["chain"]
+        for name in ("enter", "call", "call_timed"):
+            row = rows[name]
+            find.expect(row["waits_on"].startswith("RLock %s held by %d " % (told["address"], holder)) and row["waits_on"].endswith(" <string>:%d" % (line + 1)),
+                        "%s: %s", name, row)
+            find.expect((row["why"], row["blocker_tid"], row["blocker_kind"], row["blocker_sure"], row["chain"]) ==
+                        ("lock", str(holder), "Python lock", "certain", "%s Python lock> %s" % (comm, comm)), "%s: %s", name, row)
+        find.expect(rows["acquire"]["waits_on"].startswith("futex 0x") and not rows["acquire"]["blocker_kind"], "a plain lock: %s", rows["acquire"])
+    find.close()
+
+
+@case
+def rlock_deadlock(ctx):
+    """Two threads that each wait for the other's threading.RLock are in a deadlock."""
+    find = Findings()
+    for _, rows in rlocks(ctx, "cross"):
+        for row in rows.values():
+            find.expect(row["blocker_kind"] == "Python lock" and row["chain"].endswith(" DEADLOCK"), "%s", row)
+    find.close()

@@ -110,7 +110,8 @@ bool python_layout_get(struct python_layout *layout, uint64_t version,
 	const uint64_t minor = MINOR(version);
 
 	*layout = (struct python_layout){.has_cframe = minor == 0x030b || minor == 0x030c,
-					 .has_is_entry = minor == 0x030b};
+					 .has_is_entry = minor == 0x030b,
+					 .has_locks = minor >= 0x030b && minor <= 0x030d};
 	for (size_t i = 0; layout->has_cframe && i < sizeof(rows) / sizeof(rows[0]); i++)
 		member_set(layout, rows[i].member,
 			   layout->has_is_entry ? rows[i].of_3_11 : rows[i].of_3_12);
@@ -439,6 +440,68 @@ bool python_gil_read(const struct python *python, struct thread_memory *memory, 
 	return true;
 }
 
+/* --- locks of threading */
+
+/* Offset of thread_id in PyThreadState, which native_thread_id follows. */
+#define THREAD_IDENT(layout) ((layout)->thread_native_id - sizeof(uint64_t))
+
+/* rlockobject of Modules/_threadmodule.c, 3.11 to 3.13, in words. Its semaphore (sem_t, whose first
+ * word waiters sleep on) has no other lock. */
+enum { RLOCK_REFERENCES, RLOCK_TYPE, RLOCK_SEMAPHORE, RLOCK_OWNER, RLOCK_COUNT, RLOCK_WORDS };
+#define RLOCK_NAME "_thread.RLock"
+#define TYPE_NAME 24	/* offset of tp_name in PyTypeObject */
+#define METHOD_SELF 3	/* m_self in PyCFunctionObject, in words */
+#define CODE_STACK (-4) /* offset of co_stacksize from co_firstlineno */
+#define CODE_LOCALS 4	/* offset of co_nlocalsplus from there */
+#define FRAME_LOCALS 72 /* offset of localsplus in _PyInterpreterFrame, 3.11 to 3.13 */
+#define SLOTS_MAX 128	/* of a frame: its variables, and what its expressions work on */
+#define REFERENCES_MAX (1u << 30)
+
+/* Reads an object. True if it is an RLock with that semaphore. */
+static bool rlock_read(struct thread_memory *memory, uint64_t address, uint64_t semaphore,
+		       uint64_t words[RLOCK_WORDS])
+{
+	char name[sizeof(RLOCK_NAME)];
+	uint64_t at;
+
+	memset(words, 0, RLOCK_WORDS * sizeof(*words));
+	return address && !(address & ~POINTER_BITS) &&
+	       !thread_memory_read(memory, address, words, RLOCK_WORDS * sizeof(*words)) &&
+	       words[RLOCK_SEMAPHORE] == semaphore && words[RLOCK_REFERENCES] < REFERENCES_MAX &&
+	       python_word(memory, words[RLOCK_TYPE] + TYPE_NAME, &at) &&
+	       !thread_memory_read(memory, at, name, sizeof(name)) &&
+	       !memcmp(name, RLOCK_NAME, sizeof(name));
+}
+
+/* Finds the RLock with that semaphore among what the function works on that a thread is in: the
+ * lock itself ("lock.acquire()"), or a method that is bound to it ("with lock"). Returns its
+ * address; 0: there is none. *read: all of it could be read. */
+static uint64_t rlock_find(const struct python_layout *layout, struct thread_memory *memory,
+			   uint64_t state, uint64_t semaphore, bool *read)
+{
+	uint64_t code, slots[SLOTS_MAX], words[RLOCK_WORDS], method[RLOCK_WORDS];
+	uint64_t frame = frame_of(layout, memory, state, &code);
+	uint64_t lines = code + layout->code_first_line;
+	int32_t locals, depth, count;
+
+	*read = frame &&
+		!thread_memory_read(memory, lines + CODE_LOCALS, &locals, sizeof(locals)) &&
+		!thread_memory_read(memory, lines + CODE_STACK, &depth, sizeof(depth)) &&
+		locals >= 0 && locals < SLOTS_MAX && depth >= 0 && depth < SLOTS_MAX;
+	count = *read ? locals + depth : 0;
+	count = count < SLOTS_MAX ? count : SLOTS_MAX;
+	*read = *read && !thread_memory_read(memory, frame + FRAME_LOCALS, slots,
+					     (size_t)count * sizeof(*slots));
+	/* what it works on now is mostly the last */
+	for (int32_t i = *read ? count : 0; i--;) {
+		if (rlock_read(memory, slots[i], semaphore, words))
+			return slots[i];
+		if (rlock_read(memory, words[METHOD_SELF], semaphore, method))
+			return words[METHOD_SELF];
+	}
+	return 0;
+}
+
 /* --- stacks, and answers */
 
 #define PROCESSES_MAX 4096
@@ -467,6 +530,7 @@ struct python_known {
 	uint64_t exports[MODULE_PYTHON_EXPORTS];
 	struct python python;
 	struct index threads; /* ids to addresses of thread states */
+	struct index idents;  /* pthread_self(3) of threads to their ids */
 	int64_t next_list_ns;
 };
 
@@ -501,6 +565,7 @@ static struct {
 static void process_drop(void *entry)
 {
 	index_clear(&((struct python_known *)entry)->threads);
+	index_clear(&((struct python_known *)entry)->idents);
 }
 
 static void names_clear_all(void)
@@ -563,16 +628,18 @@ static void threads_list(struct python_known *process, struct thread_memory *mem
 			 uint64_t interpreter, unsigned int *left)
 {
 	const struct python_layout *layout = &process->python.layout;
-	uint64_t state, owner, tid;
+	uint64_t state, owner, tid, ident;
 
 	if (!python_word(memory, interpreter + layout->interpreter_threads, &state))
 		return;
 	for (; state && *left; (*left)--) {
 		if (!python_word(memory, state + layout->thread_interpreter, &owner) ||
 		    owner != interpreter ||
-		    !python_word(memory, state + layout->thread_native_id, &tid))
+		    !python_word(memory, state + layout->thread_native_id, &tid) ||
+		    !python_word(memory, state + THREAD_IDENT(layout), &ident))
 			return;
 		*index_put(&process->threads, tid, NULL) = state;
+		*index_put(&process->idents, ident, NULL) = tid;
 		if (!python_word(memory, state + layout->thread_next, &state))
 			return;
 	}
@@ -587,6 +654,7 @@ static void process_list(struct python_known *process, struct thread_memory *mem
 
 	memory->calls_left = LIST_CALLS;
 	index_clear(&process->threads);
+	index_clear(&process->idents);
 	if (!python_word(memory, process->python.runtime + layout->runtime_interpreters,
 			 &interpreter))
 		interpreter = 0;
@@ -838,5 +906,63 @@ size_t python_gil_answer(const struct runtime_request *of, struct thread_memory 
 	*answer = (struct gil_answer){.found = false};
 	answer->found = process->known && python_gil_read(&process->python, memory, of->address,
 							  of->with_location, &answer->gil);
+	return sizeof(*answer);
+}
+
+/* Returns the state of the thread with that pthread_self(3), and its id; 0: there is none. */
+static uint64_t owner_find(struct python_known *process, struct thread_memory *memory,
+			   uint64_t ident, int64_t now_ns, uint64_t *tid)
+{
+	const struct python_layout *layout = &process->python.layout;
+	const unsigned int calls_left = memory->calls_left;
+	uint64_t *known, *state, found;
+
+	for (int i = 0; i < 2; i++) {
+		known = index_find(&process->idents, ident);
+		state = known ? index_find(&process->threads, *known) : NULL;
+		if (state && state_is(process, memory, *state, *known) &&
+		    python_word(memory, *state + THREAD_IDENT(layout), &found) && found == ident) {
+			*tid = *known;
+			return *state;
+		}
+		if (now_ns < process->next_list_ns)
+			break;
+		process_list(process, memory, now_ns);
+		memory->calls_left = calls_left;
+	}
+	return 0;
+}
+
+/* Reads the lock that the thread waits for. Its owner is believed if it has it still afterwards. */
+static void rlock_answer(struct python_known *process, const struct runtime_request *of,
+			 struct thread_memory *memory, struct python_lock_answer *answer)
+{
+	uint64_t state = state_find(process, of, memory), words[RLOCK_WORDS], owner;
+	bool read = true;
+
+	answer->address =
+		state ? rlock_find(&process->python.layout, memory, state, of->address, &read) : 0;
+	answer->requested = read;
+	if (!answer->address || !rlock_read(memory, answer->address, of->address, words))
+		return;
+	owner = words[RLOCK_OWNER];
+	state = owner ? owner_find(process, memory, owner, of->now_ns, &answer->holder) : 0;
+	if (state && of->with_location)
+		location_read(&process->python, memory, state, answer->location);
+	thread_memory_again(memory);
+	answer->requested = rlock_read(memory, answer->address, of->address, words) && owner &&
+			    words[RLOCK_OWNER] == owner && words[RLOCK_COUNT];
+	answer->owner = owner;
+	answer->found = answer->requested;
+}
+
+size_t python_lock_answer(const struct runtime_request *of, struct thread_memory *memory, void *to)
+{
+	struct python_known *process = process_get(of, memory);
+	struct python_lock_answer *answer = to;
+
+	*answer = (struct python_lock_answer){.requested = true};
+	if (process->known && process->python.layout.has_locks)
+		rlock_answer(process, of, memory, answer);
 	return sizeof(*answer);
 }

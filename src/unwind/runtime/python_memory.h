@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the Python functions that a thread is in, and GILs, out of the memory of CPython, in a
- * parser. Everything in that memory may be a lie. Offsets in CPython's structs are known for each
- * version, of 64-bit builds; from 3.13 on the interpreter has them in its own memory
+/* Reads the Python functions that a thread is in, GILs, and locks that threads wait for, out of the
+ * memory of CPython, in a parser. Everything in that memory may be a lie. Offsets in CPython's
+ * structs are known for each version, of 64-bit builds; from 3.13 on the interpreter has them in
+ * its own memory
  * (_Py_DebugOffsets). */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_MEMORY_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_MEMORY_H
@@ -44,6 +45,7 @@ struct python_layout {
 	uint32_t gil_holder, gil_locked; /* offsets in struct _gil_runtime_state */
 	bool has_cframe;		 /* 3.11 and 3.12 */
 	bool has_is_entry;		 /* 3.11 only */
+	bool has_locks;			 /* 3.11 to 3.13: an RLock has a semaphore */
 };
 
 /* Fills the layout of a version. version: PY_VERSION_HEX as Py_Version has it; head: the first
@@ -65,6 +67,7 @@ size_t python_stack_answer(const struct runtime_request *of, struct thread_memor
 			   void *to);
 size_t python_gils_answer(const struct runtime_request *of, struct thread_memory *memory, void *to);
 size_t python_gil_answer(const struct runtime_request *of, struct thread_memory *memory, void *to);
+size_t python_lock_answer(const struct runtime_request *of, struct thread_memory *memory, void *to);
 void python_memory_clear(void);	       /* forgets all processes and names */
 size_t python_memory_name_count(void); /* returns how many names are kept */
 

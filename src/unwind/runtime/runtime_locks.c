@@ -173,13 +173,57 @@ static int runtime_process_request(struct runtime_finder *finder, struct runtime
 	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
 }
 
-/* --- Finds the holder of the GIL that a thread of CPython 3.11 to 3.14 waits for.
+/* --- threads that wait for no lock of a runtime: there are many of them, and no request is made
+ * for them again in the same episode, or not soon */
+
+#define RESTING_MAX 65536
+/* Times after which a thread is looked at again that may wait for one: as long as it has done so,
+ * within these. */
+#define LATER_LEAST_NS (1 * NS_PER_SECOND)
+#define LATER_MOST_NS (30 * NS_PER_SECOND)
+
+struct resting {
+	uint64_t episode;
+	int64_t since_ns, until_ns;
+};
+
+static bool is_resting(const struct keyed *all, const struct stack_thread *thread, uint64_t episode)
+{
+	const struct resting *resting = keyed_find(all, sizeof(*resting), (uint64_t)thread->tid);
+
+	return resting && resting->episode == episode && thread->now_ns < resting->until_ns;
+}
+
+/* later: the thread may begin to wait for a monitor or lock in this episode. */
+static void resting_put(struct keyed *all, const struct stack_thread *thread, uint64_t episode,
+			bool later)
+{
+	struct resting *resting;
+	int64_t rest_ns;
+	bool added;
+
+	if (all->count >= RESTING_MAX)
+		keyed_empty(all);
+	resting = keyed_put(all, sizeof(*resting), (uint64_t)thread->tid, &added);
+	if (added || resting->episode != episode)
+		*resting = (struct resting){.episode = episode, .since_ns = thread->now_ns};
+	rest_ns = thread->now_ns - resting->since_ns;
+	rest_ns = rest_ns > LATER_LEAST_NS ? rest_ns : LATER_LEAST_NS;
+	rest_ns = rest_ns < LATER_MOST_NS ? rest_ns : LATER_MOST_NS;
+	resting->until_ns = later ? thread->now_ns + rest_ns : INT64_MAX;
+}
+
+/* --- Finds the holder of the GIL that a thread of CPython 3.11 to 3.14 waits for, or of a
+ * threading.RLock (3.11 to 3.13).
  *
  * take_gil() and drop_gil() of Python/ceval_gil.c wait on the two condition variables of struct
  * _gil_runtime_state (Include/internal/pycore_gil.h), so that the futex of such a wait lies in one
  * of them; nothing else waits there. `locked` and `last_holder` beside them have its state and its
  * holder. Both are written with `mutex` held, and switch_number counts each change of the holder:
  * if that mutex is free and a second look finds the same number, the holder is right.
+ *
+ * An RLock knows its owner, but the semaphore that its waiters sleep on does not lead to it: the
+ * function does that waits, as it works on the lock.
  */
 
 #define GIL_OLD_NS (5 * NS_PER_SECOND) /* an exec or a new interpreter may have passed unseen */
@@ -187,12 +231,18 @@ static int runtime_process_request(struct runtime_finder *finder, struct runtime
 struct gil_process {
 	struct runtime_process process;
 	struct gils_answer known;
+	struct keyed resting; /* threads that wait for no lock that knows its owner */
 	/* Last GIL that was read with its holder's location, for all threads that wait for it in a
 	 * scan. */
 	int64_t reported_ns;
 	uint64_t reported_at;
 	struct python_gil reported;
 };
+
+static void gils_drop(void *entry)
+{
+	keyed_done(&((struct gil_process *)entry)->resting);
+}
 
 static bool is_interpreter(const struct runtime_exports *exports)
 {
@@ -248,6 +298,36 @@ static bool gil_describe(struct runtime_finder *gils, struct gil_process *proces
 	return true;
 }
 
+static bool rlock_find(struct runtime_finder *gils, struct gil_process *process,
+		       const struct stack_thread *thread, const struct runtime_waiter *waiter,
+		       struct runtime_lock *lock)
+{
+	struct runtime_request request = {.kind = RUNTIME_PYTHON_LOCK,
+					  .address = waiter->futex,
+					  .with_location = waiter->with_location};
+	struct python_lock_answer answer;
+
+	if (is_resting(&process->resting, thread, waiter->episode))
+		return false;
+	request.id = (uint64_t)thread_inner_tid(gils->reader.proc_root, thread->tid);
+	if (runtime_process_request(gils, &process->process, thread, &request, &answer,
+				    sizeof(answer)))
+		return false;
+	if (answer.requested && !answer.found)
+		resting_put(&process->resting, thread, waiter->episode, false);
+	if (!answer.found)
+		return false;
+	lock->kind = EDGE_PYTHON_LOCK;
+	lock->address = answer.address;
+	lock->holder = (int64_t)answer.holder;
+	lock->turn = (int64_t)(hash_u64(answer.owner ^ hash_u64(answer.address)) & INT64_MAX);
+	snprintf(lock->class, sizeof(lock->class), "RLock");
+	answer.location[PYTHON_LOCATION_SIZE - 1] = '\0';
+	function_name_clean(answer.location);
+	snprintf(lock->location, sizeof(lock->location), "%s", answer.location);
+	return true;
+}
+
 static bool gil_find(struct runtime_finder *gils, struct runtime_process *process,
 		     const struct stack_thread *thread, const struct runtime_waiter *waiter,
 		     struct runtime_lock *lock)
@@ -263,8 +343,10 @@ static bool gil_find(struct runtime_finder *gils, struct runtime_process *proces
 		    is_within(waiter->futex, locked + SWITCH_AT))
 			at = of->known.gils[i];
 	}
-	if (!at || !(waiter->with_location ? gil_describe(gils, of, thread, at, &gil)
-					   : gil_read(gils, of, thread, at, false, &gil)))
+	if (!at)
+		return rlock_find(gils, of, thread, waiter, lock);
+	if (!(waiter->with_location ? gil_describe(gils, of, thread, at, &gil)
+				    : gil_read(gils, of, thread, at, false, &gil)))
 		return false;
 	lock->holder = (int64_t)gil.holder;
 	lock->free = !gil.holder;
@@ -287,27 +369,15 @@ static bool gil_find(struct runtime_finder *gils, struct runtime_process *proces
 
 #define JVM_OLD_NS (30 * NS_PER_SECOND) /* an exec may have passed unseen */
 #define LIST_OLD_NS (5 * NS_PER_SECOND) /* threads come and go */
-#define RESTING_MAX 65536
-/* Times after which a thread is looked at again that may wait for one: as long as it has done so,
- * within these. */
-#define LATER_LEAST_NS (1 * NS_PER_SECOND)
-#define LATER_MOST_NS (30 * NS_PER_SECOND)
 
 struct monitor_process {
 	struct runtime_process process; /* known: a parser knows the layout */
 	int64_t next_list_ns;
-	bool nested; /* the process knows its threads by other ids */
-	/* Threads that wait for no monitor: there are many of them, and no request is made for
-	 * them again, or not soon */
-	struct keyed resting;
+	bool nested;	      /* the process knows its threads by other ids */
+	struct keyed resting; /* threads that wait for no monitor */
 };
 
-struct resting {
-	uint64_t episode;
-	int64_t since_ns, until_ns;
-};
-
-static void process_drop(void *entry)
+static void monitors_drop(void *entry)
 {
 	keyed_done(&((struct monitor_process *)entry)->resting);
 }
@@ -330,36 +400,15 @@ static bool layout_request(struct runtime_finder *monitors, struct runtime_proce
 	       answer.has_monitors;
 }
 
-/* later: the thread may begin to wait for a monitor or lock in this episode. */
-static void resting_put(struct monitor_process *process, const struct stack_thread *thread,
-			uint64_t episode, bool later)
-{
-	struct resting *resting;
-	int64_t rest_ns;
-	bool added;
-
-	if (process->resting.count >= RESTING_MAX)
-		keyed_empty(&process->resting);
-	resting = keyed_put(&process->resting, sizeof(*resting), (uint64_t)thread->tid, &added);
-	if (added || resting->episode != episode)
-		*resting = (struct resting){.episode = episode, .since_ns = thread->now_ns};
-	rest_ns = thread->now_ns - resting->since_ns;
-	rest_ns = rest_ns > LATER_LEAST_NS ? rest_ns : LATER_LEAST_NS;
-	rest_ns = rest_ns < LATER_MOST_NS ? rest_ns : LATER_MOST_NS;
-	resting->until_ns = later ? thread->now_ns + rest_ns : INT64_MAX;
-}
-
 static bool monitor_find(struct runtime_finder *monitors, struct runtime_process *process,
 			 const struct stack_thread *thread, const struct runtime_waiter *waiter,
 			 struct runtime_lock *lock)
 {
 	struct monitor_process *of = (struct monitor_process *)process;
 	struct runtime_request request = {.kind = RUNTIME_JAVA_MONITOR, .episode = waiter->episode};
-	const struct resting *resting =
-		keyed_find(&of->resting, sizeof(*resting), (uint64_t)thread->tid);
 	struct java_monitor_answer answer;
 
-	if (resting && resting->episode == waiter->episode && thread->now_ns < resting->until_ns)
+	if (is_resting(&of->resting, thread, waiter->episode))
 		return false;
 	request.id =
 		(uint64_t)(of->nested ? thread_inner_tid(monitors->reader.proc_root, thread->tid)
@@ -372,7 +421,7 @@ static bool monitor_find(struct runtime_finder *monitors, struct runtime_process
 	if (!answer.known) /* the parser is a new one */
 		process->next_look_ns = 0;
 	if (answer.requested && !answer.waits)
-		resting_put(of, thread, waiter->episode, answer.later);
+		resting_put(&of->resting, thread, waiter->episode, answer.later);
 	lock->address = answer.monitor.address;
 	lock->holder = answer.monitor.holder;
 	lock->turn =
@@ -401,6 +450,7 @@ static const struct runtime_kind runtime_kinds[] = {
 		.find = gil_find,
 		.old_ns = GIL_OLD_NS,
 		.process_bytes = sizeof(struct gil_process),
+		.drop = gils_drop,
 	},
 	{
 		.lock = EDGE_MONITOR,
@@ -410,7 +460,7 @@ static const struct runtime_kind runtime_kinds[] = {
 		.find = monitor_find,
 		.old_ns = JVM_OLD_NS,
 		.process_bytes = sizeof(struct monitor_process),
-		.drop = process_drop,
+		.drop = monitors_drop,
 	},
 };
 

@@ -21,7 +21,7 @@ static int memory_open(const struct runtime_reader *reader, const struct runtime
 	/* others may read what is in memory only once it is read, as names that nobody else reads
 	 */
 	if (request->kind != RUNTIME_GILS && request->kind != RUNTIME_GIL &&
-	    request->kind != RUNTIME_JAVA_MONITOR)
+	    request->kind != RUNTIME_PYTHON_LOCK && request->kind != RUNTIME_JAVA_MONITOR)
 		return 0;
 	fd = proc_file_open(reader->proc_root, 0, request->tid, "pagemap");
 	if (fd >= 0)

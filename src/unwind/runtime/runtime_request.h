@@ -31,6 +31,7 @@ enum runtime_request_kind {
 	RUNTIME_PYTHON_STACK = PARSER_RUNTIMES, /* struct python_stack_answer */
 	RUNTIME_GILS,				/* struct gils_answer */
 	RUNTIME_GIL,				/* struct gil_answer */
+	RUNTIME_PYTHON_LOCK,			/* struct python_lock_answer */
 	RUNTIME_JAVA_CODE,			/* struct java_code_answer */
 	RUNTIME_JAVA_LAYOUT,			/* struct java_layout_answer */
 	RUNTIME_JAVA_MONITOR,			/* struct java_monitor_answer */
@@ -45,7 +46,7 @@ struct runtime_request {
 	struct runtime_exports exports;
 	/* The members from here on are for some kinds only: */
 	uint64_t id;	     /* thread id, as its process knows it */
-	uint64_t address;    /* address of a GIL */
+	uint64_t address;    /* address of a GIL, or of the semaphore of a lock */
 	uint64_t episode;    /* wait episode of the thread: runtime_locks.h */
 	uint32_t calls_left; /* reads of memory that are left */
 	uint8_t with_location;
@@ -91,6 +92,16 @@ struct python_gil {
 struct gil_answer {
 	uint8_t found;
 	struct python_gil gil;
+};
+
+/* A threading.RLock that a thread waits for. */
+struct python_lock_answer {
+	uint8_t requested; /* what the thread waits for could be read */
+	uint8_t found;	   /* it waits for such a lock, whose owner is known */
+	uint64_t address;  /* of the lock */
+	uint64_t owner;	   /* as the lock has it */
+	uint64_t holder;   /* id of the owner, as the process knows it; 0: it has ended */
+	char location[PYTHON_LOCATION_SIZE]; /* line that the holder is at; "": not known */
 };
 
 /* Bits of a word about code at an address; the lower half: how many words its frame has. */

@@ -47,6 +47,8 @@ size_t runtime_service(struct parser_request *request, char answer[PARSER_MESSAG
 		return python_gils_answer(&of, memory, answer);
 	case RUNTIME_GIL:
 		return python_gil_answer(&of, memory, answer);
+	case RUNTIME_PYTHON_LOCK:
+		return python_lock_answer(&of, memory, answer);
 	case RUNTIME_JAVA_CODE:
 		return of.count * sizeof(uint64_t) == request->count - sizeof(of)
 			       ? java_code_answer(&of, addresses, memory, answer)
