@@ -62,7 +62,7 @@ const struct wait_rule wait_rules[] = {
 	{"io", WAIT_WORKS | INTERRUPT_DISK, NULL, WAIT_IO, io_is_in_flight,
 	 "for requests of io_uring or libaio"},
 	{"file", WAIT_WORKS | WAIT_FOR_FILE, NULL, WAIT_FILE, file_is_stored,
-	 "for a file: of FUSE, for instance"},
+	 "for a file (of FUSE, for instance), or for a page of its memory in a page fault"},
 	{"write", WAIT_WORKS | WAIT_FOR_SPACE,
 	 " write writev pwrite64 pwritev pwritev2 send sendto sendmsg sendmmsg sendfile "
 	 "sendfile64 vmsplice msgsnd mq_timedsend mq_timedsend_time64 ",

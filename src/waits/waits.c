@@ -508,12 +508,19 @@ void waits_class(struct waits *waits, struct sample *sample, const struct lookup
 		}
 		start_ns = clock_monotonic_ns();
 		last_wait_fill(waits, last, sample, hint, WAIT_NUMBERS, now_ns);
+		if (sample->call.nr == ABSENT && !last->facts.object)
+			stack_describe(waits, last, sample, hint, now_ns);
 		last->known |= NEED_WAIT_CLASS;
 		waits->classes.left_ns -= clock_monotonic_ns() - start_ns;
 	}
 	facts = last_wait_facts(last, &whole);
 	if (!whole && !wait_facts_suffice(facts))
 		return;
+	/* in no call and in no page fault: frozen, for instance */
+	if (sample->call.nr == ABSENT && facts->kind == WAIT_UNKNOWN) {
+		waits->classes.changes_tid = 0;
+		return;
+	}
 	facts_take(waits, sample, facts, now_ns);
 	if (serves(facts) == SERVES_NONE || facts->changes)
 		return;

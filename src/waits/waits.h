@@ -37,8 +37,9 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns);
 
-/* Fills the wait class, the field why (sample/wait_rule.h), of a thread in S and in a system call.
- * Four ways: by the call alone; as less than a second ago, when the thread waited in the same call
+/* Fills the wait class, the field why (sample/wait_rule.h), of a thread in S that is in a system
+ * call, or in a page fault: it has no class elsewhere. Four ways, of which the last serves page
+ * faults: by the call alone; as less than a second ago, when the thread waited in the same call
  * for the same descriptor or lock; as another thread of the process that waits for the same; or by
  * what the thread waits for. The first three need syscall and return whether they decided; the last
  * needs fd and filename, too, and may leave why absent until a later scan, as its time in a scan is

@@ -126,6 +126,31 @@ while not tids:
 ready(tids[0], server)
 """
 
+# Threads of a program that read pages which come 0.3 s later, outside of any call: memchr(3) by ctypes, without the interpreter's lock
+USERFAULTFD_SLOW = r"""
+size = 4096 * 1000
+faults = libc.syscall({"x86_64": 323, "aarch64": 282}[os.uname().machine], 0)
+page = mmap.mmap(-1, size)
+at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+if faults < 0 or libc.ioctl(faults, 0xc018aa3f, struct.pack("<QQQ", 0xaa, 0, 0)) or \
+        libc.ioctl(faults, 0xc020aa00, ctypes.create_string_buffer(struct.pack("<QQQQ", at, size, 1, 0))):
+    skip("no userfaultfd")
+tids = []
+def fault():
+    name("waiter")
+    tids.append(threading.get_native_id())
+    for offset in range(0, size, 4096):
+        libc.memchr(ctypes.c_void_p(at + offset), 1, ctypes.c_size_t(1))
+threading.Thread(target=fault, daemon=True).start()
+while not tids:
+    time.sleep(0.01)
+print("ready", tids[0], os.getpid(), flush=True)
+while True:
+    address = struct.unpack_from("<Q", os.read(faults, 32), 16)[0]  # struct uffd_msg
+    time.sleep(0.3)
+    libc.ioctl(faults, 0xc020aa04, ctypes.create_string_buffer(struct.pack("<QQQQ", address & ~4095, 4096, 0, 0)))  # UFFDIO_ZEROPAGE
+"""
+
 LEASE = r"""
 path = place + b"/file"
 open(path, "w").close()
@@ -246,7 +271,7 @@ ready(%(which)s, server)
 """
 
 KERNEL_FUNCTION = {  # where each waits, to know that it does
-    FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
+    FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", USERFAULTFD_SLOW: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
     SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
 }
 
@@ -312,7 +337,26 @@ def wait_for_fuse_fault(ctx):
     """A thread that needs a page of a mapped file waits for the server of the file system that the file is on."""
     waiter, server, folder = begin(ctx, FUSE_FAULT)
     wait_until(lambda: truth.read("/proc/%d/syscall" % waiter).startswith("-1 "), STOP_S, "its page fault")
-    expect(last_row(ctx, waiter), "FUSE server %d server of %s" % (server, folder), server, "server")
+    words = "FUSE server %d server of %s" % (server, folder)
+    expect(last_row(ctx, waiter), words, server, "server")
+    rows = rows_of(ctx.rows("-t", waiter, seconds=SECONDS, columns=COLUMNS), waiter)
+    check(rows, "without -a it is hidden")
+    expect(rows[-1], words, server, "server", "file" if rows[-1]["state"] == "S" else None)
+
+
+@case
+def wait_outside_calls(ctx):
+    """A thread that sleeps in S for pages of its memory, outside of any call, is at work: it is in the scans without -a, as is one that slept before."""
+    waiter, _, _ = begin(ctx, USERFAULTFD_SLOW)
+    if truth.Thread(waiter).letter == "D":
+        raise Skip("page faults of userfaultfd wait in D here")
+    rows = ctx.rows("-t", waiter, "-F", 20, seconds=SECONDS, columns=COLUMNS)
+    slept = [row for row in rows if row["state"] == "S"]
+    check(len(slept) > 10 * SECONDS, "%d rows of 20 scans a second: %s", len(slept), rows[:3])
+    check({(row["syscall"], row["why"]) for row in slept} == {("", "file")}, "%s", slept[:3])
+    # a wait that was over before it was looked at is known by its class alone
+    told = [row["waits_on"] for row in slept if row["waits_on"]]
+    check(set(told) == {"page fault (userfaultfd)"} and len(told) > 0.8 * len(slept), "%d of %d: %s", len(told), len(slept), set(told))
 
 
 @case

@@ -5,6 +5,7 @@
 #include "base/names.h"
 #include "kernel/registers.h"
 #include "live/threads/live_totals.h"
+#include "proc/lookup_hint.h"
 
 #define US 1000ull
 
@@ -235,14 +236,16 @@ static void kernel_threads_have_no_call(void **state)
 {
 	struct scene scene = scene_make();
 	struct sample sample = *sample_absent();
-	bool compat;
+	struct lookup_hint hint = {0};
 
-	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &compat);
+	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &hint);
 	assert_int_equal(sample.call.nr, 0); /* read(2): zero is not absent */
+	assert_false(hint.no_call);
 	sample = *sample_absent();
 	scene.record.identity.task_flags = 0x200000;
-	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &compat);
+	record_call(&scene.record, &scene.scan_time, STATE_SLEEP, &sample, &hint);
 	assert_int_equal(sample.call.nr, ABSENT);
+	assert_false(hint.no_call);
 }
 
 #ifdef __x86_64__
@@ -348,8 +351,8 @@ static void calls_began_when_two_reads_agree(void **state)
 {
 	struct scene scene = scene_make();
 	struct thread_state again;
+	struct lookup_hint hint = {0};
 	struct sample sample;
-	bool compat;
 
 	scene.record.sched.on_cpu = 1;
 	scene.record.sched.in_ns = 100 * US;
@@ -361,14 +364,14 @@ static void calls_began_when_two_reads_agree(void **state)
 		again.call_ns += (unsigned int)changed * 590 * US;
 		sample = *sample_absent();
 		record_call_check(&scene.record, &again);
-		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
+		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &hint);
 		assert_int_equal(sample.call.nr, 0);
 		assert_int_equal(sample.call.us, changed ? ABSENT : 600);
 	}
 	scene.record.call_ns = 400 * US;
 	scene.ticks[1].tick_ns = 390 * US; /* tick of a clock, during an earlier call */
 	sample = *sample_absent();
-	record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
+	record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &hint);
 	assert_int_equal(sample.call.us, ABSENT);
 }
 
@@ -380,8 +383,8 @@ static void who_left_is_told_by_a_look_before(void **state)
 		bool computing; /* computing according to the look, else as it left */
 	} looks[] = {{1005 * US, true}, {1015 * US, false}, {995 * US, false}, {0, false}};
 	struct scene scene = scene_make();
+	struct lookup_hint hint = {0};
 	struct sample sample;
-	bool compat;
 
 	scene.record.sched.in_ns = 100 * US;
 	scene.record.sched.out_ns = 1010 * US;
@@ -392,8 +395,9 @@ static void who_left_is_told_by_a_look_before(void **state)
 		memset(tick.registers, 0xff, sizeof(tick.registers)); /* not in a call */
 		scene.ticks[1] = tick;
 		sample = *sample_absent();
-		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &compat);
+		record_call(&scene.record, &scene.scan_time, STATE_ON, &sample, &hint);
 		assert_int_equal(sample.call.nr == ABSENT, looks[i].computing);
+		assert_int_equal(hint.no_call, looks[i].computing);
 	}
 }
 

@@ -48,7 +48,7 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 
 	if (!sample->thread.kthread && sample->call.nr == ABSENT &&
 	    looked->record.sched.known & SCHED_SEEDED)
-		live_seed_call(&context->seed, sample, &looked->waiter.hint.compat);
+		live_seed_call(&context->seed, sample, &looked->waiter.hint);
 	if (context->wants.needs & NEED_BLOCK && context->now.capture)
 		live_block_fill(&context->now.block, &context->now.capture->block, &looked->record,
 				context->now.scan_time.now_ns, sample);
@@ -106,7 +106,7 @@ bool live_edge_look(struct live_context *context, int64_t tid, int64_t pid,
 	record->identity = whole->identity;
 	looked->waiter.hint.sequence = record->sched.sequence_done;
 	record_sample(record, &context->now.scan_time, state, &looked->sample);
-	record_call(record, &now, state, &looked->sample, &looked->waiter.hint.compat);
+	record_call(record, &now, state, &looked->sample, &looked->waiter.hint);
 	looked_fill(context, looked);
 	return true;
 }
@@ -123,5 +123,5 @@ void live_edge_waiter_of(struct live_context *context, const struct thread_state
 			       (enum thread_state_kind)sample->now.state, &waiter->hint.compat))
 		return;
 	call = *sample;
-	live_seed_call(&context->seed, &call, &waiter->hint.compat);
+	live_seed_call(&context->seed, &call, &waiter->hint);
 }

@@ -44,7 +44,7 @@ void stage_class_by_call(struct lookup_item *item)
 	struct waits *waits = item->lookup->waits;
 	struct sample *sample = item->sample;
 
-	if (!item->class_open)
+	if (!item->class_open || !item->in_call)
 		return;
 	item->class_open = !waits_class_by_call(waits, sample) &&
 			   !waits_class_as_before(waits, sample, item->now_ns) &&

@@ -125,7 +125,7 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 	};
 
 	item.class_open = needs & NEED_WAIT_CLASS && !sample->wait.why &&
-			  sample->now.state == STATE_SLEEP && item.in_call;
+			  sample->now.state == STATE_SLEEP && (item.in_call || hint->no_call);
 	if (lookup->planned != needs)
 		stages_plan(lookup, needs);
 	if (lookup->plan_of_thread)

@@ -401,10 +401,13 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 }
 
 void episode_seed_call(struct live_context *context, const struct thread_state *record,
-		       struct sample *sample, bool *compat)
+		       struct sample *sample, struct lookup_hint *hint)
 {
-	live_seed_call(&context->seed, sample, compat);
-	if (sample->call.nr == ABSENT || episode_lasts(context, record, false))
+	live_seed_call(&context->seed, sample, hint);
+	if (episode_lasts(context, record, false))
+		return;
+	hint->no_call = false;
+	if (sample->call.nr == ABSENT)
 		return;
 	sample->call.nr = ABSENT;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)

@@ -159,7 +159,7 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 /* Fills the system call of a thread that was not switched since the start (live_seed_call());
  * absent if it may be a later one. */
 void episode_seed_call(struct live_context *context, const struct thread_state *record,
-		       struct sample *sample, bool *compat);
+		       struct sample *sample, struct lookup_hint *hint);
 void episodes_describe(const struct live_context *context, struct source_status *facts);
 
 /* True if the episode was judged, or waits for its turn. */

@@ -76,10 +76,10 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	enum verdict verdict = VERDICT_ACCEPTED;
 
 	if (live->context.wants.needs & NEED_SYSCALL) {
-		record_call(record, &live->context.now.scan_time, state, sample, &hint.compat);
+		record_call(record, &live->context.now.scan_time, state, sample, &hint);
 		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
 		    !sample->thread.kthread && sample->call.nr == ABSENT)
-			episode_seed_call(&live->context, record, sample, &hint.compat);
+			episode_seed_call(&live->context, record, sample, &hint);
 		*compat = hint.compat;
 	}
 	if (live->context.wants.filter_needs & ~(NEEDS_OF_RECORD | NEEDS_EARLY))

@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "kernel/host.h"
 #include "kernel/registers.h"
+#include "proc/lookup_hint.h"
 #include "maps/register_requester.h"
 
 #include <unistd.h>
@@ -243,8 +244,8 @@ static const uint64_t *registers_of(const struct thread_state *record,
 	return NULL;
 }
 
-/* Finds the system call that the thread was in. *looked_ns: the last time of which its registers
- * can show one. False: it was in no call, or that is not known. */
+/* Finds the system call that the thread was in; its number is negative if it was in none.
+ * *looked_ns: the last time of which its registers can show one. False: that is not known. */
 static bool call_of(const struct thread_state *record, const struct live_scan_time *scan_time,
 		    enum thread_state_kind state, struct registers_call *call, uint64_t *looked_ns)
 {
@@ -256,7 +257,7 @@ static bool call_of(const struct thread_state *record, const struct live_scan_ti
 	if (!words)
 		return false;
 	registers_decode(words, scan_time->registers_marked, call);
-	return call->nr >= 0;
+	return true;
 }
 
 bool record_call_compat(const struct thread_state *record, const struct live_scan_time *scan_time,
@@ -264,25 +265,28 @@ bool record_call_compat(const struct thread_state *record, const struct live_sca
 {
 	struct registers_call call;
 	uint64_t looked_ns;
-	bool known = call_of(record, scan_time, state, &call, &looked_ns);
+	bool known = call_of(record, scan_time, state, &call, &looked_ns) && call.nr >= 0;
 
 	*compat = known && call.compat;
 	return known;
 }
 
 void record_call(const struct thread_state *record, const struct live_scan_time *scan_time,
-		 enum thread_state_kind state, struct sample *sample, bool *compat)
+		 enum thread_state_kind state, struct sample *sample, struct lookup_hint *hint)
 {
 	struct registers_call call;
 	uint64_t looked_ns;
 
-	*compat = false;
+	hint->compat = hint->no_call = false;
 	if (!call_of(record, scan_time, state, &call, &looked_ns))
+		return;
+	hint->no_call = call.nr < 0;
+	if (hint->no_call)
 		return;
 	sample->call.nr = call.nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
 		sample->call.arg[i] = (int64_t)call.arg[i];
-	*compat = call.compat;
+	hint->compat = call.compat;
 	/* a look from before the call began is of an earlier call */
 	if (record->call_ns && record->call_ns <= looked_ns &&
 	    (int64_t)record->call_ns <= scan_time->now_ns &&

@@ -30,6 +30,8 @@
 #include "kernel/record.h"
 #include "sample/sample.h"
 
+struct lookup_hint;
+
 /* Scan time, and what the sampler knows about CPUs and itself at that time. */
 struct live_scan_time {
 	int64_t now_ns;		      /* monotonic */
@@ -95,10 +97,10 @@ int64_t record_state_us(const struct thread_state *record, const struct live_sca
 void record_sample(const struct thread_state *record, const struct live_scan_time *scan_time,
 		   enum thread_state_kind state, struct sample *sample);
 
-/* Fills syscall_nr and arg where the registers show them, and syscall_us where it is known;
- * *compat: the caller is a 32-bit one. */
+/* Fills syscall_nr and arg where the registers show them, and syscall_us where it is known; of
+ * *hint, compat and no_call. */
 void record_call(const struct thread_state *record, const struct live_scan_time *scan_time,
-		 enum thread_state_kind state, struct sample *sample, bool *compat);
+		 enum thread_state_kind state, struct sample *sample, struct lookup_hint *hint);
 
 /* Sets *compat as record_call() does, and nothing else. False: the registers show no call. */
 bool record_call_compat(const struct thread_state *record, const struct live_scan_time *scan_time,

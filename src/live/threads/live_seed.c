@@ -2,6 +2,7 @@
 #include "live/threads/live_seed.h"
 #include "keeper/avoid.h"
 #include "base/clock.h"
+#include "proc/lookup_hint.h"
 #include "maps/task_list.h"
 #include "proc/proc.h"
 
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #define PROC "/proc"
+#define NR_NONE (-1)	/* of a thread in no system call */
+#define NR_REFUSED (-2) /* it may not be read */
 
 struct seed_call {
 	int64_t start_ns;
@@ -202,7 +205,7 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 		return call;
 	err = proc_syscall_read(PROC, sample->thread.pid, sample->thread.tid, &now);
 	if (err == -EPERM || err == -EACCES) /* refused for good */
-		now = (struct proc_syscall){.nr = -1};
+		now = (struct proc_syscall){.nr = NR_REFUSED};
 	else if (err || now.running)
 		return NULL;
 	call->start_ns = sample->thread.start_ns;
@@ -212,13 +215,14 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 	return call;
 }
 
-void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat)
+void live_seed_call(struct live_seed *seed, struct sample *sample, struct lookup_hint *hint)
 {
 	const struct seed_call *call = call_read(seed, sample);
 
+	hint->no_call = call && call->nr == NR_NONE;
 	if (!call || call->nr < 0)
 		return;
-	*compat = call->compat;
+	hint->compat = call->compat;
 	sample->call.nr = call->nr;
 	for (int i = 0; i < SAMPLE_ARG_COUNT; i++)
 		sample->call.arg[i] = (int64_t)call->arg[i];

@@ -16,6 +16,8 @@
 #include "maps/kernel.h"
 #include "sample/sample.h"
 
+struct lookup_hint;
+
 struct live_seed {
 	uint64_t unfit_count; /* threads that did not fit the map */
 	struct keyed
@@ -33,9 +35,9 @@ void live_seed_remove(struct live_seed *seed, uint32_t tid);
 /* Walks /proc. 0 or -errno with e. */
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e);
 
-/* Fills syscall_nr and arg of a thread that has not been switched since the start; *compat: its
- * program is a 32-bit one. */
-void live_seed_call(struct live_seed *seed, struct sample *sample, bool *compat);
+/* Fills syscall_nr and arg of a thread that has not been switched since the start; of *hint, compat
+ * (its program is a 32-bit one) and no_call. */
+void live_seed_call(struct live_seed *seed, struct sample *sample, struct lookup_hint *hint);
 
 /* Copies the record to *whole, with its identity from /proc, and returns that. NULL: the thread is
  * gone. */
