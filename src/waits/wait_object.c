@@ -127,6 +127,14 @@ bool wait_describe_of_stack(struct wait *wait, const char *stack, bool runs)
 	return false;
 }
 
+bool wait_describe_of_sleeper(struct wait *wait)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		if (objects[i]->of_sleeper && objects[i]->of_sleeper(wait))
+			return wait_is_for(wait, objects[i]);
+	return false;
+}
+
 bool wait_describe_of_idle_set(struct wait *wait)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++)

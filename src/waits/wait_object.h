@@ -113,6 +113,10 @@ struct wait_object {
 	 * or has a page fault shows it, whatever its registers show. False: the wait is for
 	 * something else. */
 	bool (*of_stack)(struct wait *wait, const char *stack, bool runs);
+	/* Describes the wait of a thread that fell asleep in its call in S, if it waits for
+	 * something else by now, without a switch. False: it does not. It is asked again as long as
+	 * the thread sleeps. */
+	bool (*of_sleeper)(struct wait *wait);
 	/* Describes the wait of a thread that polls, but asks and serves nobody through what it
 	 * polls, where its program says elsewhere what it waits for. False: it does not. */
 	bool (*of_idle_set)(struct wait *wait);
@@ -143,7 +147,7 @@ struct wait_object {
 #define WAIT_OBJECTS(OBJECT) \
 	OBJECT(aio) OBJECT(autofs) OBJECT(child) OBJECT(core_dump) OBJECT(disk) OBJECT(epoll) OBJECT(event) \
 	OBJECT(eventfd) OBJECT(fanotify) OBJECT(file) OBJECT(file_lock) OBJECT(file_server) OBJECT(frozen) \
-	OBJECT(frozen_fs) OBJECT(frozen_v1) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(kernel_mutex) OBJECT(lease) \
+	OBJECT(freezer) OBJECT(frozen_fs) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(kernel_mutex) OBJECT(lease) \
 	OBJECT(memory) OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) OBJECT(poll) OBJECT(postgres) OBJECT(seccomp) OBJECT(semaphores) OBJECT(signal) \
 	OBJECT(socket) OBJECT(stopped) OBJECT(terminal) OBJECT(thread) OBJECT(timer) OBJECT(timerfd) OBJECT(uring) \
 	OBJECT(userfault) OBJECT(vfork)
@@ -164,8 +168,9 @@ bool wait_has_limit(const struct sample *sample);
 const struct wait_object *wait_object_of_function(const char *function);
 /* The object of a file's link, never NULL; *row: the link's row. */
 const struct wait_object *wait_object_of_link(const char *link, const struct wait_link **row);
-/* Call of_stack(), or of_idle_set(), of the objects. */
+/* Call of_stack(), of_sleeper() or of_idle_set() of the objects. */
 bool wait_describe_of_stack(struct wait *wait, const char *stack, bool runs);
+bool wait_describe_of_sleeper(struct wait *wait);
 bool wait_describe_of_idle_set(struct wait *wait);
 /* Describes a wait for that object. */
 void wait_describe(struct wait *wait, const struct wait_object *object, wait_describer *describe);

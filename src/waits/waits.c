@@ -154,8 +154,11 @@ static bool last_wait_fill(struct waits *waits, struct last_wait *last, const st
 	bool in_call = last->in_call || last->assumed;
 	const struct wait_object *object = in_call ? NULL : elsewhere(waits, sample);
 
-	if (object) {
+	if (object)
 		wait_describe(&wait, object, object->describe);
+	else if (sample->now.state == STATE_SLEEP && wait_describe_of_sleeper(&wait))
+		object = wait.facts.object;
+	if (object) {
 		wait.of_thread = true;
 		last->in_call_ns = 0;
 	} else {

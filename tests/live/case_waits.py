@@ -206,23 +206,24 @@ def frozen_waits(ctx):
           "the client's root: %s", rows and rows[-1])
 
 
-@case
-def frozen_v1_waits(ctx):
-    """Threads of a frozen control group (v1) wait for its thaw: in no call, woken for it, or frozen where they slept, which wchan still shows."""
+def freezer_v1(ctx, workloads):
+    """Moves the workloads into a group of the freezer of cgroup v1. Returns the group's name, and a function that sets its state."""
     with open("/proc/self/mounts", encoding="ascii") as file:
         mount = next((line.split()[1] for line in file if line.split()[2] == "cgroup" and "freezer" in line.split()[3].split(",")), None)
     if not mount or not os.access(mount, os.W_OK):
         raise Skip("no freezer of cgroup v1")
-    workloads = [ctx.workload("wait", on="timer"), ctx.workload("wait", on="mutex"), ctx.workload("sleep", call="sigtimedwait"),
-                 ctx.workload("wait", on="child"), ctx.workload("spin")]
     name = "/tsnap-test-waits-%d" % os.getpid()
 
     def write(file_name, word):
         with open(mount + name + file_name, "w", encoding="ascii") as file:
             file.write(word)
 
+    def set_state(word):
+        write("/freezer.state", word)
+        wait_until(lambda: open(mount + name + "/freezer.state", encoding="ascii").read() == word + "\n", STOP_S, "its state " + word)
+
     def remove():
-        write("/freezer.state", "THAWED")
+        set_state("THAWED")
         for workload in workloads:
             os.kill(workload.tgid, signal.SIGKILL)
         wait_until(lambda: not open(mount + name + "/cgroup.procs", encoding="ascii").read(), STOP_S, "their end")
@@ -231,8 +232,16 @@ def frozen_v1_waits(ctx):
     ctx.at_end(remove)
     for workload in workloads:
         write("/cgroup.procs", "%d" % workload.tgid)
-    write("/freezer.state", "FROZEN")
-    wait_until(lambda: open(mount + name + "/freezer.state", encoding="ascii").read() == "FROZEN\n", STOP_S, "that it is frozen")
+    return name, set_state
+
+
+@case
+def frozen_v1_waits(ctx):
+    """Threads of a frozen control group (v1) wait for its thaw: in no call, woken for it, or frozen where they slept, which wchan still shows."""
+    workloads = [ctx.workload("wait", on="timer"), ctx.workload("wait", on="mutex"), ctx.workload("sleep", call="sigtimedwait"),
+                 ctx.workload("wait", on="child"), ctx.workload("spin")]
+    name, set_state = freezer_v1(ctx, workloads)
+    set_state("FROZEN")
     for workload in workloads:
         row = row_of_wait(ctx, workload.tid)
         if row["state"] == "D":  # before 6.1 those that sleep stay as they are
@@ -253,6 +262,25 @@ def frozen_meanwhile(ctx):
     wait_until(lambda: told()[-10:] == 10 * ["frozen cgroup " + group], STOP_S, "ten scans of frozen threads")
     since = [words == "frozen cgroup " + group for words in told()]
     check(all(since[since.index(True):]), "%s", told())
+
+
+@case
+def frozen_v1_meanwhile(ctx):
+    """A sleeping thread whose control group (v1) is frozen where it sleeps waits for the thaw, which no switch shows, and after that for its timer again."""
+    workload = ctx.workload("wait", on="timer")
+    group, set_state = freezer_v1(ctx, [workload])
+    tool = ctx.stream("-a", "-F", 20, "-d", 60, "-t", workload.tid, columns="state,waits_on")
+
+    def told():
+        return [(row["state"], row["waits_on"]) for row in tool.rows()]
+    wait_until(lambda: len(told()) > 10, START_S + STOP_S, "its rows")
+    before = told()[-1]
+    set_state("FROZEN")
+    if truth.Thread(workload.tid).letter != "D":
+        raise Skip("it is not frozen where it sleeps (6.1)")
+    wait_until(lambda: [words for _, words in told()[-10:]] == 10 * ["frozen cgroup " + group], STOP_S, "ten scans of the frozen thread")
+    set_state("THAWED")
+    wait_until(lambda: told()[-10:] == 10 * [before], STOP_S, "ten scans of the thawed thread")
 
 
 @case
