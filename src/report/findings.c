@@ -386,8 +386,8 @@ static const char *thing_unready(const struct finding_case *of)
 
 	if (of->root.waits_on && *of->root.waits_on != '/')
 		return of->root.waits_on;
-	if (!of->root.syscall)
-		return of->root.waits_on;
+	if (!of->root.syscall) /* a kernel thread, or a page fault that was soon over */
+		return of->root.waits_on ? of->root.waits_on : "no known system call";
 	text_clear(&text);
 	text_add_string(&text, of->root.syscall);
 	if (file)
@@ -787,9 +787,9 @@ const struct finding_row finding_rows[] = {
 	{"d_wait", "threads wait in D, but not for a request of their own to a device", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
 	 "{waiters} {wait} in D, but not for a request of their own to a device: {things}|; {longest} at most",
 	 "-g comm,syscall,waits_on,wchan,kfuncs --filter state=D"},
-	/* a file system whose server answers soon */
-	{"file", "threads wait for a file system's server", "files", false, false, takes_file, key_unready, thing_unready, holds_noticed, NULL,
-	 "{waiters} {wait} for the file system's server|, {longest} at most: {things}",
+	/* a server of files, or of page faults, that answers soon */
+	{"file", "threads wait for a file, or a page of memory, that a process serves", "files", false, false, takes_file, key_unready, thing_unready, holds_noticed, NULL,
+	 "{waiters} {wait} for a file or a page of memory|, {longest} at most: {things}",
 	 "-g comm,pid,syscall,filename,state_us"},
 	/* a thread that polls for work while nobody waits for it */
 	{"sleeper", "threads wait for one that sleeps on a timer", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed, NULL,

@@ -389,6 +389,25 @@ static void limits_of_devices(void **state)
 	findings_done(&findings);
 }
 
+/* Of a thread in D whose wait was over before anything was read of it there are some words. */
+static void things_of_waits_in_d(void **state)
+{
+	static const struct seen faults = {10, SCANS, 90000, "D", .comm = "a"};
+	static const struct seen known = {10,  SCANS,	    90000,
+					  "D", .comm = "a", .waits_on = "page fault"};
+	struct source_status status = {0};
+	struct findings findings;
+
+	findings_of(&findings, &faults, 1, &status);
+	assert_string_equal(finding_first(finding_at(&findings, 0), PARTY_THINGS)->name,
+			    "no known system call");
+	findings_done(&findings);
+	findings_of(&findings, &known, 1, &status);
+	assert_string_equal(finding_first(finding_at(&findings, 0), PARTY_THINGS)->name,
+			    "page fault");
+	findings_done(&findings);
+}
+
 /* Clients of a server that waits for a CPU are a symptom of too few CPUs; the wait of a lock's
  * holder is one of the lock, as far as others waited for it meanwhile. */
 static void symptoms(void **state)
@@ -821,6 +840,7 @@ int main(void)
 		cmocka_unit_test(rows_have_cases),
 		cmocka_unit_test(quotas_by_the_kernel),
 		cmocka_unit_test(limits_of_devices),
+		cmocka_unit_test(things_of_waits_in_d),
 		cmocka_unit_test(symptoms),
 		cmocka_unit_test(kernel_of_a_few),
 		cmocka_unit_test(server_of_many),
