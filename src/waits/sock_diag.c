@@ -112,10 +112,14 @@ static uint64_t pair_hash(const struct diag_address *a, const struct diag_addres
 	return hash_bytes(pair, sizeof(pair));
 }
 
+#define SEVERAL UINT64_MAX /* position of sockets that share a port (SO_REUSEPORT) */
+
 static void inet_take(struct diag_records *records, enum diag_group group,
 		      const struct inet_diag_msg *message, size_t length)
 {
 	struct diag_record *record;
+	uint64_t *position;
+	bool added;
 
 	if (length < sizeof(*message))
 		return;
@@ -128,15 +132,13 @@ static void inet_take(struct diag_records *records, enum diag_group group,
 		     message->id.idiag_sport);
 	address_take(&record->remote, message->idiag_family, message->id.idiag_dst,
 		     message->id.idiag_dport);
-	if (group != DIAG_TCP)
-		return;
-	if (record->state == STATE_LISTEN) {
+	if (group == DIAG_TCP && record->state == STATE_LISTEN) {
 		records->listens[record->local.port / 64] |= 1ull << record->local.port % 64;
 		record->queued = message->idiag_rqueue;
 		record->backlog = message->idiag_wqueue;
 	}
-	*index_put(&records->by_pair, pair_hash(&record->local, &record->remote), NULL) =
-		records->count - 1;
+	position = index_put(&records->by_pair, pair_hash(&record->local, &record->remote), &added);
+	*position = added || group == DIAG_TCP ? records->count - 1 : SEVERAL;
 }
 
 /* Adds a name. An abstract name begins with a NUL and may contain more, unix(7): each becomes an
@@ -312,7 +314,8 @@ static const struct diag_record *pair_find(const struct diag_table *table,
 					   const struct diag_address *remote)
 {
 	const uint64_t *position = index_find(&table->now.by_pair, pair_hash(local, remote));
-	const struct diag_record *found = position ? &table->now.rows[*position] : NULL;
+	const struct diag_record *found =
+		position && *position != SEVERAL ? &table->now.rows[*position] : NULL;
 
 	return found && address_equals(&found->local, local) &&
 			       address_equals(&found->remote, remote)
@@ -342,12 +345,41 @@ static bool is_of_host(const struct diag_record *record)
 		local[12] == IN_LOOPBACKNET && remote[12] == IN_LOOPBACKNET);
 }
 
+/* The socket that is bound to the other side's address, or to that port of all addresses if these
+ * are the host's own, and is not connected; NULL: none, or several. */
+static const struct diag_record *bound_find(const struct diag_table *table,
+					    const struct diag_record *record)
+{
+	struct diag_address any4 = {.port = 0}, any6 = {.port = 0}, all4, all6;
+	const struct diag_record *bound;
+
+	memcpy(any4.bytes, mapped, sizeof(mapped));
+	all4 = any4;
+	all6 = any6;
+	all4.port = all6.port = record->remote.port;
+	bound = pair_find(table, &record->remote, &any4);
+	if (!bound)
+		bound = pair_find(table, &record->remote, &any6);
+	if (!bound && is_of_host(record))
+		bound = pair_find(table, &all4, &any4);
+	if (!bound && is_of_host(record))
+		bound = pair_find(table, &all6, &any6);
+	return bound;
+}
+
+const struct diag_record *diag_record_receiver(const struct diag_table *table,
+					       const struct diag_record *record)
+{
+	const struct diag_record *opposite = diag_record_opposite(table, record);
+
+	return opposite ? opposite : bound_find(table, record);
+}
+
 /* A connection that another address was translated for has a listener by its address, too, so the
  * listener's queue has to show it. */
 const struct diag_record *diag_record_listener(const struct diag_table *table,
 					       const struct diag_record *record)
 {
-	struct diag_address any4 = {.port = 0}, any6 = {.port = 0}, all4, all6;
 	const struct diag_record *listener;
 	const uint64_t *queued;
 
@@ -355,20 +387,10 @@ const struct diag_record *diag_record_listener(const struct diag_table *table,
 		queued = index_find(&table->now.by_queued, record->inode);
 		return queued ? &table->now.rows[*queued] : NULL;
 	}
-	memcpy(any4.bytes, mapped, sizeof(mapped));
-	all4 = any4;
-	all6 = any6;
-	all4.port = all6.port = record->remote.port;
 	if ((record->state != STATE_ESTABLISHED && record->state != STATE_SYN_SENT) ||
 	    !diag_port_listens(table, record->remote.port))
 		return NULL;
-	listener = pair_find(table, &record->remote, &any4);
-	if (!listener)
-		listener = pair_find(table, &record->remote, &any6);
-	if (!listener && is_of_host(record))
-		listener = pair_find(table, &all4, &any4);
-	if (!listener && is_of_host(record))
-		listener = pair_find(table, &all6, &any6);
+	listener = bound_find(table, record);
 	if (!listener)
 		return NULL;
 	return listener->queued > (record->state == STATE_SYN_SENT ? listener->backlog : 0)

@@ -42,7 +42,7 @@ struct diag_records {
 	struct diag_record *rows;
 	size_t count, capacity;
 	struct index by_inode;	      /* inode to the position in rows */
-	struct index by_pair;	      /* TCP: hash of both addresses to the position in rows */
+	struct index by_pair;	      /* hash of both addresses to the position in rows */
 	struct index by_queued;	      /* AF_UNIX: inode of a socket whose connection is not accepted
 					 yet to the position of the one that has to do that */
 	uint64_t listens[65536 / 64]; /* TCP: a bit for each port that is listened on */
@@ -69,6 +69,9 @@ void diag_table_done(struct diag_table *table);
 
 /* The socket with this inode. NULL: not in the table. */
 const struct diag_record *diag_record_find(const struct diag_table *table, uint32_t inode);
+/* UDP: the only socket of this namespace that gets what a connected one sends; NULL: not known. */
+const struct diag_record *diag_record_receiver(const struct diag_table *table,
+					       const struct diag_record *record);
 /* The other end of a TCP connection within this namespace, or NULL. */
 const struct diag_record *diag_record_opposite(const struct diag_table *table,
 					       const struct diag_record *record);

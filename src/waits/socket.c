@@ -160,6 +160,8 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 		if (facts->unaccepted)
 			opposite = diag_record_listener(table, record);
 		facts->unaccepted &= opposite != NULL;
+	} else if (facts->remote) {
+		opposite = diag_record_receiver(table, record);
 	}
 	socket->near = opposite != NULL;
 	socket->peer = opposite ? opposite->inode : 0;

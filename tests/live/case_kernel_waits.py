@@ -270,9 +270,34 @@ listener.close()
 ready(%(which)s, server)
 """
 
+# A client of a server that is bound to a port of all addresses; then another process has that port, too
+UDP = r"""
+import socket
+def bound(port):
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    one.bind(("0.0.0.0", port))
+    return one
+shared = bound(0)
+port = shared.getsockname()[1]
+def ask():
+    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    client.connect(("127.0.0.1", port))
+    client.send(b"?")
+    client.recv(1)
+def share():
+    other = bound(port)
+    stay()
+server = part("server", stay)
+waiter = part("waiter", ask, shared.fileno())
+shared.close()
+"""
+UDP_OF_TWO = UDP + "part('other', share)\nready(waiter, server)\n"
+UDP += "ready(waiter, server)\n"
+
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", USERFAULTFD_SLOW: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
-    SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
+    UDP: "__skb_wait_for_more_packets", UDP_OF_TWO: "__skb_wait_for_more_packets", SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
 }
 
 
@@ -415,6 +440,20 @@ def wait_for_unix_queue(ctx):
     """A thread that connects to a unix socket, by path or abstract name, waits for the process whose queue is full."""
     unaccepted(ctx, "connecting", False, "unix_*")
     unaccepted(ctx, "connecting", True, "unix_*")
+
+
+@case
+def wait_for_udp_server(ctx):
+    """A client of a UDP server of this host waits for the process that has the port; of two which share it none is named."""
+    waiter, server, _ = begin(ctx, UDP)
+    row = last_row(ctx, waiter)
+    port = re.match(r"udp 127\.0\.0\.1:(\d+) ", row["waits_on"])
+    check(port, "waits_on: %s", row["waits_on"])
+    expect(row, "udp 127.0.0.1:%s peer %d server" % (port.group(1), server), server, "socket", "client")
+    waiter, _, _ = begin(ctx, UDP_OF_TWO)
+    row = last_row(ctx, waiter)
+    check(re.fullmatch(r"udp 127\.0\.0\.1:\d+", row["waits_on"]), "two servers: %s", row)
+    check(not row["blocker_pid"], "blocker of two servers: %s %s", row["blocker_kind"], row["chain"])
 
 
 @case(alone=True)  # nobody can make a network namespace meanwhile

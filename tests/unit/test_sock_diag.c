@@ -137,6 +137,65 @@ static void listeners(void **state)
 	close(ends[1]);
 }
 
+/* What a connected UDP socket sends goes to the one that is connected back, else to the one that is
+ * bound to the very address, else to that of all addresses within the host; of several none is
+ * known. */
+static void receivers(void **state)
+{
+	static const struct {
+		uint32_t inode;
+		const char *from, *to;
+		uint16_t from_port, to_port;
+		uint32_t receiver; /* what it leads to; 0: nothing */
+	} rows[] = {
+		/* clang-format off */
+		{1, "127.0.0.1", "0.0.0.0", 53, 0, 0},
+		{2, "0.0.0.0", "0.0.0.0", 53, 0, 0},
+		{3, "0.0.0.0", "0.0.0.0", 60, 0, 0}, {4, "0.0.0.0", "0.0.0.0", 60, 0, 0}, /* share a port */
+		{10, "127.0.0.1", "127.0.0.1", 5000, 53, 1},
+		{11, "10.0.0.1", "10.0.0.1", 5001, 53, 2},
+		{12, "10.0.0.1", "10.0.0.2", 5002, 53, 0}, /* another host's */
+		{13, "127.0.0.1", "127.0.0.1", 5003, 60, 0},
+		{14, "127.0.0.1", "127.0.0.1", 5004, 5005, 15}, {15, "127.0.0.1", "127.0.0.1", 5005, 5004, 14},
+		/* clang-format on */
+	};
+	const struct nlmsghdr done = {.nlmsg_type = NLMSG_DONE, .nlmsg_len = sizeof(done)};
+	struct diag_table table = {.group = DIAG_UDP};
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	table.fd = ends[0];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct {
+			struct nlmsghdr header;
+			struct inet_diag_msg socket;
+		} message = {
+			.header = {.nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_len = sizeof(message)},
+			.socket = {.idiag_family = AF_INET,
+				   .idiag_inode = rows[i].inode,
+				   .id = {.idiag_sport = htons(rows[i].from_port),
+					  .idiag_dport = htons(rows[i].to_port)}},
+		};
+
+		inet_pton(AF_INET, rows[i].from, message.socket.id.idiag_src);
+		inet_pton(AF_INET, rows[i].to, message.socket.id.idiag_dst);
+		assert_int_equal(send(ends[1], &message, sizeof(message), 0), sizeof(message));
+	}
+	for (int query = 0; query < 2; query++)
+		assert_int_equal(send(ends[1], &done, sizeof(done), 0), sizeof(done));
+	assert_true(diag_table_read(&table, 1, INT64_MAX));
+	for (size_t i = 4; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct diag_record *found =
+			diag_record_receiver(&table, diag_record_find(&table, rows[i].inode));
+
+		if ((found ? found->inode : 0) != rows[i].receiver)
+			fail_msg("%u leads to %u", rows[i].inode, found ? found->inode : 0);
+	}
+	diag_table_done(&table);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* A socket in the queue of a listener leads to that one, and so does a name that one listener alone
  * has. */
 static void queues_of_unix_sockets(void **state)
@@ -188,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_answers),
 		cmocka_unit_test(listeners),
+		cmocka_unit_test(receivers),
 		cmocka_unit_test(queues_of_unix_sockets),
 	};
 

@@ -123,7 +123,7 @@ static void udp(struct waiting *w)
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockaddr_in far = {.sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				  .sin_port = htons(53)};
+				  .sin_port = htons(9)};
 	socklen_t size = sizeof(address);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -132,10 +132,10 @@ static void udp(struct waiting *w)
 	    getsockname(fd, (struct sockaddr *)&address, &size))
 		unready("no UDP on the loopback device here");
 	read_of(w, fd);
-	strcpy(w->remote, "127.0.0.1:53");
-	snprintf(w->connection, sizeof(w->connection), "udp 127.0.0.1:%d->127.0.0.1:53",
+	strcpy(w->remote, "127.0.0.1:9");
+	snprintf(w->connection, sizeof(w->connection), "udp 127.0.0.1:%d->127.0.0.1:9",
 		 ntohs(address.sin_port));
-	strcpy(w->waits_on, "udp 127.0.0.1:53");
+	strcpy(w->waits_on, "udp 127.0.0.1:9");
 }
 
 static void netlink(struct waiting *w)
