@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* System V semaphores and message queues, by the id that ipcs(1) shows. The kernel does not show
- * which thread could wake a waiting one; of a semaphore it shows who changed it last. */
+/* System V semaphores and message queues, by the id that ipcs(1) shows, and POSIX message queues,
+ * by name. The kernel does not show which thread could wake a waiting one; of a semaphore it shows
+ * who changed it last. */
 #include "waits/wait_object.h"
 
 #include <sys/sem.h>
@@ -39,12 +40,23 @@ static void messages_describe(struct wait *wait)
 	text_add_format(wait->text, "message queue %d", (int)wait->arg[0]);
 }
 
+/* The descriptor is that of a file in mqueue, mq_overview(7), which need not be mounted. */
+static void named_messages_describe(struct wait *wait)
+{
+	text_add_format(wait->text, "message queue%s%s", wait->link ? " " : "",
+			wait->link ? wait->link : "");
+}
+
 const struct wait_object messages_object = {
 	.kind = WAIT_EVENT,
 	.calls =
 		(const struct wait_call[]){
 			{"msgrcv", messages_describe, 0},
 			{"msgsnd", messages_describe, 0},
+			{"mq_timedreceive", named_messages_describe, 4},
+			{"mq_timedreceive_time64", named_messages_describe, 4},
+			{"mq_timedsend", named_messages_describe, 4},
+			{"mq_timedsend_time64", named_messages_describe, 4},
 			{0},
 		},
 	.threads_end = true,

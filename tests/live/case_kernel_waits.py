@@ -295,9 +295,19 @@ shared.close()
 UDP_OF_TWO = UDP + "part('other', share)\nready(waiter, server)\n"
 UDP += "ready(waiter, server)\n"
 
+MESSAGES = r"""
+rt = ctypes.CDLL("librt.so.1", use_errno=True)
+queue = rt.mq_open(b"/tsnap-test-%d" % os.getpid(), os.O_CREAT | os.O_RDWR, 0o600, None)
+if queue < 0:
+    skip("no POSIX message queues")
+rt.mq_unlink(b"/tsnap-test-%d" % os.getpid())
+waiter = part("waiter", lambda: rt.mq_receive(queue, ctypes.create_string_buffer(65536), 65536, None))
+ready(waiter, os.getpid())
+"""
+
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", USERFAULTFD_SLOW: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
-    UDP: "__skb_wait_for_more_packets", UDP_OF_TWO: "__skb_wait_for_more_packets", SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
+    MESSAGES: "wq_sleep*", UDP: "__skb_wait_for_more_packets", UDP_OF_TWO: "__skb_wait_for_more_packets", SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
 }
 
 
@@ -440,6 +450,14 @@ def wait_for_unix_queue(ctx):
     """A thread that connects to a unix socket, by path or abstract name, waits for the process whose queue is full."""
     unaccepted(ctx, "connecting", False, "unix_*")
     unaccepted(ctx, "connecting", True, "unix_*")
+
+
+@case
+def wait_for_messages(ctx):
+    """A thread waits for a message of a POSIX queue, by its name."""
+    waiter, server, _ = begin(ctx, MESSAGES)
+    row = last_row(ctx, waiter)
+    check((row["syscall"], row["why"], row["waits_on"]) == ("mq_timedreceive", "event", "message queue /tsnap-test-%d (deleted)" % server), "%s", row)
 
 
 @case
