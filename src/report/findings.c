@@ -198,6 +198,13 @@ static bool takes_stopped(const struct finding_case *of)
 			      waits_on_traits(of->root.waits_on) & WAITS_FOR_THAW);
 }
 
+/* A thread that waits for a lock which nobody can release, and not for itself. */
+static bool takes_lost_lock(const struct finding_case *of)
+{
+	return !of->rooted && of->root.state == STATE_SLEEP &&
+	       waits_on_traits(of->root.waits_on) & WAITS_FOR_NOBODY;
+}
+
 static bool takes_quota(const struct finding_case *of)
 {
 	return of->root.state == STATE_RQ && of->end == EDGE_QUOTA && *of->thing == '/';
@@ -735,6 +742,10 @@ const struct finding_row finding_rows[] = {
 	{"deadlock", "threads that hold locks wait for each other, for ever", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock, NULL,
 	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
 	 "--chains"},
+	/* a lock whose holder is at work */
+	{"lost_lock", "threads wait for a lock that nobody can release", "locks", true, false, takes_lost_lock, key_waits_on, thing_waits_on, holds_deadlock, always_in_doubt,
+	 "{waiters} {wait} for a lock that nobody can release|: {thing}|; {longest} so far",
+	 "-g comm,pid,waits_on,start_time --filter why=lock"},
 	/* processes that request something of each other, and hold no lock */
 	{"cycle", "processes wait for requests of each other", "locks", true, false, takes_cycle, key_tid, NULL, holds_long, always_in_doubt,
 	 "{waiters} {wait} for each other, in a cycle|, {for} so far",

@@ -22,6 +22,8 @@ struct text;
 #define WAITS_ON_PEER " peer "
 #define WAITS_ON_UNACCEPTED " not accepted by "
 #define WAITS_ON_HOLDER " held by "
+/* What is between a thread that took a lock and why it can't release it. */
+#define WAITS_ON_LEFT ", a thread "
 /* What the name of a lock of the kernel ends with. */
 #define WAITS_ON_MUTEX "_mutex"
 
@@ -31,6 +33,7 @@ enum waits_on_trait {
 	WAITS_FOR_PEER = 4,	  /* a process of this host is at the other end */
 	WAITS_FOR_ACCEPTANCE = 8, /* that process has not accepted the connection */
 	WAITS_FOR_SIGCONT = 16,
+	WAITS_FOR_NOBODY = 32, /* nobody can release the lock */
 };
 
 /* The traits of a text, or 0 for NULL. */

@@ -231,6 +231,14 @@ def first_screen(ctx, pids, *arguments, seconds=SECONDS):
 
 
 @case
+def lost_lock(ctx):
+    """A thread that waits for a mutex whose holder has ended is a finding; it is no deadlock of threads."""
+    lost = ctx.workload("wait", on="mutex_lost")
+    told = problems(end(begin(ctx, lost["pid"]))[0])
+    check([row["finding"] for row in told] == ["lost_lock"] and "a thread that has ended" in str(told[0]), "%s", told)
+
+
+@case
 def first_screen_of_hung(ctx):
     """Plain tsnap: twelve threads that hang in D are the first finding, and a row with their time so far; busy ones beside them, whose
     time in ON and RQ is as the scheduler counts it, have waited for less; all findings are those of --findings."""

@@ -166,6 +166,10 @@ static const struct {
 	{"budget", "likely", {{10, SCANS, 90000, "RQ", .comm = "a", .kind = "quota", .sure = "likely",
 		.chain = "a quota> real-time budget"}}},
 
+	{"lost_lock", "likely", {{10, SCANS, 900000, "S", .comm = "a", .why = "lock", .kind = "mutex",
+		.waits_on = "mutex 0x55d0 held by 9, a thread that has ended"}}},
+	{NULL, NULL, {{10, SCANS, 900000, "S", .comm = "a", .why = "lock", .kind = "mutex",
+		.waits_on = "mutex 0x55d0 held by 9 worker"}}}, /* its holder is known */
 	{"lock", "certain", {{10, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "mutex", .sure = "certain", .root = "b",
 		.root_state = "ON"}}},
 	{"lock", "likely", {{10, SCANS, 90000, "S", .comm = "a", .why = "lock", .kind = "socket", .sure = "likely", .root = "c",
