@@ -191,7 +191,7 @@ def parsers_without_spawner(ctx):
 
 
 HZ = 20
-GAP_S = 0.07     # 99 % of the gaps between two scans are below this
+GAP_S = 0.085    # of 20 scans a second at random times, half a period to one and a half apart, and a few ms more or less (sampler.h)
 MORE_BYTES = 64 << 20
 LEAST = 0.95     # share of other threads' samples that have their stack
 BESIDE_S = 12
