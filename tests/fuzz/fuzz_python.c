@@ -62,6 +62,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const int64_t self = getpid();
 	const struct stack_thread thread = {self, self, 1, 1, 0};
 	static char *base;
+	struct runtime_request lock = {.kind = RUNTIME_PYTHON_LOCK,
+				       .pid = self,
+				       .tid = self,
+				       .now_ns = 1,
+				       .distance = BASE,
+				       .id = (uint64_t)self,
+				       .address = BASE + STACK,
+				       .with_location = true};
+	struct runtime_standing standing = {0};
+	struct python_lock_answer answer = {0};
 
 	if (!base) {
 		base = fuzz_memory_map((uintptr_t)BASE, BYTES);
@@ -80,6 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	walk_make(&walk);
 	python_frames_add(&python, &thread, &walk);
 	walk_check(&walk);
+	lock.exports = module.exports;
+	must(runtime_request(&python.reader, &standing, &lock, NULL, &answer, sizeof(answer)) ==
+	     sizeof(answer));
+	must(memchr(answer.location, 0, sizeof(answer.location)));
 	python_frames_clear(&python);
 	names_clear();
 	return 0;

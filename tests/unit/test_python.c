@@ -505,6 +505,96 @@ static void gil_may_be_none(void **state)
 	python_scene_done(&scene);
 }
 
+static uint64_t word_of(uint64_t address)
+{
+	uint64_t word;
+
+	assert_false(thread_memory_read(&scene.memory, address, &word, sizeof(word)));
+	return word;
+}
+
+/* Asks for the lock whose semaphore the thread waits for. */
+static struct python_lock_answer rlock_ask(uint64_t semaphore)
+{
+	const struct runtime_request of = {
+		.pid = scene.thread.pid,
+		.tid = scene.thread.tid,
+		.id = (uint64_t)scene.thread.tid,
+		.now_ns = 1,
+		.address = semaphore,
+		.distance = 4096,
+		.exports = scene.module.exports,
+		.with_location = true,
+	};
+	struct python_lock_answer answer;
+
+	runtime_service_clear();
+	thread_memory_begin(&scene.memory, scene.thread.tid, scene.state);
+	assert_int_equal(python_lock_answer(&of, &scene.memory, &answer), sizeof(answer));
+	return answer;
+}
+
+/* An RLock is found among what the waiting function works on, itself or as the object of a method,
+ * by its semaphore and its type. */
+static void rlock_has_an_owner(void **state)
+{
+	enum { SLOTS = 72, OWNER = 0x7000, OTHER = 0x8000 };
+	const int32_t one = 1;
+
+	for (size_t i = 0; i < VERSION_COUNT; i++) {
+		bool known = versions[i] != V3_14;
+		uint64_t frame, code, type, lock, method, semaphore, name;
+		struct python_lock_answer answer;
+
+		python_scene_make(&scene, versions[i]);
+		calls_make(&scene);
+		thread_memory_begin(&scene.memory, scene.thread.tid, scene.state);
+		frame = word_of(scene.state + scene.layout.thread_frame);
+		if (scene.layout.has_cframe)
+			frame = word_of(frame + scene.layout.cframe_frame);
+		code = word_of(frame + scene.layout.frame_code) & ~7ull;
+		put(code + scene.layout.code_first_line - 4, &one, sizeof(one));
+		put(code + scene.layout.code_first_line + 4, &one, sizeof(one));
+		put_word(scene.state + scene.layout.thread_native_id - 8, OWNER);
+		type = fake_memory(&scene, 64);
+		name = fake_memory(&scene, 16);
+		put(name, "_thread.RLock", 14);
+		put_word(type + 24, name);
+		lock = fake_memory(&scene, 48);
+		semaphore = fake_memory(&scene, 32);
+		method = fake_memory(&scene, 48);
+		put_word(lock, 2);
+		put_word(lock + 8, type);
+		put_word(lock + 16, semaphore);
+		put_word(lock + 24, OWNER);
+		put_word(lock + 32, 1);
+		put_word(method + 24, lock);
+		for (int of_method = 0; of_method < 2; of_method++) {
+			put_word(frame + SLOTS + 8, of_method ? method : lock);
+			answer = rlock_ask(semaphore);
+			assert_true(answer.requested);
+			assert_int_equal(answer.found, known);
+			assert_int_equal(answer.holder, known ? scene.thread.tid : 0);
+			assert_int_equal(answer.address, known ? lock : 0);
+			assert_string_equal(answer.location, known ? "x.py:11" : "");
+		}
+		answer = rlock_ask(semaphore + 16); /* another lock */
+		assert_true(answer.requested && !answer.found);
+		put_word(lock + 24, OTHER); /* no thread of Python's */
+		answer = rlock_ask(semaphore);
+		assert_int_equal(answer.found, known);
+		assert_int_equal(answer.holder, 0);
+		put_word(lock + 32, 0); /* it is being taken, or let go of */
+		answer = rlock_ask(semaphore);
+		assert_int_equal(answer.requested, !known);
+		assert_false(answer.found);
+		put(name, "_thread.Rlock", 14);
+		answer = rlock_ask(semaphore);
+		assert_true(answer.requested && !answer.found);
+		python_scene_done(&scene);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +612,7 @@ int main(void)
 		cmocka_unit_test(lines_are_pythons),
 		cmocka_unit_test(gil_has_a_holder),
 		cmocka_unit_test(gil_may_be_none),
+		cmocka_unit_test(rlock_has_an_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
