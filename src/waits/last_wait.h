@@ -35,6 +35,7 @@ struct last_wait {
 	/* the result */
 	int64_t read_ns;
 	bool pending;	/* a later scan knows more */
+	bool elsewhere; /* it waits for something else than its call does */
 	bool of_thread; /* the facts are of this thread alone: other threads in the same call may
 			   have others */
 	uint64_t known; /* NEED_* */

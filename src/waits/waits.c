@@ -175,6 +175,7 @@ static bool last_wait_fill(struct waits *waits, struct last_wait *last, const st
 	}
 	last->pending |= wait.pending;
 	last->of_thread = wait.of_thread;
+	last->elsewhere = object != NULL;
 	return object && !object->faults;
 }
 
@@ -219,6 +220,11 @@ static bool is_blocked(const struct sample *sample)
 {
 	return sample->now.state != STATE_ON && sample->now.state != STATE_RQ &&
 	       sample->now.state != STATE_ZOMBIE;
+}
+
+static void class_take(struct sample *sample, const struct wait_rule *rule)
+{
+	sample->wait.why = name_transient_string(rule->name);
 }
 
 /* The rule of a call; NULL: none. */
@@ -302,6 +308,10 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	if (missing & NEED_WCHAN)
 		last->wchan = wchan_read(waits, sample);
 
+	/* the class of the call is not that of a wait outside of it */
+	if (last->elsewhere && sample->wait.why && sample->now.state == STATE_SLEEP &&
+	    last->facts.object)
+		class_take(sample, wait_rule_of_facts(&last->facts, waits->classes.daemon_ports));
 	sample->file.connection = last->connection;
 	sample->file.remote = last->remote;
 	sample->file.type = last->filetype;
@@ -385,11 +395,6 @@ void waits_give_time(struct waits *waits, int64_t now_ns, int64_t time_ns)
 bool waits_class_changes(const struct waits *waits, int64_t tid)
 {
 	return waits->classes.changes_tid == tid;
-}
-
-static void class_take(struct sample *sample, const struct wait_rule *rule)
-{
-	sample->wait.why = name_transient_string(rule->name);
 }
 
 static void facts_take(const struct waits *waits, struct sample *sample,

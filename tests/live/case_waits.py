@@ -201,8 +201,8 @@ def frozen_waits(ctx):
     for tid in (sleeper.tid, spinner.tid, server):
         row = row_of_wait(ctx, tid)
         check(row["state"] == "S" and row["waits_on"] == "frozen cgroup " + group, "%d: %s", tid, row)
-    rows = rows_of(ctx.rows("-a", "-p", client.tgid, seconds=SETTLED_S, columns="state,chain,root_tid,root_waits_on"), client.tid)
-    check(rows and (rows[-1]["root_tid"], rows[-1]["root_waits_on"]) == (str(server), "frozen cgroup " + group),
+    rows = rows_of(ctx.rows("-a", "-p", client.tgid, seconds=SETTLED_S, columns="state,chain,root_tid,root_why,root_waits_on"), client.tid)
+    check(rows and (rows[-1]["root_tid"], rows[-1]["root_why"], rows[-1]["root_waits_on"]) == (str(server), "other", "frozen cgroup " + group),
           "the client's root: %s", rows and rows[-1])
 
 
@@ -269,16 +269,16 @@ def frozen_v1_meanwhile(ctx):
     """A sleeping thread whose control group (v1) is frozen where it sleeps waits for the thaw, which no switch shows, and after that for its timer again."""
     workload = ctx.workload("wait", on="timer")
     group, set_state = freezer_v1(ctx, [workload])
-    tool = ctx.stream("-a", "-F", 20, "-d", 60, "-t", workload.tid, columns="state,waits_on")
+    tool = ctx.stream("-a", "-F", 20, "-d", 60, "-t", workload.tid, columns="why,waits_on")
 
     def told():
-        return [(row["state"], row["waits_on"]) for row in tool.rows()]
+        return [(row["why"], row["waits_on"]) for row in tool.rows()]
     wait_until(lambda: len(told()) > 10, START_S + STOP_S, "its rows")
     before = told()[-1]
     set_state("FROZEN")
     if truth.Thread(workload.tid).letter != "D":
         raise Skip("it is not frozen where it sleeps (6.1)")
-    wait_until(lambda: [words for _, words in told()[-10:]] == 10 * ["frozen cgroup " + group], STOP_S, "ten scans of the frozen thread")
+    wait_until(lambda: told()[-10:] == 10 * [("other", "frozen cgroup " + group)], STOP_S, "ten scans of the frozen thread")
     set_state("THAWED")
     wait_until(lambda: told()[-10:] == 10 * [before], STOP_S, "ten scans of the thawed thread")
 
