@@ -140,9 +140,14 @@ static void udp(struct waiting *w)
 
 static void netlink(struct waiting *w)
 {
-	read_of(w, socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-	strcpy(w->connection, "netlink");
-	strcpy(w->waits_on, "netlink");
+	const struct sockaddr_nl address = {.nl_family = AF_NETLINK};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)))
+		unready("no netlink here");
+	read_of(w, fd);
+	strcpy(w->connection, "netlink route");
+	strcpy(w->waits_on, "netlink route");
 }
 
 static void unix_pair(struct waiting *w)
