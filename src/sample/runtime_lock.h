@@ -24,6 +24,7 @@ struct runtime_lock {
 	int64_t holder;	     /* id of a thread, as its process knows it; 0: not known */
 	int64_t turn;	     /* a number that differs for each holder */
 	bool changing;	     /* the holder may be about to change */
+	bool lost;	     /* its holder has ended */
 	bool later;	     /* not found yet: a later scan may find it */
 	char class[48];	     /* its name, in place of the kind's; "": that of the kind */
 	char location[176];  /* position of the holder in its program; "": not known */

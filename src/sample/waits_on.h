@@ -23,7 +23,7 @@ struct text;
 #define WAITS_ON_UNACCEPTED " not accepted by "
 #define WAITS_ON_HOLDER " held by "
 /* What is between a thread that took a lock and why it can't release it. */
-#define WAITS_ON_LEFT ", a thread "
+#define WAITS_ON_LEFT " a thread "
 /* What the name of a lock of the kernel ends with. */
 #define WAITS_ON_MUTEX "_mutex"
 

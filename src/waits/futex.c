@@ -387,6 +387,11 @@ static bool runtime_lock_describe(struct wait *wait, struct futex *futex)
 		      : 0;
 	if (lock.free)
 		text_add_string(wait->text, ", free");
+	if (lock.lost) {
+		wait->facts.lock = lock.kind;
+		wait->facts.lost = "a thread that has ended";
+		text_add_format(wait->text, " held by %s", wait->facts.lost);
+	}
 	if (!tid)
 		return true;
 	text_add_string(wait->text, " held");

@@ -202,3 +202,36 @@ def rlock_deadlock(ctx):
         for row in rows.values():
             find.expect(row["blocker_kind"] == "Python lock" and row["chain"].endswith(" DEADLOCK"), "%s", row)
     find.close()
+
+
+# The child has a copy of the lock, but not of the thread that has it
+RLOCK_FORKED = """
+import os, threading, time
+lock = threading.RLock()
+def hold():
+    with lock:
+        time.sleep(1000)
+threading.Thread(target=hold, daemon=True).start()
+time.sleep(0.3)
+child = os.fork()
+if not child:
+    __import__("ctypes").CDLL(None).prctl(1, 9)
+    with lock:
+        pass
+print(child, flush=True)
+time.sleep(1000)
+"""
+
+
+@case
+def rlock_lost(ctx):
+    """A thread that waits for a threading.RLock of a thread that its process has not waits for ever."""
+    pythons = [python for python in case_python.interpreters(ctx)
+               if subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info >= (3, 14))"], check=False).returncode == 0]
+    if not pythons:
+        raise Skip("no Python 3.11 to 3.13")
+    process = Process([pythons[0], "-c", RLOCK_FORKED])
+    ctx.started.append(process)
+    wait_until(lambda: b"\n" in process.out, START_S, "the program")
+    rows = ctx.rows("-t", int(process.out), seconds=SECONDS, columns="why," + COLUMNS)
+    check(rows and (rows[-1]["why"], rows[-1]["waits_on"].split(" ", 2)[::2]) == ("lock", ["RLock", "held by a thread that has ended"]), "%s", rows[-1:])

@@ -583,6 +583,7 @@ static void rlock_has_an_owner(void **state)
 		put_word(lock + 24, OTHER); /* no thread of Python's */
 		answer = rlock_ask(semaphore);
 		assert_int_equal(answer.found, known);
+		assert_int_equal(answer.lost, known);
 		assert_int_equal(answer.holder, 0);
 		put_word(lock + 32, 0); /* it is being taken, or let go of */
 		answer = rlock_ask(semaphore);

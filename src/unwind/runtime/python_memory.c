@@ -532,6 +532,7 @@ struct python_known {
 	struct index threads; /* ids to addresses of thread states */
 	struct index idents;  /* pthread_self(3) of threads to their ids */
 	int64_t next_list_ns;
+	int64_t listed_ns; /* time of the last list of all threads */
 };
 
 /* A function that is interpreted. */
@@ -623,26 +624,28 @@ static bool state_is(const struct python_known *process, struct thread_memory *m
 	       found == tid;
 }
 
-/* Lists the states of one interpreter's threads. Threads may come and go meanwhile. */
-static void threads_list(struct python_known *process, struct thread_memory *memory,
+/* Lists the states of one interpreter's threads. Threads may come and go meanwhile. False: some may
+ * be lacking. */
+static bool threads_list(struct python_known *process, struct thread_memory *memory,
 			 uint64_t interpreter, unsigned int *left)
 {
 	const struct python_layout *layout = &process->python.layout;
 	uint64_t state, owner, tid, ident;
 
 	if (!python_word(memory, interpreter + layout->interpreter_threads, &state))
-		return;
+		return false;
 	for (; state && *left; (*left)--) {
 		if (!python_word(memory, state + layout->thread_interpreter, &owner) ||
 		    owner != interpreter ||
 		    !python_word(memory, state + layout->thread_native_id, &tid) ||
 		    !python_word(memory, state + THREAD_IDENT(layout), &ident))
-			return;
+			return false;
 		*index_put(&process->threads, tid, NULL) = state;
 		*index_put(&process->idents, ident, NULL) = tid;
 		if (!python_word(memory, state + layout->thread_next, &state))
-			return;
+			return false;
 	}
+	return !state;
 }
 
 static void process_list(struct python_known *process, struct thread_memory *memory, int64_t now_ns)
@@ -651,6 +654,7 @@ static void process_list(struct python_known *process, struct thread_memory *mem
 	int64_t start_ns = clock_monotonic_ns(), took_ns;
 	unsigned int left = THREADS_LISTED_MAX;
 	uint64_t interpreter;
+	bool whole;
 
 	memory->calls_left = LIST_CALLS;
 	index_clear(&process->threads);
@@ -658,11 +662,14 @@ static void process_list(struct python_known *process, struct thread_memory *mem
 	if (!python_word(memory, process->python.runtime + layout->runtime_interpreters,
 			 &interpreter))
 		interpreter = 0;
+	whole = interpreter;
 	for (int i = 0; interpreter && left && i < INTERPRETERS_MAX; i++) {
-		threads_list(process, memory, interpreter, &left);
+		whole &= threads_list(process, memory, interpreter, &left);
 		if (!python_word(memory, interpreter + layout->interpreter_next, &interpreter))
 			break;
 	}
+	if (whole && !interpreter)
+		process->listed_ns = now_ns;
 	took_ns = (clock_monotonic_ns() - start_ns) * LIST_SHARE;
 	process->next_list_ns = now_ns + (took_ns > LIST_LEAST_NS ? took_ns : LIST_LEAST_NS);
 }
@@ -909,9 +916,10 @@ size_t python_gil_answer(const struct runtime_request *of, struct thread_memory 
 	return sizeof(*answer);
 }
 
-/* Returns the state of the thread with that pthread_self(3), and its id; 0: there is none. */
+/* Returns the state of the thread with that pthread_self(3), and its id; 0: not known. *lost: there
+ * is none. */
 static uint64_t owner_find(struct python_known *process, struct thread_memory *memory,
-			   uint64_t ident, int64_t now_ns, uint64_t *tid)
+			   uint64_t ident, int64_t now_ns, uint64_t *tid, uint8_t *lost)
 {
 	const struct python_layout *layout = &process->python.layout;
 	const unsigned int calls_left = memory->calls_left;
@@ -925,7 +933,8 @@ static uint64_t owner_find(struct python_known *process, struct thread_memory *m
 			*tid = *known;
 			return *state;
 		}
-		if (now_ns < process->next_list_ns)
+		*lost = process->listed_ns == now_ns;
+		if (i || now_ns < process->next_list_ns)
 			break;
 		process_list(process, memory, now_ns);
 		memory->calls_left = calls_left;
@@ -946,7 +955,9 @@ static void rlock_answer(struct python_known *process, const struct runtime_requ
 	if (!answer->address || !rlock_read(memory, answer->address, of->address, words))
 		return;
 	owner = words[RLOCK_OWNER];
-	state = owner ? owner_find(process, memory, owner, of->now_ns, &answer->holder) : 0;
+	state = owner ? owner_find(process, memory, owner, of->now_ns, &answer->holder,
+				   &answer->lost)
+		      : 0;
 	if (state && of->with_location)
 		location_read(&process->python, memory, state, answer->location);
 	thread_memory_again(memory);

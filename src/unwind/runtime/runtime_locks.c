@@ -320,6 +320,7 @@ static bool rlock_find(struct runtime_finder *gils, struct gil_process *process,
 	lock->kind = EDGE_PYTHON_LOCK;
 	lock->address = answer.address;
 	lock->holder = (int64_t)answer.holder;
+	lock->lost = answer.lost;
 	lock->turn = (int64_t)(hash_u64(answer.owner ^ hash_u64(answer.address)) & INT64_MAX);
 	snprintf(lock->class, sizeof(lock->class), "RLock");
 	answer.location[PYTHON_LOCATION_SIZE - 1] = '\0';

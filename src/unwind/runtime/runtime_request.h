@@ -98,9 +98,10 @@ struct gil_answer {
 struct python_lock_answer {
 	uint8_t requested; /* what the thread waits for could be read */
 	uint8_t found;	   /* it waits for such a lock, whose owner is known */
+	uint8_t lost;	   /* the interpreter has no such thread (any more) */
 	uint64_t address;  /* of the lock */
 	uint64_t owner;	   /* as the lock has it */
-	uint64_t holder;   /* id of the owner, as the process knows it; 0: it has ended */
+	uint64_t holder;   /* id of the owner, as the process knows it; 0: not known */
 	char location[PYTHON_LOCATION_SIZE]; /* line that the holder is at; "": not known */
 };
 
