@@ -115,6 +115,34 @@ static void exports_answer(struct parser_request *request, const struct file_req
 		runtime_exports_read(&elf, answer);
 }
 
+/* Finds the symbols whose names follow the request, each with its NUL. */
+static void symbols_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	const char *at = (const char *)request->bytes + sizeof(*of);
+	const char *end = (const char *)request->bytes + request->count;
+	struct file_symbols_answer *answer = to;
+	const char *names[FILE_SYMBOLS_MAX];
+	unsigned int count = 0;
+	struct elf_file elf;
+
+	for (; count < FILE_SYMBOLS_MAX && memchr(at, '\0', (size_t)(end - at));
+	     at += strlen(at) + 1)
+		names[count++] = at;
+	if (request->fd_count && elf_read(&elf, request, of))
+		elf_exports(&elf, names, answer->addresses, count);
+}
+
+static void begin_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_begin_answer *answer = to;
+	ssize_t got = request->fd_count
+			      ? pread(request->fds[0], answer->bytes, sizeof(answer->bytes), 0)
+			      : 0;
+
+	(void)of;
+	answer->count = got > 0 ? (uint32_t)got : 0;
+}
+
 static void returns_answer(struct parser_request *request, const struct file_request *of, void *to)
 {
 	struct file_returns_answer *answer = to;
@@ -319,6 +347,8 @@ static const struct {
 	[FILE_HEAD] = {sizeof(struct file_head_answer), ROW_NS, head_answer},
 	[FILE_EXPORTS] = {sizeof(struct runtime_exports), ROW_NS, exports_answer},
 	[FILE_RETURNS] = {sizeof(struct file_returns_answer), ROW_NS, returns_answer},
+	[FILE_SYMBOLS] = {sizeof(struct file_symbols_answer), ROW_NS, symbols_answer},
+	[FILE_BEGIN] = {sizeof(struct file_begin_answer), ROW_NS, begin_answer},
 };
 
 size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
@@ -416,6 +446,47 @@ int file_exports_request(struct parser *parser, const struct elf_file *elf,
 			 struct runtime_exports *exports)
 {
 	return kind_request(parser, (struct file_request){.kind = FILE_EXPORTS}, elf, exports);
+}
+
+int file_symbols_request(struct parser *parser, const struct elf_file *elf,
+			 const char *const *names, uint64_t *addresses, unsigned int count)
+{
+	const struct file_request request = {.kind = FILE_SYMBOLS, .bytes = elf->bytes};
+	struct parser_message message = {
+		.head = &request, .head_bytes = sizeof(request), .fds = {elf->fd}, .fd_count = 1};
+	struct file_symbols_answer answer;
+	char words[FILE_SYMBOLS_MAX * 64];
+	ssize_t got = count > FILE_SYMBOLS_MAX ? -E2BIG : parser_ready(parser);
+
+	message.body = words;
+	for (unsigned int i = 0; !got && i < count; i++) {
+		size_t bytes = strlen(names[i]) + 1;
+
+		if (bytes > sizeof(words) - message.body_bytes)
+			return -E2BIG;
+		memcpy(words + message.body_bytes, names[i], bytes);
+		message.body_bytes += bytes;
+	}
+	if (!got)
+		got = parser_request(parser, &message, &answer, sizeof(answer), ROW_NS);
+	if (got != sizeof(answer))
+		return got < 0 ? (int)got : -EBADMSG;
+	memcpy(addresses, answer.addresses, count * sizeof(*addresses));
+	return 0;
+}
+
+int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes)
+{
+	const struct elf_file file = {.fd = fd};
+	struct file_begin_answer answer;
+	int err = kind_request(parser, (struct file_request){.kind = FILE_BEGIN}, &file, &answer);
+
+	if (err)
+		return err;
+	if (bytes > answer.count || bytes > sizeof(answer.bytes))
+		return -ERANGE;
+	memcpy(to, answer.bytes, bytes);
+	return 0;
 }
 
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,

@@ -29,9 +29,11 @@ enum file_request_kind {
 	FILE_HEAD,     /* struct file_head_answer; the parser keeps nothing of the file */
 	FILE_EXPORTS,  /* struct runtime_exports; the parser keeps nothing of the file */
 	FILE_RETURNS,  /* struct file_returns_answer; the parser keeps nothing of the file */
+	FILE_SYMBOLS,  /* struct file_symbols_answer; the parser keeps nothing of the file */
+	FILE_BEGIN,    /* struct file_begin_answer; the parser keeps nothing of the file */
 };
 
-/* A request about a file, whose bytes may follow it (the vDSO). */
+/* A request about a file, whose bytes may follow it (the vDSO); of FILE_SYMBOLS the names do. */
 struct file_request {
 	uint32_t kind, number;
 	uint64_t address;
@@ -86,12 +88,32 @@ struct file_returns_answer {
 	struct x86_return returns[X86_RETURNS_MAX];
 };
 
+#define FILE_SYMBOLS_MAX 16
+#define FILE_BEGIN_MAX 64
+
+struct file_symbols_answer {
+	uint64_t addresses[FILE_SYMBOLS_MAX];
+};
+
+struct file_begin_answer {
+	uint32_t count;
+	char bytes[FILE_BEGIN_MAX];
+};
+
 /* Requests the headers of the file or image that elf has, with its bytes, and fills the rest of
  * elf. Returns 0, -errno as file_row_request() does, or -ENOEXEC: it is no ELF file. */
 int file_head_request(struct parser *parser, struct elf_file *elf);
 /* Requests what the file or image exports. Returns 0, or -errno as file_row_request() does. */
 int file_exports_request(struct parser *parser, const struct elf_file *elf,
 			 struct runtime_exports *exports);
+/* Requests the addresses, as the file has them, of up to FILE_SYMBOLS_MAX symbols that the file of
+ * elf->fd exports; 0 for those that it does not. Returns 0, or -errno as file_row_request() does.
+ */
+int file_symbols_request(struct parser *parser, const struct elf_file *elf,
+			 const char *const *names, uint64_t *addresses, unsigned int count);
+/* Requests the first bytes of any file, up to FILE_BEGIN_MAX. Returns 0; -ERANGE: it has fewer; or
+ * -errno as file_row_request() does. */
+int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes);
 /* Requests where x86-64 code of the file or image returns. Returns 0, or -errno as
  * file_row_request() does. */
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,
