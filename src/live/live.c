@@ -433,6 +433,7 @@ struct lookup *live_lookup_new(struct live *live)
 	lookup_set_container_reader(lookup, live_container_read, &live->context);
 	lookup_set_task_reader(lookup, task_query_ids);
 	waits_set_runtime_locks(lookup_waits(lookup), runtime_lock_find, &live->runtime_locks);
+	apps_set_parser(lookup_apps(lookup), live_parser(&live->context, PARSER_MEMORY));
 	return lookup;
 }
 
@@ -452,6 +453,8 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 	live->context.wants.probe_needs =
 		live->context.wants.needs & ~(filter->no_samples ? NEEDS_REGISTERS : 0);
 	live_parsers_begin(&live->context);
+	apps_set_parser(lookup_apps(live->context.lookup),
+			live_parser(&live->context, PARSER_MEMORY));
 	runtime_locks_init(&live->runtime_locks, PROC, live_parser(&live->context, PARSER_MEMORY));
 	live_stacks_init(&live->stacks, &live->context, &live->source, live->batch.samples);
 	live->context.wants.idle = filter_wants_idle(filter);

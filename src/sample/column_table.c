@@ -148,6 +148,24 @@ const struct column sample_columns[] = {
 	 "JIT, _[p]: Python, _[l]: library",
 	 KIND_TEXT, ROLE_KEY, NEED_STACK, 20, AT(stack.both)},
 
+	{"app_wait", "APP_WAIT",
+	 "what the program says that it waits for: PostgreSQL's wait event, Lock:transactionid",
+	 KIND_TEXT, ROLE_KEY, NEED_APP, 20, AT(app.wait)},
+	{"app_state", "APP_STATE", "state of the session: active, idle in transaction, ...",
+	 KIND_TEXT, ROLE_KEY, NEED_APP, 12, AT(app.state)},
+	{"query_id", "QUERY_ID", "number of the statement, the same for all values in it",
+	 KIND_NUMBER, ROLE_KEY, NEED_APP, 20, AT(app.query_id)},
+	{"query", "QUERY",
+	 "statement that the session runs, or the last one of its open transaction; read only if "
+	 "this column is named",
+	 KIND_TEXT, ROLE_KEY, NEED_QUERY, 30, AT(app.query)},
+	{"database", "DATABASE", "database of the session", KIND_TEXT, ROLE_KEY, NEED_APP, 12,
+	 AT(app.database)},
+	{"app_user", "APP_USER", "user of the session, as the program knows him", KIND_TEXT,
+	 ROLE_KEY, NEED_APP, 12, AT(app.user)},
+	{"client_app", "CLIENT_APP", "name that the session's client gave itself", KIND_TEXT,
+	 ROLE_KEY, NEED_APP, 15, AT(app.client)},
+
 	{"runq_why", "RUNQ_WHY",
 	 "of a thread in RQ: throttled by the CPU quota (cpu.max) of a control group, own deadline "
 	 "or real-time budget, or behind the thread that is on the CPU (pinned: it may not run on "
@@ -391,6 +409,7 @@ const struct column_section column_sections[] = {
 	{"The scan", "timestamp"},
 	{"Who", "tid"},
 	{"What it does", "state"},
+	{"What its program says", "app_wait"},
 	{"By whom", "runq_why"},
 	{"Wait chains: who it waits for, and who that one waits for", "blocker_tid"},
 	{"With --critical-path (all else is of the thread that the path leads to)", "path_end"},

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Bits 38 and 39 are free. Bits from 59 on are not needs: sample/filter/expression.h,
+/* Bits from 59 on are not needs: sample/filter/expression.h,
  * live/live_options.c. */
 #define SAMPLE_NEED(bit) (UINT64_C(1) << (bit))
 #define NEED_USER SAMPLE_NEED(0)	    /* user, uid */
@@ -50,6 +50,8 @@
 #define NEED_PATH SAMPLE_NEED(35)	    /* path_end .. path_of_tid, only with --critical-path */
 #define NEED_SCRIPT SAMPLE_NEED(36)	    /* script */
 #define NEED_WORKQUEUE SAMPLE_NEED(37)	    /* workqueue */
+#define NEED_APP SAMPLE_NEED(38)	    /* app_wait .. client_app */
+#define NEED_QUERY SAMPLE_NEED(39)	    /* query */
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40)    /* waits_onsum */
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
@@ -73,6 +75,7 @@ enum need_source {
 	FROM_CLASS,
 	FROM_FILE,
 	FROM_WAIT,
+	FROM_APP,
 	/* facts that are known when a batch of samples has been gathered */
 	FROM_RUNQ,
 	FROM_STACKS,
@@ -176,6 +179,10 @@ enum need_probe {
 	    "waits, folded") \
 	ROW(NEED_WCHAN, 0, FROM_WAIT, 0, 0, COST_SAMPLED, "wchan", \
 	    "/proc/TID/wchan") \
+	ROW(NEED_APP, 0, FROM_APP, IS_SHOWN, 0, COST_SAMPLED, "app", \
+	    "memory of a program that says what it does (PostgreSQL); once a wait") \
+	ROW(NEED_QUERY, 0, FROM_APP, 0, 0, COST_SAMPLED, "query", \
+	    "memory of such a program; read only if query is named") \
 	ROW(NEED_RUNQ_WHY, NEED_COMM, FROM_RUNQ, 0, 0, COST_SAMPLED, "runqwhy", \
 	    "/proc/PID/task/TID/stat and cgroup of threads in RQ, cpu.stat of groups with a quota") \
 	ROW(NEED_BLOCK, 0, FROM_BLOCK, IS_EARLY, SEES_REQUESTS, COST_EVENT, "block", \
@@ -210,6 +217,7 @@ enum need_probe {
 #define NEED_IF_PROCESS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_PROCESS)
 #define NEED_IF_VALUES_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_VALUES)
 #define NEED_IF_WAIT_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_WAIT)
+#define NEED_IF_APP_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_APP)
 #define NEED_IF_DERIVED_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_OTHERS)
 #define NEED_IF_CALL_(need, implies, from, ...) NEED_IF_(need, (from) >= FROM_CALL && (from) < FROM_WAIT)
 #define NEED_IF_STACKS_(need, implies, from, ...) NEED_IF_(need, (from) == FROM_STACKS)
@@ -233,6 +241,7 @@ enum need_probe {
 #define NEEDS_PROC_VALUES (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_VALUES_))
 #define NEEDS_OF_CALL (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_CALL_)) /* call, wait class, file */
 #define NEEDS_OF_WAIT (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_WAIT_))
+#define NEEDS_OF_APP (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_APP_))
 #define NEEDS_DERIVED (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_DERIVED_))
 #define NEEDS_STACKS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_STACKS_))
 #define NEEDS_CHAINS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_CHAINS_))

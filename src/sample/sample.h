@@ -125,6 +125,12 @@ struct sample_wait {
 	bool open; /* a later scan knows more of this wait. Not a column */
 };
 
+/* what its program says that it does, in the program's own words: src/apps */
+struct sample_app {
+	const char *wait, *state, *query, *database, *user, *client;
+	int64_t query_id;
+};
+
 /* stacks as hashes, and words of unwind/stack_table.h */
 struct sample_stack {
 	int64_t ustack, kstack;
@@ -202,6 +208,7 @@ struct sample {
 	struct sample_event event;
 	struct sample_fd file;
 	struct sample_wait wait;
+	struct sample_app app;
 	struct sample_stack stack;
 	struct sample_waker waker;
 	struct sample_io io;

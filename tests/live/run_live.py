@@ -24,6 +24,7 @@ import time
 import traceback
 
 # Each of these modules enters its tests into harness.TABLE.
+import case_apps  # noqa: F401
 import case_asleep  # noqa: F401
 import case_bench  # noqa: F401
 import case_forks  # noqa: F401

@@ -227,12 +227,12 @@ static void groups_follow_needs(void **state)
 	/* columns that show a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
-		/* texts of a stack are identified by the switch */
-		bool text =
-			column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
-			strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
-			strcmp(column->name, "errno") && strcmp(column->name, "comm_before") &&
-			!(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK | NEED_UFILES));
+		/* texts of a stack, and of a program, are identified by the switch */
+		bool text = column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
+			    strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
+			    strcmp(column->name, "errno") && strcmp(column->name, "comm_before") &&
+			    !(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK |
+					       NEED_UFILES | NEEDS_OF_APP));
 
 		if (text)
 			assert_true(live_groups_of(sample_needs_close(column->needs)) &

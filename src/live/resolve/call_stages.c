@@ -117,3 +117,8 @@ void stage_wait(struct lookup_item *item)
 {
 	waits_fill(item->lookup->waits, item->sample, item->hint, item->needs, item->now_ns);
 }
+
+void stage_app(struct lookup_item *item)
+{
+	apps_fill(item->lookup->apps, item->sample, item->hint, item->needs, item->now_ns);
+}

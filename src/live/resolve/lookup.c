@@ -34,6 +34,7 @@ const struct lookup_stage lookup_stages[] = {
 	{"file",          NEED_FILE | NEED_WAIT_CLASS,         0,                        false, stage_file},
 	{"class",         NEED_WAIT_CLASS,                     NEED_SYSCALL | NEED_FILE, false, stage_class},
 	{"wait",          NEEDS_OF_WAIT,                       NEED_SYSCALL | NEED_FILE, false, stage_wait},
+	{"app",           NEEDS_OF_APP,                        0,                        false, stage_app},
 };
 /* clang-format on */
 
@@ -53,6 +54,7 @@ struct lookup *lookup_new(const char *proc_root)
 	proc_words_init(&lookup->proc_words);
 	containers_init(&lookup->containers);
 	lookup->waits = waits_new(lookup->root, &lookup->comms);
+	lookup->apps = apps_new(lookup->root);
 	return lookup;
 }
 
@@ -68,6 +70,7 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->containers.known);
 	fd_dirs_sweep(&lookup->fd_dirs, INT64_MAX, 0);
 	waits_free(lookup->waits);
+	apps_free(lookup->apps);
 	syscalls_clear();
 	devices_clear();
 	free(lookup->root);
@@ -84,6 +87,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->containers.known, now_ns, SWEEP_USERS_IDLE_NS);
 	fd_dirs_sweep(&lookup->fd_dirs, now_ns, SWEEP_IDLE_NS);
 	waits_sweep(lookup->waits, now_ns, SWEEP_IDLE_NS);
+	apps_sweep(lookup->apps, now_ns, SWEEP_IDLE_NS);
 }
 
 const char *lookup_user(struct lookup *lookup, int64_t uid, int64_t now_ns)
@@ -137,6 +141,11 @@ void lookup_fill(struct lookup *lookup, struct sample *sample, const struct look
 struct waits *lookup_waits(const struct lookup *lookup)
 {
 	return lookup->waits;
+}
+
+struct apps *lookup_apps(const struct lookup *lookup)
+{
+	return lookup->apps;
 }
 
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of)

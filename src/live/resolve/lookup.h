@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apps/apps.h"
 #include "proc/containers.h"
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
@@ -22,6 +23,8 @@ struct lookup *lookup_new(const char *proc_root);
 void lookup_free(struct lookup *lookup);
 /* What lookups know of waits. */
 struct waits *lookup_waits(const struct lookup *lookup);
+/* What lookups know of programs that say what they do. */
+struct apps *lookup_apps(const struct lookup *lookup);
 /* Sets the reader of files of containers' runtimes; at first this process reads them. */
 void lookup_set_container_reader(struct lookup *lookup, container_file_reader *read, void *of);
 
@@ -33,11 +36,11 @@ void lookup_set_task_reader(struct lookup *lookup, task_reader *read);
 
 /* Fills the fields of sample that needs names and that are still absent: user, ppid, cmdline, exe,
  * syscall, fd, filename, cgroup, container_name, waker_comm, waker_pid, pid_ns, ns_pid, ns_tid,
- * what waits_fill() does (waits/waits.h), why, and what proc_values points to; and with NEED_USER
- * uid, present or not, because a uid changes while the record stands. A field that can't be had
- * (the thread is gone, no permission) stays absent. tid, pid, start_ns, comm, state, kthread,
- * syscall_nr, arg and waker_tid must be set by the caller, and proc_values where it is wanted.
- * needs must be closed (sample_needs_close). now_ns: monotonic.
+ * what waits_fill() does (waits/waits.h), and apps_fill() (apps/apps.h), why, and what proc_values
+ * points to; and with NEED_USER uid, present or not, because a uid changes while the record stands.
+ * A field that can't be had (the thread is gone, no permission) stays absent. tid, pid, start_ns,
+ * comm, state, kthread, syscall_nr, arg and waker_tid must be set by the caller, and proc_values
+ * where it is wanted. needs must be closed (sample_needs_close). now_ns: monotonic.
  *
  * Facts that were read serve the same tid and start_ns, never past a change of comm. If the thread
  * ran since then, they serve for LOOKUP_RAN_NS. If it did not, it cannot have called exec or

@@ -33,6 +33,7 @@ struct lookup {
 	struct containers containers;
 	struct fd_dirs fd_dirs;
 	struct waits *waits;
+	struct apps *apps;
 	task_reader *read_task; /* NULL: none */
 	uint64_t planned;	/* needs that plan is for */
 	bool plan_of_thread;
@@ -66,10 +67,10 @@ struct lookup_stage {
 extern const struct lookup_stage lookup_stages[];
 extern const size_t lookup_stage_count;
 
-/* call_stages.c: the system call, its file, what the thread waits for, and the class of that wait.
- */
+/* call_stages.c: the system call, its file, what the thread waits for, the class of that wait, and
+ * what the program says of it. */
 lookup_stage_fill stage_workqueue, stage_call, stage_class_by_call, stage_file, stage_class,
-	stage_wait;
+	stage_wait, stage_app;
 /* thread_stages.c: the thread's waker, process, user, cgroup, namespace and container. */
 lookup_stage_fill stage_waker, stage_process, stage_task, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;

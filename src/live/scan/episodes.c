@@ -29,8 +29,8 @@ static const struct {
 /* Needs that each sample has anew, or that depend on more than the thread's sleep. */
 #define NEEDS_ANEW (NEEDS_PROC_VALUES | NEED_PATH)
 
-/* Needs whose facts are read of one episode in a system call. */
-#define NEEDS_READ (NEED_FILE | NEEDS_OF_WAIT)
+/* Needs whose facts are read of one episode. */
+#define NEEDS_READ (NEED_FILE | NEEDS_OF_WAIT | NEEDS_OF_APP)
 
 enum { LOOKED_UP, DELIVERED, SAMPLES };
 
@@ -371,6 +371,7 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 {
 	const struct sample_fd file = sample->file;
 	const struct sample_wait wait = sample->wait;
+	const struct sample_app app = sample->app;
 	bool runs = sample->now.state == STATE_ON;
 	struct sample_wait judged;
 	int64_t fd;
@@ -382,7 +383,8 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 	}
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 	if (!(needs & NEEDS_READ) ||
-	    (!memcmp(&file, &sample->file, sizeof(file)) && wait.on == sample->wait.on &&
+	    (!memcmp(&file, &sample->file, sizeof(file)) &&
+	     !memcmp(&app, &sample->app, sizeof(app)) && wait.on == sample->wait.on &&
 	     wait.wchan == sample->wait.wchan && wait.inflight == sample->wait.inflight))
 		return;
 	if (episode_lasts(context, record, runs))
@@ -397,6 +399,7 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 										: ABSENT;
 	sample->file = file;
 	sample->file.fd = fd;
+	sample->app = app;
 	context->later_lookups++;
 }
 

@@ -151,9 +151,9 @@ void episodes_clear(struct episodes *episodes);
  * Reads the record again: one look at memory where the array is mapped. */
 bool episode_lasts(struct live_context *context, const struct thread_state *record, bool runs);
 /* Calls lookup_fill(). What is read of a thread after its record was copied (the name of the file
- * that a descriptor refers to, a path in its memory, the connection of a socket, what it waits for)
- * may be of its next system call already. The record shows it: the thread was switched since. Such
- * facts become absent again, and are counted. */
+ * that a descriptor refers to, a path in its memory, the connection of a socket, what it waits for,
+ * what its program says) may be of its next system call already. The record shows it: the thread
+ * was switched since. Such facts become absent again, and are counted. */
 void episode_lookup(struct live_context *context, const struct thread_state *record,
 		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs);
 /* Fills the system call of a thread that was not switched since the start (live_seed_call());

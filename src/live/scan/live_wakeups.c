@@ -68,7 +68,7 @@ uint64_t live_wakeups_needs(const struct live_wakeups *wakeups, const struct sam
 	if (!(needs & NEED_PATH) || awake ||
 	    index_find(&wakeups->followed, (uint64_t)sample->thread.tid))
 		return needs;
-	return needs & ~(NEED_WAIT_CLASS | NEED_FILE | NEEDS_OF_WAIT);
+	return needs & ~(NEED_WAIT_CLASS | NEED_FILE | NEEDS_OF_WAIT | NEEDS_OF_APP);
 }
 
 void live_wakeups_done(struct live_wakeups *wakeups)

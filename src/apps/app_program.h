@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Programs that say something of their threads: one file for each, which ends with the program's
+ * entry. The table of entries is in apps.c, with all that knows no program.
+ */
+#ifndef TSNAP_APPS_APP_PROGRAM_H
+#define TSNAP_APPS_APP_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample/sample.h"
+
+#define APP_SYMBOLS_MAX 16
+#define APP_TEXT_BYTES 1024 /* limit of a text, with its NUL */
+
+struct apps;
+
+/* A process of a program that is known, and the thread that is read. */
+struct app_reader {
+	struct apps *apps;
+	int64_t pid, tid, now_ns;
+	int64_t inner_pid; /* id of the process in its own pid namespace */
+	/* addresses of the program's symbols in the process; 0: the file exports no such name */
+	uint64_t symbols[APP_SYMBOLS_MAX];
+	const void *version; /* what take() found out */
+};
+
+struct app_program {
+	const char *const *names;   /* names of its files, NULL at the end */
+	const char *const *symbols; /* names of up to APP_SYMBOLS_MAX symbols, NULL at the end */
+	/* Finds out once a process, and seldom again, what reader->version is. */
+	void (*take)(struct app_reader *reader);
+	/* Fills the facts that needs name, all of them absent before. False: the process is no such
+	 * program, or not yet. */
+	bool (*read)(const struct app_reader *reader, uint64_t needs, struct sample_app *facts);
+};
+
+/* Reads exactly that many bytes of the process' memory. */
+bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes);
+/* Reads a variable; symbol: its index. False also if the file exports no such name. */
+bool app_read_symbol(const struct app_reader *reader, unsigned int symbol, void *to, size_t bytes);
+/* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character
+ * of UTF-8. NULL: there is none, or it is empty. */
+const char *app_text(const struct app_reader *reader, uint64_t address);
+/* Reads the first bytes of a file, by a path that the process would give, relative to its working
+ * directory. */
+bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes);
+
+extern const struct app_program postgres_program;
+
+#endif

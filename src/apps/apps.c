@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "apps/apps.h"
+#include "apps/app_program.h"
+#include "base/cache.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "proc/proc.h"
+#include "proc/user_memory.h"
+#include "unwind/elf/process_file.h"
+#include "unwind/file_request.h"
+#include "unwind/process_maps.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROCESSES_MAX 16384
+#define THREADS_MAX 65536
+#define FILES_MAX 64
+#define FILES_IDLE_NS (600 * NS_PER_SECOND)
+/* Time after which a process is looked at again: an exec may have passed unseen. */
+#define LOOK_OLD_NS (5 * NS_PER_SECOND)
+#define LOOK_SHARE 1000		     /* divisor of the time for looking at one process */
+#define LOOK_SCAN_NS (2 * NS_PER_MS) /* time in one scan, for all processes; others come later */
+#define DELETED " (deleted)"
+
+/* Symbols of a program's file. */
+struct app_file {
+	struct cache_entry entry; /* key: hash of device and inode */
+	uint64_t device, inode;
+	const struct app_program *program;
+	struct elf_file elf;
+	uint64_t symbols[APP_SYMBOLS_MAX]; /* addresses, as the file has them */
+};
+
+struct app_process {
+	struct cache_entry entry; /* key: pid */
+	int64_t next_look_ns;
+	const struct app_program *program; /* NULL: none */
+	struct app_reader reader;
+};
+
+/* Words of a thread. */
+struct app_thread {
+	struct cache_entry entry; /* key: tid */
+	int64_t start_ns;
+	uint64_t sequence;
+	uint64_t known; /* needs that were read */
+	struct sample_app facts;
+};
+
+struct apps {
+	const char *root;
+	struct parser *parser;
+	struct cache processes, threads, files;
+	struct user_memory memory;
+	int64_t scan_ns, spent_ns; /* time that looking took in a scan, of all processes */
+};
+
+static const struct app_program *const programs[] = {
+	&postgres_program,
+};
+
+struct apps *apps_new(const char *proc_root)
+{
+	struct apps *apps = memory_get(sizeof(*apps));
+
+	apps->root = proc_root;
+	apps->processes = (struct cache){.entry_bytes = sizeof(struct app_process),
+					 .entries_max = PROCESSES_MAX};
+	apps->threads = (struct cache){.entry_bytes = sizeof(struct app_thread),
+				       .entries_max = THREADS_MAX};
+	apps->files =
+		(struct cache){.entry_bytes = sizeof(struct app_file), .entries_max = FILES_MAX};
+	return apps;
+}
+
+void apps_free(struct apps *apps)
+{
+	cache_done(&apps->processes);
+	cache_done(&apps->threads);
+	cache_done(&apps->files);
+	user_memory_sweep(&apps->memory, INT64_MAX);
+	free(apps);
+}
+
+void apps_set_parser(struct apps *apps, struct parser *parser)
+{
+	apps->parser = parser;
+}
+
+void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns)
+{
+	cache_sweep(&apps->processes, now_ns, idle_ns);
+	cache_sweep(&apps->threads, now_ns, idle_ns);
+	cache_sweep(&apps->files, now_ns, FILES_IDLE_NS);
+	user_memory_sweep(&apps->memory, now_ns);
+}
+
+/* --- for programs */
+
+bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+{
+	return address && user_memory_read_again(&reader->apps->memory, reader->apps->root,
+						 reader->pid, reader->tid, reader->now_ns, address,
+						 to, bytes) == (ssize_t)bytes;
+}
+
+bool app_read_symbol(const struct app_reader *reader, unsigned int symbol, void *to, size_t bytes)
+{
+	return app_read(reader, reader->symbols[symbol], to, bytes);
+}
+
+const char *app_text(const struct app_reader *reader, uint64_t address)
+{
+	char text[APP_TEXT_BYTES];
+	ssize_t got = address ? user_memory_read_again(&reader->apps->memory, reader->apps->root,
+						       reader->pid, reader->tid, reader->now_ns,
+						       address, text, sizeof(text))
+			      : 0;
+	size_t length = got > 0 ? strnlen(text, (size_t)got) : 0;
+
+	if (got > 0 && length == (size_t)got) { /* there is more: cut before a character */
+		length--;
+		while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
+			length--;
+	}
+	return length ? name_transient(text, length) : NULL;
+}
+
+bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes)
+{
+	const struct apps *apps = reader->apps;
+	char directory[PATH_MAX], whole[2 * PATH_MAX];
+	bool done;
+	int fd;
+
+	if (proc_link_read(apps->root, reader->pid, reader->tid, "cwd", directory,
+			   sizeof(directory)) <= 0 ||
+	    directory[0] != '/')
+		return false;
+	snprintf(whole, sizeof(whole), "%s/%s", directory + 1, path);
+	fd = process_file_open(apps->root, reader->tid, whole, false);
+	if (fd < 0)
+		return false;
+	done = !file_begin_request(apps->parser, fd, to, bytes);
+	close(fd);
+	return done;
+}
+
+/* --- processes */
+
+/* Returns the program whose programs have a file of that path, or NULL. */
+static const struct app_program *program_of(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t length = name ? strlen(++name) : 0, end = strlen(DELETED);
+
+	if (length > end && !strcmp(name + length - end, DELETED))
+		length -= end;
+	for (size_t i = 0; name && i < sizeof(programs) / sizeof(programs[0]); i++)
+		for (const char *const *wanted = programs[i]->names; *wanted; wanted++)
+			if (strlen(*wanted) == length && !memcmp(name, *wanted, length))
+				return programs[i];
+	return NULL;
+}
+
+/* Returns what is known of the file, which a parser reads when it is first met; NULL: it is no ELF
+ * file that exports any of the symbols. */
+static const struct app_file *file_find(struct apps *apps, const struct app_program *program,
+					int fd, int64_t now_ns)
+{
+	struct app_file *known;
+	unsigned int count = 0;
+	struct stat file;
+	uint64_t key;
+	bool added;
+
+	if (fstat(fd, &file))
+		return NULL;
+	key = hash_u64(hash_u64((uint64_t)file.st_dev) ^ (uint64_t)file.st_ino);
+	known = cache_get(&apps->files, key, now_ns, &added);
+	if (known->program == program && known->device == (uint64_t)file.st_dev &&
+	    known->inode == (uint64_t)file.st_ino)
+		return known;
+	known->program = NULL;
+	known->elf = (struct elf_file){.fd = fd, .bytes = (uint64_t)file.st_size};
+	while (program->symbols[count])
+		count++;
+	if (file_head_request(apps->parser, &known->elf) ||
+	    file_symbols_request(apps->parser, &known->elf, program->symbols, known->symbols,
+				 count))
+		return NULL;
+	known->program = program;
+	known->device = (uint64_t)file.st_dev;
+	known->inode = (uint64_t)file.st_ino;
+	known->elf.fd = -1;
+	return known;
+}
+
+/* Finds the program's file among the mappings, and where its symbols are. */
+static bool place_find(struct apps *apps, const struct app_program *program,
+		       const struct stack_thread *thread, struct app_reader *reader)
+{
+	const struct app_file *file = NULL;
+	struct process_maps *maps;
+	struct cache processes;
+	uint64_t address;
+	int err;
+
+	process_maps_cache_init(&processes);
+	maps = process_maps_get(&processes, apps->root, thread, &err);
+	for (size_t i = 0; maps && i < maps->count && !file; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+		int fd = mapping->path && mapping->inode && program_of(mapping->path) == program
+				 ? mapping_open(mapping, apps->root, thread->tid)
+				 : -1;
+
+		file = fd >= 0 ? file_find(apps, program, fd, thread->now_ns) : NULL;
+		if (fd >= 0)
+			close(fd);
+		if (file && !elf_address_of(&file->elf, mapping->offset, &address))
+			file = NULL;
+		for (size_t symbol = 0; file && symbol < APP_SYMBOLS_MAX; symbol++)
+			reader->symbols[symbol] =
+				file->symbols[symbol]
+					? file->symbols[symbol] + mapping->start - address
+					: 0;
+	}
+	cache_done(&processes);
+	return file;
+}
+
+static void process_look(struct apps *apps, struct app_process *process,
+			 const struct sample *sample, int64_t now_ns)
+{
+	const struct stack_thread thread = {
+		.pid = sample->thread.pid, .tid = sample->thread.tid, .now_ns = now_ns};
+	char path[PATH_MAX];
+
+	process->program = NULL;
+	if (proc_link_read(apps->root, thread.pid, thread.tid, "exe", path, sizeof(path)) <= 0)
+		return;
+	process->reader = (struct app_reader){.apps = apps, .pid = thread.pid, .tid = thread.tid};
+	process->program = program_of(path);
+	if (!process->program)
+		return;
+	process->reader.inner_pid = thread_inner_tid(apps->root, thread.pid);
+	if (!place_find(apps, process->program, &thread, &process->reader)) {
+		process->program = NULL;
+		return;
+	}
+	process->reader.now_ns = now_ns;
+	process->program->take(&process->reader);
+}
+
+/* Returns the sample's process, which is looked at now if that is due and the scan has time for it.
+ */
+static struct app_process *process_get(struct apps *apps, const struct sample *sample,
+				       int64_t now_ns)
+{
+	int64_t start_ns, took_ns;
+	bool added;
+	struct app_process *process =
+		cache_get(&apps->processes, (uint64_t)sample->thread.pid, now_ns, &added);
+
+	if (apps->scan_ns != now_ns)
+		apps->spent_ns = 0;
+	apps->scan_ns = now_ns;
+	if (now_ns < process->next_look_ns || apps->spent_ns >= LOOK_SCAN_NS)
+		return process;
+	start_ns = clock_monotonic_ns();
+	process_look(apps, process, sample, now_ns);
+	took_ns = clock_monotonic_ns() - start_ns;
+	apps->spent_ns += took_ns;
+	process->next_look_ns = now_ns + LOOK_OLD_NS + took_ns * LOOK_SHARE;
+	return process;
+}
+
+static struct app_thread *thread_get(struct apps *apps, const struct sample *sample,
+				     uint64_t sequence, int64_t now_ns)
+{
+	bool added;
+	struct app_thread *thread =
+		cache_get(&apps->threads, (uint64_t)sample->thread.tid, now_ns, &added);
+	struct cache_entry entry = thread->entry;
+
+	if (added || thread->start_ns != sample->thread.start_ns || thread->sequence != sequence)
+		*thread = (struct app_thread){.entry = entry,
+					      .start_ns = sample->thread.start_ns,
+					      .sequence = sequence,
+					      .facts = sample_absent()->app};
+	return thread;
+}
+
+void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
+	       uint64_t needs, int64_t now_ns)
+{
+	struct app_process *process;
+	struct app_thread *thread;
+	uint64_t missing;
+
+	needs &= NEEDS_OF_APP;
+	if (!needs || !apps->parser || sample->thread.kthread == 1 ||
+	    sample->now.state == STATE_ON || sample->now.state == STATE_ZOMBIE)
+		return;
+	process = process_get(apps, sample, now_ns);
+	if (!process->program)
+		return;
+	thread = thread_get(apps, sample, hint->sequence, now_ns);
+	missing = needs & ~thread->known;
+	if (missing) {
+		process->reader.tid = sample->thread.tid;
+		process->reader.now_ns = now_ns;
+		thread->known |= missing;
+		if (!process->program->read(&process->reader, missing, &thread->facts))
+			thread->known &= ~missing; /* it has forked, or made an exec, just now */
+	}
+	if (needs & NEED_QUERY)
+		sample->app.query = thread->facts.query;
+	if (needs & NEED_APP) {
+		const char *query = sample->app.query;
+
+		sample->app = thread->facts;
+		sample->app.query = query;
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What programs say of their own threads: the request that a thread serves, and what it waits for,
+ * in the program's own words. They are read from the memory of the thread's process.
+ *
+ * A thread that does not run changes nothing of its own, so what is read of it holds until it is
+ * switched: its words are read once for each sequence (struct lookup_hint). The caller checks that
+ * the thread was not switched while they were read. Nothing is read of a thread on a CPU.
+ *
+ * A program is known by the name of its file, and by symbols that the file exports, which a parser
+ * reads. The addresses in its memory may be a lie, or change meanwhile: all that is read has a
+ * limit, and only pages that are in memory are read (proc/user_memory.h).
+ */
+#ifndef TSNAP_APPS_APPS_H
+#define TSNAP_APPS_APPS_H
+
+#include <stdint.h>
+
+#include "proc/lookup_hint.h"
+#include "sample/sample.h"
+
+struct apps;
+struct parser;
+
+/* proc_root must stay. Holds interned names: free it before names_transient_clear(). */
+struct apps *apps_new(const char *proc_root);
+void apps_free(struct apps *apps);
+/* Sets what reads files; NULL, as at first: nothing is found. */
+void apps_set_parser(struct apps *apps, struct parser *parser);
+void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns); /* about once a second */
+
+/* Fills the facts of sample->app that needs name. now_ns: monotonic, one for each scan. */
+void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
+	       uint64_t needs, int64_t now_ns);
+
+#endif

@@ -1,0 +1,149 @@
+"""What programs say of their own threads (src/apps). Truth is what the program itself reports of them in the same run."""
+import collections
+import time
+
+from harness import SLOW, Findings, case, check, let_pass, number, rows_of, unescape, wait_until
+from parts import Postgres, Session
+
+WORDS = ("app_wait", "app_state", "query", "query_id", "database", "app_user", "client_app")
+# what pg_stat_activity has of a process, in the order of WORDS; of a session that runs nothing, outside of a transaction, no query
+ASKED = """select pid, wait_event_type || ':' || wait_event, state,
+  case when state = 'active' or state like 'idle in%%' then encode(convert_to(query, 'UTF8'), 'hex') end, %s,
+  datname, usename, nullif(application_name, '') from pg_stat_activity where pid <> pg_backend_pid()"""
+STATEMENT = "select /* größe \\x1b[31m%s */ pg_sleep(600)"
+STEADY = ("Client:ClientRead", "Timeout:PgSleep", "Lock:transactionid", "Lock:advisory", "Activity:LogicalLauncherMain")
+
+
+def version_of(server):
+    return int(server.ask_once("show server_version_num")) // 10000
+
+
+def activity(server):
+    """{pid: {column: text}} by pg_stat_activity."""
+    text = server.ask_once(ASKED % ("query_id" if version_of(server) >= 14 else "null"))
+    table = {}
+    for line in text.splitlines():
+        pid, *words = line.split("|")
+        table[int(pid)] = dict(zip(WORDS, words))
+    return table
+
+
+def compare(find, pid, row, told, columns=WORDS):
+    for column in columns:
+        words = bytes.fromhex(told[column]) if column == "query" else told[column].encode()
+        find.expect(unescape(row[column]) == words, "%d: %s is %r, the server says %r", pid, column, row[column], words)
+
+
+@case
+def apps_of_postgres(ctx):
+    """Sessions of PostgreSQL that sleep, wait for locks and are idle, in and out of a transaction, have the words that pg_stat_activity
+    has for them, statements with control characters and others that are cut, too; a session that runs nothing shows no statement."""
+    server = Postgres(ctx, deadlock_timeout="10min", track_activity_query_size="4096")
+    if version_of(server) >= 14:
+        server.ask_once("alter system set compute_query_id = 'on'")
+        server.ask_once("select pg_reload_conf()")
+    server.ask_once("create table t as select 1 as x")
+    idle, sleeper, long, holder, waiter, advisory = (Session(server, ctx) for _ in range(6))
+    idle.ask("set application_name = 'a \\x1b name'")
+    for session in (holder, waiter):
+        session.ask("begin")
+    holder.ask("select pg_advisory_lock(7)")
+    holder.ask("update t set x = 2")
+    sleeper.say(STATEMENT % "\t" + ";")
+    long.say("select /* %s */ pg_sleep(600);" % ("é" * 700))
+    waiter.say("update t set x = 3;")
+    advisory.say("select pg_advisory_lock(7);")
+    waits = {idle.backend: "Client:ClientRead", sleeper.backend: "Timeout:PgSleep", long.backend: "Timeout:PgSleep",
+             holder.backend: "Client:ClientRead", waiter.backend: "Lock:transactionid", advisory.backend: "Lock:advisory"}
+
+    def settled():
+        table = activity(server)
+        return all(table[pid]["app_wait"] == wait for pid, wait in waits.items()) and table
+    before = wait_until(settled, 20 * SLOW, "the sessions' waits")
+    tids = ",".join(str(pid) for pid in before)
+    rows = ctx.rows("-a", "-t", tids, seconds=2, columns=",".join(("state", "comm") + WORDS))
+    told, find = activity(server), Findings()
+    cut = bytes.fromhex(told[long.backend]["query"])
+    for pid in waits:
+        row = rows_of(rows, pid)[-1]
+        if pid == long.backend:  # cut at a character, and much of it is there
+            words = unescape(row["query"])
+            find.expect(cut.startswith(words) and 1000 < len(words) < 1024 and words.decode(), "cut: %r", row["query"])
+            compare(find, pid, row, told[pid], [column for column in WORDS if column != "query"])
+        else:
+            compare(find, pid, row, told[pid])
+        find.expect({row["app_wait"] for row in rows_of(rows, pid)[5:]} == {waits[pid]}, "%d: not only %s", pid, waits[pid])
+    find.expect(unescape(rows_of(rows, holder.backend)[-1]["query"]) == b"update t set x = 2;", "the last statement of the transaction")
+    # processes of the server itself: their events may change meanwhile
+    for pid in set(before) & set(told) - set(waits):
+        seen = {row["app_wait"] for row in rows_of(rows, pid) if row["state"] == "S"}
+        for word in {before[pid]["app_wait"], told[pid]["app_wait"]} & set(STEADY):
+            find.expect(word in seen, "%d: the server says %s, not %s", pid, word, seen)
+    find.close()
+
+
+@case
+def apps_follow_statements(ctx):
+    """No sample shows a statement or a wait of another request: a session alternates between two, as often as it can, with its own
+    sleep in each, and all are seen. Another program with the same name, and no such symbols, shows none."""
+    server = Postgres(ctx)
+    session, script = Session(server, ctx), server.directory + "/script"
+    with open(script, "w") as file:
+        file.write("select pg_sleep(0.011), 'one' \\g /dev/null\nselect pg_advisory_lock(1), pg_sleep(0.007), 'two' \\g /dev/null\n" * 400)
+    tool = ctx.stream("-a", "-F", 200, "-t", session.backend, columns="state,syscall,arg3,app_wait,query,app_state")
+    tool.wait_scans(3)
+    session.ask("\\i %s\nselect 1" % script)
+    tool.wait_scans(len(tool.scans()) + 3)
+    rows = [row for row in rows_of(tool.interrupt(), session.backend) if row["state"] == "S"]
+    find, seen = Findings(), collections.Counter()
+    for row in rows:
+        # the limit of a wait in pg_sleep() is what is left of it, in ms, rounded up: all, or after that nearly none; a wait for the
+        # client has none
+        limit = int(row["arg3"] or "0", 16) & 0xffffffff
+        word = "one" if "'one'" in row["query"] else "two" if "'two'" in row["query"] else row["query"]
+        if row["syscall"] != "epoll_wait" or not row["app_wait"]:
+            continue
+        seen[word, row["app_wait"]] += 1
+        if row["app_wait"] == "Timeout:PgSleep":
+            find.expect(limit in {"one": (12, 11, 10, 1), "two": (8, 7, 6, 1)}.get(word, ()), "a sleep of %d ms in %s", limit, word)
+            find.expect(row["app_state"] == "active", "asleep, and %s", row["app_state"])
+        else:
+            find.expect(row["app_wait"] == "Client:ClientRead" and limit == 0xffffffff, "%s with a limit of %d", row["app_wait"], limit)
+            find.expect(not row["query"], "a statement of an idle session: %s", row["query"])
+    find.close()
+    check(min(seen[word, "Timeout:PgSleep"] for word in ("one", "two")) > 100, "too few were seen: %s", seen)
+
+
+@case(thorough=True)
+def apps_under_pgbench(ctx):
+    """Shares of wait events among all samples of pgbench's sessions that wait are those that pg_stat_activity has at as many times, where
+    waits last for milliseconds: shorter ones are often over before they are read, and are left out."""
+    server = Postgres(ctx)
+    server.ask_once("create table t as select id, 0 as x from generate_series(1, 3) id")
+    with open(server.directory + "/script", "w") as file:
+        file.write("\\set id random(1, 3)\n\\sleep 5 ms\nbegin;\nupdate t set x = x + 1 where id = :id;\nselect pg_sleep(0.004);\n"
+                   "commit;\n")
+    tool = ctx.stream("-a", "-F", 50, "-c", "postgres", columns="state,app_wait,app_state,client_app")
+    game = server.pgbench(ctx, "-n", "-c", "8", "-T", "8", "-f", server.directory + "/script")
+    asker, told = Session(server, ctx), collections.Counter()
+    end = time.monotonic() + 6
+    let_pass(1)
+    tool.wait_scans(3)
+    start = tool.scans()[-1][0]
+    while time.monotonic() < end:
+        told.update(asker.ask("select wait_event_type || ':' || wait_event from pg_stat_activity where application_name = 'pgbench' "
+                              "and wait_event is not null").split("\n"))
+        let_pass(0.02)
+    until = tool.scans()[-1][0]
+    check(game.wait(40 * SLOW) == 0, "pgbench: %s", game.err)
+    seen = collections.Counter()
+    for row in tool.interrupt():
+        if start <= row["timestamp"] <= until and row["client_app"] == "pgbench" and row["app_wait"]:
+            seen[row["app_wait"]] += number(row, "weight_us")
+    find = Findings()
+    shares = [{word: count / sum(counts.values()) for word, count in counts.items()} for counts in (seen, told)]
+    for word in set(seen) | set(told):
+        ours, theirs = (share.get(word, 0) for share in shares)
+        find.expect(abs(ours - theirs) < 0.1 * SLOW, "%s: %.1f %% of samples, the server says %.1f %%", word, 100 * ours, 100 * theirs)
+    find.close()
+    check(len(seen) >= 3 and sum(told.values()) > 300, "too few events: %s, %s", seen, told)
