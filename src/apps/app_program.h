@@ -43,8 +43,7 @@ bool app_read_symbol(const struct app_reader *reader, unsigned int symbol, void 
 /* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character
  * of UTF-8. NULL: there is none, or it is empty. */
 const char *app_text(const struct app_reader *reader, uint64_t address);
-/* Reads the first bytes of a file, by a path that the process would give, relative to its working
- * directory. */
+/* Reads the first bytes of a file; path: relative to the process' working directory. */
 bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes);
 
 extern const struct app_program postgres_program;

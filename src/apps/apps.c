@@ -5,12 +5,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "keeper/avoid.h"
 #include "proc/proc.h"
 #include "proc/user_memory.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
 #include "unwind/process_maps.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,16 +137,14 @@ const char *app_text(const struct app_reader *reader, uint64_t address)
 bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes)
 {
 	const struct apps *apps = reader->apps;
-	char directory[PATH_MAX], whole[2 * PATH_MAX];
+	char link[PATH_MAX];
 	bool done;
 	int fd;
 
-	if (proc_link_read(apps->root, reader->pid, reader->tid, "cwd", directory,
-			   sizeof(directory)) <= 0 ||
-	    directory[0] != '/')
+	if (avoids_process(reader->tid))
 		return false;
-	snprintf(whole, sizeof(whole), "%s/%s", directory + 1, path);
-	fd = process_file_open(apps->root, reader->tid, whole, false);
+	snprintf(link, sizeof(link), "%s/%lld/cwd/%s", apps->root, (long long)reader->tid, path);
+	fd = process_link_open(AT_FDCWD, link);
 	if (fd < 0)
 		return false;
 	done = !file_begin_request(apps->parser, fd, to, bytes);

@@ -434,8 +434,9 @@ class Context:
         tool = self.stream("-d", seconds, *args, columns=columns)
         return tool.finish(code, START_S + seconds + STOP_S)
 
-    def temporary(self):
-        path = tempfile.mkdtemp(prefix="tsnap-test-")
+    def temporary(self, tree=""):
+        """A directory that is removed at the end; tree: the root that it is below."""
+        path = tempfile.mkdtemp(prefix="tsnap-test-", dir=tree + "/tmp" if tree else None)
         self.at_end(lambda: shutil.rmtree(path, ignore_errors=True))
         return path
 

@@ -53,8 +53,11 @@ class Part(Process):
     INPUT_S = STOP_S  # end() has sent a signal already
     LAST = signal.SIGTERM
 
-    def __init__(self, ctx, user, argv, directory=None, **popen):
+    def __init__(self, ctx, user, argv, directory=None, tree="", **popen):
         def become():
+            if tree:
+                os.chroot(tree)
+                os.chdir(self.directory[len(tree):])
             os.setgroups([])
             os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
             os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
@@ -62,7 +65,7 @@ class Part(Process):
         self.user = user
         self.directory = directory or ctx.temporary()
         os.chown(self.directory, user.pw_uid, user.pw_gid)
-        super().__init__(argv, preexec_fn=become, cwd=self.directory,
+        super().__init__([word.replace(tree, "") for word in argv] if tree else argv, preexec_fn=become, cwd=self.directory,
                          env={"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": self.directory}, **popen)
         ctx.started.append(self)
 
@@ -100,19 +103,24 @@ class Session(Part):
 class Postgres(Part):
     LAST = signal.SIGINT  # at SIGTERM the server would wait for all sessions
 
+    # the root of another system, whose server runs in place of this one's: clients are this one's
+    TREE = os.environ.get("TSNAP_TEST_POSTGRES_TREE", "")
+
     def __init__(self, ctx, **settings):
         places = "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"
         path = program("postgres", "postgresql", *places)
         self.programs, user = os.path.dirname(path), account("postgres", "nobody")
-        directory = ctx.temporary()
-        made = Part(ctx, user, [self.programs + "/initdb", "-N", "-A", "trust", "-U", "postgres", "-D", directory + "/data"],
-                    directory)
+        directory = ctx.temporary(self.TREE)
+        if self.TREE:
+            path, = glob.glob(self.TREE + "/usr/lib/postgresql/*/bin/postgres")
+        made = Part(ctx, user, [os.path.dirname(path) + "/initdb", "-N", "-A", "trust", "-U", "postgres", "-D", directory + "/data"],
+                    directory, tree=self.TREE)
         check(made.wait(UP_S) == 0, "initdb: %s", made.err)
         self.port, self.count = free_port(), 0
         settings = dict({"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": directory,
                          "autovacuum": "off", "max_parallel_workers_per_gather": 0}, **settings)
         super().__init__(ctx, user, [path, "-D", directory + "/data"] +
-                         [word for pair in settings.items() for word in ("-c", "%s=%s" % pair)], directory)
+                         [word for pair in settings.items() for word in ("-c", "%s=%s" % pair)], directory, tree=self.TREE)
         self.wait_up(lambda: self.ask_once("select 1") == "1")
 
     def command(self, name):
