@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sample/app_lock.h"
 #include "sample/sample.h"
 
 #define APP_SYMBOLS_MAX 16
@@ -21,6 +22,7 @@ struct app_reader {
 	struct apps *apps;
 	int64_t pid, tid, now_ns;
 	int64_t inner_pid; /* id of the process in its own pid namespace */
+	int64_t parent;	   /* its parent process */
 	/* addresses of the program's symbols in the process; 0: the file exports no such name */
 	uint64_t symbols[APP_SYMBOLS_MAX];
 	const void *version; /* what take() found out */
@@ -34,6 +36,8 @@ struct app_program {
 	/* Fills the facts that needs name, all of them absent before. False: the process is no such
 	 * program, or not yet. */
 	bool (*read)(const struct app_reader *reader, uint64_t needs, struct sample_app *facts);
+	/* Does as app_lock_finder; NULL: the program has no such locks. */
+	bool (*lock)(const struct app_reader *reader, struct app_lock *lock);
 };
 
 /* Reads exactly that many bytes of the process' memory. */
@@ -43,6 +47,12 @@ bool app_read_symbol(const struct app_reader *reader, unsigned int symbol, void 
 /* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character
  * of UTF-8. NULL: there is none, or it is empty. */
 const char *app_text(const struct app_reader *reader, uint64_t address);
+/* Reads memory that the process shares with its parent, from which it was forked: what the process
+ * itself has not used yet may be in no page of its own. */
+bool app_read_shared(const struct app_reader *reader, uint64_t address, void *to, size_t bytes);
+/* The child of the process' parent that has this id in the process' pid namespace; 0: there is
+ * none. */
+int64_t app_sibling(const struct app_reader *reader, int64_t inner_pid);
 /* Reads the first bytes of a file; path: relative to the process' working directory. */
 bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes);
 

@@ -28,6 +28,7 @@
 #define LOOK_OLD_NS (5 * NS_PER_SECOND)
 #define LOOK_SHARE 1000		     /* divisor of the time for looking at one process */
 #define LOOK_SCAN_NS (2 * NS_PER_MS) /* time in one scan, for all processes; others come later */
+#define SIBLINGS_MAX 1000
 #define DELETED " (deleted)"
 
 /* Symbols of a program's file. */
@@ -134,6 +135,41 @@ const char *app_text(const struct app_reader *reader, uint64_t address)
 	return length ? name_transient(text, length) : NULL;
 }
 
+bool app_read_shared(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+{
+	struct app_reader parent = *reader;
+
+	parent.pid = parent.tid = reader->parent;
+	return app_read(reader, address, to, bytes) ||
+	       (parent.pid > 0 && app_read(&parent, address, to, bytes));
+}
+
+struct sibling_walk {
+	const struct app_reader *reader;
+	int64_t inner_pid, found;
+	int count;
+};
+
+static bool sibling_visit(void *to, int64_t pid)
+{
+	struct sibling_walk *walk = to;
+
+	if (thread_inner_tid(walk->reader->apps->root, pid) == walk->inner_pid)
+		walk->found = pid;
+	return !walk->found && ++walk->count < SIBLINGS_MAX;
+}
+
+int64_t app_sibling(const struct app_reader *reader, int64_t inner_pid)
+{
+	struct sibling_walk walk = {.reader = reader, .inner_pid = inner_pid};
+
+	if (reader->inner_pid == reader->pid)
+		return inner_pid;
+	proc_children_walk(reader->apps->root, reader->parent, reader->parent, sibling_visit,
+			   &walk);
+	return walk.found;
+}
+
 bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes)
 {
 	const struct apps *apps = reader->apps;
@@ -235,11 +271,11 @@ static bool place_find(struct apps *apps, const struct app_program *program,
 	return file;
 }
 
-static void process_look(struct apps *apps, struct app_process *process,
-			 const struct sample *sample, int64_t now_ns)
+static void process_look(struct apps *apps, struct app_process *process, int64_t pid, int64_t tid,
+			 int64_t now_ns)
 {
-	const struct stack_thread thread = {
-		.pid = sample->thread.pid, .tid = sample->thread.tid, .now_ns = now_ns};
+	const struct stack_thread thread = {.pid = pid, .tid = tid, .now_ns = now_ns};
+	struct proc_stat stat;
 	char path[PATH_MAX];
 
 	process->program = NULL;
@@ -250,6 +286,8 @@ static void process_look(struct apps *apps, struct app_process *process,
 	if (!process->program)
 		return;
 	process->reader.inner_pid = thread_inner_tid(apps->root, thread.pid);
+	process->reader.parent =
+		proc_stat_read(apps->root, thread.pid, thread.pid, &stat) ? 0 : stat.ppid;
 	if (!place_find(apps, process->program, &thread, &process->reader)) {
 		process->program = NULL;
 		return;
@@ -258,15 +296,13 @@ static void process_look(struct apps *apps, struct app_process *process,
 	process->program->take(&process->reader);
 }
 
-/* Returns the sample's process, which is looked at now if that is due and the scan has time for it.
+/* Returns the thread's process, which is looked at now if that is due and the scan has time for it.
  */
-static struct app_process *process_get(struct apps *apps, const struct sample *sample,
-				       int64_t now_ns)
+static struct app_process *process_get(struct apps *apps, int64_t pid, int64_t tid, int64_t now_ns)
 {
 	int64_t start_ns, took_ns;
 	bool added;
-	struct app_process *process =
-		cache_get(&apps->processes, (uint64_t)sample->thread.pid, now_ns, &added);
+	struct app_process *process = cache_get(&apps->processes, (uint64_t)pid, now_ns, &added);
 
 	if (apps->scan_ns != now_ns)
 		apps->spent_ns = 0;
@@ -274,7 +310,7 @@ static struct app_process *process_get(struct apps *apps, const struct sample *s
 	if (now_ns < process->next_look_ns || apps->spent_ns >= LOOK_SCAN_NS)
 		return process;
 	start_ns = clock_monotonic_ns();
-	process_look(apps, process, sample, now_ns);
+	process_look(apps, process, pid, tid, now_ns);
 	took_ns = clock_monotonic_ns() - start_ns;
 	apps->spent_ns += took_ns;
 	process->next_look_ns = now_ns + LOOK_OLD_NS + took_ns * LOOK_SHARE;
@@ -308,7 +344,7 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 	if (!needs || !apps->parser || sample->thread.kthread == 1 ||
 	    sample->now.state == STATE_ON || sample->now.state == STATE_ZOMBIE)
 		return;
-	process = process_get(apps, sample, now_ns);
+	process = process_get(apps, sample->thread.pid, sample->thread.tid, now_ns);
 	if (!process->program)
 		return;
 	thread = thread_get(apps, sample, hint->sequence, now_ns);
@@ -328,4 +364,17 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 		sample->app = thread->facts;
 		sample->app.query = query;
 	}
+}
+
+bool app_lock_find(void *of, int64_t pid, int64_t tid, int64_t now_ns, struct app_lock *lock)
+{
+	struct apps *apps = of;
+	struct app_process *process = apps->parser ? process_get(apps, pid, tid, now_ns) : NULL;
+
+	*lock = (struct app_lock){.waits = false};
+	if (!process || !process->program || !process->program->lock)
+		return false;
+	process->reader.tid = tid;
+	process->reader.now_ns = now_ns;
+	return process->program->lock(&process->reader, lock);
 }

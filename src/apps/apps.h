@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "proc/lookup_hint.h"
+#include "sample/app_lock.h"
 #include "sample/sample.h"
 
 struct apps;
@@ -31,5 +32,8 @@ void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns); /* about on
 /* Fills the facts of sample->app that needs name. now_ns: monotonic, one for each scan. */
 void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
 	       uint64_t needs, int64_t now_ns);
+
+/* of: struct apps. What it finds is of this moment, however long the thread has waited. */
+app_lock_finder app_lock_find;
 
 #endif

@@ -53,8 +53,10 @@ static const char *const symbols[] = {
 struct postgres_version {
 	uint32_t catalog; /* CATALOG_VERSION_NO of src/include/catalog/catversion.h */
 	unsigned int major;
-	uint32_t database_at, user_at;	/* database_name and user_name of Port */
-	uint32_t wait_at;		/* wait_event_info of PGPROC, where nothing points to it */
+	uint32_t database_at, user_at; /* database_name and user_name of Port */
+	uint32_t wait_at;	       /* wait_event_info of PGPROC, where nothing points to it */
+	/* pid, waitLock, waitLockMode and lockGroupLeader of PGPROC */
+	uint32_t pid_at, lock_at, mode_at, leader_at;
 	const char *const *state_names; /* by BackendState */
 };
 
@@ -69,10 +71,10 @@ static const char *const states_18[STATES_MAX] = {NULL, "starting", STATES};
 
 /* clang-format off */
 static const struct postgres_version versions[] = {
-	{202007201, 13, 328, 336, 684, states},
-	{202209061, 15, 328, 336, 0,   states},
-	{202406281, 17, 320, 328, 0,   states},
-	{202506291, 18, 384, 392, 0,   states_18},
+	{202007201, 13, 328, 336, 684, 52,  96, 112, 816, states},
+	{202209061, 15, 328, 336, 0,   64, 112, 128, 840, states},
+	{202406281, 17, 320, 328, 0,   60, 112, 128, 848, states},
+	{202506291, 18, 384, 392, 0,   60, 112, 128, 792, states_18},
 };
 /* clang-format on */
 
@@ -192,6 +194,128 @@ static bool session_read(const struct app_reader *reader, uint64_t needs, struct
 	return true;
 }
 
+/* --- Who holds the lock that a session waits for. MyProc->waitLock points to it, a LOCK, whose
+ * list procLocks has a PROCLOCK for each session that has the lock or waits for it, in memory that
+ * all processes of the server share (src/include/storage/lock.h). As in pg_blocking_pids(), the
+ * session is blocked by those that hold the lock in a mode which conflicts with the one it waits
+ * for, unless they are of its own group of parallel processes. Others may change the list
+ * meanwhile; what was found holds if all of the list was of that lock, and the session waits for it
+ * still.
+ */
+
+#define HOLDERS_MAX 64
+#define LOCK_LIST 24   /* procLocks in LOCK: addresses of the last link, and of the first */
+#define LOCK_QUEUE 40  /* waitProcs in LOCK, likewise */
+#define HOLDER_LINK 32 /* lockLink in PROCLOCK */
+
+struct holder { /* PROCLOCK */
+	uint64_t lock, proc, leader;
+	uint32_t modes, released;
+	uint64_t before, next;
+};
+
+/* Modes that conflict with each mode, a bit each: LockConflicts[] of lmgr/lock.c. */
+static const uint16_t conflicts[] = {0, 0x100, 0x180, 0x1e0, 0x1f0, 0x1d8, 0x1f8, 0x1fc, 0x1fe};
+#define MODES (sizeof(conflicts) / sizeof(conflicts[0]))
+
+static bool proc_word(const struct app_reader *reader, uint64_t proc, uint32_t at, uint64_t *word)
+{
+	return app_read(reader, proc + at, word, sizeof(*word));
+}
+
+/* Takes a session that holds the lock. False: its id can't be read. */
+static bool holder_take(const struct app_reader *reader, const struct holder *holder,
+			struct app_lock *lock)
+{
+	const struct postgres_version *version = reader->version;
+	int32_t pid;
+
+	if (!app_read_shared(reader, holder->proc + version->pid_at, &pid, sizeof(pid)))
+		return false;
+	/* a prepared transaction has no process */
+	if (!lock->count++ && pid > 0)
+		lock->holder = app_sibling(reader, pid);
+	return true;
+}
+
+/* Takes the sessions that the one of `proc` has to wait for. False: the list is being changed. */
+static bool holders_take(const struct app_reader *reader, uint64_t proc, uint64_t address,
+			 uint32_t mode, struct app_lock *lock)
+{
+	const struct postgres_version *version = reader->version;
+	uint64_t link, leader;
+	struct holder holder;
+
+	if (!proc_word(reader, proc, version->leader_at, &leader) ||
+	    !app_read_shared(reader, address + LOCK_LIST + sizeof(link), &link, sizeof(link)))
+		return false;
+	for (int i = 0; link != address + LOCK_LIST; i++, link = holder.next) {
+		if (i == HOLDERS_MAX ||
+		    !app_read_shared(reader, link - HOLDER_LINK, &holder, sizeof(holder)) ||
+		    holder.lock != address)
+			return false;
+		if (holder.modes & conflicts[mode] && holder.leader != (leader ? leader : proc) &&
+		    !holder_take(reader, &holder, lock))
+			return false;
+	}
+	return true;
+}
+
+/* Takes the sessions before that of `proc` in the queue of the lock which wait for it in a mode
+ * that conflicts. False: the queue is being changed. */
+static bool queue_take(const struct app_reader *reader, uint64_t proc, uint64_t address,
+		       uint32_t mode, struct app_lock *lock)
+{
+	const struct postgres_version *version = reader->version;
+	struct holder before = {.lock = address};
+	uint64_t awaited;
+	uint32_t wants;
+
+	if (!app_read_shared(reader, address + LOCK_QUEUE + sizeof(before.proc), &before.proc,
+			     sizeof(before.proc)))
+		return false;
+	for (int i = 0; before.proc != proc; i++) {
+		if (i == HOLDERS_MAX || before.proc == address + LOCK_QUEUE ||
+		    !app_read_shared(reader, before.proc + version->lock_at, &awaited,
+				     sizeof(awaited)) ||
+		    !app_read_shared(reader, before.proc + version->mode_at, &wants,
+				     sizeof(wants)) ||
+		    awaited != address || wants >= MODES)
+			return false;
+		if (conflicts[mode] >> wants & 1 && !holder_take(reader, &before, lock))
+			return false;
+		/* links is the first member of PGPROC */
+		if (!app_read_shared(reader, before.proc + sizeof(before.next), &before.proc,
+				     sizeof(before.proc)))
+			return false;
+	}
+	return true;
+}
+
+static bool session_lock(const struct app_reader *reader, struct app_lock *lock)
+{
+	const struct postgres_version *version = reader->version;
+	uint64_t proc, address, still;
+	uint32_t mode;
+	int32_t pid;
+
+	if (!version || !app_read_symbol(reader, MY_PROC, &proc, sizeof(proc)) || !proc ||
+	    !app_read(reader, proc + version->pid_at, &pid, sizeof(pid)) ||
+	    pid != reader->inner_pid || !proc_word(reader, proc, version->lock_at, &address))
+		return false;
+	if (!address)
+		return true;
+	if (!app_read(reader, proc + version->mode_at, &mode, sizeof(mode)) || !mode ||
+	    mode >= MODES)
+		return false;
+	lock->waits = true;
+	if (!holders_take(reader, proc, address, mode, lock) ||
+	    (!lock->count && !queue_take(reader, proc, address, mode, lock)) ||
+	    !proc_word(reader, proc, version->lock_at, &still) || still != address)
+		lock->holder = lock->count = 0;
+	return true;
+}
+
 static const char *const names[] = {"postgres", NULL};
 
 const struct app_program postgres_program = {
@@ -199,4 +323,5 @@ const struct app_program postgres_program = {
 	.symbols = symbols,
 	.take = version_take,
 	.read = session_read,
+	.lock = session_lock,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Locks of PostgreSQL between its sessions, which are in shared memory that only the server can
- * read. What shows is the title that each session gives its process (update_process_title, which is
- * on by default): "postgres: user base [local] UPDATE waiting" waits for a lock, one with
- * "idle in transaction" or a command keeps what it has locked. If there is only one of these, it is
- * likely to be the holder.
+/* Locks of PostgreSQL between its sessions. What its memory shows (src/apps/postgres.c) is right:
+ * whether a session waits for a lock, and who has it. Of other versions than are known there, the
+ * title shows that each session gives its process (update_process_title, which is on by default):
+ * "postgres: user base [local] UPDATE waiting" waits for a lock, one with "idle in transaction" or
+ * a command keeps what it has locked. If there is only one of these, it is likely to be the holder.
  */
 #include "base/clock.h"
 #include "proc/proc.h"
@@ -66,6 +66,34 @@ static bool session_visit(void *to, int64_t pid)
 	return true;
 }
 
+/* Describes a wait for the lock that a session has; holder ABSENT: it is not known which. */
+static void lock_describe(struct wait *wait, int64_t holder, bool idle)
+{
+	wait->facts = wait_facts_absent;
+	text_clear(wait->text);
+	text_add_string(wait->text, edge_kinds[EDGE_DATABASE].name);
+	if (holder == ABSENT)
+		return;
+	if (idle)
+		text_add_string(wait->text, " (" IDLE_HOLDER ")");
+	wait_add_thread(wait, ", likely held by ", holder);
+	wait->facts.tid = wait->facts.pid = holder;
+}
+
+static bool waits_for_lock(struct wait *wait, const struct app_lock *lock)
+{
+	char title[PROC_CMDLINE_BYTES];
+	bool idle;
+
+	if (!lock->waits)
+		return false;
+	idle = lock->holder &&
+	       proc_cmdline_read(wait->waits->root, lock->holder, lock->holder, title) > 0 &&
+	       strstr(title, " " IDLE_HOLDER);
+	lock_describe(wait, lock->holder ? lock->holder : ABSENT, idle);
+	return true;
+}
+
 static bool waits_for_session(struct wait *wait)
 {
 	const char *comm =
@@ -73,11 +101,17 @@ static bool waits_for_session(struct wait *wait)
 	struct session_walk walk = {.wait = wait};
 	char title[PROC_CMDLINE_BYTES];
 	struct postgres *server;
+	struct app_lock lock;
 	struct proc_stat stat;
 	bool added;
 
-	if (!comm || strcmp(comm, "postgres") != 0 ||
-	    proc_cmdline_read(wait->waits->root, wait->pid, wait->tid, title) <= 0 ||
+	if (!comm || strcmp(comm, "postgres") != 0)
+		return false;
+	if (wait->waits->app_locks &&
+	    wait->waits->app_locks(wait->waits->app_lock_finder, wait->pid, wait->tid, wait->now_ns,
+				   &lock))
+		return waits_for_lock(wait, &lock);
+	if (proc_cmdline_read(wait->waits->root, wait->pid, wait->tid, title) <= 0 ||
 	    strncmp(title, TITLE, strlen(TITLE)) != 0 || !strstr(title, " waiting") ||
 	    proc_stat_read(wait->waits->root, wait->pid, wait->tid, &stat))
 		return false;
@@ -88,15 +122,7 @@ static bool waits_for_session(struct wait *wait)
 		walk.server = server;
 		proc_children_walk(wait->waits->root, stat.ppid, stat.ppid, session_visit, &walk);
 	}
-	wait->facts = wait_facts_absent;
-	text_clear(wait->text);
-	text_add_string(wait->text, edge_kinds[EDGE_DATABASE].name);
-	if (server->holders != 1)
-		return true;
-	if (server->idle)
-		text_add_string(wait->text, " (" IDLE_HOLDER ")");
-	wait_add_thread(wait, ", likely held by ", server->holder);
-	wait->facts.tid = wait->facts.pid = server->holder;
+	lock_describe(wait, server->holders == 1 ? server->holder : ABSENT, server->idle);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #include "proc/cgroup.h"
 #include "proc/mounts.h"
 #include "proc/user_memory.h"
+#include "sample/app_lock.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
 #include "waits/chain.h"
@@ -45,6 +46,8 @@ struct waits {
 	bool memory_group_looked_for;
 	runtime_lock_finder *runtime_locks; /* NULL: none */
 	void *runtime_lock_finder;
+	app_lock_finder *app_locks; /* NULL: none */
+	void *app_lock_finder;
 	struct wait_classes classes;
 	struct text text;
 };

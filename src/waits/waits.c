@@ -62,6 +62,12 @@ void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, voi
 	waits->runtime_lock_finder = finder;
 }
 
+void waits_set_app_locks(struct waits *waits, app_lock_finder *find, void *finder)
+{
+	waits->app_locks = find;
+	waits->app_lock_finder = finder;
+}
+
 static const char *text_name(struct text *text)
 {
 	return text->length ? name_transient(text->bytes, text->length) : NULL;

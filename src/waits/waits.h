@@ -21,6 +21,7 @@
 #include "proc/lookup_hint.h"
 #include "sample/sample.h"
 #include "sample/wait_rule.h"
+#include "sample/app_lock.h"
 #include "sample/runtime_lock.h"
 
 struct cache;
@@ -76,5 +77,7 @@ bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup
 
 /* Sets the function that finds locks of runtimes; there is none at first. */
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);
+/* Sets the function that finds locks of programs; there is none at first. */
+void waits_set_app_locks(struct waits *waits, app_lock_finder *find, void *finder);
 
 #endif

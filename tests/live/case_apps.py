@@ -116,6 +116,48 @@ def apps_follow_statements(ctx):
     check(min(seen[word, "Timeout:PgSleep"] for word in ("one", "two")) > 100, "too few were seen: %s", seen)
 
 
+@case
+def apps_hold_locks(ctx):
+    """Sessions that wait for a lock lead to one that pg_blocking_pids() has, whatever others have open transactions, and though no title
+    says what a session does: of a row, of a row that another one waits for already, shared by two, and of a table, by one that has it or
+    waits for it before."""
+    server = Postgres(ctx, deadlock_timeout="10min", update_process_title="off")
+    server.ask_once("create table t as select 1 as x")
+    server.ask_once("create table u as select 1 as x")
+    other, holder, first, second, shares, shares_too, advisory, reader, writer, behind = (Session(server, ctx) for _ in range(10))
+    for session in (other, holder, first, second, reader, writer, behind):
+        session.ask("begin")
+    other.ask("select txid_current()")
+    holder.ask("update t set x = 2")
+    for session in (shares, shares_too):
+        session.ask("select pg_advisory_lock_shared(9)")
+    reader.ask("lock table u in access share mode")
+
+    def blocking():
+        text = server.ask_once("select pid, array_to_string(pg_blocking_pids(pid), ' ') from pg_stat_activity "
+                               "where wait_event_type = 'Lock'")
+        return {int(pid): [int(word) for word in words.split()] for pid, words in (line.split("|") for line in text.splitlines())}
+    waiters = ((first, "update t set x = 3;"), (second, "update t set x = 4;"), (advisory, "select pg_advisory_lock(9);"),
+               (writer, "lock table u in access exclusive mode;"), (behind, "lock table u in access share mode;"))
+    for count, (session, statement) in enumerate(waiters, 1):
+        session.say(statement)
+        wait_until(lambda: len(blocking()) == count, 20 * SLOW, statement)
+    told, find = blocking(), Findings()
+    expected = {first.backend: [holder.backend], second.backend: [first.backend], writer.backend: [reader.backend],
+                advisory.backend: [shares.backend, shares_too.backend], behind.backend: [writer.backend]}
+    check({pid: sorted(pids) for pid, pids in told.items()} == {pid: sorted(pids) for pid, pids in expected.items()}, "%s", told)
+    rows = ctx.rows("-t", ",".join(map(str, told)), seconds=2, columns="waits_on,waits_on_pid,blocker_tid,blocker_sure,root_tid,depth")
+    for pid, pids in told.items():
+        row = rows_of(rows, pid)[-1]
+        blocker = number(row, "waits_on_pid")
+        find.expect(blocker in pids and row["waits_on"].startswith("database lock"), "%s is blocked by %s: %s", pid, pids, row)
+        find.expect(number(row, "blocker_tid") == blocker and row["blocker_sure"] == "likely", "no such edge: %s", row)
+    for session, root in ((second, holder), (behind, reader)):
+        row = rows_of(rows, session.backend)[-1]
+        find.expect((row["root_tid"], row["depth"]) == (str(root.backend), "2"), "the second waiter leads to %d: %s", root.backend, row)
+    find.close()
+
+
 @case(thorough=True)
 def apps_under_pgbench(ctx):
     """Shares of wait events among all samples of pgbench's sessions that wait are those that pg_stat_activity has at as many times, where

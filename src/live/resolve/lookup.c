@@ -55,6 +55,7 @@ struct lookup *lookup_new(const char *proc_root)
 	containers_init(&lookup->containers);
 	lookup->waits = waits_new(lookup->root, &lookup->comms);
 	lookup->apps = apps_new(lookup->root);
+	waits_set_app_locks(lookup->waits, app_lock_find, lookup->apps);
 	return lookup;
 }
 
