@@ -25,7 +25,14 @@ struct app_reader {
 	int64_t parent;	   /* its parent process */
 	/* addresses of the program's symbols in the process; 0: the file exports no such name */
 	uint64_t symbols[APP_SYMBOLS_MAX];
+	/* the 8 bytes that are there now; 0 also where there is no symbol, or they can't be read */
+	uint64_t words[APP_SYMBOLS_MAX];
 	const void *version; /* what take() found out */
+	/* texts that read() keeps with the process, and what they were read of; zeroed at first */
+	uint64_t kept_of;
+	const char *kept[2];
+	bool open; /* mem and pagemap are open descriptors of the process' memory */
+	int mem, pagemap;
 };
 
 struct app_program {
@@ -35,15 +42,13 @@ struct app_program {
 	void (*take)(struct app_reader *reader);
 	/* Fills the facts that needs name, all of them absent before. False: the process is no such
 	 * program, or not yet. */
-	bool (*read)(const struct app_reader *reader, uint64_t needs, struct sample_app *facts);
+	bool (*read)(struct app_reader *reader, uint64_t needs, struct sample_app *facts);
 	/* Does as app_lock_finder; NULL: the program has no such locks. */
 	bool (*lock)(const struct app_reader *reader, struct app_lock *lock);
 };
 
 /* Reads exactly that many bytes of the process' memory. */
 bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes);
-/* Reads a variable; symbol: its index. False also if the file exports no such name. */
-bool app_read_symbol(const struct app_reader *reader, unsigned int symbol, void *to, size_t bytes);
 /* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character
  * of UTF-8. NULL: there is none, or it is empty. */
 const char *app_text(const struct app_reader *reader, uint64_t address);

@@ -3,8 +3,10 @@
 #include "apps/app_program.h"
 #include "base/cache.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/present_pages.h"
 #include "keeper/avoid.h"
 #include "proc/proc.h"
 #include "proc/user_memory.h"
@@ -24,11 +26,16 @@
 #define THREADS_MAX 65536
 #define FILES_MAX 64
 #define FILES_IDLE_NS (600 * NS_PER_SECOND)
-/* Time after which a process is looked at again: an exec may have passed unseen. */
-#define LOOK_OLD_NS (5 * NS_PER_SECOND)
-#define LOOK_SHARE 1000		     /* divisor of the time for looking at one process */
-#define LOOK_SCAN_NS (2 * NS_PER_MS) /* time in one scan, for all processes; others come later */
+/* Time after which a process is looked at again: an exec may have passed unseen. Of a known program
+ * that shows in its memory. */
+#define OTHER_OLD_NS (5 * NS_PER_SECOND)
+#define KNOWN_OLD_NS (60 * NS_PER_SECOND)
+#define FAILED_NS (1 * NS_PER_SECOND) /* the same after a read that failed */
+#define LOOK_SHARE 1000		      /* divisor of the time for looking at one process */
+#define LOOK_SCAN_NS (2 * NS_PER_MS)  /* time in one scan, for all processes; others come later */
 #define SIBLINGS_MAX 1000
+#define SPAN_BYTES 1024
+#define OPEN_MOST 512 /* processes whose memory stays open */
 #define DELETED " (deleted)"
 
 /* Symbols of a program's file. */
@@ -42,6 +49,7 @@ struct app_file {
 
 struct app_process {
 	struct cache_entry entry; /* key: pid */
+	int64_t start_ns;	  /* start of its first thread; 0: not known */
 	int64_t next_look_ns;
 	const struct app_program *program; /* NULL: none */
 	struct app_reader reader;
@@ -61,12 +69,110 @@ struct apps {
 	struct parser *parser;
 	struct cache processes, threads, files;
 	struct user_memory memory;
-	int64_t scan_ns, spent_ns; /* time that looking took in a scan, of all processes */
+	unsigned int open_count, open_most; /* processes whose memory is open */
+	int64_t scan_ns, spent_ns;	    /* time that looking took in a scan, of all processes */
 };
 
 static const struct app_program *const programs[] = {
 	&postgres_program,
 };
+
+/* --- memory of processes. Its files stay open, as opening them takes longer than all that is read
+ * of a thread. They refer to the memory that the process had when they were opened: after an exec
+ * nothing more can be read there. */
+
+static void memory_close(struct app_reader *reader)
+{
+	if (!reader->open)
+		return;
+	close(reader->mem);
+	close(reader->pagemap);
+	reader->open = false;
+	reader->apps->open_count--;
+}
+
+static void process_drop(void *entry)
+{
+	memory_close(&((struct app_process *)entry)->reader);
+}
+
+/* Reads as many bytes as are in memory, at least one. Returns their count, or 0. */
+static size_t memory_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+{
+	ssize_t got;
+
+	if (!address || address > INT64_MAX - bytes)
+		return 0;
+	bytes = present_bytes(reader->pagemap, address, bytes);
+	got = bytes ? pread(reader->mem, to, bytes, (off_t)address) : 0;
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* Reads the words of all symbols; those that are near each other are read at once. */
+static void words_read(struct app_reader *reader)
+{
+	uint64_t left = (UINT64_C(1) << APP_SYMBOLS_MAX) - 1;
+	char bytes[SPAN_BYTES];
+
+	memset(reader->words, 0, sizeof(reader->words));
+	while (left) {
+		uint64_t from = UINT64_MAX, behind;
+		size_t got;
+
+		for (int i = 0; i < APP_SYMBOLS_MAX; i++)
+			if (left >> i & 1 && reader->symbols[i] && reader->symbols[i] < from)
+				from = reader->symbols[i];
+		if (from == UINT64_MAX)
+			return;
+		got = memory_read(reader, from, bytes, sizeof(bytes));
+		for (int i = 0; i < APP_SYMBOLS_MAX; i++) {
+			behind = reader->symbols[i] - from;
+			if (!(left >> i & 1) || !reader->symbols[i])
+				continue;
+			if (behind + sizeof(reader->words[i]) <= got)
+				memcpy(&reader->words[i], bytes + behind, sizeof(reader->words[i]));
+			if (behind + sizeof(reader->words[i]) <= got || !behind)
+				left &= ~(UINT64_C(1) << i);
+		}
+	}
+}
+
+/* Begins to read of a thread. False: its memory can't be read now. */
+static bool memory_begin(struct app_reader *reader, int64_t tid, int64_t now_ns)
+{
+	const char *root = reader->apps->root;
+
+	reader->tid = tid;
+	reader->now_ns = now_ns;
+	if (avoids_memory(tid))
+		return false;
+	if (!reader->open) {
+		reader->pagemap = proc_file_open(root, reader->pid, tid, "pagemap");
+		if (reader->pagemap < 0)
+			return false;
+		reader->mem = proc_file_open(root, reader->pid, tid, "mem");
+		if (reader->mem < 0) {
+			close(reader->pagemap);
+			return false;
+		}
+		reader->open = true;
+		reader->apps->open_count++;
+	}
+	words_read(reader);
+	return true;
+}
+
+static void memory_end(struct app_process *process, bool done)
+{
+	struct app_reader *reader = &process->reader;
+
+	if (!done && process->next_look_ns > reader->now_ns + FAILED_NS)
+		process->next_look_ns = reader->now_ns + FAILED_NS;
+	if (!done || reader->apps->open_count > reader->apps->open_most)
+		memory_close(reader);
+}
+
+/* --- all programs */
 
 struct apps *apps_new(const char *proc_root)
 {
@@ -74,7 +180,9 @@ struct apps *apps_new(const char *proc_root)
 
 	apps->root = proc_root;
 	apps->processes = (struct cache){.entry_bytes = sizeof(struct app_process),
-					 .entries_max = PROCESSES_MAX};
+					 .entries_max = PROCESSES_MAX,
+					 .drop = process_drop};
+	apps->open_most = descriptors_share(2 * OPEN_MOST, 16) / 2;
 	apps->threads = (struct cache){.entry_bytes = sizeof(struct app_thread),
 				       .entries_max = THREADS_MAX};
 	apps->files =
@@ -108,26 +216,16 @@ void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns)
 
 bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
-	return address && user_memory_read_again(&reader->apps->memory, reader->apps->root,
-						 reader->pid, reader->tid, reader->now_ns, address,
-						 to, bytes) == (ssize_t)bytes;
-}
-
-bool app_read_symbol(const struct app_reader *reader, unsigned int symbol, void *to, size_t bytes)
-{
-	return app_read(reader, reader->symbols[symbol], to, bytes);
+	return memory_read(reader, address, to, bytes) == bytes;
 }
 
 const char *app_text(const struct app_reader *reader, uint64_t address)
 {
 	char text[APP_TEXT_BYTES];
-	ssize_t got = address ? user_memory_read_again(&reader->apps->memory, reader->apps->root,
-						       reader->pid, reader->tid, reader->now_ns,
-						       address, text, sizeof(text))
-			      : 0;
-	size_t length = got > 0 ? strnlen(text, (size_t)got) : 0;
+	size_t got = memory_read(reader, address, text, sizeof(text));
+	size_t length = got ? strnlen(text, got) : 0;
 
-	if (got > 0 && length == (size_t)got) { /* there is more: cut before a character */
+	if (got && length == got) { /* there is more: cut before a character */
 		length--;
 		while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
 			length--;
@@ -137,11 +235,11 @@ const char *app_text(const struct app_reader *reader, uint64_t address)
 
 bool app_read_shared(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
-	struct app_reader parent = *reader;
-
-	parent.pid = parent.tid = reader->parent;
 	return app_read(reader, address, to, bytes) ||
-	       (parent.pid > 0 && app_read(&parent, address, to, bytes));
+	       (address && reader->parent > 0 &&
+		user_memory_read_again(&reader->apps->memory, reader->apps->root, reader->parent,
+				       reader->parent, reader->now_ns, address, to,
+				       bytes) == (ssize_t)bytes);
 }
 
 struct sibling_walk {
@@ -281,6 +379,7 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 	process->program = NULL;
 	if (proc_link_read(apps->root, thread.pid, thread.tid, "exe", path, sizeof(path)) <= 0)
 		return;
+	memory_close(&process->reader);
 	process->reader = (struct app_reader){.apps = apps, .pid = thread.pid, .tid = thread.tid};
 	process->program = program_of(path);
 	if (!process->program)
@@ -297,8 +396,9 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 }
 
 /* Returns the thread's process, which is looked at now if that is due and the scan has time for it.
- */
-static struct app_process *process_get(struct apps *apps, int64_t pid, int64_t tid, int64_t now_ns)
+ * started_ns: start of its first thread; 0: not known. */
+static struct app_process *process_get(struct apps *apps, int64_t pid, int64_t tid,
+				       int64_t started_ns, int64_t now_ns)
 {
 	int64_t start_ns, took_ns;
 	bool added;
@@ -307,13 +407,19 @@ static struct app_process *process_get(struct apps *apps, int64_t pid, int64_t t
 	if (apps->scan_ns != now_ns)
 		apps->spent_ns = 0;
 	apps->scan_ns = now_ns;
+	if (started_ns && process->start_ns != started_ns) {
+		process->program = NULL; /* another process has its id */
+		process->next_look_ns = 0;
+		process->start_ns = started_ns;
+	}
 	if (now_ns < process->next_look_ns || apps->spent_ns >= LOOK_SCAN_NS)
 		return process;
 	start_ns = clock_monotonic_ns();
 	process_look(apps, process, pid, tid, now_ns);
 	took_ns = clock_monotonic_ns() - start_ns;
 	apps->spent_ns += took_ns;
-	process->next_look_ns = now_ns + LOOK_OLD_NS + took_ns * LOOK_SHARE;
+	process->next_look_ns =
+		now_ns + (process->program ? KNOWN_OLD_NS : OTHER_OLD_NS) + took_ns * LOOK_SHARE;
 	return process;
 }
 
@@ -344,17 +450,20 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 	if (!needs || !apps->parser || sample->thread.kthread == 1 ||
 	    sample->now.state == STATE_ON || sample->now.state == STATE_ZOMBIE)
 		return;
-	process = process_get(apps, sample->thread.pid, sample->thread.tid, now_ns);
+	process = process_get(
+		apps, sample->thread.pid, sample->thread.tid,
+		sample->thread.tid == sample->thread.pid ? sample->thread.start_ns : 0, now_ns);
 	if (!process->program)
 		return;
 	thread = thread_get(apps, sample, hint->sequence, now_ns);
 	missing = needs & ~thread->known;
 	if (missing) {
-		process->reader.tid = sample->thread.tid;
-		process->reader.now_ns = now_ns;
-		thread->known |= missing;
-		if (!process->program->read(&process->reader, missing, &thread->facts))
-			thread->known &= ~missing; /* it has forked, or made an exec, just now */
+		bool done = memory_begin(&process->reader, sample->thread.tid, now_ns) &&
+			    process->program->read(&process->reader, missing, &thread->facts);
+
+		memory_end(process, done);
+		/* else it has forked, or made an exec, just now */
+		thread->known |= done ? missing : 0;
 	}
 	if (needs & NEED_QUERY)
 		sample->app.query = thread->facts.query;
@@ -369,12 +478,14 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 bool app_lock_find(void *of, int64_t pid, int64_t tid, int64_t now_ns, struct app_lock *lock)
 {
 	struct apps *apps = of;
-	struct app_process *process = apps->parser ? process_get(apps, pid, tid, now_ns) : NULL;
+	struct app_process *process = apps->parser ? process_get(apps, pid, tid, 0, now_ns) : NULL;
+	bool done;
 
 	*lock = (struct app_lock){.waits = false};
 	if (!process || !process->program || !process->program->lock)
 		return false;
-	process->reader.tid = tid;
-	process->reader.now_ns = now_ns;
-	return process->program->lock(&process->reader, lock);
+	done = memory_begin(&process->reader, tid, now_ns) &&
+	       process->program->lock(&process->reader, lock);
+	memory_end(process, done);
+	return done;
 }

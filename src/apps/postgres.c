@@ -3,16 +3,15 @@
  * words of the view pg_stat_activity.
  *
  * A process of the server serves one session, and has its data in variables that the program
- * exports for extensions. debug_query_string and application_name are texts. my_wait_event_info
- * points to a number, since 14; before, it is a member of PGPROC. The rest is in PgBackendStatus,
- * the process' row of pg_stat_activity, and in Port, its client: their layouts, and the numbers of
- * wait events, are those of a version, by the number of its catalog, which the server finds in
- * global/pg_control before it starts. Of any other number (another version, a beta, a fork with
- * another catalog) only the texts are shown.
+ * exports for extensions. debug_query_string and application_name are texts. The number of the wait
+ * event is in PGPROC, the rest in PgBackendStatus, the process' row of pg_stat_activity, and in
+ * Port, its client: their layouts, and the numbers of wait events, are those of a version, by the
+ * number of its catalog, which the server finds in global/pg_control before it starts. Of any other
+ * number (another version, a beta, a fork with another catalog) only the texts are shown.
  *
- * MyProcPid has to be the process' own id, and so has st_procpid. The row is whole if
- * st_changecount is even (src/include/utils/backend_status.h): only its own process writes to it,
- * and that does not run.
+ * MyProcPid has to be the process' own id, and so have pid of PGPROC and st_procpid. The row is
+ * whole if st_changecount is even (src/include/utils/backend_status.h): only its own process writes
+ * to it, and that does not run.
  */
 #include "apps/app_program.h"
 #include "apps/postgres_events.h"
@@ -23,7 +22,6 @@
 
 enum {
 	MY_PROC_PID,
-	WAIT_EVENT_INFO,
 	BACKEND_ENTRY,
 	QUERY_STRING,
 	APPLICATION_NAME,
@@ -33,7 +31,6 @@ enum {
 
 static const char *const symbols[] = {
 	[MY_PROC_PID] = "MyProcPid",
-	[WAIT_EVENT_INFO] = "my_wait_event_info",
 	[BACKEND_ENTRY] = "MyBEEntry",
 	[QUERY_STRING] = "debug_query_string",
 	[APPLICATION_NAME] = "application_name",
@@ -61,6 +58,7 @@ struct postgres_version {
 };
 
 #define IDLE "idle"
+#define PROC_BYTES 720 /* of PGPROC, up to the wait event */
 #define STATES                                                           \
 	IDLE, "active", "idle in transaction", "fastpath function call", \
 		"idle in transaction (aborted)", "disabled"
@@ -72,9 +70,9 @@ static const char *const states_18[STATES_MAX] = {NULL, "starting", STATES};
 /* clang-format off */
 static const struct postgres_version versions[] = {
 	{202007201, 13, 328, 336, 684, 52,  96, 112, 816, states},
-	{202209061, 15, 328, 336, 0,   64, 112, 128, 840, states},
-	{202406281, 17, 320, 328, 0,   60, 112, 128, 848, states},
-	{202506291, 18, 384, 392, 0,   60, 112, 128, 792, states_18},
+	{202209061, 15, 328, 336, 712, 64, 112, 128, 840, states},
+	{202406281, 17, 320, 328, 712, 60, 112, 128, 848, states},
+	{202506291, 18, 384, 392, 712, 60, 112, 128, 792, states_18},
 };
 /* clang-format on */
 
@@ -98,12 +96,15 @@ static const char *wait_read(const struct app_reader *reader,
 			     const struct postgres_version *version)
 {
 	static struct text text;
-	uint64_t address;
+	char proc[PROC_BYTES];
 	uint32_t info;
+	int32_t pid;
 
-	if (!app_read_symbol(reader, version->wait_at ? MY_PROC : WAIT_EVENT_INFO, &address,
-			     sizeof(address)) ||
-	    !address || !app_read(reader, address + version->wait_at, &info, sizeof(info)))
+	if (!app_read(reader, reader->words[MY_PROC], proc, version->wait_at + sizeof(info)))
+		return NULL;
+	memcpy(&pid, proc + version->pid_at, sizeof(pid));
+	memcpy(&info, proc + version->wait_at, sizeof(info));
+	if (pid != reader->inner_pid)
 		return NULL;
 	text_clear(&text);
 	postgres_event_add(&text, version->major, info);
@@ -113,12 +114,10 @@ static const char *wait_read(const struct app_reader *reader,
 /* Reads the process' row of pg_stat_activity. False: it has none, or it is being changed. */
 static bool entry_read(const struct app_reader *reader, char entry[ENTRY_BYTES])
 {
-	uint64_t address;
 	uint32_t count;
 	int32_t pid;
 
-	if (!app_read_symbol(reader, BACKEND_ENTRY, &address, sizeof(address)) ||
-	    !app_read(reader, address, entry, ENTRY_BYTES))
+	if (!app_read(reader, reader->words[BACKEND_ENTRY], entry, ENTRY_BYTES))
 		return false;
 	memcpy(&count, entry + ENTRY_COUNT, sizeof(count));
 	memcpy(&pid, entry + ENTRY_PID, sizeof(pid));
@@ -135,14 +134,32 @@ static const char *entry_state(const struct postgres_version *version,
 	return state < STATES_MAX ? version->state_names[state] : NULL;
 }
 
-/* Reads a text that a member of Port points to. Only processes with a client have a Port. */
-static const char *port_text(const struct app_reader *reader, uint64_t port, uint32_t at)
+/* Reads a text that a member of Port points to. */
+static const char *port_text(const struct app_reader *reader, uint32_t at)
 {
 	uint64_t address;
 
-	return port && app_read(reader, port + at, &address, sizeof(address))
+	return app_read(reader, reader->words[MY_PORT] + at, &address, sizeof(address))
 		       ? app_text(reader, address)
 		       : NULL;
+}
+
+/* Takes database and user of the client's connection, which stay; only processes with a client have
+ * a Port. */
+static void port_take(struct app_reader *reader, const struct postgres_version *version,
+		      struct sample_app *facts)
+{
+	uint64_t port = reader->words[MY_PORT];
+
+	if (!port)
+		return;
+	if (reader->kept_of != port || !reader->kept[0] || !reader->kept[1]) {
+		reader->kept_of = port;
+		reader->kept[0] = port_text(reader, version->database_at);
+		reader->kept[1] = port_text(reader, version->user_at);
+	}
+	facts->database = reader->kept[0];
+	facts->user = reader->kept[1];
 }
 
 /* Reads the statement that runs, or, in a transaction in which none does, the last one. Of
@@ -150,25 +167,21 @@ static const char *port_text(const struct app_reader *reader, uint64_t port, uin
 static const char *query_read(const struct app_reader *reader, const char *state,
 			      const char entry[ENTRY_BYTES])
 {
-	uint64_t address;
+	uint64_t address = reader->words[QUERY_STRING];
 
-	if (!app_read_symbol(reader, QUERY_STRING, &address, sizeof(address)))
-		return NULL;
 	if (!address && state && strcmp(state, IDLE) != 0)
 		memcpy(&address, entry + ENTRY_ACTIVITY, sizeof(address));
 	return app_text(reader, address);
 }
 
-static bool session_read(const struct app_reader *reader, uint64_t needs, struct sample_app *facts)
+static bool session_read(struct app_reader *reader, uint64_t needs, struct sample_app *facts)
 {
 	const struct postgres_version *version = reader->version;
 	const char *state = NULL;
 	char entry[ENTRY_BYTES] = "";
-	uint64_t address;
 	bool has_entry;
-	int32_t pid;
 
-	if (!app_read_symbol(reader, MY_PROC_PID, &pid, sizeof(pid)) || pid != reader->inner_pid)
+	if ((int32_t)reader->words[MY_PROC_PID] != reader->inner_pid)
 		return false;
 	has_entry = version && entry_read(reader, entry);
 	if (has_entry)
@@ -178,8 +191,7 @@ static bool session_read(const struct app_reader *reader, uint64_t needs, struct
 	if (!(needs & NEED_APP))
 		return true;
 	facts->state = state;
-	if (app_read_symbol(reader, APPLICATION_NAME, &address, sizeof(address)))
-		facts->client = app_text(reader, address);
+	facts->client = app_text(reader, reader->words[APPLICATION_NAME]);
 	if (!version)
 		return true;
 	facts->wait = wait_read(reader, version);
@@ -187,10 +199,7 @@ static bool session_read(const struct app_reader *reader, uint64_t needs, struct
 		memcpy(&facts->query_id, entry + ENTRY_QUERY_ID, sizeof(facts->query_id));
 	if (!facts->query_id)
 		facts->query_id = ABSENT;
-	if (app_read_symbol(reader, MY_PORT, &address, sizeof(address)) && address) {
-		facts->database = port_text(reader, address, version->database_at);
-		facts->user = port_text(reader, address, version->user_at);
-	}
+	port_take(reader, version, facts);
 	return true;
 }
 
@@ -295,12 +304,11 @@ static bool queue_take(const struct app_reader *reader, uint64_t proc, uint64_t 
 static bool session_lock(const struct app_reader *reader, struct app_lock *lock)
 {
 	const struct postgres_version *version = reader->version;
-	uint64_t proc, address, still;
+	uint64_t proc = reader->words[MY_PROC], address, still;
 	uint32_t mode;
 	int32_t pid;
 
-	if (!version || !app_read_symbol(reader, MY_PROC, &proc, sizeof(proc)) || !proc ||
-	    !app_read(reader, proc + version->pid_at, &pid, sizeof(pid)) ||
+	if (!version || !proc || !app_read(reader, proc + version->pid_at, &pid, sizeof(pid)) ||
 	    pid != reader->inner_pid || !proc_word(reader, proc, version->lock_at, &address))
 		return false;
 	if (!address)
