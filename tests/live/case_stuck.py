@@ -209,6 +209,7 @@ HISTORY_S = 600
 CROWD, CROWD_ALL = 120, 300
 TICK_S = 0.05
 FLAT_BYTES = 8 << 20
+HISTORY_BYTES = 64 << 20  # the limit of a screen's history
 SCREEN_BYTES = 128 << 20  # 64 MB of history at most, and what a report takes on a host with many short processes
 
 
@@ -289,7 +290,10 @@ def stuck_stream(ctx):
     of_reports = sum(scans for scans, _ in intervals), sum(length for _, length in intervals), waited
     print("# reports: %d scans in %.1f s, %d late; screen: %d in %.1f s, %d late" % (of_reports + shown))
     old_s = max(0, shown[1] - HISTORY_S)  # the screen keeps one scan a second of what is older
-    for (scans, length, late), missing in ((of_reports, 0), (shown, 19 * old_s)):
+    kept = [(of_reports, 0)]
+    if measured[3][2] < HISTORY_BYTES:  # else it had to thin out more of them: as beside the tests of others
+        kept.append((shown, 19 * old_s))
+    for (scans, length, late), missing in kept:
         check(scans + late + missing >= 0.97 * length * 20 - 2, "%d scans in %.1f s, %d waited for a CPU", scans, length, late)
     check("(its memory map is locked)" in reports.out.decode(), "not told: %s", reports.out.decode())
 
