@@ -17,12 +17,15 @@ import unittest
 TSNAP, BUILD = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 MADE = os.path.join(BUILD, "src", "manual")
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures")
-PAGES = ("tsnap.8", "tsnap-columns.7")
-INSTALLED = {"share/man/man8/tsnap.8": "tsnap.8", "share/man/man7/tsnap-columns.7": "tsnap-columns.7",
+PAGES = ("tsnap.8", "tsnap-top.8", "tsnap-record.8", "tsnap-columns.7")
+INSTALLED = {"share/man/man8/tsnap.8": "tsnap.8", "share/man/man8/tsnap-top.8": "tsnap-top.8",
+             "share/man/man8/tsnap-record.8": "tsnap-record.8", "share/man/man7/tsnap-columns.7": "tsnap-columns.7",
              "share/bash-completion/completions/tsnap": "tsnap", "share/zsh/site-functions/_tsnap": "_tsnap",
              "share/fish/vendor_completions.d/tsnap.fish": "tsnap.fish"}
 SECTIONS = {"tsnap.8": ["NAME", "SYNOPSIS", "EXAMPLES", "READING A REPORT", "OPTIONS", "FILTERS", "FINDINGS", "TRACING EVERY WAIT",
                         "CSV FORMAT", "EXACT TIMES", "EXIT STATUS", "FILES", "SECURITY", "OVERHEAD", "BUGS", "SEE ALSO"],
+            "tsnap-top.8": ["NAME", "SYNOPSIS", "EXAMPLES", "DESCRIPTION", "FILES", "SEE ALSO"],
+            "tsnap-record.8": ["NAME", "SYNOPSIS", "EXAMPLES", "RECORDINGS", "SERVICE", "SEE ALSO"],
             "tsnap-columns.7": ["NAME", "DESCRIPTION", "COLUMNS", "SETS", "MEASURES", "NEEDS", "WAIT CLASSES", "SEE ALSO"]}
 
 
