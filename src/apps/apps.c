@@ -38,6 +38,16 @@
 #define OPEN_MOST 512 /* processes whose memory stays open */
 #define DELETED " (deleted)"
 
+/* What processes have in common that were forked by one, without an exec since: where their program
+ * is. A read that fails shows that it is not so. */
+struct app_family {
+	struct cache_entry entry; /* key: process that forked them */
+	int64_t read_ns;
+	const struct app_program *program;
+	uint64_t symbols[APP_SYMBOLS_MAX];
+	const void *version;
+};
+
 /* Symbols of a program's file. */
 struct app_file {
 	struct cache_entry entry; /* key: hash of device and inode */
@@ -51,6 +61,7 @@ struct app_process {
 	struct cache_entry entry; /* key: pid */
 	int64_t start_ns;	  /* start of its first thread; 0: not known */
 	int64_t next_look_ns;
+	bool failed;			   /* the last read failed */
 	const struct app_program *program; /* NULL: none */
 	struct app_reader reader;
 };
@@ -67,7 +78,7 @@ struct app_thread {
 struct apps {
 	const char *root;
 	struct parser *parser;
-	struct cache processes, threads, files;
+	struct cache processes, families, threads, files;
 	struct user_memory memory;
 	unsigned int open_count, open_most; /* processes whose memory is open */
 	int64_t scan_ns, spent_ns;	    /* time that looking took in a scan, of all processes */
@@ -166,6 +177,7 @@ static void memory_end(struct app_process *process, bool done)
 {
 	struct app_reader *reader = &process->reader;
 
+	process->failed = !done;
 	if (!done && process->next_look_ns > reader->now_ns + FAILED_NS)
 		process->next_look_ns = reader->now_ns + FAILED_NS;
 	if (!done || reader->apps->open_count > reader->apps->open_most)
@@ -183,6 +195,8 @@ struct apps *apps_new(const char *proc_root)
 					 .entries_max = PROCESSES_MAX,
 					 .drop = process_drop};
 	apps->open_most = descriptors_share(2 * OPEN_MOST, 16) / 2;
+	apps->families = (struct cache){.entry_bytes = sizeof(struct app_family),
+					.entries_max = PROCESSES_MAX};
 	apps->threads = (struct cache){.entry_bytes = sizeof(struct app_thread),
 				       .entries_max = THREADS_MAX};
 	apps->files =
@@ -193,6 +207,7 @@ struct apps *apps_new(const char *proc_root)
 void apps_free(struct apps *apps)
 {
 	cache_done(&apps->processes);
+	cache_done(&apps->families);
 	cache_done(&apps->threads);
 	cache_done(&apps->files);
 	user_memory_sweep(&apps->memory, INT64_MAX);
@@ -207,6 +222,7 @@ void apps_set_parser(struct apps *apps, struct parser *parser)
 void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&apps->processes, now_ns, idle_ns);
+	cache_sweep(&apps->families, now_ns, KNOWN_OLD_NS);
 	cache_sweep(&apps->threads, now_ns, idle_ns);
 	cache_sweep(&apps->files, now_ns, FILES_IDLE_NS);
 	user_memory_sweep(&apps->memory, now_ns);
@@ -373,8 +389,10 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 			 int64_t now_ns)
 {
 	const struct stack_thread thread = {.pid = pid, .tid = tid, .now_ns = now_ns};
+	struct app_family *family;
 	struct proc_stat stat;
 	char path[PATH_MAX];
+	bool added;
 
 	process->program = NULL;
 	if (proc_link_read(apps->root, thread.pid, thread.tid, "exe", path, sizeof(path)) <= 0)
@@ -387,12 +405,23 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 	process->reader.inner_pid = thread_inner_tid(apps->root, thread.pid);
 	process->reader.parent =
 		proc_stat_read(apps->root, thread.pid, thread.pid, &stat) ? 0 : stat.ppid;
+	family = cache_get(&apps->families, (uint64_t)process->reader.parent, now_ns, &added);
+	if (!process->failed && family->program == process->program &&
+	    now_ns - family->read_ns < KNOWN_OLD_NS) {
+		memcpy(process->reader.symbols, family->symbols, sizeof(family->symbols));
+		process->reader.version = family->version;
+		return;
+	}
 	if (!place_find(apps, process->program, &thread, &process->reader)) {
 		process->program = NULL;
 		return;
 	}
 	process->reader.now_ns = now_ns;
 	process->program->take(&process->reader);
+	family->program = process->program;
+	family->read_ns = now_ns;
+	family->version = process->reader.version;
+	memcpy(family->symbols, process->reader.symbols, sizeof(family->symbols));
 }
 
 /* Returns the thread's process, which is looked at now if that is due and the scan has time for it.
