@@ -223,6 +223,8 @@ const struct column sample_columns[] = {
 	{"root_waits_on", "ROOT_WAITS_ON",
 	 "what it waits for: a device, a timer, a connection to another host ...", KIND_TEXT,
 	 ROLE_KEY, NEED_CHAIN, 25, AT(chain.root.waits_on)},
+	{"root_query", "ROOT_QUERY", "statement that its session runs, as column query", KIND_TEXT,
+	 ROLE_KEY, NEED_CHAIN | NEED_QUERY, 30, AT(chain.root.query)},
 
 	{"path_end", "PATH_END",
 	 "what the time really was: CPU, run queue, disk, timer, network, interrupt (of another "

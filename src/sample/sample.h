@@ -168,7 +168,7 @@ struct sample_blocker {
 
 struct sample_root {
 	int64_t tid, pid, state;
-	const char *comm, *why, *waits_on, *syscall;
+	const char *comm, *why, *waits_on, *syscall, *query;
 };
 
 /* the threads that this one leads to, and the last one; see waits/chain.h */

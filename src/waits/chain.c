@@ -203,6 +203,7 @@ static void root_fill(const struct chain_nodes *nodes, const struct chain *chain
 	sample->chain.root.syscall = root->syscall;
 	sample->chain.root.why = root->why;
 	sample->chain.root.waits_on = root->waits_on;
+	sample->chain.root.query = root->query;
 	if (chain->cycle < chain->count)
 		sample->chain.root.why = chain->deadlock ? ROOT_DEADLOCK : ROOT_CYCLE;
 }

@@ -53,6 +53,7 @@ extern const struct edge edge_absent;
 struct chain_node {
 	int64_t tid, pid, state; /* enum thread_state_kind */
 	const char *comm, *why, *waits_on, *syscall;
+	const char *query; /* transient */
 	struct edge edge;
 	bool unknown;	/* the thread ran in the search for its edge, or the search goes on */
 	bool transient; /* names are transient, as the root's columns need them */

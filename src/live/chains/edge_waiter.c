@@ -39,10 +39,20 @@ static enum thread_state_kind state_now(const struct live_context *context,
 	return state;
 }
 
+/* True if the thread has not run since its record was copied. */
+static bool slept_on(const struct live_context *context, const struct thread_state *record)
+{
+	return record->sched.tid
+		       ? thread_table_is_asleep(&context->kernel.table, record->key,
+						record->sched.tid, record->sched.sequence_done)
+		       : live_seed_waiting(&context->seed, record->identity.tid) != NULL;
+}
+
 static void looked_fill(struct live_context *context, struct edge_looked *looked)
 {
 	/* stacks and values of /proc are never needed of a blocker */
-	uint64_t needs = sample_needs_close(NEED_BLOCKER | (context->wants.needs & NEED_CHAIN));
+	uint64_t needs = sample_needs_close(NEED_BLOCKER |
+					    (context->wants.needs & (NEED_CHAIN | NEED_QUERY)));
 	const struct lookup_hint *hint = &looked->waiter.hint;
 	struct sample *sample = &looked->sample;
 
@@ -56,6 +66,8 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WAIT_CLASS,
 		    context->now.scan_time.now_ns);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
+	if (sample->app.query && !slept_on(context, &looked->record))
+		sample->app.query = NULL;
 }
 
 /* Fills all that /proc alone shows of a thread: its name and state. */

@@ -63,6 +63,7 @@ static void node_fill(struct live_chains *chains, size_t slot, const struct edge
 	node->why = sample->wait.why;
 	node->waits_on = sample->wait.on;
 	node->syscall = sample->call.name;
+	node->query = sample->app.query;
 	node->edge = edge;
 	node->unknown = !known && edge.sure == SURE_NONE;
 	chains->proofs = memory_grow(chains->proofs, &chains->proof_capacity, chains->nodes.count,
