@@ -146,7 +146,8 @@ def apps_hold_locks(ctx):
     expected = {first.backend: [holder.backend], second.backend: [first.backend], writer.backend: [reader.backend],
                 advisory.backend: [shares.backend, shares_too.backend], behind.backend: [writer.backend]}
     check({pid: sorted(pids) for pid, pids in told.items()} == {pid: sorted(pids) for pid, pids in expected.items()}, "%s", told)
-    rows = ctx.rows("-t", ",".join(map(str, told)), seconds=2, columns="waits_on,waits_on_pid,blocker_tid,blocker_sure,root_tid,depth,query,root_query")
+    tids = ",".join(map(str, told))
+    rows = ctx.rows("-t", tids, seconds=2, columns="waits_on,waits_on_pid,blocker_tid,blocker_sure,root_tid,depth,query,root_query")
     for pid, pids in told.items():
         row = rows_of(rows, pid)[-1]
         blocker = number(row, "waits_on_pid")
@@ -156,7 +157,7 @@ def apps_hold_locks(ctx):
         row = rows_of(rows, session.backend)[-1]
         words = "update t set x = 4;", "update t set x = 2;"
         find.expect(session is behind or version_of(server) < 14 or (row["query"], row["root_query"]) == words, "queries: %s", row)
-        find.expect((row["root_tid"], row["depth"]) == (str(root.backend), "2"), "the second waiter leads to %d: %s", root.backend, row)
+        find.expect((row["root_tid"], row["depth"]) == (str(root.backend), "2"), "it leads to %d: %s", root.backend, row)
     find.close()
 
 

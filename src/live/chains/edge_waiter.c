@@ -40,7 +40,7 @@ static enum thread_state_kind state_now(const struct live_context *context,
 }
 
 /* True if the thread has not run since its record was copied. */
-static bool slept_on(const struct live_context *context, const struct thread_state *record)
+static bool slept_on(struct live_context *context, const struct thread_state *record)
 {
 	return record->sched.tid
 		       ? thread_table_is_asleep(&context->kernel.table, record->key,
