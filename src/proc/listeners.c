@@ -73,7 +73,7 @@ static void answer_take(struct listeners *listeners)
 	ssize_t got;
 
 	while ((got = recv(listeners->fd, &answer, sizeof(answer), 0)) > 0) {
-		int left = (int)got;
+		ssize_t left = got; /* signed: NLMSG_NEXT() may subtract more than is left */
 
 		for (const struct nlmsghdr *header = &answer.first; NLMSG_OK(header, left);
 		     header = NLMSG_NEXT(header, left)) {
