@@ -101,7 +101,7 @@ static bool row_read(const struct finding_rows *rows, struct finding_entry *entr
 	return entry->begin_us != ABSENT && entry->end_us != ABSENT && entry->rank >= 0;
 }
 
-int finding_rows_read(struct csv_input *input, const char *name, finding_taker *take, void *to,
+int finding_rows_read(struct csv_input *input, const char *name, finding_callback *take, void *to,
 		      struct error *e)
 {
 	struct finding_rows *rows = memory_get(sizeof(*rows));

@@ -27,9 +27,9 @@ struct finding_entry {
 
 void finding_row_add(struct text *rows, const struct finding_entry *entry);
 
-typedef void finding_taker(void *to, const struct finding_entry *entry);
+typedef void finding_callback(void *to, const struct finding_entry *entry);
 /* Gives each row to take; rows that can't be read are skipped. 0, -EINTR, or -errno with e. */
-int finding_rows_read(struct csv_input *input, const char *name, finding_taker *take, void *to,
+int finding_rows_read(struct csv_input *input, const char *name, finding_callback *take, void *to,
 		      struct error *e);
 
 #endif

@@ -16,7 +16,7 @@ struct found_before {
 	struct keyed findings; /* struct found_times */
 };
 
-/* Takes a finding, as a finding_taker of a struct found_before; in the order of time. */
+/* Takes a finding, as a finding_callback of a struct found_before; in the order of time. */
 void found_before_take(void *before, const struct finding_entry *entry);
 /* Adds when it was found last and ended five minutes before now_us or earlier, and on how many of
  * the seven days until then: "yesterday 14:05 to 14:20, and on 6 of the last 7 days"; nothing if it

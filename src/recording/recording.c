@@ -622,7 +622,7 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 }
 
 int recording_findings(const char *const *paths, const struct recording_part *part,
-		       finding_taker *take, void *to, struct error *e)
+		       finding_callback *take, void *to, struct error *e)
 {
 	struct recording_part wider = *part;
 	struct recording *recording;

@@ -25,7 +25,7 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 /* Gives the findings of each minute to take, as the recorder found them, also some of the minutes
  * about the part. 0, -EINTR, or -errno with e; without any, take is not called. */
 int recording_findings(const char *const *paths, const struct recording_part *part,
-		       finding_taker *take, void *to, struct error *e);
+		       finding_callback *take, void *to, struct error *e);
 
 /* Sets the dictionary of stacks (recording/stack_dict.h) for the hashes in the rows of a source
  * that recording_open() opened; call once, before the first scan. 0, or -errno with e. */

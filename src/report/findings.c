@@ -827,7 +827,7 @@ const struct finding_row finding_rows[] = {
 	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",
 	 "--on-cpu -g comm,syscall,kfunc"},
 	/* a queue that was full once, as at a start */
-	{"listen", "attempts to connect are dropped: the accept queue of a listener is full", "connections", false, true, takes_none, NULL, NULL, holds_listen, NULL,
+	{"accept_queue", "attempts to connect are dropped: the accept queue of a listener is full", "connections", false, true, takes_none, NULL, NULL, holds_listen, NULL,
 	 "{count} attempts to connect were dropped: the accept queue of {thing} is full|; clients try again after 1 s, 2 s, 4 s ...",
 	 "--chains"},
 	/* a build, or a shell script */
@@ -1419,7 +1419,7 @@ static bool made_find(struct findings *findings, const char *name, enum finding_
 /* Finds the listeners that refused connections. */
 static void refused_find(struct findings *findings)
 {
-	const struct finding_row *row = row_named("listen");
+	const struct finding_row *row = row_named("accept_queue");
 
 	for (size_t i = 0; i < findings->status->listener_count; i++) {
 		const struct source_listener *listener = &findings->status->listeners[i];

@@ -172,13 +172,13 @@ def apps_under_pgbench(ctx):
                    "commit;\n")
     tool = ctx.stream("-a", "-F", 50, "-c", "postgres", columns="state,app_wait,app_state,client_app")
     game = server.pgbench(ctx, "-n", "-c", "8", "-T", "8", "-f", server.directory + "/script")
-    asker, told = Session(server, ctx), collections.Counter()
+    watcher, told = Session(server, ctx), collections.Counter()
     end = time.monotonic() + 6
     let_pass(1)
     tool.wait_scans(3)
     start = tool.scans()[-1][0]
     while time.monotonic() < end:
-        told.update(asker.ask("select wait_event_type || ':' || wait_event from pg_stat_activity where application_name = 'pgbench' "
+        told.update(watcher.ask("select wait_event_type || ':' || wait_event from pg_stat_activity where application_name = 'pgbench' "
                               "and wait_event is not null").split("\n"))
         let_pass(0.02)
     until = tool.scans()[-1][0]

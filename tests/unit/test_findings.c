@@ -640,7 +640,7 @@ static void full_queues(void **state)
 	findings_init(&findings, NULL);
 	findings_fill(&findings, &tally, &status, NULL);
 	assert_int_equal(findings.count, 1);
-	assert_string_equal(finding_at(&findings, 0)->row->name, "listen");
+	assert_string_equal(finding_at(&findings, 0)->row->name, "accept_queue");
 	assert_int_equal(finding_at(&findings, 0)->samples, 45);
 	assert_string_equal(finding_first(finding_at(&findings, 0), PARTY_THINGS)->name, "tcp :80");
 	findings_done(&findings);
