@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define SERVICE_DIRECTORY "/var/log/tsnap" /* of ../packaging/service/tsnap.conf */
-#define DAYS_US (7 * 24 * 3600 * US_PER_SECOND)
+#define WEEK_US (604800 * US_PER_SECOND)
 
 struct earlier_findings {
 	struct found_before before;
@@ -54,7 +54,7 @@ static int earlier_open(void *state, struct report *report)
 	struct earlier_findings *earlier = state;
 	const struct config *config = report->options;
 	int64_t until_us = config->replay ? config->part.from_us : clock_utc_us();
-	struct recording_part part = {.from_us = until_us - DAYS_US, .until_us = until_us};
+	struct recording_part part = {.from_us = until_us - WEEK_US, .until_us = until_us};
 	const char **replayed = config->replay ? config_replay_paths(config) : NULL;
 	struct error unsaid = {0};
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define APART_US (5 * 60 * US_PER_SECOND) /* a longer pause begins another time */
+#define APART_US (300 * US_PER_SECOND) /* a longer pause begins another time */
 #define DAYS 7
 #define NOON_HOUR 12
 

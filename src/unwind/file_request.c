@@ -478,7 +478,7 @@ int file_symbols_request(struct parser *parser, const struct elf_file *elf,
 int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes)
 {
 	const struct elf_file file = {.fd = fd};
-	struct file_begin_answer answer;
+	struct file_begin_answer answer = {0};
 	int err = kind_request(parser, (struct file_request){.kind = FILE_BEGIN}, &file, &answer);
 
 	if (err)

@@ -479,7 +479,7 @@ static bool rlock_read(struct thread_memory *memory, uint64_t address, uint64_t 
 static uint64_t rlock_find(const struct python_layout *layout, struct thread_memory *memory,
 			   uint64_t state, uint64_t semaphore, bool *read)
 {
-	uint64_t code, slots[SLOTS_MAX], words[RLOCK_WORDS], method[RLOCK_WORDS];
+	uint64_t code = 0, slots[SLOTS_MAX], words[RLOCK_WORDS], method[RLOCK_WORDS];
 	uint64_t frame = frame_of(layout, memory, state, &code);
 	uint64_t lines = code + layout->code_first_line;
 	int32_t locals, depth, count;
