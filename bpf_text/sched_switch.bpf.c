@@ -129,18 +129,27 @@ static inline void waits_count(struct thread_state *thread, __u64 now_ns)
 #ifdef KEEP_TOTALS
 	__u64 out_ns = thread->sched.out_ns;
 	__u32 state = thread->sched.state;
-	__u64 asleep_ns = 0;
+	__u64 asleep_ns = 0, wake_ns = thread->wake.wake_ns;
 
 #ifdef THREAD_SLOTS
 	/* The switch out was missed: of any thread; of one that ran when tsnap started, and was
 	 * woken since. Totals that lack time are not reported, false ones would be. Kernels before
 	 * 5.5 are spared this, as in record_stays(). */
-	if (thread->sched.in_ns > out_ns || (!state && thread->wake.wake_ns > out_ns &&
-					     !(thread->sched.known & SCHED_SWITCHED_OUT)))
+	if (thread->sched.in_ns > out_ns ||
+	    (!state && wake_ns > out_ns && !(thread->sched.known & SCHED_SWITCHED_OUT)))
 		return;
 #endif
 	if (state) {
+#ifdef THREAD_SLOTS
 		asleep_ns = sleep_end_ns(thread, now_ns) - out_ns;
+#else
+		/* sleep_end_ns() without its limit: kernels before 5.5 hide no wake-up, and this is
+		 * all that their verifiers take */
+		if (wake_ns > out_ns && wake_ns < now_ns)
+			asleep_ns = wake_ns - out_ns;
+		else if (wake_ns < thread->sched.in_ns)
+			asleep_ns = now_ns - out_ns;
+#endif
 		/* the barrier keeps the compiler from adding to an address that it chooses: 4.9
 		 * does not take one that was on the stack meanwhile */
 		if ((state & (STATE_DISK_BIT | STATE_NOLOAD_BIT)) == STATE_DISK_BIT) {
@@ -254,14 +263,21 @@ static inline void offcpu_add(struct thread_state *thread, __u64 asleep_ns, __u6
  * before the thread was first seen is not measured: nobody knows how long it was. */
 static inline void waits_end(struct thread_state *thread, struct task_struct *task, __u64 now_ns)
 {
-	__u64 out_ns = thread->sched.out_ns, runq_ns = out_ns;
+	__u64 out_ns = thread->sched.out_ns, wake_ns = thread->wake.wake_ns, runq_ns = out_ns;
 	int slept;
 
 	if (thread->sched.on_cpu) /* the switch out was missed */
 		return;
 	if (thread->sched.state) {
 		slept = thread->sched.known & SCHED_SWITCHED_OUT;
+#ifdef THREAD_SLOTS
 		runq_ns = sleep_end_ns(thread, now_ns);
+#else /* see waits_count() */
+		if (wake_ns > out_ns && wake_ns < now_ns)
+			runq_ns = wake_ns;
+		else if (wake_ns < thread->sched.in_ns)
+			runq_ns = now_ns; /* the wake-up was missed: a wait of unknown length */
+#endif
 		if (runq_ns > out_ns && slept)
 			offcpu_add(thread, runq_ns - out_ns, runq_ns);
 		if (runq_ns == out_ns && !slept)

@@ -154,15 +154,8 @@ static inline __u64 sleep_end_ns(const struct thread_state *thread, __u64 now_ns
 
 	if (wake_ns > out_ns && wake_ns < now_ns)
 		return wake_ns;
-#if defined(KERNEL_STACK_REGISTERS) && !defined(THREAD_SLOTS)
-	/* kernels before 5.5 hide no wake-up, and their verifiers take few ways through a program
-	 */
-	if (wake_ns >= thread->sched.in_ns)
-		return out_ns;
-#else
 	if (wake_ns >= thread->sched.in_ns && out_ns - wake_ns < ON_ITS_WAY_OUT_NS)
 		return out_ns;
-#endif
 	return now_ns;
 }
 
