@@ -287,11 +287,11 @@ static bool takes_busy_thread(const struct finding_case *of)
 }
 
 /* A server that waits for its clients alone has read all requests: it keeps the answer back until
- * another client speaks, as redis does for BLPOP. */
+ * another client speaks, as redis does for BLPOP. Datagrams may be lost, or refused in silence. */
 static bool waits_for_news(const struct finding_case *of)
 {
-	return root_waits(of, WAIT_AS_SERVER) &&
-	       !(waits_on_traits(of->sample->wait.on) & WAITS_FOR_ACCEPTANCE);
+	return root_waits(of, WAIT_AS_SERVER) && !(waits_on_traits(of->sample->wait.on) &
+						   (WAITS_FOR_ACCEPTANCE | WAITS_FOR_DATAGRAM));
 }
 
 /* A thread that waits for a process of this host has a chain, once that is found: samples before

@@ -24,6 +24,7 @@ static const struct {
 	{WAITS_ON_UNACCEPTED, false, WAITS_FOR_ACCEPTANCE},
 	{WAITS_ON_SIGCONT, true, WAITS_FOR_SIGCONT},
 	{WAITS_ON_LEFT, false, WAITS_FOR_NOBODY},
+	{WAITS_ON_UDP, false, WAITS_FOR_DATAGRAM},
 };
 
 unsigned int waits_on_traits(const char *waits_on)

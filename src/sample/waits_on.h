@@ -22,6 +22,8 @@ struct text;
 #define WAITS_ON_PEER " peer "
 #define WAITS_ON_UNACCEPTED " not accepted by "
 #define WAITS_ON_HOLDER " held by "
+/* What is before the address of a UDP socket. */
+#define WAITS_ON_UDP "udp "
 /* What is between a thread that took a lock and why it can't release it. */
 #define WAITS_ON_LEFT " a thread "
 /* What the name of a lock of the kernel ends with. */
@@ -33,7 +35,8 @@ enum waits_on_trait {
 	WAITS_FOR_PEER = 4,	  /* a process of this host is at the other end */
 	WAITS_FOR_ACCEPTANCE = 8, /* that process has not accepted the connection */
 	WAITS_FOR_SIGCONT = 16,
-	WAITS_FOR_NOBODY = 32, /* nobody can release the lock */
+	WAITS_FOR_NOBODY = 32,	 /* nobody can release the lock */
+	WAITS_FOR_DATAGRAM = 64, /* of a UDP socket: what was sent may be lost */
 };
 
 /* The traits of a text, or 0 for NULL. */

@@ -261,6 +261,9 @@ static const struct {
 	{"server", "likely", {{10, SCANS, 9 * SECOND_US, "S", .comm = "curl", .why = "client",
 		.waits_on = "tcp 10.0.0.2:80" WAITS_ON_UNACCEPTED, .kind = "socket", .sure = "likely", .root = "http",
 		.root_state = "S", .root_why = "loop"}}}, /* it does not accept it */
+	{"server", "likely", {{10, SCANS, 9 * SECOND_US, "S", .comm = "curl", .why = "dns",
+		.waits_on = "1 fd: udp 127.0.0.77:53 peer 7 named", .kind = "socket", .sure = "likely", .root = "named",
+		.root_state = "S", .root_why = "loop"}}}, /* it did not answer, or the datagram is lost */
 
 	{"kernel", "certain", {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}, {2, SCANS, 1000, "ON", .comm = "dd", .syscall = "write"}}},
 	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "dd", .syscall = "read"}}}, /* one of two CPUs */
