@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "recording/frame.h"
-#include "recording/csv_reader.h"
+#include "recording/struct_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,23 +17,48 @@
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
-static void text_value_add(struct text *rows, const char *value)
+struct host_row {
+	int64_t time_us, format, cpus, rate_hz, boot_us;
+	const char *version, *host, *kernel, *machine, *boot_id, *timezone, *command;
+};
+
+static const struct row_column columns[] = {
+	{"timestamp", ROW_TIME, offsetof(struct host_row, time_us)},
+	{"format", ROW_NUMBER, offsetof(struct host_row, format)},
+	{"version", ROW_TEXT, offsetof(struct host_row, version)},
+	{"host", ROW_TEXT, offsetof(struct host_row, host)},
+	{"kernel", ROW_TEXT, offsetof(struct host_row, kernel)},
+	{"machine", ROW_TEXT, offsetof(struct host_row, machine)},
+	{"cpus", ROW_COUNT, offsetof(struct host_row, cpus)},
+	{"rate_hz", ROW_COUNT, offsetof(struct host_row, rate_hz)},
+	{"boot_id", ROW_TEXT, offsetof(struct host_row, boot_id)},
+	{"boot_us", ROW_NUMBER, offsetof(struct host_row, boot_us)},
+	{"timezone", ROW_TEXT, offsetof(struct host_row, timezone)},
+	{"command", ROW_TEXT, offsetof(struct host_row, command)},
+};
+
+static bool row_complete(const void *row)
 {
-	text_add_char(rows, ',');
-	csv_text_add(rows, value);
+	return true;
 }
 
-static void boot_id_add(struct text *rows)
+static const struct host_row blank = {.host = "", .kernel = ""};
+
+static const struct row_kind kind = {.columns = columns,
+				     .count = sizeof(columns) / sizeof(columns[0]),
+				     .blank = &blank,
+				     .size = sizeof(blank),
+				     .complete = row_complete};
+
+static void boot_id_read(char *id, size_t size)
 {
 	int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
-	char id[64] = "";
-	ssize_t got = fd < 0 ? -1 : read(fd, id, sizeof(id) - 1);
+	ssize_t got = fd < 0 ? -1 : read(fd, id, size - 1);
 
 	if (fd >= 0)
 		close(fd);
 	id[got < 0 ? 0 : got] = '\0';
 	id[strcspn(id, "\n")] = '\0';
-	text_value_add(rows, id);
 }
 
 void recording_host_add(struct text *rows, int64_t time_us, const struct source_status *status,
@@ -42,70 +67,47 @@ void recording_host_add(struct text *rows, int64_t time_us, const struct source_
 	time_t seconds = time_us / US_PER_SECOND;
 	struct utsname system;
 	struct tm tm;
-	char time[CLOCK_ISO_SIZE], zone[16];
+	char boot_id[64], zone[16];
 
-	clock_format_iso(time_us, time);
+	boot_id_read(boot_id, sizeof(boot_id));
 	localtime_r(&seconds, &tm);
 	strftime(zone, sizeof(zone), "%z", &tm);
-	text_add_format(rows, "\"%s\",%d", time, FRAME_FORMAT);
-	text_value_add(rows, TSNAP_VERSION);
-	text_value_add(rows, status->host);
-	text_value_add(rows, status->kernel);
-	text_value_add(rows, uname(&system) ? "" : system.machine);
-	text_add_format(rows, ",%lld,%lld", (long long)status->cpus, (long long)status->rate_hz);
-	boot_id_add(rows);
-	text_add_format(rows, ",%lld", (long long)(clock_boot_ns() / NS_PER_US));
-	text_value_add(rows, zone);
-	text_value_add(rows, command);
-	text_add_char(rows, '\n');
-}
-
-/* Takes a field of the row by its column's name: columns may come in any order. */
-static void field_take(struct recording_host *host, const char *name, const char *value)
-{
-	int64_t number;
-
-	if (!strcmp(name, "host"))
-		snprintf(host->host, sizeof(host->host), "%s", value);
-	else if (!strcmp(name, "kernel"))
-		snprintf(host->kernel, sizeof(host->kernel), "%s", value);
-	else if (!strcmp(name, "cpus") && !csv_number_read(value, &number) && number > 0)
-		host->cpus = number;
-	else if (!strcmp(name, "rate_hz") && !csv_number_read(value, &number) && number > 0)
-		host->rate_hz = number;
-}
-
-static int record_read(struct csv_reader *reader, struct csv_field *fields, size_t *count,
-		       struct error *e)
-{
-	int more;
-
-	do
-		more = csv_read(reader, fields, count, e);
-	while (more == -EINTR);
-	return more;
+	struct_row_add(rows, &kind,
+		       &(struct host_row){.time_us = time_us,
+					  .format = FRAME_FORMAT,
+					  .version = TSNAP_VERSION,
+					  .host = status->host,
+					  .kernel = status->kernel,
+					  .machine = uname(&system) ? "" : system.machine,
+					  .cpus = (int64_t)status->cpus,
+					  .rate_hz = (int64_t)status->rate_hz,
+					  .boot_id = boot_id,
+					  .boot_us = clock_boot_ns() / NS_PER_US,
+					  .timezone = zone,
+					  .command = command});
 }
 
 void recording_host_read(struct recording_host *host, struct csv_input *input)
 {
-	struct csv_reader reader = {.fd = -1, .input = input, .name = ""};
-	struct csv_field *fields = memory_get(CSV_FIELDS_MAX * sizeof(*fields));
-	char *names[CSV_FIELDS_MAX] = {0};
-	size_t count = 0, name_count = 0;
+	struct struct_rows *rows = memory_get(sizeof(*rows));
+	struct host_row row = blank;
 	struct error e = {0};
+	int more;
 
-	if (record_read(&reader, fields, &count, &e) > 0)
-		for (; name_count < count; name_count++)
-			names[name_count] = memory_text(fields[name_count].text,
-							strlen(fields[name_count].text));
+	rows->kind = &kind;
+	rows->reader = (struct csv_reader){.fd = -1, .input = input, .name = ""};
+	do
+		more = struct_rows_read(rows, &row, &e);
+	while (more == -EINTR);
 	/* samples are replayed even if this row can't be read */
-	if (name_count && record_read(&reader, fields, &count, &e) > 0 && count == name_count)
-		for (size_t i = 0; i < count && names[i]; i++)
-			field_take(host, names[i], fields[i].text);
-	for (size_t i = 0; i < name_count; i++)
-		free(names[i]);
-	free(fields);
-	csv_done(&reader);
+	if (more > 0) {
+		snprintf(host->host, sizeof(host->host), "%s", row.host);
+		snprintf(host->kernel, sizeof(host->kernel), "%s", row.kernel);
+		host->cpus = row.cpus;
+		host->rate_hz = row.rate_hz;
+	}
+	struct_rows_done(rows);
+	free(rows);
 	error_done(&e);
 }
 
