@@ -24,7 +24,7 @@ const struct column_set column_sets[] = {
 	 "root_waits_on"},
 	{"psn", REPORT_COLUMNS_DEFAULT},
 	{"programs", PROGRAM_COLUMNS},
-	{"churn", "forks,execs,exits,dead_cpu_s"},
+	{"churn", "forks,execs,exits,dead_cpu_s,new_threads"},
 };
 const size_t column_set_count = sizeof(column_sets) / sizeof(column_sets[0]);
 

@@ -40,6 +40,9 @@ const struct column measure_columns[] = {
 	 AT(exits)},
 	{"dead_cpu_s", "DEAD_CPU_S", "CPU seconds of threads that ended, over their whole lives",
 	 KIND_THOUSANDTHS, ROLE_MEASURE, NEED_PROCESSES, 10, AT(dead_cpu_s)},
+	{"new_threads", "NEW_THREADS",
+	 "threads made in processes, by the name and user of the thread that made them", KIND_NUMBER,
+	 ROLE_MEASURE, NEED_PROCESSES, 11, AT(new_threads)},
 	{"threads", "THREADS", "threads of the group on average, as avg_thr; -: none", KIND_THREADS,
 	 ROLE_MEASURE, 0, 7, AT(avg_thr)},
 	{"on_thr", "ON", "of these: on a CPU", KIND_THREADS, ROLE_MEASURE, 0, 4, AT(state_thr[0])},
@@ -116,6 +119,7 @@ const struct column measure_sums[MEASURE_SUMS] = {
 	[SUM_EXECS] = SUM_OF(sums.execs, NEED_PROCESSES),
 	[SUM_EXITS] = SUM_OF(sums.exits, NEED_PROCESSES),
 	[SUM_DEAD_CPU_US] = SUM_OF(sums.dead_cpu_us, NEED_PROCESSES),
+	[SUM_NEW_THREADS] = SUM_OF(sums.new_threads, NEED_PROCESSES),
 };
 
 const size_t measure_column_count = sizeof(measure_columns) / sizeof(measure_columns[0]);
@@ -142,6 +146,7 @@ static void exact_fill(struct measures *measures, const union value *sums,
 	measures->forks = sums[SUM_FORKS].number;
 	measures->execs = sums[SUM_EXECS].number;
 	measures->exits = sums[SUM_EXITS].number;
+	measures->new_threads = sums[SUM_NEW_THREADS].number;
 }
 
 struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,

@@ -21,7 +21,7 @@ struct measures {
 	int64_t cpu_s, runq_s, dwait_s, sleep_s, dead_cpu_s; /* thousandths */
 	int64_t csw_per_s;				     /* hundredths */
 	int64_t runq_avg_us;
-	int64_t forks, execs, exits;
+	int64_t forks, execs, exits, new_threads;
 	/* of the group's parts (grid.c): threads in ON, RQ, D and S, in hundredths */
 	int64_t state_thr[MEASURE_STATES];
 	int64_t longest_ns; /* ABSENT: none waits */
@@ -41,6 +41,7 @@ enum measure_sum {
 	SUM_EXECS,
 	SUM_EXITS,
 	SUM_DEAD_CPU_US,
+	SUM_NEW_THREADS,
 	MEASURE_SUMS
 };
 

@@ -13,7 +13,7 @@ from growth import Room
 from harness import SLOW, START_S, Skip, case, check, wait_until
 
 TIMES = "cpu_s,runq_s,dwait_s,sleep_s,csw_per_s,runq_avg_us"
-CHURN = "forks,execs,exits,dead_cpu_s"
+CHURN = "forks,execs,exits,dead_cpu_s,new_threads"
 COUNT = 100 if SLOW == 1 else 30
 # An emulator can lose its own CPU between the readings of two clocks.
 ERROR = 0.05 if SLOW == 1 else 0.2
@@ -168,6 +168,8 @@ def forks_of_storm(ctx):
     exits, told = (sum(total(rows, column, comm=comm) for comm in comms) for column in ("exits", "cpu_s"))
     # other processes may have the same names
     check(exits >= int(done["forks"]), "%d exits of %s", exits, done["forks"])
+    made = sum(total(rows, "new_threads", comm=comm) for comm in comms)
+    check(int(done["threads"]) <= made <= int(done["threads"]) + 2, "%d new threads of %s", made, done["threads"])
     check(told >= 0.93 * used - 0.05, "%.3f s of CPU time, the kernel counts %.2f for %s", told, used, done)
 
 
