@@ -198,6 +198,13 @@ bool avoids_process(int64_t id)
 	return process_avoided(id, ANSWER_NS);
 }
 
+bool avoids_process_file(int64_t id, const char *name)
+{
+	if (strcmp(name, "comm") && strcmp(name, "wchan"))
+		return avoids_process(id);
+	return given_up_count && given_up_find(id);
+}
+
 bool avoid_waits_for_map(const char *name)
 {
 	static const char *const names[] = {"maps", "smaps",   "pagemap", "map_files",

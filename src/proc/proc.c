@@ -45,7 +45,7 @@ static int path_build(char path[PATH_MAX], const char *root, int64_t pid, int64_
 {
 	int length;
 
-	if (avoids_process(pid ? pid : tid))
+	if (avoids_process_file(pid ? pid : tid, name))
 		return -ETIMEDOUT;
 	if (pid)
 		length = snprintf(path, PATH_MAX, "%s/%lld/task/%lld/%s", root, (long long)pid,
