@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/findings.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/names.h"
 #include "report/value.h"
 #include "sample/wait_rule.h"
@@ -11,28 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES_LEAST 4	    /* fewer may be chance */
-#define QUIET_PERCENT 20    /* of a CPU: what a process does that does nothing for those who wait */
-#define BUSY_PERCENT 85	    /* CPUs are full from here on: interrupts are of no thread */
-#define BUSY_THREAD 80	    /* percent of a CPU, or it waits for something, too */
-#define PRIORITY_PATIENT 30 /* nice 10; idle is more */
-#define SHORT_US 20000	    /* waits that nobody notices */
-#define LATE_US 100000	    /* an answer that a user notices */
-#define LOCK_LEAST 200 /* per mille of the time that short waits for locks are a problem from */
-#define LONG_US US_PER_SECOND	/* unanswered, stopped or in D for that long is no service time */
-#define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
-#define SLOW_AGE_US 10000	/* half of 20 ms: a request that is seen is half over */
-#define SLOW_FLASH_US 2500	/* the same of a device that has no rotating disks */
+#define QUIET_PERCENT 20 /* of a CPU: what a process does that does nothing for those who wait */
 #define AGE_STEPS 4
 #define LIMIT_PERCENT 75     /* of an I/O limit that counts as exhausted */
 #define THROTTLED_PERCENT 80 /* of the time, and so nearly all waits are for the quota */
-#define REFUSED_LEAST 2	     /* connections in an interval */
-#define FORKS_LEAST 10000    /* a second and CPU, in hundredths */
-#define NEW_THREADS_LEAST 50000
-#define SWITCHES_LEAST 5000000
-#define CPUS_ASSUMED 2	  /* where their number is not known */
-#define THREADS_LEAST 500 /* made more than ended a second, in hundredths */
-#define UNSEEN_LEAST 250  /* per mille of the time */
 #define FINDINGS_MAX 4096
 #define VIRTUAL_CPU "anon_inode:kvm-vcpu"
 
@@ -61,821 +42,6 @@ struct finding_holder {
 static const struct column age_column = {
 	"io_age", "IO_AGE",   "", KIND_NUMBER,
 	ROLE_KEY, NEED_BLOCK, 0,  offsetof(struct sample, io.bytes)};
-
-/* Cases ---------------------------------------------------------------------------------------- */
-
-static bool is_text(const char *text, const char *word)
-{
-	return text && word && !strcmp(text, word);
-}
-
-/* True if the root waits as a trait of enum wait_rule_trait says. */
-static bool root_waits(const struct finding_case *of, enum wait_rule_trait how)
-{
-	return wait_class_traits(of->root.why) & how;
-}
-
-/* True if a thread that waits for the link's kind waits for a lock. */
-static bool is_lock(enum edge_kind link)
-{
-	return edge_kinds[link].lock_add;
-}
-
-static bool is_asleep(const struct finding_case *of)
-{
-	return of->root.state == STATE_SLEEP || of->root.state == STATE_DISK;
-}
-
-/* The kind whose name ends (at_end) or begins the text; EDGE_NONE: none. */
-static enum edge_kind kind_beside(const char *text, size_t length, bool at_end)
-{
-	if (at_end && length && text[length - 1] == *EDGE_DOUBT)
-		length--;
-	for (int kind = EDGE_NONE + 1; kind < EDGE_KIND_COUNT; kind++) {
-		size_t name = strlen(edge_kinds[kind].name);
-
-		if (length >= name &&
-		    !memcmp(at_end ? text + length - name : text, edge_kinds[kind].name, name))
-			return (enum edge_kind)kind;
-	}
-	return EDGE_NONE;
-}
-
-/* Reads the links before and after the last thread from the chain: "a socket> b io> sda". The name
- * of that thread is known, so other names can't be taken for links. */
-static void chain_read(struct finding_case *of)
-{
-	const char *chain = of->sample->chain.text, *name = of->root.comm ? of->root.comm : "?",
-		   *at, *last = NULL;
-	size_t length = strlen(name);
-
-	if (length > 2 && !strcmp(name + length - 2, " " EDGE_DOUBT))
-		length -= 2;
-	if (!chain)
-		return;
-	if (!of->rooted && !strncmp(chain, name, length))
-		last = chain;
-	/* what is after a link that ends the chain may have the root's name, as a thread on a CPU
-	 */
-	for (at = chain; of->rooted && (at = strstr(at, "> ")); at += 2)
-		if (!strncmp(at + 2, name, length) && (at[2 + length] == ' ' || !at[2 + length]) &&
-		    !(edge_kinds[kind_beside(chain, (size_t)(at - chain), true)].traits &
-		      ENDS_CHAIN))
-			last = at + 2;
-	if (!last)
-		return;
-	if (of->rooted)
-		of->link = kind_beside(chain, (size_t)(last - 2 - chain), true);
-	last += length;
-	if (*last != ' ')
-		return;
-	of->end = kind_beside(last + 1, strlen(last + 1), false);
-	if (edge_kinds[of->end].traits & ENDS_CHAIN)
-		of->thing = last + 1 + strlen(edge_kinds[of->end].name) + strlen("> ");
-	/* which of a device and those below it is slow the chain does not tell */
-	if (of->end == EDGE_IO)
-		of->thing = name_transient(of->thing, strcspn(of->thing, " "));
-}
-
-/* True for a thread that waits for itself, as for a mutex that it has locked. */
-static bool ends_in_itself(const struct sample *sample)
-{
-	return sample->chain.depth == 0 && (is_text(sample->chain.root.why, ROOT_DEADLOCK) ||
-					    is_text(sample->chain.root.why, ROOT_CYCLE));
-}
-
-static struct finding_case case_of(const struct sample *sample, int64_t samples, int64_t weight_us)
-{
-	struct finding_case of = {
-		.sample = sample,
-		.samples = samples,
-		.weight_us = weight_us,
-		.rooted = sample->chain.text && sample->chain.depth != ABSENT &&
-			  (sample->chain.depth > 0 || ends_in_itself(sample)) &&
-			  (sample->chain.root.comm || sample->chain.root.pid != ABSENT),
-	};
-
-	of.root = of.rooted ? sample->chain.root
-			    : (struct sample_root){.tid = sample->thread.tid,
-						   .pid = sample->thread.pid,
-						   .state = sample->now.state,
-						   .comm = sample->thread.comm,
-						   .why = sample->wait.why,
-						   .waits_on = sample->wait.on,
-						   .syscall = sample->call.name};
-	if (of.rooted)
-		of.link = sample->chain.depth <= 1 ? edge_kind_of(sample->blocker.kind) : EDGE_NONE;
-	chain_read(&of);
-	return of;
-}
-
-/* True if the edges call it certain who or what is waited for. */
-static bool case_is_certain(const struct finding_case *of)
-{
-	const struct sample *sample = of->sample;
-
-	if (of->rooted)
-		return is_text(of->root.why, ROOT_DEADLOCK) ||
-		       (sample->chain.depth == 1 && is_text(sample->blocker.sure, "certain"));
-	return !(edge_kinds[of->end].traits & NEVER_CERTAIN) && of->root.state != STATE_SLEEP;
-}
-
-/* Conditions of cases -------------------------------------------------------------------------- */
-
-static bool takes_deadlock(const struct finding_case *of)
-{
-	return of->rooted && is_text(of->root.why, ROOT_DEADLOCK);
-}
-
-static bool takes_cycle(const struct finding_case *of)
-{
-	return of->rooted && is_text(of->root.why, ROOT_CYCLE) && is_lock(of->link);
-}
-
-static bool takes_stopped(const struct finding_case *of)
-{
-	return of->rooted && (of->root.state == STATE_STOPPED ||
-			      waits_on_traits(of->root.waits_on) & WAITS_FOR_THAW);
-}
-
-/* A thread that waits for a lock which nobody can release, and not for itself. */
-static bool takes_lost_lock(const struct finding_case *of)
-{
-	return !of->rooted && of->root.state == STATE_SLEEP &&
-	       waits_on_traits(of->root.waits_on) & WAITS_FOR_NOBODY;
-}
-
-static bool takes_quota(const struct finding_case *of)
-{
-	return of->root.state == STATE_RQ && of->end == EDGE_QUOTA && *of->thing == '/';
-}
-
-static bool takes_budget(const struct finding_case *of)
-{
-	return of->root.state == STATE_RQ && of->end == EDGE_QUOTA;
-}
-
-/* True if the root waits for a connection, or as an event loop for its clients. Threads that wait
- * for its lock meanwhile have no work either: workers take turns with it. */
-static bool has_no_work(const struct finding_case *of)
-{
-	/* a call without a rule of its own reads what a client sends */
-	return root_waits(of, WAIT_AS_SERVER) &&
-	       (!of->root.syscall || wait_rule_of_call(of->root.syscall));
-}
-
-static bool takes_lock(const struct finding_case *of)
-{
-	return of->rooted && is_lock(of->link) && !is_text(of->root.why, ROOT_CYCLE) &&
-	       !(of->sample->chain.depth == 1 && has_no_work(of));
-}
-
-static bool takes_memory(const struct finding_case *of)
-{
-	return waits_on_traits(of->root.waits_on) & WAITS_FOR_MEMORY;
-}
-
-/* A thread whose chain does not end at a device waits for something else, though it has a request
- * in flight. */
-static const char *device_of(const struct finding_case *of)
-{
-	return of->end == EDGE_IO		      ? of->thing
-	       : of->rooted || of->sample->chain.text ? NULL
-						      : of->sample->io.dev;
-}
-
-static bool takes_disk(const struct finding_case *of)
-{
-	return is_asleep(of) && device_of(of);
-}
-
-/* True if a thread waits for its child, which no scan may have seen: in vfork(2), or clone(2) as
- * posix_spawn(3) calls it. */
-static bool waits_for_child(const struct finding_case *of)
-{
-	const struct wait_rule *rule =
-		of->root.syscall ? wait_rule_of_call(of->root.syscall) : NULL;
-
-	return edge_kind_of(of->sample->blocker.kind) == EDGE_CHILD ||
-	       (rule && rule->kind == WAIT_PROCESS);
-}
-
-/* A thread in D that has no request at a device, or not yet, and waits for no thread. */
-static bool takes_unready(const struct finding_case *of)
-{
-	return !of->rooted && of->root.state == STATE_DISK && !waits_for_child(of);
-}
-
-static bool takes_file(const struct finding_case *of)
-{
-	return !of->rooted && of->root.state == STATE_SLEEP && root_waits(of, WAIT_FOR_FILE);
-}
-
-static bool takes_sleeper(const struct finding_case *of)
-{
-	return of->rooted && of->root.state == STATE_SLEEP && root_waits(of, WAIT_FOR_TIME);
-}
-
-static bool takes_cpus(const struct finding_case *of)
-{
-	return of->root.state == STATE_RQ;
-}
-
-static bool takes_busy_thread(const struct finding_case *of)
-{
-	return of->rooted && of->root.state == STATE_ON;
-}
-
-/* A server that waits for its clients alone has read all requests: it keeps the answer back until
- * another client speaks, as redis does for BLPOP. Datagrams may be lost, or refused in silence. */
-static bool waits_for_news(const struct finding_case *of)
-{
-	return root_waits(of, WAIT_AS_SERVER) && !(waits_on_traits(of->sample->wait.on) &
-						   (WAITS_FOR_ACCEPTANCE | WAITS_FOR_DATAGRAM));
-}
-
-/* A thread that waits for a process of this host has a chain, once that is found: samples before
- * that are no wait of their own. */
-static bool takes_server(const struct finding_case *of)
-{
-	if (of->rooted)
-		return !is_text(of->root.why, ROOT_CYCLE) && !waits_for_news(of);
-	return of->root.state == STATE_SLEEP && root_waits(of, WAIT_AS_CLIENT) &&
-	       of->root.waits_on && !(waits_on_traits(of->root.waits_on) & WAITS_FOR_PEER);
-}
-
-static bool takes_kernel(const struct finding_case *of)
-{
-	return of->root.state == STATE_ON && (of->root.syscall || of->sample->thread.kthread == 1);
-}
-
-static bool takes_none(const struct finding_case *of)
-{
-	(void)of;
-	return false;
-}
-
-/* Keys and things of cases --------------------------------------------------------------------- */
-
-static uint64_t text_key(const char *text)
-{
-	return text ? hash_bytes(text, strlen(text)) : 0;
-}
-
-static uint64_t key_one(const struct finding_case *of)
-{
-	(void)of;
-	return 1;
-}
-
-static uint64_t key_pid(const struct finding_case *of)
-{
-	return (uint64_t)of->root.pid;
-}
-
-static uint64_t key_tid(const struct finding_case *of)
-{
-	return (uint64_t)of->root.tid;
-}
-
-/* Texts of things, which differ by case: a report is made in one thread. */
-static const char *thing_end(const struct finding_case *of)
-{
-	return of->thing;
-}
-
-static uint64_t key_end(const struct finding_case *of)
-{
-	return text_key(of->thing);
-}
-
-static uint64_t key_device(const struct finding_case *of)
-{
-	return text_key(device_of(of));
-}
-
-static const char *thing_waits_on(const struct finding_case *of)
-{
-	return of->root.waits_on;
-}
-
-static uint64_t key_waits_on(const struct finding_case *of)
-{
-	return text_key(of->root.waits_on);
-}
-
-/* The lock that a thread waits for itself; that of others in its chain is not known by name. */
-static const char *thing_lock(const struct finding_case *of)
-{
-	static struct text text;
-	const struct edge_kind_row *kind = &edge_kinds[of->link];
-
-	text_clear(&text);
-	if (of->sample->chain.depth == 1)
-		kind->lock_add(of->sample, kind->name, &text);
-	return text.length ? text_string(&text) : NULL;
-}
-
-/* Locks of one kind in one process are one finding: threads that hand locks on among each other
- * share their problem. A lock that processes share is one by its name. */
-static uint64_t key_lock(const struct finding_case *of)
-{
-	const char *lock = edge_kinds[of->link].traits & LOCK_OF_HOST ? thing_lock(of) : NULL;
-
-	return lock ? text_key(lock) : hash_u64((uint64_t)of->root.pid) + (uint64_t)of->link;
-}
-
-/* What a thread in D waits for: its own words, or the call and its file. */
-static const char *thing_unready(const struct finding_case *of)
-{
-	static struct text text;
-	const char *file = of->sample->file.name;
-
-	if (of->root.waits_on && *of->root.waits_on != '/')
-		return of->root.waits_on;
-	if (!of->root.syscall) /* a kernel thread, or a page fault that was soon over */
-		return of->root.waits_on ? of->root.waits_on : "no known system call";
-	text_clear(&text);
-	text_add_string(&text, of->root.syscall);
-	if (file)
-		text_add_format(&text, " %s", file);
-	return text_string(&text);
-}
-
-/* Waits in the same call are one finding, whatever the file; those of which nothing is known are
- * one for each program. */
-static uint64_t key_unready(const struct finding_case *of)
-{
-	if (of->root.waits_on && *of->root.waits_on != '/')
-		return text_key(of->root.waits_on);
-	return text_key(of->root.syscall ? of->root.syscall : of->root.comm);
-}
-
-/* The other end of a connection to another host, or to a process that is not known. */
-static const char *thing_server(const struct finding_case *of)
-{
-	static const char one[] = "1 fd: ";
-	const char *text = of->rooted ? NULL : of->sample->wait.onsum;
-
-	return text && !strncmp(text, one, strlen(one)) ? text + strlen(one) : text;
-}
-
-/* A server that has a process for each client is one finding by its name. */
-static uint64_t key_server(const struct finding_case *of)
-{
-	if (!of->rooted)
-		return text_key(thing_server(of));
-	return of->root.tid == of->root.pid ? text_key(of->root.comm) : key_pid(of);
-}
-
-static const char *thing_call(const struct finding_case *of)
-{
-	return of->root.syscall ? of->root.syscall : "kernel threads";
-}
-
-/* Conditions of sums --------------------------------------------------------------------------- */
-
-static int64_t per_mille(const struct findings *findings, int64_t us)
-{
-	return ratio(us, 1000, findings->total_us);
-}
-
-/* True if the party is one thread. */
-static bool is_one(const struct finding *finding, enum finding_party party)
-{
-	const struct finding_name *first = finding_first(finding, party);
-
-	return finding->parties[party].count == 1 && first->threads <= 1;
-}
-
-static bool is_enough(const struct finding *finding, const struct findings *findings)
-{
-	return finding->samples >= SAMPLES_LEAST &&
-	       per_mille(findings, finding->weight_us) >= FINDING_SHARE_LEAST &&
-	       ratio(finding->weight_us, 10, findings->elapsed_us) >= 1;
-}
-
-/* Average number of threads, in hundredths. */
-static int64_t threads_of(const struct findings *findings, int64_t us)
-{
-	return ratio(us, 100, findings->elapsed_us);
-}
-
-/* Time that CPUs were busy, also for threads that a filter left out. */
-int64_t findings_busy_us(const struct findings *findings)
-{
-	int64_t busy_us = findings->status->busy_us;
-
-	return busy_us == ABSENT || busy_us < findings->on_us ? findings->on_us : busy_us;
-}
-
-/* True as well if it is not known how many CPUs there are, as of a CSV. */
-static bool cpus_are_full(const struct findings *findings)
-{
-	return findings->cpus == ABSENT ||
-	       ratio(findings_busy_us(findings), 100, findings->cpus * findings->elapsed_us) >=
-		       BUSY_PERCENT;
-}
-
-/* What samples show is doubtful unless the kernel counted the group as throttled meanwhile, which a
- * recording does not tell. */
-static bool holds_quota(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings) && (finding->quota || findings->status->quotas_more ||
-						!findings->source || !findings->source->host);
-}
-
-static bool holds_deadlock(const struct finding *finding, const struct findings *findings)
-{
-	(void)findings;
-	return finding->samples >= SAMPLES_LEAST && finding->longest_us >= LATE_US;
-}
-
-static bool holds_long(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings) && finding->longest_us >= LONG_US;
-}
-
-/* Stopped for most of that time, and not now and then, as by strace. */
-static bool holds_stopped(const struct finding *finding, const struct findings *findings)
-{
-	int64_t longest_us = finding->longest_us < findings->elapsed_us ? finding->longest_us
-									: findings->elapsed_us;
-
-	return holds_long(finding, findings) && finding->weight_us * 2 >= longest_us;
-}
-
-static bool holds_enough(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings);
-}
-
-/* Short waits for a lock are a problem only if they are much of the time, as those for a GIL. */
-static bool holds_lock(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings) &&
-	       (finding->longest_us >= SHORT_US ||
-		per_mille(findings, finding->weight_us) >= LOCK_LEAST);
-}
-
-/* A holder without a CPU, whose priority is less than that of a thread that waits for it. */
-static bool holds_inversion(const struct finding *finding, const struct findings *findings)
-{
-	return holds_lock(finding, findings) && finding_doing(finding) == STATE_RQ &&
-	       finding->waiter_priority != ABSENT &&
-	       finding->holder_priority > finding->waiter_priority;
-}
-
-static bool holds_io_limit(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings) && finding->limit;
-}
-
-static bool holds_slow_disk(const struct finding *finding, const struct findings *findings)
-{
-	const struct finding_name *device = finding_first(finding, PARTY_THINGS);
-	const struct source *source = findings->source;
-	bool flash = source && source->host && device &&
-		     source->host->rotates(source, device->name) == 0;
-
-	return is_enough(finding, findings) &&
-	       finding_age_us(finding) >= (flash ? SLOW_FLASH_US : SLOW_AGE_US);
-}
-
-static bool holds_stuck(const struct finding *finding, const struct findings *findings)
-{
-	(void)findings;
-	return finding->samples >= SAMPLES_LEAST && finding->longest_us >= LONG_US;
-}
-
-static bool holds_noticed(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings) && finding->longest_us >= SHORT_US;
-}
-
-static int64_t priority_of(const struct findings *findings, const struct finding_name *name)
-{
-	const struct source *source = findings->source;
-
-	return source && source->host && name && name->tid != ABSENT
-		       ? source->host->priority(source, name->tid)
-		       : ABSENT;
-}
-
-/* Time of those who may wait: their low priority says that nobody is in a hurry for them. */
-static int64_t patient_us(const struct finding *finding, const struct findings *findings)
-{
-	const struct keyed *waiters = &finding->parties[PARTY_WAITERS];
-	int64_t us = 0;
-
-	for (size_t i = 0; i < waiters->count; i++) {
-		const struct finding_name *name = (struct finding_name *)waiters->rows + i;
-
-		if (priority_of(findings, name) >= PRIORITY_PATIENT)
-			us = sum(us, name->weight_us);
-	}
-	return us;
-}
-
-static bool holds_cpus(const struct finding *finding, const struct findings *findings)
-{
-	int64_t rq_us = findings->rq_us - patient_us(finding, findings);
-
-	return is_enough(finding, findings) && cpus_are_full(findings) &&
-	       threads_of(findings, rq_us) >= 30 &&
-	       ratio(rq_us, 10, findings->on_us + findings->rq_us) >= 1;
-}
-
-/* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
-int64_t finding_busy(const struct finding *finding, const struct findings *findings)
-{
-	const struct finding_name *culprit = finding_first(finding, PARTY_CULPRITS);
-	const uint64_t *on_us =
-		culprit ? index_find(&findings->busy, (uint64_t)culprit->tid) : NULL;
-
-	return on_us ? ratio((int64_t)*on_us, 100, findings->elapsed_us) : ABSENT;
-}
-
-/* A thread with a CPU of its own waits for none, wherever others run. */
-static bool holds_uneven_cpus(const struct finding *finding, const struct findings *findings)
-{
-	return holds_noticed(finding, findings) && !cpus_are_full(findings) &&
-	       threads_of(findings, findings->rq_us) >= 50 &&
-	       ratio(findings->rq_us, 4, findings->on_us + findings->rq_us) >= 1;
-}
-
-static bool holds_busy_thread(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings) && finding_busy(finding, findings) >= BUSY_THREAD &&
-	       (threads_of(findings, finding->weight_us) >= 100 || finding->longest_us >= LATE_US);
-}
-
-static bool holds_server(const struct finding *finding, const struct findings *findings)
-{
-	return holds_long(finding, findings) && finding->longest_us < IDLE_US;
-}
-
-static bool holds_kernel(const struct finding *finding, const struct findings *findings)
-{
-	return is_enough(finding, findings) && cpus_are_full(findings) &&
-	       findings->kernel_us * 2 >= findings_busy_us(findings);
-}
-
-static int64_t cpus_of(const struct findings *findings)
-{
-	return findings->cpus == ABSENT ? CPUS_ASSUMED : findings->cpus;
-}
-
-static bool holds_forks(const struct finding *finding, const struct findings *findings)
-{
-	return finding->rate >= FORKS_LEAST * cpus_of(findings);
-}
-
-static bool holds_new_threads(const struct finding *finding, const struct findings *findings)
-{
-	return finding->rate >= NEW_THREADS_LEAST * cpus_of(findings);
-}
-
-/* CPUs with time to spare can afford it. */
-static bool holds_switches(const struct finding *finding, const struct findings *findings)
-{
-	return findings->cpus != ABSENT && cpus_are_full(findings) &&
-	       finding->rate >= SWITCHES_LEAST * findings->cpus;
-}
-
-static bool holds_listen(const struct finding *finding, const struct findings *findings)
-{
-	(void)findings;
-	return finding->samples >= REFUSED_LEAST;
-}
-
-static bool holds_threads(const struct finding *finding, const struct findings *findings)
-{
-	int64_t grown = findings->threads_last - findings->threads_first;
-	int64_t average = findings->thread_scans ? findings->threads_sum / findings->thread_scans -
-							   findings->threads_first
-						 : 0;
-
-	/* a burst, as of a start, is no growth: threads that grow all the time are on average half
-	 * as many more as at the end */
-	return finding->rate >= THREADS_LEAST && findings->elapsed_us >= 2 * LONG_US &&
-	       findings->threads_jump * 2 <= grown && average * 3 >= grown &&
-	       average * 3 <= grown * 2;
-}
-
-static bool holds_unseen(const struct finding *finding, const struct findings *findings)
-{
-	return per_mille(findings, finding->weight_us) >= UNSEEN_LEAST &&
-	       threads_of(findings, finding->weight_us) >= 50;
-}
-
-/* True if a thread that waits is in the limit's group, or that is not known. */
-static bool limit_is_of(const struct source_io_limit *limit, const struct finding *finding,
-			const struct findings *findings)
-{
-	const struct keyed *waiters = &finding->parties[PARTY_WAITERS];
-	const struct source *source = findings->source;
-
-	if (!source || !source->host)
-		return true;
-	for (size_t i = 0; i < waiters->count; i++)
-		if (source->host->io_group_has(
-			    source, ((struct finding_name *)waiters->rows)[i].tid, limit->path))
-			return true;
-	return false;
-}
-
-/* A limit of which that many percent are used up, of the finding's device if that is known; NULL:
- * none. */
-static const struct source_io_limit *limit_of(const struct finding *finding,
-					      const struct findings *findings, int64_t percent)
-{
-	const struct finding_name *device =
-		finding->row->thing == device_of ? finding_first(finding, PARTY_THINGS) : NULL;
-	const struct source_status *status = findings->status;
-
-	for (size_t i = 0; i < status->io_limit_count; i++) {
-		const struct source_io_limit *limit = &status->io_limits[i];
-		int64_t allowed = ratio(limit->limit, findings->elapsed_us, US_PER_SECOND);
-
-		if ((!device || is_text(device->name, limit->device)) && allowed > 0 &&
-		    ratio(limit->used, 100, allowed) >= percent &&
-		    limit_is_of(limit, finding, findings))
-			return limit;
-	}
-	return NULL;
-}
-
-/* Doubts --------------------------------------------------------------------------------------- */
-
-/* Of what is concluded from counts, which do not say whom they are of; and of devices, whose
- * requests may be old because many are made at once. */
-static bool always_in_doubt(const struct finding *finding, const struct findings *findings)
-{
-	(void)finding;
-	(void)findings;
-	return true;
-}
-
-/* The priority is that of one of those who wait. */
-static bool several_in_doubt(const struct finding *finding, const struct findings *findings)
-{
-	(void)findings;
-	return !is_one(finding, PARTY_WAITERS);
-}
-
-/* A limit that is not used up may hold requests back as well, for some of the time. */
-static bool requests_in_doubt(const struct finding *finding, const struct findings *findings)
-{
-	for (size_t i = 0; i < findings->status->absent_count; i++)
-		if (findings->status->absent[i].needs & NEED_BLOCK)
-			return true;
-	return limit_of(finding, findings, 0);
-}
-
-/* The rows. A case belongs to the first row that takes it. If that row does not hold for the sum of
- * the finding's cases, the next row with the same condition of cases decides; if none holds, they
- * are no problem. What looks alike but is no problem stands above each row. */
-/* clang-format off */
-const struct finding_row finding_rows[] = {
-	/* a cycle that a timeout or a signal may end (root_why: cycle) */
-	{"deadlock", "threads that hold locks wait for each other, for ever", "locks", true, false, takes_deadlock, key_tid, NULL, holds_deadlock, NULL,
-	 "{waiters} {wait} in a deadlock, for ever|; {longest} so far",
-	 "--chains"},
-	/* a lock whose holder is at work */
-	{"lost_lock", "threads wait for a lock that nobody can release", "locks", true, false, takes_lost_lock, key_waits_on, thing_waits_on, holds_deadlock, always_in_doubt,
-	 "{waiters} {wait} for a lock that nobody can release|: {thing}|; {longest} so far",
-	 "-g comm,pid,waits_on,start_time --filter why=lock"},
-	/* processes that request something of each other, and hold no lock */
-	{"cycle", "processes wait for requests of each other", "locks", true, false, takes_cycle, key_tid, NULL, holds_long, always_in_doubt,
-	 "{waiters} {wait} for each other, in a cycle|, {for} so far",
-	 "--chains"},
-	/* a stopped job that nobody waits for; a debugger's short stops */
-	{"stopped", "threads wait for a process that is stopped or traced", "stopped processes", true, false, takes_stopped, key_pid, NULL, holds_stopped, NULL,
-	 "{waiters} {wait} for {culprit}, which {doing}|, {for}",
-	 "{process}"},
-	/* a group that is throttled while nobody in it has to wait for long */
-	{"quota", "threads wait for the CPU quota of their control group", "quotas", false, false, takes_quota, key_end, thing_end, holds_quota, NULL,
-	 "{waiters} {wait} for the CPU quota of {thing}|{throttled}|{symptoms}",
-	 "--cgroup {thing} -g comm,state,runq_why"},
-	/* real-time threads that stay within their budget */
-	{"budget", "threads wait because their real-time or deadline budget is used up", "quotas", false, false, takes_budget, key_end, thing_end, holds_enough, NULL,
-	 "{waiters} {wait} because the {thing} is used up|; {longest} at most|{symptoms}",
-	 "-g comm,state,runq_why,policy"},
-	/* a holder in a run queue whose priority is that of who waits */
-	{"inversion", "threads wait for one of lower priority, which gets no CPU", "locks", true, false, takes_lock, key_lock, thing_lock, holds_inversion, several_in_doubt,
-	 "{waiters} {wait} for {culprit}, whose priority is lower|: {priorities}|; it {doing}|; it has {thing}|; {longest} at most",
-	 "-p {pid} -g comm,state,priority,cpu,chain"},
-	/* a busy lock that is held for less than anybody notices */
-	{"lock", "threads wait for the holder of a lock", "locks", true, false, takes_lock, key_lock, thing_lock, holds_lock, NULL,
-	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
-	 "{process}"},
-	/* page cache that kswapd alone reclaims */
-	{"memory", "threads wait for memory: reclaim, swap, a limit", "memory", false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough, NULL,
-	 "{waiters} {wait} for memory: {thing}|; {longest} at most|{symptoms}",
-	 "-g comm,waits_on,kfuncs --filter state=D"},
-	/* a limit that is set and not used up */
-	{"io_limit", "threads wait for a device because of an I/O limit", "disks", false, false, takes_disk, key_device, device_of, holds_io_limit, always_in_doubt,
-	 "{waiters} {wait} for {thing}, held back by the I/O limit {limit}|{symptoms}",
-	 "-g cgroup,comm,io_dev,io_op --filter state=D"},
-	/* a device that is busy with many quick requests */
-	{"slow_disk", "threads wait for a device that answers late", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk, always_in_doubt,
-	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{others}|{symptoms}",
-	 "-g comm,filename,io_dev,io_op --filter state=D"},
-	/* a few reads of a program that starts */
-	{"disk", "threads wait for a device that is busy", "disks", false, false, takes_disk, key_device, device_of, holds_enough, always_in_doubt,
-	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
-	 "-g comm,filename,io_dev,io_op --filter state=D"},
-	/* a limit of another group: the kernel does not say whom it holds back */
-	{"io_limit", "threads wait for a device because of an I/O limit", "disks", false, false, takes_unready, key_unready, thing_unready, holds_io_limit, always_in_doubt,
-	 "{waiters} {wait}, held back by the I/O limit {limit}|, in {thing}",
-	 "-g cgroup,comm,syscall,io_dev --filter state=D"},
-	/* waits in D that end and begin again, as of a copy */
-	{"stuck", "threads stay in D, for a second and longer", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_stuck, NULL,
-	 "{waiters} {wait} in D, {for} so far: {thing}",
-	 "-g comm,pid,syscall,waits_on,wchan,kfuncs --filter state=D"},
-	/* short locks of the kernel */
-	{"d_wait", "threads wait in D, but not for a request of their own to a device", "waits in D", false, false, takes_unready, key_unready, thing_unready, holds_noticed, requests_in_doubt,
-	 "{waiters} {wait} in D, but not for a request of their own to a device: {things}|; {longest} at most",
-	 "-g comm,syscall,waits_on,wchan,kfuncs --filter state=D"},
-	/* a server of files, or of page faults, that answers soon */
-	{"file", "threads wait for a file, or a page of memory, that a process serves", "files", false, false, takes_file, key_unready, thing_unready, holds_noticed, NULL,
-	 "{waiters} {wait} for a file or a page of memory|, {longest} at most: {things}",
-	 "-g comm,pid,syscall,filename,state_us"},
-	/* a thread that polls for work while nobody waits for it */
-	{"sleeper", "threads wait for one that sleeps on a timer", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed, NULL,
-	 "{waiters} {wait} for {culprit}, which sleeps on a timer|{unaccepted}|; {longest} at most|{symptoms}",
-	 "-p {pid} -a --stacks"},
-	/* a queue that is short beside the work that is done */
-	{"cpus", "threads wait for a CPU", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus, NULL,
-	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",
-	 "--on-cpu"},
-	/* wake-ups that meet on one CPU */
-	{"uneven_cpus", "threads wait for a CPU while others are idle", "CPUs", false, false, takes_cpus, key_one, NULL, holds_uneven_cpus, always_in_doubt,
-	 "{waiters} {wait} for a CPU while CPUs are idle|, behind {culprit}|; {longest} at most|{symptoms}",
-	 "-g comm,cpu,state,cpus_allowed_list"},
-	/* a server that works for its clients, with time to spare */
-	{"busy_thread", "threads wait for one that is on a CPU all the time", "servers", true, false, takes_busy_thread, key_tid, NULL, holds_busy_thread, NULL,
-	 "{waiters} {wait} for {culprit}, which is at {busy} of a CPU|{unaccepted}|; {longest} at most|{symptoms}",
-	 "-p {pid} --on-cpu --stacks"},
-	/* requests that are answered; clients that wait for news, or have waited for hours */
-	{"server", "threads wait for a process that does not answer", "servers", true, false, takes_server, key_server, thing_server, holds_server, NULL,
-	 "{waiters} {wait} for {culprit}, which {answered} for {longest}|{unaccepted}|; {it} {doing}|{symptoms}",
-	 "{process}"},
-	/* system calls of a host that has CPUs to spare */
-	{"kernel", "CPUs are full, mostly with work of the kernel", "system calls", false, false, takes_kernel, key_one, thing_call, holds_kernel, NULL,
-	 "CPUs are full, {kernel} of that in the kernel|: {things}|, by {waiters}",
-	 "--on-cpu -g comm,syscall,kfunc"},
-	/* a queue that was full once, as at a start */
-	{"accept_queue", "attempts to connect are dropped: the accept queue of a listener is full", "connections", false, true, takes_none, NULL, NULL, holds_listen, NULL,
-	 "{count} attempts to connect were dropped: the accept queue of {thing} is full|; clients try again after 1 s, 2 s, 4 s ...",
-	 "--chains"},
-	/* a build, or a shell script */
-	{"forks", "very many processes are made", "forks", false, true, takes_none, NULL, NULL, holds_forks, NULL,
-	 "{rate} processes are made a second|, most by {culprit}|{symptoms}",
-	 "--trace exec"},
-	/* a server that makes a thread for each request */
-	{"new_threads", "very many threads are made", "threads", false, true, takes_none, NULL, NULL, holds_new_threads, NULL,
-	 "{rate} threads are made a second|, most by {culprit}|{symptoms}",
-	 "-a -g comm,pid,num_threads"},
-	/* requests that are answered one by one */
-	{"switches", "threads go to sleep and are woken very often", "switches", false, true, takes_none, NULL, NULL, holds_switches, NULL,
-	 "Threads go to sleep and are woken {rate} times a second|, most of {culprit}|{symptoms}",
-	 "-a -g comm,waker_comm,csw_per_s --sort csw_per_s"},
-	/* a pool that starts */
-	{"threads", "more threads are made than end", "threads", false, true, takes_none, NULL, NULL, holds_threads, NULL,
-	 "{rate} more threads a second are made than end|, most by {culprit}|, now {threads}",
-	 "-a -g comm,pid,num_threads"},
-	/* short sleeps and runs between two scans, in which other threads are seen */
-	{"unseen", "much of the time was not seen by any scan", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, always_in_doubt,
-	 "{share} of the time was not seen|: no scan met its threads in that state",
-	 "-F 200"},
-};
-/* clang-format on */
-
-const size_t finding_row_count = sizeof(finding_rows) / sizeof(finding_rows[0]);
-
-static const struct finding_row *row_named(const char *name)
-{
-	const struct finding_row *row = finding_rows;
-
-	while (strcmp(row->name, name) != 0)
-		row++;
-	return row;
-}
-
-void findings_describe(struct text *text)
-{
-	text_add_string(text, "\nFindings, for --findings and --when 'finding=NAME':\n");
-	for (const struct finding_row *row = finding_rows; row < finding_rows + finding_row_count;
-	     row++) {
-		if (row != row_named(row->name))
-			continue;
-		text_add_format(text, "  %-21s     %s\n", row->name, row->help);
-	}
-}
-
-/* Adding --------------------------------------------------------------------------------------- */
 
 void findings_init(struct findings *findings, struct exact_times *times)
 {
@@ -1009,8 +175,6 @@ void findings_end_scan(struct findings *findings, int64_t threads)
 	findings->thread_scans++;
 }
 
-/* Finding -------------------------------------------------------------------------------------- */
-
 /* Adds time to the name in a list. One of several names with the same summary stands for it alone
  * only. list: a number of the list, for counting its threads. */
 static void name_add(struct findings *findings, struct keyed *names, uint64_t list,
@@ -1110,7 +274,7 @@ static void finding_add(struct findings *findings, struct finding *finding,
 
 	finding->samples += of->samples;
 	finding->weight_us = sum(finding->weight_us, of->weight_us);
-	if (case_is_certain(of) && (!of->rooted || finding->row->of_roots))
+	if (finding_case_is_certain(of) && (!of->rooted || finding->row->of_roots))
 		finding->certain_us = sum(finding->certain_us, of->weight_us);
 	/* how long others wait for the problem's own threads is not how long these wait; some
 	 * kinds wake up every few ms, and wait on */
@@ -1154,7 +318,7 @@ static void through_add(struct findings *findings, const struct finding *finding
 
 	for (const char *at = chain; of->rooted && (at = strstr(at, "> ")); at += 2) {
 		size_t length = (size_t)(at - chain);
-		enum edge_kind link = kind_beside(chain, length, true);
+		enum edge_kind link = edge_kind_beside(chain, length, true);
 
 		if (link == EDGE_NONE)
 			continue;
@@ -1201,7 +365,7 @@ static bool holder_add(struct findings *findings, struct finding_case *of)
 	if (!holder || of->rooted || of->root.state != STATE_RQ || takes_quota(of))
 		return false;
 	finding = (struct finding *)findings->found.rows + holder->finding;
-	if (!holds_lock(finding, findings))
+	if (!finding_holds_lock(finding, findings))
 		return false;
 	us = of->weight_us < holder->queued_us ? of->weight_us : holder->queued_us;
 	holder->queued_us -= us;
@@ -1247,8 +411,8 @@ static void group_find(struct findings *findings, const union value *group, enum
 
 	for (size_t i = 0; i < findings->list.count; i++)
 		column_set(findings->list.items[i], &sample, group[findings->groups.word_of[i]]);
-	of = case_of(&sample, group_samples(&findings->groups, group),
-		     weight_us == ABSENT ? 0 : weight_us);
+	of = finding_case_of(&sample, group_samples(&findings->groups, group),
+			     weight_us == ABSENT ? 0 : weight_us);
 	if (pass == PASS_FACTS) {
 		facts_add(findings, &of);
 	} else if (of.rooted == (pass == PASS_ROOTED) && !holder_add(findings, &of)) {
@@ -1264,6 +428,20 @@ static const struct source_quota *quota_of(const struct finding *finding,
 	for (size_t i = 0; group && i < findings->status->quota_count; i++)
 		if (is_text(group->name, findings->status->quotas[i].path))
 			return &findings->status->quotas[i];
+	return NULL;
+}
+
+/* What the kernel counted of the finding's device, if it had requests. */
+static const struct source_device *device_counted(const struct finding *finding,
+						  const struct findings *findings)
+{
+	const struct finding_name *device =
+		finding->row->thing == device_of ? finding_first(finding, PARTY_THINGS) : NULL;
+
+	for (size_t i = 0; device && i < findings->status->device_count; i++)
+		if (is_text(device->name, findings->status->devices[i].name) &&
+		    findings->status->devices[i].requests > 0)
+			return &findings->status->devices[i];
 	return NULL;
 }
 
@@ -1321,18 +499,19 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 
 	for (int party = 0; party < PARTY_COUNT; party++)
 		names_sort(&finding->parties[party]);
-	finding->limit = limit_of(finding, findings, LIMIT_PERCENT);
+	finding->limit = finding_limit(finding, findings, LIMIT_PERCENT);
 	finding->quota = quota_of(finding, findings);
+	finding->device = device_counted(finding, findings);
 	if (is_throttled(findings, finding))
 		finding->certain_us = finding->weight_us - finding->symptom_us;
 	doing_conclude(findings, finding);
 	finding->holder_priority = finding->waiter_priority = ABSENT;
 	if (row->takes == takes_lock && finding_doing(finding) == STATE_RQ &&
-	    is_one(finding, PARTY_CULPRITS)) {
+	    finding_is_one(finding, PARTY_CULPRITS)) {
 		finding->holder_priority =
-			priority_of(findings, finding_first(finding, PARTY_CULPRITS));
+			finding_priority(findings, finding_first(finding, PARTY_CULPRITS));
 		finding->waiter_priority =
-			priority_of(findings, finding_first(finding, PARTY_WAITERS));
+			finding_priority(findings, finding_first(finding, PARTY_WAITERS));
 	}
 	for (; row < end && row->takes == finding->row->takes; row++) {
 		if (!row->holds(finding, findings))
@@ -1351,7 +530,7 @@ static void finding_decide(struct findings *findings, struct finding *finding)
 static struct finding *counted_add(struct findings *findings, const char *name, int64_t weight_us,
 				   int64_t rate, struct finding_name culprit)
 {
-	const struct finding_row *row = row_named(name);
+	const struct finding_row *row = finding_row_find(name);
 	struct finding finding = {
 		.row = row, .weight_us = weight_us, .certain_us = weight_us, .rate = rate};
 	struct finding *added;
@@ -1415,11 +594,10 @@ static bool made_find(struct findings *findings, const char *name, enum finding_
 	return storm;
 }
 
-/* Finds what counts show, not samples. */
 /* Finds the listeners that refused connections. */
 static void refused_find(struct findings *findings)
 {
-	const struct finding_row *row = row_named("accept_queue");
+	const struct finding_row *row = finding_row_find("accept_queue");
 
 	for (size_t i = 0; i < findings->status->listener_count; i++) {
 		const struct source_listener *listener = &findings->status->listeners[i];
@@ -1441,6 +619,7 @@ static void refused_find(struct findings *findings)
 	}
 }
 
+/* Finds what counts show, not samples. */
 static void counts_find(struct findings *findings, const struct tally *tally)
 {
 	const struct finding_name none = {.pid = ABSENT, .tid = ABSENT};
@@ -1574,8 +753,6 @@ void findings_done(void *state)
 	group_table_done(&findings->groups);
 	*findings = (struct findings){0};
 }
-
-/* Reading -------------------------------------------------------------------------------------- */
 
 const struct finding_name *finding_first(const struct finding *finding, enum finding_party party)
 {

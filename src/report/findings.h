@@ -2,7 +2,7 @@
 /* Findings (--findings): which problems cost the time of the threads that worked or waited, each
  * with who waits, for whom or what, and for how long.
  *
- * A finding is a row of finding_rows[] (findings.c) and a subject: a lock, a server, a device. Each
+ * A finding is a row of finding_rows[] and a subject: a lock, a server, a device. Each
  * thread-second that samples saw stands under one finding, or under "no problem"; the rest of the
  * exact times was not seen. Time of threads that wait for another one whose own wait is the problem
  * (clients of a server that waits for a CPU) is a symptom: it stands below that problem.
@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 #include "base/index.h"
+#include "report/finding_rows.h"
 #include "report/group_split.h"
 #include "report/tally.h"
-#include "sample/edge_kind.h"
 #include "sample/source.h"
 
 #define FINDING_AGES                                                                \
@@ -28,21 +28,6 @@
 	     */
 /* Share of the time, per mille, below which nothing is a finding unless it lasts for ever. */
 #define FINDING_SHARE_LEAST 20
-
-struct finding;
-struct findings;
-
-/* Samples with the same facts, and their time. With a root, the facts are those of the root, the
- * last thread of the chain; else of the thread itself. */
-struct finding_case {
-	const struct sample *sample;
-	int64_t samples, weight_us;
-	bool rooted;
-	enum edge_kind link;	 /* between the root and the thread before it */
-	enum edge_kind end;	 /* between the last thread and thing */
-	const char *thing;	 /* device, control group or thread that the chain ends at */
-	struct sample_root root; /* of a sample without a chain: its own thread */
-};
 
 /* Those that a finding names. */
 enum finding_party {
@@ -60,24 +45,6 @@ struct finding_name {
 	int64_t tid;	  /* any of its threads; ABSENT: not known */
 	int64_t threads;  /* number of different threads */
 	int64_t weight_us;
-};
-
-struct finding_row {
-	const char *name; /* stable name, for programs */
-	const char *help; /* what it is about, in --list */
-	const char *kind; /* word for the sentence about what is no problem */
-	bool of_roots;	  /* threads that wait for a root are the problem, and no symptom */
-	bool live;	  /* the command needs the live host */
-	bool (*takes)(const struct finding_case *of);
-	uint64_t (*key)(const struct finding_case *of); /* distinguishes findings of the row */
-	/* what the finding is about, beside the culprit; NULL: nothing */
-	const char *(*thing)(const struct finding_case *of);
-	bool (*holds)(const struct finding *finding, const struct findings *findings);
-	/* True if the sentence says more than the edges do; NULL: it does not. */
-	bool (*in_doubt)(const struct finding *finding, const struct findings *findings);
-	/* Text with {words} of render_findings.c; parts after | are left out where the line is
-	 * full. The command that shows more comes last. */
-	const char *sentence, *command;
 };
 
 struct finding {
@@ -99,6 +66,7 @@ struct finding {
 	int64_t rate;
 	const struct source_io_limit *limit; /* exhausted I/O limit of the device */
 	const struct source_quota *quota;    /* kernel's count of the group */
+	const struct source_device *device;  /* and of the device; NULL: not known */
 	const char *before; /* when it was found before, in words; set by a part; NULL: not known */
 };
 
@@ -133,9 +101,6 @@ struct findings {
 	const struct source *source; /* NULL: not known */
 };
 
-extern const struct finding_row finding_rows[];
-extern const size_t finding_row_count;
-
 /* times: exact times of threads that are shared out among their samples, which must outlive the
  * findings; NULL: samples are counted. */
 void findings_init(struct findings *findings, struct exact_times *times);
@@ -155,11 +120,13 @@ static inline const struct finding *finding_at(const struct findings *findings, 
 	return (const struct finding *)findings->found.rows + index;
 }
 
-/* Adds the list of findings for --list. */
-void findings_describe(struct text *text);
-
 /* Name with most time; NULL: there is none. */
 const struct finding_name *finding_first(const struct finding *finding, enum finding_party party);
+/* True if the party is one thread. */
+bool finding_is_one(const struct finding *finding, enum finding_party party);
+/* Whether waits for a lock are a problem: short ones only if they are much of the time, as those
+ * for a GIL. */
+bool finding_holds_lock(const struct finding *finding, const struct findings *findings);
 /* "certain" or "likely", by the edges' own word; symptoms are always likely. */
 const char *finding_certainty(const struct finding *finding);
 /* The state in which the culprits were for most of the time; STATE_COUNT: not known. */

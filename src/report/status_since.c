@@ -70,6 +70,17 @@ static void listeners_subtract(struct source_status *now, const struct source_st
 	now->listener_count = kept;
 }
 
+/* A device that is new has had all of its requests since then. */
+static void devices_subtract(struct source_status *now, const struct source_status *before)
+{
+	for (size_t i = 0; i < now->device_count; i++)
+		for (size_t j = 0; j < before->device_count; j++)
+			if (now->devices[i].name == before->devices[j].name) {
+				now->devices[i].requests -= before->devices[j].requests;
+				now->devices[i].taken_us -= before->devices[j].taken_us;
+			}
+}
+
 /* A pressure that was not known before, as that of a group which was made since, is not known of
  * the interval. */
 static void pressure_subtract(struct source_pressure *now, const struct source_pressure *before)
@@ -95,6 +106,7 @@ void status_subtract(struct source_status *now, const struct source_status *befo
 	quotas_subtract(now, before);
 	io_limits_subtract(now, before);
 	listeners_subtract(now, before);
+	devices_subtract(now, before);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		pressure_subtract(&now->pressure[i], &before->pressure[i]);
 		pressure_subtract(&now->group_pressure[i], &before->group_pressure[i]);

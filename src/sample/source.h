@@ -21,6 +21,7 @@
 #define SOURCE_ABSENT_MAX 16
 #define SOURCE_QUOTAS_MAX 32
 #define SOURCE_LISTENERS_MAX 16
+#define SOURCE_DEVICES_MAX 64
 #define SOURCE_IO_LIMITS_MAX 32
 #define SCAN_BATCH 256 /* samples of a batch: few enough to stay in the cache */
 
@@ -53,6 +54,13 @@ struct source_listener {
 	uint64_t inode;
 	int64_t dropped; /* since it was made */
 	uint16_t port;
+};
+
+/* Reads and writes of a block device that have ended since it was made. */
+struct source_device {
+	const char *name; /* interned */
+	int64_t requests;
+	int64_t taken_us; /* time that they took, added up */
 };
 
 /* Use of a control group's I/O limit since the source was opened. */
@@ -97,6 +105,8 @@ struct source_status {
 	size_t io_limit_count;
 	struct source_listener listeners[SOURCE_LISTENERS_MAX];
 	size_t listener_count;
+	struct source_device devices[SOURCE_DEVICES_MAX];
+	size_t device_count;
 	struct source_pressure pressure[RESOURCE_COUNT]; /* pressure on the host */
 	/* path of the control group, if exactly one was requested; "": none */
 	char pressed_group[SOURCE_TEXT_SIZE];
@@ -221,7 +231,7 @@ struct source {
 	 */
 	bool shares;
 	/* Set by the owner if describe() is to read what the kernel counts of the whole host, too:
-	 * load, memory, quotas, I/O limits, listeners, pressure. */
+	 * memory, quotas, devices and I/O limits, listeners, pressure. */
 	bool describes_host;
 	/* Set by the owner if a recording's scans have the samples that the filter refuses, too,
 	 * without the columns that follow from others (struct scan, refused). */

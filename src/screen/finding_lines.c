@@ -45,20 +45,11 @@ static void samples_count(void *to, const struct history_scan *scan)
 static void scan_take(void *to, const struct history_scan *scan)
 {
 	struct gathering *gathering = to;
-	const struct scan whole = {.time_us = scan->time_us,
-				   .weight_us = scan->weight_us,
-				   .threads = scan->threads,
-				   .clock_step_us = scan->clock_step_us};
 
 	gathering->taken = gathering->scans++ % (gathering->samples / SAMPLES_MOST + 1) == 0;
 	if (!gathering->taken)
 		return;
-	/* silence before the window is not counted in it */
-	if (scan->silent_us && gathering->tally.scans)
-		tally_add_silence(&gathering->tally,
-				  scan->time_us - scan->weight_us - scan->silent_us,
-				  scan->silent_us, ratio(scan->silent_us, 1, scan->weight_us));
-	tally_add(&gathering->tally, &whole);
+	tally_add_history_scan(&gathering->tally, scan);
 	findings_end_scan(&gathering->findings, (int64_t)scan->threads);
 }
 
@@ -173,6 +164,7 @@ static void lines_make(struct shown *shown, int64_t from_us, int64_t until_us, s
 	/* quotas and limits are counted since the start, not in the window */
 	*status = shown->source.status;
 	status->quota_count = status->quotas_more = status->io_limit_count = 0;
+	status->device_count = 0;
 	findings_fill(findings, &gathering->tally, status, NULL);
 	lines->items = memory_get(findings->count * sizeof(*lines->items));
 	for (; lines->count < findings->count; lines->count++)

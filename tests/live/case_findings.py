@@ -214,6 +214,35 @@ def findings_of_io_limit(ctx):
         child.stdout.close()
 
 
+def disk_counts(device):
+    """Reads and writes of a device that have ended, and the seconds that they took, by /proc/diskstats."""
+    with open("/proc/diskstats") as stats:
+        numbers = next([int(word) for word in line.split()[3:]] for line in stats if line.split()[2] == device)
+    return numbers[0] + numbers[4], (numbers[3] + numbers[7]) / 1000
+
+
+@case
+def findings_of_disk(ctx):
+    """Writers that wait for the disk: the finding says what the kernel counts of it, too: requests a second, and their mean time."""
+    where = next((d for d in ("/var/tmp", os.getcwd()) if os.access(d, os.W_OK)), "/tmp")
+    pids = ",".join(workload["pid"] for workload in ctx.workloads([("fsync", {"dir": where})] * 4))
+    with open("/proc/diskstats") as stats:
+        before = {line.split()[2]: disk_counts(line.split()[2]) for line in stats}
+    begun = time.monotonic()
+    objects = end(begin(ctx, pids))[0]
+    lasted = time.monotonic() - begun
+    told = next((told for told in problems(objects) if told["finding"] in ("disk", "slow_disk", "io_limit") and told["things"]), None)
+    check(told, "no finding of a disk: %s", [told.get("text") for told in problems(objects)])
+    device = told["things"][0]["name"]
+    requests, taken_s = (now - then for now, then in zip(disk_counts(device), before[device]))
+    check(requests > 20, "%d requests to %s", requests, device)
+    print("# %s; %d requests in %.1f s, %.4f s each" % (told["text"], requests, lasted, taken_s / requests))
+    rate = told["requests"] / told["elapsed_us"] * 1e6
+    check(told["requests"] <= requests and rate >= 0.5 * requests / lasted, "%s requests of %d in %.1f s", told["requests"], requests, lasted)
+    check(0.5 <= told["request_us"] / 1e6 / (taken_s / requests) <= 2, "%d us each, not %.4f s", told["request_us"], taken_s / requests)
+    check("requests a second" in told["text"], "%s", told["text"])
+
+
 HUNG, HUNG_S = 12, 10
 ROW = re.compile(r"^ +([\d.]+) +([\d.]+|-) +([\d.]+|-) +([\d.]+|-) +([\d.]+|-) +([\d.]+ [num]?s|-) +(\S+ (?:\(?\d+\)?)) +(.*)$", re.M)
 UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}

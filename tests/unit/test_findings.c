@@ -372,8 +372,12 @@ static void limits_of_devices(void **state)
 	assert_string_equal(finding_at(&findings, 0)->limit->path, "/web");
 	findings_done(&findings);
 	status.io_limits[0].used = 1000;
+	status.devices[0] = (struct source_device){.name = "sdb", .requests = 9};
+	status.devices[1] = (struct source_device){.name = "sda", .requests = 7};
+	status.device_count = 2;
 	findings_of(&findings, &seen, 1, &status);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "slow_disk");
+	assert_int_equal(finding_at(&findings, 0)->device->requests, 7);
 	assert_string_equal(finding_certainty(finding_at(&findings, 0)), "likely");
 	findings_done(&findings);
 	/* a request that waits for the limit is not at the device yet */

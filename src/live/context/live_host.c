@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/host_file.h"
 #include "proc/devices.h"
+#include "proc/disk_stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,19 @@ static void io_limits_describe(struct io_limits *limits, struct source_status *s
 		}
 }
 
+static void devices_describe(struct source_status *status)
+{
+	struct disk_stats stats[DISK_STATS_MAX];
+
+	_Static_assert(SOURCE_DEVICES_MAX >= DISK_STATS_MAX, "all that are read have room");
+	status->device_count = disk_stats_read(PROC "/diskstats", stats);
+	for (size_t i = 0; i < status->device_count; i++)
+		status->devices[i] =
+			(struct source_device){.name = stats[i].device,
+					       .requests = stats[i].requests,
+					       .taken_us = stats[i].taken_ms * US_PER_MS};
+}
+
 static void listeners_describe(struct listeners *listeners, struct source_status *status)
 {
 	listeners_read(listeners);
@@ -129,8 +143,7 @@ static void group_pressure_read(const struct live_host *host, struct source_stat
 	memcpy(status->pressed_group, group, sizeof(group));
 }
 
-/* Reads the load average of the last minute, "0.52 0.61 ...", proc_loadavg(5). */
-static int64_t load_read(void)
+int64_t live_load_read(void)
 {
 	char text[128], *point;
 	int64_t whole;
@@ -170,10 +183,10 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	};
 	char text[512];
 
-	status->load = load_read();
 	status->memory_used = memory_used_read();
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
+	devices_describe(status);
 	listeners_describe(&host->listeners, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		int64_t before_ns = clock_monotonic_ns();

@@ -27,5 +27,8 @@ void live_host_done(struct live_host *host);
 
 /* Adds what is known now to the status, where reports are made: counts since the start. */
 void live_host_describe(struct live_host *host, struct source_status *status);
+/* Reads the load average of the last minute, "0.52 0.61 ...", proc_loadavg(5), in hundredths;
+ * ABSENT: it can't be read. */
+int64_t live_load_read(void);
 
 #endif

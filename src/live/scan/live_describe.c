@@ -114,7 +114,8 @@ void live_describe(struct source *source, struct source_status *status)
 	episodes_describe(&live->context, status);
 	live_chains_describe(live->chains, status);
 	containers_describe(live, status);
-	status->load = status->memory_used = ABSENT;
+	status->load = live_load_read();
+	status->memory_used = ABSENT;
 	if (live->source.describes_host)
 		live_host_describe(&live->host, status);
 	live_stacks_describe(&live->stacks, status);
