@@ -140,6 +140,8 @@ const struct sample_process *process_facts(struct cache *processes, const char *
 	if (needs & NEED_PPID && facts->ppid == ABSENT && !proc_stat_read(root, pid, tid, &stat) &&
 	    !stat.reaped)
 		facts->ppid = stat.ppid;
+	if (needs & NEED_PARENT_COMM && !facts->parent_comm && facts->ppid > 0)
+		facts->parent_comm = comm_read(root, facts->ppid);
 	if (needs & NEED_CMDLINE && !facts->cmdline)
 		facts->cmdline = cmdline_read(root, pid, tid);
 	if (needs & NEED_EXE && !facts->exe)

@@ -22,6 +22,8 @@ const struct column sample_columns[] = {
 	{"pid", "PID", "process id (thread group)", KIND_NUMBER, ROLE_KEY, 0, 7, AT(thread.pid)},
 	{"ppid", "PPID", "process id of the parent", KIND_NUMBER, ROLE_KEY, NEED_PPID, 7,
 	 AT(process.ppid)},
+	{"parent_comm", "PARENT", "name of the parent process", KIND_TEXT, ROLE_KEY,
+	 NEED_PARENT_COMM, 15, AT(process.parent_comm)},
 	{"user", "USER", "user that the thread acts as (effective uid)", KIND_TEXT, ROLE_KEY,
 	 NEED_USER, 8, AT(thread.user)},
 	{"uid", "UID", "effective user id", KIND_NUMBER, ROLE_KEY, NEED_USER, 5, AT(thread.uid)},

@@ -55,6 +55,7 @@
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40)    /* waits_onsum */
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
+#define NEED_PARENT_COMM SAMPLE_NEED(43)    /* parent_comm */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
@@ -143,6 +144,8 @@ enum need_probe {
 	    "/proc/PID/task/TID/ns/pid, and status") \
 	ROW(NEED_PPID, 0, FROM_PROCESS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "parent", \
 	    "/proc/PID/task/TID/stat, once per process") \
+	ROW(NEED_PARENT_COMM, NEED_PPID, FROM_PROCESS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "parentname", \
+	    "/proc/PPID/comm, once per process") \
 	ROW(NEED_EXE, 0, FROM_PROCESS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "exe", \
 	    "/proc/PID/task/TID/exe, once per process") \
 	ROW(NEED_CMDLINE, 0, FROM_PROCESS, OF_THREAD, 0, COST_SAMPLED, "cmdline", \

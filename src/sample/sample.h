@@ -76,7 +76,7 @@ struct sample_namespace {
 /* its process: what all of the process' threads share; members of 8 bytes each (absent.c) */
 struct sample_process {
 	int64_t ppid;
-	const char *cmdline, *script, *exe;
+	const char *parent_comm, *cmdline, *script, *exe;
 };
 
 /* its control group */

@@ -14,7 +14,8 @@ struct command {
 	const char *keys; /* names of keys, with a space between */
 	const char *help;
 	command_run *run;
-	int64_t by; /* argument of run: how far, and which way */
+	int64_t by;   /* argument of run: how far, and which way */
+	bool of_cell; /* about the table's row or column under the cursor */
 };
 
 extern const struct command commands[];

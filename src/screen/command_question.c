@@ -276,11 +276,14 @@ static bool filter_done_typing(struct view *view, const struct shown *shown)
 	return !err;
 }
 
+#define COMPLETIONS_SHOWN 40
+
 /* Completions of a word: names of columns, or values of a column of the table. */
 struct completing {
 	const char *word;
 	size_t length;
 	struct text common; /* longest common prefix of all matches */
+	struct text names;  /* the first ones */
 	size_t count;
 };
 
@@ -290,6 +293,8 @@ static void completion_offer(struct completing *completing, const char *whole)
 
 	if (strncmp(whole, completing->word, completing->length) != 0)
 		return;
+	if (completing->count < COMPLETIONS_SHOWN)
+		text_add_format(&completing->names, "%s%s", completing->count ? "  " : "", whole);
 	if (!completing->count++) {
 		text_add_string(&completing->common, whole);
 		return;
@@ -345,10 +350,12 @@ static void filter_complete(struct view *view, const struct shown *shown)
 	}
 	if (completing.count && completing.common.length > completing.length)
 		prompt_insert(prompt, completing.common.bytes + completing.length);
-	else
-		view_say(view, true, completing.count ? "%zu begin so" : "Nothing begins so",
-			 completing.count);
+	if (completing.count != 1)
+		prompt_fail(prompt, SIZE_MAX,
+			    completing.count ? text_string(&completing.names)
+					     : "Nothing begins so");
 	text_done(&completing.common);
+	text_done(&completing.names);
 }
 
 static const struct prompt_kind prompt_filter = {"Filter: ", filter_done_typing, filter_complete};

@@ -9,9 +9,13 @@
 
 #include <string.h>
 
+#define GAP 2 /* columns of the screen between two columns */
+
 /* Positions of the parts, in rows of the screen from 0. */
 struct layout {
 	size_t rows, columns;
+	size_t states_row; /* row of the threads by state; 0: a low screen has none */
+	size_t missed_row; /* row of what was missed, and of the history */
 	size_t findings_top, findings_rows;
 	size_t band_top, band_rows; /* 0 rows: there is no band */
 	size_t axis_row;	    /* row of the times, below the band */
@@ -26,12 +30,13 @@ struct layout {
 
 static const struct band_look {
 	const char *sign;
+	const char *name; /* of the state */
 	enum style style;
 } band_looks[BAND_COUNT] = {
-	[BAND_ON] = {"#", STYLE_ON},
-	[BAND_RQ] = {"r", STYLE_RQ},
-	[BAND_DISK] = {"D", STYLE_DISK},
-	[BAND_WORK] = {"s", STYLE_WORK},
+	[BAND_ON] = {"#", " ON", STYLE_ON},
+	[BAND_RQ] = {"r", " RQ", STYLE_RQ},
+	[BAND_DISK] = {"D", "", STYLE_DISK},
+	[BAND_WORK] = {"s", " S", STYLE_WORK},
 };
 
 static void add_duration(struct text *text, int64_t us)
@@ -198,6 +203,38 @@ static void add_history(struct text *text, const struct shown *shown)
 	}
 }
 
+/* Draws how many threads of the whole host were in each state, with the signs of the band:
+ * "# ON 1.90 of 2 CPUs  r RQ 3.00  D 1.20  s S 16.10  load 14.20" */
+static void draw_states(struct cells *cells, const struct layout *layout, const struct view *view,
+			const struct shown *shown)
+{
+	const struct source_status *status = &shown->source.status;
+	size_t left = 0, row = layout->states_row;
+	struct text words = {0};
+
+	for (int part = 0; part < BAND_COUNT && shown->states.scans; part++) {
+		text_clear(&words);
+		text_add_format(&words, "%s%s ", band_looks[part].sign, band_looks[part].name);
+		text_add_decimals(&words,
+				  ratio(shown->states.threads[part], 100, shown->states.scans), 2);
+		if (part == BAND_ON && status->cpus != ABSENT && status->cpus)
+			text_add_format(&words, " of %lld CPU%s", (long long)status->cpus,
+					status->cpus == 1 ? "" : "s");
+		cells_put_cut(cells, row, left, layout->columns - left, text_string(&words),
+			      STYLE_PLAIN);
+		cells_style(cells, row, left, 1, band_looks[part].style);
+		left += text_width(text_string(&words)) + GAP;
+	}
+	if (status->load != ABSENT && view->now.until_us == ABSENT) {
+		text_clear(&words);
+		text_add_string(&words, "load ");
+		text_add_decimals(&words, status->load, 2);
+		cells_put_cut(cells, row, left, layout->columns - left, text_string(&words),
+			      STYLE_PLAIN);
+	}
+	text_done(&words);
+}
+
 static void draw_head(struct cells *cells, const struct layout *layout, const struct view *view,
 		      const struct shown *shown)
 {
@@ -216,6 +253,8 @@ static void draw_head(struct cells *cells, const struct layout *layout, const st
 		add_window(&line, shown, false);
 	}
 	cells_put_cut(cells, 1, 0, columns, text_string(&line), STYLE_PLAIN);
+	if (layout->states_row)
+		draw_states(cells, layout, view, shown);
 	text_clear(&line);
 	text_add_string(&line, shown->source.error);
 	if (!line.length)
@@ -223,12 +262,14 @@ static void draw_head(struct cells *cells, const struct layout *layout, const st
 	width = 0;
 	if (line.length) {
 		width = text_width(text_string(&line)) + 2;
-		cells_put_cut(cells, 2, 0, columns, text_string(&line), STYLE_ALERT);
+		cells_put_cut(cells, layout->missed_row, 0, columns, text_string(&line),
+			      STYLE_ALERT);
 	}
 	text_clear(&line);
 	add_history(&line, shown);
 	if (width < columns)
-		cells_put_cut(cells, 2, width, columns - width, text_string(&line), STYLE_FAINT);
+		cells_put_cut(cells, layout->missed_row, width, columns - width, text_string(&line),
+			      STYLE_FAINT);
 	text_done(&line);
 	text_done(&position);
 }
@@ -342,7 +383,6 @@ static void draw_band(struct cells *cells, const struct layout *layout, const st
 
 /* --- the table */
 
-#define GAP 2	      /* columns of the screen between two columns */
 #define WIDTH_MOST 44 /* greatest width of a text column, unless the screen has columns left */
 #define BAR_WIDTH 10
 
@@ -500,6 +540,9 @@ static void draw_table(struct cells *cells, const struct layout *layout, struct 
 	for (size_t i = view->left; i < shown->list.count && left < layout->columns; i++) {
 		size_t width = widths[i], free_width = layout->columns - left;
 
+		/* a number that was cut would be another number */
+		if (width > free_width && left && !column_is_text(shown->list.items[i]))
+			break;
 		if (width > free_width)
 			width = free_width;
 		draw_title(cells, layout, view, shown->list.items[i], left, width);
@@ -565,7 +608,7 @@ static void draw_list(struct cells *cells, const struct layout *layout, struct v
 	if (rows && list->at >= list->top + rows)
 		list->top = list->at - rows + 1;
 	text_add_format(&title, "%s (%zu)", list->kind->title, matches);
-	if (list->words[0])
+	if (list->words[0] || list->typing)
 		text_add_format(&title, " with '%s'", list->words);
 	if (list->kind->header)
 		list->kind->header(view, shown, &title);
@@ -582,8 +625,6 @@ static void draw_list(struct cells *cells, const struct layout *layout, struct v
 }
 
 /* --- all */
-
-#define HEAD_ROWS 3
 
 /* Number of rows that the text takes, at most `most`. */
 static size_t lines_of(const char *text, size_t columns, size_t most)
@@ -690,8 +731,12 @@ static size_t finding_rows_of(size_t rows, const struct shown *shown, bool crowd
 static struct layout layout_of(const struct cells *cells, const char *cell, const char *bottom,
 			       const struct view *view, const struct shown *shown)
 {
-	struct layout layout = {.rows = cells->rows, .columns = cells->columns};
-	size_t most = cells->rows / 4, row = HEAD_ROWS;
+	bool low = cells->rows < 18;
+	struct layout layout = {.rows = cells->rows,
+				.columns = cells->columns,
+				.states_row = low ? 0 : 2,
+				.missed_row = low ? 2 : 3};
+	size_t most = cells->rows / 4, row = layout.missed_row + 1;
 	bool pointed = view->prompt.kind && view->prompt.why[0];
 	bool half = view->list.kind && view->list.kind->half;
 
@@ -734,12 +779,14 @@ static void draw_prompt(struct cells *cells, const struct layout *layout,
 			    STYLE_CELL);
 	if (prompt->why[0] && rows > 2) {
 		text_clear(&before);
+		/* without a place it is no error, but what the word may become */
 		if (prompt->wrong != SIZE_MAX) {
 			text_add(&before, prompt->text, strnlen(prompt->text, prompt->wrong));
 			at = (title + text_width(text_string(&before))) % cells->columns;
 			cells_put(cells, cells->rows - 2, at, 1, "^", STYLE_ALERT);
 		}
-		cells_put_cut(cells, cells->rows - 1, 0, cells->columns, prompt->why, STYLE_ALERT);
+		cells_put_cut(cells, cells->rows - 1, 0, cells->columns, prompt->why,
+			      prompt->wrong == SIZE_MAX ? STYLE_PLAIN : STYLE_ALERT);
 	}
 	text_done(&before);
 }

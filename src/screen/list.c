@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "screen/list.h"
+#include "screen/command.h"
 #include "screen/key.h"
+#include "screen/saved.h"
 
 #include <string.h>
 
@@ -88,6 +90,40 @@ void list_add_detail(struct text *text, struct view *view, const struct shown *s
 	text_done(&name);
 }
 
+/* Moves the cursor as the command moves that of the table; false: it does not. */
+static bool move_as(struct view *view, const struct shown *shown, const struct command *command)
+{
+	int64_t page = view->page_rows ? (int64_t)view->page_rows : 1;
+
+	if (command->run == command_row)
+		cursor_move(view, shown, command->by);
+	else if (command->run == command_page)
+		cursor_move(view, shown, command->by * page);
+	else if (command->run == command_end)
+		cursor_move(view, shown, command->by * INT32_MAX);
+	else
+		return false;
+	return true;
+}
+
+/* Runs the command that the key runs at the table. */
+static void command_key(struct view *view, const struct shown *shown, int32_t key)
+{
+	size_t at = bindings_command(&view->bindings, key);
+	const struct command *command = &commands[at < command_count ? at : 0];
+
+	if (at >= command_count) {
+		if (view_choose(view, shown, (size_t)(key - '1')))
+			view->list.kind = NULL;
+	} else if (command->run == command_find) {
+		view->list.typing = true;
+	} else if (command->of_cell) {
+		view_say(view, true, "%s is of the table: Esc shows it", command->name);
+	} else if (!move_as(view, shown, command)) {
+		command->run(view, shown, command->by);
+	}
+}
+
 /* Searches the items by typed letters. */
 static void word_type(struct view *view, int32_t key)
 {
@@ -108,8 +144,15 @@ void list_key(struct view *view, const struct shown *shown, int32_t key)
 	int64_t page = view->page_rows ? (int64_t)view->page_rows : 1;
 	const struct list_kind *kind = view->list.kind;
 
-	if (kind->key && kind->key(view, shown, list_item_at(view, shown, view->list.at), key))
+	if (!view->list.typing && kind->key &&
+	    kind->key(view, shown, list_item_at(view, shown, view->list.at), key))
 		return;
+	if (view->list.typing && (key == KEY_CODE_ENTER || key == KEY_CODE_ESCAPE)) {
+		view->list.typing = false;
+		if (key == KEY_CODE_ESCAPE)
+			view->list.words[0] = '\0';
+		return;
+	}
 	switch (key) {
 	case KEY_CODE_ESCAPE:
 	case 3: /* Ctrl-C */
@@ -137,6 +180,9 @@ void list_key(struct view *view, const struct shown *shown, int32_t key)
 		cursor_move(view, shown, INT32_MAX);
 		return;
 	default:
-		word_type(view, key);
+		if (kind->keys && !view->list.typing)
+			command_key(view, shown, key);
+		else
+			word_type(view, key);
 	}
 }

@@ -22,6 +22,9 @@ struct list_kind {
 	/* Handles Enter; the list is closed before, unless the kind keeps it open. */
 	void (*choose)(struct view *view, const struct shown *shown, size_t item);
 	bool stays;
+	/* Keys do what they do at the table, as far as that is not about its cell, and / begins the
+	 * search. False: letters search at once. */
+	bool keys;
 	bool wide; /* items have no names, and take the whole width */
 	bool half; /* list takes the lower half of the table's rows, else all of them */
 	/* Fills the data that the items are read from, if that was not done yet for this answer;

@@ -12,27 +12,59 @@
 #include <string.h>
 
 /* Keys of a group, in the order of its columns. */
-enum level { LEVEL_CONTAINER, LEVEL_UNIT, LEVEL_PID, LEVEL_TID, LEVEL_COMM, LEVEL_PPID, LEVELS };
-#define LEVEL_COLUMNS "container,unit,pid,tid,comm,ppid"
+enum level {
+	LEVEL_CONTAINER,
+	LEVEL_UNIT,
+	LEVEL_PID,
+	LEVEL_TID,
+	LEVEL_COMM,
+	LEVEL_PPID,
+	LEVEL_PARENT,
+	LEVELS
+};
+#define LEVEL_COLUMNS "container,unit,pid,tid,comm,ppid,parent_comm"
 
-/* Finds the group that names each process: that of its main thread, or its first one. */
-static void names_find(struct index *names, const struct group_table *groups)
+/* What the window's groups say of their processes. */
+struct processes {
+	const struct group_table *groups;
+	struct index names;    /* pid to the group of its main thread, or its first one */
+	struct index parents;  /* ppid to a group whose parent it is */
+	struct index threaded; /* processes of which other threads than the main one were seen */
+};
+
+static void processes_find(struct processes *processes, const struct group_table *groups)
 {
+	*processes = (struct processes){.groups = groups};
 	for (size_t i = 0; i < groups->count; i++) {
 		const union value *group = group_at(groups, i);
-		bool added;
-		uint64_t *at = index_put(names, (uint64_t)group[LEVEL_PID].number, &added);
+		bool added, is_main = group[LEVEL_PID].number == group[LEVEL_TID].number;
+		uint64_t *at =
+			index_put(&processes->names, (uint64_t)group[LEVEL_PID].number, &added);
 
-		if (added || group[LEVEL_PID].number == group[LEVEL_TID].number)
+		if (added || is_main)
 			*at = i;
+		if (!is_main)
+			index_put(&processes->threaded, (uint64_t)group[LEVEL_PID].number, NULL);
+		if (group[LEVEL_PARENT].text)
+			*index_put(&processes->parents, (uint64_t)group[LEVEL_PPID].number, NULL) =
+				i;
 	}
 }
 
-static void label_process(struct text *label, const struct group_table *groups, struct index *names,
-			  union value pid)
+static void processes_done(struct processes *processes)
 {
-	const uint64_t *at = index_find(names, (uint64_t)pid.number);
-	const char *comm = at ? group_at(groups, *at)[LEVEL_COMM].text : NULL;
+	index_clear(&processes->names);
+	index_clear(&processes->parents);
+	index_clear(&processes->threaded);
+}
+
+static void label_process(struct text *label, struct processes *processes, union value pid)
+{
+	const uint64_t *at = index_find(&processes->names, (uint64_t)pid.number),
+		       *child = index_find(&processes->parents, (uint64_t)pid.number);
+	const char *comm = at	   ? group_at(processes->groups, *at)[LEVEL_COMM].text
+			   : child ? group_at(processes->groups, *child)[LEVEL_PARENT].text
+				   : NULL;
 
 	text_clear(label);
 	if (pid.number == ABSENT)
@@ -77,20 +109,25 @@ static int64_t group_in_tree(const struct shown *by, const union value *group)
 	return by->tally.shared_us ? group_weight_us(&by->groups, group) : samples;
 }
 
-static void units_add(struct tree *tree, const struct shown *shown, struct index *names)
+static void units_add(struct tree *tree, const struct shown *shown, struct processes *processes)
 {
 	const struct group_table *groups = &shown->groups;
 	struct text label = {0};
 
 	for (size_t i = 0; i < groups->count; i++) {
 		const union value *group = group_at(groups, i);
+		enum level last;
 		uint32_t node = 0;
 
 		if (!group_in_tree(shown, group))
 			continue;
-		for (enum level level = LEVEL_CONTAINER; level <= LEVEL_TID; level++) {
+		/* the main thread, where no other was seen, is its process */
+		last = index_find(&processes->threaded, (uint64_t)group[LEVEL_PID].number)
+			       ? LEVEL_TID
+			       : LEVEL_PID;
+		for (enum level level = LEVEL_CONTAINER; level <= last; level++) {
 			if (level == LEVEL_PID)
-				label_process(&label, groups, names, group[level]);
+				label_process(&label, processes, group[level]);
 			else
 				label_make(&label, level, group[level], group[LEVEL_COMM].text);
 			node = node_of(tree, shown, node, level, group[level], &label);
@@ -108,7 +145,7 @@ static bool is_above(const struct tree *tree, uint32_t above, uint32_t node)
 }
 
 /* Adds processes as roots, then moves each below its parent, then adds their samples. */
-static void parents_add(struct tree *tree, const struct shown *shown, struct index *names)
+static void parents_add(struct tree *tree, const struct shown *shown, struct processes *processes)
 {
 	const struct group_table *groups = &shown->groups;
 	struct text label = {0};
@@ -121,14 +158,14 @@ static void parents_add(struct tree *tree, const struct shown *shown, struct ind
 
 			if (!group_in_tree(shown, group))
 				continue;
-			label_process(&label, groups, names, group[LEVEL_PID]);
+			label_process(&label, processes, group[LEVEL_PID]);
 			node = node_of(tree, shown, 0, LEVEL_PID, group[LEVEL_PID], &label);
 			if (pass == 2)
 				tree_add(tree, node, group_in_tree(shown, group));
 			if (pass != 1 || !node || tree->nodes[node].parent ||
 			    ppid.number == ABSENT || !ppid.number)
 				continue;
-			label_process(&label, groups, names, ppid);
+			label_process(&label, processes, ppid);
 			parent = node_of(tree, shown, 0, LEVEL_PID, ppid, &label);
 			/* ids are reused: a parent may seem to be below its child */
 			if (parent && !is_above(tree, node, parent))
@@ -141,19 +178,19 @@ static void tree_fill(struct shown *shown, const struct view *view)
 {
 	struct question question = view->now;
 	struct shown by = {.history = shown->history, .source = shown->source};
-	struct index names = {0};
+	struct processes processes;
 	struct error e = {0};
 
 	column_list_add(&by.list, LEVEL_COLUMNS, true, &e);
 	error_done(&e);
 	window_group(&by, &question, shown->until_us, &by.groups, &by.times, &by.tally);
-	names_find(&names, &by.groups);
+	processes_find(&processes, &by.groups);
 	tree_clear(&shown->tree);
 	if (view->tree_of_parents)
-		parents_add(&shown->tree, &by, &names);
+		parents_add(&shown->tree, &by, &processes);
 	else
-		units_add(&shown->tree, &by, &names);
-	index_clear(&names);
+		units_add(&shown->tree, &by, &processes);
+	processes_done(&processes);
 	group_table_done(&by.groups);
 	exact_times_done(&by.times);
 }
@@ -300,8 +337,9 @@ static void tree_detail(const struct view *view, const struct shown *shown, size
 
 static const struct list_kind list_tree = {
 	.title = "Tree",
-	.hint = "Left and Right fold, Enter keeps, Space excludes, T: the other tree, letters "
-		"search, Esc closes",
+	.hint = "Left and Right fold, Enter keeps, Space excludes, T: the other tree, / searches, "
+		"Esc closes",
+	.keys = true,
 	.count = tree_count,
 	.item = tree_item,
 	.choose = tree_choose,

@@ -12,7 +12,7 @@
 
 /* clang-format off */
 static const struct saved_view own_views[] = {
-	{"activity", "what threads do and wait for", REPORT_COLUMNS_DEFAULT, "", false, NULL},
+	{"activity", "what threads do and wait for", "state,user,pid,comm,syscall", "", false, NULL},
 	{"cpu", "who is on a CPU", "user,comm,pid,cpu_s,csw_per_s", "state=ON", false, NULL},
 	{"run-queue", "who waits for a CPU", "user,comm,pid,runq_s,runq_avg_us", "state=RQ", false, NULL},
 	{"disk", "who waits for storage, and for which files", "comm,syscall,filename,dwait_s",
@@ -189,6 +189,14 @@ static void views_item(const struct view *view, const struct shown *shown, size_
 	text_add_printable(help, saved->filter);
 }
 
+/* True if the last step was to such a view. */
+static bool view_is_shown(const struct view *view, const char *word)
+{
+	size_t length = strlen(word);
+
+	return !strncmp(view->now.label, word, length) && view->now.label[length] == ' ';
+}
+
 bool saved_view_show(struct view *view, const struct shown *shown, const struct saved_view *saved,
 		     const char *word)
 {
@@ -203,6 +211,9 @@ bool saved_view_show(struct view *view, const struct shown *shown, const struct 
 	column_list_add(&list, REPORT_MEASURES_DEFAULT, true, &e);
 	column_list_add(&list, saved->columns, true, &e);
 	error_done(&e);
+	/* a view replaces the one before, which remains only what Backspace goes back from */
+	if (view_is_shown(view, word))
+		view_undo(view);
 	question = view_step(view, "%s %s", word, saved->name);
 	question->list = (struct column_list){0};
 	for (size_t i = 0; i < list.count; i++)

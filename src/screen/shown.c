@@ -125,16 +125,13 @@ struct filling {
 	struct exact_times *times;
 	struct tally *tally;
 	struct filter filter;
-	bool any;	 /* a scan of the window was seen */
 	int64_t from_us; /* start of the interval of exact times */
 	int64_t lead_us; /* time from there to the window's first scan */
 	bool remembers;	 /* a thread that goes on with what it does remains in its group */
 };
 
-static void take_scan(void *to, const struct history_scan *scan)
+void tally_add_history_scan(struct tally *tally, const struct history_scan *scan)
 {
-	struct filling *filling = to;
-	struct tally *tally = filling->tally;
 	const struct scan whole = {
 		.time_us = scan->time_us,
 		.weight_us = scan->weight_us,
@@ -142,14 +139,20 @@ static void take_scan(void *to, const struct history_scan *scan)
 		.clock_step_us = scan->clock_step_us,
 	};
 
-	/* silence before the window is not counted in it */
-	if (scan->silent_us && filling->any)
+	if (scan->silent_us && tally->scans)
 		tally_add_silence(tally, scan->time_us - scan->weight_us - scan->silent_us,
 				  scan->silent_us, ratio(scan->silent_us, 1, scan->weight_us));
-	if (!filling->any && scan->time_us - scan->weight_us > filling->from_us)
-		filling->lead_us = scan->time_us - scan->weight_us - filling->from_us;
-	filling->any = true;
 	tally_add(tally, &whole);
+}
+
+static void take_scan(void *to, const struct history_scan *scan)
+{
+	struct filling *filling = to;
+	struct tally *tally = filling->tally;
+
+	if (!tally->scans && scan->time_us - scan->weight_us > filling->from_us)
+		filling->lead_us = scan->time_us - scan->weight_us - filling->from_us;
+	tally_add_history_scan(tally, scan);
 	exact_times_at(filling->times, sum(filling->lead_us, tally->elapsed_us));
 }
 
@@ -229,18 +232,34 @@ int64_t history_scans(const struct history_scan *scan)
 	return scan->silent_us ? 1 + ratio(scan->silent_us, 1, scan->weight_us) : 1;
 }
 
+static void step_add(struct band_step *step, const struct history_scan *scan)
+{
+	step->scans += history_scans(scan);
+	for (int part = 0; part < BAND_COUNT; part++)
+		step->threads[part] += scan->band[part];
+}
+
 static void band_scan(void *to, const struct history_scan *scan)
 {
 	struct band *band = to;
-	struct band_step *step;
 	int64_t at = (scan->time_us - band->from_us) / band->step_us;
 
 	if (scan->time_us < band->from_us || at >= (int64_t)band->count)
 		return;
-	step = &band->steps[at];
-	step->scans += history_scans(scan);
-	for (int part = 0; part < BAND_COUNT; part++)
-		step->threads[part] += scan->band[part];
+	step_add(&band->steps[at], scan);
+}
+
+static void states_scan(void *to, const struct history_scan *scan)
+{
+	step_add(to, scan);
+}
+
+static void states_fill(struct shown *shown)
+{
+	struct history_visitor visitor = {.scan = states_scan, .to = &shown->states};
+
+	shown->states = (struct band_step){0};
+	history_visit(&shown->history, shown->from_us, shown->until_us, &visitor);
 }
 
 /* Rounds the length of a step up to one that people count in. */
@@ -422,6 +441,7 @@ void shown_fill(struct shown *shown, struct history *history, const struct quest
 		mark_subtract(shown, question);
 	shown_sort(shown, question);
 	shown->answer++;
+	states_fill(shown);
 	band_fill(shown, band_steps);
 }
 

@@ -124,6 +124,7 @@ struct shown {
 	struct history_view history;
 	struct shown_source source;
 	struct band band;
+	struct band_step states; /* the window's threads by state, whatever the filter is */
 	bool grouped;	 /* the groups are those of list */
 	uint64_t answer; /* number of the last shown_fill() */
 	struct peek peek;
@@ -133,6 +134,10 @@ struct shown {
 	struct heat heat;
 	struct finding_lines findings;
 };
+
+/* Adds a scan of the window to its tally, and the silence before it, unless it is the first: silence
+ * before the window is not counted in it. */
+void tally_add_history_scan(struct tally *tally, const struct history_scan *scan);
 
 /* Takes a snapshot of the history and answers the question. band_steps: number of steps of the
  * band. */

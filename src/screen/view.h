@@ -47,6 +47,7 @@ struct list {
 	const struct list_kind *kind; /* NULL: no list is open */
 	size_t at, top; /* item under the cursor, first item shown; of those that match */
 	char words[VIEW_LABEL_SIZE]; /* typed words: only items that have them are shown */
+	bool typing;		     /* letters are added to the words, of a kind with keys */
 };
 
 /* Nodes of trees that are folded, by the hashes of their paths. */

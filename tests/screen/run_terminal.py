@@ -255,7 +255,7 @@ def case_mouse(tsnap):
         terminal = Terminal(tsnap, term=term, columns=100, arguments=("-g", "comm"))
         terminal.expect("comm: ")
         terminal.drain()
-        for row, wanted in ((9, "sort seconds"), (11, "seconds: 0.10")):
+        for row, wanted in ((10, "sort seconds"), (12, "seconds: 0.10")):
             if click:
                 terminal.type(click % (12, row, 12, row))
             else:  # button, column and row as characters, then the release
@@ -381,6 +381,7 @@ def case_keys(tsnap):
         terminal.expect("Space exclude")
         terminal.type("\x1bOQ")  # F2
         terminal.expect("Help")
+        terminal.type("peek")
         terminal.expect("what this row is made of")
         terminal.type("\x1b")
         terminal.expect("Space exclude")

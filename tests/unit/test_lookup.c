@@ -26,7 +26,7 @@
 #define NOW NS_PER_SECOND
 #define NEED_ALL                                                                      \
 	(NEED_USER | NEED_PPID | NEED_CMDLINE | NEED_EXE | NEED_SYSCALL | NEED_FILE | \
-	 NEED_CGROUP | NEED_WAKER | NEED_WAKER_COMM)
+	 NEED_CGROUP | NEED_WAKER | NEED_WAKER_COMM | NEED_PARENT_COMM)
 
 /* Order of stages: one that is above a stage whose facts it needs would fill nothing, in
  * silence. */
@@ -82,6 +82,7 @@ static void fixture_thread(void **state)
 	sample.thread.kthread = 0;
 	lookup_fill(lookup, &sample, &hint, NEED_ALL, NOW);
 	assert_int_equal(sample.process.ppid, 9000001);
+	assert_string_equal(sample.process.parent_comm, "init");
 	assert_string_equal(sample.process.cmdline, "/opt/my server/bin/webd -f --port=80");
 	assert_string_equal(sample.process.exe, "/opt/my server/bin/webd (deleted)");
 	assert_string_equal(sample.cgroup.path, "/");

@@ -111,7 +111,7 @@ void stage_process(struct lookup_item *item)
 	struct thread *thread = item->thread;
 	/* kernel threads that are processes of their own have no program */
 	bool program = sample->thread.kthread != 1 || sample->thread.tid != sample->thread.pid;
-	uint64_t wanted = item->needs & (program ? NEEDS_OF_PROCESS : NEED_PPID);
+	uint64_t wanted = item->needs & (program ? NEEDS_OF_PROCESS : NEED_PPID | NEED_PARENT_COMM);
 
 	if (thread_missing(thread, wanted))
 		process_read(item, thread);
