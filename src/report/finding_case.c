@@ -311,6 +311,14 @@ uint64_t key_lock(const struct finding_case *of)
 	return lock ? text_key(lock) : hash_u64((uint64_t)of->root.pid) + (uint64_t)of->link;
 }
 
+/* The control group whose thread has the CPU, where it is not that of the thread that waits. */
+const char *thing_neighbour(const struct finding_case *of)
+{
+	const char *own = of->sample->cgroup.path, *theirs = of->sample->blocker.oncpu_cgroup;
+
+	return !of->rooted && own && theirs && strcmp(own, theirs) != 0 ? theirs : NULL;
+}
+
 /* What a thread in D waits for: its own words, or the call and its file. */
 const char *thing_unready(const struct finding_case *of)
 {

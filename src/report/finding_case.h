@@ -44,8 +44,8 @@ finding_key key_one, key_pid, key_tid, key_end, key_device, key_waits_on, key_lo
 
 /* NULL: there is none. Texts are valid until the next call. */
 typedef const char *finding_thing(const struct finding_case *of);
-finding_thing device_of, thing_end, thing_waits_on, thing_lock, thing_unready, thing_server,
-	thing_call;
+finding_thing thing_neighbour, device_of, thing_end, thing_waits_on, thing_lock, thing_unready,
+	thing_server, thing_call;
 
 static inline bool is_text(const char *text, const char *word)
 {

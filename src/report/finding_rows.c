@@ -3,12 +3,13 @@
 #include "base/clock.h"
 #include "report/value.h"
 
-#define SAMPLES_LEAST 4	    /* fewer may be chance */
-#define BUSY_PERCENT 85	    /* CPUs are full from here on: interrupts are of no thread */
-#define BUSY_THREAD 80	    /* percent of a CPU, or it waits for something, too */
-#define PRIORITY_PATIENT 30 /* nice 10; idle is more */
-#define SHORT_US 20000	    /* waits that nobody notices */
-#define LATE_US 100000	    /* an answer that a user notices */
+#define SAMPLES_LEAST 4	     /* fewer may be chance */
+#define BUSY_PERCENT 85	     /* CPUs are full from here on: interrupts are of no thread */
+#define NEIGHBOUR_PERCENT 70 /* of the time that threads wait behind others */
+#define BUSY_THREAD 80	     /* percent of a CPU, or it waits for something, too */
+#define PRIORITY_PATIENT 30  /* nice 10; idle is more */
+#define SHORT_US 20000	     /* waits that nobody notices */
+#define LATE_US 100000	     /* an answer that a user notices */
 #define LOCK_LEAST 200 /* per mille of the time that short waits for locks are a problem from */
 #define LONG_US US_PER_SECOND	/* unanswered, stopped or in D for that long is no service time */
 #define IDLE_US (600 * LONG_US) /* who waited so long for an answer expects none soon */
@@ -169,6 +170,29 @@ static bool holds_cpus(const struct finding *finding, const struct findings *fin
 	return is_enough(finding, findings) && cpus_are_full(findings) &&
 	       threads_of(findings, rq_us) >= 30 &&
 	       ratio(rq_us, 10, findings->on_us + findings->rq_us) >= 1;
+}
+
+/* Time of the name in the party. */
+static int64_t party_us(const struct finding *finding, enum finding_party party, const char *name)
+{
+	const struct finding_name *rows = finding->parties[party].rows;
+
+	for (size_t i = 0; i < finding->parties[party].count; i++)
+		if (is_text(rows[i].name, name))
+			return rows[i].weight_us;
+	return 0;
+}
+
+/* One group has the CPUs most of the time, and hardly waits for them. */
+static bool holds_neighbour(const struct finding *finding, const struct findings *findings)
+{
+	const struct finding_name *group = finding_first(finding, PARTY_THINGS);
+	int64_t own_us = finding->weight_us - finding->symptom_us;
+
+	return group && holds_cpus(finding, findings) &&
+	       ratio(group->weight_us, 100, own_us) >= NEIGHBOUR_PERCENT &&
+	       ratio(party_us(finding, PARTY_GROUPS, group->name), 100, own_us) <=
+		       100 - NEIGHBOUR_PERCENT;
 }
 
 /* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
@@ -387,6 +411,10 @@ const struct finding_row finding_rows[] = {
 	{"sleeper", "threads wait for one that sleeps on a timer", "servers", true, false, takes_sleeper, key_pid, NULL, holds_noticed, NULL,
 	 "{waiters} {wait} for {culprit}, which sleeps on a timer|{unaccepted}|; {longest} at most|{symptoms}",
 	 "-p {pid} -a --stacks"},
+	/* groups that wait for each other */
+	{"neighbour", "threads wait for CPUs that another control group has", "CPUs", false, false, takes_cpus, key_one, thing_neighbour, holds_neighbour, NULL,
+	 "{waiters} {wait} for a CPU behind another control group: {thing}|{runners}|; {longest} at most|{symptoms}",
+	 "-g comm,cgroup,state,oncpu_cgroup,oncpu_comm"},
 	/* a queue that is short beside the work that is done */
 	{"cpus", "threads wait for a CPU", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus, NULL,
 	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",

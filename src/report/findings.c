@@ -37,11 +37,17 @@ struct finding_holder {
 	int64_t queued_us; /* time that the others waited while it waited for a CPU */
 };
 
-/* Groups are made of the columns of the set `findings`, and of the age of the thread's request to a
- * device, by steps. */
-static const struct column age_column = {
-	"io_age", "IO_AGE",   "", KIND_NUMBER,
-	ROLE_KEY, NEED_BLOCK, 0,  offsetof(struct sample, io.bytes)};
+/* Groups are made of the columns of the set `findings`, and of these: the age of the thread's
+ * request to a device, by steps, and control groups, which a recording need not have. */
+#define MORE(name, kind, need, member)                                                 \
+	{                                                                              \
+		name, "", "", kind, ROLE_KEY, need, 0, offsetof(struct sample, member) \
+	}
+static const struct column more_columns[] = {
+	MORE("io_age", KIND_NUMBER, NEED_BLOCK, io.bytes),
+	MORE("cgroup", KIND_TEXT, NEED_CGROUP, cgroup.path),
+	MORE("oncpu_cgroup", KIND_TEXT, NEED_BLOCKER | NEED_CGROUP, blocker.oncpu_cgroup),
+};
 
 void findings_init(struct findings *findings, struct exact_times *times)
 {
@@ -49,7 +55,8 @@ void findings_init(struct findings *findings, struct exact_times *times)
 
 	*findings = (struct findings){0};
 	column_list_add(&findings->list, "findings", true, &unsaid);
-	findings->list.items[findings->list.count++] = &age_column;
+	for (size_t i = 0; i < sizeof(more_columns) / sizeof(more_columns[0]); i++)
+		findings->list.items[findings->list.count++] = &more_columns[i];
 	group_table_init(&findings->groups, &findings->list);
 	if (times && times->shared)
 		group_table_split(&findings->groups, times, REST_NOWHERE);
@@ -247,6 +254,10 @@ static void parties_add(struct findings *findings, struct finding *finding,
 	if (of->rooted && !finding->row->of_roots) {
 		finding->symptom_us = sum(finding->symptom_us, of->weight_us);
 		return;
+	}
+	if (finding->row->takes == takes_cpus && sample->cgroup.path) {
+		named.name = sample->cgroup.path;
+		party_add(findings, finding, PARTY_GROUPS, named, named.name);
 	}
 	if (waits_on_traits(sample->wait.on) & WAITS_FOR_ACCEPTANCE)
 		finding->unaccepted_us = sum(finding->unaccepted_us, of->weight_us);

@@ -9,8 +9,8 @@ import time
 import truth
 from case_memory import BPS, READER, slow_group
 from case_quota import LITTLE_US, group_path
-from case_scan_time import cpu_group
-from harness import SLOW, START_S, STOP_S, Findings, case, check
+from case_scan_time import cpu_group, group_made
+from harness import SLOW, START_S, STOP_S, Findings, Skip, case, check
 
 SECONDS = 3
 NAPS = 6 if SLOW == 1 else 20  # of a second: all processes have been searched for other ends of connections
@@ -212,6 +212,23 @@ def findings_of_io_limit(ctx):
         child.wait()
         child.stdin.close()
         child.stdout.close()
+
+
+@case
+def findings_of_neighbour(ctx):
+    """Threads of one control group that wait for CPUs which another group has: the group is named, with its programs."""
+    root = next((path for path in ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup") if os.path.exists(path + "/cgroup.procs")), None)
+    if not root:
+        raise Skip("no control groups here")
+    name = "tsnap-neighbour-%d" % os.getpid()
+    theirs, own = (group_made(ctx, "%s/%s-%s" % (root, name, which)) for which in ("b", "a"))
+    cpus = os.cpu_count() or 1
+    ctx.workloads([("spin", {})] * 6 * cpus, popen={"preexec_fn": theirs})  # others have CPUs, too
+    waiting = ctx.workloads([("spin", {})] * cpus, popen={"preexec_fn": own})
+    objects = end(begin(ctx, ",".join(workload["pid"] for workload in waiting)))[0]
+    told = one(objects, "neighbour")
+    check(told["things"][0]["name"] == "/%s-b" % name and told["certainty"] == "certain", "%s", told)
+    check(0.6 * cpus <= average(told, told["time_us"]) <= cpus and "/%s-b" % name in told["text"], "%s", told)
 
 
 def disk_counts(device):
