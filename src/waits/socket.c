@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/socket.h"
 #include "waits/net_far.h"
+#include "waits/socket_number.h"
 #include "proc/proc.h"
 #include "proc/processes.h"
 #include "waits/tcp_request.h"
@@ -223,47 +224,6 @@ static void unix_describe(const struct wait *wait, struct socket *socket,
 		facts->brief = facts->connection;
 }
 
-/* The other end of a netlink socket, a part of the kernel (NETLINK_* of linux/netlink.h): "netlink
- * route" by /proc/PID/net/netlink; NULL: not known. */
-static const char *netlink_name(const struct wait *wait, uint64_t inode)
-{
-	static const char *const families[] = {
-		[0] = "route",
-		[2] = "usersock",
-		[4] = "sock_diag",
-		[6] = "xfrm",
-		[7] = "selinux",
-		[9] = "audit",
-		[10] = "fib_lookup",
-		[11] = "connector",
-		[12] = "netfilter",
-		[14] = "dnrt",
-		[15] = "kobject_uevent",
-		[16] = "generic",
-		[18] = "scsitransport",
-		[19] = "ecryptfs",
-		[20] = "rdma",
-		[21] = "crypto",
-		[22] = "smc",
-	};
-	FILE *file = proc_file_stream(wait->waits->root, wait->pid, wait->tid, "net/netlink");
-	unsigned long long found;
-	unsigned int family;
-	char line[256], name[40];
-	bool known = false;
-
-	while (file && !known && fgets(line, sizeof(line), file))
-		known = sscanf(line, "%*s %u %*s %*s %*s %*s %*s %*s %*s %llu", &family, &found) ==
-				2 &&
-			found == inode;
-	if (file)
-		fclose(file);
-	if (!known || family >= sizeof(families) / sizeof(*families) || !families[family])
-		return NULL;
-	snprintf(name, sizeof(name), "netlink %s", families[family]);
-	return name_transient_string(name);
-}
-
 /* Reads protocol and namespace of a socket that is seen for the first time. */
 static void socket_meet(const struct wait *wait, struct socket *socket, int fd)
 {
@@ -289,7 +249,7 @@ static void socket_meet(const struct wait *wait, struct socket *socket, int fd)
 	for (char *c = protocol; *c; c++)
 		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 'a' - 'A') : *c;
 	socket->facts.connection = socket->facts.brief =
-		!strcmp(protocol, "netlink") ? netlink_name(wait, socket->entry.key) : NULL;
+		socket_number_name(wait, protocol, socket->entry.key);
 	if (!socket->facts.brief)
 		socket->facts.connection = socket->facts.brief = name_transient_string(protocol);
 }

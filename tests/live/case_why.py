@@ -9,7 +9,7 @@ from harness import START_S, STOP_S, Findings, case, check, rows_of, scans_of
 
 # {object of the workload `wait`: wait class}. Its sockets listen on ports that the kernel chose, and its clients have such ports, too.
 WHYS = {
-    "tcp_client": "client", "sendfile_tcp": "write", "splice_full": "write", "terminal_full": "write", "terminal_stopped": "write", "userfault": "file", "tcp_server": "server", "tcp_accept": "server", "tcp6_accept": "server", "netlink": "socket",
+    "tcp_client": "client", "sendfile_tcp": "write", "splice_full": "write", "terminal_full": "write", "terminal_stopped": "write", "userfault": "file", "tcp_server": "server", "tcp_accept": "server", "tcp6_accept": "server", "netlink": "socket", "raw": "socket", "packet": "socket",
     "pipe_reader": "pipe", "pipe_writer": "write", "pipe_own": "pipe", "pipe_many": "pipe", "fifo_reader": "pipe", "fifo_open": "pipe",
     "fifo_open_relative": "pipe",
     "eventfd": "event", "inotify": "event", "timerfd": "sleep", "pidfd_poll": "child", "poll_two": "poll", "select_two": "pipe",

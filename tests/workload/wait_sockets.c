@@ -150,6 +150,29 @@ static void netlink(struct waiting *w)
 	strcpy(w->waits_on, "netlink route");
 }
 
+/* A raw socket of a protocol that nobody sends. */
+static void raw(struct waiting *w)
+{
+	int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, 253);
+
+	if (fd < 0)
+		unready("no raw sockets here");
+	read_of(w, fd);
+	strcpy(w->connection, "raw 253");
+	strcpy(w->waits_on, "raw 253");
+}
+
+static void packet(struct waiting *w)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(0x88cc));
+
+	if (fd < 0)
+		unready("no packet sockets here");
+	read_of(w, fd);
+	strcpy(w->connection, "packet lldp");
+	strcpy(w->waits_on, "packet lldp");
+}
+
 static void unix_pair(struct waiting *w)
 {
 	int fds[2];
@@ -187,11 +210,18 @@ static void unix_path(struct waiting *w)
 }
 
 const struct wait_row socket_waits[] = {
-	{"tcp_client", tcp_client},	{"tcp_server", tcp_server},
-	{"sendfile_tcp", sendfile_tcp}, {"tcp_accept", tcp_accept},
-	{"tcp6_accept", tcp6_accept},	{"udp", udp},
-	{"netlink", netlink},		{"unix_pair", unix_pair},
-	{"unix_path", unix_path},	{0},
+	{"tcp_client", tcp_client},
+	{"tcp_server", tcp_server},
+	{"sendfile_tcp", sendfile_tcp},
+	{"tcp_accept", tcp_accept},
+	{"tcp6_accept", tcp6_accept},
+	{"udp", udp},
+	{"netlink", netlink},
+	{"raw", raw},
+	{"packet", packet},
+	{"unix_pair", unix_pair},
+	{"unix_path", unix_path},
+	{0},
 };
 
 static void listen_to(void *data)
