@@ -143,6 +143,37 @@ static void begin_answer(struct parser_request *request, const struct file_reque
 	answer->count = got > 0 ? (uint32_t)got : 0;
 }
 
+/* Returns the name that follows the request, or NULL. */
+static const char *name_behind(const struct parser_request *request)
+{
+	const char *name = (const char *)request->bytes + sizeof(struct file_request);
+
+	return memchr(name, '\0', request->count - sizeof(struct file_request)) ? name : NULL;
+}
+
+static void variable_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_variable_answer *answer = to;
+	const char *name = name_behind(request);
+	struct elf_file elf;
+
+	if (!name || !request->fd_count || !elf_read(&elf, request, of))
+		return;
+	answer->is_elf = true;
+	answer->is_mapped = elf_address_of(&elf, of->address, &answer->mapped);
+	elf_variable_find(&elf, name, of->exact, &answer->variable);
+}
+
+static void nearest_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_nearest_answer *answer = to;
+	const char *name = name_behind(request);
+	struct elf_file elf;
+
+	if (name && request->fd_count && elf_read(&elf, request, of))
+		elf_variable_nearest(&elf, name, answer->name);
+}
+
 static void returns_answer(struct parser_request *request, const struct file_request *of, void *to)
 {
 	struct file_returns_answer *answer = to;
@@ -349,6 +380,8 @@ static const struct {
 	[FILE_RETURNS] = {sizeof(struct file_returns_answer), ROW_NS, returns_answer},
 	[FILE_SYMBOLS] = {sizeof(struct file_symbols_answer), ROW_NS, symbols_answer},
 	[FILE_BEGIN] = {sizeof(struct file_begin_answer), ROW_NS, begin_answer},
+	[FILE_VARIABLE] = {sizeof(struct file_variable_answer), ROW_NS, variable_answer},
+	[FILE_NEAREST] = {sizeof(struct file_nearest_answer), GO_NS, nearest_answer},
 };
 
 size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
@@ -487,6 +520,44 @@ int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes)
 		return -ERANGE;
 	memcpy(to, answer.bytes, bytes);
 	return 0;
+}
+
+/* Makes a request that a name follows. */
+static int named_request(struct parser *parser, struct file_request request,
+			 const struct elf_file *elf, const char *name, void *answer)
+{
+	const size_t bytes = kinds[request.kind].bytes;
+	const struct parser_message message = {.head = &request,
+					       .head_bytes = sizeof(request),
+					       .body = name,
+					       .body_bytes = strlen(name) + 1,
+					       .fds = {elf->fd},
+					       .fd_count = 1};
+	ssize_t got = parser_ready(parser);
+
+	request.bytes = elf->bytes;
+	if (!got)
+		got = parser_request(parser, &message, answer, bytes, kinds[request.kind].most_ns);
+	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+}
+
+int file_variable_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			  bool exported, uint64_t offset, struct file_variable_answer *answer)
+{
+	return named_request(
+		parser,
+		(struct file_request){.kind = FILE_VARIABLE, .exact = exported, .address = offset},
+		elf, name, answer);
+}
+
+int file_nearest_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			 struct file_nearest_answer *answer)
+{
+	int err = named_request(parser, (struct file_request){.kind = FILE_NEAREST}, elf, name,
+				answer);
+
+	answer->name[VARIABLE_NAME_BYTES - 1] = '\0';
+	return err;
 }
 
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,

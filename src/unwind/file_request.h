@@ -12,6 +12,7 @@
 #include "parser/parser.h"
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_file.h"
+#include "unwind/elf/elf_variable.h"
 #include "unwind/elf/go_program.h"
 #include "unwind/frame_source.h"
 #include "unwind/function_name.h"
@@ -31,9 +32,12 @@ enum file_request_kind {
 	FILE_RETURNS,  /* struct file_returns_answer; the parser keeps nothing of the file */
 	FILE_SYMBOLS,  /* struct file_symbols_answer; the parser keeps nothing of the file */
 	FILE_BEGIN,    /* struct file_begin_answer; the parser keeps nothing of the file */
+	FILE_VARIABLE, /* struct file_variable_answer; the parser keeps nothing of the file */
+	FILE_NEAREST,  /* struct file_nearest_answer; the parser keeps nothing of the file */
 };
 
-/* A request about a file, whose bytes may follow it (the vDSO); of FILE_SYMBOLS the names do. */
+/* A request about a file, whose bytes may follow it (the vDSO); of FILE_SYMBOLS, FILE_VARIABLE and
+ * FILE_NEAREST names do. */
 struct file_request {
 	uint32_t kind, number;
 	uint64_t address;
@@ -42,7 +46,9 @@ struct file_request {
 	 * second one that of its debug file. jit: it is a perf map. */
 	uint64_t bytes;
 	uint8_t opens, jit;
-	uint8_t exact; /* FILE_RETURNS: the thread is there; else a call returns there */
+	/* FILE_RETURNS: the thread is there; else a call returns there. FILE_VARIABLE: only symbols
+	 * that the file exports */
+	uint8_t exact;
 };
 
 struct file_row {
@@ -100,6 +106,16 @@ struct file_begin_answer {
 	char bytes[FILE_BEGIN_MAX];
 };
 
+struct file_variable_answer {
+	struct elf_variable variable;
+	uint8_t is_elf, is_mapped;
+	uint64_t mapped; /* address, as the file has addresses, of the offset that was given */
+};
+
+struct file_nearest_answer {
+	char name[VARIABLE_NAME_BYTES];
+};
+
 /* Requests the headers of the file or image that elf has, with its bytes, and fills the rest of
  * elf. Returns 0, -errno as file_row_request() does, or -ENOEXEC: it is no ELF file. */
 int file_head_request(struct parser *parser, struct elf_file *elf);
@@ -114,6 +130,13 @@ int file_symbols_request(struct parser *parser, const struct elf_file *elf,
 /* Requests the first bytes of any file, up to FILE_BEGIN_MAX. Returns 0; -ERANGE: it has fewer; or
  * -errno as file_row_request() does. */
 int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes);
+/* Requests a variable of a file (elf_variable_find()), by its name of up to VARIABLE_NAME_BYTES
+ * with the NUL, and the address of an offset of the file; or the variable whose name is most like
+ * that one, "" where there is none. Return 0, or -errno as file_row_request() does. */
+int file_variable_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			  bool exported, uint64_t offset, struct file_variable_answer *answer);
+int file_nearest_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			 struct file_nearest_answer *answer);
 /* Requests where x86-64 code of the file or image returns. Returns 0, or -errno as
  * file_row_request() does. */
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,

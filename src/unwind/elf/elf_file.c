@@ -98,6 +98,10 @@ static void segment_add(struct elf_file *elf, const Elf64_Phdr *header)
 		elf->segments[elf->segment_count++] = segment;
 	if (header->p_type == PT_GNU_EH_FRAME)
 		elf->unwind = segment;
+	if (header->p_type == PT_TLS) {
+		elf->tls = segment;
+		elf->tls_align = header->p_align;
+	}
 	if (header->p_type == PT_NOTE && !elf->build_id_bytes)
 		build_id_find(elf, segment.offset, segment.file_bytes);
 }

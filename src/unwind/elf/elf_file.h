@@ -33,6 +33,8 @@ struct elf_file {
 	uint32_t segment_count; /* segments to be loaded (PT_LOAD) */
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	struct elf_segment unwind; /* PT_GNU_EH_FRAME; file_bytes 0: none */
+	struct elf_segment tls;	   /* PT_TLS; memory_bytes 0: none */
+	uint64_t tls_align;	   /* 64-bit files only */
 	uint64_t sections_offset;
 	uint32_t section_count, section_bytes, names_section;
 	uint8_t build_id[BUILD_ID_MAX];
