@@ -32,6 +32,7 @@ struct answer {
 	uint64_t set_owner, set_state;	   /* of the descriptor's epoll set */
 	uint64_t parent_ns; /* of the user namespace of the descriptor's file system */
 	uint64_t uid, groups, cpu, policy;
+	uint64_t thread_pointer; /* as it was when the task left its CPU */
 	struct user_return returns[RETURNS_MAX];
 };
 
@@ -40,6 +41,7 @@ struct answer {
 struct offsets {
 	int thread_pid, pid_links, group_leader, mm, signal, state;
 	int cred, uid, groups, policy;
+	int thread_pointer;
 	int cpu, cpu_bytes; /* 0 bytes: the kernel is for one CPU */
 	int level, numbers, tasks;
 	int ids, node_shift, node_slots;
@@ -54,7 +56,7 @@ struct offsets {
 static struct {
 	pthread_mutex_t mutex;
 	int program;
-	bool exec_is_mutex, knows_files, knows_returns;
+	bool exec_is_mutex, knows_files, knows_returns, knows_pointer;
 	struct answer *answer; /* mapped */
 } locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
 
@@ -136,6 +138,25 @@ static bool return_offsets_find(const struct btf_types *btf, struct offsets *at)
 	       offset_add(btf, "return_instance", "stack", 8, &at->return_sp) &&
 	       offset_add(btf, "return_instance", "orig_ret_vaddr", 8, &at->return_address) &&
 	       offset_add(btf, "return_instance", "next", 8, &at->next_instance);
+}
+
+/* Finds where a task keeps the register that its thread-local storage is found by; on arm64 that is
+ * the first member of a struct without a name (arch/arm64/include/asm/processor.h). */
+static bool pointer_offset_find(const struct btf_types *btf, struct offsets *at)
+{
+#if defined(__aarch64__)
+	const char *const word = "uw";
+	const unsigned int bytes = 0;
+#else
+	const char *const word = "fsbase";
+	const unsigned int bytes = 8;
+#endif
+
+	if (offset_add(btf, "task_struct", "thread", 0, &at->thread_pointer) &&
+	    offset_add(btf, "thread_struct", word, bytes, &at->thread_pointer))
+		return true;
+	at->thread_pointer = 0;
+	return false;
 }
 
 enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
@@ -234,6 +255,7 @@ static int program_load(const struct offsets *at, int map, int up)
 		ANSWER_(groups, 8, BPF_REG_8, at->groups),
 		ANSWER_(cpu, at->cpu_bytes, BPF_REG_8, at->cpu),
 		ANSWER_(policy, 4, BPF_REG_8, at->policy),
+		ANSWER_(thread_pointer, 8, BPF_REG_8, at->thread_pointer),
 		READ_(BPF_REG_9, 8, BPF_REG_8, at->mm),
 		BPF_STORE_(BPF_REG_6, ANSWER(memory), BPF_REG_9),
 		LOCK_(memory, BPF_REG_9, at->mmap_lock + at->count, at->mmap_lock + at->owner,
@@ -372,6 +394,21 @@ bool task_query_queue(int64_t tid, int64_t *cpu, int64_t *policy)
 	return true;
 }
 
+bool task_query_thread_pointer(int64_t tid, uint64_t *pointer)
+{
+	struct answer answer;
+
+	if (!locks.knows_pointer || !answer_get(tid, -1, &answer))
+		return false;
+	*pointer = answer.thread_pointer;
+	return true;
+}
+
+bool task_query_has_thread_pointer(void)
+{
+	return locks.program >= 0 && locks.knows_pointer;
+}
+
 size_t task_query_returns(int64_t tid, struct user_return *returns, size_t most)
 {
 	struct answer answer;
@@ -402,6 +439,7 @@ void task_query_begin(void)
 	found = !btf_kernel(&btf, NULL) && offsets_find(btf, &offsets);
 	locks.knows_files = found && file_offsets_find(btf, &offsets);
 	locks.knows_returns = found && return_offsets_find(btf, &offsets);
+	locks.knows_pointer = found && pointer_offset_find(btf, &offsets);
 	btf_kernel_forget(); /* what forks parsers must stay small */
 	host_read(&host);
 	if (found && !bpf_call_map_mapped(map, sizeof(struct answer), &answer)) {

@@ -23,6 +23,11 @@ void task_query_begin(void);
 bool task_query_ids(int64_t tid, int64_t *uid, uint64_t *groups);
 /* Reads the CPU that the thread is on or waits for, and its policy (SCHED_*). False: not known. */
 bool task_query_queue(int64_t tid, int64_t *cpu, int64_t *policy);
+/* Reads the register by which the thread finds its thread-local storage (fs on x86-64, tpidr_el0 on
+ * arm64), as it was when the thread left its CPU. False: not known. */
+bool task_query_thread_pointer(int64_t tid, uint64_t *pointer);
+/* False: of no thread of this host. */
+bool task_query_has_thread_pointer(void);
 /* Reads the return addresses of a thread that uretprobes have replaced on its stack, of the
  * innermost functions first; returns how many. Those of a thread that runs may change meanwhile. 0:
  * none is known. */
