@@ -25,12 +25,13 @@ struct app_reader {
 	int64_t parent;	   /* its parent process */
 	/* addresses of the program's symbols in the process; 0: the file exports no such name */
 	uint64_t symbols[APP_SYMBOLS_MAX];
-	/* the 8 bytes that are there now; 0 also where there is no symbol, or they can't be read */
+	/* the 8 bytes that were there when app_words() read them; 0 also where there is no symbol,
+	 * or they can't be read */
 	uint64_t words[APP_SYMBOLS_MAX];
 	const void *version; /* what take() found out */
-	/* texts that read() keeps with the process, and what they were read of; zeroed at first */
-	uint64_t kept_of;
-	const char *kept[2];
+	/* what read() keeps with the process; zeroed at first */
+	uint64_t kept_words[4];
+	const char *kept[3];
 	bool open; /* mem and pagemap are open descriptors of the process' memory */
 	int mem, pagemap;
 };
@@ -44,11 +45,22 @@ struct app_program {
 	 * program, or not yet. */
 	bool (*read)(struct app_reader *reader, uint64_t needs, struct sample_app *facts);
 	/* Does as app_lock_finder; NULL: the program has no such locks. */
-	bool (*lock)(const struct app_reader *reader, struct app_lock *lock);
+	bool (*lock)(struct app_reader *reader, struct app_lock *lock);
 };
 
+struct parser;
+
+struct mapping;
+
+/* What reads files and messages. */
+struct parser *app_parser(const struct app_reader *reader);
+/* Opens a file that the process has mapped. Returns a descriptor, which the caller closes, or
+ * -errno. */
+int app_file_open(const struct app_reader *reader, const struct mapping *mapping);
 /* Reads exactly that many bytes of the process' memory. */
 bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes);
+/* Reads reader->words. */
+void app_words(struct app_reader *reader);
 /* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character
  * of UTF-8. NULL: there is none, or it is empty. */
 const char *app_text(const struct app_reader *reader, uint64_t address);

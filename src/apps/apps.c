@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "apps/apps.h"
+#include "apps/app_modules.h"
 #include "apps/app_program.h"
+#include "apps/otel.h"
+#include "apps/variables.h"
 #include "base/cache.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
@@ -10,6 +13,7 @@
 #include "keeper/avoid.h"
 #include "proc/proc.h"
 #include "proc/user_memory.h"
+#include "sample/query_fold.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
 #include "unwind/process_maps.h"
@@ -31,8 +35,12 @@
 #define OTHER_OLD_NS (5 * NS_PER_SECOND)
 #define KNOWN_OLD_NS (60 * NS_PER_SECOND)
 #define FAILED_NS (1 * NS_PER_SECOND) /* the same after a read that failed */
-#define LOOK_SHARE 1000		      /* divisor of the time for looking at one process */
-#define LOOK_SCAN_NS (2 * NS_PER_MS)  /* time in one scan, for all processes; others come later */
+/* The same for what any program may publish. Most begin to when they start: a process that
+ * publishes nothing is looked at after a second, then after twice as long each time. */
+#define SILENT_LOOKS 5 /* until that is 32 s */
+#define SPEAKING_OLD_NS (10 * NS_PER_SECOND)
+#define LOOK_SHARE 1000		     /* divisor of the time for looking at one process */
+#define LOOK_SCAN_NS (2 * NS_PER_MS) /* time in one scan, for all processes; others come later */
 #define SIBLINGS_MAX 1000
 #define SPAN_BYTES 1024
 #define OPEN_MOST 512 /* processes whose memory stays open */
@@ -64,6 +72,11 @@ struct app_process {
 	bool failed;			   /* the last read failed */
 	const struct app_program *program; /* NULL: none */
 	struct app_reader reader;
+	int64_t next_modules_ns;
+	unsigned int silent_looks;
+	struct otel *otel; /* owned; NULL: nothing is published */
+	/* owned, PROGRAM_VARIABLES_MAX of them; NULL: it has none of them */
+	struct variable_place *variables;
 };
 
 /* Words of a thread. */
@@ -71,14 +84,18 @@ struct app_thread {
 	struct cache_entry entry; /* key: tid */
 	int64_t start_ns;
 	uint64_t sequence;
-	uint64_t known; /* needs that were read */
+	uint64_t known;	       /* needs that were read */
+	uint64_t published_ns; /* of the process context, when they were */
 	struct sample_app facts;
 };
 
 struct apps {
 	const char *root;
 	struct parser *parser;
-	struct cache processes, families, threads, files;
+	app_pointer_reader *read_pointer;
+	bool hides_texts;
+	struct variable_seen seen[PROGRAM_VARIABLES_MAX];
+	struct cache processes, families, threads, files, variables;
 	struct user_memory memory;
 	unsigned int open_count, open_most; /* processes whose memory is open */
 	int64_t scan_ns, spent_ns;	    /* time that looking took in a scan, of all processes */
@@ -104,7 +121,13 @@ static void memory_close(struct app_reader *reader)
 
 static void process_drop(void *entry)
 {
-	memory_close(&((struct app_process *)entry)->reader);
+	struct app_process *process = entry;
+
+	memory_close(&process->reader);
+	free(process->otel);
+	free(process->variables);
+	process->otel = NULL;
+	process->variables = NULL;
 }
 
 /* Reads as many bytes as are in memory, at least one. Returns their count, or 0. */
@@ -119,8 +142,8 @@ static size_t memory_read(const struct app_reader *reader, uint64_t address, voi
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* Reads the words of all symbols; those that are near each other are read at once. */
-static void words_read(struct app_reader *reader)
+/* Those that are near each other are read at once. */
+void app_words(struct app_reader *reader)
 {
 	uint64_t left = (UINT64_C(1) << APP_SYMBOLS_MAX) - 1;
 	char bytes[SPAN_BYTES];
@@ -169,7 +192,6 @@ static bool memory_begin(struct app_reader *reader, int64_t tid, int64_t now_ns)
 		reader->open = true;
 		reader->apps->open_count++;
 	}
-	words_read(reader);
 	return true;
 }
 
@@ -180,6 +202,8 @@ static void memory_end(struct app_process *process, bool done)
 	process->failed = !done;
 	if (!done && process->next_look_ns > reader->now_ns + FAILED_NS)
 		process->next_look_ns = reader->now_ns + FAILED_NS;
+	if (!done && process->next_modules_ns > reader->now_ns + FAILED_NS)
+		process->next_modules_ns = reader->now_ns + FAILED_NS;
 	if (!done || reader->apps->open_count > reader->apps->open_most)
 		memory_close(reader);
 }
@@ -201,6 +225,7 @@ struct apps *apps_new(const char *proc_root)
 				       .entries_max = THREADS_MAX};
 	apps->files =
 		(struct cache){.entry_bytes = sizeof(struct app_file), .entries_max = FILES_MAX};
+	app_variables_init(&apps->variables);
 	return apps;
 }
 
@@ -210,6 +235,7 @@ void apps_free(struct apps *apps)
 	cache_done(&apps->families);
 	cache_done(&apps->threads);
 	cache_done(&apps->files);
+	cache_done(&apps->variables);
 	user_memory_sweep(&apps->memory, INT64_MAX);
 	free(apps);
 }
@@ -219,16 +245,32 @@ void apps_set_parser(struct apps *apps, struct parser *parser)
 	apps->parser = parser;
 }
 
+void apps_set_pointer_reader(struct apps *apps, app_pointer_reader *read)
+{
+	apps->read_pointer = read;
+}
+
+void apps_hide_texts(struct apps *apps)
+{
+	apps->hides_texts = true;
+}
+
 void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns)
 {
 	cache_sweep(&apps->processes, now_ns, idle_ns);
 	cache_sweep(&apps->families, now_ns, KNOWN_OLD_NS);
 	cache_sweep(&apps->threads, now_ns, idle_ns);
 	cache_sweep(&apps->files, now_ns, FILES_IDLE_NS);
+	cache_sweep(&apps->variables, now_ns, FILES_IDLE_NS);
 	user_memory_sweep(&apps->memory, now_ns);
 }
 
 /* --- for programs */
+
+struct parser *app_parser(const struct app_reader *reader)
+{
+	return reader->apps->parser;
+}
 
 bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
@@ -300,6 +342,11 @@ bool app_file_begin(const struct app_reader *reader, const char *path, void *to,
 	done = !file_begin_request(apps->parser, fd, to, bytes);
 	close(fd);
 	return done;
+}
+
+int app_file_open(const struct app_reader *reader, const struct mapping *mapping)
+{
+	return mapping_open(mapping, reader->apps->root, reader->tid);
 }
 
 /* --- processes */
@@ -385,6 +432,13 @@ static bool place_find(struct apps *apps, const struct app_program *program,
 	return file;
 }
 
+/* Forgets what was read of the process, which may run another program by now. */
+static void reader_begin(struct apps *apps, struct app_process *process, int64_t pid, int64_t tid)
+{
+	memory_close(&process->reader);
+	process->reader = (struct app_reader){.apps = apps, .pid = pid, .tid = tid};
+}
+
 static void process_look(struct apps *apps, struct app_process *process, int64_t pid, int64_t tid,
 			 int64_t now_ns)
 {
@@ -397,8 +451,7 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 	process->program = NULL;
 	if (proc_link_read(apps->root, thread.pid, thread.tid, "exe", path, sizeof(path)) <= 0)
 		return;
-	memory_close(&process->reader);
-	process->reader = (struct app_reader){.apps = apps, .pid = thread.pid, .tid = thread.tid};
+	reader_begin(apps, process, pid, tid);
 	process->program = program_of(path);
 	if (!process->program)
 		return;
@@ -424,13 +477,78 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 	memcpy(family->symbols, process->reader.symbols, sizeof(family->symbols));
 }
 
+/* Finds what the process publishes, and where its threads do. */
+static void otel_look(struct apps *apps, struct app_process *process,
+		      const struct app_modules *modules)
+{
+	struct app_reader *reader = &process->reader;
+	struct elf_variable variable;
+	struct tls_linker linker = {0};
+	struct otel *otel;
+	uint64_t distance;
+
+	if (!modules->otel_header) {
+		free(process->otel);
+		process->otel = NULL;
+		return;
+	}
+	if (!process->otel)
+		process->otel = memory_get(sizeof(*process->otel));
+	otel = process->otel;
+	if (otel->header != modules->otel_header)
+		*otel = (struct otel){.header = modules->otel_header};
+	otel_read(reader, otel);
+	otel->place.found = false;
+	for (size_t i = 0; otel->schema_known && i < modules->count && !otel->place.found; i++)
+		if (app_variable_find(&apps->variables, reader, &modules->files[i], OTEL_VARIABLE,
+				      i != modules->program, &variable, &distance) &&
+		    variable.thread_local_storage) {
+			if (i != modules->program)
+				tls_linker_find(reader, modules, &apps->variables, &linker);
+			tls_place_find(reader, &variable, distance, i == modules->program, &linker,
+				       &otel->place);
+		}
+}
+
+static void variables_look(struct apps *apps, struct app_process *process,
+			   const struct app_modules *modules)
+{
+	if (!process->variables)
+		process->variables =
+			memory_get(PROGRAM_VARIABLES_MAX * sizeof(*process->variables));
+	if (!variables_find(&process->reader, modules, &apps->variables, process->variables,
+			    apps->seen)) {
+		free(process->variables);
+		process->variables = NULL;
+	}
+}
+
+/* Finds what there is in the files that the process has mapped, whatever program it is. */
+static void modules_look(struct apps *apps, struct app_process *process, int64_t pid, int64_t tid,
+			 uint64_t needs, int64_t now_ns)
+{
+	struct app_modules modules;
+
+	if (!process->program)
+		reader_begin(apps, process, pid, tid);
+	if (app_modules_read(&modules, apps->root, pid, tid) &&
+	    memory_begin(&process->reader, tid, now_ns)) {
+		if (needs & NEEDS_OF_OTEL)
+			otel_look(apps, process, &modules);
+		if (needs & NEED_VARIABLES)
+			variables_look(apps, process, &modules);
+		memory_end(process, true);
+	}
+	app_modules_done(&modules);
+}
+
 /* Returns the thread's process, which is looked at now if that is due and the scan has time for it.
  * started_ns: start of its first thread; 0: not known. */
 static struct app_process *process_get(struct apps *apps, int64_t pid, int64_t tid,
-				       int64_t started_ns, int64_t now_ns)
+				       int64_t started_ns, uint64_t needs, int64_t now_ns)
 {
 	int64_t start_ns, took_ns;
-	bool added;
+	bool added, modules = needs & NEEDS_OF_MODULES, own = needs & ~NEEDS_OF_MODULES;
 	struct app_process *process = cache_get(&apps->processes, (uint64_t)pid, now_ns, &added);
 
 	if (apps->scan_ns != now_ns)
@@ -438,17 +556,32 @@ static struct app_process *process_get(struct apps *apps, int64_t pid, int64_t t
 	apps->scan_ns = now_ns;
 	if (started_ns && process->start_ns != started_ns) {
 		process->program = NULL; /* another process has its id */
-		process->next_look_ns = 0;
+		process->next_look_ns = process->next_modules_ns = 0;
+		process->silent_looks = 0;
 		process->start_ns = started_ns;
+		process_drop(process);
 	}
-	if (now_ns < process->next_look_ns || apps->spent_ns >= LOOK_SCAN_NS)
+	own = own && now_ns >= process->next_look_ns;
+	modules = modules && now_ns >= process->next_modules_ns;
+	if (!(own || modules) || apps->spent_ns >= LOOK_SCAN_NS)
 		return process;
 	start_ns = clock_monotonic_ns();
-	process_look(apps, process, pid, tid, now_ns);
+	if (own)
+		process_look(apps, process, pid, tid, now_ns);
+	if (modules)
+		modules_look(apps, process, pid, tid, needs, now_ns);
 	took_ns = clock_monotonic_ns() - start_ns;
 	apps->spent_ns += took_ns;
-	process->next_look_ns =
-		now_ns + (process->program ? KNOWN_OLD_NS : OTHER_OLD_NS) + took_ns * LOOK_SHARE;
+	if (own)
+		process->next_look_ns = now_ns + (process->program ? KNOWN_OLD_NS : OTHER_OLD_NS) +
+					took_ns * LOOK_SHARE;
+	if (modules)
+		process->next_modules_ns = now_ns + took_ns * LOOK_SHARE +
+					   (process->otel || process->variables
+						    ? SPEAKING_OLD_NS
+						    : NS_PER_SECOND << process->silent_looks);
+	if (modules && process->silent_looks < SILENT_LOOKS)
+		process->silent_looks++;
 	return process;
 }
 
@@ -468,46 +601,103 @@ static struct app_thread *thread_get(struct apps *apps, const struct sample *sam
 	return thread;
 }
 
+static void texts_hide(struct sample_app *facts)
+{
+	static struct text folded;
+
+	facts->context = NULL;
+	if (!facts->query)
+		return;
+	text_clear(&folded);
+	query_fold(&folded, facts->query);
+	facts->query = name_transient_string(text_string(&folded));
+}
+
+/* A process may end what it publishes while its threads wait. */
+static void otel_absent(struct sample_app *facts)
+{
+	facts->service = facts->instance = facts->trace = facts->span = facts->context = NULL;
+}
+
+/* Reads what is missing of the thread's words. */
+static void thread_read(struct apps *apps, struct app_process *process, struct app_thread *thread,
+			uint64_t missing, int64_t tid, int64_t now_ns)
+{
+	uint64_t own = process->program ? missing & ~NEEDS_OF_MODULES : 0;
+	uint64_t published = process->otel ? missing & NEEDS_OF_OTEL : 0;
+	uint64_t variables = process->variables ? missing & NEED_VARIABLES : 0, pointer = 0;
+	bool done;
+
+	if (!(own | published | variables))
+		return;
+	if ((published & ~NEED_SERVICE || variables) &&
+	    (!apps->read_pointer || !apps->read_pointer(tid, &pointer)))
+		pointer = 0;
+	done = memory_begin(&process->reader, tid, now_ns) &&
+	       (!own || process->program->read(&process->reader, own, &thread->facts)) &&
+	       (!published ||
+		otel_fill(&process->reader, process->otel, published, pointer, &thread->facts));
+	if (apps->hides_texts)
+		texts_hide(&thread->facts);
+	if (done && variables)
+		variables_fill(&process->reader, process->variables, pointer, &thread->facts);
+	memory_end(process, done);
+	/* else it has forked, or made an exec, just now */
+	thread->known |= done ? own | published | variables : 0;
+	if (published)
+		thread->published_ns = process->otel->published_ns;
+}
+
+/* True if what was read of what the thread publishes no longer holds: the process context has what
+ * it means. */
+static bool published_old(const struct app_process *process, const struct app_thread *thread,
+			  int64_t now_ns)
+{
+	return process->otel && (otel_due(process->otel, now_ns) ||
+				 process->otel->published_ns != thread->published_ns);
+}
+
 void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
 	       uint64_t needs, int64_t now_ns)
 {
 	struct app_process *process;
 	struct app_thread *thread;
-	uint64_t missing;
 
 	needs &= NEEDS_OF_APP;
 	if (!needs || !apps->parser || sample->thread.kthread == 1 ||
 	    sample->now.state == STATE_ON || sample->now.state == STATE_ZOMBIE)
 		return;
-	process = process_get(
-		apps, sample->thread.pid, sample->thread.tid,
-		sample->thread.tid == sample->thread.pid ? sample->thread.start_ns : 0, now_ns);
-	if (!process->program)
+	process =
+		process_get(apps, sample->thread.pid, sample->thread.tid,
+			    sample->thread.tid == sample->thread.pid ? sample->thread.start_ns : 0,
+			    needs, now_ns);
+	if (!process->program && !process->otel && !process->variables)
 		return;
 	thread = thread_get(apps, sample, hint->sequence, now_ns);
-	missing = needs & ~thread->known;
-	if (missing) {
-		bool done = memory_begin(&process->reader, sample->thread.tid, now_ns) &&
-			    process->program->read(&process->reader, missing, &thread->facts);
+	if (published_old(process, thread, now_ns))
+		thread->known &= ~NEEDS_OF_OTEL;
+	thread_read(apps, process, thread, needs & ~thread->known, sample->thread.tid, now_ns);
+	sample->app = thread->facts;
+	if (!process->otel)
+		otel_absent(&sample->app);
+}
 
-		memory_end(process, done);
-		/* else it has forked, or made an exec, just now */
-		thread->known |= done ? missing : 0;
-	}
-	if (needs & NEED_QUERY)
-		sample->app.query = thread->facts.query;
-	if (needs & NEED_APP) {
-		const char *query = sample->app.query;
+void apps_lacking(const struct apps *apps, app_lacking_callback *take, void *to)
+{
+	static struct text words;
 
-		sample->app = thread->facts;
-		sample->app.query = query;
+	for (size_t i = 0; i < program_variable_count; i++) {
+		text_clear(&words);
+		if (variable_lacks(i, &apps->seen[i], &words))
+			take(to, text_string(&words));
 	}
 }
 
 bool app_lock_find(void *of, int64_t pid, int64_t tid, int64_t now_ns, struct app_lock *lock)
 {
 	struct apps *apps = of;
-	struct app_process *process = apps->parser ? process_get(apps, pid, tid, 0, now_ns) : NULL;
+	struct app_process *process =
+		apps->parser ? process_get(apps, pid, tid, 0, NEED_APP, now_ns) : NULL;
 	bool done;
 
 	*lock = (struct app_lock){.waits = false};

@@ -29,6 +29,12 @@ enum {
 	MY_PROC,
 };
 
+/* Words and texts that stay with a process: addresses of its row and of its PGPROC, which have the
+ * process' id as long as they are its own; address of its Port; and one more than the changecount
+ * with which the client's name was read. */
+enum { KEPT_ENTRY, KEPT_PROC, KEPT_PORT, KEPT_COUNT };
+enum { KEPT_DATABASE, KEPT_USER, KEPT_CLIENT };
+
 static const char *const symbols[] = {
 	[MY_PROC_PID] = "MyProcPid",
 	[BACKEND_ENTRY] = "MyBEEntry",
@@ -44,6 +50,7 @@ static const char *const symbols[] = {
 #define ENTRY_COUNT 0
 #define ENTRY_PID 4
 #define ENTRY_STATE 232
+#define ENTRY_CLIENT 240 /* st_appname */
 #define ENTRY_ACTIVITY 248
 #define ENTRY_QUERY_ID 424
 
@@ -100,7 +107,7 @@ static const char *wait_read(const struct app_reader *reader,
 	uint32_t info;
 	int32_t pid;
 
-	if (!app_read(reader, reader->words[MY_PROC], proc, version->wait_at + sizeof(info)))
+	if (!app_read(reader, reader->kept_words[KEPT_PROC], proc, version->wait_at + sizeof(info)))
 		return NULL;
 	memcpy(&pid, proc + version->pid_at, sizeof(pid));
 	memcpy(&info, proc + version->wait_at, sizeof(info));
@@ -117,7 +124,7 @@ static bool entry_read(const struct app_reader *reader, char entry[ENTRY_BYTES])
 	uint32_t count;
 	int32_t pid;
 
-	if (!app_read(reader, reader->words[BACKEND_ENTRY], entry, ENTRY_BYTES))
+	if (!app_read(reader, reader->kept_words[KEPT_ENTRY], entry, ENTRY_BYTES))
 		return false;
 	memcpy(&count, entry + ENTRY_COUNT, sizeof(count));
 	memcpy(&pid, entry + ENTRY_PID, sizeof(pid));
@@ -139,7 +146,7 @@ static const char *port_text(const struct app_reader *reader, uint32_t at)
 {
 	uint64_t address;
 
-	return app_read(reader, reader->words[MY_PORT] + at, &address, sizeof(address))
+	return app_read(reader, reader->kept_words[KEPT_PORT] + at, &address, sizeof(address))
 		       ? app_text(reader, address)
 		       : NULL;
 }
@@ -149,17 +156,25 @@ static const char *port_text(const struct app_reader *reader, uint32_t at)
 static void port_take(struct app_reader *reader, const struct postgres_version *version,
 		      struct sample_app *facts)
 {
-	uint64_t port = reader->words[MY_PORT];
+	uint64_t port = reader->kept_words[KEPT_PORT];
+	const char **kept = reader->kept;
 
-	if (!port)
-		return;
-	if (reader->kept_of != port || !reader->kept[0] || !reader->kept[1]) {
-		reader->kept_of = port;
-		reader->kept[0] = port_text(reader, version->database_at);
-		reader->kept[1] = port_text(reader, version->user_at);
+	if (port && (!kept[KEPT_DATABASE] || !kept[KEPT_USER])) {
+		kept[KEPT_DATABASE] = port_text(reader, version->database_at);
+		kept[KEPT_USER] = port_text(reader, version->user_at);
 	}
-	facts->database = reader->kept[0];
-	facts->user = reader->kept[1];
+	facts->database = kept[KEPT_DATABASE];
+	facts->user = kept[KEPT_USER];
+}
+
+/* Reads the text that a symbol points to. */
+static const char *symbol_text(const struct app_reader *reader, int symbol)
+{
+	uint64_t address;
+
+	return app_read(reader, reader->symbols[symbol], &address, sizeof(address))
+		       ? app_text(reader, address)
+		       : NULL;
 }
 
 /* Reads the statement that runs, or, in a transaction in which none does, the last one. Of
@@ -167,31 +182,61 @@ static void port_take(struct app_reader *reader, const struct postgres_version *
 static const char *query_read(const struct app_reader *reader, const char *state,
 			      const char entry[ENTRY_BYTES])
 {
-	uint64_t address = reader->words[QUERY_STRING];
+	uint64_t address;
 
+	if (!app_read(reader, reader->symbols[QUERY_STRING], &address, sizeof(address)))
+		return NULL;
 	if (!address && state && strcmp(state, IDLE) != 0)
 		memcpy(&address, entry + ENTRY_ACTIVITY, sizeof(address));
 	return app_text(reader, address);
 }
 
+/* Reads the name that the client gave itself, which is in the row: it is another one only if the
+ * row has changed. */
+static const char *client_read(struct app_reader *reader, const char entry[ENTRY_BYTES])
+{
+	uint64_t address;
+	uint32_t count;
+
+	memcpy(&count, entry + ENTRY_COUNT, sizeof(count));
+	if (reader->kept_words[KEPT_COUNT] != count + UINT64_C(1)) {
+		memcpy(&address, entry + ENTRY_CLIENT, sizeof(address));
+		reader->kept[KEPT_CLIENT] = app_text(reader, address);
+		reader->kept_words[KEPT_COUNT] = count + UINT64_C(1);
+	}
+	return reader->kept[KEPT_CLIENT];
+}
+
+/* Finds where the process has its data. False: it is no such process, or not yet. */
+static bool data_find(struct app_reader *reader)
+{
+	app_words(reader);
+	reader->kept_words[KEPT_ENTRY] = reader->words[BACKEND_ENTRY];
+	reader->kept_words[KEPT_PROC] = reader->words[MY_PROC];
+	reader->kept_words[KEPT_PORT] = reader->words[MY_PORT];
+	return (int32_t)reader->words[MY_PROC_PID] == reader->inner_pid;
+}
+
 static bool session_read(struct app_reader *reader, uint64_t needs, struct sample_app *facts)
 {
 	const struct postgres_version *version = reader->version;
-	const char *state = NULL;
 	char entry[ENTRY_BYTES] = "";
-	bool has_entry;
+	bool has_entry = version && reader->kept_words[KEPT_PROC] && entry_read(reader, entry);
+	const char *state;
 
-	if ((int32_t)reader->words[MY_PROC_PID] != reader->inner_pid)
-		return false;
-	has_entry = version && entry_read(reader, entry);
-	if (has_entry)
-		state = entry_state(version, entry);
+	if (!has_entry) {
+		if (!data_find(reader))
+			return false;
+		has_entry = version && entry_read(reader, entry);
+	}
+	state = has_entry ? entry_state(version, entry) : NULL;
 	if (needs & NEED_QUERY)
 		facts->query = query_read(reader, state, entry);
 	if (!(needs & NEED_APP))
 		return true;
 	facts->state = state;
-	facts->client = app_text(reader, reader->words[APPLICATION_NAME]);
+	facts->client =
+		has_entry ? client_read(reader, entry) : symbol_text(reader, APPLICATION_NAME);
 	if (!version)
 		return true;
 	facts->wait = wait_read(reader, version);
@@ -301,14 +346,17 @@ static bool queue_take(const struct app_reader *reader, uint64_t proc, uint64_t 
 	return true;
 }
 
-static bool session_lock(const struct app_reader *reader, struct app_lock *lock)
+static bool session_lock(struct app_reader *reader, struct app_lock *lock)
 {
 	const struct postgres_version *version = reader->version;
-	uint64_t proc = reader->words[MY_PROC], address, still;
+	uint64_t proc, address, still;
 	uint32_t mode;
 	int32_t pid;
 
-	if (!version || !proc || !app_read(reader, proc + version->pid_at, &pid, sizeof(pid)) ||
+	if (!version || (!reader->kept_words[KEPT_PROC] && !data_find(reader)))
+		return false;
+	proc = reader->kept_words[KEPT_PROC];
+	if (!proc || !app_read(reader, proc + version->pid_at, &pid, sizeof(pid)) ||
 	    pid != reader->inner_pid || !proc_word(reader, proc, version->lock_at, &address))
 		return false;
 	if (!address)

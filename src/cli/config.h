@@ -57,6 +57,7 @@ struct config {
 	int64_t goroutines_pid;	     /* -p as an id, with --goroutines */
 	const char *user;	     /* -u as typed: a name or uid; NULL: all */
 	const char *comm;	     /* -c pattern; NULL: all */
+	const char *query_text;	     /* --query-text: "on" or "off"; NULL: on */
 	const char *filter;	     /* --filter: an expression; NULL: none */
 	bool all_states;	     /* -a, or what implies it */
 	bool on_cpu, off_cpu;	     /* --on-cpu, --off-cpu, or what implies it */

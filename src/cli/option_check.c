@@ -555,6 +555,16 @@ static const char *slower_kind(void)
 	return kinds[at]->name;
 }
 
+static int query_text_check(struct config *config, struct error *e)
+{
+	const char *word = config->query_text ? config->query_text : "on";
+
+	config->live.hides_texts = !strcmp(word, "off");
+	return config->live.hides_texts || !strcmp(word, "on")
+		       ? 0
+		       : error_set(e, EINVAL, EXIT_USAGE, "--query-text %s: it is on or off", word);
+}
+
 int config_check(struct config *config, struct error *e)
 {
 	int begun = goroutines_begin(config, e), err = begun ? begun : when_check(config, e);
@@ -571,6 +581,8 @@ int config_check(struct config *config, struct error *e)
 		err = times_check(config, e);
 	if (!err)
 		err = replay_check(config, e);
+	if (!err)
+		err = query_text_check(config, e);
 	if (err)
 		return err;
 	rows |= config->mode == MODE_RECORD;

@@ -6,6 +6,7 @@
 #include "base/names.h"
 #include "base/quantity.h"
 #include "render/renderer.h"
+#include "sample/program_variable.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -157,6 +158,8 @@ static int option_take(struct config *config, const struct option_row *row, cons
 	case OPTION_CONFIG:
 		*(const char **)to = argument;
 		return argument ? config_read(config, argument, e) : 0;
+	case OPTION_COLUMN:
+		return program_variable_add(argument, e);
 	case OPTION_MODE:
 		break;
 	}

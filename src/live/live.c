@@ -434,6 +434,9 @@ struct lookup *live_lookup_new(struct live *live)
 	lookup_set_task_reader(lookup, task_query_ids);
 	waits_set_runtime_locks(lookup_waits(lookup), runtime_lock_find, &live->runtime_locks);
 	apps_set_parser(lookup_apps(lookup), live_parser(&live->context, PARSER_MEMORY));
+	apps_set_pointer_reader(lookup_apps(lookup), task_query_thread_pointer);
+	if (live->context.config.hides_texts)
+		apps_hide_texts(lookup_apps(lookup));
 	return lookup;
 }
 

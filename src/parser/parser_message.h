@@ -25,6 +25,7 @@ enum parser_kinds {
 	PARSER_CONTAINERS = 0x100, /* src/live/scan/live_parsers.h */
 	PARSER_RUNTIMES = 0x200,   /* src/unwind/runtime/runtime_request.h */
 	PARSER_GOROUTINES = 0x300, /* src/unwind/runtime/goroutines.c */
+	PARSER_OTEL = 0x400,	   /* src/apps/otel.c */
 };
 
 /* A request's bytes and descriptors. The service owns the descriptors: it sets those it keeps to

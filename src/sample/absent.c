@@ -20,6 +20,12 @@ __attribute__((constructor)) static void absent_make(void)
 			column_set(&sample_columns[i], &absent, (union value){.number = ABSENT});
 }
 
+void sample_absent_add(const struct column *column)
+{
+	if (column->kind != KIND_TEXT)
+		column_set(column, &absent, (union value){.number = ABSENT});
+}
+
 const struct sample *sample_absent(void)
 {
 	return &absent;

@@ -57,8 +57,12 @@ union value {
 /* keys are copied, hashed and compared as 64-bit words */
 _Static_assert(sizeof(union value) == 8 && sizeof(const char *) == 8, "64-bit hosts only");
 
-extern const struct column sample_columns[];
-extern const size_t sample_column_count;
+/* At the end are the columns that sample_column_add() has added. */
+extern const struct column *const sample_columns;
+extern size_t sample_column_count;
+/* Adds the column of the next variable of a program; before there are any samples or threads. At
+ * most PROGRAM_VARIABLES_MAX. */
+void sample_column_add(const char *name, enum column_kind kind);
 
 /* Section of the columns from `first` on, up to the next section. */
 struct column_section {

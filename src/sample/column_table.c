@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/names.h"
+#include "base/text.h"
 #include "sample/edge_kind.h"
 #include "sample/proc_values.h"
 
@@ -12,7 +14,14 @@
 		 char nothing;                                                        \
 	 }))
 
-const struct column sample_columns[] = {
+/* --context makes columns of the last rows. */
+#define VARIABLE(number)                                                                   \
+	{                                                                                  \
+		"", "", "variable of programs", KIND_NUMBER, ROLE_KEY, NEED_VARIABLES, 10, \
+			AT(app.variables[number])                                          \
+	}
+
+static struct column columns[] = {
 	{"timestamp", "TIMESTAMP", "when the scan was made (UTC)", KIND_TIME, ROLE_KEY, 0, 27,
 	 AT(scan.time_us)},
 	{"weight_us", "WEIGHT_US", "time that the sample stands for: since the previous scan",
@@ -161,12 +170,27 @@ const struct column sample_columns[] = {
 	 "statement that the session runs, or the last one of its open transaction; read only if "
 	 "this column is named",
 	 KIND_TEXT, ROLE_KEY, NEED_QUERY, 30, AT(app.query)},
+	{"querysum", "QUERY*", "query without the values and comments in it", KIND_TEXT, ROLE_KEY,
+	 NEED_QUERYSUM, 30, AT(app.querysum)},
 	{"database", "DATABASE", "database of the session", KIND_TEXT, ROLE_KEY, NEED_APP, 12,
 	 AT(app.database)},
 	{"app_user", "APP_USER", "user of the session, as the program knows him", KIND_TEXT,
 	 ROLE_KEY, NEED_APP, 12, AT(app.user)},
 	{"client_app", "CLIENT_APP", "name that the session's client gave itself", KIND_TEXT,
 	 ROLE_KEY, NEED_APP, 15, AT(app.client)},
+
+	{"trace_id", "TRACE_ID", "OpenTelemetry's trace that the thread works for", KIND_TEXT,
+	 ROLE_KEY, NEED_TRACE, 32, AT(app.trace)},
+	{"span_id", "SPAN_ID", "span of that trace", KIND_TEXT, ROLE_KEY, NEED_TRACE, 16,
+	 AT(app.span)},
+	{"context", "CONTEXT",
+	 "attributes of that span that the program publishes, key=value; read only if this column "
+	 "is named",
+	 KIND_TEXT, ROLE_KEY, NEED_CONTEXT, 30, AT(app.context)},
+	{"service", "SERVICE", "name of the service that the process says it is (OpenTelemetry)",
+	 KIND_TEXT, ROLE_KEY, NEED_SERVICE, 15, AT(app.service)},
+	{"service_instance", "SERVICE_INSTANCE", "instance of that service", KIND_TEXT, ROLE_KEY,
+	 NEED_SERVICE, 20, AT(app.instance)},
 
 	{"runq_why", "RUNQ_WHY",
 	 "of a thread in RQ: throttled by the CPU quota (cpu.max) of a control group, own deadline "
@@ -407,7 +431,18 @@ const struct column sample_columns[] = {
 	{"cancelled_write_bytes", "CANCELLED_WRITE_BYTES",
 	 "bytes of write_bytes that were truncated before they were sent", KIND_NUMBER, ROLE_MAX,
 	 NEED_IO, 21, PROC_VALUE(102)},
+	VARIABLE(0),
+	VARIABLE(1),
+	VARIABLE(2),
+	VARIABLE(3),
+	VARIABLE(4),
+	VARIABLE(5),
+	VARIABLE(6),
+	VARIABLE(7),
 };
+_Static_assert(PROGRAM_VARIABLES_MAX == 8, "that many rows");
+
+const struct column *const sample_columns = columns;
 
 const struct column_section column_sections[] = {
 	{"The scan", "timestamp"},
@@ -425,7 +460,23 @@ const struct column_section column_sections[] = {
 
 const size_t column_section_count = sizeof(column_sections) / sizeof(column_sections[0]);
 
-const size_t sample_column_count = sizeof(sample_columns) / sizeof(sample_columns[0]);
+#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+
+size_t sample_column_count = COLUMN_COUNT - PROGRAM_VARIABLES_MAX;
+
+void sample_column_add(const char *name, enum column_kind kind)
+{
+	struct column *column = &columns[sample_column_count++];
+	struct text title = {0};
+
+	for (const char *at = name; *at; at++)
+		text_add_char(&title, (char)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at));
+	column->name = name_of_string(name);
+	column->title = name_of_string(text_string(&title));
+	column->kind = kind;
+	sample_absent_add(column);
+	text_done(&title);
+}
 
 bool column_is_kept(const struct column *column)
 {

@@ -55,7 +55,12 @@
 #define NEED_WAITS_ONSUM SAMPLE_NEED(40)    /* waits_onsum */
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
-#define NEED_PARENT_COMM SAMPLE_NEED(43)    /* parent_comm */
+#define NEED_PARENT_COMM SAMPLE_NEED(48)    /* parent_comm */
+#define NEED_SERVICE SAMPLE_NEED(43)	    /* service, service_instance */
+#define NEED_TRACE SAMPLE_NEED(44)	    /* trace_id, span_id */
+#define NEED_CONTEXT SAMPLE_NEED(45)	    /* context */
+#define NEED_VARIABLES SAMPLE_NEED(46)	    /* those of --context */
+#define NEED_QUERYSUM SAMPLE_NEED(47)	    /* querysum */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
@@ -186,6 +191,16 @@ enum need_probe {
 	    "memory of a program that says what it does (PostgreSQL); once a wait") \
 	ROW(NEED_QUERY, 0, FROM_APP, 0, 0, COST_SAMPLED, "query", \
 	    "memory of such a program; read only if query is named") \
+	ROW(NEED_QUERYSUM, NEED_QUERY, FROM_OTHERS, 0, 0, COST_SAMPLED, "querysum", \
+	    "query, folded") \
+	ROW(NEED_SERVICE, 0, FROM_APP, 0, 0, COST_SAMPLED, "service", \
+	    "memory of a process that publishes OpenTelemetry's process context") \
+	ROW(NEED_TRACE, 0, FROM_APP, 0, 0, COST_SAMPLED, "trace", \
+	    "the same, and thread-local storage by the thread's pointer register; once a wait") \
+	ROW(NEED_CONTEXT, 0, FROM_APP, 0, 0, COST_SAMPLED, "context", \
+	    "the same; read only if context is named") \
+	ROW(NEED_VARIABLES, 0, FROM_APP, 0, 0, COST_SAMPLED, "variables", \
+	    "variables that --context names, in the memory of their processes; once a wait") \
 	ROW(NEED_RUNQ_WHY, NEED_COMM, FROM_RUNQ, 0, 0, COST_SAMPLED, "runqwhy", \
 	    "/proc/PID/task/TID/stat and cgroup of threads in RQ, cpu.stat of groups with a quota") \
 	ROW(NEED_BLOCK, 0, FROM_BLOCK, IS_EARLY, SEES_REQUESTS, COST_EVENT, "block", \
@@ -244,6 +259,8 @@ enum need_probe {
 #define NEEDS_PROC_VALUES (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_VALUES_))
 #define NEEDS_OF_CALL (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_CALL_)) /* call, wait class, file */
 #define NEEDS_OF_WAIT (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_WAIT_))
+#define NEEDS_OF_OTEL (NEED_SERVICE | NEED_TRACE | NEED_CONTEXT)
+#define NEEDS_OF_MODULES (NEEDS_OF_OTEL | NEED_VARIABLES) /* of any program, by its mappings */
 #define NEEDS_OF_APP (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_APP_))
 #define NEEDS_DERIVED (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_DERIVED_))
 #define NEEDS_STACKS (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_STACKS_))

@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "sample/cgroup_names.h"
+#include "sample/query_fold.h"
 #include "sample/waits_on.h"
 
 #include <string.h>
@@ -56,6 +57,13 @@ static const char *waits_folded(const char *waits_on, struct text *scratch)
 	return name_transient(scratch->bytes, scratch->length);
 }
 
+static const char *query_folded(const char *query, struct text *scratch)
+{
+	text_clear(scratch);
+	query_fold(scratch, query);
+	return scratch->length ? name_transient(scratch->bytes, scratch->length) : NULL;
+}
+
 static void text_put(const char **field, const char *text, size_t length)
 {
 	if (!*field && text && *text)
@@ -96,6 +104,8 @@ void sample_derive(struct sample *sample, uint64_t needs)
 		sample->file.namesum = digits_folded(sample->file.name, &scratch);
 	if ((needs & NEED_WAITS_ONSUM) && sample->wait.on && *sample->wait.on)
 		sample->wait.onsum = waits_folded(sample->wait.on, &scratch);
+	if ((needs & NEED_QUERYSUM) && sample->app.query)
+		sample->app.querysum = query_folded(sample->app.query, &scratch);
 	if ((needs & NEED_CGROUP_NAMES) && sample->cgroup.path)
 		cgroup_derive(sample);
 }

@@ -125,10 +125,18 @@ struct sample_wait {
 	bool open; /* a later scan knows more of this wait. Not a column */
 };
 
+#define PROGRAM_VARIABLES_MAX 8 /* that the user names */
+
 /* what its program says that it does, in the program's own words: src/apps */
 struct sample_app {
-	const char *wait, *state, *query, *database, *user, *client;
+	const char *wait, *state, *query, *querysum, *database, *user, *client;
 	int64_t query_id;
+	const char *trace, *span, *context; /* OpenTelemetry's, of the thread */
+	const char *service, *instance;	    /* of its process */
+	union {
+		int64_t number;
+		const char *text;
+	} variables[PROGRAM_VARIABLES_MAX]; /* see program_variable.h */
 };
 
 /* stacks as hashes, and words of unwind/stack_table.h */
@@ -230,6 +238,8 @@ static inline int64_t sample_scans(const struct sample *sample)
 
 /* A sample with all fields absent. */
 const struct sample *sample_absent(void);
+struct column;
+void sample_absent_add(const struct column *column); /* makes it absent there */
 
 /* Fills the absent facts of a process. */
 void sample_process_fill(struct sample_process *process, const struct sample_process *facts);

@@ -92,7 +92,7 @@ void history_texts_drop(struct history_texts *texts, struct index *uses)
 	index_clear(uses);
 }
 
-#define HISTORY_WHAT_MAX 64 /* most columns of a tuple */
+#define HISTORY_WHAT_MAX 88 /* most columns of a tuple */
 
 /* Columns of a tuple, in the order of their offsets in struct sample: adjacent ones are copied at
  * once, as a run. */

@@ -383,3 +383,20 @@ class FakePython(Process):
 def hostile_python(ctx):
     """300 threads of a fake Python, whose lists of threads and frames lead in circles, cost other threads nothing."""
     expect_beside(ctx, lambda: FakePython(ctx, 300, 20), "--python", least=0.7)
+
+
+@case(alone=True, thorough=True)
+def hostile_context(ctx):
+    """Eight processes of 40 threads that publish OpenTelemetry's contexts which lie: messages and records of sizes and at addresses that
+    are not there, in files that were cut, with keys without end, and of which none stays: they cost other threads nothing."""
+    program = os.path.join(directory_of(ctx), "fake_context")
+    if not os.path.exists(program):
+        raise Skip("tests/stack/fake_context is not built")
+
+    def attack():
+        process = Process([program, "40", "20"])
+        ctx.started.append(process)
+        wait_until(lambda: b"ready" in process.out or process.code is not None, START_S, "fake_context")
+        check(process.code is None, "fake_context: %s", process.err)
+    expect_beside(ctx, attack, "--context", "lie = var fake_context:otel_thread_ctx_v1->0->0->0:str", least=0.7,
+                  columns="state,ustack,stack,trace_id,span_id,context,service,service_instance,lie")

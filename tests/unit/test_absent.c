@@ -32,8 +32,12 @@ static void only_what_was_asked_for_is_told(void **state)
 	assert_int_equal(status.absent[0].needs, NEED_CALL_TIME);
 	status.absent_count = 0;
 	kernel.plan.chosen[GROUP_CALL] = &probe_rows[0];
-	live_absent_describe(&kernel, ~0ull, &status);
+	live_absent_describe(&kernel, ~(uint64_t)(NEED_TRACE | NEED_CONTEXT), &status);
 	assert_int_equal(status.absent_count, 0);
+	/* the program that asks for a thread's pointer was not loaded */
+	live_absent_describe(&kernel, NEED_TRACE, &status);
+	assert_int_equal(status.absent_count, 1);
+	assert_non_null(strstr(status.absent[0].why, "from 5.10 on, with BTF"));
 }
 
 static void assert_told(const char *columns, uint64_t needs, const char *expected)

@@ -389,7 +389,8 @@ static void needs_are_told(void **state)
 /* Every need has one row, after those that it implies. */
 static void needs_have_rows(void **state)
 {
-	uint64_t rows = 0, columns = NEED_PROCESSES; /* needs of columns and measures */
+	/* needs of columns and measures; columns of NEED_VARIABLES come with options */
+	uint64_t rows = 0, columns = NEED_PROCESSES | NEED_VARIABLES;
 
 	for (size_t i = 0; i < sample_column_count; i++)
 		columns |= sample_needs_close(sample_columns[i].needs);

@@ -232,7 +232,7 @@ static void groups_follow_needs(void **state)
 			    strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
 			    strcmp(column->name, "errno") && strcmp(column->name, "comm_before") &&
 			    !(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK |
-					       NEED_UFILES | NEEDS_OF_APP));
+					       NEED_UFILES | NEEDS_OF_APP | NEED_QUERYSUM));
 
 		if (text)
 			assert_true(live_groups_of(sample_needs_close(column->needs)) &

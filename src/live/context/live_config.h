@@ -34,6 +34,7 @@ struct live_config {
 	bool no_sandbox;     /* --no-sandbox: all privileges stay as they are */
 	bool writes;	     /* files are written while it samples, or at the end */
 	bool loads_more;     /* another source may be opened for other needs */
+	bool hides_texts;    /* --query-text off: statements without values */
 	bool self;	     /* --self: costs of tsnap itself are reported */
 	const char *share;   /* --share: name under which others may attach; NULL: none */
 	const char *attach;  /* --attach: name to attach to; NULL: probes of its own */

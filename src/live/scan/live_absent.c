@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/scan/live_absent.h"
 #include "keeper/avoid.h"
+#include "kernel/task_query.h"
 #include "live/context/live_limits.h"
 
 #include <errno.h>
@@ -57,6 +58,15 @@ static const char *call_time_lacks(const struct kernel *kernel)
 			 "offered, or the tsnap that shares its probes did not want it";
 }
 
+static const char *trace_lacks(const struct kernel *kernel)
+{
+	(void)kernel;
+	return task_query_has_thread_pointer()
+		       ? NULL
+		       : "where a thread's thread-local storage is can't be read: that needs a "
+			 "kernel from 5.10 on, with BTF";
+}
+
 /* A row for each need that a host may not meet: why it does not, or NULL. */
 static const struct {
 	uint64_t need;
@@ -65,6 +75,7 @@ static const struct {
 	{NEED_SYSCALL, registers_lack}, {NEED_WAIT_CLASS, class_lacks},
 	{NEED_WAKER, wakeups_lack},	{NEED_IO, io_lacks},
 	{NEED_BLOCK, block_lacks},	{NEED_CALL_TIME, call_time_lacks},
+	{NEED_TRACE, trace_lacks},	{NEED_CONTEXT, trace_lacks},
 };
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");

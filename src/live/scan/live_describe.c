@@ -52,6 +52,11 @@ static void scans_describe(const struct live *live, const struct sampler_status 
 			   table->unfinished_count + reported->unfinished_count);
 }
 
+static void variable_lacking(void *to, const char *words)
+{
+	source_status_lack(to, name_transient_string(words));
+}
+
 static void lacking_describe(const struct live *live, const struct sampler_status *reported,
 			     struct source_status *status)
 {
@@ -63,6 +68,8 @@ static void lacking_describe(const struct live *live, const struct sampler_statu
 		source_status_lack(status,
 				   "kind of data: files, programs and earlier calls of other "
 				   "users' threads (needs CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)");
+	if (live->context.wants.needs & NEED_VARIABLES)
+		apps_lacking(lookup_apps(live->context.lookup), variable_lacking, status);
 	live_realtime_describe(&live->realtime, reported, host, status);
 	if (sockets == -ENOENT || sockets == -EPROTONOSUPPORT || sockets == -EAFNOSUPPORT)
 		source_status_lack(status,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/scan/live_parsers.h"
+#include "apps/otel.h"
 #include "unwind/runtime/runtime_service.h"
 
 #include <string.h>
@@ -33,8 +34,14 @@ static size_t container_answer(const struct parser_request *request, char *to)
 
 static size_t live_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
 {
-	return parser_request_kind(request) == PARSER_CONTAINERS ? container_answer(request, answer)
-								 : runtime_service(request, answer);
+	switch (parser_request_kind(request)) {
+	case PARSER_CONTAINERS:
+		return container_answer(request, answer);
+	case PARSER_OTEL:
+		return otel_service(request, answer);
+	default:
+		return runtime_service(request, answer);
+	}
 }
 
 bool live_container_read(void *of, int fd, const struct container_question *question,

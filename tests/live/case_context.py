@@ -1,0 +1,151 @@
+"""What programs publish for OpenTelemetry (src/apps/otel.c): which service a process is, and which trace each of its threads works for.
+tests/stack/context.c knows what each of its threads publishes."""
+import collections
+import os
+
+from case_stacks import directory_of
+from harness import SLOW, Findings, Process, Skip, case, check, number, unescape, wait_until
+
+COLUMNS = "comm,state,syscall,arg2,trace_id,span_id,context,service,service_instance"
+# the program, and the library that it loads: the ways in which a thread's variable can be found
+WAYS = (("context_static",), ("context_program",), ("context_fixed",), ("context_linked",),
+        ("context_loader", "context_offset.so"), ("context_loader", "context_pair.so"), ("context_loader", "context_descriptor.so"),
+        ("context_loader", "context_largepair.so"), ("context_loader", "context_large.so"),
+        ("context_loader", "context_bare.so"),
+        ("context_muslstatic",), ("context_muslprogram",), ("context_muslloader", "context_musl.so"))
+
+
+def context_start(ctx, way, changing=4):
+    """Starts a program: (process, {tid: kind}); None: it is not built here."""
+    directory = directory_of(ctx)
+    paths = [os.path.join(directory, name) for name in way]
+    if not all(map(os.path.exists, paths)):
+        return None
+    process = Process([paths[0], paths[1] if paths[1:] else "-", str(changing)])
+    ctx.started.append(process)
+    wait_until(lambda: process.out.endswith(b"\n") or process.code is not None, 20 * SLOW, "%s ready" % (way,))
+    check(process.code is None, "%s: %s", way, process.err)
+    return process, {int(tid): kind for tid, kind in (word.split(":") for word in process.out.decode().split()[1:])}
+
+
+def expected_of(tid, kind, row):
+    """(trace, span, route) that the thread has when the sample is of that sleep; None: it has none."""
+    value = int(row["arg2"] or "0", 16)
+    if kind == "steady":
+        return "%016x%016x" % (tid, tid), "%016x" % (tid + 1), "/tid/%d" % tid
+    if kind in ("pointer", "record") and value % 7:
+        return "%016x%016x" % (tid, value), "%016x" % value, "/n/%d" % value
+    return None
+
+
+def compare(find, rows, kinds, seen, name):
+    """Compares each sample of a thread that sleeps: with what its own call says that it published."""
+    for row in rows:
+        tid = number(row, "tid")
+        kind = kinds.get(tid)
+        if not kind or row["state"] != "S" or kind in ("pointer", "record") and row["syscall"] != "futex":
+            continue
+        expected = expected_of(tid, kind, row)
+        got = row["trace_id"], row["span_id"], unescape(row["context"]).decode()
+        if not expected:
+            find.expect(got == ("", "", ""), "%s: %d (%s) has %s: %s", name, tid, kind, got, row)
+            seen[kind, "none"] += 1
+            continue
+        trace, span, route = expected
+        words = "method=GET, route=%s" % route
+        # a wait that ended while it was read has nothing
+        if got == ("", "", "") and kind != "steady":
+            seen[kind, "lost"] += 1
+            continue
+        find.expect(got[:2] == (trace, span) and got[2] in (words, words + ", late=yes"), "%s: %d (%s): %s, not %s", name, tid, kind, got,
+                    expected)
+        seen[kind, "late" if "late" in got[2] else "right"] += 1
+
+
+@case
+def context_of_threads(ctx):
+    """Threads that sleep have the trace, the span and the attributes that they publish, in each kind of thread-local storage; those that
+    publish none, or nothing that is valid, have none. A key that is new is found, and so is another instance of the service."""
+    started = [(way, context_start(ctx, way)) for way in WAYS]
+    started = [(way, *made) for way, made in started if made]
+    if not started:
+        raise Skip("the programs are not built")
+    tool = ctx.stream("-a", "-F", 20, "-p", ",".join(str(process.pid) for _, process, _ in started), columns=COLUMNS)
+    tool.wait_scans(100)
+    for _, process, _ in started:
+        process.say("more")
+    tool.wait_scans(len(tool.scans()) + 60)
+    rows, find = tool.interrupt(), Findings()
+    times = sorted({row["timestamp"] for row in rows})
+    for way, process, kinds in started:
+        mine = [row for row in rows if number(row, "pid") == process.pid]
+        # the process is looked at in the first scans, a few in each
+        whole = [row for row in mine if row["timestamp"] >= times[30]]
+        seen, name = collections.Counter(), " ".join(way)
+        compare(find, whole, kinds, seen, name)
+        find.expect(min(seen["steady", "right"], seen["steady", "late"]) > 200, "%s: steady threads: %s", name, seen)
+        for kind in ("pointer", "record"):
+            right = seen[kind, "right"] + seen[kind, "late"]
+            find.expect(right > 50 and seen[kind, "late"] and seen[kind, "lost"] <= right // 2, "%s: %s: %s", name, kind, seen)
+            find.expect(seen[kind, "none"], "%s: no sample of a thread that publishes nothing just now: %s", name, seen)
+        find.expect({(unescape(row["service"]).decode(), row["service_instance"]) for row in whole
+                     if kinds.get(number(row, "tid")) == "steady"} ==
+                    {("shop é", "instance-%d-%d" % (process.pid, generation)) for generation in (0, 1)}, "%s: another service: %s", name,
+                    mine[-1])
+    find.close()
+
+
+@case(thorough=True, alone=True)
+def context_changes(ctx):
+    """Of 100 000 samples of threads that change their context all the time none has one of another wait."""
+    way = "context_loader", "context_large.so"
+    made = context_start(ctx, way, 400)
+    if not made:
+        raise Skip("the programs are not built")
+    process, kinds = made
+    tool = ctx.stream("-a", "-F", 50, "-p", process.pid, columns=COLUMNS)
+    tool.wait_scans(int(400 * SLOW))
+    find, seen = Findings(), collections.Counter()
+    compare(find, tool.interrupt(), kinds, seen, " ".join(way))
+    find.close()
+    right = sum(count for (kind, what), count in seen.items() if kind in ("pointer", "record") and what != "lost")
+    check(right > 100000, "only %d samples: %s", right, seen)
+
+
+VARIABLES = (("number", "context_number", "4711"), ("small", "context_small:i8", "-3"), ("word", "context_text:str", "hello é"),
+             ("name", "context_outer->16->8->0:str", "Mary"), ("code", "context_outer->16->8->0:hex", None),
+             ("none", "context_outer->0->0:str", ""), ("own", "context_tid", None))
+
+
+@case
+def context_of_variables(ctx):
+    """--context: variables of a program, thread-local ones, too, through pointers and of each type, in programs with and without dynamic
+    symbols; a pointer that leads nowhere has no value. What is not found is named, with the nearest symbol."""
+    for way in (("context_program",), ("context_static",), ("context_muslprogram",)):
+        made = context_start(ctx, way)
+        if not made:
+            continue
+        process, kinds = made
+        words = [word for name, what, _ in VARIABLES for word in ("--context", "%s = var %s:%s" % (name, way[0], what))]
+        tool = ctx.stream("-a", "-F", 20, "-p", process.pid, *words, columns="comm,state," + ",".join(name for name, _, _ in VARIABLES))
+        tool.wait_scans(40)
+        rows, find = tool.interrupt(), Findings()
+        times = sorted({row["timestamp"] for row in rows})
+        mine = [row for row in rows if row["timestamp"] >= times[10] and row["state"] == "S" and kinds.get(number(row, "tid")) == "steady"]
+        find.expect(len(mine) > 300, "%s: %d rows", way, len(mine))
+        for row in mine:
+            for name, _, value in VARIABLES:
+                value = row["tid"] if name == "own" else "0x%x" % int.from_bytes(b"Mary\0", "little") if name == "code" else value
+                got = "0x%x" % (int(row[name] or "0", 16) & 0xffffffffff) if name == "code" else unescape(row[name]).decode()
+                find.expect(got == value, "%s: %s is %s, not %s", way, name, got, value)
+        find.close()
+        wrong = ctx.stream("-a", "-d", 2, "-p", process.pid, "--context", "x = var %s:context_numbr" % way[0], "--context",
+                           "y = var libnone.so:a", columns="x,y")
+        wrong.wait(60 * SLOW)
+        check("x: " in wrong.err and "has no variable 'context_numbr'; nearest: context_number" in wrong.err, "%s: %s", way, wrong.err)
+        check("y: no process that was sampled has mapped a file 'libnone.so'" in wrong.err, "%s: %s", way, wrong.err)
+    for spec, words in (("a", "after the name comes ="), ("a = b", "after = comes var"), ("tid = var a:b", "there is a column tid already"),
+                        ("a = var b", "a file and a colon"), ("a = var b:c:u128", "nearest: u8"), ("a = var b:c->x", "a number of bytes"),
+                        ("A = var b:c", "small letters"), ("a = var b:c:u8 d", "there is more")):
+        tool = ctx.plain("--context", spec, "-d", 1)
+        check(tool.wait(20 * SLOW) == 2 and words in tool.err and len(tool.err.splitlines()) == 1, "%s: %s", spec, tool.err)
