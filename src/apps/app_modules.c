@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "apps/app_modules.h"
-#include "apps/otel.h"
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/memory.h"
@@ -36,8 +35,8 @@ static void line_take(void *of, char *line)
 
 	if (!mapping_parse(line, &mapping, &path))
 		return;
-	if (!modules->otel_header && otel_is_header(path))
-		modules->otel_header = mapping.start;
+	if (!modules->marked && modules->is_marked(path))
+		modules->marked = mapping.start;
 	if (*path != '/' || !mapping.inode || modules->count == FILES_MAX ||
 	    (last && last->inode == mapping.inode && last->device == mapping.device))
 		return;
@@ -49,11 +48,12 @@ static void line_take(void *of, char *line)
 	modules->files[modules->count++] = mapping;
 }
 
-bool app_modules_read(struct app_modules *modules, const char *proc_root, int64_t pid, int64_t tid)
+bool app_modules_read(struct app_modules *modules, bool (*is_marked)(const char *path),
+		      const char *proc_root, int64_t pid, int64_t tid)
 {
 	int fd, err;
 
-	*modules = (struct app_modules){.program = SIZE_MAX};
+	*modules = (struct app_modules){.program = SIZE_MAX, .is_marked = is_marked};
 	if (avoids_memory(tid) || proc_link_read(proc_root, pid, tid, "exe", modules->program_path,
 						 sizeof(modules->program_path)) <= 0)
 		return false;

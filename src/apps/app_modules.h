@@ -15,13 +15,16 @@
 struct app_modules {
 	struct mapping *files; /* the first mapping of each; path is owned */
 	size_t count, capacity;
-	size_t program;	      /* index of the program's own; count: not found */
-	uint64_t otel_header; /* address of a mapping that may have it (apps/otel.h); 0: none */
+	size_t program; /* index of the program's own; SIZE_MAX: not found */
+	bool (*is_marked)(const char *path);
+	uint64_t marked; /* address of that mapping; 0: there is none */
 	char program_path[4096];
 };
 
-/* Reads the list. False: it can't be read. The caller calls app_modules_done() either way. */
-bool app_modules_read(struct app_modules *modules, const char *proc_root, int64_t pid, int64_t tid);
+/* Reads the list. is_marked: true of the path, as maps has it, of the mapping that is looked for.
+ * False: it can't be read. The caller calls app_modules_done() either way. */
+bool app_modules_read(struct app_modules *modules, bool (*is_marked)(const char *path),
+		      const char *proc_root, int64_t pid, int64_t tid);
 void app_modules_done(struct app_modules *modules);
 
 /* What is known of variables of files, whatever processes have them mapped. */

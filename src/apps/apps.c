@@ -487,7 +487,7 @@ static void otel_look(struct apps *apps, struct app_process *process,
 	struct otel *otel;
 	uint64_t distance;
 
-	if (!modules->otel_header) {
+	if (!modules->marked) {
 		free(process->otel);
 		process->otel = NULL;
 		return;
@@ -495,8 +495,8 @@ static void otel_look(struct apps *apps, struct app_process *process,
 	if (!process->otel)
 		process->otel = memory_get(sizeof(*process->otel));
 	otel = process->otel;
-	if (otel->header != modules->otel_header)
-		*otel = (struct otel){.header = modules->otel_header};
+	if (otel->header != modules->marked)
+		*otel = (struct otel){.header = modules->marked};
 	otel_read(reader, otel);
 	otel->place.found = false;
 	for (size_t i = 0; otel->schema_known && i < modules->count && !otel->place.found; i++)
@@ -531,7 +531,7 @@ static void modules_look(struct apps *apps, struct app_process *process, int64_t
 
 	if (!process->program)
 		reader_begin(apps, process, pid, tid);
-	if (app_modules_read(&modules, apps->root, pid, tid) &&
+	if (app_modules_read(&modules, otel_is_header, apps->root, pid, tid) &&
 	    memory_begin(&process->reader, tid, now_ns)) {
 		if (needs & NEEDS_OF_OTEL)
 			otel_look(apps, process, &modules);

@@ -117,6 +117,37 @@ def apps_follow_statements(ctx):
 
 
 @case
+def apps_hide_values(ctx):
+    """querysum has no values; with --query-text off neither have query, the end of a chain, and what is recorded."""
+    server = Postgres(ctx)
+    server.ask_once("create table t as select 1 as x")
+    holder, waiter, sleeper = (Session(server, ctx) for _ in range(3))
+    holder.ask("begin")
+    holder.ask("update t set x = 4711 /* secret */ where 'secret' = 'secret'")
+    waiter.say("update t set x = 4712 where 'secret' <> '';")
+    sleeper.say("select 'secret', pg_sleep(600);")
+    wait_until(lambda: server.ask_once("select count(*) from pg_stat_activity where wait_event = 'PgSleep' or wait_event_type = 'Lock'") == "2",
+               20 * SLOW, "statements")
+    columns = "query,querysum,root_query"
+    folded = {sleeper.backend: "select ?, pg_sleep(?)", waiter.backend: "update t set x = ? where ? <> ?"}
+    tids = ",".join(map(str, folded))
+    for args, shown in (((), True), (("--query-text", "off"), False)):
+        rows, find = ctx.rows("-a", "-t", tids, *args, seconds=2, columns=columns), Findings()
+        for pid, words in folded.items():
+            row = rows_of(rows, pid)[-1]
+            find.expect(row["querysum"].rstrip(";") == words and ("secret" in row["query"]) == shown, "%s: %s", args, row)
+            find.expect(shown or row["query"] == row["querysum"], "%s: %s", args, row)
+        end = rows_of(rows, waiter.backend)[-1]["root_query"]
+        find.expect(("secret" in end) == shown and "update t set x = " in end, "%s: the chain ends at %s", args, end)
+        find.close()
+    directory = ctx.temporary() + "/record"
+    tool = ctx.plain("-o", directory, "-a", "-F", 10, "-d", 3, "-t", tids, "-G", columns, "--query-text", "off")
+    check(tool.wait(60 * SLOW) == 0, "%s", tool.err)
+    shown = ctx.plain("--replay", directory, "-a", "--csv", "-g", "tid," + columns)
+    check(shown.wait(60 * SLOW) == 0 and b"select ?, pg_sleep(?)" in shown.out and b"secret" not in shown.out, "%s", shown.out[:2000])
+
+
+@case
 def apps_hold_locks(ctx):
     """Sessions that wait for a lock lead to one that pg_blocking_pids() has, whatever others have open transactions, and though no title
     says what a session does: of a row, of a row that another one waits for already, shared by two, and of a table, by one that has it or
