@@ -94,7 +94,7 @@ static void variable_read(struct known_variable *known, struct parser *parser, i
 	known->read_ns = 0;
 }
 
-bool app_variable_find(struct cache *variables, const struct app_reader *reader,
+bool app_variable_find(struct cache *variables, struct app_reader *reader,
 		       const struct mapping *file, const char *name, bool exported,
 		       struct elf_variable *variable, uint64_t *distance)
 {

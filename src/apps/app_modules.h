@@ -34,7 +34,7 @@ void app_variables_init(struct cache *variables);
 /* Finds a variable of one of the files. name: stays at its address. exported: see
  * elf_variable_find(). *distance: of the file's addresses in the process. False: the file has no
  * such variable. */
-bool app_variable_find(struct cache *variables, const struct app_reader *reader,
+bool app_variable_find(struct cache *variables, struct app_reader *reader,
 		       const struct mapping *file, const char *name, bool exported,
 		       struct elf_variable *variable, uint64_t *distance);
 

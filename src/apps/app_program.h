@@ -21,6 +21,7 @@ struct apps;
 struct app_reader {
 	struct apps *apps;
 	int64_t pid, tid, now_ns;
+	int64_t since_ns;  /* since when the thread has not run; 0: not known */
 	int64_t inner_pid; /* id of the process in its own pid namespace */
 	int64_t parent;	   /* its parent process */
 	/* addresses of the program's symbols in the process; 0: the file exports no such name */
@@ -32,6 +33,7 @@ struct app_reader {
 	/* what read() keeps with the process; zeroed at first */
 	uint64_t kept_words[4];
 	const char *kept[3];
+	enum { MEMORY_UNASKED, MEMORY_READY, MEMORY_REFUSED } state;
 	bool open; /* mem and pagemap are open descriptors of the process' memory */
 	int mem, pagemap;
 };
@@ -53,25 +55,29 @@ struct parser;
 struct mapping;
 
 /* What reads files and messages. */
-struct parser *app_parser(const struct app_reader *reader);
+struct parser *app_parser(struct app_reader *reader);
 /* Opens a file that the process has mapped. Returns a descriptor, which the caller closes, or
  * -errno. */
-int app_file_open(const struct app_reader *reader, const struct mapping *mapping);
+int app_file_open(struct app_reader *reader, const struct mapping *mapping);
 /* Reads exactly that many bytes of the process' memory. */
-bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes);
+bool app_read(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
 /* Reads reader->words. */
 void app_words(struct app_reader *reader);
 /* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character
  * of UTF-8. NULL: there is none, or it is empty. */
-const char *app_text(const struct app_reader *reader, uint64_t address);
+const char *app_text(struct app_reader *reader, uint64_t address);
 /* Reads memory that the process shares with its parent, from which it was forked: what the process
  * itself has not used yet may be in no page of its own. */
-bool app_read_shared(const struct app_reader *reader, uint64_t address, void *to, size_t bytes);
+bool app_read_shared(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
+/* Reads memory that the process shares with others of its parent's, at the same address, and in
+ * which only the thread itself writes what is read: one read of a page serves for all of them that
+ * have not run since. What is read must show whose it is. */
+bool app_read_kin(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
 /* The child of the process' parent that has this id in the process' pid namespace; 0: there is
  * none. */
-int64_t app_sibling(const struct app_reader *reader, int64_t inner_pid);
+int64_t app_sibling(struct app_reader *reader, int64_t inner_pid);
 /* Reads the first bytes of a file; path: relative to the process' working directory. */
-bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes);
+bool app_file_begin(struct app_reader *reader, const char *path, void *to, size_t bytes);
 
 extern const struct app_program postgres_program;
 

@@ -45,6 +45,8 @@
 #define SPAN_BYTES 1024
 #define OPEN_MOST 512 /* processes whose memory stays open */
 #define DELETED " (deleted)"
+#define PAGES 512 /* that processes of a server share */
+#define PAGE_BYTES 4096
 
 /* What processes have in common that were forked by one, without an exec since: where their program
  * is. A read that fails shows that it is not so. */
@@ -54,6 +56,14 @@ struct app_family {
 	const struct app_program *program;
 	uint64_t symbols[APP_SYMBOLS_MAX];
 	const void *version;
+};
+
+/* A page that processes which were forked by one share. */
+struct app_page {
+	uint64_t address;
+	int64_t parent;
+	int64_t read_ns; /* when the read began; 0: there is none */
+	char bytes[PAGE_BYTES];
 };
 
 /* Symbols of a program's file. */
@@ -95,6 +105,7 @@ struct apps {
 	app_pointer_reader *read_pointer;
 	bool hides_texts;
 	struct variable_seen seen[PROGRAM_VARIABLES_MAX];
+	struct app_page *pages; /* by hash, PAGES of them; NULL: none was wanted */
 	struct cache processes, families, threads, files, variables;
 	struct user_memory memory;
 	unsigned int open_count, open_most; /* processes whose memory is open */
@@ -130,12 +141,51 @@ static void process_drop(void *entry)
 	process->variables = NULL;
 }
 
+/* Begins to read of a thread, which has not run since since_ns; 0: not known. */
+static void memory_begin(struct app_reader *reader, int64_t tid, int64_t since_ns, int64_t now_ns)
+{
+	reader->tid = tid;
+	reader->since_ns = since_ns;
+	reader->now_ns = now_ns;
+	reader->state = MEMORY_UNASKED;
+}
+
+static bool memory_open(struct app_reader *reader)
+{
+	const char *root = reader->apps->root;
+
+	reader->pagemap = proc_file_open(root, reader->pid, reader->tid, "pagemap");
+	if (reader->pagemap < 0)
+		return false;
+	reader->mem = proc_file_open(root, reader->pid, reader->tid, "mem");
+	if (reader->mem < 0) {
+		close(reader->pagemap);
+		return false;
+	}
+	reader->open = true;
+	reader->apps->open_count++;
+	return true;
+}
+
+/* False: the process' memory can't be read now. It is asked once for each thread, and not for what
+ * is known already. */
+static bool memory_ready(struct app_reader *reader)
+{
+	if (reader->state == MEMORY_UNASKED)
+		reader->state = !avoids_memory(reader->tid) && (reader->open || memory_open(reader))
+					? MEMORY_READY
+					: MEMORY_REFUSED;
+	return reader->state == MEMORY_READY;
+}
+
 /* Reads as many bytes as are in memory, at least one. Returns their count, or 0. */
-static size_t memory_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+static size_t memory_read(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
 	ssize_t got;
 
 	if (!address || address > INT64_MAX - bytes)
+		return 0;
+	if (!memory_ready(reader))
 		return 0;
 	bytes = present_bytes(reader->pagemap, address, bytes);
 	got = bytes ? pread(reader->mem, to, bytes, (off_t)address) : 0;
@@ -169,30 +219,6 @@ void app_words(struct app_reader *reader)
 				left &= ~(UINT64_C(1) << i);
 		}
 	}
-}
-
-/* Begins to read of a thread. False: its memory can't be read now. */
-static bool memory_begin(struct app_reader *reader, int64_t tid, int64_t now_ns)
-{
-	const char *root = reader->apps->root;
-
-	reader->tid = tid;
-	reader->now_ns = now_ns;
-	if (avoids_memory(tid))
-		return false;
-	if (!reader->open) {
-		reader->pagemap = proc_file_open(root, reader->pid, tid, "pagemap");
-		if (reader->pagemap < 0)
-			return false;
-		reader->mem = proc_file_open(root, reader->pid, tid, "mem");
-		if (reader->mem < 0) {
-			close(reader->pagemap);
-			return false;
-		}
-		reader->open = true;
-		reader->apps->open_count++;
-	}
-	return true;
 }
 
 static void memory_end(struct app_process *process, bool done)
@@ -237,6 +263,7 @@ void apps_free(struct apps *apps)
 	cache_done(&apps->files);
 	cache_done(&apps->variables);
 	user_memory_sweep(&apps->memory, INT64_MAX);
+	free(apps->pages);
 	free(apps);
 }
 
@@ -267,17 +294,17 @@ void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns)
 
 /* --- for programs */
 
-struct parser *app_parser(const struct app_reader *reader)
+struct parser *app_parser(struct app_reader *reader)
 {
 	return reader->apps->parser;
 }
 
-bool app_read(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+bool app_read(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
 	return memory_read(reader, address, to, bytes) == bytes;
 }
 
-const char *app_text(const struct app_reader *reader, uint64_t address)
+const char *app_text(struct app_reader *reader, uint64_t address)
 {
 	char text[APP_TEXT_BYTES];
 	size_t got = memory_read(reader, address, text, sizeof(text));
@@ -291,7 +318,49 @@ const char *app_text(const struct app_reader *reader, uint64_t address)
 	return length ? name_transient(text, length) : NULL;
 }
 
-bool app_read_shared(const struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+/* Returns the page, or NULL: it is not in the process' memory. */
+static const struct app_page *page_read(struct app_reader *reader, uint64_t address)
+{
+	struct apps *apps = reader->apps;
+	struct app_page *page;
+	int64_t began_ns;
+
+	if (!apps->pages)
+		apps->pages = memory_get(PAGES * sizeof(*apps->pages));
+	page = &apps->pages[hash_u64(address ^ (uint64_t)reader->parent) % PAGES];
+	if (page->address == address && page->parent == reader->parent &&
+	    page->read_ns > reader->since_ns)
+		return page;
+	began_ns = clock_monotonic_ns();
+	page->read_ns = 0;
+	if (memory_read(reader, address, page->bytes, sizeof(page->bytes)) != sizeof(page->bytes))
+		return NULL;
+	page->address = address;
+	page->parent = reader->parent;
+	page->read_ns = began_ns;
+	return page;
+}
+
+bool app_read_kin(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+{
+	if (!reader->since_ns || address < PAGE_BYTES || address > INT64_MAX - bytes)
+		return app_read(reader, address, to, bytes);
+	while (bytes) {
+		uint64_t within = address % PAGE_BYTES;
+		size_t part = PAGE_BYTES - within < bytes ? PAGE_BYTES - within : bytes;
+		const struct app_page *page = page_read(reader, address - within);
+
+		if (!page)
+			return app_read(reader, address, to, bytes);
+		memcpy(to, page->bytes + within, part);
+		to = (char *)to + part;
+		address += part;
+		bytes -= part;
+	}
+	return true;
+}
+
+bool app_read_shared(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
 	return app_read(reader, address, to, bytes) ||
 	       (address && reader->parent > 0 &&
@@ -301,7 +370,7 @@ bool app_read_shared(const struct app_reader *reader, uint64_t address, void *to
 }
 
 struct sibling_walk {
-	const struct app_reader *reader;
+	struct app_reader *reader;
 	int64_t inner_pid, found;
 	int count;
 };
@@ -315,7 +384,7 @@ static bool sibling_visit(void *to, int64_t pid)
 	return !walk->found && ++walk->count < SIBLINGS_MAX;
 }
 
-int64_t app_sibling(const struct app_reader *reader, int64_t inner_pid)
+int64_t app_sibling(struct app_reader *reader, int64_t inner_pid)
 {
 	struct sibling_walk walk = {.reader = reader, .inner_pid = inner_pid};
 
@@ -326,7 +395,7 @@ int64_t app_sibling(const struct app_reader *reader, int64_t inner_pid)
 	return walk.found;
 }
 
-bool app_file_begin(const struct app_reader *reader, const char *path, void *to, size_t bytes)
+bool app_file_begin(struct app_reader *reader, const char *path, void *to, size_t bytes)
 {
 	const struct apps *apps = reader->apps;
 	char link[PATH_MAX];
@@ -344,7 +413,7 @@ bool app_file_begin(const struct app_reader *reader, const char *path, void *to,
 	return done;
 }
 
-int app_file_open(const struct app_reader *reader, const struct mapping *mapping)
+int app_file_open(struct app_reader *reader, const struct mapping *mapping)
 {
 	return mapping_open(mapping, reader->apps->root, reader->tid);
 }
@@ -531,8 +600,9 @@ static void modules_look(struct apps *apps, struct app_process *process, int64_t
 
 	if (!process->program)
 		reader_begin(apps, process, pid, tid);
+	memory_begin(&process->reader, tid, 0, now_ns);
 	if (app_modules_read(&modules, otel_is_header, apps->root, pid, tid) &&
-	    memory_begin(&process->reader, tid, now_ns)) {
+	    memory_ready(&process->reader)) {
 		if (needs & NEEDS_OF_OTEL)
 			otel_look(apps, process, &modules);
 		if (needs & NEED_VARIABLES)
@@ -621,7 +691,7 @@ static void otel_absent(struct sample_app *facts)
 
 /* Reads what is missing of the thread's words. */
 static void thread_read(struct apps *apps, struct app_process *process, struct app_thread *thread,
-			uint64_t missing, int64_t tid, int64_t now_ns)
+			uint64_t missing, int64_t tid, int64_t since_ns, int64_t now_ns)
 {
 	uint64_t own = process->program ? missing & ~NEEDS_OF_MODULES : 0;
 	uint64_t published = process->otel ? missing & NEEDS_OF_OTEL : 0;
@@ -633,12 +703,13 @@ static void thread_read(struct apps *apps, struct app_process *process, struct a
 	if ((published & ~NEED_SERVICE || variables) &&
 	    (!apps->read_pointer || !apps->read_pointer(tid, &pointer)))
 		pointer = 0;
-	done = memory_begin(&process->reader, tid, now_ns) &&
-	       (!own || process->program->read(&process->reader, own, &thread->facts)) &&
+	memory_begin(&process->reader, tid, since_ns, now_ns);
+	done = (!own || process->program->read(&process->reader, own, &thread->facts)) &&
 	       (!published ||
 		otel_fill(&process->reader, process->otel, published, pointer, &thread->facts));
 	if (apps->hides_texts)
 		texts_hide(&thread->facts);
+	done = done && (!variables || memory_ready(&process->reader));
 	if (done && variables)
 		variables_fill(&process->reader, process->variables, pointer, &thread->facts);
 	memory_end(process, done);
@@ -676,7 +747,8 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 	thread = thread_get(apps, sample, hint->sequence, now_ns);
 	if (published_old(process, thread, now_ns))
 		thread->known &= ~NEEDS_OF_OTEL;
-	thread_read(apps, process, thread, needs & ~thread->known, sample->thread.tid, now_ns);
+	thread_read(apps, process, thread, needs & ~thread->known, sample->thread.tid,
+		    hint->since_ns, now_ns);
 	sample->app = thread->facts;
 	if (!process->otel)
 		otel_absent(&sample->app);
@@ -703,8 +775,8 @@ bool app_lock_find(void *of, int64_t pid, int64_t tid, int64_t now_ns, struct ap
 	*lock = (struct app_lock){.waits = false};
 	if (!process || !process->program || !process->program->lock)
 		return false;
-	done = memory_begin(&process->reader, tid, now_ns) &&
-	       process->program->lock(&process->reader, lock);
+	memory_begin(&process->reader, tid, 0, now_ns);
+	done = process->program->lock(&process->reader, lock);
 	memory_end(process, done);
 	return done;
 }

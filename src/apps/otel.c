@@ -204,7 +204,7 @@ bool otel_is_header(const char *path)
 	return false;
 }
 
-static bool header_read(const struct app_reader *reader, uint64_t address, struct header *header)
+static bool header_read(struct app_reader *reader, uint64_t address, struct header *header)
 {
 	return app_read(reader, address, header, sizeof(*header)) &&
 	       !memcmp(header->signature, signature, sizeof(signature)) &&

@@ -99,15 +99,15 @@ static void version_take(struct app_reader *reader)
 }
 
 /* Reads the event that the session waits for. */
-static const char *wait_read(const struct app_reader *reader,
-			     const struct postgres_version *version)
+static const char *wait_read(struct app_reader *reader, const struct postgres_version *version)
 {
 	static struct text text;
 	char proc[PROC_BYTES];
 	uint32_t info;
 	int32_t pid;
 
-	if (!app_read(reader, reader->kept_words[KEPT_PROC], proc, version->wait_at + sizeof(info)))
+	if (!app_read_kin(reader, reader->kept_words[KEPT_PROC], proc,
+			  version->wait_at + sizeof(info)))
 		return NULL;
 	memcpy(&pid, proc + version->pid_at, sizeof(pid));
 	memcpy(&info, proc + version->wait_at, sizeof(info));
@@ -119,12 +119,12 @@ static const char *wait_read(const struct app_reader *reader,
 }
 
 /* Reads the process' row of pg_stat_activity. False: it has none, or it is being changed. */
-static bool entry_read(const struct app_reader *reader, char entry[ENTRY_BYTES])
+static bool entry_read(struct app_reader *reader, char entry[ENTRY_BYTES])
 {
 	uint32_t count;
 	int32_t pid;
 
-	if (!app_read(reader, reader->kept_words[KEPT_ENTRY], entry, ENTRY_BYTES))
+	if (!app_read_kin(reader, reader->kept_words[KEPT_ENTRY], entry, ENTRY_BYTES))
 		return false;
 	memcpy(&count, entry + ENTRY_COUNT, sizeof(count));
 	memcpy(&pid, entry + ENTRY_PID, sizeof(pid));
@@ -142,7 +142,7 @@ static const char *entry_state(const struct postgres_version *version,
 }
 
 /* Reads a text that a member of Port points to. */
-static const char *port_text(const struct app_reader *reader, uint32_t at)
+static const char *port_text(struct app_reader *reader, uint32_t at)
 {
 	uint64_t address;
 
@@ -168,7 +168,7 @@ static void port_take(struct app_reader *reader, const struct postgres_version *
 }
 
 /* Reads the text that a symbol points to. */
-static const char *symbol_text(const struct app_reader *reader, int symbol)
+static const char *symbol_text(struct app_reader *reader, int symbol)
 {
 	uint64_t address;
 
@@ -179,7 +179,7 @@ static const char *symbol_text(const struct app_reader *reader, int symbol)
 
 /* Reads the statement that runs, or, in a transaction in which none does, the last one. Of
  * processes without a client only their row has it: "autovacuum: VACUUM public.t". */
-static const char *query_read(const struct app_reader *reader, const char *state,
+static const char *query_read(struct app_reader *reader, const char *state,
 			      const char entry[ENTRY_BYTES])
 {
 	uint64_t address;
@@ -272,13 +272,13 @@ struct holder { /* PROCLOCK */
 static const uint16_t conflicts[] = {0, 0x100, 0x180, 0x1e0, 0x1f0, 0x1d8, 0x1f8, 0x1fc, 0x1fe};
 #define MODES (sizeof(conflicts) / sizeof(conflicts[0]))
 
-static bool proc_word(const struct app_reader *reader, uint64_t proc, uint32_t at, uint64_t *word)
+static bool proc_word(struct app_reader *reader, uint64_t proc, uint32_t at, uint64_t *word)
 {
 	return app_read(reader, proc + at, word, sizeof(*word));
 }
 
 /* Takes a session that holds the lock. False: its id can't be read. */
-static bool holder_take(const struct app_reader *reader, const struct holder *holder,
+static bool holder_take(struct app_reader *reader, const struct holder *holder,
 			struct app_lock *lock)
 {
 	const struct postgres_version *version = reader->version;
@@ -293,8 +293,8 @@ static bool holder_take(const struct app_reader *reader, const struct holder *ho
 }
 
 /* Takes the sessions that the one of `proc` has to wait for. False: the list is being changed. */
-static bool holders_take(const struct app_reader *reader, uint64_t proc, uint64_t address,
-			 uint32_t mode, struct app_lock *lock)
+static bool holders_take(struct app_reader *reader, uint64_t proc, uint64_t address, uint32_t mode,
+			 struct app_lock *lock)
 {
 	const struct postgres_version *version = reader->version;
 	uint64_t link, leader;
@@ -317,8 +317,8 @@ static bool holders_take(const struct app_reader *reader, uint64_t proc, uint64_
 
 /* Takes the sessions before that of `proc` in the queue of the lock which wait for it in a mode
  * that conflicts. False: the queue is being changed. */
-static bool queue_take(const struct app_reader *reader, uint64_t proc, uint64_t address,
-		       uint32_t mode, struct app_lock *lock)
+static bool queue_take(struct app_reader *reader, uint64_t proc, uint64_t address, uint32_t mode,
+		       struct app_lock *lock)
 {
 	const struct postgres_version *version = reader->version;
 	struct holder before = {.lock = address};

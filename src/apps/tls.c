@@ -32,7 +32,7 @@ struct list_row {
 };
 
 /* Finds a variable that one of the files exports whose names begin so. */
-static uint64_t exported_find(const struct app_reader *reader, const struct app_modules *modules,
+static uint64_t exported_find(struct app_reader *reader, const struct app_modules *modules,
 			      struct cache *known, const char *begin, const char *name)
 {
 	struct elf_variable variable;
@@ -46,7 +46,7 @@ static uint64_t exported_find(const struct app_reader *reader, const struct app_
 	return 0;
 }
 
-void tls_linker_find(const struct app_reader *reader, const struct app_modules *modules,
+void tls_linker_find(struct app_reader *reader, const struct app_modules *modules,
 		     struct cache *known, struct tls_linker *linker)
 {
 	static const char musl_name[] = "_dl_debug_addr", data_name[] = "_rtld_global";
@@ -69,7 +69,7 @@ void tls_linker_find(const struct app_reader *reader, const struct app_modules *
 
 /* Finds the module with addresses at that distance: *number, unless that is given, and from which
  * generation on it has the number. */
-static bool module_find(const struct app_reader *reader, uint64_t list, uint64_t distance,
+static bool module_find(struct app_reader *reader, uint64_t list, uint64_t distance,
 			uint64_t *number, uint64_t *generation)
 {
 	uint64_t first = 0, head[2], at, of_map; /* head: length, and address of the next list */
@@ -102,7 +102,7 @@ static bool distance_is_small(int64_t distance)
 
 /* A descriptor's argument is a distance, or the address of the module's number, the variable's
  * place in the block and, with glibc, the vectors' generation (struct tlsdesc_dynamic_arg). */
-static void descriptor_take(const struct app_reader *reader, uint64_t argument,
+static void descriptor_take(struct app_reader *reader, uint64_t argument,
 			    const struct elf_variable *variable, struct tls_place *place)
 {
 	uint64_t words[3] = {0};
@@ -119,7 +119,7 @@ static void descriptor_take(const struct app_reader *reader, uint64_t argument,
 }
 
 /* Takes what the dynamic linker has left in the words of a relocation. */
-static void slot_take(const struct app_reader *reader, const struct elf_variable *variable,
+static void slot_take(struct app_reader *reader, const struct elf_variable *variable,
 		      uint64_t distance, struct tls_place *place)
 {
 	uint64_t words[2];
@@ -149,7 +149,7 @@ static void slot_take(const struct app_reader *reader, const struct elf_variable
 	}
 }
 
-void tls_place_find(const struct app_reader *reader, const struct elf_variable *variable,
+void tls_place_find(struct app_reader *reader, const struct elf_variable *variable,
 		    uint64_t distance, bool program, const struct tls_linker *linker,
 		    struct tls_place *place)
 {
@@ -170,8 +170,7 @@ void tls_place_find(const struct app_reader *reader, const struct elf_variable *
 		       (!place->module || linker->glibc || linker->musl);
 }
 
-uint64_t tls_address(const struct app_reader *reader, const struct tls_place *place,
-		     uint64_t pointer)
+uint64_t tls_address(struct app_reader *reader, const struct tls_place *place, uint64_t pointer)
 {
 	/* before the first row are the number of rows; in the first row, its generation */
 	uint64_t vector, begin[3], block;

@@ -33,7 +33,7 @@ struct tls_linker {
 };
 
 /* known: as for app_variable_find(). */
-void tls_linker_find(const struct app_reader *reader, const struct app_modules *modules,
+void tls_linker_find(struct app_reader *reader, const struct app_modules *modules,
 		     struct cache *known, struct tls_linker *linker);
 
 /* Where a variable is, in all threads of a process. */
@@ -47,13 +47,12 @@ struct tls_place {
 
 /* Finds the place of a variable of a file. distance: of the file's addresses in the process;
  * program: the file is the program itself. */
-void tls_place_find(const struct app_reader *reader, const struct elf_variable *variable,
+void tls_place_find(struct app_reader *reader, const struct elf_variable *variable,
 		    uint64_t distance, bool program, const struct tls_linker *linker,
 		    struct tls_place *place);
 
 /* Finds the variable of the thread with that pointer. 0: the thread has none yet, or it can't be
  * read. */
-uint64_t tls_address(const struct app_reader *reader, const struct tls_place *place,
-		     uint64_t pointer);
+uint64_t tls_address(struct app_reader *reader, const struct tls_place *place, uint64_t pointer);
 
 #endif

@@ -20,8 +20,8 @@ static bool file_is(const char *path, const char *module)
 }
 
 /* Asks for the nearest symbol, once. */
-static void nearest_find(const struct app_reader *reader, const struct mapping *file,
-			 const char *symbol, struct variable_seen *seen)
+static void nearest_find(struct app_reader *reader, const struct mapping *file, const char *symbol,
+			 struct variable_seen *seen)
 {
 	struct file_nearest_answer answer;
 	struct elf_file elf = {.fd = -1};
@@ -40,7 +40,7 @@ static void nearest_find(const struct app_reader *reader, const struct mapping *
 	close(elf.fd);
 }
 
-static void place_find(const struct app_reader *reader, const struct app_modules *modules,
+static void place_find(struct app_reader *reader, const struct app_modules *modules,
 		       struct cache *known, const struct program_variable *variable,
 		       struct variable_place *place, struct variable_seen *seen)
 {
@@ -71,7 +71,7 @@ static void place_find(const struct app_reader *reader, const struct app_modules
 	}
 }
 
-bool variables_find(const struct app_reader *reader, const struct app_modules *modules,
+bool variables_find(struct app_reader *reader, const struct app_modules *modules,
 		    struct cache *known, struct variable_place places[PROGRAM_VARIABLES_MAX],
 		    struct variable_seen seen[PROGRAM_VARIABLES_MAX])
 {
@@ -85,8 +85,7 @@ bool variables_find(const struct app_reader *reader, const struct app_modules *m
 }
 
 /* Reads a number of that many bytes, with or without a sign. What is too large is absent. */
-static int64_t number_read(const struct app_reader *reader, uint64_t address, size_t bytes,
-			   bool has_sign)
+static int64_t number_read(struct app_reader *reader, uint64_t address, size_t bytes, bool has_sign)
 {
 	uint64_t value = 0;
 	unsigned int unused = 64 - 8 * (unsigned int)bytes;
@@ -96,7 +95,7 @@ static int64_t number_read(const struct app_reader *reader, uint64_t address, si
 	return has_sign ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
 
-static void variable_fill(const struct app_reader *reader, const struct program_variable *variable,
+static void variable_fill(struct app_reader *reader, const struct program_variable *variable,
 			  const struct variable_place *place, uint64_t pointer, size_t number,
 			  struct sample_app *facts)
 {
@@ -125,7 +124,7 @@ static void variable_fill(const struct app_reader *reader, const struct program_
 		facts->variables[number].number = value;
 }
 
-void variables_fill(const struct app_reader *reader, const struct variable_place *places,
+void variables_fill(struct app_reader *reader, const struct variable_place *places,
 		    uint64_t pointer, struct sample_app *facts)
 {
 	for (size_t i = 0; i < program_variable_count; i++)

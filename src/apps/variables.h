@@ -27,11 +27,11 @@ struct variable_seen {
 };
 
 /* Finds the variables among the files of a process. Returns whether there is any. */
-bool variables_find(const struct app_reader *reader, const struct app_modules *modules,
+bool variables_find(struct app_reader *reader, const struct app_modules *modules,
 		    struct cache *known, struct variable_place places[PROGRAM_VARIABLES_MAX],
 		    struct variable_seen seen[PROGRAM_VARIABLES_MAX]);
 /* Reads them for the thread with that pointer; those that can't be read stay absent. */
-void variables_fill(const struct app_reader *reader, const struct variable_place *places,
+void variables_fill(struct app_reader *reader, const struct variable_place *places,
 		    uint64_t pointer, struct sample_app *facts);
 /* Adds what the variable lacks, "request_id: no process has a file libx.so". False: nothing. */
 bool variable_lacks(size_t number, const struct variable_seen *seen, struct text *words);

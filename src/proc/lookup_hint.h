@@ -13,6 +13,7 @@
 struct lookup_hint {
 	bool compat;	   /* the system call was made through the 32-bit entry */
 	bool no_call;	   /* what is known of the thread shows that it is in no system call */
+	int64_t since_ns;  /* when the thread left its CPU (monotonic); 0: not known */
 	uint64_t sequence; /* changes whenever the thread is switched; same sequence: same file */
 };
 

@@ -71,7 +71,9 @@ static enum verdict sample_request(struct live *live, const struct thread_state 
 static bool sample_complete(struct live *live, const struct thread_state *record,
 			    struct sample *sample, bool *compat)
 {
-	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
+	bool left = record->sched.known & SCHED_SWITCHED_OUT && !record->sched.on_cpu;
+	struct lookup_hint hint = {.since_ns = left ? (int64_t)record->sched.out_ns : 0,
+				   .sequence = record->sched.sequence_done};
 	enum thread_state_kind state = (enum thread_state_kind)sample->now.state;
 	enum verdict verdict = VERDICT_ACCEPTED;
 
