@@ -79,6 +79,6 @@ int64_t app_sibling(struct app_reader *reader, int64_t inner_pid);
 /* Reads the first bytes of a file; path: relative to the process' working directory. */
 bool app_file_begin(struct app_reader *reader, const char *path, void *to, size_t bytes);
 
-extern const struct app_program postgres_program;
+extern const struct app_program php_program, postgres_program;
 
 #endif

@@ -113,6 +113,7 @@ struct apps {
 };
 
 static const struct app_program *const programs[] = {
+	&php_program,
 	&postgres_program,
 };
 
@@ -428,6 +429,9 @@ static const struct app_program *program_of(const char *path)
 
 	if (length > end && !strcmp(name + length - end, DELETED))
 		length -= end;
+	/* php-fpm8.2 */
+	while (length > 1 && strchr("0123456789.", name[length - 1]))
+		length--;
 	for (size_t i = 0; name && i < sizeof(programs) / sizeof(programs[0]); i++)
 		for (const char *const *wanted = programs[i]->names; *wanted; wanted++)
 			if (strlen(*wanted) == length && !memcmp(name, *wanted, length))

@@ -179,6 +179,15 @@ static struct column columns[] = {
 	{"client_app", "CLIENT_APP", "name that the session's client gave itself", KIND_TEXT,
 	 ROLE_KEY, NEED_APP, 15, AT(app.client)},
 
+	{"request", "REQUEST",
+	 "method and path of the request that the process answers (PHP); read only if this column "
+	 "is named",
+	 KIND_TEXT, ROLE_KEY, NEED_REQUEST, 24, AT(app.request)},
+	{"app_script", "APP_SCRIPT", "script that it runs for the request", KIND_TEXT, ROLE_KEY,
+	 NEED_REQUEST, 24, AT(app.script)},
+	{"app_function", "APP_FUNCTION", "innermost function of the script that runs now",
+	 KIND_TEXT, ROLE_KEY, NEED_REQUEST, 24, AT(app.function)},
+
 	{"trace_id", "TRACE_ID", "OpenTelemetry's trace that the thread works for", KIND_TEXT,
 	 ROLE_KEY, NEED_TRACE, 32, AT(app.trace)},
 	{"span_id", "SPAN_ID", "span of that trace", KIND_TEXT, ROLE_KEY, NEED_TRACE, 16,

@@ -61,6 +61,7 @@
 #define NEED_CONTEXT SAMPLE_NEED(45)	    /* context */
 #define NEED_VARIABLES SAMPLE_NEED(46)	    /* those of --context */
 #define NEED_QUERYSUM SAMPLE_NEED(47)	    /* querysum */
+#define NEED_REQUEST SAMPLE_NEED(49)	    /* request, app_script, app_function */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
@@ -193,6 +194,8 @@ enum need_probe {
 	    "memory of such a program; read only if query is named") \
 	ROW(NEED_QUERYSUM, NEED_QUERY, FROM_OTHERS, 0, 0, COST_SAMPLED, "querysum", \
 	    "query, folded") \
+	ROW(NEED_REQUEST, 0, FROM_APP, 0, 0, COST_SAMPLED, "request", \
+	    "memory of PHP's workers") \
 	ROW(NEED_SERVICE, 0, FROM_APP, 0, 0, COST_SAMPLED, "service", \
 	    "memory of a process that publishes OpenTelemetry's process context") \
 	ROW(NEED_TRACE, 0, FROM_APP, 0, 0, COST_SAMPLED, "trace", \

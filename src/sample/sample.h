@@ -133,6 +133,7 @@ struct sample_app {
 	int64_t query_id;
 	const char *trace, *span, *context; /* OpenTelemetry's, of the thread */
 	const char *service, *instance;	    /* of its process */
+	const char *request, *script, *function;
 	union {
 		int64_t number;
 		const char *text;
