@@ -50,7 +50,7 @@ static void nothing_take(struct app_reader *reader)
 }
 
 /* Adds a zend_string. False: it can't be read, or is no name. */
-static bool name_add(const struct app_reader *reader, uint64_t address, struct text *text)
+static bool name_add(struct app_reader *reader, uint64_t address, struct text *text)
 {
 	uint64_t length;
 	char name[NAME_BYTES];
@@ -67,7 +67,7 @@ static bool name_add(const struct app_reader *reader, uint64_t address, struct t
 }
 
 /* Address of the innermost frame; 0: no script runs, or it was not found. */
-static uint64_t frame_find(const struct app_reader *reader)
+static uint64_t frame_find(struct app_reader *reader)
 {
 	uint64_t words[EXECUTOR_WORDS];
 
@@ -82,7 +82,7 @@ static uint64_t frame_find(const struct app_reader *reader)
 }
 
 /* Reads the innermost function of the script: "Shop\Cart::total", or {main}. */
-static const char *function_read(const struct app_reader *reader)
+static const char *function_read(struct app_reader *reader)
 {
 	uint64_t at = frame_find(reader), frame[FRAME_WORDS], function[FUNCTION_WORDS], class;
 	const char *name = NULL;
@@ -114,7 +114,7 @@ static const char *function_read(const struct app_reader *reader)
 	return name;
 }
 
-static const char *request_read(const struct app_reader *reader, const uint64_t *sapi)
+static const char *request_read(struct app_reader *reader, const uint64_t *sapi)
 {
 	const char *method = app_text(reader, sapi[METHOD]), *uri = app_text(reader, sapi[URI]),
 		   *request;

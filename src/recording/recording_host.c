@@ -37,18 +37,12 @@ static const struct row_column columns[] = {
 	{"command", ROW_TEXT, offsetof(struct host_row, command)},
 };
 
-static bool row_complete(const void *row)
-{
-	return true;
-}
-
 static const struct host_row blank = {.host = "", .kernel = ""};
 
 static const struct row_kind kind = {.columns = columns,
 				     .count = sizeof(columns) / sizeof(columns[0]),
 				     .blank = &blank,
-				     .size = sizeof(blank),
-				     .complete = row_complete};
+				     .size = sizeof(blank)};
 
 static void boot_id_read(char *id, size_t size)
 {

@@ -43,7 +43,7 @@ static bool row_read(const struct struct_rows *rows, void *row)
 		    !value_read(row, &rows->kind->columns[rows->column_of[i]],
 				rows->fields[i].text))
 			return false;
-	return rows->kind->complete(row);
+	return !rows->kind->complete || rows->kind->complete(row);
 }
 
 int struct_rows_read(struct struct_rows *rows, void *row, struct error *e)

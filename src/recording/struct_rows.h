@@ -33,7 +33,7 @@ struct row_kind {
 	size_t count;
 	const void *blank; /* a row in which no value was read */
 	size_t size;	   /* of such a struct */
-	/* Says whether the values that were read make a row. */
+	/* Says whether the values that were read make a row; NULL: any do. */
 	bool (*complete)(const void *row);
 };
 
