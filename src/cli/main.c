@@ -265,7 +265,8 @@ int main(int argc, char **argv)
 	if (!err)
 		err = required_calls_try(&e);
 	if (!err && mode_looks(&config)) {
-		task_query_begin();
+		if (!config.live.source || strcmp(config.live.source, SOURCE_PROC) != 0)
+			task_query_begin();
 		config.live.kept = keeper_begin(live_limits_explain);
 	}
 	if (!err)

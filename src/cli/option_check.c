@@ -70,6 +70,53 @@ static int kernel_types_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+/* Returns the given option that only BPF programs can serve; NULL: there is none. */
+static const char *bpf_option(const struct config *config)
+{
+	static const char *const formats[] = {"--flame", "--folded", "--pprof"};
+	const char *format;
+
+	if (config->trace)
+		return config->live.slower_us ? "--slower" : "--trace";
+	if (config->report.critical_path)
+		return "--critical-path";
+	if (config->live.share || config->live.attach)
+		return config->live.share ? "--share" : "--attach";
+	if (config->live.kernel_types)
+		return "--kernel-types";
+	if (config->live.btf_file || config->live.offsets_file)
+		return config->live.btf_file ? "--btf" : "--offsets";
+	if (config->report.stacks || config->live.python)
+		return config->report.stacks ? "--stacks" : "--python";
+	if (config->live.frame_pointers || config->live.stack_bytes)
+		return config->live.stack_bytes ? "--stack-bytes" : "--fp";
+	if (config->by_chain || !writes(config, RENDERER_STACKS))
+		return NULL;
+	format = option_of_mode(config)->name;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(formats[i] + strlen("--"), format))
+			return formats[i];
+	return NULL;
+}
+
+static int source_check(struct config *config, struct error *e)
+{
+	const char *source = config->live.source;
+
+	config->live.needs_bpf = bpf_option(config);
+	if (!source)
+		return 0;
+	if (strcmp(source, SOURCE_BPF) != 0 && strcmp(source, SOURCE_PROC) != 0)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--source %s: it must be " SOURCE_BPF " or " SOURCE_PROC, source);
+	if (config->replay || config->diff)
+		return usage(e, "--source", "is for the live host: a recording is a source itself");
+	if (config->live.needs_bpf && !strcmp(source, SOURCE_PROC))
+		return usage(e, config->live.needs_bpf,
+			     "needs BPF programs, which --source proc does without");
+	return 0;
+}
+
 static bool probes_chosen(const struct config *config)
 {
 	return config->live.kernel_types || config->live.btf_file || config->live.offsets_file ||
@@ -633,6 +680,8 @@ int config_check(struct config *config, struct error *e)
 		return usage(e, config->diff ? "--diff" : "--replay",
 			     "can't go with options that are for the live host");
 	err = goroutines_check(config, e);
+	if (!err)
+		err = source_check(config, e);
 	if (!err)
 		err = top_check(config, e);
 	if (!err)

@@ -193,6 +193,9 @@ const struct option_row option_table[] = {
 	{0, "fp", NULL,
 	 "follow frame pointers of threads on a CPU: cheaper than copies, but fewer stacks are "
 	 "complete", FLAG(live.frame_pointers)},
+	{0, "source", "bpf|proc",
+	 "sample by BPF programs, or from /proc, which shows less (default: bpf where it works, "
+	 "else proc)", TEXT(live.source)},
 	{0, "max-threads", "COUNT", "make room for COUNT threads (default: what the host needs)",
 	 NUMBER(live.max_threads, 64, THREADS_MAX)},
 	{0, "kernel-types", "SOURCE",

@@ -21,6 +21,7 @@
 #include "live/context/live_host.h"
 #include "live/scan/live_look.h"
 #include "live/live_options.h"
+#include "live/live_proc.h"
 #include "live/scan/live_parsers.h"
 #include "live/scan/live_state.h"
 #include "live/live_trace.h"
@@ -181,6 +182,7 @@ static void live_close(struct source *source)
 	progress_end();
 	sampler_end(live->context.sampler);
 	live_self_close(&live->self);
+	live_kernel_end(live);
 	kernel_close(&live->context.kernel);
 	live_stacks_done(&live->stacks);
 	lookup_free(live->context.lookup);
@@ -219,6 +221,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 {
 	const struct sampler_options options = {
 		.wants = {.kernel = &live->context.kernel,
+			  .proc = live->context.proc,
 			  .cpu_stacks = &live->stacks.cpu.sampler,
 			  .kept = &live->stacks.kept.stacks,
 			  .stacks_copy = live->stacks.needs ? live_copies_make : NULL,
@@ -358,7 +361,7 @@ static int live_start(struct live *live, struct error *e)
 
 	live_kernel_options(&live->context.config, live->context.wants.probe_needs, &options);
 	live->context.totals.begun_ns = options.attach ? 0 : clock_monotonic_ns();
-	err = kernel_open(&live->context.kernel, &options, e);
+	err = live_kernel_begin(live, &options, e);
 	if (err)
 		return err;
 	live->accounts.attached_ns = clock_monotonic_ns();
@@ -380,7 +383,7 @@ static int live_start(struct live *live, struct error *e)
 	/* an attached sampler finds threads in the records of the one that shares, but for threads
 	 * that wait for a record; the first scan sorts out which do */
 	progress_step("looking for the threads there are");
-	if (!options.attach || live->context.view.translated)
+	if (!live->context.proc && (!options.attach || live->context.view.translated))
 		err = live_seed_all(&live->context.seed, &live->context.kernel, e);
 	btf_kernel_forget();
 	if (!err)

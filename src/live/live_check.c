@@ -11,6 +11,7 @@
 #include "kernel/registers.h"
 #include "live/context/live_limits.h"
 #include "live/live_options.h"
+#include "live/threads/proc_records.h"
 #include "live/trace_table.h"
 #include "live/sampler/live_realtime.h"
 #include "sample/needs.h"
@@ -551,23 +552,27 @@ int live_check(const struct live_config *config, struct text *out, struct error 
 	struct kernel_options options;
 	struct kernel kernel = {0};
 	struct check check = {0};
-	int planned, err;
+	int planned, processes, err;
 
 	live_kernel_options(config, UINT64_MAX, &options);
 	planned = kernel_plan(&kernel, &options, e);
 	if (planned && e->exit_code == EXIT_USAGE)
 		return planned;
 	host_describe(&kernel.host, &check);
-	err = processes_describe(&check.details, planned ? &(struct error){0} : e);
+	processes = processes_describe(&check.details, planned ? &(struct error){0} : e);
 	features_describe(&kernel, &check);
 	types_describe(config, &kernel, &check.details);
 	probes_describe(&kernel, &check);
 	remedies_describe(config, &kernel, &check.details);
 	shares_describe(&check.details);
-	err = planned ? planned : err ? err : trial(config, &check, e);
-	text_add_string(out, err		    ? "tsnap does NOT work here: "
-			     : check.lacking.length ? "tsnap works here, but lacks: "
-						    : "tsnap works fully here");
+	err = planned ? planned : processes ? processes : trial(config, &check, e);
+	text_add_string(out,
+			err && !processes && !proc_records_lack()
+				? "tsnap has no BPF here, and samples /proc instead (tsnap(8), "
+				  "WITHOUT BPF): "
+			: err		       ? "tsnap does NOT work here: "
+			: check.lacking.length ? "tsnap works here, but lacks: "
+					       : "tsnap works fully here");
 	text_add_printable(out, err ? e->line : text_string(&check.lacking));
 	text_add_format(out, "\n\n%s", text_string(&check.details));
 	text_done(&check.details);

@@ -26,6 +26,11 @@ static void add_sources(struct text *script)
 	type_source_names_add(script, " ", " ");
 }
 
+static void add_sample_sources(struct text *script)
+{
+	text_add_string(script, SOURCE_BPF " " SOURCE_PROC);
+}
+
 static void add_all(struct text *script)
 {
 	text_add_string(script, "all");
@@ -48,6 +53,7 @@ static const struct argument_row {
 	{"KEY,...",	ARGUMENT_COLUMNS,	NULL},
 	{"KIND,...",	ARGUMENT_TRACES,	NULL},
 	{"SOURCE",	ARGUMENT_WORDS,		add_sources},
+	{"bpf|proc",	ARGUMENT_WORDS,		add_sample_sources},
 	{"[all]",	ARGUMENT_WORDS,		add_all},
 };
 /* clang-format on */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define THREADS_MIN 16384
+#define OWN_ROOM 4 /* times as many records in own memory, where unused ones take none */
 #define CLOCK_LATE_NS (2 * NS_PER_SECOND) /* a tick comes at least once a second */
 
 static bool kernel_has(void *of, const struct probe_row *row)
@@ -366,6 +367,30 @@ int kernel_open(struct kernel *kernel, const struct kernel_options *options, str
 	return result;
 }
 
+int kernel_open_without(struct kernel *kernel, const struct kernel_options *options,
+			bool (*lasts)(const struct thread_state *record), struct error *e)
+{
+	int result;
+
+	kernel_clear(kernel);
+	register_requester_init(&kernel->requester, -1, -1, -1);
+	host_read(&kernel->host);
+	result = proc_check(&kernel->host, e);
+	for (int i = 0; !result && i < FEATURE_COUNT; i++)
+		if (i != FEATURE_UNWINDER)
+			result = features_take_away(&kernel->features, feature_rows[i].name, e);
+	if (result)
+		return result;
+	kernel->compiled.threads_max = options->threads_max
+					       ? (uint32_t)options->threads_max
+					       : OWN_ROOM * threads_max(&kernel->host, options);
+	result = thread_table_init_own(&kernel->table, kernel->compiled.threads_max, lasts);
+	return result ? error_set(e, -result, EXIT_FAILED,
+				  "there is no memory for the thread state array: %s",
+				  strerror(-result))
+		      : 0;
+}
+
 int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	if (!options->share)
@@ -435,6 +460,8 @@ struct probe_counters kernel_counters(struct kernel *kernel)
 		       "per-CPU values are rounded up to 8");
 	size_t cpus = (size_t)kernel->host.cpus_possible;
 	struct probe_counters *counters = memory_get(cpus * sizeof(*counters)), sum = {0};
+
+	sum.map_full = thread_table_unfit(&kernel->table);
 
 	if (!cpu_values_read(kernel->compiled.maps[KERNEL_MAP_COUNTERS], counters))
 		for (size_t i = 0; i < cpus; i++) {

@@ -78,6 +78,11 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 /* Plans, compiles, loads and attaches, or attaches to what is shared: from then on the map is
  * alive. 0, -EINTR, or -errno with e. */
 int kernel_open(struct kernel *kernel, const struct kernel_options *options, struct error *e);
+/* Opens a kernel without any program: the thread state array is in own memory, and the caller has
+ * its records written (thread_table_init_own()). Takes no feature but those of this build. 0 or
+ * -errno with e. */
+int kernel_open_without(struct kernel *kernel, const struct kernel_options *options,
+			bool (*lasts)(const struct thread_state *record), struct error *e);
 /* Shares probes and maps, if options->share is set: from then on others can attach. The map must
  * know all threads. 0 or -errno with e. */
 int kernel_publish(struct kernel *kernel, const struct kernel_options *options, struct error *e);

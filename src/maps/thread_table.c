@@ -5,6 +5,7 @@
 
 #include <bcc/libbpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,15 @@ static size_t array_bytes(const struct thread_table *table)
 	return (size_t)table->entries_max * sizeof(*table->mapped);
 }
 
+static int bytes_map(const struct thread_table *table, size_t from, size_t bytes)
+{
+	char *at = (char *)table->mapped + from;
+
+	if (!table->own)
+		return bpf_call_map_mapped_at(table->maps.threads, from, bytes, table->mapped);
+	return mprotect(at, bytes, PROT_READ | PROT_WRITE) ? -errno : 0;
+}
+
 /* Maps the array up to that slot. 0 or -errno. */
 static int slots_map(struct thread_table *table, uint32_t slot)
 {
@@ -212,7 +222,7 @@ static int slots_map(struct thread_table *table, uint32_t slot)
 	until = (until + MAP_STEP_BYTES - 1) / MAP_STEP_BYTES * MAP_STEP_BYTES;
 	if (until > array_bytes(table))
 		until = array_bytes(table);
-	err = bpf_call_map_mapped_at(table->maps.threads, from, until - from, table->mapped);
+	err = bytes_map(table, from, until - from);
 	if (!err)
 		table->mapped_bytes = until;
 	return err;
@@ -412,7 +422,122 @@ static int slots_fill(const struct thread_table *table, uint64_t *left)
 const struct thread_store thread_slots = {slots_open, slots_get,    slots_key_of,
 					  slots_add,  slots_remove, slots_walk};
 
-/* --- both */
+/* --- the array in own memory: slots as above, but this process finds and frees them */
+
+struct own_slots {
+	pthread_mutex_t lock; /* guards all below */
+	struct index by_tid;  /* tid to slot */
+	uint32_t *free;
+	size_t free_count, free_capacity;
+	uint32_t used; /* slots that were ever used */
+	uint64_t unfit_count;
+	bool (*lasts)(const struct thread_state *record);
+};
+
+static int own_key_of(struct thread_table *table, uint32_t tid, uint32_t *key)
+{
+	struct own_slots *own = table->own;
+	const uint64_t *slot;
+
+	pthread_mutex_lock(&own->lock);
+	slot = index_find(&own->by_tid, tid);
+	if (slot)
+		*key = (uint32_t)*slot;
+	pthread_mutex_unlock(&own->lock);
+	return slot ? 0 : -ENOENT;
+}
+
+static int own_slot_take(struct thread_table *table, uint32_t *slot)
+{
+	struct own_slots *own = table->own;
+
+	if (own->free_count) {
+		*slot = own->free[--own->free_count];
+		return 0;
+	}
+	if (own->used == table->entries_max || slots_map(table, own->used)) {
+		own->unfit_count++;
+		return -E2BIG;
+	}
+	*slot = own->used++;
+	return 0;
+}
+
+static int own_add(struct thread_table *table, struct thread_state *record)
+{
+	struct own_slots *own = table->own;
+	uint32_t tid = record->sched.tid;
+	int err;
+
+	pthread_mutex_lock(&own->lock);
+	err = index_find(&own->by_tid, tid) ? -EEXIST : own_slot_take(table, &record->key);
+	if (!err) {
+		*index_put(&own->by_tid, tid, NULL) = record->key;
+		record->sched.tid = 0;
+		table->mapped[record->key] = *record;
+		record->sched.tid = tid;
+		__atomic_store_n(&table->mapped[record->key].sched.tid, tid, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&own->lock);
+	return err;
+}
+
+static void own_remove(struct thread_table *table, const struct thread_state *record)
+{
+	struct own_slots *own = table->own;
+	const uint64_t *slot;
+	uint32_t freed;
+
+	pthread_mutex_lock(&own->lock);
+	slot = index_find(&own->by_tid, record->sched.tid);
+	if (slot) {
+		freed = (uint32_t)*slot;
+		index_remove(&own->by_tid, record->sched.tid);
+		__atomic_store_n(&table->mapped[freed].sched.tid, 0, __ATOMIC_RELEASE);
+		own->free = memory_grow(own->free, &own->free_capacity, own->free_count + 1,
+					sizeof(*own->free));
+		own->free[own->free_count++] = freed;
+	}
+	pthread_mutex_unlock(&own->lock);
+}
+
+static const struct thread_store thread_own = {slots_open, slots_get,  own_key_of,
+					       own_add,	   own_remove, slots_walk};
+
+struct thread_state *thread_table_write_begin(struct thread_table *table, uint32_t key,
+					      uint64_t sequence)
+{
+	struct thread_state *record = &table->mapped[key];
+
+	__atomic_store_n(&record->sched.sequence_begun, sequence, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return record;
+}
+
+void thread_table_write_end(struct thread_state *record)
+{
+	__atomic_store_n(&record->sched.sequence_done, record->sched.sequence_begun,
+			 __ATOMIC_RELEASE);
+}
+
+uint64_t thread_table_unfit(const struct thread_table *table)
+{
+	uint64_t count;
+
+	if (!table->own)
+		return 0;
+	pthread_mutex_lock(&table->own->lock);
+	count = table->own->unfit_count;
+	pthread_mutex_unlock(&table->own->lock);
+	return count;
+}
+
+bool thread_table_lasts(const struct thread_table *table, const struct thread_state *record)
+{
+	return !table->own || table->own->lasts(record);
+}
+
+/* --- all of them */
 
 static void chunk_get(struct thread_table *table)
 {
@@ -435,11 +560,28 @@ int thread_table_init(struct thread_table *table, const struct thread_maps *maps
 	return table->store->open(table);
 }
 
+int thread_table_init_own(struct thread_table *table, uint32_t entries_max,
+			  bool (*lasts)(const struct thread_state *record))
+{
+	*table = (struct thread_table){
+		.store = &thread_own,
+		.maps = {-1, -1, -1, false},
+		.own = memory_get(sizeof(*table->own)),
+		.entries_max = entries_max,
+		.chunk = 1,
+	};
+	pthread_mutex_init(&table->own->lock, NULL);
+	table->own->lasts = lasts;
+	chunk_get(table);
+	return slots_open(table);
+}
+
 void thread_table_view(struct thread_table *view, const struct thread_table *of)
 {
 	*view = (struct thread_table){
 		.store = of->store,
 		.maps = of->maps,
+		.own = of->own,
 		.entries_max = of->entries_max,
 		.mapped = of->mapped,
 		.mapped_bytes = of->mapped_bytes,
@@ -452,6 +594,12 @@ void thread_table_done(struct thread_table *table)
 {
 	if (table->mapped)
 		munmap(table->mapped, (size_t)table->entries_max * sizeof(*table->mapped));
+	if (table->own) {
+		index_clear(&table->own->by_tid);
+		free(table->own->free);
+		pthread_mutex_destroy(&table->own->lock);
+		free(table->own);
+	}
 	thread_table_view_done(table);
 }
 
@@ -500,7 +648,9 @@ static bool is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint6
 	*woken = __atomic_load_n(&record->wake.wake_ns, __ATOMIC_RELAXED) >
 		 __atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return out && __atomic_load_n(&record->sched.sequence_begun, __ATOMIC_RELAXED) == sequence;
+	return out &&
+	       __atomic_load_n(&record->sched.sequence_begun, __ATOMIC_RELAXED) == sequence &&
+	       thread_table_lasts(table, record);
 }
 
 bool thread_table_is_out(struct thread_table *table, uint32_t key, uint32_t tid, uint64_t sequence)

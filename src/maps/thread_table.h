@@ -7,6 +7,9 @@
  * each thread's slot, ts_near is the probes' shortcut to it, a stack has the free slots. Before 5.5
  * the array is a hash by tid. A key is a slot, or a tid in the hash. Task-local storage (5.11)
  * would cost a switch more than the shortcut does, and need a task iterator to be read.
+ *
+ * Where no program writes records, the array is in this process's own memory, and one thread writes
+ * them from /proc (live/threads/proc_records.h).
  */
 #ifndef TSNAP_MAPS_THREAD_TABLE_H
 #define TSNAP_MAPS_THREAD_TABLE_H
@@ -25,6 +28,9 @@ struct thread_maps {
 };
 
 struct thread_table;
+
+/* What an array in own memory has beside its records. */
+struct own_slots;
 
 /* Requested registers of the thread in a slot, and the episode off its CPU that they belong to: a
  * sampler that shows all threads requests those of sleepers at every scan. */
@@ -47,6 +53,7 @@ struct thread_visitor {
 struct thread_table {
 	const struct thread_store *store;
 	struct thread_maps maps;
+	struct own_slots *own; /* NULL: the kernel's programs write the records */
 	uint32_t entries_max;
 	struct thread_visitor visitor;
 	struct thread_state *mapped; /* address space for the whole array; NULL: it is a hash */
@@ -71,7 +78,22 @@ extern const struct thread_store thread_slots;
  * thread_table_done() either way. */
 int thread_table_init(struct thread_table *table, const struct thread_maps *maps,
 		      uint32_t entries_max);
+/* Opens a table in own memory, of which only used slots take some. lasts: true if a thread has not
+ * come on a CPU since the record was written; any thread calls it. 0 or -errno, as above. */
+int thread_table_init_own(struct thread_table *table, uint32_t entries_max,
+			  bool (*lasts)(const struct thread_state *record));
 void thread_table_done(struct thread_table *table);
+
+/* Begins and ends a change of a record in own memory, by the thread that writes them: others may
+ * read it meanwhile. sequence: its new number. */
+struct thread_state *thread_table_write_begin(struct thread_table *table, uint32_t key,
+					      uint64_t sequence);
+void thread_table_write_end(struct thread_state *record);
+/* Returns how many threads did not fit into own memory; 0 where programs write. */
+uint64_t thread_table_unfit(const struct thread_table *table);
+/* True if the thread has not come on a CPU since the record was written. Always true where programs
+ * write, as the record shows that itself. */
+bool thread_table_lasts(const struct thread_table *table, const struct thread_state *record);
 
 /* Makes another reader of the same array, for another thread; it must be done with before `of` is.
  * Each counts what it has missed. */

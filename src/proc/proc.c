@@ -24,6 +24,7 @@
 	16384 /* ids in namespaces come after the user's groups, which mostly are few */
 #define SYSCALL_BYTES 512
 #define FDINFO_BYTES 262144
+#define SCHEDSTAT_BYTES 128
 
 /* Indexes of proc(5)'s fields of stat, which count from 1. */
 enum stat_field {
@@ -310,6 +311,53 @@ int proc_ids_read(const char *root, int64_t tid, int64_t *uid, int64_t *tgid)
 	ssize_t length = proc_file_read(root, 0, tid, "status", status, sizeof(status));
 
 	return length < 0 ? length : proc_ids_parse(status, uid, tgid);
+}
+
+int proc_schedstat_parse(const char *line, struct proc_schedstat *sums)
+{
+	uint64_t value[3];
+	const char *at = line;
+
+	for (int i = 0; i < 3; i++) {
+		at = number_take(at, 10, &value[i]);
+		if (!at || *at != (i < 2 ? ' ' : '\n'))
+			return -EINVAL;
+		at++;
+	}
+	*sums = (struct proc_schedstat){value[0], value[1], value[2]};
+	return 0;
+}
+
+int proc_schedstat_read(const char *root, int64_t pid, int64_t tid, struct proc_schedstat *sums)
+{
+	char line[SCHEDSTAT_BYTES];
+	ssize_t length = proc_file_read(root, pid, tid, "schedstat", line, sizeof(line));
+
+	return length < 0 ? length : proc_schedstat_parse(line, sums);
+}
+
+int proc_switches_parse(const char *status, uint64_t *voluntary, uint64_t *involuntary)
+{
+	const char *at = status_find(status, "voluntary_ctxt_switches:\t");
+	uint64_t first, second;
+
+	if (!at || !number_take(at, 10, &first))
+		return -EINVAL;
+	at = status_find(at, "nonvoluntary_ctxt_switches:\t");
+	if (!at || !number_take(at, 10, &second))
+		return -EINVAL;
+	*voluntary = first;
+	*involuntary = second;
+	return 0;
+}
+
+int proc_switches_read(const char *root, int64_t pid, int64_t tid, uint64_t *voluntary,
+		       uint64_t *involuntary)
+{
+	char status[STATUS_LONG_BYTES];
+	ssize_t length = proc_file_read(root, pid, tid, "status", status, sizeof(status));
+
+	return length < 0 ? length : proc_switches_parse(status, voluntary, involuntary);
 }
 
 /* Reads the last number of a list such as "4711\t12\t1". 0 or -EINVAL. */

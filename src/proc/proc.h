@@ -52,6 +52,21 @@ struct proc_syscall {
 int proc_syscall_read(const char *root, int64_t pid, int64_t tid, struct proc_syscall *call);
 int proc_syscall_parse(const char *line, struct proc_syscall *call);
 
+/* Fields of /proc/TID/schedstat (CONFIG_SCHED_INFO). Time on a CPU is added at the clock's ticks
+ * and when the thread leaves it; the wait for one, and the arrival, when the thread comes there. */
+struct proc_schedstat {
+	uint64_t cpu_ns;   /* time on a CPU */
+	uint64_t runq_ns;  /* time runnable and waiting for one */
+	uint64_t arrivals; /* how often it came on a CPU */
+};
+int proc_schedstat_read(const char *root, int64_t pid, int64_t tid, struct proc_schedstat *sums);
+int proc_schedstat_parse(const char *line, struct proc_schedstat *sums);
+
+/* Switches of a thread, from /proc/TID/status. 0 or -errno. */
+int proc_switches_read(const char *root, int64_t pid, int64_t tid, uint64_t *voluntary,
+		       uint64_t *involuntary);
+int proc_switches_parse(const char *status, uint64_t *voluntary, uint64_t *involuntary);
+
 /* Effective uid and thread group from /proc/TID/status. 0 or -errno. */
 int proc_ids_read(const char *root, int64_t tid, int64_t *uid, int64_t *tgid);
 int proc_ids_parse(const char *status, int64_t *uid, int64_t *tgid);

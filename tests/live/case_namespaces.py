@@ -349,11 +349,11 @@ def deleted_directory(ctx):
 
 @case
 def filter_of_system_calls(ctx):
-    """Where a seccomp filter refuses bpf(2) one line says so, with exit code 77; --check says it, too."""
+    """Where a seccomp filter refuses bpf(2), and --source bpf insists on it, one line says so, with exit code 77; --check says it, too."""
     if bpf.SYS_BPF is None:
         raise Skip("the number of bpf(2) is not known on " + platform.machine())
     refuse_bpf = lambda: refuse(bpf.SYS_BPF)
-    expect_error(ctx.plain("--csv", "-n", "1", preexec_fn=refuse_bpf), UNREADY, "seccomp")
+    expect_error(ctx.plain("--csv", "-n", "1", "--source", "bpf", preexec_fn=refuse_bpf), UNREADY, "seccomp")
     checked = ctx.plain("--check", preexec_fn=refuse_bpf)
     checked.finish_plain(UNREADY)
     check("seccomp" in checked.out.decode(), "%s", checked.out.decode())

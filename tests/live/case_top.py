@@ -181,14 +181,15 @@ def top_load_fails(ctx):
 
 @case
 def top_host_cannot(ctx):
-    """On a host that can't run tsnap, and for a user who may not, there are exit code 77, the whole reason of --check, and no screen."""
+    """Where BPF is insisted on, and the host or the user can't have it, there are exit code 77, the whole reason of --check, and no
+    screen."""
     nobody = ctx.reachable()
     for tool, options, ready in ((ctx, ["--without", "raw_tracepoint,tracepoint,kprobe"], {}),
                                  (nobody, [], {"preexec_fn": as_nobody, "cwd": "/"})):
         checked = tool.plain("--check", *options, **ready)
         checked.finish_plain(UNREADY)
         with tempfile.TemporaryFile() as said:
-            screen = Screen(tool, *options, stderr=said, **ready)
+            screen = Screen(tool, "--source", "bpf", *options, stderr=said, **ready)
             check(screen.process.wait(START_S) == UNREADY, "exit code %s", screen.process.returncode)
             screen.read(0.5)
             said.seek(0)

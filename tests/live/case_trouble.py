@@ -228,9 +228,9 @@ def as_nobody():
 
 @case
 def not_root(ctx):
-    """Without privileges there are exit code 77 and one line that says so; --check and --list still work."""
+    """Without privileges --source bpf ends with exit code 77 and one line that says so; --check and --list still work."""
     nobody = ctx.reachable()
-    expect_error(nobody.plain("--csv", "-a", preexec_fn=as_nobody, cwd="/"), UNREADY, "root")
+    expect_error(nobody.plain("--csv", "-a", "--source", "bpf", preexec_fn=as_nobody, cwd="/"), UNREADY, "root")
     nobody.plain("--list", preexec_fn=as_nobody, cwd="/").finish_plain(0)
     checked = nobody.plain("--check", preexec_fn=as_nobody, cwd="/")
     checked.finish_plain(UNREADY)
@@ -239,11 +239,12 @@ def not_root(ctx):
 
 @case
 def no_capabilities(ctx):
-    """As root without capabilities there are exit code 77 and one line."""
+    """As root without capabilities --source bpf ends with exit code 77 and one line."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is not installed")
     bare = ctx.but(tsnap=shutil.which("setpriv"), tsnap_args="")
-    expect_error(bare.plain("--bounding-set=-all", "--inh-caps=-all", ctx.options.tsnap, "--csv", "-a"), UNREADY)
+    expect_error(bare.plain("--bounding-set=-all", "--inh-caps=-all", ctx.options.tsnap, "--csv", "-a", "--source", "bpf"),
+                 UNREADY)
 
 
 @case
@@ -385,8 +386,8 @@ def without_facts(ctx):
 
 @case
 def without_any_way(ctx):
-    """Without any way to see switches there are exit code 77 and one line."""
-    expect_error(ctx.plain("--csv", "-a", "--without", "raw_tracepoint,tracepoint,kprobe"), UNREADY)
+    """Without any way to see switches --source bpf ends with exit code 77 and one line."""
+    expect_error(ctx.plain("--csv", "-a", "--source", "bpf", "--without", "raw_tracepoint,tracepoint,kprobe"), UNREADY)
 
 
 @case
@@ -515,13 +516,13 @@ def compile_child_unheard(ctx):
 
 @case(refusal=True)
 def no_kernel_types(ctx):
-    """Without BTF, headers and kheaders one line names the package to install; exit code 77."""
+    """Without BTF, headers and kheaders --source bpf has one line that names the package to install; exit code 77."""
     release = os.uname().release
     for path in ("/sys/kernel/btf/vmlinux", "/sys/kernel/kheaders.tar.xz", "/lib/modules/%s/build/include" % release,
                  "/lib/modules/%s/source/include" % release):
         if os.path.exists(path):
             raise Skip("this host has %s" % path)
-    tool = ctx.plain("--csv", "-n", "1")
+    tool = ctx.plain("--csv", "-n", "1", "--source", "bpf")
     code = tool.wait(START_S)
     check(code == UNREADY, "exit code %d: %s", code, tool.err)
     check(len(tool.err.splitlines()) == 1, "not one line: %s", tool.err)

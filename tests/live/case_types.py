@@ -166,8 +166,8 @@ def foreign_btf_in_sysfs(ctx):
     def alone():
         foreign()
         hide_headers()
-    expect_error(ctx.plain("--csv", "-n", 1, preexec_fn=in_own_mounts(alone)), UNREADY, "btf: '%s' is of another kernel" % VMLINUX,
-                 "task_struct.comm", "headers: ", "kheaders: ", RELEASE, "--offsets")
+    expect_error(ctx.plain("--csv", "-n", 1, "--source", "bpf", preexec_fn=in_own_mounts(alone)), UNREADY,
+                 "btf: '%s' is of another kernel" % VMLINUX, "task_struct.comm", "headers: ", "kheaders: ", RELEASE, "--offsets")
     tool = ctx.plain("--csv", "-a", "-n", 1, "--offsets", offsets, preexec_fn=in_own_mounts(alone))
     check(tool.finish(0, START_S + STOP_S), "--offsets: no rows")
     checked = ctx.plain("--check", preexec_fn=in_own_mounts(foreign))
@@ -247,7 +247,7 @@ def kheaders_by_root(ctx):
         replace_modprobe()
         hide_headers()
         hide("/sys/kernel/btf")
-    expect_error(ctx.plain("--csv", "-n", 1, preexec_fn=in_own_mounts(nothing)), UNREADY, "kheaders")
+    expect_error(ctx.plain("--csv", "-n", 1, "--source", "bpf", preexec_fn=in_own_mounts(nothing)), UNREADY, "kheaders")
     check(truth.read(notes) is None, "auto loaded a module: %r", truth.read(notes))
 
 
@@ -271,7 +271,7 @@ def broken_headers(ctx):
         done(libc.mount(b"overlay", lib.encode(), b"overlay", 0, layers.encode()))
         os.makedirs("/lib/modules/%s/build/include/linux" % RELEASE)
         open("/lib/modules/%s/build/include/linux/kconfig.h" % RELEASE, "w").close()
-    expect_error(ctx.plain("--csv", "-n", 1, preexec_fn=in_own_mounts(broken)), UNREADY,
+    expect_error(ctx.plain("--csv", "-n", 1, "--source", "bpf", preexec_fn=in_own_mounts(broken)), UNREADY,
                  "headers: libbcc can't compile", "kheaders: ", RELEASE)
     check(truth.read(notes) is None, "a module was loaded: %r", truth.read(notes))
 
@@ -290,6 +290,6 @@ def nothing_written_outside(ctx):
 def little_memory(ctx):
     """For a limit on address space that libbcc does not fit one line says so, and names nothing to install; exit code 77."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))
-    tool = ctx.plain("--csv", "-n", 1, preexec_fn=limit)
+    tool = ctx.plain("--csv", "-n", 1, "--source", "bpf", preexec_fn=limit)
     expect_error(tool, UNREADY, "memory is short", "ulimit -v")
     check("install" not in tool.err, "it asks for a package: %s", tool.err)

@@ -147,7 +147,8 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	int64_t cpu, policy;
 	bool due;
 
-	if (!live_runq_where(waiter->sample, &cpu, &policy))
+	/* /proc does not show which thread has the CPU */
+	if (context->proc || !live_runq_where(waiter->sample, &cpu, &policy))
 		return;
 	record = live_cpus_thread(context, cpu);
 	if (record && record->identity.tid == waiter->sample->thread.tid)

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SOURCE_BPF "bpf"
+#define SOURCE_PROC "proc"
+
 /* Strings belong to the caller and must outlive the source. */
 struct live_config {
 	int64_t rate_hz;	   /* -F: scans per second */
@@ -21,6 +24,8 @@ struct live_config {
 	const char *btf_file;	   /* --btf: kernel types; NULL: the kernel's own */
 	const char *offsets_file;  /* --offsets: as --write-offsets makes it; NULL: none */
 	const char *write_offsets; /* --write-offsets: file to write them to; NULL: none */
+	const char *source;	   /* --source: SOURCE_BPF, SOURCE_PROC; NULL: BPF, else /proc */
+	const char *needs_bpf;	   /* an option that only BPF programs can serve; NULL: none */
 	const char *without;	   /* --without: kernel features not to be used; NULL: none */
 	uint32_t traces;	   /* --trace: kinds, bits 1 << LATENCY_x */
 	int64_t slower_us;	   /* --slower: least duration of single events; 0: none */

@@ -16,6 +16,7 @@
 #include "live/threads/live_sample.h"
 #include "live/threads/live_seed.h"
 #include "live/threads/live_totals.h"
+#include "live/threads/proc_records.h"
 #include "maps/kernel.h"
 #include "parser/parser.h"
 #include "sample/filter/filter.h"
@@ -28,6 +29,7 @@ struct live_wants {
 	uint64_t needs;		 /* facts that any column or the filter wants, NEED_* */
 	uint64_t filter_needs;	 /* the filter's part of needs */
 	uint64_t probe_needs;	 /* the part of needs that probes must serve */
+	uint64_t lacking_needs;	 /* what was taken out of needs, as this source can't serve it */
 	uint64_t optional_needs; /* the part that other needs profit from and do without */
 	bool idle;		 /* threads that are not active, too */
 	bool work;		 /* sleepers that are part of a request, too */
@@ -62,7 +64,8 @@ struct live_context {
 	struct live_wants wants;
 	struct live_view view;
 	struct kernel kernel;
-	struct live_seed seed; /* threads that have slept since before the start */
+	struct proc_records *proc; /* makes the records; NULL: programs write them */
+	struct live_seed seed;	   /* threads that have slept since before the start */
 	struct lookup *lookup;
 	struct parsers *parsers;    /* NULL: nothing is parsed (live_parsers.h) */
 	uint64_t later_lookups;	    /* lookups dropped: the thread had left the call

@@ -220,7 +220,8 @@ static void runq_why_fill(struct live_host *host, struct sample *sample)
 
 void live_runq_fill(struct live_host *host, struct sample *samples, size_t count)
 {
-	if (!(host->context->wants.needs & NEED_RUNQ_WHY))
+	/* /proc does not show which thread has the CPU */
+	if (!(host->context->wants.needs & NEED_RUNQ_WHY) || host->context->proc)
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (samples[i].thread.tid != ABSENT && samples[i].now.state == STATE_RQ)

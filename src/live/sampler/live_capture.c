@@ -44,6 +44,33 @@ static uint32_t own_tid(void)
 	return tid ? (uint32_t)strtoul(tid + 1, NULL, 10) : 0;
 }
 
+/* True if a walk over /proc makes no record of the thread. */
+static bool proc_passes(void *to, int64_t pid, int64_t tid)
+{
+	const struct capture_wants *wants = &((struct capturer *)to)->wants;
+
+	return pid == wants->own_pid || pid == wants->keeper_pid || parsers_have((uint32_t)pid) ||
+	       (!wants->refused && !wants->blockers && filter_looks_at_ids(wants->filter) &&
+		filter_excludes(wants->filter, (uint32_t)pid, (uint32_t)tid));
+}
+
+static void awake_add(void *to, uint32_t key)
+{
+	index_put(&((struct capturer *)to)->awake, key, NULL);
+}
+
+static void step_limit(void *to)
+{
+	realtime_limit(((struct capturer *)to)->realtime);
+}
+
+static int proc_walk(struct capturer *capturer, int64_t now_ns)
+{
+	const struct proc_visitor visitor = {proc_passes, awake_add, step_limit, capturer};
+
+	return proc_records_walk(capturer->wants.proc, now_ns, &visitor);
+}
+
 void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 		   struct realtime *realtime, pthread_mutex_t *requesting)
 {
@@ -59,6 +86,11 @@ void capturer_init(struct capturer *capturer, const struct capture_wants *wants,
 		.online = host_online_open(),
 	};
 	thread_table_view(&capturer->table, &wants->kernel->table);
+	if (!wants->proc)
+		return;
+	/* the first scan has what threads do from now on */
+	wants->proc->table = &capturer->table;
+	proc_walk(capturer, clock_monotonic_ns());
 }
 
 void capturer_done(struct capturer *capturer)
@@ -142,11 +174,6 @@ static void record_copy(void *to, const struct thread_state *record)
 	limit_now_and_then(capturer, capture->count);
 }
 
-static void awake_add(void *to, uint32_t key)
-{
-	index_put(&((struct capturer *)to)->awake, key, NULL);
-}
-
 static bool unlisted_passes(void *to, const struct thread_state *record, uint32_t key)
 {
 	struct capturer *capturer = to;
@@ -209,6 +236,14 @@ static void cpus_look_early(struct capturer *capturer)
 	cpus_look(capturer);
 }
 
+/* Adds the keys of records that have changed since the last scan. False: some may be missing. */
+static bool changed_add(struct capturer *capturer)
+{
+	if (capturer->wants.proc)
+		return !proc_walk(capturer, capturer->capture->scan_time.now_ns);
+	return changed_reader_take(&capturer->wants.kernel->changed, awake_add, capturer);
+}
+
 static void awake_copy(struct capturer *capturer)
 {
 	const struct thread_visitor visitor = {NULL, record_copy, capturer};
@@ -216,8 +251,7 @@ static void awake_copy(struct capturer *capturer)
 	uint64_t key, value;
 
 	capture->count = capture->gone_count = 0;
-	capture->listed =
-		changed_reader_take(&capturer->wants.kernel->changed, awake_add, capturer);
+	capture->listed = changed_add(capturer);
 	capture->whole = capturer->wants.all && (capturer->whole || !capture->listed);
 	capturer->whole = capturer->looked = false;
 	if (capture->listed && capturer->table.mapped)
@@ -439,6 +473,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 		.ticks = capture->ticks,
 		.registers_known = compiled->stack_registers != 0,
 		.registers_marked = compiled->registers_kept & REGISTERS_MARKED,
+		.of_proc = capturer->wants.proc,
 	};
 	awake_copy(capturer);
 	block_take(capturer);

@@ -32,6 +32,7 @@
 #include "kernel/record.h"
 #include "live/sampler/stack_copies.h"
 #include "live/threads/live_sample.h"
+#include "live/threads/proc_records.h"
 #include "maps/block_reader.h"
 #include "maps/cpu_sampler.h"
 #include "maps/kept_stacks.h"
@@ -84,6 +85,7 @@ struct live_capture {
 /* Options of a scan's copies: threads and what is copied of them. */
 struct capture_wants {
 	struct kernel *kernel;
+	struct proc_records *proc; /* makes the records before they are copied; NULL: programs do */
 	struct cpu_sampler *cpu_stacks; /* looks at the same CPUs at the same time */
 	struct kept_stacks *kept;	/* may be closed */
 	/* Copies stacks that may change at any time, for a capture that has all the rest. Returns

@@ -34,6 +34,7 @@ struct sampler {
 	int64_t registers_until_ns; /* switches were set to keep registers until then */
 	int64_t offset_ns;	    /* offset of the last tick from when it was due */
 	int64_t tick_cpu_ns;	    /* clock_cpu_ns() at the last tick */
+	int64_t rest_until_ns;	    /* no tick before that: the last walk over /proc took long */
 	bool grown;		    /* maps were enlarged since the last tick */
 	int64_t crowded_until_ns;
 	pthread_mutex_t requesting;
@@ -104,6 +105,7 @@ static int64_t tick_next_ns(struct sampler *sampler)
 {
 	int64_t period_ns = sampler->options.period_ns, next_ns = sampler->options.due_ns;
 	int64_t now_ns = clock_monotonic_ns(), missed;
+	bool rests = sampler->rest_until_ns > now_ns;
 
 	if (!sampler->begun)
 		return next_ns;
@@ -115,9 +117,13 @@ static int64_t tick_next_ns(struct sampler *sampler)
 		sampler->offset_ns = 0;
 	}
 	sampler->excused = false;
+	if (rests)
+		now_ns = sampler->rest_until_ns;
 	if (now_ns > next_ns) {
+		enum late_why why = rests ? LATE_WORK : late_why(sampler, now_ns - next_ns);
+
 		missed = (now_ns - next_ns) / period_ns + 1;
-		sampler->status.late_count[late_why(sampler, now_ns - next_ns)] += (uint64_t)missed;
+		sampler->status.late_count[why] += (uint64_t)missed;
 		sampler->options.due_ns += missed * period_ns;
 		next_ns += missed * period_ns;
 	}
@@ -303,8 +309,12 @@ static bool tick(struct sampler *sampler, struct live_capture *capture)
 	go_on = tick_wait(sampler, &next_ns);
 	realtime_restart(&sampler->realtime);
 	if (go_on) {
+		const struct proc_records *proc = sampler->options.wants.proc;
+
 		wanted_take(sampler);
 		capture_take(&sampler->capturer, capture, next_ns, sampler->stacks_capacity);
+		if (proc)
+			sampler->rest_until_ns = next_ns + WALK_REST * proc->cost_ns;
 		registers_done(sampler);
 	}
 	if (!crowded)

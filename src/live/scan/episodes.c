@@ -363,7 +363,8 @@ bool episode_lasts(struct live_context *context, const struct thread_state *reco
 	/* state: a thread that went to sleep was not displaced */
 	return tid == record->sched.tid &&
 	       (begun == record->sched.sequence_done ||
-		(runs && !state && begun - record->sched.sequence_done <= own_switches(record)));
+		(runs && !state && begun - record->sched.sequence_done <= own_switches(record))) &&
+	       (record->sched.on_cpu || thread_table_lasts(table, record));
 }
 
 void episode_lookup(struct live_context *context, const struct thread_state *record,

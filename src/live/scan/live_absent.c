@@ -66,6 +66,16 @@ static const char *trace_lacks(const struct kernel *kernel)
 		       : "where a thread's thread-local storage is can't be read: that needs a "
 			 "kernel from 5.10 on, with BTF";
 }
+/* Needs that /proc does not meet, where no program writes records. */
+static const struct source_absent proc_rows[] = {
+	{NEED_WAKER, "/proc does not show who woke a thread"},
+	{NEED_BLOCK, "/proc does not show requests to block devices"},
+	{NEED_CALL_TIME, "/proc does not show when a system call began"},
+	{NEED_RUNQ_WHY, "/proc does not show which thread has a CPU"},
+	{NEED_USTACK, "/proc does not show the registers that a walk of a program's stack needs"},
+	{NEED_SLEEP, "/proc does not show how long threads sleep"},
+	{NEED_PROCESSES, "/proc does not count forks, execs and exits"},
+};
 
 /* A row for each need that a host may not meet: why it does not, or NULL. */
 static const struct {
@@ -78,10 +88,24 @@ static const struct {
 	{NEED_TRACE, trace_lacks},	{NEED_CONTEXT, trace_lacks},
 };
 
-_Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) <= SOURCE_ABSENT_MAX, "room for all");
+_Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) +
+			       sizeof(proc_rows) / sizeof(proc_rows[0]) <=
+		       SOURCE_ABSENT_MAX,
+	       "room for all");
+
+static void proc_describe(uint64_t needs, struct source_status *status)
+{
+	for (size_t i = 0; i < sizeof(proc_rows) / sizeof(proc_rows[0]); i++)
+		if (needs & proc_rows[i].needs)
+			status->absent[status->absent_count++] = proc_rows[i];
+}
 
 void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct source_status *status)
 {
+	if (kernel->table.own) {
+		proc_describe(needs, status);
+		needs &= NEED_IO;
+	}
 	for (size_t i = 0; i < sizeof(absent_rows) / sizeof(absent_rows[0]); i++) {
 		const char *why = needs & absent_rows[i].need ? absent_rows[i].why(kernel) : NULL;
 

@@ -35,7 +35,8 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	if (!(accounts->context->wants.needs & NEED_PROCESSES))
 		return;
 	accounts->dead.ended_ns = context->totals.reported_ns;
-	accounts->context->totals.gone = thread_gone;
+	if (!context->proc) /* there the dead are not counted */
+		accounts->context->totals.gone = thread_gone;
 	accounts->context->totals.to = accounts;
 	cpu_busy_read(PROC, &accounts->first);
 	accounts->busy = accounts->first;
@@ -57,7 +58,8 @@ void live_accounts_busy(const struct live_accounts *accounts, struct source_stat
 	status->busy_us = cpu_busy_between(first, last);
 	/* threads outside of a container are not reported, and an attached sampler came later */
 	status->busy_checks = context && context->wants.needs & NEED_TOTALS &&
-			      !context->view.translated && !context->config.attach;
+			      !context->view.translated && !context->config.attach &&
+			      !context->proc;
 	status->busy_error_us =
 		last->interrupt_us - first->interrupt_us + accounts->error_us * first->cpus;
 }

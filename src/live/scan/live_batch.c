@@ -79,7 +79,8 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 
 	if (live->context.wants.needs & NEED_SYSCALL) {
 		record_call(record, &live->context.now.scan_time, state, sample, &hint);
-		if (record->sched.known & SCHED_SEEDED && state != STATE_ZOMBIE &&
+		/* the file of a thread that runs says no more than that, until it sleeps again */
+		if (record->sched.known & SCHED_SEEDED && record->sched.state &&
 		    !sample->thread.kthread && sample->call.nr == ABSENT)
 			episode_seed_call(&live->context, record, sample, &hint);
 		*compat = hint.compat;

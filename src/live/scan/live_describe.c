@@ -106,8 +106,10 @@ void live_describe(struct source *source, struct source_status *status)
 	live_accounts_missed(&live->accounts, status);
 	live_accounts_busy(&live->accounts, status);
 	source_status_miss(status, "names beyond what tsnap keeps in memory", names_refused());
-	live_absent_describe(
-		kernel, live->context.wants.needs & ~live->context.wants.optional_needs, status);
+	live_absent_describe(kernel,
+			     (live->context.wants.needs | live->context.wants.lacking_needs) &
+				     ~live->context.wants.optional_needs,
+			     status);
 	lacking_describe(live, &reported, status);
 	live_avoided_describe(status);
 	if (live->context.view.translated) {
@@ -172,6 +174,10 @@ void live_chosen_describe(const struct live_config *config, const struct kernel 
 	if (kernel->share.directory.name[0])
 		text_add_format(to, "%s '%s'\n", config->attach ? "attached to" : "sharing as",
 				kernel->share.directory.name);
+	if (kernel->table.own) {
+		text_add_string(to, "records of threads: made from /proc\n");
+		return;
+	}
 	text_add_format(to, "kernel types from %s%s\n", kernel->compiled.types_source,
 			kernel->compiled.types_tried.length ? "; tried:" : "");
 	text_add_string(to, text_string(&kernel->compiled.types_tried));

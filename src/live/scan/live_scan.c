@@ -326,13 +326,15 @@ static void off_cpu_take(struct live *live)
 	live->stacks.until_ns = 0;
 }
 
-/* Notes when the last thread had arrived on each CPU. */
+/* Notes when the last thread had arrived on each CPU; /proc does not show that. */
 static void arrivals_note(struct live *live)
 {
 	const struct live_capture *capture = live->context.now.capture;
 	size_t cpus = (size_t)live->context.kernel.host.cpus_possible;
 	int64_t *arrived_ns = live->walk.arrived_ns;
 
+	if (live->context.proc)
+		return;
 	if (!arrived_ns)
 		arrived_ns = live->walk.arrived_ns = memory_get(cpus * sizeof(*arrived_ns));
 	memset(arrived_ns, 0, cpus * sizeof(*arrived_ns));

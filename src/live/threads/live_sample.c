@@ -319,7 +319,7 @@ void record_totals(const struct thread_state *record, const struct live_scan_tim
 			(int64_t)(sched->in_ns > sched->out_ns ? sched->in_ns : sched->out_ns),
 	};
 	/* zombies, and threads that ran or waited before their first switch, lack time */
-	if (state == STATE_ZOMBIE)
+	if (state == STATE_ZOMBIE || scan_time->of_proc)
 		return;
 	if (!sched->on_cpu || !is_seed(sched))
 		totals->until_ns = scan_time->now_ns;

@@ -43,6 +43,7 @@ struct live_scan_time {
 	size_t arrived_count;
 	const unsigned char *offline; /* one per possible CPU; NULL: all are online */
 	uint32_t offline_count;
+	bool of_proc;	       /* records are made from /proc: proc_records.h */
 	bool registers_known;  /* the location of the saved registers was found */
 	bool registers_marked; /* native calls leave a mark, for registers_decode() */
 	int64_t own_wake_ns;   /* time when the timer woke the sampler; 0: it did not sleep */

@@ -16,16 +16,18 @@
 #define PROC "/proc"
 #define NR_NONE (-1)	/* of a thread in no system call */
 #define NR_REFUSED (-2) /* it may not be read */
+#define CALLS_MAX 65536
 
 struct seed_call {
 	int64_t start_ns;
+	uint64_t sequence; /* of the record that it was read for */
+	const char *comm;  /* name of the thread then */
 	uint64_t arg[SAMPLE_ARG_COUNT];
 	int32_t nr; /* negative: in no call */
 	bool compat;
 };
 
-static void identity_fill(struct thread_identity *identity, int64_t pid,
-			  const struct proc_stat *stat)
+void live_seed_identity(struct thread_identity *identity, int64_t pid, const struct proc_stat *stat)
 {
 	identity->tid = (uint32_t)stat->tid;
 	identity->tgid = (uint32_t)pid;
@@ -73,7 +75,7 @@ const struct thread_state *live_seed_fill(const struct thread_state *record,
 	    proc_stat_read(PROC, tgid, record->identity.tid, &stat))
 		return NULL;
 	*whole = *record;
-	identity_fill(&whole->identity, tgid, &stat);
+	live_seed_identity(&whole->identity, tgid, &stat);
 	return whole;
 }
 
@@ -98,6 +100,14 @@ static uint32_t state_bits(char letter)
 	}
 }
 
+void live_seed_state(struct thread_sched *sched, const struct proc_stat *stat)
+{
+	sched->state = state_bits(stat->state);
+	sched->exit_state = stat->state == 'Z' ? 0x20 : 0;
+	sched->cpu = (uint32_t)stat->cpu;
+	sched->known = SCHED_SEEDED;
+}
+
 struct walk {
 	struct live_seed *seed;
 	struct kernel *kernel;
@@ -118,14 +128,11 @@ static int thread_seed(void *to, int64_t pid, int64_t tid)
 
 	if (pid == walk->own_pid || proc_stat_read(PROC, pid, tid, &stat))
 		return 0;
-	identity_fill(&record.identity, pid, &stat);
+	live_seed_identity(&record.identity, pid, &stat);
 	record.sched.out_ns = record.sched.in_ns = walk->now_ns;
-	record.sched.state = state_bits(stat.state);
-	record.sched.exit_state = stat.state == 'Z' ? 0x20 : 0;
+	live_seed_state(&record.sched, &stat);
 	/* A runnable thread may be on a CPU: its switch out comes first then, else that in. */
 	record.sched.on_cpu = stat.state == 'R';
-	record.sched.cpu = (uint32_t)stat.cpu;
-	record.sched.known = SCHED_SEEDED;
 	/* the kernel has another id for the thread where ids are translated */
 	task = walk->kernel->compiled.pids_translated ? NULL : task_list_find(&walk->tasks, tid);
 	/* of a sleeper in_ns is when it fell asleep: out_ns is where its totals begin */
@@ -191,33 +198,40 @@ static bool program_is_32_bit(int64_t pid)
 	return ident[4] == ELFCLASS32;
 }
 
-static struct seed_call *call_read(struct live_seed *seed, const struct sample *sample)
+static struct seed_call *call_read(struct live_seed *seed, const struct sample *sample,
+				   uint64_t sequence)
 {
-	bool added;
-	struct seed_call *call =
-		keyed_put(&seed->calls, sizeof(*call), (uint64_t)sample->thread.tid, &added);
+	struct seed_call *call;
 	struct proc_syscall now;
+	bool added, known;
 	int err;
 
-	if (added)
-		call->start_ns = ABSENT;
-	if (call->start_ns == sample->thread.start_ns)
+	if (seed->calls.count == CALLS_MAX)
+		keyed_empty(&seed->calls);
+	call = keyed_put(&seed->calls, sizeof(*call), (uint64_t)sample->thread.tid, &added);
+	known = !added && call->start_ns == sample->thread.start_ns &&
+		call->comm == sample->thread.comm;
+	if (known && (call->sequence == sequence || call->nr == NR_REFUSED))
 		return call;
 	err = proc_syscall_read(PROC, sample->thread.pid, sample->thread.tid, &now);
 	if (err == -EPERM || err == -EACCES) /* refused for good */
 		now = (struct proc_syscall){.nr = NR_REFUSED};
 	else if (err || now.running)
 		return NULL;
+	/* another program comes with another name */
+	if (!known)
+		call->compat = sizeof(long) == 8 && program_is_32_bit(sample->thread.pid);
+	call->comm = sample->thread.comm;
 	call->start_ns = sample->thread.start_ns;
+	call->sequence = sequence;
 	call->nr = (int32_t)now.nr; /* 32 bits, as the kernel keeps it */
 	memcpy(call->arg, now.arg, sizeof(call->arg));
-	call->compat = sizeof(long) == 8 && program_is_32_bit(sample->thread.pid);
 	return call;
 }
 
 void live_seed_call(struct live_seed *seed, struct sample *sample, struct lookup_hint *hint)
 {
-	const struct seed_call *call = call_read(seed, sample);
+	const struct seed_call *call = call_read(seed, sample, hint->sequence);
 
 	hint->no_call = call && call->nr == NR_NONE;
 	if (!call || call->nr < 0)

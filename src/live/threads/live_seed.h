@@ -17,6 +17,7 @@
 #include "sample/sample.h"
 
 struct lookup_hint;
+struct proc_stat;
 
 struct live_seed {
 	uint64_t unfit_count; /* threads that did not fit the map */
@@ -35,8 +36,15 @@ void live_seed_remove(struct live_seed *seed, uint32_t tid);
 /* Walks /proc. 0 or -errno with e. */
 int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e);
 
-/* Fills syscall_nr and arg of a thread that has not been switched since the start; of *hint, compat
- * (its program is a 32-bit one) and no_call. */
+/* Fills a record's identity from /proc/TID/stat, and of its sched what is known from there: state,
+ * exit_state, cpu, known. */
+void live_seed_identity(struct thread_identity *identity, int64_t pid,
+			const struct proc_stat *stat);
+void live_seed_state(struct thread_sched *sched, const struct proc_stat *stat);
+
+/* Fills syscall_nr and arg of a thread that has not been switched since its record was made from
+ * /proc; of *hint, whose sequence is the record's, compat (its program is a 32-bit one) and
+ * no_call. */
 void live_seed_call(struct live_seed *seed, struct sample *sample, struct lookup_hint *hint);
 
 /* Copies the record to *whole, with its identity from /proc, and returns that. NULL: the thread is

@@ -193,11 +193,18 @@ static struct live_totals totals_to_end(const struct totals_table *table,
 	return ended;
 }
 
-static void take_nothing(struct sample *sample)
+static void sleeps_clear(const struct totals_table *table, struct sample *sample)
+{
+	if (table->lacks_sleeps)
+		sample->sums.dwait_us = sample->sums.sleep_us = ABSENT;
+}
+
+static void take_nothing(const struct totals_table *table, struct sample *sample)
 {
 	sample->sums.cpu_us = sample->sums.runq_us = sample->sums.dwait_us = sample->sums.sleep_us =
 		0;
 	sample->sums.vcsw = sample->sums.ivcsw = 0;
+	sleeps_clear(table, sample);
 }
 
 void totals_take(struct totals_table *table, const struct live_totals *now, struct sample *sample)
@@ -206,7 +213,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	struct totals_row *row;
 
 	if (now->at_ns < table->at_ns || swept_already(table, now, sample)) {
-		take_nothing(sample);
+		take_nothing(table, sample);
 		return;
 	}
 	table->at_ns = now->at_ns;
@@ -214,7 +221,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	last = &row->last;
 	/* this scan copied the record before an earlier scan, looked at late, read it */
 	if (now->voluntary_count < last->voluntary_count && now->switched_ns < last->switched_ns) {
-		take_nothing(sample);
+		take_nothing(table, sample);
 		return;
 	}
 	/* a thread that executed a program under another tid has taken over a dead one's (tid and
@@ -240,6 +247,7 @@ void totals_take(struct totals_table *table, const struct live_totals *now, stru
 	sample->sums.sleep_us = take_us(now->sleep_ns, &last->sleep_ns);
 	sample->sums.vcsw = take_count(now->voluntary_count, &last->voluntary_count);
 	sample->sums.ivcsw = take_count(now->involuntary_count, &last->involuntary_count);
+	sleeps_clear(table, sample);
 	last->switched_ns = now->switched_ns;
 	row_reach(table, row, now->until_ns ? now->until_ns - time_between(last, now) : 0);
 }

@@ -39,6 +39,7 @@ struct totals_table {
 	int64_t begun_ns;    /* time of the oldest possible record, monotonic; 0: not known */
 	int64_t reported_ns; /* start of the time that the first scan stands for; 0: begun_ns */
 	int64_t end_ns;	     /* time up to which totals are taken; 0: all are */
+	bool lacks_sleeps;   /* disk_ns and sleep_ns of totals are not known */
 	size_t hidden_count; /* threads whose last times did not add up */
 };
 
