@@ -64,6 +64,7 @@ static int proc_begin(struct live *live, const struct kernel_options *options, c
 		return err;
 	context->proc = memory_get(sizeof(*context->proc));
 	context->proc->counts_switches = context->wants.needs & NEED_TOTALS;
+	context->proc->reads_calls = context->wants.needs & NEED_SYSCALL;
 	context->totals.lacks_sleeps = true;
 	context->wants.lacking_needs = context->wants.needs & NEEDS_OF_BPF;
 	context->wants.needs &= ~NEEDS_OF_BPF;

@@ -15,11 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SOURCE_OF_PROC "proc"
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
 struct host_row {
 	int64_t time_us, format, cpus, rate_hz, boot_us;
-	const char *version, *host, *kernel, *machine, *boot_id, *timezone, *command;
+	const char *version, *host, *kernel, *machine, *boot_id, *timezone, *source, *command;
 };
 
 static const struct row_column columns[] = {
@@ -34,10 +35,11 @@ static const struct row_column columns[] = {
 	{"boot_id", ROW_TEXT, offsetof(struct host_row, boot_id)},
 	{"boot_us", ROW_NUMBER, offsetof(struct host_row, boot_us)},
 	{"timezone", ROW_TEXT, offsetof(struct host_row, timezone)},
+	{"source", ROW_TEXT, offsetof(struct host_row, source)},
 	{"command", ROW_TEXT, offsetof(struct host_row, command)},
 };
 
-static const struct host_row blank = {.host = "", .kernel = ""};
+static const struct host_row blank = {.host = "", .kernel = "", .source = ""};
 
 static const struct row_kind kind = {.columns = columns,
 				     .count = sizeof(columns) / sizeof(columns[0]),
@@ -78,6 +80,7 @@ void recording_host_add(struct text *rows, int64_t time_us, const struct source_
 					  .boot_id = boot_id,
 					  .boot_us = clock_boot_ns() / NS_PER_US,
 					  .timezone = zone,
+					  .source = status->of_proc ? SOURCE_OF_PROC : "bpf",
 					  .command = command});
 }
 
@@ -97,6 +100,7 @@ void recording_host_read(struct recording_host *host, struct csv_input *input)
 	if (more > 0) {
 		snprintf(host->host, sizeof(host->host), "%s", row.host);
 		snprintf(host->kernel, sizeof(host->kernel), "%s", row.kernel);
+		host->of_proc = !strcmp(row.source, SOURCE_OF_PROC);
 		host->cpus = row.cpus;
 		host->rate_hz = row.rate_hz;
 	}
@@ -109,6 +113,7 @@ void recording_host_describe(const struct recording_host *host, struct source_st
 {
 	memcpy(status->host, host->host, sizeof(status->host));
 	memcpy(status->kernel, host->kernel, sizeof(status->kernel));
+	status->of_proc = host->of_proc;
 	if (host->cpus)
 		status->cpus = host->cpus;
 	if (host->rate_hz)

@@ -9,12 +9,13 @@
 
 #define RECORDING_HOST_HEADER                                                        \
 	"timestamp,format,version,host,kernel,machine,cpus,rate_hz,boot_id,boot_us," \
-	"timezone,command"
+	"timezone,source,command"
 
 /* Facts of such a row that a replay uses. Zeroed: nothing is known. */
 struct recording_host {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus, rate_hz; /* 0: not known */
+	bool of_proc;	       /* struct source_status */
 };
 
 /* Adds a row of that time. status: of the source that is recorded. */

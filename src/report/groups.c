@@ -310,12 +310,14 @@ void groups_end_scan(struct report *report, const struct scan *scan)
 	tally_add(&groups->steps.tally, scan);
 }
 
-/* True if no sample can say that its thread was in a system call. */
+/* True if a sample without a system call does not say that its thread was in none. */
 static bool calls_unknown(const struct report *report)
 {
 	const struct source_status *status = report->status;
 	struct source *source = report->source;
 
+	if (status->of_proc)
+		return true;
 	for (size_t i = 0; i < status->absent_count; i++)
 		if (status->absent[i].needs & NEED_SYSCALL)
 			return true;

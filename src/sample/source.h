@@ -85,7 +85,10 @@ struct source_pressure {
 struct source_status {
 	char host[SOURCE_TEXT_SIZE], kernel[SOURCE_TEXT_SIZE];
 	int64_t cpus;
-	int64_t rate_hz;    /* requested rate */
+	int64_t rate_hz; /* requested rate */
+	/* records were made from /proc, not by BPF programs: calls of threads that run are not
+	 * known, nor, for a lack of rights, those of some that sleep */
+	bool of_proc;
 	int64_t own_cpu_ns; /* tsnap's CPU time since the source was opened */
 	int64_t own_ns;	    /* time in which tsnap used that: reading scans goes on after them */
 	int64_t bpf_ns, bpf_runs; /* cost of tsnap's BPF programs, if the kernel counts it */

@@ -118,7 +118,7 @@ def blocked_in_turn(ctx):
     workload.say("go")
     workload.wait_done()
     tool.wait_scans(len(tool.scans()) + 4)
-    asleep = [row for row in rows_of(tool.interrupt(), workload.tid) if row["state"] == "S" and number(row, "state_us") > 0]
+    asleep = [row for row in rows_of(tool.interrupt(), workload.tid) if row["state"] == "S" and row["state_us"] not in ("", "0")]
     calls = [call for call, _ in itertools.groupby(row["syscall"] for row in asleep)]
     check(calls == ["read", "clock_nanosleep", "read"], "asleep in %s", [row["syscall"] for row in asleep])
     naps = sum(row["syscall"] == "clock_nanosleep" for row in asleep)

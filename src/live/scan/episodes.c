@@ -121,7 +121,8 @@ static bool chain_changed(const struct episodes *episodes, struct live_context *
 /* Makes times of a sample longer: the thread has slept on. */
 static void sample_lengthen(struct sample *sample, int64_t us)
 {
-	sample->now.state_us += us;
+	if (sample->now.state_us != ABSENT)
+		sample->now.state_us += us;
 	if (sample->call.us != ABSENT)
 		sample->call.us += us;
 }
@@ -464,6 +465,8 @@ bool episode_fill(struct live_context *context, struct episode *episode, struct 
 	    (context->now.scan_time.now_ns >= episode->until_ns && !sample_renew(context, episode)))
 		return false;
 	*sample = episode->samples[LOOKED_UP];
+	if (sample->now.state_us == ABSENT)
+		sample->now.state_us = 0;
 	sample_lengthen(sample, record_state_us(&episode->copy.record, &context->now.scan_time,
 						STATE_SLEEP) -
 					sample->now.state_us);

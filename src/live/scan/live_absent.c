@@ -66,6 +66,7 @@ static const char *trace_lacks(const struct kernel *kernel)
 		       : "where a thread's thread-local storage is can't be read: that needs a "
 			 "kernel from 5.10 on, with BTF";
 }
+
 /* Needs that /proc does not meet, where no program writes records. */
 static const struct source_absent proc_rows[] = {
 	{NEED_WAKER, "/proc does not show who woke a thread"},

@@ -93,6 +93,7 @@ void live_describe(struct source *source, struct source_status *status)
 	snprintf(status->host, SOURCE_TEXT_SIZE, "%s", kernel->host.name);
 	snprintf(status->kernel, SOURCE_TEXT_SIZE, "%s", kernel->host.release);
 	status->cpus = kernel->host.cpus;
+	status->of_proc = live->context.proc;
 	status->rate_hz = live->context.config.rate_hz;
 	status->own_cpu_ns = clock_cpu_ns() + parsers_cpu_ns(live->context.parsers) -
 			     live->times.own_cpu_start_ns;

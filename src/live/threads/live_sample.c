@@ -5,8 +5,10 @@
 #include "kernel/host.h"
 #include "kernel/registers.h"
 #include "proc/lookup_hint.h"
+#include "proc/proc.h"
 #include "maps/register_requester.h"
 
+#include <string.h>
 #include <unistd.h>
 
 /* Task state bits, include/linux/sched.h of 4.14 and later. Before 4.14 the bits from 0x40 on were
@@ -218,6 +220,9 @@ void record_sample(const struct thread_state *record, const struct live_scan_tim
 		sample->thread.uid = identity->uid;
 	sample->now.state = state;
 	sample->now.state_us = record_state_us(record, scan_time, state);
+	/* the first walk that found it so knows no time */
+	if (scan_time->of_proc && !sample->now.state_us)
+		sample->now.state_us = ABSENT;
 	sample->now.cpu = record->sched.cpu;
 	if (record->wake.wake_ns)
 		sample->waker.tid = record->wake.waker_tid;
@@ -244,6 +249,38 @@ static const uint64_t *registers_of(const struct thread_state *record,
 	return NULL;
 }
 
+/* Words of a record that /proc's call is put into. */
+enum {
+	CALL_WORD_NR,
+	CALL_WORD_COMPAT,
+	CALL_WORD_ARG,
+	CALL_WORDS = CALL_WORD_ARG + SAMPLE_ARG_COUNT
+};
+_Static_assert((int)CALL_WORDS <= THREAD_REGISTER_COUNT, "they fit");
+
+void record_put_call(struct thread_state *record, const struct proc_syscall *call, bool compat)
+{
+	__u64 *words = record->sched.registers;
+
+	words[CALL_WORD_NR] = (__u64)call->nr;
+	words[CALL_WORD_COMPAT] = compat;
+	memcpy(&words[CALL_WORD_ARG], call->arg, sizeof(call->arg));
+	record->sched.registers_sequence = record_out_sequence(record);
+	record->sched.known |= SCHED_SWITCHED_OUT;
+}
+
+static bool call_of_proc(const struct thread_state *record, struct registers_call *call)
+{
+	const __u64 *words = record->sched.registers;
+
+	if (record->sched.on_cpu || !registers_there(record))
+		return false;
+	call->nr = (int32_t)words[CALL_WORD_NR]; /* 32 bits, as the kernel keeps it */
+	call->compat = words[CALL_WORD_COMPAT];
+	memcpy(call->arg, &words[CALL_WORD_ARG], sizeof(call->arg));
+	return true;
+}
+
 /* Finds the system call that the thread was in; its number is negative if it was in none.
  * *looked_ns: the last time of which its registers can show one. False: that is not known. */
 static bool call_of(const struct thread_state *record, const struct live_scan_time *scan_time,
@@ -251,6 +288,9 @@ static bool call_of(const struct thread_state *record, const struct live_scan_ti
 {
 	const uint64_t *words;
 
+	*looked_ns = UINT64_MAX;
+	if (scan_time->of_proc)
+		return call_of_proc(record, call);
 	if (!scan_time->registers_known || record_is_kthread(record) || state == STATE_ZOMBIE)
 		return false;
 	words = registers_of(record, scan_time, state, looked_ns);

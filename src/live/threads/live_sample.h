@@ -31,6 +31,7 @@
 #include "sample/sample.h"
 
 struct lookup_hint;
+struct proc_syscall;
 
 /* Scan time, and what the sampler knows about CPUs and itself at that time. */
 struct live_scan_time {
@@ -102,6 +103,10 @@ void record_sample(const struct thread_state *record, const struct live_scan_tim
  * *hint, compat and no_call. */
 void record_call(const struct thread_state *record, const struct live_scan_time *scan_time,
 		 enum thread_state_kind state, struct sample *sample, struct lookup_hint *hint);
+
+/* Puts a call that /proc shows, and whether a 32-bit program made it, into a record of a thread
+ * that sleeps in it: record_call() finds it there, where scan_time->of_proc is set. */
+void record_put_call(struct thread_state *record, const struct proc_syscall *call, bool compat);
 
 /* Sets *compat as record_call() does, and nothing else. False: the registers show no call. */
 bool record_call_compat(const struct thread_state *record, const struct live_scan_time *scan_time,

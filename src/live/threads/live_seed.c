@@ -179,14 +179,12 @@ int live_seed_all(struct live_seed *seed, struct kernel *kernel, struct error *e
 	return 0;
 }
 
-/* True if the process runs a 32-bit program, by its ELF class: /proc does not show how a call was
- * made. */
-static bool program_is_32_bit(int64_t pid)
+bool live_seed_is_32_bit(int64_t pid)
 {
 	char path[64], ident[5] = "";
 	int fd;
 
-	if (avoids_process(pid))
+	if (sizeof(long) == 4 || avoids_process(pid))
 		return false;
 	snprintf(path, sizeof(path), PROC "/%lld/exe", (long long)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -220,7 +218,7 @@ static struct seed_call *call_read(struct live_seed *seed, const struct sample *
 		return NULL;
 	/* another program comes with another name */
 	if (!known)
-		call->compat = sizeof(long) == 8 && program_is_32_bit(sample->thread.pid);
+		call->compat = live_seed_is_32_bit(sample->thread.pid);
 	call->comm = sample->thread.comm;
 	call->start_ns = sample->thread.start_ns;
 	call->sequence = sequence;

@@ -42,6 +42,10 @@ void live_seed_identity(struct thread_identity *identity, int64_t pid,
 			const struct proc_stat *stat);
 void live_seed_state(struct thread_sched *sched, const struct proc_stat *stat);
 
+/* True if the process runs a 32-bit program, by its ELF class: /proc does not show how a call was
+ * made. */
+bool live_seed_is_32_bit(int64_t pid);
+
 /* Fills syscall_nr and arg of a thread that has not been switched since its record was made from
  * /proc; of *hint, whose sequence is the record's, compat (its program is a 32-bit one) and
  * no_call. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/threads/proc_records.h"
+#include "live/threads/live_sample.h"
 #include "live/threads/live_seed.h"
 #include "base/clock.h"
 #include "base/host_file.h"
@@ -29,6 +30,8 @@ struct proc_record {
 	bool is_older; /* the thread was there before the walk that met it first */
 	bool was_on;
 	double carry;
+	char comm[THREAD_COMM_SIZE]; /* name of the thread that is_32_bit is of; empty: none */
+	bool is_32_bit;
 };
 
 const char *proc_records_lack(void)
@@ -174,6 +177,23 @@ static double *cpu_ahead(struct proc_records *records, int64_t cpu)
 	return &records->ahead[cpu];
 }
 
+/* Reads the call that a thread sleeps in, if it has slept on since its state was read. A short
+ * sleep is over when lookups come to it. */
+static void call_read(struct proc_record *row, struct thread_state *record)
+{
+	const struct thread_identity *identity = &record->identity;
+	struct proc_syscall call;
+
+	if (proc_syscall_read(PROC, identity->tgid, identity->tid, &call) || call.running ||
+	    !proc_record_lasts(record))
+		return;
+	if (memcmp(row->comm, identity->comm, sizeof(row->comm)) != 0) {
+		memcpy(row->comm, identity->comm, sizeof(row->comm));
+		row->is_32_bit = live_seed_is_32_bit(identity->tgid);
+	}
+	record_put_call(record, &call, row->is_32_bit);
+}
+
 /* Makes the next record of a thread. True: it has a new number. */
 static bool record_make(struct proc_records *records, struct proc_record *row, int64_t pid,
 			const struct proc_stat *stat, const struct proc_schedstat *sums,
@@ -208,10 +228,12 @@ static bool record_make(struct proc_records *records, struct proc_record *row, i
 		return false;
 	if (first || gained.arrivals)
 		switches_read(records, row, pid, first, &record->sched);
-	/* numbers of switches in are odd */
-	record->sched.sequence_done = (before.sched.sequence_done / 2 + 1) * 2 + on;
 	record->sched.in_ns = (uint64_t)records->now_ns;
 	record->sched.out_ns = (uint64_t)records->now_ns;
+	/* numbers of switches in are odd */
+	record->sched.sequence_done = (before.sched.sequence_done / 2 + 1) * 2 + on;
+	if (records->reads_calls && record->sched.state && !record_is_kthread(record))
+		call_read(row, record);
 	return true;
 }
 
@@ -231,6 +253,8 @@ static void record_write(struct proc_records *records, const struct thread_state
 	       until = offsetof(struct thread_sched, tid);
 
 	memcpy((char *)&to->sched + from, (const char *)&record->sched + from, until - from);
+	to->sched.registers_sequence = record->sched.registers_sequence;
+	memcpy(to->sched.registers, record->sched.registers, sizeof(to->sched.registers));
 	to->identity = record->identity;
 	thread_table_write_end(to);
 }
@@ -239,8 +263,8 @@ static int thread_walk(void *to, int64_t pid, int64_t tid)
 {
 	struct walk *walk = to;
 	struct proc_records *records = walk->records;
+	struct thread_state record = {0};
 	struct proc_schedstat sums;
-	struct thread_state record;
 	struct proc_record *row;
 	struct proc_stat stat;
 	bool changed;

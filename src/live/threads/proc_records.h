@@ -35,6 +35,7 @@ struct proc_record;
 struct proc_records {
 	struct thread_table *table; /* in own memory; this thread's view of it */
 	bool counts_switches;	    /* switches are wanted, too, of which status has the count */
+	bool reads_calls;	    /* system calls of threads that have just fallen asleep, too */
 	struct proc_record *rows;   /* by slot of the array */
 	size_t capacity;
 	double *ahead; /* by CPU, see proc_gained_is_on() */
