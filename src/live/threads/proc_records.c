@@ -6,6 +6,7 @@
 #include "base/host_file.h"
 #include "base/index.h"
 #include "base/memory.h"
+#include "maps/register_requester.h"
 #include "proc/proc.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct proc_record {
 	uint64_t voluntary_base, involuntary_base;
 	bool is_older; /* the thread was there before the walk that met it first */
 	bool was_on;
+	bool is_lively; /* it ran lately, or may any time */
 	double carry;
 	char comm[THREAD_COMM_SIZE]; /* name of the thread that is_32_bit is of; empty: none */
 	bool is_32_bit;
@@ -222,6 +224,7 @@ static bool record_make(struct proc_records *records, struct proc_record *row, i
 	row->sums = *sums;
 	row->read_ns = read_ns;
 	row->was_on = on;
+	row->is_lively = gained.arrivals || !record_settled(record);
 	if (!first && !gained.arrivals && record->sched.state == before.sched.state &&
 	    record->sched.exit_state == before.sched.exit_state && on == before.sched.on_cpu &&
 	    !memcmp(&record->identity, &before.identity, sizeof(record->identity)))
@@ -234,6 +237,8 @@ static bool record_make(struct proc_records *records, struct proc_record *row, i
 	record->sched.sequence_done = (before.sched.sequence_done / 2 + 1) * 2 + on;
 	if (records->reads_calls && record->sched.state && !record_is_kthread(record))
 		call_read(row, record);
+	else if (!on && !gained.arrivals && registers_there(&before)) /* woken from that call */
+		record->sched.registers_sequence = record_out_sequence(record);
 	return true;
 }
 
@@ -267,17 +272,18 @@ static int thread_walk(void *to, int64_t pid, int64_t tid)
 	struct proc_schedstat sums;
 	struct proc_record *row;
 	struct proc_stat stat;
-	bool changed;
 	uint32_t key;
+	bool changed, known = !thread_table_key(records->table, (uint32_t)tid, &key);
 
+	if (known && row_of(records, key)->walk == records->walk)
+		return 0; /* met before the others */
 	if (++walk->met % STEP_THREADS == 0)
 		walk->visitor->step(walk->visitor->to);
 	if (walk->visitor->passes(walk->visitor->to, pid, tid) ||
 	    proc_stat_read(PROC, pid, tid, &stat) || stat.state == 'X' ||
 	    proc_schedstat_read(PROC, pid, tid, &sums))
 		return 0;
-	if (thread_table_key(records->table, (uint32_t)tid, &key) &&
-	    !record_add(records, pid, &stat, &key))
+	if (!known && !record_add(records, pid, &stat, &key))
 		return 0;
 	row = row_of(records, key);
 	if (thread_table_get(records->table, key, &record))
@@ -293,6 +299,20 @@ static int thread_walk(void *to, int64_t pid, int64_t tid)
 	if (changed)
 		walk->visitor->changed(walk->visitor->to, key);
 	return 0;
+}
+
+/* Meets the threads that ran lately: first, while the walk has real-time priority, as what they do
+ * depends on which of them has to wait for the thread that walks. */
+static void lively_walk(struct walk *walk)
+{
+	struct proc_records *records = walk->records;
+
+	for (uint32_t key = 0; key < records->capacity; key++) {
+		const struct thread_state *record = thread_table_mapped(records->table, key);
+
+		if (records->rows[key].is_lively && record)
+			thread_walk(walk, record->identity.tgid, records->rows[key].tid);
+	}
 }
 
 /* Removes the records of threads that this walk has not met. */
@@ -336,6 +356,7 @@ int proc_records_walk(struct proc_records *records, int64_t now_ns,
 	records->now_ns = now_ns;
 	for (size_t i = 0; i < records->ahead_capacity; i++)
 		records->ahead[i] = 0;
+	lively_walk(&walk);
 	err = proc_threads_walk(PROC, thread_walk, &walk);
 	if (!err)
 		gone_remove(&walk);
