@@ -105,7 +105,6 @@ static int64_t tick_next_ns(struct sampler *sampler)
 {
 	int64_t period_ns = sampler->options.period_ns, next_ns = sampler->options.due_ns;
 	int64_t now_ns = clock_monotonic_ns(), missed;
-	bool rests = sampler->rest_until_ns > now_ns;
 
 	if (!sampler->begun)
 		return next_ns;
@@ -117,13 +116,16 @@ static int64_t tick_next_ns(struct sampler *sampler)
 		sampler->offset_ns = 0;
 	}
 	sampler->excused = false;
-	if (rests)
-		now_ns = sampler->rest_until_ns;
+	if (sampler->rest_until_ns > next_ns && sampler->rest_until_ns > now_ns) {
+		/* a tick that comes later in its period is none that was missed */
+		missed = (sampler->rest_until_ns - next_ns) / period_ns;
+		sampler->status.late_count[LATE_WORK] += (uint64_t)missed;
+		sampler->options.due_ns += missed * period_ns;
+		next_ns = sampler->rest_until_ns;
+	}
 	if (now_ns > next_ns) {
-		enum late_why why = rests ? LATE_WORK : late_why(sampler, now_ns - next_ns);
-
 		missed = (now_ns - next_ns) / period_ns + 1;
-		sampler->status.late_count[why] += (uint64_t)missed;
+		sampler->status.late_count[late_why(sampler, now_ns - next_ns)] += (uint64_t)missed;
 		sampler->options.due_ns += missed * period_ns;
 		next_ns += missed * period_ns;
 	}
