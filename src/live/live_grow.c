@@ -14,8 +14,8 @@ static bool growth_due(struct live *live)
 {
 	uint32_t most = live->context.kernel.table.entries_max;
 
-	return !live->context.proc && !live->context.config.max_threads && !live->context.config.share &&
-	       !live->context.config.attach && !live->growth.ended &&
+	return !live->context.proc && !live->context.config.max_threads &&
+	       !live->context.config.share && !live->context.config.attach && !live->growth.ended &&
 	       (live->walk.threads > most - most / 8 ||
 		kernel_counters(&live->context.kernel).map_full) &&
 	       most < host_threads_limit(&live->context.kernel.host);

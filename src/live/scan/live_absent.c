@@ -67,15 +67,16 @@ static const char *trace_lacks(const struct kernel *kernel)
 			 "kernel from 5.10 on, with BTF";
 }
 
-/* Needs that /proc does not meet, where no program writes records. */
+/* Needs that /proc does not meet, where no program writes records. All reports want accounts of
+ * processes and of sleep: what these lack is said at the start (live_proc.c). */
 static const struct source_absent proc_rows[] = {
 	{NEED_WAKER, "/proc does not show who woke a thread"},
 	{NEED_BLOCK, "/proc does not show requests to block devices"},
 	{NEED_CALL_TIME, "/proc does not show when a system call began"},
+	{NEED_TRACE, "/proc does not show where a thread's thread-local storage is"},
+	{NEED_CONTEXT, "/proc does not show where a thread's thread-local storage is"},
 	{NEED_RUNQ_WHY, "/proc does not show which thread has a CPU"},
 	{NEED_USTACK, "/proc does not show the registers that a walk of a program's stack needs"},
-	{NEED_SLEEP, "/proc does not show how long threads sleep"},
-	{NEED_PROCESSES, "/proc does not count forks, execs and exits"},
 };
 
 /* A row for each need that a host may not meet: why it does not, or NULL. */
