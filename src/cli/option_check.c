@@ -120,7 +120,28 @@ static int source_check(struct config *config, struct error *e)
 static bool probes_chosen(const struct config *config)
 {
 	return config->live.kernel_types || config->live.btf_file || config->live.offsets_file ||
-	       config->live.without || config->live.max_threads;
+	       config->live.without || config->live.max_threads || config->live.no_cache ||
+	       config->live.programs_file || config->live.write_programs;
+}
+
+static int programs_check(const struct config *config, bool samples, struct error *e)
+{
+	const char *option = config->live.programs_file	   ? "--programs"
+			     : config->live.write_programs ? "--write-programs"
+							   : NULL;
+
+	if (!option)
+		return 0;
+	if (!samples)
+		return usage(e, option, "is for a report, rows, stacks, -o and --top");
+	if (config->live.programs_file && config->live.write_programs)
+		return usage(e, "--programs", "can't go with --write-programs: copy the file");
+	if (config->live.programs_file &&
+	    (config->live.kernel_types || config->live.btf_file || config->live.offsets_file))
+		return usage(e, "--programs",
+			     "has the layout of kernel types in its file: it can't go with "
+			     "--kernel-types, --btf or --offsets");
+	return 0;
 }
 
 static int share_check(const struct config *config, bool samples, struct error *e)
@@ -692,6 +713,8 @@ int config_check(struct config *config, struct error *e)
 		err = path_check(config, e);
 	if (!err)
 		err = share_check(config, samples, e);
+	if (!err)
+		err = programs_check(config, samples, e);
 	if (!err)
 		err = trace_check(
 			config, rows || config->mode == MODE_REPORT || config->mode == MODE_TOP, e);

@@ -93,21 +93,28 @@ void bcc_library_keep_order(const struct bcc_library *bcc)
 		parse(sizeof(options) / sizeof(options[0]), options, NULL);
 }
 
-void bcc_library_find(char *file, size_t size)
+void bcc_library_path(char *real)
 {
 	/* libbcc_bpf comes from the same package and is linked: it lies in the same folder */
-	char path[PATH_MAX], real[PATH_MAX];
+	char path[PATH_MAX];
 	const char *slash;
 	Dl_info info;
 	void *symbol = dlsym(RTLD_DEFAULT, "bpf_attach_raw_tracepoint");
 
-	file[0] = 0;
+	real[0] = 0;
 	if (!symbol || !dladdr(symbol, &info) || !info.dli_fname)
 		return;
 	slash = strrchr(info.dli_fname, '/');
 	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - info.dli_fname) : 0,
 		 info.dli_fname, BCC_FILE);
 	if (!realpath(path, real))
-		return;
-	snprintf(file, size, "%s", strrchr(real, '/') + 1);
+		real[0] = 0;
+}
+
+void bcc_library_find(char *file, size_t size)
+{
+	char path[PATH_MAX];
+
+	bcc_library_path(path);
+	snprintf(file, size, "%s", *path ? strrchr(path, '/') + 1 : "");
 }

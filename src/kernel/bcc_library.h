@@ -12,7 +12,8 @@
 /* One row a call: its declaration in bcc_common.h gives the type. */
 #define BCC_CALLS(call)                                                                         \
 	call(bpf_module_create_c_from_string) call(bpf_module_destroy) call(bpf_function_start) \
-		call(bpf_function_size) call(bpf_table_fd) call(bpf_table_leaf_size)
+		call(bpf_function_size) call(bpf_num_tables) call(bpf_table_fd_id)              \
+			call(bpf_table_name)
 
 struct bcc_library {
 	void *handle;
@@ -33,5 +34,7 @@ void bcc_library_keep_order(const struct bcc_library *bcc);
 /* Finds the file that would be loaded, links resolved ("libbcc.so.0.26.0"), without loading it; ""
  * if none is found. */
 void bcc_library_find(char *file, size_t size);
+/* Finds its path, links resolved; "" if none is found. path: PATH_MAX bytes. */
+void bcc_library_path(char *path);
 
 #endif

@@ -71,28 +71,43 @@ int bpf_call_iterator(int program)
 	return iterator;
 }
 
-static int map_make(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries,
-		    uint32_t flags)
+int bpf_call_map_described(const struct bpf_map_made *map)
 {
 	union bpf_attr attr;
+	int fd;
 
 	memset(&attr, 0, sizeof(attr));
-	attr.map_type = type;
-	attr.key_size = (uint32_t)key_bytes;
-	attr.value_size = (uint32_t)value_bytes;
-	attr.max_entries = (uint32_t)entries;
-	attr.map_flags = flags;
-	return bpf_call(BPF_MAP_CREATE, &attr);
+	attr.map_type = map->type;
+	attr.key_size = map->key_bytes;
+	attr.value_size = map->value_bytes;
+	attr.max_entries = map->entries;
+	attr.map_flags = map->flags;
+	if (map->name)
+		strncpy(attr.map_name, map->name, sizeof(attr.map_name) - 1);
+	fd = bpf_call(BPF_MAP_CREATE, &attr);
+	/* before 4.15 maps have no names, either */
+	if (fd == -E2BIG && map->name) {
+		memset(attr.map_name, 0, sizeof(attr.map_name));
+		fd = bpf_call(BPF_MAP_CREATE, &attr);
+	}
+	return fd;
 }
 
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries)
 {
-	return map_make(type, key_bytes, value_bytes, entries, 0);
+	return bpf_call_map_described(&(struct bpf_map_made){.type = type,
+							     .key_bytes = (uint32_t)key_bytes,
+							     .value_bytes = (uint32_t)value_bytes,
+							     .entries = (uint32_t)entries});
 }
 
 int bpf_call_map_mappable(size_t value_bytes, size_t entries)
 {
-	return map_make(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), value_bytes, entries, BPF_F_MMAPABLE);
+	return bpf_call_map_described(&(struct bpf_map_made){.type = BPF_MAP_TYPE_ARRAY,
+							     .key_bytes = sizeof(uint32_t),
+							     .value_bytes = (uint32_t)value_bytes,
+							     .entries = (uint32_t)entries,
+							     .flags = BPF_F_MMAPABLE});
 }
 
 int bpf_call_map_mapped_at(int map, size_t from, size_t bytes, void *memory)

@@ -50,6 +50,13 @@ int bpf_call_load(enum bpf_prog_type type, const struct bpf_insn *instructions, 
 /* Opens an iterator (5.8). Reading it runs the program for each of its objects, and gives what the
  * program writes. */
 int bpf_call_iterator(int program);
+
+struct bpf_map_made {
+	const char *name; /* name that bpftool shows, at most 15 characters; NULL: none */
+	uint32_t type, key_bytes, value_bytes, entries, flags; /* arguments of BPF_MAP_CREATE */
+};
+
+int bpf_call_map_described(const struct bpf_map_made *map);
 int bpf_call_map(enum bpf_map_type type, size_t key_bytes, size_t value_bytes, size_t entries);
 /* Makes an array that bpf_call_map_mapped() can map (5.5). */
 int bpf_call_map_mappable(size_t value_bytes, size_t entries);

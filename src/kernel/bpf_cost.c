@@ -57,7 +57,7 @@ int64_t bpf_fdinfo_number(int descriptor, const char *key)
 	if (got < 0)
 		return got;
 	line = strstr(text, key);
-	return line ? strtoll(line + strlen(key), NULL, 10) : -ENODATA;
+	return line ? strtoll(line + strlen(key), NULL, 0) : -ENODATA;
 }
 
 int64_t bpf_memory_bytes(int descriptor)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/compile.h"
 #include "base/descriptors.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "base/priority.h"
 #include "base/progress.h"
@@ -9,8 +10,10 @@
 #include "kernel/btf_types.h"
 #include "kernel/registers.h"
 #include "kernel/host.h"
+#include "kernel/layout_validate.h"
 #include "kernel/own_switch.h"
 #include "kernel/pid_namespace.h"
+#include "kernel/program_cache.h"
 #include "kernel/program_text.h"
 #include "kernel/record.h"
 #include "kernel/type_source.h"
@@ -30,6 +33,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +50,7 @@ enum child_message_kind {
 	MESSAGE_PIDS,	   /* number: the parent's tid to the kernel, flag: ids are translated */
 	MESSAGE_PROGRAM,   /* number: the group, with a descriptor */
 	MESSAGE_MAP,	   /* number: enum kernel_map, with a descriptor */
+	MESSAGE_SOURCE,	   /* text: where the programs are from; flag: compiled now */
 	MESSAGE_ERROR,	   /* text, code: errno, number: exit code */
 	MESSAGE_DONE,
 };
@@ -88,29 +93,30 @@ static int child_message_receive(int socket, struct child_message *message, int 
 /* --- work of the child */
 
 const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
-	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state)},
-	[KERNEL_MAP_SLOTS] = {"ts_slots", sizeof(__u32)},
-	[KERNEL_MAP_FREE] = {"ts_free", sizeof(__u32)},
-	[KERNEL_MAP_NEAR] = {"ts_near", sizeof(__u32)},
-	[KERNEL_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters)},
-	[KERNEL_MAP_SAMPLING] = {"ts_sampling", sizeof(struct sampling)},
-	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_ring)},
-	[KERNEL_MAP_SCAN_TIME] = {"ts_scan_time", sizeof(struct scan_time_ring)},
-	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick)},
-	[KERNEL_MAP_REQUESTS] = {"ts_requests", sizeof(struct registers_request)},
-	[KERNEL_MAP_LATENCY] = {"ts_latency", sizeof(struct latency_control)},
-	[KERNEL_MAP_LATENCY_ONE] = {"ts_latency_one", sizeof(struct latency)},
-	[KERNEL_MAP_LATENCY_TWO] = {"ts_latency_two", sizeof(struct latency)},
-	[KERNEL_MAP_PROCESSES] = {"ts_processes", sizeof(struct process_totals)},
-	[KERNEL_MAP_STACK_REQUESTS] = {"ts_stack_reqs", sizeof(struct stack_request)},
-	[KERNEL_MAP_BLOCK] = {"ts_block", sizeof(struct block_request)},
-	[KERNEL_MAP_SLOTS_ONE] = {"ts_slots_one", sizeof(struct latency_slot)},
-	[KERNEL_MAP_SLOTS_TWO] = {"ts_slots_two", sizeof(struct latency_slot)},
-	[KERNEL_MAP_EVENTS] = {"ts_events", sizeof(struct event_ring)},
-	[KERNEL_MAP_KEPT] = {"ts_kept", sizeof(__u32)},
-	[KERNEL_MAP_WINDOW] = {"ts_window", sizeof(struct capture_window)},
-	[KERNEL_MAP_LOOKED] = {"ts_looked", sizeof(__u32)},
-	[KERNEL_MAP_WAKES] = {"ts_wakes", sizeof(struct wake_ring)},
+	[KERNEL_MAP_THREADS] = {"ts_threads", sizeof(struct thread_state), ENTRIES_PER_THREAD},
+	[KERNEL_MAP_SLOTS] = {"ts_slots", sizeof(__u32), ENTRIES_PER_THREAD},
+	[KERNEL_MAP_FREE] = {"ts_free", sizeof(__u32), ENTRIES_PER_THREAD},
+	[KERNEL_MAP_NEAR] = {"ts_near", sizeof(__u32), ENTRIES_FIXED},
+	[KERNEL_MAP_COUNTERS] = {"ts_counters", sizeof(struct probe_counters), ENTRIES_FIXED},
+	[KERNEL_MAP_SAMPLING] = {"ts_sampling", sizeof(struct sampling), ENTRIES_FIXED},
+	[KERNEL_MAP_CHANGED] = {"ts_changed", sizeof(struct changed_ring), ENTRIES_PER_CPU},
+	[KERNEL_MAP_SCAN_TIME] = {"ts_scan_time", sizeof(struct scan_time_ring), ENTRIES_PER_CPU},
+	[KERNEL_MAP_TICKS] = {"ts_ticks", sizeof(struct cpu_tick), ENTRIES_FIXED},
+	[KERNEL_MAP_REQUESTS] = {"ts_requests", sizeof(struct registers_request), ENTRIES_FIXED},
+	[KERNEL_MAP_LATENCY] = {"ts_latency", sizeof(struct latency_control), ENTRIES_FIXED},
+	[KERNEL_MAP_LATENCY_ONE] = {"ts_latency_one", sizeof(struct latency), ENTRIES_FIXED},
+	[KERNEL_MAP_LATENCY_TWO] = {"ts_latency_two", sizeof(struct latency), ENTRIES_FIXED},
+	[KERNEL_MAP_PROCESSES] = {"ts_processes", sizeof(struct process_totals), ENTRIES_FIXED},
+	[KERNEL_MAP_STACK_REQUESTS] = {"ts_stack_reqs", sizeof(struct stack_request),
+				       ENTRIES_FIXED},
+	[KERNEL_MAP_BLOCK] = {"ts_block", sizeof(struct block_request), ENTRIES_FIXED},
+	[KERNEL_MAP_SLOTS_ONE] = {"ts_slots_one", sizeof(struct latency_slot), ENTRIES_PER_CPU},
+	[KERNEL_MAP_SLOTS_TWO] = {"ts_slots_two", sizeof(struct latency_slot), ENTRIES_PER_CPU},
+	[KERNEL_MAP_EVENTS] = {"ts_events", sizeof(struct event_ring), ENTRIES_PER_CPU},
+	[KERNEL_MAP_KEPT] = {"ts_kept", sizeof(__u32), ENTRIES_PER_CPU},
+	[KERNEL_MAP_WINDOW] = {"ts_window", sizeof(struct capture_window), ENTRIES_FIXED},
+	[KERNEL_MAP_LOOKED] = {"ts_looked", sizeof(__u32), ENTRIES_PER_CPU},
+	[KERNEL_MAP_WAKES] = {"ts_wakes", sizeof(struct wake_ring), ENTRIES_PER_CPU},
 };
 
 /* Returns the sets of fields that the plan's programs read; without a plan all, for an offsets
@@ -140,7 +146,7 @@ static int fields_check(const struct compile_request *request, const struct fiel
 
 static int types_find(const struct compile_request *request, const struct bcc_library *bcc,
 		      const char *work_dir, int socket, int output, struct field_layout *layout,
-		      struct error *e)
+		      struct program_set *set, struct error *e)
 {
 	const struct type_request types = {.choice = request->types_choice,
 					   .btf_file = request->btf_file,
@@ -170,22 +176,22 @@ static int types_find(const struct compile_request *request, const struct bcc_li
 	message.kind = MESSAGE_LAYOUT;
 	message.layout = *layout = found.layout;
 	snprintf(message.text, sizeof(message.text), "%s", found.source->name);
+	snprintf(set->types_source, sizeof(set->types_source), "%s", found.source->name);
 	return child_message_send(socket, &message, -1, e);
 }
 
 #define LOG_BYTES ((16u << 20) - 1) /* the most that kernels before 5.2 take */
 #define LOG_SHOWN_BYTES 4096	    /* the log's end has the verifier's complaint */
 
-/* Loads a program. log: buffer of LOG_BYTES for the verifier's log, or NULL. Descriptor or
- * -errno. */
-static int program_try(const struct bcc_library *bcc, void *module, const struct probe_row *row,
-		       char *log)
+/* Loads a program of a set whose instructions name its maps. log: buffer of LOG_BYTES for the
+ * verifier's log, or NULL. Descriptor or -errno. */
+static int program_try(const struct program_set *set, const struct probe_row *row, char *log)
 {
+	const int at = program_set_program(set, row->function);
 	struct bpf_load load = {.type = probe_program_types[row->kind],
 				.name = row->name,
-				.instructions = bcc->bpf_function_start(module, row->function),
-				.count = bcc->bpf_function_size(module, row->function) /
-					 sizeof(struct bpf_insn),
+				.instructions = set->instructions[at],
+				.count = set->programs[at].count,
 				.log = log,
 				.log_size = LOG_BYTES};
 
@@ -218,10 +224,10 @@ static const char *refusal_words(int error)
 
 /* Prints the verifier's log, which is requested only when it refused, because it costs time; a log
  * that does not fit makes an error of its own, which is ignored. */
-static void refusal_print(const struct bcc_library *bcc, void *module, const struct probe_row *row)
+static void refusal_print(const struct program_set *set, const struct probe_row *row)
 {
 	char *log = memory_get(LOG_BYTES);
-	int fd = program_try(bcc, module, row, log);
+	int fd = program_try(set, row, log);
 	size_t length = strlen(log);
 
 	if (length > LOG_SHOWN_BYTES)
@@ -234,18 +240,22 @@ static void refusal_print(const struct bcc_library *bcc, void *module, const str
 	free(log);
 }
 
-static int program_load(const struct bcc_library *bcc, void *module, const struct probe_row *row,
-			struct error *e)
+static int program_missing(const struct probe_row *row, struct error *e)
+{
+	return error_set(e, EINVAL, EXIT_FAILED, "the compiled BPF text has no program %s",
+			 row->function);
+}
+
+static int program_load(const struct program_set *set, const struct probe_row *row, struct error *e)
 {
 	int fd;
 
-	if (!bcc->bpf_function_start(module, row->function))
-		return error_set(e, EINVAL, EXIT_FAILED, "the compiled BPF text has no program %s",
-				 row->function);
-	fd = program_try(bcc, module, row, NULL);
+	if (program_set_program(set, row->function) < 0)
+		return program_missing(row, e);
+	fd = program_try(set, row, NULL);
 	if (fd >= 0)
 		return fd;
-	refusal_print(bcc, module, row);
+	refusal_print(set, row);
 	return error_set(e, -fd, EXIT_FAILED, "the kernel refused the BPF program %s (%s): %s%s",
 			 row->name, probe_kind_names[row->kind], refusal_words(-fd),
 			 fd == -EMFILE ? "" : "; -v shows the end of the verifier's log");
@@ -253,38 +263,37 @@ static int program_load(const struct bcc_library *bcc, void *module, const struc
 
 /* Replaces the module's control map by the shared one: programs name maps by descriptor until they
  * are loaded. */
-static void control_share(const struct bcc_library *bcc, void *module, int control)
+static void control_share(const struct program_set *set, const int *fds, int control)
 {
-	int fd = bcc->bpf_table_fd(module, kernel_map_rows[KERNEL_MAP_LATENCY].name);
+	int at = program_set_map(set, kernel_map_rows[KERNEL_MAP_LATENCY].name);
 
-	if (fd >= 0 && control >= 0)
-		dup2(control, fd);
+	if (at >= 0 && control >= 0)
+		dup2(control, fds[at]);
 }
 
-static int maps_send(const struct bcc_library *bcc, void *module, int socket, struct error *e)
+static int maps_send(const struct program_set *set, const int *fds, int socket, struct error *e)
 {
 	for (uint32_t i = 0; i < KERNEL_MAP_COUNT; i++) {
 		struct child_message message = {.kind = MESSAGE_MAP, .number = i};
-		int fd = bcc->bpf_table_fd(module, kernel_map_rows[i].name), err;
+		int at = program_set_map(set, kernel_map_rows[i].name), err;
 
-		if (fd < 0)
+		if (at < 0)
 			continue; /* the map's fragment was not chosen */
-		if (bcc->bpf_table_leaf_size(module, kernel_map_rows[i].name) !=
-		    kernel_map_rows[i].leaf_bytes)
+		if (set->maps[at].value_bytes != kernel_map_rows[i].leaf_bytes)
 			return error_set(
 				e, EINVAL, EXIT_FAILED,
 				"libbcc and the C compiler lay out the record of %s differently; "
 				"please report this with tsnap --version and --check",
 				kernel_map_rows[i].name);
-		err = child_message_send(socket, &message, fd, e);
+		err = child_message_send(socket, &message, fds[at], e);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int programs_send(const struct bcc_library *bcc, void *module, const struct probe_plan *plan,
-			 int socket, struct error *e)
+static int programs_send(const struct program_set *set, const struct probe_plan *plan, int socket,
+			 struct error *e)
 {
 	for (uint32_t group = 0; group < GROUP_COUNT; group++) {
 		struct child_message message = {.kind = MESSAGE_PROGRAM, .number = group};
@@ -292,7 +301,7 @@ static int programs_send(const struct bcc_library *bcc, void *module, const stru
 
 		if (!plan->chosen[group])
 			continue;
-		fd = program_load(bcc, module, plan->chosen[group], e);
+		fd = program_load(set, plan->chosen[group], e);
 		if (fd < 0)
 			return fd;
 		err = child_message_send(socket, &message, fd, e);
@@ -300,6 +309,16 @@ static int programs_send(const struct bcc_library *bcc, void *module, const stru
 			return err;
 	}
 	return 0;
+}
+
+/* Sends the maps of a set, whose descriptors are fds, and loads and sends its programs. */
+static int set_send(struct program_set *set, const int *fds, const struct probe_plan *plan,
+		    int socket, struct error *e)
+{
+	int result = maps_send(set, fds, socket, e);
+
+	program_set_refer(set, fds);
+	return result ? result : programs_send(set, plan, socket, e);
 }
 
 static int registers_find(const struct field_layout *layout, int socket,
@@ -365,40 +384,305 @@ static int module_explain(const struct compile_request *request, int output, str
 			 request->knobs.threads_max, *line ? ": " : "; -v shows its output", line);
 }
 
+/* --- programs that were compiled before */
+
+/* Returns a hash of the text that is compiled, with sizes of maps for so many threads and one
+ * CPU. */
+static uint64_t text_hash(const struct compile_request *request, const struct field_layout *layout,
+			  const struct program_knobs *knobs, uint32_t threads)
+{
+	struct program_knobs same = *knobs;
+	struct text text = {0};
+	uint64_t hash;
+
+	same.threads_max = threads;
+	same.cpus_max = 1;
+	text_add_format(&text, "tsnap %s, kernel %u, %zu maps\n", TSNAP_VERSION,
+			request->host->kernel_code, (size_t)KERNEL_MAP_COUNT);
+	program_text_write(request->plan, layout, &same, &text);
+	hash = hash_bytes(text.bytes, text.length);
+	text_done(&text);
+	return hash;
+}
+
+/* Adds what tells a file from others and from what it was earlier. */
+static void identity_add(const char *path, struct text *to)
+{
+	struct stat about;
+
+	if (path && *path && !stat(path, &about))
+		text_add_format(to, "%s %llx:%llx %lld %lld.%ld\n", path,
+				(unsigned long long)about.st_dev, (unsigned long long)about.st_ino,
+				(long long)about.st_size, (long long)about.st_ctim.tv_sec,
+				about.st_ctim.tv_nsec);
+}
+
+/* Fills in the keys of the set that this request needs. */
+static void keys_fill(const struct compile_request *request, struct program_set *like)
+{
+	const struct field_layout layout = {.sets = fields_wanted(request->plan)};
+	struct program_knobs knobs = request->knobs;
+	struct text how = {0};
+	char path[PATH_MAX];
+	struct stat about;
+
+	*like = (struct program_set){.near_threads = program_near_threads(knobs.threads_max)};
+	kernel_build_read(like->kernel);
+	/* what the child finds out */
+	knobs.stack_registers = knobs.registers_kept = 0;
+	knobs.pids = (struct pid_namespace){.level = 0};
+	like->wanted = text_hash(request, &layout, &knobs, 1);
+	text_add_format(&how, "tsnap %016llx\n", (unsigned long long)own_build_hash());
+	bcc_library_path(path);
+	if (!stat(path, &about))
+		text_add_format(&how, "%s %lld %lld\n", strrchr(path, '/'),
+				(long long)about.st_size, (long long)about.st_mtim.tv_sec);
+	identity_add(request->btf_file, &how);
+	identity_add(request->offsets_file, &how);
+	text_add_format(&how, "%s %d %d\n",
+			request->types_choice ? request->types_choice : TYPE_SOURCE_AUTO,
+			request->features->state[FEATURE_BTF] == FEATURE_TAKEN_AWAY,
+			request->features->state[FEATURE_KHEADERS] == FEATURE_TAKEN_AWAY);
+	like->how = hash_bytes(how.bytes, how.length);
+	text_done(&how);
+}
+
+/* Finds out what programs need to know of the host beside its types: registers and pids. */
+static int knobs_find(const struct compile_request *request, const struct field_layout *layout,
+		      int socket, struct program_knobs *knobs, struct error *e)
+{
+	int result = pids_find(layout, request->host, socket, &knobs->pids, e);
+
+	if (!result && (knobs->parts >> PART_REGISTERS & 1 || knobs->latency_kinds))
+		result = registers_find(layout, socket, knobs, e);
+	return result;
+}
+
+/* Sends the layout that came with a set. why_not: why it was not validated, or "". */
+static int set_layout_send(const struct program_set *set, const char *why_not, int socket,
+			   struct error *e)
+{
+	struct child_message message = {.kind = MESSAGE_TRIED, .layout = set->layout};
+	int result;
+
+	snprintf(message.text, sizeof(message.text),
+		 "%s: as read when the programs were compiled, %s%s%s\n", set->types_source,
+		 *why_not ? "not validated (" : "validated on this kernel", why_not,
+		 *why_not ? ")" : "");
+	result = child_message_send(socket, &message, -1, e);
+	message.kind = MESSAGE_LAYOUT;
+	snprintf(message.text, sizeof(message.text), "%s", set->types_source);
+	return result ? result : child_message_send(socket, &message, -1, e);
+}
+
+/* Makes the maps of a set that was compiled before, loads its programs, and sends both. */
+static int set_load(const struct compile_request *request, struct program_set *set, int socket,
+		    struct error *e)
+{
+	int control = program_set_map(set, kernel_map_rows[KERNEL_MAP_LATENCY].name), result;
+	int given[PROGRAM_MAPS_MAX], fds[PROGRAM_MAPS_MAX];
+	const struct set_map *map;
+
+	for (int i = 0; i < PROGRAM_MAPS_MAX; i++)
+		given[i] = i == control ? request->latency_control : -1;
+	result = program_set_maps_make(set, request->knobs.threads_max, request->knobs.cpus_max,
+				       given, fds, &map);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED, "the kernel did not make the map %s: %s",
+				 map->name, strerror(-result));
+	result = set_send(set, fds, request->plan, socket, e);
+	for (uint32_t i = 0; result && i < set->map_count; i++)
+		if (given[i] < 0)
+			close(fds[i]);
+	return result;
+}
+
+/* Tries whether a set that was compiled before is right for this host as it is now, and if so has
+ * it loaded. where: words on where it is from. 0, or -errno with e. */
+static int set_try(const struct compile_request *request, struct program_set *set,
+		   const char *where, int socket, struct error *e)
+{
+	struct layout_validation proof = {.field = 0};
+	struct program_knobs knobs = request->knobs;
+	int result;
+
+	if (layout_validate(&set->layout, request->parent_name, &proof) > 0)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "the programs %s have a layout of kernel types that is not this "
+				 "kernel's",
+				 where);
+	result = knobs_find(request, &set->layout, socket, &knobs, e);
+	if (result)
+		return result;
+	if (text_hash(request, &set->layout, &knobs, set->near_threads) != set->text)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "the programs %s were made for a host that keeps registers, or "
+				 "numbers processes, in another way",
+				 where);
+	result = set_layout_send(set, proof.why, socket, e);
+	return result ? result : set_load(request, set, socket, e);
+}
+
+static int source_send(const char *words, bool compiled, int socket, struct error *e)
+{
+	struct child_message message = {.kind = MESSAGE_SOURCE, .flag = compiled};
+
+	snprintf(message.text, sizeof(message.text), "%s", words);
+	return child_message_send(socket, &message, -1, e);
+}
+
+/* Writes the set for --write-programs. */
+static int set_write(const struct compile_request *request, const struct program_set *set,
+		     const struct text *bytes, struct error *e)
+{
+	return request->write_programs ? program_file_add(request->write_programs, set, bytes, e)
+				       : 0;
+}
+
+/* Sends programs of --programs, its only source then. */
+static int file_send(const struct compile_request *request, const struct program_set *like,
+		     int socket, struct error *e)
+{
+	struct text where = {0};
+	struct program_set set;
+	int result = program_file_find(request->programs_file, like, &set, e);
+
+	text_add_format(&where, "from '%s'", request->programs_file);
+	if (!result)
+		result = set_try(request, &set, text_string(&where), socket, e);
+	if (!result)
+		result = source_send(text_string(&where), false, socket, e);
+	program_set_done(&set);
+	text_done(&where);
+	return result;
+}
+
+/* Sends programs that were compiled before. 1: done; 0: there are none, and why says why, if that
+ * is worth a word; or -errno with e. */
+static int cached_send(const struct compile_request *request, const struct program_set *like,
+		       int socket, char *why, struct error *e)
+{
+	struct text where = {0}, bytes = {0};
+	struct error unsaid = {0};
+	struct program_set set;
+	int result = 0;
+
+	if (!request->cache_path || program_cache_get(request->cache_path, like, &set, why))
+		return 0;
+	text_add_format(&where, "from the cache in %s", request->cache_path);
+	program_set_write(&set, &bytes);
+	if (!set_try(request, &set, text_string(&where), socket, &unsaid))
+		result = 1;
+	else
+		snprintf(why, PROGRAM_CACHE_WHY_SIZE, "%.200s", unsaid.line);
+	if (result == 1) {
+		int err = source_send(text_string(&where), false, socket, e);
+
+		if (!err)
+			err = set_write(request, &set, &bytes, e);
+		result = err ? err : 1;
+	}
+	program_set_done(&set);
+	text_done(&where);
+	text_done(&bytes);
+	error_done(&unsaid);
+	return result;
+}
+
+/* Puts programs that were compiled now into the cache. found_why: why it had none, or "". where:
+ * gets words on that. */
+static void set_cache(const struct compile_request *request, const struct program_set *set,
+		      const struct text *bytes, const char *found_why, struct text *where)
+{
+	char why[PROGRAM_CACHE_WHY_SIZE];
+
+	text_add_string(where, "compiled now");
+	if (!request->cache_path)
+		return;
+	if (program_cache_put(request->cache_path, set, bytes, why))
+		text_add_format(where, "; not cached in %s: %s", request->cache_path, why);
+	else
+		text_add_format(where, " and cached in %s", request->cache_path);
+	if (*found_why && strcmp(why, found_why) != 0)
+		text_add_format(where, "; those cached before were of no use: %s", found_why);
+}
+
+/* Takes the programs out of a module, loads and sends them, and puts them into the cache. */
+static int module_send(const struct compile_request *request, const struct bcc_library *bcc,
+		       void *module, struct program_set *set, const char *why, int socket,
+		       struct error *e)
+{
+	const struct probe_row *missing = NULL;
+	struct text bytes = {0}, where = {0};
+	int fds[PROGRAM_MAPS_MAX], result;
+	bool keepable;
+
+	result = program_set_take(bcc, module, request->plan, request->knobs.threads_max,
+				  request->knobs.cpus_max, set, fds, &keepable, &missing);
+	if (result == -E2BIG)
+		return error_set(e, E2BIG, EXIT_FAILED, "the compiled BPF text has too many maps");
+	if (result)
+		return program_missing(missing, e);
+	control_share(set, fds, request->latency_control);
+	program_set_write(set, &bytes);
+	result = set_send(set, fds, request->plan, socket, e);
+	if (!result && keepable)
+		set_cache(request, set, &bytes, why, &where);
+	else if (!result)
+		text_add_string(&where,
+				"compiled now; not cached: this libbcc makes maps that tsnap "
+				"can't describe");
+	if (!result)
+		result = source_send(text_string(&where), true, socket, e);
+	if (!result && keepable)
+		result = set_write(request, set, &bytes, e);
+	text_done(&where);
+	text_done(&bytes);
+	return result;
+}
+
 /* Sends what it finds and loads to socket. output: the descriptor that standard output and error go
  * to. 0, or -errno with e filled. */
 static int compile_work(struct compile_request *request, const char *work_dir, int socket,
 			int output, struct error *e)
 {
 	struct program_knobs *knobs = &request->knobs;
+	char why[PROGRAM_CACHE_WHY_SIZE] = "";
+	struct program_set set = {.map_count = 0};
 	struct field_layout layout;
 	struct bcc_library bcc;
 	struct text text = {0};
 	void *module;
-	int result = bcc_library_open(&bcc, e);
+	int result = 0;
 
+	if (request->plan) {
+		keys_fill(request, &set);
+		if (request->programs_file)
+			return file_send(request, &set, socket, e);
+		result = cached_send(request, &set, socket, why, e);
+		if (result)
+			return result < 0 ? result : 0;
+	}
+	result = bcc_library_open(&bcc, e);
 	if (!result)
-		result = types_find(request, &bcc, work_dir, socket, output, &layout, e);
+		result = types_find(request, &bcc, work_dir, socket, output, &layout, &set, e);
 	if (!result)
 		result = fields_check(request, &layout, e);
-	if (!result && request->plan)
-		result = pids_find(&layout, request->host, socket, &knobs->pids, e);
 	if (result || !request->plan)
 		return result;
-	if (knobs->parts >> PART_REGISTERS & 1 || knobs->latency_kinds)
-		result = registers_find(&layout, socket, knobs, e);
+	result = knobs_find(request, &layout, socket, knobs, e);
 	if (!result)
 		result = program_headers_write(work_dir, request->host->kernel_code, e);
 	if (result)
 		return result;
+	set.layout = layout;
+	set.text = text_hash(request, &layout, knobs, set.near_threads);
 	program_text_write(request->plan, &layout, knobs, &text);
 	module = program_compile(&bcc, knobs, &text);
 	text_done(&text);
 	if (!module)
 		return module_explain(request, output, e);
-	control_share(&bcc, module, request->latency_control);
-	result = maps_send(&bcc, module, socket, e);
-	return result ? result : programs_send(&bcc, module, request->plan, socket, e);
+	return module_send(request, &bcc, module, &set, why, socket, e);
 }
 
 static void child_main(const struct compile_request *request, const char *work_dir, int socket,
@@ -443,12 +727,21 @@ static void child_main(const struct compile_request *request, const char *work_d
 
 /* --- the parent */
 
+/* Programs from the cache may have been sent in part before others were compiled. */
+static void descriptor_take(int *to, int descriptor)
+{
+	if (*to >= 0)
+		close(*to);
+	*to = descriptor;
+}
+
 /* Handles a message. 1: go on; 0: the child is done; -errno: it failed, with its words in e. */
 static int message_take(const struct child_message *message, int descriptor,
 			struct compile_result *result, struct error *e)
 {
 	switch (message->kind) {
 	case MESSAGE_TRIED:
+		text_clear(&result->types_tried);
 		text_add_string(&result->types_tried, message->text);
 		return 1;
 	case MESSAGE_LAYOUT:
@@ -467,11 +760,16 @@ static int message_take(const struct child_message *message, int descriptor,
 		result->pids_translated = message->flag;
 		return 1;
 	case MESSAGE_PROGRAM:
-		result->programs[message->number % GROUP_COUNT] = descriptor;
+		descriptor_take(&result->programs[message->number % GROUP_COUNT], descriptor);
+		return 1;
+	case MESSAGE_SOURCE:
+		snprintf(result->programs_source, sizeof(result->programs_source), "%s",
+			 message->text);
+		result->compiled = message->flag;
 		return 1;
 	case MESSAGE_MAP:
 		progress_step("loading its BPF programs");
-		result->maps[message->number % KERNEL_MAP_COUNT] = descriptor;
+		descriptor_take(&result->maps[message->number % KERNEL_MAP_COUNT], descriptor);
 		return 1;
 	case MESSAGE_ERROR:
 		return error_set(e, message->code ? message->code : EINVAL,

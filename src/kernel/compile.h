@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The short-lived child that finds kernel types, compiles with libbcc, loads the programs and hands
  * their descriptors over. The parent never touches LLVM and stays small; whatever the child prints
- * is caught; whatever happens to it becomes one error.
+ * is caught; whatever happens to it becomes one error. Where the cache
+ * (program_cache.h) has programs that are right for this start, the child does not touch LLVM,
+ * either.
  */
 #ifndef TSNAP_KERNEL_COMPILE_H
 #define TSNAP_KERNEL_COMPILE_H
@@ -14,6 +16,7 @@
 #include "base/text.h"
 #include "kernel/field_table.h"
 #include "kernel/host.h"
+#include "kernel/program_set.h"
 #include "kernel/program_text.h"
 
 /* The maps of the BPF text, in compile_result.maps. */
@@ -47,6 +50,7 @@ enum kernel_map {
 struct kernel_map_row {
 	const char *name;  /* name in the BPF text, and as the kernel shows it */
 	size_t leaf_bytes; /* size of a value */
+	enum map_unit unit;
 };
 
 extern const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT];
@@ -57,6 +61,9 @@ struct compile_request {
 	const struct probe_plan *plan; /* NULL: find the types only */
 	const char *types_choice;      /* --kernel-types, or NULL */
 	const char *btf_file, *offsets_file;
+	const char *cache_path;	    /* directory of the cache; NULL: no cache */
+	const char *programs_file;  /* --programs: the only source of programs; or NULL */
+	const char *write_programs; /* --write-programs: file that they are added to; or NULL */
 	struct program_knobs knobs; /* but for what the child finds out: registers, pids */
 	int latency_control;	    /* map that is shared with the set before; -1: none */
 	char parent_name[16];	    /* name of the child's parent; set in the child */
@@ -64,10 +71,12 @@ struct compile_request {
 
 struct compile_result {
 	struct field_layout layout;
-	char types_source[32];	    /* the type source used */
-	struct text types_tried;    /* a line for each source tried */
-	struct text output;	    /* output of the child */
-	uint32_t stack_registers;   /* 0: calibration failed, or was not needed */
+	char types_source[32];		       /* the type source used */
+	struct text types_tried;	       /* a line for each source tried */
+	char programs_source[ERROR_LINE_SIZE]; /* where the programs are from, in words */
+	bool compiled;			       /* they were compiled now */
+	struct text output;		       /* output of the child */
+	uint32_t stack_registers;	       /* 0: calibration failed, or was not needed */
 	uint32_t registers_kept;    /* enum registers_kept, if stack_registers is known */
 	int calibration;	    /* -errno: why calibration failed */
 	bool pids_translated;	    /* records hold the ids of /proc's pid namespace */

@@ -40,6 +40,11 @@ static uint32_t near_max(uint32_t threads_max)
 	return entries;
 }
 
+uint32_t program_near_threads(uint32_t threads_max)
+{
+	return near_max(threads_max) / 2;
+}
+
 static bool measures_exec(const struct program_knobs *knobs)
 {
 	return knobs->latency_kinds >> LATENCY_EXEC & 1;

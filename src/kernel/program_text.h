@@ -39,6 +39,10 @@ struct program_knobs {
 	struct pid_namespace pids;
 };
 
+/* Returns the number of threads that stands for this one and others in the text: beside the sizes
+ * of maps it has only a power of two above it. */
+uint32_t program_near_threads(uint32_t threads_max);
+
 void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,
 			const struct program_knobs *knobs, struct text *to);
 

@@ -459,7 +459,8 @@ static void kernel_describe(struct kernel *kernel, struct check *check)
 	for (char *save = NULL, *line = strtok_r(kernel->left_out, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		line_add(out, "  not attached", line);
-	snprintf(words, sizeof(words), "compiled, loaded and attached; capacity: %u threads",
+	line_add(out, "BPF programs", kernel->compiled.programs_source);
+	snprintf(words, sizeof(words), "loaded and attached; capacity: %u threads",
 		 kernel->compiled.threads_max);
 	line_add(out, "result", words);
 }

@@ -2,9 +2,11 @@
 #include "live/live_options.h"
 #include "base/clock.h"
 #include "kernel/probe_table.h"
+#include "kernel/program_cache.h"
 #include "live/trace_table.h"
 #include "sample/needs_table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define CLOCK_RATE_MIN_HZ 20 /* rate of the perf clock, so that its look is never old */
@@ -72,6 +74,16 @@ static const char *pids_fixed(const struct live_config *config)
 	return text && !config->descendants && !text[strspn(text, "0123456789,")] ? text : NULL;
 }
 
+/* Returns the directory of the cache of programs; NULL: none. */
+static const char *cache_path(const struct live_config *config)
+{
+	const char *named = getenv("TSNAP_CACHE");
+
+	if (config->no_cache || (named && !*named))
+		return NULL;
+	return named ? named : PROGRAM_CACHE_PATH;
+}
+
 void live_kernel_options(const struct live_config *config, uint64_t needs,
 			 struct kernel_options *options)
 {
@@ -82,6 +94,9 @@ void live_kernel_options(const struct live_config *config, uint64_t needs,
 		.types_choice = config->kernel_types,
 		.btf_file = config->btf_file,
 		.offsets_file = config->offsets_file,
+		.cache_path = cache_path(config),
+		.programs_file = config->programs_file,
+		.write_programs = config->write_programs,
 		.without = config->without,
 		.threads_max = config->max_threads,
 		.rate_hz =

@@ -9,7 +9,8 @@
  * child), finds where saved registers lie on a kernel stack (registers), writes a tree of tiny
  * headers (program_text), compiles with libbcc, loads, and sends the descriptors over a socket. The
  * child alone loads libbcc (64 MB, 97 MB after a compile). The parent attaches (probe_attach):
- * closing its descriptors detaches, also when it is killed.
+ * closing its descriptors detaches, also when it is killed. Where the cache has the programs
+ * (program_cache), the child validates the layout that they were compiled for, and loads them.
  *
  * Useless work of libbcc, which would be more than half of a start, is avoided: a table of all
  * kernel symbols (bcc_library), code that prints long arrays (BYTES_OF in maps.bpf.c), optimising
@@ -35,8 +36,9 @@
 #include "maps/wake_reader.h"
 
 struct kernel_options {
-	const char *types_choice, *btf_file, *offsets_file; /* each may be NULL */
-	const char *without;				    /* feature names, or NULL */
+	const char *types_choice, *btf_file, *offsets_file;	 /* each may be NULL */
+	const char *without;					 /* feature names, or NULL */
+	const char *cache_path, *programs_file, *write_programs; /* of compile_request */
 	int64_t threads_max; /* records in the map; 0: 1.5 times the number of threads now, at least
 				16384 */
 	int64_t rate_hz;

@@ -30,7 +30,8 @@ const struct call_row call_rows[] = {
 	 "fstatfs statfs64 fstatfs64 access faccessat faccessat2 readlink readlinkat getdents getdents64 "
 	 "getxattr lgetxattr fgetxattr getcwd chdir fchdir", 0, {{0}}},
 	/* outputs, and the directory that a larger map is compiled in */
-	{"unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir fchmod fchown fremovexattr",
+	{"unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir fchmod fchown fremovexattr "
+	 "utimensat",
 	 SANDBOX_SAMPLES | SANDBOX_WRITES, {{0}}},
 	{"mmap mmap2 munmap mprotect mremap madvise brk mlock mlock2 munlock membarrier", 0, {{0}}},
 	{"exit exit_group set_tid_address set_robust_list get_robust_list rseq futex futex_waitv gettid getpid "

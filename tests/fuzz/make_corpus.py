@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/, corpus_python/, corpus_goroutines/, corpus_java/, corpus_java_monitors/,
-corpus_perf_sample/, corpus_sock_diag/ and corpus_service/ anew: small files, good and bad, for the fuzz targets to start from."""
+corpus_perf_sample/, corpus_sock_diag/, corpus_service/ and corpus_programs/ anew: small files, good and bad, for the fuzz targets to start from."""
 import os
 import struct
 import sys
@@ -567,11 +567,40 @@ def service_files():
     yield "image_that_lies", ask(0, 1, 17, 0x7000000, b"\x7fELF")
 
 
+def programs_files():
+    """Sets of compiled programs without their head: kernel/program_set.c. FIELD_MAX is 26."""
+    def text(words, size):
+        return words.encode().ljust(size, b"\0")
+
+    def body(maps, programs, sets=0):
+        offsets = struct.pack("<26I", *range(16, 16 * 27, 16))
+        return (text("6.1.0 #1", 256) + struct.pack("<3Q", 1, 2, 3) + text("btf", 32) + struct.pack("<4I", 16384, sets, maps, programs) + offsets
+                + bytes(26) + bytes(26) + bytes(4))
+
+    def table(name, per=0, entries=64):
+        return text(name, 32) + struct.pack("<6I", 2, 4, 8, 0, entries, per)
+
+    def program(name, *instructions):
+        return text(name, 60) + struct.pack("<I", len(instructions)) + b"".join(instructions)
+
+    def op(code, registers=0, number=0):
+        return struct.pack("<BBhi", code, registers, 0, number)
+    name_map, number, end = (op(0x18, 0x11, 1), op(0)), (op(0x18, 0x02, 5), op(0, 0, 9)), (op(0xb7), op(0x95))
+    yield "empty", body(0, 0)
+    yield "good", body(2, 2) + table("ts_threads", 1) + table("ts_other") + program("first", *name_map, *number, *end) + program("second", *end)
+    yield "all_fields", body(1, 1, 3) + table("ts_other") + program("second", *end)
+    yield "map_absent", body(1, 1) + table("ts_other") + program("first", *name_map, *end)
+    yield "constant_cut", body(1, 1) + table("ts_other") + program("first", *end, number[0])
+    yield "no_entries", body(1, 1) + table("ts_other", entries=0) + program("first", *end)
+    yield "more_programs", body(1, 3) + table("ts_other") + program("first", *end)
+    yield "more_bytes", body(1, 1) + table("ts_other") + program("first", *end) + b"x"
+
+
 for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files()), ("corpus_elf", elf_files()),
                       ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files()), ("corpus_goroutines", goroutine_files()),
                       ("corpus_java", java_files()), ("corpus_java_monitors", monitor_files()),
                       ("corpus_perf_sample", perf_files()), ("corpus_sock_diag", diag_files()),
-                      ("corpus_service", service_files())):
+                      ("corpus_service", service_files()), ("corpus_programs", programs_files())):
     os.makedirs(os.path.join(here, folder), exist_ok=True)
     for file_name, content in files:
         with open(os.path.join(here, folder, file_name), "wb") as file:

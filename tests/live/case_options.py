@@ -245,6 +245,16 @@ def expect_recorded(runs, pid, directory):
     check(slept.search(runs.text("--replay", part, "-a", "-g", "pid")), "--snapshot: not there in its replay")
 
 
+def expect_programs(runs, pid, directory):
+    """Programs that are written by one start are loaded by another one, and a start without the cache says nothing of it."""
+    programs = os.path.join(directory, "programs")
+    words = ("-d", 0.5, "-v", "-a", "-g", "pid", "-p", pid)
+    text = runs.run(*words, "--no-cache", "--write-programs", programs, *runs.here).err
+    check(re.search(r"BPF programs compiled now$", text, re.M), "--no-cache: %s", text)
+    text = runs.run(*words, "--programs", programs, *runs.without("")).err
+    check("BPF programs from '%s'" % programs in text, "--programs: %s", text)
+
+
 def expect_shared(runs, pid):
     """One tsnap shares its probes, and another one samples with them."""
     share = Share(runs.ctx, listed=False)
@@ -278,6 +288,7 @@ def every_option(ctx):
     expect_servers(runs)
     expect_chains(runs)
     expect_recorded(runs, sleeper["pid"], directory)
+    expect_programs(runs, sleeper["pid"], directory)
     expect_shared(runs, sleeper["pid"])
     unused = set(typed.values()) - {typed.get(word) for word in runs.used}
     check(not unused, "no run with --%s", ", --".join(sorted(unused)))

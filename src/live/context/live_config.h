@@ -11,26 +11,29 @@
 
 /* Strings belong to the caller and must outlive the source. */
 struct live_config {
-	int64_t rate_hz;	   /* -F: scans per second */
-	const char *process;	   /* -p as typed: ids or a name pattern; NULL: all */
-	const char *cgroup;	   /* --cgroup pattern; NULL: all */
-	bool descendants;	   /* -r: processes that these fork are sampled, too */
-	const char *threads;	   /* -t as typed: tids; NULL: all */
-	int64_t daemon_ports;	   /* --daemon-ports: local ports below it are servers'
-				    * (sample/wait_rule.h) */
-	int64_t max_threads;	   /* --max-threads: capacity of the maps; 0: fit to the host */
-	const char *kernel_types;  /* --kernel-types: a row of kernel/type_source.c, or NULL: the
-				    * first that works */
-	const char *btf_file;	   /* --btf: kernel types; NULL: the kernel's own */
-	const char *offsets_file;  /* --offsets: as --write-offsets makes it; NULL: none */
-	const char *write_offsets; /* --write-offsets: file to write them to; NULL: none */
-	const char *source;	   /* --source: SOURCE_BPF, SOURCE_PROC; NULL: BPF, else /proc */
-	const char *needs_bpf;	   /* an option that only BPF programs can serve; NULL: none */
-	const char *without;	   /* --without: kernel features not to be used; NULL: none */
-	uint32_t traces;	   /* --trace: kinds, bits 1 << LATENCY_x */
-	int64_t slower_us;	   /* --slower: least duration of single events; 0: none */
-	bool events;		   /* single events are reported */
-	bool distributions;	   /* what is traced is shown as distributions */
+	int64_t rate_hz;	    /* -F: scans per second */
+	const char *process;	    /* -p as typed: ids or a name pattern; NULL: all */
+	const char *cgroup;	    /* --cgroup pattern; NULL: all */
+	bool descendants;	    /* -r: processes that these fork are sampled, too */
+	const char *threads;	    /* -t as typed: tids; NULL: all */
+	int64_t daemon_ports;	    /* --daemon-ports: local ports below it are servers'
+				     * (sample/wait_rule.h) */
+	int64_t max_threads;	    /* --max-threads: capacity of the maps; 0: fit to the host */
+	const char *kernel_types;   /* --kernel-types: a row of kernel/type_source.c, or NULL: the
+				     * first that works */
+	const char *btf_file;	    /* --btf: kernel types; NULL: the kernel's own */
+	const char *offsets_file;   /* --offsets: as --write-offsets makes it; NULL: none */
+	const char *write_offsets;  /* --write-offsets: file to write them to; NULL: none */
+	const char *programs_file;  /* --programs: file of compiled programs; NULL: none */
+	const char *write_programs; /* --write-programs: file to add them to; NULL: none */
+	bool no_cache;		    /* --no-cache: programs are compiled, and not kept */
+	const char *source;	    /* --source: SOURCE_BPF, SOURCE_PROC; NULL: BPF, else /proc */
+	const char *needs_bpf;	    /* an option that only BPF programs can serve; NULL: none */
+	const char *without;	    /* --without: kernel features not to be used; NULL: none */
+	uint32_t traces;	    /* --trace: kinds, bits 1 << LATENCY_x */
+	int64_t slower_us;	    /* --slower: least duration of single events; 0: none */
+	bool events;		    /* single events are reported */
+	bool distributions;	    /* what is traced is shown as distributions */
 	int64_t stack_bytes; /* --stack-bytes: of a running thread's stack, copied for its walk */
 	bool frame_pointers; /* --fp: walks follow frame pointers, not unwind tables */
 	bool python;	     /* --python: stacks have Python's functions */

@@ -182,6 +182,8 @@ void live_chosen_describe(const struct live_config *config, const struct kernel 
 	text_add_format(to, "kernel types from %s%s\n", kernel->compiled.types_source,
 			kernel->compiled.types_tried.length ? "; tried:" : "");
 	text_add_string(to, text_string(&kernel->compiled.types_tried));
+	if (kernel->compiled.programs_source[0])
+		text_add_format(to, "BPF programs %s\n", kernel->compiled.programs_source);
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		const struct probe_row *row = kernel->plan.chosen[group];
 
