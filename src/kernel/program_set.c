@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/bpf_cost.h"
-#include "kernel/compile.h"
 
 #include <errno.h>
 #include <stdlib.h>

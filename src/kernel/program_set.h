@@ -18,14 +18,12 @@
 #include "base/text.h"
 #include "kernel/bcc_library.h"
 #include "kernel/field_table.h"
+#include "kernel/map_table.h"
 #include "kernel/probe_table.h"
 
 #define PROGRAM_MAPS_MAX 32
 #define PROGRAM_SET_BYTES_MAX (4u << 20) /* a set with all probes and traces is 0.3 MB */
 #define KERNEL_BUILD_SIZE 256
-
-/* What a map's number of entries is a multiple of. */
-enum map_unit { ENTRIES_FIXED, ENTRIES_PER_THREAD, ENTRIES_PER_CPU, MAP_UNIT_COUNT };
 
 struct set_map {
 	char name[32]; /* name in the BPF text */

@@ -9,7 +9,7 @@ import subprocess
 
 from bpf_maps import Map, bpf, map_ids
 from case_trouble import expect_error
-from harness import START_S, STOP_S, UNREADY, Skip, case, check, rows_of
+from harness import START_S, STOP_S, UNREADY, Skip, case, check, rows_of, through
 
 NOW, CACHED = "BPF programs compiled now", "BPF programs from the cache in "
 NO_COMPILER = 200 << 20  # address space for tsnap, not for libbcc, which takes 400 MB
@@ -81,12 +81,13 @@ def maps_of(pid):
 def cached_maps(ctx):
     """The maps that a start makes by itself are those that libbcc makes, for any number of threads."""
     cache = Cache(ctx)
-    for more in ((), ("--trace", "runq,sleep", "--slower", "10")):
+    for more in ((), ("--trace", "runq,syscalls", "--slower", "10")):
         made = []
         for threads in (70000, 70000, 80000, 80000):
             how = ("--no-cache",) if len(made) == 2 else ()
             tool = ctx.plain("-d", 60, "-v", "--max-threads", threads, *more, *how, env=dict(os.environ, TSNAP_CACHE=cache.directory))
             tool.wait_sleeps(2)
+            check((CACHED in tool.err) == (len(made) in (1, 3)), "start %d: %s", len(made), tool.err)
             made.append(maps_of(tool.pid))
             tool.kill()
         if not any(made):
@@ -168,12 +169,11 @@ def programs_carried(ctx):
     rows = loaded.finish(0, START_S + STOP_S)
     check("BPF programs from '%s'" % file in loaded.err, "-v: %s", loaded.err)
     check({tuple(row.values()) for row in rows} == {tuple(row.values()) for row in written} and rows, "rows: %s, %s", rows[:2], written[:2])
-    expect_error(ctx.plain(*options, "-g", "tid,program", "--trace", "runq", "--programs", file), 1, "has none for these options",
+    expect_error(ctx.plain(*options, "-g", "tid,comm", "--trace", "runq", "--programs", file), 1, "has none for these options",
                  "--write-programs")
-    setarch = shutil.which("setarch")
-    if setarch:  # uname(2) tells of another release
-        expect_error(ctx.but(tsnap=setarch, tsnap_args="--uname-2.6 %s %s" % (ctx.options.tsnap, ctx.options.tsnap_args)).plain(
-            *options, "--programs", file), 1, "of another kernel build", os.uname().release, "2.6.")
+    if shutil.which("setarch"):  # uname(2) tells of another release
+        expect_error(through(ctx, "setarch", "--uname-2.6", workload=False).plain(*options, "--programs", file), 1,
+                     "of another kernel build", os.uname().release, "2.6.")
     os.chmod(file, 0o666)
     expect_error(ctx.plain(*options, "--programs", file), 1, "others may write to it")
     os.chmod(file, 0o600)
