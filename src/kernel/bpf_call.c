@@ -85,8 +85,8 @@ int bpf_call_map_described(const struct bpf_map_made *map)
 	if (map->name)
 		strncpy(attr.map_name, map->name, sizeof(attr.map_name) - 1);
 	fd = bpf_call(BPF_MAP_CREATE, &attr);
-	/* before 4.15 maps have no names, either */
-	if (fd == -E2BIG && map->name) {
+	/* before 4.15 maps have no names, either, but the call is as long as theirs */
+	if (fd == -EINVAL && map->name) {
 		memset(attr.map_name, 0, sizeof(attr.map_name));
 		fd = bpf_call(BPF_MAP_CREATE, &attr);
 	}

@@ -27,6 +27,17 @@ static long old_load(const union bpf_attr *attr, size_t size)
 	return DESCRIPTOR;
 }
 
+/* CHECK_ATTR(BPF_MAP_CREATE): what follows map_flags must be zero. */
+static long old_map(const union bpf_attr *attr, size_t size)
+{
+	const size_t known = offsetof(union bpf_attr, map_flags) + sizeof(attr->map_flags);
+
+	for (size_t i = known; i < size; i++)
+		if (((const char *)attr)[i])
+			return i < ATTR_BYTES ? -EINVAL : -E2BIG;
+	return DESCRIPTOR;
+}
+
 /* Replaces syscall(2) at link time; the code under test calls only bpf(2). */
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
@@ -40,8 +51,9 @@ long __wrap_syscall(long number, ...)
 	command = va_arg(list, int);
 	attr = va_arg(list, const union bpf_attr *);
 	assert_int_equal(number, SYS_bpf);
-	assert_int_equal(command, BPF_PROG_LOAD);
-	result = old_load(attr, va_arg(list, size_t));
+	assert_true(command == BPF_PROG_LOAD || command == BPF_MAP_CREATE);
+	result = command == BPF_PROG_LOAD ? old_load(attr, va_arg(list, size_t))
+					  : old_map(attr, va_arg(list, size_t));
 	va_end(list);
 	errno = result < 0 ? (int)-result : 0;
 	return result < 0 ? -1 : result;
@@ -79,9 +91,17 @@ static void names_are_left_out(void **state)
 	assert_int_equal(load(BPF_PROG_TYPE_PERF_EVENT, "a_name_that_is_too_long"), DESCRIPTOR);
 }
 
+static void maps_may_have_names(void **state)
+{
+	const struct bpf_map_made map = {"ts_changed", BPF_MAP_TYPE_ARRAY, 4, 8, 2, 0};
+
+	assert_int_equal(bpf_call_map_described(&map), DESCRIPTOR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(maps_may_have_names),
 		cmocka_unit_test(kprobes_carry_the_version),
 		cmocka_unit_test(names_are_left_out),
 	};
