@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tsnap: parse, run a mode, print one error, exit code. */
+#include "cli/bundle_parts.h"
 #include "cli/config.h"
 #include "cli/diff.h"
 #include "keeper/keeper.h"
@@ -222,6 +223,11 @@ static int mode_run(const struct config *config, struct error *e)
 		return live_write_offsets(&config->live, e);
 	case MODE_VERSION:
 		text_add_string(&words, "tsnap " TSNAP_VERSION "\n");
+#ifdef TSNAP_BUNDLE
+		text_add_string(&words, bundle_parts);
+		if (config->report.verbose)
+			text_add_string(&words, bundle_licences);
+#endif
 		break;
 	case MODE_HELP:
 		options_describe(&words, config->help_all);

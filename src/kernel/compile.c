@@ -657,8 +657,9 @@ static int compile_work(struct compile_request *request, const char *work_dir, i
 	return module_send(request, &bcc, module, &set, why, socket, e);
 }
 
-static void child_main(const struct compile_request *request, const char *work_dir, int socket,
-		       int output, pid_t parent)
+/* work_dir: "" if there is none, for the reason that no_place gives. */
+static void child_main(const struct compile_request *request, const char *work_dir,
+		       const struct error *no_place, int socket, int output, pid_t parent)
 {
 	struct child_message message = {.kind = MESSAGE_DONE};
 	struct compile_request own = *request;
@@ -679,9 +680,12 @@ static void child_main(const struct compile_request *request, const char *work_d
 		_exit(1);
 	/* libbcc and tsnap unpack kheaders below TMPDIR, and run modprobe and tar for that. The
 	 * caller's PATH may be anybody's. */
-	setenv("TMPDIR", work_dir, 1);
+	if (!*work_dir)
+		work_dir = work_dir_mount();
+	setenv("TMPDIR", work_dir ? work_dir : "", 1);
 	setenv("PATH", COMMAND_PATH, 1);
-	result = compile_work(&own, work_dir, socket, output, &e);
+	result = work_dir ? compile_work(&own, work_dir, socket, output, &e)
+			  : error_set(&e, errno, no_place->exit_code, "%s", no_place->line);
 	if (result) {
 		message.kind = MESSAGE_ERROR;
 		message.code = -result;
@@ -825,7 +829,8 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		      struct error *e)
 {
 	struct work_dir work_dir = {.path = ""};
-	int sockets[2] = {-1, -1}, output, event, status = 0, failed;
+	int sockets[2] = {-1, -1}, output, event, status = 0, failed = 0;
+	struct error no_place = {0};
 	struct compile_result made;
 	pid_t child, parent = getpid();
 
@@ -836,7 +841,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 				   "no descriptors for the compile child: %s: %s",
 				   output < 0 ? "memfd_create" : "socketpair", strerror(errno));
 	else
-		failed = work_dir_make(&work_dir, e);
+		work_dir_make(&work_dir, &no_place);
 	if (failed)
 		goto out;
 	fflush(NULL);
@@ -849,7 +854,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		goto out;
 	}
 	if (!child)
-		child_main(request, work_dir.path, sockets[1], output, parent);
+		child_main(request, work_dir.path, &no_place, sockets[1], output, parent);
 	priority_pass_on(child);
 	close(sockets[1]);
 	sockets[1] = -1;
@@ -870,6 +875,7 @@ int compile_child_run(const struct compile_request *request, struct compile_resu
 		error_take_detail(e, text_take(&made.output));
 out:
 	work_dir_remove(&work_dir);
+	error_done(&no_place);
 	for (int i = 0; i < 2; i++)
 		if (sockets[i] >= 0)
 			close(sockets[i]);

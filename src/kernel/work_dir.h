@@ -19,6 +19,10 @@ struct work_dir {
 /* Makes a directory of mode 0700 (after removing those without an owner). 0 or -errno with e
  * filled. */
 int work_dir_make(struct work_dir *dir, struct error *e);
+/* For a process that has a work directory to itself, where work_dir_make() found no place: mounts a
+ * file system in memory that no other process sees, and that ends with the process. Returns its
+ * path, or NULL with errno set: without CAP_SYS_ADMIN. */
+const char *work_dir_mount(void);
 /* Removes a directory with all that is in it; does nothing for one without a path. */
 void work_dir_remove(struct work_dir *dir);
 /* Writes path/name (folders made as needed). 0 or -errno with e filled. */

@@ -222,6 +222,18 @@ def packages(steps):
     steps.driver("tests/package/run", "bullseye", "bookworm", "trixie", "sid", "rpm")
 
 
+def bundle(steps):
+    """Builds the bundle, in a tree that is kept, and tests it here and in roots without anything; with --all in new trees and on old kernels, too."""
+    root_needed()
+    steps.ready("gcc")
+    folder = os.path.join(steps.build, "bundle")
+    steps.check("the bundle is built", call, "packaging/package", "bundle", folder)
+    test = ["tests/package/bundle", *glob.glob(folder + "/tsnap-*"), steps.program("src/tsnap"), steps.program("tests/workload/workload")]
+    steps.driver(*test, *(["bookworm", *SUITES] if steps.options.all else []))
+    if steps.options.all:
+        steps.driver(test[0], "--vm", *test[1:])
+
+
 def live(steps):
     root_needed()
     steps.ready("gcc")
@@ -335,6 +347,8 @@ STAGES = (  # in the order in which they run
     Stage("trees", ALL, "the same on other libbcc, LLVM and compilers: Debian bullseye, trixie and sid in trees (root)", trees),
     Stage("packages", ALL, ".deb and .rpm: built, installed, upgraded, removed; the service under systemd, in new trees of Debian's suites"
           " (root)", packages),
+    Stage("bundle", ALL, "the one file that runs anywhere: its parts, its start, its answers in roots without libraries, in new trees of Debian's suites"
+          " and on old kernels (root)", bundle),
     Stage("live", EACH, "the workloads against /proc, then the program against them, on this kernel (root)", live),
     Stage("incidents", EACH, "what --findings says of incidents made of real programs; --all: all of them, and loads that are none (root)",
           incidents),
