@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* kernel/bcc_library.h for a bundle, which has libbcc and LLVM in the program itself. Nothing is
- * loaded: a static program can't load what was linked with the host's C library.
+/* kernel/bcc_library.h for a bundle, which has libbcc and LLVM in the program itself, compressed
+ * (pack.h). Nothing is loaded: a static program can't load what was linked with the host's C
+ * library.
  */
 #include "kernel/bcc_library.h"
+#include "pack.h"
 
 #include <bcc/bcc_proc.h>
 #include <bcc/bcc_version.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
 
 /* Functions by which objects of C++ are made at the start of a program: those of libbcc, clang and
- * LLVM (init.ld). */
+ * LLVM. These, and the places of what is compressed, are named in compiler.ld. */
 extern void (*const bcc_init_begin[])(void);
 extern void (*const bcc_init_end[])(void);
+extern char bcc_rodata_begin[], bcc_text_begin[], bcc_text_end[];
 
 /* of llvm-c/Support.h */
 void LLVMParseCommandLineOptions(int count, const char *const *options, const char *overview);
@@ -86,11 +96,79 @@ char *dlerror(void)
 	return words;
 }
 
+/* Unpacks what lies at packed into memory, a file that nobody else sees, and maps that where the
+ * program has its code; so no memory can be written to that is executed. 0, or an errno. */
+static int pages_unpack(const char *packed, size_t packed_bytes, int memory)
+{
+	size_t bytes = (size_t)(bcc_text_end - bcc_rodata_begin);
+	size_t rodata_bytes = (size_t)(bcc_text_begin - bcc_rodata_begin);
+	char *to;
+	bool whole;
+
+	if (ftruncate(memory, (off_t)bytes))
+		return errno;
+	to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory, 0);
+	if (to == MAP_FAILED)
+		return errno;
+	whole = ZSTD_decompress(to, bytes, packed, packed_bytes) == bytes;
+	munmap(to, bytes);
+	if (!whole)
+		return EBADMSG;
+	if (mmap(bcc_rodata_begin, rodata_bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, memory, 0) ==
+		    MAP_FAILED ||
+	    mmap(bcc_text_begin, bytes - rodata_bytes, PROT_READ | PROT_EXEC,
+		 MAP_PRIVATE | MAP_FIXED, memory, (off_t)rodata_bytes) == MAP_FAILED)
+		return errno;
+	return 0;
+}
+
+/* Unpacks the compiler from the program's file. 0, also for a program that was not packed, or an
+ * errno. */
+static int compiler_unpack(void)
+{
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), memory = -1, err = 0;
+	struct pack_end end = {.packed_bytes = 0};
+	char *packed = MAP_FAILED;
+	struct stat stat;
+	off_t at;
+
+	if (file < 0 || fstat(file, &stat))
+		err = errno;
+	else if (pread(file, &end, sizeof(end), stat.st_size - (off_t)sizeof(end)) != sizeof(end))
+		err = EIO;
+	if (err || memcmp(end.magic, PACK_MAGIC, sizeof(end.magic)) != 0)
+		goto out;
+	at = (off_t)end.offset;
+	packed = mmap(NULL, end.packed_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, at);
+	memory = memfd_create("tsnap-compiler", MFD_CLOEXEC);
+	if (packed == MAP_FAILED || memory < 0)
+		err = errno;
+	else
+		err = pages_unpack(packed, end.packed_bytes, memory);
+out:
+	if (packed != MAP_FAILED)
+		munmap(packed, end.packed_bytes);
+	if (memory >= 0)
+		close(memory);
+	if (file >= 0)
+		close(file);
+	return err;
+}
+
 int bcc_library_open(struct bcc_library *bcc, struct error *e)
 {
 	static bool begun;
+	int err = begun ? 0 : compiler_unpack();
 
-	(void)e;
+	if (err == ENOMEM || err == EAGAIN)
+		return error_set(e, ENOMEM, EXIT_HOST_CANNOT,
+				 "the compiler in this program can't be unpacked: memory is short; "
+				 "it needs about 150 MB for a moment: raise the limits (ulimit -v, "
+				 "the container's or the service's)");
+	if (err)
+		return error_set(e, err, EXIT_HOST_CANNOT,
+				 "the compiler in this program can't be unpacked: %s%s",
+				 strerror(err), err == EBADMSG ? "; copy the program again" : "");
 	if (!begun)
 		for (void (*const *each)(void) = bcc_init_begin; each < bcc_init_end; each++)
 			(*each)();
