@@ -21,9 +21,9 @@ check()
 root_make()
 {
 	# shellcheck disable=SC2154 # cache and keyring are those of tests/archive.sh
-	local archives=$cache/apt/$1/archives
+	local archives=$cache/apt/$1/archives key=$keyring
 	mkdir -p "$2" "$archives"
-	debootstrap --variant=minbase --keyring="$keyring" --cache-dir="$archives" "$1" "$2" \
+	debootstrap --variant=minbase --keyring="$key" --cache-dir="$archives" "$1" "$2" \
 		"$(mirror_address Debian http://deb.debian.org/debian)"
 	cp /etc/resolv.conf "$2/etc/"
 	cp -r /etc/apt/apt.conf.d/. "$2/etc/apt/apt.conf.d/"
