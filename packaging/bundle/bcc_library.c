@@ -9,6 +9,7 @@
 #include <bcc/bcc_proc.h>
 #include <bcc/bcc_version.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -94,6 +95,21 @@ char *dlerror(void)
 	static char words[] = "tsnap's bundle loads no libraries";
 
 	return words;
+}
+
+/* Until it is unpacked, nobody reads or writes the compiler's place: so it is memory that counts
+ * against no limit, and that mlock(2) does not fill. The kernel makes it writable at first. */
+__attribute__((constructor)) static void place_reserve(void)
+{
+	extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+	const char *program = (const char *)&__ehdr_start;
+	const Elf64_Phdr *segments = (const void *)(program + __ehdr_start.e_phoff);
+
+	for (int i = 0; i < __ehdr_start.e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD && !segments[i].p_filesz &&
+		    program + segments[i].p_vaddr == bcc_rodata_begin)
+			mmap(bcc_rodata_begin, (size_t)(bcc_text_end - bcc_rodata_begin), PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /* Unpacks what lies at packed into memory, a file that nobody else sees, and maps that where the

@@ -22,7 +22,7 @@ def shell(_):
 
 def c_format(_):
     llvm_needed("clang-format")
-    call("clang-format", "--dry-run", "-Werror", *answer("find", "src", "tests", "bpf_text", "-name", "*.[ch]").splitlines())
+    call("clang-format", "--dry-run", "-Werror", *answer("find", "src", "tests", "bpf_text", "packaging", "-name", "*.[ch]").splitlines())
 
 
 def c_tidy(steps):
