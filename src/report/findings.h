@@ -2,10 +2,10 @@
 /* Findings (--findings): which problems cost the time of the threads that worked or waited, each
  * with who waits, for whom or what, and for how long.
  *
- * A finding is a row of finding_rows[] and a subject: a lock, a server, a device. Each
- * thread-second that samples saw stands under one finding, or under "no problem"; the rest of the
- * exact times was not seen. Time of threads that wait for another one whose own wait is the problem
- * (clients of a server that waits for a CPU) is a symptom: it stands below that problem.
+ * A finding is a row of finding_rows[] (finding_rows.c) and a subject: a lock, a server, a device.
+ * Each thread-second that samples saw stands under one finding, or under "no problem"; the rest of
+ * the exact times was not seen. Time of threads that wait for another one whose own wait is the
+ * problem (clients of a server that waits for a CPU) is a symptom: it stands below that problem.
  *
  * Made of samples, live or replayed, that are grouped first: rows see groups with exact times
  * (report/group_split.h). render/render_findings.c writes the sentences.
@@ -18,7 +18,8 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "report/finding_rows.h"
+#include "base/text.h"
+#include "report/finding_case.h"
 #include "report/group_split.h"
 #include "report/tally.h"
 #include "sample/source.h"
@@ -46,6 +47,28 @@ struct finding_name {
 	int64_t tid;	  /* any of its threads; ABSENT: not known */
 	int64_t threads;  /* number of different threads */
 	int64_t weight_us;
+};
+
+struct finding;
+struct findings;
+
+/* A row of the table, finding_rows.c. */
+struct finding_row {
+	const char *name; /* stable name, for programs */
+	const char *help; /* what it is about, in --list */
+	const char *kind; /* word for the sentence about what is no problem */
+	bool of_roots;	  /* threads that wait for a root are the problem, and no symptom */
+	bool live;	  /* the command needs the live host */
+	finding_takes *takes;
+	finding_key *key; /* distinguishes findings of the row */
+	/* what the finding is about, beside the culprit; NULL: nothing */
+	finding_thing *thing;
+	bool (*holds)(const struct finding *finding, const struct findings *findings);
+	/* True if the sentence says more than the edges do; NULL: it does not. */
+	bool (*in_doubt)(const struct finding *finding, const struct findings *findings);
+	/* Text with {words} of render_findings.c; parts after | are left out where the line is
+	 * full. The command that shows more comes last. */
+	const char *sentence, *command;
 };
 
 struct finding {
@@ -101,6 +124,21 @@ struct findings {
 	const struct source_status *status;
 	const struct source *source; /* NULL: not known */
 };
+
+extern const struct finding_row finding_rows[];
+extern const size_t finding_row_count;
+
+/* The first row of that name, which exists. */
+const struct finding_row *finding_row_find(const char *name);
+/* Adds the list of findings for --list. */
+void findings_describe(struct text *text);
+
+/* A limit of which that many percent are used up, of the finding's device if that is known; NULL:
+ * none. */
+const struct source_io_limit *finding_limit(const struct finding *finding,
+					    const struct findings *findings, int64_t percent);
+/* The priority of the named thread (struct source, priority); ABSENT: not known. */
+int64_t finding_priority(const struct findings *findings, const struct finding_name *name);
 
 /* times: exact times of threads that are shared out among their samples, which must outlive the
  * findings; NULL: samples are counted. */

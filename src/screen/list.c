@@ -2,7 +2,6 @@
 #include "screen/list.h"
 #include "screen/command.h"
 #include "screen/key.h"
-#include "screen/saved.h"
 
 #include <string.h>
 
@@ -112,10 +111,9 @@ static void command_key(struct view *view, const struct shown *shown, int32_t ke
 	size_t at = bindings_command(&view->bindings, key);
 	const struct command *command = &commands[at < command_count ? at : 0];
 
-	if (at >= command_count) {
-		if (view_choose(view, shown, (size_t)(key - '1')))
-			view->list.kind = NULL;
-	} else if (command->run == command_find) {
+	if (at >= command_count)
+		return;
+	if (command->run == command_find) {
 		view->list.typing = true;
 	} else if (command->of_cell) {
 		view_say(view, true, "%s is of the table: Esc shows it", command->name);

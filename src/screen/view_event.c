@@ -10,6 +10,7 @@
 
 void view_key(struct view *view, const struct shown *shown, int32_t key)
 {
+	bool of_view = key >= '1' && key <= '9';
 	size_t command;
 	struct text name = {0};
 
@@ -19,12 +20,14 @@ void view_key(struct view *view, const struct shown *shown, int32_t key)
 		prompt_key(view, shown, key);
 		return;
 	}
-	if (view->list.kind) {
+	if (view->list.kind && !(of_view && view->list.kind->keys && !view->list.typing)) {
 		list_key(view, shown, key);
 		return;
 	}
-	if (key >= '1' && key <= '9') {
-		if (!view_choose(view, shown, (size_t)(key - '1')))
+	if (of_view) {
+		if (view_choose(view, shown, (size_t)(key - '1')))
+			view->list.kind = NULL;
+		else
 			view_say_key(view, true, command_views,
 				     "There is no such view: %s lists all");
 		return;

@@ -3,7 +3,6 @@
 #include "base/names.h"
 #include "proc/proc.h"
 #include "waits/wait_object.h"
-#include "waits/waits.h"
 
 #include <stdio.h>
 #include <string.h>
