@@ -50,7 +50,8 @@ static const char *const symbols[] = {
 #define ENTRY_COUNT 0
 #define ENTRY_PID 4
 #define ENTRY_STATE 232
-#define ENTRY_CLIENT 240 /* st_appname */
+#define ENTRY_CLIENT 240 /* st_appname, of CLIENT_BYTES: NAMEDATALEN */
+#define CLIENT_BYTES 64
 #define ENTRY_ACTIVITY 248
 #define ENTRY_QUERY_ID 424
 
@@ -195,15 +196,20 @@ static const char *query_read(struct app_reader *reader, const char *state,
  * row has changed. */
 static const char *client_read(struct app_reader *reader, const char entry[ENTRY_BYTES])
 {
+	char name[CLIENT_BYTES];
 	uint64_t address;
 	uint32_t count;
+	size_t length;
 
 	memcpy(&count, entry + ENTRY_COUNT, sizeof(count));
-	if (reader->kept_words[KEPT_COUNT] != count + UINT64_C(1)) {
-		memcpy(&address, entry + ENTRY_CLIENT, sizeof(address));
-		reader->kept[KEPT_CLIENT] = app_text(reader, address);
-		reader->kept_words[KEPT_COUNT] = count + UINT64_C(1);
-	}
+	if (reader->kept_words[KEPT_COUNT] == count + UINT64_C(1))
+		return reader->kept[KEPT_CLIENT];
+	memcpy(&address, entry + ENTRY_CLIENT, sizeof(address));
+	if (!app_read_kin(reader, address, name, sizeof(name)))
+		return NULL;
+	length = strnlen(name, sizeof(name));
+	reader->kept[KEPT_CLIENT] = length ? name_transient(name, length) : NULL;
+	reader->kept_words[KEPT_COUNT] = count + UINT64_C(1);
 	return reader->kept[KEPT_CLIENT];
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "unwind/elf/elf_exports.h"
+#include "unwind/elf/elf_variable.h"
 #include "unwind/elf/elf_symbols.h"
 #include "unwind/elf/go_program.h"
 #include "fuzz_row.h"
@@ -107,6 +108,16 @@ static void exports_try(const struct elf_file *elf)
 	must(elf_exports(elf, names, addresses, 3) <= 3);
 }
 
+static void variables_try(const struct elf_file *elf)
+{
+	char nearest[VARIABLE_NAME_BYTES];
+	struct elf_variable variable;
+
+	elf_variable_find(elf, "main", false, &variable);
+	elf_variable_nearest(elf, "mian", nearest);
+	must(strnlen(nearest, sizeof(nearest)) < sizeof(nearest));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_file elf;
@@ -123,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ends_try(&elf);
 		go_try(&elf);
 		exports_try(&elf);
+		variables_try(&elf);
 	}
 	free(image);
 	return 0;
