@@ -61,6 +61,8 @@ struct parser *app_parser(struct app_reader *reader);
 int app_file_open(struct app_reader *reader, const struct mapping *mapping);
 /* Reads exactly that many bytes of the process' memory. */
 bool app_read(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
+/* Reads as many bytes as are in memory from there on. Returns their count. */
+size_t app_read_some(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
 /* Reads reader->words. */
 void app_words(struct app_reader *reader);
 /* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character

@@ -300,6 +300,11 @@ struct parser *app_parser(struct app_reader *reader)
 	return reader->apps->parser;
 }
 
+size_t app_read_some(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
+{
+	return memory_read(reader, address, to, bytes);
+}
+
 bool app_read(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
 	return memory_read(reader, address, to, bytes) == bytes;
@@ -704,10 +709,11 @@ static void thread_read(struct apps *apps, struct app_process *process, struct a
 
 	if (!(own | published | variables))
 		return;
-	if ((published & ~NEED_SERVICE || variables) &&
-	    (!apps->read_pointer || !apps->read_pointer(tid, &pointer)))
-		pointer = 0;
 	memory_begin(&process->reader, tid, since_ns, now_ns);
+	if ((published & ~NEED_SERVICE || variables) &&
+	    (!memory_ready(&process->reader) || !apps->read_pointer ||
+	     !apps->read_pointer(tid, &pointer)))
+		pointer = 0;
 	done = (!own || process->program->read(&process->reader, own, &thread->facts)) &&
 	       (!published ||
 		otel_fill(&process->reader, process->otel, published, pointer, &thread->facts));

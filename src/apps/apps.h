@@ -41,8 +41,8 @@ void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns); /* about on
 void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
 	       uint64_t needs, int64_t now_ns);
 
-/* Takes each variable that --context names and that was not found until now, in words: "request:
- * /usr/bin/x has no variable 'requst'; nearest: request". */
+/* Takes each variable that --context names and that was not found until now, in words: "variable of
+ * --context, id: /usr/bin/x has no variable 'requst'; nearest: request". */
 typedef void app_lacking_callback(void *to, const char *words);
 void apps_lacking(const struct apps *apps, app_lacking_callback *take, void *to);
 

@@ -31,6 +31,7 @@ struct record {
 _Static_assert(sizeof(struct record) == 28, "attributes are behind it");
 
 #define ATTRIBUTES_MAX 65535
+#define RECORD_BYTES 256
 
 /* --- in a parser: the message. Texts are cut at their limits. */
 
@@ -296,18 +297,15 @@ static bool attributes_find(const struct otel *otel, const uint8_t *bytes, size_
 	return unknown;
 }
 
-/* Reads the attributes as "key=value, key=value", in the order of their numbers. A key that is not
+/* Tells the attributes as "key=value, key=value", in the order of their numbers. A key that is not
  * known yet makes the process context be read again, which has to succeed; one that is unknown then
  * is left out. */
-static const char *attributes_read(struct app_reader *reader, struct otel *otel, uint64_t address,
-				   size_t count)
+static const char *attributes_text(struct app_reader *reader, struct otel *otel,
+				   const uint8_t *bytes, size_t count)
 {
-	static uint8_t bytes[ATTRIBUTES_MAX];
 	uint32_t at[OTEL_KEYS_MAX];
 	static struct text text;
 
-	if (!count || !app_read(reader, address, bytes, count))
-		return NULL;
 	if (attributes_find(otel, bytes, count, at) &&
 	    (!otel_read(reader, otel) || otel->checked_ns != reader->now_ns))
 		return NULL;
@@ -327,19 +325,29 @@ static const char *attributes_read(struct app_reader *reader, struct otel *otel,
 static void record_read(struct app_reader *reader, struct otel *otel, uint64_t needs,
 			uint64_t pointer, struct sample_app *facts)
 {
+	static struct {
+		struct record head;
+		uint8_t attributes[ATTRIBUTES_MAX];
+	} record;
+	const size_t head = sizeof(record.head);
 	uint64_t variable = tls_address(reader, &otel->place, pointer), address;
-	struct record record;
+	size_t got, whole;
 
-	if (!variable || !app_read(reader, variable, &address, sizeof(address)) || !address ||
-	    !app_read(reader, address, &record, sizeof(record)) || record.valid != 1)
+	if (!variable || !app_read(reader, variable, &address, sizeof(address)))
+		return;
+	/* most are of no more than that: the writers' limit is 640 */
+	got = app_read_some(reader, address, &record, needs & NEED_CONTEXT ? RECORD_BYTES : head);
+	if (got < head || record.head.valid != 1)
 		return;
 	if (needs & NEED_TRACE) {
-		facts->trace = hex_text(record.trace, sizeof(record.trace));
-		facts->span = hex_text(record.span, sizeof(record.span));
+		facts->trace = hex_text(record.head.trace, sizeof(record.head.trace));
+		facts->span = hex_text(record.head.span, sizeof(record.head.span));
 	}
-	if (needs & NEED_CONTEXT)
+	whole = head + record.head.bytes;
+	if (needs & NEED_CONTEXT && record.head.bytes &&
+	    (got >= whole || app_read(reader, address + got, (char *)&record + got, whole - got)))
 		facts->context =
-			attributes_read(reader, otel, address + sizeof(record), record.bytes);
+			attributes_text(reader, otel, record.attributes, record.head.bytes);
 }
 
 bool otel_due(const struct otel *otel, int64_t now_ns)

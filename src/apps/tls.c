@@ -7,6 +7,7 @@
 #define NUMBERS_MAX 65536
 #define LISTS_MAX 64
 #define LIST_ROWS_MAX 1024
+#define ROWS_AHEAD 16	    /* of a vector, which are read at once */
 #define NOT_MADE UINT64_MAX /* TLS_DTV_UNALLOCATED of glibc */
 
 /* Address of the vector's address, from the thread pointer. */
@@ -173,7 +174,8 @@ void tls_place_find(struct app_reader *reader, const struct elf_variable *variab
 uint64_t tls_address(struct app_reader *reader, const struct tls_place *place, uint64_t pointer)
 {
 	/* before the first row are the number of rows; in the first row, its generation */
-	uint64_t vector, begin[3], block;
+	uint64_t vector, begin[3 + 2 * ROWS_AHEAD], block;
+	size_t got;
 
 	if (!place->found || !pointer)
 		return 0;
@@ -187,11 +189,14 @@ uint64_t tls_address(struct app_reader *reader, const struct tls_place *place, u
 		    place->module > begin[0] ||
 		    !app_read(reader, vector + 8 * place->module, &block, sizeof(block)))
 			return 0;
-	} else if (!app_read(reader, vector - 16, begin, sizeof(begin)) ||
-		   place->module > begin[0] || begin[2] < place->generation ||
-		   !app_read(reader, vector + 16 * place->module, &block, sizeof(block)) ||
-		   block == NOT_MADE) {
-		return 0;
+		return block ? block + (uint64_t)place->offset : 0;
 	}
-	return block ? block + (uint64_t)place->offset : 0;
+	got = app_read_some(reader, vector - 16, begin, sizeof(begin)) / sizeof(begin[0]);
+	if (got < 3 || place->module > begin[0] || begin[2] < place->generation)
+		return 0;
+	if (2 + 2 * place->module < got)
+		block = begin[2 + 2 * place->module];
+	else if (!app_read(reader, vector + 16 * place->module, &block, sizeof(block)))
+		return 0;
+	return block && block != NOT_MADE ? block + (uint64_t)place->offset : 0;
 }

@@ -138,7 +138,7 @@ bool variable_lacks(size_t number, const struct variable_seen *seen, struct text
 
 	if (seen->found)
 		return false;
-	text_add_format(words, "%s: ", variable->name);
+	text_add_format(words, "variable of --context, %s: ", variable->name);
 	if (!seen->has_module)
 		text_add_format(words, "no process that was sampled has mapped a file '%s'",
 				variable->module);

@@ -33,7 +33,8 @@ bool variables_find(struct app_reader *reader, const struct app_modules *modules
 /* Reads them for the thread with that pointer; those that can't be read stay absent. */
 void variables_fill(struct app_reader *reader, const struct variable_place *places,
 		    uint64_t pointer, struct sample_app *facts);
-/* Adds what the variable lacks, "request_id: no process has a file libx.so". False: nothing. */
+/* Adds what the variable lacks, "variable of --context, request: no process that was sampled has
+ * mapped a file 'libx.so'". False: nothing. */
 bool variable_lacks(size_t number, const struct variable_seen *seen, struct text *words);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/task_query.h"
+#include "base/clock.h"
 #include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
 #include "kernel/host.h"
@@ -18,6 +19,7 @@
 #define OWNER_FLAGS 7 /* flags in the owner's word, also of a mutex (kernel/locking/mutex.h) */
 
 #define UPID_BYTES 16	  /* struct upid { int nr; struct pid_namespace *ns; }, from 4.15 on */
+#define LAST_NS 100000	  /* time for which the last answer has a thread's pointer */
 #define RETURNS (1 << 30) /* in place of a descriptor: the uretprobes that are pending */
 #define RETURNS_MAX 16
 #define NODE_SLOTS 64 /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
@@ -57,7 +59,9 @@ static struct {
 	pthread_mutex_t mutex;
 	int program;
 	bool exec_is_mutex, knows_files, knows_returns, knows_pointer;
-	struct answer *answer; /* mapped */
+	struct answer *answer;	   /* mapped */
+	int64_t last_tid, last_ns; /* of the last answer; 0: there is none */
+	uint64_t last_pointer;
 } locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
 
 /* Adds the offset of a member to *offset. */
@@ -348,6 +352,9 @@ static bool answer_get(int64_t tid, int fd, struct answer *answer)
 	*answer = (struct answer){0};
 	if (!bpf_call_run(locks.program, (uint64_t)tid | set))
 		*answer = *locks.answer;
+	locks.last_tid = answer->pid ? tid : 0;
+	locks.last_pointer = answer->thread_pointer;
+	locks.last_ns = clock_monotonic_ns();
 	pthread_mutex_unlock(&locks.mutex);
 	return answer->pid;
 }
@@ -397,8 +404,18 @@ bool task_query_queue(int64_t tid, int64_t *cpu, int64_t *policy)
 bool task_query_thread_pointer(int64_t tid, uint64_t *pointer)
 {
 	struct answer answer;
+	bool known;
 
-	if (!locks.knows_pointer || !answer_get(tid, -1, &answer))
+	if (!locks.knows_pointer)
+		return false;
+	/* who reads a thread's memory has asked just now whether that is locked */
+	pthread_mutex_lock(&locks.mutex);
+	known = locks.last_tid == tid && clock_monotonic_ns() - locks.last_ns < LAST_NS;
+	*pointer = locks.last_pointer;
+	pthread_mutex_unlock(&locks.mutex);
+	if (known)
+		return true;
+	if (!answer_get(tid, -1, &answer))
 		return false;
 	*pointer = answer.thread_pointer;
 	return true;
