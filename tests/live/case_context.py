@@ -104,7 +104,7 @@ def context_changes(ctx):
         raise Skip("the programs are not built")
     process, kinds = made
     tool = ctx.stream("-a", "-F", 50, "-p", process.pid, columns=COLUMNS)
-    tool.wait_scans(int(400 * SLOW))
+    tool.wait_scans(int(800 * SLOW))
     find, seen = Findings(), collections.Counter()
     compare(find, tool.interrupt(), kinds, seen, " ".join(way))
     find.close()
