@@ -647,7 +647,7 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	/* what is lost was found when the recording was opened, or later */
 	if (run->config->replay)
 		run->before.missed_count = 0;
-	if (run->before.remarks)
+	if (run->before.remarks && !keeper_progress()->began_ns) /* else a worker before has told */
 		run->report.tell(run->before.remarks);
 	if (!run->renderer->has_footer)
 		run_report_absent(run);
