@@ -670,11 +670,30 @@ static void busy_add(struct text *line, const struct interval *interval,
 	text_add_string(line, " busy");
 }
 
+/* Says that nothing else was found, but not what costs little: /proc does not show all of it, nor
+ * how long waits have lasted. */
+static void rest_of_proc_add(struct text *line, const struct interval *interval,
+			     const struct findings *findings)
+{
+	text_add_format(line, "Nothing%s stands out in what /proc shows to this user",
+			findings->count ? " else" : "");
+	if (findings->count)
+		return;
+	text_add_string(line, ": ");
+	busy_add(line, interval, findings);
+}
+
 static void rest_add(struct text *out, const struct interval *interval,
 		     const struct findings *findings)
 {
 	struct text line = {0};
 
+	if (interval->status && interval->status->of_proc) {
+		rest_of_proc_add(&line, interval, findings);
+		text_add_char(&line, '.');
+		interval_add_line(out, interval, &line);
+		return;
+	}
 	text_add_string(&line,
 			findings->count ? "Nothing else stands out:" : "Nothing stands out:");
 	if (!findings->count) {

@@ -183,6 +183,10 @@ def proc_outputs(ctx):
     for options in (["--html", folder + "/page"], ["-o", folder + "/recording"], ["--metrics", folder + "/metrics"]):
         proc.plain(*options, "-d", 2.5).finish_plain(0)
     check(os.path.getsize(folder + "/page") > 1000, "no page")
+    for tool in (proc.plain("--findings", "-d", 1), ctx.plain("--replay", folder + "/recording", "--findings")):
+        tool.finish_plain(0)
+        said = tool.out.decode()
+        check("stands out in what /proc shows to this user" in said, "what /proc does not show is judged: %s", said)
     replayed = ctx.plain("--replay", folder + "/recording", "-g", "comm,state")
     replayed.finish_plain(0)
     check(b"RQ" in replayed.out, "nothing is recorded: %s", replayed.out.decode())
