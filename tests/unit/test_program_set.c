@@ -6,6 +6,7 @@
 #include "kernel/bpf_call.h"
 #include "kernel/program_cache.h"
 #include "kernel/program_set.h"
+#include "kernel/program_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -242,6 +243,53 @@ static void absurd_sizes_are_refused(void **state)
 	for (; bytes.length > 24; bytes.length--)
 		assert_int_equal(bytes.length == whole ? 0 : -EINVAL, body_refused(&bytes));
 	text_done(&bytes);
+}
+
+/* Returns the unit of the row of the map that a declaration names; -1: there is no such row. */
+static int unit_of(const char *declaration)
+{
+	for (size_t i = 0; i < KERNEL_MAP_COUNT; i++) {
+		const char *name = kernel_map_rows[i].name, *at = strstr(declaration, name);
+
+		if (at && strchr(", )", at[strlen(name)]))
+			return (int)kernel_map_rows[i].unit;
+	}
+	return -1;
+}
+
+/* Counts the declarations of a text that begin with a word, and checks the unit of each map whose
+ * size is not the same on every host. */
+static int units_check(const char *text, const char *word)
+{
+	int count = 0;
+
+	for (const char *at = text; (at = strstr(at, word)); at++) {
+		char *declaration = strndup(at, strcspn(at, ";"));
+		int unit = strstr(declaration, "THREADS_MAX") ? ENTRIES_PER_THREAD
+			   : strstr(declaration, "CPUS_MAX")  ? ENTRIES_PER_CPU
+			   : strstr(word, "PERF_OUTPUT")      ? ENTRIES_PER_CPU
+							      : ENTRIES_FIXED;
+
+		if (unit_of(declaration) != unit && (unit || unit_of(declaration) > 0))
+			fail_msg("kernel_map_rows has another unit: %s", declaration);
+		count++;
+		free(declaration);
+	}
+	return count;
+}
+
+/* A map that is too small on a host with more CPUs would only show there. */
+static void units_are_those_of_the_text(void **state)
+{
+	int count = 0;
+
+	for (const struct embedded_file *file = embedded_files; file->name; file++) {
+		count += units_check(file->text, "\nBPF_TABLE(");
+		count += units_check(file->text, "\nBPF_F_TABLE(");
+		count += units_check(file->text, "\nBPF_QUEUESTACK(");
+		count += units_check(file->text, "\nBPF_PERF_OUTPUT(");
+	}
+	assert_true(count >= KERNEL_MAP_COUNT);
 }
 
 /* --- the directory; the tests need root, as the cache does */
@@ -513,6 +561,7 @@ int main(void)
 		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(absurd_sizes_are_refused),
+		cmocka_unit_test(units_are_those_of_the_text),
 		cmocka_unit_test(sets_are_cached),
 		cmocka_unit_test(others_are_not_trusted),
 		cmocka_unit_test(damaged_files_are_no_files),
