@@ -207,6 +207,12 @@ void bcc_library_keep_order(const struct bcc_library *bcc)
 	kept = true;
 }
 
+/* The compiler is no file of its own: the program's build id is also that of its compiler. */
+void bcc_library_path(char *path)
+{
+	path[0] = '\0';
+}
+
 void bcc_library_find(char *file, size_t size)
 {
 	snprintf(file, size, "%s, in this program", LIBBCC_VERSION);
