@@ -52,7 +52,7 @@ def cached_programs(ctx):
         answers.append({tuple(row.values()) for tid in (futex.tid, sleeper.tid) for row in rows_of(rows, tid)})
         check(len(answers[-1]) >= 2, "%s: %s", said, rows[:4])
     check(answers[0] == answers[1] == answers[2], "answers differ: %s", answers)
-    tool = cache.start(*options, "--no-cache", preexec_fn=small)
+    tool = cache.start(*options, "--source", "bpf", "--no-cache", preexec_fn=small)
     check(tool.wait(START_S + STOP_S) == UNREADY and "memory is short" in tool.err, "a compiler fits the limit: %s", tool.err)
     one = cache.files()
     cache.rows(NOW, *options, "-g", "tid,waker_comm")
