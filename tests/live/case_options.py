@@ -255,6 +255,14 @@ def expect_programs(runs, pid, directory):
     check("BPF programs from '%s'" % programs in text, "--programs: %s", text)
 
 
+def expect_sources(runs, pid):
+    """A column of a variable of the sleeper's program, the name of its first workload; and its call, from /proc."""
+    text = runs.live("-d", 1, "-a", "-p", pid, "--context", "first = var workload:call_workloads->0:str", "--query-text", "on", "-g", "pid,first")
+    check(re.search(r"^ +\d.* %s +[a-z]+$" % pid, text, re.M), "--context: %s", text)
+    tool = runs.run("-d", 1, "-a", "-p", pid, "--source", "proc", "-g", "pid,syscall")
+    check("(--source proc)" in tool.err and re.search(r"^ +\d.* %s +\w*nanosleep$" % pid, tool.out.decode(), re.M), "--source: %s", tool.out)
+
+
 def expect_shared(runs, pid):
     """One tsnap shares its probes, and another one samples with them."""
     share = Share(runs.ctx, listed=False)
@@ -287,6 +295,7 @@ def every_option(ctx):
     expect_stacks(runs, sleeper["pid"], directory)
     expect_servers(runs)
     expect_chains(runs)
+    expect_sources(runs, sleeper["pid"])
     expect_recorded(runs, sleeper["pid"], directory)
     expect_programs(runs, sleeper["pid"], directory)
     expect_shared(runs, sleeper["pid"])
