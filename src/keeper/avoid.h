@@ -41,8 +41,8 @@ bool avoid_files(const char *directory, const char *why);
 /* True if the process or thread, or the file, must not be looked at. Any thread may ask for a
  * process. An answer holds for about as long as a scan takes. */
 bool avoids_process(int64_t id);
-/* The same for a look at the file of that name in /proc/PID or /proc/PID/task/TID. The kernel is not
- * asked for files that wait for no lock: comm and wchan (fs/proc, Linux 4.9 to 6.18). */
+/* The same for a look at the file of that name in /proc/PID or /proc/PID/task/TID. The kernel is
+ * not asked for files that wait for no lock: comm and wchan (fs/proc, Linux 4.9 to 6.18). */
 bool avoids_process_file(int64_t id, const char *name);
 /* The same for a look that waits for the lock of the memory map, asked right before it: the process
  * may have taken that lock a moment ago. */

@@ -125,8 +125,8 @@ struct shown {
 	struct shown_source source;
 	struct band band;
 	struct band_step states; /* the window's threads by state, whatever the filter is */
-	bool grouped;	 /* the groups are those of list */
-	uint64_t answer; /* number of the last shown_fill() */
+	bool grouped;		 /* the groups are those of list */
+	uint64_t answer;	 /* number of the last shown_fill() */
 	struct peek peek;
 	struct tree tree;
 	uint64_t tree_answer; /* number of the answer that tree was made from */
@@ -135,8 +135,8 @@ struct shown {
 	struct finding_lines findings;
 };
 
-/* Adds a scan of the window to its tally, and the silence before it, unless it is the first: silence
- * before the window is not counted in it. */
+/* Adds a scan of the window to its tally, and the silence before it, unless it is the first:
+ * silence before the window is not counted in it. */
 void tally_add_history_scan(struct tally *tally, const struct history_scan *scan);
 
 /* Takes a snapshot of the history and answers the question. band_steps: number of steps of the
