@@ -12,13 +12,11 @@
 
 /* Address of the vector's address, from the thread pointer. */
 #if defined(__aarch64__)
-#define GLIBC_VECTOR 0
-#define MUSL_VECTOR (-8)
+#define VECTOR(musl) ((musl) ? -8 : 0)
 /* blocks at a distance are above the thread pointer; programs are linked at higher addresses */
 #define IS_DISTANCE(argument) ((argument) < 0x400000)
 #else
-#define GLIBC_VECTOR 8
-#define MUSL_VECTOR 8
+#define VECTOR(musl) 8
 #define IS_DISTANCE(argument) ((int64_t)(argument) < 0) /* they are below it */
 #endif
 
@@ -181,8 +179,7 @@ uint64_t tls_address(struct app_reader *reader, const struct tls_place *place, u
 		return 0;
 	if (!place->module)
 		return pointer + (uint64_t)place->offset;
-	if (!app_read(reader, pointer + (uint64_t)(place->musl ? MUSL_VECTOR : GLIBC_VECTOR),
-		      &vector, sizeof(vector)))
+	if (!app_read(reader, pointer + (uint64_t)VECTOR(place->musl), &vector, sizeof(vector)))
 		return 0;
 	if (place->musl) {
 		if (!app_read(reader, vector, begin, sizeof(begin[0])) ||

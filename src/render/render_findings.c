@@ -663,7 +663,8 @@ static void busy_add(struct text *line, const struct interval *interval,
 		     const struct findings *findings)
 {
 	const struct source_status *status = interval->status;
-	if (status->cpus == ABSENT || !findings->elapsed_us)
+
+	if (!status || status->cpus == ABSENT || !findings->elapsed_us)
 		return;
 	text_add_format(line, "%lld CPU%s ", (long long)status->cpus, status->cpus == 1 ? "" : "s");
 	add_busy(line, findings);

@@ -68,7 +68,7 @@ static void chain_read(struct finding_case *of)
 	if (edge_kinds[of->end].traits & ENDS_CHAIN)
 		of->thing = last + 1 + strlen(edge_kinds[of->end].name) + strlen("> ");
 	/* which of a device and those below it is slow the chain does not tell */
-	if (of->end == EDGE_IO)
+	if (of->end == EDGE_IO && of->thing)
 		of->thing = name_transient(of->thing, strcspn(of->thing, " "));
 }
 
@@ -314,9 +314,7 @@ uint64_t key_lock(const struct finding_case *of)
 /* The control group whose thread has the CPU, where it is not that of the thread that waits. */
 const char *thing_neighbour(const struct finding_case *of)
 {
-	const char *own = of->sample->cgroup.path, *theirs = of->sample->blocker.oncpu_cgroup;
-
-	return !of->rooted && own && theirs && strcmp(own, theirs) != 0 ? theirs : NULL;
+	return of->rooted ? NULL : of->sample->blocker.neighbour;
 }
 
 /* What a thread in D waits for: its own words, or the call and its file. */

@@ -172,27 +172,14 @@ static bool holds_cpus(const struct finding *finding, const struct findings *fin
 	       ratio(rq_us, 10, findings->on_us + findings->rq_us) >= 1;
 }
 
-/* Time of the name in the party. */
-static int64_t party_us(const struct finding *finding, enum finding_party party, const char *name)
-{
-	const struct finding_name *rows = finding->parties[party].rows;
-
-	for (size_t i = 0; i < finding->parties[party].count; i++)
-		if (is_text(rows[i].name, name))
-			return rows[i].weight_us;
-	return 0;
-}
-
-/* One group has the CPUs most of the time, and hardly waits for them. */
+/* One other group has the CPUs most of the time: its own threads hardly wait. */
 static bool holds_neighbour(const struct finding *finding, const struct findings *findings)
 {
 	const struct finding_name *group = finding_first(finding, PARTY_THINGS);
-	int64_t own_us = finding->weight_us - finding->symptom_us;
 
 	return group && holds_cpus(finding, findings) &&
-	       ratio(group->weight_us, 100, own_us) >= NEIGHBOUR_PERCENT &&
-	       ratio(party_us(finding, PARTY_GROUPS, group->name), 100, own_us) <=
-		       100 - NEIGHBOUR_PERCENT;
+	       ratio(group->weight_us, 100, finding->weight_us - finding->symptom_us) >=
+		       NEIGHBOUR_PERCENT;
 }
 
 /* The time that the culprit was on a CPU, in percent; ABSENT: it was not among the samples. */
@@ -414,7 +401,7 @@ const struct finding_row finding_rows[] = {
 	/* groups that wait for each other */
 	{"neighbour", "threads wait for CPUs that another control group has", "CPUs", false, false, takes_cpus, key_one, thing_neighbour, holds_neighbour, NULL,
 	 "{waiters} {wait} for a CPU behind another control group: {thing}|{runners}|; {longest} at most|{symptoms}",
-	 "-g comm,cgroup,state,oncpu_cgroup,oncpu_comm"},
+	 "-g comm,cgroup,neighbour,oncpu_comm"},
 	/* a queue that is short beside the work that is done */
 	{"cpus", "threads wait for a CPU", "CPUs", false, false, takes_cpus, key_one, NULL, holds_cpus, NULL,
 	 "{waiters} {wait} for a CPU|{runners}|; {longest} at most|{symptoms}",

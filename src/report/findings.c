@@ -38,15 +38,14 @@ struct finding_holder {
 };
 
 /* Groups are made of the columns of the set `findings`, and of these: the age of the thread's
- * request to a device, by steps, and control groups, which a recording need not have. */
+ * request to a device, by steps, and who has the CPU, which a recording need not have. */
 #define MORE(name, kind, need, member)                                                 \
 	{                                                                              \
 		name, "", "", kind, ROLE_KEY, need, 0, offsetof(struct sample, member) \
 	}
 static const struct column more_columns[] = {
 	MORE("io_age", KIND_NUMBER, NEED_BLOCK, io.bytes),
-	MORE("cgroup", KIND_TEXT, NEED_CGROUP, cgroup.path),
-	MORE("oncpu_cgroup", KIND_TEXT, NEED_BLOCKER | NEED_CGROUP, blocker.oncpu_cgroup),
+	MORE("neighbour", KIND_TEXT, NEED_NEIGHBOUR, blocker.neighbour),
 };
 
 void findings_init(struct findings *findings, struct exact_times *times)
@@ -254,10 +253,6 @@ static void parties_add(struct findings *findings, struct finding *finding,
 	if (of->rooted && !finding->row->of_roots) {
 		finding->symptom_us = sum(finding->symptom_us, of->weight_us);
 		return;
-	}
-	if (finding->row->takes == takes_cpus && sample->cgroup.path) {
-		named.name = sample->cgroup.path;
-		party_add(findings, finding, PARTY_GROUPS, named, named.name);
 	}
 	if (waits_on_traits(sample->wait.on) & WAITS_FOR_ACCEPTANCE)
 		finding->unaccepted_us = sum(finding->unaccepted_us, of->weight_us);

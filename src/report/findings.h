@@ -37,7 +37,6 @@ enum finding_party {
 	PARTY_THINGS,	/* locks, devices, calls */
 	PARTY_CALLS,	/* in which the culprits are */
 	PARTY_AWAITED,	/* what they wait for themselves; in RQ: who has the CPU */
-	PARTY_GROUPS,	/* control groups of those who wait for a CPU */
 	PARTY_COUNT
 };
 

@@ -236,6 +236,9 @@ static struct column columns[] = {
 	 ROLE_KEY, NEED_BLOCKER, 15, AT(blocker.oncpu_comm)},
 	{"oncpu_cgroup", "ONCPU_CGROUP", "path of that thread's control group", KIND_TEXT, ROLE_KEY,
 	 NEED_BLOCKER | NEED_CGROUP, 20, AT(blocker.oncpu_cgroup)},
+	{"neighbour", "NEIGHBOUR",
+	 "the same, if it is another one than that of the thread which waits for the CPU",
+	 KIND_TEXT, ROLE_KEY, NEED_NEIGHBOUR, 20, AT(blocker.neighbour)},
 	{"chain", "CHAIN",
 	 "names of the threads from this one to the last that is waited for, and what is between "
 	 "them; ends with DEADLOCK where they wait for each other",

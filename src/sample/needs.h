@@ -56,6 +56,7 @@
 #define NEED_RUNQ_WHY SAMPLE_NEED(41)	    /* runq_why */
 #define NEED_UFILES SAMPLE_NEED(42)	    /* ufiles */
 #define NEED_PARENT_COMM SAMPLE_NEED(48)    /* parent_comm */
+#define NEED_NEIGHBOUR SAMPLE_NEED(50)	    /* neighbour */
 #define NEED_SERVICE SAMPLE_NEED(43)	    /* service, service_instance */
 #define NEED_TRACE SAMPLE_NEED(44)	    /* trace_id, span_id */
 #define NEED_CONTEXT SAMPLE_NEED(45)	    /* context */
@@ -214,6 +215,8 @@ enum need_probe {
 	    "/proc/TID/stack, or a perf sample") \
 	ROW(NEED_BLOCKER, NEED_COMM | NEED_WAITS, FROM_CHAINS, 0, 0, COST_EVENT, "blocker", \
 	    "waits; locks and threads of other ends, read anew for each scan; block and wakeup, where the host has them") \
+	ROW(NEED_NEIGHBOUR, NEED_BLOCKER, FROM_CHAINS, 0, 0, COST_SAMPLED, "neighbour", \
+	    "control groups of threads in RQ, and of those on their CPUs") \
 	ROW(NEED_CHAIN, NEED_BLOCKER | NEED_WAIT_CLASS, FROM_CHAINS, 0, 0, COST_SAMPLED, "chain", \
 	    "blocker, of each thread that a chain leads to") \
 	ROW(NEED_PATH, NEED_COMM | NEED_WAIT_CLASS, FROM_WAKEUPS, 0, KEEPS_WAKES, COST_EVENT, "path", \

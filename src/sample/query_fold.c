@@ -53,9 +53,7 @@ static void value_add(struct text *to)
 static const char *string_skip(const char *at, char quote, bool escapes)
 {
 	for (at++; *at; at++) {
-		if (escapes && *at == '\\' && at[1])
-			at++;
-		else if (*at == quote && at[1] == quote)
+		if ((escapes && *at == '\\' && at[1]) || (*at == quote && at[1] == quote))
 			at++;
 		else if (*at == quote)
 			return at + 1;

@@ -168,7 +168,7 @@ struct sample_io {
 /* the thread that it waits for */
 struct sample_blocker {
 	int64_t tid, pid;
-	const char *kind, *sure, *oncpu_comm, *oncpu_cgroup;
+	const char *kind, *sure, *oncpu_comm, *oncpu_cgroup, *neighbour;
 };
 
 /* what a thread does at the end of a chain */

@@ -228,6 +228,7 @@ void chain_fill(struct chain_nodes *nodes, size_t from, uint64_t needs, struct s
 	if (edge->oncpu) {
 		sample->blocker.oncpu_comm = name_transient_string(edge->oncpu);
 		sample->blocker.oncpu_cgroup = edge->group;
+		sample->blocker.neighbour = edge->neighbour;
 	}
 	if (!(needs & NEED_CHAIN))
 		return;

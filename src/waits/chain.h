@@ -42,9 +42,10 @@ struct edge {
 			    * none */
 	const char *oncpu; /* name of the thread on the CPU that is waited for; NULL: it is none */
 	const char *group; /* its control group; NULL: not known */
-	bool to_end;	   /* the blocker has the other end of what is waited on */
-	int64_t inode;	   /* inode of that end; ABSENT: not known */
-	bool timed;	   /* the wait ends by itself at a time */
+	const char *neighbour; /* the same, if the waiter is in another one; NULL: not known */
+	bool to_end;	       /* the blocker has the other end of what is waited on */
+	int64_t inode;	       /* inode of that end; ABSENT: not known */
+	bool timed;	       /* the wait ends by itself at a time */
 	bool firm; /* it stays so while its thread and the blocker sleep; or there will be none */
 };
 

@@ -73,7 +73,7 @@ def compiled_once(ctx):
 def cells(ctx):
     """A run with each kind of probe is right, or refused in one line; the outcomes go to the file $TSNAP_TEST_CELLS."""
     workloads = ctx.workloads([("sleep", {"call": "pipe_read"}), ("vfork", {}), ("sleep", {"call": "futex"})])
-    typed = compiled_once(ctx)
+    typed = compiled_once(ctx.but(tsnap_args=ctx.options.tsnap_args + " --source bpf"))
     told = [(probes, cell(typed, workloads, facts)) for probes, facts in PROBES]
     if "TSNAP_TEST_CELLS" in os.environ:
         with open(os.environ["TSNAP_TEST_CELLS"], "a") as file:

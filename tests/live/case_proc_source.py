@@ -7,6 +7,7 @@ import bpf
 import case_state
 import truth
 from case_namespaces import refuse
+from case_scan_time import group_made
 from case_trouble import as_nobody
 from harness import START_S, STOP_S, Findings, Skip, case, check, number, rows_of
 
@@ -14,6 +15,15 @@ SECONDS = 6
 ERROR = 0.15  # of 120 samples: three standard deviations of a fair coin
 COLUMNS = "comm,state,syscall,filename,waits_on,wchan,why,cgroup,user,cmdline,waker_tid,syscall_us,io_dev,dwait_us,cpu_us,runq_us"
 UNKNOWN = ("waker_tid", "syscall_us", "io_dev", "dwait_us")
+
+
+def slow_writes(ctx):
+    """What a process enters a group by that may write 20 times a second to the disk of /var/tmp: its waits are longer than a walk."""
+    device = os.stat("/var/tmp").st_dev
+    if not os.path.exists("/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device"):
+        return None
+    return group_made(ctx, "/sys/fs/cgroup/blkio/tsnap-proc-%d" % os.getpid(),
+                      blkio__throttle__write_iops_device="%d:%d 20" % (os.major(device), os.minor(device)))
 
 
 def of_proc(ctx):
@@ -44,7 +54,7 @@ def both_sources(ctx):
     has; what /proc does not know is empty."""
     proc, find = of_proc(ctx), Findings()
     still = ctx.workloads([("vfork", {}), ("stopped", {}), ("sleep", {"call": "pipe_read"}), ("sleep", {"call": "nanosleep"}), ("mutex", {})])
-    moving = ctx.workloads([("spin2", {}), ("fsync", {"dir": "/var/tmp"})])
+    moving = ctx.workloads([("spin2", {})]) + ctx.workloads([("fsync", {"dir": "/var/tmp"})], popen={"preexec_fn": slow_writes(ctx)})
     tids = [workload.tid for workload in still + moving] + [moving[0].number("tid2")]
     pids = ",".join(workload["pid"] for workload in still + moving)
     tools = [each.stream("-a", "-F", 20, "-p", pids, columns=COLUMNS) for each in (ctx, proc)]
@@ -84,9 +94,9 @@ def proc_shows_calls(ctx):
 
 @case
 def proc_shows_fsync(ctx):
-    """A loop of write and fsync is in D for the time that it has no CPU, in no call but fsync, with the right file. Its waits are so short
-    that the call, or the file, may be looked for too late: then it is not shown."""
-    workload = ctx.workload("fsync", dir="/var/tmp")
+    """A loop of write and fsync, at a disk that takes 50 ms, is in D for the time that it has no CPU, in no call but fsync, with the right
+    file. One that is looked for too late is not shown."""
+    workload = ctx.workloads([("fsync", {"dir": "/var/tmp"})], popen={"preexec_fn": slow_writes(ctx)})[0]
     tool = of_proc(ctx).stream("-a", "-p", workload["pid"], columns="state,syscall,fd,filename")
     before, begun = truth.schedstat(workload.tid), time.time()
     tool.wait_scans(80)

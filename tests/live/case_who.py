@@ -114,12 +114,12 @@ def moved_to_another_group(ctx):
     moved = []
     for group in groups:
         group.take(workload.tgid)
-        moved.append((time.time(), "/" + os.path.basename(group.path)))
+        begin = time.time()
         time.sleep(2)
-    moved.append((time.time(), None))
+        moved.append((begin, time.time(), "/" + os.path.basename(group.path)))
     tool.signal(signal.SIGINT)
     rows = rows_of(tool.finish(), workload.tid)
-    for (begin, path), (end, _) in zip(moved, moved[1:]):
+    for begin, end, path in moved:
         shown = {row["cgroup"] for row in rows if begin + 1 < timestamp_s(row["timestamp"]) < end}
         check(shown == {path}, "moved to %s, shown in %s", path, shown)
 

@@ -42,7 +42,7 @@ static void of_the_program(void **state)
 	dl_iterate_phdr(distance_take, &distance);
 	elf_variable_find(&elf, "variable_of_test", false, &variable);
 	assert_true(variable.found && !variable.thread_local_storage);
-	assert_int_equal(variable.bytes, 4);
+	assert_true(variable.bytes >= 4); /* a sanitizer makes it longer */
 	assert_ptr_equal((void *)(variable.address + distance), &variable_of_test);
 	elf_variable_find(&elf, "variable_of_thread", false, &variable);
 	assert_true(variable.found && variable.thread_local_storage);

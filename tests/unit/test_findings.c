@@ -25,7 +25,7 @@ struct seen {
 	const char *kind, *sure, *root, *root_state, *root_why, *root_waits_on, *chain;
 	int64_t depth, root_tid, before_us; /* before_us: it waited before it fell asleep */
 	const char *file, *root_syscall;
-	const char *cgroup, *oncpu_cgroup;
+	const char *neighbour;
 };
 
 #define OF_ITSELF (-1) /* depth of a thread that waits for itself */
@@ -47,8 +47,7 @@ static struct sample sample_of(const struct seen *seen)
 	sample.wait.why = name_transient_string(seen->why);
 	sample.wait.on = sample.wait.onsum = name_transient_string(seen->waits_on);
 	sample.io.dev = name_transient_string(seen->device);
-	sample.cgroup.path = name_transient_string(seen->cgroup);
-	sample.blocker.oncpu_cgroup = name_transient_string(seen->oncpu_cgroup);
+	sample.blocker.neighbour = name_transient_string(seen->neighbour);
 	sample.io.us = seen->io_us ? seen->io_us : ABSENT;
 	if (seen->kind)
 		sample.blocker.kind = name_transient_string(seen->kind);
@@ -235,13 +234,13 @@ static const struct {
 
 	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}},
 	{NULL, NULL, {FULL, {30, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin"}}}, /* patient */
-	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin",
-		.cgroup = "/a", .oncpu_cgroup = "/a"}}}, /* its own group has the CPUs */
 	{"neighbour", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin",
-		.cgroup = "/a", .oncpu_cgroup = "/b"}}},
+		.neighbour = "/b"}}},
 	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin",
-		.cgroup = "/a", .oncpu_cgroup = "/b"}, {11, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely",
-		.chain = "a cpu> spin", .cgroup = "/b", .oncpu_cgroup = "/a"}}}, /* each waits for the other */
+		.neighbour = "/b"}, {11, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin",
+		.neighbour = "/a"}}}, /* each waits for the other */
+	{"cpus", "certain", {FULL, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely", .chain = "a cpu> spin",
+		.neighbour = "/b"}, {11, SCANS, 9000, "RQ", .comm = "b", .kind = "cpu", .sure = "likely", .chain = "b cpu> spin"}}},
 	{"uneven_cpus", "likely", {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 50000, "RQ", .comm = "a", .kind = "cpu",
 		.sure = "likely", .chain = "a cpu> spin"}}}, /* another CPU is idle */
 	{NULL, NULL, {{1, SCANS, 1000, "ON", .comm = "spin"}, {10, SCANS, 9000, "RQ", .comm = "a", .kind = "cpu", .sure = "likely",

@@ -172,7 +172,11 @@ static void cpu_edge(struct live_context *context, struct live_host *host,
 	edge->tid = on->tid;
 	edge->pid = on->tgid;
 	edge->thing = edge->oncpu = name_transient(on->comm, sizeof(on->comm));
-	edge->group = context->wants.needs & NEED_CGROUP ? group_of(context, record) : NULL;
+	if (context->wants.needs & (NEED_CGROUP | NEED_NEIGHBOUR))
+		edge->group = group_of(context, record);
+	if (context->wants.needs & NEED_NEIGHBOUR &&
+	    group_of(context, waiter->record) != edge->group)
+		edge->neighbour = edge->group;
 }
 
 /* --- things that threads wait for (waits/wait_object.h) */

@@ -39,8 +39,8 @@ static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 	struct search *search = of;
 	size_t length = name ? strcspn(name, "@") : 0;
 
-	if (search->found || !symbol_is_variable(symbol) || length != strlen(search->name) ||
-	    memcmp(name, search->name, length) != 0)
+	if (!name || search->found || !symbol_is_variable(symbol) ||
+	    length != strlen(search->name) || memcmp(name, search->name, length) != 0)
 		return;
 	search->symbol = *symbol;
 	search->found = true;
