@@ -25,8 +25,8 @@
 #define URI 6
 #define SAPI_WORDS 7
 
-#define EXECUTOR_WORDS 100	    /* of executor_globals that are searched */
-#define PAGE_BYTES 262144 /* ZEND_VM_STACK_PAGE_SIZE: slots of 16 bytes */
+#define EXECUTOR_WORDS 100 /* of executor_globals that are searched */
+#define PAGE_BYTES 262144  /* ZEND_VM_STACK_PAGE_SIZE: slots of 16 bytes */
 #define FRAMES_MAX 32
 
 #define FRAME_FUNCTION 3 /* in words of struct _zend_execute_data */
