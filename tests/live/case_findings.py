@@ -238,26 +238,52 @@ def disk_counts(device):
     return numbers[0] + numbers[4], (numbers[3] + numbers[7]) / 1000
 
 
-@case(alone=True)  # beside busy processes writers wait for a CPU
+DIRECT = """
+import mmap, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+buffer = mmap.mmap(-1, 1 << 20)
+print("ready", flush=True)
+while True:
+    os.preadv(fd, [buffer], 0)
+"""
+
+
+@case(alone=True)  # beside busy processes the readers wait for a CPU
 def findings_of_disk(ctx):
-    """Writers that wait for the disk: the finding says what the kernel counts of it, too: requests a second, and their mean time."""
+    """Readers that wait for the disk: the finding says what the kernel counts of it, too: requests a second, and their mean time."""
     where = next((d for d in ("/var/tmp", os.getcwd()) if os.access(d, os.W_OK)), "/tmp")
-    pids = ",".join(workload["pid"] for workload in ctx.workloads([("fsync", {"dir": where})] * 4))
-    with open("/proc/diskstats") as stats:
-        before = {line.split()[2]: disk_counts(line.split()[2]) for line in stats}
-    begun = time.monotonic()
-    objects = end(begin(ctx, pids))[0]
-    lasted = time.monotonic() - begun
-    told = next((told for told in problems(objects) if told["finding"] in ("disk", "slow_disk", "io_limit") and told["things"]), None)
-    check(told, "no finding of a disk: %s", [told.get("text") for told in problems(objects)])
-    device = told["things"][0]["name"]
-    requests, taken_s = (now - then for now, then in zip(disk_counts(device), before[device]))
-    check(requests > 20, "%d requests to %s", requests, device)
-    print("# %s; %d requests in %.1f s, %.4f s each" % (told["text"], requests, lasted, taken_s / requests))
-    rate = told["requests"] / told["elapsed_us"] * 1e6
-    check(told["requests"] <= requests and rate >= 0.5 * requests / lasted, "%s requests of %d in %.1f s", told["requests"], requests, lasted)
-    check(0.5 <= told["request_us"] / 1e6 / (taken_s / requests) <= 2, "%d us each, not %.4f s", told["request_us"], taken_s / requests)
-    check("requests a second" in told["text"], "%s", told["text"])
+    path, readers = os.path.join(where, "tsnap-test-direct-%d" % os.getpid()), []
+    try:
+        with open(path, "wb") as file:
+            file.write(b"x" * (1 << 20))
+            file.flush()
+            os.fsync(file.fileno())
+        for _ in range(4):
+            readers.append(subprocess.Popen([sys.executable, "-c", DIRECT, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
+        if not all(reader.stdout.readline() for reader in readers):
+            raise Skip("no direct reads in %s" % where)
+        with open("/proc/diskstats") as stats:
+            before = {line.split()[2]: disk_counts(line.split()[2]) for line in stats}
+        begun = time.monotonic()
+        objects = end(begin(ctx, ",".join(str(reader.pid) for reader in readers)))[0]
+        lasted = time.monotonic() - begun
+        told = next((told for told in problems(objects) if told["finding"] in ("disk", "slow_disk") and told["things"]), None)
+        check(told, "no finding of a disk: %s", [told.get("text") for told in problems(objects)])
+        device = told["things"][0]["name"]
+        requests, taken_s = (now - then for now, then in zip(disk_counts(device), before[device]))
+        check(requests > 20, "%d requests to %s", requests, device)
+        print("# %s; %d requests in %.1f s, %.4f s each" % (told["text"], requests, lasted, taken_s / requests))
+        rate = told["requests"] / told["elapsed_us"] * 1e6
+        check(told["requests"] <= requests and rate >= 0.5 * requests / lasted, "%s requests of %d in %.1f s", told["requests"], requests, lasted)
+        check(0.5 <= told["request_us"] / 1e6 / (taken_s / requests) <= 2, "%d us each, not %.4f s", told["request_us"], taken_s / requests)
+        check("requests a second" in told["text"], "%s", told["text"])
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.wait()
+            reader.stdout.close()
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 HUNG, HUNG_S = 12, 10
