@@ -106,7 +106,8 @@ def proc_shows_fsync(ctx):
     check(abs(seen - expected) <= ERROR, "D in %.2f of the samples, %.2f of the time: %s", seen, expected, shares(rows))
     blocked = [row for row in rows if row["state"] == "D"]
     check({"fsync"} <= {row["syscall"] for row in blocked} <= {"fsync", ""}, "%s", {row["syscall"] for row in blocked})
-    check({row["syscall"] for row in rows if row["state"] == "ON"} == {""}, "a call is shown of a thread that runs")
+    # one that gets its CPU while it is read is still in the call that it has slept in
+    check({row["syscall"] for row in rows if row["state"] == "ON"} <= {"", "fsync"}, "another call is shown of a thread that runs")
     for row in blocked:
         if row["syscall"] and row["filename"]:
             check(row["fd"] == workload["fd"] and row["filename"] == workload["file"], "file %s %s", row["fd"], row["filename"])
