@@ -109,10 +109,11 @@ static bool move_as(struct view *view, const struct shown *shown, const struct c
 static void command_key(struct view *view, const struct shown *shown, int32_t key)
 {
 	size_t at = bindings_command(&view->bindings, key);
-	const struct command *command = &commands[at < command_count ? at : 0];
+	const struct command *command;
 
 	if (at >= command_count)
 		return;
+	command = &commands[at];
 	if (command->run == command_find) {
 		view->list.typing = true;
 	} else if (command->of_cell) {
