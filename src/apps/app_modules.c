@@ -14,6 +14,7 @@
 
 #define FILES_MAX 4096
 #define MAPS_BYTES_MAX (16u << 20)
+#define DELETED " (deleted)"
 /* After this time a file is read again: its inode may be another file's by then. */
 #define VARIABLE_OLD_NS (60 * NS_PER_SECOND)
 
@@ -25,6 +26,13 @@ struct known_variable {
 	struct timespec changed; /* of the file */
 	struct file_variable_answer answer;
 };
+
+size_t app_name_length(const char *name)
+{
+	size_t length = strlen(name), end = strlen(DELETED);
+
+	return length > end && !strcmp(name + length - end, DELETED) ? length - end : length;
+}
 
 static void line_take(void *of, char *line)
 {

@@ -38,4 +38,7 @@ bool app_variable_find(struct cache *variables, struct app_reader *reader,
 		       const struct mapping *file, const char *name, bool exported,
 		       struct elf_variable *variable, uint64_t *distance);
 
+/* Length of the name of a mapped file, without what the kernel adds to that of one that is gone. */
+size_t app_name_length(const char *name);
+
 #endif

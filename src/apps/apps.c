@@ -44,8 +44,7 @@
 #define SIBLINGS_MAX 1000
 #define SPAN_BYTES 1024
 #define OPEN_MOST 512 /* processes whose memory stays open */
-#define DELETED " (deleted)"
-#define PAGES 512 /* that processes of a server share */
+#define PAGES 512     /* that processes of a server share */
 #define PAGE_BYTES 4096
 
 /* What processes have in common that were forked by one, without an exec since: where their program
@@ -430,10 +429,8 @@ int app_file_open(struct app_reader *reader, const struct mapping *mapping)
 static const struct app_program *program_of(const char *path)
 {
 	const char *name = strrchr(path, '/');
-	size_t length = name ? strlen(++name) : 0, end = strlen(DELETED);
+	size_t length = name ? app_name_length(++name) : 0;
 
-	if (length > end && !strcmp(name + length - end, DELETED))
-		length -= end;
 	/* php-fpm8.2 */
 	while (length > 1 && strchr("0123456789.", name[length - 1]))
 		length--;

@@ -6,16 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DELETED " (deleted)"
-
 /* True if the file is called so, by its path or the last part of it. */
 static bool file_is(const char *path, const char *module)
 {
 	const char *name = *module == '/' ? path : strrchr(path, '/') + 1;
-	size_t length = strlen(name), end = strlen(DELETED);
+	size_t length = app_name_length(name);
 
-	if (length > end && !strcmp(name + length - end, DELETED))
-		length -= end;
 	return length == strlen(module) && !memcmp(name, module, length);
 }
 
