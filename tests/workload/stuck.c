@@ -193,11 +193,13 @@ static void direct_map(void *fd)
 	(void)mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, *(int *)fd, 0);
 }
 
+/* Naps that last as long as a scan or two: the stack of one that sleeps is read of its memory, and
+ * that of a thread which is never found twice in the same nap is copied while it runs. */
 static void naps(void *of)
 {
 	(void)of;
 	for (;;)
-		sleep_ns(NS_PER_MS);
+		sleep_ns(100 * NS_PER_MS);
 }
 
 /* Locks a memory map for ever: a thread that maps a file whose pages are not cached waits for the
