@@ -7,6 +7,8 @@
 #include "kernel/host.h"
 #include "kernel/kernel_event.h"
 #include "kernel/kernel_lock.h"
+#include "kernel/lock_search.h"
+#include "kernel/task_query.h"
 #include "kernel/own_switch.h"
 #include "kernel/registers.h"
 
@@ -518,6 +520,19 @@ static int try_kernel_locks(char *why)
 	return result ? said(why, result, "bpf(BPF_PROG_TEST_RUN) with a context") : 0;
 }
 
+static int try_lock_search(char *why)
+{
+	struct lock_search *search;
+	int result;
+
+	task_query_begin();
+	result = lock_search_open(&search);
+	if (result)
+		return said(why, result, "loading programs that read lists of waiters");
+	lock_search_close(search);
+	return 0;
+}
+
 static int try_file(const char *path, char *why)
 {
 	if (!access(path, R_OK))
@@ -639,11 +654,16 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 		 "block tracepoints hand over a queue before the request (until 5.10)",
 		 FEATURE_SINCE(4, 17), 0, "not needed: later kernels hand over the request alone",
 		 try_block_queue_argument, NULL},
-	[FEATURE_KERNEL_LOCKS] = {"kernel_locks",
-				  "who holds a mutex, rwsem or semaphore of the kernel (needs btf)",
-				  FEATURE_SINCE(6, 16), NEEDS(BTF),
-				  "a kernel built with CONFIG_DETECT_HUNG_TASK_BLOCKER",
-				  try_kernel_locks, "holders of kernel locks"},
+	[FEATURE_KERNEL_LOCKS] =
+		{"kernel_locks",
+		 "which lock of the kernel a thread waits for, as its task says (needs btf)",
+		 FEATURE_SINCE(6, 16), NEEDS(BTF), "not needed: the lock is searched (lock_search)",
+		 try_kernel_locks, NULL},
+	[FEATURE_LOCK_SEARCH] =
+		{"lock_search",
+		 "which lock of the kernel a thread waits for, by its kernel stack (needs btf)",
+		 FEATURE_SINCE(5, 10), NEEDS(BTF), NULL, try_lock_search,
+		 "holders of kernel locks"},
 	[FEATURE_BTF] = {"btf", "the kernel's own type information", FEATURE_SINCE(5, 2), 0, NULL,
 			 try_btf, NULL},
 	[FEATURE_KHEADERS] =

@@ -10,17 +10,11 @@
 #define PROGRAM_TYPE_SYSCALL 31 /* BPF_PROG_TYPE_SYSCALL, 5.14 */
 #define SLEEPABLE (1u << 4)	/* BPF_F_SLEEPABLE, which this type must be */
 
-/* BLOCKER_TYPE_* */
-#define TYPE_MASK 3
-#define TYPE_MUTEX 0
-#define TYPE_SEMAPHORE 1
-
 /* kernel/locking/mutex.h: an owner with this bit has not taken the mutex yet */
 #define MUTEX_PICKUP 4
 /* kernel/locking/rwsem.c */
 #define RWSEM_READER_OWNED 1
 #define RWSEM_WRITER_LOCKED 1
-#define OWNER_FLAGS 7 /* flags in the owner's word of every kind */
 
 /* Input and output of the program. */
 struct look {
@@ -103,12 +97,12 @@ static int program_load(const struct offsets *at)
 		BPF_STORE_(BPF_REG_6, LOOK(blocker), BPF_REG_8),
 		JUMP_IF_(7, BPF_JEQ, BPF_REG_8, 0, RELEASE),
 		BPF_COPY_(BPF_REG_9, BPF_REG_8),
-		AND_(BPF_REG_9, TYPE_MASK),
-		AND_(BPF_REG_8, ~TYPE_MASK),
-		JUMP_IF_(11, BPF_JNE, BPF_REG_9, TYPE_MUTEX, NO_MUTEX),
+		AND_(BPF_REG_9, KERNEL_LOCK_KIND),
+		AND_(BPF_REG_8, ~KERNEL_LOCK_KIND),
+		JUMP_IF_(11, BPF_JNE, BPF_REG_9, KERNEL_LOCK_MUTEX, NO_MUTEX),
 		BPF_SET_(BPF_REG_9, at->mutex_owner),
 		JUMP_(13, OWNER),
-		JUMP_IF_(14, BPF_JNE, BPF_REG_9, TYPE_SEMAPHORE, NO_SEMAPHORE),
+		JUMP_IF_(14, BPF_JNE, BPF_REG_9, KERNEL_LOCK_SEMAPHORE, NO_SEMAPHORE),
 		BPF_SET_(BPF_REG_9, at->semaphore_holder),
 		JUMP_(16, OWNER),
 		BPF_SET_(BPF_REG_9, at->rwsem_owner),
@@ -116,7 +110,7 @@ static int program_load(const struct offsets *at)
 		READ_(BPF_REG_8, at->rwsem_count, 8, LOOK(count)),
 		READ_(BPF_REG_9, 0, 8, LOOK(owner_word)),
 		BPF_COPY_(BPF_REG_9, BPF_REG_1),
-		AND_(BPF_REG_9, ~OWNER_FLAGS),
+		AND_(BPF_REG_9, ~KERNEL_LOCK_FLAGS),
 		JUMP_IF_(39, BPF_JEQ, BPF_REG_9, 0, RELEASE),
 		READ_(BPF_REG_9, at->pid, 4, LOOK(owner_tid)),
 		BPF_CALL_KERNEL_(at->task_from_pid),
@@ -149,16 +143,15 @@ int kernel_lock_load(void)
 	return result ? result : program_load(&offsets);
 }
 
-static bool owner_has_it(const struct look *look)
+bool kernel_lock_is_held(uint64_t blocker, uint64_t owner_word, uint64_t count)
 {
-	switch (look->blocker & TYPE_MASK) {
-	case TYPE_MUTEX:
-		return !(look->owner_word & MUTEX_PICKUP);
-	case TYPE_SEMAPHORE:
+	switch (blocker & KERNEL_LOCK_KIND) {
+	case KERNEL_LOCK_MUTEX:
+		return !(owner_word & MUTEX_PICKUP);
+	case KERNEL_LOCK_SEMAPHORE:
 		return false;
 	default:
-		return !(look->owner_word & RWSEM_READER_OWNED) &&
-		       look->count & RWSEM_WRITER_LOCKED;
+		return !(owner_word & RWSEM_READER_OWNED) && count & RWSEM_WRITER_LOCKED;
 	}
 }
 
@@ -172,10 +165,10 @@ int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock)
 	*lock = (struct kernel_lock){.blocker = look.blocker, .owner_word = look.owner_word};
 	/* it was one task at both looks: nothing was read of a task that is gone */
 	if (look.blocker && look.owner_task &&
-	    look.owner_task == (look.owner_word & ~(uint64_t)OWNER_FLAGS)) {
+	    look.owner_task == (look.owner_word & ~(uint64_t)KERNEL_LOCK_FLAGS)) {
 		lock->owner_tid = (uint32_t)look.owner_tid;
 		lock->owner_pid = (uint32_t)look.owner_pid;
-		lock->sure = owner_has_it(&look);
+		lock->sure = kernel_lock_is_held(look.blocker, look.owner_word, look.count);
 	}
 	return 0;
 }

@@ -9,6 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Kinds of locks, in the low bits of blocker: BLOCKER_TYPE_* of include/linux/hung_task.h. */
+#define KERNEL_LOCK_KIND 3
+#define KERNEL_LOCK_MUTEX 0
+#define KERNEL_LOCK_SEMAPHORE 1
+#define KERNEL_LOCK_RWSEM 2
+#define KERNEL_LOCK_FLAGS 7 /* flags in the owner's word of every kind */
+
 struct kernel_lock {
 	uint64_t blocker; /* the lock's address, its kind in the low bits; 0: it waits for none */
 	uint64_t owner_word; /* owner word of the lock, with its flags */
@@ -21,5 +28,9 @@ struct kernel_lock {
 int kernel_lock_load(void);
 /* Reads the lock that a thread waits for now; tid: as the kernel numbers it. 0 or -errno. */
 int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock);
+
+/* True if the owner has the lock; count: of an rwsem. Else it has not taken it yet, has only read
+ * it last, or is just the last one that had it. */
+bool kernel_lock_is_held(uint64_t blocker, uint64_t owner_word, uint64_t count);
 
 #endif

@@ -22,7 +22,9 @@
 #define LAST_NS 100000	  /* time for which the last answer has a thread's pointer */
 #define RETURNS (1 << 30) /* in place of a descriptor: the uretprobes that are pending */
 #define RETURNS_MAX 16
-#define NODE_SLOTS 64 /* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
+#define STACK (1 << 29) /* likewise: the kernel stack */
+#define PIECE_BYTES 256 /* of the stack; a piece that reaches beyond its end is not read */
+#define NODE_SLOTS 64	/* slots of an xa_node; 16 with CONFIG_BASE_SMALL, which is left out */
 
 /* Answer of the program. */
 struct answer {
@@ -38,7 +40,14 @@ struct answer {
 	struct user_return returns[RETURNS_MAX];
 };
 
-#define ANSWER(member) ((short)offsetof(struct answer, member))
+/* Value of the program's map. */
+struct answers {
+	struct answer answer;
+	struct task_stack stack;
+};
+
+#define ANSWER(member) ((short)offsetof(struct answers, answer.member))
+#define STACK_AT(member) ((short)offsetof(struct answers, stack.member))
 
 struct offsets {
 	int thread_pid, pid_links, group_leader, mm, signal, state;
@@ -53,13 +62,14 @@ struct offsets {
 	int private_data;
 	int set_file, set_owner; /* of an epoll set: its file, and the owner of its mutex */
 	int uprobes, instances, return_sp, return_address, next_instance;
+	int sp, on_cpu, switches, preempted;
 };
 
 static struct {
 	pthread_mutex_t mutex;
 	int program;
-	bool exec_is_mutex, knows_files, knows_returns, knows_pointer;
-	struct answer *answer;	   /* mapped */
+	bool exec_is_mutex, knows_files, knows_returns, knows_pointer, knows_stack;
+	struct answers *answers;   /* mapped */
 	int64_t last_tid, last_ns; /* of the last answer; 0: there is none */
 	uint64_t last_pointer;
 } locks = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = -1};
@@ -163,6 +173,21 @@ static bool pointer_offset_find(const struct btf_types *btf, struct offsets *at)
 	return false;
 }
 
+/* Finds where a task keeps its stack pointer while it is on no CPU, and whether it is. */
+static bool stack_offsets_find(const struct btf_types *btf, struct offsets *at)
+{
+	return offset_add(btf, "task_struct", "thread", 0, &at->sp) &&
+#if defined(__aarch64__)
+	       offset_add(btf, "thread_struct", "cpu_context", 0, &at->sp) &&
+	       offset_add(btf, "cpu_context", "sp", 8, &at->sp) &&
+#else
+	       offset_add(btf, "thread_struct", "sp", 8, &at->sp) &&
+#endif
+	       offset_add(btf, "task_struct", "on_cpu", 4, &at->on_cpu) &&
+	       offset_add(btf, "task_struct", "nvcsw", 8, &at->switches) &&
+	       offset_add(btf, "task_struct", "nivcsw", 8, &at->preempted);
+}
+
 enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
 
 /* Reads that many bytes at base + at into a register: eight instructions. */
@@ -206,10 +231,21 @@ enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
 #define RETURNS_4_(i, at) \
 	RETURN_(i, at), RETURN_((i) + 1, at), RETURN_((i) + 2, at), RETURN_((i) + 3, at)
 
+/* Reads a word of the task into the answer about its stack: nine instructions. */
+#define TASK_(member, bytes, at) \
+	READ_(BPF_REG_1, bytes, BPF_REG_8, at), BPF_STORE_(BPF_REG_6, STACK_AT(member), BPF_REG_1)
+/* Reads a piece of the stack, whose pointer is register 7: six instructions. */
+#define PIECE_(i)                                                                                \
+	BPF_COPY_(BPF_REG_1, BPF_REG_6), BPF_ADD_(BPF_REG_1, STACK_AT(words) + (i)*PIECE_BYTES), \
+		BPF_SET_(BPF_REG_2, PIECE_BYTES), BPF_COPY_(BPF_REG_3, BPF_REG_7),               \
+		BPF_ADD_(BPF_REG_3, (i)*PIECE_BYTES), BPF_CALL_(BPF_FUNC_probe_read_kernel)
+_Static_assert(KERNEL_STACK_WORDS * 8 == 8 * PIECE_BYTES, "eight pieces");
+
 /* Loads a program that gets a thread's id, as /proc shows it, as the low half of its argument, and
- * 0, 1 + one of its descriptors, or RETURNS as the high half. It finds the thread as the kernel
- * does, in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels above it. It
- * runs in an RCU read section, in which no task, struct pid or table of descriptors is freed.
+ * 0, 1 + one of its descriptors, RETURNS or STACK as the high half. It finds the thread as the
+ * kernel does, in the ids of /proc's pid namespace: an ancestor of tsnap's own, `up` levels above
+ * it. It runs in an RCU read section, in which no task, struct pid or table of descriptors is
+ * freed.
  *
  * Register 6: the answer; 7: an address on the way; 8: the thread's task; 9: the id, then the
  * memory map, then the descriptor. */
@@ -274,6 +310,23 @@ static int program_load(const struct offsets *at, int map, int up)
 		READ_(BPF_REG_1, 4, BPF_REG_7, 0),
 		BPF_STORE_(BPF_REG_6, ANSWER(pid), BPF_REG_1),
 		BPF_LOAD_(BPF_REG_9, BPF_REG_10, DESCRIPTOR),
+		JUMP_(BPF_JNE, BPF_REG_9, STACK, 1 + 3 * 9 + 9 + 8 * 6 + 2),
+		BPF_STORE_(BPF_REG_6, STACK_AT(task), BPF_REG_8),
+		TASK_(running, 4, at->on_cpu),
+		TASK_(switches, 8, at->switches),
+		TASK_(preempted, 8, at->preempted),
+		READ_(BPF_REG_7, 8, BPF_REG_8, at->sp),
+		BPF_STORE_(BPF_REG_6, STACK_AT(sp), BPF_REG_7),
+		PIECE_(0),
+		PIECE_(1),
+		PIECE_(2),
+		PIECE_(3),
+		PIECE_(4),
+		PIECE_(5),
+		PIECE_(6),
+		PIECE_(7),
+		BPF_SET_(BPF_REG_0, 0),
+		BPF_EXIT_(),
 		JUMP_(BPF_JNE, BPF_REG_9, RETURNS, 16 + RETURNS_MAX * 26 + 2),
 		READ_(BPF_REG_7, 8, BPF_REG_8, at->uprobes),
 		READ_(BPF_REG_7, 8, BPF_REG_7, at->instances),
@@ -348,10 +401,11 @@ static bool answer_get(int64_t tid, int fd, struct answer *answer)
 	if (locks.program < 0)
 		return false;
 	pthread_mutex_lock(&locks.mutex);
-	locks.answer->pid = locks.answer->set_owner = locks.answer->parent_ns = 0;
+	locks.answers->answer.pid = 0;
+	locks.answers->answer.set_owner = locks.answers->answer.parent_ns = 0;
 	*answer = (struct answer){0};
 	if (!bpf_call_run(locks.program, (uint64_t)tid | set))
-		*answer = *locks.answer;
+		*answer = locks.answers->answer;
 	locks.last_tid = answer->pid ? tid : 0;
 	locks.last_pointer = answer->thread_pointer;
 	locks.last_ns = clock_monotonic_ns();
@@ -438,29 +492,51 @@ size_t task_query_returns(int64_t tid, struct user_return *returns, size_t most)
 	return count;
 }
 
+bool task_query_has_stacks(void)
+{
+	return locks.program >= 0 && locks.knows_stack;
+}
+
+bool task_query_stack(int64_t tid, struct task_stack *stack)
+{
+	bool found;
+
+	if (!task_query_has_stacks())
+		return false;
+	pthread_mutex_lock(&locks.mutex);
+	locks.answers->answer.pid = 0;
+	found = !bpf_call_run(locks.program, (uint64_t)tid | (uint64_t)STACK << 32) &&
+		locks.answers->answer.pid;
+	if (found)
+		*stack = locks.answers->stack;
+	pthread_mutex_unlock(&locks.mutex);
+	return found;
+}
+
 void task_query_begin(void)
 {
 	struct avoid_state own;
 	const struct btf_types *btf;
 	struct offsets offsets;
 	struct host host;
-	void *answer;
+	void *answers;
 	bool found;
 	int map;
 
 	if (locks.program >= 0)
 		return;
-	map = bpf_call_map_mappable(sizeof(struct answer), 1);
+	map = bpf_call_map_mappable(sizeof(struct answers), 1);
 	if (map < 0)
 		return;
 	found = !btf_kernel(&btf, NULL) && offsets_find(btf, &offsets);
 	locks.knows_files = found && file_offsets_find(btf, &offsets);
 	locks.knows_returns = found && return_offsets_find(btf, &offsets);
 	locks.knows_pointer = found && pointer_offset_find(btf, &offsets);
+	locks.knows_stack = found && stack_offsets_find(btf, &offsets);
 	btf_kernel_forget(); /* what forks parsers must stay small */
 	host_read(&host);
-	if (found && !bpf_call_map_mapped(map, sizeof(struct answer), &answer)) {
-		locks.answer = answer;
+	if (found && !bpf_call_map_mapped(map, sizeof(struct answers), &answers)) {
+		locks.answers = answers;
 		locks.exec_is_mutex = offsets.mutex_owner >= 0;
 		locks.program = program_load(&offsets, map, host.pid_depth - 1);
 		locks_read(host.own_pid, -1, &own);

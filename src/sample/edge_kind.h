@@ -36,7 +36,7 @@ enum edge_trait {
 	ROW(EDGE_FILE_LOCK,   LOCK_OF_HOST,                lock_file,    NULL,              ", ", "file lock", "") \
 	ROW(EDGE_DATABASE,    0,                           lock_waits_on, NULL,            ", ", "database lock", \
 	    " (PostgreSQL's)") \
-	ROW(EDGE_KERNEL_LOCK, LOCK_OF_HOST,                lock_kernel,  NULL,              ", ", "kernel lock", " (Linux 6.16)") \
+	ROW(EDGE_KERNEL_LOCK, LOCK_OF_HOST,                lock_kernel,  NULL,              ", ", "kernel lock", " (Linux 5.10)") \
 	ROW(EDGE_CHILD,       0,                           NULL,         "ended",           ", ", "child", "") \
 	ROW(EDGE_PIPE,        0,                           NULL,         "read or written", ", ", "pipe", "") \
 	ROW(EDGE_SOCKET,      0,                           NULL,         NULL,              ", ", "socket", "") \

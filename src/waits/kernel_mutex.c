@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mutexes of the kernel that a whole host shares, by their names: while one is held, nobody can
- * change network interfaces, or control groups. Who holds it only Linux 6.16 shows (edges to
+ * change network interfaces, or control groups. Who holds it is found from 5.10 on (edges to
  * kernel locks). */
 #include "sample/waits_on.h"
 #include "waits/kernel_stack.h"

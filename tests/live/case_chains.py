@@ -46,9 +46,9 @@ def judged(name, rows, truth):
     return share, "%.1f %% of %d samples are right; wrong: %s" % (share, len(later), sorted(set(wrong))[:4]), later
 
 
-def chain_begin(ctx, name):
+def chain_begin(ctx, name, *args):
     truth = Truth(ctx.workload("chain", of=name, dir=ctx.temporary()))
-    return truth, ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", truth.pids, columns=COLUMNS)
+    return truth, ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", truth.pids, *args, columns=COLUMNS)
 
 
 def chain_end(name, least, truth, tool):
@@ -58,8 +58,8 @@ def chain_end(name, least, truth, tool):
     return later
 
 
-def run_chain(ctx, name, least):
-    return chain_end(name, least, *chain_begin(ctx, name))
+def run_chain(ctx, name, least, *args):
+    return chain_end(name, least, *chain_begin(ctx, name, *args))
 
 
 @case(paired=True)
@@ -209,24 +209,35 @@ def needs_feature(ctx, fact):
         raise Skip("no %s on this kernel" % fact)
 
 
+def kernel_locks(ctx, *args):
+    later = run_chain(ctx, "kernel_locks", CERTAIN, *args)
+    told = {(row["blocker_kind"], row["blocker_sure"]) for row in later if row["blocker_kind"]}
+    check(told == {("kernel lock", "certain")}, "told as %s", told)
+    later = run_chain(ctx, "kernel_reader", LIKELY, *args)
+    told = {row["blocker_sure"] for row in later if row["blocker_kind"]}
+    check(told == {"likely"}, "a reader is %s", told)
+    turns(ctx, "kernel_turns", "D", *args)
+
+
 @case(long=True)
 def chain_of_kernel_locks(ctx):
     """A mutex and an rwsem of the kernel, held for writing, one after the other: certain; held by a reader: likely; also changing hands."""
     needs_feature(ctx, "kernel_locks")
-    later = run_chain(ctx, "kernel_locks", CERTAIN)
-    told = {(row["blocker_kind"], row["blocker_sure"]) for row in later}
-    check(told == {("kernel lock", "certain")}, "told as %s", told)
-    later = run_chain(ctx, "kernel_reader", LIKELY)
-    told = {row["blocker_sure"] for row in later}
-    check(told == {"likely"}, "a reader is %s", told)
-    turns(ctx, "kernel_turns", "D")
+    kernel_locks(ctx)
+
+
+@case(long=True)
+def chain_of_searched_locks(ctx):
+    """The same where the lock is found by the kernel stack of whoever waits for it."""
+    needs_feature(ctx, "lock_search")
+    kernel_locks(ctx, *ctx.without("kernel_locks"))
 
 
 @case
 def chain_without_kernel_locks(ctx):
-    """Where the kernel does not show the holders of its locks no blocker is shown."""
+    """Where the holders of kernel locks can't be known no blocker is shown."""
     workload = ctx.workload("chain", of="kernel_locks", dir=ctx.temporary())
-    rows = ctx.rows("-a", "-p", workload["pids"], *ctx.without("kernel_locks"), columns=COLUMNS)
+    rows = ctx.rows("-a", "-p", workload["pids"], *ctx.without("kernel_locks,lock_search"), columns=COLUMNS)
     waiting = [row for row in rows if row["state"] == "D"]
     check(len(waiting) > 10, "%d samples in D", len(waiting))
     check(not any(row["blocker_tid"] for row in waiting), "somebody is told: %s", waiting[-1])

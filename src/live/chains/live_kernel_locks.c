@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/chains/live_kernel_locks.h"
 #include "live/chains/edge_waiter.h"
+#include "kernel/lock_search.h"
 #include "live/context/live_context.h"
 
 #include <unistd.h>
@@ -34,15 +35,27 @@ static void lock_put(struct keyed *locks, const struct kernel_lock *lock)
 		*there = *lock;
 }
 
-/* Loads the program, but not where /proc numbers threads in its own way: the kernel's numbers are
+/* Loads the programs, but not where /proc numbers threads in its own way: the kernel's numbers are
  * those of others there. */
 static void locks_open(struct live_context *context, struct live_kernel_locks *locks)
 {
-	bool reported = !context->view.translated &&
-			feature_has(&context->kernel.features, FEATURE_KERNEL_LOCKS);
-
 	locks->looked = true;
-	locks->program = reported ? kernel_lock_load() : -1;
+	locks->program = -1;
+	if (context->view.translated)
+		return;
+	if (feature_has(&context->kernel.features, FEATURE_KERNEL_LOCKS))
+		locks->program = kernel_lock_load();
+	else if (feature_has(&context->kernel.features, FEATURE_LOCK_SEARCH) &&
+		 lock_search_open(&locks->search))
+		locks->search = NULL;
+}
+
+/* Reads what a thread waits for now. False: it is not known. */
+static bool lock_read(struct live_kernel_locks *locks, int64_t tid, struct kernel_lock *lock)
+{
+	return locks->program >= 0 ? !kernel_lock_read(locks->program, (uint32_t)tid, lock)
+	       : locks->search	   ? !lock_search_read(locks->search, (uint32_t)tid, lock)
+				   : false;
 }
 
 static struct kernel_wait *wait_of(struct live_kernel_locks *locks, int64_t tid)
@@ -71,7 +84,7 @@ static bool lock_of(struct live_kernel_locks *locks, const struct thread_state *
 		if (found || !wait->blocker)
 			return true;
 	}
-	if (kernel_lock_read(locks->program, (uint32_t)tid, lock))
+	if (!lock_read(locks, tid, lock))
 		return false;
 	if (lock->blocker)
 		lock_put(&locks->found, lock);
@@ -88,7 +101,7 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 
 	if (!locks->looked)
 		locks_open(context, locks);
-	if (locks->program < 0 || !lock_of(locks, waiter->record, tid, lock) || !lock->blocker)
+	if (!lock_of(locks, waiter->record, tid, lock) || !lock->blocker)
 		return false;
 	edge->kind = EDGE_KERNEL_LOCK;
 	/* the last reader to take it may be tsnap, which has looked through files of /proc */
@@ -123,8 +136,7 @@ bool live_kernel_lock_holds(struct live_kernel_locks *locks, int64_t tid,
 
 	if (slept && checked)
 		return owner_equals(checked, lock);
-	if (kernel_lock_read(locks->program, (uint32_t)tid, &now) ||
-	    lock_address(&now) != lock_address(lock))
+	if (!lock_read(locks, tid, &now) || lock_address(&now) != lock_address(lock))
 		return false;
 	lock_put(&locks->checked, &now);
 	return owner_equals(&now, lock);
@@ -134,6 +146,7 @@ void live_kernel_locks_done(struct live_kernel_locks *locks)
 {
 	if (locks->looked && locks->program >= 0)
 		close(locks->program);
+	lock_search_close(locks->search);
 	keyed_done(&locks->found);
 	keyed_done(&locks->checked);
 	keyed_done(&locks->waits);

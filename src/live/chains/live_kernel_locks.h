@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Edges to the holders of locks of the kernel, for threads in D: see kernel/kernel_lock.h. Where
- * the kernel does not report holders there are no edges. For live_edges.c. */
+/* Edges to the holders of locks of the kernel, for threads in D: see kernel/kernel_lock.h and
+ * kernel/lock_search.h. Where neither is possible there are no edges. For live_edges.c. */
 #ifndef TSNAP_LIVE_CHAINS_LIVE_KERNEL_LOCKS_H
 #define TSNAP_LIVE_CHAINS_LIVE_KERNEL_LOCKS_H
 
@@ -16,9 +16,10 @@ struct live_context;
 /* Zeroed: not looked for yet. */
 struct live_kernel_locks {
 	bool looked;
-	int program;	      /* -1: none */
-	struct keyed waits;   /* struct kernel_wait, by thread, of earlier scans, too */
-	struct keyed found;   /* struct kernel_lock, by address: found in this scan */
+	int program;		    /* -1: none */
+	struct lock_search *search; /* NULL: none */
+	struct keyed waits;	    /* struct kernel_wait, by thread, of earlier scans, too */
+	struct keyed found;	    /* struct kernel_lock, by address: found in this scan */
 	struct keyed checked; /* locks read again since live_kernel_locks_check(), by address */
 };
 

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/lock_search.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "kernel/bpf_call.h"
+#include "kernel/btf_types.h"
+#include "kernel/kernel_lock.h"
+#include "kernel/task_query.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PEEK_WORDS 8
+#define LINKS 64      /* entries of a list that one run follows */
+#define LIST_RUNS 16  /* runs for one list: it may be longer, then its lock is not found */
+#define WAITER_TASK 2 /* the task's word in a waiter: after the two links (kernel/locking) */
+#define KINDS 3
+
+/* Value of the programs' map. */
+struct seen {
+	uint64_t words[PEEK_WORDS];
+	uint64_t links[LINKS];
+};
+
+/* The word that says that somebody waits (kernel/locking): the owner's of a mutex, the count of an
+ * rwsem. */
+#define MUTEX_WAITERS 1
+#define RWSEM_WAITERS 2
+
+struct layout {
+	int waiters, owner, count; /* members of the lock; -1: it has none */
+};
+
+struct lock_search {
+	int peek, follow; /* programs */
+	struct layout kinds[KINDS];
+	int pid, tgid;
+	struct seen *seen;  /* mapped */
+	struct index heads; /* where lists of waiters may begin: to a bit for each kind */
+};
+
+#define SEEN(member) ((short)offsetof(struct seen, member))
+
+/* Loads a program that gets an address, and begins with register 6 as the map's value, and 7 as the
+ * address. The caller's instructions end it. */
+#define BEGIN_(map)                                                                  \
+	BPF_LOAD_(BPF_REG_7, BPF_REG_1, 0), BPF_STORE_IMM_(BPF_REG_10, -8, 0),       \
+		BPF_MAP_(BPF_REG_1, map), BPF_STACK_(BPF_REG_2, -8),                 \
+		BPF_CALL_(BPF_FUNC_map_lookup_elem),                                 \
+		BPF_OP_(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 1, 0), BPF_EXIT_(), \
+		BPF_COPY_(BPF_REG_6, BPF_REG_0)
+/* Reads at register 7 into the map's value. */
+#define READ_(member, bytes)                                                   \
+	BPF_COPY_(BPF_REG_1, BPF_REG_6), BPF_ADD_(BPF_REG_1, SEEN(member)),    \
+		BPF_SET_(BPF_REG_2, (bytes)), BPF_COPY_(BPF_REG_3, BPF_REG_7), \
+		BPF_CALL_(BPF_FUNC_probe_read_kernel)
+#define FOLLOW_(i) READ_(links[i], 8), BPF_LOAD_(BPF_REG_7, BPF_REG_6, SEEN(links[i]))
+#define FOLLOW_8_(i)                                                                        \
+	FOLLOW_(i), FOLLOW_((i) + 1), FOLLOW_((i) + 2), FOLLOW_((i) + 3), FOLLOW_((i) + 4), \
+		FOLLOW_((i) + 5), FOLLOW_((i) + 6), FOLLOW_((i) + 7)
+#define END_() BPF_SET_(BPF_REG_0, 0), BPF_EXIT_()
+
+static int peek_load(int map)
+{
+	const struct bpf_insn program[] = {
+		BEGIN_(map),
+		READ_(words, sizeof(((struct seen *)0)->words)),
+		END_(),
+	};
+
+	return bpf_call_load_described(
+		&(struct bpf_load){.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+				   .name = "ts_lock_peek",
+				   .instructions = program,
+				   .count = sizeof(program) / sizeof(program[0])});
+}
+
+static int follow_load(int map)
+{
+	const struct bpf_insn program[] = {
+		BEGIN_(map),   FOLLOW_8_(0),  FOLLOW_8_(8),  FOLLOW_8_(16), FOLLOW_8_(24),
+		FOLLOW_8_(32), FOLLOW_8_(40), FOLLOW_8_(48), FOLLOW_8_(56), END_(),
+	};
+
+	return bpf_call_load_described(
+		&(struct bpf_load){.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+				   .name = "ts_lock_follow",
+				   .instructions = program,
+				   .count = sizeof(program) / sizeof(program[0])});
+}
+
+static bool offset_find(const struct btf_types *btf, const char *of, const char *member,
+			unsigned int bytes, int *offset)
+{
+	*offset = (int)btf_offset_find(btf, of, member, bytes);
+	return *offset >= 0;
+}
+
+static int layout_find(struct lock_search *search)
+{
+	struct layout *mutex = &search->kinds[KERNEL_LOCK_MUTEX],
+		      *semaphore = &search->kinds[KERNEL_LOCK_SEMAPHORE],
+		      *rwsem = &search->kinds[KERNEL_LOCK_RWSEM];
+	const struct btf_types *btf;
+	int result = btf_kernel(&btf, NULL), task;
+
+	if (result)
+		return result;
+	mutex->count = semaphore->count = -1;
+	offset_find(btf, "semaphore", "last_holder", 8, &semaphore->owner); /* from 6.16 on */
+	/* a kernel with PREEMPT_RT has other locks */
+	result = offset_find(btf, "mutex", "wait_list", 16, &mutex->waiters) &&
+				 offset_find(btf, "mutex", "owner", 8, &mutex->owner) &&
+				 offset_find(btf, "rw_semaphore", "wait_list", 16,
+					     &rwsem->waiters) &&
+				 offset_find(btf, "rw_semaphore", "owner", 8, &rwsem->owner) &&
+				 offset_find(btf, "rw_semaphore", "count", 8, &rwsem->count) &&
+				 offset_find(btf, "semaphore", "wait_list", 16,
+					     &semaphore->waiters) &&
+				 offset_find(btf, "mutex_waiter", "task", 8, &task) &&
+				 task == 8 * WAITER_TASK &&
+				 offset_find(btf, "rwsem_waiter", "task", 8, &task) &&
+				 task == 8 * WAITER_TASK &&
+				 offset_find(btf, "task_struct", "pid", 4, &search->pid) &&
+				 offset_find(btf, "task_struct", "tgid", 4, &search->tgid)
+			 ? 0
+			 : -ENOENT;
+	btf_kernel_forget();
+	return result;
+}
+
+int lock_search_open(struct lock_search **search)
+{
+	struct lock_search *opened = memory_get(sizeof(*opened));
+	int map = -1, result = task_query_has_stacks() ? layout_find(opened) : -ENOENT;
+	void *seen;
+
+	opened->peek = opened->follow = -1;
+	if (!result)
+		result = map = bpf_call_map_mappable(sizeof(struct seen), 1);
+	if (result >= 0)
+		result = bpf_call_map_mapped(map, sizeof(struct seen), &seen);
+	if (result >= 0) {
+		opened->seen = seen;
+		result = opened->peek = peek_load(map);
+	}
+	if (result >= 0)
+		result = opened->follow = follow_load(map);
+	if (map >= 0)
+		close(map);
+	if (result < 0) {
+		lock_search_close(opened);
+		return result;
+	}
+	*search = opened;
+	return 0;
+}
+
+void lock_search_close(struct lock_search *search)
+{
+	if (!search)
+		return;
+	if (search->peek >= 0)
+		close(search->peek);
+	if (search->follow >= 0)
+		close(search->follow);
+	if (search->seen)
+		munmap(search->seen, sizeof(*search->seen));
+	index_clear(&search->heads);
+	free(search);
+}
+
+/* Reads a word of the kernel's memory; 0 if it can't be read. */
+static uint64_t word_at(struct lock_search *search, uint64_t address)
+{
+	return bpf_call_run(search->peek, address) ? 0 : search->seen->words[0];
+}
+
+static bool is_kernel_address(uint64_t word)
+{
+	return word >> 63 && !(word & 7);
+}
+
+/* Collects where the lists of the locks may begin whose addresses are on the stack: whoever sleeps
+ * for a lock has its address in a register, which the switch has saved there. */
+static void heads_collect(struct lock_search *search, const struct task_stack *stack)
+{
+	index_empty(&search->heads);
+	for (size_t i = 0; i < KERNEL_STACK_WORDS; i++)
+		for (int kind = 0; kind < KINDS && is_kernel_address(stack->words[i]); kind++)
+			*index_put(&search->heads,
+				   stack->words[i] + (uint64_t)search->kinds[kind].waiters, NULL) |=
+				1u << kind;
+}
+
+/* Returns the lock whose list begins there, with its kind in the low bits; 0: it is not known. */
+static uint64_t lock_of_head(const struct lock_search *search, uint64_t head, uint64_t kinds)
+{
+	int kind;
+
+	/* the spinlock in a mutex, whose address is on stacks, too, is where a semaphore's would be
+	 */
+	if (kinds & ~(1u << KERNEL_LOCK_SEMAPHORE))
+		kinds &= ~(1u << KERNEL_LOCK_SEMAPHORE);
+	if (kinds & (kinds - 1))
+		return 0;
+	kind = __builtin_ctzll(kinds);
+	return (head - (uint64_t)search->kinds[kind].waiters) | (uint64_t)kind;
+}
+
+/* Follows a list from one of its entries until it comes to its head. Returns the lock, as above. */
+static uint64_t lock_of_list(struct lock_search *search, uint64_t entry)
+{
+	uint64_t at = entry;
+
+	for (int run = 0; run < LIST_RUNS; run++) {
+		if (bpf_call_run(search->follow, at))
+			return 0;
+		for (int i = 0; i < LINKS; i++) {
+			const uint64_t *kinds;
+
+			at = search->seen->links[i];
+			if (!is_kernel_address(at) || at == entry)
+				return 0;
+			kinds = index_find(&search->heads, at);
+			if (kinds)
+				return lock_of_head(search, at, *kinds);
+		}
+	}
+	return 0;
+}
+
+/* Finds the lock whose list the task is in, by an entry on its stack that is linked in a list.
+ * *listed: there is such an entry; its list may change while it is followed, or be too long. */
+static uint64_t lock_of_stack(struct lock_search *search, const struct task_stack *stack,
+			      bool *listed)
+{
+	for (size_t i = 0; i + WAITER_TASK < KERNEL_STACK_WORDS; i++) {
+		uint64_t next = stack->words[i], before = stack->words[i + 1];
+		uint64_t entry = stack->sp + 8 * i, lock;
+
+		if (stack->words[i + WAITER_TASK] != stack->task || !is_kernel_address(next) ||
+		    !is_kernel_address(before) || next == entry ||
+		    word_at(search, next + 8) != entry || word_at(search, before) != entry)
+			continue;
+		*listed = true;
+		heads_collect(search, stack);
+		lock = lock_of_list(search, entry);
+		if (lock)
+			return lock;
+	}
+	return 0;
+}
+
+/* True if a lock says itself that somebody waits for it. */
+static bool has_waiters(uint64_t blocker, uint64_t owner_word, uint64_t count)
+{
+	switch (blocker & KERNEL_LOCK_KIND) {
+	case KERNEL_LOCK_MUTEX:
+		return owner_word & MUTEX_WAITERS;
+	case KERNEL_LOCK_RWSEM:
+		return count & RWSEM_WAITERS;
+	default:
+		return true;
+	}
+}
+
+/* Reads who owns a lock, if it is one. */
+static void owner_read(struct lock_search *search, struct kernel_lock *lock)
+{
+	const struct layout *layout = &search->kinds[lock->blocker & KERNEL_LOCK_KIND];
+	uint64_t address = lock->blocker & ~(uint64_t)KERNEL_LOCK_KIND, count = 0, task;
+	struct task_stack owner;
+
+	if (layout->count >= 0)
+		count = word_at(search, address + (uint64_t)layout->count);
+	if (layout->owner >= 0)
+		lock->owner_word = word_at(search, address + (uint64_t)layout->owner);
+	if (!has_waiters(lock->blocker, lock->owner_word, count)) {
+		*lock = (struct kernel_lock){0};
+		return;
+	}
+	task = lock->owner_word & ~(uint64_t)KERNEL_LOCK_FLAGS;
+	if (!task)
+		return;
+	lock->owner_tid = (uint32_t)word_at(search, task + (uint64_t)search->pid);
+	lock->owner_pid = (uint32_t)word_at(search, task + (uint64_t)search->tgid);
+	/* the task may be gone, and its memory another's */
+	if (!lock->owner_tid || !task_query_stack(lock->owner_tid, &owner) || owner.task != task)
+		lock->owner_tid = lock->owner_pid = 0;
+	else
+		lock->sure = kernel_lock_is_held(lock->blocker, lock->owner_word, count);
+}
+
+static bool slept_on(const struct task_stack *before, const struct task_stack *after)
+{
+	return before->task == after->task && !before->running && !after->running &&
+	       before->switches == after->switches && before->preempted == after->preempted;
+}
+
+int lock_search_read(struct lock_search *search, uint32_t tid, struct kernel_lock *lock)
+{
+	struct task_stack before, after;
+	bool listed = false;
+
+	*lock = (struct kernel_lock){0};
+	if (!task_query_stack(tid, &before))
+		return -ESRCH;
+	lock->blocker = before.running ? 0 : lock_of_stack(search, &before, &listed);
+	if (lock->blocker)
+		owner_read(search, lock);
+	if (!task_query_stack(tid, &after) || !slept_on(&before, &after))
+		return -EAGAIN;
+	return listed && !lock->blocker ? -EAGAIN : 0;
+}
