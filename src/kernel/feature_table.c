@@ -657,7 +657,8 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 	[FEATURE_KERNEL_LOCKS] =
 		{"kernel_locks",
 		 "which lock of the kernel a thread waits for, as its task says (needs btf)",
-		 FEATURE_SINCE(6, 16), NEEDS(BTF), "not needed: the lock is searched (lock_search)",
+		 FEATURE_SINCE(6, 16), NEEDS(BTF),
+		 "a kernel built with CONFIG_DETECT_HUNG_TASK_BLOCKER; lock_search does without",
 		 try_kernel_locks, NULL},
 	[FEATURE_LOCK_SEARCH] =
 		{"lock_search",

@@ -312,9 +312,11 @@ int lock_search_read(struct lock_search *search, uint32_t tid, struct kernel_loc
 	if (!task_query_stack(tid, &before))
 		return -ESRCH;
 	lock->blocker = before.running ? 0 : lock_of_stack(search, &before, &listed);
+	if (!listed)
+		return 0;
 	if (lock->blocker)
 		owner_read(search, lock);
 	if (!task_query_stack(tid, &after) || !slept_on(&before, &after))
 		return -EAGAIN;
-	return listed && !lock->blocker ? -EAGAIN : 0;
+	return lock->blocker ? 0 : -EAGAIN;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holder of the kernel's lock that a thread waits for, where task_struct has no blocker: a sleeper
- * has its place in the lock's list of waiters on its own kernel stack (struct mutex_waiter,
- * rwsem_waiter and semaphore_waiter all begin with the links of the list, and the task), the list
- * leads to the lock, and the lock has its owner. Stacks and lists are read by programs that are run
- * for that (5.10, BTF); nothing is attached. After drgn's helpers, which do the same with debug
- * information. */
+/* Holder of the kernel's lock that a thread waits for, where its task does not say which
+ * (kernel_lock.h): a sleeper has its place in the lock's list of waiters on its own kernel stack
+ * (struct mutex_waiter, rwsem_waiter and semaphore_waiter all begin with the links of the list, and
+ * the task), the list leads to the lock, and the lock has its owner. Stacks and lists are read by
+ * programs that are run for that (5.10, BTF); nothing is attached. After drgn's helpers, which do
+ * the same with debug information. */
 #ifndef TSNAP_KERNEL_LOCK_SEARCH_H
 #define TSNAP_KERNEL_LOCK_SEARCH_H
 
@@ -13,7 +13,7 @@
 struct kernel_lock;
 struct lock_search;
 
-/* Loads the programs. *search: the caller's; 0 or -errno. */
+/* Loads the programs. *search: the caller's. 0, or -errno, and *search stays as it is. */
 int lock_search_open(struct lock_search **search);
 /* Finds the lock that a thread waits for now; blocker 0: it waits for none that was found. tid: as
  * the kernel numbers it. 0, or -EAGAIN: it did not sleep all the time, or the

@@ -45,10 +45,13 @@ static void lock_file(const struct sample *sample, const char *name, struct text
  */
 static void lock_kernel(const struct sample *sample, const char *name, struct text *text)
 {
-	const char *on = sample->wait.on, *about = on && text_ends(on, WAITS_ON_MUTEX) ? on
-						   : sample->file.name ? sample->file.name
-						   : on		       ? on
-								       : sample->call.name;
+	const char *on = sample->wait.on;
+	bool named = on && (text_ends(on, WAITS_ON_MUTEX) ||
+			    !strncmp(on, WAITS_ON_MAP, strlen(WAITS_ON_MAP)));
+	const char *about = named		? on
+			    : sample->file.name ? sample->file.name
+			    : on		? on
+						: sample->call.name;
 
 	if (about)
 		text_add_format(text, "%s %s", name, about);

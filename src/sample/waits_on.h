@@ -26,8 +26,9 @@ struct text;
 #define WAITS_ON_UDP "udp "
 /* What is between a thread that took a lock and why it can't release it. */
 #define WAITS_ON_LEFT " a thread "
-/* What the name of a lock of the kernel ends with. */
+/* What the name of a lock of the kernel ends with; the lock of a process's memory map. */
 #define WAITS_ON_MUTEX "_mutex"
+#define WAITS_ON_MAP "mmap_lock"
 
 enum waits_on_trait {
 	WAITS_FOR_THAW = 1,

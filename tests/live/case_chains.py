@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 import truth
 from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, let_pass, scans_of, table_below, wait_until
@@ -193,7 +194,8 @@ def turns(ctx, of, letter, *args):
         strange += any(row["root_syscall"] == "futex" and row["root_state"] == "S" for row in edges)
     print("# %s: %d certain edges of %d waits" % (of, told, waiting))
     check(not strange, "%d of the scans tell of several holders, or of one that waits", strange)
-    check(told >= 0.5 * waiting > 100, "%d edges of %d sleepers", told, waiting)
+    # a lock is read later where all is emulated, and may have changed hands
+    check(told >= (0.5 if SLOW == 1 else 0.2) * waiting > 100, "%d edges of %d sleepers", told, waiting)
 
 
 @case
@@ -231,6 +233,22 @@ def chain_of_searched_locks(ctx):
     """The same where the lock is found by the kernel stack of whoever waits for it."""
     needs_feature(ctx, "lock_search")
     kernel_locks(ctx, *ctx.without("kernel_locks"))
+
+
+@case
+def chain_of_memory_map(ctx):
+    """A thread that waits for the lock of its process's memory map, by its name, and for the thread that holds it; nothing of the process is read."""
+    for known in ("kernel_locks", "lock_search"):
+        needs_feature(ctx, known)
+        tool = ctx.stream("-a", "-F", 20, *(ctx.without("kernel_locks") if known == "lock_search" else ()), columns="pid,comm,state,waits_on,blocker_sure,chain")
+        tool.wait_sleeps(10)
+        workload = ctx.workload("stuck_maps", waits=1)
+        time.sleep(2 * SLOW)
+        tool.signal(signal.SIGINT)
+        rows = [row for row in tool.finish(0) if (row["pid"], row["comm"], row["state"]) == (workload["pid"], "waiter", "D")]
+        right = ("mmap_lock of %s workload" % workload["pid"], "certain", "waiter kernel lock> mapper")
+        check(len(rows) > 5 and {(row["waits_on"], row["blocker_sure"], row["chain"]) for row in rows} == {right}, "%s: %s", known, rows[-3:])
+        workload.end()
 
 
 @case

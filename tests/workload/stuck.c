@@ -188,6 +188,13 @@ static void page_touch(void *page)
 	(void)*(volatile char *)page;
 }
 
+/* Needs the lock of its memory map half a second later. */
+static void map_later(void *page)
+{
+	sleep_ns(500 * NS_PER_MS);
+	mprotect(page, FILE_BYTES, PROT_READ);
+}
+
 static void direct_map(void *fd)
 {
 	(void)mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, *(int *)fd, 0);
@@ -213,11 +220,14 @@ static void maps_run(void)
 	if (!pid) {
 		/* both are the same file: opened directly it is not cached */
 		int fd = file_open(DIRECT_FILE), lock = 0;
-		struct subject reader, mapper, napper;
+		struct subject reader, mapper, napper, waiter;
 		char *page = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
 
 		if (option_number("naps", 0))
 			subject_start(&napper, "napper", naps, NULL);
+		/* before the map is locked: a thread needs a stack */
+		if (option_number("waits", 0))
+			subject_start(&waiter, "waiter", map_later, page);
 		subject_start(&reader, "reader", page_touch, page);
 		await_state(getpid(), reader.tid, "DS", NR_ANY);
 		sleep_ns(100 * NS_PER_MS);
@@ -362,7 +372,8 @@ static void overlay_run(void)
 
 const struct workload stuck_workloads[] = {
 	{"stuck_stack", "", "a stack in a page of a FUSE server that does not answer", stack_run},
-	{"stuck_maps", "naps=N", "a memory map that is locked for ever, and a thread that naps",
+	{"stuck_maps", "naps=N waits=N",
+	 "a memory map that is locked for ever, a thread that naps, one that waits for the lock",
 	 maps_run},
 	{"stuck_epoll", "", "an epoll set that is locked for ever", epoll_run},
 	{"stuck_file", "", "a program in a file of a FUSE server that died", file_run},

@@ -45,17 +45,18 @@ static void locks_open(struct live_context *context, struct live_kernel_locks *l
 		return;
 	if (feature_has(&context->kernel.features, FEATURE_KERNEL_LOCKS))
 		locks->program = kernel_lock_load();
-	else if (feature_has(&context->kernel.features, FEATURE_LOCK_SEARCH) &&
-		 lock_search_open(&locks->search))
-		locks->search = NULL;
+	if (feature_has(&context->kernel.features, FEATURE_LOCK_SEARCH))
+		lock_search_open(&locks->search);
 }
 
-/* Reads what a thread waits for now. False: it is not known. */
+/* Reads what a thread waits for now. False: it is not known. A task does not name the lock if the
+ * wait for it can be ended by a signal (TASK_KILLABLE). */
 static bool lock_read(struct live_kernel_locks *locks, int64_t tid, struct kernel_lock *lock)
 {
-	return locks->program >= 0 ? !kernel_lock_read(locks->program, (uint32_t)tid, lock)
-	       : locks->search	   ? !lock_search_read(locks->search, (uint32_t)tid, lock)
-				   : false;
+	if (locks->program >= 0 && !kernel_lock_read(locks->program, (uint32_t)tid, lock) &&
+	    lock->blocker)
+		return true;
+	return locks->search && !lock_search_read(locks->search, (uint32_t)tid, lock);
 }
 
 static struct kernel_wait *wait_of(struct live_kernel_locks *locks, int64_t tid)
