@@ -39,7 +39,7 @@ struct layout {
 struct lock_search {
 	int peek, follow; /* programs */
 	struct layout kinds[KINDS];
-	int pid, tgid;
+	int pid, tgid;	    /* of a task, one after the other */
 	struct seen *seen;  /* mapped */
 	struct index heads; /* where lists of waiters may begin: to a bit for each kind */
 };
@@ -127,7 +127,8 @@ static int layout_find(struct lock_search *search)
 				 offset_find(btf, "rwsem_waiter", "task", 8, &task) &&
 				 task == 8 * WAITER_TASK &&
 				 offset_find(btf, "task_struct", "pid", 4, &search->pid) &&
-				 offset_find(btf, "task_struct", "tgid", 4, &search->tgid)
+				 offset_find(btf, "task_struct", "tgid", 4, &search->tgid) &&
+				 search->tgid == search->pid + 4
 			 ? 0
 			 : -ENOENT;
 	btf_kernel_forget();
@@ -175,10 +176,26 @@ void lock_search_close(struct lock_search *search)
 	free(search);
 }
 
-/* Reads a word of the kernel's memory; 0 if it can't be read. */
+/* Reads 64 bytes of the kernel's memory; zeros where it can't be read. They stay until the next
+ * call. */
+static const char *bytes_at(struct lock_search *search, uint64_t address)
+{
+	if (bpf_call_run(search->peek, address))
+		memset(search->seen->words, 0, sizeof(search->seen->words));
+	return (const char *)search->seen->words;
+}
+
+static uint64_t word_in(const char *bytes, int at)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + at, sizeof(word));
+	return word;
+}
+
 static uint64_t word_at(struct lock_search *search, uint64_t address)
 {
-	return bpf_call_run(search->peek, address) ? 0 : search->seen->words[0];
+	return word_in(bytes_at(search, address), 0);
 }
 
 static bool is_kernel_address(uint64_t word)
@@ -274,13 +291,11 @@ static bool has_waiters(uint64_t blocker, uint64_t owner_word, uint64_t count)
 static void owner_read(struct lock_search *search, struct kernel_lock *lock)
 {
 	const struct layout *layout = &search->kinds[lock->blocker & KERNEL_LOCK_KIND];
-	uint64_t address = lock->blocker & ~(uint64_t)KERNEL_LOCK_KIND, count = 0, task;
+	const char *bytes = bytes_at(search, lock->blocker & ~(uint64_t)KERNEL_LOCK_KIND);
+	uint64_t count = layout->count >= 0 ? word_in(bytes, layout->count) : 0, task;
 	struct task_stack owner;
 
-	if (layout->count >= 0)
-		count = word_at(search, address + (uint64_t)layout->count);
-	if (layout->owner >= 0)
-		lock->owner_word = word_at(search, address + (uint64_t)layout->owner);
+	lock->owner_word = layout->owner >= 0 ? word_in(bytes, layout->owner) : 0;
 	if (!has_waiters(lock->blocker, lock->owner_word, count)) {
 		*lock = (struct kernel_lock){0};
 		return;
@@ -288,8 +303,9 @@ static void owner_read(struct lock_search *search, struct kernel_lock *lock)
 	task = lock->owner_word & ~(uint64_t)KERNEL_LOCK_FLAGS;
 	if (!task)
 		return;
-	lock->owner_tid = (uint32_t)word_at(search, task + (uint64_t)search->pid);
-	lock->owner_pid = (uint32_t)word_at(search, task + (uint64_t)search->tgid);
+	bytes = bytes_at(search, task + (uint64_t)search->pid);
+	lock->owner_tid = (uint32_t)word_in(bytes, 0);
+	lock->owner_pid = (uint32_t)word_in(bytes, 4);
 	/* the task may be gone, and its memory another's */
 	if (!lock->owner_tid || !task_query_stack(lock->owner_tid, &owner) || owner.task != task)
 		lock->owner_tid = lock->owner_pid = 0;

@@ -239,7 +239,7 @@ enum { KEY = -4, WORD = -16, NUMBER = -24, DESCRIPTOR = -32 };
 	BPF_COPY_(BPF_REG_1, BPF_REG_6), BPF_ADD_(BPF_REG_1, STACK_AT(words) + (i)*PIECE_BYTES), \
 		BPF_SET_(BPF_REG_2, PIECE_BYTES), BPF_COPY_(BPF_REG_3, BPF_REG_7),               \
 		BPF_ADD_(BPF_REG_3, (i)*PIECE_BYTES), BPF_CALL_(BPF_FUNC_probe_read_kernel)
-_Static_assert(KERNEL_STACK_WORDS * 8 == 8 * PIECE_BYTES, "eight pieces");
+_Static_assert(KERNEL_STACK_WORDS * 8 == 4 * PIECE_BYTES, "four pieces");
 
 /* Loads a program that gets a thread's id, as /proc shows it, as the low half of its argument, and
  * 0, 1 + one of its descriptors, RETURNS or STACK as the high half. It finds the thread as the
@@ -310,7 +310,7 @@ static int program_load(const struct offsets *at, int map, int up)
 		READ_(BPF_REG_1, 4, BPF_REG_7, 0),
 		BPF_STORE_(BPF_REG_6, ANSWER(pid), BPF_REG_1),
 		BPF_LOAD_(BPF_REG_9, BPF_REG_10, DESCRIPTOR),
-		JUMP_(BPF_JNE, BPF_REG_9, STACK, 1 + 3 * 9 + 9 + 8 * 6 + 2),
+		JUMP_(BPF_JNE, BPF_REG_9, STACK, 1 + 3 * 9 + 9 + 4 * 6 + 2),
 		BPF_STORE_(BPF_REG_6, STACK_AT(task), BPF_REG_8),
 		TASK_(running, 4, at->on_cpu),
 		TASK_(switches, 8, at->switches),
@@ -321,10 +321,6 @@ static int program_load(const struct offsets *at, int map, int up)
 		PIECE_(1),
 		PIECE_(2),
 		PIECE_(3),
-		PIECE_(4),
-		PIECE_(5),
-		PIECE_(6),
-		PIECE_(7),
 		BPF_SET_(BPF_REG_0, 0),
 		BPF_EXIT_(),
 		JUMP_(BPF_JNE, BPF_REG_9, RETURNS, 16 + RETURNS_MAX * 26 + 2),

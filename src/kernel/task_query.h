@@ -32,7 +32,7 @@ bool task_query_has_thread_pointer(void);
  * innermost functions first; returns how many. Those of a thread that runs may change meanwhile. 0:
  * none is known. */
 size_t task_query_returns(int64_t tid, struct user_return *returns, size_t most);
-#define KERNEL_STACK_WORDS 256
+#define KERNEL_STACK_WORDS 128 /* who sleeps for a lock has all of it in less */
 
 /* A task, and its kernel stack as it left it. */
 struct task_stack {
