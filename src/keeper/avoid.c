@@ -164,13 +164,19 @@ static void answer_keep(int64_t id, const struct avoid_state *state, int64_t now
 	answer->state = *state;
 }
 
-/* free_ns: age up to which an answer that the process is not locked holds. */
-static bool process_avoided(int64_t id, int64_t free_ns)
+static bool is_avoided(const struct avoid_state *state, bool map)
+{
+	return state->why && (map || !state->map_only);
+}
+
+/* map: the look waits for the memory map, too. free_ns: age up to which an answer that the process
+ * is not locked holds. */
+static bool process_avoided(int64_t id, bool map, int64_t free_ns)
 {
 	int64_t now_ns;
 	const struct answer *answer;
 	struct avoid_state state;
-	bool fresh, avoided = false;
+	bool fresh, locked = false, avoided = false;
 
 	if (!state_ask && !given_up_count)
 		return false;
@@ -178,8 +184,9 @@ static bool process_avoided(int64_t id, int64_t free_ns)
 	pthread_mutex_lock(&mutex);
 	answer = keyed_find(&answers, sizeof(*answer), (uint64_t)id);
 	if (answer)
-		avoided = answer->locked_ns == answer->asked_ns;
-	fresh = answer && now_ns - answer->asked_ns < (avoided ? ANSWER_NS : free_ns);
+		locked = answer->locked_ns == answer->asked_ns;
+	fresh = answer && now_ns - answer->asked_ns < (locked ? ANSWER_NS : free_ns);
+	avoided = locked && is_avoided(&answer->state, map);
 	pthread_mutex_unlock(&mutex);
 	if (fresh)
 		return avoided;
@@ -188,20 +195,21 @@ static bool process_avoided(int64_t id, int64_t free_ns)
 	answer_keep(id, &state, now_ns);
 	if (state.pid && state.pid != id)
 		answer_keep(state.pid, &state, now_ns);
-	locked_count += state.why && state.pid;
+	avoided = is_avoided(&state, map);
+	locked_count += avoided && state.pid;
 	pthread_mutex_unlock(&mutex);
-	return state.why;
+	return avoided;
 }
 
 bool avoids_process(int64_t id)
 {
-	return process_avoided(id, ANSWER_NS);
+	return process_avoided(id, false, ANSWER_NS);
 }
 
 bool avoids_process_file(int64_t id, const char *name)
 {
 	if (strcmp(name, "comm") && strcmp(name, "wchan"))
-		return avoids_process(id);
+		return process_avoided(id, avoid_waits_for_map(name), ANSWER_NS);
 	return given_up_count && given_up_find(id);
 }
 
@@ -218,7 +226,7 @@ bool avoid_waits_for_map(const char *name)
 
 bool avoids_memory(int64_t id)
 {
-	return process_avoided(id, 0);
+	return process_avoided(id, true, 0);
 }
 
 bool avoids_fdinfo(int64_t id, int fd)

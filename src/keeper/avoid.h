@@ -24,6 +24,7 @@ struct avoid_state {
 	const char *why; /* static words, "its memory map is locked"; NULL: nothing */
 	uint64_t holder; /* another number once another thread has the lock: it is only busy */
 	int64_t pid;	 /* the process, or 0 */
+	bool map_only;	 /* only a look that needs the memory map would wait */
 	bool user_mount; /* the descriptor's file system was mounted in a user namespace */
 };
 
@@ -38,14 +39,15 @@ bool avoid_process(int64_t id, const char *why);
  * directories. False: the directory is avoided already. */
 bool avoid_files(const char *directory, const char *why);
 
-/* True if the process or thread, or the file, must not be looked at. Any thread may ask for a
- * process. An answer holds for about as long as a scan takes. */
+/* True if the process or thread must not be looked at; a look that waits for the lock of its memory
+ * map asks avoids_memory(). Any thread may ask for a process. An answer holds for about as long as
+ * a scan takes. */
 bool avoids_process(int64_t id);
 /* The same for a look at the file of that name in /proc/PID or /proc/PID/task/TID. The kernel is
  * not asked for files that wait for no lock: comm and wchan (fs/proc, Linux 4.9 to 6.18). */
 bool avoids_process_file(int64_t id, const char *name);
-/* The same for a look that waits for the lock of the memory map, asked right before it: the process
- * may have taken that lock a moment ago. */
+/* The same for a look that waits for the lock of the memory map, too, asked right before it: the
+ * process may have taken that lock a moment ago. */
 bool avoids_memory(int64_t id);
 /* True if fdinfo of that descriptor of a thread must not be read: it is an epoll set that a thread
  * which sleeps has locked, for ever if the server of a file in it does not answer polls. */

@@ -421,6 +421,7 @@ static void locks_read(int64_t id, int fd, struct avoid_state *state)
 	memory = answer.memory && answer.memory == answer.memory_after &&
 		 rwsem_blocks(answer.memory_count, answer.memory_state);
 	state->pid = (int64_t)answer.pid;
+	state->map_only = memory && !exec_blocks(&answer) && !set_why(&answer);
 	state->why = memory		    ? "its memory map is locked"
 		     : exec_blocks(&answer) ? "an exec that has not ended"
 					    : set_why(&answer);

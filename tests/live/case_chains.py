@@ -238,17 +238,15 @@ def chain_of_searched_locks(ctx):
 @case
 def chain_of_memory_map(ctx):
     """A thread that waits for the lock of its process's memory map, by its name, and for the thread that holds it; nothing of the process is read."""
+    workload = ctx.workload("stuck_maps", waits=1)
+    time.sleep(1)  # the waiter waits
     for known in ("kernel_locks", "lock_search"):
         needs_feature(ctx, known)
-        tool = ctx.stream("-a", "-F", 20, *(ctx.without("kernel_locks") if known == "lock_search" else ()), columns="pid,comm,state,waits_on,blocker_sure,chain")
-        tool.wait_sleeps(10)
-        workload = ctx.workload("stuck_maps", waits=1)
-        time.sleep(2 * SLOW)
-        tool.signal(signal.SIGINT)
-        rows = [row for row in tool.finish(0) if (row["pid"], row["comm"], row["state"]) == (workload["pid"], "waiter", "D")]
-        right = ("mmap_lock of %s workload" % workload["pid"], "certain", "waiter kernel lock> mapper")
-        check(len(rows) > 5 and {(row["waits_on"], row["blocker_sure"], row["chain"]) for row in rows} == {right}, "%s: %s", known, rows[-3:])
-        workload.end()
+        rows = ctx.rows("-a", "-p", workload["pid"], *(ctx.without("kernel_locks") if known == "lock_search" else ()), columns="comm,state,syscall,waits_on,blocker_sure,chain")
+        right = ("D", "mprotect", "mmap_lock of %s workload" % workload["pid"], "certain", "waiter kernel lock> mapper")
+        told = {tuple(row[name] for name in ("state", "syscall", "waits_on", "blocker_sure", "chain")) for row in rows if row["comm"] == "waiter"}
+        check(told == {right}, "%s: %s", known, told)
+        check({(row["state"], row["syscall"]) for row in rows if row["comm"] == "mapper"} == {("D", "mmap")}, "the holder: %s", rows[-4:])
 
 
 @case

@@ -66,7 +66,7 @@ def stuck_stack(ctx):
 
 @case(alone=True)
 def stuck_maps(ctx):
-    """tsnap leaves out a process whose memory map one of its threads has locked for ever."""
+    """tsnap names a process whose memory map one of its threads has locked for ever, and reads nothing that needs the map."""
     beside(ctx, "stuck_maps")
 
 

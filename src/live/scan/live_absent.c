@@ -138,7 +138,8 @@ void live_avoided_describe(struct source_status *status)
 {
 	static struct text processes, directories;
 
-	avoided_add(status, "processes skipped because reading /proc hangs: ", avoid_processes_text,
+	avoided_add(status,
+		    "processes not read in full because that would hang: ", avoid_processes_text,
 		    &processes);
 	avoided_add(status,
 		    "sources of names skipped because reading them hangs: ", avoid_files_text,
