@@ -240,7 +240,7 @@ def chain_of_memory_map(ctx):
     """A thread that waits for the lock of its process's memory map, by its name, and for the thread that holds it; nothing of the process is read."""
     workload = ctx.workload("stuck_maps", waits=1)
     time.sleep(1)  # the waiter waits
-    for known in ("kernel_locks", "lock_search"):
+    for known in ("lock_search", "kernel_locks"):
         needs_feature(ctx, known)
         rows = ctx.rows("-a", "-p", workload["pid"], *(ctx.without("kernel_locks") if known == "lock_search" else ()), columns="comm,state,syscall,waits_on,blocker_sure,chain")
         right = ("D", "mprotect", "mmap_lock of %s workload" % workload["pid"], "certain", "waiter kernel lock> mapper")
