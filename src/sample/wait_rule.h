@@ -40,6 +40,7 @@ struct wait_facts {
 	bool accepts_there; /* socket of the server's side: its port, or path, is listened on; set
 			       of such sockets */
 	bool connected;	    /* socket whose other side has an address, or a path */
+	bool dns;	    /* a client's connection to whoever resolves host names */
 	bool stored; /* file of a file system for data: no device, nothing in /proc or /sys */
 	bool writes; /* of the two descriptors of a call, the one that data goes to */
 	int64_t local_port, remote_port;

@@ -37,6 +37,18 @@ static bool socket_is_connected(const struct wait_facts *facts, int64_t daemon_p
 	return facts->connected;
 }
 
+static bool socket_asks_dns(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->dns;
+}
+
+static bool set_asks_dns(const struct wait_facts *facts, int64_t daemon_ports)
+{
+	(void)daemon_ports;
+	return facts->has_request && facts->dns;
+}
+
 static bool set_has_request(const struct wait_facts *facts, int64_t daemon_ports)
 {
 	return facts->has_request && !socket_is_server(facts, daemon_ports);
@@ -67,12 +79,16 @@ const struct wait_rule wait_rules[] = {
 	 " write writev pwrite64 pwritev pwritev2 send sendto sendmsg sendmmsg sendfile "
 	 "sendfile64 vmsplice msgsnd mq_timedsend mq_timedsend_time64 ",
 	 0, NULL, "for space to write: a reader is slow"},
+	{"dns", WAIT_WORKS | WAIT_AS_CLIENT | INTERRUPT_NETWORK, NULL, WAIT_SOCKET, socket_asks_dns,
+	 "for the answer of a DNS server, systemd-resolved or nscd"},
 	{"server", WAIT_OF_POOL | WAIT_AS_SERVER | INTERRUPT_NETWORK, " accept accept4 ",
 	 WAIT_SOCKET, socket_is_server, "as a server, for a connection or a request"},
 	{"client", WAIT_WORKS | WAIT_AS_CLIENT | INTERRUPT_NETWORK, NULL, WAIT_SOCKET,
 	 socket_is_connected, "as a client, for its server's answer"},
 	{"socket", WAIT_OF_POOL | INTERRUPT_NETWORK, NULL, WAIT_SOCKET, NULL,
 	 "on a socket whose other end is not known"},
+	{"dns", WAIT_WORKS | WAIT_AS_CLIENT | INTERRUPT_NETWORK, NULL, WAIT_SET, set_asks_dns,
+	 "for the answer of a DNS server, systemd-resolved or nscd"},
 	{"client", WAIT_WORKS | WAIT_AS_CLIENT | INTERRUPT_NETWORK, NULL, WAIT_SET, set_has_request,
 	 "as a client, for its server's answer"},
 	{"loop", WAIT_AS_SERVER | INTERRUPT_NETWORK, NULL, WAIT_SET, set_is_served,

@@ -105,6 +105,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 		facts.accepts_there = sum->serves && sum->serves == sum->others && !sum->wakes;
 		if (sum->requesting && !sum->listens) {
 			facts.has_request = true;
+			facts.dns = sum->one.dns;
 			facts.request_ns = sum->one.request_ns;
 			facts.pid = sum->one.pid;
 			facts.local_port = sum->one.local_port;

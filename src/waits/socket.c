@@ -42,6 +42,16 @@ static const struct protocol {
 	{"UNIX", "unix", DIAG_UNIX}, {"UNIX-STREAM", "unix", DIAG_UNIX}, /* since 5.15 */
 };
 
+/* DNS; DNS over TLS, or QUIC; multicast DNS. */
+static const int64_t dns_ports[] = {53, 853, 5353};
+
+/* Sockets of systemd-resolved (its other interface is UDP, on 127.0.0.53) and of nscd. */
+static const char *const dns_paths[] = {
+	"/run/systemd/resolve/io.systemd.Resolve",
+	"/run/nscd/socket",
+	"/var/run/nscd/socket",
+};
+
 struct socket {
 	struct cache_entry entry;	 /* key: inode */
 	const struct protocol *protocol; /* NULL: the protocol has no table */
@@ -74,6 +84,22 @@ static const char *state_name(uint32_t state)
 	};
 
 	return state && state < sizeof(names) / sizeof(*names) ? names[state] : "?";
+}
+
+static bool port_is_of_dns(int64_t port)
+{
+	for (size_t i = 0; i < sizeof(dns_ports) / sizeof(*dns_ports); i++)
+		if (port == dns_ports[i])
+			return true;
+	return false;
+}
+
+static bool path_is_of_dns(const char *path)
+{
+	for (size_t i = 0; path && i < sizeof(dns_paths) / sizeof(*dns_paths); i++)
+		if (!strcmp(path, dns_paths[i]))
+			return true;
+	return false;
 }
 
 static bool address_is_none(const struct diag_address *address)
@@ -165,6 +191,8 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 	} else if (facts->remote) {
 		opposite = diag_record_receiver(table, record);
 	}
+	facts->dns = port_is_of_dns(facts->remote_port) && !port_is_of_dns(facts->local_port) &&
+		     !facts->accepts_there;
 	socket->near = opposite != NULL;
 	socket->peer = opposite ? opposite->inode : 0;
 }
@@ -212,6 +240,7 @@ static void unix_describe(const struct wait *wait, struct socket *socket,
 	facts->accepts_there = record->name != 0;
 	if (peer && peer->name)
 		facts->remote = name_transient_string(names + peer->name);
+	facts->dns = path_is_of_dns(facts->remote) && !facts->accepts_there;
 	socket->peer = listener ? listener->inode : record->peer;
 	text_add_string(&text, "unix");
 	if (name)
@@ -399,9 +428,12 @@ static int request_fd(uint64_t inode, const struct diag_record **record)
 
 int64_t socket_request_age_ms(uint64_t inode)
 {
+	const struct socket *socket = cache_find(&sockets, inode);
 	const struct diag_record *record;
 	int fd = request_fd(inode, &record);
 
+	if (socket && socket->facts.dns && socket->protocol->group == DIAG_UDP)
+		return 0;
 	return fd >= 0 ? tcp_request_age_ms(fd, record) : REQUEST_NONE;
 }
 
@@ -428,6 +460,7 @@ static void socket_describe(struct wait *wait)
 	wait->facts.listens = socket->listens;
 	wait->facts.connected = socket->remote != NULL;
 	wait->facts.accepts_there = socket->accepts_there;
+	wait->facts.dns = socket->dns;
 	wait->facts.local_port = socket->local_port;
 	wait->facts.remote_port = socket->remote_port;
 	if (socket->peer_count > 1) {

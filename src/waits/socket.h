@@ -19,6 +19,7 @@ struct socket_facts {
 	const char *brief; /* protocol and address of the other side, or of the listening socket */
 	bool listens;
 	bool unaccepted;    /* the other end is the socket that has to accept the connection */
+	bool dns;	    /* the other end resolves host names, and this is a client's side */
 	bool accepts_there; /* this is the server's side: a socket listens on its local port */
 	int64_t local_port, remote_port; /* ABSENT: it has none */
 	int64_t peer_pid;		 /* process at the other end, on this host; 0: not known */
@@ -41,7 +42,8 @@ const struct socket_facts *socket_find(struct wait *wait, int fd, const char *li
 				       enum socket_peer peer);
 
 /* Age of the request on a TCP connection that socket_find() has found, if an answer is due: see
- * waits/tcp_request.h. */
+ * waits/tcp_request.h. 0 for a UDP socket that is connected to a DNS server: resolvers open one for
+ * each query, so that its port can't be guessed (RFC 5452). */
 int64_t socket_request_age_ms(uint64_t inode);
 /* True if a request that came on the connection is not answered. */
 bool socket_owes(uint64_t inode);

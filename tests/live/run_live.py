@@ -40,6 +40,7 @@ import case_context  # noqa: F401
 import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
 import case_critical_path  # noqa: F401
+import case_dns  # noqa: F401
 import case_exec  # noqa: F401
 import case_faults  # noqa: F401
 import case_findings  # noqa: F401

@@ -66,12 +66,29 @@ static void sockets_by_their_ports(void **state)
 	assert_string_equal(wait_rule_of_facts(&wait_facts_absent, 1)->name, "other");
 }
 
+static void dns_before_ports(void **state)
+{
+	struct wait_facts facts = wait_facts_absent;
+
+	facts.kind = WAIT_SOCKET;
+	facts.dns = facts.connected = true;
+	facts.local_port = 9999;
+	assert_string_equal(wait_rule_of_facts(&facts, 10000)->name, "dns");
+	/* a set that holds such a connection asks only if an answer is due on it */
+	facts.kind = WAIT_SET;
+	assert_string_equal(wait_rule_of_facts(&facts, 10000)->name, "poll");
+	facts.has_request = true;
+	assert_string_equal(wait_rule_of_facts(&facts, 10000)->name, "dns");
+	assert_true(wait_class_works("dns"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_agree),
 		cmocka_unit_test(calls_are_whole_words),
 		cmocka_unit_test(sockets_by_their_ports),
+		cmocka_unit_test(dns_before_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
