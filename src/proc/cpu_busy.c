@@ -15,54 +15,98 @@
 #define STAT_BYTES (1 << 18) /* some 3000 CPUs */
 
 /* Columns of a line, proc(5). */
-enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, COLUMNS };
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS };
 
-static int line_parse(const char *line, int64_t tick_us, struct cpu_busy *busy)
+/* Fills the columns of a line. False: it is cut off. */
+static bool line_parse(const char *line, int64_t ticks[COLUMNS])
 {
-	int64_t ticks[COLUMNS];
 	char *end;
 
 	line += strcspn(line, " \n");
 	for (int i = 0; i < COLUMNS; i++) {
 		ticks[i] = strtoll(line, &end, 10);
 		if (end == line)
-			return -EINVAL;
+			return false;
 		line = end;
 	}
-	busy->cpus++;
-	busy->idle_us += (ticks[IDLE] + ticks[IOWAIT]) * tick_us;
-	busy->interrupt_us += (ticks[IRQ] + ticks[SOFTIRQ]) * tick_us;
-	return 0;
+	return true;
+}
+
+/* Moves to the next line of a CPU and parses it. False: there is none. */
+static bool cpu_next(const char **text, int64_t *cpu, int64_t ticks[COLUMNS])
+{
+	for (; !strncmp(*text, "cpu", 3); *text += **text == '\n') {
+		const char *line = *text;
+
+		/* the line "cpu " is the sum, with offline CPUs */
+		if (isdigit((unsigned char)line[3]) && !line_parse(line, ticks))
+			return false;
+		*text += strcspn(*text, "\n");
+		if (!isdigit((unsigned char)line[3]))
+			continue;
+		*cpu = strtoll(line + 3, NULL, 10);
+		*text += **text == '\n';
+		return true;
+	}
+	return false;
+}
+
+static bool is_whole(const char *text)
+{
+	return !strncmp(text, "intr", 4);
 }
 
 int cpu_busy_parse(const char *text, struct cpu_busy *busy)
 {
-	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK);
+	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK), ticks[COLUMNS], cpu;
 
-	busy->cpus = busy->idle_us = busy->interrupt_us = 0;
-	for (; !strncmp(text, "cpu", 3); text += *text == '\n') {
-		/* the line "cpu " is the sum, with offline CPUs */
-		if (isdigit((unsigned char)text[3]) && line_parse(text, tick_us, busy))
-			break;
-		text += strcspn(text, "\n");
+	for (busy->cpus = busy->idle_us = busy->interrupt_us = 0; cpu_next(&text, &cpu, ticks);) {
+		busy->cpus++;
+		busy->idle_us += (ticks[IDLE] + ticks[IOWAIT]) * tick_us;
+		busy->interrupt_us += (ticks[IRQ] + ticks[SOFTIRQ]) * tick_us;
 	}
-	if (!strncmp(text, "intr", 4) && busy->cpus)
+	if (is_whole(text) && busy->cpus)
 		return 0;
 	busy->cpus = 0;
 	return -EINVAL;
 }
 
-void cpu_busy_read(const char *root, struct cpu_busy *busy)
+/* Returns the beginning of /proc/stat, "" if it can't be read, until the next call. */
+static const char *stat_read(const char *root)
 {
 	static char text[STAT_BYTES];
 	char path[PATH_MAX];
 
-	busy->cpus = 0;
 	snprintf(path, sizeof(path), "%s/stat", root);
-	if (host_file_read(path, text, sizeof(text)) < 0)
-		return;
+	return host_file_read(path, text, sizeof(text)) < 0 ? "" : text;
+}
+
+void cpu_busy_read(const char *root, struct cpu_busy *busy)
+{
+	const char *text = stat_read(root);
+
 	busy->at_ns = clock_monotonic_ns();
 	cpu_busy_parse(text, busy);
+}
+
+size_t cpu_taken_parse(const char *text, struct source_cpu taken[SOURCE_CPUS_MAX])
+{
+	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK), ticks[COLUMNS], cpu;
+	size_t count = 0;
+
+	while (count < SOURCE_CPUS_MAX && cpu_next(&text, &cpu, ticks))
+		taken[count++] = (struct source_cpu){
+			.cpu = cpu,
+			.taken_us = {[TAKER_HARDIRQ] = ticks[IRQ] * tick_us,
+				     [TAKER_SOFTIRQ] = ticks[SOFTIRQ] * tick_us,
+				     [TAKER_STEAL] = ticks[STEAL] * tick_us},
+		};
+	return count == SOURCE_CPUS_MAX || is_whole(text) ? count : 0;
+}
+
+size_t cpu_taken_read(const char *root, struct source_cpu taken[SOURCE_CPUS_MAX])
+{
+	return cpu_taken_parse(stat_read(root), taken);
 }
 
 int64_t cpu_busy_between(const struct cpu_busy *from, const struct cpu_busy *to)

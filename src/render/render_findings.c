@@ -390,6 +390,27 @@ static void word_threads(struct text *to, const struct about *about)
 	text_add_number(to, about->findings->threads_last);
 }
 
+/* Adds "softirq 62 %, steal 3 % of CPU 1". */
+static void word_taken(struct text *to, const struct about *about)
+{
+	const struct findings *findings = about->findings;
+	int64_t taken_us[TAKER_COUNT], cpu, us = findings_taken_us(findings, taken_us, &cpu);
+	int64_t of_us = findings->elapsed_us * (cpu == ABSENT ? findings->cpus : 1);
+	bool first = true;
+
+	for (int taker = 0; taker < TAKER_COUNT && us; taker++) {
+		if (taken_us[taker] * 100 < of_us)
+			continue;
+		text_add_format(to, "%s%s ", first ? "" : ", ", taker_names[taker]);
+		add_percent(to, taken_us[taker], of_us);
+		first = false;
+	}
+	if (cpu == ABSENT)
+		text_add_string(to, " of the CPUs");
+	else
+		text_add_format(to, " of CPU %lld", (long long)cpu);
+}
+
 static void word_share(struct text *to, const struct about *about)
 {
 	add_percent(to, about->finding->weight_us, about->findings->total_us);
@@ -456,6 +477,7 @@ static const struct {
 	{"rate", word_rate},
 	{"threads", word_threads},
 	{"share", word_share},
+	{"taken", word_taken},
 	{"pid", word_pid},
 	{"process", word_process},
 	{"answered", word_answered},

@@ -20,6 +20,7 @@
 #define QUIET_PART 4
 #define QUOTAS_SHOWN 5	       /* limit of control groups */
 #define LIMIT_PERCENT_LEAST 10 /* least use of an I/O limit that is reported */
+#define TAKEN_PART 100	       /* of a CPU: what interrupts take less of is no remark */
 #define PRESSURE_LEAST 50      /* per mille: less pressure is no remark */
 #define UNSEEN_PART 10	       /* part of all time of a state that matters */
 #define FIXED_LINES 3	       /* of a report with findings: empty, legend, footer */
@@ -811,6 +812,33 @@ static void add_io_limits(struct text *line, const struct interval *interval)
 	}
 }
 
+/* Adds how long interrupts and the hypervisor had CPUs, if that is 1 % of one. */
+static void add_taken(struct text *line, const struct interval *interval)
+{
+	const struct source_status *status = interval->status;
+
+	for (int taker = 0; taker < TAKER_COUNT; taker++) {
+		const struct source_cpu *most = status->taken;
+		int64_t us = 0;
+
+		for (size_t i = 0; i < status->taken_count; i++) {
+			us += status->taken[i].taken_us[taker];
+			if (status->taken[i].taken_us[taker] > most->taken_us[taker])
+				most = &status->taken[i];
+		}
+		if (!us || us < interval->tally->elapsed_us / TAKEN_PART)
+			continue;
+		text_add_format(line, "%s%s ",
+				line->length ? ", " : "Taken from CPUs: ", taker_names[taker]);
+		add_seconds(line, us);
+		text_add_format(line, " (of CPU %lld ", (long long)most->cpu);
+		add_percent(line, most->taken_us[taker], interval->tally->elapsed_us);
+		text_add_string(line, taker != TAKER_STEAL && status->taken_by_tick == 1
+					      ? ", by tick)"
+					      : ")");
+	}
+}
+
 static void add_missed(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
@@ -921,6 +949,7 @@ static void add_header(struct text *out, const struct interval *interval)
 	add_line(out, interval, add_clock_steps);
 	add_line(out, interval, add_pressure);
 	add_line(out, interval, add_group_pressure);
+	add_line(out, interval, add_taken);
 	add_line(out, interval, add_heads);
 	text_add_char(out, '\n');
 }
@@ -1016,8 +1045,8 @@ static void add_left_out(struct text *line, const struct interval *interval)
 static size_t remarks_add(struct text *out, const struct interval *interval)
 {
 	static line_adder *const adders[] = {
-		add_quotas,	    add_io_limits, add_pressure,
-		add_group_pressure, add_absent,	   add_unrecorded,
+		add_quotas, add_io_limits, add_pressure,   add_group_pressure,
+		add_taken,  add_absent,	   add_unrecorded,
 	};
 	const struct source_status *status = interval->status;
 	struct text line = {0};

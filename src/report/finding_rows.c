@@ -19,9 +19,11 @@
 #define FORKS_LEAST 10000	/* a second and CPU, in hundredths */
 #define NEW_THREADS_LEAST 50000
 #define SWITCHES_LEAST 5000000
-#define CPUS_ASSUMED 2	  /* where their number is not known */
-#define THREADS_LEAST 500 /* made more than ended a second, in hundredths */
-#define UNSEEN_LEAST 250  /* per mille of the time */
+#define CPUS_ASSUMED 2	   /* where their number is not known */
+#define THREADS_LEAST 500  /* made more than ended a second, in hundredths */
+#define TAKEN_LEAST 20	   /* percent of full CPUs that interrupts take */
+#define TAKEN_ONE_LEAST 50 /* of one CPU, while others are idle */
+#define UNSEEN_LEAST 250   /* per mille of the time */
 
 static int64_t per_mille(const struct findings *findings, int64_t us)
 {
@@ -259,6 +261,50 @@ static bool holds_threads(const struct finding *finding, const struct findings *
 	       average * 3 <= grown * 2;
 }
 
+int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[TAKER_COUNT],
+			  int64_t *cpu)
+{
+	const struct source_status *status = findings->status;
+	bool full = cpus_are_full(findings);
+	int64_t most_us = 0;
+
+	*cpu = ABSENT;
+	memset(taken_us, 0, TAKER_COUNT * sizeof(*taken_us));
+	for (size_t i = 0; i < status->taken_count; i++) {
+		const struct source_cpu *one = &status->taken[i];
+		int64_t us = 0;
+
+		for (int taker = 0; taker < TAKER_COUNT; taker++) {
+			us += one->taken_us[taker];
+			if (full)
+				taken_us[taker] += one->taken_us[taker];
+		}
+		if (full) {
+			most_us += us;
+		} else if (us > most_us) {
+			most_us = us;
+			*cpu = one->cpu;
+			memcpy(taken_us, one->taken_us, sizeof(one->taken_us));
+		}
+	}
+	return most_us;
+}
+
+/* Threads wait for CPUs, and neither a neighbour nor what is made too often says why. */
+static bool holds_interrupts(const struct finding *finding, const struct findings *findings)
+{
+	const struct finding *found = findings->found.rows;
+	int64_t taken_us[TAKER_COUNT], cpu, us = findings_taken_us(findings, taken_us, &cpu);
+	int64_t of = cpu == ABSENT ? cpus_of(findings) : 1;
+	bool waits = false;
+
+	(void)finding;
+	for (size_t i = 0; i < findings->found.count; i++)
+		waits |= found[i].held && found[i].row->takes == takes_cpus && !found[i].row->thing;
+	return waits && ratio(us, 100, of * findings->elapsed_us) >=
+				(cpu == ABSENT ? TAKEN_LEAST : TAKEN_ONE_LEAST);
+}
+
 static bool holds_unseen(const struct finding *finding, const struct findings *findings)
 {
 	return per_mille(findings, finding->weight_us) >= UNSEEN_LEAST &&
@@ -442,6 +488,10 @@ const struct finding_row finding_rows[] = {
 	{"threads", "more threads are made than end", "threads", false, true, takes_none, NULL, NULL, holds_threads, NULL,
 	 "{rate} more threads a second are made than end|, most by {culprit}|, now {threads}",
 	 "-a -g comm,pid,num_threads"},
+	/* a busy network of a host whose threads get their CPUs */
+	{"interrupts", "interrupts, or the hypervisor, take CPU time that threads wait for", "interrupts", false, true, takes_none, NULL, NULL, holds_interrupts, always_in_doubt,
+	 "Interrupts or the hypervisor take CPU time that threads wait for: {taken}|{symptoms}",
+	 "-g cpu,seconds,interrupts"},
 	/* short sleeps and runs between two scans, in which other threads are seen */
 	{"unseen", "much of the time was not seen by any scan", "unseen", false, true, takes_none, NULL, NULL, holds_unseen, always_in_doubt,
 	 "{share} of the time was not seen|: no scan met its threads in that state",

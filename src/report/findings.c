@@ -556,7 +556,8 @@ static struct finding *counted_add(struct findings *findings, const char *name, 
 }
 
 /* Has full CPUs be a symptom of what a program makes too often, if it is most of those that wait
- * for them, or that run in the kernel. */
+ * for them, or that run in the kernel. program NULL: waits for CPUs, of all, but not behind a
+ * neighbour. */
 static void storm_take(struct findings *findings, struct finding *storm, const char *program)
 {
 	struct finding *found = findings->found.rows;
@@ -564,8 +565,11 @@ static void storm_take(struct findings *findings, struct finding *storm, const c
 	for (size_t i = 0; i < findings->found.count; i++) {
 		const struct finding_name *first = finding_first(&found[i], PARTY_WAITERS);
 
-		if (!found[i].held || !first || !is_text(first->name, program) ||
-		    (found[i].row->takes != takes_cpus && found[i].row->takes != takes_kernel))
+		if (!found[i].held ||
+		    (found[i].row->takes != takes_cpus &&
+		     (found[i].row->takes != takes_kernel || !program)) ||
+		    (program ? !first || !is_text(first->name, program)
+			     : found[i].row->thing != NULL))
 			continue;
 		storm->weight_us = sum(storm->weight_us, found[i].weight_us);
 		storm->symptom_us = sum(storm->symptom_us, found[i].weight_us);
@@ -632,6 +636,7 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 	const struct finding_process *processes = findings->processes.rows;
 	int64_t grown = findings->threads_last - findings->threads_first;
 	struct finding_name maker = none;
+	struct finding *taken;
 	int64_t ended_us =
 		findings->ended_us < findings->unseen_us ? findings->ended_us : findings->unseen_us;
 
@@ -640,6 +645,9 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 		ended_us = 0;
 	made_find(findings, "new_threads", MADE_THREADS, ended_us, tally->elapsed_us);
 	made_find(findings, "switches", MADE_SWITCHES, 0, tally->elapsed_us);
+	taken = counted_add(findings, "interrupts", 0, 0, none);
+	if (taken)
+		storm_take(findings, taken, NULL);
 	for (size_t i = 0; i < findings->processes.count; i++)
 		if (processes[i].made * 2 > grown && processes[i].made > maker.weight_us)
 			maker = (struct finding_name){.name = processes[i].name,

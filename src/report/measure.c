@@ -43,6 +43,13 @@ const struct column measure_columns[] = {
 	{"new_threads", "NEW_THREADS",
 	 "threads made in processes, by the name and user of the thread that made them",
 	 KIND_NUMBER, ROLE_MEASURE, NEED_PROCESSES, 11, AT(new_threads)},
+	{"hardirq_s", "HARDIRQ_S", "seconds of hardware interrupts on the CPU, whoever was there",
+	 KIND_THOUSANDTHS, ROLE_MEASURE, NEED_INTERRUPTS, 9, AT(hardirq_s)},
+	{"softirq_s", "SOFTIRQ_S",
+	 "seconds of software interrupts on the CPU, with those that ksoftirqd handles",
+	 KIND_THOUSANDTHS, ROLE_MEASURE, NEED_INTERRUPTS, 9, AT(softirq_s)},
+	{"steal_s", "STEAL_S", "seconds in which the hypervisor ran others than this CPU",
+	 KIND_THOUSANDTHS, ROLE_MEASURE, NEED_INTERRUPTS, 7, AT(steal_s)},
 	{"threads", "THREADS", "threads of the group on average, as avg_thr; -: none", KIND_THREADS,
 	 ROLE_MEASURE, 0, 7, AT(avg_thr)},
 	{"on_thr", "ON", "of these: on a CPU", KIND_THREADS, ROLE_MEASURE, 0, 4, AT(state_thr[0])},
@@ -120,6 +127,9 @@ const struct column measure_sums[MEASURE_SUMS] = {
 	[SUM_EXITS] = SUM_OF(sums.exits, NEED_PROCESSES),
 	[SUM_DEAD_CPU_US] = SUM_OF(sums.dead_cpu_us, NEED_PROCESSES),
 	[SUM_NEW_THREADS] = SUM_OF(sums.new_threads, NEED_PROCESSES),
+	[SUM_HARDIRQ_US] = SUM_OF(sums.hardirq_us, NEED_INTERRUPTS),
+	[SUM_SOFTIRQ_US] = SUM_OF(sums.softirq_us, NEED_INTERRUPTS),
+	[SUM_STEAL_US] = SUM_OF(sums.steal_us, NEED_INTERRUPTS),
 };
 
 const size_t measure_column_count = sizeof(measure_columns) / sizeof(measure_columns[0]);
@@ -147,6 +157,9 @@ static void exact_fill(struct measures *measures, const union value *sums,
 	measures->execs = sums[SUM_EXECS].number;
 	measures->exits = sums[SUM_EXITS].number;
 	measures->new_threads = sums[SUM_NEW_THREADS].number;
+	measures->hardirq_s = scaled(sums[SUM_HARDIRQ_US].number, 1000, US_PER_SECOND);
+	measures->softirq_s = scaled(sums[SUM_SOFTIRQ_US].number, 1000, US_PER_SECOND);
+	measures->steal_s = scaled(sums[SUM_STEAL_US].number, 1000, US_PER_SECOND);
 }
 
 struct measures measures_of(int64_t samples, int64_t weight_us, const union value *sums,

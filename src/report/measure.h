@@ -22,6 +22,7 @@ struct measures {
 	int64_t csw_per_s;				     /* hundredths */
 	int64_t runq_avg_us;
 	int64_t forks, execs, exits, new_threads;
+	int64_t hardirq_s, softirq_s, steal_s; /* thousandths */
 	/* of the group's parts (grid.c): threads in ON, RQ, D and S, in hundredths */
 	int64_t state_thr[MEASURE_STATES];
 	int64_t longest_ns; /* ABSENT: none waits */
@@ -42,12 +43,16 @@ enum measure_sum {
 	SUM_EXITS,
 	SUM_DEAD_CPU_US,
 	SUM_NEW_THREADS,
+	SUM_HARDIRQ_US,
+	SUM_SOFTIRQ_US,
+	SUM_STEAL_US,
 	MEASURE_SUMS
 };
 
 extern const struct column measure_sums[MEASURE_SUMS];
 
-#define NEEDS_OF_SUMS (NEED_TOTALS | NEED_PROCESSES) /* needs of columns that use the sums */
+#define NEEDS_OF_SUMS \
+	(NEED_TOTALS | NEED_PROCESSES | NEED_INTERRUPTS) /* needs of columns that use the sums */
 
 /* A measure that is made of the parts of a row (report/grid.c). */
 struct part_measure {

@@ -107,6 +107,8 @@ void status_subtract(struct source_status *now, const struct source_status *befo
 	io_limits_subtract(now, before);
 	listeners_subtract(now, before);
 	devices_subtract(now, before);
+	now->taken_count =
+		source_cpus_since(now->taken, now->taken_count, before->taken, before->taken_count);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		pressure_subtract(&now->pressure[i], &before->pressure[i]);
 		pressure_subtract(&now->group_pressure[i], &before->group_pressure[i]);

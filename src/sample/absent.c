@@ -8,6 +8,7 @@ static struct sample absent = {
 	/* members that are not columns */
 	.thread.start_ns = ABSENT,   .sums.forks = ABSENT,	 .sums.execs = ABSENT,
 	.sums.exits = ABSENT,	     .sums.dead_cpu_us = ABSENT, .sums.new_threads = ABSENT,
+	.sums.hardirq_us = ABSENT,   .sums.softirq_us = ABSENT,	 .sums.steal_us = ABSENT,
 	.makers.thread_pid = ABSENT, .makers.fork_pid = ABSENT,	 .wait.before_us = ABSENT,
 };
 
@@ -65,5 +66,6 @@ struct sample sample_account(const struct sample *sample)
 	account.sums = sample->sums;
 	account.sums.forks = account.sums.execs = account.sums.exits = ABSENT;
 	account.sums.dead_cpu_us = account.sums.new_threads = ABSENT;
+	account.sums.hardirq_us = account.sums.softirq_us = account.sums.steal_us = ABSENT;
 	return account;
 }

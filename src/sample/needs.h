@@ -63,6 +63,7 @@
 #define NEED_VARIABLES SAMPLE_NEED(46)	    /* those of --context */
 #define NEED_QUERYSUM SAMPLE_NEED(47)	    /* querysum */
 #define NEED_REQUEST SAMPLE_NEED(49)	    /* request, app_script, app_function */
+#define NEED_INTERRUPTS SAMPLE_NEED(51)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
@@ -137,6 +138,8 @@ enum need_probe {
 	    "totals of all threads that sleep, once a report") \
 	ROW(NEED_PROCESSES, NEED_COMM, FROM_TOTALS, IS_SHOWN, KEEPS_TOTALS, COST_EVENT, "processes", \
 	    "forks, execs and exits, which reports count; rare events") \
+	ROW(NEED_INTERRUPTS, NEED_PROCESSES, FROM_TOTALS, IS_EARLY, KEEPS_TOTALS, COST_SAMPLED, "interrupts", \
+	    "/proc/stat, once a report") \
 	ROW(NEED_COMMSUM, NEED_COMM, FROM_OTHERS, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "commsum", \
 	    "comm, folded") \
 	ROW(NEED_USER, 0, FROM_USER, OF_THREAD | IS_SHOWN, 0, COST_SAMPLED, "user", \

@@ -198,6 +198,7 @@ struct sample_path {
 struct sample_sums {
 	int64_t cpu_us, runq_us, dwait_us, sleep_us, vcsw, ivcsw;
 	int64_t forks, execs, exits, dead_cpu_us, new_threads;
+	int64_t hardirq_us, softirq_us, steal_us; /* of the account of a CPU */
 };
 
 /* processes that made most of an account's forks, and of its threads. No columns */

@@ -42,3 +42,30 @@ void source_status_add(struct source_status *status, const struct source_missed 
 	if (status->missed[at].count > INT64_MAX)
 		status->missed[at].count = INT64_MAX;
 }
+
+const char *const taker_names[TAKER_COUNT] = {
+	[TAKER_HARDIRQ] = "hardirq",
+	[TAKER_SOFTIRQ] = "softirq",
+	[TAKER_STEAL] = "steal",
+};
+
+size_t source_cpus_since(struct source_cpu *taken, size_t count, const struct source_cpu *before,
+			 size_t before_count)
+{
+	size_t kept = 0, old = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		while (old < before_count && before[old].cpu < taken[i].cpu)
+			old++;
+		if (old == before_count || before[old].cpu != taken[i].cpu)
+			continue;
+		taken[kept] = taken[i];
+		for (int taker = 0; taker < TAKER_COUNT; taker++) {
+			int64_t us = taken[i].taken_us[taker] - before[old].taken_us[taker];
+
+			taken[kept].taken_us[taker] = us > 0 ? us : 0;
+		}
+		kept++;
+	}
+	return kept;
+}

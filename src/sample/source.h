@@ -23,6 +23,7 @@
 #define SOURCE_LISTENERS_MAX 16
 #define SOURCE_DEVICES_MAX 64
 #define SOURCE_IO_LIMITS_MAX 32
+#define SOURCE_CPUS_MAX 1024
 #define SCAN_BATCH 256 /* samples of a batch: few enough to stay in the cache */
 
 /* Something that was not seen, for the footer of a report: "12 late scans". */
@@ -61,6 +62,14 @@ struct source_device {
 	const char *name; /* interned */
 	int64_t requests;
 	int64_t taken_us; /* time that they took, added up */
+};
+
+/* CPU time that no thread asked for, since boot. */
+enum source_taker { TAKER_HARDIRQ, TAKER_SOFTIRQ, TAKER_STEAL, TAKER_COUNT };
+extern const char *const taker_names[TAKER_COUNT];
+struct source_cpu {
+	int64_t cpu;
+	int64_t taken_us[TAKER_COUNT];
 };
 
 /* Use of a control group's I/O limit since the source was opened. */
@@ -110,6 +119,11 @@ struct source_status {
 	size_t listener_count;
 	struct source_device devices[SOURCE_DEVICES_MAX];
 	size_t device_count;
+	struct source_cpu taken[SOURCE_CPUS_MAX]; /* CPUs that are online, in order */
+	size_t taken_count;
+	/* 1: the time of interrupts is counted by ticks; 0: not; ABSENT: not known, as nobody had
+	 * to know yet */
+	int64_t taken_by_tick;
 	struct source_pressure pressure[RESOURCE_COUNT]; /* pressure on the host */
 	/* path of the control group, if exactly one was requested; "": none */
 	char pressed_group[SOURCE_TEXT_SIZE];
@@ -131,6 +145,11 @@ struct source_missed *source_status_miss_any(struct source_status *status, const
 void source_status_add(struct source_status *status, const struct source_missed *missed);
 /* Adds a row about something that this host does not report: "kind of data: ..." and why. */
 void source_status_lack(struct source_status *status, const char *what);
+
+/* Subtracts an earlier reading. A CPU that was not in it is removed, as it is not known what it had
+ * before. Returns the number of CPUs that remain. */
+size_t source_cpus_since(struct source_cpu *taken, size_t count, const struct source_cpu *before,
+			 size_t before_count);
 
 /* Takes a histogram of one thread. who: what is known of the thread, and the kind's own fields. */
 typedef void trace_callback(void *to, const struct trace_kind *kind, const struct sample *who,

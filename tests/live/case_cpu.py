@@ -1,9 +1,14 @@
 """Threads that use CPUs: shares of samples against the kernel's own accounts, and wakers."""
+import datetime
+import gzip
+import json
 import os
 import re
+import sys
+import time
 
 import truth
-from harness import SCANS_MORE, STOP_S, Skip, case, check, number, rows_of, scans_of, wait_until
+from harness import SCANS_MORE, STOP_S, Process, Skip, case, check, number, rows_of, scans_of, wait_until
 
 SECONDS = 3
 SHARE_ERROR = 0.2  # of 60 samples: three standard deviations of a fair coin
@@ -188,3 +193,67 @@ def late_workload(ctx):
     rows = scans_of(tool.interrupt())[gone:]
     check(not any(rows_of(scan, workload.tid) for _, scan in rows), "it is shown after its end")
     wait_until(lambda: not os.path.exists("/proc/%d" % workload.tid), STOP_S, "the workload's end")
+
+
+FLOOD = """
+import socket, sys
+to, source = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+to.bind(("127.0.0.1", 0))
+source.connect(to.getsockname())
+print("ready", flush=True)
+while True:
+    source.send(bytes(1400))
+"""
+
+
+def taken_of_cpus():
+    """{CPU: seconds of (hardirq, softirq, steal)}, of /proc/stat."""
+    with open("/proc/stat", encoding="ascii") as file:
+        lines = [line.split() for line in file if re.match(r"cpu\d", line)]
+    return {int(line[0][3:]): [int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in line[6:9]] for line in lines}
+
+
+def ticks_counted():
+    """True: the kernel counts interrupts by ticks; None: its configuration does not show."""
+    for path, read in (("/proc/config.gz", gzip.open), ("/boot/config-" + os.uname().release, open)):
+        if os.path.exists(path):
+            with read(path, "rb") as file:
+                return b"\nCONFIG_IRQ_TIME_ACCOUNTING=y" not in file.read()
+    return None
+
+
+@case
+def interrupts_of_cpus(ctx):
+    """While datagrams flood the loopback device, hardirq_s, softirq_s and steal_s of each CPU are those of /proc/stat over the same time;
+    the head has their sum, and `by tick` where the kernel is configured so."""
+    flood = Process([sys.executable, "-c", FLOOD])
+    ctx.started.append(flood)
+    wait_until(lambda: b"\n" in flood.out, STOP_S, "that datagrams are sent")
+    seen, tool = [(time.time(), taken_of_cpus())], ctx.plain("-d", 4, "--report", "--json", "-g", "cpu,interrupts")
+    head = ctx.plain("-d", 4, "-g", "cpu")
+    while tool.code is None or head.code is None:
+        seen.append((time.time(), taken_of_cpus()))
+        time.sleep(0.05)
+    tool.finish_plain()
+    head.finish_plain()
+    flood.kill()
+    rows = [json.loads(line) for line in tool.out.decode().splitlines()]
+    begin, end = (datetime.datetime.fromisoformat(rows[0]["report"][edge].replace("Z", "+00:00")).timestamp() for edge in ("begin", "end"))
+    rows = {row["cpu"]: row for row in rows[1:] if row["cpu"] is not None}
+    nothing = {"hardirq_s": 0, "softirq_s": 0, "steal_s": 0}  # of a CPU that no sample is of, either, there is no row
+    check(not set(rows) - set(seen[0][1]), "CPUs %s, not %s", sorted(rows), sorted(seen[0][1]))
+
+    def between(since, until, cpu, taker):
+        first = [taken for when, taken in seen if when <= since] or [seen[0][1]]
+        last = [taken for when, taken in seen if when >= until] or [seen[-1][1]]
+        return last[0][cpu][taker] - first[-1][cpu][taker]
+    for cpu in seen[0][1]:
+        row = rows.get(cpu, nothing)
+        for taker, name in enumerate(("hardirq_s", "softirq_s", "steal_s")):
+            least, most = (between(begin + edge, end - edge, cpu, taker) for edge in (0.3, -0.5))
+            check(least - 0.011 <= row[name] <= most + 0.011, "CPU %d: %s is %s, /proc/stat says %.2f to %.2f", cpu, name, row[name], least, most)
+    check(sum(row["softirq_s"] for row in rows.values()) > 0.05, "no flood: %s", rows)
+    told = re.search(r"Taken from CPUs: .*softirq \d+\.\d+ s \(of CPU \d+ \d+\.\d %(, by tick)?\)", head.out.decode())
+    check(told, "the head: %s", head.out.decode()[:900])
+    by_tick = ticks_counted()
+    check(by_tick is None or by_tick == bool(told.group(1)), "by tick: %s", told.group(0))

@@ -390,7 +390,7 @@ static void needs_are_told(void **state)
 static void needs_have_rows(void **state)
 {
 	/* needs of columns and measures; columns of NEED_VARIABLES come with options */
-	uint64_t rows = 0, columns = NEED_PROCESSES | NEED_VARIABLES;
+	uint64_t rows = 0, columns = NEED_PROCESSES | NEED_VARIABLES | NEED_INTERRUPTS;
 
 	for (size_t i = 0; i < sample_column_count; i++)
 		columns |= sample_needs_close(sample_columns[i].needs);

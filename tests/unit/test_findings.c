@@ -797,6 +797,47 @@ static void storms(void **state)
 	}
 }
 
+/* Waits for a CPU are a symptom of interrupts that take a good part of the CPUs; of full ones less
+ * than half of one CPU is no explanation, and where nobody waits nothing is wrong. */
+static void interrupts(void **state)
+{
+	static const struct seen seen[] = {
+		{1, SCANS, 1000, "ON", .comm = "spin"},
+		{2, SCANS, 1000, "ON", .comm = "spin"},
+		{3, SCANS, 9000, "RQ", .comm = "web", .kind = "cpu", .sure = "likely",
+		 .chain = "web cpu> spin"},
+		{4, SCANS, 90000, "RQ", .comm = "web", .kind = "cpu", .sure = "likely",
+		 .chain = "web cpu> spin"},
+	};
+	static const struct {
+		size_t from, count;
+		int64_t busy_us, softirq_us, steal_us;
+		const char *finding;
+	} rows[] = {
+		{0, 3, 5 * CPUS * SECOND_US, 15 * SECOND_US / 10, SECOND_US, "interrupts"},
+		{0, 3, 5 * CPUS * SECOND_US, 15 * SECOND_US / 10, 0, "cpus"},
+		{1, 3, CPUS * SECOND_US, 26 * SECOND_US / 10, 0, "interrupts"}, /* of one CPU */
+		{1, 3, CPUS * SECOND_US, 24 * SECOND_US / 10, 0, "uneven_cpus"},
+		{0, 2, 5 * CPUS * SECOND_US, 4 * SECOND_US, SECOND_US, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct source_status status = {.cpus = CPUS, .busy_us = rows[i].busy_us};
+		struct findings findings;
+
+		status.taken_count = 2;
+		status.taken[1].cpu = 1;
+		status.taken[1].taken_us[TAKER_SOFTIRQ] = rows[i].softirq_us;
+		status.taken[0].taken_us[TAKER_STEAL] = rows[i].steal_us;
+		findings_of(&findings, seen + rows[i].from, rows[i].count, &status);
+		assert_int_equal(findings.count, rows[i].finding != NULL);
+		if (rows[i].finding)
+			assert_string_equal(finding_at(&findings, 0)->row->name, rows[i].finding);
+		assert_int_equal(sum_of(&findings), findings.total_us);
+		findings_done(&findings);
+	}
+}
+
 /* Half of the waiting time is for requests that are that old, to a quarter. */
 static void ages_of_requests(void **state)
 {
@@ -871,6 +912,7 @@ int main(void)
 		cmocka_unit_test(full_queues),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(storms),
+		cmocka_unit_test(interrupts),
 		cmocka_unit_test(ages_of_requests),
 		cmocka_unit_test(lines_fit),
 	};

@@ -2,12 +2,16 @@
 #include "live/context/live_host.h"
 #include "base/clock.h"
 #include "base/host_file.h"
+#include "kernel/kernel_event.h"
+#include "proc/cpu_busy.h"
 #include "proc/devices.h"
 #include "proc/disk_stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define TAKEN_PART 100 /* of a CPU: less is no remark */
 
 static int quota_compare(const void *a, const void *b)
 {
@@ -87,6 +91,34 @@ static void devices_describe(struct source_status *status)
 			(struct source_device){.name = stats[i].device,
 					       .requests = stats[i].requests,
 					       .taken_us = stats[i].taken_ms * US_PER_MS};
+}
+
+/* Reads what interrupts took, and finds whether that is counted by ticks once it is more than
+ * TAKEN_LEAST of a CPU, as finding that takes 40 ms. A kernel without CONFIG_IRQ_TIME_ACCOUNTING
+ * lacks the function (kernel/sched/cputime.c); one that has it may still count ticks where its
+ * clock is not steady. */
+static void taken_describe(struct live_host *host, struct source_status *status)
+{
+	static struct source_cpu since[SOURCE_CPUS_MAX];
+	int64_t now_ns = clock_monotonic_ns(),
+		least_us = (now_ns - host->taken_ns) / NS_PER_US / TAKEN_PART;
+	char function[64];
+	size_t count;
+	int64_t us = 0;
+
+	status->taken_count = cpu_taken_read(PROC, status->taken);
+	memcpy(since, status->taken, status->taken_count * sizeof(*since));
+	count = source_cpus_since(since, status->taken_count, host->taken, host->taken_count);
+	for (size_t i = 0; i < count; i++)
+		us += since[i].taken_us[TAKER_HARDIRQ] + since[i].taken_us[TAKER_SOFTIRQ];
+	if (us >= least_us && host->taken_count && host->taken_by_tick == ABSENT)
+		host->taken_by_tick =
+			kernel_function_find("irqtime_account_irq", function, sizeof(function)) &&
+			!kernel_function_find("account_process_tick", function, sizeof(function));
+	status->taken_by_tick = host->taken_by_tick;
+	memcpy(host->taken, status->taken, status->taken_count * sizeof(*since));
+	host->taken_count = status->taken_count;
+	host->taken_ns = now_ns;
 }
 
 static void listeners_describe(struct listeners *listeners, struct source_status *status)
@@ -187,6 +219,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
 	devices_describe(status);
+	taken_describe(host, status);
 	listeners_describe(&host->listeners, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		int64_t before_ns = clock_monotonic_ns();
@@ -200,6 +233,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 void live_host_init(struct live_host *host, struct live_context *context)
 {
 	host->context = context;
+	host->taken_by_tick = ABSENT;
 	cpu_quotas_init(&host->quotas, PROC);
 	io_limits_init(&host->io_limits, PROC);
 	cgroup_mount_find(&host->groups, PROC, ""); /* no controller: v2 */

@@ -18,8 +18,11 @@ struct live_host {
 	struct cpu_quotas quotas;
 	struct io_limits io_limits;
 	struct listeners listeners;
-	struct cgroup_mount groups; /* cgroup v2: for its files of pressure */
-	struct cache paths;	    /* cgroup paths of threads in RQ: live_runq.c */
+	struct cgroup_mount groups;		  /* cgroup v2: for its files of pressure */
+	struct source_cpu taken[SOURCE_CPUS_MAX]; /* at the last status */
+	size_t taken_count;
+	int64_t taken_ns, taken_by_tick; /* when; as in struct source_status */
+	struct cache paths;		 /* cgroup paths of threads in RQ: live_runq.c */
 };
 
 void live_host_init(struct live_host *host, struct live_context *context);

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "maps/process_totals.h"
 
+#include <string.h>
+
 #define EXIT_ZOMBIE_BIT 0x20u
 
 static void dead_read(void *to, const struct process_key *key, const struct process_totals *totals)
@@ -41,6 +43,8 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	cpu_busy_read(PROC, &accounts->first);
 	accounts->busy = accounts->first;
 	accounts->late_us = (accounts->first.at_ns - context->totals.reported_ns) / NS_PER_US;
+	if (context->wants.needs & NEED_INTERRUPTS)
+		accounts->taken_count = cpu_taken_read(PROC, accounts->taken);
 	process_totals_visit(accounts->context->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
 			     dead_read_baseline, accounts);
 }
@@ -265,6 +269,29 @@ static void dead_account(const struct reporting *reporting)
 	}
 }
 
+/* Makes an account of each CPU: of time that no thread asked for. */
+static void cpus_account(const struct reporting *reporting)
+{
+	struct live_accounts *accounts = reporting->accounts;
+	static struct source_cpu now[SOURCE_CPUS_MAX], since[SOURCE_CPUS_MAX];
+	size_t count = cpu_taken_read(PROC, now), known;
+
+	memcpy(since, now, count * sizeof(*now));
+	known = source_cpus_since(since, count, accounts->taken, accounts->taken_count);
+	for (size_t i = 0; i < known; i++) {
+		struct sample account = *sample_absent();
+
+		account.now.cpu = since[i].cpu;
+		account.sums.hardirq_us = since[i].taken_us[TAKER_HARDIRQ];
+		account.sums.softirq_us = since[i].taken_us[TAKER_SOFTIRQ];
+		account.sums.steal_us = since[i].taken_us[TAKER_STEAL];
+		if (account_wanted(accounts, &account))
+			reporting->take(reporting->to, &account);
+	}
+	memcpy(accounts->taken, now, count * sizeof(*now));
+	accounts->taken_count = count;
+}
+
 void live_accounts_report(struct live_accounts *accounts, account_callback *take, void *to)
 {
 	struct reporting reporting = {.accounts = accounts,
@@ -286,4 +313,6 @@ void live_accounts_report(struct live_accounts *accounts, account_callback *take
 		busy_read(accounts);
 	dead_table_end(&accounts->dead, reporting.end_ns, read_ns);
 	dead_account(&reporting);
+	if (accounts->context->wants.needs & NEED_INTERRUPTS)
+		cpus_account(&reporting);
 }

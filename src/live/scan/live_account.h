@@ -23,8 +23,10 @@ struct live_accounts {
 	struct dead_table dead;
 	int64_t attached_ns;	     /* monotonic time from which totals count */
 	struct cpu_busy first, busy; /* CPU times at the first totals, and the last account */
-	int64_t error_us;	     /* one CPU's difference of busy and totals, all accounts */
-	int64_t late_us; /* error_us at the last account, where the next one's time begins */
+	struct source_cpu taken[SOURCE_CPUS_MAX]; /* at the last account of CPUs */
+	size_t taken_count;
+	int64_t error_us; /* one CPU's difference of busy and totals, all accounts */
+	int64_t late_us;  /* error_us at the last account, where the next one's time begins */
 };
 
 /* Begins accounts: what threads did until now is not reported. */
