@@ -28,6 +28,7 @@
 #include "live/scan/live_wakeups.h"
 #include "proc/cgroup.h"
 #include "proc/devices.h"
+#include "proc/page_cache.h"
 #include "proc/proc.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
@@ -258,6 +259,9 @@ static unsigned int sandbox_uses(const struct live *live)
 		uses |= SANDBOX_STACKS;
 	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WAIT_CLASS) || live->context.wants.work)
 		uses |= SANDBOX_NAMESPACES;
+	/* not for columns that --top may show later: whoever has descriptors can write */
+	if (live->context.wants.needs & NEED_CACHE)
+		uses |= SANDBOX_CACHE;
 	if (live->context.view.translated)
 		uses |= SANDBOX_IDS;
 	return uses;
@@ -268,6 +272,8 @@ static void live_sandbox(struct live *live)
 {
 	struct text words = {0}, why = {0};
 
+	if (live->context.wants.needs & NEED_CACHE)
+		page_cache_allow();
 	if (live->context.config.no_sandbox) {
 		text_add_string(&words, "sandbox: none (--no-sandbox)\n");
 	} else if (!strcmp(live->context.kernel.compiled.types_source, "kheaders")) {

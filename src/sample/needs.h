@@ -63,6 +63,7 @@
 #define NEED_VARIABLES SAMPLE_NEED(46)	    /* those of --context */
 #define NEED_QUERYSUM SAMPLE_NEED(47)	    /* querysum */
 #define NEED_REQUEST SAMPLE_NEED(49)	    /* request, app_script, app_function */
+#define NEED_CACHE SAMPLE_NEED(52)	    /* file_bytes .. evicted_bytes */
 #define NEED_INTERRUPTS SAMPLE_NEED(51)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
@@ -83,6 +84,7 @@ enum need_source {
 	FROM_CALL,
 	FROM_CLASS,
 	FROM_FILE,
+	FROM_CACHE,
 	FROM_WAIT,
 	FROM_APP,
 	/* facts that are known when a batch of samples has been gathered */
@@ -180,6 +182,8 @@ enum need_probe {
 	    "registers; for some calls also what is waited for, once per wait") \
 	ROW(NEED_FILE, NEED_SYSCALL, FROM_FILE, IS_KEPT | IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "file", \
 	    "registers, and /proc/PID/task/TID/fd/FD") \
+	ROW(NEED_CACHE, NEED_FILE, FROM_CACHE, 0, 0, COST_SAMPLED, "pagecache", \
+	    "file, and cachestat(2) of its descriptor, once a second") \
 	ROW(NEED_FILENAMESUM, NEED_FILE, FROM_OTHERS, IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "filenamesum", \
 	    "filename, folded") \
 	ROW(NEED_FILETYPE, NEED_FILE, FROM_WAIT, IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "filetype", \

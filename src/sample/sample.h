@@ -111,6 +111,7 @@ struct sample_event {
 struct sample_fd {
 	int64_t fd;
 	const char *name, *namesum, *type, *connection, *remote;
+	int64_t size, cached, dirty, evicted; /* bytes, of the page cache */
 };
 
 /* what the thread waits for */

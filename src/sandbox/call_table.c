@@ -73,6 +73,7 @@ const struct call_row call_rows[] = {
 	{"ioctl", SANDBOX_SAMPLES, {{IOCTL_KIND, 1, NSFS_KIND}}},
 	{"ioctl", SANDBOX_SAMPLES, {{IOCTL_KIND, 1, PERF_EVENT_IOC_ENABLE & IOCTL_KIND}}},
 	{"bpf perf_event_open process_vm_readv kcmp pidfd_open", SANDBOX_SAMPLES, {{0}}},
+	{"pidfd_getfd cachestat", SANDBOX_CACHE, {{0}}},
 	{"semctl", SANDBOX_SAMPLES, {{ANY, 2, GETPID}}},
 	{"pidfd_send_signal", SANDBOX_SAMPLES, {{ANY, 1, 0}}}, /* tests whether it lives */
 	{"setns", SANDBOX_NAMESPACES, {{ANY, 1, CLONE_NEWNET}}},
@@ -95,7 +96,8 @@ int call_number(const char *name)
 	} rows[] = {
 		{"pidfd_send_signal", 424}, {"pidfd_open", 434},  {"clone3", 435},
 		{"close_range", 436},	    {"openat2", 437},	  {"faccessat2", 439},
-		{"epoll_pwait2", 441},	    {"futex_waitv", 449},
+		{"epoll_pwait2", 441},	    {"futex_waitv", 449}, {"pidfd_getfd", 438},
+		{"cachestat", 451},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

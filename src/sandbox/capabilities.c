@@ -36,7 +36,8 @@ static const struct capability_row rows[] = {
 	{CAP_SYS_RESOURCE,	 "CAP_SYS_RESOURCE",	   SANDBOX_OLD_KERNEL}, /* maps count as locked */
 	{CAP_SETUID,		 "CAP_SETUID",		   SANDBOX_IDS},
 	{CAP_DAC_OVERRIDE,	 "CAP_DAC_OVERRIDE",	   SANDBOX_WRITES},
-	{CAP_FOWNER,		 "CAP_FOWNER",		   SANDBOX_WRITES},
+	/* since 6.14 cachestat(2) is for owners, and those who may write */
+	{CAP_FOWNER,		 "CAP_FOWNER",		   SANDBOX_WRITES | SANDBOX_CACHE},
 	{CAP_CHOWN,		 "CAP_CHOWN",		   SANDBOX_WRITES}, /* the group of recordings */
 };
 /* clang-format on */

@@ -17,6 +17,7 @@ enum sandbox_use {
 	SANDBOX_OLD_KERNEL = 1 << 5, /* no CAP_BPF and no CAP_PERFMON (before 5.8) */
 	SANDBOX_REPLAYS = 1 << 6,    /* without SANDBOX_SAMPLES: recordings, and a terminal */
 	SANDBOX_NAMES = 1 << 7,	     /* users by name, which the name service knows */
+	SANDBOX_CACHE = 1 << 9,	     /* copies of descriptors (proc/page_cache.c) */
 	SANDBOX_PARSES = 1 << 8,     /* used alone: bytes that are given to it (src/parser) */
 };
 

@@ -162,21 +162,29 @@ while True:
 LIMIT = 24 << 20  # bytes; a writer's pages in the cache are many times more
 
 
+def limited_group(ctx, name, limit):
+    """The directory of a new control group that may have that many bytes of memory."""
+    mount = "/sys/fs/cgroup/memory"
+    old = os.path.exists(mount + "/memory.limit_in_bytes")
+    group = os.path.join(mount if old else "/sys/fs/cgroup", name)
+    try:
+        os.mkdir(group)
+        ctx.at_end(lambda: wait_until(lambda: not read_group(group, "cgroup.procs") and not os.rmdir(group), STOP_S, "its end"))
+        with open(os.path.join(group, "memory.limit_in_bytes" if old else "memory.max"), "w", encoding="ascii") as file:
+            file.write(str(limit))
+    except OSError as error:
+        raise Skip("no group with a limit of memory can be made: %s" % error)
+    return group
+
+
 @case
 def reclaim(ctx):
     """A thread that writes more than its group may have in memory: its waits are reclaim, with the limit and the group; the kernel
     counts that the limit was met."""
-    name, mount = "tsnap-test-reclaim-%d" % os.getpid(), "/sys/fs/cgroup/memory"
-    old = os.path.exists(mount + "/memory.limit_in_bytes")
-    group = os.path.join(mount if old else "/sys/fs/cgroup", name)
+    name = "tsnap-test-reclaim-%d" % os.getpid()
+    group = limited_group(ctx, name, LIMIT)
+    old = os.path.exists(group + "/memory.limit_in_bytes")
     limit, met = ("memory.limit_in_bytes", "memory.failcnt") if old else ("memory.max", "memory.events")
-    try:
-        os.mkdir(group)
-        ctx.at_end(lambda: wait_until(lambda: not read_group(group, "cgroup.procs") and not os.rmdir(group), STOP_S, "its end"))
-        with open(os.path.join(group, limit), "w", encoding="ascii") as file:
-            file.write(str(LIMIT))
-    except OSError as error:
-        raise Skip("no group with a limit of memory can be made: %s" % error)
     child = subprocess.Popen([sys.executable, "-c", WRITER, os.path.join(ctx.temporary(), "written")], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE)
     try:

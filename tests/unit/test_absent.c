@@ -32,7 +32,7 @@ static void only_what_was_asked_for_is_told(void **state)
 	assert_int_equal(status.absent[0].needs, NEED_CALL_TIME);
 	status.absent_count = 0;
 	kernel.plan.chosen[GROUP_CALL] = &probe_rows[0];
-	live_absent_describe(&kernel, ~(uint64_t)(NEED_TRACE | NEED_CONTEXT), &status);
+	live_absent_describe(&kernel, ~(uint64_t)(NEED_TRACE | NEED_CONTEXT | NEED_CACHE), &status);
 	assert_int_equal(status.absent_count, 0);
 	/* the program that asks for a thread's pointer was not loaded */
 	live_absent_describe(&kernel, NEED_TRACE, &status);

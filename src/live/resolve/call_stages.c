@@ -106,6 +106,23 @@ void stage_file(struct lookup_item *item)
 	text_take(&sample->file.name, thread->filename);
 }
 
+/* Asks about the file of a thread in D: others do not wait for it. */
+void stage_page_cache(struct lookup_item *item)
+{
+	struct sample *sample = item->sample;
+	const struct page_cache_facts *facts;
+
+	if (sample->now.state != STATE_DISK || sample->file.fd == ABSENT ||
+	    sample->file.size != ABSENT)
+		return;
+	facts = page_cache_find(&item->lookup->page_cache, item->lookup->root, sample->thread.pid,
+				sample->thread.tid, (int)sample->file.fd, item->now_ns);
+	sample->file.size = facts->size;
+	sample->file.cached = facts->cached;
+	sample->file.dirty = facts->dirty;
+	sample->file.evicted = facts->evicted;
+}
+
 /* Finds the wait class, before stage_wait(): numbers are found sooner than words. */
 void stage_class(struct lookup_item *item)
 {

@@ -3,6 +3,7 @@
 #include "keeper/avoid.h"
 #include "kernel/task_query.h"
 #include "live/context/live_limits.h"
+#include "proc/page_cache.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -58,6 +59,12 @@ static const char *call_time_lacks(const struct kernel *kernel)
 			 "offered, or the tsnap that shares its probes did not want it";
 }
 
+static const char *cache_lacks(const struct kernel *kernel)
+{
+	(void)kernel;
+	return page_cache_lacks();
+}
+
 static const char *trace_lacks(const struct kernel *kernel)
 {
 	(void)kernel;
@@ -88,6 +95,7 @@ static const struct {
 	{NEED_WAKER, wakeups_lack},	{NEED_IO, io_lacks},
 	{NEED_BLOCK, block_lacks},	{NEED_CALL_TIME, call_time_lacks},
 	{NEED_TRACE, trace_lacks},	{NEED_CONTEXT, trace_lacks},
+	{NEED_CACHE, cache_lacks},
 };
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) +
@@ -106,7 +114,7 @@ void live_absent_describe(const struct kernel *kernel, uint64_t needs, struct so
 {
 	if (kernel->table.own) {
 		proc_describe(needs, status);
-		needs &= NEED_IO;
+		needs &= NEED_IO | NEED_CACHE;
 	}
 	for (size_t i = 0; i < sizeof(absent_rows) / sizeof(absent_rows[0]); i++) {
 		const char *why = needs & absent_rows[i].need ? absent_rows[i].why(kernel) : NULL;
