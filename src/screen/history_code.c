@@ -137,6 +137,10 @@ static const struct history_number {
 	NUMBER(sums.ivcsw,     EXPECT_NONE,   -1),
 	NUMBER(io.bytes,       EXPECT_SAME,   -1),
 	NUMBER(io.us,          EXPECT_STAY,   -1),
+	NUMBER(file.size,      EXPECT_SAME,   -1),
+	NUMBER(file.cached,    EXPECT_SAME,   -1),
+	NUMBER(file.dirty,     EXPECT_SAME,   -1),
+	NUMBER(file.evicted,   EXPECT_SAME,   -1),
 };
 /* clang-format on */
 #define NUMBER_COUNT (sizeof(history_numbers) / sizeof(history_numbers[0]))
@@ -228,6 +232,7 @@ bool history_keeps(const struct column *column)
 #define HEAD_BITS 2
 
 #define SUMS_COUNT (sizeof(struct sample_sums) / sizeof(int64_t))
+#define ACCOUNT_OF_CPU (1ull << SUMS_COUNT) /* beside a bit for each sum that is known */
 static int64_t *number_at(struct sample *sample, size_t offset)
 {
 	return (int64_t *)((char *)sample + offset);
@@ -471,22 +476,36 @@ void history_encode_account(struct history_chunk *chunk, struct history_texts *t
 			    const struct sample *account)
 {
 	uint32_t who = tuple_of(chunk, &chunk->who, texts, &history_who, account);
+	const int64_t *sums = &account->sums.cpu_us;
+	uint64_t known = account->now.cpu != ABSENT ? ACCOUNT_OF_CPU : 0;
 
+	for (size_t i = 0; i < SUMS_COUNT; i++)
+		known |= (uint64_t)(sums[i] != ABSENT) << i;
 	varint_add(&chunk->bytes, who);
 	difference_add(&chunk->bytes, account->scan.weight_us, 0);
+	varint_add(&chunk->bytes, known);
+	if (known & ACCOUNT_OF_CPU)
+		difference_add(&chunk->bytes, account->now.cpu, 0);
 	for (size_t i = 0; i < SUMS_COUNT; i++)
-		difference_add(&chunk->bytes, (&account->sums.cpu_us)[i], 0);
+		if (known >> i & 1)
+			difference_add(&chunk->bytes, sums[i], 0);
 }
 
 void history_decode_account(const struct history_chunk *chunk, size_t *at,
 			    const struct history_scan *scan, struct sample *account)
 {
+	uint64_t known;
+
 	*account = *sample_absent();
 	tuple_fill(&chunk->who, (uint32_t)varint_read(chunk->bytes.bytes, at), &history_who,
 		   account);
 	account->scan.weight_us = difference_read(chunk->bytes.bytes, at, 0);
+	known = varint_read(chunk->bytes.bytes, at);
+	if (known & ACCOUNT_OF_CPU)
+		account->now.cpu = difference_read(chunk->bytes.bytes, at, 0);
 	for (size_t i = 0; i < SUMS_COUNT; i++)
-		(&account->sums.cpu_us)[i] = difference_read(chunk->bytes.bytes, at, 0);
+		if (known >> i & 1)
+			(&account->sums.cpu_us)[i] = difference_read(chunk->bytes.bytes, at, 0);
 	account->scan.time_us = scan->time_us;
 }
 

@@ -213,6 +213,8 @@ static void account_take(void *to, const struct sample *account)
 
 	expect_same(account, expected);
 	assert_int_equal(account->sums.forks, expected->sums.forks);
+	assert_int_equal(account->sums.steal_us, expected->sums.steal_us);
+	assert_int_equal(account->sums.hardirq_us, ABSENT);
 }
 
 static void test_accounts(void **state)
@@ -223,10 +225,11 @@ static void test_accounts(void **state)
 	struct history_visitor visitor = {.account = account_take, .to = &account};
 
 	scan_add(history, 0);
-	account.now.state = account.now.state_us = account.now.cpu = account.scan.weight_us =
-		ABSENT;
+	account.now.state = account.now.state_us = account.scan.weight_us = ABSENT;
 	account.call.name = account.file.name = NULL;
 	account.sums.forks = 3;
+	account.now.cpu = 3;
+	account.sums.steal_us = 7000000;
 	history_add_account(history, &account);
 	scan_add(history, 1);
 	history_look(history, &view);
